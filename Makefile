@@ -1,0 +1,52 @@
+# firn's front door; `make help` lists it. How things are made is said in meson.build, what
+# `make test` runs in tests/run, what has to be installed in tools/packages.txt.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+ARGS ?=
+
+.DEFAULT_GOAL := build
+.NOTPARALLEL:
+.PHONY: help deps deps-test build run test tidy format fuzz bench test-fresh install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+deps: ## install what building and running need and what is missing (root or sudo)
+	@tools/deps build
+
+deps-test: ## install what the tests need besides
+	@tools/deps build test
+
+build: ## build/firn (the default)
+	@tools/as-user tools/build
+
+run: deps build ## profile this host; UI at http://127.0.0.1:7070 (ARGS="..." go to `firn up`)
+	@tools/run-as-root build/firn up $(ARGS)
+
+test: deps-test ## all tests (ARGS="--help" says how to run some)
+	@tests/run $(ARGS)
+
+tidy: ## style, layers, spelling, static checks
+	@tools/tidy
+
+format: ## lay the sources out with clang-format
+	@git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
+
+fuzz: deps-test ## each fuzz target for FUZZ_SECONDS (60); ARGS="NAME..." for some
+	@tools/as-user env FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(ARGS)
+
+bench: deps-test build ## measure, beside perf, bpftrace and others
+	@bench/run $(ARGS)
+
+test-fresh: ## everything from nothing, in a bare Debian 12 root (as root)
+	@tools/deps fresh
+	@tools/test-fresh $(ARGS)
+
+install: build ## into DESTDIR and PREFIX
+	install -D -m 755 build/firn $(DESTDIR)$(PREFIX)/bin/firn
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/firn README.md CHANGELOG.md LICENSE NOTICE
+
+clean: ## forget everything built
+	rm -rf build

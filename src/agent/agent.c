@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/attach/privileges.h"
+#include "agent/collect/drain.h"
+#include "agent/procs/procs_metrics.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+/* Of the agent's threads: the programs that it watches come first. */
+#define NICE 5
+
+/* The one window that goes back and forth between the threads. */
+enum window_state {
+	WINDOW_EMPTY, /* the drain thread may take it */
+	WINDOW_FULL,  /* the report thread's */
+};
+
+struct agent {
+	struct agent_options options;
+	pid_t *pids;
+	struct drain *drain;
+	pthread_t drain_thread, report_thread;
+	struct window window;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	enum window_state state;
+	bool finished; /* no further window will come */
+	uint64_t delivered;
+};
+
+static METRIC_COUNTER(batches_delivered, "firn_agent_batches_delivered_total", "",
+		      "Batches handed out.");
+static METRIC_COUNTER(samples_delivered, "firn_agent_delivered_samples_total", "",
+		      "Samples in the batches handed out.");
+static METRIC_COUNTER(binaries_announced, "firn_agent_binaries_announced_total", "",
+		      "Binaries made known for their symbols.");
+
+static void register_metrics(void)
+{
+	static struct metric *const metrics[] = { &batches_delivered, &samples_delivered,
+						  &binaries_announced };
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+	procs_metrics_register();
+	drain_metrics_register();
+}
+
+static struct window *take_empty(void *context)
+{
+	struct agent *agent = context;
+
+	pthread_mutex_lock(&agent->lock);
+	while (agent->state != WINDOW_EMPTY)
+		pthread_cond_wait(&agent->changed, &agent->lock);
+	pthread_mutex_unlock(&agent->lock);
+	return &agent->window;
+}
+
+static void give(void *context, struct window *window)
+{
+	struct agent *agent = context;
+
+	assert(window == &agent->window && agent->state == WINDOW_EMPTY);
+	pthread_mutex_lock(&agent->lock);
+	agent->state = WINDOW_FULL;
+	pthread_cond_broadcast(&agent->changed);
+	pthread_mutex_unlock(&agent->lock);
+}
+
+static void announce(struct agent *agent)
+{
+	struct window *window = &agent->window;
+
+	for (size_t i = 0; agent->options.binary_seen && i < window->news_count; i++) {
+		const struct binary_news *news = &window->news[i];
+
+		agent->options.binary_seen(agent->options.binary_seen_context,
+					   slice_of(news->build_id), slice_of(news->path),
+					   news->fd);
+		metric_add(&binaries_announced, 1);
+	}
+	binary_news_free(window->news, window->news_count);
+	window->news = NULL;
+	window->news_count = 0;
+}
+
+static void deliver(struct agent *agent)
+{
+	struct tables_view view = tables_view_of(&agent->window.tables);
+
+	if (view.reports_count) {
+		for (uint64_t i = 0; i < view.totals_count; i++)
+			metric_add(&samples_delivered, view.totals[i]);
+		metric_add(&batches_delivered, 1);
+		agent->options.deliver(agent->options.deliver_context, &view);
+	}
+	tables_reset(&agent->window.tables);
+}
+
+/* Waits for a full window; false when there will be none. */
+static bool wait_full(struct agent *agent)
+{
+	bool full;
+
+	pthread_mutex_lock(&agent->lock);
+	while (agent->state != WINDOW_FULL && !agent->finished)
+		pthread_cond_wait(&agent->changed, &agent->lock);
+	full = agent->state == WINDOW_FULL;
+	pthread_mutex_unlock(&agent->lock);
+	return full;
+}
+
+static void *run_report(void *data)
+{
+	struct agent *agent = data;
+
+	setpriority(PRIO_PROCESS, 0, NICE);
+	while (wait_full(agent)) {
+		announce(agent);
+		deliver(agent);
+		pthread_mutex_lock(&agent->lock);
+		agent->state = WINDOW_EMPTY;
+		agent->delivered++;
+		pthread_cond_broadcast(&agent->changed);
+		pthread_mutex_unlock(&agent->lock);
+	}
+	return NULL;
+}
+
+static void *run_drain(void *data)
+{
+	struct agent *agent = data;
+
+	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
+	drain_run(agent->drain);
+	pthread_mutex_lock(&agent->lock);
+	agent->finished = true;
+	pthread_cond_broadcast(&agent->changed);
+	pthread_mutex_unlock(&agent->lock);
+	return NULL;
+}
+
+static char *copy_node(const char *node)
+{
+	char name[HOST_NAME_MAX + 1] = "";
+
+	if (!node) {
+		gethostname(name, sizeof(name) - 1);
+		node = name;
+	}
+	return mem_strndup(node, strlen(node));
+}
+
+static void copy_options(struct agent *agent, const struct agent_options *options)
+{
+	agent->options = *options;
+	if (!options->frequency_hz)
+		agent->options.frequency_hz = AGENT_FREQUENCY_DEFAULT_HZ;
+	if (options->window_ns <= 0)
+		agent->options.window_ns = AGENT_WINDOW_DEFAULT_NS;
+	if (options->target == AGENT_TARGET_PIDS) {
+		agent->pids = mem_new_array(pid_t, options->pids_count + 1);
+		if (options->pids_count)
+			memcpy(agent->pids, options->pids, options->pids_count * sizeof(pid_t));
+	}
+	agent->options.pids = agent->pids;
+}
+
+static int start_sampling(struct agent *agent, struct err *err)
+{
+	const struct agent_options *options = &agent->options;
+	struct drain_options drain = {
+		.sampler = { .frequency_hz = options->frequency_hz,
+			     .pids = agent->pids,
+			     .pids_count = options->pids_count },
+		.window_ns = options->window_ns,
+		.node = copy_node(options->node),
+		.thread_labels = options->thread_labels,
+		.announce_binaries = options->binary_seen != NULL,
+		.take_empty = take_empty,
+		.give = give,
+		.context = agent,
+	};
+
+	return drain_new(&drain, &agent->drain, err);
+}
+
+static int start_threads(struct agent *agent, struct err *err)
+{
+	int failed = pthread_create(&agent->report_thread, NULL, run_report, agent);
+
+	if (failed)
+		return err_set_errno(err, failed, "start the report thread");
+	pthread_setname_np(agent->report_thread, "firn-report");
+	failed = pthread_create(&agent->drain_thread, NULL, run_drain, agent);
+	if (failed) {
+		pthread_mutex_lock(&agent->lock);
+		agent->finished = true;
+		pthread_cond_broadcast(&agent->changed);
+		pthread_mutex_unlock(&agent->lock);
+		pthread_join(agent->report_thread, NULL);
+		return err_set_errno(err, failed, "start the drain thread");
+	}
+	pthread_setname_np(agent->drain_thread, "firn-drain");
+	return 0;
+}
+
+static void agent_free(struct agent *agent)
+{
+	drain_free(agent->drain);
+	tables_free(&agent->window.tables);
+	free(agent->pids);
+	pthread_cond_destroy(&agent->changed);
+	pthread_mutex_destroy(&agent->lock);
+	free(agent);
+}
+
+static struct agent *agent_new(const struct agent_options *options)
+{
+	struct agent *agent = mem_new(struct agent);
+	pthread_condattr_t attributes;
+
+	copy_options(agent, options);
+	tables_init(&agent->window.tables);
+	pthread_mutex_init(&agent->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&agent->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return agent;
+}
+
+static int check_options(const struct agent_options *options, struct err *err)
+{
+	if (options->frequency_hz > AGENT_FREQUENCY_MAX_HZ)
+		return err_set(err, ERR_INVALID, "start sampling: %u Hz is over the limit of %u Hz",
+			       options->frequency_hz, AGENT_FREQUENCY_MAX_HZ);
+	if (options->target == AGENT_TARGET_PIDS && !options->pids_count)
+		return err_set(err, ERR_INVALID, "start sampling: no process was named");
+	return 0;
+}
+
+int agent_start(const struct agent_options *options, struct agent **ret, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct agent *agent;
+	int code = check_options(options, err);
+
+	if (code)
+		return code;
+	pthread_once(&once, register_metrics);
+	agent = agent_new(options);
+	code = start_sampling(agent, err);
+	if (code)
+		code = privileges_explain(err);
+	if (!code)
+		code = start_threads(agent, err);
+	if (code) {
+		agent_free(agent);
+		return code;
+	}
+	log_info("agent", "sampling", "frequency_hz=%u window_ms=%lld", agent->options.frequency_hz,
+		 (long long)(agent->options.window_ns / CLOCK_NS_PER_MS));
+	*ret = agent;
+	return 0;
+}
+
+void agent_stop(struct agent *agent)
+{
+	if (!agent)
+		return;
+	drain_stop(agent->drain);
+	pthread_join(agent->drain_thread, NULL);
+	pthread_join(agent->report_thread, NULL);
+	agent_free(agent);
+}
+
+bool agent_wait_window(struct agent *agent, int64_t timeout_ns)
+{
+	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
+	struct timespec deadline = { .tv_sec = deadline_ns / CLOCK_NS_PER_S,
+				     .tv_nsec = deadline_ns % CLOCK_NS_PER_S };
+	int failed = 0;
+	bool delivered;
+
+	pthread_mutex_lock(&agent->lock);
+	while (!agent->delivered && !failed)
+		failed = pthread_cond_timedwait(&agent->changed, &agent->lock, &deadline);
+	delivered = agent->delivered > 0;
+	pthread_mutex_unlock(&agent->lock);
+	return delivered;
+}
+
+void agent_missing_privileges(struct strbuf *out)
+{
+	privileges_missing(out);
+}

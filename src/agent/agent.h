@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent - samples processes with eBPF and hands out finished reports.
+ *
+ *   kernel: perf event -> bpf/sample.bpf.c (kernel stack, user stack) -> ring buffer
+ *   user:   collect (drain, count) -> describe (labels, mappings, names) -> deliver (a batch of
+ * tables)
+ *
+ * A batch holds one report per distinct label set and window: type
+ * on_cpu:samples:count:cpu:nanoseconds:delta, kernel frames with names (mapping "[kernel]" or
+ * "[module]"), native frames as (build id, ELF virtual address), and a marker frame
+ * "[truncated: reason]" at the root side of each stack that was cut. Never a series per pid.
+ *
+ * agent_start returns when sampling runs. Two threads: "drain" (ring buffer to counters, nothing
+ * allocated per sample in steady state; every window the counters to tables) and "report"
+ * (binary_seen, deliver). While deliver is slow the next window grows; no sample is dropped.
+ */
+#ifndef FIRN_AGENT_AGENT_H
+#define FIRN_AGENT_AGENT_H
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/err.h"
+#include "model/tables.h"
+
+struct agent;
+
+#define AGENT_FREQUENCY_DEFAULT_HZ 19
+#define AGENT_FREQUENCY_MAX_HZ 1000
+#define AGENT_WINDOW_DEFAULT_NS (10 * CLOCK_NS_PER_S)
+
+enum agent_target {
+	AGENT_TARGET_HOST, /* every process on every CPU */
+	AGENT_TARGET_PIDS, /* these processes, their threads, and children born from now on */
+};
+
+struct agent_options {
+	unsigned frequency_hz; /* 0 = default */
+	int64_t window_ns;     /* 0 = default; the first window lasts 2 s at most */
+	const char *node;      /* label `node`; NULL = the host's name */
+	bool thread_labels;    /* label `thread_name` on the series */
+	enum agent_target target;
+	const pid_t *pids;
+	size_t pids_count;
+
+	/* Called on the report thread with each batch; the view is valid during the call. */
+	void (*deliver)(void *context, const struct tables_view *batch);
+	void *deliver_context;
+
+	/*
+	 * Called (report thread) when a binary is first seen, so that its symbols can be found.
+	 * The fd is open for reading and stays the agent's. May be NULL.
+	 */
+	void (*binary_seen)(void *context, struct slice build_id, struct slice path, int fd);
+	void *binary_seen_context;
+};
+
+/* Errors say what is missing and the remedy (privilege, BTF, kernel.perf_event_paranoid, ...). */
+int agent_start(const struct agent_options *options, struct agent **ret, struct err *err);
+
+/* Stops sampling, delivers what is left, frees. Accepts NULL. */
+void agent_stop(struct agent *agent);
+
+/* Waits until at least one report window has been delivered or timeout; for tests and record. */
+bool agent_wait_window(struct agent *agent, int64_t timeout_ns);
+
+/* What this host lacks for sampling, as lines of plain words with remedies; empty = nothing. */
+void agent_missing_privileges(struct strbuf *out);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/attach/perf_events.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define CPUS_FILE "/sys/devices/system/cpu/online"
+#define CPUS_MAX 8192u
+
+static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned frequency_hz)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = frequency_hz,
+		.freq = 1,
+		.disabled = 1,
+		.inherit = tid >= 0,
+		.exclude_idle = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	mem_grow(events->fds, events->count, events->capacity);
+	events->fds[events->count++] = fd;
+	return 0;
+}
+
+bool perf_events_parse_cpus(struct slice list, unsigned *ret, size_t max, size_t *ret_count)
+{
+	size_t count = 0;
+
+	while (list.len && list.data[list.len - 1] == '\n')
+		list.len--;
+	while (list.len) {
+		struct slice last, first = slice_cut(list, ',', &list);
+		uint64_t from, to;
+
+		first = slice_cut(first, '-', &last);
+		if (!slice_parse_u64(first, &from))
+			return false;
+		to = from;
+		if (last.len && !slice_parse_u64(last, &to))
+			return false;
+		if (to < from || to >= CPUS_MAX || to - from >= max - count)
+			return false;
+		for (; from <= to; from++)
+			ret[count++] = (unsigned)from;
+	}
+	if (!count)
+		return false;
+	*ret_count = count;
+	return true;
+}
+
+static int read_online_cpus(unsigned *cpus, size_t *ret_count, struct err *err)
+{
+	char text[4096];
+	int fd = open(CPUS_FILE, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	int error_number = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (len < 0)
+		return err_set_errno(err, error_number, "read \"" CPUS_FILE "\"");
+	if (!perf_events_parse_cpus(slice_from(text, (size_t)len), cpus, CPUS_MAX, ret_count))
+		return err_set(err, ERR_INVALID, "read \"" CPUS_FILE "\": not a list of CPUs");
+	return 0;
+}
+
+int perf_events_open_cpus(struct perf_events *events, unsigned frequency_hz, struct err *err)
+{
+	unsigned *cpus = mem_new_array(unsigned, CPUS_MAX);
+	size_t count = 0;
+	int code = read_online_cpus(cpus, &count, err);
+
+	for (size_t i = 0; !code && i < count; i++) {
+		int failed = open_event(events, -1, (int)cpus[i], frequency_hz);
+
+		if (failed && failed != -ENODEV) /* went offline since */
+			code = err_set_errno(err, -failed,
+					     "open the cpu-clock perf event of CPU %u", cpus[i]);
+	}
+	free(cpus);
+	if (!code && !events->count)
+		code = err_set(err, ERR_UNSUPPORTED, "open perf events: no CPU accepts one");
+	return code;
+}
+
+struct threads {
+	pid_t *tids;
+	size_t count, capacity;
+};
+
+static bool threads_have(const struct threads *threads, pid_t tid)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->tids[i] == tid)
+			return true;
+	return false;
+}
+
+/* Opens an event for each thread not yet in `threads`. Returns how many were new, or a -errno. */
+static int open_new_threads(struct perf_events *events, struct threads *threads, pid_t pid,
+			    unsigned frequency_hz)
+{
+	char path[32];
+	struct dirent *entry;
+	int new_threads = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0; /* has ended */
+	while ((entry = readdir(dir))) {
+		uint64_t tid;
+		int code;
+
+		if (!slice_parse_u64(slice_of(entry->d_name), &tid) || tid > INT32_MAX ||
+		    threads_have(threads, (pid_t)tid))
+			continue;
+		if (events->count >= PERF_EVENTS_MAX) {
+			new_threads = -E2BIG;
+			break;
+		}
+		code = open_event(events, (pid_t)tid, -1, frequency_hz);
+		if (code && code != -ESRCH) {
+			new_threads = code;
+			break;
+		}
+		mem_grow(threads->tids, threads->count, threads->capacity);
+		threads->tids[threads->count++] = (pid_t)tid;
+		new_threads++;
+	}
+	closedir(dir);
+	return new_threads;
+}
+
+int perf_events_open_pids(struct perf_events *events, const pid_t *pids, size_t pids_count,
+			  unsigned frequency_hz, struct err *err)
+{
+	struct threads threads = { 0 };
+	int code = 0;
+
+	for (size_t i = 0; !code && i < pids_count; i++) {
+		int new_threads;
+
+		/* A thread not yet opened may have made another: look until nothing is new. */
+		do {
+			new_threads = open_new_threads(events, &threads, pids[i], frequency_hz);
+		} while (new_threads > 0);
+		if (new_threads < 0)
+			code = err_set_errno(err, -new_threads,
+					     "open the cpu-clock perf events of process %d",
+					     (int)pids[i]);
+	}
+	free(threads.tids);
+	if (!code && !events->count)
+		code = err_set(err, ERR_NOT_FOUND, "open perf events: no such process is running");
+	return code;
+}
+
+void perf_events_close(struct perf_events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (events->fds[i] >= 0)
+			close(events->fds[i]);
+	free(events->fds);
+	*events = (struct perf_events){ 0 };
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/attach/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/attach/perf_events.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sample.skel.h"
+
+/*
+ * The ring buffer holds this many seconds of records of 100 frames (most are shorter), within
+ * bounds. It is read five times a second, and when it is half full.
+ */
+#define RING_SECONDS 2u
+#define RING_RECORD_BYTES 1024u
+#define RING_BYTES_MIN ((uint64_t)256 * 1024)
+#define RING_BYTES_MAX ((uint64_t)64 * 1024 * 1024)
+
+struct sampler {
+	struct sampler_options options;
+	struct perf_events events;
+	struct sample_bpf *skeleton;
+	struct bpf_link **links; /* one per event; NULL when its thread ended before */
+	struct ring_buffer *ring;
+	int cpus;
+};
+
+__attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
+							      const char *format, va_list arguments)
+{
+	char text[512];
+	int len = vsnprintf(text, sizeof(text), format, arguments);
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	while (len > 0 && len < (int)sizeof(text) && text[len - 1] == '\n')
+		text[--len] = '\0';
+	log_debug("libbpf", "message", "text=\"%s\"", text);
+	return 0;
+}
+
+static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
+{
+	uint64_t want = (uint64_t)RING_SECONDS * frequency_hz * (uint64_t)cpus * RING_RECORD_BYTES;
+	uint64_t bytes = RING_BYTES_MIN;
+
+	while (bytes < want && bytes < RING_BYTES_MAX)
+		bytes *= 2;
+	return (uint32_t)bytes;
+}
+
+static bool can_loop(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1 &&
+	       libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
+}
+
+static int load(struct sampler *sampler, struct err *err)
+{
+	uint32_t bytes = ring_bytes(sampler->options.frequency_hz, sampler->cpus);
+	int code;
+
+	sampler->skeleton = sample_bpf__open();
+	if (!sampler->skeleton)
+		return err_set_errno(err, errno, "open the BPF object");
+	sampler->skeleton->rodata->has_loop = can_loop();
+	/* Chosen processes may be short: their mappings are read at their first sample. */
+	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
+	if (!sampler->skeleton->rodata->has_loop)
+		log_warn(
+			"agent",
+			"this kernel has no bpf_loop (5.17): user stacks come from its own "
+			"frame-pointer walk, at most 127 frames and without a reason for their end",
+			NULL);
+	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
+	if (!code)
+		code = sample_bpf__load(sampler->skeleton);
+	if (code)
+		return err_set_errno(err, -code, "load the BPF program into the kernel");
+	return 0;
+}
+
+static int open_events(struct sampler *sampler, struct err *err)
+{
+	const struct sampler_options *options = &sampler->options;
+
+	if (options->pids)
+		return perf_events_open_pids(&sampler->events, options->pids, options->pids_count,
+					     options->frequency_hz, err);
+	return perf_events_open_cpus(&sampler->events, options->frequency_hz, err);
+}
+
+static int attach(struct sampler *sampler, struct err *err)
+{
+	size_t attached = 0;
+
+	sampler->links = mem_new_array(struct bpf_link *, sampler->events.count);
+	for (size_t i = 0; i < sampler->events.count; i++) {
+		sampler->links[i] = bpf_program__attach_perf_event(
+			sampler->skeleton->progs.sample_cpu, sampler->events.fds[i]);
+		if (sampler->links[i]) {
+			sampler->events.fds[i] = -1; /* the link closes it */
+			attached++;
+		} else if (errno != ESRCH || !sampler->options.pids) {
+			return err_set_errno(err, errno, "attach the BPF program to a perf event");
+		}
+	}
+	if (!attached)
+		return err_set(err, ERR_NOT_FOUND,
+			       "attach the BPF program: the processes have ended");
+	return 0;
+}
+
+static int take_record(void *context, void *data, size_t len)
+{
+	struct sampler *sampler = context;
+
+	sampler->options.take(sampler->options.take_context, data, len);
+	return 0;
+}
+
+static int start(struct sampler *sampler, struct err *err)
+{
+	int code;
+
+	sampler->cpus = libbpf_num_possible_cpus();
+	if (sampler->cpus <= 0)
+		return err_set_errno(err, -sampler->cpus, "count the CPUs");
+	code = load(sampler, err);
+	if (code)
+		return code;
+	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.samples), take_record,
+					 sampler, NULL);
+	if (!sampler->ring)
+		return err_set_errno(err, errno, "map the ring buffer");
+	code = open_events(sampler, err);
+	return code ? code : attach(sampler, err);
+}
+
+int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err)
+{
+	struct sampler *sampler = mem_new(struct sampler);
+	int code;
+
+	sampler->options = *options;
+	libbpf_set_print(print_libbpf);
+	code = start(sampler, err);
+	if (code) {
+		sampler_free(sampler);
+		return code;
+	}
+	*ret = sampler;
+	return 0;
+}
+
+int sampler_fd(const struct sampler *sampler)
+{
+	return ring_buffer__epoll_fd(sampler->ring);
+}
+
+void sampler_drain(struct sampler *sampler)
+{
+	ring_buffer__consume(sampler->ring);
+}
+
+void sampler_counters(const struct sampler *sampler, struct sample_counters *ret)
+{
+	struct sample_counters *cpus = mem_new_array(struct sample_counters, (size_t)sampler->cpus);
+	uint32_t zero = 0;
+
+	*ret = (struct sample_counters){ 0 };
+	if (!bpf_map_lookup_elem(bpf_map__fd(sampler->skeleton->maps.counters), &zero, cpus))
+		for (int cpu = 0; cpu < sampler->cpus; cpu++)
+			for (size_t i = 0; i < COUNTERS; i++)
+				ret->of[i] += cpus[cpu].of[i];
+	free(cpus);
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+	if (sampler->links)
+		for (size_t i = 0; i < sampler->events.count; i++)
+			bpf_link__destroy(sampler->links[i]);
+	free(sampler->links);
+	sampler->links = NULL;
+}
+
+void sampler_free(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	sampler_stop(sampler);
+	perf_events_close(&sampler->events);
+	ring_buffer__free(sampler->ring);
+	sample_bpf__destroy(sampler->skeleton);
+	free(sampler);
+}

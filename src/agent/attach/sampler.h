@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampler - the BPF program's life: probe, open, load, attach, read, stop.
+ *
+ * Features are probed on the running kernel, never deduced from its version. One thread at a time.
+ */
+#ifndef FIRN_AGENT_ATTACH_SAMPLER_H
+#define FIRN_AGENT_ATTACH_SAMPLER_H
+
+#include <sys/types.h>
+
+#include "agent/bpf/shared.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+struct sampler;
+
+struct sampler_options {
+	unsigned frequency_hz;
+	const pid_t *pids; /* NULL = every CPU */
+	size_t pids_count;
+
+	/* Gets each record; valid during the call. `len` is what the ring buffer says. */
+	void (*take)(void *context, const struct sample *sample, size_t len);
+	void *take_context;
+};
+
+int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err);
+
+/* Readable when many records wait (most of the time records wait without a notice). */
+int sampler_fd(const struct sampler *sampler);
+
+/* Hands over every record that waits. */
+void sampler_drain(struct sampler *sampler);
+
+/* Sums of all CPUs since the start. */
+void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
+
+/* No further samples are taken; those taken can still be drained. */
+void sampler_stop(struct sampler *sampler);
+
+void sampler_free(struct sampler *sampler); /* accepts NULL */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * types - the few kernel types that the program looks into.
+ *
+ * Only the fields used are named; libbpf moves each access to where the running kernel has the
+ * field (CO-RE), so order and size here mean nothing. struct user_registers is the exception: it is
+ * the fixed layout of struct pt_regs on x86-64 (arch/x86/include/uapi/asm/ptrace.h), which is
+ * both the program's context and what bpf_task_pt_regs points at.
+ */
+#ifndef FIRN_AGENT_BPF_TYPES_H
+#define FIRN_AGENT_BPF_TYPES_H
+
+#include <linux/types.h>
+
+#ifndef __TARGET_ARCH_x86
+#error "registers of this architecture are not described yet"
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int flags;
+	int tgid;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	__u64 start_boottime;
+	__u64 self_exec_id;
+	char comm[16];
+};
+
+#pragma clang attribute pop
+
+#define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
+
+struct user_registers {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	__u64 orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct perf_context { /* struct bpf_perf_event_data */
+	struct user_registers registers;
+	__u64 sample_period;
+	__u64 address;
+};
+
+_Static_assert(sizeof(struct user_registers) == 168, "struct pt_regs of x86-64");
+
+#define CS_PRIVILEGE_MASK 3u
+#define CS_PRIVILEGE_USER 3u
+#define CS_USER_32_BIT 0x23u
+
+/* orig_ax holds the system call's number inside one, and this value in interrupts and faults. */
+#define ORIG_AX_NO_SYSCALL ((__u64)-1)
+
+#endif

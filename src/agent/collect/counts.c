@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/counts.h"
+
+#include "base/hash.h"
+
+#define KEEP_BYTES ((size_t)256 * 1024) /* of each array, from window to window */
+
+struct stack_key {
+	struct counted stack; /* without frame_first and samples */
+	const uint64_t *frames;
+};
+
+void counts_init(struct counts *counts)
+{
+	*counts = (struct counts){ 0 };
+	vmarray_init(&counts->stacks, sizeof(struct counted), COUNTS_STACKS_MAX);
+	vmarray_init(&counts->frames, sizeof(uint64_t), COUNTS_FRAMES_MAX);
+	vmarray_init(&counts->names, SAMPLE_NAME_BYTES, COUNTS_NAMES_MAX);
+}
+
+void counts_free(struct counts *counts)
+{
+	vmarray_free(&counts->stacks);
+	vmarray_free(&counts->frames);
+	vmarray_free(&counts->names);
+	idmap_free(&counts->stack_map);
+	idmap_free(&counts->name_map);
+}
+
+void counts_clear(struct counts *counts)
+{
+	vmarray_reset(&counts->stacks, KEEP_BYTES);
+	vmarray_reset(&counts->frames, KEEP_BYTES);
+	vmarray_reset(&counts->names, KEEP_BYTES);
+	idmap_clear(&counts->stack_map);
+	idmap_clear(&counts->name_map);
+	counts->samples = 0;
+}
+
+bool counts_record_is_sound(const struct sample *sample, size_t len)
+{
+	return len >= SAMPLE_HEADER_BYTES && sample->kernel_count <= SAMPLE_KERNEL_FRAMES_MAX &&
+	       sample->kernel_count + sample->user_count <= SAMPLE_FRAMES_MAX &&
+	       sample->user_end < STACK_ENDS &&
+	       len >= SAMPLE_HEADER_BYTES +
+			       8 * ((size_t)sample->kernel_count + sample->user_count);
+}
+
+static bool stack_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct counts *counts = context;
+	const struct counted *a = counts_stack(counts, id);
+	const struct stack_key *sought = key;
+	const struct counted *b = &sought->stack;
+
+	return a->process == b->process && a->thread_name == b->thread_name &&
+	       a->kernel_count == b->kernel_count && a->user_count == b->user_count &&
+	       a->user_end == b->user_end &&
+	       !memcmp(counts_kernel_frames(counts, a), sought->frames,
+		       ((size_t)a->kernel_count + a->user_count) * sizeof(uint64_t));
+}
+
+static bool name_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct counts *counts = context;
+
+	return !memcmp((const char *)counts->names.data + (size_t)id * SAMPLE_NAME_BYTES, key,
+		       SAMPLE_NAME_BYTES);
+}
+
+static uint32_t intern_name(struct counts *counts, const char *name)
+{
+	uint64_t hash = hash_bytes(name, SAMPLE_NAME_BYTES);
+	uint32_t id = idmap_find(&counts->name_map, hash, name_equal, counts, name);
+	char *place;
+
+	if (id != IDMAP_NONE)
+		return id;
+	place = vmarray_add(&counts->names, 1);
+	if (!place)
+		return COUNTS_FULL;
+	memcpy(place, name, SAMPLE_NAME_BYTES);
+	id = (uint32_t)counts->names.count - 1;
+	idmap_add(&counts->name_map, hash, id);
+	return id;
+}
+
+static uint32_t add_stack(struct counts *counts, const struct stack_key *key, uint64_t hash)
+{
+	size_t frames_count = (size_t)key->stack.kernel_count + key->stack.user_count;
+	struct counted *stack;
+	uint32_t id;
+
+	if (!vmarray_room(&counts->stacks) || vmarray_room(&counts->frames) < frames_count)
+		return COUNTS_FULL;
+	id = (uint32_t)counts->stacks.count;
+	stack = vmarray_add(&counts->stacks, 1);
+	*stack = key->stack;
+	stack->frame_first = (uint32_t)counts->frames.count;
+	if (frames_count)
+		memcpy(vmarray_add(&counts->frames, frames_count), key->frames,
+		       frames_count * sizeof(uint64_t));
+	idmap_add(&counts->stack_map, hash, id);
+	return id;
+}
+
+/* Addresses to look up, from return addresses as the kernel's walk gives them. */
+static void move_back(uint64_t *user_frames, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		user_frames[i]--;
+}
+
+uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t process,
+		    bool keep_thread_name, bool *ret_new)
+{
+	uint64_t frames[SAMPLE_FRAMES_MAX];
+	size_t frames_bytes = ((size_t)sample->kernel_count + sample->user_count) * sizeof(*frames);
+	struct stack_key key = { .frames = frames };
+	uint64_t hash;
+	uint32_t id;
+
+	memcpy(frames, sample->frames, frames_bytes);
+	if (sample->flags & SAMPLE_RETURN_ADDRESSES)
+		move_back(frames + sample->kernel_count, sample->user_count);
+	key.stack = (struct counted){
+		.process = process,
+		.thread_name = COUNTS_NO_NAME,
+		.kernel_count = sample->kernel_count,
+		.user_count = sample->user_count,
+		.user_end = sample->user_end,
+	};
+	if (keep_thread_name) {
+		key.stack.thread_name = intern_name(counts, sample->thread_name);
+		if (key.stack.thread_name == COUNTS_FULL)
+			return COUNTS_FULL;
+	}
+	hash = hash_mix(hash_bytes(frames, frames_bytes),
+			(uint64_t)process << 32 | key.stack.thread_name);
+	id = idmap_find(&counts->stack_map, hash, stack_equal, counts, &key);
+	*ret_new = id == IDMAP_NONE;
+	if (*ret_new)
+		id = add_stack(counts, &key, hash);
+	if (id == COUNTS_FULL)
+		return COUNTS_FULL;
+	((struct counted *)counts->stacks.data)[id].samples++;
+	counts->samples++;
+	return id;
+}
+
+struct slice counts_name(const struct counts *counts, uint32_t id)
+{
+	const char *name = (const char *)counts->names.data + (size_t)id * SAMPLE_NAME_BYTES;
+
+	return slice_from(name, strnlen(name, SAMPLE_NAME_BYTES));
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counts - the samples of one window, each distinct (process image, thread name, stack) once with
+ * a count.
+ *
+ * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them;
+ * meaning comes at the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when
+ * one is reached the window is cut short.
+ */
+#ifndef FIRN_AGENT_COLLECT_COUNTS_H
+#define FIRN_AGENT_COLLECT_COUNTS_H
+
+#include "agent/bpf/shared.h"
+#include "base/idmap.h"
+#include "base/slice.h"
+#include "base/vmarray.h"
+
+#define COUNTS_STACKS_MAX ((size_t)1 << 18)
+#define COUNTS_FRAMES_MAX ((size_t)1 << 22)
+#define COUNTS_NAMES_MAX ((size_t)1 << 16)
+#define COUNTS_FULL UINT32_MAX
+#define COUNTS_NO_NAME UINT32_MAX
+
+struct counted {
+	uint64_t samples;
+	uint32_t process;     /* tracker index */
+	uint32_t thread_name; /* index of names, or COUNTS_NO_NAME when not kept */
+	uint32_t frame_first; /* kernel frames, then user frames, each innermost first */
+	uint16_t kernel_count, user_count;
+	uint16_t user_end; /* enum stack_end */
+};
+
+struct counts {
+	struct vmarray stacks; /* struct counted */
+	struct vmarray frames; /* uint64_t */
+	struct vmarray names;  /* char[SAMPLE_NAME_BYTES] */
+	struct idmap stack_map, name_map;
+	uint64_t samples;
+};
+
+void counts_init(struct counts *counts);
+void counts_free(struct counts *counts);
+void counts_clear(struct counts *counts);
+
+/*
+ * Whether a record has the length that it claims, and its numbers are in their ranges.
+ */
+bool counts_record_is_sound(const struct sample *sample, size_t len);
+
+/* Counts a sound sample. *ret_new tells a stack not seen before. COUNTS_FULL: nothing was done. */
+uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t process,
+		    bool keep_thread_name, bool *ret_new);
+
+static inline const struct counted *counts_stack(const struct counts *counts, uint32_t id)
+{
+	return &((const struct counted *)counts->stacks.data)[id];
+}
+
+static inline const uint64_t *counts_kernel_frames(const struct counts *counts,
+						   const struct counted *stack)
+{
+	return (const uint64_t *)counts->frames.data + stack->frame_first;
+}
+
+static inline const uint64_t *counts_user_frames(const struct counts *counts,
+						 const struct counted *stack)
+{
+	return counts_kernel_frames(counts, stack) + stack->kernel_count;
+}
+
+/* The name's bytes up to its first NUL. */
+struct slice counts_name(const struct counts *counts, uint32_t id);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/drain.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "agent/collect/counts.h"
+#include "agent/describe/batch.h"
+#include "agent/describe/kernel_symbols.h"
+#include "agent/procs/tracker.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+#define POLL_MS 200
+#define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
+
+struct drain {
+	struct drain_options options;
+	struct sampler *sampler;
+	struct tracker tracker;
+	struct counts counts;
+	struct kernel_symbols kernel_symbols;
+	struct sample_counters reported; /* the program's counters, as far as in the metrics */
+	int stop_fd;
+	int64_t window_start_ns; /* monotonic */
+	uint64_t batch_seed;
+	uint64_t batches;
+};
+
+static METRIC_COUNTER(samples_total, "firn_agent_samples_total", "",
+		      "Samples taken by the BPF program (idle CPUs not counted).");
+static METRIC_COUNTER(drained_total, "firn_agent_drained_samples_total", "",
+		      "Samples received from the ring buffer and counted.");
+static METRIC_COUNTER(lost_ring_full, "firn_agent_lost_samples_total", "{reason=\"ring_full\"}",
+		      "Samples lost.");
+static METRIC_COUNTER(lost_no_scratch, "firn_agent_lost_samples_total", "{reason=\"no_scratch\"}",
+		      "Samples lost.");
+static METRIC_COUNTER(lost_bad_record, "firn_agent_lost_samples_total", "{reason=\"bad_record\"}",
+		      "Samples lost.");
+static METRIC_COUNTER(lost_no_room, "firn_agent_lost_samples_total", "{reason=\"no_room\"}",
+		      "Samples lost.");
+static METRIC_COUNTER(bytes_total, "firn_agent_ring_bytes_total", "",
+		      "Bytes of samples sent through the ring buffer.");
+static METRIC_COUNTER(kernel_failed, "firn_agent_kernel_stacks_failed_total", "",
+		      "Samples whose kernel stack could not be had.");
+static METRIC_COUNTER(windows_short, "firn_agent_windows_cut_short_total", "",
+		      "Report windows ended early because a table was full.");
+static METRIC_COUNTER(windows_total, "firn_agent_windows_total", "", "Report windows ended.");
+static struct metric bpf_seconds = { METRIC_TYPE_COUNTER,
+				     "firn_agent_bpf_seconds_total",
+				     "",
+				     "Time spent in the BPF program.",
+				     1e-9,
+				     0 };
+
+#define STACKS "firn_agent_stacks_total"
+#define STACKS_HELP "User stacks by the reason why they ended."
+static METRIC_COUNTER(end_complete, STACKS, "{end=\"complete\"}", STACKS_HELP);
+static METRIC_COUNTER(end_no_fp, STACKS, "{end=\"no_frame_pointer\"}", STACKS_HELP);
+static METRIC_COUNTER(end_unreadable, STACKS, "{end=\"unreadable\"}", STACKS_HELP);
+static METRIC_COUNTER(end_too_deep, STACKS, "{end=\"too_deep\"}", STACKS_HELP);
+static METRIC_COUNTER(end_32_bit, STACKS, "{end=\"32_bit\"}", STACKS_HELP);
+static METRIC_COUNTER(end_no_registers, STACKS, "{end=\"no_user_registers\"}", STACKS_HELP);
+static METRIC_COUNTER(end_kernel_walk, STACKS, "{end=\"kernel_walk\"}", STACKS_HELP);
+
+/* The program's counters, by enum sample_counter. */
+static struct metric *const counter_metrics[COUNTERS] = {
+	[COUNTER_SAMPLES] = &samples_total,
+	[COUNTER_RING_FULL] = &lost_ring_full,
+	[COUNTER_NO_SCRATCH] = &lost_no_scratch,
+	[COUNTER_BYTES] = &bytes_total,
+	[COUNTER_RUN_NS] = &bpf_seconds,
+	[COUNTER_KERNEL_STACK_FAILED] = &kernel_failed,
+	[COUNTER_STACK_END_FIRST + STACK_COMPLETE] = &end_complete,
+	[COUNTER_STACK_END_FIRST + STACK_NO_FRAME_POINTER] = &end_no_fp,
+	[COUNTER_STACK_END_FIRST + STACK_UNREADABLE] = &end_unreadable,
+	[COUNTER_STACK_END_FIRST + STACK_TOO_DEEP] = &end_too_deep,
+	[COUNTER_STACK_END_FIRST + STACK_32_BIT] = &end_32_bit,
+	[COUNTER_STACK_END_FIRST + STACK_NO_USER_REGISTERS] = &end_no_registers,
+	[COUNTER_STACK_END_FIRST + STACK_KERNEL_WALK] = &end_kernel_walk,
+};
+
+void drain_metrics_register(void)
+{
+	static struct metric *const own[] = { &drained_total, &lost_bad_record, &lost_no_room,
+					      &windows_short, &windows_total };
+
+	metrics_register(counter_metrics, COUNTERS);
+	metrics_register(own, sizeof(own) / sizeof(own[0]));
+}
+
+static void report_counters(struct drain *drain)
+{
+	struct sample_counters now;
+
+	sampler_counters(drain->sampler, &now);
+	for (size_t i = 0; i < COUNTERS; i++)
+		metric_add(counter_metrics[i], (int64_t)(now.of[i] - drain->reported.of[i]));
+	drain->reported = now;
+}
+
+static void build(struct drain *drain, struct window *window, int64_t now_ns)
+{
+	uint64_t identity[] = { drain->batch_seed, drain->batches++ };
+	struct batch_window batch = {
+		.counts = &drain->counts,
+		.tracker = &drain->tracker,
+		.kernel_symbols = &drain->kernel_symbols,
+		.node = drain->options.node,
+		.duration_ns = now_ns - drain->window_start_ns,
+		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
+		.period_ns = CLOCK_NS_PER_S / drain->options.sampler.frequency_hz,
+		.batch_id = hash_stable(identity, sizeof(identity), 0),
+	};
+
+	kernel_symbols_refresh(&drain->kernel_symbols, now_ns);
+	if (drain->counts.samples)
+		batch_build(&window->tables, &batch);
+	window->news = binaries_take_news(&drain->tracker.binaries, &window->news_count);
+}
+
+static void end_window(struct drain *drain)
+{
+	struct window *window = drain->options.take_empty(drain->options.context);
+	int64_t now_ns = clock_monotonic_ns();
+
+	build(drain, window, now_ns);
+	drain->options.give(drain->options.context, window);
+	drain->window_start_ns = now_ns;
+	counts_clear(&drain->counts);
+	tracker_sweep(&drain->tracker, now_ns);
+	report_counters(drain);
+	metric_add(&windows_total, 1);
+}
+
+static bool count(struct drain *drain, const struct sample *sample)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	uint32_t process = tracker_get(&drain->tracker, sample, now_ns);
+	const struct counted *stack;
+	bool is_new;
+	uint32_t id;
+
+	if (process == TRACKER_FULL)
+		return false;
+	id = counts_add(&drain->counts, sample, process, drain->options.thread_labels, &is_new);
+	if (id == COUNTS_FULL)
+		return false;
+	if (is_new) {
+		stack = counts_stack(&drain->counts, id);
+		tracker_locate(&drain->tracker, process, sample->tid,
+			       counts_user_frames(&drain->counts, stack), stack->user_count,
+			       now_ns);
+	}
+	metric_add(&drained_total, 1);
+	return true;
+}
+
+static void take_sample(void *context, const struct sample *sample, size_t len)
+{
+	struct drain *drain = context;
+
+	if (!counts_record_is_sound(sample, len)) {
+		metric_add(&lost_bad_record, 1);
+		return;
+	}
+	if (count(drain, sample))
+		return;
+	metric_add(&windows_short, 1);
+	end_window(drain); /* makes room */
+	if (!count(drain, sample))
+		metric_add(&lost_no_room, 1);
+}
+
+int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
+{
+	struct drain *drain = mem_new(struct drain);
+	int code;
+
+	drain->options = *options;
+	drain->options.sampler.take = take_sample;
+	drain->options.sampler.take_context = drain;
+	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
+		drain->batch_seed = (uint64_t)clock_real_ns();
+	tracker_init(&drain->tracker, options->announce_binaries);
+	counts_init(&drain->counts);
+	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (drain->stop_fd < 0)
+		code = err_set_errno(err, errno, "make an eventfd");
+	else
+		code = sampler_start(&drain->options.sampler, &drain->sampler, err);
+	if (code) {
+		drain_free(drain);
+		return code;
+	}
+	drain->window_start_ns = clock_monotonic_ns();
+	kernel_symbols_refresh(&drain->kernel_symbols, drain->window_start_ns);
+	*ret = drain;
+	return 0;
+}
+
+static int64_t window_length_ns(const struct drain *drain)
+{
+	if (!drain->batches && drain->options.window_ns > FIRST_WINDOW_NS)
+		return FIRST_WINDOW_NS;
+	return drain->options.window_ns;
+}
+
+static int wait_ms(const struct drain *drain, int64_t now_ns)
+{
+	int64_t left_ms =
+		(drain->window_start_ns + window_length_ns(drain) - now_ns) / CLOCK_NS_PER_MS + 1;
+
+	if (left_ms < 0)
+		return 0;
+	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+}
+
+void *drain_run(void *data)
+{
+	struct drain *drain = data;
+	struct pollfd fds[] = { { .fd = sampler_fd(drain->sampler), .events = POLLIN },
+				{ .fd = drain->stop_fd, .events = POLLIN } };
+
+	while (!(fds[1].revents & POLLIN)) {
+		int64_t now_ns;
+
+		poll(fds, 2, wait_ms(drain, clock_monotonic_ns()));
+		sampler_drain(drain->sampler);
+		now_ns = clock_monotonic_ns();
+		if (now_ns - drain->window_start_ns >= window_length_ns(drain))
+			end_window(drain);
+	}
+	sampler_stop(drain->sampler);
+	sampler_drain(drain->sampler);
+	end_window(drain);
+	return NULL;
+}
+
+void drain_stop(struct drain *drain)
+{
+	eventfd_write(drain->stop_fd, 1);
+}
+
+void drain_free(struct drain *drain)
+{
+	if (!drain)
+		return;
+	sampler_free(drain->sampler);
+	tracker_fini(&drain->tracker, clock_monotonic_ns());
+	counts_free(&drain->counts);
+	kernel_symbols_free(&drain->kernel_symbols);
+	if (drain->stop_fd >= 0)
+		close(drain->stop_fd);
+	free(drain->options.node);
+	free(drain);
+}

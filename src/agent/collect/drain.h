@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain - the thread that turns samples into windows.
+ *
+ *   sampler -> (tracker, counts) -> every window: batch_build -> `give` (the report thread)
+ *
+ * It alone owns the sampler, the tracker and the counts, so nothing of them is locked. It looks at
+ * the ring buffer every 200 ms, or at once when that is half full, and reads /proc for new
+ * processes then and there, before they end.
+ */
+#ifndef FIRN_AGENT_COLLECT_DRAIN_H
+#define FIRN_AGENT_COLLECT_DRAIN_H
+
+#include "agent/attach/sampler.h"
+#include "agent/procs/binaries.h"
+#include "base/clock.h"
+#include "model/tables.h"
+
+struct drain;
+
+/* One window on its way to the report thread. */
+struct window {
+	struct tables tables;
+	struct binary_news *news;
+	size_t news_count;
+};
+
+struct drain_options {
+	struct sampler_options sampler; /* `take` is set by the drain */
+	int64_t window_ns; /* the first one is shorter */
+	char *node; /* the drain frees it */
+	bool thread_labels;
+	bool announce_binaries;
+
+	/*
+	 * Waits until the report thread is done with the window before, then gives it this one to
+	 * fill; `give` sends it off. Both on the drain thread.
+	 */
+	struct window *(*take_empty)(void *context);
+	void (*give)(void *context, struct window *window);
+	void *context;
+};
+
+/* Starts sampling; the thread is started by drain_run. Owns options->node in any case. */
+int drain_new(const struct drain_options *options, struct drain **ret, struct err *err);
+
+/* The thread's body: until drain_stop. The last window is given before it returns. */
+void *drain_run(void *drain);
+
+void drain_stop(struct drain *drain); /* from any thread; returns at once */
+void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */
+
+void drain_metrics_register(void); /* once per process */
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/describe/batch.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/describe/labels.h"
+#include "agent/describe/text.h"
+#include "agent/describe/vdso.h"
+#include "base/mem.h"
+
+#define MODULE_BYTES_MAX 80
+
+/* Frames at the root of cut stacks, by enum stack_end; NULL = not cut, or not known to be. */
+static const char *const end_markers[STACK_ENDS] = {
+	[STACK_NO_FRAME_POINTER] = "[truncated: no frame pointer]",
+	[STACK_UNREADABLE] = "[truncated: stack not readable]",
+	[STACK_TOO_DEEP] = "[truncated: too deep]",
+	[STACK_32_BIT] = "[truncated: 32-bit process]",
+	[STACK_NO_USER_REGISTERS] = "[truncated: no user registers]",
+};
+
+struct line {
+	uint32_t series, node;
+	uint64_t samples;
+};
+
+struct builder {
+	struct tables *tables;
+	const struct batch_window *window;
+	uint32_t group;
+	uint32_t anonymous;	  /* frame */
+	uint32_t *process_labels; /* by tracker index; TABLES_FULL = not yet made */
+};
+
+static uint32_t string(struct builder *builder, const char *text)
+{
+	return tables_string(builder->tables, slice_of(text));
+}
+
+static uint32_t named_frame(struct builder *builder, enum frame_kind kind, uint32_t mapping,
+			    struct slice function)
+{
+	struct frame frame = {
+		.kind = kind,
+		.mapping_file = mapping,
+		.function = tables_string(builder->tables, function),
+	};
+
+	return tables_frame(builder->tables, &frame);
+}
+
+static uint32_t kernel_frame(struct builder *builder, uint64_t address)
+{
+	struct slice name, module;
+	char text[MODULE_BYTES_MAX];
+
+	if (!kernel_symbols_find(builder->window->kernel_symbols, address, &name, &module)) {
+		struct frame frame = { .kind = FRAME_KERNEL,
+				       .mapping_file = string(builder, "[kernel]"),
+				       .address = address };
+
+		return tables_frame(builder->tables, &frame);
+	}
+	snprintf(text, sizeof(text), "[%.*s]", SLICE_FMT(module));
+	return named_frame(builder, FRAME_KERNEL, string(builder, module.len ? text : "[kernel]"),
+			   name);
+}
+
+static uint32_t file_frame(struct builder *builder, const struct mapping *mapping, uint64_t address)
+{
+	const struct binary *binary = mapping->binary;
+	struct frame frame = { .kind = FRAME_NATIVE };
+
+	if (binary && !binary->elf)
+		return builder->anonymous; /* code in a file that is no ELF: generated */
+	frame.mapping_file = text_intern(builder->tables, slice_of(mapping->path));
+	frame.address = address - mapping->start + mapping->offset;
+	if (binary)
+		frame.build_id = string(builder, binary->elf->build_id);
+	if (!binary || !elf_offset_to_address(binary->elf, frame.address, &frame.address))
+		frame.flags = FRAME_ADDR_OFFSET;
+	return tables_frame(builder->tables, &frame);
+}
+
+static uint32_t user_frame(struct builder *builder, const struct process *process, uint64_t address)
+{
+	const struct mapping *mapping = mappings_find(&process->mappings, address);
+
+	if (!mapping || mapping->kind == MAPPING_ANONYMOUS)
+		return builder->anonymous;
+	if (mapping->kind == MAPPING_VDSO) {
+		struct frame frame = { .kind = FRAME_NATIVE,
+				       .mapping_file = string(builder, "[vdso]"),
+				       .build_id = string(builder, vdso_build_id()),
+				       .address = address - mapping->start };
+
+		return tables_frame(builder->tables, &frame);
+	}
+	return file_frame(builder, mapping, address);
+}
+
+static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame)
+{
+	node = tables_node(builder->tables, node, frame);
+	assert(node != TABLES_FULL); /* counts are bounded far below */
+	return node;
+}
+
+static uint32_t stack_node(struct builder *builder, const struct counted *stack)
+{
+	const struct process *process = tracker_process(builder->window->tracker, stack->process);
+	const uint64_t *kernel = counts_kernel_frames(builder->window->counts, stack);
+	const uint64_t *user = counts_user_frames(builder->window->counts, stack);
+	const char *marker = end_markers[stack->user_end];
+	uint32_t node = 0;
+
+	if (marker)
+		node = add_frame(builder, node,
+				 named_frame(builder, FRAME_MARKER, 0, slice_of(marker)));
+	for (size_t i = stack->user_count; i-- > 0;)
+		node = add_frame(builder, node, user_frame(builder, process, user[i]));
+	/* All but the innermost are return addresses. */
+	for (size_t i = stack->kernel_count; i-- > 0;)
+		node = add_frame(builder, node, kernel_frame(builder, kernel[i] - (i > 0)));
+	return node;
+}
+
+static uint32_t stack_series(struct builder *builder, const struct counted *stack)
+{
+	const struct batch_window *window = builder->window;
+	const struct process *process = tracker_process(window->tracker, stack->process);
+	uint32_t *labels = &builder->process_labels[stack->process];
+	uint32_t label_set;
+
+	if (stack->thread_name != COUNTS_NO_NAME) {
+		label_set = labels_of_process(builder->tables, window->node, process,
+					      counts_name(window->counts, stack->thread_name));
+	} else {
+		if (*labels == TABLES_FULL)
+			*labels = labels_of_process(builder->tables, window->node, process,
+						    (struct slice){ 0 });
+		label_set = *labels;
+	}
+	return tables_series(builder->tables, label_set, builder->group);
+}
+
+static int by_series_and_node(const void *a, const void *b)
+{
+	const struct line *first = a, *second = b;
+
+	if (first->series != second->series)
+		return first->series < second->series ? -1 : 1;
+	return (first->node > second->node) - (first->node < second->node);
+}
+
+static void add_reports(struct builder *builder, const struct line *lines, size_t count)
+{
+	const struct batch_window *window = builder->window;
+
+	for (size_t i = 0; i < count;) {
+		uint32_t series = lines[i].series;
+
+		tables_report_begin(builder->tables, series, window->start_ns, window->duration_ns,
+				    window->batch_id);
+		while (i < count && lines[i].series == series) {
+			uint32_t node = lines[i].node;
+			int64_t samples = 0;
+
+			for (; i < count && lines[i].series == series && lines[i].node == node; i++)
+				samples += (int64_t)lines[i].samples;
+			tables_row(builder->tables, node, 0, &samples);
+		}
+	}
+}
+
+static uint32_t on_cpu_group(struct builder *builder)
+{
+	struct group group = {
+		.name = string(builder, "on_cpu"),
+		.period_type = string(builder, "cpu"),
+		.period_unit = string(builder, "nanoseconds"),
+		.period = builder->window->period_ns,
+		.column_count = 1,
+	};
+	struct column column = {
+		.sample_type = string(builder, "samples"),
+		.sample_unit = string(builder, "count"),
+		.kind = COLUMN_DELTA,
+	};
+
+	return tables_group(builder->tables, &group, &column);
+}
+
+void batch_build(struct tables *tables, const struct batch_window *window)
+{
+	size_t count = window->counts->stacks.count;
+	struct line *lines = mem_new_array(struct line, count + 1);
+	struct builder builder = { .tables = tables, .window = window };
+
+	builder.group = on_cpu_group(&builder);
+	builder.anonymous = named_frame(&builder, FRAME_NATIVE, string(&builder, "[anon]"),
+					(struct slice){ 0 });
+	builder.process_labels = mem_new_array(uint32_t, window->tracker->count + 1);
+	memset(builder.process_labels, 0xff, window->tracker->count * sizeof(uint32_t));
+	for (size_t i = 0; i < count; i++) {
+		const struct counted *stack = counts_stack(window->counts, (uint32_t)i);
+
+		lines[i] = (struct line){ stack_series(&builder, stack),
+					  stack_node(&builder, stack), stack->samples };
+	}
+	qsort(lines, count, sizeof(*lines), by_series_and_node);
+	add_reports(&builder, lines, count);
+	free(builder.process_labels);
+	free(lines);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch - a window's counts to tables: labels, frames, and one report per distinct label set.
+ *
+ * Stacks are root first: the marker of a cut stack, user frames, kernel frames. Native frames are
+ * (binary, build id, ELF virtual address); kernel frames have names and no address; memory that is
+ * no file is the one frame "[anon]". Every sample that was counted is in exactly one row.
+ */
+#ifndef FIRN_AGENT_DESCRIBE_BATCH_H
+#define FIRN_AGENT_DESCRIBE_BATCH_H
+
+#include "agent/collect/counts.h"
+#include "agent/describe/kernel_symbols.h"
+#include "agent/procs/tracker.h"
+#include "model/tables.h"
+
+struct batch_window {
+	const struct counts *counts;
+	const struct tracker *tracker;
+	struct kernel_symbols *kernel_symbols;
+	const char *node;
+	int64_t start_ns; /* wall clock */
+	int64_t duration_ns;
+	int64_t period_ns; /* of the sampling clock */
+	uint64_t batch_id;
+};
+
+/* Adds the reports to empty tables. */
+void batch_build(struct tables *tables, const struct batch_window *window);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/describe/kernel_symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "codec/kallsyms.h"
+
+#define KALLSYMS "/proc/kallsyms"
+#define MODULES "/proc/modules"
+#define CHUNK_BYTES ((size_t)256 * 1024)
+#define FUNCTION_BYTES_MAX ((uint64_t)1 << 20) /* an address further behind a symbol is not its */
+#define WAIT_MIN_NS (60 * CLOCK_NS_PER_S)
+#define WAIT_MAX_NS (3600 * CLOCK_NS_PER_S)
+
+/* Symbols as they are read; names are (offset into text), modules as they repeat line by line. */
+struct reading {
+	struct kernel_symbol *items;
+	size_t count, capacity;
+	struct strbuf text;
+	uint32_t module; /* of the line before */
+	bool hidden;	 /* an address of 0 was seen */
+};
+
+static uint32_t add_text(struct strbuf *text, struct slice s)
+{
+	uint32_t offset = (uint32_t)text->len;
+
+	strbuf_add_slice(text, s);
+	strbuf_add_byte(text, '\0');
+	return offset;
+}
+
+static uint32_t module_of(struct reading *reading, struct slice module)
+{
+	if (!module.len)
+		return 0;
+	if (!reading->module || !slice_is(module, reading->text.data + reading->module))
+		reading->module = add_text(&reading->text, module);
+	return reading->module;
+}
+
+static void take_line(struct reading *reading, struct slice line)
+{
+	struct kernel_symbol symbol;
+	struct kallsyms_line parsed;
+
+	if (kallsyms_parse_line(line, &parsed, NULL) || !kallsyms_is_code(parsed.type) ||
+	    reading->count >= KERNEL_SYMBOLS_MAX || reading->text.len > UINT32_MAX / 2)
+		return;
+	if (!parsed.address) {
+		reading->hidden = true;
+		return;
+	}
+	/* Padding before a function, in front of which it is patched; never executed itself. */
+	if (slice_starts_with(parsed.name, SLICE_LITERAL("__pfx_")))
+		return;
+	symbol.address = parsed.address;
+	symbol.module = module_of(reading, parsed.module);
+	symbol.name = add_text(&reading->text, parsed.name);
+	mem_grow(reading->items, reading->count, reading->capacity);
+	reading->items[reading->count++] = symbol;
+}
+
+static int read_lines(struct reading *reading, int fd)
+{
+	struct strbuf text = { 0 };
+	ssize_t len;
+
+	while ((len = read(fd, strbuf_reserve(&text, CHUNK_BYTES), CHUNK_BYTES)) > 0) {
+		struct slice rest;
+		size_t at;
+
+		text.len += (size_t)len;
+		rest = strbuf_slice(&text);
+		while ((at = slice_find_byte(rest, '\n')) != SIZE_MAX) {
+			take_line(reading, slice_from(rest.data, at));
+			rest = slice_tail(rest, at + 1);
+		}
+		if (rest.len >= CHUNK_BYTES)
+			rest.len = 0; /* no symbol's line is that long */
+		memmove(text.data, rest.data, rest.len);
+		text.len = rest.len;
+	}
+	strbuf_free(&text);
+	return len < 0 ? -1 : 0;
+}
+
+/* By address; names of one address in the order of the file. */
+static int by_address(const void *a, const void *b)
+{
+	const struct kernel_symbol *first = a, *second = b;
+
+	if (first->address != second->address)
+		return first->address < second->address ? -1 : 1;
+	return (first->name < second->name) - (first->name > second->name);
+}
+
+/* Of several names for one address the first stays. */
+static size_t keep_one_each(struct kernel_symbol *items, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!kept || items[kept - 1].address != items[i].address)
+			items[kept++] = items[i];
+	return kept;
+}
+
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err)
+{
+	struct reading reading = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int failed = fd < 0 ? -1 : 0, error_number = errno;
+
+	strbuf_add_byte(&reading.text, '\0'); /* offset 0 = no module */
+	if (fd >= 0) {
+		failed = read_lines(&reading, fd);
+		error_number = errno;
+		close(fd);
+	}
+	if (failed || !reading.count) {
+		free(reading.items);
+		strbuf_free(&reading.text);
+		if (failed)
+			return err_set_errno(err, error_number, "read kernel symbols \"%s\"", path);
+		if (reading.hidden)
+			return err_set(err, ERR_DENIED,
+				       "read kernel symbols \"%s\": the kernel hides addresses "
+				       "(sysctl kernel.kptr_restrict=1 shows them to root)", path);
+		return err_set(err, ERR_NOT_FOUND, "read kernel symbols \"%s\": none in it", path);
+	}
+	qsort(reading.items, reading.count, sizeof(*reading.items), by_address);
+	free(symbols->items);
+	strbuf_free(&symbols->text);
+	symbols->count = keep_one_each(reading.items, reading.count);
+	symbols->items = mem_realloc(reading.items, symbols->count, sizeof(*reading.items));
+	symbols->text = reading.text;
+	symbols->missed = false;
+	return 0;
+}
+
+void kernel_symbols_free(struct kernel_symbols *symbols)
+{
+	free(symbols->items);
+	strbuf_free(&symbols->text);
+	*symbols = (struct kernel_symbols){ 0 };
+}
+
+/* The names of the loaded modules, first in each line; 0 where there are none. */
+static uint64_t hash_modules(void)
+{
+	int fd = open(MODULES, O_RDONLY | O_CLOEXEC);
+	bool in_name = true;
+	uint64_t hash = 0;
+	char chunk[8192];
+	ssize_t len;
+
+	if (fd < 0)
+		return 0;
+	while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t i = 0; i < len; i++) {
+			if (chunk[i] == ' ')
+				in_name = false;
+			if (in_name)
+				hash = hash_mix(hash, (unsigned char)chunk[i]);
+			if (chunk[i] == '\n')
+				in_name = true;
+		}
+	}
+	close(fd);
+	return hash;
+}
+
+void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
+{
+	bool first = symbols->wait_ns == 0;
+	uint64_t modules_hash;
+	struct err err;
+
+	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
+		return;
+	modules_hash = hash_modules();
+	symbols->checked_at_ns = now_ns;
+	if (first || modules_hash != symbols->modules_hash)
+		symbols->wait_ns = WAIT_MIN_NS;
+	else if (!symbols->missed)
+		return;
+	else if (symbols->wait_ns < WAIT_MAX_NS)
+		symbols->wait_ns *= 2; /* some addresses never get a name */
+	if (kernel_symbols_read(symbols, KALLSYMS, &err) && first)
+		log_warn("agent", "kernel frames stay without names", "reason=\"%s\"", err.message);
+	symbols->modules_hash = modules_hash;
+}
+
+bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struct slice *ret_name,
+			 struct slice *ret_module)
+{
+	size_t low = 0, high = symbols->count;
+	const struct kernel_symbol *symbol;
+
+	while (low < high) { /* first symbol past the address */
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address - symbols->items[low - 1].address >= FUNCTION_BYTES_MAX) {
+		symbols->missed = true;
+		return false;
+	}
+	symbol = &symbols->items[low - 1];
+	*ret_name = slice_of(symbols->text.data + symbol->name);
+	*ret_module = symbol->module ? slice_of(symbols->text.data + symbol->module) :
+				       (struct slice){ 0 };
+	return true;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_symbols - names of kernel addresses, from /proc/kallsyms: the kernel's own code, modules
+ * and loaded BPF programs.
+ *
+ * When the kernel hides addresses (kernel.kptr_restrict) the table is empty and says why; lookups
+ * then give the mapping only. Read again, at most once a minute, when the set of modules has
+ * changed or an address was not found. Owned by the drain thread.
+ */
+#ifndef FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
+#define FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define KERNEL_SYMBOLS_MAX ((size_t)1 << 22)
+
+struct kernel_symbol {
+	uint64_t address;
+	uint32_t name;	 /* offset into text, NUL-terminated */
+	uint32_t module; /* the same; 0 = the kernel itself */
+};
+
+struct kernel_symbols {
+	struct kernel_symbol *items; /* by address, one per address */
+	size_t count;
+	struct strbuf text;
+	uint64_t modules_hash;
+	int64_t checked_at_ns; /* monotonic */
+	int64_t wait_ns;       /* until the next check */
+	bool missed;	       /* an address was not found since the last reading */
+};
+
+/* `path` is /proc/kallsyms (tests give their own). */
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err);
+void kernel_symbols_free(struct kernel_symbols *symbols);
+
+/* Reads /proc/kallsyms again if that is due. Failures keep the old table. */
+void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns);
+
+/*
+ * The function that holds the address; *ret_module is empty for the kernel itself. Slices live
+ * until the next reading. False when it is not known.
+ */
+bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struct slice *ret_name,
+			 struct slice *ret_module);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hash - 64-bit hashing (XXH3 of libxxhash) and CRC32C.
+ *
+ * hash_bytes is keyed with a seed drawn once per process, so that nobody outside can choose
+ * colliding keys for our tables. hash_stable has no secret: use it for ids that must be the same
+ * after a restart or on another machine (batch ids, file hashes), never for tables.
+ */
+#ifndef FIRN_BASE_HASH_H
+#define FIRN_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t hash_bytes(const void *data, size_t len);
+uint64_t hash_stable(const void *data, size_t len, uint64_t seed);
+
+/* Mixes a value into a running hash (for tables over small structs). */
+static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+	hash ^= value;
+	hash *= 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
+/*
+ * CRC32C (Castagnoli, reflected polynomial 0x82f63b78, RFC 3720 appendix B.4). Start with crc = 0
+ * and feed the result back to continue. Uses SSE4.2 where the machine has it.
+ */
+uint32_t hash_crc32c(uint32_t crc, const void *data, size_t len);
+
+#endif

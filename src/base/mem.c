@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *or_die(void *memory, size_t count, size_t size)
+{
+	if (memory)
+		return memory;
+	fprintf(stderr, "firn: out of memory: the system refused %zu x %zu bytes\n", count, size);
+	abort();
+}
+
+void *mem_calloc(size_t count, size_t size)
+{
+	return or_die(calloc(count ? count : 1, size ? size : 1), count, size);
+}
+
+void *mem_realloc(void *old, size_t count, size_t size)
+{
+	if (!count || !size)
+		count = size = 1;
+	return or_die(reallocarray(old, count, size), count, size);
+}
+
+char *mem_strndup(const char *text, size_t len)
+{
+	char *copy = or_die(len < SIZE_MAX ? malloc(len + 1) : NULL, len, 1);
+
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mem - heap memory.
+ *
+ * Sizes that come from outside are checked against a budget before memory is asked for; what is
+ * left is small, so a failing allocation means that the host is out of memory. These functions
+ * then end the process with a message rather than return NULL: a server restarts and replays its
+ * log, and nothing acknowledged is lost. All sizes go through checked arithmetic.
+ */
+#ifndef FIRN_BASE_MEM_H
+#define FIRN_BASE_MEM_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Zeroed memory for count objects of size bytes. Free with free(). Never NULL. */
+void *mem_calloc(size_t count, size_t size) __attribute__((returns_nonnull, malloc));
+
+/* Resizes to count objects of size bytes; new bytes are undefined. Never NULL. */
+void *mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+
+/* A copy of the bytes with a NUL after it. */
+char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, malloc));
+
+#define mem_new(type) ((type *)mem_calloc(1, sizeof(type)))
+#define mem_new_array(type, count) ((type *)mem_calloc((count), sizeof(type)))
+
+/*
+ * Makes room for one more element in a (pointer, count, capacity) triple by doubling.
+ * The pointer may move. The capacity's type must hold the doubled value.
+ */
+#define mem_grow(pointer, count, capacity)                                                         \
+	do {                                                                                       \
+		if ((count) == (capacity)) {                                                       \
+			size_t grown_ = (capacity) ? 2 * (size_t)(capacity) : 8;                   \
+                                                                                                   \
+			(pointer) = mem_realloc((pointer), grown_, sizeof(*(pointer)));            \
+			(capacity) = grown_;                                                       \
+			assert((size_t)(capacity) == grown_);                                      \
+		}                                                                                  \
+	} while (0)
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+#define STRBUF_BYTES_MIN ((size_t)64)
+
+void strbuf_free(struct strbuf *buf)
+{
+	free(buf->data);
+	*buf = (struct strbuf){ 0 };
+}
+
+void strbuf_clear(struct strbuf *buf)
+{
+	buf->len = 0;
+	if (buf->data)
+		buf->data[0] = '\0';
+}
+
+char *strbuf_reserve(struct strbuf *buf, size_t more)
+{
+	size_t need;
+
+	if (__builtin_add_overflow(buf->len + 1, more, &need))
+		need = SIZE_MAX; /* refused below */
+	if (need > buf->capacity) {
+		size_t capacity = buf->capacity ? buf->capacity : STRBUF_BYTES_MIN;
+
+		while (capacity < need)
+			capacity = capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * capacity;
+		buf->data = mem_realloc(buf->data, capacity, 1);
+		buf->capacity = capacity;
+		buf->data[buf->len] = '\0';
+	}
+	return buf->data + buf->len;
+}
+
+void strbuf_add(struct strbuf *buf, const void *data, size_t len)
+{
+	char *to = strbuf_reserve(buf, len);
+
+	if (len)
+		memcpy(to, data, len);
+	buf->len += len;
+	buf->data[buf->len] = '\0';
+}
+
+void strbuf_add_slice(struct strbuf *buf, struct slice s)
+{
+	strbuf_add(buf, s.data, s.len);
+}
+
+void strbuf_add_text(struct strbuf *buf, const char *text)
+{
+	strbuf_add(buf, text, strlen(text));
+}
+
+void strbuf_add_byte(struct strbuf *buf, char byte)
+{
+	strbuf_add(buf, &byte, 1);
+}
+
+void strbuf_addf(struct strbuf *buf, const char *format, ...)
+{
+	char *to = strbuf_reserve(buf, STRBUF_BYTES_MIN);
+	size_t room = buf->capacity - buf->len;
+	va_list args, again;
+	int len;
+
+	va_start(args, format);
+	va_copy(again, args);
+	len = vsnprintf(to, room, format, args);
+	va_end(args);
+	if (len > 0 && (size_t)len >= room)
+		vsnprintf(strbuf_reserve(buf, (size_t)len), (size_t)len + 1, format, again);
+	va_end(again);
+	if (len > 0)
+		buf->len += (size_t)len;
+	else
+		*to = '\0';
+}
+
+void strbuf_add_u32(struct strbuf *buf, uint32_t value)
+{
+	unsigned char bytes[4];
+
+	for (int i = 0; i < 4; i++)
+		bytes[i] = (unsigned char)(value >> (8 * i));
+	strbuf_add(buf, bytes, sizeof(bytes));
+}
+
+void strbuf_add_u64(struct strbuf *buf, uint64_t value)
+{
+	strbuf_add_u32(buf, (uint32_t)value);
+	strbuf_add_u32(buf, (uint32_t)(value >> 32));
+}
+
+void strbuf_add_varint(struct strbuf *buf, uint64_t value)
+{
+	unsigned char bytes[10];
+	size_t len = 0;
+
+	while (value >= 0x80) {
+		bytes[len++] = (unsigned char)(value | 0x80);
+		value >>= 7;
+	}
+	bytes[len++] = (unsigned char)value;
+	strbuf_add(buf, bytes, len);
+}
+
+void strbuf_add_zigzag(struct strbuf *buf, int64_t value)
+{
+	strbuf_add_varint(buf, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+}

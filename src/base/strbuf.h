@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strbuf - a growable byte buffer.
+ *
+ * Zero-initialised is empty and valid. The bytes always have a NUL after them once anything was
+ * added (strbuf_text() for C strings). What is added must not lie inside the buffer itself.
+ * Dies as mem.h does when memory is refused. Not thread-safe.
+ */
+#ifndef FIRN_BASE_STRBUF_H
+#define FIRN_BASE_STRBUF_H
+
+#include "base/slice.h"
+
+struct strbuf {
+	char *data;
+	size_t len;
+	size_t capacity;
+};
+
+void strbuf_free(struct strbuf *buf);  /* and leaves it empty */
+void strbuf_clear(struct strbuf *buf); /* keeps the memory */
+
+/* Room for `more` bytes after len; returns where they go. Does not change len. */
+char *strbuf_reserve(struct strbuf *buf, size_t more);
+
+void strbuf_add(struct strbuf *buf, const void *data, size_t len);
+void strbuf_add_slice(struct strbuf *buf, struct slice s);
+void strbuf_add_text(struct strbuf *buf, const char *text);
+void strbuf_add_byte(struct strbuf *buf, char byte);
+void strbuf_addf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Little-endian integers and LEB128, for our own binary formats. */
+void strbuf_add_u32(struct strbuf *buf, uint32_t value);
+void strbuf_add_u64(struct strbuf *buf, uint64_t value);
+void strbuf_add_varint(struct strbuf *buf, uint64_t value);
+void strbuf_add_zigzag(struct strbuf *buf, int64_t value);
+
+static inline struct slice strbuf_slice(const struct strbuf *buf)
+{
+	return (struct slice){ buf->data, buf->len };
+}
+
+static inline const char *strbuf_text(const struct strbuf *buf)
+{
+	return buf->data ? buf->data : "";
+}
+
+#endif

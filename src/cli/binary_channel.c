@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/binary_channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+#define MESSAGE_BYTES_MAX 8192
+
+int binary_channel_open(int ret[2], struct err *err)
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret))
+		return err_set_errno(err, errno, "open a channel to the agent");
+	fcntl(ret[1], F_SETFD, 0);
+	return 0;
+}
+
+void binary_channel_lend(void *channel, struct slice build_id, struct slice path, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct strbuf text = { 0 };
+	struct iovec iov;
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+	strbuf_addf(&text, "%.*s\n%.*s", SLICE_FMT(build_id), SLICE_FMT(path));
+	if (text.len <= MESSAGE_BYTES_MAX) {
+		iov = (struct iovec){ text.data, text.len };
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+		(void)!sendmsg(*(int *)channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	strbuf_free(&text);
+}
+
+/* The one descriptor of a message, or -1. */
+static int descriptor_of(struct msghdr *message)
+{
+	struct cmsghdr *rights = CMSG_FIRSTHDR(message);
+	int fd;
+
+	if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
+	    rights->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
+	return fd;
+}
+
+bool binary_channel_take(int fd, binary_channel_taken_f *taken, void *context)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char text[MESSAGE_BYTES_MAX];
+	struct iovec iov = { text, sizeof(text) };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	struct slice build_id, path;
+	int lent;
+
+	if (got < 0)
+		return errno == EINTR;
+	if (!got)
+		return false;
+	lent = descriptor_of(&message);
+	if (lent < 0)
+		return true;
+	build_id = slice_cut(slice_from(text, (size_t)got), '\n', &path);
+	taken(context, build_id, path, lent);
+	close(lent);
+	return true;
+}

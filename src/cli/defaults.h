@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* defaults - what the verbs assume when an option is not given. */
+#ifndef FIRN_CLI_DEFAULTS_H
+#define FIRN_CLI_DEFAULTS_H
+
+#define DEFAULT_HTTP_ADDRESS "127.0.0.1:7070"
+#define DEFAULT_AGENT_HTTP_ADDRESS "127.0.0.1:7071"
+#define DEFAULT_SERVER_URL "http://127.0.0.1:7070"
+#define DEFAULT_STORAGE_PATH "./data"
+#define DEFAULT_RETENTION_DAYS 15
+#define DEFAULT_RETENTION_PERCENT 80
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+static int write_all(int fd, struct slice bytes)
+{
+	while (bytes.len) {
+		ssize_t wrote = write(fd, bytes.data, bytes.len);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return -errno;
+		bytes = slice_tail(bytes, (size_t)wrote);
+	}
+	return 0;
+}
+
+static int write_beside(const char *temporary, const char *path, struct slice bytes,
+			struct err *err)
+{
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int rc;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "create \"%s\"", temporary);
+	rc = write_all(fd, bytes);
+	if (!rc && fsync(fd))
+		rc = -errno;
+	if (close(fd) && !rc)
+		rc = -errno;
+	if (!rc && rename(temporary, path))
+		rc = -errno;
+	if (!rc)
+		return 0;
+	unlink(temporary);
+	return err_set_errno(err, -rc, "write \"%s\"", path);
+}
+
+/* A device, pipe or socket: to be written to, never to be replaced by a file. */
+static bool is_special(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static int write_into(const char *path, struct slice bytes, struct err *err)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "open \"%s\"", path);
+	rc = write_all(fd, bytes);
+	if (close(fd) && !rc)
+		rc = -errno;
+	return rc ? err_set_errno(err, -rc, "write \"%s\"", path) : 0;
+}
+
+int output_file_write(const char *path, struct slice bytes, struct err *err)
+{
+	struct strbuf temporary = { 0 };
+	int rc;
+
+	if (!strcmp(path, "-")) {
+		rc = write_all(STDOUT_FILENO, bytes);
+		return rc ? err_set_errno(err, -rc, "write to standard output") : 0;
+	}
+	if (is_special(path))
+		return write_into(path, bytes, err);
+	strbuf_addf(&temporary, "%s.tmp.%d", path, (int)getpid());
+	rc = write_beside(strbuf_text(&temporary), path, bytes, err);
+	strbuf_free(&temporary);
+	return rc;
+}

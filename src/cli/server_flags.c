@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/server_flags.h"
+
+#include "base/clock.h"
+#include "cli/defaults.h"
+
+void server_flags_init(struct server_flags *flags)
+{
+	*flags = (struct server_flags){
+		.storage_path = DEFAULT_STORAGE_PATH,
+		.http_address = DEFAULT_HTTP_ADDRESS,
+		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
+		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
+	};
+}
+
+struct server_options server_flags_options(const struct server_flags *flags)
+{
+	return (struct server_options){
+		.storage_path = flags->storage_path,
+		.http_address = flags->http_address,
+		.retention_ns = flags->retention_ns,
+		.retention_bytes = flags->retention.bytes,
+		.retention_percent = flags->retention.percent,
+		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
+		.debuginfo_path = flags->debuginfo_path,
+	};
+}

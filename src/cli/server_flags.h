@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_flags - the options that `firn server` and `firn up` have in common. */
+#ifndef FIRN_CLI_SERVER_FLAGS_H
+#define FIRN_CLI_SERVER_FLAGS_H
+
+#include "cli/verb.h"
+#include "server/server.h"
+
+struct server_flags {
+	const char *storage_path;
+	const char *http_address;
+	const char *debuginfo_path;
+	int64_t retention_ns;
+	struct option_size retention;
+	bool web_allow_unauthenticated;
+};
+
+/* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
+#define SERVER_FLAGS_OPTIONS(type)                                                                 \
+	{ 0,	       "storage-path",                                                             \
+	  OPTION_TEXT, offsetof(type, server.storage_path),                                        \
+	  "DIR",       "where profiles are kept (default ./data)",                                 \
+	  0,	       0 },                                                                        \
+		{ 0,	       "http-address",                                                     \
+		  OPTION_TEXT, offsetof(type, server.http_address),                                \
+		  "HOST:PORT", "where to listen (default 127.0.0.1:7070)",                         \
+		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "storage-retention-time",                                                        \
+		  OPTION_DURATION,                                                                 \
+		  offsetof(type, server.retention_ns),                                             \
+		  "D",                                                                             \
+		  "drop profiles older than this (default 15d, 0 = never)",                        \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,	       "storage-retention-size",                                           \
+		  OPTION_SIZE, offsetof(type, server.retention),                                   \
+		  "B",	       "drop the oldest above this: 50GB, 80% of the disk (default 80%)",  \
+		  0,	       0 },                                                                \
+		{ 0,	       "debuginfo-path",                                                   \
+		  OPTION_TEXT, offsetof(type, server.debuginfo_path),                              \
+		  "DIR",       "debug files by build id: DIR/ab/cdef....debug",                    \
+		  0,	       0 },                                                                \
+	{                                                                                          \
+		0, "web-allow-unauthenticated", OPTION_FLAG,                                       \
+			offsetof(type, server.web_allow_unauthenticated), NULL,                    \
+			"let anyone who reaches --http-address read and write", 0, 0               \
+	}
+
+void server_flags_init(struct server_flags *flags);
+struct server_options server_flags_options(const struct server_flags *flags);
+
+#endif

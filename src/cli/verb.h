@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verb - what all verbs of the command line share.
+ *
+ * A verb is a file verb_NAME.c with a `const struct verb`; main.c lists them. `run` gets the
+ * arguments after the verb's name and returns the exit code: 0 success, 1 a negative answer, 2 an
+ * error (told on stderr through verb_error).
+ */
+#ifndef FIRN_CLI_VERB_H
+#define FIRN_CLI_VERB_H
+
+#include <stddef.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "config/options.h"
+
+enum verb_exit { VERB_OK = 0, VERB_NEGATIVE = 1, VERB_ERROR = 2 };
+
+struct verb {
+	const struct option_verb *spec;
+	int (*run)(int argc, char **argv);
+	enum log_level log_level; /* when --log-level is not given */
+};
+
+extern const struct verb verb_up, verb_server, verb_agent, verb_record, verb_query, verb_push,
+	verb_store_verify, verb_store_stat;
+
+/* First member of every verb's options struct. */
+struct verb_common {
+	const char *log_level;
+	const char *log_format;
+};
+
+#define VERB_COMMON_OPTIONS                                                                        \
+	{ 0,	       "log-level",                                                                \
+	  OPTION_TEXT, offsetof(struct verb_common, log_level),                                    \
+	  "LEVEL",     "debug, info, warn or error (default info; warn for commands that end)",    \
+	  0,	       0 },                                                                        \
+	{                                                                                          \
+		0, "log-format", OPTION_TEXT, offsetof(struct verb_common, log_format), "FORMAT",  \
+			"logfmt or json (default logfmt)", 0, 0                                    \
+	}
+
+#define VERB_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
+ * Parses into `options` (its first member a struct verb_common) and applies the common ones.
+ * Returns -1 to go on, else the exit code to return (help was printed, or an error).
+ */
+int verb_parse(const struct verb *verb, int argc, char **argv, void *options,
+	       struct option_operands *operands);
+
+/* Prints "firn VERB: message" and returns VERB_ERROR. */
+int verb_error(const struct verb *verb, const struct err *err);
+
+/* Lets this process open as many files as the system allows: sockets and parts need them. */
+void verb_raise_file_limit(void);
+
+/* Blocks the signals that end or wake a daemon in this and all later threads. */
+void verb_block_signals(void);
+/* Waits for one of them: SIGINT, SIGTERM, SIGCHLD or SIGHUP. timeout_ns < 0 = for ever; 0 on
+ * time-out. */
+int verb_wait_signal(long long timeout_ns);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn agent - samples this host and sends reports to a server. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+#include "agent/agent.h"
+#include "agent/export/exporter.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cli/binary_channel.h"
+#include "cli/defaults.h"
+#include "cli/verb.h"
+#include "net/server.h"
+
+#define SEND_GRACE_NS (5 * CLOCK_NS_PER_S)
+
+struct agent_verb_options {
+	struct verb_common common;
+	const char *remote_store_address;
+	const char *http_address;
+	const char *node;
+	unsigned frequency_hz;
+	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
+	bool remote_store_insecure;
+	bool thread_labels;
+};
+
+#define AT(member) offsetof(struct agent_verb_options, member)
+
+static const struct option options[] = {
+	{ 0, "remote-store-address", OPTION_TEXT, AT(remote_store_address), "HOST:PORT",
+	  "the server to send to (required)", 0, 0 },
+	{ 0, "remote-store-insecure", OPTION_FLAG, AT(remote_store_insecure), NULL,
+	  "send without TLS (today's only way)", 0, 0 },
+	{ 0, "profiling-cpu-sampling-frequency", OPTION_COUNT, AT(frequency_hz), "HZ",
+	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
+	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
+	  "the agent's own /metrics (default 127.0.0.1:7071)", 0, 0 },
+	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
+	  0 },
+	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
+	  0, 0 },
+	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
+	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "agent",
+	.operands = "",
+	.summary = "profile this host and send to a server",
+	.details = "Samples every process with eBPF (needs root, or CAP_BPF, CAP_PERFMON, "
+		   "CAP_SYS_PTRACE)\n"
+		   "and sends OTLP Profiles every 10 seconds; keeps and retries when the server is "
+		   "away.\n\n"
+		   "  sudo firn agent --remote-store-address profiles.example.net:7070",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+static void get_metrics(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	metrics_render(&response->body);
+}
+
+static void get_healthy(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain; charset=utf-8";
+	strbuf_add_text(&response->body, "firn agent is healthy.\n");
+}
+
+static const struct net_route routes[] = {
+	{ "GET", "/metrics", get_metrics, NULL, 0 },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0 },
+	{ "GET", "/-/ready", get_healthy, NULL, 0 },
+};
+
+/* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */
+static struct net_server *serve_metrics(const char *address)
+{
+	struct net_server_options net = { .address = address,
+					  .routes = routes,
+					  .routes_count = VERB_COUNT_OF(routes),
+					  .workers = 1 };
+	struct net_server *server = NULL;
+	struct err err;
+
+	if (net_server_start(&net, &server, &err))
+		log_warn("agent", "no /metrics", "error=\"%s\"", err.message);
+	return server;
+}
+
+static int profile(const struct agent_verb_options *values, struct err *err)
+{
+	struct exporter_options export = { .address = values->remote_store_address };
+	int channel = (int)values->binary_channel;
+	struct agent_options start = {
+		.frequency_hz = values->frequency_hz,
+		.node = values->node,
+		.thread_labels = values->thread_labels,
+		.deliver = exporter_deliver,
+		.binary_seen = channel ? binary_channel_lend : NULL,
+		.binary_seen_context = &channel,
+	};
+	struct net_server *metrics;
+	struct exporter *exporter;
+	struct agent *agent;
+	int rc, number;
+
+	rc = exporter_new(&export, &exporter, err);
+	if (rc)
+		return rc;
+	start.deliver_context = exporter;
+	rc = agent_start(&start, &agent, err);
+	if (rc) {
+		exporter_free(exporter, 0);
+		return rc;
+	}
+	metrics = serve_metrics(values->http_address);
+	do {
+		number = verb_wait_signal(-1);
+	} while (number != SIGINT && number != SIGTERM);
+	agent_stop(agent);
+	exporter_free(exporter, SEND_GRACE_NS);
+	net_server_stop(metrics, CLOCK_NS_PER_S);
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	struct agent_verb_options values = { .http_address = DEFAULT_AGENT_HTTP_ADDRESS };
+	struct option_operands operands;
+	struct err err;
+	int code = verb_parse(&verb_agent, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (!values.remote_store_address) {
+		err_set(&err, ERR_INVALID,
+			"--remote-store-address is required, for example "
+			"--remote-store-address 127.0.0.1:7070");
+		return verb_error(&verb_agent, &err);
+	}
+	verb_block_signals();
+	verb_raise_file_limit();
+	prctl(PR_SET_NAME, "firn-agent"); /* what profiles of this host call it */
+	if (values.binary_channel) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		prctl(PR_SET_NAME, "firn"); /* started as /proc/self/exe: it would be "exe" */
+	}
+	if (profile(&values, &err))
+		return verb_error(&verb_agent, &err);
+	return VERB_OK;
+}
+
+const struct verb verb_agent = { &spec, run, LOG_INFO };

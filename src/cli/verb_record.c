@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn record - profiles a command, some processes or the host into a file; no server needed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "cli/output_file.h"
+#include "cli/verb.h"
+#include "server/query/render.h"
+#include "server/resolve/resolver.h"
+
+#define RECORD_HZ_DEFAULT 99
+#define RECORD_PIDS_MAX 256
+#define EXIT_CANNOT_RUN 127 /* as shells say */
+
+struct record_verb_options {
+	struct verb_common common;
+	const char *pids;
+	const char *output;
+	const char *format;
+	int64_t duration_ns;
+	unsigned frequency_hz;
+	bool all;
+};
+
+#define AT(member) offsetof(struct record_verb_options, member)
+
+static const struct option options[] = {
+	{ 'F', "frequency", OPTION_COUNT, AT(frequency_hz), "HZ", "samples per second (default 99)",
+	  1, AGENT_FREQUENCY_MAX_HZ },
+	{ 'a', "all", OPTION_FLAG, AT(all), NULL, "every process of this host", 0, 0 },
+	{ 'p', "pid", OPTION_TEXT, AT(pids), "PID[,PID]", "these processes", 0, 0 },
+	{ 'd', "duration", OPTION_DURATION, AT(duration_ns), "D",
+	  "stop after this time (default: until Ctrl-C, or the command's end)", 0, 0 },
+	{ 'o', "output", OPTION_TEXT, AT(output), "FILE",
+	  "default profile.pb.gz; the extension says the format; - is standard output", 0, 0 },
+	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT", "pprof or folded, whatever the extension",
+	  0, 0 },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "record",
+	.operands = "[-- CMD ARGS...]",
+	.summary = "profile a command, a process or the host into a file",
+	.details = "Writes pprof (.pb.gz) or folded stacks (.folded) with functions, files and "
+		   "lines.\n\n"
+		   "  sudo firn record -- make -j4                     profile.pb.gz\n"
+		   "  sudo firn record -p 1234 -d 30s -o web.pb.gz\n"
+		   "  sudo firn record -a -d 10s -o - --format folded | sort -k2 -n\n"
+		   "  go tool pprof -http=: profile.pb.gz",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+	.stop_at_operand = true,
+};
+
+enum record_format { RECORD_PPROF, RECORD_FOLDED };
+
+/* What the agent delivers is gathered here. */
+struct recording {
+	struct tables tables;
+	struct resolver *resolver;
+	uint64_t samples;
+	bool full;
+};
+
+static void gather(void *context, const struct tables_view *batch)
+{
+	struct recording *recording = context;
+	struct tables_copy copy;
+
+	tables_copy_begin(&copy, &recording->tables, batch);
+	for (uint32_t i = 0; i < batch->reports_count; i++) {
+		if (!tables_copy_report(&copy, i)) {
+			recording->full = true;
+			break;
+		}
+		recording->samples += (uint64_t)batch->totals[batch->reports[i].total_first];
+	}
+	tables_copy_end(&copy);
+}
+
+static void lend(void *context, struct slice build_id, struct slice path, int fd)
+{
+	struct recording *recording = context;
+
+	resolver_offer(recording->resolver, build_id, path, fd);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+static int find_format(const struct record_verb_options *values, enum record_format *ret,
+		       struct err *err)
+{
+	const char *format = values->format;
+
+	if (!format && (ends_with(values->output, ".pb.gz") || !strcmp(values->output, "-")))
+		format = "pprof";
+	else if (!format && ends_with(values->output, ".folded"))
+		format = "folded";
+	if (!format)
+		return err_set(err, ERR_INVALID,
+			       "--output \"%s\": end it in .pb.gz or .folded, or give --format",
+			       values->output);
+	if (!strcmp(format, "pprof"))
+		*ret = RECORD_PPROF;
+	else if (!strcmp(format, "folded"))
+		*ret = RECORD_FOLDED;
+	else
+		return err_set(err, ERR_INVALID, "--format: \"%s\" is neither pprof nor folded",
+			       format);
+	return 0;
+}
+
+static int parse_pids(const char *text, pid_t *pids, size_t *count, struct err *err)
+{
+	struct slice rest = slice_of(text);
+
+	*count = 0;
+	while (rest.len) {
+		struct slice one = slice_cut(rest, ',', &rest);
+		uint64_t pid;
+
+		if (!slice_parse_u64(one, &pid) || !pid || pid > INT_MAX)
+			return err_set(err, ERR_INVALID, "--pid: \"%.*s\" is not a process id",
+				       SLICE_FMT(one));
+		if (*count == RECORD_PIDS_MAX)
+			return err_set(err, ERR_LIMIT, "--pid: more than %d", RECORD_PIDS_MAX);
+		if (kill((pid_t)pid, 0) && errno == ESRCH)
+			return err_set(err, ERR_NOT_FOUND, "--pid: no process %d", (int)pid);
+		pids[(*count)++] = (pid_t)pid;
+	}
+	return *count ? 0 : err_set(err, ERR_INVALID, "--pid: no process id given");
+}
+
+/* A command held before its exec until the profiler watches it. */
+struct command {
+	pid_t pid;
+	/* Closing it unwritten means: do not run. Its other end closes by the exec, or tells errno.
+	 */
+	int go;
+};
+
+static void run_command(int go, char **argv)
+{
+	sigset_t none;
+	char byte;
+	int why;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (read(go, &byte, 1) != 1)
+		_exit(EXIT_CANNOT_RUN);
+	prctl(PR_SET_PDEATHSIG, 0);
+	execvp(argv[0], argv);
+	why = errno;
+	(void)!write(go, &why, sizeof(why));
+	_exit(EXIT_CANNOT_RUN);
+}
+
+static int hold_command(const struct option_operands *operands, struct command *ret,
+			struct err *err)
+{
+	char **argv = calloc(operands->count + 1, sizeof(*argv));
+	int ends[2];
+
+	if (!argv || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		free(argv);
+		return err_set_errno(err, errno, "run \"%s\"", operands->items[0]);
+	}
+	memcpy(argv, operands->items, operands->count * sizeof(*argv));
+	ret->pid = fork();
+	if (!ret->pid) {
+		close(ends[1]);
+		run_command(ends[0], argv);
+	}
+	free(argv);
+	close(ends[0]);
+	ret->go = ends[1];
+	if (ret->pid < 0) {
+		close(ret->go);
+		ret->go = -1;
+		return err_set_errno(err, errno, "run \"%s\"", operands->items[0]);
+	}
+	return 0;
+}
+
+/* 0, or the errno of the exec. */
+static int let_go(struct command *command, bool run)
+{
+	int why = 0;
+
+	if (command->go < 0)
+		return 0;
+	if (run && send(command->go, "g", 1, MSG_NOSIGNAL) == 1 &&
+	    read(command->go, &why, sizeof(why)) != sizeof(why))
+		why = 0;
+	close(command->go);
+	command->go = -1;
+	return why;
+}
+
+/* Until the command or the processes end, the time is over, or Ctrl-C. */
+static void wait_end(const struct record_verb_options *values, const struct command *command,
+		     const pid_t *pids, size_t pids_count, int *status)
+{
+	int64_t until_ns =
+		values->duration_ns ? clock_monotonic_ns() + values->duration_ns : INT64_MAX;
+
+	for (;;) {
+		int64_t left_ns = until_ns - clock_monotonic_ns();
+		int number = verb_wait_signal(left_ns > CLOCK_NS_PER_S / 2 ? CLOCK_NS_PER_S / 2
+					      : left_ns > 0		   ? left_ns
+									   : 0);
+		bool alive = values->all;
+
+		if (number == SIGINT || number == SIGTERM || clock_monotonic_ns() >= until_ns)
+			return;
+		if (command->pid > 0) {
+			if (waitpid(command->pid, status, WNOHANG) == command->pid)
+				return;
+			continue;
+		}
+		for (size_t i = 0; i < pids_count; i++)
+			alive |= !kill(pids[i], 0) || errno != ESRCH;
+		if (!alive)
+			return;
+	}
+}
+
+static int write_profile(const struct record_verb_options *values, enum record_format format,
+			 struct recording *recording, struct err *err)
+{
+	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
+	struct tables_view view = tables_view_of(&recording->tables);
+	const struct tables_view *views[] = { &view };
+	struct query_source source = { views, 1, recording->resolver };
+	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	struct strbuf out = { 0 };
+	struct selector selector;
+	struct tree *tree;
+	int rc = selector_parse(slice_of(type), &selector, err);
+
+	if (rc)
+		return rc;
+	params.selector = &selector;
+	params.nodes_only = format != RECORD_PPROF;
+	rc = query_tree(&source, &params, &tree, err);
+	selector_free(&selector);
+	if (rc)
+		return rc;
+	if (format == RECORD_PPROF)
+		render_pprof(tree, &out);
+	else
+		render_folded(tree, &out);
+	tree_free(tree);
+	rc = output_file_write(values->output, strbuf_slice(&out), err);
+	strbuf_free(&out);
+	return rc;
+}
+
+static void tell(const struct record_verb_options *values, const struct recording *recording,
+		 const struct command *command, int status)
+{
+	if (command->pid > 0 && WIFEXITED(status) && WEXITSTATUS(status))
+		fprintf(stderr, "firn record: the command exited with %d\n", WEXITSTATUS(status));
+	if (command->pid > 0 && WIFSIGNALED(status))
+		fprintf(stderr, "firn record: the command was killed by signal %d\n",
+			WTERMSIG(status));
+	if (recording->full)
+		fprintf(stderr, "firn record: the recording was full; the rest is missing\n");
+	fprintf(stderr, "firn record: %llu samples%s%s\n", (unsigned long long)recording->samples,
+		strcmp(values->output, "-") ? " in " : "",
+		strcmp(values->output, "-") ? values->output : "");
+}
+
+static int record(const struct record_verb_options *values, const struct option_operands *operands,
+		  enum record_format format, struct err *err)
+{
+	struct resolver_options resolve = { .local_files = true };
+	struct recording recording = { 0 };
+	struct command command = { .go = -1 };
+	struct agent *agent = NULL;
+	pid_t pids[RECORD_PIDS_MAX];
+	size_t count = 0;
+	int exec_errno, status = 0, rc = 0;
+
+	if (values->pids)
+		rc = parse_pids(values->pids, pids, &count, err);
+	if (!rc && operands->count) {
+		rc = hold_command(operands, &command, err);
+		pids[0] = command.pid;
+		count = 1;
+	}
+	if (!rc)
+		rc = resolver_new(&resolve, &recording.resolver, err);
+	tables_init(&recording.tables);
+	if (!rc) {
+		struct agent_options start = {
+			.frequency_hz = values->frequency_hz,
+			.target = values->all ? AGENT_TARGET_HOST : AGENT_TARGET_PIDS,
+			.pids = pids,
+			.pids_count = count,
+			.deliver = gather,
+			.deliver_context = &recording,
+			.binary_seen = lend,
+			.binary_seen_context = &recording,
+		};
+
+		rc = agent_start(&start, &agent, err);
+	}
+	exec_errno = let_go(&command, !rc);
+	if (exec_errno)
+		rc = err_set_errno(err, exec_errno, "run \"%s\"", operands->items[0]);
+	else if (!rc)
+		wait_end(values, &command, pids, count, &status);
+	agent_stop(agent);
+	if (!rc)
+		rc = write_profile(values, format, &recording, err);
+	if (!rc)
+		tell(values, &recording, &command, status);
+	resolver_free(recording.resolver);
+	tables_free(&recording.tables);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct record_verb_options values = { .output = "profile.pb.gz",
+					      .frequency_hz = RECORD_HZ_DEFAULT };
+	struct option_operands operands;
+	enum record_format format;
+	struct err err;
+	int code = verb_parse(&verb_record, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if ((values.all != 0) + (values.pids != NULL) + (operands.count > 0) != 1) {
+		err_set(&err, ERR_INVALID, "give one of: -a, -p PID, or -- CMD ARGS");
+		return verb_error(&verb_record, &err);
+	}
+	if (find_format(&values, &format, &err))
+		return verb_error(&verb_record, &err);
+	if (!strcmp(values.output, "-") && format == RECORD_PPROF && isatty(STDOUT_FILENO)) {
+		err_set(&err, ERR_INVALID, "pprof is binary; redirect it: > profile.pb.gz");
+		return verb_error(&verb_record, &err);
+	}
+	verb_block_signals();
+	verb_raise_file_limit();
+	if (record(&values, &operands, format, &err))
+		return verb_error(&verb_record, &err);
+	return VERB_OK;
+}
+
+const struct verb verb_record = { &spec, run, LOG_WARN };

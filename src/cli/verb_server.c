@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn server - the server alone; needs no privilege. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "cli/server_flags.h"
+
+struct server_verb_options {
+	struct verb_common common;
+	struct server_flags server;
+};
+
+static const struct option options[] = {
+	SERVER_FLAGS_OPTIONS(struct server_verb_options),
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "server",
+	.operands = "",
+	.summary = "receive, keep and answer; no root needed",
+	.details =
+		"Takes profiles from agents, SDKs and firn push; serves the UI and the API on one "
+		"port.\n"
+		"Runs until SIGINT or SIGTERM; everything acknowledged is on disk at all times.\n\n"
+		"  firn server --storage-path /var/lib/firn --storage-retention-time 30d",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+static int run(int argc, char **argv)
+{
+	struct server_verb_options values = { 0 };
+	struct option_operands operands;
+	struct server_options start;
+	struct server *server;
+	struct err err;
+	int code, number;
+
+	server_flags_init(&values.server);
+	code = verb_parse(&verb_server, argc, argv, &values, &operands);
+	if (code >= 0)
+		return code;
+	verb_block_signals();
+	verb_raise_file_limit();
+	start = server_flags_options(&values.server);
+	if (server_start(&start, &server, &err))
+		return verb_error(&verb_server, &err);
+	printf("firn is ready at http://%.*s:%u\n",
+	       (int)(strrchr(start.http_address, ':') - start.http_address), start.http_address,
+	       server_port(server));
+	fflush(stdout);
+	do {
+		number = verb_wait_signal(-1);
+	} while (number != SIGINT && number != SIGTERM);
+	server_stop(server);
+	return VERB_OK;
+}
+
+const struct verb verb_server = { &spec, run, LOG_INFO };

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn store - looks into a storage directory: verify, stat. */
+#include <stdio.h>
+
+#include "cli/output_file.h"
+#include "cli/verb.h"
+#include "server/serve/ops.h"
+
+struct store_verb_options {
+	struct verb_common common;
+	bool json;
+};
+
+static const struct option verify_options[] = { VERB_COMMON_OPTIONS };
+static const struct option stat_options[] = {
+	{ 0, "json", OPTION_FLAG, offsetof(struct store_verb_options, json), NULL,
+	  "as JSON, stable for scripts", 0, 0 },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb verify_spec = {
+	.name = "store verify",
+	.operands = "DIR",
+	.summary = "read and check every byte of a storage directory",
+	.details = "Checks all checksums, ids and references of the log, the parts and the "
+		   "manifest, and\n"
+		   "prints one line per problem. Exits 0 when clean, 1 when not. Changes nothing.",
+	.options = verify_options,
+	.options_count = VERB_COUNT_OF(verify_options),
+};
+
+static const struct option_verb stat_spec = {
+	.name = "store stat",
+	.operands = "DIR",
+	.summary = "how much a storage directory holds",
+	.details = "Counts rows, reports, series, stacks and bytes. The server may be running.",
+	.options = stat_options,
+	.options_count = VERB_COUNT_OF(stat_options),
+};
+
+static int one_directory(const struct verb *verb, const struct option_operands *operands)
+{
+	struct err err;
+
+	if (operands->count == 1)
+		return -1;
+	err_set(&err, ERR_INVALID, "expected one storage directory, for example ./data");
+	return verb_error(verb, &err);
+}
+
+static int run_verify(int argc, char **argv)
+{
+	struct store_verb_options values = { 0 };
+	struct option_operands operands;
+	struct strbuf report = { 0 };
+	struct err err;
+	int code = verb_parse(&verb_store_verify, argc, argv, &values, &operands);
+
+	if (code < 0)
+		code = one_directory(&verb_store_verify, &operands);
+	if (code >= 0)
+		return code;
+	if (!store_verify(operands.items[0], NULL, &report, &err)) {
+		printf("%sclean: %s\n", strbuf_text(&report), operands.items[0]);
+		code = VERB_OK;
+	} else if (report.len) {
+		fputs(strbuf_text(&report), stdout);
+		fprintf(stderr, "firn store verify: %s\n", err.message);
+		code = VERB_NEGATIVE;
+	} else {
+		code = verb_error(&verb_store_verify, &err);
+	}
+	strbuf_free(&report);
+	return code;
+}
+
+static void print_stat(const struct store_stat *stat)
+{
+	printf("rows      %llu\nreports   %llu\nseries    %llu\nstacks    %llu\n",
+	       (unsigned long long)stat->rows, (unsigned long long)stat->reports,
+	       (unsigned long long)stat->series, (unsigned long long)stat->stacks);
+	printf("parts     %llu (%llu quarantined)\n", (unsigned long long)stat->parts,
+	       (unsigned long long)stat->parts_quarantined);
+	printf("bytes     %llu (wal %llu, samples %llu, stacks %llu, symbols %llu)\n",
+	       (unsigned long long)stat->bytes_total, (unsigned long long)stat->bytes_wal,
+	       (unsigned long long)stat->bytes_samples, (unsigned long long)stat->bytes_stacks,
+	       (unsigned long long)stat->bytes_symbols);
+}
+
+static int run_stat(int argc, char **argv)
+{
+	struct store_verb_options values = { 0 };
+	struct option_operands operands;
+	struct store_options open = { .read_only = true, .no_background = true };
+	struct store_stat stat;
+	struct store *store;
+	struct err err;
+	int code = verb_parse(&verb_store_stat, argc, argv, &values, &operands);
+
+	if (code < 0)
+		code = one_directory(&verb_store_stat, &operands);
+	if (code >= 0)
+		return code;
+	open.path = operands.items[0];
+	if (store_open(&open, &store, &err))
+		return verb_error(&verb_store_stat, &err);
+	if (store_stat(store, &stat, &err)) {
+		code = verb_error(&verb_store_stat, &err);
+	} else if (values.json) {
+		struct strbuf text = { 0 };
+		struct json json;
+
+		json_begin(&json, &text);
+		ops_put_stat(&json, &stat);
+		printf("%s\n", strbuf_text(&text));
+		strbuf_free(&text);
+		code = VERB_OK;
+	} else {
+		print_stat(&stat);
+		code = VERB_OK;
+	}
+	store_close(store);
+	return code;
+}
+
+const struct verb verb_store_verify = { &verify_spec, run_verify, LOG_WARN };
+const struct verb verb_store_stat = { &stat_spec, run_stat, LOG_WARN };

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compress - gzip, zlib and zstd on whole buffers, with a limit on what comes out.
+ *
+ * Sizes stated inside compressed bytes are hints from a stranger: never trusted, always capped.
+ */
+#ifndef FIRN_CODEC_COMPRESS_H
+#define FIRN_CODEC_COMPRESS_H
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+bool compress_is_gzip(struct slice bytes); /* by magic 1f 8b */
+
+/*
+ * Each appends to `out`. ERR_LIMIT when more than max_bytes would come out (a bomb), ERR_INVALID
+ * with the offset-free cause when the bytes are not what they claim. gzip takes several members.
+ */
+int compress_gunzip(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);
+int compress_inflate(struct slice bytes, size_t max_bytes, struct strbuf *out,
+		     struct err *err); /* zlib or raw */
+int compress_unzstd(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);
+
+void compress_gzip(struct slice bytes, int level, struct strbuf *out); /* level 1..9 */
+void compress_zstd(struct slice bytes, int level, struct strbuf *out);
+
+#endif

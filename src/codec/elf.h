@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf - what firn needs of an ELF file's headers: identity and the map from file offsets to
+ * virtual addresses. Reads with pread (never maps: a file truncated under us must not kill us),
+ * bounded, 64-bit and 32-bit, both byte orders. Symbols and DWARF are server/resolve's work.
+ */
+#ifndef FIRN_CODEC_ELF_H
+#define FIRN_CODEC_ELF_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define ELF_BUILD_ID_TEXT_BYTES 129 /* hex with NUL; longer notes are cut to 64 bytes */
+#define ELF_SEGMENTS_MAX 64
+
+enum elf_id_kind {
+	ELF_ID_NONE,
+	ELF_ID_GNU, /* .note.gnu.build-id */
+	ELF_ID_GO, /* first 128 bits of SHA-256(text of Go's build id note) */
+	/* First 128 bits of SHA-256(first 4096 bytes, last 4096, length as big-endian u64). */
+	ELF_ID_HASH,
+};
+
+struct elf_segment { /* PT_LOAD */
+	uint64_t offset, address, file_bytes, memory_bytes;
+	bool executable;
+};
+
+struct elf_info {
+	char build_id[ELF_BUILD_ID_TEXT_BYTES]; /* lower-case hex */
+	enum elf_id_kind id_kind;
+	uint16_t machine, type; /* e_machine, e_type */
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	size_t segments_count;
+	uint64_t file_bytes;
+};
+
+/* Reads from an open file; `name` is for messages. ERR_INVALID when it is no ELF file. */
+int elf_read_info(int fd, const char *name, struct elf_info *ret, struct err *err);
+
+/* The same from bytes in memory (vdso, fuzzing). */
+int elf_parse_info(struct slice image, const char *name, struct elf_info *ret, struct err *err);
+
+/* File offset <-> virtual address through the PT_LOAD that holds it; false when none does. */
+bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret);
+bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64_t *ret);
+
+#endif

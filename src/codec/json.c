@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec/utf8.h"
+
+void json_begin(struct json *json, struct strbuf *out)
+{
+	json->out = out;
+	json->depth = 0;
+	json->first[0] = true;
+	json->after_key = false;
+}
+
+/* What stands between the value before and the one that comes now. */
+static void separate(struct json *json)
+{
+	if (json->after_key)
+		json->after_key = false;
+	else if (!json->first[json->depth])
+		strbuf_add_byte(json->out, ',');
+	json->first[json->depth] = false;
+}
+
+static void open_with(struct json *json, char bracket)
+{
+	separate(json);
+	strbuf_add_byte(json->out, bracket);
+	assert(json->depth + 1 < JSON_DEPTH_MAX);
+	json->first[++json->depth] = true;
+}
+
+static void close_with(struct json *json, char bracket)
+{
+	assert(json->depth && !json->after_key);
+	json->depth--;
+	strbuf_add_byte(json->out, bracket);
+}
+
+void json_object(struct json *json)
+{
+	open_with(json, '{');
+}
+
+void json_object_end(struct json *json)
+{
+	close_with(json, '}');
+}
+
+void json_array(struct json *json)
+{
+	open_with(json, '[');
+}
+
+void json_array_end(struct json *json)
+{
+	close_with(json, ']');
+}
+
+static void add_escape(struct strbuf *out, unsigned char byte)
+{
+	static const char letters[] = "btn?fr"; /* 8 to 13; 11 has none */
+
+	if (byte == '"' || byte == '\\')
+		strbuf_add(out, (const char[]){ '\\', (char)byte }, 2);
+	else if (byte >= 8 && byte <= 13 && byte != 11)
+		strbuf_add(out, (const char[]){ '\\', letters[byte - 8] }, 2);
+	else
+		strbuf_addf(out, "\\u%04x", byte);
+}
+
+/* Whether the byte may stand in a JSON string as it is. */
+static bool plain(unsigned char byte)
+{
+	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && byte != 0x7f;
+}
+
+static void add_quoted(struct strbuf *out, struct slice text)
+{
+	size_t at = 0;
+
+	strbuf_add_byte(out, '"');
+	while (at < text.len) {
+		size_t run = at;
+
+		while (run < text.len && plain((unsigned char)text.data[run]))
+			run++;
+		strbuf_add(out, text.data + at, run - at);
+		at = run;
+		if (at == text.len)
+			break;
+		if ((unsigned char)text.data[at] < 0x80)
+			add_escape(out, (unsigned char)text.data[at++]);
+		else
+			at += utf8_add_repaired(out, slice_tail(text, at));
+	}
+	strbuf_add_byte(out, '"');
+}
+
+void json_key_slice(struct json *json, struct slice key)
+{
+	assert(!json->after_key);
+	separate(json);
+	add_quoted(json->out, key);
+	strbuf_add_byte(json->out, ':');
+	json->after_key = true;
+}
+
+void json_key(struct json *json, const char *key)
+{
+	json_key_slice(json, slice_of(key));
+}
+
+void json_string(struct json *json, struct slice text)
+{
+	separate(json);
+	add_quoted(json->out, text);
+}
+
+void json_text(struct json *json, const char *text)
+{
+	json_string(json, slice_of(text));
+}
+
+void json_int(struct json *json, int64_t value)
+{
+	separate(json);
+	strbuf_addf(json->out, "%" PRId64, value);
+}
+
+void json_uint(struct json *json, uint64_t value)
+{
+	separate(json);
+	strbuf_addf(json->out, "%" PRIu64, value);
+}
+
+/* The shortest of the precisions that reads back as the same number. */
+void json_double(struct json *json, double value)
+{
+	char text[32];
+
+	if (!isfinite(value)) {
+		json_null(json);
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	separate(json);
+	strbuf_add_text(json->out, text);
+}
+
+void json_bool(struct json *json, bool value)
+{
+	separate(json);
+	strbuf_add_text(json->out, value ? "true" : "false");
+}
+
+void json_null(struct json *json)
+{
+	separate(json);
+	strbuf_add_text(json->out, "null");
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json - a streaming JSON writer. Reading JSON is jansson's work.
+ *
+ * The writer puts commas and colons itself. Strings are written as valid UTF-8 (bad bytes become
+ * U+FFFD). Integers beyond 2^53 are written as they are; NaN and infinities as null.
+ */
+#ifndef FIRN_CODEC_JSON_H
+#define FIRN_CODEC_JSON_H
+
+#include "base/strbuf.h"
+
+#define JSON_DEPTH_MAX 512
+
+struct json {
+	struct strbuf *out;
+	uint32_t depth;
+	bool first[JSON_DEPTH_MAX]; /* nothing written yet at this depth */
+	bool after_key;
+};
+
+void json_begin(struct json *json, struct strbuf *out);
+void json_object(struct json *json);
+void json_object_end(struct json *json);
+void json_array(struct json *json);
+void json_array_end(struct json *json);
+void json_key(struct json *json, const char *key);
+void json_key_slice(struct json *json, struct slice key);
+void json_string(struct json *json, struct slice text);
+void json_text(struct json *json, const char *text);
+void json_int(struct json *json, int64_t value);
+void json_uint(struct json *json, uint64_t value);
+void json_double(struct json *json, double value);
+void json_bool(struct json *json, bool value);
+void json_null(struct json *json);
+
+#endif

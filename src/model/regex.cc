@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/regex.h"
+
+#include <new>
+#include <stdio.h>
+#include <string.h>
+
+#include <re2/re2.h>
+
+struct regex {
+	RE2 re;
+	regex(const re2::StringPiece &pattern, const RE2::Options &options) : re(pattern, options)
+	{
+	}
+};
+
+/* RE2 accepts \C (any byte), which can split UTF-8; Go and so Prometheus do not. */
+static bool has_any_byte_escape(const char *pattern, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++) {
+		if (pattern[i] != '\\')
+			continue;
+		if (pattern[i + 1] == 'C')
+			return true;
+		i++;
+	}
+	return false;
+}
+
+extern "C" struct regex *regex_new(const char *pattern, size_t pattern_len, bool ignore_case,
+				   char *error, size_t error_bytes)
+{
+	RE2::Options options(RE2::Quiet);
+	struct regex *made;
+
+	if (pattern_len > REGEX_PATTERN_BYTES_MAX || has_any_byte_escape(pattern, pattern_len)) {
+		snprintf(error, error_bytes, "%s",
+			 pattern_len > REGEX_PATTERN_BYTES_MAX ? "pattern is too long"
+							       : "\\C is not supported");
+		return nullptr;
+	}
+	options.set_dot_nl(true);
+	options.set_case_sensitive(!ignore_case);
+	options.set_max_mem(1 << 20);
+	made = new (std::nothrow) regex(re2::StringPiece(pattern, pattern_len), options);
+	if (made && made->re.ok())
+		return made;
+	snprintf(error, error_bytes, "%s", made ? made->re.error().c_str() : "out of memory");
+	delete made;
+	return nullptr;
+}
+
+extern "C" void regex_free(struct regex *regex)
+{
+	delete regex;
+}
+
+extern "C" bool regex_matches_whole(const struct regex *regex, const char *text, size_t len)
+{
+	return regex->re.Match(re2::StringPiece(text, len), 0, len, RE2::ANCHOR_BOTH, nullptr, 0);
+}
+
+extern "C" bool regex_matches_part(const struct regex *regex, const char *text, size_t len)
+{
+	return regex->re.Match(re2::StringPiece(text, len), 0, len, RE2::UNANCHORED, nullptr, 0);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * regex - RE2 behind C: linear time, no back-references. Thread-safe after compiling.
+ * Implemented in regex.cc, the only C++ of firn.
+ */
+#ifndef FIRN_MODEL_REGEX_H
+#define FIRN_MODEL_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct regex;
+
+#define REGEX_PATTERN_BYTES_MAX 4096
+
+/*
+ * Compiles `pattern`; dot matches newline. Returns NULL and writes a message to `error` on a
+ * pattern that RE2 refuses, that is too long, or that contains \C.
+ */
+struct regex *regex_new(const char *pattern, size_t pattern_len, bool ignore_case, char *error,
+			size_t error_bytes);
+void regex_free(struct regex *regex);
+
+bool regex_matches_whole(const struct regex *regex, const char *text, size_t len); /* anchored */
+bool regex_matches_part(const struct regex *regex, const char *text, size_t len);  /* search */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client (net) - a blocking HTTP/2 client (h2c by prior knowledge) for our own use: the agent's
+ * export and the CLI. One connection, reconnected on demand; calls are made one at a time from one
+ * thread. TLS comes with net/transport.h's seam.
+ */
+#ifndef FIRN_NET_CLIENT_H
+#define FIRN_NET_CLIENT_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+struct net_client;
+
+/* `address` is HOST:PORT or http://HOST:PORT[/]. Does not connect yet. */
+int net_client_new(const char *address, struct net_client **ret, struct err *err);
+void net_client_free(struct net_client *client); /* accepts NULL */
+
+struct net_reply {
+	int status;	 /* HTTP */
+	int grpc_status; /* -1 when the answer had none */
+	char grpc_message[ERR_MESSAGE_BYTES];
+	int64_t retry_after_ns; /* from Retry-After or RetryInfo; 0 = none */
+	char content_type[128];
+	struct strbuf body; /* of a gRPC call: the one message; free with strbuf_free */
+};
+
+/*
+ * One request, one whole answer of at most body_bytes_max. Fails (ERR_UNAVAILABLE, ERR_DEADLINE)
+ * when no answer arrived, ERR_LIMIT when it is too large; an answer with any status is a success of
+ * the call. `headers` is "name: value\r\n" lines (names in lower case) or NULL. For gRPC give the
+ * message; framing is done here, and gzip when `compress`. timeout_ns 0 means 30 s; resolving a
+ * host name may take longer.
+ */
+struct net_call {
+	const char *method;
+	const char *path; /* with query */
+	const char *content_type;
+	const char *headers;
+	struct slice body;
+	bool grpc;
+	bool compress;
+	int64_t timeout_ns;
+	size_t body_bytes_max;
+};
+int net_client_call(struct net_client *client, const struct net_call *call, struct net_reply *ret,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/engine.h"
+
+#include <assert.h>
+
+bool engine_submit(struct engine *engine, struct exchange *exchange)
+{
+	exchange->phase = EXCHANGE_RUNNING;
+	exchange->engine = engine;
+	if (engine->host->submit(engine->host, exchange))
+		return true;
+	exchange->engine = NULL;
+	exchange_refuse(exchange, REFUSAL_QUEUE, NULL);
+	return false;
+}
+
+void engine_abandon(struct exchange *exchange)
+{
+	atomic_store(&exchange->is_abandoned, true);
+	atomic_store(&exchange->cancelled, true);
+}
+
+void engine_take_back(struct exchange *exchange)
+{
+	assert(exchange->phase == EXCHANGE_RUNNING);
+	exchange->phase = EXCHANGE_ANSWER;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange - one request and its answer, from the first header to the last byte; knows HTTP but no
+ * wire format and no socket.
+ *
+ *     HEAD -> BODY -> RUNNING -> ANSWER
+ *        \______\________\________^   refused
+ *
+ * An engine (http1, http2) makes it on the loop thread and feeds it. When the request is whole the
+ * engine submits it; a worker then owns it and calls exchange_run, which decodes the body, asks for
+ * permission, runs the handler and encodes the answer; it comes back to the loop thread, and the
+ * engine sends the answer and frees the exchange. A refusal at any point fills the answer and goes
+ * straight to ANSWER. While a worker has it, the loop thread may only set `cancelled` and touch
+ * what is the engine's.
+ */
+#ifndef FIRN_NET_EXCHANGE_H
+#define FIRN_NET_EXCHANGE_H
+
+#include "net/budget.h"
+#include "net/head.h"
+#include "net/pace.h"
+#include "net/refusal.h"
+#include "net/server.h"
+
+struct engine;
+
+/* What all exchanges of one server share. Read-only while the server runs, but for the budget. */
+struct service {
+	const struct net_route *routes;
+	size_t routes_count;
+	int (*authorize)(void *context, const struct net_request *request);
+	void *authorize_context;
+	struct budget budget;
+};
+
+enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_BODY, EXCHANGE_RUNNING, EXCHANGE_ANSWER };
+
+/* How an answer goes out. Lines are clean: engines write them as they are. */
+struct answer {
+	int status;
+	struct strbuf lines;	/* with content-type and content-length */
+	struct strbuf trailers; /* lines after the body; HTTP/2 only */
+	struct strbuf owned;
+	struct slice body; /* of `owned` or static; not to be sent for HEAD */
+	bool is_head;
+};
+
+struct exchange {
+	struct service *service;
+	enum exchange_phase phase;
+	struct head head;
+	struct strbuf path; /* decoded */
+	struct strbuf body; /* as received; decoded while the handler runs */
+	size_t body_bytes_max;
+	size_t charged_bytes; /* taken from the budget, given back when freed */
+	struct net_request request;
+	const struct net_route *route;
+	_Atomic bool cancelled;	   /* told to the handler */
+	_Atomic bool is_abandoned; /* nobody will read the answer */
+	struct answer answer;
+	struct exchange *queue_next; /* while RUNNING: pool.h's */
+
+	/* The engine's; loop thread only. */
+	struct engine *engine;		  /* NULL: the connection has gone */
+	struct exchange *next, *previous; /* in the engine's list */
+	struct pace pace;
+	int32_t stream;
+	size_t answered_bytes;
+	bool is_answered;    /* all of it */
+	bool is_parked;	     /* the body waits on the wire for the budget */
+	size_t unread_bytes; /* held back from the peer's window while parked */
+};
+
+/* `peer` must outlive the exchange's time in HEAD; it is copied. */
+struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
+			      struct slice peer, int64_t now_ns);
+void exchange_free(struct exchange *exchange);
+
+/* Turns the request away; `detail` replaces the standing text when not NULL. */
+void exchange_refuse(struct exchange *exchange, enum refusal refusal, const char *detail);
+
+/*
+ * The head is whole: finds the route and checks what can be checked before a body. `length` is the
+ * announced body, 0 for none, -1 for unknown. Ends in BODY or ANSWER.
+ */
+void exchange_begin_body(struct exchange *exchange, int64_t length, int64_t now_ns);
+
+/* Adds received bytes. Ends in BODY or ANSWER. */
+void exchange_add_body(struct exchange *exchange, struct slice bytes, int64_t now_ns);
+
+/*
+ * Worker thread, once, for an exchange that is RUNNING: makes the answer. The phase is the loop
+ * thread's to read and change: it stays RUNNING until engine_take_back.
+ */
+void exchange_run(struct exchange *exchange);
+
+#endif

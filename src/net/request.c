@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What handlers ask of a request: its headers and parameters (net/server.h).
+ */
+#include "net/server.h"
+
+#include "net/uri.h"
+
+struct slice net_request_header(const struct net_request *request, const char *name)
+{
+	for (size_t i = 0; i < request->headers_count; i++)
+		if (slice_is(request->headers[i].name, name))
+			return request->headers[i].value;
+	return (struct slice){ 0 };
+}
+
+bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
+			   struct strbuf *out)
+{
+	struct slice query = request->query;
+
+	while (query.len) {
+		struct slice value;
+		struct slice key = slice_cut(slice_cut(query, '&', &query), '=', &value);
+
+		strbuf_clear(out);
+		if (!uri_decode(key, true, out) || !slice_is(strbuf_slice(out), name) || n--)
+			continue;
+		strbuf_clear(out);
+		return uri_decode(value, true, out);
+	}
+	return false;
+}

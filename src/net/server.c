@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server: one loop thread that owns the listener and all connections, and the pool.
+ *
+ * Other threads reach the loop through one uv_async_t only: a worker when requests are finished,
+ * net_server_stop when it is time. Stopping closes the listener and lets every connection finish;
+ * when the last one is gone, or the grace is over, the loop closes its own handles and ends, and
+ * only then the workers are joined. So a handler that runs on after its connection has gone still
+ * finds the server alive.
+ */
+#include "net/server.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/conn.h"
+#include "net/listener.h"
+#include "net/pool.h"
+#include "net/traffic.h"
+
+#define WORKERS_MIN 2
+#define WORKERS_MAX 16
+#define QUEUE_MAX 1024u /* requests that wait for a worker */
+#define INFLIGHT_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
+#define CONNECTIONS_DEFAULT 1024u
+#define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
+#define IDLE_TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
+#define TICK_MS 250u
+
+struct net_server {
+	struct service service;
+	struct conn_owner owner;
+	struct pool *pool;
+	unsigned connections_max;
+	unsigned port;
+
+	/* The loop thread's. */
+	uv_loop_t loop;
+	uv_tcp_t listener;
+	uv_async_t wake;
+	uv_timer_t ticker;
+	struct conn *conns;
+	unsigned conns_count;
+	bool is_stopping, is_closing;
+	int64_t stop_at_ns;
+
+	pthread_t thread;
+	_Atomic bool stop_asked;
+	int64_t grace_ns; /* written before stop_asked */
+};
+
+static struct net_server *server_of(struct conn_owner *owner)
+{
+	return (struct net_server *)((char *)owner - offsetof(struct net_server, owner));
+}
+
+static void close_handles(struct net_server *server)
+{
+	if (server->is_closing)
+		return;
+	server->is_closing = true;
+	uv_close((uv_handle_t *)&server->wake, NULL);
+	uv_close((uv_handle_t *)&server->ticker, NULL);
+}
+
+static void on_conn_closed(struct conn_owner *owner, struct conn *conn)
+{
+	struct net_server *server = server_of(owner);
+
+	if (conn->previous)
+		conn->previous->next = conn->next;
+	else
+		server->conns = conn->next;
+	if (conn->next)
+		conn->next->previous = conn->previous;
+	server->conns_count--;
+	if (server->is_stopping && !server->conns)
+		close_handles(server);
+}
+
+static bool on_submit(struct engine_host *host, struct exchange *exchange)
+{
+	struct conn *conn = (struct conn *)((char *)host - offsetof(struct conn, host));
+
+	return pool_submit(server_of(conn->owner)->pool, exchange);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+	struct net_server *server = listener->data;
+	struct conn *conn;
+
+	if (status) {
+		refusal_count(REFUSAL_CONNECTIONS);
+		return;
+	}
+	conn = conn_accept(listener, &server->owner);
+	server->conns_count++;
+	conn->next = server->conns;
+	if (conn->next)
+		conn->next->previous = conn;
+	server->conns = conn;
+	if (conn->phase == CONN_CLOSING)
+		return;
+	if (server->conns_count <= server->connections_max) {
+		conn_begin(conn);
+	} else if (server->conns_count <= server->connections_max + TURNED_AWAY_MAX) {
+		conn_turn_away(conn, REFUSAL_CONNECTIONS);
+	} else {
+		refusal_count(REFUSAL_CONNECTIONS);
+		conn_close(conn);
+	}
+}
+
+/* Hands answers to their engines; then each connection sends what it has, once. */
+static void take_answers(struct net_server *server)
+{
+	struct exchange *exchange = pool_take_finished(server->pool);
+	struct conn *dirty = NULL;
+
+	while (exchange) {
+		struct exchange *next = exchange->queue_next;
+		struct conn *conn;
+
+		if (!exchange->engine) {
+			exchange_free(exchange);
+			exchange = next;
+			continue;
+		}
+		conn = conn_of_engine(exchange->engine);
+		conn->host.now_ns = clock_monotonic_ns();
+		exchange->engine->ops->answer(exchange->engine, exchange);
+		if (!conn->is_dirty) {
+			conn->is_dirty = true;
+			conn->dirty_next = dirty;
+			dirty = conn;
+		}
+		exchange = next;
+	}
+	for (; dirty; dirty = dirty->dirty_next) {
+		dirty->is_dirty = false;
+		conn_run(dirty);
+	}
+}
+
+/* Lets bodies go on that waited for the budget. */
+static void unpark(struct net_server *server)
+{
+	if (!server->owner.has_parked || budget_is_tight(&server->service.budget))
+		return;
+	server->owner.has_parked = false;
+	for (struct conn *conn = server->conns; conn; conn = conn->next)
+		if (conn->engine && conn->engine->is_parked)
+			conn_tick(conn);
+}
+
+static void begin_stop(struct net_server *server)
+{
+	server->is_stopping = true;
+	server->stop_at_ns = clock_monotonic_ns() + server->grace_ns;
+	uv_close((uv_handle_t *)&server->listener, NULL);
+	for (struct conn *conn = server->conns; conn; conn = conn->next)
+		conn_stop(conn);
+	if (!server->conns)
+		close_handles(server);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+	struct net_server *server = wake->data;
+
+	take_answers(server);
+	unpark(server);
+	if (atomic_load(&server->stop_asked) && !server->is_stopping)
+		begin_stop(server);
+}
+
+static void on_tick(uv_timer_t *ticker)
+{
+	struct net_server *server = ticker->data;
+	bool is_over = server->is_stopping && clock_monotonic_ns() >= server->stop_at_ns;
+
+	traffic_set_inflight(atomic_load(&server->service.budget.used_bytes));
+	for (struct conn *conn = server->conns; conn; conn = conn->next) {
+		if (is_over)
+			conn_close(conn);
+		else
+			conn_tick(conn);
+	}
+}
+
+static void *run_loop(void *context)
+{
+	struct net_server *server = context;
+
+	pthread_setname_np(pthread_self(), "firn-http-loop");
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	return NULL;
+}
+
+static void on_finished(void *context)
+{
+	struct net_server *server = context;
+
+	uv_async_send(&server->wake);
+}
+
+static unsigned default_workers(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (cpus < WORKERS_MIN)
+		return WORKERS_MIN;
+	return cpus > WORKERS_MAX ? WORKERS_MAX : (unsigned)cpus;
+}
+
+static struct net_server *new_server(const struct net_server_options *options)
+{
+	struct net_server *server = mem_new(struct net_server);
+
+	server->service.routes = options->routes;
+	server->service.routes_count = options->routes_count;
+	server->service.authorize = options->authorize;
+	server->service.authorize_context = options->authorize_context;
+	server->service.budget.max_bytes =
+		(int64_t)(options->inflight_bytes_max ? options->inflight_bytes_max
+						      : INFLIGHT_BYTES_DEFAULT);
+	server->connections_max =
+		options->connections_max ? options->connections_max : CONNECTIONS_DEFAULT;
+	server->owner = (struct conn_owner){
+		.service = &server->service,
+		.idle_timeout_ns = options->idle_timeout_ns ? options->idle_timeout_ns
+							    : IDLE_TIMEOUT_DEFAULT_NS,
+		.read_buffer = mem_calloc(CONN_READ_BYTES, 1),
+		.submit = on_submit,
+		.closed = on_conn_closed,
+	};
+	return server;
+}
+
+static void free_server(struct net_server *server)
+{
+	free(server->owner.read_buffer);
+	free(server);
+}
+
+/* Makes the loop and its handles. On failure nothing is left of them. */
+static int open_loop(struct net_server *server, int fd, struct err *err)
+{
+	int code = uv_loop_init(&server->loop);
+
+	if (code) {
+		close(fd);
+		return err_set(err, ERR_IO, "start the event loop: %s", uv_strerror(code));
+	}
+	uv_tcp_init(&server->loop, &server->listener);
+	uv_async_init(&server->loop, &server->wake, on_wake);
+	uv_timer_init(&server->loop, &server->ticker);
+	server->listener.data = server->wake.data = server->ticker.data = server;
+	code = uv_tcp_open(&server->listener, fd);
+	if (code)
+		close(fd);
+	if (!code)
+		code = uv_listen((uv_stream_t *)&server->listener, SOMAXCONN, on_connection);
+	if (!code)
+		code = uv_timer_start(&server->ticker, on_tick, TICK_MS, TICK_MS);
+	if (code)
+		err_set(err, ERR_IO, "listen: %s", uv_strerror(code));
+	return code ? -ERR_IO : 0;
+}
+
+/* For a loop that never ran in its thread. */
+static void close_loop(struct net_server *server)
+{
+	uv_close((uv_handle_t *)&server->listener, NULL);
+	close_handles(server);
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&server->loop);
+}
+
+static int start_thread(struct net_server *server, struct err *err)
+{
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);	  /* signals are the main thread's; a blocked SIGPIPE is an EPIPE */
+	sigdelset(&all, SIGPROF); /* asks what a thread does */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&server->thread, NULL, run_loop, server);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return code ? err_set_errno(err, code, "start the event loop's thread") : 0;
+}
+
+int net_server_start(const struct net_server_options *options, struct net_server **ret,
+		     struct err *err)
+{
+	unsigned workers = options->workers ? options->workers : default_workers();
+	struct net_server *server;
+	int fd, code;
+
+	code = listener_open(options->address, &fd, err);
+	if (code)
+		return code;
+	traffic_register();
+	refusal_register();
+	server = new_server(options);
+	server->port = listener_port(fd);
+	code = open_loop(server, fd, err);
+	if (code) {
+		free_server(server);
+		return code;
+	}
+	code = pool_start(workers, QUEUE_MAX, on_finished, server, &server->pool, err);
+	if (!code)
+		code = start_thread(server, err);
+	if (code) {
+		close_loop(server);
+		pool_stop(server->pool);
+		free_server(server);
+		return code;
+	}
+	*ret = server;
+	return 0;
+}
+
+unsigned net_server_port(const struct net_server *server)
+{
+	return server->port;
+}
+
+void net_server_stop(struct net_server *server, int64_t grace_ns)
+{
+	if (!server)
+		return;
+	server->grace_ns = grace_ns;
+	atomic_store(&server->stop_asked, true);
+	uv_async_send(&server->wake);
+	pthread_join(server->thread, NULL);
+	pool_stop(server->pool);
+	uv_loop_close(&server->loop);
+	free_server(server);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server (net) - one listener for HTTP/1.1, HTTP/2 without TLS, gRPC and gRPC-Web; knows no
+ * profiles.
+ *
+ * The first bytes of a connection decide the protocol. One loop thread (libuv) reads and writes;
+ * a pool of workers runs the handlers, each on one complete request. Bodies arrive decompressed
+ * (Content-Encoding, grpc-encoding: gzip, deflate, zstd, identity) and below the route's limit.
+ * Bounds: connections, streams per connection, header bytes, body bytes per route and in flight
+ * for all, idle and read time-outs; each excess is answered (413, 429, 431, 408, 503) and counted.
+ *
+ * Seam for TLS and authentication: `net_server_options.authorize` is asked once per request, and
+ * all socket bytes pass through `struct net_transport` (net/transport.h).
+ */
+#ifndef FIRN_NET_SERVER_H
+#define FIRN_NET_SERVER_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+enum net_protocol { NET_HTTP1, NET_HTTP2 };
+enum net_rpc { NET_RPC_NONE, NET_RPC_GRPC, NET_RPC_GRPC_WEB, NET_RPC_GRPC_WEB_TEXT };
+
+struct net_header {
+	struct slice name; /* lower case */
+	struct slice value;
+};
+
+/* Valid during the handler call. */
+struct net_request {
+	struct slice method; /* "GET" */
+	struct slice path;   /* percent-decoded, without the query */
+	struct slice query;  /* raw, without '?' */
+	struct slice peer;   /* "127.0.0.1:54321" */
+	const struct net_header *headers;
+	size_t headers_count;
+	struct slice body; /* decompressed; of a gRPC call the one message */
+	enum net_protocol protocol;
+	enum net_rpc rpc;
+	const _Atomic bool
+		*cancelled;	/* becomes true when the client has gone; long handlers poll it */
+	int64_t deadline_at_ns; /* monotonic; 0 = none (grpc-timeout) */
+};
+
+struct slice net_request_header(const struct net_request *request, const char *name); /* or empty */
+/*
+ * The n-th (from 0) query parameter `name`, percent-decoded ('+' is a blank) into `out`, which is
+ * overwritten. False when absent.
+ */
+bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
+			   struct strbuf *out);
+
+/*
+ * Filled by the handler. For gRPC: body is the one answer message and grpc_status/grpc_message
+ * end the call; http status stays 200. Otherwise status and content_type count. Text is compressed
+ * by the server when the client accepts gzip and it pays.
+ */
+struct net_response {
+	int status;		  /* preset 200 */
+	const char *content_type; /* static text; preset application/octet-stream */
+	struct strbuf body;
+	struct strbuf headers;		 /* further "name: value\r\n" lines, names in lower case */
+	int grpc_status;		 /* preset 0 = OK */
+	char message[ERR_MESSAGE_BYTES]; /* grpc-message */
+	struct slice static_body; /* used instead of body when data != NULL: bytes that outlive the
+				     server */
+	bool precompressed;	  /* do not compress (content-encoding given in headers) */
+};
+
+/* An error answer for either world: gRPC status or HTTP status with a JSON body {"error","code"}.
+ */
+void net_response_error(const struct net_request *request, struct net_response *response,
+			const struct err *err);
+
+typedef void net_handler_f(void *context, const struct net_request *request,
+			   struct net_response *response);
+
+struct net_route {
+	const char *method; /* "GET", "POST"; "*" = any; gRPC calls are POST */
+	const char *path;   /* exact, or a prefix when it ends in "*"; the longest wins */
+	net_handler_f *handler;
+	void *context;
+	size_t body_bytes_max; /* decompressed; 0 = no body allowed */
+};
+
+struct net_server;
+
+struct net_server_options {
+	const char *address; /* "127.0.0.1:7070", "[::1]:0"; port 0 = any free */
+	const struct net_route *routes;
+	size_t routes_count;
+	unsigned workers;	   /* 0 = default */
+	size_t inflight_bytes_max; /* bodies of all running requests; 0 = default */
+	unsigned connections_max;  /* 0 = default */
+	int64_t idle_timeout_ns;   /* 0 = default */
+	/* NULL = everyone may do everything. Returns an HTTP status: 200, 401 or 403. */
+	int (*authorize)(void *context, const struct net_request *request);
+	void *authorize_context;
+};
+
+/*
+ * Binds, listens and starts the threads. When the port is taken the error names the process that
+ * holds it, when that can be found (/proc/net/tcp, /proc/PID/fd).
+ */
+int net_server_start(const struct net_server_options *options, struct net_server **ret,
+		     struct err *err);
+unsigned net_server_port(const struct net_server *server);
+
+/* Stops accepting, finishes running requests (at most grace_ns), closes, joins the threads. Accepts
+ * NULL. */
+void net_server_stop(struct net_server *server, int64_t grace_ns);
+
+/* Whether "host:port" is a loopback address (127.0.0.0/8, ::1, localhost). */
+bool net_address_is_loopback(const char *address);
+
+#endif

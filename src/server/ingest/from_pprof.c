@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door for pprof: gzip, wire, ids and string indexes; the rest is done by normalise. */
+#include "base/hash.h"
+#include "codec/compress.h"
+#include "server/ingest/scratch_int.h"
+
+#define ELEMENTS_PER_SAMPLE 16 /* of the decoder's limit per column, over samples_max */
+
+struct door {
+	struct ingest_scratch *scratch;
+	struct normaliser *n;
+	const struct pprof *p;
+	const struct ingest_limits *limits;
+	const struct ingest_pprof *input;
+	struct err *err;
+};
+
+static uint64_t element_id(const struct id_index *index, uint32_t element)
+{
+	uint64_t id;
+
+	memcpy(&id, index->elements + element * index->element_bytes, sizeof(id));
+	return id;
+}
+
+static bool id_equal(const void *context, uint32_t element, const void *key)
+{
+	return element_id(context, element) == *(const uint64_t *)key;
+}
+
+/* `elements` begin with their 64-bit id; there may be none. */
+static void index_ids(struct id_index *index, const void *elements, size_t count,
+		      size_t element_bytes)
+{
+	idmap_clear(&index->map);
+	index->elements = elements;
+	index->element_bytes = element_bytes;
+	index->count = count;
+	index->dense = true;
+	for (size_t i = 0; i < count && index->dense; i++)
+		index->dense = element_id(index, (uint32_t)i) == i + 1;
+	if (index->dense)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t id = element_id(index, (uint32_t)i);
+		uint64_t hash = hash_bytes(&id, sizeof(id));
+
+		if (idmap_find(&index->map, hash, id_equal, index, &id) == IDMAP_NONE)
+			idmap_add(&index->map, hash, (uint32_t)i);
+		else
+			repairs_count(REPAIR_DUPLICATE_ID, 1);
+	}
+}
+
+/* The element, or IDMAP_NONE. Id 0 means "none" and never finds one. */
+static uint32_t find_id(const struct id_index *index, uint64_t id)
+{
+	if (!id)
+		return IDMAP_NONE;
+	if (index->dense)
+		return id <= index->count ? (uint32_t)(id - 1) : IDMAP_NONE;
+	return idmap_find(&index->map, hash_bytes(&id, sizeof(id)), id_equal, index, &id);
+}
+
+static struct slice text_at(const struct door *door, int64_t index)
+{
+	if (!index)
+		return SLICE_LITERAL("");
+	if (index > 0 && (uint64_t)index < door->p->strings.count)
+		return door->p->strings.data[index];
+	repairs_count(REPAIR_STRING_INDEX, 1);
+	return SLICE_LITERAL("");
+}
+
+/* The interned string; each is repaired and looked up once. */
+static uint32_t string_at(const struct door *door, int64_t index)
+{
+	uint32_t *id;
+
+	if (index <= 0 || (uint64_t)index >= door->p->strings.count)
+		return normalise_text(door->n, text_at(door, index));
+	id = &door->scratch->string_ids.data[index];
+	if (*id == TABLES_FULL)
+		*id = normalise_text(door->n, door->p->strings.data[index]);
+	return *id;
+}
+
+static struct frame place_of(const struct door *door, const struct pprof_location *location)
+{
+	struct normalise_place place = { .address = location->address };
+	uint32_t id = find_id(&door->scratch->mapping_index, location->mapping_id);
+
+	if (id != IDMAP_NONE) {
+		const struct pprof_mapping *mapping = &door->p->mappings.data[id];
+
+		place.has_mapping = true;
+		place.memory_start = mapping->memory_start;
+		place.memory_limit = mapping->memory_limit;
+		place.file_offset = mapping->file_offset;
+		place.mapping_file = text_at(door, mapping->filename);
+		place.build_id = text_at(door, mapping->build_id);
+	} else if (location->mapping_id) {
+		repairs_count(REPAIR_MAPPING_ID, 1);
+	}
+	return normalise_place(door->n, &place);
+}
+
+static uint32_t frame_of_line(const struct door *door, const struct frame *place,
+			      const struct pprof_line *line, bool inlined)
+{
+	struct normalise_line source = { .line = line->line,
+					 .column = line->column,
+					 .inlined = inlined };
+	uint32_t id = find_id(&door->scratch->function_index, line->function_id);
+
+	if (id != IDMAP_NONE) {
+		const struct pprof_function *function = &door->p->functions.data[id];
+
+		source.function = string_at(door, function->name);
+		source.system_name = string_at(door, function->system_name);
+		source.file = string_at(door, function->filename);
+		source.start_line = function->start_line;
+	}
+	return normalise_line_frame(door->n, place, &source);
+}
+
+/* Lines beyond a stack's depth can never be wanted. */
+static void make_chain(const struct door *door, uint32_t location_id, struct chain *chain)
+{
+	const struct pprof_location *location = &door->p->locations.data[location_id];
+	struct ingest_scratch *scratch = door->scratch;
+	size_t lines = location->line_count;
+	struct frame place = place_of(door, location);
+
+	if (lines > door->limits->stack_depth_max + 1)
+		lines = door->limits->stack_depth_max + 1;
+	chain->first = (uint32_t)scratch->chain_frames.count;
+	chain->count = 0;
+	if (!COLUMN_ROOM(&scratch->chain_frames, lines + 1, UINT32_MAX - 1)) {
+		door->n->problem = "the locations have too many lines";
+		return;
+	}
+	for (size_t i = 0; i < lines; i++) {
+		const struct pprof_line *line = &door->p->lines.data[location->line_first + i];
+
+		scratch->chain_frames.data[chain->first + i] =
+			frame_of_line(door, &place, line, i + 1 < location->line_count);
+	}
+	if (!lines)
+		scratch->chain_frames.data[chain->first] = normalise_bare_frame(door->n, &place);
+	chain->count = lines ? (uint32_t)lines : 1;
+	scratch->chain_frames.count += chain->count;
+}
+
+static uint32_t unknown_frame(const struct door *door)
+{
+	struct frame nothing = { 0 };
+
+	repairs_count(REPAIR_LOCATION_ID, 1);
+	return normalise_bare_frame(door->n, &nothing);
+}
+
+/* Adds the frames of a location; false when the stack is full. */
+static bool add_location(const struct door *door, uint64_t id)
+{
+	struct ingest_scratch *scratch = door->scratch;
+	uint32_t location = find_id(&scratch->location_index, id);
+	struct chain *chain;
+
+	if (location == IDMAP_NONE)
+		return normalise_stack_frame(door->n, unknown_frame(door));
+	chain = &scratch->chains.data[location];
+	if (chain->first == CHAIN_NOT_MADE)
+		make_chain(door, location, chain);
+	for (uint32_t i = 0; i < chain->count; i++)
+		if (!normalise_stack_frame(door->n, scratch->chain_frames.data[chain->first + i]))
+			return false;
+	return true;
+}
+
+static uint32_t stack_of(const struct door *door, const struct pprof_sample *sample)
+{
+	const uint64_t *ids = door->p->location_ids.data + sample->location_first;
+
+	normalise_stack_begin(door->n);
+	for (uint32_t i = 0; i < sample->location_count; i++)
+		if (!add_location(door, ids[i]))
+			break;
+	return normalise_stack_end(door->n);
+}
+
+static uint32_t labels_of(const struct door *door, const struct pprof_sample *sample)
+{
+	normalise_labels_begin(door->n);
+	for (uint32_t i = 0; i < sample->label_count; i++) {
+		const struct pprof_label *source = &door->p->labels.data[sample->label_first + i];
+		struct label label = { .name = string_at(door, source->key) };
+
+		if (source->str) {
+			label.value = string_at(door, source->str);
+		} else if (source->num || source->num_unit) {
+			label.numeric = 1;
+			label.number = source->num;
+			label.unit = string_at(door, source->num_unit);
+		} else {
+			continue; /* means nothing, by the format's rule */
+		}
+		normalise_sample_label(door->n, &label);
+	}
+	return normalise_sample_labels_end(door->n);
+}
+
+static int add_samples(const struct door *door, uint32_t columns)
+{
+	normalise_rows_begin(door->n, columns);
+	for (size_t i = 0; i < door->p->samples.count && !door->n->problem; i++) {
+		const struct pprof_sample *sample = &door->p->samples.data[i];
+		const int64_t *values = door->p->values.data + sample->value_first;
+
+		if (sample->value_count != columns)
+			return err_set(door->err, ERR_INVALID,
+				       "take pprof: sample %zu has %u values, but the profile has "
+				       "%u sample types",
+				       i, sample->value_count, columns);
+		if (normalise_values_count(values, columns))
+			normalise_row(door->n, stack_of(door, sample), labels_of(door, sample),
+				      values);
+	}
+	return normaliser_check(door->n, door->err);
+}
+
+static struct slice name_of(const struct door *door)
+{
+	struct slice name = door->input->name;
+
+	for (size_t i = 0; i < door->input->labels_count && !door->input->name.len; i++)
+		if (slice_is(door->input->labels[i].name, "__name__"))
+			name = door->input->labels[i].value;
+	return name.len ? name : ingest_default_name(door->p, name);
+}
+
+static int group_of(const struct door *door, int64_t duration_ns, uint32_t *ret)
+{
+	struct column columns[TABLES_COLUMNS_PER_GROUP_MAX];
+	const struct pprof *p = door->p;
+	struct group group = { .column_count = (uint32_t)p->sample_types.count,
+			       .period = p->period };
+
+	if (!p->sample_types.count)
+		return err_set(door->err, ERR_INVALID,
+			       "take pprof: the profile has no sample types");
+	if (p->sample_types.count > TABLES_COLUMNS_PER_GROUP_MAX)
+		return err_set(
+			door->err, ERR_LIMIT,
+			"take pprof: the profile has %zu sample types, at most %u can be kept",
+			p->sample_types.count, TABLES_COLUMNS_PER_GROUP_MAX);
+	for (uint32_t i = 0; i < group.column_count; i++) {
+		const struct pprof_value_type *type = &p->sample_types.data[i];
+		struct slice name = text_at(door, type->type);
+
+		if (!name.len)
+			return err_set(door->err, ERR_INVALID,
+				       "take pprof: sample type %u has no name", i);
+		columns[i].sample_type = normalise_type_text(door->n, name);
+		columns[i].sample_unit = normalise_type_text(door->n, text_at(door, type->unit));
+		columns[i].kind = normalise_kind(name, duration_ns);
+	}
+	group.name = normalise_type_text(door->n, name_of(door));
+	group.period_type = normalise_type_text(door->n, text_at(door, p->period_type.type));
+	group.period_unit = normalise_type_text(door->n, text_at(door, p->period_type.unit));
+	*ret = tables_group(door->n->into, &group, columns);
+	return 0;
+}
+
+static int series_of(const struct door *door, uint32_t group, uint32_t *ret)
+{
+	uint32_t label_set;
+	int status;
+
+	normalise_labels_begin(door->n);
+	for (size_t i = 0; i < door->input->labels_count; i++) {
+		const struct ingest_label *label = &door->input->labels[i];
+
+		if (!slice_is(label->name, "__name__"))
+			normalise_label(door->n, label->name, label->value, 0);
+	}
+	status = normalise_labels_end(door->n, &label_set, door->err);
+	if (!status)
+		*ret = tables_series(door->n->into, label_set, group);
+	return status;
+}
+
+/* The same bytes sent again for the same series are the same report. */
+static uint64_t batch_id_of(const struct ingest_pprof *input)
+{
+	uint64_t hash = hash_stable(input->bytes.data, input->bytes.len, 0);
+
+	hash = hash_stable(input->name.data, input->name.len, hash);
+	for (size_t i = 0; i < input->labels_count; i++) {
+		hash = hash_stable(input->labels[i].name.data, input->labels[i].name.len, hash);
+		hash = hash_stable(input->labels[i].value.data, input->labels[i].value.len, hash);
+	}
+	return hash;
+}
+
+/* Tables indexed by the request's own ids, none of them looked at yet. */
+static int prepare(const struct door *door)
+{
+	struct ingest_scratch *scratch = door->scratch;
+	const struct pprof *p = door->p;
+
+	if (p->samples.count > door->limits->samples_max)
+		return err_set(door->err, ERR_LIMIT,
+			       "take pprof: the profile has %zu samples, more than %zu",
+			       p->samples.count, door->limits->samples_max);
+	scratch->string_ids.count = scratch->chains.count = scratch->chain_frames.count = 0;
+	if (!COLUMN_ROOM(&scratch->string_ids, p->strings.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->chains, p->locations.count + 1, UINT32_MAX))
+		return err_set(door->err, ERR_LIMIT, "take pprof: too many strings or locations");
+	if (p->strings.count)
+		memset(scratch->string_ids.data, 0xff, p->strings.count * sizeof(uint32_t));
+	if (p->locations.count)
+		memset(scratch->chains.data, 0xff, p->locations.count * sizeof(struct chain));
+	index_ids(&scratch->mapping_index, p->mappings.data, p->mappings.count,
+		  sizeof(*p->mappings.data));
+	index_ids(&scratch->location_index, p->locations.data, p->locations.count,
+		  sizeof(*p->locations.data));
+	index_ids(&scratch->function_index, p->functions.data, p->functions.count,
+		  sizeof(*p->functions.data));
+	return 0;
+}
+
+static int decode(const struct door *door)
+{
+	struct ingest_scratch *scratch = door->scratch;
+	struct slice bytes = door->input->bytes;
+	int status;
+
+	if (compress_is_gzip(bytes)) {
+		strbuf_clear(&scratch->inflated);
+		status = compress_gunzip(bytes, door->limits->decompressed_bytes_max,
+					 &scratch->inflated, door->err);
+		if (status)
+			return status;
+		bytes = strbuf_slice(&scratch->inflated);
+	}
+	if (bytes.len > door->limits->decompressed_bytes_max)
+		return err_set(door->err, ERR_LIMIT, "take pprof: %zu bytes, more than %zu",
+			       bytes.len, door->limits->decompressed_bytes_max);
+	if (!bytes.len)
+		return err_set(door->err, ERR_INVALID, "take pprof: the profile is empty");
+	return pprof_decode(bytes, door->limits->samples_max * ELEMENTS_PER_SAMPLE, &scratch->pprof,
+			    door->err);
+}
+
+static int take(const struct door *door)
+{
+	const struct pprof *p = door->p;
+	int64_t start_ns, duration_ns;
+	uint32_t group = TABLES_FULL, series = TABLES_FULL;
+	int status = decode(door);
+
+	if (status)
+		return status;
+	status = prepare(door);
+	if (status)
+		return status;
+	start_ns = normalise_time(door->n, p->time_nanos);
+	duration_ns = normalise_duration(p->duration_nanos);
+	status = group_of(door, duration_ns, &group);
+	if (status)
+		return status;
+	status = series_of(door, group, &series);
+	if (status)
+		return status;
+	status = add_samples(door, (uint32_t)p->sample_types.count);
+	if (status)
+		return status;
+	return normalise_rows_end(door->n, series, start_ns, duration_ns, batch_id_of(door->input),
+				  door->err);
+}
+
+int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,
+		      const struct ingest_pprof *profile, struct tables *into, struct err *err)
+{
+	struct door door = { scratch, &scratch->normaliser, &scratch->pprof, limits, profile, err };
+	struct err own_err = { 0 };
+	int status;
+
+	if (!err)
+		door.err = &own_err;
+	repairs_count_request(DOOR_PPROF, profile->bytes.len);
+	normaliser_begin(&scratch->normaliser, limits, into, profile->now_ns);
+	status = take(&door);
+	if (status)
+		repairs_count_refused(door.err->code);
+	else
+		repairs_count_taken(1, scratch->normaliser.rows.count);
+	return status;
+}

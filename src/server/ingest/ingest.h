@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ingest - both doors into the store: decoded requests become one normalised batch.
+ *
+ *   pprof bytes -> codec/pprof -> from_pprof --+
+ *                                              +-> tables (batch) -> store_append
+ *   OTLP bytes  -> from_otlp ------------------+
+ *
+ * Structure is validated, meaning is repaired, and every repair is counted in a metric with its
+ * reason: never silent. A request is taken whole or refused whole with a message that says what
+ * and where; reports outside the store's time window are refused one by one (append_result).
+ * Thread-safe: each call works in a `struct ingest_scratch` that one thread uses at a time.
+ */
+#ifndef FIRN_SERVER_INGEST_INGEST_H
+#define FIRN_SERVER_INGEST_INGEST_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/tables.h"
+
+struct ingest_limits {
+	size_t decompressed_bytes_max;
+	size_t samples_max;	 /* per request */
+	size_t stack_depth_max;	 /* frames; deeper stacks keep the leaf side and a marker frame */
+	size_t string_bytes_max; /* longer ones are cut (at a UTF-8 boundary) and counted */
+	size_t labels_max;	 /* per series */
+};
+extern const struct ingest_limits ingest_limits_default;
+
+struct ingest_scratch;
+struct ingest_scratch *ingest_scratch_new(void);
+void ingest_scratch_free(struct ingest_scratch *scratch);
+
+struct ingest_label {
+	struct slice name, value;
+};
+
+/* One pprof (gzip or not) for one series. `labels` may hold __name__ (the profile's name). */
+struct ingest_pprof {
+	struct slice bytes;
+	struct slice name; /* "memory"; empty = from __name__, else ingest_default_name */
+	const struct ingest_label *labels;
+	size_t labels_count;
+	int64_t now_ns;
+};
+
+/*
+ * Adds to `into` (a batch being built; several profiles may share it). Kinds: a duration means
+ * delta; without one, Go's alloc_*, contentions and delay are cumulative, everything else a gauge.
+ */
+int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,
+		      const struct ingest_pprof *profile, struct tables *into, struct err *err);
+
+/* What OTLP's partial_success reports. */
+struct ingest_partial {
+	int64_t rejected_profiles;
+	char message[256];
+};
+
+/* A protobuf ExportProfilesServiceRequest, dialects 1.8 to 1.11 (detected per request). */
+int ingest_from_otlp(struct ingest_scratch *scratch, const struct ingest_limits *limits,
+		     struct slice bytes, int64_t now_ns, struct tables *into,
+		     struct ingest_partial *ret, struct err *err);
+
+/*
+ * The name of a profile that came without one: `process_cpu` when a sample type is CPU time
+ * (cpu/nanoseconds, or samples/count with a period of cpu), `memory` for heap types (alloc_*,
+ * inuse_*), `mutex` for contentions and delay (`block` when the fallback contains that word: the
+ * two cannot be told apart otherwise), `goroutine` for goroutine(s); else the fallback (a file's
+ * stem), and without one the first sample type. The slice lives as long as the profile's bytes
+ * and the fallback.
+ */
+struct pprof; /* codec/pprof.h */
+struct slice ingest_default_name(const struct pprof *profile, struct slice fallback);
+
+#endif

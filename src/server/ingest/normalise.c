@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/ingest/normalise.h"
+
+#include <assert.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "codec/utf8.h"
+
+#define FRAMES_PER_SAMPLE 16	/* of the budget of trie steps, on the average over samples_max */
+#define ROW_MAP_SLOTS_KEPT 4096 /* a larger map that is mostly empty is freed, not cleared */
+#define TIME_MIN_NS (946684800ll * CLOCK_NS_PER_S) /* 2000-01-01: nothing profiled is older */
+#define TIME_AHEAD_NS (24 * 3600 * CLOCK_NS_PER_S) /* clocks may be this wrong */
+#define DURATION_MAX_NS (10 * 365 * 24 * 3600 * CLOCK_NS_PER_S)
+
+static const char problem_full[] = "the batch is full";
+static const char problem_frames[] = "the stacks have too many frames in all";
+
+void normaliser_init(struct normaliser *n)
+{
+	*n = (struct normaliser){ 0 };
+}
+
+void normaliser_free(struct normaliser *n)
+{
+	strbuf_free(&n->text);
+	free(n->stack);
+	free(n->path_frames);
+	free(n->path_nodes);
+	free(n->rows.data);
+	free(n->values.data);
+	idmap_free(&n->row_map);
+	normaliser_init(n);
+}
+
+void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, struct tables *into,
+		      int64_t now_ns)
+{
+	size_t deep = limits->stack_depth_max + 1; /* the marker comes on top */
+
+	n->limits = limits;
+	n->into = into;
+	n->now_ns = now_ns;
+	n->problem = NULL;
+	n->frames_left = limits->samples_max * FRAMES_PER_SAMPLE;
+	if (n->stack_capacity < deep) {
+		n->stack = mem_realloc(n->stack, deep, sizeof(*n->stack));
+		n->path_frames = mem_realloc(n->path_frames, deep, sizeof(*n->path_frames));
+		n->path_nodes = mem_realloc(n->path_nodes, deep, sizeof(*n->path_nodes));
+		n->stack_capacity = deep;
+	}
+	n->stack_count = 0;
+	n->path_count = 0;
+}
+
+int normaliser_check(const struct normaliser *n, struct err *err)
+{
+	if (!n->problem)
+		return 0;
+	return err_set(err, ERR_LIMIT, "take profile: %s; send smaller requests", n->problem);
+}
+
+/* An id that tables gave, or 0 when they are full. */
+static uint32_t checked(struct normaliser *n, uint32_t id)
+{
+	if (id != TABLES_FULL)
+		return id;
+	n->problem = problem_full;
+	return 0;
+}
+
+static struct slice repaired_utf8(struct normaliser *n, struct slice text)
+{
+	strbuf_clear(&n->text);
+	while (text.len)
+		text = slice_tail(text, utf8_add_repaired(&n->text, text));
+	repairs_count(REPAIR_UTF8, 1);
+	return strbuf_slice(&n->text);
+}
+
+/* Valid until the next call. */
+static struct slice repaired_text(struct normaliser *n, struct slice text)
+{
+	size_t bytes_max = n->limits->string_bytes_max;
+
+	if (text.len > bytes_max) {
+		text = utf8_cut(text, bytes_max);
+		repairs_count(REPAIR_LONG_STRING, 1);
+	}
+	return slice_is_utf8(text) ? text : repaired_utf8(n, text);
+}
+
+uint32_t normalise_text(struct normaliser *n, struct slice text)
+{
+	return checked(n, tables_string(n->into, repaired_text(n, text)));
+}
+
+uint32_t normalise_type_text(struct normaliser *n, struct slice text)
+{
+	bool changed = false;
+
+	text = repaired_text(n, text);
+	if (text.data != n->text.data) {
+		strbuf_clear(&n->text);
+		strbuf_add_slice(&n->text, text);
+	}
+	for (size_t i = 0; i < n->text.len; i++) {
+		unsigned char byte = (unsigned char)n->text.data[i];
+
+		if (byte == ':' || byte == '{' || byte == '}' || byte <= ' ' || byte == 0x7f) {
+			n->text.data[i] = '_';
+			changed = true;
+		}
+	}
+	if (changed)
+		repairs_count(REPAIR_TYPE_TEXT, 1);
+	return checked(n, tables_string(n->into, strbuf_slice(&n->text)));
+}
+
+void normalise_labels_begin(struct normaliser *n)
+{
+	n->labels_count = 0;
+	n->labels_overflow = false;
+}
+
+void normalise_label(struct normaliser *n, struct slice name, struct slice value, uint8_t level)
+{
+	struct label label = { 0 };
+
+	if (!name.len) {
+		repairs_count(REPAIR_LABEL_EMPTY, 1);
+		return;
+	}
+	if (slice_starts_with(name, SLICE_LITERAL("__"))) {
+		repairs_count(REPAIR_LABEL_RESERVED, 1);
+		return;
+	}
+	label.name = normalise_text(n, name);
+	label.value = normalise_text(n, value);
+	for (uint32_t i = 0; i < n->labels_count; i++) {
+		if (n->labels[i].name != label.name)
+			continue;
+		if (n->label_levels[i] == level)
+			repairs_count(REPAIR_LABEL_DUPLICATE, 1);
+		n->labels[i] = label;
+		n->label_levels[i] = level;
+		return;
+	}
+	if (n->labels_count >= n->limits->labels_max ||
+	    n->labels_count >= TABLES_LABELS_PER_SET_MAX) {
+		n->labels_overflow = true;
+		return;
+	}
+	n->label_levels[n->labels_count] = level;
+	n->labels[n->labels_count++] = label;
+}
+
+/* An empty value means that the label is not there. */
+static uint32_t without_empty(struct label *labels, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (labels[i].value)
+			labels[kept++] = labels[i];
+	return kept;
+}
+
+int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
+{
+	if (n->labels_overflow)
+		return err_set(err, ERR_LIMIT, "take profile: its series has more than %zu labels",
+			       n->limits->labels_max);
+	n->labels_count = without_empty(n->labels, n->labels_count);
+	*ret = checked(n, tables_label_set(n->into, n->labels, n->labels_count));
+	return 0;
+}
+
+void normalise_sample_label(struct normaliser *n, const struct label *label)
+{
+	if (!label->name)
+		repairs_count(REPAIR_LABEL_EMPTY, 1);
+	else if (n->labels_count == TABLES_LABELS_PER_SET_MAX)
+		repairs_count(REPAIR_LABELS_MANY, 1);
+	else
+		n->labels[n->labels_count++] = *label;
+}
+
+uint32_t normalise_sample_labels_end(struct normaliser *n)
+{
+	if (!n->labels_count)
+		return 0;
+	return checked(n, tables_label_set(n->into, n->labels, n->labels_count));
+}
+
+void normalise_stack_begin(struct normaliser *n)
+{
+	n->stack_count = 0;
+	n->stack_cut = false;
+}
+
+bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
+{
+	if (n->stack_count == n->limits->stack_depth_max) {
+		n->stack_cut = true;
+		return false;
+	}
+	n->stack[n->stack_count++] = frame;
+	return true;
+}
+
+static void mark_cut(struct normaliser *n)
+{
+	struct frame marker = { .kind = FRAME_MARKER };
+
+	marker.function = normalise_text(n, SLICE_LITERAL("[truncated: too deep]"));
+	n->stack[n->stack_count++] = checked(n, tables_frame(n->into, &marker));
+	repairs_count(REPAIR_DEEP_STACK, 1);
+}
+
+/*
+ * Stacks that follow each other mostly share their root side, so the walk down the trie starts
+ * where this stack leaves the one before it.
+ */
+uint32_t normalise_stack_end(struct normaliser *n)
+{
+	size_t shared = 0;
+	uint32_t node = 0;
+
+	if (n->stack_cut)
+		mark_cut(n);
+	while (shared < n->path_count && shared < n->stack_count &&
+	       n->path_frames[shared] == n->stack[n->stack_count - 1 - shared])
+		shared++;
+	if (n->stack_count - shared > n->frames_left) {
+		n->problem = problem_frames;
+		return 0;
+	}
+	n->frames_left -= n->stack_count - shared;
+	if (shared)
+		node = n->path_nodes[shared - 1];
+	for (size_t i = shared; i < n->stack_count; i++) {
+		n->path_frames[i] = n->stack[n->stack_count - 1 - i];
+		node = checked(n, tables_node(n->into, node, n->path_frames[i]));
+		n->path_nodes[i] = node;
+	}
+	n->path_count = n->stack_count;
+	return node;
+}
+
+/* Clearing a map costs its size: a map left over from a huge report is not kept for small ones. */
+static void clear_row_map(struct normaliser *n)
+{
+	struct idmap *map = &n->row_map;
+
+	if (map->slots && map->mask >= ROW_MAP_SLOTS_KEPT && map->count < map->mask / 16)
+		idmap_free(map);
+	else
+		idmap_clear(map);
+}
+
+void normalise_rows_begin(struct normaliser *n, uint32_t columns)
+{
+	assert(columns >= 1 && columns <= TABLES_COLUMNS_PER_GROUP_MAX);
+	n->columns = columns;
+	n->rows.count = 0;
+	n->values.count = 0;
+	clear_row_map(n);
+}
+
+bool normalise_values_count(const int64_t *values, uint32_t columns)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < columns; i++) {
+		if (values[i] < 0) {
+			repairs_count(REPAIR_NEGATIVE_VALUE, 1);
+			return false;
+		}
+		any |= values[i] != 0;
+	}
+	if (!any)
+		repairs_count(REPAIR_ZERO_SAMPLE, 1);
+	return any;
+}
+
+static bool row_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct normaliser *n = context;
+	const struct row *row = key;
+
+	return n->rows.data[id].stack == row->stack && n->rows.data[id].label_set == row->label_set;
+}
+
+static void add_values(struct normaliser *n, uint32_t row, const int64_t *values)
+{
+	int64_t *sums = n->values.data + (size_t)row * n->columns;
+
+	for (uint32_t i = 0; i < n->columns; i++) {
+		if (!__builtin_add_overflow(sums[i], values[i], &sums[i]))
+			continue;
+		sums[i] = INT64_MAX; /* values are not negative */
+		repairs_count(REPAIR_VALUE_OVERFLOW, 1);
+	}
+}
+
+void normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set, const int64_t *values)
+{
+	struct row row = { stack, label_set };
+	uint64_t hash = hash_mix(hash_mix(0, stack), label_set);
+	uint32_t id = idmap_find(&n->row_map, hash, row_equal, n, &row);
+
+	if (id != IDMAP_NONE) {
+		add_values(n, id, values);
+		return;
+	}
+	if (!COLUMN_ROOM(&n->rows, 1, TABLES_ROWS_MAX) ||
+	    !COLUMN_ROOM(&n->values, n->columns, TABLES_VALUES_MAX)) {
+		n->problem = problem_full;
+		return;
+	}
+	memcpy(n->values.data + n->values.count, values, n->columns * sizeof(*values));
+	n->values.count += n->columns;
+	idmap_add(&n->row_map, hash, (uint32_t)n->rows.count);
+	n->rows.data[n->rows.count++] = row;
+}
+
+int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, int64_t duration_ns,
+		       uint64_t batch_id, struct err *err)
+{
+	if (!n->problem)
+		checked(n, tables_report_begin(n->into, series, start_ns, duration_ns, batch_id));
+	if (n->problem)
+		return normaliser_check(n, err);
+	for (size_t i = 0; i < n->rows.count; i++) {
+		const struct row *row = &n->rows.data[i];
+
+		if (tables_row(n->into, row->stack, row->label_set,
+			       n->values.data + i * n->columns))
+			continue;
+		tables_report_cancel(n->into);
+		n->problem = problem_full;
+		return normaliser_check(n, err);
+	}
+	return 0;
+}
+
+/* Some senders give microseconds or milliseconds where nanoseconds belong: 1970 by our reading. */
+int64_t normalise_time(struct normaliser *n, int64_t time_ns)
+{
+	static const int64_t units[] = { CLOCK_NS_PER_US, CLOCK_NS_PER_MS, CLOCK_NS_PER_S };
+
+	if (time_ns <= 0) {
+		repairs_count(REPAIR_TIME_MISSING, 1);
+		return n->now_ns;
+	}
+	if (time_ns >= TIME_MIN_NS)
+		return time_ns;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		int64_t fixed;
+
+		if (__builtin_mul_overflow(time_ns, units[i], &fixed) || fixed < TIME_MIN_NS ||
+		    fixed > n->now_ns + TIME_AHEAD_NS)
+			continue;
+		repairs_count(REPAIR_TIME_UNIT, 1);
+		return fixed;
+	}
+	return time_ns;
+}
+
+int64_t normalise_duration(int64_t duration_ns)
+{
+	if (duration_ns >= 0 && duration_ns <= DURATION_MAX_NS)
+		return duration_ns;
+	repairs_count(REPAIR_DURATION, 1);
+	return 0;
+}
+
+enum column_kind normalise_kind(struct slice sample_type, int64_t duration_ns)
+{
+	if (duration_ns)
+		return COLUMN_DELTA;
+	if (slice_starts_with(sample_type, SLICE_LITERAL("alloc_")) ||
+	    slice_is(sample_type, "contentions") || slice_is(sample_type, "delay"))
+		return COLUMN_CUMULATIVE;
+	return COLUMN_GAUGE;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * normalise - what both doors do with what they decoded: repair text, names, times and frames,
+ * build stacks and label sets, and put the rows of a report together, into the batch's tables.
+ *
+ *   text  -> string id             normalise_text, normalise_type_text
+ *   labels -> label set            normalise_labels_begin, normalise_label, normalise_labels_end
+ *   frames, leaf first -> node     normalise_stack_begin, _frame, _end
+ *   samples -> rows of a report    normalise_rows_begin, normalise_row, normalise_rows_end
+ *
+ * Every repair is counted (repairs.h). When the tables or a budget are full, `problem` is set and
+ * ids from then on are 0: callers look at it once, at the end of a report. Used by one thread at
+ * a time; memory is kept from request to request.
+ */
+#ifndef FIRN_SERVER_INGEST_NORMALISE_H
+#define FIRN_SERVER_INGEST_NORMALISE_H
+
+#include "base/strbuf.h"
+#include "codec/column.h"
+#include "server/ingest/ingest.h"
+#include "server/ingest/repairs.h"
+
+struct normaliser {
+	const struct ingest_limits *limits;
+	struct tables *into;
+	int64_t now_ns;
+	const char *problem; /* NULL, or why the request cannot be taken */
+	size_t frames_left;  /* budget of trie steps, against stacks that explode */
+	struct strbuf text;  /* scratch of normalise_text */
+
+	/* the label set being built */
+	struct label labels[TABLES_LABELS_PER_SET_MAX];
+	uint8_t label_levels[TABLES_LABELS_PER_SET_MAX];
+	uint32_t labels_count;
+	bool labels_overflow;
+
+	/* the stack being built, leaf first, and the path of the stack before it, root first */
+	uint32_t *stack;
+	size_t stack_count, stack_capacity;
+	bool stack_cut;
+	uint32_t *path_frames, *path_nodes;
+	size_t path_count;
+
+	/* the rows of the report being built */
+	uint32_t columns;
+	COLUMN(struct row) rows;
+	COLUMN(int64_t) values; /* rows x columns */
+	struct idmap row_map;
+};
+
+void normaliser_init(struct normaliser *n);
+void normaliser_free(struct normaliser *n);
+void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, struct tables *into,
+		      int64_t now_ns);
+
+/* 0, or ERR_LIMIT with the problem. */
+int normaliser_check(const struct normaliser *n, struct err *err);
+
+/* Well-formed UTF-8 of at most the limit's length. */
+uint32_t normalise_text(struct normaliser *n, struct slice text);
+
+/* For parts of a profile type, which ':' separates and '{' ends: such characters become '_'. */
+uint32_t normalise_type_text(struct normaliser *n, struct slice text);
+
+/*
+ * Labels of a series. Of a name given twice the last counts; that is a repair only within one
+ * `level` (a resource's attribute and a profile's may share a name: the profile's counts).
+ */
+void normalise_labels_begin(struct normaliser *n);
+void normalise_label(struct normaliser *n, struct slice name, struct slice value, uint8_t level);
+/* The label set; ERR_LIMIT when there were more than limits->labels_max. */
+int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err);
+
+/* Labels of a sample, of interned text. Names may repeat; labels beyond the limit are dropped. */
+void normalise_sample_label(struct normaliser *n, const struct label *label);
+uint32_t normalise_sample_labels_end(struct normaliser *n);
+
+/* An address and where it lies, for the frames of one location. */
+struct normalise_place {
+	enum frame_kind kind; /* as told by the sender, or FRAME_UNKNOWN */
+	uint64_t address; /* in memory, or of the file when the mapping's start and limit are 0 */
+	bool has_mapping;
+	uint64_t memory_start, memory_limit, file_offset;
+	struct slice mapping_file;
+	struct slice build_id;
+};
+struct normalise_line {
+	uint32_t function, system_name, file; /* string ids */
+	int64_t line, column, start_line;
+	bool inlined; /* not the last line of its location */
+};
+
+/* The frame of a place, to be completed by lines; its kind may still be unknown. */
+struct frame normalise_place(struct normaliser *n, const struct normalise_place *place);
+/* The frame of one line at a place. */
+uint32_t normalise_line_frame(struct normaliser *n, const struct frame *place,
+			      const struct normalise_line *line);
+/* The frame of a place without lines: native code, or unknown when there is no address either. */
+uint32_t normalise_bare_frame(struct normaliser *n, const struct frame *place);
+
+void normalise_stack_begin(struct normaliser *n);
+/* False when the stack is full: what follows towards the root is not wanted. */
+bool normalise_stack_frame(struct normaliser *n, uint32_t frame);
+uint32_t normalise_stack_end(struct normaliser *n);
+
+void normalise_rows_begin(struct normaliser *n, uint32_t columns);
+/* Whether a sample counts at all: not negative, not all zero. */
+bool normalise_values_count(const int64_t *values, uint32_t columns);
+/* Adds up with the row of the same stack and labels, if there is one. */
+void normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set, const int64_t *values);
+/* Makes the report. */
+int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, int64_t duration_ns,
+		       uint64_t batch_id, struct err *err);
+
+int64_t normalise_time(struct normaliser *n, int64_t time_ns);
+int64_t normalise_duration(int64_t duration_ns);
+
+/* A duration means delta; else Go's totals since the start are cumulative, all others gauges. */
+enum column_kind normalise_kind(struct slice sample_type, int64_t duration_ns);
+
+#endif

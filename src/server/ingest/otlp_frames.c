@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/ingest/otlp_frames.h"
+
+#define ATTRIBUTES_LOOKED_AT_MAX 64 /* of one mapping or location; they carry one to three */
+
+/* Attributes of mappings that hold a build id, the best first. */
+static const char *const build_id_keys[] = {
+	"process.executable.build_id.gnu",
+	"process.executable.build_id.go",
+	"process.executable.build_id.htlhash",
+};
+
+int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
+{
+	const struct otlp *o = &scratch->otlp;
+
+	scratch->string_ids.count = scratch->chains.count = 0;
+	scratch->chain_frames.count = scratch->stack_nodes.count = 0;
+	if (!COLUMN_ROOM(&scratch->string_ids, o->strings.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->chains, o->locations.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX))
+		return err_set(err, ERR_LIMIT, "take OTLP: the dictionary is too large");
+	memset(scratch->string_ids.data, 0xff, (o->strings.count + 1) * sizeof(uint32_t));
+	memset(scratch->chains.data, 0xff, (o->locations.count + 1) * sizeof(struct chain));
+	memset(scratch->stack_nodes.data, 0xff, (o->stacks.count + 1) * sizeof(uint32_t));
+	return 0;
+}
+
+static struct slice text_at(const struct otlp *o, int64_t index)
+{
+	bool dangling = false;
+	struct slice text = SLICE_LITERAL("");
+
+	if (index)
+		text = otlp_string(o, index, &dangling);
+	if (dangling)
+		repairs_count(REPAIR_STRING_INDEX, 1);
+	return text;
+}
+
+static uint32_t string_at(struct ingest_scratch *scratch, int64_t index)
+{
+	uint32_t *id;
+
+	if (index <= 0 || (uint64_t)index >= scratch->otlp.strings.count)
+		return normalise_text(&scratch->normaliser, text_at(&scratch->otlp, index));
+	id = &scratch->string_ids.data[index];
+	if (*id == TABLES_FULL)
+		*id = normalise_text(&scratch->normaliser, scratch->otlp.strings.data[index]);
+	return *id;
+}
+
+/* The text of the attribute with this key, "" when the run has none. */
+static int attribute_text(const struct otlp *o, const struct otlp_run *run, const char *key,
+			  struct err *err, struct slice *ret)
+{
+	uint32_t count =
+		run->count < ATTRIBUTES_LOOKED_AT_MAX ? run->count : ATTRIBUTES_LOOKED_AT_MAX;
+
+	*ret = SLICE_LITERAL("");
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t index = o->numbers.data[run->first + i];
+		struct otlp_any value;
+		int status;
+
+		if (index >= o->attributes.count) {
+			repairs_count(REPAIR_ATTRIBUTE_INDEX, 1);
+			continue;
+		}
+		if (!slice_is(text_at(o, o->attributes.data[index].key_index), key))
+			continue;
+		status = otlp_any_decode(o, o->attributes.data[index].value, &value, err);
+		if (status)
+			return status;
+		if (value.type == OTLP_TYPE_STRING)
+			*ret = value.bytes;
+	}
+	return 0;
+}
+
+static int place_mapping(const struct otlp *o, int64_t index, struct err *err,
+			 struct normalise_place *place)
+{
+	const struct otlp_mapping *mapping;
+
+	if (!index)
+		return 0;
+	if (index < 0 || (uint64_t)index >= o->mappings.count) {
+		repairs_count(REPAIR_MAPPING_ID, 1);
+		return 0;
+	}
+	mapping = &o->mappings.data[index];
+	place->has_mapping = true;
+	place->memory_start = mapping->memory_start;
+	place->memory_limit = mapping->memory_limit;
+	place->file_offset = mapping->file_offset;
+	place->mapping_file = text_at(o, mapping->filename);
+	for (size_t i = 0; i < sizeof(build_id_keys) / sizeof(build_id_keys[0]); i++) {
+		int status = attribute_text(o, &mapping->attributes, build_id_keys[i], err,
+					    &place->build_id);
+
+		if (status || place->build_id.len)
+			return status;
+	}
+	return 0;
+}
+
+static int place_of(struct ingest_scratch *scratch, const struct otlp_location *location,
+		    struct err *err, struct frame *ret)
+{
+	struct normalise_place place = { .address = location->address };
+	struct slice kind;
+	int status = attribute_text(&scratch->otlp, &location->attributes, "profile.frame.type",
+				    err, &kind);
+
+	if (!status)
+		status = place_mapping(&scratch->otlp, location->mapping, err, &place);
+	if (status)
+		return status;
+	place.kind = frame_kind_of(kind);
+	*ret = normalise_place(&scratch->normaliser, &place);
+	return 0;
+}
+
+static uint32_t frame_of_line(struct ingest_scratch *scratch, const struct frame *place,
+			      const struct otlp_line *line, bool inlined)
+{
+	const struct otlp *o = &scratch->otlp;
+	struct normalise_line source = { .line = line->line,
+					 .column = line->column,
+					 .inlined = inlined };
+
+	if (line->function > 0 && (uint64_t)line->function < o->functions.count) {
+		const struct otlp_function *function = &o->functions.data[line->function];
+
+		source.function = string_at(scratch, function->name);
+		source.system_name = string_at(scratch, function->system_name);
+		source.file = string_at(scratch, function->filename);
+		source.start_line = function->start_line;
+	}
+	return normalise_line_frame(&scratch->normaliser, place, &source);
+}
+
+/* Lines beyond a stack's depth can never be wanted. */
+static int make_chain(struct ingest_scratch *scratch, size_t location_id, struct err *err)
+{
+	const struct otlp_location *location = &scratch->otlp.locations.data[location_id];
+	size_t lines = location->line_count,
+	       lines_max = scratch->normaliser.limits->stack_depth_max;
+	uint32_t *frames;
+	struct frame place;
+	int status = place_of(scratch, location, err, &place);
+
+	if (status)
+		return status;
+	if (lines > lines_max)
+		lines = lines_max + 1;
+	if (!COLUMN_ROOM(&scratch->chain_frames, lines + 1, UINT32_MAX - 1))
+		return err_set(err, ERR_LIMIT, "take OTLP: the locations have too many lines");
+	frames = scratch->chain_frames.data + scratch->chain_frames.count;
+	for (size_t i = 0; i < lines; i++)
+		frames[i] = frame_of_line(scratch, &place,
+					  &scratch->otlp.lines.data[location->line_first + i],
+					  i + 1 < location->line_count);
+	if (!lines)
+		frames[0] = normalise_bare_frame(&scratch->normaliser, &place);
+	scratch->chains.data[location_id] = (struct chain){ (uint32_t)scratch->chain_frames.count,
+							    lines ? (uint32_t)lines : 1 };
+	scratch->chain_frames.count += lines ? lines : 1;
+	return 0;
+}
+
+static uint32_t unknown_frame(struct ingest_scratch *scratch, enum repair repair)
+{
+	struct frame nothing = { 0 };
+
+	repairs_count(repair, 1);
+	return normalise_bare_frame(&scratch->normaliser, &nothing);
+}
+
+/* Adds a location's frames; *ret_more is false when the stack is full. */
+static int add_location(struct ingest_scratch *scratch, uint64_t index, struct err *err,
+			bool *ret_more)
+{
+	struct normaliser *n = &scratch->normaliser;
+	struct chain *chain;
+	int status = 0;
+
+	if (!index || index >= scratch->otlp.locations.count) {
+		*ret_more = normalise_stack_frame(n, unknown_frame(scratch, REPAIR_LOCATION_ID));
+		return 0;
+	}
+	chain = &scratch->chains.data[index];
+	if (chain->first == CHAIN_NOT_MADE)
+		status = make_chain(scratch, index, err);
+	*ret_more = !status;
+	for (uint32_t i = 0; *ret_more && i < chain->count; i++)
+		*ret_more = normalise_stack_frame(n, scratch->chain_frames.data[chain->first + i]);
+	return status;
+}
+
+static int make_stack(struct ingest_scratch *scratch, const struct otlp_run *run, struct err *err,
+		      uint32_t *ret)
+{
+	bool more = true;
+
+	normalise_stack_begin(&scratch->normaliser);
+	for (uint32_t i = 0; more && i < run->count; i++) {
+		int status = add_location(scratch, scratch->otlp.numbers.data[run->first + i], err,
+					  &more);
+
+		if (status)
+			return status;
+	}
+	*ret = normalise_stack_end(&scratch->normaliser);
+	return 0;
+}
+
+int otlp_frames_stack(struct ingest_scratch *scratch, int64_t index, struct err *err, uint32_t *ret)
+{
+	struct normaliser *n = &scratch->normaliser;
+	uint32_t *node;
+
+	if (!index) {
+		*ret = 0;
+		return 0;
+	}
+	if (index < 0 || (uint64_t)index >= scratch->otlp.stacks.count) {
+		normalise_stack_begin(n);
+		normalise_stack_frame(n, unknown_frame(scratch, REPAIR_STACK_INDEX));
+		*ret = normalise_stack_end(n);
+		return 0;
+	}
+	node = &scratch->stack_nodes.data[index];
+	if (*node == TABLES_FULL) {
+		int status = make_stack(scratch, &scratch->otlp.stacks.data[index], err, node);
+
+		if (status)
+			return status;
+	}
+	*ret = *node;
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one call of ingest works in; kept from call to call, so that warm calls allocate little. */
+#ifndef FIRN_SERVER_INGEST_SCRATCH_INT_H
+#define FIRN_SERVER_INGEST_SCRATCH_INT_H
+
+#include "codec/otlp.h"
+#include "codec/pprof.h"
+#include "server/ingest/content_hash.h"
+#include "server/ingest/normalise.h"
+
+/* The frames that a location of the request stands for, in chain_frames, innermost first. */
+struct chain {
+	uint32_t first, count;
+};
+#define CHAIN_NOT_MADE UINT32_MAX /* chain.first of a location that no stack used yet */
+
+/* Finds the elements of a pprof table by their id, which comes first in their structs. */
+struct id_index {
+	const char *elements;
+	size_t element_bytes, count;
+	bool dense; /* ids are 1, 2, 3, ... as most producers write them */
+	struct idmap map;
+};
+
+struct ingest_scratch {
+	struct normaliser normaliser;
+	struct strbuf inflated; /* gzip's output */
+	struct strbuf text;	/* a value turned to text */
+	struct pprof pprof;
+	struct otlp otlp;
+	struct id_index mapping_index, location_index, function_index;
+	struct content_hash content_hash;
+	COLUMN(struct chain) chains; /* by location */
+	COLUMN(uint32_t) chain_frames;
+	COLUMN(uint32_t) string_ids; /* by string index of the request; TABLES_FULL = not yet */
+	COLUMN(struct label)
+	attribute_labels;	      /* OTLP: by attribute index; name TABLES_FULL = not yet */
+	COLUMN(uint32_t) stack_nodes; /* OTLP: by stack index; TABLES_FULL = not yet */
+};
+
+#endif

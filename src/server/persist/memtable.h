@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memtable - the newest reports, in memory: what the log of one generation means.
+ *
+ * Applying a batch is deterministic: the batch, the times of its receipt and the ledger say what
+ * is stored, so replaying the log gives the same tables. Writers hold the store's lock; readers
+ * take a view under it and read on without (model/tables.h). Counted references keep a memtable
+ * alive while a snapshot looks at it.
+ */
+#ifndef FIRN_SERVER_PERSIST_MEMTABLE_H
+#define FIRN_SERVER_PERSIST_MEMTABLE_H
+
+#include "server/persist/ledger.h"
+#include "server/persist/store.h"
+#include "server/persist/tables_codec.h"
+#include "server/persist/wal.h"
+
+struct memtable {
+	struct tables tables;
+	uint64_t generation;
+	uint32_t references; /* guarded by the store's lock */
+	int64_t created_ns;  /* receipt of its first batch; 0 = none yet */
+	int64_t newest_receipt_ns;
+	int64_t min_start_ns, max_start_ns; /* of its reports */
+	/* Set when its generation ends: */
+	bool ended;
+	struct wal_position end; /* last record of its log */
+	struct strbuf state;	 /* the captured ledger */
+	/* Damaged segments of its log, to be kept when the others go. */
+	struct layout_name *damaged;
+	size_t damaged_count, damaged_capacity;
+};
+
+/* Which reports are taken; logged with the batch, so that a replay decides alike. */
+struct memtable_window {
+	int64_t received_ns;
+	int64_t from_ns, to_ns; /* of report starts, both inclusive */
+};
+
+struct memtable *memtable_new(uint64_t generation);
+void memtable_free(struct memtable *memtable);
+
+/*
+ * Applies a checked batch (tables_check). The tables never overflow: the store ends a generation
+ * long before (STORE_SEAL_BYTES_MAX, STORE_BATCH_BYTES_MAX).
+ */
+void memtable_apply(struct memtable *memtable, struct ledger *ledger,
+		    const struct tables_view *batch, const struct memtable_window *window,
+		    struct append_result *ret);
+
+/* A batch with its window, as the log keeps it (docs/formats/wal.md). */
+void memtable_encode_batch(const struct tables_view *batch, const struct memtable_window *window,
+			   struct strbuf *out);
+int memtable_decode_batch(struct slice payload, struct memtable_window *ret_window,
+			  struct tables_image *ret, struct err *err);
+
+#endif

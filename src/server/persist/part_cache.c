@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/part_cache.h"
+
+#include <assert.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/persist/store_metrics.h"
+
+void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
+		     uint64_t budget_bytes, bool read_only)
+{
+	*cache = (struct part_cache){
+		.vfs = vfs, .dir = dir, .budget_bytes = budget_bytes, .read_only = read_only
+	};
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_cond_init(&cache->loaded, NULL);
+}
+
+static void unload(struct part_cache *cache, struct part *part)
+{
+	cache->bytes -= part->image.bytes;
+	metric_add(&store_cache_bytes, -(int64_t)part->image.bytes);
+	tables_image_free(&part->image);
+	part->loaded = false;
+}
+
+static void part_free(struct part_cache *cache, struct part *part)
+{
+	if (part->loaded)
+		unload(cache, part);
+	free(part);
+}
+
+void part_cache_fini(struct part_cache *cache)
+{
+	for (size_t i = 0; i < cache->count; i++)
+		part_free(cache, cache->parts[i]);
+	free(cache->parts);
+	pthread_mutex_destroy(&cache->lock);
+	pthread_cond_destroy(&cache->loaded);
+}
+
+void part_cache_add(struct part_cache *cache, const struct part_info *info)
+{
+	struct part *part = mem_new(struct part);
+
+	part->info = *info;
+	pthread_mutex_lock(&cache->lock);
+	mem_grow(cache->parts, cache->count, cache->capacity);
+	cache->parts[cache->count++] = part;
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void part_cache_drop(struct part_cache *cache, uint64_t generation)
+{
+	pthread_mutex_lock(&cache->lock);
+	for (size_t i = 0; i < cache->count; i++) {
+		struct part *part = cache->parts[i];
+
+		if (part->info.generation != generation)
+			continue;
+		cache->count--;
+		memmove(&cache->parts[i], &cache->parts[i + 1],
+			(cache->count - i) * sizeof(*cache->parts));
+		part->dropped = true;
+		if (!part->pins)
+			part_free(cache, part);
+		break;
+	}
+	pthread_mutex_unlock(&cache->lock);
+}
+
+size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_ns,
+			 struct part ***ret_parts)
+{
+	struct part **parts;
+	size_t count = 0;
+
+	pthread_mutex_lock(&cache->lock);
+	parts = mem_new_array(struct part *, cache->count);
+	for (size_t i = 0; i < cache->count; i++) {
+		struct part *part = cache->parts[i];
+
+		if (part->info.max_start_ns < from_ns || part->info.min_start_ns >= to_ns)
+			continue;
+		part->pins++;
+		part->last_use = ++cache->uses;
+		parts[count++] = part;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	*ret_parts = parts;
+	return count;
+}
+
+/* Gives up unpinned images, the least recently used first, until the budget is kept. */
+static void shrink(struct part_cache *cache)
+{
+	while (cache->bytes > cache->budget_bytes) {
+		struct part *oldest = NULL;
+
+		for (size_t i = 0; i < cache->count; i++) {
+			struct part *part = cache->parts[i];
+
+			if (part->loaded && !part->pins &&
+			    (!oldest || part->last_use < oldest->last_use))
+				oldest = part;
+		}
+		if (!oldest)
+			return;
+		unload(cache, oldest);
+		metric_add(&store_cache_evictions, 1);
+	}
+}
+
+static void note_damage(struct part *part, const struct err *err)
+{
+	part->info.damaged = true;
+	part->newly_damaged = true;
+	metric_add(&store_parts_damaged, 1);
+	log_error("store", "part is damaged and will be set aside; answers lack it",
+		  "generation=%llu reports=%llu error=\"%s\"",
+		  (unsigned long long)part->info.generation, (unsigned long long)part->info.reports,
+		  err->message);
+}
+
+/* With the lock held; gives it up while reading. */
+static int load(struct part_cache *cache, struct part *part, struct err *err)
+{
+	struct err cause = { 0 };
+	int rc;
+
+	part->loading = true;
+	pthread_mutex_unlock(&cache->lock);
+	rc = part_read(cache->vfs, cache->dir, &part->info, &part->image, &cause);
+	pthread_mutex_lock(&cache->lock);
+	part->loading = false;
+	pthread_cond_broadcast(&cache->loaded);
+	if (!rc) {
+		part->loaded = true;
+		cache->bytes += part->image.bytes;
+		metric_add(&store_cache_bytes, (int64_t)part->image.bytes);
+		metric_add(&store_cache_loads, 1);
+		shrink(cache);
+		return 0;
+	}
+	if (rc == -ERR_NOT_FOUND && !part->dropped && !cache->read_only)
+		rc = err_set(&cause, ERR_CORRUPT, "part %llu: its file is missing",
+			     (unsigned long long)part->info.generation);
+	if (rc == -ERR_CORRUPT)
+		note_damage(part, &cause);
+	if (err)
+		*err = cause;
+	return rc;
+}
+
+int part_cache_load(struct part_cache *cache, struct part *part, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&cache->lock);
+	assert(part->pins);
+	while (part->loading)
+		pthread_cond_wait(&cache->loaded, &cache->lock);
+	if (part->info.damaged)
+		rc = err_set(err, ERR_CORRUPT, "part %llu is damaged",
+			     (unsigned long long)part->info.generation);
+	else if (!part->loaded)
+		rc = load(cache, part, err);
+	pthread_mutex_unlock(&cache->lock);
+	return rc;
+}
+
+void part_cache_unpin(struct part_cache *cache, struct part *part)
+{
+	pthread_mutex_lock(&cache->lock);
+	assert(part->pins);
+	if (!--part->pins && part->dropped)
+		part_free(cache, part);
+	shrink(cache);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+uint64_t part_cache_take_damaged(struct part_cache *cache)
+{
+	uint64_t generation = 0;
+
+	pthread_mutex_lock(&cache->lock);
+	for (size_t i = 0; i < cache->count && !generation; i++) {
+		if (!cache->parts[i]->newly_damaged)
+			continue;
+		cache->parts[i]->newly_damaged = false;
+		generation = cache->parts[i]->info.generation;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return generation;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <libgen.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/persist/store_int.h"
+
+#define READ_ONLY_TRIES 5 /* a running server may drop files while we read */
+
+int64_t store_now_ns(const struct store *store)
+{
+	int64_t now = store->options.clock ? store->options.clock(store->options.clock_context)
+					   : clock_real_ns();
+
+	return now > 0 ? now : 0;
+}
+
+void store_poison(struct store *store, const struct err *err)
+{
+	bool first;
+
+	pthread_mutex_lock(&store->lock);
+	first = !store->poisoned;
+	store->poisoned = true;
+	if (first)
+		store->poison_reason = *err;
+	pthread_mutex_unlock(&store->lock);
+	metric_set(&store_poisoned, 1);
+	if (first)
+		log_error("store", "a write failed: no more appends until a restart",
+			  "path=\"%s\" error=\"%s\"", store->path, err->message);
+}
+
+int store_check_writable(struct store *store, struct err *err)
+{
+	int rc = 0;
+
+	if (store->options.read_only)
+		return err_set(err, ERR_READ_ONLY, "store \"%s\" was opened read-only",
+			       store->path);
+	pthread_mutex_lock(&store->lock);
+	if (store->poisoned)
+		rc = err_set(err, ERR_READ_ONLY,
+			     "store \"%.200s\" takes no writes until a restart, after: %.250s",
+			     store->path, store->poison_reason.message);
+	pthread_mutex_unlock(&store->lock);
+	return rc;
+}
+
+void store_unref_memtable(struct memtable *memtable)
+{
+	assert(memtable->references);
+	if (!--memtable->references)
+		memtable_free(memtable);
+}
+
+static struct store *store_new(const struct store_options *options)
+{
+	struct store *store = mem_new(struct store);
+
+	store->options = *options;
+	store->path = mem_strndup(options->path, strlen(options->path));
+	store->options.path = store->path;
+	store->vfs = options->vfs ? options->vfs : &vfs_posix;
+	if (!store->options.seal_bytes)
+		store->options.seal_bytes = STORE_SEAL_BYTES_DEFAULT;
+	if (store->options.seal_bytes > STORE_SEAL_BYTES_MAX)
+		store->options.seal_bytes = STORE_SEAL_BYTES_MAX;
+	if (!store->options.seal_age_ns)
+		store->options.seal_age_ns = STORE_SEAL_AGE_NS_DEFAULT;
+	if (!store->options.cache_bytes)
+		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
+	store->queue_end = &store->queue;
+	pthread_mutex_init(&store->seal_lock, NULL);
+	pthread_mutex_init(&store->commit_lock, NULL);
+	pthread_mutex_init(&store->lock, NULL);
+	pthread_mutex_init(&store->wake_lock, NULL);
+	pthread_cond_init(&store->commit_changed, NULL);
+	pthread_cond_init(&store->wake, NULL);
+	part_cache_init(&store->cache, store->vfs, store->path, store->options.cache_bytes,
+			store->options.read_only);
+	return store;
+}
+
+static void store_free(struct store *store)
+{
+	for (size_t i = 0; i < store->memtables_count; i++)
+		store_unref_memtable(store->memtables[i]);
+	wal_fini(&store->wal);
+	ledger_fini(&store->ledger);
+	manifest_fini(&store->manifest);
+	part_cache_fini(&store->cache);
+	vfs_close(store->lock_file);
+	pthread_mutex_destroy(&store->seal_lock);
+	pthread_mutex_destroy(&store->commit_lock);
+	pthread_mutex_destroy(&store->lock);
+	pthread_mutex_destroy(&store->wake_lock);
+	pthread_cond_destroy(&store->commit_changed);
+	pthread_cond_destroy(&store->wake);
+	free(store->path);
+	free(store);
+}
+
+/* What lies at the path. *ret_fresh: nothing yet, or what a first open left when it was cut off. */
+static int look(const struct store *store, bool *ret_fresh, struct err *err)
+{
+	struct layout_list list;
+	bool current = false, content = false;
+	int rc = layout_list(store->vfs, store->path, &list, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < list.count; i++) {
+		enum layout_kind kind = list.entries[i].name.kind;
+
+		current |= kind == LAYOUT_CURRENT_FILE;
+		content |= kind == LAYOUT_WAL || kind == LAYOUT_PART || kind == LAYOUT_STATE;
+	}
+	free(list.entries);
+	*ret_fresh = !current;
+	if (!current && content)
+		return err_set(err, ERR_CORRUPT,
+			       "store \"%s\" has lost its file CURRENT; restore it from a backup",
+			       store->path);
+	if (!current && list.foreign)
+		return err_set(err, ERR_INVALID,
+			       "\"%s\" is not a firn store: it holds \"%s\"; choose an empty "
+			       "--storage-path",
+			       store->path, list.foreign_name);
+	return 0;
+}
+
+static int make_dir(const struct store *store, struct err *err)
+{
+	char *copy = mem_strndup(store->path, strlen(store->path));
+	int rc = store->vfs->mkdir(store->vfs, store->path);
+
+	if (rc && rc != -EEXIST)
+		rc = err_set_errno(err, -rc, "make storage directory \"%s\"", store->path);
+	else
+		rc = rc ? 0 : vfs_sync_dir(store->vfs, dirname(copy), err);
+	free(copy);
+	return rc;
+}
+
+static int open_writable(struct store *store, struct err *err)
+{
+	bool fresh = false;
+	int rc = make_dir(store, err);
+
+	if (!rc)
+		rc = look(store, &fresh, err); /* before leaving a LOCK in somebody's directory */
+	if (!rc)
+		rc = store_take_lock(store, err);
+	if (!rc)
+		rc = look(store, &fresh, err);
+	if (!rc)
+		rc = store_recover(store, fresh, err);
+	if (!rc && !store->options.no_background)
+		rc = store_start_background(store, err);
+	return rc;
+}
+
+static int open_read_only(struct store *store, struct err *err)
+{
+	bool fresh = false;
+	int rc = look(store, &fresh, err);
+
+	if (!rc && fresh)
+		return err_set(err, ERR_NOT_FOUND, "no firn store in \"%s\"", store->path);
+	return rc ? rc : store_recover(store, false, err);
+}
+
+int store_open(const struct store_options *options, struct store **ret, struct err *err)
+{
+	struct err cause = { 0 };
+	int rc = layout_check_dir(options->path, err);
+
+	if (rc)
+		return rc;
+	store_metrics_register();
+	for (int tries = 0; tries < READ_ONLY_TRIES; tries++) {
+		struct store *store = store_new(options);
+
+		rc = options->read_only ? open_read_only(store, &cause)
+					: open_writable(store, &cause);
+		if (!rc) {
+			*ret = store;
+			return 0;
+		}
+		store_free(store);
+		if (!options->read_only || rc != -ERR_NOT_FOUND)
+			break;
+	}
+	if (err)
+		*err = cause;
+	return rc;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	store_stop_background(store);
+	store_take_log(store); /* running appends have theirs before */
+	store_give_log(store);
+	store_free(store);
+}

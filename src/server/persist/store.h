@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store - the database inside the server: acknowledged means durable, then visible at once.
+ *
+ *   store_append -> WAL (group commit, fdatasync) -> memtable -> part file -> retention
+ *   store_snapshot -> segments (memtables and parts) that overlap a time range
+ *
+ * One process owns a directory (lock file). All functions are thread-safe unless said. All I/O
+ * goes through the vfs given at open. An error of write or sync poisons the store: appends fail
+ * with ERR_READ_ONLY from then on, reads go on, and only a new store_open recovers.
+ */
+#ifndef FIRN_SERVER_PERSIST_STORE_H
+#define FIRN_SERVER_PERSIST_STORE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/tables.h"
+
+struct store;
+struct vfs; /* persist/vfs.h */
+
+#define STORE_FUTURE_MAX_NS (600 * CLOCK_NS_PER_S)   /* reports later than now + this are refused */
+#define STORE_DEDUPE_NS (24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this  \
+						      */
+
+struct store_options {
+	const char *path;      /* created if missing (one level) */
+	const struct vfs *vfs; /* NULL = the operating system's */
+	clock_f *clock;	       /* NULL = clock_real_ns */
+	void *clock_context;
+	int64_t retention_ns;	  /* 0 = keep for ever */
+	uint64_t retention_bytes; /* 0 = no limit */
+	uint64_t seal_bytes;	  /* memtable size that makes it a part; 0 = default */
+	int64_t seal_age_ns;	  /* likewise its age; 0 = default */
+	uint64_t cache_bytes;	  /* decoded parts kept in memory; 0 = default */
+	bool read_only; /* for verify and stat: changes nothing on disk, takes no exclusive lock */
+	bool no_background; /* tests: nothing happens but in calls (store_tick does the work) */
+};
+
+/* Errors say which file and what to do: held by pid N, not a firn store, newer format, ... */
+int store_open(const struct store_options *options, struct store **ret, struct err *err);
+
+/* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
+void store_close(struct store *store);
+
+/* What became of the reports of one append. Refused ones are not an error of the call. */
+struct append_result {
+	uint32_t reports_stored;
+	uint32_t reports_duplicate; /* seen before: (series, start, batch id) */
+	uint32_t reports_late;	    /* older than retention */
+	uint32_t reports_future;    /* beyond now + STORE_FUTURE_MAX_NS */
+	uint64_t rows_stored;
+	char refused[160]; /* a sentence for the client about the first refused report, or "" */
+};
+
+/*
+ * Makes the batch durable and visible; returns after fdatasync. Columns of COLUMN_CUMULATIVE
+ * become COLUMN_DELTA here, against the series' previous report (resets detected; the first
+ * report of a series is only a baseline). May be called from many threads: they share syncs.
+ * ERR_BUSY when more is in flight than allowed, ERR_NO_SPACE, ERR_READ_ONLY from a fault on: the
+ * client should retry later. ERR_INVALID when the batch can never be taken.
+ */
+int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
+		 struct err *err);
+
+/*
+ * A consistent set of segments, each an immutable view. Pinned until released: parts dropped by
+ * retention meanwhile stay readable.
+ */
+struct store_snapshot {
+	const struct tables_view **views;
+	size_t count;
+	size_t parts_unreadable; /* quarantined: answers must say so */
+	void *pins;
+};
+
+/* from_ns <= report.start_ns < to_ns may hold for some report of every view (not for each report).
+ */
+int store_snapshot(struct store *store, int64_t from_ns, int64_t to_ns, struct store_snapshot *ret,
+		   struct err *err);
+void store_snapshot_release(struct store *store, struct store_snapshot *snapshot);
+
+/* Numbers for `firn store stat` and /metrics. */
+struct store_stat {
+	uint64_t rows, reports, series,
+		stacks; /* series: distinct over all segments; stacks likewise per segment sum */
+	uint64_t parts, parts_quarantined, memtables;
+	uint64_t bytes_total, bytes_wal, bytes_samples, bytes_stacks, bytes_symbols; /* on disk */
+	int64_t oldest_ns, newest_ns; /* report starts; 0 when empty */
+	bool poisoned;
+};
+int store_stat(struct store *store, struct store_stat *ret, struct err *err);
+
+/* Reads and checks every byte below path; appends one line per problem to `report`. 0 = clean. */
+int store_verify(const char *path, const struct vfs *vfs, struct strbuf *report, struct err *err);
+
+/* Turns the memtable into a part now, and applies retention. For tests, shutdown and admin. */
+int store_seal(struct store *store, struct err *err);
+int store_tick(struct store *store, struct err *err);
+
+#endif

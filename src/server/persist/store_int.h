@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_int - the inside of the store; only for store*.c.
+ *
+ * Who guards what, in the order in which locks are taken:
+ *
+ *   seal_lock    one thread at a time turns memtables into parts and edits the manifest
+ *   log turn     `log_busy`: one thread at a time owns the log and the ledger (append, rotate)
+ *   commit_lock  the queue of appends, log_busy, in_flight_bytes
+ *   lock         the list of memtables and their tables (writing), poison
+ *   cache.lock   the parts
+ *
+ * A memtable is active (last in the list, written by the owner of the log turn) until its
+ * generation ends; then it is immutable, and waits to become a part. The swap from memtable to
+ * part happens under `lock`, so a snapshot sees exactly one of the two.
+ */
+#ifndef FIRN_SERVER_PERSIST_STORE_INT_H
+#define FIRN_SERVER_PERSIST_STORE_INT_H
+
+#include <pthread.h>
+
+#include "server/persist/manifest.h"
+#include "server/persist/memtable.h"
+#include "server/persist/part_cache.h"
+#include "server/persist/store.h"
+#include "server/persist/store_metrics.h"
+#include "server/persist/wal.h"
+
+#define STORE_SEAL_BYTES_DEFAULT ((uint64_t)64 << 20)
+#define STORE_SEAL_BYTES_MAX ((uint64_t)512 << 20)
+#define STORE_SEAL_AGE_NS_DEFAULT (600 * CLOCK_NS_PER_S)
+#define STORE_MEMTABLES_MAX 5 /* the active one and those that wait; then appends are refused */
+#define STORE_REPLAY_BYTES_MAX                                                                     \
+	((size_t)1536 << 20) /* of one generation: far over what appends make */
+#define STORE_BATCH_BYTES_MAX ((size_t)128 << 20)
+#define STORE_IN_FLIGHT_BYTES_MAX ((size_t)256 << 20)
+#define STORE_GROUP_BATCHES_MAX 256
+#define STORE_TICK_NS CLOCK_NS_PER_S
+
+struct pending; /* an append in the queue: store_append.c */
+
+struct store {
+	struct store_options options; /* defaults filled in; path is ours */
+	const struct vfs *vfs;
+	char *path;
+	struct vfs_file *lock_file;
+
+	pthread_mutex_t seal_lock;
+	struct manifest manifest; /* guarded by seal_lock */
+	struct err seal_err;	  /* guarded by lock: why the last seal failed */
+
+	pthread_mutex_t commit_lock;
+	pthread_cond_t commit_changed;
+	struct pending *queue, **queue_end;
+	bool log_busy;
+	size_t in_flight_bytes;
+	struct wal wal;		 /* with the log turn */
+	struct ledger ledger;	 /* with the log turn */
+	struct memtable *active; /* with the log turn; its tables are written under lock besides */
+
+	pthread_mutex_t lock;
+	struct memtable *memtables[STORE_MEMTABLES_MAX + 1]; /* oldest first, the last is active */
+	size_t memtables_count;
+	bool poisoned;
+	struct err poison_reason;
+
+	struct part_cache cache;
+
+	pthread_t background;
+	bool background_runs;
+	pthread_mutex_t wake_lock;
+	pthread_cond_t wake;
+	bool wanted, stopping; /* guarded by wake_lock */
+};
+
+int64_t store_now_ns(const struct store *store);
+
+/* store.c: no append from now on. Logs it once. */
+void store_poison(struct store *store, const struct err *err);
+/* 0, or ERR_READ_ONLY with the reason. */
+int store_check_writable(struct store *store, struct err *err);
+/* With `lock`: gives a reference back; frees the memtable with the last one. */
+void store_unref_memtable(struct memtable *memtable);
+
+/* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
+int store_recover(struct store *store, bool fresh, struct err *err);
+
+/* store_lock.c */
+int store_take_lock(struct store *store, struct err *err);
+
+/* store_append.c: the log turn. */
+void store_take_log(struct store *store);
+void store_give_log(struct store *store);
+
+/* store_seal.c: with the log turn. Whether a new generation may begin (there is room to wait). */
+bool store_may_rotate(struct store *store);
+void store_rotate(struct store *store);
+void store_wake_background(struct store *store);
+int store_start_background(struct store *store, struct err *err);
+void store_stop_background(struct store *store);
+
+#endif

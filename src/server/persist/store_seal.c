@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From memtables to parts, and retention.
+ *
+ * A generation ends in a moment (store_rotate, with the log turn): appends go on in a new
+ * memtable and a new log. The old one is written at leisure (seal_oldest, with seal_lock): part
+ * file, state file, then one manifest edit that names both and says that the log begins behind
+ * them. Only then the old log goes. Whatever fails before the edit is tried again later.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "server/persist/store_int.h"
+
+bool store_may_rotate(struct store *store)
+{
+	bool room;
+
+	pthread_mutex_lock(&store->lock);
+	room = store->memtables_count < STORE_MEMTABLES_MAX;
+	pthread_mutex_unlock(&store->lock);
+	return room;
+}
+
+static void count_forgotten(const struct ledger *ledger)
+{
+	metric_set(&store_forgotten_reports, (int64_t)ledger->dedupe.forgotten);
+	metric_set(&store_forgotten_series, (int64_t)ledger->baselines.forgotten);
+}
+
+void store_rotate(struct store *store)
+{
+	struct memtable *old = store->active;
+	struct memtable *next = memtable_new(old->generation + 1);
+
+	ledger_capture(&store->ledger, old->newest_receipt_ns, &old->state);
+	count_forgotten(&store->ledger);
+	wal_begin_generation(&store->wal, next->generation);
+	pthread_mutex_lock(&store->lock);
+	old->ended = true;
+	old->end = store->wal.last;
+	assert(store->memtables_count < STORE_MEMTABLES_MAX);
+	store->memtables[store->memtables_count++] = next;
+	pthread_mutex_unlock(&store->lock);
+	store->active = next;
+}
+
+static struct memtable *oldest_ended(struct store *store)
+{
+	struct memtable *memtable;
+
+	pthread_mutex_lock(&store->lock);
+	memtable = store->memtables[0]->ended ? store->memtables[0] : NULL;
+	pthread_mutex_unlock(&store->lock);
+	return memtable;
+}
+
+static int write_state(struct store *store, const struct memtable *memtable, struct err *err)
+{
+	struct layout_path path = layout_path(store->path, LAYOUT_STATE, memtable->generation);
+	struct strbuf bytes = { 0 };
+	int rc;
+
+	ledger_encode_file(memtable->generation, strbuf_slice(&memtable->state), &bytes);
+	rc = vfs_replace(store->vfs, store->path, path.text, strbuf_slice(&bytes), err);
+	strbuf_free(&bytes);
+	return rc;
+}
+
+/* Part (unless there is nothing in it), state, edit. */
+static int write_generation(struct store *store, const struct memtable *memtable,
+			    struct part_info *ret, struct err *err)
+{
+	struct tables_view view = tables_view_of(&memtable->tables);
+	struct manifest_edit edit = { 0 };
+	int rc = 0;
+
+	if (view.reports_count) {
+		rc = part_write(store->vfs, store->path, &view, memtable->generation, ret, err);
+		if (!rc)
+			manifest_edit_add_part(&edit, ret);
+	}
+	if (!rc)
+		rc = write_state(store, memtable, err);
+	if (!rc) {
+		manifest_edit_log_from(&edit, memtable->generation + 1, memtable->end,
+				       memtable->generation);
+		rc = manifest_commit(&store->manifest, &edit, err);
+	}
+	manifest_edit_free(&edit);
+	return rc;
+}
+
+/* Snapshots see the memtable before and the part after, never both or none. */
+static void swap_in(struct store *store, struct memtable *memtable, const struct part_info *part)
+{
+	pthread_mutex_lock(&store->lock);
+	assert(store->memtables[0] == memtable);
+	if (part->generation)
+		part_cache_add(&store->cache, part);
+	store->memtables_count--;
+	memmove(&store->memtables[0], &store->memtables[1],
+		store->memtables_count * sizeof(store->memtables[0]));
+	store_unref_memtable(memtable);
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* Files of the log and states that the edit made superfluous. What stays, the next open removes. */
+static void remove_old_files(struct store *store)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	struct layout_list list;
+
+	if (layout_list(store->vfs, store->path, &list, NULL))
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct layout_name *name = &list.entries[i].name;
+		struct layout_path path = layout_join(store->path, list.entries[i].text);
+
+		if ((name->kind == LAYOUT_WAL && name->number < state->log_generation) ||
+		    (name->kind == LAYOUT_STATE && name->number < state->state_generation))
+			store->vfs->unlink(store->vfs, path.text);
+	}
+	free(list.entries);
+}
+
+static void set_damaged_log_aside(struct store *store, const struct memtable *memtable)
+{
+	struct err err;
+
+	for (size_t i = 0; i < memtable->damaged_count; i++)
+		if (layout_quarantine(store->vfs, store->path, memtable->damaged[i], &err))
+			log_warn("store", "cannot set a damaged log aside", "error=\"%s\"",
+				 err.message);
+}
+
+static void publish_part_metrics(struct store *store)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	uint64_t bytes = 0, damaged = 0;
+
+	for (size_t i = 0; i < state->parts_count; i++) {
+		bytes += state->parts[i].bytes;
+		damaged += state->parts[i].damaged;
+	}
+	metric_set(&store_parts, (int64_t)state->parts_count);
+	metric_set(&store_part_bytes, (int64_t)bytes);
+	metric_set(&store_parts_quarantined, (int64_t)damaged);
+}
+
+/* With seal_lock. */
+static int seal_oldest(struct store *store, struct memtable *memtable, struct err *err)
+{
+	struct part_info part = { 0 };
+	int rc = write_generation(store, memtable, &part, err);
+
+	if (rc)
+		return rc;
+	set_damaged_log_aside(store, memtable);
+	swap_in(store, memtable, &part);
+	remove_old_files(store);
+	metric_add(&store_seals, 1);
+	return 0;
+}
+
+static int seal_ended(struct store *store, struct err *err)
+{
+	struct memtable *memtable;
+	int rc = 0;
+
+	while (!rc && (memtable = oldest_ended(store)))
+		rc = seal_oldest(store, memtable, err);
+	return rc;
+}
+
+/* Retention. */
+
+static int drop_part(struct store *store, uint64_t generation, struct err *err)
+{
+	struct layout_path path = layout_path(store->path, LAYOUT_PART, generation);
+	struct manifest_edit edit = { 0 };
+	int rc;
+
+	manifest_edit_drop_part(&edit, generation);
+	rc = manifest_commit(&store->manifest, &edit, err);
+	manifest_edit_free(&edit);
+	if (rc)
+		return rc;
+	part_cache_drop(&store->cache, generation);
+	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
+	metric_add(&store_parts_dropped, 1);
+	return 0;
+}
+
+/* The part that ends first, if retention says that it has to go; else 0. */
+static uint64_t part_to_drop(const struct store *store)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	const struct part_info *oldest = NULL;
+	int64_t keep_from = store_now_ns(store) - store->options.retention_ns;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < state->parts_count; i++) {
+		bytes += state->parts[i].bytes;
+		if (!oldest || state->parts[i].max_start_ns < oldest->max_start_ns)
+			oldest = &state->parts[i];
+	}
+	if (!oldest)
+		return 0;
+	if (store->options.retention_ns && oldest->max_start_ns < keep_from)
+		return oldest->generation;
+	if (store->options.retention_bytes && bytes > store->options.retention_bytes)
+		return oldest->generation;
+	return 0;
+}
+
+static int apply_retention(struct store *store, struct err *err)
+{
+	uint64_t generation;
+	int rc = 0;
+
+	while (!rc && (generation = part_to_drop(store)))
+		rc = drop_part(store, generation, err);
+	return rc;
+}
+
+static int set_damaged_parts_aside(struct store *store, struct err *err)
+{
+	uint64_t generation;
+	int rc = 0;
+
+	while (!rc && (generation = part_cache_take_damaged(&store->cache))) {
+		struct manifest_edit edit = { 0 };
+
+		manifest_edit_damage_part(&edit, generation);
+		rc = manifest_commit(&store->manifest, &edit, err);
+		manifest_edit_free(&edit);
+		if (!rc)
+			rc = layout_quarantine(store->vfs, store->path,
+					       (struct layout_name){ LAYOUT_PART, generation, 0 },
+					       err);
+	}
+	return rc;
+}
+
+/* Ends the active generation if it is due, or has anything in it when `now`. */
+static void rotate_if_due(struct store *store, bool now)
+{
+	const struct memtable *active;
+	int64_t age;
+
+	store_take_log(store);
+	active = store->active;
+	age = active->created_ns ? store_now_ns(store) - active->created_ns : 0;
+	if (active->created_ns && store_may_rotate(store) &&
+	    (now || age >= store->options.seal_age_ns ||
+	     tables_bytes(&active->tables) >= store->options.seal_bytes))
+		store_rotate(store);
+	store_give_log(store);
+}
+
+static void note_outcome(struct store *store, int rc, const struct err *err)
+{
+	pthread_mutex_lock(&store->lock);
+	store->seal_err = rc ? *err : (struct err){ 0 };
+	pthread_mutex_unlock(&store->lock);
+	metric_add(&store_seal_errors, rc != 0);
+	if (store->manifest.poisoned || vfs_is_fault(rc))
+		store_poison(store, err);
+}
+
+static int work(struct store *store, bool seal_now, struct err *err)
+{
+	struct err cause = { 0 };
+	int rc = store_check_writable(store, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&store->seal_lock);
+	rotate_if_due(store, seal_now);
+	rc = seal_ended(store, &cause);
+	if (!rc)
+		rc = set_damaged_parts_aside(store, &cause);
+	if (!rc)
+		rc = apply_retention(store, &cause);
+	publish_part_metrics(store);
+	note_outcome(store, rc, &cause);
+	pthread_mutex_unlock(&store->seal_lock);
+	if (rc && err)
+		*err = cause;
+	return rc;
+}
+
+int store_seal(struct store *store, struct err *err)
+{
+	return work(store, true, err);
+}
+
+int store_tick(struct store *store, struct err *err)
+{
+	return work(store, false, err);
+}
+
+/* The background thread. */
+
+static void *run(void *context)
+{
+	struct store *store = context;
+	char last_error[ERR_MESSAGE_BYTES] = "";
+
+	pthread_mutex_lock(&store->wake_lock);
+	while (!store->stopping) {
+		struct timespec until;
+		struct err err = { 0 };
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += STORE_TICK_NS / CLOCK_NS_PER_S;
+		if (!store->wanted)
+			pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
+		store->wanted = false;
+		if (store->stopping)
+			break;
+		pthread_mutex_unlock(&store->wake_lock);
+		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
+		    strcmp(last_error, err.message) != 0) {
+			memcpy(last_error, err.message, sizeof(last_error));
+			log_error("store", "cannot write parts; it is tried again every second",
+				  "error=\"%s\"", err.message);
+		}
+		pthread_mutex_lock(&store->wake_lock);
+	}
+	pthread_mutex_unlock(&store->wake_lock);
+	return NULL;
+}
+
+void store_wake_background(struct store *store)
+{
+	pthread_mutex_lock(&store->wake_lock);
+	store->wanted = true;
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+}
+
+int store_start_background(struct store *store, struct err *err)
+{
+	int rc = pthread_create(&store->background, NULL, run, store);
+
+	if (rc)
+		return err_set_errno(err, rc, "start the thread that writes parts");
+	store->background_runs = true;
+	return 0;
+}
+
+void store_stop_background(struct store *store)
+{
+	if (!store->background_runs)
+		return;
+	pthread_mutex_lock(&store->wake_lock);
+	store->stopping = true;
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+	pthread_join(store->background, NULL);
+	store->background_runs = false;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writing half of tables_codec.h. Integers are LEB128, signed ones zigzag. Fields of one kind
+ * lie together, because neighbours are then alike and zstd finds it. Ids that usually count up
+ * are kept as the distance from the expected next one, so that the usual case is a run of zeros.
+ */
+#include "base/hash.h"
+#include "codec/compress.h"
+#include "server/persist/tables_codec_int.h"
+
+static void add_difference(struct strbuf *out, uint64_t value, uint64_t *previous)
+{
+	strbuf_add_zigzag(out, (int64_t)(value - *previous));
+	*previous = value;
+}
+
+/* Encoders of one section each; the result is the version. */
+
+static uint16_t encode_strings(const struct tables_view *view, struct strbuf *out)
+{
+	strbuf_add_varint(out, view->strings_count);
+	for (uint32_t i = 0; i < view->strings_count; i++)
+		strbuf_add_varint(out, view->strings[i].len);
+	for (uint32_t i = 0; i < view->strings_count; i++)
+		strbuf_add_slice(out, tables_text(view, i));
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_labels(const struct tables_view *view, struct strbuf *out)
+{
+	strbuf_add_varint(out, view->label_sets_count);
+	for (uint32_t i = 0; i < view->label_sets_count; i++)
+		strbuf_add_varint(out, view->label_sets[i].label_count);
+	for (uint32_t i = 0; i < view->label_sets_count; i++) {
+		const struct label_set *set = &view->label_sets[i];
+
+		for (uint32_t j = 0; j < set->label_count; j++) {
+			const struct label *label = &view->labels[set->label_first + j];
+
+			strbuf_add_varint(out, ((uint64_t)label->name << 1) | label->numeric);
+			strbuf_add_varint(out, label->value);
+			if (label->numeric) {
+				strbuf_add_varint(out, label->unit);
+				strbuf_add_zigzag(out, label->number);
+			}
+		}
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_groups(const struct tables_view *view, struct strbuf *out)
+{
+	strbuf_add_varint(out, view->groups_count);
+	for (uint32_t i = 0; i < view->groups_count; i++) {
+		const struct group *group = &view->groups[i];
+
+		strbuf_add_varint(out, group->column_count);
+		strbuf_add_varint(out, group->name);
+		strbuf_add_varint(out, group->period_type);
+		strbuf_add_varint(out, group->period_unit);
+		strbuf_add_zigzag(out, group->period);
+		for (uint32_t j = 0; j < group->column_count; j++) {
+			const struct column *column = &view->columns[group->column_first + j];
+
+			strbuf_add_varint(out, column->sample_type);
+			strbuf_add_varint(out, column->sample_unit);
+			strbuf_add_varint(out, column->kind);
+		}
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_series(const struct tables_view *view, struct strbuf *out)
+{
+	uint64_t label_set = 0, group = 0;
+
+	strbuf_add_varint(out, view->series_count);
+	for (uint32_t i = 0; i < view->series_count; i++) {
+		add_difference(out, view->series[i].label_set, &label_set);
+		add_difference(out, view->series[i].group, &group);
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out)
+{
+	uint64_t address = 0;
+
+	strbuf_add_varint(out, view->frames_count);
+	for (uint32_t i = 0; i < view->frames_count; i++)
+		add_difference(out, view->frames[i].address, &address);
+	for (size_t field = 0; field < FRAME_FIELDS; field++) {
+		uint64_t previous = 0;
+
+		for (uint32_t i = 0; i < view->frames_count; i++)
+			add_difference(out, *frame_field(&view->frames[i], field), &previous);
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_nodes(const struct tables_view *view, struct strbuf *out)
+{
+	int64_t next_frame = 0; /* when nodes and frames are made together */
+
+	strbuf_add_varint(out, view->nodes_count);
+	for (uint32_t i = 1; i < view->nodes_count; i++)
+		strbuf_add_varint(out, i - 1 - view->nodes[i].parent);
+	for (uint32_t i = 1; i < view->nodes_count; i++) {
+		int64_t frame = view->nodes[i].frame;
+
+		strbuf_add_zigzag(out, next_frame - frame);
+		if (frame >= next_frame)
+			next_frame = frame + 1;
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_reports(const struct tables_view *view, struct strbuf *out)
+{
+	uint64_t series = 0, start = 0, duration = 0, rows = 0;
+
+	strbuf_add_varint(out, view->reports_count);
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		add_difference(out, view->reports[i].series, &series);
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		add_difference(out, (uint64_t)view->reports[i].start_ns, &start);
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		add_difference(out, (uint64_t)view->reports[i].duration_ns, &duration);
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		add_difference(out, view->reports[i].row_count, &rows);
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		strbuf_add_u64(out, view->reports[i].batch_id);
+	for (uint64_t i = 0; i < view->totals_count; i++)
+		strbuf_add_zigzag(out, view->totals[i]);
+	return SECTION_VERSION;
+}
+
+static bool rows_are_sorted(const struct tables_view *view)
+{
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct row *rows = &view->rows[view->reports[i].row_first];
+
+		for (uint32_t j = 1; j < view->reports[i].row_count; j++)
+			if (rows[j].stack < rows[j - 1].stack)
+				return false;
+	}
+	return true;
+}
+
+static uint16_t encode_stacks(const struct tables_view *view, struct strbuf *out)
+{
+	bool sorted = rows_are_sorted(view);
+
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct row *rows = &view->rows[view->reports[i].row_first];
+		uint64_t previous = 0;
+
+		for (uint32_t j = 0; j < view->reports[i].row_count; j++) {
+			if (sorted) {
+				strbuf_add_varint(out, rows[j].stack - previous);
+				previous = rows[j].stack;
+			} else {
+				add_difference(out, rows[j].stack, &previous);
+			}
+		}
+	}
+	return sorted ? STACKS_VERSION_SORTED : STACKS_VERSION_UNSORTED;
+}
+
+/* (label set, length of the run) pairs. */
+static uint16_t encode_row_labels(const struct tables_view *view, struct strbuf *out)
+{
+	for (uint64_t i = 0, run; i < view->rows_count; i += run) {
+		uint32_t label_set = view->rows[i].label_set;
+
+		for (run = 1; i + run < view->rows_count; run++)
+			if (view->rows[i + run].label_set != label_set)
+				break;
+		strbuf_add_varint(out, label_set);
+		strbuf_add_varint(out, run);
+	}
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_values(const struct tables_view *view, struct strbuf *out)
+{
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct report *report = &view->reports[i];
+		uint32_t columns = tables_series_columns(view, report->series);
+
+		for (uint32_t column = 0; column < columns; column++)
+			for (uint32_t row = 0; row < report->row_count; row++)
+				strbuf_add_zigzag(out,
+						  view->values[report->value_first +
+							       (uint64_t)row * columns + column]);
+	}
+	return SECTION_VERSION;
+}
+
+typedef uint16_t encode_f(const struct tables_view *view, struct strbuf *out);
+
+static encode_f *const encoders[TABLES_SECTIONS_END] = {
+	[TABLES_SECTION_STRINGS] = encode_strings,	 [TABLES_SECTION_LABELS] = encode_labels,
+	[TABLES_SECTION_GROUPS] = encode_groups,	 [TABLES_SECTION_SERIES] = encode_series,
+	[TABLES_SECTION_FRAMES] = encode_frames,	 [TABLES_SECTION_NODES] = encode_nodes,
+	[TABLES_SECTION_REPORTS] = encode_reports,	 [TABLES_SECTION_STACKS] = encode_stacks,
+	[TABLES_SECTION_ROW_LABELS] = encode_row_labels, [TABLES_SECTION_VALUES] = encode_values,
+};
+
+/* Header fields before the checksum. */
+static void add_header(struct strbuf *out, uint32_t type, uint16_t version, bool compressed,
+		       uint64_t raw_bytes, uint64_t stored_bytes)
+{
+	strbuf_add_u32(out, type);
+	strbuf_add_u32(out, version | (compressed ? 1u << 16 : 0));
+	strbuf_add_u64(out, raw_bytes);
+	strbuf_add_u64(out, stored_bytes);
+}
+
+static void add_section(struct strbuf *out, uint32_t type, uint16_t version,
+			const struct strbuf *raw, const struct strbuf *packed)
+{
+	bool compressed = packed->len && packed->len < raw->len;
+	const struct strbuf *stored = compressed ? packed : raw;
+	size_t header = out->len;
+	uint32_t crc;
+
+	add_header(out, type, version, compressed, raw->len, stored->len);
+	crc = hash_crc32c(0, out->data + header, out->len - header);
+	crc = hash_crc32c(crc, stored->data ? stored->data : "", stored->len);
+	strbuf_add_u32(out, crc);
+	strbuf_add(out, stored->data, stored->len);
+}
+
+void tables_encode(const struct tables_view *view, int zstd_level, struct strbuf *out,
+		   struct tables_layout *ret_layout)
+{
+	struct strbuf raw = { 0 }, packed = { 0 };
+	struct tables_layout layout = { 0 };
+	size_t begin = out->len;
+
+	for (uint32_t type = TABLES_SECTION_STRINGS; type < TABLES_SECTIONS_END; type++) {
+		size_t from = out->len;
+		uint16_t version;
+
+		strbuf_clear(&raw);
+		strbuf_clear(&packed);
+		version = encoders[type](view, &raw);
+		if (zstd_level && raw.len)
+			compress_zstd(strbuf_slice(&raw), zstd_level, &packed);
+		add_section(out, type, version, &raw, &packed);
+		layout.sections[layout.count++] =
+			(struct tables_section){ type, from - begin, out->len - from };
+	}
+	strbuf_free(&raw);
+	strbuf_free(&packed);
+	if (ret_layout)
+		*ret_layout = layout;
+}

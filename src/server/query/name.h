@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * name - frames to functions: each distinct frame becomes its inline chain of functions.
+ *
+ * Frames that carry a function are that function; native ones without a name go through the
+ * resolver, once per distinct frame; what stays unnamed is called by its address.
+ *
+ * A function is one for the reader, whatever address, line, build or path it was seen at:
+ *  - in a binary: its name, the binary's base name and the kind. Not the source file: builds in
+ *    other directories, or without debug information, are still the same function. Functions of
+ *    one binary with the same name (static ones) are therefore one.
+ *  - without a binary, and in interpreted code: its name, source file, the base name of the binary
+ *    if any, and the kind.
+ *  - an unnamed address: address, base name of the binary, build id. "[anon]" is one.
+ * The other fields come from the first frame that knows them.
+ */
+#ifndef FIRN_SERVER_QUERY_NAME_H
+#define FIRN_SERVER_QUERY_NAME_H
+
+#include "server/query/tree.h"
+#include "server/query/work.h"
+
+struct resolver;
+
+struct name_line {
+	uint32_t function; /* index into functions */
+	uint32_t line, column;
+	bool inlined; /* into the next line towards the root */
+};
+
+/* The chain of one frame, innermost first; at least one line. */
+struct name_chain {
+	uint32_t line_first, line_count; /* line_count 0 = not yet named */
+	bool resolved;			 /* false: called by its address */
+};
+
+struct name_table {
+	struct work *work;
+	struct resolver *resolver;
+	const struct tables_view *view;
+	struct arena *strings;	/* where the functions' texts live: the tree's */
+	struct arena looked_up; /* scratch of the resolver */
+	uint32_t look_ups;
+	int64_t wait_until_ns; /* for symbols that have to be read first */
+	uint64_t pending;      /* frames whose symbols did not come in time */
+	struct name_chain *chains; /* by frame id */
+	struct name_line *lines;
+	size_t lines_count, lines_capacity;
+	struct tree_function *functions; /* 0 is the root, "total" */
+	size_t functions_count, functions_capacity;
+	struct idmap map;
+};
+
+/* name_end is due after name_begin, whatever it returns. */
+int name_begin(struct name_table *table, struct work *work, const struct tables_view *view,
+	       struct resolver *resolver, struct arena *strings, struct err *err);
+void name_end(struct name_table *table);
+
+/* NULL when over budget. Valid until the next call. */
+const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
+
+/* The function that stands for a group-by value; IDMAP_NONE when over budget. */
+uint32_t name_group(struct name_table *table, struct slice value);
+
+/* What code is called that has no name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
+void name_address(struct strbuf *out, struct slice mapping, uint64_t address);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query/query.h"
+
+#include "base/mem.h"
+#include "server/query/collapse.h"
+#include "server/query/stacks.h"
+
+#define ABSENT_VALUE "(none)"
+
+static struct slice join(struct arena *arena, const struct slice *parts, size_t count,
+			 const char *empty)
+{
+	struct strbuf text = { 0 };
+	struct slice joined;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			strbuf_add_byte(&text, ',');
+		strbuf_add_slice(&text, parts[i].len ? parts[i] : slice_of(empty));
+	}
+	joined = arena_copy(arena, strbuf_slice(&text));
+	strbuf_free(&text);
+	return joined;
+}
+
+static void describe_query(struct tree *tree, const struct selection *selection)
+{
+	const struct query_params *params = selection->params;
+	struct strbuf text = { 0 };
+
+	selector_format(&text, params->selector);
+	tree->query = arena_copy(&tree->arena, strbuf_slice(&text));
+	strbuf_free(&text);
+	tree->type = profile_type_copy(&selection->type, &tree->arena);
+	tree->period = selection->period;
+	tree->from_ns = params->from_ns;
+	tree->to_ns = params->to_ns;
+	tree->start_ns = selection->start_ns;
+	tree->reports = selection->reports_count;
+	if (params->at_moment) {
+		tree->from_ns = selection->start_ns;
+		tree->to_ns = selection->end_ns;
+	}
+	if (selection->type.delta)
+		tree->duration_ns = selection->duration_ns;
+}
+
+static int describe_groups(struct tree *tree, const struct selection *selection, struct err *err)
+{
+	const struct query_params *params = selection->params;
+	const struct groups *groups = &selection->groups;
+	size_t names_count = params->group_by_count;
+	struct arena *arena = &tree->arena;
+
+	tree->groups = arena_new_array(arena, struct slice, groups->count);
+	tree->group_names = arena_new_array(arena, struct slice, names_count);
+	tree->group_values = arena_new_array(arena, struct slice, groups->count * names_count);
+	tree->group_by = join(arena, params->group_by, names_count, "");
+	if (!tree->groups || !tree->group_names || !tree->group_values)
+		return work_over_budget(selection->work, err);
+	for (size_t i = 0; i < names_count; i++)
+		tree->group_names[i] = arena_copy(arena, params->group_by[i]);
+	for (size_t group = 0; group < groups->count; group++) {
+		const struct slice *values = groups->list[group].values;
+
+		tree->groups[group] = join(arena, values, names_count, ABSENT_VALUE);
+		for (size_t i = 0; i < names_count; i++)
+			tree->group_values[group * names_count + i] = arena_copy(arena, values[i]);
+	}
+	tree->groups_count = (uint32_t)groups->count;
+	tree->group_names_count = (uint32_t)names_count;
+	return arena->over_budget ? work_over_budget(selection->work, err) : 0;
+}
+
+/* One function per group, by its id; NULL without group-by. */
+static int name_groups(const struct tree *tree, struct work *work, struct name_table *names,
+		       uint32_t **ret, struct err *err)
+{
+	uint32_t *ids = NULL;
+
+	if (tree->group_names_count) {
+		ids = arena_new_array(&work->arena, uint32_t, tree->groups_count);
+		if (!ids)
+			return work_over_budget(work, err);
+	}
+	for (uint32_t i = 0; ids && i < tree->groups_count; i++) {
+		ids[i] = name_group(names, tree->groups[i]);
+		if (ids[i] == IDMAP_NONE)
+			return work_over_budget(work, err);
+	}
+	*ret = ids;
+	return 0;
+}
+
+static int build(struct tree *tree, struct work *work, const struct query_source *source,
+		 const struct selection *selection, const struct merge *merge, struct err *err)
+{
+	struct name_table names;
+	uint32_t *group_names = NULL;
+	int rc = name_begin(&names, work, &merge->view, source->resolver, &tree->arena, err);
+
+	if (selection->params->limits.names_until_ns)
+		names.wait_until_ns = selection->params->limits.names_until_ns;
+	describe_query(tree, selection);
+	tree->samples_rows = merge->rows;
+	if (!rc)
+		rc = describe_groups(tree, selection, err);
+	if (!rc)
+		rc = name_groups(tree, work, &names, &group_names, err);
+	if (!rc)
+		rc = collapse_into(tree, work, merge, &names, group_names, err);
+	if (!rc && !selection->params->nodes_only)
+		rc = stacks_into(tree, work, merge, &names, err);
+	if (!rc)
+		rc = work_check(work, err);
+	tree->names_pending = names.pending;
+	name_end(&names);
+	if (!rc && tree->arena.over_budget)
+		rc = work_over_budget(work, err);
+	work_drop_map(work, &names.map);
+	return rc;
+}
+
+int query_tree(const struct query_source *source, const struct query_params *params,
+	       struct tree **ret, struct err *err)
+{
+	struct selection selection;
+	struct merge merge = { 0 };
+	struct work work;
+	struct tree *tree;
+	int rc;
+
+	if (!params->selector->has_type)
+		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
+	if (params->group_by_count > QUERY_GROUP_BY_MAX)
+		return err_set(err, ERR_LIMIT, "query: group by at most %d labels",
+			       QUERY_GROUP_BY_MAX);
+	work_begin(&work, &params->limits);
+	tree = mem_new(struct tree);
+	arena_init(&tree->arena, work.limit_bytes);
+	rc = select_make(&selection, &work, source, params, err);
+	if (!rc)
+		rc = merge_views(&selection, &merge, err);
+	if (!rc)
+		rc = build(tree, &work, source, &selection, &merge, err);
+	merge_free(&merge);
+	work_end(&work);
+	if (rc)
+		tree_free(tree);
+	else
+		*ret = tree;
+	return rc;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query - answers over views of tables (a store's snapshot, or the tables of `firn record`).
+ *
+ *   select (series by matchers, reports by time) -> accumulate (dense counter per stack and group)
+ *   -> name (frame -> inline chain of functions) -> collapse -> one reverse pass -> struct tree
+ *
+ * Knows nothing of HTTP. Each call has a memory budget, a deadline and a cancel flag; going over
+ * fails that call (ERR_NO_MEMORY, ERR_DEADLINE, ERR_CANCELLED), never the process. Numbers are
+ * exact. Thread-safe: calls share nothing.
+ */
+#ifndef FIRN_SERVER_QUERY_QUERY_H
+#define FIRN_SERVER_QUERY_QUERY_H
+
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "model/selector.h"
+#include "server/query/tree.h"
+
+struct resolver;
+
+#define QUERY_GROUP_BY_MAX 8
+#define QUERY_SERIES_MAX 10000 /* time series in one answer */
+#define QUERY_STEPS_MAX 11000  /* points in one time series */
+
+struct query_source {
+	const struct tables_view *const *views;
+	size_t views_count;
+	struct resolver *resolver; /* may be NULL: native frames stay addresses */
+};
+
+struct query_limits {
+	size_t memory_bytes;	       /* 0 = default */
+	int64_t deadline_at_ns;	       /* monotonic; 0 = none */
+	int64_t names_until_ns;	       /* monotonic: how long names are waited for; 0 = always */
+	const _Atomic bool *cancelled; /* may be NULL */
+};
+
+struct query_params {
+	const struct selector *selector; /* has_type must be set */
+	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
+	bool at_moment;		  /* instead: of each series the report that starts nearest to */
+	int64_t moment_ns;	  /* this moment, not further away than */
+	int64_t moment_window_ns; /* this; the views must cover that window */
+	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
+	size_t group_by_count;
+	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
+	struct query_limits limits;
+};
+
+/*
+ * The merged call tree. Delta types: sums. Gauges over a range: the mean of each series' reports,
+ * summed over series (rounded half away from zero at the leaves).
+ */
+int query_tree(const struct query_source *source, const struct query_params *params,
+	       struct tree **ret, struct err *err);
+
+/*
+ * One point per step that has data. A bucket is floor(start / step) * step; `value` as in
+ * query_tree, gauges rounded once. `per_second`: of delta types value / step, at the edges of the
+ * range / the part of the step that is in it; of gauges the value.
+ */
+struct query_point {
+	int64_t at_ns;
+	int64_t value;
+	double per_second;
+	uint32_t reports;
+};
+struct query_label {
+	struct slice name, value;
+};
+struct query_series {
+	struct query_label *labels;
+	size_t labels_count;
+	struct query_point *points;
+	size_t points_count;
+};
+struct query_series_set {
+	struct arena arena; /* owns all below */
+	struct query_series *series;
+	size_t series_count;
+	struct profile_type type;
+	int64_t period;
+	int64_t step_ns;
+};
+/* sum_by: label names; none and sum_all=false = one line per series; sum_all = one line. */
+struct query_range_params {
+	struct query_params base;
+	int64_t step_ns; /* >= 1 ms; the range over the step is at most QUERY_STEPS_MAX */
+	bool sum_all;	 /* base.group_by are the sum-by labels otherwise */
+};
+int query_series(const struct query_source *source, const struct query_range_params *params,
+		 struct query_series_set *ret, struct err *err);
+void query_series_free(struct query_series_set *set);
+
+/*
+ * What is there. Distinct, sorted bytewise, in the arena. The selector may be without type or NULL.
+ */
+struct query_type {
+	struct profile_type type;
+	int64_t period;
+	int64_t newest_ns; /* start of the newest report of this type in range */
+};
+int query_types(const struct query_source *source, int64_t from_ns, int64_t to_ns,
+		struct arena *arena, struct query_type **ret, size_t *ret_count, struct err *err);
+int query_labels(const struct query_source *source, const struct selector *selector,
+		 int64_t from_ns, int64_t to_ns, struct arena *arena, struct slice **ret,
+		 size_t *ret_count, struct err *err);
+int query_label_values(const struct query_source *source, const struct selector *selector,
+		       struct slice label, int64_t from_ns, int64_t to_ns, struct arena *arena,
+		       struct slice **ret, size_t *ret_count, struct err *err);
+
+#endif

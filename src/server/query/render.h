@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * render - a tree as text and bytes. Each format is documented in docs/api.md. The output is
+ * appended to `out` and is stable: same tree, same bytes.
+ */
+#ifndef FIRN_SERVER_QUERY_RENDER_H
+#define FIRN_SERVER_QUERY_RENDER_H
+
+#include "base/strbuf.h"
+#include "server/query/query.h"
+
+/* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once.
+ * limit 0 = all. */
+void render_top(const struct tree *tree, size_t limit, struct strbuf *out);
+
+/* "root;child;leaf VALUE" per line, root first; with group-by the value comes first. */
+void render_folded(const struct tree *tree, struct strbuf *out);
+
+/* A text tree, indented, with total and share; nodes below min_share (0..1) are summed up. */
+void render_flamegraph_text(const struct tree *tree, double min_share, struct strbuf *out);
+
+/* The JSON of docs/api.md: query, totals, functions, nodes. */
+void render_json(const struct tree *tree, struct strbuf *out);
+
+/* profile.proto, gzip-compressed. */
+void render_pprof(const struct tree *tree, struct strbuf *out);
+
+/*
+ * The UI's format (docs/formats/flamegraph.md): magic, version, sections; pre-order depth byte,
+ * function varint, self varint. Nodes narrower than total / width_px / 2 are summed into their
+ * parent's "trimmed" value; width_px 0 = everything.
+ */
+void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *out);
+
+void render_series_json(const struct query_series_set *set, struct strbuf *out);
+/* For the terminal: one line per series: labels, then "time value" columns. */
+void render_series_text(const struct query_series_set *set, struct strbuf *out);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* render_json - trees and time series as JSON; the shapes are in docs/api.md. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/json.h"
+#include "server/query/render.h"
+
+static int64_t whole_ms(int64_t ns)
+{
+	int64_t rest = ns % CLOCK_NS_PER_MS;
+
+	return (ns - (rest < 0 ? rest + CLOCK_NS_PER_MS : rest)) / CLOCK_NS_PER_MS;
+}
+
+static void write_text(struct json *json, const char *key, struct slice text)
+{
+	json_key(json, key);
+	json_string(json, text);
+}
+
+static void write_number(struct json *json, const char *key, int64_t value)
+{
+	json_key(json, key);
+	json_int(json, value);
+}
+
+static void write_type(struct json *json, const struct profile_type *type, int64_t period)
+{
+	struct strbuf text = { 0 };
+
+	profile_type_format(&text, type);
+	write_text(json, "type", strbuf_slice(&text));
+	strbuf_free(&text);
+	write_text(json, "unit", type->sample_unit);
+	write_number(json, "period", period);
+	write_text(json, "period_unit", type->period_unit);
+	json_key(json, "delta");
+	json_bool(json, type->delta);
+}
+
+static void write_header(struct json *json, const struct tree *tree)
+{
+	write_text(json, "query", tree->query);
+	write_type(json, &tree->type, tree->period);
+	json_key(json, "group_by");
+	json_array(json);
+	for (uint32_t i = 0; i < tree->group_names_count; i++)
+		json_string(json, tree->group_names[i]);
+	json_array_end(json);
+	write_number(json, "from_ms", whole_ms(tree->from_ns));
+	write_number(json, "to_ms", whole_ms(tree->to_ns));
+	write_number(json, "start_ms", whole_ms(tree->start_ns));
+	write_number(json, "duration_ms", whole_ms(tree->duration_ns));
+	write_number(json, "total", tree->total);
+	json_key(json, "reports");
+	json_uint(json, tree->reports);
+	json_key(json, "rows");
+	json_uint(json, tree->samples_rows);
+	json_key(json, "partial");
+	json_bool(json, tree->parts_unreadable != 0);
+	json_key(json, "parts_unreadable");
+	json_uint(json, tree->parts_unreadable);
+	json_key(json, "pending");
+	json_uint(json, tree->names_pending);
+}
+
+static void write_function(struct json *json, const struct tree_function *function)
+{
+	json_object(json);
+	write_text(json, "name", function->name);
+	if (function->is_label) {
+		json_key(json, "label");
+		json_bool(json, true);
+	} else {
+		write_text(json, "kind", slice_of(frame_kind_name(function->kind)));
+	}
+	if (function->system_name.len)
+		write_text(json, "system_name", function->system_name);
+	if (function->file.len)
+		write_text(json, "file", function->file);
+	if (function->start_line)
+		write_number(json, "start_line", function->start_line);
+	if (function->mapping.len)
+		write_text(json, "mapping", function->mapping);
+	if (function->build_id.len)
+		write_text(json, "build_id", function->build_id);
+	json_object_end(json);
+}
+
+static void write_node(struct json *json, const struct tree_node *node)
+{
+	json_object(json);
+	write_number(json, "function", node->function);
+	write_number(json, "parent", node->parent);
+	write_number(json, "depth", node->depth);
+	write_number(json, "self", node->self);
+	write_number(json, "total", node->total);
+	if (node->inlined) {
+		json_key(json, "inlined");
+		json_bool(json, true);
+	}
+	json_object_end(json);
+}
+
+void render_json(const struct tree *tree, struct strbuf *out)
+{
+	struct json json;
+
+	json_begin(&json, out);
+	json_object(&json);
+	write_header(&json, tree);
+	json_key(&json, "functions");
+	json_array(&json);
+	for (uint32_t i = 0; i < tree->functions_count; i++)
+		write_function(&json, &tree->functions[i]);
+	json_array_end(&json);
+	json_key(&json, "nodes");
+	json_array(&json);
+	for (uint32_t i = 0; i < tree->nodes_count; i++)
+		write_node(&json, &tree->nodes[i]);
+	json_array_end(&json);
+	json_object_end(&json);
+	strbuf_add_byte(out, '\n');
+}
+
+static void write_series(struct json *json, const struct query_series *series)
+{
+	json_object(json);
+	json_key(json, "labels");
+	json_object(json);
+	for (size_t i = 0; i < series->labels_count; i++) {
+		json_key_slice(json, series->labels[i].name);
+		json_string(json, series->labels[i].value);
+	}
+	json_object_end(json);
+	json_key(json, "points");
+	json_array(json);
+	for (size_t i = 0; i < series->points_count; i++) {
+		const struct query_point *point = &series->points[i];
+
+		json_array(json);
+		json_int(json, whole_ms(point->at_ns));
+		json_int(json, point->value);
+		json_double(json, point->per_second);
+		json_uint(json, point->reports);
+		json_array_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
+void render_series_json(const struct query_series_set *set, struct strbuf *out)
+{
+	struct json json;
+
+	json_begin(&json, out);
+	json_object(&json);
+	write_type(&json, &set->type, set->period);
+	write_number(&json, "step_ms", whole_ms(set->step_ns));
+	json_key(&json, "series");
+	json_array(&json);
+	for (size_t i = 0; i < set->series_count; i++)
+		write_series(&json, &set->series[i]);
+	json_array_end(&json);
+	json_object_end(&json);
+	strbuf_add_byte(out, '\n');
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stacks - the merged values at full detail: every stack with its locations, lines and addresses.
+ *
+ * A location is a physical address: the run of frames that were inlined into one another and the
+ * frame that they ended up in. For exports that keep detail.
+ */
+#ifndef FIRN_SERVER_QUERY_STACKS_H
+#define FIRN_SERVER_QUERY_STACKS_H
+
+#include "server/query/merge.h"
+#include "server/query/name.h"
+
+/* Fills lines, locations, stacks and stack_locations of `tree`. */
+int stacks_into(struct tree *tree, struct work *work, const struct merge *merge,
+		struct name_table *names, struct err *err);
+
+#endif

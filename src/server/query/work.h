@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work - what one query may use: memory, time, and whether somebody still waits for the answer.
+ *
+ * Everything temporary lives in `arena` (or in an idmap made known here) and goes with work_end.
+ * Half of the query's memory budget is for this, the other half for the answer. Long loops call
+ * work_tick, which looks at the clock and the cancel flag every few thousand steps. One query,
+ * one thread.
+ */
+#ifndef FIRN_SERVER_QUERY_WORK_H
+#define FIRN_SERVER_QUERY_WORK_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/idmap.h"
+#include "server/query/query.h"
+
+#define WORK_MEMORY_BYTES_DEFAULT ((size_t)2 << 30)
+#define WORK_TICKS_PER_CHECK 8192u
+#define WORK_MAPS_MAX 16
+
+struct work {
+	struct arena arena;
+	struct idmap *maps[WORK_MAPS_MAX]; /* counted, and freed at the end */
+	size_t maps_count;
+	size_t other_bytes; /* memory held outside the arena and the maps */
+	size_t limit_bytes;
+	const _Atomic bool *cancelled;
+	int64_t deadline_at_ns;
+	uint32_t ticks;
+};
+
+void work_begin(struct work *work, const struct query_limits *limits);
+void work_end(struct work *work);
+
+/* Counts the map's memory, and frees it in work_end, or sooner when it is dropped (last first). */
+void work_add_map(struct work *work, struct idmap *map);
+void work_drop_map(struct work *work, struct idmap *map);
+
+/* ERR_NO_MEMORY, ERR_DEADLINE or ERR_CANCELLED. */
+int work_check(struct work *work, struct err *err);
+
+/* What work_check says about memory; for failed allocations. */
+int work_over_budget(const struct work *work, struct err *err);
+
+static inline int work_tick(struct work *work, uint32_t steps, struct err *err)
+{
+	work->ticks += steps;
+	if (work->ticks < WORK_TICKS_PER_CHECK)
+		return 0;
+	work->ticks = 0;
+	return work_check(work, err);
+}
+
+/* A larger copy of an array in the arena, doubled; NULL when over budget. The old one is left. */
+void *work_grown(struct arena *arena, const void *old, size_t element_bytes, size_t count,
+		 size_t *capacity);
+
+/* Makes room for one more in a (pointer, count, capacity) triple; false when over budget. */
+#define WORK_GROW(arena, pointer, count, capacity)                                                 \
+	((count) < (capacity) ||                                                                   \
+	 ((pointer) = work_grown((arena), (pointer), sizeof(*(pointer)), (count), &(capacity))))
+
+/* Arithmetic that stops at the ends of int64. */
+static inline int64_t work_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
+static inline int64_t work_multiply(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	if (__builtin_mul_overflow(a, b, &product))
+		return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
+	return product;
+}
+
+#endif

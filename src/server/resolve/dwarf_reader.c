@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/resolve/dwarf_reader.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define DEPTH_MAX 512	    /* of entries below a unit */
+#define ORIGIN_STEPS_MAX 16 /* abstract origins and specifications followed for one name */
+#define RANGES_PER_ENTRY_MAX 65536
+#define DEADLINE_CHECK_ENTRIES 4096
+
+/* The files of one line table, as text ids. */
+struct file_table {
+	uint64_t offset; /* in .debug_line */
+	uint32_t first, count;
+};
+
+/* An open entry of the walk: its children belong to `scope`. */
+struct walk_level {
+	Dwarf_Die die;
+	uint32_t scope;
+};
+
+struct dwarf_reader {
+	Dwarf *dwarf;
+	const struct dwarf_sections *sections;
+	const struct dwarf_limits *limits;
+	struct symbol_builder *builder;
+	struct err *err;
+	uint64_t entries, damaged;
+	struct walk_level *levels; /* DEPTH_MAX */
+	struct strbuf path;	   /* scratch */
+
+	struct file_table *tables;
+	size_t tables_count, tables_capacity;
+	struct idmap table_map; /* offset -> tables */
+	uint32_t *files;
+	size_t files_count, files_capacity;
+
+	uint64_t *function_keys; /* entry that names the function, by function id */
+	size_t function_keys_count, function_keys_capacity;
+	struct idmap function_map;
+
+	uint32_t unit_files; /* index into tables, or SYMBOL_NONE */
+	bool unit_is_c;	     /* types hold no functions */
+};
+
+/* The attributes of an entry that matter, from one pass over it. */
+struct entry {
+	Dwarf_Attribute name, linkage_name, origin, specification, low, high, ranges;
+	Dwarf_Attribute decl_file, decl_line, call_file, call_line, call_column;
+};
+
+static int note_attribute(Dwarf_Attribute *attribute, void *context)
+{
+	struct entry *entry = context;
+
+	switch (attribute->code) {
+	case DW_AT_name:
+		entry->name = *attribute;
+		break;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		entry->linkage_name = *attribute;
+		break;
+	case DW_AT_abstract_origin:
+		entry->origin = *attribute;
+		break;
+	case DW_AT_specification:
+		entry->specification = *attribute;
+		break;
+	case DW_AT_low_pc:
+		entry->low = *attribute;
+		break;
+	case DW_AT_high_pc:
+		entry->high = *attribute;
+		break;
+	case DW_AT_ranges:
+		entry->ranges = *attribute;
+		break;
+	case DW_AT_decl_file:
+		entry->decl_file = *attribute;
+		break;
+	case DW_AT_decl_line:
+		entry->decl_line = *attribute;
+		break;
+	case DW_AT_call_file:
+		entry->call_file = *attribute;
+		break;
+	case DW_AT_call_line:
+		entry->call_line = *attribute;
+		break;
+	case DW_AT_call_column:
+		entry->call_column = *attribute;
+		break;
+	}
+	return DWARF_CB_OK;
+}
+
+static bool read_entry(Dwarf_Die *die, struct entry *ret)
+{
+	*ret = (struct entry){ 0 };
+	return dwarf_getattrs(die, note_attribute, ret, 0) != -1;
+}
+
+/* A missing attribute has form 0, as no attribute has in a file. */
+static uint64_t number_of(Dwarf_Attribute *attribute)
+{
+	Dwarf_Word value;
+
+	if (!attribute->form || dwarf_formudata(attribute, &value))
+		return 0;
+	return value;
+}
+
+static uint32_t number32_of(Dwarf_Attribute *attribute)
+{
+	uint64_t value = number_of(attribute);
+
+	return value < UINT32_MAX ? (uint32_t)value : 0;
+}
+
+/*
+ * libdw hands out pointers into sections without looking for the end of the text: the last one of
+ * a damaged section has none.
+ */
+static struct slice formed_text(const struct dwarf_reader *reader, Dwarf_Attribute *attribute)
+{
+	const char *text = attribute->form ? dwarf_formstring(attribute) : NULL;
+
+	for (size_t i = 0; text && i < DWARF_TEXTS; i++) {
+		struct slice section = reader->sections->texts[i];
+		uintptr_t at = (uintptr_t)text - (uintptr_t)section.data;
+		size_t len;
+
+		if ((uintptr_t)text < (uintptr_t)section.data || at >= section.len)
+			continue;
+		len = slice_find_byte(slice_tail(section, at), 0);
+		if (len != SIZE_MAX)
+			return slice_from(text, len);
+	}
+	return (struct slice){ "", 0 };
+}
+
+static uint32_t text_of(struct dwarf_reader *reader, Dwarf_Attribute *attribute)
+{
+	return symbol_builder_text(reader->builder, formed_text(reader, attribute));
+}
+
+static bool is_absolute(struct slice path)
+{
+	return path.len && path.data[0] == '/';
+}
+
+static void add_path_part(struct strbuf *path, struct slice part)
+{
+	if (path->len && path->data[path->len - 1] != '/')
+		strbuf_add_byte(path, '/');
+	strbuf_add_slice(path, part);
+}
+
+/* Joins compilation directory, directory and name, as far as the later parts are relative. */
+static uint32_t file_text(struct dwarf_reader *reader, const struct line_program *program,
+			  const struct line_file *file, struct slice unit_directory)
+{
+	struct slice directory = { "", 0 };
+
+	if (!file->name.len)
+		return 0;
+	if (file->directory < program->directories_count)
+		directory = program->directories[file->directory];
+	strbuf_clear(&reader->path);
+	if (!is_absolute(file->name)) {
+		if (!is_absolute(directory))
+			add_path_part(&reader->path, unit_directory);
+		if (directory.len)
+			add_path_part(&reader->path, directory);
+	}
+	add_path_part(&reader->path, file->name);
+	return symbol_builder_text(reader->builder, strbuf_slice(&reader->path));
+}
+
+/* Gives the files that the program has named so far their texts. */
+static void add_files(struct dwarf_reader *reader, struct file_table *table,
+		      const struct line_program *program, struct slice unit_directory)
+{
+	while (table->count < program->files_count) {
+		mem_grow(reader->files, reader->files_count, reader->files_capacity);
+		reader->files[reader->files_count++] =
+			file_text(reader, program, &program->files[table->count], unit_directory);
+		table->count++;
+	}
+}
+
+static uint32_t file_at(const struct dwarf_reader *reader, uint32_t table, uint64_t file)
+{
+	if (table == SYMBOL_NONE || file >= reader->tables[table].count)
+		return 0;
+	return reader->files[reader->tables[table].first + file];
+}
+
+/* Hands all rows of a table on; files may be defined among them. */
+static void add_rows(struct dwarf_reader *reader, struct file_table *table,
+		     struct line_program *program, struct slice unit_directory)
+{
+	struct line_row row;
+
+	while (!reader->builder->over_budget && line_program_next(program, &row)) {
+		struct symbol_line_row out = { row.address, 0, row.line, row.column };
+
+		if (row.end_sequence) {
+			symbol_builder_end_sequence(reader->builder, row.address);
+			continue;
+		}
+		if (table->count < program->files_count)
+			add_files(reader, table, program, unit_directory);
+		if (row.file < table->count)
+			out.file = reader->files[table->first + row.file];
+		symbol_builder_row(reader->builder, &out);
+	}
+	symbol_builder_end_sequence(reader->builder, 0);
+}
+
+static bool table_equal(const void *context, uint32_t id, const void *key)
+{
+	return ((const struct file_table *)context)[id].offset == *(const uint64_t *)key;
+}
+
+static struct slice unit_directory_of(const struct dwarf_reader *reader, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute = { 0 };
+
+	dwarf_attr(unit, DW_AT_comp_dir, &attribute);
+	return formed_text(reader, &attribute);
+}
+
+/* Reads a line table the first time a unit names it; units may share one. */
+static uint32_t read_line_table(struct dwarf_reader *reader, Dwarf_Die *unit, uint8_t address_bytes)
+{
+	struct file_table table = { .first = (uint32_t)reader->files_count };
+	struct slice unit_directory = unit_directory_of(reader, unit);
+	struct line_program program;
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
+	uint64_t hash;
+	uint32_t known;
+
+	if (!dwarf_attr(unit, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset))
+		return SYMBOL_NONE;
+	table.offset = offset;
+	hash = hash_bytes(&table.offset, sizeof(table.offset));
+	known = idmap_find(&reader->table_map, hash, table_equal, reader->tables, &table.offset);
+	if (known != IDMAP_NONE)
+		return known;
+	if (line_program_open(&program, &reader->sections->lines, offset, address_bytes, NULL)) {
+		reader->damaged++;
+	} else {
+		add_files(reader, &table, &program, unit_directory);
+		add_rows(reader, &table, &program, unit_directory);
+	}
+	line_program_close(&program);
+	mem_grow(reader->tables, reader->tables_count, reader->tables_capacity);
+	reader->tables[reader->tables_count] = table;
+	idmap_add(&reader->table_map, hash, (uint32_t)reader->tables_count);
+	return (uint32_t)reader->tables_count++;
+}
+
+/* The line table of the unit that an entry is in; an entry of another file (dwz) has none here. */
+static uint32_t files_of(struct dwarf_reader *reader, Dwarf_Die *die, Dwarf_Die *ret_unit)
+{
+	uint8_t address_bytes;
+
+	if (dwarf_cu_getdwarf(die->cu) != reader->dwarf ||
+	    !dwarf_diecu(die, ret_unit, &address_bytes, NULL))
+		return SYMBOL_NONE;
+	return read_line_table(reader, ret_unit, address_bytes);
+}
+
+/* The entry that an abstract origin or a specification refers to. */
+static bool follow(struct entry *entry, Dwarf_Die *ret)
+{
+	Dwarf_Attribute *attribute = entry->origin.form ? &entry->origin : &entry->specification;
+
+	return attribute->form && dwarf_formref_die(attribute, ret);
+}
+
+/* Collects a function's name and place from an entry and those that it refers to. */
+static struct symbol_function describe(struct dwarf_reader *reader, Dwarf_Die die)
+{
+	struct symbol_function function = { 0 };
+	bool has_file = false;
+	struct entry entry;
+	Dwarf_Die unit, next;
+
+	for (int step = 0; step < ORIGIN_STEPS_MAX && read_entry(&die, &entry); step++) {
+		if (!function.name)
+			function.name = text_of(reader, &entry.name);
+		if (!function.linkage_name)
+			function.linkage_name = text_of(reader, &entry.linkage_name);
+		if (!function.line)
+			function.line = number32_of(&entry.decl_line);
+		if (!has_file && entry.decl_file.form) {
+			function.file = file_at(reader, files_of(reader, &die, &unit),
+						number_of(&entry.decl_file));
+			has_file = true;
+		}
+		if (!follow(&entry, &next))
+			break;
+		die = next;
+	}
+	return function;
+}
+
+static bool key_equal(const void *context, uint32_t id, const void *key)
+{
+	return ((const uint64_t *)context)[id] == *(const uint64_t *)key;
+}
+
+/* Concrete instances and inlined calls share the function that their origin describes. */
+static uint32_t function_of(struct dwarf_reader *reader, Dwarf_Die *die, struct entry *entry)
+{
+	struct symbol_function function;
+	Dwarf_Die named = *die;
+	uint64_t key, hash;
+	uint32_t id;
+
+	if (entry->origin.form)
+		follow(entry, &named);
+	key = dwarf_dieoffset(&named) << 1 | (dwarf_cu_getdwarf(named.cu) != reader->dwarf);
+	hash = hash_bytes(&key, sizeof(key));
+	id = idmap_find(&reader->function_map, hash, key_equal, reader->function_keys, &key);
+	if (id != IDMAP_NONE)
+		return id;
+	function = describe(reader, named);
+	id = symbol_builder_function(reader->builder, &function);
+	if (id == SYMBOL_NONE)
+		return SYMBOL_NONE;
+	mem_grow(reader->function_keys, reader->function_keys_count,
+		 reader->function_keys_capacity);
+	reader->function_keys[reader->function_keys_count++] = key;
+	idmap_add(&reader->function_map, hash, id);
+	return id;
+}
+
+/* DWARF 4, 2.17.2: a constant high pc counts from the low pc. */
+static bool contiguous_range(struct entry *entry, uint64_t *ret_low, uint64_t *ret_high)
+{
+	Dwarf_Addr low, high;
+	Dwarf_Word len;
+
+	if (!entry->low.form || !entry->high.form || dwarf_formaddr(&entry->low, &low))
+		return false;
+	if (dwarf_formaddr(&entry->high, &high)) {
+		if (dwarf_formudata(&entry->high, &len) || __builtin_add_overflow(low, len, &high))
+			return false;
+	}
+	*ret_low = low;
+	*ret_high = high;
+	return true;
+}
+
+static void add_ranges(struct dwarf_reader *reader, Dwarf_Die *die, struct entry *entry,
+		       uint32_t scope)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	if (!entry->ranges.form) {
+		if (contiguous_range(entry, &low, &high))
+			symbol_builder_range(reader->builder, low, high, scope);
+		return;
+	}
+	for (int i = 0; i < RANGES_PER_ENTRY_MAX && !reader->builder->over_budget; i++) {
+		at = dwarf_ranges(die, at, &base, &low, &high);
+		if (at <= 0)
+			break;
+		symbol_builder_range(reader->builder, low, high, scope);
+	}
+}
+
+/* Makes a scope of a function or inlined call that has code; returns what its children are in. */
+static uint32_t add_scope(struct dwarf_reader *reader, Dwarf_Die *die, int tag, uint32_t parent)
+{
+	struct symbol_scope scope = { .parent = SYMBOL_NONE };
+	struct entry entry;
+	uint32_t id;
+
+	if (!read_entry(die, &entry) || (!entry.low.form && !entry.ranges.form))
+		return parent;
+	scope.function = function_of(reader, die, &entry);
+	if (scope.function == SYMBOL_NONE)
+		return parent;
+	if (tag == DW_TAG_inlined_subroutine) {
+		scope.parent = parent;
+		scope.call_file = file_at(reader, reader->unit_files, number_of(&entry.call_file));
+		scope.call_line = number32_of(&entry.call_line);
+		scope.call_column = number32_of(&entry.call_column);
+	}
+	id = symbol_builder_scope(reader->builder, &scope);
+	if (id == SYMBOL_NONE)
+		return parent;
+	add_ranges(reader, die, &entry, id);
+	return id;
+}
+
+/* Whether code can be below an entry, and in which scope. */
+static bool enter(struct dwarf_reader *reader, Dwarf_Die *die, uint32_t parent, uint32_t *ret_scope)
+{
+	int tag = dwarf_tag(die);
+
+	*ret_scope = parent;
+	switch (tag) {
+	case DW_TAG_subprogram:
+		*ret_scope = add_scope(reader, die, tag, SYMBOL_NONE);
+		return *ret_scope != SYMBOL_NONE;
+	case DW_TAG_inlined_subroutine:
+		*ret_scope = add_scope(reader, die, tag, parent);
+		return true;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+		return !reader->unit_is_c;
+	default:
+		return false;
+	}
+}
+
+static int check_limits(struct dwarf_reader *reader)
+{
+	if (reader->builder->over_budget)
+		return err_set(reader->err, ERR_LIMIT, "read DWARF: over the memory budget");
+	if (++reader->entries > reader->limits->entries)
+		return err_set(reader->err, ERR_LIMIT, "read DWARF: more than %" PRIu64 " entries",
+			       reader->limits->entries);
+	if (reader->entries % DEADLINE_CHECK_ENTRIES)
+		return 0;
+	if (reader->limits->cancelled && atomic_load(reader->limits->cancelled))
+		return err_set(reader->err, ERR_CANCELLED, "read DWARF: cancelled");
+	if (clock_monotonic_ns() > reader->limits->deadline_ns)
+		return err_set(reader->err, ERR_DEADLINE,
+			       "read DWARF: out of time after %" PRIu64 " entries",
+			       reader->entries);
+	return 0;
+}
+
+/* Goes to the next entry after `level`; entries only ever lie further on, or it is damage. */
+static bool next_sibling(struct dwarf_reader *reader, struct walk_level *level)
+{
+	Dwarf_Off from = dwarf_dieoffset(&level->die);
+	int status = dwarf_siblingof(&level->die, &level->die);
+
+	if (status == 0 && dwarf_dieoffset(&level->die) > from)
+		return true;
+	reader->damaged += status != 1;
+	return false;
+}
+
+static bool first_child(struct dwarf_reader *reader, Dwarf_Die *parent, Dwarf_Die *ret)
+{
+	int status = dwarf_child(parent, ret);
+
+	reader->damaged += status < 0;
+	return status == 0;
+}
+
+static int walk_unit(struct dwarf_reader *reader, Dwarf_Die *unit)
+{
+	struct walk_level *levels = reader->levels;
+	size_t depth = 0;
+
+	if (!first_child(reader, unit, &levels[0].die))
+		return 0;
+	levels[0].scope = SYMBOL_NONE;
+	for (;;) {
+		int status = check_limits(reader);
+		uint32_t scope;
+
+		if (status)
+			return status;
+		if (enter(reader, &levels[depth].die, levels[depth].scope, &scope) &&
+		    depth + 1 < DEPTH_MAX &&
+		    first_child(reader, &levels[depth].die, &levels[depth + 1].die)) {
+			levels[++depth].scope = scope;
+			continue;
+		}
+		while (!next_sibling(reader, &levels[depth]))
+			if (depth-- == 0)
+				return 0;
+	}
+}
+
+static bool is_c(Dwarf_Die *unit)
+{
+	int language = dwarf_srclang(unit);
+
+	return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 ||
+	       language == DW_LANG_C11;
+}
+
+static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t address_bytes)
+{
+	Dwarf_Die unit;
+
+	if (!dwarf_offdie(reader->dwarf, offset, &unit)) {
+		reader->damaged++;
+		return 0;
+	}
+	if (dwarf_tag(&unit) != DW_TAG_compile_unit && dwarf_tag(&unit) != DW_TAG_skeleton_unit)
+		return 0;
+	reader->unit_files = read_line_table(reader, &unit, address_bytes);
+	reader->unit_is_c = is_c(&unit);
+	return walk_unit(reader, &unit);
+}
+
+static int read_units(struct dwarf_reader *reader)
+{
+	Dwarf_Off offset = 0, next;
+	size_t header_bytes;
+	uint8_t address_bytes;
+	int found, status = 0;
+
+	while (!status && (found = dwarf_nextcu(reader->dwarf, offset, &next, &header_bytes, NULL,
+						&address_bytes, NULL)) == 0) {
+		if (next <= offset)
+			break;
+		status = read_unit(reader, offset + header_bytes, address_bytes);
+		offset = next;
+	}
+	if (!status && found != 1)
+		reader->damaged++;
+	if (!status && reader->builder->over_budget)
+		status = err_set(reader->err, ERR_LIMIT, "read DWARF: over the memory budget");
+	return status;
+}
+
+int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,
+		     const struct dwarf_limits *limits, struct symbol_builder *builder,
+		     uint64_t *ret_damaged, struct err *err)
+{
+	struct dwarf_reader reader = {
+		.dwarf = dwarf,
+		.sections = sections,
+		.limits = limits,
+		.builder = builder,
+		.err = err,
+		.levels = mem_new_array(struct walk_level, DEPTH_MAX),
+	};
+	int status = read_units(&reader);
+
+	*ret_damaged = reader.damaged;
+	free(reader.levels);
+	strbuf_free(&reader.path);
+	free(reader.tables);
+	idmap_free(&reader.table_map);
+	free(reader.files);
+	free(reader.function_keys);
+	idmap_free(&reader.function_map);
+	return status;
+}

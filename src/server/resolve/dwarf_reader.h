@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dwarf_reader - walks the DWARF of an ELF file with libdw and hands functions, inlined calls
+ * and line tables to a symbol_builder.
+ *
+ * libdw parses single entries, abbreviations, attributes and range lists; the walk, its bounds
+ * and the line tables are ours. What one bad unit costs is that unit, not the file.
+ */
+#ifndef FIRN_SERVER_RESOLVE_DWARF_READER_H
+#define FIRN_SERVER_RESOLVE_DWARF_READER_H
+
+#include <elfutils/libdw.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "server/resolve/line_program.h"
+#include "server/resolve/symbol_builder.h"
+
+struct dwarf_limits {
+	uint64_t entries;    /* DIEs visited */
+	int64_t deadline_ns; /* on the monotonic clock */
+	const _Atomic bool *cancelled; /* may be NULL */
+};
+
+#define DWARF_TEXTS 4
+
+/* The file's sections, as libdw has them; their bytes outlive the call. */
+struct dwarf_sections {
+	struct line_sections lines;
+	struct slice texts[DWARF_TEXTS]; /* where names can be */
+};
+
+/*
+ * Reads all units. Fails with ERR_LIMIT or ERR_DEADLINE; damage inside the DWARF is counted in
+ * *ret_damaged (units and line tables that were left early).
+ */
+int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,
+		     const struct dwarf_limits *limits, struct symbol_builder *builder,
+		     uint64_t *ret_damaged, struct err *err);
+
+#endif

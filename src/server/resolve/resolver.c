@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/resolve/resolver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/idmap.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "server/resolve/debug_files.h"
+#include "server/resolve/demangle.h"
+#include "server/resolve/symbol_reader.h"
+
+#define CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
+#define BINARIES_MAX 16384u
+#define OFFERS_MAX 512u /* descriptors kept open */
+#define RETRY_NS (60 * CLOCK_NS_PER_S)
+
+static METRIC_COUNTER(built, "firn_resolve_tables_built_total", "", "Symbol tables built.");
+static METRIC_COUNTER(build_ns, "firn_resolve_build_seconds_total", "",
+		      "Time spent building symbol tables.");
+static METRIC_COUNTER(failed, "firn_resolve_tables_failed_total", "",
+		      "Files that symbol tables could not be built from.");
+static METRIC_COUNTER(evicted, "firn_resolve_tables_evicted_total", "",
+		      "Symbol tables dropped to stay within the cache's budget.");
+static METRIC_COUNTER(offers_closed, "firn_resolve_offers_closed_total", "",
+		      "Offered files closed again because too many were open.");
+static METRIC_COUNTER(not_kept, "firn_resolve_binaries_not_kept_total", "",
+		      "Look-ups in binaries that were one too many to remember.");
+static METRIC_GAUGE(cache_bytes, "firn_resolve_cache_bytes", "", "Memory of cached symbol tables.");
+
+/* A table with the number of those who use it: its cache entry and running look-ups. */
+struct shared_table {
+	struct symbol_table *table;
+	size_t users;
+};
+
+enum binary_state {
+	BINARY_NEW,
+	BINARY_QUEUED,	 /* for the builder */
+	BINARY_BUILDING, /* by some thread; the others wait */
+	BINARY_READY,
+	BINARY_FAILED,
+};
+
+/* What is known of one build id. */
+struct binary {
+	struct slice build_id; /* owned */
+	enum binary_state state;
+	bool retry;	 /* a new source has come */
+	bool lacks_file; /* the table is from a debug file alone: without segments */
+	enum resolve_reason reason;
+	int64_t failed_at_ns;
+	struct shared_table *shared;
+	uint64_t used_at; /* the resolver's ticks */
+	int offer_fd;	  /* -1: none */
+	char *offer_path;
+	uint64_t offered_at;
+	char *wanted_path; /* of the look-up that queued it */
+	uint64_t queued_at;
+};
+
+struct resolver {
+	char *debuginfo_path;
+	bool local_files, build_ahead;
+	uint64_t budget_bytes;
+	_Atomic uint64_t version;
+	_Atomic bool stopping;
+	pthread_t builder;
+
+	pthread_mutex_t lock;  /* for all below */
+	pthread_cond_t built;  /* some binary was settled */
+	pthread_cond_t queued; /* work for the builder, or its end */
+	struct binary **binaries;
+	size_t binaries_count, binaries_capacity;
+	struct idmap map; /* build id -> binaries */
+	uint64_t ticks;
+	uint64_t tables_bytes;
+	size_t offers_count;
+};
+
+static void register_metrics(void)
+{
+	static struct metric *const metrics[] = { &built,	  &build_ns, &failed,	  &evicted,
+						  &offers_closed, &not_kept, &cache_bytes };
+
+	build_ns.scale = 1e-9;
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+	symbol_reader_init();
+}
+
+/* Gives up one use; the last one frees. */
+static void release(struct shared_table *shared)
+{
+	if (shared && --shared->users == 0) {
+		symbol_table_free(shared->table);
+		free(shared);
+	}
+}
+
+static void drop_table(struct resolver *resolver, struct binary *binary)
+{
+	if (!binary->shared)
+		return;
+	resolver->tables_bytes -= symbol_table_bytes(binary->shared->table);
+	metric_set(&cache_bytes, (int64_t)resolver->tables_bytes);
+	release(binary->shared);
+	binary->shared = NULL;
+}
+
+static void drop_offer(struct resolver *resolver, struct binary *binary)
+{
+	if (binary->offer_fd < 0)
+		return;
+	close(binary->offer_fd);
+	binary->offer_fd = -1;
+	free(binary->offer_path);
+	binary->offer_path = NULL;
+	resolver->offers_count--;
+}
+
+static void free_binary(struct resolver *resolver, struct binary *binary)
+{
+	drop_table(resolver, binary);
+	drop_offer(resolver, binary);
+	free(binary->wanted_path);
+	free((char *)binary->build_id.data);
+	free(binary);
+}
+
+static void resolver_release(struct resolver *resolver)
+{
+	for (size_t i = 0; i < resolver->binaries_count; i++)
+		free_binary(resolver, resolver->binaries[i]);
+	free(resolver->binaries);
+	idmap_free(&resolver->map);
+	pthread_cond_destroy(&resolver->built);
+	pthread_cond_destroy(&resolver->queued);
+	pthread_mutex_destroy(&resolver->lock);
+	free(resolver->debuginfo_path);
+	free(resolver);
+}
+
+const char *resolve_reason_text(enum resolve_reason reason)
+{
+	static const char *const texts[RESOLVE_REASONS] = {
+		[RESOLVE_OK] = "resolved",
+		[RESOLVE_NO_FILE] = "no file with this build id is known here",
+		[RESOLVE_NO_SYMBOLS] = "the file has no symbol that covers the address",
+		[RESOLVE_BAD_FILE] = "the file could not be parsed",
+		[RESOLVE_NO_BUILD_ID] = "the binary has no build id",
+		[RESOLVE_PENDING] = "its symbols are being read",
+	};
+
+	return reason < RESOLVE_REASONS ? texts[reason] : "unknown";
+}
+
+uint64_t resolver_version(const struct resolver *resolver)
+{
+	return atomic_load(&resolver->version);
+}
+
+static bool binary_equal(const void *context, uint32_t id, const void *key)
+{
+	struct binary *const *binaries = context;
+
+	return slice_equal(binaries[id]->build_id, *(const struct slice *)key);
+}
+
+static uint64_t hash_of(struct slice text)
+{
+	return hash_bytes(text.data, text.len);
+}
+
+static bool is_busy(const struct binary *binary)
+{
+	return binary->state == BINARY_QUEUED || binary->state == BINARY_BUILDING;
+}
+
+/* Forgets what holds neither a table nor an offer, to make room. */
+static void forget_idle(struct resolver *resolver)
+{
+	size_t kept = 0;
+
+	idmap_clear(&resolver->map);
+	for (size_t i = 0; i < resolver->binaries_count; i++) {
+		struct binary *binary = resolver->binaries[i];
+
+		if (!is_busy(binary) && !binary->shared && binary->offer_fd < 0) {
+			free_binary(resolver, binary);
+			continue;
+		}
+		idmap_add(&resolver->map, hash_of(binary->build_id), (uint32_t)kept);
+		resolver->binaries[kept++] = binary;
+	}
+	resolver->binaries_count = kept;
+}
+
+/* Finds or adds; NULL when full. */
+static struct binary *binary_of(struct resolver *resolver, struct slice build_id)
+{
+	struct binary *binary;
+	uint32_t id = idmap_find(&resolver->map, hash_of(build_id), binary_equal,
+				 resolver->binaries, &build_id);
+
+	if (id != IDMAP_NONE)
+		return resolver->binaries[id];
+	if (resolver->binaries_count == BINARIES_MAX)
+		forget_idle(resolver);
+	if (resolver->binaries_count == BINARIES_MAX) {
+		metric_add(&not_kept, 1);
+		return NULL;
+	}
+	binary = mem_new(struct binary);
+	binary->build_id = slice_from(mem_strndup(build_id.data, build_id.len), build_id.len);
+	binary->offer_fd = -1;
+	mem_grow(resolver->binaries, resolver->binaries_count, resolver->binaries_capacity);
+	idmap_add(&resolver->map, hash_of(build_id), (uint32_t)resolver->binaries_count);
+	resolver->binaries[resolver->binaries_count++] = binary;
+	return binary;
+}
+
+/* Drops the tables used least recently, but for `keep`, until the rest fits. */
+static void evict(struct resolver *resolver, const struct binary *keep)
+{
+	while (resolver->tables_bytes > resolver->budget_bytes) {
+		struct binary *oldest = NULL;
+
+		for (size_t i = 0; i < resolver->binaries_count; i++) {
+			struct binary *binary = resolver->binaries[i];
+
+			if (binary != keep && binary->state == BINARY_READY &&
+			    (!oldest || binary->used_at < oldest->used_at))
+				oldest = binary;
+		}
+		if (!oldest)
+			return;
+		drop_table(resolver, oldest);
+		oldest->state = BINARY_NEW;
+		metric_add(&evicted, 1);
+	}
+}
+
+/* The files that one table is built from. */
+struct sources {
+	int fds[2];
+	char *names[2]; /* of the binary, owned; static text for the debug file */
+	size_t count;
+	bool has_binary;
+};
+
+static void add_source(struct sources *sources, int fd, const char *name)
+{
+	sources->fds[sources->count] = fd;
+	sources->names[sources->count++] = mem_strndup(name, strlen(name));
+}
+
+static void close_sources(struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		close(sources->fds[i]);
+		free(sources->names[i]);
+	}
+}
+
+/* Whether an offered file is what it was said to be. */
+static bool offer_matches(int fd, const char *name, struct slice build_id)
+{
+	struct elf_info info;
+	struct err err;
+
+	if (elf_read_info(fd, name, &info, &err)) {
+		log_warn("resolver", "offered file is unusable", "cause=\"%s\"", err.message);
+		return false;
+	}
+	if (!slice_is(build_id, info.build_id)) {
+		log_warn("resolver", "offered file has another build id",
+			 "file=\"%s\" build_id=%s wanted=%.*s", name, info.build_id,
+			 SLICE_FMT(build_id));
+		return false;
+	}
+	return true;
+}
+
+/* Takes over offer_fd and offer_name, which may be -1 and NULL. */
+static void find_sources(const struct resolver *resolver, struct slice build_id, struct slice path,
+			 int offer_fd, char *offer_name, struct sources *sources)
+{
+	int fd;
+
+	if (offer_fd >= 0 && offer_matches(offer_fd, offer_name, build_id)) {
+		add_source(sources, offer_fd, offer_name);
+		offer_fd = -1;
+	} else if (resolver->local_files) {
+		fd = debug_files_open_binary(path, build_id, NULL);
+		if (fd >= 0) {
+			char *name = mem_strndup(path.data, path.len);
+
+			add_source(sources, fd, name);
+			free(name);
+		}
+	}
+	sources->has_binary = sources->count > 0;
+	fd = debug_files_open_by_id(resolver->debuginfo_path, build_id, NULL);
+	if (fd < 0 && sources->has_binary)
+		fd = debug_files_open_by_link(sources->fds[0], sources->names[0], build_id, NULL);
+	if (fd >= 0)
+		add_source(sources, fd, "its debug file");
+	if (offer_fd >= 0)
+		close(offer_fd);
+	free(offer_name);
+}
+
+/* A debug file that cannot be read does not spoil the binary's own symbols. */
+static int build_table(const struct resolver *resolver, const struct sources *sources,
+		       struct symbol_table **ret, struct err *err)
+{
+	struct symbol_limits limits = symbol_limits_default;
+	struct symbol_input inputs[2];
+	int status;
+
+	for (size_t i = 0; i < sources->count; i++)
+		inputs[i] = (struct symbol_input){ sources->fds[i], sources->names[i] };
+	limits.cancelled = &resolver->stopping;
+	status = symbol_table_build(inputs, sources->count, &limits, ret, err);
+	if (status && sources->has_binary && sources->count > 1)
+		status = symbol_table_build(inputs, 1, &limits, ret, err);
+	return status;
+}
+
+/* Everything that takes time, without the lock. */
+static enum resolve_reason make_table(const struct resolver *resolver, struct slice build_id,
+				      struct slice path, int offer_fd, char *offer_name,
+				      struct symbol_table **ret, bool *ret_has_binary)
+{
+	struct sources sources = { .count = 0 };
+	enum resolve_reason reason = RESOLVE_NO_FILE;
+	int64_t start_ns = clock_monotonic_ns();
+	struct err err;
+
+	find_sources(resolver, build_id, path, offer_fd, offer_name, &sources);
+	*ret_has_binary = sources.has_binary;
+	if (sources.count) {
+		if (!build_table(resolver, &sources, ret, &err)) {
+			reason = RESOLVE_OK;
+			metric_add(&built, 1);
+			metric_add(&build_ns, clock_monotonic_ns() - start_ns);
+		} else {
+			reason = RESOLVE_BAD_FILE;
+			metric_add(&failed, 1);
+			log_warn("resolver", "no symbol table", "build_id=%.*s cause=\"%s\"",
+				 SLICE_FMT(build_id), err.message);
+		}
+	}
+	close_sources(&sources);
+	return reason;
+}
+
+static void settle(struct resolver *resolver, struct binary *binary, enum resolve_reason reason,
+		   struct symbol_table *table, bool has_binary)
+{
+	bool had_failed = binary->reason != RESOLVE_OK;
+
+	if (reason == RESOLVE_OK) {
+		drop_table(resolver, binary);
+		binary->shared = mem_new(struct shared_table);
+		*binary->shared = (struct shared_table){ table, 1 };
+		resolver->tables_bytes += symbol_table_bytes(table);
+		metric_set(&cache_bytes, (int64_t)resolver->tables_bytes);
+		binary->lacks_file = !has_binary;
+		if (had_failed) /* its frames were answered without names before */
+			atomic_fetch_add(&resolver->version, 1);
+	}
+	binary->state = binary->shared ? BINARY_READY : BINARY_FAILED;
+	binary->reason = binary->shared ? RESOLVE_OK : reason;
+	binary->failed_at_ns = clock_monotonic_ns();
+	evict(resolver, binary);
+	pthread_cond_broadcast(&resolver->built);
+}
+
+static bool must_build(const struct binary *binary)
+{
+	if (binary->state == BINARY_NEW || binary->retry)
+		return true;
+	return binary->state == BINARY_FAILED &&
+	       clock_monotonic_ns() - binary->failed_at_ns >= RETRY_NS;
+}
+
+/* Called and returns with the lock held; lets go of it while it builds. */
+static void build_binary(struct resolver *resolver, struct binary *binary, struct slice path)
+{
+	struct symbol_table *table = NULL;
+	enum resolve_reason reason;
+	char *offer_name = NULL;
+	bool has_binary;
+	int offer_fd = -1;
+
+	binary->state = BINARY_BUILDING;
+	binary->retry = false;
+	if (binary->offer_fd >= 0) {
+		offer_fd = fcntl(binary->offer_fd, F_DUPFD_CLOEXEC, 0);
+		offer_name = mem_strndup(binary->offer_path, strlen(binary->offer_path));
+		binary->offered_at = ++resolver->ticks;
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	reason = make_table(resolver, binary->build_id, path, offer_fd, offer_name, &table,
+			    &has_binary);
+	pthread_mutex_lock(&resolver->lock);
+	settle(resolver, binary, reason, table, has_binary);
+}
+
+static void enqueue(struct resolver *resolver, struct binary *binary, struct slice path)
+{
+	free(binary->wanted_path);
+	binary->wanted_path = mem_strndup(path.data, path.len);
+	binary->state = BINARY_QUEUED;
+	binary->queued_at = ++resolver->ticks;
+	pthread_cond_signal(&resolver->queued);
+}
+
+/* False when the time is over. */
+static bool wait_built(struct resolver *resolver, int64_t until_ns)
+{
+	struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
+
+	if (until_ns == RESOLVE_WAIT_ALWAYS)
+		return !pthread_cond_wait(&resolver->built, &resolver->lock);
+	return !pthread_cond_clockwait(&resolver->built, &resolver->lock, CLOCK_MONOTONIC, &until);
+}
+
+/* Returns when the binary is settled or the time is over; NULL when it cannot be remembered. */
+static struct binary *settled_binary(struct resolver *resolver, struct slice build_id,
+				     struct slice path, int64_t wait_until_ns)
+{
+	struct binary *binary;
+
+	/* While one waits the list may change: look again each time. */
+	while ((binary = binary_of(resolver, build_id))) {
+		bool build =
+			binary->state == BINARY_QUEUED || (!is_busy(binary) && must_build(binary));
+
+		if (build && wait_until_ns == RESOLVE_WAIT_ALWAYS) {
+			build_binary(resolver, binary, path);
+			return binary;
+		}
+		if (build && binary->state != BINARY_QUEUED)
+			enqueue(resolver, binary, path);
+		if (!is_busy(binary) || !wait_built(resolver, wait_until_ns))
+			return binary;
+	}
+	return NULL;
+}
+
+/* The table of a build id, with one use added, or NULL and why not. */
+static struct shared_table *acquire(struct resolver *resolver, struct slice build_id,
+				    struct slice path, bool needs_segments, int64_t wait_until_ns,
+				    enum resolve_reason *ret_reason)
+{
+	struct shared_table *shared = NULL;
+	struct binary *binary;
+
+	pthread_mutex_lock(&resolver->lock);
+	binary = settled_binary(resolver, build_id, path, wait_until_ns);
+	if (!binary || (needs_segments && binary->shared && binary->lacks_file)) {
+		*ret_reason = RESOLVE_NO_FILE;
+	} else if (!binary->shared) {
+		if (is_busy(binary))
+			binary->reason = RESOLVE_PENDING;
+		*ret_reason = binary->reason;
+	} else {
+		shared = binary->shared;
+		shared->users++;
+		binary->used_at = ++resolver->ticks;
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	return shared;
+}
+
+static struct binary *next_queued(const struct resolver *resolver)
+{
+	struct binary *next = NULL;
+
+	for (size_t i = 0; i < resolver->binaries_count; i++) {
+		struct binary *binary = resolver->binaries[i];
+
+		if (binary->state == BINARY_QUEUED &&
+		    (!next || binary->queued_at < next->queued_at))
+			next = binary;
+	}
+	return next;
+}
+
+static void *run_builder(void *data)
+{
+	struct resolver *resolver = data;
+
+	pthread_mutex_lock(&resolver->lock);
+	while (!atomic_load(&resolver->stopping)) {
+		struct binary *binary = next_queued(resolver);
+
+		if (binary) {
+			char *path = binary->wanted_path;
+
+			binary->wanted_path = NULL;
+			build_binary(resolver, binary, slice_of(path));
+			free(path);
+		} else {
+			pthread_cond_wait(&resolver->queued, &resolver->lock);
+		}
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	return NULL;
+}
+
+static int start_builder(struct resolver *resolver, struct err *err)
+{
+	sigset_t all, old;
+	int error_number;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF); /* asks what a thread does */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error_number = pthread_create(&resolver->builder, NULL, run_builder, resolver);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error_number)
+		return err_set_errno(err, error_number, "start the thread that reads symbols");
+	pthread_setname_np(resolver->builder, "firn-symbols");
+	return 0;
+}
+
+int resolver_new(const struct resolver_options *options, struct resolver **ret, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct resolver *resolver = mem_new(struct resolver);
+	int status;
+
+	pthread_once(&once, register_metrics);
+	if (options->debuginfo_path)
+		resolver->debuginfo_path =
+			mem_strndup(options->debuginfo_path, strlen(options->debuginfo_path));
+	resolver->local_files = options->local_files;
+	resolver->build_ahead = options->build_ahead;
+	resolver->budget_bytes = options->cache_bytes ? options->cache_bytes : CACHE_BYTES_DEFAULT;
+	atomic_init(&resolver->version, 1);
+	pthread_mutex_init(&resolver->lock, NULL);
+	pthread_cond_init(&resolver->built, NULL);
+	pthread_cond_init(&resolver->queued, NULL);
+	status = start_builder(resolver, err);
+	if (status) {
+		resolver_release(resolver);
+		return status;
+	}
+	*ret = resolver;
+	return 0;
+}
+
+void resolver_free(struct resolver *resolver)
+{
+	if (!resolver)
+		return;
+	pthread_mutex_lock(&resolver->lock);
+	atomic_store(&resolver->stopping, true);
+	pthread_cond_signal(&resolver->queued);
+	pthread_mutex_unlock(&resolver->lock);
+	pthread_join(resolver->builder, NULL);
+	resolver_release(resolver);
+}
+
+static struct resolved_line name_line(const struct symbol_line *line, struct arena *arena)
+{
+	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
+	struct resolved_line ret = {
+		.system_name = arena_copy(arena, system),
+		.file = arena_copy(arena, line->file),
+		.line = line->line,
+		.column = line->column,
+		.start_line = line->start_line,
+	};
+
+	if (!demangle(system, arena, &ret.function))
+		ret.function = line->name.len ? arena_copy(arena, line->name) : ret.system_name;
+	return ret;
+}
+
+static enum resolve_reason look_up(const struct symbol_table *table, uint64_t address,
+				   bool is_offset, struct arena *arena,
+				   struct resolved_line **ret_lines, size_t *ret_count)
+{
+	struct symbol_line found[SYMBOL_CHAIN_MAX];
+	struct resolved_line *lines;
+	size_t count;
+
+	if (is_offset && !elf_offset_to_address(&table->info, address, &address))
+		return RESOLVE_NO_SYMBOLS;
+	count = symbol_table_lookup(table, address, found);
+	if (!count)
+		return RESOLVE_NO_SYMBOLS;
+	lines = arena_new_array(arena, struct resolved_line, count);
+	for (size_t i = 0; lines && i < count; i++)
+		lines[i] = name_line(&found[i], arena);
+	if (arena->over_budget)
+		return RESOLVE_NO_SYMBOLS;
+	*ret_lines = lines;
+	*ret_count = count;
+	return RESOLVE_OK;
+}
+
+enum resolve_reason resolver_lookup(struct resolver *resolver, struct slice build_id,
+				    struct slice path, uint64_t address, bool is_offset,
+				    int64_t wait_until_ns, struct arena *arena,
+				    struct resolved_line **ret_lines, size_t *ret_count)
+{
+	enum resolve_reason reason = RESOLVE_NO_FILE;
+	struct shared_table *shared;
+
+	*ret_lines = NULL;
+	*ret_count = 0;
+	if (!debug_files_id_valid(build_id))
+		return RESOLVE_NO_BUILD_ID;
+	shared = acquire(resolver, build_id, path, is_offset, wait_until_ns, &reason);
+	if (!shared)
+		return reason;
+	reason = look_up(shared->table, address, is_offset, arena, ret_lines, ret_count);
+	pthread_mutex_lock(&resolver->lock);
+	release(shared);
+	pthread_mutex_unlock(&resolver->lock);
+	return reason;
+}
+
+static void close_oldest_offer(struct resolver *resolver)
+{
+	struct binary *oldest = NULL;
+
+	for (size_t i = 0; i < resolver->binaries_count; i++) {
+		struct binary *binary = resolver->binaries[i];
+
+		if (binary->offer_fd >= 0 && (!oldest || binary->offered_at < oldest->offered_at))
+			oldest = binary;
+	}
+	if (oldest) {
+		drop_offer(resolver, oldest);
+		metric_add(&offers_closed, 1);
+	}
+}
+
+void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd)
+{
+	struct binary *binary;
+
+	if (!debug_files_id_valid(build_id))
+		return;
+	pthread_mutex_lock(&resolver->lock);
+	binary = binary_of(resolver, build_id);
+	if (binary && binary->offer_fd < 0) {
+		if (resolver->offers_count == OFFERS_MAX)
+			close_oldest_offer(resolver);
+		binary->offer_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (binary->offer_fd < 0) {
+			log_warn("resolver", "cannot keep an offered file",
+				 "file=\"%.*s\" cause=\"%s\"", SLICE_FMT(path),
+				 strerrordesc_np(errno));
+		} else {
+			resolver->offers_count++;
+			binary->offer_path = mem_strndup(path.data, path.len);
+			binary->retry = binary->state != BINARY_READY || binary->lacks_file;
+			if (binary->retry)
+				atomic_fetch_add(&resolver->version, 1);
+			if (resolver->build_ahead && !is_busy(binary) && must_build(binary))
+				enqueue(resolver, binary, path);
+		}
+	}
+	if (binary)
+		binary->offered_at = ++resolver->ticks;
+	pthread_mutex_unlock(&resolver->lock);
+}

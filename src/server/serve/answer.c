@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer - the questions of /api/v1 (docs/api.md). */
+#include "codec/json.h"
+#include "config/units.h"
+#include "server/query/render.h"
+#include "server/serve/question.h"
+
+#define ANSWER_STEPS_DEFAULT 240
+/* A reader wants a picture now, and the missing names in the next one. */
+#define NAMES_PATIENCE_NS (CLOCK_NS_PER_S)
+#define ANSWER_WIDTH_MAX_PX 65536
+
+static void put_type(struct json *json, const struct query_type *type)
+{
+	struct strbuf text = { 0 };
+
+	profile_type_format(&text, &type->type);
+	json_object(json);
+	json_key(json, "type");
+	json_string(json, strbuf_slice(&text));
+	json_key(json, "name");
+	json_string(json, type->type.name);
+	json_key(json, "sample_type");
+	json_string(json, type->type.sample_type);
+	json_key(json, "sample_unit");
+	json_string(json, type->type.sample_unit);
+	json_key(json, "period_type");
+	json_string(json, type->type.period_type);
+	json_key(json, "period_unit");
+	json_string(json, type->type.period_unit);
+	json_key(json, "delta");
+	json_bool(json, type->type.delta);
+	json_key(json, "period");
+	json_int(json, type->period);
+	json_key(json, "newest_ms");
+	json_int(json, type->newest_ns / CLOCK_NS_PER_MS);
+	json_object_end(json);
+	strbuf_free(&text);
+}
+
+void answer_types(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct query_type *types;
+	struct json json;
+	struct err err;
+	size_t count;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	if (query_types(&question.source, question.params.from_ns, question.params.to_ns,
+			&question.arena, &types, &count, &err)) {
+		net_response_error(request, response, &err);
+	} else {
+		response->content_type = "application/json";
+		json_begin(&json, &response->body);
+		json_object(&json);
+		json_key(&json, "types");
+		json_array(&json);
+		for (size_t i = 0; i < count; i++)
+			put_type(&json, &types[i]);
+		json_array_end(&json);
+		json_object_end(&json);
+	}
+	question_end(&question);
+}
+
+static void put_texts(struct net_response *response, const char *key, const struct slice *texts,
+		      size_t count)
+{
+	struct json json;
+
+	response->content_type = "application/json";
+	json_begin(&json, &response->body);
+	json_object(&json);
+	json_key(&json, key);
+	json_array(&json);
+	for (size_t i = 0; i < count; i++)
+		json_string(&json, texts[i]);
+	json_array_end(&json);
+	json_object_end(&json);
+}
+
+void answer_labels(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct slice *names;
+	struct err err;
+	size_t count;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	if (query_labels(&question.source, question.params.selector, question.params.from_ns,
+			 question.params.to_ns, &question.arena, &names, &count, &err))
+		net_response_error(request, response, &err);
+	else
+		put_texts(response, "labels", names, count);
+	question_end(&question);
+}
+
+void answer_label_values(void *context, const struct net_request *request,
+			 struct net_response *response)
+{
+	struct question question;
+	struct slice *values, label;
+	struct err err;
+	size_t count;
+	int rc;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	label = question_text(&question, request, "label", "");
+	if (label.len)
+		rc = query_label_values(&question.source, question.params.selector, label,
+					question.params.from_ns, question.params.to_ns,
+					&question.arena, &values, &count, &err);
+	else
+		rc = err_set(&err, ERR_INVALID, "parameter \"label\" is missing");
+	if (rc)
+		net_response_error(request, response, &err);
+	else
+		put_texts(response, "values", values, count);
+	question_end(&question);
+}
+
+/* With fail_empty=1, scripts learn by the status that nothing matched. */
+static int check_found(struct question *question, const struct net_request *request, bool found,
+		       struct err *err)
+{
+	if (found || !slice_is(question_text(question, request, "fail_empty", ""), "1"))
+		return 0;
+	return err_set(
+		err, ERR_NOT_FOUND,
+		"no profile matches in this time range; GET /api/v1/types lists what there is, "
+		"with the newest time of each");
+}
+
+/* A round step that gives about ANSWER_STEPS_DEFAULT points. */
+static int64_t default_step(int64_t range_ns)
+{
+	static const int64_t steps_s[] = { 1,	5,   10,  15,	30,   60,   120,
+					   300, 600, 900, 1800, 3600, 7200, 21600 };
+	int64_t want_s = range_ns / ANSWER_STEPS_DEFAULT / CLOCK_NS_PER_S;
+
+	for (size_t i = 0; i < sizeof(steps_s) / sizeof(steps_s[0]); i++)
+		if (steps_s[i] >= want_s)
+			return steps_s[i] * CLOCK_NS_PER_S;
+	return 86400 * CLOCK_NS_PER_S;
+}
+
+static int read_range(struct question *question, const struct net_request *request,
+		      struct query_range_params *ret, struct err *err)
+{
+	struct slice step = question_text(question, request, "step", "");
+	struct slice sum_by = question_text(question, request, "sum_by", "");
+
+	question->params.group_by_count = 0;
+	if (!slice_is(sum_by, "*") && question_group_by(question, sum_by, err))
+		return -(int)err->code;
+	*ret = (struct query_range_params){ .base = question->params, .sum_all = !sum_by.len };
+	ret->step_ns = default_step(question->params.to_ns - question->params.from_ns);
+	if (step.len && units_parse_duration(step, &ret->step_ns, err))
+		return err_wrap(err, "parameter \"step\"");
+	return 0;
+}
+
+void answer_series(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct query_range_params range;
+	struct query_series_set set = { 0 };
+	struct err err;
+	int rc;
+
+	rc = question_begin(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	if (rc) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	rc = read_range(&question, request, &range, &err);
+	if (!rc)
+		rc = query_series(&question.source, &range, &set, &err);
+	if (!rc) {
+		rc = check_found(&question, request, set.series_count > 0, &err);
+		if (rc)
+			query_series_free(&set);
+	}
+	if (rc) {
+		net_response_error(request, response, &err);
+	} else {
+		if (slice_is(question_text(&question, request, "format", "json"), "text")) {
+			response->content_type = "text/plain; charset=utf-8";
+			render_series_text(&set, &response->body);
+		} else {
+			response->content_type = "application/json";
+			render_series_json(&set, &response->body);
+		}
+		query_series_free(&set);
+	}
+	question_end(&question);
+}
+
+static bool count_parameter(struct question *question, const struct net_request *request,
+			    const char *name, uint64_t max, uint64_t *ret)
+{
+	struct slice text = question_text(question, request, name, "");
+
+	*ret = 0;
+	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
+}
+
+/* Renders in the format asked for; false when there is no such format. */
+static bool render(const struct tree *tree, struct slice format, uint64_t width, uint64_t limit,
+		   struct net_response *response)
+{
+	struct strbuf *out = &response->body;
+
+	response->content_type = "text/plain; charset=utf-8";
+	if (slice_is(format, "top")) {
+		render_top(tree, limit, out);
+	} else if (slice_is(format, "folded")) {
+		render_folded(tree, out);
+	} else if (slice_is(format, "flamegraph")) {
+		render_flamegraph_text(tree, 0.005, out);
+	} else if (slice_is(format, "json")) {
+		response->content_type = "application/json";
+		render_json(tree, out);
+	} else if (slice_is(format, "pprof")) {
+		response->content_type = "application/vnd.google.protobuf+gzip";
+		strbuf_add_text(&response->headers,
+				"content-disposition: attachment; filename=\"profile.pb.gz\"\r\n");
+		response->precompressed = true;
+		render_pprof(tree, out);
+	} else if (slice_is(format, "binary")) {
+		response->content_type = "application/octet-stream";
+		render_binary(tree, (uint32_t)width, out);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+void answer_query(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct tree *tree = NULL;
+	struct slice format;
+	uint64_t width, limit;
+	struct err err;
+	int rc;
+
+	rc = question_begin(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	if (rc) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	format = question_text(&question, request, "format", "json");
+	if (!count_parameter(&question, request, "width", ANSWER_WIDTH_MAX_PX, &width) ||
+	    !count_parameter(&question, request, "limit", UINT32_MAX, &limit))
+		rc = err_set(&err, ERR_INVALID,
+			     "parameter \"width\" or \"limit\" is not a number in range");
+	if (slice_is(format, "binary"))
+		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
+	question.params.nodes_only = !slice_is(format, "pprof");
+	if (!rc)
+		rc = query_tree(&question.source, &question.params, &tree, &err);
+	if (!rc)
+		rc = check_found(&question, request, tree->reports > 0, &err);
+	if (!rc) {
+		tree->parts_unreadable = question.snapshot.parts_unreadable;
+		if (!render(tree, format, width, limit, response))
+			rc = err_set(&err, ERR_INVALID,
+				     "parameter \"format\": \"%.*s\" is none of top, folded, "
+				     "flamegraph, json, pprof, binary",
+				     SLICE_FMT(format));
+	}
+	if (rc)
+		net_response_error(request, response, &err);
+	tree_free(tree);
+	question_end(&question);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops - what operators ask: metrics, health, status, and a CPU profile of the server itself. */
+#include "server/serve/ops.h"
+
+#include <stdio.h>
+
+#include "base/metrics.h"
+#include "codec/json.h"
+#include "server/query/render.h"
+#include "server/serve/question.h"
+#include "server/serve/self_profile.h"
+
+#define PROFILE_SECONDS_DEFAULT 30
+#define PROFILE_SECONDS_MAX 300
+#define PROFILE_HZ 100
+
+void ops_metrics(void *context, const struct net_request *request, struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	metrics_render(&response->body);
+}
+
+static void plain(struct net_response *response, int status, const char *text)
+{
+	response->status = status;
+	response->content_type = "text/plain; charset=utf-8";
+	strbuf_add_text(&response->body, text);
+}
+
+void ops_healthy(void *context, const struct net_request *request, struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	plain(response, 200, "firn is healthy.\n");
+}
+
+void ops_ready(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct serve *serve = context;
+
+	(void)request;
+	if (atomic_load(&serve->ready))
+		plain(response, 200, "firn is ready.\n");
+	else
+		plain(response, 503, "firn is starting.\n");
+}
+
+/* grpc.health.v1.HealthCheckResponse{ status = 1: SERVING = 1, NOT_SERVING = 2 } */
+void ops_grpc_health(void *context, const struct net_request *request,
+		     struct net_response *response)
+{
+	struct serve *serve = context;
+
+	(void)request;
+	strbuf_add_byte(&response->body, 0x08);
+	strbuf_add_byte(&response->body, atomic_load(&serve->ready) ? 1 : 2);
+}
+
+static void put_count(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_uint(json, value);
+}
+
+void ops_put_stat(struct json *json, const struct store_stat *stat)
+{
+	json_object(json);
+	put_count(json, "rows", stat->rows);
+	put_count(json, "reports", stat->reports);
+	put_count(json, "series", stat->series);
+	put_count(json, "stacks", stat->stacks);
+	json_key(json, "bytes");
+	json_object(json);
+	put_count(json, "total", stat->bytes_total);
+	put_count(json, "wal", stat->bytes_wal);
+	put_count(json, "samples", stat->bytes_samples);
+	put_count(json, "stacks", stat->bytes_stacks);
+	put_count(json, "symbols", stat->bytes_symbols);
+	json_object_end(json);
+	put_count(json, "parts", stat->parts);
+	put_count(json, "parts_quarantined", stat->parts_quarantined);
+	put_count(json, "memtables", stat->memtables);
+	json_key(json, "oldest_ms");
+	json_int(json, stat->oldest_ns / CLOCK_NS_PER_MS);
+	json_key(json, "newest_ms");
+	json_int(json, stat->newest_ns / CLOCK_NS_PER_MS);
+	json_key(json, "poisoned");
+	json_bool(json, stat->poisoned);
+	json_object_end(json);
+}
+
+void ops_status(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct serve *serve = context;
+	struct store_stat stat;
+	struct json json;
+	struct err err;
+
+	if (store_stat(serve->store, &stat, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	response->content_type = "application/json";
+	json_begin(&json, &response->body);
+	json_object(&json);
+	json_key(&json, "version");
+	json_text(&json, FIRN_VERSION);
+	json_key(&json, "uptime_s");
+	json_int(&json, (clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
+	json_key(&json, "store");
+	ops_put_stat(&json, &stat);
+	json_object_end(&json);
+}
+
+void ops_profile_index(void *context, const struct net_request *request,
+		       struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	plain(response, 200,
+	      "/debug/pprof/profile?seconds=N  CPU profile of this server, for go tool pprof\n");
+}
+
+/* Answers as Go's net/http/pprof does, so that `go tool pprof URL` shows errors as text. */
+static void profile_error(struct net_response *response, int status, const struct err *err)
+{
+	strbuf_clear(&response->body);
+	strbuf_add_text(&response->headers, "x-go-pprof: 1\r\n");
+	plain(response, status, err->message);
+	strbuf_add_byte(&response->body, '\n');
+}
+
+static int render_own_profile(struct serve *serve, struct tables *tables,
+			      struct net_response *response, struct err *err)
+{
+	static const char type[] = "process_cpu:samples:count:cpu:nanoseconds:delta";
+	struct tables_view view = tables_view_of(tables);
+	const struct tables_view *views[] = { &view };
+	struct query_source source = { views, 1, serve->resolver };
+	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	struct selector selector;
+	struct tree *tree;
+	int rc = selector_parse(slice_of(type), &selector, err);
+
+	if (rc)
+		return rc;
+	params.selector = &selector;
+	rc = query_tree(&source, &params, &tree, err);
+	if (!rc) {
+		response->content_type = "application/octet-stream";
+		response->precompressed = true;
+		render_pprof(tree, &response->body);
+		tree_free(tree);
+	}
+	selector_free(&selector);
+	return rc;
+}
+
+void ops_profile(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct strbuf text = { 0 };
+	uint64_t seconds = PROFILE_SECONDS_DEFAULT;
+	struct tables tables;
+	struct err err;
+	int rc;
+
+	if (net_request_parameter(request, "seconds", 0, &text) &&
+	    (!slice_parse_u64(strbuf_slice(&text), &seconds) || !seconds ||
+	     seconds > PROFILE_SECONDS_MAX)) {
+		err_set(&err, ERR_INVALID, "parameter \"seconds\": expected 1 to %d",
+			PROFILE_SECONDS_MAX);
+		profile_error(response, 400, &err);
+		strbuf_free(&text);
+		return;
+	}
+	strbuf_free(&text);
+	tables_init(&tables);
+	rc = self_profile_run((int64_t)seconds * CLOCK_NS_PER_S, PROFILE_HZ, request->cancelled,
+			      &tables, &err);
+	if (!rc)
+		rc = render_own_profile(context, &tables, response, &err);
+	if (rc)
+		profile_error(response, err.code == ERR_BUSY ? 503 : 500, &err);
+	tables_free(&tables);
+}

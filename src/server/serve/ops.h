@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops - what the status page and `firn store stat --json` share. */
+#ifndef FIRN_SERVER_SERVE_OPS_H
+#define FIRN_SERVER_SERVE_OPS_H
+
+#include "codec/json.h"
+#include "server/persist/store.h"
+
+/* Writes the object of docs/api.md's status and of `store stat --json`. */
+void ops_put_stat(struct json *json, const struct store_stat *stat);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/serve/question.h"
+
+#include "config/units.h"
+
+#define QUESTION_ARENA_BYTES ((size_t)1 << 20)
+#define QUESTION_DEADLINE_NS (60 * CLOCK_NS_PER_S)
+
+struct slice question_text(struct question *question, const struct net_request *request,
+			   const char *name, const char *fallback)
+{
+	struct strbuf value = { 0 };
+	struct slice text = slice_of(fallback);
+
+	if (net_request_parameter(request, name, 0, &value))
+		text = arena_copy(&question->arena, strbuf_slice(&value));
+	strbuf_free(&value);
+	return text;
+}
+
+static int time_parameter(struct question *question, const struct net_request *request,
+			  const char *name, const char *fallback, int64_t now_ns, int64_t *ret,
+			  struct err *err)
+{
+	struct slice text = question_text(question, request, name, fallback);
+
+	if (units_parse_time(text, now_ns, ret, err))
+		return err_wrap(err, "parameter \"%s\"", name);
+	return 0;
+}
+
+static int read_times(struct question *question, const struct net_request *request, struct err *err)
+{
+	struct query_params *params = &question->params;
+	int64_t now_ns = clock_real_ns();
+	struct slice at = question_text(question, request, "at", "");
+	int rc;
+
+	if (at.len) {
+		rc = units_parse_time(at, now_ns, &params->moment_ns, err);
+		if (rc)
+			return err_wrap(err, "parameter \"at\"");
+		params->at_moment = true;
+		params->moment_window_ns = QUESTION_MOMENT_WINDOW_NS;
+		params->from_ns = params->moment_ns - QUESTION_MOMENT_WINDOW_NS;
+		params->to_ns = params->moment_ns + QUESTION_MOMENT_WINDOW_NS;
+		return 0;
+	}
+	rc = time_parameter(question, request, "to", "now", now_ns, &params->to_ns, err);
+	if (!rc)
+		rc = time_parameter(question, request, "from", "now-1h", now_ns, &params->from_ns,
+				    err);
+	if (!rc && params->from_ns > params->to_ns)
+		return err_set(err, ERR_INVALID, "parameter \"from\" is later than \"to\"");
+	return rc;
+}
+
+int question_group_by(struct question *question, struct slice comma_list, struct err *err)
+{
+	struct query_params *params = &question->params;
+
+	while (comma_list.len) {
+		struct slice name = slice_cut(comma_list, ',', &comma_list);
+
+		if (!name.len)
+			continue;
+		if (params->group_by_count == QUERY_GROUP_BY_MAX)
+			return err_set(err, ERR_LIMIT, "group by: more than %d labels",
+				       QUERY_GROUP_BY_MAX);
+		params->group_by[params->group_by_count++] = arena_copy(&question->arena, name);
+	}
+	return 0;
+}
+
+static int read_selector(struct question *question, struct slice text, enum question_need need,
+			 struct err *err)
+{
+	int rc = selector_parse(text, &question->selector, err);
+
+	if (rc)
+		return rc;
+	question->params.selector = &question->selector;
+	if (need == QUESTION_TYPE_NEEDED && !question->selector.has_type)
+		return err_set(err, ERR_INVALID,
+			       "the selector must start with a profile type, for example "
+			       "on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}; "
+			       "GET /api/v1/types lists those there are");
+	return 0;
+}
+
+static int take_snapshot(struct question *question, struct serve *serve,
+			 const struct net_request *request, struct err *err)
+{
+	struct query_params *params = &question->params;
+	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
+	int rc = store_snapshot(serve->store, params->from_ns, params->to_ns, &question->snapshot,
+				err);
+
+	if (rc)
+		return rc;
+	question->store = serve->store;
+	question->source = (struct query_source){ question->snapshot.views,
+						  question->snapshot.count, serve->resolver };
+	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
+		deadline_at_ns = request->deadline_at_ns;
+	params->limits.deadline_at_ns = deadline_at_ns;
+	params->limits.cancelled = request->cancelled;
+	return 0;
+}
+
+int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
+		   struct question *ret, struct err *err)
+{
+	int rc;
+
+	*ret = (struct question){ 0 };
+	arena_init(&ret->arena, QUESTION_ARENA_BYTES);
+	rc = read_selector(ret, question_text(ret, request, "query", ""), need, err);
+	if (!rc)
+		rc = read_times(ret, request, err);
+	if (!rc)
+		rc = question_group_by(ret, question_text(ret, request, "group_by", ""), err);
+	if (!rc)
+		rc = take_snapshot(ret, serve, request, err);
+	if (rc)
+		question_end(ret);
+	return rc;
+}
+
+int question_begin_with(struct serve *serve, const struct net_request *request,
+			struct slice selector, enum question_need need, int64_t from_ns,
+			int64_t to_ns, struct question *ret, struct err *err)
+{
+	int rc;
+
+	*ret = (struct question){ 0 };
+	arena_init(&ret->arena, QUESTION_ARENA_BYTES);
+	ret->params.from_ns = from_ns;
+	ret->params.to_ns = to_ns;
+	rc = read_selector(ret, selector, need, err);
+	if (!rc && from_ns > to_ns)
+		rc = err_set(err, ERR_INVALID, "start is later than end");
+	if (!rc)
+		rc = take_snapshot(ret, serve, request, err);
+	if (rc)
+		question_end(ret);
+	return rc;
+}
+
+void question_end(struct question *question)
+{
+	if (question->store)
+		store_snapshot_release(question->store, &question->snapshot);
+	selector_free(&question->selector);
+	arena_free(&question->arena);
+	*question = (struct question){ 0 };
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes - every path of the server, in one list. */
+#include "server/serve/serve.h"
+
+#define SMALL_BODY_BYTES ((size_t)1 << 20)
+
+#define QUERY_SERVICE "/parca.query.v1alpha1.QueryService/"
+#define STORE_SERVICE "/parca.profilestore.v1alpha1.ProfileStoreService/"
+#define OTLP_SERVICE "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/"
+
+struct route_row {
+	const char *method;
+	const char *path;
+	net_handler_f *handler;
+	size_t body_bytes_max;
+};
+
+static const struct route_row rows[] = {
+	/* profiles in */
+	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX },
+	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX },
+	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX },
+	/* questions */
+	{ "GET", "/api/v1/types", answer_types, 0 },
+	{ "GET", "/api/v1/labels", answer_labels, 0 },
+	{ "GET", "/api/v1/label_values", answer_label_values, 0 },
+	{ "GET", "/api/v1/series", answer_series, 0 },
+	{ "GET", "/api/v1/query", answer_query, 0 },
+	{ "GET", "/api/v1/status", ops_status, 0 },
+	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES },
+	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES },
+	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES },
+	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES },
+	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES },
+	/* operations */
+	{ "GET", "/metrics", ops_metrics, 0 },
+	{ "GET", "/-/healthy", ops_healthy, 0 },
+	{ "GET", "/-/ready", ops_ready, 0 },
+	{ "GET", "/debug/pprof/", ops_profile_index, 0 },
+	{ "GET", "/debug/pprof/profile", ops_profile, 0 },
+	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES },
+	/* the UI has everything else */
+	{ "GET", "/*", asset_get, 0 },
+};
+
+size_t serve_routes(struct serve *serve, struct net_route *routes)
+{
+	size_t count = sizeof(rows) / sizeof(rows[0]);
+
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SERVE_ROUTES_MAX, "too many routes");
+	for (size_t i = 0; i < count; i++)
+		routes[i] = (struct net_route){ rows[i].method, rows[i].path, rows[i].handler,
+						serve, rows[i].body_bytes_max };
+	return count;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc_query - parca.query.v1alpha1.QueryService over gRPC: ProfileTypes, Labels, Values,
+ * QueryRange, and Query in mode merge or single with report type pprof. Other modes and reports
+ * are answered UNIMPLEMENTED. Field numbers: parca/query/v1alpha1/query.proto.
+ */
+#include "codec/pb.h"
+#include "config/units.h"
+#include "server/query/render.h"
+#include "server/serve/question.h"
+
+enum { MODE_SINGLE = 0, MODE_DIFF = 1, MODE_MERGE = 2 };
+enum { REPORT_PPROF = 1 };
+
+/* google.protobuf.Timestamp and Duration{ seconds = 1; nanos = 2 } */
+static int read_time(const struct pb_reader *outer, struct slice bytes, int64_t *ret_ns,
+		     struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+	int64_t seconds = 0, nanos = 0;
+
+	while (pb_next(&in, &field)) {
+		if (field.wire == PB_VARINT && field.number == 1)
+			seconds = (int64_t)field.value;
+		else if (field.wire == PB_VARINT && field.number == 2)
+			nanos = (int64_t)field.value;
+	}
+	if (in.problem)
+		return pb_fail(&in, "Timestamp", err);
+	if (nanos < 0 || nanos >= CLOCK_NS_PER_S)
+		return err_set(err, ERR_INVALID, "Timestamp: nanos are out of range");
+	if (seconds >= UNITS_TIME_MAX_NS / CLOCK_NS_PER_S)
+		*ret_ns = UNITS_TIME_MAX_NS;
+	else if (seconds <= UNITS_TIME_MIN_NS / CLOCK_NS_PER_S)
+		*ret_ns = UNITS_TIME_MIN_NS;
+	else
+		*ret_ns = seconds * CLOCK_NS_PER_S + nanos;
+	return 0;
+}
+
+static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
+{
+	size_t begun = pb_begin(out, field);
+
+	pb_put_varint(out, 1, (uint64_t)(at_ns / CLOCK_NS_PER_S));
+	pb_put_varint(out, 2, (uint64_t)(at_ns % CLOCK_NS_PER_S));
+	pb_end(out, begun);
+}
+
+/* Where the fields of a request's texts and times are; 0 = it has none. */
+struct rpc_shape {
+	const char *name;
+	uint32_t query, start, end, step, sum_by, label, profile_type;
+};
+
+struct rpc_request {
+	struct slice query, label, profile_type;
+	int64_t start_ns, end_ns, step_ns;
+	struct slice sum_by[QUERY_GROUP_BY_MAX];
+	size_t sum_by_count;
+};
+
+static int read_field(const struct rpc_shape *shape, const struct pb_reader *in,
+		      const struct pb_field *field, struct rpc_request *ret, struct err *err)
+{
+	if (field->wire != PB_BYTES)
+		return 0;
+	if (field->number == shape->query)
+		ret->query = field->bytes;
+	else if (field->number == shape->label)
+		ret->label = field->bytes;
+	else if (field->number == shape->profile_type)
+		ret->profile_type = field->bytes;
+	else if (field->number == shape->start)
+		return read_time(in, field->bytes, &ret->start_ns, err);
+	else if (field->number == shape->end)
+		return read_time(in, field->bytes, &ret->end_ns, err);
+	else if (field->number == shape->step)
+		return read_time(in, field->bytes, &ret->step_ns, err);
+	else if (field->number == shape->sum_by) {
+		if (ret->sum_by_count == QUERY_GROUP_BY_MAX)
+			return err_set(err, ERR_LIMIT, "sum_by: more than %d labels",
+				       QUERY_GROUP_BY_MAX);
+		ret->sum_by[ret->sum_by_count++] = field->bytes;
+	}
+	return 0;
+}
+
+/* A range of all time when the request leaves it open. */
+static int read_request(const struct rpc_shape *shape, struct slice bytes, struct rpc_request *ret,
+			struct err *err)
+{
+	struct pb_reader in = pb_reader_of(bytes);
+	struct pb_field field;
+
+	*ret = (struct rpc_request){ .end_ns = INT64_MAX };
+	while (pb_next(&in, &field)) {
+		int rc = read_field(shape, &in, &field, ret, err);
+
+		if (rc)
+			return err_wrap(err, "%s", shape->name);
+	}
+	return in.problem ? pb_fail(&in, shape->name, err) : 0;
+}
+
+static int begin(struct serve *serve, const struct net_request *request,
+		 const struct rpc_shape *shape, enum question_need need, struct rpc_request *rpc,
+		 struct question *question, struct err *err)
+{
+	int rc = read_request(shape, request->body, rpc, err);
+
+	if (rc)
+		return rc;
+	return question_begin_with(serve, request, rpc->query.len ? rpc->query : rpc->profile_type,
+				   need, rpc->start_ns, rpc->end_ns, question, err);
+}
+
+static void finish(const struct net_request *request, struct net_response *response, int rc,
+		   struct question *question, const struct err *err)
+{
+	question_end(question);
+	if (rc)
+		net_response_error(request, response, err);
+}
+
+void rpc_profile_types(void *context, const struct net_request *request,
+		       struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "ProfileTypesRequest",
+						.start = 1,
+						.end = 2 };
+	struct question question = { 0 };
+	struct query_type *types;
+	struct rpc_request rpc;
+	struct err err;
+	size_t count = 0;
+	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
+
+	if (!rc)
+		rc = query_types(&question.source, rpc.start_ns, rpc.end_ns, &question.arena,
+				 &types, &count, &err);
+	for (size_t i = 0; !rc && i < count; i++) {
+		size_t begun = pb_begin(&response->body, 1);
+
+		pb_put_bytes(&response->body, 1, types[i].type.name);
+		pb_put_bytes(&response->body, 2, types[i].type.sample_type);
+		pb_put_bytes(&response->body, 3, types[i].type.sample_unit);
+		pb_put_bytes(&response->body, 4, types[i].type.period_type);
+		pb_put_bytes(&response->body, 5, types[i].type.period_unit);
+		pb_put_varint(&response->body, 6, types[i].type.delta);
+		pb_end(&response->body, begun);
+	}
+	finish(request, response, rc, &question, &err);
+}
+
+static void put_texts(struct strbuf *out, const struct slice *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		pb_put_bytes_always(out, 1, texts[i]);
+}
+
+void rpc_labels(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = {
+		.name = "LabelsRequest", .query = 1, .start = 2, .end = 3, .profile_type = 4
+	};
+	struct question question = { 0 };
+	struct rpc_request rpc;
+	struct slice *names;
+	struct err err;
+	size_t count = 0;
+	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
+
+	if (!rc)
+		rc = query_labels(&question.source, question.params.selector, rpc.start_ns,
+				  rpc.end_ns, &question.arena, &names, &count, &err);
+	if (!rc)
+		put_texts(&response->body, names, count);
+	finish(request, response, rc, &question, &err);
+}
+
+void rpc_values(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "ValuesRequest",
+						.label = 1,
+						.query = 2,
+						.start = 3,
+						.end = 4,
+						.profile_type = 5 };
+	struct question question = { 0 };
+	struct rpc_request rpc;
+	struct slice *values;
+	struct err err;
+	size_t count = 0;
+	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
+
+	if (!rc)
+		rc = query_label_values(&question.source, question.params.selector, rpc.label,
+					rpc.start_ns, rpc.end_ns, &question.arena, &values, &count,
+					&err);
+	if (!rc)
+		put_texts(&response->body, values, count);
+	finish(request, response, rc, &question, &err);
+}
+
+static void put_value_type(struct strbuf *out, uint32_t field, struct slice type, struct slice unit)
+{
+	size_t begun = pb_begin(out, field);
+
+	pb_put_bytes(out, 1, type);
+	pb_put_bytes(out, 2, unit);
+	pb_end(out, begun);
+}
+
+/* MetricsSample{ timestamp = 1; value = 2; value_per_second = 3 double; duration = 4; count = 5 }
+ */
+static void put_point(struct strbuf *out, const struct query_point *point, int64_t step_ns)
+{
+	size_t begun = pb_begin(out, 2);
+	uint64_t bits;
+
+	put_time(out, 1, point->at_ns);
+	pb_put_varint(out, 2, (uint64_t)point->value);
+	memcpy(&bits, &point->per_second, sizeof(bits));
+	pb_put_fixed64(out, 3, bits);
+	pb_put_varint(out, 4, (uint64_t)step_ns);
+	pb_put_varint(out, 5, point->reports);
+	pb_end(out, begun);
+}
+
+/* MetricsSeries{ labelset = 1; samples = 2; period_type = 3; sample_type = 4 } */
+static void put_series(struct strbuf *out, const struct query_series_set *set,
+		       const struct query_series *series, int64_t step_ns)
+{
+	size_t begun = pb_begin(out, 1), labels = pb_begin(out, 1);
+
+	for (size_t i = 0; i < series->labels_count; i++) {
+		size_t label = pb_begin(out, 1);
+
+		pb_put_bytes(out, 1, series->labels[i].name);
+		pb_put_bytes(out, 2, series->labels[i].value);
+		pb_end(out, label);
+	}
+	pb_end(out, labels);
+	for (size_t i = 0; i < series->points_count; i++)
+		put_point(out, &series->points[i], step_ns);
+	put_value_type(out, 3, set->type.period_type, set->type.period_unit);
+	put_value_type(out, 4, set->type.sample_type, set->type.sample_unit);
+	pb_end(out, begun);
+}
+
+void rpc_query_range(void *context, const struct net_request *request,
+		     struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "QueryRangeRequest",
+						.query = 1,
+						.start = 2,
+						.end = 3,
+						.step = 5,
+						.sum_by = 6 };
+	struct question question = { 0 };
+	struct query_range_params range;
+	struct query_series_set set;
+	struct rpc_request rpc;
+	struct err err;
+	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &rpc, &question, &err);
+
+	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
+		rc = question_group_by(&question, rpc.sum_by[i], &err);
+	if (!rc) {
+		range = (struct query_range_params){ .base = question.params,
+						     .step_ns = rpc.step_ns,
+						     .sum_all = !rpc.sum_by_count };
+		rc = query_series(&question.source, &range, &set, &err);
+	}
+	if (!rc) {
+		for (size_t i = 0; i < set.series_count; i++)
+			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
+		query_series_free(&set);
+	}
+	finish(request, response, rc, &question, &err);
+}
+
+struct rpc_query {
+	uint64_t mode, report;
+	struct slice options; /* of the mode */
+	struct slice group_by[QUERY_GROUP_BY_MAX];
+	size_t group_by_count;
+};
+
+/* GroupBy{ fields = 1 }: only labels.NAME fields. */
+static int read_group_by(const struct pb_reader *outer, struct slice bytes, struct rpc_query *ret,
+			 struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+
+	while (pb_next(&in, &field)) {
+		if (field.wire != PB_BYTES || field.number != 1)
+			continue;
+		if (!slice_starts_with(field.bytes, SLICE_LITERAL("labels.")))
+			return err_set(err, ERR_UNSUPPORTED,
+				       "group_by: \"%.*s\" is not labels.NAME",
+				       SLICE_FMT(field.bytes));
+		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
+			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
+				       QUERY_GROUP_BY_MAX);
+		ret->group_by[ret->group_by_count++] = slice_tail(field.bytes, 7);
+	}
+	return in.problem ? pb_fail(&in, "GroupBy", err) : 0;
+}
+
+/* QueryRequest{ mode = 1; diff = 2; merge = 3; single = 4; report_type = 5; group_by = 8; ... } */
+static int read_query(struct slice body, struct rpc_query *ret, struct err *err)
+{
+	struct pb_reader in = pb_reader_of(body);
+	struct pb_field field;
+
+	*ret = (struct rpc_query){ 0 };
+	while (pb_next(&in, &field)) {
+		if (field.wire == PB_VARINT && field.number == 1)
+			ret->mode = field.value;
+		else if (field.wire == PB_VARINT && field.number == 5)
+			ret->report = field.value;
+		else if (field.wire == PB_BYTES && field.number >= 2 && field.number <= 4)
+			ret->options = field.bytes;
+		else if (field.wire == PB_BYTES && field.number == 8 &&
+			 read_group_by(&in, field.bytes, ret, err))
+			return -(int)err->code;
+		else if (field.wire == PB_BYTES && field.number > 8)
+			return err_set(err, ERR_UNSUPPORTED,
+				       "QueryRequest: field %u is not supported yet", field.number);
+	}
+	if (in.problem)
+		return pb_fail(&in, "QueryRequest", err);
+	if (ret->mode == MODE_DIFF || ret->report != REPORT_PPROF)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "Query: only modes single and merge with report type pprof so far");
+	return 0;
+}
+
+/* MergeProfile{ query = 1; start = 2; end = 3 }, SingleProfile{ time = 1; query = 2 } */
+static int begin_query(struct serve *serve, const struct net_request *request,
+		       const struct rpc_query *rpc, struct question *ret, struct err *err)
+{
+	static const struct rpc_shape merge = {
+		.name = "MergeProfile", .query = 1, .start = 2, .end = 3
+	};
+	static const struct rpc_shape single = { .name = "SingleProfile", .query = 2, .start = 1 };
+	bool is_merge = rpc->mode == MODE_MERGE;
+	struct rpc_request range;
+	int rc = read_request(is_merge ? &merge : &single, rpc->options, &range, err);
+
+	if (rc)
+		return rc;
+	if (is_merge)
+		return question_begin_with(serve, request, range.query, QUESTION_TYPE_NEEDED,
+					   range.start_ns, range.end_ns, ret, err);
+	rc = question_begin_with(serve, request, range.query, QUESTION_TYPE_NEEDED,
+				 range.start_ns - QUESTION_MOMENT_WINDOW_NS,
+				 range.start_ns + QUESTION_MOMENT_WINDOW_NS, ret, err);
+	if (!rc) {
+		ret->params.at_moment = true;
+		ret->params.moment_ns = range.start_ns;
+		ret->params.moment_window_ns = QUESTION_MOMENT_WINDOW_NS;
+	}
+	return rc;
+}
+
+/* QueryResponse{ pprof = 6 bytes; total = 9; filtered = 10 } */
+static void put_query(struct strbuf *out, const struct tree *tree)
+{
+	struct strbuf profile = { 0 };
+
+	render_pprof(tree, &profile);
+	pb_put_bytes_always(out, 6, strbuf_slice(&profile));
+	pb_put_varint(out, 9, (uint64_t)tree->total);
+	strbuf_free(&profile);
+}
+
+void rpc_query(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question = { 0 };
+	struct rpc_query rpc;
+	struct tree *tree = NULL;
+	struct err err;
+	int rc = read_query(request->body, &rpc, &err);
+
+	if (!rc)
+		rc = begin_query(context, request, &rpc, &question, &err);
+	for (size_t i = 0; !rc && i < rpc.group_by_count; i++)
+		rc = question_group_by(&question, rpc.group_by[i], &err);
+	if (!rc)
+		rc = query_tree(&question.source, &question.params, &tree, &err);
+	if (!rc && !tree->reports)
+		rc = err_set(&err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
+	if (!rc) {
+		tree->parts_unreadable = question.snapshot.parts_unreadable;
+		put_query(&response->body, tree);
+	}
+	tree_free(tree);
+	finish(request, response, rc, &question, &err);
+}

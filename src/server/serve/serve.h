@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve - the HTTP and gRPC surface: translates requests to ingest, persist and query, and their
+ * results to answers. Nothing is computed here. Handlers run on the listener's workers, in
+ * parallel; what they share is thread-safe or behind a lock named in the module.
+ *
+ *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
+ *   answer.c   /api/v1 questions               rpc_query.c  Parca's QueryService
+ *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
+ */
+#ifndef FIRN_SERVER_SERVE_SERVE_H
+#define FIRN_SERVER_SERVE_SERVE_H
+
+#include "net/server.h"
+#include "server/persist/store.h"
+#include "server/resolve/resolver.h"
+
+struct write_pool; /* write.c: buffers of running writes */
+
+struct serve {
+	struct store *store;
+	struct resolver *resolver;
+	struct write_pool *writes;
+	int64_t started_at_ns;
+	_Atomic bool ready;
+};
+
+#define SERVE_ROUTES_MAX 64
+#define SERVE_BODY_BYTES_MAX ((size_t)128 << 20) /* of a write, decompressed */
+
+/* Fills `routes` (of SERVE_ROUTES_MAX) with contexts pointing at `serve`; returns how many. */
+size_t serve_routes(struct serve *serve, struct net_route *routes);
+
+/* Handlers, named by what they answer; context is the struct serve. */
+net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
+net_handler_f write_otlp, write_raw;
+net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query;
+net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
+	ops_grpc_health;
+net_handler_f asset_get;
+
+struct write_pool *write_pool_new(void);
+void write_pool_free(struct write_pool *pool);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/server.h"
+
+#include <stdatomic.h>
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/serve/serve.h"
+
+#define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
+
+struct server {
+	struct serve serve;
+	struct net_server *net;
+	struct net_route routes[SERVE_ROUTES_MAX];
+};
+
+static int check_address(const struct server_options *options, struct err *err)
+{
+	if (options->web_allow_unauthenticated || net_address_is_loopback(options->http_address))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "listen on \"%s\": everyone who can reach this address could read and write "
+		       "profiles; give --web-allow-unauthenticated if that is meant, or listen on "
+		       "127.0.0.1",
+		       options->http_address);
+}
+
+/* The byte limit that a share of the file system comes to; 0 = none. */
+static uint64_t retention_bytes(const struct server_options *options)
+{
+	struct statvfs fs;
+
+	if (options->retention_bytes || options->retention_percent <= 0)
+		return options->retention_bytes;
+	if (statvfs(options->storage_path, &fs) && statvfs(".", &fs))
+		return 0;
+	return (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * options->retention_percent /
+			  100);
+}
+
+static int open_parts(struct server *server, const struct server_options *options, struct err *err)
+{
+	struct store_options store = { .path = options->storage_path,
+				       .retention_ns = options->retention_ns,
+				       .retention_bytes = retention_bytes(options) };
+	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
+					     .local_files = options->local_files,
+					     .build_ahead = options->local_files };
+	int rc = store_open(&store, &server->serve.store, err);
+
+	if (rc)
+		return rc;
+	return resolver_new(&resolver, &server->serve.resolver, err);
+}
+
+static int listen_on(struct server *server, const struct server_options *options, struct err *err)
+{
+	struct net_server_options net = {
+		.address = options->http_address,
+		.routes = server->routes,
+		.routes_count = serve_routes(&server->serve, server->routes),
+	};
+
+	return net_server_start(&net, &server->net, err);
+}
+
+int server_start(const struct server_options *options, struct server **ret, struct err *err)
+{
+	struct server *server = mem_new(struct server);
+	int rc = check_address(options, err);
+
+	server->serve.started_at_ns = clock_real_ns();
+	server->serve.writes = write_pool_new();
+	if (!rc)
+		rc = open_parts(server, options, err);
+	if (!rc)
+		rc = listen_on(server, options, err);
+	if (rc) {
+		server_stop(server);
+		return rc;
+	}
+	atomic_store(&server->serve.ready, true);
+	log_info("server", "ready", "port=%u storage=%s", server_port(server),
+		 options->storage_path);
+	*ret = server;
+	return 0;
+}
+
+unsigned server_port(const struct server *server)
+{
+	return net_server_port(server->net);
+}
+
+void server_offer_binary(struct server *server, struct slice build_id, struct slice path, int fd)
+{
+	resolver_offer(server->serve.resolver, build_id, path, fd);
+}
+
+void server_stop(struct server *server)
+{
+	if (!server)
+		return;
+	atomic_store(&server->serve.ready, false);
+	net_server_stop(server->net, STOP_GRACE_NS);
+	resolver_free(server->serve.resolver);
+	store_close(server->serve.store);
+	write_pool_free(server->serve.writes);
+	free(server);
+}

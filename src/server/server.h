@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server - the whole server as one object: store, resolver, listener, in that order of start and
+ * the reverse order of stop. See README.md for the write path and the read path.
+ */
+#ifndef FIRN_SERVER_SERVER_H
+#define FIRN_SERVER_SERVER_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct server;
+
+struct server_options {
+	const char *storage_path;
+	const char *http_address; /* HOST:PORT; port 0 = any free */
+	int64_t retention_ns;	  /* 0 = for ever */
+	uint64_t retention_bytes; /* 0 = use the percentage */
+	double retention_percent; /* of the file system that holds the storage; 0 = no limit */
+	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
+	bool local_files;		/* symbols may come from this host's files (firn up) */
+	const char *debuginfo_path;	/* further debug files by build id, or NULL */
+};
+
+/*
+ * Refuses an address that is not loopback unless web_allow_unauthenticated. Errors name the
+ * operand and the remedy.
+ */
+int server_start(const struct server_options *options, struct server **ret, struct err *err);
+unsigned server_port(const struct server *server);
+
+/* A file of this host as a source of symbols; the fd stays the caller's. Any thread. */
+void server_offer_binary(struct server *server, struct slice build_id, struct slice path, int fd);
+
+/* Finishes running requests (10 s at most) and closes the store. Accepts NULL. */
+void server_stop(struct server *server);
+
+#endif

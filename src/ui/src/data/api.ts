@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api - the server's questions (docs/api.md). Relative to the page, so any path prefix works. */
+import type { TimeRange } from "../model/timerange";
+
+export interface ProfileType {
+	type: string;
+	name: string;
+	sample_type: string;
+	sample_unit: string;
+	period_type: string;
+	period_unit: string;
+	delta: boolean;
+	period: number;
+	newest_ms: number;
+}
+
+/* [at_ms, value, per_second, reports] */
+export type Point = [number, number, number, number];
+
+export interface SeriesAnswer {
+	type: string;
+	unit: string;
+	period: number;
+	period_unit: string;
+	delta: boolean;
+	step_ms: number;
+	series: { labels: Record<string, string>; points: Point[] }[];
+}
+
+export class ApiError extends Error {
+	constructor(message: string, readonly status: number, readonly url: string) {
+		super(message);
+	}
+}
+
+type Parameters = Record<string, string | number | undefined>;
+
+async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+	const url = new URL(`api/v1/${path}`, document.baseURI);
+	for (const [key, value] of Object.entries(parameters))
+		if (value !== undefined && value !== "")
+			url.searchParams.set(key, String(value));
+	let response: Response;
+	try {
+		response = await fetch(url, { signal });
+	} catch (error) {
+		if (signal?.aborted)
+			throw error;
+		throw new ApiError("The server does not answer.", 0, url.href);
+	}
+	if (!response.ok)
+		throw new ApiError(await errorText(response), response.status, url.href);
+	return response;
+}
+
+async function errorText(response: Response): Promise<string> {
+	const text = await response.text().catch(() => "");
+	try {
+		const { error } = JSON.parse(text) as { error?: unknown };
+		if (typeof error === "string")
+			return error;
+	} catch {
+		/* not JSON: say it as it is */
+	}
+	return text.slice(0, 300) || `${response.status} ${response.statusText}`;
+}
+
+export async function fetchTypes(range: TimeRange, signal?: AbortSignal): Promise<ProfileType[]> {
+	const response = await ask("types", { ...range }, signal);
+	return ((await response.json()) as { types: ProfileType[] }).types;
+}
+
+export async function fetchLabels(query: string, range: TimeRange, signal?: AbortSignal): Promise<string[]> {
+	const response = await ask("labels", { query, ...range }, signal);
+	return ((await response.json()) as { labels: string[] }).labels;
+}
+
+export async function fetchLabelValues(
+	label: string, query: string, range: TimeRange, signal?: AbortSignal,
+): Promise<string[]> {
+	const response = await ask("label_values", { label, query, ...range }, signal);
+	return ((await response.json()) as { values: string[] }).values;
+}
+
+export async function fetchSeries(
+	query: string, range: TimeRange, stepMs: number, sumBy: string, signal?: AbortSignal,
+): Promise<SeriesAnswer> {
+	const response = await ask("series", { query, ...range, step: `${stepMs / 1000}s`, sum_by: sumBy }, signal);
+	return (await response.json()) as SeriesAnswer;
+}
+
+/* The flame graph in its binary form; width 0 is everything. */
+export async function fetchProfileBytes(
+	query: string, range: TimeRange, groupBy: string[], width: number, signal?: AbortSignal,
+): Promise<ArrayBuffer> {
+	const response = await ask("query", {
+		query, ...range, group_by: groupBy.join(","), format: "binary", width: width || undefined,
+	}, signal);
+	return response.arrayBuffer();
+}
+
+export function pprofUrl(query: string, range: TimeRange): string {
+	const url = new URL("api/v1/query", document.baseURI);
+	url.search = new URLSearchParams({ query, ...range, format: "pprof" }).toString();
+	return url.href;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* decoder - decode(bytes) -> Profile, by the worker. */
+import type { Profile } from "../model/profile";
+
+interface Answer {
+	id: number;
+	profile?: Profile;
+	error?: string;
+}
+
+interface Waiting {
+	resolve(profile: Profile): void;
+	reject(error: Error): void;
+}
+
+const waiting = new Map<number, Waiting>();
+let worker: Worker | undefined;
+let last = 0;
+
+function start(): Worker {
+	const started = new Worker(new URL("./decode_worker.ts", import.meta.url), { type: "module" });
+	started.onmessage = ({ data }: MessageEvent<Answer>) => {
+		const waiter = waiting.get(data.id);
+		waiting.delete(data.id);
+		if (data.profile)
+			waiter?.resolve(data.profile);
+		else
+			waiter?.reject(new Error(data.error ?? "the decoder gave no answer"));
+	};
+	started.onerror = () => {
+		for (const waiter of waiting.values())
+			waiter.reject(new Error("the decoder could not be started"));
+		waiting.clear();
+		worker = undefined;
+	};
+	return started;
+}
+
+export function decode(buffer: ArrayBuffer): Promise<Profile> {
+	worker ??= start();
+	const id = ++last;
+	return new Promise((resolve, reject) => {
+		waiting.set(id, { resolve, reject });
+		worker!.postMessage({ id, buffer }, [buffer]);
+	});
+}

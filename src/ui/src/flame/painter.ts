@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * painter - draws the visible part of a profile: the base canvas.
+ *
+ * Three steps: collect the boxes on screen (row by row, by binary search; what is narrower than a
+ * device pixel becomes one sliver per pixel), fill them colour by colour, then write the labels.
+ * Cost follows the screen, not the profile.
+ */
+import { GROUP, TRIMMED, type Profile, firstEndingAfter } from "../model/profile";
+import type { Colouring } from "../model/colours";
+import type { Matches } from "../model/search";
+import { LABEL_PADDING, LABEL_WIDTH_MIN, type Labels } from "./labels";
+import { TONES, type FlameTheme } from "./theme";
+import type { Surface, Viewport } from "./viewport";
+
+export interface Scene {
+	profile: Profile;
+	colouring: Colouring;
+	matches: Matches | null;
+	view: Viewport;
+	surface: Surface;
+	theme: FlameTheme;
+	labels: Labels;
+	/* Device pixels per CSS pixel. */
+	ratio: number;
+	/* Boxes above this one are its callers: shown faded. */
+	focus: number;
+	focusDepth: number;
+}
+
+/* Narrower boxes touch, so that many of them read as one surface rather than as a comb. */
+const GAP_WIDTH_MIN = 4;
+
+/* Fills beyond the palette's slots. */
+const enum Fill { Neutral, Group, Dim, Trimmed, Count }
+const PALETTE = 9 * TONES;
+const FILLS = PALETTE + Fill.Count;
+
+/* In place of a node: a sliver, which stands for many. */
+const NO_NODE = 0xffffffff;
+
+/* Boxes of one frame, in device pixels; reused from frame to frame. */
+class Boxes {
+	count = 0;
+	x = new Float32Array(1024);
+	y = new Float32Array(1024);
+	width = new Float32Array(1024);
+	node = new Uint32Array(1024);
+	fill = new Uint8Array(1024);
+	hit = new Uint8Array(1024);
+
+	clear(): void {
+		this.count = 0;
+	}
+
+	add(x: number, y: number, width: number, node: number, fill: number, hit: number): void {
+		if (this.count === this.x.length)
+			this.grow();
+		const at = this.count++;
+		this.x[at] = x;
+		this.y[at] = y;
+		this.width[at] = width;
+		this.node[at] = node;
+		this.fill[at] = fill;
+		this.hit[at] = hit;
+	}
+
+	/* One pixel of no node; widens the sliver to its left when that looks the same. */
+	addSliver(x: number, y: number, fill: number, hit: number): void {
+		const last = this.count - 1;
+		const joins = last >= 0 && this.node[last] === NO_NODE && this.y[last] === y &&
+			this.fill[last] === fill && this.hit[last] === hit && this.x[last]! + this.width[last]! === x;
+		if (joins)
+			this.width[last]!++;
+		else
+			this.add(x, y, 1, NO_NODE, fill, hit);
+	}
+
+	private grow(): void {
+		const size = this.x.length * 2;
+		const wider = <T extends Float32Array | Uint32Array | Uint8Array>(old: T, fresh: T): T => {
+			fresh.set(old);
+			return fresh;
+		};
+		this.x = wider(this.x, new Float32Array(size));
+		this.y = wider(this.y, new Float32Array(size));
+		this.width = wider(this.width, new Float32Array(size));
+		this.node = wider(this.node, new Uint32Array(size));
+		this.fill = wider(this.fill, new Uint8Array(size));
+		this.hit = wider(this.hit, new Uint8Array(size));
+	}
+}
+
+const boxes = new Boxes();
+
+function fillOf(scene: Scene, node: number, hit: number): number {
+	const { profile, colouring, matches } = scene;
+	const flags = profile.flags[node]!;
+	if (flags & TRIMMED)
+		return PALETTE + Fill.Trimmed;
+	if (matches && !hit)
+		return PALETTE + Fill.Dim;
+	if (node === 0)
+		return PALETTE + Fill.Neutral;
+	if (flags & GROUP)
+		return PALETTE + Fill.Group;
+	const fn = profile.func[node]!;
+	return colouring.slots[fn]! * TONES + colouring.tones[fn]!;
+}
+
+function collectRow(scene: Scene, depth: number, y: number): void {
+	const { profile, matches, view, surface, ratio } = scene;
+	const { start, total, func, flags } = profile;
+	const scale = (surface.width * ratio) / (view.right - view.left);
+	const end = profile.rowStart[depth + 1]!;
+	const rightEdge = surface.width * ratio;
+	let node = firstEndingAfter(profile, profile.rowStart[depth]!, end, view.left);
+	while (node < end && start[node]! < view.right) {
+		const x0 = Math.max(0, Math.round((start[node]! - view.left) * scale));
+		const x1 = Math.min(rightEdge, Math.round((start[node]! + total[node]! - view.left) * scale));
+		const hit = matches && node > 0 && !(flags[node]! & TRIMMED) ? matches.functions[func[node]!]! : 0;
+		if (x1 - x0 > 1) {
+			boxes.add(x0, y, x1 - x0, node, fillOf(scene, node, hit), hit);
+			node++;
+			continue;
+		}
+		/* A sliver stands for all that end within its pixel, in the plain tone of the first. */
+		const next = firstEndingAfter(profile, node + 1, end, view.left + (x0 + 1) / scale);
+		const marked = hit || (matches && hasMatch(scene, node + 1, next)) ? 1 : 0;
+		const fill = fillOf(scene, node, hit);
+		boxes.addSliver(x0, y, fill < PALETTE ? fill - (fill % TONES) : fill, marked);
+		node = next;
+	}
+}
+
+/* Whether a match is among the nodes that a sliver stands for. */
+function hasMatch(scene: Scene, from: number, to: number): boolean {
+	const { func } = scene.profile;
+	const { functions } = scene.matches!;
+	for (let node = from; node < to; node++)
+		if (functions[func[node]!])
+			return true;
+	return false;
+}
+
+function collect(scene: Scene): void {
+	const { profile, view, surface, ratio } = scene;
+	boxes.clear();
+	const first = Math.max(0, Math.floor(view.scroll / surface.rowHeight));
+	const last = Math.min(profile.rows, Math.ceil((view.scroll + surface.height) / surface.rowHeight));
+	for (let depth = first; depth < last; depth++)
+		collectRow(scene, depth, Math.round((depth * surface.rowHeight - view.scroll) * ratio));
+}
+
+function fillColours(theme: FlameTheme): string[] {
+	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed];
+}
+
+function paintFills(context: CanvasRenderingContext2D, scene: Scene): void {
+	const height = Math.round(scene.surface.rowHeight * scene.ratio) - 1;
+	const colours = fillColours(scene.theme);
+	const gapped = GAP_WIDTH_MIN * scene.ratio;
+	for (let fill = 0; fill < FILLS; fill++) {
+		context.fillStyle = colours[fill]!;
+		for (let i = 0; i < boxes.count; i++) {
+			if (boxes.fill[i] !== fill)
+				continue;
+			const width = boxes.width[i]!;
+			const gap = width > gapped && boxes.node[i] !== NO_NODE ? 1 : 0;
+			context.fillRect(boxes.x[i]!, boxes.y[i]!, width - gap, height);
+		}
+	}
+}
+
+/* The callers of what is zoomed to step back behind a veil; their labels are written over it. */
+function paintCallers(context: CanvasRenderingContext2D, scene: Scene): void {
+	const { theme, surface, view, ratio, focusDepth } = scene;
+	if (!focusDepth)
+		return;
+	const bottom = (focusDepth * surface.rowHeight - view.scroll) * ratio - 1;
+	if (bottom <= 0)
+		return;
+	context.globalAlpha = theme.veil;
+	context.fillStyle = theme.background;
+	context.fillRect(0, 0, surface.width * ratio, bottom);
+	context.globalAlpha = 1;
+}
+
+function paintMatches(context: CanvasRenderingContext2D, scene: Scene): void {
+	if (!scene.matches)
+		return;
+	const { ratio, theme } = scene;
+	const height = Math.round(scene.surface.rowHeight * ratio) - 1;
+	const line = 1.5 * ratio;
+	context.strokeStyle = theme.outline;
+	context.fillStyle = theme.outline;
+	context.lineWidth = line;
+	for (let i = 0; i < boxes.count; i++) {
+		if (!boxes.hit[i])
+			continue;
+		const width = boxes.width[i]! - (boxes.node[i] === NO_NODE ? 0 : 1);
+		if (width <= 3 * ratio || boxes.node[i] === NO_NODE)
+			context.fillRect(boxes.x[i]!, boxes.y[i]!, Math.max(1, width), height);
+		else
+			context.strokeRect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, width - line, height - line);
+	}
+}
+
+function paintLabels(context: CanvasRenderingContext2D, scene: Scene): void {
+	const { profile, theme, surface, labels, ratio, matches } = scene;
+	const height = Math.round(surface.rowHeight * ratio) / ratio;
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.font = theme.font;
+	context.textBaseline = "middle";
+	const callersEnd = scene.focusDepth ? profile.rowStart[scene.focusDepth]! : 0;
+	const inks = [theme.text, theme.dimText, theme.callerText];
+	for (let ink = 0; ink < inks.length; ink++) {
+		context.fillStyle = inks[ink]!;
+		for (let i = 0; i < boxes.count; i++) {
+			const width = boxes.width[i]! / ratio;
+			const wanted = boxes.node[i]! < callersEnd ? 2 : matches && !boxes.hit[i] ? 1 : 0;
+			if (width < LABEL_WIDTH_MIN || wanted !== ink || boxes.node[i] === NO_NODE)
+				continue;
+			const label = labels.fit(context, profile, boxes.node[i]!, width);
+			const left = boxes.x[i]! / ratio + LABEL_PADDING;
+			if (label)
+				context.fillText(label, left, boxes.y[i]! / ratio + height / 2);
+		}
+	}
+	context.setTransform(1, 0, 0, 1, 0, 0);
+}
+
+/* Paints everything; returns the number of boxes drawn. */
+export function paint(context: CanvasRenderingContext2D, scene: Scene): number {
+	const { surface, ratio, theme } = scene;
+	context.setTransform(1, 0, 0, 1, 0, 0);
+	context.fillStyle = theme.background;
+	context.fillRect(0, 0, Math.ceil(surface.width * ratio), Math.ceil(surface.height * ratio));
+	collect(scene);
+	paintFills(context, scene);
+	paintCallers(context, scene);
+	paintMatches(context, scene);
+	paintLabels(context, scene);
+	return boxes.count;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* main - where the page starts. */
+import { render } from "preact";
+import "uplot/dist/uPlot.min.css";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/header.css";
+import "./style/strip.css";
+import "./style/tools.css";
+import "./style/main.css";
+import { App } from "./parts/app";
+import { installHook } from "./state/hook";
+import { startKeys } from "./state/keys";
+import { followSelection } from "./state/reading";
+import { startSession } from "./state/session";
+
+installHook();
+startKeys();
+followSelection();
+render(<App />, document.getElementById("app")!);
+startSession();

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * chart - a series answer as the columns that the chart draws: one x column of bucket starts in
+ * seconds, one y column per line, in the unit shown (cores, bytes, counts).
+ *
+ * A bucket in which nobody reported is a gap. One in which others reported and this line did not
+ * is zero for values that add up over time.
+ */
+import type { SeriesAnswer } from "../data/api";
+import type { Unit } from "./quantity";
+import type { Span } from "./timerange";
+
+export const LINES_MAX = 8;
+
+export interface Chart {
+	xs: number[];
+	lines: { label: string; labels: Record<string, string>; ys: (number | null)[]; mean: number }[];
+	/* Lines that are not drawn. */
+	hidden: number;
+	stepMs: number;
+}
+
+type Source = SeriesAnswer["series"][number];
+
+function sum(source: Source): number {
+	return source.points.reduce((total, point) => total + point[2], 0);
+}
+
+function labelOf(labels: Record<string, string>): string {
+	const values = Object.values(labels).filter(Boolean);
+	return values.join(", ") || (Object.keys(labels).length ? "(none)" : "all");
+}
+
+export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit): Chart {
+	const step = Math.max(1, answer.step_ms);
+	const first = Math.floor(span.fromMs / step) * step;
+	const count = Math.max(1, Math.min(20_000, Math.ceil((span.toMs - first) / step)));
+	const xs = Array.from({ length: count }, (_, index) => (first + index * step) / 1000);
+	const scale = unit.kind === "time" ? unit.scale / 1e9 : 1;
+	const reported = new Uint8Array(count);
+	const indexOf = (at: number) => Math.round((at - first) / step);
+	for (const source of answer.series)
+		for (const [at] of source.points)
+			reported[indexOf(at)] = 1;
+	const ranked = answer.series.slice().sort((a, b) => sum(b) - sum(a));
+	const lines = ranked.slice(0, LINES_MAX).map((source) => {
+		const ys: (number | null)[] = Array.from(reported, (there) => (there && answer.delta ? 0 : null));
+		for (const [at, , perSecond] of source.points)
+			if (indexOf(at) >= 0 && indexOf(at) < count)
+				ys[indexOf(at)] = perSecond * scale;
+		const present = ys.filter((value): value is number => value !== null);
+		const mean = present.reduce((total, value) => total + value, 0) / Math.max(1, present.length);
+		return { label: labelOf(source.labels), labels: source.labels, ys, mean };
+	});
+	return { xs, lines, hidden: ranked.length - lines.length, stepMs: step };
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * colours - which category each function is in, and which of the palette's slots the category has.
+ *
+ * The eight heaviest categories get a hue, the rest share a grey. A category keeps its slot from
+ * one refresh to the next for as long as it stays among the eight.
+ */
+import { KERNEL, KINDS, TRIMMED, type Profile, functionName } from "./profile";
+import { hashText } from "./framepath";
+import type { ColourBy } from "./place";
+
+export const SLOTS = 8;
+export const OTHER = SLOTS;
+
+export interface Category {
+	key: string;
+	label: string;
+	slot: number;
+	/* Self value of its functions. */
+	value: number;
+}
+
+export interface Colouring {
+	by: ColourBy;
+	/* Slot per function, and a number of 0 to 2 that varies the tone within a slot. */
+	slots: Uint8Array;
+	tones: Uint8Array;
+	/* Heaviest first; what shares the grey is summed up in the last. Empty for "function". */
+	categories: Category[];
+	/* Index into `categories` per function, for highlighting. */
+	categoryOf: Uint8Array;
+}
+
+/* Remembers slots by category for one session. */
+export type SlotMemory = Map<string, number>;
+
+function baseName(path: string): string {
+	return path.slice(path.lastIndexOf("/") + 1) || path;
+}
+
+const KIND_LABELS: Record<string, string> = {
+	native: "native", kernel: "kernel", go: "Go", rust: "Rust", jvm: "JVM", python: "Python",
+	ruby: "Ruby", node: "Node.js", php: "PHP", perl: "Perl", dotnet: ".NET", beam: "BEAM",
+	lua: "Lua", marker: "marker", unknown: "unknown",
+};
+
+const UNKNOWN = "kind:0";
+const KERNEL_KEY = `kind:${KERNEL}`;
+/* The kernel looks the same on every host. */
+const KERNEL_SLOT = 0;
+
+/* [key, label] of a function's category. */
+function categoryKey(profile: Profile, fn: number, by: ColourBy): [string, string] {
+	const { functions } = profile;
+	const kind = functions.kind[fn]!;
+	const kindLabel = KIND_LABELS[KINDS[kind] ?? "unknown"]!;
+	const mapping = functions.strings[functions.mapping[fn]!]!;
+	if (by === "kind" || (!mapping && kind > 1))
+		return [`kind:${kind}`, kindLabel];
+	if (kind === KERNEL)
+		return [KERNEL_KEY, "kernel"];
+	return mapping ? [`binary:${mapping}`, baseName(mapping)] : [UNKNOWN, "unknown"];
+}
+
+/*
+ * Self value per function. What was trimmed below a function counts as its own, so that a picture
+ * trimmed to the screen ranks, and colours, like the full tree that follows it.
+ */
+function weightsOf(profile: Profile): Float64Array {
+	if (!profile.header.trimmed)
+		return profile.functionSelf;
+	const weights = profile.functionSelf.slice();
+	for (let node = 1; node < profile.count; node++)
+		if (profile.flags[node]! & TRIMMED)
+			weights[profile.func[profile.parent[node]!]!]! += profile.total[node]!;
+	return weights;
+}
+
+function weigh(profile: Profile, by: ColourBy): { categories: Map<string, Category>; keys: string[] } {
+	const categories = new Map<string, Category>();
+	const keys = new Array<string>(profile.functions.count).fill(UNKNOWN);
+	const weights = weightsOf(profile);
+	for (let fn = 1; fn < profile.functions.count; fn++) {
+		const [key, label] = categoryKey(profile, fn, by);
+		const category = categories.get(key) ?? { key, label, slot: OTHER, value: 0 };
+		category.value += weights[fn]!;
+		categories.set(key, category);
+		keys[fn] = key;
+	}
+	return { categories, keys };
+}
+
+function giveSlots(heaviest: Category[], memory: SlotMemory): void {
+	const taken = new Set(heaviest.some((category) => category.key === KERNEL_KEY) ? [KERNEL_SLOT] : []);
+	memory.set(KERNEL_KEY, KERNEL_SLOT);
+	for (const category of heaviest) {
+		const slot = memory.get(category.key);
+		if (slot !== undefined && (category.key === KERNEL_KEY || !taken.has(slot))) {
+			category.slot = slot;
+			taken.add(slot);
+		}
+	}
+	for (const category of heaviest) {
+		if (category.slot !== OTHER)
+			continue;
+		let slot = 0;
+		while (taken.has(slot))
+			slot++;
+		category.slot = slot;
+		taken.add(slot);
+		memory.set(category.key, slot);
+	}
+}
+
+function tonesOf(profile: Profile): { tones: Uint8Array; hashes: Uint32Array } {
+	const tones = new Uint8Array(profile.functions.count);
+	const hashes = new Uint32Array(profile.functions.count);
+	for (let fn = 0; fn < tones.length; fn++) {
+		hashes[fn] = hashText(functionName(profile, fn)) >>> 0;
+		tones[fn] = (hashes[fn]! >>> 7) % 3;
+	}
+	return { tones, hashes };
+}
+
+export function colourProfile(profile: Profile, by: ColourBy, memory: SlotMemory): Colouring {
+	const { tones, hashes } = tonesOf(profile);
+	if (by === "function") {
+		const slots = Uint8Array.from(hashes, (hash) => (hash >>> 3) % SLOTS);
+		return { by, slots, tones, categories: [], categoryOf: new Uint8Array(slots.length) };
+	}
+	const { categories, keys } = weigh(profile, by);
+	const ranked = [...categories.values()]
+		.filter((category) => category.value > 0)
+		.sort((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1));
+	const heaviest = ranked.filter((category) => category.key !== UNKNOWN).slice(0, SLOTS);
+	giveSlots(heaviest, memory);
+	const rest = ranked.filter((category) => category.slot === OTHER);
+	const value = rest.reduce((sum, category) => sum + category.value, 0);
+	const shown = rest.length === 1 ? [...heaviest, rest[0]!]
+		: rest.length ? [...heaviest, { key: "other", label: `other (${rest.length})`, slot: OTHER, value }]
+		: heaviest;
+	const indexOf = new Map(shown.map((category, index) => [category.key, index]));
+	const categoryOf = Uint8Array.from(keys, (key) => indexOf.get(key) ?? heaviest.length);
+	const slots = Uint8Array.from(keys, (key) => categories.get(key)?.slot ?? OTHER);
+	return { by, slots, tones, categories: shown, categoryOf };
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * place - everything about what is on screen that a link should carry, and its form in the URL.
+ *
+ *   ?query=on_cpu:...{comm="nginx"}&from=now-15m&to=now&view=table&zoom=4.9f3a&search=json
+ *
+ * Keys are short words that stay; defaults are left out; unknown keys are ignored; a wrong value
+ * falls back to the default and is reported.
+ */
+import { formatSelector, splitSelector } from "./selector";
+import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerange";
+
+export type View = "flame" | "table";
+export type ColourBy = "binary" | "kind" | "function";
+
+export interface Place {
+	/* "" until the server's list of types has been read. */
+	type: string;
+	matchers: string;
+	range: TimeRange;
+	live: boolean;
+	view: View;
+	/* The box zoomed to (framepath), "" for all. */
+	zoom: string;
+	search: string;
+	groupBy: string[];
+	/* Label of the series strip, "" for one line. */
+	sumBy: string;
+	colourBy: ColourBy;
+}
+
+export const START: Place = {
+	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
+	groupBy: [], sumBy: "", colourBy: "binary",
+};
+
+const VIEWS: readonly string[] = ["flame", "table"];
+const COLOURS: readonly string[] = ["binary", "kind", "function"];
+
+export function formatPlace(place: Place): string {
+	const params = new URLSearchParams();
+	const put = (key: string, value: string, absent = "") => {
+		if (value !== absent)
+			params.set(key, value);
+	};
+	put("query", formatSelector(place.type, place.matchers));
+	put("from", place.range.from, DEFAULT_RANGE.from);
+	put("to", place.range.to, DEFAULT_RANGE.to);
+	if (endsNow(place.range) && !place.live)
+		params.set("live", "0");
+	put("view", place.view, START.view);
+	put("zoom", place.zoom);
+	put("search", place.search);
+	put("group_by", place.groupBy.map(encodeListItem).join(","));
+	put("sum_by", place.sumBy);
+	put("colour", place.colourBy, START.colourBy);
+	const text = params.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
+	return text ? `?${text}` : "";
+}
+
+const encodeListItem = (item: string) => item.replace(/[%,]/g, encodeURIComponent);
+
+function decodeListItem(item: string): string {
+	try {
+		return decodeURIComponent(item);
+	} catch {
+		return item;
+	}
+}
+
+export function parsePlace(search: string): { place: Place; problems: string[] } {
+	const params = new URLSearchParams(search);
+	const problems: string[] = [];
+	const choice = <T extends string>(key: string, allowed: readonly string[], fallback: T): T => {
+		const value = params.get(key);
+		if (value === null || allowed.includes(value))
+			return (value as T) ?? fallback;
+		problems.push(`${key}=${value} is not known here; showing ${fallback}`);
+		return fallback;
+	};
+	let range = { from: params.get("from") ?? DEFAULT_RANGE.from, to: params.get("to") ?? DEFAULT_RANGE.to };
+	if (!isValidRange(range)) {
+		problems.push(`the time range ${range.from} to ${range.to} is not one; showing the last 15 minutes`);
+		range = DEFAULT_RANGE;
+	}
+	const place: Place = {
+		...splitSelector(params.get("query") ?? ""),
+		range,
+		live: endsNow(range) && params.get("live") !== "0",
+		view: choice<View>("view", VIEWS, START.view),
+		zoom: params.get("zoom") ?? "",
+		search: params.get("search") ?? "",
+		groupBy: (params.get("group_by") ?? "").split(",").filter(Boolean).map(decodeListItem),
+		sumBy: params.get("sum_by") ?? "",
+		colourBy: choice<ColourBy>("colour", COLOURS, START.colourBy),
+	};
+	return { place, problems };
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* app - the one screen: header, strip, tools, main with its pane, status line. */
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { type KeyEntry, addKeys } from "../state/keys";
+import { go, place } from "../state/place";
+import { paneOpen, toggleTheme } from "../state/preferences";
+import { busy, failure, profile, refresh } from "../state/session";
+import { FlameView } from "./flame_view";
+import { FunctionTable } from "./function_table";
+import { Header } from "./header";
+import { Help, helpOpen } from "./help";
+import { Pane } from "./pane";
+import { Empty, Failed, Skeleton, isEmpty } from "./states";
+import { StatusLine } from "./status_line";
+import { Strip } from "./strip";
+import { PathRow, Tools } from "./tools";
+
+const focusOn = (id: string) => {
+	const element = document.getElementById(id);
+	element?.focus();
+	if (element instanceof HTMLInputElement)
+		element.select();
+};
+
+const showView = (key: string) => go({ view: key === "1" ? "flame" : "table" });
+
+const pageKeys: KeyEntry[] = [
+	{ keys: ["/"], does: "Search", where: "page", run: () => focusOn("search") },
+	{ keys: ["e"], does: "Edit the matchers", where: "page", run: () => focusOn("query") },
+	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
+	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
+	{ keys: ["1", "2"], does: "Flame graph, table", where: "page", run: showView },
+	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
+	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
+	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
+];
+
+function View(): JSX.Element {
+	if (isEmpty())
+		return <Empty />;
+	if (!profile.value)
+		return failure.value ? <Failed /> : <Skeleton />;
+	return place.value.view === "table" ? <FunctionTable compact={false} /> : <FlameView />;
+}
+
+export function App(): JSX.Element {
+	useEffect(() => addKeys(pageKeys), []);
+	return (
+		<div class="app">
+			<Header />
+			<Strip />
+			<Tools />
+			<PathRow />
+			<main class={`main${busy.value ? " busy" : ""}`}>
+				<div class="view">
+					<View />
+					{profile.value && <Failed />}
+				</div>
+				<Pane />
+			</main>
+			<StatusLine />
+			<Help />
+		</div>
+	);
+}

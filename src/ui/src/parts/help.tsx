@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* help - the overlay that lists the keys, made from the table that the keys work by. */
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { keyTable } from "../state/keys";
+import { Icon } from "./icons";
+
+export const helpOpen = signal(false);
+
+const POINTER: [string, string][] = [
+	["Click", "Zoom to a frame"],
+	["Drag", "Pan"],
+	["Wheel", "Scroll; with Shift: pan; with Ctrl: zoom"],
+	["Drag on the chart", "Choose a time range"],
+	["Double-click the chart", "Widen the time range"],
+];
+
+const nameOf = (key: string) => (key === " " ? "Space" : key.replace(/^Arrow/, ""));
+
+export function Help(): JSX.Element | null {
+	const dialog = useRef<HTMLDialogElement>(null);
+	useEffect(() => {
+		if (helpOpen.value)
+			dialog.current?.showModal();
+	}, [helpOpen.value]);
+	if (!helpOpen.value)
+		return null;
+	const close = () => (helpOpen.value = false);
+	return (
+		<dialog class="help" ref={dialog} aria-labelledby="help-title" onClose={close}
+			onClick={(event) => event.target === dialog.current && close()}>
+			<div class="help-body">
+				<h2 id="help-title">Keys and pointer</h2>
+				<button type="button" class="icon-button" aria-label="Close" onClick={close}>
+					<Icon name="close" />
+				</button>
+				<dl>
+					{keyTable.map(({ keys, does }) => (
+						<div key={does}>
+							<dt>{keys.map((key) => <kbd key={key}>{nameOf(key)}</kbd>)}</dt>
+							<dd>{does}</dd>
+						</div>
+					))}
+				</dl>
+				<dl>
+					{POINTER.map(([what, does]) => (
+						<div key={what}><dt class="pointer">{what}</dt><dd>{does}</dd></div>
+					))}
+				</dl>
+				<p class="popover-note">
+					Search takes plain text, or a regular expression between
+					slashes: <code>/json.*parse/i</code>
+				</p>
+			</div>
+		</dialog>
+	);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pane - beside the graph: the details of what is selected, and the top functions. */
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import {
+	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
+	kindName, nodeName,
+} from "../model/profile";
+import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
+import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
+import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../state/reading";
+import { place } from "../state/place";
+import { profile, seconds, unit } from "../state/session";
+import { FunctionTable } from "./function_table";
+import { Icon } from "./icons";
+
+function Copy({ text, what }: { text: string; what: string }): JSX.Element {
+	const done = useSignal(false);
+	const copy = () => {
+		void navigator.clipboard?.writeText(text).then(() => {
+			done.value = true;
+			setTimeout(() => (done.value = false), 1200);
+		});
+	};
+	return (
+		<button type="button" class="icon-button copy" aria-label={`Copy ${what}`} title={`Copy ${what}`}
+			onClick={copy}>
+			<Icon name={done.value ? "check" : "copy"} />
+		</button>
+	);
+}
+
+function Measure({ title, value, whole }: { title: string; value: number; whole: number }): JSX.Element {
+	const rate = formatRate(unit.value, value, seconds.value);
+	const values = [rate, formatValue(unit.value, value), formatSamples(unit.value, value)];
+	return (
+		<div class="measure">
+			<dt>{title}</dt>
+			<dd class="number">
+				<b>{formatPercent(value, whole)}</b> <span class="muted">of total</span>
+				{value > 0 && <span class="measure-values">{values.filter(Boolean).join(" · ")}</span>}
+			</dd>
+		</div>
+	);
+}
+
+const THIN_SAMPLES = 30;
+const CALLEES_MAX = 8;
+const NAME_MAX = 24; // of a function, on a button
+
+function Callee({ current, node, of }: { current: Profile; node: number; of: number }): JSX.Element {
+	const name = nodeName(current, node);
+	return (
+		<li>
+			<button type="button" onClick={() => zoomTo(node)} title={name}>
+				<span class="number">{formatPercent(current.total[node]!, current.total[of]!)}</span>
+				<span class="mono callee-name">{name}</span>
+			</button>
+		</li>
+	);
+}
+
+function Callees({ current, node }: { current: Profile; node: number }): JSX.Element | null {
+	const [first, end] = childrenOf(current, node, depthOf(current, node));
+	if (first === end)
+		return null;
+	const shown = Array.from({ length: Math.min(end - first, CALLEES_MAX) }, (_, index) => first + index);
+	const more = end - first - shown.length;
+	return (
+		<section class="callees" aria-label="Called from here">
+			<h3>Called from here</h3>
+			<ul>
+				{shown.map((child) => <Callee key={child} current={current} node={child} of={node} />)}
+			</ul>
+			{more > 0 && <p class="muted">and {formatCount(more)} more</p>}
+		</section>
+	);
+}
+
+function Facts({ current, fn }: { current: Profile; fn: number }): JSX.Element {
+	const facts: [string, string][] = [
+		["Source", functionFile(current, fn)],
+		["Binary", functionMapping(current, fn)],
+		["Build ID", functionBuildId(current, fn)],
+		["Kind", fn ? kindName(current, fn) : ""],
+	];
+	return (
+		<dl class="facts">
+			{facts.filter(([, value]) => value).map(([title, value]) => (
+				<div key={title}>
+					<dt>{title}</dt>
+					<dd title={value}>
+						<span class="fact mono"><bdi>{value}</bdi></span>
+						<Copy text={value} what={title.toLowerCase()} />
+					</dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+function Details(): JSX.Element {
+	const current = profile.value;
+	if (!current)
+		return <p class="pane-note">Nothing to show yet.</p>;
+	const fn = selectedFunction.value;
+	const node = cursor.value >= 0 ? cursor.value : fn ? widestOf(current, fn) : focus.value;
+	const name = nodeName(current, Math.max(0, node));
+	const whole = current.total[0]!;
+	const samples = unit.value.sampled ? current.total[node]! : Infinity;
+	const widest = functionName(current, fn);
+	const table = top.value;
+	return (
+		<div class="details">
+			<div class="details-name">
+				<h2 class="mono"><bdi>{name}</bdi></h2>
+				<Copy text={name} what="name" />
+			</div>
+			<dl class="measures">
+				<Measure title="Total here" value={current.total[node]!} whole={whole} />
+				<Measure title="Self here" value={current.self[node]!} whole={whole} />
+				{fn > 0 && table && <>
+					<Measure title="Total, all callers" value={table.total[fn]!} whole={whole} />
+					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
+				</>}
+			</dl>
+			{samples < THIN_SAMPLES && (
+				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
+			)}
+			<Facts current={current} fn={current.func[node]!} />
+			<Callees current={current} node={node} />
+			{!fn && <p class="pane-note">Click a frame to zoom to it and see it here.</p>}
+			{fn > 0 && cursor.value < 0 && (
+				<button type="button" class="button" onClick={() => zoomTo(node)}>
+					Zoom to the widest {widest.length > NAME_MAX ? "frame" : widest}
+				</button>
+			)}
+		</div>
+	);
+}
+
+const TABS: [PaneTab, string][] = [["details", "Details"], ["top", "Top"]];
+
+function Splitter(): JSX.Element {
+	const drag = (event: PointerEvent) => {
+		const handle = event.currentTarget as HTMLElement;
+		const start = { x: event.clientX, width: paneWidth.value };
+		handle.setPointerCapture(event.pointerId);
+		handle.onpointermove = (move) => resize(start.width + start.x - move.clientX);
+		handle.onpointerup = handle.onpointercancel = () => (handle.onpointermove = null);
+	};
+	const key = (event: KeyboardEvent) => {
+		if (event.key !== "ArrowLeft" && event.key !== "ArrowRight")
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		resize(paneWidth.value + (event.key === "ArrowLeft" ? 24 : -24));
+	};
+	return (
+		<div class="splitter" role="separator" aria-orientation="vertical" aria-label="Width of the side pane"
+			aria-valuenow={Math.round(paneWidth.value)} aria-valuemin={240} aria-valuemax={1000}
+			tabIndex={0} onPointerDown={drag} onKeyDown={key} />
+	);
+}
+
+function resize(width: number): void {
+	paneWidth.value = Math.round(Math.min(1000, innerWidth * 0.7, Math.max(240, width)));
+}
+
+export function Pane(): JSX.Element | null {
+	const pane = useRef<HTMLElement>(null);
+	useEffect(() => {
+		if (pane.current)
+			pane.current.style.setProperty("--pane-width", `${paneWidth.value}px`);
+	});
+	if (!paneOpen.value)
+		return null;
+	/* Beside the table there is no second table. */
+	const tabs = place.value.view === "table" ? TABS.slice(0, 1) : TABS;
+	const tab = tabs.length > 1 ? paneTab.value : "details";
+	return (
+		<>
+			<Splitter />
+			<aside class="pane" ref={pane} aria-label="Side pane">
+				<div class="pane-head">
+					<div class="tabs" role="group" aria-label="Side pane shows">
+						{tabs.map(([key, title]) => (
+							<button key={key} type="button" aria-pressed={tab === key}
+								onClick={() => (paneTab.value = key)}>
+								{title}
+							</button>
+						))}
+					</div>
+					<button type="button" class="icon-button"
+						aria-label="Close the side pane" title="Close (p)"
+						onClick={() => (paneOpen.value = false)}>
+						<Icon name="close" />
+					</button>
+				</div>
+				{tab === "top" ? <FunctionTable compact /> : (
+					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">
+						<Details />
+					</div>
+				)}
+			</aside>
+		</>
+	);
+}

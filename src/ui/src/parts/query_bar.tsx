@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * query_bar - one line of matchers with completion from the server (ARIA combobox). The text is an
+ * ordinary input; its colours come from an underlay with the same text.
+ */
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { fetchLabelValues, fetchLabels } from "../data/api";
+import {
+	type Completion, OPERATORS, type Token, completionAt, parseMatchers, quote, quoteName, tokenise,
+} from "../model/selector";
+import { go, place, selector } from "../state/place";
+import { Icon } from "./icons";
+
+const SHOWN_MAX = 200;
+
+const itemId = (index: number) => `query-item-${index}`;
+
+/* Answers by question, for as long as the page lives; a place has few labels. */
+const answers = new Map<string, Promise<string[]>>();
+
+function offered(want: Completion): Promise<string[]> {
+	const { type, range } = place.value;
+	if (want.want === "op")
+		return Promise.resolve([...OPERATORS]);
+	if (want.want === "comma")
+		return Promise.resolve([]);
+	const key = JSON.stringify([type, range.from, range.to, want.want, want.label]);
+	let answer = answers.get(key);
+	if (!answer) {
+		answer = want.want === "name" ? fetchLabels(type, range) : fetchLabelValues(want.label, type, range);
+		answer.catch(() => answers.delete(key));
+		answers.set(key, answer);
+		setTimeout(() => answers.delete(key), 30_000);
+	}
+	return answer;
+}
+
+function narrowed(all: string[], typed: string): string[] {
+	const wanted = typed.toLowerCase();
+	const starts = all.filter((item) => item.toLowerCase().startsWith(wanted));
+	const contains = all.filter((item) => !starts.includes(item) && item.toLowerCase().includes(wanted));
+	return [...starts, ...contains].slice(0, SHOWN_MAX);
+}
+
+/* The text after taking a suggestion, and where the caret goes. */
+function complete(text: string, want: Completion, item: string): { text: string; caret: number } {
+	const insert = want.want === "value" ? quote(item) : want.want === "name" ? quoteName(item) + "=" : item;
+	let { to } = want;
+	if (want.want === "name") {
+		const operator = /^\s*(=~|!~|!=|=)/.exec(text.slice(to));
+		to += operator?.[0].length ?? 0;
+	}
+	const result = text.slice(0, want.from) + insert + text.slice(to);
+	return { text: result, caret: want.from + insert.length };
+}
+
+function Underlay({ text, wrongAt, scroll }: { text: string; wrongAt: number; scroll: number }): JSX.Element {
+	const layer = useRef<HTMLDivElement>(null);
+	useLayoutEffect(() => {
+		layer.current!.scrollLeft = scroll;
+	});
+	const isWrong = (token: Token) => token.at <= wrongAt && wrongAt < token.at + token.text.length;
+	return (
+		<div class="query-underlay" ref={layer} aria-hidden="true">
+			{tokenise(text).map((token) => (
+				<span key={token.at}
+					class={`token-${token.kind}${isWrong(token) ? " token-error" : ""}`}>
+					{token.text}
+				</span>
+			))}
+			{wrongAt >= text.length && text && <span class="token-error">{"\u00a0"}</span>}
+		</div>
+	);
+}
+
+export function QueryBar(): JSX.Element {
+	const input = useRef<HTMLInputElement>(null);
+	const text = useSignal(place.value.matchers);
+	const scroll = useSignal(0);
+	const want = useSignal<Completion | null>(null);
+	const items = useSignal<string[]>([]);
+	const active = useSignal(-1);
+	const note = useSignal("");
+	const { matchers } = place.value;
+	const parsed = parseMatchers(text.value);
+	const applied = text.value.trim() === matchers.trim();
+	const open = want.value !== null && items.value.length > 0;
+
+	useEffect(() => {
+		if (document.activeElement !== input.current)
+			text.value = matchers;
+	}, [matchers]);
+
+	const suggest = () => {
+		const at = input.current!.selectionStart ?? text.value.length;
+		const found = completionAt(text.value, at);
+		want.value = found;
+		active.value = -1;
+		offered(found).then((all) => {
+			if (want.value === found)
+				items.value = narrowed(all, found.typed);
+		}, () => (items.value = []));
+	};
+	const close = () => {
+		want.value = null;
+		items.value = [];
+	};
+	const apply = () => {
+		const state = parseMatchers(text.value);
+		if (!state.ok) {
+			note.value = `Column ${state.column + 1}: ${state.reason}.`;
+			return;
+		}
+		note.value = "";
+		close();
+		const inner = text.value.trim().replace(/^\{/, "").replace(/\}$/, "").trim();
+		if (inner !== matchers)
+			go({ matchers: inner });
+	};
+	const take = (item: string) => {
+		const chosen = want.value!;
+		const next = complete(text.value, chosen, item);
+		text.value = next.text;
+		input.current!.value = next.text;
+		input.current!.setSelectionRange(next.caret, next.caret);
+		input.current!.focus();
+		if (chosen.want === "value" && parseMatchers(next.text).ok)
+			apply();
+		else
+			suggest();
+	};
+	const key = (event: KeyboardEvent) => {
+		if (event.isComposing)
+			return;
+		const { length } = items.value;
+		if (event.key === "Enter") {
+			if (open && active.value >= 0)
+				take(items.value[active.value]!);
+			else
+				apply();
+		} else if (event.key === "Tab" && open && active.value >= 0) {
+			take(items.value[active.value]!);
+		} else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+			const up = length + (active.value < 0 ? 0 : -1);
+			if (!open)
+				suggest();
+			else
+				active.value = (active.value + (event.key === "ArrowDown" ? 1 : up)) % length;
+		} else if (event.key === "Escape" && open) {
+			close();
+		} else if (event.key === "Escape") {
+			text.value = matchers;
+			note.value = "";
+			input.current!.blur();
+		} else {
+			return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	const typed = () => {
+		text.value = input.current!.value;
+		scroll.value = input.current!.scrollLeft;
+		note.value = "";
+		suggest();
+	};
+	const clear = () => {
+		text.value = "";
+		note.value = "";
+		close();
+		go({ matchers: "" });
+	};
+	const leave = () => {
+		close();
+		apply();
+	};
+
+	const activeId = open && active.value >= 0 ? itemId(active.value) : undefined;
+	const wrongAt = parsed.ok || note.value === "" ? -1 : parsed.column;
+	return (
+		<div class={`query-bar${note.value ? " invalid" : ""}`}>
+			<Icon name="filter" />
+			<div class="query-field">
+				<Underlay text={text.value} wrongAt={wrongAt} scroll={scroll.value} />
+				<input ref={input} id="query" class="query-input" type="text" role="combobox"
+					spellcheck={false} autocomplete="off"
+					aria-label={`Matchers for ${selector.value}`}
+					aria-expanded={open} aria-controls="query-suggestions"
+					aria-autocomplete="list" aria-invalid={note.value !== ""}
+					aria-activedescendant={activeId}
+					placeholder='Filter by label:  comm="nginx", node=~"web-.+"' value={text.value}
+					onInput={typed} onKeyDown={key} onFocus={suggest}
+					onBlur={leave} onClick={suggest}
+					onScroll={() => (scroll.value = input.current!.scrollLeft)} />
+			</div>
+			{!applied && !note.value && <kbd class="query-hint">Enter</kbd>}
+			{text.value && (
+				<button type="button" class="icon-button"
+					aria-label="Clear the matchers" title="Clear the matchers"
+					onPointerDown={(event) => event.preventDefault()} onClick={clear}>
+					<Icon name="close" />
+				</button>
+			)}
+			{note.value && <p class="query-note" role="alert">{note.value}</p>}
+			<ul id="query-suggestions" class="options query-suggestions" role="listbox"
+				aria-label="Suggestions" hidden={!open}>
+				{items.value.map((item, index) => (
+					<li key={item} id={itemId(index)} class={index === active.value ? "active" : ""}
+						role="option" aria-selected={index === active.value}
+						onPointerDown={(event) => event.preventDefault()}
+						onClick={() => take(item)}>
+						<span class="mono">{item || '""'}</span>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* range_picker - relative presets and absolute ends, in local time. */
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import {
+	PRESETS, absoluteRange, describeDuration, describeRange, endsNow, localInput, resolveRange,
+} from "../model/timerange";
+import { go, place } from "../state/place";
+import { Icon } from "./icons";
+import { Popover } from "./popover";
+
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+function TimeInput({ label, value, onChange }: {
+	label: string; value: string; onChange(value: string): void;
+}): JSX.Element {
+	return (
+		<label>
+			{label} <input type="datetime-local" step="1" value={value}
+				onInput={(event) => onChange(event.currentTarget.value)} />
+		</label>
+	);
+}
+
+function AbsoluteForm({ onDone }: { onDone(): void }): JSX.Element {
+	const now = resolveRange(place.value.range, Date.now());
+	const [from, setFrom] = useState(localInput(now.fromMs));
+	const [to, setTo] = useState(localInput(now.toMs));
+	const span = { fromMs: new Date(from).getTime(), toMs: new Date(to).getTime() };
+	const valid = span.fromMs < span.toMs;
+	const submit = (event: Event) => {
+		event.preventDefault();
+		if (!valid)
+			return;
+		go({ range: absoluteRange(span) });
+		onDone();
+	};
+	return (
+		<form class="range-form" onSubmit={submit}>
+			<TimeInput label="From" value={from} onChange={setFrom} />
+			<TimeInput label="To" value={to} onChange={setTo} />
+			<p class="popover-note">{valid ? `Times are local (${ZONE}).` : "From must be before To."}</p>
+			<button type="submit" class="button primary" disabled={!valid}>Show</button>
+		</form>
+	);
+}
+
+export function RangePicker(): JSX.Element {
+	const [open, setOpen] = useState(false);
+	const close = useCallback(() => setOpen(false), []);
+	const { range } = place.value;
+	const chosen = endsNow(range) ? range.from : "";
+	const choose = (preset: string) => {
+		go({ range: { from: `now-${preset}`, to: "now" } });
+		close();
+	};
+	return (
+		<Popover open={open} onClose={close} class="range-picker" button={
+			<button type="button" class="control" id="range" aria-haspopup="dialog" aria-expanded={open}
+				aria-label={`Time range: ${describeRange(range)}`} onClick={() => setOpen(!open)}>
+				<Icon name="clock" />
+				<span class="control-value">{describeRange(range)}</span>
+				<Icon name="chevron" />
+			</button>
+		}>
+			<div class="range-panel" role="dialog" aria-label="Time range">
+				<ul class="presets">
+					{PRESETS.map((preset) => (
+						<li key={preset}>
+							<button type="button" onClick={() => choose(preset)}
+								aria-pressed={chosen === `now-${preset}`}>
+								Last {describeDuration(preset)}
+							</button>
+						</li>
+					))}
+				</ul>
+				<AbsoluteForm onDone={close} />
+			</div>
+		</Popover>
+	);
+}

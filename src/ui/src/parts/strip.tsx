@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/* strip - the value over time; dragging over it sets the range. */
+import { computed, useComputed, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { fetchLabels } from "../data/api";
+import { type Chart, chartOf } from "../model/chart";
+import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
+import { quote, quoteName } from "../model/selector";
+import { absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoomOut } from "../model/timerange";
+import { go, place } from "../state/place";
+import { dark, stripOpen } from "../state/preferences";
+import { series, unit } from "../state/session";
+import { Icon } from "./icons";
+import { Picker } from "./picker";
+
+const chart = computed<Chart | null>(() =>
+	series.value ? chartOf(series.value.answer, series.value.span, unit.value) : null);
+
+function axisValue(value: number, what: Unit): string {
+	if (what.kind === "bytes")
+		return formatBytes(value);
+	return what.kind === "time" ? digits(value) : formatCount(value);
+}
+
+/* "5.00" -> "5" */
+const plain = (text: string) => text.replace(/\.0+(?=\D|$)/, "").replace(/(\.\d*?)0+(?=\D|$)/, "$1");
+
+export function valueLabel(value: number | null | undefined, what: Unit): string {
+	if (value === null || value === undefined)
+		return "no data";
+	if (what.kind === "time")
+		return `${digits(value)} ${value === 1 ? "core" : "cores"}`;
+	return `${axisValue(value, what)}${what.delta ? "/s" : ""}`;
+}
+
+function colours(element: Element): { axis: string; grid: string; accent: string; lines: string[] } {
+	const style = getComputedStyle(element);
+	const read = (name: string) => style.getPropertyValue(name).trim();
+	return {
+		axis: read("--muted"), grid: read("--grid"), accent: read("--accent"),
+		lines: Array.from({ length: 8 }, (_, index) => read(`--line-${index}`)),
+	};
+}
+
+function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (index: number) => void): uPlot.Options {
+	const paint = colours(host);
+	const single = current.lines.length <= 1;
+	const font = `11px ${getComputedStyle(host).fontFamily}`;
+	const axis = { stroke: paint.axis, font, grid: { stroke: paint.grid, width: 1 }, ticks: { show: false } };
+	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
+	const axisValues = (_: uPlot, splits: number[]) =>
+		splits.map((value) => (value ? plain(axisValue(value, what)) : ""));
+	return {
+		width: host.clientWidth,
+		height: host.clientHeight,
+		legend: { show: false },
+		padding: [8, 12, 0, 0],
+		cursor: {
+			y: false,
+			drag: { x: true, y: false, setScale: false, dist: 4 },
+			points: { size: 6, width: 1.5 },
+			bind: { dblclick: () => null },
+		},
+		scales: {
+			x: { time: true, range: [current.xs[0]!, end] },
+			y: { range: (_, __, max) => [0, Math.max(max || 0, 1e-9) * 1.12] },
+		},
+		axes: [
+			{ ...axis, size: 22, gap: 3, space: 80, values: axisTimes },
+			{ ...axis, size: 58, gap: 6, space: 28, values: axisValues },
+		],
+		series: [
+			{},
+			...current.lines.map((line, index) => ({
+				label: line.label,
+				stroke: single ? paint.accent : paint.lines[index]!,
+				width: 1.5,
+				fill: single ? `${paint.accent}22` : undefined,
+				points: {
+					show: (_: uPlot, __: number, from: number, to: number) => to - from < 2,
+					size: 4,
+				},
+			})),
+		],
+		hooks: {
+			setCursor: [(plot) => onHover(plot.cursor.idx ?? -1)],
+			setSelect: [(plot) => choose(plot, current)],
+		},
+	};
+}
+
+function axisTimes(_: uPlot, splits: number[]): string[] {
+	const wide = splits.length > 1 && splits[1]! - splits[0]! >= 86400;
+	const fine = splits.length > 1 && splits[1]! - splits[0]! < 60;
+	return splits.map((at) => {
+		const clock = clockTime(at * 1000);
+		const text = fine ? clock : clock.slice(0, 5);
+		return wide || text === "00:00" ? dayOf(at * 1000).slice(5) : text;
+	});
+}
+
+function choose(plot: uPlot, current: Chart): void {
+	const { left, width } = plot.select;
+	if (width < 4)
+		return;
+	const span = { fromMs: plot.posToVal(left, "x") * 1000, toMs: plot.posToVal(left + width, "x") * 1000 };
+	plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+	go({ range: absoluteRange(snapSpan(span, current.stepMs)) });
+}
+
+function widen(): void {
+	const now = Date.now();
+	go({ range: absoluteRange(zoomOut(resolveRange(place.value.range, now), now)) });
+}
+
+function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
+	const host = useRef<HTMLDivElement>(null);
+	const plot = useRef<uPlot | null>(null);
+	const current = chart.value;
+	const what = unit.value;
+	const shape = current ? `${current.lines.map((line) => line.label).join("\n")}|${what.kind}|${dark.value}` : "";
+
+	useEffect(() => {
+		if (!current)
+			return;
+		const data = [current.xs, ...current.lines.map((line) => line.ys)] as uPlot.AlignedData;
+		plot.current?.destroy();
+		plot.current = new uPlot(optionsFor(host.current!, current, what, onHover), data, host.current!);
+	}, [current, shape]);
+
+	useEffect(() => {
+		const box = host.current!;
+		const resizes = new ResizeObserver(() => {
+			const { clientWidth: width, clientHeight: height } = box;
+			if (plot.current && width && height)
+				plot.current.setSize({ width, height });
+		});
+		resizes.observe(box);
+		return () => {
+			resizes.disconnect();
+			plot.current?.destroy();
+			plot.current = null;
+		};
+	}, []);
+
+	return <div class="plot" ref={host} onDblClick={widen} />;
+}
+
+function Keys({ index }: { index: number }): JSX.Element | null {
+	const current = chart.value;
+	if (!current || current.lines.length < 2)
+		return null;
+	const add = (labels: Record<string, string>) => {
+		const parts = Object.entries(labels).map(([name, value]) => `${quoteName(name)}=${quote(value)}`);
+		const { matchers } = place.value;
+		go({ matchers: [matchers, ...parts].filter(Boolean).join(", ") });
+	};
+	return (
+		<ul class="line-keys" aria-label="Lines of the chart">
+			{current.lines.map((line, at) => (
+				<li key={line.label}>
+					<button type="button" title={`Show only ${line.label}`}
+						onClick={() => add(line.labels)}>
+						<span class={`swatch line-${at}`} />
+						<span class="line-name">{line.label}</span>
+						<span class="number">
+							{valueLabel(index < 0 ? line.mean : line.ys[index], unit.value)}
+						</span>
+					</button>
+				</li>
+			))}
+			{current.hidden > 0 && <li class="muted">and {current.hidden} more</li>}
+		</ul>
+	);
+}
+
+function Reading({ index }: { index: number }): JSX.Element {
+	const current = chart.value;
+	const only = current?.lines.length === 1 ? current.lines[0]! : null;
+	const at = current && index >= 0 ? current.xs[index]! * 1000 : 0;
+	return (
+		<span class="strip-reading number">
+			{at > 0 && only && <b>{valueLabel(only.ys[index], unit.value)}</b>}
+			{at > 0 && <span class="muted">{clockTime(at)}</span>}
+			{at === 0 && only && <span class="muted">mean {valueLabel(only.mean, unit.value)}</span>}
+		</span>
+	);
+}
+
+function SumBy(): JSX.Element {
+	const labels = useSignal<string[]>(place.value.sumBy ? [place.value.sumBy] : []);
+	const load = () => {
+		fetchLabels(place.value.type, place.value.range).then((all) => (labels.value = all), () => undefined);
+	};
+	const options = useComputed(() => [
+		{ value: "", label: "Total" }, ...labels.value.map((label) => ({ value: label, label })),
+	]);
+	return (
+		<Picker label="Sum by" showLabel options={options.value} chosen={[place.value.sumBy]} class="quiet"
+			onOpen={load} onChange={([sumBy]) => go({ sumBy: sumBy ?? "" })} />
+	);
+}
+
+export function Strip(): JSX.Element {
+	const hover = useSignal(-1);
+	const open = stripOpen.value;
+	return (
+		<section class={`strip${open ? "" : " folded"}`} aria-label="Value over time">
+			<div class="strip-head">
+				<button type="button" class="icon-button fold" aria-expanded={open}
+					aria-label={open ? "Fold the chart" : "Unfold the chart"}
+					onClick={() => (stripOpen.value = !open)}>
+					<Icon name={open ? "down" : "up"} />
+				</button>
+				<SumBy />
+				<button type="button" class="icon-button" onClick={widen}
+					aria-label="Widen the time range" title="Widen the time range">
+					<Icon name="zoomout" />
+				</button>
+				<Reading index={hover.value} />
+			</div>
+			<div class="strip-body">
+				<Plot onHover={(index) => (hover.value = index)} />
+				<Keys index={hover.value} />
+			</div>
+		</section>
+	);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { fetchLabels, pprofUrl } from "../data/api";
+import type { ColourBy, View } from "../model/place";
+import { type Profile, nodeName, pathOf } from "../model/profile";
+import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
+import { shorten } from "../model/shortname";
+import { go, place, selector } from "../state/place";
+import { paneOpen } from "../state/preferences";
+import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../state/reading";
+import { profile, seconds, unit } from "../state/session";
+import { Icon } from "./icons";
+import { Picker } from "./picker";
+
+const VIEWS: [View, string, string][] = [["flame", "Flame graph", "1"], ["table", "Table", "2"]];
+const COLOURS: { value: ColourBy; label: string }[] = [
+	{ value: "binary", label: "Binary" },
+	{ value: "kind", label: "Language" },
+	{ value: "function", label: "Function" },
+];
+
+function ViewTabs(): JSX.Element {
+	return (
+		<div class="tabs" role="group" aria-label="View">
+			{VIEWS.map(([view, title, key]) => (
+				<button key={view} type="button" title={`${title} (${key})`}
+					aria-pressed={place.value.view === view} onClick={() => go({ view })}>
+					{title}
+				</button>
+			))}
+		</div>
+	);
+}
+
+function SearchResult(): JSX.Element | null {
+	const compiled = pattern.value;
+	if (compiled.kind === "invalid")
+		return <span class="search-result wrong" role="alert">{compiled.reason}</span>;
+	const found = matches.value;
+	if (!found || !profile.value)
+		return null;
+	if (!found.functionCount)
+		return <span class="search-result muted" role="status">no match</span>;
+	const functions = formatCount(found.functionCount);
+	const frames = formatCount(found.nodeCount);
+	return (
+		<span class="search-result" role="status"
+			title={`${functions} functions in ${frames} frames; stacks with a match, each counted once`}>
+			<b class="number">{formatPercent(found.value, profile.value.total[0]!)}</b>
+			<span class="muted number search-more">{functions} fn · {frames} frames</span>
+		</span>
+	);
+}
+
+function Search(): JSX.Element {
+	const input = useRef<HTMLInputElement>(null);
+	const { search } = place.value;
+	const key = (event: KeyboardEvent) => {
+		if (event.isComposing)
+			return;
+		if (event.key === "Enter") {
+			const node = walkMatches(event.shiftKey ? -1 : 1);
+			if (node >= 0)
+				zoomTo(node);
+		} else if (event.key === "Escape") {
+			go({ search: "" }, "replace");
+			input.current!.blur();
+		} else {
+			return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	const none = !matches.value?.functionCount;
+	return (
+		<div class={`search${pattern.value.kind === "invalid" ? " invalid" : ""}`} role="search">
+			<Icon name="search" />
+			<input ref={input} id="search" type="text" placeholder="Search, or /regex/"
+				aria-label="Search functions" spellcheck={false} autocomplete="off"
+				value={search} onKeyDown={key}
+				onInput={(event) => go({ search: event.currentTarget.value }, "replace")} />
+			<SearchResult />
+			{search && <>
+				<button type="button" class="icon-button" aria-label="Previous match"
+					title="Previous match (N)" disabled={none} onClick={() => walkMatches(-1)}>
+					<Icon name="up" />
+				</button>
+				<button type="button" class="icon-button" aria-label="Next match"
+					title="Next match (n)" disabled={none} onClick={() => walkMatches(1)}>
+					<Icon name="down" />
+				</button>
+				<button type="button" class="icon-button" aria-label="Clear the search"
+					onClick={() => go({ search: "" }, "replace")}>
+					<Icon name="close" />
+				</button>
+			</>}
+		</div>
+	);
+}
+
+function GroupBy(): JSX.Element {
+	const labels = useSignal<string[]>([]);
+	const load = () => {
+		fetchLabels(selector.value, place.value.range).then((all) => (labels.value = all), () => undefined);
+	};
+	const { groupBy } = place.value;
+	const options = [...new Set([...groupBy, ...labels.value])].sort().map((label) => ({ value: label, label }));
+	return (
+		<Picker label="Group by" showLabel multiple options={options} chosen={groupBy} none="none" class="quiet"
+			empty="No labels in this range." onOpen={load}
+			onChange={(chosen) => go({ groupBy: chosen, zoom: "" })} />
+	);
+}
+
+function ColourPicker(): JSX.Element {
+	return (
+		<Picker label="Colour" showLabel options={COLOURS} chosen={[place.value.colourBy]}
+			class="quiet colour-picker"
+			onChange={([chosen]) => go({ colourBy: chosen as ColourBy }, "replace")} />
+	);
+}
+
+export function Tools(): JSX.Element {
+	return (
+		<div class="tools">
+			<ViewTabs />
+			<Search />
+			<span class="tools-end">
+				<GroupBy />
+				<ColourPicker />
+				<a class="icon-button" href={pprofUrl(selector.value, place.value.range)} download
+					aria-label="Download as pprof" title="Download as pprof">
+					<Icon name="download" />
+				</a>
+				<button type="button" class="icon-button pane-toggle" aria-pressed={paneOpen.value}
+					aria-label="Side pane" title="Side pane (p)"
+					onClick={() => (paneOpen.value = !paneOpen.value)}>
+					<Icon name="pane" />
+				</button>
+			</span>
+		</div>
+	);
+}
+
+function Crumb({ current, node, here }: { current: Profile; node: number; here: boolean }): JSX.Element {
+	const name = nodeName(current, node);
+	if (here)
+		return <span class="crumb-here" aria-current="location" title={name}>{shorten(name, 48)}</span>;
+	return <button type="button" title={name} onClick={() => zoomTo(node)}>{shorten(name, 28)}</button>;
+}
+
+function Crumbs(): JSX.Element {
+	const list = useRef<HTMLOListElement>(null);
+	const current = profile.value!;
+	const path = pathOf(current, focus.value);
+	useLayoutEffect(() => {
+		list.current!.scrollLeft = list.current!.scrollWidth;
+	}, [focus.value, current]);
+	const shown = path.length > 40 ? [0, ...path.slice(-39)] : path;
+	const last = shown.length - 1;
+	return (
+		<nav class="crumbs" aria-label="Zoom path">
+			<ol ref={list}>
+				{shown.map((node, index) => (
+					<li key={index}>
+						<Crumb current={current} node={node} here={index === last} />
+					</li>
+				))}
+			</ol>
+		</nav>
+	);
+}
+
+function Sum(): JSX.Element {
+	const current = profile.value!;
+	const value = current.total[focus.value]!;
+	const parts = [
+		formatRate(unit.value, value, seconds.value),
+		formatValue(unit.value, value),
+		formatSamples(unit.value, value),
+		focus.value ? formatPercent(value, current.total[0]!) : "",
+	];
+	return (
+		<span class="sum number">
+			{parts.filter(Boolean).map((part, index) =>
+				index ? <span key={index}>{part}</span> : <b key={index}>{part}</b>)}
+		</span>
+	);
+}
+
+function Legend(): JSX.Element | null {
+	const colours = colouring.value;
+	const total = profile.value!.total[0]!;
+	if (!colours || !colours.categories.length || place.value.view !== "flame")
+		return null;
+	const by = place.value.colourBy === "kind" ? "language" : "binary";
+	return (
+		<ul class="legend" tabIndex={0} aria-label={`Colours by ${by}, with the share of self time`}>
+			{colours.categories.map((category, index) => (
+				<li key={category.key} onPointerEnter={() => (highlighted.value = index)}
+					onPointerLeave={() => (highlighted.value = -1)}>
+					<span class={`swatch frame-${category.slot}`} />
+					<span class="legend-name">{category.label}</span>
+					<span class="number muted">{formatPercent(category.value, total)}</span>
+				</li>
+			))}
+		</ul>
+	);
+}
+
+export function PathRow(): JSX.Element {
+	return (
+		<div class="path-row">
+			{profile.value && <><Sum /><Crumbs /><Legend /></>}
+		</div>
+	);
+}

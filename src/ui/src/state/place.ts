@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * place - the signal that says where the reader is, in step with the URL. Steps of the reader are
+ * history entries (Back undoes them); typing replaces the current one.
+ */
+import { computed, signal } from "@preact/signals";
+import { type Place, formatPlace, parsePlace } from "../model/place";
+import { formatSelector } from "../model/selector";
+import { endsNow } from "../model/timerange";
+
+const first = parsePlace(location.search);
+
+export const place = signal<Place>(first.place);
+export const problems = signal<string[]>(first.problems);
+
+export const selector = computed(() => formatSelector(place.value.type, place.value.matchers));
+
+interface Entry {
+	/* Zoom steps since the page was loaded that Back would undo one by one. */
+	zooms: number;
+}
+
+function entry(): Entry {
+	return (history.state as Entry | null) ?? { zooms: 0 };
+}
+
+export function go(change: Partial<Place>, how: "push" | "replace" = "push"): void {
+	const next = { ...place.value, ...change };
+	if (change.range)
+		next.live = change.live ?? endsNow(change.range);
+	const url = formatPlace(next) || location.pathname;
+	const zoomed = change.zoom !== undefined && Object.keys(change).length === 1;
+	if (how === "push")
+		history.pushState({ zooms: zoomed ? entry().zooms + 1 : 0 }, "", url);
+	else
+		history.replaceState(history.state, "", url);
+	place.value = next;
+}
+
+/* One step back in zooming; false when the last step was something else. */
+export function undoZoom(): boolean {
+	if (!entry().zooms)
+		return false;
+	history.back();
+	return true;
+}
+
+addEventListener("popstate", () => {
+	const { place: there, problems: wrong } = parsePlace(location.search);
+	place.value = { ...there, type: there.type || place.value.type };
+	problems.value = wrong;
+});

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* preferences - what is the reader's own and never part of a link; kept in localStorage. */
+import { effect, signal, type Signal } from "@preact/signals";
+
+function stored<T>(key: string, fallback: T, valid: (value: unknown) => value is T): Signal<T> {
+	let start = fallback;
+	try {
+		const value: unknown = JSON.parse(localStorage.getItem(`firn.${key}`) ?? "null");
+		if (valid(value))
+			start = value;
+	} catch {
+		/* storage is off or holds something else: the default will do */
+	}
+	const preference = signal(start);
+	let written = start;
+	effect(() => {
+		const { value } = preference;
+		if (value === written)
+			return;
+		written = value;
+		try {
+			localStorage.setItem(`firn.${key}`, JSON.stringify(value));
+		} catch {
+			/* it holds for this page only */
+		}
+	});
+	return preference;
+}
+
+export type Theme = "system" | "light" | "dark";
+
+const isTheme = (value: unknown): value is Theme => value === "system" || value === "light" || value === "dark";
+const isWidth = (value: unknown): value is number => typeof value === "number" && value >= 200 && value <= 1200;
+const isPane = (value: unknown): value is PaneTab => value === "details" || value === "top";
+const isOpen = (value: unknown): value is boolean => typeof value === "boolean";
+
+export type PaneTab = "details" | "top";
+
+export const theme = stored<Theme>("theme", "system", isTheme);
+export const paneWidth = stored("pane_width", 400, isWidth);
+export const paneTab = stored<PaneTab>("pane_tab", "top", isPane);
+export const paneOpen = stored("pane_open", innerWidth >= 1180, isOpen);
+export const stripOpen = stored("strip_open", true, isOpen);
+
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+export const dark = signal(false);
+
+effect(() => {
+	dark.value = theme.value === "dark" || (theme.value === "system" && systemDark.matches);
+	document.documentElement.dataset.theme = dark.value ? "dark" : "light";
+});
+systemDark.addEventListener("change", () => {
+	if (theme.value === "system") {
+		dark.value = systemDark.matches;
+		document.documentElement.dataset.theme = dark.value ? "dark" : "light";
+	}
+});
+
+export function toggleTheme(): void {
+	const next = dark.value ? "light" : "dark";
+	theme.value = next === (systemDark.matches ? "dark" : "light") ? "system" : next;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * session - what the server said about the place, and the loading of it.
+ *
+ * One load at a time per kind; a newer one aborts the older, so only the last answer shows. The
+ * previous result stays until the next is there. On the first load of a place a picture trimmed to
+ * the screen comes before the full tree.
+ */
+import { computed, effect, signal, untracked } from "@preact/signals";
+import { ApiError, type ProfileType, type SeriesAnswer, fetchProfileBytes, fetchSeries, fetchTypes } from "../data/api";
+import { decode } from "../data/decoder";
+import type { Profile } from "../model/profile";
+import { type Span, type TimeRange, absoluteRange, isRelative, resolveRange, stepFor } from "../model/timerange";
+import { unitOf } from "../model/quantity";
+import { go, place, selector } from "./place";
+
+const REFRESH_MS = 10_000;
+const SLOW_MS = 150;
+/* When to ask again for names that the server is still reading. */
+const PENDING_MS = 2_000;
+const SERIES_POINTS = 240;
+/* Above this the full tree is asked for at a very large width instead. */
+const NODES_FULL_MAX = 1_000_000;
+const WIDTH_LARGE = 32_768;
+const TYPES_RANGE: TimeRange = { from: "now-30d", to: "now" };
+
+export interface Failure {
+	message: string;
+	url: string;
+}
+
+export const types = signal<ProfileType[] | null>(null);
+export const profile = signal<Profile | null>(null);
+export const series = signal<{ answer: SeriesAnswer; span: Span } | null>(null);
+/* Loading for longer than a blink. */
+export const busy = signal(false);
+export const failure = signal<Failure | null>(null);
+/* Width of the graph in device pixels; set by the flame view. */
+export const graphWidth = signal(1600);
+
+/* Counts refreshes; loads depend on it. */
+const tick = signal(0);
+
+export const unit = computed(() => {
+	const header = profile.value?.header;
+	if (header)
+		return unitOf(header);
+	const type = types.value?.find((candidate) => candidate.type === place.value.type);
+	return unitOf({
+		type: place.value.type, unit: type?.sample_unit ?? "count", period: type?.period ?? 0,
+		period_unit: type?.period_unit ?? "", delta: type?.delta ?? true,
+	});
+});
+
+/* Seconds of the profile's range that data covers: an agent may have started in the middle of it. */
+export const seconds = computed(() => {
+	const header = profile.value?.header;
+	if (!header)
+		return 0;
+	const range = header.to_ms - header.from_ms;
+	return (header.duration_ms > 0 ? Math.min(header.duration_ms, range) : range) / 1000;
+});
+
+export function refresh(): void {
+	tick.value++;
+}
+
+function report(error: unknown): void {
+	failure.value = {
+		message: error instanceof Error ? error.message : String(error),
+		url: error instanceof ApiError ? error.url : "",
+	};
+}
+
+let loads = 0;
+
+/* Runs one load; shows progress only when it takes longer than a blink. */
+async function tracked(signal_: AbortSignal, work: () => Promise<void>): Promise<void> {
+	loads++;
+	const timer = setTimeout(() => (busy.value = true), SLOW_MS);
+	try {
+		await work();
+	} catch (error) {
+		if (!signal_.aborted)
+			report(error);
+	} finally {
+		clearTimeout(timer);
+		if (--loads === 0)
+			busy.value = false;
+	}
+}
+
+function chooseType(list: ProfileType[]): string {
+	const onCpu = list.find((type) => type.name === "on_cpu" || type.name === "process_cpu");
+	return (onCpu ?? list[0])?.type ?? "";
+}
+
+async function loadTypes(): Promise<void> {
+	types.value = await fetchTypes(TYPES_RANGE);
+	if (!place.value.type) {
+		const type = chooseType(types.value);
+		if (type)
+			go({ type }, "replace");
+	}
+}
+
+/* The last range that was loaded in full: a live refresh of it needs no trimmed picture first. */
+let loadedKey = "";
+
+async function loadProfile(signal_: AbortSignal): Promise<void> {
+	const { range, groupBy } = place.value;
+	const query = selector.value;
+	const key = JSON.stringify([query, range, groupBy]);
+	const ask = async (width: number) => decode(await fetchProfileBytes(query, range, groupBy, width, signal_));
+	const show = (next: Profile) => {
+		if (signal_.aborted)
+			return;
+		profile.value = next;
+		failure.value = null;
+	};
+	let largest = 0;
+	if (key !== loadedKey) {
+		const first = await ask(untracked(() => graphWidth.value));
+		show(first);
+		if (!first.header.trimmed) {
+			loadedKey = key;
+			return;
+		}
+		largest = first.header.nodes_total;
+	} else {
+		largest = profile.value?.header.nodes_total ?? 0;
+	}
+	show(await ask(largest > NODES_FULL_MAX ? WIDTH_LARGE : 0));
+	loadedKey = key;
+}
+
+async function loadSeries(signal_: AbortSignal): Promise<void> {
+	const { range, sumBy } = place.value;
+	const span = resolveRange(range, Date.now());
+	const step = stepFor(span, SERIES_POINTS);
+	const answer = await fetchSeries(selector.value, range, step, sumBy, signal_);
+	if (!signal_.aborted)
+		series.value = { answer, span };
+}
+
+/* Reruns `load` when what `key` reads changes, or at a refresh; aborts the run before. */
+function reload(key: () => unknown, load: (signal_: AbortSignal) => Promise<void>): void {
+	const wanted = computed(() => JSON.stringify(key()));
+	let running: AbortController | undefined;
+	effect(() => {
+		void wanted.value;
+		void tick.value;
+		running?.abort();
+		if (!untracked(() => place.value.type))
+			return;
+		const controller = (running = new AbortController());
+		untracked(() => void tracked(controller.signal, () => load(controller.signal)));
+	});
+}
+
+export function startSession(): void {
+	const none = new AbortController().signal;
+	explainEmptiness();
+	void tracked(none, loadTypes);
+	reload(() => [selector.value, place.value.range, place.value.groupBy], loadProfile);
+	reload(() => [selector.value, place.value.range, place.value.sumBy], loadSeries);
+	setInterval(() => {
+		if (loads === 0 && profile.value?.header.pending)
+			refresh();
+	}, PENDING_MS);
+	setInterval(() => {
+		/* A load that takes longer than the interval is let finish. */
+		if (document.hidden || !place.value.live || loads > 0)
+			return;
+		if (!types.value?.length)
+			void tracked(none, loadTypes);
+		refresh();
+	}, REFRESH_MS);
+	document.addEventListener("visibilitychange", () => {
+		if (!document.hidden && place.value.live)
+			refresh();
+	});
+}
+
+export function retry(): void {
+	failure.value = null;
+	if (!types.value?.length)
+		void tracked(new AbortController().signal, loadTypes);
+	refresh();
+}
+
+/*
+ * Whether an empty range has data of the type when the matchers are left out; null until known.
+ */
+export const dataWithoutMatchers = signal<boolean | null>(null);
+
+function explainEmptiness(): void {
+	let running: AbortController | undefined;
+	effect(() => {
+		const empty = profile.value?.total[0] === 0;
+		running?.abort();
+		dataWithoutMatchers.value = null;
+		const { type, range } = untracked(() => place.value);
+		if (!empty)
+			return;
+		const { signal: aborted } = (running = new AbortController());
+		fetchTypes(range, aborted).then((list) => {
+			dataWithoutMatchers.value = list.some((known) => known.type === type);
+		}, () => undefined);
+	});
+}
+
+/* Where the newest data of the type is, when the range shown has none. */
+export function nearestData(): { newestMs: number; range: TimeRange } | null {
+	const newest = types.value?.find((type) => type.type === place.value.type)?.newest_ms;
+	if (!newest)
+		return null;
+	const { fromMs, toMs } = resolveRange(place.value.range, Date.now());
+	if (newest >= fromMs && newest <= toMs)
+		return null;
+	const width = Math.min(toMs - fromMs, 15 * 60_000);
+	const nowEnd = isRelative(place.value.range.to) && Date.now() - newest < width;
+	return {
+		newestMs: newest,
+		range: nowEnd
+			? { from: "now-15m", to: "now" }
+			: absoluteRange({ fromMs: newest + 60_000 - width, toMs: newest + 60_000 }),
+	};
+}

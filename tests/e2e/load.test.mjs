@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { test } from "node:test";
+import { base, firn, open, painted, picture, withPage } from "./page.mjs";
+
+const KB = 1024;
+
+async function weigh(response) {
+	const length = Number((await response.allHeaders())["content-length"]);
+	return Number.isFinite(length) && length > 0 ? length : gzipSync(await response.body(), { level: 9 }).length;
+}
+
+test("the first load shows data without a click, within its budget", () => withPage({}, async (page) => {
+	const assets = [];
+	page.on("response", (response) => {
+		if (/\.(js|css)$/.test(new URL(response.url()).pathname))
+			assets.push(response);
+	});
+	await open(page);
+	const shown = await firn(page, "profile");
+	assert.ok(shown.root > 0, "the graph is empty");
+	assert.ok((await firn(page, "series")).sum > 0, "the strip is empty");
+	assert.match(new URL(page.url()).searchParams.get("query"), /^[a-z_]+:/);
+	const weigh_all = async (ending) => {
+		let sum = 0;
+		for (const asset of assets)
+			if (asset.url().endsWith(ending))
+				sum += await weigh(asset);
+		return sum;
+	};
+	const script = await weigh_all(".js");
+	const style = await weigh_all(".css");
+	assert.ok(script > 0 && script <= 80 * KB, `${script} bytes of script`);
+	assert.ok(style > 0 && style <= 12 * KB, `${style} bytes of style`);
+	await picture(page, "light");
+}));
+
+test("a reload from cache asks only for the page and the API", () => withPage({}, async (page) => {
+	await open(page);
+	const asked = [];
+	page.on("response", (response) => {
+		const { pathname } = new URL(response.url());
+		if (pathname !== base.pathname && !pathname.includes("/api/") && !response.request().serviceWorker())
+			asked.push([pathname, response.headers()["cache-control"] ?? ""]);
+	});
+	await page.reload();
+	await painted(page);
+	for (const [pathname, caching] of asked)
+		assert.match(caching, /immutable/, pathname);
+}));
+
+test("the page forbids inline code and foreign sources, and still works", () => withPage({}, async (page) => {
+	const response = await page.goto(base.href);
+	const policy = response.headers()["content-security-policy"] ?? "";
+	assert.match(policy, /default-src 'self'/);
+	assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval/);
+	await painted(page);
+}));
+
+test("live refresh brings new data and keeps the reader's place", () => withPage({}, async (page) => {
+	await open(page);
+	const before = await firn(page, "profile");
+	assert.equal((await firn(page, "place")).live, true);
+	await page.keyboard.press("r");
+	await page.waitForFunction((to) => window.__firn.profile().to_ms > to, before.to_ms);
+	await page.click("#live");
+	assert.equal(new URL(page.url()).searchParams.get("live"), "0");
+}));
+
+test("an empty range says so and offers where data is", () => withPage({}, async (page) => {
+	await open(page);
+	const { type } = await firn(page, "profile");
+	await page.goto(new URL(`?query=${encodeURIComponent(type)}&from=1000000000000&to=1000000600000`, base).href);
+	await page.getByRole("heading", { name: "No data in this range" }).waitFor();
+	await page.getByRole("button", { name: /^Show / }).click();
+	await painted(page);
+	assert.ok((await firn(page, "profile")).root > 0);
+}));
+
+test("an error shows the server's words, keeps the old picture, and can be retried",
+	() => withPage({}, async (page, complaints) => {
+		await open(page);
+		const { root } = await firn(page, "profile");
+		const resting = { status: 503, json: { error: "the store is resting", code: "busy" } };
+		await page.route("**/api/v1/query?*", (route) => route.fulfill(resting));
+		await page.keyboard.press("r");
+		await page.getByRole("alert").getByText("the store is resting").waitFor();
+		assert.equal((await firn(page, "profile")).root, root);
+		await page.unroute("**/api/v1/query?*");
+		await page.getByRole("button", { name: "Retry" }).click();
+		await page.getByRole("alert").waitFor({ state: "detached" });
+		complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("503")));
+	}));

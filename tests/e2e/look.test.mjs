@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import { clickFrame, fixedRange, inviting, open, picture, settled, withPage } from "./page.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/* By the debugger, so that the page's own policy against foreign scripts stays in force. */
+async function violations(page) {
+	await page.evaluate(axe);
+	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+	return found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
+		.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join("; ")}`);
+}
+
+for (const colorScheme of ["light", "dark"])
+	test(`every view is accessible in ${colorScheme}`, () => withPage({ colorScheme }, async (page) => {
+		const query = await fixedRange(page);
+		await open(page, query);
+		assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), colorScheme);
+		assert.deepEqual(await violations(page), [], "graph");
+		await picture(page, colorScheme);
+		await clickFrame(page, await inviting(page));
+		await page.getByRole("button", { name: "Details", exact: true }).click();
+		assert.deepEqual(await violations(page), [], "details");
+		await picture(page, `details-${colorScheme}`);
+		await page.keyboard.press("t");
+		assert.deepEqual(await violations(page), [], "range");
+		await page.keyboard.press("Escape");
+		await page.getByRole("combobox").click();
+		await page.getByRole("option").first().waitFor();
+		assert.deepEqual(await violations(page), [], "completion");
+		await open(page, `${query}&view=table&search=a&sum_by=comm`).catch(() => undefined);
+		assert.deepEqual(await violations(page), [], "table");
+		await page.evaluate(() => document.activeElement.blur());
+		await page.keyboard.press("?");
+		await page.getByRole("dialog").waitFor();
+		assert.deepEqual(await violations(page), [], "help");
+	}));
+
+test("the theme follows the system, toggles at once, and is remembered",
+	() => withPage({ colorScheme: "light" }, async (page) => {
+		await open(page);
+		const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+		const corner = async () => (await page.locator(".flame-base").screenshot()).toString("base64");
+		const light = await corner();
+		await page.click("#theme");
+		await settled(page);
+		assert.equal(await theme(), "dark");
+		assert.notEqual(await corner(), light, "the canvas kept its colours");
+		await page.reload();
+		assert.equal(await theme(), "dark");
+		await page.click("#theme");
+		assert.equal(await theme(), "light");
+		await page.emulateMedia({ colorScheme: "dark" });
+		await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+	}));
+
+/* What may reach beyond the window: it scrolls by itself, or is for screen readers. */
+const SCROLLED = ".crumbs, .legend, .line-keys, .function-table, .sr-only";
+
+for (const [width, height] of [[1280, 720], [900, 700], [600, 900]]) {
+	const viewport = { width, height };
+	test(`at ${width}x${height} nothing is cut off`, () => withPage({ viewport }, async (page) => {
+		await open(page, await fixedRange(page));
+		const scrolls = await page.evaluate(() =>
+			document.documentElement.scrollWidth > innerWidth || document.body.scrollHeight > innerHeight);
+		assert.ok(!scrolls, "the page scrolls");
+		const outside = await page.evaluate((scrolled) => [...document.querySelectorAll("button, input, a")]
+			.filter((element) => element.checkVisibility() && !element.closest(scrolled))
+			.filter((element) => {
+				const box = element.getBoundingClientRect();
+				return box.left < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5;
+			}).map((element) => element.getAttribute("aria-label") ?? element.textContent), SCROLLED);
+		assert.deepEqual(outside, []);
+		const graph = await page.locator(".flame-host").boundingBox();
+		assert.ok(graph.height >= height * 0.5, `the graph has ${graph.height} of ${height} pixels`);
+		await picture(page, `${width}x${height}`);
+	}));
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/* page - a browser for one spec file, and pages of it that fail on any complaint of the browser. */
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+export const base = new URL(process.env.FIRN_URL ?? "http://127.0.0.1:7070/");
+
+let browser;
+before(async () => {
+	browser = await chromium.launch({
+		executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"],
+	});
+});
+after(() => browser?.close());
+
+/* Runs `work` on a fresh page (own storage); then checks that nothing was complained about. */
+export async function withPage(options, work) {
+	const context = await browser.newContext({ viewport: { width: 1600, height: 1000 }, ...options });
+	const page = await context.newPage();
+	const complaints = [];
+	page.on("console", (message) => {
+		if (["error", "warning"].includes(message.type()))
+			complaints.push(`console ${message.type()}: ${message.text()}`);
+	});
+	page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
+	page.on("request", (request) => {
+		const url = new URL(request.url());
+		if (url.protocol !== "data:" && url.host !== base.host)
+			complaints.push(`request to another host: ${url}`);
+	});
+	try {
+		await work(page, complaints);
+		assert.deepEqual(complaints, []);
+	} finally {
+		await context.close();
+	}
+}
+
+/* Opens a place and waits until its profile is painted. */
+export async function open(page, query = "") {
+	await page.goto(new URL(query, base).href);
+	await painted(page);
+}
+
+export async function painted(page) {
+	await page.waitForFunction(() =>
+		window.__firn?.profile() && !window.__firn.busy() && window.__firn.paint().count > 0);
+	await settled(page);
+}
+
+/* Waits until the canvas has not been repainted for a few frames (animations are over). */
+export async function settled(page) {
+	await page.evaluate(async () => {
+		const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+		for (let still = 0, seen = -1; still < 5; still++) {
+			await frame();
+			const { count } = window.__firn.paint();
+			if (count !== seen)
+				still = 0;
+			seen = count;
+		}
+	});
+}
+
+export const firn = (page, question, ...args) =>
+	page.evaluate(([name, list]) => window.__firn[name](...list), [question, args]);
+
+/* A query whose answer does not change any more: two minutes that ended ten seconds ago. */
+export async function fixedRange(page) {
+	await open(page);
+	const { type, to_ms: now } = await firn(page, "profile");
+	const to = Math.floor(now / 10_000) * 10_000 - 10_000;
+	return `?query=${encodeURIComponent(type)}&from=${to - 600_000}&to=${to}`;
+}
+
+/* A frame that is worth a click: wide, but not everything, with frames below it. */
+export async function inviting(page) {
+	const frames = await firn(page, "frames");
+	const width = frames[0].width;
+	const candidates = frames.filter((frame) =>
+		frame.depth >= 1 && frame.width > 40 && frame.width < width * 0.7 && frame.self < frame.total);
+	candidates.sort((a, b) => b.width - a.width);
+	assert.ok(candidates.length, "no frame to click; is there data?");
+	return candidates[0];
+}
+
+export async function clickFrame(page, frame) {
+	await page.mouse.click(frame.x + Math.min(frame.width / 2, 200), frame.y + frame.height / 2);
+	await settled(page);
+}
+
+export async function picture(page, name) {
+	const folder = process.env.FIRN_SCREENSHOTS;
+	if (!folder)
+		return;
+	mkdirSync(folder, { recursive: true });
+	await page.screenshot({ path: path.join(folder, `${name}.png`) });
+}

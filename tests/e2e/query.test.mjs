@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firn, fixedRange, open, painted, picture, withPage } from "./page.mjs";
+
+test("completion leads from a label to its value, and the graph follows", () => withPage({}, async (page) => {
+	await open(page, await fixedRange(page));
+	const { root } = await firn(page, "profile");
+	const field = page.getByRole("combobox");
+	await field.click();
+	await page.keyboard.type("{com");
+	await page.getByRole("option", { name: "comm", exact: true }).waitFor();
+	await page.keyboard.press("ArrowDown");
+	assert.equal(await field.getAttribute("aria-activedescendant"), "query-item-0");
+	await page.keyboard.press("Enter");
+	assert.equal(await field.inputValue(), "{comm=");
+	await page.getByRole("listbox", { name: "Suggestions" }).getByRole("option").first().waitFor();
+	await picture(page, "completion");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	await page.waitForFunction(() => /^comm="/.test(window.__firn.place().matchers));
+	await painted(page);
+	await page.waitForFunction((whole) => window.__firn.profile().root < whole, root);
+	assert.match(new URL(page.url()).searchParams.get("query"), /\{comm="[^"]+"\}$/);
+	await page.getByRole("button", { name: "Clear the matchers" }).click();
+	await page.waitForFunction((whole) => window.__firn.profile().root === whole, root);
+}));
+
+test("a syntax error names its column and keeps the old result", () => withPage({}, async (page) => {
+	await open(page, await fixedRange(page));
+	const { root } = await firn(page, "profile");
+	await page.getByRole("combobox").click();
+	await page.keyboard.type("comm nginx");
+	await page.keyboard.press("Enter");
+	await page.getByRole("alert").getByText(/Column 6/).waitFor();
+	assert.equal((await firn(page, "profile")).root, root);
+	assert.equal((await firn(page, "place")).matchers, "");
+}));
+
+test("matchers that exclude everything are named as the reason, and can be removed",
+	() => withPage({}, async (page) => {
+		const query = await fixedRange(page);
+		await open(page, query);
+		await page.getByRole("combobox").fill('comm="there is no such command"');
+		await page.keyboard.press("Enter");
+		await page.getByRole("heading", { name: "The matchers exclude everything" }).waitFor();
+		await page.getByRole("button", { name: "Remove all matchers" }).click();
+		await painted(page);
+		assert.equal(new URL(page.url()).search, new URL(query, page.url()).search.replaceAll("%3A", ":"));
+	}));
+
+test("a brush over the strip sets the range, and the graph is the sum of the strip",
+	() => withPage({}, async (page) => {
+		await open(page, await fixedRange(page));
+		const plot = await page.locator(".u-over").boundingBox();
+		const before = await firn(page, "place");
+		const y = plot.y + plot.height / 2;
+		const [from, to] = [0.55, 0.9].map((share) => plot.x + plot.width * share);
+		await page.mouse.move(from, y);
+		await page.mouse.down();
+		await page.mouse.move(to, y, { steps: 6 });
+		await page.mouse.up();
+		await page.waitForFunction((old) => window.__firn.place().range.from !== old, before.range.from);
+		await painted(page);
+		const { range } = await firn(page, "place");
+		await page.waitForFunction(() => window.__firn.series());
+		const step = (await firn(page, "series")).step_ms;
+		const span = Number(before.range.to) - Number(before.range.from);
+		assert.ok(Math.abs(Number(range.from) - (Number(before.range.from) + 0.55 * span)) <= 2 * step);
+		assert.ok(Math.abs(Number(range.to) - (Number(before.range.from) + 0.9 * span)) <= 2 * step);
+		await page.waitForFunction(() =>
+			Math.abs(window.__firn.series().sum / window.__firn.profile().root - 1) <= 0.001);
+		assert.equal((await firn(page, "place")).live, false);
+		await page.goBack();
+		await page.waitForFunction((old) => window.__firn.place().range.from === old, before.range.from);
+	}));
+
+test("presets and absolute times set the range", () => withPage({}, async (page) => {
+	await open(page);
+	await page.keyboard.press("t");
+	await page.getByRole("button", { name: "Last 5 minutes" }).click();
+	await page.waitForFunction(() => window.__firn.place().range.from === "now-5m");
+	await page.keyboard.press("t");
+	await page.getByRole("button", { name: "Show", exact: true }).click();
+	await page.waitForFunction(() => /^\d+$/.test(window.__firn.place().range.from));
+	assert.equal((await firn(page, "place")).live, false);
+}));
+
+test("sum by a label draws a line per value", () => withPage({}, async (page) => {
+	await open(page, `${await fixedRange(page)}&sum_by=comm`);
+	await page.waitForFunction(() => window.__firn.series()?.lines > 1);
+	assert.ok(await page.getByRole("list", { name: "Lines of the chart" }).getByRole("button").count() > 1);
+	await picture(page, "sum-by");
+}));

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window's counts to tables, with processes and kernel symbols made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/describe/batch.h"
+#include "base/mem.h"
+#include "model/profile_type.h"
+
+struct fixture {
+	struct counts counts;
+	struct tracker tracker;
+	struct kernel_symbols symbols;
+	struct tables tables;
+	struct tables_view view;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = mem_new(struct fixture);
+	char path[] = "/tmp/firn-kallsyms-XXXXXX";
+
+	close(mkstemp(path));
+	write_file(path, "ffffffff81000000 T _text\n"
+			 "ffffffff81000100 T do_syscall_64\n"
+			 "ffffffff81000200 t __pfx_vfs_read\n"
+			 "ffffffff81000210 T vfs_read\n"
+			 "ffffffff81000300 D not_code\n"
+			 "ffffffffc0000000 t ext4_readdir\t[ext4]\n");
+	counts_init(&fixture->counts);
+	tracker_init(&fixture->tracker, false);
+	tables_init(&fixture->tables);
+	assert_int_equal(kernel_symbols_read(&fixture->symbols, path, NULL), 0);
+	unlink(path);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	counts_free(&fixture->counts);
+	tracker_fini(&fixture->tracker, 0);
+	kernel_symbols_free(&fixture->symbols);
+	tables_free(&fixture->tables);
+	free(fixture);
+	return 0;
+}
+
+static struct sample sample_of(uint32_t tgid, const char *name)
+{
+	struct sample sample = { .tgid = tgid, .tid = tgid, .process_start_ns = 1 };
+
+	snprintf(sample.process_name, SAMPLE_NAME_BYTES, "%s", name);
+	snprintf(sample.thread_name, SAMPLE_NAME_BYTES, "%s", name);
+	return sample;
+}
+
+static void add_kernel(struct sample *sample, uint64_t address)
+{
+	memmove(&sample->frames[sample->kernel_count + 1], &sample->frames[sample->kernel_count],
+		sample->user_count * sizeof(__u64));
+	sample->frames[sample->kernel_count++] = address;
+}
+
+static void add_user(struct sample *sample, uint64_t address)
+{
+	sample->frames[sample->kernel_count + sample->user_count++] = address;
+}
+
+static struct process *count(struct fixture *fixture, const struct sample *sample, int times)
+{
+	uint32_t index = tracker_get(&fixture->tracker, sample, 1);
+	bool is_new;
+
+	for (int i = 0; i < times; i++)
+		assert_int_not_equal(counts_add(&fixture->counts, sample, index, false, &is_new),
+				     COUNTS_FULL);
+	return tracker_process(&fixture->tracker, index);
+}
+
+static void build(struct fixture *fixture)
+{
+	struct batch_window window = {
+		.counts = &fixture->counts,
+		.tracker = &fixture->tracker,
+		.kernel_symbols = &fixture->symbols,
+		.node = "host-1",
+		.start_ns = 1000,
+		.duration_ns = 500,
+		.period_ns = 52631578,
+		.batch_id = 42,
+	};
+
+	batch_build(&fixture->tables, &window);
+	fixture->view = tables_view_of(&fixture->tables);
+}
+
+/* "mapping!function@address" from the root, joined by ';'. */
+static char *stack_text(const struct tables_view *view, uint32_t node)
+{
+	struct strbuf out = { 0 };
+	uint32_t frames[512];
+	size_t frames_count = 0;
+
+	for (; node; node = view->nodes[node].parent)
+		frames[frames_count++] = view->nodes[node].frame;
+	strbuf_add(&out, "", 0);
+	while (frames_count-- > 0) {
+		const struct frame *frame = &view->frames[frames[frames_count]];
+
+		strbuf_addf(&out, "%.*s!%.*s", SLICE_FMT(tables_text(view, frame->mapping_file)),
+			    SLICE_FMT(tables_text(view, frame->function)));
+		if (frame->address)
+			strbuf_addf(&out, "@%llx", (unsigned long long)frame->address);
+		if (frame->flags & FRAME_ADDR_OFFSET)
+			strbuf_add_text(&out, "+file");
+		if (frames_count)
+			strbuf_add_byte(&out, ';');
+	}
+	return out.data;
+}
+
+static void assert_stack(const struct tables_view *view, uint32_t row, const char *want)
+{
+	char *text = stack_text(view, view->rows[row].stack);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void kernel_frames_have_names_and_modules(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "cat");
+
+	add_kernel(&sample, 0xffffffffc0000010); /* leaf: exact */
+	add_kernel(&sample, 0xffffffff81000300); /* return address: the call was in vfs_read */
+	add_kernel(&sample, 0xffffffff81000150);
+	add_kernel(&sample, 0xfffffffff0000000); /* far behind everything */
+	count(fixture, &sample, 1);
+	build(fixture);
+	assert_stack(&fixture->view, 0,
+		     "[kernel]!@ffffffffefffffff;[kernel]!do_syscall_64;[kernel]!vfs_read;"
+		     "[ext4]!ext4_readdir");
+	assert_true(fixture->symbols.missed);
+}
+
+static void report_has_type_labels_and_times(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "cat");
+	const struct tables_view *view = &fixture->view;
+	struct process *process;
+	struct strbuf type = { 0 };
+	struct profile_type parts;
+	uint32_t labels;
+
+	process = count(fixture, &sample, 3);
+	process->executable = mem_strndup("/usr/bin/cat", 12);
+	process->cgroups = mem_strndup("0::/system.slice/a.service\n", 27);
+	build(fixture);
+	assert_int_equal(view->reports_count, 1);
+	assert_int_equal(view->reports[0].start_ns, 1000);
+	assert_int_equal(view->reports[0].duration_ns, 500);
+	assert_int_equal(view->reports[0].batch_id, 42);
+	assert_int_equal(view->totals[0], 3);
+	parts = profile_type_of(view, 0, 0);
+	profile_type_format(&type, &parts);
+	assert_string_equal(strbuf_text(&type), "on_cpu:samples:count:cpu:nanoseconds:delta");
+	strbuf_free(&type);
+	assert_int_equal(view->groups[0].period, 52631578);
+	labels = view->series[view->reports[0].series].label_set;
+	assert_true(slice_is(tables_label_value(view, labels, slice_of("node")), "host-1"));
+	assert_true(slice_is(tables_label_value(view, labels, slice_of("comm")), "cat"));
+	assert_true(
+		slice_is(tables_label_value(view, labels, slice_of("executable")), "/usr/bin/cat"));
+	assert_true(slice_is(tables_label_value(view, labels, slice_of("cgroup")),
+			     "/system.slice/a.service"));
+	assert_true(
+		slice_is(tables_label_value(view, labels, slice_of("systemd_unit")), "a.service"));
+	assert_int_equal(view->label_sets[labels].label_count, 5); /* no pid, no thread_name */
+}
+
+static void processes_with_equal_labels_are_one_series(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample first = sample_of(10, "cc1"), second = sample_of(11, "cc1");
+	struct sample other = sample_of(12, "ld");
+
+	add_kernel(&first, 0xffffffff81000150);
+	add_kernel(&second, 0xffffffff81000150);
+	count(fixture, &first, 2);
+	count(fixture, &second, 5);
+	count(fixture, &other, 1);
+	build(fixture);
+	assert_int_equal(fixture->view.reports_count, 2);
+	assert_int_equal(fixture->view.reports[0].row_count, 1); /* the same stack: one row */
+	assert_int_equal(fixture->view.totals[0] + fixture->view.totals[1], 8);
+	assert_int_equal(fixture->view.values[0], 7);
+}
+
+static void cut_stacks_say_why_at_the_root(void **state)
+{
+	static const struct {
+		enum stack_end end;
+		const char *text;
+	} cases[] = {
+		{ STACK_COMPLETE, "[anon]!" },
+		{ STACK_NO_FRAME_POINTER, "![truncated: no frame pointer];[anon]!" },
+		{ STACK_UNREADABLE, "![truncated: stack not readable];[anon]!" },
+		{ STACK_TOO_DEEP, "![truncated: too deep];[anon]!" },
+		{ STACK_32_BIT, "![truncated: 32-bit process];[anon]!" },
+		{ STACK_NO_USER_REGISTERS, "![truncated: no user registers];[anon]!" },
+		{ STACK_KERNEL_WALK, "[anon]!" },
+	};
+	struct fixture *fixture = *state;
+	bool found[sizeof(cases) / sizeof(cases[0])] = { false };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sample sample = sample_of(10, "cat");
+
+		add_user(&sample, 0x1234);
+		sample.user_end = cases[i].end;
+		count(fixture, &sample, 1);
+	}
+	build(fixture);
+	for (uint32_t row = 0; row < fixture->view.rows_count; row++) {
+		char *text = stack_text(&fixture->view, fixture->view.rows[row].stack);
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+			found[i] |= !strcmp(text, cases[i].text);
+		free(text);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_true(found[i]);
+}
+
+/* Where our own code is mapped from: the test program itself stands for a binary. */
+static uint64_t mapping_of(const void *code, struct mapping *ret)
+{
+	uint64_t address = (uint64_t)(uintptr_t)code;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	struct mappings mappings = { 0 };
+
+	assert_int_equal(mappings_read(&mappings, fileno(maps), 0, NULL), 1);
+	fclose(maps);
+	*ret = *mappings_find(&mappings, address);
+	ret->path = mem_strndup(ret->path, strlen(ret->path));
+	mappings_free(&mappings, 0);
+	return address;
+}
+
+/* The address of this test program's code, as nm(1) prints it. */
+static uint64_t address_in_file(const char *path, const char *function)
+{
+	char command[5000], line[512];
+	uint64_t address = 0;
+	FILE *nm;
+
+	snprintf(command, sizeof(command), "nm --defined-only '%s'", path);
+	nm = popen(command, "r");
+	assert_non_null(nm);
+	while (fgets(line, sizeof(line), nm)) {
+		unsigned long long at;
+		char type, name[256];
+
+		if (sscanf(line, "%llx %c %255s", &at, &type, name) == 3 && !strcmp(name, function))
+			address = at;
+	}
+	pclose(nm);
+	assert_true(address > 0);
+	return address;
+}
+
+static void native_frames_have_the_addresses_of_their_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of((uint32_t)getpid(), "self");
+	struct process *process;
+	char path[4096], want[8192];
+	struct mapping mapping;
+	uint64_t address = mapping_of(native_frames_have_the_addresses_of_their_file, &mapping);
+	const struct frame *frame;
+
+	add_user(&sample, address + 5);
+	process = count(fixture, &sample, 1);
+	process->known = true;
+	process->mappings.items = mem_new(struct mapping);
+	process->mappings.items[0] = mapping;
+	process->mappings.count = process->mappings.capacity = 1;
+	process_locate(process, &fixture->tracker.binaries, 0, &address, 1, 1);
+	assert_non_null(process->mappings.items[0].binary);
+	build(fixture);
+	snprintf(path, sizeof(path), "%s", process->mappings.items[0].path);
+	snprintf(want, sizeof(want), "%s!@%llx", path,
+		 (unsigned long long)address_in_file(
+			 path, "native_frames_have_the_addresses_of_their_file") +
+			 5);
+	assert_stack(&fixture->view, 0, want);
+	frame = &fixture->view.frames[fixture->view.nodes[fixture->view.rows[0].stack].frame];
+	assert_true(slice_is(tables_text(&fixture->view, frame->build_id),
+			     process->mappings.items[0].binary->elf->build_id));
+}
+
+static void unopened_files_give_file_offsets(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "cat");
+	struct process *process;
+
+	add_user(&sample, 0x2345);
+	process = count(fixture, &sample, 1);
+	process->mappings.items = mem_new(struct mapping);
+	process->mappings.items[0] = (struct mapping){ .start = 0x2000,
+						       .end = 0x3000,
+						       .offset = 0x1000,
+						       .kind = MAPPING_FILE,
+						       .opened = true,
+						       .path = mem_strndup("/gone\xff", 6) };
+	process->mappings.count = process->mappings.capacity = 1;
+	build(fixture);
+	assert_stack(&fixture->view, 0, "/gone?!@1345+file"); /* and the path is UTF-8 now */
+}
+
+static void hidden_kernel_addresses_are_explained(void **state)
+{
+	struct kernel_symbols symbols = { 0 };
+	char path[] = "/tmp/firn-kallsyms-XXXXXX";
+	struct slice name, module;
+	struct err err;
+
+	(void)state;
+	close(mkstemp(path));
+	write_file(path, "0000000000000000 T _text\n0000000000000000 T vfs_read\n");
+	assert_int_equal(kernel_symbols_read(&symbols, path, &err), -ERR_DENIED);
+	assert_non_null(strstr(err.message, "kptr_restrict"));
+	write_file(path, "garbage\n");
+	assert_int_equal(kernel_symbols_read(&symbols, path, &err), -ERR_NOT_FOUND);
+	unlink(path);
+	assert_int_not_equal(kernel_symbols_read(&symbols, path, &err), 0);
+	assert_non_null(strstr(err.message, path));
+	assert_false(kernel_symbols_find(&symbols, 0xffffffff81000000, &name, &module));
+	kernel_symbols_free(&symbols);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(kernel_frames_have_names_and_modules),
+		TEST(report_has_type_labels_and_times),
+		TEST(processes_with_equal_labels_are_one_series),
+		TEST(cut_stacks_say_why_at_the_root),
+		TEST(native_frames_have_the_addresses_of_their_file),
+		TEST(unopened_files_give_file_offsets),
+		cmocka_unit_test(hidden_kernel_addresses_are_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics: the Prometheus text format, and counting from several threads. */
+#include "base/metrics.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static METRIC_COUNTER(late, "firn_test_dropped_total", "{reason=\"late\"}", "Rows dropped.");
+static METRIC_GAUGE(open_files, "firn_test_open_files", "", "Files open.");
+static METRIC_COUNTER(early, "firn_test_dropped_total", "{reason=\"early\"}", "Rows dropped.");
+static struct metric busy = {
+	METRIC_TYPE_COUNTER, "firn_test_busy_seconds_total", "", "Time spent.", 1e-9, 0
+};
+static struct metric *const all[] = { &late, &open_files, &early, &busy };
+
+static void rendering_follows_the_text_format(void **state)
+{
+	struct strbuf out = { 0 };
+
+	(void)state;
+	metrics_register(all, sizeof(all) / sizeof(all[0]));
+	metrics_register(all, 2); /* again: nothing is doubled */
+	metric_add(&late, 2);
+	metric_add(&late, 1);
+	metric_add(&early, INT64_C(9007199254740993)); /* not a double */
+	metric_set(&open_files, -4);
+	metric_set(&busy, 1500000000);
+	metrics_render(&out);
+	assert_string_equal(strbuf_text(&out),
+			    "# HELP firn_test_dropped_total Rows dropped.\n"
+			    "# TYPE firn_test_dropped_total counter\n"
+			    "firn_test_dropped_total{reason=\"late\"} 3\n"
+			    "firn_test_dropped_total{reason=\"early\"} 9007199254740993\n"
+			    "# HELP firn_test_open_files Files open.\n"
+			    "# TYPE firn_test_open_files gauge\n"
+			    "firn_test_open_files -4\n"
+			    "# HELP firn_test_busy_seconds_total Time spent.\n"
+			    "# TYPE firn_test_busy_seconds_total counter\n"
+			    "firn_test_busy_seconds_total 1.5\n");
+	strbuf_free(&out);
+}
+
+#define THREADS 4
+#define ADDITIONS 20000
+
+static METRIC_COUNTER(shared, "firn_test_shared_total", "", "Added to by many.");
+
+static void *add_many(void *unused)
+{
+	struct metric *const mine[] = { &shared };
+
+	(void)unused;
+	metrics_register(mine, 1);
+	for (int i = 0; i < ADDITIONS; i++)
+		metric_add(&shared, 1);
+	return NULL;
+}
+
+static void nothing_is_lost_between_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	struct strbuf out = { 0 };
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, NULL), 0);
+	metrics_render(&out);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(metric_get(&shared), THREADS * ADDITIONS);
+	strbuf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rendering_follows_the_text_format),
+		cmocka_unit_test(nothing_is_lost_between_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json: exactly the text that RFC 8259 wants for what was said. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "codec/json.h"
+
+static void containers_get_their_commas(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json json;
+
+	(void)state;
+	json_begin(&json, &out);
+	json_object(&json);
+	json_key(&json, "a");
+	json_array(&json);
+	json_int(&json, -1);
+	json_array(&json);
+	json_array_end(&json);
+	json_object(&json);
+	json_object_end(&json);
+	json_null(&json);
+	json_array_end(&json);
+	json_key(&json, "b");
+	json_bool(&json, true);
+	json_key(&json, "c");
+	json_object(&json);
+	json_key(&json, "d");
+	json_text(&json, "e");
+	json_object_end(&json);
+	json_object_end(&json);
+	assert_string_equal(strbuf_text(&out),
+			    "{\"a\":[-1,[],{},null],\"b\":true,\"c\":{\"d\":\"e\"}}");
+	strbuf_free(&out);
+}
+
+static void assert_written(struct slice given, const char *expected)
+{
+	struct strbuf out = { 0 };
+	struct json json;
+
+	json_begin(&json, &out);
+	json_string(&json, given);
+	assert_string_equal(strbuf_text(&out), expected);
+	strbuf_free(&out);
+}
+
+#define BAD "\xef\xbf\xbd" /* U+FFFD */
+
+static void strings_are_escaped_or_repaired(void **state)
+{
+	(void)state;
+	assert_written(SLICE_LITERAL(""), "\"\"");
+	assert_written(SLICE_LITERAL("\"\\/"), "\"\\\"\\\\/\"");
+	assert_written(SLICE_LITERAL("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"");
+	assert_written(SLICE_LITERAL("\v\x01\x1f\x7f"), "\"\\u000b\\u0001\\u001f\\u007f\"");
+	assert_written(SLICE_LITERAL("a\0b"), "\"a\\u0000b\"");
+	assert_written(SLICE_LITERAL("Grüße, 世界 🌍"), "\"Grüße, 世界 🌍\"");
+	assert_written(SLICE_LITERAL("a\xff" "b\xc3"), "\"a" BAD "b" BAD "\"");
+	assert_written(SLICE_LITERAL("\xed\xa0\x80"), "\"" BAD BAD BAD "\""); /* a surrogate */
+	assert_written(SLICE_LITERAL("\xf0\x9f\x8c"), "\"" BAD BAD BAD "\""); /* cut short */
+	assert_written(SLICE_LITERAL("\xc0\x80"), "\"" BAD BAD "\"");	      /* overlong */
+}
+
+static void numbers_are_exact_and_short(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json json;
+
+	(void)state;
+	json_begin(&json, &out);
+	json_array(&json);
+	json_int(&json, INT64_MIN);
+	json_uint(&json, UINT64_MAX);
+	json_double(&json, 0.1);
+	json_double(&json, 1e300);
+	json_double(&json, 1.0 / 3);
+	json_double(&json, NAN);
+	json_double(&json, -INFINITY);
+	json_double(&json, -0.5);
+	json_array_end(&json);
+	assert_string_equal(strbuf_text(&out),
+			    "[-9223372036854775808,18446744073709551615,0.1,1e+300,"
+			    "0.3333333333333333,null,null,-0.5]");
+	strbuf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(containers_get_their_commas),
+		cmocka_unit_test(strings_are_escaped_or_repaired),
+		cmocka_unit_test(numbers_are_exact_and_short),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

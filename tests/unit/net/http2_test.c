@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http2: the engine against nghttp2's own client, in memory, with a clock that tests move. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <nghttp2/nghttp2.h>
+
+#include "engine_fake.h"
+
+#define STREAMS_MAX 2000
+
+struct seen {
+	int status;
+	int grpc_status; /* -1: none */
+	size_t body_bytes;
+	bool is_closed;
+	uint32_t close_code;
+};
+
+struct peer {
+	struct engine_fake fake;
+	nghttp2_session *session;
+	struct seen streams[STREAMS_MAX];
+	bool got_goaway, got_continue;
+	size_t body_left; /* to send; the body never ends when hold_end */
+	bool hold_end;
+};
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+		     void *context)
+{
+	struct peer *peer = context;
+	struct seen *seen = &peer->streams[frame->hd.stream_id];
+	uint64_t number = 0;
+
+	(void)session;
+	(void)flags;
+	(void)slice_parse_u64(slice_from(value, value_len), &number);
+	if (slice_is(slice_from(name, name_len), ":status")) {
+		peer->got_continue |= number == 100;
+		seen->status = (int)number;
+	} else if (slice_is(slice_from(name, name_len), "grpc-status")) {
+		seen->grpc_status = (int)number;
+	}
+	return 0;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data,
+		   size_t len, void *context)
+{
+	struct peer *peer = context;
+
+	(void)session;
+	(void)flags;
+	(void)data;
+	peer->streams[stream].body_bytes += len;
+	return 0;
+}
+
+static int on_close(nghttp2_session *session, int32_t stream, uint32_t code, void *context)
+{
+	struct peer *peer = context;
+
+	(void)session;
+	peer->streams[stream].is_closed = true;
+	peer->streams[stream].close_code = code;
+	return 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context)
+{
+	struct peer *peer = context;
+
+	(void)session;
+	peer->got_goaway |= frame->hd.type == NGHTTP2_GOAWAY;
+	return 0;
+}
+
+static void peer_init(struct peer *peer)
+{
+	nghttp2_session_callbacks *callbacks;
+
+	*peer = (struct peer){ 0 };
+	for (size_t i = 0; i < STREAMS_MAX; i++)
+		peer->streams[i].grpc_status = -1;
+	engine_fake_init(&peer->fake, http2_new);
+	nghttp2_session_callbacks_new(&callbacks);
+	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_client_new(&peer->session, callbacks, peer);
+	nghttp2_session_callbacks_del(callbacks);
+	nghttp2_submit_settings(peer->session, NGHTTP2_FLAG_NONE, NULL, 0);
+}
+
+static void peer_free(struct peer *peer)
+{
+	nghttp2_session_del(peer->session);
+	engine_fake_free(&peer->fake);
+}
+
+/* Bytes both ways until both are quiet. */
+static void exchange_bytes(struct peer *peer)
+{
+	bool moved = true;
+
+	while (moved) {
+		const uint8_t *data;
+		ssize_t len;
+
+		moved = false;
+		while ((len = nghttp2_session_mem_send(peer->session, &data)) > 0) {
+			engine_fake_feed(&peer->fake, slice_from(data, (size_t)len));
+			moved = true;
+		}
+		engine_fake_move(&peer->fake);
+		if (peer->fake.out.len) {
+			(void)nghttp2_session_mem_recv(
+				peer->session, (uint8_t *)peer->fake.out.data, peer->fake.out.len);
+			strbuf_clear(&peer->fake.out);
+			moved = true;
+		}
+	}
+}
+
+static void run(struct peer *peer)
+{
+	exchange_bytes(peer);
+	engine_fake_run(&peer->fake);
+	exchange_bytes(peer);
+}
+
+static void pass(struct peer *peer, int64_t seconds)
+{
+	engine_fake_pass(&peer->fake, seconds * CLOCK_NS_PER_S);
+	exchange_bytes(peer);
+}
+
+static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *to, size_t length,
+			 uint32_t *flags, nghttp2_data_source *source, void *context)
+{
+	struct peer *peer = source->ptr;
+	size_t len = peer->body_left < length ? peer->body_left : length;
+
+	(void)session;
+	(void)stream;
+	(void)context;
+	if (!len && peer->hold_end)
+		return NGHTTP2_ERR_DEFERRED;
+	memset(to, 'x', len);
+	peer->body_left -= len;
+	if (!peer->body_left && !peer->hold_end)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)len;
+}
+
+#define FIELD(name, value)                                                                         \
+	{                                                                                          \
+		(uint8_t *)(uintptr_t)(name), (uint8_t *)(uintptr_t)(value), strlen(name),         \
+			strlen(value), 0                                                           \
+	}
+
+static int32_t request(struct peer *peer, const char *method, const char *path, const char *name,
+		       const char *value)
+{
+	const nghttp2_nv fields[] = { FIELD(":method", method), FIELD(":scheme", "http"),
+				      FIELD(":path", path), FIELD(":authority", "x"),
+				      FIELD(name, value) };
+	const nghttp2_data_provider body = { { .ptr = peer }, read_body };
+	bool has_body = peer->body_left || peer->hold_end;
+
+	return nghttp2_submit_request(peer->session, NULL, fields, 5, has_body ? &body : NULL,
+				      NULL);
+}
+
+static void requests_are_answered_in_any_order(void **state)
+{
+	struct peer peer;
+	int32_t first, second;
+
+	(void)state;
+	peer_init(&peer);
+	first = request(&peer, "GET", "/", "a", "b");
+	second = request(&peer, "GET", "/nothing", "a", "b");
+	exchange_bytes(&peer);
+	assert_int_equal(peer.streams[second].status, 404);
+	assert_false(peer.streams[first].is_closed);
+	run(&peer);
+	assert_int_equal(peer.streams[first].status, 200);
+	assert_int_equal(peer.streams[first].body_bytes, 6);
+	assert_true(peer.streams[first].is_closed);
+	peer_free(&peer);
+}
+
+static void windows_open_for_what_was_stored(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	for (int i = 0; i < 20; i++) { /* far more than the connection's first window */
+		peer.body_left = 900;
+		stream = request(&peer, "POST", "/echo", "a", "b");
+		run(&peer);
+		assert_int_equal(peer.streams[stream].status, 200);
+	}
+	for (int i = 0; i < 20; i++) {
+		peer.body_left = 400000; /* refused, dropped, and still no window is lost */
+		stream = request(&peer, "POST", "/echo", "a", "b");
+		run(&peer);
+		assert_int_equal(peer.streams[stream].status, 413);
+		assert_int_equal(peer.body_left, 0);
+		assert_true(peer.streams[stream].is_closed);
+	}
+	peer_free(&peer);
+}
+
+static void an_early_answer_is_followed_by_a_reset_only_later(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	peer.body_left = 2000;
+	peer.hold_end = true;
+	stream = request(&peer, "POST", "/echo", "a", "b");
+	run(&peer);
+	assert_int_equal(peer.streams[stream].status, 413);
+	assert_false(peer.streams[stream].is_closed);
+	pass(&peer, 6);
+	assert_true(peer.streams[stream].is_closed);
+	assert_int_equal(peer.streams[stream].close_code, NGHTTP2_NO_ERROR);
+	peer_free(&peer);
+}
+
+static void a_stalled_body_is_refused(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	peer.body_left = 10;
+	peer.hold_end = true;
+	stream = request(&peer, "POST", "/echo", "a", "b");
+	exchange_bytes(&peer);
+	pass(&peer, 29);
+	assert_int_equal(peer.streams[stream].status, 0);
+	pass(&peer, 2);
+	assert_int_equal(peer.streams[stream].status, 408);
+	peer_free(&peer);
+}
+
+static void a_parked_body_goes_on_when_there_is_budget(void **state)
+{
+	struct peer peer;
+	int32_t stream, refused;
+
+	(void)state;
+	peer_init(&peer);
+	budget_force(&peer.fake.service.budget, 900 << 10);
+	peer.body_left = 10;
+	peer.hold_end = true;
+	stream = request(&peer, "POST", "/echo", "a", "b");
+	exchange_bytes(&peer);
+	assert_true(peer.fake.engine->is_parked);
+	pass(&peer, 1);
+	assert_true(peer.fake.engine->is_parked);
+	budget_give(&peer.fake.service.budget, 900 << 10);
+	pass(&peer, 1);
+	assert_false(peer.fake.engine->is_parked);
+	assert_int_equal(peer.streams[stream].status, 0);
+	budget_force(&peer.fake.service.budget, 900 << 10);
+	refused = request(&peer, "POST", "/echo", "a", "b");
+	exchange_bytes(&peer);
+	pass(&peer, 11);
+	assert_int_equal(peer.streams[refused].status, 503);
+	budget_give(&peer.fake.service.budget, 900 << 10);
+	peer_free(&peer);
+}
+
+static void a_reset_cancels_the_request(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	stream = request(&peer, "GET", "/", "a", "b");
+	exchange_bytes(&peer);
+	assert_false(*peer.fake.queue[0]->request.cancelled);
+	nghttp2_submit_rst_stream(peer.session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+	exchange_bytes(&peer);
+	assert_true(*peer.fake.queue[0]->request.cancelled);
+	run(&peer);
+	assert_int_equal(peer.streams[stream].status, 0);
+	peer_free(&peer);
+}
+
+static void reset_requests(struct peer *peer, int count)
+{
+	for (int i = 0; i < count && !peer->got_goaway; i++) {
+		int32_t stream = request(peer, "GET", "/", "a", "b");
+
+		exchange_bytes(peer);
+		nghttp2_submit_rst_stream(peer->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+		exchange_bytes(peer);
+	}
+}
+
+static void rapid_resets_end_the_connection(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	reset_requests(&peer, 190);
+	assert_false(peer.got_goaway); /* up to here it might be an honest, nervous client */
+	assert_int_equal(peer.fake.queue_count, 190);
+	run(&peer);
+	reset_requests(&peer, 500);
+	assert_true(peer.got_goaway);
+	assert_true(peer.fake.queue_count < 200);
+	peer_free(&peer);
+}
+
+static void requests_end_their_calls_with_trailers(void **state)
+{
+	struct peer peer;
+	int32_t none, unknown;
+
+	(void)state;
+	peer_init(&peer);
+	none = request(&peer, "POST", "/firn.Test/Echo", "content-type", "application/grpc");
+	unknown = request(&peer, "POST", "/firn.Test/None", "content-type", "application/grpc");
+	run(&peer);
+	assert_int_equal(peer.streams[none].status, 200);
+	assert_int_equal(peer.streams[none].grpc_status,
+			 GRPC_UNIMPLEMENTED); /* no message at all */
+	assert_int_equal(peer.streams[unknown].grpc_status, GRPC_UNIMPLEMENTED);
+	peer_free(&peer);
+}
+
+static void a_deadline_that_passed_in_the_queue_is_told(void **state)
+{
+	const nghttp2_nv fields[] = { FIELD(":method", "POST"),
+				      FIELD(":scheme", "http"),
+				      FIELD(":path", "/firn.Test/Echo"),
+				      FIELD(":authority", "x"),
+				      FIELD("content-type", "application/grpc"),
+				      FIELD("grpc-timeout", "1n") };
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	peer.fake.host.now_ns = 1; /* the pool compares with the true clock */
+	stream = nghttp2_submit_request(peer.session, NULL, fields, 6, NULL, NULL);
+	run(&peer);
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_DEADLINE_EXCEEDED);
+	peer_free(&peer);
+}
+
+static void a_body_held_back_is_asked_for(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	peer.hold_end = true;
+	request(&peer, "POST", "/echo", "expect", "100-continue");
+	exchange_bytes(&peer);
+	assert_true(peer.got_continue);
+	peer_free(&peer);
+}
+
+static void large_heads_are_refused(void **state)
+{
+	static char value[HEAD_BYTES_MAX + 1];
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	memset(value, 'a', sizeof(value) - 1);
+	peer_init(&peer);
+	stream = request(&peer, "GET", "/", "a", value);
+	run(&peer);
+	assert_int_equal(peer.streams[stream].status, 431);
+	peer_free(&peer);
+}
+
+static void a_head_that_never_ends_ends_the_connection(void **state)
+{
+	static const char head[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+				   "\0\0\0\4\0\0\0\0\0"	     /* SETTINGS */
+				   "\0\0\1\1\0\0\0\0\1\x82"; /* HEADERS, to be continued */
+	struct engine_fake fake;
+
+	(void)state;
+	engine_fake_init(&fake, http2_new);
+	engine_fake_feed(&fake, slice_from(head, sizeof(head) - 1));
+	engine_fake_pass(&fake, 9 * CLOCK_NS_PER_S);
+	assert_false(fake.engine->is_done);
+	engine_fake_pass(&fake, 2 * CLOCK_NS_PER_S);
+	assert_true(fake.engine->is_done);
+	engine_fake_free(&fake);
+}
+
+static void stopping_says_goaway_and_finishes(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	stream = request(&peer, "GET", "/", "a", "b");
+	exchange_bytes(&peer);
+	peer.fake.engine->ops->stop(peer.fake.engine);
+	exchange_bytes(&peer);
+	assert_true(peer.got_goaway);
+	assert_false(peer.fake.engine->is_done);
+	run(&peer);
+	assert_int_equal(peer.streams[stream].status, 200);
+	assert_true(peer.fake.engine->is_done);
+	peer_free(&peer);
+}
+
+static void an_idle_connection_ends(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	exchange_bytes(&peer);
+	pass(&peer, 59);
+	assert_false(peer.got_goaway);
+	pass(&peer, 2);
+	assert_true(peer.got_goaway);
+	assert_true(peer.fake.engine->is_done);
+	peer_free(&peer);
+}
+
+static void rubbish_ends_the_connection(void **state)
+{
+	struct engine_fake fake;
+
+	(void)state;
+	engine_fake_init(&fake, http2_new);
+	engine_fake_feed(&fake, SLICE_LITERAL("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+					      "rubbish rubbish rubbish rubbish"));
+	engine_fake_run(&fake);
+	assert_true(fake.engine->is_done);
+	engine_fake_free(&fake);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_are_answered_in_any_order),
+		cmocka_unit_test(windows_open_for_what_was_stored),
+		cmocka_unit_test(an_early_answer_is_followed_by_a_reset_only_later),
+		cmocka_unit_test(a_stalled_body_is_refused),
+		cmocka_unit_test(a_parked_body_goes_on_when_there_is_budget),
+		cmocka_unit_test(a_reset_cancels_the_request),
+		cmocka_unit_test(rapid_resets_end_the_connection),
+		cmocka_unit_test(requests_end_their_calls_with_trailers),
+		cmocka_unit_test(a_deadline_that_passed_in_the_queue_is_told),
+		cmocka_unit_test(a_body_held_back_is_asked_for),
+		cmocka_unit_test(large_heads_are_refused),
+		cmocka_unit_test(a_head_that_never_ends_ends_the_connection),
+		cmocka_unit_test(stopping_says_goaway_and_finishes),
+		cmocka_unit_test(an_idle_connection_ends),
+		cmocka_unit_test(rubbish_ends_the_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server and client together: the real thing on a free port, raw sockets where they must be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "codec/compress.h"
+#include "net/client.h"
+#include "net/server.h"
+
+#define BODY_MAX (1u << 20)
+#define GRACE_NS (5 * CLOCK_NS_PER_S)
+#define WAIT_MS 10000 /* generous: a wait ends when the thing happens */
+
+/* Lets a test hold a handler and see it from outside. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool is_entered, is_open, saw_cancel;
+};
+
+struct world {
+	struct gate gate;
+	struct net_route routes[8];
+	struct net_server *server;
+	struct net_client *client;
+	char address[32];
+};
+
+static void handle_echo(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	strbuf_add_slice(&response->body, request->body);
+}
+
+static void handle_text(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain";
+	for (int i = 0; i < 1000; i++)
+		strbuf_addf(&response->body, "line %d\n", i);
+	strbuf_add_text(&response->headers, "x-firn: yes\r\nbad\x01: no\r\ncontent-length: 3\r\n");
+}
+
+static void handle_big(void *context, const struct net_request *request,
+		       struct net_response *response)
+{
+	size_t len = 20u << 20;
+
+	(void)context;
+	(void)request;
+	memset(strbuf_reserve(&response->body, len), 'b', len);
+	response->body.len = len;
+}
+
+static void handle_error(void *context, const struct net_request *request,
+			 struct net_response *response)
+{
+	struct strbuf code = { 0 };
+	struct err err;
+
+	(void)context;
+	if (net_request_parameter(request, "code", 0, &code))
+		err_set(&err, (enum err_code)atoi(strbuf_text(&code)), "it broke");
+	else
+		err_set(&err, ERR_NO_MEMORY, "100%% \xc3\xa9\n");
+	strbuf_free(&code);
+	net_response_error(request, response, &err);
+}
+
+static void handle_gate(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	struct gate *gate = context;
+
+	pthread_mutex_lock(&gate->lock);
+	gate->is_entered = true;
+	pthread_cond_broadcast(&gate->changed);
+	while (!gate->is_open && !atomic_load(request->cancelled)) {
+		struct timespec soon;
+
+		clock_gettime(CLOCK_REALTIME, &soon);
+		soon.tv_nsec += 10000000;
+		soon.tv_sec += soon.tv_nsec / 1000000000;
+		soon.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&gate->changed, &gate->lock, &soon);
+	}
+	gate->saw_cancel = atomic_load(request->cancelled);
+	pthread_cond_broadcast(&gate->changed);
+	pthread_mutex_unlock(&gate->lock);
+	strbuf_add_text(&response->body, "passed");
+}
+
+static void wait_for(struct gate *gate, const bool *condition)
+{
+	pthread_mutex_lock(&gate->lock);
+	while (!*condition)
+		pthread_cond_wait(&gate->changed, &gate->lock);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+static void open_gate(struct gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	gate->is_open = true;
+	pthread_cond_broadcast(&gate->changed);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+static int authorize(void *context, const struct net_request *request)
+{
+	(void)context;
+	if (slice_is(request->path, "/secret"))
+		return net_request_header(request, "authorization").len ? 403 : 401;
+	return 200;
+}
+
+static int start(void **state)
+{
+	struct world *world = mem_new(struct world);
+	const struct net_route routes[] = {
+		{ "GET", "/text", handle_text, NULL, 0 },
+		{ "GET", "/big", handle_big, NULL, 0 },
+		{ "GET", "/secret", handle_text, NULL, 0 },
+		{ "*", "/error", handle_error, NULL, BODY_MAX },
+		{ "GET", "/gate", handle_gate, &world->gate, 0 },
+		{ "POST", "/echo", handle_echo, NULL, BODY_MAX },
+		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX },
+		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX },
+	};
+	struct net_server_options options = {
+		.address = "127.0.0.1:0",
+		.routes = world->routes,
+		.routes_count = sizeof(routes) / sizeof(routes[0]),
+		.workers = 2,
+		.connections_max = 20,
+		.authorize = authorize,
+	};
+	struct err err;
+
+	memcpy(world->routes, routes, sizeof(routes));
+	pthread_mutex_init(&world->gate.lock, NULL);
+	pthread_cond_init(&world->gate.changed, NULL);
+	if (net_server_start(&options, &world->server, &err)) {
+		print_error("%s\n", err.message);
+		return -1;
+	}
+	snprintf(world->address, sizeof(world->address), "127.0.0.1:%u",
+		 net_server_port(world->server));
+	assert_int_equal(net_client_new(world->address, &world->client, NULL), 0);
+	*state = world;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct world *world = *state;
+
+	open_gate(&world->gate);
+	net_client_free(world->client);
+	net_server_stop(world->server, GRACE_NS);
+	free(world);
+	return 0;
+}
+
+static int dial(const struct world *world)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)net_server_port(world->server)),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* Reads until `until` came, or to the end of the connection when NULL. */
+static void hear(int fd, const char *until, struct strbuf *out)
+{
+	for (;;) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t len;
+
+		if (until && out->len && strstr(out->data, until))
+			return;
+		assert_int_equal(poll(&ready, 1, WAIT_MS), 1);
+		len = recv(fd, strbuf_reserve(out, 65536), 65536, 0);
+		if (len <= 0)
+			return;
+		out->len += (size_t)len;
+		out->data[out->len] = '\0';
+	}
+}
+
+static struct net_reply call(struct world *world, const char *method, const char *path,
+			     struct slice body)
+{
+	struct net_call request = {
+		.method = method, .path = path, .body = body, .body_bytes_max = 64u << 20
+	};
+	struct net_reply reply;
+	struct err err;
+
+	if (net_client_call(world->client, &request, &reply, &err))
+		fail_msg("%s %s: %s", method, path, err.message);
+	return reply;
+}
+
+static int call_grpc(struct world *world, const char *path, struct slice message, bool compress,
+		     struct net_reply *ret)
+{
+	struct net_call request = { .method = "POST",
+				    .path = path,
+				    .content_type = "application/grpc",
+				    .body = message,
+				    .grpc = true,
+				    .compress = compress,
+				    .body_bytes_max = 64u << 20 };
+	struct err err = { 0 };
+	int code = net_client_call(world->client, &request, ret, &err);
+
+	if (code)
+		print_message("%s\n", err.message);
+	return code;
+}
+
+static void client_gets_answers_over_one_connection(void **state)
+{
+	struct world *world = *state;
+
+	for (int i = 0; i < 50; i++) {
+		struct net_reply reply = call(world, "POST", "/echo", SLICE_LITERAL("hello"));
+
+		assert_int_equal(reply.status, 200);
+		assert_int_equal(reply.grpc_status, -1);
+		assert_string_equal(reply.content_type, "application/octet-stream");
+		assert_string_equal(strbuf_text(&reply.body), "hello");
+		strbuf_free(&reply.body);
+	}
+}
+
+static void large_bodies_come_through_whole(void **state)
+{
+	struct world *world = *state;
+	struct strbuf body = { 0 };
+	struct net_reply reply;
+
+	for (size_t i = 0; i < BODY_MAX / 8; i++)
+		strbuf_add_u64(&body, i);
+	reply = call(world, "POST", "/echo", strbuf_slice(&body));
+	assert_int_equal(reply.body.len, body.len);
+	assert_memory_equal(reply.body.data, body.data, body.len);
+	strbuf_free(&reply.body);
+	strbuf_add_byte(&body, 0);
+	reply = call(world, "POST", "/echo", strbuf_slice(&body));
+	assert_int_equal(reply.status, 413);
+	strbuf_free(&reply.body);
+	strbuf_free(&body);
+	reply = call(world, "GET", "/big", (struct slice){ 0 });
+	assert_int_equal(reply.body.len, 20u << 20);
+	strbuf_free(&reply.body);
+}
+
+static void client_refuses_an_answer_over_its_limit(void **state)
+{
+	struct world *world = *state;
+	struct net_call request = { .method = "GET", .path = "/text", .body_bytes_max = 100 };
+	struct net_reply reply;
+	struct err err;
+
+	assert_int_equal(net_client_call(world->client, &request, &reply, &err), -ERR_LIMIT);
+	request.body_bytes_max = 1 << 20;
+	assert_int_equal(net_client_call(world->client, &request, &reply, &err), 0);
+	strbuf_free(&reply.body);
+}
+
+static void grpc_calls_end_with_their_status(void **state)
+{
+	struct world *world = *state;
+	struct strbuf big = { 0 };
+	struct net_reply reply;
+
+	for (int compress = 0; compress < 2; compress++) {
+		assert_int_equal(
+			call_grpc(world, "/firn.Test/Echo", SLICE_LITERAL("hi"), compress, &reply),
+			0);
+		assert_int_equal(reply.status, 200);
+		assert_int_equal(reply.grpc_status, 0);
+		assert_string_equal(strbuf_text(&reply.body), "hi");
+		strbuf_free(&reply.body);
+	}
+	assert_int_equal(call_grpc(world, "/firn.Test/Echo", (struct slice){ 0 }, false, &reply),
+			 0);
+	assert_int_equal(reply.grpc_status, 0);
+	assert_int_equal(reply.body.len, 0);
+	strbuf_free(&reply.body);
+	assert_int_equal(call_grpc(world, "/firn.Test/None", SLICE_LITERAL("hi"), false, &reply),
+			 0);
+	assert_int_equal(reply.grpc_status, 12);
+	strbuf_free(&reply.body);
+	assert_int_equal(call_grpc(world, "/firn.Test/Error", SLICE_LITERAL("hi"), false, &reply),
+			 0);
+	assert_int_equal(reply.grpc_status, 8);
+	assert_string_equal(reply.grpc_message, "100% \xc3\xa9\n");
+	assert_int_equal(reply.retry_after_ns, CLOCK_NS_PER_S);
+	strbuf_free(&reply.body);
+	memset(strbuf_reserve(&big, BODY_MAX + 1), 0, BODY_MAX + 1);
+	big.len = BODY_MAX + 1;
+	for (int compress = 0; compress < 2; compress++) {
+		assert_int_equal(
+			call_grpc(world, "/firn.Test/Echo", strbuf_slice(&big), compress, &reply),
+			0);
+		assert_int_equal(reply.grpc_status, 8);
+		assert_int_equal(reply.retry_after_ns, 0); /* trying again does not help */
+		strbuf_free(&reply.body);
+	}
+	strbuf_free(&big);
+}
+
+static void errors_have_their_http_statuses(void **state)
+{
+	static const struct {
+		enum err_code code;
+		int status, retry_s;
+	} cases[] = {
+		{ ERR_INVALID, 400, 0 },   { ERR_NOT_FOUND, 404, 0 },	{ ERR_EXISTS, 409, 0 },
+		{ ERR_LIMIT, 413, 0 },	   { ERR_IO, 500, 0 },		{ ERR_CORRUPT, 500, 0 },
+		{ ERR_NO_SPACE, 507, 30 }, { ERR_READ_ONLY, 503, 30 },	{ ERR_BUSY, 503, 1 },
+		{ ERR_DENIED, 403, 0 },	   { ERR_UNAVAILABLE, 503, 1 }, { ERR_CANCELLED, 499, 0 },
+		{ ERR_DEADLINE, 504, 0 },  { ERR_NO_MEMORY, 429, 1 },	{ ERR_UNSUPPORTED, 501, 0 },
+	};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[32], body[64];
+		struct net_reply reply;
+
+		snprintf(path, sizeof(path), "/error?code=%d", (int)cases[i].code);
+		snprintf(body, sizeof(body), "{\"error\":\"it broke\",\"code\":\"%s\"}",
+			 err_code_name(cases[i].code));
+		reply = call(world, "GET", path, (struct slice){ 0 });
+		assert_int_equal(reply.status, cases[i].status);
+		assert_int_equal(reply.retry_after_ns, cases[i].retry_s * CLOCK_NS_PER_S);
+		assert_string_equal(reply.content_type, "application/json");
+		assert_string_equal(strbuf_text(&reply.body), body);
+		strbuf_free(&reply.body);
+	}
+}
+
+static void authorize_is_asked(void **state)
+{
+	struct world *world = *state;
+	struct net_call request = { .method = "GET",
+				    .path = "/secret",
+				    .headers = "authorization: Basic x\r\n",
+				    .body_bytes_max = 1000 };
+	struct net_reply reply = call(world, "GET", "/secret", (struct slice){ 0 });
+
+	assert_int_equal(reply.status, 401);
+	strbuf_free(&reply.body);
+	assert_int_equal(net_client_call(world->client, &request, &reply, NULL), 0);
+	assert_int_equal(reply.status, 403);
+	strbuf_free(&reply.body);
+}
+
+static void text_is_compressed_for_those_who_take_it(void **state)
+{
+	struct world *world = *state;
+	struct net_call request = { .method = "GET",
+				    .path = "/text",
+				    .headers = "accept-encoding: br, gzip\r\n",
+				    .body_bytes_max = 1 << 20 };
+	struct net_reply plain = call(world, "GET", "/text", (struct slice){ 0 });
+	struct strbuf unpacked = { 0 };
+	struct net_reply packed;
+
+	assert_int_equal(net_client_call(world->client, &request, &packed, NULL), 0);
+	assert_true(packed.body.len < plain.body.len / 2);
+	assert_int_equal(compress_gunzip(strbuf_slice(&packed.body), 1 << 20, &unpacked, NULL), 0);
+	assert_string_equal(strbuf_text(&unpacked), strbuf_text(&plain.body));
+	strbuf_free(&unpacked);
+	strbuf_free(&packed.body);
+	strbuf_free(&plain.body);
+}
+
+static void handlers_cannot_break_the_framing(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	int fd = dial(world);
+
+	say(fd, "HEAD /text HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	hear(fd, NULL, &answer);
+	assert_non_null(strstr(strbuf_text(&answer), "\r\nx-firn: yes\r\n"));
+	assert_null(strstr(strbuf_text(&answer), "bad"));
+	assert_null(strstr(strbuf_text(&answer), "content-length: 3\r\n"));
+	assert_string_equal(answer.data + answer.len - 4, "\r\n\r\n");
+	strbuf_free(&answer);
+	close(fd);
+}
+
+static void a_split_preface_is_still_http2(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	int fd = dial(world);
+
+	say(fd, "P");
+	say(fd, "RI * HTTP/2.0\r\n\r\nS");
+	say(fd, "M\r\n\r\n");
+	assert_int_equal(send(fd, "\0\0\0\4\0\0\0\0\0", 9, MSG_NOSIGNAL), 9); /* SETTINGS */
+	while (answer.len < 9)
+		hear(fd, "", &answer);
+	assert_int_equal(answer.data[3], 4);
+	strbuf_free(&answer);
+	close(fd);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	const char *first, *second;
+	int fd = dial(world);
+
+	say(fd, "GET /text HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+		"GET /secret HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	hear(fd, NULL, &answer);
+	first = strstr(strbuf_text(&answer), "HTTP/1.1 200 OK");
+	assert_non_null(first);
+	second = strstr(first, "HTTP/1.1 404 Not Found");
+	assert_non_null(second);
+	assert_non_null(strstr(second, "HTTP/1.1 401 Unauthorized"));
+	strbuf_free(&answer);
+	close(fd);
+}
+
+static void a_client_that_still_sends_gets_the_refusal(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	static char body[8u << 20];
+	size_t sent = 0;
+	int fd = dial(world);
+
+	say(fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8388608\r\n\r\n");
+	while (sent < sizeof(body)) { /* all of it, before looking for an answer */
+		ssize_t len = send(fd, body + sent, sizeof(body) - sent, MSG_NOSIGNAL);
+
+		assert_true(len > 0);
+		sent += (size_t)len;
+	}
+	hear(fd, NULL, &answer);
+	assert_memory_equal(strbuf_text(&answer), "HTTP/1.1 413", 12);
+	strbuf_free(&answer);
+	close(fd);
+}
+
+static void a_lost_connection_cancels_its_request(void **state)
+{
+	struct world *world = *state;
+	int fd = dial(world);
+
+	say(fd, "GET /gate HTTP/1.1\r\nHost: x\r\n\r\n");
+	wait_for(&world->gate, &world->gate.is_entered);
+	close(fd);
+	wait_for(&world->gate, &world->gate.saw_cancel);
+}
+
+static void connections_over_the_limit_are_turned_away(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	int fds[20], fd;
+
+	for (size_t i = 0; i < 20; i++) {
+		fds[i] = dial(world);
+		say(fds[i], "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+		strbuf_clear(&answer);
+		hear(fds[i], "refused", &answer);
+	}
+	fd = dial(world);
+	strbuf_clear(&answer);
+	hear(fd, NULL, &answer);
+	assert_memory_equal(strbuf_text(&answer), "HTTP/1.1 503", 12);
+	close(fd);
+	for (size_t i = 0; i < 20; i++)
+		close(fds[i]);
+	strbuf_free(&answer);
+}
+
+static void a_taken_port_names_its_holder(void **state)
+{
+	struct world *world = *state;
+	struct net_server_options options = { .address = world->address };
+	struct net_server *second = NULL;
+	char expected[128];
+	struct err err;
+
+	assert_int_equal(net_server_start(&options, &second, &err), -ERR_BUSY);
+	snprintf(expected, sizeof(expected),
+		 "listen on \"%s\": address already in use by process %d (", world->address,
+		 (int)getpid());
+	assert_memory_equal(err.message, expected, strlen(expected));
+	assert_null(second);
+}
+
+static void *stop_server(void *context)
+{
+	struct world *world = context;
+
+	net_server_stop(world->server, GRACE_NS);
+	world->server = NULL;
+	return NULL;
+}
+
+static void stopping_finishes_what_is_under_way(void **state)
+{
+	struct world *world = *state;
+	struct strbuf answer = { 0 };
+	int busy = dial(world), idle = dial(world);
+	pthread_t stopper;
+
+	say(idle, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+	hear(idle, "refused", &answer);
+	say(busy, "GET /gate HTTP/1.1\r\nHost: x\r\n\r\n");
+	wait_for(&world->gate, &world->gate.is_entered);
+	assert_int_equal(pthread_create(&stopper, NULL, stop_server, world), 0);
+	hear(idle, NULL, &answer); /* ends at once */
+	open_gate(&world->gate);
+	strbuf_clear(&answer);
+	hear(busy, NULL, &answer);
+	assert_non_null(strstr(strbuf_text(&answer), "passed"));
+	pthread_join(stopper, NULL);
+	strbuf_free(&answer);
+	close(idle);
+	close(busy);
+}
+
+static void stopping_cancels_what_outlasts_the_grace(void **state)
+{
+	struct world *world = *state;
+	int fd = dial(world);
+
+	say(fd, "GET /gate HTTP/1.1\r\nHost: x\r\n\r\n");
+	wait_for(&world->gate, &world->gate.is_entered);
+	net_server_stop(world->server, 0);
+	world->server = NULL;
+	assert_true(world->gate.saw_cancel);
+	close(fd);
+}
+
+static void client_names_the_address_that_refuses(void **state)
+{
+	struct world *world = *state;
+	struct net_call request = { .method = "GET", .path = "/", .body_bytes_max = 1000 };
+	struct net_reply reply;
+	char expected[128];
+	struct err err;
+
+	net_server_stop(world->server, GRACE_NS);
+	world->server = NULL;
+	assert_int_equal(net_client_call(world->client, &request, &reply, &err), -ERR_UNAVAILABLE);
+	snprintf(expected, sizeof(expected), "connect to \"%s\": Connection refused",
+		 world->address);
+	assert_string_equal(err.message, expected);
+}
+
+static void client_reconnects_and_gives_up_in_time(void **state)
+{
+	struct world *world = *state;
+	struct net_call request = { .method = "GET",
+				    .path = "/gate",
+				    .timeout_ns = 50 * CLOCK_NS_PER_MS,
+				    .body_bytes_max = 1000 };
+	struct net_reply reply;
+	struct err err;
+
+	assert_int_equal(net_client_call(world->client, &request, &reply, &err), -ERR_DEADLINE);
+	wait_for(&world->gate, &world->gate.saw_cancel);
+	reply = call(world, "GET", "/text", (struct slice){ 0 });
+	assert_int_equal(reply.status, 200);
+	strbuf_free(&reply.body);
+}
+
+static void the_server_counts(void **state)
+{
+	struct world *world = *state;
+	struct net_reply reply = call(world, "GET", "/nothing", (struct slice){ 0 });
+	struct strbuf text = { 0 };
+
+	strbuf_free(&reply.body);
+	metrics_render(&text);
+	assert_non_null(strstr(strbuf_text(&text), "firn_net_refused_total{reason=\"no_route\"}"));
+	assert_non_null(strstr(strbuf_text(&text),
+			       "firn_net_requests_total{protocol=\"http2\",class=\"4xx\"}"));
+	strbuf_free(&text);
+}
+
+#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SERVER(client_gets_answers_over_one_connection),
+		WITH_SERVER(large_bodies_come_through_whole),
+		WITH_SERVER(client_refuses_an_answer_over_its_limit),
+		WITH_SERVER(grpc_calls_end_with_their_status),
+		WITH_SERVER(errors_have_their_http_statuses),
+		WITH_SERVER(authorize_is_asked),
+		WITH_SERVER(text_is_compressed_for_those_who_take_it),
+		WITH_SERVER(handlers_cannot_break_the_framing),
+		WITH_SERVER(a_split_preface_is_still_http2),
+		WITH_SERVER(pipelined_requests_are_answered_in_order),
+		WITH_SERVER(a_client_that_still_sends_gets_the_refusal),
+		WITH_SERVER(a_lost_connection_cancels_its_request),
+		WITH_SERVER(connections_over_the_limit_are_turned_away),
+		WITH_SERVER(a_taken_port_names_its_holder),
+		WITH_SERVER(stopping_finishes_what_is_under_way),
+		WITH_SERVER(stopping_cancels_what_outlasts_the_grace),
+		WITH_SERVER(client_names_the_address_that_refuses),
+		WITH_SERVER(client_reconnects_and_gives_up_in_time),
+		WITH_SERVER(the_server_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

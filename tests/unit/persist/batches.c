@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batches.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+int64_t batches_clock(void *context)
+{
+	return *(const int64_t *)context;
+}
+
+uint32_t batches_series(struct tables *tables, const char *name, const enum column_kind *kinds,
+			uint32_t columns)
+{
+	struct label label = { .name = tables_string(tables, slice_of("comm")),
+			       .value = tables_string(tables, slice_of(name)) };
+	struct group group = { .name = tables_string(tables, slice_of("on_cpu")),
+			       .period_type = tables_string(tables, slice_of("cpu")),
+			       .period_unit = tables_string(tables, slice_of("nanoseconds")),
+			       .column_count = columns };
+	struct column list[TABLES_COLUMNS_PER_GROUP_MAX];
+
+	for (uint32_t i = 0; i < columns; i++) {
+		char type[16];
+
+		snprintf(type, sizeof(type), "type-%u", i);
+		list[i] = (struct column){ tables_string(tables, slice_of(type)),
+					   tables_string(tables, slice_of("count")), kinds[i] };
+	}
+	return tables_series(tables, tables_label_set(tables, &label, 1),
+			     tables_group(tables, &group, list));
+}
+
+uint32_t batches_stack(struct tables *tables, const char *const *functions, size_t count)
+{
+	uint32_t node = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct frame frame = { .kind = FRAME_GO,
+				       .function = tables_string(tables, slice_of(functions[i])) };
+
+		node = tables_node(tables, node, tables_frame(tables, &frame));
+	}
+	return node;
+}
+
+static void stack_name(uint32_t n, uint32_t row, char ret[32])
+{
+	snprintf(ret, 32, "f%u", (n * 7 + row * 3) % 50);
+}
+
+static uint32_t rows_of(uint32_t n)
+{
+	return 1 + n % 4;
+}
+
+static int64_t value_of(uint32_t n, uint32_t row)
+{
+	return (int64_t)n * 100 + row + 1;
+}
+
+void batches_add(struct tables *tables, uint32_t n)
+{
+	const enum column_kind kind = COLUMN_DELTA;
+	char name[32];
+	uint32_t series;
+
+	snprintf(name, sizeof(name), "series-%u", n % BATCHES_SERIES);
+	series = batches_series(tables, name, &kind, 1);
+	tables_report_begin(tables, series, (BATCHES_START_S + n) * CLOCK_NS_PER_S,
+			    10 * CLOCK_NS_PER_S, n + 1);
+	for (uint32_t row = 0; row < rows_of(n); row++) {
+		char leaf[32];
+		const char *const functions[] = { "main", leaf };
+		int64_t value = value_of(n, row);
+
+		stack_name(n, row, leaf);
+		tables_row(tables, batches_stack(tables, functions, 2), 0, &value);
+	}
+}
+
+int batches_append(struct store *store, uint32_t n, struct append_result *ret, struct err *err)
+{
+	struct tables tables;
+	struct tables_view view;
+	int rc;
+
+	tables_init(&tables);
+	batches_add(&tables, n);
+	view = tables_view_of(&tables);
+	rc = store_append(store, &view, ret, err);
+	tables_free(&tables);
+	return rc;
+}
+
+static void check_report(const struct tables_view *view, const struct report *report, uint32_t n)
+{
+	int64_t total = 0;
+	char name[32];
+
+	snprintf(name, sizeof(name), "series-%u", n % BATCHES_SERIES);
+	assert_true(slice_is(tables_label_value(view, view->series[report->series].label_set,
+						SLICE_LITERAL("comm")),
+			     name));
+	assert_int_equal(report->start_ns, (BATCHES_START_S + n) * CLOCK_NS_PER_S);
+	assert_int_equal(report->row_count, rows_of(n));
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		const struct row *row = &view->rows[report->row_first + i];
+		int64_t value = view->values[report->value_first + i];
+		const struct node *leaf = &view->nodes[row->stack];
+		char want[32];
+
+		assert_in_range(value, n * 100 + 1, n * 100 + rows_of(n));
+		stack_name(n, (uint32_t)(value - n * 100 - 1), want);
+		assert_true(slice_is(tables_text(view, view->frames[leaf->frame].function), want));
+		assert_true(slice_is(
+			tables_text(view, view->frames[view->nodes[leaf->parent].frame].function),
+			"main"));
+		total += value;
+	}
+	assert_int_equal(view->totals[report->total_first], total);
+}
+
+size_t batches_find(struct store *store, uint32_t *found, uint32_t count)
+{
+	struct store_snapshot snapshot;
+	struct err err = { 0 };
+	size_t unreadable;
+
+	memset(found, 0, count * sizeof(*found));
+	if (store_snapshot(store, INT64_MIN, INT64_MAX, &snapshot, &err))
+		fail_msg("snapshot: %s", err.message);
+	for (size_t i = 0; i < snapshot.count; i++) {
+		const struct tables_view *view = snapshot.views[i];
+
+		for (uint32_t j = 0; j < view->reports_count; j++) {
+			uint32_t n = (uint32_t)view->reports[j].batch_id - 1;
+
+			assert_in_range(n, 0, count - 1);
+			check_report(view, &view->reports[j], n);
+			found[n]++;
+		}
+	}
+	unreadable = snapshot.parts_unreadable;
+	store_snapshot_release(store, &snapshot);
+	return unreadable;
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the store promises to its callers, on a simulated and on the real disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "batches.h"
+#include "sim_disk.h"
+
+#define DIR "/store"
+#define NOW_NS ((BATCHES_START_S + 100) * CLOCK_NS_PER_S)
+#define HOUR_NS (3600 * CLOCK_NS_PER_S)
+
+struct fixture {
+	struct sim_disk *disk;
+	struct store *store;
+	struct store_options options;
+	int64_t now_ns;
+};
+
+static void open_store(struct fixture *f)
+{
+	struct err err = { 0 };
+
+	f->options.clock_context = &f->now_ns;
+	if (store_open(&f->options, &f->store, &err))
+		fail_msg("open: %s", err.message);
+}
+
+static void reopen(struct fixture *f)
+{
+	store_close(f->store);
+	open_store(f);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_new(struct fixture);
+
+	f->disk = sim_disk_new(42);
+	f->now_ns = NOW_NS;
+	f->options = (struct store_options){ .path = DIR,
+					     .vfs = sim_disk_vfs(f->disk),
+					     .clock = batches_clock,
+					     .no_background = true };
+	open_store(f);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	store_close(f->store);
+	sim_disk_free(f->disk);
+	free(f);
+	return 0;
+}
+
+static struct append_result append(struct fixture *f, uint32_t n)
+{
+	struct append_result result = { 0 };
+	struct err err = { 0 };
+
+	if (batches_append(f->store, n, &result, &err))
+		fail_msg("append: %s", err.message);
+	return result;
+}
+
+static void seal(struct fixture *f)
+{
+	struct err err = { 0 };
+
+	if (store_seal(f->store, &err))
+		fail_msg("seal: %s", err.message);
+}
+
+static struct store_stat stat_of(struct fixture *f)
+{
+	struct store_stat stat;
+
+	assert_int_equal(store_stat(f->store, &stat, NULL), 0);
+	return stat;
+}
+
+static void repeated_report_counts_once_across_seal_and_restart(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t found[4];
+
+	assert_int_equal(append(f, 0).reports_stored, 1);
+	assert_int_equal(append(f, 0).reports_duplicate, 1);
+	reopen(f);
+	assert_int_equal(append(f, 0).reports_duplicate, 1);
+	seal(f);
+	assert_int_equal(append(f, 0).reports_duplicate, 1);
+	reopen(f);
+	assert_int_equal(append(f, 0).reports_duplicate, 1);
+	seal(f); /* a generation without reports leaves no part */
+	reopen(f);
+	assert_int_equal(append(f, 0).reports_duplicate, 1);
+	batches_find(f->store, found, 4);
+	assert_int_equal(found[0], 1);
+	assert_int_equal(stat_of(f).parts, 1);
+	f->now_ns += STORE_DEDUPE_NS;
+	assert_int_equal(append(f, 0).reports_stored, 1);
+}
+
+static void late_and_future_reports_are_refused_one_by_one(void **state)
+{
+	struct fixture *f = *state;
+	struct append_result result;
+
+	f->options.retention_ns = HOUR_NS;
+	reopen(f);
+	f->now_ns = (BATCHES_START_S + 3600 + 5) * CLOCK_NS_PER_S;
+	result = append(f, 3);
+	assert_int_equal(result.reports_late, 1);
+	assert_non_null(strstr(result.refused, "report 0"));
+	assert_int_equal(append(f, 5).reports_stored, 1);
+	assert_int_equal(append(f, 3600 + 5 + 600).reports_stored, 1);
+	result = append(f, 3600 + 5 + 601);
+	assert_int_equal(result.reports_future, 1);
+	/* What was decided stays, whatever retention says after a restart. */
+	f->options.retention_ns = 0;
+	reopen(f);
+	assert_int_equal(stat_of(f).reports, 2);
+}
+
+static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **state)
+{
+	struct fixture *f = *state;
+	struct store_snapshot snapshot;
+
+	append(f, 0);
+	seal(f);
+	append(f, 50);
+	seal(f);
+	f->options.retention_ns = HOUR_NS;
+	reopen(f);
+	assert_int_equal(store_snapshot(f->store, 0, INT64_MAX, &snapshot, NULL), 0);
+	assert_int_equal(snapshot.count, 2);
+	f->now_ns = (BATCHES_START_S + 3600 + 10) * CLOCK_NS_PER_S;
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).parts, 1);
+	assert_false(sim_disk_has(f->disk, DIR "/part-000001.firn", NULL));
+	assert_int_equal(snapshot.views[0]->reports_count, 1);
+	store_snapshot_release(f->store, &snapshot);
+	f->options.retention_bytes = 1;
+	reopen(f);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).parts, 0);
+}
+
+static void snapshot_opens_nothing_outside_the_range(void **state)
+{
+	struct fixture *f = *state;
+	struct store_snapshot snapshot;
+	int64_t at = (BATCHES_START_S + 50) * CLOCK_NS_PER_S;
+
+	append(f, 0);
+	seal(f);
+	append(f, 50);
+	seal(f);
+	sim_disk_flip(f->disk, DIR "/part-000001.firn", 100, 1);
+	assert_int_equal(store_snapshot(f->store, at, at + 1, &snapshot, NULL), 0);
+	assert_int_equal(snapshot.count, 1);
+	assert_int_equal(snapshot.parts_unreadable, 0);
+	store_snapshot_release(f->store, &snapshot);
+	assert_int_equal(store_snapshot(f->store, at + 1, INT64_MAX, &snapshot, NULL), 0);
+	assert_int_equal(snapshot.count, 0);
+	store_snapshot_release(f->store, &snapshot);
+}
+
+static void damaged_part_is_set_aside_and_the_rest_served(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+	uint32_t found[60];
+
+	append(f, 0);
+	seal(f);
+	append(f, 50);
+	seal(f);
+	sim_disk_flip(f->disk, DIR "/part-000001.firn", 100, 1);
+	assert_int_equal(batches_find(f->store, found, 60), 1);
+	assert_int_equal(found[50], 1);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_true(sim_disk_has(f->disk, DIR "/quarantine/part-000001.firn", NULL));
+	assert_false(sim_disk_has(f->disk, DIR "/part-000001.firn", NULL));
+	reopen(f);
+	assert_int_equal(batches_find(f->store, found, 60), 1); /* answers still say so */
+	assert_int_equal(stat_of(f).parts_quarantined, 1);
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), -ERR_CORRUPT);
+	assert_non_null(strstr(report.data, "part"));
+	strbuf_free(&report);
+}
+
+static void damage_in_the_log_is_told_and_the_rest_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+	uint32_t found[5];
+
+	for (uint32_t n = 0; n < 5; n++)
+		append(f, n);
+	/* Somewhere in the first record; the later ones prove that it was acknowledged. */
+	assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", 48 + 40 + 60, 4));
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), -ERR_CORRUPT);
+	assert_non_null(strstr(report.data, "wal-000001-0000.wal: offset 48"));
+	strbuf_free(&report);
+	reopen(f);
+	batches_find(f->store, found, 5);
+	assert_int_equal(found[0], 0);
+	for (uint32_t n = 1; n < 5; n++)
+		assert_int_equal(found[n], 1);
+	assert_int_equal(append(f, 0).reports_stored, 1);
+	seal(f);
+	assert_true(sim_disk_has(f->disk, DIR "/quarantine/wal-000001-0000.wal", NULL));
+	batches_find(f->store, found, 5);
+	for (uint32_t n = 0; n < 5; n++)
+		assert_int_equal(found[n], 1);
+}
+
+static void torn_tail_is_a_note_and_stays_one(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+	uint32_t found[5];
+
+	append(f, 0);
+	append(f, 1);
+	/* The last record was not acknowledged by anything later: taken as never finished. */
+	assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", 500, 4));
+	for (int round = 0; round < 3; round++) {
+		reopen(f);
+		assert_int_equal(append(f, 2 + (uint32_t)round).reports_stored, 1);
+		strbuf_clear(&report);
+		assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), 0);
+		assert_non_null(strstr(report.data, "note: wal-000001-0000.wal"));
+	}
+	batches_find(f->store, found, 5);
+	assert_int_equal(found[0], 1);
+	assert_int_equal(found[4], 1);
+	strbuf_free(&report);
+}
+
+static void missing_log_segment_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+
+	append(f, 0);
+	reopen(f);
+	append(f, 1);
+	f->options.vfs->unlink(f->options.vfs, DIR "/wal-000001-0000.wal");
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), -ERR_CORRUPT);
+	assert_non_null(strstr(report.data, "missing"));
+	strbuf_free(&report);
+}
+
+static void damaged_segment_header_costs_no_record(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+	uint32_t found[3];
+
+	append(f, 0);
+	append(f, 1);
+	assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", 20, 1));
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), -ERR_CORRUPT);
+	assert_non_null(strstr(report.data, "wal-000001-0000.wal: offset 0: header is damaged"));
+	strbuf_free(&report);
+	reopen(f);
+	append(f, 2);
+	reopen(f);
+	batches_find(f->store, found, 3);
+	for (uint32_t n = 0; n < 3; n++)
+		assert_int_equal(found[n], 1);
+}
+
+static void damaged_manifest_is_refused_and_no_part_removed(void **state)
+{
+	struct fixture *f = *state;
+	struct strbuf report = { 0 };
+	uint64_t bytes_of_first;
+	struct err err = { 0 };
+
+	append(f, 0);
+	assert_true(sim_disk_has(f->disk, DIR "/MANIFEST-000001", &bytes_of_first));
+	for (uint32_t n = 0; n < 3; n++) {
+		append(f, n + 1);
+		seal(f);
+	}
+	store_close(f->store);
+	f->store = NULL;
+	/* In the first edit: those behind it were in force. */
+	assert_true(sim_disk_flip(f->disk, DIR "/MANIFEST-000001", bytes_of_first + 20, 1));
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, &err), -ERR_CORRUPT);
+	strbuf_free(&report);
+	assert_int_equal(store_open(&f->options, &f->store, &err), -ERR_CORRUPT);
+	assert_non_null(strstr(err.message, "MANIFEST-000001"));
+	assert_true(sim_disk_has(f->disk, DIR "/part-000001.firn", NULL));
+	assert_true(sim_disk_has(f->disk, DIR "/part-000003.firn", NULL));
+}
+
+/* Cumulative and gauge columns side by side, as Go's heap profile has them. */
+static struct append_result append_heap(struct fixture *f, int64_t at_s, uint64_t batch_id,
+					const int64_t (*values)[2], size_t stacks)
+{
+	static const enum column_kind kinds[] = { COLUMN_CUMULATIVE, COLUMN_GAUGE };
+	struct append_result result = { 0 };
+	struct tables tables;
+	struct tables_view view;
+	struct err err = { 0 };
+
+	tables_init(&tables);
+	tables_report_begin(&tables, batches_series(&tables, "go", kinds, 2),
+			    (BATCHES_START_S + at_s) * CLOCK_NS_PER_S, 0, batch_id);
+	for (size_t i = 0; i < stacks; i++) {
+		char leaf[16];
+		const char *const functions[] = { "main", leaf };
+
+		snprintf(leaf, sizeof(leaf), "leaf%u", (uint32_t)i % 100);
+		tables_row(&tables, batches_stack(&tables, functions, 2), 0, values[i]);
+	}
+	view = tables_view_of(&tables);
+	if (store_append(f->store, &view, &result, &err))
+		fail_msg("append: %s", err.message);
+	tables_free(&tables);
+	return result;
+}
+
+/* Totals and duration of the report that starts at that second. */
+static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t delta,
+			int64_t gauge, int64_t duration_s)
+{
+	int64_t start_ns = (BATCHES_START_S + at_s) * CLOCK_NS_PER_S;
+	struct store_snapshot snapshot;
+	size_t seen = 0;
+
+	assert_int_equal(store_snapshot(f->store, 0, INT64_MAX, &snapshot, NULL), 0);
+	for (size_t i = 0; i < snapshot.count; i++) {
+		const struct tables_view *view = snapshot.views[i];
+
+		for (uint32_t j = 0; j < view->reports_count; j++) {
+			const struct report *report = &view->reports[j];
+			const struct group *group =
+				&view->groups[view->series[report->series].group];
+
+			if (report->start_ns != start_ns)
+				continue;
+			seen++;
+			assert_int_equal(view->columns[group->column_first].kind, COLUMN_DELTA);
+			assert_int_equal(view->columns[group->column_first + 1].kind, COLUMN_GAUGE);
+			assert_int_equal(report->row_count, rows);
+			assert_int_equal(view->totals[report->total_first], delta);
+			assert_int_equal(view->totals[report->total_first + 1], gauge);
+			assert_int_equal(report->duration_ns, duration_s * CLOCK_NS_PER_S);
+		}
+	}
+	assert_int_equal(seen, 1);
+	store_snapshot_release(f->store, &snapshot);
+}
+
+static void cumulative_values_become_deltas_across_restarts(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t first[][2] = { { 100, 7 }, { 50, 0 } };
+	const int64_t second[][2] = { { 130, 8 }, { 50, 0 }, { 5, 0 } };
+	const int64_t third[][2] = { { 131, 0 }, { 60, 0 }, { 5, 0 } };
+	const int64_t restarted[][2] = { { 20, 3 }, { 70, 0 } };
+
+	append_heap(f, 0, 1, first, 2);
+	expect_heap(f, 0, 1, 0, 7, 0); /* only a baseline; the gauge is kept */
+	reopen(f);
+	append_heap(f, 10, 2, second, 3);
+	expect_heap(f, 10, 2, 30 + 5, 8, 10);
+	seal(f);
+	reopen(f);
+	append_heap(f, 25, 3, third, 3);
+	expect_heap(f, 25, 2, 1 + 10, 0, 15);
+	append_heap(f, 12, 4, first, 2); /* older than the baseline: only the gauge has a place */
+	expect_heap(f, 12, 1, 0, 7, 0);
+	append_heap(f, 35, 5, restarted, 2); /* the total went down: all of it is new */
+	expect_heap(f, 35, 2, 90, 3, 10);
+}
+
+static void repeated_rows_of_a_cumulative_report_are_summed_first(void **state)
+{
+	static const enum column_kind kind = COLUMN_CUMULATIVE;
+	struct fixture *f = *state;
+	static const char *const functions[] = { "main" };
+
+	for (int64_t at = 0; at < 2; at++) {
+		struct append_result result;
+		struct tables tables;
+		struct tables_view view;
+		int64_t value = 10 + at;
+
+		tables_init(&tables);
+		tables_report_begin(&tables, batches_series(&tables, "go", &kind, 1),
+				    (BATCHES_START_S + at) * CLOCK_NS_PER_S, 0, 1);
+		for (int i = 0; i < 3; i++)
+			tables_row(&tables, batches_stack(&tables, functions, 1), 0, &value);
+		view = tables_view_of(&tables);
+		assert_int_equal(store_append(f->store, &view, &result, NULL), 0);
+		assert_int_equal(result.rows_stored, (uint64_t)at); /* one row of 3 */
+		tables_free(&tables);
+	}
+	assert_int_equal(stat_of(f).rows, 1);
+}
+
+static void broken_batch_is_refused_before_it_is_logged(void **state)
+{
+	struct fixture *f = *state;
+	struct append_result result;
+	struct tables tables;
+	struct tables_view view;
+	struct err err;
+
+	tables_init(&tables);
+	batches_add(&tables, 0);
+	((int64_t *)tables.totals.data)[0]++;
+	view = tables_view_of(&tables);
+	assert_int_equal(store_append(f->store, &view, &result, &err), -ERR_INVALID);
+	tables_free(&tables);
+	assert_int_equal(append(f, 0).reports_stored, 1);
+}
+
+static void memtable_is_sealed_by_size_and_by_age(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f, 0);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).parts, 0);
+	f->now_ns += 601 * CLOCK_NS_PER_S;
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).parts, 1);
+	f->options.seal_bytes = 1;
+	reopen(f);
+	append(f, 1);
+	append(f, 2); /* ends the generation of the one before */
+	assert_int_equal(stat_of(f).memtables, 2);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).parts, 3);
+	assert_int_equal(stat_of(f).series, 3);
+	assert_int_equal(stat_of(f).reports, 3);
+}
+
+static void second_opener_is_told_who_holds_the_store(void **state)
+{
+	struct fixture *f = *state;
+	struct store *second;
+	struct err err;
+	char pid[32];
+
+	snprintf(pid, sizeof(pid), "pid %d", getpid());
+	assert_int_equal(store_open(&f->options, &second, &err), -ERR_BUSY);
+	assert_non_null(strstr(err.message, pid));
+	append(f, 0);
+	f->options.read_only = true; /* looks without the lock */
+	assert_int_equal(store_open(&f->options, &second, &err), 0);
+	f->options.read_only = false;
+	{
+		struct append_result result;
+		uint32_t found[1];
+
+		batches_find(second, found, 1);
+		assert_int_equal(found[0], 1);
+		assert_int_equal(batches_append(second, 1, &result, &err), -ERR_READ_ONLY);
+	}
+	store_close(second);
+}
+
+static void foreign_and_incomplete_directories_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct store_options options = f->options;
+	const struct vfs *vfs = f->options.vfs;
+	struct vfs_file *file;
+	struct store *store;
+	struct err err;
+
+	vfs->mkdir(vfs, "/home");
+	assert_int_equal(vfs_open(vfs, "/home/thesis.odt", VFS_WRITE | VFS_CREATE, &file, &err), 0);
+	vfs_close(file);
+	options.path = "/home";
+	assert_int_equal(store_open(&options, &store, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.message, "thesis.odt"));
+	assert_false(sim_disk_has(f->disk, "/home/LOCK", NULL));
+	options.read_only = true;
+	options.path = "/nowhere";
+	assert_int_equal(store_open(&options, &store, &err), -ERR_NOT_FOUND);
+	append(f, 0);
+	store_close(f->store);
+	vfs->unlink(vfs, DIR "/CURRENT");
+	assert_int_equal(store_open(&f->options, &store, &err), -ERR_CORRUPT);
+	assert_non_null(strstr(err.message, "CURRENT"));
+	f->store = NULL;
+}
+
+#define NOBODY 65534 /* Debian's user of that name */
+
+static void read_only_directory_is_a_clear_error(void **state)
+{
+	char path[] = "/tmp/firn-store-XXXXXX";
+	struct store_options options = { .path = path, .no_background = true };
+	const bool was_root = !geteuid();
+	struct store *store;
+	struct err err;
+
+	(void)state;
+	if (was_root) /* which writes anywhere */
+		assert_int_equal(seteuid(NOBODY), 0);
+	assert_non_null(mkdtemp(path));
+	chmod(path, 0500);
+	assert_int_equal(store_open(&options, &store, &err), -ERR_DENIED);
+	assert_non_null(strstr(err.message, "cannot be written"));
+	rmdir(path);
+	if (was_root)
+		assert_int_equal(seteuid(0), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(repeated_report_counts_once_across_seal_and_restart),
+		TEST(late_and_future_reports_are_refused_one_by_one),
+		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
+		TEST(snapshot_opens_nothing_outside_the_range),
+		TEST(damaged_part_is_set_aside_and_the_rest_served),
+		TEST(damage_in_the_log_is_told_and_the_rest_kept),
+		TEST(torn_tail_is_a_note_and_stays_one),
+		TEST(missing_log_segment_is_noticed),
+		TEST(damaged_segment_header_costs_no_record),
+		TEST(damaged_manifest_is_refused_and_no_part_removed),
+		TEST(cumulative_values_become_deltas_across_restarts),
+		TEST(repeated_rows_of_a_cumulative_report_are_summed_first),
+		TEST(broken_batch_is_refused_before_it_is_logged),
+		TEST(memtable_is_sealed_by_size_and_by_age),
+		TEST(second_opener_is_told_who_holds_the_store),
+		TEST(foreign_and_incomplete_directories_are_refused),
+		cmocka_unit_test(read_only_directory_is_a_clear_error),
+	};
+
+	log_set(LOG_LEVELS, LOG_LOGFMT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

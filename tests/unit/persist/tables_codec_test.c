@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The encoding of tables: round trips, and bytes that were damaged or made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "batches.h"
+#include "server/persist/part.h"
+#include "server/persist/part_arrange.h"
+#include "server/persist/tables_check.h"
+#include "server/persist/tables_codec.h"
+
+#define RAW_BYTES_MAX ((uint64_t)1 << 20)
+
+/* Every kind of thing: two groups, gauges, sample labels with numbers, shared prefixes. */
+static void fill(struct tables *tables)
+{
+	static const enum column_kind kinds[] = { COLUMN_GAUGE, COLUMN_DELTA };
+	static const char *const deep[] = { "main", "f3", "alloc" };
+	struct label label;
+	uint32_t series, stack;
+	int64_t values[] = { -5, INT64_MAX };
+
+	tables_init(tables);
+	for (uint32_t n = 0; n < 40; n++)
+		batches_add(tables, 39 - n); /* rows and reports out of order */
+	series = batches_series(tables, "heap", kinds, 2);
+	stack = batches_stack(tables, deep, 3);
+	label = (struct label){ .name = tables_string(tables, SLICE_LITERAL("bytes")),
+				.unit = tables_string(tables, SLICE_LITERAL("By")),
+				.numeric = 1,
+				.number = -48 };
+	tables_report_begin(tables, series, BATCHES_START_S * CLOCK_NS_PER_S, 0, UINT64_MAX);
+	tables_row(tables, stack, tables_label_set(tables, &label, 1), values);
+	tables_row(tables, stack, 0, values); /* saturates */
+}
+
+static void assert_same_array(const void *a, const void *b, size_t bytes)
+{
+	if (bytes)
+		assert_memory_equal(a, b, bytes);
+}
+
+static void assert_same(const struct tables_view *a, const struct tables_view *b)
+{
+	assert_int_equal(a->strings_count, b->strings_count);
+	for (uint32_t i = 0; i < a->strings_count; i++)
+		assert_true(slice_equal(tables_text(a, i), tables_text(b, i)));
+	assert_int_equal(a->labels_count, b->labels_count);
+	assert_int_equal(a->rows_count, b->rows_count);
+	assert_int_equal(a->nodes_count, b->nodes_count);
+	assert_int_equal(a->reports_count, b->reports_count);
+	assert_same_array(a->labels, b->labels, a->labels_count * sizeof(*a->labels));
+	assert_same_array(a->label_sets, b->label_sets,
+			  a->label_sets_count * sizeof(*a->label_sets));
+	assert_same_array(a->groups, b->groups, a->groups_count * sizeof(*a->groups));
+	assert_same_array(a->columns, b->columns, a->columns_count * sizeof(*a->columns));
+	assert_same_array(a->series, b->series, a->series_count * sizeof(*a->series));
+	assert_same_array(a->frames, b->frames, a->frames_count * sizeof(*a->frames));
+	assert_same_array(a->nodes + 1, b->nodes + 1, (a->nodes_count - 1) * sizeof(*a->nodes));
+	assert_same_array(a->reports, b->reports, a->reports_count * sizeof(*a->reports));
+	assert_same_array(a->rows, b->rows, a->rows_count * sizeof(*a->rows));
+	assert_same_array(a->values, b->values, a->values_count * sizeof(*a->values));
+	assert_same_array(a->totals, b->totals, a->totals_count * sizeof(*a->totals));
+}
+
+static void tables_survive_a_round_trip(void **state)
+{
+	struct tables tables;
+	struct tables_view view;
+
+	(void)state;
+	fill(&tables);
+	view = tables_view_of(&tables);
+	for (int level = 0; level <= 3; level += 3) {
+		struct tables_layout layout;
+		struct tables_image image;
+		struct strbuf bytes = { 0 };
+		struct err err = { 0 };
+
+		tables_encode(&view, level, &bytes, &layout);
+		assert_int_equal(layout.count, TABLES_SECTIONS_END - 1);
+		if (tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, &err))
+			fail_msg("%s", err.message);
+		assert_same(&view, &image.view);
+		tables_image_free(&image);
+		strbuf_free(&bytes);
+	}
+	tables_free(&tables);
+}
+
+static void empty_tables_survive_a_round_trip(void **state)
+{
+	struct tables tables;
+	struct tables_view view;
+	struct tables_image image;
+	struct strbuf bytes = { 0 };
+
+	(void)state;
+	tables_init(&tables);
+	view = tables_view_of(&tables);
+	tables_encode(&view, 0, &bytes, NULL);
+	assert_int_equal(tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, NULL), 0);
+	assert_same(&view, &image.view);
+	tables_image_free(&image);
+	strbuf_free(&bytes);
+	tables_free(&tables);
+}
+
+static void any_changed_byte_is_noticed(void **state)
+{
+	struct tables tables;
+	struct tables_view view;
+	struct strbuf bytes = { 0 };
+
+	(void)state;
+	fill(&tables);
+	view = tables_view_of(&tables);
+	tables_encode(&view, 3, &bytes, NULL);
+	for (size_t i = 0; i < bytes.len; i++) {
+		struct tables_image image;
+
+		bytes.data[i] ^= (char)(1 << i % 8);
+		assert_int_not_equal(
+			tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, NULL), 0);
+		bytes.data[i] ^= (char)(1 << i % 8);
+	}
+	for (size_t len = 0; len < bytes.len; len += 7) {
+		struct tables_image image;
+
+		assert_int_not_equal(
+			tables_decode(slice_from(bytes.data, len), RAW_BYTES_MAX, &image, NULL), 0);
+	}
+	strbuf_free(&bytes);
+	tables_free(&tables);
+}
+
+static void sections_over_the_budget_are_refused(void **state)
+{
+	struct tables tables;
+	struct tables_view view;
+	struct tables_image image;
+	struct strbuf bytes = { 0 };
+
+	(void)state;
+	fill(&tables);
+	view = tables_view_of(&tables);
+	tables_encode(&view, 3, &bytes, NULL);
+	assert_int_equal(tables_decode(strbuf_slice(&bytes), 100, &image, NULL), -ERR_LIMIT);
+	strbuf_free(&bytes);
+	tables_free(&tables);
+}
+
+static void unknown_sections_are_skipped(void **state)
+{
+	struct strbuf bytes = { 0 };
+	struct tables tables;
+	struct tables_view view;
+	struct tables_image image;
+
+	(void)state;
+	fill(&tables);
+	view = tables_view_of(&tables);
+	strbuf_add_u32(&bytes, 999);
+	strbuf_add_u32(&bytes, 1);
+	strbuf_add_u64(&bytes, 3);
+	strbuf_add_u64(&bytes, 3);
+	strbuf_add_u32(&bytes, hash_crc32c(hash_crc32c(0, bytes.data, 24), "new", 3));
+	strbuf_add_text(&bytes, "new");
+	tables_encode(&view, 3, &bytes, NULL);
+	assert_int_equal(tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, NULL), 0);
+	assert_same(&view, &image.view);
+	tables_image_free(&image);
+	strbuf_free(&bytes);
+	tables_free(&tables);
+}
+
+/* Each breaks one promise of model/tables.h in a view that is otherwise good. */
+static void break_totals(struct tables *t)
+{
+	((int64_t *)t->totals.data)[3]++;
+}
+
+static void break_parent(struct tables *t)
+{
+	((struct node *)t->nodes.data)[2].parent = 2;
+}
+
+static void break_stack(struct tables *t)
+{
+	((struct row *)t->rows.data)[1].stack = (uint32_t)t->nodes.count;
+}
+
+static void break_frame(struct tables *t)
+{
+	((struct frame *)t->frames.data)[1].file = (uint32_t)t->strings.count;
+}
+
+static void break_series(struct tables *t)
+{
+	((struct series *)t->series.data)[1].label_set = 1000;
+}
+
+static void break_label_order(struct tables *t)
+{
+	struct label labels[] = { { .name = 1, .value = 1 }, { .name = 2, .value = 1 } };
+	uint32_t id = tables_label_set(t, labels, 2);
+	struct label_set *set = &((struct label_set *)t->label_sets.data)[id];
+	struct label *first = &((struct label *)t->labels.data)[set->label_first], swap = first[0];
+
+	first[0] = first[1];
+	first[1] = swap;
+}
+
+static void break_report(struct tables *t)
+{
+	((struct report *)t->reports.data)[1].row_first++;
+}
+
+static void break_kind(struct tables *t)
+{
+	((struct column *)t->columns.data)[0].kind = 9;
+}
+
+static void broken_tables_are_not_accepted(void **state)
+{
+	static void (*const breakers[])(struct tables *) = {
+		break_totals, break_parent,	 break_stack,  break_frame,
+		break_series, break_label_order, break_report, break_kind,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(breakers) / sizeof(breakers[0]); i++) {
+		struct tables tables;
+		struct tables_view view;
+		struct err err = { 0 };
+
+		fill(&tables);
+		view = tables_view_of(&tables);
+		assert_int_equal(tables_check(&view, &err), 0);
+		breakers[i](&tables);
+		view = tables_view_of(&tables);
+		if (tables_check(&view, &err) != -ERR_CORRUPT)
+			fail_msg("breaker %zu was not noticed", i);
+		tables_free(&tables);
+	}
+}
+
+static void arranging_keeps_everything_and_sorts_it(void **state)
+{
+	struct tables tables, arranged;
+	struct tables_view from, to;
+	struct err err = { 0 };
+
+	(void)state;
+	fill(&tables);
+	tables_init(&arranged);
+	from = tables_view_of(&tables);
+	part_arrange(&from, &arranged);
+	to = tables_view_of(&arranged);
+	assert_int_equal(tables_check(&to, &err), 0);
+	assert_int_equal(to.rows_count, from.rows_count);
+	assert_int_equal(to.reports_count, from.reports_count);
+	assert_int_equal(to.nodes_count, from.nodes_count);
+	for (uint32_t i = 0; i < to.reports_count; i++) {
+		const struct report *report = &to.reports[i];
+
+		if (i && report->series == report[-1].series)
+			assert_true(report->start_ns > report[-1].start_ns);
+		for (uint32_t j = 1; j < report->row_count; j++)
+			assert_true(to.rows[report->row_first + j].stack >=
+				    to.rows[report->row_first + j - 1].stack);
+	}
+	for (uint32_t i = 2; i < to.nodes_count; i++) {
+		uint32_t parent = to.nodes[i].parent, at = i - 1;
+
+		while (at != parent &&
+		       at) /* depth-first: the parent is on the path of the one before */
+			at = to.nodes[at].parent;
+		assert_int_equal(at, parent);
+	}
+	tables_free(&tables);
+	tables_free(&arranged);
+}
+
+static void any_changed_byte_of_a_part_is_noticed(void **state)
+{
+	struct tables tables;
+	struct tables_view view;
+	struct strbuf bytes = { 0 };
+	struct part_info info;
+	struct tables_image image;
+	struct identity hash;
+
+	(void)state;
+	fill(&tables);
+	view = tables_view_of(&tables);
+	part_encode(&view, 7, &bytes, &info);
+	assert_int_equal(info.bytes, bytes.len);
+	assert_int_equal(info.rows, view.rows_count);
+	assert_int_equal(part_decode(strbuf_slice(&bytes), 7, &image, &hash, NULL), 0);
+	assert_true(identity_equal(hash, info.hash));
+	tables_image_free(&image);
+	assert_int_equal(part_decode(strbuf_slice(&bytes), 8, &image, &hash, NULL), -ERR_CORRUPT);
+	for (size_t i = 0; i < bytes.len; i++) {
+		bytes.data[i] ^= 0x10;
+		assert_int_not_equal(part_decode(strbuf_slice(&bytes), 7, &image, &hash, NULL), 0);
+		bytes.data[i] ^= 0x10;
+	}
+	for (size_t len = 0; len < bytes.len; len++)
+		assert_int_not_equal(
+			part_decode(slice_from(bytes.data, len), 7, &image, &hash, NULL), 0);
+	strbuf_free(&bytes);
+	tables_free(&tables);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_survive_a_round_trip),
+		cmocka_unit_test(empty_tables_survive_a_round_trip),
+		cmocka_unit_test(any_changed_byte_is_noticed),
+		cmocka_unit_test(sections_over_the_budget_are_refused),
+		cmocka_unit_test(unknown_sections_are_skipped),
+		cmocka_unit_test(broken_tables_are_not_accepted),
+		cmocka_unit_test(arranging_keeps_everything_and_sorts_it),
+		cmocka_unit_test(any_changed_byte_of_a_part_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random tables against a naive model: all rows as a flat list, stacks as lists of strings, POSIX
+ * regular expressions, one loop per question. Checks trees (also at full detail), time series and
+ * catalogues, and the invariants that every tree keeps.
+ */
+#include "world.h"
+
+#include <regex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+#define WORLDS 60
+#define QUESTIONS 40
+#define RECORDS_MAX 600
+#define DEPTH_MAX 7
+#define REPORT_NS 10
+#define TIMES 8
+#define PERIOD 1000
+#define COMMON_MULTIPLE 2520 /* of 1..10 */
+
+/* One step of a stack: a physical frame and what may be inlined into it. */
+struct step {
+	struct frame frames[2]; /* outermost first; texts are indexes into `texts` */
+	uint32_t count;
+	const char *names[2]; /* as shown */
+};
+
+enum {
+	T_NONE,
+	T_MAIN,
+	T_RUN,
+	T_WORK,
+	T_INL,
+	T_MOD,
+	T_APP,
+	T_LIB,
+	T_KERN,
+	T_ANON,
+	T_B1,
+	T_B2,
+	T_A_PY,
+	T_B_PY,
+	T_LIB2
+};
+static const char *const texts[] = {
+	"",	    "main",   "run", "work", "inl",  "<module>", "/bin/app",	  "/lib/libx.so",
+	"[kernel]", "[anon]", "b1",  "b2",   "a.py", "b.py",	 "/other/libx.so"
+};
+
+#define NATIVE(fn, map, build, addr, ln)                                                           \
+	{                                                                                          \
+		.kind = FRAME_NATIVE, .function = fn, .mapping_file = map, .build_id = build,      \
+		.address = addr, .line = ln                                                        \
+	}
+#define PYTHON(fn, path, ln)                                                                       \
+	{                                                                                          \
+		.kind = FRAME_PYTHON, .function = fn, .file = path, .line = ln                     \
+	}
+
+static const struct step steps[] = {
+	{ { NATIVE(T_MAIN, T_APP, T_B1, 16, 1) }, 1, { "main" } },
+	{ { NATIVE(T_MAIN, T_APP, T_B1, 17, 2) }, 1, { "main" } },
+	{ { NATIVE(T_RUN, T_APP, T_B1, 32, 0) }, 1, { "run" } },
+	{ { NATIVE(T_WORK, T_LIB, T_B1, 48, 5) }, 1, { "work" } },
+	{ { NATIVE(T_WORK, T_LIB2, T_B2, 64, 6) }, 1, { "work" } },
+	{ { NATIVE(T_NONE, T_LIB, T_B1, 80, 0) }, 1, { "0x50 [libx.so]" } },
+	{ { NATIVE(T_NONE, T_LIB, T_B1, 81, 0) }, 1, { "0x51 [libx.so]" } },
+	{ { NATIVE(T_NONE, T_ANON, T_NONE, 1, 0) }, 1, { "[anon]" } },
+	{ { NATIVE(T_NONE, T_ANON, T_NONE, 2, 0) }, 1, { "[anon]" } },
+	{ { { .kind = FRAME_KERNEL, .function = T_RUN, .mapping_file = T_KERN } }, 1, { "run" } },
+	{ { PYTHON(T_MOD, T_A_PY, 1) }, 1, { "<module>" } },
+	{ { PYTHON(T_MOD, T_A_PY, 9) }, 1, { "<module>" } },
+	{ { PYTHON(T_MOD, T_B_PY, 1) }, 1, { "<module>" } },
+	{ { NATIVE(T_RUN, T_APP, T_B1, 40, 3), NATIVE(T_INL, T_APP, T_B1, 40, 4) },
+	  2,
+	  { "run", "inl" } },
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static const char *const comms[] = { "a", "b", "c" };
+static const char *const pods[] = { "", "p1", "p2" };
+static const char *const threads[] = { "", "t1", "t2" };
+static const char *const row_pods[] = { "", "", "p1", "p9" };
+static const char *const numbers[] = { "", "", "64", "128" };
+
+/* The groups of columns that the worlds have. */
+static const struct {
+	const char *types[2];
+	uint32_t columns;
+} groups[] = {
+	{ { WORLD_ON_CPU }, 1 },
+	{ { "memory:alloc_space:bytes:space:bytes:delta", "memory:inuse_space:bytes:space:bytes" },
+	  2 },
+};
+
+/* One row, flat. */
+struct record {
+	uint32_t view, report, group;
+	const char *comm, *pod, *thread, *row_pod, *number;
+	int64_t start_ns;
+	uint32_t depth;
+	uint8_t stack[DEPTH_MAX]; /* steps, root first */
+	int64_t values[2];
+};
+
+struct model {
+	struct record records[RECORDS_MAX];
+	size_t count;
+	uint32_t reports;
+};
+
+struct question {
+	uint32_t group, column;
+	const char *matchers;
+	const char *group_by;
+	int64_t from_ns, to_ns;
+};
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((random_state >> 33) % below);
+}
+
+#define PICK(array) (array)[draw(sizeof(array) / sizeof((array)[0]))]
+
+/* ---- making worlds ---- */
+
+static uint32_t load_frame(struct tables *tables, const struct frame *from, bool inlined)
+{
+	struct frame frame = *from;
+
+	frame.function = tables_string(tables, slice_of(texts[from->function]));
+	frame.mapping_file = tables_string(tables, slice_of(texts[from->mapping_file]));
+	frame.build_id = tables_string(tables, slice_of(texts[from->build_id]));
+	frame.file = tables_string(tables, slice_of(texts[from->file]));
+	frame.flags = inlined ? FRAME_INLINED : 0;
+	return tables_frame(tables, &frame);
+}
+
+static uint32_t load_stack(struct tables *tables, const struct record *record)
+{
+	uint32_t node = 0;
+
+	for (uint32_t i = 0; i < record->depth; i++) {
+		const struct step *step = &steps[record->stack[i]];
+
+		for (uint32_t at = 0; at < step->count; at++)
+			node = tables_node(tables, node,
+					   load_frame(tables, &step->frames[at], at > 0));
+	}
+	return node;
+}
+
+static uint32_t load_series(struct tables *tables, const struct record *record)
+{
+	struct column columns[2];
+	struct group group = { .period = PERIOD, .column_count = groups[record->group].columns };
+	char labels[64];
+
+	for (uint32_t i = 0; i < group.column_count; i++) {
+		struct profile_type type;
+
+		assert_int_equal(
+			profile_type_parse(slice_of(groups[record->group].types[i]), &type, NULL),
+			0);
+		group.name = tables_string(tables, type.name);
+		group.period_type = tables_string(tables, type.period_type);
+		group.period_unit = tables_string(tables, type.period_unit);
+		columns[i] = (struct column){ tables_string(tables, type.sample_type),
+					      tables_string(tables, type.sample_unit),
+					      type.delta ? COLUMN_DELTA : COLUMN_GAUGE };
+	}
+	snprintf(labels, sizeof(labels), *record->pod ? "comm=%s,pod=%s" : "comm=%s", record->comm,
+		 record->pod);
+	return tables_series(tables, world_labels(tables, labels),
+			     tables_group(tables, &group, columns));
+}
+
+static void load_row(struct tables *tables, const struct record *record)
+{
+	char labels[96] = "";
+
+	if (*record->thread)
+		sprintf(labels + strlen(labels), "thread=%s,", record->thread);
+	if (*record->row_pod)
+		sprintf(labels + strlen(labels), "pod=%s,", record->row_pod);
+	if (*record->number)
+		sprintf(labels + strlen(labels), "bytes=#%s,", record->number);
+	assert_true(tables_row(tables, load_stack(tables, record), world_labels(tables, labels),
+			       record->values));
+}
+
+static void make_row(struct record *record, bool labels)
+{
+	record->depth = draw(DEPTH_MAX + 1);
+	for (uint32_t i = 0; i < record->depth; i++)
+		record->stack[i] = (uint8_t)draw(i < 2 ? 3 : STEPS);
+	record->thread = labels ? PICK(threads) : "";
+	record->row_pod = labels ? PICK(row_pods) : "";
+	record->number = labels ? PICK(numbers) : "";
+	record->values[0] = draw(8) ? draw(1000) : 0;
+	record->values[1] = (int64_t)draw(1000) - (draw(10) ? 0 : 500);
+}
+
+static void make_world(struct world *world, struct model *model)
+{
+	bool labels = draw(2);
+	uint32_t reports = 5 + draw(40);
+
+	world_init(world, 1 + draw(4));
+	model->count = 0;
+	for (model->reports = 0; model->reports < reports; model->reports++) {
+		struct record base = { .view = draw((uint32_t)world->views_count),
+				       .report = model->reports,
+				       .group = draw(2),
+				       .comm = PICK(comms),
+				       .pod = PICK(pods),
+				       .start_ns = (int64_t)draw(TIMES) * REPORT_NS };
+		struct tables *tables = &world->tables[base.view];
+		uint32_t rows = 1 + draw(RECORDS_MAX / 50);
+
+		world_report(tables, load_series(tables, &base), base.start_ns, REPORT_NS);
+		for (uint32_t i = 0; i < rows && model->count < RECORDS_MAX; i++) {
+			struct record *record = &model->records[model->count++];
+
+			*record = base;
+			make_row(record, labels);
+			load_row(tables, record);
+		}
+	}
+}
+
+static const char *const matcher_lists[] = {
+	"",
+	"",
+	"{}",
+	"{comm=\"a\"}",
+	"{comm=~\"a|b\"}",
+	"{comm!~\"a.*\"}",
+	"{pod!=\"\"}",
+	"{pod=\"\"}",
+	"{pod=\"p1\"}",
+	"{pod!=\"p1\"}",
+	"{pod=~\"p.\",comm!=\"b\"}",
+	"{thread=\"t1\"}",
+	"{thread!=\"t1\"}",
+	"{thread=~\"t.*\",pod!~\"p2\"}",
+	"{bytes=\"64\"}",
+	"{bytes=~\"..\"}",
+	"{bytes!~\"1.*\",thread=\"\"}",
+	"{none=\"\"}",
+	"{none!=\"\"}",
+	"{none=~\".*\"}",
+};
+static const char *const group_lists[] = { "",	       "",	"comm",	      "pod", "thread",
+					   "comm,pod", "bytes", "thread,pod", "none" };
+
+static struct question make_question(void)
+{
+	struct question question = { .group = draw(2),
+				     .matchers = PICK(matcher_lists),
+				     .group_by = PICK(group_lists) };
+
+	question.column = draw(groups[question.group].columns);
+	question.from_ns = (int64_t)draw(TIMES) * REPORT_NS + (int64_t)draw(3) - 1;
+	question.to_ns = question.from_ns + (int64_t)draw(TIMES * REPORT_NS);
+	return question;
+}
+
+/* ---- the naive answers ---- */
+
+static const char *label_of(const struct record *record, struct slice name)
+{
+	if (slice_is(name, "comm"))
+		return record->comm;
+	if (slice_is(name, "pod"))
+		return *record->pod ? record->pod : record->row_pod;
+	if (slice_is(name, "thread"))
+		return record->thread;
+	return slice_is(name, "bytes") ? record->number : "";
+}
+
+static bool regex_fits(const char *value, struct slice pattern)
+{
+	char text[64];
+	regex_t regex;
+	bool fits;
+
+	snprintf(text, sizeof(text), "^(%.*s)$", SLICE_FMT(pattern));
+	assert_int_equal(regcomp(&regex, text, REG_EXTENDED | REG_NOSUB), 0);
+	fits = !regexec(&regex, value, 0, NULL, 0);
+	regfree(&regex);
+	return fits;
+}
+
+static bool record_fits(const struct record *record, const struct question *question,
+			const struct selector *selector)
+{
+	if (record->group != question->group || record->start_ns < question->from_ns ||
+	    record->start_ns >= question->to_ns)
+		return false;
+	for (size_t i = 0; i < selector->matchers_count; i++) {
+		const struct matcher *matcher = &selector->matchers[i];
+		const char *value = label_of(record, matcher->name);
+		bool regex = matcher->op == MATCH_REGEX || matcher->op == MATCH_NOT_REGEX;
+		bool negative = matcher->op == MATCH_NOT_EQUAL || matcher->op == MATCH_NOT_REGEX;
+		bool fits =
+			regex ? regex_fits(value, matcher->value) : slice_is(matcher->value, value);
+
+		if (fits == negative)
+			return false;
+	}
+	return true;
+}
+
+/* Reports of the record's series in the range: what a gauge's sum is divided by. */
+static int64_t reports_of_series(const struct model *model, const struct record *of,
+				 int64_t from_ns, int64_t to_ns)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < model->count; i++) {
+		const struct record *record = &model->records[i];
+
+		count += (!i || record->report != record[-1].report) &&
+			 record->group == of->group && record->comm == of->comm &&
+			 record->pod == of->pod && record->start_ns >= from_ns &&
+			 record->start_ns < to_ns;
+	}
+	return count;
+}
+
+static void add_groups(struct strbuf *out, const struct record *record, const char *group_by)
+{
+	struct slice rest = slice_of(group_by);
+	const char *separator = "";
+
+	while (rest.len) {
+		const char *value = label_of(record, slice_cut(rest, ',', &rest));
+
+		strbuf_addf(out, "%s%s", separator, *value ? value : "(none)");
+		separator = ",";
+	}
+}
+
+/* A line of an answer: the shown path, and a key that tells frames apart at full detail. */
+struct line {
+	char *shown;
+	char *key;
+	int64_t value; /* times COMMON_MULTIPLE while summing */
+};
+
+static int by_key(const void *left, const void *right)
+{
+	return strcmp(((const struct line *)left)->key, ((const struct line *)right)->key);
+}
+
+static int by_shown(const void *left, const void *right)
+{
+	return strcmp(((const struct line *)left)->shown, ((const struct line *)right)->shown);
+}
+
+static struct line line_of(const struct record *record, const struct question *question)
+{
+	struct strbuf shown = { 0 }, key = { 0 };
+
+	add_groups(&shown, record, question->group_by);
+	for (uint32_t i = 0; i < record->depth; i++)
+		for (uint32_t at = 0; at < steps[record->stack[i]].count; at++)
+			strbuf_addf(&shown, "%s%s", shown.len ? ";" : "",
+				    steps[record->stack[i]].names[at]);
+	if (!shown.len)
+		strbuf_add_text(&shown, "[no frames]");
+	strbuf_addf(&key, "%s", strbuf_text(&shown));
+	for (uint32_t i = 0; i < record->depth; i++)
+		strbuf_addf(&key, "/%u", record->stack[i]);
+	return (struct line){ shown.data, key.data, 0 };
+}
+
+/* Adds up neighbours that `order` calls equal; returns how many are left. */
+static size_t fold_lines(struct line *lines, size_t count, int (*order)(const void *, const void *))
+{
+	size_t kept = 0;
+
+	qsort(lines, count, sizeof(*lines), order);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && !order(&lines[kept - 1], &lines[i])) {
+			lines[kept - 1].value += lines[i].value;
+			free(lines[i].shown);
+			free(lines[i].key);
+		} else {
+			lines[kept++] = lines[i];
+		}
+	}
+	return kept;
+}
+
+static char *print_lines(struct line *lines, size_t count)
+{
+	struct strbuf out = { 0 };
+
+	strbuf_reserve(&out, 1)[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i].value)
+			strbuf_addf(&out, "%s %lld\n", lines[i].shown, (long long)lines[i].value);
+		free(lines[i].shown);
+		free(lines[i].key);
+	}
+	free(lines);
+	return out.data;
+}
+
+static int64_t round_half_away(int64_t numerator)
+{
+	int64_t half = COMMON_MULTIPLE / 2;
+
+	return (numerator + (numerator < 0 ? -half : half)) / COMMON_MULTIPLE;
+}
+
+static char *naive_folded(const struct model *model, const struct question *question,
+			  const struct selector *selector)
+{
+	struct line *lines = mem_new_array(struct line, model->count + 1);
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->count; i++) {
+		const struct record *record = &model->records[i];
+		int64_t divisor = 1;
+
+		if (!record_fits(record, question, selector))
+			continue;
+		if (!selector->type.delta)
+			divisor = reports_of_series(model, record, question->from_ns,
+						    question->to_ns);
+		assert_in_range(divisor, 1, 10);
+		lines[count] = line_of(record, question);
+		lines[count++].value =
+			record->values[question->column] * (COMMON_MULTIPLE / divisor);
+	}
+	count = fold_lines(lines, count, by_key);
+	for (size_t i = 0; i < count; i++)
+		lines[i].value = round_half_away(lines[i].value);
+	count = fold_lines(lines, count, by_shown);
+	return print_lines(lines, count);
+}
+
+/* ---- the answers under test, and their invariants ---- */
+
+static void check_nodes(const struct tree *tree)
+{
+	int64_t *sums = mem_new_array(int64_t, tree->nodes_count);
+
+	assert_true(tree->nodes_count >= 1);
+	for (uint32_t i = tree->nodes_count; i-- > 0;) {
+		const struct tree_node *node = &tree->nodes[i];
+
+		assert_true(node->function < tree->functions_count);
+		assert_true(node->depth <= tree->depth_max);
+		assert_int_equal(node->total, node->self + sums[i]);
+		if (!i)
+			continue;
+		assert_true(node->parent < i);
+		assert_int_equal(node->depth, tree->nodes[node->parent].depth + 1);
+		sums[node->parent] += node->total;
+	}
+	assert_int_equal(tree->total, tree->nodes[0].total);
+	free(sums);
+}
+
+/* Siblings follow one another by falling totals, then names, and no function comes twice. */
+static void check_siblings(const struct tree *tree)
+{
+	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+		for (uint32_t at = i + 1;
+		     at < tree->nodes_count && tree->nodes[at].depth >= tree->nodes[i].depth;
+		     at++) {
+			const struct tree_node *a = &tree->nodes[i], *b = &tree->nodes[at];
+
+			if (b->depth > a->depth)
+				continue;
+			assert_int_equal(a->parent, b->parent);
+			assert_true(a->function != b->function);
+			assert_true(a->total > b->total ||
+				    (a->total == b->total &&
+				     slice_compare(tree->functions[a->function].name,
+						   tree->functions[b->function].name) <= 0));
+		}
+	}
+}
+
+/* The stacks, at full detail, folded by their functions' names. */
+static char *folded_stacks(const struct tree *tree)
+{
+	struct line *lines = mem_new_array(struct line, (size_t)tree->stacks_count + 1);
+	size_t count;
+
+	for (uint32_t i = 0; i < tree->stacks_count; i++) {
+		const struct tree_stack *stack = &tree->stacks[i];
+		struct strbuf shown = { 0 };
+
+		assert_true(stack->group < tree->groups_count);
+		strbuf_add_slice(&shown, tree->groups[stack->group]);
+		for (uint32_t at = stack->location_count; at > 0; at--) {
+			uint32_t id = tree->stack_locations[stack->location_first + at - 1];
+			const struct tree_location *location = &tree->locations[id];
+
+			assert_true(id < tree->locations_count && location->line_count);
+			for (uint32_t l = location->line_count; l > 0; l--) {
+				uint32_t f = tree->lines[location->line_first + l - 1].function;
+
+				strbuf_addf(&shown, "%s%.*s", shown.len ? ";" : "",
+					    SLICE_FMT(tree->functions[f].name));
+			}
+		}
+		if (!shown.len)
+			strbuf_add_text(&shown, "[no frames]");
+		strbuf_reserve(&shown, 1)[0] = '\0';
+		lines[i] = (struct line){ shown.data, NULL, stack->value };
+	}
+	count = fold_lines(lines, tree->stacks_count, by_shown);
+	return print_lines(lines, count);
+}
+
+static char *merged_folded(const struct tree *tree)
+{
+	char *folded = world_folded(tree);
+	struct line *lines = mem_new_array(struct line, (size_t)tree->nodes_count + 1);
+	struct slice rest = slice_of(folded);
+	size_t count = 0;
+
+	while (rest.len) {
+		struct slice line = slice_cut(rest, '\n', &rest);
+		size_t blank = line.len;
+
+		while (line.data[blank - 1] != ' ')
+			blank--;
+		lines[count++] = (struct line){ mem_strndup(line.data, blank - 1), NULL,
+						strtoll(line.data + blank, NULL, 10) };
+	}
+	free(folded);
+	count = fold_lines(lines, count, by_shown);
+	return print_lines(lines, count);
+}
+
+static void check_tree(struct world *world, const struct model *model,
+		       const struct question *question, const char *text,
+		       const struct selector *selector)
+{
+	struct tree *tree =
+		world_tree_by(world, text, question->from_ns, question->to_ns, question->group_by);
+	char *expected = naive_folded(model, question, selector);
+	char *folded = merged_folded(tree);
+	char *stacks = folded_stacks(tree);
+
+	if (strcmp(expected, folded))
+		print_message("%s by %s [%d, %d)\n", text, question->group_by,
+			      (int)question->from_ns, (int)question->to_ns);
+	assert_string_equal(folded, expected);
+	assert_string_equal(stacks, expected);
+	check_nodes(tree);
+	check_siblings(tree);
+	free(expected);
+	free(folded);
+	free(stacks);
+	tree_free(tree);
+}
+
+static void trees_agree_with_the_model(void **state)
+{
+	struct model *model = mem_new(struct model);
+
+	(void)state;
+	random_state = 1;
+	for (int i = 0; i < WORLDS; i++) {
+		struct world world;
+
+		make_world(&world, model);
+		for (int at = 0; at < QUESTIONS; at++) {
+			struct question question = make_question();
+			struct selector selector;
+			char text[160];
+
+			snprintf(text, sizeof(text), "%s%s",
+				 groups[question.group].types[question.column], question.matchers);
+			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
+			check_tree(&world, model, &question, text, &selector);
+			selector_free(&selector);
+		}
+		world_free(&world);
+	}
+	free(model);
+}
+
+/* The naive value of one bucket of one line. */
+static int64_t naive_point(const struct model *model, const struct question *question,
+			   const struct selector *selector, const char *line, int64_t from_ns,
+			   int64_t to_ns)
+{
+	int64_t sum = 0;
+
+	from_ns = from_ns > question->from_ns ? from_ns : question->from_ns;
+	to_ns = to_ns < question->to_ns ? to_ns : question->to_ns;
+	for (size_t i = 0; i < model->count; i++) {
+		const struct record *record = &model->records[i];
+		struct strbuf group = { 0 };
+		int64_t divisor = 1;
+		bool same;
+
+		add_groups(&group, record, question->group_by);
+		same = !strcmp(strbuf_text(&group), line);
+		strbuf_free(&group);
+		if (!same || !record_fits(record, question, selector) ||
+		    record->start_ns < from_ns || record->start_ns >= to_ns)
+			continue;
+		if (!selector->type.delta)
+			divisor = reports_of_series(model, record, from_ns, to_ns);
+		sum += record->values[question->column] * (COMMON_MULTIPLE / divisor);
+	}
+	return round_half_away(sum);
+}
+
+/* The line's labels as add_groups writes them. */
+static void line_name(const struct question *question, const struct query_series *series,
+		      struct strbuf *out)
+{
+	struct slice rest = slice_of(question->group_by);
+
+	strbuf_reserve(out, 1)[0] = '\0';
+	while (rest.len) {
+		struct slice name = slice_cut(rest, ',', &rest), value = SLICE_LITERAL("(none)");
+
+		for (size_t i = 0; i < series->labels_count; i++)
+			if (slice_equal(series->labels[i].name, name))
+				value = series->labels[i].value;
+		strbuf_addf(out, "%s%.*s", out->len ? "," : "", SLICE_FMT(value));
+	}
+}
+
+/* Each point is right, and together they are all there is. */
+static void check_series(struct world *world, const struct model *model,
+			 const struct question *question, const struct selector *selector)
+{
+	struct query_source source = world_source(world);
+	struct query_range_params params = {
+		.base = { .selector = selector,
+			  .from_ns = question->from_ns,
+			  .to_ns = question->to_ns + 1 },
+		.step_ns = 1000000, /* the least allowed: one bucket or two */
+		.sum_all = !*question->group_by,
+	};
+	struct question asked = *question;
+	struct slice rest = slice_of(question->group_by);
+	struct query_series_set set;
+	int64_t sum = 0, expected = 0;
+
+	asked.to_ns++;
+	while (rest.len)
+		params.base.group_by[params.base.group_by_count++] = slice_cut(rest, ',', &rest);
+	assert_int_equal(query_series(&source, &params, &set, NULL), 0);
+	for (size_t i = 0; i < set.series_count; i++) {
+		struct strbuf name = { 0 };
+
+		line_name(question, &set.series[i], &name);
+		assert_in_range(set.series[i].points_count, 1, 2);
+		for (size_t at = 0; at < set.series[i].points_count; at++) {
+			const struct query_point *point = &set.series[i].points[at];
+
+			assert_int_equal(point->value,
+					 naive_point(model, &asked, selector, strbuf_text(&name),
+						     point->at_ns, point->at_ns + params.step_ns));
+			sum += point->value;
+		}
+		strbuf_free(&name);
+	}
+	query_series_free(&set);
+	for (size_t i = 0; i < model->count; i++)
+		if (record_fits(&model->records[i], &asked, selector))
+			expected += model->records[i].values[question->column];
+	if (selector->type.delta)
+		assert_int_equal(sum, expected);
+}
+
+/* A gauge that is read row by row has no event where a report has no row for the line. */
+static bool is_by_rows(const struct question *question)
+{
+	return strstr(question->group_by, "thread") || strstr(question->group_by, "bytes") ||
+	       strstr(question->group_by, "pod");
+}
+
+static void series_agree_with_the_model(void **state)
+{
+	struct model *model = mem_new(struct model);
+
+	(void)state;
+	random_state = 2;
+	for (int i = 0; i < WORLDS; i++) {
+		struct world world;
+
+		make_world(&world, model);
+		for (int at = 0; at < QUESTIONS; at++) {
+			struct question question = make_question();
+			struct selector selector;
+			char text[160];
+
+			snprintf(text, sizeof(text), "%s%s",
+				 groups[question.group].types[question.column], question.matchers);
+			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
+			if (selector.type.delta || !is_by_rows(&question))
+				check_series(&world, model, &question, &selector);
+			selector_free(&selector);
+		}
+		world_free(&world);
+	}
+	free(model);
+}
+
+static void check_values(struct world *world, const struct model *model,
+			 const struct question *question, const struct selector *selector,
+			 const char *name)
+{
+	struct query_source source = world_source(world);
+	struct slice *values = NULL;
+	struct arena arena;
+	size_t count = 0;
+
+	arena_init(&arena, 0);
+	assert_int_equal(query_label_values(&source, selector, slice_of(name), question->from_ns,
+					    question->to_ns, &arena, &values, &count, NULL),
+			 0);
+	for (size_t i = 0; i + 1 < count; i++)
+		assert_true(slice_compare(values[i], values[i + 1]) < 0);
+	for (size_t i = 0; i < model->count; i++) {
+		const char *value = label_of(&model->records[i], slice_of(name));
+		bool found = !*value || !record_fits(&model->records[i], question, selector);
+
+		for (size_t at = 0; !found && at < count; at++)
+			found = slice_is(values[at], value);
+		assert_true(found);
+	}
+	arena_free(&arena);
+}
+
+static void catalogues_list_what_the_model_has(void **state)
+{
+	static const char *const names[] = { "comm", "pod", "thread", "bytes" };
+	struct model *model = mem_new(struct model);
+
+	(void)state;
+	random_state = 3;
+	for (int i = 0; i < WORLDS; i++) {
+		struct world world;
+
+		make_world(&world, model);
+		for (int at = 0; at < QUESTIONS; at++) {
+			struct question question = make_question();
+			struct selector selector;
+			char text[160];
+
+			snprintf(text, sizeof(text), "%s%s",
+				 groups[question.group].types[question.column], question.matchers);
+			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
+			check_values(&world, model, &question, &selector, PICK(names));
+			selector_free(&selector);
+		}
+		world_free(&world);
+	}
+	free(model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(trees_agree_with_the_model),
+		cmocka_unit_test(series_agree_with_the_model),
+		cmocka_unit_test(catalogues_list_what_the_model_has),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unnamed native frames become inline chains of functions: a real program and the real resolver. */
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/query/render.h"
+#include "server/resolve/resolver.h"
+
+#define BUILD_ID "00112233445566778899aabbccddeeff00112233"
+
+static const char program_text[] =
+	"static inline __attribute__((always_inline)) int inner(int x)\n"
+	"{\n"
+	"	__asm__ volatile(\"nop\\n.globl spot\\nspot: nop\\nnop\");\n"
+	"	return x * 3;\n"
+	"}\n"
+	"__attribute__((noinline)) int outer(int x) { return inner(x) + 1; }\n"
+	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+
+struct program {
+	char folder[32], path[64];
+	unsigned long long spot, main;
+	struct resolver *resolver;
+};
+
+static unsigned long long symbol(const struct program *program, const char *name)
+{
+	unsigned long long address = 0;
+	char command[192];
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "nm %s | grep ' %s$'", program->path, name);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_int_equal(fscanf(pipe, "%llx", &address), 1);
+	pclose(pipe);
+	return address;
+}
+
+static int set_up(void **state)
+{
+	const struct resolver_options options = { .local_files = true };
+	struct program *program = calloc(1, sizeof(*program));
+	char command[320];
+	FILE *file;
+
+	snprintf(program->folder, sizeof(program->folder), "/tmp/firn-symbols-XXXXXX");
+	if (!mkdtemp(program->folder))
+		return -1;
+	snprintf(program->path, sizeof(program->path), "%s/program", program->folder);
+	snprintf(command, sizeof(command), "%s/program.c", program->folder);
+	file = fopen(command, "w");
+	if (!file || fputs(program_text, file) < 0 || fclose(file))
+		return -1;
+	snprintf(command, sizeof(command),
+		 "cc -g -O2 -w -Wl,--build-id=0x" BUILD_ID " -o %s %s/program.c", program->path,
+		 program->folder);
+	if (system(command))
+		return -1;
+	program->spot = symbol(program, "spot");
+	program->main = symbol(program, "main");
+	*state = program;
+	return resolver_new(&options, &program->resolver, NULL);
+}
+
+static int tear_down(void **state)
+{
+	struct program *program = *state;
+	char command[96];
+
+	resolver_free(program->resolver);
+	snprintf(command, sizeof(command), "%s.c", program->path);
+	unlink(command);
+	unlink(program->path);
+	rmdir(program->folder);
+	free(program);
+	return 0;
+}
+
+static uint32_t native(struct tables *tables, const struct program *program, uint64_t address,
+		       const char *build_id)
+{
+	const struct frame frame = {
+		.kind = FRAME_NATIVE,
+		.address = address,
+		.mapping_file = tables_string(tables, slice_of(program->path)),
+		.build_id = tables_string(tables, slice_of(build_id)),
+	};
+
+	return tables_frame(tables, &frame);
+}
+
+static struct tree *ask(struct world *world, struct resolver *resolver)
+{
+	struct query_source source = world_source(world);
+	struct query_params params = { .to_ns = 1 };
+	struct selector selector;
+	struct tree *tree = NULL;
+
+	source.resolver = resolver;
+	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
+	params.selector = &selector;
+	assert_int_equal(query_tree(&source, &params, &tree, NULL), 0);
+	selector_free(&selector);
+	return tree;
+}
+
+static void unnamed_frames_get_their_inline_chain(void **state)
+{
+	const struct program *program = *state;
+	struct strbuf out = { 0 };
+	struct world world;
+	struct tree *tree;
+	uint32_t node;
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	node = tables_node(&world.tables[0], 0,
+			   native(&world.tables[0], program, program->main, BUILD_ID));
+	for (uint64_t at = 0; at < 2; at++) /* two addresses, one function */
+		assert_true(tables_row(&world.tables[0],
+				       tables_node(&world.tables[0], node,
+						   native(&world.tables[0], program,
+							  program->spot + at, BUILD_ID)),
+				       0, &(int64_t){ 2 }));
+	tree = ask(&world, program->resolver);
+	render_folded(tree, &out);
+	assert_string_equal(strbuf_text(&out), "main;outer;inner 4\n");
+	assert_int_equal(tree->nodes_count, 4);
+	assert_int_equal(tree->nodes[2].inlined, 0);
+	assert_int_equal(tree->nodes[3].inlined, 1);
+	assert_int_equal(tree->functions[tree->nodes[2].function].start_line, 6);
+	assert_int_equal(tree->stacks_count, 2);
+	assert_int_equal(tree->locations_count, 3);
+	assert_int_equal(tree->locations[0].line_count, 2);
+	assert_int_equal(tree->locations[0].unresolved, 0);
+	assert_int_equal(tree->lines[tree->locations[0].line_first].line, 3);
+	strbuf_free(&out);
+	tree_free(tree);
+	world_free(&world);
+}
+
+static void frames_of_another_build_stay_addresses(void **state)
+{
+	const struct program *program = *state;
+	struct strbuf out = { 0 };
+	struct world world;
+	struct tree *tree;
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	for (int i = 0; i < 2; i++)
+		assert_true(tables_row(
+			&world.tables[0],
+			tables_node(&world.tables[0], 0,
+				    native(&world.tables[0], program, 0x1234, i ? "aa00" : "bb00")),
+			0, &(int64_t){ 1 }));
+	tree = ask(&world, program->resolver);
+	render_folded(tree, &out);
+	assert_string_equal(strbuf_text(&out), "0x1234 [program] 1\n0x1234 [program] 1\n");
+	assert_int_equal(tree->locations[0].unresolved, 1);
+	strbuf_free(&out);
+	tree_free(tree);
+	world_free(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
+		cmocka_unit_test(frames_of_another_build_stay_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

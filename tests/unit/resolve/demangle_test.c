@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Demangling: C++ and Rust names, what is left alone, and inputs made to be expensive. */
+#include "server/resolve/demangle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+
+static void names_become_what_the_source_says(void **state)
+{
+	static const struct {
+		const char *mangled, *name; /* NULL: left alone */
+	} cases[] = {
+		{ "_ZN6shapes3box6volumeEi", "shapes::box::volume(int)" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backEOi",
+		  "std::vector<int, std::allocator<int> >::push_back(int&&)" },
+		{ "_ZN12_GLOBAL__N_14workEv", "(anonymous namespace)::work()" },
+		{ "_ZL13unlikely_pathi.cold", "unlikely_path(int) [clone .cold]" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
+		{ "_RNvC6_123foo3bar", "123foo::bar" },
+		{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
+		{ "main", NULL },
+		{ "_start", NULL },
+		{ "_Z", NULL },
+		{ "_ZN", NULL },
+		{ "_R", NULL },
+		{ "runtime.mallocgc", NULL },
+		{ "", NULL },
+	};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct slice name = { "untouched", 9 };
+		bool done = demangle(slice_of(cases[i].mangled), &arena, &name);
+
+		if (done != (cases[i].name != NULL) ||
+		    !slice_is(name, cases[i].name ? cases[i].name : "untouched"))
+			fail_msg("%s gives \"%.*s\"", cases[i].mangled, SLICE_FMT(name));
+	}
+	arena_free(&arena);
+}
+
+/* Each level names the one before twice: output doubles with every four bytes of input. */
+static void exponential_output_is_cut_off(void **state)
+{
+	struct strbuf mangled = { 0 };
+	struct slice name = { "untouched", 9 };
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 0);
+	strbuf_add_text(&mangled, "_Z1fI1AIiiE");
+	for (int level = 0; level < 30; level++) {
+		char index[4] = "_";
+
+		if (level)
+			snprintf(index, sizeof(index), "%c_",
+				 level < 11 ? '0' + level - 1 : 'A' + level - 11);
+		strbuf_addf(&mangled, "S0_IS%sS%sE", index, index);
+	}
+	strbuf_add_text(&mangled, "Evv");
+	if (demangle(strbuf_slice(&mangled), &arena, &name))
+		assert_true(name.len <= DEMANGLE_OUTPUT_BYTES_MAX);
+	strbuf_clear(&mangled);
+	strbuf_add_text(&mangled, "_Z1f");
+	for (int i = 0; i < 100000; i++)
+		strbuf_add_byte(&mangled, 'P');
+	strbuf_add_byte(&mangled, 'i');
+	assert_false(demangle(strbuf_slice(&mangled), &arena, &name));
+	strbuf_free(&mangled);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_become_what_the_source_says),
+		cmocka_unit_test(exponential_output_is_cut_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The resolver: where it finds files, which it refuses, what it remembers, many threads at once. */
+#include "server/resolve/resolver.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "codec/elf.h"
+#include "server/resolve/symbol_reader.h"
+#include "workshop.h"
+
+#define THREADS 8
+
+/* A program with debug information, "program", and the address of its main. */
+struct fixture {
+	struct workshop workshop;
+	struct resolver *resolver;
+	struct elf_info info;
+	struct slice build_id, path;
+	char path_text[256];
+	uint64_t main_address, main_offset;
+	bool compiled;
+};
+
+static uint64_t address_of_main(struct fixture *fixture)
+{
+	char path[256];
+	unsigned long long address = 0;
+	FILE *file;
+
+	assert_true(workshop_run(&fixture->workshop, "nm program | grep ' T main$' >main"));
+	file = fopen(workshop_path(&fixture->workshop, "main", path), "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llx", &address), 1);
+	fclose(file);
+	return address;
+}
+
+static int open_path(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void use_resolver(struct fixture *fixture, struct resolver_options options)
+{
+	resolver_free(fixture->resolver);
+	assert_int_equal(resolver_new(&options, &fixture->resolver, NULL), 0);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct err err;
+	int fd;
+
+	*state = fixture;
+	workshop_open(&fixture->workshop);
+	fixture->compiled = workshop_run(&fixture->workshop,
+					 "cc=$(command -v g++ || command -v clang++-14) && "
+					 "$cc -O2 -g -Wl,--build-id=sha1 -o program shapes.cc");
+	if (!fixture->compiled)
+		return 0;
+	fixture->path = slice_of(workshop_path(&fixture->workshop, "program", fixture->path_text));
+	fd = open_path(fixture->path_text);
+	assert_int_equal(elf_read_info(fd, fixture->path_text, &fixture->info, &err), 0);
+	close(fd);
+	fixture->build_id = slice_of(fixture->info.build_id);
+	fixture->main_address = address_of_main(fixture);
+	assert_true(elf_address_to_offset(&fixture->info, fixture->main_address,
+					  &fixture->main_offset));
+	use_resolver(fixture, (struct resolver_options){ .local_files = true });
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	resolver_free(fixture->resolver);
+	workshop_close(&fixture->workshop);
+	free(fixture);
+	return 0;
+}
+
+static struct fixture *fixture_of(void **state)
+{
+	struct fixture *fixture = *state;
+
+	if (!fixture->compiled) {
+		printf("# skip: no C++ compiler\n");
+		skip();
+	}
+	return fixture;
+}
+
+/* The function that an address is in, "" when unknown. */
+static enum resolve_reason look_up(struct fixture *fixture, struct slice build_id,
+				   struct slice path, uint64_t address, bool is_offset,
+				   char ret_function[64])
+{
+	struct resolved_line *lines;
+	struct arena arena;
+	enum resolve_reason reason;
+	size_t count;
+
+	arena_init(&arena, 0);
+	reason = resolver_lookup(fixture->resolver, build_id, path, address, is_offset,
+				 RESOLVE_WAIT_ALWAYS, &arena, &lines, &count);
+	assert_int_equal(reason == RESOLVE_OK, count > 0);
+	snprintf(ret_function, 64, "%.*s", count ? (int)lines[count - 1].function.len : 0,
+		 count ? lines[count - 1].function.data : "");
+	arena_free(&arena);
+	return reason;
+}
+
+static enum resolve_reason look_up_main(struct fixture *fixture, struct slice path)
+{
+	char function[64];
+	enum resolve_reason reason =
+		look_up(fixture, fixture->build_id, path, fixture->main_address, false, function);
+
+	assert_string_equal(function, reason == RESOLVE_OK ? "main" : "");
+	return reason;
+}
+
+static void local_file_is_used_by_address_and_by_offset(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	char function[64];
+
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	assert_int_equal(look_up(fixture, fixture->build_id, fixture->path, fixture->main_offset,
+				 true, function),
+			 RESOLVE_OK);
+	assert_string_equal(function, "main");
+	assert_int_equal(
+		look_up(fixture, fixture->build_id, fixture->path, 1ull << 40, false, function),
+		RESOLVE_NO_SYMBOLS);
+}
+
+static void inline_chain_is_demangled_innermost_first(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct resolved_line *lines;
+	bool found = false;
+	struct arena arena;
+	size_t count;
+
+	arena_init(&arena, 0);
+	for (uint64_t at = fixture->info.segments[0].address; !found && at < 0x10000; at++) {
+		if (resolver_lookup(fixture->resolver, fixture->build_id, fixture->path, at, false,
+				    RESOLVE_WAIT_ALWAYS, &arena, &lines, &count) != RESOLVE_OK ||
+		    count != 3)
+			continue;
+		/* Compilers differ in whether functions that are only inlined have mangled names.
+		 */
+		found = strstr(lines[0].function.data, "twice") &&
+			strstr(lines[1].function.data, "both<int>") &&
+			slice_is(lines[2].function, "shapes::box::volume(int)") &&
+			slice_is(lines[2].system_name, "_ZN6shapes3box6volumeEi") &&
+			lines[2].line == 22 && lines[2].start_line == 19;
+	}
+	assert_true(found);
+	arena_free(&arena);
+}
+
+static void only_files_with_the_wanted_build_id_are_used(void **state)
+{
+	static const char other[] = "00112233445566778899aabbccddeeff00112233";
+	struct fixture *fixture = fixture_of(state);
+	char function[64];
+
+	assert_int_equal(look_up(fixture, slice_of(other), fixture->path, fixture->main_address,
+				 false, function),
+			 RESOLVE_NO_FILE);
+	resolver_offer(fixture->resolver, slice_of(other), fixture->path,
+		       open_path(fixture->path_text));
+	assert_int_equal(look_up(fixture, slice_of(other), fixture->path, fixture->main_address,
+				 false, function),
+			 RESOLVE_NO_FILE);
+}
+
+static void bad_build_ids_never_become_paths(void **state)
+{
+	static const char *const ids[] = { "",	   "ab",  "../../etc/passwd", "abc", "ABCD",
+					   "zz00", "ab/c" };
+	struct fixture *fixture = fixture_of(state);
+	char function[64];
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		assert_int_equal(
+			look_up(fixture, slice_of(ids[i]), fixture->path, 1, false, function),
+			RESOLVE_NO_BUILD_ID);
+}
+
+static void paths_that_are_no_regular_files_do_not_block(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	char path[256];
+
+	assert_true(workshop_run(&fixture->workshop, "mkfifo fifo"));
+	assert_int_equal(
+		look_up_main(fixture, slice_of(workshop_path(&fixture->workshop, "fifo", path))),
+		RESOLVE_NO_FILE);
+	assert_int_equal(look_up_main(fixture, slice_of("/dev/zero")), RESOLVE_NO_FILE);
+	assert_int_equal(look_up_main(fixture, slice_of("relative")), RESOLVE_NO_FILE);
+	assert_int_equal(look_up_main(fixture, slice_from("/proc/self/exe\0x", 16)),
+			 RESOLVE_NO_FILE);
+}
+
+static void offer_resolves_and_grows_the_version(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	uint64_t version;
+	int fd;
+
+	use_resolver(fixture, (struct resolver_options){ .local_files = false });
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_NO_FILE);
+	version = resolver_version(fixture->resolver);
+	fd = open_path(fixture->path_text);
+	resolver_offer(fixture->resolver, fixture->build_id, fixture->path, fd);
+	close(fd);
+	assert_true(unlink(fixture->path_text) == 0);
+	assert_true(resolver_version(fixture->resolver) > version);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	version = resolver_version(fixture->resolver);
+	resolver_offer(fixture->resolver, fixture->build_id, fixture->path, STDIN_FILENO);
+	assert_true(resolver_version(fixture->resolver) == version);
+}
+
+/* One look-up that waits until the given time. */
+static enum resolve_reason ask_until(struct fixture *fixture, int64_t wait_until_ns)
+{
+	struct resolved_line *lines;
+	struct arena arena;
+	enum resolve_reason reason;
+	size_t count;
+
+	arena_init(&arena, 0);
+	reason = resolver_lookup(fixture->resolver, fixture->build_id, fixture->path,
+				 fixture->main_address, false, wait_until_ns, &arena, &lines,
+				 &count);
+	arena_free(&arena);
+	return reason;
+}
+
+static void impatient_look_up_gets_its_names_later(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	uint64_t version = resolver_version(fixture->resolver);
+	int64_t patience_ns = clock_monotonic_ns() + 30 * CLOCK_NS_PER_S;
+
+	assert_int_equal(ask_until(fixture, 1), RESOLVE_PENDING);
+	assert_int_equal(ask_until(fixture, patience_ns), RESOLVE_OK);
+	assert_int_equal(ask_until(fixture, 1), RESOLVE_OK);
+	assert_true(resolver_version(fixture->resolver) > version);
+}
+
+static void debug_files_are_found_by_id_and_by_link(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	const char *id = fixture->info.build_id;
+
+	assert_true(workshop_run(&fixture->workshop,
+				 "objcopy --only-keep-debug program p.debug && strip program && "
+				 "mkdir -p store/%.2s && cp p.debug store/%.2s/%s.debug",
+				 id, id, id + 2));
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_NO_SYMBOLS);
+	use_resolver(fixture, (struct resolver_options){ .local_files = true });
+	assert_true(
+		workshop_run(&fixture->workshop, "objcopy --add-gnu-debuglink=p.debug program"));
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	use_resolver(fixture, (struct resolver_options){
+				      .debuginfo_path = strcat(
+					      strcpy((char[128]){ 0 }, fixture->workshop.directory),
+					      "/store") });
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+}
+
+static void debug_file_of_another_build_is_refused(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+
+	assert_true(
+		workshop_run(&fixture->workshop,
+			     "objcopy --only-keep-debug program p.debug && strip program && "
+			     "objcopy --add-gnu-debuglink=p.debug program && "
+			     "printf 'int main() { return 7; }' >other.cc && "
+			     "$(command -v g++ || command -v clang++-14) -g -o p.debug other.cc"));
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_NO_SYMBOLS);
+}
+
+static void tables_over_the_budget_are_built_again(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	char path[256], function[64];
+	struct elf_info other;
+	struct err err;
+	int fd;
+
+	assert_true(workshop_run(&fixture->workshop,
+				 "printf 'int main() { return 7; }' >other.cc && "
+				 "$(command -v g++ || command -v clang++-14) -g "
+				 "-Wl,--build-id=sha1 -o other other.cc"));
+	fd = open_path(workshop_path(&fixture->workshop, "other", path));
+	assert_int_equal(elf_read_info(fd, path, &other, &err), 0);
+	close(fd);
+	use_resolver(fixture, (struct resolver_options){ .local_files = true, .cache_bytes = 1 });
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+		look_up(fixture, slice_of(other.build_id), slice_of(path), 1, false, function);
+	}
+}
+
+static void *look_up_often(void *context)
+{
+	struct fixture *fixture = context;
+	size_t good = 0;
+
+	for (int i = 0; i < 200; i++) {
+		struct resolved_line *lines;
+		struct arena arena;
+		size_t count;
+
+		arena_init(&arena, 0);
+		if (resolver_lookup(fixture->resolver, fixture->build_id, fixture->path,
+				    fixture->main_address, false, RESOLVE_WAIT_ALWAYS, &arena,
+				    &lines, &count) == RESOLVE_OK)
+			good++;
+		arena_free(&arena);
+	}
+	return (void *)(uintptr_t)good;
+}
+
+static void threads_share_one_build(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	pthread_t threads[THREADS];
+	int fd = open_path(fixture->path_text);
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, look_up_often, fixture), 0);
+	for (int i = 0; i < 100; i++)
+		resolver_offer(fixture->resolver, fixture->build_id, fixture->path, fd);
+	for (int i = 0; i < THREADS; i++) {
+		void *good;
+
+		pthread_join(threads[i], &good);
+		assert_int_equal((uintptr_t)good, 200);
+	}
+	close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(local_file_is_used_by_address_and_by_offset),
+		TEST(inline_chain_is_demangled_innermost_first),
+		TEST(only_files_with_the_wanted_build_id_are_used),
+		TEST(bad_build_ids_never_become_paths),
+		TEST(paths_that_are_no_regular_files_do_not_block),
+		TEST(offer_resolves_and_grows_the_version),
+		TEST(impatient_look_up_gets_its_names_later),
+		TEST(debug_files_are_found_by_id_and_by_link),
+		TEST(debug_file_of_another_build_is_refused),
+		TEST(tables_over_the_budget_are_built_again),
+		TEST(threads_share_one_build),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

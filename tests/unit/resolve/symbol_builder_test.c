@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables from hand-made ranges, rows and symbols: random ones beside a search that looks at all. */
+#include "server/resolve/symbol_builder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define LOW 0xfffff000ull /* ranges lie on both sides of a 32-bit boundary */
+#define LEN 0x4000ull
+#define BUDGET ((size_t)64 << 20)
+
+static unsigned seed = 1;
+
+static uint64_t draw(uint64_t end)
+{
+	return (uint64_t)rand_r(&seed) % end;
+}
+
+static void begin(struct symbol_builder *builder)
+{
+	symbol_builder_init(builder, BUDGET);
+	symbol_builder_code(builder, LOW + 0x100, LOW + LEN);
+	symbol_builder_code(builder, LOW, LOW + 0x200);
+	symbol_builder_code_done(builder);
+}
+
+/* A scope whose function and line tell its number. */
+static uint32_t add_scope(struct symbol_builder *builder, uint32_t parent, uint32_t number)
+{
+	struct symbol_function function = { .line = number };
+	char name[16];
+
+	snprintf(name, sizeof(name), "f%u", number);
+	function.name = symbol_builder_text(builder, slice_of(name));
+	return symbol_builder_scope(
+		builder,
+		&(struct symbol_scope){ .parent = parent,
+					.function = symbol_builder_function(builder, &function) });
+}
+
+static uint32_t innermost(const struct symbol_table *table, uint64_t address)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+
+	return symbol_table_lookup(table, address, lines) ? lines[0].start_line : 0;
+}
+
+static void nested_ranges_answer_as_a_full_search_does(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		struct symbol_range ranges[200];
+		struct symbol_builder builder;
+		struct symbol_table *table;
+		uint32_t count = 0;
+
+		begin(&builder);
+		for (uint64_t at = LOW; at < LOW + LEN - 200 && count < 180; at += draw(300)) {
+			uint64_t low = at, high = at + 1 + draw(200);
+			uint32_t parent = SYMBOL_NONE;
+
+			at = high;
+			while (low < high && count < 190) {
+				uint32_t scope = add_scope(&builder, parent, count + 1);
+
+				symbol_builder_range(&builder, low, high, scope);
+				ranges[count++] = (struct symbol_range){ low, high, scope };
+				parent = scope;
+				low += draw(40);
+				high -= draw(40);
+			}
+		}
+		table = symbol_builder_finish(&builder);
+		assert_non_null(table);
+		for (uint64_t at = LOW - 10; at < LOW + LEN + 10; at++) {
+			uint32_t want = 0;
+
+			for (uint32_t i = 0; i < count; i++)
+				if (ranges[i].low <= at && at < ranges[i].high)
+					want = i + 1;
+			assert_int_equal(innermost(table, at), want);
+		}
+		symbol_table_free(table);
+		symbol_builder_free(&builder);
+	}
+}
+
+static void line_rows_answer_as_a_full_search_does(void **state)
+{
+	struct symbol_line_row rows[1000];
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_builder builder;
+	struct symbol_table *table;
+	uint64_t at = LOW;
+	size_t count = 0;
+
+	(void)state;
+	begin(&builder);
+	symbol_builder_range(&builder, LOW, LOW + LEN, add_scope(&builder, SYMBOL_NONE, 1));
+	while (count < 1000) {
+		struct symbol_line_row *row = &rows[count++];
+
+		*row = (struct symbol_line_row){
+			.address = at += draw(20),
+			.file = symbol_builder_text(&builder, slice_of(draw(3) ? "a.c" : "b.c")),
+			.line = (uint32_t)draw(5) ? 1 + (uint32_t)draw(100) : UINT32_MAX,
+			.column = (uint32_t)draw(80),
+		};
+		symbol_builder_row(&builder, row);
+	}
+	symbol_builder_end_sequence(&builder, at + 5);
+	symbol_builder_row(&builder,
+			   &(struct symbol_line_row){ .address = 0, .line = 9 }); /* dead */
+	symbol_builder_end_sequence(&builder, 100);
+	table = symbol_builder_finish(&builder);
+	for (uint64_t address = LOW; address < at + 20; address++) {
+		const struct symbol_line_row *want = NULL;
+
+		for (size_t i = 0; i < count; i++)
+			if (rows[i].address <= address && address < at + 5)
+				want = &rows[i];
+		assert_int_equal(symbol_table_lookup(table, address, lines), 1);
+		assert_int_equal(lines[0].line, want ? want->line : 0);
+		assert_int_equal(lines[0].column, want ? want->column : 0);
+		if (want)
+			assert_string_equal(lines[0].file.data, table->strings + want->file);
+	}
+	symbol_table_free(table);
+	symbol_builder_free(&builder);
+}
+
+static void add_symbol(struct symbol_builder *builder, uint64_t address, uint64_t size,
+		       const char *name, uint32_t rank)
+{
+	symbol_builder_symbol(builder, &(struct symbol_candidate){
+					       .address = address,
+					       .size = size,
+					       .section_end = LOW + LEN,
+					       .name = symbol_builder_text(builder, slice_of(name)),
+					       .rank = rank });
+}
+
+static void expect_symbol(const struct symbol_table *table, uint64_t address, const char *name)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_table_lookup(table, address, lines);
+
+	assert_string_equal(count ? lines[0].name.data : "", name);
+}
+
+static void best_symbol_wins_and_sizes_bound(void **state)
+{
+	struct symbol_builder builder;
+	struct symbol_table *table;
+
+	(void)state;
+	begin(&builder);
+	add_symbol(&builder, LOW + 0x10, 0x10, "__alias", 1);
+	add_symbol(&builder, LOW + 0x10, 0x10, "name", 2);
+	add_symbol(&builder, LOW + 0x18, 0, "label_inside", 3);
+	add_symbol(&builder, LOW + 0x30, 0, "sizeless", 1);
+	add_symbol(&builder, LOW + 0x40, 0x8, "last", 1);
+	add_symbol(&builder, LOW + LEN, 0x8, "outside", 1);
+	table = symbol_builder_finish(&builder);
+	expect_symbol(table, LOW + 0xf, "");
+	expect_symbol(table, LOW + 0x10, "name");
+	expect_symbol(table, LOW + 0x1f, "name");
+	expect_symbol(table, LOW + 0x20, "");
+	expect_symbol(table, LOW + 0x3f, "sizeless");
+	expect_symbol(table, LOW + 0x47, "last");
+	expect_symbol(table, LOW + 0x48, "");
+	expect_symbol(table, LOW + LEN, "");
+	symbol_table_free(table);
+	symbol_builder_free(&builder);
+}
+
+static void going_over_the_budget_yields_no_table(void **state)
+{
+	struct symbol_builder builder;
+
+	(void)state;
+	symbol_builder_init(&builder, 1000);
+	symbol_builder_code(&builder, LOW, LOW + LEN);
+	symbol_builder_code_done(&builder);
+	for (uint32_t i = 1; i < 1000; i++)
+		symbol_builder_range(&builder, LOW + i, LOW + i + 1, 0);
+	assert_null(symbol_builder_finish(&builder));
+	symbol_builder_free(&builder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nested_ranges_answer_as_a_full_search_does),
+		cmocka_unit_test(line_rows_answer_as_a_full_search_does),
+		cmocka_unit_test(best_symbol_wins_and_sizes_bound),
+		cmocka_unit_test(going_over_the_budget_yields_no_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Symbol tables of programs compiled in many ways, beside what llvm-symbolizer says about every
+ * address; and files that are damaged.
+ */
+#include "server/resolve/symbol_reader.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "workshop.h"
+
+static int set_up(void **state)
+{
+	struct workshop *workshop = malloc(sizeof(*workshop));
+
+	workshop_open(workshop);
+	*state = workshop;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	workshop_close(*state);
+	free(*state);
+	return 0;
+}
+
+static int build_from(const struct workshop *workshop, const char *name, const char *debug_name,
+		      struct symbol_table **ret, struct err *err)
+{
+	const char *names[] = { name, debug_name };
+	struct symbol_input inputs[2];
+	char paths[2][256];
+	size_t count = debug_name ? 2 : 1;
+	int status;
+
+	for (size_t i = 0; i < count; i++) {
+		inputs[i].name = workshop_path(workshop, names[i], paths[i]);
+		inputs[i].fd = open(inputs[i].name, O_RDONLY | O_CLOEXEC);
+		assert_true(inputs[i].fd >= 0);
+	}
+	status = symbol_table_build(inputs, count, &symbol_limits_default, ret, err);
+	for (size_t i = 0; i < count; i++)
+		close(inputs[i].fd);
+	return status;
+}
+
+static struct symbol_table *must_build(const struct workshop *workshop, const char *name,
+				       const char *debug_name)
+{
+	struct symbol_table *table = NULL;
+	struct err err = { 0 };
+
+	if (build_from(workshop, name, debug_name, &table, &err))
+		fail_msg("%s", err.message);
+	return table;
+}
+
+/* Name and line per frame, a blank line after each address: what the two sides are compared by. */
+static void describe(const struct symbol_table *table, uint64_t address, struct strbuf *out)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_table_lookup(table, address, lines);
+
+	for (size_t i = 0; i < count; i++) {
+		struct slice name =
+			lines[i].linkage_name.len ? lines[i].linkage_name : lines[i].name;
+
+		strbuf_addf(out, "%.*s\n%.*s:%u\n", SLICE_FMT(name), SLICE_FMT(lines[i].file),
+			    lines[i].line);
+	}
+	strbuf_add_byte(out, '\n');
+}
+
+/* Compilers' clones: "name.cold", "name.part.0", "name.constprop.0" are "name" in DWARF. */
+static void cut_clone(char *name)
+{
+	char *dot = strchr(name, '.');
+
+	if (dot && dot != name)
+		*dot = 0;
+}
+
+/* Reads what llvm-symbolizer says about one address in the same form; false at the end. */
+static bool read_peer(FILE *peer, struct strbuf *out)
+{
+	char name[4096], place[4096];
+
+	strbuf_clear(out);
+	while (fgets(name, sizeof(name), peer)) {
+		char *colon;
+
+		name[strcspn(name, "\n")] = 0;
+		if (!*name) {
+			strbuf_add_byte(out, '\n');
+			return true;
+		}
+		if (!fgets(place, sizeof(place), peer))
+			return false;
+		colon = strrchr(place, ':');
+		if (colon)
+			*colon = 0;
+		cut_clone(name);
+		strbuf_addf(out, "%s\n%s\n", name, place);
+	}
+	return false;
+}
+
+/* Compares all addresses of the code that came from our source; returns how many there were. */
+static size_t compare_with_peer(const struct workshop *workshop, const char *program,
+				const struct symbol_table *table)
+{
+	struct strbuf ours = { 0 }, theirs = { 0 };
+	uint64_t low = 0, high = 0;
+	size_t compared = 0;
+	char path[256];
+	FILE *file;
+
+	for (size_t i = 0; i < table->info.segments_count; i++) {
+		if (!table->info.segments[i].executable)
+			continue;
+		low = table->info.segments[i].address;
+		high = low + table->info.segments[i].file_bytes;
+	}
+	assert_true(low < high && high - low < 1 << 20);
+	file = fopen(workshop_path(workshop, "addresses", path), "w");
+	assert_non_null(file);
+	for (uint64_t at = low; at < high; at++)
+		fprintf(file, "0x%" PRIx64 "\n", at);
+	fclose(file);
+	assert_true(workshop_run(
+		workshop, "llvm-symbolizer-14 --no-demangle --inlines -e %s <addresses >peer",
+		program));
+	file = fopen(workshop_path(workshop, "peer", path), "r");
+	assert_non_null(file);
+	for (uint64_t at = low; at < high && read_peer(file, &theirs); at++) {
+		if (!strstr(strbuf_text(&theirs), "shapes.cc:") ||
+		    !strncmp(strbuf_text(&theirs), "??", 2))
+			continue; /* start-up code, padding */
+		strbuf_clear(&ours);
+		describe(table, at, &ours);
+		if (strcmp(strbuf_text(&ours), strbuf_text(&theirs)))
+			fail_msg("%s at 0x%" PRIx64 ": ours\n%stheirs\n%s", program, at,
+				 strbuf_text(&ours), strbuf_text(&theirs));
+		compared++;
+	}
+	fclose(file);
+	strbuf_free(&ours);
+	strbuf_free(&theirs);
+	return compared;
+}
+
+static void names_and_lines_are_llvm_symbolizers(void **state)
+{
+	static const char *const compilers[] = { "g++", "clang++-14" };
+	static const char *const flags[] = {
+		"-O2 -g",
+		"-O0 -g",
+		"-O3 -gdwarf-5",
+		"-O2 -gdwarf-4",
+		"-O2 -gdwarf-3 -gstrict-dwarf",
+		"-O2 -g -gz=zlib",
+		"-O2 -g -gz=zlib-gnu",
+		"-O2 -g -no-pie -fno-pie",
+		"-O2 -g -Wl,--build-id=none",
+		"-O2 -g -ffunction-sections -Wl,--gc-sections",
+		"-O2 -g -fdebug-types-section",
+		"-O2 -g -flto",
+	};
+	size_t compared = 0;
+
+	if (system("llvm-symbolizer-14 --version >/dev/null 2>&1")) {
+		printf("# skip: no llvm-symbolizer-14\n");
+		skip();
+	}
+	for (size_t c = 0; c < sizeof(compilers) / sizeof(*compilers); c++) {
+		for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++) {
+			struct symbol_table *table;
+			size_t addresses;
+
+			if (!workshop_run(*state, "%s %s -o program shapes.cc", compilers[c],
+					  flags[f]))
+				continue; /* the compiler is missing, or does not know the flag */
+			table = must_build(*state, "program", NULL);
+			assert_true(table->has_debug_info);
+			addresses = compare_with_peer(*state, "program", table);
+			if (addresses < 100)
+				fail_msg("%s %s: only %zu addresses", compilers[c], flags[f],
+					 addresses);
+			compared += addresses;
+			symbol_table_free(table);
+		}
+	}
+	if (!compared) {
+		printf("# skip: no C++ compiler\n");
+		skip();
+	}
+}
+
+/* The address of a symbol by its name, from the table itself. */
+static uint64_t find_symbol(const struct symbol_table *table, const char *name)
+{
+	const struct address_index *index = &table->symbols;
+
+	for (uint32_t region = 0; region < index->regions_count; region++) {
+		for (uint32_t i = index->regions[region].first; i < index->count; i++)
+			if (index->values[i] != SYMBOL_NONE &&
+			    !strcmp(table->strings + index->values[i], name))
+				return (uint64_t)index->regions[region].high << 32 | index->lows[i];
+	}
+	fail_msg("no symbol \"%s\"", name);
+	return 0;
+}
+
+static void expect_name(const struct symbol_table *table, uint64_t address, const char *name)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_table_lookup(table, address, lines);
+
+	assert_true(count > 0);
+	if (!slice_is(lines[count - 1].name, name) &&
+	    !slice_is(lines[count - 1].linkage_name, name))
+		fail_msg("0x%" PRIx64 " is \"%.*s\", not \"%s\"", address,
+			 SLICE_FMT(lines[count - 1].name), name);
+}
+
+static bool compile(void **state, const char *arguments)
+{
+	if (workshop_run(*state, "g++ %s", arguments) ||
+	    workshop_run(*state, "clang++-14 %s", arguments))
+		return true;
+	printf("# skip: no C++ compiler\n");
+	return false;
+}
+
+static void symbols_alone_give_names(void **state)
+{
+	struct symbol_table *table;
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	uint64_t at;
+
+	if (!compile(state, "-O1 -o program shapes.cc"))
+		skip();
+	table = must_build(*state, "program", NULL);
+	assert_false(table->has_debug_info);
+	at = find_symbol(table, "main");
+	expect_name(table, at, "main");
+	expect_name(table, at + 1, "main");
+	assert_int_equal(symbol_table_lookup(table, at, lines), 1);
+	assert_int_equal(lines[0].line, 0);
+	assert_int_equal(symbol_table_lookup(table, 0, lines), 0);
+	assert_int_equal(symbol_table_lookup(table, UINT64_MAX, lines), 0);
+	symbol_table_free(table);
+}
+
+static void dynamic_symbols_are_enough(void **state)
+{
+	struct symbol_table *table;
+
+	if (!compile(state, "-O1 -shared -fPIC -o library.so shapes.cc && strip library.so"))
+		skip();
+	table = must_build(*state, "library.so", NULL);
+	expect_name(table, find_symbol(table, "_ZN6shapes3box6volumeEi") + 2,
+		    "_ZN6shapes3box6volumeEi");
+	symbol_table_free(table);
+}
+
+static void debug_file_completes_a_stripped_binary(void **state)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_table *whole, *parts;
+
+	if (!compile(state,
+		     "-O2 -g -o program shapes.cc && objcopy --only-keep-debug program p.debug && "
+		     "cp program whole && strip program"))
+		skip();
+	whole = must_build(*state, "whole", NULL);
+	parts = must_build(*state, "program", "p.debug");
+	assert_true(parts->has_debug_info);
+	assert_string_equal(parts->info.build_id, whole->info.build_id);
+	for (uint64_t at = find_symbol(whole, "main"), end = at + 16; at < end; at++) {
+		struct strbuf a = { 0 }, b = { 0 };
+
+		assert_true(symbol_table_lookup(parts, at, lines) > 0);
+		describe(whole, at, &a);
+		describe(parts, at, &b);
+		assert_string_equal(strbuf_text(&a), strbuf_text(&b));
+		strbuf_free(&a);
+		strbuf_free(&b);
+	}
+	symbol_table_free(whole);
+	symbol_table_free(parts);
+}
+
+static void refuses_what_is_no_linked_elf_file(void **state)
+{
+	struct symbol_table *table = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(build_from(*state, "shapes.cc", NULL, &table, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.message, "not an ELF file"));
+	assert_null(table);
+	if (!compile(state, "-c -o object.o shapes.cc"))
+		skip();
+	assert_int_equal(build_from(*state, "object.o", NULL, &table, &err), -ERR_UNSUPPORTED);
+	assert_null(table);
+}
+
+/* Every kind of damage gives a table or an error; a truncated file is one kind. */
+static void survives_truncated_and_damaged_files(void **state)
+{
+	char path[256];
+	unsigned seed = 1;
+	struct stat st;
+
+	if (!compile(state, "-O2 -g -o program shapes.cc"))
+		skip();
+	assert_int_equal(stat(workshop_path(*state, "program", path), &st), 0);
+	for (int round = 0; round < 200; round++) {
+		struct symbol_table *table = NULL;
+		struct err err;
+		int fd;
+
+		assert_true(workshop_run(*state, "cp program damaged"));
+		fd = open(workshop_path(*state, "damaged", path), O_WRONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		if (round % 2)
+			assert_int_equal(ftruncate(fd, rand_r(&seed) % st.st_size), 0);
+		for (int i = 0; i < 50; i++) {
+			uint8_t byte = (uint8_t)rand_r(&seed);
+
+			assert_int_equal(
+				pwrite(fd, &byte, 1, 64 + rand_r(&seed) % (st.st_size - 64)), 1);
+		}
+		close(fd);
+		if (!build_from(*state, "damaged", NULL, &table, &err))
+			symbol_table_free(table);
+	}
+}
+
+static void limits_leave_the_symbols(void **state)
+{
+	struct symbol_limits limits = symbol_limits_default;
+	struct symbol_table *table = NULL;
+	struct symbol_input input;
+	struct err err = { 0 };
+	char path[256];
+
+	if (!compile(state, "-O2 -g -o program shapes.cc"))
+		skip();
+	input.name = workshop_path(*state, "program", path);
+	input.fd = open(input.name, O_RDONLY | O_CLOEXEC);
+	limits.entries = 10;
+	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), 0);
+	assert_false(table->has_debug_info);
+	expect_name(table, find_symbol(table, "main"), "main");
+	symbol_table_free(table);
+	limits.table_bytes = 1000;
+	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), -ERR_LIMIT);
+	limits.file_bytes = 1000;
+	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), -ERR_LIMIT);
+	close(input.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names_and_lines_are_llvm_symbolizers, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(symbols_alone_give_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(dynamic_symbols_are_enough, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(debug_file_completes_a_stripped_binary, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(refuses_what_is_no_linked_elf_file, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(survives_truncated_and_damaged_files, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(limits_leave_the_symbols, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
