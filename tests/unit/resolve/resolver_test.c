@@ -257,13 +257,23 @@ static enum resolve_reason ask_until(struct fixture *fixture, int64_t wait_until
 	return reason;
 }
 
+/*
+ * A builder that gets its turn at once may be done before the look-up gives up, so a new resolver
+ * asks again until the look-up was first.
+ */
 static void impatient_look_up_gets_its_names_later(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
-	uint64_t version = resolver_version(fixture->resolver);
 	int64_t patience_ns = clock_monotonic_ns() + 30 * CLOCK_NS_PER_S;
+	enum resolve_reason reason = RESOLVE_OK;
+	uint64_t version = 0;
 
-	assert_int_equal(ask_until(fixture, 1), RESOLVE_PENDING);
+	for (int i = 0; i < 200 && reason == RESOLVE_OK; i++) {
+		use_resolver(fixture, (struct resolver_options){ .local_files = true });
+		version = resolver_version(fixture->resolver);
+		reason = ask_until(fixture, 1);
+	}
+	assert_int_equal(reason, RESOLVE_PENDING);
 	assert_int_equal(ask_until(fixture, patience_ns), RESOLVE_OK);
 	assert_int_equal(ask_until(fixture, 1), RESOLVE_OK);
 	assert_true(resolver_version(fixture->resolver) > version);
