@@ -21,7 +21,7 @@ struct sampler_options {
 	size_t pids_count;
 
 	/* Gets each record; valid during the call. `len` is what the ring buffer says. */
-	void (*take)(void *context, const struct sample *sample, size_t len);
+	void (*take)(void *context, const struct record_head *record, size_t len);
 	void *take_context;
 };
 

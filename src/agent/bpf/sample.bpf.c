@@ -46,17 +46,19 @@ static __always_inline void describe_task(struct sample *sample, struct task_str
 {
 	struct task_struct *leader = task->group_leader;
 	struct task_struct *parent = leader->real_parent;
+	struct record_head *head = &sample->head;
 	__u64 id = bpf_get_current_pid_tgid();
 
-	sample->tgid = id >> 32;
-	sample->tid = (__u32)id;
-	sample->cpu = bpf_get_smp_processor_id();
+	head->kind = RECORD_SAMPLE;
+	head->tgid = id >> 32;
+	head->tid = (__u32)id;
+	head->cpu = bpf_get_smp_processor_id();
+	head->process_start_ns = leader->start_boottime;
+	head->exec_id = leader->self_exec_id;
+	head->parent_tgid = parent->tgid;
+	head->flags = parent->self_exec_id == leader->self_exec_id ? SAMPLE_IMAGE_OF_PARENT : 0;
+	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
 	sample->cgroup_id = bpf_get_current_cgroup_id();
-	sample->process_start_ns = leader->start_boottime;
-	sample->exec_id = leader->self_exec_id;
-	sample->parent_tgid = parent->tgid;
-	sample->flags = parent->self_exec_id == leader->self_exec_id ? SAMPLE_IMAGE_OF_PARENT : 0;
-	bpf_probe_read_kernel(sample->process_name, SAMPLE_NAME_BYTES, &leader->comm);
 	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
 }
 
@@ -124,7 +126,7 @@ static __always_inline void ask_for_user_half(struct perf_context *ctx, struct s
 			      BPF_F_USER_STACK);
 	sample->user_count = bytes > 0 ? (__u64)bytes / 8 : 0;
 	sample->user_end = STACK_KERNEL_WALK;
-	sample->flags |= SAMPLE_RETURN_ADDRESSES;
+	sample->head.flags |= SAMPLE_RETURN_ADDRESSES;
 }
 
 static __always_inline void take_kernel_half(struct perf_context *ctx, struct sample *sample,
@@ -180,7 +182,7 @@ int sample_cpu(struct perf_context *ctx)
 		return 0;
 	}
 	task = bpf_get_current_task_btf();
-	scratch->sample.at_ns = started_ns;
+	scratch->sample.head.at_ns = started_ns;
 	describe_task(&scratch->sample, task);
 	take_kernel_half(ctx, &scratch->sample, counts);
 	if (has_loop)

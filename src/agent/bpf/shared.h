@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
 /*
- * shared - what the BPF program and the agent say to each other: the sample record of the ring
- * buffer, the reasons why a user stack ended, and the program's counters.
+ * shared - what the BPF programs and the agent say to each other: the records of the ring buffer,
+ * the reasons why a user stack ended, and the programs' counters.
  *
  * Both sides are built from this header, so layouts are pinned by the assertions below. Numbers
- * are in the host's byte order: the record never leaves the host.
+ * are in the host's byte order: a record never leaves the host.
  */
 #ifndef FIRN_AGENT_BPF_SHARED_H
 #define FIRN_AGENT_BPF_SHARED_H
 
 #include <linux/types.h>
 
+#include "agent/bpf/table.h"
+
 #define SAMPLE_NAME_BYTES 16 /* TASK_COMM_LEN; shorter names are filled up with NUL */
 #define SAMPLE_KERNEL_FRAMES_MAX 127 /* kernel.perf_event_max_stack by default */
-#define SAMPLE_USER_FRAMES_MAX 256
+#define SAMPLE_USER_FRAMES_MAX 512
 #define SAMPLE_FRAMES_MAX (SAMPLE_KERNEL_FRAMES_MAX + SAMPLE_USER_FRAMES_MAX)
 
 /* Why the walk of a user stack ended. */
 enum stack_end {
-	STACK_COMPLETE,		   /* at the outermost frame, or the task has no user half */
-	STACK_NO_FRAME_POINTER,	   /* the register or a saved one cannot be a frame pointer */
-	STACK_UNREADABLE,	   /* stack memory was not resident */
-	STACK_TOO_DEEP,		   /* over SAMPLE_USER_FRAMES_MAX */
-	STACK_32_BIT,		   /* compatibility mode: only the innermost frame is known */
-	STACK_NO_USER_REGISTERS,   /* in the kernel, and the user registers could not be had */
-	STACK_KERNEL_WALK,	   /* walked by the kernel's own helper, which does not say */
+	STACK_COMPLETE,		 /* at the thread's start, or the task has no user half */
+	STACK_NO_UNWIND_INFO,	 /* the file's table has no row there, and no frame pointer helps */
+	STACK_TABLE_PENDING,	 /* the file's table is not there yet, and no frame pointer helps */
+	STACK_UNSUPPORTED_RULE,	 /* unwind information that a rule cannot say */
+	STACK_NO_FRAME_POINTER,	 /* code in no file, without a frame pointer */
+	STACK_BAD_ADDRESS,	 /* a return address that is no code */
+	STACK_UNREADABLE,	 /* stack memory was not resident */
+	STACK_TOO_DEEP,		 /* over SAMPLE_USER_FRAMES_MAX */
+	STACK_32_BIT,		 /* compatibility mode: only the innermost frame is known */
+	STACK_NO_USER_REGISTERS, /* in the kernel, and the user registers could not be had */
+	STACK_NO_MAPPINGS,	 /* the process was changing its mappings, none known before */
+	STACK_KERNEL_WALK,	 /* walked by the kernel's own helper, which does not say */
 	STACK_ENDS
 };
 
@@ -35,51 +42,106 @@ enum sample_flag {
 	SAMPLE_IMAGE_OF_PARENT = 2,
 };
 
+enum record_kind {
+	RECORD_SAMPLE = 1, /* struct sample */
+	RECORD_SPACE,	   /* struct space_record */
+};
+
+/* What every record begins with. */
+struct record_head {
+	__u32 kind; /* enum record_kind */
+	__u32 cpu;
+	__u64 at_ns;		/* CLOCK_MONOTONIC */
+	__u64 process_start_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
+	__u32 tgid;
+	__u32 tid;
+	__u32 parent_tgid;
+	__u32 exec_id; /* counts exec; with tgid and start it names a process image */
+	__u32 flags;   /* enum sample_flag; only SAMPLE_IMAGE_OF_PARENT outside of samples */
+	__u32 reserved;
+	char process_name[SAMPLE_NAME_BYTES]; /* comm of the leader */
+};
+
 /*
  * One sample, sent with only the used part of `frames`: first the kernel frames as bpf_get_stack
  * gave them (innermost first; all but the first are return addresses), then the user frames
  * (innermost first; return addresses already moved back by one, so that each lies inside its call).
  */
 struct sample {
-	__u64 at_ns;		/* CLOCK_MONOTONIC */
-	__u64 process_start_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
+	struct record_head head;
 	__u64 cgroup_id;
-	__u32 tgid;
-	__u32 tid;
-	__u32 parent_tgid;
-	__u32 exec_id; /* counts exec; with tgid and start it names a process image */
-	__u32 cpu;
+	char thread_name[SAMPLE_NAME_BYTES];
 	__u16 kernel_count;
 	__u16 user_count;
 	__u8 user_end; /* enum stack_end */
-	__u8 flags;    /* enum sample_flag */
-	__u8 reserved[6];
-	char process_name[SAMPLE_NAME_BYTES]; /* comm of the leader */
-	char thread_name[SAMPLE_NAME_BYTES];
+	__u8 reserved[3];
 	__u64 frames[SAMPLE_FRAMES_MAX];
 };
 
-#define SAMPLE_HEADER_BYTES 88
+#define SAMPLE_HEADER_BYTES 96
+
+/* An executable mapping of a file, or of the vdso (FILE_KEY_VDSO). */
+struct space_mapping {
+	__u64 start, end;
+	__u64 offset; /* of start in the file */
+	struct file_key file;
+};
+
+#define SPACE_PART_MAPPINGS 20
+#define SPACE_PARTS_MAX 32
+
+enum space_record_flag {
+	SPACE_HAS_UNKNOWN_FILE = 1, /* a file that is not in the map `tables` */
+	SPACE_CUT = 2,		    /* the process has more mappings than fit in all parts */
+};
+
+/*
+ * The executable mappings of files of one process image, as they are from at_ns on: sent before the
+ * first sample that they hold for, and again whenever they have changed. All parts of one reading
+ * have the same at_ns and follow one another in order; together they replace what was known
+ * before. Sent with only the used part of `mappings`, sorted by address.
+ */
+struct space_record {
+	struct record_head head;
+	__u16 part, parts; /* part < parts */
+	__u16 count;
+	__u16 space_flags; /* enum space_record_flag */
+	struct space_mapping mappings[SPACE_PART_MAPPINGS];
+};
+
+#define SPACE_RECORD_HEADER_BYTES 72
 
 /* Per CPU, only ever added to. */
 enum sample_counter {
-	COUNTER_SAMPLES,	    /* the program ran on a task other than idle */
-	COUNTER_RING_FULL,	    /* samples lost because the ring buffer was full */
-	COUNTER_NO_SCRATCH,	    /* samples lost because the working memory was missing */
-	COUNTER_BYTES,		    /* sent to the ring buffer */
-	COUNTER_RUN_NS,		    /* time spent in the program */
-	COUNTER_KERNEL_STACK_FAILED,/* samples sent without their kernel half */
-	COUNTER_STACK_END_FIRST,    /* + enum stack_end: samples by end of their user stack */
+	COUNTER_SAMPLES,	     /* the program ran on a task other than idle */
+	COUNTER_RING_FULL,	     /* samples lost because the ring buffer was full */
+	COUNTER_NO_SCRATCH,	     /* samples lost because the working memory was missing */
+	COUNTER_BYTES,		     /* sent to the ring buffer */
+	COUNTER_RUN_NS,		     /* time spent in the program */
+	COUNTER_KERNEL_STACK_FAILED, /* samples sent without their kernel half */
+	COUNTER_FRAMES_BY_TABLE,     /* user frames left by a rule of a table */
+	COUNTER_FRAMES_BY_POINTER,   /* user frames left by the frame pointer */
+	COUNTER_SPACES_READ,	     /* times that mappings were listed */
+	COUNTER_SPACES_BUSY,	     /* ... or could not be: the process was changing them */
+	COUNTER_SPACES_SENT,	     /* records of kind RECORD_SPACE */
+	COUNTER_SPACES_LOST,	     /* ... not sent: the ring buffer was full */
+	COUNTER_RUN_LOG2_FIRST,	     /* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
+	COUNTER_STACK_END_FIRST = COUNTER_RUN_LOG2_FIRST + 12, /* + enum stack_end */
 	COUNTERS = COUNTER_STACK_END_FIRST + STACK_ENDS
 };
+
+#define RUN_LOG2_BUCKETS 12
+#define RUN_LOG2_FIRST_NS 256
 
 struct sample_counters {
 	__u64 of[COUNTERS];
 };
 
+_Static_assert(sizeof(struct record_head) == 64, "record head");
 _Static_assert(__builtin_offsetof(struct sample, frames) == SAMPLE_HEADER_BYTES, "sample header");
 _Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_FRAMES_MAX, "sample");
-_Static_assert(__builtin_offsetof(struct sample, process_name) == 56, "names after numbers");
+_Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD_HEADER_BYTES,
+	       "space record header");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

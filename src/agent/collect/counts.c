@@ -121,7 +121,7 @@ uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t
 	uint32_t id;
 
 	memcpy(frames, sample->frames, frames_bytes);
-	if (sample->flags & SAMPLE_RETURN_ADDRESSES)
+	if (sample->head.flags & SAMPLE_RETURN_ADDRESSES)
 		move_back(frames + sample->kernel_count, sample->user_count);
 	key.stack = (struct counted){
 		.process = process,

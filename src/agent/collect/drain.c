@@ -57,9 +57,27 @@ static struct metric bpf_seconds = { METRIC_TYPE_COUNTER,
 				     1e-9,
 				     0 };
 
+#define FRAMES "firn_agent_user_frames_total"
+#define FRAMES_HELP "User frames left, by how."
+static METRIC_COUNTER(frames_by_table, FRAMES, "{by=\"unwind_table\"}", FRAMES_HELP);
+static METRIC_COUNTER(frames_by_pointer, FRAMES, "{by=\"frame_pointer\"}", FRAMES_HELP);
+static METRIC_COUNTER(spaces_read, "firn_agent_mapping_lists_read_total", "",
+		      "Times that the BPF program listed a process's executable mappings.");
+static METRIC_COUNTER(spaces_busy, "firn_agent_mapping_lists_busy_total", "",
+		      "Times that it could not: the process was just changing them.");
+static METRIC_COUNTER(spaces_sent, "firn_agent_mapping_records_total", "",
+		      "Records of changed mappings received from the BPF program.");
+static METRIC_COUNTER(spaces_lost, "firn_agent_mapping_records_lost_total", "",
+		      "Records of changed mappings lost because the ring buffer was full.");
+
 #define STACKS "firn_agent_stacks_total"
 #define STACKS_HELP "User stacks by the reason why they ended."
 static METRIC_COUNTER(end_complete, STACKS, "{end=\"complete\"}", STACKS_HELP);
+static METRIC_COUNTER(end_no_info, STACKS, "{end=\"no_unwind_info\"}", STACKS_HELP);
+static METRIC_COUNTER(end_pending, STACKS, "{end=\"table_pending\"}", STACKS_HELP);
+static METRIC_COUNTER(end_unsupported, STACKS, "{end=\"unsupported_rule\"}", STACKS_HELP);
+static METRIC_COUNTER(end_bad_address, STACKS, "{end=\"bad_address\"}", STACKS_HELP);
+static METRIC_COUNTER(end_no_mappings, STACKS, "{end=\"no_mappings\"}", STACKS_HELP);
 static METRIC_COUNTER(end_no_fp, STACKS, "{end=\"no_frame_pointer\"}", STACKS_HELP);
 static METRIC_COUNTER(end_unreadable, STACKS, "{end=\"unreadable\"}", STACKS_HELP);
 static METRIC_COUNTER(end_too_deep, STACKS, "{end=\"too_deep\"}", STACKS_HELP);
@@ -76,6 +94,17 @@ static struct metric *const counter_metrics[COUNTERS] = {
 	[COUNTER_RUN_NS] = &bpf_seconds,
 	[COUNTER_KERNEL_STACK_FAILED] = &kernel_failed,
 	[COUNTER_STACK_END_FIRST + STACK_COMPLETE] = &end_complete,
+	[COUNTER_FRAMES_BY_TABLE] = &frames_by_table,
+	[COUNTER_FRAMES_BY_POINTER] = &frames_by_pointer,
+	[COUNTER_SPACES_READ] = &spaces_read,
+	[COUNTER_SPACES_BUSY] = &spaces_busy,
+	[COUNTER_SPACES_SENT] = &spaces_sent,
+	[COUNTER_SPACES_LOST] = &spaces_lost,
+	[COUNTER_STACK_END_FIRST + STACK_NO_UNWIND_INFO] = &end_no_info,
+	[COUNTER_STACK_END_FIRST + STACK_TABLE_PENDING] = &end_pending,
+	[COUNTER_STACK_END_FIRST + STACK_UNSUPPORTED_RULE] = &end_unsupported,
+	[COUNTER_STACK_END_FIRST + STACK_BAD_ADDRESS] = &end_bad_address,
+	[COUNTER_STACK_END_FIRST + STACK_NO_MAPPINGS] = &end_no_mappings,
 	[COUNTER_STACK_END_FIRST + STACK_NO_FRAME_POINTER] = &end_no_fp,
 	[COUNTER_STACK_END_FIRST + STACK_UNREADABLE] = &end_unreadable,
 	[COUNTER_STACK_END_FIRST + STACK_TOO_DEEP] = &end_too_deep,
@@ -89,7 +118,9 @@ void drain_metrics_register(void)
 	static struct metric *const own[] = { &drained_total, &lost_bad_record, &lost_no_room,
 					      &windows_short, &windows_total };
 
-	metrics_register(counter_metrics, COUNTERS);
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (counter_metrics[i])
+			metrics_register(&counter_metrics[i], 1);
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -99,7 +130,9 @@ static void report_counters(struct drain *drain)
 
 	sampler_counters(drain->sampler, &now);
 	for (size_t i = 0; i < COUNTERS; i++)
-		metric_add(counter_metrics[i], (int64_t)(now.of[i] - drain->reported.of[i]));
+		if (counter_metrics[i])
+			metric_add(counter_metrics[i],
+				   (int64_t)(now.of[i] - drain->reported.of[i]));
 	drain->reported = now;
 }
 
@@ -140,7 +173,7 @@ static void end_window(struct drain *drain)
 static bool count(struct drain *drain, const struct sample *sample)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	uint32_t process = tracker_get(&drain->tracker, sample, now_ns);
+	uint32_t process = tracker_get(&drain->tracker, &sample->head, now_ns);
 	const struct counted *stack;
 	bool is_new;
 	uint32_t id;
@@ -152,7 +185,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 		return false;
 	if (is_new) {
 		stack = counts_stack(&drain->counts, id);
-		tracker_locate(&drain->tracker, process, sample->tid,
+		tracker_locate(&drain->tracker, process, sample->head.tid,
 			       counts_user_frames(&drain->counts, stack), stack->user_count,
 			       now_ns);
 	}
@@ -160,10 +193,8 @@ static bool count(struct drain *drain, const struct sample *sample)
 	return true;
 }
 
-static void take_sample(void *context, const struct sample *sample, size_t len)
+static void take_sample(struct drain *drain, const struct sample *sample, size_t len)
 {
-	struct drain *drain = context;
-
 	if (!counts_record_is_sound(sample, len)) {
 		metric_add(&lost_bad_record, 1);
 		return;
@@ -176,13 +207,23 @@ static void take_sample(void *context, const struct sample *sample, size_t len)
 		metric_add(&lost_no_room, 1);
 }
 
+static void take_record(void *context, const struct record_head *record, size_t len)
+{
+	struct drain *drain = context;
+
+	if (len >= sizeof(*record) && record->kind == RECORD_SAMPLE)
+		take_sample(drain, (const struct sample *)record, len);
+	else
+		metric_add(&lost_bad_record, 1);
+}
+
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
 {
 	struct drain *drain = mem_new(struct drain);
 	int code;
 
 	drain->options = *options;
-	drain->options.sampler.take = take_sample;
+	drain->options.sampler.take = take_record;
 	drain->options.sampler.take_context = drain;
 	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
 		drain->batch_seed = (uint64_t)clock_real_ns();

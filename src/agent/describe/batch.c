@@ -14,11 +14,16 @@
 
 /* Frames at the root of cut stacks, by enum stack_end; NULL = not cut, or not known to be. */
 static const char *const end_markers[STACK_ENDS] = {
+	[STACK_NO_UNWIND_INFO] = "[truncated: no unwind info]",
+	[STACK_TABLE_PENDING] = "[truncated: unwind table not loaded yet]",
+	[STACK_UNSUPPORTED_RULE] = "[truncated: unsupported unwind info]",
 	[STACK_NO_FRAME_POINTER] = "[truncated: no frame pointer]",
-	[STACK_UNREADABLE] = "[truncated: stack not readable]",
+	[STACK_BAD_ADDRESS] = "[truncated: bad return address]",
+	[STACK_UNREADABLE] = "[truncated: unreadable stack]",
 	[STACK_TOO_DEEP] = "[truncated: too deep]",
 	[STACK_32_BIT] = "[truncated: 32-bit process]",
 	[STACK_NO_USER_REGISTERS] = "[truncated: no user registers]",
+	[STACK_NO_MAPPINGS] = "[truncated: mappings were changing]",
 };
 
 struct line {

@@ -21,19 +21,19 @@
 #define CGROUPS_BYTES_MAX 16384u
 #define DELETED " (deleted)"
 
-struct process *process_new(const struct sample *sample, int64_t now_ns)
+struct process *process_new(const struct record_head *head, int64_t now_ns)
 {
 	struct process *process = mem_new(struct process);
 
 	process->identity = (struct process_identity){
-		.start_ns = sample->process_start_ns,
-		.pid = sample->tgid,
-		.exec_id = sample->exec_id,
+		.start_ns = head->process_start_ns,
+		.pid = head->tgid,
+		.exec_id = head->exec_id,
 	};
-	process->parent_pid = sample->parent_tgid;
-	process->image_of_parent = sample->flags & SAMPLE_IMAGE_OF_PARENT;
+	process->parent_pid = head->parent_tgid;
+	process->image_of_parent = head->flags & SAMPLE_IMAGE_OF_PARENT;
 	process->read_interval_ns = READ_INTERVAL_MIN_NS;
-	process_touch(process, sample, now_ns);
+	process_touch(process, head, now_ns);
 	return process;
 }
 
@@ -47,10 +47,10 @@ void process_free(struct process *process, int64_t now_ns)
 	free(process);
 }
 
-void process_touch(struct process *process, const struct sample *sample, int64_t now_ns)
+void process_touch(struct process *process, const struct record_head *head, int64_t now_ns)
 {
 	process->seen_at_ns = now_ns;
-	memcpy(process->name, sample->process_name, SAMPLE_NAME_BYTES);
+	memcpy(process->name, head->process_name, SAMPLE_NAME_BYTES);
 }
 
 bool process_has_ended(const struct process *process)

@@ -29,16 +29,16 @@ struct process {
 	char *executable;		  /* path, NULL = not known or a kernel thread */
 	char *cgroups;			  /* /proc/PID/cgroup, NULL = not known */
 	struct mappings mappings;
-	int64_t seen_at_ns;	 /* monotonic, of its last sample */
+	int64_t seen_at_ns; /* monotonic, of its last sample */
 	int64_t read_again_at_ns;
 	int64_t read_interval_ns;
 };
 
-struct process *process_new(const struct sample *sample, int64_t now_ns);
+struct process *process_new(const struct record_head *head, int64_t now_ns);
 void process_free(struct process *process, int64_t now_ns); /* accepts NULL */
 
 /* Notes the sample's name and time: a program may rename itself. */
-void process_touch(struct process *process, const struct sample *sample, int64_t now_ns);
+void process_touch(struct process *process, const struct record_head *head, int64_t now_ns);
 
 /*
  * Reads /proc for the first time, as long as that shows this image. When the process has ended,

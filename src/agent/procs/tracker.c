@@ -77,22 +77,21 @@ static void index_family(struct tracker *tracker, uint32_t index)
 		idmap_add(&tracker->family_map, pid_hash(process->parent_pid), index);
 }
 
-uint32_t tracker_get(struct tracker *tracker, const struct sample *sample, int64_t now_ns)
+uint32_t tracker_get(struct tracker *tracker, const struct record_head *head, int64_t now_ns)
 {
-	struct process_identity identity = { sample->process_start_ns, sample->tgid,
-					     sample->exec_id };
+	struct process_identity identity = { head->process_start_ns, head->tgid, head->exec_id };
 	uint64_t hash = identity_hash(&identity);
 	uint32_t index = idmap_find(&tracker->map, hash, identity_equal, tracker, &identity);
 
 	if (index != IDMAP_NONE) {
-		process_touch(tracker->items[index], sample, now_ns);
+		process_touch(tracker->items[index], head, now_ns);
 		return index;
 	}
 	if (tracker->count >= TRACKER_PROCESSES_MAX)
 		return TRACKER_FULL;
 	index = (uint32_t)tracker->count;
 	mem_grow(tracker->items, tracker->count, tracker->capacity);
-	tracker->items[tracker->count++] = process_new(sample, now_ns);
+	tracker->items[tracker->count++] = process_new(head, now_ns);
 	idmap_add(&tracker->map, hash, index);
 	metric_set(&procs_processes, (int64_t)tracker->count);
 	return index;

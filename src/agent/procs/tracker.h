@@ -28,7 +28,7 @@ void tracker_init(struct tracker *tracker, bool announce_binaries);
 void tracker_fini(struct tracker *tracker, int64_t now_ns);
 
 /* The image of the sample, made when new; TRACKER_FULL when there is no room before a sweep. */
-uint32_t tracker_get(struct tracker *tracker, const struct sample *sample, int64_t now_ns);
+uint32_t tracker_get(struct tracker *tracker, const struct record_head *head, int64_t now_ns);
 
 static inline struct process *tracker_process(const struct tracker *tracker, uint32_t index)
 {

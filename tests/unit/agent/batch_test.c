@@ -67,9 +67,9 @@ static int teardown(void **state)
 
 static struct sample sample_of(uint32_t tgid, const char *name)
 {
-	struct sample sample = { .tgid = tgid, .tid = tgid, .process_start_ns = 1 };
+	struct sample sample = { .head = { .tgid = tgid, .tid = tgid, .process_start_ns = 1 } };
 
-	snprintf(sample.process_name, SAMPLE_NAME_BYTES, "%s", name);
+	snprintf(sample.head.process_name, SAMPLE_NAME_BYTES, "%s", name);
 	snprintf(sample.thread_name, SAMPLE_NAME_BYTES, "%s", name);
 	return sample;
 }
@@ -88,7 +88,7 @@ static void add_user(struct sample *sample, uint64_t address)
 
 static struct process *count(struct fixture *fixture, const struct sample *sample, int times)
 {
-	uint32_t index = tracker_get(&fixture->tracker, sample, 1);
+	uint32_t index = tracker_get(&fixture->tracker, &sample->head, 1);
 	bool is_new;
 
 	for (int i = 0; i < times; i++)
@@ -226,7 +226,7 @@ static void cut_stacks_say_why_at_the_root(void **state)
 	} cases[] = {
 		{ STACK_COMPLETE, "[anon]!" },
 		{ STACK_NO_FRAME_POINTER, "![truncated: no frame pointer];[anon]!" },
-		{ STACK_UNREADABLE, "![truncated: stack not readable];[anon]!" },
+		{ STACK_UNREADABLE, "![truncated: unreadable stack];[anon]!" },
 		{ STACK_TOO_DEEP, "![truncated: too deep];[anon]!" },
 		{ STACK_32_BIT, "![truncated: 32-bit process];[anon]!" },
 		{ STACK_NO_USER_REGISTERS, "![truncated: no user registers];[anon]!" },

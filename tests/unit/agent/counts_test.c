@@ -32,8 +32,8 @@ static void equal_stacks_are_counted_once(void **state)
 	counts_init(&counts);
 	id = counts_add(&counts, &sample, 0, false, &is_new);
 	assert_true(is_new);
-	sample.cpu = 7; /* not part of what is counted */
-	sample.at_ns = 99;
+	sample.head.cpu = 7; /* not part of what is counted */
+	sample.head.at_ns = 99;
 	assert_int_equal(counts_add(&counts, &sample, 0, false, &is_new), id);
 	assert_false(is_new);
 	assert_int_equal(counts_stack(&counts, id)->samples, 2);
@@ -136,7 +136,7 @@ static void return_addresses_are_moved_into_their_calls(void **state)
 	uint32_t id;
 
 	(void)state;
-	sample.flags = SAMPLE_RETURN_ADDRESSES;
+	sample.head.flags = SAMPLE_RETURN_ADDRESSES;
 	counts_init(&counts);
 	id = counts_add(&counts, &sample, 0, false, &is_new);
 	user = counts_user_frames(&counts, counts_stack(&counts, id));

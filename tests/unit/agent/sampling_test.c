@@ -327,11 +327,11 @@ static void deep_stacks_are_cut_and_say_so(void **state)
 	struct collector *collector = mem_new(struct collector);
 
 	(void)state;
-	run_spin(collector, false, "deep", "200", "300");
+	run_spin(collector, false, "deep", "500", "300");
 	assert_share(collector, "main;spin_deep;spin_deep", 0.9, 1);
 	collector_free(collector);
 	collector = mem_new(struct collector);
-	run_spin(collector, false, "deep", "300", "300");
+	run_spin(collector, false, "deep", "600", "300");
 	assert_share(collector, "[truncated: too deep];spin_deep", 0.9, 1);
 	assert_share(collector, "main;spin_deep", 0, 0.05);
 	collector_free(collector);
