@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader - the thread that puts unwind tables where the BPF unwinder reads them.
+ *
+ *   file seen -> table from the cache, or built (table_build) -> checked (table_file)
+ *             -> room in the chunks -> copied there -> entry in the map `tables`
+ *
+ * The maps and the layout are those of bpf/table.h. A binary without unwind information gets an
+ * entry too, with no segments. The vdso is loaded at the start and stays.
+ *
+ * When the chunks are full, room is made where it hurts least: the tables that have to go there
+ * were used longest ago, and none of them during the last `keep_ns`. So a set of binaries that is
+ * larger than the budget does not push itself out in turns: who comes late waits, and is counted.
+ *
+ * Any thread may call. Nothing here waits for the disk or for a build, but start and free.
+ *
+ * Bounds: chunks of `arena_bytes` in all; UNWIND_BINARIES_MAX binaries known, of which
+ * UNWIND_QUEUE_MAX wait, each with its file open; 20 % of one CPU after a burst of 3 s.
+ */
+#ifndef FIRN_AGENT_UNWIND_LOADER_H
+#define FIRN_AGENT_UNWIND_LOADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/bpf/table.h"
+#include "base/err.h"
+#include "codec/elf.h"
+
+#define UNWIND_ARENA_DEFAULT_BYTES (40ull << 20)
+#define UNWIND_BINARIES_MAX 4096
+#define UNWIND_QUEUE_MAX 256
+#define UNWIND_PATH_BYTES 256
+
+struct unwind_loader;
+
+struct unwind_loader_options {
+	/* The maps `chunks` and `tables`, borrowed; -1 = there are none, and nothing is loaded. */
+	int chunks_fd, tables_fd;
+	const char *cache_path; /* folder of table files (table_cache.h); NULL = none */
+	uint64_t cache_bytes;	/* 0 = the cache's default */
+	uint64_t arena_bytes;	/* 0 = default; at least one chunk */
+	int64_t keep_ns;	/* unused for less: stays. 0 = 10 s */
+};
+
+int unwind_loader_start(const struct unwind_loader_options *options, struct unwind_loader **ret,
+			struct err *err);
+
+/* Stops, also in the middle of a build. The maps keep what is in them. Accepts NULL. */
+void unwind_loader_free(struct unwind_loader *loader);
+
+/*
+ * Whether unwind_loader_want would do nothing for this file: its table is loaded, it is waiting,
+ * it has no unwind information, or it failed and it is too early to try again. A look into a hash
+ * table under a lock: ask before opening a file.
+ */
+bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key *key);
+
+/*
+ * Asks for the table of a file. `fd` is open for reading and becomes the loader's in any case;
+ * -1 where it could not be opened: only the cache can help then, given a build id. `build_id`
+ * (elf_info.build_id) may be NULL, `path` is for people; both are copied. False = refused for now
+ * (counted): queue or table of binaries full. It may be asked for again.
+ */
+bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key, int fd,
+			const char *build_id, const char *path);
+
+enum unwind_state {
+	UNWIND_WAITING, /* in the queue, or being built */
+	UNWIND_LOADED,
+	UNWIND_EMPTY,	/* no unwind information in the file */
+	UNWIND_EVICTED, /* was loaded; is again when it is wanted */
+	UNWIND_FAILED,	/* `reason` says why; tried again later when it is wanted */
+	UNWIND_STATES
+};
+
+/* "loaded", "evicted", ... */
+const char *unwind_state_name(enum unwind_state state);
+
+/* One binary, for people. */
+struct unwind_binary {
+	struct file_key key;
+	char path[UNWIND_PATH_BYTES];		/* the end of it when it is longer */
+	char build_id[ELF_BUILD_ID_TEXT_BYTES]; /* "" = not known */
+	enum unwind_state state;
+	bool cached;	    /* the last load came from the cache */
+	char sources[64];   /* what the table is made of: ".eh_frame .gopclntab" */
+	uint64_t rows;	    /* of the table, as long as it is loaded */
+	uint64_t bytes;	    /* that it takes in the chunks */
+	uint64_t build_ns;  /* CPU time of the last build by this agent; 0 = none */
+	uint32_t loads;	    /* more than 1: it came back after having been evicted */
+	int64_t used_at_ns; /* CLOCK_MONOTONIC, of the unwinder; 0 = not since it was loaded */
+	char reason[256];   /* UNWIND_FAILED */
+};
+
+/* Fills up to `max` and returns how many; order as they were first seen. */
+size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary *ret, size_t max);
+
+/* Nothing waits and nothing is under way; false on timeout. For tests and `firn record`. */
+bool unwind_loader_wait_idle(struct unwind_loader *loader, int64_t timeout_ns);
+
+void unwind_loader_metrics_register(void); /* once per process */
+
+#endif
