@@ -4,9 +4,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 
+#include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -29,20 +28,6 @@ struct sampler {
 	struct ring_buffer *ring;
 	int cpus;
 };
-
-__attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
-							      const char *format, va_list arguments)
-{
-	char text[512];
-	int len = vsnprintf(text, sizeof(text), format, arguments);
-
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	while (len > 0 && len < (int)sizeof(text) && text[len - 1] == '\n')
-		text[--len] = '\0';
-	log_debug("libbpf", "message", "text=\"%s\"", text);
-	return 0;
-}
 
 static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
 {
@@ -148,7 +133,7 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 	int code;
 
 	sampler->options = *options;
-	libbpf_set_print(print_libbpf);
+	libbpf_log_install();
 	code = start(sampler, err);
 	if (code) {
 		sampler_free(sampler);
