@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 
+#include "agent/attach/features.h"
 #include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ struct sampler {
 	struct perf_events events;
 	struct sample_bpf *skeleton;
 	struct bpf_link **links; /* one per event; NULL when its thread ended before */
+	struct bpf_link *exec_link;
 	struct ring_buffer *ring;
 	int cpus;
 };
@@ -39,12 +41,6 @@ static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
 	return (uint32_t)bytes;
 }
 
-static bool can_loop(void)
-{
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1 &&
-	       libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
-}
-
 static int load(struct sampler *sampler, struct err *err)
 {
 	uint32_t bytes = ring_bytes(sampler->options.frequency_hz, sampler->cpus);
@@ -53,7 +49,9 @@ static int load(struct sampler *sampler, struct err *err)
 	sampler->skeleton = sample_bpf__open();
 	if (!sampler->skeleton)
 		return err_set_errno(err, errno, "open the BPF object");
-	sampler->skeleton->rodata->has_loop = can_loop();
+	sampler->skeleton->rodata->has_loop = features_have_loop();
+	sampler->skeleton->rodata->has_vma_iterator =
+		sampler->skeleton->rodata->has_loop && features_have_vma_iterator();
 	/* Chosen processes may be short: their mappings are read at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
 	if (!sampler->skeleton->rodata->has_loop)
@@ -101,6 +99,16 @@ static int attach(struct sampler *sampler, struct err *err)
 	return 0;
 }
 
+/* Without it a new image's mappings are read at its first sample: nearly always as good. */
+static void attach_to_exec(struct sampler *sampler)
+{
+	if (!sampler->skeleton->rodata->has_vma_iterator)
+		return;
+	sampler->exec_link = bpf_program__attach(sampler->skeleton->progs.read_space_at_exec);
+	if (!sampler->exec_link)
+		log_warn("agent", "the program at exec could not be attached", "errno=%d", errno);
+}
+
 static int take_record(void *context, void *data, size_t len)
 {
 	struct sampler *sampler = context;
@@ -124,7 +132,10 @@ static int start(struct sampler *sampler, struct err *err)
 	if (!sampler->ring)
 		return err_set_errno(err, errno, "map the ring buffer");
 	code = open_events(sampler, err);
-	return code ? code : attach(sampler, err);
+	if (code)
+		return code;
+	attach_to_exec(sampler);
+	return attach(sampler, err);
 }
 
 int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err)
@@ -166,6 +177,14 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 	free(cpus);
 }
 
+struct sampler_maps sampler_maps(const struct sampler *sampler)
+{
+	if (!sampler->skeleton->rodata->has_loop)
+		return (struct sampler_maps){ -1, -1 };
+	return (struct sampler_maps){ .chunks_fd = bpf_map__fd(sampler->skeleton->maps.chunks),
+				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables) };
+}
+
 void sampler_stop(struct sampler *sampler)
 {
 	if (sampler->links)
@@ -173,6 +192,8 @@ void sampler_stop(struct sampler *sampler)
 			bpf_link__destroy(sampler->links[i]);
 	free(sampler->links);
 	sampler->links = NULL;
+	bpf_link__destroy(sampler->exec_link);
+	sampler->exec_link = NULL;
 }
 
 void sampler_free(struct sampler *sampler)

@@ -36,6 +36,13 @@ void sampler_drain(struct sampler *sampler);
 /* Sums of all CPUs since the start. */
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 
+/* What unwind tables are put into (bpf/table.h); -1 where this kernel cannot use them. */
+struct sampler_maps {
+	int chunks_fd, tables_fd;
+};
+
+struct sampler_maps sampler_maps(const struct sampler *sampler);
+
 /* No further samples are taken; those taken can still be drained. */
 void sampler_stop(struct sampler *sampler);
 

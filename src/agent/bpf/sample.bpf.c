@@ -2,10 +2,11 @@
 /*
  * sample - one record per tick of a CPU clock: who runs, and both halves of its stack.
  *
- *   sample_cpu -> describe_task -> kernel half -> user half -> ring buffer
+ *   sample_cpu -> describe_task -> mappings -> kernel half -> user half -> ring buffer
  *
  * Attached to perf events (attach/perf_events.h). Nothing is dropped silently: every early end
- * counts in `counters`, and a user stack that was cut says why in the record itself.
+ * counts in `counters`, and a user stack that was cut says why in the record itself. A second
+ * program, at exec, reads the mappings of the new image before it runs.
  */
 #include <stdbool.h>
 
@@ -14,13 +15,14 @@
 #include <bpf/bpf_core_read.h>
 
 #include "agent/bpf/shared.h"
+#include "agent/bpf/table.h"
 #include "agent/bpf/types.h"
-#include "agent/bpf/unwind.bpf.h"
 
 char program_license[] SEC("license") = "Dual BSD/GPL";
 
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
+const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 
 struct {
@@ -28,12 +30,28 @@ struct {
 	__uint(max_entries, 1 << 18); /* resized by the agent */
 } samples SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+/* Unwind tables: made by the agent (unwind/loader.h), one chunk at a time. */
+struct chunk_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, TABLE_CHUNK_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, TABLE_CHUNKS_MAX);
 	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
+	__array(values, struct chunk_map);
+} chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TABLES_MAX);
+	__type(key, struct file_key);
+	__type(value, struct binary_tables);
+} tables SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -42,14 +60,72 @@ struct {
 	__type(value, struct sample_counters);
 } counters SEC(".maps");
 
-static __always_inline void describe_task(struct sample *sample, struct task_struct *task)
+#include "agent/bpf/space.bpf.h"
+
+static __always_inline long walk_read(void *to, __u32 bytes, __u64 address)
+{
+	return bpf_probe_read_user(to, bytes, (const void *)address);
+}
+
+static __always_inline const struct space_head *walk_space(__u32 tgid)
+{
+	return bpf_map_lookup_elem(&spaces, &tgid);
+}
+
+static __always_inline const struct space_part *walk_space_part(const struct space_part_key *key)
+{
+	return bpf_map_lookup_elem(&space_parts, key);
+}
+
+static __always_inline const struct binary_tables *walk_tables(const struct file_key *file)
+{
+	struct binary_tables *found = bpf_map_lookup_elem(&tables, file);
+
+	if (found)
+		found->used_at_ns = bpf_ktime_get_ns();
+	return found;
+}
+
+static __always_inline const __u8 *walk_chunk(__u32 index)
+{
+	void *chunk = bpf_map_lookup_elem(&chunks, &index);
+	__u32 zero = 0;
+
+	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+}
+
+#include "agent/bpf/walk.h"
+
+/* Working memory of one CPU; nothing interrupts the program on its own CPU. */
+struct scratch {
+	struct walk walk;
+	struct user_registers registers; /* copy, when the sample hit the kernel */
+	struct sample sample;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* A clock tick may interrupt the program at exec: each has its own memory. */
+enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_EXEC, SPACE_SCRATCHES };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SPACE_SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct space_scratch);
+} space_scratches SEC(".maps");
+
+static __always_inline void describe_process(struct record_head *head, struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;
 	struct task_struct *parent = leader->real_parent;
-	struct record_head *head = &sample->head;
 	__u64 id = bpf_get_current_pid_tgid();
 
-	head->kind = RECORD_SAMPLE;
 	head->tgid = id >> 32;
 	head->tid = (__u32)id;
 	head->cpu = bpf_get_smp_processor_id();
@@ -58,6 +134,12 @@ static __always_inline void describe_task(struct sample *sample, struct task_str
 	head->parent_tgid = parent->tgid;
 	head->flags = parent->self_exec_id == leader->self_exec_id ? SAMPLE_IMAGE_OF_PARENT : 0;
 	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
+}
+
+static __always_inline void describe_task(struct sample *sample, struct task_struct *task)
+{
+	sample->head.kind = RECORD_SAMPLE;
+	describe_process(&sample->head, task);
 	sample->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
 }
@@ -67,18 +149,37 @@ static __always_inline bool is_user_mode(__u64 cs)
 	return (cs & CS_PRIVILEGE_MASK) == CS_PRIVILEGE_USER;
 }
 
+static __always_inline void start_from(struct walk *walk, const struct user_registers *registers)
+{
+	walk->registers[0] = registers->ax;
+	walk->registers[1] = registers->dx;
+	walk->registers[2] = registers->cx;
+	walk->registers[3] = registers->bx;
+	walk->registers[4] = registers->si;
+	walk->registers[5] = registers->di;
+	walk->registers[8] = registers->r8;
+	walk->registers[9] = registers->r9;
+	walk->registers[10] = registers->r10;
+	walk->registers[11] = registers->r11;
+	walk->registers[12] = registers->r12;
+	walk->registers[13] = registers->r13;
+	walk->registers[14] = registers->r14;
+	walk->registers[15] = registers->r15;
+	walk->pc = registers->ip;
+	walk->sp = registers->sp;
+	walk->fp = registers->bp;
+	walk->full = true;
+}
+
 /* Where the user half starts. Returns how it ends already, or STACK_ENDS when a walk is due. */
-static __always_inline enum stack_end start_of_user_half(struct perf_context *ctx,
-							 struct task_struct *task,
-							 struct scratch *scratch)
+static __always_inline enum stack_end
+start_of_user_half(struct perf_context *ctx, struct task_struct *task, struct scratch *scratch)
 {
 	struct user_registers *copy = &scratch->registers;
-	struct unwind *unwind = &scratch->unwind;
+	struct walk *walk = &scratch->walk;
 
 	if (is_user_mode(ctx->registers.cs)) {
-		unwind->pc = ctx->registers.ip;
-		unwind->sp = ctx->registers.sp;
-		unwind->fp = ctx->registers.bp;
+		start_from(walk, &ctx->registers);
 		barrier(); /* clang would merge this load with one below; ctx bears no arithmetic */
 		return ctx->registers.cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 	}
@@ -87,31 +188,65 @@ static __always_inline enum stack_end start_of_user_half(struct perf_context *ct
 	if (bpf_probe_read_kernel(copy, sizeof(*copy), (void *)bpf_task_pt_regs(task)) ||
 	    !is_user_mode(copy->cs))
 		return STACK_NO_USER_REGISTERS;
+	start_from(walk, copy);
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
-	unwind->pc = copy->orig_ax == ORIG_AX_NO_SYSCALL ? copy->ip : copy->ip - 1;
-	unwind->sp = copy->sp;
-	unwind->fp = copy->bp;
+	if (copy->orig_ax != ORIG_AX_NO_SYSCALL)
+		walk->pc--;
 	return copy->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 }
 
-static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
-					   struct scratch *scratch)
+/* Chooses whose mappings hold: those of the parent until the process's own could be read. */
+static __always_inline void choose_space(struct walk *walk, const struct record_head *head)
 {
-	struct unwind_context context = { scratch };
-	struct sample *sample = &scratch->sample;
-	struct unwind *unwind = &scratch->unwind;
+	__u32 tgid = head->tgid;
+	const struct space_head *own = bpf_map_lookup_elem(&spaces, &tgid);
 
-	unwind->at = sample->kernel_count;
-	unwind->end = start_of_user_half(ctx, task, scratch);
-	if (unwind->end == STACK_32_BIT && unwind->at < SAMPLE_FRAMES_MAX) {
-		sample->frames[unwind->at] = unwind->pc;
-		unwind->at++;
-	} else if (unwind->end == STACK_ENDS) {
-		unwind->room = SAMPLE_USER_FRAMES_MAX;
-		bpf_loop(SAMPLE_USER_FRAMES_MAX + 1, unwind_frame, &context, 0);
+	walk->tgid = head->tgid;
+	if (own && own->start_ns == head->process_start_ns && own->exec_id == head->exec_id)
+		return;
+	walk->tgid = head->flags & SAMPLE_IMAGE_OF_PARENT ? head->parent_tgid : 0;
+}
+
+/* bpf_loop callback. */
+static long next_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !walk_frame(&scratch->walk, &scratch->sample);
+}
+
+static __always_inline void read_space(struct task_struct *task, struct scratch *scratch,
+				       struct sample_counters *counts)
+{
+	__u32 index = SPACE_SCRATCH_SAMPLE;
+	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
+
+	if (space && has_vma_iterator)
+		space_refresh(space, task, &scratch->sample.head, counts);
+	choose_space(&scratch->walk, &scratch->sample.head);
+}
+
+static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
+					   struct scratch *scratch, struct sample_counters *counts)
+{
+	struct sample *sample = &scratch->sample;
+	struct walk *walk = &scratch->walk;
+
+	walk->at = sample->kernel_count;
+	walk_start(walk);
+	walk->end = start_of_user_half(ctx, task, scratch);
+	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
+		sample->frames[walk->at] = walk->pc;
+		walk->at++;
+	} else if (walk->end == STACK_ENDS) {
+		read_space(task, scratch, counts);
+		bpf_loop(SAMPLE_USER_FRAMES_MAX + 1, next_frame, &scratch, 0);
 	}
-	sample->user_count = unwind->at - sample->kernel_count;
-	sample->user_end = unwind->end;
+	sample->user_count = walk->at - sample->kernel_count;
+	sample->user_end = walk->end;
+	counts->of[COUNTER_FRAMES_BY_TABLE] += walk->by_table;
+	counts->of[COUNTER_FRAMES_BY_POINTER] += walk->by_pointer;
 }
 
 /* For kernels without bpf_loop: the kernel's own walk along frame pointers. */
@@ -161,6 +296,17 @@ static __always_inline void send(struct sample *sample, struct sample_counters *
 		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
 }
 
+static __always_inline void count_time(struct sample_counters *counts, __u64 run_ns)
+{
+	__u32 bucket = 0;
+
+	for (; bucket < RUN_LOG2_BUCKETS - 1; bucket++)
+		if (run_ns < (__u64)RUN_LOG2_FIRST_NS << bucket)
+			break;
+	counts->of[COUNTER_RUN_LOG2_FIRST + bucket]++;
+	counts->of[COUNTER_RUN_NS] += run_ns;
+}
+
 SEC("perf_event")
 int sample_cpu(struct perf_context *ctx)
 {
@@ -186,10 +332,27 @@ int sample_cpu(struct perf_context *ctx)
 	describe_task(&scratch->sample, task);
 	take_kernel_half(ctx, &scratch->sample, counts);
 	if (has_loop)
-		walk_user_half(ctx, task, scratch);
+		walk_user_half(ctx, task, scratch, counts);
 	else
 		ask_for_user_half(ctx, &scratch->sample);
 	send(&scratch->sample, counts);
-	counts->of[COUNTER_RUN_NS] += bpf_ktime_get_ns() - started_ns;
+	count_time(counts, bpf_ktime_get_ns() - started_ns);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int read_space_at_exec(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 index = SPACE_SCRATCH_EXEC, zero = 0;
+	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
+	struct sample_counters *counts = bpf_map_lookup_elem(&counters, &zero);
+	struct record_head head = { .at_ns = bpf_ktime_get_ns() };
+
+	(void)ctx;
+	if (!space || !counts || !has_vma_iterator)
+		return 0;
+	describe_process(&head, task);
+	space_refresh(space, task, &head, counts);
 	return 0;
 }

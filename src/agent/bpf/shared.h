@@ -13,7 +13,7 @@
 
 #include "agent/bpf/table.h"
 
-#define SAMPLE_NAME_BYTES 16 /* TASK_COMM_LEN; shorter names are filled up with NUL */
+#define SAMPLE_NAME_BYTES 16	     /* TASK_COMM_LEN; shorter names are filled up with NUL */
 #define SAMPLE_KERNEL_FRAMES_MAX 127 /* kernel.perf_event_max_stack by default */
 #define SAMPLE_USER_FRAMES_MAX 512
 #define SAMPLE_FRAMES_MAX (SAMPLE_KERNEL_FRAMES_MAX + SAMPLE_USER_FRAMES_MAX)
@@ -80,23 +80,24 @@ struct sample {
 
 #define SAMPLE_HEADER_BYTES 96
 
-/* An executable mapping of a file, or of the vdso (FILE_KEY_VDSO). */
+/* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {
 	__u64 start, end;
 	__u64 offset; /* of start in the file */
 	struct file_key file;
 };
 
-#define SPACE_PART_MAPPINGS 20
-#define SPACE_PARTS_MAX 32
+#define SPACE_PART_MAPPINGS 16 /* a power of two */
+#define SPACE_PARTS_MAX 32     /* a power of two */
 
 enum space_record_flag {
 	SPACE_HAS_UNKNOWN_FILE = 1, /* a file that is not in the map `tables` */
 	SPACE_CUT = 2,		    /* the process has more mappings than fit in all parts */
+	SPACE_READ_PROC = 4,	    /* no mappings: this kernel cannot list them, /proc has to */
 };
 
 /*
- * The executable mappings of files of one process image, as they are from at_ns on: sent before the
+ * The executable mappings of one process image, as they are from at_ns on: sent before the
  * first sample that they hold for, and again whenever they have changed. All parts of one reading
  * have the same at_ns and follow one another in order; together they replace what was known
  * before. Sent with only the used part of `mappings`, sorted by address.
@@ -125,7 +126,7 @@ enum sample_counter {
 	COUNTER_SPACES_BUSY,	     /* ... or could not be: the process was changing them */
 	COUNTER_SPACES_SENT,	     /* records of kind RECORD_SPACE */
 	COUNTER_SPACES_LOST,	     /* ... not sent: the ring buffer was full */
-	COUNTER_RUN_LOG2_FIRST,	     /* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
+	COUNTER_RUN_LOG2_FIRST, /* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
 	COUNTER_STACK_END_FIRST = COUNTER_RUN_LOG2_FIRST + 12, /* + enum stack_end */
 	COUNTERS = COUNTER_STACK_END_FIRST + STACK_ENDS
 };

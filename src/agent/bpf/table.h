@@ -29,15 +29,16 @@
 #define TABLE_CHUNK_BYTES (2u << 20) /* a power of two */
 #define TABLE_CHUNKS_MAX 256u
 #define TABLE_SEGMENTS_MAX 16u
+#define TABLES_MAX 4096u /* binaries */
 
 #define TABLE_BUCKET_SHIFT 10
 #define TABLE_BUCKET_BYTES (1u << TABLE_BUCKET_SHIFT)
 #define TABLE_BUCKET_MASK (TABLE_BUCKET_BYTES - 1)
 #define TABLE_RULES_MAX (1u << (32 - TABLE_BUCKET_SHIFT))
 
-#define TABLE_ROW(offset, rule) \
-	(((__u32)(rule) << TABLE_BUCKET_SHIFT) | ((__u32)(offset) & TABLE_BUCKET_MASK))
-#define TABLE_ROW_OFFSET(row) ((row) & TABLE_BUCKET_MASK)
+#define TABLE_ROW(offset, rule)                                                                    \
+	(((__u32)(rule) << TABLE_BUCKET_SHIFT) | ((__u32)(offset)&TABLE_BUCKET_MASK))
+#define TABLE_ROW_OFFSET(row) ((row)&TABLE_BUCKET_MASK)
 #define TABLE_ROW_RULE(row) ((row) >> TABLE_BUCKET_SHIFT)
 
 /* Where a segment lies in a chunk: bytes from the chunk's start. */
@@ -57,6 +58,9 @@ struct file_key {
 
 /* The vdso is in no file; it is the same for all 64-bit processes. */
 #define FILE_KEY_VDSO ((struct file_key){ .device = ~0ull })
+
+/* Executable memory behind which there is no file: generated code. */
+#define FILE_KEY_ANONYMOUS ((struct file_key){ 0 })
 
 /* Value of the map `tables`, by struct file_key. */
 struct binary_tables {

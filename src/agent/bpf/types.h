@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * types - the few kernel types that the program looks into.
+ * types - the few kernel types that the programs look into.
  *
  * Only the fields used are named; libbpf moves each access to where the running kernel has the
- * field (CO-RE), so order and size here mean nothing. struct user_registers is the exception: it is
- * the fixed layout of struct pt_regs on x86-64 (arch/x86/include/uapi/asm/ptrace.h), which is
- * both the program's context and what bpf_task_pt_regs points at.
+ * field (CO-RE), so order and size here mean nothing; a name with three underscores is another
+ * kernel's form of the type. struct user_registers is the exception: it is the fixed layout of
+ * struct pt_regs on x86-64 (arch/x86/include/uapi/asm/ptrace.h), which is both the program's
+ * context and what bpf_task_pt_regs points at.
  */
 #ifndef FIRN_AGENT_BPF_TYPES_H
 #define FIRN_AGENT_BPF_TYPES_H
@@ -18,7 +19,49 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct super_block {
+	__u32 s_dev;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__s64 i_mtime_sec; /* 6.11 */
+	__u32 i_mtime_nsec;
+};
+
+struct inode___6_7 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___5 {
+	struct timespec64 i_mtime;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+struct mm_struct {
+	unsigned long exec_vm;
+	int mm_lock_seq; /* 6.4; a seqcount_t since 6.13, which is also an unsigned at its start */
+	struct {
+		void *vdso;
+	} context;
+};
 
 struct task_struct {
 	unsigned int flags;
@@ -34,6 +77,9 @@ struct task_struct {
 #pragma clang attribute pop
 
 #define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
+
+#define VMA_EXECUTABLE 0x00000004ul /* VM_EXEC */
+#define VMA_PAGE_SHIFT 12
 
 struct user_registers {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
@@ -54,5 +100,10 @@ _Static_assert(sizeof(struct user_registers) == 168, "struct pt_regs of x86-64")
 
 /* orig_ax holds the system call's number inside one, and this value in interrupts and faults. */
 #define ORIG_AX_NO_SYSCALL ((__u64)-1)
+
+/* The kernel's iterator over a task's mappings (6.7). */
+struct bpf_iter_task_vma {
+	__u64 opaque[1];
+} __attribute__((aligned(8)));
 
 #endif

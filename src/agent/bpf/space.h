@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * space - what the BPF programs remember of the executable mappings of a process image.
+ *
+ * One head per process, and its mappings in parts, so that a small process takes little memory.
+ * Read by the walk (walk.h); written by space.bpf.h, or by the agent from /proc where the kernel
+ * cannot list mappings (attach/sampler.h).
+ */
+#ifndef FIRN_AGENT_BPF_SPACE_H
+#define FIRN_AGENT_BPF_SPACE_H
+
+#include "agent/bpf/shared.h"
+
+#define SPACE_MAPPINGS_MAX (SPACE_PART_MAPPINGS * SPACE_PARTS_MAX)
+#define SPACES_MAX 4096
+#define SPACE_PARTS_ENTRIES 8192
+
+struct space_head {	/* value of the map `spaces`, by tgid */
+	__u64 start_ns; /* with exec_id: whose mappings these are */
+	__u32 exec_id;
+	__u32 parts;
+	__u64 change;	   /* see space_change: equal = nothing has changed since */
+	__u64 fingerprint; /* of all mappings */
+	__u64 read_at_ns;
+	__u64 read_cost_ns;
+	__u64 firsts[SPACE_PARTS_MAX]; /* first address of each part */
+};
+
+struct space_part_key {
+	__u32 tgid, part;
+};
+
+struct space_part { /* value of the map `space_parts` */
+	__u64 start_ns;
+	__u32 exec_id;
+	__u32 count;
+	struct space_mapping mappings[SPACE_PART_MAPPINGS]; /* by address */
+};
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * walk - from a user task's registers to its return addresses, one frame per step.
+ *
+ *   walk_frame: pc -> mapping -> table -> rule -> caller's (pc, sp, fp)
+ *
+ * Each frame is left by the row of its file's unwind table, or, where there is none (generated
+ * code, a file without unwind information), by the frame pointer. The range of addresses that the
+ * last look-up holds for is kept, since most frames lie in the same file as their callee.
+ *
+ * The walk is plain C over five functions that its user defines, so that the same code runs in the
+ * kernel (sample.bpf.c) and over a recorded process (unwind/replay.c):
+ *
+ *   walk_read(to, bytes, address)       user memory; 0, or not resident
+ *   walk_space(tgid)                    struct space_head, or NULL
+ *   walk_space_part(key)                struct space_part, or NULL
+ *   walk_tables(file)                   struct binary_tables, or NULL = not loaded
+ *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
+ *
+ * State is in one struct that the user places in a map value and not on the BPF stack: newer
+ * verifiers follow a loop's callback until nothing new turns up, and known numbers on the stack (a
+ * counter from 0) are new every time.
+ */
+#ifndef FIRN_AGENT_BPF_WALK_H
+#define FIRN_AGENT_BPF_WALK_H
+
+#include <stdbool.h>
+
+#include "agent/bpf/shared.h"
+#include "agent/bpf/space.h"
+
+/* A saved pointer that leaves its frame by more than this is taken for a stray value. */
+#define WALK_FRAME_BYTES_MAX (1ull << 20)
+
+#define USER_ADDRESS_MIN 4096ull
+#define USER_ADDRESS_END (1ull << 56) /* five-level page tables */
+
+/* What is known of the code around an address. */
+enum walk_range {
+	RANGE_TABLE,	 /* of a file, with a segment of a table */
+	RANGE_NO_TABLE,	 /* of a file without unwind information */
+	RANGE_PENDING,	 /* of a file whose table has not been loaded */
+	RANGE_ANONYMOUS, /* generated code */
+	RANGE_NO_CODE,	 /* no executable mapping */
+	RANGE_UNKNOWN,	 /* the mappings are not known */
+};
+
+struct walk {
+	__u64 pc, sp, fp;
+	__u64 registers[16]; /* by DWARF number, when `full` */
+	__u64 now_ns;
+	struct {
+		__u64 start, end; /* of addresses */
+		__u64 to_offset;  /* added to an address: the offset in the file */
+		__u32 kind;	  /* enum walk_range */
+		__u32 reserved;
+		struct table_segment segment;
+	} range;
+	struct space_mapping mapping; /* the last one found */
+	struct {
+		__u64 fp, pc;
+	} saved; /* as read from the stack */
+	__u64 cfa;
+	__u32 tgid;		    /* whose mappings hold */
+	__u32 at;		    /* where the next frame goes in sample.frames */
+	__u32 room;		    /* frames that may still be added */
+	__u32 end;		    /* enum stack_end, when ended */
+	__u32 by_table, by_pointer; /* frames left so */
+	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
+	bool fp_known;
+};
+
+static __always_inline __u32 walk_load(const __u8 *chunk, __u32 at)
+{
+	return *(const __u32 *)(chunk + (at & (TABLE_CHUNK_BYTES - 4)));
+}
+
+/* The last mapping of the part that starts at or before pc. False when there is none. */
+static __always_inline bool walk_search_part(struct walk *walk, const struct space_part *part)
+{
+	__u32 low = 0, high = part->count;
+
+	/* Five halvings are enough for SPACE_PART_MAPPINGS. */
+#pragma unroll
+	for (int i = 0; i < 5; i++) {
+		__u32 middle = (low + high) / 2;
+
+		if (low >= high)
+			break;
+		if (part->mappings[middle & (SPACE_PART_MAPPINGS - 1)].start <= walk->pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return false;
+	walk->mapping = part->mappings[(low - 1) & (SPACE_PART_MAPPINGS - 1)];
+	return walk->pc < walk->mapping.end;
+}
+
+/* Finds the mapping of pc. Returns RANGE_TABLE when there is one, whatever its file has. */
+static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
+{
+	struct space_part_key key = { walk->tgid, 0 };
+	const struct space_head *head = walk_space(walk->tgid);
+	const struct space_part *part;
+
+	if (!head)
+		return RANGE_UNKNOWN;
+	for (__u32 i = 1; i < SPACE_PARTS_MAX; i++) {
+		if (i >= head->parts || head->firsts[i] > walk->pc)
+			break;
+		key.part = i;
+	}
+	part = walk_space_part(&key);
+	/* The parts of a process that is long gone may have been given to another one. */
+	if (!part || part->start_ns != head->start_ns || part->exec_id != head->exec_id)
+		return RANGE_UNKNOWN;
+	return walk_search_part(walk, part) ? RANGE_TABLE : RANGE_NO_CODE;
+}
+
+/* Narrows the range, which is the mapping, to the segment around pc. */
+static __always_inline enum walk_range walk_find_segment(struct walk *walk,
+							 const struct binary_tables *tables)
+{
+	__u32 bucket = (walk->pc + walk->range.to_offset) >> TABLE_BUCKET_SHIFT;
+
+	if (tables->segments_count == 0)
+		return RANGE_NO_TABLE;
+	for (__u32 i = 0; i < TABLE_SEGMENTS_MAX; i++) {
+		const struct table_segment *segment = &tables->segments[i];
+		__u64 first, last;
+
+		if (i >= tables->segments_count)
+			break;
+		if (bucket - segment->first_bucket >= segment->buckets)
+			continue;
+		walk->range.segment = *segment;
+		first = (__u64)segment->first_bucket << TABLE_BUCKET_SHIFT;
+		last = first + ((__u64)segment->buckets << TABLE_BUCKET_SHIFT);
+		if (walk->range.start + walk->range.to_offset < first)
+			walk->range.start = first - walk->range.to_offset;
+		if (walk->range.end + walk->range.to_offset > last)
+			walk->range.end = last - walk->range.to_offset;
+		return RANGE_TABLE;
+	}
+	return RANGE_NO_TABLE;
+}
+
+static __always_inline enum walk_range walk_range_of_file(struct walk *walk)
+{
+	const struct space_mapping *mapping = &walk->mapping;
+	const struct binary_tables *tables;
+
+	if (!mapping->file.inode && !mapping->file.device)
+		return RANGE_ANONYMOUS;
+	tables = walk_tables(&walk->mapping.file);
+	if (!tables)
+		return RANGE_PENDING;
+	return walk_find_segment(walk, tables);
+}
+
+/* Makes walk->range hold for pc. */
+static __always_inline void walk_locate(struct walk *walk)
+{
+	enum walk_range kind;
+
+	if (walk->pc >= walk->range.start && walk->pc < walk->range.end)
+		return;
+	kind = walk_find_mapping(walk);
+	walk->range.start = walk->pc;
+	walk->range.end = walk->pc;
+	if (kind == RANGE_TABLE) {
+		walk->range.start = walk->mapping.start;
+		walk->range.end = walk->mapping.end;
+		walk->range.to_offset = walk->mapping.offset - walk->mapping.start;
+		kind = walk_range_of_file(walk);
+		if (kind == RANGE_NO_TABLE) { /* perhaps only here: do not keep the mapping */
+			walk->range.start = walk->pc;
+			walk->range.end = walk->pc;
+		}
+	}
+	walk->range.kind = kind;
+}
+
+/* The rule for pc, which lies in walk->range; NULL when the table is not sound. */
+static __always_inline const struct unwind_rule *walk_find_rule(const struct walk *walk)
+{
+	const struct table_segment *segment = &walk->range.segment;
+	const __u8 *chunk = walk_chunk(segment->chunk);
+	__u64 offset = walk->pc + walk->range.to_offset;
+	__u32 at = segment->index_at +
+		   4 * ((__u32)(offset >> TABLE_BUCKET_SHIFT) - segment->first_bucket);
+	__u32 rows_at = segment->rows_at, in_bucket = offset & TABLE_BUCKET_MASK;
+	__u32 low, high;
+
+	if (!chunk)
+		return NULL;
+	low = walk_load(chunk, at);
+	high = walk_load(chunk, at + 4);
+	/* Up to TABLE_BUCKET_BYTES rows behind `low`: eleven halvings. */
+#pragma unroll
+	for (int i = 0; i < 11; i++) {
+		__u32 middle = low + (high - low + 1) / 2, row;
+
+		if (low >= high)
+			break;
+		row = TABLE_ROW_OFFSET(walk_load(chunk, rows_at + 4 * middle));
+		if (row && row <= in_bucket)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	at = segment->rules_at +
+	     TABLE_ROW_RULE(walk_load(chunk, rows_at + 4 * low)) * sizeof(struct unwind_rule);
+	at &= TABLE_CHUNK_BYTES - 8;
+	if (at > TABLE_CHUNK_BYTES - sizeof(struct unwind_rule))
+		return NULL;
+	return (const struct unwind_rule *)(chunk + at);
+}
+
+/* The value of a register in the current frame; false when it is not known. */
+static __always_inline bool walk_register(const struct walk *walk, __u8 number, __u64 *ret)
+{
+	if (number == UNWIND_X86_SP)
+		*ret = walk->sp;
+	else if (number == UNWIND_X86_FP && walk->fp_known)
+		*ret = walk->fp;
+	else if (walk->full && number < 16)
+		*ret = walk->registers[number & 15];
+	else
+		return false;
+	return true;
+}
+
+/* Sets walk->cfa. Returns STACK_ENDS, or why not. */
+static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
+						    const struct unwind_rule *rule)
+{
+	__u64 base = 0, index = 0;
+
+	if (!walk_register(walk, rule->cfa_register, &base))
+		return STACK_UNSUPPORTED_RULE;
+	base += (__s64)rule->cfa_offset;
+	if (rule->cfa == UNWIND_CFA_REGISTER) {
+		walk->cfa = base;
+		return STACK_ENDS;
+	}
+	if (rule->cfa == UNWIND_CFA_PLT) {
+		walk->cfa = base + ((__s64)(walk->pc & 15) >= rule->cfa_extra ? 8 : 0);
+		return STACK_ENDS;
+	}
+	if (rule->cfa == UNWIND_CFA_DEREF_INDEXED) {
+		if (!walk_register(walk, rule->cfa_index, &index))
+			return STACK_UNSUPPORTED_RULE;
+		base += 8 * index;
+	} else if (rule->cfa != UNWIND_CFA_DEREF) {
+		return STACK_UNSUPPORTED_RULE;
+	}
+	if (walk_read(&walk->saved.pc, 8, base))
+		return STACK_UNREADABLE;
+	walk->cfa = walk->saved.pc + (__s64)rule->cfa_extra * 8;
+	return STACK_ENDS;
+}
+
+/* Sets walk->saved.pc to the return address. */
+static __always_inline enum stack_end walk_find_return(struct walk *walk,
+						       const struct unwind_rule *rule)
+{
+	__u64 base = walk->cfa;
+
+	switch (rule->ra) {
+	case UNWIND_VALUE_AT_CFA:
+		break;
+	case UNWIND_VALUE_AT_REGISTER:
+	case UNWIND_VALUE_IN_REGISTER:
+		if (!walk_register(walk, rule->ra_register, &base))
+			return STACK_UNSUPPORTED_RULE;
+		break;
+	default:
+		return STACK_UNSUPPORTED_RULE;
+	}
+	base += (__s64)rule->ra_offset;
+	if (rule->ra == UNWIND_VALUE_IN_REGISTER)
+		walk->saved.pc = base;
+	else if (walk_read(&walk->saved.pc, 8, base))
+		return STACK_UNREADABLE;
+	return STACK_ENDS;
+}
+
+/* Sets walk->saved.fp to the caller's frame pointer, and fp_known. */
+static __always_inline enum stack_end walk_find_fp(struct walk *walk,
+						   const struct unwind_rule *rule)
+{
+	__u64 base = walk->cfa;
+
+	walk->saved.fp = walk->fp;
+	if (rule->fp == UNWIND_VALUE_SAME)
+		return STACK_ENDS;
+	if (rule->fp == UNWIND_VALUE_UNDEFINED || rule->fp == UNWIND_VALUE_UNSUPPORTED) {
+		walk->fp_known = false;
+		return STACK_ENDS;
+	}
+	if (rule->fp == UNWIND_VALUE_AT_REGISTER || rule->fp == UNWIND_VALUE_IN_REGISTER) {
+		if (!walk_register(walk, rule->fp_register, &base)) {
+			walk->fp_known = false;
+			return STACK_ENDS;
+		}
+	}
+	base += (__s64)rule->fp_offset;
+	walk->fp_known = true;
+	if (rule->fp == UNWIND_VALUE_IN_REGISTER || rule->fp == UNWIND_VALUE_CFA)
+		walk->saved.fp = base;
+	else if (walk_read(&walk->saved.fp, 8, base))
+		return STACK_UNREADABLE;
+	return STACK_ENDS;
+}
+
+/* Where most frames keep both: the frame pointer just below the return address. */
+static __always_inline bool walk_is_pair(const struct unwind_rule *rule)
+{
+	return rule->ra == UNWIND_VALUE_AT_CFA && rule->fp == UNWIND_VALUE_AT_CFA &&
+	       rule->fp_offset == rule->ra_offset - 8;
+}
+
+static __always_inline enum stack_end walk_find_saved(struct walk *walk,
+						      const struct unwind_rule *rule)
+{
+	enum stack_end end;
+
+	if (walk_is_pair(rule)) {
+		if (walk_read(&walk->saved, sizeof(walk->saved),
+			      walk->cfa + (__s64)rule->fp_offset))
+			return STACK_UNREADABLE;
+		walk->fp_known = true;
+		return STACK_ENDS;
+	}
+	end = walk_find_fp(walk, rule);
+	return end == STACK_ENDS ? walk_find_return(walk, rule) : end;
+}
+
+/* Takes over the caller's registers from cfa and saved. */
+static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_return_address)
+{
+	if (walk->saved.pc == 0)
+		return STACK_COMPLETE;
+	if (walk->saved.pc < USER_ADDRESS_MIN || walk->saved.pc >= USER_ADDRESS_END)
+		return STACK_BAD_ADDRESS;
+	walk->pc = walk->saved.pc - is_return_address;
+	walk->sp = walk->cfa;
+	walk->fp = walk->saved.fp;
+	walk->full = false;
+	return STACK_ENDS;
+}
+
+/* Leaves a frame that begins with "push %rbp; mov %rsp, %rbp": fp points at (caller's fp, pc). */
+static __always_inline enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
+{
+	__u64 fp = walk->fp;
+
+	if (!walk->fp_known)
+		return otherwise;
+	if (fp == 0)
+		return STACK_COMPLETE;
+	if (fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX || fp & 7)
+		return otherwise;
+	if (walk_read(&walk->saved, sizeof(walk->saved), fp))
+		return otherwise;
+	walk->cfa = fp + 16;
+	walk->by_pointer++;
+	return walk_arrive(walk, true);
+}
+
+static __always_inline enum stack_end walk_by_rule(struct walk *walk,
+						   const struct unwind_rule *rule)
+{
+	bool is_signal = rule->flags & UNWIND_RULE_SIGNAL;
+	enum stack_end end = walk_find_cfa(walk, rule);
+
+	if (end != STACK_ENDS)
+		return end;
+	/* Stacks grow down. Signal frames and frame pointers may lead to another stack. */
+	if (walk->cfa <= walk->sp && !is_signal && rule->cfa_register == UNWIND_X86_SP)
+		return STACK_BAD_ADDRESS;
+	end = walk_find_saved(walk, rule);
+	if (end != STACK_ENDS)
+		return end;
+	walk->by_table++;
+	return walk_arrive(walk, !is_signal);
+}
+
+static __always_inline enum stack_end walk_by_table(struct walk *walk)
+{
+	const struct unwind_rule *rule = walk_find_rule(walk);
+
+	if (!rule || rule->cfa == UNWIND_CFA_NONE)
+		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
+	if (rule->cfa == UNWIND_CFA_END)
+		return STACK_COMPLETE;
+	if (rule->cfa == UNWIND_CFA_UNSUPPORTED)
+		return walk_by_pointer(walk, STACK_UNSUPPORTED_RULE);
+	return walk_by_rule(walk, rule);
+}
+
+/* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
+static __always_inline enum stack_end walk_step(struct walk *walk)
+{
+	switch (walk->range.kind) {
+	case RANGE_TABLE:
+		return walk_by_table(walk);
+	case RANGE_NO_TABLE:
+		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
+	case RANGE_PENDING:
+		return walk_by_pointer(walk, STACK_TABLE_PENDING);
+	case RANGE_UNKNOWN:
+		return walk_by_pointer(walk, STACK_NO_MAPPINGS);
+	default:
+		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
+	}
+}
+
+/* Starts at the interrupted frame; the user has set pc, sp, fp, registers, tgid, at. */
+static __always_inline void walk_start(struct walk *walk)
+{
+	walk->range.start = walk->range.end = 0;
+	walk->room = SAMPLE_USER_FRAMES_MAX;
+	walk->by_table = walk->by_pointer = 0;
+	walk->fp_known = true;
+}
+
+/* Notes the current frame in the sample, then leaves it. False when the walk has ended. */
+static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
+{
+	__u32 at = walk->at;
+
+	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX) {
+		walk->end = STACK_TOO_DEEP;
+		return false;
+	}
+	walk_locate(walk);
+	if (walk->range.kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX) {
+		walk->end = STACK_BAD_ADDRESS;
+		return false;
+	}
+	sample->frames[at] = walk->pc;
+	walk->at = at + 1;
+	walk->room--;
+	walk->end = walk_step(walk);
+	return walk->end == STACK_ENDS;
+}
+
+#endif
