@@ -33,6 +33,19 @@ void section_reader_open_memory(struct section_reader *reader, struct slice byte
 	reader->memory = (const uint8_t *)bytes.data;
 }
 
+void section_reader_open_part(struct section_reader *ret, const struct section_reader *reader,
+			      uint64_t offset, uint64_t size)
+{
+	if (offset > reader->size)
+		offset = reader->size;
+	if (size > reader->size - offset)
+		size = reader->size - offset;
+	section_reader_open_file(ret, reader->fd, reader->file_offset + offset, size,
+				 reader->address + offset, reader->name);
+	if (reader->fd < 0)
+		ret->memory = reader->memory + offset;
+}
+
 static int fill_window(struct section_reader *reader, uint64_t start, struct err *err)
 {
 	size_t want = sizeof(reader->window), done = 0;

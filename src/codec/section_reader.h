@@ -33,6 +33,10 @@ void section_reader_open_file(struct section_reader *reader, int fd, uint64_t fi
 void section_reader_open_memory(struct section_reader *reader, struct slice bytes, uint64_t address,
 				const char *name);
 
+/* Another reader of a part of the section, of at most `size` bytes. `ret` may not be `reader`. */
+void section_reader_open_part(struct section_reader *ret, const struct section_reader *reader,
+			      uint64_t offset, uint64_t size);
+
 /*
  * The `len` bytes at `offset` of the section, valid until the next call; len is at most
  * SECTION_READER_WINDOW_BYTES. ERR_INVALID when the section or the file ends before.
