@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges the stacks of a pprof file that firn wrote, by means that are not firn's: names come from
+unstripped twins through nm, the starts of threads from readelf's rows, chains from unwind_corpus."""
+import bisect
+import collections
+import gzip
+import os
+import re
+import subprocess
+
+import harness
+
+START_BYTES = 64  # of the entry function, where nothing else tells its length
+# Where stacks of Go's run time begin.
+GO_ROOTS = re.compile(r"runtime\.(goexit|mstart|mstart0|mstart1|mcall|morestack|rt0_go|systemstack)(\.abi0)?$|_rt0_")
+# glibc's __start_context: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je; call
+START_CONTEXT = bytes.fromhex("4889dc488b3c244885ff7408e8")
+CLONE_SUFFIX = re.compile(r"( \[clone.*|\.(cold|part|constprop|isra|abi0|llvm).*)$")
+
+
+def tool(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False, errors="replace").stdout
+
+
+def short_name(name):
+    """square::area(unsigned long) -> square::area; inner.cold -> inner"""
+    name = CLONE_SUFFIX.sub("", name)
+    if not name.startswith("main."):  # Go's own names may hold brackets
+        name = name.split("(", 1)[0]
+    return name
+
+
+class Twin:
+    """Names of one program, by the addresses that its file says."""
+
+    def __init__(self, path):
+        found = {}
+        for line in tool("nm", "-C", "--defined-only", path).splitlines():
+            address, kind, name = line.split(None, 2)
+            if kind in "tTwWiu":
+                found.setdefault(int(address, 16), short_name(name))
+        self.starts = sorted(found)
+        self.names = [found[start] for start in self.starts]
+        self.code = code_sections(path)
+
+    def name(self, address):
+        for section, start, end in self.code:
+            if start <= address < end:
+                if section.startswith(".plt"):
+                    return f"[{section}]"
+                break
+        else:
+            return None
+        at = bisect.bisect_right(self.starts, address) - 1
+        return self.names[at] if at >= 0 else None
+
+
+def code_sections(path):
+    found = []
+    for line in tool("readelf", "-SW", path).splitlines():
+        match = re.match(r" *\[ *\d+\] (\S+) +\S+ +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+) \S+ +(\w*)", line)
+        if match and "X" in match[5]:
+            start = int(match[2], 16)
+            found.append((match[1], start, start + int(match[4], 16)))
+    return found
+
+
+def build_id(path):
+    match = re.search(r"Build ID: (\w+)", tool("readelf", "-n", path))
+    return match[1] if match else None
+
+
+class Starts:
+    """Where threads start in one file: rows whose return address is undefined, and the entry."""
+
+    def __init__(self, path):
+        self.ranges = []
+        self.read_rows(path)
+        entry = re.search(r"Entry point address: +0x([0-9a-f]+)", tool("readelf", "-h", path))
+        if entry and int(entry[1], 16):
+            self.ranges.append((int(entry[1], 16), int(entry[1], 16) + START_BYTES))
+        with open(path, "rb") as f:
+            at = f.read().find(START_CONTEXT)
+        for _, start, end, offset in load_segments(path):
+            if at >= 0 and offset <= at < offset + end - start:
+                self.ranges.append((start + at - offset, start + at - offset + len(START_CONTEXT) + 13))
+
+    def read_rows(self, path):
+        end = None
+        open_at = None
+        for line in tool("readelf", "--debug-dump=frames-interp", path).splitlines():
+            fde = re.search(r" FDE .* pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
+            row = re.match(r"([0-9a-f]{16}) \S+ .*?(\S+) *$", line)
+            if open_at is not None and (not line or fde or row):
+                self.ranges.append((open_at, int(row[1], 16) if row else end))
+                open_at = None
+            if fde or " CIE " in line:
+                end = int(fde[2], 16) if fde else None
+            elif end and row and row[2] == "u":
+                open_at = int(row[1], 16)
+        if open_at is not None:
+            self.ranges.append((open_at, end))
+
+    def has(self, address):
+        # A return address moved back by one may lie before the function that never called.
+        return any(start <= address < end or start <= address + 1 < end for start, end in self.ranges)
+
+
+def load_segments(path):
+    for line in tool("readelf", "-lW", path).splitlines():
+        match = re.match(r" +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ (\S*) ?(E?)", line)
+        if match:
+            start = int(match[2], 16)
+            yield "LOAD", start, start + int(match[3], 16), int(match[1], 16)
+
+
+class Files:
+    """What is known of the files that stacks are in, by build id or path."""
+
+    def __init__(self):
+        self.twins = {}
+        self.starts = {}
+
+    def add_twin(self, path):
+        self.twins[build_id(path)] = Twin(path + ".twin")
+
+    def twin(self, frame):
+        return self.twins.get(frame.build_id)
+
+    def starts_of(self, frame):
+        key = frame.build_id or frame.path
+        if key not in self.starts:
+            path = frame.path if os.path.isfile(frame.path) else None
+            self.starts[key] = Starts(path) if path else None
+        return self.starts[key]
+
+    def learn_starts(self, path):
+        """For a file that is not at its path when the stacks are judged."""
+        self.starts.setdefault(build_id(path), Starts(path))
+
+
+Frame = collections.namedtuple("Frame", "path build_id address names")
+
+
+def read_profile(path):
+    """[(samples, [frame, ...])], the innermost frame first."""
+    (profile_pb2,) = harness.messages("profile")
+    profile = profile_pb2.Profile()
+    with gzip.open(path) as f:
+        profile.ParseFromString(f.read())
+    text = profile.string_table
+    functions = {f.id: text[f.name] for f in profile.function}
+    mappings = {m.id: (text[m.filename], text[m.build_id]) for m in profile.mapping}
+    frames = {}
+    for location in profile.location:
+        mapping = mappings.get(location.mapping_id, ("", ""))
+        names = [functions.get(line.function_id, "") for line in location.line]
+        frames[location.id] = Frame(*mapping, location.address, names)
+    return [(s.value[0], [frames[i] for i in s.location_id]) for s in profile.sample]
+
+
+def read_perf(path):
+    """The same of a perf.data file, for which perf unwinds now."""
+    text = tool("perf", "script", "-i", path, "--no-inline", "--show-mmap-events", "-F", "pid,ip,dso")
+    mappings = collections.defaultdict(dict)  # pid -> {start: (end, file offset, path)}
+    ids = {}
+    segments = {}
+    stacks = collections.Counter()
+    pid, frames = None, []
+    for line in text.splitlines() + [""]:
+        mapped = re.search(r"MMAP2? (\d+)/\d+: \[0x(\w+)\(0x(\w+)\) @ 0x?(\w+) .*: \S+ (.*)", line)
+        frame = re.match(r"\s+([0-9a-f]+) \((.*)\)$", line)
+        if mapped:
+            start = int(mapped[2], 16)
+            mappings[mapped[1]][start] = (start + int(mapped[3], 16), int(mapped[4], 16), mapped[5])
+        elif frame:
+            frames.append((int(frame[1], 16), frame[2]))
+        elif not line.strip():
+            if frames:
+                stacks[tuple(perf_frame(mappings[pid], ids, segments, len(rest) > 0, *f)
+                             for *rest, f in (frames[:i + 1] for i in range(len(frames))))] += 1
+            frames = []
+        else:
+            pid = line.split()[0]
+    return [(n, list(stack)) for stack, n in stacks.items()]
+
+
+def perf_frame(mappings, ids, segments, caller, ip, dso):
+    if ip >> 47 or dso.startswith("[kernel"):
+        return Frame("[kernel]", "", ip, ("",))
+    for start, (end, offset, path) in mappings.items():
+        if start <= ip < end and os.path.isfile(path):
+            if path not in segments:
+                segments[path] = list(load_segments(path))
+                ids[path] = build_id(path)
+            at = ip - start + offset
+            for _, first, last, file_offset in segments[path]:
+                if file_offset <= at < file_offset + last - first:
+                    return Frame(path, ids[path], first + at - file_offset, ("",))
+    return Frame("[anon]" if dso == "[unknown]" or dso.startswith("//anon") else dso, "", ip, ("",))
+
+
+def is_kernel(frame):
+    return frame.path.startswith("[") and frame.path not in ("[vdso]", "[anon]", "[vsyscall]")
+
+
+def is_marker(frame):
+    return not frame.path and any(name.startswith("[") for name in frame.names)
+
+
+class Chains:
+    """A small automaton for the chains of a program (their grammar: unwind_corpus)."""
+
+    def __init__(self, chains):
+        self.chains = []
+        self.named = set()
+        for chain in chains:
+            words = chain.split()
+            if words[0] == "main":
+                words.insert(0, "..")
+            words = [w if w == ".." else (frozenset(w.rstrip("+").split("|")), w.endswith("+")) for w in words]
+            self.chains.append(words)
+            self.named |= set().union(*(w[0] for w in words if w != ".."))
+
+    def fits(self, names):
+        """"complete", "begun" or None, of names outermost first."""
+        best = None
+        for words in self.chains:
+            verdict = self.fits_one(words, names)
+            if verdict == "complete":
+                return verdict
+            best = best or verdict
+        return best
+
+    def fits_one(self, words, names):
+        states = {0}
+        named = [i for i, name in enumerate(names) if name in self.named]
+        last = named[-1] if named else -1
+        for name in names[:last + 1]:
+            states = self.after(words, states, name)
+            if not states:
+                return None
+        left = {i for state in states for i in self.skip(words, state)}
+        return "complete" if len(words) in left else "begun"
+
+    @staticmethod
+    def skip(words, state):
+        """The states that are reached from this one without a further name."""
+        yield state
+        while state < len(words) and words[state] == "..":
+            state += 1
+            yield state
+
+    def after(self, words, states, name):
+        reached = set()
+        for state in {i for s in states for i in self.skip(words, s)}:
+            word = words[state] if state < len(words) else None
+            if word == "..":
+                if name not in self.named:
+                    reached.add(state)
+            elif word and name in word[0]:
+                reached.add(state + 1)
+            # Once more of what was just there.
+            before = words[state - 1] if 0 < state <= len(words) else None
+            if before and before != ".." and before[1] and name in before[0]:
+                reached.add(state)
+        return reached
+
+
+class Verdict:
+    """Counts of one program's samples."""
+
+    def __init__(self):
+        self.samples = self.whole = self.fit = self.complete = self.no_user_half = 0
+        self.cut = collections.Counter()
+        self.misfits = collections.Counter()
+
+    def share(self, part):
+        return part / self.samples if self.samples else 0.0
+
+    def line(self, name):
+        reasons = ", ".join(f"{n} {reason}" for reason, n in self.cut.most_common(3))
+        return (f"{name:<18}{self.samples:>7} samples {self.share(self.whole):>8.2%} whole "
+                f"{self.share(self.fit):>8.2%} in order {self.share(self.complete):>8.2%} complete"
+                f"{'; cut: ' + reasons if reasons else ''}")
+
+
+def frame_name(files, frame):
+    """As chains name it, or None for a function that none can name."""
+    if frame.path == "[anon]" or "[anon]" in frame.names:
+        return "[anon]"
+    twin = files.twin(frame)
+    return twin.name(frame.address) if twin else None
+
+
+def shown(files, frame):
+    return frame_name(files, frame) or f"{os.path.basename(frame.path)}+{frame.address:#x}"
+
+
+def why_not_whole(files, program, user):
+    """None when the outermost frame is the start of a thread."""
+    if is_marker(user[-1]):
+        return user[-1].names[0]
+    outermost = user[-1]
+    name = frame_name(files, outermost)
+    if name and GO_ROOTS.match(name):
+        return None
+    starts = files.starts_of(outermost)
+    if starts and starts.has(outermost.address):
+        return None
+    return f"ends in {shown(files, outermost)} without saying so"
+
+
+def musl_is_whole(files, chains, user):
+    """musl has no unwind information: its caller of main, or of a start routine, is the end."""
+    frames = [f for f in user if not is_marker(f)]
+    named = [i for i, f in enumerate(frames) if frame_name(files, f) in chains.named]
+    return not named or named[-1] < len(frames) - 1
+
+
+def judge(files, program, stacks):
+    chains = Chains(program.chains)
+    verdict = Verdict()
+    for samples, frames in stacks:
+        user = [f for f in frames if not is_kernel(f)]
+        if not user:
+            verdict.no_user_half += samples
+            continue
+        verdict.samples += samples
+        why = why_not_whole(files, program, user)
+        if why and program.root == "musl" and musl_is_whole(files, chains, user):
+            why = None
+        if why:
+            verdict.cut[why] += samples
+        else:
+            verdict.whole += samples
+        fit = chains.fits([frame_name(files, f) for f in reversed(user)])
+        verdict.fit += samples if fit else 0
+        verdict.complete += samples if fit == "complete" else 0
+        if not fit:
+            verdict.misfits[";".join(shown(files, f) for f in reversed(user))] += samples
+    return verdict
