@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privileges - whether this process may sample this host, and what to do when not.
- *
- * Each check asks the host for the thing itself (a capability, a file, a system call), never for a
- * version.
+ * privileges - whether this process may sample this host at all, and what to do when not: those of
+ * the host_checks without which there is no sample.
  */
 #ifndef FIRN_AGENT_ATTACH_PRIVILEGES_H
 #define FIRN_AGENT_ATTACH_PRIVILEGES_H

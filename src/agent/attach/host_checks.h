@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_checks - what this host allows a profiler, one thing after the other, each with what that
+ * means for the profile and the remedy.
+ *
+ * Each check asks the host for the thing itself (a capability, a file, a system call), never for a
+ * version. Takes some milliseconds; nothing is changed. Any thread.
+ */
+#ifndef FIRN_AGENT_ATTACH_HOST_CHECKS_H
+#define FIRN_AGENT_ATTACH_HOST_CHECKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HOST_CHECKS_MAX 32
+
+enum host_check_state {
+	HOST_CHECK_OK,
+	HOST_CHECK_WARNING, /* profiles are poorer than they could be */
+	HOST_CHECK_MISSING, /* whole stacks of the whole host cannot be had */
+};
+
+struct host_check {
+	const char *name; /* "perf_events" */
+	enum host_check_state state;
+	bool needed;	     /* while it is missing there are no samples at all */
+	char found[256];     /* what the host says */
+	const char *meaning; /* for the profile, a sentence */
+	char remedy[256];    /* a command where there is one; "" when nothing is to be done */
+};
+
+struct host_checks {
+	struct host_check items[HOST_CHECKS_MAX];
+	size_t count;
+};
+
+void host_checks_run(struct host_checks *ret);
+
+/* "ok", "warning", "missing" */
+const char *host_check_state_name(enum host_check_state state);
+
+#endif
