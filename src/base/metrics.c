@@ -9,7 +9,8 @@
 
 static struct metric *registered[METRICS_MAX];
 static size_t registered_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static struct metric_collector *collectors;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
 
 static bool is_registered(const struct metric *metric)
 {
@@ -54,12 +55,75 @@ void metrics_render(struct strbuf *out)
 	for (size_t i = 0; i < registered_count; i++) {
 		if (seen_before(i))
 			continue;
-		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", registered[i]->name,
-			    registered[i]->help, registered[i]->name,
-			    registered[i]->type == METRIC_TYPE_COUNTER ? "counter" : "gauge");
+		metrics_add_family(out, registered[i]->name,
+				   registered[i]->type == METRIC_TYPE_COUNTER ? "counter" : "gauge",
+				   registered[i]->help);
 		for (size_t j = i; j < registered_count; j++)
 			if (!strcmp(registered[j]->name, registered[i]->name))
 				render_one(out, registered[j]);
 	}
+	for (struct metric_collector *at = collectors; at; at = at->next)
+		at->render(at->context, out);
 	pthread_mutex_unlock(&lock);
+}
+
+void metrics_add_collector(struct metric_collector *collector)
+{
+	pthread_mutex_lock(&lock);
+	collector->next = collectors;
+	collectors = collector;
+	pthread_mutex_unlock(&lock);
+}
+
+void metrics_remove_collector(struct metric_collector *collector)
+{
+	pthread_mutex_lock(&lock);
+	for (struct metric_collector **at = &collectors; *at; at = &(*at)->next) {
+		if (*at == collector) {
+			*at = collector->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void metrics_add_family(struct strbuf *out, const char *name, const char *type, const char *help)
+{
+	strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metrics_add_label_value(struct strbuf *out, struct slice value)
+{
+	bool valid = slice_is_utf8(value);
+
+	for (size_t i = 0; i < value.len; i++) {
+		char byte = value.data[i];
+
+		if (byte == '\n')
+			strbuf_add_text(out, "\\n");
+		else if (byte == '"' || byte == '\\')
+			strbuf_addf(out, "\\%c", byte);
+		else if (!byte || (!valid && (unsigned char)byte >= 0x80))
+			strbuf_add_byte(out, '?');
+		else
+			strbuf_add_byte(out, byte);
+	}
+}
+
+void metrics_add_histogram(struct strbuf *out, const char *name, const char *help,
+			   const double *bounds, size_t bounds_count, const uint64_t *counts,
+			   double sum)
+{
+	uint64_t total = 0;
+
+	metrics_add_family(out, name, "histogram", help);
+	for (size_t i = 0; i < bounds_count; i++) {
+		total += counts[i];
+		strbuf_addf(out, "%s_bucket{le=\"%.12g\"} %llu\n", name, bounds[i],
+			    (unsigned long long)total);
+	}
+	total += counts[bounds_count];
+	strbuf_addf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)total);
+	strbuf_addf(out, "%s_sum %.12g\n%s_count %llu\n", name, sum, name,
+		    (unsigned long long)total);
 }

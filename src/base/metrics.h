@@ -6,6 +6,9 @@
  * METRIC_GAUGE and made known through metrics_register at start-up. Adding is one
  * relaxed atomic add, safe from any thread. A metric may carry one fixed label set in its text
  * form: `{reason="late"}`.
+ *
+ * What has label sets that come and go, or buckets, is rendered by whoever keeps it: a
+ * metric_collector, called by metrics_render.
  */
 #ifndef FIRN_BASE_METRICS_H
 #define FIRN_BASE_METRICS_H
@@ -48,6 +51,35 @@ void metrics_register(struct metric *const *metrics, size_t count);
 
 /* Renders all registered metrics, those of one name together, with HELP and TYPE once each. */
 void metrics_render(struct strbuf *out);
+
+/*
+ * `render` adds whole families (metrics_add_family and lines) and runs on the thread of whoever
+ * renders, under the lock of the list: it calls nothing above but metrics_add_... and takes its
+ * own lock where the data need one. The object stays its owner's and must live until it is removed.
+ */
+struct metric_collector {
+	void (*render)(void *context, struct strbuf *out);
+	void *context;
+	struct metric_collector *next; /* the list's */
+};
+
+void metrics_add_collector(struct metric_collector *collector);
+/* When it returns, `render` neither runs nor will. One that was never added is let be. */
+void metrics_remove_collector(struct metric_collector *collector);
+
+/* The HELP and TYPE lines of a family; `type` is "counter", "gauge" or "histogram". */
+void metrics_add_family(struct strbuf *out, const char *name, const char *type, const char *help);
+
+/* A label value between its quotes: escaped, and made valid UTF-8 ('?' for what is not). */
+void metrics_add_label_value(struct strbuf *out, struct slice value);
+
+/*
+ * A whole histogram without labels. counts[i] are the observations up to bounds[i] that are in no
+ * bucket before; counts[bounds_count] those above all bounds.
+ */
+void metrics_add_histogram(struct strbuf *out, const char *name, const char *help,
+			   const double *bounds, size_t bounds_count, const uint64_t *counts,
+			   double sum);
 
 static inline void metric_add(struct metric *metric, int64_t value)
 {

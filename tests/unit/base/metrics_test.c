@@ -77,11 +77,86 @@ static void nothing_is_lost_between_threads(void **state)
 	strbuf_free(&out);
 }
 
+static void render_cats(void *context, struct strbuf *out)
+{
+	const char *name = context;
+
+	metrics_add_family(out, "firn_test_cats_total", "counter", "Cats.");
+	strbuf_add_text(out, "firn_test_cats_total{name=\"");
+	metrics_add_label_value(out, slice_of(name));
+	strbuf_add_text(out, "\"} 1\n");
+}
+
+static size_t times_in(const struct strbuf *text, const char *part)
+{
+	size_t times = 0;
+
+	for (const char *at = strbuf_text(text); (at = strstr(at, part)); at++)
+		times++;
+	return times;
+}
+
+static void collectors_are_asked_until_they_are_removed(void **state)
+{
+	char plain[] = "tom", hostile[] = "a\"b\\c\nd";
+	struct metric_collector first = { .render = render_cats, .context = plain };
+	struct metric_collector second = { .render = render_cats, .context = hostile };
+	struct metric_collector never = { .render = render_cats, .context = plain };
+	struct strbuf out = { 0 };
+
+	(void)state;
+	metrics_add_collector(&first);
+	metrics_add_collector(&second);
+	metrics_remove_collector(&never);
+	metrics_render(&out);
+	assert_int_equal(times_in(&out, "firn_test_cats_total{name=\"tom\"} 1\n"), 1);
+	assert_int_equal(times_in(&out, "firn_test_cats_total{name=\"a\\\"b\\\\c\\nd\"} 1\n"), 1);
+	metrics_remove_collector(&first);
+	strbuf_clear(&out);
+	metrics_render(&out);
+	assert_int_equal(times_in(&out, "tom"), 0);
+	assert_int_equal(times_in(&out, "firn_test_cats_total{"), 1);
+	metrics_remove_collector(&second);
+	strbuf_free(&out);
+}
+
+static void label_values_are_always_utf8(void **state)
+{
+	struct strbuf out = { 0 };
+
+	(void)state;
+	metrics_add_label_value(&out, slice_of("caf\xc3\xa9"));
+	metrics_add_label_value(&out, slice_from("|a\xff\0b", 5));
+	assert_string_equal(strbuf_text(&out), "caf\xc3\xa9|a??b");
+	strbuf_free(&out);
+}
+
+static void histograms_are_cumulative(void **state)
+{
+	static const double bounds[] = { 2.56e-07, 0.5 };
+	static const uint64_t counts[] = { 3, 0, 4 };
+	struct strbuf out = { 0 };
+
+	(void)state;
+	metrics_add_histogram(&out, "firn_test_s", "Time.", bounds, 2, counts, 12.25);
+	assert_string_equal(strbuf_text(&out), "# HELP firn_test_s Time.\n"
+					       "# TYPE firn_test_s histogram\n"
+					       "firn_test_s_bucket{le=\"2.56e-07\"} 3\n"
+					       "firn_test_s_bucket{le=\"0.5\"} 3\n"
+					       "firn_test_s_bucket{le=\"+Inf\"} 7\n"
+					       "firn_test_s_sum 12.25\n"
+					       "firn_test_s_count 7\n");
+	strbuf_free(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rendering_follows_the_text_format),
 		cmocka_unit_test(nothing_is_lost_between_threads),
+		cmocka_unit_test(collectors_are_asked_until_they_are_removed),
+		cmocka_unit_test(label_values_are_always_utf8),
+		cmocka_unit_test(histograms_are_cumulative),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
