@@ -81,25 +81,21 @@ class Starts:
             self.ranges.append((int(entry[1], 16), int(entry[1], 16) + START_BYTES))
         with open(path, "rb") as f:
             at = f.read().find(START_CONTEXT)
-        for _, start, end, offset in load_segments(path):
+        for start, end, offset in load_segments(path):
             if at >= 0 and offset <= at < offset + end - start:
                 self.ranges.append((start + at - offset, start + at - offset + len(START_CONTEXT) + 13))
 
     def read_rows(self, path):
-        end = None
-        open_at = None
+        """Functions with such a row count from their beginning: a new thread begins amid clone3."""
+        function = None
         for line in tool("readelf", "--debug-dump=frames-interp", path).splitlines():
             fde = re.search(r" FDE .* pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
-            row = re.match(r"([0-9a-f]{16}) \S+ .*?(\S+) *$", line)
-            if open_at is not None and (not line or fde or row):
-                self.ranges.append((open_at, int(row[1], 16) if row else end))
-                open_at = None
+            row = re.match(r"[0-9a-f]{16} \S+ .*?(\S+) *$", line)
             if fde or " CIE " in line:
-                end = int(fde[2], 16) if fde else None
-            elif end and row and row[2] == "u":
-                open_at = int(row[1], 16)
-        if open_at is not None:
-            self.ranges.append((open_at, end))
+                function = (int(fde[1], 16), int(fde[2], 16)) if fde else None
+            elif function and row and row[1] == "u":
+                self.ranges.append(function)
+                function = None
 
     def has(self, address):
         # A return address moved back by one may lie before the function that never called.
@@ -111,7 +107,7 @@ def load_segments(path):
         match = re.match(r" +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ (\S*) ?(E?)", line)
         if match:
             start = int(match[2], 16)
-            yield "LOAD", start, start + int(match[3], 16), int(match[1], 16)
+            yield start, start + int(match[3], 16), int(match[1], 16)
 
 
 class Files:
@@ -160,44 +156,33 @@ def read_profile(path):
 
 
 def read_perf(path):
-    """The same of a perf.data file, for which perf unwinds now."""
-    text = tool("perf", "script", "-i", path, "--no-inline", "--show-mmap-events", "-F", "pid,ip,dso")
-    mappings = collections.defaultdict(dict)  # pid -> {start: (end, file offset, path)}
-    ids = {}
-    segments = {}
+    """The same of a perf.data file, for which perf unwinds now; it prints offsets in files."""
+    known = {}
     stacks = collections.Counter()
-    pid, frames = None, []
-    for line in text.splitlines() + [""]:
-        mapped = re.search(r"MMAP2? (\d+)/\d+: \[0x(\w+)\(0x(\w+)\) @ 0x?(\w+) .*: \S+ (.*)", line)
-        frame = re.match(r"\s+([0-9a-f]+) \((.*)\)$", line)
-        if mapped:
-            start = int(mapped[2], 16)
-            mappings[mapped[1]][start] = (start + int(mapped[3], 16), int(mapped[4], 16), mapped[5])
-        elif frame:
-            frames.append((int(frame[1], 16), frame[2]))
-        elif not line.strip():
-            if frames:
-                stacks[tuple(perf_frame(mappings[pid], ids, segments, len(rest) > 0, *f)
-                             for *rest, f in (frames[:i + 1] for i in range(len(frames))))] += 1
+    frames = []
+    for line in tool("perf", "script", "-i", path, "--no-inline", "-F", "pid,ip,dso").splitlines() + [""]:
+        match = re.match(r"\s+([0-9a-f]+) \((.*?)( \(deleted\))?\)$", line)
+        if match:
+            path = match[2]
+            if path not in known:
+                known[path] = (build_id(path), list(load_segments(path))) if os.path.isfile(path) else (None, [])
+            frames.append(perf_frame(path, *known[path], int(match[1], 16)))
+        elif frames:
+            stacks[tuple(frames)] += 1
             frames = []
-        else:
-            pid = line.split()[0]
     return [(n, list(stack)) for stack, n in stacks.items()]
 
 
-def perf_frame(mappings, ids, segments, caller, ip, dso):
-    if ip >> 47 or dso.startswith("[kernel"):
-        return Frame("[kernel]", "", ip, ("",))
-    for start, (end, offset, path) in mappings.items():
-        if start <= ip < end and os.path.isfile(path):
-            if path not in segments:
-                segments[path] = list(load_segments(path))
-                ids[path] = build_id(path)
-            at = ip - start + offset
-            for _, first, last, file_offset in segments[path]:
-                if file_offset <= at < file_offset + last - first:
-                    return Frame(path, ids[path], first + at - file_offset, ("",))
-    return Frame("[anon]" if dso == "[unknown]" or dso.startswith("//anon") else dso, "", ip, ("",))
+def perf_frame(path, known_id, segments, at):
+    if path.startswith("[kernel") or at >> 47:
+        return Frame("[kernel]", "", at, ("",))
+    if not known_id and path != "[vdso]":
+        path = "[anon]"
+    for start, end, offset in segments:
+        if offset <= at < offset + end - start:
+            at += start - offset
+            break
+    return Frame(path, known_id or "", at, ("",))
 
 
 def is_kernel(frame):

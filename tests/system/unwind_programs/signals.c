@@ -20,7 +20,7 @@ KEEP static uint64_t descend(uint64_t n)
 
 KEEP static void same_stack_work(void)
 {
-	work_rounds(600000);
+	work_rounds(2000000);
 	NO_TAIL_CALL;
 }
 
@@ -32,7 +32,7 @@ KEEP static void on_same_stack(int number)
 
 KEEP static void own_stack_work(void)
 {
-	work_rounds(600000);
+	work_rounds(2000000);
 	NO_TAIL_CALL;
 }
 
