@@ -4,10 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "agent/attach/features.h"
 #include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
+#include "agent/bpf/space.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sample.skel.h"
@@ -183,6 +185,42 @@ struct sampler_maps sampler_maps(const struct sampler *sampler)
 		return (struct sampler_maps){ -1, -1 };
 	return (struct sampler_maps){ .chunks_fd = bpf_map__fd(sampler->skeleton->maps.chunks),
 				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables) };
+}
+
+static void put_part(int parts_fd, const struct space_head *head, uint32_t tgid, uint32_t index,
+		     const struct space_mapping *mappings, size_t count)
+{
+	struct space_part_key key = { tgid, index };
+	struct space_part part = { .start_ns = head->start_ns,
+				   .exec_id = head->exec_id,
+				   .count = (uint32_t)count };
+
+	memcpy(part.mappings, mappings, count * sizeof(*mappings));
+	bpf_map_update_elem(parts_fd, &key, &part, BPF_ANY);
+}
+
+void sampler_put_space(struct sampler *sampler, const struct record_head *head,
+		       const struct space_mapping *mappings, size_t count)
+{
+	int spaces_fd = bpf_map__fd(sampler->skeleton->maps.spaces);
+	int parts_fd = bpf_map__fd(sampler->skeleton->maps.space_parts);
+	uint32_t tgid = head->tgid;
+	struct space_head space;
+	size_t at = 0;
+
+	/* The program has noted there what the list depends on. */
+	if (bpf_map_lookup_elem(spaces_fd, &tgid, &space) ||
+	    space.start_ns != head->process_start_ns || space.exec_id != head->exec_id)
+		return;
+	for (space.parts = 0; at < count && space.parts < SPACE_PARTS_MAX; space.parts++) {
+		size_t left = count - at,
+		       some = left < SPACE_PART_MAPPINGS ? left : SPACE_PART_MAPPINGS;
+
+		space.firsts[space.parts] = mappings[at].start;
+		put_part(parts_fd, &space, tgid, space.parts, mappings + at, some);
+		at += some;
+	}
+	bpf_map_update_elem(spaces_fd, &tgid, &space, BPF_EXIST);
 }
 
 void sampler_stop(struct sampler *sampler)

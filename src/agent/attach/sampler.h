@@ -43,6 +43,14 @@ struct sampler_maps {
 
 struct sampler_maps sampler_maps(const struct sampler *sampler);
 
+/*
+ * Tells the program the executable mappings of a process image, sorted by address, where it asked
+ * for them (SPACE_READ_PROC). `head` is that of the record that asked. Over what the program can
+ * hold the rest is left out.
+ */
+void sampler_put_space(struct sampler *sampler, const struct record_head *head,
+		       const struct space_mapping *mappings, size_t count);
+
 /* No further samples are taken; those taken can still be drained. */
 void sampler_stop(struct sampler *sampler);
 

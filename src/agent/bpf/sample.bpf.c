@@ -94,7 +94,30 @@ static __always_inline const __u8 *walk_chunk(__u32 index)
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
+struct walk;
+static bool walk_ask(struct walk *walk);
+
 #include "agent/bpf/walk.h"
+
+/* bpf_find_vma callback. */
+static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *data)
+{
+	struct walk *walk = *(struct walk **)data;
+
+	if (vma->vm_flags & VMA_EXECUTABLE)
+		space_describe(&walk->mapping, vma, (__u64)task->mm->context.vdso);
+	return 0;
+}
+
+/* The kernel answers once in a sample: it cannot let go of its lock before the interrupt ends. */
+static bool walk_ask(struct walk *walk)
+{
+	walk->mapping.end = 0;
+	if (has_vma_iterator)
+		return false; /* then it said already that the list is being changed */
+	bpf_find_vma(bpf_get_current_task_btf(), walk->pc, note_vma, &walk, 0);
+	return walk->pc < walk->mapping.end;
+}
 
 /* Working memory of one CPU; nothing interrupts the program on its own CPU. */
 struct scratch {
@@ -224,6 +247,8 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 
 	if (space && has_vma_iterator)
 		space_refresh(space, task, &scratch->sample.head, counts);
+	else if (space)
+		space_ask(space, task, &scratch->sample.head, counts);
 	choose_space(&scratch->walk, &scratch->sample.head);
 }
 

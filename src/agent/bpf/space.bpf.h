@@ -50,7 +50,7 @@ struct space_scratch {
 		struct space_part part;
 		struct space_record record;
 	};
-	struct space_mapping mappings[SPACE_MAPPINGS_MAX];
+	struct space_mapping mappings[SPACE_PROGRAM_MAPPINGS_MAX];
 };
 
 static __always_inline __u64 space_mix(__u64 hash, __u64 value)
@@ -86,19 +86,11 @@ static __always_inline __u64 space_change(struct mm_struct *mm)
 	return (__u64)mm->exec_vm << 32 | sequence;
 }
 
-static __always_inline void space_note(struct space_scratch *scratch, struct vm_area_struct *vma,
-				       __u64 vdso)
+static __always_inline void space_describe(struct space_mapping *mapping,
+					   struct vm_area_struct *vma, __u64 vdso)
 {
-	struct space_mapping *mapping;
 	struct file *file = vma->vm_file;
-	__u32 at = scratch->count;
-	__u64 hash;
 
-	if (at >= SPACE_MAPPINGS_MAX) {
-		scratch->flags |= SPACE_CUT;
-		return;
-	}
-	mapping = &scratch->mappings[at];
 	mapping->start = vma->vm_start;
 	mapping->end = vma->vm_end;
 	mapping->offset = 0;
@@ -113,6 +105,21 @@ static __always_inline void space_note(struct space_scratch *scratch, struct vm_
 	} else if (mapping->start == vdso) {
 		mapping->file = FILE_KEY_VDSO;
 	}
+}
+
+static __always_inline void space_note(struct space_scratch *scratch, struct vm_area_struct *vma,
+				       __u64 vdso)
+{
+	struct space_mapping *mapping;
+	__u32 at = scratch->count;
+	__u64 hash;
+
+	if (at >= SPACE_PROGRAM_MAPPINGS_MAX) {
+		scratch->flags |= SPACE_CUT;
+		return;
+	}
+	mapping = &scratch->mappings[at];
+	space_describe(mapping, vma, vdso);
 	hash = space_mix(scratch->head.fingerprint, mapping->start);
 	hash = space_mix(hash, mapping->end ^ mapping->offset << 20);
 	hash = space_mix(hash, mapping->file.inode ^ mapping->file.device << 32);
@@ -150,7 +157,7 @@ static __always_inline __u32 space_copy_part(struct space_scratch *scratch, __u3
 {
 	__u32 first = part * SPACE_PART_MAPPINGS, count = scratch->count - first;
 
-	if (first > SPACE_MAPPINGS_MAX - SPACE_PART_MAPPINGS)
+	if (first > SPACE_PROGRAM_MAPPINGS_MAX - SPACE_PART_MAPPINGS)
 		return 0;
 	bpf_probe_read_kernel(to, SPACE_PART_MAPPINGS * sizeof(*to), &scratch->mappings[first]);
 	return count < SPACE_PART_MAPPINGS ? count : SPACE_PART_MAPPINGS;
@@ -162,7 +169,7 @@ static long space_look_for_unknown(__u32 index, void *data)
 	struct space_scratch *scratch = ((struct space_context *)data)->scratch;
 	struct file_key *file;
 
-	if (index >= SPACE_MAPPINGS_MAX)
+	if (index >= SPACE_PROGRAM_MAPPINGS_MAX)
 		return 1;
 	file = &scratch->mappings[index].file;
 	if (!file->inode || bpf_map_lookup_elem(&tables, file))
@@ -242,6 +249,45 @@ static __always_inline bool space_holds(const struct space_head *kept,
 	return kept->change == change ||
 	       (kept->change >> 32 == change >> 32 &&
 		head->at_ns - kept->read_at_ns < SPACE_COST_SHARE * kept->read_cost_ns);
+}
+
+/*
+ * For kernels without the iterator: asks the agent to read /proc, once for each image and each
+ * change of the amount of executable memory. Until it has, the list is empty.
+ */
+static __always_inline void space_ask(struct space_scratch *scratch, struct task_struct *task,
+				      const struct record_head *head,
+				      struct sample_counters *counts)
+{
+	struct record_head *record = &scratch->record.head;
+	__u32 tgid = head->tgid;
+	struct space_head *kept;
+	__u64 change;
+
+	if (!task->mm)
+		return;
+	change = space_change(task->mm);
+	kept = bpf_map_lookup_elem(&spaces, &tgid);
+	if (kept && kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id &&
+	    kept->change >> 32 == change >> 32)
+		return;
+	*record = *head;
+	record->kind = RECORD_SPACE;
+	scratch->record.part = 0;
+	scratch->record.parts = 1;
+	scratch->record.count = 0;
+	scratch->record.space_flags = SPACE_READ_PROC;
+	counts->of[COUNTER_SPACES_SENT]++;
+	if (bpf_ringbuf_output(&samples, &scratch->record, SPACE_RECORD_HEADER_BYTES,
+			       BPF_RB_FORCE_WAKEUP)) {
+		counts->of[COUNTER_SPACES_LOST]++;
+		return;
+	}
+	scratch->head.start_ns = head->process_start_ns;
+	scratch->head.exec_id = head->exec_id;
+	scratch->head.parts = 0;
+	scratch->head.change = change;
+	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
 }
 
 /* Sees to it that `spaces` has the current mappings of the task's process, as far as possible. */

@@ -8,7 +8,7 @@
  * code, a file without unwind information), by the frame pointer. The range of addresses that the
  * last look-up holds for is kept, since most frames lie in the same file as their callee.
  *
- * The walk is plain C over five functions that its user defines, so that the same code runs in the
+ * The walk is plain C over six functions that its user defines, so that the same code runs in the
  * kernel (sample.bpf.c) and over a recorded process (unwind/replay.c):
  *
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
@@ -16,6 +16,7 @@
  *   walk_space_part(key)                struct space_part, or NULL
  *   walk_tables(file)                   struct binary_tables, or NULL = not loaded
  *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
+ *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
  *
  * State is in one struct that the user places in a map value and not on the BPF stack: newer
  * verifiers follow a loop's callback until nothing new turns up, and known numbers on the stack (a
@@ -105,8 +106,8 @@ static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
 	const struct space_head *head = walk_space(walk->tgid);
 	const struct space_part *part;
 
-	if (!head)
-		return RANGE_UNKNOWN;
+	if (!head || !head->parts)
+		return walk_ask(walk) ? RANGE_TABLE : RANGE_UNKNOWN;
 	for (__u32 i = 1; i < SPACE_PARTS_MAX; i++) {
 		if (i >= head->parts || head->firsts[i] > walk->pc)
 			break;
