@@ -23,7 +23,7 @@
 #define WINDOW_NS (500 * CLOCK_NS_PER_MS)
 #define FUNCTIONS_MAX 256
 #define STACKS_MAX 8192
-#define FRAMES_MAX 400
+#define FRAMES_MAX 700
 
 static const char *spin_path;
 static char *spin_name; /* as mapping_file shows it */
