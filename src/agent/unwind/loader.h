@@ -15,7 +15,8 @@
  * Any thread may call. Nothing here waits for the disk or for a build, but start and free.
  *
  * Bounds: chunks of `arena_bytes` in all; UNWIND_BINARIES_MAX binaries known, of which
- * UNWIND_QUEUE_MAX wait, each with its file open; 20 % of one CPU after a burst of 3 s.
+ * UNWIND_QUEUE_MAX wait, UNWIND_PINNED_MAX of them with their file open; 20 % of one CPU after a
+ * burst of 3 s.
  */
 #ifndef FIRN_AGENT_UNWIND_LOADER_H
 #define FIRN_AGENT_UNWIND_LOADER_H
@@ -28,8 +29,9 @@
 #include "codec/elf.h"
 
 #define UNWIND_ARENA_DEFAULT_BYTES (40ull << 20)
-#define UNWIND_BINARIES_MAX 4096
-#define UNWIND_QUEUE_MAX 256
+#define UNWIND_BINARIES_MAX TABLES_MAX
+#define UNWIND_QUEUE_MAX 1024
+#define UNWIND_PINNED_MAX 256
 #define UNWIND_PATH_BYTES 256
 
 struct unwind_loader;
@@ -58,9 +60,10 @@ bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key 
 
 /*
  * Asks for the table of a file. `fd` is open for reading and becomes the loader's in any case;
- * -1 where it could not be opened: only the cache can help then, given a build id. `build_id`
- * (elf_info.build_id) may be NULL, `path` is for people; both are copied. False = refused for now
- * (counted): queue or table of binaries full. It may be asked for again.
+ * -1 where it could not be opened: then the cache helps, when the table was loaded before.
+ * `build_id` (elf_info.build_id; may be NULL) and `path` are for people; both are copied. False =
+ * refused for now, and counted: the queue or the table of binaries is full, or the file is not
+ * open and not known. It may be asked for again.
  */
 bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key, int fd,
 			const char *build_id, const char *path);
@@ -93,7 +96,7 @@ struct unwind_binary {
 	char reason[256];   /* UNWIND_FAILED */
 };
 
-/* Fills up to `max` and returns how many; order as they were first seen. */
+/* Fills up to `max` and returns how many, in no order. */
 size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary *ret, size_t max);
 
 /* Nothing waits and nothing is under way; false on timeout. For tests and `firn record`. */

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/loader.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/unwind/known_binaries.h"
+#include "agent/unwind/table_fetch.h"
+#include "agent/unwind/table_placer.h"
+#include "agent/unwind/unwind_metrics.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define NICE 10
+#define KEEP_DEFAULT_NS (10 * CLOCK_NS_PER_S)
+#define RETRY_FIRST_NS (10 * CLOCK_NS_PER_S)
+#define RETRY_DOUBLINGS_MAX 3 /* 80 s */
+
+/* The share of a CPU: a stock of CPU time that fills up by a fifth of the time that passes. */
+#define CPU_STOCK_NS (3 * CLOCK_NS_PER_S)
+#define CPU_SHARE_DIVISOR 5
+
+/* With more binaries than the first, those unused for longest are forgotten down to the second. */
+#define FORGET_ABOVE (UNWIND_BINARIES_MAX / 8 * 7)
+#define FORGET_DOWN_TO (UNWIND_BINARIES_MAX / 4 * 3)
+
+struct unwind_loader {
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct known_binaries known;
+	uint32_t queue[UNWIND_QUEUE_MAX];
+	uint32_t queue_start, queue_count;
+	uint32_t pinned;
+	bool busy;
+
+	atomic_bool stop;
+	bool started;
+	pthread_t thread;
+
+	/* The worker's alone. */
+	int64_t keep_ns;
+	struct table_fetch fetch;
+	struct table_placer placer;
+	int64_t stock_ns; /* of CPU time; negative = overdrawn */
+	int64_t stock_at_ns;
+	int64_t last_uses_ns[UNWIND_BINARIES_MAX + 1]; /* by owner, for the placer */
+};
+
+/* What the worker takes along for one binary. */
+struct job {
+	uint32_t id;
+	struct file_key key;
+	struct table_request request;
+	struct table_found found;
+};
+
+void unwind_loader_metrics_register(void)
+{
+	unwind_metrics_register();
+}
+
+const char *unwind_state_name(enum unwind_state state)
+{
+	static const char *const names[UNWIND_STATES] = { "waiting", "loaded", "empty", "evicted",
+							  "failed" };
+
+	return names[state];
+}
+
+static uint32_t owner_of(uint32_t id)
+{
+	return id + 1; /* 0 is TABLE_OWNER_NONE */
+}
+
+bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key *key)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	struct known_binary *binary;
+	uint32_t id;
+	bool known;
+
+	if (!loader->started)
+		return true;
+	pthread_mutex_lock(&loader->lock);
+	binary = known_find(&loader->known, key, &id);
+	known = binary && known_is_settled(binary, now_ns);
+	pthread_mutex_unlock(&loader->lock);
+	return known;
+}
+
+/* Under the lock: what stands against one more in the queue, or NULL. */
+static struct metric *refusal(const struct unwind_loader *loader, const struct known_binary *known,
+			      int fd)
+{
+	if (fd < 0 && !(known && known->cache_name))
+		return &unwind_refused_not_open;
+	if (loader->queue_count >= UNWIND_QUEUE_MAX)
+		return &unwind_refused_queue;
+	if (fd >= 0 && loader->pinned >= UNWIND_PINNED_MAX)
+		return &unwind_refused_files;
+	if (!known && loader->known.count >= UNWIND_BINARIES_MAX)
+		return &unwind_refused_binaries;
+	return NULL;
+}
+
+static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const char *build_id,
+		    const char *path)
+{
+	struct known_binary *binary = loader->known.items[id];
+
+	binary->state = UNWIND_WAITING;
+	binary->fd = fd;
+	loader->pinned += fd >= 0;
+	if (build_id && build_id[0])
+		known_set_text(&binary->build_id, build_id);
+	known_set_text(&binary->path, path);
+	loader->queue[(loader->queue_start + loader->queue_count++) % UNWIND_QUEUE_MAX] = id;
+	metric_add(&unwind_waiting, 1);
+	pthread_cond_broadcast(&loader->changed);
+}
+
+bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key, int fd,
+			const char *build_id, const char *path)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	struct metric *refused = NULL;
+	struct known_binary *binary;
+	bool queued = false;
+	uint32_t id;
+
+	pthread_mutex_lock(&loader->lock);
+	binary = known_find(&loader->known, key, &id);
+	if (loader->started && !(binary && known_is_settled(binary, now_ns))) {
+		refused = refusal(loader, binary, fd);
+		queued = !refused;
+		if (queued)
+			enqueue(loader, binary ? id : known_add(&loader->known, key), fd, build_id,
+				path);
+	}
+	pthread_mutex_unlock(&loader->lock);
+	if (!queued && fd >= 0)
+		close(fd);
+	if (refused)
+		metric_add(refused, 1);
+	return loader->started && !refused;
+}
+
+/* The binary when the map has it; worker only. */
+static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t id)
+{
+	struct known_binary *binary;
+
+	pthread_mutex_lock(&loader->lock);
+	binary = loader->known.items[id];
+	if (binary && !known_is_in_map(binary))
+		binary = NULL;
+	pthread_mutex_unlock(&loader->lock);
+	return binary;
+}
+
+/* Reads the unwinder's notes of when it last used the tables. */
+static void read_uses(struct unwind_loader *loader)
+{
+	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
+		struct known_binary *binary = find_in_map(loader, id);
+		int64_t used_at_ns;
+
+		if (!binary)
+			continue;
+		used_at_ns = table_placer_used_at_ns(&loader->placer, &binary->key);
+		pthread_mutex_lock(&loader->lock);
+		binary->used_at_ns = used_at_ns;
+		pthread_mutex_unlock(&loader->lock);
+	}
+}
+
+static const int64_t *last_uses(void *context)
+{
+	struct unwind_loader *loader = context;
+	int64_t limit_ns = clock_monotonic_ns() - loader->keep_ns;
+
+	read_uses(loader);
+	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
+		const struct known_binary *binary = find_in_map(loader, id);
+		int64_t use_ns = INT64_MAX;
+
+		if (binary && !known_is_vdso(binary))
+			use_ns = known_last_use_ns(binary);
+		loader->last_uses_ns[owner_of(id)] = use_ns > limit_ns ? INT64_MAX : use_ns;
+	}
+	return loader->last_uses_ns;
+}
+
+static void remove_table(struct unwind_loader *loader, uint32_t id)
+{
+	const struct known_binary *binary = loader->known.items[id];
+
+	table_placer_remove(&loader->placer, &binary->key, owner_of(id));
+	metric_add(&unwind_tables, -(binary->state == UNWIND_LOADED));
+	metric_add(&unwind_rows, -(int64_t)binary->rows);
+	metric_add(&unwind_bytes, -(int64_t)binary->bytes);
+}
+
+static void evict(void *context, uint32_t owner)
+{
+	struct unwind_loader *loader = context;
+	struct known_binary *binary = loader->known.items[owner - 1];
+
+	remove_table(loader, owner - 1);
+	pthread_mutex_lock(&loader->lock);
+	binary->state = UNWIND_EVICTED;
+	binary->rows = binary->bytes = 0;
+	pthread_mutex_unlock(&loader->lock);
+	metric_add(&unwind_evictions, 1);
+}
+
+static struct slice vdso_image(void)
+{
+	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = image;
+	const Elf64_Phdr *segments;
+	uint64_t bytes;
+
+	if (!image)
+		return (struct slice){ 0 };
+	segments = (const Elf64_Phdr *)((const char *)image + header->e_phoff);
+	bytes = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
+	for (size_t i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_offset + segments[i].p_filesz > bytes)
+			bytes = segments[i].p_offset + segments[i].p_filesz;
+	return slice_from(image, bytes);
+}
+
+/* Nothing that may change: the file is what it is. */
+static bool is_final(int code)
+{
+	return code == -ERR_INVALID || code == -ERR_UNSUPPORTED || code == -ERR_LIMIT;
+}
+
+static enum unwind_state load(struct unwind_loader *loader, struct job *job, struct err *err)
+{
+	int code = table_fetch_get(&loader->fetch, &job->request, &job->found, err);
+
+	if (!code && job->found.file.header.segments_count) {
+		code = table_placer_put(&loader->placer, &job->key, owner_of(job->id),
+					&job->found.file, err);
+		return code ? UNWIND_FAILED : UNWIND_LOADED;
+	}
+	if (code && !is_final(code))
+		return code == -ERR_NOT_FOUND ? UNWIND_EVICTED : UNWIND_FAILED;
+	if (!code)
+		err->message[0] = '\0';
+	code = table_placer_put_empty(&loader->placer, &job->key, err);
+	return code ? UNWIND_FAILED : UNWIND_EMPTY;
+}
+
+static void count_outcome(const struct known_binary *binary)
+{
+	switch (binary->state) {
+	case UNWIND_LOADED:
+		metric_add(&unwind_tables, 1);
+		metric_add(&unwind_rows, (int64_t)binary->rows);
+		metric_add(&unwind_bytes, (int64_t)binary->bytes);
+		metric_add(&unwind_reloads, binary->loads > 1);
+		break;
+	case UNWIND_EMPTY:
+		metric_add(&unwind_empty, 1);
+		break;
+	default:
+		metric_add(&unwind_failures, 1);
+	}
+}
+
+static void note_failure(struct known_binary *binary, int64_t now_ns)
+{
+	binary->retry_at_ns = now_ns + (RETRY_FIRST_NS << binary->failures);
+	if (binary->failures < RETRY_DOUBLINGS_MAX)
+		binary->failures++;
+}
+
+static void note_load(struct known_binary *binary, const struct table_file *file)
+{
+	binary->bytes = table_placer_bytes(file);
+	binary->rows = file->header.rows_count;
+	binary->sources = file->header.sources;
+	binary->used_at_ns = 0;
+	binary->failures = 0;
+	binary->loads++;
+}
+
+/* What the job brought becomes what everybody sees. */
+static void settle(struct unwind_loader *loader, const struct job *job, enum unwind_state state,
+		   const struct err *err)
+{
+	struct known_binary *binary = loader->known.items[job->id];
+	int64_t now_ns = clock_monotonic_ns();
+
+	pthread_mutex_lock(&loader->lock);
+	binary->state = state;
+	binary->settled_at_ns = now_ns;
+	if (job->found.build_id[0])
+		known_set_text(&binary->build_id, job->found.build_id);
+	if (job->found.name[0])
+		known_set_text(&binary->cache_name, job->found.name);
+	if (job->found.build_ns)
+		binary->build_ns = job->found.build_ns;
+	binary->cached = job->found.cached;
+	metric_add(&unwind_waiting, -1);
+	known_set_text(&binary->reason, state == UNWIND_LOADED ? NULL : err->message);
+	if (state == UNWIND_FAILED)
+		note_failure(binary, now_ns);
+	else if (state == UNWIND_EVICTED)
+		known_set_text(&binary->cache_name, NULL);
+	else if (state == UNWIND_LOADED)
+		note_load(binary, &job->found.file);
+	count_outcome(binary);
+	pthread_mutex_unlock(&loader->lock);
+}
+
+static void work(struct unwind_loader *loader, struct job *job)
+{
+	struct err err = { 0 };
+	enum unwind_state state = load(loader, job, &err);
+
+	settle(loader, job, state, &err);
+	if (loader->fetch.cache)
+		metric_set(&unwind_cache_bytes, (int64_t)table_cache_bytes(loader->fetch.cache));
+	if (state == UNWIND_FAILED)
+		log_debug("agent", "no unwind table", "path=\"%s\" reason=\"%s\"",
+			  job->request.path, err.message);
+	table_found_close(&job->found);
+}
+
+/* When thousands of different binaries have run: those unused for longest are heard of no more. */
+static void forget_some(struct unwind_loader *loader)
+{
+	uint32_t *ids = mem_new_array(uint32_t, UNWIND_BINARIES_MAX);
+	uint32_t count, forgettable;
+
+	read_uses(loader);
+	pthread_mutex_lock(&loader->lock);
+	count = loader->known.count - FORGET_DOWN_TO;
+	forgettable = known_list_forgettable(&loader->known, ids);
+	if (count > forgettable)
+		count = forgettable;
+	for (uint32_t i = 0; i < count; i++)
+		if (known_is_in_map(loader->known.items[ids[i]]))
+			remove_table(loader, ids[i]);
+	known_forget(&loader->known, ids, count);
+	pthread_mutex_unlock(&loader->lock);
+	free(ids);
+}
+
+static int64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+static void wait_until(struct unwind_loader *loader, int64_t at_ns)
+{
+	struct timespec at = { .tv_sec = at_ns / CLOCK_NS_PER_S,
+			       .tv_nsec = at_ns % CLOCK_NS_PER_S };
+
+	pthread_cond_timedwait(&loader->changed, &loader->lock, &at);
+}
+
+static void fill_stock(struct unwind_loader *loader, int64_t now_ns)
+{
+	loader->stock_ns += (now_ns - loader->stock_at_ns) / CPU_SHARE_DIVISOR;
+	loader->stock_at_ns = now_ns;
+	if (loader->stock_ns > CPU_STOCK_NS)
+		loader->stock_ns = CPU_STOCK_NS;
+}
+
+/* Under the lock: waits until there is work and CPU time for it; false when stopping. */
+static bool wait_for_work(struct unwind_loader *loader)
+{
+	bool paused = false;
+
+	while (!atomic_load(&loader->stop)) {
+		int64_t now_ns = clock_monotonic_ns();
+
+		fill_stock(loader, now_ns);
+		if (!loader->queue_count) {
+			pthread_cond_wait(&loader->changed, &loader->lock);
+			continue;
+		}
+		if (loader->stock_ns > 0)
+			return true;
+		metric_add(&unwind_pauses, !paused);
+		paused = true;
+		wait_until(loader, now_ns - loader->stock_ns * CPU_SHARE_DIVISOR + CLOCK_NS_PER_MS);
+	}
+	return false;
+}
+
+/* Under the lock. What the job borrows of the binary stays as it is while the binary waits. */
+static struct job take_job(struct unwind_loader *loader)
+{
+	uint32_t id = loader->queue[loader->queue_start];
+	struct known_binary *binary = loader->known.items[id];
+	struct job job = {
+		.id = id,
+		.key = binary->key,
+		.request = { .fd = binary->fd,
+			     .path = binary->path ? binary->path : "",
+			     .name = binary->cache_name ? binary->cache_name : "" },
+	};
+
+	if (known_is_vdso(binary))
+		job.request.image = vdso_image();
+	binary->fd = -1;
+	loader->queue_start = (loader->queue_start + 1) % UNWIND_QUEUE_MAX;
+	loader->queue_count--;
+	return job;
+}
+
+static void *run(void *data)
+{
+	struct unwind_loader *loader = data;
+
+	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
+	pthread_mutex_lock(&loader->lock);
+	while (wait_for_work(loader)) {
+		int64_t start_ns = thread_cpu_ns();
+		struct job job = take_job(loader);
+		bool crowded;
+
+		crowded = loader->known.count > FORGET_ABOVE;
+		loader->busy = true;
+		pthread_mutex_unlock(&loader->lock);
+		if (crowded)
+			forget_some(loader);
+		work(loader, &job);
+		pthread_mutex_lock(&loader->lock);
+		if (job.request.fd >= 0) {
+			close(job.request.fd);
+			loader->pinned--;
+		}
+		loader->stock_ns -= thread_cpu_ns() - start_ns;
+		loader->busy = false;
+		pthread_cond_broadcast(&loader->changed);
+	}
+	pthread_mutex_unlock(&loader->lock);
+	return NULL;
+}
+
+bool unwind_loader_wait_idle(struct unwind_loader *loader, int64_t timeout_ns)
+{
+	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
+	bool idle;
+
+	pthread_mutex_lock(&loader->lock);
+	while ((loader->queue_count || loader->busy) && clock_monotonic_ns() < deadline_ns)
+		wait_until(loader, deadline_ns);
+	idle = !loader->queue_count && !loader->busy;
+	pthread_mutex_unlock(&loader->lock);
+	return idle;
+}
+
+size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary *ret, size_t max)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&loader->lock);
+	for (uint32_t id = 0; count < max && id < UNWIND_BINARIES_MAX; id++)
+		if (loader->known.items[id])
+			known_describe(loader->known.items[id], &ret[count++]);
+	pthread_mutex_unlock(&loader->lock);
+	for (size_t i = 0; i < count; i++)
+		if (ret[i].state == UNWIND_LOADED)
+			ret[i].used_at_ns = table_placer_used_at_ns(&loader->placer, &ret[i].key);
+	return count;
+}
+
+static void open_cache(struct unwind_loader *loader, const struct unwind_loader_options *options)
+{
+	struct err err;
+
+	if (options->cache_path &&
+	    table_cache_open(options->cache_path, options->cache_bytes, &loader->fetch.cache, &err))
+		log_warn("agent", "unwind tables are not kept on disk", "reason=\"%s\"",
+			 err.message);
+}
+
+static int start_thread(struct unwind_loader *loader, struct err *err)
+{
+	int failed;
+
+	enqueue(loader, known_add(&loader->known, &FILE_KEY_VDSO), -1, NULL, "[vdso]");
+	loader->stock_ns = CPU_STOCK_NS;
+	loader->stock_at_ns = clock_monotonic_ns();
+	failed = pthread_create(&loader->thread, NULL, run, loader);
+	if (failed)
+		return err_set_errno(err, failed, "start the thread that loads unwind tables");
+	pthread_setname_np(loader->thread, "firn-unwind");
+	loader->started = true;
+	return 0;
+}
+
+static struct unwind_loader *loader_new(const struct unwind_loader_options *options)
+{
+	struct unwind_loader *loader = mem_new(struct unwind_loader);
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&loader->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&loader->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	loader->keep_ns = options->keep_ns ? options->keep_ns : KEEP_DEFAULT_NS;
+	loader->fetch.cancel = &loader->stop;
+	loader->placer = (struct table_placer){ .tables_fd = options->tables_fd,
+						.last_uses = last_uses,
+						.evict = evict,
+						.context = loader };
+	table_chunks_init(&loader->placer.chunks, options->chunks_fd,
+			  options->arena_bytes ? options->arena_bytes : UNWIND_ARENA_DEFAULT_BYTES);
+	return loader;
+}
+
+int unwind_loader_start(const struct unwind_loader_options *options, struct unwind_loader **ret,
+			struct err *err)
+{
+	struct unwind_loader *loader = loader_new(options);
+	int code = 0;
+
+	if (options->chunks_fd >= 0 && options->tables_fd >= 0) {
+		open_cache(loader, options);
+		code = start_thread(loader, err);
+	}
+	if (code) {
+		unwind_loader_free(loader);
+		return code;
+	}
+	*ret = loader;
+	return 0;
+}
+
+static void stop_thread(struct unwind_loader *loader)
+{
+	pthread_mutex_lock(&loader->lock);
+	atomic_store(&loader->stop, true);
+	pthread_cond_broadcast(&loader->changed);
+	pthread_mutex_unlock(&loader->lock);
+	pthread_join(loader->thread, NULL);
+}
+
+/* The gauges count what is there: of this loader nothing is any more. */
+static void take_back_gauges(const struct unwind_loader *loader)
+{
+	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
+		const struct known_binary *binary = loader->known.items[id];
+
+		if (!binary)
+			continue;
+		metric_add(&unwind_tables, -(binary->state == UNWIND_LOADED));
+		metric_add(&unwind_rows, -(int64_t)binary->rows);
+		metric_add(&unwind_bytes, -(int64_t)binary->bytes);
+		metric_add(&unwind_waiting, -(binary->state == UNWIND_WAITING));
+	}
+	metric_add(&unwind_chunk_bytes, -(int64_t)loader->placer.chunks.count * TABLE_CHUNK_BYTES);
+}
+
+void unwind_loader_free(struct unwind_loader *loader)
+{
+	if (!loader)
+		return;
+	if (loader->started)
+		stop_thread(loader);
+	take_back_gauges(loader);
+	known_binaries_free(&loader->known);
+	table_chunks_fini(&loader->placer.chunks);
+	table_cache_close(loader->fetch.cache);
+	pthread_cond_destroy(&loader->changed);
+	pthread_mutex_destroy(&loader->lock);
+	free(loader);
+}

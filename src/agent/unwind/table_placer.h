@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table_placer - gives tables to the BPF unwinder and takes them away again: the maps `chunks` and
+ * `tables` of bpf/table.h, and the order of steps in which a running program never reads a table
+ * that is being replaced.
+ *
+ * Room for a table is looked for in free pages, then in a new chunk, then where the tables that
+ * have to go were used longest ago; whose they are and when they were used its owner says.
+ *
+ * Owned by one thread.
+ */
+#ifndef FIRN_AGENT_UNWIND_TABLE_PLACER_H
+#define FIRN_AGENT_UNWIND_TABLE_PLACER_H
+
+#include "agent/unwind/table_chunks.h"
+#include "agent/unwind/table_file.h"
+
+struct table_placer {
+	int tables_fd; /* borrowed */
+	struct table_chunks chunks;
+	bool readers_may_remain; /* a table was removed, and a walk may still be reading it */
+
+	/* By owner: when each was last used, INT64_MAX = has to stay (table_chunks.h). */
+	const int64_t *(*last_uses)(void *context);
+	void (*evict)(void *context, uint32_t owner); /* calls table_placer_remove */
+	void *context;
+};
+
+/*
+ * Places a checked table with at least one segment. ERR_NO_MEMORY when all tables that stand in
+ * the way have to stay, or it is larger than all chunks.
+ */
+int table_placer_put(struct table_placer *placer, const struct file_key *key, uint32_t owner,
+		     const struct table_file *file, struct err *err);
+
+/* An entry that says that the file has no unwind information. */
+int table_placer_put_empty(struct table_placer *placer, const struct file_key *key,
+			   struct err *err);
+
+void table_placer_remove(struct table_placer *placer, const struct file_key *key, uint32_t owner);
+
+/* When the unwinder last used the table, CLOCK_MONOTONIC; 0 = never, or there is none. */
+int64_t table_placer_used_at_ns(const struct table_placer *placer, const struct file_key *key);
+
+uint64_t table_placer_bytes(const struct table_file *file); /* that a table takes */
+
+#endif
