@@ -388,29 +388,39 @@ static uint64_t first_address(const struct function *function)
 	return function->start - (function->kind == GOPCLNTAB_SIGNAL_RETURN && function->start);
 }
 
+/* A damaged record gives a function without rows that begins where the entry says. */
+static int read_function(struct gopclntab *table, uint64_t index, struct function *ret,
+			 struct err *err)
+{
+	uint64_t start, record;
+	int status = read_entry(table, index, &start, &record, err);
+
+	if (status)
+		return status;
+	*ret = (struct function){ .start = start };
+	if (index == table->layout.functions_count)
+		return 0;
+	return read_record(table, start, record, ret, err);
+}
+
 int gopclntab_functions(struct gopclntab *table, const struct unwind_function_sink *sink,
 			struct err *err)
 {
-	uint64_t pending_start = 0, pending_index = 0, start, record;
+	uint64_t pending_start = 0, pending_index = 0;
 	bool is_pending = false;
 
 	table->damaged_count = 0;
 	for (uint64_t i = 0; i <= table->layout.functions_count; i++) {
-		struct function function = { .values_at = 0 };
-		int status = read_entry(table, i, &start, &record, err);
+		struct function function = { .start = 0 };
+		int status = read_function(table, i, &function, err);
+		uint64_t start = first_address(&function);
 
-		if (status)
-			return status;
-		function.start = start;
-		if (i < table->layout.functions_count)
-			status = read_record(table, start, record, &function, err);
 		if (status == -ERR_IO)
 			return status;
-		if (status || start < pending_start) {
+		if (status || start < pending_start)
 			table->damaged_count++;
+		if (start < pending_start)
 			continue;
-		}
-		start = first_address(&function);
 		if (is_pending && start > pending_start) {
 			int result =
 				sink->function(sink->context, pending_start, start, pending_index);
@@ -514,29 +524,31 @@ int gopclntab_rows(struct gopclntab *table, uint64_t cookie, const struct unwind
 	const struct gopclntab_layout *layout = &table->layout;
 	bool is_framed = false, was_framed = false;
 	struct unwind_rule rule, last;
-	struct function function;
+	struct function function, next = { .start = 0 };
 	struct value_walk walk;
-	uint64_t start, record, end, function_end, unused;
+	uint64_t start, end, limit;
 	int status;
 
 	if (cookie >= layout->functions_count)
 		return err_set(err, ERR_INVALID, "read \"%s\": no function %" PRIu64,
 			       table->functions.name, cookie);
-	status = read_entry(table, cookie, &start, &record, err);
-	if (!status)
-		status = read_entry(table, cookie + 1, &function_end, &unused, err);
-	if (!status)
-		status = read_record(table, start, record, &function, err);
+	status = read_function(table, cookie + 1, &next, err);
+	if (status && status != -ERR_INVALID)
+		return status;
+	status = read_function(table, cookie, &function, err);
 	if (!status && function.kind == GOPCLNTAB_SWITCHES)
 		status = has_frame(table, &function, &is_framed, err);
 	if (status)
 		return status;
 	start = first_address(&function);
+	limit = first_address(&next);
 	walk = walk_start(table, &function);
-	while (start < function_end && (status = next_value(&walk, &end, err)) == 1) {
+	while (start < limit && (status = next_value(&walk, &end, err)) == 1) {
 		int64_t bytes = walk.value;
 		bool is_first = walk.count == 1;
 
+		if (end > limit)
+			end = limit;
 		/*
 		 * A prologue saves the frame pointer with the instruction after the one that makes
 		 * the frame, and then changes it. Since Go 1.21 on x86-64 a push does the first
