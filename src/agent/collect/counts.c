@@ -5,11 +5,6 @@
 
 #define KEEP_BYTES ((size_t)256 * 1024) /* of each array, from window to window */
 
-struct stack_key {
-	struct counted stack; /* without frame_first and samples */
-	const uint64_t *frames;
-};
-
 void counts_init(struct counts *counts)
 {
 	*counts = (struct counts){ 0 };
@@ -42,20 +37,19 @@ bool counts_record_is_sound(const struct sample *sample, size_t len)
 	return len >= SAMPLE_HEADER_BYTES && sample->kernel_count <= SAMPLE_KERNEL_FRAMES_MAX &&
 	       sample->kernel_count + sample->user_count <= SAMPLE_FRAMES_MAX &&
 	       sample->user_end < STACK_ENDS &&
-	       len >= SAMPLE_HEADER_BYTES +
-			       8 * ((size_t)sample->kernel_count + sample->user_count);
+	       len >= SAMPLE_HEADER_BYTES + 8 * ((size_t)sample->kernel_count + sample->user_count);
 }
 
 static bool stack_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct counts *counts = context;
 	const struct counted *a = counts_stack(counts, id);
-	const struct stack_key *sought = key;
+	const struct counts_key *sought = key;
 	const struct counted *b = &sought->stack;
 
-	return a->process == b->process && a->thread_name == b->thread_name &&
-	       a->kernel_count == b->kernel_count && a->user_count == b->user_count &&
-	       a->user_end == b->user_end &&
+	return a->process == b->process && a->space == b->space &&
+	       a->thread_name == b->thread_name && a->kernel_count == b->kernel_count &&
+	       a->user_count == b->user_count && a->user_end == b->user_end &&
 	       !memcmp(counts_kernel_frames(counts, a), sought->frames,
 		       ((size_t)a->kernel_count + a->user_count) * sizeof(uint64_t));
 }
@@ -85,7 +79,7 @@ static uint32_t intern_name(struct counts *counts, const char *name)
 	return id;
 }
 
-static uint32_t add_stack(struct counts *counts, const struct stack_key *key, uint64_t hash)
+static uint32_t add_stack(struct counts *counts, const struct counts_key *key, uint64_t hash)
 {
 	size_t frames_count = (size_t)key->stack.kernel_count + key->stack.user_count;
 	struct counted *stack;
@@ -111,19 +105,13 @@ static void move_back(uint64_t *user_frames, size_t count)
 		user_frames[i]--;
 }
 
-uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t process,
-		    bool keep_thread_name, bool *ret_new)
+bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t process,
+		   bool keep_thread_name, struct counts_key *ret)
 {
-	uint64_t frames[SAMPLE_FRAMES_MAX];
-	size_t frames_bytes = ((size_t)sample->kernel_count + sample->user_count) * sizeof(*frames);
-	struct stack_key key = { .frames = frames };
-	uint64_t hash;
-	uint32_t id;
+	size_t frames_bytes =
+		((size_t)sample->kernel_count + sample->user_count) * sizeof(*ret->frames);
 
-	memcpy(frames, sample->frames, frames_bytes);
-	if (sample->head.flags & SAMPLE_RETURN_ADDRESSES)
-		move_back(frames + sample->kernel_count, sample->user_count);
-	key.stack = (struct counted){
+	ret->stack = (struct counted){
 		.process = process,
 		.thread_name = COUNTS_NO_NAME,
 		.kernel_count = sample->kernel_count,
@@ -131,16 +119,46 @@ uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t
 		.user_end = sample->user_end,
 	};
 	if (keep_thread_name) {
-		key.stack.thread_name = intern_name(counts, sample->thread_name);
-		if (key.stack.thread_name == COUNTS_FULL)
-			return COUNTS_FULL;
+		ret->stack.thread_name = intern_name(counts, sample->thread_name);
+		if (ret->stack.thread_name == COUNTS_FULL)
+			return false;
 	}
-	hash = hash_mix(hash_bytes(frames, frames_bytes),
-			(uint64_t)process << 32 | key.stack.thread_name);
-	id = idmap_find(&counts->stack_map, hash, stack_equal, counts, &key);
-	*ret_new = id == IDMAP_NONE;
-	if (*ret_new)
-		id = add_stack(counts, &key, hash);
+	memcpy(ret->frames, sample->frames, frames_bytes);
+	if (sample->head.flags & SAMPLE_RETURN_ADDRESSES)
+		move_back(ret->frames + sample->kernel_count, sample->user_count);
+	ret->frames_hash = hash_bytes(ret->frames, frames_bytes);
+	return true;
+}
+
+static uint64_t key_hash(const struct counts_key *key)
+{
+	uint64_t hash = hash_mix(key->frames_hash,
+				 (uint64_t)key->stack.process << 32 | key->stack.thread_name);
+
+	return hash_mix(hash, key->stack.space);
+}
+
+static uint32_t find(const struct counts *counts, const struct counts_key *key, uint64_t hash)
+{
+	return idmap_find(&counts->stack_map, hash, stack_equal, counts, key);
+}
+
+bool counts_has(const struct counts *counts, struct counts_key *key, uint32_t space)
+{
+	key->stack.space = space;
+	return find(counts, key, key_hash(key)) != IDMAP_NONE;
+}
+
+uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space)
+{
+	uint64_t hash;
+	uint32_t id;
+
+	key->stack.space = space;
+	hash = key_hash(key);
+	id = find(counts, key, hash);
+	if (id == IDMAP_NONE)
+		id = add_stack(counts, key, hash);
 	if (id == COUNTS_FULL)
 		return COUNTS_FULL;
 	((struct counted *)counts->stacks.data)[id].samples++;

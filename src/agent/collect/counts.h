@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts - the samples of one window, each distinct (process image, thread name, stack) once with
- * a count.
+ * counts - the samples of one window, each distinct (process image, its mappings, thread name,
+ * stack) once with a count.
  *
  * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them;
  * meaning comes at the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when
@@ -24,6 +24,7 @@
 struct counted {
 	uint64_t samples;
 	uint32_t process;     /* tracker index */
+	uint32_t space;	      /* tracker's index of the mappings, or SPACE_NONE */
 	uint32_t thread_name; /* index of names, or COUNTS_NO_NAME when not kept */
 	uint32_t frame_first; /* kernel frames, then user frames, each innermost first */
 	uint16_t kernel_count, user_count;
@@ -47,9 +48,27 @@ void counts_clear(struct counts *counts);
  */
 bool counts_record_is_sound(const struct sample *sample, size_t len);
 
-/* Counts a sound sample. *ret_new tells a stack not seen before. COUNTS_FULL: nothing was done. */
-uint32_t counts_add(struct counts *counts, const struct sample *sample, uint32_t process,
-		    bool keep_thread_name, bool *ret_new);
+/* What a sample is counted by. */
+struct counts_key {
+	struct counted stack; /* without frame_first and samples */
+	uint64_t frames_hash;
+	uint64_t frames[SAMPLE_FRAMES_MAX];
+};
+
+/* The key of a sound sample; false when there is no room for its thread's name. */
+bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t process,
+		   bool keep_thread_name, struct counts_key *ret);
+
+static inline const uint64_t *counts_key_user_frames(const struct counts_key *key)
+{
+	return key->frames + key->stack.kernel_count;
+}
+
+/* Whether it was counted before, with these mappings. */
+bool counts_has(const struct counts *counts, struct counts_key *key, uint32_t space);
+
+/* Counts a sample with these mappings. COUNTS_FULL: nothing was done. */
+uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space);
 
 static inline const struct counted *counts_stack(const struct counts *counts, uint32_t id)
 {

@@ -23,6 +23,7 @@ struct drain {
 	struct sampler *sampler;
 	struct tracker tracker;
 	struct counts counts;
+	struct counts_key key; /* of the sample at hand */
 	struct kernel_symbols kernel_symbols;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
@@ -173,22 +174,18 @@ static void end_window(struct drain *drain)
 static bool count(struct drain *drain, const struct sample *sample)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	uint32_t process = tracker_get(&drain->tracker, &sample->head, now_ns);
-	const struct counted *stack;
-	bool is_new;
-	uint32_t id;
+	uint32_t process = tracker_get(&drain->tracker, &sample->head, now_ns), space;
+	struct counts_key *key = &drain->key;
 
-	if (process == TRACKER_FULL)
+	if (process == TRACKER_FULL ||
+	    !counts_key_of(&drain->counts, sample, process, drain->options.thread_labels, key))
 		return false;
-	id = counts_add(&drain->counts, sample, process, drain->options.thread_labels, &is_new);
-	if (id == COUNTS_FULL)
+	space = tracker_space_at(&drain->tracker, process, (int64_t)sample->head.at_ns);
+	if (!counts_has(&drain->counts, key, space))
+		space = tracker_locate(&drain->tracker, process, sample,
+				       counts_key_user_frames(key), key->stack.user_count, now_ns);
+	if (counts_add(&drain->counts, key, space) == COUNTS_FULL)
 		return false;
-	if (is_new) {
-		stack = counts_stack(&drain->counts, id);
-		tracker_locate(&drain->tracker, process, sample->head.tid,
-			       counts_user_frames(&drain->counts, stack), stack->user_count,
-			       now_ns);
-	}
 	metric_add(&drained_total, 1);
 	return true;
 }
@@ -207,12 +204,31 @@ static void take_sample(struct drain *drain, const struct sample *sample, size_t
 		metric_add(&lost_no_room, 1);
 }
 
+static void take_space(struct drain *drain, const struct space_record *record, size_t len)
+{
+	if (tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns()))
+		return;
+	metric_add(&windows_short, 1);
+	end_window(drain); /* makes room */
+	tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns());
+}
+
+static void put_space(void *context, const struct record_head *head,
+		      const struct space_mapping *mappings, size_t count)
+{
+	struct drain *drain = context;
+
+	sampler_put_space(drain->sampler, head, mappings, count);
+}
+
 static void take_record(void *context, const struct record_head *record, size_t len)
 {
 	struct drain *drain = context;
 
 	if (len >= sizeof(*record) && record->kind == RECORD_SAMPLE)
 		take_sample(drain, (const struct sample *)record, len);
+	else if (len >= sizeof(*record) && record->kind == RECORD_SPACE)
+		take_space(drain, (const struct space_record *)record, len);
 	else
 		metric_add(&lost_bad_record, 1);
 }
@@ -227,7 +243,11 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->options.sampler.take_context = drain;
 	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
 		drain->batch_seed = (uint64_t)clock_real_ns();
-	tracker_init(&drain->tracker, options->announce_binaries);
+	tracker_init(&drain->tracker,
+		     &(struct tracker_options){ .announce_binaries = options->announce_binaries,
+						.tables = options->tables,
+						.space_read = put_space,
+						.space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (drain->stop_fd < 0)

@@ -31,6 +31,7 @@ struct drain_options {
 	char *node; /* the drain frees it */
 	bool thread_labels;
 	bool announce_binaries;
+	struct binaries_tables tables; /* who wants files for unwind tables */
 
 	/*
 	 * Waits until the report thread is done with the window before, then gives it this one to

@@ -73,37 +73,47 @@ static uint32_t kernel_frame(struct builder *builder, uint64_t address)
 			   name);
 }
 
-static uint32_t file_frame(struct builder *builder, const struct mapping *mapping, uint64_t address)
+/* Code in no file, or in a file that is no ELF: the process made it. */
+static uint32_t generated_frame(struct builder *builder)
 {
-	const struct binary *binary = mapping->binary;
-	struct frame frame = { .kind = FRAME_NATIVE };
+	return builder->anonymous;
+}
 
-	if (binary && !binary->elf)
-		return builder->anonymous; /* code in a file that is no ELF: generated */
-	frame.mapping_file = text_intern(builder->tables, slice_of(mapping->path));
-	frame.address = address - mapping->start + mapping->offset;
-	if (binary)
+static uint32_t vdso_frame(struct builder *builder, uint64_t offset)
+{
+	struct frame frame = { .kind = FRAME_NATIVE,
+			       .mapping_file = string(builder, "[vdso]"),
+			       .build_id = string(builder, vdso_build_id()),
+			       .address = offset };
+
+	return tables_frame(builder->tables, &frame);
+}
+
+static uint32_t file_frame(struct builder *builder, const struct binary *binary, uint64_t offset)
+{
+	struct frame frame = { .kind = FRAME_NATIVE, .address = offset };
+
+	frame.mapping_file = binary && binary->path
+				     ? text_intern(builder->tables, slice_of(binary->path))
+				     : string(builder, "[unknown file]");
+	if (binary && binary->elf)
 		frame.build_id = string(builder, binary->elf->build_id);
-	if (!binary || !elf_offset_to_address(binary->elf, frame.address, &frame.address))
+	if (!binary || !binary->elf || !elf_offset_to_address(binary->elf, offset, &frame.address))
 		frame.flags = FRAME_ADDR_OFFSET;
 	return tables_frame(builder->tables, &frame);
 }
 
-static uint32_t user_frame(struct builder *builder, const struct process *process, uint64_t address)
+static uint32_t user_frame(struct builder *builder, const struct space *space, uint64_t address)
 {
-	const struct mapping *mapping = mappings_find(&process->mappings, address);
+	const struct mapping *mapping = space_find(space, address);
+	uint64_t offset = mapping ? address - mapping->start + mapping->offset : 0;
 
-	if (!mapping || mapping->kind == MAPPING_ANONYMOUS)
-		return builder->anonymous;
-	if (mapping->kind == MAPPING_VDSO) {
-		struct frame frame = { .kind = FRAME_NATIVE,
-				       .mapping_file = string(builder, "[vdso]"),
-				       .build_id = string(builder, vdso_build_id()),
-				       .address = address - mapping->start };
-
-		return tables_frame(builder->tables, &frame);
-	}
-	return file_frame(builder, mapping, address);
+	if (mapping && mapping->kind == MAPPING_VDSO)
+		return vdso_frame(builder, offset);
+	if (mapping && mapping->kind == MAPPING_FILE &&
+	    !(mapping->binary && mapping->binary->opened && !mapping->binary->elf))
+		return file_frame(builder, mapping->binary, offset);
+	return generated_frame(builder);
 }
 
 static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame)
@@ -115,7 +125,8 @@ static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame
 
 static uint32_t stack_node(struct builder *builder, const struct counted *stack)
 {
-	const struct process *process = tracker_process(builder->window->tracker, stack->process);
+	const struct space *space =
+		tracker_space(builder->window->tracker, stack->process, stack->space);
 	const uint64_t *kernel = counts_kernel_frames(builder->window->counts, stack);
 	const uint64_t *user = counts_user_frames(builder->window->counts, stack);
 	const char *marker = end_markers[stack->user_end];
@@ -125,7 +136,7 @@ static uint32_t stack_node(struct builder *builder, const struct counted *stack)
 		node = add_frame(builder, node,
 				 named_frame(builder, FRAME_MARKER, 0, slice_of(marker)));
 	for (size_t i = stack->user_count; i-- > 0;)
-		node = add_frame(builder, node, user_frame(builder, process, user[i]));
+		node = add_frame(builder, node, user_frame(builder, space, user[i]));
 	/* All but the innermost are return addresses. */
 	for (size_t i = stack->kernel_count; i-- > 0;)
 		node = add_frame(builder, node, kernel_frame(builder, kernel[i] - (i > 0)));

@@ -3,8 +3,10 @@
  * batch - a window's counts to tables: labels, frames, and one report per distinct label set.
  *
  * Stacks are root first: the marker of a cut stack, user frames, kernel frames. Native frames are
- * (binary, build id, ELF virtual address); kernel frames have names and no address; memory that is
- * no file is the one frame "[anon]". Every sample that was counted is in exactly one row.
+ * (binary, build id, ELF virtual address), or offsets in a file that could not be read, which is
+ * "[unknown file]" where not even its path is known; kernel frames have names and no address;
+ * memory that is no file is the one frame "[anon]". Every sample that was counted is in exactly one
+ * row.
  */
 #ifndef FIRN_AGENT_DESCRIBE_BATCH_H
 #define FIRN_AGENT_DESCRIBE_BATCH_H

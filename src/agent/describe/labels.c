@@ -31,7 +31,7 @@ uint32_t labels_of_process(struct tables *tables, const char *node, const struct
 	cgroup_parse(slice_of(process->cgroups), &cgroup);
 	add(&list, "node", slice_of(node));
 	add(&list, "comm", slice_of(process->name));
-	add(&list, "executable", slice_of(process->executable));
+	add(&list, "executable", slice_of(process_executable(process)));
 	add(&list, "cgroup", cgroup.path);
 	add(&list, "systemd_unit", cgroup.systemd_unit);
 	add(&list, "container", cgroup.container);

@@ -2,7 +2,7 @@
 #include "agent/procs/binaries.h"
 
 #include <assert.h>
-#include <sys/stat.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "agent/procs/procs_metrics.h"
@@ -11,14 +11,29 @@
 #include "base/mem.h"
 
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
+#define PIN_KEEP_NS (10 * CLOCK_NS_PER_S)
+#define TRY_INTERVAL_MIN_NS (200 * CLOCK_NS_PER_MS)
+#define TRY_INTERVAL_MAX_NS (30 * CLOCK_NS_PER_S)
 
-void binaries_init(struct binaries *binaries, bool announce)
+void binaries_init(struct binaries *binaries, bool announce, const struct binaries_tables *tables)
 {
 	*binaries = (struct binaries){ .announce = announce };
+	if (tables)
+		binaries->tables = *tables;
 }
 
-static void binary_free(struct binary *binary)
+static void unpin(struct binaries *binaries, struct binary *binary)
 {
+	if (binary->fd < 0)
+		return;
+	close(binary->fd);
+	binary->fd = -1;
+	binaries->pinned--;
+}
+
+static void binary_free(struct binaries *binaries, struct binary *binary)
+{
+	unpin(binaries, binary);
 	free(binary->elf);
 	free(binary->path);
 	free(binary);
@@ -27,7 +42,7 @@ static void binary_free(struct binary *binary)
 void binaries_fini(struct binaries *binaries)
 {
 	for (size_t i = 0; i < binaries->count; i++)
-		binary_free(binaries->items[i]);
+		binary_free(binaries, binaries->items[i]);
 	free(binaries->items);
 	idmap_free(&binaries->map);
 	binary_news_free(binaries->news, binaries->news_count);
@@ -43,94 +58,42 @@ void binary_news_free(struct binary_news *news, size_t count)
 	free(news);
 }
 
-static bool identity_equal(const void *context, uint32_t id, const void *key)
+static bool key_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct binaries *binaries = context;
 
-	return !memcmp(&binaries->items[id]->identity, key, sizeof(struct binary_identity));
+	return !memcmp(&binaries->items[id]->key, key, sizeof(struct file_key));
 }
 
-static uint64_t identity_hash(const struct binary_identity *identity)
+static uint64_t key_hash(const struct file_key *key)
 {
-	return hash_bytes(identity, sizeof(*identity));
+	return hash_bytes(key, sizeof(*key));
 }
 
-/* The file's headers, or NULL when it is no ELF file. */
-static struct elf_info *read_elf(int fd, const char *path)
-{
-	struct elf_info *elf = mem_new(struct elf_info);
-	struct err err;
-
-	if (!elf_read_info(fd, path, elf, &err))
-		return elf;
-	log_debug("agent", "mapped file has no readable ELF headers", "reason=\"%s\"", err.message);
-	metric_add(&procs_binaries_unreadable, 1);
-	free(elf);
-	return NULL;
-}
-
-static void announce(struct binaries *binaries, const struct binary *binary, int fd)
-{
-	struct binary_news *news;
-
-	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
-	news = &binaries->news[binaries->news_count++];
-	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
-	news->path = mem_strndup(binary->path, strlen(binary->path));
-	news->fd = fd;
-}
-
-static struct binary *add(struct binaries *binaries, const struct binary_identity *identity, int fd,
-			  const char *path)
+static struct binary *add(struct binaries *binaries, const struct file_key *key)
 {
 	struct binary *binary;
 
 	if (binaries->count >= BINARIES_MAX) {
 		metric_add(&procs_binaries_refused, 1);
-		close(fd);
 		return NULL;
 	}
 	binary = mem_new(struct binary);
-	binary->identity = *identity;
-	binary->path = mem_strndup(path, strlen(path));
-	binary->elf = read_elf(fd, path);
-	if (binaries->announce && binary->elf && binary->elf->build_id[0])
-		announce(binaries, binary, fd);
-	else
-		close(fd);
+	binary->key = *key;
+	binary->fd = -1;
 	mem_grow(binaries->items, binaries->count, binaries->capacity);
 	binaries->items[binaries->count] = binary;
-	idmap_add(&binaries->map, identity_hash(identity), (uint32_t)binaries->count);
+	idmap_add(&binaries->map, key_hash(key), (uint32_t)binaries->count);
 	binaries->count++;
 	metric_set(&procs_binaries, (int64_t)binaries->count);
 	return binary;
 }
 
-struct binary *binaries_get(struct binaries *binaries, int fd, const char *path, int64_t now_ns)
+struct binary *binaries_get(struct binaries *binaries, const struct file_key *key, int64_t now_ns)
 {
-	struct binary_identity identity;
-	struct binary *binary;
-	struct stat stat;
-	uint32_t id;
+	uint32_t id = idmap_find(&binaries->map, key_hash(key), key_equal, binaries, key);
+	struct binary *binary = id == IDMAP_NONE ? add(binaries, key) : binaries->items[id];
 
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
-		close(fd);
-		return NULL;
-	}
-	identity = (struct binary_identity){
-		.device = stat.st_dev,
-		.inode = stat.st_ino,
-		.bytes = (uint64_t)stat.st_size,
-		.changed_ns = stat.st_mtim.tv_sec * CLOCK_NS_PER_S + stat.st_mtim.tv_nsec,
-	};
-	id = idmap_find(&binaries->map, identity_hash(&identity), identity_equal, binaries,
-			&identity);
-	if (id != IDMAP_NONE) {
-		binary = binaries->items[id];
-		close(fd);
-	} else {
-		binary = add(binaries, &identity, fd, path);
-	}
 	if (binary)
 		binary->used_at_ns = now_ns;
 	return binary_ref(binary);
@@ -152,6 +115,105 @@ void binary_unref(struct binary *binary, int64_t now_ns)
 	binary->used_at_ns = now_ns;
 }
 
+static bool table_is_missing(const struct binaries *binaries, const struct binary *binary)
+{
+	const struct binaries_tables *tables = &binaries->tables;
+
+	return tables->want && !tables->is_known(tables->context, &binary->key);
+}
+
+bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary,
+			 bool has_frames)
+{
+	if (!binary->opened)
+		return true;
+	if (has_frames && binaries->announce && !binary->announced)
+		return binary->fd < 0;
+	return table_is_missing(binaries, binary);
+}
+
+/* The file's headers, or NULL when it is no ELF file. */
+static struct elf_info *read_elf(int fd, const char *path)
+{
+	struct elf_info *elf = mem_new(struct elf_info);
+	struct err err;
+
+	if (!elf_read_info(fd, path, elf, &err))
+		return elf;
+	log_debug("agent", "mapped file has no readable ELF headers", "reason=\"%s\"", err.message);
+	metric_add(&procs_binaries_unreadable, 1);
+	free(elf);
+	return NULL;
+}
+
+static void want_table(struct binaries *binaries, const struct binary *binary, int fd)
+{
+	const struct binaries_tables *tables = &binaries->tables;
+
+	if (table_is_missing(binaries, binary))
+		tables->want(tables->context, &binary->key,
+			     fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0),
+			     binary->elf ? binary->elf->build_id : NULL,
+			     binary->path ? binary->path : "");
+}
+
+static void put_off(struct binary *binary, int64_t now_ns)
+{
+	binary->try_interval_ns =
+		binary->try_interval_ns ? 2 * binary->try_interval_ns : TRY_INTERVAL_MIN_NS;
+	if (binary->try_interval_ns > TRY_INTERVAL_MAX_NS)
+		binary->try_interval_ns = TRY_INTERVAL_MAX_NS;
+	binary->try_again_at_ns = now_ns + binary->try_interval_ns;
+}
+
+void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, const char *path,
+		   int64_t now_ns)
+{
+	if (fd < 0) {
+		put_off(binary, now_ns);
+		if (binary->opened)
+			want_table(binaries, binary, -1);
+		return;
+	}
+	binary_name(binary, path);
+	if (!binary->opened) {
+		binary->opened = true;
+		binary->elf = read_elf(fd, path);
+		binary->announced = !binary->elf || !binary->elf->build_id[0];
+	}
+	want_table(binaries, binary, fd);
+	if (binary->fd < 0 && binaries->announce && !binary->announced &&
+	    binaries->pinned < BINARIES_PINNED_MAX) {
+		binary->fd = fd;
+		binary->pinned_at_ns = now_ns;
+		binaries->pinned++;
+	} else {
+		close(fd);
+	}
+}
+
+void binary_name(struct binary *binary, const char *path)
+{
+	if (!binary->path && path && path[0])
+		binary->path = mem_strndup(path, strlen(path));
+}
+
+void binaries_announce(struct binaries *binaries, struct binary *binary)
+{
+	struct binary_news *news;
+
+	if (!binaries->announce || binary->announced || binary->fd < 0)
+		return;
+	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
+	news = &binaries->news[binaries->news_count++];
+	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
+	news->path = mem_strndup(binary->path ? binary->path : "",
+				 binary->path ? strlen(binary->path) : 0);
+	news->fd = binary->fd; /* counts as pinned until it is taken */
+	binary->fd = -1;
+	binary->announced = true;
+}
+
 void binaries_sweep(struct binaries *binaries, int64_t now_ns)
 {
 	int64_t keep_ns = binaries->count >= BINARIES_MAX ? 0 : UNUSED_KEEP_NS;
@@ -160,8 +222,10 @@ void binaries_sweep(struct binaries *binaries, int64_t now_ns)
 	for (size_t i = 0; i < binaries->count; i++) {
 		struct binary *binary = binaries->items[i];
 
+		if (now_ns - binary->pinned_at_ns >= PIN_KEEP_NS)
+			unpin(binaries, binary);
 		if (!binary->references && now_ns - binary->used_at_ns >= keep_ns)
-			binary_free(binary);
+			binary_free(binaries, binary);
 		else
 			binaries->items[kept++] = binary;
 	}
@@ -170,8 +234,7 @@ void binaries_sweep(struct binaries *binaries, int64_t now_ns)
 	binaries->count = kept;
 	idmap_clear(&binaries->map);
 	for (size_t i = 0; i < kept; i++)
-		idmap_add(&binaries->map, identity_hash(&binaries->items[i]->identity),
-			  (uint32_t)i);
+		idmap_add(&binaries->map, key_hash(&binaries->items[i]->key), (uint32_t)i);
 	metric_set(&procs_binaries, (int64_t)kept);
 }
 
@@ -180,6 +243,7 @@ struct binary_news *binaries_take_news(struct binaries *binaries, size_t *ret_co
 	struct binary_news *news = binaries->news;
 
 	*ret_count = binaries->news_count;
+	binaries->pinned -= binaries->news_count;
 	binaries->news = NULL;
 	binaries->news_count = binaries->news_capacity = 0;
 	return news;

@@ -1,64 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binaries - the executable files that samples fall into, each known once by what it is on disk
- * (device, inode, change of contents), however many processes map it.
+ * binaries - the files that processes map executable, each known once by how the kernel names it
+ * (bpf/table.h: inode, device, change of contents), however many processes map it.
  *
- * A new binary's file stays open ("pinned") until it has been announced (binaries_take_news), so
- * that its symbols can be read although the process or the path has gone. Files that are no ELF
- * are remembered too, so that they are looked at once.
+ * A binary is known by its key alone at first: the process may have ended before anyone could open
+ * the file. Whoever maps the same file next fills it in (binaries_fill), for all who refer to it.
+ * Its file stays open ("pinned") for a while, so that its symbols can be read although the process
+ * or the path has gone: until it is announced (binaries_take_news), which happens to binaries that
+ * frames lie in, and at most PIN_KEEP. Files that are no ELF are remembered too, so that they are
+ * looked at once.
  *
  * Owned by the drain thread. Bounds: BINARIES_MAX; over it the oldest unused ones go.
+ * BINARIES_PINNED_MAX files open; over it they are opened again when they are needed.
  */
 #ifndef FIRN_AGENT_PROCS_BINARIES_H
 #define FIRN_AGENT_PROCS_BINARIES_H
 
+#include "agent/bpf/table.h"
 #include "base/clock.h"
 #include "base/idmap.h"
 #include "codec/elf.h"
 
-#define BINARIES_MAX 4096
-
-struct binary_identity {
-	uint64_t device, inode, bytes;
-	int64_t changed_ns; /* mtime */
-};
+#define BINARIES_MAX 8192
+#define BINARIES_PINNED_MAX 256
 
 struct binary {
-	struct binary_identity identity;
-	struct elf_info *elf; /* NULL = no ELF file */
-	char *path;	      /* as the first process to map it sees it */
+	struct file_key key;
+	bool opened;	      /* its contents were looked at */
+	bool announced;	      /* or will not be */
+	int fd;		      /* pinned, else -1 */
+	struct elf_info *elf; /* NULL = no ELF file, or not opened */
+	char *path;	      /* as the first process to map it sees it; NULL = not known */
 	uint32_t references;  /* mappings */
 	int64_t used_at_ns;   /* monotonic, when a reference was last taken or dropped */
+	int64_t try_again_at_ns, try_interval_ns; /* of opening */
+	int64_t pinned_at_ns;
 };
 
-/* A binary seen for the first time. The receiver owns all of it. */
+/* A binary that a frame lies in for the first time. The receiver owns all of it. */
 struct binary_news {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char *path;
 	int fd;
 };
 
+/*
+ * Who wants the files for unwind tables (unwind/loader.h). NULL members: no one. `is_known`: there
+ * is nothing to do for this file. `want`: `fd` becomes the receiver's, -1 where the file could not
+ * be opened again; the texts are valid during the call.
+ */
+struct binaries_tables {
+	bool (*is_known)(void *context, const struct file_key *key);
+	void (*want)(void *context, const struct file_key *key, int fd, const char *build_id,
+		     const char *path);
+	void *context;
+};
+
 struct binaries {
 	struct binary **items;
 	size_t count, capacity;
 	struct idmap map;
+	size_t pinned;
 	struct binary_news *news;
 	size_t news_count, news_capacity;
 	bool announce; /* keep files for binaries_take_news */
+	struct binaries_tables tables;
 };
 
-void binaries_init(struct binaries *binaries, bool announce);
+/* `tables` may be NULL. */
+void binaries_init(struct binaries *binaries, bool announce, const struct binaries_tables *tables);
 void binaries_fini(struct binaries *binaries);
 
-/*
- * The binary of an open file, with a reference taken. Closes `fd` or keeps it. NULL when the
- * file cannot be one (not regular, over BINARIES_MAX); `path` is copied.
- */
-struct binary *binaries_get(struct binaries *binaries, int fd, const char *path, int64_t now_ns);
+/* The binary of this key, with a reference taken, made when new. NULL when over BINARIES_MAX. */
+struct binary *binaries_get(struct binaries *binaries, const struct file_key *key, int64_t now_ns);
 struct binary *binary_ref(struct binary *binary); /* accepts and returns NULL */
 void binary_unref(struct binary *binary, int64_t now_ns);
 
-/* Forgets binaries without references: those unused for 5 minutes, all when there are too many. */
+/* Whether the file is needed: never looked at, or for its unwind table, or to be announced. */
+bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary,
+			 bool has_frames);
+
+/*
+ * Takes the open file, looks at it when it is the first time, and hands it to who waits for it.
+ * -1: it could not be opened; there will be no new try before some time has passed.
+ */
+void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, const char *path,
+		   int64_t now_ns);
+
+/* Notes a path for a binary that has none yet. */
+void binary_name(struct binary *binary, const char *path);
+
+/* A frame lies in it: announces it as soon as its file is there. */
+void binaries_announce(struct binaries *binaries, struct binary *binary);
+
+/*
+ * Forgets binaries without references: those unused for 5 minutes, all when there are too many.
+ * Closes files that have been open for long enough.
+ */
 void binaries_sweep(struct binaries *binaries, int64_t now_ns);
 
 /* Gives the news away (array and elements); the count may be 0. */

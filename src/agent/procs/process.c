@@ -5,11 +5,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/procs/proc_stat.h"
@@ -37,11 +34,12 @@ struct process *process_new(const struct record_head *head, int64_t now_ns)
 	return process;
 }
 
-void process_free(struct process *process, int64_t now_ns)
+void process_free(struct process *process)
 {
 	if (!process)
 		return;
-	mappings_free(&process->mappings, now_ns);
+	space_unref(process->space);
+	space_unref(process->space_before);
 	free(process->executable);
 	free(process->cgroups);
 	free(process);
@@ -50,7 +48,34 @@ void process_free(struct process *process, int64_t now_ns)
 void process_touch(struct process *process, const struct record_head *head, int64_t now_ns)
 {
 	process->seen_at_ns = now_ns;
+	process->thread = head->tid;
 	memcpy(process->name, head->process_name, SAMPLE_NAME_BYTES);
+}
+
+void process_set_space(struct process *process, struct space *space, int64_t at_ns, bool whole)
+{
+	if (process->space && at_ns < process->space_since_ns) {
+		space_unref(process->space_before);
+		process->space_before = space;
+		return;
+	}
+	if (process->space == space) {
+		space_unref(space);
+	} else {
+		space_unref(process->space_before);
+		process->space_before = process->space;
+		process->space = space;
+		process->space_since_ns = at_ns;
+	}
+	process->space_is_whole = whole;
+}
+
+struct space *process_space_at(const struct process *process, int64_t at_ns)
+{
+	bool before =
+		process->space_is_whole && process->space_before && at_ns < process->space_since_ns;
+
+	return before ? process->space_before : process->space;
 }
 
 bool process_has_ended(const struct process *process)
@@ -60,8 +85,7 @@ bool process_has_ended(const struct process *process)
 
 size_t process_bytes(const struct process *process)
 {
-	return sizeof(*process) + mappings_bytes(&process->mappings) +
-	       (process->cgroups ? strlen(process->cgroups) : 0) +
+	return sizeof(*process) + (process->cgroups ? strlen(process->cgroups) : 0) +
 	       (process->executable ? strlen(process->executable) : 0);
 }
 
@@ -133,50 +157,36 @@ static void read_cgroups(struct process *process, int proc)
 	process->cgroups = mem_strndup(text, (size_t)len);
 }
 
-static int read_maps_file(struct process *process, int proc, const char *name, int64_t now_ns)
-{
-	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-	int lines;
-
-	if (fd < 0)
-		return -ERR_IO;
-	lines = mappings_read(&process->mappings, fd, now_ns, NULL);
-	close(fd);
-	return lines;
-}
-
-/* False when the image has left memory. */
-static bool read_image(struct process *process, int proc, bool ended, uint32_t thread,
-		       int64_t now_ns)
-{
-	int lines = read_maps_file(process, proc, "maps", now_ns);
-
-	if (lines == 0 && ended && thread) {
-		char name[32];
-
-		/* Other threads may live on; where none do, this file is gone or empty as well. */
-		snprintf(name, sizeof(name), "task/%" PRIu32 "/maps", thread);
-		lines = read_maps_file(process, proc, name, now_ns);
-	}
-	if (lines <= 0 && ended)
-		return false;
-	read_executable(process, proc);
-	read_cgroups(process, proc);
-	process->known = true;
-	return true;
-}
-
-/* Reads /proc/PID if that is still this image; its start is checked unless `start_ns` is 0. */
-static bool read_proc(struct process *process, uint32_t pid, uint64_t start_ns, uint32_t thread,
-		      int64_t now_ns)
+/*
+ * /proc/PID if it still shows this image; the start is checked unless `start_ns` is 0. When the
+ * main thread has ended, others may live on, and only they show the image. -1 when it has gone.
+ */
+static int open_image(const struct process *process, uint32_t pid, uint64_t start_ns)
 {
 	int proc = open_proc(pid);
-	bool ended, found = proc >= 0 && is_same_image(proc, process, start_ns, &ended) &&
-			    read_image(process, proc, ended, thread, now_ns);
+	bool ended;
 
-	if (proc >= 0)
+	if (proc < 0)
+		return -1;
+	if (!is_same_image(proc, process, start_ns, &ended)) {
 		close(proc);
-	return found;
+		return -1;
+	}
+	if (ended) {
+		close(proc);
+		proc = process->thread == pid ? -1 : open_proc(process->thread);
+	}
+	return proc;
+}
+
+static int open_own_image(const struct process *process)
+{
+	return open_image(process, process->identity.pid, process->identity.start_ns);
+}
+
+static int open_parents_image(const struct process *process)
+{
+	return process->image_of_parent ? open_image(process, process->parent_pid, 0) : -1;
 }
 
 static char *copy_text(const char *text)
@@ -186,14 +196,38 @@ static char *copy_text(const char *text)
 
 static void inherit(struct process *process, const struct process *relative)
 {
-	process->executable = copy_text(relative->executable);
-	process->cgroups = copy_text(relative->cgroups);
-	mappings_copy(&process->mappings, &relative->mappings);
-	process->known = true;
+	if (!process->executable)
+		process->executable = copy_text(relative->executable);
+	if (!process->cgroups)
+		process->cgroups = copy_text(relative->cgroups);
+	if (!process->space)
+		process->space = space_ref(relative->space);
 }
 
-/* Whether a reading is due; plans the next one. */
-static bool may_read(struct process *process, int64_t now_ns)
+void process_describe(struct process *process, const char *cgroups, const struct process *relative)
+{
+	int proc = open_own_image(process);
+
+	process->known = true;
+	if (cgroups && !process->cgroups)
+		process->cgroups = copy_text(cgroups);
+	if (proc < 0 && relative) {
+		inherit(process, relative);
+		return;
+	}
+	if (proc < 0)
+		proc = open_parents_image(process);
+	if (proc < 0) {
+		metric_add(&procs_processes_gone, 1);
+		return;
+	}
+	read_executable(process, proc);
+	if (!process->cgroups)
+		read_cgroups(process, proc);
+	close(proc);
+}
+
+bool process_may_read_maps(struct process *process, int64_t now_ns)
 {
 	if (now_ns < process->read_again_at_ns)
 		return false;
@@ -203,90 +237,48 @@ static bool may_read(struct process *process, int64_t now_ns)
 	return true;
 }
 
-void process_get_known(struct process *process, uint32_t thread, const struct process *relative,
-		       int64_t now_ns)
+static bool read_maps(int proc, struct maps_file *ret)
 {
-	if (!may_read(process, now_ns) ||
-	    read_proc(process, process->identity.pid, process->identity.start_ns, thread, now_ns))
-		return;
-	if (relative)
-		inherit(process, relative);
-	else if (!process->image_of_parent ||
-		 !read_proc(process, process->parent_pid, 0, 0, now_ns))
-		metric_add(&procs_processes_gone, 1);
-}
+	int fd = openat(proc, "maps", O_RDONLY | O_CLOEXEC);
+	bool found = fd >= 0 && maps_file_read(ret, fd, NULL) > 0;
 
-/* By address range, which also finds deleted files and those of other mount namespaces. */
-static int open_by_range(uint32_t pid, const struct mapping *mapping)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
-		 mapping->start, mapping->end);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
-static int open_by_path(uint32_t pid, const struct mapping *mapping)
-{
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	struct stat stat;
-	char path[32];
-	int root, fd;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC); /* ended: perhaps it was ours */
-	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, mapping->path, &how, sizeof(how));
-	close(root);
-	if (fd >= 0 && (fstat(fd, &stat) || stat.st_ino != mapping->inode)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static void open_binary(struct process *process, struct binaries *binaries, struct mapping *mapping,
-			int64_t now_ns)
-{
-	int fd = open_by_range(process->identity.pid, mapping);
-
-	if (fd < 0 && process->image_of_parent)
-		fd = open_by_range(process->parent_pid, mapping);
-	if (fd < 0)
-		fd = open_by_path(process->identity.pid, mapping);
-	mapping->opened = true;
 	if (fd >= 0)
-		mapping->binary = binaries_get(binaries, fd, mapping->path, now_ns);
+		close(fd);
+	close(proc);
+	return found;
 }
 
-static bool locate_all(struct process *process, struct binaries *binaries,
-		       const uint64_t *addresses, size_t count, int64_t now_ns)
+bool process_read_maps(const struct process *process, struct maps_file *ret)
 {
-	bool all = true;
+	int proc = open_own_image(process);
 
-	for (size_t i = 0; i < count; i++) {
-		struct mapping *mapping = mappings_find(&process->mappings, addresses[i]);
-
-		if (!mapping)
-			all = false;
-		else if (mapping->kind == MAPPING_FILE && !mapping->opened)
-			open_binary(process, binaries, mapping, now_ns);
-	}
-	return all;
+	if (proc >= 0 && read_maps(proc, ret))
+		return true;
+	proc = open_parents_image(process);
+	return proc >= 0 && read_maps(proc, ret);
 }
 
-void process_locate(struct process *process, struct binaries *binaries, uint32_t thread,
-		    const uint64_t *addresses, size_t count, int64_t now_ns)
+struct opener_place process_place(const struct process *process, uint64_t start, uint64_t end)
 {
-	if (!process->known || locate_all(process, binaries, addresses, count, now_ns) ||
-	    !may_read(process, now_ns))
-		return;
-	if (read_proc(process, process->identity.pid, process->identity.start_ns, thread, now_ns))
-		locate_all(process, binaries, addresses, count, now_ns);
+	struct opener_place place = { .start = start, .end = end };
+
+	place.pids[place.pids_count++] = process->identity.pid;
+	if (process->thread != process->identity.pid)
+		place.pids[place.pids_count++] = process->thread;
+	if (process->image_of_parent)
+		place.pids[place.pids_count++] = process->parent_pid;
+	return place;
+}
+
+/* Programs are loaded below their libraries. */
+const char *process_executable(const struct process *process)
+{
+	const struct space *space = process->space;
+
+	if (process->executable || !space)
+		return process->executable;
+	for (uint32_t i = 0; i < space->count; i++)
+		if (space->mappings[i].kind == MAPPING_FILE)
+			return space->mappings[i].binary ? space->mappings[i].binary->path : NULL;
+	return NULL;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process - one process image: what /proc says about a process between two calls of exec.
+ * process - one process image: what is known of a process between two calls of exec.
  *
  * The kernel names an image by (pid, start, number of execs), so a reused pid or an exec is a new
  * image, never a mix of two. What /proc says is taken only if name and start still match the
  * sample; if the process has gone, and had not called exec since fork, its parent is asked instead,
  * whose binaries lie at the same addresses.
+ *
+ * Its mappings come from the kernel side, in order with the samples, or else from /proc. The list
+ * before the present one is kept for samples that were taken before the change and come after it.
  *
  * Owned by the drain thread.
  */
@@ -13,7 +16,9 @@
 #define FIRN_AGENT_PROCS_PROCESS_H
 
 #include "agent/bpf/shared.h"
-#include "agent/procs/mappings.h"
+#include "agent/procs/maps_file.h"
+#include "agent/procs/opener.h"
+#include "agent/procs/space.h"
 
 struct process_identity {
 	uint64_t start_ns; /* CLOCK_BOOTTIME */
@@ -23,39 +28,56 @@ struct process_identity {
 struct process {
 	struct process_identity identity;
 	uint32_t parent_pid;
-	bool image_of_parent;		  /* see SAMPLE_IMAGE_OF_PARENT */
-	bool known;			  /* /proc was read */
-	char name[SAMPLE_NAME_BYTES + 1]; /* comm */
-	char *executable;		  /* path, NULL = not known or a kernel thread */
-	char *cgroups;			  /* /proc/PID/cgroup, NULL = not known */
-	struct mappings mappings;
-	int64_t seen_at_ns; /* monotonic, of its last sample */
+	uint32_t thread;		    /* that was last seen */
+	bool image_of_parent;		    /* see SAMPLE_IMAGE_OF_PARENT */
+	bool known;			    /* /proc was read, or is beyond reach */
+	char name[SAMPLE_NAME_BYTES + 1];   /* comm */
+	char *executable;		    /* path, NULL = not known or a kernel thread */
+	char *cgroups;			    /* /proc/PID/cgroup, NULL = not known */
+	struct space *space, *space_before; /* references; NULL = not known */
+	int64_t space_since_ns;		    /* monotonic: when `space` began to hold */
+	bool space_is_whole;		    /* it came from the kernel side, and not cut */
+	int64_t seen_at_ns;		    /* monotonic, of its last sample */
 	int64_t read_again_at_ns;
 	int64_t read_interval_ns;
 };
 
 struct process *process_new(const struct record_head *head, int64_t now_ns);
-void process_free(struct process *process, int64_t now_ns); /* accepts NULL */
+void process_free(struct process *process); /* accepts NULL */
 
-/* Notes the sample's name and time: a program may rename itself. */
+/* Notes the sample's name, thread and time: a program may rename itself. */
 void process_touch(struct process *process, const struct record_head *head, int64_t now_ns);
 
-/*
- * Reads /proc for the first time, as long as that shows this image. When the process has ended,
- * what is known of the same image is taken: from `relative`, the parent or another of its children
- * (NULL = none is known), else from the parent's /proc. `thread` is the one that was sampled.
- */
-void process_get_known(struct process *process, uint32_t thread, const struct process *relative,
-		       int64_t now_ns);
+/* Takes the reference. A list from before `space_since_ns` holds for late samples only. */
+void process_set_space(struct process *process, struct space *space, int64_t at_ns, bool whole);
 
 /*
- * Makes sure, as far as possible, that the addresses have a mapping and these their binaries:
- * reads the mappings of a known process again for unknown addresses, at growing intervals.
+ * The list that held at a time; NULL when none is known. Only the kernel side knows times: of lists
+ * from /proc it is always the last.
  */
-void process_locate(struct process *process, struct binaries *binaries, uint32_t thread,
-		    const uint64_t *addresses, size_t count, int64_t now_ns);
+struct space *process_space_at(const struct process *process, int64_t at_ns);
+
+/*
+ * Reads executable and cgroups from /proc, as long as that shows this image; `cgroups` are given
+ * when they are known already (else NULL). When the process has ended, what is known of the same
+ * image is taken: from `relative`, the parent or another of its children (NULL = none is known),
+ * else from the parent's /proc.
+ */
+void process_describe(struct process *process, const char *cgroups, const struct process *relative);
+
+/* Whether it is time to read the mappings again; the next time is later. */
+bool process_may_read_maps(struct process *process, int64_t now_ns);
+
+/* Reads the mappings from /proc, as above. False when there are none to be had. */
+bool process_read_maps(const struct process *process, struct maps_file *ret);
+
+/* Where the file of a mapping may be found. */
+struct opener_place process_place(const struct process *process, uint64_t start, uint64_t end);
+
+/* The path of its executable: told by /proc, else that of its first mapping. NULL = not known. */
+const char *process_executable(const struct process *process);
 
 bool process_has_ended(const struct process *process);
-size_t process_bytes(const struct process *process);
+size_t process_bytes(const struct process *process); /* without the lists of mappings */
 
 #endif

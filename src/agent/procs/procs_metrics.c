@@ -13,6 +13,12 @@ METRIC_COUNTER(procs_map_lines_bad, "firn_agent_map_lines_bad_total", "",
 	       "Lines of /proc/PID/maps that could not be parsed.");
 METRIC_COUNTER(procs_maps_cut, "firn_agent_maps_cut_total", "",
 	       "Readings of /proc/PID/maps that were cut at a limit.");
+METRIC_COUNTER(procs_space_records_bad, "firn_agent_mapping_records_bad_total", "",
+	       "Records of mappings that were unsound or came out of order.");
+METRIC_COUNTER(procs_space_lists_lost, "firn_agent_mapping_lists_lost_total", "",
+	       "Lists of mappings that never became whole.");
+METRIC_COUNTER(procs_reads_put_off, "firn_agent_proc_reads_put_off_total", "",
+	       "Readings of /proc and of files that the agent's budget for them forbade.");
 METRIC_GAUGE(procs_binaries, "firn_agent_binaries", "", "Binaries known.");
 METRIC_COUNTER(procs_binaries_refused, "firn_agent_binaries_refused_total", "",
 	       "Binaries left without a build id because too many are in use.");
@@ -22,10 +28,13 @@ METRIC_COUNTER(procs_binaries_unreadable, "firn_agent_binaries_unreadable_total"
 void procs_metrics_register(void)
 {
 	static struct metric *const metrics[] = {
-		&procs_processes,    &procs_processes_gone,    &procs_processes_evicted,
-		&procs_map_reads,    &procs_map_bytes,	       &procs_map_lines_bad,
-		&procs_maps_cut,     &procs_binaries,	       &procs_binaries_refused,
-		&procs_binaries_unreadable,
+		&procs_processes,	  &procs_processes_gone,
+		&procs_processes_evicted, &procs_map_reads,
+		&procs_map_bytes,	  &procs_map_lines_bad,
+		&procs_maps_cut,	  &procs_binaries,
+		&procs_binaries_refused,  &procs_binaries_unreadable,
+		&procs_space_records_bad, &procs_space_lists_lost,
+		&procs_reads_put_off,
 	};
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/procs/tracker.h"
 
+#include <fcntl.h>
+#include <time.h>
+
 #include "agent/procs/procs_metrics.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -11,19 +14,23 @@
 /* Samples of a process that has ended may still wait in the ring buffer for so long. */
 #define ENDED_KEEP_NS (5 * CLOCK_NS_PER_S)
 
-void tracker_init(struct tracker *tracker, bool announce_binaries)
+void tracker_init(struct tracker *tracker, const struct tracker_options *options)
 {
-	*tracker = (struct tracker){ 0 };
-	binaries_init(&tracker->binaries, announce_binaries);
+	*tracker = (struct tracker){ .options = *options };
+	binaries_init(&tracker->binaries, options->announce_binaries, &options->tables);
+	spaces_init(&tracker->spaces, &tracker->binaries);
 }
 
 void tracker_fini(struct tracker *tracker, int64_t now_ns)
 {
 	for (size_t i = 0; i < tracker->count; i++)
-		process_free(tracker->items[i], now_ns);
+		process_free(tracker->items[i]);
 	free(tracker->items);
 	idmap_free(&tracker->map);
 	idmap_free(&tracker->family_map);
+	space_parts_fini(&tracker->parts);
+	cgroup_names_fini(&tracker->cgroups);
+	spaces_fini(&tracker->spaces, now_ns);
 	binaries_fini(&tracker->binaries);
 	*tracker = (struct tracker){ 0 };
 }
@@ -97,17 +104,258 @@ uint32_t tracker_get(struct tracker *tracker, const struct record_head *head, in
 	return index;
 }
 
-void tracker_locate(struct tracker *tracker, uint32_t index, uint32_t thread,
-		    const uint64_t *addresses, size_t count, int64_t now_ns)
+static int64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+/* Whether the budget has room for reading /proc; what is not read is counted. */
+static bool may_read(struct tracker *tracker, int64_t now_ns)
+{
+	if (proc_budget_allows(&tracker->budget, now_ns))
+		return true;
+	metric_add(&procs_reads_put_off, 1);
+	return false;
+}
+
+static int open_file(const struct process *process, const struct mapping *mapping,
+		     struct strbuf *ret_path)
+{
+	struct opener_place place = process_place(process, mapping->start, mapping->end);
+
+	if (mapping->binary->fd >= 0)
+		return fcntl(mapping->binary->fd, F_DUPFD_CLOEXEC, 0);
+	return opener_open(&place, &mapping->binary->key, ret_path);
+}
+
+/* Opens the mapping's file when there is a need to. A file that frames lie in is tried again. */
+static void look_at_file(struct tracker *tracker, const struct process *process,
+			 const struct mapping *mapping, bool has_frames, int64_t now_ns)
+{
+	struct binary *binary = mapping->binary;
+	struct strbuf path = { 0 };
+	int64_t began_ns;
+	int fd;
+
+	if (!binary)
+		return;
+	if (binaries_needs_file(&tracker->binaries, binary, has_frames) &&
+	    (!has_frames || now_ns >= binary->try_again_at_ns) && may_read(tracker, now_ns)) {
+		began_ns = cpu_ns();
+		fd = open_file(process, mapping, &path);
+		binaries_fill(&tracker->binaries, binary, fd, strbuf_text(&path), now_ns);
+		strbuf_free(&path);
+		proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
+	}
+	if (has_frames)
+		binaries_announce(&tracker->binaries, binary);
+}
+
+static void look_at_files(struct tracker *tracker, const struct process *process, int64_t now_ns)
+{
+	const struct space *space = process->space;
+
+	for (uint32_t i = 0; i < space->count; i++)
+		if (space->mappings[i].kind == MAPPING_FILE)
+			look_at_file(tracker, process, &space->mappings[i], false, now_ns);
+}
+
+static void add_range(struct tracker *tracker, const struct process *process,
+		      const struct maps_range *range, int64_t now_ns)
+{
+	struct opener_place place = process_place(process, range->start, range->end);
+	struct file_key key = FILE_KEY_VDSO;
+
+	if (range->kind == MAPPING_FILE)
+		key = opener_key(&place, range);
+	if (spaces_add(&tracker->spaces, range->start, range->end, range->offset, range->kind, &key,
+		       now_ns) &&
+	    spaces_added(&tracker->spaces))
+		binary_name(spaces_added(&tracker->spaces), range->path);
+}
+
+/* Tells the kernel side what it could not see by itself. */
+static void hand_out(const struct tracker *tracker, const struct process *process)
+{
+	const struct space *space = process->space;
+	const struct record_head head = {
+		.process_start_ns = process->identity.start_ns,
+		.tgid = process->identity.pid,
+		.exec_id = process->identity.exec_id,
+	};
+	struct space_mapping *mappings;
+	size_t count = 0;
+
+	if (!tracker->options.space_read)
+		return;
+	mappings = mem_new_array(struct space_mapping, space->count + 1);
+	for (uint32_t i = 0; i < space->count; i++) {
+		const struct mapping *mapping = &space->mappings[i];
+
+		mappings[count] = (struct space_mapping){
+			.start = mapping->start,
+			.end = mapping->end,
+			.offset = mapping->offset,
+		};
+		if (mapping->kind == MAPPING_VDSO)
+			mappings[count].file = FILE_KEY_VDSO;
+		else if (mapping->binary)
+			mappings[count].file = mapping->binary->key;
+		count++;
+	}
+	tracker->options.space_read(tracker->options.space_read_context, &head, mappings, count);
+	free(mappings);
+}
+
+static void read_maps(struct tracker *tracker, struct process *process, int64_t now_ns)
+{
+	struct maps_file maps = { 0 };
+	int64_t began_ns;
+
+	if (tracker->spaces.bytes >= TRACKER_BYTES_MAX || !may_read(tracker, now_ns))
+		return;
+	began_ns = cpu_ns();
+	if (process_read_maps(process, &maps)) {
+		spaces_begin(&tracker->spaces);
+		for (size_t i = 0; i < maps.count; i++)
+			add_range(tracker, process, &maps.ranges[i], now_ns);
+		process_set_space(process, spaces_end(&tracker->spaces, now_ns), now_ns, false);
+		hand_out(tracker, process);
+	}
+	maps_file_free(&maps);
+	proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
+	if (process->space)
+		look_at_files(tracker, process, now_ns);
+}
+
+static enum mapping_kind kind_of(const struct file_key *key)
+{
+	static const struct file_key vdso = FILE_KEY_VDSO, anonymous = FILE_KEY_ANONYMOUS;
+
+	if (!memcmp(key, &anonymous, sizeof(*key)))
+		return MAPPING_ANONYMOUS;
+	return memcmp(key, &vdso, sizeof(*key)) ? MAPPING_FILE : MAPPING_VDSO;
+}
+
+static void take_list(struct tracker *tracker, struct process *process, int64_t at_ns,
+		      const struct space_list *list, int64_t now_ns)
+{
+	struct spaces *spaces = &tracker->spaces;
+	bool whole = !(list->flags & SPACE_CUT);
+
+	spaces_begin(spaces);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct space_mapping *mapping = &list->mappings[i];
+
+		spaces_add(spaces, mapping->start, mapping->end, mapping->offset,
+			   kind_of(&mapping->file), &mapping->file, now_ns);
+	}
+	if (!whole && process->space)
+		spaces_keep(spaces, process->space);
+	process_set_space(process, spaces_end(spaces, now_ns), at_ns, whole);
+	look_at_files(tracker, process, now_ns);
+}
+
+bool tracker_take_space(struct tracker *tracker, const struct space_record *record, size_t len,
+			int64_t now_ns)
+{
+	uint64_t lost = tracker->parts.lost;
+	enum space_parts_result result;
+	struct space_list list;
+	uint32_t index;
+
+	if (len < SPACE_RECORD_HEADER_BYTES) {
+		metric_add(&procs_space_records_bad, 1);
+		return true;
+	}
+	if (tracker->spaces.bytes >= TRACKER_BYTES_MAX)
+		return false;
+	index = tracker_get(tracker, &record->head, now_ns);
+	if (index == TRACKER_FULL)
+		return false;
+	result = space_parts_take(&tracker->parts, record, len, &list);
+	metric_add(&procs_space_lists_lost, (int64_t)(tracker->parts.lost - lost));
+	if (result == SPACE_PARTS_BAD)
+		metric_add(&procs_space_records_bad, 1);
+	if (result == SPACE_PARTS_WHOLE && list.flags & SPACE_READ_PROC)
+		read_maps(tracker, tracker->items[index], now_ns);
+	else if (result == SPACE_PARTS_WHOLE)
+		take_list(tracker, tracker->items[index], (int64_t)record->head.at_ns, &list,
+			  now_ns);
+	return true;
+}
+
+static void describe(struct tracker *tracker, uint32_t index, uint64_t cgroup_id, int64_t now_ns)
 {
 	struct process *process = tracker->items[index];
+	int64_t began_ns;
 
-	if (!process->known) {
-		process_get_known(process, thread, find_family(tracker, process), now_ns);
-		if (process->known)
-			index_family(tracker, index);
+	if (process->known || !may_read(tracker, now_ns))
+		return;
+	began_ns = cpu_ns();
+	process_describe(process, cgroup_names_find(&tracker->cgroups, cgroup_id),
+			 find_family(tracker, process));
+	if (process->cgroups)
+		cgroup_names_learn(&tracker->cgroups, cgroup_id, process->cgroups);
+	index_family(tracker, index);
+	proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
+}
+
+static bool has_all(const struct space *space, const uint64_t *addresses, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!space_find(space, addresses[i]))
+			return false;
+	return true;
+}
+
+/*
+ * The list for these addresses. Without the kernel side's word it is not known when the mappings
+ * changed; then it is the present list, unless only the one before has them all.
+ */
+static struct space *choose(struct tracker *tracker, struct process *process, int64_t at_ns,
+			    const uint64_t *addresses, size_t count, int64_t now_ns)
+{
+	if (process->space_is_whole || has_all(process->space, addresses, count))
+		return process_space_at(process, at_ns);
+	if (process_may_read_maps(process, now_ns))
+		read_maps(tracker, process, now_ns);
+	if (process->space_before && !has_all(process->space, addresses, count) &&
+	    has_all(process->space_before, addresses, count))
+		return process->space_before;
+	return process->space;
+}
+
+uint32_t tracker_space_at(const struct tracker *tracker, uint32_t index, int64_t at_ns)
+{
+	const struct space *space = process_space_at(tracker->items[index], at_ns);
+
+	return space ? space->index : SPACE_NONE;
+}
+
+uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sample *sample,
+			const uint64_t *addresses, size_t count, int64_t now_ns)
+{
+	struct process *process = tracker->items[index];
+	const struct space *space;
+
+	describe(tracker, index, sample->cgroup_id, now_ns);
+	space = choose(tracker, process, (int64_t)sample->head.at_ns, addresses, count, now_ns);
+	for (size_t i = 0; i < count; i++) {
+		const struct mapping *mapping = space_find(space, addresses[i]);
+
+		if (mapping && mapping->kind == MAPPING_FILE)
+			look_at_file(tracker, process, mapping, true, now_ns);
 	}
-	process_locate(process, &tracker->binaries, thread, addresses, count, now_ns);
+	return space ? space->index : SPACE_NONE;
+}
+
+const struct space *tracker_space(const struct tracker *tracker, uint32_t index, uint32_t space)
+{
+	return space == SPACE_NONE ? tracker->items[index]->space : tracker->spaces.items[space];
 }
 
 static int by_last_seen(const void *a, const void *b)
@@ -127,6 +375,22 @@ static bool is_over(const struct process *process, int64_t now_ns)
 	       (unseen_ns >= ENDED_KEEP_NS && process_has_ended(process));
 }
 
+/* Bytes of an image that stays; lists are counted with the first image that has them. */
+static size_t count_bytes(struct process *process, int64_t now_ns)
+{
+	size_t bytes = process_bytes(process);
+
+	if (process->space_before && now_ns - process->space_since_ns >= ENDED_KEEP_NS) {
+		space_unref(process->space_before);
+		process->space_before = NULL;
+	}
+	if (process->space && !process->space->counted) {
+		process->space->counted = true;
+		bytes += space_bytes(process->space);
+	}
+	return bytes;
+}
+
 static size_t drop(struct tracker *tracker, int64_t now_ns)
 {
 	size_t kept = 0, bytes = 0;
@@ -134,17 +398,19 @@ static size_t drop(struct tracker *tracker, int64_t now_ns)
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct process *process = tracker->items[i];
 		bool over = is_over(process, now_ns);
-		bool room = bytes < TRACKER_BYTES_MAX && kept < TRACKER_PROCESSES_MAX / 2;
+		bool room = bytes < TRACKER_BYTES_MAX / 2 && kept < TRACKER_PROCESSES_MAX / 2;
 
 		if (!over && room) {
-			bytes += process_bytes(process);
+			bytes += count_bytes(process, now_ns);
 			tracker->items[kept++] = process;
 			continue;
 		}
 		if (!over)
 			metric_add(&procs_processes_evicted, 1);
-		process_free(process, now_ns);
+		process_free(process);
 	}
+	for (size_t i = 0; i < tracker->spaces.count; i++)
+		tracker->spaces.items[i]->counted = false;
 	return kept;
 }
 
@@ -163,5 +429,6 @@ void tracker_sweep(struct tracker *tracker, int64_t now_ns)
 			index_family(tracker, (uint32_t)i);
 	}
 	metric_set(&procs_processes, (int64_t)tracker->count);
+	spaces_sweep(&tracker->spaces, now_ns);
 	binaries_sweep(&tracker->binaries, now_ns);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static int setup(void **state)
 			 "ffffffff81000300 D not_code\n"
 			 "ffffffffc0000000 t ext4_readdir\t[ext4]\n");
 	counts_init(&fixture->counts);
-	tracker_init(&fixture->tracker, false);
+	tracker_init(&fixture->tracker, &(struct tracker_options){ 0 });
 	tables_init(&fixture->tables);
 	assert_int_equal(kernel_symbols_read(&fixture->symbols, path, NULL), 0);
 	unlink(path);
@@ -89,12 +90,33 @@ static void add_user(struct sample *sample, uint64_t address)
 static struct process *count(struct fixture *fixture, const struct sample *sample, int times)
 {
 	uint32_t index = tracker_get(&fixture->tracker, &sample->head, 1);
-	bool is_new;
+	static struct counts_key key;
+	uint32_t space;
 
+	assert_true(counts_key_of(&fixture->counts, sample, index, false, &key));
+	space = tracker_space_at(&fixture->tracker, index, (int64_t)sample->head.at_ns);
 	for (int i = 0; i < times; i++)
-		assert_int_not_equal(counts_add(&fixture->counts, sample, index, false, &is_new),
-				     COUNTS_FULL);
+		assert_int_not_equal(counts_add(&fixture->counts, &key, space), COUNTS_FULL);
 	return tracker_process(&fixture->tracker, index);
+}
+
+/* As the kernel side would: a list of one mapping, from the sample's time on. */
+static struct binary *map_file(struct fixture *fixture, const struct sample *sample, uint64_t start,
+			       uint64_t end, uint64_t offset, uint64_t inode)
+{
+	struct space_record record = { .head = sample->head, .parts = 1, .count = 1 };
+	struct process *process;
+
+	record.head.kind = RECORD_SPACE;
+	record.mappings[0] = (struct space_mapping){ .start = start,
+						     .end = end,
+						     .offset = offset,
+						     .file = { .inode = inode, .device = 1 } };
+	assert_true(tracker_take_space(&fixture->tracker, &record, sizeof(record), 1));
+	process = tracker_process(&fixture->tracker,
+				  tracker_get(&fixture->tracker, &sample->head, 1));
+	assert_non_null(process->space);
+	return process->space->mappings[0].binary;
 }
 
 static void build(struct fixture *fixture)
@@ -254,21 +276,6 @@ static void cut_stacks_say_why_at_the_root(void **state)
 		assert_true(found[i]);
 }
 
-/* Where our own code is mapped from: the test program itself stands for a binary. */
-static uint64_t mapping_of(const void *code, struct mapping *ret)
-{
-	uint64_t address = (uint64_t)(uintptr_t)code;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	struct mappings mappings = { 0 };
-
-	assert_int_equal(mappings_read(&mappings, fileno(maps), 0, NULL), 1);
-	fclose(maps);
-	*ret = *mappings_find(&mappings, address);
-	ret->path = mem_strndup(ret->path, strlen(ret->path));
-	mappings_free(&mappings, 0);
-	return address;
-}
-
 /* The address of this test program's code, as nm(1) prints it. */
 static uint64_t address_in_file(const char *path, const char *function)
 {
@@ -293,52 +300,94 @@ static uint64_t address_in_file(const char *path, const char *function)
 
 static void native_frames_have_the_addresses_of_their_file(void **state)
 {
+	uint64_t address = (uint64_t)(uintptr_t)native_frames_have_the_addresses_of_their_file;
 	struct fixture *fixture = *state;
 	struct sample sample = sample_of((uint32_t)getpid(), "self");
-	struct process *process;
-	char path[4096], want[8192];
-	struct mapping mapping;
-	uint64_t address = mapping_of(native_frames_have_the_addresses_of_their_file, &mapping);
+	char *path = realpath("/proc/self/exe", NULL), want[8192];
+	uint64_t in_file = address_in_file(path, "native_frames_have_the_addresses_of_their_file");
 	const struct frame *frame;
+	struct binary *binary;
 
+	/* The test program itself stands for a binary: mapped as a whole, as far as we say. */
+	binary = map_file(fixture, &sample, address - in_file, address + 4096, 0, 7);
 	add_user(&sample, address + 5);
-	process = count(fixture, &sample, 1);
-	process->known = true;
-	process->mappings.items = mem_new(struct mapping);
-	process->mappings.items[0] = mapping;
-	process->mappings.count = process->mappings.capacity = 1;
-	process_locate(process, &fixture->tracker.binaries, 0, &address, 1, 1);
-	assert_non_null(process->mappings.items[0].binary);
+	count(fixture, &sample, 1);
+	binaries_fill(&fixture->tracker.binaries, binary, open(path, O_RDONLY | O_CLOEXEC), path,
+		      1);
+	assert_non_null(binary->elf);
 	build(fixture);
-	snprintf(path, sizeof(path), "%s", process->mappings.items[0].path);
-	snprintf(want, sizeof(want), "%s!@%llx", path,
-		 (unsigned long long)address_in_file(
-			 path, "native_frames_have_the_addresses_of_their_file") +
-			 5);
+	snprintf(want, sizeof(want), "%s!@%llx", path, (unsigned long long)in_file + 5);
 	assert_stack(&fixture->view, 0, want);
 	frame = &fixture->view.frames[fixture->view.nodes[fixture->view.rows[0].stack].frame];
-	assert_true(slice_is(tables_text(&fixture->view, frame->build_id),
-			     process->mappings.items[0].binary->elf->build_id));
+	assert_true(slice_is(tables_text(&fixture->view, frame->build_id), binary->elf->build_id));
+	free(path);
 }
 
 static void unopened_files_give_file_offsets(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sample sample = sample_of(10, "cat");
-	struct process *process;
+	struct binary *binary = map_file(fixture, &sample, 0x2000, 0x3000, 0x1000, 7);
 
 	add_user(&sample, 0x2345);
-	process = count(fixture, &sample, 1);
-	process->mappings.items = mem_new(struct mapping);
-	process->mappings.items[0] = (struct mapping){ .start = 0x2000,
-						       .end = 0x3000,
-						       .offset = 0x1000,
-						       .kind = MAPPING_FILE,
-						       .opened = true,
-						       .path = mem_strndup("/gone\xff", 6) };
-	process->mappings.count = process->mappings.capacity = 1;
+	count(fixture, &sample, 1);
+	binary_name(binary, "/gone\xff");
 	build(fixture);
 	assert_stack(&fixture->view, 0, "/gone?!@1345+file"); /* and the path is UTF-8 now */
+}
+
+static void files_without_a_path_are_named_unknown(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "cat");
+
+	map_file(fixture, &sample, 0x2000, 0x3000, 0x1000, 7);
+	add_user(&sample, 0x2345);
+	count(fixture, &sample, 1);
+	build(fixture);
+	assert_stack(&fixture->view, 0, "[unknown file]!@1345+file");
+}
+
+/* One library goes, another comes to the same place, all in one window. */
+static void changed_mappings_do_not_touch_samples_from_before(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "plugins");
+	struct binary *first, *second;
+
+	sample.head.at_ns = 100;
+	first = map_file(fixture, &sample, 0x2000, 0x3000, 0, 7);
+	add_user(&sample, 0x2345);
+	count(fixture, &sample, 1);
+	sample.head.at_ns = 200;
+	second = map_file(fixture, &sample, 0x2000, 0x3000, 0x5000, 8);
+	count(fixture, &sample, 4);
+	sample.head.at_ns = 150; /* taken before the change, sent after it */
+	count(fixture, &sample, 2);
+	binary_name(first, "/first.so");
+	binary_name(second, "/second.so");
+	build(fixture);
+	assert_int_equal(fixture->view.rows_count, 2);
+	assert_stack(&fixture->view, 0, "/first.so!@345+file");
+	assert_stack(&fixture->view, 1, "/second.so!@5345+file");
+	assert_int_equal(fixture->view.values[0], 3);
+	assert_int_equal(fixture->view.values[1], 4);
+}
+
+static void executable_of_an_ended_process_is_its_first_mapping(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "sh");
+	struct tables_view *view = &fixture->view;
+	struct binary *binary = map_file(fixture, &sample, 0x2000, 0x3000, 0x1000, 7);
+
+	count(fixture, &sample, 1);
+	binary_name(binary, "/usr/bin/dash"); /* learnt from another process, later */
+	build(fixture);
+	assert_true(
+		slice_is(tables_label_value(view, view->series[view->reports[0].series].label_set,
+					    slice_of("executable")),
+			 "/usr/bin/dash"));
 }
 
 static void hidden_kernel_addresses_are_explained(void **state)
@@ -373,6 +422,9 @@ int main(void)
 		TEST(cut_stacks_say_why_at_the_root),
 		TEST(native_frames_have_the_addresses_of_their_file),
 		TEST(unopened_files_give_file_offsets),
+		TEST(files_without_a_path_are_named_unknown),
+		TEST(changed_mappings_do_not_touch_samples_from_before),
+		TEST(executable_of_an_ended_process_is_its_first_mapping),
 		cmocka_unit_test(hidden_kernel_addresses_are_explained),
 	};
 

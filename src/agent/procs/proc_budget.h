@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_budget - how much CPU time may go into reading /proc and opening files: a share of one core,
+ * after a burst (an agent that starts has many processes to get to know).
+ *
+ * A host that starts thousands of processes per second must not drown the agent: what is over the
+ * budget is not read, counted, and tried again with a later sample.
+ */
+#ifndef FIRN_AGENT_PROCS_PROC_BUDGET_H
+#define FIRN_AGENT_PROCS_PROC_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define PROC_BUDGET_BURST_NS CLOCK_NS_PER_S
+#define PROC_BUDGET_SHARE 10 /* one part in so many of a core */
+
+struct proc_budget {
+	int64_t left_ns;
+	int64_t filled_at_ns; /* monotonic; 0 = never: the burst is there */
+};
+
+/* Whether there is something left; `now_ns` is monotonic. */
+static inline bool proc_budget_allows(struct proc_budget *budget, int64_t now_ns)
+{
+	if (!budget->filled_at_ns) {
+		budget->left_ns = PROC_BUDGET_BURST_NS;
+		budget->filled_at_ns = now_ns;
+	}
+	if (now_ns > budget->filled_at_ns) {
+		int64_t passed_ns = now_ns - budget->filled_at_ns;
+
+		if (passed_ns > PROC_BUDGET_SHARE * PROC_BUDGET_BURST_NS)
+			passed_ns = PROC_BUDGET_SHARE * PROC_BUDGET_BURST_NS;
+		budget->left_ns += passed_ns / PROC_BUDGET_SHARE;
+		budget->filled_at_ns = now_ns;
+		if (budget->left_ns > PROC_BUDGET_BURST_NS)
+			budget->left_ns = PROC_BUDGET_BURST_NS;
+	}
+	return budget->left_ns > 0;
+}
+
+/* Takes off what was spent, which may be more than was left. */
+static inline void proc_budget_spend(struct proc_budget *budget, int64_t spent_ns)
+{
+	budget->left_ns -= spent_ns;
+}
+
+#endif
