@@ -35,7 +35,6 @@ struct table_limits {		   /* 0 = the default */
 struct table_stats {
 	uint64_t functions[TABLE_SOURCES]; /* listed by each source */
 	uint64_t rows, rows_unsupported;   /* in the table */
-	uint64_t rows_none;
 	uint64_t rules;
 	uint64_t bytes; /* of the images */
 	uint32_t segments;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread_start - where programs and threads begin, in files whose unwind information does not say
+ * so: the entry point, and the C library musl's __clone, which are assembly without any.
+ *
+ * There a walk has arrived at the end of the stack, and must not go on. Recognised by the code.
+ */
+#ifndef FIRN_AGENT_UNWIND_THREAD_START_H
+#define FIRN_AGENT_UNWIND_THREAD_START_H
+
+#include "agent/unwind/elf_sections.h"
+
+#define THREAD_START_CODE_BYTES 24 /* enough of an entry point to tell */
+
+/* Whether the code at e_entry is where a program begins. Libraries have odd values there. */
+bool thread_start_is_entry(const struct elf_layout *layout, const uint8_t *code, size_t len);
+
+/* Whether that code is musl's: then its __clone may be in the file too. */
+bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len);
+
+/*
+ * Searches code (x86-64) for the part of musl's __clone that the new thread runs. ERR_NOT_FOUND.
+ * Costs reading all of it, up to 16 MB.
+ */
+int thread_start_find_clone(struct section_reader *code, uint64_t *ret_offset, uint64_t *ret_bytes,
+			    struct err *err);
+
+#endif
