@@ -24,8 +24,8 @@ struct verb {
 	enum log_level log_level; /* when --log-level is not given */
 };
 
-extern const struct verb verb_up, verb_server, verb_agent, verb_record, verb_query, verb_push,
-	verb_store_verify, verb_store_stat, verb_unwind_table;
+extern const struct verb verb_up, verb_server, verb_agent, verb_record, verb_doctor, verb_query,
+	verb_push, verb_store_verify, verb_store_stat, verb_unwind_table;
 
 /* First member of every verb's options struct. */
 struct verb_common {

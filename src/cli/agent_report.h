@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_report - how well a running agent does, out of its /metrics: stacks whole and cut, in
+ * total and by binary; samples lost; unwind tables; time per sample.
+ *
+ * What the agent does not tell (an older one) is left out. Bounds: AGENT_REPORT_BINARIES_MAX; what
+ * comes after that is passed over.
+ */
+#ifndef FIRN_CLI_AGENT_REPORT_H
+#define FIRN_CLI_AGENT_REPORT_H
+
+#include "agent/bpf/shared.h"
+#include "base/strbuf.h"
+#include "codec/json.h"
+
+#define AGENT_REPORT_BINARIES_MAX 1024
+#define AGENT_REPORT_NAME_BYTES 80
+#define AGENT_REPORT_LOSSES_MAX 16
+#define AGENT_REPORT_BUCKETS_MAX 64
+
+/* Metrics that are one number. */
+enum agent_figure {
+	AGENT_SAMPLES,
+	AGENT_RING_BYTES,
+	AGENT_MAPPINGS_LOST,
+	AGENT_TABLES,
+	AGENT_TABLE_ROWS,
+	AGENT_TABLE_BYTES,
+	AGENT_TABLES_WAITING,
+	AGENT_TABLES_FAILED,
+	AGENT_TABLE_BUILDS,
+	AGENT_TABLE_BUILD_SECONDS,
+	AGENT_TABLE_CACHE_HITS,
+	AGENT_FIGURES
+};
+
+struct agent_report_binary {
+	char name[AGENT_REPORT_NAME_BYTES];
+	uint64_t ends[STACK_ENDS];
+};
+
+struct agent_report_loss {
+	char reason[AGENT_REPORT_NAME_BYTES];
+	uint64_t samples;
+};
+
+struct agent_report_bucket {
+	double bound;  /* seconds */
+	uint64_t upto; /* samples up to it */
+};
+
+struct agent_report {
+	uint64_t ends[STACK_ENDS];
+	double figures[AGENT_FIGURES];
+	bool told[AGENT_FIGURES];
+	struct agent_report_binary *binaries; /* in the agent's order: most cut stacks first */
+	size_t binaries_count, binaries_capacity;
+	struct agent_report_loss losses[AGENT_REPORT_LOSSES_MAX];
+	size_t losses_count;
+	struct agent_report_bucket buckets[AGENT_REPORT_BUCKETS_MAX];
+	size_t buckets_count;
+	double bpf_seconds;
+	uint64_t bpf_samples;
+};
+
+void agent_report_read(struct agent_report *ret, struct slice metrics);
+void agent_report_free(struct agent_report *report);
+
+/* The time per sample that a part of them stays under, interpolated; 0 when there are none. */
+double agent_report_quantile(const struct agent_report *report, double part);
+
+/* `top` binaries at most. */
+void agent_report_text(const struct agent_report *report, size_t top, struct strbuf *out);
+void agent_report_json(const struct agent_report *report, size_t top, struct json *json);
+
+#endif
