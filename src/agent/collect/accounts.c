@@ -175,6 +175,37 @@ void accounts_add(struct accounts *accounts, struct slice path, enum stack_end e
 	pthread_mutex_unlock(&accounts->lock);
 }
 
+/* The path of what the outermost user frame lies in. */
+static struct slice ended_in(const struct counts *counts, const struct tracker *tracker,
+			     const struct counted *stack)
+{
+	const struct space *space = tracker_space(tracker, stack->process, stack->space);
+	const uint64_t *user = counts_user_frames(counts, stack);
+	const struct mapping *mapping;
+
+	if (!space || !stack->user_count)
+		return (struct slice){ 0 };
+	mapping = space_find(space, user[stack->user_count - 1]);
+	if (!mapping || mapping->kind == MAPPING_ANONYMOUS)
+		return SLICE_LITERAL("[anon]");
+	if (mapping->kind == MAPPING_VDSO)
+		return SLICE_LITERAL("[vdso]");
+	return slice_of(mapping->binary ? mapping->binary->path : NULL);
+}
+
+void accounts_add_window(struct accounts *accounts, const struct counts *counts,
+			 const struct tracker *tracker)
+{
+	for (size_t i = 0; i < counts->stacks.count; i++) {
+		const struct counted *stack = counts_stack(counts, (uint32_t)i);
+
+		if (stack->user_count ||
+		    stack->user_end != STACK_COMPLETE) /* not a kernel thread */
+			accounts_add(accounts, ended_in(counts, tracker, stack), stack->user_end,
+				     stack->samples);
+	}
+}
+
 void accounts_set_counters(struct accounts *accounts, const struct sample_counters *counters)
 {
 	pthread_mutex_lock(&accounts->lock);

@@ -16,8 +16,8 @@
 #ifndef FIRN_AGENT_COLLECT_ACCOUNTS_H
 #define FIRN_AGENT_COLLECT_ACCOUNTS_H
 
-#include "agent/bpf/shared.h"
-#include "base/slice.h"
+#include "agent/collect/counts.h"
+#include "agent/procs/tracker.h"
 
 #define ACCOUNTS_MAX 1024
 #define ACCOUNTS_SHOWN 50
@@ -34,6 +34,10 @@ void accounts_free(struct accounts *accounts); /* accepts NULL */
  */
 void accounts_add(struct accounts *accounts, struct slice path, enum stack_end end,
 		  uint64_t samples);
+
+/* Adds the user stacks of a window. */
+void accounts_add_window(struct accounts *accounts, const struct counts *counts,
+			 const struct tracker *tracker);
 
 /* The program's counters as they are now. */
 void accounts_set_counters(struct accounts *accounts, const struct sample_counters *counters);
