@@ -11,6 +11,7 @@ import subprocess
 import harness
 
 START_BYTES = 64  # of the entry function, where nothing else tells its length
+CLONE_BYTES = 12  # from the system call of clone3 to the new thread's part, which glibc leaves without rows
 # Where stacks of Go's run time begin.
 GO_ROOTS = re.compile(r"runtime\.(goexit|mstart|mstart0|mstart1|mcall|morestack|rt0_go|systemstack)(\.abi0)?$|_rt0_")
 # glibc's __start_context: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je; call
@@ -86,7 +87,7 @@ class Starts:
                 self.ranges.append((start + at - offset, start + at - offset + len(START_CONTEXT) + 13))
 
     def read_rows(self, path):
-        """Functions with such a row count from their beginning: a new thread begins amid clone3."""
+        """Such functions; and what comes just before, where a new thread begins in clone and clone3."""
         function = None
         for line in tool("readelf", "--debug-dump=frames-interp", path).splitlines():
             fde = re.search(r" FDE .* pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
@@ -94,7 +95,7 @@ class Starts:
             if fde or " CIE " in line:
                 function = (int(fde[1], 16), int(fde[2], 16)) if fde else None
             elif function and row and row[1] == "u":
-                self.ranges.append(function)
+                self.ranges.append((function[0] - CLONE_BYTES, function[1]))
                 function = None
 
     def has(self, address):
@@ -138,8 +139,8 @@ class Files:
 Frame = collections.namedtuple("Frame", "path build_id address names")
 
 
-def read_profile(path):
-    """[(samples, [frame, ...])], the innermost frame first."""
+def read_profile(path, labels=False):
+    """[(samples, [frame, ...])], the innermost frame first; with {label: text} as a third if asked."""
     (profile_pb2,) = harness.messages("profile")
     profile = profile_pb2.Profile()
     with gzip.open(path) as f:
@@ -152,6 +153,9 @@ def read_profile(path):
         mapping = mappings.get(location.mapping_id, ("", ""))
         names = [functions.get(line.function_id, "") for line in location.line]
         frames[location.id] = Frame(*mapping, location.address, names)
+    if labels:
+        return [(s.value[0], [frames[i] for i in s.location_id], {text[x.key]: text[x.str] for x in s.label})
+                for s in profile.sample]
     return [(s.value[0], [frames[i] for i in s.location_id]) for s in profile.sample]
 
 

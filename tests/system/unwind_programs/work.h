@@ -2,7 +2,8 @@
 /*
  * work - what the programs of this folder share: CPU time in a leaf that is known by its name, and
  * a budget of CPU time. Each program calls spin() or a named leaf of its own below a chain of
- * functions that ../whole_stack_test knows; it ends when it has used argv[1] milliseconds of CPU.
+ * functions that ../whole_stack_test knows. It ends when it has used argv[1] milliseconds of CPU,
+ * or, given xN, at the Nth call of over().
  */
 #ifndef UNWIND_PROGRAMS_WORK_H
 #define UNWIND_PROGRAMS_WORK_H
@@ -21,7 +22,7 @@
 #define NO_TAIL_CALL __asm__ volatile("" ::: "memory")
 
 static volatile uint64_t work_sink;
-static uint64_t work_budget_ns;
+static uint64_t work_budget_ns, work_calls;
 
 static inline __attribute__((always_inline)) void work_rounds(uint64_t rounds)
 {
@@ -37,6 +38,8 @@ KEEP static void spin(void)
 
 static inline void work_begin(int argc, char **argv)
 {
+	if (argc > 1 && argv[1][0] == 'x')
+		work_calls = strtoull(argv[1] + 1, NULL, 10);
 	work_budget_ns = (argc > 1 ? strtoull(argv[1], NULL, 10) : 2000) * 1000000;
 }
 
@@ -45,6 +48,8 @@ KEEP static int over(void)
 {
 	struct timespec now;
 
+	if (work_calls)
+		return !--work_calls;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= work_budget_ns;
 }

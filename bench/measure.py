@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmarks of the agent share: processes and what they cost."""
+import json
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FIRN = os.environ.get("FIRN", os.path.join(ROOT, "build", "firn"))
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def start(*command, **more):
+    """A process whose output nobody reads."""
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+
+
+def end(process, number):
+    """Ends a process; returns the CPU seconds of its whole life."""
+    process.send_signal(number)
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return used.ru_utime + used.ru_stime
+
+
+def cpu_s(pid):
+    """CPU seconds of a process until now."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def rss_mb(pid):
+    for line in open(f"/proc/{pid}/status"):
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def bpftool(*what):
+    listed = subprocess.run(["bpftool", "-j", *what], capture_output=True, text=True).stdout
+    return json.loads(listed or "[]")
+
+
+def bpf_time(names):
+    """(ns, runs) of the loaded perf_event programs whose name begins with one of `names`."""
+    ns = runs = 0
+    for p in bpftool("prog", "show"):
+        if p.get("type") == "perf_event" and p.get("name", "").startswith(names):
+            ns += p.get("run_time_ns", 0)
+            runs += p.get("run_cnt", 0)
+    return ns, runs
+
+
+def bpf_map_bytes():
+    """{map id: bytes} of all maps there are."""
+    return {m["id"]: m.get("bytes_memlock", 0) for m in bpftool("map", "show")}
+
+
+class BpfStats:
+    """with BpfStats(): the kernel measures its programs."""
+
+    def __enter__(self):
+        self.before = open(STATS).read()
+        open(STATS, "w").write("1")
+
+    def __exit__(self, *_):
+        open(STATS, "w").write(self.before)
