@@ -30,11 +30,7 @@ static inline bool proc_budget_allows(struct proc_budget *budget, int64_t now_ns
 		budget->filled_at_ns = now_ns;
 	}
 	if (now_ns > budget->filled_at_ns) {
-		int64_t passed_ns = now_ns - budget->filled_at_ns;
-
-		if (passed_ns > PROC_BUDGET_SHARE * PROC_BUDGET_BURST_NS)
-			passed_ns = PROC_BUDGET_SHARE * PROC_BUDGET_BURST_NS;
-		budget->left_ns += passed_ns / PROC_BUDGET_SHARE;
+		budget->left_ns += (now_ns - budget->filled_at_ns) / PROC_BUDGET_SHARE;
 		budget->filled_at_ns = now_ns;
 		if (budget->left_ns > PROC_BUDGET_BURST_NS)
 			budget->left_ns = PROC_BUDGET_BURST_NS;
