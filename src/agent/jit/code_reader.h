@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * code_reader - reads one perf map or jitdump file bit by bit while a process writes it.
+ *
+ * Each turn goes on where the last one ended: at the end of the last whole line or record. A file
+ * that has become shorter, or whose bytes before that place have changed, was written anew, and is
+ * read from its beginning; so is another file adopted in its place. Reads block as far as the file
+ * system lets them. One thread at a time.
+ *
+ * Bounds: CODE_READER_TURN_BYTES read in a turn; of perf maps over CODE_READER_PERF_MAP_BYTES_MAX
+ * only the end, which is the newest; names are cut at CODE_READER_NAME_BYTES_MAX.
+ */
+#ifndef FIRN_AGENT_JIT_CODE_READER_H
+#define FIRN_AGENT_JIT_CODE_READER_H
+
+#include "agent/jit/code_map.h"
+
+#define CODE_READER_TURN_BYTES ((size_t)8 << 20)
+#define CODE_READER_PERF_MAP_BYTES_MAX ((uint64_t)256 << 20)
+#define CODE_READER_NAME_BYTES_MAX 4096u
+#define CODE_READER_SEEN_BYTES 256
+
+enum code_format { CODE_PERF_MAP, CODE_JITDUMP };
+
+struct code_reader {
+	enum code_format format;
+	int fd; /* -1 = no file, or not open at present */
+	uint64_t device, inode;
+	uint64_t offset;		      /* all before it was read */
+	uint8_t seen[CODE_READER_SEEN_BYTES]; /* the bytes right before it */
+	size_t seen_bytes;
+	bool in_long_line;    /* of a perf map: what follows up to the newline is its rest */
+	bool damaged;	      /* nothing more can be read of this jitdump */
+	bool swapped;	      /* a jitdump in the other byte order */
+	uint64_t source_code; /* what the file and line are about: the code loaded next */
+	uint32_t source_line;
+	struct strbuf source_file;
+};
+
+void code_reader_init(struct code_reader *reader, enum code_format format);
+void code_reader_fini(struct code_reader *reader);
+
+/* Takes the file over, which may be the one read so far; -1 = leaves all as it is. */
+void code_reader_adopt(struct code_reader *reader, int fd);
+
+/* Closes the descriptor; the file is gone on with when it is adopted again. */
+void code_reader_close(struct code_reader *reader);
+
+/*
+ * One turn. `base` (may be NULL) is what was built before, for code that moved. True when there is
+ * more to read: because the turn was long enough, or the builder is full.
+ */
+bool code_reader_read(struct code_reader *reader, struct code_map_builder *builder,
+		      const struct code_map *base);
+
+#endif

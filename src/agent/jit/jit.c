@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/jit/jit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "agent/jit/code_files.h"
+#include "agent/jit/code_reader.h"
+#include "agent/jit/jit_metrics.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define INTERVAL_MIN_NS (200 * CLOCK_NS_PER_MS)
+#define INTERVAL_MAX_NS (10 * CLOCK_NS_PER_S)
+#define INTERVAL_MAX_WITHOUT_FILES_NS (60 * CLOCK_NS_PER_S)
+#define REST_FACTOR 20 /* at most a twentieth of the time is spent on one process */
+#define STUCK_NS (10 * CLOCK_NS_PER_S)
+#define STUCK_MAX 4
+#define STOP_NS (2 * CLOCK_NS_PER_S)
+#define JIT_BYTES_KEPT_MAX (JIT_BYTES_MAX / 4 * 3)
+
+/* The files of one process: the worker's while they are read. */
+struct files {
+	struct process_identity identity;
+	struct code_reader perf_map, jitdump;
+	struct code_map_builder builder;
+	struct code_map *map; /* the last one built */
+	enum frame_kind runtime;
+};
+
+struct entry {
+	struct process_identity identity;
+	struct code_map *map; /* the drain thread's; may be NULL, like all maps here */
+	int64_t used_at_ns;
+
+	/* Under the lock. */
+	struct files *files;	/* NULL = given up */
+	struct code_map *fresh; /* newer than `map` */
+	enum frame_kind runtime;
+	size_t bytes; /* of the newest map */
+	size_t open_files;
+	bool has_files; /* some were found */
+	bool queued;	/* or being read */
+	bool unknown;	/* an address without a name since it was last queued */
+	bool forgotten; /* the worker frees it */
+	int64_t read_at_ns, read_again_at_ns, interval_ns;
+	struct entry *next; /* in the queue */
+};
+
+struct worker {
+	struct jit *jit;
+	pthread_t thread;
+	/* Under the lock. */
+	bool busy;	       /* reading or closing files */
+	struct entry *reading; /* NULL while it closes those of a forgotten one */
+	int64_t began_at_ns;
+	bool abandoned; /* nobody waits for it: what it reads is its own to free */
+	bool ended;
+};
+
+struct jit {
+	struct entry **entries; /* the drain thread's, like the map */
+	size_t count, capacity;
+	struct idmap map; /* by identity */
+	int64_t swept_at_ns;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t work, idle;
+	struct entry *first, *last; /* the queue */
+	struct worker *worker;	    /* NULL = none is needed, or can be had */
+	size_t bytes, open_files;
+	unsigned stuck;
+	unsigned users; /* of this memory: the owner, and each worker */
+	bool stopping;
+};
+
+static void files_free(struct files *files)
+{
+	if (!files)
+		return;
+	code_reader_fini(&files->perf_map);
+	code_reader_fini(&files->jitdump);
+	code_map_builder_free(&files->builder);
+	code_map_unref(files->map);
+	free(files);
+}
+
+static void entry_free(struct entry *entry)
+{
+	files_free(entry->files);
+	code_map_unref(entry->map);
+	code_map_unref(entry->fresh);
+	free(entry);
+}
+
+static struct entry *entry_new(const struct process_identity *identity, int64_t now_ns)
+{
+	struct entry *entry = mem_new(struct entry);
+	struct files *files = mem_new(struct files);
+
+	code_reader_init(&files->perf_map, CODE_PERF_MAP);
+	code_reader_init(&files->jitdump, CODE_JITDUMP);
+	files->identity = *identity;
+	files->runtime = FRAME_NATIVE;
+	entry->identity = *identity;
+	entry->files = files;
+	entry->runtime = FRAME_NATIVE;
+	entry->interval_ns = INTERVAL_MIN_NS;
+	/* Most processes that end soon make no code, but have odd addresses in their stacks. */
+	entry->read_again_at_ns = now_ns + INTERVAL_MIN_NS;
+	return entry;
+}
+
+static void drop_user(struct jit *jit)
+{
+	bool last;
+
+	pthread_mutex_lock(&jit->lock);
+	last = !--jit->users;
+	pthread_mutex_unlock(&jit->lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&jit->lock);
+	pthread_cond_destroy(&jit->work);
+	pthread_cond_destroy(&jit->idle);
+	free(jit);
+}
+
+/* One turn, without the lock. True when there is more to read. */
+static bool read_files(struct files *files, bool keep_open)
+{
+	struct code_files found;
+	struct code_map *map;
+	size_t dropped;
+	bool more;
+
+	if (code_files_open(&files->identity, &found)) { /* else those opened before are left */
+		code_reader_adopt(&files->perf_map, found.perf_map);
+		code_reader_adopt(&files->jitdump, found.jitdump);
+		files->runtime = found.runtime;
+	}
+	more = code_reader_read(&files->perf_map, &files->builder, files->map);
+	if (files->builder.count < CODE_MAP_ADDED_MAX)
+		more |= code_reader_read(&files->jitdump, &files->builder, files->map);
+	if (files->builder.count) {
+		map = code_map_build(&files->builder, files->map, &dropped);
+		code_map_unref(files->map);
+		files->map = map;
+		metric_add(&jit_entries_dropped, (int64_t)dropped);
+	}
+	code_map_builder_free(&files->builder);
+	if (!keep_open) {
+		code_reader_close(&files->perf_map);
+		code_reader_close(&files->jitdump);
+	}
+	return more;
+}
+
+/* The functions from here to `work_loop` are called with the lock held. */
+
+static void queue(struct jit *jit, struct entry *entry)
+{
+	entry->queued = true;
+	entry->unknown = false;
+	entry->next = NULL;
+	if (jit->first)
+		jit->last->next = entry;
+	else
+		jit->first = entry;
+	jit->last = entry;
+	pthread_cond_signal(&jit->work);
+}
+
+static struct entry *take_first(struct jit *jit)
+{
+	struct entry *entry = jit->first;
+
+	jit->first = entry->next;
+	return entry;
+}
+
+static void plan_next(struct entry *entry, int64_t now_ns, int64_t spent_ns)
+{
+	int64_t max_ns = entry->has_files ? INTERVAL_MAX_NS : INTERVAL_MAX_WITHOUT_FILES_NS;
+
+	if (now_ns - entry->read_at_ns > 2 * entry->interval_ns)
+		entry->interval_ns = INTERVAL_MIN_NS;
+	else
+		entry->interval_ns *= 2;
+	if (entry->interval_ns < spent_ns * REST_FACTOR)
+		entry->interval_ns = spent_ns * REST_FACTOR;
+	if (entry->interval_ns > max_ns)
+		entry->interval_ns = max_ns;
+	entry->read_at_ns = now_ns;
+	entry->read_again_at_ns = now_ns + entry->interval_ns;
+}
+
+static void publish(struct jit *jit, struct entry *entry)
+{
+	struct files *files = entry->files;
+	size_t bytes = code_map_bytes(files->map);
+	size_t open_files = (size_t)(files->perf_map.fd >= 0) + (size_t)(files->jitdump.fd >= 0);
+
+	if (files->map != entry->map && files->map != entry->fresh) {
+		code_map_unref(entry->fresh);
+		entry->fresh = code_map_ref(files->map);
+	}
+	jit->bytes += bytes - entry->bytes;
+	jit->open_files += open_files - entry->open_files;
+	entry->bytes = bytes;
+	entry->open_files = open_files;
+	entry->runtime = files->runtime;
+	entry->has_files = files->perf_map.inode || files->jitdump.inode;
+}
+
+/* Reads an entry's files; false when the worker was abandoned over it. */
+static bool read_entry(struct worker *worker, struct entry *entry)
+{
+	struct jit *jit = worker->jit;
+	struct files *files = entry->files;
+	bool keep_open = jit->open_files < JIT_OPEN_MAX;
+	bool more = false, room = jit->bytes < JIT_BYTES_MAX;
+	int64_t began_at_ns = clock_monotonic_ns(), now_ns;
+
+	worker->began_at_ns = began_at_ns;
+	worker->busy = true;
+	worker->reading = entry;
+	pthread_mutex_unlock(&jit->lock);
+	if (room)
+		more = read_files(files, keep_open);
+	now_ns = clock_monotonic_ns();
+	metric_add(&jit_reads, 1);
+	metric_add(&jit_read_seconds, now_ns - began_at_ns);
+	pthread_mutex_lock(&jit->lock);
+	worker->busy = false;
+	worker->reading = NULL;
+	if (worker->abandoned) {
+		pthread_mutex_unlock(&jit->lock);
+		files_free(files);
+		pthread_mutex_lock(&jit->lock);
+		return false;
+	}
+	publish(jit, entry);
+	plan_next(entry, now_ns, now_ns - began_at_ns);
+	entry->queued = false;
+	if (more || entry->forgotten) {
+		bool unknown = entry->unknown;
+
+		queue(jit, entry);
+		entry->unknown = unknown;
+	}
+	return true;
+}
+
+/* Closing a file can take as long as reading it. False as above. */
+static bool free_entry(struct worker *worker, struct entry *entry)
+{
+	struct jit *jit = worker->jit;
+
+	jit->bytes -= entry->bytes;
+	jit->open_files -= entry->open_files;
+	worker->began_at_ns = clock_monotonic_ns();
+	worker->busy = true;
+	pthread_mutex_unlock(&jit->lock);
+	entry_free(entry);
+	pthread_mutex_lock(&jit->lock);
+	worker->busy = false;
+	return !worker->abandoned;
+}
+
+static void *work_loop(void *data)
+{
+	struct worker *worker = data;
+	struct jit *jit = worker->jit;
+	bool go_on = true;
+
+	pthread_mutex_lock(&jit->lock);
+	while (go_on) {
+		struct entry *entry;
+
+		while (!jit->first && !jit->stopping)
+			pthread_cond_wait(&jit->work, &jit->lock);
+		if (!jit->first)
+			break;
+		entry = take_first(jit);
+		go_on = entry->forgotten ? free_entry(worker, entry) : read_entry(worker, entry);
+		if (!jit->first)
+			pthread_cond_broadcast(&jit->idle);
+	}
+	worker->ended = true;
+	pthread_cond_broadcast(&jit->idle);
+	go_on = worker->abandoned; /* the owner frees it otherwise, once it has ended */
+	pthread_mutex_unlock(&jit->lock);
+	if (go_on)
+		free(worker);
+	drop_user(jit);
+	return NULL;
+}
+
+/* With the lock held. */
+static void start_worker(struct jit *jit)
+{
+	struct worker *worker = mem_new(struct worker);
+
+	worker->jit = jit;
+	if (pthread_create(&worker->thread, NULL, work_loop, worker)) {
+		free(worker);
+		return; /* tried again with the next reading */
+	}
+	pthread_setname_np(worker->thread, "firn-jit");
+	jit->worker = worker;
+	jit->users++;
+}
+
+/* With the lock held: leaves the worker to itself, and its process without names. */
+static void abandon_worker(struct jit *jit)
+{
+	struct worker *worker = jit->worker;
+	struct entry *entry = worker->reading;
+
+	worker->abandoned = true;
+	pthread_detach(worker->thread);
+	jit->worker = NULL;
+	if (!entry)
+		return;
+	entry->files = NULL;
+	entry->queued = false;
+	if (entry->forgotten)
+		queue(jit, entry);
+}
+
+/* With the lock held. */
+static void look_after_worker(struct jit *jit, int64_t now_ns)
+{
+	struct worker *worker = jit->worker;
+
+	if (worker && worker->busy && now_ns - worker->began_at_ns > STUCK_NS) {
+		log_warn("jit", "reading names of generated code takes too long: given up",
+			 "pid=%u", worker->reading ? (unsigned)worker->reading->identity.pid : 0);
+		abandon_worker(jit);
+		jit->stuck++;
+		metric_add(&jit_stuck, 1);
+	}
+	if (!jit->worker && jit->first && jit->stuck < STUCK_MAX)
+		start_worker(jit);
+}
+
+struct jit *jit_new(void)
+{
+	struct jit *jit = mem_new(struct jit);
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&jit->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&jit->work, NULL);
+	pthread_cond_init(&jit->idle, &attributes);
+	pthread_condattr_destroy(&attributes);
+	jit->users = 1;
+	return jit;
+}
+
+static struct timespec deadline_after(int64_t timeout_ns)
+{
+	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
+
+	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
+}
+
+/* With the lock held: the worker frees it, as closing files may take its time. */
+static void forget(struct jit *jit, struct entry *entry)
+{
+	entry->forgotten = true;
+	if (!entry->queued)
+		queue(jit, entry);
+}
+
+void jit_free(struct jit *jit)
+{
+	struct timespec deadline = deadline_after(STOP_NS);
+	struct worker *worker;
+	int late = 0;
+
+	if (!jit)
+		return;
+	pthread_mutex_lock(&jit->lock);
+	for (size_t i = 0; i < jit->count; i++)
+		forget(jit, jit->entries[i]);
+	jit->stopping = true;
+	look_after_worker(jit, clock_monotonic_ns());
+	pthread_cond_signal(&jit->work);
+	worker = jit->worker;
+	while (worker && !worker->ended && !late)
+		late = pthread_cond_timedwait(&jit->idle, &jit->lock, &deadline);
+	if (worker && !worker->ended) {
+		abandon_worker(jit);
+		worker = NULL;
+	}
+	pthread_mutex_unlock(&jit->lock);
+	if (worker)
+		pthread_join(worker->thread, NULL);
+	free(worker);
+	free(jit->entries);
+	idmap_free(&jit->map);
+	drop_user(jit);
+}
+
+static uint64_t hash_identity(const struct process_identity *identity)
+{
+	return hash_mix(hash_mix(identity->start_ns, identity->pid), identity->exec_id);
+}
+
+static bool same_identity(const void *context, uint32_t id, const void *key)
+{
+	const struct jit *jit = context;
+	const struct process_identity *have = &jit->entries[id]->identity, *wanted = key;
+
+	return have->pid == wanted->pid && have->start_ns == wanted->start_ns &&
+	       have->exec_id == wanted->exec_id;
+}
+
+static struct entry *find_entry(struct jit *jit, const struct process_identity *identity)
+{
+	uint32_t id = idmap_find(&jit->map, hash_identity(identity), same_identity, jit, identity);
+
+	return id == IDMAP_NONE ? NULL : jit->entries[id];
+}
+
+static void add_entry(struct jit *jit, struct entry *entry)
+{
+	mem_grow(jit->entries, jit->count, jit->capacity);
+	idmap_add(&jit->map, hash_identity(&entry->identity), (uint32_t)jit->count);
+	jit->entries[jit->count++] = entry;
+}
+
+/* With the lock held. */
+static void take_fresh(struct entry *entry)
+{
+	if (!entry->fresh)
+		return;
+	code_map_unref(entry->map);
+	entry->map = entry->fresh;
+	entry->fresh = NULL;
+}
+
+void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
+	      int64_t now_ns)
+{
+	struct entry *entry = find_entry(jit, identity);
+	struct code_place place;
+
+	if (!entry && jit->count == JIT_PROCESSES_MAX)
+		return;
+	if (!entry) {
+		entry = entry_new(identity, now_ns);
+		add_entry(jit, entry);
+	}
+	entry->used_at_ns = now_ns;
+	if (code_map_find(entry->map, address, &place))
+		return;
+	pthread_mutex_lock(&jit->lock);
+	take_fresh(entry);
+	if (entry->files && !code_map_find(entry->map, address, &place)) {
+		entry->unknown = true;
+		if (!entry->queued && now_ns >= entry->read_again_at_ns)
+			queue(jit, entry);
+		look_after_worker(jit, now_ns);
+	}
+	pthread_mutex_unlock(&jit->lock);
+}
+
+void jit_settle(struct jit *jit, int64_t timeout_ns)
+{
+	struct timespec deadline = deadline_after(timeout_ns);
+	int late = 0;
+
+	pthread_mutex_lock(&jit->lock);
+	for (size_t i = 0; i < jit->count; i++) {
+		struct entry *entry = jit->entries[i];
+
+		if (entry->unknown && entry->files && !entry->queued &&
+		    (entry->has_files || !entry->read_at_ns))
+			queue(jit, entry);
+	}
+	look_after_worker(jit, clock_monotonic_ns());
+	while (jit->worker && (jit->first || jit->worker->busy) && !late)
+		late = pthread_cond_timedwait(&jit->idle, &jit->lock, &deadline);
+	for (size_t i = 0; i < jit->count; i++)
+		take_fresh(jit->entries[i]);
+	pthread_mutex_unlock(&jit->lock);
+}
+
+bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t address,
+	      struct code_name *ret, struct slice *ret_raw)
+{
+	struct entry *entry = find_entry(jit, identity);
+	struct code_place place;
+	enum frame_kind runtime;
+
+	if (!entry || !code_map_find(entry->map, address, &place)) {
+		metric_add(&jit_not_found, 1);
+		return false;
+	}
+	pthread_mutex_lock(&jit->lock);
+	runtime = entry->runtime;
+	pthread_mutex_unlock(&jit->lock);
+	code_name_parse(&place, runtime, ret);
+	*ret_raw = place.name;
+	metric_add(&jit_found, 1);
+	return true;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct entry *first = *(struct entry *const *)a, *second = *(struct entry *const *)b;
+
+	return (first->used_at_ns < second->used_at_ns) - (first->used_at_ns > second->used_at_ns);
+}
+
+static bool has_ended(const struct entry *entry)
+{
+	return kill((pid_t)entry->identity.pid, 0) && errno == ESRCH;
+}
+
+void jit_sweep(struct jit *jit, int64_t now_ns)
+{
+	size_t count = jit->count, kept_bytes = 0;
+
+	qsort(jit->entries, count, sizeof(*jit->entries), by_use);
+	idmap_clear(&jit->map);
+	jit->count = 0;
+	pthread_mutex_lock(&jit->lock);
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = jit->entries[i];
+		bool unused = entry->used_at_ns < jit->swept_at_ns;
+
+		if ((unused && has_ended(entry)) ||
+		    kept_bytes + entry->bytes > JIT_BYTES_KEPT_MAX) {
+			forget(jit, entry);
+			continue;
+		}
+		kept_bytes += entry->bytes;
+		add_entry(jit, entry);
+	}
+	look_after_worker(jit, now_ns);
+	metric_set(&jit_map_bytes, (int64_t)jit->bytes);
+	pthread_mutex_unlock(&jit->lock);
+	jit->swept_at_ns = now_ns;
+	metric_set(&jit_processes, (int64_t)jit->count);
+}

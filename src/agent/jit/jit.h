@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jit - names of generated code, for those runtimes that write them down: perf maps and jitdumps.
+ *
+ * The drain thread says which addresses were sampled in memory that belongs to no file, and asks
+ * for their names when a window ends. Files are found and read on a thread of our own, which is
+ * started when first needed: only those of such processes, when they have an address without a
+ * name, at growing intervals. What is read goes on where the last reading ended.
+ *
+ * Code moves and its memory is used again. The rule is: an address means what the files said last
+ * when the window ended, and the newest entry wins. So a name can be wrong only for code that
+ * another has replaced within the same window.
+ *
+ * A file system that does not answer (FUSE) costs the thread that asked it, and the process its
+ * names; another thread goes on.
+ *
+ * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
+ * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader.
+ */
+#ifndef FIRN_AGENT_JIT_JIT_H
+#define FIRN_AGENT_JIT_JIT_H
+
+#include "agent/jit/code_name.h"
+#include "agent/procs/process.h"
+
+#define JIT_PROCESSES_MAX 16384
+#define JIT_BYTES_MAX ((size_t)64 << 20)
+#define JIT_OPEN_MAX 512 /* files kept open: what a process writes as it ends can be read, too */
+
+struct jit;
+
+struct jit *jit_new(void);
+void jit_free(struct jit *jit); /* accepts NULL; waits for the thread unless that is stuck */
+
+/* An address of the process was sampled outside of files: its name should be there at the end. */
+void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,
+	      int64_t now_ns);
+
+/*
+ * At the end of a window, before names are asked for: reads once more for addresses without a name
+ * and waits for it, at most so long. Those that come too late have their names in the next window.
+ */
+void jit_settle(struct jit *jit, int64_t timeout_ns);
+
+/*
+ * The name of the code at an address; *ret_raw is it as the runtime wrote it. Slices live until
+ * the next call. False when it has none.
+ */
+bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t address,
+	      struct code_name *ret, struct slice *ret_raw);
+
+/* After a window: forgets processes that have ended, and more when over the bounds. */
+void jit_sweep(struct jit *jit, int64_t now_ns);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Perf maps: lines that are accepted keep their promises, and so does the map built of them. */
+#include <stdlib.h>
+
+#include "agent/jit/code_name.h"
+#include "codec/perf_map.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_name(struct slice text)
+{
+	struct code_place place = { .name = text };
+	struct code_name name;
+
+	code_name_parse(&place, FRAME_NATIVE, &name);
+	if (name.function.len > text.len && !slice_is(name.function, "(anonymous)"))
+		abort();
+	if (name.file.len > text.len || (name.file.len && name.file.data < text.data))
+		abort();
+}
+
+static void check_map(const struct code_map *map)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		const struct code_range *range = &map->ranges[i];
+		struct code_place place;
+
+		if (!range->bytes ||
+		    (i && map->ranges[i - 1].start + map->ranges[i - 1].bytes > range->start))
+			abort();
+		if (!code_map_find(map, range->start + range->bytes - 1, &place))
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct slice rest = slice_from(data, size);
+	struct code_map_builder builder = { 0 };
+	struct code_map *map, *next;
+	size_t dropped;
+
+	while (rest.len) {
+		struct slice line = slice_cut(rest, '\n', &rest);
+		struct perf_map_line entry;
+		struct code_place place = { 0 };
+		struct err err;
+
+		if (perf_map_parse_line(line, &entry, &err))
+			continue;
+		if (!entry.bytes || entry.start + entry.bytes < entry.start || !entry.name.len ||
+		    entry.name.len > line.len)
+			abort();
+		check_name(entry.name);
+		place.name = entry.name;
+		code_map_builder_add(&builder, entry.start, entry.bytes, &place);
+	}
+	map = code_map_build(&builder, NULL, &dropped);
+	check_map(map);
+	next = code_map_build(&builder, map, &dropped); /* the same again changes nothing */
+	check_map(next);
+	code_map_unref(map);
+	code_map_unref(next);
+	code_map_builder_free(&builder);
+	return 0;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perf maps and jitdumps of a process, as they are written: the test is that process. What it
+ * names are addresses of its own choice, as nothing is sampled here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/jit/code_reader.h"
+#include "agent/jit/jit.h"
+#include "agent/procs/proc_stat.h"
+
+#define LONG_NS (10 * CLOCK_NS_PER_S)
+
+static char map_path[64];
+
+static struct process_identity own_identity(void)
+{
+	struct process_identity identity = { .pid = (uint32_t)getpid() };
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t len = read(fd, text, sizeof(text));
+	struct proc_stat stat;
+
+	close(fd);
+	assert_true(len > 0 && proc_stat_parse(slice_from(text, (size_t)len), &stat));
+	identity.start_ns = stat.start_ticks * PROC_STAT_NS_PER_TICK + 1;
+	return identity;
+}
+
+static void write_map(const char *mode, const char *text)
+{
+	FILE *file = fopen(map_path, mode);
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int remove_map(void **state)
+{
+	(void)state;
+	unlink(map_path);
+	return 0;
+}
+
+/* Name and line of an address when a window ends; "" = it has none. */
+static const char *name_of(struct jit *jit, uint64_t address)
+{
+	static char text[256];
+	struct process_identity identity = own_identity();
+	struct code_name name;
+	struct slice raw;
+
+	jit_note(jit, &identity, address, clock_monotonic_ns());
+	jit_settle(jit, LONG_NS);
+	if (!jit_find(jit, &identity, address, &name, &raw))
+		return "";
+	snprintf(text, sizeof(text), "%.*s %.*s:%u", SLICE_FMT(name.function), SLICE_FMT(name.file),
+		 name.line);
+	return text;
+}
+
+static void a_perf_map_is_followed_as_it_grows(void **state)
+{
+	struct jit *jit = jit_new();
+
+	(void)state;
+	write_map("w", "1000 10 first\n2000 10 JS:*f /a.js:1:2\n30");
+	assert_string_equal(name_of(jit, 0x1000), "first :0");
+	assert_string_equal(name_of(jit, 0x2008), "f /a.js:1");
+	assert_string_equal(name_of(jit, 0x3000), ""); /* half a line */
+	write_map("a", "00 10 third\n0x1000 0x8 newer\n");
+	assert_string_equal(name_of(jit, 0x3000), "third :0");
+	assert_string_equal(name_of(jit, 0x1000), "newer :0");
+	assert_string_equal(name_of(jit, 0x1008), "first :0");
+	jit_free(jit);
+}
+
+static void a_perf_map_written_anew_is_read_anew(void **state)
+{
+	struct jit *jit = jit_new();
+
+	(void)state;
+	write_map("w", "1000 10 first\n2000 10 second\n");
+	assert_string_equal(name_of(jit, 0x1000), "first :0");
+	write_map("w", "1000 10 other\n"); /* shorter */
+	assert_string_equal(name_of(jit, 0x5000), "");
+	assert_string_equal(name_of(jit, 0x1000), "other :0");
+	write_map("w", "1000 10 longer\n4000 10 fourth\n"); /* in place, past where we were */
+	assert_string_equal(name_of(jit, 0x4000), "fourth :0");
+	assert_string_equal(name_of(jit, 0x1000), "longer :0");
+	unlink(map_path);
+	write_map("w", "1000 10 another\n6000 10 sixth\n"); /* another file */
+	assert_string_equal(name_of(jit, 0x6000), "sixth :0");
+	assert_string_equal(name_of(jit, 0x1000), "another :0");
+	jit_free(jit);
+}
+
+static void a_file_is_read_to_its_end_when_its_name_is_gone(void **state)
+{
+	struct jit *jit = jit_new();
+	FILE *file;
+
+	(void)state;
+	write_map("w", "1000 10 first\n");
+	assert_string_equal(name_of(jit, 0x1000), "first :0");
+	file = fopen(map_path, "a");
+	assert_non_null(file);
+	unlink(map_path);
+	fputs("2000 10 last\n", file);
+	fclose(file);
+	assert_string_equal(name_of(jit, 0x2000), "last :0");
+	jit_free(jit);
+}
+
+static void what_is_no_regular_file_is_left_alone(void **state)
+{
+	struct jit *jit = jit_new();
+
+	(void)state;
+	assert_int_equal(mkfifo(map_path, 0600), 0);
+	assert_string_equal(name_of(jit, 0x1000), "");
+	unlink(map_path);
+	assert_int_equal(symlink("/etc/passwd", map_path), 0);
+	assert_string_equal(name_of(jit, 0x1000), "");
+	jit_free(jit);
+}
+
+static void a_map_of_an_earlier_process_is_not_believed(void **state)
+{
+	struct jit *jit = jit_new();
+	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	(void)state;
+	write_map("w", "1000 10 stale\n");
+	assert_int_equal(utimensat(AT_FDCWD, map_path, times, 0), 0);
+	assert_string_equal(name_of(jit, 0x1000), "");
+	jit_free(jit);
+}
+
+static void a_map_of_another_user_is_not_believed(void **state)
+{
+	struct jit *jit;
+
+	(void)state;
+	if (geteuid()) {
+		printf("# skip: giving a file to another user needs root\n");
+		skip();
+	}
+	jit = jit_new();
+	write_map("w", "1000 10 planted\n");
+	assert_int_equal(chown(map_path, 12345, 12345), 0);
+	assert_string_equal(name_of(jit, 0x1000), "");
+	jit_free(jit);
+}
+
+static void another_process_of_that_number_is_not_read(void **state)
+{
+	struct jit *jit = jit_new();
+	struct process_identity identity = own_identity();
+	struct code_name name;
+	struct slice raw;
+
+	(void)state;
+	write_map("w", "1000 10 first\n");
+	identity.start_ns += CLOCK_NS_PER_S;
+	jit_note(jit, &identity, 0x1000, clock_monotonic_ns());
+	jit_settle(jit, LONG_NS);
+	assert_false(jit_find(jit, &identity, 0x1000, &name, &raw));
+	jit_free(jit);
+}
+
+static void readings_are_spaced_out(void **state)
+{
+	struct jit *jit = jit_new();
+	struct process_identity identity = own_identity();
+	int64_t now_ns = clock_monotonic_ns();
+	struct code_name name;
+	struct slice raw;
+
+	(void)state;
+	write_map("w", "1000 10 first\n");
+	jit_note(jit, &identity, 0x1000, now_ns);
+	jit_settle(jit, LONG_NS);
+	write_map("a", "2000 10 second\n");
+	jit_note(jit, &identity, 0x2000, now_ns + 1); /* too soon */
+	assert_false(jit_find(jit, &identity, 0x2000, &name, &raw));
+	jit_settle(jit, LONG_NS); /* the end of a window is a reason */
+	assert_true(jit_find(jit, &identity, 0x2000, &name, &raw));
+	jit_sweep(jit, now_ns);
+	assert_true(jit_find(jit, &identity, 0x2000, &name, &raw)); /* it lives */
+	jit_free(jit);
+}
+
+static void put_record(FILE *file, uint32_t id, const void *body, size_t bytes)
+{
+	uint32_t head[4] = { id, (uint32_t)(16 + bytes), 0, 0 };
+
+	assert_int_equal(fwrite(head, sizeof(head), 1, file), 1);
+	assert_int_equal(fwrite(body, bytes, 1, file), 1);
+}
+
+static void put_load(FILE *file, uint64_t start, const char *name)
+{
+	uint64_t body[16] = { 0, 0, start, 16, 1 };
+
+	strcpy((char *)(body + 5), name);
+	put_record(file, 0, body, 40 + strlen(name) + 1 + 16);
+}
+
+static void put_source(FILE *file, uint64_t start, uint32_t line, const char *path)
+{
+	uint64_t body[16] = { start, 1, start, line };
+
+	strcpy((char *)(body + 4), path);
+	put_record(file, 2, body, 32 + strlen(path) + 1);
+}
+
+static void put_move(FILE *file, uint64_t from, uint64_t to)
+{
+	uint64_t body[6] = { 0, to, from, to, 16, 1 };
+
+	put_record(file, 1, body, sizeof(body));
+}
+
+static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
+{
+	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
+	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
+	struct jit *jit = jit_new();
+	FILE *file;
+	void *marker;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
+	file = fopen(path, "w+");
+	assert_non_null(file);
+	fwrite(header, sizeof(header), 1, file);
+	put_load(file, 0x1000, "plain");
+	put_source(file, 0x2000, 17, "/srv/a.jl");
+	put_load(file, 0x2000, "lined");
+	put_move(file, 0x2000, 0x3000);
+	fflush(file);
+	assert_string_equal(name_of(jit, 0x1000), ""); /* nobody has mapped it */
+	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+	assert_ptr_not_equal(marker, MAP_FAILED);
+	jit_free(jit);
+	jit = jit_new(); /* or the next look is a minute away */
+	assert_string_equal(name_of(jit, 0x1000), "plain :0");
+	assert_string_equal(name_of(jit, 0x2000), "lined /srv/a.jl:17");
+	assert_string_equal(name_of(jit, 0x300f), "lined /srv/a.jl:17");
+	put_move(file, 0x1000, 0x4000); /* of what an earlier turn read */
+	put_load(file, 0x1000, "replaced");
+	put_record(file, 99, header, sizeof(header)); /* of a later version */
+	fflush(file);
+	assert_string_equal(name_of(jit, 0x4000), "plain :0");
+	assert_string_equal(name_of(jit, 0x1000), "replaced :0");
+	fclose(file);
+	munmap(marker, 4096);
+	jit_free(jit);
+	unlink(path);
+	rmdir(folder);
+}
+
+static void large_maps_are_read_in_turns(void **state)
+{
+	struct jit *jit = jit_new();
+	FILE *file = fopen(map_path, "w");
+
+	(void)state;
+	assert_non_null(file);
+	for (unsigned i = 0; i < 200000; i++)
+		fprintf(file, "%x 10 void com.acme.generated.Class%u.method(int, long)\n",
+			0x100000 + i * 16, i);
+	for (unsigned i = 0; i < 300000; i++)
+		fputc('x', file); /* a line over all bounds */
+	fputs("\n10 10 last\n", file);
+	fclose(file);
+	assert_string_equal(name_of(jit, 0x10), "last :0");
+	assert_string_equal(name_of(jit, 0x100000 + 199999 * 16),
+			    "void com.acme.generated.Class199999.method(int, long) :0");
+	assert_string_equal(name_of(jit, 0x100000),
+			    "void com.acme.generated.Class0.method(int, long) :0");
+	jit_free(jit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_perf_map_is_followed_as_it_grows, remove_map),
+		cmocka_unit_test_teardown(a_perf_map_written_anew_is_read_anew, remove_map),
+		cmocka_unit_test_teardown(a_file_is_read_to_its_end_when_its_name_is_gone,
+					  remove_map),
+		cmocka_unit_test_teardown(what_is_no_regular_file_is_left_alone, remove_map),
+		cmocka_unit_test_teardown(a_map_of_an_earlier_process_is_not_believed, remove_map),
+		cmocka_unit_test_teardown(a_map_of_another_user_is_not_believed, remove_map),
+		cmocka_unit_test_teardown(another_process_of_that_number_is_not_read, remove_map),
+		cmocka_unit_test_teardown(readings_are_spaced_out, remove_map),
+		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
+		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
+	};
+
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
