@@ -11,13 +11,15 @@
 #include "agent/collect/counts.h"
 #include "agent/describe/batch.h"
 #include "agent/describe/kernel_symbols.h"
+#include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
 #define POLL_MS 200
-#define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
+#define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
+#define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S)  /* whoever starts an agent waits to see something */
 
 struct drain {
 	struct drain_options options;
@@ -27,6 +29,7 @@ struct drain {
 	struct accounts *accounts;
 	struct counts_key key; /* of the sample at hand */
 	struct kernel_symbols kernel_symbols;
+	struct jit *jit;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
 	int64_t window_start_ns; /* monotonic */
@@ -147,6 +150,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.counts = &drain->counts,
 		.tracker = &drain->tracker,
 		.kernel_symbols = &drain->kernel_symbols,
+		.jit = drain->jit,
 		.node = drain->options.node,
 		.duration_ns = now_ns - drain->window_start_ns,
 		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
@@ -155,6 +159,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	};
 
 	kernel_symbols_refresh(&drain->kernel_symbols, now_ns);
+	jit_settle(drain->jit, JIT_SETTLE_NS);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
 	window->news = binaries_take_news(&drain->tracker.binaries, &window->news_count);
@@ -171,8 +176,21 @@ static void end_window(struct drain *drain)
 	drain->window_start_ns = now_ns;
 	counts_clear(&drain->counts);
 	tracker_sweep(&drain->tracker, now_ns);
+	jit_sweep(drain->jit, now_ns);
 	report_counters(drain);
 	metric_add(&windows_total, 1);
+}
+
+/* Of a stack that was not there before: the names of its generated code will be wanted. */
+static void note_generated(struct drain *drain, uint32_t process, uint32_t space, int64_t now_ns)
+{
+	const struct space *mappings = tracker_space(&drain->tracker, process, space);
+	const uint64_t *addresses = counts_key_user_frames(&drain->key);
+
+	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++)
+		if (mapping_is_generated(space_find(mappings, addresses[i])))
+			jit_note(drain->jit, &tracker_process(&drain->tracker, process)->identity,
+				 addresses[i], now_ns);
 }
 
 static bool count(struct drain *drain, const struct sample *sample)
@@ -185,9 +203,11 @@ static bool count(struct drain *drain, const struct sample *sample)
 	    !counts_key_of(&drain->counts, sample, process, drain->options.thread_labels, key))
 		return false;
 	space = tracker_space_at(&drain->tracker, process, (int64_t)sample->head.at_ns);
-	if (!counts_has(&drain->counts, key, space))
+	if (!counts_has(&drain->counts, key, space)) {
 		space = tracker_locate(&drain->tracker, process, sample,
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
+		note_generated(drain, process, space, now_ns);
+	}
 	if (counts_add(&drain->counts, key, space) == COUNTS_FULL)
 		return false;
 	metric_add(&drained_total, 1);
@@ -253,6 +273,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 						.space_read = put_space,
 						.space_read_context = drain });
 	counts_init(&drain->counts);
+	drain->jit = jit_new();
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (drain->stop_fd < 0)
@@ -319,6 +340,7 @@ void drain_free(struct drain *drain)
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
 	counts_free(&drain->counts);
+	jit_free(drain->jit);
 	accounts_free(drain->accounts);
 	kernel_symbols_free(&drain->kernel_symbols);
 	if (drain->stop_fd >= 0)

@@ -74,9 +74,26 @@ static uint32_t kernel_frame(struct builder *builder, uint64_t address)
 }
 
 /* Code in no file, or in a file that is no ELF: the process made it. */
-static uint32_t generated_frame(struct builder *builder)
+static uint32_t generated_frame(struct builder *builder, const struct process *process,
+				uint64_t address)
 {
-	return builder->anonymous;
+	struct jit *jit = builder->window->jit;
+	struct code_name name;
+	struct slice raw;
+	struct frame frame;
+
+	if (!jit || !jit_find(jit, &process->identity, address, &name, &raw))
+		return builder->anonymous;
+	frame = (struct frame){
+		.kind = name.kind,
+		.mapping_file = string(builder, "[jit]"),
+		.function = text_intern(builder->tables, name.function),
+		.file = text_intern(builder->tables, name.file),
+		.start_line = name.line,
+	};
+	if (!slice_equal(raw, name.function))
+		frame.system_name = text_intern(builder->tables, raw);
+	return tables_frame(builder->tables, &frame);
 }
 
 static uint32_t vdso_frame(struct builder *builder, uint64_t offset)
@@ -103,17 +120,17 @@ static uint32_t file_frame(struct builder *builder, const struct binary *binary,
 	return tables_frame(builder->tables, &frame);
 }
 
-static uint32_t user_frame(struct builder *builder, const struct space *space, uint64_t address)
+static uint32_t user_frame(struct builder *builder, const struct process *process,
+			   const struct space *space, uint64_t address)
 {
 	const struct mapping *mapping = space_find(space, address);
 	uint64_t offset = mapping ? address - mapping->start + mapping->offset : 0;
 
 	if (mapping && mapping->kind == MAPPING_VDSO)
 		return vdso_frame(builder, offset);
-	if (mapping && mapping->kind == MAPPING_FILE &&
-	    !(mapping->binary && mapping->binary->opened && !mapping->binary->elf))
-		return file_frame(builder, mapping->binary, offset);
-	return generated_frame(builder);
+	if (mapping_is_generated(mapping))
+		return generated_frame(builder, process, address);
+	return file_frame(builder, mapping->binary, offset);
 }
 
 static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame)
@@ -125,8 +142,9 @@ static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame
 
 static uint32_t stack_node(struct builder *builder, const struct counted *stack)
 {
-	const struct space *space =
-		tracker_space(builder->window->tracker, stack->process, stack->space);
+	const struct tracker *tracker = builder->window->tracker;
+	const struct process *process = tracker_process(tracker, stack->process);
+	const struct space *space = tracker_space(tracker, stack->process, stack->space);
 	const uint64_t *kernel = counts_kernel_frames(builder->window->counts, stack);
 	const uint64_t *user = counts_user_frames(builder->window->counts, stack);
 	const char *marker = end_markers[stack->user_end];
@@ -136,7 +154,7 @@ static uint32_t stack_node(struct builder *builder, const struct counted *stack)
 		node = add_frame(builder, node,
 				 named_frame(builder, FRAME_MARKER, 0, slice_of(marker)));
 	for (size_t i = stack->user_count; i-- > 0;)
-		node = add_frame(builder, node, user_frame(builder, space, user[i]));
+		node = add_frame(builder, node, user_frame(builder, process, space, user[i]));
 	/* All but the innermost are return addresses. */
 	for (size_t i = stack->kernel_count; i-- > 0;)
 		node = add_frame(builder, node, kernel_frame(builder, kernel[i] - (i > 0)));

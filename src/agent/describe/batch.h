@@ -5,14 +5,15 @@
  * Stacks are root first: the marker of a cut stack, user frames, kernel frames. Native frames are
  * (binary, build id, ELF virtual address), or offsets in a file that could not be read, which is
  * "[unknown file]" where not even its path is known; kernel frames have names and no address;
- * memory that is no file is the one frame "[anon]". Every sample that was counted is in exactly one
- * row.
+ * memory that is no file is "[jit]" with a name where the process wrote it down (agent/jit), else the
+ * one frame "[anon]". Every sample that was counted is in exactly one row.
  */
 #ifndef FIRN_AGENT_DESCRIBE_BATCH_H
 #define FIRN_AGENT_DESCRIBE_BATCH_H
 
 #include "agent/collect/counts.h"
 #include "agent/describe/kernel_symbols.h"
+#include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
 #include "model/tables.h"
 
@@ -20,6 +21,7 @@ struct batch_window {
 	const struct counts *counts;
 	const struct tracker *tracker;
 	struct kernel_symbols *kernel_symbols;
+	struct jit *jit; /* NULL = no names of generated code */
 	const char *node;
 	int64_t start_ns; /* wall clock */
 	int64_t duration_ns;

@@ -213,6 +213,16 @@ const struct mapping *space_find(const struct space *space, uint64_t address)
 	return neighbour ? neighbour : mapping;
 }
 
+bool mapping_is_generated(const struct mapping *mapping)
+{
+	const struct binary *binary;
+
+	if (!mapping || mapping->kind != MAPPING_FILE)
+		return !mapping || mapping->kind == MAPPING_ANONYMOUS;
+	binary = mapping->binary;
+	return binary && binary->opened && !binary->elf;
+}
+
 void spaces_sweep(struct spaces *spaces, int64_t now_ns)
 {
 	size_t kept = 0;

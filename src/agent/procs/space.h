@@ -82,6 +82,9 @@ size_t space_bytes(const struct space *space);
  */
 const struct mapping *space_find(const struct space *space, uint64_t address);
 
+/* Code in no file (NULL), or in a file that turned out to be no ELF: the process made it. */
+bool mapping_is_generated(const struct mapping *mapping);
+
 /* Frees lists without references. Indexes change. */
 void spaces_sweep(struct spaces *spaces, int64_t now_ns);
 
