@@ -29,7 +29,7 @@ void table_chunks_fini(struct table_chunks *chunks)
 
 int table_chunks_add(struct table_chunks *chunks, struct err *err)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	struct bpf_map_create_opts options = { .sz = sizeof(options), .map_flags = BPF_F_MMAPABLE };
 	uint32_t index = chunks->count;
 	int code, fd;
 

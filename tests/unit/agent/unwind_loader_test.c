@@ -39,8 +39,8 @@ static char folder[64];
 
 static int make_chunks_map(void)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, inner, .map_flags = BPF_F_MMAPABLE);
-	LIBBPF_OPTS(bpf_map_create_opts, outer);
+	struct bpf_map_create_opts inner = { .sz = sizeof(inner), .map_flags = BPF_F_MMAPABLE };
+	struct bpf_map_create_opts outer = { .sz = sizeof(outer) };
 	int inner_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, TABLE_CHUNK_BYTES, 1, &inner);
 	int fd;
 
