@@ -283,6 +283,8 @@ def frame_name(files, frame):
 
 
 def shown(files, frame):
+    if is_marker(frame):
+        return frame.names[0]
     return frame_name(files, frame) or f"{os.path.basename(frame.path)}+{frame.address:#x}"
 
 
