@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/export/exporter.h"
@@ -21,6 +22,7 @@ struct agent_verb_options {
 	const char *remote_store_address;
 	const char *http_address;
 	const char *node;
+	const char *unwind_cache_path;
 	unsigned frequency_hz;
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	bool remote_store_insecure;
@@ -42,6 +44,9 @@ static const struct option options[] = {
 	  0 },
 	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
 	  0, 0 },
+	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
+	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
+	  0 },
 	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
 	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
 	VERB_COMMON_OPTIONS,
@@ -107,6 +112,7 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		.frequency_hz = values->frequency_hz,
 		.node = values->node,
 		.thread_labels = values->thread_labels,
+		.unwind_cache_path = values->unwind_cache_path,
 		.deliver = exporter_deliver,
 		.binary_seen = channel ? binary_channel_lend : NULL,
 		.binary_seen_context = &channel,
@@ -137,7 +143,10 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 
 static int run(int argc, char **argv)
 {
-	struct agent_verb_options values = { .http_address = DEFAULT_AGENT_HTTP_ADDRESS };
+	struct agent_verb_options values = {
+		.http_address = DEFAULT_AGENT_HTTP_ADDRESS,
+		.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
+	};
 	struct option_operands operands;
 	struct err err;
 	int code = verb_parse(&verb_agent, argc, argv, &values, &operands);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "cli/defaults.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
 #include "server/query/render.h"
@@ -321,6 +322,7 @@ static int record(const struct record_verb_options *values, const struct option_
 			.deliver_context = &recording,
 			.binary_seen = lend,
 			.binary_seen_context = &recording,
+			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 
 		rc = agent_start(&start, &agent, err);

@@ -29,6 +29,7 @@ struct up_verb_options {
 	struct verb_common common;
 	struct server_flags server;
 	const char *node;
+	const char *unwind_cache_path;
 	unsigned frequency_hz;
 };
 
@@ -39,6 +40,8 @@ static const struct option options[] = {
 	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
 	{ 0, "node", OPTION_TEXT, offsetof(struct up_verb_options, node), "NAME",
 	  "label `node` (default: the host's name)", 0, 0 },
+	{ 0, "unwind-cache-path", OPTION_TEXT, offsetof(struct up_verb_options, unwind_cache_path),
+	  "DIR", "keeps unwind tables of binaries (default /var/cache/firn/unwind as root)", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
 
@@ -122,6 +125,10 @@ static pid_t spawn_agent(const struct up *up, int channel)
 	if (values->node) {
 		argv[count++] = "--node";
 		argv[count++] = values->node;
+	}
+	if (values->unwind_cache_path) {
+		argv[count++] = "--unwind-cache-path";
+		argv[count++] = values->unwind_cache_path;
 	}
 	if (values->common.log_level) {
 		argv[count++] = "--log-level";

@@ -488,7 +488,7 @@ static void open_cache(struct unwind_loader *loader, const struct unwind_loader_
 {
 	struct err err;
 
-	if (options->cache_path &&
+	if (options->cache_path && options->cache_path[0] &&
 	    table_cache_open(options->cache_path, options->cache_bytes, &loader->fetch.cache, &err))
 		log_warn("agent", "unwind tables are not kept on disk", "reason=\"%s\"",
 			 err.message);

@@ -39,7 +39,7 @@ struct unwind_loader;
 struct unwind_loader_options {
 	/* The maps `chunks` and `tables`, borrowed; -1 = there are none, and nothing is loaded. */
 	int chunks_fd, tables_fd;
-	const char *cache_path; /* folder of table files (table_cache.h); NULL = none */
+	const char *cache_path; /* folder of table files (table_cache.h); NULL or "" = none */
 	uint64_t cache_bytes;	/* 0 = the cache's default */
 	uint64_t arena_bytes;	/* 0 = default; at least one chunk */
 	int64_t keep_ns;	/* unused for less: stays. 0 = 10 s */

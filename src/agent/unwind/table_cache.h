@@ -28,7 +28,6 @@
 #include "base/err.h"
 #include "codec/elf.h"
 
-#define TABLE_CACHE_DEFAULT_PATH "/var/cache/firn/unwind"
 #define TABLE_CACHE_DEFAULT_BYTES (256ull << 20)
 #define TABLE_CACHE_NAME_BYTES 192
 
