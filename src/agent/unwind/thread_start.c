@@ -16,6 +16,10 @@ static const uint8_t x86_musl_entry[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x
  * musl, src/thread/x86_64/clone.s */
 static const uint8_t x86_musl_clone[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7,
 					  0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
+/* mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je; call setcontext: glibc,
+ * sysdeps/unix/sysv/linux/x86_64/__start_context.S, without shadow stacks */
+static const uint8_t x86_context[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24,
+				       0x48, 0x85, 0xff, 0x74, 0x08, 0xe8 };
 /* bti c; nop */
 static const uint8_t arm64_landing[] = { 0x5f, 0x24, 0x03, 0xd5 };
 static const uint8_t arm64_nop[] = { 0x1f, 0x20, 0x03, 0xd5 };
@@ -53,6 +57,11 @@ bool thread_start_is_entry(const struct elf_layout *layout, const uint8_t *code,
 bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len)
 {
 	return machine == EM_X86_64 && STARTS_WITH(code, len, x86_musl_entry);
+}
+
+bool thread_start_is_context(uint16_t machine, const uint8_t *code, size_t len)
+{
+	return machine == EM_X86_64 && STARTS_WITH(code, len, x86_context);
 }
 
 int thread_start_find_clone(struct section_reader *code, uint64_t *ret_offset, uint64_t *ret_bytes,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread_start - where programs and threads begin, in files whose unwind information does not say
- * so: the entry point, and the C library musl's __clone, which are assembly without any.
+ * thread_start - where programs, threads and coroutines begin, in files whose unwind information
+ * does not say so: the entry point and the C library musl's __clone, which are assembly without
+ * any, and glibc's __start_context, whose information is for a caller that it has not.
  *
  * There a walk has arrived at the end of the stack, and must not go on. Recognised by the code.
  */
@@ -10,13 +11,20 @@
 
 #include "agent/unwind/elf_sections.h"
 
-#define THREAD_START_CODE_BYTES 24 /* enough of an entry point to tell */
+#define THREAD_START_CODE_BYTES 24    /* enough of an entry point to tell */
+#define THREAD_START_CONTEXT_BYTES 26 /* length of glibc's __start_context on x86-64 */
 
 /* Whether the code at e_entry is where a program begins. Libraries have odd values there. */
 bool thread_start_is_entry(const struct elf_layout *layout, const uint8_t *code, size_t len);
 
 /* Whether that code is musl's: then its __clone may be in the file too. */
 bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len);
+
+/*
+ * Whether a function of THREAD_START_CONTEXT_BYTES is __start_context. makecontext makes it the
+ * return address of the first function of a coroutine.
+ */
+bool thread_start_is_context(uint16_t machine, const uint8_t *code, size_t len);
 
 /*
  * Searches code (x86-64) for the part of musl's __clone that the new thread runs. ERR_NOT_FOUND.

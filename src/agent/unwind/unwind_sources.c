@@ -415,6 +415,32 @@ static int list_clone(struct unwind_sources *sources, const struct unwind_functi
 	return 0;
 }
 
+/* Not called from anywhere: the return address, moved back by one, lies before its first byte. */
+static int list_contexts(struct unwind_sources *sources, const struct unwind_function_sink *sink,
+			 struct err *err)
+{
+	const struct source_list *list = &sources->lists[TABLE_SOURCE_EH_FRAME];
+	int status = 0;
+
+	for (size_t i = 0; !status && i < list->count; i++) {
+		const struct source_function *function = &list->functions[i];
+		struct elf_range range = { function->start, function->length, 0 };
+		const uint8_t *code;
+		size_t have;
+
+		if (function->length != THREAD_START_CONTEXT_BYTES ||
+		    !elf_offset_to_address(&sources->layout.info, range.offset, &range.address))
+			continue;
+		open_range(sources, &range, &sources->scratch);
+		status = section_reader_view_some(&sources->scratch, 0, THREAD_START_CODE_BYTES,
+						  &code, &have, err);
+		if (!status && thread_start_is_context(sources->layout.info.machine, code, have))
+			status = sink->function(sink->context, range.address - 1,
+						range.address + range.bytes, 0);
+	}
+	return status;
+}
+
 static int list_start(struct unwind_sources *sources, const struct unwind_function_sink *sink,
 		      struct err *err)
 {
@@ -426,9 +452,11 @@ static int list_start(struct unwind_sources *sources, const struct unwind_functi
 	size_t have;
 	int status;
 
-	if (!layout->entry || !locate(sources, layout->entry, layout->entry + 1, &start) ||
+	status = list_contexts(sources, sink, err);
+	if (status || !layout->entry ||
+	    !locate(sources, layout->entry, layout->entry + 1, &start) ||
 	    !range_from_address(sources, layout->entry, &range))
-		return 0;
+		return status;
 	open_range(sources, &range, &sources->scratch);
 	status = section_reader_view_some(&sources->scratch, 0, THREAD_START_CODE_BYTES, &code,
 					  &have, err);
