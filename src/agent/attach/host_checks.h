@@ -26,7 +26,7 @@ struct host_check {
 	bool needed;	     /* while it is missing there are no samples at all */
 	char found[256];     /* what the host says */
 	const char *meaning; /* for the profile, a sentence */
-	char remedy[256];    /* a command where there is one; "" when nothing is to be done */
+	char remedy[256];    /* a command where there is one; "" = nothing to be done */
 };
 
 struct host_checks {
