@@ -53,6 +53,7 @@ int cfi_open(struct cfi *cfi, enum cfi_kind kind, uint16_t machine,
 			.ra = X86_RA,
 			.fp = UNWIND_X86_FP,
 			.sp = UNWIND_X86_SP,
+			.bx = UNWIND_X86_BX,
 			.last = X86_LAST_REGISTER,
 		};
 	else if (machine == EM_AARCH64)
@@ -60,6 +61,7 @@ int cfi_open(struct cfi *cfi, enum cfi_kind kind, uint16_t machine,
 			.ra = UNWIND_ARM64_LR,
 			.fp = UNWIND_ARM64_FP,
 			.sp = UNWIND_ARM64_SP,
+			.bx = UNWIND_ARM64_LR,
 			.last = UNWIND_ARM64_SP,
 			.is_arm64 = true,
 		};

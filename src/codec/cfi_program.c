@@ -121,6 +121,7 @@ void cfi_state_init(struct cfi_state *state, const struct cfi_registers *registe
 		.ra.how = registers->is_arm64 ? UNWIND_VALUE_SAME : UNWIND_VALUE_UNSUPPORTED,
 		.fp.how = UNWIND_VALUE_SAME,
 		.sp.how = UNWIND_VALUE_SAME,
+		.bx.how = UNWIND_VALUE_SAME,
 	};
 }
 
@@ -214,6 +215,8 @@ static struct cfi_place *place_of(const struct run *run, struct cfi_state *state
 		return &state->fp;
 	if (reg == registers->sp)
 		return &state->sp;
+	if (reg == registers->bx)
+		return &state->bx;
 	return NULL;
 }
 
@@ -311,6 +314,7 @@ static void follow_stack_pointer(struct cfi_state *state)
 		set_cfa_unsupported(state);
 		return;
 	}
+	state->bx = (struct cfi_place){ .how = UNWIND_VALUE_UNSUPPORTED };
 	place_relative_to_register(&sp, state);
 	place_relative_to_register(&state->ra, state);
 	place_relative_to_register(&state->fp, state);
@@ -345,6 +349,12 @@ static void make_rule(const struct cfi_program *program, const struct cfi_state 
 	ret->fp = state.fp.how;
 	ret->fp_register = state.fp.reg;
 	ret->fp_offset = state.fp.offset;
+	if (state.bx.how == UNWIND_VALUE_AT_CFA) {
+		ret->bx = UNWIND_VALUE_AT_CFA;
+		ret->bx_offset = state.bx.offset;
+	} else if (state.bx.how != UNWIND_VALUE_SAME) {
+		ret->bx = UNWIND_VALUE_UNSUPPORTED;
+	}
 	ret->flags = program->rule_flags | (state.is_signed ? UNWIND_RULE_PAC : 0);
 }
 

@@ -16,7 +16,7 @@
 
 /* DWARF numbers of what is followed. */
 struct cfi_registers {
-	uint8_t ra, fp, sp;
+	uint8_t ra, fp, sp, bx; /* bx = ra where it is not followed */
 	uint8_t last; /* the highest that a rule may name */
 	bool is_arm64;
 };
@@ -33,7 +33,7 @@ struct cfi_state {
 	uint8_t cfa_register, cfa_index;
 	int8_t cfa_extra;
 	int32_t cfa_offset;
-	struct cfi_place ra, fp, sp;
+	struct cfi_place ra, fp, sp, bx;
 	bool is_signed;
 };
 

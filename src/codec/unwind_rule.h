@@ -6,6 +6,8 @@
  * hold, and what the BPF unwinder follows; so it is plain data of fixed layout, and includes only
  * the kernel's types. Registers have DWARF numbers: on x86-64 6 = rbp, 7 = rsp, 16 = rip; on arm64
  * 29 = fp, 30 = lr, 31 = sp. "The frame pointer" is rbp or x29, whatever a function uses it for.
+ * Of the other registers that calls preserve only rbx is followed: the CFA of the dynamic linker's
+ * lazy binding is in it, under several frames.
  *
  * Terms: DWARF 5, section 6.4. CFA = canonical frame address, the caller's stack pointer.
  */
@@ -14,6 +16,7 @@
 
 #include <linux/types.h>
 
+#define UNWIND_X86_BX 3
 #define UNWIND_X86_FP 6
 #define UNWIND_X86_SP 7
 #define UNWIND_ARM64_FP 29
@@ -57,9 +60,12 @@ struct unwind_rule {
 	__s32 cfa_offset;
 	__s32 ra_offset;
 	__s32 fp_offset;
-	__u32 flags; /* enum unwind_rule_flag */
+	__u8 flags; /* enum unwind_rule_flag */
+	__u8 bx;    /* enum unwind_value of the caller's rbx: same, at CFA, else unsupported */
+	__u16 reserved;
+	__s32 bx_offset;
 };
 
-_Static_assert(sizeof(struct unwind_rule) == 24, "no padding: rules are compared as bytes");
+_Static_assert(sizeof(struct unwind_rule) == 28, "no padding: rules are compared as bytes");
 
 #endif

@@ -191,6 +191,7 @@ static __always_inline void start_from(struct walk *walk, const struct user_regi
 	walk->pc = registers->ip;
 	walk->sp = registers->sp;
 	walk->fp = registers->bp;
+	walk->bx = registers->bx;
 	walk->full = true;
 }
 

@@ -10,7 +10,7 @@
  *   __u32 index[buckets + 1]        index[b]: the last row at or before the start of bucket b;
  *                                   index[buckets]: the last row
  *   __u32 rows[row_count]           by offset; TABLE_ROW: offset in its bucket, and rule
- *   struct unwind_rule rules[rule_count]   distinct ones, from a multiple of 8 bytes
+ *   struct unwind_rule rules[rule_count]   distinct ones
  *
  * rows[0] is at the start of the segment; where nothing is known the rule is UNWIND_CFA_NONE. So
  * the row of an offset in bucket b is the last one that is not after it among index[b] ..

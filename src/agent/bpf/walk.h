@@ -30,6 +30,13 @@
 #include "agent/bpf/shared.h"
 #include "agent/bpf/space.h"
 
+/* Loops are unrolled for old verifiers; elsewhere the compiler knows best. */
+#ifdef __bpf__
+#define WALK_UNROLL _Pragma("unroll")
+#else
+#define WALK_UNROLL
+#endif
+
 /* A saved pointer that leaves its frame by more than this is taken for a stray value. */
 #define WALK_FRAME_BYTES_MAX (1ull << 20)
 
@@ -61,14 +68,15 @@ struct walk {
 	struct {
 		__u64 fp, pc;
 	} saved; /* as read from the stack */
-	__u64 cfa;
+	__u64 cfa, code;
 	__u32 tgid;		    /* whose mappings hold */
 	__u32 at;		    /* where the next frame goes in sample.frames */
 	__u32 room;		    /* frames that may still be added */
 	__u32 end;		    /* enum stack_end, when ended */
 	__u32 by_table, by_pointer; /* frames left so */
+	__u64 bx, bx_at;	    /* rbx, or, when bx_at is not 0, where it was saved */
 	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
-	bool fp_known;
+	bool fp_known, bx_known;
 };
 
 static __always_inline __u32 walk_load(const __u8 *chunk, __u32 at)
@@ -82,7 +90,7 @@ static __always_inline bool walk_search_part(struct walk *walk, const struct spa
 	__u32 low = 0, high = part->count;
 
 	/* Five halvings are enough for SPACE_PART_MAPPINGS. */
-#pragma unroll
+	WALK_UNROLL
 	for (int i = 0; i < 5; i++) {
 		__u32 middle = (low + high) / 2;
 
@@ -200,7 +208,7 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	low = walk_load(chunk, at);
 	high = walk_load(chunk, at + 4);
 	/* Up to TABLE_BUCKET_BYTES rows behind `low`: eleven halvings. */
-#pragma unroll
+	WALK_UNROLL
 	for (int i = 0; i < 11; i++) {
 		__u32 middle = low + (high - low + 1) / 2, row;
 
@@ -214,19 +222,44 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	}
 	at = segment->rules_at +
 	     TABLE_ROW_RULE(walk_load(chunk, rows_at + 4 * low)) * sizeof(struct unwind_rule);
-	at &= TABLE_CHUNK_BYTES - 8;
+	at &= TABLE_CHUNK_BYTES - 4;
 	if (at > TABLE_CHUNK_BYTES - sizeof(struct unwind_rule))
 		return NULL;
 	return (const struct unwind_rule *)(chunk + at);
 }
 
+/* rbx is read only when a rule asks for it, which is rare. */
+static __always_inline bool walk_bx(struct walk *walk, __u64 *ret)
+{
+	if (!walk->bx_known)
+		return false;
+	if (walk->bx_at) {
+		if (walk_read(&walk->bx, 8, walk->bx_at))
+			return false;
+		walk->bx_at = 0;
+	}
+	*ret = walk->bx;
+	return true;
+}
+
+/* Where the caller's rbx is. */
+static __always_inline void walk_follow_bx(struct walk *walk, const struct unwind_rule *rule)
+{
+	if (rule->bx == UNWIND_VALUE_SAME)
+		return;
+	walk->bx_known = rule->bx == UNWIND_VALUE_AT_CFA;
+	walk->bx_at = walk->cfa + (__s64)rule->bx_offset;
+}
+
 /* The value of a register in the current frame; false when it is not known. */
-static __always_inline bool walk_register(const struct walk *walk, __u8 number, __u64 *ret)
+static __always_inline bool walk_register(struct walk *walk, __u8 number, __u64 *ret)
 {
 	if (number == UNWIND_X86_SP)
 		*ret = walk->sp;
 	else if (number == UNWIND_X86_FP && walk->fp_known)
 		*ret = walk->fp;
+	else if (number == UNWIND_X86_BX)
+		return walk_bx(walk, ret);
 	else if (walk->full && number < 16)
 		*ret = walk->registers[number & 15];
 	else
@@ -368,8 +401,53 @@ static __always_inline enum stack_end walk_by_pointer(struct walk *walk, enum st
 	if (walk_read(&walk->saved, sizeof(walk->saved), fp))
 		return otherwise;
 	walk->cfa = fp + 16;
+	walk->bx_known = false;
 	walk->by_pointer++;
 	return walk_arrive(walk, true);
+}
+
+/* Whether an instruction that ends at `address` is a call: E8 disp32, or FF /2 of any length. */
+static __always_inline bool walk_is_after_call(struct walk *walk, __u64 address)
+{
+	__u8 *code = (__u8 *)&walk->code;
+
+	if (address < USER_ADDRESS_MIN || address >= USER_ADDRESS_END ||
+	    walk_read(code, sizeof(walk->code), address - sizeof(walk->code)))
+		return false;
+	return code[3] == 0xe8 || (code[6] == 0xff && (code[7] & 0x38) == 0x10) ||
+	       (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
+	       (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
+	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
+}
+
+/*
+ * Leaves an interrupted function that has no row: compilers' start and end code, assembly. Most of
+ * it has pushed nothing yet, or one word.
+ */
+static __always_inline enum stack_end walk_by_call(struct walk *walk)
+{
+	WALK_UNROLL
+	for (int i = 0; i < 2; i++) {
+		walk->cfa = walk->sp + 8 * i + 8;
+		if (!walk_read(&walk->saved.pc, 8, walk->cfa - 8) &&
+		    walk_is_after_call(walk, walk->saved.pc)) {
+			walk->saved.fp = walk->fp;
+			return walk_arrive(walk, true);
+		}
+	}
+	return STACK_NO_UNWIND_INFO;
+}
+
+/* Code of a file that has a table, but not for this address. */
+static __always_inline enum stack_end walk_without_rule(struct walk *walk)
+{
+	if (walk->full) {
+		enum stack_end end = walk_by_call(walk);
+
+		if (end != STACK_NO_UNWIND_INFO)
+			return end;
+	}
+	return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 }
 
 static __always_inline enum stack_end walk_by_rule(struct walk *walk,
@@ -386,6 +464,7 @@ static __always_inline enum stack_end walk_by_rule(struct walk *walk,
 	end = walk_find_saved(walk, rule);
 	if (end != STACK_ENDS)
 		return end;
+	walk_follow_bx(walk, rule);
 	walk->by_table++;
 	return walk_arrive(walk, !is_signal);
 }
@@ -395,7 +474,7 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk)
 	const struct unwind_rule *rule = walk_find_rule(walk);
 
 	if (!rule || rule->cfa == UNWIND_CFA_NONE)
-		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
+		return walk_without_rule(walk);
 	if (rule->cfa == UNWIND_CFA_END)
 		return STACK_COMPLETE;
 	if (rule->cfa == UNWIND_CFA_UNSUPPORTED)
@@ -426,7 +505,8 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->range.start = walk->range.end = 0;
 	walk->room = SAMPLE_USER_FRAMES_MAX;
 	walk->by_table = walk->by_pointer = 0;
-	walk->fp_known = true;
+	walk->fp_known = walk->bx_known = true;
+	walk->bx_at = 0;
 }
 
 /* Notes the current frame in the sample, then leaves it. False when the walk has ended. */

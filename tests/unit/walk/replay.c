@@ -46,7 +46,17 @@ struct replay {
 static struct replay *now;
 static const struct recording *now_recording;
 
+#ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* Code is the same for the whole run, so it is not part of a recording. */
+static long read_code(void *to, size_t bytes, uint64_t address)
+{
+	struct iovec local = { to, bytes }, remote = { (void *)address, bytes };
+
+	return process_vm_readv(now->pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes ? 0 : -EFAULT;
+}
 
 static inline long walk_read(void *to, __u32 bytes, __u64 address)
 {
@@ -54,7 +64,7 @@ static inline long walk_read(void *to, __u32 bytes, __u64 address)
 
 	if (address < now_recording->stack_start || at > now_recording->stack_bytes ||
 	    bytes > now_recording->stack_bytes - at)
-		return -EFAULT;
+		return read_code(to, bytes, address);
 	memcpy(to, now_recording->stack + at, bytes);
 	return 0;
 }
@@ -262,6 +272,7 @@ static void start_walk(struct walk *walk, const struct user_regs_struct *registe
 	walk->pc = registers->rip;
 	walk->sp = registers->rsp;
 	walk->fp = registers->rbp;
+	walk->bx = registers->rbx;
 	walk->full = true;
 }
 
@@ -282,20 +293,34 @@ enum stack_end replay_walk(struct replay *replay, const struct recording *record
 	return walk.end;
 }
 
+static size_t mapping_index(const struct replay *replay, uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < replay->mappings_count &&
+	       (address < replay->mappings[i].start || address >= replay->mappings[i].end))
+		i++;
+	return i;
+}
+
+bool replay_knows(const struct replay *replay, uint64_t address)
+{
+	return mapping_index(replay, address) < replay->mappings_count;
+}
+
 const char *replay_name(const struct replay *replay, uint64_t address)
 {
 	static char name[PATH_BYTES + 32];
+	size_t i = mapping_index(replay, address);
+	const struct space_mapping *mapping = &replay->mappings[i];
+	const char *slash;
 
-	for (size_t i = 0; i < replay->mappings_count; i++) {
-		const struct space_mapping *mapping = &replay->mappings[i];
-		const char *slash = strrchr(replay->paths[i], '/');
-
-		if (address < mapping->start || address >= mapping->end)
-			continue;
-		snprintf(name, sizeof(name), "%s+0x%" PRIx64, slash ? slash + 1 : replay->paths[i],
-			 address - mapping->start + mapping->offset);
+	if (i == replay->mappings_count) {
+		snprintf(name, sizeof(name), "0x%" PRIx64, address);
 		return name;
 	}
-	snprintf(name, sizeof(name), "0x%" PRIx64, address);
+	slash = strrchr(replay->paths[i], '/');
+	snprintf(name, sizeof(name), "%s+0x%" PRIx64, slash ? slash + 1 : replay->paths[i],
+		 (uint64_t)(address - mapping->start + mapping->offset));
 	return name;
 }

@@ -10,6 +10,8 @@
 #ifndef FIRN_TESTS_WALK_REPLAY_H
 #define FIRN_TESTS_WALK_REPLAY_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -32,6 +34,9 @@ void replay_free(struct replay *replay); /* accepts NULL */
 
 /* Reads the mappings again; tables of files seen before are kept. */
 void replay_read_mappings(struct replay *replay);
+
+/* Whether an address lies in an executable mapping. */
+bool replay_knows(const struct replay *replay, uint64_t address);
 
 /* Registers and stack of the stopped thread; false when it has ended. */
 bool replay_record(const struct replay *replay, pid_t thread, struct recording *ret);

@@ -4,7 +4,6 @@
  * pointers. It calls in all the ways whose frames look different: leaves, large frames, arrays of
  * a length known late, realigned stacks, callbacks through the C library, tail calls, lazy binding.
  */
-#include <alloca.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ FUNCTION static long large_frame(long n)
 
 FUNCTION static long late_length(long n)
 {
-	char *bytes = alloca((size_t)(n & 63) + 1);
+	char bytes[(n & 63) + 1];
 
 	memset(bytes, (int)n, (size_t)(n & 63) + 1);
 	sink += bytes[n & 63];

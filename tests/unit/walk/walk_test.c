@@ -115,12 +115,11 @@ static void tell(const struct stepper *stepper, enum stack_end end, const struct
 static void check(struct stepper *stepper)
 {
 	static struct sample sample;
-	enum stack_end end = replay_walk(stepper->replay, &stepper->after, &sample);
+	enum stack_end end;
 
-	if (end == STACK_BAD_ADDRESS || (sample.user_count == 1 && end != STACK_COMPLETE)) {
-		replay_read_mappings(stepper->replay); /* perhaps a library has come */
-		end = replay_walk(stepper->replay, &stepper->after, &sample);
-	}
+	if (!replay_knows(stepper->replay, stepper->after.registers.rip))
+		replay_read_mappings(stepper->replay); /* a library has come */
+	end = replay_walk(stepper->replay, &stepper->after, &sample);
 	if (is_right(stepper, end, &sample))
 		return;
 	stepper->wrong++;
