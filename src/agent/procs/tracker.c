@@ -313,20 +313,23 @@ static bool has_all(const struct space *space, const uint64_t *addresses, size_t
 }
 
 /*
- * The list for these addresses. Without the kernel side's word it is not known when the mappings
- * changed; then it is the present list, unless only the one before has them all.
+ * The list for these addresses. Lists name all executable memory, so an address outside says that
+ * the list is out of date. When /proc had to be read it is not known since when it held; then it is
+ * the present list, unless only the one before has them all.
  */
 static struct space *choose(struct tracker *tracker, struct process *process, int64_t at_ns,
 			    const uint64_t *addresses, size_t count, int64_t now_ns)
 {
-	if (process->space_is_whole || has_all(process->space, addresses, count))
-		return process_space_at(process, at_ns);
+	struct space *space = process_space_at(process, at_ns);
+
+	if (has_all(space, addresses, count))
+		return space;
 	if (process_may_read_maps(process, now_ns))
 		read_maps(tracker, process, now_ns);
 	if (process->space_before && !has_all(process->space, addresses, count) &&
 	    has_all(process->space_before, addresses, count))
 		return process->space_before;
-	return process->space;
+	return process_space_at(process, at_ns);
 }
 
 uint32_t tracker_space_at(const struct tracker *tracker, uint32_t index, int64_t at_ns)

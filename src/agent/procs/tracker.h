@@ -3,9 +3,9 @@
  * tracker - every process image that has samples in the current window, and those still alive; the
  * lists of their mappings, and the binaries behind these.
  *
- * Mappings are taken from records of kind RECORD_SPACE. A process for which none come (an older
- * kernel), or only cut ones, has its /proc/PID/maps read instead, at growing intervals when an
- * address lies in none of its ranges.
+ * Mappings are taken from records of kind RECORD_SPACE, which name all executable memory. When a
+ * sample has an address outside of it the list is out of date, or there is none: then
+ * /proc/PID/maps is read, at growing intervals.
  *
  * Indexes, of images and of lists, are dense and stay valid until tracker_sweep, which is called
  * when a window has been turned into tables. Owned by the drain thread. Bounds:
