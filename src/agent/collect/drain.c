@@ -13,6 +13,7 @@
 #include "agent/describe/kernel_symbols.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
+#include "agent/unwind/loader.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -30,6 +31,7 @@ struct drain {
 	struct counts_key key; /* of the sample at hand */
 	struct kernel_symbols kernel_symbols;
 	struct jit *jit;
+	struct unwind_loader *loader;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
 	int64_t window_start_ns; /* monotonic */
@@ -127,6 +129,7 @@ void drain_metrics_register(void)
 	for (size_t i = 0; i < COUNTERS; i++)
 		if (counter_metrics[i])
 			metrics_register(&counter_metrics[i], 1);
+	unwind_loader_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -257,6 +260,31 @@ static void take_record(void *context, const struct record_head *record, size_t 
 		metric_add(&lost_bad_record, 1);
 }
 
+static bool table_is_known(void *context, const struct file_key *key)
+{
+	struct drain *drain = context;
+
+	return unwind_loader_is_known(drain->loader, key);
+}
+
+static void want_table(void *context, const struct file_key *key, int fd, const char *build_id,
+		       const char *path)
+{
+	struct drain *drain = context;
+
+	unwind_loader_want(drain->loader, key, fd, build_id, path);
+}
+
+static int start_loader(struct drain *drain, struct err *err)
+{
+	struct sampler_maps maps = sampler_maps(drain->sampler);
+	struct unwind_loader_options options = { .chunks_fd = maps.chunks_fd,
+						 .tables_fd = maps.tables_fd,
+						 .cache_path = drain->options.unwind_cache_path };
+
+	return unwind_loader_start(&options, &drain->loader, err);
+}
+
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
 {
 	struct drain *drain = mem_new(struct drain);
@@ -269,7 +297,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		drain->batch_seed = (uint64_t)clock_real_ns();
 	tracker_init(&drain->tracker,
 		     &(struct tracker_options){ .announce_binaries = options->announce_binaries,
-						.tables = options->tables,
+						.tables = { table_is_known, want_table, drain },
 						.space_read = put_space,
 						.space_read_context = drain });
 	counts_init(&drain->counts);
@@ -280,6 +308,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		code = err_set_errno(err, errno, "make an eventfd");
 	else
 		code = sampler_start(&drain->options.sampler, &drain->sampler, err);
+	if (!code)
+		code = start_loader(drain, err);
 	if (code) {
 		drain_free(drain);
 		return code;
@@ -337,6 +367,7 @@ void drain_free(struct drain *drain)
 {
 	if (!drain)
 		return;
+	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
 	counts_free(&drain->counts);

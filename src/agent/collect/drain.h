@@ -27,11 +27,11 @@ struct window {
 
 struct drain_options {
 	struct sampler_options sampler; /* `take` is set by the drain */
-	int64_t window_ns; /* the first one is shorter */
-	char *node; /* the drain frees it */
+	int64_t window_ns;		/* the first one is shorter */
+	char *node;			/* the drain frees it */
 	bool thread_labels;
 	bool announce_binaries;
-	struct binaries_tables tables; /* who wants files for unwind tables */
+	const char *unwind_cache_path; /* unwind/loader.h */
 
 	/*
 	 * Waits until the report thread is done with the window before, then gives it this one to
