@@ -52,7 +52,7 @@ static int make_folders(const char *path, struct err *err)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
-		if (mkdir(part, 0700) && errno != EEXIST)
+		if (mkdir(part, i < len ? 0755 : 0700) && errno != EEXIST)
 			return err_set_errno(err, errno, "make cache folder \"%s\"", part);
 	}
 	return 0;
