@@ -28,6 +28,7 @@ static const struct named_section names[] = {
 	{ ".plt.sec", ELF_SECTION_PLT_SEC },
 	{ ".plt.got", ELF_SECTION_PLT_GOT },
 	{ ".iplt", ELF_SECTION_IPLT },
+	{ ".go.buildinfo", ELF_SECTION_GO_BUILDINFO },
 	{ ".go.module", ELF_SECTION_GO_MODULE },
 	{ ".data", ELF_SECTION_DATA },
 	{ ".noptrdata", ELF_SECTION_NOPTRDATA },

@@ -24,6 +24,7 @@ enum elf_section {
 	ELF_SECTION_PLT_SEC,
 	ELF_SECTION_PLT_GOT,
 	ELF_SECTION_IPLT,
+	ELF_SECTION_GO_BUILDINFO, /* all Go programs have it */
 	/* Where the description of a Go module may be, and its relocations. */
 	ELF_SECTION_GO_MODULE,
 	ELF_SECTION_DATA,

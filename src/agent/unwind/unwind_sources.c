@@ -5,11 +5,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "agent/unwind/go_table.h"
 #include "agent/unwind/plt_rows.h"
 #include "agent/unwind/thread_start.h"
 #include "base/mem.h"
 #include "codec/cfi.h"
-#include "codec/gopclntab.h"
+#include "codec/sframe.h"
 
 #define SORT_SMALL 16		 /* sorted by insertion */
 #define START_BYTES_MAX 64	 /* of an entry point of unknown length */
@@ -24,6 +25,7 @@ struct unwind_sources {
 	uint64_t functions_count;
 	struct cfi *eh_frame, *debug_frame; /* NULL: there is none, as below */
 	struct gopclntab *gopclntab;
+	struct sframe *sframe;
 	struct section_reader scratch;
 };
 
@@ -275,38 +277,20 @@ static int list_debug_frame(struct unwind_sources *sources, const struct unwind_
 	return status ? status : cfi_list(sources->debug_frame, false, sink, err);
 }
 
-/* ---- Go ---- */
-
-static int find_go_text(struct unwind_sources *sources, struct err *err)
-{
-	static const enum elf_section places[] = { ELF_SECTION_GO_MODULE, ELF_SECTION_NOPTRDATA,
-						   ELF_SECTION_DATA_REL_RO, ELF_SECTION_DATA };
-	const struct elf_range *relocations = range_of(sources, ELF_SECTION_RELA_DYN);
-	struct section_reader *relocations_reader = mem_new(struct section_reader);
-	int status = -ERR_NOT_FOUND;
-
-	if (!relocations->bytes)
-		relocations = range_of(sources, ELF_SECTION_RELA);
-	open_range(sources, relocations, relocations_reader);
-	for (size_t i = 0; status == -ERR_NOT_FOUND && i < sizeof(places) / sizeof(places[0]);
-	     i++) {
-		const struct elf_range *range = range_of(sources, places[i]);
-
-		if (!range->bytes)
-			continue;
-		open_range(sources, range, &sources->scratch);
-		status = gopclntab_find_text(sources->gopclntab, &sources->scratch,
-					     relocations->bytes ? relocations_reader : NULL,
-					     &sources->gopclntab->layout.text, err);
-	}
-	free(relocations_reader);
-	return status;
-}
-
 static int list_gopclntab(struct unwind_sources *sources, const struct unwind_function_sink *sink,
 			  struct err *err)
 {
-	const struct elf_range *range = range_of(sources, ELF_SECTION_GOPCLNTAB);
+	int status = go_table_open(sources->input, &sources->layout, sources->limits->section_bytes,
+				   &sources->gopclntab, err);
+
+	return status || !sources->gopclntab ? status
+					     : gopclntab_functions(sources->gopclntab, sink, err);
+}
+
+static int list_sframe(struct unwind_sources *sources, const struct unwind_function_sink *sink,
+		       struct err *err)
+{
+	const struct elf_range *range = range_of(sources, ELF_SECTION_SFRAME);
 	int status;
 
 	if (!range->bytes)
@@ -315,13 +299,9 @@ static int list_gopclntab(struct unwind_sources *sources, const struct unwind_fu
 	if (status)
 		return status;
 	open_range(sources, range, &sources->scratch);
-	sources->gopclntab = mem_new(struct gopclntab);
-	status = gopclntab_open(sources->gopclntab, &sources->scratch, sources->layout.info.machine,
-				err);
-	if (!status && !sources->gopclntab->layout.text &&
-	    sources->gopclntab->layout.version >= GOPCLNTAB_GO_1_18)
-		status = find_go_text(sources, err);
-	return status ? status : gopclntab_functions(sources->gopclntab, sink, err);
+	sources->sframe = mem_new(struct sframe);
+	status = sframe_open(sources->sframe, &sources->scratch, sources->layout.info.machine, err);
+	return status ? status : sframe_functions(sources->sframe, sink, err);
 }
 
 /* ---- code without unwind information ---- */
@@ -477,7 +457,7 @@ typedef int list_source_f(struct unwind_sources *, const struct unwind_function_
 static list_source_f *const listers[TABLE_SOURCES] = {
 	[TABLE_SOURCE_START] = list_start,	 [TABLE_SOURCE_GOPCLNTAB] = list_gopclntab,
 	[TABLE_SOURCE_EH_FRAME] = list_eh_frame, [TABLE_SOURCE_DEBUG_FRAME] = list_debug_frame,
-	[TABLE_SOURCE_PLT] = list_plt,
+	[TABLE_SOURCE_SFRAME] = list_sframe,	 [TABLE_SOURCE_PLT] = list_plt,
 };
 
 /* A source that makes no sense, or is of a kind we do not know, leaves what it listed until then.
@@ -486,7 +466,7 @@ static int list_source(struct unwind_sources *sources, enum table_source source,
 {
 	struct listing listing = { sources, source, err };
 	struct unwind_function_sink sink = { add_function, &listing };
-	int status = listers[source] ? listers[source](sources, &sink, err) : 0;
+	int status = listers[source](sources, &sink, err);
 
 	if (status == -ERR_INVALID || status == -ERR_UNSUPPORTED || status == -ERR_NOT_FOUND) {
 		sources->stats->malformed++;
@@ -526,6 +506,7 @@ void unwind_sources_free(struct unwind_sources *sources)
 	free(sources->eh_frame);
 	free(sources->debug_frame);
 	free(sources->gopclntab);
+	free(sources->sframe);
 	free(sources);
 }
 
@@ -544,7 +525,8 @@ uint64_t unwind_sources_malformed(const struct unwind_sources *sources)
 {
 	return (sources->eh_frame ? sources->eh_frame->counts.malformed : 0) +
 	       (sources->debug_frame ? sources->debug_frame->counts.malformed : 0) +
-	       (sources->gopclntab ? sources->gopclntab->damaged_count : 0);
+	       (sources->gopclntab ? sources->gopclntab->damaged_count : 0) +
+	       (sources->sframe ? sources->sframe->damaged_count : 0);
 }
 
 /* ---- rows ---- */
@@ -587,6 +569,8 @@ int unwind_sources_rows(struct unwind_sources *sources, enum table_source source
 		return cfi_rows(sources->eh_frame, function->cookie, &by_address, err);
 	case TABLE_SOURCE_DEBUG_FRAME:
 		return cfi_rows(sources->debug_frame, function->cookie, &by_address, err);
+	case TABLE_SOURCE_SFRAME:
+		return sframe_rows(sources->sframe, function->cookie, &by_address, err);
 	case TABLE_SOURCE_PLT:
 		return plt_rows(sources->layout.info.machine, (enum plt_form)function->cookie,
 				address, &by_address);
