@@ -55,30 +55,32 @@ static const struct option_verb spec = {
 
 /*
  * Prints the rows of one executable segment after the other, since the order of addresses need not
- * be that of offsets. A row is printed when the next one is further on.
+ * be that of offsets. A row is printed when the next one is further on, and says something else.
  */
 struct printer {
 	const struct elf_segment *segment;
 	uint16_t machine;
-	bool has_row, has_printed;
+	bool has_row;
 	uint64_t offset;
-	struct unwind_rule rule, printed;
-	struct strbuf line;
+	struct unwind_rule rule;
+	struct strbuf text, printed;
 };
 
 static void print_held(struct printer *printer)
 {
-	if (!printer->has_row || (printer->has_printed && !memcmp(&printer->rule, &printer->printed,
-								  sizeof(printer->rule))))
+	struct strbuf swap = printer->printed;
+
+	if (!printer->has_row)
 		return;
-	printer->has_printed = true;
-	printer->printed = printer->rule;
-	strbuf_clear(&printer->line);
-	strbuf_addf(&printer->line, "%016" PRIx64 " ",
-		    printer->segment->address + (printer->offset - printer->segment->offset));
-	rule_text_add(&printer->line, &printer->rule, printer->machine);
-	strbuf_add_byte(&printer->line, '\n');
-	fwrite(printer->line.data, 1, printer->line.len, stdout);
+	strbuf_clear(&printer->text);
+	rule_text_add(&printer->text, &printer->rule, printer->machine);
+	if (slice_equal(strbuf_slice(&printer->text), strbuf_slice(&printer->printed)))
+		return;
+	printf("%016" PRIx64 " %s\n",
+	       printer->segment->address + (printer->offset - printer->segment->offset),
+	       strbuf_text(&printer->text));
+	printer->printed = printer->text;
+	printer->text = swap;
 }
 
 static int take_row(void *context, uint64_t offset, const struct unwind_rule *rule)
@@ -120,12 +122,11 @@ static int print_segment(const struct table_file *file, const struct elf_segment
 			 &none);
 	}
 	print_held(&printer);
-	if (printer.has_printed && printer.printed.cfa != UNWIND_CFA_NONE) {
-		printer.offset = segment->offset + segment->file_bytes;
-		printer.rule = none;
-		print_held(&printer);
-	}
-	strbuf_free(&printer.line);
+	printer.offset = segment->offset + segment->file_bytes;
+	printer.rule = none;
+	print_held(&printer);
+	strbuf_free(&printer.text);
+	strbuf_free(&printer.printed);
 	return status;
 }
 

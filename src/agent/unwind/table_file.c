@@ -114,7 +114,8 @@ static bool is_rule_sound(const struct unwind_rule *rule)
 	return rule->cfa <= UNWIND_CFA_PLT && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
 	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < REGISTERS_MAX &&
 	       rule->cfa_index < REGISTERS_MAX && rule->ra_register < REGISTERS_MAX &&
-	       rule->fp_register < REGISTERS_MAX && !(rule->flags & ~(uint32_t)FLAGS_ALL);
+	       rule->fp_register < REGISTERS_MAX && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&
+	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL);
 }
 
 /* Rows of one bucket are in order and behind its start, but for one at the start of the next. */
