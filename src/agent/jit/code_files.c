@@ -228,13 +228,15 @@ bool code_files_open(const struct process_identity *identity, struct code_files 
 	struct code_files files = { -1, -1, FRAME_NATIVE };
 	char path[32];
 	bool found;
+	int proc;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, identity->pid);
-	looked.proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (looked.proc < 0)
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
 		return false;
+	looked.proc = proc;
 	found = look(&looked, identity, &files);
-	close(looked.proc);
+	close(proc);
 	if (found)
 		*ret = files;
 	return found;
