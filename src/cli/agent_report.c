@@ -109,7 +109,7 @@ static void read_bucket(struct agent_report *report, const struct prometheus_sam
 		return;
 	report->buckets[report->buckets_count++] =
 		(struct agent_report_bucket){ .bound = strtod(strbuf_text(label), NULL),
-					      .upto = to_count(sample->value) };
+					      .below = to_count(sample->value) };
 }
 
 static void read_figure(struct agent_report *report, const struct prometheus_sample *sample)
@@ -169,10 +169,10 @@ double agent_report_quantile(const struct agent_report *report, double part)
 
 		if (!isfinite(at.bound))
 			break;
-		if ((double)at.upto >= rank && at.upto > before.upto)
+		if ((double)at.below >= rank && at.below > before.below)
 			return before.bound + (at.bound - before.bound) *
-						      (rank - (double)before.upto) /
-						      (double)(at.upto - before.upto);
+						      (rank - (double)before.below) /
+						      (double)(at.below - before.below);
 		before = at;
 	}
 	return before.bound;

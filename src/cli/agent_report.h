@@ -45,8 +45,8 @@ struct agent_report_loss {
 };
 
 struct agent_report_bucket {
-	double bound;  /* seconds */
-	uint64_t upto; /* samples up to it */
+	double bound;	/* seconds */
+	uint64_t below; /* samples up to it, in all */
 };
 
 struct agent_report {
