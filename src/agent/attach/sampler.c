@@ -5,10 +5,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/attach/features.h"
 #include "agent/attach/libbpf_log.h"
 #include "agent/attach/perf_events.h"
+#include "agent/attach/tracepoints.h"
 #include "agent/bpf/space.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,12 +25,14 @@
 #define RING_BYTES_MIN ((uint64_t)256 * 1024)
 #define RING_BYTES_MAX ((uint64_t)64 * 1024 * 1024)
 
+#define FOLLOWED_CALLS 5
+
 struct sampler {
 	struct sampler_options options;
 	struct perf_events events;
 	struct sample_bpf *skeleton;
 	struct bpf_link **links; /* one per event; NULL when its thread ended before */
-	struct bpf_link *exec_link;
+	struct bpf_link *follow_exec, *follow_fork, *follow_calls[FOLLOWED_CALLS];
 	struct ring_buffer *ring;
 	int cpus;
 };
@@ -43,6 +47,17 @@ static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
 	return (uint32_t)bytes;
 }
 
+/* They loop over mappings. */
+static void leave_out_followers(struct sample_bpf *skeleton)
+{
+	bool has_loop = skeleton->rodata->has_loop;
+
+	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
+	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
+	bpf_program__set_autoload(skeleton->progs.follow_protection, has_loop);
+	bpf_program__set_autoload(skeleton->progs.follow_size, has_loop);
+}
+
 static int load(struct sampler *sampler, struct err *err)
 {
 	uint32_t bytes = ring_bytes(sampler->options.frequency_hz, sampler->cpus);
@@ -53,7 +68,7 @@ static int load(struct sampler *sampler, struct err *err)
 		return err_set_errno(err, errno, "open the BPF object");
 	sampler->skeleton->rodata->has_loop = features_have_loop();
 	sampler->skeleton->rodata->has_vma_iterator =
-		sampler->skeleton->rodata->has_loop && features_have_vma_iterator();
+		sampler->skeleton->rodata->has_loop && features_have_vma_iterator_in_tasks();
 	/* Chosen processes may be short: their mappings are read at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
 	if (!sampler->skeleton->rodata->has_loop)
@@ -62,6 +77,7 @@ static int load(struct sampler *sampler, struct err *err)
 			"this kernel has no bpf_loop (5.17): user stacks come from its own "
 			"frame-pointer walk, at most 127 frames and without a reason for their end",
 			NULL);
+	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
 		code = sample_bpf__load(sampler->skeleton);
@@ -101,14 +117,63 @@ static int attach(struct sampler *sampler, struct err *err)
 	return 0;
 }
 
-/* Without it a new image's mappings are read at its first sample: nearly always as good. */
-static void attach_to_exec(struct sampler *sampler)
+/* System calls that change mappings: those that say a protection, and those that do not. */
+static const struct {
+	const char *name;
+	bool has_protection;
+} followed_calls[FOLLOWED_CALLS] = {
+	{ "sys_exit_mmap", true },	    { "sys_exit_mprotect", true },
+	{ "sys_exit_pkey_mprotect", true }, { "sys_exit_munmap", false },
+	{ "sys_exit_mremap", false },
+};
+
+static bool follow_call(struct sampler *sampler, size_t call)
 {
-	if (!sampler->skeleton->rodata->has_vma_iterator)
+	const struct sample_bpf *skeleton = sampler->skeleton;
+	struct err err;
+	int fd;
+
+	if (tracepoints_open("syscalls", followed_calls[call].name, &fd, &err)) {
+		log_warn("agent", "changes of mappings are not followed", "cause=\"%s\"",
+			 err.message);
+		return false;
+	}
+	sampler->follow_calls[call] = bpf_program__attach_perf_event(
+		followed_calls[call].has_protection ? skeleton->progs.follow_protection
+						    : skeleton->progs.follow_size,
+		fd);
+	if (sampler->follow_calls[call])
+		return true; /* the link closes fd */
+	log_warn("agent", "changes of mappings are not followed", "cause=\"%s: %s\"",
+		 followed_calls[call].name, strerror(errno));
+	close(fd);
+	return false;
+}
+
+/* Where this fails the agent reads /proc when the amount of executable memory has changed. */
+static void follow(struct sampler *sampler)
+{
+	struct sample_bpf *skeleton = sampler->skeleton;
+	bool all = true;
+
+	if (!skeleton->rodata->has_loop)
 		return;
-	sampler->exec_link = bpf_program__attach(sampler->skeleton->progs.read_space_at_exec);
-	if (!sampler->exec_link)
-		log_warn("agent", "the program at exec could not be attached", "errno=%d", errno);
+	sampler->follow_exec = bpf_program__attach(skeleton->progs.follow_exec);
+	sampler->follow_fork = bpf_program__attach(skeleton->progs.follow_fork);
+	for (size_t i = 0; all && i < FOLLOWED_CALLS; i++)
+		all = follow_call(sampler, i);
+	skeleton->bss->is_following = all && skeleton->rodata->has_vma_iterator;
+}
+
+static void stop_following(struct sampler *sampler)
+{
+	bpf_link__destroy(sampler->follow_exec);
+	bpf_link__destroy(sampler->follow_fork);
+	sampler->follow_exec = sampler->follow_fork = NULL;
+	for (size_t i = 0; i < FOLLOWED_CALLS; i++) {
+		bpf_link__destroy(sampler->follow_calls[i]);
+		sampler->follow_calls[i] = NULL;
+	}
 }
 
 static int take_record(void *context, void *data, size_t len)
@@ -136,7 +201,7 @@ static int start(struct sampler *sampler, struct err *err)
 	code = open_events(sampler, err);
 	if (code)
 		return code;
-	attach_to_exec(sampler);
+	follow(sampler);
 	return attach(sampler, err);
 }
 
@@ -230,8 +295,7 @@ void sampler_stop(struct sampler *sampler)
 			bpf_link__destroy(sampler->links[i]);
 	free(sampler->links);
 	sampler->links = NULL;
-	bpf_link__destroy(sampler->exec_link);
-	sampler->exec_link = NULL;
+	stop_following(sampler);
 }
 
 void sampler_free(struct sampler *sampler)

@@ -5,8 +5,8 @@
  *   sample_cpu -> describe_task -> mappings -> kernel half -> user half -> ring buffer
  *
  * Attached to perf events (attach/perf_events.h). Nothing is dropped silently: every early end
- * counts in `counters`, and a user stack that was cut says why in the record itself. A second
- * program, at exec, reads the mappings of the new image before it runs.
+ * counts in `counters`, and a user stack that was cut says why in the record itself. The other
+ * programs follow the mappings of processes: at exec, fork, and where system calls change them.
  */
 #include <stdbool.h>
 
@@ -23,6 +23,7 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
+volatile bool is_following; /* set by the agent: the programs that follow mappings are attached */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 
 struct {
@@ -113,8 +114,6 @@ static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 static bool walk_ask(struct walk *walk)
 {
 	walk->mapping.end = 0;
-	if (has_vma_iterator)
-		return false; /* then it said already that the list is being changed */
 	bpf_find_vma(bpf_get_current_task_btf(), walk->pc, note_vma, &walk, 0);
 	return walk->pc < walk->mapping.end;
 }
@@ -133,8 +132,8 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* A clock tick may interrupt the program at exec: each has its own memory. */
-enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_EXEC, SPACE_SCRATCHES };
+/* A clock tick may interrupt the programs that follow mappings: each has its own memory. */
+enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_TASK, SPACE_SCRATCHES };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -246,10 +245,8 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 	__u32 index = SPACE_SCRATCH_SAMPLE;
 	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
 
-	if (space && has_vma_iterator)
-		space_refresh(space, task, &scratch->sample.head, counts);
-	else if (space)
-		space_ask(space, task, &scratch->sample.head, counts);
+	if (space)
+		space_prepare(space, task, &scratch->sample.head, is_following, counts);
 	choose_space(&scratch->walk, &scratch->sample.head);
 }
 
@@ -366,19 +363,157 @@ int sample_cpu(struct perf_context *ctx)
 	return 0;
 }
 
-SEC("raw_tp/sched_process_exec")
-int read_space_at_exec(void *ctx)
+/* What the programs below work with. False when there is nothing to be done. */
+struct follower {
+	struct space_scratch *scratch;
+	struct sample_counters *counts;
+	struct task_struct *task;
+};
+
+static __always_inline bool follower_get(struct follower *ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 index = SPACE_SCRATCH_EXEC, zero = 0;
-	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
-	struct sample_counters *counts = bpf_map_lookup_elem(&counters, &zero);
+	__u32 index = SPACE_SCRATCH_TASK, zero = 0;
+
+	ret->scratch = bpf_map_lookup_elem(&space_scratches, &index);
+	ret->counts = bpf_map_lookup_elem(&counters, &zero);
+	ret->task = bpf_get_current_task_btf();
+	return ret->scratch && ret->counts && ret->task->mm;
+}
+
+static __always_inline void update_space(struct follower *follower, const struct record_head *head)
+{
+	if (has_vma_iterator)
+		space_read(follower->scratch, follower->task, head, follower->counts);
+	else
+		space_ask(follower->scratch, follower->task, head, follower->counts);
+}
+
+SEC("raw_tp/sched_process_exec")
+int follow_exec(void *ctx)
+{
 	struct record_head head = { .at_ns = bpf_ktime_get_ns() };
+	struct follower follower;
 
 	(void)ctx;
-	if (!space || !counts || !has_vma_iterator)
-		return 0;
-	describe_process(&head, task);
-	space_refresh(space, task, &head, counts);
+	if (!has_vma_iterator || !follower_get(&follower))
+		return 0; /* its first sample will ask */
+	describe_process(&head, follower.task);
+	update_space(&follower, &head);
 	return 0;
+}
+
+struct fork_context {
+	struct space_scratch *scratch;
+	__u32 parent, child;
+};
+
+/* bpf_loop callback. */
+static long copy_part(__u32 index, void *data)
+{
+	struct fork_context *context = data;
+	struct space_scratch *scratch = context->scratch;
+	struct space_part *part;
+
+	scratch->key.tgid = context->parent;
+	scratch->key.part = index;
+	part = bpf_map_lookup_elem(&space_parts, &scratch->key);
+	if (!part)
+		return 1;
+	bpf_probe_read_kernel(&scratch->part, sizeof(scratch->part), part);
+	scratch->part.start_ns = scratch->head.start_ns;
+	scratch->part.exec_id = scratch->head.exec_id;
+	scratch->key.tgid = context->child;
+	bpf_map_update_elem(&space_parts, &scratch->key, &scratch->part, BPF_ANY);
+	return 0;
+}
+
+/* The child begins with its parent's mappings. */
+SEC("raw_tp/sched_process_fork")
+int follow_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	struct fork_context context;
+	struct follower follower;
+	struct space_head *kept;
+
+	if (!follower_get(&follower))
+		return 0;
+	context.scratch = follower.scratch;
+	context.parent = bpf_get_current_pid_tgid() >> 32;
+	context.child = BPF_CORE_READ(child, tgid);
+	kept = bpf_map_lookup_elem(&spaces, &context.parent);
+	if (context.child == context.parent || !kept || !kept->parts)
+		return 0; /* a thread, or nothing is known */
+	follower.scratch->head = *kept;
+	follower.scratch->head.start_ns = BPF_CORE_READ(child, start_boottime);
+	follower.scratch->head.exec_id = BPF_CORE_READ(child, self_exec_id);
+	follower.scratch->head.sent = 0;
+	bpf_loop(kept->parts, copy_part, &context, 0);
+	bpf_map_update_elem(&spaces, &context.child, &follower.scratch->head, BPF_ANY);
+	return 0;
+}
+
+/* bpf_find_vma callback: sets *data when there is a file. */
+static long note_file(struct task_struct *task, struct vm_area_struct *vma, void *data)
+{
+	(void)task;
+	*(__u64 *)data = vma->vm_file != NULL;
+	return 0;
+}
+
+/*
+ * Whether the system call was about generated code in a process that has such: runtimes turn its
+ * pages executable all the time, and the walk does not need to know.
+ */
+static __always_inline bool is_about_generated(const struct space_head *kept,
+					       struct task_struct *task,
+					       const struct user_registers *registers)
+{
+	__u64 address = registers->orig_ax == SYSTEM_CALL_MMAP ? registers->ax : registers->di;
+	__u64 has_file = 1;
+
+	if (!(kept->flags & SPACE_HAS_GENERATED))
+		return false;
+	bpf_find_vma(task, address, note_file, &has_file, 0);
+	return !has_file;
+}
+
+/* After a system call that may have changed the executable mappings of a process that is known. */
+static __always_inline int follow_change(bool has_protection)
+{
+	struct record_head head = { .at_ns = bpf_ktime_get_ns() };
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct space_head *kept = bpf_map_lookup_elem(&spaces, &tgid);
+	struct user_registers *registers;
+	struct follower follower;
+	bool is_executable;
+
+	if (!kept || !follower_get(&follower))
+		return 0;
+	registers = (struct user_registers *)bpf_task_pt_regs(follower.task);
+	is_executable = has_protection && registers->dx & PROTECTION_EXECUTE;
+	if (!is_executable && kept->executable_pages == follower.task->mm->exec_vm)
+		return 0;
+	if (is_executable && is_about_generated(kept, follower.task, registers)) {
+		kept->executable_pages = follower.task->mm->exec_vm;
+		return 0;
+	}
+	describe_process(&head, follower.task);
+	if (space_is_of(kept, &head))
+		update_space(&follower, &head);
+	return 0;
+}
+
+SEC("tp/syscalls/sys_exit_mmap") /* and mprotect, pkey_mprotect: all have it in rdx */
+int follow_protection(void *ctx)
+{
+	(void)ctx;
+	return follow_change(true);
+}
+
+SEC("tp/syscalls/sys_exit_munmap") /* and mremap */
+int follow_size(void *ctx)
+{
+	(void)ctx;
+	return follow_change(false);
 }

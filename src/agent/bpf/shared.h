@@ -93,6 +93,7 @@ struct space_mapping {
 enum space_record_flag {
 	SPACE_HAS_UNKNOWN_FILE = 1, /* a file that is not in the map `tables` */
 	SPACE_CUT = 2,		    /* the process has more mappings than fit in all parts */
+	SPACE_HAS_GENERATED = 8,    /* executable memory without a file, which comes and goes */
 	SPACE_READ_PROC = 4,	    /* no mappings: this kernel cannot list them, /proc has to */
 };
 

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * space - reads the executable mappings of a process image from the kernel's own list, in the very
- * sample that needs them, keeps them for the walk and sends them to the agent.
+ * space - keeps the executable mappings of each process image current, in order with its samples.
  *
- * The kernel counts changes of an address space (mm_lock_seq, 6.4): while the count stands still,
- * what is kept holds. So nothing has to be hooked into system calls, which would cost every one of
- * them some 50 ns, and a library that was loaded a moment ago is seen. A process that changes its
- * mappings all the time is read again at most 1/SPACE_COST_SHARE of its time, unless the amount of
- * executable memory has changed.
+ *   exec, fork, mmap, munmap, mprotect, mremap -> the kernel's own list of mappings (iterator, 6.7)
+ *       -> `spaces` and `space_parts`, for the walk
+ *       -> records, for the agent: with the image's next sample; at once when a file is new
  *
- * Only the kernel's iterator over mappings (6.7) can list them in a sample; without it the agent
- * is asked to read /proc.
+ * The list is read where the change was made, by the task that made it. A tick of the clock cannot
+ * read it: kernels since 6.12.91 and 6.18.33 refuse the iterator while interrupts are off. Where
+ * there is no list, for a process older than the agent or a kernel without the iterator, the agent
+ * is asked to read /proc, and until it has, bpf_find_vma answers for one address in each sample.
  */
 #ifndef FIRN_AGENT_BPF_SPACE_BPF_H
 #define FIRN_AGENT_BPF_SPACE_BPF_H
 
 #include "agent/bpf/space.h"
 #include "agent/bpf/types.h"
-
-#define SPACE_COST_SHARE 64
 
 extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
 				 __u64 address) __ksym __weak;
@@ -53,6 +50,12 @@ struct space_scratch {
 	struct space_mapping mappings[SPACE_PROGRAM_MAPPINGS_MAX];
 };
 
+static __always_inline bool space_is_of(const struct space_head *kept,
+					const struct record_head *head)
+{
+	return kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id;
+}
+
 static __always_inline __u64 space_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -73,17 +76,6 @@ static __always_inline __s64 space_mtime_ns(struct inode *inode)
 
 	return BPF_CORE_READ(older, i_mtime.tv_sec) * 1000000000ll +
 	       BPF_CORE_READ(older, i_mtime.tv_nsec);
-}
-
-/* Equal values: no mapping has come, gone or changed in between. */
-static __always_inline __u64 space_change(struct mm_struct *mm)
-{
-	__u32 sequence = 0;
-
-	if (bpf_core_field_exists(mm->mm_lock_seq))
-		bpf_probe_read_kernel(&sequence, sizeof(sequence),
-				      (void *)mm + bpf_core_field_offset(mm->mm_lock_seq));
-	return (__u64)mm->exec_vm << 32 | sequence;
 }
 
 static __always_inline void space_describe(struct space_mapping *mapping,
@@ -120,6 +112,8 @@ static __always_inline void space_note(struct space_scratch *scratch, struct vm_
 	}
 	mapping = &scratch->mappings[at];
 	space_describe(mapping, vma, vdso);
+	if (!mapping->file.inode && !mapping->file.device)
+		scratch->flags |= SPACE_HAS_GENERATED;
 	hash = space_mix(scratch->head.fingerprint, mapping->start);
 	hash = space_mix(hash, mapping->end ^ mapping->offset << 20);
 	hash = space_mix(hash, mapping->file.inode ^ mapping->file.device << 32);
@@ -151,18 +145,6 @@ struct space_context {
 	const struct record_head *head;
 };
 
-/* Copies one part's mappings to `to`; `to` has room for SPACE_PART_MAPPINGS. Returns how many. */
-static __always_inline __u32 space_copy_part(struct space_scratch *scratch, __u32 part,
-					     struct space_mapping *to)
-{
-	__u32 first = part * SPACE_PART_MAPPINGS, count = scratch->count - first;
-
-	if (first > SPACE_PROGRAM_MAPPINGS_MAX - SPACE_PART_MAPPINGS)
-		return 0;
-	bpf_probe_read_kernel(to, SPACE_PART_MAPPINGS * sizeof(*to), &scratch->mappings[first]);
-	return count < SPACE_PART_MAPPINGS ? count : SPACE_PART_MAPPINGS;
-}
-
 /* bpf_loop callback. */
 static long space_look_for_unknown(__u32 index, void *data)
 {
@@ -179,39 +161,17 @@ static long space_look_for_unknown(__u32 index, void *data)
 }
 
 /* bpf_loop callback. */
-static long space_send_part(__u32 index, void *data)
-{
-	struct space_context *context = data;
-	struct space_scratch *scratch = context->scratch;
-	struct space_record *record = &scratch->record;
-	__u32 count = space_copy_part(scratch, index, record->mappings);
-	__u64 bytes;
-
-	record->head = *context->head;
-	record->head.kind = RECORD_SPACE;
-	record->part = index;
-	record->parts = scratch->head.parts;
-	record->count = count;
-	record->space_flags = scratch->flags;
-	bytes = SPACE_RECORD_HEADER_BYTES + count * sizeof(struct space_mapping);
-	barrier_var(bytes); /* clang knows the bound, the verifier does not */
-	if (bytes > sizeof(*record))
-		return 1;
-	if (bpf_ringbuf_output(&samples, record, bytes,
-			       scratch->flags & SPACE_HAS_UNKNOWN_FILE ? BPF_RB_FORCE_WAKEUP
-								       : BPF_RB_NO_WAKEUP))
-		scratch->lost++;
-	return 0;
-}
-
-/* bpf_loop callback. */
 static long space_keep_part(__u32 index, void *data)
 {
 	struct space_context *context = data;
 	struct space_scratch *scratch = context->scratch;
 	struct space_part *part = &scratch->part;
+	__u32 first = index * SPACE_PART_MAPPINGS, count = scratch->count - first;
 
-	part->count = space_copy_part(scratch, index, part->mappings);
+	if (first > SPACE_PROGRAM_MAPPINGS_MAX - SPACE_PART_MAPPINGS)
+		return 1;
+	bpf_probe_read_kernel(part->mappings, sizeof(part->mappings), &scratch->mappings[first]);
+	part->count = count < SPACE_PART_MAPPINGS ? count : SPACE_PART_MAPPINGS;
 	part->start_ns = scratch->head.start_ns;
 	part->exec_id = scratch->head.exec_id;
 	scratch->head.firsts[index & (SPACE_PARTS_MAX - 1)] = part->mappings[0].start;
@@ -221,58 +181,92 @@ static long space_keep_part(__u32 index, void *data)
 	return 0;
 }
 
-/* Keeps and sends what space_list has found. */
-static __always_inline void space_publish(struct space_scratch *scratch,
-					  const struct record_head *head,
-					  struct sample_counters *counts)
+/* bpf_loop callback. */
+static long space_send_part(__u32 index, void *data)
+{
+	struct space_context *context = data;
+	struct space_scratch *scratch = context->scratch;
+	struct space_record *record = &scratch->record;
+	struct space_part *part;
+	__u64 bytes;
+
+	scratch->key.tgid = context->head->tgid;
+	scratch->key.part = index;
+	part = bpf_map_lookup_elem(&space_parts, &scratch->key);
+	if (!part || part->start_ns != context->head->process_start_ns ||
+	    part->exec_id != context->head->exec_id) {
+		scratch->lost++;
+		return 1;
+	}
+	record->head = *context->head;
+	record->head.kind = RECORD_SPACE;
+	record->part = index;
+	record->parts = scratch->head.parts;
+	record->count = part->count;
+	record->space_flags = scratch->head.flags;
+	bpf_probe_read_kernel(record->mappings, sizeof(record->mappings), part->mappings);
+	bytes = SPACE_RECORD_HEADER_BYTES + part->count * sizeof(struct space_mapping);
+	barrier_var(bytes); /* clang knows the bound, the verifier does not */
+	if (bytes > sizeof(*record))
+		return 1;
+	if (bpf_ringbuf_output(&samples, record, bytes,
+			       scratch->head.flags & SPACE_HAS_UNKNOWN_FILE ? BPF_RB_FORCE_WAKEUP
+									    : BPF_RB_NO_WAKEUP))
+		scratch->lost++;
+	return 0;
+}
+
+/* Sends what is kept of an image, which `scratch->head` is a copy of. */
+static __always_inline bool space_send(struct space_scratch *scratch,
+				       const struct record_head *head,
+				       struct sample_counters *counts)
 {
 	struct space_context context = { scratch, head };
-	__u32 parts = (scratch->count + SPACE_PART_MAPPINGS - 1) / SPACE_PART_MAPPINGS;
 
 	scratch->lost = 0;
-	scratch->head.parts = parts;
-	bpf_loop(scratch->count, space_look_for_unknown, &context, 0);
-	bpf_loop(parts, space_send_part, &context, 0);
-	counts->of[COUNTER_SPACES_SENT] += parts;
+	bpf_loop(scratch->head.parts, space_send_part, &context, 0);
+	counts->of[COUNTER_SPACES_SENT] += scratch->head.parts;
 	counts->of[COUNTER_SPACES_LOST] += scratch->lost;
-	if (scratch->lost)
-		return; /* not kept, so sent again with the next sample */
-	bpf_loop(parts, space_keep_part, &context, 0);
+	return scratch->lost == 0;
 }
 
-/* Whether what is kept may be used without looking. */
-static __always_inline bool space_holds(const struct space_head *kept,
-					const struct record_head *head, __u64 change)
+/* Reads and keeps the list. Only where interrupts are on. */
+static __always_inline void space_read(struct space_scratch *scratch, struct task_struct *task,
+				       const struct record_head *head,
+				       struct sample_counters *counts)
 {
-	if (kept->start_ns != head->process_start_ns || kept->exec_id != head->exec_id)
-		return false;
-	return kept->change == change ||
-	       (kept->change >> 32 == change >> 32 &&
-		head->at_ns - kept->read_at_ns < SPACE_COST_SHARE * kept->read_cost_ns);
+	struct space_context context = { scratch, head };
+	struct space_head *kept;
+	__u32 tgid = head->tgid;
+
+	if (!space_list(scratch, task, task->mm)) {
+		counts->of[COUNTER_SPACES_BUSY]++;
+		return;
+	}
+	counts->of[COUNTER_SPACES_READ]++;
+	kept = bpf_map_lookup_elem(&spaces, &tgid);
+	scratch->head.sent = kept && space_is_of(kept, head) ? kept->sent : 0;
+	scratch->head.start_ns = head->process_start_ns;
+	scratch->head.exec_id = head->exec_id;
+	scratch->head.executable_pages = task->mm->exec_vm;
+	scratch->head.parts = (scratch->count + SPACE_PART_MAPPINGS - 1) / SPACE_PART_MAPPINGS;
+	bpf_loop(scratch->count, space_look_for_unknown, &context, 0);
+	bpf_loop(scratch->head.parts, space_keep_part, &context, 0);
+	scratch->head.flags = scratch->flags;
+	if (scratch->flags & SPACE_HAS_UNKNOWN_FILE && space_send(scratch, head, counts))
+		scratch->head.sent = scratch->head.fingerprint;
+	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
 }
 
-/*
- * For kernels without the iterator: asks the agent to read /proc, once for each image and each
- * change of the amount of executable memory. Until it has, the list is empty.
- */
+/* Asks the agent to read /proc. Until it has, the list is empty. */
 static __always_inline void space_ask(struct space_scratch *scratch, struct task_struct *task,
 				      const struct record_head *head,
 				      struct sample_counters *counts)
 {
-	struct record_head *record = &scratch->record.head;
 	__u32 tgid = head->tgid;
-	struct space_head *kept;
-	__u64 change;
 
-	if (!task->mm)
-		return;
-	change = space_change(task->mm);
-	kept = bpf_map_lookup_elem(&spaces, &tgid);
-	if (kept && kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id &&
-	    kept->change >> 32 == change >> 32)
-		return;
-	*record = *head;
-	record->kind = RECORD_SPACE;
+	scratch->record.head = *head;
+	scratch->record.head.kind = RECORD_SPACE;
 	scratch->record.part = 0;
 	scratch->record.parts = 1;
 	scratch->record.count = 0;
@@ -286,52 +280,35 @@ static __always_inline void space_ask(struct space_scratch *scratch, struct task
 	scratch->head.start_ns = head->process_start_ns;
 	scratch->head.exec_id = head->exec_id;
 	scratch->head.parts = 0;
-	scratch->head.change = change;
+	scratch->head.executable_pages = task->mm->exec_vm;
+	scratch->head.sent = scratch->head.fingerprint = 0;
 	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
 }
 
-/* Sees to it that `spaces` has the current mappings of the task's process, as far as possible. */
-static __always_inline void space_refresh(struct space_scratch *scratch, struct task_struct *task,
-					  const struct record_head *head,
+/* At a sample: sees to it that the agent has, or gets, the list that the walk will use. */
+static __always_inline void space_prepare(struct space_scratch *scratch, struct task_struct *task,
+					  const struct record_head *head, bool is_followed,
 					  struct sample_counters *counts)
 {
-	struct mm_struct *mm = task->mm;
-	struct space_head *kept;
 	__u32 tgid = head->tgid;
-	__u64 change, fingerprint = 0;
+	struct space_head *kept;
 
-	if (!mm)
+	if (!task->mm)
 		return;
-	change = space_change(mm);
 	kept = bpf_map_lookup_elem(&spaces, &tgid);
-	if (kept) {
-		if (space_holds(kept, head, change))
-			return;
-		if (kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id)
-			fingerprint = kept->fingerprint;
-	}
-	if (!space_list(scratch, task, mm)) {
-		counts->of[COUNTER_SPACES_BUSY]++;
+	if (!kept || !space_is_of(kept, head)) {
+		space_ask(scratch, task, head, counts);
 		return;
 	}
-	counts->of[COUNTER_SPACES_READ]++;
-	scratch->head.start_ns = head->process_start_ns;
-	scratch->head.exec_id = head->exec_id;
-	scratch->head.change = change;
-	scratch->head.read_at_ns = head->at_ns;
-	scratch->lost = 0;
-	if (scratch->head.fingerprint != fingerprint)
-		space_publish(scratch, head, counts);
-	else if (kept) { /* always so; parts and firsts stay */
-		kept->change = change;
-		kept->read_at_ns = head->at_ns;
-		kept->read_cost_ns = bpf_ktime_get_ns() - head->at_ns;
+	if (!is_followed && kept->executable_pages != task->mm->exec_vm) {
+		space_ask(scratch, task, head, counts);
 		return;
 	}
-	if (scratch->lost)
+	if (kept->sent == kept->fingerprint)
 		return;
-	scratch->head.read_cost_ns = bpf_ktime_get_ns() - head->at_ns;
-	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
+	scratch->head = *kept;
+	if (space_send(scratch, head, counts))
+		kept->sent = scratch->head.fingerprint;
 }
 
 #endif

@@ -18,11 +18,12 @@
 struct space_head {	/* value of the map `spaces`, by tgid */
 	__u64 start_ns; /* with exec_id: whose mappings these are */
 	__u32 exec_id;
-	__u32 parts;
-	__u64 change;	   /* see space_change: equal = nothing has changed since */
-	__u64 fingerprint; /* of all mappings */
-	__u64 read_at_ns;
-	__u64 read_cost_ns;
+	__u32 parts;		/* 0 = the agent was asked for them */
+	__u64 executable_pages; /* mm->exec_vm when they were read */
+	__u64 fingerprint;	/* of all mappings; 0 for those that the agent gave */
+	__u64 sent;		/* the fingerprint when the agent was last told */
+	__u32 flags;		/* enum space_record_flag */
+	__u32 reserved;
 	__u64 firsts[SPACE_PARTS_MAX]; /* first address of each part */
 };
 

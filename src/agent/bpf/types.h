@@ -57,7 +57,6 @@ struct vm_area_struct {
 
 struct mm_struct {
 	unsigned long exec_vm;
-	int mm_lock_seq; /* 6.4; a seqcount_t since 6.13, which is also an unsigned at its start */
 	struct {
 		void *vdso;
 	} context;
@@ -80,6 +79,9 @@ struct task_struct {
 
 #define VMA_EXECUTABLE 0x00000004ul /* VM_EXEC */
 #define VMA_PAGE_SHIFT 12
+
+#define SYSTEM_CALL_MMAP 9
+#define PROTECTION_EXECUTE 4u /* PROT_EXEC */
 
 struct user_registers {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;

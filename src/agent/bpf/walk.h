@@ -49,7 +49,7 @@ enum walk_range {
 	RANGE_NO_TABLE,	 /* of a file without unwind information */
 	RANGE_PENDING,	 /* of a file whose table has not been loaded */
 	RANGE_ANONYMOUS, /* generated code */
-	RANGE_NO_CODE,	 /* no executable mapping */
+	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
 
@@ -125,7 +125,10 @@ static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
 	/* The parts of a process that is long gone may have been given to another one. */
 	if (!part || part->start_ns != head->start_ns || part->exec_id != head->exec_id)
 		return RANGE_UNKNOWN;
-	return walk_search_part(walk, part) ? RANGE_TABLE : RANGE_NO_CODE;
+	if (walk_search_part(walk, part))
+		return RANGE_TABLE;
+	/* Generated code is not followed closely: it may have come since. */
+	return head->flags & SPACE_HAS_GENERATED ? RANGE_ANONYMOUS : RANGE_NO_CODE;
 }
 
 /* Narrows the range, which is the mapping, to the segment around pc. */
