@@ -266,19 +266,19 @@ static void set_place_by_expression(const struct run *run, uint64_t reg, struct 
 	set_place(run, reg, how, value.reg, value.offset);
 }
 
-static bool restore(struct run *run, uint64_t reg)
+/* In a CIE, where DWARF has no meaning for it, it takes back what the CIE said (as in libgcc). */
+static void restore(struct run *run, uint64_t reg)
 {
 	struct cfi_place *place = place_of(run, run->state, reg);
 	struct cfi_state fresh;
 
 	if (!place)
-		return true;
-	if (run->program->initial) {
+		return;
+	if (run->program->initial)
 		fresh = *run->program->initial;
-		*place = *place_of(run, &fresh, reg);
-		return true;
-	}
-	return false; /* DWARF 5, 6.4.2.3: not in a CIE */
+	else
+		cfi_state_init(&fresh, run->program->registers);
+	*place = *place_of(run, &fresh, reg);
 }
 
 /* ---- rows ---- */
@@ -488,7 +488,8 @@ static int step_register(struct run *run, uint8_t op)
 		factored = number > INT64_MAX ? INT64_MAX : (int64_t)number;
 	switch (op) {
 	case DW_CFA_restore_extended:
-		return restore(run, reg) ? STEP_OK : STEP_MALFORMED;
+		restore(run, reg);
+		break;
 	case DW_CFA_undefined:
 		set_place(run, reg, UNWIND_VALUE_UNDEFINED, 0, 0);
 		break;
@@ -589,7 +590,8 @@ static int step(struct run *run, int *ret_status, struct err *err)
 		set_place_factored(run, operand, UNWIND_VALUE_AT_CFA, (int64_t)factored);
 		return STEP_OK;
 	case DW_CFA_restore:
-		return restore(run, operand) ? STEP_OK : STEP_MALFORMED;
+		restore(run, operand);
+		return STEP_OK;
 	default:
 		return step_extended(run, op, ret_status, err);
 	}

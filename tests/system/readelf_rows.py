@@ -78,7 +78,7 @@ def read_functions(path, fp, sp):
                 function.rows = []
             places = [columns.index(name) if name in columns else None for name in ("CFA", "ra", fp, sp)]
             continue
-        if not columns or len(fields) != len(columns):
+        if not columns or len(fields) != len(columns) or fields[1] == "ZERO":  # "ZERO terminator"
             continue
         row = tuple(fields[place] if place is not None else "u" for place in places)
         if function:
