@@ -115,21 +115,6 @@ static struct entry *entry_new(const struct process_identity *identity, int64_t 
 	return entry;
 }
 
-static void drop_user(struct jit *jit)
-{
-	bool last;
-
-	pthread_mutex_lock(&jit->lock);
-	last = !--jit->users;
-	pthread_mutex_unlock(&jit->lock);
-	if (!last)
-		return;
-	pthread_mutex_destroy(&jit->lock);
-	pthread_cond_destroy(&jit->work);
-	pthread_cond_destroy(&jit->idle);
-	free(jit);
-}
-
 /* One turn, without the lock. True when there is more to read. */
 static bool read_files(struct files *files, bool keep_open)
 {
@@ -160,7 +145,7 @@ static bool read_files(struct files *files, bool keep_open)
 	return more;
 }
 
-/* The functions from here to `work_loop` are called with the lock held. */
+/* The functions from here to `drop_user` are called with the lock held. */
 
 static void queue(struct jit *jit, struct entry *entry)
 {
@@ -270,6 +255,24 @@ static bool free_entry(struct worker *worker, struct entry *entry)
 	pthread_mutex_lock(&jit->lock);
 	worker->busy = false;
 	return !worker->abandoned;
+}
+
+/* The last one frees what no worker came to: that may be a worker which was stuck. */
+static void drop_user(struct jit *jit)
+{
+	bool last;
+
+	pthread_mutex_lock(&jit->lock);
+	last = !--jit->users;
+	pthread_mutex_unlock(&jit->lock);
+	if (!last)
+		return;
+	while (jit->first)
+		entry_free(take_first(jit));
+	pthread_mutex_destroy(&jit->lock);
+	pthread_cond_destroy(&jit->work);
+	pthread_cond_destroy(&jit->idle);
+	free(jit);
 }
 
 static void *work_loop(void *data)

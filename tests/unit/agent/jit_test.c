@@ -10,28 +10,36 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/jit/code_reader.h"
 #include "agent/jit/jit.h"
+#include "agent/jit/jit_metrics.h"
 #include "agent/procs/proc_stat.h"
 
 #define LONG_NS (10 * CLOCK_NS_PER_S)
 
 static char map_path[64];
 
-static struct process_identity own_identity(void)
+static struct process_identity identity_of(pid_t pid)
 {
-	struct process_identity identity = { .pid = (uint32_t)getpid() };
-	char text[1024];
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t len = read(fd, text, sizeof(text));
+	struct process_identity identity = { .pid = (uint32_t)pid };
+	char path[64], text[1024];
 	struct proc_stat stat;
+	ssize_t len;
+	int fd;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = read(fd, text, sizeof(text));
 	close(fd);
 	assert_true(len > 0 && proc_stat_parse(slice_from(text, (size_t)len), &stat));
 	identity.start_ns = stat.start_ticks * PROC_STAT_NS_PER_TICK + 1;
@@ -58,7 +66,7 @@ static int remove_map(void **state)
 static const char *name_of(struct jit *jit, uint64_t address)
 {
 	static char text[256];
-	struct process_identity identity = own_identity();
+	struct process_identity identity = identity_of(getpid());
 	struct code_name name;
 	struct slice raw;
 
@@ -168,7 +176,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 static void another_process_of_that_number_is_not_read(void **state)
 {
 	struct jit *jit = jit_new();
-	struct process_identity identity = own_identity();
+	struct process_identity identity = identity_of(getpid());
 	struct code_name name;
 	struct slice raw;
 
@@ -184,7 +192,7 @@ static void another_process_of_that_number_is_not_read(void **state)
 static void readings_are_spaced_out(void **state)
 {
 	struct jit *jit = jit_new();
-	struct process_identity identity = own_identity();
+	struct process_identity identity = identity_of(getpid());
 	int64_t now_ns = clock_monotonic_ns();
 	struct code_name name;
 	struct slice raw;
@@ -296,6 +304,85 @@ static void large_maps_are_read_in_turns(void **state)
 	jit_free(jit);
 }
 
+/* A process with a /tmp that never answers: a FUSE file system without a server. */
+static pid_t start_with_deaf_tmp(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		int fuse = open("/dev/fuse", O_RDWR);
+		char options[64];
+
+		snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0",
+			 fuse);
+		if (fuse < 0 || unshare(CLONE_NEWNS) ||
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("deaf", "/tmp", "fuse", 0, options) || write(ready[1], "y", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = -1;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+static void a_file_system_that_never_answers_holds_nobody_up(void **state)
+{
+	pid_t pid = start_with_deaf_tmp();
+	int64_t began_ns = clock_monotonic_ns(), stuck = metric_get(&jit_stuck);
+	struct process_identity identity;
+	struct jit *jit;
+
+	(void)state;
+	if (pid < 0) {
+		printf("# skip: a FUSE file system cannot be mounted here\n");
+		skip();
+	}
+	jit = jit_new();
+	identity = identity_of(pid);
+	jit_note(jit, &identity, 0x1000, began_ns);
+	jit_settle(jit, CLOCK_NS_PER_S / 10); /* gives up waiting */
+	assert_true(clock_monotonic_ns() - began_ns < LONG_NS / 2);
+	write_map("w", "1000 10 first\n");
+	jit_sweep(jit, clock_monotonic_ns() + 2 * LONG_NS); /* time passes: gives up the thread */
+	assert_int_equal(metric_get(&jit_stuck), stuck + 1);
+	assert_string_equal(name_of(jit, 0x1000), "first :0"); /* another one goes on */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	jit_free(jit);
+}
+
+static void stopping_does_not_wait_for_a_file_system(void **state)
+{
+	pid_t pid = start_with_deaf_tmp();
+	int64_t began_ns = clock_monotonic_ns();
+	struct process_identity identity;
+	struct jit *jit;
+
+	(void)state;
+	if (pid < 0) {
+		printf("# skip: a FUSE file system cannot be mounted here\n");
+		skip();
+	}
+	jit = jit_new();
+	identity = identity_of(pid);
+	jit_note(jit, &identity, 0x1000, began_ns);
+	jit_settle(jit, CLOCK_NS_PER_S / 10);
+	jit_free(jit);
+	assert_true(clock_monotonic_ns() - began_ns < LONG_NS);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +397,9 @@ int main(void)
 		cmocka_unit_test_teardown(readings_are_spaced_out, remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
+		cmocka_unit_test_teardown(a_file_system_that_never_answers_holds_nobody_up,
+					  remove_map),
+		cmocka_unit_test(stopping_does_not_wait_for_a_file_system),
 	};
 
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
