@@ -144,7 +144,7 @@ def chains(text):
 PROGRAMS = [
     Program("deep_40", deep(40), source="deep.c", flags=["-DLEVELS=40"]),
     Program("deep_300", deep(300), source="deep.c", flags=["-DLEVELS=300"]),
-    Program("deep_clang", deep(40), "clang", "deep.c", ["-DLEVELS=40"], ["clang"]),
+    Program("deep_clang", deep(40), "clang-14", "deep.c", ["-DLEVELS=40"], ["clang-14"]),
     Program("deep_static", deep(40), source="deep.c", flags=["-DLEVELS=40", "-static"]),
     Program("deep_static_pie", deep(40), source="deep.c", flags=["-DLEVELS=40", "-static-pie"]),
     Program("recursion", ["main even|odd|three+", "main over"]),
