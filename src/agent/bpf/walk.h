@@ -74,8 +74,9 @@ struct walk {
 	__u32 room;		    /* frames that may still be added */
 	__u32 end;		    /* enum stack_end, when ended */
 	__u32 by_table, by_pointer; /* frames left so */
-	__u64 bx, bx_at;	    /* rbx, or, when bx_at is not 0, where it was saved */
-	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
+	__u32 guessed;	 /* enum stack_end: see walk_by_guess; STACK_ENDS = did not happen */
+	__u64 bx, bx_at; /* rbx, or, when bx_at is not 0, where it was saved */
+	bool full;	 /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
 };
 
@@ -397,7 +398,8 @@ static __always_inline enum stack_end walk_by_pointer(struct walk *walk, enum st
 
 	if (!walk->fp_known)
 		return otherwise;
-	if (fp == 0)
+	/* Code with frame pointers starts its chain with 0; elsewhere it is just a number. */
+	if (fp == 0 && (otherwise == STACK_NO_UNWIND_INFO || otherwise == STACK_NO_FRAME_POINTER))
 		return STACK_COMPLETE;
 	if (fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX || fp & 7)
 		return otherwise;
@@ -485,6 +487,17 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk)
 	return walk_by_rule(walk, rule);
 }
 
+/*
+ * By the frame pointer where a table is to be expected but is not there yet. That is right for code
+ * that keeps frame pointers; other code uses the register for anything, 0 included, and frames may
+ * be left out. So the stack says in the end why it is not to be trusted, however it goes on.
+ */
+static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stack_end why)
+{
+	walk->guessed = why;
+	return walk_by_pointer(walk, why);
+}
+
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk)
 {
@@ -494,9 +507,9 @@ static __always_inline enum stack_end walk_step(struct walk *walk)
 	case RANGE_NO_TABLE:
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:
-		return walk_by_pointer(walk, STACK_TABLE_PENDING);
+		return walk_by_guess(walk, STACK_TABLE_PENDING);
 	case RANGE_UNKNOWN:
-		return walk_by_pointer(walk, STACK_NO_MAPPINGS);
+		return walk_by_guess(walk, STACK_NO_MAPPINGS);
 	default:
 		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 	}
@@ -508,29 +521,35 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->range.start = walk->range.end = 0;
 	walk->room = SAMPLE_USER_FRAMES_MAX;
 	walk->by_table = walk->by_pointer = 0;
+	walk->guessed = STACK_ENDS;
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
+}
+
+static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
+{
+	__u32 at = walk->at;
+
+	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
+		return STACK_TOO_DEEP;
+	walk_locate(walk);
+	if (walk->range.kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
+		return STACK_BAD_ADDRESS;
+	sample->frames[at] = walk->pc;
+	walk->at = at + 1;
+	walk->room--;
+	return walk_step(walk);
 }
 
 /* Notes the current frame in the sample, then leaves it. False when the walk has ended. */
 static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
 {
-	__u32 at = walk->at;
-
-	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX) {
-		walk->end = STACK_TOO_DEEP;
-		return false;
-	}
-	walk_locate(walk);
-	if (walk->range.kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX) {
-		walk->end = STACK_BAD_ADDRESS;
-		return false;
-	}
-	sample->frames[at] = walk->pc;
-	walk->at = at + 1;
-	walk->room--;
-	walk->end = walk_step(walk);
-	return walk->end == STACK_ENDS;
+	walk->end = walk_frame_of(walk, sample);
+	if (walk->end == STACK_ENDS)
+		return true;
+	if (walk->guessed != STACK_ENDS)
+		walk->end = walk->guessed;
+	return false;
 }
 
 #endif
