@@ -5,8 +5,11 @@
  * First through /proc/PID/map_files, which is the kernel's own link to that file: it cannot be
  * redirected, and reaches deleted files, memfds and other mount namespaces. Where that is not
  * allowed, by path, below the process's root without leaving it (RESOLVE_IN_ROOT). What is opened
- * is checked to be the regular file that was asked for. Only looks at /proc of processes that may
- * end or be replaced at any time; a wrong answer is never given for that reason.
+ * is checked to be the regular file that was asked for: processes may end or be replaced at any
+ * time, and a wrong answer is never given for that reason.
+ *
+ * A file system may keep its caller waiting. Those of ordinary users (FUSE) refuse root instead,
+ * unless the administrator has allowed `allow_other`.
  */
 #ifndef FIRN_AGENT_PROCS_OPENER_H
 #define FIRN_AGENT_PROCS_OPENER_H
