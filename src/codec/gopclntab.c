@@ -578,7 +578,7 @@ int gopclntab_name(struct gopclntab *table, uint64_t address,
 		   char ret_name[GOPCLNTAB_NAME_BYTES_MAX], uint64_t *ret_start, struct err *err)
 {
 	uint64_t low = 0, high = table->layout.functions_count, start, record;
-	struct function function;
+	struct function function = { .start = 0 };
 	int status;
 
 	status = read_entry(table, high, &start, &record, err);
@@ -599,9 +599,7 @@ int gopclntab_name(struct gopclntab *table, uint64_t address,
 	if (!low)
 		return err_set(err, ERR_NOT_FOUND, "search \"%s\": no function at %#" PRIx64,
 			       table->functions.name, address);
-	status = read_entry(table, low - 1, &start, &record, err);
-	if (!status)
-		status = read_record(table, start, record, &function, err);
+	status = read_function(table, low - 1, &function, err);
 	if (!status)
 		status =
 			read_name(table, function.name_at, ret_name, GOPCLNTAB_NAME_BYTES_MAX, err);
