@@ -14,15 +14,9 @@
 bool features_have_loop(void);
 
 /*
- * bpf_iter_task_vma (6.7): the program lists the mappings of a process itself.
- *
- * As it is with interrupts off, as at a tick of the clock: since the repair of CVE-2026-53085
- * (6.12.91, 6.18.33, 7.0.10) the iterator always refuses there (EBUSY). Kernels before that have
- * it unlock by irq_work, which shows in their BTF.
+ * bpf_iter_task_vma (6.7): programs list the mappings of a process themselves, where interrupts are
+ * on. (Kernels since 6.12.91 and 6.18.33 refuse the iterator where they are off.)
  */
 bool features_have_vma_iterator(void);
-
-/* The iterator in programs that run with interrupts on, as at exec. */
-bool features_have_vma_iterator_in_tasks(void);
 
 #endif

@@ -257,16 +257,14 @@ static void check_vma_iterator(struct host_check *check)
 	if (!may_use_bpf()) {
 		cannot_ask(check);
 	} else if (features_have_vma_iterator()) {
-		found(check, "there, also in interrupts");
+		found(check, "there");
 		fine(check, "The mappings of a process are known at its first sample.");
 	} else {
-		found(check, "%s",
-		      features_have_vma_iterator_in_tasks() ? "there, but not in interrupts"
-							    : "not there");
+		found(check, "not there");
 		judge(check, HOST_CHECK_WARNING,
 		      "Mappings are read from /proc: a process's first stacks may be cut, and "
-		      "those of very short processes stay so. Nothing is to be done about it.",
-		      "");
+		      "those of very short processes stay so.",
+		      "boot Linux 6.7 or newer");
 	}
 }
 

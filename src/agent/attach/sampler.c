@@ -68,7 +68,7 @@ static int load(struct sampler *sampler, struct err *err)
 		return err_set_errno(err, errno, "open the BPF object");
 	sampler->skeleton->rodata->has_loop = features_have_loop();
 	sampler->skeleton->rodata->has_vma_iterator =
-		sampler->skeleton->rodata->has_loop && features_have_vma_iterator_in_tasks();
+		sampler->skeleton->rodata->has_loop && features_have_vma_iterator();
 	/* Chosen processes may be short: their mappings are read at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
 	if (!sampler->skeleton->rodata->has_loop)

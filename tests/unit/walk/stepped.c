@@ -27,28 +27,6 @@ FUNCTION static long large_frame(long n)
 	return leaf(n) + bytes[n & 4095];
 }
 
-FUNCTION static long late_length(long n)
-{
-	char bytes[(n & 63) + 1];
-
-	memset(bytes, (int)n, (size_t)(n & 63) + 1);
-	sink += bytes[n & 63];
-	return large_frame(n) + bytes[0];
-}
-
-FUNCTION static long realigned(long n)
-{
-	_Alignas(64) volatile long values[8] = { n };
-
-	values[n & 7] = late_length(n);
-	return values[n & 7] + (long)((uintptr_t)values & 63);
-}
-
-FUNCTION static long tail(long n)
-{
-	return realigned(n + 1);
-}
-
 static int compare(const void *a, const void *b)
 {
 	int first = *(const int *)a, second = *(const int *)b;
@@ -67,6 +45,29 @@ FUNCTION static void sort(void)
 	sink += values[3];
 }
 
+FUNCTION static long late_length(long n)
+{
+	char bytes[(n & 63) + 1];
+
+	memset(bytes, (int)n, (size_t)(n & 63) + 1);
+	sort(); /* must give back rbp, which this function's frame is found by */
+	sink += bytes[n & 63];
+	return large_frame(n) + bytes[0];
+}
+
+FUNCTION static long realigned(long n)
+{
+	_Alignas(64) volatile long values[8] = { n };
+
+	values[n & 7] = late_length(n);
+	return values[n & 7] + (long)((uintptr_t)values & 63);
+}
+
+FUNCTION static long tail(long n)
+{
+	return realigned(n + 1);
+}
+
 FUNCTION static long recurse(int depth)
 {
 	return depth ? recurse(depth - 1) + sink : tail(depth);
@@ -76,7 +77,6 @@ int main(void)
 {
 	char text[64];
 
-	sort();
 	sink += recurse(30);
 	snprintf(text, sizeof(text), "%g %s", 1.5 * (double)sink, "text");
 	sink += (long)strlen(text);
