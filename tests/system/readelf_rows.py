@@ -15,7 +15,7 @@ PADDING = 15  # a gap of up to so many bytes belongs to the function before it
 MACHINES = {62: ("rbp", "rsp"), 183: ("x29", "sp")}
 
 _HEAD = re.compile(r"(?P<at>[0-9a-f]{8,}) [0-9a-f]+ (?:(?P<fde>[0-9a-f]+) FDE cie=(?P<cie>[0-9a-f]+) "
-                   r"pc=(?P<start>[0-9a-f]+)\.\.(?P<end>[0-9a-f]+)|[0-9a-f]+ CIE )")
+                   r"pc=(?P<start>[0-9a-f]+)\.\.(?P<end>[0-9a-f]+)|[0-9a-f]+ CIE (?:.*ra=(?P<ra>\d+))?)")
 _TO = re.compile(r"  (?:DW_CFA_(?:advance_loc\w*|set_loc).*?) to ([0-9a-f]+)$|  DW_CFA_set_loc: ([0-9a-f]+)")
 _EXPRESSION = re.compile(r"  DW_CFA_(def_cfa_expression|expression|val_expression)(?:: r(\d+) \(\w+\))? \((.*)\)$")
 _REGISTER = re.compile(r"r\d+ \((\w+)\)")
@@ -49,43 +49,62 @@ class Function:
         self.rows = []  # (address, cfa, ra, fp, sp)
 
 
+class _Reader:
+    """Takes the lines of `readelf --debug-dump=frames-interp` for one section after the other."""
+
+    def __init__(self, fp, sp, return_column):
+        self.names = ("CFA", "ra", fp, sp)
+        self.return_column = return_column
+        self.sections, self.functions, self.cies = {}, [], {}
+        self.function = self.cie = self.places = None
+        self.fields_count = 0
+
+    def take_head(self, head):
+        self.places = self.function = self.cie = None
+        if not head["fde"]:
+            # An entry with another return address is of no use for unwinding, and firn leaves it out.
+            if head["ra"] == str(self.return_column):
+                self.cie = int(head["at"], 16)
+            return
+        cie = int(head["cie"], 16)
+        if cie in self.cies:
+            self.function = Function(int(head["start"], 16), int(head["end"], 16), int(head["at"], 16))
+            self.function.rows = [(self.function.start, *self.cies[cie])]
+            self.functions.append(self.function)
+
+    def take_fields(self, fields):
+        if fields[0] == "LOC":
+            self.places = [fields.index(name) if name in fields else None for name in self.names]
+            self.fields_count = len(fields)
+            if self.function:
+                self.function.rows = []
+            return
+        if not self.places or len(fields) != self.fields_count or fields[1] == "ZERO":  # "ZERO terminator"
+            return
+        row = tuple(fields[place] if place is not None else "u" for place in self.places)
+        if self.function:
+            self.function.rows.append((int(fields[0], 16), *row))
+        elif self.cie is not None:
+            self.cies[self.cie] = row
+
+    def take(self, line):
+        if line.startswith("Contents of the "):
+            self.functions = self.sections.setdefault(line.split()[3], [])
+            self.cies, self.places = {}, None
+        elif line:
+            head = _HEAD.match(line)
+            if head:
+                self.take_head(head)
+            else:
+                self.take_fields(_REGISTER.sub(r"\1", line).split())
+
+
 def read_functions(path, fp, sp):
     """By section, the functions with their rows."""
-    sections, current, cies, function, columns = {}, None, {}, None, None
-    at_cie = None
+    reader = _Reader(fp, sp, 30 if sp == "sp" else 16)
     for line in _dump("frames-interp", path):
-        if line.startswith("Contents of the "):
-            current = sections.setdefault(line.split()[3], [])
-            cies = {}
-            continue
-        if not line:
-            continue
-        head = _HEAD.match(line)
-        if head:
-            columns = None
-            if head["fde"]:
-                function = Function(int(head["start"], 16), int(head["end"], 16), int(head["at"], 16))
-                function.rows = [(function.start, *cies[int(head["cie"], 16)])] if int(head["cie"], 16) in cies else []
-                current.append(function)
-                at_cie = None
-            else:
-                function, at_cie = None, int(head["at"], 16)
-            continue
-        fields = _REGISTER.sub(r"\1", line).split()
-        if fields[0] == "LOC":
-            columns = fields
-            if function:
-                function.rows = []
-            places = [columns.index(name) if name in columns else None for name in ("CFA", "ra", fp, sp)]
-            continue
-        if not columns or len(fields) != len(columns) or fields[1] == "ZERO":  # "ZERO terminator"
-            continue
-        row = tuple(fields[place] if place is not None else "u" for place in places)
-        if function:
-            function.rows.append((int(fields[0], 16), *row))
-        elif at_cie is not None:
-            cies[at_cie] = row
-    return sections
+        reader.take(line)
+    return reader.sections
 
 
 def tidy(functions):
@@ -221,7 +240,7 @@ def _value_agrees(want, got, which, address, function, expressions):
 
 def _agrees(row, words, function, expressions, numbers):
     address, cfa, ra, fp, sp = row
-    if ra == "u" and not numbers["is_arm64"]:
+    if ra == "u" and (words == "end" or not numbers["is_arm64"]):  # there also: in the link register
         return words == "end"
     fields = dict(word.split("=", 1) for word in words.split() if "=" in word)
     if set(fields) != {"CFA", "RA", "FP"}:
@@ -255,43 +274,55 @@ def compare(path):
     result.table_bytes = int(re.search(r"bytes: (\d+)", stats)[1])
     sections = read_functions(path, fp, sp)
     functions = tidy(next((sections[name] for name in (".eh_frame", ".debug_frame") if sections.get(name)), []))
-    expressions = Expressions(path)
-    addresses = [row[0] for row in table]
+    # What Go says of its functions itself goes before what other sections say.
     has_go = "gopclntab=0" not in stats
-    entry = _entry(path)
-    covered = set()
-    for function in functions:
-        rows = [row for row in function.rows if row[0] < function.end]
-        for i, row in enumerate(rows):
-            if i + 1 < len(rows) and rows[i + 1][0] == row[0]:
-                continue
-            at = bisect.bisect_right(addresses, row[0]) - 1
-            words = table[at][1] if at >= 0 else "none"
-            end = rows[i + 1][0] if i + 1 < len(rows) else function.end
-            result.rows += 1
-            if "unsupported" in words:
-                result.unsupported += 1
-            elif has_go and not _agrees(row, words, function, expressions, numbers):
-                continue  # what Go says itself goes before
-            elif not _agrees(row, words, function, expressions, numbers) and \
-                    not (words == "end" and function.start <= entry < function.end):
-                result.disagree(row[0], row[1:], words)
-            # No change that readelf does not have: rows of ours inside of its row.
-            if at + 1 < len(table) and table[at + 1][0] < end and not has_go and \
-                    not function.start <= entry < function.end:
-                result.disagree(table[at + 1][0], ("no change here", *row), table[at + 1][1])
-    _check_gaps(functions, table, addresses, entry, has_go, result)
+    _check_functions(functions, table, has_go, Expressions(path), numbers, result)
+    if not has_go:
+        _check_gaps(functions, table, _entry(path), result)
     return result
 
 
-def _check_gaps(functions, table, addresses, entry, has_go, result):
+def _check_functions(functions, table, has_go, expressions, numbers, result):
+    addresses = [row[0] for row in table]
+    entry = _entry(result.path)
+    for function in functions:
+        rows = [row for row in function.rows if row[0] < function.end]
+        for row, after in zip(rows, [*rows[1:], (function.end,)]):
+            if after[0] == row[0]:
+                continue
+            at = bisect.bisect_right(addresses, row[0]) - 1
+            words = table[at][1] if at >= 0 else "none"
+            result.rows += 1
+            # Starts of programs, threads and coroutines, which firn knows by their code.
+            if has_go or (words == "end" and (function.start <= entry < function.end or
+                                              _is_start(result.path, function))):
+                continue
+            if "unsupported" in words:
+                result.unsupported += 1
+            elif not _agrees(row, words, function, expressions, numbers):
+                result.disagree(row[0], row[1:], words)
+            if at + 1 < len(table) and table[at + 1][0] < after[0] and \
+                    not function.start <= entry < function.end:
+                result.disagree(table[at + 1][0], ("no change here", *row), table[at + 1][1])
+
+
+def _is_start(path, function):
+    """glibc's __start_context."""
+    if function.end - function.start != 26:
+        return False
+    with open(path, "rb") as file:
+        return b"\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08\xe8" in file.read()
+
+
+def _check_gaps(functions, table, entry, result):
     """Behind a function its last rule holds up to PADDING bytes, then nothing is known."""
+    addresses = [row[0] for row in table]
     for function, after in zip(functions, functions[1:]):
-        if after.start - function.end <= PADDING or has_go:
+        if after.start - function.end <= PADDING:
             continue
-        at = bisect.bisect_right(addresses, function.end) - 1
-        words = table[at][1]
-        stub = "pc%16" in words or words in ("CFA=rsp+8 RA=c-8 FP=same", "CFA=rsp+16 RA=c-8 FP=same")
+        words = table[bisect.bisect_right(addresses, function.end) - 1][1]
+        stub = "pc%16" in words or words in ("CFA=rsp+8 RA=c-8 FP=same", "CFA=rsp+16 RA=c-8 FP=same",
+                                             "CFA=sp+0 RA=same FP=same")
         if words != "none" and not stub and not function.end <= entry < after.start:
             result.disagree(function.end, "nothing", words)
 

@@ -87,6 +87,11 @@ static void read_dynamic(struct readers *readers, const Elf64_Phdr *segment, str
 	}
 }
 
+static struct elf_range range_of_segment(const Elf64_Phdr *segment)
+{
+	return (struct elf_range){ segment->p_offset, segment->p_filesz, segment->p_vaddr };
+}
+
 static int read_segments(struct readers *readers, const Elf64_Ehdr *header, struct elf_layout *ret,
 			 struct err *err)
 {
@@ -94,7 +99,6 @@ static int read_segments(struct readers *readers, const Elf64_Ehdr *header, stru
 
 	for (unsigned i = 0; !status && i < header->e_phnum && i < PROGRAM_HEADERS_MAX; i++) {
 		Elf64_Phdr segment;
-		enum elf_section section = ELF_SECTION_EH_FRAME_HDR;
 
 		status = read_header(&readers->headers,
 				     header->e_phoff + (uint64_t)i * sizeof(segment), &segment,
@@ -109,11 +113,10 @@ static int read_segments(struct readers *readers, const Elf64_Ehdr *header, stru
 			read_dynamic(readers, &segment, ret);
 			break;
 		case SEGMENT_TYPE_SFRAME:
-			section = ELF_SECTION_SFRAME; /* fall through */
+			ret->sections[ELF_SECTION_SFRAME] = range_of_segment(&segment);
+			break;
 		case PT_GNU_EH_FRAME:
-			ret->sections[section] =
-				(struct elf_range){ segment.p_offset, segment.p_filesz,
-						    segment.p_vaddr };
+			ret->sections[ELF_SECTION_EH_FRAME_HDR] = range_of_segment(&segment);
 			break;
 		}
 	}
