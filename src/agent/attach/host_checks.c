@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/attach/features.h"
+#include "agent/attach/tracepoints.h"
 #include "base/slice.h"
 
 #define BTF_FILE "/sys/kernel/btf/vmlinux"
@@ -258,7 +259,7 @@ static void check_vma_iterator(struct host_check *check)
 		cannot_ask(check);
 	} else if (features_have_vma_iterator()) {
 		found(check, "there");
-		fine(check, "The mappings of a process are known at its first sample.");
+		fine(check, "The mappings of a program are known from its exec on.");
 	} else {
 		found(check, "not there");
 		judge(check, HOST_CHECK_WARNING,
@@ -362,12 +363,25 @@ static void check_kernel_names(struct host_check *check)
 		      "run it as root, or add CAP_SYSLOG");
 }
 
-static void check_tracefs(struct host_check *check)
+static void check_tracepoints(struct host_check *check)
 {
-	bool there = !access(TRACEFS_FOLDER, R_OK | X_OK);
+	struct err err;
+	int fd;
 
-	found(check, TRACEFS_FOLDER ": %s", there ? "there" : strerrordesc_np(errno));
-	fine(check, "Samples of the CPU clock do not need it.");
+	if (!may_use_bpf()) {
+		cannot_ask(check);
+	} else if (!tracepoints_open("syscalls", "sys_exit_mmap", &fd, &err)) {
+		close(fd);
+		found(check, "syscalls:sys_exit_mmap opens; " TRACEFS_FOLDER ": %s",
+		      access(TRACEFS_FOLDER, X_OK) ? strerrordesc_np(errno) : "there");
+		fine(check, "Libraries that come and go are followed.");
+	} else {
+		found(check, "%.200s", err.message);
+		judge(check, HOST_CHECK_WARNING,
+		      "Mappings that change are read from /proc: stacks may be cut just after a "
+		      "library was loaded.",
+		      "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+	}
 }
 
 static void check_memlock(struct host_check *check)
@@ -510,7 +524,7 @@ void host_checks_run(struct host_checks *ret)
 		{ "lockdown", check_lockdown, true },
 		{ "seccomp", check_seccomp, false },
 		{ "kernel_names", check_kernel_names, false },
-		{ "tracefs", check_tracefs, false },
+		{ "tracepoints", check_tracepoints, false },
 		{ "memlock", check_memlock, false },
 		{ "memory", check_memory, false },
 		{ "pid_namespace", check_pid_namespace, false },
