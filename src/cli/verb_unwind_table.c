@@ -187,7 +187,7 @@ static int show(const char *path, bool with_stats, struct err *err, int *ret_cod
 	int table_fd = memfd_create("unwind-table", MFD_CLOEXEC);
 	struct table_input input = { .fd = fd, .name = path };
 	uint64_t before_ns = cpu_time_ns();
-	struct table_stats stats;
+	struct table_stats stats = { 0 };
 	struct table_file file;
 	int status = 0;
 

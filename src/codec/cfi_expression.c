@@ -285,5 +285,7 @@ struct cfi_value cfi_expression_evaluate(struct slice expression, bool starts_wi
 	while (e.at < e.end && !e.failed)
 		step(&e);
 	result = pop(&e);
-	return e.failed ? (struct cfi_value){ 0 } : result;
+	if (e.failed)
+		result.kind = CFI_VALUE_UNKNOWN;
+	return result;
 }

@@ -129,8 +129,8 @@ def evaluate(text, with_cfa):
                        r"DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus", text)
     if plt:
         return f"rsp+8+8*(pc%16>={plt[1]})"
-    indexed = re.fullmatch(r"DW_OP_breg\d+ \((\w+)\): (-?\d+); DW_OP_breg\d+ \((\w+)\): (-?\d+); DW_OP_lit8; DW_OP_mul; "
-                           r"DW_OP_plus; DW_OP_deref; DW_OP_plus_uconst: (\d+)", text)
+    indexed = re.fullmatch(r"DW_OP_breg\d+ \((\w+)\): (-?\d+); DW_OP_breg\d+ \((\w+)\): (-?\d+); "
+                           r"DW_OP_lit8; DW_OP_mul; DW_OP_plus; DW_OP_deref; DW_OP_plus_uconst: (\d+)", text)
     if indexed:
         base, offset, index, scaled, more = indexed.groups()
         return f"*({base}+8*{index}{int(offset) + 8 * int(scaled):+d}){int(more):+d}"

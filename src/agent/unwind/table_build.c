@@ -178,7 +178,7 @@ static void set_defaults(struct table_limits *limits)
 int table_build(const struct table_input *input, int out_fd, const struct table_limits *limits,
 		struct table_stats *ret_stats, struct err *err)
 {
-	struct err own_err;
+	struct err own_err = { 0 };
 	struct table_stats stats = { 0 };
 	struct build build = { .input = input, .stats = &stats, .err = err ? err : &own_err };
 	int status;
