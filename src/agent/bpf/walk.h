@@ -463,8 +463,12 @@ static __always_inline enum stack_end walk_by_rule(struct walk *walk,
 
 	if (end != STACK_ENDS)
 		return end;
-	/* Stacks grow down. Signal frames and frame pointers may lead to another stack. */
-	if (walk->cfa <= walk->sp && !is_signal && rule->cfa_register == UNWIND_X86_SP)
+	/*
+	 * Stacks grow down. Signal frames and frame pointers may lead to another stack. vfork has
+	 * its return address in a register, so that the child does not write over it.
+	 */
+	if (walk->cfa < walk->sp + (rule->ra != UNWIND_VALUE_IN_REGISTER) && !is_signal &&
+	    rule->cfa_register == UNWIND_X86_SP)
 		return STACK_BAD_ADDRESS;
 	end = walk_find_saved(walk, rule);
 	if (end != STACK_ENDS)
