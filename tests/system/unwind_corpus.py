@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_programs")
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
-MS = "1500"  # CPU time of a program that ends by itself
+MS = "2500"  # CPU time of a program
+# First a glimpse of the program, so that its tables are there; the process after it is new.
+WARM_UP = '"$0" 3; sleep 0.5; exec "$@"'
 
 
 @dataclass
@@ -30,7 +32,7 @@ class Program:
     source: str = ""  # default: NAME.c
     flags: list = field(default_factory=list)
     needs: list = field(default_factory=list)  # names of programs and libraries that must be there
-    run: list = field(default_factory=list)  # {dir} {exe}; default: the program with MS
+    run: list = field(default_factory=list)  # with {dir}; default: the program with MS
     env: dict = field(default_factory=dict)
     complete: float = 0.5  # at least this share of samples has a whole chain
     root: str = ""  # "musl": the C library has no unwind information
@@ -124,7 +126,7 @@ GO = """
 """
 CGO = """
     .. main.callsC .. c_outer c_inner
-    .. main.callsC .. c_outer .. main.goBack main.spin
+    .. main.callsC .. c_outer .. main.spin
     .. main.over
 """
 RUST = """
@@ -169,7 +171,7 @@ PROGRAMS = [
             flags=["-Wl,-z,lazy", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
     Program("plt_resolve", PLT_CHAINS, source="plt.c", flags=["-Wl,-z,lazy"],
             env={"LD_BIND_NOT": "1"}, complete=0.0),
-    Program("jit", ["main run_generated [anon] back_again spin", "main over"]),
+    Program("jit", ["main run_generated [anon] back_again spin", "main over"], complete=0.15),
     Program("exceptions", chains(EXCEPTIONS), "g++", "exceptions.cc"),
     Program("calls", chains(CALLS), "g++", "calls.cc"),
     Program("go", chains(GO), "go", "go", needs=["go"], complete=0.3),
@@ -252,7 +254,7 @@ def missing(program):
     return None
 
 
-def command(folder, program):
-    if not program.run:
-        return [os.path.join(folder, program.name), MS]
-    return [word.format(dir=folder) if "{" in word else word for word in program.run]
+def command(folder, program, warm_up=False):
+    exe = os.path.join(folder, program.source if program.compiler == "none" else program.name)
+    words = [word.format(dir=folder) if "{" in word else word for word in program.run] or [exe, MS]
+    return ["sh", "-c", WARM_UP, exe, *words] if warm_up else words
