@@ -160,6 +160,7 @@ static void set_cfa(struct run *run, uint64_t reg, int64_t offset)
 	struct cfi_state *state = run->state;
 
 	set_cfa_unsupported(state);
+	state->is_expression = false;
 	if (reg > run->program->registers->last || offset != (int32_t)offset)
 		return;
 	state->cfa = UNWIND_CFA_REGISTER;
@@ -175,10 +176,11 @@ static void set_cfa_by_expression(struct run *run, struct slice expression)
 	uint8_t kind;
 
 	set_cfa_unsupported(state);
-	if (value.kind == CFI_VALUE_REGISTER) {
+	if (value.kind == CFI_VALUE_REGISTER)
 		set_cfa(run, value.reg, value.offset);
+	state->is_expression = true;
+	if (value.kind == CFI_VALUE_REGISTER)
 		return;
-	}
 	if (value.kind == CFI_VALUE_PLT)
 		kind = UNWIND_CFA_PLT;
 	else if (value.kind == CFI_VALUE_MEMORY)
@@ -419,8 +421,9 @@ static int step_location(struct run *run, uint8_t op, int *ret_status)
 
 static int step_cfa(struct run *run, uint8_t op)
 {
-	uint64_t reg = run->state->cfa_register, unsigned_offset;
-	int64_t offset = run->state->cfa_offset;
+	struct cfi_state *state = run->state;
+	uint64_t reg = state->named_register, unsigned_offset;
+	int64_t offset = state->named_offset;
 	bool takes_register =
 		op == DW_CFA_def_cfa || op == DW_CFA_def_cfa_sf || op == DW_CFA_def_cfa_register;
 
@@ -436,12 +439,10 @@ static int step_cfa(struct run *run, uint8_t op)
 			return STEP_MALFORMED;
 		offset = (int64_t)unsigned_offset;
 	}
-	/* These two change half of a register and offset, which must be there. */
-	if ((op == DW_CFA_def_cfa_register || op == DW_CFA_def_cfa_offset ||
-	     op == DW_CFA_def_cfa_offset_sf) &&
-	    run->state->cfa != UNWIND_CFA_REGISTER)
-		set_cfa_unsupported(run->state);
-	else
+	state->named_register = reg;
+	state->named_offset = offset;
+	/* A register takes an expression's place; an offset alone does not (as in libgcc). */
+	if (takes_register || !state->is_expression)
 		set_cfa(run, reg, offset);
 	return STEP_OK;
 }

@@ -17,7 +17,7 @@
 /* DWARF numbers of what is followed. */
 struct cfi_registers {
 	uint8_t ra, fp, sp, bx; /* bx = ra where it is not followed */
-	uint8_t last; /* the highest that a rule may name */
+	uint8_t last;		/* the highest that a rule may name */
 	bool is_arm64;
 };
 
@@ -33,7 +33,11 @@ struct cfi_state {
 	uint8_t cfa_register, cfa_index;
 	int8_t cfa_extra;
 	int32_t cfa_offset;
+	/* As given last: instructions that change one of them keep the other, past expressions. */
+	uint64_t named_register;
+	int64_t named_offset;
 	struct cfi_place ra, fp, sp, bx;
+	bool is_expression; /* the CFA, whatever became of it */
 	bool is_signed;
 };
 
