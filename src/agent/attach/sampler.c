@@ -145,7 +145,7 @@ static bool follow_call(struct sampler *sampler, size_t call)
 	if (sampler->follow_calls[call])
 		return true; /* the link closes fd */
 	log_warn("agent", "changes of mappings are not followed", "cause=\"%s: %s\"",
-		 followed_calls[call].name, strerror(errno));
+		 followed_calls[call].name, strerrordesc_np(errno));
 	close(fd);
 	return false;
 }
