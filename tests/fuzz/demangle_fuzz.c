@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Demangling of any bytes. */
+/* Demangling of any bytes, in all modes. */
 #include "server/resolve/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slice name;
 
 	arena_init(&arena, 0);
-	demangle(slice_from(data, size), &arena, &name);
+	for (int mode = DEMANGLE_NONE; mode <= DEMANGLE_FULL; mode++)
+		demangle_as(slice_from(data, size), (enum demangle_mode)mode, &arena, &name);
 	arena_free(&arena);
 	return 0;
 }
