@@ -160,7 +160,8 @@ static bool add_without_arguments(struct slice name, struct strbuf *out)
 		 * generic arguments in "f::<T>" follow colons, too, but not at the name's start.
 		 */
 		if (opens && !depth++) {
-			keeps = !i || (!is_word(name.data[i - 1]) && name.data[i - 1] != ':');
+			keeps = !i || (!is_word(name.data[i - 1]) && name.data[i - 1] != ':' &&
+				       !(i > 1 && name.data[i - 2] == '<'));
 			if (i >= 2 && name.data[i - 1] == ':' && !keeps)
 				out->len -= 2;
 		}
