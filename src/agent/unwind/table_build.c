@@ -127,7 +127,7 @@ static int write_rows(struct build *build)
 	int status = 0;
 
 	while (!status && more) {
-		if (++build->steps % STEPS_PER_LOOK == 0 && build->limits.cancel &&
+		if (build->steps++ % STEPS_PER_LOOK == 0 && build->limits.cancel &&
 		    atomic_load_explicit(build->limits.cancel, memory_order_relaxed))
 			return err_set(build->err, ERR_CANCELLED,
 				       "build the unwind table of \"%s\": cancelled",

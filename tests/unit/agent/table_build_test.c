@@ -356,7 +356,8 @@ static void limits_and_cancelling_end_a_build(void **state)
 	struct table_input input = { .fd = -1, .image = strbuf_slice(&image), .name = "image" };
 	int fd = memfd_create("table", MFD_CLOEXEC);
 	struct table_limits functions = { .functions = 3 }, rows = { .rows = 10 };
-	struct table_limits section = { .section_bytes = 100 };
+	atomic_bool cancel = true;
+	struct table_limits section = { .section_bytes = 100 }, stop = { .cancel = &cancel };
 	struct table_stats stats;
 	struct err err;
 
@@ -364,7 +365,9 @@ static void limits_and_cancelling_end_a_build(void **state)
 	assert_int_equal(table_build(&input, fd, &functions, &stats, &err), -ERR_LIMIT);
 	assert_int_equal(table_build(&input, fd, &rows, &stats, &err), -ERR_LIMIT);
 	assert_int_equal(table_build(&input, fd, &section, &stats, &err), -ERR_LIMIT);
-	assert_int_equal(table_build(&input, fd, NULL, &stats, &err), 0);
+	assert_int_equal(table_build(&input, fd, &stop, &stats, &err), -ERR_CANCELLED);
+	atomic_store(&cancel, false);
+	assert_int_equal(table_build(&input, fd, &stop, &stats, &err), 0);
 	close(fd);
 	strbuf_free(&image);
 }
