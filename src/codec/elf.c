@@ -19,7 +19,8 @@
 #define BUILD_ID_BYTES_MAX 64u
 #define HASH_PART_BYTES 4096u
 #define HASH_ID_BYTES 16u
-#define NOTE_TYPE_GO_BUILD_ID 4u /* name "Go", cmd/internal/buildid */
+#define RESTORED_PAGE_BYTES 4096u /* modulo which linkers keep offsets and addresses equal */
+#define NOTE_TYPE_GO_BUILD_ID 4u  /* name "Go", cmd/internal/buildid */
 
 /* Where the bytes come from, and how its numbers are written. */
 struct elf_source {
@@ -426,4 +427,29 @@ bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64
 		return true;
 	}
 	return false;
+}
+
+bool elf_has_offsets(const struct elf_info *info)
+{
+	for (size_t i = 0; i < info->segments_count; i++)
+		if (info->segments[i].executable && info->segments[i].file_bytes)
+			return true;
+	return false;
+}
+
+void elf_restore_offsets(struct elf_info *info)
+{
+	uint64_t end = 0;
+
+	if (elf_has_offsets(info))
+		return;
+	for (size_t i = 0; i < info->segments_count; i++) {
+		struct elf_segment *segment = &info->segments[i];
+
+		segment->offset =
+			end + ((segment->address - end) & (uint64_t)(RESTORED_PAGE_BYTES - 1));
+		segment->file_bytes = segment->memory_bytes;
+		if (__builtin_add_overflow(segment->offset, segment->file_bytes, &end))
+			end = UINT64_MAX;
+	}
 }

@@ -16,7 +16,7 @@
 enum elf_id_kind {
 	ELF_ID_NONE,
 	ELF_ID_GNU, /* .note.gnu.build-id */
-	ELF_ID_GO, /* first 128 bits of SHA-256(text of Go's build id note) */
+	ELF_ID_GO,  /* first 128 bits of SHA-256(text of Go's build id note) */
 	/* First 128 bits of SHA-256(first 4096 bytes, last 4096, length as big-endian u64). */
 	ELF_ID_HASH,
 };
@@ -44,5 +44,17 @@ int elf_parse_info(struct slice image, const char *name, struct elf_info *ret, s
 /* File offset <-> virtual address through the PT_LOAD that holds it; false when none does. */
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret);
 bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64_t *ret);
+
+/* Whether the file says where in it the code is, or was: many separate debug files do not. */
+bool elf_has_offsets(const struct elf_info *info);
+
+/*
+ * Of a separate debug file whose code was taken out (objcopy --only-keep-debug), which loses where
+ * the segments were in the program's file: puts them where linkers put them, each at the first
+ * offset after the one before that fits its address. Right for 1,953
+ * of 1,955 executable segments of a Debian system; so only good for want of the program itself.
+ * Leaves other files alone.
+ */
+void elf_restore_offsets(struct elf_info *info);
 
 #endif

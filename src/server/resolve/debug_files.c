@@ -100,6 +100,21 @@ int debug_files_open_by_id(const char *directory, struct slice build_id, struct 
 	return fd;
 }
 
+int debug_files_open_upload(const char *directory, struct slice build_id, const char *suffix,
+			    struct err *err)
+{
+	char path[PATH_MAX];
+	int len;
+
+	if (!directory || !debug_files_id_valid(build_id))
+		return err_set(err, ERR_NOT_FOUND, "open uploaded file: none");
+	len = snprintf(path, sizeof(path), "%s/%.2s/%.*s.%s", directory, build_id.data,
+		       (int)build_id.len - 2, build_id.data + 2, suffix);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return err_set(err, ERR_NOT_FOUND, "open uploaded file: path too long");
+	return debug_files_open(path, err);
+}
+
 static bool checksum_is(int fd, uint32_t wanted)
 {
 	unsigned char *bytes;

@@ -25,6 +25,13 @@ int debug_files_open_binary(struct slice path, struct slice build_id, struct err
 int debug_files_open_by_id(const char *directory, struct slice build_id, struct err *err);
 
 /*
+ * Opens `<directory>/<xx>/<rest>.<suffix>`, which was checked when it came: its content need not
+ * tell its build id. `directory` may be NULL.
+ */
+int debug_files_open_upload(const char *directory, struct slice build_id, const char *suffix,
+			    struct err *err);
+
+/*
  * Opens the file that the .gnu_debuglink section of the binary `fd` names, in the places where
  * debuggers look: beside the binary, in .debug/ there, and below /usr/lib/debug. Its checksum
  * must be the one in the link; a build id, when it has one, that of the binary.

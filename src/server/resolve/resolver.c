@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "server/resolve/debug_files.h"
 #include "server/resolve/demangle.h"
-#include "server/resolve/symbol_reader.h"
+#include "server/resolve/symbol_sources.h"
 
 #define CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
 #define BINARIES_MAX 16384u
@@ -55,7 +55,8 @@ struct binary {
 	struct slice build_id; /* owned */
 	enum binary_state state;
 	bool retry;	 /* a new source has come */
-	bool lacks_file; /* the table is from a debug file alone: without segments */
+	bool lacks_file; /* the table is from debug files alone */
+	bool is_used;	 /* since resolver_take_used */
 	enum resolve_reason reason;
 	int64_t failed_at_ns;
 	struct shared_table *shared;
@@ -68,7 +69,7 @@ struct binary {
 };
 
 struct resolver {
-	char *debuginfo_path;
+	char *debuginfo_path, *uploads_path;
 	bool local_files, build_ahead;
 	uint64_t budget_bytes;
 	_Atomic uint64_t version;
@@ -145,6 +146,7 @@ static void resolver_release(struct resolver *resolver)
 	pthread_cond_destroy(&resolver->queued);
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver->debuginfo_path);
+	free(resolver->uploads_path);
 	free(resolver);
 }
 
@@ -248,28 +250,6 @@ static void evict(struct resolver *resolver, const struct binary *keep)
 	}
 }
 
-/* The files that one table is built from. */
-struct sources {
-	int fds[2];
-	char *names[2]; /* of the binary, owned; static text for the debug file */
-	size_t count;
-	bool has_binary;
-};
-
-static void add_source(struct sources *sources, int fd, const char *name)
-{
-	sources->fds[sources->count] = fd;
-	sources->names[sources->count++] = mem_strndup(name, strlen(name));
-}
-
-static void close_sources(struct sources *sources)
-{
-	for (size_t i = 0; i < sources->count; i++) {
-		close(sources->fds[i]);
-		free(sources->names[i]);
-	}
-}
-
 /* Whether an offered file is what it was said to be. */
 static bool offer_matches(int fd, const char *name, struct slice build_id)
 {
@@ -289,50 +269,32 @@ static bool offer_matches(int fd, const char *name, struct slice build_id)
 	return true;
 }
 
+static void add_upload(const struct resolver *resolver, struct slice build_id, const char *suffix,
+		       struct sources *sources)
+{
+	int fd = debug_files_open_upload(resolver->uploads_path, build_id, suffix, NULL);
+
+	if (fd >= 0)
+		add_source(sources, fd, "an uploaded file");
+}
+
 /* Takes over offer_fd and offer_name, which may be -1 and NULL. */
 static void find_sources(const struct resolver *resolver, struct slice build_id, struct slice path,
-			 int offer_fd, char *offer_name, struct sources *sources)
+			 int offer_fd, char *offer_name, struct symbol_sources *sources)
 {
-	int fd;
-
 	if (offer_fd >= 0 && offer_matches(offer_fd, offer_name, build_id)) {
-		add_source(sources, offer_fd, offer_name);
+		symbol_sources_set_binary(sources, offer_fd, slice_of(offer_name));
 		offer_fd = -1;
 	} else if (resolver->local_files) {
-		fd = debug_files_open_binary(path, build_id, NULL);
-		if (fd >= 0) {
-			char *name = mem_strndup(path.data, path.len);
+		int fd = debug_files_open_binary(path, build_id, NULL);
 
-			add_source(sources, fd, name);
-			free(name);
-		}
+		if (fd >= 0)
+			symbol_sources_set_binary(sources, fd, path);
 	}
-	sources->has_binary = sources->count > 0;
-	fd = debug_files_open_by_id(resolver->debuginfo_path, build_id, NULL);
-	if (fd < 0 && sources->has_binary)
-		fd = debug_files_open_by_link(sources->fds[0], sources->names[0], build_id, NULL);
-	if (fd >= 0)
-		add_source(sources, fd, "its debug file");
+	symbol_sources_find(sources, resolver->debuginfo_path, build_id);
 	if (offer_fd >= 0)
 		close(offer_fd);
 	free(offer_name);
-}
-
-/* A debug file that cannot be read does not spoil the binary's own symbols. */
-static int build_table(const struct resolver *resolver, const struct sources *sources,
-		       struct symbol_table **ret, struct err *err)
-{
-	struct symbol_limits limits = symbol_limits_default;
-	struct symbol_input inputs[2];
-	int status;
-
-	for (size_t i = 0; i < sources->count; i++)
-		inputs[i] = (struct symbol_input){ sources->fds[i], sources->names[i] };
-	limits.cancelled = &resolver->stopping;
-	status = symbol_table_build(inputs, sources->count, &limits, ret, err);
-	if (status && sources->has_binary && sources->count > 1)
-		status = symbol_table_build(inputs, 1, &limits, ret, err);
-	return status;
 }
 
 /* Everything that takes time, without the lock. */
@@ -340,7 +302,8 @@ static enum resolve_reason make_table(const struct resolver *resolver, struct sl
 				      struct slice path, int offer_fd, char *offer_name,
 				      struct symbol_table **ret, bool *ret_has_binary)
 {
-	struct sources sources = { .count = 0 };
+	struct symbol_limits limits = symbol_limits_default;
+	struct symbol_sources sources = { .count = 0 };
 	enum resolve_reason reason = RESOLVE_NO_FILE;
 	int64_t start_ns = clock_monotonic_ns();
 	struct err err;
@@ -348,7 +311,8 @@ static enum resolve_reason make_table(const struct resolver *resolver, struct sl
 	find_sources(resolver, build_id, path, offer_fd, offer_name, &sources);
 	*ret_has_binary = sources.has_binary;
 	if (sources.count) {
-		if (!build_table(resolver, &sources, ret, &err)) {
+		limits.cancelled = &resolver->stopping;
+		if (!symbol_sources_build(&sources, &limits, ret, &err)) {
 			reason = RESOLVE_OK;
 			metric_add(&built, 1);
 			metric_add(&build_ns, clock_monotonic_ns() - start_ns);
@@ -359,14 +323,15 @@ static enum resolve_reason make_table(const struct resolver *resolver, struct sl
 				 SLICE_FMT(build_id), err.message);
 		}
 	}
-	close_sources(&sources);
+	symbol_sources_close(&sources);
 	return reason;
 }
 
 static void settle(struct resolver *resolver, struct binary *binary, enum resolve_reason reason,
 		   struct symbol_table *table, bool has_binary)
 {
-	bool had_failed = binary->reason != RESOLVE_OK;
+	/* Frames were answered without names before, or with worse ones. */
+	bool is_news = binary->reason != RESOLVE_OK || binary->shared;
 
 	if (reason == RESOLVE_OK) {
 		drop_table(resolver, binary);
@@ -375,7 +340,7 @@ static void settle(struct resolver *resolver, struct binary *binary, enum resolv
 		resolver->tables_bytes += symbol_table_bytes(table);
 		metric_set(&cache_bytes, (int64_t)resolver->tables_bytes);
 		binary->lacks_file = !has_binary;
-		if (had_failed) /* its frames were answered without names before */
+		if (is_news)
 			atomic_fetch_add(&resolver->version, 1);
 	}
 	binary->state = binary->shared ? BINARY_READY : BINARY_FAILED;
@@ -468,7 +433,10 @@ static struct shared_table *acquire(struct resolver *resolver, struct slice buil
 
 	pthread_mutex_lock(&resolver->lock);
 	binary = settled_binary(resolver, build_id, path, wait_until_ns);
-	if (!binary || (needs_segments && binary->shared && binary->lacks_file)) {
+	if (binary)
+		binary->is_used = true;
+	if (!binary || (needs_segments && binary->shared && binary->lacks_file &&
+			!elf_has_offsets(&binary->shared->table->info))) {
 		*ret_reason = RESOLVE_NO_FILE;
 	} else if (!binary->shared) {
 		if (is_busy(binary))
@@ -545,6 +513,9 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret, 
 	if (options->debuginfo_path)
 		resolver->debuginfo_path =
 			mem_strndup(options->debuginfo_path, strlen(options->debuginfo_path));
+	if (options->uploads_path)
+		resolver->uploads_path =
+			mem_strndup(options->uploads_path, strlen(options->uploads_path));
 	resolver->local_files = options->local_files;
 	resolver->build_ahead = options->build_ahead;
 	resolver->budget_bytes = options->cache_bytes ? options->cache_bytes : CACHE_BYTES_DEFAULT;
@@ -679,4 +650,35 @@ void resolver_offer(struct resolver *resolver, struct slice build_id, struct sli
 	if (binary)
 		binary->offered_at = ++resolver->ticks;
 	pthread_mutex_unlock(&resolver->lock);
+}
+
+void resolver_file_added(struct resolver *resolver, struct slice build_id)
+{
+	struct binary *binary;
+
+	if (!debug_files_id_valid(build_id))
+		return;
+	pthread_mutex_lock(&resolver->lock);
+	binary = binary_of(resolver, build_id);
+	if (binary) {
+		binary->retry = true;
+		atomic_fetch_add(&resolver->version, 1);
+	}
+	pthread_mutex_unlock(&resolver->lock);
+}
+
+bool resolver_take_used(struct resolver *resolver, struct slice build_id)
+{
+	bool is_used = false;
+	uint32_t id;
+
+	pthread_mutex_lock(&resolver->lock);
+	id = idmap_find(&resolver->map, hash_of(build_id), binary_equal, resolver->binaries,
+			&build_id);
+	if (id != IDMAP_NONE) {
+		is_used = resolver->binaries[id]->is_used;
+		resolver->binaries[id]->is_used = false;
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	return is_used;
 }

@@ -3,10 +3,12 @@
  * resolver - turns addresses of native code into functions, files, lines and inlined callers.
  *
  * Symbol tables are built from ELF files found by build id, in this order: binaries offered by an
- * agent on this host (resolver_offer), `<debuginfo_path>/<xx>/<rest>.debug` and
+ * agent on this host (resolver_offer), `<uploads_path>/<xx>/<rest>.bin` and `.debug`,
+ * `<debuginfo_path>/<xx>/<rest>.debug` and
  * `/usr/lib/debug/.build-id/<xx>/<rest>.debug`, and, when local_files is set, the path that the
- * frame names - each only when its build id is the wanted one. Tables are immutable, shared,
- * cached under a byte budget; failures are remembered too. Thread-safe.
+ * frame names - each only when its build id is the wanted one (uploads were checked on arrival).
+ * Tables are immutable, shared, cached under a byte budget; failures are remembered too.
+ * Thread-safe.
  *
  * One thread builds tables that a look-up would not wait for, so that the first question about a
  * host is not held up by its largest binary.
@@ -25,6 +27,7 @@ struct resolver;
 
 struct resolver_options {
 	const char *debuginfo_path; /* may be NULL */
+	const char *uploads_path;   /* files that others have sent, checked; may be NULL */
 	bool local_files;	    /* this host's files may be opened by the path in a frame */
 	bool build_ahead;     /* build tables of offered binaries at once, in the background */
 	uint64_t cache_bytes; /* 0 = default */
@@ -67,6 +70,12 @@ enum resolve_reason resolver_lookup(struct resolver *resolver, struct slice buil
 
 /* Lends an open file (dup'd inside) as a source for its build id; `path` is only for messages. */
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd);
+
+/* A file below uploads_path is new or better than it was: tables of its build id are built anew. */
+void resolver_file_added(struct resolver *resolver, struct slice build_id);
+
+/* Whether the build id was looked up since this was last asked of it. */
+bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);

@@ -261,6 +261,7 @@ static int build(const struct reader *reader, bool with_dwarf, struct symbol_tab
 	}
 	if (!status) {
 		table->info = reader->files[0].info;
+		elf_restore_offsets(&table->info);
 		table->has_debug_info = has_dwarf;
 		*ret = table;
 	}

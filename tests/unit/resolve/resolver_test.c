@@ -300,6 +300,42 @@ static void debug_files_are_found_by_id_and_by_link(void **state)
 	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
 }
 
+/* A debug file alone serves offsets too, and a stripped program beside it hides nothing. */
+static void uploads_are_used_when_they_come(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	const char *id = fixture->info.build_id;
+	char path[256], function[64];
+	uint64_t version;
+
+	use_resolver(fixture, (struct resolver_options){ .uploads_path = workshop_path(
+								 &fixture->workshop, "up", path) });
+	assert_int_equal(look_up(fixture, fixture->build_id, slice_of(""), fixture->main_offset,
+				 true, function),
+			 RESOLVE_NO_FILE);
+	assert_true(resolver_take_used(fixture->resolver, fixture->build_id));
+	assert_false(resolver_take_used(fixture->resolver, fixture->build_id));
+	assert_true(workshop_run(&fixture->workshop,
+				 "mkdir -p up/%.2s && objcopy --only-keep-debug program "
+				 "up/%.2s/%s.debug && strip -o stripped program",
+				 id, id, id + 2));
+	version = resolver_version(fixture->resolver);
+	resolver_file_added(fixture->resolver, fixture->build_id);
+	assert_true(resolver_version(fixture->resolver) > version);
+	assert_int_equal(look_up(fixture, fixture->build_id, slice_of(""), fixture->main_offset,
+				 true, function),
+			 RESOLVE_OK);
+	assert_string_equal(function, "main");
+	assert_true(workshop_run(&fixture->workshop, "mv stripped up/%.2s/%s.bin", id, id + 2));
+	version = resolver_version(fixture->resolver);
+	resolver_file_added(fixture->resolver, fixture->build_id);
+	assert_int_equal(look_up(fixture, fixture->build_id, slice_of(""), fixture->main_offset,
+				 true, function),
+			 RESOLVE_OK);
+	assert_string_equal(function, "main");
+	assert_true(resolver_version(fixture->resolver) > version + 1);
+}
+
 static void debug_file_of_another_build_is_refused(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
@@ -387,6 +423,7 @@ int main(void)
 		TEST(offer_resolves_and_grows_the_version),
 		TEST(impatient_look_up_gets_its_names_later),
 		TEST(debug_files_are_found_by_id_and_by_link),
+		TEST(uploads_are_used_when_they_come),
 		TEST(debug_file_of_another_build_is_refused),
 		TEST(tables_over_the_budget_are_built_again),
 		TEST(threads_share_one_build),
