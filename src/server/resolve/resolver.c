@@ -269,13 +269,14 @@ static bool offer_matches(int fd, const char *name, struct slice build_id)
 	return true;
 }
 
-static void add_upload(const struct resolver *resolver, struct slice build_id, const char *suffix,
-		       struct sources *sources)
+static bool add_upload(const struct resolver *resolver, struct slice build_id, const char *suffix,
+		       struct symbol_sources *sources)
 {
 	int fd = debug_files_open_upload(resolver->uploads_path, build_id, suffix, NULL);
 
 	if (fd >= 0)
-		add_source(sources, fd, "an uploaded file");
+		symbol_sources_add(sources, fd, SLICE_LITERAL("an uploaded file"));
+	return fd >= 0;
 }
 
 /* Takes over offer_fd and offer_name, which may be -1 and NULL. */
@@ -291,6 +292,11 @@ static void find_sources(const struct resolver *resolver, struct slice build_id,
 		if (fd >= 0)
 			symbol_sources_set_binary(sources, fd, path);
 	}
+	if (!sources->has_binary)
+		sources->has_binary = add_upload(resolver, build_id, "bin", sources);
+	add_upload(resolver, build_id, "debug", sources);
+	add_upload(resolver, build_id, "bin", sources);
+	add_upload(resolver, build_id, "debug", sources);
 	symbol_sources_find(sources, resolver->debuginfo_path, build_id);
 	if (offer_fd >= 0)
 		close(offer_fd);
