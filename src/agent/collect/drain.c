@@ -210,6 +210,8 @@ static bool count(struct drain *drain, const struct sample *sample)
 		space = tracker_locate(&drain->tracker, process, sample,
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
 		note_generated(drain, process, space, now_ns);
+	} else {
+		tracker_look_again(&drain->tracker, process, sample, now_ns);
 	}
 	if (counts_add(&drain->counts, key, space) == COUNTS_FULL)
 		return false;

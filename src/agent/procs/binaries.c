@@ -12,7 +12,7 @@
 
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
 #define PIN_KEEP_NS (10 * CLOCK_NS_PER_S)
-#define TRY_INTERVAL_MIN_NS (200 * CLOCK_NS_PER_MS)
+#define TRY_INTERVAL_MIN_NS (50 * CLOCK_NS_PER_MS)
 #define TRY_INTERVAL_MAX_NS (30 * CLOCK_NS_PER_S)
 
 void binaries_init(struct binaries *binaries, bool announce, const struct binaries_tables *tables)
@@ -122,12 +122,11 @@ static bool table_is_missing(const struct binaries *binaries, const struct binar
 	return tables->want && !tables->is_known(tables->context, &binary->key);
 }
 
-bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary,
-			 bool has_frames)
+bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary)
 {
 	if (!binary->opened)
 		return true;
-	if (has_frames && binaries->announce && !binary->announced)
+	if (binary->has_frames && binaries->announce && !binary->announced)
 		return binary->fd < 0;
 	return table_is_missing(binaries, binary);
 }
@@ -159,11 +158,29 @@ static void want_table(struct binaries *binaries, const struct binary *binary, i
 
 static void put_off(struct binary *binary, int64_t now_ns)
 {
+	if (now_ns < binary->try_again_at_ns)
+		return; /* tried early, with another process: that says nothing of the next time */
 	binary->try_interval_ns =
 		binary->try_interval_ns ? 2 * binary->try_interval_ns : TRY_INTERVAL_MIN_NS;
 	if (binary->try_interval_ns > TRY_INTERVAL_MAX_NS)
 		binary->try_interval_ns = TRY_INTERVAL_MAX_NS;
 	binary->try_again_at_ns = now_ns + binary->try_interval_ns;
+}
+
+static void announce(struct binaries *binaries, struct binary *binary)
+{
+	struct binary_news *news;
+
+	if (!binaries->announce || binary->announced || !binary->has_frames || binary->fd < 0)
+		return;
+	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
+	news = &binaries->news[binaries->news_count++];
+	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
+	news->path = mem_strndup(binary->path ? binary->path : "",
+				 binary->path ? strlen(binary->path) : 0);
+	news->fd = binary->fd; /* counts as pinned until it is taken */
+	binary->fd = -1;
+	binary->announced = true;
 }
 
 void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, const char *path,
@@ -190,6 +207,7 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, con
 	} else {
 		close(fd);
 	}
+	announce(binaries, binary);
 }
 
 void binary_name(struct binary *binary, const char *path)
@@ -198,20 +216,10 @@ void binary_name(struct binary *binary, const char *path)
 		binary->path = mem_strndup(path, strlen(path));
 }
 
-void binaries_announce(struct binaries *binaries, struct binary *binary)
+void binaries_add_frame(struct binaries *binaries, struct binary *binary)
 {
-	struct binary_news *news;
-
-	if (!binaries->announce || binary->announced || binary->fd < 0)
-		return;
-	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
-	news = &binaries->news[binaries->news_count++];
-	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
-	news->path = mem_strndup(binary->path ? binary->path : "",
-				 binary->path ? strlen(binary->path) : 0);
-	news->fd = binary->fd; /* counts as pinned until it is taken */
-	binary->fd = -1;
-	binary->announced = true;
+	binary->has_frames = true;
+	announce(binaries, binary);
 }
 
 void binaries_sweep(struct binaries *binaries, int64_t now_ns)

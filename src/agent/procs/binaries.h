@@ -27,6 +27,7 @@
 struct binary {
 	struct file_key key;
 	bool opened;	      /* its contents were looked at */
+	bool has_frames;      /* a sample fell into it */
 	bool announced;	      /* or will not be */
 	int fd;		      /* pinned, else -1 */
 	struct elf_info *elf; /* NULL = no ELF file, or not opened */
@@ -77,8 +78,7 @@ struct binary *binary_ref(struct binary *binary); /* accepts and returns NULL */
 void binary_unref(struct binary *binary, int64_t now_ns);
 
 /* Whether the file is needed: never looked at, or for its unwind table, or to be announced. */
-bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary,
-			 bool has_frames);
+bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
 /*
  * Takes the open file, looks at it when it is the first time, and hands it to who waits for it.
@@ -90,8 +90,8 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, con
 /* Notes a path for a binary that has none yet. */
 void binary_name(struct binary *binary, const char *path);
 
-/* A frame lies in it: announces it as soon as its file is there. */
-void binaries_announce(struct binaries *binaries, struct binary *binary);
+/* A frame lies in it: it is announced as soon as its file is there. */
+void binaries_add_frame(struct binaries *binaries, struct binary *binary);
 
 /*
  * Forgets binaries without references: those unused for 5 minutes, all when there are too many.

@@ -38,6 +38,7 @@ struct process {
 	int64_t space_since_ns;		    /* monotonic: when `space` began to hold */
 	bool space_is_whole;		    /* it came from the kernel side, and not cut */
 	int64_t seen_at_ns;		    /* monotonic, of its last sample */
+	int64_t look_again_at_ns;	    /* something could not be read; 0 = no */
 	int64_t read_again_at_ns;
 	int64_t read_interval_ns;
 };

@@ -14,6 +14,9 @@
 /* Samples of a process that has ended may still wait in the ring buffer for so long. */
 #define ENDED_KEEP_NS (5 * CLOCK_NS_PER_S)
 
+/* What could not be read is tried again so often, as long as there are samples. */
+#define LOOK_AGAIN_NS (50 * CLOCK_NS_PER_MS)
+
 void tracker_init(struct tracker *tracker, const struct tracker_options *options)
 {
 	*tracker = (struct tracker){ .options = *options };
@@ -131,36 +134,36 @@ static int open_file(const struct process *process, const struct mapping *mappin
 	return opener_open(&place, &mapping->binary->key, ret_path);
 }
 
-/* Opens the mapping's file when there is a need to. A file that frames lie in is tried again. */
-static void look_at_file(struct tracker *tracker, const struct process *process,
-			 const struct mapping *mapping, bool has_frames, int64_t now_ns)
+/* Opens the mapping's file when there is a need to. `again`: not before its time has come. */
+static void look_at_file(struct tracker *tracker, struct process *process,
+			 const struct mapping *mapping, bool again, int64_t now_ns)
 {
 	struct binary *binary = mapping->binary;
 	struct strbuf path = { 0 };
 	int64_t began_ns;
 	int fd;
 
-	if (!binary)
+	if (!binary || !binaries_needs_file(&tracker->binaries, binary))
 		return;
-	if (binaries_needs_file(&tracker->binaries, binary, has_frames) &&
-	    (!has_frames || now_ns >= binary->try_again_at_ns) && may_read(tracker, now_ns)) {
+	if ((!again || now_ns >= binary->try_again_at_ns) && may_read(tracker, now_ns)) {
 		began_ns = cpu_ns();
 		fd = open_file(process, mapping, &path);
 		binaries_fill(&tracker->binaries, binary, fd, strbuf_text(&path), now_ns);
 		strbuf_free(&path);
 		proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
 	}
-	if (has_frames)
-		binaries_announce(&tracker->binaries, binary);
+	if (!binary->opened)
+		process->look_again_at_ns = now_ns + LOOK_AGAIN_NS;
 }
 
-static void look_at_files(struct tracker *tracker, const struct process *process, int64_t now_ns)
+static void look_at_files(struct tracker *tracker, struct process *process, bool again,
+			  int64_t now_ns)
 {
 	const struct space *space = process->space;
 
-	for (uint32_t i = 0; i < space->count; i++)
+	for (uint32_t i = 0; space && i < space->count; i++)
 		if (space->mappings[i].kind == MAPPING_FILE)
-			look_at_file(tracker, process, &space->mappings[i], false, now_ns);
+			look_at_file(tracker, process, &space->mappings[i], again, now_ns);
 }
 
 static void add_range(struct tracker *tracker, const struct process *process,
@@ -227,8 +230,7 @@ static void read_maps(struct tracker *tracker, struct process *process, int64_t 
 	}
 	maps_file_free(&maps);
 	proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
-	if (process->space)
-		look_at_files(tracker, process, now_ns);
+	look_at_files(tracker, process, false, now_ns);
 }
 
 static enum mapping_kind kind_of(const struct file_key *key)
@@ -256,7 +258,7 @@ static void take_list(struct tracker *tracker, struct process *process, int64_t 
 	if (!whole && process->space)
 		spaces_keep(spaces, process->space);
 	process_set_space(process, spaces_end(spaces, now_ns), at_ns, whole);
-	look_at_files(tracker, process, now_ns);
+	look_at_files(tracker, process, false, now_ns);
 }
 
 bool tracker_take_space(struct tracker *tracker, const struct space_record *record, size_t len,
@@ -293,8 +295,12 @@ static void describe(struct tracker *tracker, uint32_t index, uint64_t cgroup_id
 	struct process *process = tracker->items[index];
 	int64_t began_ns;
 
-	if (process->known || !may_read(tracker, now_ns))
+	if (process->known)
 		return;
+	if (!may_read(tracker, now_ns)) {
+		process->look_again_at_ns = now_ns + LOOK_AGAIN_NS;
+		return;
+	}
 	began_ns = cpu_ns();
 	process_describe(process, cgroup_names_find(&tracker->cgroups, cgroup_id),
 			 find_family(tracker, process));
@@ -350,10 +356,24 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 	for (size_t i = 0; i < count; i++) {
 		const struct mapping *mapping = space_find(space, addresses[i]);
 
-		if (mapping && mapping->kind == MAPPING_FILE)
-			look_at_file(tracker, process, mapping, true, now_ns);
+		if (!mapping || !mapping->binary)
+			continue;
+		binaries_add_frame(&tracker->binaries, mapping->binary);
+		look_at_file(tracker, process, mapping, true, now_ns);
 	}
 	return space ? space->index : SPACE_NONE;
+}
+
+void tracker_look_again(struct tracker *tracker, uint32_t index, const struct sample *sample,
+			int64_t now_ns)
+{
+	struct process *process = tracker->items[index];
+
+	if (!process->look_again_at_ns || now_ns < process->look_again_at_ns)
+		return;
+	process->look_again_at_ns = 0;
+	describe(tracker, index, sample->cgroup_id, now_ns);
+	look_at_files(tracker, process, true, now_ns);
 }
 
 const struct space *tracker_space(const struct tracker *tracker, uint32_t index, uint32_t space)

@@ -79,6 +79,10 @@ uint32_t tracker_space_at(const struct tracker *tracker, uint32_t index, int64_t
 uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sample *sample,
 			const uint64_t *addresses, size_t count, int64_t now_ns);
 
+/* For a stack seen before: tries again what could not be read of its process, at intervals. */
+void tracker_look_again(struct tracker *tracker, uint32_t index, const struct sample *sample,
+			int64_t now_ns);
+
 /*
  * The list of a stack that was counted with an index; the process's present one when it had none.
  * NULL when nothing is known.

@@ -208,6 +208,31 @@ static void ended_process_gets_its_files_from_the_next_that_maps_them(void **sta
 	assert_non_null(process_executable(process_of(fixture, NOBODY)));
 }
 
+/* The main thread has ended before anyone looked; the stacks do not change any more. */
+static void what_could_not_be_opened_is_tried_again(void **state)
+{
+	struct space_record record = { .head = head_of(NOBODY, 5), .parts = 1 };
+	uint64_t address = (uint64_t)(uintptr_t)what_could_not_be_opened_is_tried_again;
+	struct fixture *fixture = *state;
+	static struct sample sample;
+	const struct binary *binary;
+	uint32_t index;
+
+	own_mappings(&record);
+	for (int i = 0; i < 10; i++) /* each tries, and none of that makes the next wait */
+		take(fixture, &record);
+	binary = space_find(locate(fixture, &record.head, &address, 1), address)->binary;
+	assert_false(binary->opened);
+	sample.head = record.head;
+	sample.head.tid = (uint32_t)getpid(); /* another thread, which is there */
+	index = tracker_get(&fixture->tracker, &sample.head, 2);
+	tracker_look_again(&fixture->tracker, index, &sample, 2);
+	assert_false(binary->opened); /* too early */
+	tracker_look_again(&fixture->tracker, index, &sample, CLOCK_NS_PER_S / 10);
+	assert_true(binary->opened);
+	assert_announced(fixture, binary);
+}
+
 static void other_files_in_the_place_are_not_taken(void **state)
 {
 	struct space_record record = { .head = head_of((uint32_t)getpid(), 5), .parts = 1 };
@@ -425,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(files_of_a_living_process_are_opened_at_once),
 		TEST(ended_process_gets_its_files_from_the_next_that_maps_them),
+		TEST(what_could_not_be_opened_is_tried_again),
 		TEST(other_files_in_the_place_are_not_taken),
 		TEST(memory_files_and_deleted_ones_are_opened),
 		TEST(proc_is_read_where_the_kernel_asks_for_it),
