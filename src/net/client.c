@@ -39,7 +39,12 @@ struct net_client {
 
 /* One try at a call: what is sent and what has come back. */
 struct attempt {
-	struct slice rest; /* of the body to send */
+	struct slice rest; /* of the body, or of the message, to send */
+	const struct net_call *call;
+	struct strbuf message; /* of a call that streams: the one being sent, framed */
+	bool is_sent;	       /* a call that streams has no more */
+	int send_code;	       /* negative: what it was to send failed */
+	struct err send_err;
 	int64_t deadline_at_ns;
 	size_t body_bytes_max;
 	int32_t stream;
@@ -138,6 +143,20 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 	return 0;
 }
 
+/* The answer came while there is more to send: nobody wants it. */
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context)
+{
+	struct attempt *attempt = attempt_of(context, frame->hd.stream_id);
+	bool is_end = (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
+		      (frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
+
+	if (!attempt || !is_end || !attempt->call->next || attempt->is_sent)
+		return 0;
+	attempt->is_sent = true;
+	return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+					 NGHTTP2_CANCEL);
+}
+
 static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t code, void *context)
 {
 	struct attempt *attempt = attempt_of(context, stream);
@@ -166,6 +185,7 @@ static int connect_to(struct net_client *client, int64_t deadline_at_ns, struct 
 		abort(); /* out of memory: as mem.h */
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
 	if (nghttp2_session_client_new(&client->session, callbacks, client) ||
 	    nghttp2_submit_settings(client->session, NGHTTP2_FLAG_NONE, settings,
@@ -221,19 +241,42 @@ static bool is_usable(struct net_client *client)
 	return code == -ERR_DEADLINE && nghttp2_session_check_request_allowed(client->session);
 }
 
+/* The next message of a call that streams becomes what is to be sent. False when that failed. */
+static bool next_message(struct attempt *attempt)
+{
+	const struct net_call *call = attempt->call;
+	struct strbuf message = { 0 };
+	int code;
+
+	if (!call->next || attempt->rest.len || attempt->is_sent)
+		return true;
+	code = call->next(call->next_context, &message, &attempt->send_err);
+	strbuf_clear(&attempt->message);
+	if (code > 0)
+		grpc_add_frame(&attempt->message, 0, strbuf_slice(&message));
+	strbuf_free(&message);
+	attempt->rest = strbuf_slice(&attempt->message);
+	attempt->is_sent = code <= 0;
+	attempt->send_code = code < 0 ? code : 0;
+	return code >= 0;
+}
+
 static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *to, size_t length,
 			 uint32_t *flags, nghttp2_data_source *source, void *context)
 {
 	struct attempt *attempt = source->ptr;
-	size_t len = attempt->rest.len < length ? attempt->rest.len : length;
+	size_t len;
 
 	(void)session;
 	(void)stream;
 	(void)context;
+	if (!next_message(attempt))
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	len = attempt->rest.len < length ? attempt->rest.len : length;
 	if (len)
 		memcpy(to, attempt->rest.data, len);
 	attempt->rest = slice_tail(attempt->rest, len);
-	if (!attempt->rest.len)
+	if (!attempt->rest.len && (!attempt->call->next || attempt->is_sent))
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)len;
 }
@@ -287,8 +330,9 @@ static int send_request(struct net_client *client, const struct net_call *call,
 	fields[count++] = field_of(SLICE_LITERAL(":path"), slice_of(call->path));
 	while (count < FIELDS_MAX && lines_next(&rest, &header))
 		fields[count++] = field_of(header.name, header.value);
-	attempt->stream = nghttp2_submit_request(client->session, NULL, fields, count,
-						 attempt->rest.len ? &provider : NULL, NULL);
+	attempt->stream =
+		nghttp2_submit_request(client->session, NULL, fields, count,
+				       attempt->rest.len || call->next ? &provider : NULL, NULL);
 	strbuf_free(&lines);
 	if (attempt->stream < 0)
 		return err_set(err, ERR_INVALID, "%s %s: %s", call->method, call->path,
@@ -331,10 +375,17 @@ static int try_call(struct net_client *client, const struct net_call *call, stru
 	if (!code)
 		code = converse(client, attempt, err);
 	client->attempt = NULL;
+	if (attempt->send_code) {
+		if (err)
+			*err = attempt->send_err;
+		disconnect(client);
+		return attempt->send_code;
+	}
 	if (!code && !attempt->status)
 		code = err_set(err, ERR_UNAVAILABLE, "\"%s\" ended the call without an answer: %s",
 			       client->authority, nghttp2_http2_strerror(attempt->stream_error));
-	*ret_untouched = code && attempt->stream_error == NGHTTP2_REFUSED_STREAM;
+	*ret_untouched =
+		code && attempt->stream_error == NGHTTP2_REFUSED_STREAM && !attempt->call->next;
 	if (code)
 		disconnect(client);
 	return code;
@@ -438,10 +489,12 @@ int net_client_call(struct net_client *client, const struct net_call *call, stru
 	int code = 0;
 
 	assert(!client->attempt);
-	pack_body(call, &body);
+	if (!call->next)
+		pack_body(call, &body);
 	for (int i = 0; i < 2 && is_untouched; i++) {
 		struct attempt attempt = {
 			.rest = strbuf_slice(&body),
+			.call = call,
 			.deadline_at_ns = deadline_at_ns,
 			.body_bytes_max =
 				call->body_bytes_max + (call->grpc ? GRPC_FRAME_BYTES : 0),
@@ -452,6 +505,7 @@ int net_client_call(struct net_client *client, const struct net_call *call, stru
 			code = read_reply(call, &attempt, ret, err);
 		strbuf_free(&attempt.lines);
 		strbuf_free(&attempt.body);
+		strbuf_free(&attempt.message);
 	}
 	strbuf_free(&body);
 	return code;

@@ -32,6 +32,10 @@ struct net_reply {
  * the call. `headers` is "name: value\r\n" lines (names in lower case) or NULL. For gRPC give the
  * message; framing is done here, and gzip when `compress`. timeout_ns 0 means 30 s; resolving a
  * host name may take longer.
+ *
+ * A gRPC call that streams has `next` instead of a body: it puts a message into the empty `out` and
+ * returns 1, or 0 at the end, or a negative code, which ends the call with its error. When the
+ * server answers before the end, no more is asked for.
  */
 struct net_call {
 	const char *method;
@@ -39,6 +43,8 @@ struct net_call {
 	const char *content_type;
 	const char *headers;
 	struct slice body;
+	int (*next)(void *context, struct strbuf *out, struct err *err);
+	void *next_context;
 	bool grpc;
 	bool compress;
 	int64_t timeout_ns;

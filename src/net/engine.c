@@ -23,5 +23,5 @@ void engine_abandon(struct exchange *exchange)
 void engine_take_back(struct exchange *exchange)
 {
 	assert(exchange->phase == EXCHANGE_RUNNING);
-	exchange->phase = EXCHANGE_ANSWER;
+	exchange->phase = exchange->wants_more ? EXCHANGE_BODY : EXCHANGE_ANSWER;
 }

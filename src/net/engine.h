@@ -62,7 +62,7 @@ struct engine *http2_new(struct engine_host *host);
 /* Gives the request to the host, or refuses it when there is no room. True when it was taken. */
 bool engine_submit(struct engine *engine, struct exchange *exchange);
 
-/* The exchange is back from whoever ran it: RUNNING to ANSWER. */
+/* The exchange is back from whoever ran it: RUNNING to ANSWER, or to BODY when it wants more. */
 void engine_take_back(struct exchange *exchange);
 
 /* Tells whoever runs the exchange that its answer is not wanted any more. */

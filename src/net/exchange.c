@@ -17,6 +17,7 @@
 #define RPC_OVERHEAD_BYTES (GRPC_FRAME_BYTES + 1024u)
 #define DECODE_FIRST_FACTOR 8u /* decoded bytes reserved at first per received byte */
 #define DECODE_FIRST_BYTES 65536u
+#define STREAM_AHEAD_BYTES ((size_t)2 << 20) /* of a streamed request, beyond one message */
 
 struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
 			      struct slice peer, int64_t now_ns)
@@ -40,6 +41,10 @@ static void give_body(struct exchange *exchange)
 
 void exchange_free(struct exchange *exchange)
 {
+	if (exchange->stream_state)
+		exchange->route->stream->abandon(exchange->route->context, exchange->stream_state);
+	budget_give(&exchange->service->budget, exchange->more.len);
+	strbuf_free(&exchange->more);
 	give_body(exchange);
 	head_free(&exchange->head);
 	strbuf_free(&exchange->path);
@@ -126,6 +131,10 @@ static enum refusal check_head(struct exchange *exchange)
 			   request->method, request->path);
 	if (!match.route)
 		return match.path_exists ? REFUSAL_METHOD : REFUSAL_NO_ROUTE;
+	if (match.route->stream &&
+	    (request->rpc != NET_RPC_GRPC ||
+	     !coding_is_identity(net_request_header(request, "content-encoding"))))
+		return REFUSAL_UNARY;
 	if (!coding_is_known(net_request_header(request, "content-encoding")) ||
 	    (request->rpc != NET_RPC_NONE &&
 	     !coding_is_known(net_request_header(request, "grpc-encoding"))))
@@ -145,6 +154,8 @@ static size_t wire_bytes_max(const struct exchange *exchange)
 	if (exchange->request.rpc == NET_RPC_NONE)
 		return bytes;
 	bytes += RPC_OVERHEAD_BYTES;
+	if (exchange->route->stream)
+		bytes += STREAM_AHEAD_BYTES;
 	if (exchange->request.rpc == NET_RPC_GRPC_WEB_TEXT)
 		bytes += bytes / 3 + RPC_OVERHEAD_BYTES;
 	return bytes;
@@ -191,6 +202,42 @@ void exchange_add_body(struct exchange *exchange, struct slice bytes, int64_t no
 		exchange_refuse(exchange, REFUSAL_INFLIGHT, NULL);
 	else
 		strbuf_add_slice(&exchange->body, bytes);
+}
+
+bool exchange_is_stream(const struct exchange *exchange)
+{
+	return exchange->route && exchange->route->stream;
+}
+
+bool exchange_has_message(const struct exchange *exchange)
+{
+	struct slice body = strbuf_slice(&exchange->body), message;
+	unsigned flags;
+
+	return grpc_take_frame(&body, &flags, &message);
+}
+
+void exchange_add_more(struct exchange *exchange, struct slice bytes)
+{
+	assert(exchange->phase == EXCHANGE_RUNNING && exchange_is_stream(exchange));
+	if (exchange->is_over_budget || !budget_take(&exchange->service->budget, bytes.len))
+		exchange->is_over_budget = true;
+	else
+		strbuf_add_slice(&exchange->more, bytes);
+}
+
+void exchange_resume(struct exchange *exchange, int64_t now_ns)
+{
+	assert(exchange->phase == EXCHANGE_BODY);
+	exchange->wants_more = false;
+	exchange->charged_bytes += exchange->more.len;
+	strbuf_add_slice(&exchange->body, strbuf_slice(&exchange->more));
+	strbuf_clear(&exchange->more);
+	pace_begin(&exchange->pace, now_ns);
+	if (exchange->is_over_budget)
+		exchange_refuse(exchange, REFUSAL_INFLIGHT, NULL);
+	else if (exchange->body.len > exchange->body_bytes_max)
+		exchange_refuse(exchange, REFUSAL_BODY_BYTES, NULL);
 }
 
 /* A refusal for bytes that would not decode. */
@@ -330,12 +377,89 @@ static enum refusal admit(struct exchange *exchange)
 		return REFUSAL_CANCELLED;
 	if (request->deadline_at_ns && clock_monotonic_ns() >= request->deadline_at_ns)
 		return REFUSAL_DEADLINE;
-	if (!service->authorize)
+	if (!service->authorize || exchange->is_admitted)
 		return REFUSAL_COUNT;
 	status = service->authorize(service->authorize_context, request);
-	if (status == 200)
+	exchange->is_admitted = status == 200;
+	if (exchange->is_admitted)
 		return REFUSAL_COUNT;
 	return status == 401 ? REFUSAL_UNAUTHENTICATED : REFUSAL_FORBIDDEN;
+}
+
+/* Hands one message of a streamed request over. */
+static int run_message(struct exchange *exchange, unsigned flags, struct slice message,
+		       struct strbuf *decoded, struct err *err)
+{
+	struct slice coding = net_request_header(&exchange->request, "grpc-encoding");
+	const struct net_route *route = exchange->route;
+	int code = 0;
+
+	if (flags & ~GRPC_FLAG_COMPRESSED)
+		return err_set(err, ERR_INVALID, "gRPC frame with unknown flags 0x%02x", flags);
+	if (flags && coding_is_identity(coding))
+		return err_set(err, ERR_INVALID, "a compressed message without grpc-encoding");
+	strbuf_clear(decoded);
+	if (flags) {
+		size_t charged_bytes = exchange->charged_bytes;
+
+		code = decode_paid(exchange, coding, message, route->body_bytes_max, decoded, err);
+		budget_give(&exchange->service->budget, exchange->charged_bytes - charged_bytes);
+		exchange->charged_bytes = charged_bytes;
+		message = strbuf_slice(decoded);
+	}
+	if (!code && message.len > route->body_bytes_max)
+		code = err_set(err, ERR_LIMIT, "%s", refusal_info(REFUSAL_BODY_BYTES)->text);
+	exchange->request.body = message;
+	if (!code)
+		code = route->stream->message(route->context, &exchange->request,
+					      &exchange->stream_state, err);
+	return code;
+}
+
+/* Hands the whole messages over and forgets them. */
+static int run_messages(struct exchange *exchange, struct err *err)
+{
+	struct slice rest = strbuf_slice(&exchange->body), message;
+	struct strbuf decoded = { 0 };
+	size_t taken;
+	unsigned flags;
+	int code = 0;
+
+	while (!code && grpc_take_frame(&rest, &flags, &message))
+		code = run_message(exchange, flags, message, &decoded, err);
+	strbuf_free(&decoded);
+	taken = exchange->body.len - rest.len;
+	if (taken && rest.len)
+		memmove(exchange->body.data, rest.data, rest.len);
+	exchange->body.len = rest.len;
+	exchange->charged_bytes -= taken;
+	budget_give(&exchange->service->budget, taken);
+	if (!code && exchange->is_last && rest.len)
+		code = err_set(err, ERR_INVALID, "the stream ends within a message");
+	return code;
+}
+
+static void run_stream(struct exchange *exchange)
+{
+	const struct net_route *route = exchange->route;
+	int64_t begun_ns = traffic_begin_handler();
+	struct net_response response;
+	struct err err = { 0 };
+	int code = run_messages(exchange, &err);
+
+	exchange->wants_more = !code && !exchange->is_last;
+	if (!exchange->wants_more) {
+		response_init(&response);
+		if (code)
+			net_response_error(&exchange->request, &response, &err);
+		else
+			route->stream->finish(route->context, &exchange->request,
+					      exchange->stream_state, &response);
+		exchange->stream_state = code ? exchange->stream_state : NULL;
+		answer(exchange, &response);
+		response_fini(&response);
+	}
+	traffic_end_handler(begun_ns);
 }
 
 void exchange_run(struct exchange *exchange)
@@ -349,6 +473,10 @@ void exchange_run(struct exchange *exchange)
 	refusal = admit(exchange);
 	if (refusal != REFUSAL_COUNT) {
 		answer_refusal(exchange, refusal, NULL);
+		return;
+	}
+	if (exchange->route->stream) {
+		run_stream(exchange);
 		return;
 	}
 	code = decode_body(exchange, &err);

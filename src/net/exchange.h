@@ -10,8 +10,9 @@
  * engine submits it; a worker then owns it and calls exchange_run, which decodes the body, asks for
  * permission, runs the handler and encodes the answer; it comes back to the loop thread, and the
  * engine sends the answer and frees the exchange. A refusal at any point fills the answer and goes
- * straight to ANSWER. While a worker has it, the loop thread may only set `cancelled` and touch
- * what is the engine's.
+ * straight to ANSWER. A streamed request goes BODY -> RUNNING -> BODY with each batch of whole
+ * messages until its end has come. While a worker has it, the loop thread may only set `cancelled`
+ * and touch what is the engine's.
  */
 #ifndef FIRN_NET_EXCHANGE_H
 #define FIRN_NET_EXCHANGE_H
@@ -55,6 +56,10 @@ struct exchange {
 	size_t charged_bytes; /* taken from the budget, given back when freed */
 	struct net_request request;
 	const struct net_route *route;
+	void *stream_state;	   /* of a streamed request: its receiver's */
+	bool is_admitted;	   /* authorize was asked */
+	bool is_last;		   /* of a streamed request: its end has come; set before it runs */
+	bool wants_more;	   /* exchange_run made no answer */
 	_Atomic bool cancelled;	   /* told to the handler */
 	_Atomic bool is_abandoned; /* nobody will read the answer */
 	struct answer answer;
@@ -68,7 +73,10 @@ struct exchange {
 	size_t answered_bytes;
 	bool is_answered;    /* all of it */
 	bool is_parked;	     /* the body waits on the wire for the budget */
-	size_t unread_bytes; /* held back from the peer's window while parked */
+	size_t unread_bytes; /* held back from the peer's window while parked or running */
+	struct strbuf more;  /* of a streamed request: received while it runs */
+	bool has_ended;	     /* the peer has sent all */
+	bool is_over_budget; /* `more` was not all kept */
 };
 
 /* `peer` must outlive the exchange's time in HEAD; it is copied. */
@@ -88,9 +96,21 @@ void exchange_begin_body(struct exchange *exchange, int64_t length, int64_t now_
 /* Adds received bytes. Ends in BODY or ANSWER. */
 void exchange_add_body(struct exchange *exchange, struct slice bytes, int64_t now_ns);
 
+bool exchange_is_stream(const struct exchange *exchange);
+
+/* Whether a streamed request has a message to run for. */
+bool exchange_has_message(const struct exchange *exchange);
+
+/* Keeps bytes of a streamed request that is RUNNING. */
+void exchange_add_more(struct exchange *exchange, struct slice bytes);
+
+/* A streamed request is back for more, in BODY: takes what came meanwhile. May end in ANSWER. */
+void exchange_resume(struct exchange *exchange, int64_t now_ns);
+
 /*
- * Worker thread, once, for an exchange that is RUNNING: makes the answer. The phase is the loop
- * thread's to read and change: it stays RUNNING until engine_take_back.
+ * Worker thread, once (for a streamed request: each time), for an exchange that is RUNNING: makes
+ * the answer. The phase is the loop thread's to read and change: it stays RUNNING until
+ * engine_take_back.
  */
 void exchange_run(struct exchange *exchange);
 

@@ -72,8 +72,7 @@ void grpc_add_frame(struct strbuf *out, unsigned flags, struct slice message)
 	strbuf_add_slice(out, message);
 }
 
-/* Takes one frame off the front of *body. False when what is there is no whole frame. */
-static bool take_frame(struct slice *body, unsigned *ret_flags, struct slice *ret_message)
+bool grpc_take_frame(struct slice *body, unsigned *ret_flags, struct slice *ret_message)
 {
 	const unsigned char *p = (const unsigned char *)body->data;
 	size_t len;
@@ -100,7 +99,7 @@ int grpc_find_message(struct slice body, struct slice *ret_message, bool *ret_co
 		struct slice next;
 		unsigned flags;
 
-		if (!take_frame(&body, &flags, &next))
+		if (!grpc_take_frame(&body, &flags, &next))
 			return err_set(err, ERR_INVALID,
 				       "gRPC message cut short: %zu bytes are no whole frame",
 				       body.len);

@@ -4,7 +4,7 @@
  *
  * Sources: grpc/doc/PROTOCOL-HTTP2.md and PROTOCOL-WEB.md of the gRPC project. A message on the
  * wire is one flag byte (bit 0: compressed; bit 7: gRPC-Web trailers), a 32-bit big-endian length
- * and that many bytes. Only calls of one message each way are known here.
+ * and that many bytes.
  */
 #ifndef FIRN_NET_GRPC_H
 #define FIRN_NET_GRPC_H
@@ -26,6 +26,7 @@ enum grpc_status {
 	GRPC_ALREADY_EXISTS = 6,
 	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_FAILED_PRECONDITION = 9,
 	GRPC_UNIMPLEMENTED = 12,
 	GRPC_INTERNAL = 13,
 	GRPC_UNAVAILABLE = 14,
@@ -40,6 +41,9 @@ enum net_rpc grpc_kind(struct slice content_type);
 bool grpc_parse_timeout(struct slice text, int64_t *ret_ns);
 
 void grpc_add_frame(struct strbuf *out, unsigned flags, struct slice message);
+
+/* Takes one frame off the front of *body. False when what is there is no whole frame. */
+bool grpc_take_frame(struct slice *body, unsigned *ret_flags, struct slice *ret_message);
 
 /*
  * The one message in `body`; it borrows from it. A body without any message, with a second one or

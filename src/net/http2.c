@@ -152,6 +152,7 @@ static void refuse(struct http2 *http, struct exchange *exchange, enum refusal r
 static void submit(struct http2 *http, struct exchange *exchange)
 {
 	exchange->is_parked = false;
+	exchange->is_last = exchange->has_ended;
 	release_window(http, exchange);
 	if (http->running_count >= RUNNING_MAX) {
 		refuse(http, exchange, REFUSAL_QUEUE);
@@ -198,6 +199,7 @@ static void end_head(struct http2 *http, struct exchange *exchange, bool is_whol
 		return;
 	}
 	if (is_whole) {
+		exchange->has_ended = true;
 		submit(http, exchange);
 		return;
 	}
@@ -250,6 +252,13 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
+static void end_body(struct http2 *http, struct exchange *exchange)
+{
+	exchange->has_ended = true;
+	if (exchange->phase == EXCHANGE_BODY)
+		submit(http, exchange);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
 	struct http2 *http = context;
@@ -264,8 +273,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		return 0;
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
 		end_head(http, exchange, is_whole);
-	else if (is_whole && exchange->phase == EXCHANGE_BODY)
-		submit(http, exchange);
+	else if (is_whole)
+		end_body(http, exchange);
 	return 0;
 }
 
@@ -276,6 +285,11 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 	struct exchange *exchange = exchange_of(http, stream);
 
 	(void)flags;
+	if (exchange && exchange->phase == EXCHANGE_RUNNING && exchange_is_stream(exchange)) {
+		exchange->unread_bytes += len;
+		exchange_add_more(exchange, slice_from(data, len));
+		return 0;
+	}
 	if (!exchange || exchange->phase != EXCHANGE_BODY) {
 		nghttp2_session_consume(session, stream, len);
 		return 0;
@@ -286,6 +300,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 		release_window(http, exchange);
 	if (exchange->phase == EXCHANGE_ANSWER)
 		send_answer(http, exchange);
+	else if (exchange_is_stream(exchange) && exchange_has_message(exchange))
+		submit(http, exchange);
 	return 0;
 }
 
@@ -379,6 +395,17 @@ static void http2_pull(struct engine *engine, struct strbuf *out, size_t bytes_m
 	update_done(http);
 }
 
+/* A streamed request wants more, and some may be here already. */
+static void resume(struct http2 *http, struct exchange *exchange)
+{
+	exchange_resume(exchange, now_of(http));
+	release_window(http, exchange);
+	if (exchange->phase == EXCHANGE_ANSWER)
+		send_answer(http, exchange);
+	else if (exchange->has_ended || exchange_has_message(exchange))
+		submit(http, exchange);
+}
+
 static void http2_answer(struct engine *engine, struct exchange *exchange)
 {
 	struct http2 *http = http2_of(engine);
@@ -388,6 +415,8 @@ static void http2_answer(struct engine *engine, struct exchange *exchange)
 	http->running_count--;
 	if (exchange->stream == STREAM_GONE)
 		drop(http, exchange);
+	else if (exchange->phase == EXCHANGE_BODY)
+		resume(http, exchange);
 	else
 		send_answer(http, exchange);
 }

@@ -25,6 +25,8 @@
 	X(HEAD_BYTES, "head_bytes", 431, GRPC_RESOURCE_EXHAUSTED, 0, "the headers are too large")  \
 	X(CANCELLED, "cancelled", 499, GRPC_CANCELLED, 0, "the client went away")                  \
 	X(STREAMING, "streaming", 501, GRPC_UNIMPLEMENTED, 0, "the call takes one message")        \
+	X(UNARY, "unary", 501, GRPC_UNIMPLEMENTED, 0,                                              \
+	  "the call streams messages: gRPC over HTTP/2 only")                                      \
 	X(INFLIGHT, "inflight", 503, GRPC_RESOURCE_EXHAUSTED, 1, "too many bytes in flight")       \
 	X(QUEUE, "queue", 503, GRPC_UNAVAILABLE, 1, "too many requests are waiting")               \
 	X(CONNECTIONS, "connections", 503, GRPC_UNAVAILABLE, 1, "too many connections")            \

@@ -76,12 +76,29 @@ void net_response_error(const struct net_request *request, struct net_response *
 typedef void net_handler_f(void *context, const struct net_request *request,
 			   struct net_response *response);
 
+/*
+ * A call that streams messages in and is answered once: gRPC over HTTP/2 only. Its messages are
+ * handed over as they arrive, one after the other, each on some worker; what comes faster than that
+ * waits on the wire.
+ */
+struct net_stream {
+	/* `request->body` is a message; *state is NULL at the first. An error ends the call. */
+	int (*message)(void *context, const struct net_request *request, void **state,
+		       struct err *err);
+	/* All have come: answers, and frees the state, which is NULL when there was no message. */
+	void (*finish)(void *context, const struct net_request *request, void *state,
+		       struct net_response *response);
+	/* The call ended before that: frees the state. Any thread; must not wait. */
+	void (*abandon)(void *context, void *state);
+};
+
 struct net_route {
 	const char *method; /* "GET", "POST"; "*" = any; gRPC calls are POST */
 	const char *path;   /* exact, or a prefix when it ends in "*"; the longest wins */
 	net_handler_f *handler;
 	void *context;
-	size_t body_bytes_max; /* decompressed; 0 = no body allowed */
+	size_t body_bytes_max; /* decompressed; 0 = no body allowed; of a stream: of one message */
+	const struct net_stream *stream; /* instead of a handler; usually NULL */
 };
 
 struct net_server;

@@ -13,6 +13,7 @@ struct route_row {
 	const char *path;
 	net_handler_f *handler;
 	size_t body_bytes_max;
+	const struct net_stream *stream;
 };
 
 static const struct route_row rows[] = {
@@ -50,6 +51,6 @@ size_t serve_routes(struct serve *serve, struct net_route *routes)
 	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SERVE_ROUTES_MAX, "too many routes");
 	for (size_t i = 0; i < count; i++)
 		routes[i] = (struct net_route){ rows[i].method, rows[i].path, rows[i].handler,
-						serve, rows[i].body_bytes_max };
+						serve, rows[i].body_bytes_max, rows[i].stream };
 	return count;
 }

@@ -55,11 +55,53 @@ static inline void engine_fake_parameter(void *context, const struct net_request
 	strbuf_free(&value);
 }
 
+/* A streamed call: counts messages and their bytes, refuses the message "bad". */
+struct engine_fake_count {
+	size_t messages, bytes;
+};
+
+static inline int engine_fake_message(void *context, const struct net_request *request,
+				      void **state, struct err *err)
+{
+	struct engine_fake_count *count = *state;
+
+	(void)context;
+	if (slice_is(request->body, "bad"))
+		return err_set(err, ERR_INVALID, "a bad message");
+	if (!count)
+		count = *state = calloc(1, sizeof(*count));
+	count->messages++;
+	count->bytes += request->body.len;
+	return 0;
+}
+
+static inline void engine_fake_finish(void *context, const struct net_request *request, void *state,
+				      struct net_response *response)
+{
+	struct engine_fake_count *count = state;
+
+	(void)context;
+	(void)request;
+	strbuf_addf(&response->body, "%zu messages, %zu bytes", count ? count->messages : 0,
+		    count ? count->bytes : 0);
+	free(state);
+}
+
+static inline void engine_fake_abandon(void *context, void *state)
+{
+	(void)context;
+	free(state);
+}
+
+static const struct net_stream engine_fake_stream = { engine_fake_message, engine_fake_finish,
+						      engine_fake_abandon };
+
 static const struct net_route engine_fake_routes[] = {
-	{ "GET", "/", engine_fake_echo, NULL, 0 },
-	{ "GET", "/parameter", engine_fake_parameter, NULL, 0 },
-	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX },
-	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX },
+	{ "GET", "/", engine_fake_echo, NULL, 0, NULL },
+	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL },
+	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL },
+	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL },
+	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream },
 };
 
 static inline void engine_fake_init(struct engine_fake *fake,

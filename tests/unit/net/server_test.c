@@ -19,6 +19,8 @@
 #include "net/client.h"
 #include "net/server.h"
 
+#include "engine_fake.h"
+
 #define BODY_MAX (1u << 20)
 #define GRACE_NS (5 * CLOCK_NS_PER_S)
 #define WAIT_MS 10000 /* generous: a wait ends when the thing happens */
@@ -32,7 +34,7 @@ struct gate {
 
 struct world {
 	struct gate gate;
-	struct net_route routes[8];
+	struct net_route routes[9];
 	struct net_server *server;
 	struct net_client *client;
 	char address[32];
@@ -133,14 +135,15 @@ static int start(void **state)
 {
 	struct world *world = mem_new(struct world);
 	const struct net_route routes[] = {
-		{ "GET", "/text", handle_text, NULL, 0 },
-		{ "GET", "/big", handle_big, NULL, 0 },
-		{ "GET", "/secret", handle_text, NULL, 0 },
-		{ "*", "/error", handle_error, NULL, BODY_MAX },
-		{ "GET", "/gate", handle_gate, &world->gate, 0 },
-		{ "POST", "/echo", handle_echo, NULL, BODY_MAX },
-		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX },
-		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX },
+		{ "GET", "/text", handle_text, NULL, 0, NULL },
+		{ "GET", "/big", handle_big, NULL, 0, NULL },
+		{ "GET", "/secret", handle_text, NULL, 0, NULL },
+		{ "*", "/error", handle_error, NULL, BODY_MAX, NULL },
+		{ "GET", "/gate", handle_gate, &world->gate, 0, NULL },
+		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL },
+		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL },
+		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL },
+		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream },
 	};
 	struct net_server_options options = {
 		.address = "127.0.0.1:0",
@@ -291,6 +294,64 @@ static void client_refuses_an_answer_over_its_limit(void **state)
 	assert_int_equal(net_client_call(world->client, &request, &reply, &err), -ERR_LIMIT);
 	request.body_bytes_max = 1 << 20;
 	assert_int_equal(net_client_call(world->client, &request, &reply, &err), 0);
+	strbuf_free(&reply.body);
+}
+
+static int next_piece(void *context, struct strbuf *out, struct err *err)
+{
+	unsigned *left = context;
+
+	if (!*left)
+		return 0;
+	--*left;
+	if (*left == 1000000)
+		return err_set(err, ERR_IO, "nothing left to read");
+	memset(strbuf_reserve(out, BODY_MAX), 'x', BODY_MAX);
+	out->len = *left == 500000 ? 3 : BODY_MAX;
+	if (out->len == 3)
+		memcpy(out->data, "bad", 3);
+	return 1;
+}
+
+static int call_count(struct world *world, unsigned *left, struct net_reply *reply)
+{
+	const struct net_call call = {
+		.method = "POST",
+		.path = "/firn.Test/Count",
+		.content_type = "application/grpc",
+		.grpc = true,
+		.next = next_piece,
+		.next_context = left,
+		.body_bytes_max = BODY_MAX,
+	};
+	struct err err;
+
+	return net_client_call(world->client, &call, reply, &err);
+}
+
+static void streams_go_up_in_pieces(void **state)
+{
+	struct world *world = *state;
+	struct net_reply reply;
+	unsigned left = 100;
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "100 messages, %zu bytes", 100 * (size_t)BODY_MAX);
+	assert_int_equal(call_count(world, &left, &reply), 0);
+	assert_int_equal(reply.grpc_status, 0);
+	assert_string_equal(strbuf_text(&reply.body), wanted);
+	strbuf_free(&reply.body);
+	left = 500002; /* refused long before the end: the client stops */
+	assert_int_equal(call_count(world, &left, &reply), 0);
+	assert_int_equal(reply.grpc_status, 3);
+	assert_string_equal(reply.grpc_message, "a bad message");
+	assert_true(left > 0);
+	strbuf_free(&reply.body);
+	left = 1000010; /* the client's own source fails */
+	assert_int_equal(call_count(world, &left, &reply), -ERR_IO);
+	left = 1;
+	assert_int_equal(call_count(world, &left, &reply), 0); /* and the next call works */
+	assert_int_equal(reply.grpc_status, 0);
 	strbuf_free(&reply.body);
 }
 
@@ -626,6 +687,7 @@ int main(void)
 		WITH_SERVER(large_bodies_come_through_whole),
 		WITH_SERVER(client_refuses_an_answer_over_its_limit),
 		WITH_SERVER(grpc_calls_end_with_their_status),
+		WITH_SERVER(streams_go_up_in_pieces),
 		WITH_SERVER(errors_have_their_http_statuses),
 		WITH_SERVER(authorize_is_asked),
 		WITH_SERVER(text_is_compressed_for_those_who_take_it),
