@@ -12,6 +12,7 @@
 #include "agent/attach/perf_events.h"
 #include "agent/attach/tracepoints.h"
 #include "agent/bpf/space.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sample.skel.h"
@@ -247,9 +248,10 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 struct sampler_maps sampler_maps(const struct sampler *sampler)
 {
 	if (!sampler->skeleton->rodata->has_loop)
-		return (struct sampler_maps){ -1, -1 };
+		return (struct sampler_maps){ .chunks_fd = -1, .tables_fd = -1 };
 	return (struct sampler_maps){ .chunks_fd = bpf_map__fd(sampler->skeleton->maps.chunks),
-				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables) };
+				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables),
+				      .tables_version = &sampler->skeleton->bss->tables_version };
 }
 
 static void put_part(int parts_fd, const struct space_head *head, uint32_t tgid, uint32_t index,
@@ -277,6 +279,7 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 	if (bpf_map_lookup_elem(spaces_fd, &tgid, &space) ||
 	    space.start_ns != head->process_start_ns || space.exec_id != head->exec_id)
 		return;
+	space.fingerprint = space.sent = (uint64_t)clock_monotonic_ns(); /* of no other list */
 	for (space.parts = 0; at < count && space.parts < SPACE_PARTS_MAX; space.parts++) {
 		size_t left = count - at,
 		       some = left < SPACE_PART_MAPPINGS ? left : SPACE_PART_MAPPINGS;

@@ -23,7 +23,8 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
-volatile bool is_following; /* set by the agent: the programs that follow mappings are attached */
+unsigned long tables_version; /* counted up by the agent when it takes a table away */
+volatile bool is_following;   /* set by the agent: the programs that follow mappings are attached */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
 
 struct {
@@ -78,12 +79,13 @@ static __always_inline const struct space_part *walk_space_part(const struct spa
 	return bpf_map_lookup_elem(&space_parts, key);
 }
 
-static __always_inline const struct binary_tables *walk_tables(const struct file_key *file)
+static __always_inline const struct binary_tables *walk_tables(const struct file_key *file,
+							       __u64 now_ns)
 {
 	struct binary_tables *found = bpf_map_lookup_elem(&tables, file);
 
 	if (found)
-		found->used_at_ns = bpf_ktime_get_ns();
+		found->used_at_ns = now_ns;
 	return found;
 }
 
@@ -223,11 +225,20 @@ static __always_inline void choose_space(struct walk *walk, const struct record_
 {
 	__u32 tgid = head->tgid;
 	const struct space_head *own = bpf_map_lookup_elem(&spaces, &tgid);
+	struct walk_owner owner = {
+		.start_ns = head->process_start_ns,
+		.tgid = tgid,
+		.exec_id = head->exec_id,
+		.tables_version = tables_version,
+		.second = head->at_ns >> 30,
+	};
 
-	walk->tgid = head->tgid;
-	if (own && own->start_ns == head->process_start_ns && own->exec_id == head->exec_id)
-		return;
-	walk->tgid = head->flags & SAMPLE_IMAGE_OF_PARENT ? head->parent_tgid : 0;
+	if (own && space_is_of(own, head) && own->parts)
+		owner.fingerprint = own->fingerprint;
+	else if (!own || !space_is_of(own, head))
+		owner.tgid = head->flags & SAMPLE_IMAGE_OF_PARENT ? head->parent_tgid : 0;
+	walk->now_ns = head->at_ns;
+	walk_own(walk, &owner);
 }
 
 /* bpf_loop callback. */

@@ -14,7 +14,7 @@
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
  *   walk_space(tgid)                    struct space_head, or NULL
  *   walk_space_part(key)                struct space_part, or NULL
- *   walk_tables(file)                   struct binary_tables, or NULL = not loaded
+ *   walk_tables(file, now_ns)           struct binary_tables, or NULL = not loaded
  *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
  *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
  *
@@ -53,17 +53,38 @@ enum walk_range {
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
 
+struct walk_span {
+	__u64 start, end; /* of addresses */
+	__u64 to_offset;  /* added to an address: the offset in the file */
+	__u32 kind;	  /* enum walk_range */
+	__u32 reserved;
+	struct table_segment segment;
+};
+
+/* Whose spans are kept, and until when they hold. */
+struct walk_owner {
+	__u64 start_ns;
+	__u32 tgid, exec_id;
+	__u64 fingerprint;    /* of the mappings */
+	__u64 tables_version; /* tables were taken away */
+	__u64 second;	      /* so that tables in use are marked so */
+};
+
+#define WALK_SPANS 4	     /* a power of two */
+#define WALK_WINDOW_WORDS 64 /* a power of two */
+
 struct walk {
 	__u64 pc, sp, fp;
 	__u64 registers[16]; /* by DWARF number, when `full` */
 	__u64 now_ns;
+	__u32 current, next; /* span of the last frame; the one to be given up next */
+	struct walk_span spans[WALK_SPANS];
+	struct walk_owner owner; /* of the spans, which outlive a sample */
 	struct {
-		__u64 start, end; /* of addresses */
-		__u64 to_offset;  /* added to an address: the offset in the file */
-		__u32 kind;	  /* enum walk_range */
-		__u32 reserved;
-		struct table_segment segment;
-	} range;
+		__u64 start;
+		__u64 bytes;
+		__u64 words[WALK_WINDOW_WORDS];
+	} window;		      /* of the stack: few large reads are cheaper */
 	struct space_mapping mapping; /* the last one found */
 	struct {
 		__u64 fp, pc;
@@ -132,11 +153,11 @@ static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
 	return head->flags & SPACE_HAS_GENERATED ? RANGE_ANONYMOUS : RANGE_NO_CODE;
 }
 
-/* Narrows the range, which is the mapping, to the segment around pc. */
-static __always_inline enum walk_range walk_find_segment(struct walk *walk,
+/* Narrows the span, which is the mapping, to the segment around pc. */
+static __always_inline enum walk_range walk_find_segment(struct walk *walk, struct walk_span *span,
 							 const struct binary_tables *tables)
 {
-	__u32 bucket = (walk->pc + walk->range.to_offset) >> TABLE_BUCKET_SHIFT;
+	__u32 bucket = (walk->pc + span->to_offset) >> TABLE_BUCKET_SHIFT;
 
 	if (tables->segments_count == 0)
 		return RANGE_NO_TABLE;
@@ -148,60 +169,80 @@ static __always_inline enum walk_range walk_find_segment(struct walk *walk,
 			break;
 		if (bucket - segment->first_bucket >= segment->buckets)
 			continue;
-		walk->range.segment = *segment;
+		span->segment = *segment;
 		first = (__u64)segment->first_bucket << TABLE_BUCKET_SHIFT;
 		last = first + ((__u64)segment->buckets << TABLE_BUCKET_SHIFT);
-		if (walk->range.start + walk->range.to_offset < first)
-			walk->range.start = first - walk->range.to_offset;
-		if (walk->range.end + walk->range.to_offset > last)
-			walk->range.end = last - walk->range.to_offset;
+		if (span->start + span->to_offset < first)
+			span->start = first - span->to_offset;
+		if (span->end + span->to_offset > last)
+			span->end = last - span->to_offset;
 		return RANGE_TABLE;
 	}
 	return RANGE_NO_TABLE;
 }
 
-static __always_inline enum walk_range walk_range_of_file(struct walk *walk)
+static __always_inline enum walk_range walk_range_of_file(struct walk *walk, struct walk_span *span)
 {
 	const struct space_mapping *mapping = &walk->mapping;
 	const struct binary_tables *tables;
 
 	if (!mapping->file.inode && !mapping->file.device)
 		return RANGE_ANONYMOUS;
-	tables = walk_tables(&walk->mapping.file);
+	tables = walk_tables(&walk->mapping.file, walk->now_ns);
 	if (!tables)
 		return RANGE_PENDING;
-	return walk_find_segment(walk, tables);
+	return walk_find_segment(walk, span, tables);
 }
 
-/* Makes walk->range hold for pc. */
-static __always_inline void walk_locate(struct walk *walk)
+static __always_inline void walk_fill_span(struct walk *walk, struct walk_span *span)
 {
-	enum walk_range kind;
+	enum walk_range kind = walk_find_mapping(walk);
 
-	if (walk->pc >= walk->range.start && walk->pc < walk->range.end)
-		return;
-	kind = walk_find_mapping(walk);
-	walk->range.start = walk->pc;
-	walk->range.end = walk->pc;
 	if (kind == RANGE_TABLE) {
-		walk->range.start = walk->mapping.start;
-		walk->range.end = walk->mapping.end;
-		walk->range.to_offset = walk->mapping.offset - walk->mapping.start;
-		kind = walk_range_of_file(walk);
-		if (kind == RANGE_NO_TABLE) { /* perhaps only here: do not keep the mapping */
-			walk->range.start = walk->pc;
-			walk->range.end = walk->pc;
+		span->start = walk->mapping.start;
+		span->end = walk->mapping.end;
+		span->to_offset = walk->mapping.offset - walk->mapping.start;
+		kind = walk_range_of_file(walk, span);
+	}
+	span->kind = kind;
+	/* The rest may hold only here, or only now. */
+	if (kind != RANGE_TABLE)
+		span->start = span->end = walk->pc;
+}
+
+static __always_inline bool walk_is_in(const struct walk *walk, const struct walk_span *span)
+{
+	return walk->pc - span->start < span->end - span->start;
+}
+
+/* Makes the current span one that holds for pc, and returns it. */
+static __always_inline struct walk_span *walk_locate(struct walk *walk)
+{
+	struct walk_span *span = &walk->spans[walk->current & (WALK_SPANS - 1)];
+
+	if (walk_is_in(walk, span))
+		return span;
+	WALK_UNROLL
+	for (__u32 i = 0; i < WALK_SPANS; i++) {
+		if (walk_is_in(walk, &walk->spans[i])) {
+			walk->current = i;
+			return &walk->spans[i];
 		}
 	}
-	walk->range.kind = kind;
+	walk->current = walk->next;
+	walk->next++;
+	span = &walk->spans[walk->current & (WALK_SPANS - 1)];
+	walk_fill_span(walk, span);
+	return span;
 }
 
-/* The rule for pc, which lies in walk->range; NULL when the table is not sound. */
-static __always_inline const struct unwind_rule *walk_find_rule(const struct walk *walk)
+/* The rule for pc, which lies in the span; NULL when the table is not sound. */
+static __always_inline const struct unwind_rule *walk_find_rule(const struct walk *walk,
+								const struct walk_span *span)
 {
-	const struct table_segment *segment = &walk->range.segment;
+	const struct table_segment *segment = &span->segment;
 	const __u8 *chunk = walk_chunk(segment->chunk);
-	__u64 offset = walk->pc + walk->range.to_offset;
+	__u64 offset = walk->pc + span->to_offset;
 	__u32 at = segment->index_at +
 		   4 * ((__u32)(offset >> TABLE_BUCKET_SHIFT) - segment->first_bucket);
 	__u32 rows_at = segment->rows_at, in_bucket = offset & TABLE_BUCKET_MASK;
@@ -232,13 +273,41 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	return (const struct unwind_rule *)(chunk + at);
 }
 
+/* Reads on from `address`: as much as fits, or what is asked for when the rest is not resident. */
+static __attribute__((noinline)) long walk_fill_window(struct walk *walk, __u64 address)
+{
+	walk->window.start = address;
+	walk->window.bytes = sizeof(walk->window.words);
+	if (!walk_read(walk->window.words, sizeof(walk->window.words), address))
+		return 0;
+	walk->window.bytes = 8;
+	if (!walk_read(walk->window.words, 8, address))
+		return 0;
+	walk->window.bytes = 0;
+	return -1;
+}
+
+/* A word of the stack; false when it is not resident. */
+static __always_inline bool walk_word(struct walk *walk, __u64 address, __u64 *ret)
+{
+	__u64 at = address - walk->window.start;
+
+	if (at >= walk->window.bytes || at & 7) {
+		if (walk_fill_window(walk, address))
+			return false;
+		at = 0;
+	}
+	*ret = walk->window.words[at / 8 & (WALK_WINDOW_WORDS - 1)];
+	return true;
+}
+
 /* rbx is read only when a rule asks for it, which is rare. */
 static __always_inline bool walk_bx(struct walk *walk, __u64 *ret)
 {
 	if (!walk->bx_known)
 		return false;
 	if (walk->bx_at) {
-		if (walk_read(&walk->bx, 8, walk->bx_at))
+		if (!walk_word(walk, walk->bx_at, &walk->bx))
 			return false;
 		walk->bx_at = 0;
 	}
@@ -295,7 +364,7 @@ static __always_inline enum stack_end walk_find_cfa(struct walk *walk,
 	} else if (rule->cfa != UNWIND_CFA_DEREF) {
 		return STACK_UNSUPPORTED_RULE;
 	}
-	if (walk_read(&walk->saved.pc, 8, base))
+	if (!walk_word(walk, base, &walk->saved.pc))
 		return STACK_UNREADABLE;
 	walk->cfa = walk->saved.pc + (__s64)rule->cfa_extra * 8;
 	return STACK_ENDS;
@@ -321,7 +390,7 @@ static __always_inline enum stack_end walk_find_return(struct walk *walk,
 	base += (__s64)rule->ra_offset;
 	if (rule->ra == UNWIND_VALUE_IN_REGISTER)
 		walk->saved.pc = base;
-	else if (walk_read(&walk->saved.pc, 8, base))
+	else if (!walk_word(walk, base, &walk->saved.pc))
 		return STACK_UNREADABLE;
 	return STACK_ENDS;
 }
@@ -349,9 +418,16 @@ static __always_inline enum stack_end walk_find_fp(struct walk *walk,
 	walk->fp_known = true;
 	if (rule->fp == UNWIND_VALUE_IN_REGISTER || rule->fp == UNWIND_VALUE_CFA)
 		walk->saved.fp = base;
-	else if (walk_read(&walk->saved.fp, 8, base))
+	else if (!walk_word(walk, base, &walk->saved.fp))
 		return STACK_UNREADABLE;
 	return STACK_ENDS;
+}
+
+/* The frame pointer and, above it, the return address. */
+static __always_inline bool walk_pair(struct walk *walk, __u64 address)
+{
+	return walk_word(walk, address, &walk->saved.fp) &&
+	       walk_word(walk, address + 8, &walk->saved.pc);
 }
 
 /* Where most frames keep both: the frame pointer just below the return address. */
@@ -367,8 +443,7 @@ static __always_inline enum stack_end walk_find_saved(struct walk *walk,
 	enum stack_end end;
 
 	if (walk_is_pair(rule)) {
-		if (walk_read(&walk->saved, sizeof(walk->saved),
-			      walk->cfa + (__s64)rule->fp_offset))
+		if (!walk_pair(walk, walk->cfa + (__s64)rule->fp_offset))
 			return STACK_UNREADABLE;
 		walk->fp_known = true;
 		return STACK_ENDS;
@@ -403,7 +478,7 @@ static __always_inline enum stack_end walk_by_pointer(struct walk *walk, enum st
 		return STACK_COMPLETE;
 	if (fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX || fp & 7)
 		return otherwise;
-	if (walk_read(&walk->saved, sizeof(walk->saved), fp))
+	if (!walk_pair(walk, fp))
 		return otherwise;
 	walk->cfa = fp + 16;
 	walk->bx_known = false;
@@ -434,7 +509,7 @@ static __always_inline enum stack_end walk_by_call(struct walk *walk)
 	WALK_UNROLL
 	for (int i = 0; i < 2; i++) {
 		walk->cfa = walk->sp + 8 * i + 8;
-		if (!walk_read(&walk->saved.pc, 8, walk->cfa - 8) &&
+		if (walk_word(walk, walk->cfa - 8, &walk->saved.pc) &&
 		    walk_is_after_call(walk, walk->saved.pc)) {
 			walk->saved.fp = walk->fp;
 			return walk_arrive(walk, true);
@@ -478,9 +553,9 @@ static __always_inline enum stack_end walk_by_rule(struct walk *walk,
 	return walk_arrive(walk, !is_signal);
 }
 
-static __always_inline enum stack_end walk_by_table(struct walk *walk)
+static __always_inline enum stack_end walk_by_table(struct walk *walk, const struct walk_span *span)
 {
-	const struct unwind_rule *rule = walk_find_rule(walk);
+	const struct unwind_rule *rule = walk_find_rule(walk, span);
 
 	if (!rule || rule->cfa == UNWIND_CFA_NONE)
 		return walk_without_rule(walk);
@@ -503,11 +578,11 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
 }
 
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
-static __always_inline enum stack_end walk_step(struct walk *walk)
+static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
 {
-	switch (walk->range.kind) {
+	switch (span->kind) {
 	case RANGE_TABLE:
-		return walk_by_table(walk);
+		return walk_by_table(walk, span);
 	case RANGE_NO_TABLE:
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:
@@ -519,10 +594,11 @@ static __always_inline enum stack_end walk_step(struct walk *walk)
 	}
 }
 
-/* Starts at the interrupted frame; the user has set pc, sp, fp, registers, tgid, at. */
+/* Starts at the interrupted frame; the user has set pc, sp, fp, registers, now_ns, at, and called
+ * walk_own. */
 static __always_inline void walk_start(struct walk *walk)
 {
-	walk->range.start = walk->range.end = 0;
+	walk->window.bytes = 0;
 	walk->room = SAMPLE_USER_FRAMES_MAX;
 	walk->by_table = walk->by_pointer = 0;
 	walk->guessed = STACK_ENDS;
@@ -530,19 +606,37 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->bx_at = 0;
 }
 
+/* Spans of another owner, or of one whose mappings or tables have changed, are given up. */
+static __always_inline void walk_own(struct walk *walk, const struct walk_owner *owner)
+{
+	const struct walk_owner *was = &walk->owner;
+
+	walk->tgid = owner->tgid;
+	if (owner->fingerprint && was->fingerprint == owner->fingerprint &&
+	    was->start_ns == owner->start_ns && was->tgid == owner->tgid &&
+	    was->exec_id == owner->exec_id && was->tables_version == owner->tables_version &&
+	    was->second == owner->second)
+		return;
+	walk->owner = *owner;
+	WALK_UNROLL
+	for (int i = 0; i < WALK_SPANS; i++)
+		walk->spans[i].start = walk->spans[i].end = 0;
+}
+
 static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
 {
+	const struct walk_span *span;
 	__u32 at = walk->at;
 
 	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
 		return STACK_TOO_DEEP;
-	walk_locate(walk);
-	if (walk->range.kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
+	span = walk_locate(walk);
+	if (span->kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
 		return STACK_BAD_ADDRESS;
 	sample->frames[at] = walk->pc;
 	walk->at = at + 1;
 	walk->room--;
-	return walk_step(walk);
+	return walk_step(walk, span);
 }
 
 /* Notes the current frame in the sample, then leaves it. False when the walk has ended. */

@@ -282,6 +282,7 @@ static int start_loader(struct drain *drain, struct err *err)
 	struct sampler_maps maps = sampler_maps(drain->sampler);
 	struct unwind_loader_options options = { .chunks_fd = maps.chunks_fd,
 						 .tables_fd = maps.tables_fd,
+						 .tables_version = maps.tables_version,
 						 .cache_path = drain->options.unwind_cache_path };
 
 	return unwind_loader_start(&options, &drain->loader, err);

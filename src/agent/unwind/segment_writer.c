@@ -260,8 +260,8 @@ static int add_pending(struct segment_writer *writer, struct err *err)
 	if (status || !writer->is_open ||
 	    !memcmp(&row->rule, &writer->last_rule, sizeof(row->rule)))
 		return status;
-	writer->unsupported_count += row->rule.cfa == UNWIND_CFA_UNSUPPORTED ||
-				     row->rule.ra == UNWIND_VALUE_UNSUPPORTED;
+	writer->unsupported_count +=
+		row->rule.cfa == UNWIND_CFA_UNSUPPORTED || row->rule.ra == UNWIND_VALUE_UNSUPPORTED;
 	add_row(writer, low_bits, &row->rule);
 	if (!low_bits)
 		put_index(writer, bucket, writer->rows_count - 1);

@@ -18,7 +18,8 @@
 struct table_placer {
 	int tables_fd; /* borrowed */
 	struct table_chunks chunks;
-	bool readers_may_remain; /* a table was removed, and a walk may still be reading it */
+	uint64_t *tables_version; /* see struct unwind_loader_options; may be NULL */
+	bool readers_may_remain;  /* a table was removed, and a walk may still be reading it */
 
 	/* By owner: when each was last used, INT64_MAX = has to stay (table_chunks.h). */
 	const int64_t *(*last_uses)(void *context);

@@ -79,8 +79,9 @@ static inline const struct space_part *walk_space_part(const struct space_part_k
 	return key->part < now->head.parts ? &now->parts[key->part] : NULL;
 }
 
-static inline const struct binary_tables *walk_tables(const struct file_key *file)
+static inline const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
 {
+	(void)now_ns;
 	for (size_t i = 0; i < now->files_count; i++)
 		if (!memcmp(&now->files[i].key, file, sizeof(*file)))
 			return &now->files[i].tables;
@@ -279,10 +280,11 @@ static void start_walk(struct walk *walk, const struct user_regs_struct *registe
 enum stack_end replay_walk(struct replay *replay, const struct recording *recording,
 			   struct sample *ret)
 {
-	struct walk walk = { .tgid = (__u32)replay->pid };
+	struct walk walk = { 0 };
 
 	now = replay;
 	now_recording = recording;
+	walk_own(&walk, &(struct walk_owner){ .tgid = (__u32)replay->pid });
 	walk_start(&walk);
 	start_walk(&walk, &recording->registers);
 	while (walk_frame(&walk, ret))
