@@ -84,9 +84,9 @@ static void get_healthy(void *context, const struct net_request *request,
 }
 
 static const struct net_route routes[] = {
-	{ "GET", "/metrics", get_metrics, NULL, 0 },
-	{ "GET", "/-/healthy", get_healthy, NULL, 0 },
-	{ "GET", "/-/ready", get_healthy, NULL, 0 },
+	{ "GET", "/metrics", get_metrics, NULL, 0, NULL },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL },
+	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL },
 };
 
 /* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */

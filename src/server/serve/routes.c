@@ -18,30 +18,30 @@ struct route_row {
 
 static const struct route_row rows[] = {
 	/* profiles in */
-	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX },
-	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX },
-	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX },
+	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX, NULL },
+	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL },
+	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL },
 	/* questions */
-	{ "GET", "/api/v1/types", answer_types, 0 },
-	{ "GET", "/api/v1/labels", answer_labels, 0 },
-	{ "GET", "/api/v1/label_values", answer_label_values, 0 },
-	{ "GET", "/api/v1/series", answer_series, 0 },
-	{ "GET", "/api/v1/query", answer_query, 0 },
-	{ "GET", "/api/v1/status", ops_status, 0 },
-	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES },
-	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES },
-	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES },
-	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES },
-	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES },
+	{ "GET", "/api/v1/types", answer_types, 0, NULL },
+	{ "GET", "/api/v1/labels", answer_labels, 0, NULL },
+	{ "GET", "/api/v1/label_values", answer_label_values, 0, NULL },
+	{ "GET", "/api/v1/series", answer_series, 0, NULL },
+	{ "GET", "/api/v1/query", answer_query, 0, NULL },
+	{ "GET", "/api/v1/status", ops_status, 0, NULL },
+	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES, NULL },
+	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES, NULL },
+	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES, NULL },
+	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES, NULL },
+	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES, NULL },
 	/* operations */
-	{ "GET", "/metrics", ops_metrics, 0 },
-	{ "GET", "/-/healthy", ops_healthy, 0 },
-	{ "GET", "/-/ready", ops_ready, 0 },
-	{ "GET", "/debug/pprof/", ops_profile_index, 0 },
-	{ "GET", "/debug/pprof/profile", ops_profile, 0 },
-	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES },
+	{ "GET", "/metrics", ops_metrics, 0, NULL },
+	{ "GET", "/-/healthy", ops_healthy, 0, NULL },
+	{ "GET", "/-/ready", ops_ready, 0, NULL },
+	{ "GET", "/debug/pprof/", ops_profile_index, 0, NULL },
+	{ "GET", "/debug/pprof/profile", ops_profile, 0, NULL },
+	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES, NULL },
 	/* the UI has everything else */
-	{ "GET", "/*", asset_get, 0 },
+	{ "GET", "/*", asset_get, 0, NULL },
 };
 
 size_t serve_routes(struct serve *serve, struct net_route *routes)
@@ -50,7 +50,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes)
 
 	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SERVE_ROUTES_MAX, "too many routes");
 	for (size_t i = 0; i < count; i++)
-		routes[i] = (struct net_route){ rows[i].method, rows[i].path, rows[i].handler,
-						serve, rows[i].body_bytes_max, rows[i].stream };
+		routes[i] = (struct net_route){ rows[i].method,		rows[i].path,
+						rows[i].handler,	serve,
+						rows[i].body_bytes_max, rows[i].stream };
 	return count;
 }
