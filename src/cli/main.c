@@ -6,8 +6,9 @@
 #include "cli/verb.h"
 
 static const struct verb *const verbs[] = {
-	&verb_up,    &verb_server, &verb_agent,	       &verb_record,	   &verb_doctor,
-	&verb_query, &verb_push,   &verb_unwind_table, &verb_store_verify, &verb_store_stat,
+	&verb_up,	    &verb_server,	&verb_agent,	  &verb_record,
+	&verb_doctor,	    &verb_query,	&verb_push,	  &verb_symbolize,
+	&verb_unwind_table, &verb_store_verify, &verb_store_stat,
 };
 
 static void print_help(FILE *to)

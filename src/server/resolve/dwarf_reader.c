@@ -416,7 +416,8 @@ static bool enter(struct dwarf_reader *reader, Dwarf_Die *die, uint32_t parent, 
 	switch (tag) {
 	case DW_TAG_subprogram:
 		*ret_scope = add_scope(reader, die, tag, SYMBOL_NONE);
-		return *ret_scope != SYMBOL_NONE;
+		/* A lambda's code can be below an inlined function that has no code itself. */
+		return *ret_scope != SYMBOL_NONE || !reader->unit_is_c;
 	case DW_TAG_inlined_subroutine:
 		*ret_scope = add_scope(reader, die, tag, parent);
 		return true;

@@ -82,7 +82,8 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 }
 
 static void add_symbol(Elf *elf, const GElf_Shdr *table, const GElf_Sym *symbol,
-		       const struct section_span *span, bool is_arm, struct symbol_builder *builder)
+		       const struct section_span *span, uint32_t file, bool is_arm,
+		       struct symbol_builder *builder)
 {
 	int type = GELF_ST_TYPE(symbol->st_info);
 	uint64_t address = is_arm ? symbol->st_value & ~1ull : symbol->st_value; /* Thumb bit */
@@ -105,8 +106,18 @@ static void add_symbol(Elf *elf, const GElf_Shdr *table, const GElf_Sym *symbol,
 					       .size = symbol->st_size,
 					       .section_end = span->high,
 					       .name = symbol_builder_text(builder, text),
+					       .file = file,
 					       .rank = rank_of(symbol, name),
 				       });
+}
+
+/* The local symbols behind it are of this source file. */
+static uint32_t file_text(Elf *elf, const GElf_Shdr *table, const GElf_Sym *symbol,
+			  struct symbol_builder *builder)
+{
+	const char *name = elf_strptr(elf, table->sh_link, symbol->st_name);
+
+	return name ? symbol_builder_text(builder, slice_of(name)) : 0;
 }
 
 static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
@@ -116,13 +127,21 @@ static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	size_t count = data && entry_bytes ? data->d_size / entry_bytes : 0;
+	uint32_t file = 0;
 	GElf_Sym symbol;
 
 	if (header->sh_entsize != entry_bytes)
 		return;
-	for (int i = 0; (size_t)i < count && i < INT32_MAX && !builder->over_budget; i++)
-		if (gelf_getsym(data, i, &symbol) && symbol.st_shndx < spans_count)
-			add_symbol(elf, header, &symbol, &spans[symbol.st_shndx], is_arm, builder);
+	for (int i = 0; (size_t)i < count && i < INT32_MAX && !builder->over_budget; i++) {
+		if (!gelf_getsym(data, i, &symbol))
+			continue;
+		if (GELF_ST_TYPE(symbol.st_info) == STT_FILE)
+			file = file_text(elf, header, &symbol, builder);
+		else if (symbol.st_shndx < spans_count)
+			add_symbol(elf, header, &symbol, &spans[symbol.st_shndx],
+				   GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? file : 0, is_arm,
+				   builder);
+	}
 }
 
 void elf_symbols_read(Elf *elf, struct symbol_builder *builder)

@@ -262,10 +262,11 @@ void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t addres
 {
 	struct symbol_line_sequence *sequence = &builder->sequence;
 
-	if (sequence->has_pending && address > sequence->pending.address) {
+	if (sequence->has_pending && address >= sequence->pending.address) {
 		struct symbol_line_row end = { .address = address };
 
-		flush_pending(builder);
+		if (address > sequence->pending.address)
+			flush_pending(builder);
 		write_row(builder, &end);
 	}
 	close_block(builder);
@@ -398,10 +399,9 @@ static uint64_t next_symbol(const struct symbol_builder *builder, size_t from)
  * One name per address. A symbol without size reaches to the next one, and is left out within
  * the code of one that has a size: there it is a label, not a function.
  */
-static struct address_index choose_symbols(struct symbol_builder *builder)
+static void choose_symbols(struct symbol_builder *builder)
 {
-	struct symbol_range_list chosen = { 0 };
-	struct address_index index;
+	struct symbol_range_list chosen = { 0 }, files = { 0 };
 	uint64_t sized_end = 0;
 
 	if (builder->candidates_count)
@@ -423,10 +423,12 @@ static struct address_index choose_symbols(struct symbol_builder *builder)
 			end = next_symbol(builder, i);
 		}
 		add_range(builder, &chosen, symbol->address, end, symbol->name);
+		add_range(builder, &files, symbol->address, end, symbol->file);
 	}
-	index = flatten(&chosen);
+	builder->table->symbols = flatten(&chosen);
+	builder->table->symbol_files = flatten(&files);
 	free(chosen.items);
-	return index;
+	free(files.items);
 }
 
 static struct address_index index_blocks(struct symbol_range_list *blocks)
@@ -445,7 +447,7 @@ struct symbol_table *symbol_builder_finish(struct symbol_builder *builder)
 
 	symbol_builder_end_sequence(builder, 0);
 	table->intervals = flatten(&builder->ranges);
-	table->symbols = choose_symbols(builder);
+	choose_symbols(builder);
 	table->line_blocks = index_blocks(&builder->line_blocks);
 	if (builder->over_budget)
 		return NULL;

@@ -29,6 +29,7 @@ struct symbol_candidate {
 	uint64_t address, size; /* size 0: up to the next symbol */
 	uint64_t section_end;
 	uint32_t name;
+	uint32_t file; /* text id, or 0 */
 	uint32_t rank;
 };
 

@@ -33,6 +33,7 @@ void symbol_table_free(struct symbol_table *table)
 	address_index_free(&table->intervals);
 	address_index_free(&table->line_blocks);
 	address_index_free(&table->symbols);
+	address_index_free(&table->symbol_files);
 	free(table);
 }
 
@@ -42,7 +43,7 @@ size_t symbol_table_bytes(const struct symbol_table *table)
 	       table->functions_count * sizeof(*table->functions) +
 	       table->scopes_count * sizeof(*table->scopes) +
 	       address_index_bytes(&table->intervals) + address_index_bytes(&table->line_blocks) +
-	       address_index_bytes(&table->symbols);
+	       address_index_bytes(&table->symbols) + address_index_bytes(&table->symbol_files);
 }
 
 /* The last region at or below `high`, or SYMBOL_NONE. */
@@ -169,12 +170,13 @@ static size_t lookup_symbol(const struct symbol_table *table, uint64_t address,
 			    const struct line_row *row, struct symbol_line *ret)
 {
 	uint32_t text = value_at(&table->symbols, address);
+	uint32_t file = row->file ? row->file : value_at(&table->symbol_files, address);
 
-	if (text == SYMBOL_NONE)
+	if (text == SYMBOL_NONE && !row->line)
 		return 0;
-	*ret = (struct symbol_line){ .name = text_of(table, text),
+	*ret = (struct symbol_line){ .name = text_of(table, text == SYMBOL_NONE ? 0 : text),
 				     .linkage_name = { "", 0 },
-				     .file = text_of(table, row->file),
+				     .file = text_of(table, file == SYMBOL_NONE ? 0 : file),
 				     .line = row->line,
 				     .column = row->column };
 	return 1;

@@ -2,13 +2,14 @@
 /*
  * symbol_table - everything known about the code of one binary, ready for look-ups.
  *
- * Immutable once built, so any number of threads may look up at once. Four sorted lists, each
+ * Immutable once built, so any number of threads may look up at once. Sorted lists, each
  * found into by binary search:
  *
  *   intervals   address -> scope: a function, or a call that was inlined into one
  *   scopes      parent scope, function, place of the inlined call
  *   line blocks address -> file, line, column (compact deltas, at most 64 rows a block)
- *   symbols     address -> name from the ELF symbol tables, for code without DWARF
+ *   symbols     address -> name from the ELF symbol tables, for code without DWARF; likewise the
+ *               name of the source file, which local symbols have
  *
  * All text is interned in one string area; text id 0 is "".
  */
@@ -57,7 +58,7 @@ struct symbol_table {
 	struct symbol_function *functions;
 	struct symbol_scope *scopes;
 	uint8_t *line_bytes;
-	struct address_index intervals, line_blocks, symbols;
+	struct address_index intervals, line_blocks, symbols, symbol_files;
 	size_t strings_bytes, functions_count, scopes_count, line_bytes_count;
 	struct elf_info info; /* of the binary: identity and segments */
 	bool has_debug_info;  /* DWARF was read */
@@ -65,7 +66,8 @@ struct symbol_table {
 
 /* One frame of the answer; the slices live as long as the table. */
 struct symbol_line {
-	struct slice name;	   /* as the source says; may be empty when linkage_name is not */
+	/* As the source says. Empty when linkage_name is not, or when only the line is known. */
+	struct slice name;
 	struct slice linkage_name; /* mangled, or empty */
 	struct slice file;
 	uint32_t line, column, start_line; /* 0 = unknown */

@@ -135,6 +135,27 @@ static void line_rows_answer_as_a_full_search_does(void **state)
 	symbol_builder_free(&builder);
 }
 
+/* A sequence may say once more where it is before it ends there. */
+static void a_row_where_its_sequence_ends_holds_for_nothing(void **state)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_builder builder;
+	struct symbol_table *table;
+
+	(void)state;
+	begin(&builder);
+	symbol_builder_row(&builder, &(struct symbol_line_row){ .address = LOW, .line = 1 });
+	symbol_builder_row(&builder, &(struct symbol_line_row){ .address = LOW + 4, .line = 2 });
+	symbol_builder_end_sequence(&builder, LOW + 4);
+	table = symbol_builder_finish(&builder);
+	assert_int_equal(symbol_table_lookup(table, LOW + 3, lines), 1);
+	assert_int_equal(lines[0].line, 1);
+	assert_int_equal(lines[0].name.len + lines[0].linkage_name.len, 0);
+	assert_int_equal(symbol_table_lookup(table, LOW + 4, lines), 0);
+	symbol_table_free(table);
+	symbol_builder_free(&builder);
+}
+
 static void add_symbol(struct symbol_builder *builder, uint64_t address, uint64_t size,
 		       const char *name, uint32_t rank)
 {
@@ -199,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nested_ranges_answer_as_a_full_search_does),
 		cmocka_unit_test(line_rows_answer_as_a_full_search_does),
+		cmocka_unit_test(a_row_where_its_sequence_ends_holds_for_nothing),
 		cmocka_unit_test(best_symbol_wins_and_sizes_bound),
 		cmocka_unit_test(going_over_the_budget_yields_no_table),
 	};

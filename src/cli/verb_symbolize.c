@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn symbolize - names the addresses of a binary, as the server would. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/idmap.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "cli/verb.h"
+#include "server/resolve/debug_files.h"
+#include "server/resolve/demangle.h"
+#include "server/resolve/symbol_sources.h"
+
+#define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
+#define OUTPUT_BYTES ((size_t)64 * 1024)
+#define NAMES_MAX ((size_t)1 << 20) /* demangled names kept */
+
+struct symbolize_verb_options {
+	struct verb_common common;
+	const char *debuginfo_path;
+	const char *demangle;
+	bool stats;
+};
+
+static const struct option options[] = {
+	{ 0, "debuginfo-path", OPTION_TEXT, offsetof(struct symbolize_verb_options, debuginfo_path),
+	  "DIR", "debug files as DIR/xx/rest-of-build-id.debug, before /usr/lib/debug/.build-id", 0,
+	  0 },
+	{ 0, "demangle", OPTION_TEXT, offsetof(struct symbolize_verb_options, demangle), "MODE",
+	  "none, simple (no arguments), templates or full (default full)", 0, 0 },
+	{ 0, "stats", OPTION_FLAG, offsetof(struct symbolize_verb_options, stats), NULL,
+	  "also say on stderr what the table is made of and how long it took", 0, 0 },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "symbolize",
+	.operands = "FILE [ADDR...]",
+	.summary = "name addresses of a binary: function, file, line, inlined callers",
+	.details =
+		"Addresses are hexadecimal, with or without 0x, as the file counts them (what nm "
+		"prints).\n"
+		"Without any they are read from standard input, one per line; answers come line by "
+		"line.\n"
+		"One line per frame, the innermost inlined call first, and an empty line after "
+		"each address:\n\n"
+		"  function<TAB>file:line<TAB>inlined, or nothing for the function itself\n\n"
+		"What is unknown is ?? and line 0. Why is told on stderr when standard input "
+		"ends.\n"
+		"Debug files are found by build id and by debuglink, as debuggers do.\n\n"
+		"Exits 1 when no address could be named.\n\n"
+		"  firn symbolize /usr/lib/x86_64-linux-gnu/libc.so.6 9f5a0\n"
+		"  nm -D libfoo.so | cut -d' ' -f1 | firn symbolize libfoo.so",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+/* A function's name, demangled once; keyed by where its text is in the table. */
+struct name {
+	const char *system;
+	struct slice shown;
+};
+
+struct symbolizer {
+	const char *path;
+	struct symbol_table *table;
+	enum demangle_mode mode;
+	struct arena arena; /* of the shown names */
+	struct name *names;
+	size_t names_count, names_capacity;
+	struct idmap names_map;
+	struct strbuf out;
+	uint64_t asked, unknown, outside;
+};
+
+static bool name_equal(const void *context, uint32_t id, const void *key)
+{
+	return ((const struct name *)context)[id].system == (const char *)key;
+}
+
+static struct slice shown_name(struct symbolizer *symbolizer, const struct symbol_line *line)
+{
+	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
+	uint64_t hash = hash_bytes(&system.data, sizeof(system.data));
+	struct slice shown =
+		line->name.len && symbolizer->mode != DEMANGLE_NONE ? line->name : system;
+	uint32_t id = idmap_find(&symbolizer->names_map, hash, name_equal, symbolizer->names,
+				 system.data);
+
+	if (id != IDMAP_NONE)
+		return symbolizer->names[id].shown;
+	demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown);
+	if (symbolizer->names_count == NAMES_MAX)
+		return shown;
+	mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
+	idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
+	symbolizer->names[symbolizer->names_count++] = (struct name){ system.data, shown };
+	return shown;
+}
+
+static int flush(struct symbolizer *symbolizer, struct err *err)
+{
+	const char *at = symbolizer->out.data;
+	size_t left = symbolizer->out.len;
+
+	while (left) {
+		ssize_t done = write(STDOUT_FILENO, at, left);
+
+		if (done < 0 && errno != EINTR)
+			return err_set_errno(err, errno, "write the names of \"%s\"",
+					     symbolizer->path);
+		at += done > 0 ? done : 0;
+		left -= done > 0 ? (size_t)done : 0;
+	}
+	strbuf_clear(&symbolizer->out);
+	return 0;
+}
+
+/* Names come from files that anyone can make: they may not break lines and columns. */
+static void add_text(struct strbuf *out, struct slice text)
+{
+	size_t start = out->len;
+
+	strbuf_add_slice(out, text.len ? text : SLICE_LITERAL("??"));
+	for (size_t i = start; i < out->len; i++)
+		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)
+			out->data[i] = '?';
+}
+
+static void add_number(struct strbuf *out, uint32_t number)
+{
+	char digits[10], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	strbuf_add(out, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+static bool is_in_code(const struct elf_info *info, uint64_t address)
+{
+	for (size_t i = 0; i < info->segments_count; i++)
+		if (info->segments[i].executable && address >= info->segments[i].address &&
+		    address - info->segments[i].address < info->segments[i].memory_bytes)
+			return true;
+	return false;
+}
+
+static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *err)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_table_lookup(symbolizer->table, address, lines);
+	struct strbuf *out = &symbolizer->out;
+
+	symbolizer->asked++;
+	if (!count) {
+		symbolizer->unknown++;
+		symbolizer->outside += !is_in_code(&symbolizer->table->info, address);
+		strbuf_add_text(out, "\?\?\t\?\?:0\t\n");
+	}
+	for (size_t i = 0; i < count; i++) {
+		add_text(out, shown_name(symbolizer, &lines[i]));
+		strbuf_add_byte(out, '\t');
+		add_text(out, lines[i].file);
+		strbuf_add_byte(out, ':');
+		add_number(out, lines[i].line);
+		strbuf_add_text(out, i + 1 < count ? "\tinlined\n" : "\t\n");
+	}
+	strbuf_add_byte(out, '\n');
+	return out->len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
+}
+
+static bool parse_address(struct slice text, uint64_t *ret)
+{
+	uint64_t address = 0;
+
+	if (text.len > 2 && text.data[0] == '0' && (text.data[1] | 32) == 'x')
+		text = slice_tail(text, 2);
+	if (!text.len || text.len > 16)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.data[i];
+
+		if (c >= '0' && c <= '9')
+			address = address << 4 | (uint64_t)(c - '0');
+		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+			address = address << 4 | (uint64_t)((c | 32) - 'a' + 10);
+		else
+			return false;
+	}
+	*ret = address;
+	return true;
+}
+
+static int answer_text(struct symbolizer *symbolizer, struct slice text, struct err *err)
+{
+	uint64_t address;
+
+	if (!parse_address(text, &address))
+		return err_set(err, ERR_INVALID,
+			       "read address \"%.*s\": expected hexadecimal digits, such as 401136",
+			       (int)(text.len < 64 ? text.len : 64), text.data);
+	return answer(symbolizer, address, err);
+}
+
+static struct slice trim(struct slice line)
+{
+	while (line.len && (unsigned char)line.data[line.len - 1] <= ' ')
+		line.len--;
+	while (line.len && (unsigned char)line.data[0] <= ' ')
+		line = slice_tail(line, 1);
+	return line;
+}
+
+/* Answers what has come before it waits for more, so that a program can ask line by line. */
+static int answer_input(struct symbolizer *symbolizer, struct err *err)
+{
+	char *input = mem_new_array(char, INPUT_BYTES);
+	size_t held = 0;
+	bool at_end = false;
+	int status = 0;
+
+	while (!status && !at_end) {
+		ssize_t got = read(STDIN_FILENO, input + held, INPUT_BYTES - held);
+		struct slice left;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			status = err_set_errno(err, errno, "read addresses from standard input");
+			break;
+		}
+		held += (size_t)got;
+		at_end = !got;
+		left = slice_from(input, held);
+		while (!status && left.len) {
+			size_t end = slice_find_byte(left, '\n');
+			bool is_cut = end == SIZE_MAX;
+			struct slice line = slice_from(left.data, is_cut ? left.len : end);
+
+			if (is_cut && !at_end && left.len < INPUT_BYTES)
+				break;
+			line = trim(line);
+			if (line.len)
+				status = answer_text(symbolizer, line, err);
+			left = slice_tail(left, is_cut ? left.len : end + 1);
+		}
+		memmove(input, left.data, left.len);
+		held = left.len;
+		if (!status)
+			status = flush(symbolizer, err);
+	}
+	free(input);
+	return status;
+}
+
+static void print_stats(const struct symbol_table *table, int64_t built_ns, int64_t answered_ns,
+			uint64_t asked)
+{
+	fprintf(stderr,
+		"table bytes: %zu\nfunctions: %zu\nscopes: %zu\nintervals: %u\nsymbols: %u\n"
+		"line bytes: %zu\ndebug info: %s\nseconds to build: %.6f\nseconds to answer: %.6f\n"
+		"addresses: %" PRIu64 "\n",
+		symbol_table_bytes(table), table->functions_count, table->scopes_count,
+		table->intervals.count, table->symbols.count, table->line_bytes_count,
+		table->has_debug_info ? "yes" : "no", (double)built_ns / CLOCK_NS_PER_S,
+		(double)answered_ns / CLOCK_NS_PER_S, asked);
+}
+
+static void explain(const struct symbolizer *symbolizer)
+{
+	const struct symbol_table *table = symbolizer->table;
+
+	if (symbolizer->outside)
+		fprintf(stderr,
+			"firn symbolize: %" PRIu64 " of %" PRIu64
+			" addresses are not in the code of "
+			"\"%s\"\n",
+			symbolizer->outside, symbolizer->asked, symbolizer->path);
+	if (symbolizer->unknown == symbolizer->outside)
+		return;
+	fprintf(stderr,
+		"firn symbolize: %" PRIu64 " of %" PRIu64
+		" addresses are in no function that \"%s\" "
+		"names",
+		symbolizer->unknown - symbolizer->outside, symbolizer->asked, symbolizer->path);
+	if (!table->has_debug_info)
+		fprintf(stderr, "; it has no debug information, nor is any here for build id %s",
+			table->info.build_id);
+	fputc('\n', stderr);
+}
+
+static int open_table(const char *path, const char *debuginfo_path, struct symbol_table **ret,
+		      struct err *err)
+{
+	struct symbol_sources sources = { .count = 0 };
+	struct elf_info info;
+	char *real = NULL;
+	int fd = debug_files_open(path, err), status;
+
+	if (fd < 0)
+		return fd;
+	real = realpath(path, NULL); /* debug files lie beside the file, not beside a link to it */
+	symbol_sources_set_binary(&sources, fd, slice_of(real ? real : path));
+	free(real);
+	status = elf_read_info(fd, path, &info, err);
+	if (!status) {
+		symbol_sources_find(&sources, debuginfo_path, slice_of(info.build_id));
+		status = symbol_sources_build(&sources, &symbol_limits_default, ret, err);
+	}
+	symbol_sources_close(&sources);
+	return status;
+}
+
+static int answer_all(struct symbolizer *symbolizer, const struct option_operands *operands,
+		      struct err *err)
+{
+	int status = 0;
+
+	if (operands->count == 1)
+		return answer_input(symbolizer, err);
+	for (size_t i = 1; !status && i < operands->count; i++)
+		status = answer_text(symbolizer, slice_of(operands->items[i]), err);
+	return status ? status : flush(symbolizer, err);
+}
+
+static int run(int argc, char **argv)
+{
+	struct symbolize_verb_options values = { .demangle = "full" };
+	struct symbolizer symbolizer = { .asked = 0 };
+	struct option_operands operands;
+	int64_t start_ns, built_ns;
+	struct err err;
+	int code = verb_parse(&verb_symbolize, argc, argv, &values, &operands), status = 0;
+
+	if (code >= 0)
+		return code;
+	if (!operands.count)
+		status = err_set(&err, ERR_INVALID, "expected an ELF file, for example /bin/true");
+	else if (!demangle_parse_mode(values.demangle, &symbolizer.mode))
+		status = err_set(&err, ERR_INVALID,
+				 "--demangle \"%s\": expected none, simple, templates or full",
+				 values.demangle);
+	if (status)
+		return verb_error(&verb_symbolize, &err);
+	symbolizer.path = operands.items[0];
+	start_ns = clock_monotonic_ns();
+	status = open_table(symbolizer.path, values.debuginfo_path, &symbolizer.table, &err);
+	if (status)
+		return verb_error(&verb_symbolize, &err);
+	arena_init(&symbolizer.arena, 0);
+	built_ns = clock_monotonic_ns();
+	status = answer_all(&symbolizer, &operands, &err);
+	if (!status && values.stats)
+		print_stats(symbolizer.table, built_ns - start_ns, clock_monotonic_ns() - built_ns,
+			    symbolizer.asked);
+	if (!status)
+		explain(&symbolizer);
+	code = status ? verb_error(&verb_symbolize, &err)
+	       : symbolizer.asked && symbolizer.unknown == symbolizer.asked ? VERB_NEGATIVE
+									    : VERB_OK;
+	symbol_table_free(symbolizer.table);
+	arena_free(&symbolizer.arena);
+	free(symbolizer.names);
+	idmap_free(&symbolizer.names_map);
+	strbuf_free(&symbolizer.out);
+	return code;
+}
+
+const struct verb verb_symbolize = { &spec, run, LOG_WARN };
