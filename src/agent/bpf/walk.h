@@ -245,8 +245,8 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	__u64 offset = walk->pc + span->to_offset;
 	__u32 at = segment->index_at +
 		   4 * ((__u32)(offset >> TABLE_BUCKET_SHIFT) - segment->first_bucket);
-	__u32 rows_at = segment->rows_at, in_bucket = offset & TABLE_BUCKET_MASK;
-	__u32 low, high;
+	__u64 in_bucket = offset & TABLE_BUCKET_MASK;
+	__u32 rows_at = segment->rows_at, low, high;
 
 	if (!chunk)
 		return NULL;
@@ -255,15 +255,19 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	/* Up to TABLE_BUCKET_BYTES rows behind `low`: eleven halvings. */
 	WALK_UNROLL
 	for (int i = 0; i < 11; i++) {
-		__u32 middle = low + (high - low + 1) / 2, row;
+		__u32 middle = low + (high - low + 1) / 2;
+		__u64 row, is_behind;
 
 		if (low >= high)
 			break;
 		row = TABLE_ROW_OFFSET(walk_load(chunk, rows_at + 4 * middle));
-		if (row && row <= in_bucket)
-			low = middle;
-		else
-			high = middle - 1;
+		/*
+		 * All ones when the row is behind pc, 0 being behind everything, else 0.
+		 * Arithmetic, because no processor foresees how such branches go.
+		 */
+		is_behind = (__u64)((__s64)(in_bucket - ((row - 1) & TABLE_BUCKET_MASK) - 1) >> 63);
+		low += (middle - low) & ~is_behind;
+		high -= (high - middle + 1) & is_behind;
 	}
 	at = segment->rules_at +
 	     TABLE_ROW_RULE(walk_load(chunk, rows_at + 4 * low)) * sizeof(struct unwind_rule);
@@ -530,6 +534,33 @@ static __always_inline enum stack_end walk_without_rule(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 }
 
+/* The short way for UNWIND_RULE_PLAIN. */
+static __always_inline enum stack_end walk_by_plain_rule(struct walk *walk,
+							 const struct unwind_rule *rule)
+{
+	bool by_fp = rule->cfa_register == UNWIND_X86_FP;
+
+	if (by_fp && !walk->fp_known)
+		return STACK_UNSUPPORTED_RULE;
+	walk->cfa = (by_fp ? walk->fp : walk->sp) + (__s64)rule->cfa_offset;
+	if (walk->cfa <= walk->sp && !by_fp)
+		return STACK_BAD_ADDRESS;
+	walk->saved.fp = walk->fp;
+	if (rule->fp == UNWIND_VALUE_AT_CFA) {
+		if (!walk_word(walk, walk->cfa + (__s64)rule->fp_offset, &walk->saved.fp))
+			return STACK_UNREADABLE;
+		walk->fp_known = true;
+	}
+	if (!walk_word(walk, walk->cfa - 8, &walk->saved.pc))
+		return STACK_UNREADABLE;
+	if (rule->bx == UNWIND_VALUE_AT_CFA) {
+		walk->bx_known = true;
+		walk->bx_at = walk->cfa + (__s64)rule->bx_offset;
+	}
+	walk->by_table++;
+	return walk_arrive(walk, true);
+}
+
 static __always_inline enum stack_end walk_by_rule(struct walk *walk,
 						   const struct unwind_rule *rule)
 {
@@ -557,6 +588,8 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk, const str
 {
 	const struct unwind_rule *rule = walk_find_rule(walk, span);
 
+	if (rule && rule->flags & UNWIND_RULE_PLAIN)
+		return walk_by_plain_rule(walk, rule);
 	if (!rule || rule->cfa == UNWIND_CFA_NONE)
 		return walk_without_rule(walk);
 	if (rule->cfa == UNWIND_CFA_END)

@@ -120,8 +120,12 @@ static uint32_t intern(struct segment_writer *writer, const struct unwind_rule *
 static void add_row(struct segment_writer *writer, uint32_t low_bits,
 		    const struct unwind_rule *rule)
 {
-	uint32_t id = intern(writer, rule);
+	struct unwind_rule marked = *rule;
+	uint32_t id;
 
+	if (unwind_rule_is_plain(rule))
+		marked.flags |= UNWIND_RULE_PLAIN;
+	id = intern(writer, &marked);
 	mem_grow(writer->rows, writer->rows_count, writer->rows_capacity);
 	writer->rows[writer->rows_count++] = TABLE_ROW(low_bits, id);
 	writer->last_rule = *rule;
