@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 #define REGISTERS_MAX 32 /* DWARF numbers that rules may name */
-#define FLAGS_ALL (UNWIND_RULE_SIGNAL | UNWIND_RULE_PAC)
+#define FLAGS_ALL (UNWIND_RULE_SIGNAL | UNWIND_RULE_PAC | UNWIND_RULE_PLAIN)
 
 static int corrupt(const struct table_file *file, const char *what, struct err *err)
 {
@@ -109,13 +109,22 @@ static int check_header(const struct table_file *file, uint64_t file_bytes, stru
 
 /* ---- images ---- */
 
+/* The mark of plain rules is where it belongs, and nowhere else. */
+static bool is_mark_right(const struct unwind_rule *rule)
+{
+	struct unwind_rule unmarked = *rule;
+
+	unmarked.flags &= (__u8)~UNWIND_RULE_PLAIN;
+	return !unwind_rule_is_plain(&unmarked) == !(rule->flags & UNWIND_RULE_PLAIN);
+}
+
 static bool is_rule_sound(const struct unwind_rule *rule)
 {
 	return rule->cfa <= UNWIND_CFA_PLT && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
 	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < REGISTERS_MAX &&
 	       rule->cfa_index < REGISTERS_MAX && rule->ra_register < REGISTERS_MAX &&
 	       rule->fp_register < REGISTERS_MAX && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&
-	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL);
+	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL) && is_mark_right(rule);
 }
 
 /* Rows of one bucket are in order and behind its start, but for one at the start of the next. */
