@@ -289,6 +289,7 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		at += some;
 	}
 	bpf_map_update_elem(spaces_fd, &tgid, &space, BPF_EXIST);
+	__atomic_add_fetch(&sampler->skeleton->data->spaces_version, 1, __ATOMIC_SEQ_CST);
 }
 
 void sampler_stop(struct sampler *sampler)

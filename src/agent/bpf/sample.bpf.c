@@ -23,6 +23,7 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
+unsigned long spaces_version = 1;	     /* counted up whenever a list of mappings changes */
 unsigned long tables_version; /* counted up by the agent when it takes a table away */
 volatile bool is_following;   /* set by the agent: the programs that follow mappings are attached */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
@@ -221,24 +222,14 @@ start_of_user_half(struct perf_context *ctx, struct task_struct *task, struct sc
 }
 
 /* Chooses whose mappings hold: those of the parent until the process's own could be read. */
-static __always_inline void choose_space(struct walk *walk, const struct record_head *head)
+static __always_inline void choose_space(struct walk_owner *owner, const struct record_head *head)
 {
-	__u32 tgid = head->tgid;
-	const struct space_head *own = bpf_map_lookup_elem(&spaces, &tgid);
-	struct walk_owner owner = {
-		.start_ns = head->process_start_ns,
-		.tgid = tgid,
-		.exec_id = head->exec_id,
-		.tables_version = tables_version,
-		.second = head->at_ns >> 30,
-	};
+	const struct space_head *own = bpf_map_lookup_elem(&spaces, &owner->tgid);
 
-	if (own && space_is_of(own, head) && own->parts)
-		owner.fingerprint = own->fingerprint;
-	else if (!own || !space_is_of(own, head))
-		owner.tgid = head->flags & SAMPLE_IMAGE_OF_PARENT ? head->parent_tgid : 0;
-	walk->now_ns = head->at_ns;
-	walk_own(walk, &owner);
+	if (!own || !space_is_of(own, head))
+		owner->tgid = head->flags & SAMPLE_IMAGE_OF_PARENT ? head->parent_tgid : 0;
+	else if (own->parts && own->sent == own->fingerprint)
+		owner->fingerprint = own->fingerprint;
 }
 
 /* bpf_loop callback. */
@@ -253,12 +244,26 @@ static long next_frame(__u32 index, void *data)
 static __always_inline void read_space(struct task_struct *task, struct scratch *scratch,
 				       struct sample_counters *counts)
 {
+	const struct record_head *head = &scratch->sample.head;
+	struct walk_owner owner = {
+		.start_ns = head->process_start_ns,
+		.tgid = head->tgid,
+		.exec_id = head->exec_id,
+		.spaces_version = is_following ? spaces_version : 0,
+		.tables_version = tables_version,
+		.second = head->at_ns >> 30,
+	};
 	__u32 index = SPACE_SCRATCH_SAMPLE;
-	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
+	struct space_scratch *space;
 
+	scratch->walk.now_ns = head->at_ns;
+	if (walk_is_settled(&scratch->walk, &owner))
+		return;
+	space = bpf_map_lookup_elem(&space_scratches, &index);
 	if (space)
-		space_prepare(space, task, &scratch->sample.head, is_following, counts);
-	choose_space(&scratch->walk, &scratch->sample.head);
+		space_prepare(space, task, head, is_following, counts);
+	choose_space(&owner, head);
+	walk_own(&scratch->walk, &owner);
 }
 
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
@@ -460,7 +465,7 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 	follower.scratch->head.exec_id = BPF_CORE_READ(child, self_exec_id);
 	follower.scratch->head.sent = 0;
 	bpf_loop(kept->parts, copy_part, &context, 0);
-	bpf_map_update_elem(&spaces, &context.child, &follower.scratch->head, BPF_ANY);
+	space_put(&context.child, &follower.scratch->head);
 	return 0;
 }
 

@@ -56,6 +56,13 @@ static __always_inline bool space_is_of(const struct space_head *kept,
 	return kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id;
 }
 
+/* After its parts. */
+static __always_inline void space_put(const __u32 *tgid, const struct space_head *head)
+{
+	bpf_map_update_elem(&spaces, tgid, head, BPF_ANY);
+	__sync_fetch_and_add(&spaces_version, 1);
+}
+
 static __always_inline __u64 space_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -255,7 +262,7 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 	scratch->head.flags = scratch->flags;
 	if (scratch->flags & SPACE_HAS_UNKNOWN_FILE && space_send(scratch, head, counts))
 		scratch->head.sent = scratch->head.fingerprint;
-	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
+	space_put(&tgid, &scratch->head);
 }
 
 /* Asks the agent to read /proc. Until it has, the list is empty. */
@@ -282,7 +289,7 @@ static __always_inline void space_ask(struct space_scratch *scratch, struct task
 	scratch->head.parts = 0;
 	scratch->head.executable_pages = task->mm->exec_vm;
 	scratch->head.sent = scratch->head.fingerprint = 0;
-	bpf_map_update_elem(&spaces, &tgid, &scratch->head, BPF_ANY);
+	space_put(&tgid, &scratch->head);
 }
 
 /* At a sample: sees to it that the agent has, or gets, the list that the walk will use. */

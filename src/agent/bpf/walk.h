@@ -66,6 +66,7 @@ struct walk_owner {
 	__u64 start_ns;
 	__u32 tgid, exec_id;
 	__u64 fingerprint;    /* of the mappings */
+	__u64 spaces_version; /* no list of mappings has changed since; 0 = may have */
 	__u64 tables_version; /* tables were taken away */
 	__u64 second;	      /* so that tables in use are marked so */
 };
@@ -639,18 +640,31 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->bx_at = 0;
 }
 
+static __always_inline bool walk_is_owner(const struct walk_owner *was,
+					  const struct walk_owner *owner)
+{
+	return was->fingerprint && was->start_ns == owner->start_ns && was->tgid == owner->tgid &&
+	       was->exec_id == owner->exec_id && was->tables_version == owner->tables_version &&
+	       was->second == owner->second;
+}
+
+/* Whether the spans hold for sure, without a look at the mappings. */
+static __always_inline bool walk_is_settled(const struct walk *walk, const struct walk_owner *owner)
+{
+	return owner->spaces_version && walk->owner.spaces_version == owner->spaces_version &&
+	       walk_is_owner(&walk->owner, owner);
+}
+
 /* Spans of another owner, or of one whose mappings or tables have changed, are given up. */
 static __always_inline void walk_own(struct walk *walk, const struct walk_owner *owner)
 {
-	const struct walk_owner *was = &walk->owner;
+	bool keep =
+		walk_is_owner(&walk->owner, owner) && walk->owner.fingerprint == owner->fingerprint;
 
 	walk->tgid = owner->tgid;
-	if (owner->fingerprint && was->fingerprint == owner->fingerprint &&
-	    was->start_ns == owner->start_ns && was->tgid == owner->tgid &&
-	    was->exec_id == owner->exec_id && was->tables_version == owner->tables_version &&
-	    was->second == owner->second)
-		return;
 	walk->owner = *owner;
+	if (keep)
+		return;
 	WALK_UNROLL
 	for (int i = 0; i < WALK_SPANS; i++)
 		walk->spans[i].start = walk->spans[i].end = 0;
