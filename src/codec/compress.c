@@ -8,6 +8,7 @@
 #include "codec/compress.h"
 
 #include <libdeflate.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -15,6 +16,9 @@
 
 #define ROOM_BYTES_MIN 4096u
 #define ROOM_PER_INPUT_BYTE 32u /* first try at most; real profiles are near 4 */
+
+#define XZ_MEMORY_BYTES_MAX ((uint64_t)128 << 20) /* what xz -9 needs, twice */
+#define XZ_ROOM_BYTES ((size_t)256 * 1024)
 
 enum outcome { FITS, NO_ROOM, BAD };
 
@@ -260,4 +264,36 @@ void compress_zstd(struct slice bytes, int level, struct strbuf *out)
 		out_of_memory("zstd");
 	out->len += len;
 	out->data[out->len] = '\0';
+}
+
+int compress_unxz(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err)
+{
+	lzma_stream stream = LZMA_STREAM_INIT;
+	lzma_ret result = lzma_stream_decoder(&stream, XZ_MEMORY_BYTES_MAX, LZMA_CONCATENATED);
+	size_t before = out->len;
+
+	stream.next_in = (const uint8_t *)bytes.data;
+	stream.avail_in = bytes.len;
+	while (result == LZMA_OK) {
+		size_t left = max_bytes - (out->len - before);
+		size_t room = left < XZ_ROOM_BYTES ? left : XZ_ROOM_BYTES;
+		uint8_t past_limit = 0; /* one byte of output too many: not all of it fits */
+
+		stream.next_out = room ? (uint8_t *)strbuf_reserve(out, room) : &past_limit;
+		stream.avail_out = room ? room : 1;
+		result = lzma_code(&stream, LZMA_FINISH);
+		if (!room && !stream.avail_out) {
+			result = LZMA_MEMLIMIT_ERROR;
+		} else if (room) {
+			out->len += room - stream.avail_out;
+			out->data[out->len] = '\0';
+		}
+	}
+	lzma_end(&stream);
+	if (result == LZMA_STREAM_END)
+		return 0;
+	out->len = before;
+	if (result == LZMA_MEMLIMIT_ERROR)
+		return err_set(err, ERR_LIMIT, "decompress xz: more than %zu bytes", max_bytes);
+	return err_set(err, ERR_INVALID, "decompress xz: damaged or incomplete data");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compress - gzip, zlib and zstd on whole buffers, with a limit on what comes out.
+ * compress - gzip, zlib, zstd and xz on whole buffers, with a limit on what comes out.
  *
  * Sizes stated inside compressed bytes are hints from a stranger: never trusted, always capped.
  */
@@ -20,6 +20,7 @@ int compress_gunzip(struct slice bytes, size_t max_bytes, struct strbuf *out, st
 int compress_inflate(struct slice bytes, size_t max_bytes, struct strbuf *out,
 		     struct err *err); /* zlib or raw */
 int compress_unzstd(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);
+int compress_unxz(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);
 
 void compress_gzip(struct slice bytes, int level, struct strbuf *out); /* level 1..9 */
 void compress_zstd(struct slice bytes, int level, struct strbuf *out);

@@ -18,9 +18,11 @@
 #define CANDIDATES_MAX 256u	   /* looked at closely by gopclntab_find */
 
 /* Words of the module's description (runtime.moduledata), Go 1.18 and later. */
-#define MODULE_WORDS 24u
+#define MODULE_WORDS 41u
 #define MODULE_WORD_FUNCTIONS 17u
 #define MODULE_WORD_TEXT 22u
+#define MODULE_WORD_FUNCTION_DATA_1_18 38u /* runtime.moduledata.gofunc */
+#define MODULE_WORD_FUNCTION_DATA_1_20 40u
 
 struct function {
 	uint64_t start;
@@ -91,6 +93,8 @@ static int parse_header(const uint8_t *p, size_t len, const char *name,
 	if (has_relative_entries(ret))
 		ret->text = load_word(p + 24);
 	ret->names_at = load_word(words);
+	ret->units_at = load_word(words + 8);
+	ret->files_at = load_word(words + 16);
 	ret->values_at = load_word(words + 24);
 	ret->functions_at = load_word(words + 32);
 	ret->records_at = ret->functions_at;
@@ -268,8 +272,10 @@ static int find_relocated(struct section_reader *relocations, uint16_t machine, 
 		       relocations->name, address);
 }
 
-int gopclntab_find_text(const struct gopclntab *table, struct section_reader *data,
-			struct section_reader *relocations, uint64_t *ret, struct err *err)
+/* One word of the module's description. */
+static int find_module_word(const struct gopclntab *table, unsigned word,
+			    struct section_reader *data, struct section_reader *relocations,
+			    uint64_t *ret, struct err *err)
 {
 	const size_t step = SECTION_READER_WINDOW_BYTES - 8 * MODULE_WORDS;
 	const uint8_t *p;
@@ -282,23 +288,40 @@ int gopclntab_find_text(const struct gopclntab *table, struct section_reader *da
 		if (status)
 			return status;
 		for (size_t i = 0; i + 8 * MODULE_WORDS <= len; i += 8) {
-			uint64_t text;
+			uint64_t value;
 
 			if (!is_module(table, p + i))
 				continue;
-			text = load_word(p + i + 8 * MODULE_WORD_TEXT);
-			if (!text && relocations)
+			value = load_word(p + i + 8 * word);
+			if (!value && relocations)
 				return find_relocated(relocations, table->layout.machine,
-						      data->address + at + i + 8 * MODULE_WORD_TEXT,
-						      ret, err);
-			if (!text)
+						      data->address + at + i + 8 * word, ret, err);
+			if (!value)
 				continue;
-			*ret = text;
+			*ret = value;
 			return 0;
 		}
 	}
 	return err_set(err, ERR_NOT_FOUND, "search \"%s\": no description of a Go module",
 		       data->name);
+}
+
+int gopclntab_find_text(const struct gopclntab *table, struct section_reader *data,
+			struct section_reader *relocations, uint64_t *ret, struct err *err)
+{
+	return find_module_word(table, MODULE_WORD_TEXT, data, relocations, ret, err);
+}
+
+int gopclntab_find_function_data(const struct gopclntab *table, struct section_reader *data,
+				 struct section_reader *relocations, uint64_t *ret, struct err *err)
+{
+	unsigned word = table->layout.version == GOPCLNTAB_GO_1_18 ? MODULE_WORD_FUNCTION_DATA_1_18
+								   : MODULE_WORD_FUNCTION_DATA_1_20;
+
+	if (table->layout.version < GOPCLNTAB_GO_1_18)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "search \"%s\": Go before 1.18 has whole addresses", data->name);
+	return find_module_word(table, word, data, relocations, ret, err);
 }
 
 /* Address of a function, and where its record is; the last entry but one has an address alone. */

@@ -44,6 +44,7 @@ struct gopclntab_layout {
 	/* Offsets in the table: of what, and of what offsets to records, names, values count from.
 	 */
 	uint64_t functions_at, records_at, names_at, values_at;
+	uint64_t units_at, files_at; /* since Go 1.16 */
 };
 
 struct gopclntab {
@@ -78,6 +79,11 @@ int gopclntab_find(struct section_reader *range, uint16_t machine, uint64_t *ret
  */
 int gopclntab_find_text(const struct gopclntab *table, struct section_reader *data,
 			struct section_reader *relocations, uint64_t *ret, struct err *err);
+
+/* From the same description: the address that offsets of inline trees count from; since Go 1.18. */
+int gopclntab_find_function_data(const struct gopclntab *table, struct section_reader *data,
+				 struct section_reader *relocations, uint64_t *ret,
+				 struct err *err);
 
 int gopclntab_functions(struct gopclntab *table, const struct unwind_function_sink *sink,
 			struct err *err);

@@ -16,10 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	if (data[0] % 3 == 0)
+	if (data[0] % 4 == 0)
 		(void)compress_gunzip(bytes, OUT_BYTES_MAX, &out, &err);
-	else if (data[0] % 3 == 1)
+	else if (data[0] % 4 == 1)
 		(void)compress_inflate(bytes, OUT_BYTES_MAX, &out, &err);
+	else if (data[0] % 4 == 3)
+		(void)compress_unxz(bytes, OUT_BYTES_MAX, &out, &err);
 	else
 		(void)compress_unzstd(bytes, OUT_BYTES_MAX, &out, &err);
 	if (out.len > OUT_BYTES_MAX)

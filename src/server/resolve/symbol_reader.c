@@ -11,6 +11,8 @@
 #include "base/metrics.h"
 #include "server/resolve/dwarf_reader.h"
 #include "server/resolve/elf_symbols.h"
+#include "server/resolve/go_symbols.h"
+#include "server/resolve/mini_debuginfo.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define ZDEBUG_HEADER_BYTES 12 /* "ZLIB", size as big-endian u64 */
@@ -34,6 +36,9 @@ struct reader_file {
 	const char *name;
 	struct elf_info info;
 	Elf *elf;
+	Elf *mini; /* the file inside its .gnu_debugdata, or NULL */
+	struct strbuf mini_bytes;
+	uint64_t debug_bytes; /* of DWARF */
 };
 
 struct reader {
@@ -59,78 +64,11 @@ static bool has_prefix(const char *name, const char *prefix)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
-/* How large a section is once it is decompressed. */
-static uint64_t full_bytes(Elf_Scn *section, const GElf_Shdr *header, const char *name)
+static bool has_suffix(const char *name, const char *suffix)
 {
-	GElf_Chdr compression;
-	Elf_Data *raw;
-	uint64_t bytes = 0;
+	size_t len = strlen(name), suffix_len = strlen(suffix);
 
-	if (header->sh_type == SHT_NOBITS)
-		return 0;
-	if (header->sh_flags & SHF_COMPRESSED)
-		return gelf_getchdr(section, &compression) ? compression.ch_size : header->sh_size;
-	if (!has_prefix(name, ".zdebug"))
-		return header->sh_size;
-	raw = elf_rawdata(section, NULL);
-	if (!raw || raw->d_size < ZDEBUG_HEADER_BYTES)
-		return header->sh_size;
-	for (int i = 4; i < ZDEBUG_HEADER_BYTES; i++)
-		bytes = bytes << 8 | ((const uint8_t *)raw->d_buf)[i];
-	return bytes;
-}
-
-static int check_sections(const struct reader_file *file, const struct symbol_limits *limits,
-			  struct err *err)
-{
-	Elf_Scn *section = NULL;
-	uint64_t total = 0;
-	size_t names;
-
-	if (elf_getshdrstrndx(file->elf, &names))
-		return 0;
-	while ((section = elf_nextscn(file->elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(file->elf, names, header.sh_name);
-		if (!name || (!has_prefix(name, ".debug") && !has_prefix(name, ".zdebug")))
-			continue;
-		if (__builtin_add_overflow(total, full_bytes(section, &header, name), &total) ||
-		    total > limits->section_bytes)
-			return err_set(
-				err, ERR_LIMIT,
-				"read symbols of \"%s\": debug sections of more than %" PRIu64
-				" bytes",
-				file->name, limits->section_bytes);
-	}
-	return 0;
-}
-
-static int open_file(struct reader_file *file, const struct symbol_input *input,
-		     const struct symbol_limits *limits, struct err *err)
-{
-	int status = elf_read_info(input->fd, input->name, &file->info, err);
-
-	if (status)
-		return status;
-	file->name = input->name;
-	if (file->info.file_bytes > limits->file_bytes)
-		return err_set(err, ERR_LIMIT,
-			       "read symbols of \"%s\": %" PRIu64 " bytes, at most %" PRIu64
-			       " allowed",
-			       input->name, file->info.file_bytes, limits->file_bytes);
-	if (file->info.type == ET_REL)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "read symbols of \"%s\": a relocatable object has no addresses",
-			       input->name);
-	file->elf = elf_begin(input->fd, ELF_C_READ, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
-		return err_set(err, ERR_INVALID, "read symbols of \"%s\": %s", input->name,
-			       elf_errmsg(-1));
-	return 0;
+	return len >= suffix_len && !strcmp(name + len - suffix_len, suffix);
 }
 
 static struct slice section_bytes(Elf *elf, const char *wanted)
@@ -156,6 +94,100 @@ static struct slice section_bytes(Elf *elf, const char *wanted)
 			return slice_from(data->d_buf, data->d_size);
 	}
 	return (struct slice){ "", 0 };
+}
+
+/* How large a section is once it is decompressed. */
+static uint64_t full_bytes(Elf_Scn *section, const GElf_Shdr *header, const char *name)
+{
+	GElf_Chdr compression;
+	Elf_Data *raw;
+	uint64_t bytes = 0;
+
+	if (header->sh_type == SHT_NOBITS)
+		return 0;
+	if (header->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &compression) ? compression.ch_size : header->sh_size;
+	if (!has_prefix(name, ".zdebug"))
+		return header->sh_size;
+	raw = elf_rawdata(section, NULL);
+	if (!raw || raw->d_size < ZDEBUG_HEADER_BYTES)
+		return header->sh_size;
+	for (int i = 4; i < ZDEBUG_HEADER_BYTES; i++)
+		bytes = bytes << 8 | ((const uint8_t *)raw->d_buf)[i];
+	return bytes;
+}
+
+/* Bounds what decompressing can take, and sizes the DWARF up. */
+static int check_sections(struct reader_file *file, const struct symbol_limits *limits,
+			  struct err *err)
+{
+	Elf_Scn *section = NULL;
+	uint64_t total = 0;
+	size_t names;
+
+	if (elf_getshdrstrndx(file->elf, &names))
+		return 0;
+	while ((section = elf_nextscn(file->elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(file->elf, names, header.sh_name);
+		if (!name || (!has_prefix(name, ".debug") && !has_prefix(name, ".zdebug")))
+			continue;
+		if (__builtin_add_overflow(total, full_bytes(section, &header, name), &total) ||
+		    total > limits->section_bytes)
+			return err_set(
+				err, ERR_LIMIT,
+				"read symbols of \"%s\": debug sections of more than %" PRIu64
+				" bytes",
+				file->name, limits->section_bytes);
+		if (has_suffix(name, "debug_info") || has_suffix(name, "debug_line"))
+			file->debug_bytes += full_bytes(section, &header, name);
+	}
+	return 0;
+}
+
+/* What is wrong with it costs its names, not the rest of the file. */
+static void open_mini(struct reader_file *file)
+{
+	struct slice section = section_bytes(file->elf, ".gnu_debugdata");
+
+	if (section.len && mini_debuginfo_open(section, &file->mini_bytes, &file->mini, NULL))
+		metric_add(&damaged, 1);
+}
+
+static void close_file(struct reader_file *file)
+{
+	elf_end(file->mini);
+	strbuf_free(&file->mini_bytes);
+	elf_end(file->elf);
+}
+
+static int open_file(struct reader_file *file, const struct symbol_input *input,
+		     const struct symbol_limits *limits, struct err *err)
+{
+	int status = elf_read_info(input->fd, input->name, &file->info, err);
+
+	if (status)
+		return status;
+	file->name = input->name;
+	if (file->info.file_bytes > limits->file_bytes)
+		return err_set(err, ERR_LIMIT,
+			       "read symbols of \"%s\": %" PRIu64 " bytes, at most %" PRIu64
+			       " allowed",
+			       input->name, file->info.file_bytes, limits->file_bytes);
+	if (file->info.type == ET_REL)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "read symbols of \"%s\": a relocatable object has no addresses",
+			       input->name);
+	file->elf = elf_begin(input->fd, ELF_C_READ, NULL);
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
+		return err_set(err, ERR_INVALID, "read symbols of \"%s\": %s", input->name,
+			       elf_errmsg(-1));
+	open_mini(file);
+	return 0;
 }
 
 /*
@@ -201,9 +233,6 @@ static int read_dwarf(const struct reader_file *file, const struct symbol_limits
 	Dwarf *dwarf;
 	int status;
 
-	status = check_sections(file, limits, err);
-	if (status)
-		return status;
 	dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!dwarf)
 		return 0;
@@ -236,20 +265,64 @@ static void add_code(const struct reader *reader, struct symbol_builder *builder
 	symbol_builder_code_done(builder);
 }
 
-static int build(const struct reader *reader, bool with_dwarf, struct symbol_table **ret,
+static int read_go(const struct reader_file *file, const struct symbol_limits *limits,
+		   struct symbol_builder *builder, bool *ret_found, struct err *err)
+{
+	const struct go_limits go_limits = {
+		.section_bytes = limits->section_bytes,
+		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
+		.cancelled = limits->cancelled,
+	};
+
+	return go_symbols_read(file->elf, file->info.machine, file->name, &go_limits, builder,
+			       ret_found, err);
+}
+
+/*
+ * The DWARF of the file that has most of it: what is left in a stripped copy does not hide the
+ * whole. Go's own table says the same as its DWARF, so it is for where there is none.
+ */
+static int read_debug_info(struct reader *reader, struct symbol_builder *builder, bool *ret_found,
+			   struct err *err)
+{
+	bool tried[SYMBOL_INPUTS_MAX] = { false };
+	int status = 0;
+
+	for (size_t i = 0; !status && i < reader->count; i++)
+		status = check_sections(&reader->files[i], reader->limits, err);
+	for (size_t round = 0; !status && !*ret_found && round < reader->count; round++) {
+		size_t best = SIZE_MAX;
+
+		for (size_t i = 0; i < reader->count; i++)
+			if (!tried[i] &&
+			    (best == SIZE_MAX ||
+			     reader->files[i].debug_bytes > reader->files[best].debug_bytes))
+				best = i;
+		tried[best] = true;
+		status = read_dwarf(&reader->files[best], reader->limits, builder, ret_found, err);
+	}
+	for (size_t i = 0; !status && !*ret_found && i < reader->count; i++)
+		status = read_go(&reader->files[i], reader->limits, builder, ret_found, err);
+	return status;
+}
+
+static int build(struct reader *reader, bool with_debug_info, struct symbol_table **ret,
 		 struct err *err)
 {
 	struct symbol_builder builder;
 	struct symbol_table *table = NULL;
-	bool has_dwarf = false;
+	bool has_debug_info = false;
 	int status = 0;
 
 	symbol_builder_init(&builder, reader->limits->table_bytes);
 	add_code(reader, &builder);
-	for (size_t i = 0; with_dwarf && !status && !has_dwarf && i < reader->count; i++)
-		status = read_dwarf(&reader->files[i], reader->limits, &builder, &has_dwarf, err);
-	for (size_t i = 0; !status && i < reader->count; i++)
+	if (with_debug_info)
+		status = read_debug_info(reader, &builder, &has_debug_info, err);
+	for (size_t i = 0; !status && i < reader->count; i++) {
 		elf_symbols_read(reader->files[i].elf, &builder);
+		if (reader->files[i].mini)
+			elf_symbols_read(reader->files[i].mini, &builder);
+	}
 	if (!status) {
 		table = symbol_builder_finish(&builder);
 		if (!table)
@@ -262,7 +335,7 @@ static int build(const struct reader *reader, bool with_dwarf, struct symbol_tab
 	if (!status) {
 		table->info = reader->files[0].info;
 		elf_restore_offsets(&table->info);
-		table->has_debug_info = has_dwarf;
+		table->has_debug_info = has_debug_info;
 		*ret = table;
 	}
 	symbol_builder_free(&builder);
@@ -288,6 +361,6 @@ int symbol_table_build(const struct symbol_input *inputs, size_t count,
 		}
 	}
 	for (size_t i = 0; i < reader.count; i++)
-		elf_end(reader.files[i].elf);
+		close_file(&reader.files[i]);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <lzma.h>
 #include <zlib.h>
 
 #include "codec/compress.h"
@@ -56,6 +57,17 @@ static void pack_zstd(struct slice bytes, struct strbuf *out)
 	compress_zstd(bytes, 3, out);
 }
 
+static void pack_xz(struct slice bytes, struct strbuf *out)
+{
+	size_t bound = lzma_stream_buffer_bound(bytes.len), len = 0;
+
+	assert_int_equal(lzma_easy_buffer_encode(
+				 1, LZMA_CHECK_CRC64, NULL, (const uint8_t *)bytes.data, bytes.len,
+				 (uint8_t *)strbuf_reserve(out, bound), &len, bound),
+			 LZMA_OK);
+	out->len += len;
+}
+
 static const struct {
 	const char *name;
 	pack_f *pack;
@@ -67,6 +79,7 @@ static const struct {
 	{ "zlib", pack_zlib, compress_inflate, true },
 	{ "raw deflate", pack_raw, compress_inflate, false },
 	{ "zstd", pack_zstd, compress_unzstd, false },
+	{ "xz", pack_xz, compress_unxz, true },
 };
 
 #define FOR_EACH_FORMAT(i) for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)

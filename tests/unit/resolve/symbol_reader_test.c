@@ -305,6 +305,47 @@ static void debug_file_completes_a_stripped_binary(void **state)
 	symbol_table_free(parts);
 }
 
+/* A copy whose own DWARF is of an assembly file alone comes first, and hides nothing. */
+static void more_debug_information_wins(void **state)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_table *table;
+
+	if (!compile(state, "-O2 -c -o bare.o shapes.cc") ||
+	    !compile(state, "-O2 -g -c -o whole.o shapes.cc"))
+		skip();
+	assert_true(workshop_run(*state, "printf '.globl extra\\nextra: nop\\n ret\\n' >extra.s && "
+					 "as -g -o extra.o extra.s"));
+	if (!compile(state, "-o bare bare.o extra.o") ||
+	    !compile(state, "-o whole whole.o extra.o"))
+		skip();
+	table = must_build(*state, "bare", "whole");
+	assert_true(symbol_table_lookup(table, find_symbol(table, "main"), lines) > 0);
+	assert_true(lines[0].line > 0);
+	symbol_table_free(table);
+}
+
+static void mini_debug_information_gives_names(void **state)
+{
+	struct symbol_table *table;
+
+	if (!workshop_run(*state, "xz --version"))
+		skip();
+	if (!compile(state, "-O1 -o program shapes.cc && "
+			    "objcopy -S --keep-symbol=_ZL13unlikely_pathi program mini && "
+			    "xz mini && strip program && "
+			    "objcopy --add-section .gnu_debugdata=mini.xz program && "
+			    "cp program cut && objcopy --remove-section .gnu_debugdata cut && "
+			    "head -c 100 mini.xz >short.xz && "
+			    "objcopy --add-section .gnu_debugdata=short.xz cut"))
+		skip();
+	table = must_build(*state, "program", NULL);
+	expect_name(table, find_symbol(table, "_ZL13unlikely_pathi") + 1, "_ZL13unlikely_pathi");
+	symbol_table_free(table);
+	table = must_build(*state, "cut", NULL);
+	symbol_table_free(table);
+}
+
 static void refuses_what_is_no_linked_elf_file(void **state)
 {
 	struct symbol_table *table = NULL;
@@ -383,6 +424,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(symbols_alone_give_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dynamic_symbols_are_enough, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_file_completes_a_stripped_binary, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(more_debug_information_wins, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(mini_debug_information_gives_names, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(refuses_what_is_no_linked_elf_file, set_up,
 						tear_down),
