@@ -6,9 +6,19 @@
 #include "cli/verb.h"
 
 static const struct verb *const verbs[] = {
-	&verb_up,	    &verb_server,	&verb_agent,	  &verb_record,
-	&verb_doctor,	    &verb_query,	&verb_push,	  &verb_symbolize,
-	&verb_unwind_table, &verb_store_verify, &verb_store_stat,
+	&verb_up,
+	&verb_server,
+	&verb_agent,
+	&verb_record,
+	&verb_doctor,
+	&verb_query,
+	&verb_push,
+	&verb_symbolize,
+	&verb_unwind_table,
+	&verb_store_verify,
+	&verb_store_stat,
+	&verb_debuginfo_upload,
+	&verb_debuginfo_list,
 };
 
 static void print_help(FILE *to)
@@ -21,7 +31,7 @@ static void print_help(FILE *to)
 		"  sudo firn record -- CMD       profile one command into profile.pb.gz\n\n"
 		"Verbs:\n");
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
-		fprintf(to, "  %-14s %s\n", verbs[i]->spec->name, verbs[i]->spec->summary);
+		fprintf(to, "  %-16s %s\n", verbs[i]->spec->name, verbs[i]->spec->summary);
 	fprintf(to, "\nfirn VERB --help tells more. Exit codes: 0 success, 1 a negative answer, 2 "
 		    "an error.\n");
 }
@@ -43,12 +53,12 @@ static int unknown_verb(int argc, char **argv)
 {
 	const char *names[VERB_COUNT_OF(verbs)], *nearest;
 	char given[128];
+	bool is_two;
 
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
 		names[i] = verbs[i]->spec->name;
-	snprintf(given, sizeof(given), "%s%s%s", argv[0],
-		 !strcmp(argv[0], "store") && argc > 1 ? " " : "",
-		 !strcmp(argv[0], "store") && argc > 1 ? argv[1] : "");
+	is_two = argc > 1 && (!strcmp(argv[0], "store") || !strcmp(argv[0], "debuginfo"));
+	snprintf(given, sizeof(given), "%s%s%s", argv[0], is_two ? " " : "", is_two ? argv[1] : "");
 	nearest = options_nearest(given, names, VERB_COUNT_OF(names));
 	fprintf(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,
 		nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");

@@ -11,6 +11,9 @@ void server_flags_init(struct server_flags *flags)
 		.http_address = DEFAULT_HTTP_ADDRESS,
 		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
+		.debuginfo_retention_ns =
+			DEFAULT_DEBUGINFO_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
+		.debuginfo_retention = { .percent = DEFAULT_DEBUGINFO_RETENTION_PERCENT },
 	};
 }
 
@@ -24,5 +27,8 @@ struct server_options server_flags_options(const struct server_flags *flags)
 		.retention_percent = flags->retention.percent,
 		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
 		.debuginfo_path = flags->debuginfo_path,
+		.debuginfo_retention_ns = flags->debuginfo_retention_ns,
+		.debuginfo_bytes = flags->debuginfo_retention.bytes,
+		.debuginfo_percent = flags->debuginfo_retention.percent,
 	};
 }

@@ -12,6 +12,8 @@ struct server_flags {
 	const char *debuginfo_path;
 	int64_t retention_ns;
 	struct option_size retention;
+	int64_t debuginfo_retention_ns;
+	struct option_size debuginfo_retention;
 	bool web_allow_unauthenticated;
 };
 
@@ -41,6 +43,22 @@ struct server_flags {
 		  OPTION_TEXT, offsetof(type, server.debuginfo_path),                              \
 		  "DIR",       "debug files by build id: DIR/ab/cdef....debug",                    \
 		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "debuginfo-retention-time",                                                      \
+		  OPTION_DURATION,                                                                 \
+		  offsetof(type, server.debuginfo_retention_ns),                                   \
+		  "D",                                                                             \
+		  "drop uploaded debuginfo not used for this long (default 30d, 0 = never)",       \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,                                                                               \
+		  "debuginfo-retention-size",                                                      \
+		  OPTION_SIZE,                                                                     \
+		  offsetof(type, server.debuginfo_retention),                                      \
+		  "B",                                                                             \
+		  "and the longest unused above this: 20GB, 10% of the disk (default 10%)",        \
+		  0,                                                                               \
+		  0 },                                                                             \
 	{                                                                                          \
 		0, "web-allow-unauthenticated", OPTION_FLAG,                                       \
 			offsetof(type, server.web_allow_unauthenticated), NULL,                    \

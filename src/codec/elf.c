@@ -377,6 +377,80 @@ static int parse(struct elf_source *source, struct elf_info *ret, struct err *er
 	return 0;
 }
 
+/* The section that holds the names of sections; gABI 4: a large index is in section 0. */
+static uint64_t names_offset(const struct elf_source *source, const uint8_t *header,
+			     const struct header_table *sections, uint64_t *ret_bytes)
+{
+	uint64_t index = MEMBER(source, header, Ehdr, e_shstrndx);
+	uint8_t section[sizeof(Elf64_Shdr)];
+
+	*ret_bytes = 0;
+	if (index == SHN_XINDEX && read_some(source, sections->offset, section,
+					     sections->entry_bytes, NULL) == sections->entry_bytes)
+		index = MEMBER(source, section, Shdr, sh_link);
+	if (index >= sections->count ||
+	    read_some(source, sections->offset + index * sections->entry_bytes, section,
+		      sections->entry_bytes, NULL) != sections->entry_bytes)
+		return 0;
+	*ret_bytes = MEMBER(source, section, Shdr, sh_size);
+	return MEMBER(source, section, Shdr, sh_offset);
+}
+
+/* Reads section header `index`, with its name's place in the section of names. */
+static int read_section(const struct elf_source *source, const struct header_table *table,
+			uint32_t index, struct elf_section_info *ret, uint32_t *ret_name,
+			struct err *err)
+{
+	uint8_t header[sizeof(Elf64_Shdr)];
+	uint64_t end;
+	int status = read_exactly(source, table->offset + (uint64_t)index * table->entry_bytes,
+				  header, table->entry_bytes, "a section header", err);
+	uint32_t type;
+
+	if (status)
+		return status;
+	type = (uint32_t)MEMBER(source, header, Shdr, sh_type);
+	*ret_name = (uint32_t)MEMBER(source, header, Shdr, sh_name);
+	*ret = (struct elf_section_info){ .offset = MEMBER(source, header, Shdr, sh_offset) };
+	if (type == SHT_NULL || type == SHT_NOBITS)
+		return 0;
+	ret->file_bytes = MEMBER(source, header, Shdr, sh_size);
+	if (__builtin_add_overflow(ret->offset, ret->file_bytes, &end) || end > source->file_bytes)
+		return err_set(err, ERR_INVALID,
+			       "parse ELF \"%s\": section %u ends after the file's %" PRIu64
+			       " bytes: it was cut short",
+			       source->name, index, source->file_bytes);
+	return 0;
+}
+
+static int each_section(struct elf_source *source, elf_section_visit_f *visit, void *context,
+			struct err *err)
+{
+	struct header_table segments, sections;
+	uint8_t header[sizeof(Elf64_Ehdr)];
+	uint64_t names, names_bytes;
+	int status = read_identification(source, header, err);
+
+	if (!status)
+		status = read_tables(source, header, &segments, &sections, err);
+	if (status)
+		return status;
+	names = names_offset(source, header, &sections, &names_bytes);
+	for (uint32_t i = 0; i < sections.count; i++) {
+		struct elf_section_info section;
+		uint32_t name;
+
+		status = read_section(source, &sections, i, &section, &name, err);
+		if (status)
+			return status;
+		if (name < names_bytes && names < source->file_bytes)
+			(void)read_some(source, names + name, section.name,
+					sizeof(section.name) - 1, NULL);
+		visit(context, &section);
+	}
+	return 0;
+}
+
 int elf_read_info(int fd, const char *name, struct elf_info *ret, struct err *err)
 {
 	struct elf_source source = { .fd = fd, .name = name };
@@ -397,6 +471,28 @@ int elf_parse_info(struct slice image, const char *name, struct elf_info *ret, s
 	};
 
 	return parse(&source, ret, err);
+}
+
+int elf_each_section(int fd, const char *name, elf_section_visit_f *visit, void *context,
+		     struct err *err)
+{
+	struct elf_source source = { .fd = fd, .name = name };
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return err_set_errno(err, errno, "stat \"%s\"", name);
+	source.file_bytes = (uint64_t)st.st_size;
+	return each_section(&source, visit, context, err);
+}
+
+int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f *visit,
+		       void *context, struct err *err)
+{
+	struct elf_source source = {
+		.fd = -1, .image = image, .name = name, .file_bytes = image.len
+	};
+
+	return each_section(&source, visit, context, err);
 }
 
 /* Executable segments first: linkers may let a data segment cover the same page of the file. */

@@ -41,6 +41,24 @@ int elf_read_info(int fd, const char *name, struct elf_info *ret, struct err *er
 /* The same from bytes in memory (vdso, fuzzing). */
 int elf_parse_info(struct slice image, const char *name, struct elf_info *ret, struct err *err);
 
+#define ELF_SECTION_NAME_BYTES 32
+
+struct elf_section_info {
+	char name[ELF_SECTION_NAME_BYTES]; /* cut */
+	uint64_t offset, file_bytes;	   /* 0 bytes: the file leaves its content out */
+};
+
+typedef void elf_section_visit_f(void *context, const struct elf_section_info *section);
+
+/*
+ * Calls `visit` for each section. ERR_INVALID when the headers or the content of a section lie
+ * after the end of the file: it was cut short.
+ */
+int elf_each_section(int fd, const char *name, elf_section_visit_f *visit, void *context,
+		     struct err *err);
+int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f *visit,
+		       void *context, struct err *err);
+
 /* File offset <-> virtual address through the PT_LOAD that holds it; false when none does. */
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret);
 bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64_t *ret);

@@ -27,24 +27,53 @@ static int check_address(const struct server_options *options, struct err *err)
 		       options->http_address);
 }
 
-/* The byte limit that a share of the file system comes to; 0 = none. */
-static uint64_t retention_bytes(const struct server_options *options)
+/* A byte limit: as given, or what a share of the file system comes to; 0 = none. */
+static uint64_t limit_of(const char *path, uint64_t bytes, double percent)
 {
 	struct statvfs fs;
 
-	if (options->retention_bytes || options->retention_percent <= 0)
-		return options->retention_bytes;
-	if (statvfs(options->storage_path, &fs) && statvfs(".", &fs))
+	if (bytes || percent <= 0)
+		return bytes;
+	if (statvfs(path, &fs) && statvfs(".", &fs))
 		return 0;
-	return (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * options->retention_percent /
-			  100);
+	return (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * percent / 100);
+}
+
+static void debuginfo_added(void *context, struct slice build_id)
+{
+	resolver_file_added(context, build_id);
+}
+
+static bool debuginfo_take_used(void *context, struct slice build_id)
+{
+	return resolver_take_used(context, build_id);
+}
+
+/* The folder of uploads lies in the store's, whose lock keeps other servers away from it too. */
+static int open_debuginfo(struct server *server, const struct server_options *options,
+			  const char *path, struct err *err)
+{
+	struct debuginfo_options debuginfo = {
+		.path = path,
+		.retention_ns = options->debuginfo_retention_ns,
+		.bytes_max = limit_of(options->storage_path, options->debuginfo_bytes,
+				      options->debuginfo_percent),
+		.added = debuginfo_added,
+		.take_used = debuginfo_take_used,
+		.context = server->serve.resolver,
+	};
+
+	return debuginfo_open(&debuginfo, &server->serve.debuginfo, err);
 }
 
 static int open_parts(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct store_options store = { .path = options->storage_path,
 				       .retention_ns = options->retention_ns,
-				       .retention_bytes = retention_bytes(options) };
+				       .retention_bytes = limit_of(options->storage_path,
+								   options->retention_bytes,
+								   options->retention_percent) };
+	struct strbuf uploads_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
 					     .local_files = options->local_files,
 					     .build_ahead = options->local_files };
@@ -52,7 +81,13 @@ static int open_parts(struct server *server, const struct server_options *option
 
 	if (rc)
 		return rc;
-	return resolver_new(&resolver, &server->serve.resolver, err);
+	strbuf_addf(&uploads_path, "%s/debuginfo", options->storage_path);
+	resolver.uploads_path = strbuf_text(&uploads_path);
+	rc = resolver_new(&resolver, &server->serve.resolver, err);
+	if (!rc)
+		rc = open_debuginfo(server, options, strbuf_text(&uploads_path), err);
+	strbuf_free(&uploads_path);
+	return rc;
 }
 
 static int listen_on(struct server *server, const struct server_options *options, struct err *err)
@@ -104,6 +139,7 @@ void server_stop(struct server *server)
 		return;
 	atomic_store(&server->serve.ready, false);
 	net_server_stop(server->net, STOP_GRACE_NS);
+	debuginfo_close(server->serve.debuginfo);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
 	write_pool_free(server->serve.writes);

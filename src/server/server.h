@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server - the whole server as one object: store, resolver, listener, in that order of start and
- * the reverse order of stop. See README.md for the write path and the read path.
+ * server - the whole server as one object: store, resolver, debuginfo, listener, in that order of
+ * start and the reverse order of stop. See README.md for the write path and the read path.
  */
 #ifndef FIRN_SERVER_SERVER_H
 #define FIRN_SERVER_SERVER_H
@@ -20,6 +20,9 @@ struct server_options {
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */
+	int64_t debuginfo_retention_ns; /* of uploaded ones, since their last use; 0 = for ever */
+	uint64_t debuginfo_bytes;	/* of them all; 0 = use the percentage */
+	double debuginfo_percent;	/* of the file system; 0 = no limit */
 };
 
 /*

@@ -42,7 +42,7 @@ struct layout_name layout_parse(const char *name)
 		ret.kind = LAYOUT_CURRENT_FILE;
 	else if (slice_is(text, LAYOUT_QUARANTINE))
 		ret.kind = LAYOUT_QUARANTINE_DIR;
-	else if (slice_is(text, "lost+found"))
+	else if (slice_is(text, "lost+found") || slice_is(text, LAYOUT_DEBUGINFO))
 		ret.kind = LAYOUT_SYSTEM;
 	else if (take_number(&rest, "MANIFEST-", &ret.number) && !rest.len)
 		ret.kind = LAYOUT_MANIFEST;

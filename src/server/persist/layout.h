@@ -9,6 +9,7 @@
  *   part-000001.firn   what became of generation 1
  *   state-000001.firn  dedupe window and baselines at the end of generation 1
  *   quarantine/        damaged files, set aside
+ *   debuginfo/         not the store's: server/debuginfo
  *   *.tmp              not yet in force; removed at open
  *
  * Numbers are decimal, at least that many digits, and sort as numbers.
@@ -24,6 +25,7 @@
 #define LAYOUT_LOCK "LOCK"
 #define LAYOUT_CURRENT "CURRENT"
 #define LAYOUT_QUARANTINE "quarantine"
+#define LAYOUT_DEBUGINFO "debuginfo"
 #define LAYOUT_NAME_BYTES_MAX 64
 #define LAYOUT_PATH_BYTES_MAX 4096
 
@@ -37,7 +39,7 @@ enum layout_kind {
 	LAYOUT_STATE,
 	LAYOUT_TEMPORARY,
 	LAYOUT_QUARANTINE_DIR,
-	LAYOUT_SYSTEM, /* lost+found */
+	LAYOUT_SYSTEM, /* lost+found, and what others keep here */
 };
 
 struct layout_name {

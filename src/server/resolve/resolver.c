@@ -292,10 +292,7 @@ static void find_sources(const struct resolver *resolver, struct slice build_id,
 		if (fd >= 0)
 			symbol_sources_set_binary(sources, fd, path);
 	}
-	if (!sources->has_binary)
-		sources->has_binary = add_upload(resolver, build_id, "bin", sources);
-	add_upload(resolver, build_id, "debug", sources);
-	add_upload(resolver, build_id, "bin", sources);
+	sources->has_binary |= add_upload(resolver, build_id, "bin", sources);
 	add_upload(resolver, build_id, "debug", sources);
 	symbol_sources_find(sources, resolver->debuginfo_path, build_id);
 	if (offer_fd >= 0)

@@ -3,9 +3,11 @@
 #include "server/serve/serve.h"
 
 #define SMALL_BODY_BYTES ((size_t)1 << 20)
+#define UPLOAD_MESSAGE_BYTES ((size_t)16 << 20) /* Parca's agents send pieces of 8 MiB */
 
 #define QUERY_SERVICE "/parca.query.v1alpha1.QueryService/"
 #define STORE_SERVICE "/parca.profilestore.v1alpha1.ProfileStoreService/"
+#define DEBUGINFO_SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define OTLP_SERVICE "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/"
 
 struct route_row {
@@ -33,6 +35,14 @@ static const struct route_row rows[] = {
 	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES, NULL },
 	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES, NULL },
 	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES, NULL },
+	/* debug information */
+	{ "POST", DEBUGINFO_SERVICE "ShouldInitiateUpload", rpc_debuginfo_should_upload,
+	  SMALL_BODY_BYTES, NULL },
+	{ "POST", DEBUGINFO_SERVICE "InitiateUpload", rpc_debuginfo_begin, SMALL_BODY_BYTES, NULL },
+	{ "POST", DEBUGINFO_SERVICE "Upload", NULL, UPLOAD_MESSAGE_BYTES, &rpc_debuginfo_upload },
+	{ "POST", DEBUGINFO_SERVICE "MarkUploadFinished", rpc_debuginfo_finished, SMALL_BODY_BYTES,
+	  NULL },
+	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL },
 	/* operations */
 	{ "GET", "/metrics", ops_metrics, 0, NULL },
 	{ "GET", "/-/healthy", ops_healthy, 0, NULL },

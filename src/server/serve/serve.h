@@ -6,12 +6,14 @@
  *
  *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
  *   answer.c   /api/v1 questions               rpc_query.c  Parca's QueryService
+ *   rpc_debuginfo.c  Parca's DebuginfoService and /api/v1/debuginfo
  *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
 #define FIRN_SERVER_SERVE_SERVE_H
 
 #include "net/server.h"
+#include "server/debuginfo/debuginfo.h"
 #include "server/persist/store.h"
 #include "server/resolve/resolver.h"
 
@@ -20,6 +22,7 @@ struct write_pool; /* write.c: buffers of running writes */
 struct serve {
 	struct store *store;
 	struct resolver *resolver;
+	struct debuginfo *debuginfo;
 	struct write_pool *writes;
 	int64_t started_at_ns;
 	_Atomic bool ready;
@@ -38,6 +41,9 @@ net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_qu
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
 net_handler_f asset_get;
+net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
+	answer_debuginfo;
+extern const struct net_stream rpc_debuginfo_upload;
 
 struct write_pool *write_pool_new(void);
 void write_pool_free(struct write_pool *pool);

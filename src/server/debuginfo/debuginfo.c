@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/debuginfo/debuginfo.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/debuginfo/debuginfo_int.h"
+
+#define FILE_BYTES_DEFAULT ((uint64_t)4 << 30)
+#define COLLECT_NS (300 * CLOCK_NS_PER_S)
+
+METRIC_COUNTER(debuginfo_received, "firn_debuginfo_uploads_total", "{result=\"kept\"}",
+	       "Uploads of debug information.");
+METRIC_COUNTER(debuginfo_refused, "firn_debuginfo_uploads_total", "{result=\"refused\"}",
+	       "Uploads of debug information.");
+METRIC_COUNTER(debuginfo_abandoned, "firn_debuginfo_uploads_total", "{result=\"abandoned\"}",
+	       "Uploads of debug information.");
+METRIC_COUNTER(debuginfo_received_bytes, "firn_debuginfo_received_bytes_total", "",
+	       "Bytes of debug information received.");
+METRIC_GAUGE(debuginfo_under_way, "firn_debuginfo_uploads_under_way", "",
+	     "Uploads of debug information that have begun.");
+static METRIC_COUNTER(removed, "firn_debuginfo_files_removed_total", "",
+		      "Files removed because they were over the age or the size.");
+static METRIC_GAUGE(files, "firn_debuginfo_files", "", "Files of debug information kept.");
+static METRIC_GAUGE(files_bytes, "firn_debuginfo_bytes", "", "Their size.");
+
+static void register_metrics(void)
+{
+	static struct metric *const metrics[] = {
+		&debuginfo_received,
+		&debuginfo_refused,
+		&debuginfo_abandoned,
+		&debuginfo_received_bytes,
+		&debuginfo_under_way,
+		&removed,
+		&files,
+		&files_bytes,
+	};
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+int64_t debuginfo_now_ns(const struct debuginfo *debuginfo)
+{
+	return debuginfo->options.clock ? debuginfo->options.clock(debuginfo->options.clock_context)
+					: clock_real_ns();
+}
+
+bool debuginfo_normalise_id(struct slice build_id, char ret[ELF_BUILD_ID_TEXT_BYTES])
+{
+	if (build_id.len < 4 || build_id.len % 2 || build_id.len >= ELF_BUILD_ID_TEXT_BYTES)
+		return false;
+	for (size_t i = 0; i < build_id.len; i++) {
+		char c = build_id.data[i];
+
+		if (c >= 'A' && c <= 'F')
+			c = (char)(c - 'A' + 'a');
+		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+			return false;
+		ret[i] = c;
+	}
+	ret[build_id.len] = '\0';
+	return true;
+}
+
+struct key {
+	struct slice build_id;
+	enum debuginfo_kind kind;
+};
+
+static bool entry_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct entry *entry = (const struct entry *)context + id;
+	const struct key *wanted = key;
+
+	return entry->kind == wanted->kind && slice_is(wanted->build_id, entry->build_id);
+}
+
+static uint64_t hash_of(struct slice build_id, enum debuginfo_kind kind)
+{
+	return hash_mix(hash_bytes(build_id.data, build_id.len), kind + 1);
+}
+
+static uint32_t index_of(const struct debuginfo *debuginfo, struct slice build_id,
+			 enum debuginfo_kind kind)
+{
+	const struct key key = { build_id, kind };
+
+	return idmap_find(&debuginfo->map, hash_of(build_id, kind), entry_equal, debuginfo->entries,
+			  &key);
+}
+
+struct entry *debuginfo_find(struct debuginfo *debuginfo, struct slice build_id,
+			     enum debuginfo_kind kind)
+{
+	uint32_t id = index_of(debuginfo, build_id, kind);
+
+	return id == IDMAP_NONE ? NULL : &debuginfo->entries[id];
+}
+
+static void publish(const struct debuginfo *debuginfo)
+{
+	metric_set(&files, (int64_t)debuginfo->count);
+	metric_set(&files_bytes, (int64_t)debuginfo->bytes);
+}
+
+void debuginfo_put(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		   const struct debuginfo_record *record, int64_t used_at_ns)
+{
+	struct entry *entry = debuginfo_find(debuginfo, build_id, kind);
+
+	if (!entry) {
+		mem_grow(debuginfo->entries, debuginfo->count, debuginfo->capacity);
+		idmap_add(&debuginfo->map, hash_of(build_id, kind), (uint32_t)debuginfo->count);
+		entry = &debuginfo->entries[debuginfo->count++];
+		*entry = (struct entry){ .build_id = mem_strndup(build_id.data, build_id.len),
+					 .kind = kind };
+	}
+	debuginfo->bytes += record->bytes - entry->record.bytes;
+	entry->record = *record;
+	entry->used_at_ns = used_at_ns;
+	publish(debuginfo);
+}
+
+static void map_again(struct debuginfo *debuginfo)
+{
+	idmap_clear(&debuginfo->map);
+	for (size_t i = 0; i < debuginfo->count; i++)
+		idmap_add(&debuginfo->map,
+			  hash_of(slice_of(debuginfo->entries[i].build_id),
+				  debuginfo->entries[i].kind),
+			  (uint32_t)i);
+}
+
+/* Removes the file; the last entry takes its place. False when it could not be. */
+static bool remove_entry(struct debuginfo *debuginfo, size_t index, const char *why)
+{
+	struct entry *entry = &debuginfo->entries[index];
+	struct err err;
+
+	if (disk_remove(debuginfo->path, slice_of(entry->build_id), entry->kind, &err)) {
+		log_warn("debuginfo", "file stays", "cause=\"%s\"", err.message);
+		return false;
+	}
+	log_info("debuginfo", "removed", "build_id=%s bytes=%llu cause=\"%s\"", entry->build_id,
+		 (unsigned long long)entry->record.bytes, why);
+	metric_add(&removed, 1);
+	debuginfo->bytes -= entry->record.bytes;
+	free(entry->build_id);
+	*entry = debuginfo->entries[--debuginfo->count];
+	map_again(debuginfo);
+	publish(debuginfo);
+	return true;
+}
+
+void debuginfo_make_room(struct debuginfo *debuginfo, const struct entry *keep, uint64_t bytes)
+{
+	uint64_t bytes_max = debuginfo->options.bytes_max;
+	const char *kept_id = keep ? keep->build_id : NULL;
+
+	while ((bytes_max && debuginfo->count && debuginfo->bytes + bytes > bytes_max) ||
+	       debuginfo->count >= FILES_MAX) {
+		size_t oldest = SIZE_MAX;
+
+		for (size_t i = 0; i < debuginfo->count; i++)
+			if (debuginfo->entries[i].build_id != kept_id &&
+			    (oldest == SIZE_MAX || debuginfo->entries[i].used_at_ns <
+							   debuginfo->entries[oldest].used_at_ns))
+				oldest = i;
+		if (oldest == SIZE_MAX || !remove_entry(debuginfo, oldest, "over the size of all"))
+			return;
+	}
+}
+
+/* Uses are told by build id: both of its files count as used. */
+static void note_uses(struct debuginfo *debuginfo)
+{
+	int64_t now_ns = debuginfo_now_ns(debuginfo);
+
+	for (size_t i = 0; debuginfo->options.take_used && i < debuginfo->count; i++) {
+		struct entry *entry = &debuginfo->entries[i];
+		struct slice build_id = slice_of(entry->build_id);
+		struct entry *other = debuginfo_find(
+			debuginfo, build_id,
+			entry->kind == DEBUGINFO_BINARY ? DEBUGINFO_DEBUG : DEBUGINFO_BINARY);
+
+		if (!debuginfo->options.take_used(debuginfo->options.context, build_id))
+			continue;
+		entry->used_at_ns = now_ns;
+		disk_touch(debuginfo->path, build_id, entry->kind, now_ns);
+		if (other) {
+			other->used_at_ns = now_ns;
+			disk_touch(debuginfo->path, build_id, other->kind, now_ns);
+		}
+	}
+}
+
+static void remove_old(struct debuginfo *debuginfo)
+{
+	int64_t oldest_ns = debuginfo_now_ns(debuginfo) - debuginfo->options.retention_ns;
+
+	for (size_t i = 0; debuginfo->options.retention_ns && i < debuginfo->count;)
+		if (debuginfo->entries[i].used_at_ns >= oldest_ns ||
+		    !remove_entry(debuginfo, i, "not used for longer than the retention time"))
+			i++;
+}
+
+void debuginfo_collect(struct debuginfo *debuginfo)
+{
+	pthread_mutex_lock(&debuginfo->lock);
+	note_uses(debuginfo);
+	remove_old(debuginfo);
+	debuginfo_make_room(debuginfo, NULL, 0);
+	pthread_mutex_unlock(&debuginfo->lock);
+}
+
+static void remove_garbage(struct debuginfo *debuginfo)
+{
+	while (debuginfo->garbage_count) {
+		char id[DISK_UPLOAD_ID_BYTES];
+
+		memcpy(id, debuginfo->garbage[--debuginfo->garbage_count], sizeof(id));
+		pthread_mutex_unlock(&debuginfo->lock);
+		disk_remove_upload(debuginfo->path, id);
+		pthread_mutex_lock(&debuginfo->lock);
+	}
+}
+
+static void *run(void *data)
+{
+	struct debuginfo *debuginfo = data;
+
+	pthread_mutex_lock(&debuginfo->lock);
+	while (!debuginfo->is_stopping) {
+		int64_t until_ns = clock_monotonic_ns() + COLLECT_NS;
+		struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
+		int code = 0;
+
+		while (!code && !debuginfo->is_stopping) {
+			remove_garbage(debuginfo);
+			if (!debuginfo->is_stopping)
+				code = pthread_cond_clockwait(&debuginfo->wake, &debuginfo->lock,
+							      CLOCK_MONOTONIC, &until);
+		}
+		if (debuginfo->is_stopping)
+			break;
+		pthread_mutex_unlock(&debuginfo->lock);
+		debuginfo_collect(debuginfo);
+		pthread_mutex_lock(&debuginfo->lock);
+	}
+	remove_garbage(debuginfo);
+	pthread_mutex_unlock(&debuginfo->lock);
+	return NULL;
+}
+
+static int start_thread(struct debuginfo *debuginfo, struct err *err)
+{
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF); /* asks what a thread does */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&debuginfo->thread, NULL, run, debuginfo);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (code)
+		return err_set_errno(err, code, "start the thread that removes old debuginfo");
+	pthread_setname_np(debuginfo->thread, "firn-debuginfo");
+	debuginfo->has_thread = true;
+	return 0;
+}
+
+static void found(void *context, struct slice build_id, enum debuginfo_kind kind,
+		  const struct debuginfo_record *record, int64_t used_at_ns)
+{
+	struct debuginfo *debuginfo = context;
+
+	if (debuginfo->count < FILES_MAX)
+		debuginfo_put(debuginfo, build_id, kind, record, used_at_ns);
+}
+
+int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **ret, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct debuginfo *debuginfo = mem_new(struct debuginfo);
+	int rc;
+
+	pthread_once(&once, register_metrics);
+	debuginfo->options = *options;
+	debuginfo->path = mem_strndup(options->path, strlen(options->path));
+	if (!debuginfo->options.file_bytes_max)
+		debuginfo->options.file_bytes_max = FILE_BYTES_DEFAULT;
+	pthread_mutex_init(&debuginfo->lock, NULL);
+	pthread_cond_init(&debuginfo->wake, NULL);
+	rc = disk_open(debuginfo->path, err);
+	if (!rc)
+		rc = disk_each(debuginfo->path, found, debuginfo, err);
+	if (!rc)
+		rc = start_thread(debuginfo, err);
+	if (rc) {
+		debuginfo_close(debuginfo);
+		return rc;
+	}
+	*ret = debuginfo;
+	return 0;
+}
+
+void debuginfo_close(struct debuginfo *debuginfo)
+{
+	if (!debuginfo)
+		return;
+	pthread_mutex_lock(&debuginfo->lock);
+	debuginfo->is_stopping = true;
+	pthread_cond_signal(&debuginfo->wake);
+	pthread_mutex_unlock(&debuginfo->lock);
+	if (debuginfo->has_thread)
+		pthread_join(debuginfo->thread, NULL);
+	note_uses(debuginfo);
+	for (size_t i = 0; i < debuginfo->count; i++)
+		free(debuginfo->entries[i].build_id);
+	free(debuginfo->entries);
+	free(debuginfo->uploads);
+	free(debuginfo->garbage);
+	idmap_free(&debuginfo->map);
+	pthread_cond_destroy(&debuginfo->wake);
+	pthread_mutex_destroy(&debuginfo->lock);
+	free(debuginfo->path);
+	free(debuginfo);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *const *left = a, *const *right = b;
+	int order = strcmp((*left)->build_id, (*right)->build_id);
+
+	return order ? order : (int)(*left)->kind - (int)(*right)->kind;
+}
+
+void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context)
+{
+	const struct entry **sorted;
+
+	pthread_mutex_lock(&debuginfo->lock);
+	sorted = mem_new_array(const struct entry *, debuginfo->count);
+	for (size_t i = 0; i < debuginfo->count; i++)
+		sorted[i] = &debuginfo->entries[i];
+	qsort(sorted, debuginfo->count, sizeof(*sorted), compare_entries);
+	for (size_t i = 0; i < debuginfo->count; i++) {
+		const struct debuginfo_file file = { slice_of(sorted[i]->build_id), sorted[i]->kind,
+						     &sorted[i]->record, sorted[i]->used_at_ns };
+
+		visit(context, &file);
+	}
+	free(sorted);
+	pthread_mutex_unlock(&debuginfo->lock);
+}

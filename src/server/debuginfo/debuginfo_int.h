@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * debuginfo_int - what the modules of this folder share. debuginfo.c: the files that are here;
+ * upload.c: those that are coming.
+ */
+#ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
+#define FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
+
+#include <pthread.h>
+
+#include "base/idmap.h"
+#include "base/metrics.h"
+#include "codec/sha256.h"
+#include "server/debuginfo/debuginfo.h"
+
+#define UPLOADS_MAX 1024u /* asked for and under way */
+#define RECEIVING_MAX 64u /* begun */
+#define FILES_MAX 131072u
+#define ASKED_NS (10 * CLOCK_NS_PER_S)	/* from a yes to the beginning */
+#define BEGUN_NS (120 * CLOCK_NS_PER_S) /* from the beginning to the first byte */
+
+struct entry {
+	char *build_id; /* owned */
+	enum debuginfo_kind kind;
+	struct debuginfo_record record;
+	int64_t used_at_ns;
+};
+
+enum upload_state {
+	UPLOAD_ASKED,	  /* somebody was told yes */
+	UPLOAD_BEGUN,	  /* has an id */
+	UPLOAD_RECEIVING, /* has a receiver */
+};
+
+struct upload {
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	char id[DISK_UPLOAD_ID_BYTES];
+	enum upload_state state;
+	int64_t since_ns; /* of the state; monotonic */
+	enum debuginfo_id_kind id_kind;
+	bool is_forced;
+	uint64_t bytes; /* declared */
+	struct debuginfo_record record;
+};
+
+struct debuginfo {
+	struct debuginfo_options options;
+	char *path;
+
+	pthread_mutex_t lock; /* for all below */
+	pthread_cond_t wake;  /* the thread: something is to be removed, or the end */
+	pthread_t thread;
+	bool has_thread, is_stopping;
+	struct entry *entries;
+	size_t count, capacity;
+	struct idmap map; /* (build id, kind) -> entries */
+	uint64_t bytes;
+	struct upload *uploads;
+	size_t uploads_count, uploads_capacity;
+	char (*garbage)[DISK_UPLOAD_ID_BYTES]; /* files of uploads that were given up */
+	size_t garbage_count, garbage_capacity;
+};
+
+extern struct metric debuginfo_received, debuginfo_received_bytes, debuginfo_refused,
+	debuginfo_abandoned, debuginfo_under_way;
+
+/* Under the lock. */
+struct entry *debuginfo_find(struct debuginfo *debuginfo, struct slice build_id,
+			     enum debuginfo_kind kind);
+void debuginfo_put(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		   const struct debuginfo_record *record, int64_t used_at_ns);
+void debuginfo_make_room(struct debuginfo *debuginfo, const struct entry *keep, uint64_t bytes);
+int64_t debuginfo_now_ns(const struct debuginfo *debuginfo);
+
+/* Lower-case hex of at least two bytes in `ret`. False when it is no build id. */
+bool debuginfo_normalise_id(struct slice build_id, char ret[ELF_BUILD_ID_TEXT_BYTES]);
+
+#endif

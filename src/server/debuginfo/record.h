@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record - what is remembered of one uploaded file, as the text file that lies beside it:
+ * docs/formats/debuginfo.md. Lost or damaged, it is made anew from the file itself.
+ */
+#ifndef FIRN_SERVER_DEBUGINFO_RECORD_H
+#define FIRN_SERVER_DEBUGINFO_RECORD_H
+
+#include "base/strbuf.h"
+#include "server/debuginfo/inspect.h"
+
+#define DEBUGINFO_HASH_BYTES 129 /* hex, with NUL */
+#define DEBUGINFO_NAME_BYTES 256 /* with NUL */
+#define DEBUGINFO_RECORD_BYTES_MAX 4096
+
+struct debuginfo_record {
+	uint64_t bytes;
+	enum debuginfo_quality quality;
+	bool has_offsets;
+	char upload_id[33];		 /* under which it came, hex; "" = unknown */
+	char sha256[65];		 /* of the content; "" = unknown */
+	char hash[DEBUGINFO_HASH_BYTES]; /* as the sender declared it; "" = none */
+	char name[DEBUGINFO_NAME_BYTES]; /* of the sender's file, UTF-8, no control codes; may be ""
+					  */
+	int64_t uploaded_at_ns;
+};
+
+void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf *out);
+int debuginfo_record_parse(struct slice text, struct debuginfo_record *ret, struct err *err);
+
+/* Keeps a hash that is hex, and no other. */
+void debuginfo_record_set_hash(struct debuginfo_record *record, struct slice hash);
+
+/* Copies a sender's text, cut and cleaned, so that records and listings can hold it. */
+void debuginfo_record_set_name(struct debuginfo_record *record, struct slice name);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are coming: who may send, what is received, and what becomes of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/debuginfo/debuginfo_int.h"
+
+struct debuginfo_receiver {
+	struct debuginfo *debuginfo;
+	struct upload upload; /* as it was when the receiver began */
+	int fd;
+	uint64_t bytes;
+	struct sha256 sha;
+};
+
+static struct upload *find_upload(struct debuginfo *debuginfo, struct slice build_id)
+{
+	for (size_t i = 0; i < debuginfo->uploads_count; i++)
+		if (slice_is(build_id, debuginfo->uploads[i].build_id))
+			return &debuginfo->uploads[i];
+	return NULL;
+}
+
+static void publish(const struct debuginfo *debuginfo)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < debuginfo->uploads_count; i++)
+		count += debuginfo->uploads[i].state != UPLOAD_ASKED;
+	metric_set(&debuginfo_under_way, count);
+}
+
+static void drop_upload(struct debuginfo *debuginfo, struct upload *upload)
+{
+	*upload = debuginfo->uploads[--debuginfo->uploads_count];
+	publish(debuginfo);
+}
+
+/* Forgets those who did not do what they were allowed to. */
+static void expire(struct debuginfo *debuginfo)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < debuginfo->uploads_count;) {
+		struct upload *upload = &debuginfo->uploads[i];
+		int64_t age_ns = now_ns - upload->since_ns;
+
+		if ((upload->state == UPLOAD_ASKED && age_ns > ASKED_NS) ||
+		    (upload->state == UPLOAD_BEGUN && age_ns > BEGUN_NS))
+			drop_upload(debuginfo, upload);
+		else
+			i++;
+	}
+}
+
+/* A new place, at the cost of the oldest who was only told yes; NULL when all are under way. */
+static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_id)
+{
+	struct upload *upload, *oldest = NULL;
+
+	for (size_t i = 0; i < debuginfo->uploads_count; i++) {
+		upload = &debuginfo->uploads[i];
+		if (upload->state == UPLOAD_ASKED &&
+		    (!oldest || upload->since_ns < oldest->since_ns))
+			oldest = upload;
+	}
+	if (debuginfo->uploads_count == UPLOADS_MAX && !oldest)
+		return NULL;
+	if (debuginfo->uploads_count == UPLOADS_MAX)
+		drop_upload(debuginfo, oldest);
+	mem_grow(debuginfo->uploads, debuginfo->uploads_count, debuginfo->uploads_capacity);
+	upload = &debuginfo->uploads[debuginfo->uploads_count++];
+	*upload = (struct upload){ .since_ns = clock_monotonic_ns() };
+	snprintf(upload->build_id, sizeof(upload->build_id), "%s", build_id);
+	return upload;
+}
+
+static bool is_same(const struct entry *entry, struct slice hash)
+{
+	return entry && hash.len &&
+	       (slice_is(hash, entry->record.hash) || slice_is(hash, entry->record.sha256));
+}
+
+static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice build_id,
+				    const struct debuginfo_offer *offer)
+{
+	const struct entry *binary = debuginfo_find(debuginfo, build_id, DEBUGINFO_BINARY);
+	const struct entry *debug = debuginfo_find(debuginfo, build_id, DEBUGINFO_DEBUG);
+	const struct entry *best = binary;
+
+	if (is_same(binary, offer->hash) || is_same(debug, offer->hash))
+		return DEBUGINFO_PRESENT;
+	if (!offer->is_executable && debug &&
+	    (!binary || debug->record.quality > binary->record.quality))
+		best = debug;
+	if (offer->is_forced)
+		return best ? DEBUGINFO_WANTED_FORCED : DEBUGINFO_WANTED;
+	if (!best)
+		return DEBUGINFO_WANTED;
+	if (best->record.quality < DEBUGINFO_DEBUG_INFO && offer->hash.len)
+		return DEBUGINFO_WANTED_MORE;
+	return DEBUGINFO_PRESENT;
+}
+
+static int check_offer(const struct debuginfo_offer *offer, char ret_id[ELF_BUILD_ID_TEXT_BYTES],
+		       struct err *err)
+{
+	if (!debuginfo_normalise_id(offer->build_id, ret_id))
+		return err_set(err, ERR_INVALID,
+			       "build id \"%.*s\": expected 4 to %d hexadecimal digits",
+			       (int)(offer->build_id.len < 200 ? offer->build_id.len : 200),
+			       offer->build_id.data ? offer->build_id.data : "",
+			       ELF_BUILD_ID_TEXT_BYTES - 1);
+	if (offer->hash.len >= DEBUGINFO_HASH_BYTES)
+		return err_set(err, ERR_INVALID, "hash of %zu bytes, at most %d", offer->hash.len,
+			       DEBUGINFO_HASH_BYTES - 1);
+	return 0;
+}
+
+int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
+		  enum debuginfo_verdict *ret, struct err *err)
+{
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	int rc = check_offer(offer, build_id, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&debuginfo->lock);
+	expire(debuginfo);
+	*ret = judge(debuginfo, slice_of(build_id), offer);
+	if (!offer->is_forced && *ret != DEBUGINFO_PRESENT &&
+	    find_upload(debuginfo, slice_of(build_id)))
+		*ret = DEBUGINFO_IN_PROGRESS;
+	else if (!offer->is_forced && *ret != DEBUGINFO_PRESENT)
+		(void)add_upload(debuginfo, build_id);
+	pthread_mutex_unlock(&debuginfo->lock);
+	return 0;
+}
+
+/* Bytes that those under way may still bring, and how many they are. */
+static uint64_t reserved_bytes(const struct debuginfo *debuginfo, size_t *ret_count)
+{
+	uint64_t bytes = 0;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < debuginfo->uploads_count; i++) {
+		if (debuginfo->uploads[i].state == UPLOAD_ASKED)
+			continue;
+		bytes += debuginfo->uploads[i].bytes;
+		++*ret_count;
+	}
+	return bytes;
+}
+
+static int check_limits(const struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
+			struct err *err)
+{
+	uint64_t bytes_max = debuginfo->options.file_bytes_max;
+	uint64_t reserved;
+	size_t count;
+
+	if (debuginfo->options.bytes_max && debuginfo->options.bytes_max < bytes_max)
+		bytes_max = debuginfo->options.bytes_max;
+	if (!offer->bytes)
+		return err_set(err, ERR_INVALID, "the size of the file is missing");
+	if (offer->bytes > bytes_max)
+		return err_set(err, ERR_LIMIT, "%llu MB are more than the limit of %llu MB",
+			       (unsigned long long)(offer->bytes >> 20),
+			       (unsigned long long)(bytes_max >> 20));
+	reserved = reserved_bytes(debuginfo, &count);
+	if (count >= RECEIVING_MAX)
+		return err_set(err, ERR_NO_MEMORY, "%zu uploads are under way; try again later",
+			       count);
+	return disk_check_room(debuginfo->path, reserved + offer->bytes, err);
+}
+
+static void make_id(char ret[DISK_UPLOAD_ID_BYTES])
+{
+	unsigned char bytes[(DISK_UPLOAD_ID_BYTES - 1) / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort(); /* cannot fail for so few bytes */
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* With the lock held. */
+static int begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
+		 const char *build_id, struct upload **ret, struct err *err)
+{
+	struct upload *upload;
+	int rc;
+
+	expire(debuginfo);
+	if (judge(debuginfo, slice_of(build_id), offer) == DEBUGINFO_PRESENT)
+		return err_set(err, ERR_EXISTS, "debuginfo of build id %s is here already",
+			       build_id);
+	upload = find_upload(debuginfo, slice_of(build_id));
+	if (upload && upload->state != UPLOAD_ASKED && !offer->is_forced)
+		return err_set(err, ERR_BUSY, "an upload for build id %s is under way", build_id);
+	if (upload) /* who receives it finds that at its end */
+		drop_upload(debuginfo, upload);
+	rc = check_limits(debuginfo, offer, err);
+	if (rc)
+		return rc;
+	*ret = add_upload(debuginfo, build_id);
+	return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "too many uploads are under way");
+}
+
+int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
+		    char ret_id[DISK_UPLOAD_ID_BYTES], struct err *err)
+{
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	struct upload *upload;
+	int rc = check_offer(offer, build_id, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&debuginfo->lock);
+	rc = begin(debuginfo, offer, build_id, &upload, err);
+	if (!rc) {
+		upload->state = UPLOAD_BEGUN;
+		upload->id_kind = offer->id_kind;
+		upload->is_forced = offer->is_forced;
+		upload->bytes = offer->bytes;
+		make_id(upload->id);
+		debuginfo_record_set_hash(&upload->record, offer->hash);
+		debuginfo_record_set_name(&upload->record, offer->name);
+		memcpy(ret_id, upload->id, sizeof(upload->id));
+		publish(debuginfo);
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
+	return rc;
+}
+
+/* The upload that both name, under way; with the lock held. */
+static struct upload *upload_of(struct debuginfo *debuginfo, struct slice build_id, struct slice id)
+{
+	char normal[ELF_BUILD_ID_TEXT_BYTES];
+	struct upload *upload = NULL;
+
+	if (debuginfo_normalise_id(build_id, normal))
+		upload = find_upload(debuginfo, slice_of(normal));
+	return upload && upload->state != UPLOAD_ASKED && slice_is(id, upload->id) ? upload : NULL;
+}
+
+int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, struct slice id,
+			    struct debuginfo_receiver **ret, struct err *err)
+{
+	struct debuginfo_receiver *receiver = mem_new(struct debuginfo_receiver);
+	struct upload *upload;
+	int rc = 0;
+
+	pthread_mutex_lock(&debuginfo->lock);
+	expire(debuginfo);
+	upload = upload_of(debuginfo, build_id, id);
+	if (!upload)
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "no such upload is under way for this build id; initiate it (again)");
+	else if (upload->state == UPLOAD_RECEIVING)
+		rc = err_set(err, ERR_BUSY, "the upload is being received already");
+	if (!rc) {
+		upload->state = UPLOAD_RECEIVING;
+		upload->since_ns = clock_monotonic_ns();
+		receiver->upload = *upload;
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
+	if (rc) {
+		free(receiver);
+		return rc;
+	}
+	receiver->debuginfo = debuginfo;
+	sha256_init(&receiver->sha);
+	receiver->fd = disk_create(debuginfo->path, receiver->upload.id, err);
+	if (receiver->fd < 0) {
+		rc = receiver->fd;
+		debuginfo_receive_abandon(receiver);
+		return rc;
+	}
+	*ret = receiver;
+	return 0;
+}
+
+static int write_all(int fd, struct slice bytes, struct err *err)
+{
+	while (bytes.len) {
+		ssize_t done = write(fd, bytes.data, bytes.len);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return err_set_errno(err, errno, "write debuginfo");
+		bytes = slice_tail(bytes, (size_t)done);
+	}
+	return 0;
+}
+
+int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, struct err *err)
+{
+	if (bytes.len > receiver->upload.bytes - receiver->bytes)
+		return err_set(err, ERR_INVALID, "more than the %llu bytes that were announced",
+			       (unsigned long long)receiver->upload.bytes);
+	receiver->bytes += bytes.len;
+	metric_add(&debuginfo_received_bytes, (int64_t)bytes.len);
+	sha256_add(&receiver->sha, bytes.data, bytes.len);
+	return write_all(receiver->fd, bytes, err);
+}
+
+/* Forgets the upload unless another one has taken its place, and has its file removed. */
+static void end_receiver(struct debuginfo_receiver *receiver, bool is_installed)
+{
+	struct debuginfo *debuginfo = receiver->debuginfo;
+	struct upload *upload;
+
+	if (receiver->fd >= 0)
+		close(receiver->fd);
+	pthread_mutex_lock(&debuginfo->lock);
+	upload = upload_of(debuginfo, slice_of(receiver->upload.build_id),
+			   slice_of(receiver->upload.id));
+	if (upload)
+		drop_upload(debuginfo, upload);
+	if (!is_installed) {
+		mem_grow(debuginfo->garbage, debuginfo->garbage_count, debuginfo->garbage_capacity);
+		memcpy(debuginfo->garbage[debuginfo->garbage_count++], receiver->upload.id,
+		       sizeof(receiver->upload.id));
+		pthread_cond_signal(&debuginfo->wake);
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
+	free(receiver);
+}
+
+void debuginfo_receive_abandon(struct debuginfo_receiver *receiver)
+{
+	metric_add(&debuginfo_abandoned, 1);
+	end_receiver(receiver, false);
+}
+
+static int check_content(struct debuginfo_receiver *receiver, struct err *err)
+{
+	struct debuginfo_record *record = &receiver->upload.record;
+	uint8_t digest[SHA256_DIGEST_BYTES];
+
+	record->bytes = receiver->bytes;
+	if (receiver->bytes != receiver->upload.bytes)
+		return err_set(err, ERR_INVALID, "%llu bytes came, %llu were announced",
+			       (unsigned long long)receiver->bytes,
+			       (unsigned long long)receiver->upload.bytes);
+	sha256_finish(&receiver->sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(record->sha256 + 2 * i, 3, "%02x", digest[i]);
+	if (strlen(record->hash) == 2 * sizeof(digest) && strcasecmp(record->hash, record->sha256))
+		return err_set(err, ERR_INVALID,
+			       "the content's SHA-256 is %s, not %s as was announced",
+			       record->sha256, record->hash);
+	return 0;
+}
+
+/*
+ * A GNU build id stands in the content, also of what is left of a program. Other ids are made from
+ * the program's file: they are believed where the content cannot tell.
+ */
+static int check_identity(const struct upload *upload, const struct debuginfo_inspection *found,
+			  struct err *err)
+{
+	if (!strcmp(found->build_id, upload->build_id))
+		return 0;
+	if (found->id_kind != ELF_ID_GNU && upload->id_kind == DEBUGINFO_ID_HASH)
+		return 0;
+	return err_set(err, ERR_INVALID, "the content's build id is %s%s, not %s", found->build_id,
+		       found->id_kind == ELF_ID_GNU ? "" : " (made from the file; it has no note)",
+		       upload->build_id);
+}
+
+/* Whether the new file is to take the place of what is here; with the lock held. */
+static int compare(const struct entry *old, const struct upload *upload, bool *ret_is_same,
+		   struct err *err)
+{
+	*ret_is_same = old && !strcmp(old->record.sha256, upload->record.sha256);
+	if (!old || *ret_is_same)
+		return 0;
+	if (old->record.quality > upload->record.quality ||
+	    (old->record.quality == upload->record.quality && !upload->is_forced))
+		return err_set(err, ERR_EXISTS,
+			       "a file with %s is here for build id %s; this one with %s is not "
+			       "better",
+			       debuginfo_quality_name(old->record.quality), upload->build_id,
+			       debuginfo_quality_name(upload->record.quality));
+	return 0;
+}
+
+static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind, bool *ret_is_same,
+		   struct err *err)
+{
+	struct debuginfo *debuginfo = receiver->debuginfo;
+	struct upload *upload = &receiver->upload;
+	struct slice build_id = slice_of(upload->build_id);
+	struct entry *old;
+	int rc;
+
+	upload->record.uploaded_at_ns = debuginfo_now_ns(debuginfo);
+	memcpy(upload->record.upload_id, upload->id, sizeof(upload->id));
+	if (!upload_of(debuginfo, build_id, slice_of(upload->id)))
+		return err_set(err, ERR_CANCELLED, "another upload for build id %s was forced",
+			       upload->build_id);
+	old = debuginfo_find(debuginfo, build_id, kind);
+	rc = compare(old, upload, ret_is_same, err);
+	if (rc)
+		return rc;
+	if (*ret_is_same) {
+		memcpy(old->record.upload_id, upload->id, sizeof(upload->id));
+		return 0;
+	}
+	debuginfo_make_room(debuginfo, old, upload->bytes);
+	rc = disk_install(debuginfo->path, upload->id, build_id, kind, &upload->record, err);
+	if (!rc)
+		debuginfo_put(debuginfo, build_id, kind, &upload->record,
+			      upload->record.uploaded_at_ns);
+	return rc;
+}
+
+static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, struct err *err)
+{
+	struct debuginfo *debuginfo = receiver->debuginfo;
+	struct debuginfo_inspection found;
+	int rc = check_content(receiver, err);
+
+	if (!rc)
+		rc = debuginfo_inspect(receiver->fd, "the upload", &found, err);
+	if (!rc)
+		rc = check_identity(&receiver->upload, &found, err);
+	if (!rc && fdatasync(receiver->fd))
+		rc = err_set_errno(err, errno, "sync debuginfo");
+	if (rc)
+		return rc;
+	receiver->upload.record.quality = found.quality;
+	receiver->upload.record.has_offsets = found.has_offsets;
+	pthread_mutex_lock(&debuginfo->lock);
+	rc = install(receiver, found.has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG, ret_is_same,
+		     err);
+	pthread_mutex_unlock(&debuginfo->lock);
+	return rc;
+}
+
+int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_bytes, struct err *err)
+{
+	struct debuginfo *debuginfo = receiver->debuginfo;
+	struct upload upload;
+	bool is_same = false;
+	int rc = take_file(receiver, &is_same, err);
+
+	upload = receiver->upload;
+	end_receiver(receiver, !rc && !is_same);
+	if (rc) {
+		metric_add(&debuginfo_refused, 1);
+		return rc;
+	}
+	*ret_bytes = upload.record.bytes;
+	metric_add(&debuginfo_received, 1);
+	if (is_same)
+		return 0;
+	log_info("debuginfo", "received", "build_id=%s bytes=%llu quality=%s name=\"%s\"",
+		 upload.build_id, (unsigned long long)upload.record.bytes,
+		 debuginfo_quality_name(upload.record.quality), upload.record.name);
+	if (debuginfo->options.added)
+		debuginfo->options.added(debuginfo->options.context, slice_of(upload.build_id));
+	return 0;
+}
+
+int debuginfo_confirm(struct debuginfo *debuginfo, struct slice build_id, struct slice id,
+		      struct err *err)
+{
+	char normal[ELF_BUILD_ID_TEXT_BYTES];
+	bool is_here = false, is_under_way;
+
+	pthread_mutex_lock(&debuginfo->lock);
+	is_under_way = upload_of(debuginfo, build_id, id);
+	for (int kind = 0; debuginfo_normalise_id(build_id, normal) && kind < DEBUGINFO_KINDS;
+	     kind++) {
+		const struct entry *entry =
+			debuginfo_find(debuginfo, slice_of(normal), (enum debuginfo_kind)kind);
+
+		is_here |= entry && id.len && slice_is(id, entry->record.upload_id);
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
+	if (is_under_way)
+		return err_set(err, ERR_INVALID, "the upload has not come as a whole");
+	if (!is_here)
+		return err_set(err, ERR_NOT_FOUND, "no such upload for this build id");
+	return 0;
+}
