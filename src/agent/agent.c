@@ -191,6 +191,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.node = copy_node(options->node),
 		.thread_labels = options->thread_labels,
 		.unwind_cache_path = options->unwind_cache_path,
+		.program = options->program,
 		.announce_binaries = options->binary_seen != NULL,
 		.take_empty = take_empty,
 		.give = give,

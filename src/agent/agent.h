@@ -44,6 +44,7 @@ struct agent_options {
 	enum agent_target target;
 	const pid_t *pids;
 	size_t pids_count;
+	const char *program;	       /* that these are about to run; may be NULL */
 	const char *unwind_cache_path; /* folder of unwind tables (table_cache.h); NULL = none */
 
 	/* Called on the report thread with each batch; the view is valid during the call. */

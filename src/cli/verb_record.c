@@ -154,6 +154,7 @@ struct command {
 	/* Closing it unwritten means: do not run. Its other end closes by the exec, or tells errno.
 	 */
 	int go;
+	char *path; /* of the program, where found */
 };
 
 static void run_command(int go, char **argv)
@@ -175,6 +176,25 @@ static void run_command(int go, char **argv)
 	_exit(EXIT_CANNOT_RUN);
 }
 
+/* As execvp finds it; NULL = nowhere. */
+static char *find_program(const char *name)
+{
+	const char *folders = getenv("PATH");
+	struct slice rest = slice_of(folders ? folders : "/usr/bin:/bin");
+	char path[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return strdup(name);
+	while (rest.len) {
+		struct slice folder = slice_cut(rest, ':', &rest);
+
+		snprintf(path, sizeof(path), "%.*s/%s", SLICE_FMT(folder), name);
+		if (!access(path, X_OK))
+			return strdup(path);
+	}
+	return NULL;
+}
+
 static int hold_command(const struct option_operands *operands, struct command *ret,
 			struct err *err)
 {
@@ -186,6 +206,7 @@ static int hold_command(const struct option_operands *operands, struct command *
 		return err_set_errno(err, errno, "run \"%s\"", operands->items[0]);
 	}
 	memcpy(argv, operands->items, operands->count * sizeof(*argv));
+	ret->path = find_program(argv[0]);
 	ret->pid = fork();
 	if (!ret->pid) {
 		close(ends[1]);
@@ -322,6 +343,7 @@ static int record(const struct record_verb_options *values, const struct option_
 			.deliver_context = &recording,
 			.binary_seen = lend,
 			.binary_seen_context = &recording,
+			.program = command.path,
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 
@@ -339,6 +361,7 @@ static int record(const struct record_verb_options *values, const struct option_
 		tell(values, &recording, &command, status);
 	resolver_free(recording.resolver);
 	tables_free(&recording.tables);
+	free(command.path);
 	return rc;
 }
 

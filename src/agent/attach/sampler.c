@@ -97,7 +97,7 @@ static int open_events(struct sampler *sampler, struct err *err)
 	return perf_events_open_cpus(&sampler->events, options->frequency_hz, err);
 }
 
-static int attach(struct sampler *sampler, struct err *err)
+static int attach_to_clocks(struct sampler *sampler, struct err *err)
 {
 	size_t attached = 0;
 
@@ -199,11 +199,7 @@ static int start(struct sampler *sampler, struct err *err)
 					 sampler, NULL);
 	if (!sampler->ring)
 		return err_set_errno(err, errno, "map the ring buffer");
-	code = open_events(sampler, err);
-	if (code)
-		return code;
-	follow(sampler);
-	return attach(sampler, err);
+	return open_events(sampler, err);
 }
 
 int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err)
@@ -220,6 +216,12 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 	}
 	*ret = sampler;
 	return 0;
+}
+
+int sampler_attach(struct sampler *sampler, struct err *err)
+{
+	follow(sampler);
+	return attach_to_clocks(sampler, err);
 }
 
 int sampler_fd(const struct sampler *sampler)

@@ -25,7 +25,9 @@ struct sampler_options {
 	void *take_context;
 };
 
+/* Loads the programs and opens the clocks; samples come after sampler_attach. */
 int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err);
+int sampler_attach(struct sampler *sampler, struct err *err);
 
 /* Readable when many records wait (most of the time records wait without a notice). */
 int sampler_fd(const struct sampler *sampler);

@@ -9,6 +9,7 @@
 
 #include "agent/collect/accounts.h"
 #include "agent/collect/counts.h"
+#include "agent/collect/warm_up.h"
 #include "agent/describe/batch.h"
 #include "agent/describe/kernel_symbols.h"
 #include "agent/jit/jit.h"
@@ -19,6 +20,7 @@
 #include "base/metrics.h"
 
 #define POLL_MS 200
+#define WARM_UP_NS CLOCK_NS_PER_S
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S)  /* whoever starts an agent waits to see something */
 
@@ -288,6 +290,36 @@ static int start_loader(struct drain *drain, struct err *err)
 	return unwind_loader_start(&options, &drain->loader, err);
 }
 
+/*
+ * What chosen processes have mapped already, and a program about to be run, with the libraries that
+ * whoever started us has mapped: it will need some of them too.
+ */
+static void warm_up(struct drain *drain)
+{
+	const struct sampler_options *sampler = &drain->options.sampler;
+
+	for (size_t i = 0; i < sampler->pids_count; i++)
+		warm_up_process(drain->loader, (uint32_t)sampler->pids[i]);
+	if (drain->options.program) {
+		warm_up_program(drain->loader, drain->options.program);
+		warm_up_process(drain->loader, (uint32_t)getppid());
+	}
+	if (sampler->pids_count)
+		unwind_loader_wait_idle(drain->loader, WARM_UP_NS);
+}
+
+static int start_sampling(struct drain *drain, struct err *err)
+{
+	int code = sampler_start(&drain->options.sampler, &drain->sampler, err);
+
+	if (!code)
+		code = start_loader(drain, err);
+	if (code)
+		return code;
+	warm_up(drain);
+	return sampler_attach(drain->sampler, err);
+}
+
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
 {
 	struct drain *drain = mem_new(struct drain);
@@ -310,9 +342,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	if (drain->stop_fd < 0)
 		code = err_set_errno(err, errno, "make an eventfd");
 	else
-		code = sampler_start(&drain->options.sampler, &drain->sampler, err);
-	if (!code)
-		code = start_loader(drain, err);
+		code = start_sampling(drain, err);
 	if (code) {
 		drain_free(drain);
 		return code;

@@ -32,6 +32,7 @@ struct drain_options {
 	bool thread_labels;
 	bool announce_binaries;
 	const char *unwind_cache_path; /* unwind/loader.h */
+	const char *program;	       /* that chosen processes are about to run; may be NULL */
 
 	/*
 	 * Waits until the report thread is done with the window before, then gives it this one to
