@@ -4,6 +4,7 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -195,4 +196,71 @@ int debug_files_open_by_link(int fd, const char *binary_path, struct slice build
 		return err_set(err, ERR_NOT_FOUND, "find debug file of \"%s\": no match",
 			       binary_path);
 	return found;
+}
+
+/* The build id behind the name in the section, as hexadecimal text. */
+static bool read_alternate_link(Elf *elf, char ret_path[PATH_MAX],
+				char ret_id[ELF_BUILD_ID_TEXT_BYTES])
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+		Elf_Data *data;
+		size_t path_len, id_len;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || strcmp(name, ".gnu_debugaltlink"))
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (!data || !data->d_buf)
+			return false;
+		path_len = strnlen(data->d_buf, data->d_size);
+		if (path_len >= data->d_size || path_len >= PATH_MAX)
+			return false;
+		id_len = data->d_size - path_len - 1;
+		if (2 * id_len + 1 > ELF_BUILD_ID_TEXT_BYTES)
+			return false;
+		memcpy(ret_path, data->d_buf, path_len + 1);
+		for (size_t i = 0; i < id_len; i++)
+			snprintf(ret_id + 2 * i, 3, "%02x",
+				 ((const uint8_t *)data->d_buf)[path_len + 1 + i]);
+		return id_len > 0;
+	}
+	return false;
+}
+
+int debug_files_open_alternate(int fd, const char *binary_path, const char *directory,
+			       struct err *err)
+{
+	char link[PATH_MAX], path[PATH_MAX], id[ELF_BUILD_ID_TEXT_BYTES] = "";
+	const char *slash = binary_path ? strrchr(binary_path, '/') : NULL;
+	int len, found;
+	bool is_linked;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	is_linked = read_alternate_link(elf, link, id);
+	elf_end(elf);
+	if (!is_linked)
+		return err_set(err, ERR_NOT_FOUND, "find alternate debug file: none is named");
+	found = debug_files_open_by_id(directory, slice_of(id), err);
+	if (found >= 0)
+		return found;
+	if (link[0] == '/')
+		return open_matching(link, slice_of(id), err);
+	if (!slash)
+		return found;
+	len = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - binary_path), binary_path,
+		       link);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return found;
+	return open_matching(path, slice_of(id), err);
 }

@@ -39,4 +39,12 @@ int debug_files_open_upload(const char *directory, struct slice build_id, const 
 int debug_files_open_by_link(int fd, const char *binary_path, struct slice build_id,
 			     struct err *err);
 
+/*
+ * Opens the file that the .gnu_debugaltlink section of `fd` names (dwz moves there what several
+ * debug files share): by its build id as above, or at the path in the link. `binary_path`, where
+ * `fd` lies, is what relative paths start from; NULL when it lies nowhere on this host.
+ */
+int debug_files_open_alternate(int fd, const char *binary_path, const char *directory,
+			       struct err *err);
+
 #endif

@@ -162,7 +162,7 @@ static bool add_without_arguments(struct slice name, struct strbuf *out)
 		if (opens && !depth++) {
 			keeps = !i || (!is_word(name.data[i - 1]) && name.data[i - 1] != ':' &&
 				       !(i > 1 && name.data[i - 2] == '<'));
-			if (i >= 2 && name.data[i - 1] == ':' && !keeps)
+			if (!keeps && out->len > 2 && !memcmp(out->data + out->len - 2, "::", 2))
 				out->len -= 2;
 		}
 		if (!depth || keeps)

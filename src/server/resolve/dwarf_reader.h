@@ -22,7 +22,7 @@ struct dwarf_limits {
 	const _Atomic bool *cancelled; /* may be NULL */
 };
 
-#define DWARF_TEXTS 4
+#define DWARF_TEXTS 6
 
 /* The file's sections, as libdw has them; their bytes outlive the call. */
 struct dwarf_sections {

@@ -34,6 +34,7 @@ static METRIC_COUNTER(
 /* One open file. */
 struct reader_file {
 	const char *name;
+	enum symbol_input_kind kind;
 	struct elf_info info;
 	Elf *elf;
 	Elf *mini; /* the file inside its .gnu_debugdata, or NULL */
@@ -173,12 +174,13 @@ static int open_file(struct reader_file *file, const struct symbol_input *input,
 	if (status)
 		return status;
 	file->name = input->name;
+	file->kind = input->kind;
 	if (file->info.file_bytes > limits->file_bytes)
 		return err_set(err, ERR_LIMIT,
 			       "read symbols of \"%s\": %" PRIu64 " bytes, at most %" PRIu64
 			       " allowed",
 			       input->name, file->info.file_bytes, limits->file_bytes);
-	if (file->info.type == ET_REL)
+	if (file->info.type == ET_REL && file->kind == SYMBOL_INPUT_MAIN)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "read symbols of \"%s\": a relocatable object has no addresses",
 			       input->name);
@@ -191,15 +193,25 @@ static int open_file(struct reader_file *file, const struct symbol_input *input,
 }
 
 /*
- * Entries moved to an alternate file (dwz) would make libdw open the path that the file names,
- * whatever is there. Such DWARF is not used.
+ * The file with the entries that dwz moved out of this one, or NULL. *ret_needed says whether there
+ * has to be one: without it libdw would open whatever path the file names.
  */
-static bool needs_alternate(Dwarf *dwarf)
+static struct reader_file *alternate_of(struct reader *reader, Dwarf *dwarf, bool *ret_needed)
 {
-	const char *name;
-	const void *build_id;
+	const void *wanted;
+	const char *path;
+	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &path, &wanted);
 
-	return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) != 0;
+	*ret_needed = bytes != 0;
+	for (size_t i = 0; bytes > 0 && i < reader->count; i++) {
+		const void *build_id;
+
+		if (reader->files[i].kind == SYMBOL_INPUT_ALTERNATE &&
+		    dwelf_elf_gnu_build_id(reader->files[i].elf, &build_id) == bytes &&
+		    !memcmp(build_id, wanted, (size_t)bytes))
+			return &reader->files[i];
+	}
+	return NULL;
 }
 
 static struct dwarf_sections sections_of(Elf *elf)
@@ -219,33 +231,49 @@ static struct dwarf_sections sections_of(Elf *elf)
 	};
 }
 
+static void add_alternate_texts(Elf *elf, struct dwarf_sections *sections)
+{
+	sections->texts[4] = section_bytes(elf, ".debug_str");
+	sections->texts[5] = section_bytes(elf, ".debug_info");
+}
+
 /* Reads the DWARF of one file; *ret_found stays false when it has none to use. */
-static int read_dwarf(const struct reader_file *file, const struct symbol_limits *limits,
+static int read_dwarf(struct reader *reader, const struct reader_file *file,
 		      struct symbol_builder *builder, bool *ret_found, struct err *err)
 {
+	const struct symbol_limits *limits = reader->limits;
 	struct dwarf_limits dwarf_limits = {
 		.entries = limits->entries,
 		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
 		.cancelled = limits->cancelled,
 	};
+	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL), *shared = NULL;
+	struct reader_file *alternate;
 	struct dwarf_sections sections;
 	uint64_t left_early = 0;
-	Dwarf *dwarf;
+	bool is_needed;
 	int status;
 
-	dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!dwarf)
 		return 0;
-	if (needs_alternate(dwarf)) {
+	alternate = alternate_of(reader, dwarf, &is_needed);
+	if (alternate)
+		shared = dwarf_begin_elf(alternate->elf, DWARF_C_READ, NULL);
+	if (is_needed && !shared) {
 		metric_add(&refused, 1);
 		dwarf_end(dwarf);
 		return 0;
 	}
 	sections = sections_of(file->elf);
+	if (shared) {
+		add_alternate_texts(alternate->elf, &sections);
+		dwarf_setalt(dwarf, shared);
+	}
 	status = dwarf_reader_run(dwarf, &sections, &dwarf_limits, builder, &left_early, err);
 	metric_add(&damaged, (int64_t)left_early);
 	*ret_found = builder->table->scopes_count > 0 || builder->line_blocks.count > 0;
 	dwarf_end(dwarf);
+	dwarf_end(shared);
 	return status ? err_wrap(err, "read symbols of \"%s\"", file->name) : 0;
 }
 
@@ -254,7 +282,8 @@ static void add_code(const struct reader *reader, struct symbol_builder *builder
 	bool has_sections = false;
 
 	for (size_t i = 0; i < reader->count; i++)
-		has_sections |= elf_symbols_code(reader->files[i].elf, builder);
+		if (reader->files[i].kind == SYMBOL_INPUT_MAIN)
+			has_sections |= elf_symbols_code(reader->files[i].elf, builder);
 	for (size_t i = 0; !has_sections && i < reader->files[0].info.segments_count; i++) {
 		const struct elf_segment *segment = &reader->files[0].info.segments[i];
 
@@ -298,8 +327,10 @@ static int read_debug_info(struct reader *reader, struct symbol_builder *builder
 			    (best == SIZE_MAX ||
 			     reader->files[i].debug_bytes > reader->files[best].debug_bytes))
 				best = i;
+		if (best == SIZE_MAX)
+			break;
 		tried[best] = true;
-		status = read_dwarf(&reader->files[best], reader->limits, builder, ret_found, err);
+		status = read_dwarf(reader, &reader->files[best], builder, ret_found, err);
 	}
 	for (size_t i = 0; !status && !*ret_found && i < reader->count; i++)
 		status = read_go(&reader->files[i], reader->limits, builder, ret_found, err);
@@ -319,6 +350,8 @@ static int build(struct reader *reader, bool with_debug_info, struct symbol_tabl
 	if (with_debug_info)
 		status = read_debug_info(reader, &builder, &has_debug_info, err);
 	for (size_t i = 0; !status && i < reader->count; i++) {
+		if (reader->files[i].kind != SYMBOL_INPUT_MAIN)
+			continue;
 		elf_symbols_read(reader->files[i].elf, &builder);
 		if (reader->files[i].mini)
 			elf_symbols_read(reader->files[i].mini, &builder);
@@ -351,8 +384,17 @@ int symbol_table_build(const struct symbol_input *inputs, size_t count,
 	int status = 0;
 
 	pthread_once(&once, init_libelf);
-	for (size_t i = 0; !status && i < count && i < SYMBOL_INPUTS_MAX; i++)
-		status = open_file(&reader.files[reader.count++], &inputs[i], limits, err);
+	for (size_t i = 0; !status && i < count && i < SYMBOL_INPUTS_MAX; i++) {
+		struct reader_file *file = &reader.files[reader.count++];
+
+		status = open_file(file, &inputs[i], limits, err);
+		if (status && inputs[i].kind != SYMBOL_INPUT_MAIN) {
+			close_file(file);
+			*file = (struct reader_file){ .name = NULL };
+			reader.count--;
+			status = 0;
+		}
+	}
 	if (!status) {
 		status = build(&reader, true, ret, err);
 		if (status) {

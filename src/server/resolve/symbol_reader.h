@@ -15,11 +15,20 @@
 #include "base/err.h"
 #include "server/resolve/symbol_table.h"
 
-#define SYMBOL_INPUTS_MAX 4
+#define SYMBOL_INPUTS_MAX 8
+
+enum symbol_input_kind {
+	SYMBOL_INPUT_MAIN,	/* the binary or a debug file of it */
+	SYMBOL_INPUT_ALTERNATE, /* what dwz moved out of the others' DWARF */
+	SYMBOL_INPUT_PACKAGE,	/* .dwp: split units of all compilations */
+};
 
 struct symbol_input {
 	int fd;		  /* regular file, readable */
 	const char *name; /* for messages */
+	enum symbol_input_kind kind;
+	/* Where it lies, so that split units beside it are found; NULL: none are looked for. */
+	const char *directory;
 };
 
 struct symbol_limits {
@@ -35,7 +44,7 @@ extern const struct symbol_limits symbol_limits_default;
 
 /*
  * The first input is the binary, whose segments the table keeps; then come separate debug files.
- * DWARF comes from the first input that has it, symbols from all. When the DWARF goes over a
+ * DWARF comes from the input that has most of it, symbols from all. When the DWARF goes over a
  * limit the table has symbols alone. Fails when no input is an ELF file that can be read.
  */
 int symbol_table_build(const struct symbol_input *inputs, size_t count,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "server/resolve/debug_files.h"
 
 void symbol_sources_close(struct symbol_sources *sources)
@@ -13,35 +14,70 @@ void symbol_sources_close(struct symbol_sources *sources)
 		close(sources->inputs[i].fd);
 		free((char *)sources->inputs[i].name);
 	}
+	free(sources->directory);
 	*sources = (struct symbol_sources){ .count = 0 };
 }
 
-void symbol_sources_add(struct symbol_sources *sources, int fd, struct slice name)
+static void add(struct symbol_sources *sources, int fd, struct slice name,
+		enum symbol_input_kind kind)
 {
+	if (fd < 0)
+		return;
 	if (sources->count == SYMBOL_INPUTS_MAX) {
 		close(fd);
 		return;
 	}
-	sources->inputs[sources->count++] =
-		(struct symbol_input){ fd, mem_strndup(name.data, name.len) };
+	sources->inputs[sources->count++] = (struct symbol_input){
+		.fd = fd,
+		.name = mem_strndup(name.data, name.len),
+		.kind = kind,
+		.directory = kind == SYMBOL_INPUT_MAIN ? sources->directory : NULL,
+	};
+}
+
+void symbol_sources_add(struct symbol_sources *sources, int fd, struct slice name)
+{
+	add(sources, fd, name, SYMBOL_INPUT_MAIN);
 }
 
 void symbol_sources_set_binary(struct symbol_sources *sources, int fd, struct slice path)
 {
+	size_t len = path.len;
+
+	while (len && path.data[len - 1] != '/')
+		len--;
+	sources->directory = mem_strndup(len ? path.data : "./", len ? len : 2);
 	symbol_sources_add(sources, fd, path);
 	sources->has_binary = sources->is_local = true;
+}
+
+/* "program.dwp" beside "program", as debuggers look for it. */
+static void add_package(struct symbol_sources *sources)
+{
+	struct strbuf path = { 0 };
+
+	strbuf_addf(&path, "%s.dwp", sources->inputs[0].name);
+	add(sources, debug_files_open(path.data, NULL), strbuf_slice(&path), SYMBOL_INPUT_PACKAGE);
+	strbuf_free(&path);
 }
 
 void symbol_sources_find(struct symbol_sources *sources, const char *directory,
 			 struct slice build_id)
 {
+	const char *path = sources->is_local ? sources->inputs[0].name : NULL;
 	int fd = debug_files_open_by_id(directory, build_id, NULL);
+	size_t count;
 
 	if (fd < 0 && sources->is_local)
-		fd = debug_files_open_by_link(sources->inputs[0].fd, sources->inputs[0].name,
-					      build_id, NULL);
-	if (fd >= 0)
-		symbol_sources_add(sources, fd, SLICE_LITERAL("its debug file"));
+		fd = debug_files_open_by_link(sources->inputs[0].fd, path, build_id, NULL);
+	add(sources, fd, SLICE_LITERAL("its debug file"), SYMBOL_INPUT_MAIN);
+	count = sources->count;
+	for (size_t i = 0; i < count; i++)
+		add(sources,
+		    debug_files_open_alternate(sources->inputs[i].fd, path, directory, NULL),
+		    SLICE_LITERAL("its alternate debug file"), SYMBOL_INPUT_ALTERNATE);
+	if (sources->is_local)
+		add_package(sources);
 }
 
 int symbol_sources_build(const struct symbol_sources *sources, const struct symbol_limits *limits,

@@ -3,7 +3,8 @@
  * symbol_sources - the files that the symbols of one binary are read from.
  *
  * Starts with the binary, if there is one, then finds what belongs to it: the separate debug file
- * by build id or debuglink. Owns the descriptors and names. One thread.
+ * by build id or debuglink, the alternate file of dwz, the package of split units. Owns the
+ * descriptors and names. One thread.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_SOURCES_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_SOURCES_H
@@ -13,6 +14,7 @@
 struct symbol_sources { /* zero-initialised is empty and valid */
 	struct symbol_input inputs[SYMBOL_INPUTS_MAX];
 	size_t count;
+	char *directory; /* of the binary, when it is local */
 	bool has_binary; /* it is the first input */
 	bool is_local;	 /* ... and lies on this host, beside its debug files */
 };

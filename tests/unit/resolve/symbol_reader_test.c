@@ -42,7 +42,7 @@ static int build_from(const struct workshop *workshop, const char *name, const c
 		      struct symbol_table **ret, struct err *err)
 {
 	const char *names[] = { name, debug_name };
-	struct symbol_input inputs[2];
+	struct symbol_input inputs[2] = { { 0 } };
 	char paths[2][256];
 	size_t count = debug_name ? 2 : 1;
 	int status;
@@ -396,7 +396,7 @@ static void limits_leave_the_symbols(void **state)
 {
 	struct symbol_limits limits = symbol_limits_default;
 	struct symbol_table *table = NULL;
-	struct symbol_input input;
+	struct symbol_input input = { 0 };
 	struct err err = { 0 };
 	char path[256];
 
