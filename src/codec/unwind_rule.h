@@ -70,7 +70,7 @@ struct unwind_rule {
 
 _Static_assert(sizeof(struct unwind_rule) == 28, "no padding: rules are compared as bytes");
 
-/* The CFA is rsp or rbp + offset, the return address is at CFA - 8, rbp and rbx stay or are at CFA. */
+/* CFA = rsp or rbp + offset; the return address is at CFA - 8; rbp and rbx stay or are at CFA. */
 static inline int unwind_rule_is_plain(const struct unwind_rule *rule)
 {
 	return rule->cfa == UNWIND_CFA_REGISTER &&
