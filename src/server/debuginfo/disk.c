@@ -232,11 +232,12 @@ static int write_record(const char *path, const struct debuginfo_record *record,
 	struct strbuf text = { 0 };
 	int rc = 0;
 
+	if (fd < 0)
+		return err_set_errno(err, errno, "create \"%s\"", path);
 	debuginfo_record_write(record, &text);
-	if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len || fdatasync(fd))
+	if (write(fd, text.data, text.len) != (ssize_t)text.len || fdatasync(fd))
 		rc = err_set_errno(err, errno, "write \"%s\"", path);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	strbuf_free(&text);
 	return rc;
 }

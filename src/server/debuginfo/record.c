@@ -39,7 +39,8 @@ static bool take_hex(struct slice value, char *ret, size_t ret_bytes)
 {
 	if (value.len >= ret_bytes || !is_hex(value))
 		return false;
-	memcpy(ret, value.data, value.len);
+	if (value.len)
+		memcpy(ret, value.data, value.len);
 	ret[value.len] = '\0';
 	return true;
 }

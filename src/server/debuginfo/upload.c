@@ -417,10 +417,11 @@ static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind
 	}
 	debuginfo_make_room(debuginfo, old, upload->bytes);
 	rc = disk_install(debuginfo->path, upload->id, build_id, kind, &upload->record, err);
-	if (!rc)
-		debuginfo_put(debuginfo, build_id, kind, &upload->record,
-			      upload->record.uploaded_at_ns);
-	return rc;
+	if (rc)
+		return rc;
+	disk_touch(debuginfo->path, build_id, kind, upload->record.uploaded_at_ns);
+	debuginfo_put(debuginfo, build_id, kind, &upload->record, upload->record.uploaded_at_ns);
+	return 0;
 }
 
 static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, struct err *err)
