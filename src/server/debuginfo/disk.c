@@ -223,7 +223,9 @@ int disk_create(const char *path, const char *id, struct err *err)
 	struct disk_path file = disk_upload_path(path, id);
 	int fd = open(file.text, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 
-	return fd < 0 ? err_set_errno(err, errno, "create \"%s\"", file.text) : fd;
+	if (fd < 0)
+		return err_set_errno(err, errno, "create \"%s\"", file.text);
+	return fd;
 }
 
 static int write_record(const char *path, const struct debuginfo_record *record, struct err *err)
