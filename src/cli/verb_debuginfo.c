@@ -75,7 +75,8 @@ static const struct option_verb list_spec = {
 	.name = "debuginfo list",
 	.operands = "",
 	.summary = "what a server has been sent: build ids, files, what they are good for",
-	.details = "The quality is the best source of names in the file: debug_info (DWARF), "
+	.details = "Behind the files come the build ids that queries asked for in vain, and why.\n"
+		   "The quality is the best source of names in the file: debug_info (DWARF), "
 		   "symtab,\n"
 		   "gopclntab, gnu_debugdata, dynsym or nothing.",
 	.options = list_options,

@@ -65,6 +65,7 @@ struct binary {
 	char *offer_path;
 	uint64_t offered_at;
 	char *wanted_path; /* of the look-up that queued it */
+	char *asked_path;  /* of the look-up that it was last built for */
 	uint64_t queued_at;
 };
 
@@ -132,6 +133,7 @@ static void free_binary(struct resolver *resolver, struct binary *binary)
 	drop_table(resolver, binary);
 	drop_offer(resolver, binary);
 	free(binary->wanted_path);
+	free(binary->asked_path);
 	free((char *)binary->build_id.data);
 	free(binary);
 }
@@ -372,6 +374,8 @@ static void build_binary(struct resolver *resolver, struct binary *binary, struc
 
 	binary->state = BINARY_BUILDING;
 	binary->retry = false;
+	free(binary->asked_path);
+	binary->asked_path = mem_strndup(path.data, path.len);
 	if (binary->offer_fd >= 0) {
 		offer_fd = fcntl(binary->offer_fd, F_DUPFD_CLOEXEC, 0);
 		offer_name = mem_strndup(binary->offer_path, strlen(binary->offer_path));
@@ -684,4 +688,17 @@ bool resolver_take_used(struct resolver *resolver, struct slice build_id)
 	}
 	pthread_mutex_unlock(&resolver->lock);
 	return is_used;
+}
+
+void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context)
+{
+	pthread_mutex_lock(&resolver->lock);
+	for (size_t i = 0; i < resolver->binaries_count; i++) {
+		const struct binary *binary = resolver->binaries[i];
+
+		if (binary->state == BINARY_FAILED)
+			visit(context, binary->build_id, slice_of(binary->asked_path),
+			      binary->reason);
+	}
+	pthread_mutex_unlock(&resolver->lock);
 }

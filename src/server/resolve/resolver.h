@@ -77,6 +77,11 @@ void resolver_file_added(struct resolver *resolver, struct slice build_id);
 /* Whether the build id was looked up since this was last asked of it. */
 bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 
+/* Visits the build ids whose frames stay addresses, under the lock: no calling back. */
+typedef void resolver_missing_f(void *context, struct slice build_id, struct slice path,
+				enum resolve_reason reason);
+void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
+
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);
 

@@ -308,6 +308,28 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	json_object_end(json);
 }
 
+static void put_json_missing(void *context, struct slice build_id, struct slice path,
+			     enum resolve_reason reason)
+{
+	struct json *json = context;
+
+	json_object(json);
+	json_key(json, "build_id");
+	json_string(json, build_id);
+	json_key(json, "name");
+	json_string(json, path);
+	json_key(json, "reason");
+	json_text(json, resolve_reason_text(reason));
+	json_object_end(json);
+}
+
+static void put_text_missing(void *context, struct slice build_id, struct slice path,
+			     enum resolve_reason reason)
+{
+	strbuf_addf(context, "%-40.*s  missing  %s  %.*s\n", SLICE_FMT(build_id),
+		    resolve_reason_text(reason), SLICE_FMT(path));
+}
+
 static void put_time(struct strbuf *out, int64_t at_ns)
 {
 	time_t at = (time_t)(at_ns / CLOCK_NS_PER_S);
@@ -343,6 +365,7 @@ void answer_debuginfo(void *context, const struct net_request *request,
 		strbuf_addf(&response->body, "%-40s  %-7s  %-13s  %12s  %-20s  %s\n", "build id",
 			    "kind", "quality", "bytes", "uploaded", "name");
 		debuginfo_each(serve->debuginfo, put_text_file, &response->body);
+		resolver_each_missing(serve->resolver, put_text_missing, &response->body);
 	} else {
 		response->content_type = "application/json";
 		json_begin(&json, &response->body);
@@ -350,6 +373,10 @@ void answer_debuginfo(void *context, const struct net_request *request,
 		json_key(&json, "files");
 		json_array(&json);
 		debuginfo_each(serve->debuginfo, put_json_file, &json);
+		json_array_end(&json);
+		json_key(&json, "missing");
+		json_array(&json);
+		resolver_each_missing(serve->resolver, put_json_missing, &json);
 		json_array_end(&json);
 		json_object_end(&json);
 	}

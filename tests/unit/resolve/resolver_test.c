@@ -300,6 +300,29 @@ static void debug_files_are_found_by_id_and_by_link(void **state)
 	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
 }
 
+struct missing {
+	const struct fixture *fixture;
+	enum resolve_reason reason;
+	size_t count;
+};
+
+static void note_missing(void *context, struct slice build_id, struct slice path,
+			 enum resolve_reason reason)
+{
+	struct missing *missing = context;
+
+	missing->count += slice_equal(build_id, missing->fixture->build_id) &&
+			  reason == missing->reason && !path.len;
+}
+
+static size_t count_missing(const struct fixture *fixture, enum resolve_reason reason)
+{
+	struct missing missing = { fixture, reason, 0 };
+
+	resolver_each_missing(fixture->resolver, note_missing, &missing);
+	return missing.count;
+}
+
 /* A debug file alone serves offsets too, and a stripped program beside it hides nothing. */
 static void uploads_are_used_when_they_come(void **state)
 {
@@ -313,6 +336,7 @@ static void uploads_are_used_when_they_come(void **state)
 	assert_int_equal(look_up(fixture, fixture->build_id, slice_of(""), fixture->main_offset,
 				 true, function),
 			 RESOLVE_NO_FILE);
+	assert_int_equal(count_missing(fixture, RESOLVE_NO_FILE), 1);
 	assert_true(resolver_take_used(fixture->resolver, fixture->build_id));
 	assert_false(resolver_take_used(fixture->resolver, fixture->build_id));
 	assert_true(workshop_run(&fixture->workshop,
@@ -326,6 +350,7 @@ static void uploads_are_used_when_they_come(void **state)
 				 true, function),
 			 RESOLVE_OK);
 	assert_string_equal(function, "main");
+	assert_int_equal(count_missing(fixture, RESOLVE_NO_FILE), 0);
 	assert_true(workshop_run(&fixture->workshop, "mv stripped up/%.2s/%s.bin", id, id + 2));
 	version = resolver_version(fixture->resolver);
 	resolver_file_added(fixture->resolver, fixture->build_id);
