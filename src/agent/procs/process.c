@@ -47,8 +47,15 @@ void process_free(struct process *process)
 
 void process_touch(struct process *process, const struct record_head *head, int64_t now_ns)
 {
+	bool renamed = memcmp(process->name, head->process_name, SAMPLE_NAME_BYTES);
+
 	process->seen_at_ns = now_ns;
 	process->thread = head->tid;
+	if (renamed && process->known && !process->executable) {
+		/* /proc was asked by a name that the process no longer had. */
+		process->known = false;
+		process->look_again_at_ns = now_ns;
+	}
 	memcpy(process->name, head->process_name, SAMPLE_NAME_BYTES);
 }
 

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/procs/proc_stat.h"
 #include "agent/procs/procs_metrics.h"
 #include "agent/procs/tracker.h"
 #include "base/mem.h"
@@ -335,6 +337,36 @@ static void budget_bounds_the_work_and_counts_what_it_forbids(void **state)
 	assert_in_range(fixture->tracker.budget.left_ns, 1, PROC_BUDGET_BURST_NS);
 }
 
+/* When our own process started, as samples say it. */
+static uint64_t own_start_ns(void)
+{
+	FILE *file = fopen("/proc/self/stat", "r");
+	struct proc_stat stat;
+	char text[1024];
+	size_t len = fread(text, 1, sizeof(text), file);
+
+	fclose(file);
+	assert_true(proc_stat_parse(slice_from(text, len), &stat));
+	return stat.start_ticks * PROC_STAT_NS_PER_TICK;
+}
+
+static void process_that_renames_itself_is_described_by_its_new_name(void **state)
+{
+	struct record_head head = head_of((uint32_t)getpid(), 5);
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	head.process_start_ns = own_start_ns();
+	memcpy(head.process_name, "before", 7);
+	assert_null(locate(fixture, &head, NULL, 0));
+	process = tracker_process(&fixture->tracker, tracker_get(&fixture->tracker, &head, 1));
+	assert_null(process->executable); /* /proc shows another name: perhaps another program */
+	assert_int_equal(prctl(PR_GET_NAME, head.process_name), 0);
+	assert_null(locate(fixture, &head, NULL, 0));
+	assert_non_null(process->executable);
+	assert_non_null(process->cgroups);
+}
+
 static void lists_are_bounded_until_a_sweep(void **state)
 {
 	struct space_record record = { .parts = 1, .count = SPACE_PART_MAPPINGS };
@@ -455,6 +487,7 @@ int main(void)
 		TEST(memory_files_and_deleted_ones_are_opened),
 		TEST(proc_is_read_where_the_kernel_asks_for_it),
 		TEST(budget_bounds_the_work_and_counts_what_it_forbids),
+		TEST(process_that_renames_itself_is_described_by_its_new_name),
 		TEST(lists_are_bounded_until_a_sweep),
 		TEST(stacks_keep_the_mappings_of_their_time),
 	};
