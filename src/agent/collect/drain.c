@@ -13,6 +13,7 @@
 #include "agent/describe/batch.h"
 #include "agent/describe/kernel_symbols.h"
 #include "agent/jit/jit.h"
+#include "agent/procs/procs_metrics.h"
 #include "agent/procs/tracker.h"
 #include "agent/unwind/loader.h"
 #include "base/hash.h"
@@ -241,7 +242,8 @@ static void take_space(struct drain *drain, const struct space_record *record, s
 		return;
 	metric_add(&windows_short, 1);
 	end_window(drain); /* makes room */
-	tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns());
+	if (!tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns()))
+		metric_add(&procs_space_lists_lost, 1);
 }
 
 static void put_space(void *context, const struct record_head *head,

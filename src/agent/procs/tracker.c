@@ -398,20 +398,24 @@ static bool is_over(const struct process *process, int64_t now_ns)
 	       (unseen_ns >= ENDED_KEEP_NS && process_has_ended(process));
 }
 
-/* Bytes of an image that stays; lists are counted with the first image that has them. */
+/* Lists are counted with the first image that has them. */
+static size_t count_list(struct space *space)
+{
+	if (!space || space->counted)
+		return 0;
+	space->counted = true;
+	return space_bytes(space);
+}
+
+/* Bytes of an image that stays. */
 static size_t count_bytes(struct process *process, int64_t now_ns)
 {
-	size_t bytes = process_bytes(process);
-
 	if (process->space_before && now_ns - process->space_since_ns >= ENDED_KEEP_NS) {
 		space_unref(process->space_before);
 		process->space_before = NULL;
 	}
-	if (process->space && !process->space->counted) {
-		process->space->counted = true;
-		bytes += space_bytes(process->space);
-	}
-	return bytes;
+	return process_bytes(process) + count_list(process->space) +
+	       count_list(process->space_before);
 }
 
 static size_t drop(struct tracker *tracker, int64_t now_ns)
