@@ -18,6 +18,7 @@
 #define INTERVAL_MAX_NS (10 * CLOCK_NS_PER_S)
 #define INTERVAL_MAX_WITHOUT_FILES_NS (60 * CLOCK_NS_PER_S)
 #define REST_FACTOR 20 /* at most a twentieth of the time is spent on one process */
+#define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S) /* of processes that live */
 #define STUCK_NS (10 * CLOCK_NS_PER_S)
 #define STUCK_MAX 4
 #define STOP_NS (2 * CLOCK_NS_PER_S)
@@ -524,9 +525,16 @@ static int by_use(const void *a, const void *b)
 	return (first->used_at_ns < second->used_at_ns) - (first->used_at_ns > second->used_at_ns);
 }
 
-static bool has_ended(const struct entry *entry)
+/*
+ * Whether an entry may go. One that is not needed goes after a while although there is a process of
+ * its number: that may be another one, or have called exec since.
+ */
+static bool is_over(const struct jit *jit, const struct entry *entry, int64_t now_ns)
 {
-	return kill((pid_t)entry->identity.pid, 0) && errno == ESRCH;
+	if (now_ns - entry->used_at_ns >= UNUSED_KEEP_NS)
+		return true;
+	return entry->used_at_ns < jit->swept_at_ns && kill((pid_t)entry->identity.pid, 0) &&
+	       errno == ESRCH;
 }
 
 void jit_sweep(struct jit *jit, int64_t now_ns)
@@ -539,10 +547,8 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 	pthread_mutex_lock(&jit->lock);
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = jit->entries[i];
-		bool unused = entry->used_at_ns < jit->swept_at_ns;
 
-		if ((unused && has_ended(entry)) ||
-		    kept_bytes + entry->bytes > JIT_BYTES_KEPT_MAX) {
+		if (is_over(jit, entry, now_ns) || kept_bytes + entry->bytes > JIT_BYTES_KEPT_MAX) {
 			forget(jit, entry);
 			continue;
 		}

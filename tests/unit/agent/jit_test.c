@@ -211,6 +211,27 @@ static void readings_are_spaced_out(void **state)
 	jit_free(jit);
 }
 
+static void unused_processes_are_forgotten_though_their_number_lives(void **state)
+{
+	struct jit *jit = jit_new();
+	struct process_identity identity = identity_of(getpid());
+	int64_t now_ns = clock_monotonic_ns();
+	struct code_name name;
+	struct slice raw;
+
+	(void)state;
+	write_map("w", "1000 10 named\n");
+	assert_string_equal(name_of(jit, 0x1000), "named :0");
+	jit_sweep(jit, now_ns + 200 * CLOCK_NS_PER_S);
+	jit_sweep(jit, now_ns + 299 * CLOCK_NS_PER_S);
+	assert_true(jit_find(jit, &identity, 0x1000, &name, &raw));
+	jit_sweep(jit, now_ns + 400 * CLOCK_NS_PER_S);
+	assert_false(jit_find(jit, &identity, 0x1000, &name, &raw));
+	assert_int_equal(metric_get(&jit_processes), 0);
+	assert_string_equal(name_of(jit, 0x1000), "named :0");
+	jit_free(jit);
+}
+
 static void put_record(FILE *file, uint32_t id, const void *body, size_t bytes)
 {
 	uint32_t head[4] = { id, (uint32_t)(16 + bytes), 0, 0 };
@@ -395,6 +416,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_map_of_another_user_is_not_believed, remove_map),
 		cmocka_unit_test_teardown(another_process_of_that_number_is_not_read, remove_map),
 		cmocka_unit_test_teardown(readings_are_spaced_out, remove_map),
+		cmocka_unit_test_teardown(unused_processes_are_forgotten_though_their_number_lives,
+					  remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
 		cmocka_unit_test_teardown(a_file_system_that_never_answers_holds_nobody_up,
