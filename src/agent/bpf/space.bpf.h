@@ -293,9 +293,9 @@ static __always_inline void space_ask(struct space_scratch *scratch, struct task
 }
 
 /* At a sample: sees to it that the agent has, or gets, the list that the walk will use. */
-static __always_inline void space_prepare(struct space_scratch *scratch, struct task_struct *task,
-					  const struct record_head *head, bool is_followed,
-					  struct sample_counters *counts)
+static __attribute__((noinline)) void
+space_prepare(struct space_scratch *scratch, struct task_struct *task,
+	      const struct record_head *head, bool is_followed, struct sample_counters *counts)
 {
 	__u32 tgid = head->tgid;
 	struct space_head *kept;

@@ -37,6 +37,9 @@
 #define WALK_UNROLL
 #endif
 
+/* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
+#define WALK_APART static __attribute__((noinline))
+
 /* A saved pointer that leaves its frame by more than this is taken for a stray value. */
 #define WALK_FRAME_BYTES_MAX (1ull << 20)
 
@@ -195,7 +198,7 @@ static __always_inline enum walk_range walk_range_of_file(struct walk *walk, str
 	return walk_find_segment(walk, span, tables);
 }
 
-static __always_inline void walk_fill_span(struct walk *walk, struct walk_span *span)
+WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 {
 	enum walk_range kind = walk_find_mapping(walk);
 
@@ -254,7 +257,6 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 	low = walk_load(chunk, at);
 	high = walk_load(chunk, at + 4);
 	/* Up to TABLE_BUCKET_BYTES rows behind `low`: eleven halvings. */
-	WALK_UNROLL
 	for (int i = 0; i < 11; i++) {
 		__u32 middle = low + (high - low + 1) / 2;
 		__u64 row, is_behind;
@@ -279,7 +281,7 @@ static __always_inline const struct unwind_rule *walk_find_rule(const struct wal
 }
 
 /* Reads on from `address`: as much as fits, or what is asked for when the rest is not resident. */
-static __attribute__((noinline)) long walk_fill_window(struct walk *walk, __u64 address)
+WALK_APART long walk_fill_window(struct walk *walk, __u64 address)
 {
 	walk->window.start = address;
 	walk->window.bytes = sizeof(walk->window.words);
@@ -472,7 +474,7 @@ static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_ret
 }
 
 /* Leaves a frame that begins with "push %rbp; mov %rsp, %rbp": fp points at (caller's fp, pc). */
-static __always_inline enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
+WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
 {
 	__u64 fp = walk->fp;
 
@@ -524,7 +526,7 @@ static __always_inline enum stack_end walk_by_call(struct walk *walk)
 }
 
 /* Code of a file that has a table, but not for this address. */
-static __always_inline enum stack_end walk_without_rule(struct walk *walk)
+WALK_APART enum stack_end walk_without_rule(struct walk *walk)
 {
 	if (walk->full) {
 		enum stack_end end = walk_by_call(walk);
@@ -562,8 +564,7 @@ static __always_inline enum stack_end walk_by_plain_rule(struct walk *walk,
 	return walk_arrive(walk, true);
 }
 
-static __always_inline enum stack_end walk_by_rule(struct walk *walk,
-						   const struct unwind_rule *rule)
+WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_rule *rule)
 {
 	bool is_signal = rule->flags & UNWIND_RULE_SIGNAL;
 	enum stack_end end = walk_find_cfa(walk, rule);
