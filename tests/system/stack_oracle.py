@@ -11,6 +11,7 @@ import subprocess
 import harness
 
 START_BYTES = 64  # of the entry function, where nothing else tells its length
+GONE = "the outermost file is gone"
 CLONE_BYTES = 12  # from the system call of clone3 to the new thread's part, which glibc leaves without rows
 # Where stacks of Go's run time begin.
 GO_ROOTS = re.compile(r"runtime\.(goexit|mstart|mstart0|mstart1|mcall|morestack|rt0_go|systemstack)(\.abi0)?$|_rt0_")
@@ -297,6 +298,8 @@ def why_not_whole(files, program, user):
     if name and GO_ROOTS.match(name):
         return None
     starts = files.starts_of(outermost)
+    if not starts and os.path.isabs(outermost.path):
+        return GONE
     if starts and starts.has(outermost.address):
         return None
     return f"ends in {shown(files, outermost)} without saying so"
