@@ -7,11 +7,14 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "codec/section_reader.h"
+#include "server/resolve/range_list.h"
 
 #define DEPTH_MAX 512	    /* of entries below a unit */
 #define ORIGIN_STEPS_MAX 16 /* abstract origins and specifications followed for one name */
 #define RANGES_PER_ENTRY_MAX 65536
 #define DEADLINE_CHECK_ENTRIES 4096
+#define GENERATION_SHIFT 42 /* above twice an offset in a section */
 
 /* The files of one line table, as text ids. */
 struct file_table {
@@ -44,6 +47,12 @@ struct dwarf_reader {
 	uint64_t *function_keys; /* entry that names the function, by function id */
 	size_t function_keys_count, function_keys_capacity;
 	struct idmap function_map;
+
+	/* The split unit that is being read, when its dwarf is not NULL. */
+	struct split_unit split;
+	struct split_skeleton skeleton;
+	uint64_t split_base, split_ranges_base; /* of offsets in range lists, of lists */
+	uint64_t generation;			/* of split units: their offsets repeat */
 
 	uint32_t unit_files; /* index into tables, or SYMBOL_NONE */
 	bool unit_is_c;	     /* types hold no functions */
@@ -132,8 +141,10 @@ static struct slice formed_text(const struct dwarf_reader *reader, Dwarf_Attribu
 {
 	const char *text = attribute->form ? dwarf_formstring(attribute) : NULL;
 
-	for (size_t i = 0; text && i < DWARF_TEXTS; i++) {
-		struct slice section = reader->sections->texts[i];
+	for (size_t i = 0; text && i < DWARF_TEXTS + 2; i++) {
+		struct slice section = i == DWARF_TEXTS	      ? reader->split.info
+				       : i == DWARF_TEXTS + 1 ? reader->split.str
+							      : reader->sections->texts[i];
 		uintptr_t at = (uintptr_t)text - (uintptr_t)section.data;
 		size_t len;
 
@@ -277,6 +288,9 @@ static uint32_t files_of(struct dwarf_reader *reader, Dwarf_Die *die, Dwarf_Die 
 	if (dwarf_cu_getdwarf(die->cu) != reader->dwarf ||
 	    !dwarf_diecu(die, ret_unit, &address_bytes, NULL))
 		return SYMBOL_NONE;
+	if (reader->split.dwarf) /* the table is the skeleton's; types have one of their own */
+		return dwarf_tag(ret_unit) == DW_TAG_compile_unit ? reader->unit_files
+								  : SYMBOL_NONE;
 	return read_line_table(reader, ret_unit, address_bytes);
 }
 
@@ -330,7 +344,8 @@ static uint32_t function_of(struct dwarf_reader *reader, Dwarf_Die *die, struct 
 
 	if (entry->origin.form)
 		follow(entry, &named);
-	key = dwarf_dieoffset(&named) << 1 | (dwarf_cu_getdwarf(named.cu) != reader->dwarf);
+	key = reader->generation << GENERATION_SHIFT | dwarf_dieoffset(&named) << 1 |
+	      (dwarf_cu_getdwarf(named.cu) != reader->dwarf);
 	hash = hash_bytes(&key, sizeof(key));
 	id = idmap_find(&reader->function_map, hash, key_equal, reader->function_keys, &key);
 	if (id != IDMAP_NONE)
@@ -363,6 +378,71 @@ static bool contiguous_range(struct entry *entry, uint64_t *ret_low, uint64_t *r
 	return true;
 }
 
+/*
+ * The number of a list, or its offset: libdw reads neither without having the section that it is
+ * in.
+ */
+static bool list_number(const struct dwarf_reader *reader, const Dwarf_Attribute *attribute,
+			uint64_t *ret)
+{
+	struct slice info = reader->split.info;
+	size_t at = (size_t)((uintptr_t)attribute->valp - (uintptr_t)info.data);
+	uint64_t value = 0;
+
+	if (at >= info.len)
+		return false;
+	if (attribute->form == DW_FORM_sec_offset || attribute->form == DW_FORM_data4) {
+		if (info.len - at < 4)
+			return false;
+		*ret = section_u32((const uint8_t *)info.data + at);
+		return true;
+	}
+	if (attribute->form != DW_FORM_rnglistx)
+		return false;
+	for (unsigned shift = 0; shift < 63 && at < info.len; shift += 7, at++) {
+		uint8_t byte = (uint8_t)info.data[at];
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_split_list(const struct dwarf_reader *reader, const Dwarf_Attribute *attribute,
+			    struct range_list *list)
+{
+	uint64_t value;
+
+	if (!list_number(reader, attribute, &value))
+		return false;
+	list->bytes = list->is_dwarf_5 ? reader->split.ranges : reader->sections->ranges;
+	if (attribute->form == DW_FORM_rnglistx)
+		return range_list_find(list->bytes, value, &list->at);
+	list->at = (size_t)(value + (list->is_dwarf_5 ? 0 : reader->split_ranges_base));
+	return true;
+}
+
+static void add_split_ranges(struct dwarf_reader *reader, struct entry *entry, uint32_t scope)
+{
+	struct range_list list = {
+		.addresses = reader->skeleton.addresses,
+		.base = reader->split_base,
+		.address_bytes = 8,
+		.is_dwarf_5 = reader->skeleton.is_dwarf_5,
+	};
+	uint64_t low, high;
+
+	if (!find_split_list(reader, &entry->ranges, &list))
+		return;
+	for (int i = 0; i < RANGES_PER_ENTRY_MAX && !reader->builder->over_budget &&
+			range_list_next(&list, &low, &high);
+	     i++)
+		symbol_builder_range(reader->builder, low, high, scope);
+}
+
 static void add_ranges(struct dwarf_reader *reader, Dwarf_Die *die, struct entry *entry,
 		       uint32_t scope)
 {
@@ -372,6 +452,10 @@ static void add_ranges(struct dwarf_reader *reader, Dwarf_Die *die, struct entry
 	if (!entry->ranges.form) {
 		if (contiguous_range(entry, &low, &high))
 			symbol_builder_range(reader->builder, low, high, scope);
+		return;
+	}
+	if (reader->split.dwarf) {
+		add_split_ranges(reader, entry, scope);
 		return;
 	}
 	for (int i = 0; i < RANGES_PER_ENTRY_MAX && !reader->builder->over_budget; i++) {
@@ -510,9 +594,70 @@ static bool is_c(Dwarf_Die *unit)
 	       language == DW_LANG_C11;
 }
 
+static uint64_t unit_number(Dwarf_Die *unit, unsigned name, unsigned old_name)
+{
+	Dwarf_Attribute attribute = { 0 };
+
+	if (!dwarf_attr(unit, name, &attribute))
+		dwarf_attr(unit, old_name, &attribute);
+	return number_of(&attribute);
+}
+
+static bool read_skeleton(struct dwarf_reader *reader, Dwarf_Die *unit, uint8_t address_bytes)
+{
+	struct split_skeleton *skeleton = &reader->skeleton;
+	Dwarf_Attribute name = { 0 };
+	Dwarf_Half version;
+	Dwarf_Addr low;
+	uint8_t type;
+
+	if (!dwarf_attr(unit, DW_AT_dwo_name, &name) &&
+	    !dwarf_attr(unit, DW_AT_GNU_dwo_name, &name))
+		return false;
+	*skeleton = (struct split_skeleton){ .name = formed_text(reader, &name),
+					     .directory = unit_directory_of(reader, unit) };
+	if (dwarf_cu_info(unit->cu, &version, &type, NULL, NULL, &skeleton->id, NULL, NULL) ||
+	    address_bytes != 8 || reader->sections->lines.big_endian)
+		return false;
+	skeleton->is_dwarf_5 = version >= 5;
+	if (!skeleton->is_dwarf_5)
+		skeleton->id = unit_number(unit, DW_AT_GNU_dwo_id, DW_AT_GNU_dwo_id);
+	skeleton->addresses =
+		slice_tail(reader->sections->addresses,
+			   (size_t)unit_number(unit, DW_AT_addr_base, DW_AT_GNU_addr_base));
+	reader->split_ranges_base = unit_number(unit, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base);
+	reader->split_base = dwarf_lowpc(unit, &low) ? 0 : low;
+	return true;
+}
+
+/* Walks what was left in a .dwo; *ret_found stays false when it is not to be had. */
+static int walk_split(struct dwarf_reader *reader, Dwarf_Die *unit, uint8_t address_bytes,
+		      bool *ret_found)
+{
+	Dwarf *whole = reader->dwarf;
+	int status;
+
+	if ((!reader->sections->split.directory && !reader->sections->split.package) ||
+	    !read_skeleton(reader, unit, address_bytes) ||
+	    split_unit_open(&reader->split, &reader->sections->split, &reader->skeleton, NULL))
+		return 0;
+	reader->dwarf = reader->split.dwarf;
+	reader->unit_is_c = is_c(&reader->split.die);
+	reader->generation++;
+	status = walk_unit(reader, &reader->split.die);
+	reader->dwarf = whole;
+	split_unit_close(&reader->split);
+	*ret_found = true;
+	if (!status && clock_monotonic_ns() > reader->limits->deadline_ns)
+		status = err_set(reader->err, ERR_DEADLINE, "read DWARF: out of time");
+	return status;
+}
+
 static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t address_bytes)
 {
+	bool is_split = false;
 	Dwarf_Die unit;
+	int status;
 
 	if (!dwarf_offdie(reader->dwarf, offset, &unit)) {
 		reader->damaged++;
@@ -522,7 +667,8 @@ static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t addr
 		return 0;
 	reader->unit_files = read_line_table(reader, &unit, address_bytes);
 	reader->unit_is_c = is_c(&unit);
-	return walk_unit(reader, &unit);
+	status = walk_split(reader, &unit, address_bytes, &is_split);
+	return status || is_split ? status : walk_unit(reader, &unit);
 }
 
 static int read_units(struct dwarf_reader *reader)
@@ -556,6 +702,7 @@ int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,
 		.limits = limits,
 		.builder = builder,
 		.err = err,
+		.split = { .fd = -1 },
 		.levels = mem_new_array(struct walk_level, DEPTH_MAX),
 	};
 	int status = read_units(&reader);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "server/resolve/line_program.h"
+#include "server/resolve/split_unit.h"
 #include "server/resolve/symbol_builder.h"
 
 struct dwarf_limits {
@@ -28,6 +29,8 @@ struct dwarf_limits {
 struct dwarf_sections {
 	struct line_sections lines;
 	struct slice texts[DWARF_TEXTS]; /* where names can be */
+	struct slice addresses, ranges;	 /* .debug_addr, .debug_ranges: of split units */
+	struct split_places split;
 };
 
 /*

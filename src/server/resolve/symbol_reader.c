@@ -35,6 +35,7 @@ static METRIC_COUNTER(
 struct reader_file {
 	const char *name;
 	enum symbol_input_kind kind;
+	const char *directory;
 	struct elf_info info;
 	Elf *elf;
 	Elf *mini; /* the file inside its .gnu_debugdata, or NULL */
@@ -175,6 +176,7 @@ static int open_file(struct reader_file *file, const struct symbol_input *input,
 		return status;
 	file->name = input->name;
 	file->kind = input->kind;
+	file->directory = input->directory;
 	if (file->info.file_bytes > limits->file_bytes)
 		return err_set(err, ERR_LIMIT,
 			       "read symbols of \"%s\": %" PRIu64 " bytes, at most %" PRIu64
@@ -228,7 +230,20 @@ static struct dwarf_sections sections_of(Elf *elf)
 		},
 		.texts = { str, line_str, section_bytes(elf, ".debug_info"),
 			   section_bytes(elf, ".debug_types") },
+		.addresses = section_bytes(elf, ".debug_addr"),
+		.ranges = section_bytes(elf, ".debug_ranges"),
 	};
+}
+
+static struct split_places split_places_of(const struct reader *reader,
+					   const struct reader_file *file)
+{
+	struct split_places places = { .directory = file->directory };
+
+	for (size_t i = 0; i < reader->count; i++)
+		if (reader->files[i].kind == SYMBOL_INPUT_PACKAGE)
+			places.package = reader->files[i].elf;
+	return places;
 }
 
 static void add_alternate_texts(Elf *elf, struct dwarf_sections *sections)
@@ -265,6 +280,7 @@ static int read_dwarf(struct reader *reader, const struct reader_file *file,
 		return 0;
 	}
 	sections = sections_of(file->elf);
+	sections.split = split_places_of(reader, file);
 	if (shared) {
 		add_alternate_texts(alternate->elf, &sections);
 		dwarf_setalt(dwarf, shared);

@@ -48,6 +48,7 @@ static int build_from(const struct workshop *workshop, const char *name, const c
 	int status;
 
 	for (size_t i = 0; i < count; i++) {
+		inputs[i].directory = workshop->directory;
 		inputs[i].name = workshop_path(workshop, names[i], paths[i]);
 		inputs[i].fd = open(inputs[i].name, O_RDONLY | O_CLOEXEC);
 		assert_true(inputs[i].fd >= 0);
@@ -179,6 +180,9 @@ static void names_and_lines_are_llvm_symbolizers(void **state)
 		"-O2 -g -ffunction-sections -Wl,--gc-sections",
 		"-O2 -g -fdebug-types-section",
 		"-O2 -g -flto",
+		"-O2 -g -gdwarf-5 -gsplit-dwarf",
+		"-O2 -g -gdwarf-4 -gsplit-dwarf",
+		"-O2 -g -gsplit-dwarf -gz=zlib",
 	};
 	size_t compared = 0;
 
