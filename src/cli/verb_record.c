@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/metrics.h"
+#include "cli/agent_report.h"
 #include "cli/defaults.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
@@ -297,9 +299,27 @@ static int write_profile(const struct record_verb_options *values, enum record_f
 	return rc;
 }
 
+/* By the agent's own count, for whatever reason. */
+static uint64_t lost_samples(void)
+{
+	struct strbuf metrics = { 0 };
+	struct agent_report report;
+	uint64_t lost = 0;
+
+	metrics_render(&metrics);
+	agent_report_read(&report, strbuf_slice(&metrics));
+	for (size_t i = 0; i < report.losses_count; i++)
+		lost += report.losses[i].samples;
+	agent_report_free(&report);
+	strbuf_free(&metrics);
+	return lost;
+}
+
 static void tell(const struct record_verb_options *values, const struct recording *recording,
 		 const struct command *command, int status)
 {
+	uint64_t lost = lost_samples();
+
 	if (command->pid > 0 && WIFEXITED(status) && WEXITSTATUS(status))
 		fprintf(stderr, "firn record: the command exited with %d\n", WEXITSTATUS(status));
 	if (command->pid > 0 && WIFSIGNALED(status))
@@ -307,6 +327,8 @@ static void tell(const struct record_verb_options *values, const struct recordin
 			WTERMSIG(status));
 	if (recording->full)
 		fprintf(stderr, "firn record: the recording was full; the rest is missing\n");
+	if (lost)
+		fprintf(stderr, "firn record: %llu samples were lost\n", (unsigned long long)lost);
 	fprintf(stderr, "firn record: %llu samples%s%s\n", (unsigned long long)recording->samples,
 		strcmp(values->output, "-") ? " in " : "",
 		strcmp(values->output, "-") ? values->output : "");
