@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/export/debuginfo_upload.h"
 #include "agent/export/exporter.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -27,6 +28,7 @@ struct agent_verb_options {
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	bool remote_store_insecure;
 	bool thread_labels;
+	bool debuginfo_upload_disable;
 };
 
 #define AT(member) offsetof(struct agent_verb_options, member)
@@ -47,6 +49,8 @@ static const struct option options[] = {
 	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
 	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
 	  0 },
+	{ 0, "debuginfo-upload-disable", OPTION_FLAG, AT(debuginfo_upload_disable), NULL,
+	  "do not send binaries that the server lacks (up to 256 MiB each)", 0, 0 },
 	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
 	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
 	VERB_COMMON_OPTIONS,
@@ -117,6 +121,8 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		.binary_seen = channel ? binary_channel_lend : NULL,
 		.binary_seen_context = &channel,
 	};
+	struct debuginfo_upload_options upload = { .address = values->remote_store_address };
+	struct debuginfo_upload *uploads = NULL;
 	struct net_server *metrics;
 	struct exporter *exporter;
 	struct agent *agent;
@@ -126,8 +132,15 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 	if (rc)
 		return rc;
 	start.deliver_context = exporter;
-	rc = agent_start(&start, &agent, err);
+	if (!channel && !values->debuginfo_upload_disable) {
+		rc = debuginfo_upload_new(&upload, &uploads, err);
+		start.binary_seen = debuginfo_upload_offer;
+		start.binary_seen_context = uploads;
+	}
+	if (!rc)
+		rc = agent_start(&start, &agent, err);
 	if (rc) {
+		debuginfo_upload_free(uploads);
 		exporter_free(exporter, 0);
 		return rc;
 	}
@@ -136,6 +149,7 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		number = verb_wait_signal(-1);
 	} while (number != SIGINT && number != SIGTERM);
 	agent_stop(agent);
+	debuginfo_upload_free(uploads);
 	exporter_free(exporter, SEND_GRACE_NS);
 	net_server_stop(metrics, CLOCK_NS_PER_S);
 	return 0;
