@@ -21,7 +21,7 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_progr
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
 MS = "2500"  # CPU time of a program
 # First a glimpse of the program, so that its tables are there; the process after it is new.
-WARM_UP = '"$0" 3; sleep 0.5; exec "$@"'
+WARM_UP = '"$0" 1; sleep 1; exec "$@"'
 
 
 @dataclass
