@@ -17,7 +17,7 @@
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
-#define NAMES_MAX ((size_t)1 << 20) /* demangled names kept */
+#define NAMES_MAX ((size_t)1 << 20) /* texts kept as they are shown */
 
 struct symbolize_verb_options {
 	struct verb_common common;
@@ -59,9 +59,10 @@ static const struct option_verb spec = {
 	.options_count = VERB_COUNT_OF(options),
 };
 
-/* A function's name, demangled once; keyed by where its text is in the table. */
-struct name {
-	const char *system;
+/* A text of the table as it is shown, made once; keyed by where it is. */
+struct shown {
+	const char *text;
+	bool is_function; /* not the name of a file */
 	struct slice shown;
 };
 
@@ -70,36 +71,59 @@ struct symbolizer {
 	struct symbol_table *table;
 	enum demangle_mode mode;
 	struct arena arena; /* of the shown names */
-	struct name *names;
+	struct shown *names;
 	size_t names_count, names_capacity;
 	struct idmap names_map;
 	struct strbuf out;
 	uint64_t asked, unknown, outside;
 };
 
-static bool name_equal(const void *context, uint32_t id, const void *key)
+static bool shown_equal(const void *context, uint32_t id, const void *key)
 {
-	return ((const struct name *)context)[id].system == (const char *)key;
+	const struct shown *shown = (const struct shown *)context + id, *wanted = key;
+
+	return shown->text == wanted->text && shown->is_function == wanted->is_function;
 }
 
-static struct slice shown_name(struct symbolizer *symbolizer, const struct symbol_line *line)
+/* Names come from files that anyone can make: they may not break lines and columns. */
+static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 {
-	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
-	uint64_t hash = hash_bytes(&system.data, sizeof(system.data));
-	struct slice shown =
-		line->name.len && symbolizer->mode != DEMANGLE_NONE ? line->name : system;
-	uint32_t id = idmap_find(&symbolizer->names_map, hash, name_equal, symbolizer->names,
-				 system.data);
+	struct slice copy = arena_copy(&symbolizer->arena, text);
+
+	for (size_t i = 0; i < copy.len; i++)
+		if ((unsigned char)copy.data[i] < ' ' || copy.data[i] == 0x7f)
+			((char *)copy.data)[i] = '?';
+	return copy.len ? copy : SLICE_LITERAL("?\?");
+}
+
+/* `source` is shown in place of a function's text that is not mangled. */
+static struct slice show(struct symbolizer *symbolizer, struct slice text, struct slice source,
+			 bool is_function)
+{
+	struct shown entry = { .text = text.data, .is_function = is_function, .shown = source };
+	uint64_t hash = hash_bytes(&entry.text, sizeof(entry.text)) + is_function;
+	uint32_t id =
+		idmap_find(&symbolizer->names_map, hash, shown_equal, symbolizer->names, &entry);
 
 	if (id != IDMAP_NONE)
 		return symbolizer->names[id].shown;
-	demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown);
-	if (symbolizer->names_count == NAMES_MAX)
-		return shown;
-	mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
-	idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
-	symbolizer->names[symbolizer->names_count++] = (struct name){ system.data, shown };
-	return shown;
+	if (is_function)
+		demangle_as(text, symbolizer->mode, &symbolizer->arena, &entry.shown);
+	entry.shown = printable(symbolizer, entry.shown);
+	if (symbolizer->names_count < NAMES_MAX) {
+		mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
+		idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
+		symbolizer->names[symbolizer->names_count++] = entry;
+	}
+	return entry.shown;
+}
+
+static struct slice show_function(struct symbolizer *symbolizer, const struct symbol_line *line)
+{
+	bool has_source = line->name.len && symbolizer->mode != DEMANGLE_NONE;
+	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
+
+	return show(symbolizer, system, has_source ? line->name : system, true);
 }
 
 static int flush(struct symbolizer *symbolizer, struct err *err)
@@ -118,17 +142,6 @@ static int flush(struct symbolizer *symbolizer, struct err *err)
 	}
 	strbuf_clear(&symbolizer->out);
 	return 0;
-}
-
-/* Names come from files that anyone can make: they may not break lines and columns. */
-static void add_text(struct strbuf *out, struct slice text)
-{
-	size_t start = out->len;
-
-	strbuf_add_slice(out, text.len ? text : SLICE_LITERAL("??"));
-	for (size_t i = start; i < out->len; i++)
-		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)
-			out->data[i] = '?';
 }
 
 static void add_number(struct strbuf *out, uint32_t number)
@@ -163,9 +176,9 @@ static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *e
 		strbuf_add_text(out, "\?\?\t\?\?:0\t\n");
 	}
 	for (size_t i = 0; i < count; i++) {
-		add_text(out, shown_name(symbolizer, &lines[i]));
+		strbuf_add_slice(out, show_function(symbolizer, &lines[i]));
 		strbuf_add_byte(out, '\t');
-		add_text(out, lines[i].file);
+		strbuf_add_slice(out, show(symbolizer, lines[i].file, lines[i].file, false));
 		strbuf_add_byte(out, ':');
 		add_number(out, lines[i].line);
 		strbuf_add_text(out, i + 1 < count ? "\tinlined\n" : "\t\n");
@@ -258,17 +271,32 @@ static int answer_input(struct symbolizer *symbolizer, struct err *err)
 	return status;
 }
 
+/* The most memory that was resident since this program began, or 0. */
+static uint64_t peak_bytes(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned long long kib = 0;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmHWM: %llu kB", &kib) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return (uint64_t)kib << 10;
+}
+
 static void print_stats(const struct symbol_table *table, int64_t built_ns, int64_t answered_ns,
 			uint64_t asked)
 {
 	fprintf(stderr,
 		"table bytes: %zu\nfunctions: %zu\nscopes: %zu\nintervals: %u\nsymbols: %u\n"
 		"line bytes: %zu\ndebug info: %s\nseconds to build: %.6f\nseconds to answer: %.6f\n"
-		"addresses: %" PRIu64 "\n",
+		"addresses: %" PRIu64 "\npeak bytes: %" PRIu64 "\n",
 		symbol_table_bytes(table), table->functions_count, table->scopes_count,
 		table->intervals.count, table->symbols.count, table->line_bytes_count,
 		table->has_debug_info ? "yes" : "no", (double)built_ns / CLOCK_NS_PER_S,
-		(double)answered_ns / CLOCK_NS_PER_S, asked);
+		(double)answered_ns / CLOCK_NS_PER_S, asked, peak_bytes());
 }
 
 static void explain(const struct symbolizer *symbolizer)

@@ -6,6 +6,7 @@ frames are, but for these differences, which are no matter of right or wrong:
 
   clone      llvm takes the name of the function itself from the symbol table, "work.part.0" or
              "_ZN3boxC2Ev"; ours is DWARF's, "work" or "_ZN3boxC1Ev" (or "C4", the common part).
+             Likewise "eq.[5]string" is "eq.[...]string" in Go's own table.
   alias      the symbol table has several names for one address, and llvm takes the last of them;
              ours is the one of the source, or of all the strongest.
   path       the same file, spelt with "." or ".." in it.
@@ -32,8 +33,9 @@ import symbol_corpus
 LLVM = ["llvm-symbolizer-14", "--no-demangle", "--inlines"]
 EXAMPLES = 16
 AGREEING = (None, "clone", "alias", "no call")
-CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|localalias|str|clone|abi0|abiinternal)"
+CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|localalias|str|clone|abi0|abiinternal|[0-9]+)"
                    r"(\.[0-9]+)*)+$|@.*$")
+ARGUMENTS = re.compile(r"\[[^\]]*\]")
 VARIANT = re.compile(r"([CD])[0-5](E|I)")
 
 
@@ -131,21 +133,28 @@ def second(path, addresses):
 
 
 def plain(name):
-    return VARIANT.sub(r"\1*\2", CLONE.sub("", name))
+    return ARGUMENTS.sub("[...]", VARIANT.sub(r"\1*\2", CLONE.sub("", name)))
+
+
+def separate_of(path):
+    """The installed debug file of a program, or the program."""
+    note = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"Build ID: ([0-9a-f]+)", note)
+    separate = f"/usr/lib/debug/.build-id/{found[1][:2]}/{found[1][2:]}.debug" if found else path
+    return separate if os.path.exists(separate) else path
 
 
 def aliases(path):
-    """Address -> names, from the symbol tables, and where each name is."""
-    names, places = {}, {}
-    for table in ([], ["-D"]):
-        out = subprocess.run(["nm", *table, "--defined-only", "--no-demangle", path], capture_output=True, text=True,
+    """Name -> addresses, from the symbol tables."""
+    places = {}
+    for table in ([path], ["-D", path], [separate_of(path)]):
+        out = subprocess.run(["nm", "--defined-only", "--no-demangle", *table], capture_output=True, text=True,
                              check=False).stdout
         for line in out.splitlines():
             words = line.split()
             if len(words) == 3:
-                names.setdefault(int(words[0], 16), set()).add(plain(words[2]))
                 places.setdefault(plain(words[2]), set()).add(int(words[0], 16))
-    return names, places
+    return places
 
 
 def same_file(a, b):
@@ -182,7 +191,7 @@ def compare(path, addresses, program):
     mine_usage, theirs_usage = [], []
     peer = symbol_corpus.peer_of(path, program)
     mine, theirs = ours(path, addresses, mine_usage), llvm(peer, addresses, theirs_usage)
-    _, places = aliases(peer)
+    places = aliases(peer)
     result.firn_seconds, _, result.firn_mb = mine_usage[0]
     result.llvm_seconds, _, result.llvm_mb = theirs_usage[0]
     if len(mine) != len(addresses) or len(theirs) != len(addresses):
