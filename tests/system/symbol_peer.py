@@ -14,6 +14,8 @@ frames are, but for these differences, which are no matter of right or wrong:
   no call    DWARF 2 does not say where an inlined call is: ours has the file in which the caller is
              declared and no line, llvm another guess at the file.
 
+  more       llvm does not read the symbol table of a separate debug file: it says nothing, ours names.
+
 Anything else is a disagreement; eu-addr2line is asked about some, and result.by_second counts those
 in which it says what we say.
 """
@@ -32,7 +34,7 @@ import symbol_corpus
 
 LLVM = ["llvm-symbolizer-14", "--no-demangle", "--inlines"]
 EXAMPLES = 16
-AGREEING = (None, "clone", "alias", "no call")
+AGREEING = (None, "clone", "alias", "no call", "more")
 CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|localalias|str|clone|abi0|abiinternal|[0-9]+)"
                    r"(\.[0-9]+)*)+$|@.*$")
 ARGUMENTS = re.compile(r"\[[^\]]*\]")
@@ -163,6 +165,8 @@ def same_file(a, b):
 
 def difference(mine, theirs, places):
     """None when they agree, "clone" or "alias" when they agree but for that, else what differs."""
+    if theirs == [("??", "??", 0)] and mine[0][0] != "??":
+        return "more"
     if len(mine) != len(theirs):
         return "DEPTH"
     kind = None
