@@ -86,8 +86,7 @@ static void spawn(char *self, long count, char *ms, int by_vfork)
 		pid_t pid = by_vfork ? vfork() : fork();
 
 		if (!pid) {
-			execl("/proc/self/exe", self, "burn", ms, (char *)NULL);
-			execl(self, self, "burn", ms, (char *)NULL); /* there is no /proc */
+			execl(self, self, "burn", ms, (char *)NULL);
 			_exit(127);
 		}
 		waitpid(pid, NULL, 0);
