@@ -12,6 +12,8 @@ static const uint8_t x86_landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 static const uint8_t x86_entry[] = { 0x31, 0xed };
 /* xor %rbp,%rbp; mov %rsp,%rdi; lea _DYNAMIC(%rip),%rsi: musl, arch/x86_64/crt_arch.h */
 static const uint8_t x86_musl_entry[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35 };
+/* mov %rsp,%rdi; call _dl_start: glibc's dynamic linker, sysdeps/x86_64/dl-machine.h */
+static const uint8_t x86_glibc_entry[] = { 0x48, 0x89, 0xe7, 0xe8 };
 /* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall; hlt:
  * musl, src/thread/x86_64/clone.s */
 static const uint8_t x86_musl_clone[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7,
@@ -40,7 +42,9 @@ static bool marks_outermost_frame(uint16_t machine, const uint8_t *code, size_t 
 			code += sizeof(x86_landing);
 			len -= sizeof(x86_landing);
 		}
-		return STARTS_WITH(code, len, x86_entry) || STARTS_WITH(code, len, x86_musl_entry);
+		return STARTS_WITH(code, len, x86_entry) ||
+		       STARTS_WITH(code, len, x86_musl_entry) ||
+		       STARTS_WITH(code, len, x86_glibc_entry);
 	}
 	if (STARTS_WITH(code, len, arm64_landing) || STARTS_WITH(code, len, arm64_nop)) {
 		code += sizeof(arm64_landing);
