@@ -285,9 +285,14 @@ static bool next_location(const struct row *row, unsigned *next, struct location
 	return true;
 }
 
+static uint8_t register_of(const struct location *location)
+{
+	return location->number < UNWIND_REGISTERS ? (uint8_t)location->number : 0;
+}
+
 static enum unwind_value value_of(const struct location *location)
 {
-	if (location->has_register && location->number > UINT8_MAX)
+	if (location->has_register && location->number >= UNWIND_REGISTERS)
 		return UNWIND_VALUE_UNSUPPORTED;
 	if (location->has_register)
 		return location->is_dereferenced ? UNWIND_VALUE_AT_REGISTER
@@ -301,14 +306,14 @@ static struct unwind_rule flexible_rule(const struct sframe *table, const struct
 	struct location at;
 	unsigned next = 0;
 
-	if (!next_location(row, &next, &at) || !at.has_register || at.number > UINT8_MAX)
+	if (!next_location(row, &next, &at) || !at.has_register || at.number >= UNWIND_REGISTERS)
 		return rule;
 	rule.cfa = at.is_dereferenced ? UNWIND_CFA_DEREF : UNWIND_CFA_REGISTER;
-	rule.cfa_register = (uint8_t)at.number;
+	rule.cfa_register = register_of(&at);
 	rule.cfa_offset = at.offset;
 	if (next_location(row, &next, &at)) {
 		rule.ra = value_of(&at);
-		rule.ra_register = at.has_register ? (uint8_t)at.number : 0;
+		rule.ra_register = at.has_register ? register_of(&at) : 0;
 		rule.ra_offset = at.offset;
 	} else if (table->machine == EM_X86_64) {
 		rule.ra = UNWIND_VALUE_AT_CFA;
@@ -316,7 +321,7 @@ static struct unwind_rule flexible_rule(const struct sframe *table, const struct
 	}
 	if (next_location(row, &next, &at)) {
 		rule.fp = value_of(&at);
-		rule.fp_register = at.has_register ? (uint8_t)at.number : 0;
+		rule.fp_register = at.has_register ? register_of(&at) : 0;
 		rule.fp_offset = at.offset;
 	}
 	return rule;

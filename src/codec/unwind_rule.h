@@ -22,6 +22,7 @@
 #define UNWIND_ARM64_FP 29
 #define UNWIND_ARM64_LR 30
 #define UNWIND_ARM64_SP 31
+#define UNWIND_REGISTERS 32 /* rules name only those below */
 
 enum unwind_cfa {
 	UNWIND_CFA_NONE,	/* nothing is known about these addresses */

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-#define REGISTERS_MAX 32 /* DWARF numbers that rules may name */
 #define FLAGS_ALL (UNWIND_RULE_SIGNAL | UNWIND_RULE_PAC | UNWIND_RULE_PLAIN)
 
 static int corrupt(const struct table_file *file, const char *what, struct err *err)
@@ -121,9 +120,9 @@ static bool is_mark_right(const struct unwind_rule *rule)
 static bool is_rule_sound(const struct unwind_rule *rule)
 {
 	return rule->cfa <= UNWIND_CFA_PLT && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
-	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < REGISTERS_MAX &&
-	       rule->cfa_index < REGISTERS_MAX && rule->ra_register < REGISTERS_MAX &&
-	       rule->fp_register < REGISTERS_MAX && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&
+	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < UNWIND_REGISTERS &&
+	       rule->cfa_index < UNWIND_REGISTERS && rule->ra_register < UNWIND_REGISTERS &&
+	       rule->fp_register < UNWIND_REGISTERS && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&
 	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL) && is_mark_right(rule);
 }
 

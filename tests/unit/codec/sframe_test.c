@@ -417,6 +417,24 @@ static void flexible_entries_name_registers_and_dereference(void **state)
 	assert_rule(5, (struct unwind_rule){ .cfa = UNWIND_CFA_END });
 }
 
+/* One such rule must not make the whole table unusable. */
+static void registers_that_rules_cannot_name_are_unsupported(void **state)
+{
+	/* Words of two bytes: CFA = rsp + 8; the return address in register 200. */
+	static const uint8_t x86[] = { 0, 4 << 1 | 1 << 5, 7 << 3 | 1, 0, 8, 0, 0x41, 6, 0, 0 };
+	static uint8_t bytes[BYTES_MAX];
+	size_t size = one_function(bytes, 3, 0, 1, 0, 1, x86, sizeof(x86));
+
+	(void)state;
+	open_section(bytes, size, 0, EM_X86_64);
+	read_all();
+	assert_int_equal(found.rows_count, 1);
+	assert_rule(0, (struct unwind_rule){ .cfa = UNWIND_CFA_REGISTER,
+					     .cfa_register = UNWIND_X86_SP,
+					     .cfa_offset = 8,
+					     .ra = UNWIND_VALUE_UNSUPPORTED });
+}
+
 static void signal_frames_and_blocks_are_told(void **state)
 {
 	static const uint8_t rows[] = { 0, 1 << 1 | 1, 8, 3, 1 << 1 | 1, 16, 6, 1 << 1 | 1, 8 };
@@ -479,6 +497,7 @@ int main(void)
 		cmocka_unit_test(rows_are_those_readelf_prints),
 		cmocka_unit_test(versions_2_and_3_give_the_same_rows),
 		cmocka_unit_test(flexible_entries_name_registers_and_dereference),
+		cmocka_unit_test(registers_that_rules_cannot_name_are_unsupported),
 		cmocka_unit_test(signal_frames_and_blocks_are_told),
 		cmocka_unit_test(damage_is_refused_or_counted),
 	};
