@@ -169,6 +169,17 @@ static __always_inline void describe_task(struct sample *sample, struct task_str
 	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
 }
 
+/* In assembly: clang would share the address between loads, but ctx bears no arithmetic. */
+static __always_inline __u64 interrupted_cs(const struct perf_context *ctx)
+{
+	__u64 cs;
+
+	asm volatile("%0 = *(u64 *)(%1 + %2)"
+		     : "=r"(cs)
+		     : "r"(ctx), "i"(__builtin_offsetof(struct perf_context, registers.cs)));
+	return cs;
+}
+
 static __always_inline bool is_user_mode(__u64 cs)
 {
 	return (cs & CS_PRIVILEGE_MASK) == CS_PRIVILEGE_USER;
@@ -197,17 +208,38 @@ static __always_inline void start_from(struct walk *walk, const struct user_regi
 	walk->full = true;
 }
 
+static __always_inline bool is_in_exec(const struct user_registers *registers)
+{
+	return registers->orig_ax == SYSTEM_CALL_EXECVE ||
+	       registers->orig_ax == SYSTEM_CALL_EXECVEAT;
+}
+
+/* exec clears the registers before it sets the new image's first instruction. */
+static __always_inline bool is_new_image_ready(const struct user_registers *registers)
+{
+	return !(registers->bx | registers->bp | registers->cx | registers->r12);
+}
+
+/* The old image has gone, and its list of mappings is still there: follow_exec comes later. */
+static __always_inline bool is_old_image_gone(const struct record_head *head)
+{
+	const struct space_head *kept = bpf_map_lookup_elem(&spaces, &head->tgid);
+
+	return kept && kept->start_ns == head->process_start_ns &&
+	       kept->exec_id + 1 == head->exec_id;
+}
+
 /* Where the user half starts. Returns how it ends already, or STACK_ENDS when a walk is due. */
 static __always_inline enum stack_end
 start_of_user_half(struct perf_context *ctx, struct task_struct *task, struct scratch *scratch)
 {
 	struct user_registers *copy = &scratch->registers;
 	struct walk *walk = &scratch->walk;
+	__u64 cs = interrupted_cs(ctx);
 
-	if (is_user_mode(ctx->registers.cs)) {
+	if (is_user_mode(cs)) {
 		start_from(walk, &ctx->registers);
-		barrier(); /* clang would merge this load with one below; ctx bears no arithmetic */
-		return ctx->registers.cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
+		return cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 	}
 	if (task->flags & TASK_KERNEL_THREAD || !task->mm)
 		return STACK_COMPLETE;
@@ -215,8 +247,11 @@ start_of_user_half(struct perf_context *ctx, struct task_struct *task, struct sc
 	    !is_user_mode(copy->cs))
 		return STACK_NO_USER_REGISTERS;
 	start_from(walk, copy);
+	if (is_in_exec(copy) && !is_new_image_ready(copy) &&
+	    is_old_image_gone(&scratch->sample.head))
+		return STACK_COMPLETE;
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
-	if (copy->orig_ax != ORIG_AX_NO_SYSCALL)
+	if (copy->orig_ax != ORIG_AX_NO_SYSCALL && !(is_in_exec(copy) && is_new_image_ready(copy)))
 		walk->pc--;
 	return copy->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 }
@@ -308,7 +343,7 @@ static __always_inline void take_kernel_half(struct perf_context *ctx, struct sa
 {
 	long bytes = 0;
 
-	if (!is_user_mode(ctx->registers.cs))
+	if (!is_user_mode(interrupted_cs(ctx)))
 		bytes = bpf_get_stack(ctx, sample->frames, SAMPLE_KERNEL_FRAMES_MAX * 8, 0);
 	if (bytes < 0) {
 		counts->of[COUNTER_KERNEL_STACK_FAILED]++;

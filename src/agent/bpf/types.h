@@ -81,6 +81,8 @@ struct task_struct {
 #define VMA_PAGE_SHIFT 12
 
 #define SYSTEM_CALL_MMAP 9
+#define SYSTEM_CALL_EXECVE 59
+#define SYSTEM_CALL_EXECVEAT 322
 #define PROTECTION_EXECUTE 4u /* PROT_EXEC */
 
 struct user_registers {
