@@ -145,6 +145,16 @@ struct {
 	__type(value, struct space_scratch);
 } space_scratches SEC(".maps");
 
+/*
+ * No exec since the fork. The count alone does not say: the parent may have called exec too, or be
+ * another that took over an orphan. The stack's place is random, and fork keeps it.
+ */
+static __always_inline bool is_image_of_parent(struct task_struct *task, struct task_struct *parent)
+{
+	return parent->self_exec_id == task->group_leader->self_exec_id &&
+	       parent->mm->start_stack == task->mm->start_stack;
+}
+
 static __always_inline void describe_process(struct record_head *head, struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;
@@ -157,7 +167,7 @@ static __always_inline void describe_process(struct record_head *head, struct ta
 	head->process_start_ns = leader->start_boottime;
 	head->exec_id = leader->self_exec_id;
 	head->parent_tgid = parent->tgid;
-	head->flags = parent->self_exec_id == leader->self_exec_id ? SAMPLE_IMAGE_OF_PARENT : 0;
+	head->flags = is_image_of_parent(task, parent) ? SAMPLE_IMAGE_OF_PARENT : 0;
 	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
 }
 
