@@ -9,7 +9,7 @@
  * last look-up holds for is kept, since most frames lie in the same file as their callee.
  *
  * The walk is plain C over six functions that its user defines, so that the same code runs in the
- * kernel (sample.bpf.c) and over a recorded process (unwind/replay.c):
+ * kernel (sample.bpf.c) and over a recorded process (tests/unit/walk):
  *
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
  *   walk_space(tgid)                    struct space_head, or NULL
@@ -480,8 +480,12 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 
 	if (!walk->fp_known)
 		return otherwise;
-	/* Code with frame pointers starts its chain with 0; elsewhere it is just a number. */
-	if (fp == 0 && (otherwise == STACK_NO_UNWIND_INFO || otherwise == STACK_NO_FRAME_POINTER))
+	/*
+	 * Code with frame pointers starts its chain with 0; elsewhere it is just a number, and in
+	 * an interrupted function it may be what no caller has ever touched.
+	 */
+	if (fp == 0 && !walk->full &&
+	    (otherwise == STACK_NO_UNWIND_INFO || otherwise == STACK_NO_FRAME_POINTER))
 		return STACK_COMPLETE;
 	if (fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX || fp & 7)
 		return otherwise;
