@@ -28,6 +28,8 @@
 
 #define FOLLOWED_CALLS 5
 
+#define KERNEL_ADDRESSES (1ull << 63) /* where they begin: [vsyscall] is there */
+
 struct sampler {
 	struct sampler_options options;
 	struct perf_events events;
@@ -268,6 +270,17 @@ static void put_part(int parts_fd, const struct space_head *head, uint32_t tgid,
 	bpf_map_update_elem(parts_fd, &key, &part, BPF_ANY);
 }
 
+static uint32_t space_flags(const struct space_mapping *mappings, size_t count)
+{
+	uint32_t flags = count > SPACE_PROGRAM_MAPPINGS_MAX ? SPACE_CUT : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!mappings[i].file.inode && !mappings[i].file.device &&
+		    mappings[i].start < KERNEL_ADDRESSES)
+			flags |= SPACE_HAS_GENERATED;
+	return flags;
+}
+
 void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		       const struct space_mapping *mappings, size_t count)
 {
@@ -281,6 +294,10 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 	if (bpf_map_lookup_elem(spaces_fd, &tgid, &space) ||
 	    space.start_ns != head->process_start_ns || space.exec_id != head->exec_id)
 		return;
+	/* What the program has read itself meanwhile may be newer: the next change tells. */
+	if (space.parts)
+		space.executable_pages = 0;
+	space.flags = (space.flags & SPACE_HAS_GENERATED) | space_flags(mappings, count);
 	space.fingerprint = space.sent = (uint64_t)clock_monotonic_ns(); /* of no other list */
 	for (space.parts = 0; at < count && space.parts < SPACE_PARTS_MAX; space.parts++) {
 		size_t left = count - at,

@@ -326,6 +326,8 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	} else if (walk->end == STACK_ENDS) {
 		read_space(task, scratch, counts);
 		bpf_loop(SAMPLE_USER_FRAMES_MAX + 1, next_frame, &scratch, 0);
+		if (walk->part_lost)
+			space_forget(&walk->tgid);
 	}
 	sample->user_count = walk->at - sample->kernel_count;
 	sample->user_end = walk->end;
@@ -465,6 +467,7 @@ int follow_exec(void *ctx)
 
 struct fork_context {
 	struct space_scratch *scratch;
+	const struct space_head *kept; /* the parent's */
 	__u32 parent, child;
 };
 
@@ -478,7 +481,8 @@ static long copy_part(__u32 index, void *data)
 	scratch->key.tgid = context->parent;
 	scratch->key.part = index;
 	part = bpf_map_lookup_elem(&space_parts, &scratch->key);
-	if (!part)
+	if (!part || part->start_ns != context->kept->start_ns ||
+	    part->exec_id != context->kept->exec_id)
 		return 1;
 	bpf_probe_read_kernel(&scratch->part, sizeof(scratch->part), part);
 	scratch->part.start_ns = scratch->head.start_ns;
@@ -505,6 +509,7 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 	kept = bpf_map_lookup_elem(&spaces, &context.parent);
 	if (context.child == context.parent || !kept || !kept->parts)
 		return 0; /* a thread, or nothing is known */
+	context.kept = kept;
 	follower.scratch->head = *kept;
 	follower.scratch->head.start_ns = BPF_CORE_READ(child, start_boottime);
 	follower.scratch->head.exec_id = BPF_CORE_READ(child, self_exec_id);

@@ -36,6 +36,8 @@ struct {
 	__type(value, struct space_part);
 } space_parts SEC(".maps");
 
+#define SPACE_ASK_AGAIN_NS 1000000000ull
+
 /* Working memory of one reading, per context that can be interrupted by another. */
 struct space_scratch {
 	struct space_head head;
@@ -60,6 +62,13 @@ static __always_inline bool space_is_of(const struct space_head *kept,
 static __always_inline void space_put(const __u32 *tgid, const struct space_head *head)
 {
 	bpf_map_update_elem(&spaces, tgid, head, BPF_ANY);
+	__sync_fetch_and_add(&spaces_version, 1);
+}
+
+/* Its next sample asks for the list anew. */
+static __always_inline void space_forget(const __u32 *tgid)
+{
+	bpf_map_delete_elem(&spaces, tgid);
 	__sync_fetch_and_add(&spaces_version, 1);
 }
 
@@ -246,6 +255,8 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 	struct space_head *kept;
 	__u32 tgid = head->tgid;
 
+	/* Before the list: what another thread changes meanwhile shows as a difference later. */
+	scratch->head.executable_pages = task->mm->exec_vm;
 	if (!space_list(scratch, task, task->mm)) {
 		counts->of[COUNTER_SPACES_BUSY]++;
 		return;
@@ -255,7 +266,6 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 	scratch->head.sent = kept && space_is_of(kept, head) ? kept->sent : 0;
 	scratch->head.start_ns = head->process_start_ns;
 	scratch->head.exec_id = head->exec_id;
-	scratch->head.executable_pages = task->mm->exec_vm;
 	scratch->head.parts = (scratch->count + SPACE_PART_MAPPINGS - 1) / SPACE_PART_MAPPINGS;
 	bpf_loop(scratch->count, space_look_for_unknown, &context, 0);
 	bpf_loop(scratch->head.parts, space_keep_part, &context, 0);
@@ -265,12 +275,13 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 	space_put(&tgid, &scratch->head);
 }
 
-/* Asks the agent to read /proc. Until it has, the list is empty. */
+/* Asks the agent to read /proc. Until it has, the list is empty, and `fingerprint` is the time. */
 static __always_inline void space_ask(struct space_scratch *scratch, struct task_struct *task,
 				      const struct record_head *head,
 				      struct sample_counters *counts)
 {
 	__u32 tgid = head->tgid;
+	struct space_head *kept = bpf_map_lookup_elem(&spaces, &tgid);
 
 	scratch->record.head = *head;
 	scratch->record.head.kind = RECORD_SPACE;
@@ -288,8 +299,16 @@ static __always_inline void space_ask(struct space_scratch *scratch, struct task
 	scratch->head.exec_id = head->exec_id;
 	scratch->head.parts = 0;
 	scratch->head.executable_pages = task->mm->exec_vm;
-	scratch->head.sent = scratch->head.fingerprint = 0;
+	scratch->head.sent = scratch->head.fingerprint = head->at_ns;
+	scratch->head.flags =
+		kept && space_is_of(kept, head) ? kept->flags & SPACE_HAS_GENERATED : 0;
 	space_put(&tgid, &scratch->head);
+}
+
+/* The agent may have been too busy to answer. */
+static __always_inline bool space_is_to_be_asked_again(const struct space_head *kept, __u64 now_ns)
+{
+	return !kept->parts && now_ns - kept->fingerprint > SPACE_ASK_AGAIN_NS;
 }
 
 /* At a sample: sees to it that the agent has, or gets, the list that the walk will use. */
@@ -307,7 +326,8 @@ space_prepare(struct space_scratch *scratch, struct task_struct *task,
 		space_ask(scratch, task, head, counts);
 		return;
 	}
-	if (!is_followed && kept->executable_pages != task->mm->exec_vm) {
+	if ((!is_followed && kept->executable_pages != task->mm->exec_vm) ||
+	    space_is_to_be_asked_again(kept, head->at_ns)) {
 		space_ask(scratch, task, head, counts);
 		return;
 	}

@@ -18,9 +18,9 @@
 struct space_head {	/* value of the map `spaces`, by tgid */
 	__u64 start_ns; /* with exec_id: whose mappings these are */
 	__u32 exec_id;
-	__u32 parts;		/* 0 = the agent was asked for them */
+	__u32 parts;		/* 0 = the agent was asked for them, at `fingerprint` */
 	__u64 executable_pages; /* mm->exec_vm when they were read */
-	__u64 fingerprint;	/* of all mappings: another one for another list; 0 = none */
+	__u64 fingerprint;	/* of all mappings: another one for another list */
 	__u64 sent;		/* the fingerprint when the agent was last told */
 	__u32 flags;		/* enum space_record_flag */
 	__u32 reserved;

@@ -103,6 +103,7 @@ struct walk {
 	__u64 bx, bx_at; /* rbx, or, when bx_at is not 0, where it was saved */
 	bool full;	 /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
+	bool part_lost; /* of the list of mappings */
 };
 
 static __always_inline __u32 walk_load(const __u8 *chunk, __u32 at)
@@ -133,28 +134,40 @@ static __always_inline bool walk_search_part(struct walk *walk, const struct spa
 	return walk->pc < walk->mapping.end;
 }
 
-/* Finds the mapping of pc. Returns RANGE_TABLE when there is one, whatever its file has. */
-static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
+/* Looks for the mapping of pc in the list. RANGE_UNKNOWN = the list does not say. */
+static __always_inline enum walk_range walk_find_in_list(struct walk *walk)
 {
 	struct space_part_key key = { walk->tgid, 0 };
 	const struct space_head *head = walk_space(walk->tgid);
 	const struct space_part *part;
 
 	if (!head || !head->parts)
-		return walk_ask(walk) ? RANGE_TABLE : RANGE_UNKNOWN;
+		return RANGE_UNKNOWN;
 	for (__u32 i = 1; i < SPACE_PARTS_MAX; i++) {
 		if (i >= head->parts || head->firsts[i] > walk->pc)
 			break;
 		key.part = i;
 	}
 	part = walk_space_part(&key);
-	/* The parts of a process that is long gone may have been given to another one. */
-	if (!part || part->start_ns != head->start_ns || part->exec_id != head->exec_id)
+	/* What was not used for long may have been given to another process. */
+	if (!part || part->start_ns != head->start_ns || part->exec_id != head->exec_id) {
+		walk->part_lost = true;
 		return RANGE_UNKNOWN;
+	}
 	if (walk_search_part(walk, part))
 		return RANGE_TABLE;
+	if (head->flags & SPACE_CUT)
+		return RANGE_UNKNOWN;
 	/* Generated code is not followed closely: it may have come since. */
 	return head->flags & SPACE_HAS_GENERATED ? RANGE_ANONYMOUS : RANGE_NO_CODE;
+}
+
+/* Finds the mapping of pc. Returns RANGE_TABLE when there is one, whatever its file has. */
+static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
+{
+	enum walk_range range = walk_find_in_list(walk);
+
+	return range == RANGE_UNKNOWN && walk_ask(walk) ? RANGE_TABLE : range;
 }
 
 /* Narrows the span, which is the mapping, to the segment around pc. */
@@ -643,6 +656,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->guessed = STACK_ENDS;
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
+	walk->part_lost = false;
 }
 
 static __always_inline bool walk_is_owner(const struct walk_owner *was,

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The unwinder (agent/bpf/walk.h) over lists of mappings that are not as they should be, and where
+ * a frame pointer of 0 ends a stack.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/bpf/space.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define TGID 7u
+#define CODE 0x400000ull
+#define STACK 0x7000ull
+
+static struct space_head kept_head;
+static struct space_part kept_part;
+static struct binary_tables no_information;
+static uint64_t stack[64];
+static bool has_part, has_answer;
+
+struct walk;
+static bool walk_ask(struct walk *walk);
+
+static inline long walk_read(void *to, __u32 bytes, __u64 address)
+{
+	uint64_t at = address - STACK;
+
+	if (at >= sizeof(stack) || bytes > sizeof(stack) - at)
+		return -1;
+	memcpy(to, (const char *)stack + at, bytes);
+	return 0;
+}
+
+static inline const struct space_head *walk_space(__u32 tgid)
+{
+	return tgid == TGID ? &kept_head : NULL;
+}
+
+static inline const struct space_part *walk_space_part(const struct space_part_key *key)
+{
+	return has_part && !key->part ? &kept_part : NULL;
+}
+
+static inline const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
+{
+	(void)now_ns;
+	return file->inode == 1 ? &no_information : NULL;
+}
+
+static inline const __u8 *walk_chunk(__u32 index)
+{
+	(void)index;
+	return NULL;
+}
+
+#include "agent/bpf/walk.h"
+
+static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };
+
+static bool walk_ask(struct walk *walk)
+{
+	walk->mapping = code;
+	return has_answer && walk->pc - code.start < code.end - code.start;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept_head = (struct space_head){ .start_ns = 1, .parts = 1, .firsts = { CODE } };
+	kept_part = (struct space_part){ .start_ns = 1, .count = 1, .mappings = { code } };
+	memset(stack, 0, sizeof(stack));
+	has_part = true;
+	has_answer = false;
+	return 0;
+}
+
+static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
+{
+	static struct sample sample;
+
+	*walk = (struct walk){ 0 };
+	walk_own(walk, &(struct walk_owner){ .tgid = TGID });
+	walk_start(walk);
+	walk->pc = pc;
+	walk->sp = STACK;
+	walk->fp = fp;
+	walk->full = true;
+	while (walk_frame(walk, &sample))
+		continue;
+	return (enum stack_end)walk->end;
+}
+
+static void a_part_that_is_gone_is_told(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	has_part = false;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_NO_MAPPINGS);
+	assert_true(walk.part_lost);
+}
+
+static void a_part_of_another_process_is_not_used(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_part.start_ns = 2;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_NO_MAPPINGS);
+	assert_true(walk.part_lost);
+	has_answer = true;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_NO_UNWIND_INFO);
+}
+
+static void beyond_a_cut_list_the_kernel_is_asked(void **state)
+{
+	const uint64_t beyond = CODE + 0x2000;
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	assert_int_equal(walk_from(&walk, beyond, 1), STACK_NO_FRAME_POINTER);
+	kept_head.flags |= SPACE_CUT;
+	assert_int_equal(walk_from(&walk, beyond, 1), STACK_NO_MAPPINGS);
+	assert_false(walk.part_lost);
+}
+
+/* Without frame pointers the register is 0 for as long as no caller has had a use for it. */
+static void zero_ends_a_chain_but_is_none_by_itself(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_NO_UNWIND_INFO);
+	stack[0] = 0;		/* the caller's frame pointer */
+	stack[1] = CODE + 0x10; /* and the return address */
+	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_COMPLETE);
+	assert_int_equal(walk.at, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_part_that_is_gone_is_told, set_up),
+		cmocka_unit_test_setup(a_part_of_another_process_is_not_used, set_up),
+		cmocka_unit_test_setup(beyond_a_cut_list_the_kernel_is_asked, set_up),
+		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
