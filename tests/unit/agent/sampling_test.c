@@ -29,7 +29,11 @@
 #define ATTEMPTS 3 /* of what other work on the machine may spoil */
 #define COST_STRETCH_S 3
 #define COST_ATTEMPTS 6
+#ifdef __SANITIZE_ADDRESS__
+#define COST_MAX 0.06
+#else
 #define COST_MAX 0.02 /* of a core */
+#endif
 
 static const char *spin_path;
 static char *spin_name; /* as mapping_file shows it */
