@@ -61,7 +61,7 @@ static void leave_out_followers(struct sample_bpf *skeleton)
 	bpf_program__set_autoload(skeleton->progs.follow_size, has_loop);
 }
 
-static int load(struct sampler *sampler, struct err *err)
+static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterator, struct err *err)
 {
 	uint32_t bytes = ring_bytes(sampler->options.frequency_hz, sampler->cpus);
 	int code;
@@ -69,17 +69,10 @@ static int load(struct sampler *sampler, struct err *err)
 	sampler->skeleton = sample_bpf__open();
 	if (!sampler->skeleton)
 		return err_set_errno(err, errno, "open the BPF object");
-	sampler->skeleton->rodata->has_loop = features_have_loop();
-	sampler->skeleton->rodata->has_vma_iterator =
-		sampler->skeleton->rodata->has_loop && features_have_vma_iterator();
+	sampler->skeleton->rodata->has_loop = has_loop;
+	sampler->skeleton->rodata->has_vma_iterator = has_vma_iterator;
 	/* Chosen processes may be short: their mappings are read at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
-	if (!sampler->skeleton->rodata->has_loop)
-		log_warn(
-			"agent",
-			"this kernel has no bpf_loop (5.17): user stacks come from its own "
-			"frame-pointer walk, at most 127 frames and without a reason for their end",
-			NULL);
 	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
@@ -87,6 +80,32 @@ static int load(struct sampler *sampler, struct err *err)
 	if (code)
 		return err_set_errno(err, -code, "load the BPF program into the kernel");
 	return 0;
+}
+
+static int load(struct sampler *sampler, struct err *err)
+{
+	bool has_loop = features_have_loop();
+	bool has_vma_iterator = has_loop && features_have_vma_iterator();
+	int code;
+
+	if (!has_loop)
+		log_warn(
+			"agent",
+			"this kernel has no bpf_loop (5.17): user stacks come from its own "
+			"frame-pointer walk, at most 127 frames and without a reason for their end",
+			NULL);
+	code = load_with(sampler, has_loop, has_vma_iterator, err);
+	if (!code || !has_vma_iterator)
+		return code;
+	/* That it is there does not say that every kind of program may call it. */
+	sample_bpf__destroy(sampler->skeleton);
+	code = load_with(sampler, has_loop, false, err);
+	if (!code)
+		log_warn("agent",
+			 "this kernel does not let programs list mappings: they are read from "
+			 "/proc",
+			 NULL);
+	return code;
 }
 
 static int open_events(struct sampler *sampler, struct err *err)
