@@ -20,6 +20,8 @@
 
 char program_license[] SEC("license") = "Dual BSD/GPL";
 
+#define WAKEUP_CHECK_SAMPLES 16 /* of one CPU: at most 80 KB */
+
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
@@ -125,6 +127,7 @@ static bool walk_ask(struct walk *walk)
 struct scratch {
 	struct walk walk;
 	struct user_registers registers; /* copy, when the sample hit the kernel */
+	__u64 described_second; /* of sample.head.at_ns when the thread was described, >> 30 */
 	struct sample sample;
 };
 
@@ -171,12 +174,33 @@ static __always_inline void describe_process(struct record_head *head, struct ta
 	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
 }
 
-static __always_inline void describe_task(struct sample *sample, struct task_struct *task)
+/*
+ * What the record still says of the thread that was sampled before it on this CPU holds for the
+ * rest of that second: names, cgroup and parent lie scattered in memory, and few ticks hit another.
+ */
+static __always_inline bool is_described(const struct scratch *scratch, struct task_struct *task)
 {
+	const struct record_head *head = &scratch->sample.head;
+	struct task_struct *leader = task->group_leader;
+	__u64 id = bpf_get_current_pid_tgid();
+
+	return scratch->described_second == head->at_ns >> 30 && head->tid == (__u32)id &&
+	       head->tgid == id >> 32 && head->process_start_ns == leader->start_boottime &&
+	       head->exec_id == (__u32)leader->self_exec_id;
+}
+
+static __always_inline void describe_task(struct scratch *scratch, struct task_struct *task)
+{
+	struct sample *sample = &scratch->sample;
+
 	sample->head.kind = RECORD_SAMPLE;
+	sample->head.flags &= SAMPLE_IMAGE_OF_PARENT;
+	if (is_described(scratch, task))
+		return;
 	describe_process(&sample->head, task);
 	sample->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
+	scratch->described_second = sample->head.at_ns >> 30;
 }
 
 /* In assembly: clang would share the address between loads, but ctx bears no arithmetic. */
@@ -372,7 +396,9 @@ static __always_inline void send(struct sample *sample, struct sample_counters *
 	if (frames > SAMPLE_FRAMES_MAX)
 		frames = SAMPLE_FRAMES_MAX;
 	bytes = SAMPLE_HEADER_BYTES + frames * 8;
-	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	/* Looked at now and then: it is in memory that the reader writes. */
+	if (!wakeup_bytes || (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
+			      bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes))
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, sample, bytes, flags))
 		counts->of[COUNTER_RING_FULL]++;
@@ -415,7 +441,7 @@ int sample_cpu(struct perf_context *ctx)
 	}
 	task = bpf_get_current_task_btf();
 	scratch->sample.head.at_ns = started_ns;
-	describe_task(&scratch->sample, task);
+	describe_task(scratch, task);
 	take_kernel_half(ctx, &scratch->sample, counts);
 	if (has_loop)
 		walk_user_half(ctx, task, scratch, counts);
