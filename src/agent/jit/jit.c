@@ -541,7 +541,8 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 {
 	size_t count = jit->count, kept_bytes = 0;
 
-	qsort(jit->entries, count, sizeof(*jit->entries), by_use);
+	if (count)
+		qsort(jit->entries, count, sizeof(*jit->entries), by_use);
 	idmap_clear(&jit->map);
 	jit->count = 0;
 	pthread_mutex_lock(&jit->lock);

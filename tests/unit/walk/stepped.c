@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __clang__
+#define FUNCTION __attribute__((noinline))
+#else
 #define FUNCTION __attribute__((noinline, noclone))
+#endif
 
 static volatile long sink;
 
