@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment - what a query reads: reports in blocks, in memory or encoded on disk.
+ *
+ * A segment is a memtable, a recording, or one level of a partition of a part
+ * (docs/decisions/0005). Its dictionaries stand in `view`: strings, labels, label sets, columns,
+ * groups and series from the start; frames and nodes after segment_load_stacks. Its reports and
+ * rows are read a block at a time; of a segment over plain tables, a block is a window on them.
+ *
+ * Rows name their stack by a *slot*: a dense number for counters. segment_node leads from slot to
+ * node; in plain tables they are the same, in parts slots are ranks (frequent ones first).
+ *
+ * A segment answers for reports whose start lies in [from_ns, to_ns) only: readers skip others
+ * (blocks may hold some). Together, the segments of a snapshot hold each report exactly once: raw,
+ * or within one roll-up.
+ *
+ * Thread-safe once made: many threads may read, each with its own buffer. Errors: ERR_CORRUPT,
+ * ERR_IO (the segment's part is set aside by its owner; the answer must say what is missing).
+ */
+#ifndef FIRN_MODEL_SEGMENT_H
+#define FIRN_MODEL_SEGMENT_H
+
+#include "base/err.h"
+#include "model/tables.h"
+
+enum segment_level {
+	SEGMENT_RAW,
+	SEGMENT_HOUR_SERIES, /* one report per series and hour */
+	SEGMENT_HOUR_ALL,    /* one per hour of the whole partition; delta types only */
+	SEGMENT_DAY_SERIES,
+	SEGMENT_DAY_ALL,
+	SEGMENT_LEVELS
+};
+
+/* What is known of a block without reading it. Bounds are inclusive. */
+struct segment_zone {
+	uint32_t series_min, series_max;
+	uint32_t reports;
+	uint64_t rows;
+	int64_t start_min_ns, start_max_ns;
+	uint64_t bytes; /* stored, headers and rows; 0 in memory */
+};
+
+/* One report of a block. `row_first` and `value_first` lead into the block's arrays. */
+struct segment_report {
+	uint32_t series; /* of the *_ALL levels: 0, which then stands for the partition */
+	uint32_t row_count;
+	uint64_t row_first;
+	uint64_t value_first;
+	uint32_t total_first;	/* totals[total_first + column] */
+	uint32_t reports_count; /* that it sums; 1 for raw ones */
+	int64_t start_ns;
+	int64_t duration_ns; /* of roll-ups: of all their reports together */
+	int64_t end_ns;	     /* start + duration; of roll-ups: the latest end */
+};
+
+struct segment_block {
+	const struct segment_report *reports;
+	uint32_t reports_count;
+	const int64_t *totals;
+	/* With rows only. Element i of a report's rows: slots[(row_first + i) * row_stride]. */
+	const uint32_t *slots;
+	const uint32_t *label_sets; /* NULL: none has sample labels */
+	uint32_t row_stride;
+	/*
+	 * Value of row i in column c:
+	 *   values[value_first + i * value_stride + c * column_stride]; NULL: all are 1.
+	 * value_stride 0 stands for the number of columns of the report's group.
+	 */
+	const int64_t *values;
+	uint64_t value_stride, column_stride;
+};
+
+enum segment_want { SEGMENT_HEADERS, SEGMENT_ROWS };
+
+/* Where blocks are decoded; starts zeroed, is reused, and grows to the largest block. */
+struct segment_buffer {
+	void *memory;
+	size_t capacity;
+	void *decompressor;
+};
+void segment_buffer_free(struct segment_buffer *buffer);
+
+struct segment;
+
+struct segment_ops { /* of encoded segments */
+	int (*load_stacks)(struct segment *segment, struct err *err);
+	int (*read)(const struct segment *segment, uint32_t block, enum segment_want want,
+		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+};
+
+struct segment {
+	struct tables_view view; /* reports, rows, values, totals: of plain tables only */
+	const struct segment_ops *ops; /* NULL: plain tables */
+	void *owner;		       /* of ops */
+	enum segment_level level;
+	int64_t from_ns, to_ns;
+	const struct segment_zone *zones; /* by block; NULL: plain tables */
+	uint32_t blocks_count;
+	uint32_t slots_count;	/* counters that a reader needs; after segment_load_stacks */
+	const uint32_t *node_of_slot; /* NULL: a slot is a node */
+	bool has_sample_labels; /* some row of it carries some */
+	uint64_t id;		/* of (part, partition): equal for levels that share dictionaries */
+};
+
+/* Plain tables as a segment; the view is borrowed. */
+void segment_of_tables(struct segment *segment, const struct tables_view *view);
+
+/* Frames and nodes are in the view afterwards. Any number of times, from any thread. */
+int segment_load_stacks(struct segment *segment, struct err *err);
+
+struct segment_zone segment_zone(const struct segment *segment, uint32_t block);
+
+/* What `ret` points to lives until the buffer is used again or the segment is given back. */
+int segment_read(const struct segment *segment, uint32_t block, enum segment_want want,
+		 struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+
+static inline uint32_t segment_node(const struct segment *segment, uint32_t slot)
+{
+	return segment->node_of_slot ? segment->node_of_slot[slot] : slot;
+}
+
+#endif
