@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codec/pb.h"
@@ -11,7 +12,10 @@
 
 #define SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define TYPE_EXECUTABLE 1 /* DebuginfoType */
-#define STRATEGY_GRPC 1	  /* UploadInstructions.UploadStrategy */
+#define TYPE_SOURCES 2
+#define STRATEGY_GRPC 1 /* UploadInstructions.UploadStrategy */
+/* Ours, unknown to Parca: UploadInstructions.received and UploadInfo.offset, bytes. */
+#define FIELD_RESUME 100
 #define PIECE_BYTES ((size_t)1 << 20)
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)
 #define CALL_TIMEOUT_NS (30 * CLOCK_NS_PER_S)
@@ -23,9 +27,10 @@ struct sending {
 	struct net_client *client;
 	struct elf_info info;
 	char sha256[2 * SHA256_DIGEST_BYTES + 1];
-	char name_header[300];
+	char headers[400];
 
-	char id[128]; /* of the upload */
+	char id[128];	   /* of the upload */
+	uint64_t received; /* bytes that the server has from an upload that was cut off */
 	uint64_t sent;
 	bool is_begun; /* info was sent */
 };
@@ -53,23 +58,41 @@ static int hash_content(struct sending *sending, struct err *err)
 	return 0;
 }
 
-/* The header that carries the file's name; none when it has bytes that a header must not have. */
-static void set_name_header(struct sending *sending)
+static bool fits_header(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if (*p < ' ' || *p > '~')
+			return false;
+	return strlen(text) < 256;
+}
+
+/* Who sends, and the file's name unless it has bytes that a header must not have. */
+static void set_headers(struct sending *sending)
 {
 	const char *slash = strrchr(sending->file->path, '/');
 	const char *name = slash ? slash + 1 : sending->file->path;
+	int len = 0;
 
-	for (const char *p = name; *p; p++)
-		if (*p < ' ' || *p > '~')
-			return;
-	if (strlen(name) < 256)
-		snprintf(sending->name_header, sizeof(sending->name_header),
+	if (sending->file->is_agent)
+		len = snprintf(sending->headers, sizeof(sending->headers),
+			       "firn-sender: agent\r\n");
+	if (fits_header(name))
+		snprintf(sending->headers + len, sizeof(sending->headers) - (size_t)len,
 			 "firn-file-name: %s\r\n", name);
 }
 
-/* BuildIDType: GNU 1, HASH 2, GO 3 */
+static uint64_t type_of(const struct sending *sending)
+{
+	if (sending->file->sources_of)
+		return TYPE_SOURCES;
+	return elf_has_offsets(&sending->info) ? TYPE_EXECUTABLE : 0;
+}
+
+/* BuildIDType: unknown 0, GNU 1, HASH 2, GO 3 */
 static uint64_t id_type(const struct elf_info *info)
 {
+	if (info->id_kind == ELF_ID_NONE)
+		return 0;
 	return info->id_kind == ELF_ID_GNU ? 1 : info->id_kind == ELF_ID_HASH ? 2 : 3;
 }
 
@@ -99,7 +122,7 @@ static int call(struct sending *sending, const char *path, struct net_call *call
 	call->method = "POST";
 	call->path = path;
 	call->content_type = "application/grpc";
-	call->headers = sending->name_header;
+	call->headers = sending->headers;
 	call->grpc = true;
 	call->body_bytes_max = ANSWER_BYTES_MAX;
 	rc = net_client_call(sending->client, call, &reply, err);
@@ -138,7 +161,7 @@ static int ask(struct sending *sending, bool *ret_present, struct err *err)
 	pb_put_bytes(&message, 1, slice_of(sending->info.build_id));
 	pb_put_bytes(&message, 2, slice_of(sending->sha256));
 	pb_put_varint(&message, 3, sending->file->is_forced);
-	pb_put_varint(&message, 4, elf_has_offsets(&sending->info) ? TYPE_EXECUTABLE : 0);
+	pb_put_varint(&message, 4, type_of(sending));
 	pb_put_varint(&message, 5, id_type(&sending->info));
 	rc = call_with(sending, SERVICE "ShouldInitiateUpload", &message, &answer, err);
 	if (!rc) {
@@ -158,7 +181,10 @@ static int ask(struct sending *sending, bool *ret_present, struct err *err)
 	return rc;
 }
 
-/* InitiateUploadResponse{ upload_instructions = 1 { upload_id = 2; upload_strategy = 3 } } */
+/*
+ * InitiateUploadResponse{ upload_instructions = 1 { upload_id = 2; upload_strategy = 3;
+ * received = 100 } }
+ */
 static int read_instructions(struct sending *sending, struct slice answer, struct err *err)
 {
 	struct pb_reader in = pb_reader_of(answer);
@@ -170,12 +196,16 @@ static int read_instructions(struct sending *sending, struct slice answer, struc
 		if (field.wire == PB_BYTES && field.number == 1)
 			instructions = field.bytes;
 	sending->id[0] = '\0';
+	sending->received = 0;
 	in = pb_reader_of(instructions);
 	while (pb_next(&in, &field)) {
 		if (field.wire == PB_BYTES && field.number == 2)
 			snprintf(sending->id, sizeof(sending->id), "%.*s", SLICE_FMT(field.bytes));
 		else if (field.wire == PB_VARINT && field.number == 3)
 			strategy = field.value;
+		else if (field.wire == PB_VARINT && field.number == FIELD_RESUME &&
+			 field.value <= sending->info.file_bytes)
+			sending->received = field.value;
 	}
 	if (!sending->id[0] || strategy != STRATEGY_GRPC)
 		return err_set(err, ERR_UNSUPPORTED, "the server wants the file in another way");
@@ -194,7 +224,7 @@ static int begin(struct sending *sending, struct err *err)
 	pb_put_varint(&message, 2, sending->info.file_bytes);
 	pb_put_bytes(&message, 3, slice_of(sending->sha256));
 	pb_put_varint(&message, 4, sending->file->is_forced);
-	pb_put_varint(&message, 5, elf_has_offsets(&sending->info) ? TYPE_EXECUTABLE : 0);
+	pb_put_varint(&message, 5, type_of(sending));
 	pb_put_varint(&message, 6, id_type(&sending->info));
 	rc = call_with(sending, SERVICE "InitiateUpload", &message, &answer, err);
 	if (!rc)
@@ -204,7 +234,9 @@ static int begin(struct sending *sending, struct err *err)
 	return rc;
 }
 
-/* UploadRequest{ info = 1 { build_id = 1; upload_id = 2; type = 3 } | chunk_data = 2 } */
+/* UploadRequest{ info = 1 { build_id = 1; upload_id = 2; type = 3; offset = 100 } | chunk_data = 2
+ * }
+ */
 static int next_message(void *context, struct strbuf *out, struct err *err)
 {
 	struct sending *sending = context;
@@ -216,7 +248,8 @@ static int next_message(void *context, struct strbuf *out, struct err *err)
 		begun = pb_begin(out, 1);
 		pb_put_bytes(out, 1, slice_of(sending->info.build_id));
 		pb_put_bytes(out, 2, slice_of(sending->id));
-		pb_put_varint(out, 3, elf_has_offsets(&sending->info) ? TYPE_EXECUTABLE : 0);
+		pb_put_varint(out, 3, type_of(sending));
+		pb_put_varint(out, FIELD_RESUME, sending->received);
 		pb_end(out, begun);
 		sending->is_begun = true;
 		return 1;
@@ -250,7 +283,7 @@ static int send_content(struct sending *sending, struct err *err)
 	struct strbuf answer = { 0 };
 	int rc;
 
-	sending->sent = 0;
+	sending->sent = sending->received;
 	sending->is_begun = false;
 	rc = call(sending, SERVICE "Upload", &stream, &answer, err);
 	strbuf_free(&answer);
@@ -265,6 +298,7 @@ static int finish(struct sending *sending, struct err *err)
 
 	pb_put_bytes(&message, 1, slice_of(sending->info.build_id));
 	pb_put_bytes(&message, 2, slice_of(sending->id));
+	pb_put_varint(&message, 3, type_of(sending));
 	rc = call_with(sending, SERVICE "MarkUploadFinished", &message, &answer, err);
 	strbuf_free(&message);
 	strbuf_free(&answer);
@@ -295,17 +329,31 @@ static int send_all(struct sending *sending, bool *ret_present, struct err *err)
 	return rc ? rc : finish(sending, err);
 }
 
+static int read_identity(struct sending *sending, struct err *err)
+{
+	const struct debuginfo_client_file *file = sending->file;
+	struct stat status;
+
+	if (!file->sources_of)
+		return elf_read_info(file->fd, file->path, &sending->info, err);
+	if (fstat(file->fd, &status))
+		return err_set_errno(err, errno, "look at \"%s\"", file->path);
+	sending->info.file_bytes = (uint64_t)status.st_size;
+	snprintf(sending->info.build_id, sizeof(sending->info.build_id), "%s", file->sources_of);
+	return 0;
+}
+
 int debuginfo_client_send(struct net_client *client, const struct debuginfo_client_file *file,
 			  char ret_build_id[ELF_BUILD_ID_TEXT_BYTES], bool *ret_present,
 			  struct err *err)
 {
 	struct sending sending = { .file = file, .client = client };
 	bool is_present = false;
-	int rc = elf_read_info(file->fd, file->path, &sending.info, err);
+	int rc = read_identity(&sending, err);
 
 	if (rc)
 		return rc;
-	set_name_header(&sending);
+	set_headers(&sending);
 	rc = send_all(&sending, &is_present, err);
 	if (rc)
 		return rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfo_client - sends one ELF file to a server by Parca's DebuginfoService: asks, and sends
- * only what the server wants. Blocks; bounded memory; for the agent and the command line.
+ * debuginfo_client - sends one file to a server by Parca's DebuginfoService: asks, and sends only
+ * what the server wants and does not have from an upload that was cut off. Blocks; bounded memory;
+ * for the agent and the command line.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
@@ -12,9 +13,13 @@
 struct debuginfo_client_file {
 	int fd;		  /* a regular file; the caller's */
 	const char *path; /* for messages; its last part is told to the server */
-	bool is_forced;	  /* replace a file that is as good */
-	bool hash_first;  /* so that the server may take it in spite of a poor one with another hash
-			   */
+	/* NULL: an ELF file. Else an archive of the sources of the program with this build id, hex.
+	 */
+	const char *sources_of;
+	bool is_agent;	 /* nobody asked for this upload; lists tell */
+	bool is_forced;	 /* replace a file that is as good */
+	bool hash_first; /* so that the server may take it in spite of a poor one with another hash
+			  */
 	/* Called after each piece; false gives up (ERR_CANCELLED). May be NULL. */
 	bool (*progress)(void *context, uint64_t sent, uint64_t total);
 	void *progress_context;
@@ -22,7 +27,7 @@ struct debuginfo_client_file {
 
 /*
  * Sends the file unless the server has it (*ret_present). ERR_BUSY while somebody else sends it,
- * ERR_UNAVAILABLE, ERR_DEADLINE, ERR_IO when it makes sense to begin anew, ERR_INVALID when not.
+ * ERR_UNAVAILABLE, ERR_DEADLINE, ERR_IO when it makes sense to try again, ERR_INVALID when not.
  */
 int debuginfo_client_send(struct net_client *client, const struct debuginfo_client_file *file,
 			  char ret_build_id[ELF_BUILD_ID_TEXT_BYTES], bool *ret_present,

@@ -151,9 +151,11 @@ static bool goes_on(void *context, uint64_t bytes, uint64_t total)
 /* Negative when it makes sense to try again later. */
 static int send_file(struct debuginfo_upload *upload, int fd, const char *path)
 {
-	const struct debuginfo_client_file file = {
-		.fd = fd, .path = path, .progress = goes_on, .progress_context = upload
-	};
+	const struct debuginfo_client_file file = { .fd = fd,
+						    .path = path,
+						    .is_agent = true,
+						    .progress = goes_on,
+						    .progress_context = upload };
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	struct stat status;
 	bool is_present;
