@@ -286,6 +286,8 @@ static void ask(struct store *store, uint64_t rows)
 {
 	struct query_params params = { .to_ns = INT64_MAX, .nodes_only = true };
 	double open_s, sum_s = 1e9, tree_s = 1e9;
+	const struct tables_view **views;
+	struct store_question question = { .to_ns = params.to_ns };
 	struct store_snapshot snapshot;
 	struct query_source source;
 	struct selector selector;
@@ -294,11 +296,14 @@ static void ask(struct store *store, uint64_t rows)
 
 	if (selector_parse(slice_of("on_cpu:samples:count:cpu:nanoseconds:delta"), &selector, &err))
 		die("selector", &err);
-	if (store_snapshot(store, params.from_ns, params.to_ns, &snapshot, &err))
+	if (store_snapshot(store, &question, &snapshot, &err))
 		die("snapshot", &err);
 	open_s = seconds_since(begin);
 	params.selector = &selector;
-	source = (struct query_source){ snapshot.views, snapshot.count, NULL };
+	views = mem_new_array(const struct tables_view *, snapshot.count);
+	for (size_t i = 0; i < snapshot.count; i++)
+		views[i] = &snapshot.segments[i].view;
+	source = (struct query_source){ views, snapshot.count, NULL };
 	for (int i = 0; i < QUERY_ROUNDS; i++) {
 		sum_s = fmin(sum_s, sum_once(&source, &params));
 		tree_s = fmin(tree_s, tree_once(&source, &params));
@@ -306,6 +311,7 @@ static void ask(struct store *store, uint64_t rows)
 	printf("merge   open and decode %.3f s, sum per stack %.4f s (%.1f M rows/s), to a tree "
 	       "%.3f s\n",
 	       open_s, sum_s, (double)rows / sum_s / 1e6, tree_s);
+	free(views);
 	store_snapshot_release(store, &snapshot);
 	selector_free(&selector);
 }

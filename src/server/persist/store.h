@@ -15,14 +15,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "model/tables.h"
+#include "model/segment.h"
+#include "model/selector.h"
 
 struct store;
 struct vfs; /* persist/vfs.h */
 
-#define STORE_FUTURE_MAX_NS (600 * CLOCK_NS_PER_S)   /* reports later than now + this are refused */
-#define STORE_DEDUPE_NS (24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this  \
-						      */
+#define STORE_FUTURE_MAX_NS (600 * CLOCK_NS_PER_S) /* reports later than now + this are refused */
+#define STORE_DEDUPE_NS                                                                            \
+	(24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this                  \
+				      */
 
 struct store_options {
 	const char *path;      /* created if missing (one level) */
@@ -64,21 +66,30 @@ struct append_result {
 int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
 		 struct err *err);
 
+/* What a snapshot is for, so that it leaves out what cannot matter. */
+struct store_question {
+	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
+	const struct selector *selector; /* NULL: everything */
+	const struct slice *names;	 /* label names that group the answer */
+	size_t names_count;
+	bool sums_only;	 /* sums per stack over the whole range: roll-ups may answer */
+	int64_t step_ns; /* or sums per step (0 = none): roll-ups where steps are whole ones */
+};
+
 /*
- * A consistent set of segments, each an immutable view. Pinned until released: parts dropped by
- * retention meanwhile stay readable.
+ * A consistent set of segments; together they hold each report of the range exactly once, and may
+ * hold others (model/segment.h). Pinned until released: parts dropped meanwhile stay readable.
  */
 struct store_snapshot {
-	const struct tables_view **views;
+	struct segment *segments;
 	size_t count;
 	size_t parts_unreadable; /* quarantined: answers must say so */
 	void *pins;
 };
 
-/* from_ns <= report.start_ns < to_ns may hold for some report of every view (not for each report).
- */
-int store_snapshot(struct store *store, int64_t from_ns, int64_t to_ns, struct store_snapshot *ret,
-		   struct err *err);
+/* The question's texts and selector need not outlive the call. */
+int store_snapshot(struct store *store, const struct store_question *question,
+		   struct store_snapshot *ret, struct err *err);
 void store_snapshot_release(struct store *store, struct store_snapshot *snapshot);
 
 /* Numbers for `firn store stat` and /metrics. */

@@ -64,23 +64,33 @@ static int load_parts(struct store *store, const struct pins *pins, struct store
 				       "the time range needs more than %llu MiB of decoded parts; "
 				       "narrow it",
 				       (unsigned long long)(limit >> 20));
-		ret->views[ret->count++] = &part->image.view;
+		segment_of_tables(&ret->segments[ret->count++], &part->image.view);
 	}
 	return 0;
 }
 
-int store_snapshot(struct store *store, int64_t from_ns, int64_t to_ns, struct store_snapshot *ret,
-		   struct err *err)
+/* Segments answer for the range and no more. */
+static void limit_range(struct store_snapshot *snapshot, const struct store_question *question)
 {
-	struct pins *pins = pin(store, from_ns, to_ns);
+	for (size_t i = 0; i < snapshot->count; i++) {
+		snapshot->segments[i].from_ns = question->from_ns;
+		snapshot->segments[i].to_ns = question->to_ns;
+	}
+}
+
+int store_snapshot(struct store *store, const struct store_question *question,
+		   struct store_snapshot *ret, struct err *err)
+{
+	struct pins *pins = pin(store, question->from_ns, question->to_ns);
 	struct store_snapshot snapshot = { .pins = pins };
 	int rc;
 
-	snapshot.views = mem_new_array(const struct tables_view *,
-				       pins->parts_count + pins->memtables_count);
+	snapshot.segments =
+		mem_new_array(struct segment, pins->parts_count + pins->memtables_count);
 	rc = load_parts(store, pins, &snapshot, err);
 	for (size_t i = 0; i < pins->memtables_count; i++)
-		snapshot.views[snapshot.count++] = &pins->views[i];
+		segment_of_tables(&snapshot.segments[snapshot.count++], &pins->views[i]);
+	limit_range(&snapshot, question);
 	if (snapshot.parts_unreadable)
 		store_wake_background(store); /* sets damaged ones aside */
 	if (rc) {
@@ -94,7 +104,7 @@ int store_snapshot(struct store *store, int64_t from_ns, int64_t to_ns, struct s
 void store_snapshot_release(struct store *store, struct store_snapshot *snapshot)
 {
 	unpin(store, snapshot->pins);
-	free(snapshot->views);
+	free(snapshot->segments);
 	*snapshot = (struct store_snapshot){ 0 };
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/question.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "config/units.h"
 
 #define QUESTION_ARENA_BYTES ((size_t)1 << 20)
@@ -93,14 +96,23 @@ static int take_snapshot(struct question *question, struct serve *serve,
 {
 	struct query_params *params = &question->params;
 	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
-	int rc = store_snapshot(serve->store, params->from_ns, params->to_ns, &question->snapshot,
-				err);
+	const struct store_question asked = {
+		.from_ns = params->from_ns,
+		.to_ns = params->to_ns,
+		.selector = &question->selector,
+		.names = params->group_by,
+		.names_count = params->group_by_count,
+	};
+	int rc = store_snapshot(serve->store, &asked, &question->snapshot, err);
 
 	if (rc)
 		return rc;
 	question->store = serve->store;
-	question->source = (struct query_source){ question->snapshot.views,
-						  question->snapshot.count, serve->resolver };
+	question->views = mem_new_array(const struct tables_view *, question->snapshot.count);
+	for (size_t i = 0; i < question->snapshot.count; i++)
+		question->views[i] = &question->snapshot.segments[i].view;
+	question->source =
+		(struct query_source){ question->views, question->snapshot.count, serve->resolver };
 	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
 		deadline_at_ns = request->deadline_at_ns;
 	params->limits.deadline_at_ns = deadline_at_ns;
@@ -151,6 +163,7 @@ void question_end(struct question *question)
 {
 	if (question->store)
 		store_snapshot_release(question->store, &question->snapshot);
+	free(question->views);
 	selector_free(&question->selector);
 	arena_free(&question->arena);
 	*question = (struct question){ 0 };

@@ -128,15 +128,16 @@ static void check_report(const struct tables_view *view, const struct report *re
 
 size_t batches_find(struct store *store, uint32_t *found, uint32_t count)
 {
+	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct store_snapshot snapshot;
 	struct err err = { 0 };
 	size_t unreadable;
 
 	memset(found, 0, count * sizeof(*found));
-	if (store_snapshot(store, INT64_MIN, INT64_MAX, &snapshot, &err))
+	if (store_snapshot(store, &question, &snapshot, &err))
 		fail_msg("snapshot: %s", err.message);
 	for (size_t i = 0; i < snapshot.count; i++) {
-		const struct tables_view *view = snapshot.views[i];
+		const struct tables_view *view = &snapshot.segments[i].view;
 
 		for (uint32_t j = 0; j < view->reports_count; j++) {
 			uint32_t n = (uint32_t)view->reports[j].batch_id - 1;

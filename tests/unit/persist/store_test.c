@@ -137,6 +137,13 @@ static void late_and_future_reports_are_refused_one_by_one(void **state)
 	assert_int_equal(stat_of(f).reports, 2);
 }
 
+static int take(struct fixture *f, int64_t from_ns, int64_t to_ns, struct store_snapshot *ret)
+{
+	const struct store_question question = { .from_ns = from_ns, .to_ns = to_ns };
+
+	return store_snapshot(f->store, &question, ret, NULL);
+}
+
 static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **state)
 {
 	struct fixture *f = *state;
@@ -148,13 +155,13 @@ static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **st
 	seal(f);
 	f->options.retention_ns = HOUR_NS;
 	reopen(f);
-	assert_int_equal(store_snapshot(f->store, 0, INT64_MAX, &snapshot, NULL), 0);
+	assert_int_equal(take(f, 0, INT64_MAX, &snapshot), 0);
 	assert_int_equal(snapshot.count, 2);
 	f->now_ns = (BATCHES_START_S + 3600 + 10) * CLOCK_NS_PER_S;
 	assert_int_equal(store_tick(f->store, NULL), 0);
 	assert_int_equal(stat_of(f).parts, 1);
 	assert_false(sim_disk_has(f->disk, DIR "/part-000001.firn", NULL));
-	assert_int_equal(snapshot.views[0]->reports_count, 1);
+	assert_int_equal(snapshot.segments[0].view.reports_count, 1);
 	store_snapshot_release(f->store, &snapshot);
 	f->options.retention_bytes = 1;
 	reopen(f);
@@ -173,11 +180,11 @@ static void snapshot_opens_nothing_outside_the_range(void **state)
 	append(f, 50);
 	seal(f);
 	sim_disk_flip(f->disk, DIR "/part-000001.firn", 100, 1);
-	assert_int_equal(store_snapshot(f->store, at, at + 1, &snapshot, NULL), 0);
+	assert_int_equal(take(f, at, at + 1, &snapshot), 0);
 	assert_int_equal(snapshot.count, 1);
 	assert_int_equal(snapshot.parts_unreadable, 0);
 	store_snapshot_release(f->store, &snapshot);
-	assert_int_equal(store_snapshot(f->store, at + 1, INT64_MAX, &snapshot, NULL), 0);
+	assert_int_equal(take(f, at + 1, INT64_MAX, &snapshot), 0);
 	assert_int_equal(snapshot.count, 0);
 	store_snapshot_release(f->store, &snapshot);
 }
@@ -349,9 +356,9 @@ static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t 
 	struct store_snapshot snapshot;
 	size_t seen = 0;
 
-	assert_int_equal(store_snapshot(f->store, 0, INT64_MAX, &snapshot, NULL), 0);
+	assert_int_equal(take(f, 0, INT64_MAX, &snapshot), 0);
 	for (size_t i = 0; i < snapshot.count; i++) {
-		const struct tables_view *view = snapshot.views[i];
+		const struct tables_view *view = &snapshot.segments[i].view;
 
 		for (uint32_t j = 0; j < view->reports_count; j++) {
 			const struct report *report = &view->reports[j];

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/segment.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define TABLES_BLOCK_REPORTS 1024u /* of a window on plain tables */
+#define ROW_STRIDE (sizeof(struct row) / sizeof(uint32_t))
+
+_Static_assert(sizeof(struct row) == 2 * sizeof(uint32_t), "rows are read as pairs of ids");
+
+void segment_buffer_free(struct segment_buffer *buffer)
+{
+	if (buffer->free_decompressor)
+		buffer->free_decompressor(buffer->decompressor);
+	free(buffer->memory);
+	*buffer = (struct segment_buffer){ 0 };
+}
+
+void *segment_buffer_room(struct segment_buffer *buffer, size_t bytes)
+{
+	if (buffer->capacity < bytes) {
+		free(buffer->memory); /* nothing in it is kept */
+		buffer->memory = mem_realloc(NULL, bytes);
+		buffer->capacity = bytes;
+	}
+	return buffer->memory;
+}
+
+void segment_of_tables(struct segment *segment, const struct tables_view *view)
+{
+	*segment = (struct segment){
+		.view = *view,
+		.from_ns = INT64_MIN,
+		.to_ns = INT64_MAX,
+		.blocks_count =
+			(view->reports_count + TABLES_BLOCK_REPORTS - 1) / TABLES_BLOCK_REPORTS,
+		.slots_count = view->nodes_count,
+		.has_sample_labels = view->label_sets_count > 1,
+	};
+}
+
+int segment_load_stacks(struct segment *segment, struct err *err)
+{
+	return segment->ops ? segment->ops->load_stacks(segment, err) : 0;
+}
+
+static uint32_t window_count(const struct segment *segment, uint32_t block)
+{
+	uint32_t rest = segment->view.reports_count - block * TABLES_BLOCK_REPORTS;
+
+	return rest < TABLES_BLOCK_REPORTS ? rest : TABLES_BLOCK_REPORTS;
+}
+
+struct segment_zone segment_zone(const struct segment *segment, uint32_t block)
+{
+	assert(block < segment->blocks_count);
+	if (segment->zones)
+		return segment->zones[block];
+	/* To know more would cost as much as to read the window. */
+	return (struct segment_zone){
+		.series_max = UINT32_MAX,
+		.reports = window_count(segment, block),
+		.start_min_ns = INT64_MIN,
+		.start_max_ns = INT64_MAX,
+	};
+}
+
+static int64_t end_of(const struct report *report)
+{
+	int64_t end_ns;
+
+	if (__builtin_add_overflow(report->start_ns, report->duration_ns, &end_ns))
+		return INT64_MAX;
+	return end_ns;
+}
+
+static void read_tables(const struct segment *segment, uint32_t block, enum segment_want want,
+			struct segment_buffer *buffer, struct segment_block *ret)
+{
+	const struct tables_view *view = &segment->view;
+	const struct report *reports = &view->reports[(size_t)block * TABLES_BLOCK_REPORTS];
+	uint32_t count = window_count(segment, block);
+	struct segment_report *list =
+		segment_buffer_room(buffer, sizeof(*list) * TABLES_BLOCK_REPORTS);
+
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = (struct segment_report){
+			.series = reports[i].series,
+			.row_count = reports[i].row_count,
+			.row_first = reports[i].row_first,
+			.value_first = reports[i].value_first,
+			/* Totals of later reports come behind those of earlier ones. */
+			.total_first = (uint32_t)(reports[i].total_first - reports[0].total_first),
+			.reports_count = 1,
+			.start_ns = reports[i].start_ns,
+			.duration_ns = reports[i].duration_ns,
+			.end_ns = end_of(&reports[i]),
+		};
+	*ret = (struct segment_block){
+		.reports = list,
+		.reports_count = count,
+		.totals = view->totals + reports[0].total_first,
+	};
+	if (want == SEGMENT_HEADERS)
+		return;
+	ret->slots = &view->rows->stack;
+	ret->label_sets = &view->rows->label_set;
+	ret->row_stride = ROW_STRIDE;
+	ret->values = view->values;
+	ret->column_stride = 1;
+}
+
+int segment_read(const struct segment *segment, uint32_t block, enum segment_want want,
+		 struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
+{
+	assert(block < segment->blocks_count);
+	if (segment->ops)
+		return segment->ops->read(segment, block, want, buffer, ret, err);
+	read_tables(segment, block, want, buffer, ret);
+	return 0;
+}
