@@ -23,7 +23,7 @@ void *segment_buffer_room(struct segment_buffer *buffer, size_t bytes)
 {
 	if (buffer->capacity < bytes) {
 		free(buffer->memory); /* nothing in it is kept */
-		buffer->memory = mem_realloc(NULL, bytes);
+		buffer->memory = mem_realloc(NULL, bytes, 1);
 		buffer->capacity = bytes;
 	}
 	return buffer->memory;

@@ -60,7 +60,7 @@ struct segment_block {
 	const int64_t *totals;
 	/* With rows only. Element i of a report's rows: slots[(row_first + i) * row_stride]. */
 	const uint32_t *slots;
-	const uint32_t *label_sets; /* NULL: none has sample labels */
+	const uint32_t *label_sets; /* as slots; NULL: none has sample labels */
 	uint32_t row_stride;
 	/*
 	 * Value of row i in column c:
@@ -78,8 +78,12 @@ struct segment_buffer {
 	void *memory;
 	size_t capacity;
 	void *decompressor;
+	void (*free_decompressor)(void *decompressor);
 };
 void segment_buffer_free(struct segment_buffer *buffer);
+
+/* Room for that many bytes; what was in the buffer is lost. For segment_ops. */
+void *segment_buffer_room(struct segment_buffer *buffer, size_t bytes);
 
 struct segment;
 
@@ -90,17 +94,18 @@ struct segment_ops { /* of encoded segments */
 };
 
 struct segment {
-	struct tables_view view; /* reports, rows, values, totals: of plain tables only */
+	struct tables_view view;       /* reports, rows, values, totals: of plain tables only */
 	const struct segment_ops *ops; /* NULL: plain tables */
 	void *owner;		       /* of ops */
 	enum segment_level level;
 	int64_t from_ns, to_ns;
 	const struct segment_zone *zones; /* by block; NULL: plain tables */
 	uint32_t blocks_count;
-	uint32_t slots_count;	/* counters that a reader needs; after segment_load_stacks */
+	uint32_t slots_count;	      /* counters that a reader needs; after segment_load_stacks */
 	const uint32_t *node_of_slot; /* NULL: a slot is a node */
-	bool has_sample_labels; /* some row of it carries some */
-	uint64_t id;		/* of (part, partition): equal for levels that share dictionaries */
+	bool has_sample_labels;	      /* some row of it carries some */
+	uint64_t id;  /* of (part, partition): equal for levels that share dictionaries */
+	uint64_t kin; /* of the partition's key: likely equal stacks, merged first; 0 = unknown */
 };
 
 /* Plain tables as a segment; the view is borrowed. */
