@@ -6,7 +6,7 @@
  *   CURRENT            names the manifest in force
  *   MANIFEST-000001    which parts and states make up the store
  *   wal-000001-0002.wal   log of memtable generation 1, segment 2
- *   part-000001.firn   what became of generation 1
+ *   part-000001.firn   profiles; numbered by the manifest
  *   state-000001.firn  dedupe window and baselines at the end of generation 1
  *   quarantine/        damaged files, set aside
  *   debuginfo/         not the store's: server/debuginfo
@@ -44,7 +44,7 @@ enum layout_kind {
 
 struct layout_name {
 	enum layout_kind kind;
-	uint64_t number;  /* of the manifest, or the generation */
+	uint64_t number;  /* of the manifest or part, or the generation */
 	uint64_t segment; /* of a WAL */
 };
 

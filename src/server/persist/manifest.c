@@ -11,12 +11,20 @@
 #define MAGIC "FIRNMAN"
 #define HEADER_BYTES 16u
 #define RECORD_HEADER_BYTES 12u
-#define EDITS_MAX 512	    /* then a new file begins with the whole state */
-#define EDIT_BYTES_MAX 1024 /* far over what one takes */
+#define EDITS_MAX 512 /* then a new file begins with the whole state */
 #define CURRENT_BYTES_MAX 64
+
+static void free_tombstone(struct manifest_tombstone *tombstone)
+{
+	free((void *)(uintptr_t)tombstone->by);
+	free((void *)(uintptr_t)tombstone->selector);
+}
 
 void manifest_state_free(struct manifest_state *state)
 {
+	for (size_t i = 0; i < state->tombstones_count; i++)
+		free_tombstone(&state->tombstones[i]);
+	free(state->tombstones);
 	free(state->parts);
 	*state = (struct manifest_state){ 0 };
 }
@@ -28,51 +36,114 @@ void manifest_edit_free(struct manifest_edit *edit)
 	strbuf_free(&edit->items);
 }
 
+static void add_item(struct manifest_edit *edit, enum manifest_item item, uint64_t number)
+{
+	strbuf_add_byte(&edit->items, (char)item);
+	strbuf_add_varint(&edit->items, number);
+}
+
+static void add_text(struct manifest_edit *edit, const char *text)
+{
+	strbuf_add_varint(&edit->items, strlen(text));
+	strbuf_add_text(&edit->items, text);
+}
+
+static void put_part(struct strbuf *out, const struct part_info *info)
+{
+	strbuf_add_varint(out, info->number);
+	strbuf_add_varint(out, info->bytes);
+	strbuf_add_zigzag(out, info->min_start_ns);
+	strbuf_add_zigzag(out, info->max_start_ns);
+	strbuf_add_varint(out, info->rows);
+	strbuf_add_varint(out, info->reports);
+	strbuf_add_varint(out, info->series);
+	strbuf_add_varint(out, info->stacks);
+	strbuf_add_varint(out, info->bytes_samples);
+	strbuf_add_varint(out, info->bytes_stacks);
+	strbuf_add_varint(out, info->bytes_symbols);
+	strbuf_add_varint(out, info->bytes_rollups);
+	strbuf_add_varint(out, info->hash.low);
+	strbuf_add_varint(out, info->hash.high);
+	strbuf_add_varint(out, info->tier);
+	strbuf_add_varint(out, info->deleted_to);
+}
+
 void manifest_edit_add_part(struct manifest_edit *edit, const struct part_info *info)
 {
-	strbuf_add_byte(&edit->items, MANIFEST_PART_ADDED);
-	strbuf_add_varint(&edit->items, info->generation);
-	strbuf_add_varint(&edit->items, info->bytes);
-	strbuf_add_zigzag(&edit->items, info->min_start_ns);
-	strbuf_add_zigzag(&edit->items, info->max_start_ns);
-	strbuf_add_varint(&edit->items, info->rows);
-	strbuf_add_varint(&edit->items, info->reports);
-	strbuf_add_varint(&edit->items, info->series);
-	strbuf_add_varint(&edit->items, info->stacks);
-	strbuf_add_varint(&edit->items, info->bytes_samples);
-	strbuf_add_varint(&edit->items, info->bytes_stacks);
-	strbuf_add_varint(&edit->items, info->bytes_symbols);
-	strbuf_add_varint(&edit->items, info->hash.low);
-	strbuf_add_varint(&edit->items, info->hash.high);
+	struct strbuf fields = { 0 };
+
+	put_part(&fields, info);
+	add_item(edit, MANIFEST_PART_ADDED, fields.len);
+	strbuf_add_slice(&edit->items, strbuf_slice(&fields));
+	strbuf_free(&fields);
 }
 
-static void take_part(struct byte_reader *in, struct part_info *ret)
+/* Fields that a later writer adds behind the known ones are skipped. */
+static bool take_part(struct byte_reader *item, struct part_info *ret)
 {
-	ret->generation = byte_reader_varint(in);
-	ret->bytes = byte_reader_varint(in);
-	ret->min_start_ns = byte_reader_zigzag(in);
-	ret->max_start_ns = byte_reader_zigzag(in);
-	ret->rows = byte_reader_varint(in);
-	ret->reports = byte_reader_varint(in);
-	ret->series = byte_reader_varint(in);
-	ret->stacks = byte_reader_varint(in);
-	ret->bytes_samples = byte_reader_varint(in);
-	ret->bytes_stacks = byte_reader_varint(in);
-	ret->bytes_symbols = byte_reader_varint(in);
-	ret->hash.low = byte_reader_varint(in);
-	ret->hash.high = byte_reader_varint(in);
+	uint64_t len = byte_reader_varint(item);
+	struct byte_reader in = byte_reader_of(byte_reader_bytes(item, len));
+	uint64_t tier;
+
+	*ret = (struct part_info){ 0 };
+	ret->number = byte_reader_varint(&in);
+	ret->bytes = byte_reader_varint(&in);
+	ret->min_start_ns = byte_reader_zigzag(&in);
+	ret->max_start_ns = byte_reader_zigzag(&in);
+	ret->rows = byte_reader_varint(&in);
+	ret->reports = byte_reader_varint(&in);
+	ret->series = byte_reader_varint(&in);
+	ret->stacks = byte_reader_varint(&in);
+	ret->bytes_samples = byte_reader_varint(&in);
+	ret->bytes_stacks = byte_reader_varint(&in);
+	ret->bytes_symbols = byte_reader_varint(&in);
+	ret->bytes_rollups = byte_reader_varint(&in);
+	ret->hash.low = byte_reader_varint(&in);
+	ret->hash.high = byte_reader_varint(&in);
+	tier = byte_reader_varint(&in);
+	ret->deleted_to = byte_reader_varint(&in);
+	if (item->failed || in.failed || tier >= PART_TIERS)
+		return false;
+	ret->tier = (enum part_tier)tier;
+	return true;
 }
 
-void manifest_edit_drop_part(struct manifest_edit *edit, uint64_t generation)
+void manifest_edit_drop_part(struct manifest_edit *edit, uint64_t number)
 {
-	strbuf_add_byte(&edit->items, MANIFEST_PART_DROPPED);
-	strbuf_add_varint(&edit->items, generation);
+	add_item(edit, MANIFEST_PART_DROPPED, number);
 }
 
-void manifest_edit_damage_part(struct manifest_edit *edit, uint64_t generation)
+void manifest_edit_damage_part(struct manifest_edit *edit, uint64_t number)
 {
-	strbuf_add_byte(&edit->items, MANIFEST_PART_DAMAGED);
-	strbuf_add_varint(&edit->items, generation);
+	add_item(edit, MANIFEST_PART_DAMAGED, number);
+}
+
+void manifest_edit_deleted_to(struct manifest_edit *edit, uint64_t number, uint64_t tombstone)
+{
+	add_item(edit, MANIFEST_PART_DELETED_TO, number);
+	strbuf_add_varint(&edit->items, tombstone);
+}
+
+void manifest_edit_add_tombstone(struct manifest_edit *edit,
+				 const struct manifest_tombstone *tombstone)
+{
+	add_item(edit, MANIFEST_TOMBSTONE_ADDED, tombstone->number);
+	strbuf_add_zigzag(&edit->items, tombstone->from_ns);
+	strbuf_add_zigzag(&edit->items, tombstone->to_ns);
+	strbuf_add_zigzag(&edit->items, tombstone->created_ns);
+	add_text(edit, tombstone->by);
+	add_text(edit, tombstone->selector);
+}
+
+void manifest_edit_tombstone_done(struct manifest_edit *edit, uint64_t number, int64_t done_ns)
+{
+	add_item(edit, MANIFEST_TOMBSTONE_DONE, number);
+	strbuf_add_zigzag(&edit->items, done_ns);
+}
+
+void manifest_edit_drop_tombstone(struct manifest_edit *edit, uint64_t number)
+{
+	add_item(edit, MANIFEST_TOMBSTONE_DROPPED, number);
 }
 
 void manifest_edit_log_from(struct manifest_edit *edit, uint64_t generation,
@@ -87,27 +158,58 @@ void manifest_edit_log_from(struct manifest_edit *edit, uint64_t generation,
 
 /* Applying. */
 
-static bool add_part(struct manifest_state *state, const struct part_info *info)
+static bool note_number(struct manifest_state *state, uint64_t number)
 {
-	if (state->parts_count &&
-	    state->parts[state->parts_count - 1].generation >= info->generation)
+	if (!number || number > UINT64_MAX / 2)
 		return false;
-	mem_grow(state->parts, state->parts_count, state->parts_capacity);
-	state->parts[state->parts_count++] = *info;
+	if (number >= state->next_number)
+		state->next_number = number + 1;
 	return true;
 }
 
-static struct part_info *find_part(const struct manifest_state *state, uint64_t generation)
+/* The index of the first part whose number is not below. */
+static size_t part_place(const struct manifest_state *state, uint64_t number)
 {
-	for (size_t i = 0; i < state->parts_count; i++)
-		if (state->parts[i].generation == generation)
-			return &state->parts[i];
-	return NULL;
+	size_t low = 0, high = state->parts_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (state->parts[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-static bool remove_part(struct manifest_state *state, uint64_t generation)
+static struct part_info *find_part(const struct manifest_state *state, uint64_t number)
 {
-	struct part_info *part = find_part(state, generation);
+	size_t place = part_place(state, number);
+
+	return place < state->parts_count && state->parts[place].number == number
+		       ? &state->parts[place]
+		       : NULL;
+}
+
+/* Of two parts that were being made, the later number may have come first. */
+static bool add_part(struct manifest_state *state, const struct part_info *info)
+{
+	size_t place = part_place(state, info->number);
+
+	if (!note_number(state, info->number) || find_part(state, info->number))
+		return false;
+	mem_grow(state->parts, state->parts_count, state->parts_capacity);
+	memmove(state->parts + place + 1, state->parts + place,
+		(state->parts_count - place) * sizeof(*state->parts));
+	state->parts[place] = *info;
+	state->parts_count++;
+	return true;
+}
+
+static bool remove_part(struct manifest_state *state, uint64_t number)
+{
+	struct part_info *part = find_part(state, number);
 
 	if (!part)
 		return false;
@@ -116,13 +218,90 @@ static bool remove_part(struct manifest_state *state, uint64_t generation)
 	return true;
 }
 
-static bool mark_damaged(struct manifest_state *state, uint64_t generation)
+static bool mark_damaged(struct manifest_state *state, uint64_t number)
 {
-	struct part_info *part = find_part(state, generation);
+	struct part_info *part = find_part(state, number);
 
 	if (part)
 		part->damaged = true;
 	return part != NULL;
+}
+
+static bool take_deleted_to(struct manifest_state *state, struct byte_reader *in)
+{
+	struct part_info *part = find_part(state, byte_reader_varint(in));
+	uint64_t tombstone = byte_reader_varint(in);
+
+	if (!part || in->failed || tombstone < part->deleted_to)
+		return false;
+	part->deleted_to = tombstone;
+	return true;
+}
+
+static struct manifest_tombstone *find_tombstone(const struct manifest_state *state,
+						 uint64_t number)
+{
+	for (size_t i = state->tombstones_count; i--;)
+		if (state->tombstones[i].number == number)
+			return &state->tombstones[i];
+	return NULL;
+}
+
+static bool take_text(struct byte_reader *in, size_t bytes_max, struct slice *ret)
+{
+	uint64_t len = byte_reader_varint(in);
+
+	if (len > bytes_max)
+		return false;
+	*ret = byte_reader_bytes(in, len);
+	return !in->failed && !memchr(ret->data, '\0', ret->len);
+}
+
+static bool take_tombstone(struct manifest_state *state, struct byte_reader *in)
+{
+	struct manifest_tombstone made = { .number = byte_reader_varint(in) };
+	const struct manifest_tombstone *last =
+		state->tombstones_count ? &state->tombstones[state->tombstones_count - 1] : NULL;
+	struct slice by, selector;
+
+	made.from_ns = byte_reader_zigzag(in);
+	made.to_ns = byte_reader_zigzag(in);
+	made.created_ns = byte_reader_zigzag(in);
+	if (!take_text(in, MANIFEST_BY_BYTES_MAX, &by) ||
+	    !take_text(in, MANIFEST_SELECTOR_BYTES_MAX, &selector) ||
+	    state->tombstones_count == MANIFEST_TOMBSTONES_MAX ||
+	    (last && last->number >= made.number) || !note_number(state, made.number))
+		return false;
+	made.by = mem_strndup(by.data, by.len);
+	made.selector = mem_strndup(selector.data, selector.len);
+	mem_grow(state->tombstones, state->tombstones_count, state->tombstones_capacity);
+	state->tombstones[state->tombstones_count++] = made;
+	return true;
+}
+
+static bool take_tombstone_done(struct manifest_state *state, struct byte_reader *in)
+{
+	struct manifest_tombstone *tombstone = find_tombstone(state, byte_reader_varint(in));
+	int64_t done_ns = byte_reader_zigzag(in);
+
+	if (!tombstone || in->failed || tombstone->done_ns || !done_ns)
+		return false;
+	tombstone->done_ns = done_ns;
+	return true;
+}
+
+static bool remove_tombstone(struct manifest_state *state, uint64_t number)
+{
+	struct manifest_tombstone *tombstone = find_tombstone(state, number);
+
+	if (!tombstone)
+		return false;
+	free_tombstone(tombstone);
+	state->tombstones_count--;
+	memmove(tombstone, tombstone + 1,
+		(size_t)(state->tombstones + state->tombstones_count - tombstone) *
+			sizeof(*tombstone));
+	return true;
 }
 
 static bool take_log_from(struct manifest_state *state, struct byte_reader *in)
@@ -141,18 +320,27 @@ static bool take_log_from(struct manifest_state *state, struct byte_reader *in)
 
 static bool apply_item(struct manifest_state *state, struct byte_reader *in)
 {
-	struct part_info info = { 0 };
+	struct part_info info;
 
 	switch (byte_reader_fixed(in, 1)) {
 	case MANIFEST_PART_ADDED:
-		take_part(in, &info);
-		return !in->failed && add_part(state, &info);
+		return take_part(in, &info) && add_part(state, &info);
 	case MANIFEST_PART_DROPPED:
 		return remove_part(state, byte_reader_varint(in)) && !in->failed;
 	case MANIFEST_PART_DAMAGED:
 		return mark_damaged(state, byte_reader_varint(in)) && !in->failed;
 	case MANIFEST_LOG_FROM:
 		return take_log_from(state, in) && !in->failed;
+	case MANIFEST_COUNTER:
+		return note_number(state, byte_reader_varint(in)) && !in->failed;
+	case MANIFEST_TOMBSTONE_ADDED:
+		return take_tombstone(state, in);
+	case MANIFEST_TOMBSTONE_DONE:
+		return take_tombstone_done(state, in);
+	case MANIFEST_TOMBSTONE_DROPPED:
+		return remove_tombstone(state, byte_reader_varint(in)) && !in->failed;
+	case MANIFEST_PART_DELETED_TO:
+		return take_deleted_to(state, in);
 	default:
 		return false;
 	}
@@ -176,8 +364,16 @@ static void encode_state(const struct manifest_state *state, struct manifest_edi
 	for (size_t i = 0; i < state->parts_count; i++) {
 		manifest_edit_add_part(edit, &state->parts[i]);
 		if (state->parts[i].damaged)
-			manifest_edit_damage_part(edit, state->parts[i].generation);
+			manifest_edit_damage_part(edit, state->parts[i].number);
 	}
+	for (size_t i = 0; i < state->tombstones_count; i++) {
+		manifest_edit_add_tombstone(edit, &state->tombstones[i]);
+		if (state->tombstones[i].done_ns)
+			manifest_edit_tombstone_done(edit, state->tombstones[i].number,
+						     state->tombstones[i].done_ns);
+	}
+	if (state->next_number > 1)
+		add_item(edit, MANIFEST_COUNTER, state->next_number - 1);
 }
 
 /* Files. */
@@ -247,7 +443,8 @@ static bool take_record(struct byte_reader *in, uint32_t *chain_crc, struct slic
 static bool edit_follows(struct slice rest)
 {
 	for (size_t at = 0; at < rest.len; at++) {
-		size_t len = rest.len - at < EDIT_BYTES_MAX ? rest.len - at : EDIT_BYTES_MAX;
+		size_t len = rest.len - at < MANIFEST_EDIT_BYTES_MAX ? rest.len - at
+								     : MANIFEST_EDIT_BYTES_MAX;
 		struct byte_reader in = byte_reader_of(slice_from(rest.data + at, len));
 		struct record record;
 
@@ -266,6 +463,12 @@ static int check_header(struct byte_reader *in, struct slice bytes, uint32_t *re
 	*ret_crc = byte_reader_u32(in);
 	if (in->failed || !magic || hash_crc32c(0, bytes.data, HEADER_BYTES - 4) != *ret_crc)
 		return err_set(err, ERR_CORRUPT, "not a manifest, or its header is damaged");
+	if (version < MANIFEST_VERSION)
+		return err_set(
+			err, ERR_UNSUPPORTED,
+			"the store has format version %u, and this firn reads %d: choose an empty "
+			"--storage-path, and read the old store with the firn that wrote it",
+			version, MANIFEST_VERSION);
 	if (version != MANIFEST_VERSION)
 		return err_set(
 			err, ERR_UNSUPPORTED,
@@ -277,7 +480,7 @@ static int check_header(struct byte_reader *in, struct slice bytes, uint32_t *re
 int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(bytes);
-	struct manifest_state state = { 0 };
+	struct manifest_state state = { .next_number = 1 };
 	struct slice items;
 	uint32_t crc, records = 0;
 	size_t good_bytes;
@@ -310,6 +513,7 @@ void manifest_init(struct manifest *manifest, const struct vfs *vfs, const char 
 {
 	*manifest = (struct manifest){ .vfs = vfs, .dir = dir };
 	manifest->state.log_generation = 1;
+	manifest->state.next_number = 1;
 }
 
 void manifest_fini(struct manifest *manifest)
@@ -468,6 +672,13 @@ static int append_edit(struct manifest *manifest, const struct manifest_edit *ed
 	return rc;
 }
 
+uint64_t manifest_take_number(struct manifest *manifest)
+{
+	if (manifest->taken < manifest->state.next_number)
+		manifest->taken = manifest->state.next_number;
+	return manifest->taken++;
+}
+
 int manifest_commit(struct manifest *manifest, const struct manifest_edit *edit, struct err *err)
 {
 	bool sensible;
@@ -475,6 +686,9 @@ int manifest_commit(struct manifest *manifest, const struct manifest_edit *edit,
 
 	if (manifest->poisoned)
 		return err_set(err, ERR_READ_ONLY, "the manifest is closed after a failed write");
+	if (edit->items.len > MANIFEST_EDIT_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "an edit of the manifest has %zu bytes, limit %zu",
+			       edit->items.len, MANIFEST_EDIT_BYTES_MAX);
 	if (!manifest->file || manifest->edits >= EDITS_MAX)
 		rc = begin_file(manifest, edit, err);
 	else

@@ -67,7 +67,7 @@ static void describe(const struct tables_view *view, const struct tables_layout 
 void part_encode(const struct tables_view *arranged, uint64_t generation, struct strbuf *out,
 		 struct part_info *ret)
 {
-	struct part_info info = { .generation = generation };
+	struct part_info info = { .number = generation };
 	struct tables_layout layout;
 
 	assert(!out->len && arranged->reports_count);
@@ -164,7 +164,7 @@ int part_decode(struct slice bytes, uint64_t generation, struct tables_image *re
 	if (!identity_equal(identity_of_bytes(bytes.data, trailer.footer_offset), trailer.hash))
 		return err_set(err, ERR_CORRUPT, "file hash mismatch");
 	if (trailer.generation != generation)
-		return err_set(err, ERR_CORRUPT, "part is of generation %llu",
+		return err_set(err, ERR_CORRUPT, "part has number %llu",
 			       (unsigned long long)trailer.generation);
 	rc = check_table(bytes, &trailer, err);
 	if (!rc)
@@ -199,13 +199,13 @@ int part_write(const struct vfs *vfs, const char *dir, const struct tables_view 
 int part_read(const struct vfs *vfs, const char *dir, const struct part_info *info,
 	      struct tables_image *ret, struct err *err)
 {
-	struct layout_path path = layout_path(dir, LAYOUT_PART, info->generation);
+	struct layout_path path = layout_path(dir, LAYOUT_PART, info->number);
 	struct strbuf bytes = { 0 };
 	struct identity hash;
 	int rc = vfs_read_whole(vfs, path.text, PART_FILE_BYTES_MAX, &bytes, err);
 
 	if (!rc) {
-		rc = part_decode(strbuf_slice(&bytes), info->generation, ret, &hash, err);
+		rc = part_decode(strbuf_slice(&bytes), info->number, ret, &hash, err);
 		if (!rc && !identity_equal(hash, info->hash)) {
 			tables_image_free(ret);
 			rc = err_set(err, ERR_CORRUPT, "not the file that the manifest names");

@@ -31,15 +31,23 @@
 #define PART_FILE_BYTES_MAX ((uint64_t)4 << 30)
 #define PART_RAW_BYTES_MAX ((uint64_t)8 << 30)
 
-/* What the manifest knows, so that a part outside the question is never opened. */
+/* How far a part has come: which window its reports were gathered in. */
+enum part_tier { PART_SEALED, PART_HOURS, PART_DAY, PART_TIERS };
+
+/*
+ * What the manifest knows, so that a part outside the question is never opened. The writer fills
+ * it in, but for the last three fields, which are the manifest's alone.
+ */
 struct part_info {
-	uint64_t generation;
+	uint64_t number; /* from manifest_take_number */
 	uint64_t bytes;
-	int64_t min_start_ns, max_start_ns;
+	int64_t min_start_ns, max_start_ns; /* of raw reports */
 	uint64_t rows, reports, series, stacks;
-	uint64_t bytes_samples, bytes_stacks, bytes_symbols;
+	uint64_t bytes_samples, bytes_stacks, bytes_symbols, bytes_rollups;
 	struct identity hash;
-	bool damaged; /* found so, and set aside: answers lack it */
+	enum part_tier tier;
+	uint64_t deleted_to; /* tombstones up to this number have been carried out in it */
+	bool damaged;	     /* found so, and set aside: answers lack it */
 };
 
 /* The bytes of a part. The view's order is kept: arrange it first (part_arrange.h). */

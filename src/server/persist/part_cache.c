@@ -52,13 +52,13 @@ void part_cache_add(struct part_cache *cache, const struct part_info *info)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-void part_cache_drop(struct part_cache *cache, uint64_t generation)
+void part_cache_drop(struct part_cache *cache, uint64_t number)
 {
 	pthread_mutex_lock(&cache->lock);
 	for (size_t i = 0; i < cache->count; i++) {
 		struct part *part = cache->parts[i];
 
-		if (part->info.generation != generation)
+		if (part->info.number != number)
 			continue;
 		cache->count--;
 		memmove(&cache->parts[i], &cache->parts[i + 1],
@@ -119,8 +119,8 @@ static void note_damage(struct part *part, const struct err *err)
 	part->newly_damaged = true;
 	metric_add(&store_parts_damaged, 1);
 	log_error("store", "part is damaged and will be set aside; answers lack it",
-		  "generation=%llu reports=%llu error=\"%s\"",
-		  (unsigned long long)part->info.generation, (unsigned long long)part->info.reports,
+		  "part=%llu reports=%llu error=\"%s\"",
+		  (unsigned long long)part->info.number, (unsigned long long)part->info.reports,
 		  err->message);
 }
 
@@ -146,7 +146,7 @@ static int load(struct part_cache *cache, struct part *part, struct err *err)
 	}
 	if (rc == -ERR_NOT_FOUND && !part->dropped && !cache->read_only)
 		rc = err_set(&cause, ERR_CORRUPT, "part %llu: its file is missing",
-			     (unsigned long long)part->info.generation);
+			     (unsigned long long)part->info.number);
 	if (rc == -ERR_CORRUPT)
 		note_damage(part, &cause);
 	if (err)
@@ -164,7 +164,7 @@ int part_cache_load(struct part_cache *cache, struct part *part, struct err *err
 		pthread_cond_wait(&cache->loaded, &cache->lock);
 	if (part->info.damaged)
 		rc = err_set(err, ERR_CORRUPT, "part %llu is damaged",
-			     (unsigned long long)part->info.generation);
+			     (unsigned long long)part->info.number);
 	else if (!part->loaded)
 		rc = load(cache, part, err);
 	pthread_mutex_unlock(&cache->lock);
@@ -183,15 +183,15 @@ void part_cache_unpin(struct part_cache *cache, struct part *part)
 
 uint64_t part_cache_take_damaged(struct part_cache *cache)
 {
-	uint64_t generation = 0;
+	uint64_t number = 0;
 
 	pthread_mutex_lock(&cache->lock);
-	for (size_t i = 0; i < cache->count && !generation; i++) {
+	for (size_t i = 0; i < cache->count && !number; i++) {
 		if (!cache->parts[i]->newly_damaged)
 			continue;
 		cache->parts[i]->newly_damaged = false;
-		generation = cache->parts[i]->info.generation;
+		number = cache->parts[i]->info.number;
 	}
 	pthread_mutex_unlock(&cache->lock);
-	return generation;
+	return number;
 }

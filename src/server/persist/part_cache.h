@@ -33,7 +33,7 @@ struct part_cache {
 	uint64_t budget_bytes;
 	pthread_mutex_t lock;
 	pthread_cond_t loaded;
-	struct part **parts; /* ascending by generation */
+	struct part **parts; /* in the order in which they were added */
 	size_t count, capacity;
 	uint64_t bytes, uses;
 };
@@ -43,7 +43,7 @@ void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char
 void part_cache_fini(struct part_cache *cache);
 
 void part_cache_add(struct part_cache *cache, const struct part_info *info);
-void part_cache_drop(struct part_cache *cache, uint64_t generation);
+void part_cache_drop(struct part_cache *cache, uint64_t number);
 
 /* Pins every part that may hold reports of [from, to), loaded or not. Free *ret_parts with free().
  */
@@ -54,7 +54,7 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
 void part_cache_unpin(struct part_cache *cache, struct part *part);
 
-/* The generation of a part whose damage the manifest does not know yet, once each; 0 = none. */
+/* The number of a part whose damage the manifest does not know yet, once each; 0 = none. */
 uint64_t part_cache_take_damaged(struct part_cache *cache);
 
 #endif

@@ -41,7 +41,7 @@ static bool is_orphan(const struct manifest *manifest, const struct layout_name 
 		return name->number != state->state_generation;
 	case LAYOUT_PART:
 		for (size_t i = 0; i < state->parts_count; i++)
-			if (state->parts[i].generation == name->number)
+			if (state->parts[i].number == name->number)
 				return false;
 		return true;
 	default:
@@ -67,7 +67,7 @@ static void set_aside_damaged(struct store *store)
 	struct err err;
 
 	for (size_t i = 0; i < state->parts_count; i++) {
-		struct layout_name name = { LAYOUT_PART, state->parts[i].generation, 0 };
+		struct layout_name name = { LAYOUT_PART, state->parts[i].number, 0 };
 
 		if (state->parts[i].damaged &&
 		    layout_quarantine(store->vfs, store->path, name, &err))

@@ -75,10 +75,12 @@ static int write_generation(struct store *store, const struct memtable *memtable
 {
 	struct tables_view view = tables_view_of(&memtable->tables);
 	struct manifest_edit edit = { 0 };
+	uint64_t number = 0;
 	int rc = 0;
 
 	if (view.reports_count) {
-		rc = part_write(store->vfs, store->path, &view, memtable->generation, ret, err);
+		number = manifest_take_number(&store->manifest);
+		rc = part_write(store->vfs, store->path, &view, number, ret, err);
 		if (!rc)
 			manifest_edit_add_part(&edit, ret);
 	}
@@ -89,6 +91,11 @@ static int write_generation(struct store *store, const struct memtable *memtable
 				       memtable->generation);
 		rc = manifest_commit(&store->manifest, &edit, err);
 	}
+	if (rc && ret->number && !store->manifest.poisoned) {
+		struct layout_path path = layout_path(store->path, LAYOUT_PART, number);
+
+		store->vfs->unlink(store->vfs, path.text); /* the next try has another number */
+	}
 	manifest_edit_free(&edit);
 	return rc;
 }
@@ -98,7 +105,7 @@ static void swap_in(struct store *store, struct memtable *memtable, const struct
 {
 	pthread_mutex_lock(&store->lock);
 	assert(store->memtables[0] == memtable);
-	if (part->generation)
+	if (part->number)
 		part_cache_add(&store->cache, part);
 	store->memtables_count--;
 	memmove(&store->memtables[0], &store->memtables[1],
@@ -210,9 +217,9 @@ static uint64_t part_to_drop(const struct store *store)
 	if (!oldest)
 		return 0;
 	if (store->options.retention_ns && oldest->max_start_ns < keep_from)
-		return oldest->generation;
+		return oldest->number;
 	if (store->options.retention_bytes && bytes > store->options.retention_bytes)
-		return oldest->generation;
+		return oldest->number;
 	return 0;
 }
 

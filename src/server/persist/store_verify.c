@@ -42,7 +42,7 @@ static void verify_parts(struct verify *verify)
 
 		if (state->parts[i].damaged) {
 			rc = err_set(&err, ERR_CORRUPT, "part %llu was found damaged and set aside",
-				     (unsigned long long)state->parts[i].generation);
+				     (unsigned long long)state->parts[i].number);
 			problem(verify, rc, &err);
 			continue;
 		}
