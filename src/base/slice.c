@@ -20,6 +20,20 @@ struct slice slice_tail(struct slice s, size_t from)
 	return slice_from(s.data + from, s.len - from);
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct slice slice_trim(struct slice s)
+{
+	while (s.len && is_blank(s.data[0]))
+		s = slice_tail(s, 1);
+	while (s.len && is_blank(s.data[s.len - 1]))
+		s.len--;
+	return s;
+}
+
 size_t slice_find_byte(struct slice s, char byte)
 {
 	const char *at = s.len ? memchr(s.data, byte, s.len) : NULL;

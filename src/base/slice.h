@@ -62,6 +62,9 @@ bool slice_is_utf8(struct slice s);
 /* Splits off the part before the first `separator`; *rest is what follows (empty when none). */
 struct slice slice_cut(struct slice s, char separator, struct slice *rest);
 
+/* Without blanks, tabs and line ends around it. */
+struct slice slice_trim(struct slice s);
+
 /* Decimal digits only, whole slice, no overflow. Returns false and leaves *ret alone otherwise. */
 bool slice_parse_u64(struct slice s, uint64_t *ret);
 

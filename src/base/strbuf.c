@@ -14,6 +14,13 @@ void strbuf_free(struct strbuf *buf)
 	*buf = (struct strbuf){ 0 };
 }
 
+void strbuf_wipe(struct strbuf *buf)
+{
+	if (buf->data)
+		explicit_bzero(buf->data, buf->capacity);
+	strbuf_free(buf);
+}
+
 void strbuf_clear(struct strbuf *buf)
 {
 	buf->len = 0;

@@ -18,6 +18,7 @@ struct strbuf {
 };
 
 void strbuf_free(struct strbuf *buf);  /* and leaves it empty */
+void strbuf_wipe(struct strbuf *buf);  /* as strbuf_free, of secrets: zeroes them first */
 void strbuf_clear(struct strbuf *buf); /* keeps the memory */
 
 /* Room for `more` bytes after len; returns where they go. Does not change len. */

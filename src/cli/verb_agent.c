@@ -88,9 +88,9 @@ static void get_healthy(void *context, const struct net_request *request,
 }
 
 static const struct net_route routes[] = {
-	{ "GET", "/metrics", get_metrics, NULL, 0, NULL },
-	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL },
-	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL },
+	{ "GET", "/metrics", get_metrics, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_NONE },
 };
 
 /* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */

@@ -171,7 +171,7 @@ static int run_upload(int argc, char **argv)
 		err_set(&err, ERR_INVALID, "expected ELF files, for example app.debug");
 		return verb_error(&verb_debuginfo_upload, &err);
 	}
-	if (net_client_new(values.server, &client, &err))
+	if (net_client_new(values.server, NULL, &client, &err))
 		return verb_error(&verb_debuginfo_upload, &err);
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++)
@@ -196,7 +196,7 @@ static int run_list(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (net_client_new(values.server, &client, &err))
+	if (net_client_new(values.server, NULL, &client, &err))
 		return verb_error(&verb_debuginfo_list, &err);
 	list.path = values.json ? "/api/v1/debuginfo" : "/api/v1/debuginfo?format=text";
 	code = net_client_call(client, &list, &reply, &err);

@@ -163,7 +163,7 @@ static int ask_agent(const char *address, struct strbuf *ret, struct err *err)
 				 .body_bytes_max = METRICS_BYTES_MAX };
 	struct net_reply reply = { 0 };
 	struct net_client *client;
-	int rc = net_client_new(address, &client, err);
+	int rc = net_client_new(address, NULL, &client, err);
 
 	if (rc)
 		return rc;

@@ -61,35 +61,6 @@ static const struct option_verb spec = {
 	.options_count = VERB_COUNT_OF(options),
 };
 
-static int read_file(const char *path, struct strbuf *ret, struct err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat stat;
-	ssize_t got = 0;
-
-	if (fd < 0)
-		return err_set_errno(err, errno, "open \"%s\"", path);
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
-		close(fd);
-		return err_set(err, ERR_INVALID, "\"%s\" is not a regular file", path);
-	}
-	while (ret->len <= FILE_BYTES_MAX) {
-		got = read(fd, strbuf_reserve(ret, 1 << 16), 1 << 16);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		ret->len += (size_t)got;
-	}
-	close(fd);
-	if (got < 0)
-		return err_set_errno(err, errno, "read \"%s\"", path);
-	if (ret->len > FILE_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "\"%s\" is larger than %zu MB", path,
-			       FILE_BYTES_MAX >> 20);
-	return 0;
-}
-
 static void put_label(struct strbuf *out, struct slice name, struct slice value)
 {
 	size_t begun = pb_begin(out, 1);
@@ -222,7 +193,7 @@ static int push_file(const struct push_verb_options *values, struct net_client *
 		     const char *path, struct err *err)
 {
 	struct strbuf file = { 0 }, request = { 0 }, name = { 0 };
-	int rc = read_file(path, &file, err);
+	int rc = whole_file_read(path, FILE_BYTES_MAX, &file, err);
 
 	if (!rc && values->name)
 		strbuf_add_text(&name, values->name);
@@ -252,7 +223,7 @@ static int run(int argc, char **argv)
 		err_set(&err, ERR_INVALID, "expected profile files, for example cpu.pb.gz");
 		return verb_error(&verb_push, &err);
 	}
-	if (net_client_new(values.server, &client, &err))
+	if (net_client_new(values.server, NULL, &client, &err))
 		return verb_error(&verb_push, &err);
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++)

@@ -105,7 +105,7 @@ static int ask(const struct query_verb_options *values, const char *selector,
 				 .timeout_ns = ANSWER_TIMEOUT_NS,
 				 .body_bytes_max = ANSWER_BYTES_MAX };
 	struct net_client *client;
-	int rc = net_client_new(values->server, &client, err);
+	int rc = net_client_new(values->server, NULL, &client, err);
 
 	if (rc)
 		return rc;

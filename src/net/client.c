@@ -16,22 +16,29 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/whole_file.h"
 #include "codec/compress.h"
+#include "net/base64.h"
 #include "net/coding.h"
 #include "net/grpc.h"
 #include "net/lines.h"
 #include "net/link.h"
+#include "net/uri.h"
 
 #define WINDOW_BYTES (8 * 1024 * 1024)
 #define TIMEOUT_DEFAULT_NS (30 * CLOCK_NS_PER_S)
 #define ANSWER_HEAD_BYTES_MAX (64u * 1024)
 #define FIELDS_MAX 64u
+#define TOKEN_BYTES_MAX 8192u
 #define GZIP_LEVEL 1
 #define RETRY_AFTER_S_MAX 86400
 
 struct net_client {
 	struct address address;
 	char authority[ADDRESS_HOST_BYTES + 16];
+	struct tls *tls; /* NULL: plain text */
+	struct net_access access;
+	struct strbuf basic; /* "Basic ...", from the address; or empty */
 	struct link link;
 	nghttp2_session *session; /* NULL: not connected */
 	struct attempt *attempt;  /* the call under way */
@@ -55,27 +62,109 @@ struct attempt {
 	uint32_t stream_error;
 };
 
-int net_client_new(const char *address, struct net_client **ret, struct err *err)
+/* Takes `prefix` off the front of the text. */
+static bool take_prefix(struct slice *text, const char *prefix)
+{
+	if (!slice_starts_with(*text, slice_of(prefix)))
+		return false;
+	*text = slice_tail(*text, strlen(prefix));
+	return true;
+}
+
+/* Takes "user:password@" off the front; it becomes the header's value. */
+static int take_user(struct net_client *client, struct slice *text, struct err *err)
+{
+	const char *at = memrchr(text->data, '@', text->len);
+	struct strbuf user = { 0 };
+	bool ok;
+
+	if (!at)
+		return 0;
+	ok = uri_decode(slice_from(text->data, (size_t)(at - text->data)), false, &user);
+	if (ok) {
+		strbuf_add_text(&client->basic, "Basic ");
+		base64_encode(strbuf_slice(&user), true, &client->basic);
+		*text = slice_tail(*text, (size_t)(at - text->data) + 1);
+	}
+	strbuf_free(&user);
+	return ok ? 0 : err_set(err, ERR_INVALID, "address: bad percent-encoding before '@'");
+}
+
+/* The address without a port means the scheme's. */
+static int parse_host(struct slice text, bool has_scheme, unsigned port, struct address *ret,
+		      struct err *err)
+{
+	char with_port[ADDRESS_HOST_BYTES + 16];
+	const char *bracket = memrchr(text.data, ']', text.len);
+	const char *colon = memrchr(text.data, ':', text.len);
+
+	if (!has_scheme || (colon && (!bracket || colon > bracket)))
+		return address_parse(text, ret, err);
+	snprintf(with_port, sizeof(with_port), "%.*s:%u", SLICE_FMT(text), port);
+	return address_parse(slice_of(with_port), ret, err);
+}
+
+static int parse_target(struct net_client *client, const char *address, bool *ret_tls,
+			struct err *err)
 {
 	struct slice text = slice_of(address);
-	struct net_client *client;
-	struct address parsed;
+	bool is_https = take_prefix(&text, "https://");
+	bool is_http = !is_https && take_prefix(&text, "http://");
 	int code;
 
-	if (slice_starts_with(text, SLICE_LITERAL("https://")))
-		return err_set(err, ERR_UNSUPPORTED, "address \"%s\": TLS is not supported yet",
-			       address);
-	if (slice_starts_with(text, SLICE_LITERAL("http://")))
-		text = slice_tail(text, strlen("http://"));
+	*ret_tls = is_https || (!is_http && client->access.tls);
 	if (text.len && text.data[text.len - 1] == '/')
 		text.len--;
-	code = address_parse(text, &parsed, err);
-	if (code)
-		return code;
-	client = mem_new(struct net_client);
-	client->address = parsed;
+	code = take_user(client, &text, err);
+	if (!code)
+		code = parse_host(text, is_http || is_https, is_https ? 443 : 80, &client->address,
+				  err);
 	snprintf(client->authority, sizeof(client->authority), "%.*s", SLICE_FMT(text));
+	return code;
+}
+
+static int make_tls(struct net_client *client, struct err *err)
+{
+	const struct net_access *access = &client->access;
+	struct strbuf ca = { 0 }, certificate = { 0 }, key = { 0 };
+	struct tls_client_options options = { .trusts_everyone = access->trusts_everyone };
+	int code = 0;
+
+	if (!access->cert_file != !access->key_file)
+		return err_set(
+			err, ERR_INVALID,
+			"a client certificate needs its key file, and the key its certificate");
+	if (access->ca_file)
+		code = tls_read_pem(access->ca_file, &ca, &options.ca, err);
+	if (!code && access->cert_file)
+		code = tls_read_pem(access->cert_file, &certificate, &options.certificate, err);
+	if (!code && access->key_file)
+		code = tls_read_pem(access->key_file, &key, &options.key, err);
+	if (!code)
+		code = tls_client_new(&options, &client->tls, err);
+	strbuf_free(&ca);
+	strbuf_free(&certificate);
+	strbuf_wipe(&key);
+	return code;
+}
+
+int net_client_new(const char *address, const struct net_access *access, struct net_client **ret,
+		   struct err *err)
+{
+	struct net_client *client = mem_new(struct net_client);
+	bool wants_tls;
+	int code;
+
 	link_init(&client->link);
+	if (access)
+		client->access = *access;
+	code = parse_target(client, address, &wants_tls, err);
+	if (!code && wants_tls)
+		code = make_tls(client, err);
+	if (code) {
+		net_client_free(client);
+		return code;
+	}
 	*ret = client;
 	return 0;
 }
@@ -93,6 +182,8 @@ void net_client_free(struct net_client *client)
 	if (!client)
 		return;
 	disconnect(client);
+	tls_unref(client->tls);
+	strbuf_free(&client->basic);
 	free(client);
 }
 
@@ -177,7 +268,7 @@ static int connect_to(struct net_client *client, int64_t deadline_at_ns, struct 
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, ANSWER_HEAD_BYTES_MAX },
 	};
 	nghttp2_session_callbacks *callbacks;
-	int code = link_open(&client->link, &client->address, deadline_at_ns, err);
+	int code = link_open(&client->link, &client->address, client->tls, deadline_at_ns, err);
 
 	if (code)
 		return code;
@@ -281,6 +372,27 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *to, 
 	return (ssize_t)len;
 }
 
+/* How the client proves itself, if in any way. */
+static int add_authorization(const struct net_client *client, struct strbuf *lines, struct err *err)
+{
+	const struct net_access *access = &client->access;
+	struct strbuf value = { 0 };
+	int code = 0;
+
+	if (access->token_file) {
+		strbuf_add_text(&value, "Bearer ");
+		code = whole_file_read(access->token_file, TOKEN_BYTES_MAX, &value, err);
+	} else if (access->token) {
+		strbuf_addf(&value, "Bearer %s", access->token);
+	} else {
+		strbuf_add_slice(&value, strbuf_slice(&client->basic));
+	}
+	if (!code && value.len)
+		lines_add(lines, SLICE_LITERAL("authorization"), slice_trim(strbuf_slice(&value)));
+	strbuf_wipe(&value);
+	return code;
+}
+
 /* The request's headers as lines; the pseudo-headers are added by send_request. */
 static void add_request_lines(const struct net_call *call, struct strbuf *lines)
 {
@@ -323,9 +435,14 @@ static int send_request(struct net_client *client, const struct net_call *call,
 	size_t count = 0;
 
 	add_request_lines(call, &lines);
+	if (add_authorization(client, &lines, err)) {
+		strbuf_free(&lines);
+		return -ERR_INVALID;
+	}
 	rest = strbuf_slice(&lines);
 	fields[count++] = field_of(SLICE_LITERAL(":method"), slice_of(call->method));
-	fields[count++] = field_of(SLICE_LITERAL(":scheme"), SLICE_LITERAL("http"));
+	fields[count++] = field_of(SLICE_LITERAL(":scheme"),
+				   client->tls ? SLICE_LITERAL("https") : SLICE_LITERAL("http"));
 	fields[count++] = field_of(SLICE_LITERAL(":authority"), slice_of(client->authority));
 	fields[count++] = field_of(SLICE_LITERAL(":path"), slice_of(call->path));
 	while (count < FIELDS_MAX && lines_next(&rest, &header))

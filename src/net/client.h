@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client (net) - a blocking HTTP/2 client (h2c by prior knowledge) for our own use: the agent's
- * export and the CLI. One connection, reconnected on demand; calls are made one at a time from one
- * thread. TLS comes with net/transport.h's seam.
+ * client (net) - a blocking HTTP/2 client, over TLS or by prior knowledge, for our own use: the
+ * agent's export and the CLI. One connection, reconnected on demand; calls are made one at a time
+ * from one thread.
  */
 #ifndef FIRN_NET_CLIENT_H
 #define FIRN_NET_CLIENT_H
@@ -13,8 +13,23 @@
 
 struct net_client;
 
-/* `address` is HOST:PORT or http://HOST:PORT[/]. Does not connect yet. */
-int net_client_new(const char *address, struct net_client **ret, struct err *err);
+/* Whom a client trusts and how it proves itself. All may be NULL. The texts are borrowed. */
+struct net_access {
+	bool tls;		/* also when the address has no scheme */
+	bool trusts_everyone;	/* the server's certificate is not looked at */
+	const char *ca_file;	/* PEM; default: the system's certificates */
+	const char *cert_file;	/* PEM: the client's certificate, and */
+	const char *key_file;	/* its key */
+	const char *token;	/* sent as "authorization: Bearer ..." */
+	const char *token_file; /* likewise; read again for each call */
+};
+
+/*
+ * `address` is HOST:PORT or http[s]://[USER:PASSWORD@]HOST[:PORT][/]. `access` may be NULL. Does
+ * not connect yet. ERR_INVALID names the file that cannot be used.
+ */
+int net_client_new(const char *address, const struct net_access *access, struct net_client **ret,
+		   struct err *err);
 void net_client_free(struct net_client *client); /* accepts NULL */
 
 struct net_reply {

@@ -53,19 +53,10 @@ int coding_decode(struct slice name, struct slice bytes, size_t max_bytes, struc
 	return decode(bytes, max_bytes, out, err);
 }
 
-static struct slice trim(struct slice s)
-{
-	while (s.len && (s.data[0] == ' ' || s.data[0] == '\t'))
-		s = slice_tail(s, 1);
-	while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
-		s.len--;
-	return s;
-}
-
 /* "q=0", "q=0.0", ...: a weight of nothing (RFC 9110 section 12.4.2). */
 static bool is_refused(struct slice parameters)
 {
-	parameters = trim(parameters);
+	parameters = slice_trim(parameters);
 	if (parameters.len < 3 || strncasecmp(parameters.data, "q=0", 3) != 0)
 		return false;
 	for (size_t i = 3; i < parameters.len; i++)
@@ -81,7 +72,7 @@ bool coding_accepts_gzip(struct slice accept_encoding)
 	while (accept_encoding.len) {
 		struct slice item = slice_cut(accept_encoding, ',', &accept_encoding);
 		struct slice parameters;
-		struct slice name = trim(slice_cut(item, ';', &parameters));
+		struct slice name = slice_trim(slice_cut(item, ';', &parameters));
 
 		if (is_word(name, "gzip") || is_word(name, "x-gzip"))
 			return !is_refused(parameters);

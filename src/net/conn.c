@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "net/sniff.h"
+#include "net/tls.h"
 #include "net/traffic.h"
 
 #define OUT_BYTES_MAX (256u * 1024) /* pulled at a time */
@@ -73,6 +74,12 @@ struct conn *conn_accept(uv_stream_t *listener, struct conn_owner *owner)
 	uv_tcp_getpeername(&conn->tcp, &peer.any, &peer_bytes);
 	address_format(&peer, conn->peer);
 	conn->host.peer = slice_of(conn->peer);
+	if (owner->tls) {
+		struct tls *tls = owner->tls(owner->tls_context);
+
+		tls_accept(tls, &conn->transport);
+		tls_unref(tls);
+	}
 	return conn;
 }
 
@@ -110,6 +117,32 @@ static void sniff(struct conn *conn)
 	enter(conn, CONN_SPEAKING);
 }
 
+/* Ends the session in form, as far as the socket takes it at once. */
+static void say_farewell(struct conn *conn)
+{
+	struct slice wire = net_transport_end(&conn->transport);
+	uv_buf_t buf = uv_buf_init((char *)(uintptr_t)wire.data, (unsigned)wire.len);
+
+	if (wire.len && uv_try_write((uv_stream_t *)&conn->tcp, &buf, 1) > 0)
+		traffic_count_sent(wire.len);
+}
+
+/* Somebody talks to a port of TLS in plain text: told so in the same. */
+static bool is_plain_text(struct conn *conn, struct slice wire)
+{
+	if (!conn->transport.ops || conn->has_received)
+		return false;
+	conn->has_received = true;
+	return wire.data[0] != SNIFF_TLS_RECORD;
+}
+
+static void refuse_plain_text(struct conn *conn)
+{
+	net_transport_free(&conn->transport);
+	conn->transport = (struct net_transport){ 0 };
+	conn_turn_away(conn, REFUSAL_PLAIN_TEXT);
+}
+
 static void receive(struct conn *conn, struct slice bytes)
 {
 	if (conn->phase == CONN_LINGERING)
@@ -140,8 +173,14 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 		return;
 	}
 	traffic_count_received((size_t)len);
-	if (net_transport_open(&conn->transport, slice_from(buf->base, (size_t)len), &plain,
-			       NULL)) {
+	plain = slice_from(buf->base, (size_t)len);
+	if (is_plain_text(conn, plain)) {
+		refuse_plain_text(conn);
+		return;
+	}
+	if (net_transport_open(&conn->transport, plain, &plain, NULL)) {
+		refusal_count(REFUSAL_TLS);
+		say_farewell(conn);
 		conn_close(conn);
 		return;
 	}
@@ -245,6 +284,7 @@ static void finish(struct conn *conn)
 {
 	bool lingers = conn->engine && conn->engine->lingers && !conn->peer_ended;
 
+	say_farewell(conn);
 	if (!lingers || uv_shutdown(&conn->shutdown, (uv_stream_t *)&conn->tcp, on_shut_down)) {
 		conn_close(conn);
 		return;
@@ -259,6 +299,8 @@ void conn_run(struct conn *conn)
 {
 	bool moved = true;
 
+	if (conn->phase == CONN_SNIFFING)
+		flush(conn); /* a handshake */
 	while (moved && conn->phase == CONN_SPEAKING) {
 		size_t taken = 0;
 

@@ -15,7 +15,7 @@
 
 #include "net/address.h"
 #include "net/engine.h"
-#include "net/transport.h"
+#include "net/tls.h"
 
 #define CONN_READ_BYTES (64u * 1024)
 
@@ -25,7 +25,9 @@ struct conn;
 struct conn_owner {
 	struct service *service;
 	int64_t idle_timeout_ns;
-	char *read_buffer; /* CONN_READ_BYTES, shared: reads are taken at once */
+	char *read_buffer;		   /* CONN_READ_BYTES, shared: reads are taken at once */
+	struct tls *(*tls)(void *context); /* for a new connection; NULL: plain text */
+	void *tls_context;
 	bool (*submit)(struct engine_host *host, struct exchange *exchange);
 	void (*closed)(struct conn_owner *owner, struct conn *conn); /* the last call for it */
 	bool has_parked; /* set here: some connection waits for the budget */
@@ -43,6 +45,7 @@ struct conn {
 	bool is_dirty;
 	enum conn_phase phase;
 	bool is_reading, is_writing, peer_ended;
+	bool has_received; /* of TLS: its first bytes were looked at */
 	struct net_transport transport;
 	struct engine_host host;
 	struct engine *engine; /* NULL before it is known which, and after the end */

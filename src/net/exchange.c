@@ -379,7 +379,7 @@ static enum refusal admit(struct exchange *exchange)
 		return REFUSAL_DEADLINE;
 	if (!service->authorize || exchange->is_admitted)
 		return REFUSAL_COUNT;
-	status = service->authorize(service->authorize_context, request);
+	status = service->authorize(service->authorize_context, request, exchange->route->role);
 	exchange->is_admitted = status == 200;
 	if (exchange->is_admitted)
 		return REFUSAL_COUNT;

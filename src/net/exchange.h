@@ -29,7 +29,7 @@ struct engine;
 struct service {
 	const struct net_route *routes;
 	size_t routes_count;
-	int (*authorize)(void *context, const struct net_request *request);
+	int (*authorize)(void *context, const struct net_request *request, enum net_role role);
 	void *authorize_context;
 	struct budget budget;
 };

@@ -52,15 +52,6 @@ bool lines_addf(struct strbuf *lines, const char *name, const char *format, ...)
 	       lines_add(lines, slice_of(name), slice_of(value));
 }
 
-static struct slice trim(struct slice s)
-{
-	while (s.len && (s.data[0] == ' ' || s.data[0] == '\t'))
-		s = slice_tail(s, 1);
-	while (s.len && strchr(" \t\r", s.data[s.len - 1]))
-		s.len--;
-	return s;
-}
-
 bool lines_next(struct slice *lines, struct net_header *ret)
 {
 	while (lines->len) {
@@ -68,7 +59,7 @@ bool lines_next(struct slice *lines, struct net_header *ret)
 		struct slice value;
 		struct slice name = slice_cut(line, ':', &value);
 
-		value = trim(value);
+		value = slice_trim(value);
 		if (name.len < line.len && is_name(name) && is_value(value)) {
 			*ret = (struct net_header){ .name = name, .value = value };
 			return true;

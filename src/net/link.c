@@ -83,8 +83,8 @@ static int try_connect(const union address_socket *to, int64_t deadline_at_ns, i
 	return 0;
 }
 
-int link_open(struct link *link, const struct address *address, int64_t deadline_at_ns,
-	      struct err *err)
+static int connect_tcp(struct link *link, const struct address *address, int64_t deadline_at_ns,
+		       struct err *err)
 {
 	union address_socket sockets[ADDRESS_CHOICES_MAX];
 	bool is_ip6 = strchr(address->host, ':');
@@ -107,40 +107,18 @@ int link_open(struct link *link, const struct address *address, int64_t deadline
 	return failure(link, "connect to", code, err);
 }
 
-int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err)
-{
-	struct slice wire;
-	int code = net_transport_seal(&link->transport, plain, &wire, err);
-
-	if (code)
-		return code;
-	while (wire.len) {
-		ssize_t sent = send(link->fd, wire.data, wire.len, MSG_NOSIGNAL);
-
-		if (sent >= 0) {
-			wire = slice_tail(wire, (size_t)sent);
-			continue;
-		}
-		code = errno;
-		if (code == EAGAIN)
-			code = wait_ready(link->fd, POLLOUT, deadline_at_ns);
-		if (code && code != EINTR)
-			return failure(link, "send to", code, err);
-	}
-	return 0;
-}
-
-int link_receive(struct link *link, struct slice *ret_plain, int64_t deadline_at_ns,
-		 struct err *err)
+/* Waits for bytes of the wire, at least one. */
+static int receive_wire(struct link *link, struct slice *ret, int64_t deadline_at_ns,
+			struct err *err)
 {
 	for (;;) {
 		ssize_t len = recv(link->fd, link->read_buffer, LINK_READ_BYTES, 0);
 		int code = errno;
 
-		if (len > 0)
-			return net_transport_open(&link->transport,
-						  slice_from(link->read_buffer, (size_t)len),
-						  ret_plain, err);
+		if (len > 0) {
+			*ret = slice_from(link->read_buffer, (size_t)len);
+			return 0;
+		}
 		if (len == 0)
 			return err_set(err, ERR_UNAVAILABLE,
 				       "receive from \"%s\": connection closed by the server",
@@ -150,4 +128,79 @@ int link_receive(struct link *link, struct slice *ret_plain, int64_t deadline_at
 		if (code && code != EINTR)
 			return failure(link, "receive from", code, err);
 	}
+}
+
+static int send_wire(struct link *link, struct slice wire, int64_t deadline_at_ns, struct err *err)
+{
+	while (wire.len) {
+		ssize_t sent = send(link->fd, wire.data, wire.len, MSG_NOSIGNAL);
+		int code = errno;
+
+		if (sent >= 0) {
+			wire = slice_tail(wire, (size_t)sent);
+			continue;
+		}
+		if (code == EAGAIN)
+			code = wait_ready(link->fd, POLLOUT, deadline_at_ns);
+		if (code && code != EINTR)
+			return failure(link, "send to", code, err);
+	}
+	return 0;
+}
+
+int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err)
+{
+	struct slice wire;
+	int code = net_transport_seal(&link->transport, plain, &wire, err);
+
+	return code ? code : send_wire(link, wire, deadline_at_ns, err);
+}
+
+int link_receive(struct link *link, struct slice *ret_plain, int64_t deadline_at_ns,
+		 struct err *err)
+{
+	struct slice wire;
+	int code;
+
+	do { /* some bytes of TLS carry nothing for us */
+		code = receive_wire(link, &wire, deadline_at_ns, err);
+		if (!code)
+			code = net_transport_open(&link->transport, wire, ret_plain, err);
+	} while (!code && !ret_plain->len);
+	return code;
+}
+
+/* An alert that says why is sent before giving up. */
+static int shake_hands(struct link *link, int64_t deadline_at_ns, struct err *err)
+{
+	struct slice nothing = { 0 };
+	int code = link_send(link, nothing, deadline_at_ns, err);
+
+	while (!code && !tls_is_established(&link->transport)) {
+		struct slice wire;
+
+		code = receive_wire(link, &wire, deadline_at_ns, err);
+		if (code)
+			return code;
+		code = net_transport_open(&link->transport, wire, &nothing, err);
+		(void)link_send(link, (struct slice){ 0 }, deadline_at_ns, NULL);
+	}
+	return code;
+}
+
+int link_open(struct link *link, const struct address *address, struct tls *tls,
+	      int64_t deadline_at_ns, struct err *err)
+{
+	int code = connect_tcp(link, address, deadline_at_ns, err);
+
+	if (code || !tls)
+		return code;
+	code = tls_connect(tls, address->host, &link->transport, err);
+	if (!code)
+		code = shake_hands(link, deadline_at_ns, err);
+	if (code) {
+		link_close(link);
+		return err_wrap(err, "connect to \"%s\"", link->text);
+	}
+	return 0;
 }

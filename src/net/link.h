@@ -7,7 +7,7 @@
 #define FIRN_NET_LINK_H
 
 #include "net/address.h"
-#include "net/transport.h"
+#include "net/tls.h"
 
 #define LINK_READ_BYTES (64u * 1024)
 
@@ -21,9 +21,12 @@ struct link {
 void link_init(struct link *link);
 void link_close(struct link *link); /* may be opened again */
 
-/* Connects to the first address that answers. ERR_UNAVAILABLE names the address and the cause. */
-int link_open(struct link *link, const struct address *address, int64_t deadline_at_ns,
-	      struct err *err);
+/*
+ * Connects to the first address that answers, and makes a TLS session when `tls` is given.
+ * ERR_UNAVAILABLE (ERR_DENIED: not trusted) names the address and the cause.
+ */
+int link_open(struct link *link, const struct address *address, struct tls *tls,
+	      int64_t deadline_at_ns, struct err *err);
 
 /* Sends all of it. ERR_UNAVAILABLE or ERR_DEADLINE. */
 int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err);

@@ -13,6 +13,8 @@
 #define REFUSALS(X)                                                                                \
 	X(MALFORMED, "malformed", 400, GRPC_INVALID_ARGUMENT, 0, "malformed request")              \
 	X(TLS, "tls", 400, GRPC_INVALID_ARGUMENT, 0, "TLS is not spoken here")                     \
+	X(PLAIN_TEXT, "plain_text", 400, GRPC_INVALID_ARGUMENT, 0,                                 \
+	  "this port speaks TLS: the address begins with https://")                                \
 	X(UNAUTHENTICATED, "unauthenticated", 401, GRPC_UNAUTHENTICATED, 0, "not authenticated")   \
 	X(FORBIDDEN, "forbidden", 403, GRPC_PERMISSION_DENIED, 0, "not permitted")                 \
 	X(NO_ROUTE, "no_route", 404, GRPC_UNIMPLEMENTED, 0, "nothing here")                        \

@@ -130,6 +130,9 @@ void response_refuse(const struct net_request *request, enum refusal refusal, co
 	response->status = request->rpc == NET_RPC_NONE ? info->http : 200;
 	response->grpc_status = info->grpc;
 	fill_error(request, response, "refused", detail ? detail : info->text);
+	if (refusal == REFUSAL_UNAUTHENTICATED && request->rpc == NET_RPC_NONE)
+		lines_add(&response->headers, SLICE_LITERAL("www-authenticate"),
+			  SLICE_LITERAL("Basic realm=\"firn\", charset=\"UTF-8\""));
 	if (refusal == REFUSAL_CODING)
 		lines_addf(&response->headers,
 			   request->rpc == NET_RPC_NONE ? "accept-encoding"

@@ -236,6 +236,8 @@ static struct net_server *new_server(const struct net_server_options *options)
 		.read_buffer = mem_calloc(CONN_READ_BYTES, 1),
 		.submit = on_submit,
 		.closed = on_conn_closed,
+		.tls = options->tls,
+		.tls_context = options->tls_context,
 	};
 	return server;
 }

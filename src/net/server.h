@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server (net) - one listener for HTTP/1.1, HTTP/2 without TLS, gRPC and gRPC-Web; knows no
- * profiles.
+ * server (net) - one listener for HTTP/1.1, HTTP/2, gRPC and gRPC-Web, all in plain text or all in
+ * TLS; knows no profiles.
  *
  * The first bytes of a connection decide the protocol. One loop thread (libuv) reads and writes;
  * a pool of workers runs the handlers, each on one complete request. Bodies arrive decompressed
@@ -9,8 +9,8 @@
  * Bounds: connections, streams per connection, header bytes, body bytes per route and in flight
  * for all, idle and read time-outs; each excess is answered (413, 429, 431, 408, 503) and counted.
  *
- * Seam for TLS and authentication: `net_server_options.authorize` is asked once per request, and
- * all socket bytes pass through `struct net_transport` (net/transport.h).
+ * `net_server_options.authorize` is asked once per request, on a worker; `tls` once per connection,
+ * on the loop thread, so that new certificates need no restart.
  */
 #ifndef FIRN_NET_SERVER_H
 #define FIRN_NET_SERVER_H
@@ -92,6 +92,14 @@ struct net_stream {
 	void (*abandon)(void *context, void *state);
 };
 
+/* What a client must be allowed to do, to be let through to a route. */
+enum net_role {
+	NET_ROLE_NONE, /* nothing: everyone */
+	NET_ROLE_INGEST,
+	NET_ROLE_QUERY,
+	NET_ROLE_ADMIN,
+};
+
 struct net_route {
 	const char *method; /* "GET", "POST"; "*" = any; gRPC calls are POST */
 	const char *path;   /* exact, or a prefix when it ends in "*"; the longest wins */
@@ -99,9 +107,11 @@ struct net_route {
 	void *context;
 	size_t body_bytes_max; /* decompressed; 0 = no body allowed; of a stream: of one message */
 	const struct net_stream *stream; /* instead of a handler; usually NULL */
+	enum net_role role;
 };
 
 struct net_server;
+struct tls; /* net/tls.h */
 
 struct net_server_options {
 	const char *address; /* "127.0.0.1:7070", "[::1]:0"; port 0 = any free */
@@ -112,8 +122,11 @@ struct net_server_options {
 	unsigned connections_max;  /* 0 = default */
 	int64_t idle_timeout_ns;   /* 0 = default */
 	/* NULL = everyone may do everything. Returns an HTTP status: 200, 401 or 403. */
-	int (*authorize)(void *context, const struct net_request *request);
+	int (*authorize)(void *context, const struct net_request *request, enum net_role role);
 	void *authorize_context;
+	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
+	struct tls *(*tls)(void *context);
+	void *tls_context;
 };
 
 /*

@@ -11,7 +11,8 @@
 
 #include "base/slice.h"
 
-#define SNIFF_BYTES_MAX 24u /* more are never needed */
+#define SNIFF_BYTES_MAX 24u   /* more are never needed */
+#define SNIFF_TLS_RECORD 0x16 /* a handshake (RFC 8446 section 5.1) */
 
 enum sniff { SNIFF_MORE, SNIFF_HTTP1, SNIFF_HTTP2, SNIFF_TLS };
 
@@ -20,7 +21,7 @@ static inline enum sniff sniff_protocol(struct slice bytes)
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 	size_t len = bytes.len < SNIFF_BYTES_MAX ? bytes.len : SNIFF_BYTES_MAX;
 
-	if (len && bytes.data[0] == 0x16)
+	if (len && bytes.data[0] == SNIFF_TLS_RECORD)
 		return len == 1 ? SNIFF_MORE : bytes.data[1] == 0x03 ? SNIFF_TLS : SNIFF_HTTP1;
 	if (len && memcmp(bytes.data, preface, len) != 0)
 		return SNIFF_HTTP1;

@@ -3,9 +3,9 @@
  * transport - the seam through which all bytes of a connection pass, server's and client's.
  *
  * A transport turns wire bytes into application bytes and back without touching a socket; whoever
- * owns the socket moves the wire bytes. Plain text, the one kind there is, has no operations and
- * copies nothing. TLS will be a second kind: a session between two memory BIOs, whose handshake
- * bytes come out of seal calls with nothing to seal.
+ * owns the socket moves the wire bytes. Plain text has no operations and copies nothing. TLS
+ * (net/tls.h) is the other kind; bytes of its own (handshake, alerts, tickets) come out of seal
+ * calls with nothing to seal, which are due after each open, also after one that failed.
  *
  * One owner, one thread. Zero-initialised is plain text.
  */
@@ -24,11 +24,14 @@ struct net_transport_ops {
 	/* Takes bytes for the wire; *ret_wire (maybe empty) lives until the next seal. */
 	int (*seal)(struct net_transport *transport, struct slice plain, struct slice *ret_wire,
 		    struct err *err);
+	/* Says farewell: *ret_wire lives until the next call. */
+	void (*end)(struct net_transport *transport, struct slice *ret_wire);
 	void (*free)(struct net_transport *transport);
 };
 
 struct net_transport {
 	const struct net_transport_ops *ops; /* NULL: plain text */
+	void *session;
 };
 
 static inline int net_transport_open(struct net_transport *transport, struct slice wire,
@@ -47,6 +50,15 @@ static inline int net_transport_seal(struct net_transport *transport, struct sli
 		return transport->ops->seal(transport, plain, ret_wire, err);
 	*ret_wire = plain;
 	return 0;
+}
+
+static inline struct slice net_transport_end(struct net_transport *transport)
+{
+	struct slice wire = { 0 };
+
+	if (transport->ops)
+		transport->ops->end(transport, &wire);
+	return wire;
 }
 
 static inline void net_transport_free(struct net_transport *transport)

@@ -286,7 +286,7 @@ int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 	upload->retry_ns = options->retry_ns ? options->retry_ns : RETRY_DEFAULT_NS;
 	pthread_mutex_init(&upload->lock, NULL);
 	pthread_cond_init(&upload->wake, NULL);
-	rc = net_client_new(options->address, &upload->client, err);
+	rc = net_client_new(options->address, options->access, &upload->client, err);
 	if (!rc) {
 		int code;
 

@@ -18,6 +18,7 @@ struct debuginfo_upload;
 
 struct debuginfo_upload_options {
 	const char *address;	 /* HOST:PORT */
+	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
 	uint64_t file_bytes_max; /* 0 = default (256 MiB) */
 	int64_t retry_ns;	 /* 0 = default (5 min) */
 };

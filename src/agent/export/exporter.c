@@ -346,7 +346,7 @@ int exporter_new(const struct exporter_options *options, struct exporter **ret, 
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct exporter *exporter = mem_new(struct exporter);
 	pthread_condattr_t attributes;
-	int code = net_client_new(options->address, &exporter->client, err);
+	int code = net_client_new(options->address, options->access, &exporter->client, err);
 
 	if (code) {
 		free(exporter);

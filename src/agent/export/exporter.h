@@ -17,6 +17,7 @@ struct exporter;
 
 struct exporter_options {
 	const char *address;	  /* HOST:PORT */
+	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
 	uint64_t queue_bytes_max; /* 0 = default (64 MiB) */
 };
 

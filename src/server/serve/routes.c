@@ -16,42 +16,50 @@ struct route_row {
 	net_handler_f *handler;
 	size_t body_bytes_max;
 	const struct net_stream *stream;
+	enum net_role role;
 };
 
 static const struct route_row rows[] = {
 	/* profiles in */
-	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX, NULL },
-	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL },
-	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL },
+	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
+	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
+	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
 	/* questions */
-	{ "GET", "/api/v1/types", answer_types, 0, NULL },
-	{ "GET", "/api/v1/labels", answer_labels, 0, NULL },
-	{ "GET", "/api/v1/label_values", answer_label_values, 0, NULL },
-	{ "GET", "/api/v1/series", answer_series, 0, NULL },
-	{ "GET", "/api/v1/query", answer_query, 0, NULL },
-	{ "GET", "/api/v1/status", ops_status, 0, NULL },
-	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES, NULL },
-	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES, NULL },
-	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES, NULL },
-	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES, NULL },
-	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES, NULL },
+	{ "GET", "/api/v1/types", answer_types, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/labels", answer_labels, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/label_values", answer_label_values, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/series", answer_series, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/query", answer_query, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/status", ops_status, 0, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES, NULL,
+	  NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES, NULL,
+	  NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
 	/* debug information */
 	{ "POST", DEBUGINFO_SERVICE "ShouldInitiateUpload", rpc_debuginfo_should_upload,
-	  SMALL_BODY_BYTES, NULL },
-	{ "POST", DEBUGINFO_SERVICE "InitiateUpload", rpc_debuginfo_begin, SMALL_BODY_BYTES, NULL },
-	{ "POST", DEBUGINFO_SERVICE "Upload", NULL, UPLOAD_MESSAGE_BYTES, &rpc_debuginfo_upload },
+	  SMALL_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "POST", DEBUGINFO_SERVICE "InitiateUpload", rpc_debuginfo_begin, SMALL_BODY_BYTES, NULL,
+	  NET_ROLE_INGEST },
+	{ "POST", DEBUGINFO_SERVICE "Upload", NULL, UPLOAD_MESSAGE_BYTES, &rpc_debuginfo_upload,
+	  NET_ROLE_INGEST },
 	{ "POST", DEBUGINFO_SERVICE "MarkUploadFinished", rpc_debuginfo_finished, SMALL_BODY_BYTES,
-	  NULL },
-	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL },
+	  NULL, NET_ROLE_INGEST },
+	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL, NET_ROLE_QUERY },
 	/* operations */
-	{ "GET", "/metrics", ops_metrics, 0, NULL },
-	{ "GET", "/-/healthy", ops_healthy, 0, NULL },
-	{ "GET", "/-/ready", ops_ready, 0, NULL },
-	{ "GET", "/debug/pprof/", ops_profile_index, 0, NULL },
-	{ "GET", "/debug/pprof/profile", ops_profile, 0, NULL },
-	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES, NULL },
+	{ "GET", "/metrics", ops_metrics, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/-/healthy", ops_healthy, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/-/ready", ops_ready, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/debug/pprof/", ops_profile_index, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/debug/pprof/profile", ops_profile, 0, NULL, NET_ROLE_QUERY },
+	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES, NULL,
+	  NET_ROLE_NONE },
 	/* the UI has everything else */
-	{ "GET", "/*", asset_get, 0, NULL },
+	{ "GET", "/*", asset_get, 0, NULL, NET_ROLE_QUERY },
 };
 
 size_t serve_routes(struct serve *serve, struct net_route *routes)
@@ -60,8 +68,9 @@ size_t serve_routes(struct serve *serve, struct net_route *routes)
 
 	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SERVE_ROUTES_MAX, "too many routes");
 	for (size_t i = 0; i < count; i++)
-		routes[i] = (struct net_route){ rows[i].method,		rows[i].path,
-						rows[i].handler,	serve,
-						rows[i].body_bytes_max, rows[i].stream };
+		routes[i] =
+			(struct net_route){ rows[i].method, rows[i].path,	    rows[i].handler,
+					    serve,	    rows[i].body_bytes_max, rows[i].stream,
+					    rows[i].role };
 	return count;
 }

@@ -43,8 +43,10 @@ void encode_otlp(const struct tables_view *view, struct strbuf *out)
 	strbuf_addf(out, "batch-%d", batch_number);
 }
 
-int net_client_new(const char *address, struct net_client **ret, struct err *err)
+int net_client_new(const char *address, const struct net_access *access, struct net_client **ret,
+		   struct err *err)
 {
+	(void)access;
 	if (!strchr(address, ':'))
 		return err_set(err, ERR_INVALID, "address \"%s\": no port", address);
 	*ret = (struct net_client *)&server;
@@ -107,7 +109,7 @@ static void wait_calls(size_t calls)
 
 static struct exporter *start(uint64_t queue_bytes_max)
 {
-	struct exporter_options options = { "127.0.0.1:7070", queue_bytes_max };
+	struct exporter_options options = { "127.0.0.1:7070", NULL, queue_bytes_max };
 	struct exporter *exporter = NULL;
 
 	assert_int_equal(exporter_new(&options, &exporter, NULL), 0);
@@ -240,7 +242,7 @@ static void stop_gives_up_after_the_grace(void **state)
 
 static void bad_address_is_refused(void **state)
 {
-	struct exporter_options options = { "nonsense", 0 };
+	struct exporter_options options = { "nonsense", NULL, 0 };
 	struct exporter *exporter = NULL;
 	struct err err;
 

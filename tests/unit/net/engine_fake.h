@@ -97,11 +97,13 @@ static const struct net_stream engine_fake_stream = { engine_fake_message, engin
 						      engine_fake_abandon };
 
 static const struct net_route engine_fake_routes[] = {
-	{ "GET", "/", engine_fake_echo, NULL, 0, NULL },
-	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL },
-	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL },
-	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL },
-	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream },
+	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE },
+	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL,
+	  NET_ROLE_NONE },
+	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream,
+	  NET_ROLE_NONE },
 };
 
 static inline void engine_fake_init(struct engine_fake *fake,

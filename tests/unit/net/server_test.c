@@ -123,10 +123,10 @@ static void open_gate(struct gate *gate)
 	pthread_mutex_unlock(&gate->lock);
 }
 
-static int authorize(void *context, const struct net_request *request)
+static int authorize(void *context, const struct net_request *request, enum net_role role)
 {
 	(void)context;
-	if (slice_is(request->path, "/secret"))
+	if (role == NET_ROLE_ADMIN)
 		return net_request_header(request, "authorization").len ? 403 : 401;
 	return 200;
 }
@@ -135,15 +135,15 @@ static int start(void **state)
 {
 	struct world *world = mem_new(struct world);
 	const struct net_route routes[] = {
-		{ "GET", "/text", handle_text, NULL, 0, NULL },
-		{ "GET", "/big", handle_big, NULL, 0, NULL },
-		{ "GET", "/secret", handle_text, NULL, 0, NULL },
-		{ "*", "/error", handle_error, NULL, BODY_MAX, NULL },
-		{ "GET", "/gate", handle_gate, &world->gate, 0, NULL },
-		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL },
-		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL },
-		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL },
-		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream },
+		{ "GET", "/text", handle_text, NULL, 0, NULL, NET_ROLE_NONE },
+		{ "GET", "/big", handle_big, NULL, 0, NULL, NET_ROLE_NONE },
+		{ "GET", "/secret", handle_text, NULL, 0, NULL, NET_ROLE_ADMIN },
+		{ "*", "/error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
+		{ "GET", "/gate", handle_gate, &world->gate, 0, NULL, NET_ROLE_NONE },
+		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
+		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
+		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
+		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream, NET_ROLE_NONE },
 	};
 	struct net_server_options options = {
 		.address = "127.0.0.1:0",
@@ -164,7 +164,7 @@ static int start(void **state)
 	}
 	snprintf(world->address, sizeof(world->address), "127.0.0.1:%u",
 		 net_server_port(world->server));
-	assert_int_equal(net_client_new(world->address, &world->client, NULL), 0);
+	assert_int_equal(net_client_new(world->address, NULL, &world->client, NULL), 0);
 	*state = world;
 	return 0;
 }
