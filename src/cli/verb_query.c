@@ -18,6 +18,7 @@ struct query_verb_options {
 	const char *output;
 	const char *group_by, *sum_by;
 	const char *step;
+	const char *demangle;
 	unsigned limit;
 };
 
@@ -35,6 +36,8 @@ static const struct option options[] = {
 	  "of series: one line per value (default one line; * = all labels)", 0, 0 },
 	{ 0, "step", OPTION_TEXT, AT(step), "D",
 	  "of series: width of a point (default fits the range)", 0, 0 },
+	{ 0, "demangle", OPTION_TEXT, AT(demangle), "MODE",
+	  "of names: full (default), templates, simple (no parameters), none", 0, 0 },
 	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
 	VERB_COMMON_OPTIONS,
 };
@@ -51,7 +54,8 @@ static const struct option_verb spec = {
 		   "'on_cpu:samples:count:cpu:nanoseconds:delta' > p.pb.gz\n"
 		   "  firn query --output series --sum-by comm --step 1m "
 		   "'on_cpu:samples:count:cpu:nanoseconds:delta'\n\n"
-		   "Exits 1 when nothing matches.",
+		   "What has no name, and why, follows on standard error. Exits 1 when nothing "
+		   "matches.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -93,6 +97,8 @@ static void build_path(const struct query_verb_options *values, const char *sele
 	snprintf(limit, sizeof(limit), "%u", values->limit);
 	add_parameter(path, "format", values->output);
 	add_parameter(path, "group_by", values->group_by);
+	add_parameter(path, "demangle", values->demangle);
+	add_parameter(path, "notes", "1");
 	add_parameter(path, "limit", values->limit ? limit : NULL);
 }
 
@@ -158,6 +164,26 @@ static struct slice first_line(const struct strbuf *text)
 	return slice_cut(strbuf_slice(text), '\n', &rest);
 }
 
+/* The server's notes follow a form feed: they are no part of the format. */
+static int print(const struct query_verb_options *values, struct slice answer, struct err *err)
+{
+	bool is_text = strcmp(values->output, "pprof") && strcmp(values->output, "binary");
+	const char *end = is_text && answer.len ? memrchr(answer.data, '\f', answer.len) : NULL;
+	struct slice notes = { 0 };
+	int rc;
+
+	if (end) {
+		size_t len = (size_t)(end - answer.data);
+
+		notes = slice_tail(answer, len + 1);
+		answer.len = len;
+	}
+	rc = output_file_write("-", answer, err);
+	if (!rc && notes.len)
+		fprintf(stderr, "firn query: %.*s", SLICE_FMT(notes));
+	return rc;
+}
+
 static int run(int argc, char **argv)
 {
 	struct query_verb_options values = { .server = DEFAULT_SERVER_URL, .output = "top" };
@@ -172,7 +198,7 @@ static int run(int argc, char **argv)
 		return verb_error(&verb_query, &err);
 	if (reply.status == 200) {
 		code = VERB_OK;
-		if (output_file_write("-", strbuf_slice(&reply.body), &err))
+		if (print(&values, strbuf_slice(&reply.body), &err))
 			code = verb_error(&verb_query, &err);
 	} else {
 		code = reply.status == 404 ? VERB_NEGATIVE : VERB_ERROR;

@@ -369,7 +369,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (!operands.count)
 		status = err_set(&err, ERR_INVALID, "expected an ELF file, for example /bin/true");
-	else if (!demangle_parse_mode(values.demangle, &symbolizer.mode))
+	else if (!demangle_parse_mode(slice_of(values.demangle), &symbolizer.mode))
 		status = err_set(&err, ERR_INVALID,
 				 "--demangle \"%s\": expected none, simple, templates or full",
 				 values.demangle);

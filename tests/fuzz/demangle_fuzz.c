@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slice name;
 
 	arena_init(&arena, 0);
-	for (int mode = DEMANGLE_NONE; mode <= DEMANGLE_FULL; mode++)
+	for (int mode = DEMANGLE_FULL; mode <= DEMANGLE_NONE; mode++)
 		demangle_as(slice_from(data, size), (enum demangle_mode)mode, &arena, &name);
 	arena_free(&arena);
 	return 0;

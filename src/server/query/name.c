@@ -4,9 +4,9 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
-#include "server/resolve/resolver.h"
+#include "server/query/function_name.h"
 
-#define LOOK_UPS_PER_RESET 256u
+#define NAMES_PER_RESET 256u /* of the scratch memory */
 
 /* What makes two functions the same; the rest of the fields only describe. */
 struct function_key {
@@ -124,7 +124,9 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 	uint32_t id = idmap_find(&table->map, hash, function_equal, table, &sought);
 
 	if (id == IDMAP_NONE) {
-		struct tree_function made = { .kind = seen->kind, .is_label = seen->is_label };
+		struct tree_function made = { .kind = seen->kind,
+					      .is_label = seen->is_label,
+					      .unresolved = seen->unresolved };
 
 		if (!WORK_GROW(&table->work->arena, table->functions, table->functions_count,
 			       table->functions_capacity))
@@ -143,12 +145,16 @@ int name_begin(struct name_table *table, struct work *work, const struct tables_
 {
 	struct tree_function root = { .name = SLICE_LITERAL("total"), .kind = FRAME_UNKNOWN };
 
-	*table = (struct name_table){
-		.work = work, .resolver = resolver, .view = view, .strings = strings,
-		.wait_until_ns = RESOLVE_WAIT_ALWAYS
-	};
-	arena_init(&table->looked_up, work->limit_bytes);
+	*table = (struct name_table){ .work = work,
+				      .resolver = resolver,
+				      .view = view,
+				      .strings = strings,
+				      .wait_until_ns = RESOLVE_WAIT_ALWAYS };
+	arena_init(&table->scratch, work->limit_bytes);
 	work_add_map(work, &table->map);
+	work_add_map(work, &table->binaries_map);
+	work_add_map(work, &table->symbols_map);
+	unresolved_begin(&table->unresolved, work, strings);
 	table->chains = arena_new_array(&work->arena, struct name_chain, view->frames_count);
 	if (!table->chains || !WORK_GROW(&work->arena, table->functions, table->functions_count,
 					 table->functions_capacity))
@@ -161,7 +167,13 @@ int name_begin(struct name_table *table, struct work *work, const struct tables_
 
 void name_end(struct name_table *table)
 {
-	arena_free(&table->looked_up);
+	for (size_t i = 0; i < table->binaries_count; i++)
+		resolver_close(table->resolver, &table->binaries[i].symbols);
+	arena_free(&table->scratch);
+	work_drop_map(table->work, &table->unresolved.map);
+	work_drop_map(table->work, &table->symbols_map);
+	work_drop_map(table->work, &table->binaries_map);
+	work_drop_map(table->work, &table->map);
 }
 
 static bool add_line(struct name_table *table, uint32_t function, uint32_t line, uint32_t column,
@@ -174,31 +186,49 @@ static bool add_line(struct name_table *table, uint32_t function, uint32_t line,
 	return true;
 }
 
+/* Sets both names of a function as they are to be shown. */
+static void show(struct name_table *table, struct tree_function *function, struct slice name,
+		 struct slice system_name)
+{
+	const struct function_name names = { name, system_name, function->kind };
+
+	if (++table->scratch_uses % NAMES_PER_RESET == 0)
+		arena_free(&table->scratch);
+	function->name = function_name_shown(&names, table->demangle, &table->scratch);
+	function->system_name = system_name.len ? system_name : name;
+	if (slice_equal(function->system_name, function->name))
+		function->system_name = SLICE_LITERAL("");
+	if (!function->name.len)
+		function->name = SLICE_LITERAL("[unknown]");
+}
+
+/* All but its names. */
 static struct tree_function function_of_frame(const struct name_table *table,
 					      const struct frame *frame)
 {
 	const struct tables_view *view = table->view;
-	struct tree_function function = {
-		.name = tables_text(view, frame->function),
-		.system_name = tables_text(view, frame->system_name),
+
+	return (struct tree_function){
 		.file = tables_text(view, frame->file),
 		.mapping = tables_text(view, frame->mapping_file),
 		.build_id = tables_text(view, frame->build_id),
 		.kind = frame->kind < FRAME_KINDS ? (enum frame_kind)frame->kind : FRAME_UNKNOWN,
 		.start_line = frame->start_line,
 	};
-
-	if (slice_equal(function.system_name, function.name))
-		function.system_name = SLICE_LITERAL("");
-	return function;
 }
 
-static bool name_by_address(struct name_table *table, const struct frame *frame)
+static bool name_by_address(struct name_table *table, const struct frame *frame,
+			    enum unresolved_reason reason, const char *detail)
 {
 	struct tree_function function = function_of_frame(table, frame);
+	const struct unresolved_place place = { reason, function.mapping, function.build_id,
+						slice_of(detail ? detail : "") };
 	struct strbuf text = { 0 };
 	uint32_t id;
 
+	function.unresolved = unresolved_add(&table->unresolved, &place);
+	if (function.unresolved == IDMAP_NONE)
+		return false;
 	name_address(&text, function.mapping, frame->address);
 	function.name = strbuf_slice(&text);
 	id = intern(table, &function, true);
@@ -206,35 +236,133 @@ static bool name_by_address(struct name_table *table, const struct frame *frame)
 	return add_line(table, id, frame->line, frame->column, false);
 }
 
-/* Adds the resolver's lines; *ret_found says whether there were any. */
-static bool name_by_resolver(struct name_table *table, const struct frame *frame, bool *ret_found)
+static bool binary_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct name_binary *a = (const struct name_binary *)context + id, *b = key;
+
+	return a->build_id == b->build_id && a->mapping == b->mapping &&
+	       a->by_offset == b->by_offset;
+}
+
+/* Its index, IDMAP_NONE when over budget. */
+static uint32_t binary_of(struct name_table *table, const struct frame *frame)
+{
+	struct name_binary made = {
+		frame->build_id, frame->mapping_file, frame->flags & FRAME_ADDR_OFFSET, { 0 }
+	};
+	uint64_t hash = hash_mix(hash_mix(made.by_offset, made.build_id), made.mapping);
+	uint32_t id = idmap_find(&table->binaries_map, hash, binary_equal, table->binaries, &made);
+
+	if (id != IDMAP_NONE)
+		return id;
+	if (!WORK_GROW(&table->work->arena, table->binaries, table->binaries_count,
+		       table->binaries_capacity))
+		return IDMAP_NONE;
+	resolver_open(table->resolver, tables_text(table->view, made.build_id),
+		      tables_text(table->view, made.mapping), made.by_offset, table->wait_until_ns,
+		      &made.symbols);
+	id = (uint32_t)table->binaries_count++;
+	table->binaries[id] = made;
+	idmap_add(&table->binaries_map, hash, id);
+	return id;
+}
+
+static bool symbol_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct name_symbol *a = (const struct name_symbol *)context + id, *b = key;
+
+	return a->name == b->name && a->linkage_name == b->linkage_name && a->file == b->file &&
+	       a->start_line == b->start_line && a->binary == b->binary && a->kind == b->kind;
+}
+
+/* The function of one line of the resolver's; IDMAP_NONE when over budget. */
+static uint32_t function_of_line(struct name_table *table, const struct frame *frame,
+				 uint32_t binary, const struct symbol_line *line)
 {
 	struct tree_function function = function_of_frame(table, frame);
-	struct resolved_line *lines = NULL;
-	enum resolve_reason reason;
-	size_t count = 0;
+	struct name_symbol made = { line->name.data,
+				    line->linkage_name.data,
+				    line->file.data,
+				    line->start_line,
+				    binary,
+				    function.kind,
+				    0 };
+	uint64_t hash = hash_mix((uintptr_t)made.name, (uintptr_t)made.linkage_name);
+	uint32_t id;
 
-	if (++table->look_ups % LOOK_UPS_PER_RESET == 0)
-		arena_free(&table->looked_up);
-	reason = resolver_lookup(table->resolver, function.build_id, function.mapping,
-				 frame->address, frame->flags & FRAME_ADDR_OFFSET,
-				 table->wait_until_ns, &table->looked_up, &lines, &count);
-	table->pending += reason == RESOLVE_PENDING;
-	*ret_found = count > 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct resolved_line *line = &lines[i];
+	hash = hash_mix(hash_mix(hash, (uintptr_t)made.file),
+			(uint64_t)binary << 32 | made.start_line);
+	id = idmap_find(&table->symbols_map, hash, symbol_equal, table->symbols, &made);
+	if (id != IDMAP_NONE)
+		return table->symbols[id].function;
+	function.file = line->file;
+	function.start_line = line->start_line;
+	show(table, &function, line->name, line->linkage_name);
+	made.function = intern(table, &function, false);
+	if (made.function == IDMAP_NONE ||
+	    !WORK_GROW(&table->work->arena, table->symbols, table->symbols_count,
+		       table->symbols_capacity))
+		return IDMAP_NONE;
+	idmap_add(&table->symbols_map, hash, (uint32_t)table->symbols_count);
+	table->symbols[table->symbols_count++] = made;
+	return made.function;
+}
 
-		function.name = line->function.len ? line->function : SLICE_LITERAL("[unknown]");
-		function.system_name = slice_equal(line->system_name, line->function)
-					       ? SLICE_LITERAL("")
-					       : line->system_name;
-		function.file = line->file;
-		function.start_line = line->start_line;
-		if (!add_line(table, intern(table, &function, false), line->line, line->column,
-			      i + 1 < count))
-			return false;
+static enum unresolved_reason unresolved_reason_of(enum resolve_reason reason)
+{
+	switch (reason) {
+	case RESOLVE_NO_SYMBOLS:
+		return UNRESOLVED_NO_SYMBOLS;
+	case RESOLVE_OUTSIDE:
+		return UNRESOLVED_OUTSIDE_FILE;
+	case RESOLVE_BAD_FILE:
+		return UNRESOLVED_BAD_FILE;
+	case RESOLVE_NO_BUILD_ID:
+		return UNRESOLVED_NO_BUILD_ID;
+	case RESOLVE_PENDING:
+		return UNRESOLVED_PENDING;
+	default:
+		return UNRESOLVED_NO_FILE;
 	}
+}
+
+static bool name_by_resolver(struct name_table *table, const struct frame *frame,
+			     bool *ret_resolved)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	uint32_t binary = binary_of(table, frame);
+	const struct resolver_symbols *symbols;
+	enum resolve_reason reason;
+	size_t count;
+
+	if (binary == IDMAP_NONE)
+		return false;
+	symbols = &table->binaries[binary].symbols;
+	reason = resolver_find(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET, lines,
+			       &count);
+	table->pending += reason == RESOLVE_PENDING;
+	*ret_resolved = count > 0;
+	if (!count)
+		return name_by_address(table, frame, unresolved_reason_of(reason), symbols->detail);
+	for (size_t i = 0; i < count; i++)
+		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
+			      lines[i].line, lines[i].column, i + 1 < count))
+			return false;
 	return true;
+}
+
+/* Why a frame without a name is not looked up, by where it lies. */
+static enum unresolved_reason reason_of_place(const struct name_table *table,
+					      const struct frame *frame)
+{
+	struct slice mapping = tables_text(table->view, frame->mapping_file);
+
+	if (frame->kind == FRAME_KERNEL)
+		return UNRESOLVED_KERNEL;
+	if (slice_is(mapping, "[anon]") || slice_is(mapping, "[jit]") ||
+	    is_interpreted((enum frame_kind)frame->kind))
+		return UNRESOLVED_GENERATED;
+	return mapping.len ? UNRESOLVED_NO_FILE : UNRESOLVED_UNKNOWN_PLACE;
 }
 
 static bool is_resolvable(const struct name_table *table, const struct frame *frame)
@@ -242,7 +370,8 @@ static bool is_resolvable(const struct name_table *table, const struct frame *fr
 	return table->resolver && !is_interpreted((enum frame_kind)frame->kind) &&
 	       frame->kind != FRAME_MARKER &&
 	       (table->view->strings[frame->build_id].len ||
-		table->view->strings[frame->mapping_file].len);
+		(table->view->strings[frame->mapping_file].len && frame->kind != FRAME_KERNEL &&
+		 !slice_is(tables_text(table->view, frame->mapping_file), "[anon]")));
 }
 
 static bool name_new(struct name_table *table, const struct frame *frame, bool *ret_resolved)
@@ -251,17 +380,15 @@ static bool name_new(struct name_table *table, const struct frame *frame, bool *
 	if (table->view->strings[frame->function].len) {
 		struct tree_function function = function_of_frame(table, frame);
 
+		show(table, &function, tables_text(table->view, frame->function),
+		     tables_text(table->view, frame->system_name));
 		return add_line(table, intern(table, &function, false), frame->line, frame->column,
 				frame->flags & FRAME_INLINED);
 	}
-	if (is_resolvable(table, frame)) {
-		bool done = name_by_resolver(table, frame, ret_resolved);
-
-		if (!done || *ret_resolved)
-			return done;
-	}
+	if (is_resolvable(table, frame))
+		return name_by_resolver(table, frame, ret_resolved);
 	*ret_resolved = false;
-	return name_by_address(table, frame);
+	return name_by_address(table, frame, reason_of_place(table, frame), NULL);
 }
 
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame)

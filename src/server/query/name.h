@@ -3,7 +3,8 @@
  * name - frames to functions: each distinct frame becomes its inline chain of functions.
  *
  * Frames that carry a function are that function; native ones without a name go through the
- * resolver, once per distinct frame; what stays unnamed is called by its address.
+ * resolver, once per distinct frame, and each function of a binary is named once; what stays
+ * unnamed is called by its address, with a reason.
  *
  * A function is one for the reader, whatever address, line, build or path it was seen at:
  *  - in a binary: its name, the binary's base name and the kind. Not the source file: builds in
@@ -17,10 +18,9 @@
 #ifndef FIRN_SERVER_QUERY_NAME_H
 #define FIRN_SERVER_QUERY_NAME_H
 
-#include "server/query/tree.h"
-#include "server/query/work.h"
-
-struct resolver;
+#include "server/query/unresolved.h"
+#include "server/resolve/demangle.h"
+#include "server/resolve/resolver.h"
 
 struct name_line {
 	uint32_t function; /* index into functions */
@@ -34,15 +34,38 @@ struct name_chain {
 	bool resolved;			 /* false: called by its address */
 };
 
+/* A binary that frames of the view lie in; ids of strings. */
+struct name_binary {
+	uint32_t build_id, mapping;
+	bool by_offset;
+	struct resolver_symbols symbols;
+};
+
+/* A function of a symbol table, known by where the table keeps its texts: named once. */
+struct name_symbol {
+	const char *name, *linkage_name, *file;
+	uint32_t start_line, binary;
+	enum frame_kind kind;
+	uint32_t function;
+};
+
 struct name_table {
 	struct work *work;
 	struct resolver *resolver;
 	const struct tables_view *view;
-	struct arena *strings;	/* where the functions' texts live: the tree's */
-	struct arena looked_up; /* scratch of the resolver */
-	uint32_t look_ups;
+	struct arena *strings; /* where the functions' texts live: the tree's */
+	struct arena scratch;  /* of demangling */
+	uint32_t scratch_uses;
+	enum demangle_mode demangle;
 	int64_t wait_until_ns; /* for symbols that have to be read first */
 	uint64_t pending;      /* frames whose symbols did not come in time */
+	struct name_binary *binaries;
+	size_t binaries_count, binaries_capacity;
+	struct idmap binaries_map;
+	struct name_symbol *symbols;
+	size_t symbols_count, symbols_capacity;
+	struct idmap symbols_map;
+	struct unresolved_list unresolved;
 	struct name_chain *chains; /* by frame id */
 	struct name_line *lines;
 	size_t lines_count, lines_capacity;

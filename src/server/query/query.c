@@ -101,6 +101,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 
 	if (selection->params->limits.names_until_ns)
 		names.wait_until_ns = selection->params->limits.names_until_ns;
+	names.demangle = selection->params->demangle;
 	describe_query(tree, selection);
 	tree->samples_rows = merge->rows;
 	if (!rc)
@@ -112,12 +113,13 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	if (!rc && !selection->params->nodes_only)
 		rc = stacks_into(tree, work, merge, &names, err);
 	if (!rc)
+		rc = unresolved_into(tree, &names.unresolved, err);
+	if (!rc)
 		rc = work_check(work, err);
 	tree->names_pending = names.pending;
 	name_end(&names);
 	if (!rc && tree->arena.over_budget)
 		rc = work_over_budget(work, err);
-	work_drop_map(work, &names.map);
 	return rc;
 }
 

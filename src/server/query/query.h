@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "model/selector.h"
 #include "server/query/tree.h"
+#include "server/resolve/demangle.h"
 
 struct resolver;
 
@@ -45,6 +46,7 @@ struct query_params {
 	int64_t moment_window_ns; /* this; the views must cover that window */
 	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
 	size_t group_by_count;
+	enum demangle_mode demangle; /* how much of a function's name is shown */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
 	struct query_limits limits;
 };

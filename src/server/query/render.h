@@ -7,6 +7,7 @@
 #define FIRN_SERVER_QUERY_RENDER_H
 
 #include "base/strbuf.h"
+#include "codec/json.h"
 #include "server/query/query.h"
 
 /* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once.
@@ -21,6 +22,12 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 
 /* The JSON of docs/api.md: query, totals, functions, nodes. */
 void render_json(const struct tree *tree, struct strbuf *out);
+
+/* What stays without a name, and why: the object that JSON and the UI's format have in common. */
+void render_unresolved_json(const struct tree *tree, struct json *json);
+/* The same for the terminal: a line with the share of all, one per binary; nothing when all have
+ * names. */
+void render_unresolved_text(const struct tree *tree, struct strbuf *out);
 
 /* profile.proto, gzip-compressed. */
 void render_pprof(const struct tree *tree, struct strbuf *out);

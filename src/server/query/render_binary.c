@@ -15,11 +15,17 @@
 #include "server/query/work.h"
 
 #define FORMAT_VERSION 1u
-#define SECTIONS 4u
+#define SECTIONS 5u
 #define SECTION_ALIGN 8u
 #define HEADER_BYTES (12 + SECTIONS * 12)
 
-enum section { SECTION_HEADER = 1, SECTION_STRINGS, SECTION_FUNCTIONS, SECTION_NODES };
+enum section {
+	SECTION_HEADER = 1,
+	SECTION_STRINGS,
+	SECTION_FUNCTIONS,
+	SECTION_NODES,
+	SECTION_DETAILS
+};
 enum node_flag { NODE_INLINED = 1, NODE_LABEL = 2, NODE_TRIMMED = 4 };
 
 #define NOT_SENT UINT32_MAX
@@ -62,6 +68,7 @@ static uint32_t function_id(struct sending *s, uint32_t function)
 {
 	const struct tree_function *from = &s->tree->functions[function];
 	struct strbuf *out = &s->sections[SECTION_FUNCTIONS - 1];
+	struct strbuf *details = &s->sections[SECTION_DETAILS - 1];
 
 	if (s->function_ids[function] != NOT_SENT)
 		return s->function_ids[function];
@@ -71,6 +78,11 @@ static uint32_t function_id(struct sending *s, uint32_t function)
 	strbuf_add_varint(out, string_id(s, from->build_id));
 	strbuf_add_varint(out, from->kind);
 	strbuf_add_varint(out, from->start_line);
+	strbuf_add_varint(details, string_id(s, from->system_name));
+	strbuf_add_varint(details,
+			  from->unresolved
+				  ? string_id(s, s->tree->unresolved[from->unresolved - 1].text)
+				  : 0);
 	s->function_ids[function] = s->functions_count;
 	return s->functions_count++;
 }
@@ -187,6 +199,8 @@ static void write_header(struct sending *s)
 	json_key(&json, "partial");
 	json_bool(&json, tree->parts_unreadable != 0);
 	write_number(&json, "pending", (int64_t)tree->names_pending);
+	json_key(&json, "unresolved");
+	render_unresolved_json(tree, &json);
 	json_object_end(&json);
 	strbuf_free(&type);
 }

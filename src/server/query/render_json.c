@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "codec/json.h"
 #include "server/query/render.h"
+#include "server/query/unresolved.h"
 
 static int64_t whole_ms(int64_t ns)
 {
@@ -38,6 +39,28 @@ static void write_type(struct json *json, const struct profile_type *type, int64
 	json_bool(json, type->delta);
 }
 
+void render_unresolved_json(const struct tree *tree, struct json *json)
+{
+	json_object(json);
+	write_number(json, "value", tree->unresolved_value);
+	write_number(json, "reasons_total", tree->unresolved_count);
+	json_key(json, "reasons");
+	json_array(json);
+	for (uint32_t i = 0; i < tree->unresolved_count && i < UNRESOLVED_SHOWN_MAX; i++) {
+		const struct tree_unresolved *item = &tree->unresolved[i];
+
+		json_object(json);
+		write_text(json, "code", slice_of(item->code));
+		write_text(json, "text", item->text);
+		write_text(json, "mapping", item->mapping);
+		write_text(json, "build_id", item->build_id);
+		write_number(json, "value", item->value);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
 static void write_header(struct json *json, const struct tree *tree)
 {
 	write_text(json, "query", tree->query);
@@ -62,9 +85,12 @@ static void write_header(struct json *json, const struct tree *tree)
 	json_uint(json, tree->parts_unreadable);
 	json_key(json, "pending");
 	json_uint(json, tree->names_pending);
+	json_key(json, "unresolved");
+	render_unresolved_json(tree, json);
 }
 
-static void write_function(struct json *json, const struct tree_function *function)
+static void write_function(struct json *json, const struct tree *tree,
+			   const struct tree_function *function)
 {
 	json_object(json);
 	write_text(json, "name", function->name);
@@ -84,6 +110,8 @@ static void write_function(struct json *json, const struct tree_function *functi
 		write_text(json, "mapping", function->mapping);
 	if (function->build_id.len)
 		write_text(json, "build_id", function->build_id);
+	if (function->unresolved)
+		write_text(json, "unresolved", tree->unresolved[function->unresolved - 1].text);
 	json_object_end(json);
 }
 
@@ -112,7 +140,7 @@ void render_json(const struct tree *tree, struct strbuf *out)
 	json_key(&json, "functions");
 	json_array(&json);
 	for (uint32_t i = 0; i < tree->functions_count; i++)
-		write_function(&json, &tree->functions[i]);
+		write_function(&json, tree, &tree->functions[i]);
 	json_array_end(&json);
 	json_key(&json, "nodes");
 	json_array(&json);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "server/query/measure.h"
 #include "server/query/render.h"
+#include "server/query/unresolved.h"
 #include "server/query/work.h"
 
 /* A name on one line; `separator` may not be in it either. */
@@ -15,7 +16,7 @@ static void add_name(struct strbuf *out, struct slice name, char separator, char
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.data[i];
 
-		if (c == '\n' || c == '\r' || c == '\t')
+		if ((unsigned char)c < ' ')
 			c = ' ';
 		strbuf_add_byte(out, c == separator ? instead : c);
 	}
@@ -106,4 +107,30 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 	}
 	print_hidden(tree, hidden, last, 0, out);
 	free(hidden);
+}
+
+static double percent_of(int64_t value, int64_t total)
+{
+	return total ? 100.0 * (double)value / (double)total : 0;
+}
+
+void render_unresolved_text(const struct tree *tree, struct strbuf *out)
+{
+	if (!tree->unresolved_count)
+		return;
+	strbuf_addf(out, "%.2f%% of samples lack symbols:\n",
+		    percent_of(tree->unresolved_value, tree->total));
+	for (uint32_t i = 0; i < tree->unresolved_count; i++) {
+		const struct tree_unresolved *item = &tree->unresolved[i];
+
+		if (i == UNRESOLVED_SHOWN_MAX) {
+			strbuf_addf(out, "         (%u more)\n", tree->unresolved_count - i);
+			break;
+		}
+		strbuf_addf(out, "%7.2f%%  ", percent_of(item->value, tree->total));
+		add_name(out, item->mapping, '\f', ' ');
+		strbuf_add_text(out, item->mapping.len ? ": " : "");
+		add_name(out, item->text, '\f', ' ');
+		strbuf_add_byte(out, '\n');
+	}
 }

@@ -23,7 +23,17 @@ struct tree_function {
 	struct slice build_id;
 	enum frame_kind kind;
 	uint32_t start_line;
-	uint8_t is_label; /* a group-by value: name is the value */
+	uint8_t is_label;    /* a group-by value: name is the value */
+	uint32_t unresolved; /* why it is called by an address: index into the list + 1; 0 = is not
+			      */
+};
+
+/* Why frames of one binary stay addresses. */
+struct tree_unresolved {
+	const char *code;  /* for programs: "no_file"; a constant */
+	struct slice text; /* for readers, with the remedy */
+	struct slice mapping, build_id;
+	int64_t value; /* of the stacks with such a frame, each counted once */
 };
 
 struct tree_node {
@@ -67,9 +77,12 @@ struct tree {
 	int64_t total;
 	uint64_t reports, samples_rows; /* that were merged */
 	uint64_t names_pending;		/* frames whose symbols are still being read: ask again */
-	uint64_t parts_unreadable;	/* filled by the caller from the snapshot */
+	uint64_t parts_unreadable;	/* left out; the caller adds the snapshot's */
 	struct tree_function *functions;
 	uint32_t functions_count;
+	struct tree_unresolved *unresolved; /* largest value first */
+	uint32_t unresolved_count;
+	int64_t unresolved_value; /* of the stacks with a frame of any of them */
 	struct tree_node *nodes;
 	uint32_t nodes_count;
 	uint32_t depth_max;

@@ -17,12 +17,12 @@ struct output {
 	jmp_buf too_long;
 };
 
-bool demangle_parse_mode(const char *text, enum demangle_mode *ret)
+bool demangle_parse_mode(struct slice text, enum demangle_mode *ret)
 {
-	static const char *const names[] = { "none", "simple", "templates", "full" };
+	static const char *const names[] = { "full", "templates", "simple", "none" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(text, names[i]))
+		if (!slice_is(text, names[i]))
 			continue;
 		*ret = (enum demangle_mode)i;
 		return true;

@@ -15,14 +15,14 @@
 
 /* Of ns::box<int>::put(int): */
 enum demangle_mode {
-	DEMANGLE_NONE,	    /* the mangled name */
-	DEMANGLE_SIMPLE,    /* ns::box::put */
+	DEMANGLE_FULL,	    /* all of it; the default */
 	DEMANGLE_TEMPLATES, /* ns::box<int>::put */
-	DEMANGLE_FULL,	    /* all of it */
+	DEMANGLE_SIMPLE,    /* ns::box::put */
+	DEMANGLE_NONE,	    /* the mangled name */
 };
 
 /* False when `text` names no mode: none, simple, templates or full. */
-bool demangle_parse_mode(const char *text, enum demangle_mode *ret);
+bool demangle_parse_mode(struct slice text, enum demangle_mode *ret);
 
 /*
  * True and the name, in `arena`, when `name` is mangled and can be read. A name over the limits

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "server/resolve/debug_files.h"
-#include "server/resolve/demangle.h"
 #include "server/resolve/symbol_sources.h"
 
 #define CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
@@ -40,6 +39,7 @@ static METRIC_GAUGE(cache_bytes, "firn_resolve_cache_bytes", "", "Memory of cach
 struct shared_table {
 	struct symbol_table *table;
 	size_t users;
+	_Atomic bool has_missed; /* some address of its code has no symbol */
 };
 
 enum binary_state {
@@ -58,6 +58,7 @@ struct binary {
 	bool lacks_file; /* the table is from debug files alone */
 	bool is_used;	 /* since resolver_take_used */
 	enum resolve_reason reason;
+	char *detail; /* of RESOLVE_BAD_FILE: the error */
 	int64_t failed_at_ns;
 	struct shared_table *shared;
 	uint64_t used_at; /* the resolver's ticks */
@@ -134,6 +135,7 @@ static void free_binary(struct resolver *resolver, struct binary *binary)
 	drop_offer(resolver, binary);
 	free(binary->wanted_path);
 	free(binary->asked_path);
+	free(binary->detail);
 	free((char *)binary->build_id.data);
 	free(binary);
 }
@@ -152,18 +154,26 @@ static void resolver_release(struct resolver *resolver)
 	free(resolver);
 }
 
+static const struct {
+	const char *code, *text;
+} reasons[RESOLVE_REASONS] = {
+	[RESOLVE_OK] = { "ok", "resolved" },
+	[RESOLVE_NO_FILE] = { "no_file", "no file with this build id is known here" },
+	[RESOLVE_NO_SYMBOLS] = { "no_symbols", "the file has no symbol that covers the address" },
+	[RESOLVE_OUTSIDE] = { "outside_file", "the address is in none of the file's segments" },
+	[RESOLVE_BAD_FILE] = { "bad_file", "the file could not be parsed" },
+	[RESOLVE_NO_BUILD_ID] = { "no_build_id", "the binary has no build id" },
+	[RESOLVE_PENDING] = { "pending", "its symbols are being read" },
+};
+
+const char *resolve_reason_code(enum resolve_reason reason)
+{
+	return reason < RESOLVE_REASONS ? reasons[reason].code : "unknown";
+}
+
 const char *resolve_reason_text(enum resolve_reason reason)
 {
-	static const char *const texts[RESOLVE_REASONS] = {
-		[RESOLVE_OK] = "resolved",
-		[RESOLVE_NO_FILE] = "no file with this build id is known here",
-		[RESOLVE_NO_SYMBOLS] = "the file has no symbol that covers the address",
-		[RESOLVE_BAD_FILE] = "the file could not be parsed",
-		[RESOLVE_NO_BUILD_ID] = "the binary has no build id",
-		[RESOLVE_PENDING] = "its symbols are being read",
-	};
-
-	return reason < RESOLVE_REASONS ? texts[reason] : "unknown";
+	return reason < RESOLVE_REASONS ? reasons[reason].text : "unknown";
 }
 
 uint64_t resolver_version(const struct resolver *resolver)
@@ -302,54 +312,64 @@ static void find_sources(const struct resolver *resolver, struct slice build_id,
 	free(offer_name);
 }
 
+/* What came of building a table. */
+struct outcome {
+	enum resolve_reason reason;
+	struct symbol_table *table; /* with RESOLVE_OK */
+	bool has_binary;
+	char *detail; /* with RESOLVE_BAD_FILE; owned */
+};
+
 /* Everything that takes time, without the lock. */
-static enum resolve_reason make_table(const struct resolver *resolver, struct slice build_id,
-				      struct slice path, int offer_fd, char *offer_name,
-				      struct symbol_table **ret, bool *ret_has_binary)
+static struct outcome make_table(const struct resolver *resolver, struct slice build_id,
+				 struct slice path, int offer_fd, char *offer_name)
 {
 	struct symbol_limits limits = symbol_limits_default;
 	struct symbol_sources sources = { .count = 0 };
-	enum resolve_reason reason = RESOLVE_NO_FILE;
+	struct outcome outcome = { .reason = RESOLVE_NO_FILE };
 	int64_t start_ns = clock_monotonic_ns();
 	struct err err;
 
 	find_sources(resolver, build_id, path, offer_fd, offer_name, &sources);
-	*ret_has_binary = sources.has_binary;
+	outcome.has_binary = sources.has_binary;
 	if (sources.count) {
 		limits.cancelled = &resolver->stopping;
-		if (!symbol_sources_build(&sources, &limits, ret, &err)) {
-			reason = RESOLVE_OK;
+		if (!symbol_sources_build(&sources, &limits, &outcome.table, &err)) {
+			outcome.reason = RESOLVE_OK;
 			metric_add(&built, 1);
 			metric_add(&build_ns, clock_monotonic_ns() - start_ns);
 		} else {
-			reason = RESOLVE_BAD_FILE;
+			outcome.reason = RESOLVE_BAD_FILE;
+			outcome.detail = mem_strndup(err.message, strlen(err.message));
 			metric_add(&failed, 1);
 			log_warn("resolver", "no symbol table", "build_id=%.*s cause=\"%s\"",
 				 SLICE_FMT(build_id), err.message);
 		}
 	}
 	symbol_sources_close(&sources);
-	return reason;
+	return outcome;
 }
 
-static void settle(struct resolver *resolver, struct binary *binary, enum resolve_reason reason,
-		   struct symbol_table *table, bool has_binary)
+/* Takes over what the outcome owns. */
+static void settle(struct resolver *resolver, struct binary *binary, struct outcome *outcome)
 {
 	/* Frames were answered without names before, or with worse ones. */
 	bool is_news = binary->reason != RESOLVE_OK || binary->shared;
 
-	if (reason == RESOLVE_OK) {
+	if (outcome->reason == RESOLVE_OK) {
 		drop_table(resolver, binary);
 		binary->shared = mem_new(struct shared_table);
-		*binary->shared = (struct shared_table){ table, 1 };
-		resolver->tables_bytes += symbol_table_bytes(table);
+		*binary->shared = (struct shared_table){ .table = outcome->table, .users = 1 };
+		resolver->tables_bytes += symbol_table_bytes(outcome->table);
 		metric_set(&cache_bytes, (int64_t)resolver->tables_bytes);
-		binary->lacks_file = !has_binary;
+		binary->lacks_file = !outcome->has_binary;
 		if (is_news)
 			atomic_fetch_add(&resolver->version, 1);
 	}
 	binary->state = binary->shared ? BINARY_READY : BINARY_FAILED;
-	binary->reason = binary->shared ? RESOLVE_OK : reason;
+	binary->reason = binary->shared ? RESOLVE_OK : outcome->reason;
+	free(binary->detail);
+	binary->detail = outcome->detail;
 	binary->failed_at_ns = clock_monotonic_ns();
 	evict(resolver, binary);
 	pthread_cond_broadcast(&resolver->built);
@@ -366,10 +386,8 @@ static bool must_build(const struct binary *binary)
 /* Called and returns with the lock held; lets go of it while it builds. */
 static void build_binary(struct resolver *resolver, struct binary *binary, struct slice path)
 {
-	struct symbol_table *table = NULL;
-	enum resolve_reason reason;
+	struct outcome outcome;
 	char *offer_name = NULL;
-	bool has_binary;
 	int offer_fd = -1;
 
 	binary->state = BINARY_BUILDING;
@@ -382,10 +400,9 @@ static void build_binary(struct resolver *resolver, struct binary *binary, struc
 		binary->offered_at = ++resolver->ticks;
 	}
 	pthread_mutex_unlock(&resolver->lock);
-	reason = make_table(resolver, binary->build_id, path, offer_fd, offer_name, &table,
-			    &has_binary);
+	outcome = make_table(resolver, binary->build_id, path, offer_fd, offer_name);
 	pthread_mutex_lock(&resolver->lock);
-	settle(resolver, binary, reason, table, has_binary);
+	settle(resolver, binary, &outcome);
 }
 
 static void enqueue(struct resolver *resolver, struct binary *binary, struct slice path)
@@ -430,32 +447,76 @@ static struct binary *settled_binary(struct resolver *resolver, struct slice bui
 	return NULL;
 }
 
-/* The table of a build id, with one use added, or NULL and why not. */
-static struct shared_table *acquire(struct resolver *resolver, struct slice build_id,
-				    struct slice path, bool needs_segments, int64_t wait_until_ns,
-				    enum resolve_reason *ret_reason)
+void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
+		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret)
 {
-	struct shared_table *shared = NULL;
 	struct binary *binary;
 
+	*ret = (struct resolver_symbols){ .reason = RESOLVE_NO_BUILD_ID };
+	if (!debug_files_id_valid(build_id))
+		return;
 	pthread_mutex_lock(&resolver->lock);
 	binary = settled_binary(resolver, build_id, path, wait_until_ns);
 	if (binary)
 		binary->is_used = true;
 	if (!binary || (needs_segments && binary->shared && binary->lacks_file &&
 			!elf_has_offsets(&binary->shared->table->info))) {
-		*ret_reason = RESOLVE_NO_FILE;
+		ret->reason = RESOLVE_NO_FILE;
 	} else if (!binary->shared) {
 		if (is_busy(binary))
 			binary->reason = RESOLVE_PENDING;
-		*ret_reason = binary->reason;
+		ret->reason = binary->reason;
+		if (binary->detail && binary->reason == RESOLVE_BAD_FILE)
+			ret->detail = mem_strndup(binary->detail, strlen(binary->detail));
 	} else {
-		shared = binary->shared;
-		shared->users++;
+		ret->reason = RESOLVE_OK;
+		ret->shared = binary->shared;
+		ret->shared->users++;
 		binary->used_at = ++resolver->ticks;
 	}
 	pthread_mutex_unlock(&resolver->lock);
-	return shared;
+}
+
+void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols)
+{
+	if (symbols->shared) {
+		pthread_mutex_lock(&resolver->lock);
+		release(symbols->shared);
+		pthread_mutex_unlock(&resolver->lock);
+	}
+	free(symbols->detail);
+	*symbols = (struct resolver_symbols){ 0 };
+}
+
+static bool is_inside(const struct elf_info *info, uint64_t address)
+{
+	for (size_t i = 0; i < info->segments_count; i++)
+		if (address >= info->segments[i].address &&
+		    address - info->segments[i].address < info->segments[i].memory_bytes)
+			return true;
+	return false;
+}
+
+enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
+				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+				  size_t *ret_count)
+{
+	const struct symbol_table *table;
+
+	*ret_count = 0;
+	if (!symbols->shared)
+		return symbols->reason;
+	table = symbols->shared->table;
+	if (is_offset && !elf_offset_to_address(&table->info, address, &address))
+		return RESOLVE_OUTSIDE;
+	*ret_count = symbol_table_lookup(table, address, ret_lines);
+	if (*ret_count)
+		return RESOLVE_OK;
+	if (!is_inside(&table->info, address))
+		return RESOLVE_OUTSIDE;
+	if (!atomic_load_explicit(&symbols->shared->has_missed, memory_order_relaxed))
+		atomic_store(&symbols->shared->has_missed, true);
+	return RESOLVE_NO_SYMBOLS;
 }
 
 static struct binary *next_queued(const struct resolver *resolver)
@@ -551,67 +612,6 @@ void resolver_free(struct resolver *resolver)
 	resolver_release(resolver);
 }
 
-static struct resolved_line name_line(const struct symbol_line *line, struct arena *arena)
-{
-	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
-	struct resolved_line ret = {
-		.system_name = arena_copy(arena, system),
-		.file = arena_copy(arena, line->file),
-		.line = line->line,
-		.column = line->column,
-		.start_line = line->start_line,
-	};
-
-	if (!demangle(system, arena, &ret.function))
-		ret.function = line->name.len ? arena_copy(arena, line->name) : ret.system_name;
-	return ret;
-}
-
-static enum resolve_reason look_up(const struct symbol_table *table, uint64_t address,
-				   bool is_offset, struct arena *arena,
-				   struct resolved_line **ret_lines, size_t *ret_count)
-{
-	struct symbol_line found[SYMBOL_CHAIN_MAX];
-	struct resolved_line *lines;
-	size_t count;
-
-	if (is_offset && !elf_offset_to_address(&table->info, address, &address))
-		return RESOLVE_NO_SYMBOLS;
-	count = symbol_table_lookup(table, address, found);
-	if (!count)
-		return RESOLVE_NO_SYMBOLS;
-	lines = arena_new_array(arena, struct resolved_line, count);
-	for (size_t i = 0; lines && i < count; i++)
-		lines[i] = name_line(&found[i], arena);
-	if (arena->over_budget)
-		return RESOLVE_NO_SYMBOLS;
-	*ret_lines = lines;
-	*ret_count = count;
-	return RESOLVE_OK;
-}
-
-enum resolve_reason resolver_lookup(struct resolver *resolver, struct slice build_id,
-				    struct slice path, uint64_t address, bool is_offset,
-				    int64_t wait_until_ns, struct arena *arena,
-				    struct resolved_line **ret_lines, size_t *ret_count)
-{
-	enum resolve_reason reason = RESOLVE_NO_FILE;
-	struct shared_table *shared;
-
-	*ret_lines = NULL;
-	*ret_count = 0;
-	if (!debug_files_id_valid(build_id))
-		return RESOLVE_NO_BUILD_ID;
-	shared = acquire(resolver, build_id, path, is_offset, wait_until_ns, &reason);
-	if (!shared)
-		return reason;
-	reason = look_up(shared->table, address, is_offset, arena, ret_lines, ret_count);
-	pthread_mutex_lock(&resolver->lock);
-	release(shared);
-	pthread_mutex_unlock(&resolver->lock);
-	return reason;
-}
-
 static void close_oldest_offer(struct resolver *resolver)
 {
 	struct binary *oldest = NULL;
@@ -695,10 +695,16 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 	pthread_mutex_lock(&resolver->lock);
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
+		struct resolver_missing missing = {
+			binary->build_id, slice_of(binary->asked_path), binary->reason,
+			slice_of(binary->detail ? binary->detail : "")
+		};
 
-		if (binary->state == BINARY_FAILED)
-			visit(context, binary->build_id, slice_of(binary->asked_path),
-			      binary->reason);
+		if (binary->shared && atomic_load(&binary->shared->has_missed))
+			missing.reason = RESOLVE_NO_SYMBOLS;
+		else if (binary->state != BINARY_FAILED)
+			continue;
+		visit(context, &missing);
 	}
 	pthread_mutex_unlock(&resolver->lock);
 }

@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "server/resolve/symbol_table.h"
 
 struct resolver;
 
@@ -40,33 +40,42 @@ void resolver_free(struct resolver *resolver); /* accepts NULL */
 enum resolve_reason {
 	RESOLVE_OK,
 	RESOLVE_NO_FILE,    /* no file with this build id is known here */
-	RESOLVE_NO_SYMBOLS, /* the file has no symbol table that covers the address */
+	RESOLVE_NO_SYMBOLS, /* the file has no symbol that covers the address: it is stripped */
+	RESOLVE_OUTSIDE,    /* the address is in none of the file's segments */
 	RESOLVE_BAD_FILE,   /* parsing failed */
 	RESOLVE_NO_BUILD_ID,
 	RESOLVE_PENDING, /* the file is being read: ask again */
 	RESOLVE_REASONS
 };
+const char *resolve_reason_code(enum resolve_reason reason); /* "no_file": for programs */
 const char *resolve_reason_text(enum resolve_reason reason);
 
-struct resolved_line {
-	struct slice function;	  /* demangled */
-	struct slice system_name; /* as in the binary */
-	struct slice file;
-	uint32_t line, column, start_line; /* 0 = unknown */
-};
-
 /*
- * Looks one address up. `*ret_lines` (in `arena`) is the inline chain, innermost first, and the
- * last line is the physical function; *ret_count is 0 with a reason when nothing is known.
- * `address` is an ELF virtual address, or a file offset when `is_offset`. May read and parse a
- * file the first time a build id is seen: at most until wait_until_ns (monotonic clock), and in the
- * calling thread with RESOLVE_WAIT_ALWAYS.
+ * The symbols of one binary, for the look-ups of one query: opened once, so that a look-up takes
+ * no lock and what it gives stays valid, and the same, until resolver_close.
+ *
+ * May read and parse files the first time a build id is seen: at most until wait_until_ns
+ * (monotonic clock), and in the calling thread with RESOLVE_WAIT_ALWAYS. `needs_segments`: the
+ * look-ups are of file offsets.
  */
 #define RESOLVE_WAIT_ALWAYS INT64_MAX
-enum resolve_reason resolver_lookup(struct resolver *resolver, struct slice build_id,
-				    struct slice path, uint64_t address, bool is_offset,
-				    int64_t wait_until_ns, struct arena *arena,
-				    struct resolved_line **ret_lines, size_t *ret_count);
+struct resolver_symbols {
+	struct shared_table *shared; /* NULL: there are none, for `reason` */
+	enum resolve_reason reason;
+	char *detail; /* what was wrong with the file; owned, may be NULL */
+};
+void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
+		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret);
+void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols);
+
+/*
+ * The inline chain at an address, innermost first, the physical function last; with a reason
+ * other than RESOLVE_OK *ret_count is 0. `address` is an ELF virtual address, or a file offset when
+ * `is_offset`. The texts, also their addresses, are the same for each look-up of one function.
+ */
+enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
+				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+				  size_t *ret_count);
 
 /* Lends an open file (dup'd inside) as a source for its build id; `path` is only for messages. */
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd);
@@ -77,9 +86,13 @@ void resolver_file_added(struct resolver *resolver, struct slice build_id);
 /* Whether the build id was looked up since this was last asked of it. */
 bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 
-/* Visits the build ids whose frames stay addresses, under the lock: no calling back. */
-typedef void resolver_missing_f(void *context, struct slice build_id, struct slice path,
-				enum resolve_reason reason);
+/* Visits the build ids of which frames stay addresses, under the lock: no calling back. */
+struct resolver_missing {
+	struct slice build_id, path;
+	enum resolve_reason reason;
+	struct slice detail; /* what was wrong with the file; may be empty */
+};
+typedef void resolver_missing_f(void *context, const struct resolver_missing *missing);
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
 
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */

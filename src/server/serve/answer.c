@@ -246,6 +246,20 @@ static bool render(const struct tree *tree, struct slice format, uint64_t width,
 	return true;
 }
 
+/* With notes=1, a form feed and then what has no name, and why, follow the formats for terminals.
+ */
+static void add_notes(struct question *question, const struct net_request *request,
+		      const struct tree *tree, struct slice format, struct net_response *response)
+{
+	if (!tree->unresolved_count ||
+	    !slice_is(question_text(question, request, "notes", ""), "1") ||
+	    !(slice_is(format, "top") || slice_is(format, "folded") ||
+	      slice_is(format, "flamegraph")))
+		return;
+	strbuf_add_byte(&response->body, '\f');
+	render_unresolved_text(tree, &response->body);
+}
+
 void answer_query(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct question question;
@@ -279,6 +293,8 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 				     "parameter \"format\": \"%.*s\" is none of top, folded, "
 				     "flamegraph, json, pprof, binary",
 				     SLICE_FMT(format));
+		else
+			add_notes(&question, request, tree, format, response);
 	}
 	if (rc)
 		net_response_error(request, response, &err);

@@ -75,6 +75,18 @@ int question_group_by(struct question *question, struct slice comma_list, struct
 	return 0;
 }
 
+static int read_demangle(struct question *question, const struct net_request *request,
+			 struct err *err)
+{
+	struct slice mode = question_text(question, request, "demangle", "full");
+
+	if (demangle_parse_mode(mode, &question->params.demangle))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "parameter \"demangle\": \"%.*s\" is none of none, simple, templates, full",
+		       SLICE_FMT(mode));
+}
+
 static int read_selector(struct question *question, struct slice text, enum question_need need,
 			 struct err *err)
 {
@@ -132,6 +144,8 @@ int question_begin(struct serve *serve, const struct net_request *request, enum 
 		rc = read_times(ret, request, err);
 	if (!rc)
 		rc = question_group_by(ret, question_text(ret, request, "group_by", ""), err);
+	if (!rc)
+		rc = read_demangle(ret, request, err);
 	if (!rc)
 		rc = take_snapshot(ret, serve, request, err);
 	if (rc)

@@ -28,7 +28,8 @@ enum question_need {
 };
 
 /*
- * Reads query, from, to (default: the last hour) or at, group_by (comma list); takes the snapshot.
+ * Reads query, from, to (default: the last hour) or at, group_by (comma list), demangle; takes the
+ * snapshot.
  * On success the caller ends with question_end.
  */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,

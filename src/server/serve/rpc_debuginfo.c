@@ -308,26 +308,31 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	json_object_end(json);
 }
 
-static void put_json_missing(void *context, struct slice build_id, struct slice path,
-			     enum resolve_reason reason)
+static void put_json_missing(void *context, const struct resolver_missing *missing)
 {
 	struct json *json = context;
 
 	json_object(json);
 	json_key(json, "build_id");
-	json_string(json, build_id);
+	json_string(json, missing->build_id);
 	json_key(json, "name");
-	json_string(json, path);
+	json_string(json, missing->path);
+	json_key(json, "code");
+	json_text(json, resolve_reason_code(missing->reason));
 	json_key(json, "reason");
-	json_text(json, resolve_reason_text(reason));
+	json_text(json, resolve_reason_text(missing->reason));
+	if (missing->detail.len) {
+		json_key(json, "detail");
+		json_string(json, missing->detail);
+	}
 	json_object_end(json);
 }
 
-static void put_text_missing(void *context, struct slice build_id, struct slice path,
-			     enum resolve_reason reason)
+static void put_text_missing(void *context, const struct resolver_missing *missing)
 {
-	strbuf_addf(context, "%-40.*s  missing  %s  %.*s\n", SLICE_FMT(build_id),
-		    resolve_reason_text(reason), SLICE_FMT(path));
+	strbuf_addf(context, "%-40.*s  missing  %s%s%.*s  %.*s\n", SLICE_FMT(missing->build_id),
+		    resolve_reason_text(missing->reason), missing->detail.len ? ": " : "",
+		    SLICE_FMT(missing->detail), SLICE_FMT(missing->path));
 }
 
 static void put_time(struct strbuf *out, int64_t at_ns)

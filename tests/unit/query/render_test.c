@@ -140,6 +140,7 @@ static void json_says_it_all(void **state)
 	       "\"group_by\":[\"comm\"],\"from_ms\":1700000000000,\"to_ms\":1700000060000,"
 	       "\"start_ms\":1700000000000,\"duration_ms\":10000,\"total\":3,\"reports\":1,"
 	       "\"rows\":1,\"partial\":true,\"parts_unreadable\":1,\"pending\":0,"
+	       "\"unresolved\":{\"value\":0,\"reasons_total\":0,\"reasons\":[]},"
 	       "\"functions\":[{\"name\":\"total\",\"kind\":\"unknown\"},"
 	       "{\"name\":\"nginx\",\"label\":true},"
 	       "{\"name\":\"main\",\"kind\":\"native\",\"mapping\":\"/bin/app\"}],"

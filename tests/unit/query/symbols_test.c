@@ -24,11 +24,13 @@ static const char program_text[] =
 	"	return x * 3;\n"
 	"}\n"
 	"__attribute__((noinline)) int outer(int x) { return inner(x) + 1; }\n"
-	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+	"__attribute__((noinline)) int put(int x) __asm__(\"_ZN3boxIiE3putEi\");\n"
+	"__attribute__((noinline)) int put(int x) { return x * 5 + 2; }\n"
+	"int main(int argc, char **argv) { (void)argv; return outer(argc) + put(argc); }\n";
 
 struct program {
 	char folder[32], path[64];
-	unsigned long long spot, main;
+	unsigned long long spot, put, main;
 	struct resolver *resolver;
 };
 
@@ -67,6 +69,7 @@ static int set_up(void **state)
 	if (system(command))
 		return -1;
 	program->spot = symbol(program, "spot");
+	program->put = symbol(program, "_ZN3boxIiE3putEi");
 	program->main = symbol(program, "main");
 	*state = program;
 	return resolver_new(&options, &program->resolver, NULL);
@@ -99,10 +102,10 @@ static uint32_t native(struct tables *tables, const struct program *program, uin
 	return tables_frame(tables, &frame);
 }
 
-static struct tree *ask(struct world *world, struct resolver *resolver)
+static struct tree *ask_as(struct world *world, struct resolver *resolver, enum demangle_mode mode)
 {
 	struct query_source source = world_source(world);
-	struct query_params params = { .to_ns = 1 };
+	struct query_params params = { .to_ns = 1, .demangle = mode };
 	struct selector selector;
 	struct tree *tree = NULL;
 
@@ -112,6 +115,11 @@ static struct tree *ask(struct world *world, struct resolver *resolver)
 	assert_int_equal(query_tree(&source, &params, &tree, NULL), 0);
 	selector_free(&selector);
 	return tree;
+}
+
+static struct tree *ask(struct world *world, struct resolver *resolver)
+{
+	return ask_as(world, resolver, DEMANGLE_FULL);
 }
 
 static void unnamed_frames_get_their_inline_chain(void **state)
@@ -173,9 +181,101 @@ static void frames_of_another_build_stay_addresses(void **state)
 	world_free(&world);
 }
 
+static void add_stack(struct world *world, const uint32_t *frames, size_t count, int64_t value)
+{
+	uint32_t node = 0;
+
+	for (size_t i = 0; i < count; i++)
+		node = tables_node(&world->tables[0], node, frames[i]);
+	assert_true(tables_row(&world->tables[0], node, 0, &value));
+}
+
+/* A name from the binary and one that a producer sent both show as much as was asked for. */
+static void names_are_shown_as_asked(void **state)
+{
+	static const struct {
+		enum demangle_mode mode;
+		const char *folded;
+	} cases[] = {
+		{ DEMANGLE_FULL, "box<int>::put(int);a.B.c(String) 1\n" },
+		{ DEMANGLE_TEMPLATES, "box<int>::put;a.B.c 1\n" },
+		{ DEMANGLE_SIMPLE, "box::put;a.B.c 1\n" },
+		{ DEMANGLE_NONE, "_ZN3boxIiE3putEi;La/B:::c(Ljava/lang/String:)V 1\n" },
+	};
+	const struct program *program = *state;
+	struct strbuf out = { 0 };
+	struct frame java = { .kind = FRAME_JVM };
+	struct world world;
+	uint32_t frames[2];
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	frames[0] = native(&world.tables[0], program, program->put, BUILD_ID);
+	java.function =
+		tables_string(&world.tables[0], SLICE_LITERAL("La/B;::c(Ljava/lang/String;)V"));
+	frames[1] = tables_frame(&world.tables[0], &java);
+	add_stack(&world, frames, 2, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct tree *tree = ask_as(&world, program->resolver, cases[i].mode);
+		bool is_raw = cases[i].mode == DEMANGLE_NONE;
+
+		strbuf_clear(&out);
+		render_folded(tree, &out);
+		assert_string_equal(strbuf_text(&out), cases[i].folded);
+		assert_true(
+			slice_is(tree->functions[1].system_name, is_raw ? "" : "_ZN3boxIiE3putEi"));
+		tree_free(tree);
+	}
+	strbuf_free(&out);
+	world_free(&world);
+}
+
+/* Each stack counts once, under each reason and in the sum, however many such frames it has. */
+static void what_stays_an_address_says_why(void **state)
+{
+	const struct program *program = *state;
+	struct frame anonymous = { .kind = FRAME_NATIVE };
+	struct strbuf out = { 0 };
+	struct world world;
+	struct tree *tree;
+	uint32_t frames[4];
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	anonymous.mapping_file = tables_string(&world.tables[0], SLICE_LITERAL("[anon]"));
+	frames[0] = native(&world.tables[0], program, program->main, BUILD_ID);
+	frames[1] = native(&world.tables[0], program, 0x1234, "bb00");
+	frames[2] = native(&world.tables[0], program, 0x1238, "bb00");
+	frames[3] = tables_frame(&world.tables[0], &anonymous);
+	add_stack(&world, frames, 1, 5);
+	add_stack(&world, frames, 3, 2);
+	add_stack(&world, frames, 4, 1);
+	frames[1] = native(&world.tables[0], program, 1ull << 40, BUILD_ID);
+	add_stack(&world, frames, 2, 2);
+	tree = ask(&world, program->resolver);
+	assert_int_equal(tree->total, 10);
+	assert_int_equal(tree->unresolved_value, 5);
+	assert_int_equal(tree->unresolved_count, 3);
+	assert_string_equal(tree->unresolved[0].code, "no_file");
+	assert_int_equal(tree->unresolved[0].value, 3);
+	assert_string_equal(tree->unresolved[1].code, "outside_file");
+	assert_int_equal(tree->unresolved[1].value, 2);
+	assert_string_equal(tree->unresolved[2].code, "generated");
+	assert_int_equal(tree->unresolved[2].value, 1);
+	render_unresolved_text(tree, &out);
+	assert_non_null(strstr(strbuf_text(&out), "50.00% of samples lack symbols:\n"));
+	assert_non_null(strstr(strbuf_text(&out), "no debuginfo for build id bb00: run `firn "
+						  "debuginfo upload /tmp/firn-symbols-"));
+	strbuf_free(&out);
+	tree_free(tree);
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_shown_as_asked),
+		cmocka_unit_test(what_stays_an_address_says_why),
 		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
 	};

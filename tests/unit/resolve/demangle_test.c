@@ -94,11 +94,11 @@ static void modes_have_names(void **state)
 	enum demangle_mode mode;
 
 	(void)state;
-	assert_true(demangle_parse_mode("none", &mode) && mode == DEMANGLE_NONE);
-	assert_true(demangle_parse_mode("simple", &mode) && mode == DEMANGLE_SIMPLE);
-	assert_true(demangle_parse_mode("templates", &mode) && mode == DEMANGLE_TEMPLATES);
-	assert_true(demangle_parse_mode("full", &mode) && mode == DEMANGLE_FULL);
-	assert_false(demangle_parse_mode("most", &mode));
+	assert_true(demangle_parse_mode(slice_of("none"), &mode) && mode == DEMANGLE_NONE);
+	assert_true(demangle_parse_mode(slice_of("simple"), &mode) && mode == DEMANGLE_SIMPLE);
+	assert_true(demangle_parse_mode(slice_of("templates"), &mode) && mode == DEMANGLE_TEMPLATES);
+	assert_true(demangle_parse_mode(slice_of("full"), &mode) && mode == DEMANGLE_FULL);
+	assert_false(demangle_parse_mode(slice_of("most"), &mode));
 }
 
 /* Each level names the one before twice: output doubles with every four bytes of input. */
