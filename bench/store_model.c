@@ -111,8 +111,8 @@ static void write_requests(const struct workload *workload, const char *path, en
 		workload_copy_batch(&copier, i, &batch);
 		view = tables_view_of(&batch);
 		encode(&view, &body);
-		requests_write(file, &(struct requests_item){ strbuf_slice(&body),
-							      view.rows_count });
+		requests_write(file,
+			       &(struct requests_item){ strbuf_slice(&body), view.rows_count });
 	}
 	workload_copier_end(&copier);
 	tables_free(&batch);
@@ -139,12 +139,11 @@ static double cpu_seconds(void)
 
 static void append(const struct workload *workload, const char *path, int64_t seal_ns)
 {
-	struct store_options options = { .path = path,
-					 .clock = model_clock,
-					 .no_background = true,
-					 .seal_age_ns = INT64_MAX };
+	struct store_options options = {
+		.path = path, .clock = model_clock, .no_background = true, .seal_age_ns = INT64_MAX
+	};
 	int64_t sealed_ns = WORKLOAD_START_NS;
-	double append_s = 0, seal_s = 0, begin;
+	double append_s = 0, seal_s = 0, begin, nodes = 0, frames = 0;
 	struct workload_copier copier;
 	struct err err = { 0 };
 	struct tables batch;
@@ -163,6 +162,8 @@ static void append(const struct workload *workload, const char *path, int64_t se
 		workload_copy_batch(&copier, i, &batch);
 		view = tables_view_of(&batch);
 		clock_at = view.reports[0].start_ns;
+		nodes += view.nodes_count;
+		frames += view.frames_count;
 		begin = cpu_seconds();
 		if (clock_at - sealed_ns >= seal_ns) {
 			sealed_ns = clock_at;
@@ -182,8 +183,10 @@ static void append(const struct workload *workload, const char *path, int64_t se
 	workload_copier_end(&copier);
 	tables_free(&batch);
 	store_close(store);
-	printf("{\"rows\": %llu, \"append_cpu_s\": %.3f, \"seal_cpu_s\": %.3f}\n",
-	       (unsigned long long)tables_view_of(&workload->tables).rows_count, append_s, seal_s);
+	printf("{\"rows\": %llu, \"batch_nodes\": %.0f, \"batch_frames\": %.0f, "
+	       "\"append_cpu_s\": %.3f, \"seal_cpu_s\": %.3f}\n",
+	       (unsigned long long)tables_view_of(&workload->tables).rows_count, nodes, frames,
+	       append_s, seal_s);
 }
 
 int main(int argc, char **argv)
