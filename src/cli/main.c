@@ -17,6 +17,7 @@ static const struct verb *const verbs[] = {
 	&verb_unwind_table,
 	&verb_store_verify,
 	&verb_store_stat,
+	&verb_store_backup,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 };

@@ -11,6 +11,7 @@ void server_flags_init(struct server_flags *flags)
 		.http_address = DEFAULT_HTTP_ADDRESS,
 		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
+		.reserve = { .percent = DEFAULT_RESERVE_PERCENT },
 		.debuginfo_retention_ns =
 			DEFAULT_DEBUGINFO_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.debuginfo_retention = { .percent = DEFAULT_DEBUGINFO_RETENTION_PERCENT },
@@ -25,6 +26,8 @@ struct server_options server_flags_options(const struct server_flags *flags)
 		.retention_ns = flags->retention_ns,
 		.retention_bytes = flags->retention.bytes,
 		.retention_percent = flags->retention.percent,
+		.reserve_bytes = flags->reserve.bytes,
+		.reserve_percent = flags->reserve.percent,
 		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
 		.debuginfo_path = flags->debuginfo_path,
 		.debuginfo_retention_ns = flags->debuginfo_retention_ns,

@@ -12,6 +12,7 @@ struct server_flags {
 	const char *debuginfo_path;
 	int64_t retention_ns;
 	struct option_size retention;
+	struct option_size reserve;
 	int64_t debuginfo_retention_ns;
 	struct option_size debuginfo_retention;
 	bool web_allow_unauthenticated;
@@ -39,6 +40,14 @@ struct server_flags {
 		  OPTION_SIZE, offsetof(type, server.retention),                                   \
 		  "B",	       "drop the oldest above this: 50GB, 80% of the disk (default 80%)",  \
 		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "storage-reserve-size",                                                          \
+		  OPTION_SIZE,                                                                     \
+		  offsetof(type, server.reserve),                                                  \
+		  "B",                                                                             \
+		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",    \
+		  0,                                                                               \
+		  0 },                                                                             \
 		{ 0,	       "debuginfo-path",                                                   \
 		  OPTION_TEXT, offsetof(type, server.debuginfo_path),                              \
 		  "DIR",       "debug files by build id: DIR/ab/cdef....debug",                    \

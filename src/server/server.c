@@ -39,6 +39,17 @@ static uint64_t limit_of(const char *path, uint64_t bytes, double percent)
 	return (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * percent / 100);
 }
 
+#define RESERVE_BYTES_MAX ((uint64_t)1 << 30) /* of the share: far over what is written at once */
+
+static uint64_t reserve_of(const struct server_options *options)
+{
+	uint64_t share = limit_of(options->storage_path, 0, options->reserve_percent);
+
+	if (options->reserve_bytes)
+		return options->reserve_bytes;
+	return share < RESERVE_BYTES_MAX ? share : RESERVE_BYTES_MAX;
+}
+
 static void debuginfo_added(void *context, struct slice build_id)
 {
 	resolver_file_added(context, build_id);
@@ -72,7 +83,8 @@ static int open_parts(struct server *server, const struct server_options *option
 				       .retention_ns = options->retention_ns,
 				       .retention_bytes = limit_of(options->storage_path,
 								   options->retention_bytes,
-								   options->retention_percent) };
+								   options->retention_percent),
+				       .reserve_bytes = reserve_of(options) };
 	struct strbuf uploads_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
 					     .local_files = options->local_files,

@@ -17,6 +17,8 @@ struct server_options {
 	int64_t retention_ns;	  /* 0 = for ever */
 	uint64_t retention_bytes; /* 0 = use the percentage */
 	double retention_percent; /* of the file system that holds the storage; 0 = no limit */
+	uint64_t reserve_bytes;		/* no profiles are taken while less is free on the disk; */
+	double reserve_percent;		/* 0 bytes = this share of the disk, at most 1 GiB */
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */

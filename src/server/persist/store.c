@@ -160,6 +160,8 @@ static int open_writable(struct store *store, struct err *err)
 		rc = look(store, &fresh, err);
 	if (!rc)
 		rc = store_recover(store, fresh, err);
+	if (!rc)
+		store_watch_disk(store);
 	if (!rc && !store->options.no_background)
 		rc = store_start_background(store, err);
 	return rc;

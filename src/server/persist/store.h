@@ -33,6 +33,7 @@ struct store_options {
 	void *clock_context;
 	int64_t retention_ns;	  /* 0 = keep for ever */
 	uint64_t retention_bytes; /* 0 = no limit */
+	uint64_t reserve_bytes;	  /* appends stop while less is free on the disk; 0 = never */
 	uint64_t seal_bytes;	  /* memtable size that makes it a part; 0 = default */
 	int64_t seal_age_ns;	  /* likewise its age; 0 = default */
 	uint64_t cache_bytes;	  /* decoded parts kept in memory; 0 = default */

@@ -271,6 +271,8 @@ int store_append(struct store *store, const struct tables_view *batch, struct ap
 		return 0;
 	}
 	if (!rc)
+		rc = store_check_space(store, err);
+	if (!rc)
 		rc = reserve(store, bytes, err);
 	if (!rc) {
 		rc = append(store, batch, ret, err);

@@ -63,6 +63,8 @@ struct store {
 	size_t memtables_count;
 	bool poisoned;
 	struct err poison_reason;
+	bool disk_full; /* less is free than the reserve: appends are refused */
+	uint64_t disk_free_bytes;
 
 	struct part_cache cache;
 
@@ -91,6 +93,12 @@ int store_take_lock(struct store *store, struct err *err);
 /* store_append.c: the log turn. */
 void store_take_log(struct store *store);
 void store_give_log(struct store *store);
+
+/* store_retention.c: with seal_lock. */
+int store_apply_retention(struct store *store, struct err *err);
+void store_watch_disk(struct store *store);
+/* 0, or ERR_NO_SPACE while the disk is over its watermark. */
+int store_check_space(struct store *store, struct err *err);
 
 /* store_seal.c: with the log turn. Whether a new generation may begin (there is room to wait). */
 bool store_may_rotate(struct store *store);

@@ -53,6 +53,10 @@
 	X(store_wal_bytes, "firn_store_wal_bytes", "", "Bytes of log that are not in a part yet.") \
 	X(store_part_bytes, "firn_store_part_bytes", "", "Bytes of parts on disk.")                \
 	X(store_cache_bytes, "firn_store_cache_bytes", "", "Memory of decoded parts.")             \
+	X(store_disk_free_bytes, "firn_store_disk_free_bytes", "",                                 \
+	  "Bytes free on the disk of the store.")                                                  \
+	X(store_disk_full, "firn_store_disk_full", "",                                             \
+	  "1 while less is free than the reserve: profiles are refused.")                          \
 	X(store_in_flight_bytes, "firn_store_in_flight_bytes", "", "Batches that wait for the log.")
 
 #define STORE_DECLARE(object, name, labels, help) extern struct metric object;

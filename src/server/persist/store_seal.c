@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From memtables to parts, and retention.
+ * From memtables to parts.
  *
  * A generation ends in a moment (store_rotate, with the log turn): appends go on in a new
  * memtable and a new log. The old one is written at leisure (seal_oldest, with seal_lock): part
@@ -182,57 +182,6 @@ static int seal_ended(struct store *store, struct err *err)
 	return rc;
 }
 
-/* Retention. */
-
-static int drop_part(struct store *store, uint64_t generation, struct err *err)
-{
-	struct layout_path path = layout_path(store->path, LAYOUT_PART, generation);
-	struct manifest_edit edit = { 0 };
-	int rc;
-
-	manifest_edit_drop_part(&edit, generation);
-	rc = manifest_commit(&store->manifest, &edit, err);
-	manifest_edit_free(&edit);
-	if (rc)
-		return rc;
-	part_cache_drop(&store->cache, generation);
-	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
-	metric_add(&store_parts_dropped, 1);
-	return 0;
-}
-
-/* The part that ends first, if retention says that it has to go; else 0. */
-static uint64_t part_to_drop(const struct store *store)
-{
-	const struct manifest_state *state = &store->manifest.state;
-	const struct part_info *oldest = NULL;
-	int64_t keep_from = store_now_ns(store) - store->options.retention_ns;
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < state->parts_count; i++) {
-		bytes += state->parts[i].bytes;
-		if (!oldest || state->parts[i].max_start_ns < oldest->max_start_ns)
-			oldest = &state->parts[i];
-	}
-	if (!oldest)
-		return 0;
-	if (store->options.retention_ns && oldest->max_start_ns < keep_from)
-		return oldest->number;
-	if (store->options.retention_bytes && bytes > store->options.retention_bytes)
-		return oldest->number;
-	return 0;
-}
-
-static int apply_retention(struct store *store, struct err *err)
-{
-	uint64_t generation;
-	int rc = 0;
-
-	while (!rc && (generation = part_to_drop(store)))
-		rc = drop_part(store, generation, err);
-	return rc;
-}
-
 static int set_damaged_parts_aside(struct store *store, struct err *err)
 {
 	uint64_t generation;
@@ -291,8 +240,9 @@ static int work(struct store *store, bool seal_now, struct err *err)
 	if (!rc)
 		rc = set_damaged_parts_aside(store, &cause);
 	if (!rc)
-		rc = apply_retention(store, &cause);
+		rc = store_apply_retention(store, &cause);
 	publish_part_metrics(store);
+	store_watch_disk(store);
 	note_outcome(store, rc, &cause);
 	pthread_mutex_unlock(&store->seal_lock);
 	if (rc && err)

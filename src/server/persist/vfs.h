@@ -47,10 +47,13 @@ struct vfs {
 	int (*lock)(
 		struct vfs_file *file); /* exclusive until closed; -EAGAIN when held elsewhere */
 	int (*rename)(const struct vfs *vfs, const char *from, const char *to);
+	int (*link)(const struct vfs *vfs, const char *from, const char *to); /* a second name */
 	int (*unlink)(const struct vfs *vfs, const char *path);
 	int (*mkdir)(const struct vfs *vfs, const char *path);
 	int (*sync_dir)(const struct vfs *vfs, const char *path);
 	int (*list_dir)(const struct vfs *vfs, const char *path, vfs_name_f *name, void *context);
+	int (*space)(const struct vfs *vfs, const char *path, uint64_t *ret_free,
+		     uint64_t *ret_total); /* bytes of the file system, free to this user */
 };
 
 extern const struct vfs vfs_posix;

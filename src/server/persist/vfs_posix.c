@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -139,6 +140,12 @@ static int posix_rename(const struct vfs *vfs, const char *from, const char *to)
 	return rename(from, to) ? -errno : 0;
 }
 
+static int posix_link(const struct vfs *vfs, const char *from, const char *to)
+{
+	(void)vfs;
+	return link(from, to) ? -errno : 0;
+}
+
 static int posix_unlink(const struct vfs *vfs, const char *path)
 {
 	(void)vfs;
@@ -181,6 +188,19 @@ static int posix_list_dir(const struct vfs *vfs, const char *path, vfs_name_f *n
 	return rc;
 }
 
+static int posix_space(const struct vfs *vfs, const char *path, uint64_t *ret_free,
+		       uint64_t *ret_total)
+{
+	struct statvfs fs;
+
+	(void)vfs;
+	if (statvfs(path, &fs))
+		return -errno;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	*ret_total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	return 0;
+}
+
 const struct vfs vfs_posix = {
 	.open = posix_open,
 	.close = posix_close,
@@ -192,8 +212,10 @@ const struct vfs vfs_posix = {
 	.drop_cache = posix_drop_cache,
 	.lock = posix_lock,
 	.rename = posix_rename,
+	.link = posix_link,
 	.unlink = posix_unlink,
 	.mkdir = posix_mkdir,
 	.sync_dir = posix_sync_dir,
 	.list_dir = posix_list_dir,
+	.space = posix_space,
 };

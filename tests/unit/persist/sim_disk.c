@@ -29,6 +29,7 @@ struct sim_disk {
 	struct inode **inodes; /* all ever made; freed at the end */
 	size_t inodes_count, inodes_capacity;
 	uint64_t random;
+	uint64_t free_bytes; /* as told; not counted */
 	enum sim_fault fault;
 	uint64_t at, operations;
 	uint64_t boots; /* files opened before a restart are dead */
@@ -357,6 +358,33 @@ static int sim_rename(const struct vfs *vfs, const char *from, const char *to)
 	return LOCKED(disk, int, rename_locked(disk, from, to));
 }
 
+/* Both names are the same file from now on. */
+static int link_locked(struct sim_disk *disk, const char *from, const char *to)
+{
+	int error;
+	enum verdict verdict = begin(disk, &error);
+	const struct name *source = find(disk, from);
+	const struct name *target = find(disk, to);
+	struct inode *inode;
+
+	if (verdict == FAIL || disk->down)
+		return error;
+	if (!source || !source->seen)
+		return -ENOENT;
+	if (target && target->seen)
+		return -EEXIST;
+	inode = source->seen;
+	find_or_add(disk, to)->seen = inode; /* may move the names */
+	return 0;
+}
+
+static int sim_link(const struct vfs *vfs, const char *from, const char *to)
+{
+	struct sim_disk *disk = disk_of(vfs);
+
+	return LOCKED(disk, int, link_locked(disk, from, to));
+}
+
 static int unlink_locked(struct sim_disk *disk, const char *path)
 {
 	int error;
@@ -453,6 +481,26 @@ static int sim_list_dir(const struct vfs *vfs, const char *path, vfs_name_f *nam
 	return LOCKED(disk, int, list_dir_locked(disk, path, name, context));
 }
 
+static int sim_space(const struct vfs *vfs, const char *path, uint64_t *ret_free,
+		     uint64_t *ret_total)
+{
+	struct sim_disk *disk = disk_of(vfs);
+
+	(void)path;
+	pthread_mutex_lock(&disk->lock);
+	*ret_free = disk->free_bytes;
+	*ret_total = SIM_DISK_BYTES;
+	pthread_mutex_unlock(&disk->lock);
+	return 0;
+}
+
+void sim_disk_set_free(struct sim_disk *disk, uint64_t bytes)
+{
+	pthread_mutex_lock(&disk->lock);
+	disk->free_bytes = bytes;
+	pthread_mutex_unlock(&disk->lock);
+}
+
 struct sim_disk *sim_disk_new(uint64_t seed)
 {
 	struct sim_disk *disk = mem_new(struct sim_disk);
@@ -468,13 +516,16 @@ struct sim_disk *sim_disk_new(uint64_t seed)
 		.drop_cache = sim_drop_cache,
 		.lock = sim_lock,
 		.rename = sim_rename,
+		.link = sim_link,
 		.unlink = sim_unlink,
 		.mkdir = sim_mkdir,
 		.sync_dir = sim_sync_dir,
 		.list_dir = sim_list_dir,
+		.space = sim_space,
 	};
 	pthread_mutex_init(&disk->lock, NULL);
 	disk->random = seed ? seed : 1;
+	disk->free_bytes = SIM_DISK_BYTES;
 	return disk;
 }
 

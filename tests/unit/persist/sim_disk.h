@@ -30,6 +30,8 @@ enum sim_fault {
 	SIM_SHORT, /* a read or write does half of it; other operations are not touched */
 };
 
+#define SIM_DISK_BYTES ((uint64_t)100 << 30)
+
 struct sim_disk;
 
 struct sim_disk *sim_disk_new(uint64_t seed);
@@ -40,6 +42,9 @@ const struct vfs *sim_disk_vfs(struct sim_disk *disk);
 void sim_disk_plan(struct sim_disk *disk, enum sim_fault fault, uint64_t at, int error);
 uint64_t sim_disk_operations(const struct sim_disk *disk); /* since the plan was made */
 bool sim_disk_hit(const struct sim_disk *disk);		   /* whether the planned fault came */
+
+/* What the file system says is free; all of it at first. Writes do not change it. */
+void sim_disk_set_free(struct sim_disk *disk, uint64_t bytes);
 
 /* After a stop, or at any time: unsynced things are lost as said, open files are gone. */
 void sim_disk_restart(struct sim_disk *disk, enum sim_loss loss);

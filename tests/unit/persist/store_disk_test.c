@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room on the disk, and backups. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "batches.h"
+#include "server/persist/store_backup.h"
+#include "sim_disk.h"
+
+#define DIR "/store"
+#define COPY "/copy"
+#define MB ((uint64_t)1 << 20)
+
+struct world {
+	struct sim_disk *disk;
+	int64_t now_ns;
+	struct store_options options;
+	struct store *store;
+};
+
+static void begin(struct world *world, uint64_t reserve_bytes)
+{
+	struct err err;
+
+	*world = (struct world){ .disk = sim_disk_new(1),
+				 .now_ns = (BATCHES_START_S + 100) * CLOCK_NS_PER_S };
+	world->options = (struct store_options){
+		.path = DIR,
+		.vfs = sim_disk_vfs(world->disk),
+		.clock = batches_clock,
+		.clock_context = &world->now_ns,
+		.reserve_bytes = reserve_bytes,
+		.no_background = true,
+	};
+	if (store_open(&world->options, &world->store, &err))
+		fail_msg("%s", err.message);
+}
+
+static void end(struct world *world)
+{
+	store_close(world->store);
+	sim_disk_free(world->disk);
+}
+
+static void append(struct world *world, uint32_t n)
+{
+	struct append_result result;
+	struct err err;
+
+	if (batches_append(world->store, n, &result, &err))
+		fail_msg("append %u: %s", n, err.message);
+}
+
+static void must(int rc, const struct err *err)
+{
+	if (rc)
+		fail_msg("%s", err->message);
+}
+
+static uint32_t count_found(struct store *store, uint32_t reports)
+{
+	uint32_t found[32], count = 0;
+
+	assert_true(reports <= 32);
+	assert_int_equal(batches_find(store, found, reports), 0);
+	for (uint32_t n = 0; n < reports; n++) {
+		assert_true(found[n] <= 1);
+		count += found[n];
+	}
+	return count;
+}
+
+static void appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not(void **state)
+{
+	struct append_result result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 100 * MB);
+	append(&world, 0);
+	sim_disk_set_free(world.disk, 99 * MB);
+	must(store_tick(world.store, &err), &err);
+	assert_int_equal(batches_append(world.store, 1, &result, &err), -ERR_NO_SPACE);
+	assert_non_null(strstr(err.message, "99 MB free"));
+	assert_non_null(strstr(err.message, "--storage-retention-size"));
+	assert_int_equal(count_found(world.store, 2), 1); /* reads go on */
+	must(store_seal(world.store, &err), &err);	  /* and so does what makes room */
+	sim_disk_set_free(world.disk, 105 * MB);
+	must(store_tick(world.store, &err), &err);
+	assert_int_equal(batches_append(world.store, 1, &result, &err), -ERR_NO_SPACE);
+	sim_disk_set_free(world.disk, 120 * MB);
+	must(store_tick(world.store, &err), &err);
+	append(&world, 1);
+	assert_int_equal(count_found(world.store, 2), 2);
+	end(&world);
+}
+
+static void full_disk_is_seen_when_the_store_is_opened(void **state)
+{
+	struct append_result result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 100 * MB);
+	append(&world, 0);
+	store_close(world.store);
+	sim_disk_set_free(world.disk, MB);
+	must(store_open(&world.options, &world.store, &err), &err);
+	assert_int_equal(batches_append(world.store, 1, &result, &err), -ERR_NO_SPACE);
+	assert_int_equal(count_found(world.store, 1), 1);
+	end(&world);
+}
+
+/* Opens the copy as a store of its own and counts what it has. */
+static uint32_t count_in_copy(struct world *world, uint32_t reports)
+{
+	struct store_options options = world->options;
+	struct strbuf report = { 0 };
+	struct store *store;
+	uint32_t count;
+	struct err err;
+
+	options.path = COPY;
+	if (store_verify(COPY, options.vfs, &report, &err))
+		fail_msg("%s: %s", err.message, strbuf_text(&report));
+	strbuf_free(&report);
+	must(store_open(&options, &store, &err), &err);
+	count = count_found(store, reports);
+	store_close(store);
+	return count;
+}
+
+static void backup_of_a_running_store_opens_with_all_that_was_acknowledged(void **state)
+{
+	struct store_backup result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	for (uint32_t n = 0; n < 9; n++) {
+		append(&world, n);
+		if (n % 3 == 2 && n < 8)
+			must(store_seal(world.store, &err), &err);
+	}
+	must(store_backup(DIR, COPY, world.options.vfs, &result, &err), &err);
+	assert_int_equal(result.parts, 2);
+	assert_int_equal(result.linked, 2);
+	assert_true(result.bytes_linked > 0 && result.bytes_copied > 0);
+	append(&world, 9);
+	assert_int_equal(count_in_copy(&world, 10), 9);
+	store_close(world.store);
+	sim_disk_restart(world.disk, SIM_LOSE_ALL); /* the backup had been made durable */
+	assert_int_equal(count_in_copy(&world, 10), 9);
+	sim_disk_free(world.disk);
+}
+
+static void backup_does_not_follow_the_store_it_was_made_of(void **state)
+{
+	struct store_backup result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	append(&world, 0);
+	must(store_seal(world.store, &err), &err);
+	must(store_backup(DIR, COPY, world.options.vfs, &result, &err), &err);
+	store_close(world.store);
+	world.options.retention_ns = CLOCK_NS_PER_S;
+	world.now_ns += 3600 * CLOCK_NS_PER_S;
+	must(store_open(&world.options, &world.store, &err), &err);
+	must(store_tick(world.store, &err), &err);
+	assert_int_equal(count_found(world.store, 1), 0); /* dropped by retention here, */
+	world.options.retention_ns = 0;
+	assert_int_equal(count_in_copy(&world, 1), 1); /* and not there */
+	end(&world);
+}
+
+static void backup_refuses_a_directory_with_content(void **state)
+{
+	struct store_backup result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	assert_int_equal(store_backup(DIR, DIR, world.options.vfs, &result, &err), -ERR_EXISTS);
+	assert_int_equal(store_backup("/nothing", COPY, world.options.vfs, &result, &err),
+			 -ERR_INVALID);
+	end(&world);
+}
+
+/* A backup that was cut off does not open, or is whole; the store never notices. */
+static void backup_cut_off_at_any_step_is_no_store(void **state)
+{
+	uint64_t hit = 1;
+
+	(void)state;
+	for (uint64_t k = 1; hit; k++) {
+		struct store_options options;
+		struct store_backup result;
+		struct world world;
+		struct store *copy;
+		struct err err;
+
+		begin(&world, 0);
+		for (uint32_t n = 0; n < 4; n++)
+			append(&world, n);
+		must(store_seal(world.store, &err), &err);
+		append(&world, 4);
+		sim_disk_plan(world.disk, SIM_STOP, k, 0);
+		(void)store_backup(DIR, COPY, world.options.vfs, &result, NULL);
+		hit = sim_disk_hit(world.disk);
+		store_close(world.store);
+		sim_disk_restart(world.disk, SIM_LOSE_RANDOM);
+		options = world.options;
+		options.path = COPY;
+		options.read_only = true;
+		if (!store_open(&options, &copy, &err)) {
+			assert_int_equal(count_found(copy, 5), 5);
+			store_close(copy);
+		}
+		must(store_open(&world.options, &world.store, &err), &err);
+		assert_int_equal(count_found(world.store, 5), 5);
+		end(&world);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not),
+		cmocka_unit_test(full_disk_is_seen_when_the_store_is_opened),
+		cmocka_unit_test(backup_of_a_running_store_opens_with_all_that_was_acknowledged),
+		cmocka_unit_test(backup_does_not_follow_the_store_it_was_made_of),
+		cmocka_unit_test(backup_refuses_a_directory_with_content),
+		cmocka_unit_test(backup_cut_off_at_any_step_is_no_store),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
