@@ -31,7 +31,7 @@
 struct bench {
 	struct tables tables[VIEWS_MAX];
 	struct tables_view views[VIEWS_MAX];
-	const struct tables_view *view_list[VIEWS_MAX];
+	struct segment segments[VIEWS_MAX];
 	size_t views_count;
 	uint32_t *stacks[VIEWS_MAX]; /* nodes, by rank */
 	uint32_t stacks_count;
@@ -145,7 +145,7 @@ static void make_rows(struct bench *bench, uint64_t rows)
 	bench->rows = reports * ROWS_PER_REPORT;
 	for (size_t view = 0; view < bench->views_count; view++) {
 		bench->views[view] = tables_view_of(&bench->tables[view]);
-		bench->view_list[view] = &bench->views[view];
+		segment_of_tables(&bench->segments[view], &bench->views[view]);
 	}
 }
 
@@ -177,8 +177,8 @@ static void measure_memory(const struct bench *bench)
 
 static void measure_accumulate(struct bench *bench)
 {
-	const struct query_source source = { .views = bench->view_list,
-					     .views_count = bench->views_count };
+	const struct query_source source = { .segments = bench->segments,
+					     .segments_count = bench->views_count };
 	const struct query_params params = { .selector = &bench->selector, .to_ns = INT64_MAX };
 	int64_t best_ns = INT64_MAX;
 
@@ -193,7 +193,8 @@ static void measure_accumulate(struct bench *bench)
 			abort();
 		start_ns = cpu_ns();
 		for (size_t view = 0; view < bench->views_count; view++)
-			if (accumulate_view(&selection, &selection.views[view], &sums, NULL))
+			if (accumulate_segment(&selection, &work, &selection.segments[view], false,
+					       &work.arena, &sums, NULL))
 				abort();
 		start_ns = cpu_ns() - start_ns;
 		best_ns = start_ns < best_ns ? start_ns : best_ns;
@@ -204,8 +205,8 @@ static void measure_accumulate(struct bench *bench)
 
 static void measure_query(struct bench *bench, bool nodes_only, const char *what)
 {
-	const struct query_source source = { .views = bench->view_list,
-					     .views_count = bench->views_count };
+	const struct query_source source = { .segments = bench->segments,
+					     .segments_count = bench->views_count };
 	const struct query_params params = { .selector = &bench->selector,
 					     .to_ns = INT64_MAX,
 					     .nodes_only = nodes_only };
@@ -232,8 +233,8 @@ static void measure_query(struct bench *bench, bool nodes_only, const char *what
 
 static void measure_render(struct bench *bench)
 {
-	const struct query_source source = { .views = bench->view_list,
-					     .views_count = bench->views_count };
+	const struct query_source source = { .segments = bench->segments,
+					     .segments_count = bench->views_count };
 	const struct query_params params = { .selector = &bench->selector, .to_ns = INT64_MAX };
 	static const char *const names[] = { "top",    "binary 1920 px", "binary",
 					     "folded", "json",		 "pprof" };

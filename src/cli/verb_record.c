@@ -273,8 +273,8 @@ static int write_profile(const struct record_verb_options *values, enum record_f
 {
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(&recording->tables);
-	const struct tables_view *views[] = { &view };
-	struct query_source source = { views, 1, recording->resolver };
+	struct segment segment;
+	struct query_source source = { &segment, 1, recording->resolver };
 	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct strbuf out = { 0 };
 	struct selector selector;
@@ -285,6 +285,7 @@ static int write_profile(const struct record_verb_options *values, enum record_f
 		return rc;
 	params.selector = &selector;
 	params.nodes_only = format != RECORD_PPROF;
+	segment_of_tables(&segment, &view);
 	rc = query_tree(&source, &params, &tree, err);
 	selector_free(&selector);
 	if (rc)

@@ -106,6 +106,7 @@ struct segment {
 	bool has_sample_labels;	      /* some row of it carries some */
 	uint64_t id;  /* of (part, partition): equal for levels that share dictionaries */
 	uint64_t kin; /* of the partition's key: likely equal stacks, merged first; 0 = unknown */
+	_Atomic bool unreadable; /* set by who failed to read it: the answer goes on without it */
 };
 
 /* Plain tables as a segment; the view is borrowed. */

@@ -1,23 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/accumulate.h"
 
-#define ROWS_PER_TICK 8192u
-#define ROWS_AHEAD 16u
+#include "server/query/team.h"
 
-/* One of the two kinds of counters, per group; NULL until the group occurs. */
+#define ROWS_AHEAD 16u
+#define FAR_BYTES ((size_t)1 << 19)    /* counters beyond this are called for ahead of time */
+#define PIECE_ROWS ((uint64_t)1 << 19) /* that are worth a thread */
+#define PIECES_MAX 64u
+
+/* The kinds of counters, by group; NULL until the group occurs. */
 struct counters {
 	struct arena arena;
+	uint32_t **ones;
 	int64_t **plain;
-	mean_wide **weighted;
+	mean_wide **wide;
 	size_t groups_capacity;
-	uint32_t nodes_count;
+	uint32_t slots_count;
+};
+
+/* Rows behind one another that go to the same counters in the same way. */
+struct run {
+	const uint32_t *slots;
+	const int64_t *values; /* of the first row; NULL: all are 1 */
+	uint64_t count;
+	uint64_t value_stride;
+	uint32_t row_stride;
+	uint32_t group;
+	int64_t weight;
+};
+
+/* One thread's share of a segment: some of its blocks. */
+struct piece {
+	size_t block_first, block_end; /* of in->blocks */
+	struct counters counters;
+	uint64_t rows;
+	bool overflowed; /* 64 bits did not do */
 };
 
 struct adding {
 	struct selection *selection;
-	struct select_view *view;
-	struct counters *counters;
-	uint64_t rows;
+	struct select_segment *in;
+	struct work *work;
+	struct piece *piece;
+	struct run run;
+	bool mixed; /* weights differ: they are applied row by row */
+	bool wide;
 	struct err *err;
 };
 
@@ -28,190 +55,427 @@ static int over_budget(const struct adding *adding)
 	return err_set(adding->err, ERR_NO_MEMORY,
 		       "query: counters for %zu groups of %u stacks need more than %zu MiB of "
 		       "memory; group by fewer labels, or narrow the matchers",
-		       selection->groups.count, adding->counters->nodes_count,
+		       selection->groups.count, adding->piece->counters.slots_count,
 		       selection->work->limit_bytes >> 20);
 }
 
 /* Rows may bring new groups. */
-static bool room_for_group(struct adding *adding, uint32_t group)
+static bool room_for_group(struct counters *counters, uint32_t group)
 {
-	struct counters *counters = adding->counters;
 	size_t capacity = counters->groups_capacity;
 
 	while (capacity <= group) {
-		size_t plain_capacity = capacity, weighted_capacity = capacity;
+		size_t ones = capacity, plain = capacity, wide = capacity;
 
+		counters->ones = work_grown(&counters->arena, counters->ones,
+					    sizeof(*counters->ones), capacity, &ones);
 		counters->plain = work_grown(&counters->arena, counters->plain,
-					     sizeof(*counters->plain), capacity, &plain_capacity);
-		counters->weighted =
-			work_grown(&counters->arena, counters->weighted,
-				   sizeof(*counters->weighted), capacity, &weighted_capacity);
-		if (!counters->plain || !counters->weighted)
+					     sizeof(*counters->plain), capacity, &plain);
+		counters->wide = work_grown(&counters->arena, counters->wide,
+					    sizeof(*counters->wide), capacity, &wide);
+		if (!counters->ones || !counters->plain || !counters->wide)
 			return false;
-		capacity = plain_capacity;
+		capacity = ones;
 	}
 	counters->groups_capacity = capacity;
 	return true;
 }
 
-static int counter_of(struct adding *adding, uint32_t group)
+/* The counters that the run needs. */
+static int counters_for(struct adding *adding, const struct run *run)
 {
-	struct counters *counters = adding->counters;
-	bool weighted = adding->selection->weighted;
+	struct counters *counters = &adding->piece->counters;
+	size_t before = counters->arena.used_bytes;
 
-	if (!room_for_group(adding, group))
+	if (!room_for_group(counters, run->group))
 		return over_budget(adding);
-	if (weighted && !counters->weighted[group])
-		counters->weighted[group] =
-			arena_new_array(&counters->arena, mean_wide, counters->nodes_count);
-	if (!weighted && !counters->plain[group])
-		counters->plain[group] =
-			arena_new_array(&counters->arena, int64_t, counters->nodes_count);
-	return counters->arena.over_budget ? over_budget(adding) : 0;
+	if (adding->wide && !counters->wide[run->group])
+		counters->wide[run->group] =
+			arena_new_array(&counters->arena, mean_wide, counters->slots_count);
+	else if (!adding->wide && run->values && !counters->plain[run->group])
+		counters->plain[run->group] =
+			arena_new_array(&counters->arena, int64_t, counters->slots_count);
+	else if (!adding->wide && !run->values && !counters->ones[run->group])
+		counters->ones[run->group] =
+			arena_new_array(&counters->arena, uint32_t, counters->slots_count);
+	if (counters->arena.over_budget)
+		return over_budget(adding);
+	adding->work->other_bytes += counters->arena.used_bytes - before;
+	return counters->arena.used_bytes == before ? 0 : work_check(adding->work, adding->err);
 }
 
-/*
- * The loop that queries spend their time in; `values` is the column of the first row. Counters are
- * hit at random and may be far away, so they are called for a few rows ahead.
- */
-static void add_plain(int64_t *restrict counters, const struct row *restrict rows,
-		      const int64_t *restrict values, uint32_t columns, uint32_t count)
+/* The loops that queries spend their time in. Counters far away are called for some rows ahead. */
+static void add_ones(uint32_t *restrict counters, const uint32_t *restrict slots, uint64_t count)
 {
-	uint32_t ahead = count > ROWS_AHEAD ? count - ROWS_AHEAD : 0;
+	for (uint64_t i = 0; i < count; i++)
+		counters[slots[i]]++;
+}
 
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t *counter = &counters[rows[i].stack];
+static void add_far_ones(uint32_t *restrict counters, const uint32_t *restrict slots,
+			 uint32_t stride, uint64_t count)
+{
+	uint64_t ahead = count > ROWS_AHEAD ? count - ROWS_AHEAD : 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (i < ahead)
+			__builtin_prefetch(&counters[slots[(i + ROWS_AHEAD) * stride]], 1);
+		counters[slots[i * stride]]++;
+	}
+}
+
+/* Whether a sum left 64 bits. */
+static bool add_plain(int64_t *restrict counters, const struct run *run)
+{
+	const uint32_t *restrict slots = run->slots;
+	const int64_t *restrict values = run->values;
+	uint64_t ahead = run->count > ROWS_AHEAD ? run->count - ROWS_AHEAD : 0;
+	uint64_t value_stride = run->value_stride;
+	uint32_t stride = run->row_stride;
+	bool overflowed = false;
+
+	for (uint64_t i = 0; i < run->count; i++) {
+		int64_t *counter = &counters[slots[i * stride]];
 
 		if (i < ahead)
-			__builtin_prefetch(&counters[rows[i + ROWS_AHEAD].stack], 1);
-		if (__builtin_add_overflow(*counter, values[(size_t)i * columns], counter))
-			*counter = *counter < 0 ? INT64_MAX : INT64_MIN;
+			__builtin_prefetch(&counters[slots[(i + ROWS_AHEAD) * stride]], 1);
+		overflowed |= __builtin_add_overflow(*counter, values[i * value_stride], counter);
+	}
+	return overflowed;
+}
+
+static void add_wide(mean_wide *restrict counters, const struct run *run, int64_t weight)
+{
+	for (uint64_t i = 0; i < run->count; i++) {
+		mean_wide *counter = &counters[run->slots[i * run->row_stride]];
+		int64_t value = run->values ? run->values[i * run->value_stride] : 1;
+
+		*counter = mean_add(*counter, (mean_wide)value * weight);
 	}
 }
 
-static void add_weighted(mean_wide *restrict counters, const struct row *restrict rows,
-			 const int64_t *restrict values, uint32_t columns, uint32_t count,
-			 int64_t weight)
+static int flush_run(struct adding *adding)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		mean_wide *counter = &counters[rows[i].stack];
+	struct counters *counters = &adding->piece->counters;
+	struct run *run = &adding->run;
+	int rc;
 
-		*counter = mean_add(*counter, (mean_wide)values[(size_t)i * columns] * weight);
-	}
-}
-
-static void add_rows(struct adding *adding, uint32_t group, int64_t weight, const struct row *rows,
-		     const int64_t *values, uint32_t columns, uint32_t count)
-{
-	if (adding->selection->weighted)
-		add_weighted(adding->counters->weighted[group], rows, values, columns, count,
-			     weight);
+	if (!run->count)
+		return 0;
+	rc = counters_for(adding, run);
+	if (!rc)
+		rc = work_tick(adding->work,
+			       run->count < WORK_TICKS_PER_CHECK ? (uint32_t)run->count
+								 : WORK_TICKS_PER_CHECK,
+			       adding->err);
+	if (rc)
+		return rc;
+	if (adding->wide)
+		add_wide(counters->wide[run->group], run, adding->mixed ? run->weight : 1);
+	else if (run->values)
+		adding->piece->overflowed |= add_plain(counters->plain[run->group], run);
+	else if (run->row_stride == 1 && counters->slots_count * sizeof(uint32_t) < FAR_BYTES)
+		add_ones(counters->ones[run->group], run->slots, run->count);
 	else
-		add_plain(adding->counters->plain[group], rows, values, columns, count);
-	adding->rows += count;
+		add_far_ones(counters->ones[run->group], run->slots, run->row_stride, run->count);
+	adding->piece->rows += run->count;
+	run->count = 0;
+	return 0;
+}
+
+/* Rows first .. first + count - 1 of a report, to that group. */
+static int add_rows(struct adding *adding, const struct segment_block *block,
+		    const struct segment_report *report, uint32_t group, uint32_t first,
+		    uint32_t count)
+{
+	const struct select_series *series = &adding->in->series[report->series];
+	const struct tables_view *view = adding->in->view;
+	uint64_t value_stride = block->value_stride ? block->value_stride
+						    : tables_series_columns(view, report->series);
+	struct run next = {
+		.slots = &block->slots[(report->row_first + first) * block->row_stride],
+		.count = count,
+		.value_stride = value_stride,
+		.row_stride = block->row_stride,
+		.group = group,
+		.weight = adding->selection->series[series->id].weight,
+	};
+	struct run *run = &adding->run;
+	int rc;
+
+	if (block->values)
+		next.values = &block->values[report->value_first + first * value_stride +
+					     series->column * block->column_stride];
+	if (run->count && run->group == next.group && run->weight == next.weight &&
+	    run->value_stride == next.value_stride &&
+	    next.slots == run->slots + run->count * run->row_stride &&
+	    (next.values ? run->values + run->count * value_stride == next.values : !run->values)) {
+		run->count += count;
+		return 0;
+	}
+	rc = flush_run(adding);
+	*run = next;
+	return rc;
 }
 
 /* Rows of a series whose labels leave it to each row whether it counts, or where. */
-static int add_one_by_one(struct adding *adding, const struct select_series *series, int64_t weight,
-			  const struct row *rows, const int64_t *values, uint32_t columns,
-			  uint32_t count)
+static int add_one_by_one(struct adding *adding, const struct segment_block *block,
+			  const struct segment_report *report)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t group;
-		int rc = select_row(adding->selection, adding->view, series, rows[i].label_set,
-				    &group, adding->err);
+	const struct select_series *series = &adding->in->series[report->series];
 
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		uint32_t set = 0, group;
+		int rc;
+
+		if (block->label_sets)
+			set = block->label_sets[(report->row_first + i) * block->row_stride];
+		rc = select_row(adding->selection, adding->in, series, set, &group, adding->err);
 		if (!rc && group != SELECT_NONE)
-			rc = counter_of(adding, group);
+			rc = add_rows(adding, block, report, group, i, 1);
 		if (rc)
 			return rc;
-		if (group != SELECT_NONE)
-			add_rows(adding, group, weight, &rows[i], &values[(size_t)i * columns],
-				 columns, 1);
 	}
 	return 0;
 }
 
-static int add_report(struct adding *adding, const struct report *report)
+static int add_block(struct adding *adding, uint32_t number)
 {
-	const struct tables_view *view = adding->view->view;
-	const struct select_series *series = &adding->view->series[report->series];
-	uint32_t columns = tables_series_columns(view, report->series);
-	int64_t weight = adding->selection->series[series->id].weight;
-	bool whole = select_whole(series);
-	int rc = whole ? counter_of(adding, series->group) : 0;
+	struct select_segment *in = adding->in;
+	struct segment_block block;
+	int rc = work_read(adding->work, in->segment, number, SEGMENT_ROWS, &block, adding->err);
 
-	for (uint32_t first = 0; !rc && first < report->row_count; first += ROWS_PER_TICK) {
-		const struct row *rows = &view->rows[report->row_first + first];
-		const int64_t *values =
-			&view->values[report->value_first + (uint64_t)first * columns] +
-			series->column;
-		uint32_t count = report->row_count - first < ROWS_PER_TICK
-					 ? report->row_count - first
-					 : ROWS_PER_TICK;
+	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
+		const struct segment_report *report = &block.reports[i];
+		const struct select_series *series = &in->series[report->series];
 
-		rc = work_tick(adding->selection->work, count, adding->err);
-		if (!rc && whole)
-			add_rows(adding, series->group, weight, rows, values, columns, count);
-		else if (!rc)
-			rc = add_one_by_one(adding, series, weight, rows, values, columns, count);
+		if (!select_takes(adding->selection, in, report) || !report->row_count)
+			continue;
+		if (select_whole(series))
+			rc = add_rows(adding, &block, report, series->group, 0, report->row_count);
+		else
+			rc = add_one_by_one(adding, &block, report);
+	}
+	return rc ? rc : flush_run(adding);
+}
+
+struct adding_together {
+	struct selection *selection;
+	struct select_segment *in;
+	struct piece *pieces;
+	bool mixed;
+};
+
+static int add_blocks(struct adding *adding)
+{
+	struct piece *piece = adding->piece;
+	int rc = 0;
+
+	arena_init(&piece->counters.arena, adding->work->limit_bytes);
+	piece->counters.slots_count = adding->in->segment->slots_count;
+	for (size_t i = piece->block_first; !rc && i < piece->block_end; i++) {
+		rc = add_block(adding, adding->in->blocks[i]);
+		if (piece->overflowed)
+			break;
 	}
 	return rc;
 }
 
-static mean_wide counted(const struct counters *counters, uint32_t group, uint32_t node)
+static void drop_counters(struct piece *piece)
 {
-	if (counters->weighted[group])
-		return counters->weighted[group][node];
-	return counters->plain[group] ? counters->plain[group][node] : 0;
+	arena_free(&piece->counters.arena);
+	piece->counters = (struct counters){ 0 };
+	piece->rows = 0;
+	piece->overflowed = false;
+}
+
+/* A step for a team. */
+static int add_piece(void *context, struct work *work, size_t index, struct err *err)
+{
+	const struct adding_together *all = context;
+	struct adding adding = { .selection = all->selection,
+				 .in = all->in,
+				 .work = work,
+				 .piece = &all->pieces[index],
+				 .mixed = all->mixed,
+				 .wide = all->mixed,
+				 .err = err };
+	int rc = add_blocks(&adding);
+
+	if (!rc && adding.piece->overflowed) {
+		work->other_bytes -= adding.piece->counters.arena.used_bytes;
+		drop_counters(adding.piece);
+		adding.wide = true;
+		adding.run.count = 0;
+		rc = add_blocks(&adding);
+	}
+	work->other_bytes -= adding.piece->counters.arena.used_bytes;
+	return rc;
+}
+
+static mean_wide counted(const struct counters *counters, uint32_t group, uint32_t slot)
+{
+	mean_wide value = 0;
+
+	if (group >= counters->groups_capacity)
+		return 0;
+	if (counters->wide[group])
+		return counters->wide[group][slot];
+	if (counters->plain[group])
+		value = counters->plain[group][slot];
+	if (counters->ones[group])
+		value += counters->ones[group][slot];
+	return value;
+}
+
+static bool has_group(const struct piece *pieces, size_t count, uint32_t group)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct counters *counters = &pieces[i].counters;
+
+		if (group < counters->groups_capacity &&
+		    (counters->wide[group] || counters->plain[group] || counters->ones[group]))
+			return true;
+	}
+	return false;
+}
+
+static mean_wide sum_of(const struct piece *pieces, size_t count, uint32_t group, uint32_t slot)
+{
+	mean_wide sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum = mean_add(sum, counted(&pieces[i].counters, group, slot));
+	return sum;
+}
+
+/* Slot + 1 of each node, so that sums come in the order of nodes; NULL: slots are nodes. */
+static int slots_of_nodes(const struct segment *segment, struct arena *arena, uint32_t **ret)
+{
+	*ret = NULL;
+	if (!segment->node_of_slot)
+		return 0;
+	*ret = arena_new_array(arena, uint32_t, segment->view.nodes_count);
+	for (uint32_t i = 0; *ret && i < segment->slots_count; i++)
+		(*ret)[segment->node_of_slot[i]] = i + 1;
+	return *ret ? 0 : -1;
 }
 
 /* Calls for each counter that is not zero; with `into` NULL it only counts them. */
-static size_t take_sums(const struct counters *counters, struct accumulate_sum *into)
+static size_t take_sums(const struct adding_together *all, size_t pieces_count,
+			const uint32_t *slots, int64_t weight, struct accumulate_sum *into)
 {
+	uint32_t groups_count = 0;
 	size_t count = 0;
 
-	for (uint32_t group = 0; group < counters->groups_capacity; group++) {
-		if (!counters->plain[group] && !counters->weighted[group])
+	for (size_t i = 0; i < pieces_count; i++)
+		if (all->pieces[i].counters.groups_capacity > groups_count)
+			groups_count = (uint32_t)all->pieces[i].counters.groups_capacity;
+	for (uint32_t group = 0; group < groups_count; group++) {
+		if (!has_group(all->pieces, pieces_count, group))
 			continue;
-		for (uint32_t node = 0; node < counters->nodes_count; node++) {
-			mean_wide value = counted(counters, group, node);
+		for (uint32_t node = 0; node < all->in->view->nodes_count; node++) {
+			uint32_t slot = slots ? slots[node] - 1 : node;
+			mean_wide value;
 
+			if (slot >= all->in->segment->slots_count)
+				continue;
+			value = sum_of(all->pieces, pieces_count, group, slot);
 			if (!value)
 				continue;
 			if (into)
-				into[count] = (struct accumulate_sum){ value, node, group };
+				into[count] =
+					(struct accumulate_sum){ value * weight, node, group };
 			count++;
 		}
 	}
 	return count;
 }
 
-int accumulate_view(struct selection *selection, struct select_view *view,
-		    struct accumulate_sums *ret, struct err *err)
+static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
+			struct arena *into, struct accumulate_sums *ret, struct err *err)
 {
-	struct work *work = selection->work;
-	struct counters counters = { .nodes_count = view->view->nodes_count };
-	struct adding adding = { selection, view, &counters, 0, err };
-	int rc = work_check(work, err);
+	uint32_t *slots;
+	size_t count;
+
+	if (slots_of_nodes(all->in->segment, into, &slots))
+		return work_over_budget(all->selection->work, err);
+	count = take_sums(all, pieces_count, slots, weight, NULL);
+	ret->list = arena_new_array(into, struct accumulate_sum, count);
+	if (!ret->list)
+		return work_over_budget(all->selection->work, err);
+	take_sums(all, pieces_count, slots, weight, ret->list);
+	ret->count = count;
+	for (size_t i = 0; i < pieces_count; i++)
+		ret->rows += all->pieces[i].rows;
+	return 0;
+}
+
+/* Whether selected series of the segment have different weights; else the one that all have. */
+static bool weights_differ(const struct selection *selection, const struct select_segment *in,
+			   int64_t *ret_weight)
+{
+	bool any = false;
+
+	*ret_weight = 1;
+	for (uint32_t i = 0; selection->weighted && i < in->view->series_count; i++) {
+		int64_t weight;
+
+		if (in->series[i].id == SELECT_NONE)
+			continue;
+		weight = selection->series[in->series[i].id].weight;
+		if (any && weight != *ret_weight)
+			return true;
+		*ret_weight = weight;
+		any = true;
+	}
+	return false;
+}
+
+/* Blocks are dealt out evenly; they have about the same number of rows. */
+static size_t cut_pieces(const struct work *work, const struct select_segment *in, bool together,
+			 struct piece pieces[static PIECES_MAX])
+{
+	size_t count = 1;
+
+	if (together && !in->by_rows) {
+		count = team_size(work);
+		if (count > in->rows_count / PIECE_ROWS)
+			count = in->rows_count / PIECE_ROWS;
+		if (count > in->blocks_count)
+			count = in->blocks_count;
+		if (count > PIECES_MAX)
+			count = PIECES_MAX;
+		if (!count)
+			count = 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		pieces[i] = (struct piece){ .block_first = in->blocks_count * i / count,
+					    .block_end = in->blocks_count * (i + 1) / count };
+	return count;
+}
+
+int accumulate_segment(struct selection *selection, struct work *work, struct select_segment *in,
+		       bool together, struct arena *into, struct accumulate_sums *ret,
+		       struct err *err)
+{
+	struct piece pieces[PIECES_MAX];
+	struct adding_together all = { .selection = selection, .in = in, .pieces = pieces };
+	struct accumulate_sums sums = { 0 };
+	int64_t weight;
+	size_t count;
+	int rc = work_load_stacks(work, in->segment, err);
 
 	if (rc)
 		return rc;
-	arena_init(&counters.arena, work->limit_bytes - work->arena.used_bytes + 1);
-	for (size_t i = 0; !rc && i < view->reports_count; i++)
-		rc = add_report(&adding, &view->view->reports[view->reports[i]]);
-	if (!rc) {
-		size_t count = take_sums(&counters, NULL);
-		struct accumulate_sum *list =
-			arena_new_array(&work->arena, struct accumulate_sum, count);
-
-		if (list) {
-			take_sums(&counters, list);
-			*ret = (struct accumulate_sums){ list, count, adding.rows };
-		} else {
-			rc = work_over_budget(work, err);
-		}
-	}
-	arena_free(&counters.arena);
+	count = cut_pieces(work, in, together, pieces);
+	all.mixed = weights_differ(selection, in, &weight);
+	rc = team_run(work, count, count > 1 ? in->rows_count : 0, add_piece, &all, err);
+	if (!rc)
+		rc = collect_sums(&all, count, all.mixed ? 1 : weight, into, &sums, err);
+	work->stats.rows_read += sums.rows;
+	for (size_t i = 0; i < count; i++)
+		drop_counters(&pieces[i]);
+	if (!rc)
+		*ret = sums;
 	return rc;
 }

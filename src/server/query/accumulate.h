@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accumulate - the selected rows of a view, summed per stack and group.
+ * accumulate - the selected rows of a segment, summed per stack and group.
  *
- * One dense counter per stack of the view and group that occurs in it (8 bytes; 16 where values
- * are weighted, see mean.h): a row costs two sequential reads and one addition, no hashing. Sums
- * stop at the ends of int64. The counters live for one view; what is not zero goes to `ret`.
+ * One dense counter per slot of the segment and group that occurs in it: 4 bytes for rows whose
+ * values are all 1, 8 for others, 16 where the values of one segment have different weights
+ * (mean.h) or a sum leaves 64 bits. A row costs one or two sequential reads and one addition, no
+ * hashing; neighbouring reports of one group are one run. Sums are exact. The counters live for one
+ * call; what is not zero goes to `ret`, in `into`.
  */
 #ifndef FIRN_SERVER_QUERY_ACCUMULATE_H
 #define FIRN_SERVER_QUERY_ACCUMULATE_H
@@ -14,18 +16,23 @@
 
 struct accumulate_sum {
 	mean_wide value; /* times the selection's denominator */
-	uint32_t stack;	 /* node of the view */
+	uint32_t stack;	 /* node of the segment */
 	uint32_t group;
 };
 
-/* Ordered by group, then stack. In the query's work memory. */
+/* Ordered by group, then stack. */
 struct accumulate_sums {
 	struct accumulate_sum *list;
 	size_t count;
 	uint64_t rows; /* that were added */
 };
 
-int accumulate_view(struct selection *selection, struct select_view *view,
-		    struct accumulate_sums *ret, struct err *err);
+/*
+ * Loads the segment's stacks. `work` is the calling thread's; with `together` the whole team of
+ * the query helps, and the calling thread must be the query's own.
+ */
+int accumulate_segment(struct selection *selection, struct work *work, struct select_segment *in,
+		       bool together, struct arena *into, struct accumulate_sums *ret,
+		       struct err *err);
 
 #endif

@@ -68,10 +68,14 @@ static int list_set(struct listing *listing, const struct tables_view *view, uin
 	return 0;
 }
 
-static bool has_sample_labels(const struct tables_view *view, uint8_t *of_series)
+/* In tables, whether there are label sets that no series uses. */
+static bool has_sample_labels(const struct select_segment *in, uint8_t *of_series)
 {
+	const struct tables_view *view = in->view;
 	uint32_t used = 1; /* the empty set */
 
+	if (in->segment->ops)
+		return in->segment->has_sample_labels;
 	of_series[0] = true;
 	for (uint32_t i = 0; i < view->series_count; i++) {
 		used += !of_series[view->series[i].label_set];
@@ -81,58 +85,90 @@ static bool has_sample_labels(const struct tables_view *view, uint8_t *of_series
 }
 
 /* Notes the label sets of the rows that count, and whether any does. */
-static int note_rows(struct listing *listing, struct select_view *in, const struct report *report,
+static int note_rows(struct listing *listing, struct select_segment *in,
+		     const struct segment_block *block, const struct segment_report *report,
 		     uint8_t *noted, bool *ret_any)
 {
 	const struct select_series *series = &in->series[report->series];
-	const struct row *rows = &in->view->rows[report->row_first];
 
 	*ret_any = !series->row_matchers;
 	for (uint32_t i = 0; i < report->row_count; i++) {
-		uint32_t group;
-		int rc = select_row(listing->selection, in, series, rows[i].label_set, &group,
-				    listing->err);
+		uint32_t set = 0, group;
+		int rc;
 
+		if (block->label_sets)
+			set = block->label_sets[(report->row_first + i) * block->row_stride];
+		rc = select_row(listing->selection, in, series, set, &group, listing->err);
 		if (rc)
 			return rc;
 		if (group == SELECT_NONE)
 			continue;
 		*ret_any = true;
-		noted[rows[i].label_set] = true;
+		noted[set] = true;
 	}
 	return 0;
 }
 
-static int list_view(struct listing *listing, struct select_view *in)
+static int note_block(struct listing *listing, struct select_segment *in, uint32_t number,
+		      uint8_t *noted)
+{
+	struct work *work = listing->selection->work;
+	struct segment_block block;
+	int rc = work_read(work, in->segment, number, SEGMENT_ROWS, &block, listing->err);
+
+	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
+		const struct segment_report *report = &block.reports[i];
+		bool any;
+
+		if (!select_takes(listing->selection, in, report))
+			continue;
+		rc = note_rows(listing, in, &block, report, noted, &any);
+		if (any)
+			noted[in->view->series[report->series].label_set] = true;
+		if (!rc)
+			rc = work_tick(work, report->row_count / 8 + 1, listing->err);
+	}
+	return rc;
+}
+
+static int list_segment(struct listing *listing, struct select_segment *in)
 {
 	const struct tables_view *view = in->view;
 	struct work *work = listing->selection->work;
 	uint8_t *of_series = arena_new_array(&work->arena, uint8_t, view->label_sets_count);
 	uint8_t *noted = arena_new_array(&work->arena, uint8_t, view->label_sets_count);
-	bool sample_labels;
 	int rc = 0;
 
 	if (!of_series || !noted)
 		return work_over_budget(work, listing->err);
-	sample_labels = has_sample_labels(view, of_series);
-	for (size_t i = 0; !rc && i < in->reports_count; i++) {
-		const struct report *report = &in->view->reports[in->reports[i]];
-		const struct select_series *series = &in->series[report->series];
-		bool any = true;
-
-		if (sample_labels || series->row_matchers) {
-			rc = note_rows(listing, in, report, noted, &any);
-			if (!rc)
-				rc = work_tick(work, report->row_count / 8, listing->err);
-		}
-		if (any)
-			noted[view->series[report->series].label_set] = true;
-		if (!rc)
-			rc = work_tick(work, 1, listing->err);
+	if (in->by_rows || has_sample_labels(in, of_series)) {
+		for (size_t i = 0; !rc && i < in->blocks_count; i++)
+			rc = note_block(listing, in, in->blocks[i], noted);
+	} else {
+		for (uint32_t i = 0; i < view->series_count; i++)
+			if (in->series[i].id != SELECT_NONE)
+				noted[view->series[i].label_set] = true;
 	}
 	for (uint32_t i = 0; !rc && i < view->label_sets_count; i++)
 		if (noted[i])
 			rc = list_set(listing, view, i);
+	return rc;
+}
+
+static int try_list(const struct query_source *source, const struct query_params *params,
+		    const struct slice *label, struct texts *texts, struct err *err)
+{
+	struct selection selection;
+	struct listing listing = { &selection, texts, label, err };
+	struct work work;
+	int rc;
+
+	work_begin(&work, &params->limits);
+	work_add_map(&work, &texts->map);
+	rc = select_make(&selection, &work, source, params, err);
+	for (size_t i = 0; !rc && i < selection.segments_count; i++)
+		rc = list_segment(&listing, &selection.segments[i]);
+	work_end(&work);
 	return rc;
 }
 
@@ -143,18 +179,14 @@ static int list(const struct query_source *source, const struct selector *select
 	const struct query_params params = { .selector = selector,
 					     .from_ns = from_ns,
 					     .to_ns = to_ns };
-	struct texts texts = { .arena = arena };
-	struct selection selection;
-	struct listing listing = { &selection, &texts, label, err };
-	struct work work;
+	struct texts texts;
+	size_t unreadable = 0;
 	int rc;
 
-	work_begin(&work, &params.limits);
-	work_add_map(&work, &texts.map);
-	rc = select_make(&selection, &work, source, &params, err);
-	for (size_t i = 0; !rc && i < selection.views_count; i++)
-		rc = list_view(&listing, &selection.views[i]);
-	work_end(&work);
+	do {
+		texts = (struct texts){ .arena = arena };
+		rc = try_list(source, &params, label, &texts, err);
+	} while (work_again(source, rc, &unreadable));
 	if (rc)
 		return rc;
 	if (texts.count)
@@ -208,24 +240,79 @@ static bool note_type(struct types_found *found, struct arena *arena,
 	return true;
 }
 
-/* The newest report in range of each group. */
-static bool find_newest(const struct tables_view *view, int64_t from_ns, int64_t to_ns,
-			uint8_t *seen, int64_t *newest_ns)
-{
-	bool any = false;
+struct newest { /* report in range, by group */
+	uint8_t *seen;
+	int64_t *start_ns;
+};
 
-	for (uint32_t i = 0; i < view->reports_count; i++) {
-		const struct report *report = &view->reports[i];
-		uint32_t group = view->series[report->series].group;
+static void note_newest(const struct segment *segment, const struct segment_block *block,
+			int64_t from_ns, int64_t to_ns, struct newest *newest)
+{
+	for (uint32_t i = 0; i < block->reports_count; i++) {
+		const struct segment_report *report = &block->reports[i];
+		uint32_t group = segment->view.series[report->series].group;
 
 		if (report->start_ns < from_ns || report->start_ns >= to_ns)
 			continue;
-		if (!seen[group] || report->start_ns > newest_ns[group])
-			newest_ns[group] = report->start_ns;
-		seen[group] = true;
-		any = true;
+		if (!newest->seen[group] || report->start_ns > newest->start_ns[group])
+			newest->start_ns[group] = report->start_ns;
+		newest->seen[group] = true;
 	}
-	return any;
+}
+
+/* With one group, blocks that lie within the range need not be read: their zone says it all. */
+static bool note_zone(const struct segment *segment, const struct segment_zone *zone,
+		      int64_t from_ns, int64_t to_ns, struct newest *newest)
+{
+	if (!segment->zones || segment->view.groups_count != 1 || zone->start_min_ns < from_ns ||
+	    zone->start_max_ns >= to_ns)
+		return false;
+	if (!newest->seen[0] || zone->start_max_ns > newest->start_ns[0])
+		newest->start_ns[0] = zone->start_max_ns;
+	newest->seen[0] = true;
+	return true;
+}
+
+static int find_newest(struct work *work, struct segment *segment, int64_t from_ns, int64_t to_ns,
+		       struct newest *newest, struct err *err)
+{
+	if (segment->from_ns > from_ns)
+		from_ns = segment->from_ns;
+	if (segment->to_ns < to_ns)
+		to_ns = segment->to_ns;
+	for (uint32_t i = 0; i < segment->blocks_count; i++) {
+		struct segment_zone zone = segment_zone(segment, i);
+		struct segment_block block;
+		int rc;
+
+		if (zone.start_max_ns < from_ns || zone.start_min_ns >= to_ns ||
+		    note_zone(segment, &zone, from_ns, to_ns, newest))
+			continue;
+		rc = work_read(work, segment, i, SEGMENT_HEADERS, &block, err);
+		if (rc)
+			return rc;
+		note_newest(segment, &block, from_ns, to_ns, newest);
+	}
+	return 0;
+}
+
+static int list_types(struct work *work, struct segment *segment, int64_t from_ns, int64_t to_ns,
+		      struct types_found *found, struct arena *arena, struct err *err)
+{
+	const struct tables_view *view = &segment->view;
+	struct newest newest = { arena_new_array(&work->arena, uint8_t, view->groups_count),
+				 arena_new_array(&work->arena, int64_t, view->groups_count) };
+	int rc;
+
+	if (!newest.seen || !newest.start_ns)
+		return work_over_budget(work, err);
+	rc = find_newest(work, segment, from_ns, to_ns, &newest, err);
+	for (uint32_t group = 0; !rc && group < view->groups_count; group++)
+		for (uint32_t i = 0; newest.seen[group] && i < view->groups[group].column_count;
+		     i++)
+			if (!note_type(found, arena, view, group, i, newest.start_ns[group]))
+				return work_over_budget(work, err);
+	return rc;
 }
 
 static int type_order(const void *left, const void *right)
@@ -250,20 +337,12 @@ int query_types(const struct query_source *source, int64_t from_ns, int64_t to_n
 	int rc = 0;
 
 	work_begin(&work, &limits);
-	for (size_t v = 0; !rc && v < source->views_count; v++) {
-		const struct tables_view *view = source->views[v];
-		uint8_t *seen = arena_new_array(&work.arena, uint8_t, view->groups_count);
-		int64_t *newest_ns = arena_new_array(&work.arena, int64_t, view->groups_count);
+	for (size_t i = 0; !rc && i < source->segments_count; i++) {
+		struct segment *segment = &source->segments[i];
 
-		if (!seen || !newest_ns)
-			rc = work_over_budget(&work, err);
-		else if (!find_newest(view, from_ns, to_ns, seen, newest_ns))
-			continue;
-		for (uint32_t group = 0; !rc && group < view->groups_count; group++)
-			for (uint32_t i = 0; seen[group] && i < view->groups[group].column_count;
-			     i++)
-				if (!note_type(&found, arena, view, group, i, newest_ns[group]))
-					rc = work_over_budget(&work, err);
+		if (!atomic_load(&segment->unreadable))
+			rc = work_spare(segment, list_types(&work, segment, from_ns, to_ns, &found,
+							    arena, err));
 	}
 	work_end(&work);
 	if (rc)

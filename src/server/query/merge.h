@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge - the sums of all views as one trie of frames with one value per (stack, group).
+ * merge - the sums of all segments as one trie of frames with one value per (stack, group).
  *
- * With a single view that has data its own trie is used; several are copied into tables of their
- * own, where equal frames and stacks meet. Values are rounded here, once (gauges), so that every
- * format agrees with every other; what rounds to zero is gone.
+ * With a single segment that has data its own trie is used; several are copied into tables of
+ * their own, where equal frames and stacks meet. Segments of one partition key come one behind the
+ * other, in units of bounded cost; units are merged in several threads, each while its own small
+ * trie is still in the cache, and then put together in their order. Values are rounded here, once
+ * (gauges), so that every format agrees with every other; what rounds to zero is gone.
  */
 #ifndef FIRN_SERVER_QUERY_MERGE_H
 #define FIRN_SERVER_QUERY_MERGE_H
@@ -19,14 +21,14 @@ struct merge_value {
 
 struct merge {
 	struct tables_view view;    /* strings, frames, nodes */
-	struct tables *own;	    /* behind the view; NULL when it is a view of the query's */
+	struct tables *own;	    /* behind the view; NULL when it is a segment's */
 	struct merge_value *values; /* ordered by group */
 	size_t values_count;
 	uint64_t rows;
 };
 
 /* merge_free is due in any case. */
-int merge_views(struct selection *selection, struct merge *ret, struct err *err);
+int merge_segments(struct selection *selection, struct merge *ret, struct err *err);
 void merge_free(struct merge *merge);
 
 #endif

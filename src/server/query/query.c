@@ -123,8 +123,8 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	return rc;
 }
 
-int query_tree(const struct query_source *source, const struct query_params *params,
-	       struct tree **ret, struct err *err)
+static int try_tree(const struct query_source *source, const struct query_params *params,
+		    struct tree **ret, struct err *err)
 {
 	struct selection selection;
 	struct merge merge = { 0 };
@@ -132,17 +132,12 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	struct tree *tree;
 	int rc;
 
-	if (!params->selector->has_type)
-		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
-	if (params->group_by_count > QUERY_GROUP_BY_MAX)
-		return err_set(err, ERR_LIMIT, "query: group by at most %d labels",
-			       QUERY_GROUP_BY_MAX);
 	work_begin(&work, &params->limits);
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
 	rc = select_make(&selection, &work, source, params, err);
 	if (!rc)
-		rc = merge_views(&selection, &merge, err);
+		rc = merge_segments(&selection, &merge, err);
 	if (!rc)
 		rc = build(tree, &work, source, &selection, &merge, err);
 	merge_free(&merge);
@@ -151,5 +146,24 @@ int query_tree(const struct query_source *source, const struct query_params *par
 		tree_free(tree);
 	else
 		*ret = tree;
+	return rc;
+}
+
+int query_tree(const struct query_source *source, const struct query_params *params,
+	       struct tree **ret, struct err *err)
+{
+	size_t unreadable = 0;
+	int rc;
+
+	if (!params->selector->has_type)
+		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
+	if (params->group_by_count > QUERY_GROUP_BY_MAX)
+		return err_set(err, ERR_LIMIT, "query: group by at most %d labels",
+			       QUERY_GROUP_BY_MAX);
+	do {
+		rc = try_tree(source, params, ret, err);
+	} while (work_again(source, rc, &unreadable));
+	if (!rc)
+		(*ret)->parts_unreadable = unreadable;
 	return rc;
 }

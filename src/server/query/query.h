@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query - answers over views of tables (a store's snapshot, or the tables of `firn record`).
+ * query - answers over segments (a store's snapshot, or the tables of `firn record`).
  *
  *   select (series by matchers, reports by time) -> accumulate (dense counter per stack and group)
  *   -> name (frame -> inline chain of functions) -> collapse -> one reverse pass -> struct tree
  *
  * Knows nothing of HTTP. Each call has a memory budget, a deadline and a cancel flag; going over
  * fails that call (ERR_NO_MEMORY, ERR_DEADLINE, ERR_CANCELLED), never the process. Numbers are
- * exact. Thread-safe: calls share nothing.
+ * exact. A segment that cannot be read is left out: the answer counts them (parts_unreadable).
+ * Calls share nothing, and may run at the same time over segments of their own.
  */
 #ifndef FIRN_SERVER_QUERY_QUERY_H
 #define FIRN_SERVER_QUERY_QUERY_H
@@ -15,7 +16,9 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "model/segment.h"
 #include "model/selector.h"
+#include "server/query/stats.h"
 #include "server/query/tree.h"
 #include "server/resolve/demangle.h"
 
@@ -25,17 +28,20 @@ struct resolver;
 #define QUERY_SERIES_MAX 10000 /* time series in one answer */
 #define QUERY_STEPS_MAX 11000  /* points in one time series */
 
+/* Together the segments hold each report once. Stacks are loaded into them as they are needed. */
 struct query_source {
-	const struct tables_view *const *views;
-	size_t views_count;
+	struct segment *segments;
+	size_t segments_count;
 	struct resolver *resolver; /* may be NULL: native frames stay addresses */
 };
 
 struct query_limits {
-	size_t memory_bytes;	       /* 0 = default */
-	int64_t deadline_at_ns;	       /* monotonic; 0 = none */
-	int64_t names_until_ns;	       /* monotonic: how long names are waited for; 0 = always */
-	const _Atomic bool *cancelled; /* may be NULL */
+	size_t memory_bytes;		 /* 0 = default */
+	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
+	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
+	const _Atomic bool *cancelled;	 /* may be NULL */
+	uint32_t threads_max;		 /* 0 = by the CPUs */
+	struct query_progress *progress; /* may be NULL */
 };
 
 struct query_params {
@@ -85,6 +91,8 @@ struct query_series_set {
 	struct profile_type type;
 	int64_t period;
 	int64_t step_ns;
+	uint64_t parts_unreadable; /* left out; the caller adds the snapshot's */
+	struct query_stats stats;
 };
 /* sum_by: label names; none and sum_all=false = one line per series; sum_all = one line. */
 struct query_range_params {

@@ -15,11 +15,13 @@
 
 #define STEP_NS_MIN CLOCK_NS_PER_MS
 
+/* Neighbouring reports of one series in one bucket and line are one event. */
 struct event {
 	uint32_t line;
 	uint32_t series;
+	uint64_t reports;
 	int64_t bucket_ns; /* its start */
-	int64_t value;
+	mean_wide value;   /* their sum */
 };
 
 /* Sums of one report per group, for series that are read row by row. */
@@ -36,6 +38,7 @@ struct ranging {
 	bool line_per_series;
 	struct event *events;
 	size_t events_count, events_capacity;
+	uint32_t *last_events; /* by series: index + 1 */
 	struct group_sums sums;
 	struct err *err;
 };
@@ -47,22 +50,40 @@ static int64_t bucket_of(int64_t at_ns, int64_t step_ns)
 	return at_ns - (rest < 0 ? rest + step_ns : rest);
 }
 
-static int add_event(struct ranging *ranging, const struct report *report, uint32_t series,
-		     uint32_t group, int64_t value)
+/* The last event of a series, when the report falls into its bucket and line. */
+static struct event *open_event(const struct ranging *ranging, uint32_t series, uint32_t line,
+				int64_t bucket_ns)
+{
+	uint32_t last = ranging->last_events[series];
+	struct event *event;
+
+	if (!last)
+		return NULL;
+	event = &ranging->events[last - 1];
+	return event->line == line && event->bucket_ns == bucket_ns ? event : NULL;
+}
+
+static int add_event(struct ranging *ranging, const struct segment_report *report, uint32_t series,
+		     uint32_t group, mean_wide value)
 {
 	struct selection *selection = ranging->selection;
+	uint32_t line = ranging->line_per_series ? series : group;
+	int64_t bucket_ns = bucket_of(report->start_ns, ranging->params->step_ns);
+	struct event *event = open_event(ranging, series, line, bucket_ns);
 
-	if (!WORK_GROW(&selection->work->arena, ranging->events, ranging->events_count,
-		       ranging->events_capacity))
-		return work_over_budget(selection->work, ranging->err);
 	if (selection->by_period)
-		value = work_multiply(value, selection->series[series].period);
-	ranging->events[ranging->events_count++] = (struct event){
-		.line = ranging->line_per_series ? series : group,
-		.series = series,
-		.bucket_ns = bucket_of(report->start_ns, ranging->params->step_ns),
-		.value = value,
-	};
+		value *= selection->series[series].period;
+	if (!event) {
+		if (ranging->events_count == UINT32_MAX ||
+		    !WORK_GROW(&selection->work->arena, ranging->events, ranging->events_count,
+			       ranging->events_capacity))
+			return work_over_budget(selection->work, ranging->err);
+		event = &ranging->events[ranging->events_count++];
+		*event = (struct event){ .line = line, .series = series, .bucket_ns = bucket_ns };
+		ranging->last_events[series] = (uint32_t)ranging->events_count;
+	}
+	event->value = mean_add(event->value, value);
+	event->reports += report->reports_count;
 	return 0;
 }
 
@@ -101,29 +122,33 @@ static int touch_group(struct ranging *ranging, uint32_t group)
 	return 0;
 }
 
-static int sum_rows(struct ranging *ranging, struct select_view *in, const struct report *report)
+static int sum_rows(struct ranging *ranging, struct select_segment *in,
+		    const struct segment_block *block, const struct segment_report *report)
 {
-	const struct tables_view *view = in->view;
 	const struct select_series *series = &in->series[report->series];
-	uint32_t columns = tables_series_columns(view, report->series);
-	const struct row *rows = &view->rows[report->row_first];
-	const int64_t *values = &view->values[report->value_first] + series->column;
+	uint64_t stride = block->value_stride ? block->value_stride
+					      : tables_series_columns(in->view, report->series);
+	const int64_t *values = NULL;
 	int rc = 0;
 
+	if (block->values)
+		values =
+			&block->values[report->value_first + series->column * block->column_stride];
 	ranging->sums.touched_count = 0;
 	if (series->group != SELECT_NONE)
 		rc = touch_group(ranging, series->group);
 	for (uint32_t i = 0; !rc && i < report->row_count; i++) {
-		uint32_t group;
+		uint32_t set = 0, group;
 
-		rc = select_row(ranging->selection, in, series, rows[i].label_set, &group,
-				ranging->err);
+		if (block->label_sets)
+			set = block->label_sets[(report->row_first + i) * block->row_stride];
+		rc = select_row(ranging->selection, in, series, set, &group, ranging->err);
 		if (rc || group == SELECT_NONE)
 			continue;
 		rc = touch_group(ranging, group);
 		if (!rc)
-			ranging->sums.values[group] =
-				work_add(ranging->sums.values[group], values[(size_t)i * columns]);
+			ranging->sums.values[group] = work_add(ranging->sums.values[group],
+							       values ? values[i * stride] : 1);
 	}
 	for (size_t i = 0; i < ranging->sums.touched_count; i++) {
 		uint32_t group = ranging->sums.touched[i];
@@ -136,26 +161,45 @@ static int sum_rows(struct ranging *ranging, struct select_view *in, const struc
 	return rc;
 }
 
+static int collect_block(struct ranging *ranging, struct select_segment *in, uint32_t number)
+{
+	struct work *work = ranging->selection->work;
+	enum segment_want want = in->by_rows ? SEGMENT_ROWS : SEGMENT_HEADERS;
+	struct segment_block block;
+	int rc = work_read(work, in->segment, number, want, &block, ranging->err);
+
+	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
+		const struct segment_report *report = &block.reports[i];
+		const struct select_series *series = &in->series[report->series];
+
+		if (!select_takes(ranging->selection, in, report))
+			continue;
+		if (select_whole(series))
+			rc = add_event(ranging, report, series->id, series->group,
+				       block.totals[report->total_first + series->column]);
+		else
+			rc = sum_rows(ranging, in, &block, report);
+		if (!rc)
+			rc = work_tick(work, select_whole(series) ? 1 : report->row_count + 1,
+				       ranging->err);
+	}
+	return rc;
+}
+
 static int collect_events(struct ranging *ranging)
 {
 	struct selection *selection = ranging->selection;
 
-	for (size_t v = 0; v < selection->views_count; v++) {
-		struct select_view *in = &selection->views[v];
+	ranging->last_events =
+		arena_new_array(&selection->work->arena, uint32_t, selection->series_count);
+	if (!ranging->last_events)
+		return work_over_budget(selection->work, ranging->err);
+	for (size_t v = 0; v < selection->segments_count; v++) {
+		struct select_segment *in = &selection->segments[v];
 
-		for (size_t i = 0; i < in->reports_count; i++) {
-			const struct report *report = &in->view->reports[in->reports[i]];
-			const struct select_series *series = &in->series[report->series];
-			bool whole = select_whole(series);
-			int rc = work_tick(selection->work, whole ? 1 : report->row_count + 1,
-					   ranging->err);
+		for (size_t i = 0; i < in->blocks_count; i++) {
+			int rc = collect_block(ranging, in, in->blocks[i]);
 
-			if (!rc && whole)
-				rc = add_event(
-					ranging, report, series->id, series->group,
-					in->view->totals[report->total_first + series->column]);
-			else if (!rc)
-				rc = sum_rows(ranging, in, report);
 			if (rc)
 				return rc;
 		}
@@ -174,13 +218,16 @@ static int event_order(const void *left, const void *right)
 	return (a->series > b->series) - (a->series < b->series);
 }
 
-static size_t end_of_series(const struct event *events, size_t first, size_t end)
+/* The reports of the events of one series from `first` on; *ret_next is behind them. */
+static uint32_t count_series(const struct event *events, size_t first, size_t end, size_t *ret_next)
 {
+	uint64_t reports = 0;
 	size_t next = first;
 
-	while (next < end && events[next].series == events[first].series)
-		next++;
-	return next;
+	for (; next < end && events[next].series == events[first].series; next++)
+		reports += events[next].reports;
+	*ret_next = next;
+	return reports < UINT32_MAX ? (uint32_t)reports : UINT32_MAX;
 }
 
 /* The sum over series of the mean of each one's reports. */
@@ -189,16 +236,13 @@ static int64_t gauge_value(const struct event *events, size_t first, size_t end)
 	mean_wide numerator = 0;
 	int64_t denominator = 1;
 
+	for (size_t at = first, next; at < end; at = next)
+		denominator = mean_denominator(denominator, count_series(events, at, end, &next));
 	for (size_t at = first, next; at < end; at = next) {
-		next = end_of_series(events, at, end);
-		denominator = mean_denominator(denominator, (uint32_t)(next - at));
-	}
-	for (size_t at = first, next; at < end; at = next) {
-		next = end_of_series(events, at, end);
+		int64_t weight = mean_weight(denominator, count_series(events, at, end, &next));
+
 		for (size_t i = at; i < next; i++)
-			numerator = mean_add(
-				numerator, (mean_wide)events[i].value *
-						   mean_weight(denominator, (uint32_t)(next - at)));
+			numerator = mean_add(numerator, events[i].value * weight);
 	}
 	return mean_round(numerator, denominator);
 }
@@ -216,16 +260,19 @@ static double shown_seconds(const struct query_range_params *params, int64_t buc
 static struct query_point point_of(const struct ranging *ranging, size_t first, size_t end)
 {
 	const struct event *events = ranging->events;
-	struct query_point point = { .at_ns = events[first].bucket_ns,
-				     .reports = (uint32_t)(end - first) };
+	struct query_point point = { .at_ns = events[first].bucket_ns };
+	mean_wide sum = 0;
 
+	for (size_t i = first; i < end; i++) {
+		sum = mean_add(sum, events[i].value);
+		point.reports += (uint32_t)events[i].reports;
+	}
 	if (!ranging->selection->type.delta) {
 		point.value = gauge_value(events, first, end);
 		point.per_second = (double)point.value;
 		return point;
 	}
-	for (size_t i = first; i < end; i++)
-		point.value = work_add(point.value, events[i].value);
+	point.value = mean_round(sum, 1);
 	point.per_second =
 		(double)point.value / shown_seconds(ranging->params, events[first].bucket_ns);
 	return point;
@@ -365,18 +412,16 @@ static int check_params(const struct query_range_params *params, struct err *err
 	return 0;
 }
 
-int query_series(const struct query_source *source, const struct query_range_params *params,
-		 struct query_series_set *ret, struct err *err)
+static int try_series(const struct query_source *source, const struct query_range_params *params,
+		      struct query_series_set *ret, struct err *err)
 {
 	struct query_params base = params->base;
 	struct query_series_set set = { .step_ns = params->step_ns };
 	struct selection selection;
-	struct ranging ranging = { &selection, params, false, NULL, 0, 0, { 0 }, err };
+	struct ranging ranging = { .selection = &selection, .params = params, .err = err };
 	struct work work;
-	int rc = check_params(params, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	base.at_moment = false;
 	if (params->sum_all)
 		base.group_by_count = 0;
@@ -391,6 +436,7 @@ int query_series(const struct query_source *source, const struct query_range_par
 	if (!rc) {
 		set.type = profile_type_copy(&selection.type, &set.arena);
 		set.period = selection.period;
+		set.stats = work_stats(&work);
 		if (set.arena.over_budget)
 			rc = work_over_budget(&work, err);
 	}
@@ -399,6 +445,22 @@ int query_series(const struct query_source *source, const struct query_range_par
 		query_series_free(&set);
 	else
 		*ret = set;
+	return rc;
+}
+
+int query_series(const struct query_source *source, const struct query_range_params *params,
+		 struct query_series_set *ret, struct err *err)
+{
+	size_t unreadable = 0;
+	int rc = check_params(params, err);
+
+	if (rc)
+		return rc;
+	do {
+		rc = try_series(source, params, ret, err);
+	} while (work_again(source, rc, &unreadable));
+	if (!rc)
+		ret->parts_unreadable = unreadable;
 	return rc;
 }
 

@@ -3,14 +3,11 @@
 
 #include "base/hash.h"
 #include "server/query/mean.h"
+#include "server/query/team.h"
 #include "server/query/types.h"
 
-struct select_row_group { /* the group of a (template, label set) pair */
-	const struct select_view *view;
-	uint32_t template_id;
-	uint32_t label_set;
-	uint32_t group;
-};
+#define HEADER_COST 20u	 /* ns, roughly, to look at a report */
+#define SERIES_COST 200u /* to match a series */
 
 /* What the labels of one series leave open, and which of these names its rows carry. */
 struct select_open {
@@ -19,7 +16,9 @@ struct select_open {
 	uint64_t row_matchers;
 	uint32_t group_names; /* not among its labels */
 	uint32_t row_group_names;
-	bool reported; /* it has a report in time */
+	uint64_t reports;	  /* in time, */
+	int64_t start_ns, end_ns; /* from the first one's start to the last one's end */
+	int64_t nearest_ns;	  /* with a moment: the start of the nearest one */
 };
 
 static uint64_t distance_ns(const struct query_params *params, int64_t start_ns)
@@ -28,18 +27,12 @@ static uint64_t distance_ns(const struct query_params *params, int64_t start_ns)
 					    : (uint64_t)params->moment_ns - (uint64_t)start_ns;
 }
 
-static bool report_in_time(const struct query_params *params, int64_t start_ns)
-{
-	if (params->at_moment)
-		return distance_ns(params, start_ns) <= (uint64_t)params->moment_window_ns;
-	return params->from_ns <= start_ns && start_ns < params->to_ns;
-}
-
 /* The column of each group, or SELECT_NONE. */
-static uint32_t *group_columns(struct selection *selection, const struct tables_view *view)
+static uint32_t *group_columns(const struct selection *selection, const struct tables_view *view,
+			       struct arena *arena)
 {
 	const struct selector *selector = selection->params->selector;
-	uint32_t *columns = arena_new_array(&selection->work->arena, uint32_t, view->groups_count);
+	uint32_t *columns = arena_new_array(arena, uint32_t, view->groups_count);
 
 	for (uint32_t i = 0; columns && i < view->groups_count; i++)
 		columns[i] = selector && selector->has_type
@@ -60,20 +53,21 @@ static uint32_t open_group_names(const struct query_params *params, const struct
 }
 
 /* Selects series by their own labels; what they leave open goes to `open`. */
-static int select_by_labels(struct selection *selection, struct select_view *into, struct err *err)
+static int select_by_labels(const struct selection *selection, struct select_segment *into,
+			    struct work *work, struct err *err)
 {
 	struct select_open *open = into->open;
 	const struct tables_view *view = into->view;
-	uint32_t *columns = group_columns(selection, view);
+	uint32_t *columns = group_columns(selection, view, &work->arena);
 	uint64_t all = into->match.matchers_count == 64 ? UINT64_MAX
 							: (1ull << into->match.matchers_count) - 1;
 
 	if (!columns)
-		return work_over_budget(selection->work, err);
+		return work_over_budget(work, err);
 	for (uint32_t i = 0; i < view->series_count; i++) {
 		const struct series *series = &view->series[i];
 		struct match_result result;
-		int rc = work_tick(selection->work, 16, err);
+		int rc = work_tick(work, 16, err);
 
 		if (rc)
 			return rc;
@@ -93,30 +87,124 @@ static int select_by_labels(struct selection *selection, struct select_view *int
 	return 0;
 }
 
-static int select_by_time(struct selection *selection, struct select_view *into, struct err *err)
+/* How many selected series have a smaller id; one more element than series. */
+static uint32_t *count_selected(const struct select_segment *in, struct arena *arena)
 {
-	const struct tables_view *view = into->view;
+	uint32_t count = in->view->series_count;
+	uint32_t *before = arena_new_array(arena, uint32_t, (size_t)count + 1);
 
-	into->reports = arena_new_array(&selection->work->arena, uint32_t, view->reports_count);
-	if (!into->reports)
-		return work_over_budget(selection->work, err);
-	for (uint32_t i = 0; i < view->reports_count; i++) {
-		const struct report *report = &view->reports[i];
-		int rc = work_tick(selection->work, 1, err);
+	for (uint32_t i = 0; before && i < count; i++)
+		before[i + 1] = before[i] + (in->series[i].id != SELECT_NONE);
+	return before;
+}
 
+/* Whether the block may hold reports of the selection. */
+static bool zone_matters(const struct select_segment *in, const struct segment_zone *zone,
+			 const uint32_t *selected_before)
+{
+	uint32_t end = in->view->series_count;
+
+	if (zone->start_max_ns < in->from_ns || zone->start_min_ns >= in->to_ns ||
+	    zone->series_min >= end)
+		return false;
+	if (zone->series_max < end)
+		end = zone->series_max + 1;
+	return selected_before[end] > selected_before[zone->series_min];
+}
+
+/* Of two at the same distance the earlier one. */
+static bool is_nearer(const struct query_params *params, int64_t start_ns, int64_t than_ns)
+{
+	uint64_t a = distance_ns(params, start_ns), b = distance_ns(params, than_ns);
+
+	return a < b || (a == b && start_ns < than_ns);
+}
+
+static void note_report(const struct query_params *params, struct select_open *open,
+			const struct segment_report *report)
+{
+	if (!open->reports || report->start_ns < open->start_ns)
+		open->start_ns = report->start_ns;
+	if (!open->reports || report->end_ns > open->end_ns)
+		open->end_ns = report->end_ns;
+	if (params->at_moment &&
+	    (!open->reports || is_nearer(params, report->start_ns, open->nearest_ns)))
+		open->nearest_ns = report->start_ns;
+	open->reports += report->reports_count;
+}
+
+/* Whether any report of the block is selected; notes those that are. */
+static bool note_reports(const struct selection *selection, struct select_segment *in,
+			 const struct segment_block *block)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < block->reports_count; i++) {
+		const struct segment_report *report = &block->reports[i];
+
+		if (!select_takes(selection, in, report))
+			continue;
+		note_report(selection->params, &in->open[report->series], report);
+		in->rows_count += report->row_count;
+		any = true;
+	}
+	return any;
+}
+
+static int read_headers(const struct selection *selection, struct select_segment *in,
+			struct work *work, struct err *err)
+{
+	const uint32_t *selected_before = count_selected(in, &work->arena);
+
+	in->blocks = arena_new_array(&work->arena, uint32_t, in->segment->blocks_count);
+	if (!in->blocks || !selected_before)
+		return work_over_budget(work, err);
+	for (uint32_t i = 0; i < in->segment->blocks_count; i++) {
+		struct segment_zone zone = segment_zone(in->segment, i);
+		struct segment_block block;
+		int rc;
+
+		work->stats.blocks++;
+		work->stats.blocks_bytes += zone.bytes;
+		if (!zone_matters(in, &zone, selected_before))
+			continue;
+		rc = work_read(work, in->segment, i, SEGMENT_HEADERS, &block, err);
+		if (!rc)
+			rc = work_tick(work, block.reports_count, err);
 		if (rc)
 			return rc;
-		if (into->series[report->series].id == SELECT_NONE ||
-		    !report_in_time(selection->params, report->start_ns))
-			continue;
-		into->reports[into->reports_count++] = i;
-		into->open[report->series].reported = true;
+		if (note_reports(selection, in, &block))
+			in->blocks[in->blocks_count++] = i;
 	}
 	return 0;
 }
 
+/* What is known of series begins anew, for the nearest reports alone. */
+static int read_nearest(const struct selection *selection, struct select_segment *in,
+			struct work *work, struct err *err)
+{
+	size_t kept = 0;
+
+	in->rows_count = 0;
+	for (uint32_t i = 0; i < in->view->series_count; i++)
+		in->open[i].reports = 0;
+	for (size_t i = 0; i < in->blocks_count; i++) {
+		struct segment_block block;
+		int rc = work_read(work, in->segment, in->blocks[i], SEGMENT_HEADERS, &block, err);
+
+		if (!rc)
+			rc = work_tick(work, block.reports_count, err);
+		if (rc)
+			return rc;
+		if (note_reports(selection, in, &block))
+			in->blocks[kept++] = in->blocks[i];
+	}
+	in->blocks_count = kept;
+	return 0;
+}
+
 /* What one label set of rows has to say; the group-by names in a bit mask. */
-static void note_label_set(struct selection *selection, struct select_view *into,
+static void note_label_set(const struct selection *selection, struct select_segment *into,
 			   uint32_t label_set)
 {
 	const struct query_params *params = selection->params;
@@ -140,38 +228,83 @@ static bool is_open(const struct select_open *open)
 	return open->matchers || open->group_names;
 }
 
-/* Looks through the rows of series with something open: are the names among their sample labels? */
-static int scan_rows(struct selection *selection, struct select_view *into, struct err *err)
+/* Whether rows may carry any of the names that series with reports leave open. */
+static bool rows_may_say(const struct selection *selection, struct select_segment *in)
 {
-	const struct tables_view *view = into->view;
+	const struct tables_view *view = in->view;
+	struct select_open all = { 0 };
+	struct select_open names = { 0 };
 
-	into->row_labels = arena_new_array(&selection->work->arena, struct select_row_labels,
-					   view->label_sets_count);
-	if (!into->row_labels)
-		return work_over_budget(selection->work, err);
-	into->row_labels[0].known = true; /* the empty set carries nothing */
-	for (size_t i = 0; i < into->reports_count; i++) {
-		const struct report *report = &view->reports[into->reports[i]];
-		const struct row *rows = &view->rows[report->row_first];
-		struct select_open *open = &into->open[report->series];
-		int rc = work_tick(selection->work, report->row_count / 8 + 1, err);
+	for (uint32_t i = 1; i < view->label_sets_count; i++) {
+		note_label_set(selection, in, i);
+		names.matchers |= in->row_labels[i].result.present;
+		names.group_names |= in->row_labels[i].group_names;
+	}
+	for (uint32_t i = 0; i < view->series_count; i++) {
+		if (!in->open[i].reports)
+			continue;
+		all.matchers |= in->open[i].matchers;
+		all.group_names |= in->open[i].group_names;
+	}
+	return (all.matchers & names.matchers) || (all.group_names & names.group_names);
+}
+
+static void scan_report(const struct select_segment *in, const struct segment_block *block,
+			const struct segment_report *report)
+{
+	struct select_open *open = &in->open[report->series];
+
+	for (uint32_t i = 0; is_open(open) && i < report->row_count; i++) {
+		uint32_t set = block->label_sets[(report->row_first + i) * block->row_stride];
+
+		open->row_matchers |= in->row_labels[set].result.present;
+		open->row_group_names |= in->row_labels[set].group_names;
+	}
+}
+
+/* Looks through the rows of series with something open: are the names among their sample labels? */
+static int scan_rows(const struct selection *selection, struct select_segment *in,
+		     struct work *work, struct err *err)
+{
+	for (size_t i = 0; i < in->blocks_count; i++) {
+		struct segment_block block;
+		int rc = work_read(work, in->segment, in->blocks[i], SEGMENT_ROWS, &block, err);
 
 		if (rc)
 			return rc;
-		for (uint32_t at = 0; is_open(open) && at < report->row_count; at++) {
-			const struct select_row_labels *labels =
-				&into->row_labels[rows[at].label_set];
+		for (uint32_t r = 0; block.label_sets && r < block.reports_count; r++) {
+			const struct segment_report *report = &block.reports[r];
 
-			if (!labels->known)
-				note_label_set(selection, into, rows[at].label_set);
-			open->row_matchers |= labels->result.present;
-			open->row_group_names |= labels->group_names;
+			if (!select_takes(selection, in, report))
+				continue;
+			scan_report(in, &block, report);
+			rc = work_tick(work, report->row_count / 8 + 1, err);
+			if (rc)
+				return rc;
 		}
 	}
 	return 0;
 }
 
-static int choose_group(struct selection *selection, const struct select_view *into,
+static bool anything_open(const struct select_segment *in)
+{
+	for (uint32_t i = 0; i < in->view->series_count; i++)
+		if (in->open[i].reports && is_open(&in->open[i]))
+			return true;
+	return false;
+}
+
+static int ask_rows(const struct selection *selection, struct select_segment *in, struct work *work,
+		    struct err *err)
+{
+	in->row_labels =
+		arena_new_array(&work->arena, struct select_row_labels, in->view->label_sets_count);
+	if (!in->row_labels)
+		return work_over_budget(work, err);
+	return rows_may_say(selection, in) ? scan_rows(selection, in, work, err) : 0;
+}
+
+static int choose_group(struct selection *selection, const struct select_segment *into,
 			const struct series *series, uint32_t from_rows,
 			struct select_series *chosen, struct err *err)
 {
@@ -245,7 +378,7 @@ static uint32_t add_series(struct selection *selection, const struct tables_view
 	return (uint32_t)selection->series_count++;
 }
 
-/* The id across views. With one view nothing can be the same twice. */
+/* The id across segments. With one nothing can be the same twice. */
 static uint32_t series_id(struct selection *selection, const struct tables_view *view,
 			  uint32_t series, struct strbuf *key, struct strbuf *other)
 {
@@ -254,7 +387,7 @@ static uint32_t series_id(struct selection *selection, const struct tables_view 
 	uint64_t hash;
 	uint32_t id;
 
-	if (selection->views_count == 1)
+	if (selection->segments_count == 1)
 		return add_series(selection, view, series);
 	text = series_key(view, query.series, key);
 	hash = hash_bytes(text.data, text.len);
@@ -267,8 +400,9 @@ static uint32_t series_id(struct selection *selection, const struct tables_view 
 	return id;
 }
 
-/* Gives the series of a view ids, and gathers what the rows of each carry in all views. */
-static int identify_series(struct selection *selection, struct select_view *into, struct err *err)
+/* Gives the series of a segment ids, and gathers what the rows of each carry in all segments. */
+static int identify_series(struct selection *selection, struct select_segment *into,
+			   struct err *err)
 {
 	struct strbuf key = { 0 }, other = { 0 };
 	int rc = 0;
@@ -277,7 +411,7 @@ static int identify_series(struct selection *selection, struct select_view *into
 		struct select_series *series = &into->series[i];
 		const struct select_open *open = &into->open[i];
 
-		if (!open->reported) {
+		if (!open->reports) {
 			series->id = SELECT_NONE;
 			continue;
 		}
@@ -296,7 +430,7 @@ static int identify_series(struct selection *selection, struct select_view *into
 }
 
 /* Closes what is open, now that it is known what rows carry. */
-static int close_series(struct selection *selection, struct select_view *into, struct err *err)
+static int close_series(struct selection *selection, struct select_segment *into, struct err *err)
 {
 	for (uint32_t i = 0; i < into->view->series_count; i++) {
 		struct select_series *series = &into->series[i];
@@ -318,96 +452,92 @@ static int close_series(struct selection *selection, struct select_view *into, s
 			rc = work_tick(selection->work, 16, err);
 		if (rc)
 			return rc;
+		into->by_rows |= !select_whole(series);
 	}
 	return 0;
 }
 
-static bool anything_open(const struct select_view *into)
+/* A step for a team: one segment. */
+static int select_in_segment(void *context, struct work *work, size_t index, struct err *err)
 {
-	for (uint32_t i = 0; i < into->view->series_count; i++)
-		if (into->open[i].reported && is_open(&into->open[i]))
-			return true;
-	return false;
-}
-
-static int select_in_view(struct selection *selection, struct select_view *into, struct err *err)
-{
-	struct arena *arena = &selection->work->arena;
+	const struct selection *selection = context;
+	struct select_segment *in = &selection->segments[index];
+	struct arena *arena = &work->arena;
 	int rc;
 
-	into->open = arena_new_array(arena, struct select_open, into->view->series_count);
-	into->series = arena_new_array(arena, struct select_series, into->view->series_count);
-	if (!into->open || !into->series ||
-	    !match_init(&into->match, selection->params->selector, into->view, arena))
-		return work_over_budget(selection->work, err);
-	rc = select_by_labels(selection, into, err);
+	in->open = arena_new_array(arena, struct select_open, in->view->series_count);
+	in->series = arena_new_array(arena, struct select_series, in->view->series_count);
+	if (!in->open || !in->series ||
+	    !match_init(&in->match, selection->params->selector, in->view, arena))
+		return work_over_budget(work, err);
+	rc = select_by_labels(selection, in, work, err);
 	if (!rc)
-		rc = select_by_time(selection, into, err);
-	if (!rc && anything_open(into))
-		rc = scan_rows(selection, into, err);
-	return rc ? rc : identify_series(selection, into, err);
+		rc = read_headers(selection, in, work, err);
+	if (!rc && in->segment->has_sample_labels && anything_open(in))
+		rc = ask_rows(selection, in, work, err);
+	return work_spare(in->segment, rc);
 }
 
-/* Keeps the reports of selected series; with a moment, only the nearest of each. */
-static void keep_reports(struct selection *selection, struct select_view *into)
+static int settle_in_segment(void *context, struct work *work, size_t index, struct err *err)
 {
-	const struct query_params *params = selection->params;
-	size_t kept = 0;
+	const struct selection *selection = context;
 
-	for (size_t i = 0; i < into->reports_count; i++) {
-		const struct report *report = &into->view->reports[into->reports[i]];
-		uint32_t id = into->series[report->series].id;
+	struct select_segment *in = &selection->segments[index];
 
-		if (id == SELECT_NONE ||
-		    (params->at_moment && report->start_ns != selection->series[id].nearest_ns))
-			continue;
-		into->reports[kept++] = into->reports[i];
+	return work_spare(in->segment, read_nearest(selection, in, work, err));
+}
+
+/* The nearest report of each series, of all segments. */
+static int settle_nearest(struct selection *selection, uint64_t cost, struct err *err)
+{
+	int rc;
+
+	for (size_t v = 0; v < selection->segments_count; v++) {
+		const struct select_segment *in = &selection->segments[v];
+
+		for (uint32_t i = 0; i < in->view->series_count; i++) {
+			struct select_totals *series;
+
+			if (in->series[i].id == SELECT_NONE)
+				continue;
+			series = &selection->series[in->series[i].id];
+			if (series->has_nearest &&
+			    !is_nearer(selection->params, in->open[i].nearest_ns,
+				       series->nearest_ns))
+				continue;
+			series->has_nearest = true;
+			series->nearest_ns = in->open[i].nearest_ns;
+		}
 	}
-	into->reports_count = kept;
+	selection->settled = true;
+	rc = team_run(selection->work, selection->segments_count, cost, settle_in_segment,
+		      selection, err);
+	return rc ? rc : work_lost(selection->work, err);
 }
 
-/* Of two at the same distance the earlier one. */
-static bool is_nearer(const struct query_params *params, int64_t start_ns, int64_t than_ns)
+static void sum_up_reports(struct selection *selection, const struct select_segment *in)
 {
-	uint64_t a = distance_ns(params, start_ns), b = distance_ns(params, than_ns);
-
-	return a < b || (a == b && start_ns < than_ns);
-}
-
-static void find_nearest(struct selection *selection, const struct select_view *in)
-{
-	for (size_t i = 0; i < in->reports_count; i++) {
-		const struct report *report = &in->view->reports[in->reports[i]];
-		uint32_t id = in->series[report->series].id;
+	for (uint32_t i = 0; i < in->view->series_count; i++) {
+		const struct select_open *open = &in->open[i];
 		struct select_totals *series;
 
-		if (id == SELECT_NONE)
+		if (in->series[i].id == SELECT_NONE || !open->reports)
 			continue;
-		series = &selection->series[id];
-		if (series->has_nearest &&
-		    !is_nearer(selection->params, report->start_ns, series->nearest_ns))
-			continue;
-		series->has_nearest = true;
-		series->nearest_ns = report->start_ns;
+		series = &selection->series[in->series[i].id];
+		if (!selection->reports_count || open->start_ns < selection->start_ns)
+			selection->start_ns = open->start_ns;
+		if (!selection->reports_count || open->end_ns > selection->end_ns)
+			selection->end_ns = open->end_ns;
+		if (series->period > selection->period)
+			selection->period = series->period;
+		series->reports_count += open->reports;
+		selection->reports_count += open->reports;
 	}
 }
 
-static void sum_up_reports(struct selection *selection, const struct select_view *in)
+static uint32_t mean_count(const struct select_totals *series)
 {
-	for (size_t i = 0; i < in->reports_count; i++) {
-		const struct report *report = &in->view->reports[in->reports[i]];
-		struct select_totals *series = &selection->series[in->series[report->series].id];
-		int64_t end_ns = work_add(report->start_ns, report->duration_ns);
-
-		if (!selection->reports_count || report->start_ns < selection->start_ns)
-			selection->start_ns = report->start_ns;
-		if (!selection->reports_count || end_ns > selection->end_ns)
-			selection->end_ns = end_ns;
-		if (series->period > selection->period)
-			selection->period = series->period;
-		series->reports_count++;
-		selection->reports_count++;
-	}
+	return series->reports_count < UINT32_MAX ? (uint32_t)series->reports_count : UINT32_MAX;
 }
 
 static void weigh_series(struct selection *selection)
@@ -417,12 +547,12 @@ static void weigh_series(struct selection *selection)
 	for (size_t i = 0; gauge && i < selection->series_count; i++)
 		if (selection->series[i].reports_count)
 			selection->denominator = mean_denominator(
-				selection->denominator, selection->series[i].reports_count);
+				selection->denominator, mean_count(&selection->series[i]));
 	for (size_t i = 0; i < selection->series_count; i++) {
 		struct select_totals *series = &selection->series[i];
 
 		if (gauge && series->reports_count)
-			series->weight = mean_weight(selection->denominator, series->reports_count);
+			series->weight = mean_weight(selection->denominator, mean_count(series));
 		else if (selection->by_period)
 			series->weight = series->period;
 		selection->weighted |= series->weight != 1;
@@ -430,124 +560,99 @@ static void weigh_series(struct selection *selection)
 	selection->weighted |= selection->denominator != 1;
 }
 
-int select_make(struct selection *selection, struct work *work, const struct query_source *source,
-		const struct query_params *params, struct err *err)
+static void set_range(const struct query_params *params, struct select_segment *in)
 {
-	int rc = 0;
-
-	*selection = (struct selection){ .work = work, .params = params, .denominator = 1 };
-	if (params->selector && params->selector->has_type) {
-		struct types_answer answer = types_find(source, &params->selector->type);
-
-		selection->stored = answer.stored;
-		selection->type = params->selector->type;
-		selection->type.delta = answer.stored.delta;
-		selection->by_period = answer.by_period;
+	in->from_ns = params->from_ns;
+	in->to_ns = params->to_ns;
+	if (params->at_moment) {
+		in->from_ns = work_add(params->moment_ns, -params->moment_window_ns);
+		in->to_ns = work_add(work_add(params->moment_ns, params->moment_window_ns), 1);
 	}
-	groups_init(&selection->groups, work, params->group_by_count);
-	groups_init(&selection->templates, work, params->group_by_count);
-	work_add_map(work, &selection->series_map);
-	work_add_map(work, &selection->row_group_map);
-	selection->views = arena_new_array(&work->arena, struct select_view, source->views_count);
-	if (!selection->views)
-		return work_over_budget(work, err);
-	selection->views_count = source->views_count;
-	for (size_t i = 0; !rc && i < source->views_count; i++) {
-		selection->views[i].view = source->views[i];
-		rc = select_in_view(selection, &selection->views[i], err);
+	if (in->segment->from_ns > in->from_ns)
+		in->from_ns = in->segment->from_ns;
+	if (in->segment->to_ns < in->to_ns)
+		in->to_ns = in->segment->to_ns;
+}
+
+/* The segments that can be read; returns roughly what it costs to look at all. */
+static uint64_t take_segments(struct selection *selection, const struct query_source *source)
+{
+	uint64_t cost = 0;
+
+	for (size_t i = 0; i < source->segments_count; i++) {
+		struct segment *segment = &source->segments[i];
+		struct select_segment *in = &selection->segments[selection->segments_count];
+
+		if (atomic_load(&segment->unreadable))
+			continue;
+		selection->segments_count++;
+		selection->work->stats.segments[segment->level]++;
+		in->segment = segment;
+		in->view = &segment->view;
+		set_range(selection->params, in);
+		cost += (uint64_t)segment->view.series_count * SERIES_COST;
+		for (uint32_t b = 0; b < segment->blocks_count; b++)
+			cost += (uint64_t)segment_zone(segment, b).reports * HEADER_COST;
 	}
-	for (size_t i = 0; !rc && i < source->views_count; i++)
-		rc = close_series(selection, &selection->views[i], err);
-	if (rc)
-		return rc;
-	for (size_t i = 0; params->at_moment && i < source->views_count; i++)
-		find_nearest(selection, &selection->views[i]);
-	for (size_t i = 0; i < source->views_count; i++) {
-		keep_reports(selection, &selection->views[i]);
-		sum_up_reports(selection, &selection->views[i]);
+	return cost;
+}
+
+static void choose_type(struct selection *selection, const struct query_source *source)
+{
+	const struct selector *selector = selection->params->selector;
+	struct types_answer answer;
+
+	if (!selector || !selector->has_type)
+		return;
+	answer = types_find(source, &selector->type);
+	selection->stored = answer.stored;
+	selection->type = selector->type;
+	selection->type.delta = answer.stored.delta;
+	selection->by_period = answer.by_period;
+}
+
+static void sum_up(struct selection *selection)
+{
+	struct query_stats *stats = &selection->work->stats;
+
+	for (size_t i = 0; i < selection->segments_count; i++) {
+		const struct select_segment *in = &selection->segments[i];
+
+		sum_up_reports(selection, in);
+		stats->segments_used[in->segment->level] += in->blocks_count > 0;
 	}
 	if (__builtin_sub_overflow(selection->end_ns, selection->start_ns, &selection->duration_ns))
 		selection->duration_ns = INT64_MAX;
 	weigh_series(selection);
-	return 0;
 }
 
-static bool row_group_same(const void *context, uint32_t id, const void *key)
+int select_make(struct selection *selection, struct work *work, const struct query_source *source,
+		const struct query_params *params, struct err *err)
 {
-	const struct selection *selection = context;
-	const struct select_row_group *have = &selection->row_group_list[id], *want = key;
+	uint64_t cost;
+	int rc;
 
-	return have->view == want->view && have->template_id == want->template_id &&
-	       have->label_set == want->label_set;
-}
-
-/* Fills in what the template leaves to the row's labels. */
-static uint32_t group_of_labels(struct selection *selection, const struct select_row_group *key)
-{
-	const struct query_params *params = selection->params;
-	const struct tables_view *view = key->view->view;
-	const struct label_set *set = &view->label_sets[key->label_set];
-	struct groups_tuple tuple = selection->templates.list[key->template_id];
-	char digits[MATCH_NUMBER_BYTES];
-
-	for (size_t i = 0; i < params->group_by_count; i++) {
-		for (uint32_t at = 0; at < set->label_count; at++) {
-			const struct label *label = &view->labels[set->label_first + at];
-
-			if (!(tuple.from_rows >> i & 1) || tuple.values[i].len ||
-			    !slice_equal(tables_text(view, label->name), params->group_by[i]))
-				continue;
-			tuple.values[i] = match_label_text(view, label, digits);
-			if (label->numeric)
-				tuple.values[i] =
-					arena_copy(&selection->work->arena, tuple.values[i]);
-		}
-	}
-	tuple.from_rows = 0;
-	return groups_intern(&selection->groups, &tuple);
-}
-
-static int row_group(struct selection *selection, const struct select_row_group *wanted,
-		     uint32_t *ret, struct err *err)
-{
-	struct select_row_group key = *wanted;
-	uint64_t hash = hash_mix(hash_mix((uintptr_t)key.view, key.template_id), key.label_set);
-	uint32_t id = idmap_find(&selection->row_group_map, hash, row_group_same, selection, &key);
-
-	if (id == IDMAP_NONE) {
-		key.group = group_of_labels(selection, &key);
-		if (key.group == IDMAP_NONE ||
-		    !WORK_GROW(&selection->work->arena, selection->row_group_list,
-			       selection->row_group_count, selection->row_group_capacity))
-			return work_over_budget(selection->work, err);
-		id = (uint32_t)selection->row_group_count++;
-		selection->row_group_list[id] = key;
-		idmap_add(&selection->row_group_map, hash, id);
-	}
-	*ret = selection->row_group_list[id].group;
-	return 0;
-}
-
-int select_row(struct selection *selection, struct select_view *view,
-	       const struct select_series *series, uint32_t label_set, uint32_t *ret_group,
-	       struct err *err)
-{
-	if (series->row_matchers) {
-		struct match_result result = view->row_labels[label_set].result;
-		uint64_t satisfied = result.passes | (~result.present & view->match.passes_empty);
-
-		if (series->row_matchers & ~satisfied) {
-			*ret_group = SELECT_NONE;
-			return 0;
-		}
-	}
-	if (series->group != SELECT_NONE) {
-		*ret_group = series->group;
-		return 0;
-	}
-	return row_group(selection,
-			 &(struct select_row_group){ .view = view,
-						     .template_id = series->template_id,
-						     .label_set = label_set },
-			 ret_group, err);
+	*selection = (struct selection){ .work = work, .params = params, .denominator = 1 };
+	choose_type(selection, source);
+	groups_init(&selection->groups, work, params->group_by_count);
+	groups_init(&selection->templates, work, params->group_by_count);
+	work_add_map(work, &selection->series_map);
+	work_add_map(work, &selection->row_group_map);
+	selection->segments =
+		arena_new_array(&work->arena, struct select_segment, source->segments_count);
+	if (!selection->segments)
+		return work_over_budget(work, err);
+	cost = take_segments(selection, source);
+	rc = team_run(work, selection->segments_count, cost, select_in_segment, selection, err);
+	if (!rc)
+		rc = work_lost(work, err);
+	for (size_t i = 0; !rc && i < selection->segments_count; i++)
+		rc = identify_series(selection, &selection->segments[i], err);
+	for (size_t i = 0; !rc && i < selection->segments_count; i++)
+		rc = close_series(selection, &selection->segments[i], err);
+	if (!rc && params->at_moment)
+		rc = settle_nearest(selection, cost, err);
+	if (!rc)
+		sum_up(selection);
+	return rc;
 }

@@ -10,19 +10,24 @@
  * Types: `:delta` may be left out, and Pyroscope's names of CPU time are answered from our own
  * on_cpu samples times their period when nothing is stored under them.
  *
- * Lives in the query's work memory.
+ * Series come first; reports are met block by block: select_make reads headers, in several threads,
+ * and leaves a list of blocks that hold selected reports. Whoever reads such a block asks
+ * select_takes for each report.
+ *
+ * Lives in the query's work memory. After select_make, all but select_row is read-only.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_H
 #define FIRN_SERVER_QUERY_SELECT_H
 
+#include "model/segment.h"
 #include "server/query/groups.h"
 #include "server/query/match.h"
 #include "server/query/work.h"
 
 #define SELECT_NONE UINT32_MAX
 
-struct select_series {	       /* one series of a view */
-	uint32_t id;	       /* across views; SELECT_NONE: not selected */
+struct select_series {	       /* one series of a segment */
+	uint32_t id;	       /* across segments; SELECT_NONE: not selected */
 	uint32_t column;       /* of its group */
 	uint32_t group;	       /* of all its rows; SELECT_NONE: see template */
 	uint32_t template_id;  /* when rows decide on the group */
@@ -35,24 +40,28 @@ struct select_row_labels { /* what a label set says when a row carries it */
 	bool known;
 };
 
-struct select_open; /* scratch while selecting */
+struct select_open; /* what is found out about each series while selecting */
 
-struct select_view {
-	const struct tables_view *view;
+struct select_segment {
+	struct segment *segment;
+	const struct tables_view *view; /* of the segment */
+	int64_t from_ns, to_ns;		/* of reports: the query's and the segment's range */
 	struct select_series *series;
-	uint32_t *reports; /* selected, in the view's order */
-	size_t reports_count;
+	uint32_t *blocks; /* that hold selected reports */
+	size_t blocks_count;
+	uint64_t rows_count; /* of these blocks, roughly */
+	bool by_rows;	     /* some selected series is read row by row */
 	struct match match;
 	struct select_row_labels *row_labels; /* by label set; of rows that decide on anything */
 	struct select_open *open;	      /* by series */
 };
 
-struct select_totals { /* one series across views */
+struct select_totals {			/* one series across segments */
 	const struct tables_view *view; /* one that has it, */
 	uint32_t series;		/* and its id there */
-	uint32_t reports_count;
+	uint64_t reports_count;
 	int64_t period;
-	int64_t weight; /* what its values are multiplied by before all is divided */
+	int64_t weight;	    /* what its values are multiplied by before all is divided */
 	int64_t nearest_ns; /* with a moment: the start of its nearest report */
 	bool has_nearest;
 	uint64_t row_matchers; /* names of matchers and of group-by that its rows carry */
@@ -62,8 +71,8 @@ struct select_totals { /* one series across views */
 struct selection {
 	struct work *work;
 	const struct query_params *params;
-	struct select_view *views;
-	size_t views_count;
+	struct select_segment *segments;
+	size_t segments_count;
 	struct select_totals *series;
 	size_t series_count, series_capacity;
 	struct idmap series_map;
@@ -72,6 +81,7 @@ struct selection {
 	struct profile_type stored;
 	bool by_period;	     /* values are multiplied by the period */
 	bool weighted;	     /* some weight is not 1 */
+	bool settled;	     /* nearest reports are known */
 	int64_t denominator; /* that sums are divided by: of gauges, else 1 */
 	int64_t period;	     /* the largest of those selected */
 	uint64_t reports_count;
@@ -86,6 +96,17 @@ struct selection {
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct err *err);
 
+/* Whether a report of a block is one of the selected. */
+static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
+				const struct segment_report *report)
+{
+	uint32_t id = in->series[report->series].id;
+
+	if (id == SELECT_NONE || report->start_ns < in->from_ns || report->start_ns >= in->to_ns)
+		return false;
+	return !selection->settled || report->start_ns == selection->series[id].nearest_ns;
+}
+
 /* Whether a series is read as whole reports: no row can be left out or be in another group. */
 static inline bool select_whole(const struct select_series *series)
 {
@@ -94,8 +115,9 @@ static inline bool select_whole(const struct select_series *series)
 
 /*
  * The group of a row with this label set, SELECT_NONE when the row is out. Negative on error.
+ * May add groups: one thread at a time.
  */
-int select_row(struct selection *selection, struct select_view *view,
+int select_row(struct selection *selection, struct select_segment *in,
 	       const struct select_series *series, uint32_t label_set, uint32_t *ret_group,
 	       struct err *err);
 

@@ -31,10 +31,13 @@ uint32_t types_column(const struct tables_view *view, uint32_t group,
 
 static bool is_stored(const struct query_source *source, const struct profile_type *type)
 {
-	for (size_t i = 0; i < source->views_count; i++)
-		for (uint32_t group = 0; group < source->views[i]->groups_count; group++)
-			if (types_column(source->views[i], group, type) != TYPES_NO_COLUMN)
+	for (size_t i = 0; i < source->segments_count; i++) {
+		const struct tables_view *view = &source->segments[i].view;
+
+		for (uint32_t group = 0; group < view->groups_count; group++)
+			if (types_column(view, group, type) != TYPES_NO_COLUMN)
 				return true;
+	}
 	return false;
 }
 

@@ -2,8 +2,10 @@
 #include "server/query/work.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define GROW_FROM 64u
 
@@ -12,20 +14,142 @@ void work_begin(struct work *work, const struct query_limits *limits)
 	size_t memory_bytes =
 		limits->memory_bytes ? limits->memory_bytes : WORK_MEMORY_BYTES_DEFAULT;
 
-	*work = (struct work){
-		.limit_bytes = memory_bytes / 2 + 1,
-		.cancelled = limits->cancelled,
-		.deadline_at_ns = limits->deadline_at_ns,
-	};
+	*work = (struct work){ .limit_bytes = memory_bytes / 2 + 1 };
+	work->own_shared.limit_bytes = work->limit_bytes;
+	work->own_shared.cancelled = limits->cancelled;
+	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
+	work->own_shared.threads_max = limits->threads_max;
+	work->own_shared.progress = limits->progress;
+	work->shared = &work->own_shared;
 	arena_init(&work->arena, work->limit_bytes);
+}
+
+void work_begin_crew(struct work *work, size_t count)
+{
+	if (work->crew)
+		return;
+	work->crew = mem_new_array(struct work, count);
+	work->crew_count = count;
+	for (size_t i = 0; i < count; i++) {
+		work->crew[i].limit_bytes = work->limit_bytes;
+		work->crew[i].shared = work->shared;
+		arena_init(&work->crew[i].arena, work->limit_bytes);
+	}
 }
 
 void work_end(struct work *work)
 {
+	for (size_t i = 0; i < work->crew_count; i++)
+		work_end(&work->crew[i]);
+	free(work->crew);
+	work->crew = NULL;
+	work->crew_count = 0;
 	arena_free(&work->arena);
+	segment_buffer_free(&work->buffer);
 	for (size_t i = 0; i < work->maps_count; i++)
 		idmap_free(work->maps[i]);
 	work->maps_count = 0;
+}
+
+/* With one level of a partition the others go: what the query says of it must hang together. */
+static void mark_kindred(const struct query_source *source, const struct segment *lost)
+{
+	for (size_t i = 0; lost->id && i < source->segments_count; i++)
+		if (source->segments[i].id == lost->id)
+			atomic_store(&source->segments[i].unreadable, true);
+}
+
+static bool is_first_of_its_id(const struct query_source *source, size_t at)
+{
+	for (size_t i = 0; source->segments[at].id && i < at; i++)
+		if (source->segments[i].id == source->segments[at].id)
+			return false;
+	return true;
+}
+
+bool work_again(const struct query_source *source, int rc, size_t *unreadable)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < source->segments_count; i++) {
+		if (!atomic_load(&source->segments[i].unreadable))
+			continue;
+		mark_kindred(source, &source->segments[i]);
+		count += is_first_of_its_id(source, i);
+	}
+	if (count == *unreadable)
+		return false;
+	*unreadable = count;
+	return rc != 0;
+}
+
+static void add_stats(struct query_stats *to, const struct query_stats *from)
+{
+	to->reports_read += from->reports_read;
+	to->blocks_read += from->blocks_read;
+	to->headers_read += from->headers_read;
+	to->rows_read += from->rows_read;
+	to->bytes_read += from->bytes_read;
+	to->nodes_merged += from->nodes_merged;
+	to->blocks += from->blocks;
+	to->blocks_bytes += from->blocks_bytes;
+}
+
+struct query_stats work_stats(const struct work *work)
+{
+	struct query_stats stats = work->stats;
+
+	for (size_t i = 0; i < work->crew_count; i++)
+		add_stats(&stats, &work->crew[i].stats);
+	return stats;
+}
+
+/* Whose fault it is decides: what the disk or a decoder refuses concerns that segment alone. */
+static int mark_unreadable(struct work *work, struct segment *segment, int rc, struct err *err)
+{
+	if (rc != -ERR_CORRUPT && rc != -ERR_IO)
+		return rc;
+	atomic_store(&segment->unreadable, true);
+	atomic_store(&work->shared->lost, true);
+	if (err)
+		err->code = ERR_CORRUPT;
+	return -ERR_CORRUPT;
+}
+
+int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
+	      struct segment_block *ret, struct err *err)
+{
+	int rc = segment_read(segment, block, want, &work->buffer, ret, err);
+
+	if (rc)
+		return mark_unreadable(work, segment, rc, err);
+	if (want == SEGMENT_ROWS) {
+		work->stats.blocks_read++;
+		work->stats.bytes_read += segment_zone(segment, block).bytes;
+	} else {
+		work->stats.headers_read++;
+		work->stats.reports_read += ret->reports_count;
+	}
+	return 0;
+}
+
+int work_load_stacks(struct work *work, struct segment *segment, struct err *err)
+{
+	int rc = segment_load_stacks(segment, err);
+
+	return rc ? mark_unreadable(work, segment, rc, err) : 0;
+}
+
+int work_spare(const struct segment *segment, int rc)
+{
+	return rc == -ERR_CORRUPT && atomic_load(&segment->unreadable) ? 0 : rc;
+}
+
+int work_lost(const struct work *work, struct err *err)
+{
+	if (!atomic_load(&work->shared->lost))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "query: a part of the store cannot be read");
 }
 
 void work_add_map(struct work *work, struct idmap *map)
@@ -59,13 +183,28 @@ int work_over_budget(const struct work *work, struct err *err)
 		       2 * (work->limit_bytes >> 20));
 }
 
+/* Brings this thread's share of the common count up to date; the memory of all. */
+static size_t count_bytes(struct work *work)
+{
+	size_t used = used_bytes(work), before = work->counted_bytes;
+
+	work->counted_bytes = used;
+	return atomic_fetch_add_explicit(&work->shared->used_bytes, used - before,
+					 memory_order_relaxed) +
+	       used - before;
+}
+
 int work_check(struct work *work, struct err *err)
 {
-	if (work->arena.over_budget || used_bytes(work) > work->limit_bytes)
+	const struct work_shared *shared = work->shared;
+
+	if (work->arena.over_budget || count_bytes(work) > shared->limit_bytes)
 		return work_over_budget(work, err);
-	if (work->cancelled && atomic_load_explicit(work->cancelled, memory_order_relaxed))
+	if (shared->cancelled && atomic_load_explicit(shared->cancelled, memory_order_relaxed))
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
-	if (work->deadline_at_ns && clock_monotonic_ns() >= work->deadline_at_ns)
+	if (atomic_load_explicit(&shared->failed, memory_order_relaxed))
+		return err_set(err, ERR_CANCELLED, "query: another thread of it failed");
+	if (shared->deadline_at_ns && clock_monotonic_ns() >= shared->deadline_at_ns)
 		return err_set(err, ERR_DEADLINE,
 			       "query: out of time; narrow the time range or the matchers");
 	return 0;

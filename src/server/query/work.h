@@ -4,8 +4,8 @@
  *
  * Everything temporary lives in `arena` (or in an idmap made known here) and goes with work_end.
  * Half of the query's memory budget is for this, the other half for the answer. Long loops call
- * work_tick, which looks at the clock and the cancel flag every few thousand steps. One query,
- * one thread.
+ * work_tick, which looks at the clock and the cancel flag every few thousand steps. One thread;
+ * when a query has several (team.h), each has a work of its own, and all share one budget.
  */
 #ifndef FIRN_SERVER_QUERY_WORK_H
 #define FIRN_SERVER_QUERY_WORK_H
@@ -13,11 +13,23 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/idmap.h"
+#include "model/segment.h"
 #include "server/query/query.h"
 
 #define WORK_MEMORY_BYTES_DEFAULT ((size_t)2 << 30)
 #define WORK_TICKS_PER_CHECK 8192u
 #define WORK_MAPS_MAX 16
+
+struct work_shared { /* by all threads of a query */
+	_Atomic size_t used_bytes;
+	_Atomic bool failed; /* some thread did: the others need not go on */
+	_Atomic bool lost;   /* some segment turned out to be unreadable */
+	size_t limit_bytes;
+	const _Atomic bool *cancelled;
+	int64_t deadline_at_ns;
+	uint32_t threads_max;
+	struct query_progress *progress;
+};
 
 struct work {
 	struct arena arena;
@@ -25,13 +37,41 @@ struct work {
 	size_t maps_count;
 	size_t other_bytes; /* memory held outside the arena and the maps */
 	size_t limit_bytes;
-	const _Atomic bool *cancelled;
-	int64_t deadline_at_ns;
+	size_t counted_bytes; /* in shared->used_bytes */
 	uint32_t ticks;
+	struct segment_buffer buffer; /* for work_read */
+	struct query_stats stats;     /* of this thread; added up in work_end_crew */
+	struct work_shared *shared, own_shared;
+	struct work *crew; /* of the other threads: their memory lives as long as this one's */
+	size_t crew_count;
 };
 
 void work_begin(struct work *work, const struct query_limits *limits);
 void work_end(struct work *work);
+
+/* The other threads' works, made once: later calls change nothing. All end with this one. */
+void work_begin_crew(struct work *work, size_t count);
+
+/* What all threads counted. */
+struct query_stats work_stats(const struct work *work);
+
+/*
+ * Reads a block into the thread's buffer and counts it. When the segment's owner cannot, the
+ * segment is marked as unreadable (-ERR_CORRUPT): query.c asks again without it.
+ */
+int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
+	      struct segment_block *ret, struct err *err);
+int work_load_stacks(struct work *work, struct segment *segment, struct err *err);
+
+/* `rc`, but 0 when that segment alone is at fault: then work_lost fails once all had their turn. */
+int work_spare(const struct segment *segment, int rc);
+int work_lost(const struct work *work, struct err *err);
+
+/*
+ * Whether a query that returned `rc` is to be asked again, because more of the source turned out to
+ * be unreadable than `*unreadable` (from 0): how many partitions that are.
+ */
+bool work_again(const struct query_source *source, int rc, size_t *unreadable);
 
 /* Counts the map's memory, and frees it in work_end, or sooner when it is dropped (last first). */
 void work_add_map(struct work *work, struct idmap *map);

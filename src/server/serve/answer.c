@@ -287,7 +287,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
 	if (!rc) {
-		tree->parts_unreadable = question.snapshot.parts_unreadable;
+		tree->parts_unreadable += question.snapshot.parts_unreadable;
 		if (!render(tree, format, width, limit, response))
 			rc = err_set(&err, ERR_INVALID,
 				     "parameter \"format\": \"%.*s\" is none of top, folded, "

@@ -137,8 +137,8 @@ static int render_own_profile(struct serve *serve, struct tables *tables,
 {
 	static const char type[] = "process_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(tables);
-	const struct tables_view *views[] = { &view };
-	struct query_source source = { views, 1, serve->resolver };
+	struct segment segment;
+	struct query_source source = { &segment, 1, serve->resolver };
 	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct selector selector;
 	struct tree *tree;
@@ -147,6 +147,7 @@ static int render_own_profile(struct serve *serve, struct tables *tables,
 	if (rc)
 		return rc;
 	params.selector = &selector;
+	segment_of_tables(&segment, &view);
 	rc = query_tree(&source, &params, &tree, err);
 	if (!rc) {
 		response->content_type = "application/octet-stream";

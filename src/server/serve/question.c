@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/question.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "config/units.h"
 
 #define QUESTION_ARENA_BYTES ((size_t)1 << 20)
@@ -120,11 +117,8 @@ static int take_snapshot(struct question *question, struct serve *serve,
 	if (rc)
 		return rc;
 	question->store = serve->store;
-	question->views = mem_new_array(const struct tables_view *, question->snapshot.count);
-	for (size_t i = 0; i < question->snapshot.count; i++)
-		question->views[i] = &question->snapshot.segments[i].view;
-	question->source =
-		(struct query_source){ question->views, question->snapshot.count, serve->resolver };
+	question->source = (struct query_source){ question->snapshot.segments,
+						  question->snapshot.count, serve->resolver };
 	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
 		deadline_at_ns = request->deadline_at_ns;
 	params->limits.deadline_at_ns = deadline_at_ns;
@@ -177,7 +171,6 @@ void question_end(struct question *question)
 {
 	if (question->store)
 		store_snapshot_release(question->store, &question->snapshot);
-	free(question->views);
 	selector_free(&question->selector);
 	arena_free(&question->arena);
 	*question = (struct question){ 0 };

@@ -18,7 +18,6 @@ struct question {
 	struct query_params params;
 	struct query_source source;
 	struct store_snapshot snapshot;
-	const struct tables_view **views; /* of the snapshot's segments */
 	struct store *store;
 };
 

@@ -396,7 +396,7 @@ void rpc_query(void *context, const struct net_request *request, struct net_resp
 	if (!rc && !tree->reports)
 		rc = err_set(&err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
 	if (!rc) {
-		tree->parts_unreadable = question.snapshot.parts_unreadable;
+		tree->parts_unreadable += question.snapshot.parts_unreadable;
 		put_query(&response->body, tree);
 	}
 	tree_free(tree);

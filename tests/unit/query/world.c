@@ -30,10 +30,10 @@ struct query_source world_source(struct world *world)
 {
 	for (size_t i = 0; i < world->views_count; i++) {
 		world->views[i] = tables_view_of(&world->tables[i]);
-		world->view_list[i] = &world->views[i];
+		segment_of_tables(&world->segments[i], &world->views[i]);
 	}
-	return (struct query_source){ .views = world->view_list,
-				      .views_count = world->views_count };
+	return (struct query_source){ .segments = world->segments,
+				      .segments_count = world->views_count };
 }
 
 uint32_t world_labels(struct tables *tables, const char *labels)

@@ -16,7 +16,7 @@
 struct world {
 	struct tables tables[WORLD_VIEWS_MAX];
 	struct tables_view views[WORLD_VIEWS_MAX];
-	const struct tables_view *view_list[WORLD_VIEWS_MAX];
+	struct segment segments[WORLD_VIEWS_MAX];
 	size_t views_count;
 };
 
