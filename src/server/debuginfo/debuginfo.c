@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/debuginfo/debuginfo_int.h"
+#include "server/debuginfo/debuginfod.h"
 
 #define FILE_BYTES_DEFAULT ((uint64_t)4 << 30)
 #define COLLECT_NS (300 * CLOCK_NS_PER_S)
+#define TOUCH_NS (60 * CLOCK_NS_PER_S) /* uses closer together are not told to the disk */
 
 METRIC_COUNTER(debuginfo_received, "firn_debuginfo_uploads_total", "{result=\"kept\"}",
 	       "Uploads of debug information.");
@@ -176,27 +178,87 @@ void debuginfo_make_room(struct debuginfo *debuginfo, const struct entry *keep, 
 	}
 }
 
-/* Uses are told by build id: both of its files count as used. */
-static void note_uses(struct debuginfo *debuginfo)
+void debuginfo_touch(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		     int64_t now_ns)
+{
+	struct entry *entry = debuginfo_find(debuginfo, build_id, kind);
+
+	if (!entry)
+		return;
+	if (now_ns - entry->used_at_ns > TOUCH_NS || now_ns < entry->used_at_ns)
+		disk_touch(debuginfo->path, build_id, kind, now_ns);
+	entry->used_at_ns = now_ns;
+}
+
+/* Uses are told by build id: all of its files count as used. */
+void debuginfo_note_uses(struct debuginfo *debuginfo)
 {
 	int64_t now_ns = debuginfo_now_ns(debuginfo);
 
 	for (size_t i = 0; debuginfo->options.take_used && i < debuginfo->count; i++) {
-		struct entry *entry = &debuginfo->entries[i];
-		struct slice build_id = slice_of(entry->build_id);
-		struct entry *other = debuginfo_find(
-			debuginfo, build_id,
-			entry->kind == DEBUGINFO_BINARY ? DEBUGINFO_DEBUG : DEBUGINFO_BINARY);
+		struct slice build_id = slice_of(debuginfo->entries[i].build_id);
 
 		if (!debuginfo->options.take_used(debuginfo->options.context, build_id))
 			continue;
-		entry->used_at_ns = now_ns;
-		disk_touch(debuginfo->path, build_id, entry->kind, now_ns);
-		if (other) {
-			other->used_at_ns = now_ns;
-			disk_touch(debuginfo->path, build_id, other->kind, now_ns);
-		}
+		for (int kind = 0; kind < DEBUGINFO_KINDS; kind++)
+			debuginfo_touch(debuginfo, build_id, (enum debuginfo_kind)kind, now_ns);
 	}
+}
+
+void debuginfo_add_garbage(struct debuginfo *debuginfo, const char *id)
+{
+	mem_grow(debuginfo->garbage, debuginfo->garbage_count, debuginfo->garbage_capacity);
+	memcpy(debuginfo->garbage[debuginfo->garbage_count++], id, DISK_UPLOAD_ID_BYTES);
+	pthread_cond_signal(&debuginfo->wake);
+}
+
+static void drop_partial(struct debuginfo *debuginfo, size_t index)
+{
+	debuginfo_add_garbage(debuginfo, debuginfo->partials[index].id);
+	debuginfo->partials[index] = debuginfo->partials[--debuginfo->partials_count];
+}
+
+static size_t oldest_partial(const struct debuginfo *debuginfo, uint64_t *ret_bytes)
+{
+	size_t oldest = 0;
+
+	*ret_bytes = 0;
+	for (size_t i = 0; i < debuginfo->partials_count; i++) {
+		*ret_bytes += debuginfo->partials[i].received;
+		if (debuginfo->partials[i].at_ns < debuginfo->partials[oldest].at_ns)
+			oldest = i;
+	}
+	return oldest;
+}
+
+void debuginfo_drop_partials(struct debuginfo *debuginfo, const char *build_id)
+{
+	uint64_t bytes, bytes_max = debuginfo->options.bytes_max / PARTIAL_PART;
+	int64_t oldest_ns = debuginfo_now_ns(debuginfo) - PARTIAL_NS;
+	size_t oldest;
+
+	for (size_t i = 0; i < debuginfo->partials_count;) {
+		const struct partial *partial = &debuginfo->partials[i];
+
+		if (partial->at_ns < oldest_ns ||
+		    (build_id && !strcmp(partial->build_id, build_id)))
+			drop_partial(debuginfo, i);
+		else
+			i++;
+	}
+	while ((oldest = oldest_partial(debuginfo, &bytes), bytes) && bytes_max &&
+	       bytes > bytes_max)
+		drop_partial(debuginfo, oldest);
+}
+
+void debuginfo_add_partial(struct debuginfo *debuginfo, const struct partial *partial)
+{
+	uint64_t bytes;
+
+	if (debuginfo->partials_count == PARTIALS_MAX)
+		drop_partial(debuginfo, oldest_partial(debuginfo, &bytes));
+	debuginfo->partials[debuginfo->partials_count++] = *partial;
+	debuginfo_drop_partials(debuginfo, NULL);
 }
 
 static void remove_old(struct debuginfo *debuginfo)
@@ -212,10 +274,13 @@ static void remove_old(struct debuginfo *debuginfo)
 void debuginfo_collect(struct debuginfo *debuginfo)
 {
 	pthread_mutex_lock(&debuginfo->lock);
-	note_uses(debuginfo);
+	debuginfo_note_uses(debuginfo);
 	remove_old(debuginfo);
+	debuginfo_drop_partials(debuginfo, NULL);
 	debuginfo_make_room(debuginfo, NULL, 0);
 	pthread_mutex_unlock(&debuginfo->lock);
+	if (debuginfo->debuginfod)
+		debuginfod_collect(debuginfo->debuginfod);
 }
 
 static void remove_garbage(struct debuginfo *debuginfo)
@@ -283,6 +348,17 @@ static void found(void *context, struct slice build_id, enum debuginfo_kind kind
 		debuginfo_put(debuginfo, build_id, kind, record, used_at_ns);
 }
 
+static void found_upload(void *context, const char *id, const struct debuginfo_record *record,
+			 uint64_t received, int64_t at_ns)
+{
+	struct partial partial = { .bytes = record->bytes, .received = received, .at_ns = at_ns };
+
+	memcpy(partial.build_id, record->build_id, sizeof(partial.build_id));
+	memcpy(partial.hash, record->hash, sizeof(partial.hash));
+	memcpy(partial.id, id, sizeof(partial.id));
+	debuginfo_add_partial(context, &partial);
+}
+
 int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **ret, struct err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -300,7 +376,11 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 	if (!rc)
 		rc = disk_each(debuginfo->path, found, debuginfo, err);
 	if (!rc)
+		rc = disk_each_upload(debuginfo->path, found_upload, debuginfo, err);
+	if (!rc)
 		rc = start_thread(debuginfo, err);
+	if (!rc && options->debuginfod_urls_count)
+		rc = debuginfod_start(debuginfo, &debuginfo->debuginfod, err);
 	if (rc) {
 		debuginfo_close(debuginfo);
 		return rc;
@@ -313,13 +393,14 @@ void debuginfo_close(struct debuginfo *debuginfo)
 {
 	if (!debuginfo)
 		return;
+	debuginfod_stop(debuginfo->debuginfod);
 	pthread_mutex_lock(&debuginfo->lock);
 	debuginfo->is_stopping = true;
 	pthread_cond_signal(&debuginfo->wake);
 	pthread_mutex_unlock(&debuginfo->lock);
 	if (debuginfo->has_thread)
 		pthread_join(debuginfo->thread, NULL);
-	note_uses(debuginfo);
+	debuginfo_note_uses(debuginfo);
 	for (size_t i = 0; i < debuginfo->count; i++)
 		free(debuginfo->entries[i].build_id);
 	free(debuginfo->entries);
@@ -357,4 +438,11 @@ void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *
 	}
 	free(sorted);
 	pthread_mutex_unlock(&debuginfo->lock);
+}
+
+void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
+			  debuginfo_asked_f *visit, void *context)
+{
+	if (debuginfo->debuginfod)
+		debuginfod_each(debuginfo->debuginfod, build_id, visit, context);
 }

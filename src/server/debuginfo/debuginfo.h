@@ -2,15 +2,17 @@
 /*
  * debuginfo - files with symbols that agents, CI and people have sent, by build id.
  *
- * For each build id at most two files are kept: a program (or library) and a separate debug file.
- * A better one replaces a worse one (enum debuginfo_quality), never the other way round. Of many
- * that ask about the same build id one is told to send; it names itself by the upload's id:
+ * For each build id at most three files are kept: a program (or library), a separate debug file,
+ * an archive of the sources. A better one replaces a worse one (enum debuginfo_quality), never the
+ * other way round. Of many that ask about the same build id one is told to send; it names itself by
+ * the upload's id:
  *
  *     debuginfo_ask -> debuginfo_begin -> debuginfo_receive_begin, _receive..., _receive_end
  *
- * A file that has come as a whole is checked (size, hash, ELF, build id), synced, renamed into its
- * place and only then acknowledged. What was under way when the process died is forgotten: the
- * sender begins anew.
+ * A file that has come as a whole is checked (size, hash, ELF or tar, build id), synced, renamed
+ * into its place and only then acknowledged. What was cut off, by the sender, the network or the
+ * end of the process, is kept for a day if its SHA-256 was announced: who then offers a file with
+ * that hash is told how much of it is here.
  *
  * Bounds: one file, all files (those not used for longest go first), age since the last use,
  * free disk, uploads at a time. Thread-safe; a thread of its own removes what is over.
@@ -24,6 +26,8 @@
 struct debuginfo;
 struct debuginfo_receiver;
 
+typedef void debuginfo_want_f(void *want_context, struct slice build_id);
+
 struct debuginfo_options {
 	const char *path;	 /* of the folder; made when missing */
 	int64_t retention_ns;	 /* since the last use; 0 = for ever */
@@ -36,7 +40,17 @@ struct debuginfo_options {
 	void (*added)(void *context, struct slice build_id);
 	/* Whether a build id was looked up since this was last asked of it. May be NULL. */
 	bool (*take_used)(void *context, struct slice build_id);
+	/* Visits the build ids that names are missing of. May be NULL. */
+	void (*each_wanted)(void *context, debuginfo_want_f *want, void *want_context);
 	void *context;
+
+	/* Where files come from that nobody has sent: base addresses, asked in this order. */
+	const char *const *debuginfod_urls;
+	size_t debuginfod_urls_count;	 /* 0: nobody is asked */
+	int64_t debuginfod_timeout_ns;	 /* for one file; 0 = default, 5 min */
+	uint64_t debuginfod_bytes_max;	 /* of one file; 0 = default, 2 GiB */
+	const char *const *source_paths; /* folders whose files may be shown: source.h */
+	size_t source_paths_count;
 };
 
 int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **ret,
@@ -58,6 +72,9 @@ struct debuginfo_offer {
 	struct slice name;     /* of the sender's file; may be empty */
 	uint64_t bytes;	       /* needed by debuginfo_begin */
 	enum debuginfo_id_kind id_kind;
+	enum debuginfo_origin origin;
+	bool is_sources;    /* an archive of sources */
+	bool is_open_ended; /* fewer than `bytes` may come */
 	bool is_executable; /* its segments are wanted even if a debug file is here */
 	bool is_forced;	    /* replaces a file of the same quality */
 };
@@ -79,14 +96,18 @@ int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *off
 
 /*
  * Begins an upload. ERR_BUSY when another is under way, ERR_EXISTS when it is not needed,
- * ERR_LIMIT over a limit, ERR_NO_SPACE, ERR_NO_MEMORY when too many are under way.
+ * ERR_LIMIT over a limit, ERR_NO_SPACE, ERR_NO_MEMORY when too many are under way. *ret_received:
+ * bytes of this very file that are here already; its sender may begin behind them.
  */
 int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
-		    char ret_id[DISK_UPLOAD_ID_BYTES], struct err *err);
+		    char ret_id[DISK_UPLOAD_ID_BYTES], uint64_t *ret_received, struct err *err);
 
-/* ERR_NOT_FOUND when no such upload is under way, ERR_BUSY when it is being received already. */
+/*
+ * The bytes from `offset` on will come: 0, or at most what debuginfo_begin told. Reads what is
+ * here. ERR_NOT_FOUND when no such upload is under way, ERR_BUSY when it is being received already.
+ */
 int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, struct slice id,
-			    struct debuginfo_receiver **ret, struct err *err);
+			    uint64_t offset, struct debuginfo_receiver **ret, struct err *err);
 
 /* One thread at a time. After an error only _abandon is left. */
 int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, struct err *err);
@@ -109,6 +130,27 @@ struct debuginfo_file {
 	int64_t used_at_ns;
 };
 typedef void debuginfo_file_f(void *context, const struct debuginfo_file *file);
+
+/* What is coming, or was cut off. */
+struct debuginfo_coming {
+	struct slice build_id;
+	const char *state; /* "asked", "receiving", "cut off" */
+	uint64_t bytes, received;
+};
+typedef void debuginfo_coming_f(void *context, const struct debuginfo_coming *coming);
+void debuginfo_each_coming(struct debuginfo *debuginfo, debuginfo_coming_f *visit, void *context);
+
+/* What debuginfod servers were asked for. Slices live during the call. */
+struct debuginfo_asked {
+	struct slice build_id;
+	const char *state; /* "waiting", "fetching", "here", "not there", "failed" */
+	struct slice why;
+	int64_t at_ns; /* of the state; wall clock */
+};
+typedef void debuginfo_asked_f(void *context, const struct debuginfo_asked *asked);
+/* Visits them, or the one of `build_id` alone when it is not empty; under a lock. */
+void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
+			  debuginfo_asked_f *visit, void *context);
 
 /* Visits every file by build id, under the lock: the visitor must not call back. */
 void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context);

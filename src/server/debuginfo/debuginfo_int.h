@@ -16,6 +16,10 @@
 #define UPLOADS_MAX 1024u /* asked for and under way */
 #define RECEIVING_MAX 64u /* begun */
 #define FILES_MAX 131072u
+#define PARTIALS_MAX 64u
+#define PARTIAL_BYTES_MIN ((uint64_t)1 << 20) /* less is sent again as fast */
+#define PARTIAL_NS (24 * 3600 * CLOCK_NS_PER_S)
+#define PARTIAL_PART 4			/* of the limit of all files that partial ones may take */
 #define ASKED_NS (10 * CLOCK_NS_PER_S)	/* from a yes to the beginning */
 #define BEGUN_NS (120 * CLOCK_NS_PER_S) /* from the beginning to the first byte */
 
@@ -38,14 +42,26 @@ struct upload {
 	enum upload_state state;
 	int64_t since_ns; /* of the state; monotonic */
 	enum debuginfo_id_kind id_kind;
-	bool is_forced;
-	uint64_t bytes; /* declared */
+	bool is_forced, is_sources;
+	bool is_open_ended; /* `bytes` is the most that may come */
+	uint64_t bytes;	    /* declared */
+	uint64_t received;  /* by an upload that was cut off, and can be gone on with */
 	struct debuginfo_record record;
+};
+
+/* What is left of an upload that was cut off. */
+struct partial {
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	char id[DISK_UPLOAD_ID_BYTES];
+	char hash[DEBUGINFO_HASH_BYTES]; /* SHA-256 of the whole, as announced */
+	uint64_t bytes, received;
+	int64_t at_ns; /* wall clock */
 };
 
 struct debuginfo {
 	struct debuginfo_options options;
 	char *path;
+	struct debuginfod *debuginfod; /* NULL: no servers to ask */
 
 	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t wake;  /* the thread: something is to be removed, or the end */
@@ -57,6 +73,8 @@ struct debuginfo {
 	uint64_t bytes;
 	struct upload *uploads;
 	size_t uploads_count, uploads_capacity;
+	struct partial partials[PARTIALS_MAX];
+	size_t partials_count;
 	char (*garbage)[DISK_UPLOAD_ID_BYTES]; /* files of uploads that were given up */
 	size_t garbage_count, garbage_capacity;
 };
@@ -69,8 +87,16 @@ struct entry *debuginfo_find(struct debuginfo *debuginfo, struct slice build_id,
 			     enum debuginfo_kind kind);
 void debuginfo_put(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
 		   const struct debuginfo_record *record, int64_t used_at_ns);
+void debuginfo_touch(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		     int64_t now_ns);
+void debuginfo_note_uses(struct debuginfo *debuginfo);
 void debuginfo_make_room(struct debuginfo *debuginfo, const struct entry *keep, uint64_t bytes);
 int64_t debuginfo_now_ns(const struct debuginfo *debuginfo);
+
+/* Has those removed that are old, too many, or of this build id (NULL: none). */
+void debuginfo_drop_partials(struct debuginfo *debuginfo, const char *build_id);
+void debuginfo_add_partial(struct debuginfo *debuginfo, const struct partial *partial);
+void debuginfo_add_garbage(struct debuginfo *debuginfo, const char *id);
 
 /* Lower-case hex of at least two bytes in `ret`. False when it is no build id. */
 bool debuginfo_normalise_id(struct slice build_id, char ret[ELF_BUILD_ID_TEXT_BYTES]);

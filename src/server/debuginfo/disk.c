@@ -22,6 +22,7 @@
 static const char *const suffixes[DEBUGINFO_KINDS] = {
 	[DEBUGINFO_BINARY] = ".bin",
 	[DEBUGINFO_DEBUG] = ".debug",
+	[DEBUGINFO_SOURCES] = ".sources",
 };
 
 /* The paths are ours, but for the folder, whose length disk_open checked. */
@@ -41,6 +42,11 @@ static __attribute__((format(printf, 1, 2))) struct disk_path join(const char *f
 struct disk_path disk_upload_path(const char *path, const char *id)
 {
 	return join("%s/" UPLOADS "/%s", path, id);
+}
+
+static struct disk_path upload_record_path(const char *path, const char *id)
+{
+	return join("%s/" UPLOADS "/%s" RECORD_SUFFIX, path, id);
 }
 
 static struct disk_path folder_of(const char *path, struct slice build_id)
@@ -81,20 +87,6 @@ static int sync_folder(const char *path, struct err *err)
 	return rc;
 }
 
-static int clear_uploads(const char *path, struct err *err)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	if (!dir)
-		return err_set_errno(err, errno, "open folder \"%s\"", path);
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	closedir(dir);
-	return 0;
-}
-
 int disk_open(const char *path, struct err *err)
 {
 	struct disk_path uploads;
@@ -106,13 +98,10 @@ int disk_open(const char *path, struct err *err)
 	uploads = join("%s/" UPLOADS, path);
 	if (!rc)
 		rc = make_folder(uploads.text, err);
-	if (!rc)
-		rc = clear_uploads(uploads.text, err);
 	return rc ? rc : sync_folder(path, err);
 }
 
-/* False when there is none, or it is not of this file. */
-static bool read_record(const char *path, const struct stat *status, struct debuginfo_record *ret)
+static bool read_record(const char *path, struct debuginfo_record *ret)
 {
 	char text[DEBUGINFO_RECORD_BYTES_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -122,21 +111,22 @@ static bool read_record(const char *path, const struct stat *status, struct debu
 		return false;
 	len = read(fd, text, sizeof(text));
 	close(fd);
-	return len > 0 && !debuginfo_record_parse(slice_from(text, (size_t)len), ret, NULL) &&
-	       ret->bytes == (uint64_t)status->st_size;
+	return len > 0 && !debuginfo_record_parse(slice_from(text, (size_t)len), ret, NULL);
 }
 
 /* A record from what the file itself tells. */
-static bool make_record(const char *path, const struct stat *status, struct debuginfo_record *ret)
+static bool make_record(const char *path, enum debuginfo_kind kind, const struct stat *status,
+			struct debuginfo_record *ret)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct debuginfo_inspection inspection;
+	struct debuginfo_inspection inspection = { .sections = 0 };
 	struct err err;
-	int rc;
+	int rc = 0;
 
 	if (fd < 0)
 		return false;
-	rc = debuginfo_inspect(fd, path, &inspection, &err);
+	if (kind != DEBUGINFO_SOURCES) /* found wanting when they are read */
+		rc = debuginfo_inspect(fd, path, &inspection, &err);
 	close(fd);
 	if (rc) {
 		log_warn("debuginfo", "file is not used", "cause=\"%s\"", err.message);
@@ -145,15 +135,59 @@ static bool make_record(const char *path, const struct stat *status, struct debu
 	*ret = (struct debuginfo_record){
 		.bytes = (uint64_t)status->st_size,
 		.quality = inspection.quality,
+		.sections = inspection.sections,
 		.has_offsets = inspection.has_offsets,
 		.uploaded_at_ns = status->st_mtim.tv_sec * CLOCK_NS_PER_S,
 	};
+	memcpy(ret->alternate, inspection.alternate, sizeof(ret->alternate));
 	return true;
 }
 
 static bool is_id(const char *text, size_t len)
 {
 	return len && strspn(text, "0123456789abcdef") >= len;
+}
+
+static void visit_upload(const char *path, const char *name, disk_upload_visit_f *visit,
+			 void *context)
+{
+	struct disk_path file = join("%s/" UPLOADS "/%.200s", path, name);
+	struct debuginfo_record record;
+	struct stat status;
+
+	if (strlen(name) == DISK_UPLOAD_ID_BYTES - 1 && is_id(name, strlen(name)) &&
+	    read_record(upload_record_path(path, name).text, &record) &&
+	    is_id(record.build_id, strlen(record.build_id)) && !stat(file.text, &status) &&
+	    S_ISREG(status.st_mode) && status.st_size && (uint64_t)status.st_size <= record.bytes)
+		visit(context, name, &record, (uint64_t)status.st_size,
+		      status.st_mtim.tv_sec * CLOCK_NS_PER_S);
+	else
+		disk_remove_upload(path, name);
+}
+
+int disk_each_upload(const char *path, disk_upload_visit_f *visit, void *context, struct err *err)
+{
+	struct disk_path uploads = join("%s/" UPLOADS, path);
+	DIR *dir = opendir(uploads.text);
+	struct dirent *entry;
+
+	if (!dir)
+		return err_set_errno(err, errno, "open folder \"%s\"", uploads.text);
+	while ((entry = readdir(dir))) {
+		size_t len = strlen(entry->d_name), suffix_len = strlen(RECORD_SUFFIX);
+
+		if (entry->d_name[0] == '.' || len > 200)
+			continue;
+		/* A record goes with its file, or when it has none. */
+		if (len > suffix_len && !strcmp(entry->d_name + len - suffix_len, RECORD_SUFFIX)) {
+			entry->d_name[len - suffix_len] = '\0';
+			if (!access(disk_upload_path(path, entry->d_name).text, F_OK))
+				continue;
+		}
+		visit_upload(path, entry->d_name, visit, context);
+	}
+	closedir(dir);
+	return 0;
 }
 
 struct walk {
@@ -181,9 +215,11 @@ static void visit_file(const struct walk *walk, const char *folder, const char *
 	file = disk_file_path(walk->path, slice_of(build_id), (enum debuginfo_kind)kind);
 	if (stat(file.text, &status) || !S_ISREG(status.st_mode))
 		return;
-	if (read_record(record_path(walk->path, slice_of(build_id), (enum debuginfo_kind)kind).text,
-			&status, &record) ||
-	    make_record(file.text, &status, &record))
+	if ((read_record(
+		     record_path(walk->path, slice_of(build_id), (enum debuginfo_kind)kind).text,
+		     &record) &&
+	     record.bytes == (uint64_t)status.st_size) || /* it is of this file */
+	    make_record(file.text, (enum debuginfo_kind)kind, &status, &record))
 		walk->visit(walk->context, slice_of(build_id), (enum debuginfo_kind)kind, &record,
 			    status.st_mtim.tv_sec * CLOCK_NS_PER_S + status.st_mtim.tv_nsec);
 }
@@ -218,17 +254,9 @@ int disk_each(const char *path, disk_visit_f *visit, void *context, struct err *
 	return rc;
 }
 
-int disk_create(const char *path, const char *id, struct err *err)
-{
-	struct disk_path file = disk_upload_path(path, id);
-	int fd = open(file.text, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-
-	if (fd < 0)
-		return err_set_errno(err, errno, "create \"%s\"", file.text);
-	return fd;
-}
-
-static int write_record(const char *path, const struct debuginfo_record *record, struct err *err)
+/* Of what is being received the record need not outlive the machine: its hash is checked. */
+static int write_record(const char *path, const struct debuginfo_record *record, bool is_durable,
+			struct err *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	struct strbuf text = { 0 };
@@ -237,7 +265,7 @@ static int write_record(const char *path, const struct debuginfo_record *record,
 	if (fd < 0)
 		return err_set_errno(err, errno, "create \"%s\"", path);
 	debuginfo_record_write(record, &text);
-	if (write(fd, text.data, text.len) != (ssize_t)text.len || fdatasync(fd))
+	if (write(fd, text.data, text.len) != (ssize_t)text.len || (is_durable && fdatasync(fd)))
 		rc = err_set_errno(err, errno, "write \"%s\"", path);
 	close(fd);
 	strbuf_free(&text);
@@ -251,10 +279,29 @@ static int rename_file(const char *from, const char *to, struct err *err)
 	return 0;
 }
 
+int disk_begin(const char *path, const char *id, const struct debuginfo_record *record,
+	       uint64_t keep, struct err *err)
+{
+	struct disk_path file = disk_upload_path(path, id);
+	int fd = open(file.text, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	int rc;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "create \"%s\"", file.text);
+	if (ftruncate(fd, (off_t)keep) || lseek(fd, (off_t)keep, SEEK_SET) < 0)
+		rc = err_set_errno(err, errno, "cut \"%s\"", file.text);
+	else
+		rc = write_record(upload_record_path(path, id).text, record, false, err);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
 int disk_install(const char *path, const char *id, struct slice build_id, enum debuginfo_kind kind,
 		 const struct debuginfo_record *record, struct err *err)
 {
-	struct disk_path described = join("%s/" UPLOADS "/%s" RECORD_SUFFIX, path, id);
+	struct disk_path described = upload_record_path(path, id);
 	struct disk_path place = record_path(path, build_id, kind);
 	struct disk_path folder = folder_of(path, build_id);
 	int rc = make_folder(folder.text, err);
@@ -262,7 +309,7 @@ int disk_install(const char *path, const char *id, struct slice build_id, enum d
 	if (!rc)
 		rc = sync_folder(path, err);
 	if (!rc)
-		rc = write_record(described.text, record, err);
+		rc = write_record(described.text, record, true, err);
 	if (!rc) {
 		unlink(place.text); /* of an older file: not to be taken for this one's */
 		rc = rename_file(disk_upload_path(path, id).text,
@@ -278,6 +325,7 @@ int disk_install(const char *path, const char *id, struct slice build_id, enum d
 void disk_remove_upload(const char *path, const char *id)
 {
 	unlink(disk_upload_path(path, id).text);
+	unlink(upload_record_path(path, id).text);
 }
 
 int disk_remove(const char *path, struct slice build_id, enum debuginfo_kind kind, struct err *err)

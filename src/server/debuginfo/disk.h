@@ -4,8 +4,10 @@
  *
  *     <xx>/<rest>.bin       a program or library, stripped or not; its last use is its mtime
  *     <xx>/<rest>.debug     a separate debug file
+ *     <xx>/<rest>.sources   an archive of the program's sources
  *     <xx>/<rest>.<kind>.record   record.h
- *     uploads/<id>          being received; removed when the folder is opened
+ *     uploads/<id>          being received, or half of what was
+ *     uploads/<id>.record   what it is to become; without it the half is of no use
  *
  * <xx><rest> is the build id in hex. A file is there as a whole or not at all: it is synced under
  * uploads/ and then renamed. Blocks; callers see to it that one file has one writer.
@@ -15,7 +17,7 @@
 
 #include "server/debuginfo/record.h"
 
-enum debuginfo_kind { DEBUGINFO_BINARY, DEBUGINFO_DEBUG, DEBUGINFO_KINDS };
+enum debuginfo_kind { DEBUGINFO_BINARY, DEBUGINFO_DEBUG, DEBUGINFO_SOURCES, DEBUGINFO_KINDS };
 
 #define DISK_PATH_BYTES 4096
 #define DISK_UPLOAD_ID_BYTES 33 /* hex, with NUL */
@@ -24,7 +26,7 @@ struct disk_path {
 	char text[DISK_PATH_BYTES];
 };
 
-/* Makes the folder if it is missing and removes what was being received. */
+/* Makes the folder if it is missing. */
 int disk_open(const char *path, struct err *err);
 
 typedef void disk_visit_f(void *context, struct slice build_id, enum debuginfo_kind kind,
@@ -33,11 +35,21 @@ typedef void disk_visit_f(void *context, struct slice build_id, enum debuginfo_k
 /* Visits all files; those without a good record are looked at. Foreign and broken ones are left. */
 int disk_each(const char *path, disk_visit_f *visit, void *context, struct err *err);
 
+/* Visits what was half received and can be gone on with; removes the rest. */
+typedef void disk_upload_visit_f(void *context, const char *id,
+				 const struct debuginfo_record *record, uint64_t received,
+				 int64_t at_ns);
+int disk_each_upload(const char *path, disk_upload_visit_f *visit, void *context, struct err *err);
+
 struct disk_path disk_upload_path(const char *path, const char *id);
 struct disk_path disk_file_path(const char *path, struct slice build_id, enum debuginfo_kind kind);
 
-/* Opens a new file under uploads/ for writing and reading. A descriptor, or a negative code. */
-int disk_create(const char *path, const char *id, struct err *err);
+/*
+ * Opens a file under uploads/ for writing and reading, cut to `keep` bytes, and describes it. A
+ * descriptor, at its end, or a negative code.
+ */
+int disk_begin(const char *path, const char *id, const struct debuginfo_record *record,
+	       uint64_t keep, struct err *err);
 
 /* Puts a received file, written and synced, in its place, durably, over an older one. */
 int disk_install(const char *path, const char *id, struct slice build_id, enum debuginfo_kind kind,

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/debuginfo/inspect.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Compilers write about as much DWARF as code, a third of it when compressed, a tenth with -g1.
+ * Less than this part of the code means that most of the code has none.
+ */
+#define DEBUG_PART 32
+#define ALTERNATE_BYTES_MAX (4096 + 64)
+
 static const char *const quality_names[DEBUGINFO_QUALITIES] = {
-	[DEBUGINFO_NOTHING] = "nothing",    [DEBUGINFO_DYNSYM] = "dynsym",
-	[DEBUGINFO_MINI] = "gnu_debugdata", [DEBUGINFO_GOPCLNTAB] = "gopclntab",
-	[DEBUGINFO_SYMTAB] = "symtab",	    [DEBUGINFO_DEBUG_INFO] = "debug_info",
+	[DEBUGINFO_NOTHING] = "nothing",       [DEBUGINFO_DYNSYM] = "dynsym",
+	[DEBUGINFO_MINI] = "gnu_debugdata",    [DEBUGINFO_GOPCLNTAB] = "gopclntab",
+	[DEBUGINFO_SYMTAB] = "symtab",	       [DEBUGINFO_SOME_DEBUG_INFO] = "some_debug_info",
+	[DEBUGINFO_DEBUG_INFO] = "debug_info",
 };
 
 const char *debuginfo_quality_name(enum debuginfo_quality quality)
@@ -23,49 +35,136 @@ bool debuginfo_quality_parse(struct slice name, enum debuginfo_quality *ret)
 	return false;
 }
 
-static enum debuginfo_quality quality_of(const char *section)
-{
-	static const struct {
-		const char *section;
-		enum debuginfo_quality quality;
-	} known[] = {
-		{ ".debug_info", DEBUGINFO_DEBUG_INFO },
-		{ ".zdebug_info", DEBUGINFO_DEBUG_INFO },
-		{ ".symtab", DEBUGINFO_SYMTAB },
-		{ ".gopclntab", DEBUGINFO_GOPCLNTAB },
-		{ ".data.rel.ro.gopclntab", DEBUGINFO_GOPCLNTAB },
-		{ ".gnu_debugdata", DEBUGINFO_MINI },
-		{ ".dynsym", DEBUGINFO_DYNSYM },
-	};
+static const struct {
+	const char *name;
+	enum debuginfo_section bit;
+	enum debuginfo_quality quality;
+} kinds[] = {
+	{ "debug_info", DEBUGINFO_HAS_DEBUG_INFO, DEBUGINFO_DEBUG_INFO },
+	{ "debug_line", DEBUGINFO_HAS_DEBUG_LINE, DEBUGINFO_NOTHING }, /* lines without names */
+	{ "symtab", DEBUGINFO_HAS_SYMTAB, DEBUGINFO_SYMTAB },
+	{ "gopclntab", DEBUGINFO_HAS_GOPCLNTAB, DEBUGINFO_GOPCLNTAB },
+	{ "gnu_debugdata", DEBUGINFO_HAS_MINI, DEBUGINFO_MINI },
+	{ "dynsym", DEBUGINFO_HAS_DYNSYM, DEBUGINFO_DYNSYM },
+};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(section, known[i].section))
-			return known[i].quality;
-	return DEBUGINFO_NOTHING;
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+void debuginfo_sections_write(unsigned sections, struct strbuf *out)
+{
+	bool is_first = true;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		if (!(sections & kinds[i].bit))
+			continue;
+		strbuf_addf(out, "%s%s", is_first ? "" : ",", kinds[i].name);
+		is_first = false;
+	}
+}
+
+bool debuginfo_sections_parse(struct slice text, unsigned *ret)
+{
+	unsigned sections = 0;
+
+	while (text.len) {
+		struct slice name = slice_cut(text, ',', &text);
+		size_t i = 0;
+
+		while (i < KINDS && !slice_is(name, kinds[i].name))
+			i++;
+		if (i == KINDS)
+			return false;
+		sections |= kinds[i].bit;
+	}
+	*ret = sections;
+	return true;
+}
+
+struct look {
+	int fd;
+	char alternate[ELF_BUILD_ID_TEXT_BYTES];
+	unsigned sections;
+	enum debuginfo_quality quality;
+	uint64_t debug_bytes, code_bytes;
+};
+
+/* "debug_info" of ".debug_info", ".zdebug_info"; Go's table has two names. */
+static const char *plain_name(const char *section)
+{
+	if (!strcmp(section, ".data.rel.ro.gopclntab"))
+		return "gopclntab";
+	if (!strncmp(section, ".zdebug_", 8))
+		return section + 2;
+	return section[0] == '.' ? section + 1 : "";
+}
+
+/* .gnu_debugaltlink (dwz): a file name, a NUL, the bytes of the build id. */
+static void read_alternate(struct look *look, const struct elf_section_info *section)
+{
+	char bytes[ALTERNATE_BYTES_MAX];
+	size_t name_bytes, id_bytes;
+
+	if (section->file_bytes > sizeof(bytes) ||
+	    pread(look->fd, bytes, section->file_bytes, (off_t)section->offset) !=
+		    (ssize_t)section->file_bytes)
+		return;
+	name_bytes = strnlen(bytes, section->file_bytes) + 1;
+	if (name_bytes >= section->file_bytes)
+		return;
+	id_bytes = section->file_bytes - name_bytes;
+	for (size_t i = 0; 2 * id_bytes < sizeof(look->alternate) && i < id_bytes; i++)
+		snprintf(look->alternate + 2 * i, 3, "%02x", (unsigned char)bytes[name_bytes + i]);
 }
 
 static void look_at(void *context, const struct elf_section_info *section)
 {
-	struct debuginfo_inspection *inspection = context;
-	enum debuginfo_quality quality = quality_of(section->name);
+	const char *name = plain_name(section->name);
+	struct look *look = context;
 
-	if (section->file_bytes && quality > inspection->quality)
-		inspection->quality = quality;
+	if (!strcmp(name, "gnu_debugaltlink"))
+		read_alternate(look, section);
+	if (!strcmp(name, "text"))
+		look->code_bytes = section->file_bytes;
+	for (size_t i = 0; section->file_bytes && i < KINDS; i++) {
+		if (strcmp(name, kinds[i].name) != 0)
+			continue;
+		look->sections |= kinds[i].bit;
+		if (kinds[i].bit & (DEBUGINFO_HAS_DEBUG_INFO | DEBUGINFO_HAS_DEBUG_LINE))
+			look->debug_bytes += section->file_bytes;
+		if (kinds[i].quality > look->quality)
+			look->quality = kinds[i].quality;
+	}
+}
+
+/* A separate debug file has its code's size from the segments alone. */
+static uint64_t code_bytes(const struct look *look, const struct elf_info *info)
+{
+	uint64_t bytes = look->code_bytes;
+
+	for (size_t i = 0; !look->code_bytes && i < info->segments_count; i++)
+		if (info->segments[i].executable && info->segments[i].memory_bytes < UINT32_MAX)
+			bytes += info->segments[i].memory_bytes;
+	return bytes;
 }
 
 int debuginfo_inspect(int fd, const char *name, struct debuginfo_inspection *ret, struct err *err)
 {
-	struct debuginfo_inspection inspection = { .quality = DEBUGINFO_NOTHING };
+	struct look look = { .fd = fd, .quality = DEBUGINFO_NOTHING };
 	struct elf_info info;
 	int rc = elf_read_info(fd, name, &info, err);
 
 	if (!rc)
-		rc = elf_each_section(fd, name, look_at, &inspection, err);
+		rc = elf_each_section(fd, name, look_at, &look, err);
 	if (rc)
 		return rc;
-	memcpy(inspection.build_id, info.build_id, sizeof(info.build_id));
-	inspection.id_kind = info.id_kind;
-	inspection.has_offsets = elf_has_offsets(&info);
-	*ret = inspection;
+	if (look.quality == DEBUGINFO_DEBUG_INFO &&
+	    look.debug_bytes < code_bytes(&look, &info) / DEBUG_PART)
+		look.quality = DEBUGINFO_SOME_DEBUG_INFO;
+	memcpy(ret->build_id, info.build_id, sizeof(info.build_id));
+	memcpy(ret->alternate, look.alternate, sizeof(look.alternate));
+	ret->id_kind = info.id_kind;
+	ret->quality = look.quality;
+	ret->sections = look.sections;
+	ret->has_offsets = elf_has_offsets(&info);
 	return 0;
 }

@@ -6,27 +6,47 @@
 #define FIRN_SERVER_DEBUGINFO_INSPECT_H
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "codec/elf.h"
 
-/* The best source of names in a file, worst first. Stored in records: values never change. */
+/* The best source of names in a file, worst first. Stored in records by name. */
 enum debuginfo_quality {
 	DEBUGINFO_NOTHING,
 	DEBUGINFO_DYNSYM,
 	DEBUGINFO_MINI,	     /* .gnu_debugdata */
 	DEBUGINFO_GOPCLNTAB, /* with lines and inlined calls */
 	DEBUGINFO_SYMTAB,
+	/* Far too little DWARF for so much code: of objects that were linked in, or skeletons. */
+	DEBUGINFO_SOME_DEBUG_INFO,
 	DEBUGINFO_DEBUG_INFO,
 	DEBUGINFO_QUALITIES
+};
+
+/* Sections that names or lines come from, as bits. */
+enum debuginfo_section {
+	DEBUGINFO_HAS_DYNSYM = 1,
+	DEBUGINFO_HAS_MINI = 2,
+	DEBUGINFO_HAS_GOPCLNTAB = 4,
+	DEBUGINFO_HAS_SYMTAB = 8,
+	DEBUGINFO_HAS_DEBUG_LINE = 16,
+	DEBUGINFO_HAS_DEBUG_INFO = 32,
 };
 
 const char *debuginfo_quality_name(enum debuginfo_quality quality);
 /* False when it is none. */
 bool debuginfo_quality_parse(struct slice name, enum debuginfo_quality *ret);
 
+/* Names without the dot, comma-separated, best first: "debug_info,symtab"; empty for none. */
+void debuginfo_sections_write(unsigned sections, struct strbuf *out);
+/* False when there is an unknown one. */
+bool debuginfo_sections_parse(struct slice text, unsigned *ret);
+
 struct debuginfo_inspection {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	enum elf_id_kind id_kind;
 	enum debuginfo_quality quality;
+	unsigned sections;			 /* enum debuginfo_section */
+	char alternate[ELF_BUILD_ID_TEXT_BYTES]; /* of the file that dwz moved DWARF to; or "" */
 	bool has_offsets; /* it says where the program's code is in the program's file */
 };
 

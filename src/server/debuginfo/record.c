@@ -3,6 +3,28 @@
 
 #define FIRST_LINE "firn debuginfo 1"
 
+static const char *const origin_names[DEBUGINFO_ORIGINS] = {
+	[DEBUGINFO_FROM_UPLOAD] = "upload",
+	[DEBUGINFO_FROM_AGENT] = "agent",
+	[DEBUGINFO_FROM_DEBUGINFOD] = "debuginfod",
+};
+
+const char *debuginfo_origin_name(enum debuginfo_origin origin)
+{
+	return origin < DEBUGINFO_ORIGINS ? origin_names[origin] : "unknown";
+}
+
+static bool parse_origin(struct slice name, enum debuginfo_origin *ret)
+{
+	for (int i = 0; i < DEBUGINFO_ORIGINS; i++) {
+		if (slice_is(name, origin_names[i])) {
+			*ret = (enum debuginfo_origin)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 void debuginfo_record_set_name(struct debuginfo_record *record, struct slice name)
 {
 	size_t used = 0;
@@ -23,6 +45,10 @@ void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf
 		    (unsigned long long)record->bytes, debuginfo_quality_name(record->quality),
 		    record->has_offsets,
 		    (unsigned long long)(record->uploaded_at_ns > 0 ? record->uploaded_at_ns : 0));
+	strbuf_add_text(out, "sections ");
+	debuginfo_sections_write(record->sections, out);
+	strbuf_addf(out, "\norigin %s\nalternate %s\nbuild_id %s\n",
+		    debuginfo_origin_name(record->origin), record->alternate, record->build_id);
 	strbuf_addf(out, "upload_id %s\nsha256 %s\nhash %s\nname %s\n", record->upload_id,
 		    record->sha256, record->hash, record->name);
 }
@@ -71,6 +97,14 @@ static bool take_line(struct slice key, struct slice value, struct debuginfo_rec
 	}
 	if (slice_is(key, "quality"))
 		return debuginfo_quality_parse(value, &record->quality);
+	if (slice_is(key, "sections"))
+		return debuginfo_sections_parse(value, &record->sections);
+	if (slice_is(key, "origin"))
+		return parse_origin(value, &record->origin);
+	if (slice_is(key, "alternate"))
+		return take_hex(value, record->alternate, sizeof(record->alternate));
+	if (slice_is(key, "build_id"))
+		return take_hex(value, record->build_id, sizeof(record->build_id));
 	if (slice_is(key, "upload_id"))
 		return take_hex(value, record->upload_id, sizeof(record->upload_id));
 	if (slice_is(key, "sha256"))

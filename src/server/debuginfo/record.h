@@ -13,13 +13,26 @@
 #define DEBUGINFO_NAME_BYTES 256 /* with NUL */
 #define DEBUGINFO_RECORD_BYTES_MAX 4096
 
+enum debuginfo_origin {
+	DEBUGINFO_FROM_UPLOAD, /* by people and CI, or unknown */
+	DEBUGINFO_FROM_AGENT,
+	DEBUGINFO_FROM_DEBUGINFOD,
+	DEBUGINFO_ORIGINS
+};
+const char *debuginfo_origin_name(enum debuginfo_origin origin);
+
 struct debuginfo_record {
-	uint64_t bytes;
+	uint64_t bytes; /* of what is being received: announced */
 	enum debuginfo_quality quality;
+	unsigned sections; /* enum debuginfo_section */
+	enum debuginfo_origin origin;
 	bool has_offsets;
-	char upload_id[33];		 /* under which it came, hex; "" = unknown */
-	char sha256[65];		 /* of the content; "" = unknown */
-	char hash[DEBUGINFO_HASH_BYTES]; /* as the sender declared it; "" = none */
+	char alternate[ELF_BUILD_ID_TEXT_BYTES]; /* build id of the file dwz moved DWARF to; or ""
+						  */
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];	 /* of what is being received; else "" */
+	char upload_id[33];			 /* under which it came, hex; "" = unknown */
+	char sha256[65];			 /* of the content; "" = unknown */
+	char hash[DEBUGINFO_HASH_BYTES];	 /* as the sender declared it; "" = none */
 	char name[DEBUGINFO_NAME_BYTES]; /* of the sender's file, UTF-8, no control codes; may be ""
 					  */
 	int64_t uploaded_at_ns;

@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/debuginfo/debuginfo_int.h"
+#include "server/debuginfo/source.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
 
 struct debuginfo_receiver {
 	struct debuginfo *debuginfo;
@@ -18,10 +21,12 @@ struct debuginfo_receiver {
 	struct sha256 sha;
 };
 
-static struct upload *find_upload(struct debuginfo *debuginfo, struct slice build_id)
+static struct upload *find_upload(struct debuginfo *debuginfo, struct slice build_id,
+				  bool is_sources)
 {
 	for (size_t i = 0; i < debuginfo->uploads_count; i++)
-		if (slice_is(build_id, debuginfo->uploads[i].build_id))
+		if (slice_is(build_id, debuginfo->uploads[i].build_id) &&
+		    debuginfo->uploads[i].is_sources == is_sources)
 			return &debuginfo->uploads[i];
 	return NULL;
 }
@@ -41,6 +46,43 @@ static void drop_upload(struct debuginfo *debuginfo, struct upload *upload)
 	publish(debuginfo);
 }
 
+/* Only content whose hash will be compared may be put together from two uploads. */
+static bool has_sha256(const struct debuginfo_record *record)
+{
+	return strlen(record->hash) == 2 * SHA256_DIGEST_BYTES;
+}
+
+/* What is left of an upload stays for a while. */
+static void keep_partial(struct debuginfo *debuginfo, const struct upload *upload,
+			 uint64_t received)
+{
+	struct partial partial = { .bytes = upload->bytes,
+				   .received = received,
+				   .at_ns = debuginfo_now_ns(debuginfo) };
+
+	memcpy(partial.build_id, upload->build_id, sizeof(partial.build_id));
+	memcpy(partial.id, upload->id, sizeof(partial.id));
+	memcpy(partial.hash, upload->record.hash, sizeof(partial.hash));
+	debuginfo_add_partial(debuginfo, &partial);
+}
+
+/* Goes on with a partial upload of the same content, if there is one. */
+static void take_partial(struct debuginfo *debuginfo, struct upload *upload)
+{
+	for (size_t i = 0; has_sha256(&upload->record) && i < debuginfo->partials_count; i++) {
+		struct partial *partial = &debuginfo->partials[i];
+
+		if (strcmp(partial->build_id, upload->build_id) != 0 ||
+		    strcasecmp(partial->hash, upload->record.hash) != 0 ||
+		    partial->bytes != upload->bytes)
+			continue;
+		memcpy(upload->id, partial->id, sizeof(upload->id));
+		upload->received = partial->received;
+		*partial = debuginfo->partials[--debuginfo->partials_count];
+		return;
+	}
+}
+
 /* Forgets those who did not do what they were allowed to. */
 static void expire(struct debuginfo *debuginfo)
 {
@@ -51,15 +93,18 @@ static void expire(struct debuginfo *debuginfo)
 		int64_t age_ns = now_ns - upload->since_ns;
 
 		if ((upload->state == UPLOAD_ASKED && age_ns > ASKED_NS) ||
-		    (upload->state == UPLOAD_BEGUN && age_ns > BEGUN_NS))
+		    (upload->state == UPLOAD_BEGUN && age_ns > BEGUN_NS)) {
+			if (upload->received)
+				keep_partial(debuginfo, upload, upload->received);
 			drop_upload(debuginfo, upload);
-		else
+		} else {
 			i++;
+		}
 	}
 }
 
 /* A new place, at the cost of the oldest who was only told yes; NULL when all are under way. */
-static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_id)
+static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_id, bool is_sources)
 {
 	struct upload *upload, *oldest = NULL;
 
@@ -75,7 +120,7 @@ static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_
 		drop_upload(debuginfo, oldest);
 	mem_grow(debuginfo->uploads, debuginfo->uploads_count, debuginfo->uploads_capacity);
 	upload = &debuginfo->uploads[debuginfo->uploads_count++];
-	*upload = (struct upload){ .since_ns = clock_monotonic_ns() };
+	*upload = (struct upload){ .since_ns = clock_monotonic_ns(), .is_sources = is_sources };
 	snprintf(upload->build_id, sizeof(upload->build_id), "%s", build_id);
 	return upload;
 }
@@ -86,6 +131,17 @@ static bool is_same(const struct entry *entry, struct slice hash)
 	       (slice_is(hash, entry->record.hash) || slice_is(hash, entry->record.sha256));
 }
 
+static enum debuginfo_verdict judge_sources(struct debuginfo *debuginfo, struct slice build_id,
+					    const struct debuginfo_offer *offer)
+{
+	const struct entry *sources = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
+
+	if (!sources)
+		return DEBUGINFO_WANTED;
+	return offer->is_forced && !is_same(sources, offer->hash) ? DEBUGINFO_WANTED_FORCED
+								  : DEBUGINFO_PRESENT;
+}
+
 static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice build_id,
 				    const struct debuginfo_offer *offer)
 {
@@ -93,6 +149,8 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 	const struct entry *debug = debuginfo_find(debuginfo, build_id, DEBUGINFO_DEBUG);
 	const struct entry *best = binary;
 
+	if (offer->is_sources)
+		return judge_sources(debuginfo, build_id, offer);
 	if (is_same(binary, offer->hash) || is_same(debug, offer->hash))
 		return DEBUGINFO_PRESENT;
 	if (!offer->is_executable && debug &&
@@ -102,7 +160,8 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 		return best ? DEBUGINFO_WANTED_FORCED : DEBUGINFO_WANTED;
 	if (!best)
 		return DEBUGINFO_WANTED;
-	if (best->record.quality < DEBUGINFO_DEBUG_INFO && offer->hash.len)
+	if (best->record.quality < DEBUGINFO_DEBUG_INFO &&
+	    (offer->hash.len || offer->origin == DEBUGINFO_FROM_DEBUGINFOD))
 		return DEBUGINFO_WANTED_MORE;
 	return DEBUGINFO_PRESENT;
 }
@@ -134,10 +193,10 @@ int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *off
 	expire(debuginfo);
 	*ret = judge(debuginfo, slice_of(build_id), offer);
 	if (!offer->is_forced && *ret != DEBUGINFO_PRESENT &&
-	    find_upload(debuginfo, slice_of(build_id)))
+	    find_upload(debuginfo, slice_of(build_id), offer->is_sources))
 		*ret = DEBUGINFO_IN_PROGRESS;
 	else if (!offer->is_forced && *ret != DEBUGINFO_PRESENT)
-		(void)add_upload(debuginfo, build_id);
+		(void)add_upload(debuginfo, build_id, offer->is_sources);
 	pthread_mutex_unlock(&debuginfo->lock);
 	return 0;
 }
@@ -200,20 +259,22 @@ static int begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offe
 	if (judge(debuginfo, slice_of(build_id), offer) == DEBUGINFO_PRESENT)
 		return err_set(err, ERR_EXISTS, "debuginfo of build id %s is here already",
 			       build_id);
-	upload = find_upload(debuginfo, slice_of(build_id));
+	upload = find_upload(debuginfo, slice_of(build_id), offer->is_sources);
 	if (upload && upload->state != UPLOAD_ASKED && !offer->is_forced)
 		return err_set(err, ERR_BUSY, "an upload for build id %s is under way", build_id);
+	if (upload && upload->state == UPLOAD_BEGUN && upload->received)
+		keep_partial(debuginfo, upload, upload->received);
 	if (upload) /* who receives it finds that at its end */
 		drop_upload(debuginfo, upload);
 	rc = check_limits(debuginfo, offer, err);
 	if (rc)
 		return rc;
-	*ret = add_upload(debuginfo, build_id);
+	*ret = add_upload(debuginfo, build_id, offer->is_sources);
 	return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "too many uploads are under way");
 }
 
 int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
-		    char ret_id[DISK_UPLOAD_ID_BYTES], struct err *err)
+		    char ret_id[DISK_UPLOAD_ID_BYTES], uint64_t *ret_received, struct err *err)
 {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	struct upload *upload;
@@ -227,10 +288,15 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 		upload->state = UPLOAD_BEGUN;
 		upload->id_kind = offer->id_kind;
 		upload->is_forced = offer->is_forced;
-		upload->bytes = offer->bytes;
+		upload->is_open_ended = offer->is_open_ended;
+		upload->bytes = upload->record.bytes = offer->bytes;
+		upload->record.origin = offer->origin;
+		memcpy(upload->record.build_id, build_id, sizeof(build_id));
 		make_id(upload->id);
 		debuginfo_record_set_hash(&upload->record, offer->hash);
 		debuginfo_record_set_name(&upload->record, offer->name);
+		take_partial(debuginfo, upload);
+		*ret_received = upload->received;
 		memcpy(ret_id, upload->id, sizeof(upload->id));
 		publish(debuginfo);
 	}
@@ -242,15 +308,50 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 static struct upload *upload_of(struct debuginfo *debuginfo, struct slice build_id, struct slice id)
 {
 	char normal[ELF_BUILD_ID_TEXT_BYTES];
-	struct upload *upload = NULL;
 
-	if (debuginfo_normalise_id(build_id, normal))
-		upload = find_upload(debuginfo, slice_of(normal));
-	return upload && upload->state != UPLOAD_ASKED && slice_is(id, upload->id) ? upload : NULL;
+	for (size_t i = 0; debuginfo_normalise_id(build_id, normal) && i < debuginfo->uploads_count;
+	     i++) {
+		struct upload *upload = &debuginfo->uploads[i];
+
+		if (upload->state != UPLOAD_ASKED && slice_is(id, upload->id) &&
+		    !strcmp(upload->build_id, normal))
+			return upload;
+	}
+	return NULL;
+}
+
+/* What came before is part of the content. */
+static int hash_received(struct debuginfo_receiver *receiver, uint64_t bytes, struct err *err)
+{
+	char *piece = mem_calloc(PIECE_BYTES, 1);
+	int rc = 0;
+
+	while (!rc && receiver->bytes < bytes) {
+		uint64_t left = bytes - receiver->bytes;
+		ssize_t got = pread(receiver->fd, piece, left < PIECE_BYTES ? left : PIECE_BYTES,
+				    (off_t)receiver->bytes);
+
+		if (got <= 0) {
+			rc = err_set_errno(err, got ? errno : EIO, "read what was received before");
+			break;
+		}
+		sha256_add(&receiver->sha, piece, (size_t)got);
+		receiver->bytes += (uint64_t)got;
+	}
+	free(piece);
+	return rc;
+}
+
+static int open_receiver(struct debuginfo_receiver *receiver, uint64_t offset, struct err *err)
+{
+	sha256_init(&receiver->sha);
+	receiver->fd = disk_begin(receiver->debuginfo->path, receiver->upload.id,
+				  &receiver->upload.record, offset, err);
+	return receiver->fd < 0 ? receiver->fd : hash_received(receiver, offset, err);
 }
 
 int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, struct slice id,
-			    struct debuginfo_receiver **ret, struct err *err)
+			    uint64_t offset, struct debuginfo_receiver **ret, struct err *err)
 {
 	struct debuginfo_receiver *receiver = mem_new(struct debuginfo_receiver);
 	struct upload *upload;
@@ -264,6 +365,9 @@ int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, 
 			     "no such upload is under way for this build id; initiate it (again)");
 	else if (upload->state == UPLOAD_RECEIVING)
 		rc = err_set(err, ERR_BUSY, "the upload is being received already");
+	else if (offset > upload->received)
+		rc = err_set(err, ERR_INVALID, "%llu bytes are here, not the %llu before offset",
+			     (unsigned long long)upload->received, (unsigned long long)offset);
 	if (!rc) {
 		upload->state = UPLOAD_RECEIVING;
 		upload->since_ns = clock_monotonic_ns();
@@ -275,10 +379,8 @@ int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, 
 		return rc;
 	}
 	receiver->debuginfo = debuginfo;
-	sha256_init(&receiver->sha);
-	receiver->fd = disk_create(debuginfo->path, receiver->upload.id, err);
-	if (receiver->fd < 0) {
-		rc = receiver->fd;
+	rc = open_receiver(receiver, offset, err);
+	if (rc) {
 		debuginfo_receive_abandon(receiver);
 		return rc;
 	}
@@ -311,8 +413,10 @@ int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, s
 	return write_all(receiver->fd, bytes, err);
 }
 
-/* Forgets the upload unless another one has taken its place, and has its file removed. */
-static void end_receiver(struct debuginfo_receiver *receiver, bool is_installed)
+enum fate { INSTALLED, CUT_OFF, REFUSED };
+
+/* Forgets the upload unless another one has taken its place, and sees to what is left of it. */
+static void end_receiver(struct debuginfo_receiver *receiver, enum fate fate)
 {
 	struct debuginfo *debuginfo = receiver->debuginfo;
 	struct upload *upload;
@@ -324,12 +428,13 @@ static void end_receiver(struct debuginfo_receiver *receiver, bool is_installed)
 			   slice_of(receiver->upload.id));
 	if (upload)
 		drop_upload(debuginfo, upload);
-	if (!is_installed) {
-		mem_grow(debuginfo->garbage, debuginfo->garbage_count, debuginfo->garbage_capacity);
-		memcpy(debuginfo->garbage[debuginfo->garbage_count++], receiver->upload.id,
-		       sizeof(receiver->upload.id));
-		pthread_cond_signal(&debuginfo->wake);
-	}
+	if (fate == CUT_OFF && has_sha256(&receiver->upload.record) &&
+	    receiver->bytes >= PARTIAL_BYTES_MIN)
+		keep_partial(debuginfo, &receiver->upload, receiver->bytes);
+	else if (fate != INSTALLED)
+		debuginfo_add_garbage(debuginfo, receiver->upload.id);
+	else
+		debuginfo_drop_partials(debuginfo, receiver->upload.build_id);
 	pthread_mutex_unlock(&debuginfo->lock);
 	free(receiver);
 }
@@ -337,7 +442,7 @@ static void end_receiver(struct debuginfo_receiver *receiver, bool is_installed)
 void debuginfo_receive_abandon(struct debuginfo_receiver *receiver)
 {
 	metric_add(&debuginfo_abandoned, 1);
-	end_receiver(receiver, false);
+	end_receiver(receiver, CUT_OFF);
 }
 
 static int check_content(struct debuginfo_receiver *receiver, struct err *err)
@@ -346,7 +451,9 @@ static int check_content(struct debuginfo_receiver *receiver, struct err *err)
 	uint8_t digest[SHA256_DIGEST_BYTES];
 
 	record->bytes = receiver->bytes;
-	if (receiver->bytes != receiver->upload.bytes)
+	record->build_id[0] = '\0'; /* from here on its place says it */
+	if (receiver->bytes != receiver->upload.bytes &&
+	    (!receiver->upload.is_open_ended || !receiver->bytes))
 		return err_set(err, ERR_INVALID, "%llu bytes came, %llu were announced",
 			       (unsigned long long)receiver->bytes,
 			       (unsigned long long)receiver->upload.bytes);
@@ -427,24 +534,50 @@ static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind
 static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, struct err *err)
 {
 	struct debuginfo *debuginfo = receiver->debuginfo;
-	struct debuginfo_inspection found;
+	struct debuginfo_inspection found = { .quality = DEBUGINFO_NOTHING };
+	enum debuginfo_kind kind = DEBUGINFO_SOURCES;
 	int rc = check_content(receiver, err);
 
-	if (!rc)
+	if (!rc && receiver->upload.is_sources)
+		rc = source_check(receiver->fd, err);
+	else if (!rc)
 		rc = debuginfo_inspect(receiver->fd, "the upload", &found, err);
-	if (!rc)
+	if (!rc && !receiver->upload.is_sources) {
 		rc = check_identity(&receiver->upload, &found, err);
+		kind = found.has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG;
+	}
 	if (!rc && fdatasync(receiver->fd))
 		rc = err_set_errno(err, errno, "sync debuginfo");
 	if (rc)
 		return rc;
 	receiver->upload.record.quality = found.quality;
+	receiver->upload.record.sections = found.sections;
+	memcpy(receiver->upload.record.alternate, found.alternate, sizeof(found.alternate));
 	receiver->upload.record.has_offsets = found.has_offsets;
 	pthread_mutex_lock(&debuginfo->lock);
-	rc = install(receiver, found.has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG, ret_is_same,
-		     err);
+	rc = install(receiver, kind, ret_is_same, err);
 	pthread_mutex_unlock(&debuginfo->lock);
 	return rc;
+}
+
+/* Whoever shares DWARF with the new file gains by it too. */
+static void tell_added(struct debuginfo *debuginfo, const char *build_id)
+{
+	char(*gainers)[ELF_BUILD_ID_TEXT_BYTES] = NULL;
+	size_t count = 0, capacity = 0;
+
+	pthread_mutex_lock(&debuginfo->lock);
+	for (size_t i = 0; i < debuginfo->count; i++) {
+		if (strcmp(debuginfo->entries[i].record.alternate, build_id) != 0)
+			continue;
+		mem_grow(gainers, count, capacity);
+		snprintf(gainers[count++], sizeof(*gainers), "%s", debuginfo->entries[i].build_id);
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
+	debuginfo->options.added(debuginfo->options.context, slice_of(build_id));
+	for (size_t i = 0; i < count; i++)
+		debuginfo->options.added(debuginfo->options.context, slice_of(gainers[i]));
+	free(gainers);
 }
 
 int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_bytes, struct err *err)
@@ -455,7 +588,7 @@ int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_byt
 	int rc = take_file(receiver, &is_same, err);
 
 	upload = receiver->upload;
-	end_receiver(receiver, !rc && !is_same);
+	end_receiver(receiver, rc || is_same ? REFUSED : INSTALLED);
 	if (rc) {
 		metric_add(&debuginfo_refused, 1);
 		return rc;
@@ -467,8 +600,8 @@ int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_byt
 	log_info("debuginfo", "received", "build_id=%s bytes=%llu quality=%s name=\"%s\"",
 		 upload.build_id, (unsigned long long)upload.record.bytes,
 		 debuginfo_quality_name(upload.record.quality), upload.record.name);
-	if (debuginfo->options.added)
-		debuginfo->options.added(debuginfo->options.context, slice_of(upload.build_id));
+	if (debuginfo->options.added && !upload.is_sources)
+		tell_added(debuginfo, upload.build_id);
 	return 0;
 }
 
@@ -493,4 +626,30 @@ int debuginfo_confirm(struct debuginfo *debuginfo, struct slice build_id, struct
 	if (!is_here)
 		return err_set(err, ERR_NOT_FOUND, "no such upload for this build id");
 	return 0;
+}
+
+void debuginfo_each_coming(struct debuginfo *debuginfo, debuginfo_coming_f *visit, void *context)
+{
+	static const char *const states[] = {
+		[UPLOAD_ASKED] = "asked",
+		[UPLOAD_BEGUN] = "begun",
+		[UPLOAD_RECEIVING] = "receiving",
+	};
+
+	pthread_mutex_lock(&debuginfo->lock);
+	expire(debuginfo);
+	for (size_t i = 0; i < debuginfo->uploads_count; i++) {
+		const struct upload *upload = &debuginfo->uploads[i];
+
+		visit(context,
+		      &(struct debuginfo_coming){ slice_of(upload->build_id), states[upload->state],
+						  upload->bytes, upload->received });
+	}
+	for (size_t i = 0; i < debuginfo->partials_count; i++) {
+		const struct partial *partial = &debuginfo->partials[i];
+
+		visit(context, &(struct debuginfo_coming){ slice_of(partial->build_id), "cut off",
+							   partial->bytes, partial->received });
+	}
+	pthread_mutex_unlock(&debuginfo->lock);
 }

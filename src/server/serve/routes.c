@@ -50,6 +50,7 @@ static const struct route_row rows[] = {
 	{ "POST", DEBUGINFO_SERVICE "MarkUploadFinished", rpc_debuginfo_finished, SMALL_BODY_BYTES,
 	  NULL, NET_ROLE_INGEST },
 	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/source", answer_source, 0, NULL, NET_ROLE_QUERY },
 	/* operations */
 	{ "GET", "/metrics", ops_metrics, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/-/healthy", ops_healthy, 0, NULL, NET_ROLE_NONE },

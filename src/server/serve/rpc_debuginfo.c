@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_debuginfo - parca.debuginfo.v1alpha1.DebuginfoService over gRPC, and the list of what is kept
- * as JSON or text. Field numbers: parca/debuginfo/v1alpha1/debuginfo.proto. Parca's agent compares
- * the texts of reasons, so those that it has are its words.
+ * rpc_debuginfo - parca.debuginfo.v1alpha1.DebuginfoService over gRPC. Field numbers:
+ * parca/debuginfo/v1alpha1/debuginfo.proto. Parca's agent compares the texts of reasons, so those
+ * that it has are its words.
  */
-#include <time.h>
-
 #include "base/mem.h"
-#include "codec/json.h"
 #include "codec/pb.h"
 #include "net/grpc.h"
 #include "server/serve/serve.h"
 
 /* DebuginfoType */
 #define TYPE_EXECUTABLE 1
+#define TYPE_SOURCES 2
 
 #define STRATEGY_GRPC 1
 #define NAME_HEADER "firn-file-name"
+#define SENDER_HEADER "firn-sender"
+/*
+ * Ours, beside Parca's: UploadInstructions.received says how many bytes of the file are here from
+ * an upload that was cut off, UploadInfo.offset behind how many of them the content begins.
+ */
+#define FIELD_RESUME 100
 
 static const char *const reasons[] = {
 	[DEBUGINFO_WANTED] = "First time we see this Build ID, therefore please upload!",
@@ -69,6 +73,9 @@ static int read_offer(const struct net_request *request, const struct offer_shap
 						     : DEBUGINFO_ID_UNKNOWN;
 	}
 	ret->offer.is_executable = ret->type == TYPE_EXECUTABLE;
+	ret->offer.is_sources = ret->type == TYPE_SOURCES;
+	if (slice_is(net_request_header(request, SENDER_HEADER), "agent"))
+		ret->offer.origin = DEBUGINFO_FROM_AGENT;
 	return in.problem ? pb_fail(&in, shape->name, err) : 0;
 }
 
@@ -91,9 +98,8 @@ void rpc_debuginfo_should_upload(void *context, const struct net_request *reques
 
 	if (read_offer(request, &shape, &rpc, &err)) {
 		net_response_error(request, response, &err);
-	} else if (rpc.type > TYPE_EXECUTABLE) {
-		put_verdict(&response->body, false,
-			    "This server keeps no sources and source maps.");
+	} else if (rpc.type > TYPE_SOURCES) {
+		put_verdict(&response->body, false, "This server keeps no source maps.");
 	} else if (debuginfo_ask(serve->debuginfo, &rpc.offer, &verdict, &err)) {
 		net_response_error(request, response, &err);
 	} else {
@@ -101,9 +107,12 @@ void rpc_debuginfo_should_upload(void *context, const struct net_request *reques
 	}
 }
 
-/* UploadInstructions{ build_id = 1; upload_id = 2; upload_strategy = 3; signed_url = 4; type = 5 }
+/*
+ * UploadInstructions{ build_id = 1; upload_id = 2; upload_strategy = 3; signed_url = 4; type = 5;
+ * received = 100 }
  */
-static void put_instructions(struct strbuf *out, const struct rpc_offer *rpc, const char *id)
+static void put_instructions(struct strbuf *out, const struct rpc_offer *rpc, const char *id,
+			     uint64_t received)
 {
 	size_t begun = pb_begin(out, 1);
 
@@ -111,6 +120,7 @@ static void put_instructions(struct strbuf *out, const struct rpc_offer *rpc, co
 	pb_put_bytes(out, 2, slice_of(id));
 	pb_put_varint(out, 3, STRATEGY_GRPC);
 	pb_put_varint(out, 5, rpc->type);
+	pb_put_varint(out, FIELD_RESUME, received);
 	pb_end(out, begun);
 }
 
@@ -135,27 +145,29 @@ void rpc_debuginfo_begin(void *context, const struct net_request *request,
 	struct serve *serve = context;
 	char id[DISK_UPLOAD_ID_BYTES];
 	struct rpc_offer rpc;
+	uint64_t received;
 	struct err err;
 	int rc = read_offer(request, &shape, &rpc, &err);
 
-	if (!rc && rpc.type > TYPE_EXECUTABLE)
-		rc = err_set(&err, ERR_UNSUPPORTED, "this server keeps no sources and source maps");
+	if (!rc && rpc.type > TYPE_SOURCES)
+		rc = err_set(&err, ERR_UNSUPPORTED, "this server keeps no source maps");
 	if (!rc && !rpc.offer.hash.len)
 		rc = err_set(&err, ERR_INVALID, "the hash of the file is missing");
 	if (!rc)
-		rc = debuginfo_begin(serve->debuginfo, &rpc.offer, id, &err);
+		rc = debuginfo_begin(serve->debuginfo, &rpc.offer, id, &received, &err);
 	if (rc)
 		put_error(request, response, &err);
 	else
-		put_instructions(&response->body, &rpc, id);
+		put_instructions(&response->body, &rpc, id, received);
 }
 
 /* What names an upload: UploadInfo and MarkUploadFinishedRequest begin alike. */
 struct upload_name {
 	struct slice build_id, id;
+	uint64_t offset;
 };
 
-/* { build_id = 1; upload_id = 2; type = 3 } */
+/* { build_id = 1; upload_id = 2; type = 3; offset = 100 } */
 static int read_upload_name(struct pb_reader in, const char *message, struct upload_name *ret,
 			    struct err *err)
 {
@@ -167,6 +179,8 @@ static int read_upload_name(struct pb_reader in, const char *message, struct upl
 			ret->build_id = field.bytes;
 		else if (field.wire == PB_BYTES && field.number == 2)
 			ret->id = field.bytes;
+		else if (field.wire == PB_VARINT && field.number == FIELD_RESUME)
+			ret->offset = field.value;
 	}
 	return in.problem ? pb_fail(&in, message, err) : 0;
 }
@@ -189,8 +203,8 @@ static int begin_incoming(struct serve *serve, const struct pb_reader *outer, st
 		return err_set(err, ERR_INVALID, "UploadRequest: info comes once, at the start");
 	rc = read_upload_name(pb_reader_into(outer, info), "UploadInfo", &name, err);
 	if (!rc)
-		rc = debuginfo_receive_begin(serve->debuginfo, name.build_id, name.id, &receiver,
-					     err);
+		rc = debuginfo_receive_begin(serve->debuginfo, name.build_id, name.id, name.offset,
+					     &receiver, err);
 	if (rc)
 		return rc;
 	incoming = mem_new(struct incoming);
@@ -277,113 +291,4 @@ void rpc_debuginfo_finished(void *context, const struct net_request *request,
 		rc = debuginfo_confirm(serve->debuginfo, name.build_id, name.id, &err);
 	if (rc)
 		net_response_error(request, response, &err);
-}
-
-static const char *kind_name(enum debuginfo_kind kind)
-{
-	return kind == DEBUGINFO_BINARY ? "program" : "debug";
-}
-
-static void put_json_file(void *context, const struct debuginfo_file *file)
-{
-	struct json *json = context;
-
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, file->build_id);
-	json_key(json, "kind");
-	json_text(json, kind_name(file->kind));
-	json_key(json, "name");
-	json_text(json, file->record->name);
-	json_key(json, "bytes");
-	json_uint(json, file->record->bytes);
-	json_key(json, "quality");
-	json_text(json, debuginfo_quality_name(file->record->quality));
-	json_key(json, "sha256");
-	json_text(json, file->record->sha256);
-	json_key(json, "uploaded_ms");
-	json_int(json, file->record->uploaded_at_ns / CLOCK_NS_PER_MS);
-	json_key(json, "used_ms");
-	json_int(json, file->used_at_ns / CLOCK_NS_PER_MS);
-	json_object_end(json);
-}
-
-static void put_json_missing(void *context, const struct resolver_missing *missing)
-{
-	struct json *json = context;
-
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, missing->build_id);
-	json_key(json, "name");
-	json_string(json, missing->path);
-	json_key(json, "code");
-	json_text(json, resolve_reason_code(missing->reason));
-	json_key(json, "reason");
-	json_text(json, resolve_reason_text(missing->reason));
-	if (missing->detail.len) {
-		json_key(json, "detail");
-		json_string(json, missing->detail);
-	}
-	json_object_end(json);
-}
-
-static void put_text_missing(void *context, const struct resolver_missing *missing)
-{
-	strbuf_addf(context, "%-40.*s  missing  %s%s%.*s  %.*s\n", SLICE_FMT(missing->build_id),
-		    resolve_reason_text(missing->reason), missing->detail.len ? ": " : "",
-		    SLICE_FMT(missing->detail), SLICE_FMT(missing->path));
-}
-
-static void put_time(struct strbuf *out, int64_t at_ns)
-{
-	time_t at = (time_t)(at_ns / CLOCK_NS_PER_S);
-	char text[32] = "";
-	struct tm utc;
-
-	if (gmtime_r(&at, &utc))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	strbuf_add_text(out, text);
-}
-
-static void put_text_file(void *context, const struct debuginfo_file *file)
-{
-	struct strbuf *out = context;
-
-	strbuf_addf(out, "%-40.*s  %-7s  %-13s  %12llu  ", SLICE_FMT(file->build_id),
-		    kind_name(file->kind), debuginfo_quality_name(file->record->quality),
-		    (unsigned long long)file->record->bytes);
-	put_time(out, file->record->uploaded_at_ns);
-	strbuf_addf(out, "  %s\n", file->record->name[0] ? file->record->name : "-");
-}
-
-void answer_debuginfo(void *context, const struct net_request *request,
-		      struct net_response *response)
-{
-	struct serve *serve = context;
-	struct strbuf format = { 0 };
-	struct json json;
-
-	if (net_request_parameter(request, "format", 0, &format) &&
-	    slice_is(strbuf_slice(&format), "text")) {
-		response->content_type = "text/plain; charset=utf-8";
-		strbuf_addf(&response->body, "%-40s  %-7s  %-13s  %12s  %-20s  %s\n", "build id",
-			    "kind", "quality", "bytes", "uploaded", "name");
-		debuginfo_each(serve->debuginfo, put_text_file, &response->body);
-		resolver_each_missing(serve->resolver, put_text_missing, &response->body);
-	} else {
-		response->content_type = "application/json";
-		json_begin(&json, &response->body);
-		json_object(&json);
-		json_key(&json, "files");
-		json_array(&json);
-		debuginfo_each(serve->debuginfo, put_json_file, &json);
-		json_array_end(&json);
-		json_key(&json, "missing");
-		json_array(&json);
-		resolver_each_missing(serve->resolver, put_json_missing, &json);
-		json_array_end(&json);
-		json_object_end(&json);
-	}
-	strbuf_free(&format);
 }

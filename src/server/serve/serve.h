@@ -6,7 +6,8 @@
  *
  *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
  *   answer.c   /api/v1 questions               rpc_query.c  Parca's QueryService
- *   rpc_debuginfo.c  Parca's DebuginfoService and /api/v1/debuginfo
+ *   rpc_debuginfo.c  Parca's DebuginfoService
+ *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
@@ -42,7 +43,7 @@ net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_
 	ops_grpc_health;
 net_handler_f asset_get;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
-	answer_debuginfo;
+	answer_debuginfo, answer_source;
 extern const struct net_stream rpc_debuginfo_upload;
 
 struct write_pool *write_pool_new(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * debuginfo: who may send, what is taken and kept, and what a restart finds, on a real folder with
- * a wall clock that tests move. Files are small ELF images made here.
+ * a wall clock that tests move; sources. Files are small ELF images made here, and archives that
+ * are the tar fuzz target's seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "codec/sha256.h"
 #include "server/debuginfo/debuginfo.h"
+#include "server/debuginfo/source.h"
 
 #define DAY_NS (24 * 3600 * CLOCK_NS_PER_S)
 #define THREADS 8
@@ -172,7 +175,8 @@ static int receive(struct world *world, struct slice build_id, const char *id, s
 {
 	struct debuginfo_receiver *receiver;
 	uint64_t received;
-	int rc = debuginfo_receive_begin(world->debuginfo, build_id, slice_of(id), &receiver, err);
+	int rc = debuginfo_receive_begin(world->debuginfo, build_id, slice_of(id), 0, &receiver,
+					 err);
 
 	if (rc)
 		return rc;
@@ -193,7 +197,8 @@ static int send_offer(struct world *world, const struct debuginfo_offer *offer,
 		      const struct image *image, struct err *err)
 {
 	char id[DISK_UPLOAD_ID_BYTES];
-	int rc = debuginfo_begin(world->debuginfo, offer, id, err);
+	uint64_t received;
+	int rc = debuginfo_begin(world->debuginfo, offer, id, &received, err);
 
 	return rc ? rc
 		  : receive(world, offer->build_id, id, slice_from(image, sizeof(*image)), err);
@@ -223,7 +228,9 @@ static enum debuginfo_verdict ask(struct world *world, unsigned char id)
 static void add_to_list(void *context, const struct debuginfo_file *file)
 {
 	strbuf_addf(context, "%.2s %s %s;", file->build_id.data,
-		    file->kind == DEBUGINFO_BINARY ? "bin" : "debug",
+		    file->kind == DEBUGINFO_BINARY  ? "bin"
+		    : file->kind == DEBUGINFO_DEBUG ? "debug"
+						    : "sources",
 		    debuginfo_quality_name(file->record->quality));
 }
 
@@ -256,23 +263,25 @@ static void an_upload_that_breaks_off_leaves_room(void **state)
 	struct debuginfo_receiver *receiver;
 	char text[41], id[DISK_UPLOAD_ID_BYTES], other[DISK_UPLOAD_ID_BYTES];
 	struct debuginfo_offer offer = offer_of(id_of(1, text), 100);
+	uint64_t received;
 	struct err err;
 
-	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &err), 0);
-	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, other, &err), -ERR_BUSY);
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &received, &err), 0);
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, other, &received, &err),
+			 -ERR_BUSY);
 	assert_int_equal(debuginfo_confirm(world->debuginfo, offer.build_id, slice_of(id), &err),
 			 -ERR_INVALID);
-	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id),
+	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id), 0,
 						 &receiver, &err),
 			 0);
-	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id),
+	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id), 0,
 						 &receiver, &err),
 			 -ERR_BUSY);
 	assert_int_equal(debuginfo_receive(receiver, SLICE_LITERAL("part"), &err), 0);
 	debuginfo_receive_abandon(receiver);
 	assert_int_equal(receive(world, offer.build_id, id, SLICE_LITERAL("x"), &err),
 			 -ERR_NOT_FOUND);
-	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, other, &err), 0);
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, other, &received, &err), 0);
 	assert_files(world, "");
 }
 
@@ -283,11 +292,11 @@ static void a_forced_upload_overtakes_the_one_under_way(void **state)
 	char text[41], id[DISK_UPLOAD_ID_BYTES];
 	struct debuginfo_offer offer = offer_of(id_of(1, text), sizeof(image));
 	struct debuginfo_receiver *receiver;
-	uint64_t bytes;
+	uint64_t bytes, received;
 	struct err err;
 
-	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &err), 0);
-	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id),
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &received, &err), 0);
+	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id), 0,
 						 &receiver, &err),
 			 0);
 	assert_int_equal(debuginfo_receive(receiver, slice_from(&image, sizeof(image)), &err), 0);
@@ -342,11 +351,12 @@ static void the_same_file_twice_is_no_error(void **state)
 	struct image image = make_image(1, SYMBOLS);
 	char text[41], id[DISK_UPLOAD_ID_BYTES];
 	struct debuginfo_offer offer = offer_of(id_of(1, text), sizeof(image));
+	uint64_t received;
 	struct err err;
 
 	assert_int_equal(send_offer(world, &offer, &image, &err), 0);
 	offer.is_forced = true;
-	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &err), 0);
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &received, &err), 0);
 	assert_int_equal(
 		receive(world, offer.build_id, id, slice_from(&image, sizeof(image)), &err), 0);
 	assert_int_equal(debuginfo_confirm(world->debuginfo, offer.build_id, slice_of(id), &err),
@@ -467,6 +477,271 @@ static void many_threads_keep_one_each(void **state)
 	assert_int_equal(sent + refused, THREADS * 60);
 }
 
+#define BIG_BYTES ((size_t)3 << 20)
+
+/* A large file: an image and zeros behind it. */
+struct big {
+	char *bytes;
+	char hash[65];
+};
+
+static struct big make_big(unsigned char id)
+{
+	struct image image = make_image(id, SYMBOLS);
+	struct big big = { .bytes = mem_calloc(BIG_BYTES, 1) };
+	uint8_t digest[SHA256_DIGEST_BYTES];
+	struct sha256 sha;
+
+	memcpy(big.bytes, &image, sizeof(image));
+	sha256_init(&sha);
+	sha256_add(&sha, big.bytes, BIG_BYTES);
+	sha256_finish(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(big.hash + 2 * i, 3, "%02x", digest[i]);
+	return big;
+}
+
+/* Sends from `offset` on up to `end`; all of it when that is the end of the file. */
+static int send_big(struct world *world, const struct debuginfo_offer *offer, const struct big *big,
+		    uint64_t end, uint64_t *ret_received)
+{
+	struct debuginfo_receiver *receiver;
+	char id[DISK_UPLOAD_ID_BYTES];
+	struct slice bytes;
+	uint64_t all;
+	struct err err;
+	int rc = debuginfo_begin(world->debuginfo, offer, id, ret_received, &err);
+
+	if (rc)
+		return rc;
+	if (debuginfo_receive_begin(world->debuginfo, offer->build_id, slice_of(id),
+				    *ret_received + 1, &receiver, &err) != -ERR_INVALID)
+		fail_msg("more than there is");
+	if (debuginfo_receive_begin(world->debuginfo, offer->build_id, slice_of(id), *ret_received,
+				    &receiver, &err))
+		fail_msg("%s", err.message);
+	bytes = slice_from(big->bytes + *ret_received, end - *ret_received);
+	assert_int_equal(debuginfo_receive(receiver, bytes, &err), 0);
+	if (end == BIG_BYTES)
+		return debuginfo_receive_end(receiver, &all, &err);
+	debuginfo_receive_abandon(receiver);
+	return 0;
+}
+
+static void what_was_cut_off_goes_on_after_a_restart(void **state)
+{
+	struct world *world = *state;
+	struct big big = make_big(1);
+	char text[41];
+	struct debuginfo_offer offer = offer_of(id_of(1, text), BIG_BYTES);
+	uint64_t received;
+
+	offer.hash = slice_of(big.hash);
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES / 2, &received), 0);
+	assert_int_equal(received, 0);
+	open_world(world);
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES / 2 + 1000, &received), 0);
+	assert_int_equal(received, BIG_BYTES / 2);
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES, &received), 0);
+	assert_int_equal(received, BIG_BYTES / 2 + 1000);
+	assert_files(world, "01 bin symtab;");
+	open_world(world);
+	assert_files(world, "01 bin symtab;");
+	shell(world, "test -z \"$(ls uploads)\"");
+	free(big.bytes);
+}
+
+static void only_the_same_content_goes_on(void **state)
+{
+	struct world *world = *state;
+	struct big big = make_big(1);
+	char text[41];
+	struct debuginfo_offer offer = offer_of(id_of(1, text), BIG_BYTES);
+	uint64_t received;
+
+	offer.hash = slice_of(big.hash);
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES - 1, &received), 0);
+	offer.hash = SLICE_LITERAL("ab12"); /* no SHA-256 */
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES - 1, &received), 0);
+	assert_int_equal(received, 0);
+	offer.hash = slice_of(big.hash);
+	shell(world, "for f in uploads/????????????????????????????????; do "
+		     "printf x | dd of=$f bs=1 seek=5000 conv=notrunc 2>/dev/null; done");
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES, &received), -ERR_INVALID);
+	assert_int_equal(received, BIG_BYTES - 1);
+	assert_files(world, "");
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES, &received), 0);
+	assert_int_equal(received, 0); /* what was damaged is gone */
+	free(big.bytes);
+}
+
+static void what_was_cut_off_goes_after_a_day_or_with_too_many_bytes(void **state)
+{
+	struct world *world = *state;
+	char text[41];
+	uint64_t received;
+
+	world->now_ns = clock_real_ns(); /* what files are dated by */
+	for (unsigned char id = 1; id <= 3; id++) {
+		struct big big = make_big(id);
+		struct debuginfo_offer offer = offer_of(id_of(id, text), BIG_BYTES);
+
+		offer.hash = slice_of(big.hash);
+		world->now_ns += CLOCK_NS_PER_S;
+		assert_int_equal(send_big(world, &offer, &big, BIG_BYTES - 1, &received), 0);
+		free(big.bytes);
+	}
+	world->options.bytes_max = 2 * BIG_BYTES * 4; /* two fit into a quarter of it */
+	open_world(world);
+	shell(world, "test $(ls uploads | wc -l) = 4");
+	world->now_ns += 2 * DAY_NS;
+	debuginfo_collect(world->debuginfo);
+	open_world(world);
+	shell(world, "test -z \"$(ls uploads)\"");
+}
+
+static void too_little_debug_info_does_not_shadow(void **state)
+{
+	struct world *world = *state;
+	struct image image = make_image(1, DEBUG_FILE);
+	char text[41];
+	struct debuginfo_offer offer = offer_of(id_of(1, text), sizeof(image));
+	enum debuginfo_verdict verdict;
+	struct err err;
+
+	image.segments[0].p_memsz = 1 << 20; /* code, and 256 bytes of DWARF */
+	offer.hash = SLICE_LITERAL("00");
+	assert_int_equal(send_offer(world, &offer, &image, &err), 0);
+	assert_files(world, "01 debug some_debug_info;");
+	offer.hash = SLICE_LITERAL("11");
+	assert_int_equal(debuginfo_ask(world->debuginfo, &offer, &verdict, &err), 0);
+	assert_int_equal(verdict, DEBUGINFO_WANTED_MORE);
+	image.segments[0].p_memsz = 1 << 10;
+	assert_int_equal(send_offer(world, &offer, &image, &err), 0);
+	assert_files(world, "01 debug debug_info;");
+}
+
+/* Of the archive's name below the fuzz target's seeds, without that target's first byte. */
+static struct strbuf read_archive(const char *name)
+{
+	struct strbuf bytes = { 0 };
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/fuzz/corpus/tar/%s", getenv("FIRN_TESTS"), name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	fgetc(file);
+	bytes.len = fread(strbuf_reserve(&bytes, 1 << 16), 1, 1 << 16, file);
+	fclose(file);
+	return bytes;
+}
+
+static int send_sources(struct world *world, unsigned char id, struct slice archive, bool is_forced,
+			struct err *err)
+{
+	char text[41], upload[DISK_UPLOAD_ID_BYTES];
+	struct debuginfo_offer offer = offer_of(id_of(id, text), archive.len);
+	uint64_t received;
+	int rc;
+
+	offer.is_sources = true;
+	offer.is_forced = is_forced;
+	rc = debuginfo_begin(world->debuginfo, &offer, upload, &received, err);
+	return rc ? rc : receive(world, offer.build_id, upload, archive, err);
+}
+
+static void sources_are_kept_beside(void **state)
+{
+	struct world *world = *state;
+	struct strbuf archive = read_archive("p_tar_zst"), other = read_archive("g_tar_gz");
+	struct err err;
+
+	assert_int_equal(send_sources(world, 1, SLICE_LITERAL("no archive"), false, &err),
+			 -ERR_INVALID);
+	assert_int_equal(
+		send_sources(world, 1, slice_from(archive.data, archive.len - 20), false, &err),
+		-ERR_INVALID);
+	assert_int_equal(send_sources(world, 1, strbuf_slice(&archive), false, &err), 0);
+	assert_int_equal(send_sources(world, 1, strbuf_slice(&other), false, &err), -ERR_EXISTS);
+	assert_int_equal(ask(world, 1), DEBUGINFO_WANTED); /* they are no debug information */
+	assert_int_equal(send_image(world, 1, SYMBOLS, &err), 0);
+	assert_files(world, "01 bin symtab;01 sources nothing;");
+	open_world(world);
+	assert_files(world, "01 bin symtab;01 sources nothing;");
+	assert_int_equal(world->added, 1);
+	strbuf_free(&archive);
+	strbuf_free(&other);
+}
+
+static int find_source(struct world *world, unsigned char id, const char *path, struct strbuf *out,
+		       struct err *err)
+{
+	char text[41];
+	const char *from;
+
+	return source_find(world->debuginfo, id_of(id, text), slice_of(path), 0, out, &from, err);
+}
+
+static void sources_are_found_by_their_path(void **state)
+{
+	static const char *const found[] = { "src/main.c", "/src/main.c", "./src/main.c",
+					     "/build/app/src/main.c", "main.c" };
+	struct world *world = *state;
+	struct strbuf archive = read_archive("g_tar_xz"), text = { 0 };
+	struct err err;
+
+	assert_int_equal(send_sources(world, 1, strbuf_slice(&archive), false, &err), 0);
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+		if (find_source(world, 1, found[i], &text, &err))
+			fail_msg("%s", err.message);
+		assert_string_equal(text.data, "int main(void) { return 0; }\n");
+	}
+	assert_int_equal(find_source(world, 1, "/src/empty.h", &text, &err), 0);
+	assert_int_equal(text.len, 0);
+	assert_int_equal(find_source(world, 1, "/src/link.c", &text, &err), -ERR_NOT_FOUND);
+	assert_int_equal(find_source(world, 1, "/xsrc/main.cc", &text, &err), -ERR_NOT_FOUND);
+	assert_non_null(strstr(err.message, "no such file"));
+	assert_int_equal(find_source(world, 2, "/src/main.c", &text, &err), -ERR_NOT_FOUND);
+	assert_non_null(strstr(err.message, "no archive"));
+	assert_int_equal(find_source(world, 1, "", &text, &err), -ERR_INVALID);
+	strbuf_free(&archive);
+	strbuf_free(&text);
+}
+
+static void local_sources_stay_in_their_folder(void **state)
+{
+	struct world *world = *state;
+	static const char *const out_of_it[] = { "../secret",	"/../secret",  "src/../../secret",
+						 "link/secret", "/etc/passwd", "etc/passwd",
+						 "src",		"loop",	       "pipe",
+						 "absolute" };
+	char root[100], path[200];
+	const char *roots[] = { root };
+	struct strbuf text = { 0 };
+	struct err err;
+
+	snprintf(root, sizeof(root), "%s/root", world->path);
+	shell(world, "mkdir -p root/src && echo hidden >secret && echo 'int x;' >root/src/x.c && "
+		     "ln -s .. root/link && ln -s loop root/loop && mkfifo root/pipe && "
+		     "ln -s x.c root/src/y.c && ln -s /etc/passwd root/absolute");
+	world->options.source_paths = roots;
+	world->options.source_paths_count = 1;
+	open_world(world);
+	snprintf(path, sizeof(path), "%s/src/x.c", root);
+	assert_int_equal(find_source(world, 1, path, &text, &err), 0);
+	assert_int_equal(find_source(world, 1, "/build/17/src/x.c", &text, &err), 0);
+	assert_int_equal(find_source(world, 1, "src/y.c", &text, &err), 0);
+	assert_string_equal(text.data, "int x;\n");
+	assert_int_equal(find_source(world, 1, "/elsewhere/x.c", &text, &err), -ERR_NOT_FOUND);
+	for (size_t i = 0; i < sizeof(out_of_it) / sizeof(*out_of_it); i++) {
+		assert_int_equal(find_source(world, 1, out_of_it[i], &text, &err), -ERR_NOT_FOUND);
+		snprintf(path, sizeof(path), "%s/%s", root, out_of_it[i]);
+		assert_int_equal(find_source(world, 1, path, &text, &err), -ERR_NOT_FOUND);
+	}
+	strbuf_free(&text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -482,6 +757,13 @@ int main(void)
 		TEST(over_the_size_of_all_the_longest_unused_goes),
 		TEST(a_restart_finds_what_is_whole),
 		TEST(many_threads_keep_one_each),
+		TEST(what_was_cut_off_goes_on_after_a_restart),
+		TEST(only_the_same_content_goes_on),
+		TEST(what_was_cut_off_goes_after_a_day_or_with_too_many_bytes),
+		TEST(too_little_debug_info_does_not_shadow),
+		TEST(sources_are_kept_beside),
+		TEST(sources_are_found_by_their_path),
+		TEST(local_sources_stay_in_their_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,11 @@ static void record_comes_back_as_it_was(void **state)
 					   .hash = "CD",
 					   .upload_id = "ef01",
 					   .name = "a b.debug",
+					   .sections =
+						   DEBUGINFO_HAS_DEBUG_INFO | DEBUGINFO_HAS_DYNSYM,
+					   .origin = DEBUGINFO_FROM_DEBUGINFOD,
+					   .alternate = "0a",
+					   .build_id = "bc",
 					   .uploaded_at_ns = INT64_MAX };
 	struct debuginfo_record back;
 	struct strbuf text = { 0 };
@@ -27,6 +32,10 @@ static void record_comes_back_as_it_was(void **state)
 	assert_int_equal(debuginfo_record_parse(strbuf_slice(&text), &back, NULL), 0);
 	assert_true(back.bytes == record.bytes && back.quality == record.quality &&
 		    back.has_offsets && back.uploaded_at_ns == INT64_MAX);
+	assert_int_equal(back.sections, record.sections);
+	assert_int_equal(back.origin, DEBUGINFO_FROM_DEBUGINFOD);
+	assert_string_equal(back.alternate, "0a");
+	assert_string_equal(back.build_id, "bc");
 	assert_string_equal(back.sha256, "ab");
 	assert_string_equal(back.hash, "CD");
 	assert_string_equal(back.upload_id, "ef01");
@@ -62,6 +71,8 @@ static void damaged_records_are_refused(void **state)
 		"firn debuginfo 1\nbytes 18446744073709551616\n",
 		"firn debuginfo 1\nquality best\n",
 		"firn debuginfo 1\noffsets 2\n",
+		"firn debuginfo 1\nsections debug_info,none\n",
+		"firn debuginfo 1\norigin nowhere\n",
 		"firn debuginfo 1\nsha256 xyz\n",
 		"firn debuginfo 1\nuploaded_at_ns 9223372036854775808\n",
 	};

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/debuginfo/debuginfod.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/debuginfo/debuginfod_int.h"
+
+#define POLL_NS (CLOCK_NS_PER_S)
+#define RECENT_NS (30 * CLOCK_NS_PER_S) /* a file that was used so shortly ago is wanted better */
+#define FAILED_NS (300 * CLOCK_NS_PER_S)
+#define BUSY_NS (10 * CLOCK_NS_PER_S) /* somebody else is sending it */
+#define TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
+#define BYTES_MAX_DEFAULT ((uint64_t)2 << 30)
+#define ASKED_MAX 16384u
+#define WHY_BYTES 256
+
+METRIC_COUNTER(debuginfod_fetched, "firn_debuginfod_requests_total", "{result=\"found\"}",
+	       "Requests to debuginfod servers.");
+METRIC_COUNTER(debuginfod_not_there, "firn_debuginfod_requests_total", "{result=\"not_there\"}",
+	       "Requests to debuginfod servers.");
+METRIC_COUNTER(debuginfod_failed, "firn_debuginfod_requests_total", "{result=\"failed\"}",
+	       "Requests to debuginfod servers.");
+
+enum asked_state { WAITING, FETCHING, HERE, NOT_THERE, FAILED };
+
+struct asked {
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	enum asked_state state;
+	int64_t at_ns;	  /* wall clock */
+	int64_t again_ns; /* NOT_THERE, FAILED, HERE: not before this */
+	char why[WHY_BYTES];
+};
+
+static uint64_t hash_of(struct slice text)
+{
+	return hash_bytes(text.data, text.len);
+}
+
+static bool asked_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct asked *asked = context;
+
+	return slice_is(*(const struct slice *)key, asked[id].build_id);
+}
+
+static struct asked *find(struct debuginfod *debuginfod, struct slice build_id)
+{
+	uint32_t id = idmap_find(&debuginfod->map, hash_of(build_id), asked_equal,
+				 debuginfod->asked, &build_id);
+
+	return id == IDMAP_NONE ? NULL : &debuginfod->asked[id];
+}
+
+static void settle(struct debuginfod *debuginfod, struct asked *asked, enum asked_state state,
+		   int64_t pause_ns, const char *why)
+{
+	asked->state = state;
+	asked->at_ns = debuginfo_now_ns(debuginfod->store);
+	asked->again_ns = asked->at_ns + pause_ns;
+	snprintf(asked->why, sizeof(asked->why), "%.255s", why);
+}
+
+void debuginfod_path(const struct debuginfod *debuginfod, const char *name, struct strbuf *ret)
+{
+	strbuf_clear(ret);
+	strbuf_addf(ret, "%s/%s", strbuf_text(&debuginfod->folder), name);
+}
+
+int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name)
+{
+	int64_t now_ns = debuginfo_now_ns(debuginfod->store), at_ns = 0;
+	struct strbuf path = { 0 }, text = { 0 };
+	struct stat status;
+	ssize_t len;
+	int fd;
+
+	debuginfod_path(debuginfod, name, &path);
+	fd = open(strbuf_text(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && !fstat(fd, &status)) {
+		size_t room = debuginfod->servers.len + 1;
+
+		len = read(fd, strbuf_reserve(&text, room), room);
+		at_ns = status.st_mtim.tv_sec * CLOCK_NS_PER_S;
+		if (len < 0 || !slice_equal(slice_from(text.data, (size_t)len),
+					    strbuf_slice(&debuginfod->servers)))
+			at_ns = 0; /* asked of others */
+	}
+	if (fd >= 0)
+		close(fd);
+	strbuf_free(&path);
+	strbuf_free(&text);
+	return now_ns - at_ns < NOT_THERE_NS && at_ns <= now_ns ? at_ns : 0;
+}
+
+void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name)
+{
+	int64_t now_ns = debuginfo_now_ns(debuginfod->store);
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = now_ns / CLOCK_NS_PER_S } };
+	struct strbuf path = { 0 };
+	int fd;
+
+	debuginfod_path(debuginfod, name, &path);
+	fd = open(strbuf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	if (fd < 0 || write(fd, debuginfod->servers.data, debuginfod->servers.len) < 0 ||
+	    futimens(fd, times))
+		log_warn("debuginfod", "a miss is not kept", "file=\"%s\" cause=\"%s\"",
+			 strbuf_text(&path), strerrordesc_np(errno));
+	if (fd >= 0)
+		close(fd);
+	strbuf_free(&path);
+}
+
+/* With the lock held. */
+static void want(struct debuginfod *debuginfod, struct slice build_id)
+{
+	char normal[ELF_BUILD_ID_TEXT_BYTES];
+	struct asked *asked;
+	int64_t missed_at_ns;
+
+	if (!debuginfo_normalise_id(build_id, normal))
+		return;
+	build_id = slice_of(normal);
+	asked = find(debuginfod, build_id);
+	if (!asked && debuginfod->asked_count == ASKED_MAX) {
+		idmap_clear(&debuginfod->map); /* what is settled is found on disk or asked again */
+		debuginfod->asked_count = 0;
+	}
+	if (!asked) {
+		mem_grow(debuginfod->asked, debuginfod->asked_count, debuginfod->asked_capacity);
+		idmap_add(&debuginfod->map, hash_of(build_id), (uint32_t)debuginfod->asked_count);
+		asked = &debuginfod->asked[debuginfod->asked_count++];
+		*asked = (struct asked){ .state = WAITING };
+		memcpy(asked->build_id, normal, sizeof(normal));
+		missed_at_ns = debuginfod_read_miss(debuginfod, normal);
+		if (missed_at_ns) {
+			settle(debuginfod, asked, NOT_THERE, 0, "no server has it");
+			asked->at_ns = missed_at_ns;
+			asked->again_ns = missed_at_ns + NOT_THERE_NS;
+		}
+	}
+	if (asked->state == FETCHING ||
+	    (asked->state > FETCHING && debuginfo_now_ns(debuginfod->store) < asked->again_ns))
+		return;
+	if (asked->state != WAITING)
+		settle(debuginfod, asked, WAITING, 0, "");
+	pthread_cond_signal(&debuginfod->wake);
+}
+
+void debuginfod_want(struct debuginfod *debuginfod, struct slice build_id)
+{
+	pthread_mutex_lock(&debuginfod->lock);
+	want(debuginfod, build_id);
+	pthread_mutex_unlock(&debuginfod->lock);
+}
+
+static void want_missing(void *context, struct slice build_id)
+{
+	want(context, build_id);
+}
+
+static enum debuginfo_quality best_quality(struct debuginfo *store, struct slice build_id)
+{
+	const struct entry *binary = debuginfo_find(store, build_id, DEBUGINFO_BINARY);
+	const struct entry *debug = debuginfo_find(store, build_id, DEBUGINFO_DEBUG);
+	enum debuginfo_quality quality = binary ? binary->record.quality : DEBUGINFO_NOTHING;
+
+	return debug && debug->record.quality > quality ? debug->record.quality : quality;
+}
+
+/* Files that are looked up although they are poor, and those that others of them refer to. */
+static void want_better(struct debuginfod *debuginfod)
+{
+	struct debuginfo *store = debuginfod->store;
+	int64_t since_ns;
+
+	pthread_mutex_lock(&store->lock);
+	debuginfo_note_uses(store);
+	since_ns = debuginfo_now_ns(store) - RECENT_NS;
+	for (size_t i = 0; i < store->count; i++) {
+		const struct entry *entry = &store->entries[i];
+		struct slice alternate = slice_of(entry->record.alternate);
+
+		if (entry->used_at_ns < since_ns || entry->kind == DEBUGINFO_SOURCES)
+			continue;
+		if (best_quality(store, slice_of(entry->build_id)) < DEBUGINFO_DEBUG_INFO)
+			want(debuginfod, slice_of(entry->build_id));
+		if (alternate.len && !debuginfo_find(store, alternate, DEBUGINFO_DEBUG))
+			want(debuginfod, alternate);
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
+static void poll_wanted(struct debuginfod *debuginfod)
+{
+	const struct debuginfo_options *options = &debuginfod->store->options;
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - debuginfod->polled_at_ns < POLL_NS)
+		return;
+	debuginfod->polled_at_ns = now_ns;
+	if (options->each_wanted)
+		options->each_wanted(options->context, want_missing, debuginfod);
+	want_better(debuginfod);
+}
+
+/* A download on its way into the store. */
+struct download {
+	struct debuginfod *debuginfod;
+	const char *build_id;
+	struct slice server;
+	struct debuginfo_receiver *receiver;
+};
+
+static int begin_download(void *context, uint64_t bytes, struct err *err)
+{
+	struct download *download = context;
+	struct debuginfo *store = download->debuginfod->store;
+	struct debuginfo_offer offer = { .build_id = slice_of(download->build_id),
+					 .bytes = bytes,
+					 .name = download->server,
+					 .origin = DEBUGINFO_FROM_DEBUGINFOD };
+	char id[DISK_UPLOAD_ID_BYTES];
+	uint64_t received;
+	int rc;
+
+	if (!bytes) {
+		offer.bytes = store->options.debuginfod_bytes_max;
+		offer.is_open_ended = true;
+	}
+	rc = debuginfo_begin(store, &offer, id, &received, err);
+	if (rc)
+		return rc;
+	return debuginfo_receive_begin(store, offer.build_id, slice_of(id), 0, &download->receiver,
+				       err);
+}
+
+static int take_download(void *context, struct slice bytes, struct err *err)
+{
+	struct download *download = context;
+
+	return debuginfo_receive(download->receiver, bytes, err);
+}
+
+/* 1 when it is kept; 0 when the server does not have it. */
+static int fetch_from(struct debuginfod *debuginfod, const struct strbuf *server,
+		      const char *build_id, int64_t deadline_at_ns, struct err *err)
+{
+	const struct debuginfo_options *options = &debuginfod->store->options;
+	struct download download = { .debuginfod = debuginfod,
+				     .build_id = build_id,
+				     .server = strbuf_slice(server) };
+	struct strbuf url = { 0 };
+	struct fetch fetch = { .tls = debuginfod->tls,
+			       .deadline_at_ns = deadline_at_ns,
+			       .body_bytes_max = options->debuginfod_bytes_max,
+			       .begin = begin_download,
+			       .take = take_download,
+			       .context = &download,
+			       .cancelled = &debuginfod->stopping };
+	uint64_t bytes;
+	int status = 0, rc;
+
+	strbuf_addf(&url, "%s/buildid/%s/debuginfo", strbuf_text(server), build_id);
+	fetch.url = strbuf_text(&url);
+	rc = fetch_get(&fetch, &status, err);
+	strbuf_free(&url);
+	if (download.receiver && rc)
+		debuginfo_receive_abandon(download.receiver);
+	else if (download.receiver)
+		rc = debuginfo_receive_end(download.receiver, &bytes, err);
+	else if (!rc && status == 200)
+		rc = err_set(err, ERR_UNAVAILABLE, "an empty answer");
+	if (rc)
+		return err_wrap(err, "\"%s\"", strbuf_text(server));
+	if (status == 200)
+		return FOUND;
+	return status == 404 ? 0
+			     : err_set(err, ERR_UNAVAILABLE, "\"%s\" answers HTTP %d",
+				       strbuf_text(server), status);
+}
+
+/* What is not worth asking again for soon. */
+static bool is_final(int rc)
+{
+	return rc == -ERR_INVALID || rc == -ERR_LIMIT;
+}
+
+/* Asks all servers, without a lock. */
+static int fetch_from_all(struct debuginfod *debuginfod, const char *build_id, struct err *err)
+{
+	int64_t deadline_at_ns =
+		clock_monotonic_ns() + debuginfod->store->options.debuginfod_timeout_ns;
+	int worst = 0;
+
+	for (size_t i = 0; i < debuginfod->urls_count && !atomic_load(&debuginfod->stopping); i++) {
+		struct err one;
+		int rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id, deadline_at_ns,
+				    &one);
+
+		metric_add(rc > 0    ? &debuginfod_fetched
+			   : rc == 0 ? &debuginfod_not_there
+				     : &debuginfod_failed,
+			   1);
+		if (rc > 0 || rc == -ERR_EXISTS || rc == -ERR_BUSY) {
+			*err = one;
+			return rc;
+		}
+		if (rc && (!worst || is_final(worst))) {
+			*err = one;
+			worst = rc;
+		}
+	}
+	return worst;
+}
+
+/* Called and returns with the lock held. */
+static void fetch_one(struct debuginfod *debuginfod, size_t index)
+{
+	struct asked *asked = &debuginfod->asked[index];
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	struct err err;
+	int rc;
+
+	settle(debuginfod, asked, FETCHING, 0, "");
+	memcpy(build_id, asked->build_id, sizeof(build_id));
+	pthread_mutex_unlock(&debuginfod->lock);
+	rc = fetch_from_all(debuginfod, build_id, &err);
+	if (!rc)
+		debuginfod_write_miss(debuginfod, build_id);
+	if (rc < 0 && rc != -ERR_EXISTS && rc != -ERR_BUSY && rc != -ERR_CANCELLED)
+		log_info("debuginfod", "not fetched", "build_id=%s cause=\"%s\"", build_id,
+			 err.message);
+	pthread_mutex_lock(&debuginfod->lock);
+	asked = find(debuginfod, slice_of(build_id));
+	if (!asked) /* forgotten meanwhile */
+		return;
+	if (rc > 0)
+		settle(debuginfod, asked, HERE, NOT_THERE_NS, "");
+	else if (rc == 0)
+		settle(debuginfod, asked, NOT_THERE, NOT_THERE_NS, "no server has it");
+	else if (rc == -ERR_EXISTS)
+		settle(debuginfod, asked, HERE, NOT_THERE_NS, "what is here is as good");
+	else
+		settle(debuginfod, asked, FAILED,
+		       is_final(rc)	 ? NOT_THERE_NS
+		       : rc == -ERR_BUSY ? BUSY_NS
+					 : FAILED_NS,
+		       err.message);
+}
+
+static size_t next_waiting(const struct debuginfod *debuginfod)
+{
+	for (size_t i = 0; i < debuginfod->asked_count; i++)
+		if (debuginfod->asked[i].state == WAITING)
+			return i;
+	return SIZE_MAX;
+}
+
+static void *run(void *data)
+{
+	struct debuginfod *debuginfod = data;
+
+	pthread_mutex_lock(&debuginfod->lock);
+	while (!atomic_load(&debuginfod->stopping)) {
+		int64_t until_ns = clock_monotonic_ns() + POLL_NS;
+		struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
+		size_t next;
+
+		poll_wanted(debuginfod);
+		next = next_waiting(debuginfod);
+		if (next != SIZE_MAX)
+			fetch_one(debuginfod, next);
+		else
+			pthread_cond_clockwait(&debuginfod->wake, &debuginfod->lock,
+					       CLOCK_MONOTONIC, &until);
+	}
+	pthread_mutex_unlock(&debuginfod->lock);
+	return NULL;
+}
+
+static int start_threads(struct debuginfod *debuginfod, struct err *err)
+{
+	sigset_t all, old;
+	int code = 0;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF); /* asks what a thread does */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (!code && debuginfod->threads_count < THREADS) {
+		code = pthread_create(&debuginfod->threads[debuginfod->threads_count], NULL, run,
+				      debuginfod);
+		if (!code)
+			pthread_setname_np(debuginfod->threads[debuginfod->threads_count++],
+					   "firn-debuginfod");
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return code ? err_set_errno(err, code, "start a thread that asks debuginfod servers") : 0;
+}
+
+static int add_servers(struct debuginfod *debuginfod, struct err *err)
+{
+	const struct debuginfo_options *options = &debuginfod->store->options;
+	const struct tls_client_options tls = { .http1_only = true };
+
+	debuginfod->urls = mem_new_array(struct strbuf, options->debuginfod_urls_count);
+	for (size_t i = 0; i < options->debuginfod_urls_count; i++) {
+		struct slice url = slice_of(options->debuginfod_urls[i]);
+		struct strbuf *copy = &debuginfod->urls[debuginfod->urls_count++];
+
+		if (fetch_check_url(url.data, err))
+			return err_wrap(err, "debuginfod server");
+		while (url.len && url.data[url.len - 1] == '/')
+			url.len--;
+		strbuf_add_slice(copy, url);
+		strbuf_addf(&debuginfod->servers, "%.*s\n", SLICE_FMT(url));
+		if (slice_starts_with(url, SLICE_LITERAL("https:")) && !debuginfod->tls &&
+		    tls_client_new(&tls, &debuginfod->tls, err))
+			return -(int)err->code;
+	}
+	return 0;
+}
+
+static void register_metrics(void)
+{
+	static struct metric *const metrics[] = { &debuginfod_fetched, &debuginfod_not_there,
+						  &debuginfod_failed };
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct debuginfod *debuginfod = mem_new(struct debuginfod);
+	int rc;
+
+	pthread_once(&once, register_metrics);
+	debuginfod->store = debuginfo;
+	if (!debuginfo->options.debuginfod_timeout_ns)
+		debuginfo->options.debuginfod_timeout_ns = TIMEOUT_DEFAULT_NS;
+	if (!debuginfo->options.debuginfod_bytes_max)
+		debuginfo->options.debuginfod_bytes_max = BYTES_MAX_DEFAULT;
+	pthread_mutex_init(&debuginfod->lock, NULL);
+	pthread_cond_init(&debuginfod->wake, NULL);
+	strbuf_addf(&debuginfod->folder, "%s/debuginfod", debuginfo->path);
+	rc = add_servers(debuginfod, err);
+	if (!rc && mkdir(strbuf_text(&debuginfod->folder), 0750) && errno != EEXIST)
+		rc = err_set_errno(err, errno, "create folder \"%s\"",
+				   strbuf_text(&debuginfod->folder));
+	if (!rc)
+		rc = start_threads(debuginfod, err);
+	if (rc) {
+		debuginfod_stop(debuginfod);
+		return rc;
+	}
+	*ret = debuginfod;
+	return 0;
+}
+
+void debuginfod_stop(struct debuginfod *debuginfod)
+{
+	if (!debuginfod)
+		return;
+	pthread_mutex_lock(&debuginfod->lock);
+	atomic_store(&debuginfod->stopping, true);
+	pthread_cond_broadcast(&debuginfod->wake);
+	pthread_mutex_unlock(&debuginfod->lock);
+	for (size_t i = 0; i < debuginfod->threads_count; i++)
+		pthread_join(debuginfod->threads[i], NULL);
+	for (size_t i = 0; i < debuginfod->urls_count; i++)
+		strbuf_free(&debuginfod->urls[i]);
+	free(debuginfod->urls);
+	free(debuginfod->asked);
+	idmap_free(&debuginfod->map);
+	tls_unref(debuginfod->tls);
+	strbuf_free(&debuginfod->folder);
+	strbuf_free(&debuginfod->servers);
+	pthread_cond_destroy(&debuginfod->wake);
+	pthread_mutex_destroy(&debuginfod->lock);
+	free(debuginfod);
+}
+
+void debuginfod_each(struct debuginfod *debuginfod, struct slice build_id, debuginfo_asked_f *visit,
+		     void *context)
+{
+	static const char *const states[] = {
+		[WAITING] = "waiting",	   [FETCHING] = "fetching", [HERE] = "here",
+		[NOT_THERE] = "not there", [FAILED] = "failed",
+	};
+
+	pthread_mutex_lock(&debuginfod->lock);
+	for (size_t i = 0; i < debuginfod->asked_count; i++) {
+		const struct asked *asked = &debuginfod->asked[i];
+
+		if (!build_id.len || slice_is(build_id, asked->build_id))
+			visit(context, &(struct debuginfo_asked){
+					       slice_of(asked->build_id), states[asked->state],
+					       slice_of(asked->why), asked->at_ns });
+	}
+	pthread_mutex_unlock(&debuginfod->lock);
+}

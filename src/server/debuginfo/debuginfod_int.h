@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * debuginfod_int - what the two halves of debuginfod share. debuginfod.c: debug information;
+ * debuginfod_source.c: source files.
+ */
+#ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
+#define FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
+
+#include "net/fetch.h"
+#include "server/debuginfo/debuginfo_int.h"
+#include "server/debuginfo/debuginfod.h"
+
+#define THREADS 4
+#define NOT_THERE_NS (3600 * CLOCK_NS_PER_S)
+#define FOUND 1
+
+struct debuginfod {
+	struct debuginfo *store;
+	struct strbuf folder;
+	struct strbuf servers; /* all addresses; misses are theirs */
+	struct strbuf *urls;   /* without "/" at the end */
+	size_t urls_count;
+	struct tls *tls;
+	_Atomic bool stopping;
+
+	pthread_mutex_t lock; /* for all below; taken before the store's and the resolver's */
+	pthread_cond_t wake;
+	struct asked *asked; /* debuginfod.c */
+	size_t asked_count, asked_capacity;
+	struct idmap map;
+	int64_t polled_at_ns; /* monotonic */
+	pthread_t threads[THREADS];
+	size_t threads_count;
+};
+
+extern struct metric debuginfod_fetched, debuginfod_not_there, debuginfod_failed;
+
+/* Of a file in the folder. */
+void debuginfod_path(const struct debuginfod *debuginfod, const char *name, struct strbuf *ret);
+
+/* When these servers were found not to have it; 0 for never, or too long ago. */
+int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);
+/* Remembers it. Losing one costs a request. */
+void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name);
+
+#endif
