@@ -75,6 +75,7 @@ struct store_question {
 	size_t names_count;
 	bool sums_only;	 /* sums per stack over the whole range: roll-ups may answer */
 	int64_t step_ns; /* or sums per step (0 = none): roll-ups where steps are whole ones */
+	bool by_series;	 /* the answer tells series apart, named or not */
 };
 
 /*

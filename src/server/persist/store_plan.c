@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/store_plan.h"
+
+#include "base/clock.h"
+
+#define HOUR_NS (3600 * CLOCK_NS_PER_S)
+#define DAY_NS (24 * HOUR_NS)
+#define TIME_NS_MAX (INT64_MAX / 2) /* no report of this world starts beyond */
+
+struct range {
+	int64_t from_ns, to_ns;
+};
+
+/* INT64_MIN where there is none. */
+static int64_t whole_before(int64_t at_ns, int64_t grain_ns)
+{
+	int64_t rest = at_ns % grain_ns, before;
+
+	if (rest < 0)
+		rest += grain_ns;
+	return __builtin_sub_overflow(at_ns, rest, &before) ? INT64_MIN : before;
+}
+
+/* INT64_MAX where there is none. */
+static int64_t whole_after(int64_t at_ns, int64_t grain_ns)
+{
+	int64_t before = whole_before(at_ns, grain_ns), after;
+
+	if (before == at_ns)
+		return at_ns;
+	return __builtin_add_overflow(before, grain_ns, &after) ? INT64_MAX : after;
+}
+
+/* The level of that grain which may answer, or SEGMENT_LEVELS. */
+static enum segment_level level_of(const struct store_question *question,
+				   const struct store_plan_partition *partition, int64_t grain_ns)
+{
+	enum segment_level by_series =
+		grain_ns == DAY_NS ? SEGMENT_DAY_SERIES : SEGMENT_HOUR_SERIES;
+	enum segment_level of_all = grain_ns == DAY_NS ? SEGMENT_DAY_ALL : SEGMENT_HOUR_ALL;
+	bool whole_steps = question->step_ns > 0 && question->step_ns % grain_ns == 0;
+
+	if (partition->raw_only || partition->start_min_ns < -TIME_NS_MAX ||
+	    partition->start_max_ns > TIME_NS_MAX || (!question->sums_only && !whole_steps))
+		return SEGMENT_LEVELS;
+	if (partition->alike && !question->by_series && partition->levels >> of_all & 1)
+		return of_all;
+	return partition->levels >> by_series & 1 ? by_series : SEGMENT_LEVELS;
+}
+
+/*
+ * What whole grains cover of a range. Beyond the partition's first and last report there is
+ * nothing to be exact about.
+ */
+static struct range inside(const struct store_plan_partition *partition, struct range range,
+			   int64_t grain_ns)
+{
+	int64_t last_ns = partition->start_max_ns;
+	struct range whole;
+
+	whole.from_ns = range.from_ns <= partition->start_min_ns
+				? whole_before(partition->start_min_ns, grain_ns)
+				: whole_after(range.from_ns, grain_ns);
+	whole.to_ns = range.to_ns > last_ns
+			      ? whole_after(last_ns < INT64_MAX ? last_ns + 1 : last_ns, grain_ns)
+			      : whole_before(range.to_ns, grain_ns);
+	return whole;
+}
+
+static bool is_empty(const struct store_plan_partition *partition, struct range range)
+{
+	return range.from_ns >= range.to_ns || range.to_ns <= partition->start_min_ns ||
+	       range.from_ns > partition->start_max_ns;
+}
+
+static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segment_level level,
+			struct range range)
+{
+	pieces[count] = (struct store_plan_piece){ level, range.from_ns, range.to_ns };
+	return count + 1;
+}
+
+/* Hours inside, raw reports at the edges. */
+static size_t plan_hours(const struct store_question *question,
+			 const struct store_plan_partition *partition, struct range range,
+			 struct store_plan_piece *pieces, size_t count)
+{
+	enum segment_level level = level_of(question, partition, HOUR_NS);
+	struct range hours;
+
+	if (is_empty(partition, range))
+		return count;
+	hours = inside(partition, range, HOUR_NS);
+	if (level == SEGMENT_LEVELS || is_empty(partition, hours))
+		return add_piece(pieces, count, SEGMENT_RAW, range);
+	count = add_piece(pieces, count, level, hours);
+	if (!is_empty(partition, (struct range){ range.from_ns, hours.from_ns }))
+		count = add_piece(pieces, count, SEGMENT_RAW,
+				  (struct range){ range.from_ns, hours.from_ns });
+	if (!is_empty(partition, (struct range){ hours.to_ns, range.to_ns }))
+		count = add_piece(pieces, count, SEGMENT_RAW,
+				  (struct range){ hours.to_ns, range.to_ns });
+	return count;
+}
+
+size_t store_plan(const struct store_question *question,
+		  const struct store_plan_partition *partition,
+		  struct store_plan_piece pieces[static STORE_PLAN_PIECES_MAX])
+{
+	struct range range = { question->from_ns, question->to_ns };
+	enum segment_level level = level_of(question, partition, DAY_NS);
+	struct range days;
+	size_t count = 0;
+
+	if (is_empty(partition, range))
+		return 0;
+	days = inside(partition, range, DAY_NS);
+	if (level == SEGMENT_LEVELS || is_empty(partition, days))
+		return plan_hours(question, partition, range, pieces, 0);
+	count = add_piece(pieces, count, level, days);
+	count = plan_hours(question, partition, (struct range){ range.from_ns, days.from_ns },
+			   pieces, count);
+	return plan_hours(question, partition, (struct range){ days.to_ns, range.to_ns }, pieces,
+			  count);
+}
+
+/* The label names of a question, matchers first. */
+static size_t names_of(const struct store_question *question)
+{
+	size_t count = question->names_count;
+
+	return question->selector ? count + question->selector->matchers_count : count;
+}
+
+static struct slice name_at(const struct store_question *question, size_t i)
+{
+	size_t matchers = question->selector ? question->selector->matchers_count : 0;
+
+	return i < matchers ? question->selector->matchers[i].name : question->names[i - matchers];
+}
+
+bool store_plan_names(const struct store_question *question, const struct slice *names,
+		      size_t names_count)
+{
+	for (size_t i = 0; i < names_of(question); i++)
+		for (size_t at = 0; at < names_count; at++)
+			if (slice_equal(name_at(question, i), names[at]))
+				return true;
+	return false;
+}
+
+bool store_plan_alike(const struct store_question *question, const struct tables_view *series)
+{
+	for (size_t i = 0; i < names_of(question); i++) {
+		struct slice name = name_at(question, i), first = { 0 };
+
+		for (uint32_t at = 0; at < series->series_count; at++) {
+			struct slice value =
+				tables_label_value(series, series->series[at].label_set, name);
+
+			if (!at)
+				first = value;
+			else if (!slice_equal(value, first))
+				return false;
+		}
+	}
+	return true;
+}
