@@ -32,7 +32,13 @@
 #define PART_RAW_BYTES_MAX ((uint64_t)8 << 30)
 
 /* How far a part has come: which window its reports were gathered in. */
-enum part_tier { PART_SEALED, PART_HOURS, PART_DAY, PART_TIERS };
+enum part_tier {
+	PART_SEALED,   /* as it left memory */
+	PART_GATHERED, /* several of those, while their window is still open */
+	PART_HOURS,    /* what one window of two hours holds */
+	PART_DAY,      /* likewise a day */
+	PART_TIERS
+};
 
 /*
  * What the manifest knows, so that a part outside the question is never opened. The writer fills
