@@ -88,9 +88,10 @@ static void announce(struct agent *agent)
 	for (size_t i = 0; agent->options.binary_seen && i < window->news_count; i++) {
 		const struct binary_news *news = &window->news[i];
 
-		agent->options.binary_seen(agent->options.binary_seen_context,
-					   slice_of(news->build_id), slice_of(news->path),
-					   news->fd);
+		const struct agent_binary binary = { slice_of(news->build_id), slice_of(news->path),
+						     news->fd, (pid_t)news->pid };
+
+		agent->options.binary_seen(agent->options.binary_seen_context, &binary);
 		metric_add(&binaries_announced, 1);
 	}
 	binary_news_free(window->news, window->news_count);

@@ -27,6 +27,13 @@
 
 struct agent;
 
+/* A program or library that a sample fell into. */
+struct agent_binary {
+	struct slice build_id, path;
+	int fd;	   /* open for reading; the agent's */
+	pid_t pid; /* of a process that had it mapped, and may have ended; 0 = not known */
+};
+
 #define AGENT_FREQUENCY_DEFAULT_HZ 19
 #define AGENT_FREQUENCY_MAX_HZ 1000
 #define AGENT_WINDOW_DEFAULT_NS (10 * CLOCK_NS_PER_S)
@@ -53,9 +60,9 @@ struct agent_options {
 
 	/*
 	 * Called (report thread) when a binary is first seen, so that its symbols can be found.
-	 * The fd is open for reading and stays the agent's. May be NULL.
+	 * May be NULL.
 	 */
-	void (*binary_seen)(void *context, struct slice build_id, struct slice path, int fd);
+	void (*binary_seen)(void *context, const struct agent_binary *binary);
 	void *binary_seen_context;
 };
 

@@ -18,7 +18,7 @@ int binary_channel_open(int ret[2], struct err *err)
 	return 0;
 }
 
-void binary_channel_lend(void *channel, struct slice build_id, struct slice path, int fd)
+void binary_channel_lend(void *channel, const struct agent_binary *binary)
 {
 	union {
 		struct cmsghdr header;
@@ -32,13 +32,13 @@ void binary_channel_lend(void *channel, struct slice build_id, struct slice path
 				  .msg_controllen = sizeof(control) };
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
-	strbuf_addf(&text, "%.*s\n%.*s", SLICE_FMT(build_id), SLICE_FMT(path));
+	strbuf_addf(&text, "%.*s\n%.*s", SLICE_FMT(binary->build_id), SLICE_FMT(binary->path));
 	if (text.len <= MESSAGE_BYTES_MAX) {
 		iov = (struct iovec){ text.data, text.len };
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
 		rights->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+		memcpy(CMSG_DATA(rights), &binary->fd, sizeof(binary->fd));
 		(void)!sendmsg(*(int *)channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	strbuf_free(&text);

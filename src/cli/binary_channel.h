@@ -7,6 +7,7 @@
 #ifndef FIRN_CLI_BINARY_CHANNEL_H
 #define FIRN_CLI_BINARY_CHANNEL_H
 
+#include "agent/agent.h"
 #include "base/err.h"
 #include "base/slice.h"
 
@@ -15,7 +16,7 @@ int binary_channel_open(int ret[2], struct err *err);
 
 /* The agent's side; never blocks: when the channel is full the binary is not lent. `channel` is the
  * fd. */
-void binary_channel_lend(void *channel, struct slice build_id, struct slice path, int fd);
+void binary_channel_lend(void *channel, const struct agent_binary *binary);
 
 typedef void binary_channel_taken_f(void *context, struct slice build_id, struct slice path,
 				    int fd);

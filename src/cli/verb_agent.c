@@ -50,7 +50,7 @@ static const struct option options[] = {
 	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
 	  0 },
 	{ 0, "debuginfo-upload-disable", OPTION_FLAG, AT(debuginfo_upload_disable), NULL,
-	  "do not send binaries that the server lacks (up to 256 MiB each)", 0, 0 },
+	  "do not send what the server lacks of binaries' symbols", 0, 0 },
 	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
 	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
 	VERB_COMMON_OPTIONS,

@@ -92,11 +92,11 @@ static void gather(void *context, const struct tables_view *batch)
 	tables_copy_end(&copy);
 }
 
-static void lend(void *context, struct slice build_id, struct slice path, int fd)
+static void lend(void *context, const struct agent_binary *binary)
 {
 	struct recording *recording = context;
 
-	resolver_offer(recording->resolver, build_id, path, fd);
+	resolver_offer(recording->resolver, binary->build_id, binary->path, binary->fd);
 }
 
 static bool ends_with(const char *text, const char *end)

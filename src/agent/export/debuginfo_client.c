@@ -35,23 +35,43 @@ struct sending {
 	bool is_begun; /* info was sent */
 };
 
+/* Exactly so many bytes of what is sent. */
+static int read_content(const struct sending *sending, uint64_t at, char *into, size_t len,
+			struct err *err)
+{
+	const struct debuginfo_client_file *file = sending->file;
+	ssize_t got;
+
+	if (file->extract)
+		return elf_extract_read(file->extract, at, into, len, err);
+	got = pread(file->fd, into, len, (off_t)at);
+	if (got < 0)
+		return err_set_errno(err, errno, "read \"%s\"", file->path);
+	if ((size_t)got != len)
+		return err_set(err, ERR_IO, "read \"%s\": it became shorter", file->path);
+	return 0;
+}
+
 static int hash_content(struct sending *sending, struct err *err)
 {
 	uint8_t digest[SHA256_DIGEST_BYTES];
 	struct sha256 sha;
 	struct strbuf piece = { 0 };
-	uint64_t at = 0;
-	ssize_t got;
+	uint64_t left;
+	int rc = 0;
 
 	sha256_init(&sha);
 	strbuf_reserve(&piece, PIECE_BYTES);
-	while ((got = pread(sending->file->fd, piece.data, PIECE_BYTES, (off_t)at)) > 0) {
-		sha256_add(&sha, piece.data, (size_t)got);
-		at += (uint64_t)got;
+	for (uint64_t at = 0; !rc && (left = sending->info.file_bytes - at);) {
+		size_t len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+		rc = read_content(sending, at, piece.data, len, err);
+		sha256_add(&sha, piece.data, len);
+		at += len;
 	}
 	strbuf_free(&piece);
-	if (got < 0)
-		return err_set_errno(err, errno, "read \"%s\"", sending->file->path);
+	if (rc)
+		return rc;
 	sha256_finish(&sha, digest);
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(sending->sha256 + 2 * i, 3, "%02x", digest[i]);
@@ -242,7 +262,7 @@ static int next_message(void *context, struct strbuf *out, struct err *err)
 	struct sending *sending = context;
 	uint64_t left = sending->info.file_bytes - sending->sent;
 	size_t begun, len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-	ssize_t got;
+	int rc;
 
 	if (!sending->is_begun) {
 		begun = pb_begin(out, 1);
@@ -258,10 +278,9 @@ static int next_message(void *context, struct strbuf *out, struct err *err)
 		return 0;
 	begun = pb_begin(out, 2);
 	strbuf_reserve(out, len);
-	got = pread(sending->file->fd, out->data + out->len, len, (off_t)sending->sent);
-	if (got != (ssize_t)len)
-		return got < 0 ? err_set_errno(err, errno, "read")
-			       : err_set(err, ERR_IO, "the file became shorter while it was sent");
+	rc = read_content(sending, sending->sent, out->data + out->len, len, err);
+	if (rc)
+		return rc;
 	out->len += len;
 	pb_end(out, begun);
 	sending->sent += len;
@@ -333,9 +352,14 @@ static int read_identity(struct sending *sending, struct err *err)
 {
 	const struct debuginfo_client_file *file = sending->file;
 	struct stat status;
+	int rc;
 
-	if (!file->sources_of)
-		return elf_read_info(file->fd, file->path, &sending->info, err);
+	if (!file->sources_of) {
+		rc = elf_read_info(file->fd, file->path, &sending->info, err);
+		if (!rc && file->extract)
+			sending->info.file_bytes = elf_extract_bytes(file->extract);
+		return rc;
+	}
 	if (fstat(file->fd, &status))
 		return err_set_errno(err, errno, "look at \"%s\"", file->path);
 	sending->info.file_bytes = (uint64_t)status.st_size;

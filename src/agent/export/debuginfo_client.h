@@ -7,12 +7,14 @@
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 
+#include "codec/elf_extract.h"
 #include "codec/elf.h"
 #include "net/client.h"
 
 struct debuginfo_client_file {
-	int fd;		  /* a regular file; the caller's */
-	const char *path; /* for messages; its last part is told to the server */
+	int fd;				   /* a regular file; the caller's */
+	const struct elf_extract *extract; /* of it, sent in its place; NULL: all of it */
+	const char *path;		   /* for messages; its last part is told to the server */
 	/* NULL: an ELF file. Else an archive of the sources of the program with this build id, hex.
 	 */
 	const char *sources_of;

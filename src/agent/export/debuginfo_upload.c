@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/export/debug_file.h"
 #include "agent/export/debuginfo_client.h"
 #include "base/hash.h"
 #include "base/idmap.h"
@@ -19,11 +18,11 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
-#define FILE_BYTES_DEFAULT ((uint64_t)256 << 20)
+#define FILE_BYTES_DEFAULT ((uint64_t)1 << 30)
+#define BYTES_PER_S_DEFAULT ((uint64_t)8 << 20)
 #define RETRY_DEFAULT_NS (300 * CLOCK_NS_PER_S)
 #define QUEUE_MAX 256u	 /* descriptors kept open */
 #define KNOWN_MAX 16384u /* build ids remembered; then all are forgotten, and asked about anew */
-#define DEBUG_PATH "/usr/lib/debug/.build-id"
 #define PRIORITY 19
 
 static METRIC_COUNTER(sent, "firn_agent_debuginfo_files_total", "{result=\"sent\"}",
@@ -42,13 +41,16 @@ struct item {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char *path; /* owned */
 	int fd;
+	int root_fd;	/* of its process */
 	int64_t due_ns; /* monotonic */
 };
 
 struct debuginfo_upload {
 	struct net_client *client; /* the thread's */
-	uint64_t file_bytes_max;
+	uint64_t file_bytes_max, bytes_per_s;
 	int64_t retry_ns;
+	uint64_t sent_bytes; /* of the file under way, when last looked at */
+	int64_t next_ns;     /* when the next piece may go */
 	pthread_t thread;
 	_Atomic bool is_stopping;
 
@@ -71,6 +73,7 @@ static void register_metrics(void)
 static void free_item(struct item *item)
 {
 	close(item->fd);
+	close(item->root_fd);
 	free(item->path);
 }
 
@@ -119,53 +122,66 @@ static void enqueue(struct debuginfo_upload *upload, const struct item *item)
 	pthread_cond_signal(&upload->wake);
 }
 
-void debuginfo_upload_offer(void *context, struct slice build_id, struct slice path, int fd)
+void debuginfo_upload_offer(void *context, const struct agent_binary *binary)
 {
 	struct debuginfo_upload *upload = context;
 	struct item item = { .due_ns = clock_monotonic_ns() };
+	struct slice build_id = binary->build_id;
 
 	if (!build_id.len || build_id.len >= sizeof(item.build_id))
 		return;
 	memcpy(item.build_id, build_id.data, build_id.len);
 	pthread_mutex_lock(&upload->lock);
 	if (remember(upload, build_id)) {
-		item.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		item.path = mem_strndup(path.data, path.len);
-		if (item.fd >= 0)
+		item.fd = fcntl(binary->fd, F_DUPFD_CLOEXEC, 0);
+		item.root_fd = debug_file_root(binary->pid);
+		item.path = mem_strndup(binary->path.data, binary->path.len);
+		if (item.fd >= 0 && item.root_fd >= 0)
 			enqueue(upload, &item);
 		else
-			free(item.path);
+			free_item(&item);
 	}
 	pthread_mutex_unlock(&upload->lock);
 }
 
+/* After each piece: waits until its share of time is over. */
 static bool goes_on(void *context, uint64_t bytes, uint64_t total)
 {
-	const struct debuginfo_upload *upload = context;
+	struct debuginfo_upload *upload = context;
+	uint64_t piece = bytes >= upload->sent_bytes ? bytes - upload->sent_bytes : bytes;
+	int64_t now_ns = clock_monotonic_ns();
+	struct timespec until;
 
-	(void)bytes;
 	(void)total;
+	upload->sent_bytes = bytes;
+	if (upload->next_ns < now_ns)
+		upload->next_ns = now_ns;
+	upload->next_ns += (int64_t)(piece * 1000 / upload->bytes_per_s) * CLOCK_NS_PER_MS;
+	until = (struct timespec){ upload->next_ns / CLOCK_NS_PER_S,
+				   upload->next_ns % CLOCK_NS_PER_S };
+	pthread_mutex_lock(&upload->lock);
+	while (!atomic_load(&upload->is_stopping) && clock_monotonic_ns() < upload->next_ns)
+		pthread_cond_clockwait(&upload->wake, &upload->lock, CLOCK_MONOTONIC, &until);
+	pthread_mutex_unlock(&upload->lock);
 	return !atomic_load(&upload->is_stopping);
 }
 
 /* Negative when it makes sense to try again later. */
-static int send_file(struct debuginfo_upload *upload, int fd, const char *path)
+static int send_extract(struct debuginfo_upload *upload, int fd, const char *path,
+			const struct elf_extract *extract)
 {
 	const struct debuginfo_client_file file = { .fd = fd,
 						    .path = path,
+						    .extract = extract,
 						    .is_agent = true,
 						    .progress = goes_on,
 						    .progress_context = upload };
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
-	struct stat status;
 	bool is_present;
 	struct err err;
 	int rc;
 
-	if (fstat(fd, &status) || (uint64_t)status.st_size > upload->file_bytes_max) {
-		metric_add(&too_large, 1);
-		return 0;
-	}
+	upload->sent_bytes = 0;
 	rc = debuginfo_client_send(upload->client, &file, build_id, &is_present, &err);
 	if (!rc) {
 		metric_add(is_present ? &present : &sent, 1);
@@ -178,35 +194,59 @@ static int send_file(struct debuginfo_upload *upload, int fd, const char *path)
 	return rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE || rc == -ERR_IO ? rc : 0;
 }
 
-/* The separate debug file, where a package of this host has put it; -1 when there is none. */
-static int open_debug_file(const char *build_id, char *ret_path, size_t bytes)
+static int send_file(struct debuginfo_upload *upload, int fd, const char *path,
+		     bool *ret_has_debug_info)
 {
-	struct elf_info info;
-	int fd, len = snprintf(ret_path, bytes, DEBUG_PATH "/%.2s/%s.debug", build_id,
-			       strlen(build_id) > 2 ? build_id + 2 : "");
+	struct elf_extract *extract;
+	struct err err;
+	int rc = elf_extract_open(fd, path, upload->file_bytes_max, &extract, &err);
 
-	if (len < 0 || (size_t)len >= bytes)
-		return -1;
-	fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (elf_read_info(fd, ret_path, &info, NULL) || strcmp(info.build_id, build_id) != 0) {
-		close(fd);
-		return -1;
+	*ret_has_debug_info = false;
+	if (rc) {
+		metric_add(rc == -ERR_LIMIT ? &too_large : &failed, 1);
+		log_debug("debuginfo", "file is not sent", "file=\"%s\" cause=\"%s\"", path,
+			  err.message);
+		return 0;
 	}
-	return fd;
+	*ret_has_debug_info = elf_extract_has_debug_info(extract);
+	rc = send_extract(upload, fd, path, extract);
+	elf_extract_close(extract);
+	return rc;
+}
+
+/* The file with the parts that dwz has taken out of the one at `path`. */
+static int send_alternate(struct debuginfo_upload *upload, int root_fd, int fd, struct slice path)
+{
+	struct strbuf found = { 0 };
+	int alternate = debug_file_find_alternate(root_fd, fd, path, &found), rc = 0;
+	bool has_debug_info;
+
+	if (alternate >= 0) {
+		rc = send_file(upload, alternate, strbuf_text(&found), &has_debug_info);
+		close(alternate);
+	}
+	strbuf_free(&found);
+	return rc;
 }
 
 static int send_item(struct debuginfo_upload *upload, const struct item *item)
 {
-	char path[PATH_MAX];
-	int rc = send_file(upload, item->fd, item->path);
-	int fd = rc ? -1 : open_debug_file(item->build_id, path, sizeof(path));
+	bool has_debug_info = false;
+	struct strbuf path = { 0 };
+	int rc = send_file(upload, item->fd, item->path, &has_debug_info), fd;
 
+	if (!rc && has_debug_info)
+		return send_alternate(upload, item->root_fd, item->fd, slice_of(item->path));
+	fd = rc ? -1
+		: debug_file_find(item->root_fd, item->fd, slice_of(item->path), item->build_id,
+				  &path);
 	if (fd >= 0) {
-		rc = send_file(upload, fd, path);
+		rc = send_file(upload, fd, strbuf_text(&path), &has_debug_info);
+		if (!rc)
+			rc = send_alternate(upload, item->root_fd, fd, strbuf_slice(&path));
 		close(fd);
 	}
+	strbuf_free(&path);
 	return rc;
 }
 
@@ -283,6 +323,7 @@ int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 	pthread_once(&once, register_metrics);
 	upload->file_bytes_max =
 		options->file_bytes_max ? options->file_bytes_max : FILE_BYTES_DEFAULT;
+	upload->bytes_per_s = options->bytes_per_s ? options->bytes_per_s : BYTES_PER_S_DEFAULT;
 	upload->retry_ns = options->retry_ns ? options->retry_ns : RETRY_DEFAULT_NS;
 	pthread_mutex_init(&upload->lock, NULL);
 	pthread_cond_init(&upload->wake, NULL);

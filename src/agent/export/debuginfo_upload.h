@@ -3,31 +3,32 @@
  * debuginfo_upload - sends the binaries that an agent has seen to its server, in the background, so
  * that frames get names: once per build id for all agents of a server, which is asked first.
  *
- * With the program goes its separate debug file, where this host has it installed. One thread of
- * low priority sends one file at a time; the queue is bounded (the oldest goes, and is counted);
- * files over a size are not sent. What another agent is sending, or could not be sent, is tried
- * again later.
+ * With the program goes its separate debug file, where the program's container or this host has it
+ * installed, and the file that dwz moved parts of it to. Of all of them only what symbols need
+ * (codec/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no faster
+ * than it may; the queue is bounded (the oldest goes, and is counted); files over a size are not
+ * sent. What another agent is sending, or could not be sent, is tried again later.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "agent/agent.h"
 
 struct debuginfo_upload;
 
 struct debuginfo_upload_options {
-	const char *address;	 /* HOST:PORT */
+	const char *address;		 /* HOST:PORT */
 	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
-	uint64_t file_bytes_max; /* 0 = default (256 MiB) */
-	int64_t retry_ns;	 /* 0 = default (5 min) */
+	uint64_t file_bytes_max;	 /* of what is extracted of one; 0 = default (1 GiB) */
+	uint64_t bytes_per_s;		 /* 0 = default (8 MiB) */
+	int64_t retry_ns;		 /* 0 = default (5 min) */
 };
 
 int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 			 struct debuginfo_upload **ret, struct err *err);
 
 /* An agent's binary_seen; the descriptor stays the caller's. Any thread; never waits. */
-void debuginfo_upload_offer(void *upload, struct slice build_id, struct slice path, int fd);
+void debuginfo_upload_offer(void *upload, const struct agent_binary *binary);
 
 /* Gives up what is being sent. Accepts NULL. */
 void debuginfo_upload_free(struct debuginfo_upload *upload);

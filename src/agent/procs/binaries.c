@@ -178,13 +178,14 @@ static void announce(struct binaries *binaries, struct binary *binary)
 	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
 	news->path = mem_strndup(binary->path ? binary->path : "",
 				 binary->path ? strlen(binary->path) : 0);
+	news->pid = binary->pid;
 	news->fd = binary->fd; /* counts as pinned until it is taken */
 	binary->fd = -1;
 	binary->announced = true;
 }
 
-void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, const char *path,
-		   int64_t now_ns)
+void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pid, int fd,
+		   const char *path, int64_t now_ns)
 {
 	if (fd < 0) {
 		put_off(binary, now_ns);
@@ -193,6 +194,7 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, con
 		return;
 	}
 	binary_name(binary, path);
+	binary->pid = pid;
 	if (!binary->opened) {
 		binary->opened = true;
 		binary->elf = read_elf(fd, path);

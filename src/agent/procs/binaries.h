@@ -30,6 +30,7 @@ struct binary {
 	bool has_frames;      /* a sample fell into it */
 	bool announced;	      /* or will not be */
 	int fd;		      /* pinned, else -1 */
+	uint32_t pid;	      /* of the process through which it was opened last */
 	struct elf_info *elf; /* NULL = no ELF file, or not opened */
 	char *path;	      /* as the first process to map it sees it; NULL = not known */
 	uint32_t references;  /* mappings */
@@ -43,6 +44,7 @@ struct binary_news {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char *path;
 	int fd;
+	uint32_t pid; /* of a process that had it mapped */
 };
 
 /*
@@ -81,11 +83,11 @@ void binary_unref(struct binary *binary, int64_t now_ns);
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
 /*
- * Takes the open file, looks at it when it is the first time, and hands it to who waits for it.
+ * Takes the open file of process `pid`, looks at it when it is the first time, and hands it to who waits for it.
  * -1: it could not be opened; there will be no new try before some time has passed.
  */
-void binaries_fill(struct binaries *binaries, struct binary *binary, int fd, const char *path,
-		   int64_t now_ns);
+void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pid, int fd,
+		   const char *path, int64_t now_ns);
 
 /* Notes a path for a binary that has none yet. */
 void binary_name(struct binary *binary, const char *path);

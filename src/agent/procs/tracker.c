@@ -148,7 +148,8 @@ static void look_at_file(struct tracker *tracker, struct process *process,
 	if ((!again || now_ns >= binary->try_again_at_ns) && may_read(tracker, now_ns)) {
 		began_ns = cpu_ns();
 		fd = open_file(process, mapping, &path);
-		binaries_fill(&tracker->binaries, binary, fd, strbuf_text(&path), now_ns);
+		binaries_fill(&tracker->binaries, binary, process->identity.pid, fd,
+			      strbuf_text(&path), now_ns);
 		strbuf_free(&path);
 		proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
 	}

@@ -312,8 +312,8 @@ static void native_frames_have_the_addresses_of_their_file(void **state)
 	binary = map_file(fixture, &sample, address - in_file, address + 4096, 0, 7);
 	add_user(&sample, address + 5);
 	count(fixture, &sample, 1);
-	binaries_fill(&fixture->tracker.binaries, binary, open(path, O_RDONLY | O_CLOEXEC), path,
-		      1);
+	binaries_fill(&fixture->tracker.binaries, binary, 1, open(path, O_RDONLY | O_CLOEXEC),
+		      path, 1);
 	assert_non_null(binary->elf);
 	build(fixture);
 	snprintf(want, sizeof(want), "%s!@%llx", path, (unsigned long long)in_file + 5);

@@ -155,16 +155,17 @@ static void collect(void *context, const struct tables_view *view)
 	}
 }
 
-static void binary_seen(void *context, struct slice build_id, struct slice path, int fd)
+static void binary_seen(void *context, const struct agent_binary *binary)
 {
 	struct collector *collector = context;
 	char magic[4];
 
-	assert_int_equal(pread(fd, magic, 4, 0), 4);
+	assert_int_equal(pread(binary->fd, magic, 4, 0), 4);
 	assert_memory_equal(magic, "\177ELF", 4);
-	if (slice_is(path, spin_name))
+	assert_true(binary->pid > 0);
+	if (slice_is(binary->path, spin_name))
 		snprintf(collector->build_id, sizeof(collector->build_id), "%.*s",
-			 SLICE_FMT(build_id));
+			 SLICE_FMT(binary->build_id));
 }
 
 /* A child that runs spin once *ret_go is written to. */

@@ -102,8 +102,39 @@ static struct debuginfo_upload *new_upload(const struct world *world, uint64_t f
 
 static void offer(struct debuginfo_upload *upload, const struct world *world)
 {
-	debuginfo_upload_offer(upload, slice_of(world->info.build_id), SLICE_LITERAL("/opt/self"),
-			       world->fd);
+	const struct agent_binary binary = { slice_of(world->info.build_id),
+					     SLICE_LITERAL("/opt/self"), world->fd, getpid() };
+
+	debuginfo_upload_offer(upload, &binary);
+}
+
+static uint64_t extract_bytes(const struct world *world)
+{
+	struct elf_extract *extract;
+	uint64_t bytes;
+
+	assert_int_equal(elf_extract_open(world->fd, "self", UINT64_MAX, &extract, NULL), 0);
+	bytes = elf_extract_bytes(extract);
+	elf_extract_close(extract);
+	return bytes;
+}
+
+/* Its size is what may go in a second: the end may not come before about that time. */
+static void a_large_file_takes_its_time(void **state)
+{
+	struct world *world = *state;
+	struct debuginfo_upload_options options = { .address = world->address };
+	struct debuginfo_upload *upload;
+	double kept = metric("firn_debuginfo_uploads_total{result=\"kept\"} ");
+	int64_t began_ns;
+
+	options.bytes_per_s = extract_bytes(world);
+	assert_int_equal(debuginfo_upload_new(&options, &upload, NULL), 0);
+	began_ns = clock_monotonic_ns();
+	offer(upload, world);
+	assert_true(wait_for("firn_debuginfo_uploads_total{result=\"kept\"} ", kept + 1));
+	assert_true(clock_monotonic_ns() - began_ns > CLOCK_NS_PER_S / 2);
+	debuginfo_upload_free(upload);
 }
 
 static void a_binary_goes_once_for_all_agents(void **state)
@@ -120,7 +151,7 @@ static void a_binary_goes_once_for_all_agents(void **state)
 	assert_true(metric("firn_agent_debuginfo_files_total{result=\"sent\"} ") == 1);
 	assert_true(metric("firn_debuginfo_uploads_total{result=\"kept\"} ") == 1);
 	assert_true(metric("\nfirn_debuginfo_received_bytes_total ") ==
-		    (double)world->info.file_bytes);
+		    (double)extract_bytes(world));
 	for (int i = 0; i < AGENTS; i++)
 		debuginfo_upload_free(agents[i]);
 }
@@ -153,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_binary_goes_once_for_all_agents),
+		TEST(a_large_file_takes_its_time),
 		TEST(what_is_too_large_stays),
 		TEST(a_server_that_is_away_is_tried_again),
 	};
