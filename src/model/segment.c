@@ -113,12 +113,41 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 	ret->column_stride = 1;
 }
 
+static bool is_deleted(const struct segment *segment, const struct segment_report *report)
+{
+	for (uint32_t i = 0; i < segment->deletions_count; i++) {
+		const struct segment_deletion *deletion = &segment->deletions[i];
+
+		if (report->start_ns >= deletion->from_ns && report->start_ns < deletion->to_ns &&
+		    deletion->series[report->series])
+			return true;
+	}
+	return false;
+}
+
+/* Reports lead to their rows themselves, so those that stay can close ranks. */
+static void drop_deleted(const struct segment *segment, struct segment_block *block)
+{
+	struct segment_report *reports = (struct segment_report *)(uintptr_t)block->reports;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < block->reports_count; i++)
+		if (!is_deleted(segment, &reports[i]))
+			reports[kept++] = reports[i];
+	block->reports_count = kept;
+}
+
 int segment_read(const struct segment *segment, uint32_t block, enum segment_want want,
 		 struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
 {
 	assert(block < segment->blocks_count);
-	if (segment->ops)
-		return segment->ops->read(segment, block, want, buffer, ret, err);
+	if (segment->ops) {
+		int rc = segment->ops->read(segment, block, want, buffer, ret, err);
+
+		if (!rc && segment->deletions_count)
+			drop_deleted(segment, ret);
+		return rc;
+	}
 	read_tables(segment, block, want, buffer, ret);
 	return 0;
 }

@@ -14,6 +14,8 @@
  * (blocks may hold some). Together, the segments of a snapshot hold each report exactly once: raw,
  * or within one roll-up.
  *
+ * Deleted reports are left out by segment_read; zones may count them still.
+ *
  * Thread-safe once made: many threads may read, each with its own buffer. Errors: ERR_CORRUPT,
  * ERR_IO (the segment's part is set aside by its owner; the answer must say what is missing).
  */
@@ -89,8 +91,15 @@ struct segment;
 
 struct segment_ops { /* of encoded segments */
 	int (*load_stacks)(struct segment *segment, struct err *err);
+	/* The reports of the block stand in the buffer. */
 	int (*read)(const struct segment *segment, uint32_t block, enum segment_want want,
 		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+};
+
+/* Reports that were deleted although the segment still holds them: readers do not see them. */
+struct segment_deletion {
+	const uint8_t *series; /* by series: not 0 = it is meant */
+	int64_t from_ns, to_ns;
 };
 
 struct segment {
@@ -99,6 +108,8 @@ struct segment {
 	void *owner;		       /* of ops */
 	enum segment_level level;
 	int64_t from_ns, to_ns;
+	const struct segment_deletion *deletions; /* of raw levels of encoded segments */
+	uint32_t deletions_count;
 	const struct segment_zone *zones; /* by block; NULL: plain tables */
 	uint32_t blocks_count;
 	uint32_t slots_count;	      /* counters that a reader needs; after segment_load_stacks */
