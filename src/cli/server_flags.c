@@ -18,9 +18,9 @@ void server_flags_init(struct server_flags *flags)
 	};
 }
 
-struct server_options server_flags_options(const struct server_flags *flags)
+struct server_options server_flags_options(struct server_flags *flags)
 {
-	return (struct server_options){
+	struct server_options options = {
 		.storage_path = flags->storage_path,
 		.http_address = flags->http_address,
 		.retention_ns = flags->retention_ns,
@@ -28,10 +28,14 @@ struct server_options server_flags_options(const struct server_flags *flags)
 		.retention_percent = flags->retention.percent,
 		.reserve_bytes = flags->reserve.bytes,
 		.reserve_percent = flags->reserve.percent,
+		.web_config_file = flags->web_config_file,
 		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
 		.debuginfo_path = flags->debuginfo_path,
 		.debuginfo_retention_ns = flags->debuginfo_retention_ns,
 		.debuginfo_bytes = flags->debuginfo_retention.bytes,
 		.debuginfo_percent = flags->debuginfo_retention.percent,
 	};
+
+	debuginfo_flags_apply(&flags->debuginfo, &options);
+	return options;
 }

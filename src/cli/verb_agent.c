@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cli/binary_channel.h"
+#include "cli/client_flags.h"
 #include "cli/defaults.h"
 #include "cli/verb.h"
 #include "net/server.h"
@@ -26,6 +27,8 @@ struct agent_verb_options {
 	const char *unwind_cache_path;
 	unsigned frequency_hz;
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
+	struct net_access access;
+	const char *bearer_token;
 	bool remote_store_insecure;
 	bool thread_labels;
 	bool debuginfo_upload_disable;
@@ -37,7 +40,10 @@ static const struct option options[] = {
 	{ 0, "remote-store-address", OPTION_TEXT, AT(remote_store_address), "HOST:PORT",
 	  "the server to send to (required)", 0, 0 },
 	{ 0, "remote-store-insecure", OPTION_FLAG, AT(remote_store_insecure), NULL,
-	  "send without TLS (today's only way)", 0, 0 },
+	  "send without TLS (needed unless the server is on this host)", 0, 0 },
+	ACCESS_OPTIONS(AT(access), "remote-store-"),
+	{ 0, "remote-store-bearer-token", OPTION_TEXT, AT(bearer_token), "TOKEN",
+	  "send this token; others on this host can read it here: prefer the file", 0, 0 },
 	{ 0, "profiling-cpu-sampling-frequency", OPTION_COUNT, AT(frequency_hz), "HZ",
 	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
 	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
@@ -110,7 +116,8 @@ static struct net_server *serve_metrics(const char *address)
 
 static int profile(const struct agent_verb_options *values, struct err *err)
 {
-	struct exporter_options export = { .address = values->remote_store_address };
+	struct exporter_options export = { .address = values->remote_store_address,
+					   .access = &values->access };
 	int channel = (int)values->binary_channel;
 	struct agent_options start = {
 		.frequency_hz = values->frequency_hz,
@@ -121,7 +128,8 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		.binary_seen = channel ? binary_channel_lend : NULL,
 		.binary_seen_context = &channel,
 	};
-	struct debuginfo_upload_options upload = { .address = values->remote_store_address };
+	struct debuginfo_upload_options upload = { .address = values->remote_store_address,
+						   .access = &values->access };
 	struct debuginfo_upload *uploads = NULL;
 	struct net_server *metrics;
 	struct exporter *exporter;
@@ -155,6 +163,16 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 	return 0;
 }
 
+/* TLS unless it is declined, or nobody is in between. */
+static void complete_access(struct agent_verb_options *values)
+{
+	values->access.tls = !values->remote_store_insecure &&
+			     !net_address_is_loopback(values->remote_store_address);
+	values->access.token = values->bearer_token;
+	if (!values->bearer_token)
+		client_flags_complete(&values->access);
+}
+
 static int run(int argc, char **argv)
 {
 	struct agent_verb_options values = {
@@ -173,6 +191,7 @@ static int run(int argc, char **argv)
 			"--remote-store-address 127.0.0.1:7070");
 		return verb_error(&verb_agent, &err);
 	}
+	complete_access(&values);
 	verb_block_signals();
 	verb_raise_file_limit();
 	prctl(PR_SET_NAME, "firn-agent"); /* what profiles of this host call it */

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "agent/export/debuginfo_client.h"
-#include "cli/defaults.h"
 #include "cli/output_file.h"
+#include "cli/client_flags.h"
 #include "cli/verb.h"
 
 #define LIST_BYTES_MAX ((size_t)1 << 30)
@@ -22,26 +22,22 @@
 
 struct debuginfo_verb_options {
 	struct verb_common common;
-	const char *server;
+	struct client_flags client;
 	bool force;
 	bool json;
 };
 
 #define AT(member) offsetof(struct debuginfo_verb_options, member)
-#define SERVER_OPTION                                                                              \
-	{                                                                                          \
-		0, "server", OPTION_TEXT, AT(server), "URL", "default http://127.0.0.1:7070", 0, 0 \
-	}
 
 static const struct option upload_options[] = {
-	SERVER_OPTION,
+	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
 	{ 0, "force", OPTION_FLAG, AT(force), NULL,
 	  "replace a file with symbols of the same kind; never a better one", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option list_options[] = {
-	SERVER_OPTION,
+	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
 	{ 0, "json", OPTION_FLAG, AT(json), NULL, "as JSON, stable for scripts", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
@@ -159,7 +155,7 @@ static int upload_file(const struct debuginfo_verb_options *values, struct net_c
 
 static int run_upload(int argc, char **argv)
 {
-	struct debuginfo_verb_options values = { .server = DEFAULT_SERVER_URL };
+	struct debuginfo_verb_options values = { 0 };
 	struct option_operands operands;
 	struct net_client *client;
 	struct err err;
@@ -171,7 +167,7 @@ static int run_upload(int argc, char **argv)
 		err_set(&err, ERR_INVALID, "expected ELF files, for example app.debug");
 		return verb_error(&verb_debuginfo_upload, &err);
 	}
-	if (net_client_new(values.server, NULL, &client, &err))
+	if (client_flags_open(&values.client, &client, &err))
 		return verb_error(&verb_debuginfo_upload, &err);
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++)
@@ -183,7 +179,7 @@ static int run_upload(int argc, char **argv)
 
 static int run_list(int argc, char **argv)
 {
-	struct debuginfo_verb_options values = { .server = DEFAULT_SERVER_URL };
+	struct debuginfo_verb_options values = { 0 };
 	struct net_call list = { .method = "GET",
 				 .headers = "accept: text/plain\r\n",
 				 .timeout_ns = CALL_TIMEOUT_NS,
@@ -196,7 +192,7 @@ static int run_list(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (net_client_new(values.server, NULL, &client, &err))
+	if (client_flags_open(&values.client, &client, &err))
 		return verb_error(&verb_debuginfo_list, &err);
 	list.path = values.json ? "/api/v1/debuginfo" : "/api/v1/debuginfo?format=text";
 	code = net_client_call(client, &list, &reply, &err);

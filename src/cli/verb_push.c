@@ -2,19 +2,17 @@
 /* firn push - sends profile files to a server; says success only when all of them are durable
  * there. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/defaults.h"
+#include "base/whole_file.h"
+#include "cli/client_flags.h"
 #include "cli/verb.h"
 #include "codec/compress.h"
 #include "codec/pb.h"
 #include "codec/pprof.h"
-#include "net/client.h"
 #include "server/ingest/ingest.h"
 
 #define FILE_BYTES_MAX ((size_t)128 << 20)
@@ -29,7 +27,7 @@
 
 struct push_verb_options {
 	struct verb_common common;
-	const char *server;
+	struct client_flags client;
 	const char *name;
 	struct option_list labels;
 };
@@ -37,7 +35,7 @@ struct push_verb_options {
 #define AT(member) offsetof(struct push_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "server", OPTION_TEXT, AT(server), "URL", "default http://127.0.0.1:7070", 0, 0 },
+	CLIENT_FLAGS_OPTIONS(struct push_verb_options),
 	{ 0, "name", OPTION_TEXT, AT(name), "NAME",
 	  "the profile's name (default: by its sample types)", 0, 0 },
 	{ 0, "label", OPTION_LIST, AT(labels), "K=V", "a label of the series; may be repeated", 0,
@@ -211,7 +209,7 @@ static int push_file(const struct push_verb_options *values, struct net_client *
 
 static int run(int argc, char **argv)
 {
-	struct push_verb_options values = { .server = DEFAULT_SERVER_URL };
+	struct push_verb_options values = { 0 };
 	struct option_operands operands;
 	struct net_client *client;
 	struct err err;
@@ -223,7 +221,7 @@ static int run(int argc, char **argv)
 		err_set(&err, ERR_INVALID, "expected profile files, for example cpu.pb.gz");
 		return verb_error(&verb_push, &err);
 	}
-	if (net_client_new(values.server, NULL, &client, &err))
+	if (client_flags_open(&values.client, &client, &err))
 		return verb_error(&verb_push, &err);
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++)

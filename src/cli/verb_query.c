@@ -3,17 +3,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/defaults.h"
 #include "cli/output_file.h"
+#include "cli/client_flags.h"
 #include "cli/verb.h"
-#include "net/client.h"
 
 #define ANSWER_BYTES_MAX ((size_t)1 << 30)
 #define ANSWER_TIMEOUT_NS (120 * CLOCK_NS_PER_S)
 
 struct query_verb_options {
 	struct verb_common common;
-	const char *server;
+	struct client_flags client;
 	const char *from, *to, *at;
 	const char *output;
 	const char *group_by, *sum_by;
@@ -25,7 +24,7 @@ struct query_verb_options {
 #define AT(member) offsetof(struct query_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "server", OPTION_TEXT, AT(server), "URL", "default http://127.0.0.1:7070", 0, 0 },
+	CLIENT_FLAGS_OPTIONS(struct query_verb_options),
 	{ 0, "from", OPTION_TEXT, AT(from), "T", "default now-1h; or RFC 3339", 0, 0 },
 	{ 0, "to", OPTION_TEXT, AT(to), "T", "default now", 0, 0 },
 	{ 0, "at", OPTION_TEXT, AT(at), "T", "the reports nearest to one moment instead", 0, 0 },
@@ -111,7 +110,7 @@ static int ask(const struct query_verb_options *values, const char *selector,
 				 .timeout_ns = ANSWER_TIMEOUT_NS,
 				 .body_bytes_max = ANSWER_BYTES_MAX };
 	struct net_client *client;
-	int rc = net_client_new(values->server, NULL, &client, err);
+	int rc = client_flags_open(&values->client, &client, err);
 
 	if (rc)
 		return rc;
@@ -186,7 +185,7 @@ static int print(const struct query_verb_options *values, struct slice answer, s
 
 static int run(int argc, char **argv)
 {
-	struct query_verb_options values = { .server = DEFAULT_SERVER_URL, .output = "top" };
+	struct query_verb_options values = { .output = "top" };
 	struct option_operands operands;
 	struct net_reply reply = { 0 };
 	struct err err;

@@ -46,7 +46,7 @@ static int run(int argc, char **argv)
 	start = server_flags_options(&values.server);
 	if (server_start(&start, &server, &err))
 		return verb_error(&verb_server, &err);
-	printf("firn is ready at http://%.*s:%u\n",
+	printf("firn is ready at %s://%.*s:%u\n", server_has_tls(server) ? "https" : "http",
 	       (int)(strrchr(start.http_address, ':') - start.http_address), start.http_address,
 	       server_port(server));
 	fflush(stdout);

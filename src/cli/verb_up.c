@@ -11,15 +11,19 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/log.h"
 #include "cli/binary_channel.h"
+#include "cli/client_flags.h"
 #include "cli/server_flags.h"
 
+#define OWN_TOKEN_BYTES 32u
 #define RESTART_PAUSE_FIRST_NS CLOCK_NS_PER_S
 #define RESTART_PAUSE_MAX_NS (60 * CLOCK_NS_PER_S)
 #define AGENT_GRACE_NS (8 * CLOCK_NS_PER_S)
@@ -101,14 +105,14 @@ static void local_address(const struct up *up, char *ret, size_t ret_bytes)
 static pid_t spawn_agent(const struct up *up, int channel)
 {
 	const struct up_verb_options *values = up->values;
-	char address[300], frequency[16], descriptor[16];
+	char address[300], url[320], frequency[16], descriptor[16];
 	const char *argv[20] = { "firn",
 				 "agent",
 				 "--remote-store-address",
-				 address,
-				 "--remote-store-insecure",
+				 url,
 				 "--binary-channel",
-				 descriptor };
+				 descriptor,
+				 "--remote-store-insecure-skip-verify" };
 	size_t count = 7;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -116,6 +120,8 @@ static pid_t spawn_agent(const struct up *up, int channel)
 	int rc;
 
 	local_address(up, address, sizeof(address));
+	snprintf(url, sizeof(url), "%s://%s", server_has_tls(up->server) ? "https" : "http",
+		 address); /* it is ourselves: no certificate need be looked at */
 	snprintf(descriptor, sizeof(descriptor), "%d", channel);
 	snprintf(frequency, sizeof(frequency), "%u", values->frequency_hz);
 	if (values->frequency_hz) {
@@ -233,8 +239,8 @@ static void announce(const struct up *up, bool privileged)
 	char address[300];
 
 	local_address(up, address, sizeof(address));
-	printf("firn is ready at http://%s%s\n", address,
-	       privileged ? "  (first profiles in a few seconds; Ctrl-C stops)" : "");
+	printf("firn is ready at %s://%s%s\n", server_has_tls(up->server) ? "https" : "http",
+	       address, privileged ? "  (first profiles in a few seconds; Ctrl-C stops)" : "");
 	fflush(stdout);
 }
 
@@ -252,6 +258,20 @@ static bool may_profile(void)
 			strbuf_text(&missing));
 	strbuf_free(&missing);
 	return privileged;
+}
+
+/* The child finds it in its environment, where others cannot see it. */
+static const char *make_own_token(void)
+{
+	static char token[2 * OWN_TOKEN_BYTES + 1];
+	uint8_t bytes[OWN_TOKEN_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		abort(); /* never happens for so few bytes once the system is up */
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	setenv(CLIENT_TOKEN_VARIABLE, token, 1);
+	return token;
 }
 
 static int run(int argc, char **argv)
@@ -272,6 +292,7 @@ static int run(int argc, char **argv)
 	verb_raise_file_limit();
 	start = server_flags_options(&values.server);
 	start.local_files = true;
+	start.own_token = make_own_token();
 	if (server_start(&start, &up.server, &err))
 		return verb_error(&verb_up, &err);
 	privileged = may_profile();

@@ -55,10 +55,23 @@ void exchange_free(struct exchange *exchange)
 	free(exchange);
 }
 
+/* What the server's owner wants in each answer. */
+static void add_headers(struct exchange *exchange)
+{
+	struct slice rest = exchange->service->headers;
+	struct strbuf *lines = &exchange->answer.lines;
+	struct net_header header;
+
+	while (lines_next(&rest, &header))
+		if (!lines_have(strbuf_slice(lines), header.name))
+			lines_add(lines, header.name, header.value);
+}
+
 /* Encodes the response and trades the request's share of the budget for the answer's. */
 static void answer(struct exchange *exchange, struct net_response *response)
 {
 	response_encode(&exchange->request, response, &exchange->answer);
+	add_headers(exchange);
 	traffic_count_answer(&exchange->request, response);
 	give_body(exchange);
 	exchange->charged_bytes = exchange->answer.owned.len;

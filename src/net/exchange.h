@@ -31,6 +31,7 @@ struct service {
 	size_t routes_count;
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role);
 	void *authorize_context;
+	struct slice headers;
 	struct budget budget;
 };
 

@@ -68,6 +68,16 @@ bool lines_next(struct slice *lines, struct net_header *ret)
 	return false;
 }
 
+bool lines_have(struct slice lines, struct slice name)
+{
+	struct net_header header;
+
+	while (lines_next(&lines, &header))
+		if (slice_equal(header.name, name))
+			return true;
+	return false;
+}
+
 struct slice lines_find(struct slice lines, const char *name)
 {
 	struct net_header header;

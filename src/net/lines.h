@@ -16,6 +16,8 @@ bool lines_addf(struct strbuf *lines, const char *name, const char *format, ...)
 /* Takes the next well-formed field off the front of *lines; passes over what is none. */
 bool lines_next(struct slice *lines, struct net_header *ret);
 
+bool lines_have(struct slice lines, struct slice name);
+
 /* The first value of `name` (lower case), or empty. */
 struct slice lines_find(struct slice lines, const char *name);
 

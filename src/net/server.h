@@ -127,6 +127,7 @@ struct net_server_options {
 	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
 	struct tls *(*tls)(void *context);
 	void *tls_context;
+	struct slice headers; /* lines for each answer that has none of the name; borrowed */
 };
 
 /*

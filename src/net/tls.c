@@ -112,17 +112,17 @@ static int use_key(SSL_CTX *context, const struct tls_pem *pem, struct err *err)
 	BIO *bio = bio_of(pem);
 	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
 	bool ok = key && SSL_CTX_use_PrivateKey(context, key) == 1;
+	int rc = 0;
 
+	if (!key)
+		rc = pem_error(pem, "private key without a password", err);
+	else if (!ok)
+		rc = err_set(err, ERR_INVALID, "%s: this key is not the certificate's (%s)",
+			     pem->where, reason());
+	ERR_clear_error();
 	EVP_PKEY_free(key);
 	BIO_free(bio);
-	if (!ok)
-		return pem_error(pem, "private key without a password", err);
-	if (SSL_CTX_check_private_key(context) != 1) {
-		ERR_clear_error();
-		return err_set(err, ERR_INVALID, "%s: this key is not the certificate's",
-			       pem->where);
-	}
-	return 0;
+	return rc;
 }
 
 static int use_identity(SSL_CTX *context, const struct tls_pem *certificate,

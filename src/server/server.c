@@ -6,24 +6,34 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/access/access.h"
 #include "server/serve/serve.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
 
 struct server {
 	struct serve serve;
+	struct access *access; /* NULL: everyone may do everything */
 	struct net_server *net;
 	struct net_route routes[SERVE_ROUTES_MAX];
 };
 
-static int check_address(const struct server_options *options, struct err *err)
+/* Who may come in; an address that others can reach needs an answer to that. */
+static int open_access(struct server *server, const struct server_options *options, struct err *err)
 {
-	if (options->web_allow_unauthenticated || net_address_is_loopback(options->http_address))
-		return 0;
+	int rc = 0;
+
+	if (options->web_config_file)
+		rc = access_open(options->web_config_file, options->own_token, &server->access,
+				 err);
+	if (rc || options->web_allow_unauthenticated ||
+	    net_address_is_loopback(options->http_address) ||
+	    (server->access && !access_is_open(server->access)))
+		return rc;
 	return err_set(err, ERR_DENIED,
 		       "listen on \"%s\": everyone who can reach this address could read and write "
-		       "profiles; give --web-allow-unauthenticated if that is meant, or listen on "
-		       "127.0.0.1",
+		       "profiles; name users or tokens in --web-config-file, give "
+		       "--web-allow-unauthenticated if that is meant, or listen on 127.0.0.1",
 		       options->http_address);
 }
 
@@ -60,6 +70,25 @@ static bool debuginfo_take_used(void *context, struct slice build_id)
 	return resolver_take_used(context, build_id);
 }
 
+struct wanting {
+	debuginfo_want_f *want;
+	void *context;
+};
+
+static void want_missing(void *context, const struct resolver_missing *missing)
+{
+	const struct wanting *wanting = context;
+
+	wanting->want(wanting->context, missing->build_id);
+}
+
+static void debuginfo_each_wanted(void *context, debuginfo_want_f *want, void *want_context)
+{
+	struct wanting wanting = { want, want_context };
+
+	resolver_each_missing(context, want_missing, &wanting);
+}
+
 /* The folder of uploads lies in the store's, whose lock keeps other servers away from it too. */
 static int open_debuginfo(struct server *server, const struct server_options *options,
 			  const char *path, struct err *err)
@@ -71,7 +100,14 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 				      options->debuginfo_percent),
 		.added = debuginfo_added,
 		.take_used = debuginfo_take_used,
+		.each_wanted = debuginfo_each_wanted,
 		.context = server->serve.resolver,
+		.debuginfod_urls = options->debuginfod_urls,
+		.debuginfod_urls_count = options->debuginfod_urls_count,
+		.debuginfod_timeout_ns = options->debuginfod_timeout_ns,
+		.debuginfod_bytes_max = options->debuginfod_bytes_max,
+		.source_paths = options->source_paths,
+		.source_paths_count = options->source_paths_count,
 	};
 
 	return debuginfo_open(&debuginfo, &server->serve.debuginfo, err);
@@ -110,13 +146,22 @@ static int listen_on(struct server *server, const struct server_options *options
 		.routes_count = serve_routes(&server->serve, server->routes),
 	};
 
+	if (server->access) {
+		net.authorize = access_authorize;
+		net.authorize_context = server->access;
+		net.headers = access_headers(server->access);
+	}
+	if (server_has_tls(server)) {
+		net.tls = access_tls;
+		net.tls_context = server->access;
+	}
 	return net_server_start(&net, &server->net, err);
 }
 
 int server_start(const struct server_options *options, struct server **ret, struct err *err)
 {
 	struct server *server = mem_new(struct server);
-	int rc = check_address(options, err);
+	int rc = open_access(server, options, err);
 
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.writes = write_pool_new();
@@ -133,6 +178,11 @@ int server_start(const struct server_options *options, struct server **ret, stru
 		 options->storage_path);
 	*ret = server;
 	return 0;
+}
+
+bool server_has_tls(const struct server *server)
+{
+	return server->access && access_has_tls(server->access);
 }
 
 unsigned server_port(const struct server *server)
@@ -155,5 +205,6 @@ void server_stop(struct server *server)
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
 	write_pool_free(server->serve.writes);
+	access_close(server->access);
 	free(server);
 }

@@ -13,26 +13,35 @@ struct server;
 
 struct server_options {
 	const char *storage_path;
-	const char *http_address; /* HOST:PORT; port 0 = any free */
-	int64_t retention_ns;	  /* 0 = for ever */
-	uint64_t retention_bytes; /* 0 = use the percentage */
-	double retention_percent; /* of the file system that holds the storage; 0 = no limit */
+	const char *http_address;    /* HOST:PORT; port 0 = any free */
+	int64_t retention_ns;	     /* 0 = for ever */
+	uint64_t retention_bytes;    /* 0 = use the percentage */
+	double retention_percent;    /* of the file system that holds the storage; 0 = no limit */
 	uint64_t reserve_bytes;		/* no profiles are taken while less is free on the disk; */
 	double reserve_percent;		/* 0 bytes = this share of the disk, at most 1 GiB */
+	const char *web_config_file; /* TLS, users, tokens (config/web_config.h); or NULL */
+	const char *own_token;	     /* of our own agent: may send, whatever the file says */
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */
 	int64_t debuginfo_retention_ns; /* of uploaded ones, since their last use; 0 = for ever */
 	uint64_t debuginfo_bytes;	/* of them all; 0 = use the percentage */
 	double debuginfo_percent;	/* of the file system; 0 = no limit */
+	const char *const *debuginfod_urls; /* who is asked for missing ones */
+	size_t debuginfod_urls_count;
+	int64_t debuginfod_timeout_ns;	 /* of one file; 0 = default */
+	uint64_t debuginfod_bytes_max;	 /* likewise */
+	const char *const *source_paths; /* folders whose source files may be shown */
+	size_t source_paths_count;
 };
 
 /*
- * Refuses an address that is not loopback unless web_allow_unauthenticated. Errors name the
- * operand and the remedy.
+ * Refuses an address that is not loopback unless somebody must prove who they are there, or
+ * web_allow_unauthenticated. Errors name the operand and the remedy.
  */
 int server_start(const struct server_options *options, struct server **ret, struct err *err);
 unsigned server_port(const struct server *server);
+bool server_has_tls(const struct server *server);
 
 /* A file of this host as a source of symbols; the fd stays the caller's. Any thread. */
 void server_offer_binary(struct server *server, struct slice build_id, struct slice path, int fd);

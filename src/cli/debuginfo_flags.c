@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/debuginfo_flags.h"
+
+#include "base/mem.h"
+
+/* As gdb and elfutils understand it: addresses between blanks. */
+static void take_environment(struct debuginfo_flags *flags)
+{
+	struct slice rest = slice_of(getenv("DEBUGINFOD_URLS"));
+
+	while (rest.len && flags->urls.count < OPTION_LIST_MAX) {
+		struct slice url = slice_cut(rest, ' ', &rest);
+
+		if (!slice_starts_with(url, SLICE_LITERAL("http://")) &&
+		    !slice_starts_with(url, SLICE_LITERAL("https://")))
+			continue; /* "ima:enforcing" and the like */
+		flags->urls.items[flags->urls.count++] = mem_strndup(url.data, url.len);
+	}
+}
+
+/* An empty one says that none is meant. */
+static void drop_empty(struct option_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i][0])
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+void debuginfo_flags_apply(struct debuginfo_flags *flags, struct server_options *options)
+{
+	if (!flags->urls.count)
+		take_environment(flags);
+	drop_empty(&flags->urls);
+	drop_empty(&flags->source_paths);
+	options->debuginfod_urls = flags->urls.items;
+	options->debuginfod_urls_count = flags->urls.count;
+	options->debuginfod_timeout_ns = flags->timeout_ns;
+	options->debuginfod_bytes_max = flags->bytes_max.bytes;
+	options->source_paths = flags->source_paths.items;
+	options->source_paths_count = flags->source_paths.count;
+}

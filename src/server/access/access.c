@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/access.h"
+
+#include <pthread.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "net/base64.h"
+#include "server/access/password.h"
+#include "server/access/state.h"
+
+#define LOOK_NS CLOCK_NS_PER_S
+#define CREDENTIALS_BYTES_MAX 4096u
+
+struct access {
+	char *path;
+	struct strbuf headers;
+	pthread_mutex_t lock;
+	struct state *state;  /* guarded, as the next two */
+	int64_t look_next_ns; /* monotonic */
+	bool failed;	      /* the last reading; told once */
+	struct password_memory passwords;
+	bool has_own_token;
+	uint8_t own_token[SHA256_DIGEST_BYTES]; /* its digest */
+};
+
+static METRIC_COUNTER(count_reloaded, "firn_web_config_reloads_total", "{result=\"ok\"}",
+		      "Readings of the changed web configuration.");
+static METRIC_COUNTER(count_failed, "firn_web_config_reloads_total", "{result=\"failed\"}",
+		      "Readings of the changed web configuration.");
+static METRIC_COUNTER(count_unauthenticated, "firn_web_denied_total",
+		      "{reason=\"unauthenticated\"}", "Requests without valid credentials.");
+static METRIC_COUNTER(count_forbidden, "firn_web_denied_total", "{reason=\"role\"}",
+		      "Requests of users and tokens that lack the role.");
+static METRIC_GAUGE(web_config_ok, "firn_web_config_ok", "",
+		    "1 while the web configuration in use is what the files say.");
+
+static void register_metrics(void)
+{
+	static struct metric *const metrics[] = { &count_reloaded, &count_failed,
+						  &count_unauthenticated, &count_forbidden,
+						  &web_config_ok };
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+static void write_headers(struct access *access)
+{
+	const struct web_config *config = &access->state->config;
+
+	for (size_t i = 0; i < config->headers_count; i++)
+		strbuf_addf(&access->headers, "%.*s: %.*s\r\n", SLICE_FMT(config->headers[i].name),
+			    SLICE_FMT(config->headers[i].value));
+}
+
+static void digest_of(struct slice secret, uint8_t ret[SHA256_DIGEST_BYTES])
+{
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	sha256_add(&sha, secret.data, secret.len);
+	sha256_finish(&sha, ret);
+}
+
+/* In a time that does not tell where they differ. */
+static bool same_digest(const uint8_t *a, const uint8_t *b)
+{
+	unsigned char difference = 0;
+
+	for (size_t i = 0; i < SHA256_DIGEST_BYTES; i++)
+		difference |= a[i] ^ b[i];
+	return !difference;
+}
+
+int access_open(const char *path, const char *own_token, struct access **ret, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct access *access;
+	struct state *state;
+	int rc = state_read(path, &state, err);
+
+	if (rc)
+		return rc;
+	pthread_once(&once, register_metrics);
+	access = mem_new(struct access);
+	access->path = mem_strndup(path, strlen(path));
+	access->state = state;
+	pthread_mutex_init(&access->lock, NULL);
+	password_init(&access->passwords);
+	write_headers(access);
+	access->has_own_token = own_token;
+	if (own_token)
+		digest_of(slice_of(own_token), access->own_token);
+	metric_set(&web_config_ok, 1);
+	*ret = access;
+	return 0;
+}
+
+void access_close(struct access *access)
+{
+	if (!access)
+		return;
+	state_unref(access->state);
+	password_fini(&access->passwords);
+	pthread_mutex_destroy(&access->lock);
+	strbuf_free(&access->headers);
+	free(access->path);
+	free(access);
+}
+
+bool access_has_tls(const struct access *access)
+{
+	return access->state->tls != NULL;
+}
+
+static bool asks_for_nothing(const struct web_config *config)
+{
+	return !config->users_count && !config->tokens_count;
+}
+
+bool access_is_open(const struct access *access)
+{
+	const struct web_config *config = &access->state->config;
+
+	return asks_for_nothing(config) &&
+	       config->client_auth != WEB_CONFIG_REQUIRE_AND_VERIFY_CLIENT_CERT;
+}
+
+struct slice access_headers(const struct access *access)
+{
+	return strbuf_slice(&access->headers);
+}
+
+/* With the lock. */
+static void read_again(struct access *access)
+{
+	struct state *state = NULL;
+	struct err err;
+	int rc = state_read(access->path, &state, &err);
+
+	if (!rc && !state->tls != !access->state->tls) {
+		rc = err_set(&err, ERR_INVALID,
+			     "%s: TLS cannot be switched while the server runs; restart it",
+			     access->path);
+		state_unref(state);
+	}
+	metric_set(&web_config_ok, !rc);
+	if (!rc) {
+		state_unref(access->state);
+		access->state = state;
+		metric_add(&count_reloaded, 1);
+		log_info("access", "web configuration read again", "path=\"%s\"", access->path);
+	} else if (!access->failed) {
+		metric_add(&count_failed, 1);
+		log_error("access", "web configuration not taken; the old one stays in force",
+			  "error=\"%s\"", err.message);
+	}
+	access->failed = rc;
+}
+
+/* The state in force, a reference. */
+static struct state *take_state(struct access *access)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	struct state *state;
+
+	pthread_mutex_lock(&access->lock);
+	if (now_ns >= access->look_next_ns) {
+		access->look_next_ns = now_ns + LOOK_NS;
+		if (state_is_stale(access->state))
+			read_again(access);
+	}
+	state = state_ref(access->state);
+	pthread_mutex_unlock(&access->lock);
+	return state;
+}
+
+struct tls *access_tls(void *context)
+{
+	struct state *state = take_state(context);
+	struct tls *tls = tls_ref(state->tls);
+
+	state_unref(state);
+	return tls;
+}
+
+/* With an empty name: of any token. */
+static unsigned roles_of_token(const struct access *access, const struct web_config *config,
+			       struct slice name, struct slice secret)
+{
+	uint8_t digest[SHA256_DIGEST_BYTES];
+	unsigned roles = 0;
+
+	digest_of(secret, digest);
+	if (access->has_own_token && !name.len && same_digest(access->own_token, digest))
+		roles = WEB_CONFIG_INGEST;
+	for (size_t i = 0; i < config->tokens_count; i++) {
+		const struct web_config_token *token = &config->tokens[i];
+
+		if (same_digest(token->sha256, digest) &&
+		    (!name.len || slice_equal(name, token->name)))
+			roles |= token->roles;
+	}
+	return roles;
+}
+
+/* A token may come as a password too, with its name as the user: browsers know no other way. */
+static unsigned roles_of_basic(struct access *access, const struct web_config *config,
+			       struct slice credentials)
+{
+	struct slice password, user = slice_cut(credentials, ':', &password);
+	const struct web_config_user *found = NULL;
+	unsigned roles = user.len ? roles_of_token(access, config, user, password) : 0;
+	bool fits;
+
+	if (roles || !config->users_count)
+		return roles;
+	for (size_t i = 0; i < config->users_count; i++)
+		if (slice_equal(config->users[i].name, user))
+			found = &config->users[i];
+	/* A user that does not exist takes as long as one that does. */
+	fits = password_fits(&access->passwords, found ? found->bcrypt : config->users[0].bcrypt,
+			     password);
+	return found && fits ? found->roles : 0;
+}
+
+static bool take_scheme(struct slice *value, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	if (value->len <= len || strncasecmp(value->data, scheme, len) != 0 ||
+	    value->data[len] != ' ')
+		return false;
+	*value = slice_trim(slice_tail(*value, len + 1));
+	return true;
+}
+
+/* What the request's credentials allow; 0 = they are none. */
+static unsigned roles_of_request(struct access *access, const struct web_config *config,
+				 const struct net_request *request)
+{
+	struct slice value = net_request_header(request, "authorization");
+	struct strbuf credentials = { 0 };
+	unsigned roles = 0;
+
+	if (value.len > CREDENTIALS_BYTES_MAX)
+		return 0;
+	if (take_scheme(&value, "Bearer"))
+		return roles_of_token(access, config, (struct slice){ 0 }, value);
+	if (take_scheme(&value, "Basic") && base64_decode(value, &credentials))
+		roles = roles_of_basic(access, config, strbuf_slice(&credentials));
+	strbuf_wipe(&credentials);
+	return roles;
+}
+
+static unsigned role_bit(enum net_role role)
+{
+	static const unsigned bits[] = {
+		[NET_ROLE_NONE] = 0,
+		[NET_ROLE_INGEST] = WEB_CONFIG_INGEST,
+		[NET_ROLE_QUERY] = WEB_CONFIG_QUERY,
+		[NET_ROLE_ADMIN] = WEB_CONFIG_ADMIN,
+	};
+
+	return bits[role] | WEB_CONFIG_ADMIN;
+}
+
+int access_authorize(void *context, const struct net_request *request, enum net_role role)
+{
+	struct access *access = context;
+	struct state *state;
+	unsigned roles;
+	int status = 200;
+
+	if (role == NET_ROLE_NONE)
+		return 200;
+	state = take_state(access);
+	if (!asks_for_nothing(&state->config)) {
+		roles = roles_of_request(access, &state->config, request);
+		status = !roles ? 401 : roles & role_bit(role) ? 200 : 403;
+	}
+	state_unref(state);
+	if (status == 401)
+		metric_add(&count_unauthenticated, 1);
+	if (status == 403)
+		metric_add(&count_forbidden, 1);
+	return status;
+}

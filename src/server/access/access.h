@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * access - who may do what: the file of --web-config-file, kept up to date while the server runs.
+ *
+ * The file and those that it names are looked at once a second at most, when somebody connects or
+ * asks; what changed counts at once. A file that has become wrong changes nothing and is told in
+ * the log and in firn_web_config_reloads_total{result="failed"}. Whether TLS is spoken cannot
+ * change.
+ *
+ * Passwords are bcrypt and take tens of milliseconds each: verdicts are remembered (as salted
+ * digests), and unknown users cost as much as known ones. Thread-safe. The two callbacks have the
+ * types that net/server.h asks for.
+ */
+#ifndef FIRN_SERVER_ACCESS_ACCESS_H
+#define FIRN_SERVER_ACCESS_ACCESS_H
+
+#include "net/server.h"
+#include "net/tls.h"
+
+struct access;
+
+/*
+ * `own_token` (copied; may be NULL) is one more token, with the role ingest. Errors name the file,
+ * the line and the remedy.
+ */
+int access_open(const char *path, const char *own_token, struct access **ret, struct err *err);
+void access_close(struct access *access); /* accepts NULL */
+
+bool access_has_tls(const struct access *access);
+/* Whether it lets anyone in who just connects. */
+bool access_is_open(const struct access *access);
+
+/* The headers that the file wants in each answer, "name: value\r\n" lines; as they were at open. */
+struct slice access_headers(const struct access *access);
+
+struct tls *access_tls(void *access);
+int access_authorize(void *access, const struct net_request *request, enum net_role role);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * password - bcrypt verdicts, remembered.
+ *
+ * One password is tried at a time: it costs tens of milliseconds of CPU, on purpose. Verdicts,
+ * good and bad, are kept by a digest of (a random salt of this process, hash, password) in a small
+ * table; neither passwords nor plain digests of them are kept. Thread-safe.
+ */
+#ifndef FIRN_SERVER_ACCESS_PASSWORD_H
+#define FIRN_SERVER_ACCESS_PASSWORD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "codec/sha256.h"
+
+#define PASSWORD_VERDICTS 1024u
+
+struct password_verdict {
+	uint8_t digest[SHA256_DIGEST_BYTES];
+	bool known, fits;
+};
+
+struct password_memory {
+	uint8_t salt[SHA256_DIGEST_BYTES];
+	pthread_mutex_t lock;				     /* of the verdicts */
+	pthread_mutex_t trying;				     /* whoever hashes */
+	struct password_verdict verdicts[PASSWORD_VERDICTS]; /* by digest; the later wins */
+};
+
+void password_init(struct password_memory *memory);
+void password_fini(struct password_memory *memory);
+
+/* Whether `password` is what `bcrypt` was made of. */
+bool password_fits(struct password_memory *memory, struct slice bcrypt, struct slice password);
+
+#endif
