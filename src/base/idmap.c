@@ -40,6 +40,28 @@ uint32_t idmap_find(const struct idmap *map, uint64_t hash, idmap_equal_f *equal
 	}
 }
 
+void idmap_prefetch(const struct idmap *map, uint64_t hash)
+{
+	if (map->slots)
+		__builtin_prefetch(&map->slots[position_of(map, tag_of(hash))]);
+}
+
+uint32_t idmap_guess(const struct idmap *map, uint64_t hash)
+{
+	uint32_t tag = tag_of(hash);
+
+	if (!map->slots)
+		return IDMAP_NONE;
+	for (uint32_t at = position_of(map, tag);; at = (at + 1) & map->mask) {
+		uint64_t entry = map->slots[at];
+
+		if (!entry)
+			return IDMAP_NONE;
+		if (entry >> 32 == tag)
+			return (uint32_t)entry - 1;
+	}
+}
+
 static void place(struct idmap *map, uint64_t entry)
 {
 	uint32_t at = position_of(map, (uint32_t)(entry >> 32));

@@ -27,6 +27,13 @@ typedef bool idmap_equal_f(const void *context, uint32_t id, const void *key);
 uint32_t idmap_find(const struct idmap *map, uint64_t hash, idmap_equal_f *equal,
 		    const void *context, const void *key);
 
+/*
+ * For who looks up many: brings near what a look-up will read first, and then guesses its answer
+ * (IDMAP_NONE: surely absent), so that the caller can bring that object near too.
+ */
+void idmap_prefetch(const struct idmap *map, uint64_t hash);
+uint32_t idmap_guess(const struct idmap *map, uint64_t hash);
+
 /* Adds an id that idmap_find did not find. */
 void idmap_add(struct idmap *map, uint64_t hash, uint32_t id);
 

@@ -76,8 +76,17 @@ bool slice_is_utf8(struct slice s)
 	size_t left = s.len;
 
 	while (left) {
-		size_t step = utf8_sequence(p, left);
+		size_t step;
+		uint64_t word;
 
+		for (; left >= sizeof(word); p += sizeof(word), left -= sizeof(word)) {
+			memcpy(&word, p, sizeof(word));
+			if (word & 0x8080808080808080ull)
+				break; /* not ASCII alone */
+		}
+		if (!left)
+			break;
+		step = utf8_sequence(p, left);
 		if (!step)
 			return false;
 		p += step;

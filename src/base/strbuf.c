@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define STRBUF_BYTES_MIN ((size_t)64)
+#define VARINT_BYTES_MAX 10u
 
 void strbuf_free(struct strbuf *buf)
 {
@@ -106,17 +107,15 @@ void strbuf_add_u64(struct strbuf *buf, uint64_t value)
 	strbuf_add_u32(buf, (uint32_t)(value >> 32));
 }
 
-void strbuf_add_varint(struct strbuf *buf, uint64_t value)
+void strbuf_add_varint_slow(struct strbuf *buf, uint64_t value)
 {
-	unsigned char bytes[10];
-	size_t len = 0;
+	char *to = strbuf_reserve(buf, VARINT_BYTES_MAX), *at = to;
 
-	while (value >= 0x80) {
-		bytes[len++] = (unsigned char)(value | 0x80);
-		value >>= 7;
-	}
-	bytes[len++] = (unsigned char)value;
-	strbuf_add(buf, bytes, len);
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at++ = (char)value;
+	*at = '\0';
+	buf->len += (size_t)(at - to);
 }
 
 void strbuf_add_zigzag(struct strbuf *buf, int64_t value)

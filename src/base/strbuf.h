@@ -33,7 +33,16 @@ void strbuf_addf(struct strbuf *buf, const char *format, ...) __attribute__((for
 /* Little-endian integers and LEB128, for our own binary formats. */
 void strbuf_add_u32(struct strbuf *buf, uint32_t value);
 void strbuf_add_u64(struct strbuf *buf, uint64_t value);
-void strbuf_add_varint(struct strbuf *buf, uint64_t value);
+void strbuf_add_varint_slow(struct strbuf *buf, uint64_t value);
+static inline void strbuf_add_varint(struct strbuf *buf, uint64_t value)
+{
+	if (value >= 0x80 || buf->len + 2 > buf->capacity) {
+		strbuf_add_varint_slow(buf, value);
+		return;
+	}
+	buf->data[buf->len++] = (char)value;
+	buf->data[buf->len] = '\0';
+}
 void strbuf_add_zigzag(struct strbuf *buf, int64_t value);
 
 static inline struct slice strbuf_slice(const struct strbuf *buf)

@@ -226,6 +226,13 @@ uint32_t tables_copy_string(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_label_set(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_series(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_node(struct tables_copy *copy, uint32_t id);
+/*
+ * The stacks of all reports for which `takes` says so, at once: as tables_copy_node for each, but
+ * several times as fast, because look-ups do not wait for each other. What does not fit stays
+ * TABLES_FULL in the map.
+ */
+void tables_copy_nodes(struct tables_copy *copy, bool (*takes)(void *context, uint32_t report),
+		       void *context);
 /* A whole report with its rows; false when `into` is full (nothing of the report is left there). */
 bool tables_copy_report(struct tables_copy *copy, uint32_t report);
 

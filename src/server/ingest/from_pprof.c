@@ -89,20 +89,27 @@ static struct frame place_of(const struct door *door, const struct pprof_locatio
 {
 	struct normalise_place place = { .address = location->address };
 	uint32_t id = find_id(&door->scratch->mapping_index, location->mapping_id);
+	struct mapping_frame *known;
 
-	if (id != IDMAP_NONE) {
-		const struct pprof_mapping *mapping = &door->p->mappings.data[id];
+	if (id == IDMAP_NONE) {
+		struct frame nothing = { 0 };
 
-		place.has_mapping = true;
-		place.memory_start = mapping->memory_start;
-		place.memory_limit = mapping->memory_limit;
-		place.file_offset = mapping->file_offset;
-		place.mapping_file = text_at(door, mapping->filename);
-		place.build_id = text_at(door, mapping->build_id);
-	} else if (location->mapping_id) {
-		repairs_count(REPAIR_MAPPING_ID, 1);
+		if (location->mapping_id)
+			repairs_count(REPAIR_MAPPING_ID, 1);
+		return normalise_place(&nothing, &place);
 	}
-	return normalise_place(door->n, &place);
+	place.has_mapping = true;
+	place.memory_start = door->p->mappings.data[id].memory_start;
+	place.memory_limit = door->p->mappings.data[id].memory_limit;
+	place.file_offset = door->p->mappings.data[id].file_offset;
+	known = &door->scratch->mapping_frames.data[id];
+	if (!known->known) {
+		place.mapping_file = text_at(door, door->p->mappings.data[id].filename);
+		place.build_id = text_at(door, door->p->mappings.data[id].build_id);
+		known->frame = normalise_mapping(door->n, &place);
+		known->known = true;
+	}
+	return normalise_place(&known->frame, &place);
 }
 
 static uint32_t frame_of_line(const struct door *door, const struct frame *place,
@@ -314,9 +321,13 @@ static int prepare(const struct door *door)
 			       "take pprof: the profile has %zu samples, more than %zu",
 			       p->samples.count, door->limits->samples_max);
 	scratch->string_ids.count = scratch->chains.count = scratch->chain_frames.count = 0;
+	scratch->mapping_frames.count = 0;
 	if (!COLUMN_ROOM(&scratch->string_ids, p->strings.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->mapping_frames, p->mappings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->chains, p->locations.count + 1, UINT32_MAX))
 		return err_set(door->err, ERR_LIMIT, "take pprof: too many strings or locations");
+	memset(scratch->mapping_frames.data, 0,
+	       (p->mappings.count + 1) * sizeof(struct mapping_frame));
 	if (p->strings.count)
 		memset(scratch->string_ids.data, 0xff, p->strings.count * sizeof(uint32_t));
 	if (p->locations.count)

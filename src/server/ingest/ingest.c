@@ -38,8 +38,10 @@ void ingest_scratch_free(struct ingest_scratch *scratch)
 	content_hash_free(&scratch->content_hash);
 	free(scratch->chains.data);
 	free(scratch->chain_frames.data);
+	free(scratch->mapping_frames.data);
 	free(scratch->string_ids.data);
 	free(scratch->attribute_labels.data);
 	free(scratch->stack_nodes.data);
+	free(scratch->frame_kinds.data);
 	free(scratch);
 }

@@ -90,8 +90,12 @@ struct normalise_line {
 	bool inlined; /* not the last line of its location */
 };
 
-/* The frame of a place, to be completed by lines; its kind may still be unknown. */
-struct frame normalise_place(struct normaliser *n, const struct normalise_place *place);
+/*
+ * The frame of a place, to be completed by lines; its kind may still be unknown. In two steps,
+ * because the first is the same for all places of a mapping whose sender told the same kind.
+ */
+struct frame normalise_mapping(struct normaliser *n, const struct normalise_place *place);
+struct frame normalise_place(const struct frame *mapping, const struct normalise_place *place);
 /* The frame of one line at a place. */
 uint32_t normalise_line_frame(struct normaliser *n, const struct frame *place,
 			      const struct normalise_line *line);

@@ -116,7 +116,7 @@ static void place_address(const struct normalise_place *place, struct frame *fra
 	frame->flags |= FRAME_ADDR_OFFSET;
 }
 
-struct frame normalise_place(struct normaliser *n, const struct normalise_place *place)
+struct frame normalise_mapping(struct normaliser *n, const struct normalise_place *place)
 {
 	struct frame frame = { .kind = place->kind };
 
@@ -124,6 +124,13 @@ struct frame normalise_place(struct normaliser *n, const struct normalise_place 
 		frame.mapping_file = mapping_file(n, place->mapping_file, &frame.kind);
 		frame.build_id = build_id(n, place->build_id);
 	}
+	return frame;
+}
+
+struct frame normalise_place(const struct frame *mapping, const struct normalise_place *place)
+{
+	struct frame frame = *mapping;
+
 	place_address(place, &frame);
 	return frame;
 }

@@ -3,6 +3,10 @@
 
 #define ATTRIBUTES_LOOKED_AT_MAX 64 /* of one mapping or location; they carry one to three */
 
+/* What an attribute says of a location's kind, besides the values of enum frame_kind. */
+#define KIND_NOT_KNOWN UINT8_MAX /* not looked at yet */
+#define KIND_NOT_TOLD (UINT8_MAX - 1)
+
 /* Attributes of mappings that hold a build id, the best first. */
 static const char *const build_id_keys[] = {
 	"process.executable.build_id.gnu",
@@ -16,13 +20,19 @@ int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
 
 	scratch->string_ids.count = scratch->chains.count = 0;
 	scratch->chain_frames.count = scratch->stack_nodes.count = 0;
+	scratch->mapping_frames.count = scratch->frame_kinds.count = 0;
 	if (!COLUMN_ROOM(&scratch->string_ids, o->strings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->chains, o->locations.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX))
+	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->mapping_frames, o->mappings.count + 1, UINT32_MAX) ||
+	    !COLUMN_ROOM(&scratch->frame_kinds, o->attributes.count + 1, UINT32_MAX))
 		return err_set(err, ERR_LIMIT, "take OTLP: the dictionary is too large");
 	memset(scratch->string_ids.data, 0xff, (o->strings.count + 1) * sizeof(uint32_t));
 	memset(scratch->chains.data, 0xff, (o->locations.count + 1) * sizeof(struct chain));
 	memset(scratch->stack_nodes.data, 0xff, (o->stacks.count + 1) * sizeof(uint32_t));
+	memset(scratch->mapping_frames.data, 0,
+	       (o->mappings.count + 1) * sizeof(struct mapping_frame));
+	memset(scratch->frame_kinds.data, KIND_NOT_KNOWN, o->attributes.count + 1);
 	return 0;
 }
 
@@ -78,48 +88,112 @@ static int attribute_text(const struct otlp *o, const struct otlp_run *run, cons
 	return 0;
 }
 
-static int place_mapping(const struct otlp *o, int64_t index, struct err *err,
-			 struct normalise_place *place)
+/* Whether an attribute is a frame's type, and which. */
+static int kind_of_attribute(const struct otlp *o, const struct otlp_attribute *attribute,
+			     struct err *err, uint8_t *ret)
 {
-	const struct otlp_mapping *mapping;
+	struct otlp_any value;
+	int status;
 
-	if (!index)
+	*ret = KIND_NOT_TOLD;
+	if (!slice_is(text_at(o, attribute->key_index), "profile.frame.type"))
 		return 0;
-	if (index < 0 || (uint64_t)index >= o->mappings.count) {
-		repairs_count(REPAIR_MAPPING_ID, 1);
-		return 0;
+	status = otlp_any_decode(o, attribute->value, &value, err);
+	if (!status && value.type == OTLP_TYPE_STRING)
+		*ret = (uint8_t)frame_kind_of(value.bytes);
+	return status;
+}
+
+/* The kind that a location's attributes tell; each attribute is looked at once per request. */
+static int kind_of(struct ingest_scratch *scratch, const struct otlp_run *run, struct err *err,
+		   enum frame_kind *ret)
+{
+	const struct otlp *o = &scratch->otlp;
+	uint32_t count =
+		run->count < ATTRIBUTES_LOOKED_AT_MAX ? run->count : ATTRIBUTES_LOOKED_AT_MAX;
+
+	*ret = FRAME_UNKNOWN;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t index = o->numbers.data[run->first + i];
+		uint8_t *kind;
+		int status = 0;
+
+		if (index >= o->attributes.count) {
+			repairs_count(REPAIR_ATTRIBUTE_INDEX, 1);
+			continue;
+		}
+		kind = &scratch->frame_kinds.data[index];
+		if (*kind == KIND_NOT_KNOWN)
+			status = kind_of_attribute(o, &o->attributes.data[index], err, kind);
+		if (status)
+			return status;
+		if (*kind != KIND_NOT_TOLD)
+			*ret = *kind;
 	}
-	mapping = &o->mappings.data[index];
-	place->has_mapping = true;
-	place->memory_start = mapping->memory_start;
-	place->memory_limit = mapping->memory_limit;
-	place->file_offset = mapping->file_offset;
-	place->mapping_file = text_at(o, mapping->filename);
-	for (size_t i = 0; i < sizeof(build_id_keys) / sizeof(build_id_keys[0]); i++) {
-		int status = attribute_text(o, &mapping->attributes, build_id_keys[i], err,
-					    &place->build_id);
+	return 0;
+}
 
-		if (status || place->build_id.len)
+static int build_id_of(const struct otlp *o, const struct otlp_mapping *mapping, struct err *err,
+		       struct slice *ret)
+{
+	for (size_t i = 0; i < sizeof(build_id_keys) / sizeof(build_id_keys[0]); i++) {
+		int status = attribute_text(o, &mapping->attributes, build_id_keys[i], err, ret);
+
+		if (status || ret->len)
 			return status;
 	}
+	return 0;
+}
+
+/* The mapping's part of a place, made once per request. Index 0 stands for "none". */
+static int frame_of_mapping(struct ingest_scratch *scratch, const struct otlp_mapping *mapping,
+			    size_t index, struct normalise_place *place, struct err *err,
+			    const struct frame **ret)
+{
+	struct mapping_frame *known = &scratch->mapping_frames.data[index];
+	int status = 0;
+
+	*ret = &known->frame;
+	if (known->known && known->asked == place->kind)
+		return 0;
+	if (mapping) {
+		place->mapping_file = text_at(&scratch->otlp, mapping->filename);
+		status = build_id_of(&scratch->otlp, mapping, err, &place->build_id);
+	}
+	if (status)
+		return status;
+	known->frame = normalise_mapping(&scratch->normaliser, place);
+	known->asked = place->kind;
+	known->known = true;
 	return 0;
 }
 
 static int place_of(struct ingest_scratch *scratch, const struct otlp_location *location,
 		    struct err *err, struct frame *ret)
 {
+	const struct otlp *o = &scratch->otlp;
 	struct normalise_place place = { .address = location->address };
-	struct slice kind;
-	int status = attribute_text(&scratch->otlp, &location->attributes, "profile.frame.type",
-				    err, &kind);
+	const struct otlp_mapping *mapping = NULL;
+	const struct frame *frame;
+	size_t index = 0;
+	int status = kind_of(scratch, &location->attributes, err, &place.kind);
 
+	if (location->mapping > 0 && (uint64_t)location->mapping < o->mappings.count)
+		index = (size_t)location->mapping;
+	else if (location->mapping)
+		repairs_count(REPAIR_MAPPING_ID, 1);
+	if (index) {
+		mapping = &o->mappings.data[index];
+		place.has_mapping = true;
+		place.memory_start = mapping->memory_start;
+		place.memory_limit = mapping->memory_limit;
+		place.file_offset = mapping->file_offset;
+	}
 	if (!status)
-		status = place_mapping(&scratch->otlp, location->mapping, err, &place);
-	if (status)
-		return status;
-	place.kind = frame_kind_of(kind);
-	*ret = normalise_place(&scratch->normaliser, &place);
-	return 0;
+		status = frame_of_mapping(scratch, mapping, index, &place, err, &frame);
+	if (!status)
+		*ret = normalise_place(frame, &place);
+	return status;
 }
 
 static uint32_t frame_of_line(struct ingest_scratch *scratch, const struct frame *place,

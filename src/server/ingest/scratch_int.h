@@ -14,6 +14,13 @@ struct chain {
 };
 #define CHAIN_NOT_MADE UINT32_MAX /* chain.first of a location that no stack used yet */
 
+/* What normalise_mapping made of a mapping, for the kind that was asked last. */
+struct mapping_frame {
+	bool known;
+	enum frame_kind asked;
+	struct frame frame;
+};
+
 /* Finds the elements of a pprof table by their id, which comes first in their structs. */
 struct id_index {
 	const char *elements;
@@ -32,10 +39,12 @@ struct ingest_scratch {
 	struct content_hash content_hash;
 	COLUMN(struct chain) chains; /* by location */
 	COLUMN(uint32_t) chain_frames;
+	COLUMN(struct mapping_frame) mapping_frames; /* by mapping */
 	COLUMN(uint32_t) string_ids; /* by string index of the request; TABLES_FULL = not yet */
 	COLUMN(struct label)
 	attribute_labels;	      /* OTLP: by attribute index; name TABLES_FULL = not yet */
 	COLUMN(uint32_t) stack_nodes; /* OTLP: by stack index; TABLES_FULL = not yet */
+	COLUMN(uint8_t) frame_kinds;  /* OTLP: by attribute index; see otlp_frames.c */
 };
 
 #endif

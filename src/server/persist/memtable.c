@@ -32,6 +32,8 @@ void memtable_free(struct memtable *memtable)
 	free(memtable);
 }
 
+enum outcome { OUTCOME_REFUSED, OUTCOME_AS_IS, OUTCOME_CONVERTED };
+
 /* One batch on its way into the memtable. */
 struct application {
 	struct memtable *memtable;
@@ -44,6 +46,7 @@ struct application {
 	bool *series_known;
 	struct identity *stacks; /* NULL until a cumulative report needs them */
 	struct identity *label_sets;
+	enum outcome *outcomes; /* by report */
 };
 
 static struct identity series_identity(struct application *app, uint32_t series)
@@ -287,7 +290,8 @@ static struct identity report_identity(struct application *app, const struct rep
 			    report->batch_id);
 }
 
-static void apply_report(struct application *app, uint32_t id)
+/* What is to become of a report; counts it unless it is stored. */
+static enum outcome judge_report(struct application *app, uint32_t id)
 {
 	const struct report *report = &app->batch->reports[id];
 	const struct memtable_window *window = app->window;
@@ -304,10 +308,31 @@ static void apply_report(struct application *app, uint32_t id)
 			       window->received_ns)) {
 		app->result->reports_duplicate++;
 	} else if (cumulative_columns(app->batch, group_of(app->batch, report->series))) {
-		store_converted(app, report);
+		return OUTCOME_CONVERTED;
 	} else {
-		store_as_is(app, report);
+		return OUTCOME_AS_IS;
 	}
+	return OUTCOME_REFUSED;
+}
+
+static bool is_stored_as_is(void *context, uint32_t report)
+{
+	const struct application *app = context;
+
+	return app->outcomes[report] == OUTCOME_AS_IS;
+}
+
+/* Which rows a converted report keeps is only known then, so its stacks are copied one by one. */
+static void apply_reports(struct application *app)
+{
+	for (uint32_t i = 0; i < app->batch->reports_count; i++)
+		app->outcomes[i] = judge_report(app, i);
+	tables_copy_nodes(&app->copy, is_stored_as_is, app);
+	for (uint32_t i = 0; i < app->batch->reports_count; i++)
+		if (app->outcomes[i] == OUTCOME_AS_IS)
+			store_as_is(app, &app->batch->reports[i]);
+		else if (app->outcomes[i] == OUTCOME_CONVERTED)
+			store_converted(app, &app->batch->reports[i]);
 }
 
 void memtable_apply(struct memtable *memtable, struct ledger *ledger,
@@ -323,19 +348,20 @@ void memtable_apply(struct memtable *memtable, struct ledger *ledger,
 		.result = &result,
 		.series = mem_new_array(struct identity, batch->series_count),
 		.series_known = mem_new_array(bool, batch->series_count),
+		.outcomes = mem_new_array(enum outcome, batch->reports_count),
 	};
 
 	if (!memtable->created_ns)
 		memtable->created_ns = window->received_ns;
 	memtable->newest_receipt_ns = window->received_ns;
 	tables_copy_begin(&app.copy, &memtable->tables, batch);
-	for (uint32_t i = 0; i < batch->reports_count; i++)
-		apply_report(&app, i);
+	apply_reports(&app);
 	tables_copy_end(&app.copy);
 	free(app.series);
 	free(app.series_known);
 	free(app.stacks);
 	free(app.label_sets);
+	free(app.outcomes);
 	*ret = result;
 }
 
