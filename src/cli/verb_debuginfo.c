@@ -11,6 +11,7 @@
 #include "agent/export/debuginfo_client.h"
 #include "cli/output_file.h"
 #include "cli/client_flags.h"
+#include "cli/source_archive.h"
 #include "cli/verb.h"
 
 #define LIST_BYTES_MAX ((size_t)1 << 30)
@@ -23,6 +24,7 @@
 struct debuginfo_verb_options {
 	struct verb_common common;
 	struct client_flags client;
+	struct option_list sources;
 	bool force;
 	bool json;
 };
@@ -33,6 +35,8 @@ static const struct option upload_options[] = {
 	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
 	{ 0, "force", OPTION_FLAG, AT(force), NULL,
 	  "replace a file with symbols of the same kind; never a better one", 0, 0 },
+	{ 0, "source", OPTION_LIST, AT(sources), "DIR|TAR",
+	  "send the source files too: of a folder (repeatable), or an archive", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
 
@@ -46,13 +50,16 @@ static const struct option_verb upload_spec = {
 	.name = "debuginfo upload",
 	.operands = "FILE...",
 	.summary = "send programs and debug files, so that frames have names",
-	.details = "FILE is an ELF program, library or separate debug file; its build id is found "
-		   "in it.\n"
-		   "What the server has already is not sent. Profiles stored before gain the names "
-		   "too.\n"
-		   "Exits 0 when the server has all of them.\n\n"
-		   "  objcopy --only-keep-debug app app.debug && strip app\n"
-		   "  firn debuginfo upload --server http://firn:7070 app.debug",
+	.details =
+		"FILE is an ELF program, library or separate debug file; its build id is found "
+		"in it.\n"
+		"What the server has already is not sent. Profiles stored before gain the names "
+		"too.\n"
+		"Sources are shown beside the profile: the text files of DIR under their absolute\n"
+		"paths, or a tar file (plain, gz, zst, xz), for the build id of each FILE.\n"
+		"Exits 0 when the server has all of them.\n\n"
+		"  objcopy --only-keep-debug app app.debug && strip app\n"
+		"  firn debuginfo upload --server http://firn:7070 --source src app.debug",
 	.options = upload_options,
 	.options_count = VERB_COUNT_OF(upload_options),
 };
@@ -61,10 +68,12 @@ static const struct option_verb list_spec = {
 	.name = "debuginfo list",
 	.operands = "",
 	.summary = "what a server has been sent: build ids, files, what they are good for",
-	.details = "Behind the files come the build ids that queries asked for in vain, and why.\n"
-		   "The quality is the best source of names in the file: debug_info (DWARF), "
-		   "symtab,\n"
-		   "gopclntab, gnu_debugdata, dynsym or nothing.",
+	.details =
+		"Behind the files come uploads under way, what debuginfod servers were asked for,\n"
+		"and the build ids that queries asked for in vain, and why.\n"
+		"The quality is the best source of names in the file: debug_info (DWARF),\n"
+		"some_debug_info (DWARF of little of the code), symtab, gopclntab, gnu_debugdata,\n"
+		"dynsym or nothing. What is missing is sent with `firn debuginfo upload FILE`.",
 	.options = list_options,
 	.options_count = VERB_COUNT_OF(list_options),
 };
@@ -127,8 +136,32 @@ static int open_file(const char *path, struct err *err)
 	return fd;
 }
 
+/* The sources of the program whose build id it is. */
+static int upload_sources(const struct debuginfo_verb_options *values, struct net_client *client,
+			  int archive_fd, const char *build_id, struct err *err)
+{
+	const char *path = values->sources.items[0];
+	struct progress progress = { .path = path };
+	struct debuginfo_client_file file = { .fd = archive_fd,
+					      .path = path,
+					      .sources_of = build_id,
+					      .is_forced = values->force,
+					      .hash_first = true,
+					      .progress = tell_progress,
+					      .progress_context = &progress };
+	char id[ELF_BUILD_ID_TEXT_BYTES];
+	bool is_present = false;
+
+	if (send_file(client, &file, id, &is_present, err))
+		return err_wrap(err, "%s", path);
+	printf("%s: sources of build id %s: %s\n", path, build_id,
+	       is_present ? "the server has some already (--force replaces them)" : "sent");
+	fflush(stdout);
+	return 0;
+}
+
 static int upload_file(const struct debuginfo_verb_options *values, struct net_client *client,
-		       const char *path, struct err *err)
+		       int archive_fd, const char *path, struct err *err)
 {
 	struct progress progress = { .path = path };
 	struct debuginfo_client_file file = { .path = path,
@@ -150,6 +183,24 @@ static int upload_file(const struct debuginfo_verb_options *values, struct net_c
 	printf("%s: build id %s: %s\n", path, build_id,
 	       is_present ? "the server has it already" : "sent");
 	fflush(stdout);
+	return archive_fd < 0 ? 0 : upload_sources(values, client, archive_fd, build_id, err);
+}
+
+/* -1 when none is wanted. */
+static int open_archive(const struct debuginfo_verb_options *values, int *ret_fd, struct err *err)
+{
+	size_t files = 0;
+	int fd;
+
+	*ret_fd = -1;
+	if (!values->sources.count)
+		return 0;
+	fd = source_archive_open(values->sources.items, values->sources.count, &files, err);
+	if (fd < 0)
+		return fd;
+	if (files)
+		printf("%s: %zu source files\n", values->sources.items[0], files);
+	*ret_fd = fd;
 	return 0;
 }
 
@@ -159,6 +210,7 @@ static int run_upload(int argc, char **argv)
 	struct option_operands operands;
 	struct net_client *client;
 	struct err err;
+	int archive_fd;
 	int code = verb_parse(&verb_debuginfo_upload, argc, argv, &values, &operands);
 
 	if (code >= 0)
@@ -169,11 +221,17 @@ static int run_upload(int argc, char **argv)
 	}
 	if (client_flags_open(&values.client, &client, &err))
 		return verb_error(&verb_debuginfo_upload, &err);
+	if (open_archive(&values, &archive_fd, &err)) {
+		net_client_free(client);
+		return verb_error(&verb_debuginfo_upload, &err);
+	}
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++)
-		if (upload_file(&values, client, operands.items[i], &err))
+		if (upload_file(&values, client, archive_fd, operands.items[i], &err))
 			code = verb_error(&verb_debuginfo_upload, &err);
 	net_client_free(client);
+	if (archive_fd >= 0)
+		close(archive_fd);
 	return code;
 }
 
