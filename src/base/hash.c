@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
+uint64_t hash_secrets[2];
 static uint64_t process_seed;
 static uint32_t crc_table[256];
 #ifdef __x86_64__
@@ -22,6 +23,8 @@ static void draw_seed(void)
 		    (ssize_t)sizeof(process_seed) &&
 	    given)
 		memcpy(&process_seed, given, sizeof(process_seed));
+	for (uint64_t i = 0; i < 2; i++) /* odd, and different from each other */
+		hash_secrets[i] = XXH3_64bits_withSeed(&i, sizeof(i), process_seed) | 1;
 }
 
 /* Before main, so that hashing needs no check on its way. */

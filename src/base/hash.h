@@ -15,6 +15,18 @@
 uint64_t hash_bytes(const void *data, size_t len);
 uint64_t hash_stable(const void *data, size_t len, uint64_t seed);
 
+/*
+ * The same for a few words, inline: a 128-bit product of both halves, each blinded with a secret.
+ */
+extern uint64_t hash_secrets[2]; /* drawn once per process */
+static inline uint64_t hash_pair(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product =
+		(unsigned __int128)(a ^ hash_secrets[0]) * (b ^ hash_secrets[1]);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 /* Mixes a value into a running hash (for tables over small structs). */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
 {

@@ -24,14 +24,49 @@ struct idmap {
 /* Whether the object `id` equals the `key` given to idmap_find. */
 typedef bool idmap_equal_f(const void *context, uint32_t id, const void *key);
 
-uint32_t idmap_find(const struct idmap *map, uint64_t hash, idmap_equal_f *equal,
-		    const void *context, const void *key);
+/*
+ * Only 32 bits of a hash are kept, so they alone decide the position too: a growing map can then
+ * move its entries without asking for the objects' hashes again.
+ */
+static inline uint32_t idmap_tag(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32) ^ (uint32_t)hash;
+}
+
+static inline uint32_t idmap_position(const struct idmap *map, uint32_t tag)
+{
+	return (uint32_t)(((uint64_t)tag * 0x9e3779b97f4a7c15ull) >> 32) & map->mask;
+}
+
+/* Inline, because it is the innermost loop of interning and `equal` is known where it is called. */
+static inline uint32_t idmap_find(const struct idmap *map, uint64_t hash, idmap_equal_f *equal,
+				  const void *context, const void *key)
+{
+	uint32_t tag = idmap_tag(hash);
+
+	if (!map->slots)
+		return IDMAP_NONE;
+	for (uint32_t at = idmap_position(map, tag);; at = (at + 1) & map->mask) {
+		uint64_t entry = map->slots[at];
+		uint32_t id = (uint32_t)entry - 1;
+
+		if (!entry)
+			return IDMAP_NONE;
+		if (entry >> 32 == tag && equal(context, id, key))
+			return id;
+	}
+}
 
 /*
  * For who looks up many: brings near what a look-up will read first, and then guesses its answer
  * (IDMAP_NONE: surely absent), so that the caller can bring that object near too.
  */
-void idmap_prefetch(const struct idmap *map, uint64_t hash);
+static inline void idmap_prefetch(const struct idmap *map, uint64_t hash)
+{
+	if (map->slots)
+		__builtin_prefetch(&map->slots[idmap_position(map, idmap_tag(hash))]);
+}
+
 uint32_t idmap_guess(const struct idmap *map, uint64_t hash);
 
 /* Adds an id that idmap_find did not find. */

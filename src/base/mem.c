@@ -4,6 +4,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
+#define HUGE_PAGES_FROM_BYTES ((size_t)4 << 20)
 
 static void *or_die(void *memory, size_t count, size_t size)
 {
@@ -33,4 +37,13 @@ char *mem_strndup(const char *text, size_t len)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
 	return copy;
+}
+
+void mem_prefer_huge_pages(void *data, size_t bytes)
+{
+	uintptr_t first = ((uintptr_t)data + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)data + bytes) & ~(HUGE_PAGE_BYTES - 1);
+
+	if (bytes >= HUGE_PAGES_FROM_BYTES && first < end)
+		madvise((void *)first, end - first, MADV_HUGEPAGE);
 }

@@ -23,6 +23,12 @@ void *mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_n
 /* A copy of the bytes with a NUL after it. */
 char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, malloc));
 
+/*
+ * Asks for huge pages where a range is large enough to be worth them: look-ups that hop about in it
+ * then find the page's address in the processor's cache. Only a wish.
+ */
+void mem_prefer_huge_pages(void *data, size_t bytes);
+
 #define mem_new(type) ((type *)mem_calloc(1, sizeof(type)))
 #define mem_new_array(type, count) ((type *)mem_calloc((count), sizeof(type)))
 

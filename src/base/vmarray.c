@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/mem.h"
+
 #define STEP_BYTES ((size_t)64 * 1024) /* opened at a time while small; a whole number of pages */
 
 static size_t round_up(size_t value, size_t to)
@@ -72,6 +74,7 @@ static void open_to(struct vmarray *array, size_t bytes)
 	if (mprotect((char *)array->data + array->open_bytes, open - array->open_bytes,
 		     PROT_READ | PROT_WRITE))
 		die("open", open);
+	mem_prefer_huge_pages((char *)array->data + array->open_bytes, open - array->open_bytes);
 	array->open_bytes = open;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/tables_int.h"
 
 #define RESET_KEEP_BYTES ((size_t)256 * 1024) /* per array */
 
@@ -198,7 +199,7 @@ static bool frame_equal(const void *context, uint32_t id, const void *key)
 
 uint32_t tables_frame(struct tables *tables, const struct frame *frame)
 {
-	uint64_t hash = hash_bytes(frame, sizeof(*frame));
+	uint64_t hash = tables_hash_frame(frame);
 	uint32_t id;
 
 	if (!has_string(tables, frame->mapping_file) || !has_string(tables, frame->build_id) ||
@@ -224,7 +225,7 @@ static bool node_equal(const void *context, uint32_t id, const void *key)
 uint32_t tables_node(struct tables *tables, uint32_t parent, uint32_t frame)
 {
 	struct node node = { parent, frame };
-	uint64_t hash = hash_bytes(&node, sizeof(node));
+	uint64_t hash = tables_hash_node(&node);
 	uint32_t id;
 
 	if (parent == TABLES_FULL || frame == TABLES_FULL)
@@ -412,24 +413,37 @@ static struct report *newest_report(const struct tables *tables)
 	return AT(tables->reports, struct report, tables->reports.count - 1);
 }
 
-bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const int64_t *values)
+bool tables_rows(struct tables *tables, const struct row *rows, uint32_t count,
+		 const int64_t *values)
 {
 	struct report *report = newest_report(tables);
 	uint32_t columns = columns_of(tables, report->series);
 	int64_t *totals = AT(tables->totals, int64_t, report->total_first);
-	struct row row = { stack, label_set };
+	size_t values_count = (size_t)count * columns;
 
-	if (stack == TABLES_FULL || label_set == TABLES_FULL || !vmarray_room(&tables->rows) ||
-	    vmarray_room(&tables->values) < columns)
+	if (!count)
+		return true;
+	for (uint32_t i = 0; i < count; i++)
+		if (rows[i].stack == TABLES_FULL || rows[i].label_set == TABLES_FULL)
+			return false;
+	if (vmarray_room(&tables->rows) < count || vmarray_room(&tables->values) < values_count)
 		return false;
-	assert(stack < tables->nodes.count && label_set < tables->label_sets.count);
-	append(&tables->rows, &row);
-	memcpy(vmarray_add(&tables->values, columns), values, columns * sizeof(*values));
-	report->row_count++;
-	for (uint32_t i = 0; i < columns; i++)
-		if (__builtin_add_overflow(totals[i], values[i], &totals[i]))
-			totals[i] = values[i] > 0 ? INT64_MAX : INT64_MIN;
+	for (uint32_t i = 0; i < count; i++)
+		assert(rows[i].stack < tables->nodes.count &&
+		       rows[i].label_set < tables->label_sets.count);
+	memcpy(vmarray_add(&tables->rows, count), rows, count * sizeof(*rows));
+	memcpy(vmarray_add(&tables->values, values_count), values, values_count * sizeof(*values));
+	report->row_count += count;
+	for (uint32_t row = 0; row < count; row++, values += columns)
+		for (uint32_t i = 0; i < columns; i++)
+			if (__builtin_add_overflow(totals[i], values[i], &totals[i]))
+				totals[i] = values[i] > 0 ? INT64_MAX : INT64_MIN;
 	return true;
+}
+
+bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const int64_t *values)
+{
+	return tables_rows(tables, &(struct row){ stack, label_set }, 1, values);
 }
 
 /* Makes the newest elements unused again; they are zeroed for the next taker. */

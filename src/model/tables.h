@@ -204,6 +204,9 @@ uint32_t tables_series(struct tables *tables, uint32_t label_set, uint32_t group
 uint32_t tables_report_begin(struct tables *tables, uint32_t series, int64_t start_ns,
 			     int64_t duration_ns, uint64_t batch_id);
 bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const int64_t *values);
+/* All rows at once, or none. */
+bool tables_rows(struct tables *tables, const struct row *rows, uint32_t count,
+		 const int64_t *values);
 void tables_report_cancel(struct tables *tables);
 
 /*

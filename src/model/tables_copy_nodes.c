@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "model/tables.h"
+#include "model/tables_int.h"
 
 #define GROUP 32u /* look-ups on their way at once */
 
@@ -107,7 +107,7 @@ static void copy_frames(struct tables_copy *copy, const uint8_t *wanted)
 		frame->function = copy->strings[frame->function];
 		frame->system_name = copy->strings[frame->system_name];
 		frame->file = copy->strings[frame->file];
-		group.hashes[group.count] = hash_bytes(frame, sizeof(*frame));
+		group.hashes[group.count] = tables_hash_frame(frame);
 		group.ids[group.count] = i;
 		idmap_prefetch(&copy->into->frame_map, group.hashes[group.count]);
 		if (++group.count == GROUP)
@@ -139,7 +139,7 @@ static void copy_level(struct tables_copy *copy, const uint32_t *ids, uint32_t c
 		*node = copy->from.nodes[ids[i]];
 		node->parent = copy->nodes[node->parent];
 		node->frame = copy->frames[node->frame];
-		group.hashes[group.count] = hash_bytes(node, sizeof(*node));
+		group.hashes[group.count] = tables_hash_node(node);
 		group.ids[group.count] = ids[i];
 		idmap_prefetch(&copy->into->node_map, group.hashes[group.count]);
 		if (++group.count == GROUP)

@@ -332,17 +332,11 @@ int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, 
 		checked(n, tables_report_begin(n->into, series, start_ns, duration_ns, batch_id));
 	if (n->problem)
 		return normaliser_check(n, err);
-	for (size_t i = 0; i < n->rows.count; i++) {
-		const struct row *row = &n->rows.data[i];
-
-		if (tables_row(n->into, row->stack, row->label_set,
-			       n->values.data + i * n->columns))
-			continue;
-		tables_report_cancel(n->into);
-		n->problem = problem_full;
-		return normaliser_check(n, err);
-	}
-	return 0;
+	if (tables_rows(n->into, n->rows.data, (uint32_t)n->rows.count, n->values.data))
+		return 0;
+	tables_report_cancel(n->into);
+	n->problem = problem_full;
+	return normaliser_check(n, err);
 }
 
 /* Some senders give microseconds or milliseconds where nanoseconds belong: 1970 by our reading. */

@@ -128,12 +128,21 @@ static void store_row(struct application *app, const struct row *row, const int6
 
 static void store_as_is(struct application *app, const struct report *report)
 {
-	uint32_t columns = tables_series_columns(app->batch, report->series);
+	const struct row *from = &app->batch->rows[report->row_first];
+	struct row *rows = mem_new_array(struct row, report->row_count);
+	bool fits;
 
-	begin_report(app, report, report->duration_ns);
 	for (uint32_t i = 0; i < report->row_count; i++)
-		store_row(app, &app->batch->rows[report->row_first + i],
-			  &app->batch->values[report->value_first + (uint64_t)i * columns]);
+		rows[i] = (struct row){
+			app->copy.nodes[from[i].stack], /* all are there: apply_reports */
+			tables_copy_label_set(&app->copy, from[i].label_set),
+		};
+	begin_report(app, report, report->duration_ns);
+	fits = tables_rows(&app->memtable->tables, rows, report->row_count,
+			   &app->batch->values[report->value_first]);
+	assert(fits);
+	app->result->rows_stored += report->row_count;
+	free(rows);
 }
 
 /* A row of a report whose values are being converted. */
