@@ -312,40 +312,67 @@ static int add_piece(void *context, struct work *work, size_t index, struct err 
 	return rc;
 }
 
-static mean_wide counted(const struct counters *counters, uint32_t group, uint32_t slot)
-{
-	mean_wide value = 0;
+/* The counters of one group, all pieces together: one kind of them. */
+struct tally {
+	const uint32_t *ones;
+	const int64_t *plain;
+	const mean_wide *wide;
+};
 
-	if (group >= counters->groups_capacity)
-		return 0;
-	if (counters->wide[group])
-		return counters->wide[group][slot];
-	if (counters->plain[group])
-		value = counters->plain[group][slot];
-	if (counters->ones[group])
-		value += counters->ones[group][slot];
-	return value;
+static mean_wide counted(const struct tally *tally, uint32_t slot)
+{
+	if (tally->ones)
+		return tally->ones[slot];
+	return tally->plain ? tally->plain[slot] : tally->wide[slot];
 }
 
-static bool has_group(const struct piece *pieces, size_t count, uint32_t group)
+static void add_to_wide(mean_wide *total, const struct counters *counters, uint32_t group)
 {
+	uint32_t count = counters->slots_count;
+
+	for (uint32_t i = 0; counters->ones[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->ones[group][i]);
+	for (uint32_t i = 0; counters->plain[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->plain[group][i]);
+	for (uint32_t i = 0; counters->wide[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->wide[group][i]);
+}
+
+static size_t kinds_of(const struct tally *tally)
+{
+	return (tally->ones != NULL) + (tally->plain != NULL) + (tally->wide != NULL);
+}
+
+/* *ret_any: whether some piece has the group. False when over budget. */
+static bool tally_of(const struct piece *pieces, size_t count, uint32_t group,
+		     struct arena *scratch, struct tally *ret, bool *ret_any)
+{
+	struct tally found = { 0 };
+	mean_wide *total;
+	size_t kinds = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		const struct counters *counters = &pieces[i].counters;
+		struct tally tally;
 
-		if (group < counters->groups_capacity &&
-		    (counters->wide[group] || counters->plain[group] || counters->ones[group]))
-			return true;
+		if (group >= counters->groups_capacity)
+			continue;
+		tally = (struct tally){ counters->ones[group], counters->plain[group],
+					counters->wide[group] };
+		kinds += kinds_of(&tally);
+		if (kinds_of(&tally))
+			found = tally;
 	}
-	return false;
-}
-
-static mean_wide sum_of(const struct piece *pieces, size_t count, uint32_t group, uint32_t slot)
-{
-	mean_wide sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum = mean_add(sum, counted(&pieces[i].counters, group, slot));
-	return sum;
+	*ret = found;
+	*ret_any = kinds > 0;
+	if (kinds < 2)
+		return true;
+	total = arena_new_array(scratch, mean_wide, pieces[0].counters.slots_count);
+	for (size_t i = 0; total && i < count; i++)
+		if (group < pieces[i].counters.groups_capacity)
+			add_to_wide(total, &pieces[i].counters, group);
+	*ret = (struct tally){ .wide = total };
+	return total;
 }
 
 /* Slot + 1 of each node, so that sums come in the order of nodes; NULL: slots are nodes. */
@@ -360,53 +387,56 @@ static int slots_of_nodes(const struct segment *segment, struct arena *arena, ui
 	return *ret ? 0 : -1;
 }
 
-/* Calls for each counter that is not zero; with `into` NULL it only counts them. */
-static size_t take_sums(const struct adding_together *all, size_t pieces_count,
-			const uint32_t *slots, int64_t weight, struct accumulate_sum *into)
+/* Adds what is not zero to `ret`, which has room. */
+static void take_sums(const struct adding_together *all, const struct tally *tally,
+		      const uint32_t *slots, uint32_t group, int64_t weight,
+		      struct accumulate_sums *ret)
 {
-	uint32_t groups_count = 0;
-	size_t count = 0;
+	uint32_t nodes_count = all->in->view->nodes_count;
+	uint32_t slots_count = all->in->segment->slots_count;
 
-	for (size_t i = 0; i < pieces_count; i++)
-		if (all->pieces[i].counters.groups_capacity > groups_count)
-			groups_count = (uint32_t)all->pieces[i].counters.groups_capacity;
-	for (uint32_t group = 0; group < groups_count; group++) {
-		if (!has_group(all->pieces, pieces_count, group))
+	for (uint32_t node = 0; node < nodes_count; node++) {
+		uint32_t slot = slots ? slots[node] - 1 : node;
+		mean_wide value;
+
+		if (slot >= slots_count)
 			continue;
-		for (uint32_t node = 0; node < all->in->view->nodes_count; node++) {
-			uint32_t slot = slots ? slots[node] - 1 : node;
-			mean_wide value;
-
-			if (slot >= all->in->segment->slots_count)
-				continue;
-			value = sum_of(all->pieces, pieces_count, group, slot);
-			if (!value)
-				continue;
-			if (into)
-				into[count] =
-					(struct accumulate_sum){ value * weight, node, group };
-			count++;
-		}
+		value = counted(tally, slot);
+		if (value)
+			ret->list[ret->count++] =
+				(struct accumulate_sum){ value * weight, node, group };
 	}
-	return count;
 }
 
 static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
 			struct arena *into, struct accumulate_sums *ret, struct err *err)
 {
+	uint32_t groups_count = 0, slots_count = all->in->segment->slots_count;
+	uint64_t most;
 	uint32_t *slots;
-	size_t count;
 
-	if (slots_of_nodes(all->in->segment, into, &slots))
+	for (size_t i = 0; i < pieces_count; i++) {
+		const struct piece *piece = &all->pieces[i];
+
+		ret->rows += piece->rows;
+		if (piece->counters.groups_capacity > groups_count)
+			groups_count = (uint32_t)piece->counters.groups_capacity;
+	}
+	/* A sum needs a row, and a counter. */
+	most = (uint64_t)groups_count * slots_count;
+	most = ret->rows < most ? ret->rows : most;
+	ret->list = arena_new_array(into, struct accumulate_sum, most);
+	if (!ret->list || slots_of_nodes(all->in->segment, into, &slots))
 		return work_over_budget(all->selection->work, err);
-	count = take_sums(all, pieces_count, slots, weight, NULL);
-	ret->list = arena_new_array(into, struct accumulate_sum, count);
-	if (!ret->list)
-		return work_over_budget(all->selection->work, err);
-	take_sums(all, pieces_count, slots, weight, ret->list);
-	ret->count = count;
-	for (size_t i = 0; i < pieces_count; i++)
-		ret->rows += all->pieces[i].rows;
+	for (uint32_t group = 0; group < groups_count; group++) {
+		struct tally tally;
+		bool any;
+
+		if (!tally_of(all->pieces, pieces_count, group, into, &tally, &any))
+			return work_over_budget(all->selection->work, err);
+		if (any)
+			take_sums(all, &tally, slots, group, weight, ret);
+	}
 	return 0;
 }
 

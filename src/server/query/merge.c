@@ -12,18 +12,19 @@
 #define SEGMENT_COST 20000u	/* a segment */
 #define TOGETHER_ROWS UNIT_COST /* a segment that is worth several threads by itself */
 
-/* Sums over tables of its own; growing. */
-struct trie {
-	struct tables *tables;
+/* Sums over a trie of their own. */
+struct heap {
+	struct trie trie;
 	struct accumulate_sum *sums;
 	size_t sums_count, sums_capacity;
 	uint64_t rows;
+	bool begun;
 };
 
 /* Segments first .. end - 1 of the order. */
 struct unit {
 	size_t first, end;
-	struct trie trie;
+	struct heap heap;
 };
 
 struct merging {
@@ -35,47 +36,38 @@ struct merging {
 	uint64_t cost;
 };
 
-static void free_trie(struct trie *trie)
+static void begin_heap(struct heap *heap)
 {
-	if (trie->tables) {
-		tables_free(trie->tables);
-		free(trie->tables);
-	}
-	free(trie->sums);
-	*trie = (struct trie){ 0 };
+	trie_init(&heap->trie);
+	heap->begun = true;
 }
 
-static size_t trie_bytes(const struct trie *trie)
+static void free_heap(struct heap *heap)
 {
-	return tables_bytes(trie->tables) + trie->sums_capacity * sizeof(*trie->sums);
+	if (heap->begun)
+		trie_free(&heap->trie);
+	free(heap->sums);
+	*heap = (struct heap){ 0 };
 }
 
-/* Adds sums of another trie, in the order of its nodes. */
-static int add_sums(struct trie *trie, struct work *work, const struct tables_view *view,
-		    const struct accumulate_sum *sums, size_t count, struct err *err)
+/* Adds sums of another trie; their stacks are renamed. */
+static int add_sums(struct heap *heap, struct work *work, const struct tables_view *view,
+		    struct accumulate_sum *sums, size_t count, struct err *err)
 {
-	size_t other_bytes = work->other_bytes, before = trie_bytes(trie);
-	struct tables_copy copy;
-	int rc = 0;
+	int rc = trie_add(&heap->trie, work, view, sums, count, err);
 
-	tables_copy_begin(&copy, trie->tables, view);
-	for (size_t i = 0; !rc && i < count; i++) {
-		struct accumulate_sum sum = sums[i];
+	if (rc || !count)
+		return rc;
+	while (heap->sums_capacity - heap->sums_count < count) {
+		size_t capacity = 2 * heap->sums_capacity + 1024;
 
-		sum.stack = tables_copy_node(&copy, sum.stack);
-		if (sum.stack == TABLES_FULL) {
-			rc = work_over_budget(work, err);
-			break;
-		}
-		mem_grow(trie->sums, trie->sums_count, trie->sums_capacity);
-		trie->sums[trie->sums_count++] = sum;
-		if (i % WORK_TICKS_PER_CHECK == 0)
-			work->other_bytes = other_bytes + trie_bytes(trie) - before;
-		rc = work_tick(work, 16, err);
+		heap->sums = mem_realloc(heap->sums, capacity, sizeof(*heap->sums));
+		work->other_bytes += (capacity - heap->sums_capacity) * sizeof(*heap->sums);
+		heap->sums_capacity = capacity;
 	}
-	work->other_bytes = other_bytes + trie_bytes(trie) - before;
-	tables_copy_end(&copy);
-	return rc;
+	memcpy(heap->sums + heap->sums_count, sums, count * sizeof(*sums));
+	heap->sums_count += count;
+	return work_check(work, err);
 }
 
 /* The sums' indexes ordered by group, stable: a counting sort. */
@@ -135,27 +127,27 @@ static int add_up(const struct selection *selection, struct arena *arena, uint32
 	return 0;
 }
 
-/* The sums of a trie that several segments went into, each stack once. */
-static int fold_trie(const struct selection *selection, struct work *work, struct trie *trie,
+/* The sums of a heap that several segments went into, each stack once. */
+static int fold_heap(const struct selection *selection, struct work *work, struct heap *heap,
 		     struct err *err)
 {
-	struct accumulate_sum *sums = trie->sums;
-	size_t count = trie->sums_count;
+	struct accumulate_sum *sums = heap->sums;
+	size_t count = heap->sums_count;
 	struct arena scratch;
 	int rc;
 
 	arena_init(&scratch, work->limit_bytes);
-	rc = add_up(selection, &scratch, (uint32_t)trie->tables->nodes.count, &sums, &count, err);
+	rc = add_up(selection, &scratch, (uint32_t)heap->trie.nodes_count, &sums, &count, err);
 	if (!rc) {
 		if (count)
-			memcpy(trie->sums, sums, count * sizeof(*sums));
-		trie->sums_count = count;
+			memcpy(heap->sums, sums, count * sizeof(*sums));
+		heap->sums_count = count;
 	}
 	arena_free(&scratch);
 	return rc;
 }
 
-static int add_segment(struct merging *merging, struct work *work, struct trie *trie,
+static int add_segment(struct merging *merging, struct work *work, struct heap *heap,
 		       struct select_segment *in, bool together, struct err *err)
 {
 	struct accumulate_sums sums = { 0 };
@@ -166,19 +158,13 @@ static int add_segment(struct merging *merging, struct work *work, struct trie *
 	rc = accumulate_segment(merging->selection, work, in, together, &scratch, &sums, err);
 	if (!rc) {
 		work->other_bytes += scratch.used_bytes;
-		rc = add_sums(trie, work, in->view, sums.list, sums.count, err);
+		rc = add_sums(heap, work, in->view, sums.list, sums.count, err);
 		work->other_bytes -= scratch.used_bytes;
 	}
-	trie->rows += sums.rows;
+	heap->rows += sums.rows;
 	work->stats.nodes_merged += in->view->nodes_count;
 	arena_free(&scratch);
 	return work_spare(in->segment, rc);
-}
-
-static void begin_trie(struct trie *trie)
-{
-	trie->tables = mem_new(struct tables);
-	tables_init(trie->tables);
 }
 
 static int merge_unit(struct merging *merging, struct work *work, struct unit *unit, bool together,
@@ -186,10 +172,10 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 {
 	int rc = 0;
 
-	begin_trie(&unit->trie);
+	begin_heap(&unit->heap);
 	for (size_t i = unit->first; !rc && i < unit->end; i++)
-		rc = add_segment(merging, work, &unit->trie, merging->order[i], together, err);
-	return rc ? rc : fold_trie(merging->selection, work, &unit->trie, err);
+		rc = add_segment(merging, work, &unit->heap, merging->order[i], together, err);
+	return rc ? rc : fold_heap(merging->selection, work, &unit->heap, err);
 }
 
 /* A step for a team. */
@@ -198,7 +184,7 @@ static int merge_one_unit(void *context, struct work *work, size_t index, struct
 	struct merging *merging = context;
 	struct unit *unit = &merging->units[index];
 
-	return unit->trie.tables ? 0 : merge_unit(merging, work, unit, false, err);
+	return unit->heap.begun ? 0 : merge_unit(merging, work, unit, false, err);
 }
 
 static int kin_order(const void *left, const void *right)
@@ -283,25 +269,30 @@ static int run_units(struct merging *merging, struct err *err)
 }
 
 /* All units into the first. */
-static int join_units(struct merging *merging, struct trie *into, struct err *err)
+static int join_units(struct merging *merging, struct heap *into, struct err *err)
 {
 	struct work *work = merging->selection->work;
 	int rc = 0;
 
 	if (!merging->units_count) {
-		begin_trie(into);
+		begin_heap(into);
 		return 0;
 	}
-	*into = merging->units[0].trie;
-	merging->units[0].trie = (struct trie){ 0 };
+	*into = merging->units[0].heap;
+	merging->units[0].heap = (struct heap){ 0 };
 	for (size_t i = 1; !rc && i < merging->units_count; i++) {
-		struct trie *trie = &merging->units[i].trie;
-		struct tables_view view = tables_view_of(trie->tables);
+		struct heap *heap = &merging->units[i].heap;
+		struct tables_view view;
+		struct arena scratch;
 
-		rc = add_sums(into, work, &view, trie->sums, trie->sums_count, err);
-		into->rows += trie->rows;
-		work->stats.nodes_merged += view.nodes_count;
-		free_trie(trie);
+		arena_init(&scratch, work->limit_bytes);
+		if (!trie_view(&heap->trie, &scratch, &view))
+			rc = work_over_budget(work, err);
+		else
+			rc = add_sums(into, work, &view, heap->sums, heap->sums_count, err);
+		into->rows += heap->rows;
+		arena_free(&scratch);
+		free_heap(heap);
 	}
 	return rc;
 }
@@ -351,23 +342,25 @@ static int merge_one(struct merging *merging, struct merge *merge, struct err *e
 
 static int merge_several(struct merging *merging, struct merge *merge, struct err *err)
 {
-	struct trie all = { 0 };
+	struct selection *selection = merging->selection;
+	struct heap all = { 0 };
 	int rc;
 
 	cut_units(merging);
 	rc = run_units(merging, err);
 	if (!rc)
 		rc = join_units(merging, &all, err);
+	merge->rows = all.rows;
+	if (!rc && !trie_view(&all.trie, &selection->work->arena, &merge->view))
+		rc = work_over_budget(selection->work, err);
 	if (!rc) {
-		merge->view = tables_view_of(all.tables);
-		merge->rows = all.rows;
-		rc = round_values(merging->selection, merge, all.sums, all.sums_count, err);
-		merge->own = all.tables;
-		all.tables = NULL;
+		merge->own = all.trie;
+		all.begun = false;
+		rc = round_values(selection, merge, all.sums, all.sums_count, err);
 	}
-	free_trie(&all);
+	free_heap(&all);
 	for (size_t i = 0; i < merging->units_count; i++)
-		free_trie(&merging->units[i].trie);
+		free_heap(&merging->units[i].heap);
 	return rc;
 }
 
@@ -386,9 +379,6 @@ int merge_segments(struct selection *selection, struct merge *ret, struct err *e
 
 void merge_free(struct merge *merge)
 {
-	if (merge->own) {
-		tables_free(merge->own);
-		free(merge->own);
-	}
+	trie_free(&merge->own);
 	*merge = (struct merge){ 0 };
 }

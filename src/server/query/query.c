@@ -110,8 +110,10 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 		rc = name_groups(tree, work, &names, &group_names, err);
 	if (!rc)
 		rc = collapse_into(tree, work, merge, &names, group_names, err);
+	work_step_done(work, QUERY_STEP_NAME);
 	if (!rc && !selection->params->nodes_only)
 		rc = stacks_into(tree, work, merge, &names, err);
+	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
 		rc = unresolved_into(tree, &names.unresolved, err);
 	if (!rc)
@@ -136,10 +138,13 @@ static int try_tree(const struct query_source *source, const struct query_params
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
 	rc = select_make(&selection, &work, source, params, err);
+	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = merge_segments(&selection, &merge, err);
+	work_step_done(&work, QUERY_STEP_SUM);
 	if (!rc)
 		rc = build(tree, &work, source, &selection, &merge, err);
+	tree->stats = work_stats(&work);
 	merge_free(&merge);
 	work_end(&work);
 	if (rc)

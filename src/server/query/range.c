@@ -429,10 +429,12 @@ static int try_series(const struct query_source *source, const struct query_rang
 	work_begin(&work, &base.limits);
 	arena_init(&set.arena, work.limit_bytes);
 	rc = select_make(&selection, &work, source, &base, err);
+	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = collect_events(&ranging);
 	if (!rc)
 		rc = fold(&ranging, &set);
+	work_step_done(&work, QUERY_STEP_SUM);
 	if (!rc) {
 		set.type = profile_type_copy(&selection.type, &set.arena);
 		set.period = selection.period;

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "model/profile_type.h"
 #include "model/tables.h"
+#include "server/query/stats.h"
 
 struct tree_function {
 	struct slice name; /* as shown: "main", "0x4a3f [libfoo.so]", "[truncated: too deep]" */
@@ -78,6 +79,7 @@ struct tree {
 	uint64_t reports, samples_rows; /* that were merged */
 	uint64_t names_pending;		/* frames whose symbols are still being read: ask again */
 	uint64_t parts_unreadable;	/* left out; the caller adds the snapshot's */
+	struct query_stats stats;	/* what it cost */
 	struct tree_function *functions;
 	uint32_t functions_count;
 	struct tree_unresolved *unresolved; /* largest value first */

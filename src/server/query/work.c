@@ -14,7 +14,8 @@ void work_begin(struct work *work, const struct query_limits *limits)
 	size_t memory_bytes =
 		limits->memory_bytes ? limits->memory_bytes : WORK_MEMORY_BYTES_DEFAULT;
 
-	*work = (struct work){ .limit_bytes = memory_bytes / 2 + 1 };
+	*work = (struct work){ .limit_bytes = memory_bytes / 2 + 1,
+			       .step_since_ns = clock_monotonic_ns() };
 	work->own_shared.limit_bytes = work->limit_bytes;
 	work->own_shared.cancelled = limits->cancelled;
 	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
@@ -95,10 +96,19 @@ static void add_stats(struct query_stats *to, const struct query_stats *from)
 	to->blocks_bytes += from->blocks_bytes;
 }
 
+void work_step_done(struct work *work, enum query_step step)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	work->stats.took_ns[step] += now_ns - work->step_since_ns;
+	work->step_since_ns = now_ns;
+}
+
 struct query_stats work_stats(const struct work *work)
 {
 	struct query_stats stats = work->stats;
 
+	stats.threads = (uint32_t)work->crew_count + 1;
 	for (size_t i = 0; i < work->crew_count; i++)
 		add_stats(&stats, &work->crew[i].stats);
 	return stats;

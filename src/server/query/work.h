@@ -38,6 +38,7 @@ struct work {
 	size_t other_bytes; /* memory held outside the arena and the maps */
 	size_t limit_bytes;
 	size_t counted_bytes; /* in shared->used_bytes */
+	int64_t step_since_ns;
 	uint32_t ticks;
 	struct segment_buffer buffer; /* for work_read */
 	struct query_stats stats;     /* of this thread; added up in work_end_crew */
@@ -51,6 +52,9 @@ void work_end(struct work *work);
 
 /* The other threads' works, made once: later calls change nothing. All end with this one. */
 void work_begin_crew(struct work *work, size_t count);
+
+/* Books the time since the last call, or since work_begin, under a step. */
+void work_step_done(struct work *work, enum query_step step);
 
 /* What all threads counted. */
 struct query_stats work_stats(const struct work *work);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trie - the frames and stacks of many segments as one: equal frames and equal stacks meet.
+ *
+ * Adding costs one look at a likely place per string, frame and node when the segment resembles
+ * one that was added before (parts of one service do: the same things come in much the same
+ * order), and a hash table otherwise. One thread. Memory is the system's, counted by trie_bytes.
+ */
+#ifndef FIRN_SERVER_QUERY_TRIE_H
+#define FIRN_SERVER_QUERY_TRIE_H
+
+#include "server/query/accumulate.h"
+
+struct trie_node {
+	uint32_t parent, frame;
+	uint32_t child; /* the one that was met last; 0 = none */
+	uint32_t next;	/* sibling, in a ring */
+};
+
+struct trie {
+	char *string_bytes;
+	struct string_ref *strings; /* 0 is "" */
+	struct frame *frames;
+	struct trie_node *nodes; /* 0 is the root */
+	size_t string_bytes_count, string_bytes_capacity;
+	size_t strings_count, strings_capacity;
+	size_t frames_count, frames_capacity;
+	size_t nodes_count, nodes_capacity;
+	struct idmap string_map, frame_map, node_map;
+};
+
+void trie_init(struct trie *trie);
+void trie_free(struct trie *trie);
+size_t trie_bytes(const struct trie *trie);
+
+/* Adds the stacks that sums name, and renames them: `stack` is the trie's node afterwards. */
+int trie_add(struct trie *trie, struct work *work, const struct tables_view *view,
+	     struct accumulate_sum *sums, size_t count, struct err *err);
+
+/* Strings, frames and nodes as tables have them; the nodes in `arena`. False when over budget. */
+bool trie_view(const struct trie *trie, struct arena *arena, struct tables_view *ret);
+
+#endif
