@@ -306,6 +306,7 @@ static void find_sources(const struct resolver *resolver, struct slice build_id,
 	}
 	sources->has_binary |= add_upload(resolver, build_id, "bin", sources);
 	add_upload(resolver, build_id, "debug", sources);
+	sources->uploads_path = resolver->uploads_path;
 	symbol_sources_find(sources, resolver->debuginfo_path, build_id);
 	if (offer_fd >= 0)
 		close(offer_fd);

@@ -72,10 +72,13 @@ void symbol_sources_find(struct symbol_sources *sources, const char *directory,
 		fd = debug_files_open_by_link(sources->inputs[0].fd, path, build_id, NULL);
 	add(sources, fd, SLICE_LITERAL("its debug file"), SYMBOL_INPUT_MAIN);
 	count = sources->count;
-	for (size_t i = 0; i < count; i++)
-		add(sources,
-		    debug_files_open_alternate(sources->inputs[i].fd, path, directory, NULL),
-		    SLICE_LITERAL("its alternate debug file"), SYMBOL_INPUT_ALTERNATE);
+	for (size_t i = 0; i < count; i++) {
+		fd = debug_files_open_alternate(sources->inputs[i].fd, path, directory, NULL);
+		if (fd < 0 && sources->uploads_path)
+			fd = debug_files_open_alternate(sources->inputs[i].fd, path,
+							sources->uploads_path, NULL);
+		add(sources, fd, SLICE_LITERAL("its alternate debug file"), SYMBOL_INPUT_ALTERNATE);
+	}
 	if (sources->is_local)
 		add_package(sources);
 }

@@ -15,6 +15,8 @@ struct symbol_sources { /* zero-initialised is empty and valid */
 	struct symbol_input inputs[SYMBOL_INPUTS_MAX];
 	size_t count;
 	char *directory; /* of the binary, when it is local */
+	/* Where alternate files may lie too, by build id; borrowed, may be NULL. */
+	const char *uploads_path;
 	bool has_binary; /* it is the first input */
 	bool is_local;	 /* ... and lies on this host, beside its debug files */
 };
