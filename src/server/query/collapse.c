@@ -12,6 +12,8 @@ struct growing {
 	int64_t self;
 	int64_t total;
 	uint32_t inlined;
+	uint32_t child; /* the one that was met last; 0 = none */
+	uint32_t next;	/* sibling, in a ring */
 };
 
 struct collapsing {
@@ -35,23 +37,45 @@ static bool node_equal(const void *context, uint32_t id, const void *key)
 	return a->parent == b->parent && a->function == b->function;
 }
 
-static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t function, bool inlined)
+static uint32_t new_child(struct collapsing *c, uint32_t parent, uint32_t function, bool inlined)
 {
-	struct growing made = { .parent = parent, .function = function, .inlined = inlined };
-	uint64_t hash = hash_mix(hash_mix(0, parent), function);
-	uint32_t id = idmap_find(&c->map, hash, node_equal, c, &made);
+	uint32_t last = c->nodes[parent].child, id = (uint32_t)c->nodes_count;
 
-	if (id != IDMAP_NONE) {
-		c->nodes[id].inlined &= inlined;
-		return id;
-	}
 	if (c->nodes_count == UINT32_MAX - 1 ||
 	    !WORK_GROW(&c->work->arena, c->nodes, c->nodes_count, c->nodes_capacity))
 		return IDMAP_NONE;
-	id = (uint32_t)c->nodes_count++;
-	c->nodes[id] = made;
-	idmap_add(&c->map, hash, id);
+	c->nodes_count++;
+	c->nodes[id] = (struct growing){
+		.parent = parent, .function = function, .inlined = inlined, .next = id
+	};
+	if (last) {
+		c->nodes[id].next = c->nodes[last].next;
+		c->nodes[last].next = id;
+	}
 	return id;
+}
+
+/* The child of a node: the one that was met last, its sibling, or wherever it is. */
+static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t function, bool inlined)
+{
+	struct growing wanted = { .parent = parent, .function = function };
+	uint32_t id = c->nodes[parent].child;
+	uint64_t hash;
+
+	if (id && c->nodes[id].function != function)
+		id = c->nodes[id].next;
+	if (!id || c->nodes[id].function != function) {
+		hash = hash_mix(hash_mix(0, parent), function);
+		id = idmap_find(&c->map, hash, node_equal, c, &wanted);
+		if (id == IDMAP_NONE) {
+			id = new_child(c, parent, function, inlined);
+			if (id == IDMAP_NONE)
+				return id;
+			idmap_add(&c->map, hash, id);
+		}
+	}
+	c->nodes[id].inlined &= inlined;
+	return c->nodes[parent].child = id;
 }
 
 /* One frame further from the root: the outermost function of its chain first. */
