@@ -87,6 +87,7 @@ static void debuginfo_each_wanted(void *context, debuginfo_want_f *want, void *w
 	struct wanting wanting = { want, want_context };
 
 	resolver_each_missing(context, want_missing, &wanting);
+	resolver_each_poor(context, want, want_context);
 }
 
 /* The folder of uploads lies in the store's, whose lock keeps other servers away from it too. */

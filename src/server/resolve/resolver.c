@@ -709,3 +709,15 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 	}
 	pthread_mutex_unlock(&resolver->lock);
 }
+
+void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context)
+{
+	pthread_mutex_lock(&resolver->lock);
+	for (size_t i = 0; i < resolver->binaries_count; i++) {
+		const struct binary *binary = resolver->binaries[i];
+
+		if (binary->is_used && binary->shared && !binary->shared->table->has_debug_info)
+			visit(context, binary->build_id);
+	}
+	pthread_mutex_unlock(&resolver->lock);
+}

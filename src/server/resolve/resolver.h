@@ -95,6 +95,13 @@ struct resolver_missing {
 typedef void resolver_missing_f(void *context, const struct resolver_missing *missing);
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
 
+/*
+ * Visits the build ids that were looked up and have symbols but no DWARF (not those whose uses
+ * resolver_take_used took), under the lock: no calling back.
+ */
+typedef void resolver_poor_f(void *context, struct slice build_id);
+void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context);
+
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);
 
