@@ -298,33 +298,33 @@ void agent_report_text(const struct agent_report *report, size_t top, struct str
 
 static void ends_json(const uint64_t *ends, struct json *json)
 {
-	json_key(json, "whole");
-	json_uint(json, ends[STACK_COMPLETE]);
-	json_key(json, "cut");
-	json_uint(json, cut_of(ends));
-	json_key(json, "cut_by_reason");
-	json_object(json);
+	json_put_key(json, "whole");
+	json_put_uint(json, ends[STACK_COMPLETE]);
+	json_put_key(json, "cut");
+	json_put_uint(json, cut_of(ends));
+	json_put_key(json, "cut_by_reason");
+	json_open_object(json);
 	for (int end = 0; end < STACK_ENDS; end++) {
 		if (end == STACK_COMPLETE || !ends[end])
 			continue;
-		json_key(json, accounts_end_name(end));
-		json_uint(json, ends[end]);
+		json_put_key(json, accounts_end_name(end));
+		json_put_uint(json, ends[end]);
 	}
-	json_object_end(json);
+	json_close_object(json);
 }
 
 static void binaries_json(const struct agent_report *report, size_t top, struct json *json)
 {
-	json_key(json, "binaries");
-	json_array(json);
+	json_put_key(json, "binaries");
+	json_open_array(json);
 	for (size_t i = 0; i < report->binaries_count && i < top; i++) {
-		json_object(json);
-		json_key(json, "binary");
-		json_text(json, report->binaries[i].name);
+		json_open_object(json);
+		json_put_key(json, "binary");
+		json_put_text(json, report->binaries[i].name);
 		ends_json(report->binaries[i].ends, json);
-		json_object_end(json);
+		json_close_object(json);
 	}
-	json_array_end(json);
+	json_close_array(json);
 }
 
 static void figures_json(const struct agent_report *report, int first, int last, struct json *json)
@@ -332,8 +332,8 @@ static void figures_json(const struct agent_report *report, int first, int last,
 	for (int i = first; i <= last; i++) {
 		if (!report->told[i])
 			continue;
-		json_key(json, figures[i].key);
-		json_double(json, report->figures[i]);
+		json_put_key(json, figures[i].key);
+		json_put_double(json, report->figures[i]);
 	}
 }
 
@@ -344,32 +344,32 @@ void agent_report_json(const struct agent_report *report, size_t top, struct jso
 		double part;
 	} quantiles[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 } };
 
-	json_key(json, "stacks");
-	json_object(json);
+	json_put_key(json, "stacks");
+	json_open_object(json);
 	ends_json(report->ends, json);
-	json_object_end(json);
+	json_close_object(json);
 	binaries_json(report, top, json);
 	figures_json(report, AGENT_SAMPLES, AGENT_MAPPINGS_LOST, json);
-	json_key(json, "lost_samples");
-	json_object(json);
+	json_put_key(json, "lost_samples");
+	json_open_object(json);
 	for (size_t i = 0; i < report->losses_count; i++) {
-		json_key(json, report->losses[i].reason);
-		json_uint(json, report->losses[i].samples);
+		json_put_key(json, report->losses[i].reason);
+		json_put_uint(json, report->losses[i].samples);
 	}
-	json_object_end(json);
-	json_key(json, "unwind_tables");
-	json_object(json);
+	json_close_object(json);
+	json_put_key(json, "unwind_tables");
+	json_open_object(json);
 	figures_json(report, AGENT_TABLES, AGENT_FIGURES - 1, json);
-	json_object_end(json);
-	json_key(json, "bpf_seconds_per_sample");
-	json_object(json);
-	json_key(json, "samples");
-	json_uint(json, report->bpf_samples);
-	json_key(json, "mean");
-	json_double(json, mean_seconds(report));
+	json_close_object(json);
+	json_put_key(json, "bpf_seconds_per_sample");
+	json_open_object(json);
+	json_put_key(json, "samples");
+	json_put_uint(json, report->bpf_samples);
+	json_put_key(json, "mean");
+	json_put_double(json, mean_seconds(report));
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
-		json_key(json, quantiles[i].key);
-		json_double(json, agent_report_quantile(report, quantiles[i].part));
+		json_put_key(json, quantiles[i].key);
+		json_put_double(json, agent_report_quantile(report, quantiles[i].part));
 	}
-	json_object_end(json);
+	json_close_object(json);
 }

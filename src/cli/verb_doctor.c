@@ -140,18 +140,18 @@ static void check_text(const struct host_check *check, struct strbuf *out)
 
 static void check_json(const struct host_check *check, struct json *json)
 {
-	json_object(json);
-	json_key(json, "name");
-	json_text(json, check->name);
-	json_key(json, "state");
-	json_text(json, host_check_state_name(check->state));
-	json_key(json, "found");
-	json_text(json, check->found);
-	json_key(json, "meaning");
-	json_text(json, check->meaning);
-	json_key(json, "remedy");
-	json_text(json, check->remedy);
-	json_object_end(json);
+	json_open_object(json);
+	json_put_key(json, "name");
+	json_put_text(json, check->name);
+	json_put_key(json, "state");
+	json_put_text(json, host_check_state_name(check->state));
+	json_put_key(json, "found");
+	json_put_text(json, check->found);
+	json_put_key(json, "meaning");
+	json_put_text(json, check->meaning);
+	json_put_key(json, "remedy");
+	json_put_text(json, check->remedy);
+	json_close_object(json);
 }
 
 /* The agent's metrics. Fails when there is no agent at the address. */
@@ -201,25 +201,25 @@ static void print_json(const struct host_checks *checks, const char *address,
 	struct json json;
 
 	json_begin(&json, out);
-	json_object(&json);
-	json_key(&json, "works");
-	json_bool(&json, !anything_missing(checks));
-	json_key(&json, "checks");
-	json_array(&json);
+	json_open_object(&json);
+	json_put_key(&json, "works");
+	json_put_bool(&json, !anything_missing(checks));
+	json_put_key(&json, "checks");
+	json_open_array(&json);
 	for (size_t i = 0; i < checks->count; i++)
 		check_json(&checks->items[i], &json);
-	json_array_end(&json);
-	json_key(&json, "agent");
+	json_close_array(&json);
+	json_put_key(&json, "agent");
 	if (report) {
-		json_object(&json);
-		json_key(&json, "address");
-		json_text(&json, address);
+		json_open_object(&json);
+		json_put_key(&json, "address");
+		json_put_text(&json, address);
 		agent_report_json(report, top, &json);
-		json_object_end(&json);
+		json_close_object(&json);
 	} else {
-		json_null(&json);
+		json_put_null(&json);
 	}
-	json_object_end(&json);
+	json_close_object(&json);
 	strbuf_add_byte(out, '\n');
 }
 

@@ -42,22 +42,22 @@ static void close_with(struct json *json, char bracket)
 	strbuf_add_byte(json->out, bracket);
 }
 
-void json_object(struct json *json)
+void json_open_object(struct json *json)
 {
 	open_with(json, '{');
 }
 
-void json_object_end(struct json *json)
+void json_close_object(struct json *json)
 {
 	close_with(json, '}');
 }
 
-void json_array(struct json *json)
+void json_open_array(struct json *json)
 {
 	open_with(json, '[');
 }
 
-void json_array_end(struct json *json)
+void json_close_array(struct json *json)
 {
 	close_with(json, ']');
 }
@@ -102,7 +102,7 @@ static void add_quoted(struct strbuf *out, struct slice text)
 	strbuf_add_byte(out, '"');
 }
 
-void json_key_slice(struct json *json, struct slice key)
+void json_put_key_slice(struct json *json, struct slice key)
 {
 	assert(!json->after_key);
 	separate(json);
@@ -111,41 +111,41 @@ void json_key_slice(struct json *json, struct slice key)
 	json->after_key = true;
 }
 
-void json_key(struct json *json, const char *key)
+void json_put_key(struct json *json, const char *key)
 {
-	json_key_slice(json, slice_of(key));
+	json_put_key_slice(json, slice_of(key));
 }
 
-void json_string(struct json *json, struct slice text)
+void json_put_string(struct json *json, struct slice text)
 {
 	separate(json);
 	add_quoted(json->out, text);
 }
 
-void json_text(struct json *json, const char *text)
+void json_put_text(struct json *json, const char *text)
 {
-	json_string(json, slice_of(text));
+	json_put_string(json, slice_of(text));
 }
 
-void json_int(struct json *json, int64_t value)
+void json_put_int(struct json *json, int64_t value)
 {
 	separate(json);
 	strbuf_addf(json->out, "%" PRId64, value);
 }
 
-void json_uint(struct json *json, uint64_t value)
+void json_put_uint(struct json *json, uint64_t value)
 {
 	separate(json);
 	strbuf_addf(json->out, "%" PRIu64, value);
 }
 
 /* The shortest of the precisions that reads back as the same number. */
-void json_double(struct json *json, double value)
+void json_put_double(struct json *json, double value)
 {
 	char text[32];
 
 	if (!isfinite(value)) {
-		json_null(json);
+		json_put_null(json);
 		return;
 	}
 	for (int digits = 15; digits <= 17; digits++) {
@@ -157,13 +157,13 @@ void json_double(struct json *json, double value)
 	strbuf_add_text(json->out, text);
 }
 
-void json_bool(struct json *json, bool value)
+void json_put_bool(struct json *json, bool value)
 {
 	separate(json);
 	strbuf_add_text(json->out, value ? "true" : "false");
 }
 
-void json_null(struct json *json)
+void json_put_null(struct json *json)
 {
 	separate(json);
 	strbuf_add_text(json->out, "null");

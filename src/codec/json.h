@@ -20,18 +20,18 @@ struct json {
 };
 
 void json_begin(struct json *json, struct strbuf *out);
-void json_object(struct json *json);
-void json_object_end(struct json *json);
-void json_array(struct json *json);
-void json_array_end(struct json *json);
-void json_key(struct json *json, const char *key);
-void json_key_slice(struct json *json, struct slice key);
-void json_string(struct json *json, struct slice text);
-void json_text(struct json *json, const char *text);
-void json_int(struct json *json, int64_t value);
-void json_uint(struct json *json, uint64_t value);
-void json_double(struct json *json, double value);
-void json_bool(struct json *json, bool value);
-void json_null(struct json *json);
+void json_open_object(struct json *json);
+void json_close_object(struct json *json);
+void json_open_array(struct json *json);
+void json_close_array(struct json *json);
+void json_put_key(struct json *json, const char *key);
+void json_put_key_slice(struct json *json, struct slice key);
+void json_put_string(struct json *json, struct slice text);
+void json_put_text(struct json *json, const char *text);
+void json_put_int(struct json *json, int64_t value);
+void json_put_uint(struct json *json, uint64_t value);
+void json_put_double(struct json *json, double value);
+void json_put_bool(struct json *json, bool value);
+void json_put_null(struct json *json);
 
 #endif

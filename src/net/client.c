@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/whole_file.h"
 #include "codec/compress.h"
-#include "net/base64.h"
+#include "codec/base64.h"
 #include "net/coding.h"
 #include "net/grpc.h"
 #include "net/lines.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "net/base64.h"
+#include "codec/base64.h"
 #include "net/coding.h"
 #include "net/lines.h"
 #include "net/response.h"

@@ -2,7 +2,7 @@
 #include "net/grpc.h"
 
 #include "codec/pb.h"
-#include "net/base64.h"
+#include "codec/base64.h"
 #include "net/uri.h"
 
 #define RETRY_INFO_TYPE "type.googleapis.com/google.rpc.RetryInfo"

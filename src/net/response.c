@@ -6,7 +6,7 @@
 
 #include "codec/compress.h"
 #include "codec/json.h"
-#include "net/base64.h"
+#include "codec/base64.h"
 #include "net/coding.h"
 #include "net/lines.h"
 
@@ -60,12 +60,12 @@ static void write_json_error(struct net_response *response, const char *code, co
 	response->static_body = (struct slice){ 0 };
 	strbuf_clear(&response->body);
 	json_begin(&json, &response->body);
-	json_object(&json);
-	json_key(&json, "error");
-	json_text(&json, message);
-	json_key(&json, "code");
-	json_text(&json, code);
-	json_object_end(&json);
+	json_open_object(&json);
+	json_put_key(&json, "error");
+	json_put_text(&json, message);
+	json_put_key(&json, "code");
+	json_put_text(&json, code);
+	json_close_object(&json);
 }
 
 static void add_retry_details(struct net_response *response, int64_t retry_ns)

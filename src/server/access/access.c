@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "net/base64.h"
+#include "codec/base64.h"
 #include "server/access/password.h"
 #include "server/access/state.h"
 

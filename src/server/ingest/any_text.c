@@ -29,13 +29,13 @@ static void open_level(struct writer *writer, const struct otlp_any *value)
 	bool list = value->type == OTLP_TYPE_KVLIST;
 
 	if (writer->depth == ANY_TEXT_DEPTH_MAX) {
-		json_null(&writer->json);
+		json_put_null(&writer->json);
 		return;
 	}
 	if (list)
-		json_object(&writer->json);
+		json_open_object(&writer->json);
 	else
-		json_array(&writer->json);
+		json_open_array(&writer->json);
 	writer->levels[writer->depth++] =
 		(struct level){ .in = pb_reader_of(value->bytes), .list = list };
 }
@@ -46,20 +46,20 @@ static void write_value(struct writer *writer, const struct otlp_any *value)
 
 	switch (value->type) {
 	case OTLP_TYPE_STRING:
-		json_string(&writer->json, value->bytes);
+		json_put_string(&writer->json, value->bytes);
 		break;
 	case OTLP_TYPE_BOOL:
-		json_bool(&writer->json, value->number);
+		json_put_bool(&writer->json, value->number);
 		break;
 	case OTLP_TYPE_INT:
-		json_int(&writer->json, value->number);
+		json_put_int(&writer->json, value->number);
 		break;
 	case OTLP_TYPE_DOUBLE:
-		json_double(&writer->json, value->real);
+		json_put_double(&writer->json, value->real);
 		break;
 	case OTLP_TYPE_BYTES:
 		add_hex(&hex, value->bytes);
-		json_string(&writer->json, strbuf_slice(&hex));
+		json_put_string(&writer->json, strbuf_slice(&hex));
 		strbuf_free(&hex);
 		break;
 	case OTLP_TYPE_ARRAY:
@@ -67,7 +67,7 @@ static void write_value(struct writer *writer, const struct otlp_any *value)
 		open_level(writer, value);
 		break;
 	default:
-		json_null(&writer->json);
+		json_put_null(&writer->json);
 		break;
 	}
 }
@@ -92,7 +92,7 @@ static int read_pair(struct writer *writer, struct slice bytes, struct slice *re
 		else
 			key = otlp_string(writer->request, (int64_t)field.value, &dangling);
 	}
-	json_key_slice(&writer->json, key);
+	json_put_key_slice(&writer->json, key);
 	return in.problem ? pb_fail(&in, shape.name, writer->err) : 0;
 }
 
@@ -111,9 +111,9 @@ static int step(struct writer *writer)
 			return pb_fail(&level->in, shape.name, writer->err);
 		writer->depth--;
 		if (level->list)
-			json_object_end(&writer->json);
+			json_close_object(&writer->json);
 		else
-			json_array_end(&writer->json);
+			json_close_array(&writer->json);
 		return 0;
 	}
 	bytes = field.bytes;

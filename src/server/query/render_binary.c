@@ -164,8 +164,8 @@ static void write_strings(struct sending *s)
 
 static void write_number(struct json *json, const char *key, int64_t value)
 {
-	json_key(json, key);
-	json_int(json, value);
+	json_put_key(json, key);
+	json_put_int(json, value);
 }
 
 static void write_header(struct sending *s)
@@ -176,16 +176,16 @@ static void write_header(struct sending *s)
 
 	profile_type_format(&type, &tree->type);
 	json_begin(&json, &s->sections[SECTION_HEADER - 1]);
-	json_object(&json);
-	json_key(&json, "type");
-	json_string(&json, strbuf_slice(&type));
-	json_key(&json, "unit");
-	json_string(&json, tree->type.sample_unit);
+	json_open_object(&json);
+	json_put_key(&json, "type");
+	json_put_string(&json, strbuf_slice(&type));
+	json_put_key(&json, "unit");
+	json_put_string(&json, tree->type.sample_unit);
 	write_number(&json, "period", tree->period);
-	json_key(&json, "period_unit");
-	json_string(&json, tree->type.period_unit);
-	json_key(&json, "delta");
-	json_bool(&json, tree->type.delta);
+	json_put_key(&json, "period_unit");
+	json_put_string(&json, tree->type.period_unit);
+	json_put_key(&json, "delta");
+	json_put_bool(&json, tree->type.delta);
 	write_number(&json, "from_ms", tree->from_ns / CLOCK_NS_PER_MS);
 	write_number(&json, "to_ms", tree->to_ns / CLOCK_NS_PER_MS);
 	write_number(&json, "duration_ms", tree->duration_ns / CLOCK_NS_PER_MS);
@@ -196,12 +196,12 @@ static void write_header(struct sending *s)
 	write_number(&json, "functions", s->functions_count);
 	write_number(&json, "trimmed", s->trimmed_total);
 	write_number(&json, "reports", (int64_t)tree->reports);
-	json_key(&json, "partial");
-	json_bool(&json, tree->parts_unreadable != 0);
+	json_put_key(&json, "partial");
+	json_put_bool(&json, tree->parts_unreadable != 0);
 	write_number(&json, "pending", (int64_t)tree->names_pending);
-	json_key(&json, "unresolved");
+	json_put_key(&json, "unresolved");
 	render_unresolved_json(tree, &json);
-	json_object_end(&json);
+	json_close_object(&json);
 	strbuf_free(&type);
 }
 

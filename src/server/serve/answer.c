@@ -15,26 +15,26 @@ static void put_type(struct json *json, const struct query_type *type)
 	struct strbuf text = { 0 };
 
 	profile_type_format(&text, &type->type);
-	json_object(json);
-	json_key(json, "type");
-	json_string(json, strbuf_slice(&text));
-	json_key(json, "name");
-	json_string(json, type->type.name);
-	json_key(json, "sample_type");
-	json_string(json, type->type.sample_type);
-	json_key(json, "sample_unit");
-	json_string(json, type->type.sample_unit);
-	json_key(json, "period_type");
-	json_string(json, type->type.period_type);
-	json_key(json, "period_unit");
-	json_string(json, type->type.period_unit);
-	json_key(json, "delta");
-	json_bool(json, type->type.delta);
-	json_key(json, "period");
-	json_int(json, type->period);
-	json_key(json, "newest_ms");
-	json_int(json, type->newest_ns / CLOCK_NS_PER_MS);
-	json_object_end(json);
+	json_open_object(json);
+	json_put_key(json, "type");
+	json_put_string(json, strbuf_slice(&text));
+	json_put_key(json, "name");
+	json_put_string(json, type->type.name);
+	json_put_key(json, "sample_type");
+	json_put_string(json, type->type.sample_type);
+	json_put_key(json, "sample_unit");
+	json_put_string(json, type->type.sample_unit);
+	json_put_key(json, "period_type");
+	json_put_string(json, type->type.period_type);
+	json_put_key(json, "period_unit");
+	json_put_string(json, type->type.period_unit);
+	json_put_key(json, "delta");
+	json_put_bool(json, type->type.delta);
+	json_put_key(json, "period");
+	json_put_int(json, type->period);
+	json_put_key(json, "newest_ms");
+	json_put_int(json, type->newest_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
 	strbuf_free(&text);
 }
 
@@ -56,13 +56,13 @@ void answer_types(void *context, const struct net_request *request, struct net_r
 	} else {
 		response->content_type = "application/json";
 		json_begin(&json, &response->body);
-		json_object(&json);
-		json_key(&json, "types");
-		json_array(&json);
+		json_open_object(&json);
+		json_put_key(&json, "types");
+		json_open_array(&json);
 		for (size_t i = 0; i < count; i++)
 			put_type(&json, &types[i]);
-		json_array_end(&json);
-		json_object_end(&json);
+		json_close_array(&json);
+		json_close_object(&json);
 	}
 	question_end(&question);
 }
@@ -74,13 +74,13 @@ static void put_texts(struct net_response *response, const char *key, const stru
 
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
-	json_object(&json);
-	json_key(&json, key);
-	json_array(&json);
+	json_open_object(&json);
+	json_put_key(&json, key);
+	json_open_array(&json);
 	for (size_t i = 0; i < count; i++)
-		json_string(&json, texts[i]);
-	json_array_end(&json);
-	json_object_end(&json);
+		json_put_string(&json, texts[i]);
+	json_close_array(&json);
+	json_close_object(&json);
 }
 
 void answer_labels(void *context, const struct net_request *request, struct net_response *response)

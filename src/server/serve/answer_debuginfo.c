@@ -29,11 +29,11 @@ static void put_json_sections(struct json *json, unsigned sections)
 
 	debuginfo_sections_write(sections, &names);
 	rest = strbuf_slice(&names);
-	json_key(json, "sections");
-	json_array(json);
+	json_put_key(json, "sections");
+	json_open_array(json);
 	while (rest.len)
-		json_string(json, slice_cut(rest, ',', &rest));
-	json_array_end(json);
+		json_put_string(json, slice_cut(rest, ',', &rest));
+	json_close_array(json);
 	strbuf_free(&names);
 }
 
@@ -42,83 +42,83 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	const struct debuginfo_record *record = file->record;
 	struct json *json = context;
 
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, file->build_id);
-	json_key(json, "kind");
-	json_text(json, kind_name(file->kind));
-	json_key(json, "name");
-	json_text(json, record->name);
-	json_key(json, "from");
-	json_text(json, debuginfo_origin_name(record->origin));
-	json_key(json, "bytes");
-	json_uint(json, record->bytes);
+	json_open_object(json);
+	json_put_key(json, "build_id");
+	json_put_string(json, file->build_id);
+	json_put_key(json, "kind");
+	json_put_text(json, kind_name(file->kind));
+	json_put_key(json, "name");
+	json_put_text(json, record->name);
+	json_put_key(json, "from");
+	json_put_text(json, debuginfo_origin_name(record->origin));
+	json_put_key(json, "bytes");
+	json_put_uint(json, record->bytes);
 	if (file->kind != DEBUGINFO_SOURCES) {
-		json_key(json, "quality");
-		json_text(json, debuginfo_quality_name(record->quality));
+		json_put_key(json, "quality");
+		json_put_text(json, debuginfo_quality_name(record->quality));
 		put_json_sections(json, record->sections);
 	}
-	json_key(json, "sha256");
-	json_text(json, record->sha256);
-	json_key(json, "uploaded_ms");
-	json_int(json, record->uploaded_at_ns / CLOCK_NS_PER_MS);
-	json_key(json, "used_ms");
-	json_int(json, file->used_at_ns / CLOCK_NS_PER_MS);
-	json_object_end(json);
+	json_put_key(json, "sha256");
+	json_put_text(json, record->sha256);
+	json_put_key(json, "uploaded_ms");
+	json_put_int(json, record->uploaded_at_ns / CLOCK_NS_PER_MS);
+	json_put_key(json, "used_ms");
+	json_put_int(json, file->used_at_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
 }
 
 static void put_json_coming(void *context, const struct debuginfo_coming *coming)
 {
 	struct json *json = context;
 
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, coming->build_id);
-	json_key(json, "state");
-	json_text(json, coming->state);
-	json_key(json, "bytes");
-	json_uint(json, coming->bytes);
-	json_key(json, "received");
-	json_uint(json, coming->received);
-	json_object_end(json);
+	json_open_object(json);
+	json_put_key(json, "build_id");
+	json_put_string(json, coming->build_id);
+	json_put_key(json, "state");
+	json_put_text(json, coming->state);
+	json_put_key(json, "bytes");
+	json_put_uint(json, coming->bytes);
+	json_put_key(json, "received");
+	json_put_uint(json, coming->received);
+	json_close_object(json);
 }
 
 static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 {
 	struct json *json = context;
 
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, asked->build_id);
-	json_key(json, "state");
-	json_text(json, asked->state);
+	json_open_object(json);
+	json_put_key(json, "build_id");
+	json_put_string(json, asked->build_id);
+	json_put_key(json, "state");
+	json_put_text(json, asked->state);
 	if (asked->why.len) {
-		json_key(json, "why");
-		json_string(json, asked->why);
+		json_put_key(json, "why");
+		json_put_string(json, asked->why);
 	}
-	json_key(json, "at_ms");
-	json_int(json, asked->at_ns / CLOCK_NS_PER_MS);
-	json_object_end(json);
+	json_put_key(json, "at_ms");
+	json_put_int(json, asked->at_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
 }
 
 static void put_json_missing(void *context, const struct resolver_missing *missing)
 {
 	struct json *json = context;
 
-	json_object(json);
-	json_key(json, "build_id");
-	json_string(json, missing->build_id);
-	json_key(json, "name");
-	json_string(json, missing->path);
-	json_key(json, "code");
-	json_text(json, resolve_reason_code(missing->reason));
-	json_key(json, "reason");
-	json_text(json, resolve_reason_text(missing->reason));
+	json_open_object(json);
+	json_put_key(json, "build_id");
+	json_put_string(json, missing->build_id);
+	json_put_key(json, "name");
+	json_put_string(json, missing->path);
+	json_put_key(json, "code");
+	json_put_text(json, resolve_reason_code(missing->reason));
+	json_put_key(json, "reason");
+	json_put_text(json, resolve_reason_text(missing->reason));
 	if (missing->detail.len) {
-		json_key(json, "detail");
-		json_string(json, missing->detail);
+		json_put_key(json, "detail");
+		json_put_string(json, missing->detail);
 	}
-	json_object_end(json);
+	json_close_object(json);
 }
 
 static void put_json(struct serve *serve, struct strbuf *out)
@@ -126,24 +126,24 @@ static void put_json(struct serve *serve, struct strbuf *out)
 	struct json json;
 
 	json_begin(&json, out);
-	json_object(&json);
-	json_key(&json, "files");
-	json_array(&json);
+	json_open_object(&json);
+	json_put_key(&json, "files");
+	json_open_array(&json);
 	debuginfo_each(serve->debuginfo, put_json_file, &json);
-	json_array_end(&json);
-	json_key(&json, "coming");
-	json_array(&json);
+	json_close_array(&json);
+	json_put_key(&json, "coming");
+	json_open_array(&json);
 	debuginfo_each_coming(serve->debuginfo, put_json_coming, &json);
-	json_array_end(&json);
-	json_key(&json, "debuginfod");
-	json_array(&json);
+	json_close_array(&json);
+	json_put_key(&json, "debuginfod");
+	json_open_array(&json);
 	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
-	json_array_end(&json);
-	json_key(&json, "missing");
-	json_array(&json);
+	json_close_array(&json);
+	json_put_key(&json, "missing");
+	json_open_array(&json);
 	resolver_each_missing(serve->resolver, put_json_missing, &json);
-	json_array_end(&json);
-	json_object_end(&json);
+	json_close_array(&json);
+	json_close_object(&json);
 }
 
 static void put_time(struct strbuf *out, int64_t at_ns)

@@ -60,35 +60,35 @@ void ops_grpc_health(void *context, const struct net_request *request,
 
 static void put_count(struct json *json, const char *key, uint64_t value)
 {
-	json_key(json, key);
-	json_uint(json, value);
+	json_put_key(json, key);
+	json_put_uint(json, value);
 }
 
 void ops_put_stat(struct json *json, const struct store_stat *stat)
 {
-	json_object(json);
+	json_open_object(json);
 	put_count(json, "rows", stat->rows);
 	put_count(json, "reports", stat->reports);
 	put_count(json, "series", stat->series);
 	put_count(json, "stacks", stat->stacks);
-	json_key(json, "bytes");
-	json_object(json);
+	json_put_key(json, "bytes");
+	json_open_object(json);
 	put_count(json, "total", stat->bytes_total);
 	put_count(json, "wal", stat->bytes_wal);
 	put_count(json, "samples", stat->bytes_samples);
 	put_count(json, "stacks", stat->bytes_stacks);
 	put_count(json, "symbols", stat->bytes_symbols);
-	json_object_end(json);
+	json_close_object(json);
 	put_count(json, "parts", stat->parts);
 	put_count(json, "parts_quarantined", stat->parts_quarantined);
 	put_count(json, "memtables", stat->memtables);
-	json_key(json, "oldest_ms");
-	json_int(json, stat->oldest_ns / CLOCK_NS_PER_MS);
-	json_key(json, "newest_ms");
-	json_int(json, stat->newest_ns / CLOCK_NS_PER_MS);
-	json_key(json, "poisoned");
-	json_bool(json, stat->poisoned);
-	json_object_end(json);
+	json_put_key(json, "oldest_ms");
+	json_put_int(json, stat->oldest_ns / CLOCK_NS_PER_MS);
+	json_put_key(json, "newest_ms");
+	json_put_int(json, stat->newest_ns / CLOCK_NS_PER_MS);
+	json_put_key(json, "poisoned");
+	json_put_bool(json, stat->poisoned);
+	json_close_object(json);
 }
 
 void ops_status(void *context, const struct net_request *request, struct net_response *response)
@@ -104,14 +104,14 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	}
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
-	json_object(&json);
-	json_key(&json, "version");
-	json_text(&json, FIRN_VERSION);
-	json_key(&json, "uptime_s");
-	json_int(&json, (clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
-	json_key(&json, "store");
+	json_open_object(&json);
+	json_put_key(&json, "version");
+	json_put_text(&json, FIRN_VERSION);
+	json_put_key(&json, "uptime_s");
+	json_put_int(&json, (clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
+	json_put_key(&json, "store");
 	ops_put_stat(&json, &stat);
-	json_object_end(&json);
+	json_close_object(&json);
 }
 
 void ops_profile_index(void *context, const struct net_request *request,

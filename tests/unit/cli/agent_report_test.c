@@ -95,9 +95,9 @@ static void hostile_metrics_do_no_harm(void **state)
 	assert_null(strchr(strbuf_text(&out), '\x1b'));
 	strbuf_clear(&out);
 	json_begin(&json, &out);
-	json_object(&json);
+	json_open_object(&json);
 	agent_report_json(&report, 5, &json);
-	json_object_end(&json);
+	json_close_object(&json);
 	agent_report_free(&report);
 	strbuf_free(&text);
 	strbuf_free(&out);

@@ -17,24 +17,24 @@ static void containers_get_their_commas(void **state)
 
 	(void)state;
 	json_begin(&json, &out);
-	json_object(&json);
-	json_key(&json, "a");
-	json_array(&json);
-	json_int(&json, -1);
-	json_array(&json);
-	json_array_end(&json);
-	json_object(&json);
-	json_object_end(&json);
-	json_null(&json);
-	json_array_end(&json);
-	json_key(&json, "b");
-	json_bool(&json, true);
-	json_key(&json, "c");
-	json_object(&json);
-	json_key(&json, "d");
-	json_text(&json, "e");
-	json_object_end(&json);
-	json_object_end(&json);
+	json_open_object(&json);
+	json_put_key(&json, "a");
+	json_open_array(&json);
+	json_put_int(&json, -1);
+	json_open_array(&json);
+	json_close_array(&json);
+	json_open_object(&json);
+	json_close_object(&json);
+	json_put_null(&json);
+	json_close_array(&json);
+	json_put_key(&json, "b");
+	json_put_bool(&json, true);
+	json_put_key(&json, "c");
+	json_open_object(&json);
+	json_put_key(&json, "d");
+	json_put_text(&json, "e");
+	json_close_object(&json);
+	json_close_object(&json);
 	assert_string_equal(strbuf_text(&out),
 			    "{\"a\":[-1,[],{},null],\"b\":true,\"c\":{\"d\":\"e\"}}");
 	strbuf_free(&out);
@@ -46,7 +46,7 @@ static void assert_written(struct slice given, const char *expected)
 	struct json json;
 
 	json_begin(&json, &out);
-	json_string(&json, given);
+	json_put_string(&json, given);
 	assert_string_equal(strbuf_text(&out), expected);
 	strbuf_free(&out);
 }
@@ -62,7 +62,9 @@ static void strings_are_escaped_or_repaired(void **state)
 	assert_written(SLICE_LITERAL("\v\x01\x1f\x7f"), "\"\\u000b\\u0001\\u001f\\u007f\"");
 	assert_written(SLICE_LITERAL("a\0b"), "\"a\\u0000b\"");
 	assert_written(SLICE_LITERAL("Grüße, 世界 🌍"), "\"Grüße, 世界 🌍\"");
-	assert_written(SLICE_LITERAL("a\xff" "b\xc3"), "\"a" BAD "b" BAD "\"");
+	assert_written(SLICE_LITERAL("a\xff"
+				     "b\xc3"),
+		       "\"a" BAD "b" BAD "\"");
 	assert_written(SLICE_LITERAL("\xed\xa0\x80"), "\"" BAD BAD BAD "\""); /* a surrogate */
 	assert_written(SLICE_LITERAL("\xf0\x9f\x8c"), "\"" BAD BAD BAD "\""); /* cut short */
 	assert_written(SLICE_LITERAL("\xc0\x80"), "\"" BAD BAD "\"");	      /* overlong */
@@ -75,16 +77,16 @@ static void numbers_are_exact_and_short(void **state)
 
 	(void)state;
 	json_begin(&json, &out);
-	json_array(&json);
-	json_int(&json, INT64_MIN);
-	json_uint(&json, UINT64_MAX);
-	json_double(&json, 0.1);
-	json_double(&json, 1e300);
-	json_double(&json, 1.0 / 3);
-	json_double(&json, NAN);
-	json_double(&json, -INFINITY);
-	json_double(&json, -0.5);
-	json_array_end(&json);
+	json_open_array(&json);
+	json_put_int(&json, INT64_MIN);
+	json_put_uint(&json, UINT64_MAX);
+	json_put_double(&json, 0.1);
+	json_put_double(&json, 1e300);
+	json_put_double(&json, 1.0 / 3);
+	json_put_double(&json, NAN);
+	json_put_double(&json, -INFINITY);
+	json_put_double(&json, -0.5);
+	json_close_array(&json);
 	assert_string_equal(strbuf_text(&out),
 			    "[-9223372036854775808,18446744073709551615,0.1,1e+300,"
 			    "0.3333333333333333,null,null,-0.5]");

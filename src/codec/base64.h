@@ -5,8 +5,8 @@
  * Decoding takes padded segments put one after another (a grpc-web-text client encodes each frame
  * on its own) and a last segment without padding; anything else is refused.
  */
-#ifndef FIRN_NET_BASE64_H
-#define FIRN_NET_BASE64_H
+#ifndef FIRN_CODEC_BASE64_H
+#define FIRN_CODEC_BASE64_H
 
 #include "base/strbuf.h"
 
