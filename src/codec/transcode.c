@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/mem.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/pb.h"
@@ -376,31 +376,78 @@ int transcode_from_json(const struct transcode_message *message, struct slice js
 	return rc;
 }
 
-int transcode_from_parameter(const struct transcode_message *message, struct slice path,
-			     struct slice value, struct strbuf *out, struct err *err)
+static int put_parameter(const struct reading *reading, struct slice value, struct strbuf *out)
 {
-	struct slice rest, name = slice_cut(path, '.', &rest);
-	struct reading reading = { message, find_field(message, name), 0, err };
-	size_t begun;
-	char *text;
-	int rc;
+	char *text = mem_strndup(value.len ? value.data : "", value.len);
+	int rc = put_text_form(reading, text, value.len, out);
 
-	if (!reading.field)
-		return 0;
-	if (rest.len && reading.field->kind == TRANSCODE_MESSAGE) {
-		begun = pb_begin(out, reading.field->number);
-		rc = transcode_from_parameter(reading.field->message, rest, value, out, err);
-		pb_end(out, begun);
-		return rc;
-	}
-	if (rest.len)
-		return unexpected(&reading, "no field below it");
-	text = strndup(value.len ? value.data : "", value.len);
-	if (!text)
-		abort(); /* out of memory: as mem.h */
-	rc = put_text_form(&reading, text, value.len, out);
 	free(text);
 	return rc;
+}
+
+static int put_parameters(const struct transcode_message *message,
+			  const struct transcode_parameter *parameters, size_t count,
+			  unsigned depth, struct strbuf *out, struct err *err);
+
+/* All parameters that lead into the field, as one message. */
+static int put_nested(const struct reading *reading, const struct transcode_parameter *parameters,
+		      size_t count, struct strbuf *out)
+{
+	size_t begun = pb_begin(out, reading->field->number);
+	int rc = put_parameters(reading->field->message, parameters, count, reading->depth + 1, out,
+				reading->err);
+
+	pb_end(out, begun);
+	return rc;
+}
+
+/* What leads into or past this field goes to `deeper`, without its first name. */
+static int put_field_parameters(const struct reading *reading,
+				const struct transcode_parameter *parameters, size_t count,
+				struct transcode_parameter *deeper, struct strbuf *out)
+{
+	size_t deeper_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct slice rest, name = slice_cut(parameters[i].path, '.', &rest);
+		int rc = 0;
+
+		if (!is_called(reading->field, name))
+			continue;
+		if (reading->field->kind == TRANSCODE_MESSAGE && rest.len)
+			deeper[deeper_count++] =
+				(struct transcode_parameter){ rest, parameters[i].value };
+		else if (rest.len)
+			rc = unexpected(reading, "no field below it");
+		else
+			rc = put_parameter(reading, parameters[i].value, out);
+		if (rc)
+			return rc;
+	}
+	return deeper_count ? put_nested(reading, deeper, deeper_count, out) : 0;
+}
+
+static int put_parameters(const struct transcode_message *message,
+			  const struct transcode_parameter *parameters, size_t count,
+			  unsigned depth, struct strbuf *out, struct err *err)
+{
+	struct transcode_parameter *deeper = mem_new_array(struct transcode_parameter, count);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < message->fields_count; i++) {
+		struct reading reading = { message, &message->fields[i], depth, err };
+
+		rc = put_field_parameters(&reading, parameters, count, deeper, out);
+	}
+	free(deeper);
+	return rc;
+}
+
+int transcode_from_parameters(const struct transcode_message *message,
+			      const struct transcode_parameter *parameters, size_t count,
+			      struct strbuf *out, struct err *err)
+{
+	return count ? put_parameters(message, parameters, count, 0, out, err) : 0;
 }
 
 /* To JSON. */

@@ -59,9 +59,13 @@ struct transcode_message {
 int transcode_from_json(const struct transcode_message *message, struct slice json,
 			struct strbuf *out, struct err *err);
 
-/* One `path=value` of a query string; the path is field names joined by '.'. Appends. */
-int transcode_from_parameter(const struct transcode_message *message, struct slice path,
-			     struct slice value, struct strbuf *out, struct err *err);
+/* The pairs of a query string; a path is field names joined by '.'. Appends. */
+struct transcode_parameter {
+	struct slice path, value;
+};
+int transcode_from_parameters(const struct transcode_message *message,
+			      const struct transcode_parameter *parameters, size_t count,
+			      struct strbuf *out, struct err *err);
 
 /*
  * `defaults`: fields that are not there are written as what they mean then. After an

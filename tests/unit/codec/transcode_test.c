@@ -132,27 +132,22 @@ static void wrong_json_is_refused_by_name(void **state)
 
 static void parameters_are_paths(void **state)
 {
+	const struct transcode_parameter parameters[] = {
+		{ SLICE_LITERAL("names"), SLICE_LITERAL("a") },
+		{ SLICE_LITERAL("inner.deepValue"), SLICE_LITERAL("12") },
+		{ SLICE_LITERAL("nobody.x"), SLICE_LITERAL("?") },
+		{ SLICE_LITERAL("names"), SLICE_LITERAL("b") },
+		{ SLICE_LITERAL("length"), SLICE_LITERAL("3s") },
+	};
+	const struct transcode_parameter wrong = { SLICE_LITERAL("small.x"), SLICE_LITERAL("1") };
 	struct strbuf bytes = { 0 }, json = { 0 };
 
 	(void)state;
-	assert_int_equal(transcode_from_parameter(&outer, slice_of("inner.deepValue"),
-						  slice_of("12"), &bytes, NULL),
-			 0);
-	assert_int_equal(
-		transcode_from_parameter(&outer, slice_of("names"), slice_of("a"), &bytes, NULL),
-		0);
-	assert_int_equal(
-		transcode_from_parameter(&outer, slice_of("names"), slice_of("b"), &bytes, NULL),
-		0);
-	assert_int_equal(
-		transcode_from_parameter(&outer, slice_of("nobody.x"), slice_of("b"), &bytes, NULL),
-		0);
-	assert_int_equal(
-		transcode_from_parameter(&outer, slice_of("small.x"), slice_of("b"), &bytes, NULL),
-		-ERR_INVALID);
+	assert_int_equal(transcode_from_parameters(&outer, parameters, 5, &bytes, NULL), 0);
 	assert_int_equal(transcode_to_json(&outer, strbuf_slice(&bytes), false, &json, NULL), 0);
-	assert_string_equal(strbuf_text(&json),
-			    "{\"inner\":{\"deepValue\":\"12\"},\"names\":[\"a\",\"b\"]}");
+	assert_string_equal(strbuf_text(&json), "{\"inner\":{\"deepValue\":\"12\"},"
+						"\"length\":\"3s\",\"names\":[\"a\",\"b\"]}");
+	assert_int_equal(transcode_from_parameters(&outer, &wrong, 1, &bytes, NULL), -ERR_INVALID);
 	strbuf_free(&bytes);
 	strbuf_free(&json);
 }
