@@ -2,16 +2,13 @@
 #include "net/fetch.h"
 
 #include <ctype.h>
-#include <llhttp.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <strings.h>
 
-#include "base/mem.h"
+#include "net/answer.h"
 #include "net/link.h"
 
 #define REDIRECTIONS_MAX 5
-#define HEAD_BYTES_MAX (64u * 1024)
 #define CONNECT_NS (10 * CLOCK_NS_PER_S)
 #define LOOK_NS (200 * CLOCK_NS_PER_MS) /* between looks at `cancelled` */
 
@@ -21,18 +18,6 @@ struct target {
 	struct address address;
 	char authority[ADDRESS_HOST_BYTES + 16];
 	struct slice path; /* with the query; may be empty */
-};
-
-/* One request and its answer. */
-struct exchange {
-	const struct fetch *fetch;
-	llhttp_t parser;
-	struct strbuf name, value, location;
-	size_t head_bytes;
-	uint64_t bytes;
-	bool is_over;
-	int code; /* why a callback stopped the parser */
-	struct err *err;
 };
 
 static int bad_url(const char *url, const char *why, struct err *err)
@@ -91,110 +76,6 @@ void fetch_add_path(struct strbuf *url, struct slice text)
 	}
 }
 
-static struct exchange *exchange_of(llhttp_t *parser)
-{
-	return parser->data;
-}
-
-static int stop(struct exchange *exchange, int code)
-{
-	exchange->code = code;
-	return HPE_USER;
-}
-
-static int add_piece(struct exchange *exchange, struct strbuf *piece, const char *at, size_t length)
-{
-	exchange->head_bytes += length;
-	if (exchange->head_bytes > HEAD_BYTES_MAX)
-		return stop(exchange,
-			    err_set(exchange->err, ERR_LIMIT, "the answer's head is too large"));
-	strbuf_add(piece, at, length);
-	return 0;
-}
-
-static int on_name(llhttp_t *parser, const char *at, size_t length)
-{
-	return add_piece(exchange_of(parser), &exchange_of(parser)->name, at, length);
-}
-
-static int on_value(llhttp_t *parser, const char *at, size_t length)
-{
-	return add_piece(exchange_of(parser), &exchange_of(parser)->value, at, length);
-}
-
-static int on_header(llhttp_t *parser)
-{
-	struct exchange *exchange = exchange_of(parser);
-
-	if (!strcasecmp(strbuf_text(&exchange->name), "location")) {
-		strbuf_clear(&exchange->location);
-		strbuf_add_slice(&exchange->location, strbuf_slice(&exchange->value));
-	}
-	strbuf_clear(&exchange->name);
-	strbuf_clear(&exchange->value);
-	return 0;
-}
-
-static int on_head(llhttp_t *parser)
-{
-	struct exchange *exchange = exchange_of(parser);
-	bool has_end = parser->flags & (F_CONTENT_LENGTH | F_CHUNKED);
-
-	if (parser->status_code != 200)
-		return 0;
-	if (!has_end)
-		return stop(exchange, err_set(exchange->err, ERR_UNAVAILABLE,
-					      "the answer does not say where it ends"));
-	if ((parser->flags & F_CONTENT_LENGTH) &&
-	    parser->content_length > exchange->fetch->body_bytes_max)
-		return stop(exchange,
-			    err_set(exchange->err, ERR_LIMIT,
-				    "%llu MB are more than the limit of %llu MB",
-				    (unsigned long long)(parser->content_length >> 20),
-				    (unsigned long long)(exchange->fetch->body_bytes_max >> 20)));
-	if (exchange->fetch->begin) {
-		uint64_t bytes = (parser->flags & F_CHUNKED) ? 0 : parser->content_length;
-		int rc = exchange->fetch->begin(exchange->fetch->context, bytes, exchange->err);
-
-		return rc ? stop(exchange, rc) : 0;
-	}
-	return 0;
-}
-
-static int on_body(llhttp_t *parser, const char *at, size_t length)
-{
-	struct exchange *exchange = exchange_of(parser);
-	const struct fetch *fetch = exchange->fetch;
-	int rc;
-
-	if (parser->status_code != 200) /* a page that says why: not read to its end */
-		return stop(exchange, 0);
-	if (length > fetch->body_bytes_max - exchange->bytes)
-		return stop(exchange, err_set(exchange->err, ERR_LIMIT,
-					      "more comes than the limit of %llu MB",
-					      (unsigned long long)(fetch->body_bytes_max >> 20)));
-	exchange->bytes += length;
-	rc = fetch->take(fetch->context, slice_from(at, length), exchange->err);
-	return rc ? stop(exchange, rc) : 0;
-}
-
-static int on_end(llhttp_t *parser)
-{
-	if (parser->status_code < 200)
-		return 0; /* the answer is still to come */
-	exchange_of(parser)->is_over = true;
-	return HPE_PAUSED; /* whatever comes behind it is nobody's */
-}
-
-static const llhttp_settings_t settings = {
-	.on_header_field = on_name,
-	.on_header_value = on_value,
-	.on_header_value_complete = on_header,
-	.on_headers_complete = on_head,
-	.on_body = on_body,
-	.on_message_complete = on_end,
-};
-
 static bool is_cancelled(const struct fetch *fetch)
 {
 	return fetch->cancelled && atomic_load(fetch->cancelled);
@@ -217,31 +98,28 @@ static int receive(struct link *link, const struct fetch *fetch, struct slice *r
 	}
 }
 
-static int converse(struct link *link, struct exchange *exchange, struct err *err)
+static int converse(struct link *link, const struct fetch *fetch, struct answer *answer,
+		    struct err *err)
 {
 	int rc = 0;
 
-	while (!rc && !exchange->is_over) {
+	while (!rc && !answer->is_over) {
 		struct slice bytes;
-		llhttp_errno_t code;
 
-		rc = receive(link, exchange->fetch, &bytes, err);
+		rc = receive(link, fetch, &bytes, err);
 		if (rc)
 			break;
-		code = llhttp_execute(&exchange->parser, bytes.data, bytes.len);
-		if (code == HPE_USER)
-			return exchange->code;
-		if (code != HPE_OK && code != HPE_PAUSED)
-			rc = err_set(err, ERR_UNAVAILABLE, "the answer is not HTTP/1.1: %s",
-				     llhttp_get_error_reason(&exchange->parser));
+		rc = answer_add(answer, bytes, err);
+		if (rc)
+			return rc;
 	}
 	/* A status and no more is an answer, too. */
-	return rc == -ERR_UNAVAILABLE && exchange->parser.status_code > 299 ? 0 : rc;
+	return rc == -ERR_UNAVAILABLE && answer->status > 299 ? 0 : rc;
 }
 
-static int ask(const struct target *target, struct exchange *exchange, struct err *err)
+static int ask(const struct fetch *fetch, const struct target *target, struct answer *answer,
+	       struct err *err)
 {
-	const struct fetch *fetch = exchange->fetch;
 	int64_t connect_until_ns = clock_monotonic_ns() + CONNECT_NS;
 	struct strbuf request = { 0 };
 	struct link link;
@@ -263,63 +141,49 @@ static int ask(const struct target *target, struct exchange *exchange, struct er
 		    FIRN_VERSION);
 	rc = link_send(&link, strbuf_slice(&request), fetch->deadline_at_ns, err);
 	if (!rc)
-		rc = converse(&link, exchange, err);
+		rc = converse(&link, fetch, answer, err);
 	strbuf_free(&request);
 	link_close(&link);
 	return rc;
 }
 
-static bool is_redirection(const struct exchange *exchange)
-{
-	int status = exchange->parser.status_code;
-
-	return exchange->location.len &&
-	       (status == 301 || status == 302 || status == 303 || status == 307 || status == 308);
-}
-
 /* Where the answer points to becomes the URL: another one, or a path on the same server. */
-static int redirect(const struct target *target, const struct exchange *exchange,
-		    struct strbuf *url, struct err *err)
+static int redirect(const struct target *target, struct slice location, struct strbuf *url,
+		    struct err *err)
 {
-	struct slice location = strbuf_slice(&exchange->location);
-	struct strbuf next = { 0 };
-	int rc = 0;
+	bool is_path = location.data[0] == '/' && !slice_starts_with(location, SLICE_LITERAL("//"));
 
-	if (location.data[0] == '/' && !slice_starts_with(location, SLICE_LITERAL("//")))
-		strbuf_addf(&next, "%s://%s", target->is_tls ? "https" : "http", target->authority);
-	strbuf_add_slice(&next, location);
-	if (target->is_tls && !slice_starts_with(strbuf_slice(&next), SLICE_LITERAL("https://")))
-		rc = err_set(err, ERR_DENIED, "\"%s\" leads away from https", target->authority);
 	strbuf_clear(url);
-	strbuf_add_slice(url, strbuf_slice(&next));
-	strbuf_free(&next);
-	return rc;
+	if (is_path)
+		strbuf_addf(url, "%s://%s", target->is_tls ? "https" : "http", target->authority);
+	strbuf_add_slice(url, location);
+	if (target->is_tls && !slice_starts_with(strbuf_slice(url), SLICE_LITERAL("https://")))
+		return err_set(err, ERR_DENIED, "\"%s\" leads away from https", target->authority);
+	return 0;
 }
 
 /* One request; *ret_is_moved: the URL is another one now. */
 static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_status,
 		   bool *ret_is_moved, struct err *err)
 {
-	struct exchange exchange = { .fetch = fetch, .err = err };
+	const struct answer_sink sink = { fetch->begin, fetch->take, fetch->context,
+					  fetch->body_bytes_max };
 	struct strbuf asked = { 0 };
 	struct target target;
+	struct answer answer;
 	int rc;
 
+	answer_begin(&answer, &sink);
 	strbuf_add_slice(&asked, strbuf_slice(url)); /* the target borrows from it */
 	rc = parse_url(strbuf_text(&asked), &target, err);
-	llhttp_init(&exchange.parser, HTTP_RESPONSE, &settings);
-	exchange.parser.data = &exchange;
 	if (!rc)
-		rc = ask(&target, &exchange, err);
-	*ret_is_moved = !rc && is_redirection(&exchange);
+		rc = ask(fetch, &target, &answer, err);
+	*ret_is_moved = !rc && answer_is_redirection(&answer);
+	*ret_status = answer.status;
 	if (*ret_is_moved)
-		rc = redirect(&target, &exchange, url, err);
-	else
-		*ret_status = exchange.parser.status_code;
+		rc = redirect(&target, strbuf_slice(&answer.location), url, err);
 	strbuf_free(&asked);
-	strbuf_free(&exchange.name);
-	strbuf_free(&exchange.value);
-	strbuf_free(&exchange.location);
+	answer_free(&answer);
 	return rc;
 }
 
