@@ -13,7 +13,8 @@
  *   otlp=FILE  as agents send it: one request per batch (bench/requests.h)
  *   pprof=FILE the same as WriteRaw requests, one gzip-compressed profile per report
  *   csv=DIR    rows, series, nodes and frames for other databases
- *   append=DIR straight into a store; seal_minutes=M makes a part of every M minutes of it
+ *   append=DIR straight into a store; seal_minutes=M makes a part of every M minutes of it, 0
+ * leaves all in the log
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,14 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static void seal(struct store *store)
+{
+	struct err err;
+
+	if (store_seal(store, &err))
+		die("seal", &err);
+}
+
 static void append(const struct workload *workload, const char *path, int64_t seal_ns)
 {
 	struct store_options options = {
@@ -165,10 +174,9 @@ static void append(const struct workload *workload, const char *path, int64_t se
 		nodes += view.nodes_count;
 		frames += view.frames_count;
 		begin = cpu_seconds();
-		if (clock_at - sealed_ns >= seal_ns) {
+		if (seal_ns && clock_at - sealed_ns >= seal_ns) {
 			sealed_ns = clock_at;
-			if (store_seal(store, &err))
-				die("seal", &err);
+			seal(store);
 			seal_s += cpu_seconds() - begin;
 		}
 		begin = cpu_seconds();
@@ -177,8 +185,8 @@ static void append(const struct workload *workload, const char *path, int64_t se
 		append_s += cpu_seconds() - begin;
 	}
 	begin = cpu_seconds();
-	if (store_seal(store, &err))
-		die("seal", &err);
+	if (seal_ns)
+		seal(store);
 	seal_s += cpu_seconds() - begin;
 	workload_copier_end(&copier);
 	tables_free(&batch);
