@@ -20,6 +20,8 @@ struct collapsing {
 	struct work *work;
 	const struct merge *merge;
 	struct name_table *names;
+	struct sieve *sieve;
+	int64_t filtered;
 	struct growing *nodes; /* 0 is the root */
 	size_t nodes_count, nodes_capacity;
 	struct idmap map;
@@ -79,16 +81,24 @@ static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t functio
 }
 
 /* One frame further from the root: the outermost function of its chain first. */
-static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t frame)
+static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 {
-	const struct name_chain *chain = name_frame(c->names, frame);
+	const struct node *at = &c->merge->view.nodes[stack];
+	const struct name_chain *chain = name_frame(c->names, at->frame);
+	uint64_t path = 0;
 
-	if (!chain)
+	if (!chain || (!sieve_is_idle(c->sieve) && !sieve_stack(c->sieve, at->parent, &path)))
 		return IDMAP_NONE;
 	for (uint32_t i = chain->line_count; i > 0 && node != IDMAP_NONE; i--) {
-		const struct name_line *line = &c->names->lines[chain->line_first + i - 1];
+		uint32_t number = chain->line_first + i - 1;
+		const struct name_line *line = &c->names->lines[number];
+		bool shown = true;
 
-		node = child_of(c, node, line->function, line->inlined);
+		if (!sieve_is_idle(c->sieve) &&
+		    !sieve_line(c->sieve, at->frame, number, &path, &shown))
+			return IDMAP_NONE;
+		if (shown)
+			node = child_of(c, node, line->function, line->inlined);
 	}
 	return node;
 }
@@ -108,11 +118,27 @@ static uint32_t land(struct collapsing *c, uint32_t stack, uint32_t group, uint3
 	node = stack ? c->landed[stack] : top;
 	while (trail && node != IDMAP_NONE) {
 		stack = c->trail[--trail];
-		node = descend(c, node, trie[stack].frame);
+		node = descend(c, node, stack);
 		c->landed[stack] = node;
 		c->landed_in[stack] = group + 1;
 	}
 	return node;
+}
+
+/* Whether the value's stack is shown; else it is counted as filtered. False when over budget. */
+static bool passes(struct collapsing *c, const struct merge_value *value, bool *ret)
+{
+	uint64_t bits;
+
+	*ret = true;
+	if (sieve_is_idle(c->sieve))
+		return true;
+	if (!sieve_stack(c->sieve, value->stack, &bits))
+		return false;
+	*ret = sieve_shows_stack(c->sieve, bits);
+	if (!*ret)
+		c->filtered = work_add(c->filtered, value->value);
+	return true;
 }
 
 static int land_all(struct collapsing *c, const uint32_t *group_names, struct err *err)
@@ -120,17 +146,21 @@ static int land_all(struct collapsing *c, const uint32_t *group_names, struct er
 	for (size_t i = 0; i < c->merge->values_count; i++) {
 		const struct merge_value *value = &c->merge->values[i];
 		uint32_t top = 0, node;
-		int rc;
+		bool shown;
+		int rc = work_tick(c->work, 32, err);
 
+		if (rc)
+			return rc;
+		if (!passes(c, value, &shown))
+			return work_over_budget(c->work, err);
+		if (!shown)
+			continue;
 		if (group_names)
 			top = child_of(c, 0, group_names[value->group], false);
 		node = top == IDMAP_NONE ? top : land(c, value->stack, value->group, top);
 		if (node == IDMAP_NONE)
 			return work_over_budget(c->work, err);
 		c->nodes[node].self = work_add(c->nodes[node].self, value->value);
-		rc = work_tick(c->work, 32, err);
-		if (rc)
-			return rc;
 	}
 	return 0;
 }
@@ -281,9 +311,10 @@ static int copy_functions(struct tree *tree, const struct name_table *names, str
 }
 
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
-		  struct name_table *names, const uint32_t *group_names, struct err *err)
+		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
+		  struct err *err)
 {
-	struct collapsing c = { .work = work, .merge = merge, .names = names };
+	struct collapsing c = { .work = work, .merge = merge, .names = names, .sieve = sieve };
 	struct family family;
 	int rc;
 
@@ -303,6 +334,7 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 		rc = lay_out(&c, &family, tree, err);
 	if (!rc)
 		rc = copy_functions(tree, names, err);
+	tree->filtered = c.filtered;
 	work_drop_map(work, &c.map);
 	return rc;
 }

@@ -11,10 +11,14 @@
 #define FIRN_SERVER_QUERY_COLLAPSE_H
 
 #include "server/query/merge.h"
-#include "server/query/name.h"
+#include "server/query/sieve.h"
 
-/* Fills functions, nodes, depth_max and total. `group_names`: a function id per group, or NULL. */
+/*
+ * Fills functions, nodes, depth_max, total and filtered. `group_names`: a function id per group, or
+ * NULL.
+ */
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
-		  struct name_table *names, const uint32_t *group_names, struct err *err);
+		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
+		  struct err *err);
 
 #endif

@@ -30,6 +30,10 @@ static void describe_query(struct tree *tree, const struct selection *selection)
 
 	selector_format(&text, params->selector);
 	tree->query = arena_copy(&tree->arena, strbuf_slice(&text));
+	strbuf_clear(&text);
+	if (params->filters)
+		filter_list_format(&text, params->filters);
+	tree->filters = arena_copy(&tree->arena, strbuf_slice(&text));
 	strbuf_free(&text);
 	tree->type = profile_type_copy(&selection->type, &tree->arena);
 	tree->period = selection->period;
@@ -97,6 +101,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 {
 	struct name_table names;
 	uint32_t *group_names = NULL;
+	struct sieve sieve;
 	int rc = name_begin(&names, work, &merge->view, source->resolver, &tree->arena, err);
 
 	if (selection->params->limits.names_until_ns)
@@ -109,10 +114,13 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	if (!rc)
 		rc = name_groups(tree, work, &names, &group_names, err);
 	if (!rc)
-		rc = collapse_into(tree, work, merge, &names, group_names, err);
+		rc = sieve_begin(&sieve, work, selection->params->filters, &names, &merge->view,
+				 err);
+	if (!rc)
+		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, err);
 	work_step_done(work, QUERY_STEP_NAME);
 	if (!rc && !selection->params->nodes_only)
-		rc = stacks_into(tree, work, merge, &names, err);
+		rc = stacks_into(tree, work, merge, &names, &sieve, err);
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
 		rc = unresolved_into(tree, &names.unresolved, err);

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "model/segment.h"
 #include "model/selector.h"
+#include "server/query/filter.h"
 #include "server/query/stats.h"
 #include "server/query/tree.h"
 #include "server/resolve/demangle.h"
@@ -52,7 +53,8 @@ struct query_params {
 	int64_t moment_window_ns; /* this; the views must cover that window */
 	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
 	size_t group_by_count;
-	enum demangle_mode demangle; /* how much of a function's name is shown */
+	enum demangle_mode demangle;	   /* how much of a function's name is shown */
+	const struct filter_list *filters; /* of stacks and frames; may be NULL */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
 	struct query_limits limits;
 };

@@ -9,10 +9,10 @@
 #define FIRN_SERVER_QUERY_STACKS_H
 
 #include "server/query/merge.h"
-#include "server/query/name.h"
+#include "server/query/sieve.h"
 
 /* Fills lines, locations, stacks and stack_locations of `tree`. */
 int stacks_into(struct tree *tree, struct work *work, const struct merge *merge,
-		struct name_table *names, struct err *err);
+		struct name_table *names, struct sieve *sieve, struct err *err);
 
 #endif

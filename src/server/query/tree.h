@@ -75,7 +75,8 @@ struct tree {
 	int64_t from_ns, to_ns;
 	int64_t start_ns;    /* of the first report; 0 without any */
 	int64_t duration_ns; /* from there to the end of the last report; 0 for gauges */
-	int64_t total;
+	int64_t total;	  /* of the stacks that are shown */
+	int64_t filtered; /* of those that filters hide */
 	uint64_t reports, samples_rows; /* that were merged */
 	uint64_t names_pending;		/* frames whose symbols are still being read: ask again */
 	uint64_t parts_unreadable;	/* left out; the caller adds the snapshot's */
@@ -99,7 +100,8 @@ struct tree {
 	struct slice *group_names;  /* the label names one by one */
 	struct slice *group_values; /* [group * group_names_count + name]; "" = absent */
 	uint32_t group_names_count;
-	struct slice query; /* the selector, in one canonical spelling */
+	struct slice query;   /* the selector, in one canonical spelling */
+	struct slice filters; /* likewise; "" = none */
 };
 
 void tree_free(struct tree *tree); /* accepts NULL */

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "naive_filter.h"
 
 #define WORLDS 60
 #define QUESTIONS 40
@@ -123,6 +124,7 @@ struct question {
 	const char *matchers;
 	const char *group_by;
 	int64_t from_ns, to_ns;
+	struct naive_filters filters;
 };
 
 static uint64_t random_state;
@@ -372,15 +374,37 @@ static int by_shown(const void *left, const void *right)
 	return strcmp(((const struct line *)left)->shown, ((const struct line *)right)->shown);
 }
 
+/* The record's frames, root first; returns how many. */
+static uint32_t frames_of(const struct record *record, struct naive_frame *frames)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < record->depth; i++) {
+		const struct step *step = &steps[record->stack[i]];
+
+		for (uint32_t at = 0; at < step->count; at++)
+			frames[count++] = (struct naive_frame){
+				.name = step->names[at],
+				.binary = texts[step->frames[at].mapping_file],
+				.file = texts[step->frames[at].file],
+				.kind = frame_kind_name((enum frame_kind)step->frames[at].kind),
+				.address = step->frames[at].address,
+				.line = step->frames[at].line,
+			};
+	}
+	return count;
+}
+
 static struct line line_of(const struct record *record, const struct question *question)
 {
+	struct naive_frame frames[2 * DEPTH_MAX];
 	struct strbuf shown = { 0 }, key = { 0 };
+	uint32_t count = frames_of(record, frames);
 
 	add_groups(&shown, record, question->group_by);
-	for (uint32_t i = 0; i < record->depth; i++)
-		for (uint32_t at = 0; at < steps[record->stack[i]].count; at++)
-			strbuf_addf(&shown, "%s%s", shown.len ? ";" : "",
-				    steps[record->stack[i]].names[at]);
+	naive_filters_frames(&question->filters, frames, &count);
+	for (uint32_t i = 0; i < count; i++)
+		strbuf_addf(&shown, "%s%s", shown.len ? ";" : "", frames[i].name);
 	if (!shown.len)
 		strbuf_add_text(&shown, "[no frames]");
 	strbuf_addf(&key, "%s", strbuf_text(&shown));
@@ -429,17 +453,21 @@ static int64_t round_half_away(int64_t numerator)
 	return (numerator + (numerator < 0 ? -half : half)) / COMMON_MULTIPLE;
 }
 
+/* With `hidden`, the stacks that filters hide. */
 static char *naive_folded(const struct model *model, const struct question *question,
-			  const struct selector *selector)
+			  const struct selector *selector, bool hidden)
 {
 	struct line *lines = mem_new_array(struct line, model->count + 1);
+	struct naive_frame frames[2 * DEPTH_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->count; i++) {
 		const struct record *record = &model->records[i];
 		int64_t divisor = 1;
 
-		if (!record_fits(record, question, selector))
+		if (!record_fits(record, question, selector) ||
+		    naive_filters_show(&question->filters, frames, frames_of(record, frames)) ==
+			    hidden)
 			continue;
 		if (!selector->type.delta)
 			divisor = reports_of_series(model, record, question->from_ns,
@@ -554,27 +582,72 @@ static char *merged_folded(const struct tree *tree)
 	return print_lines(lines, count);
 }
 
+static int64_t sum_of_lines(char *folded)
+{
+	struct slice rest = slice_of(folded);
+	int64_t sum = 0;
+
+	while (rest.len) {
+		struct slice line = slice_cut(rest, '\n', &rest);
+		size_t blank = line.len;
+
+		while (line.data[blank - 1] != ' ')
+			blank--;
+		sum += strtoll(line.data + blank, NULL, 10);
+	}
+	free(folded);
+	return sum;
+}
+
+static struct tree *ask_filtered(struct world *world, const struct question *question,
+				 const char *text)
+{
+	struct query_params params = { .from_ns = question->from_ns, .to_ns = question->to_ns };
+	struct slice rest = slice_of(question->group_by);
+	struct filter_list filters = { 0 };
+	struct tree *tree = NULL;
+	struct err err = { 0 };
+
+	while (rest.len)
+		params.group_by[params.group_by_count++] = slice_cut(rest, ',', &rest);
+	if (filter_list_parse(&filters, slice_of(question->filters.text), &err))
+		fail_msg("%s: %s", question->filters.text, err.message);
+	params.filters = &filters;
+	if (world_ask(world, text, &params, &tree, &err))
+		fail_msg("%s: %s", text, err.message);
+	filter_list_free(&filters);
+	return tree;
+}
+
 static void check_tree(struct world *world, const struct model *model,
 		       const struct question *question, const char *text,
 		       const struct selector *selector)
 {
-	struct tree *tree =
-		world_tree_by(world, text, question->from_ns, question->to_ns, question->group_by);
-	char *expected = naive_folded(model, question, selector);
+	struct tree *tree = ask_filtered(world, question, text);
+	char *expected = naive_folded(model, question, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
 
-	if (strcmp(expected, folded))
-		print_message("%s by %s [%d, %d)\n", text, question->group_by,
-			      (int)question->from_ns, (int)question->to_ns);
+	if (strcmp(expected, folded) || strcmp(expected, stacks))
+		print_message("%s by %s [%d, %d) filters %s\n", text, question->group_by,
+			      (int)question->from_ns, (int)question->to_ns, question->filters.text);
 	assert_string_equal(folded, expected);
 	assert_string_equal(stacks, expected);
+	assert_int_equal(tree->filtered,
+			 sum_of_lines(naive_folded(model, question, selector, true)));
 	check_nodes(tree);
 	check_siblings(tree);
 	free(expected);
 	free(folded);
 	free(stacks);
 	tree_free(tree);
+}
+
+/* The same answers with filters; half of the questions have none. */
+static void draw_filters(struct question *question)
+{
+	if (draw(2))
+		naive_filters_draw(&question->filters, draw);
 }
 
 static void trees_agree_with_the_model(void **state)
@@ -592,6 +665,7 @@ static void trees_agree_with_the_model(void **state)
 			struct selector selector;
 			char text[160];
 
+			draw_filters(&question);
 			snprintf(text, sizeof(text), "%s%s",
 				 groups[question.group].types[question.column], question.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
