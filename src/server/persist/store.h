@@ -61,8 +61,8 @@ struct append_result {
  * Makes the batch durable and visible; returns after fdatasync. Columns of COLUMN_CUMULATIVE
  * become COLUMN_DELTA here, against the series' previous report (resets detected; the first
  * report of a series is only a baseline). May be called from many threads: they share syncs.
- * ERR_BUSY when more is in flight than allowed, ERR_NO_SPACE, ERR_READ_ONLY from a fault on: the
- * client should retry later. ERR_INVALID when the batch can never be taken.
+ * ERR_NO_MEMORY when more is in flight than allowed, ERR_NO_SPACE, ERR_READ_ONLY from a fault on:
+ * the client should retry later. ERR_INVALID when the batch can never be taken.
  */
 int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
 		 struct err *err);

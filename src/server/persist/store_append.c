@@ -58,17 +58,19 @@ static size_t view_bytes(const struct tables_view *view)
 static int reserve(struct store *store, size_t bytes, struct err *err)
 {
 	size_t in_flight;
+	bool fits;
 
 	if (bytes > STORE_BATCH_BYTES_MAX)
 		return err_set(err, ERR_INVALID, "a batch of %zu bytes is over the limit of %zu",
 			       bytes, STORE_BATCH_BYTES_MAX);
 	pthread_mutex_lock(&store->commit_lock);
 	in_flight = store->in_flight_bytes;
-	if (in_flight + bytes <= STORE_IN_FLIGHT_BYTES_MAX)
+	fits = !in_flight || in_flight + bytes <= STORE_IN_FLIGHT_BYTES_MAX;
+	if (fits)
 		store->in_flight_bytes += bytes;
 	pthread_mutex_unlock(&store->commit_lock);
-	if (in_flight + bytes > STORE_IN_FLIGHT_BYTES_MAX)
-		return err_set(err, ERR_BUSY,
+	if (!fits)
+		return err_set(err, ERR_NO_MEMORY,
 			       "batches of %zu bytes wait for the disk already; try again later",
 			       in_flight);
 	metric_add(&store_in_flight_bytes, (int64_t)bytes);
@@ -113,7 +115,7 @@ static int make_room(struct store *store, struct err *err)
 		err_set(err, store->seal_err.code, "parts cannot be written: %.400s",
 			store->seal_err.message);
 	else
-		err_set(err, ERR_BUSY,
+		err_set(err, ERR_NO_MEMORY,
 			"parts are written more slowly than batches arrive; try again later");
 	pthread_mutex_unlock(&store->lock);
 	return -(int)err->code;

@@ -33,7 +33,7 @@
 #define STORE_REPLAY_BYTES_MAX                                                                     \
 	((size_t)1536 << 20) /* of one generation: far over what appends make */
 #define STORE_BATCH_BYTES_MAX ((size_t)128 << 20)
-#define STORE_IN_FLIGHT_BYTES_MAX ((size_t)256 << 20)
+#define STORE_IN_FLIGHT_BYTES_MAX ((size_t)64 << 20) /* or one larger batch alone */
 #define STORE_GROUP_BATCHES_MAX 256
 #define STORE_TICK_NS CLOCK_NS_PER_S
 

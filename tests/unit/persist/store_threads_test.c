@@ -100,7 +100,7 @@ static void *append_many(void *context)
 
 		do /* the clients' part of the bargain */
 			rc = batches_append(appender->store, appender->first + i, &result, &err);
-		while (rc == -ERR_BUSY);
+		while (rc == -ERR_NO_MEMORY);
 		if (rc)
 			abort();
 	}
@@ -171,7 +171,7 @@ static void append_until_killed(const char *path, int acks, uint32_t first, uint
 
 		do
 			rc = batches_append(store, n, &result, NULL);
-		while (rc == -ERR_BUSY);
+		while (rc == -ERR_NO_MEMORY);
 		if (rc || write(acks, &n, sizeof(n)) != sizeof(n))
 			_exit(3);
 	}
@@ -260,7 +260,7 @@ static void step(struct model *model, struct store **store, const char *path, ui
 		break;
 	default:
 		if (batches_append(*store, n, &result, &err)) {
-			assert_int_equal(err.code, ERR_BUSY);
+			assert_int_equal(err.code, ERR_NO_MEMORY);
 			assert_int_equal(store_tick(*store, &err), 0);
 			break;
 		}
