@@ -14,6 +14,22 @@ struct slice net_request_header(const struct net_request *request, const char *n
 	return (struct slice){ 0 };
 }
 
+int net_parameter_next(struct slice *query, struct strbuf *name, struct strbuf *value)
+{
+	struct slice raw_value, raw_name;
+
+	do {
+		if (!query->len)
+			return 0;
+		raw_name = slice_cut(slice_cut(*query, '&', query), '=', &raw_value);
+	} while (!raw_name.len);
+	strbuf_clear(name);
+	strbuf_clear(value);
+	return uri_decode(raw_name, true, name) && uri_decode(raw_value, true, value)
+		       ? 1
+		       : -ERR_INVALID;
+}
+
 bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
 			   struct strbuf *out)
 {

@@ -52,6 +52,12 @@ bool net_request_parameter(const struct net_request *request, const char *name, 
 			   struct strbuf *out);
 
 /*
+ * Takes the next pair off the front of *query, decoded into the two, which are overwritten. 0 at
+ * the end, negative when it is not percent-encoded right.
+ */
+int net_parameter_next(struct slice *query, struct strbuf *name, struct strbuf *value);
+
+/*
  * Filled by the handler. For gRPC: body is the one answer message and grpc_status/grpc_message
  * end the call; http status stays 200. Otherwise status and content_type count. Text is compressed
  * by the server when the client accepts gzip and it pays.

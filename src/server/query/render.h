@@ -39,6 +39,26 @@ void render_pprof(const struct tree *tree, struct strbuf *out);
  */
 void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *out);
 
+/*
+ * Pyroscope's form, for its API: of each node four numbers, level by level from the root: offset
+ * from the end of the node before it, total, self, name. At most about max_nodes (0 = all); what
+ * is left out is an "other" below its parent. Names are borrowed from the tree.
+ */
+#define FLAMEBEARER_VALUES 4
+struct flamebearer_level {
+	int64_t *values;
+	size_t count;
+};
+struct flamebearer {
+	struct slice *names;
+	size_t names_count;
+	struct flamebearer_level *levels;
+	size_t levels_count;
+	int64_t total, max_self;
+};
+void render_flamebearer(const struct tree *tree, size_t max_nodes, struct flamebearer *ret);
+void flamebearer_free(struct flamebearer *flamebearer);
+
 void render_series_json(const struct query_series_set *set, struct strbuf *out);
 /* For the terminal: one line per series: labels, then "time value" columns. */
 void render_series_text(const struct query_series_set *set, struct strbuf *out);

@@ -178,14 +178,14 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	struct err err;
 	int rc;
 
-	rc = question_begin(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
 	rc = read_range(&question, request, &range, &err);
 	if (!rc)
-		rc = query_series(&question.source, &range, &set, &err);
+		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
 		rc = check_found(&question, request, set.series_count > 0, &err);
 		if (rc)
@@ -269,7 +269,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	int rc;
 
-	rc = question_begin(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
@@ -283,11 +283,10 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
 	question.params.nodes_only = !slice_is(format, "pprof");
 	if (!rc)
-		rc = query_tree(&question.source, &question.params, &tree, &err);
+		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
 	if (!rc) {
-		tree->parts_unreadable += question.snapshot.parts_unreadable;
 		if (!render(tree, format, width, limit, response))
 			rc = err_set(&err, ERR_INVALID,
 				     "parameter \"format\": \"%.*s\" is none of top, folded, "

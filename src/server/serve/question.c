@@ -100,48 +100,131 @@ static int read_selector(struct question *question, struct slice text, enum ques
 	return 0;
 }
 
-static int take_snapshot(struct question *question, struct serve *serve,
-			 const struct net_request *request, struct err *err)
+static int read_filters(struct question *question, const struct net_request *request,
+			struct err *err)
 {
-	struct query_params *params = &question->params;
-	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
-	const struct store_question asked = {
-		.from_ns = params->from_ns,
-		.to_ns = params->to_ns,
-		.selector = &question->selector,
-		.names = params->group_by,
-		.names_count = params->group_by_count,
-	};
-	int rc = store_snapshot(serve->store, &asked, &question->snapshot, err);
+	struct strbuf text = { 0 };
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	question->store = serve->store;
-	question->source = (struct query_source){ question->snapshot.segments,
-						  question->snapshot.count, serve->resolver };
-	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
-		deadline_at_ns = request->deadline_at_ns;
-	params->limits.deadline_at_ns = deadline_at_ns;
-	params->limits.cancelled = request->cancelled;
-	return 0;
+	for (size_t i = 0; !rc && net_request_parameter(request, "filter", i, &text); i++) {
+		rc = filter_list_parse(&question->filters, strbuf_slice(&text), err);
+		strbuf_clear(&text);
+	}
+	strbuf_free(&text);
+	question->params.filters = &question->filters;
+	return rc;
 }
 
-int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
-		   struct question *ret, struct err *err)
+static void begin(struct question *question, struct serve *serve, const struct net_request *request)
+{
+	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
+
+	*question = (struct question){ .serve = serve };
+	arena_init(&question->arena, QUESTION_ARENA_BYTES);
+	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
+		deadline_at_ns = request->deadline_at_ns;
+	question->params.limits.deadline_at_ns = deadline_at_ns;
+	question->params.limits.cancelled = request->cancelled;
+}
+
+static void drop_snapshot(struct question *question)
+{
+	if (question->store)
+		store_snapshot_release(question->store, &question->snapshot);
+	question->store = NULL;
+	question->source = (struct query_source){ 0 };
+}
+
+/* `asked` but for range and selector. */
+static int take_snapshot(struct question *question, struct store_question asked, struct err *err)
 {
 	int rc;
 
-	*ret = (struct question){ 0 };
-	arena_init(&ret->arena, QUESTION_ARENA_BYTES);
+	drop_snapshot(question);
+	asked.from_ns = question->params.from_ns;
+	asked.to_ns = question->params.to_ns;
+	asked.selector = &question->selector;
+	rc = store_snapshot(question->serve->store, &asked, &question->snapshot, err);
+	if (rc)
+		return rc;
+	question->store = question->serve->store;
+	question->source =
+		(struct query_source){ question->snapshot.segments, question->snapshot.count,
+				       question->serve->resolver };
+	return 0;
+}
+
+int question_open(struct question *question, struct err *err)
+{
+	const struct store_question asked = { .by_series = true };
+
+	return take_snapshot(question, asked, err);
+}
+
+int question_tree(struct question *question, struct tree **ret, struct err *err)
+{
+	const struct query_params *params = &question->params;
+	const struct store_question asked = {
+		.names = params->group_by,
+		.names_count = params->group_by_count,
+		.sums_only = !params->at_moment,
+		.by_series = params->at_moment,
+	};
+	int rc = take_snapshot(question, asked, err);
+
+	if (!rc)
+		rc = query_tree(&question->source, params, ret, err);
+	if (!rc)
+		(*ret)->parts_unreadable += question->snapshot.parts_unreadable;
+	return rc;
+}
+
+int question_series(struct question *question, const struct query_range_params *range,
+		    struct query_series_set *ret, struct err *err)
+{
+	const struct store_question asked = {
+		.names = range->base.group_by,
+		.names_count = range->sum_all ? 0 : range->base.group_by_count,
+		.step_ns = range->step_ns,
+		.by_series = !range->sum_all && !range->base.group_by_count,
+	};
+	int rc = take_snapshot(question, asked, err);
+
+	if (!rc)
+		rc = query_series(&question->source, range, ret, err);
+	if (!rc)
+		ret->parts_unreadable += question->snapshot.parts_unreadable;
+	return rc;
+}
+
+int question_read(struct serve *serve, const struct net_request *request, enum question_need need,
+		  struct question *ret, struct err *err)
+{
+	int rc;
+
+	begin(ret, serve, request);
 	rc = read_selector(ret, question_text(ret, request, "query", ""), need, err);
 	if (!rc)
 		rc = read_times(ret, request, err);
 	if (!rc)
 		rc = question_group_by(ret, question_text(ret, request, "group_by", ""), err);
 	if (!rc)
-		rc = read_demangle(ret, request, err);
+		rc = read_filters(ret, request, err);
 	if (!rc)
-		rc = take_snapshot(ret, serve, request, err);
+		rc = read_demangle(ret, request, err);
+	if (rc)
+		question_end(ret);
+	return rc;
+}
+
+int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
+		   struct question *ret, struct err *err)
+{
+	int rc = question_read(serve, request, need, ret, err);
+
+	if (rc)
+		return rc;
+	rc = question_open(ret, err);
 	if (rc)
 		question_end(ret);
 	return rc;
@@ -153,15 +236,14 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 {
 	int rc;
 
-	*ret = (struct question){ 0 };
-	arena_init(&ret->arena, QUESTION_ARENA_BYTES);
+	begin(ret, serve, request);
 	ret->params.from_ns = from_ns;
 	ret->params.to_ns = to_ns;
 	rc = read_selector(ret, selector, need, err);
 	if (!rc && from_ns > to_ns)
 		rc = err_set(err, ERR_INVALID, "start is later than end");
 	if (!rc)
-		rc = take_snapshot(ret, serve, request, err);
+		rc = question_open(ret, err);
 	if (rc)
 		question_end(ret);
 	return rc;
@@ -169,8 +251,8 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 
 void question_end(struct question *question)
 {
-	if (question->store)
-		store_snapshot_release(question->store, &question->snapshot);
+	drop_snapshot(question);
+	filter_list_free(&question->filters);
 	selector_free(&question->selector);
 	arena_free(&question->arena);
 	*question = (struct question){ 0 };

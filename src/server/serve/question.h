@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * question - what a request asks: its parameters checked and turned into query_params, together
- * with the snapshot of the store that the answer will be computed over.
+ * with the snapshot of the store that the answer will be computed over. question_tree and
+ * question_series take the snapshot that suits what is asked: roll-ups where they are exact.
  */
 #ifndef FIRN_SERVER_SERVE_QUESTION_H
 #define FIRN_SERVER_SERVE_QUESTION_H
@@ -15,10 +16,12 @@
 struct question {
 	struct arena arena; /* the texts that params point into */
 	struct selector selector;
+	struct filter_list filters;
 	struct query_params params;
-	struct query_source source;
+	struct query_source source; /* after question_open */
 	struct store_snapshot snapshot;
-	struct store *store;
+	struct store *store; /* NULL: no snapshot is taken */
+	struct serve *serve;
 };
 
 enum question_need {
@@ -27,10 +30,21 @@ enum question_need {
 };
 
 /*
- * Reads query, from, to (default: the last hour) or at, group_by (comma list), demangle; takes the
- * snapshot.
- * On success the caller ends with question_end.
+ * Reads query, from, to (default: the last hour) or at, group_by (comma list), filter (any number),
+ * demangle. On success the caller ends with question_end.
  */
+int question_read(struct serve *serve, const struct net_request *request, enum question_need need,
+		  struct question *ret, struct err *err);
+
+/* Takes a snapshot of all reports: for lists of what there is. */
+int question_open(struct question *question, struct err *err);
+
+/* query_tree and query_series over what suits them; partitions that were left out are counted. */
+int question_tree(struct question *question, struct tree **ret, struct err *err);
+int question_series(struct question *question, const struct query_range_params *range,
+		    struct query_series_set *ret, struct err *err);
+
+/* question_read and question_open. */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err);
 

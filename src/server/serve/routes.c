@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes - every path of the server, in one list. */
+#include "server/serve/calls.h"
 #include "server/serve/serve.h"
 
 #define SMALL_BODY_BYTES ((size_t)1 << 20)
@@ -33,13 +34,16 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/series", answer_series, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/query", answer_query, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/status", ops_status, 0, NULL, NET_ROLE_QUERY },
-	{ "POST", QUERY_SERVICE "ProfileTypes", rpc_profile_types, SMALL_BODY_BYTES, NULL,
+	{ "POST", QUERY_SERVICE "ProfileTypes", calls_serve, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_QUERY },
-	{ "POST", QUERY_SERVICE "Labels", rpc_labels, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
-	{ "POST", QUERY_SERVICE "Values", rpc_values, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
-	{ "POST", QUERY_SERVICE "QueryRange", rpc_query_range, SMALL_BODY_BYTES, NULL,
+	{ "POST", QUERY_SERVICE "Labels", calls_serve, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "Values", calls_serve, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "QueryRange", calls_serve, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "POST", QUERY_SERVICE "Query", calls_serve, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/profiles/*", calls_gateway, 0, NULL, NET_ROLE_QUERY },
+	{ "POST", "/querier.v1.QuerierService/*", calls_serve, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_QUERY },
-	{ "POST", QUERY_SERVICE "Query", rpc_query, SMALL_BODY_BYTES, NULL, NET_ROLE_QUERY },
+	{ "GET", "/pyroscope/render", pyro_render, 0, NULL, NET_ROLE_QUERY },
 	/* debug information */
 	{ "POST", DEBUGINFO_SERVICE "ShouldInitiateUpload", rpc_debuginfo_should_upload,
 	  SMALL_BODY_BYTES, NULL, NET_ROLE_INGEST },

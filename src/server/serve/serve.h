@@ -6,6 +6,7 @@
  *
  *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
  *   answer.c   /api/v1 questions               rpc_query.c  Parca's QueryService
+ *   calls.c    calls in all their spellings    pyroscope.c  Pyroscope's QuerierService, render
  *   rpc_debuginfo.c  Parca's DebuginfoService
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
@@ -39,6 +40,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f write_otlp, write_raw;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query;
+net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
+	pyro_select_series, pyro_stacktraces, pyro_profile, pyro_stats, pyro_render;
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
 net_handler_f asset_get;

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pyroscope_render - GET /pyroscope/render: a flame graph and its time line as "flamebearer" JSON,
+ * for scripts and tools that know Pyroscope.
+ */
+#include "codec/json.h"
+#include "config/units.h"
+#include "server/query/render.h"
+#include "server/serve/question.h"
+
+#define MAX_NODES_DEFAULT 8192
+#define MAX_NODES_MAX 1000000
+#define ARENA_BYTES ((size_t)1 << 20)
+#define TIMELINE_POINTS 1500
+#define TIMELINE_UNIT_NS (15 * CLOCK_NS_PER_S)
+#define SECONDS_BELOW 100000000000ull /* larger numbers are milliseconds */
+
+static void put_flamebearer_json(struct json *json, const struct flamebearer *flame)
+{
+	json_put_key(json, "flamebearer");
+	json_open_object(json);
+	json_put_key(json, "names");
+	json_open_array(json);
+	for (size_t i = 0; i < flame->names_count; i++)
+		json_put_string(json, flame->names[i]);
+	json_close_array(json);
+	json_put_key(json, "levels");
+	json_open_array(json);
+	for (size_t i = 0; i < flame->levels_count; i++) {
+		json_open_array(json);
+		for (size_t k = 0; k < flame->levels[i].count; k++)
+			json_put_int(json, flame->levels[i].values[k]);
+		json_close_array(json);
+	}
+	json_close_array(json);
+	json_put_key(json, "numTicks");
+	json_put_int(json, flame->total);
+	json_put_key(json, "maxSelf");
+	json_put_int(json, flame->max_self);
+	json_close_object(json);
+}
+
+/* Units as Pyroscope's front end knows them. */
+static const char *units_of(struct slice unit)
+{
+	if (slice_is(unit, "nanoseconds"))
+		return "samples";
+	return slice_is(unit, "bytes") ? "bytes" : slice_is(unit, "count") ? "objects" : "";
+}
+
+static void put_metadata_json(struct json *json, const struct tree *tree)
+{
+	bool is_time = slice_is(tree->type.sample_unit, "nanoseconds");
+
+	json_put_key(json, "metadata");
+	json_open_object(json);
+	json_put_key(json, "format");
+	json_put_text(json, "single");
+	json_put_key(json, "spyName");
+	json_put_text(json, "");
+	json_put_key(json, "sampleRate");
+	json_put_int(json, is_time ? CLOCK_NS_PER_S : 100);
+	json_put_key(json, "units");
+	json_put_text(json, units_of(tree->type.sample_unit));
+	json_put_key(json, "name");
+	json_put_string(json, tree->type.name);
+	json_close_object(json);
+}
+
+static void put_timeline_json(struct json *json, const struct query_series_set *set,
+			      int64_t from_ns)
+{
+	const struct query_series *series = set->series_count ? &set->series[0] : NULL;
+	int64_t first = series && series->points_count ? series->points[0].at_ns : from_ns;
+	int64_t at_ns = first;
+
+	json_put_key(json, "timeline");
+	json_open_object(json);
+	json_put_key(json, "startTime");
+	json_put_int(json, first / CLOCK_NS_PER_S);
+	json_put_key(json, "samples");
+	json_open_array(json);
+	for (size_t i = 0; series && i < series->points_count; at_ns += set->step_ns) {
+		bool is_there = series->points[i].at_ns == at_ns;
+
+		json_put_int(json, is_there ? series->points[i].value : 0);
+		i += is_there;
+	}
+	json_close_array(json);
+	json_put_key(json, "durationDelta");
+	json_put_int(json, set->step_ns / CLOCK_NS_PER_S);
+	json_put_key(json, "watermarks");
+	json_put_null(json);
+	json_close_object(json);
+}
+
+/* About 1,500 points, as Pyroscope: whole steps of 15 s. */
+static int64_t timeline_step_ns(int64_t from_ns, int64_t to_ns)
+{
+	int64_t wanted_ns = (to_ns - from_ns) / TIMELINE_POINTS;
+
+	return (wanted_ns / TIMELINE_UNIT_NS + 1) * TIMELINE_UNIT_NS;
+}
+
+static void put_render_json(struct strbuf *out, const struct tree *tree,
+			    const struct query_series_set *set, size_t max_nodes)
+{
+	struct flamebearer flame;
+	struct json json;
+
+	render_flamebearer(tree, max_nodes, &flame);
+	json_begin(&json, out);
+	json_open_object(&json);
+	json_put_key(&json, "version");
+	json_put_int(&json, 1);
+	put_flamebearer_json(&json, &flame);
+	put_metadata_json(&json, tree);
+	put_timeline_json(&json, set, tree->from_ns);
+	json_put_key(&json, "groups");
+	json_put_null(&json);
+	json_put_key(&json, "heatmap");
+	json_put_null(&json);
+	json_close_object(&json);
+	flamebearer_free(&flame);
+}
+
+/* from and until: as everywhere, and seconds or milliseconds since the epoch. */
+static int render_time(struct question *question, const struct net_request *request,
+		       const char *name, const char *fallback, int64_t *ret, struct err *err)
+{
+	struct slice text = question_text(question, request, name, fallback);
+	uint64_t number;
+
+	if (slice_parse_u64(text, &number) && number < SECONDS_BELOW) {
+		*ret = (int64_t)number * CLOCK_NS_PER_S;
+		return 0;
+	}
+	return units_parse_time(text, clock_real_ns(), ret, err);
+}
+
+static int begin_render(struct serve *serve, const struct net_request *request,
+			struct question *ret, struct slice *ret_nodes, struct err *err)
+{
+	struct question reading = { 0 };
+	int64_t from_ns, to_ns;
+	int rc;
+
+	arena_init(&reading.arena, ARENA_BYTES);
+	rc = render_time(&reading, request, "from", "now-1h", &from_ns, err);
+	if (!rc)
+		rc = render_time(&reading, request, "until", "now", &to_ns, err);
+	if (!rc)
+		rc = question_begin_with(serve, request,
+					 question_text(&reading, request, "query", ""),
+					 QUESTION_TYPE_NEEDED, from_ns, to_ns, ret, err);
+	if (!rc) {
+		*ret_nodes = question_text(ret, request, "max-nodes", "");
+		if (!ret_nodes->len)
+			*ret_nodes = question_text(ret, request, "maxNodes", "");
+	}
+	arena_free(&reading.arena);
+	return rc;
+}
+
+void pyro_render(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question = { 0 };
+	struct query_series_set set = { 0 };
+	struct query_range_params range;
+	struct tree *tree = NULL;
+	struct slice nodes = { 0 };
+	uint64_t max_nodes = 0;
+	struct err err;
+	int rc = begin_render(context, request, &question, &nodes, &err);
+
+	range = (struct query_range_params){ .base = question.params, .sum_all = true };
+	range.step_ns = timeline_step_ns(question.params.from_ns, question.params.to_ns);
+	question.params.nodes_only = true;
+	slice_parse_u64(nodes, &max_nodes);
+	if (!rc)
+		rc = query_tree(&question.source, &question.params, &tree, &err);
+	if (!rc)
+		rc = query_series(&question.source, &range, &set, &err);
+	if (!rc) {
+		response->content_type = "application/json";
+		put_render_json(&response->body, tree, &set,
+				max_nodes && max_nodes < MAX_NODES_MAX ? max_nodes
+								       : MAX_NODES_DEFAULT);
+		query_series_free(&set);
+	}
+	tree_free(tree);
+	question_end(&question);
+	if (rc)
+		net_response_error(request, response, &err);
+}
