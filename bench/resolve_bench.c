@@ -2,28 +2,35 @@
 /*
  * resolve_bench - symbol tables beside llvm-symbolizer and addr2line.
  *
- *     resolve_bench [FILE [ADDRESSES]]
+ *     resolve_bench [FILE [ADDRESSES [WARM]]]
  *
  * FILE is an ELF file with DWARF (default: the debug file of libc, package libc6-dbg, or else this
- * program); ADDRESSES (default 5000) are drawn at random from its .text with a fixed seed, and the
+ * program); ADDRESSES (default 10000) are drawn at random from its .text with a fixed seed, and the
  * same list goes to all. Prints the time for all of them from a cold start, ours split into
  * building and looking up, the ratio to ours, and how many answers agree: the number of frames, the
  * innermost function, and all files (by base name) and lines. Clones' suffixes ("f.cold") are cut.
+ *
+ * Then WARM (default 2 million) further addresses are looked up in the table itself, at random and
+ * sorted, for frames (numbers) and for frames with names: CPU time of one core.
  */
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "server/resolve/debug_files.h"
-#include "server/resolve/symbol_reader.h"
+#include "server/resolve/symbol_sources.h"
+#include "server/resolve/symbol_texts.h"
+#include "server/resolve/symbol_worker.h"
 
-#define ADDRESSES_DEFAULT 5000
+#define ADDRESSES_DEFAULT 10000
+#define WARM_DEFAULT 2000000
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define FRAMES_MAX 64
 
@@ -48,10 +55,10 @@ static void add_frame(struct answer *answer, struct slice name, struct slice fil
 	answer->frames++;
 }
 
-static void answer_ours(const struct symbol_table *table, uint64_t address, struct answer *ret)
+static void answer_ours(struct symbol_texts *texts, uint64_t address, struct answer *ret)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(table, address, lines);
+	size_t count = symbol_texts_lookup(texts, address, lines);
 
 	*ret = (struct answer){ 0 };
 	for (size_t i = 0; i < count; i++) {
@@ -160,59 +167,150 @@ static void run_peer(const char *name, const char *command, char separator,
 	       100.0 * (double)places / (double)count);
 }
 
+static int64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+static uint64_t draw(unsigned *seed, uint64_t low, uint64_t len)
+{
+	return low + ((uint64_t)rand_r(seed) << 16 ^ (uint64_t)rand_r(seed)) % len;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_rate(const char *what, const char *order, int64_t ns, size_t count,
+		       uint64_t frames)
+{
+	printf("%-24s %-10s %7.2f M addresses/s, %5.2f frames each\n", what, order,
+	       (double)count * 1e3 / (double)ns, (double)frames / (double)count);
+}
+
+/* Each twice; the second counts. */
+static void run_warm(const struct symbol_table *table, struct symbol_texts *texts,
+		     const uint64_t *addresses, size_t count, const char *order)
+{
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	uint64_t found = 0;
+	int64_t start_ns = 0;
+
+	for (int round = 0; round < 2; round++) {
+		start_ns = cpu_ns();
+		found = 0;
+		for (size_t i = 0; i < count; i++)
+			found += symbol_table_lookup(table, addresses[i], frames);
+	}
+	print_rate("frames", order, cpu_ns() - start_ns, count, found);
+	for (int round = 0; round < 2; round++) {
+		start_ns = cpu_ns();
+		found = 0;
+		for (size_t i = 0; i < count; i++)
+			found += symbol_texts_lookup(texts, addresses[i], lines);
+	}
+	print_rate("frames with names", order, cpu_ns() - start_ns, count, found);
+}
+
+static void print_table(const struct symbol_table *table)
+{
+	struct symbol_table_stats stats = symbol_table_stats(table);
+
+	printf("table of %.2f MB (%s): rows %.2f, %u scopes %.2f, %u calls %.2f, %u functions "
+	       "%.2f, %u texts %.2f\n",
+	       (double)symbol_table_bytes(table) / 1e6, symbol_origin_text(table->origin),
+	       (double)stats.row_bytes / 1e6, stats.scopes, (double)stats.scope_bytes / 1e6,
+	       stats.calls, (double)stats.call_bytes / 1e6, stats.functions,
+	       (double)stats.function_bytes / 1e6, stats.texts, (double)stats.text_bytes / 1e6);
+}
+
+static struct symbol_table *build(int fd, const char *name)
+{
+	struct symbol_sources sources = { .count = 0 };
+	struct symbol_table *table = NULL;
+	struct err err = { 0 };
+
+	symbol_sources_add(&sources, fd, slice_of(name));
+	if (symbol_sources_table(&sources, &table, &err))
+		fprintf(stderr, "resolve_bench: %s\n", err.message);
+	symbol_sources_close(&sources);
+	return table;
+}
+
+static void run_peers(const char *name, const char *list, const struct answer *ours, size_t count,
+		      int64_t ours_ns)
+{
+	char command[8192];
+
+	snprintf(command, sizeof(command), "llvm-symbolizer-14 --no-demangle --inlines -e '%s' <%s",
+		 name, list);
+	run_peer("llvm-symbolizer", command, 0, ours, count, ours_ns);
+	snprintf(command, sizeof(command), "addr2line -aif -e '%s' <%s | sed 's/^0x.*/@/'", name,
+		 list);
+	run_peer("addr2line", command, '@', ours, count, ours_ns);
+}
+
 int main(int argc, char **argv)
 {
+	int worker = symbol_worker_main(argc, argv);
 	size_t count = argc > 2 ? strtoul(argv[2], NULL, 10) : ADDRESSES_DEFAULT;
-	char link[64], list[] = "/tmp/resolve-bench-XXXXXX", command[8192];
-	struct symbol_table *table = NULL;
-	struct symbol_input input = { -1, argc > 1 ? argv[1] : NULL };
+	size_t warm = argc > 3 ? strtoul(argv[3], NULL, 10) : WARM_DEFAULT;
+	char link[64], list[] = "/tmp/resolve-bench-XXXXXX";
+	const char *name = argc > 1 ? argv[1] : NULL;
 	int64_t start_ns, built_ns, done_ns;
 	struct answer *ours = mem_new_array(struct answer, count);
-	uint64_t *addresses = mem_new_array(uint64_t, count), low, len;
-	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	struct err err = { 0 };
+	uint64_t *addresses = mem_new_array(uint64_t, count + warm), low, len;
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	struct symbol_table *table;
+	struct symbol_texts *texts;
 	unsigned seed = 7;
 	FILE *file;
+	int fd;
 
-	input.fd = input.name ? open(input.name, O_RDONLY | O_CLOEXEC)
-			      : open_default(&input.name, link);
+	if (worker >= 0)
+		return worker;
+	fd = name ? open(name, O_RDONLY | O_CLOEXEC) : open_default(&name, link);
 	file = fdopen(mkstemp(list), "w");
-	if (!count || !file || input.fd < 0 || !find_text(input.fd, &low, &len)) {
-		fprintf(stderr, "resolve_bench: no ELF file with a .text section: %s\n",
-			input.name);
+	if (!count || !file || fd < 0 || !find_text(fd, &low, &len)) {
+		fprintf(stderr, "resolve_bench: no ELF file with a .text section: %s\n", name);
 		return 2;
 	}
 	for (size_t i = 0; i < count; i++) {
-		addresses[i] =
-			low + ((uint64_t)rand_r(&seed) << 16 ^ (uint64_t)rand_r(&seed)) % len;
+		addresses[i] = draw(&seed, low, len);
 		fprintf(file, "0x%" PRIx64 "\n", addresses[i]);
 	}
 	fclose(file);
 	start_ns = clock_monotonic_ns();
-	if (symbol_table_build(&input, 1, &symbol_limits_default, &table, &err)) {
-		fprintf(stderr, "resolve_bench: %s\n", err.message);
+	table = build(fcntl(fd, F_DUPFD_CLOEXEC, 0), name);
+	if (!table)
 		return 2;
-	}
 	built_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < count; i++)
-		symbol_table_lookup(table, addresses[i], lines);
+		symbol_table_lookup(table, addresses[i], frames);
 	done_ns = clock_monotonic_ns();
+	texts = symbol_texts_new(table);
 	for (size_t i = 0; i < count; i++)
-		answer_ours(table, addresses[i], &ours[i]);
-	printf("%zu addresses; table of %.1f MB: %zu scopes, %u intervals, %zu bytes of lines\n",
-	       count, (double)symbol_table_bytes(table) / 1e6, table->scopes_count,
-	       table->intervals.count, table->line_bytes_count);
+		answer_ours(texts, addresses[i], &ours[i]);
+	print_table(table);
 	print_row("firn", done_ns - start_ns, done_ns - start_ns, count);
 	printf("   building %.3f s, then %.2f us/address\n", (double)(built_ns - start_ns) / 1e9,
 	       (double)(done_ns - built_ns) / 1e3 / (double)count);
-	snprintf(command, sizeof(command), "llvm-symbolizer-14 --no-demangle --inlines -e '%s' <%s",
-		 input.name, list);
-	run_peer("llvm-symbolizer", command, 0, ours, count, done_ns - start_ns);
-	snprintf(command, sizeof(command), "addr2line -aif -e '%s' <%s | sed 's/^0x.*/@/'",
-		 input.name, list);
-	run_peer("addr2line", command, '@', ours, count, done_ns - start_ns);
+	for (size_t i = 0; i < warm; i++)
+		addresses[i] = draw(&seed, low, len);
+	run_warm(table, texts, addresses, warm, "at random");
+	qsort(addresses, warm, sizeof(*addresses), compare_addresses);
+	run_warm(table, texts, addresses, warm, "sorted");
+	run_peers(name, list, ours, count, done_ns - start_ns);
 	unlink(list);
-	close(input.fd);
+	close(fd);
+	symbol_texts_free(texts);
 	symbol_table_free(table);
 	free(ours);
 	free(addresses);

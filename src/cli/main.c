@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/verb.h"
+#include "server/resolve/symbol_worker.h"
 
 static const struct verb *const verbs[] = {
 	&verb_up,
@@ -68,6 +69,10 @@ static int unknown_verb(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	int worker = symbol_worker_main(argc, argv);
+
+	if (worker >= 0)
+		return worker;
 	if (argc < 2) {
 		print_help(stderr);
 		return VERB_ERROR;

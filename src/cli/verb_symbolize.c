@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "server/resolve/debug_files.h"
 #include "server/resolve/demangle.h"
 #include "server/resolve/symbol_sources.h"
+#include "server/resolve/symbol_texts.h"
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
@@ -59,16 +61,17 @@ static const struct option_verb spec = {
 	.options_count = VERB_COUNT_OF(options),
 };
 
-/* A text of the table as it is shown, made once; keyed by where it is. */
+/* A function or a file of the table as it is shown, made once; keyed by its number. */
 struct shown {
-	const char *text;
-	bool is_function; /* not the name of a file */
+	uint32_t number;
+	bool is_function;
 	struct slice shown;
 };
 
 struct symbolizer {
 	const char *path;
 	struct symbol_table *table;
+	struct symbol_texts *texts;
 	enum demangle_mode mode;
 	struct arena arena; /* of the shown names */
 	struct shown *names;
@@ -82,7 +85,7 @@ static bool shown_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct shown *shown = (const struct shown *)context + id, *wanted = key;
 
-	return shown->text == wanted->text && shown->is_function == wanted->is_function;
+	return shown->number == wanted->number && shown->is_function == wanted->is_function;
 }
 
 /* Names come from files that anyone can make: they may not break lines and columns. */
@@ -96,34 +99,37 @@ static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 	return copy.len ? copy : SLICE_LITERAL("?\?");
 }
 
-/* `source` is shown in place of a function's text that is not mangled. */
-static struct slice show(struct symbolizer *symbolizer, struct slice text, struct slice source,
-			 bool is_function)
+static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
 {
-	struct shown entry = { .text = text.data, .is_function = is_function, .shown = source };
-	uint64_t hash = hash_bytes(&entry.text, sizeof(entry.text)) + is_function;
+	struct symbol_function function = symbol_table_function(symbolizer->table, number);
+	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
+	struct slice system = symbol_texts_get(symbolizer->texts, function.linkage_name), shown;
+
+	if (!system.len)
+		system = name;
+	shown = name.len && symbolizer->mode != DEMANGLE_NONE ? name : system;
+	demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown);
+	return shown;
+}
+
+static struct slice show(struct symbolizer *symbolizer, uint32_t number, bool is_function)
+{
+	struct shown entry = { .number = number, .is_function = is_function };
+	uint64_t hash = hash_mix(is_function, number);
 	uint32_t id =
 		idmap_find(&symbolizer->names_map, hash, shown_equal, symbolizer->names, &entry);
 
 	if (id != IDMAP_NONE)
 		return symbolizer->names[id].shown;
-	if (is_function)
-		demangle_as(text, symbolizer->mode, &symbolizer->arena, &entry.shown);
-	entry.shown = printable(symbolizer, entry.shown);
+	entry.shown =
+		printable(symbolizer, is_function ? name_function(symbolizer, number)
+						  : symbol_texts_get(symbolizer->texts, number));
 	if (symbolizer->names_count < NAMES_MAX) {
 		mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
 		idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
 		symbolizer->names[symbolizer->names_count++] = entry;
 	}
 	return entry.shown;
-}
-
-static struct slice show_function(struct symbolizer *symbolizer, const struct symbol_line *line)
-{
-	bool has_source = line->name.len && symbolizer->mode != DEMANGLE_NONE;
-	struct slice system = line->linkage_name.len ? line->linkage_name : line->name;
-
-	return show(symbolizer, system, has_source ? line->name : system, true);
 }
 
 static int flush(struct symbolizer *symbolizer, struct err *err)
@@ -165,8 +171,8 @@ static bool is_in_code(const struct elf_info *info, uint64_t address)
 
 static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *err)
 {
-	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(symbolizer->table, address, lines);
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_table_lookup(symbolizer->table, address, frames);
 	struct strbuf *out = &symbolizer->out;
 
 	symbolizer->asked++;
@@ -176,11 +182,11 @@ static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *e
 		strbuf_add_text(out, "\?\?\t\?\?:0\t\n");
 	}
 	for (size_t i = 0; i < count; i++) {
-		strbuf_add_slice(out, show_function(symbolizer, &lines[i]));
+		strbuf_add_slice(out, show(symbolizer, frames[i].function, true));
 		strbuf_add_byte(out, '\t');
-		strbuf_add_slice(out, show(symbolizer, lines[i].file, lines[i].file, false));
+		strbuf_add_slice(out, show(symbolizer, frames[i].file, false));
 		strbuf_add_byte(out, ':');
-		add_number(out, lines[i].line);
+		add_number(out, frames[i].line);
 		strbuf_add_text(out, i + 1 < count ? "\tinlined\n" : "\t\n");
 	}
 	strbuf_add_byte(out, '\n');
@@ -271,15 +277,16 @@ static int answer_input(struct symbolizer *symbolizer, struct err *err)
 	return status;
 }
 
-/* The most memory that was resident since this program began, or 0. */
-static uint64_t peak_bytes(void)
+/* Memory of this process in kB: a line of /proc/self/status, or 0. */
+static uint64_t memory_of(const char *field)
 {
 	FILE *status = fopen("/proc/self/status", "re");
 	unsigned long long kib = 0;
 	char line[256];
 
 	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "VmHWM: %llu kB", &kib) == 1)
+		if (!strncmp(line, field, strlen(field)) &&
+		    sscanf(line + strlen(field), ": %llu kB", &kib) == 1)
 			break;
 	if (status)
 		fclose(status);
@@ -289,14 +296,22 @@ static uint64_t peak_bytes(void)
 static void print_stats(const struct symbol_table *table, int64_t built_ns, int64_t answered_ns,
 			uint64_t asked)
 {
+	struct symbol_table_stats stats = symbol_table_stats(table);
+	struct rusage children;
+
+	getrusage(RUSAGE_CHILDREN, &children);
 	fprintf(stderr,
-		"table bytes: %zu\nfunctions: %zu\nscopes: %zu\nintervals: %u\nsymbols: %u\n"
-		"line bytes: %zu\ndebug info: %s\nseconds to build: %.6f\nseconds to answer: %.6f\n"
-		"addresses: %" PRIu64 "\npeak bytes: %" PRIu64 "\n",
-		symbol_table_bytes(table), table->functions_count, table->scopes_count,
-		table->intervals.count, table->symbols.count, table->line_bytes_count,
-		table->has_debug_info ? "yes" : "no", (double)built_ns / CLOCK_NS_PER_S,
-		(double)answered_ns / CLOCK_NS_PER_S, asked, peak_bytes());
+		"table bytes: %zu\nmade of: %s\nbytes of rows: %" PRIu64 "\nscopes: %" PRIu32
+		"\nbytes of scopes: %" PRIu64 "\ncalls: %" PRIu32 "\nbytes of calls: %" PRIu64
+		"\nfunctions: %" PRIu32 "\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32
+		"\nbytes of texts: %" PRIu64 "\nseconds to build: %.6f\nseconds to answer: %.6f\n"
+		"addresses: %" PRIu64 "\npeak bytes to build: %" PRIu64 "\npeak bytes: %" PRIu64
+		"\nbytes besides mapped files: %" PRIu64 "\n",
+		symbol_table_bytes(table), symbol_origin_text(table->origin), stats.row_bytes,
+		stats.scopes, stats.scope_bytes, stats.calls, stats.call_bytes, stats.functions,
+		stats.function_bytes, stats.texts, stats.text_bytes,
+		(double)built_ns / CLOCK_NS_PER_S, (double)answered_ns / CLOCK_NS_PER_S, asked,
+		(uint64_t)children.ru_maxrss << 10, memory_of("VmHWM"), memory_of("RssAnon"));
 }
 
 static void explain(const struct symbolizer *symbolizer)
@@ -316,7 +331,9 @@ static void explain(const struct symbolizer *symbolizer)
 		" addresses are in no function that \"%s\" "
 		"names",
 		symbolizer->unknown - symbolizer->outside, symbolizer->asked, symbolizer->path);
-	if (!table->has_debug_info)
+	if (*table->note)
+		fprintf(stderr, "; its debug information was left out: %s", table->note);
+	else if (table->origin <= SYMBOL_ORIGIN_SYMBOLS)
 		fprintf(stderr, "; it has no debug information, nor is any here for build id %s",
 			table->info.build_id);
 	fputc('\n', stderr);
@@ -338,7 +355,7 @@ static int open_table(const char *path, const char *debuginfo_path, struct symbo
 	status = elf_read_info(fd, path, &info, err);
 	if (!status) {
 		symbol_sources_find(&sources, debuginfo_path, slice_of(info.build_id));
-		status = symbol_sources_build(&sources, &symbol_limits_default, ret, err);
+		status = symbol_sources_table(&sources, ret, err);
 	}
 	symbol_sources_close(&sources);
 	return status;
@@ -381,6 +398,7 @@ static int run(int argc, char **argv)
 	if (status)
 		return verb_error(&verb_symbolize, &err);
 	arena_init(&symbolizer.arena, 0);
+	symbolizer.texts = symbol_texts_new(symbolizer.table);
 	built_ns = clock_monotonic_ns();
 	status = answer_all(&symbolizer, &operands, &err);
 	if (!status && values.stats)
@@ -391,6 +409,7 @@ static int run(int argc, char **argv)
 	code = status ? verb_error(&verb_symbolize, &err)
 	       : symbolizer.asked && symbolizer.unknown == symbolizer.asked ? VERB_NEGATIVE
 									    : VERB_OK;
+	symbol_texts_free(symbolizer.texts);
 	symbol_table_free(symbolizer.table);
 	arena_free(&symbolizer.arena);
 	free(symbolizer.names);

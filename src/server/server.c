@@ -122,7 +122,7 @@ static int open_parts(struct server *server, const struct server_options *option
 								   options->retention_bytes,
 								   options->retention_percent),
 				       .reserve_bytes = reserve_of(options) };
-	struct strbuf uploads_path = { 0 };
+	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
 					     .local_files = options->local_files,
 					     .build_ahead = options->local_files };
@@ -132,10 +132,13 @@ static int open_parts(struct server *server, const struct server_options *option
 		return rc;
 	strbuf_addf(&uploads_path, "%s/debuginfo", options->storage_path);
 	resolver.uploads_path = strbuf_text(&uploads_path);
+	strbuf_addf(&tables_path, "%s/symbols", options->storage_path);
+	resolver.tables_path = strbuf_text(&tables_path);
 	rc = resolver_new(&resolver, &server->serve.resolver, err);
 	if (!rc)
 		rc = open_debuginfo(server, options, strbuf_text(&uploads_path), err);
 	strbuf_free(&uploads_path);
+	strbuf_free(&tables_path);
 	return rc;
 }
 

@@ -1,50 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input is an ELF file with DWARF; its table is built and asked across its code. */
+/*
+ * The input is a symbol table's file, whose checksums are made right first: all that it leads to is
+ * looked up. Seeds are tables of small programs.
+ */
+#include "server/resolve/symbol_table.h"
+
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "server/resolve/symbol_reader.h"
+#include "base/hash.h"
+#include "server/resolve/symbol_format.h"
+#include "server/resolve/symbol_texts.h"
 
-#define LOOKUPS 64
+#define SIZE_MAX_HERE ((size_t)1 << 20)
+#define BLOCKS 64
+#define TEXTS 256
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void put_u32(uint8_t *at, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Without this nothing but the checksums would be tested. */
+static void make_sums_right(uint8_t *bytes, size_t size)
+{
+	uint64_t body = size - SYMBOL_HEADER_BYTES;
+
+	put_u32(bytes + SYMBOL_AT_BODY_CRC,
+		hash_crc32c(0, bytes + SYMBOL_HEADER_BYTES, (size_t)body));
+	put_u32(bytes + SYMBOL_AT_BODY_BYTES, (uint32_t)body);
+	put_u32(bytes + SYMBOL_AT_BODY_BYTES + 4, 0);
+	put_u32(bytes + SYMBOL_AT_HEADER_CRC,
+		hash_crc32c(0, bytes + SYMBOL_AT_BODY_CRC,
+			    SYMBOL_HEADER_BYTES - SYMBOL_AT_BODY_CRC));
+}
+
 static void look_up(const struct symbol_table *table)
 {
+	struct symbol_texts *texts = symbol_texts_new(table);
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	const uint8_t *regions = table->bytes + table->regions.offset;
+	const uint8_t *starts = table->bytes + table->starts.offset;
 
-	for (size_t i = 0; i < table->info.segments_count; i++) {
-		const struct elf_segment *segment = &table->info.segments[i];
+	symbol_texts_lookup(texts, 0, lines);
+	symbol_texts_lookup(texts, UINT64_MAX, lines);
+	for (uint32_t i = 0; i < table->blocks_count && i < BLOCKS && table->regions_count; i++) {
+		uint64_t at =
+			symbol_u64(regions) + symbol_u32(starts + (size_t)i * SYMBOL_START_BYTES);
 
-		for (uint64_t k = 0; k < LOOKUPS; k++)
-			symbol_table_lookup(table,
-					    segment->address + k * (segment->file_bytes / LOOKUPS),
-					    lines);
+		for (uint64_t k = 0; k < BLOCKS; k++)
+			symbol_texts_lookup(texts, at + 3 * k, lines);
 	}
+	for (uint32_t i = 0; i < table->texts_count && i < TEXTS; i++)
+		symbol_texts_get(texts, i);
+	symbol_texts_free(texts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct symbol_limits limits = {
-		.file_bytes = 1 << 20,
-		.section_bytes = 4 << 20,
-		.table_bytes = 16 << 20,
-		.entries = 100000,
-		.duration_ns = CLOCK_NS_PER_S,
-	};
 	static int fd = -1;
-	struct symbol_input input = { .name = "input" };
 	struct symbol_table *table;
+	uint8_t *copy;
 
 	if (fd < 0)
-		fd = memfd_create("input", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
+		fd = memfd_create("table", MFD_CLOEXEC);
+	if (fd < 0 || size < SYMBOL_HEADER_BYTES || size > SIZE_MAX_HERE)
 		return 0;
-	input.fd = fd;
-	if (!symbol_table_build(&input, 1, &limits, &table, NULL)) {
+	copy = malloc(size);
+	memcpy(copy, data, size);
+	make_sums_right(copy, size);
+	if (!ftruncate(fd, 0) && pwrite(fd, copy, size, 0) == (ssize_t)size &&
+	    !symbol_table_open(fd, "input", &table, NULL)) {
 		look_up(table);
 		symbol_table_free(table);
 	}
+	free(copy);
 	return 0;
 }

@@ -19,6 +19,7 @@ class Program:
     after: str = ""  # shell commands in the folder; {out} is the program
     needs: list = field(default_factory=list)
     quick: bool = False  # for the test, too; all are for the bench
+    flat: bool = False  # lines without functions: the place of the innermost frame, the name of the outermost
     peer: str = ""  # the file that llvm-symbolizer is asked about, where that is another: {out}
 
 
@@ -38,7 +39,7 @@ MINI = ("nm -D {out} --format=posix --defined-only | cut -d' ' -f1 | sort >{out}
         "objcopy --add-section .gnu_debugdata={out}.mini.xz {out}")
 LINKED = ("cp {out} {out}.whole && objcopy --only-keep-debug {out} {out}.debug && strip {out} && "
           "objcopy --add-gnu-debuglink={out}.debug {out}")
-LINE_ONLY = "objcopy -R .debug_info -R .debug_abbrev -R .debug_str -R .debug_rnglists -R .debug_aranges {out}"
+LINE_ONLY = "cp {out} {out}.whole && objcopy -R .debug_info -R .debug_abbrev -R .debug_str -R .debug_rnglists -R .debug_aranges {out}"
 MULTIFILE = "cp {out} {out}.second && dwz -m {out}.common -M {out}.common {out} {out}.second"
 
 PROGRAMS = [
@@ -84,7 +85,7 @@ PROGRAMS = [
     containers("symbols-only", "g++", "-O2", "-g0"),
     containers("dynamic-only", "g++", "-O2", "-g0", "-shared", "-fPIC", after="strip {out}"),
     Program("c-O2", "library.c", "gcc", ["-O2"]),
-    Program("c-line-only", "library.c", "gcc", ["-O2"], after=LINE_ONLY, peer="{out}", quick=True),
+    Program("c-line-only", "library.c", "gcc", ["-O2"], after=LINE_ONLY, peer="{out}.whole", flat=True, quick=True),
     Program("c-static", "threads.c", "gcc", ["-O2", "-static", "-pthread"], quick=True),
     Program("musl", "deep.c", "musl-gcc", ["-O2", "-DLEVELS=40", "-static"], needs=["musl-gcc"], quick=True),
     Program("rust-O", "chain.rs", "rustc", ["-O", "-g"], needs=["rustc"], quick=True),

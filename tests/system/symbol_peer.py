@@ -195,6 +195,8 @@ def compare(path, addresses, program):
     mine_usage, theirs_usage = [], []
     peer = symbol_corpus.peer_of(path, program)
     mine, theirs = ours(path, addresses, mine_usage), llvm(peer, addresses, theirs_usage)
+    if program.flat:
+        theirs = [[(frames[-1][0], *frames[0][1:])] for frames in theirs]
     places = aliases(peer)
     result.firn_seconds, _, result.firn_mb = mine_usage[0]
     result.llvm_seconds, _, result.llvm_mb = theirs_usage[0]

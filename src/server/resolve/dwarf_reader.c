@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -14,12 +15,21 @@
 #define ORIGIN_STEPS_MAX 16 /* abstract origins and specifications followed for one name */
 #define RANGES_PER_ENTRY_MAX 65536
 #define DEADLINE_CHECK_ENTRIES 4096
-#define GENERATION_SHIFT 42 /* above twice an offset in a section */
+#define DEADLINE_CHECK_ROWS 65536
+#define KNOWN_FUNCTIONS_MAX ((size_t)1 << 18)
+#define DROP_BYTES ((uint64_t)32 << 20) /* of .debug_info between two times */
+#define GENERATION_SHIFT 42		/* above twice an offset in a section */
 
 /* The files of one line table, as text ids. */
 struct file_table {
 	uint64_t offset; /* in .debug_line */
 	uint32_t first, count;
+};
+
+/* The entry that names a function, and the builder's id of it. */
+struct known_function {
+	uint64_t key;
+	uint32_t function;
 };
 
 /* An open entry of the walk: its children belong to `scope`. */
@@ -44,9 +54,9 @@ struct dwarf_reader {
 	uint32_t *files;
 	size_t files_count, files_capacity;
 
-	uint64_t *function_keys; /* entry that names the function, by function id */
-	size_t function_keys_count, function_keys_capacity;
-	struct idmap function_map;
+	struct known_function *functions; /* of the open unit */
+	size_t functions_count, functions_capacity;
+	struct idmap function_map; /* key -> functions */
 
 	/* The split unit that is being read, when its dwarf is not NULL. */
 	struct split_unit split;
@@ -219,6 +229,7 @@ static void add_rows(struct dwarf_reader *reader, struct file_table *table,
 		     struct line_program *program, struct slice unit_directory)
 {
 	struct line_row row;
+	uint64_t rows = 0;
 
 	while (!reader->builder->over_budget && line_program_next(program, &row)) {
 		struct symbol_line_row out = { row.address, 0, row.line, row.column };
@@ -232,6 +243,9 @@ static void add_rows(struct dwarf_reader *reader, struct file_table *table,
 		if (row.file < table->count)
 			out.file = reader->files[table->first + row.file];
 		symbol_builder_row(reader->builder, &out);
+		if (++rows % DEADLINE_CHECK_ROWS == 0 &&
+		    clock_monotonic_ns() > reader->limits->deadline_ns)
+			break;
 	}
 	symbol_builder_end_sequence(reader->builder, 0);
 }
@@ -331,7 +345,7 @@ static struct symbol_function describe(struct dwarf_reader *reader, Dwarf_Die di
 
 static bool key_equal(const void *context, uint32_t id, const void *key)
 {
-	return ((const uint64_t *)context)[id] == *(const uint64_t *)key;
+	return ((const struct known_function *)context)[id].key == *(const uint64_t *)key;
 }
 
 /* Concrete instances and inlined calls share the function that their origin describes. */
@@ -347,17 +361,16 @@ static uint32_t function_of(struct dwarf_reader *reader, Dwarf_Die *die, struct 
 	key = reader->generation << GENERATION_SHIFT | dwarf_dieoffset(&named) << 1 |
 	      (dwarf_cu_getdwarf(named.cu) != reader->dwarf);
 	hash = hash_bytes(&key, sizeof(key));
-	id = idmap_find(&reader->function_map, hash, key_equal, reader->function_keys, &key);
+	id = idmap_find(&reader->function_map, hash, key_equal, reader->functions, &key);
 	if (id != IDMAP_NONE)
-		return id;
+		return reader->functions[id].function;
 	function = describe(reader, named);
 	id = symbol_builder_function(reader->builder, &function);
 	if (id == SYMBOL_NONE)
 		return SYMBOL_NONE;
-	mem_grow(reader->function_keys, reader->function_keys_count,
-		 reader->function_keys_capacity);
-	reader->function_keys[reader->function_keys_count++] = key;
-	idmap_add(&reader->function_map, hash, id);
+	mem_grow(reader->functions, reader->functions_count, reader->functions_capacity);
+	idmap_add(&reader->function_map, hash, (uint32_t)reader->functions_count);
+	reader->functions[reader->functions_count++] = (struct known_function){ key, id };
 	return id;
 }
 
@@ -531,8 +544,6 @@ static int check_limits(struct dwarf_reader *reader)
 			       reader->limits->entries);
 	if (reader->entries % DEADLINE_CHECK_ENTRIES)
 		return 0;
-	if (reader->limits->cancelled && atomic_load(reader->limits->cancelled))
-		return err_set(reader->err, ERR_CANCELLED, "read DWARF: cancelled");
 	if (clock_monotonic_ns() > reader->limits->deadline_ns)
 		return err_set(reader->err, ERR_DEADLINE,
 			       "read DWARF: out of time after %" PRIu64 " entries",
@@ -653,6 +664,15 @@ static int walk_split(struct dwarf_reader *reader, Dwarf_Die *unit, uint8_t addr
 	return status;
 }
 
+/* Functions are looked up again and again in one unit, and seldom from another. */
+static void forget_functions(struct dwarf_reader *reader)
+{
+	if (reader->functions_count < KNOWN_FUNCTIONS_MAX)
+		return;
+	reader->functions_count = 0;
+	idmap_clear(&reader->function_map);
+}
+
 static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t address_bytes)
 {
 	bool is_split = false;
@@ -668,12 +688,25 @@ static int read_unit(struct dwarf_reader *reader, Dwarf_Off offset, uint8_t addr
 	reader->unit_files = read_line_table(reader, &unit, address_bytes);
 	reader->unit_is_c = is_c(&unit);
 	status = walk_split(reader, &unit, address_bytes, &is_split);
-	return status || is_split ? status : walk_unit(reader, &unit);
+	if (!status && !is_split)
+		status = walk_unit(reader, &unit);
+	symbol_builder_unit_done(reader->builder);
+	forget_functions(reader);
+	return status;
+}
+
+/* What was read lies in the page cache, and need not also count as this process's memory. */
+static void drop_pages(const struct dwarf_reader *reader)
+{
+	struct slice image = reader->sections->image;
+
+	if (image.len)
+		madvise((void *)(uintptr_t)image.data, image.len, MADV_DONTNEED);
 }
 
 static int read_units(struct dwarf_reader *reader)
 {
-	Dwarf_Off offset = 0, next;
+	Dwarf_Off offset = 0, dropped = 0, next;
 	size_t header_bytes;
 	uint8_t address_bytes;
 	int found, status = 0;
@@ -684,11 +717,45 @@ static int read_units(struct dwarf_reader *reader)
 			break;
 		status = read_unit(reader, offset + header_bytes, address_bytes);
 		offset = next;
+		if (offset - dropped >= DROP_BYTES) {
+			drop_pages(reader);
+			dropped = offset;
+		}
 	}
 	if (!status && found != 1)
 		reader->damaged++;
 	if (!status && reader->builder->over_budget)
 		status = err_set(reader->err, ERR_LIMIT, "read DWARF: over the memory budget");
+	return status;
+}
+
+/* All tables one after the other: nothing says which unit they are of. */
+static int read_lines_alone(struct dwarf_reader *reader)
+{
+	struct slice section = reader->sections->lines.line;
+	uint64_t offset = 0;
+	int status = 0;
+
+	while (!status && offset < section.len) {
+		struct file_table table = { .first = (uint32_t)reader->files_count };
+		struct line_program program;
+		uint64_t next = line_program_end(&reader->sections->lines, offset);
+
+		if (next <= offset) {
+			reader->damaged++;
+			break;
+		}
+		if (line_program_open(&program, &reader->sections->lines, offset, 8, NULL)) {
+			reader->damaged++;
+		} else {
+			add_files(reader, &table, &program, (struct slice){ "", 0 });
+			add_rows(reader, &table, &program, (struct slice){ "", 0 });
+		}
+		line_program_close(&program);
+		reader->files_count = 0;
+		offset = next;
+		status = check_limits(reader);
+	}
 	return status;
 }
 
@@ -705,15 +772,17 @@ int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,
 		.split = { .fd = -1 },
 		.levels = mem_new_array(struct walk_level, DEPTH_MAX),
 	};
-	int status = read_units(&reader);
+	int status = dwarf ? read_units(&reader) : 0;
 
+	if (!status && !symbol_builder_has_scopes(builder) && !symbol_builder_has_lines(builder))
+		status = read_lines_alone(&reader);
 	*ret_damaged = reader.damaged;
 	free(reader.levels);
 	strbuf_free(&reader.path);
 	free(reader.tables);
 	idmap_free(&reader.table_map);
 	free(reader.files);
-	free(reader.function_keys);
+	free(reader.functions);
 	idmap_free(&reader.function_map);
 	return status;
 }

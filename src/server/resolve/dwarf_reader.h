@@ -10,7 +10,6 @@
 #define FIRN_SERVER_RESOLVE_DWARF_READER_H
 
 #include <elfutils/libdw.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "server/resolve/line_program.h"
@@ -20,7 +19,6 @@
 struct dwarf_limits {
 	uint64_t entries;    /* DIEs visited */
 	int64_t deadline_ns; /* on the monotonic clock */
-	const _Atomic bool *cancelled; /* may be NULL */
 };
 
 #define DWARF_TEXTS 6
@@ -31,10 +29,12 @@ struct dwarf_sections {
 	struct slice texts[DWARF_TEXTS]; /* where names can be */
 	struct slice addresses, ranges;	 /* .debug_addr, .debug_ranges: of split units */
 	struct split_places split;
+	struct slice image; /* what the sections lie in, when that is a file mapped to be read */
 };
 
 /*
- * Reads all units. Fails with ERR_LIMIT or ERR_DEADLINE; damage inside the DWARF is counted in
+ * Reads all units; without functions and lines in them (`dwarf` may be NULL), all line tables.
+ * Fails with ERR_LIMIT or ERR_DEADLINE; damage inside the DWARF is counted in
  * *ret_damaged (units and line tables that were left early).
  */
 int dwarf_reader_run(Dwarf *dwarf, const struct dwarf_sections *sections,

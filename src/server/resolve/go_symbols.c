@@ -259,8 +259,6 @@ static int check_limits(const struct go_reader *reader, uint64_t index, struct e
 			       reader->name);
 	if (index % CHECK_FUNCTIONS)
 		return 0;
-	if (reader->limits->cancelled && atomic_load(reader->limits->cancelled))
-		return err_set(err, ERR_CANCELLED, "read Go's functions: cancelled");
 	if (clock_monotonic_ns() > reader->limits->deadline_ns)
 		return err_set(err, ERR_DEADLINE,
 			       "read Go's functions of \"%s\": out of time after %" PRIu64,
@@ -277,6 +275,7 @@ static int read_functions(struct go_reader *reader, struct err *err)
 	for (uint64_t i = 0; !status && i < reader->lines.layout.functions_count; i++) {
 		if (!gopclntab_lines_read(&reader->lines, i, &function, NULL))
 			add(reader, &function);
+		symbol_builder_unit_done(reader->builder);
 		status = check_limits(reader, i, err);
 	}
 	gopclntab_function_free(&function);

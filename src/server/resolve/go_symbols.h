@@ -7,19 +7,17 @@
 #define FIRN_SERVER_RESOLVE_GO_SYMBOLS_H
 
 #include <libelf.h>
-#include <stdatomic.h>
 
 #include "server/resolve/symbol_builder.h"
 
 struct go_limits {
-	uint64_t section_bytes;	       /* of one section read */
-	int64_t deadline_ns;	       /* on the monotonic clock */
-	const _Atomic bool *cancelled; /* may be NULL */
+	uint64_t section_bytes; /* of one section read */
+	int64_t deadline_ns;	/* on the monotonic clock */
 };
 
 /*
  * Reads the table, after symbol_builder_code_done. *ret_found says whether there was one; functions
- * whose entries are damaged are left out. Fails with ERR_LIMIT, ERR_DEADLINE or ERR_CANCELLED.
+ * whose entries are damaged are left out. Fails with ERR_LIMIT or ERR_DEADLINE.
  */
 int go_symbols_read(Elf *elf, uint16_t machine, const char *name, const struct go_limits *limits,
 		    struct symbol_builder *builder, bool *ret_found, struct err *err);

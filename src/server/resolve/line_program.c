@@ -257,6 +257,15 @@ static bool find_table(struct line_program *program, uint64_t offset)
 	return true;
 }
 
+uint64_t line_program_end(const struct line_sections *sections, uint64_t offset)
+{
+	struct line_program program = { .sections = *sections };
+
+	if (!find_table(&program, offset))
+		return 0;
+	return (uint64_t)(program.bytes.data + program.bytes.len - sections->line.data);
+}
+
 static bool read_header(struct line_program *program)
 {
 	uint64_t version, header_len, program_at;

@@ -50,6 +50,9 @@ int line_program_open(struct line_program *program, const struct line_sections *
 		      uint64_t offset, uint8_t address_bytes, struct err *err);
 void line_program_close(struct line_program *program);
 
+/* Where the table at `offset` ends, and the next one may start; 0 when it is cut off. */
+uint64_t line_program_end(const struct line_sections *sections, uint64_t offset);
+
 /* False at the end of the program, or where it cannot be read further. */
 bool line_program_next(struct line_program *program, struct line_row *ret);
 

@@ -15,25 +15,23 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "server/resolve/debug_files.h"
-#include "server/resolve/symbol_sources.h"
+#include "server/resolve/symbol_store.h"
 
 #define CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
 #define BINARIES_MAX 16384u
-#define OFFERS_MAX 512u /* descriptors kept open */
+#define OFFERS_MAX 512u	   /* descriptors kept open */
+#define OFFERS_SEEN_MAX 4u /* of one build id */
 #define RETRY_NS (60 * CLOCK_NS_PER_S)
 
-static METRIC_COUNTER(built, "firn_resolve_tables_built_total", "", "Symbol tables built.");
-static METRIC_COUNTER(build_ns, "firn_resolve_build_seconds_total", "",
-		      "Time spent building symbol tables.");
 static METRIC_COUNTER(failed, "firn_resolve_tables_failed_total", "",
 		      "Files that symbol tables could not be built from.");
 static METRIC_COUNTER(evicted, "firn_resolve_tables_evicted_total", "",
-		      "Symbol tables dropped to stay within the cache's budget.");
+		      "Symbol tables unmapped to stay within the cache's budget.");
 static METRIC_COUNTER(offers_closed, "firn_resolve_offers_closed_total", "",
 		      "Offered files closed again because too many were open.");
 static METRIC_COUNTER(not_kept, "firn_resolve_binaries_not_kept_total", "",
 		      "Look-ups in binaries that were one too many to remember.");
-static METRIC_GAUGE(cache_bytes, "firn_resolve_cache_bytes", "", "Memory of cached symbol tables.");
+static METRIC_GAUGE(cache_bytes, "firn_resolve_cache_bytes", "", "Symbol tables that are mapped.");
 
 /* A table with the number of those who use it: its cache entry and running look-ups. */
 struct shared_table {
@@ -54,9 +52,8 @@ enum binary_state {
 struct binary {
 	struct slice build_id; /* owned */
 	enum binary_state state;
-	bool retry;	 /* a new source has come */
-	bool lacks_file; /* the table is from debug files alone */
-	bool is_used;	 /* since resolver_take_used */
+	bool retry;   /* a new source has come */
+	bool is_used; /* since resolver_take_used */
 	enum resolve_reason reason;
 	char *detail; /* of RESOLVE_BAD_FILE: the error */
 	int64_t failed_at_ns;
@@ -68,12 +65,16 @@ struct binary {
 	char *wanted_path; /* of the look-up that queued it */
 	char *asked_path;  /* of the look-up that it was last built for */
 	uint64_t queued_at;
+	/* Offers that a table was made of, or would have been had there been no better one. */
+	struct symbol_source seen[OFFERS_SEEN_MAX];
+	unsigned seen_count;
 };
 
 struct resolver {
 	char *debuginfo_path, *uploads_path;
 	bool local_files, build_ahead;
 	uint64_t budget_bytes;
+	struct symbol_store *store;
 	_Atomic uint64_t version;
 	_Atomic bool stopping;
 	pthread_t builder;
@@ -91,12 +92,10 @@ struct resolver {
 
 static void register_metrics(void)
 {
-	static struct metric *const metrics[] = { &built,	  &build_ns, &failed,	  &evicted,
-						  &offers_closed, &not_kept, &cache_bytes };
+	static struct metric *const metrics[] = { &failed, &evicted, &offers_closed, &not_kept,
+						  &cache_bytes };
 
-	build_ns.scale = 1e-9;
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
-	symbol_reader_init();
 }
 
 /* Gives up one use; the last one frees. */
@@ -146,6 +145,7 @@ static void resolver_release(struct resolver *resolver)
 		free_binary(resolver, resolver->binaries[i]);
 	free(resolver->binaries);
 	idmap_free(&resolver->map);
+	symbol_store_close(resolver->store);
 	pthread_cond_destroy(&resolver->built);
 	pthread_cond_destroy(&resolver->queued);
 	pthread_mutex_destroy(&resolver->lock);
@@ -317,35 +317,32 @@ static void find_sources(const struct resolver *resolver, struct slice build_id,
 struct outcome {
 	enum resolve_reason reason;
 	struct symbol_table *table; /* with RESOLVE_OK */
-	bool has_binary;
-	char *detail; /* with RESOLVE_BAD_FILE; owned */
+	char *detail;		    /* with RESOLVE_BAD_FILE; owned */
 };
 
 /* Everything that takes time, without the lock. */
 static struct outcome make_table(const struct resolver *resolver, struct slice build_id,
 				 struct slice path, int offer_fd, char *offer_name)
 {
-	struct symbol_limits limits = symbol_limits_default;
 	struct symbol_sources sources = { .count = 0 };
-	struct outcome outcome = { .reason = RESOLVE_NO_FILE };
-	int64_t start_ns = clock_monotonic_ns();
-	struct err err;
+	struct outcome outcome = { .reason = RESOLVE_OK };
+	struct err err = { 0 };
+	int status;
 
 	find_sources(resolver, build_id, path, offer_fd, offer_name, &sources);
-	outcome.has_binary = sources.has_binary;
-	if (sources.count) {
-		limits.cancelled = &resolver->stopping;
-		if (!symbol_sources_build(&sources, &limits, &outcome.table, &err)) {
-			outcome.reason = RESOLVE_OK;
-			metric_add(&built, 1);
-			metric_add(&build_ns, clock_monotonic_ns() - start_ns);
-		} else {
-			outcome.reason = RESOLVE_BAD_FILE;
-			outcome.detail = mem_strndup(err.message, strlen(err.message));
-			metric_add(&failed, 1);
-			log_warn("resolver", "no symbol table", "build_id=%.*s cause=\"%s\"",
-				 SLICE_FMT(build_id), err.message);
-		}
+	status = symbol_store_get(resolver->store, build_id, &sources, &resolver->stopping,
+				  &outcome.table, &err);
+	if (status == -ERR_NOT_FOUND) {
+		outcome.reason = RESOLVE_NO_FILE;
+	} else if (status) {
+		outcome.reason = RESOLVE_BAD_FILE;
+		outcome.detail = mem_strndup(err.message, strlen(err.message));
+		metric_add(&failed, 1);
+		log_warn("resolver", "no symbol table", "build_id=%.*s cause=\"%s\"",
+			 SLICE_FMT(build_id), err.message);
+	} else if (*outcome.table->note) {
+		log_warn("resolver", "a symbol table lacks debug information",
+			 "build_id=%.*s cause=\"%s\"", SLICE_FMT(build_id), outcome.table->note);
 	}
 	symbol_sources_close(&sources);
 	return outcome;
@@ -363,7 +360,6 @@ static void settle(struct resolver *resolver, struct binary *binary, struct outc
 		*binary->shared = (struct shared_table){ .table = outcome->table, .users = 1 };
 		resolver->tables_bytes += symbol_table_bytes(outcome->table);
 		metric_set(&cache_bytes, (int64_t)resolver->tables_bytes);
-		binary->lacks_file = !outcome->has_binary;
 		if (is_news)
 			atomic_fetch_add(&resolver->version, 1);
 	}
@@ -442,6 +438,8 @@ static struct binary *settled_binary(struct resolver *resolver, struct slice bui
 		}
 		if (build && binary->state != BINARY_QUEUED)
 			enqueue(resolver, binary, path);
+		if (binary->shared && wait_until_ns != RESOLVE_WAIT_ALWAYS)
+			return binary; /* what there is, until the better one is made */
 		if (!is_busy(binary) || !wait_built(resolver, wait_until_ns))
 			return binary;
 	}
@@ -460,7 +458,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 	binary = settled_binary(resolver, build_id, path, wait_until_ns);
 	if (binary)
 		binary->is_used = true;
-	if (!binary || (needs_segments && binary->shared && binary->lacks_file &&
+	if (!binary || (needs_segments && binary->shared && !binary->shared->table->has_binary &&
 			!elf_has_offsets(&binary->shared->table->info))) {
 		ret->reason = RESOLVE_NO_FILE;
 	} else if (!binary->shared) {
@@ -473,6 +471,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 		ret->reason = RESOLVE_OK;
 		ret->shared = binary->shared;
 		ret->shared->users++;
+		ret->texts = symbol_texts_new(ret->shared->table);
 		binary->used_at = ++resolver->ticks;
 	}
 	pthread_mutex_unlock(&resolver->lock);
@@ -480,6 +479,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols)
 {
+	symbol_texts_free(symbols->texts);
 	if (symbols->shared) {
 		pthread_mutex_lock(&resolver->lock);
 		release(symbols->shared);
@@ -510,7 +510,7 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 	table = symbols->shared->table;
 	if (is_offset && !elf_offset_to_address(&table->info, address, &address))
 		return RESOLVE_OUTSIDE;
-	*ret_count = symbol_table_lookup(table, address, ret_lines);
+	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
 	if (*ret_count)
 		return RESOLVE_OK;
 	if (!is_inside(&table->info, address))
@@ -592,7 +592,10 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret, 
 	pthread_mutex_init(&resolver->lock, NULL);
 	pthread_cond_init(&resolver->built, NULL);
 	pthread_cond_init(&resolver->queued, NULL);
-	status = start_builder(resolver, err);
+	status = symbol_store_open(options->tables_path, SYMBOL_STORE_BYTES_DEFAULT,
+				   &resolver->store, err);
+	if (!status)
+		status = start_builder(resolver, err);
 	if (status) {
 		resolver_release(resolver);
 		return status;
@@ -629,6 +632,36 @@ static void close_oldest_offer(struct resolver *resolver)
 	}
 }
 
+/* Whether this file of the build id was not offered before, by what can be told of it. */
+static bool note_offer(struct binary *binary, int fd)
+{
+	const struct symbol_input input = { .fd = fd, .name = "" };
+	struct symbol_source source;
+
+	if (symbol_reader_source(&input, &source, NULL))
+		return false;
+	for (unsigned i = 0; i < binary->seen_count && i < OFFERS_SEEN_MAX; i++)
+		if (binary->seen[i].bytes == source.bytes)
+			return false;
+	binary->seen[binary->seen_count++ % OFFERS_SEEN_MAX] = source;
+	return true;
+}
+
+static void keep_offer(struct resolver *resolver, struct binary *binary, struct slice path, int fd)
+{
+	drop_offer(resolver, binary);
+	if (resolver->offers_count == OFFERS_MAX)
+		close_oldest_offer(resolver);
+	binary->offer_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (binary->offer_fd < 0) {
+		log_warn("resolver", "cannot keep an offered file", "file=\"%.*s\" cause=\"%s\"",
+			 SLICE_FMT(path), strerrordesc_np(errno));
+		return;
+	}
+	resolver->offers_count++;
+	binary->offer_path = mem_strndup(path.data, path.len);
+}
+
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd)
 {
 	struct binary *binary;
@@ -637,26 +670,22 @@ void resolver_offer(struct resolver *resolver, struct slice build_id, struct sli
 		return;
 	pthread_mutex_lock(&resolver->lock);
 	binary = binary_of(resolver, build_id);
-	if (binary && binary->offer_fd < 0) {
-		if (resolver->offers_count == OFFERS_MAX)
-			close_oldest_offer(resolver);
-		binary->offer_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (binary->offer_fd < 0) {
-			log_warn("resolver", "cannot keep an offered file",
-				 "file=\"%.*s\" cause=\"%s\"", SLICE_FMT(path),
-				 strerrordesc_np(errno));
-		} else {
-			resolver->offers_count++;
-			binary->offer_path = mem_strndup(path.data, path.len);
-			binary->retry = binary->state != BINARY_READY || binary->lacks_file;
-			if (binary->retry)
+	if (binary) {
+		bool is_new = note_offer(binary, fd);
+
+		if (binary->offer_fd < 0 || is_new) {
+			keep_offer(resolver, binary, path, fd);
+			is_new &= !binary->shared || symbol_store_is_news(binary->shared->table, fd,
+									  SYMBOL_INPUT_MAIN);
+			if (binary->state != BINARY_READY || is_new) {
+				binary->retry = true;
 				atomic_fetch_add(&resolver->version, 1);
+			}
 			if (resolver->build_ahead && !is_busy(binary) && must_build(binary))
 				enqueue(resolver, binary, path);
 		}
-	}
-	if (binary)
 		binary->offered_at = ++resolver->ticks;
+	}
 	pthread_mutex_unlock(&resolver->lock);
 }
 
@@ -716,7 +745,8 @@ void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void 
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
 
-		if (binary->is_used && binary->shared && !binary->shared->table->has_debug_info)
+		if (binary->is_used && binary->shared &&
+		    binary->shared->table->origin < SYMBOL_ORIGIN_GO)
 			visit(context, binary->build_id);
 	}
 	pthread_mutex_unlock(&resolver->lock);

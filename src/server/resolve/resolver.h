@@ -7,8 +7,9 @@
  * `<debuginfo_path>/<xx>/<rest>.debug` and
  * `/usr/lib/debug/.build-id/<xx>/<rest>.debug`, and, when local_files is set, the path that the
  * frame names - each only when its build id is the wanted one (uploads were checked on arrival).
- * Tables are immutable, shared, cached under a byte budget; failures are remembered too.
- * Thread-safe.
+ * Tables are immutable, shared, kept below tables_path, mapped under a byte budget; failures are
+ * remembered too. When a file comes that did not go into a table, it is made anew; until then the
+ * old one answers. Thread-safe.
  *
  * One thread builds tables that a look-up would not wait for, so that the first question about a
  * host is not held up by its largest binary.
@@ -21,13 +22,14 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "server/resolve/symbol_table.h"
+#include "server/resolve/symbol_texts.h"
 
 struct resolver;
 
 struct resolver_options {
 	const char *debuginfo_path; /* may be NULL */
 	const char *uploads_path;   /* files that others have sent, checked; may be NULL */
+	const char *tables_path;    /* where symbol tables are kept; NULL: nowhere */
 	bool local_files;	    /* this host's files may be opened by the path in a frame */
 	bool build_ahead;     /* build tables of offered binaries at once, in the background */
 	uint64_t cache_bytes; /* 0 = default */
@@ -61,6 +63,7 @@ const char *resolve_reason_text(enum resolve_reason reason);
 #define RESOLVE_WAIT_ALWAYS INT64_MAX
 struct resolver_symbols {
 	struct shared_table *shared; /* NULL: there are none, for `reason` */
+	struct symbol_texts *texts;  /* of its names */
 	enum resolve_reason reason;
 	char *detail; /* what was wrong with the file; owned, may be NULL */
 };

@@ -3,13 +3,18 @@
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "server/resolve/dwarf_reader.h"
+#include "server/resolve/elf_inflate.h"
 #include "server/resolve/elf_symbols.h"
 #include "server/resolve/go_symbols.h"
 #include "server/resolve/mini_debuginfo.h"
@@ -20,16 +25,10 @@
 const struct symbol_limits symbol_limits_default = {
 	.file_bytes = 16 * GIB,
 	.section_bytes = 8 * GIB,
-	.table_bytes = 4 * GIB,
+	.table_bytes = GIB / 2,
 	.entries = (uint64_t)1 << 30,
 	.duration_ns = 120 * CLOCK_NS_PER_S,
 };
-
-static METRIC_COUNTER(damaged, "firn_resolve_dwarf_damaged_total", "",
-		      "Units and line tables of DWARF that were left early because of damage.");
-static METRIC_COUNTER(
-	refused, "firn_resolve_dwarf_refused_total", "",
-	"Files whose DWARF was not used: over a limit, or its alternate file missing.");
 
 /* One open file. */
 struct reader_file {
@@ -37,6 +36,7 @@ struct reader_file {
 	enum symbol_input_kind kind;
 	const char *directory;
 	struct elf_info info;
+	struct slice image; /* the file, mapped, or a copy with its debug sections unpacked */
 	Elf *elf;
 	Elf *mini; /* the file inside its .gnu_debugdata, or NULL */
 	struct strbuf mini_bytes;
@@ -47,18 +47,14 @@ struct reader {
 	struct reader_file files[SYMBOL_INPUTS_MAX];
 	size_t count;
 	const struct symbol_limits *limits;
+	const char *scratch_directory;
+	struct symbol_report report;
+	struct symbol_table about;
 };
 
 static void init_libelf(void)
 {
 	elf_version(EV_CURRENT);
-}
-
-void symbol_reader_init(void)
-{
-	static struct metric *const metrics[] = { &damaged, &refused };
-
-	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 }
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -152,24 +148,68 @@ static int check_sections(struct reader_file *file, const struct symbol_limits *
 }
 
 /* What is wrong with it costs its names, not the rest of the file. */
-static void open_mini(struct reader_file *file)
+static void open_mini(struct reader *reader, struct reader_file *file)
 {
 	struct slice section = section_bytes(file->elf, ".gnu_debugdata");
 
 	if (section.len && mini_debuginfo_open(section, &file->mini_bytes, &file->mini, NULL))
-		metric_add(&damaged, 1);
+		reader->report.damaged++;
+}
+
+static int map_file(struct reader_file *file, int fd, struct err *err)
+{
+	struct stat st;
+	void *bytes;
+
+	if (fstat(fd, &st))
+		return err_set_errno(err, errno, "map \"%s\"", file->name);
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return err_set_errno(err, errno, "map \"%s\"", file->name);
+	file->image = slice_from(bytes, (size_t)st.st_size);
+	file->elf = elf_memory(bytes, file->image.len);
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
+		return err_set(err, ERR_INVALID, "read symbols of \"%s\": %s", file->name,
+			       elf_errmsg(-1));
+	return 0;
+}
+
+static void unmap_file(struct reader_file *file)
+{
+	elf_end(file->elf);
+	if (file->image.len)
+		munmap((void *)(uintptr_t)file->image.data, file->image.len);
+	file->elf = NULL;
+	file->image.len = 0;
+}
+
+/* Puts a copy with its debug sections unpacked in the place of the file. */
+static int inflate_file(struct reader *reader, struct reader_file *file, struct err *err)
+{
+	int fd = spill_file(reader->scratch_directory, err), status;
+
+	if (fd < 0)
+		return fd;
+	status = elf_inflate(file->elf, file->image, reader->limits->section_bytes, fd, err);
+	if (!status) {
+		unmap_file(file);
+		status = map_file(file, fd, err);
+	}
+	close(fd);
+	return status ? err_wrap(err, "read symbols of \"%s\"", file->name) : 0;
 }
 
 static void close_file(struct reader_file *file)
 {
 	elf_end(file->mini);
 	strbuf_free(&file->mini_bytes);
-	elf_end(file->elf);
+	unmap_file(file);
 }
 
-static int open_file(struct reader_file *file, const struct symbol_input *input,
-		     const struct symbol_limits *limits, struct err *err)
+static int open_file(struct reader *reader, struct reader_file *file,
+		     const struct symbol_input *input, struct err *err)
 {
+	const struct symbol_limits *limits = reader->limits;
 	int status = elf_read_info(input->fd, input->name, &file->info, err);
 
 	if (status)
@@ -186,11 +226,10 @@ static int open_file(struct reader_file *file, const struct symbol_input *input,
 		return err_set(err, ERR_UNSUPPORTED,
 			       "read symbols of \"%s\": a relocatable object has no addresses",
 			       input->name);
-	file->elf = elf_begin(input->fd, ELF_C_READ, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
-		return err_set(err, ERR_INVALID, "read symbols of \"%s\": %s", input->name,
-			       elf_errmsg(-1));
-	open_mini(file);
+	status = map_file(file, input->fd, err);
+	if (status)
+		return status;
+	open_mini(reader, file);
 	return 0;
 }
 
@@ -260,34 +299,39 @@ static int read_dwarf(struct reader *reader, const struct reader_file *file,
 	struct dwarf_limits dwarf_limits = {
 		.entries = limits->entries,
 		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
-		.cancelled = limits->cancelled,
 	};
 	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL), *shared = NULL;
-	struct reader_file *alternate;
+	struct reader_file *alternate = NULL;
 	struct dwarf_sections sections;
 	uint64_t left_early = 0;
-	bool is_needed;
+	bool is_needed = false;
 	int status;
 
-	if (!dwarf)
-		return 0;
-	alternate = alternate_of(reader, dwarf, &is_needed);
+	if (dwarf)
+		alternate = alternate_of(reader, dwarf, &is_needed);
 	if (alternate)
 		shared = dwarf_begin_elf(alternate->elf, DWARF_C_READ, NULL);
 	if (is_needed && !shared) {
-		metric_add(&refused, 1);
+		reader->report.refused++;
 		dwarf_end(dwarf);
 		return 0;
 	}
 	sections = sections_of(file->elf);
+	sections.image = file->image;
 	sections.split = split_places_of(reader, file);
 	if (shared) {
 		add_alternate_texts(alternate->elf, &sections);
 		dwarf_setalt(dwarf, shared);
 	}
 	status = dwarf_reader_run(dwarf, &sections, &dwarf_limits, builder, &left_early, err);
-	metric_add(&damaged, (int64_t)left_early);
-	*ret_found = builder->table->scopes_count > 0 || builder->line_blocks.count > 0;
+	reader->report.damaged += left_early;
+	if (symbol_builder_has_scopes(builder))
+		reader->about.origin = SYMBOL_ORIGIN_DWARF;
+	else if (symbol_builder_has_lines(builder))
+		reader->about.origin = SYMBOL_ORIGIN_LINES;
+	*ret_found = reader->about.origin != SYMBOL_ORIGIN_NONE;
+	if (*ret_found)
+		reader->about.debug_bytes = file->debug_bytes;
 	dwarf_end(dwarf);
 	dwarf_end(shared);
 	return status ? err_wrap(err, "read symbols of \"%s\"", file->name) : 0;
@@ -316,11 +360,22 @@ static int read_go(const struct reader_file *file, const struct symbol_limits *l
 	const struct go_limits go_limits = {
 		.section_bytes = limits->section_bytes,
 		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
-		.cancelled = limits->cancelled,
 	};
 
 	return go_symbols_read(file->elf, file->info.machine, file->name, &go_limits, builder,
 			       ret_found, err);
+}
+
+static int unpack_all(struct reader *reader, struct err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; !status && i < reader->count; i++) {
+		status = check_sections(&reader->files[i], reader->limits, err);
+		if (!status && elf_inflate_is_needed(reader->files[i].elf))
+			status = inflate_file(reader, &reader->files[i], err);
+	}
+	return status;
 }
 
 /*
@@ -331,10 +386,8 @@ static int read_debug_info(struct reader *reader, struct symbol_builder *builder
 			   struct err *err)
 {
 	bool tried[SYMBOL_INPUTS_MAX] = { false };
-	int status = 0;
+	int status = unpack_all(reader, err);
 
-	for (size_t i = 0; !status && i < reader->count; i++)
-		status = check_sections(&reader->files[i], reader->limits, err);
 	for (size_t round = 0; !status && !*ret_found && round < reader->count; round++) {
 		size_t best = SIZE_MAX;
 
@@ -350,75 +403,127 @@ static int read_debug_info(struct reader *reader, struct symbol_builder *builder
 	}
 	for (size_t i = 0; !status && !*ret_found && i < reader->count; i++)
 		status = read_go(&reader->files[i], reader->limits, builder, ret_found, err);
+	if (*ret_found && reader->about.origin == SYMBOL_ORIGIN_NONE)
+		reader->about.origin = SYMBOL_ORIGIN_GO;
 	return status;
 }
 
-static int build(struct reader *reader, bool with_debug_info, struct symbol_table **ret,
-		 struct err *err)
+static void read_symbols(const struct reader *reader, struct symbol_builder *builder)
 {
-	struct symbol_builder builder;
-	struct symbol_table *table = NULL;
-	bool has_debug_info = false;
-	int status = 0;
-
-	symbol_builder_init(&builder, reader->limits->table_bytes);
-	add_code(reader, &builder);
-	if (with_debug_info)
-		status = read_debug_info(reader, &builder, &has_debug_info, err);
-	for (size_t i = 0; !status && i < reader->count; i++) {
+	for (size_t i = 0; i < reader->count; i++) {
 		if (reader->files[i].kind != SYMBOL_INPUT_MAIN)
 			continue;
-		elf_symbols_read(reader->files[i].elf, &builder);
+		elf_symbols_read(reader->files[i].elf, builder);
 		if (reader->files[i].mini)
-			elf_symbols_read(reader->files[i].mini, &builder);
+			elf_symbols_read(reader->files[i].mini, builder);
 	}
+}
+
+static int build(struct reader *reader, bool with_debug_info, int out_fd, struct err *err)
+{
+	struct symbol_table *about = &reader->about;
+	struct symbol_builder builder;
+	bool is_found = false;
+	int spill_fd = spill_file(reader->scratch_directory, err), status = 0;
+
+	if (spill_fd < 0)
+		return spill_fd;
+	symbol_builder_init(&builder, reader->limits->table_bytes, spill_fd);
+	add_code(reader, &builder);
+	about->info = reader->files[0].info;
+	about->has_binary = elf_has_offsets(&about->info);
+	elf_restore_offsets(&about->info);
+	about->origin = SYMBOL_ORIGIN_NONE;
+	if (with_debug_info)
+		status = read_debug_info(reader, &builder, &is_found, err);
 	if (!status) {
-		table = symbol_builder_finish(&builder);
-		if (!table)
-			status =
-				err_set(err, ERR_LIMIT,
-					"read symbols of \"%s\": over the memory budget of %" PRIu64
-					" bytes",
-					reader->files[0].name, reader->limits->table_bytes);
-	}
-	if (!status) {
-		table->info = reader->files[0].info;
-		elf_restore_offsets(&table->info);
-		table->has_debug_info = has_debug_info;
-		*ret = table;
+		read_symbols(reader, &builder);
+		if (about->origin == SYMBOL_ORIGIN_NONE && builder.candidates_count)
+			about->origin = SYMBOL_ORIGIN_SYMBOLS;
+		status = symbol_builder_finish(&builder, about, out_fd, err);
+		if (status)
+			err_wrap(err, "read symbols of \"%s\"", reader->files[0].name);
 	}
 	symbol_builder_free(&builder);
+	close(spill_fd);
 	return status;
 }
 
-int symbol_table_build(const struct symbol_input *inputs, size_t count,
-		       const struct symbol_limits *limits, struct symbol_table **ret,
-		       struct err *err)
+int symbol_reader_source(const struct symbol_input *input, struct symbol_source *ret,
+			 struct err *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct reader reader = { .limits = limits };
-	int status = 0;
+	struct stat st;
 
-	pthread_once(&once, init_libelf);
-	for (size_t i = 0; !status && i < count && i < SYMBOL_INPUTS_MAX; i++) {
-		struct reader_file *file = &reader.files[reader.count++];
+	if (fstat(input->fd, &st))
+		return err_set_errno(err, errno, "read symbols of \"%s\"", input->name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "read symbols of \"%s\": not a regular file",
+			       input->name);
+	*ret = (struct symbol_source){
+		.bytes = (uint64_t)st.st_size,
+		.kind = input->kind,
+	};
+	return 0;
+}
 
-		status = open_file(file, &inputs[i], limits, err);
-		if (status && inputs[i].kind != SYMBOL_INPUT_MAIN) {
+/* Files that only add to the binary are left out when they cannot be read. */
+static int open_files(struct reader *reader, const struct symbol_input *inputs, size_t count,
+		      struct err *err)
+{
+	struct symbol_table *about = &reader->about;
+
+	for (size_t i = 0; i < count && i < SYMBOL_INPUTS_MAX; i++) {
+		struct reader_file *file = &reader->files[reader->count++];
+		int status = symbol_reader_source(&inputs[i], &about->sources[about->sources_count],
+						  err);
+
+		if (!status)
+			about->sources_count++;
+		if (!status)
+			status = open_file(reader, file, &inputs[i], err);
+		if (status && inputs[i].kind == SYMBOL_INPUT_MAIN)
+			return status;
+		if (status) {
 			close_file(file);
 			*file = (struct reader_file){ .name = NULL };
-			reader.count--;
-			status = 0;
+			reader->count--;
 		}
 	}
+	return 0;
+}
+
+int symbol_reader_write(const struct symbol_input *inputs, size_t count,
+			const struct symbol_limits *limits, const char *note,
+			const char *scratch_directory, int out_fd, struct symbol_report *ret_report,
+			struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char text[ERR_MESSAGE_BYTES] = "";
+	struct reader reader = { .limits = limits,
+				 .scratch_directory = scratch_directory,
+				 .about.note = text };
+	struct err cause = { 0 };
+	int status;
+
+	pthread_once(&once, init_libelf);
+	status = open_files(&reader, inputs, count, err);
+	if (note)
+		snprintf(text, sizeof(text), "%s", note);
 	if (!status) {
-		status = build(&reader, true, ret, err);
-		if (status) {
-			metric_add(&refused, 1);
-			status = build(&reader, false, ret, err);
+		status = build(&reader, !note, out_fd, &cause);
+		if (status && !note) {
+			reader.report.refused++;
+			snprintf(text, sizeof(text), "%s", cause.message);
+			if (ftruncate(out_fd, 0))
+				status = err_set_errno(&cause, errno, "empty a temporary file");
+			else
+				status = build(&reader, false, out_fd, &cause);
 		}
+		if (status && err)
+			*err = cause;
 	}
 	for (size_t i = 0; i < reader.count; i++)
 		close_file(&reader.files[i]);
+	*ret_report = reader.report;
 	return status;
 }

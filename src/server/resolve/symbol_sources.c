@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/symbol_sources.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "server/resolve/debug_files.h"
+#include "server/resolve/spill.h"
+#include "server/resolve/symbol_worker.h"
 
 void symbol_sources_close(struct symbol_sources *sources)
 {
@@ -84,11 +88,30 @@ void symbol_sources_find(struct symbol_sources *sources, const char *directory,
 }
 
 int symbol_sources_build(const struct symbol_sources *sources, const struct symbol_limits *limits,
-			 struct symbol_table **ret, struct err *err)
+			 const char *scratch_directory, const _Atomic bool *cancelled, int out_fd,
+			 struct err *err)
 {
-	int status = symbol_table_build(sources->inputs, sources->count, limits, ret, err);
+	int status = symbol_worker_build(sources->inputs, sources->count, limits, scratch_directory,
+					 cancelled, out_fd, err);
 
-	if (status && sources->has_binary && sources->count > 1)
-		status = symbol_table_build(sources->inputs, 1, limits, ret, err);
+	if (!status || status == -ERR_CANCELLED || !sources->has_binary || sources->count < 2)
+		return status;
+	if (ftruncate(out_fd, 0))
+		return err_set_errno(err, errno, "empty a symbol table");
+	return symbol_worker_build(sources->inputs, 1, limits, scratch_directory, cancelled, out_fd,
+				   err);
+}
+
+int symbol_sources_table(const struct symbol_sources *sources, struct symbol_table **ret,
+			 struct err *err)
+{
+	int fd = spill_file(P_tmpdir, err), status;
+
+	if (fd < 0)
+		return fd;
+	status = symbol_sources_build(sources, &symbol_limits_default, P_tmpdir, NULL, fd, err);
+	if (!status)
+		status = symbol_table_open(fd, "a new one", ret, err);
+	close(fd);
 	return status;
 }

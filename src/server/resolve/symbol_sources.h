@@ -9,6 +9,8 @@
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_SOURCES_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_SOURCES_H
 
+#include <stdatomic.h>
+
 #include "server/resolve/symbol_reader.h"
 
 struct symbol_sources { /* zero-initialised is empty and valid */
@@ -36,8 +38,15 @@ void symbol_sources_add(struct symbol_sources *sources, int fd, struct slice nam
 void symbol_sources_find(struct symbol_sources *sources, const char *directory,
 			 struct slice build_id);
 
-/* As symbol_table_build; a debug file that cannot be read does not spoil the binary's symbols. */
+/*
+ * As symbol_worker_build; a debug file that cannot be read does not spoil the binary's symbols.
+ */
 int symbol_sources_build(const struct symbol_sources *sources, const struct symbol_limits *limits,
-			 struct symbol_table **ret, struct err *err);
+			 const char *scratch_directory, const _Atomic bool *cancelled, int out_fd,
+			 struct err *err);
+
+/* The same for a table that is not kept. */
+int symbol_sources_table(const struct symbol_sources *sources, struct symbol_table **ret,
+			 struct err *err);
 
 #endif

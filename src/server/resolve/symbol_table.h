@@ -1,86 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_table - everything known about the code of one binary, ready for look-ups.
+ * symbol_table - everything known about the code of one binary, in one mapped file, ready for
+ * look-ups: address -> function, inlined callers, file and line.
  *
- * Immutable once built, so any number of threads may look up at once. Sorted lists, each
- * found into by binary search:
+ * The file is made by symbol_writer, once for each build id; docs/formats/symbol-table.md is its
+ * format. Opening checks its checksum; every read is checked against the file's bounds all the
+ * same, so what a damaged or forged table costs is a wrong name. A look-up needs no memory but the
+ * caller's and touches about ten cache lines. Immutable: any number of threads may look up.
  *
- *   intervals   address -> scope: a function, or a call that was inlined into one
- *   scopes      parent scope, function, place of the inlined call
- *   line blocks address -> file, line, column (compact deltas, at most 64 rows a block)
- *   symbols     address -> name from the ELF symbol tables, for code without DWARF; likewise the
- *               name of the source file, which local symbols have
- *
- * All text is interned in one string area; text id 0 is "".
+ * Names are numbers until they are shown: symbol_texts.h has them.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_TABLE_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_TABLE_H
 
+#include <stdbool.h>
+
+#include "base/err.h"
 #include "base/slice.h"
 #include "codec/elf.h"
 
 #define SYMBOL_NONE UINT32_MAX
 #define SYMBOL_CHAIN_MAX 256 /* deepest inline chain that is kept */
-#define SYMBOL_LINE_BLOCK_ROWS 64
 
-/*
- * Sorted addresses with a value each. Stored as 32-bit low halves under a few regions that share
- * their high half.
- */
-struct address_region {
-	uint32_t high;
-	uint32_t first; /* index of its first entry */
+/* Where functions and lines come from; the better, the higher. */
+enum symbol_origin {
+	SYMBOL_ORIGIN_NONE,    /* neither functions nor lines */
+	SYMBOL_ORIGIN_SYMBOLS, /* functions of the ELF symbol tables */
+	SYMBOL_ORIGIN_LINES,   /* ... and .debug_line without .debug_info */
+	SYMBOL_ORIGIN_GO,      /* Go's own table */
+	SYMBOL_ORIGIN_DWARF,
+	SYMBOL_ORIGINS
+};
+const char *symbol_origin_text(enum symbol_origin origin);
+
+/* A file that went into the table: of one build id, size and kind tell files apart. */
+struct symbol_source {
+	uint64_t bytes;
+	uint32_t kind; /* enum symbol_input_kind */
 };
 
-struct address_index {
-	struct address_region *regions;
-	uint32_t *lows;
-	uint32_t *values;
-	uint32_t regions_count;
-	uint32_t count;
+#define SYMBOL_SOURCES_MAX 8
+
+/* One frame of an answer. */
+struct symbol_frame {
+	uint32_t function;     /* SYMBOL_NONE: only the place is known */
+	uint32_t file;	       /* text, 0 = unknown */
+	uint32_t line, column; /* 0 = unknown */
 };
 
 struct symbol_function {
-	uint32_t name;	       /* text id, likewise the next two */
-	uint32_t linkage_name; /* 0 = none */
-	uint32_t file;	       /* where it is declared */
+	uint32_t name;	       /* text: as the source says, or the symbol's; 0 = none */
+	uint32_t linkage_name; /* text: mangled; 0 = none */
+	uint32_t file;	       /* text: where it is declared; 0 = unknown */
 	uint32_t line;
 };
 
-struct symbol_scope {
-	uint32_t parent; /* SYMBOL_NONE: a function of its own, else the scope it is inlined into */
-	uint32_t function;
-	uint32_t call_file, call_line, call_column; /* in the parent */
+/* A part of the mapped file. */
+struct symbol_span {
+	uint64_t offset, bytes;
+};
+
+/* Records of a few small numbers each: see the format, "Packed records". */
+struct symbol_records {
+	struct symbol_span span;
+	uint32_t count;
 };
 
 struct symbol_table {
-	char *strings;
-	struct symbol_function *functions;
-	struct symbol_scope *scopes;
-	uint8_t *line_bytes;
-	struct address_index intervals, line_blocks, symbols, symbol_files;
-	size_t strings_bytes, functions_count, scopes_count, line_bytes_count;
 	struct elf_info info; /* of the binary: identity and segments */
-	bool has_debug_info;  /* DWARF was read */
+	enum symbol_origin origin;
+	bool has_binary;      /* segments are the binary's own, not told by a debug file */
+	uint64_t debug_bytes; /* of the debug sections that were read */
+	struct symbol_source sources[SYMBOL_SOURCES_MAX];
+	uint32_t sources_count;
+	char *note; /* what was left out when it was built, and why; "" when nothing was */
+
+	/* The rest is for the module and symbol_texts. */
+	const uint8_t *bytes;
+	size_t len;
+	uint32_t regions_count, blocks_count;
+	uint32_t texts_count, files_count; /* texts below files_count are files */
+	struct symbol_span regions, starts, rows, text_blocks;
+	struct symbol_records scopes, calls, functions;
 };
 
-/* One frame of the answer; the slices live as long as the table. */
-struct symbol_line {
-	/* As the source says. Empty when linkage_name is not, or when only the line is known. */
-	struct slice name;
-	struct slice linkage_name; /* mangled, or empty */
-	struct slice file;
-	uint32_t line, column, start_line; /* 0 = unknown */
-};
-
-void symbol_table_free(struct symbol_table *table); /* accepts NULL */
-size_t symbol_table_bytes(const struct symbol_table *table);
+/*
+ * Maps the table in an open file, which may be closed afterwards and must not be written any more;
+ * `name` is for messages. ERR_CORRUPT when its checksum or its header is wrong, ERR_UNSUPPORTED
+ * when it has another version: such tables are built anew.
+ */
+int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struct err *err);
+void symbol_table_free(struct symbol_table *table);	     /* accepts NULL */
+size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 
 /*
  * The frames at an ELF virtual address, innermost first; the last is the physical function.
- * Writes at most SYMBOL_CHAIN_MAX lines and returns how many; 0 when nothing covers the address.
+ * Returns how many; 0 when nothing is known of the address.
  */
 size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
-			   struct symbol_line ret_lines[SYMBOL_CHAIN_MAX]);
+			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX]);
+
+/* A function that a frame names; all zero when there is none. */
+struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
+
+/* What it is made of, for people and benchmarks. */
+struct symbol_table_stats {
+	uint64_t row_bytes, scope_bytes, call_bytes, function_bytes, text_bytes;
+	uint32_t blocks, scopes, calls, functions, texts;
+};
+struct symbol_table_stats symbol_table_stats(const struct symbol_table *table);
 
 #endif

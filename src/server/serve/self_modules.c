@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/resolve/debug_files.h"
-#include "server/resolve/symbol_reader.h"
+#include "server/resolve/symbol_sources.h"
 
 #define SELF_EXE "/proc/self/exe"
 
@@ -70,8 +70,10 @@ void self_modules_free(struct self_modules *modules)
 {
 	if (!modules)
 		return;
-	for (size_t i = 0; i < modules->count; i++)
+	for (size_t i = 0; i < modules->count; i++) {
+		symbol_texts_free(modules->items[i].texts);
 		symbol_table_free(modules->items[i].table);
+	}
 	free(modules);
 }
 
@@ -79,22 +81,27 @@ void self_modules_free(struct self_modules *modules)
 static void read_symbols(struct self_module *module, bool is_executable)
 {
 	const char *path = is_executable ? SELF_EXE : module->name;
-	struct symbol_input input = { .name = module->name };
+	struct symbol_sources sources = { .count = 0 };
 	struct err err = { 0 };
+	int fd, status;
 
 	module->tried = true;
 	if (!strcmp(module->name, "[vdso]"))
 		return;
-	input.fd = debug_files_open(path, &err);
-	if (input.fd >= 0) {
-		if (!symbol_table_build(&input, 1, &symbol_limits_default, &module->table, &err))
-			snprintf(module->build_id, sizeof(module->build_id), "%s",
-				 module->table->info.build_id);
-		close(input.fd);
+	fd = debug_files_open(path, &err);
+	status = fd;
+	if (fd >= 0) {
+		symbol_sources_add(&sources, fd, slice_of(module->name));
+		status = symbol_sources_table(&sources, &module->table, &err);
+		symbol_sources_close(&sources);
 	}
-	if (!module->table)
+	if (status < 0) {
 		log_warn("self_profile", "no symbols", "file=\"%s\" cause=\"%s\"", path,
 			 err.message);
+		return;
+	}
+	module->texts = symbol_texts_new(module->table);
+	snprintf(module->build_id, sizeof(module->build_id), "%s", module->table->info.build_id);
 }
 
 struct self_module *self_modules_find(struct self_modules *modules, uintptr_t address)

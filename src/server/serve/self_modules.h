@@ -8,7 +8,7 @@
 #ifndef FIRN_SERVER_SERVE_SELF_MODULES_H
 #define FIRN_SERVER_SERVE_SELF_MODULES_H
 
-#include "server/resolve/symbol_table.h"
+#include "server/resolve/symbol_texts.h"
 
 #define SELF_MODULES_MAX 256
 #define SELF_MODULE_NAME_BYTES 512
@@ -19,6 +19,7 @@ struct self_module {
 	char name[SELF_MODULE_NAME_BYTES];	/* path, or "[vdso]" */
 	char build_id[ELF_BUILD_ID_TEXT_BYTES]; /* "" until the table is built */
 	struct symbol_table *table;		/* NULL: not built yet, or it has none */
+	struct symbol_texts *texts;		/* of the table */
 	bool tried;
 };
 

@@ -71,7 +71,7 @@ static void name_address(struct namer *namer, uintptr_t address)
 		frame.mapping_file = text(namer, slice_of(module->name));
 		frame.build_id = text(namer, slice_of(module->build_id));
 		if (module->table)
-			count = symbol_table_lookup(module->table, frame.address, lines);
+			count = symbol_texts_lookup(module->texts, frame.address, lines);
 	}
 	for (size_t i = 0; i < count; i++)
 		add_line(namer, frame, &lines[i], i + 1 < count);

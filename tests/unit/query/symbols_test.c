@@ -14,6 +14,7 @@
 
 #include "server/query/render.h"
 #include "server/resolve/resolver.h"
+#include "server/resolve/symbol_worker.h"
 
 #define BUILD_ID "00112233445566778899aabbccddeeff00112233"
 
@@ -271,8 +272,9 @@ static void what_stays_an_address_says_why(void **state)
 	world_free(&world);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shown_as_asked),
 		cmocka_unit_test(what_stays_an_address_says_why),
@@ -280,5 +282,7 @@ int main(void)
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
 	};
 
+	if (worker >= 0)
+		return worker;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

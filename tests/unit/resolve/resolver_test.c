@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resolver: where it finds files, which it refuses, what it remembers, many threads at once. */
 #include "server/resolve/resolver.h"
+#include "server/resolve/symbol_worker.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -426,8 +427,9 @@ static void threads_share_one_build(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 	const struct CMUnitTest tests[] = {
 		TEST(local_file_is_used_by_address_and_by_offset),
 		TEST(inline_chain_is_innermost_first),
@@ -443,5 +445,7 @@ int main(void)
 		TEST(threads_share_one_build),
 	};
 
+	if (worker >= 0)
+		return worker;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "made_table.h"
+
 #define LOW 0xfffff000ull /* ranges lie on both sides of a 32-bit boundary */
 #define LEN 0x4000ull
 #define BUDGET ((size_t)64 << 20)
@@ -24,7 +26,7 @@ static uint64_t draw(uint64_t end)
 
 static void begin(struct symbol_builder *builder)
 {
-	symbol_builder_init(builder, BUDGET);
+	symbol_builder_init(builder, BUDGET, -1);
 	symbol_builder_code(builder, LOW + 0x100, LOW + LEN);
 	symbol_builder_code(builder, LOW, LOW + 0x200);
 	symbol_builder_code_done(builder);
@@ -44,20 +46,20 @@ static uint32_t add_scope(struct symbol_builder *builder, uint32_t parent, uint3
 					.function = symbol_builder_function(builder, &function) });
 }
 
-static uint32_t innermost(const struct symbol_table *table, uint64_t address)
+static uint32_t innermost(const struct made_table *made, uint64_t address)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 
-	return symbol_table_lookup(table, address, lines) ? lines[0].start_line : 0;
+	return symbol_texts_lookup(made->texts, address, lines) ? lines[0].start_line : 0;
 }
 
 static void nested_ranges_answer_as_a_full_search_does(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 50; round++) {
-		struct symbol_range ranges[200];
+		struct address_range ranges[200];
 		struct symbol_builder builder;
-		struct symbol_table *table;
+		struct made_table made;
 		uint32_t count = 0;
 
 		begin(&builder);
@@ -70,23 +72,22 @@ static void nested_ranges_answer_as_a_full_search_does(void **state)
 				uint32_t scope = add_scope(&builder, parent, count + 1);
 
 				symbol_builder_range(&builder, low, high, scope);
-				ranges[count++] = (struct symbol_range){ low, high, scope };
+				ranges[count++] = (struct address_range){ low, high, scope };
 				parent = scope;
 				low += draw(40);
 				high -= draw(40);
 			}
 		}
-		table = symbol_builder_finish(&builder);
-		assert_non_null(table);
+		assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
 		for (uint64_t at = LOW - 10; at < LOW + LEN + 10; at++) {
 			uint32_t want = 0;
 
 			for (uint32_t i = 0; i < count; i++)
 				if (ranges[i].low <= at && at < ranges[i].high)
 					want = i + 1;
-			assert_int_equal(innermost(table, at), want);
+			assert_int_equal(innermost(&made, at), want);
 		}
-		symbol_table_free(table);
+		made_table_free(&made);
 		symbol_builder_free(&builder);
 	}
 }
@@ -96,12 +97,14 @@ static void line_rows_answer_as_a_full_search_does(void **state)
 	struct symbol_line_row rows[1000];
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 	struct symbol_builder builder;
-	struct symbol_table *table;
+	struct made_table made;
 	uint64_t at = LOW;
 	size_t count = 0;
+	uint32_t a;
 
 	(void)state;
 	begin(&builder);
+	a = symbol_builder_text(&builder, SLICE_LITERAL("a.c"));
 	symbol_builder_range(&builder, LOW, LOW + LEN, add_scope(&builder, SYMBOL_NONE, 1));
 	while (count < 1000) {
 		struct symbol_line_row *row = &rows[count++];
@@ -118,20 +121,20 @@ static void line_rows_answer_as_a_full_search_does(void **state)
 	symbol_builder_row(&builder,
 			   &(struct symbol_line_row){ .address = 0, .line = 9 }); /* dead */
 	symbol_builder_end_sequence(&builder, 100);
-	table = symbol_builder_finish(&builder);
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
 	for (uint64_t address = LOW; address < at + 20; address++) {
 		const struct symbol_line_row *want = NULL;
 
 		for (size_t i = 0; i < count; i++)
 			if (rows[i].address <= address && address < at + 5)
 				want = &rows[i];
-		assert_int_equal(symbol_table_lookup(table, address, lines), 1);
+		assert_int_equal(symbol_texts_lookup(made.texts, address, lines), 1);
 		assert_int_equal(lines[0].line, want ? want->line : 0);
 		assert_int_equal(lines[0].column, want ? want->column : 0);
 		if (want)
-			assert_string_equal(lines[0].file.data, table->strings + want->file);
+			assert_string_equal(lines[0].file.data, want->file == a ? "a.c" : "b.c");
 	}
-	symbol_table_free(table);
+	made_table_free(&made);
 	symbol_builder_free(&builder);
 }
 
@@ -140,19 +143,19 @@ static void a_row_where_its_sequence_ends_holds_for_nothing(void **state)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 	struct symbol_builder builder;
-	struct symbol_table *table;
+	struct made_table made;
 
 	(void)state;
 	begin(&builder);
 	symbol_builder_row(&builder, &(struct symbol_line_row){ .address = LOW, .line = 1 });
 	symbol_builder_row(&builder, &(struct symbol_line_row){ .address = LOW + 4, .line = 2 });
 	symbol_builder_end_sequence(&builder, LOW + 4);
-	table = symbol_builder_finish(&builder);
-	assert_int_equal(symbol_table_lookup(table, LOW + 3, lines), 1);
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+	assert_int_equal(symbol_texts_lookup(made.texts, LOW + 3, lines), 1);
 	assert_int_equal(lines[0].line, 1);
 	assert_int_equal(lines[0].name.len + lines[0].linkage_name.len, 0);
-	assert_int_equal(symbol_table_lookup(table, LOW + 4, lines), 0);
-	symbol_table_free(table);
+	assert_int_equal(symbol_texts_lookup(made.texts, LOW + 4, lines), 0);
+	made_table_free(&made);
 	symbol_builder_free(&builder);
 }
 
@@ -167,10 +170,10 @@ static void add_symbol(struct symbol_builder *builder, uint64_t address, uint64_
 					       .rank = rank });
 }
 
-static void expect_symbol(const struct symbol_table *table, uint64_t address, const char *name)
+static void expect_symbol(const struct made_table *made, uint64_t address, const char *name)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(table, address, lines);
+	size_t count = symbol_texts_lookup(made->texts, address, lines);
 
 	assert_string_equal(count ? lines[0].name.data : "", name);
 }
@@ -178,7 +181,7 @@ static void expect_symbol(const struct symbol_table *table, uint64_t address, co
 static void best_symbol_wins_and_sizes_bound(void **state)
 {
 	struct symbol_builder builder;
-	struct symbol_table *table;
+	struct made_table made;
 
 	(void)state;
 	begin(&builder);
@@ -188,30 +191,33 @@ static void best_symbol_wins_and_sizes_bound(void **state)
 	add_symbol(&builder, LOW + 0x30, 0, "sizeless", 1);
 	add_symbol(&builder, LOW + 0x40, 0x8, "last", 1);
 	add_symbol(&builder, LOW + LEN, 0x8, "outside", 1);
-	table = symbol_builder_finish(&builder);
-	expect_symbol(table, LOW + 0xf, "");
-	expect_symbol(table, LOW + 0x10, "name");
-	expect_symbol(table, LOW + 0x1f, "name");
-	expect_symbol(table, LOW + 0x20, "");
-	expect_symbol(table, LOW + 0x3f, "sizeless");
-	expect_symbol(table, LOW + 0x47, "last");
-	expect_symbol(table, LOW + 0x48, "");
-	expect_symbol(table, LOW + LEN, "");
-	symbol_table_free(table);
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+	expect_symbol(&made, LOW + 0xf, "");
+	expect_symbol(&made, LOW + 0x10, "name");
+	expect_symbol(&made, LOW + 0x1f, "name");
+	expect_symbol(&made, LOW + 0x20, "");
+	expect_symbol(&made, LOW + 0x3f, "sizeless");
+	expect_symbol(&made, LOW + 0x47, "last");
+	expect_symbol(&made, LOW + 0x48, "");
+	expect_symbol(&made, LOW + LEN, "");
+	made_table_free(&made);
 	symbol_builder_free(&builder);
 }
 
 static void going_over_the_budget_yields_no_table(void **state)
 {
 	struct symbol_builder builder;
+	struct made_table made;
+	uint32_t scope;
 
 	(void)state;
-	symbol_builder_init(&builder, 1000);
+	symbol_builder_init(&builder, 1000, -1);
 	symbol_builder_code(&builder, LOW, LOW + LEN);
 	symbol_builder_code_done(&builder);
+	scope = add_scope(&builder, SYMBOL_NONE, 1);
 	for (uint32_t i = 1; i < 1000; i++)
-		symbol_builder_range(&builder, LOW + i, LOW + i + 1, 0);
-	assert_null(symbol_builder_finish(&builder));
+		symbol_builder_range(&builder, LOW + i, LOW + i + 1, scope);
+	assert_int_equal(made_table_finish(&builder, &made, NULL), -ERR_LIMIT);
 	symbol_builder_free(&builder);
 }
 

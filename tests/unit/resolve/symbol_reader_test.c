@@ -20,6 +20,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "made_table.h"
 #include "workshop.h"
 
 static int set_up(void **state)
@@ -39,7 +40,7 @@ static int tear_down(void **state)
 }
 
 static int build_from(const struct workshop *workshop, const char *name, const char *debug_name,
-		      struct symbol_table **ret, struct err *err)
+		      struct made_table *ret, struct err *err)
 {
 	const char *names[] = { name, debug_name };
 	struct symbol_input inputs[2] = { { 0 } };
@@ -53,28 +54,28 @@ static int build_from(const struct workshop *workshop, const char *name, const c
 		inputs[i].fd = open(inputs[i].name, O_RDONLY | O_CLOEXEC);
 		assert_true(inputs[i].fd >= 0);
 	}
-	status = symbol_table_build(inputs, count, &symbol_limits_default, ret, err);
+	status = made_table_read(inputs, count, &symbol_limits_default, ret, err);
 	for (size_t i = 0; i < count; i++)
 		close(inputs[i].fd);
 	return status;
 }
 
-static struct symbol_table *must_build(const struct workshop *workshop, const char *name,
-				       const char *debug_name)
+static struct made_table must_build(const struct workshop *workshop, const char *name,
+				    const char *debug_name)
 {
-	struct symbol_table *table = NULL;
+	struct made_table made;
 	struct err err = { 0 };
 
-	if (build_from(workshop, name, debug_name, &table, &err))
+	if (build_from(workshop, name, debug_name, &made, &err))
 		fail_msg("%s", err.message);
-	return table;
+	return made;
 }
 
 /* Name and line per frame, a blank line after each address: what the two sides are compared by. */
-static void describe(const struct symbol_table *table, uint64_t address, struct strbuf *out)
+static void describe(const struct made_table *made, uint64_t address, struct strbuf *out)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(table, address, lines);
+	size_t count = symbol_texts_lookup(made->texts, address, lines);
 
 	for (size_t i = 0; i < count; i++) {
 		struct slice name =
@@ -122,8 +123,9 @@ static bool read_peer(FILE *peer, struct strbuf *out)
 
 /* Compares all addresses of the code that came from our source; returns how many there were. */
 static size_t compare_with_peer(const struct workshop *workshop, const char *program,
-				const struct symbol_table *table)
+				const struct made_table *made)
 {
+	const struct symbol_table *table = made->table;
 	struct strbuf ours = { 0 }, theirs = { 0 };
 	uint64_t low = 0, high = 0;
 	size_t compared = 0;
@@ -152,7 +154,7 @@ static size_t compare_with_peer(const struct workshop *workshop, const char *pro
 		    !strncmp(strbuf_text(&theirs), "??", 2))
 			continue; /* start-up code, padding */
 		strbuf_clear(&ours);
-		describe(table, at, &ours);
+		describe(made, at, &ours);
 		if (strcmp(strbuf_text(&ours), strbuf_text(&theirs)))
 			fail_msg("%s at 0x%" PRIx64 ": ours\n%stheirs\n%s", program, at,
 				 strbuf_text(&ours), strbuf_text(&theirs));
@@ -192,20 +194,20 @@ static void names_and_lines_are_llvm_symbolizers(void **state)
 	}
 	for (size_t c = 0; c < sizeof(compilers) / sizeof(*compilers); c++) {
 		for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++) {
-			struct symbol_table *table;
+			struct made_table made;
 			size_t addresses;
 
 			if (!workshop_run(*state, "%s %s -o program shapes.cc", compilers[c],
 					  flags[f]))
 				continue; /* the compiler is missing, or does not know the flag */
-			table = must_build(*state, "program", NULL);
-			assert_true(table->has_debug_info);
-			addresses = compare_with_peer(*state, "program", table);
+			made = must_build(*state, "program", NULL);
+			assert_int_equal(made.table->origin, SYMBOL_ORIGIN_DWARF);
+			addresses = compare_with_peer(*state, "program", &made);
 			if (addresses < 100)
 				fail_msg("%s %s: only %zu addresses", compilers[c], flags[f],
 					 addresses);
 			compared += addresses;
-			symbol_table_free(table);
+			made_table_free(&made);
 		}
 	}
 	if (!compared) {
@@ -214,29 +216,40 @@ static void names_and_lines_are_llvm_symbolizers(void **state)
 	}
 }
 
-/* The address of a symbol by its name, from the table itself. */
-static uint64_t find_symbol(const struct symbol_table *table, const char *name)
+static bool is_named(const struct symbol_line *line, const char *name)
 {
-	const struct address_index *index = &table->symbols;
+	return slice_is(line->name, name) || slice_is(line->linkage_name, name);
+}
 
-	for (uint32_t region = 0; region < index->regions_count; region++) {
-		for (uint32_t i = index->regions[region].first; i < index->count; i++)
-			if (index->values[i] != SYMBOL_NONE &&
-			    !strcmp(table->strings + index->values[i], name))
-				return (uint64_t)index->regions[region].high << 32 | index->lows[i];
+/* The first address of a function by its name, from the table itself. */
+static uint64_t find_symbol(const struct made_table *made, const char *name)
+{
+	const struct elf_info *info = &made->table->info;
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+
+	for (size_t i = 0; i < info->segments_count; i++) {
+		uint64_t low = info->segments[i].address;
+
+		for (uint64_t at = low;
+		     info->segments[i].executable && at < low + info->segments[i].memory_bytes;
+		     at++) {
+			size_t count = symbol_texts_lookup(made->texts, at, lines);
+
+			if (count && is_named(&lines[count - 1], name))
+				return at;
+		}
 	}
 	fail_msg("no symbol \"%s\"", name);
 	return 0;
 }
 
-static void expect_name(const struct symbol_table *table, uint64_t address, const char *name)
+static void expect_name(const struct made_table *made, uint64_t address, const char *name)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(table, address, lines);
+	size_t count = symbol_texts_lookup(made->texts, address, lines);
 
 	assert_true(count > 0);
-	if (!slice_is(lines[count - 1].name, name) &&
-	    !slice_is(lines[count - 1].linkage_name, name))
+	if (!is_named(&lines[count - 1], name))
 		fail_msg("0x%" PRIx64 " is \"%.*s\", not \"%s\"", address,
 			 SLICE_FMT(lines[count - 1].name), name);
 }
@@ -252,40 +265,40 @@ static bool compile(void **state, const char *arguments)
 
 static void symbols_alone_give_names(void **state)
 {
-	struct symbol_table *table;
+	struct made_table made;
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 	uint64_t at;
 
 	if (!compile(state, "-O1 -o program shapes.cc"))
 		skip();
-	table = must_build(*state, "program", NULL);
-	assert_false(table->has_debug_info);
-	at = find_symbol(table, "main");
-	expect_name(table, at, "main");
-	expect_name(table, at + 1, "main");
-	assert_int_equal(symbol_table_lookup(table, at, lines), 1);
+	made = must_build(*state, "program", NULL);
+	assert_int_equal(made.table->origin, SYMBOL_ORIGIN_SYMBOLS);
+	at = find_symbol(&made, "main");
+	expect_name(&made, at, "main");
+	expect_name(&made, at + 1, "main");
+	assert_int_equal(symbol_texts_lookup(made.texts, at, lines), 1);
 	assert_int_equal(lines[0].line, 0);
-	assert_int_equal(symbol_table_lookup(table, 0, lines), 0);
-	assert_int_equal(symbol_table_lookup(table, UINT64_MAX, lines), 0);
-	symbol_table_free(table);
+	assert_int_equal(symbol_texts_lookup(made.texts, 0, lines), 0);
+	assert_int_equal(symbol_texts_lookup(made.texts, UINT64_MAX, lines), 0);
+	made_table_free(&made);
 }
 
 static void dynamic_symbols_are_enough(void **state)
 {
-	struct symbol_table *table;
+	struct made_table made;
 
 	if (!compile(state, "-O1 -shared -fPIC -o library.so shapes.cc && strip library.so"))
 		skip();
-	table = must_build(*state, "library.so", NULL);
-	expect_name(table, find_symbol(table, "_ZN6shapes3box6volumeEi") + 2,
+	made = must_build(*state, "library.so", NULL);
+	expect_name(&made, find_symbol(&made, "_ZN6shapes3box6volumeEi") + 2,
 		    "_ZN6shapes3box6volumeEi");
-	symbol_table_free(table);
+	made_table_free(&made);
 }
 
 static void debug_file_completes_a_stripped_binary(void **state)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	struct symbol_table *whole, *parts;
+	struct made_table whole, parts;
 
 	if (!compile(state,
 		     "-O2 -g -o program shapes.cc && objcopy --only-keep-debug program p.debug && "
@@ -293,27 +306,27 @@ static void debug_file_completes_a_stripped_binary(void **state)
 		skip();
 	whole = must_build(*state, "whole", NULL);
 	parts = must_build(*state, "program", "p.debug");
-	assert_true(parts->has_debug_info);
-	assert_string_equal(parts->info.build_id, whole->info.build_id);
-	for (uint64_t at = find_symbol(whole, "main"), end = at + 16; at < end; at++) {
+	assert_int_equal(parts.table->origin, SYMBOL_ORIGIN_DWARF);
+	assert_string_equal(parts.table->info.build_id, whole.table->info.build_id);
+	for (uint64_t at = find_symbol(&whole, "main"), end = at + 16; at < end; at++) {
 		struct strbuf a = { 0 }, b = { 0 };
 
-		assert_true(symbol_table_lookup(parts, at, lines) > 0);
-		describe(whole, at, &a);
-		describe(parts, at, &b);
+		assert_true(symbol_texts_lookup(parts.texts, at, lines) > 0);
+		describe(&whole, at, &a);
+		describe(&parts, at, &b);
 		assert_string_equal(strbuf_text(&a), strbuf_text(&b));
 		strbuf_free(&a);
 		strbuf_free(&b);
 	}
-	symbol_table_free(whole);
-	symbol_table_free(parts);
+	made_table_free(&whole);
+	made_table_free(&parts);
 }
 
 /* A copy whose own DWARF is of an assembly file alone comes first, and hides nothing. */
 static void more_debug_information_wins(void **state)
 {
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
-	struct symbol_table *table;
+	struct made_table made;
 
 	if (!compile(state, "-O2 -c -o bare.o shapes.cc") ||
 	    !compile(state, "-O2 -g -c -o whole.o shapes.cc"))
@@ -323,15 +336,15 @@ static void more_debug_information_wins(void **state)
 	if (!compile(state, "-o bare bare.o extra.o") ||
 	    !compile(state, "-o whole whole.o extra.o"))
 		skip();
-	table = must_build(*state, "bare", "whole");
-	assert_true(symbol_table_lookup(table, find_symbol(table, "main"), lines) > 0);
+	made = must_build(*state, "bare", "whole");
+	assert_true(symbol_texts_lookup(made.texts, find_symbol(&made, "main"), lines) > 0);
 	assert_true(lines[0].line > 0);
-	symbol_table_free(table);
+	made_table_free(&made);
 }
 
 static void mini_debug_information_gives_names(void **state)
 {
-	struct symbol_table *table;
+	struct made_table made;
 
 	if (!workshop_run(*state, "xz --version"))
 		skip();
@@ -343,25 +356,23 @@ static void mini_debug_information_gives_names(void **state)
 			    "head -c 100 mini.xz >short.xz && "
 			    "objcopy --add-section .gnu_debugdata=short.xz cut"))
 		skip();
-	table = must_build(*state, "program", NULL);
-	expect_name(table, find_symbol(table, "_ZL13unlikely_pathi") + 1, "_ZL13unlikely_pathi");
-	symbol_table_free(table);
-	table = must_build(*state, "cut", NULL);
-	symbol_table_free(table);
+	made = must_build(*state, "program", NULL);
+	expect_name(&made, find_symbol(&made, "_ZL13unlikely_pathi") + 1, "_ZL13unlikely_pathi");
+	made_table_free(&made);
+	made = must_build(*state, "cut", NULL);
+	made_table_free(&made);
 }
 
 static void refuses_what_is_no_linked_elf_file(void **state)
 {
-	struct symbol_table *table = NULL;
+	struct made_table made;
 	struct err err = { 0 };
 
-	assert_int_equal(build_from(*state, "shapes.cc", NULL, &table, &err), -ERR_INVALID);
+	assert_int_equal(build_from(*state, "shapes.cc", NULL, &made, &err), -ERR_INVALID);
 	assert_non_null(strstr(err.message, "not an ELF file"));
-	assert_null(table);
 	if (!compile(state, "-c -o object.o shapes.cc"))
 		skip();
-	assert_int_equal(build_from(*state, "object.o", NULL, &table, &err), -ERR_UNSUPPORTED);
-	assert_null(table);
+	assert_int_equal(build_from(*state, "object.o", NULL, &made, &err), -ERR_UNSUPPORTED);
 }
 
 /* Every kind of damage gives a table or an error; a truncated file is one kind. */
@@ -375,7 +386,7 @@ static void survives_truncated_and_damaged_files(void **state)
 		skip();
 	assert_int_equal(stat(workshop_path(*state, "program", path), &st), 0);
 	for (int round = 0; round < 200; round++) {
-		struct symbol_table *table = NULL;
+		struct made_table made;
 		struct err err;
 		int fd;
 
@@ -391,15 +402,15 @@ static void survives_truncated_and_damaged_files(void **state)
 				pwrite(fd, &byte, 1, 64 + rand_r(&seed) % (st.st_size - 64)), 1);
 		}
 		close(fd);
-		if (!build_from(*state, "damaged", NULL, &table, &err))
-			symbol_table_free(table);
+		if (!build_from(*state, "damaged", NULL, &made, &err))
+			made_table_free(&made);
 	}
 }
 
 static void limits_leave_the_symbols(void **state)
 {
 	struct symbol_limits limits = symbol_limits_default;
-	struct symbol_table *table = NULL;
+	struct made_table made;
 	struct symbol_input input = { 0 };
 	struct err err = { 0 };
 	char path[256];
@@ -409,14 +420,14 @@ static void limits_leave_the_symbols(void **state)
 	input.name = workshop_path(*state, "program", path);
 	input.fd = open(input.name, O_RDONLY | O_CLOEXEC);
 	limits.entries = 10;
-	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), 0);
-	assert_false(table->has_debug_info);
-	expect_name(table, find_symbol(table, "main"), "main");
-	symbol_table_free(table);
+	assert_int_equal(made_table_read(&input, 1, &limits, &made, &err), 0);
+	assert_int_equal(made.table->origin, SYMBOL_ORIGIN_SYMBOLS);
+	expect_name(&made, find_symbol(&made, "main"), "main");
+	made_table_free(&made);
 	limits.table_bytes = 1000;
-	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), -ERR_LIMIT);
+	assert_int_equal(made_table_read(&input, 1, &limits, &made, &err), -ERR_LIMIT);
 	limits.file_bytes = 1000;
-	assert_int_equal(symbol_table_build(&input, 1, &limits, &table, &err), -ERR_LIMIT);
+	assert_int_equal(made_table_read(&input, 1, &limits, &made, &err), -ERR_LIMIT);
 	close(input.fd);
 }
 

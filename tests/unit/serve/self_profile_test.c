@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "server/resolve/symbol_worker.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1 /* delivers signals late: shares mean nothing */
@@ -175,13 +176,16 @@ static void bad_arguments_are_refused(void **state)
 	tables_free(&tables);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(busy_function_dominates),
 		cmocka_unit_test(second_run_is_busy_and_first_can_be_cancelled),
 		cmocka_unit_test(bad_arguments_are_refused),
 	};
 
+	if (worker >= 0)
+		return worker;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
