@@ -2,6 +2,7 @@
 #include "agent/export/debuginfo_client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -176,10 +177,18 @@ static int ask(struct sending *sending, bool *ret_present, struct err *err)
 	struct slice reason = { 0 };
 	struct pb_field field;
 	bool is_wanted = false;
+	char other[24] = "";
 	int rc;
 
+	/*
+	 * A server whose file is poor takes another one, which it tells by the hash. That costs
+	 * reading all of a file which is not wanted most of the time: what is no hash of anything
+	 * does as well, until it is.
+	 */
+	if (sending->file->is_debug_file && !sending->sha256[0])
+		snprintf(other, sizeof(other), "%016" PRIx64, sending->info.file_bytes);
 	pb_put_bytes(&message, 1, slice_of(sending->info.build_id));
-	pb_put_bytes(&message, 2, slice_of(sending->sha256));
+	pb_put_bytes(&message, 2, slice_of(other[0] ? other : sending->sha256));
 	pb_put_varint(&message, 3, sending->file->is_forced);
 	pb_put_varint(&message, 4, type_of(sending));
 	pb_put_varint(&message, 5, id_type(&sending->info));

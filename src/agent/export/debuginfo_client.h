@@ -22,6 +22,7 @@ struct debuginfo_client_file {
 	bool is_forced;	 /* replace a file that is as good */
 	bool hash_first; /* so that the server may take it in spite of a poor one with another hash
 			  */
+	bool is_debug_file; /* worth its bytes although the server has the stripped program */
 	/* Called after each piece; false gives up (ERR_CANCELLED). May be NULL. */
 	bool (*progress)(void *context, uint64_t sent, uint64_t total);
 	void *progress_context;

@@ -168,12 +168,13 @@ static bool goes_on(void *context, uint64_t bytes, uint64_t total)
 
 /* Negative when it makes sense to try again later. */
 static int send_extract(struct debuginfo_upload *upload, int fd, const char *path,
-			const struct elf_extract *extract)
+			bool is_debug_file, const struct elf_extract *extract)
 {
 	const struct debuginfo_client_file file = { .fd = fd,
 						    .path = path,
 						    .extract = extract,
 						    .is_agent = true,
+						    .is_debug_file = is_debug_file,
 						    .progress = goes_on,
 						    .progress_context = upload };
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
@@ -194,7 +195,7 @@ static int send_extract(struct debuginfo_upload *upload, int fd, const char *pat
 	return rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE || rc == -ERR_IO ? rc : 0;
 }
 
-static int send_file(struct debuginfo_upload *upload, int fd, const char *path,
+static int send_file(struct debuginfo_upload *upload, int fd, const char *path, bool is_debug_file,
 		     bool *ret_has_debug_info)
 {
 	struct elf_extract *extract;
@@ -209,7 +210,7 @@ static int send_file(struct debuginfo_upload *upload, int fd, const char *path,
 		return 0;
 	}
 	*ret_has_debug_info = elf_extract_has_debug_info(extract);
-	rc = send_extract(upload, fd, path, extract);
+	rc = send_extract(upload, fd, path, is_debug_file, extract);
 	elf_extract_close(extract);
 	return rc;
 }
@@ -222,7 +223,7 @@ static int send_alternate(struct debuginfo_upload *upload, int root_fd, int fd, 
 	bool has_debug_info;
 
 	if (alternate >= 0) {
-		rc = send_file(upload, alternate, strbuf_text(&found), &has_debug_info);
+		rc = send_file(upload, alternate, strbuf_text(&found), true, &has_debug_info);
 		close(alternate);
 	}
 	strbuf_free(&found);
@@ -233,7 +234,7 @@ static int send_item(struct debuginfo_upload *upload, const struct item *item)
 {
 	bool has_debug_info = false;
 	struct strbuf path = { 0 };
-	int rc = send_file(upload, item->fd, item->path, &has_debug_info), fd;
+	int rc = send_file(upload, item->fd, item->path, false, &has_debug_info), fd;
 
 	if (!rc && has_debug_info)
 		return send_alternate(upload, item->root_fd, item->fd, slice_of(item->path));
@@ -241,7 +242,7 @@ static int send_item(struct debuginfo_upload *upload, const struct item *item)
 		: debug_file_find(item->root_fd, item->fd, slice_of(item->path), item->build_id,
 				  &path);
 	if (fd >= 0) {
-		rc = send_file(upload, fd, strbuf_text(&path), &has_debug_info);
+		rc = send_file(upload, fd, strbuf_text(&path), true, &has_debug_info);
 		if (!rc)
 			rc = send_alternate(upload, item->root_fd, fd, strbuf_slice(&path));
 		close(fd);

@@ -39,8 +39,9 @@ static void write_text(struct strbuf *out, const struct unresolved_place *place)
 
 	switch (place->reason) {
 	case UNRESOLVED_NO_FILE:
-		strbuf_addf(out, "no debuginfo for build id %.*s: run `firn debuginfo upload %.*s`",
-			    SLICE_FMT(place->build_id), SLICE_FMT(file));
+		strbuf_addf(out, "no debuginfo for build id %.*s", SLICE_FMT(place->build_id));
+		if (file.data[0] != '[') /* [vdso] and the like are no files */
+			strbuf_addf(out, ": run `firn debuginfo upload %.*s`", SLICE_FMT(file));
 		break;
 	case UNRESOLVED_NO_SYMBOLS:
 		strbuf_addf(out,

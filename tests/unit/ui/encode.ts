@@ -8,6 +8,8 @@ export interface Box {
 	self?: number;
 	flags?: number;
 	mapping?: string;
+	systemName?: string;
+	unresolved?: string;
 	kind?: number;
 	children?: Box[];
 }
@@ -71,6 +73,7 @@ export function encode(root: Box, header: Record<string, unknown> = {}): ArrayBu
 	const functions: number[] = [];
 	for (const value of [strings.id("total"), 0, 0, 0, 0, 0])
 		leb(functions, value);
+	const details = [0, 0];
 	const nodes: number[] = [];
 	let count = 0;
 	const write = (box: Box, depth: number) => {
@@ -81,6 +84,8 @@ export function encode(root: Box, header: Record<string, unknown> = {}): ArrayBu
 			const texts = [box.name, "a.c", box.mapping ?? ""].map((text) => strings.id(text));
 			for (const value of [...texts, 0, box.kind ?? 1, 7])
 				leb(functions, value);
+			for (const text of [box.systemName, box.unresolved])
+				leb(details, strings.id(text ?? ""));
 		}
 		count++;
 		leb(nodes, depth);
@@ -100,12 +105,15 @@ export function encode(root: Box, header: Record<string, unknown> = {}): ArrayBu
 		period: 1e7, period_unit: "nanoseconds", delta: true,
 		nodes: count, nodes_total: count, functions: keys.length, trimmed: 0, ...header,
 	});
-	return sectioned([
+	const sections: [number, Uint8Array][] = [
 		[1, new TextEncoder().encode(json)],
 		[2, strings.bytes()],
 		[3, Uint8Array.from(functions)],
 		[4, Uint8Array.from(nodes)],
-	]);
+	];
+	if (details.some((id) => id))
+		sections.push([5, Uint8Array.from(details)]);
+	return sectioned(sections);
 }
 
 export const profileOf = (root: Box): Profile => decodeProfile(encode(root));

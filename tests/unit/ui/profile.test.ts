@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FormatError, decodeProfile } from "../../../src/ui/src/model/decode";
 import { findFramePath, followPath, formatFramePath } from "../../../src/ui/src/model/framepath";
-import { childrenOf, depthOf, nodeAt, nodeName, pathOf } from "../../../src/ui/src/model/profile";
+import {
+	childrenOf, depthOf, functionSystemName, functionUnresolved, nodeAt, nodeName, pathOf,
+} from "../../../src/ui/src/model/profile";
 import { compilePattern, findMatches, nextMatch } from "../../../src/ui/src/model/search";
 import { sortTop, topTable } from "../../../src/ui/src/model/top";
 import { colourProfile, OTHER } from "../../../src/ui/src/model/colours";
@@ -186,4 +188,25 @@ test("the heaviest eight binaries have a colour, and keep it", () => {
 	for (const kept of [0, 1, 2, 3, 4, 5, 6])
 		assert.equal(slot(after, `${kept}.so`), slot(before, `${kept}.so`));
 	assert.equal(slot(after, "9.so"), slot(before, "7.so"), "a newcomer takes the slot that became free");
+});
+
+test("details of functions are optional, and tell system names and why there is no name", () => {
+	const p = profileOf({ name: "total", children: [
+		{ name: "box<int>::put", systemName: "_ZN3boxIiE3putEi", self: 1 },
+		{ name: "0x1 [a]", unresolved: "no debuginfo", self: 1 },
+	] });
+	const [put, address] = [p.func[1]!, p.func[2]!];
+	assert.equal(functionSystemName(p, put), "_ZN3boxIiE3putEi");
+	assert.equal(functionUnresolved(p, put), "");
+	assert.equal(functionUnresolved(p, address), "no debuginfo");
+	const without = folded("a 1");
+	assert.equal(functionSystemName(without, without.func[1]!), "");
+	assert.deepEqual(without.header.unresolved.reasons, []);
+});
+
+test("details that name no string are refused", () => {
+	const bytes = encode({ name: "total", children: [{ name: "a", systemName: "b", self: 1 }] });
+	const view = new DataView(bytes);
+	new Uint8Array(bytes)[view.getUint32(12 + 12 * 4 + 4, true) + 2] = 99;
+	assert.throws(() => decodeProfile(bytes), FormatError);
 });

@@ -91,16 +91,18 @@ export async function fetchSeries(
 
 /* The flame graph in its binary form; width 0 is everything. */
 export async function fetchProfileBytes(
-	query: string, range: TimeRange, groupBy: string[], width: number, signal?: AbortSignal,
+	query: string, range: TimeRange, groupBy: string[], demangle: string, width: number,
+	signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
 	const response = await ask("query", {
-		query, ...range, group_by: groupBy.join(","), format: "binary", width: width || undefined,
+		query, ...range, group_by: groupBy.join(","), demangle, format: "binary",
+		width: width || undefined,
 	}, signal);
 	return response.arrayBuffer();
 }
 
-export function pprofUrl(query: string, range: TimeRange): string {
+export function pprofUrl(query: string, range: TimeRange, demangle: string): string {
 	const url = new URL("api/v1/query", document.baseURI);
-	url.search = new URLSearchParams({ query, ...range, format: "pprof" }).toString();
+	url.search = new URLSearchParams({ query, ...range, demangle, format: "pprof" }).toString();
 	return url.href;
 }

@@ -19,6 +19,7 @@ enum Section {
 	Strings = 2,
 	Functions = 3,
 	Nodes = 4,
+	Details = 5,
 }
 
 export class FormatError extends Error {
@@ -86,7 +87,7 @@ function section(sections: Map<number, Reader>, type: Section): Reader {
 const HEADER_DEFAULTS: ProfileHeader = {
 	type: "", unit: "", period: 0, period_unit: "", delta: true, from_ms: 0, to_ms: 0,
 	duration_ms: 0, total: 0, nodes: 0, nodes_total: 0, depth: 0, functions: 0, trimmed: 0,
-	reports: 0, partial: false, pending: 0,
+	reports: 0, partial: false, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
 };
 
 function readHeader({ bytes, at, end }: Reader): ProfileHeader {
@@ -127,6 +128,8 @@ function readFunctions(reader: Reader, strings: string[], limit: number): Functi
 		buildId: new Uint32Array(count),
 		kind: new Uint8Array(count),
 		startLine: new Uint32Array(count),
+		systemName: new Uint32Array(count),
+		unresolved: new Uint32Array(count),
 	};
 	for (let i = 0; i < count; i++) {
 		for (const column of [table.name, table.file, table.mapping, table.buildId]) {
@@ -139,6 +142,17 @@ function readFunctions(reader: Reader, strings: string[], limit: number): Functi
 		table.startLine[i] = reader.leb();
 	}
 	return table;
+}
+
+/* What older servers do not send: names as the binaries have them, and why there are none. */
+function readDetails(reader: Reader, table: Functions): void {
+	for (let i = 0; i < table.count; i++)
+		for (const column of [table.systemName, table.unresolved]) {
+			const id = reader.leb();
+			if (id >= table.strings.length)
+				throw new FormatError(`details of function ${i} name string ${id}`, reader.at);
+			column[i] = id;
+		}
 }
 
 /* The nodes as they come: pre-order. */
@@ -240,6 +254,9 @@ export function decodeProfile(buffer: ArrayBuffer): Profile {
 	const header = readHeader(section(sections, Section.Header));
 	const strings = readStrings(view, section(sections, Section.Strings));
 	const functions = readFunctions(section(sections, Section.Functions), strings, header.functions);
+	const details = sections.get(Section.Details);
+	if (details)
+		readDetails(details, functions);
 	const nodes = readNodes(section(sections, Section.Nodes), functions.count, header.nodes);
 	return layOut(header, functions, nodes);
 }
@@ -250,7 +267,7 @@ export function transferables(profile: Profile): ArrayBuffer[] {
 		functions: f, rowStart, parent, func, flags, start, total, self, functionSelf, functionTotal,
 	} = profile;
 	const arrays = [
-		f.name, f.file, f.mapping, f.buildId, f.kind, f.startLine,
+		f.name, f.file, f.mapping, f.buildId, f.kind, f.startLine, f.systemName, f.unresolved,
 		rowStart, parent, func, flags, start, total, self, functionSelf, functionTotal,
 	];
 	return arrays.map((array) => array.buffer as ArrayBuffer);

@@ -12,6 +12,8 @@ import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerang
 
 export type View = "flame" | "table";
 export type ColourBy = "binary" | "kind" | "function";
+/* How much of a function's name is shown; the server's words. */
+export type Demangle = "full" | "templates" | "simple" | "none";
 
 export interface Place {
 	/* "" until the server's list of types has been read. */
@@ -27,15 +29,17 @@ export interface Place {
 	/* Label of the series strip, "" for one line. */
 	sumBy: string;
 	colourBy: ColourBy;
+	demangle: Demangle;
 }
 
 export const START: Place = {
 	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
-	groupBy: [], sumBy: "", colourBy: "binary",
+	groupBy: [], sumBy: "", colourBy: "binary", demangle: "full",
 };
 
 const VIEWS: readonly string[] = ["flame", "table"];
 const COLOURS: readonly string[] = ["binary", "kind", "function"];
+const DEMANGLE: readonly string[] = ["full", "templates", "simple", "none"];
 
 export function formatPlace(place: Place): string {
 	const params = new URLSearchParams();
@@ -54,6 +58,7 @@ export function formatPlace(place: Place): string {
 	put("group_by", place.groupBy.map(encodeListItem).join(","));
 	put("sum_by", place.sumBy);
 	put("colour", place.colourBy, START.colourBy);
+	put("demangle", place.demangle, START.demangle);
 	const text = params.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 	return text ? `?${text}` : "";
 }
@@ -93,6 +98,7 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		groupBy: (params.get("group_by") ?? "").split(",").filter(Boolean).map(decodeListItem),
 		sumBy: params.get("sum_by") ?? "",
 		colourBy: choice<ColourBy>("colour", COLOURS, START.colourBy),
+		demangle: choice<Demangle>("demangle", DEMANGLE, START.demangle),
 	};
 	return { place, problems };
 }

@@ -8,6 +8,15 @@
  * unit (samples, nanoseconds, bytes): a box covers [start, start + total).
  */
 
+/* Why frames of one binary are called by their address; `value` is of the stacks with any. */
+export interface UnresolvedReason {
+	code: string;
+	text: string;
+	mapping: string;
+	build_id: string;
+	value: number;
+}
+
 export interface ProfileHeader {
 	type: string;
 	unit: string;
@@ -27,6 +36,8 @@ export interface ProfileHeader {
 	partial: boolean;
 	/* Frames whose symbols the server is still reading. */
 	pending: number;
+	/* The largest reasons; `reasons_total` counts all, and `value` is of the stacks with any. */
+	unresolved: { value: number; reasons_total: number; reasons: UnresolvedReason[] };
 }
 
 /* Flags of a node. */
@@ -44,6 +55,9 @@ export interface Functions {
 	buildId: Uint32Array;
 	kind: Uint8Array;
 	startLine: Uint32Array;
+	/* As the binary has it, "" when it is the name; and why there is no name, "" when there is. */
+	systemName: Uint32Array;
+	unresolved: Uint32Array;
 }
 
 export interface Profile {
@@ -96,6 +110,15 @@ export function functionMapping(profile: Profile, fn: number): string {
 
 export function functionBuildId(profile: Profile, fn: number): string {
 	return profile.functions.strings[profile.functions.buildId[fn]!]!;
+}
+
+export function functionSystemName(profile: Profile, fn: number): string {
+	return profile.functions.strings[profile.functions.systemName[fn]!]!;
+}
+
+/* Why the function is called by its address, with the remedy; "" when it has a name. */
+export function functionUnresolved(profile: Profile, fn: number): string {
+	return profile.functions.strings[profile.functions.unresolved[fn]!]!;
 }
 
 export function kindName(profile: Profile, fn: number): string {

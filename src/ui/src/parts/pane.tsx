@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import {
 	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
-	kindName, nodeName,
+	functionSystemName, functionUnresolved, kindName, nodeName,
 } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
@@ -81,6 +81,7 @@ function Callees({ current, node }: { current: Profile; node: number }): JSX.Ele
 function Facts({ current, fn }: { current: Profile; fn: number }): JSX.Element {
 	const facts: [string, string][] = [
 		["Source", functionFile(current, fn)],
+		["System name", functionSystemName(current, fn)],
 		["Binary", functionMapping(current, fn)],
 		["Build ID", functionBuildId(current, fn)],
 		["Kind", fn ? kindName(current, fn) : ""],
@@ -97,6 +98,44 @@ function Facts({ current, fn }: { current: Profile; fn: number }): JSX.Element {
 				</div>
 			))}
 		</dl>
+	);
+}
+
+/* What to do is between backquotes: it can be copied. */
+function Reason({ text }: { text: string }): JSX.Element {
+	const [before, command, after] = text.split("`");
+	return (
+		<>
+			{before}
+			{command && <><code>{command}</code><Copy text={command} what="command" /></>}
+			{after}
+		</>
+	);
+}
+
+function Unresolved({ current }: { current: Profile }): JSX.Element | null {
+	const { value, reasons, reasons_total } = current.header.unresolved;
+	const whole = current.total[0]!;
+	if (!reasons.length)
+		return null;
+	return (
+		<section class="unresolved" aria-label="Without symbols">
+			<h3>{formatPercent(value, whole)} of samples lack symbols</h3>
+			<ul>
+				{reasons.map((reason, index) => (
+					<li key={index}>
+						<span class="number">{formatPercent(reason.value, whole)}</span>
+						<span>
+							{reason.mapping && <><b class="mono">{reason.mapping}</b>: </>}
+							<Reason text={reason.text} />
+						</span>
+					</li>
+				))}
+			</ul>
+			{reasons_total > reasons.length && (
+				<p class="muted">and {formatCount(reasons_total - reasons.length)} more</p>
+			)}
+		</section>
 	);
 }
 
@@ -128,8 +167,14 @@ function Details(): JSX.Element {
 			{samples < THIN_SAMPLES && (
 				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
 			)}
+			{functionUnresolved(current, current.func[node]!) && (
+				<p class="no-symbols" role="note">
+					No symbols: <Reason text={functionUnresolved(current, current.func[node]!)} />
+				</p>
+			)}
 			<Facts current={current} fn={current.func[node]!} />
 			<Callees current={current} node={node} />
+			{!fn && <Unresolved current={current} />}
 			{!fn && <p class="pane-note">Click a frame to zoom to it and see it here.</p>}
 			{fn > 0 && cursor.value < 0 && (
 				<button type="button" class="button" onClick={() => zoomTo(node)}>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* status_line - always there: the hovered frame (else the selected one) in full, at once. */
 import type { JSX } from "preact";
-import { functionFile, functionMapping, nodeName } from "../model/profile";
+import { functionFile, functionMapping, functionUnresolved, nodeName } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
-import { cursor, focus, focusLost, hovered } from "../state/reading";
+import { paneOpen, paneTab } from "../state/preferences";
+import { cursor, focus, focusLost, hovered, selectNode } from "../state/reading";
 import { profile, seconds, unit } from "../state/session";
 import { problems } from "../state/place";
 
@@ -29,9 +30,28 @@ function Frame({ node }: { node: number }): JSX.Element {
 			{focus.value > 0 && <span class="number"><b>{shareOf(focus.value)}</b> <i>of view</i></span>}
 			{node > 0 && <span class="number status-parent">{shareOf(parent)} <i>of parent</i></span>}
 			{samples && <span class="number status-samples">{samples}</span>}
-			<span class="status-file mono"><bdi>{functionFile(current, fn)}</bdi></span>
+			<span class="status-file mono">
+				<bdi>{functionFile(current, fn) || functionUnresolved(current, fn)}</bdi>
+			</span>
 			<span class="status-binary">{baseName(functionMapping(current, fn))}</span>
 		</>
+	);
+}
+
+/* Says it, and shows in the side pane of which binaries and why. */
+function LackOfSymbols(): JSX.Element | null {
+	const { unresolved, total } = profile.value!.header;
+	if (!unresolved.reasons.length)
+		return null;
+	const show = () => {
+		selectNode(-1);
+		paneTab.value = "details";
+		paneOpen.value = true;
+	};
+	return (
+		<button type="button" class="status-unresolved" onClick={show}>
+			{formatPercent(unresolved.value, total)} of samples lack symbols: why
+		</button>
 	);
 }
 
@@ -48,7 +68,12 @@ function Summary(): JSX.Element {
 		header.pending ? "reading symbols…" : "",
 		header.partial ? "some of the data could not be read" : "",
 	];
-	return <span class="muted number">{facts.filter(Boolean).join(" · ")}</span>;
+	return (
+		<>
+			<span class="muted number">{facts.filter(Boolean).join(" · ")}</span>
+			<LackOfSymbols />
+		</>
+	);
 }
 
 export function StatusLine(): JSX.Element {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { fetchLabels, pprofUrl } from "../data/api";
-import type { ColourBy, View } from "../model/place";
+import type { ColourBy, Demangle, View } from "../model/place";
 import { type Profile, nodeName, pathOf } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { shorten } from "../model/shortname";
@@ -20,6 +20,13 @@ const COLOURS: { value: ColourBy; label: string }[] = [
 	{ value: "binary", label: "Binary" },
 	{ value: "kind", label: "Language" },
 	{ value: "function", label: "Function" },
+];
+
+const NAMES: { value: Demangle; label: string; hint?: string }[] = [
+	{ value: "full", label: "Full", hint: "box<int>::put(int)" },
+	{ value: "templates", label: "No parameters", hint: "box<int>::put" },
+	{ value: "simple", label: "Simple", hint: "box::put" },
+	{ value: "none", label: "As in the binary", hint: "_ZN3boxIiE3putEi" },
 ];
 
 function ViewTabs(): JSX.Element {
@@ -123,6 +130,15 @@ function ColourPicker(): JSX.Element {
 	);
 }
 
+/* Boxes are found again by their names: another mode is another picture. */
+function NamesPicker(): JSX.Element {
+	return (
+		<Picker label="Names" showLabel options={NAMES} chosen={[place.value.demangle]}
+			class="quiet names-picker"
+			onChange={([chosen]) => go({ demangle: chosen as Demangle, zoom: "" })} />
+	);
+}
+
 export function Tools(): JSX.Element {
 	return (
 		<div class="tools">
@@ -131,7 +147,9 @@ export function Tools(): JSX.Element {
 			<span class="tools-end">
 				<GroupBy />
 				<ColourPicker />
-				<a class="icon-button" href={pprofUrl(selector.value, place.value.range)} download
+				<NamesPicker />
+				<a class="icon-button" download
+					href={pprofUrl(selector.value, place.value.range, place.value.demangle)}
 					aria-label="Download as pprof" title="Download as pprof">
 					<Icon name="download" />
 				</a>

@@ -29,7 +29,7 @@ interface FrameBox {
 }
 
 function describe(current: Profile, node: number): FrameBox | null {
-	const box = graphOnScreen.value?.rectangle(node);
+	const box = node < 0 ? undefined : graphOnScreen.value?.rectangle(node);
 	const host = document.querySelector(".flame-host")?.getBoundingClientRect();
 	if (!box || !host)
 		return null;

@@ -108,10 +108,11 @@ async function loadTypes(): Promise<void> {
 let loadedKey = "";
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
-	const { range, groupBy } = place.value;
+	const { range, groupBy, demangle } = place.value;
 	const query = selector.value;
-	const key = JSON.stringify([query, range, groupBy]);
-	const ask = async (width: number) => decode(await fetchProfileBytes(query, range, groupBy, width, signal_));
+	const key = JSON.stringify([query, range, groupBy, demangle]);
+	const ask = async (width: number) =>
+		decode(await fetchProfileBytes(query, range, groupBy, demangle, width, signal_));
 	const show = (next: Profile) => {
 		if (signal_.aborted)
 			return;
@@ -162,7 +163,7 @@ export function startSession(): void {
 	const none = new AbortController().signal;
 	explainEmptiness();
 	void tracked(none, loadTypes);
-	reload(() => [selector.value, place.value.range, place.value.groupBy], loadProfile);
+	reload(() => [selector.value, place.value.range, place.value.groupBy, place.value.demangle], loadProfile);
 	reload(() => [selector.value, place.value.range, place.value.sumBy], loadSeries);
 	setInterval(() => {
 		if (loads === 0 && profile.value?.header.pending)
