@@ -101,8 +101,20 @@ static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 	json_close_object(json);
 }
 
+/* What gives the names; empty when nothing of the kind does. */
+static void put_command(struct strbuf *out, const struct resolver_missing *missing)
+{
+	struct slice file = missing->path.len ? missing->path : SLICE_LITERAL("FILE");
+
+	if (missing->reason == RESOLVE_NO_FILE || missing->reason == RESOLVE_BAD_FILE)
+		strbuf_addf(out, "firn debuginfo upload %.*s", SLICE_FMT(file));
+	else if (missing->reason == RESOLVE_NO_SYMBOLS)
+		strbuf_add_text(out, "firn debuginfo upload DEBUG_FILE");
+}
+
 static void put_json_missing(void *context, const struct resolver_missing *missing)
 {
+	struct strbuf command = { 0 };
 	struct json *json = context;
 
 	json_open_object(json);
@@ -118,6 +130,12 @@ static void put_json_missing(void *context, const struct resolver_missing *missi
 		json_put_key(json, "detail");
 		json_put_string(json, missing->detail);
 	}
+	put_command(&command, missing);
+	if (command.len) {
+		json_put_key(json, "command");
+		json_put_string(json, strbuf_slice(&command));
+	}
+	strbuf_free(&command);
 	json_close_object(json);
 }
 
@@ -203,10 +221,15 @@ static void put_text_asked(void *context, const struct debuginfo_asked *asked)
 
 static void put_text_missing(void *context, const struct resolver_missing *missing)
 {
+	struct strbuf command = { 0 };
+
+	put_command(&command, missing);
 	put_text_start(context, missing->build_id, "-", "missing", "-", 0, 0);
-	strbuf_addf(context, "%.*s  %s%s%.*s\n", SLICE_FMT(missing->path),
+	strbuf_addf(context, "%.*s  %s%s%.*s%s%s%s\n", SLICE_FMT(missing->path),
 		    resolve_reason_text(missing->reason), missing->detail.len ? ": " : "",
-		    SLICE_FMT(missing->detail));
+		    SLICE_FMT(missing->detail), command.len ? ": run `" : "", strbuf_text(&command),
+		    command.len ? "`" : "");
+	strbuf_free(&command);
 }
 
 static void put_text(struct serve *serve, struct strbuf *out)
