@@ -18,7 +18,9 @@ struct query_verb_options {
 	const char *group_by, *sum_by;
 	const char *step;
 	const char *demangle;
+	const char *filter;
 	unsigned limit;
+	bool explain;
 };
 
 #define AT(member) offsetof(struct query_verb_options, member)
@@ -37,6 +39,11 @@ static const struct option options[] = {
 	  "of series: width of a point (default fits the range)", 0, 0 },
 	{ 0, "demangle", OPTION_TEXT, AT(demangle), "MODE",
 	  "of names: full (default), templates, simple (no parameters), none", 0, 0 },
+	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
+	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
+	  0 },
+	{ 0, "explain", OPTION_FLAG, AT(explain), NULL,
+	  "what the answer cost and where it came from, instead of it", 0, 0 },
 	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
 	VERB_COMMON_OPTIONS,
 };
@@ -87,6 +94,8 @@ static void build_path(const struct query_verb_options *values, const char *sele
 	add_parameter(path, "to", values->to);
 	add_parameter(path, "at", values->at);
 	add_parameter(path, "fail_empty", "1");
+	add_parameter(path, "filter", values->filter);
+	add_parameter(path, "explain", values->explain ? "1" : NULL);
 	if (series) {
 		add_parameter(path, "format", "text");
 		add_parameter(path, "step", values->step);

@@ -59,6 +59,10 @@ struct flamebearer {
 void render_flamebearer(const struct tree *tree, size_t max_nodes, struct flamebearer *ret);
 void flamebearer_free(struct flamebearer *flamebearer);
 
+/* What the answer cost, and where it came from. */
+void render_explain_text(const struct query_stats *stats, struct strbuf *out);
+void render_explain_json(const struct query_stats *stats, struct strbuf *out);
+
 void render_series_json(const struct query_series_set *set, struct strbuf *out);
 /* For the terminal: one line per series: labels, then "time value" columns. */
 void render_series_text(const struct query_series_set *set, struct strbuf *out);

@@ -190,6 +190,7 @@ static void write_header(struct sending *s)
 	write_number(&json, "to_ms", tree->to_ns / CLOCK_NS_PER_MS);
 	write_number(&json, "duration_ms", tree->duration_ns / CLOCK_NS_PER_MS);
 	write_number(&json, "total", tree->total);
+	write_number(&json, "filtered", tree->filtered);
 	write_number(&json, "nodes", (int64_t)s->nodes_count);
 	write_number(&json, "nodes_total", tree->nodes_count);
 	write_number(&json, "depth", s->depth);

@@ -75,6 +75,8 @@ static void write_header(struct json *json, const struct tree *tree)
 	write_number(json, "start_ms", whole_ms(tree->start_ns));
 	write_number(json, "duration_ms", whole_ms(tree->duration_ns));
 	write_number(json, "total", tree->total);
+	write_number(json, "filtered", tree->filtered);
+	write_text(json, "filters", tree->filters);
 	json_put_key(json, "reports");
 	json_put_uint(json, tree->reports);
 	json_put_key(json, "rows");

@@ -61,7 +61,7 @@ static void print_line(const struct tree *tree, uint32_t depth, int64_t value, s
 
 	measure_value_auto(&text, value, tree->type.sample_unit);
 	strbuf_addf(out, "%10s ", strbuf_text(&text));
-	measure_percentage(out, value, tree->total);
+	measure_percentage(out, value, work_add(tree->total, tree->filtered));
 	strbuf_addf(out, "  %*s", (int)(2 * depth), "");
 	strbuf_free(&text);
 }

@@ -148,6 +148,9 @@ static void walk(struct top *top)
 		enter(top, i);
 		top->total = work_add(top->total, self < 0 ? work_multiply(self, -1) : self);
 	}
+	/* Shares are of everything, whatever filters show. */
+	top->total = work_add(top->total, tree->filtered < 0 ? work_multiply(tree->filtered, -1)
+							     : tree->filtered);
 	for (size_t i = 0; i < top->edges_count; i++) {
 		struct top_row *row = &top->rows[top->edges[i].callee];
 

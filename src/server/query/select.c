@@ -168,6 +168,7 @@ static int read_headers(const struct selection *selection, struct select_segment
 		work->stats.blocks_bytes += zone.bytes;
 		if (!zone_matters(in, &zone, selected_before))
 			continue;
+		work->stats.blocks_touched++;
 		rc = work_read(work, in->segment, i, SEGMENT_HEADERS, &block, err);
 		if (!rc)
 			rc = work_tick(work, block.reports_count, err);
@@ -611,6 +612,31 @@ static void choose_type(struct selection *selection, const struct query_source *
 	selection->by_period = answer.by_period;
 }
 
+/* A partition's segments stand side by side. */
+static bool is_new_partition(const struct selection *selection, size_t at)
+{
+	uint64_t id = selection->segments[at].segment->id;
+
+	for (size_t i = at; id && i-- > 0 && selection->segments[i].segment->id == id;)
+		if (selection->segments[i].blocks_count)
+			return false;
+	return true;
+}
+
+/* What is to be read, before it is. */
+static void announce(const struct selection *selection, const struct select_segment *in)
+{
+	struct query_progress *progress = selection->work->shared->progress;
+	uint64_t bytes = 0;
+
+	if (!progress)
+		return;
+	for (size_t i = 0; i < in->blocks_count; i++)
+		bytes += segment_zone(in->segment, in->blocks[i]).bytes;
+	atomic_fetch_add(&progress->blocks_all, in->blocks_count);
+	atomic_fetch_add(&progress->bytes_all, bytes);
+}
+
 static void sum_up(struct selection *selection)
 {
 	struct query_stats *stats = &selection->work->stats;
@@ -619,8 +645,13 @@ static void sum_up(struct selection *selection)
 		const struct select_segment *in = &selection->segments[i];
 
 		sum_up_reports(selection, in);
-		stats->segments_used[in->segment->level] += in->blocks_count > 0;
+		if (!in->blocks_count)
+			continue;
+		stats->segments_used[in->segment->level]++;
+		stats->partitions_used += is_new_partition(selection, i);
+		announce(selection, in);
 	}
+	selection->work->shared->announced = true;
 	if (__builtin_sub_overflow(selection->end_ns, selection->start_ns, &selection->duration_ns))
 		selection->duration_ns = INT64_MAX;
 	weigh_series(selection);

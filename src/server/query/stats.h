@@ -23,6 +23,7 @@ struct query_stats {
 	uint64_t segments_used[SEGMENT_LEVELS]; /* that had something to say */
 	uint64_t partitions_used;
 	uint64_t blocks, blocks_bytes;	    /* of all segments */
+	uint64_t blocks_touched;	    /* of these, not ruled out by their zone map */
 	uint64_t blocks_read, headers_read; /* with rows; headers alone */
 	uint64_t bytes_read;		    /* stored size of blocks whose rows were read */
 	uint64_t rows_read, reports_read;   /* rows summed; headers looked at */

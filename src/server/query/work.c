@@ -94,6 +94,7 @@ static void add_stats(struct query_stats *to, const struct query_stats *from)
 	to->nodes_merged += from->nodes_merged;
 	to->blocks += from->blocks;
 	to->blocks_bytes += from->blocks_bytes;
+	to->blocks_touched += from->blocks_touched;
 }
 
 void work_step_done(struct work *work, enum query_step step)
@@ -133,6 +134,12 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
+	if (work->shared->progress && work->shared->announced) {
+		struct query_progress *progress = work->shared->progress;
+
+		atomic_fetch_add(&progress->blocks_done, 1);
+		atomic_fetch_add(&progress->bytes_done, segment_zone(segment, block).bytes);
+	}
 	if (want == SEGMENT_ROWS) {
 		work->stats.blocks_read++;
 		work->stats.bytes_read += segment_zone(segment, block).bytes;

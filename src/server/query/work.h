@@ -29,6 +29,7 @@ struct work_shared { /* by all threads of a query */
 	int64_t deadline_at_ns;
 	uint32_t threads_max;
 	struct query_progress *progress;
+	bool announced; /* progress->..._all are known: what is read from now on is progress */
 };
 
 struct work {

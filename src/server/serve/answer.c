@@ -170,6 +170,24 @@ static int read_range(struct question *question, const struct net_request *reque
 	return 0;
 }
 
+static bool is_set(struct question *question, const struct net_request *request, const char *name)
+{
+	return slice_is(question_text(question, request, name, ""), "1");
+}
+
+/* With explain=1, what the answer cost instead of the answer. */
+static void explain(const struct query_stats *stats, struct slice format,
+		    struct net_response *response)
+{
+	if (slice_is(format, "json")) {
+		response->content_type = "application/json";
+		render_explain_json(stats, &response->body);
+	} else {
+		response->content_type = "text/plain; charset=utf-8";
+		render_explain_text(stats, &response->body);
+	}
+}
+
 void answer_series(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct question question;
@@ -194,7 +212,11 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {
-		if (slice_is(question_text(&question, request, "format", "json"), "text")) {
+		struct slice format = question_text(&question, request, "format", "json");
+
+		if (is_set(&question, request, "explain")) {
+			explain(&set.stats, format, response);
+		} else if (slice_is(format, "text")) {
 			response->content_type = "text/plain; charset=utf-8";
 			render_series_text(&set, &response->body);
 		} else {
@@ -246,18 +268,39 @@ static bool render(const struct tree *tree, struct slice format, uint64_t width,
 	return true;
 }
 
-/* With notes=1, a form feed and then what has no name, and why, follow the formats for terminals.
+static void note_filters(const struct tree *tree, struct strbuf *out)
+{
+	double all = (double)tree->total + (double)tree->filtered;
+
+	if (tree->filters.len && all != 0)
+		strbuf_addf(out, "filters show %.2f%% of all; shares are of all\n",
+			    100.0 * (double)tree->total / all);
+	if (tree->parts_unreadable)
+		strbuf_addf(out, "%llu parts of the store cannot be read: values are missing\n",
+			    (unsigned long long)tree->parts_unreadable);
+}
+
+/*
+ * With notes=1, a form feed and then what is to be known beside the answer follow the formats for
+ * terminals: what is missing, what has no name, and why.
  */
 static void add_notes(struct question *question, const struct net_request *request,
 		      const struct tree *tree, struct slice format, struct net_response *response)
 {
-	if (!tree->unresolved_count ||
-	    !slice_is(question_text(question, request, "notes", ""), "1") ||
+	struct strbuf notes = { 0 };
+
+	if (!is_set(question, request, "notes") ||
 	    !(slice_is(format, "top") || slice_is(format, "folded") ||
 	      slice_is(format, "flamegraph")))
 		return;
-	strbuf_add_byte(&response->body, '\f');
-	render_unresolved_text(tree, &response->body);
+	note_filters(tree, &notes);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, &notes);
+	if (notes.len) {
+		strbuf_add_byte(&response->body, '\f');
+		strbuf_add_slice(&response->body, strbuf_slice(&notes));
+	}
+	strbuf_free(&notes);
 }
 
 void answer_query(void *context, const struct net_request *request, struct net_response *response)
@@ -286,15 +329,15 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
-	if (!rc) {
-		if (!render(tree, format, width, limit, response))
-			rc = err_set(&err, ERR_INVALID,
-				     "parameter \"format\": \"%.*s\" is none of top, folded, "
-				     "flamegraph, json, pprof, binary",
-				     SLICE_FMT(format));
-		else
-			add_notes(&question, request, tree, format, response);
-	}
+	if (!rc && is_set(&question, request, "explain"))
+		explain(&tree->stats, format, response);
+	else if (!rc && !render(tree, format, width, limit, response))
+		rc = err_set(&err, ERR_INVALID,
+			     "parameter \"format\": \"%.*s\" is none of top, folded, flamegraph, "
+			     "json, pprof, binary",
+			     SLICE_FMT(format));
+	else if (!rc)
+		add_notes(&question, request, tree, format, response);
 	if (rc)
 		net_response_error(request, response, &err);
 	tree_free(tree);

@@ -188,8 +188,12 @@ int question_series(struct question *question, const struct query_range_params *
 		.step_ns = range->step_ns,
 		.by_series = !range->sum_all && !range->base.group_by_count,
 	};
-	int rc = take_snapshot(question, asked, err);
+	int rc;
 
+	if (question->filters.count)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "filters are for trees: a time series is made of totals");
+	rc = take_snapshot(question, asked, err);
 	if (!rc)
 		rc = query_series(&question->source, range, ret, err);
 	if (!rc)
