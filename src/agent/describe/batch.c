@@ -98,10 +98,12 @@ static uint32_t generated_frame(struct builder *builder, const struct process *p
 
 static uint32_t vdso_frame(struct builder *builder, uint64_t offset)
 {
+	struct slice function = vdso_function(offset);
 	struct frame frame = { .kind = FRAME_NATIVE,
 			       .mapping_file = string(builder, "[vdso]"),
 			       .build_id = string(builder, vdso_build_id()),
-			       .address = offset };
+			       .function = tables_string(builder->tables, function),
+			       .address = function.len ? 0 : offset };
 
 	return tables_frame(builder->tables, &frame);
 }

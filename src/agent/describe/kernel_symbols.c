@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/describe/kernel_symbols.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #define MODULES "/proc/modules"
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define FUNCTION_BYTES_MAX ((uint64_t)1 << 20) /* an address further behind a symbol is not its */
+#define BPF_PROGRAMS_MAX 65536u
 #define WAIT_MIN_NS (60 * CLOCK_NS_PER_S)
 #define WAIT_MAX_NS (3600 * CLOCK_NS_PER_S)
 
@@ -131,7 +133,8 @@ int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct
 		if (reading.hidden)
 			return err_set(err, ERR_DENIED,
 				       "read kernel symbols \"%s\": the kernel hides addresses "
-				       "(sysctl kernel.kptr_restrict=1 shows them to root)", path);
+				       "(sysctl kernel.kptr_restrict=1 shows them to root)",
+				       path);
 		return err_set(err, ERR_NOT_FOUND, "read kernel symbols \"%s\": none in it", path);
 	}
 	qsort(reading.items, reading.count, sizeof(*reading.items), by_address);
@@ -151,11 +154,16 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 	*symbols = (struct kernel_symbols){ 0 };
 }
 
-/* The names of the loaded modules, first in each line; 0 where there are none. */
-static uint64_t hash_modules(void)
+/* "name size references dependencies state address": not what changes while a module is in use. */
+static bool is_telling(unsigned field)
 {
-	int fd = open(MODULES, O_RDONLY | O_CLOEXEC);
-	bool in_name = true;
+	return field == 0 || field == 1 || field == 5;
+}
+
+uint64_t kernel_symbols_hash_modules(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned field = 0;
 	uint64_t hash = 0;
 	char chunk[8192];
 	ssize_t len;
@@ -164,29 +172,37 @@ static uint64_t hash_modules(void)
 		return 0;
 	while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
 		for (ssize_t i = 0; i < len; i++) {
-			if (chunk[i] == ' ')
-				in_name = false;
-			if (in_name)
+			if (is_telling(field))
 				hash = hash_mix(hash, (unsigned char)chunk[i]);
-			if (chunk[i] == '\n')
-				in_name = true;
+			field = chunk[i] == '\n' ? 0 : field + (chunk[i] == ' ');
 		}
 	}
 	close(fd);
 	return hash;
 }
 
+/* Their ids never come back, so a program that is loaded anew counts. Needs CAP_SYS_ADMIN. */
+static uint64_t hash_bpf_programs(void)
+{
+	uint64_t hash = 0;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < BPF_PROGRAMS_MAX && !bpf_prog_get_next_id(id, &id); i++)
+		hash = hash_mix(hash, id);
+	return hash;
+}
+
 void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
 {
 	bool first = symbols->wait_ns == 0;
-	uint64_t modules_hash;
+	uint64_t code_hash;
 	struct err err;
 
 	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
 		return;
-	modules_hash = hash_modules();
+	code_hash = hash_mix(kernel_symbols_hash_modules(MODULES), hash_bpf_programs());
 	symbols->checked_at_ns = now_ns;
-	if (first || modules_hash != symbols->modules_hash)
+	if (first || code_hash != symbols->code_hash)
 		symbols->wait_ns = WAIT_MIN_NS;
 	else if (!symbols->missed)
 		return;
@@ -194,7 +210,7 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
 		symbols->wait_ns *= 2; /* some addresses never get a name */
 	if (kernel_symbols_read(symbols, KALLSYMS, &err) && first)
 		log_warn("agent", "kernel frames stay without names", "reason=\"%s\"", err.message);
-	symbols->modules_hash = modules_hash;
+	symbols->code_hash = code_hash;
 }
 
 bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struct slice *ret_name,
@@ -217,7 +233,7 @@ bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struc
 	}
 	symbol = &symbols->items[low - 1];
 	*ret_name = slice_of(symbols->text.data + symbol->name);
-	*ret_module = symbol->module ? slice_of(symbols->text.data + symbol->module) :
-				       (struct slice){ 0 };
+	*ret_module = symbol->module ? slice_of(symbols->text.data + symbol->module)
+				     : (struct slice){ 0 };
 	return true;
 }

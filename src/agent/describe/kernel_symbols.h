@@ -4,8 +4,8 @@
  * and loaded BPF programs.
  *
  * When the kernel hides addresses (kernel.kptr_restrict) the table is empty and says why; lookups
- * then give the mapping only. Read again, at most once a minute, when the set of modules has
- * changed or an address was not found. Owned by the drain thread.
+ * then give the mapping only. Read again, at most once a minute, when modules or BPF programs have
+ * come, gone or moved, or an address was not found. Owned by the drain thread.
  */
 #ifndef FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
 #define FIRN_AGENT_DESCRIBE_KERNEL_SYMBOLS_H
@@ -26,7 +26,7 @@ struct kernel_symbols {
 	struct kernel_symbol *items; /* by address, one per address */
 	size_t count;
 	struct strbuf text;
-	uint64_t modules_hash;
+	uint64_t code_hash;    /* of what was loaded */
 	int64_t checked_at_ns; /* monotonic */
 	int64_t wait_ns;       /* until the next check */
 	bool missed;	       /* an address was not found since the last reading */
@@ -35,6 +35,9 @@ struct kernel_symbols {
 /* `path` is /proc/kallsyms (tests give their own). */
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err);
 void kernel_symbols_free(struct kernel_symbols *symbols);
+
+/* Of the names, sizes and addresses in /proc/modules, or a file like it; 0 where there are none. */
+uint64_t kernel_symbols_hash_modules(const char *path);
 
 /* Reads /proc/kallsyms again if that is due. Failures keep the old table. */
 void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns);

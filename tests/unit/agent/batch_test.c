@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "agent/describe/batch.h"
+#include "agent/describe/vdso.h"
 #include "base/mem.h"
 #include "model/profile_type.h"
 
@@ -312,8 +314,8 @@ static void native_frames_have_the_addresses_of_their_file(void **state)
 	binary = map_file(fixture, &sample, address - in_file, address + 4096, 0, 7);
 	add_user(&sample, address + 5);
 	count(fixture, &sample, 1);
-	binaries_fill(&fixture->tracker.binaries, binary, 1, open(path, O_RDONLY | O_CLOEXEC),
-		      path, 1);
+	binaries_fill(&fixture->tracker.binaries, binary, 1, open(path, O_RDONLY | O_CLOEXEC), path,
+		      1);
 	assert_non_null(binary->elf);
 	build(fixture);
 	snprintf(want, sizeof(want), "%s!@%llx", path, (unsigned long long)in_file + 5);
@@ -411,6 +413,74 @@ static void hidden_kernel_addresses_are_explained(void **state)
 	kernel_symbols_free(&symbols);
 }
 
+/* A module that was loaded again elsewhere counts; one that is merely used more does not. */
+static void modules_that_moved_are_noticed(void **state)
+{
+	static const char *const same[] = {
+		"ext4 100 1 - Live 0xffffffffc0401000\njbd2 20 1 ext4, Live 0xffffffffc0300000 "
+		"(E)\n",
+		"ext4 100 7 - Live 0xffffffffc0401000\njbd2 20 2 - Live 0xffffffffc0300000 (E)\n",
+	};
+	static const char *const others[] = {
+		"ext4 100 1 - Live 0xffffffffc0402000\njbd2 20 1 ext4, Live 0xffffffffc0300000 "
+		"(E)\n",
+		"ext4 101 1 - Live 0xffffffffc0401000\njbd2 20 1 ext4, Live 0xffffffffc0300000 "
+		"(E)\n",
+		"ext4 100 1 - Live 0xffffffffc0401000\n",
+	};
+	char path[] = "/tmp/firn-modules-XXXXXX";
+	uint64_t hash;
+
+	(void)state;
+	close(mkstemp(path));
+	write_file(path, same[0]);
+	hash = kernel_symbols_hash_modules(path);
+	write_file(path, same[1]);
+	assert_true(kernel_symbols_hash_modules(path) == hash);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		write_file(path, others[i]);
+		assert_true(kernel_symbols_hash_modules(path) != hash);
+	}
+	unlink(path);
+	assert_true(kernel_symbols_hash_modules(path) == 0);
+}
+
+/* As nm reads them from a copy of the image. */
+static void functions_of_the_vdso_have_names(void **state)
+{
+	const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
+	char path[] = "/tmp/firn-vdso-XXXXXX", command[96], name[128], type;
+	unsigned long long address;
+	size_t found = 0;
+	int fd = mkstemp(path);
+	FILE *symbols;
+
+	(void)state;
+	if (!vdso) {
+		print_message("# skip: no vdso here\n");
+		skip();
+	}
+	/* What lies behind it may not be mapped: write() then stops. */
+	for (size_t at = 0; at < 16384 && write(fd, vdso + at, 4096) == 4096; at += 4096)
+		;
+	close(fd);
+	snprintf(command, sizeof(command), "nm -D --defined-only --without-symbol-versions %s",
+		 path);
+	symbols = popen(command, "r");
+	assert_non_null(symbols);
+	while (fscanf(symbols, "%llx %c %127s", &address, &type, name) == 3) {
+		if (type != 'T')
+			continue;
+		assert_true(slice_is(vdso_function(address), name));
+		assert_true(slice_is(vdso_function(address + 1), name));
+		found++;
+	}
+	pclose(symbols);
+	unlink(path);
+	assert_true(found > 0);
+	assert_int_equal(vdso_function(1ull << 40).len, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -426,6 +496,8 @@ int main(void)
 		TEST(changed_mappings_do_not_touch_samples_from_before),
 		TEST(executable_of_an_ended_process_is_its_first_mapping),
 		cmocka_unit_test(hidden_kernel_addresses_are_explained),
+		cmocka_unit_test(modules_that_moved_are_noticed),
+		cmocka_unit_test(functions_of_the_vdso_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
