@@ -66,3 +66,9 @@ bool profile_type_equal(const struct profile_type *a, const struct profile_type 
 	       slice_equal(a->period_type, b->period_type) &&
 	       slice_equal(a->period_unit, b->period_unit);
 }
+
+bool profile_type_may_be(const struct profile_type *type, struct slice name)
+{
+	return slice_equal(type->name, name) ||
+	       (slice_is(type->name, "process_cpu") && slice_is(name, "on_cpu"));
+}

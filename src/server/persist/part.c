@@ -2,217 +2,215 @@
 #include "server/persist/part.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
-#include "base/hash.h"
-#include "server/persist/byte_reader.h"
+#include "base/mem.h"
 #include "server/persist/part_arrange.h"
+#include "server/persist/part_writer.h"
 
-#define MAGIC "FIRNPRT"
-#define MAGIC_END "FIRNEND"
-#define HEADER_BYTES 24u
-#define TRAILER_BYTES 48u
-#define TRAILER_CHECKED_BYTES 36u
-#define FOOTER_SECTION_BYTES 20u
-#define ZSTD_LEVEL 3 /* higher ones gain under 1 %: what is left is entropy */
-
-static void add_footer(const struct tables_layout *layout, uint64_t generation,
-		       struct identity hash, struct strbuf *out)
-{
-	size_t footer = out->len;
-
-	strbuf_add_u32(out, layout->count);
-	for (uint32_t i = 0; i < layout->count; i++) {
-		strbuf_add_u32(out, layout->sections[i].type);
-		strbuf_add_u64(out, HEADER_BYTES + layout->sections[i].offset);
-		strbuf_add_u64(out, layout->sections[i].bytes);
-	}
-	strbuf_add_u64(out, footer);
-	strbuf_add_u64(out, generation);
-	strbuf_add_u64(out, hash.low);
-	strbuf_add_u64(out, hash.high);
-	strbuf_add_u32(out, (uint32_t)(out->len + 4 - 36 - footer));
-	strbuf_add_u32(out, hash_crc32c(0, out->data + footer, out->len - footer));
-	strbuf_add(out, MAGIC_END, 8);
-}
-
-static void describe(const struct tables_view *view, const struct tables_layout *layout,
-		     struct part_info *info)
-{
-	info->min_start_ns = INT64_MAX;
-	info->max_start_ns = INT64_MIN;
-	for (uint32_t i = 0; i < view->reports_count; i++) {
-		int64_t start_ns = view->reports[i].start_ns;
-
-		if (start_ns < info->min_start_ns)
-			info->min_start_ns = start_ns;
-		if (start_ns > info->max_start_ns)
-			info->max_start_ns = start_ns;
-	}
-	info->rows = view->rows_count;
-	info->reports = view->reports_count;
-	info->series = view->series_count;
-	info->stacks = view->nodes_count - 1;
-	for (uint32_t i = 0; i < layout->count; i++) {
-		const struct tables_section *section = &layout->sections[i];
-
-		if (section->type >= TABLES_SECTION_REPORTS)
-			info->bytes_samples += section->bytes;
-		else if (section->type == TABLES_SECTION_NODES)
-			info->bytes_stacks += section->bytes;
-		else
-			info->bytes_symbols += section->bytes;
-	}
-}
-
-void part_encode(const struct tables_view *arranged, uint64_t generation, struct strbuf *out,
-		 struct part_info *ret)
-{
-	struct part_info info = { .number = generation };
-	struct tables_layout layout;
-
-	assert(!out->len && arranged->reports_count);
-	strbuf_add(out, MAGIC, 8);
-	strbuf_add_u32(out, PART_VERSION);
-	strbuf_add_u32(out, 0);
-	strbuf_add_u64(out, generation);
-	tables_encode(arranged, ZSTD_LEVEL, out, &layout);
-	describe(arranged, &layout, &info);
-	info.hash = identity_of_bytes(out->data, out->len);
-	add_footer(&layout, generation, info.hash, out);
-	info.bytes = out->len;
-	*ret = info;
-}
-
-struct trailer {
-	uint64_t footer_offset, generation;
-	struct identity hash;
-	uint32_t footer_bytes, crc;
+/* Plain tables on their way into partitions. */
+struct split {
+	const struct tables_view *view;
+	struct part_key *keys; /* by series */
+	uint32_t *partitions;  /* by series */
+	uint32_t partitions_count;
+	uint32_t *reports; /* by partition */
+	uint32_t *firsts;  /* by partition and one more: its first of `reports` */
+	struct part_arranger *arranger;
+	struct part_arrangement arrangement; /* of the partition at hand */
+	/* Of one report, with the new ids. */
+	uint32_t *nodes, *label_sets;
 };
 
-/* Checks the frame around the sections and returns them. */
-static int open_frame(struct slice bytes, struct trailer *ret, struct slice *ret_sections,
-		      struct err *err)
+static int partition_order(const void *left, const void *right, void *context)
 {
-	struct byte_reader head = byte_reader_of(bytes), tail;
-	bool magic = slice_equal(byte_reader_bytes(&head, 8), slice_from(MAGIC, 8));
-	uint32_t version = byte_reader_u32(&head);
-	struct slice footer;
+	const struct split *split = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct tables_view *view = split->view;
+	uint32_t group_a = view->series[a].group, group_b = view->series[b].group;
+	int order = part_key_compare(&split->keys[a], &split->keys[b]);
 
-	if (!magic || bytes.len < HEADER_BYTES + TRAILER_BYTES)
-		return err_set(err, ERR_CORRUPT, "not a part file, or cut short");
-	if (version != PART_VERSION)
-		return err_set(err, ERR_UNSUPPORTED, "part has version %u, newer than this firn",
-			       version);
-	tail = byte_reader_of(slice_tail(bytes, bytes.len - TRAILER_BYTES));
-	ret->footer_offset = byte_reader_u64(&tail);
-	ret->generation = byte_reader_u64(&tail);
-	ret->hash.low = byte_reader_u64(&tail);
-	ret->hash.high = byte_reader_u64(&tail);
-	ret->footer_bytes = byte_reader_u32(&tail);
-	ret->crc = byte_reader_u32(&tail);
-	if (!slice_equal(byte_reader_bytes(&tail, 8), slice_from(MAGIC_END, 8)))
-		return err_set(err, ERR_CORRUPT, "part has no end: cut short or overwritten");
-	if (ret->footer_offset < HEADER_BYTES || ret->footer_offset > bytes.len - TRAILER_BYTES ||
-	    bytes.len - TRAILER_BYTES - ret->footer_offset != ret->footer_bytes)
-		return err_set(err, ERR_CORRUPT, "footer lies outside the file");
-	footer = slice_from(bytes.data + ret->footer_offset,
-			    ret->footer_bytes + TRAILER_CHECKED_BYTES);
-	if (hash_crc32c(0, footer.data, footer.len) != ret->crc)
-		return err_set(err, ERR_CORRUPT, "footer: checksum mismatch");
-	*ret_sections = slice_from(bytes.data + HEADER_BYTES, ret->footer_offset - HEADER_BYTES);
-	return 0;
+	/* Types first: neighbours then share stripes. */
+	if (group_a != group_b)
+		return group_a < group_b ? -1 : 1;
+	return order ? order : (a > b) - (a < b);
 }
 
-/* The section table must say what the sections themselves say. */
-static int check_table(struct slice bytes, const struct trailer *trailer, struct err *err)
+static bool is_same_partition(const struct split *split, uint32_t a, uint32_t b)
 {
-	struct byte_reader in = byte_reader_of(
-		slice_from(bytes.data + trailer->footer_offset, trailer->footer_bytes));
-	uint32_t count = byte_reader_u32(&in);
-	uint64_t expected = HEADER_BYTES;
+	return split->view->series[a].group == split->view->series[b].group &&
+	       !part_key_compare(&split->keys[a], &split->keys[b]);
+}
 
-	if (count != byte_reader_left(&in) / FOOTER_SECTION_BYTES ||
-	    byte_reader_left(&in) % FOOTER_SECTION_BYTES)
-		return err_set(err, ERR_CORRUPT, "footer: has the wrong length");
+static void number_partitions(struct split *split)
+{
+	uint32_t count = split->view->series_count;
+	uint32_t *order = mem_new_array(uint32_t, count);
+
+	split->keys = mem_new_array(struct part_key, count);
+	split->partitions = mem_new_array(uint32_t, count);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t type = byte_reader_u32(&in);
-		uint64_t offset = byte_reader_u64(&in), section_bytes = byte_reader_u64(&in);
-		struct byte_reader header;
-
-		if (offset != expected || section_bytes < TABLES_SECTION_HEADER_BYTES ||
-		    section_bytes > trailer->footer_offset - offset)
-			return err_set(err, ERR_CORRUPT, "footer: section %u lies elsewhere", i);
-		header = byte_reader_of(slice_from(bytes.data + offset, 4));
-		if (byte_reader_u32(&header) != type)
-			return err_set(err, ERR_CORRUPT, "footer: section %u has another type", i);
-		expected = offset + section_bytes;
+		order[i] = i;
+		split->keys[i] = part_key_of(split->view, split->view->series[i].label_set, NULL);
 	}
-	if (expected != trailer->footer_offset)
-		return err_set(err, ERR_CORRUPT, "footer: does not name every section");
-	return 0;
+	qsort_r(order, count, sizeof(*order), partition_order, split);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!i || !is_same_partition(split, order[i - 1], order[i]))
+			split->partitions_count++;
+		split->partitions[order[i]] = split->partitions_count - 1;
+	}
+	free(order);
 }
 
-int part_decode(struct slice bytes, uint64_t generation, struct tables_image *ret,
-		struct identity *ret_hash, struct err *err)
+static void gather_reports(struct split *split)
 {
-	struct trailer trailer = { 0 };
-	struct slice sections = { 0 };
-	int rc = open_frame(bytes, &trailer, &sections, err);
+	const struct tables_view *view = split->view;
+	uint32_t rows_max = 0;
 
-	if (rc)
-		return rc;
-	if (!identity_equal(identity_of_bytes(bytes.data, trailer.footer_offset), trailer.hash))
-		return err_set(err, ERR_CORRUPT, "file hash mismatch");
-	if (trailer.generation != generation)
-		return err_set(err, ERR_CORRUPT, "part has number %llu",
-			       (unsigned long long)trailer.generation);
-	rc = check_table(bytes, &trailer, err);
-	if (!rc)
-		rc = tables_decode(sections, PART_RAW_BYTES_MAX, ret, err);
-	if (!rc)
-		*ret_hash = trailer.hash;
-	return rc;
+	split->firsts = mem_new_array(uint32_t, (size_t)split->partitions_count + 1);
+	split->reports = mem_new_array(uint32_t, view->reports_count);
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		split->firsts[split->partitions[view->reports[i].series]]++;
+		if (view->reports[i].row_count > rows_max)
+			rows_max = view->reports[i].row_count;
+	}
+	for (uint32_t i = 0, first = 0; i <= split->partitions_count; i++) {
+		first += split->firsts[i];
+		split->firsts[i] = first; /* its end, until all are in their places */
+	}
+	for (uint32_t i = view->reports_count; i--;)
+		split->reports[--split->firsts[split->partitions[view->reports[i].series]]] = i;
+	split->nodes = mem_new_array(uint32_t, rows_max);
+	split->label_sets = mem_new_array(uint32_t, rows_max);
+}
+
+static void split_begin(struct split *split, const struct tables_view *view)
+{
+	*split = (struct split){ .view = view, .arranger = part_arranger_new(view) };
+	number_partitions(split);
+	gather_reports(split);
+}
+
+static void split_end(struct split *split)
+{
+	part_arranger_free(split->arranger);
+	free(split->keys);
+	free(split->partitions);
+	free(split->reports);
+	free(split->firsts);
+	free(split->nodes);
+	free(split->label_sets);
+}
+
+static int report_order(const void *left, const void *right, void *context)
+{
+	const struct split *split = context;
+	const struct report *a = &split->view->reports[*(const uint32_t *)left];
+	const struct report *b = &split->view->reports[*(const uint32_t *)right];
+	uint32_t series_a = split->arrangement.series[a->series];
+	uint32_t series_b = split->arrangement.series[b->series];
+
+	if (series_a != series_b)
+		return series_a < series_b ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->batch_id > b->batch_id) - (a->batch_id < b->batch_id);
+}
+
+static void arrange(struct split *split, uint32_t *reports, uint32_t count)
+{
+	const struct tables_view *view = split->view;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct report *report = &view->reports[reports[i]];
+
+		part_arranger_use_series(split->arranger, report->series);
+		for (uint32_t j = 0; j < report->row_count; j++) {
+			const struct row *row = &view->rows[report->row_first + j];
+
+			part_arranger_use_stack(split->arranger, row->stack, 1);
+			if (row->label_set)
+				part_arranger_use_label_set(split->arranger, row->label_set);
+		}
+	}
+	part_arranger_finish(split->arranger, &split->arrangement);
+	qsort_r(reports, count, sizeof(*reports), report_order, split);
+}
+
+static int64_t end_of(const struct report *report)
+{
+	int64_t end_ns;
+
+	if (__builtin_add_overflow(report->start_ns, report->duration_ns, &end_ns))
+		return report->duration_ns < 0 ? INT64_MIN : INT64_MAX;
+	return end_ns;
+}
+
+static int write_report(struct split *split, const struct report *report,
+			struct part_writer *writer, struct err *err)
+{
+	struct part_report out = {
+		.series = split->arrangement.series[report->series],
+		.row_count = report->row_count,
+		.start_ns = report->start_ns,
+		.duration_ns = report->duration_ns,
+		.end_ns = end_of(report),
+		.reports_count = 1,
+		.nodes = split->nodes,
+		.values = split->view->values + report->value_first,
+	};
+
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		const struct row *row = &split->view->rows[report->row_first + i];
+
+		split->nodes[i] = split->arrangement.nodes[row->stack];
+		split->label_sets[i] =
+			row->label_set ? split->arrangement.label_sets[row->label_set] : 0;
+		if (row->label_set)
+			out.label_sets = split->label_sets;
+	}
+	return part_writer_report(writer, SEGMENT_RAW, &out, err);
+}
+
+static int write_partition(struct split *split, uint32_t partition, struct part_writer *writer,
+			   struct err *err)
+{
+	uint32_t *reports = split->reports + split->firsts[partition];
+	uint32_t count = split->firsts[partition + 1] - split->firsts[partition];
+	struct part_dictionary dictionary;
+	int rc;
+
+	if (!count)
+		return 0; /* series whose reports were all dropped */
+	arrange(split, reports, count);
+	dictionary = (struct part_dictionary){
+		.key = split->keys[split->view->reports[reports[0]].series],
+		.view = &split->arrangement.view,
+		.rows_of_node = split->arrangement.rows_of_node,
+	};
+	rc = part_writer_begin_partition(writer, &dictionary, err);
+	for (uint32_t i = 0; i < count && !rc; i++)
+		rc = write_report(split, &split->view->reports[reports[i]], writer, err);
+	return rc ? rc : part_writer_end_partition(writer, err);
 }
 
 int part_write(const struct vfs *vfs, const char *dir, const struct tables_view *view,
-	       uint64_t generation, struct part_info *ret, struct err *err)
+	       uint64_t number, struct part_info *ret, struct err *err)
 {
-	struct layout_path path = layout_path(dir, LAYOUT_PART, generation);
-	struct strbuf bytes = { 0 };
-	struct tables arranged;
-	struct tables_view ordered;
-	struct part_info info;
-	int rc;
+	struct part_writer *writer;
+	struct split split;
+	int rc = part_writer_open(vfs, dir, number, &writer, err);
 
-	tables_init(&arranged);
-	part_arrange(view, &arranged);
-	ordered = tables_view_of(&arranged);
-	part_encode(&ordered, generation, &bytes, &info);
-	tables_free(&arranged);
-	rc = vfs_replace(vfs, dir, path.text, strbuf_slice(&bytes), err);
-	strbuf_free(&bytes);
-	if (!rc)
-		*ret = info;
-	return rc;
-}
-
-int part_read(const struct vfs *vfs, const char *dir, const struct part_info *info,
-	      struct tables_image *ret, struct err *err)
-{
-	struct layout_path path = layout_path(dir, LAYOUT_PART, info->number);
-	struct strbuf bytes = { 0 };
-	struct identity hash;
-	int rc = vfs_read_whole(vfs, path.text, PART_FILE_BYTES_MAX, &bytes, err);
-
-	if (!rc) {
-		rc = part_decode(strbuf_slice(&bytes), info->number, ret, &hash, err);
-		if (!rc && !identity_equal(hash, info->hash)) {
-			tables_image_free(ret);
-			rc = err_set(err, ERR_CORRUPT, "not the file that the manifest names");
-		}
-		if (rc)
-			rc = (err_wrap(err, "part \"%s\"", path.text), rc);
+	assert(view->reports_count);
+	if (rc)
+		return rc;
+	split_begin(&split, view);
+	for (uint32_t i = 0; i < split.partitions_count && !rc; i++)
+		rc = write_partition(&split, i, writer, err);
+	split_end(&split);
+	if (rc) {
+		part_writer_abort(writer);
+		return rc;
 	}
-	strbuf_free(&bytes);
-	return rc;
+	return part_writer_commit(writer, ret, err);
 }

@@ -7,83 +7,182 @@
 
 #define NONE UINT32_MAX
 
-/* Children of each node, as lists through the nodes, heaviest first. */
-struct forest {
-	uint64_t *weights; /* rows at or below the node */
-	uint32_t *first_child, *next_sibling;
+/* Ids of one kind in use, each once. */
+struct used {
+	uint32_t *list, count, capacity;
+	uint32_t *epochs; /* by id: in the list when it is the arranger's */
 };
 
-static void weigh(const struct tables_view *view, struct forest *forest)
+struct part_arranger {
+	struct tables_view from;
+	struct tables into;
+	uint32_t epoch;
+	struct used series, nodes, label_sets, frames, strings;
+	/* By old id. */
+	uint32_t *series_ids, *node_ids, *label_set_ids, *frame_ids, *string_ids;
+	uint64_t *rows;	   /* of the node itself */
+	uint64_t *weights; /* rows at or below it */
+	uint32_t *first_child, *next_sibling;
+	uint64_t *rows_of_node; /* by new id */
+	uint32_t rows_of_node_capacity;
+};
+
+static uint32_t *new_ids(uint32_t count)
 {
-	forest->weights = mem_new_array(uint64_t, view->nodes_count);
-	for (uint64_t i = 0; i < view->rows_count; i++)
-		forest->weights[view->rows[i].stack]++;
-	for (uint32_t i = view->nodes_count; i-- > 1;)
-		forest->weights[view->nodes[i].parent] += forest->weights[i];
+	return mem_realloc(NULL, count ? count : 1, sizeof(uint32_t));
 }
 
-static int weight_order(const void *left, const void *right, void *context)
+struct part_arranger *part_arranger_new(const struct tables_view *from)
 {
-	const uint64_t *weights = context;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	struct part_arranger *arranger = mem_new(struct part_arranger);
 
-	if (weights[a] != weights[b])
-		return weights[a] < weights[b] ? -1 : 1;
-	return (a < b) - (a > b);
+	arranger->from = *from;
+	tables_init(&arranger->into);
+	arranger->epoch = 1;
+	arranger->series.epochs = mem_new_array(uint32_t, from->series_count);
+	arranger->nodes.epochs = mem_new_array(uint32_t, from->nodes_count);
+	arranger->label_sets.epochs = mem_new_array(uint32_t, from->label_sets_count);
+	arranger->frames.epochs = mem_new_array(uint32_t, from->frames_count);
+	arranger->strings.epochs = mem_new_array(uint32_t, from->strings_count);
+	arranger->series_ids = new_ids(from->series_count);
+	arranger->node_ids = new_ids(from->nodes_count);
+	arranger->label_set_ids = new_ids(from->label_sets_count);
+	arranger->frame_ids = new_ids(from->frames_count);
+	arranger->string_ids = new_ids(from->strings_count);
+	arranger->first_child = new_ids(from->nodes_count);
+	arranger->next_sibling = new_ids(from->nodes_count);
+	arranger->rows = mem_new_array(uint64_t, from->nodes_count);
+	arranger->weights = mem_new_array(uint64_t, from->nodes_count);
+	return arranger;
 }
 
-/* Nodes are pushed to the front of their parents' lists from the lightest to the heaviest. */
-static void link_children(const struct tables_view *view, struct forest *forest)
+static void free_used(struct used *used)
 {
-	uint32_t *order = mem_new_array(uint32_t, view->nodes_count);
-	uint32_t count = 0;
+	free(used->list);
+	free(used->epochs);
+}
 
-	forest->first_child = mem_realloc(NULL, view->nodes_count, sizeof(uint32_t));
-	forest->next_sibling = mem_realloc(NULL, view->nodes_count, sizeof(uint32_t));
-	memset(forest->first_child, 0xff, view->nodes_count * sizeof(uint32_t));
-	memset(forest->next_sibling, 0xff, view->nodes_count * sizeof(uint32_t));
-	for (uint32_t i = 1; i < view->nodes_count; i++)
-		if (forest->weights[i])
-			order[count++] = i;
-	qsort_r(order, count, sizeof(*order), weight_order, forest->weights);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t *first = &forest->first_child[view->nodes[order[i]].parent];
+void part_arranger_free(struct part_arranger *arranger)
+{
+	if (!arranger)
+		return;
+	tables_free(&arranger->into);
+	free_used(&arranger->series);
+	free_used(&arranger->nodes);
+	free_used(&arranger->label_sets);
+	free_used(&arranger->frames);
+	free_used(&arranger->strings);
+	free(arranger->series_ids);
+	free(arranger->node_ids);
+	free(arranger->label_set_ids);
+	free(arranger->frame_ids);
+	free(arranger->string_ids);
+	free(arranger->first_child);
+	free(arranger->next_sibling);
+	free(arranger->rows);
+	free(arranger->weights);
+	free(arranger->rows_of_node);
+	free(arranger);
+}
 
-		forest->next_sibling[order[i]] = *first;
-		*first = order[i];
+/* Whether it is new. */
+static bool use(const struct part_arranger *arranger, struct used *used, uint32_t id)
+{
+	if (used->epochs[id] == arranger->epoch)
+		return false;
+	used->epochs[id] = arranger->epoch;
+	mem_grow(used->list, used->count, used->capacity);
+	used->list[used->count++] = id;
+	return true;
+}
+
+void part_arranger_use_series(struct part_arranger *arranger, uint32_t series)
+{
+	use(arranger, &arranger->series, series);
+}
+
+void part_arranger_use_label_set(struct part_arranger *arranger, uint32_t label_set)
+{
+	use(arranger, &arranger->label_sets, label_set);
+}
+
+void part_arranger_use_stack(struct part_arranger *arranger, uint32_t node, uint64_t rows)
+{
+	uint32_t at = node;
+
+	while (use(arranger, &arranger->nodes, at)) {
+		arranger->rows[at] = 0;
+		arranger->first_child[at] = NONE;
+		if (!at)
+			break;
+		at = arranger->from.nodes[at].parent;
 	}
-	free(order);
+	arranger->rows[node] += rows;
 }
 
-/* Copying a node whose parent was just copied gives it the next id: depth-first order. */
-static void copy_nodes(struct tables_copy *copy)
+/* Copying. */
+
+static uint32_t copy_string(struct part_arranger *arranger, uint32_t id)
 {
-	const struct tables_view *view = &copy->from;
-	struct forest forest;
-	uint32_t node = 0;
-
-	weigh(view, &forest);
-	link_children(view, &forest);
-	while (node != NONE) {
-		uint32_t made = tables_copy_node(copy, node);
-
-		assert(made != TABLES_FULL);
-		if (forest.first_child[node] != NONE) {
-			node = forest.first_child[node];
-			continue;
-		}
-		while (node && forest.next_sibling[node] == NONE)
-			node = view->nodes[node].parent;
-		node = node ? forest.next_sibling[node] : NONE;
+	if (use(arranger, &arranger->strings, id)) {
+		arranger->string_ids[id] =
+			tables_string(&arranger->into, tables_text(&arranger->from, id));
+		assert(arranger->string_ids[id] != TABLES_FULL);
 	}
-	free(forest.weights);
-	free(forest.first_child);
-	free(forest.next_sibling);
+	return arranger->string_ids[id];
 }
+
+static uint32_t copy_label_set(struct part_arranger *arranger, uint32_t id)
+{
+	const struct label_set *set = &arranger->from.label_sets[id];
+	struct label labels[TABLES_LABELS_PER_SET_MAX];
+
+	for (uint32_t i = 0; i < set->label_count; i++) {
+		labels[i] = arranger->from.labels[set->label_first + i];
+		labels[i].name = copy_string(arranger, labels[i].name);
+		labels[i].value = copy_string(arranger, labels[i].value);
+		labels[i].unit = copy_string(arranger, labels[i].unit);
+	}
+	return tables_label_set(&arranger->into, labels, set->label_count);
+}
+
+static uint32_t copy_group(struct part_arranger *arranger, uint32_t id)
+{
+	struct group group = arranger->from.groups[id];
+	struct column columns[TABLES_COLUMNS_PER_GROUP_MAX];
+
+	for (uint32_t i = 0; i < group.column_count; i++) {
+		columns[i] = arranger->from.columns[group.column_first + i];
+		columns[i].sample_type = copy_string(arranger, columns[i].sample_type);
+		columns[i].sample_unit = copy_string(arranger, columns[i].sample_unit);
+	}
+	group.name = copy_string(arranger, group.name);
+	group.period_type = copy_string(arranger, group.period_type);
+	group.period_unit = copy_string(arranger, group.period_unit);
+	return tables_group(&arranger->into, &group, columns);
+}
+
+static uint32_t copy_frame(struct part_arranger *arranger, uint32_t id)
+{
+	struct frame frame = arranger->from.frames[id];
+
+	if (!use(arranger, &arranger->frames, id))
+		return arranger->frame_ids[id];
+	frame.mapping_file = copy_string(arranger, frame.mapping_file);
+	frame.build_id = copy_string(arranger, frame.build_id);
+	frame.function = copy_string(arranger, frame.function);
+	frame.system_name = copy_string(arranger, frame.system_name);
+	frame.file = copy_string(arranger, frame.file);
+	arranger->frame_ids[id] = tables_frame(&arranger->into, &frame);
+	assert(arranger->frame_ids[id] != TABLES_FULL);
+	return arranger->frame_ids[id];
+}
+
+/* Series. */
 
 static int text_order(const struct tables_view *view, uint32_t a, uint32_t b)
 {
-	return slice_compare(tables_text(view, a), tables_text(view, b));
+	return a == b ? 0 : slice_compare(tables_text(view, a), tables_text(view, b));
 }
 
 static int label_set_order(const struct tables_view *view, uint32_t left, uint32_t right)
@@ -107,115 +206,131 @@ static int series_order(const void *left, const void *right, void *context)
 {
 	const struct tables_view *view = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	uint32_t group_a = view->series[a].group, group_b = view->series[b].group;
-	int order = text_order(view, view->groups[group_a].name, view->groups[group_b].name);
+	int order = label_set_order(view, view->series[a].label_set, view->series[b].label_set);
 
-	if (!order)
-		order = (group_a > group_b) - (group_a < group_b);
-	if (!order)
-		order = label_set_order(view, view->series[a].label_set, view->series[b].label_set);
 	return order ? order : (a > b) - (a < b);
 }
 
-static void copy_series(struct tables_copy *copy)
+static void arrange_series(struct part_arranger *arranger)
 {
-	const struct tables_view *view = &copy->from;
-	uint32_t *order = mem_new_array(uint32_t, view->series_count);
+	const struct used *used = &arranger->series;
 
-	for (uint32_t i = 0; i < view->series_count; i++)
-		order[i] = i;
-	if (view->series_count)
-		qsort_r(order, view->series_count, sizeof(*order), series_order,
-			(void *)(uintptr_t)view);
-	for (uint32_t i = 0; i < view->series_count; i++)
-		tables_copy_series(copy, order[i]);
-	free(order);
-}
+	if (used->count)
+		qsort_r(used->list, used->count, sizeof(*used->list), series_order,
+			&arranger->from);
+	for (uint32_t i = 0; i < used->count; i++) {
+		const struct series *series = &arranger->from.series[used->list[i]];
+		uint32_t label_set = copy_label_set(arranger, series->label_set);
 
-static int report_order(const void *left, const void *right, void *context)
-{
-	const struct tables_copy *copy = context;
-	const struct report *a = &copy->from.reports[*(const uint32_t *)left];
-	const struct report *b = &copy->from.reports[*(const uint32_t *)right];
-	uint32_t series_a = copy->series[a->series], series_b = copy->series[b->series];
-
-	if (series_a != series_b)
-		return series_a < series_b ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->batch_id > b->batch_id) - (a->batch_id < b->batch_id);
-}
-
-struct placed_row {
-	struct row row; /* with the new ids */
-	uint32_t index; /* in the report */
-};
-
-static int row_order(const void *left, const void *right)
-{
-	const struct placed_row *a = left, *b = right;
-
-	if (a->row.stack != b->row.stack)
-		return a->row.stack < b->row.stack ? -1 : 1;
-	if (a->row.label_set != b->row.label_set)
-		return a->row.label_set < b->row.label_set ? -1 : 1;
-	return (a->index > b->index) - (a->index < b->index);
-}
-
-static void copy_report(struct tables_copy *copy, const struct report *report,
-			struct placed_row *rows)
-{
-	uint32_t columns = tables_series_columns(&copy->from, report->series);
-	uint32_t id = tables_report_begin(copy->into, copy->series[report->series],
-					  report->start_ns, report->duration_ns, report->batch_id);
-
-	assert(id != TABLES_FULL);
-	for (uint32_t i = 0; i < report->row_count; i++) {
-		const struct row *row = &copy->from.rows[report->row_first + i];
-
-		rows[i].row.stack = copy->nodes[row->stack];
-		rows[i].row.label_set = tables_copy_label_set(copy, row->label_set);
-		rows[i].index = i;
-	}
-	if (report->row_count)
-		qsort(rows, report->row_count, sizeof(*rows), row_order);
-	for (uint32_t i = 0; i < report->row_count; i++) {
-		bool fits = tables_row(copy->into, rows[i].row.stack, rows[i].row.label_set,
-				       &copy->from.values[report->value_first +
-							  (uint64_t)rows[i].index * columns]);
-
-		assert(fits);
+		arranger->series_ids[used->list[i]] = tables_series(
+			&arranger->into, label_set, copy_group(arranger, series->group));
 	}
 }
 
-static void copy_reports(struct tables_copy *copy)
-{
-	const struct tables_view *view = &copy->from;
-	uint32_t *order = mem_new_array(uint32_t, view->reports_count);
-	struct placed_row *rows;
-	uint32_t rows_max = 0;
+/* Nodes. */
 
-	for (uint32_t i = 0; i < view->reports_count; i++) {
-		order[i] = i;
-		if (view->reports[i].row_count > rows_max)
-			rows_max = view->reports[i].row_count;
-	}
-	rows = mem_new_array(struct placed_row, rows_max);
-	if (view->reports_count)
-		qsort_r(order, view->reports_count, sizeof(*order), report_order, copy);
-	for (uint32_t i = 0; i < view->reports_count; i++)
-		copy_report(copy, &view->reports[order[i]], rows);
-	free(order);
-	free(rows);
+static int id_order(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
 }
 
-void part_arrange(const struct tables_view *from, struct tables *into)
+static int weight_order(const void *left, const void *right, void *context)
 {
-	struct tables_copy copy;
+	const uint64_t *weights = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	tables_copy_begin(&copy, into, from);
-	copy_series(&copy);
-	copy_nodes(&copy);
-	copy_reports(&copy);
-	tables_copy_end(&copy);
+	if (weights[a] != weights[b])
+		return weights[a] < weights[b] ? -1 : 1;
+	return (a < b) - (a > b);
+}
+
+/* Children in lists through the nodes, heaviest first. Leaves the root out. */
+static void link_children(struct part_arranger *arranger)
+{
+	struct used *used = &arranger->nodes;
+	const struct node *nodes = arranger->from.nodes;
+
+	qsort(used->list, used->count, sizeof(*used->list), id_order);
+	for (uint32_t i = 0; i < used->count; i++)
+		arranger->weights[used->list[i]] = arranger->rows[used->list[i]];
+	for (uint32_t i = used->count; i-- > 1;)
+		arranger->weights[nodes[used->list[i]].parent] += arranger->weights[used->list[i]];
+	/* Pushed to the front from the lightest to the heaviest. */
+	qsort_r(used->list + 1, used->count - 1, sizeof(*used->list), weight_order,
+		arranger->weights);
+	for (uint32_t i = 1; i < used->count; i++) {
+		uint32_t *first = &arranger->first_child[nodes[used->list[i]].parent];
+
+		arranger->next_sibling[used->list[i]] = *first;
+		*first = used->list[i];
+	}
+}
+
+static void copy_node(struct part_arranger *arranger, uint32_t id)
+{
+	const struct node *node = &arranger->from.nodes[id];
+	uint32_t made = id ? tables_node(&arranger->into, arranger->node_ids[node->parent],
+					 copy_frame(arranger, node->frame))
+			   : 0;
+
+	assert(made != TABLES_FULL);
+	arranger->node_ids[id] = made;
+	arranger->rows_of_node[made] += arranger->rows[id];
+}
+
+static void arrange_nodes(struct part_arranger *arranger)
+{
+	uint32_t at = 0;
+
+	part_arranger_use_stack(arranger, 0, 0);
+	if (arranger->rows_of_node_capacity < arranger->nodes.count) {
+		arranger->rows_of_node_capacity = arranger->nodes.count;
+		arranger->rows_of_node = mem_realloc(arranger->rows_of_node, arranger->nodes.count,
+						     sizeof(uint64_t));
+	}
+	memset(arranger->rows_of_node, 0, arranger->nodes.count * sizeof(uint64_t));
+	link_children(arranger);
+	while (at != NONE) {
+		copy_node(arranger, at);
+		if (arranger->first_child[at] != NONE) {
+			at = arranger->first_child[at];
+			continue;
+		}
+		while (at && arranger->next_sibling[at] == NONE)
+			at = arranger->from.nodes[at].parent;
+		at = at ? arranger->next_sibling[at] : NONE;
+	}
+}
+
+static void forget(struct part_arranger *arranger)
+{
+	arranger->series.count = 0;
+	arranger->nodes.count = 0;
+	arranger->label_sets.count = 0;
+	arranger->frames.count = 0;
+	arranger->strings.count = 0;
+	assert(arranger->epoch < UINT32_MAX);
+	arranger->epoch++;
+}
+
+void part_arranger_finish(struct part_arranger *arranger, struct part_arrangement *ret)
+{
+	tables_reset(&arranger->into);
+	arrange_series(arranger);
+	for (uint32_t i = 0; i < arranger->label_sets.count; i++) {
+		uint32_t id = arranger->label_sets.list[i];
+
+		arranger->label_set_ids[id] = copy_label_set(arranger, id);
+	}
+	arrange_nodes(arranger);
+	*ret = (struct part_arrangement){
+		.view = tables_view_of(&arranger->into),
+		.rows_of_node = arranger->rows_of_node,
+		.series = arranger->series_ids,
+		.nodes = arranger->node_ids,
+		.label_sets = arranger->label_set_ids,
+	};
+	forget(arranger);
 }

@@ -14,31 +14,22 @@ void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char
 		.vfs = vfs, .dir = dir, .budget_bytes = budget_bytes, .read_only = read_only
 	};
 	pthread_mutex_init(&cache->lock, NULL);
-	pthread_cond_init(&cache->loaded, NULL);
+	pthread_cond_init(&cache->opened, NULL);
 }
 
-static void unload(struct part_cache *cache, struct part *part)
+static void part_free(struct part *part)
 {
-	cache->bytes -= part->image.bytes;
-	metric_add(&store_cache_bytes, -(int64_t)part->image.bytes);
-	tables_image_free(&part->image);
-	part->loaded = false;
-}
-
-static void part_free(struct part_cache *cache, struct part *part)
-{
-	if (part->loaded)
-		unload(cache, part);
+	part_reader_close(part->reader);
 	free(part);
 }
 
 void part_cache_fini(struct part_cache *cache)
 {
 	for (size_t i = 0; i < cache->count; i++)
-		part_free(cache, cache->parts[i]);
+		part_free(cache->parts[i]);
 	free(cache->parts);
 	pthread_mutex_destroy(&cache->lock);
-	pthread_cond_destroy(&cache->loaded);
+	pthread_cond_destroy(&cache->opened);
 }
 
 void part_cache_add(struct part_cache *cache, const struct part_info *info)
@@ -65,7 +56,7 @@ void part_cache_drop(struct part_cache *cache, uint64_t number)
 			(cache->count - i) * sizeof(*cache->parts));
 		part->dropped = true;
 		if (!part->pins)
-			part_free(cache, part);
+			part_free(part);
 		break;
 	}
 	pthread_mutex_unlock(&cache->lock);
@@ -93,24 +84,61 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 	return count;
 }
 
-/* Gives up unpinned images, the least recently used first, until the budget is kept. */
+struct usage {
+	uint64_t bytes;
+	size_t files;
+};
+
+static struct usage usage_of(const struct part_cache *cache)
+{
+	struct usage usage = { 0 };
+
+	for (size_t i = 0; i < cache->count; i++) {
+		if (!cache->parts[i]->reader)
+			continue;
+		usage.bytes += part_reader_bytes(cache->parts[i]->reader);
+		usage.files++;
+	}
+	return usage;
+}
+
+/* The open part that was used longest ago, but after `after`. */
+static struct part *next_oldest(const struct part_cache *cache, uint64_t after)
+{
+	struct part *oldest = NULL;
+
+	for (size_t i = 0; i < cache->count; i++) {
+		struct part *part = cache->parts[i];
+
+		if (part->reader && part->last_use > after &&
+		    (!oldest || part->last_use < oldest->last_use))
+			oldest = part;
+	}
+	return oldest;
+}
+
+/* Of pinned parts, the dictionaries that no segment uses. */
 static void shrink(struct part_cache *cache)
 {
-	while (cache->bytes > cache->budget_bytes) {
-		struct part *oldest = NULL;
+	struct usage usage = usage_of(cache);
+	uint64_t after = 0;
+	struct part *part;
 
-		for (size_t i = 0; i < cache->count; i++) {
-			struct part *part = cache->parts[i];
-
-			if (part->loaded && !part->pins &&
-			    (!oldest || part->last_use < oldest->last_use))
-				oldest = part;
+	while ((usage.bytes > cache->budget_bytes || usage.files > PART_CACHE_FILES_MAX) &&
+	       (part = next_oldest(cache, after))) {
+		after = part->last_use;
+		usage.bytes -= part_reader_bytes(part->reader);
+		if (part->pins) {
+			part_reader_trim(part->reader);
+			usage.bytes += part_reader_bytes(part->reader);
+			continue;
 		}
-		if (!oldest)
-			return;
-		unload(cache, oldest);
+		part_reader_close(part->reader);
+		part->reader = NULL;
+		usage.files--;
 		metric_add(&store_cache_evictions, 1);
 	}
+	metric_set(&store_cache_bytes, (int64_t)usage.bytes);
 }
 
 static void note_damage(struct part *part, const struct err *err)
@@ -119,27 +147,25 @@ static void note_damage(struct part *part, const struct err *err)
 	part->newly_damaged = true;
 	metric_add(&store_parts_damaged, 1);
 	log_error("store", "part is damaged and will be set aside; answers lack it",
-		  "part=%llu reports=%llu error=\"%s\"",
-		  (unsigned long long)part->info.number, (unsigned long long)part->info.reports,
-		  err->message);
+		  "part=%llu reports=%llu error=\"%s\"", (unsigned long long)part->info.number,
+		  (unsigned long long)part->info.reports, err->message);
 }
 
 /* With the lock held; gives it up while reading. */
-static int load(struct part_cache *cache, struct part *part, struct err *err)
+static int open_part(struct part_cache *cache, struct part *part, struct err *err)
 {
+	struct part_reader *reader = NULL;
 	struct err cause = { 0 };
 	int rc;
 
-	part->loading = true;
+	part->opening = true;
 	pthread_mutex_unlock(&cache->lock);
-	rc = part_read(cache->vfs, cache->dir, &part->info, &part->image, &cause);
+	rc = part_reader_open(cache->vfs, cache->dir, &part->info, &reader, &cause);
 	pthread_mutex_lock(&cache->lock);
-	part->loading = false;
-	pthread_cond_broadcast(&cache->loaded);
+	part->opening = false;
+	pthread_cond_broadcast(&cache->opened);
 	if (!rc) {
-		part->loaded = true;
-		cache->bytes += part->image.bytes;
-		metric_add(&store_cache_bytes, (int64_t)part->image.bytes);
+		part->reader = reader;
 		metric_add(&store_cache_loads, 1);
 		shrink(cache);
 		return 0;
@@ -160,23 +186,28 @@ int part_cache_load(struct part_cache *cache, struct part *part, struct err *err
 
 	pthread_mutex_lock(&cache->lock);
 	assert(part->pins);
-	while (part->loading)
-		pthread_cond_wait(&cache->loaded, &cache->lock);
+	while (part->opening)
+		pthread_cond_wait(&cache->opened, &cache->lock);
 	if (part->info.damaged)
 		rc = err_set(err, ERR_CORRUPT, "part %llu is damaged",
 			     (unsigned long long)part->info.number);
-	else if (!part->loaded)
-		rc = load(cache, part, err);
+	else if (!part->reader)
+		rc = open_part(cache, part, err);
 	pthread_mutex_unlock(&cache->lock);
 	return rc;
 }
 
 void part_cache_unpin(struct part_cache *cache, struct part *part)
 {
+	struct err damage;
+
 	pthread_mutex_lock(&cache->lock);
 	assert(part->pins);
+	if (part->reader && !part->info.damaged && !part->dropped &&
+	    part_reader_is_damaged(part->reader, &damage))
+		note_damage(part, &damage);
 	if (!--part->pins && part->dropped)
-		part_free(cache, part);
+		part_free(part);
 	shrink(cache);
 	pthread_mutex_unlock(&cache->lock);
 }

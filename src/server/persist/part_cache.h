@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_cache - the parts in use, and the decoded ones under a byte budget.
+ * part_cache - the parts of the store, and those in use under a budget of memory and files.
  *
- * A part is read and checked when it is first needed, shared by all who pin it, and given up in
- * the order of last use when the budget is exceeded and nobody pins it. A dropped part leaves the
- * list at once and memory with its last pin. Thread-safe: one lock inside, never held while
- * reading a file; it ranks behind the store's.
+ * A part is opened when it is first needed and shared by all who pin it. When dictionaries that
+ * were decoded exceed the budget, the ones that no segment uses are given up, in the order of last
+ * use; whole parts too when nobody pins them. Blocks are not kept: the operating system's page
+ * cache is. A dropped part leaves the list at once and memory with its last pin.
+ *
+ * Thread-safe: one lock inside, never held while reading a file; it ranks behind the store's and
+ * before those of part_reader.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_CACHE_H
 #define FIRN_SERVER_PERSIST_PART_CACHE_H
 
 #include <pthread.h>
 
-#include "server/persist/part.h"
+#include "server/persist/part_reader.h"
 
 #define PART_CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
-#define PART_CACHE_PINNED_FACTOR 8 /* one snapshot may hold this many times the budget */
+#define PART_CACHE_FILES_MAX 256u
 
 struct part {
-	struct part_info info; /* `damaged` is guarded by the lock */
-	struct tables_image image;
-	uint32_t pins; /* guarded, as all below */
-	bool loaded, loading, dropped;
+	struct part_info info;	    /* `damaged` is guarded by the lock */
+	struct part_reader *reader; /* while it is pinned and open */
+	uint32_t pins;		    /* guarded, as all below */
+	bool opening, dropped;
 	bool newly_damaged; /* the manifest does not know yet */
 	uint64_t last_use;
 };
@@ -32,10 +35,10 @@ struct part_cache {
 	bool read_only; /* a missing file was dropped by its owner meanwhile, not damaged */
 	uint64_t budget_bytes;
 	pthread_mutex_t lock;
-	pthread_cond_t loaded;
+	pthread_cond_t opened;
 	struct part **parts; /* in the order in which they were added */
 	size_t count, capacity;
-	uint64_t bytes, uses;
+	uint64_t uses;
 };
 
 void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
@@ -45,13 +48,16 @@ void part_cache_fini(struct part_cache *cache);
 void part_cache_add(struct part_cache *cache, const struct part_info *info);
 void part_cache_drop(struct part_cache *cache, uint64_t number);
 
-/* Pins every part that may hold reports of [from, to), loaded or not. Free *ret_parts with free().
+/* Pins every part that may hold reports of [from, to), open or not. Free *ret_parts with free().
  */
 size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_ns,
 			 struct part ***ret_parts);
 
-/* Makes a pinned part's image ready. ERR_CORRUPT (and `damaged` from now on) or ERR_IO. */
+/* Opens a pinned part: its reader stays until it is unpinned. ERR_CORRUPT (and `damaged` from now
+ * on) or ERR_IO. */
 int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
+
+/* After its segments were dropped. Damage that the reader found counts from now on. */
 void part_cache_unpin(struct part_cache *cache, struct part *part);
 
 /* The number of a part whose damage the manifest does not know yet, once each; 0 = none. */

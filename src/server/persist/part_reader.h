@@ -19,11 +19,12 @@ struct part_reader;
 /* From the directory: enough to leave a partition out without reading it. */
 struct part_partition {
 	struct part_key key;
+	struct slice service_label; /* that says the service of all series; "" when they differ */
 	struct slice group_name, period_type, period_unit;
 	const struct column_name {
 		struct slice sample_type, sample_unit;
 		enum column_kind kind;
-	} *columns;
+	} * columns;
 	uint32_t columns_count;
 	int64_t period;
 	int64_t start_min_ns, start_max_ns;
@@ -32,9 +33,11 @@ struct part_partition {
 	const struct slice *sample_label_names; /* that rows carry */
 	uint32_t sample_label_names_count;
 	uint32_t levels; /* bit 1 << enum segment_level: there are blocks of it */
-	uint64_t bytes_series, bytes_stacks, bytes_symbols, bytes_samples, bytes_rollups;
+	/* Stored bytes, its share of what it has in common with others. */
+	uint64_t bytes_series, bytes_stacks, bytes_symbols;
 };
 
+/* ERR_CORRUPT also when it is not the file that `info` describes. */
 int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_info *info,
 		     struct part_reader **ret, struct err *err);
 void part_reader_close(struct part_reader *reader); /* accepts NULL */
@@ -51,9 +54,14 @@ int part_reader_segment(struct part_reader *reader, uint32_t partition, enum seg
 			int64_t from_ns, int64_t to_ns, struct segment *ret, struct err *err);
 void part_reader_drop_segment(struct segment *segment);
 
-/* Memory that dictionaries use now; gives up those of unused partitions. */
+/* Memory that it uses now. */
 size_t part_reader_bytes(const struct part_reader *reader);
+
+/* Gives up the dictionaries of partitions that no segment uses. */
 void part_reader_trim(struct part_reader *reader);
+
+/* Whether something read from it was found damaged, and what. */
+bool part_reader_is_damaged(struct part_reader *reader, struct err *ret);
 
 /* Reads and checks every byte. */
 int part_reader_verify(struct part_reader *reader, struct err *err);

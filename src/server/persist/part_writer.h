@@ -11,14 +11,9 @@
 
 #include "model/segment.h"
 #include "server/persist/part.h"
+#include "server/persist/part_key.h"
 
 struct part_writer;
-
-/* What a partition is called; equal keys do not occur twice in a part. */
-struct part_key {
-	struct slice tenant;  /* "" = the only one */
-	struct slice service; /* "" when no label says */
-};
 
 /*
  * Dictionaries of a partition: one group; series sorted by labels; nodes depth-first (a subtree is
@@ -35,17 +30,17 @@ struct part_report {
 	uint32_t series;
 	uint32_t row_count;
 	int64_t start_ns, duration_ns;
-	int64_t end_ns;		/* of roll-ups, else start + duration */
-	uint32_t reports_count; /* 1 for raw ones */
-	const uint32_t *nodes;	/* any order, repeats allowed */
+	int64_t end_ns;		    /* of roll-ups, else start + duration */
+	uint32_t reports_count;	    /* 1 for raw ones */
+	const uint32_t *nodes;	    /* any order, repeats allowed */
 	const uint32_t *label_sets; /* NULL: none */
-	const int64_t *values;	/* row by row, `columns` each */
+	const int64_t *values;	    /* row by row, `columns` each */
 };
 
 int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 		     struct part_writer **ret, struct err *err);
-int part_writer_begin_partition(struct part_writer *writer, const struct part_dictionary *dictionary,
-				struct err *err);
+int part_writer_begin_partition(struct part_writer *writer,
+				const struct part_dictionary *dictionary, struct err *err);
 
 /* Levels ascend; within one, reports come ordered by (series, start). Raw must come first. */
 int part_writer_report(struct part_writer *writer, enum segment_level level,

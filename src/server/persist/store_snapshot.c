@@ -3,6 +3,7 @@
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "server/persist/store_int.h"
+#include "server/persist/store_plan.h"
 
 struct pins {
 	struct memtable *memtables[STORE_MEMTABLES_MAX];
@@ -44,38 +45,78 @@ static void unpin(struct store *store, struct pins *pins)
 	free(pins);
 }
 
-/* Loads the pinned parts; what cannot be read is counted, unless memory is what is lacking. */
-static int load_parts(struct store *store, const struct pins *pins, struct store_snapshot *ret,
-		      struct err *err)
+/* The segments as they are found. */
+struct finding {
+	const struct store_question *question;
+	struct store_snapshot *snapshot;
+	size_t capacity;
+};
+
+static struct segment *add_segment(struct finding *finding)
 {
-	uint64_t limit = store->options.cache_bytes * PART_CACHE_PINNED_FACTOR;
-	uint64_t bytes = 0;
+	struct store_snapshot *snapshot = finding->snapshot;
 
-	for (size_t i = 0; i < pins->parts_count; i++) {
-		struct part *part = pins->parts[i];
-
-		if (part_cache_load(&store->cache, part, NULL)) {
-			ret->parts_unreadable++;
-			continue;
-		}
-		bytes += part->image.bytes;
-		if (bytes > limit)
-			return err_set(err, ERR_NO_MEMORY,
-				       "the time range needs more than %llu MiB of decoded parts; "
-				       "narrow it",
-				       (unsigned long long)(limit >> 20));
-		segment_of_tables(&ret->segments[ret->count++], &part->image.view);
-	}
-	return 0;
+	mem_grow(snapshot->segments, snapshot->count, finding->capacity);
+	return &snapshot->segments[snapshot->count++];
 }
 
-/* Segments answer for the range and no more. */
-static void limit_range(struct store_snapshot *snapshot, const struct store_question *question)
+/* Decided by the part's directory alone. */
+static bool may_match(const struct store_question *question, const struct part_partition *partition)
 {
-	for (size_t i = 0; i < snapshot->count; i++) {
-		snapshot->segments[i].from_ns = question->from_ns;
-		snapshot->segments[i].to_ns = question->to_ns;
+	const struct selector *selector = question->selector;
+
+	if (partition->start_max_ns < question->from_ns ||
+	    partition->start_min_ns >= question->to_ns)
+		return false;
+	if (!selector)
+		return true;
+	return (!selector->has_type ||
+		profile_type_may_be(&selector->type, partition->group_name)) &&
+	       part_key_may_match(&partition->key, partition->service_label, selector);
+}
+
+/* The levels of a partition that answer; the first segment is of any, for its labels. */
+static int add_partition(struct finding *finding, struct part_reader *reader, uint32_t number,
+			 struct err *err)
+{
+	const struct part_partition *partition = part_reader_partition(reader, number);
+	const struct store_question *question = finding->question;
+	struct store_plan_partition plan = {
+		.start_min_ns = partition->start_min_ns,
+		.start_max_ns = partition->start_max_ns,
+		.levels = partition->levels,
+		.raw_only = store_plan_names(question, partition->sample_label_names,
+					     partition->sample_label_names_count),
+	};
+	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
+	struct segment series;
+	size_t count;
+	int rc = part_reader_segment(reader, number, SEGMENT_RAW, 0, 0, &series, err);
+
+	if (rc)
+		return rc;
+	plan.alike = store_plan_alike(question, &series.view);
+	count = store_plan(question, &plan, pieces);
+	for (size_t i = 0; i < count && !rc; i++) {
+		struct segment *segment = add_segment(finding);
+
+		rc = part_reader_segment(reader, number, pieces[i].level, pieces[i].from_ns,
+					 pieces[i].to_ns, segment, err);
+		finding->snapshot->count -= rc != 0;
 	}
+	part_reader_drop_segment(&series);
+	return rc;
+}
+
+/* What cannot be read is counted, once per part. */
+static void add_part_segments(struct store *store, struct part *part, struct finding *finding)
+{
+	int rc = part_cache_load(&store->cache, part, NULL);
+
+	for (uint32_t i = 0; !rc && i < part_reader_partitions(part->reader); i++)
+		if (may_match(finding->question, part_reader_partition(part->reader, i)))
+			rc = add_partition(finding, part->reader, i, NULL);
+	finding->snapshot->parts_unreadable += rc != 0;
 }
 
 int store_snapshot(struct store *store, const struct store_question *question,
@@ -83,26 +124,29 @@ int store_snapshot(struct store *store, const struct store_question *question,
 {
 	struct pins *pins = pin(store, question->from_ns, question->to_ns);
 	struct store_snapshot snapshot = { .pins = pins };
-	int rc;
+	struct finding finding = { question, &snapshot, 0 };
 
-	snapshot.segments =
-		mem_new_array(struct segment, pins->parts_count + pins->memtables_count);
-	rc = load_parts(store, pins, &snapshot, err);
-	for (size_t i = 0; i < pins->memtables_count; i++)
-		segment_of_tables(&snapshot.segments[snapshot.count++], &pins->views[i]);
-	limit_range(&snapshot, question);
+	(void)err;
+	for (size_t i = 0; i < pins->parts_count; i++)
+		add_part_segments(store, pins->parts[i], &finding);
+	for (size_t i = 0; i < pins->memtables_count; i++) {
+		struct segment *segment = add_segment(&finding);
+
+		segment_of_tables(segment, &pins->views[i]);
+		segment->from_ns = question->from_ns;
+		segment->to_ns = question->to_ns;
+	}
 	if (snapshot.parts_unreadable)
 		store_wake_background(store); /* sets damaged ones aside */
-	if (rc) {
-		store_snapshot_release(store, &snapshot);
-		return rc;
-	}
 	*ret = snapshot;
 	return 0;
 }
 
 void store_snapshot_release(struct store *store, struct store_snapshot *snapshot)
 {
+	for (size_t i = 0; i < snapshot->count; i++)
+		if (snapshot->segments[i].ops)
+			part_reader_drop_segment(&snapshot->segments[i]);
 	unpin(store, snapshot->pins);
 	free(snapshot->segments);
 	*snapshot = (struct store_snapshot){ 0 };
@@ -145,13 +189,30 @@ static void add_span(struct store_stat *stat, int64_t min_start_ns, int64_t max_
 		stat->newest_ns = max_start_ns;
 }
 
+/* Reads series and their labels, nothing else. */
+static int add_part_series(struct part_reader *reader, struct series_set *series)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < part_reader_partitions(reader) && !rc; i++) {
+		struct segment segment;
+
+		rc = part_reader_segment(reader, i, SEGMENT_RAW, 0, 0, &segment, NULL);
+		if (rc)
+			break;
+		add_series(series, &segment.view);
+		part_reader_drop_segment(&segment);
+	}
+	return rc;
+}
+
 static void add_part(struct store *store, struct part *part, struct store_stat *stat,
 		     struct series_set *series)
 {
 	const struct part_info *info = &part->info;
 
 	stat->parts++;
-	if (part_cache_load(&store->cache, part, NULL)) {
+	if (part_cache_load(&store->cache, part, NULL) || add_part_series(part->reader, series)) {
 		stat->parts_quarantined++;
 		return;
 	}
@@ -162,7 +223,6 @@ static void add_part(struct store *store, struct part *part, struct store_stat *
 	stat->bytes_samples += info->bytes_samples;
 	stat->bytes_stacks += info->bytes_stacks;
 	stat->bytes_symbols += info->bytes_symbols;
-	add_series(series, &part->image.view);
 }
 
 static void add_memtable(const struct tables_view *view, struct store_stat *stat,

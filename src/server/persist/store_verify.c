@@ -31,26 +31,33 @@ static void problem(struct verify *verify, int rc, const struct err *err)
 	strbuf_addf(&verify->report, "%s\n", err->message);
 }
 
+static int verify_part(struct verify *verify, const struct part_info *info, struct err *err)
+{
+	struct part_reader *reader;
+	int rc = part_reader_open(verify->vfs, verify->path, info, &reader, err);
+
+	if (rc)
+		return rc;
+	rc = part_reader_verify(reader, err);
+	part_reader_close(reader);
+	return rc;
+}
+
 static void verify_parts(struct verify *verify)
 {
 	const struct manifest_state *state = &verify->manifest.state;
 
 	for (size_t i = 0; i < state->parts_count; i++) {
-		struct tables_image image;
 		struct err err = { 0 };
 		int rc;
 
-		if (state->parts[i].damaged) {
+		if (state->parts[i].damaged)
 			rc = err_set(&err, ERR_CORRUPT, "part %llu was found damaged and set aside",
 				     (unsigned long long)state->parts[i].number);
-			problem(verify, rc, &err);
-			continue;
-		}
-		rc = part_read(verify->vfs, verify->path, &state->parts[i], &image, &err);
+		else
+			rc = verify_part(verify, &state->parts[i], &err);
 		if (rc)
 			problem(verify, rc, &err);
-		else
-			tables_image_free(&image);
 	}
 }
 

@@ -98,8 +98,10 @@ int batches_append(struct store *store, uint32_t n, struct append_result *ret, s
 	return rc;
 }
 
-static void check_report(const struct tables_view *view, const struct report *report, uint32_t n)
+static void check_report(const struct segment *segment, const struct segment_block *block,
+			 const struct segment_report *report, uint32_t n)
 {
+	const struct tables_view *view = &segment->view;
 	int64_t total = 0;
 	char name[32];
 
@@ -110,9 +112,9 @@ static void check_report(const struct tables_view *view, const struct report *re
 	assert_int_equal(report->start_ns, (BATCHES_START_S + n) * CLOCK_NS_PER_S);
 	assert_int_equal(report->row_count, rows_of(n));
 	for (uint32_t i = 0; i < report->row_count; i++) {
-		const struct row *row = &view->rows[report->row_first + i];
-		int64_t value = view->values[report->value_first + i];
-		const struct node *leaf = &view->nodes[row->stack];
+		uint32_t slot = block->slots[(report->row_first + i) * block->row_stride];
+		int64_t value = block->values ? block->values[report->value_first + i] : 1;
+		const struct node *leaf = &view->nodes[segment_node(segment, slot)];
 		char want[32];
 
 		assert_in_range(value, n * 100 + 1, n * 100 + rows_of(n));
@@ -123,31 +125,52 @@ static void check_report(const struct tables_view *view, const struct report *re
 			"main"));
 		total += value;
 	}
-	assert_int_equal(view->totals[report->total_first], total);
+	assert_int_equal(block->totals[report->total_first], total);
+}
+
+/* Report n starts n seconds after the first. Returns whether the segment could be read. */
+static bool find_in(struct segment *segment, struct segment_buffer *buffer, uint32_t *found,
+		    uint32_t count)
+{
+	struct err err = { 0 };
+
+	if (segment_load_stacks(segment, &err)) {
+		assert_int_equal(err.code, ERR_CORRUPT);
+		return false;
+	}
+	for (uint32_t i = 0; i < segment->blocks_count; i++) {
+		struct segment_block block;
+
+		if (segment_read(segment, i, SEGMENT_ROWS, buffer, &block, &err)) {
+			assert_int_equal(err.code, ERR_CORRUPT);
+			return false;
+		}
+		for (uint32_t j = 0; j < block.reports_count; j++) {
+			int64_t n = block.reports[j].start_ns / CLOCK_NS_PER_S - BATCHES_START_S;
+
+			assert_in_range(n, 0, count - 1);
+			check_report(segment, &block, &block.reports[j], (uint32_t)n);
+			found[n]++;
+		}
+	}
+	return true;
 }
 
 size_t batches_find(struct store *store, uint32_t *found, uint32_t count)
 {
 	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	struct err err = { 0 };
-	size_t unreadable;
+	size_t unreadable = 0;
 
 	memset(found, 0, count * sizeof(*found));
 	if (store_snapshot(store, &question, &snapshot, &err))
 		fail_msg("snapshot: %s", err.message);
-	for (size_t i = 0; i < snapshot.count; i++) {
-		const struct tables_view *view = &snapshot.segments[i].view;
-
-		for (uint32_t j = 0; j < view->reports_count; j++) {
-			uint32_t n = (uint32_t)view->reports[j].batch_id - 1;
-
-			assert_in_range(n, 0, count - 1);
-			check_report(view, &view->reports[j], n);
-			found[n]++;
-		}
-	}
-	unreadable = snapshot.parts_unreadable;
+	for (size_t i = 0; i < snapshot.count; i++)
+		unreadable += !find_in(&snapshot.segments[i], &buffer, found, count);
+	unreadable += snapshot.parts_unreadable;
 	store_snapshot_release(store, &snapshot);
+	segment_buffer_free(&buffer);
 	return unreadable;
 }

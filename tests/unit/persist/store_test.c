@@ -147,7 +147,9 @@ static int take(struct fixture *f, int64_t from_ns, int64_t to_ns, struct store_
 static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **state)
 {
 	struct fixture *f = *state;
+	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
+	struct segment_block block;
 
 	append(f, 0);
 	seal(f);
@@ -161,7 +163,10 @@ static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **st
 	assert_int_equal(store_tick(f->store, NULL), 0);
 	assert_int_equal(stat_of(f).parts, 1);
 	assert_false(sim_disk_has(f->disk, DIR "/part-000001.firn", NULL));
-	assert_int_equal(snapshot.segments[0].view.reports_count, 1);
+	assert_int_equal(
+		segment_read(&snapshot.segments[0], 0, SEGMENT_ROWS, &buffer, &block, NULL), 0);
+	assert_int_equal(block.reports_count, 1);
+	segment_buffer_free(&buffer);
 	store_snapshot_release(f->store, &snapshot);
 	f->options.retention_bytes = 1;
 	reopen(f);
@@ -353,31 +358,42 @@ static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t 
 			int64_t gauge, int64_t duration_s)
 {
 	int64_t start_ns = (BATCHES_START_S + at_s) * CLOCK_NS_PER_S;
+	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
+	struct segment_block block;
 	size_t seen = 0;
 
-	assert_int_equal(take(f, 0, INT64_MAX, &snapshot), 0);
+	assert_int_equal(take(f, start_ns, start_ns + 1, &snapshot), 0);
 	for (size_t i = 0; i < snapshot.count; i++) {
-		const struct tables_view *view = &snapshot.segments[i].view;
+		struct segment *segment = &snapshot.segments[i];
+		const struct tables_view *view = &segment->view;
 
-		for (uint32_t j = 0; j < view->reports_count; j++) {
-			const struct report *report = &view->reports[j];
-			const struct group *group =
-				&view->groups[view->series[report->series].group];
+		for (uint32_t j = 0; j < segment->blocks_count; j++) {
+			assert_int_equal(
+				segment_read(segment, j, SEGMENT_HEADERS, &buffer, &block, NULL),
+				0);
+			for (uint32_t k = 0; k < block.reports_count; k++) {
+				const struct segment_report *report = &block.reports[k];
+				const struct group *group =
+					&view->groups[view->series[report->series].group];
 
-			if (report->start_ns != start_ns)
-				continue;
-			seen++;
-			assert_int_equal(view->columns[group->column_first].kind, COLUMN_DELTA);
-			assert_int_equal(view->columns[group->column_first + 1].kind, COLUMN_GAUGE);
-			assert_int_equal(report->row_count, rows);
-			assert_int_equal(view->totals[report->total_first], delta);
-			assert_int_equal(view->totals[report->total_first + 1], gauge);
-			assert_int_equal(report->duration_ns, duration_s * CLOCK_NS_PER_S);
+				if (report->start_ns != start_ns)
+					continue;
+				seen++;
+				assert_int_equal(view->columns[group->column_first].kind,
+						 COLUMN_DELTA);
+				assert_int_equal(view->columns[group->column_first + 1].kind,
+						 COLUMN_GAUGE);
+				assert_int_equal(report->row_count, rows);
+				assert_int_equal(block.totals[report->total_first], delta);
+				assert_int_equal(block.totals[report->total_first + 1], gauge);
+				assert_int_equal(report->duration_ns, duration_s * CLOCK_NS_PER_S);
+			}
 		}
 	}
 	assert_int_equal(seen, 1);
 	store_snapshot_release(f->store, &snapshot);
+	segment_buffer_free(&buffer);
 }
 
 static void cumulative_values_become_deltas_across_restarts(void **state)

@@ -10,8 +10,6 @@
 
 #include "base/hash.h"
 #include "batches.h"
-#include "server/persist/part.h"
-#include "server/persist/part_arrange.h"
 #include "server/persist/tables_check.h"
 #include "server/persist/tables_codec.h"
 
@@ -251,74 +249,6 @@ static void broken_tables_are_not_accepted(void **state)
 	}
 }
 
-static void arranging_keeps_everything_and_sorts_it(void **state)
-{
-	struct tables tables, arranged;
-	struct tables_view from, to;
-	struct err err = { 0 };
-
-	(void)state;
-	fill(&tables);
-	tables_init(&arranged);
-	from = tables_view_of(&tables);
-	part_arrange(&from, &arranged);
-	to = tables_view_of(&arranged);
-	assert_int_equal(tables_check(&to, &err), 0);
-	assert_int_equal(to.rows_count, from.rows_count);
-	assert_int_equal(to.reports_count, from.reports_count);
-	assert_int_equal(to.nodes_count, from.nodes_count);
-	for (uint32_t i = 0; i < to.reports_count; i++) {
-		const struct report *report = &to.reports[i];
-
-		if (i && report->series == report[-1].series)
-			assert_true(report->start_ns > report[-1].start_ns);
-		for (uint32_t j = 1; j < report->row_count; j++)
-			assert_true(to.rows[report->row_first + j].stack >=
-				    to.rows[report->row_first + j - 1].stack);
-	}
-	for (uint32_t i = 2; i < to.nodes_count; i++) {
-		uint32_t parent = to.nodes[i].parent, at = i - 1;
-
-		while (at != parent &&
-		       at) /* depth-first: the parent is on the path of the one before */
-			at = to.nodes[at].parent;
-		assert_int_equal(at, parent);
-	}
-	tables_free(&tables);
-	tables_free(&arranged);
-}
-
-static void any_changed_byte_of_a_part_is_noticed(void **state)
-{
-	struct tables tables;
-	struct tables_view view;
-	struct strbuf bytes = { 0 };
-	struct part_info info;
-	struct tables_image image;
-	struct identity hash;
-
-	(void)state;
-	fill(&tables);
-	view = tables_view_of(&tables);
-	part_encode(&view, 7, &bytes, &info);
-	assert_int_equal(info.bytes, bytes.len);
-	assert_int_equal(info.rows, view.rows_count);
-	assert_int_equal(part_decode(strbuf_slice(&bytes), 7, &image, &hash, NULL), 0);
-	assert_true(identity_equal(hash, info.hash));
-	tables_image_free(&image);
-	assert_int_equal(part_decode(strbuf_slice(&bytes), 8, &image, &hash, NULL), -ERR_CORRUPT);
-	for (size_t i = 0; i < bytes.len; i++) {
-		bytes.data[i] ^= 0x10;
-		assert_int_not_equal(part_decode(strbuf_slice(&bytes), 7, &image, &hash, NULL), 0);
-		bytes.data[i] ^= 0x10;
-	}
-	for (size_t len = 0; len < bytes.len; len++)
-		assert_int_not_equal(
-			part_decode(slice_from(bytes.data, len), 7, &image, &hash, NULL), 0);
-	strbuf_free(&bytes);
-	tables_free(&tables);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,8 +258,6 @@ int main(void)
 		cmocka_unit_test(sections_over_the_budget_are_refused),
 		cmocka_unit_test(unknown_sections_are_skipped),
 		cmocka_unit_test(broken_tables_are_not_accepted),
-		cmocka_unit_test(arranging_keeps_everything_and_sorts_it),
-		cmocka_unit_test(any_changed_byte_of_a_part_is_noticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,869 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/part_reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "server/persist/byte_reader.h"
+#include "server/persist/part_directory.h"
+
+#define SHARED_CHUNK_BYTES_MAX ((size_t)1 << 20) /* larger ones are not kept for the next section  \
+						  */
+#define VERIFY_BYTES ((size_t)1 << 20)
+#define VERIFY_MEMORY_BYTES ((size_t)64 << 20)
+
+/* An unpacked chunk of sections, while somebody looks at it. */
+struct chunk_bytes {
+	uint32_t references, chunk;
+	char *raw;
+};
+
+struct partition {
+	struct part_reader *reader;
+	const struct part_entry *entry;
+	uint32_t number;
+	pthread_mutex_t lock;
+	uint32_t users; /* segments; guarded, as all below */
+	bool has_series, has_stacks;
+	struct part_series_image series;
+	struct part_stacks_image stacks;
+};
+
+struct part_reader {
+	struct vfs_file *file;
+	struct part_info info;
+	struct part_directory directory;
+	struct partition *partitions;
+	uint64_t instance; /* no two open readers have the same */
+	_Atomic size_t bytes;
+	pthread_mutex_t lock;
+	struct chunk_bytes *kept[PART_SECTIONS]; /* guarded, as all below */
+	bool damaged;
+	struct err damage;
+};
+
+static _Atomic uint64_t instances;
+
+/* Bytes. */
+
+static int read_at(struct part_reader *reader, char *to, size_t len, uint64_t offset,
+		   struct err *err)
+{
+	struct vfs_file *file = reader->file;
+
+	while (len) {
+		ssize_t done = file->vfs->pread(file, to, len, offset);
+
+		if (done == -EINTR)
+			continue;
+		if (done < 0)
+			return err_set_errno(err, (int)-done, "read at offset %llu",
+					     (unsigned long long)offset);
+		if (!done)
+			return err_set(err, ERR_CORRUPT, "ends at offset %llu",
+				       (unsigned long long)offset);
+		to += done;
+		offset += (uint64_t)done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+/* The outermost frame of an error: names the file, remembers damage. */
+static int note(struct part_reader *reader, int rc, struct err *cause, struct err *err)
+{
+	if (!rc)
+		return 0;
+	err_wrap(cause, "part \"%s\"", reader->file->path);
+	if (rc == -ERR_CORRUPT) {
+		pthread_mutex_lock(&reader->lock);
+		if (!reader->damaged) {
+			reader->damage = *cause;
+			reader->damaged = true;
+		}
+		pthread_mutex_unlock(&reader->lock);
+	}
+	if (err)
+		*err = *cause;
+	return rc;
+}
+
+bool part_reader_is_damaged(struct part_reader *reader, struct err *ret)
+{
+	bool damaged;
+
+	pthread_mutex_lock(&reader->lock);
+	damaged = reader->damaged;
+	if (damaged)
+		*ret = reader->damage;
+	pthread_mutex_unlock(&reader->lock);
+	return damaged;
+}
+
+/* Chunks of sections. */
+
+static int unpack_chunk(struct part_reader *reader, const struct part_chunk *chunk, char *to,
+			struct err *err)
+{
+	char *stored = mem_realloc(NULL, chunk->stored ? chunk->stored : 1, 1);
+	ZSTD_DCtx *decoder = ZSTD_createDCtx();
+	int rc = decoder ? read_at(reader, stored, chunk->stored, chunk->offset, err)
+			 : err_set(err, ERR_NO_MEMORY, "no memory to decompress");
+
+	if (!rc)
+		rc = part_chunk_unpack(chunk, decoder, stored, to, err);
+	ZSTD_freeDCtx(decoder);
+	free(stored);
+	return rc;
+}
+
+static void unref_chunk(struct part_reader *reader, struct chunk_bytes *bytes)
+{
+	bool last;
+
+	if (!bytes)
+		return;
+	pthread_mutex_lock(&reader->lock);
+	last = !--bytes->references;
+	pthread_mutex_unlock(&reader->lock);
+	if (last) {
+		free(bytes->raw);
+		free(bytes);
+	}
+}
+
+static struct chunk_bytes *find_kept(struct part_reader *reader, enum part_section section,
+				     uint32_t chunk)
+{
+	struct chunk_bytes *found = NULL;
+
+	pthread_mutex_lock(&reader->lock);
+	if (reader->kept[section] && reader->kept[section]->chunk == chunk) {
+		found = reader->kept[section];
+		found->references++;
+	}
+	pthread_mutex_unlock(&reader->lock);
+	return found;
+}
+
+/* For the next partition, whose section probably lies behind this one. */
+static void keep(struct part_reader *reader, enum part_section section, struct chunk_bytes *bytes)
+{
+	struct chunk_bytes *old;
+
+	pthread_mutex_lock(&reader->lock);
+	old = reader->kept[section];
+	reader->kept[section] = bytes;
+	if (bytes)
+		bytes->references++;
+	pthread_mutex_unlock(&reader->lock);
+	unref_chunk(reader, old);
+}
+
+/* *ret_chunk is to be given back with unref_chunk; NULL when there is nothing. */
+static int get_section(struct part_reader *reader, const struct partition *partition,
+		       enum part_section section, struct slice *ret, struct chunk_bytes **ret_chunk,
+		       struct err *err)
+{
+	const struct part_place *place = &partition->entry->sections[section];
+	const struct part_chunk *chunk;
+	struct chunk_bytes *bytes;
+	int rc;
+
+	*ret = (struct slice){ "", 0 };
+	*ret_chunk = NULL;
+	if (place->chunk == UINT32_MAX)
+		return 0;
+	chunk = &reader->directory.chunks[place->chunk];
+	bytes = find_kept(reader, section, place->chunk);
+	if (!bytes) {
+		bytes = mem_new(struct chunk_bytes);
+		*bytes = (struct chunk_bytes){ 1, place->chunk,
+					       mem_realloc(NULL, chunk->raw + 1ull, 1) };
+		rc = unpack_chunk(reader, chunk, bytes->raw, err);
+		if (rc) {
+			unref_chunk(reader, bytes);
+			return rc;
+		}
+		if (chunk->raw <= SHARED_CHUNK_BYTES_MAX && chunk->raw > place->bytes)
+			keep(reader, section, bytes);
+	}
+	*ret = slice_from(bytes->raw + place->offset, place->bytes);
+	*ret_chunk = bytes;
+	return 0;
+}
+
+/* Opening. */
+
+struct trailer {
+	struct part_chunk directory;
+	uint64_t raw, stored, number;
+	struct identity hash;
+};
+
+static int check_header(struct part_reader *reader, struct err *err)
+{
+	char bytes[PART_HEADER_BYTES];
+	struct byte_reader in = byte_reader_of(slice_from(bytes, sizeof(bytes)));
+	int rc = read_at(reader, bytes, sizeof(bytes), 0, err);
+	uint32_t version;
+
+	if (rc)
+		return rc;
+	if (!slice_equal(byte_reader_bytes(&in, 8), slice_from(PART_MAGIC, 8)))
+		return err_set(err, ERR_CORRUPT, "is no part");
+	version = byte_reader_u32(&in);
+	if (version < PART_VERSION)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "has version %u of an early firn, and this one reads version %u: "
+			       "start with an empty storage directory, or read the old one with "
+			       "the firn that wrote it",
+			       version, PART_VERSION);
+	if (version > PART_VERSION)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "has version %u, and this firn reads version %u: use a newer firn",
+			       version, PART_VERSION);
+	byte_reader_u32(&in);
+	if (byte_reader_u64(&in) != reader->info.number)
+		return err_set(err, ERR_CORRUPT, "is another part by its header");
+	return 0;
+}
+
+static int read_trailer(struct part_reader *reader, uint64_t bytes, struct trailer *ret,
+			struct err *err)
+{
+	char text[PART_TRAILER_BYTES];
+	struct byte_reader in = byte_reader_of(slice_from(text, sizeof(text)));
+	uint32_t crc;
+	int rc;
+
+	if (bytes < PART_HEADER_BYTES + PART_TRAILER_BYTES)
+		return err_set(err, ERR_CORRUPT, "is cut short");
+	rc = read_at(reader, text, sizeof(text), bytes - sizeof(text), err);
+	if (rc)
+		return rc;
+	ret->directory.offset = byte_reader_u64(&in);
+	ret->stored = byte_reader_u64(&in);
+	ret->raw = byte_reader_u64(&in);
+	ret->number = byte_reader_u64(&in);
+	ret->hash.low = byte_reader_u64(&in);
+	ret->hash.high = byte_reader_u64(&in);
+	ret->directory.crc = byte_reader_u32(&in);
+	crc = byte_reader_u32(&in);
+	if (!slice_equal(byte_reader_bytes(&in, 8), slice_from(PART_MAGIC_END, 8)))
+		return err_set(err, ERR_CORRUPT, "has no end: cut short or overwritten");
+	if (hash_crc32c(0, text, PART_TRAILER_BYTES - 12) != crc)
+		return err_set(err, ERR_CORRUPT, "checksum mismatch of the trailer");
+	if (ret->directory.offset < PART_HEADER_BYTES || ret->stored > UINT32_MAX ||
+	    ret->raw > UINT32_MAX ||
+	    ret->directory.offset + ret->stored != bytes - PART_TRAILER_BYTES)
+		return err_set(err, ERR_CORRUPT, "its directory lies elsewhere");
+	ret->directory.stored = (uint32_t)ret->stored;
+	ret->directory.raw = (uint32_t)ret->raw;
+	if (!part_chunk_is_plausible(&ret->directory))
+		return err_set(err, ERR_CORRUPT, "its directory has impossible sizes");
+	if (ret->number != reader->info.number || bytes != reader->info.bytes ||
+	    !identity_equal(ret->hash, reader->info.hash))
+		return err_set(err, ERR_CORRUPT, "not the file that the manifest names");
+	return 0;
+}
+
+static int read_directory(struct part_reader *reader, struct err *err)
+{
+	struct trailer trailer;
+	uint64_t bytes = 0;
+	char *raw;
+	int rc = reader->file->vfs->size(reader->file, &bytes);
+
+	if (rc)
+		return err_set_errno(err, -rc, "read its size");
+	rc = check_header(reader, err);
+	if (!rc)
+		rc = read_trailer(reader, bytes, &trailer, err);
+	if (rc)
+		return rc;
+	raw = mem_realloc(NULL, trailer.directory.raw + 1ull, 1);
+	rc = unpack_chunk(reader, &trailer.directory, raw, err);
+	if (!rc)
+		rc = part_directory_decode(slice_from(raw, trailer.directory.raw),
+					   trailer.directory.offset, &reader->directory, err);
+	free(raw);
+	return rc;
+}
+
+int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_info *info,
+		     struct part_reader **ret, struct err *err)
+{
+	struct layout_path path = layout_path(dir, LAYOUT_PART, info->number);
+	struct part_reader *reader = mem_new(struct part_reader);
+	struct err cause = { 0 };
+	int rc = vfs_open(vfs, path.text, VFS_READ, &reader->file, err);
+
+	if (rc) {
+		free(reader);
+		return rc;
+	}
+	pthread_mutex_init(&reader->lock, NULL);
+	reader->info = *info;
+	reader->instance = ++instances;
+	rc = note(reader, read_directory(reader, &cause), &cause, err);
+	if (rc) {
+		part_reader_close(reader);
+		return rc;
+	}
+	reader->partitions = mem_new_array(struct partition, reader->directory.partitions_count);
+	for (uint32_t i = 0; i < reader->directory.partitions_count; i++) {
+		reader->partitions[i].reader = reader;
+		reader->partitions[i].entry = &reader->directory.partitions[i];
+		reader->partitions[i].number = i;
+		pthread_mutex_init(&reader->partitions[i].lock, NULL);
+	}
+	reader->bytes = sizeof(*reader) + reader->directory.memory +
+			reader->directory.partitions_count * sizeof(*reader->partitions);
+	*ret = reader;
+	return 0;
+}
+
+uint32_t part_reader_partitions(const struct part_reader *reader)
+{
+	return reader->directory.partitions_count;
+}
+
+const struct part_partition *part_reader_partition(const struct part_reader *reader,
+						   uint32_t partition)
+{
+	return &reader->directory.partitions[partition].info;
+}
+
+/* Dictionaries. */
+
+/* Stored bytes of a block: its rows' share of its stripe. */
+static uint64_t block_bytes(const struct part_directory *directory,
+			    const struct part_stripe_entry *stripe, const struct segment_zone *zone)
+{
+	const struct part_chunk *headers = &directory->chunks[stripe->chunk];
+	uint64_t header_bytes = (uint64_t)headers->stored * zone->reports / stripe->shape.reports;
+
+	if (!stripe->shape.rows)
+		return header_bytes;
+	return header_bytes + (uint64_t)((double)headers[1].stored * (double)zone->rows /
+					 (double)stripe->shape.rows);
+}
+
+/* What the index says of stripes must be so. */
+static int place_blocks(const struct partition *partition, struct part_series_image *series,
+			struct err *err)
+{
+	const struct part_directory *directory = &partition->reader->directory;
+
+	for (int level = 0; level < SEGMENT_LEVELS; level++) {
+		for (uint32_t i = 0; i < partition->entry->shape.blocks[level]; i++) {
+			const struct part_block *block = &series->blocks[level][i];
+			struct segment_zone *zone = &series->zones[level][i];
+			const struct part_stripe_entry *stripe;
+
+			if (block->stripe >= directory->stripes_count)
+				return err_set(err, ERR_CORRUPT, "a block lies in no stripe");
+			stripe = &directory->stripes[block->stripe];
+			if (zone->reports > stripe->shape.reports ||
+			    block->first > stripe->shape.reports - zone->reports ||
+			    zone->rows > stripe->shape.rows ||
+			    stripe->shape.columns != partition->entry->info.columns_count)
+				return err_set(err, ERR_CORRUPT,
+					       "a block is larger than its stripe");
+			zone->bytes = block_bytes(directory, stripe, zone);
+		}
+	}
+	return 0;
+}
+
+static int load_series(struct partition *partition, struct err *err)
+{
+	struct part_reader *reader = partition->reader;
+	struct chunk_bytes *index_chunk = NULL, *series_chunk = NULL;
+	struct slice index, series;
+	int rc = get_section(reader, partition, PART_SECTION_INDEX, &index, &index_chunk, err);
+
+	if (!rc)
+		rc = get_section(reader, partition, PART_SECTION_SERIES, &series, &series_chunk,
+				 err);
+	if (!rc)
+		rc = part_series_decode(index, series, &partition->entry->shape, &partition->series,
+					err);
+	unref_chunk(reader, index_chunk);
+	unref_chunk(reader, series_chunk);
+	if (rc)
+		return rc;
+	rc = place_blocks(partition, &partition->series, err);
+	if (rc) {
+		part_series_free(&partition->series);
+		return rc;
+	}
+	partition->has_series = true;
+	reader->bytes += partition->series.bytes;
+	return 0;
+}
+
+static int load_stacks(struct partition *partition, struct err *err)
+{
+	struct part_reader *reader = partition->reader;
+	struct chunk_bytes *chunks[PART_SECTIONS] = { 0 };
+	struct slice bytes[PART_SECTIONS];
+	int rc = 0;
+
+	for (int i = PART_SECTION_STRINGS; i <= PART_SECTION_NODES && !rc; i++)
+		rc = get_section(reader, partition, (enum part_section)i, &bytes[i], &chunks[i],
+				 err);
+	if (!rc)
+		rc = part_stacks_decode(bytes[PART_SECTION_STRINGS], bytes[PART_SECTION_FRAMES],
+					bytes[PART_SECTION_NODES], &partition->entry->shape,
+					&partition->series, &partition->stacks, err);
+	for (int i = 0; i < PART_SECTIONS; i++)
+		unref_chunk(reader, chunks[i]);
+	if (rc)
+		return rc;
+	partition->has_stacks = true;
+	reader->bytes += partition->stacks.bytes;
+	return 0;
+}
+
+/* With the partition's lock. */
+static void drop_dictionaries(struct partition *partition)
+{
+	struct part_reader *reader = partition->reader;
+
+	if (partition->has_stacks) {
+		reader->bytes -= partition->stacks.bytes;
+		part_stacks_free(&partition->stacks);
+	}
+	if (partition->has_series) {
+		reader->bytes -= partition->series.bytes;
+		part_series_free(&partition->series);
+	}
+	partition->has_stacks = partition->has_series = false;
+}
+
+size_t part_reader_bytes(const struct part_reader *reader)
+{
+	return reader->bytes;
+}
+
+void part_reader_trim(struct part_reader *reader)
+{
+	for (uint32_t i = 0; i < reader->directory.partitions_count; i++) {
+		struct partition *partition = &reader->partitions[i];
+
+		if (pthread_mutex_trylock(&partition->lock))
+			continue; /* somebody is about to use it */
+		if (!partition->users)
+			drop_dictionaries(partition);
+		pthread_mutex_unlock(&partition->lock);
+	}
+	for (int i = 0; i < PART_SECTIONS; i++)
+		keep(reader, (enum part_section)i, NULL);
+}
+
+void part_reader_close(struct part_reader *reader)
+{
+	if (!reader)
+		return;
+	for (uint32_t i = 0; reader->partitions && i < reader->directory.partitions_count; i++) {
+		assert(!reader->partitions[i].users);
+		drop_dictionaries(&reader->partitions[i]);
+		pthread_mutex_destroy(&reader->partitions[i].lock);
+	}
+	for (int i = 0; i < PART_SECTIONS; i++)
+		keep(reader, (enum part_section)i, NULL);
+	free(reader->partitions);
+	part_directory_free(&reader->directory);
+	vfs_close(reader->file);
+	pthread_mutex_destroy(&reader->lock);
+	free(reader);
+}
+
+/* Blocks. */
+
+/* What a buffer holds: the stripe that was read last, in the hope that the next block is there. */
+struct scratch {
+	ZSTD_DCtx *decoder;
+	uint64_t instance; /* 0: nothing */
+	uint32_t stripe;
+	bool has_rows;
+	char *stored, *raw;
+	size_t stored_capacity, raw_capacity;
+	struct part_stripe_image image;
+	struct segment_report *reports; /* a copy that may be changed */
+	uint32_t reports_capacity;
+};
+
+static void free_scratch(void *data)
+{
+	struct scratch *scratch = data;
+
+	ZSTD_freeDCtx(scratch->decoder);
+	part_stripe_image_free(&scratch->image);
+	free(scratch->stored);
+	free(scratch->raw);
+	free(scratch->reports);
+	free(scratch);
+}
+
+static int scratch_of(struct segment_buffer *buffer, struct scratch **ret, struct err *err)
+{
+	struct scratch *scratch;
+
+	if (buffer->free_decompressor == free_scratch) {
+		*ret = buffer->decompressor;
+		return 0;
+	}
+	scratch = mem_new(struct scratch);
+	scratch->decoder = ZSTD_createDCtx();
+	if (!scratch->decoder) {
+		free(scratch);
+		return err_set(err, ERR_NO_MEMORY, "no memory to decompress");
+	}
+	if (buffer->free_decompressor)
+		buffer->free_decompressor(buffer->decompressor);
+	buffer->decompressor = scratch;
+	buffer->free_decompressor = free_scratch;
+	*ret = scratch;
+	return 0;
+}
+
+static char *room(char *memory, size_t *capacity, size_t bytes)
+{
+	if (*capacity >= bytes)
+		return memory;
+	free(memory);
+	*capacity = bytes;
+	return mem_realloc(NULL, bytes, 1);
+}
+
+/* `count` chunks that lie one behind the other, as they are stored. */
+static int read_stored(struct part_reader *reader, const struct part_chunk *chunks, int count,
+		       struct scratch *scratch, struct err *err)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += chunks[i].stored;
+	scratch->stored = room(scratch->stored, &scratch->stored_capacity, bytes + 1);
+	return read_at(reader, scratch->stored, bytes, chunks->offset, err);
+}
+
+static int unpack(const struct part_chunk *chunk, const char *stored, struct scratch *scratch,
+		  struct err *err)
+{
+	scratch->raw =
+		room(scratch->raw, &scratch->raw_capacity, (size_t)chunk->raw + PART_STRIPE_SLACK);
+	memset(scratch->raw + chunk->raw, 0, PART_STRIPE_SLACK);
+	return part_chunk_unpack(chunk, scratch->decoder, stored, scratch->raw, err);
+}
+
+static int load_headers(struct part_reader *reader, uint32_t stripe, enum segment_want want,
+			struct scratch *scratch, struct err *err)
+{
+	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
+	const struct part_chunk *chunks = &reader->directory.chunks[entry->chunk];
+	int rc = read_stored(reader, chunks, want == SEGMENT_ROWS ? 2 : 1, scratch, err);
+
+	scratch->instance = 0;
+	if (!rc)
+		rc = unpack(&chunks[0], scratch->stored, scratch, err);
+	if (!rc)
+		rc = part_stripe_decode_headers(slice_from(scratch->raw, chunks[0].raw),
+						&entry->shape, &scratch->image, err);
+	if (rc)
+		return rc;
+	scratch->instance = reader->instance;
+	scratch->stripe = stripe;
+	scratch->has_rows = false;
+	return 0;
+}
+
+/* `stored` is NULL when the rows must be read from the file first. */
+static int load_rows(struct part_reader *reader, const char *stored, struct scratch *scratch,
+		     struct err *err)
+{
+	const struct part_stripe_entry *entry = &reader->directory.stripes[scratch->stripe];
+	const struct part_chunk *rows = &reader->directory.chunks[entry->chunk + 1];
+	int rc = 0;
+
+	if (!stored) {
+		rc = read_stored(reader, rows, 1, scratch, err);
+		stored = scratch->stored;
+	}
+	if (!rc)
+		rc = unpack(rows, stored, scratch, err);
+	if (!rc)
+		rc = part_stripe_decode_rows(slice_from(scratch->raw, rows->raw), &scratch->image,
+					     err);
+	scratch->has_rows = !rc;
+	return rc;
+}
+
+static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment_want want,
+		       struct scratch *scratch, struct err *err)
+{
+	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
+	const char *stored = NULL;
+
+	if (scratch->instance != reader->instance || scratch->stripe != stripe) {
+		int rc = load_headers(reader, stripe, want, scratch, err);
+
+		if (rc)
+			return rc;
+		stored = scratch->stored + reader->directory.chunks[entry->chunk].stored;
+	}
+	return want == SEGMENT_ROWS && !scratch->has_rows ? load_rows(reader, stored, scratch, err)
+							  : 0;
+}
+
+/* That the block's reports are what the partition and its index say. */
+static int check_block(const struct partition *partition, const struct segment_zone *zone,
+		       uint32_t first, enum segment_want want,
+		       const struct part_stripe_image *image, struct err *err)
+{
+	const struct part_dictionary_shape *shape = &partition->entry->shape;
+	const struct segment_report *reports = &image->reports[first];
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < zone->reports; i++) {
+		if (reports[i].series < zone->series_min || reports[i].series > zone->series_max ||
+		    reports[i].start_ns < zone->start_min_ns ||
+		    reports[i].start_ns > zone->start_max_ns)
+			return err_set(err, ERR_CORRUPT, "a report lies outside its block's zone");
+		if (want == SEGMENT_ROWS && reports[i].row_count &&
+		    image->last_slots[first + i] >= shape->stacks)
+			return err_set(err, ERR_CORRUPT, "a row names a stack that is not there");
+		rows += reports[i].row_count;
+	}
+	if (rows != zone->rows)
+		return err_set(err, ERR_CORRUPT, "a block has other rows than its zone says");
+	if (want != SEGMENT_ROWS || !image->has_labels)
+		return 0;
+	for (uint64_t i = reports[0].row_first; i < reports[0].row_first + rows; i++)
+		if (image->label_sets[i] > shape->row_label_sets + shape->series)
+			return err_set(err, ERR_CORRUPT,
+				       "a row names a label set that is not there");
+	return 0;
+}
+
+/* Readers drop deleted reports from what they are given; the stripe must stay as it is. */
+static const struct segment_report *copy_reports(struct scratch *scratch, uint32_t first,
+						 uint32_t count)
+{
+	if (scratch->reports_capacity < count) {
+		scratch->reports_capacity = count;
+		scratch->reports = mem_realloc(scratch->reports, count, sizeof(*scratch->reports));
+	}
+	memcpy(scratch->reports, scratch->image.reports + first, count * sizeof(*scratch->reports));
+	return scratch->reports;
+}
+
+static void make_block(const struct segment *segment, uint32_t first, uint32_t count,
+		       enum segment_want want, struct scratch *scratch, struct segment_block *ret)
+{
+	const struct part_stripe_image *image = &scratch->image;
+
+	*ret = (struct segment_block){
+		.reports = segment->deletions_count ? copy_reports(scratch, first, count)
+						    : &image->reports[first],
+		.reports_count = count,
+		.totals = image->totals,
+	};
+	if (want == SEGMENT_HEADERS)
+		return;
+	ret->slots = image->slots;
+	ret->label_sets = image->has_labels ? image->label_sets : NULL;
+	ret->row_stride = 1;
+	ret->values = image->has_values ? image->values : NULL;
+	ret->value_stride = 1;
+	ret->column_stride = image->shape.rows;
+}
+
+static int read_block(const struct segment *segment, uint32_t block, enum segment_want want,
+		      struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
+{
+	struct partition *partition = segment->owner;
+	const struct part_block *place = &partition->series.blocks[segment->level][block];
+	const struct segment_zone *zone = &partition->series.zones[segment->level][block];
+	struct scratch *scratch = NULL;
+	struct err cause = { 0 };
+	int rc = scratch_of(buffer, &scratch, &cause);
+
+	if (!rc)
+		rc = load_stripe(partition->reader, place->stripe, want, scratch, &cause);
+	if (!rc)
+		rc = check_block(partition, zone, place->first, want, &scratch->image, &cause);
+	if (rc)
+		return note(partition->reader, rc, &cause, err);
+	make_block(segment, place->first, zone->reports, want, scratch, ret);
+	return 0;
+}
+
+/* Segments. */
+
+static int load_segment_stacks(struct segment *segment, struct err *err)
+{
+	struct partition *partition = segment->owner;
+	struct err cause = { 0 };
+	int rc = 0;
+
+	pthread_mutex_lock(&partition->lock);
+	if (!partition->has_stacks)
+		rc = load_stacks(partition, &cause);
+	if (!rc && segment->node_of_slot != partition->stacks.node_of_rank) {
+		segment->view = partition->stacks.view;
+		segment->slots_count = partition->entry->shape.stacks;
+		segment->node_of_slot = partition->stacks.node_of_rank;
+	}
+	pthread_mutex_unlock(&partition->lock);
+	return note(partition->reader, rc, &cause, err);
+}
+
+static const struct segment_ops part_ops = { load_segment_stacks, read_block };
+
+static uint64_t kin_of(const struct part_partition *info)
+{
+	const struct slice texts[] = { info->key.tenant, info->key.service, info->group_name,
+				       info->period_type, info->period_unit };
+	uint64_t hash = hash_stable(&info->period, sizeof(info->period), 0);
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		hash = hash_stable(texts[i].data, texts[i].len, hash);
+	for (uint32_t i = 0; i < info->columns_count; i++) {
+		const struct column_name *column = &info->columns[i];
+
+		hash = hash_stable(column->sample_type.data, column->sample_type.len, hash);
+		hash = hash_stable(column->sample_unit.data, column->sample_unit.len, hash);
+	}
+	return hash ? hash : 1;
+}
+
+int part_reader_segment(struct part_reader *reader, uint32_t number, enum segment_level level,
+			int64_t from_ns, int64_t to_ns, struct segment *ret, struct err *err)
+{
+	struct partition *partition = &reader->partitions[number];
+	struct err cause = { 0 };
+	int rc = 0;
+
+	pthread_mutex_lock(&partition->lock);
+	if (!partition->has_series)
+		rc = load_series(partition, &cause);
+	if (!rc)
+		partition->users++;
+	pthread_mutex_unlock(&partition->lock);
+	if (rc)
+		return note(reader, rc, &cause, err);
+	*ret = (struct segment){
+		.view = partition->series.view,
+		.ops = &part_ops,
+		.owner = partition,
+		.level = level,
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.zones = partition->series.zones[level],
+		.blocks_count = partition->entry->shape.blocks[level],
+		.has_sample_labels = partition->entry->info.sample_label_names_count > 0,
+		.id = hash_mix(hash_mix(0, reader->instance), (uint64_t)number + 1),
+		.kin = kin_of(&partition->entry->info),
+	};
+	return 0;
+}
+
+void part_reader_drop_segment(struct segment *segment)
+{
+	struct partition *partition = segment->owner;
+
+	pthread_mutex_lock(&partition->lock);
+	assert(partition->users);
+	partition->users--;
+	pthread_mutex_unlock(&partition->lock);
+	*segment = (struct segment){ 0 };
+}
+
+/* Verifying. */
+
+/* The chunks as they are stored, and the whole file. */
+static int verify_hash(struct part_reader *reader, struct err *err)
+{
+	uint64_t left = reader->info.bytes - PART_TRAILER_BYTES, offset = 0;
+	char *bytes = mem_realloc(NULL, VERIFY_BYTES, 1);
+	XXH3_state_t *state = XXH3_createState();
+	XXH128_hash_t hash = { 0 };
+	int rc = 0;
+
+	if (!state || XXH3_128bits_reset(state) != XXH_OK)
+		rc = err_set(err, ERR_NO_MEMORY, "no memory for its hash");
+	while (left && !rc) {
+		size_t len = left < VERIFY_BYTES ? (size_t)left : VERIFY_BYTES;
+
+		rc = read_at(reader, bytes, len, offset, err);
+		if (!rc)
+			XXH3_128bits_update(state, bytes, len);
+		offset += len;
+		left -= len;
+	}
+	if (!rc)
+		hash = XXH3_128bits_digest(state);
+	XXH3_freeState(state);
+	free(bytes);
+	if (!rc && (hash.low64 != reader->info.hash.low || hash.high64 != reader->info.hash.high))
+		rc = err_set(err, ERR_CORRUPT, "hash mismatch of the whole file");
+	return rc;
+}
+
+static int verify_level(struct part_reader *reader, uint32_t number, enum segment_level level,
+			struct segment_buffer *buffer, uint64_t *reports, struct err *err)
+{
+	struct segment segment;
+	int rc = part_reader_segment(reader, number, level, INT64_MIN, INT64_MAX, &segment, err);
+
+	if (rc)
+		return rc;
+	rc = load_segment_stacks(&segment, err);
+	for (uint32_t i = 0; i < segment.blocks_count && !rc; i++) {
+		struct segment_block block;
+		const struct scratch *scratch;
+
+		rc = read_block(&segment, i, SEGMENT_ROWS, buffer, &block, err);
+		scratch = buffer->decompressor;
+		if (!rc)
+			rc = part_stripe_check_totals(&scratch->image, err);
+		*reports += rc ? 0 : block.reports_count;
+	}
+	part_reader_drop_segment(&segment);
+	return rc;
+}
+
+int part_reader_verify(struct part_reader *reader, struct err *err)
+{
+	const struct part_directory *directory = &reader->directory;
+	struct segment_buffer buffer = { 0 };
+	uint64_t reports = 0;
+	struct err cause = { 0 };
+	int rc = note(reader, verify_hash(reader, &cause), &cause, err);
+
+	for (uint32_t i = 0; i < directory->partitions_count && !rc; i++) {
+		for (int level = 0; level < SEGMENT_LEVELS && !rc; level++)
+			rc = verify_level(reader, i, (enum segment_level)level, &buffer, &reports,
+					  err);
+		if (part_reader_bytes(reader) > VERIFY_MEMORY_BYTES)
+			part_reader_trim(reader);
+	}
+	segment_buffer_free(&buffer);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < directory->stripes_count; i++)
+		reports -= directory->stripes[i].shape.reports;
+	if (reports)
+		rc = err_set(&cause, ERR_CORRUPT, "reports belong to no partition, or to several");
+	return note(reader, rc, &cause, err);
+}

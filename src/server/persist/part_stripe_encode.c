@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/part_stripe_encode.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define STREAM_BYTES_MIN 256u /* for a frame of its own */
+
+struct span { /* of reports that begin and last alike */
+	int64_t start_ns, duration_ns;
+};
+
+/* What is known of a column of a stripe. */
+struct column_code {
+	enum part_column_mode mode;
+	int64_t number;
+};
+
+void part_stripe_free(struct part_stripe *stripe)
+{
+	free(stripe->reports);
+	free(stripe->blocks);
+	free(stripe->ranks);
+	free(stripe->label_sets);
+	free(stripe->values);
+	free(stripe->order);
+	*stripe = (struct part_stripe){ 0 };
+}
+
+bool part_stripe_has_room(const struct part_stripe *stripe, uint32_t rows)
+{
+	return stripe->reports_count < PART_BLOCK_REPORTS_MAX &&
+	       (!stripe->reports_count || stripe->rows_count + rows <= PART_BLOCK_ROWS_MAX);
+}
+
+void part_stripe_begin_block(struct part_stripe *stripe)
+{
+	mem_grow(stripe->blocks, stripe->blocks_count, stripe->blocks_capacity);
+	stripe->blocks[stripe->blocks_count++] = 0;
+}
+
+static void make_room(struct part_stripe *stripe, size_t rows)
+{
+	size_t want = stripe->rows_capacity ? stripe->rows_capacity : PART_BLOCK_ROWS_MAX;
+
+	while (want < rows)
+		want *= 2;
+	if (want != stripe->rows_capacity) {
+		stripe->ranks = mem_realloc(stripe->ranks, want, sizeof(uint32_t));
+		stripe->label_sets = mem_realloc(stripe->label_sets, want, sizeof(uint32_t));
+		stripe->order = mem_realloc(stripe->order, want, sizeof(uint64_t));
+	}
+	stripe->rows_capacity = want;
+	if (want * stripe->columns > stripe->values_capacity) {
+		stripe->values_capacity = want * stripe->columns;
+		stripe->values =
+			mem_realloc(stripe->values, stripe->values_capacity, sizeof(int64_t));
+	}
+}
+
+static int key_order(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* Places of the rows by rank, then label set, then place: rank << 32 | place. */
+static void sort_rows(const struct part_report *report, const uint32_t *rank_of_node,
+		      uint64_t *order)
+{
+	bool sorted = true;
+
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		order[i] = (uint64_t)rank_of_node[report->nodes[i]] << 32 | i;
+		sorted &= !i || order[i] >= order[i - 1];
+	}
+	if (!sorted)
+		qsort(order, report->row_count, sizeof(*order), key_order);
+	if (!report->label_sets)
+		return;
+	for (uint32_t i = 1; i < report->row_count; i++) {
+		uint64_t key = order[i];
+		uint32_t label_set = report->label_sets[(uint32_t)key], j = i;
+
+		for (; j && order[j - 1] >> 32 == key >> 32 &&
+		       report->label_sets[(uint32_t)order[j - 1]] > label_set;
+		     j--)
+			order[j] = order[j - 1];
+		order[j] = key;
+	}
+}
+
+void part_stripe_add(struct part_stripe *stripe, const struct part_report *report,
+		     const uint32_t *rank_of_node, const uint32_t *row_label_sets)
+{
+	uint64_t first = stripe->rows_count;
+
+	make_room(stripe, first + report->row_count);
+	mem_grow(stripe->reports, stripe->reports_count, stripe->reports_capacity);
+	stripe->reports[stripe->reports_count++] = (struct part_stripe_report){
+		.series = report->series,
+		.row_count = report->row_count,
+		.reports_count = report->reports_count,
+		.start_ns = report->start_ns,
+		.duration_ns = report->duration_ns,
+		.end_ns = report->end_ns,
+		.row_first = first,
+	};
+	stripe->blocks[stripe->blocks_count - 1]++;
+	sort_rows(report, rank_of_node, stripe->order);
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		uint32_t place = (uint32_t)stripe->order[i];
+		uint32_t label_set =
+			report->label_sets ? row_label_sets[report->label_sets[place]] : 0;
+
+		stripe->ranks[first + i] = (uint32_t)(stripe->order[i] >> 32);
+		stripe->label_sets[first + i] = label_set;
+		stripe->has_labels |= label_set != 0;
+		memcpy(&stripe->values[(first + i) * stripe->columns],
+		       &report->values[(size_t)place * stripe->columns],
+		       stripe->columns * sizeof(int64_t));
+	}
+	stripe->rows_count += report->row_count;
+}
+
+/* Columns. */
+
+static int64_t value_at(const struct part_stripe *stripe, uint64_t row, uint32_t column)
+{
+	return stripe->values[row * stripe->columns + column];
+}
+
+static __int128 sum_of(const struct part_stripe *stripe, const struct part_stripe_report *report,
+		       uint32_t column)
+{
+	__int128 sum = 0;
+
+	for (uint32_t i = 0; i < report->row_count; i++)
+		sum += value_at(stripe, report->row_first + i, column);
+	return sum;
+}
+
+static bool is_constant(const struct part_stripe *stripe, uint32_t column, int64_t *ret)
+{
+	*ret = stripe->rows_count ? value_at(stripe, 0, column) : 1;
+	for (uint64_t i = 1; i < stripe->rows_count; i++)
+		if (value_at(stripe, i, column) != *ret)
+			return false;
+	return true;
+}
+
+static bool is_proportional(const struct part_stripe *stripe, uint32_t column, int64_t *ret)
+{
+	int64_t base = value_at(stripe, 0, 0), factor, product;
+
+	if (base == 0 || base == -1)
+		return false;
+	factor = value_at(stripe, 0, column) / base;
+	for (uint64_t i = 0; i < stripe->rows_count; i++)
+		if (__builtin_mul_overflow(value_at(stripe, i, 0), factor, &product) ||
+		    product != value_at(stripe, i, column))
+			return false;
+	/* Sums held to the ends of int64 are not proportional any more. */
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		int64_t total = part_clamp(sum_of(stripe, &stripe->reports[i], 0));
+
+		if ((__int128)total * factor != sum_of(stripe, &stripe->reports[i], column))
+			return false;
+	}
+	*ret = factor;
+	return true;
+}
+
+static uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static int64_t common_divisor(const struct part_stripe *stripe, uint32_t column)
+{
+	uint64_t divisor = 0;
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		__int128 sum = sum_of(stripe, &stripe->reports[i], column);
+
+		if (sum != part_clamp(sum))
+			return 1;
+	}
+	for (uint64_t i = 0; i < stripe->rows_count && divisor != 1; i++) {
+		uint64_t a = magnitude(value_at(stripe, i, column)), b = divisor;
+
+		while (a) {
+			uint64_t rest = b % a;
+
+			b = a;
+			a = rest;
+		}
+		divisor = b;
+	}
+	return divisor && divisor <= INT64_MAX ? (int64_t)divisor : 1;
+}
+
+static struct column_code code_of(const struct part_stripe *stripe, uint32_t column)
+{
+	int64_t number;
+
+	if (is_constant(stripe, column, &number))
+		return (struct column_code){ PART_COLUMN_CONSTANT, number };
+	if (column && is_proportional(stripe, column, &number))
+		return (struct column_code){ PART_COLUMN_PROPORTIONAL, number };
+	return (struct column_code){ PART_COLUMN_VALUES, common_divisor(stripe, column) };
+}
+
+/* Headers. */
+
+static int span_order(const void *left, const void *right)
+{
+	const struct span *a = left, *b = right;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->duration_ns > b->duration_ns) - (a->duration_ns < b->duration_ns);
+}
+
+static uint32_t collect_spans(const struct part_stripe *stripe, struct span *spans)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		spans[i] = (struct span){ stripe->reports[i].start_ns,
+					  stripe->reports[i].duration_ns };
+	qsort(spans, stripe->reports_count, sizeof(*spans), span_order);
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		if (!i || span_order(&spans[i], &spans[count - 1]) != 0)
+			spans[count++] = spans[i];
+	return count;
+}
+
+static void encode_spans(const struct span *spans, uint32_t count, struct strbuf *out)
+{
+	uint64_t start = 0, gap = 0, duration = 0;
+
+	strbuf_add_varint(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t next = (uint64_t)spans[i].start_ns - start;
+
+		strbuf_add_zigzag(out, (int64_t)(next - gap));
+		gap = i ? next : 0; /* the first is no gap */
+		start = (uint64_t)spans[i].start_ns;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		strbuf_add_zigzag(out, (int64_t)((uint64_t)spans[i].duration_ns - duration));
+		duration = (uint64_t)spans[i].duration_ns;
+	}
+}
+
+static bool begins_run(const struct part_stripe *stripe, uint32_t report, uint32_t block_first)
+{
+	return report == block_first ||
+	       stripe->reports[report].series != stripe->reports[report - 1].series;
+}
+
+static void encode_series(const struct part_stripe *stripe, struct strbuf *out)
+{
+	for (uint32_t block = 0, first = 0; block < stripe->blocks_count; block++) {
+		uint32_t end = first + stripe->blocks[block], expected = 0;
+
+		for (uint32_t i = first, run; i < end; i += run) {
+			uint32_t series = stripe->reports[i].series;
+
+			for (run = 1; i + run < end && !begins_run(stripe, i + run, first);)
+				run++;
+			strbuf_add_varint(out, series - expected);
+			strbuf_add_varint(out, run - 1);
+			expected = series + 1;
+		}
+		first = end;
+	}
+}
+
+/* Within a run: distance from the next span; at its beginning: from where the last run began. */
+static void encode_span_numbers(const struct part_stripe *stripe, const struct span *spans,
+				uint32_t count, struct strbuf *out)
+{
+	int64_t run_first = 0, expected = 0;
+
+	for (uint32_t block = 0, first = 0; block < stripe->blocks_count; block++) {
+		uint32_t end = first + stripe->blocks[block];
+
+		for (uint32_t i = first; i < end; i++) {
+			struct span key = { stripe->reports[i].start_ns,
+					    stripe->reports[i].duration_ns };
+			const struct span *found =
+				bsearch(&key, spans, count, sizeof(*spans), span_order);
+			int64_t number = found - spans;
+
+			if (begins_run(stripe, i, first)) {
+				expected = run_first;
+				run_first = number;
+			}
+			strbuf_add_zigzag(out, number - expected);
+			expected = number + 1;
+		}
+		first = end;
+	}
+}
+
+static void encode_totals(const struct part_stripe *stripe, const struct column_code *codes,
+			  struct part_chunk_builder *out)
+{
+	for (uint32_t column = 0; column < stripe->columns; column++) {
+		if (codes[column].mode != PART_COLUMN_VALUES)
+			continue;
+		for (uint32_t i = 0; i < stripe->reports_count; i++) {
+			const struct part_stripe_report *report = &stripe->reports[i];
+			int64_t total = part_clamp(sum_of(stripe, report, column));
+
+			strbuf_add_zigzag(&out->raw,
+					  (int64_t)((uint64_t)(total / codes[column].number) -
+						    report->row_count));
+		}
+		part_chunk_cut(out, STREAM_BYTES_MIN);
+	}
+}
+
+static void encode_rollup(const struct part_stripe *stripe, struct strbuf *out)
+{
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		strbuf_add_varint(out, stripe->reports[i].reports_count);
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		strbuf_add_zigzag(out, (int64_t)((uint64_t)stripe->reports[i].end_ns -
+						 (uint64_t)stripe->reports[i].start_ns));
+}
+
+static void encode_headers(const struct part_stripe *stripe, const struct column_code *codes,
+			   struct part_chunk_builder *out)
+{
+	struct span *spans = mem_new_array(struct span, stripe->reports_count);
+	uint32_t spans_count = collect_spans(stripe, spans);
+	struct strbuf *raw = &out->raw;
+
+	strbuf_add_varint(raw, (stripe->has_labels ? PART_STRIPE_LABELS : 0u) |
+				       (stripe->is_rollup ? PART_STRIPE_ROLLUP : 0u));
+	strbuf_add_varint(raw, stripe->blocks_count);
+	for (uint32_t i = 0; i < stripe->blocks_count; i++)
+		strbuf_add_varint(raw, stripe->blocks[i]);
+	for (uint32_t i = 0; i < stripe->columns; i++) {
+		strbuf_add_varint(raw, codes[i].mode);
+		strbuf_add_zigzag(raw, codes[i].number);
+	}
+	encode_series(stripe, raw);
+	encode_spans(spans, spans_count, raw);
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	encode_span_numbers(stripe, spans, spans_count, raw);
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		strbuf_add_varint(raw, stripe->reports[i].row_count);
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	encode_totals(stripe, codes, out);
+	if (stripe->is_rollup)
+		encode_rollup(stripe, raw);
+	free(spans);
+}
+
+/* Rows. */
+
+struct streams {
+	struct strbuf bytes[PART_STREAMS];
+};
+
+static void encode_gaps(const struct part_stripe *stripe, struct strbuf *gaps, struct strbuf *more)
+{
+	char *to = strbuf_reserve(gaps, stripe->rows_count);
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		const struct part_stripe_report *report = &stripe->reports[i];
+		uint32_t previous = 0;
+
+		for (uint64_t j = 0; j < report->row_count; j++) {
+			uint32_t rank = stripe->ranks[report->row_first + j];
+			uint32_t gap = rank - previous, wide = gap - PART_GAP_WIDE;
+
+			previous = rank;
+			if (gap < PART_GAP_WIDE) {
+				*to++ = (char)gap;
+			} else if (gap <= PART_GAP_SHORT_MAX) {
+				*to++ = (char)(PART_GAP_WIDE + (wide >> 8));
+				strbuf_add_byte(more, (char)(wide & 0xff));
+			} else {
+				*to++ = (char)PART_GAP_LONG;
+				strbuf_add_u32(more, gap);
+			}
+		}
+	}
+	gaps->len += stripe->rows_count;
+}
+
+static void encode_labels(const struct part_stripe *stripe, struct strbuf *out)
+{
+	for (uint64_t i = 0, run; i < stripe->rows_count; i += run) {
+		uint32_t label_set = stripe->label_sets[i];
+
+		for (run = 1; i + run < stripe->rows_count; run++)
+			if (stripe->label_sets[i + run] != label_set)
+				break;
+		strbuf_add_varint(out, label_set);
+		strbuf_add_varint(out, run);
+	}
+}
+
+static void encode_column(const struct part_stripe *stripe, uint32_t column, int64_t divisor,
+			  struct strbuf *distances, struct strbuf *values)
+{
+	uint64_t next = 0;
+
+	for (uint64_t i = 0; i < stripe->rows_count; i++) {
+		int64_t value = value_at(stripe, i, column) / divisor;
+
+		if (value == 1)
+			continue;
+		strbuf_add_varint(distances, i - next);
+		strbuf_add_zigzag(values, value);
+		next = i + 1;
+	}
+}
+
+static void write_streams(struct streams *streams, struct part_chunk_builder *out)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < PART_STREAMS; i++)
+		count += streams->bytes[i].len > 0;
+	strbuf_add_varint(&out->raw, count);
+	for (uint32_t i = 0; i < PART_STREAMS; i++) {
+		if (!streams->bytes[i].len)
+			continue;
+		strbuf_add_varint(&out->raw, i);
+		strbuf_add_varint(&out->raw, streams->bytes[i].len);
+	}
+	for (uint32_t i = 0; i < PART_STREAMS; i++) {
+		strbuf_add_slice(&out->raw, strbuf_slice(&streams->bytes[i]));
+		part_chunk_cut(out, STREAM_BYTES_MIN);
+		strbuf_free(&streams->bytes[i]);
+	}
+}
+
+static void encode_rows(const struct part_stripe *stripe, const struct column_code *codes,
+			struct part_chunk_builder *out)
+{
+	struct streams streams = { 0 };
+
+	encode_gaps(stripe, &streams.bytes[PART_STREAM_GAPS],
+		    &streams.bytes[PART_STREAM_GAP_BYTES]);
+	if (stripe->has_labels)
+		encode_labels(stripe, &streams.bytes[PART_STREAM_LABELS]);
+	for (uint32_t i = 0; i < stripe->columns; i++)
+		if (codes[i].mode == PART_COLUMN_VALUES)
+			encode_column(stripe, i, codes[i].number,
+				      &streams.bytes[PART_STREAM_COLUMNS + 2 * i],
+				      &streams.bytes[PART_STREAM_COLUMNS + 2 * i + 1]);
+	write_streams(&streams, out);
+}
+
+void part_stripe_encode(struct part_stripe *stripe, struct part_chunk_builder *headers,
+			struct part_chunk_builder *rows)
+{
+	struct column_code codes[TABLES_COLUMNS_PER_GROUP_MAX];
+
+	for (uint32_t i = 0; i < stripe->columns; i++)
+		codes[i] = code_of(stripe, i);
+	encode_headers(stripe, codes, headers);
+	encode_rows(stripe, codes, rows);
+	stripe->reports_count = 0;
+	stripe->blocks_count = 0;
+	stripe->rows_count = 0;
+	stripe->has_labels = false;
+	stripe->open = false;
+}
