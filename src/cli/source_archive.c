@@ -121,9 +121,17 @@ static int add_folder(struct packing *packing, const char *path, int depth, stru
 static int open_temporary(struct err *err)
 {
 	const char *folder = getenv("TMPDIR");
-	int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct strbuf path = { 0 };
+	int fd;
 
-	return fd < 0 ? err_set_errno(err, errno, "make a temporary file") : fd;
+	strbuf_addf(&path, "%s/firn-sources-XXXXXX", folder && *folder ? folder : "/tmp");
+	fd = mkostemp(path.data, O_CLOEXEC);
+	if (fd < 0)
+		fd = err_set_errno(err, errno, "make temporary file \"%s\"", path.data);
+	else
+		unlink(path.data);
+	strbuf_free(&path);
+	return fd;
 }
 
 static int pack(struct packing *packing, const char *const *paths, size_t count, struct err *err)
@@ -152,9 +160,10 @@ int source_archive_open(const char *const *paths, size_t count, size_t *ret_file
 	int rc;
 
 	if (count == 1 && !stat(paths[0], &status) && S_ISREG(status.st_mode)) {
-		int fd = open(paths[0], O_RDONLY | O_CLOEXEC);
-
-		return fd < 0 ? err_set_errno(err, errno, "open \"%s\"", paths[0]) : fd;
+		packing.fd = open(paths[0], O_RDONLY | O_CLOEXEC);
+		if (packing.fd < 0)
+			return err_set_errno(err, errno, "open \"%s\"", paths[0]);
+		return packing.fd;
 	}
 	packing.fd = open_temporary(err);
 	if (packing.fd < 0)

@@ -136,7 +136,7 @@ int answer_add(struct answer *answer, struct slice bytes, struct err *err)
 	code = llhttp_execute(&answer->parser, bytes.data, bytes.len);
 	if (code == HPE_OK || answer->is_over)
 		return 0;
-	if (code == HPE_USER)
+	if (answer->code) /* llhttp does not pass on what on_head returns */
 		return answer->code;
 	return err_set(err, ERR_UNAVAILABLE, "the answer is not HTTP/1.1: %s",
 		       llhttp_get_error_reason(&answer->parser));
