@@ -15,7 +15,8 @@
 #include "server/debuginfo/debuginfod_int.h"
 
 #define POLL_NS (CLOCK_NS_PER_S)
-#define RECENT_NS (30 * CLOCK_NS_PER_S) /* a file that was used so shortly ago is wanted better */
+#define RECENT_NS (30 * CLOCK_NS_PER_S)	 /* a file that was used so shortly ago is wanted better */
+#define NO_BETTER_NS (24 * NOT_THERE_NS) /* finding that out can cost the whole file */
 #define FAILED_NS (300 * CLOCK_NS_PER_S)
 #define BUSY_NS (10 * CLOCK_NS_PER_S) /* somebody else is sending it */
 #define TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
@@ -349,7 +350,7 @@ static void fetch_one(struct debuginfod *debuginfod, size_t index)
 	else if (rc == 0)
 		settle(debuginfod, asked, NOT_THERE, NOT_THERE_NS, "no server has it");
 	else if (rc == -ERR_EXISTS)
-		settle(debuginfod, asked, HERE, NOT_THERE_NS, "what is here is as good");
+		settle(debuginfod, asked, HERE, NO_BETTER_NS, "what is here is as good");
 	else
 		settle(debuginfod, asked, FAILED,
 		       is_final(rc)	 ? NOT_THERE_NS
@@ -463,6 +464,8 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 		debuginfod_stop(debuginfod);
 		return rc;
 	}
+	log_info("debuginfod", "asked for missing symbols", "servers=%zu first=\"%s\"",
+		 debuginfod->urls_count, strbuf_text(&debuginfod->urls[0]));
 	*ret = debuginfod;
 	return 0;
 }
