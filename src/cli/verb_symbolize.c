@@ -14,16 +14,18 @@
 #include "cli/verb.h"
 #include "server/resolve/debug_files.h"
 #include "server/resolve/demangle.h"
-#include "server/resolve/symbol_sources.h"
+#include "server/resolve/symbol_store.h"
 #include "server/resolve/symbol_texts.h"
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
-#define NAMES_MAX ((size_t)1 << 20) /* texts kept as they are shown */
+#define NAMES_BYTES ((size_t)8 << 20) /* of names kept as they are shown */
+#define TEXTS_BYTES ((size_t)2 << 20) /* of names kept as the table has them */
 
 struct symbolize_verb_options {
 	struct verb_common common;
 	const char *debuginfo_path;
+	const char *tables_path;
 	const char *demangle;
 	bool stats;
 };
@@ -32,6 +34,8 @@ static const struct option options[] = {
 	{ 0, "debuginfo-path", OPTION_TEXT, offsetof(struct symbolize_verb_options, debuginfo_path),
 	  "DIR", "debug files as DIR/xx/rest-of-build-id.debug, before /usr/lib/debug/.build-id", 0,
 	  0 },
+	{ 0, "tables-path", OPTION_TEXT, offsetof(struct symbolize_verb_options, tables_path),
+	  "DIR", "keep the table made of FILE in DIR, and use it the next time", 0, 0 },
 	{ 0, "demangle", OPTION_TEXT, offsetof(struct symbolize_verb_options, demangle), "MODE",
 	  "none, simple (no arguments), templates or full (default full)", 0, 0 },
 	{ 0, "stats", OPTION_FLAG, offsetof(struct symbolize_verb_options, stats), NULL,
@@ -124,12 +128,21 @@ static struct slice show(struct symbolizer *symbolizer, uint32_t number, bool is
 	entry.shown =
 		printable(symbolizer, is_function ? name_function(symbolizer, number)
 						  : symbol_texts_get(symbolizer->texts, number));
-	if (symbolizer->names_count < NAMES_MAX) {
-		mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
-		idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
-		symbolizer->names[symbolizer->names_count++] = entry;
-	}
+	mem_grow(symbolizer->names, symbolizer->names_count, symbolizer->names_capacity);
+	idmap_add(&symbolizer->names_map, hash, (uint32_t)symbolizer->names_count);
+	symbolizer->names[symbolizer->names_count++] = entry;
 	return entry.shown;
+}
+
+/* Between two answers: names that were asked for are kept, but not all that there are. */
+static void forget_names(struct symbolizer *symbolizer)
+{
+	symbol_texts_trim(symbolizer->texts, TEXTS_BYTES);
+	if (symbolizer->arena.used_bytes < NAMES_BYTES)
+		return;
+	arena_free(&symbolizer->arena);
+	idmap_clear(&symbolizer->names_map);
+	symbolizer->names_count = 0;
 }
 
 static int flush(struct symbolizer *symbolizer, struct err *err)
@@ -190,6 +203,7 @@ static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *e
 		strbuf_add_text(out, i + 1 < count ? "\tinlined\n" : "\t\n");
 	}
 	strbuf_add_byte(out, '\n');
+	forget_names(symbolizer);
 	return out->len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
 }
 
@@ -339,10 +353,11 @@ static void explain(const struct symbolizer *symbolizer)
 	fputc('\n', stderr);
 }
 
-static int open_table(const char *path, const char *debuginfo_path, struct symbol_table **ret,
-		      struct err *err)
+static int open_table(const char *path, const struct symbolize_verb_options *values,
+		      struct symbol_table **ret, struct err *err)
 {
 	struct symbol_sources sources = { .count = 0 };
+	struct symbol_store *store = NULL;
 	struct elf_info info;
 	char *real = NULL;
 	int fd = debug_files_open(path, err), status;
@@ -353,10 +368,14 @@ static int open_table(const char *path, const char *debuginfo_path, struct symbo
 	symbol_sources_set_binary(&sources, fd, slice_of(real ? real : path));
 	free(real);
 	status = elf_read_info(fd, path, &info, err);
+	if (!status)
+		status = symbol_store_open(values->tables_path, SYMBOL_STORE_BYTES_DEFAULT, &store,
+					   err);
 	if (!status) {
-		symbol_sources_find(&sources, debuginfo_path, slice_of(info.build_id));
-		status = symbol_sources_table(&sources, ret, err);
+		symbol_sources_find(&sources, values->debuginfo_path, slice_of(info.build_id));
+		status = symbol_store_get(store, slice_of(info.build_id), &sources, NULL, ret, err);
 	}
+	symbol_store_close(store);
 	symbol_sources_close(&sources);
 	return status;
 }
@@ -394,7 +413,7 @@ static int run(int argc, char **argv)
 		return verb_error(&verb_symbolize, &err);
 	symbolizer.path = operands.items[0];
 	start_ns = clock_monotonic_ns();
-	status = open_table(symbolizer.path, values.debuginfo_path, &symbolizer.table, &err);
+	status = open_table(symbolizer.path, &values, &symbolizer.table, &err);
 	if (status)
 		return verb_error(&verb_symbolize, &err);
 	arena_init(&symbolizer.arena, 0);

@@ -36,15 +36,24 @@ struct symbol_texts *symbol_texts_new(const struct symbol_table *table)
 	return texts;
 }
 
-void symbol_texts_free(struct symbol_texts *texts)
+void symbol_texts_trim(struct symbol_texts *texts, size_t max_bytes)
 {
-	if (!texts)
+	if (texts->bytes <= max_bytes)
 		return;
 	for (uint32_t i = 0; i < texts->blocks_count; i++) {
 		if (texts->blocks[i])
 			free(texts->blocks[i]->bytes);
 		free(texts->blocks[i]);
+		texts->blocks[i] = NULL;
 	}
+	texts->bytes = 0;
+}
+
+void symbol_texts_free(struct symbol_texts *texts)
+{
+	if (!texts)
+		return;
+	symbol_texts_trim(texts, 0);
 	ZSTD_freeDCtx(texts->decoder);
 	free(texts->blocks);
 	free(texts);

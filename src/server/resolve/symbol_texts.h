@@ -3,8 +3,8 @@
  * symbol_texts - the names and paths of one symbol table, unpacked block by block as they are
  * asked for.
  *
- * What was unpacked stays, at the same address, until symbol_texts_free: at most
- * SYMBOL_TEXTS_BYTES_MAX, after which further texts are empty. One thread; the table outlives it.
+ * What was unpacked stays, at the same address, until symbol_texts_trim or symbol_texts_free: at
+ * most SYMBOL_TEXTS_BYTES_MAX, after which further texts are empty. One thread; the table outlives it.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
@@ -20,6 +20,9 @@ void symbol_texts_free(struct symbol_texts *texts); /* accepts NULL */
 
 /* The text with a NUL after it; empty for 0, and for what the table does not have. */
 struct slice symbol_texts_get(struct symbol_texts *texts, uint32_t text);
+
+/* Forgets what was unpacked if that is more than `max_bytes`. */
+void symbol_texts_trim(struct symbol_texts *texts, size_t max_bytes);
 
 /* One frame with its texts. */
 struct symbol_line {

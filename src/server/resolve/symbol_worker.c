@@ -30,7 +30,8 @@
 #define CPU_KILL_SECONDS 5 /* after the signal that says whose fault it is */
 #define OOM_SCORE "800"
 #define TABLE_FILE_BYTES_MAX ((uint64_t)16 << 30) /* of the table, or the scratch file */
-#define MAPPED_MORE_BYTES ((uint64_t)1 << 30)	  /* over files and memory: code, stacks */
+#define LEAST_MEMORY_BYTES ((uint64_t)32 << 20)
+#define MAPPED_MORE_BYTES ((uint64_t)1 << 30) /* over files and memory: code, stacks */
 
 /* Descriptors of a worker. */
 enum { FD_STATUS = 3, FD_OUT, FD_INPUTS };
@@ -83,7 +84,7 @@ void symbol_worker_init(void)
 /* What the table is made of, in arrays that double, and what libdw keeps of the file. */
 static uint64_t memory_limit(const struct symbol_limits *limits)
 {
-	return 2 * limits->table_bytes;
+	return 2 * limits->table_bytes + LEAST_MEMORY_BYTES;
 }
 
 /* ---- the worker ---- */
@@ -106,12 +107,16 @@ static uint64_t input_bytes(size_t count)
 	return bytes;
 }
 
+/* The address sanitizer reserves far more memory than it uses. */
 #if defined(__SANITIZE_ADDRESS__)
-#define HAS_SHADOW 1
+#define HAS_SHADOW true
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define HAS_SHADOW 1
+#define HAS_SHADOW true
 #endif
+#endif
+#ifndef HAS_SHADOW
+#define HAS_SHADOW false
 #endif
 
 static void confine(const struct symbol_limits *limits, size_t inputs_count)
@@ -131,13 +136,11 @@ static void confine(const struct symbol_limits *limits, size_t inputs_count)
 	set_limit(RLIMIT_CORE, 0);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ cpu_seconds, cpu_seconds + CPU_KILL_SECONDS });
 	set_limit(RLIMIT_FSIZE, TABLE_FILE_BYTES_MAX);
-#ifdef HAS_SHADOW /* the sanitizer reserves far more than it uses */
-	(void)inputs_count;
-#else
+	if (HAS_SHADOW)
+		return;
 	set_limit(RLIMIT_DATA, memory_limit(limits));
 	set_limit(RLIMIT_AS, memory_limit(limits) + MAPPED_MORE_BYTES +
 				     2 * (input_bytes(inputs_count) + limits->section_bytes));
-#endif
 }
 
 static uint64_t number_of(const char *text)

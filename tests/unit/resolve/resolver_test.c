@@ -361,6 +361,66 @@ static void uploads_are_used_when_they_come(void **state)
 	assert_true(resolver_version(fixture->resolver) > version + 1);
 }
 
+/* The agent may know the stripped program first, and the one with debug information later. */
+static void a_better_file_is_used_whenever_it_comes(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct resolver_symbols symbols;
+	char path[256];
+	uint64_t version;
+	size_t count;
+	int stripped, whole = open_path(fixture->path_text);
+
+	assert_true(workshop_run(&fixture->workshop, "strip -g -o stripped program"));
+	stripped = open_path(workshop_path(&fixture->workshop, "stripped", path));
+	use_resolver(fixture, (struct resolver_options){ .local_files = false });
+	resolver_offer(fixture->resolver, fixture->build_id, slice_of(path), stripped);
+	for (int round = 0; round < 3; round++) {
+		if (round) {
+			version = resolver_version(fixture->resolver);
+			resolver_offer(fixture->resolver, fixture->build_id, fixture->path,
+				       round == 1 ? whole : stripped);
+			assert_int_equal(resolver_version(fixture->resolver) > version, round == 1);
+		}
+		resolver_open(fixture->resolver, fixture->build_id, fixture->path, false,
+			      RESOLVE_WAIT_ALWAYS, &symbols);
+		assert_int_equal(
+			resolver_find(&symbols, fixture->main_address, false, lines, &count),
+			RESOLVE_OK);
+		assert_int_equal(lines[0].line > 0, round > 0);
+		resolver_close(fixture->resolver, &symbols);
+	}
+	close(stripped);
+	close(whole);
+}
+
+/* Tables outlive the resolver and, when they are good enough, the files. */
+static void tables_are_kept(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	char path[256];
+	struct resolver_options options = {
+		.local_files = true,
+		.tables_path = workshop_path(&fixture->workshop, "tables", path),
+	};
+
+	use_resolver(fixture, options);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	assert_true(workshop_run(&fixture->workshop, "mv program away"));
+	use_resolver(fixture, options);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	assert_true(workshop_run(&fixture->workshop,
+				 "for t in tables/*/*; do printf xxxx | dd of=$t bs=1 seek=400 "
+				 "conv=notrunc 2>/dev/null; done"));
+	use_resolver(fixture, options);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_NO_FILE);
+	assert_true(workshop_run(&fixture->workshop, "mv away program && ! ls tables/*/*"));
+	use_resolver(fixture, options);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+	assert_true(workshop_run(&fixture->workshop, "ls tables/*/*.symbols >list"));
+}
+
 static void debug_file_of_another_build_is_refused(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
@@ -440,6 +500,8 @@ int main(int argc, char **argv)
 		TEST(impatient_look_up_gets_its_names_later),
 		TEST(debug_files_are_found_by_id_and_by_link),
 		TEST(uploads_are_used_when_they_come),
+		TEST(a_better_file_is_used_whenever_it_comes),
+		TEST(tables_are_kept),
 		TEST(debug_file_of_another_build_is_refused),
 		TEST(tables_over_the_budget_are_built_again),
 		TEST(threads_share_one_build),
