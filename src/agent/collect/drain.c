@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent/collect/accounts.h"
@@ -33,6 +34,7 @@ struct drain {
 	struct accounts *accounts;
 	struct counts_key key; /* of the sample at hand */
 	struct kernel_symbols kernel_symbols;
+	struct kernel_image kernel_image;
 	struct jit *jit;
 	struct unwind_loader *loader;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
@@ -156,6 +158,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.counts = &drain->counts,
 		.tracker = &drain->tracker,
 		.kernel_symbols = &drain->kernel_symbols,
+		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
 		.node = drain->options.node,
 		.duration_ns = now_ns - drain->window_start_ns,
@@ -322,6 +325,19 @@ static int start_sampling(struct drain *drain, struct err *err)
 	return sampler_attach(drain->sampler, err);
 }
 
+static void find_kernel_image(struct drain *drain)
+{
+	struct kernel_image *image = &drain->kernel_image;
+	struct utsname host;
+
+	if (uname(&host))
+		return;
+	kernel_image_find(image, "", "/sys/kernel/notes", host.release);
+	if (image->fd >= 0 && drain->options.announce_binaries)
+		binaries_add_news(&drain->tracker.binaries, image->build_id, image->path,
+				  image->fd);
+}
+
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
 {
 	struct drain *drain = mem_new(struct drain);
@@ -351,6 +367,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	}
 	drain->window_start_ns = clock_monotonic_ns();
 	kernel_symbols_refresh(&drain->kernel_symbols, drain->window_start_ns);
+	find_kernel_image(drain);
 	*ret = drain;
 	return 0;
 }
@@ -409,6 +426,7 @@ void drain_free(struct drain *drain)
 	jit_free(drain->jit);
 	accounts_free(drain->accounts);
 	kernel_symbols_free(&drain->kernel_symbols);
+	kernel_image_free(&drain->kernel_image);
 	if (drain->stop_fd >= 0)
 		close(drain->stop_fd);
 	free(drain->options.node);

@@ -56,6 +56,29 @@ static uint32_t named_frame(struct builder *builder, enum frame_kind kind, uint3
 	return tables_frame(builder->tables, &frame);
 }
 
+static bool has_lines(const struct batch_window *window)
+{
+	return window->kernel_image && window->kernel_image->fd >= 0 &&
+	       window->kernel_symbols->text_address;
+}
+
+/* Without lines to tell apart, all addresses of a function would be as many equal frames. */
+static uint32_t kernel_frame_with_lines(struct builder *builder, uint64_t address,
+					struct slice name)
+{
+	const struct kernel_image *image = builder->window->kernel_image;
+	struct frame frame = {
+		.kind = FRAME_KERNEL,
+		.mapping_file = string(builder, "[kernel]"),
+		.build_id = string(builder, image->build_id),
+		.address = address - builder->window->kernel_symbols->text_address +
+			   image->text_address,
+		.function = tables_string(builder->tables, name),
+	};
+
+	return tables_frame(builder->tables, &frame);
+}
+
 static uint32_t kernel_frame(struct builder *builder, uint64_t address)
 {
 	struct slice name, module;
@@ -68,6 +91,8 @@ static uint32_t kernel_frame(struct builder *builder, uint64_t address)
 
 		return tables_frame(builder->tables, &frame);
 	}
+	if (!module.len && has_lines(builder->window))
+		return kernel_frame_with_lines(builder, address, name);
 	snprintf(text, sizeof(text), "[%.*s]", SLICE_FMT(module));
 	return named_frame(builder, FRAME_KERNEL, string(builder, module.len ? text : "[kernel]"),
 			   name);

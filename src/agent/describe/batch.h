@@ -12,6 +12,7 @@
 #define FIRN_AGENT_DESCRIBE_BATCH_H
 
 #include "agent/collect/counts.h"
+#include "agent/describe/kernel_image.h"
 #include "agent/describe/kernel_symbols.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
@@ -21,6 +22,7 @@ struct batch_window {
 	const struct counts *counts;
 	const struct tracker *tracker;
 	struct kernel_symbols *kernel_symbols;
+	const struct kernel_image *kernel_image;
 	struct jit *jit; /* NULL = no names of generated code */
 	const char *node;
 	int64_t start_ns; /* wall clock */

@@ -25,7 +25,8 @@ struct reading {
 	size_t count, capacity;
 	struct strbuf text;
 	uint32_t module; /* of the line before */
-	bool hidden;	 /* an address of 0 was seen */
+	uint64_t text_address;
+	bool hidden; /* an address of 0 was seen */
 };
 
 static uint32_t add_text(struct strbuf *text, struct slice s)
@@ -61,6 +62,8 @@ static void take_line(struct reading *reading, struct slice line)
 	/* Padding before a function, in front of which it is patched; never executed itself. */
 	if (slice_starts_with(parsed.name, SLICE_LITERAL("__pfx_")))
 		return;
+	if (slice_is(parsed.name, "_text") && !parsed.module.len)
+		reading->text_address = parsed.address;
 	symbol.address = parsed.address;
 	symbol.module = module_of(reading, parsed.module);
 	symbol.name = add_text(&reading->text, parsed.name);
@@ -143,6 +146,7 @@ int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct
 	symbols->count = keep_one_each(reading.items, reading.count);
 	symbols->items = mem_realloc(reading.items, symbols->count, sizeof(*reading.items));
 	symbols->text = reading.text;
+	symbols->text_address = reading.text_address;
 	symbols->missed = false;
 	return 0;
 }

@@ -26,6 +26,7 @@ struct kernel_symbols {
 	struct kernel_symbol *items; /* by address, one per address */
 	size_t count;
 	struct strbuf text;
+	uint64_t text_address; /* of `_text`, where the kernel begins; 0 = not known */
 	uint64_t code_hash;    /* of what was loaded */
 	int64_t checked_at_ns; /* monotonic */
 	int64_t wait_ns;       /* until the next check */

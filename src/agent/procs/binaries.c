@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "agent/procs/procs_metrics.h"
@@ -246,6 +247,19 @@ void binaries_sweep(struct binaries *binaries, int64_t now_ns)
 	for (size_t i = 0; i < kept; i++)
 		idmap_add(&binaries->map, key_hash(&binaries->items[i]->key), (uint32_t)i);
 	metric_set(&procs_binaries, (int64_t)kept);
+}
+
+void binaries_add_news(struct binaries *binaries, const char *build_id, const char *path, int fd)
+{
+	struct binary_news news = { .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
+
+	if (news.fd < 0)
+		return;
+	snprintf(news.build_id, sizeof(news.build_id), "%s", build_id);
+	news.path = mem_strndup(path, strlen(path));
+	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
+	binaries->news[binaries->news_count++] = news;
+	binaries->pinned++;
 }
 
 struct binary_news *binaries_take_news(struct binaries *binaries, size_t *ret_count)

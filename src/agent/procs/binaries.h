@@ -101,6 +101,9 @@ void binaries_add_frame(struct binaries *binaries, struct binary *binary);
  */
 void binaries_sweep(struct binaries *binaries, int64_t now_ns);
 
+/* Announces a file that no process maps: the kernel's. The descriptor stays the caller's. */
+void binaries_add_news(struct binaries *binaries, const char *build_id, const char *path, int fd);
+
 /* Gives the news away (array and elements); the count may be 0. */
 struct binary_news *binaries_take_news(struct binaries *binaries, size_t *ret_count);
 void binary_news_free(struct binary_news *news, size_t count);

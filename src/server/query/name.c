@@ -308,6 +308,16 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	return made.function;
 }
 
+static bool add_lines(struct name_table *table, const struct frame *frame, uint32_t binary,
+		      const struct symbol_line *lines, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
+			      lines[i].line, lines[i].column, i + 1 < count))
+			return false;
+	return true;
+}
+
 static enum unresolved_reason unresolved_reason_of(enum resolve_reason reason)
 {
 	switch (reason) {
@@ -344,11 +354,7 @@ static bool name_by_resolver(struct name_table *table, const struct frame *frame
 	*ret_resolved = count > 0;
 	if (!count)
 		return name_by_address(table, frame, unresolved_reason_of(reason), symbols->detail);
-	for (size_t i = 0; i < count; i++)
-		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
-			      lines[i].line, lines[i].column, i + 1 < count))
-			return false;
-	return true;
+	return add_lines(table, frame, binary, lines, count);
 }
 
 /* Why a frame without a name is not looked up, by where it lies. */
@@ -374,12 +380,38 @@ static bool is_resolvable(const struct name_table *table, const struct frame *fr
 		 !slice_is(tables_text(table->view, frame->mapping_file), "[anon]")));
 }
 
+/*
+ * The kernel's functions are named where they are sampled; where its file is known, that has the
+ * lines and inlined callers besides. *ret_done: it had.
+ */
+static bool name_kernel(struct name_table *table, const struct frame *frame, bool *ret_done)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	uint32_t binary;
+	size_t count;
+
+	*ret_done = false;
+	if (frame->kind != FRAME_KERNEL || !frame->address || !table->resolver ||
+	    !table->view->strings[frame->build_id].len)
+		return true;
+	binary = binary_of(table, frame);
+	if (binary == IDMAP_NONE)
+		return false;
+	table->pending += resolver_find(&table->binaries[binary].symbols, frame->address, false,
+					lines, &count) == RESOLVE_PENDING;
+	*ret_done = count > 0;
+	return !count || add_lines(table, frame, binary, lines, count);
+}
+
 static bool name_new(struct name_table *table, const struct frame *frame, bool *ret_resolved)
 {
 	*ret_resolved = true;
 	if (table->view->strings[frame->function].len) {
 		struct tree_function function = function_of_frame(table, frame);
+		bool done;
 
+		if (!name_kernel(table, frame, &done) || done)
+			return done;
 		show(table, &function, tables_text(table->view, frame->function),
 		     tables_text(table->view, frame->system_name));
 		return add_line(table, intern(table, &function, false), frame->line, frame->column,

@@ -22,6 +22,7 @@ struct fixture {
 	struct counts counts;
 	struct tracker tracker;
 	struct kernel_symbols symbols;
+	struct kernel_image image;
 	struct tables tables;
 	struct tables_view view;
 };
@@ -47,6 +48,7 @@ static int setup(void **state)
 			 "ffffffff81000210 T vfs_read\n"
 			 "ffffffff81000300 D not_code\n"
 			 "ffffffffc0000000 t ext4_readdir\t[ext4]\n");
+	fixture->image.fd = -1;
 	counts_init(&fixture->counts);
 	tracker_init(&fixture->tracker, &(struct tracker_options){ 0 });
 	tables_init(&fixture->tables);
@@ -127,6 +129,7 @@ static void build(struct fixture *fixture)
 		.counts = &fixture->counts,
 		.tracker = &fixture->tracker,
 		.kernel_symbols = &fixture->symbols,
+		.kernel_image = &fixture->image,
 		.node = "host-1",
 		.start_ns = 1000,
 		.duration_ns = 500,
@@ -186,6 +189,29 @@ static void kernel_frames_have_names_and_modules(void **state)
 		     "[kernel]!@ffffffffefffffff;[kernel]!do_syscall_64;[kernel]!vfs_read;"
 		     "[ext4]!ext4_readdir");
 	assert_true(fixture->symbols.missed);
+}
+
+/* They count from `_text`, which this kernel has moved 16 MiB from where it was linked to. */
+static void kernel_frames_with_vmlinux_have_its_addresses(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample = sample_of(10, "cat");
+	const struct frame *frame;
+
+	fixture->image = (struct kernel_image){ .fd = 0,
+						.build_id = "aa11",
+						.text_address = 0xffffffff80000000 };
+	add_kernel(&sample, 0xffffffff81000218);
+	add_kernel(&sample, 0xffffffffc0000011);
+	count(fixture, &sample, 1);
+	build(fixture);
+	frame = &fixture->view.frames[fixture->view.nodes[fixture->view.rows[0].stack].frame];
+	assert_true(slice_is(tables_text(&fixture->view, frame->function), "vfs_read"));
+	assert_true(slice_is(tables_text(&fixture->view, frame->build_id), "aa11"));
+	assert_true(frame->address == 0xffffffff80000218);
+	frame = &fixture->view.frames[fixture->view.nodes[1].frame];
+	assert_true(slice_is(tables_text(&fixture->view, frame->mapping_file), "[ext4]"));
+	assert_true(frame->address == 0);
 }
 
 static void report_has_type_labels_and_times(void **state)
@@ -487,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(kernel_frames_have_names_and_modules),
+		TEST(kernel_frames_with_vmlinux_have_its_addresses),
 		TEST(report_has_type_labels_and_times),
 		TEST(processes_with_equal_labels_are_one_series),
 		TEST(cut_stacks_say_why_at_the_root),

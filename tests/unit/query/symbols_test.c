@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -182,6 +183,15 @@ static void frames_of_another_build_stay_addresses(void **state)
 	world_free(&world);
 }
 
+/* As the agent does with a file that frames do not name by its path. */
+static void resolver_offer_program(const struct program *program)
+{
+	int fd = open(program->path, O_RDONLY | O_CLOEXEC);
+
+	resolver_offer(program->resolver, SLICE_LITERAL(BUILD_ID), slice_of(program->path), fd);
+	close(fd);
+}
+
 static void add_stack(struct world *world, const uint32_t *frames, size_t count, int64_t value)
 {
 	uint32_t node = 0;
@@ -228,6 +238,39 @@ static void names_are_shown_as_asked(void **state)
 		tree_free(tree);
 	}
 	strbuf_free(&out);
+	world_free(&world);
+}
+
+/* Its file has the lines; where it is not here, the name that came with the sample stays. */
+static void kernel_frames_get_lines_from_vmlinux(void **state)
+{
+	const struct program *program = *state;
+	struct strbuf out = { 0 };
+	struct world world;
+	struct tree *tree;
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	for (int i = 0; i < 2; i++) {
+		struct tables *tables = &world.tables[0];
+		const struct frame frame = {
+			.kind = FRAME_KERNEL,
+			.address = program->spot,
+			.mapping_file = tables_string(tables, SLICE_LITERAL("[kernel]")),
+			.build_id = tables_string(tables, slice_of(i ? "bb00" : BUILD_ID)),
+			.function = tables_string(tables, SLICE_LITERAL("by_kallsyms")),
+		};
+		uint32_t id = tables_frame(tables, &frame);
+
+		add_stack(&world, &id, 1, 1);
+	}
+	resolver_offer_program(program);
+	tree = ask(&world, program->resolver);
+	render_folded(tree, &out);
+	assert_string_equal(strbuf_text(&out), "by_kallsyms 1\nouter;inner 1\n");
+	assert_int_equal(tree->unresolved_count, 0);
+	strbuf_free(&out);
+	tree_free(tree);
 	world_free(&world);
 }
 
@@ -278,6 +321,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shown_as_asked),
 		cmocka_unit_test(what_stays_an_address_says_why),
+		cmocka_unit_test(kernel_frames_get_lines_from_vmlinux),
 		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
 	};
