@@ -19,6 +19,7 @@ static const struct verb *const verbs[] = {
 	&verb_store_verify,
 	&verb_store_stat,
 	&verb_store_backup,
+	&verb_store_export,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 };
