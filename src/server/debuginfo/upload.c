@@ -18,6 +18,7 @@ struct debuginfo_receiver {
 	struct upload upload; /* as it was when the receiver began */
 	int fd;
 	uint64_t bytes;
+	bool has_failed; /* what came is of no use for another try */
 	struct sha256 sha;
 };
 
@@ -404,13 +405,21 @@ static int write_all(int fd, struct slice bytes, struct err *err)
 
 int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, struct err *err)
 {
+	int rc;
+
 	if (bytes.len > receiver->upload.bytes - receiver->bytes)
-		return err_set(err, ERR_INVALID, "more than the %llu bytes that were announced",
-			       (unsigned long long)receiver->upload.bytes);
+		rc = err_set(err, ERR_INVALID, "more than the %llu bytes that were announced",
+			     (unsigned long long)receiver->upload.bytes);
+	else
+		rc = write_all(receiver->fd, bytes, err);
+	if (rc) {
+		receiver->has_failed = true;
+		return rc;
+	}
 	receiver->bytes += bytes.len;
 	metric_add(&debuginfo_received_bytes, (int64_t)bytes.len);
 	sha256_add(&receiver->sha, bytes.data, bytes.len);
-	return write_all(receiver->fd, bytes, err);
+	return 0;
 }
 
 enum fate { INSTALLED, CUT_OFF, REFUSED };
@@ -442,7 +451,7 @@ static void end_receiver(struct debuginfo_receiver *receiver, enum fate fate)
 void debuginfo_receive_abandon(struct debuginfo_receiver *receiver)
 {
 	metric_add(&debuginfo_abandoned, 1);
-	end_receiver(receiver, CUT_OFF);
+	end_receiver(receiver, receiver->has_failed ? REFUSED : CUT_OFF);
 }
 
 static int check_content(struct debuginfo_receiver *receiver, struct err *err)

@@ -575,6 +575,30 @@ static void only_the_same_content_goes_on(void **state)
 	free(big.bytes);
 }
 
+static void too_many_bytes_are_not_kept(void **state)
+{
+	struct world *world = *state;
+	struct big big = make_big(1);
+	char text[41], id[DISK_UPLOAD_ID_BYTES];
+	struct debuginfo_offer offer = offer_of(id_of(1, text), BIG_BYTES);
+	struct debuginfo_receiver *receiver;
+	struct slice all = slice_from(big.bytes, BIG_BYTES);
+	uint64_t received;
+	struct err err;
+
+	offer.hash = slice_of(big.hash);
+	assert_int_equal(debuginfo_begin(world->debuginfo, &offer, id, &received, &err), 0);
+	assert_int_equal(debuginfo_receive_begin(world->debuginfo, offer.build_id, slice_of(id), 0,
+						 &receiver, &err),
+			 0);
+	assert_int_equal(debuginfo_receive(receiver, all, &err), 0);
+	assert_int_equal(debuginfo_receive(receiver, SLICE_LITERAL("x"), &err), -ERR_INVALID);
+	debuginfo_receive_abandon(receiver);
+	assert_int_equal(send_big(world, &offer, &big, BIG_BYTES, &received), 0);
+	assert_int_equal(received, 0);
+	free(big.bytes);
+}
+
 static void what_was_cut_off_goes_after_a_day_or_with_too_many_bytes(void **state)
 {
 	struct world *world = *state;
@@ -759,6 +783,7 @@ int main(void)
 		TEST(many_threads_keep_one_each),
 		TEST(what_was_cut_off_goes_on_after_a_restart),
 		TEST(only_the_same_content_goes_on),
+		TEST(too_many_bytes_are_not_kept),
 		TEST(what_was_cut_off_goes_after_a_day_or_with_too_many_bytes),
 		TEST(too_little_debug_info_does_not_shadow),
 		TEST(sources_are_kept_beside),
