@@ -157,13 +157,6 @@ static void want(struct debuginfod *debuginfod, struct slice build_id)
 	pthread_cond_signal(&debuginfod->wake);
 }
 
-void debuginfod_want(struct debuginfod *debuginfod, struct slice build_id)
-{
-	pthread_mutex_lock(&debuginfod->lock);
-	want(debuginfod, build_id);
-	pthread_mutex_unlock(&debuginfod->lock);
-}
-
 static void want_missing(void *context, struct slice build_id)
 {
 	want(context, build_id);
@@ -303,10 +296,13 @@ static int fetch_from_all(struct debuginfod *debuginfod, const char *build_id, s
 		clock_monotonic_ns() + debuginfod->store->options.debuginfod_timeout_ns;
 	int worst = 0;
 
-	for (size_t i = 0; i < debuginfod->urls_count && !atomic_load(&debuginfod->stopping); i++) {
-		struct err one;
-		int rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id, deadline_at_ns,
-				    &one);
+	for (size_t i = 0; i < debuginfod->urls_count; i++) {
+		struct err one = { .code = ERR_NONE };
+		int rc;
+
+		if (atomic_load(&debuginfod->stopping)) /* no answer, above all not "not there" */
+			return err_set(err, ERR_CANCELLED, "the server is stopping");
+		rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id, deadline_at_ns, &one);
 
 		metric_add(rc > 0    ? &debuginfod_fetched
 			   : rc == 0 ? &debuginfod_not_there

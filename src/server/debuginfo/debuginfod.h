@@ -27,9 +27,6 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 /* Breaks off what is under way. Accepts NULL. */
 void debuginfod_stop(struct debuginfod *debuginfod);
 
-/* Something is missing: look at once. Any thread; takes no lock of the store. */
-void debuginfod_want(struct debuginfod *debuginfod, struct slice build_id);
-
 /* Removes what is too old or too much on disk. */
 void debuginfod_collect(struct debuginfod *debuginfod);
 
