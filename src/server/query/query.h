@@ -41,7 +41,7 @@ struct query_limits {
 	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
 	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
 	const _Atomic bool *cancelled;	 /* may be NULL */
-	uint32_t threads_max;		 /* 0 = by the CPUs */
+	uint32_t threads_max;		 /* 0 = by the CPUs, and only where it pays */
 	struct query_progress *progress; /* may be NULL */
 };
 

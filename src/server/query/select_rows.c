@@ -71,8 +71,12 @@ int select_row(struct selection *selection, struct select_segment *in,
 	       struct err *err)
 {
 	if (series->row_matchers) {
-		struct match_result result = in->row_labels[label_set].result;
-		uint64_t satisfied = result.passes | (~result.present & in->match.passes_empty);
+		struct match_result result = { 0 }; /* the empty set says nothing */
+		uint64_t satisfied;
+
+		if (in->row_labels)
+			result = in->row_labels[label_set].result;
+		satisfied = result.passes | (~result.present & in->match.passes_empty);
 
 		if (series->row_matchers & ~satisfied) {
 			*ret_group = SELECT_NONE;

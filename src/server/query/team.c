@@ -38,10 +38,9 @@ static uint32_t cpus_count(void)
 static uint32_t share_of(const struct work *work, uint32_t teams)
 {
 	uint32_t share = cpus_count() / (teams ? teams : 1);
-	uint32_t most = work->shared->threads_max;
 
-	if (most && share > most)
-		share = most;
+	if (work->shared->threads_max)
+		share = work->shared->threads_max;
 	if (share > THREADS_MAX)
 		share = THREADS_MAX;
 	return share ? share : 1;
@@ -135,7 +134,7 @@ int team_run(struct work *work, size_t count, uint64_t cost, team_step_f *step, 
 	uint32_t threads = 1;
 	int rc;
 
-	if (count < 2 || cost < TEAM_COST_MIN)
+	if (count < 2 || (cost < TEAM_COST_MIN && work->shared->threads_max < 2))
 		return run_alone(work, count, step, context, err);
 	threads = share_of(work, atomic_fetch_add(&teams_running, 1) + 1);
 	if (threads > 1)

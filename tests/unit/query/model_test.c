@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "coded.h"
 #include "naive_filter.h"
 
 #define WORLDS 60
@@ -125,6 +126,7 @@ struct question {
 	const char *group_by;
 	int64_t from_ns, to_ns;
 	struct naive_filters filters;
+	uint32_t threads;
 };
 
 static uint64_t random_state;
@@ -599,10 +601,13 @@ static int64_t sum_of_lines(char *folded)
 	return sum;
 }
 
-static struct tree *ask_filtered(struct world *world, const struct question *question,
-				 const char *text)
+static struct tree *ask_filtered(const struct query_source *source, const struct question *question,
+				 const struct selector *selector)
 {
-	struct query_params params = { .from_ns = question->from_ns, .to_ns = question->to_ns };
+	struct query_params params = { .selector = selector,
+				       .from_ns = question->from_ns,
+				       .to_ns = question->to_ns,
+				       .limits = { .threads_max = question->threads } };
 	struct slice rest = slice_of(question->group_by);
 	struct filter_list filters = { 0 };
 	struct tree *tree = NULL;
@@ -613,17 +618,17 @@ static struct tree *ask_filtered(struct world *world, const struct question *que
 	if (filter_list_parse(&filters, slice_of(question->filters.text), &err))
 		fail_msg("%s: %s", question->filters.text, err.message);
 	params.filters = &filters;
-	if (world_ask(world, text, &params, &tree, &err))
-		fail_msg("%s: %s", text, err.message);
+	if (query_tree(source, &params, &tree, &err))
+		fail_msg("query: %s", err.message);
 	filter_list_free(&filters);
 	return tree;
 }
 
-static void check_tree(struct world *world, const struct model *model,
+static void check_tree(const struct query_source *source, const struct model *model,
 		       const struct question *question, const char *text,
 		       const struct selector *selector)
 {
-	struct tree *tree = ask_filtered(world, question, text);
+	struct tree *tree = ask_filtered(source, question, selector);
 	char *expected = naive_folded(model, question, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
@@ -650,6 +655,34 @@ static void draw_filters(struct question *question)
 		naive_filters_draw(&question->filters, draw);
 }
 
+static const char *const labels_of_rows[] = { "thread", "pod", "bytes" };
+
+/* Whether the question names a label that rows may carry. */
+static bool names_rows(const struct question *question, const struct selector *selector)
+{
+	for (size_t i = 0; i < sizeof(labels_of_rows) / sizeof(labels_of_rows[0]); i++) {
+		if (strstr(question->group_by, labels_of_rows[i]))
+			return true;
+		for (size_t at = 0; at < selector->matchers_count; at++)
+			if (slice_is(selector->matchers[at].name, labels_of_rows[i]))
+				return true;
+	}
+	return false;
+}
+
+/* As the store would plan it, where partitions are made by `comm`. */
+static struct query_source plan_source(struct coded *coded, const struct question *question,
+				       const struct selector *selector)
+{
+	struct coded_wanted wanted = { question->from_ns, question->to_ns, false, false };
+
+	if (!names_rows(question, selector)) {
+		wanted.rolled_up = draw(3);
+		wanted.all = draw(2);
+	}
+	return coded_source(coded, &wanted);
+}
+
 static void trees_agree_with_the_model(void **state)
 {
 	struct model *model = mem_new(struct model);
@@ -657,11 +690,14 @@ static void trees_agree_with_the_model(void **state)
 	(void)state;
 	random_state = 1;
 	for (int i = 0; i < WORLDS; i++) {
+		struct coded *coded;
 		struct world world;
 
 		make_world(&world, model);
+		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
 			struct question question = make_question();
+			struct query_source source;
 			struct selector selector;
 			char text[160];
 
@@ -669,9 +705,71 @@ static void trees_agree_with_the_model(void **state)
 			snprintf(text, sizeof(text), "%s%s",
 				 groups[question.group].types[question.column], question.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
-			check_tree(&world, model, &question, text, &selector);
+			source = world_source(&world);
+			check_tree(&source, model, &question, text, &selector);
+			question.threads = 1 + draw(3);
+			source = plan_source(coded, &question, &selector);
+			check_tree(&source, model, &question, text, &selector);
 			selector_free(&selector);
 		}
+		coded_free(coded);
+		world_free(&world);
+	}
+	free(model);
+}
+
+/* The model without the rows of a partition. */
+static void drop_partition(struct model *model, const struct coded_broken *broken)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < model->count; i++) {
+		const struct record *record = &model->records[i];
+
+		if (record->view != broken->view ||
+		    (record->group == 0) != broken->one_delta_column ||
+		    !slice_is(broken->key, record->comm))
+			model->records[kept++] = *record;
+	}
+	model->count = kept;
+}
+
+static void partitions_that_cannot_be_read_are_left_out_as_a_whole(void **state)
+{
+	struct model *model = mem_new(struct model);
+
+	(void)state;
+	random_state = 4;
+	for (int i = 0; i < WORLDS; i++) {
+		struct coded *coded;
+		struct world world;
+
+		make_world(&world, model);
+		coded = coded_new(&world, "comm");
+		for (uint32_t n = 0; n < 1 + coded_count(coded) / 4; n++) {
+			struct coded_broken broken =
+				coded_break(coded, draw((uint32_t)coded_count(coded)));
+
+			drop_partition(model, &broken);
+		}
+		for (int at = 0; at < QUESTIONS / 4; at++) {
+			struct question question = make_question();
+			struct query_source source;
+			struct selector selector;
+			char text[160];
+
+			/* All of it: what is never read is not noticed. */
+			question.column = 0;
+			question.from_ns = 0;
+			question.to_ns = TIMES * REPORT_NS;
+			question.threads = 1 + draw(3);
+			snprintf(text, sizeof(text), "%s", groups[question.group].types[0]);
+			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
+			source = plan_source(coded, &question, &selector);
+			check_tree(&source, model, &question, text, &selector);
+			selector_free(&selector);
+		}
+		coded_free(coded);
 		world_free(&world);
 	}
 	free(model);
@@ -723,10 +821,9 @@ static void line_name(const struct question *question, const struct query_series
 }
 
 /* Each point is right, and together they are all there is. */
-static void check_series(struct world *world, const struct model *model,
+static void check_series(const struct query_source *source, const struct model *model,
 			 const struct question *question, const struct selector *selector)
 {
-	struct query_source source = world_source(world);
 	struct query_range_params params = {
 		.base = { .selector = selector,
 			  .from_ns = question->from_ns,
@@ -742,7 +839,7 @@ static void check_series(struct world *world, const struct model *model,
 	asked.to_ns++;
 	while (rest.len)
 		params.base.group_by[params.base.group_by_count++] = slice_cut(rest, ',', &rest);
-	assert_int_equal(query_series(&source, &params, &set, NULL), 0);
+	assert_int_equal(query_series(source, &params, &set, NULL), 0);
 	for (size_t i = 0; i < set.series_count; i++) {
 		struct strbuf name = { 0 };
 
@@ -780,37 +877,46 @@ static void series_agree_with_the_model(void **state)
 	(void)state;
 	random_state = 2;
 	for (int i = 0; i < WORLDS; i++) {
+		struct coded *coded;
 		struct world world;
 
 		make_world(&world, model);
+		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
 			struct question question = make_question();
+			struct query_source source;
 			struct selector selector;
 			char text[160];
 
 			snprintf(text, sizeof(text), "%s%s",
 				 groups[question.group].types[question.column], question.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
-			if (selector.type.delta || !is_by_rows(&question))
-				check_series(&world, model, &question, &selector);
+			if (selector.type.delta || !is_by_rows(&question)) {
+				source = world_source(&world);
+				check_series(&source, model, &question, &selector);
+				question.to_ns++;
+				source = plan_source(coded, &question, &selector);
+				question.to_ns--;
+				check_series(&source, model, &question, &selector);
+			}
 			selector_free(&selector);
 		}
+		coded_free(coded);
 		world_free(&world);
 	}
 	free(model);
 }
 
-static void check_values(struct world *world, const struct model *model,
+static void check_values(const struct query_source *source, const struct model *model,
 			 const struct question *question, const struct selector *selector,
 			 const char *name)
 {
-	struct query_source source = world_source(world);
 	struct slice *values = NULL;
 	struct arena arena;
 	size_t count = 0;
 
 	arena_init(&arena, 0);
-	assert_int_equal(query_label_values(&source, selector, slice_of(name), question->from_ns,
+	assert_int_equal(query_label_values(source, selector, slice_of(name), question->from_ns,
 					    question->to_ns, &arena, &values, &count, NULL),
 			 0);
 	for (size_t i = 0; i + 1 < count; i++)
@@ -834,20 +940,31 @@ static void catalogues_list_what_the_model_has(void **state)
 	(void)state;
 	random_state = 3;
 	for (int i = 0; i < WORLDS; i++) {
+		struct coded *coded;
 		struct world world;
 
 		make_world(&world, model);
+		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
 			struct question question = make_question();
+			struct query_source source;
 			struct selector selector;
+			const char *name;
 			char text[160];
 
 			snprintf(text, sizeof(text), "%s%s",
 				 groups[question.group].types[question.column], question.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
-			check_values(&world, model, &question, &selector, PICK(names));
+			name = PICK(names);
+			source = world_source(&world);
+			check_values(&source, model, &question, &selector, name);
+			source = coded_source(coded, &(struct coded_wanted){ question.from_ns,
+									     question.to_ns, false,
+									     false });
+			check_values(&source, model, &question, &selector, name);
 			selector_free(&selector);
 		}
+		coded_free(coded);
 		world_free(&world);
 	}
 	free(model);
@@ -857,6 +974,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trees_agree_with_the_model),
+		cmocka_unit_test(partitions_that_cannot_be_read_are_left_out_as_a_whole),
 		cmocka_unit_test(series_agree_with_the_model),
 		cmocka_unit_test(catalogues_list_what_the_model_has),
 	};
