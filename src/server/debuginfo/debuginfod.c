@@ -121,6 +121,13 @@ void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name
 	strbuf_free(&path);
 }
 
+int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index, int64_t deadline_at_ns)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	return now_ns + (deadline_at_ns - now_ns) / (int64_t)(debuginfod->urls_count - index);
+}
+
 /* With the lock held. */
 static void want(struct debuginfod *debuginfod, struct slice build_id)
 {
@@ -302,8 +309,8 @@ static int fetch_from_all(struct debuginfod *debuginfod, const char *build_id, s
 
 		if (atomic_load(&debuginfod->stopping)) /* no answer, above all not "not there" */
 			return err_set(err, ERR_CANCELLED, "the server is stopping");
-		rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id, deadline_at_ns, &one);
-
+		rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id,
+				debuginfod_share(debuginfod, i, deadline_at_ns), &one);
 		metric_add(rc > 0    ? &debuginfod_fetched
 			   : rc == 0 ? &debuginfod_not_there
 				     : &debuginfod_failed,

@@ -38,6 +38,9 @@ extern struct metric debuginfod_fetched, debuginfod_not_there, debuginfod_failed
 /* Of a file in the folder. */
 void debuginfod_path(const struct debuginfod *debuginfod, const char *name, struct strbuf *ret);
 
+/* Until when the server may answer, so that those behind it have time, too. */
+int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index, int64_t deadline_at_ns);
+
 /* When these servers were found not to have it; 0 for never, or too long ago. */
 int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);
 /* Remembers it. Losing one costs a request. */

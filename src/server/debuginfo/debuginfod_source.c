@@ -141,8 +141,8 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 	for (size_t i = 0; !rc && !is_miss && i < debuginfod->urls_count; i++) {
 		struct err one;
 
-		rc = fetch_source(debuginfod, &debuginfod->urls[i], build_id, path, until_ns, out,
-				  &one);
+		rc = fetch_source(debuginfod, &debuginfod->urls[i], build_id, path,
+				  debuginfod_share(debuginfod, i, until_ns), out, &one);
 		if (rc == FOUND) {
 			keep(debuginfod, strbuf_text(&name), strbuf_slice(out));
 		} else if (rc) {
