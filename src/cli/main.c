@@ -20,6 +20,8 @@ static const struct verb *const verbs[] = {
 	&verb_store_stat,
 	&verb_store_backup,
 	&verb_store_export,
+	&verb_store_compact,
+	&verb_store_delete,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
 };

@@ -17,16 +17,25 @@ void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char
 	pthread_cond_init(&cache->opened, NULL);
 }
 
-static void part_free(struct part *part)
+static void remove_file(const struct part_cache *cache, const struct part *part)
+{
+	struct layout_path path = layout_path(cache->dir, LAYOUT_PART, part->info.number);
+
+	cache->vfs->unlink(cache->vfs, path.text); /* else the next open does */
+}
+
+static void part_free(const struct part_cache *cache, struct part *part)
 {
 	part_reader_close(part->reader);
+	if (part->dropped && !part->removed)
+		remove_file(cache, part);
 	free(part);
 }
 
 void part_cache_fini(struct part_cache *cache)
 {
 	for (size_t i = 0; i < cache->count; i++)
-		part_free(cache->parts[i]);
+		part_free(cache, cache->parts[i]);
 	free(cache->parts);
 	pthread_mutex_destroy(&cache->lock);
 	pthread_cond_destroy(&cache->opened);
@@ -55,8 +64,12 @@ void part_cache_drop(struct part_cache *cache, uint64_t number)
 		memmove(&cache->parts[i], &cache->parts[i + 1],
 			(cache->count - i) * sizeof(*cache->parts));
 		part->dropped = true;
+		if (part->reader) { /* an open file stays readable without its name */
+			remove_file(cache, part);
+			part->removed = true;
+		}
 		if (!part->pins)
-			part_free(part);
+			part_free(cache, part);
 		break;
 	}
 	pthread_mutex_unlock(&cache->lock);
@@ -151,6 +164,15 @@ static void note_damage(struct part *part, const struct err *err)
 		  (unsigned long long)part->info.reports, err->message);
 }
 
+void part_cache_note_damaged(struct part_cache *cache, uint64_t number, const struct err *err)
+{
+	pthread_mutex_lock(&cache->lock);
+	for (size_t i = 0; i < cache->count; i++)
+		if (cache->parts[i]->info.number == number && !cache->parts[i]->info.damaged)
+			note_damage(cache->parts[i], err);
+	pthread_mutex_unlock(&cache->lock);
+}
+
 /* With the lock held; gives it up while reading. */
 static int open_part(struct part_cache *cache, struct part *part, struct err *err)
 {
@@ -207,7 +229,7 @@ void part_cache_unpin(struct part_cache *cache, struct part *part)
 	    part_reader_is_damaged(part->reader, &damage))
 		note_damage(part, &damage);
 	if (!--part->pins && part->dropped)
-		part_free(part);
+		part_free(cache, part);
 	shrink(cache);
 	pthread_mutex_unlock(&cache->lock);
 }

@@ -25,6 +25,7 @@ struct part {
 	struct part_reader *reader; /* while it is pinned and open */
 	uint32_t pins;		    /* guarded, as all below */
 	bool opening, dropped;
+	bool removed;	    /* its file has no name any more */
 	bool newly_damaged; /* the manifest does not know yet */
 	uint64_t last_use;
 };
@@ -46,7 +47,13 @@ void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char
 void part_cache_fini(struct part_cache *cache);
 
 void part_cache_add(struct part_cache *cache, const struct part_info *info);
+
+/* The manifest does not know the part any more: its file goes too, once all who pinned it have it
+ * open. */
 void part_cache_drop(struct part_cache *cache, uint64_t number);
+
+/* Somebody found the part damaged who read it by himself. */
+void part_cache_note_damaged(struct part_cache *cache, uint64_t number, const struct err *err);
 
 /* Pins every part that may hold reports of [from, to), open or not. Free *ret_parts with free().
  */

@@ -75,7 +75,9 @@ static struct store *store_new(const struct store_options *options)
 	if (!store->options.cache_bytes)
 		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
 	store->queue_end = &store->queue;
+	pthread_mutex_init(&store->compact_lock, NULL);
 	pthread_mutex_init(&store->seal_lock, NULL);
+	throttle_init(&store->throttle, STORE_MAINTAIN_BYTES_PER_S, STORE_MAINTAIN_CPU_PERCENT);
 	pthread_mutex_init(&store->commit_lock, NULL);
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_mutex_init(&store->wake_lock, NULL);
@@ -93,6 +95,10 @@ static void store_free(struct store *store)
 	wal_fini(&store->wal);
 	ledger_fini(&store->ledger);
 	manifest_fini(&store->manifest);
+	tombstones_unref(store->tombstones);
+	free(store->scrubbed);
+	throttle_fini(&store->throttle);
+	pthread_mutex_destroy(&store->compact_lock);
 	part_cache_fini(&store->cache);
 	vfs_close(store->lock_file);
 	pthread_mutex_destroy(&store->seal_lock);
@@ -160,10 +166,15 @@ static int open_writable(struct store *store, struct err *err)
 		rc = look(store, &fresh, err);
 	if (!rc)
 		rc = store_recover(store, fresh, err);
+	store->opened_ns = store_now_ns(store);
 	if (!rc)
 		store_watch_disk(store);
 	if (!rc && !store->options.no_background)
 		rc = store_start_background(store, err);
+	if (!rc && !store->options.no_background)
+		rc = store_start_maintenance(store, err);
+	if (rc)
+		store_stop_background(store);
 	return rc;
 }
 
@@ -207,6 +218,7 @@ void store_close(struct store *store)
 {
 	if (!store)
 		return;
+	store_stop_maintenance(store);
 	store_stop_background(store);
 	store_take_log(store); /* running appends have theirs before */
 	store_give_log(store);

@@ -4,6 +4,7 @@
  *
  * Who guards what, in the order in which locks are taken:
  *
+ *   compact_lock one thread at a time compacts or scrubs
  *   seal_lock    one thread at a time turns memtables into parts and edits the manifest
  *   log turn     `log_busy`: one thread at a time owns the log and the ledger (append, rotate)
  *   commit_lock  the queue of appends, log_busy, in_flight_bytes
@@ -23,7 +24,10 @@
 #include "server/persist/memtable.h"
 #include "server/persist/part_cache.h"
 #include "server/persist/store.h"
+#include "server/persist/store_admin.h"
 #include "server/persist/store_metrics.h"
+#include "server/persist/throttle.h"
+#include "server/persist/tombstones.h"
 #include "server/persist/wal.h"
 
 #define STORE_SEAL_BYTES_DEFAULT ((uint64_t)64 << 20)
@@ -36,6 +40,14 @@
 #define STORE_IN_FLIGHT_BYTES_MAX ((size_t)64 << 20) /* or one larger batch alone */
 #define STORE_GROUP_BATCHES_MAX 256
 #define STORE_TICK_NS CLOCK_NS_PER_S
+#define STORE_MAINTAIN_BYTES_PER_S ((uint64_t)64 << 20) /* of compaction and scrubbing */
+#define STORE_MAINTAIN_CPU_PERCENT 50u			/* likewise, of one core */
+
+/* When a part was last read and found whole. */
+struct store_scrubbed {
+	uint64_t number;
+	int64_t at_ns;
+};
 
 struct pending; /* an append in the queue: store_append.c */
 
@@ -66,6 +78,8 @@ struct store {
 	bool disk_full; /* less is free than the reserve: appends are refused */
 	uint64_t disk_free_bytes;
 
+	struct tombstones *tombstones; /* guarded by lock: those in force; NULL before recovery */
+
 	struct part_cache cache;
 
 	pthread_t background;
@@ -73,6 +87,14 @@ struct store {
 	pthread_mutex_t wake_lock;
 	pthread_cond_t wake;
 	bool wanted, stopping; /* guarded by wake_lock */
+
+	pthread_mutex_t compact_lock; /* one compaction or scrub at a time; before seal_lock */
+	pthread_t maintenance;
+	bool maintenance_runs;
+	struct throttle throttle;	 /* of the maintenance thread */
+	struct store_scrubbed *scrubbed; /* by number of part; guarded by compact_lock */
+	size_t scrubbed_count;
+	int64_t opened_ns;
 };
 
 int64_t store_now_ns(const struct store *store);
@@ -99,6 +121,25 @@ int store_apply_retention(struct store *store, struct err *err);
 void store_watch_disk(struct store *store);
 /* 0, or ERR_NO_SPACE while the disk is over its watermark. */
 int store_check_space(struct store *store, struct err *err);
+
+/* store_delete.c: with seal_lock. After every change of tombstones or parts. */
+int store_load_tombstones(struct store *store, struct err *err);
+int store_settle_tombstones(struct store *store, struct err *err);
+
+/* store_compact.c: with compact_lock. One job, if one is due; *ret_done: there was one. */
+int store_compact_step(struct store *store, const struct store_compact_options *options,
+		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
+		       struct err *err);
+
+/* store_maintain.c: compacts and scrubs while the store is open. */
+int store_start_maintenance(struct store *store, struct err *err);
+void store_stop_maintenance(struct store *store);
+
+/* store_seal.c: after a failed change of the manifest: poisons the store when it has to. */
+void store_note_fault(struct store *store, int rc, const struct err *err);
+
+/* store_seal.c: with seal_lock. */
+void store_publish_parts(struct store *store);
 
 /* store_seal.c: with the log turn. Whether a new generation may begin (there is room to wait). */
 bool store_may_rotate(struct store *store);

@@ -13,12 +13,22 @@ struct metric store_sync_seconds = { METRIC_TYPE_COUNTER,
 				     1e-9,
 				     0 };
 
+struct metric store_compact_seconds = {
+	METRIC_TYPE_COUNTER,
+	"firn_store_compact_seconds_total",
+	"",
+	"Time spent in compactions, waiting for their turn included.",
+	1e-9,
+	0
+};
+
 #define ADDRESS(object, name, labels, help) &object,
 
 void store_metrics_register(void)
 {
 	static struct metric *const all[] = { STORE_COUNTERS(ADDRESS) STORE_GAUGES(ADDRESS) &
-					      store_sync_seconds };
+						      store_compact_seconds,
+					      &store_sync_seconds };
 
 	metrics_register(all, sizeof(all) / sizeof(all[0]));
 }

@@ -39,6 +39,20 @@
 	  "Parts dropped by retention.")                                                           \
 	X(store_parts_damaged, "firn_store_parts_damaged_total", "",                               \
 	  "Parts found damaged and set aside.")                                                    \
+	X(store_compactions, "firn_store_compactions_total", "",                                   \
+	  "Compactions: several parts that became one.")                                           \
+	X(store_compact_errors, "firn_store_compact_errors_total", "",                             \
+	  "Compactions that failed; they are repeated.")                                           \
+	X(store_compact_read_bytes, "firn_store_compact_read_bytes_total", "",                     \
+	  "Bytes of parts that compaction replaced.")                                              \
+	X(store_compact_written_bytes, "firn_store_compact_written_bytes_total", "",               \
+	  "Bytes of parts that compaction wrote.")                                                 \
+	X(store_compact_rows, "firn_store_compact_rows_total", "",                                 \
+	  "Rows of raw reports that compaction wrote.")                                            \
+	X(store_deleted_reports, "firn_store_deleted_reports_total", "",                           \
+	  "Reports that were deleted by selector and are gone from the disk.")                     \
+	X(store_scrubbed_bytes, "firn_store_scrubbed_bytes_total", "",                             \
+	  "Bytes of parts read in the background to see whether they are whole.")                  \
 	X(store_cache_loads, "firn_store_cache_loads_total", "", "Parts read and decoded.")        \
 	X(store_cache_evictions, "firn_store_cache_evictions_total", "",                           \
 	  "Decoded parts given up for others.")
@@ -53,6 +67,12 @@
 	X(store_wal_bytes, "firn_store_wal_bytes", "", "Bytes of log that are not in a part yet.") \
 	X(store_part_bytes, "firn_store_part_bytes", "", "Bytes of parts on disk.")                \
 	X(store_cache_bytes, "firn_store_cache_bytes", "", "Memory of decoded parts.")             \
+	X(store_compact_running, "firn_store_compact_running", "",                                 \
+	  "1 while parts are being compacted.")                                                    \
+	X(store_tombstones, "firn_store_tombstones", "",                                           \
+	  "Deletions by selector whose bytes are on the disk still.")                              \
+	X(store_scrub_age_seconds, "firn_store_scrub_age_seconds", "",                             \
+	  "Time since the part was checked that waits longest.")                                   \
 	X(store_disk_free_bytes, "firn_store_disk_free_bytes", "",                                 \
 	  "Bytes free on the disk of the store.")                                                  \
 	X(store_disk_full, "firn_store_disk_full", "",                                             \
@@ -64,6 +84,7 @@ STORE_COUNTERS(STORE_DECLARE)
 STORE_GAUGES(STORE_DECLARE)
 #undef STORE_DECLARE
 
+extern struct metric store_compact_seconds;
 extern struct metric store_sync_seconds; /* in nanoseconds; groups are its count */
 
 void store_metrics_register(void);

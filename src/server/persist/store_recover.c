@@ -273,7 +273,9 @@ int store_recover(struct store *store, bool fresh, struct err *err)
 		set_aside_damaged(store);
 	}
 	add_parts(store);
-	rc = load_state(store, err);
+	rc = store_load_tombstones(store, err);
+	if (!rc)
+		rc = load_state(store, err);
 	if (!rc)
 		rc = replay_log(store, &list, err);
 	free(list.entries);

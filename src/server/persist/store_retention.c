@@ -11,7 +11,6 @@
 
 static int drop_part(struct store *store, uint64_t number, struct err *err)
 {
-	struct layout_path path = layout_path(store->path, LAYOUT_PART, number);
 	struct manifest_edit edit = { 0 };
 	int rc;
 
@@ -21,7 +20,6 @@ static int drop_part(struct store *store, uint64_t number, struct err *err)
 	if (rc)
 		return rc;
 	part_cache_drop(&store->cache, number);
-	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
 	metric_add(&store_parts_dropped, 1);
 	return 0;
 }

@@ -143,7 +143,7 @@ static void set_damaged_log_aside(struct store *store, const struct memtable *me
 				 err.message);
 }
 
-static void publish_part_metrics(struct store *store)
+void store_publish_parts(struct store *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	uint64_t bytes = 0, damaged = 0;
@@ -217,6 +217,12 @@ static void rotate_if_due(struct store *store, bool now)
 	store_give_log(store);
 }
 
+void store_note_fault(struct store *store, int rc, const struct err *err)
+{
+	if (rc && store->manifest.poisoned)
+		store_poison(store, err);
+}
+
 static void note_outcome(struct store *store, int rc, const struct err *err)
 {
 	pthread_mutex_lock(&store->lock);
@@ -241,7 +247,7 @@ static int work(struct store *store, bool seal_now, struct err *err)
 		rc = set_damaged_parts_aside(store, &cause);
 	if (!rc)
 		rc = store_apply_retention(store, &cause);
-	publish_part_metrics(store);
+	store_publish_parts(store);
 	store_watch_disk(store);
 	note_outcome(store, rc, &cause);
 	pthread_mutex_unlock(&store->seal_lock);

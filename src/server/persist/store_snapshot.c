@@ -11,6 +11,9 @@ struct pins {
 	size_t memtables_count;
 	struct part **parts;
 	size_t parts_count;
+	struct tombstones *tombstones;	       /* in force at that moment */
+	struct tombstone_deletions *deletions; /* that segments point to */
+	size_t deletions_count, deletions_capacity;
 };
 
 /* One moment of the store: every report is in exactly one of the memtables and parts. */
@@ -28,6 +31,7 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns)
 		pins->views[pins->memtables_count] = tables_view_of(&memtable->tables);
 		pins->memtables[pins->memtables_count++] = memtable;
 	}
+	pins->tombstones = tombstones_ref(store->tombstones);
 	pins->parts_count = part_cache_select(&store->cache, from_ns, to_ns, &pins->parts);
 	pthread_mutex_unlock(&store->lock);
 	return pins;
@@ -41,6 +45,10 @@ static void unpin(struct store *store, struct pins *pins)
 	pthread_mutex_unlock(&store->lock);
 	for (size_t i = 0; i < pins->parts_count; i++)
 		part_cache_unpin(&store->cache, pins->parts[i]);
+	for (size_t i = 0; i < pins->deletions_count; i++)
+		tombstone_deletions_free(&pins->deletions[i]);
+	tombstones_unref(pins->tombstones);
+	free(pins->deletions);
 	free(pins->parts);
 	free(pins);
 }
@@ -50,6 +58,7 @@ struct finding {
 	const struct store_question *question;
 	struct store_snapshot *snapshot;
 	size_t capacity;
+	struct pins *pins;
 };
 
 static struct segment *add_segment(struct finding *finding)
@@ -75,10 +84,25 @@ static bool may_match(const struct store_question *question, const struct part_p
 	       part_key_may_match(&partition->key, partition->service_label, selector);
 }
 
+/* What of the partition is deleted, kept as long as the pins. Count 0: nothing. */
+static struct tombstone_deletions find_deletions(struct pins *pins, const struct part *part,
+						 const struct tables_view *series)
+{
+	struct tombstone_deletions deletions;
+
+	tombstones_apply(pins->tombstones, &part->info, series, &deletions);
+	if (!deletions.count)
+		return deletions;
+	mem_grow(pins->deletions, pins->deletions_count, pins->deletions_capacity);
+	pins->deletions[pins->deletions_count++] = deletions;
+	return deletions;
+}
+
 /* The levels of a partition that answer; the first segment is of any, for its labels. */
-static int add_partition(struct finding *finding, struct part_reader *reader, uint32_t number,
+static int add_partition(struct finding *finding, const struct part *part, uint32_t number,
 			 struct err *err)
 {
+	struct part_reader *reader = part->reader;
 	const struct part_partition *partition = part_reader_partition(reader, number);
 	const struct store_question *question = finding->question;
 	struct store_plan_partition plan = {
@@ -89,12 +113,15 @@ static int add_partition(struct finding *finding, struct part_reader *reader, ui
 					     partition->sample_label_names_count),
 	};
 	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
+	struct tombstone_deletions deletions;
 	struct segment series;
 	size_t count;
 	int rc = part_reader_segment(reader, number, SEGMENT_RAW, 0, 0, &series, err);
 
 	if (rc)
 		return rc;
+	deletions = find_deletions(finding->pins, part, &series.view);
+	plan.raw_only |= deletions.count > 0;
 	plan.alike = store_plan_alike(question, &series.view);
 	count = store_plan(question, &plan, pieces);
 	for (size_t i = 0; i < count && !rc; i++) {
@@ -102,6 +129,8 @@ static int add_partition(struct finding *finding, struct part_reader *reader, ui
 
 		rc = part_reader_segment(reader, number, pieces[i].level, pieces[i].from_ns,
 					 pieces[i].to_ns, segment, err);
+		segment->deletions = deletions.items;
+		segment->deletions_count = deletions.count;
 		finding->snapshot->count -= rc != 0;
 	}
 	part_reader_drop_segment(&series);
@@ -115,7 +144,7 @@ static void add_part_segments(struct store *store, struct part *part, struct fin
 
 	for (uint32_t i = 0; !rc && i < part_reader_partitions(part->reader); i++)
 		if (may_match(finding->question, part_reader_partition(part->reader, i)))
-			rc = add_partition(finding, part->reader, i, NULL);
+			rc = add_partition(finding, part, i, NULL);
 	finding->snapshot->parts_unreadable += rc != 0;
 }
 
@@ -124,7 +153,7 @@ int store_snapshot(struct store *store, const struct store_question *question,
 {
 	struct pins *pins = pin(store, question->from_ns, question->to_ns);
 	struct store_snapshot snapshot = { .pins = pins };
-	struct finding finding = { question, &snapshot, 0 };
+	struct finding finding = { question, &snapshot, 0, pins };
 
 	(void)err;
 	for (size_t i = 0; i < pins->parts_count; i++)

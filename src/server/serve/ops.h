@@ -4,9 +4,12 @@
 #define FIRN_SERVER_SERVE_OPS_H
 
 #include "codec/json.h"
-#include "server/persist/store.h"
+#include "server/persist/store_admin.h"
 
 /* Writes the object of docs/api.md's status and of `store stat --json`. */
 void ops_put_stat(struct json *json, const struct store_stat *stat);
+
+/* An array: orders to delete, newest first. */
+void ops_put_deletes(struct json *json, const struct store_deletes *deletes);
 
 #endif

@@ -55,6 +55,9 @@ static const struct route_row rows[] = {
 	  NULL, NET_ROLE_INGEST },
 	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/source", answer_source, 0, NULL, NET_ROLE_QUERY },
+	/* administration */
+	{ "POST", "/api/v1/admin/delete", admin_delete, SMALL_BODY_BYTES, NULL, NET_ROLE_ADMIN },
+	{ "GET", "/api/v1/admin/deletes", admin_deletes, 0, NULL, NET_ROLE_ADMIN },
 	/* operations */
 	{ "GET", "/metrics", ops_metrics, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/-/healthy", ops_healthy, 0, NULL, NET_ROLE_NONE },

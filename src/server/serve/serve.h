@@ -44,6 +44,7 @@ net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_seri
 	pyro_select_series, pyro_stacktraces, pyro_profile, pyro_stats, pyro_render;
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
+net_handler_f admin_delete, admin_deletes;
 net_handler_f asset_get;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
 	answer_debuginfo, answer_source;

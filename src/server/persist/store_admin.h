@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_admin - what is done to a store besides appending and reading: deleting, compacting,
+ * scrubbing. Thread-safe; a running store does the last two by itself (store_maintain.c).
+ */
+#ifndef FIRN_SERVER_PERSIST_STORE_ADMIN_H
+#define FIRN_SERVER_PERSIST_STORE_ADMIN_H
+
+#include "base/slice.h"
+#include "server/persist/store.h"
+
+struct store_delete {
+	struct slice selector;	/* model/selector.h; of series, see tombstones.h */
+	int64_t from_ns, to_ns; /* from <= start < to */
+	const char *by;		/* whom the order came from, for the record */
+};
+
+/*
+ * Deletes what is stored now; what arrives later is kept, and so is what of it the client repeats
+ * within STORE_DEDUPE_NS (it counts as seen). Queries do not find it from the return on; the bytes
+ * go with compaction. ERR_INVALID: the selector cannot be read, or means everything.
+ * ret_number names the tombstone.
+ */
+int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
+		 struct err *err);
+
+/* Orders to delete that are known still, newest first. */
+struct store_deleted {
+	uint64_t number;
+	char *selector, *by;
+	int64_t from_ns, to_ns, created_ns;
+	int64_t done_ns; /* 0: some part holds the bytes still */
+};
+struct store_deletes {
+	struct store_deleted *items;
+	size_t count;
+};
+void store_deletes(struct store *store, struct store_deletes *ret);
+void store_deletes_free(struct store_deletes *deletes);
+
+struct store_compacted {
+	uint64_t jobs;
+	uint64_t parts_in, parts_out;
+	uint64_t bytes_in, bytes_out;
+	uint64_t reports_deleted;
+};
+
+struct store_compact_options {
+	bool all; /* windows that are not over too */
+	void (*progress)(void *context, uint64_t rows_done, uint64_t rows_total); /* of a job */
+	void *context;
+};
+
+/*
+ * Compacts until nothing is left to do. `ret` counts what was done, also on failure. Reads and
+ * appends go on beside it.
+ */
+int store_compact(struct store *store, const struct store_compact_options *options,
+		  struct store_compacted *ret, struct err *err);
+
+/*
+ * Reads and checks the part that was not looked at for the longest time, unless that was less than
+ * STORE_SCRUB_NS ago. A part found damaged is set aside. *ret_more: others are due too.
+ */
+#define STORE_SCRUB_NS (24 * 3600 * CLOCK_NS_PER_S)
+int store_scrub(struct store *store, bool *ret_more, struct err *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compacting a store: what is due is chosen under seal_lock, done without any lock, and put in
+ * force by one edit of the manifest and one swap under `lock`. If an input went meanwhile (by
+ * retention), the result is thrown away. Parts with reports to delete come before all others.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/persist/compact.h"
+#include "server/persist/compact_plan.h"
+#include "server/persist/store_int.h"
+
+struct step {
+	struct store *store;
+	struct compact_plan plan;
+	struct part_info *inputs;
+	struct tombstones *tombstones;
+	uint64_t number;
+	bool only_deletes; /* one part, for the sake of tombstones */
+};
+
+static bool has_deletes(const struct tombstones *tombstones, const struct part_info *part)
+{
+	for (size_t i = 0; i < tombstones->count; i++) {
+		const struct tombstone *tombstone = &tombstones->items[i];
+
+		if (!part->damaged &&
+		    tombstone_meets(tombstone->number, tombstone->from_ns, tombstone->to_ns, part))
+			return true;
+	}
+	return false;
+}
+
+/* A part that some tombstone may touch. */
+static bool plan_deletes(const struct store *store, struct compact_plan *ret)
+{
+	const struct manifest_state *state = &store->manifest.state;
+
+	for (size_t i = 0; i < state->parts_count; i++) {
+		const struct part_info *part = &state->parts[i];
+
+		if (!has_deletes(store->tombstones, part))
+			continue;
+		*ret = (struct compact_plan){ .tier = part->tier, .bytes = part->bytes };
+		ret->parts[ret->parts_count++] = part->number;
+		return true;
+	}
+	return false;
+}
+
+static const struct part_info *find_part(const struct store *store, uint64_t number)
+{
+	const struct manifest_state *state = &store->manifest.state;
+
+	for (size_t i = 0; i < state->parts_count; i++)
+		if (state->parts[i].number == number)
+			return &state->parts[i];
+	return NULL;
+}
+
+/* The result is beside the inputs for a while. */
+static int check_room(const struct store *store, const struct compact_plan *plan, struct err *err)
+{
+	uint64_t free_bytes, total_bytes, need = plan->bytes + plan->bytes / 2;
+
+	if (store->vfs->space(store->vfs, store->path, &free_bytes, &total_bytes) ||
+	    free_bytes >= need + store->options.reserve_bytes / 4)
+		return 0;
+	return err_set(err, ERR_NO_SPACE,
+		       "compact: needs about %llu MB, and the disk has %llu MB free",
+		       (unsigned long long)(need >> 20), (unsigned long long)(free_bytes >> 20));
+}
+
+/* With seal_lock. */
+static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
+{
+	struct store *store = step->store;
+	const struct manifest_state *state = &store->manifest.state;
+	int64_t now_ns = all ? INT64_MAX : store_now_ns(store);
+	int rc = store_check_writable(store, err);
+
+	*ret_found = false;
+	if (rc)
+		return rc;
+	step->only_deletes = plan_deletes(store, &step->plan);
+	if (!step->only_deletes &&
+	    !compact_plan_next(state->parts, state->parts_count, now_ns, &step->plan))
+		return 0;
+	rc = check_room(store, &step->plan, err);
+	if (rc)
+		return rc;
+	step->inputs = mem_new_array(struct part_info, step->plan.parts_count);
+	for (size_t i = 0; i < step->plan.parts_count; i++)
+		step->inputs[i] = *find_part(store, step->plan.parts[i]);
+	step->number = manifest_take_number(&store->manifest);
+	step->tombstones = tombstones_ref(store->tombstones);
+	*ret_found = true;
+	return 0;
+}
+
+/* With seal_lock: whether all inputs are as they were. */
+static bool inputs_stand(const struct step *step)
+{
+	for (size_t i = 0; i < step->plan.parts_count; i++) {
+		const struct part_info *part = find_part(step->store, step->inputs[i].number);
+
+		if (!part || part->damaged)
+			return false;
+	}
+	return true;
+}
+
+/* Snapshots see the inputs before and the result after. */
+static void swap_in(struct step *step, const struct part_info *part)
+{
+	struct store *store = step->store;
+
+	pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < step->plan.parts_count; i++)
+		part_cache_drop(&store->cache, step->inputs[i].number);
+	if (part->number)
+		part_cache_add(&store->cache, part);
+	pthread_mutex_unlock(&store->lock);
+}
+
+static void remove_part_file(const struct store *store, uint64_t number)
+{
+	struct layout_path path = layout_path(store->path, LAYOUT_PART, number);
+
+	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
+}
+
+/* With seal_lock. */
+static int put_in_force(struct step *step, const struct part_info *part, struct err *err)
+{
+	struct store *store = step->store;
+	struct manifest_edit edit = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < step->plan.parts_count; i++)
+		manifest_edit_drop_part(&edit, step->inputs[i].number);
+	if (part->number)
+		manifest_edit_add_part(&edit, part);
+	rc = manifest_commit(&store->manifest, &edit, err);
+	manifest_edit_free(&edit);
+	if (rc)
+		return rc;
+	swap_in(step, part);
+	return store_settle_tombstones(store, err);
+}
+
+static int finish(struct step *step, const struct part_info *part, struct err *err)
+{
+	struct store *store = step->store;
+	bool stand;
+	int rc = 0;
+
+	pthread_mutex_lock(&store->seal_lock);
+	stand = inputs_stand(step);
+	if (stand)
+		rc = put_in_force(step, part, err);
+	if ((!stand || (rc && !find_part(store, part->number))) && part->number &&
+	    !store->manifest.poisoned)
+		remove_part_file(store, part->number);
+	store_note_fault(store, rc, err);
+	store_publish_parts(store);
+	pthread_mutex_unlock(&store->seal_lock);
+	return rc;
+}
+
+static void count(const struct step *step, const struct compact_result *result, int64_t began_ns,
+		  struct store_compacted *ret)
+{
+	ret->jobs++;
+	ret->parts_in += step->plan.parts_count;
+	ret->parts_out += result->part.number != 0;
+	ret->bytes_in += step->plan.bytes;
+	ret->bytes_out += result->part.bytes;
+	ret->reports_deleted += result->reports_deleted;
+	metric_add(&store_compactions, 1);
+	metric_add(&store_compact_read_bytes, (int64_t)step->plan.bytes);
+	metric_add(&store_compact_written_bytes, (int64_t)result->part.bytes);
+	metric_add(&store_compact_rows, (int64_t)result->part.rows);
+	metric_add(&store_deleted_reports, (int64_t)result->reports_deleted);
+	metric_add(&store_compact_seconds, clock_monotonic_ns() - began_ns);
+	log_info("store", "parts compacted",
+		 "inputs=%zu part=%llu tier=%d rows=%llu bytes_in=%llu bytes_out=%llu deleted=%llu",
+		 step->plan.parts_count, (unsigned long long)result->part.number, step->plan.tier,
+		 (unsigned long long)result->part.rows, (unsigned long long)step->plan.bytes,
+		 (unsigned long long)result->part.bytes,
+		 (unsigned long long)result->reports_deleted);
+}
+
+static int run(struct step *step, const struct store_compact_options *options,
+	       struct throttle *throttle, struct store_compacted *ret, struct err *err)
+{
+	struct compact_job job = {
+		.vfs = step->store->vfs,
+		.dir = step->store->path,
+		.inputs = step->inputs,
+		.inputs_count = step->plan.parts_count,
+		.number = step->number,
+		.tier = step->plan.tier,
+		.tombstones = step->tombstones,
+		.throttle = throttle,
+		.progress = options->progress,
+		.progress_context = options->context,
+	};
+	int64_t began_ns = clock_monotonic_ns();
+	struct compact_result result;
+	int rc = compact_run(&job, &result, err);
+
+	if (rc && result.damaged)
+		part_cache_note_damaged(&step->store->cache, result.damaged, err);
+	if (!rc)
+		rc = finish(step, &result.part, err);
+	if (!rc)
+		count(step, &result, began_ns, ret);
+	return rc;
+}
+
+/* No report of the part is meant by the tombstones that met it: remember that. */
+static int note_untouched(struct step *step, struct err *err)
+{
+	struct store *store = step->store;
+	const struct tombstones *tombstones = step->tombstones;
+	struct manifest_edit edit = { 0 };
+	int rc = 0;
+
+	pthread_mutex_lock(&store->seal_lock);
+	if (inputs_stand(step)) {
+		uint64_t last = tombstones->items[tombstones->count - 1].number;
+
+		manifest_edit_deleted_to(&edit, step->inputs[0].number, last);
+		rc = manifest_commit(&store->manifest, &edit, err);
+		if (!rc)
+			rc = store_settle_tombstones(store, err);
+		manifest_edit_free(&edit);
+		store_note_fault(store, rc, err);
+	}
+	pthread_mutex_unlock(&store->seal_lock);
+	return rc;
+}
+
+static int run_deletes(struct step *step, const struct store_compact_options *options,
+		       struct throttle *throttle, struct store_compacted *ret, struct err *err)
+{
+	int rc = compact_is_deleted(step->store->vfs, step->store->path, &step->inputs[0],
+				    step->tombstones, err);
+
+	if (rc == -ERR_CORRUPT)
+		part_cache_note_damaged(&step->store->cache, step->inputs[0].number, err);
+	if (rc > 0)
+		return run(step, options, throttle, ret, err);
+	return rc ? rc : note_untouched(step, err);
+}
+
+int store_compact_step(struct store *store, const struct store_compact_options *options,
+		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
+		       struct err *err)
+{
+	struct step step = { .store = store };
+	struct err cause = { 0 };
+	int rc;
+
+	pthread_mutex_lock(&store->seal_lock);
+	rc = choose(&step, options->all, ret_done, &cause);
+	pthread_mutex_unlock(&store->seal_lock);
+	if (!rc && *ret_done) {
+		metric_set(&store_compact_running, 1);
+		rc = step.only_deletes ? run_deletes(&step, options, throttle, ret, &cause)
+				       : run(&step, options, throttle, ret, &cause);
+		metric_set(&store_compact_running, 0);
+	}
+	tombstones_unref(step.tombstones);
+	free(step.inputs);
+	metric_add(&store_compact_errors, rc && rc != -ERR_CANCELLED);
+	if (rc && err)
+		*err = cause;
+	return rc;
+}
+
+int store_compact(struct store *store, const struct store_compact_options *options,
+		  struct store_compacted *ret, struct err *err)
+{
+	bool done = true;
+	int rc = 0;
+
+	*ret = (struct store_compacted){ 0 };
+	pthread_mutex_lock(&store->compact_lock);
+	while (!rc && done) {
+		rc = store_compact_step(store, options, NULL, ret, &done, err);
+		if (rc == -ERR_CORRUPT && !store_tick(store, NULL))
+			rc = 0; /* the damaged part has been set aside: go on without it */
+	}
+	pthread_mutex_unlock(&store->compact_lock);
+	return rc;
+}

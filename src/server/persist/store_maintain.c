@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a running store does by itself, in a thread of low priority and within a budget: compact
+ * what is due, then look at the part that was not looked at for the longest time.
+ */
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/persist/store_int.h"
+
+#define INTERVAL_NS (10 * CLOCK_NS_PER_S)
+#define RETRY_NS (60 * CLOCK_NS_PER_S)
+#define NICE 15
+#define IO_CLASS_BEST_EFFORT_LOWEST ((2 << 13) | 7)
+#define IO_WHO_PROCESS 1
+
+/* Hints both: where they are refused, the budget is what counts. */
+static void lower_priority(void)
+{
+	pid_t thread = (pid_t)syscall(SYS_gettid);
+
+	setpriority(PRIO_PROCESS, (id_t)thread, NICE);
+	syscall(SYS_ioprio_set, IO_WHO_PROCESS, thread, IO_CLASS_BEST_EFFORT_LOWEST);
+}
+
+static int compact_all(struct store *store, struct err *err)
+{
+	const struct store_compact_options options = { 0 };
+	struct store_compacted compacted = { 0 };
+	bool done = true;
+	int rc = 0;
+
+	while (!rc && done) {
+		pthread_mutex_lock(&store->compact_lock);
+		rc = store_compact_step(store, &options, &store->throttle, &compacted, &done, err);
+		pthread_mutex_unlock(&store->compact_lock);
+	}
+	return rc;
+}
+
+static void *run(void *context)
+{
+	struct store *store = context;
+	char last_error[ERR_MESSAGE_BYTES] = "";
+	bool stopped = false;
+
+	lower_priority();
+	while (!stopped) {
+		struct err err = { 0 };
+		bool more = true;
+		int rc = compact_all(store, &err);
+
+		while (!rc && more)
+			rc = store_scrub(store, &more, &err);
+		if (rc == -ERR_CORRUPT)
+			store_wake_background(store); /* sets the part aside */
+		if (rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY &&
+		    strcmp(last_error, err.message) != 0) {
+			memcpy(last_error, err.message, sizeof(last_error));
+			log_warn("store", "compaction does not get on; it is tried again",
+				 "error=\"%s\"", err.message);
+		}
+		stopped = throttle_sleep(&store->throttle, rc ? RETRY_NS : INTERVAL_NS);
+	}
+	return NULL;
+}
+
+int store_start_maintenance(struct store *store, struct err *err)
+{
+	int rc = pthread_create(&store->maintenance, NULL, run, store);
+
+	if (rc)
+		return err_set_errno(err, rc, "start the thread that compacts");
+	store->maintenance_runs = true;
+	return 0;
+}
+
+void store_stop_maintenance(struct store *store)
+{
+	if (!store->maintenance_runs)
+		return;
+	throttle_stop(&store->throttle);
+	pthread_join(store->maintenance, NULL);
+	store->maintenance_runs = false;
+}

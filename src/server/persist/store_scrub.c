@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scrubbing: each part is read and checked once in STORE_SCRUB_NS, the one that waits longest
+ * first. What was checked is forgotten when the store is closed.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/persist/part_scrub.h"
+#include "server/persist/store_int.h"
+
+#define NEVER_NS INT64_MIN
+
+static struct store_scrubbed *find(struct store *store, uint64_t number)
+{
+	for (size_t i = 0; i < store->scrubbed_count; i++)
+		if (store->scrubbed[i].number == number)
+			return &store->scrubbed[i];
+	return NULL;
+}
+
+/* With seal_lock: forgets parts that are gone, and adds new ones. */
+static void refresh(struct store *store)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	struct store_scrubbed *fresh = mem_new_array(struct store_scrubbed, state->parts_count);
+	size_t count = 0;
+
+	for (size_t i = 0; i < state->parts_count; i++) {
+		const struct store_scrubbed *known = find(store, state->parts[i].number);
+
+		if (!state->parts[i].damaged)
+			fresh[count++] = (struct store_scrubbed){ state->parts[i].number,
+								  known ? known->at_ns : NEVER_NS };
+	}
+	free(store->scrubbed);
+	store->scrubbed = fresh;
+	store->scrubbed_count = count;
+}
+
+/* The part that waits longest, when it is due; *ret_more: another is, too. */
+static struct store_scrubbed *choose(struct store *store, int64_t now_ns, bool *ret_more)
+{
+	struct store_scrubbed *oldest = NULL;
+	size_t due = 0;
+
+	for (size_t i = 0; i < store->scrubbed_count; i++) {
+		struct store_scrubbed *scrubbed = &store->scrubbed[i];
+
+		due += scrubbed->at_ns == NEVER_NS || scrubbed->at_ns < now_ns - STORE_SCRUB_NS;
+		if (!oldest || scrubbed->at_ns < oldest->at_ns)
+			oldest = scrubbed;
+	}
+	*ret_more = due > 1;
+	return due ? oldest : NULL;
+}
+
+/* How long ago the part was looked at that waits longest; since the store was opened, at most. */
+static void publish_age(struct store *store, int64_t now_ns)
+{
+	int64_t oldest_ns = now_ns;
+
+	for (size_t i = 0; i < store->scrubbed_count; i++) {
+		int64_t at_ns = store->scrubbed[i].at_ns == NEVER_NS ? store->opened_ns
+								     : store->scrubbed[i].at_ns;
+
+		oldest_ns = at_ns < oldest_ns ? at_ns : oldest_ns;
+	}
+	metric_set(&store_scrub_age_seconds, (now_ns - oldest_ns) / CLOCK_NS_PER_S);
+}
+
+static int scrub_part(struct store *store, struct store_scrubbed *scrubbed,
+		      const struct part_info *info, int64_t now_ns, struct err *err)
+{
+	int rc = part_scrub(store->vfs, store->path, info,
+			    store->maintenance_runs ? &store->throttle : NULL, err);
+
+	if (rc == -ERR_NOT_FOUND)
+		return 0; /* dropped meanwhile, or the next read says so */
+	if (rc == -ERR_CORRUPT)
+		part_cache_note_damaged(&store->cache, info->number, err);
+	if (rc && rc != -ERR_CORRUPT)
+		return rc;
+	scrubbed->at_ns = now_ns;
+	metric_add(&store_scrubbed_bytes, (int64_t)info->bytes);
+	return rc;
+}
+
+int store_scrub(struct store *store, bool *ret_more, struct err *err)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	int64_t now_ns = store_now_ns(store);
+	struct store_scrubbed *scrubbed;
+	struct part_info info = { 0 };
+	int rc = 0;
+
+	pthread_mutex_lock(&store->compact_lock);
+	pthread_mutex_lock(&store->seal_lock);
+	refresh(store);
+	scrubbed = choose(store, now_ns, ret_more);
+	for (size_t i = 0; scrubbed && i < state->parts_count; i++)
+		if (state->parts[i].number == scrubbed->number)
+			info = state->parts[i];
+	pthread_mutex_unlock(&store->seal_lock);
+	throttle_begin(&store->throttle);
+	if (info.number)
+		rc = scrub_part(store, scrubbed, &info, now_ns, err);
+	publish_age(store, now_ns);
+	pthread_mutex_unlock(&store->compact_lock);
+	return rc;
+}
