@@ -118,7 +118,7 @@ static int print_segment(const struct table_file *file, const struct elf_segment
 		table_image_free(&image);
 		/* Nothing is known behind it, unless the next one begins there. */
 		take_row(&printer,
-			 ((uint64_t)part->first_bucket + part->buckets) << TABLE_BUCKET_SHIFT,
+			 ((uint64_t)part->first_block + part->blocks) << TABLE_BLOCK_SHIFT,
 			 &none);
 	}
 	print_held(&printer);

@@ -47,8 +47,6 @@ enum unwind_value {
 enum unwind_rule_flag {
 	UNWIND_RULE_SIGNAL = 1, /* the caller was interrupted: its pc is no return address */
 	UNWIND_RULE_PAC = 2,	/* arm64: the return address is signed */
-	/* As nearly all are, see unwind_rule_is_plain. In tables only, decoders do not set it. */
-	UNWIND_RULE_PLAIN = 4,
 };
 
 struct unwind_rule {
@@ -70,15 +68,5 @@ struct unwind_rule {
 };
 
 _Static_assert(sizeof(struct unwind_rule) == 28, "no padding: rules are compared as bytes");
-
-/* CFA = rsp or rbp + offset; the return address is at CFA - 8; rbp and rbx stay or are at CFA. */
-static inline int unwind_rule_is_plain(const struct unwind_rule *rule)
-{
-	return rule->cfa == UNWIND_CFA_REGISTER &&
-	       (rule->cfa_register == UNWIND_X86_SP || rule->cfa_register == UNWIND_X86_FP) &&
-	       rule->ra == UNWIND_VALUE_AT_CFA && rule->ra_offset == -8 &&
-	       (rule->fp == UNWIND_VALUE_SAME || rule->fp == UNWIND_VALUE_AT_CFA) &&
-	       (rule->bx == UNWIND_VALUE_SAME || rule->bx == UNWIND_VALUE_AT_CFA) && !rule->flags;
-}
 
 #endif

@@ -51,15 +51,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	repair(bytes, size);
 	if (!table_file_parse(slice_from(bytes, size), "input", &file, &err)) {
 		for (uint32_t i = 0; i < file.header.segments_count; i++) {
+			struct unwind_rule rule;
 			struct table_image image;
 
 			if (table_image_load(&file, i, &image, &err))
 				continue;
 			table_image_walk(&image, count_row, &sum);
 			for (uint64_t at = 0; at < 8192; at += 7)
-				table_image_find(&image, (uint64_t)image.segment.first_bucket *
-									 TABLE_BUCKET_BYTES +
-								 at);
+				table_image_find(&image,
+						 (uint64_t)image.segment.first_block *
+								 TABLE_BLOCK_BYTES +
+							 at,
+						 &rule);
 			table_image_free(&image);
 		}
 	}

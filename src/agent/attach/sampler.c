@@ -61,6 +61,16 @@ static void leave_out_followers(struct sample_bpf *skeleton)
 	bpf_program__set_autoload(skeleton->progs.follow_size, has_loop);
 }
 
+/* Among the chunks of unwind tables. */
+static int add_first_chunk(struct sample_bpf *skeleton)
+{
+	int fd = bpf_map__fd(skeleton->maps.first_chunk);
+	uint32_t index = 0;
+
+	return bpf_map__update_elem(skeleton->maps.chunks, &index, sizeof(index), &fd, sizeof(fd),
+				    BPF_ANY);
+}
+
 static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterator, struct err *err)
 {
 	uint32_t bytes = ring_bytes(sampler->options.frequency_hz, sampler->cpus);
@@ -71,12 +81,13 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 		return err_set_errno(err, errno, "open the BPF object");
 	sampler->skeleton->rodata->has_loop = has_loop;
 	sampler->skeleton->rodata->has_vma_iterator = has_vma_iterator;
-	/* Chosen processes may be short: their mappings are read at their first sample. */
-	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
+	sampler->skeleton->rodata->wakeup_bytes = bytes / 2;
 	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
 		code = sample_bpf__load(sampler->skeleton);
+	if (!code)
+		code = add_first_chunk(sampler->skeleton);
 	if (code)
 		return err_set_errno(err, -code, "load the BPF program into the kernel");
 	return 0;
@@ -184,7 +195,9 @@ static void follow(struct sampler *sampler)
 	sampler->follow_fork = bpf_program__attach(skeleton->progs.follow_fork);
 	for (size_t i = 0; all && i < FOLLOWED_CALLS; i++)
 		all = follow_call(sampler, i);
-	skeleton->bss->is_following = all && skeleton->rodata->has_vma_iterator;
+	for (uint32_t i = 0; all && skeleton->rodata->has_vma_iterator && i < SPACE_VERSIONS; i++)
+		__atomic_or_fetch(&skeleton->bss->space_versions[i], SPACE_FOLLOWED,
+				  __ATOMIC_SEQ_CST);
 }
 
 static void stop_following(struct sampler *sampler)
@@ -257,15 +270,21 @@ void sampler_drain(struct sampler *sampler)
 
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret)
 {
-	struct sample_counters *cpus = mem_new_array(struct sample_counters, (size_t)sampler->cpus);
+	const struct bpf_map *scratches = sampler->skeleton->maps.scratches;
+	size_t bytes = (bpf_map__value_size(scratches) + 7) & ~(size_t)7; /* of one CPU */
+	char *all = mem_calloc((size_t)sampler->cpus, bytes);
 	uint32_t zero = 0;
 
 	*ret = (struct sample_counters){ 0 };
-	if (!bpf_map_lookup_elem(bpf_map__fd(sampler->skeleton->maps.counters), &zero, cpus))
-		for (int cpu = 0; cpu < sampler->cpus; cpu++)
+	if (!bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, all))
+		for (int cpu = 0; cpu < sampler->cpus; cpu++) {
+			/* With them each begins. */
+			const struct sample_counters *one = (const void *)(all + cpu * bytes);
+
 			for (size_t i = 0; i < COUNTERS; i++)
-				ret->of[i] += cpus[cpu].of[i];
-	free(cpus);
+				ret->of[i] += one->of[i];
+		}
+	free(all);
 }
 
 struct sampler_maps sampler_maps(const struct sampler *sampler)
@@ -274,7 +293,7 @@ struct sampler_maps sampler_maps(const struct sampler *sampler)
 		return (struct sampler_maps){ .chunks_fd = -1, .tables_fd = -1 };
 	return (struct sampler_maps){ .chunks_fd = bpf_map__fd(sampler->skeleton->maps.chunks),
 				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables),
-				      .tables_version = &sampler->skeleton->bss->tables_version };
+				      .space_versions = sampler->skeleton->bss->space_versions };
 }
 
 static void put_part(int parts_fd, const struct space_head *head, uint32_t tgid, uint32_t index,
@@ -327,7 +346,8 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		at += some;
 	}
 	bpf_map_update_elem(spaces_fd, &tgid, &space, BPF_EXIST);
-	__atomic_add_fetch(&sampler->skeleton->data->spaces_version, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&sampler->skeleton->bss->space_versions[tgid & (SPACE_VERSIONS - 1)],
+			   SPACE_VERSION_STEP, __ATOMIC_SEQ_CST);
 }
 
 void sampler_stop(struct sampler *sampler)

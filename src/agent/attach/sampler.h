@@ -41,7 +41,7 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 /* What unwind tables are put into (bpf/table.h); -1 where this kernel cannot use them. */
 struct sampler_maps {
 	int chunks_fd, tables_fd;
-	uint64_t *tables_version; /* to be counted up when a table is taken away */
+	uint32_t *space_versions; /* all to be counted up when a table is taken away */
 };
 
 struct sampler_maps sampler_maps(const struct sampler *sampler);

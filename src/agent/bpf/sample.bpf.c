@@ -25,10 +25,8 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
-unsigned long spaces_version = 1;	     /* counted up whenever a list of mappings changes */
-unsigned long tables_version; /* counted up by the agent when it takes a table away */
-volatile bool is_following;   /* set by the agent: the programs that follow mappings are attached */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
+__u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -44,6 +42,9 @@ struct chunk_map {
 	__uint(value_size, TABLE_CHUNK_BYTES);
 };
 
+/* The first one: its place is known when the program is loaded, without a look at the others. */
+struct chunk_map first_chunk SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, TABLE_CHUNKS_MAX);
@@ -57,13 +58,6 @@ struct {
 	__type(key, struct file_key);
 	__type(value, struct binary_tables);
 } tables SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sample_counters);
-} counters SEC(".maps");
 
 #include "agent/bpf/space.bpf.h"
 
@@ -94,10 +88,22 @@ static __always_inline const struct binary_tables *walk_tables(const struct file
 
 static __always_inline const __u8 *walk_chunk(__u32 index)
 {
-	void *chunk = bpf_map_lookup_elem(&chunks, &index);
 	__u32 zero = 0;
+	void *chunk;
 
+	if (index == 0)
+		return bpf_map_lookup_elem(&first_chunk, &zero);
+	chunk = bpf_map_lookup_elem(&chunks, &index);
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+}
+
+static __always_inline long walk_read_registers(__u64 *to)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	/* An interrupt of user code leaves them there, too. */
+	return bpf_probe_read_kernel(to, sizeof(struct user_registers),
+				     (void *)bpf_task_pt_regs(task));
 }
 
 struct walk;
@@ -123,13 +129,18 @@ static bool walk_ask(struct walk *walk)
 	return walk->pc < walk->mapping.end;
 }
 
-/* Working memory of one CPU; nothing interrupts the program on its own CPU. */
+/*
+ * Working memory of one CPU; nothing interrupts the program on its own CPU. In one piece, because
+ * at a tick no cache holds it any more, nor the places of its pages.
+ */
 struct scratch {
-	struct walk walk;
-	struct user_registers registers; /* copy, when the sample hit the kernel */
+	struct sample_counters counts; /* first: the agent reads them */
 	__u64 described_second; /* of sample.head.at_ns when the thread was described, >> 30 */
+	struct walk walk;
 	struct sample sample;
 };
+
+_Static_assert(sizeof(struct user_registers) == 8 * WALK_REGISTERS, "of the walk");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -219,26 +230,12 @@ static __always_inline bool is_user_mode(__u64 cs)
 	return (cs & CS_PRIVILEGE_MASK) == CS_PRIVILEGE_USER;
 }
 
-static __always_inline void start_from(struct walk *walk, const struct user_registers *registers)
+static __always_inline void start_from(struct walk *walk, __u64 ip, __u64 sp, __u64 bp, __u64 bx)
 {
-	walk->registers[0] = registers->ax;
-	walk->registers[1] = registers->dx;
-	walk->registers[2] = registers->cx;
-	walk->registers[3] = registers->bx;
-	walk->registers[4] = registers->si;
-	walk->registers[5] = registers->di;
-	walk->registers[8] = registers->r8;
-	walk->registers[9] = registers->r9;
-	walk->registers[10] = registers->r10;
-	walk->registers[11] = registers->r11;
-	walk->registers[12] = registers->r12;
-	walk->registers[13] = registers->r13;
-	walk->registers[14] = registers->r14;
-	walk->registers[15] = registers->r15;
-	walk->pc = registers->ip;
-	walk->sp = registers->sp;
-	walk->fp = registers->bp;
-	walk->bx = registers->bx;
+	walk->pc = ip;
+	walk->sp = sp;
+	walk->fp = bp;
+	walk->bx = bx;
 	walk->full = true;
 }
 
@@ -263,31 +260,39 @@ static __always_inline bool is_old_image_gone(const struct record_head *head)
 	       kept->exec_id + 1 == head->exec_id;
 }
 
+/* In a system call, a fault or another interrupt. */
+static __always_inline enum stack_end start_in_kernel(struct task_struct *task,
+						      struct scratch *scratch)
+{
+	const struct user_registers *saved = (struct user_registers *)bpf_task_pt_regs(task);
+	struct walk *walk = &scratch->walk;
+
+	if (task->flags & TASK_KERNEL_THREAD || !task->mm)
+		return STACK_COMPLETE;
+	if (!is_user_mode(saved->cs))
+		return STACK_NO_USER_REGISTERS;
+	start_from(walk, saved->ip, saved->sp, saved->bp, saved->bx);
+	if (is_in_exec(saved) && !is_new_image_ready(saved) &&
+	    is_old_image_gone(&scratch->sample.head))
+		return STACK_COMPLETE;
+	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
+	if (saved->orig_ax != ORIG_AX_NO_SYSCALL &&
+	    !(is_in_exec(saved) && is_new_image_ready(saved)))
+		walk->pc--;
+	return saved->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
+}
+
 /* Where the user half starts. Returns how it ends already, or STACK_ENDS when a walk is due. */
 static __always_inline enum stack_end
 start_of_user_half(struct perf_context *ctx, struct task_struct *task, struct scratch *scratch)
 {
-	struct user_registers *copy = &scratch->registers;
-	struct walk *walk = &scratch->walk;
+	const struct user_registers *registers = &ctx->registers;
 	__u64 cs = interrupted_cs(ctx);
 
-	if (is_user_mode(cs)) {
-		start_from(walk, &ctx->registers);
-		return cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
-	}
-	if (task->flags & TASK_KERNEL_THREAD || !task->mm)
-		return STACK_COMPLETE;
-	if (bpf_probe_read_kernel(copy, sizeof(*copy), (void *)bpf_task_pt_regs(task)) ||
-	    !is_user_mode(copy->cs))
-		return STACK_NO_USER_REGISTERS;
-	start_from(walk, copy);
-	if (is_in_exec(copy) && !is_new_image_ready(copy) &&
-	    is_old_image_gone(&scratch->sample.head))
-		return STACK_COMPLETE;
-	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
-	if (copy->orig_ax != ORIG_AX_NO_SYSCALL && !(is_in_exec(copy) && is_new_image_ready(copy)))
-		walk->pc--;
-	return copy->cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
+	if (!is_user_mode(cs))
+		return start_in_kernel(task, scratch);
+	start_from(&scratch->walk, registers->ip, registers->sp, registers->bp, registers->bx);
+	return cs == CS_USER_32_BIT ? STACK_32_BIT : STACK_ENDS;
 }
 
 /* Chooses whose mappings hold: those of the parent until the process's own could be read. */
@@ -318,8 +323,7 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 		.start_ns = head->process_start_ns,
 		.tgid = head->tgid,
 		.exec_id = head->exec_id,
-		.spaces_version = is_following ? spaces_version : 0,
-		.tables_version = tables_version,
+		.version = space_versions[head->tgid & (SPACE_VERSIONS - 1)],
 		.second = head->at_ns >> 30,
 	};
 	__u32 index = SPACE_SCRATCH_SAMPLE;
@@ -330,7 +334,7 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 		return;
 	space = bpf_map_lookup_elem(&space_scratches, &index);
 	if (space)
-		space_prepare(space, task, head, is_following, counts);
+		space_prepare(space, task, head, owner.version & SPACE_FOLLOWED, counts);
 	choose_space(&owner, head);
 	walk_own(&scratch->walk, &owner);
 }
@@ -397,8 +401,8 @@ static __always_inline void send(struct sample *sample, struct sample_counters *
 		frames = SAMPLE_FRAMES_MAX;
 	bytes = SAMPLE_HEADER_BYTES + frames * 8;
 	/* Looked at now and then: it is in memory that the reader writes. */
-	if (!wakeup_bytes || (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
-			      bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes))
+	if (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, sample, bytes, flags))
 		counts->of[COUNTER_RING_FULL]++;
@@ -410,11 +414,19 @@ static __always_inline void send(struct sample *sample, struct sample_counters *
 
 static __always_inline void count_time(struct sample_counters *counts, __u64 run_ns)
 {
+	__u64 rest = run_ns / RUN_LOG2_FIRST_NS;
 	__u32 bucket = 0;
 
-	for (; bucket < RUN_LOG2_BUCKETS - 1; bucket++)
-		if (run_ns < (__u64)RUN_LOG2_FIRST_NS << bucket)
-			break;
+	WALK_UNROLL
+	for (int bits = 8; bits; bits /= 2) {
+		if (rest >> bits == 0)
+			continue;
+		rest >>= bits;
+		bucket += bits;
+	}
+	bucket += rest != 0;
+	if (bucket > RUN_LOG2_BUCKETS - 1)
+		bucket = RUN_LOG2_BUCKETS - 1;
 	counts->of[COUNTER_RUN_LOG2_FIRST + bucket]++;
 	counts->of[COUNTER_RUN_NS] += run_ns;
 }
@@ -430,15 +442,11 @@ int sample_cpu(struct perf_context *ctx)
 
 	if ((__u32)bpf_get_current_pid_tgid() == 0)
 		return 0; /* idle is no one's work */
-	counts = bpf_map_lookup_elem(&counters, &zero);
-	if (!counts)
-		return 0;
-	counts->of[COUNTER_SAMPLES]++;
 	scratch = bpf_map_lookup_elem(&scratches, &zero);
-	if (!scratch) {
-		counts->of[COUNTER_NO_SCRATCH]++;
-		return 0;
-	}
+	if (!scratch)
+		return 0; /* the verifier wants it; there is one */
+	counts = &scratch->counts;
+	counts->of[COUNTER_SAMPLES]++;
 	task = bpf_get_current_task_btf();
 	scratch->sample.head.at_ns = started_ns;
 	describe_task(scratch, task);
@@ -462,9 +470,10 @@ struct follower {
 static __always_inline bool follower_get(struct follower *ret)
 {
 	__u32 index = SPACE_SCRATCH_TASK, zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
 
 	ret->scratch = bpf_map_lookup_elem(&space_scratches, &index);
-	ret->counts = bpf_map_lookup_elem(&counters, &zero);
+	ret->counts = scratch ? &scratch->counts : NULL;
 	ret->task = bpf_get_current_task_btf();
 	return ret->scratch && ret->counts && ret->task->mm;
 }

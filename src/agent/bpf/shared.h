@@ -113,23 +113,34 @@ struct space_record {
 
 #define SPACE_RECORD_HEADER_BYTES 72
 
+/*
+ * What is kept of a process's mappings and tables between samples holds for as long as its version
+ * stays: an array by the low bits of tgid, in which elements are counted up when a list of mappings
+ * changes, and all of them when a table is taken away. SPACE_FOLLOWED in it says that every change
+ * of mappings does so.
+ */
+#define SPACE_VERSIONS 512u /* a power of two */
+#define SPACE_VERSION_STEP 2u
+#define SPACE_FOLLOWED 1u
+
 /* Per CPU, only ever added to. */
 enum sample_counter {
+	/* What every sample counts is in one cache line. */
 	COUNTER_SAMPLES,	     /* the program ran on a task other than idle */
-	COUNTER_RING_FULL,	     /* samples lost because the ring buffer was full */
-	COUNTER_NO_SCRATCH,	     /* samples lost because the working memory was missing */
 	COUNTER_BYTES,		     /* sent to the ring buffer */
 	COUNTER_RUN_NS,		     /* time spent in the program */
-	COUNTER_KERNEL_STACK_FAILED, /* samples sent without their kernel half */
 	COUNTER_FRAMES_BY_TABLE,     /* user frames left by a rule of a table */
 	COUNTER_FRAMES_BY_POINTER,   /* user frames left by the frame pointer */
-	COUNTER_SPACES_READ,	     /* times that mappings were listed */
-	COUNTER_SPACES_BUSY,	     /* ... or could not be: the process was changing them */
-	COUNTER_SPACES_SENT,	     /* records of kind RECORD_SPACE */
-	COUNTER_SPACES_LOST,	     /* ... not sent: the ring buffer was full */
-	COUNTER_RUN_LOG2_FIRST, /* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
-	COUNTER_STACK_END_FIRST = COUNTER_RUN_LOG2_FIRST + 12, /* + enum stack_end */
-	COUNTERS = COUNTER_STACK_END_FIRST + STACK_ENDS
+	COUNTER_RING_FULL,	     /* samples lost because the ring buffer was full */
+	COUNTER_KERNEL_STACK_FAILED, /* samples sent without their kernel half */
+	COUNTER_STACK_END_FIRST,     /* + enum stack_end, the most frequent of which is 0 */
+	/* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
+	COUNTER_RUN_LOG2_FIRST = COUNTER_STACK_END_FIRST + STACK_ENDS,
+	COUNTER_SPACES_READ = COUNTER_RUN_LOG2_FIRST + 12, /* times that mappings were listed */
+	COUNTER_SPACES_BUSY, /* ... or could not be: the process was changing them */
+	COUNTER_SPACES_SENT, /* records of kind RECORD_SPACE */
+	COUNTER_SPACES_LOST, /* ... not sent: the ring buffer was full */
+	COUNTERS
 };
 
 #define RUN_LOG2_BUCKETS 12

@@ -58,18 +58,23 @@ static __always_inline bool space_is_of(const struct space_head *kept,
 	return kept->start_ns == head->process_start_ns && kept->exec_id == head->exec_id;
 }
 
+static __always_inline void space_count_up(__u32 tgid)
+{
+	__sync_fetch_and_add(&space_versions[tgid & (SPACE_VERSIONS - 1)], SPACE_VERSION_STEP);
+}
+
 /* After its parts. */
 static __always_inline void space_put(const __u32 *tgid, const struct space_head *head)
 {
 	bpf_map_update_elem(&spaces, tgid, head, BPF_ANY);
-	__sync_fetch_and_add(&spaces_version, 1);
+	space_count_up(*tgid);
 }
 
 /* Its next sample asks for the list anew. */
 static __always_inline void space_forget(const __u32 *tgid)
 {
 	bpf_map_delete_elem(&spaces, tgid);
-	__sync_fetch_and_add(&spaces_version, 1);
+	space_count_up(*tgid);
 }
 
 static __always_inline __u64 space_mix(__u64 hash, __u64 value)

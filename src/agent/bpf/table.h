@@ -3,19 +3,24 @@
  * table - the unwind table of one binary as it lies in memory, in the cache file and in the BPF
  * maps: made by unwind/table_build, put in place by unwind/loader, read by the BPF unwinder.
  *
- * A table is one or more segments, each at most a chunk long. A segment covers whole buckets of
- * TABLE_BUCKET_BYTES of the *file* (offsets, not virtual addresses: what a mapping gives without
- * knowing ELF), without a gap:
+ * A table is one or more segments, each at most a chunk long. A segment covers whole blocks of
+ * TABLE_BLOCK_BYTES of the *file* (offsets, not virtual addresses: what a mapping gives without
+ * knowing ELF), without a gap. It has a line, the length of a processor's cache line, for each
+ * bucket of 2^bucket_shift bytes, so that most look-ups touch one line of cold memory:
  *
- *   __u32 index[buckets + 1]        index[b]: the last row at or before the start of bucket b;
- *                                   index[buckets]: the last row
- *   __u32 rows[row_count]           by offset; TABLE_ROW: offset in its bucket, and rule
- *   struct unwind_rule rules[rule_count]   distinct ones
+ *   __u32 lines[buckets][TABLE_LINE_WORDS]
+ *   __u32 far[far_count]                   rows that found no room in the line of their bucket
+ *   struct unwind_rule rules[rule_count]   distinct ones, those that a row cannot say by itself
  *
- * rows[0] is at the start of the segment; where nothing is known the rule is UNWIND_CFA_NONE. So
- * the row of an offset in bucket b is the last one that is not after it among index[b] ..
- * index[b + 1]: of these, all but the first lie in bucket b behind its start, or, if their low bits
- * are 0, at the start of the next.
+ * Words of a line, each a TABLE_ROW:
+ *
+ *   0        the rule at the bucket's start, and in place of an offset how many rows are in `far`
+ *   1 .. 15  rows behind the start by offset, then TABLE_ROW_UNUSED
+ *   15       when there are rows in `far`: TABLE_ROW_FAR, and from the first line on the number
+ *            of the word where they begin
+ *
+ * Where nothing is known the rule is UNWIND_CFA_NONE. The rule of an offset is that of the last
+ * row that is not after it.
  *
  * All numbers are in the host's byte order: a table never leaves the host.
  */
@@ -31,22 +36,51 @@
 #define TABLE_SEGMENTS_MAX 16u
 #define TABLES_MAX 4096u /* binaries */
 
-#define TABLE_BUCKET_SHIFT 10
-#define TABLE_BUCKET_BYTES (1u << TABLE_BUCKET_SHIFT)
-#define TABLE_BUCKET_MASK (TABLE_BUCKET_BYTES - 1)
-#define TABLE_RULES_MAX (1u << (32 - TABLE_BUCKET_SHIFT))
+#define TABLE_BLOCK_SHIFT 12
+#define TABLE_BLOCK_BYTES (1u << TABLE_BLOCK_SHIFT)
+#define TABLE_BUCKET_SHIFT_MIN 6
+#define TABLE_BUCKET_SHIFT_MAX 11
 
-#define TABLE_ROW(offset, rule)                                                                    \
-	(((__u32)(rule) << TABLE_BUCKET_SHIFT) | ((__u32)(offset)&TABLE_BUCKET_MASK))
-#define TABLE_ROW_OFFSET(row) ((row)&TABLE_BUCKET_MASK)
-#define TABLE_ROW_RULE(row) ((row) >> TABLE_BUCKET_SHIFT)
+#define TABLE_LINE_BYTES 64u
+#define TABLE_LINE_WORDS 16u
+#define TABLE_LINE_ROWS_MAX 15u /* one less when there are others in `far` */
+
+/*
+ * A row: from `offset` in the bucket on, `rule` holds. All rows up to an offset are at most its
+ * TABLE_ROW_KEY, while the two marks are larger than any.
+ */
+#define TABLE_RULE_BITS 20
+#define TABLE_RULE_MASK ((1u << TABLE_RULE_BITS) - 1)
+#define TABLE_ROW(offset, rule) ((__u32)(offset) << TABLE_RULE_BITS | (__u32)(rule))
+#define TABLE_ROW_OFFSET(row) ((row) >> TABLE_RULE_BITS)
+#define TABLE_ROW_RULE(row) ((row)&TABLE_RULE_MASK)
+#define TABLE_ROW_KEY(offset) TABLE_ROW(offset, TABLE_RULE_MASK)
+#define TABLE_ROW_UNUSED 0xffffffffu
+#define TABLE_ROW_FAR (0xfffu << TABLE_RULE_BITS)
+
+/*
+ * The rule of a row: with TABLE_RULE_LISTED an index into `rules`. Else as nearly all are on
+ * x86-64, where the return address is at CFA - 8: bit 0, CFA = rbp + offset, not rsp + offset;
+ * then the offset / 8; then where the caller's rbp and rbx are: 0 in the register, n at
+ * CFA - 8 - 8 * n. CFA = rsp + 0 cannot be: it stands for a rule that is only an enum unwind_cfa,
+ * in the place of rbp.
+ */
+#define TABLE_RULE_LISTED (1u << 19)
+#define TABLE_RULE_INDEX(rule) ((rule) & (TABLE_RULE_LISTED - 1))
+#define TABLE_RULE_BY_FP(rule) ((rule)&1u)
+#define TABLE_RULE_CFA(rule) ((rule) >> 1 & 1023u)
+#define TABLE_RULE_IS_BARE(rule) (!((rule)&2047u))
+#define TABLE_RULE_BARE(rule) TABLE_RULE_FP(rule)
+#define TABLE_RULE_FP(rule) ((rule) >> 11 & 15u)
+#define TABLE_RULE_BX(rule) ((rule) >> 15 & 15u)
 
 /* Where a segment lies in a chunk: bytes from the chunk's start. */
 struct table_segment {
-	__u32 first_bucket; /* file offset of the first one >> TABLE_BUCKET_SHIFT */
-	__u32 buckets;
+	__u32 first_block; /* file offset of the first one >> TABLE_BLOCK_SHIFT */
+	__u32 blocks;
 	__u32 chunk;
-	__u32 index_at, rows_at, rules_at;
+	__u32 lines_at, rules_at; /* lines_at is a multiple of TABLE_LINE_BYTES */
+	__u32 bucket_shift;
 };
 
 /* Names the file behind a mapping, as the kernel knows it: not what stat() says on overlayfs. */
@@ -67,7 +101,7 @@ struct binary_tables {
 	__u64 used_at_ns;     /* CLOCK_MONOTONIC, set by the unwinder */
 	__u32 segments_count; /* 0 = looked at, and has no unwind information */
 	__u32 reserved;
-	struct table_segment segments[TABLE_SEGMENTS_MAX]; /* by first_bucket */
+	struct table_segment segments[TABLE_SEGMENTS_MAX]; /* by first_block */
 };
 
 _Static_assert(sizeof(struct file_key) == 24, "no padding: a map key");

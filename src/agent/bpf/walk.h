@@ -8,7 +8,7 @@
  * code, a file without unwind information), by the frame pointer. The range of addresses that the
  * last look-up holds for is kept, since most frames lie in the same file as their callee.
  *
- * The walk is plain C over six functions that its user defines, so that the same code runs in the
+ * The walk is plain C over seven functions that its user defines, so that the same code runs in the
  * kernel (sample.bpf.c) and over a recorded process (tests/unit/walk):
  *
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
@@ -17,6 +17,7 @@
  *   walk_tables(file, now_ns)           struct binary_tables, or NULL = not loaded
  *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
  *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
+ *   walk_read_registers(to)             of the interrupted frame: struct pt_regs; 0, or failed
  *
  * State is in one struct that the user places in a map value and not on the BPF stack: newer
  * verifiers follow a loop's callback until nothing new turns up, and known numbers on the stack (a
@@ -59,6 +60,7 @@ enum walk_range {
 struct walk_span {
 	__u64 start, end; /* of addresses */
 	__u64 to_offset;  /* added to an address: the offset in the file */
+	__u64 to_segment; /* ... in the segment */
 	__u32 kind;	  /* enum walk_range */
 	__u32 reserved;
 	struct table_segment segment;
@@ -68,42 +70,45 @@ struct walk_span {
 struct walk_owner {
 	__u64 start_ns;
 	__u32 tgid, exec_id;
-	__u64 fingerprint;    /* of the mappings */
-	__u64 spaces_version; /* no list of mappings has changed since; 0 = may have */
-	__u64 tables_version; /* tables were taken away */
-	__u64 second;	      /* so that tables in use are marked so */
+	__u64 fingerprint; /* of the mappings */
+	__u32 version;	   /* of the process: see SPACE_VERSIONS */
+	__u32 second;	   /* so that tables in use are marked so */
 };
 
-#define WALK_SPANS 4	     /* a power of two */
-#define WALK_WINDOW_WORDS 64 /* a power of two */
+#define WALK_REGISTERS 21     /* of struct pt_regs */
+#define WALK_SPANS 4	      /* a power of two */
+#define WALK_WINDOW_WORDS 256 /* a power of two */
+#define WALK_PAGE_BYTES 4096u
 
+/* What every frame needs comes first: few cache lines, in one page or two. */
 struct walk {
 	__u64 pc, sp, fp;
-	__u64 registers[16]; /* by DWARF number, when `full` */
-	__u64 now_ns;
-	__u32 current, next; /* span of the last frame; the one to be given up next */
-	struct walk_span spans[WALK_SPANS];
-	struct walk_owner owner; /* of the spans, which outlive a sample */
-	struct {
-		__u64 start;
-		__u64 bytes;
-		__u64 words[WALK_WINDOW_WORDS];
-	} window;		      /* of the stack: few large reads are cheaper */
-	struct space_mapping mapping; /* the last one found */
+	__u64 cfa;
 	struct {
 		__u64 fp, pc;
-	} saved; /* as read from the stack */
-	__u64 cfa, code;
+	} saved;	 /* as read from the stack */
+	__u64 bx, bx_at; /* rbx, or, when bx_at is not 0, where it was saved */
+	__u64 now_ns;
 	__u32 tgid;		    /* whose mappings hold */
 	__u32 at;		    /* where the next frame goes in sample.frames */
 	__u32 room;		    /* frames that may still be added */
 	__u32 end;		    /* enum stack_end, when ended */
 	__u32 by_table, by_pointer; /* frames left so */
-	__u32 guessed;	 /* enum stack_end: see walk_by_guess; STACK_ENDS = did not happen */
-	__u64 bx, bx_at; /* rbx, or, when bx_at is not 0, where it was saved */
-	bool full;	 /* all registers of the frame are known, not only pc, sp, fp */
+	__u32 guessed;		    /* enum stack_end: see walk_by_guess; STACK_ENDS = no */
+	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
 	bool part_lost; /* of the list of mappings */
+	struct {
+		__u64 start;
+		__u64 bytes;
+		__u64 words[WALK_WINDOW_WORDS];
+	} window;		 /* of the stack: few large reads are cheaper */
+	struct walk_owner owner; /* of the spans, which outlive a sample */
+	__u32 current, next;	 /* span of the last frame; the one to be given up next */
+	struct walk_span spans[WALK_SPANS];
+	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
+	struct space_mapping mapping;	 /* the last one found */
+	__u64 code;
 };
 
 static __always_inline __u32 walk_load(const __u8 *chunk, __u32 at)
@@ -174,7 +179,7 @@ static __always_inline enum walk_range walk_find_mapping(struct walk *walk)
 static __always_inline enum walk_range walk_find_segment(struct walk *walk, struct walk_span *span,
 							 const struct binary_tables *tables)
 {
-	__u32 bucket = (walk->pc + span->to_offset) >> TABLE_BUCKET_SHIFT;
+	__u32 block = (walk->pc + span->to_offset) >> TABLE_BLOCK_SHIFT;
 
 	if (tables->segments_count == 0)
 		return RANGE_NO_TABLE;
@@ -184,15 +189,16 @@ static __always_inline enum walk_range walk_find_segment(struct walk *walk, stru
 
 		if (i >= tables->segments_count)
 			break;
-		if (bucket - segment->first_bucket >= segment->buckets)
+		if (block - segment->first_block >= segment->blocks)
 			continue;
 		span->segment = *segment;
-		first = (__u64)segment->first_bucket << TABLE_BUCKET_SHIFT;
-		last = first + ((__u64)segment->buckets << TABLE_BUCKET_SHIFT);
+		first = (__u64)segment->first_block << TABLE_BLOCK_SHIFT;
+		last = first + ((__u64)segment->blocks << TABLE_BLOCK_SHIFT);
 		if (span->start + span->to_offset < first)
 			span->start = first - span->to_offset;
 		if (span->end + span->to_offset > last)
 			span->end = last - span->to_offset;
+		span->to_segment = span->to_offset - first;
 		return RANGE_TABLE;
 	}
 	return RANGE_NO_TABLE;
@@ -253,52 +259,89 @@ static __always_inline struct walk_span *walk_locate(struct walk *walk)
 	return span;
 }
 
-/* The rule for pc, which lies in the span; NULL when the table is not sound. */
-static __always_inline const struct unwind_rule *walk_find_rule(const struct walk *walk,
-								const struct walk_span *span)
+/*
+ * All ones when the row is behind the key, else 0. Arithmetic, because no processor foresees how
+ * such branches go.
+ */
+static __always_inline __u64 walk_is_behind(__u32 row, __u64 key)
 {
-	const struct table_segment *segment = &span->segment;
-	const __u8 *chunk = walk_chunk(segment->chunk);
-	__u64 offset = walk->pc + span->to_offset;
-	__u32 at = segment->index_at +
-		   4 * ((__u32)(offset >> TABLE_BUCKET_SHIFT) - segment->first_bucket);
-	__u64 in_bucket = offset & TABLE_BUCKET_MASK;
-	__u32 rows_at = segment->rows_at, low, high;
+	return (__u64)((__s64)(key - row) >> 63);
+}
 
-	if (!chunk)
-		return NULL;
-	low = walk_load(chunk, at);
-	high = walk_load(chunk, at + 4);
-	/* Up to TABLE_BUCKET_BYTES rows behind `low`: eleven halvings. */
-	for (int i = 0; i < 11; i++) {
-		__u32 middle = low + (high - low + 1) / 2;
-		__u64 row, is_behind;
+/* The last of the far rows that is not behind the key, or `before`, which is in the line. */
+WALK_APART __u32 walk_find_far(const __u8 *chunk, __u32 far_at, __u32 count, __u64 key,
+			       __u32 before)
+{
+	__u32 low = 0, high = count & (TABLE_BLOCK_BYTES - 1);
+
+	/* Of 0 .. high rows: TABLE_BUCKET_SHIFT_MAX + 1 halvings. */
+	for (int i = 0; i < TABLE_BUCKET_SHIFT_MAX + 1; i++) {
+		__u32 middle = low + (high - low) / 2;
+		__u64 is_behind;
 
 		if (low >= high)
 			break;
-		row = TABLE_ROW_OFFSET(walk_load(chunk, rows_at + 4 * middle));
-		/*
-		 * All ones when the row is behind pc, 0 being behind everything, else 0.
-		 * Arithmetic, because no processor foresees how such branches go.
-		 */
-		is_behind = (__u64)((__s64)(in_bucket - ((row - 1) & TABLE_BUCKET_MASK) - 1) >> 63);
-		low += (middle - low) & ~is_behind;
-		high -= (high - middle + 1) & is_behind;
+		is_behind = walk_is_behind(walk_load(chunk, far_at + 4 * middle), key);
+		low += (middle - low + 1) & ~is_behind;
+		high -= (high - middle) & is_behind;
 	}
-	at = segment->rules_at +
-	     TABLE_ROW_RULE(walk_load(chunk, rows_at + 4 * low)) * sizeof(struct unwind_rule);
+	return low ? walk_load(chunk, far_at + 4 * (low - 1)) : before;
+}
+
+/* The row for pc, which lies in the span. */
+static __always_inline __u32 walk_find_row(const struct walk *walk, const struct walk_span *span,
+					   const __u8 *chunk)
+{
+	const struct table_segment *segment = &span->segment;
+	__u32 shift = segment->bucket_shift & 15;
+	__u64 into = walk->pc + span->to_segment;
+	__u32 lines_at = segment->lines_at & (TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
+	__u64 line_at = (lines_at + (into >> shift) * TABLE_LINE_BYTES) &
+			(TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
+	const __u32 *line = (const __u32 *)(chunk + line_at);
+	__u64 key = TABLE_ROW_KEY(into & ((1u << shift) - 1));
+	__u64 at = 0;
+	__u32 row, far;
+
+	/* Of the 15 words behind the first, all that are not behind the key come first. */
+	at += 8 & ~walk_is_behind(line[8], key);
+	at += 4 & ~walk_is_behind(line[(at + 4) & 15], key);
+	at += 2 & ~walk_is_behind(line[(at + 2) & 15], key);
+	at += 1 & ~walk_is_behind(line[(at + 1) & 15], key);
+	row = line[at & 15];
+	far = TABLE_ROW_OFFSET(line[0]);
+	if (far && at == TABLE_LINE_ROWS_MAX - 1)
+		return walk_find_far(chunk,
+				     lines_at + 4 * TABLE_ROW_RULE(line[TABLE_LINE_ROWS_MAX]), far,
+				     key, row);
+	return row;
+}
+
+/* The rule that a row lists; NULL when the table is not sound. */
+static __always_inline const struct unwind_rule *walk_listed_rule(const struct walk_span *span,
+								  const __u8 *chunk, __u32 row)
+{
+	__u32 at = span->segment.rules_at + TABLE_RULE_INDEX(row) * sizeof(struct unwind_rule);
+
 	at &= TABLE_CHUNK_BYTES - 4;
 	if (at > TABLE_CHUNK_BYTES - sizeof(struct unwind_rule))
 		return NULL;
 	return (const struct unwind_rule *)(chunk + at);
 }
 
-/* Reads on from `address`: as much as fits, or what is asked for when the rest is not resident. */
+/* Reads on from `address`: as much as fits, up to the end of its page, or at least its word. */
 WALK_APART long walk_fill_window(struct walk *walk, __u64 address)
 {
+	__u64 in_page = WALK_PAGE_BYTES - (address & (WALK_PAGE_BYTES - 1));
+
 	walk->window.start = address;
 	walk->window.bytes = sizeof(walk->window.words);
 	if (!walk_read(walk->window.words, sizeof(walk->window.words), address))
+		return 0;
+	walk->window.bytes = in_page & (sizeof(walk->window.words) - 1) & ~7ull;
+	if (walk->window.bytes &&
+	    !walk_read(walk->window.words, in_page & (sizeof(walk->window.words) - 1) & ~7ull,
+		       address))
 		return 0;
 	walk->window.bytes = 8;
 	if (!walk_read(walk->window.words, 8, address))
@@ -344,6 +387,18 @@ static __always_inline void walk_follow_bx(struct walk *walk, const struct unwin
 	walk->bx_at = walk->cfa + (__s64)rule->bx_offset;
 }
 
+/* Where registers 0 to 15 of DWARF are in struct pt_regs, four bits each; rsp (7) is not asked. */
+#define WALK_REGISTER_AT 0x0123678904ed5bcaull
+
+/* A register of the interrupted frame, all of which are read only when a rule asks for one. */
+static __always_inline bool walk_interrupted(struct walk *walk, __u8 number, __u64 *ret)
+{
+	if (walk_read_registers(walk->registers))
+		return false;
+	*ret = walk->registers[WALK_REGISTER_AT >> 4 * number & 15];
+	return true;
+}
+
 /* The value of a register in the current frame; false when it is not known. */
 static __always_inline bool walk_register(struct walk *walk, __u8 number, __u64 *ret)
 {
@@ -354,7 +409,7 @@ static __always_inline bool walk_register(struct walk *walk, __u8 number, __u64 
 	else if (number == UNWIND_X86_BX)
 		return walk_bx(walk, ret);
 	else if (walk->full && number < 16)
-		*ret = walk->registers[number & 15];
+		return walk_interrupted(walk, number, ret);
 	else
 		return false;
 	return true;
@@ -554,38 +609,52 @@ WALK_APART enum stack_end walk_without_rule(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 }
 
-/* The short way for UNWIND_RULE_PLAIN. */
-static __always_inline enum stack_end walk_by_plain_rule(struct walk *walk,
-							 const struct unwind_rule *rule)
+/* By a row that says its rule itself: the short way, for nearly all frames. */
+static __always_inline enum stack_end walk_by_row(struct walk *walk, __u32 row)
 {
-	bool by_fp = rule->cfa_register == UNWIND_X86_FP;
+	__u64 fp_slot = TABLE_RULE_FP(row), bx_slot = TABLE_RULE_BX(row);
+	bool by_fp = TABLE_RULE_BY_FP(row);
 
 	if (by_fp && !walk->fp_known)
 		return STACK_UNSUPPORTED_RULE;
-	walk->cfa = (by_fp ? walk->fp : walk->sp) + (__s64)rule->cfa_offset;
+	walk->cfa = (by_fp ? walk->fp : walk->sp) + 8ull * TABLE_RULE_CFA(row);
 	if (walk->cfa <= walk->sp && !by_fp)
 		return STACK_BAD_ADDRESS;
 	walk->saved.fp = walk->fp;
-	if (rule->fp == UNWIND_VALUE_AT_CFA) {
-		if (!walk_word(walk, walk->cfa + (__s64)rule->fp_offset, &walk->saved.fp))
+	if (fp_slot) {
+		if (!walk_word(walk, walk->cfa - 8 - 8 * fp_slot, &walk->saved.fp))
 			return STACK_UNREADABLE;
 		walk->fp_known = true;
 	}
 	if (!walk_word(walk, walk->cfa - 8, &walk->saved.pc))
 		return STACK_UNREADABLE;
-	if (rule->bx == UNWIND_VALUE_AT_CFA) {
+	if (bx_slot) {
 		walk->bx_known = true;
-		walk->bx_at = walk->cfa + (__s64)rule->bx_offset;
+		walk->bx_at = walk->cfa - 8 - 8 * bx_slot;
 	}
 	walk->by_table++;
 	return walk_arrive(walk, true);
 }
 
+/* Where the CFA is not to be had. */
+static __always_inline enum stack_end walk_without_cfa(struct walk *walk, __u32 cfa)
+{
+	if (cfa == UNWIND_CFA_END)
+		return STACK_COMPLETE;
+	if (cfa == UNWIND_CFA_UNSUPPORTED)
+		return walk_by_pointer(walk, STACK_UNSUPPORTED_RULE);
+	return walk_without_rule(walk);
+}
+
+/* By a rule of the list, which may say anything. */
 WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_rule *rule)
 {
 	bool is_signal = rule->flags & UNWIND_RULE_SIGNAL;
-	enum stack_end end = walk_find_cfa(walk, rule);
+	enum stack_end end;
 
+	if (rule->cfa < UNWIND_CFA_REGISTER)
+		return walk_without_cfa(walk, rule->cfa);
+	end = walk_find_cfa(walk, rule);
 	if (end != STACK_ENDS)
 		return end;
 	/*
@@ -605,17 +674,20 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 
 static __always_inline enum stack_end walk_by_table(struct walk *walk, const struct walk_span *span)
 {
-	const struct unwind_rule *rule = walk_find_rule(walk, span);
+	const __u8 *chunk = walk_chunk(span->segment.chunk);
+	const struct unwind_rule *rule;
+	__u32 row;
 
-	if (rule && rule->flags & UNWIND_RULE_PLAIN)
-		return walk_by_plain_rule(walk, rule);
-	if (!rule || rule->cfa == UNWIND_CFA_NONE)
+	if (!chunk)
 		return walk_without_rule(walk);
-	if (rule->cfa == UNWIND_CFA_END)
-		return STACK_COMPLETE;
-	if (rule->cfa == UNWIND_CFA_UNSUPPORTED)
-		return walk_by_pointer(walk, STACK_UNSUPPORTED_RULE);
-	return walk_by_rule(walk, rule);
+	row = walk_find_row(walk, span, chunk);
+	if (row & TABLE_RULE_LISTED) {
+		rule = walk_listed_rule(span, chunk, row);
+		return rule ? walk_by_rule(walk, rule) : walk_without_rule(walk);
+	}
+	if (TABLE_RULE_IS_BARE(row))
+		return walk_without_cfa(walk, TABLE_RULE_BARE(row));
+	return walk_by_row(walk, row);
 }
 
 /*
@@ -663,15 +735,14 @@ static __always_inline bool walk_is_owner(const struct walk_owner *was,
 					  const struct walk_owner *owner)
 {
 	return was->fingerprint && was->start_ns == owner->start_ns && was->tgid == owner->tgid &&
-	       was->exec_id == owner->exec_id && was->tables_version == owner->tables_version &&
+	       was->exec_id == owner->exec_id && was->version == owner->version &&
 	       was->second == owner->second;
 }
 
 /* Whether the spans hold for sure, without a look at the mappings. */
 static __always_inline bool walk_is_settled(const struct walk *walk, const struct walk_owner *owner)
 {
-	return owner->spaces_version && walk->owner.spaces_version == owner->spaces_version &&
-	       walk_is_owner(&walk->owner, owner);
+	return owner->version & SPACE_FOLLOWED && walk_is_owner(&walk->owner, owner);
 }
 
 /* Spans of another owner, or of one whose mappings or tables have changed, are given up. */

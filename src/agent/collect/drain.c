@@ -50,8 +50,6 @@ static METRIC_COUNTER(drained_total, "firn_agent_drained_samples_total", "",
 		      "Samples received from the ring buffer and counted.");
 static METRIC_COUNTER(lost_ring_full, "firn_agent_lost_samples_total", "{reason=\"ring_full\"}",
 		      "Samples lost.");
-static METRIC_COUNTER(lost_no_scratch, "firn_agent_lost_samples_total", "{reason=\"no_scratch\"}",
-		      "Samples lost.");
 static METRIC_COUNTER(lost_bad_record, "firn_agent_lost_samples_total", "{reason=\"bad_record\"}",
 		      "Samples lost.");
 static METRIC_COUNTER(lost_no_room, "firn_agent_lost_samples_total", "{reason=\"no_room\"}",
@@ -102,7 +100,6 @@ static METRIC_COUNTER(end_kernel_walk, STACKS, "{end=\"kernel_walk\"}", STACKS_H
 static struct metric *const counter_metrics[COUNTERS] = {
 	[COUNTER_SAMPLES] = &samples_total,
 	[COUNTER_RING_FULL] = &lost_ring_full,
-	[COUNTER_NO_SCRATCH] = &lost_no_scratch,
 	[COUNTER_BYTES] = &bytes_total,
 	[COUNTER_RUN_NS] = &bpf_seconds,
 	[COUNTER_KERNEL_STACK_FAILED] = &kernel_failed,
@@ -289,7 +286,7 @@ static int start_loader(struct drain *drain, struct err *err)
 	struct sampler_maps maps = sampler_maps(drain->sampler);
 	struct unwind_loader_options options = { .chunks_fd = maps.chunks_fd,
 						 .tables_fd = maps.tables_fd,
-						 .tables_version = maps.tables_version,
+						 .space_versions = maps.space_versions,
 						 .cache_path = drain->options.unwind_cache_path };
 
 	return unwind_loader_start(&options, &drain->loader, err);

@@ -522,7 +522,7 @@ static struct unwind_loader *loader_new(const struct unwind_loader_options *opti
 	loader->keep_ns = options->keep_ns ? options->keep_ns : KEEP_DEFAULT_NS;
 	loader->fetch.cancel = &loader->stop;
 	loader->placer = (struct table_placer){ .tables_fd = options->tables_fd,
-						.tables_version = options->tables_version,
+						.space_versions = options->space_versions,
 						.last_uses = last_uses,
 						.evict = evict,
 						.context = loader };

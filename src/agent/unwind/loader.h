@@ -39,9 +39,8 @@ struct unwind_loader;
 struct unwind_loader_options {
 	/* The maps `chunks` and `tables`, borrowed; -1 = there are none, and nothing is loaded. */
 	int chunks_fd, tables_fd;
-	/* Counted up whenever a table is taken away; the unwinder looks at it. NULL = it keeps
-	 * none. */
-	uint64_t *tables_version;
+	/* See bpf/shared.h; counted up when a table is taken away. NULL = nothing is kept. */
+	uint32_t *space_versions;
 	const char *cache_path; /* folder of table files (table_cache.h); NULL or "" = none */
 	uint64_t cache_bytes;	/* 0 = the cache's default */
 	uint64_t arena_bytes;	/* 0 = default; at least one chunk */

@@ -3,7 +3,7 @@
  * segment_writer - takes rows by ascending file offset and writes the segments of a table file.
  *
  * Holds one segment in memory (bpf/table.h has the layout and its bounds); when it is full, it is
- * cut at the start of a bucket and written. Equal neighbours become one row. Thread-safe: no state
+ * cut at the start of a block and written. Equal neighbours become one row. Thread-safe: no state
  * but the arguments.
  */
 #ifndef FIRN_AGENT_UNWIND_SEGMENT_WRITER_H

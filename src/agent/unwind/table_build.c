@@ -140,7 +140,7 @@ static int write_rows(struct build *build)
 static int finish(struct build *build)
 {
 	const struct elf_layout *layout = unwind_sources_layout(build->sources);
-	uint64_t end = build->known_end + TABLE_BUCKET_BYTES - 1;
+	uint64_t end = build->known_end + TABLE_BLOCK_BYTES - 1;
 	struct table_stats *stats = build->stats;
 	struct table_file_header header;
 	uint32_t sources = 0;
@@ -148,7 +148,7 @@ static int finish(struct build *build)
 
 	for (int i = 0; i < TABLE_SOURCES; i++)
 		sources |= stats->functions[i] ? 1u << i : 0;
-	status = segment_writer_finish(build->writer, end - end % TABLE_BUCKET_BYTES,
+	status = segment_writer_finish(build->writer, end - end % TABLE_BLOCK_BYTES,
 				       layout->info.machine, sources, &header, build->err);
 	if (status)
 		return status;

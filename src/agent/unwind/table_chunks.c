@@ -27,24 +27,43 @@ void table_chunks_fini(struct table_chunks *chunks)
 	chunks->count = 0;
 }
 
-int table_chunks_add(struct table_chunks *chunks, struct err *err)
+static int make_chunk(int outer_fd, uint32_t index, int *ret_fd, struct err *err)
 {
 	struct bpf_map_create_opts options = { .sz = sizeof(options), .map_flags = BPF_F_MMAPABLE };
+	int code, fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "firn_chunk", sizeof(uint32_t),
+				      TABLE_CHUNK_BYTES, 1, &options);
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "make a chunk for unwind tables");
+	if (bpf_map_update_elem(outer_fd, &index, &fd, BPF_ANY)) {
+		code = err_set_errno(err, errno, "add a chunk for unwind tables");
+		close(fd);
+		return code;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* The first one comes with the BPF program. */
+static int find_chunk(int outer_fd, uint32_t index)
+{
+	uint32_t id;
+
+	return bpf_map_lookup_elem(outer_fd, &index, &id) ? -1 : bpf_map_get_fd_by_id(id);
+}
+
+int table_chunks_add(struct table_chunks *chunks, struct err *err)
+{
 	uint32_t index = chunks->count;
 	int code, fd;
 
 	if (index >= chunks->max)
 		return err_set(err, ERR_LIMIT, "add a chunk for unwind tables: %u is the most",
 			       chunks->max);
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "firn_chunk", sizeof(uint32_t), TABLE_CHUNK_BYTES,
-			    1, &options);
-	if (fd < 0)
-		return err_set_errno(err, errno, "make a chunk for unwind tables");
-	if (bpf_map_update_elem(chunks->outer_fd, &index, &fd, BPF_ANY)) {
-		code = err_set_errno(err, errno, "add a chunk for unwind tables");
-		close(fd);
+	fd = find_chunk(chunks->outer_fd, index);
+	code = fd < 0 ? make_chunk(chunks->outer_fd, index, &fd, err) : 0;
+	if (code)
 		return code;
-	}
 	chunks->chunks[index] = mem_new(struct table_chunk);
 	chunks->chunks[index]->fd = fd;
 	chunks->count++;

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/unwind/row_rule.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
-#define FLAGS_ALL (UNWIND_RULE_SIGNAL | UNWIND_RULE_PAC | UNWIND_RULE_PLAIN)
+#define FLAGS_ALL (UNWIND_RULE_SIGNAL | UNWIND_RULE_PAC)
+#define IMAGE_WORDS_MAX (TABLE_CHUNK_BYTES / 4)
 
 static int corrupt(const struct table_file *file, const char *what, struct err *err)
 {
@@ -42,35 +44,43 @@ static int read_at(const struct table_file *file, uint64_t at, void *into, size_
 	return 0;
 }
 
+static uint32_t lines_of(const struct table_file_segment *segment)
+{
+	return segment->blocks << (TABLE_BLOCK_SHIFT - segment->bucket_shift);
+}
+
 struct table_segment table_file_place(const struct table_file_segment *segment, uint32_t chunk,
 				      uint32_t at)
 {
-	uint32_t rows_at = at + 4 * (segment->buckets + 1);
+	uint32_t rows_end = at + TABLE_LINE_BYTES * lines_of(segment) + 4 * segment->far_count;
 
 	return (struct table_segment){
-		.first_bucket = segment->first_bucket,
-		.buckets = segment->buckets,
+		.first_block = segment->first_block,
+		.blocks = segment->blocks,
 		.chunk = chunk,
-		.index_at = at,
-		.rows_at = rows_at,
-		.rules_at = (rows_at + 4 * segment->rows_count + 7) & ~7u,
+		.lines_at = at,
+		.rules_at = (rows_end + 7) & ~7u,
+		.bucket_shift = segment->bucket_shift,
 	};
+}
+
+uint32_t table_file_image_bytes(const struct table_file_segment *segment)
+{
+	return table_file_place(segment, 0, 0).rules_at +
+	       segment->rules_count * (uint32_t)sizeof(struct unwind_rule);
 }
 
 static bool is_segment_sound(const struct table_file_segment *segment, uint64_t file_bytes)
 {
-	const uint32_t words_max = TABLE_CHUNK_BYTES / 4;
-	struct table_segment place;
-
-	if (!segment->buckets || segment->buckets >= words_max || !segment->rows_count ||
-	    segment->rows_count > words_max || !segment->rules_count ||
+	if (segment->bucket_shift < TABLE_BUCKET_SHIFT_MIN ||
+	    segment->bucket_shift > TABLE_BUCKET_SHIFT_MAX || !segment->blocks ||
+	    segment->blocks > IMAGE_WORDS_MAX / TABLE_LINE_WORDS || !segment->rows_count ||
+	    segment->far_count > IMAGE_WORDS_MAX ||
 	    segment->rules_count > TABLE_CHUNK_BYTES / sizeof(struct unwind_rule) ||
-	    segment->first_bucket > UINT32_MAX - segment->buckets)
+	    segment->first_block > UINT32_MAX - segment->blocks)
 		return false;
-	place = table_file_place(segment, 0, 0);
 	return segment->image_bytes <= TABLE_CHUNK_BYTES &&
-	       segment->image_bytes ==
-		       place.rules_at + segment->rules_count * sizeof(struct unwind_rule) &&
+	       segment->image_bytes == table_file_image_bytes(segment) &&
 	       segment->image_at % TABLE_FILE_ALIGN == 0 && segment->image_at >= TABLE_FILE_ALIGN &&
 	       segment->image_at <= file_bytes &&
 	       segment->image_bytes <= file_bytes - segment->image_at;
@@ -80,7 +90,7 @@ static int check_header(const struct table_file *file, uint64_t file_bytes, stru
 {
 	const struct table_file_header *header = &file->header;
 	uint32_t crc = hash_crc32c(0, header, offsetof(struct table_file_header, crc));
-	uint64_t next_bucket = 0, rows = 0;
+	uint64_t next_block = 0, rows = 0;
 
 	if (memcmp(header->magic, TABLE_FILE_MAGIC, sizeof(header->magic)) != 0)
 		return corrupt(file, "it does not begin as one", err);
@@ -98,9 +108,9 @@ static int check_header(const struct table_file *file, uint64_t file_bytes, stru
 
 		if (!is_segment_sound(segment, file_bytes))
 			return corrupt(file, "the bounds of a segment make no sense", err);
-		if (segment->first_bucket < next_bucket)
+		if (segment->first_block < next_block)
 			return corrupt(file, "segments out of order", err);
-		next_bucket = (uint64_t)segment->first_bucket + segment->buckets;
+		next_block = (uint64_t)segment->first_block + segment->blocks;
 		rows += segment->rows_count;
 	}
 	return rows == header->rows_count ? 0 : corrupt(file, "rows miscounted", err);
@@ -108,60 +118,82 @@ static int check_header(const struct table_file *file, uint64_t file_bytes, stru
 
 /* ---- images ---- */
 
-/* The mark of plain rules is where it belongs, and nowhere else. */
-static bool is_mark_right(const struct unwind_rule *rule)
-{
-	struct unwind_rule unmarked = *rule;
-
-	unmarked.flags &= (__u8)~UNWIND_RULE_PLAIN;
-	return !unwind_rule_is_plain(&unmarked) == !(rule->flags & UNWIND_RULE_PLAIN);
-}
-
 static bool is_rule_sound(const struct unwind_rule *rule)
 {
 	return rule->cfa <= UNWIND_CFA_PLT && rule->ra <= UNWIND_VALUE_UNSUPPORTED &&
 	       rule->fp <= UNWIND_VALUE_UNSUPPORTED && rule->cfa_register < UNWIND_REGISTERS &&
 	       rule->cfa_index < UNWIND_REGISTERS && rule->ra_register < UNWIND_REGISTERS &&
 	       rule->fp_register < UNWIND_REGISTERS && rule->bx <= UNWIND_VALUE_UNSUPPORTED &&
-	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL) && is_mark_right(rule);
+	       !rule->reserved && !(rule->flags & ~(uint32_t)FLAGS_ALL);
 }
 
-/* Rows of one bucket are in order and behind its start, but for one at the start of the next. */
-static bool is_bucket_sound(const struct table_image *image, uint32_t bucket)
+/* Of all lines, in order. */
+struct line_check {
+	const struct table_image *image;
+	uint32_t far_next, far_end; /* words */
+	uint32_t rows_count;
+	uint32_t rule; /* of the last row */
+};
+
+static bool check_rows(struct line_check *check, const uint32_t *rows, uint32_t count,
+		       uint32_t *before)
 {
-	uint32_t first = image->index[bucket], last = image->index[bucket + 1], before = 0;
+	const struct table_file_segment *segment = &check->image->segment;
 
-	if (last < first || last >= image->segment.rows_count)
-		return false;
-	for (uint32_t i = first + 1; i <= last; i++) {
-		uint32_t at = TABLE_ROW_OFFSET(image->rows[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = TABLE_ROW_OFFSET(rows[i]), rule = TABLE_ROW_RULE(rows[i]);
 
-		if (!at && i == last && bucket + 1 < image->segment.buckets)
-			at = TABLE_BUCKET_BYTES;
-		if (at <= before)
+		if (at <= *before || at >> segment->bucket_shift || rule == check->rule ||
+		    (rule & TABLE_RULE_LISTED && TABLE_RULE_INDEX(rule) >= segment->rules_count))
 			return false;
-		before = at;
+		*before = at;
+		check->rule = rule;
 	}
+	check->rows_count += count;
+	return true;
+}
+
+static bool check_line(struct line_check *check, const uint32_t *words)
+{
+	const struct table_file_segment *segment = &check->image->segment;
+	uint32_t far = TABLE_ROW_OFFSET(words[0]), rule = TABLE_ROW_RULE(words[0]);
+	uint32_t near = far ? TABLE_LINE_ROWS_MAX - 1 : 0, before = 0;
+
+	if (rule & TABLE_RULE_LISTED && TABLE_RULE_INDEX(rule) >= segment->rules_count)
+		return false;
+	check->rows_count += words == check->image->words || rule != check->rule;
+	check->rule = rule;
+	while (!far && near < TABLE_LINE_ROWS_MAX && words[1 + near] != TABLE_ROW_UNUSED)
+		near++;
+	if (!check_rows(check, words + 1, near, &before))
+		return false;
+	if (far) {
+		if (words[TABLE_LINE_ROWS_MAX] != (TABLE_ROW_FAR | check->far_next) ||
+		    far > check->far_end - check->far_next ||
+		    !check_rows(check, check->image->words + check->far_next, far, &before))
+			return false;
+		check->far_next += far;
+		near = TABLE_LINE_ROWS_MAX;
+	}
+	for (; near < TABLE_LINE_ROWS_MAX; near++)
+		if (words[1 + near] != TABLE_ROW_UNUSED)
+			return false;
 	return true;
 }
 
 static bool is_image_sound(const struct table_image *image)
 {
 	const struct table_file_segment *segment = &image->segment;
+	uint32_t lines = lines_of(segment), far = lines * TABLE_LINE_WORDS;
+	struct line_check check = { image, far, far + segment->far_count, 0, 0 };
 
-	if (image->index[0] || TABLE_ROW_OFFSET(image->rows[0]) ||
-	    image->index[segment->buckets] != segment->rows_count - 1)
-		return false;
-	for (uint32_t i = 0; i < segment->buckets; i++)
-		if (!is_bucket_sound(image, i))
-			return false;
-	for (uint32_t i = 0; i < segment->rows_count; i++)
-		if (TABLE_ROW_RULE(image->rows[i]) >= segment->rules_count)
+	for (uint32_t i = 0; i < lines; i++)
+		if (!check_line(&check, image->words + (size_t)i * TABLE_LINE_WORDS))
 			return false;
 	for (uint32_t i = 0; i < segment->rules_count; i++)
 		if (!is_rule_sound(&image->rules[i]))
 			return false;
-	return true;
+	return check.far_next == check.far_end && check.rows_count == segment->rows_count;
 }
 
 int table_image_load(const struct table_file *file, uint32_t segment, struct table_image *ret,
@@ -172,8 +204,7 @@ int table_image_load(const struct table_file *file, uint32_t segment, struct tab
 	int status;
 
 	image.bytes = mem_calloc(1, image.segment.image_bytes);
-	image.index = image.bytes;
-	image.rows = (const uint32_t *)((const char *)image.bytes + place.rows_at);
+	image.words = image.bytes;
 	image.rules = (const struct unwind_rule *)((const char *)image.bytes + place.rules_at);
 	status = read_at(file, image.segment.image_at, image.bytes, image.segment.image_bytes, err);
 	if (!status &&
@@ -231,45 +262,90 @@ int table_file_parse(struct slice bytes, const char *name, struct table_file *re
 
 /* ---- rows ---- */
 
-const struct unwind_rule *table_image_find(const struct table_image *image, uint64_t offset)
+static struct unwind_rule rule_of(const struct table_image *image, uint32_t row)
 {
-	uint64_t bucket = (offset >> TABLE_BUCKET_SHIFT) - image->segment.first_bucket;
-	uint32_t low, high;
+	uint32_t rule = TABLE_ROW_RULE(row);
 
-	if (offset >> TABLE_BUCKET_SHIFT < image->segment.first_bucket ||
-	    bucket >= image->segment.buckets)
-		return NULL;
-	low = image->index[bucket];
-	high = image->index[bucket + 1];
-	while (low < high) { /* the answer is in low..high */
-		uint32_t middle = high - (high - low) / 2;
-		uint32_t at = TABLE_ROW_OFFSET(image->rows[middle]);
+	return rule & TABLE_RULE_LISTED ? image->rules[TABLE_RULE_INDEX(rule)]
+					: row_rule_unpack(rule);
+}
 
-		if (at && at <= (offset & TABLE_BUCKET_MASK))
-			low = middle;
-		else
-			high = middle - 1;
+/* The last of `count` rows that is not behind `offset`, or `before`. */
+static uint32_t last_row(const uint32_t *rows, uint32_t count, uint32_t offset, uint32_t before)
+{
+	for (uint32_t i = 0; i < count && rows[i] <= TABLE_ROW_KEY(offset); i++)
+		before = rows[i];
+	return before;
+}
+
+static uint32_t near_rows(const uint32_t *words)
+{
+	return TABLE_ROW_OFFSET(words[0]) ? TABLE_LINE_ROWS_MAX - 1 : TABLE_LINE_ROWS_MAX;
+}
+
+static const uint32_t *far_rows(const struct table_image *image, const uint32_t *words)
+{
+	return image->words + (words[TABLE_LINE_ROWS_MAX] & TABLE_RULE_MASK);
+}
+
+bool table_image_find(const struct table_image *image, uint64_t offset, struct unwind_rule *ret)
+{
+	const struct table_file_segment *segment = &image->segment;
+	uint64_t at = offset - ((uint64_t)segment->first_block << TABLE_BLOCK_SHIFT);
+	uint32_t in_bucket = at & ((1u << segment->bucket_shift) - 1), row, far;
+	const uint32_t *words;
+
+	if (at >> TABLE_BLOCK_SHIFT >= segment->blocks)
+		return false;
+	words = image->words + (at >> segment->bucket_shift) * TABLE_LINE_WORDS;
+	far = TABLE_ROW_OFFSET(words[0]);
+	row = last_row(words + 1, near_rows(words), in_bucket, words[0]);
+	if (far)
+		row = last_row(far_rows(image, words), far, in_bucket, row);
+	*ret = rule_of(image, row);
+	return true;
+}
+
+struct row_walk {
+	const struct table_image *image;
+	int (*row)(void *context, uint64_t offset, const struct unwind_rule *rule);
+	void *context;
+	uint32_t last; /* rule of the last row */
+};
+
+static int tell_rows(struct row_walk *walk, uint64_t base, const uint32_t *rows, uint32_t count)
+{
+	int status = 0;
+
+	for (uint32_t i = 0; !status && i < count && rows[i] != TABLE_ROW_UNUSED; i++) {
+		struct unwind_rule rule = rule_of(walk->image, rows[i]);
+
+		status = walk->row(walk->context, base + TABLE_ROW_OFFSET(rows[i]), &rule);
+		walk->last = TABLE_ROW_RULE(rows[i]);
 	}
-	return &image->rules[TABLE_ROW_RULE(image->rows[low])];
+	return status;
 }
 
 int table_image_walk(const struct table_image *image,
 		     int (*row)(void *context, uint64_t offset, const struct unwind_rule *rule),
 		     void *context)
 {
-	uint64_t start = (uint64_t)image->segment.first_bucket << TABLE_BUCKET_SHIFT;
-	int status = row(context, start, &image->rules[TABLE_ROW_RULE(image->rows[0])]);
+	const struct table_file_segment *segment = &image->segment;
+	struct row_walk walk = { image, row, context, UINT32_MAX };
+	int status = 0;
 
-	for (uint32_t bucket = 0; !status && bucket < image->segment.buckets; bucket++) {
-		uint64_t base = start + ((uint64_t)bucket << TABLE_BUCKET_SHIFT);
+	for (uint64_t line = 0; !status && line < lines_of(segment); line++) {
+		const uint32_t *words = image->words + line * TABLE_LINE_WORDS;
+		uint64_t base = ((uint64_t)segment->first_block << TABLE_BLOCK_SHIFT) +
+				(line << segment->bucket_shift);
+		uint32_t far = TABLE_ROW_OFFSET(words[0]), start = TABLE_ROW_RULE(words[0]);
 
-		for (uint32_t i = image->index[bucket] + 1;
-		     !status && i <= image->index[bucket + 1]; i++) {
-			uint32_t at = TABLE_ROW_OFFSET(image->rows[i]);
-
-			status = row(context, base + (at ? at : TABLE_BUCKET_BYTES),
-				     &image->rules[TABLE_ROW_RULE(image->rows[i])]);
-		}
+		if (start != walk.last)
+			status = tell_rows(&walk, base, &start, 1);
+		if (!status)
+			status = tell_rows(&walk, base, words + 1, near_rows(words));
+		if (!status && far)
+			status = tell_rows(&walk, base, far_rows(image, words), far);
 	}
 	return status;
 }

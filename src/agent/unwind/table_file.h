@@ -18,7 +18,7 @@
 #include "base/slice.h"
 
 #define TABLE_FILE_MAGIC "FIRNUNWT"
-#define TABLE_FILE_VERSION 4u  /* also of what the rules mean: raise it when the builder learns */
+#define TABLE_FILE_VERSION 5u  /* also of what the rules mean: raise it when the builder learns */
 #define TABLE_FILE_ALIGN 4096u /* of the images in the file */
 #define TABLE_FILE_SOURCES_BYTES 64
 
@@ -34,8 +34,8 @@ enum table_source {
 };
 
 struct table_file_segment {
-	uint32_t first_bucket, buckets; /* as in struct table_segment */
-	uint32_t rows_count, rules_count;
+	uint32_t first_block, blocks, bucket_shift; /* as in struct table_segment */
+	uint32_t rows_count, far_count, rules_count;
 	uint64_t image_at; /* in the file */
 	uint32_t image_bytes, image_crc;
 };
@@ -48,12 +48,12 @@ struct table_file_header {
 	uint64_t rows_count; /* of all segments */
 	uint32_t sources;    /* bits: 1 << enum table_source */
 	uint32_t segments_count;
-	struct table_file_segment segments[TABLE_SEGMENTS_MAX]; /* by first_bucket */
+	struct table_file_segment segments[TABLE_SEGMENTS_MAX]; /* by first_block */
 	uint32_t reserved;
 	uint32_t crc; /* CRC32C of all before */
 };
 
-_Static_assert(sizeof(struct table_file_header) == 40 + 32 * TABLE_SEGMENTS_MAX + 8, "no padding");
+_Static_assert(sizeof(struct table_file_header) == 40 + 40 * TABLE_SEGMENTS_MAX + 8, "no padding");
 _Static_assert(sizeof(struct table_file_header) <= TABLE_FILE_ALIGN, "before the images");
 
 struct table_file {
@@ -73,12 +73,13 @@ void table_file_sources(uint32_t sources, char ret[TABLE_FILE_SOURCES_BYTES]);
 /* The segment as the BPF maps describe it, when its image is at `at` in chunk `chunk`. */
 struct table_segment table_file_place(const struct table_file_segment *segment, uint32_t chunk,
 				      uint32_t at);
+uint32_t table_file_image_bytes(const struct table_file_segment *segment);
 
 /* A segment in memory. */
 struct table_image {
 	struct table_file_segment segment;
-	void *bytes; /* owned */
-	const uint32_t *index, *rows;
+	void *bytes;	       /* owned */
+	const uint32_t *words; /* lines and far rows */
 	const struct unwind_rule *rules;
 };
 
@@ -86,8 +87,8 @@ int table_image_load(const struct table_file *file, uint32_t segment, struct tab
 		     struct err *err);
 void table_image_free(struct table_image *image);
 
-/* The rule of a file offset, found as the BPF unwinder finds it; NULL outside of the segment. */
-const struct unwind_rule *table_image_find(const struct table_image *image, uint64_t offset);
+/* The rule of a file offset; false outside of the segment. */
+bool table_image_find(const struct table_image *image, uint64_t offset, struct unwind_rule *ret);
 
 /* All rows by offset; a callback that returns other than 0 ends the walk with that value. */
 int table_image_walk(const struct table_image *image,

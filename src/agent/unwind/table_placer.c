@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "agent/bpf/shared.h"
 #include "agent/unwind/unwind_metrics.h"
 #include "base/log.h"
 
@@ -156,8 +157,9 @@ int table_placer_put_empty(struct table_placer *placer, const struct file_key *k
 void table_placer_remove(struct table_placer *placer, const struct file_key *key, uint32_t owner)
 {
 	bpf_map_delete_elem(placer->tables_fd, key);
-	if (placer->tables_version)
-		__atomic_add_fetch(placer->tables_version, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; placer->space_versions && i < SPACE_VERSIONS; i++)
+		__atomic_add_fetch(&placer->space_versions[i], SPACE_VERSION_STEP,
+				   __ATOMIC_SEQ_CST);
 	table_chunks_release(&placer->chunks, owner);
 	placer->readers_may_remain = true;
 }

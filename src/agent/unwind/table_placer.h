@@ -18,7 +18,7 @@
 struct table_placer {
 	int tables_fd; /* borrowed */
 	struct table_chunks chunks;
-	uint64_t *tables_version; /* see struct unwind_loader_options; may be NULL */
+	uint32_t *space_versions; /* see struct unwind_loader_options; may be NULL */
 	bool readers_may_remain;  /* a table was removed, and a walk may still be reading it */
 
 	/* By owner: when each was last used, INT64_MAX = has to stay (table_chunks.h). */

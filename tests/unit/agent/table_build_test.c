@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "agent/unwind/row_rule.h"
 #include "agent/unwind/rule_text.h"
 #include "agent/unwind/segment_writer.h"
 #include "base/mem.h"
@@ -60,10 +61,10 @@ static void free_built(struct built *built)
 static struct unwind_rule rule_at(const struct built *built, uint64_t offset)
 {
 	for (uint32_t i = 0; i < built->file.header.segments_count; i++) {
-		const struct unwind_rule *rule = table_image_find(&built->images[i], offset);
+		struct unwind_rule rule;
 
-		if (rule)
-			return *rule;
+		if (table_image_find(&built->images[i], offset, &rule))
+			return rule;
 	}
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_NONE };
 }
@@ -477,12 +478,45 @@ static void large_tables_are_cut_into_segments(void **state)
 	write_rows(rows, count, at, &built);
 	assert_true(built.file.header.segments_count >= 3);
 	for (uint32_t i = 1; i < built.file.header.segments_count; i++)
-		assert_int_equal(built.file.header.segments[i].first_bucket,
-				 built.file.header.segments[i - 1].first_bucket +
-					 built.file.header.segments[i - 1].buckets);
+		assert_int_equal(built.file.header.segments[i].first_block,
+				 built.file.header.segments[i - 1].first_block +
+					 built.file.header.segments[i - 1].blocks);
 	check_rows(&built, rows, count, at);
 	free_built(&built);
 	free(rows);
+}
+
+static void rules_in_rows_come_back_as_they_were(void **state)
+{
+	static const int32_t offsets[] = {
+		INT32_MIN, -136, -128, -24, -20, -16, -8, 0, 8, INT32_MAX
+	};
+	static const int32_t cfas[] = { INT32_MIN, -8, 0, 8, 12, 8184, 8192, INT32_MAX };
+	size_t packed_count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 7 * 8 * 10 * 10 * 2; i++) {
+		struct unwind_rule back, rule = {
+			.cfa = (uint8_t)(i % 7),
+			.cfa_register = i % 2 ? UNWIND_X86_SP : UNWIND_X86_FP,
+			.cfa_offset = cfas[i / 7 % 8],
+			.ra = UNWIND_VALUE_AT_CFA,
+			.ra_offset = -8,
+			.fp = i % 3 ? UNWIND_VALUE_AT_CFA : UNWIND_VALUE_SAME,
+			.fp_offset = i % 3 ? offsets[i / 56 % 10] : 0,
+			.bx = i % 5 ? UNWIND_VALUE_AT_CFA : UNWIND_VALUE_SAME,
+			.bx_offset = i % 5 ? offsets[i / 560 % 10] : 0,
+		};
+		uint32_t packed;
+
+		if (!row_rule_pack(&rule, &packed))
+			continue;
+		assert_false(packed & ~TABLE_RULE_MASK || packed & TABLE_RULE_LISTED);
+		back = row_rule_unpack(packed);
+		assert_memory_equal(&back, &rule, sizeof(back));
+		packed_count++;
+	}
+	assert_true(packed_count > 50);
 }
 
 static void wide_gaps_between_code_take_no_room(void **state)
@@ -568,6 +602,7 @@ int main(void)
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(rows_at_the_edges_of_buckets_are_found),
 		cmocka_unit_test(large_tables_are_cut_into_segments),
+		cmocka_unit_test(rules_in_rows_come_back_as_they_were),
 		cmocka_unit_test(wide_gaps_between_code_take_no_room),
 		cmocka_unit_test(a_full_table_says_so),
 		cmocka_unit_test(each_damaged_byte_of_a_table_file_is_noticed),

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/unwind/loader.h"
+#include "agent/unwind/row_rule.h"
 #include "agent/unwind/table_build.h"
 #include "agent/unwind/table_chunks.h"
 #include "agent/unwind/unwind_metrics.h"
@@ -164,31 +165,40 @@ static void unmap_chunks(struct reader *reader)
 			munmap((void *)reader->chunks[i], TABLE_CHUNK_BYTES);
 }
 
-static const struct unwind_rule *find_rule(const struct reader *reader,
-					   const struct binary_tables *tables, uint64_t offset)
+/* The last of these rows that is not behind the offset, or `before`. */
+static uint32_t last_row(const uint32_t *rows, uint32_t count, uint64_t offset, uint32_t before)
 {
-	uint32_t bucket = (uint32_t)(offset >> TABLE_BUCKET_SHIFT);
-	uint32_t within = (uint32_t)offset & TABLE_BUCKET_MASK;
+	for (uint32_t i = 0; i < count && TABLE_ROW_OFFSET(rows[i]) <= offset; i++)
+		before = rows[i];
+	return before;
+}
 
+static bool find_rule(const struct reader *reader, const struct binary_tables *tables,
+		      uint64_t offset, struct unwind_rule *ret)
+{
 	for (uint32_t i = 0; i < tables->segments_count; i++) {
 		const struct table_segment *segment = &tables->segments[i];
 		const uint8_t *chunk = reader->chunks[segment->chunk];
-		const uint32_t *index = (const uint32_t *)(chunk + segment->index_at);
-		const uint32_t *rows = (const uint32_t *)(chunk + segment->rows_at);
-		uint32_t at = bucket - segment->first_bucket, row, last;
+		const uint32_t *words = (const uint32_t *)(chunk + segment->lines_at);
+		uint64_t at = offset - ((uint64_t)segment->first_block << TABLE_BLOCK_SHIFT);
+		uint64_t in_bucket = at & ((1u << segment->bucket_shift) - 1);
+		const uint32_t *line = words + (at >> segment->bucket_shift) * TABLE_LINE_WORDS;
+		uint32_t far, row;
 
-		if (bucket < segment->first_bucket || at >= segment->buckets)
+		if (at >> TABLE_BLOCK_SHIFT >= segment->blocks)
 			continue;
-		row = index[at];
-		last = index[at + 1];
-		/* The last of the row before the bucket and the rows in it that is not after. */
-		while (row < last && TABLE_ROW_OFFSET(rows[row + 1]) &&
-		       TABLE_ROW_OFFSET(rows[row + 1]) <= within)
-			row++;
-		return (const struct unwind_rule *)(chunk + segment->rules_at) +
-		       TABLE_ROW_RULE(rows[row]);
+		far = TABLE_ROW_OFFSET(line[0]);
+		row = last_row(line + 1, far ? TABLE_LINE_ROWS_MAX - 1 : TABLE_LINE_ROWS_MAX,
+			       in_bucket, line[0]);
+		row = last_row(words + (line[TABLE_LINE_ROWS_MAX] & TABLE_RULE_MASK), far,
+			       in_bucket, row);
+		*ret = row_rule_unpack(TABLE_ROW_RULE(row));
+		if (row & TABLE_RULE_LISTED)
+			*ret = ((const struct unwind_rule
+					 *)(chunk + segment->rules_at))[TABLE_RULE_INDEX(row)];
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* ---- what the builder says ---- */
@@ -227,15 +237,12 @@ static void built_free(struct built *built)
 	close(built->fd);
 }
 
-static const struct unwind_rule *built_rule(const struct built *built, uint64_t offset)
+static bool built_rule(const struct built *built, uint64_t offset, struct unwind_rule *ret)
 {
-	for (uint32_t i = 0; i < built->file.header.segments_count; i++) {
-		const struct unwind_rule *rule = table_image_find(&built->images[i], offset);
-
-		if (rule)
-			return rule;
-	}
-	return NULL;
+	for (uint32_t i = 0; i < built->file.header.segments_count; i++)
+		if (table_image_find(&built->images[i], offset, ret))
+			return true;
+	return false;
 }
 
 static void assert_rules_equal(const struct reader *reader, struct file_key key,
@@ -248,15 +255,15 @@ static void assert_rules_equal(const struct reader *reader, struct file_key key,
 	assert_int_equal(bpf_map_lookup_elem(tables_fd, &key, &tables), 0);
 	assert_int_equal(tables.segments_count, built->file.header.segments_count);
 	for (size_t i = 0; i < probes; i++) {
-		const struct unwind_rule *mine, *theirs;
+		struct unwind_rule mine, theirs;
+		bool is_found;
 
 		offset = (offset + 0x9e3779b97f4a7c15ull) % built->binary_bytes;
-		mine = find_rule(reader, &tables, offset);
-		theirs = built_rule(built, offset);
-		assert_int_equal(mine != NULL, theirs != NULL);
-		if (mine && memcmp(mine, theirs, sizeof(*mine)) != 0)
+		is_found = find_rule(reader, &tables, offset, &mine);
+		assert_int_equal(is_found, built_rule(built, offset, &theirs));
+		if (is_found && memcmp(&mine, &theirs, sizeof(mine)) != 0)
 			fail_msg("other rule at offset %#llx", (unsigned long long)offset);
-		known += mine && mine->cfa != UNWIND_CFA_NONE;
+		known += is_found && mine.cfa != UNWIND_CFA_NONE;
 	}
 	assert_true(known > probes / 10);
 }
@@ -269,7 +276,7 @@ static void assert_images_equal(const struct reader *reader, struct file_key key
 	assert_int_equal(bpf_map_lookup_elem(tables_fd, &key, &tables), 0);
 	for (uint32_t i = 0; i < tables.segments_count; i++)
 		assert_memory_equal(reader->chunks[tables.segments[i].chunk] +
-					    tables.segments[i].index_at,
+					    tables.segments[i].lines_at,
 				    built->images[i].bytes, built->images[i].segment.image_bytes);
 }
 
@@ -326,7 +333,7 @@ static void the_vdso_is_loaded_at_the_start(void **state)
 	assert_true(unwind_loader_wait_idle(loader, WAIT_NS));
 	assert_int_equal(bpf_map_lookup_elem(tables_fd, &FILE_KEY_VDSO, &tables), 0);
 	assert_int_equal(tables.segments_count, 1);
-	assert_in_range(tables.segments[0].first_bucket + tables.segments[0].buckets, 1, 64);
+	assert_in_range(tables.segments[0].first_block + tables.segments[0].blocks, 1, 64);
 	assert_true(describe(loader, FILE_KEY_VDSO).build_id[0] != '\0');
 	unwind_loader_free(loader);
 }

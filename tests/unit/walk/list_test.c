@@ -62,6 +62,12 @@ static inline const __u8 *walk_chunk(__u32 index)
 	return NULL;
 }
 
+static inline long walk_read_registers(__u64 *to)
+{
+	(void)to;
+	return -1;
+}
+
 #include "agent/bpf/walk.h"
 
 static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };

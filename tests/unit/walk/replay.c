@@ -42,7 +42,7 @@ struct replay {
 	uint32_t chunks_count;
 };
 
-/* What the unwinder's six functions look at. */
+/* What the unwinder's seven functions look at. */
 static struct replay *now;
 static const struct recording *now_recording;
 
@@ -91,6 +91,13 @@ static inline const struct binary_tables *walk_tables(const struct file_key *fil
 static inline const __u8 *walk_chunk(__u32 index)
 {
 	return index < now->chunks_count ? now->chunks[index] : NULL;
+}
+
+/* struct user_regs_struct begins as struct pt_regs does. */
+static inline long walk_read_registers(__u64 *to)
+{
+	memcpy(to, &now_recording->registers, 21 * sizeof(*to));
+	return 0;
 }
 
 /* The process's list of mappings is always there. */
@@ -262,14 +269,6 @@ bool replay_record(const struct replay *replay, pid_t thread, struct recording *
 
 static void start_walk(struct walk *walk, const struct user_regs_struct *registers)
 {
-	const uint64_t by_dwarf[16] = {
-		registers->rax, registers->rdx, registers->rcx, registers->rbx,
-		registers->rsi, registers->rdi, registers->rbp, registers->rsp,
-		registers->r8,	registers->r9,	registers->r10, registers->r11,
-		registers->r12, registers->r13, registers->r14, registers->r15,
-	};
-
-	memcpy(walk->registers, by_dwarf, sizeof(by_dwarf));
 	walk->pc = registers->rip;
 	walk->sp = registers->rsp;
 	walk->fp = registers->rbp;
