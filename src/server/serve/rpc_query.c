@@ -1,43 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_query - parca.query.v1alpha1.QueryService over gRPC: ProfileTypes, Labels, Values,
- * QueryRange, and Query in mode merge or single with report type pprof. Other modes and reports
- * are answered UNIMPLEMENTED. Field numbers: parca/query/v1alpha1/query.proto.
+ * rpc_query - parca.query.v1alpha1.QueryService: ProfileTypes, Labels, Values, QueryRange (Query is
+ * rpc_report's). Field numbers: parca/query/v1alpha1/query.proto.
  */
 #include "codec/pb.h"
 #include "config/units.h"
-#include "server/query/render.h"
 #include "server/serve/question.h"
-
-enum { MODE_SINGLE = 0, MODE_DIFF = 1, MODE_MERGE = 2 };
-enum { REPORT_PPROF = 1 };
-
-/* google.protobuf.Timestamp and Duration{ seconds = 1; nanos = 2 } */
-static int read_time(const struct pb_reader *outer, struct slice bytes, int64_t *ret_ns,
-		     struct err *err)
-{
-	struct pb_reader in = pb_reader_into(outer, bytes);
-	struct pb_field field;
-	int64_t seconds = 0, nanos = 0;
-
-	while (pb_next(&in, &field)) {
-		if (field.wire == PB_VARINT && field.number == 1)
-			seconds = (int64_t)field.value;
-		else if (field.wire == PB_VARINT && field.number == 2)
-			nanos = (int64_t)field.value;
-	}
-	if (in.problem)
-		return pb_fail(&in, "Timestamp", err);
-	if (nanos < 0 || nanos >= CLOCK_NS_PER_S)
-		return err_set(err, ERR_INVALID, "Timestamp: nanos are out of range");
-	if (seconds >= UNITS_TIME_MAX_NS / CLOCK_NS_PER_S)
-		*ret_ns = UNITS_TIME_MAX_NS;
-	else if (seconds <= UNITS_TIME_MIN_NS / CLOCK_NS_PER_S)
-		*ret_ns = UNITS_TIME_MIN_NS;
-	else
-		*ret_ns = seconds * CLOCK_NS_PER_S + nanos;
-	return 0;
-}
+#include "server/serve/rpc_time.h"
 
 static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
 {
@@ -73,11 +42,11 @@ static int read_field(const struct rpc_shape *shape, const struct pb_reader *in,
 	else if (field->number == shape->profile_type)
 		ret->profile_type = field->bytes;
 	else if (field->number == shape->start)
-		return read_time(in, field->bytes, &ret->start_ns, err);
+		return rpc_read_time(in, field->bytes, &ret->start_ns, err);
 	else if (field->number == shape->end)
-		return read_time(in, field->bytes, &ret->end_ns, err);
+		return rpc_read_time(in, field->bytes, &ret->end_ns, err);
 	else if (field->number == shape->step)
-		return read_time(in, field->bytes, &ret->step_ns, err);
+		return rpc_read_time(in, field->bytes, &ret->step_ns, err);
 	else if (field->number == shape->sum_by) {
 		if (ret->sum_by_count == QUERY_GROUP_BY_MAX)
 			return err_set(err, ERR_LIMIT, "sum_by: more than %d labels",
@@ -279,126 +248,5 @@ void rpc_query_range(void *context, const struct net_request *request,
 			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
 		query_series_free(&set);
 	}
-	finish(request, response, rc, &question, &err);
-}
-
-struct rpc_query {
-	uint64_t mode, report;
-	struct slice options; /* of the mode */
-	struct slice group_by[QUERY_GROUP_BY_MAX];
-	size_t group_by_count;
-};
-
-/* GroupBy{ fields = 1 }: only labels.NAME fields. */
-static int read_group_by(const struct pb_reader *outer, struct slice bytes, struct rpc_query *ret,
-			 struct err *err)
-{
-	struct pb_reader in = pb_reader_into(outer, bytes);
-	struct pb_field field;
-
-	while (pb_next(&in, &field)) {
-		if (field.wire != PB_BYTES || field.number != 1)
-			continue;
-		if (!slice_starts_with(field.bytes, SLICE_LITERAL("labels.")))
-			return err_set(err, ERR_UNSUPPORTED,
-				       "group_by: \"%.*s\" is not labels.NAME",
-				       SLICE_FMT(field.bytes));
-		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
-			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
-				       QUERY_GROUP_BY_MAX);
-		ret->group_by[ret->group_by_count++] = slice_tail(field.bytes, 7);
-	}
-	return in.problem ? pb_fail(&in, "GroupBy", err) : 0;
-}
-
-/* QueryRequest{ mode = 1; diff = 2; merge = 3; single = 4; report_type = 5; group_by = 8; ... } */
-static int read_query(struct slice body, struct rpc_query *ret, struct err *err)
-{
-	struct pb_reader in = pb_reader_of(body);
-	struct pb_field field;
-
-	*ret = (struct rpc_query){ 0 };
-	while (pb_next(&in, &field)) {
-		if (field.wire == PB_VARINT && field.number == 1)
-			ret->mode = field.value;
-		else if (field.wire == PB_VARINT && field.number == 5)
-			ret->report = field.value;
-		else if (field.wire == PB_BYTES && field.number >= 2 && field.number <= 4)
-			ret->options = field.bytes;
-		else if (field.wire == PB_BYTES && field.number == 8 &&
-			 read_group_by(&in, field.bytes, ret, err))
-			return -(int)err->code;
-		else if (field.wire == PB_BYTES && field.number > 8)
-			return err_set(err, ERR_UNSUPPORTED,
-				       "QueryRequest: field %u is not supported yet", field.number);
-	}
-	if (in.problem)
-		return pb_fail(&in, "QueryRequest", err);
-	if (ret->mode == MODE_DIFF || ret->report != REPORT_PPROF)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "Query: only modes single and merge with report type pprof so far");
-	return 0;
-}
-
-/* MergeProfile{ query = 1; start = 2; end = 3 }, SingleProfile{ time = 1; query = 2 } */
-static int begin_query(struct serve *serve, const struct net_request *request,
-		       const struct rpc_query *rpc, struct question *ret, struct err *err)
-{
-	static const struct rpc_shape merge = {
-		.name = "MergeProfile", .query = 1, .start = 2, .end = 3
-	};
-	static const struct rpc_shape single = { .name = "SingleProfile", .query = 2, .start = 1 };
-	bool is_merge = rpc->mode == MODE_MERGE;
-	struct rpc_request range;
-	int rc = read_request(is_merge ? &merge : &single, rpc->options, &range, err);
-
-	if (rc)
-		return rc;
-	if (is_merge)
-		return question_begin_with(serve, request, range.query, QUESTION_TYPE_NEEDED,
-					   range.start_ns, range.end_ns, ret, err);
-	rc = question_begin_with(serve, request, range.query, QUESTION_TYPE_NEEDED,
-				 range.start_ns - QUESTION_MOMENT_WINDOW_NS,
-				 range.start_ns + QUESTION_MOMENT_WINDOW_NS, ret, err);
-	if (!rc) {
-		ret->params.at_moment = true;
-		ret->params.moment_ns = range.start_ns;
-		ret->params.moment_window_ns = QUESTION_MOMENT_WINDOW_NS;
-	}
-	return rc;
-}
-
-/* QueryResponse{ pprof = 6 bytes; total = 9; filtered = 10 } */
-static void put_query(struct strbuf *out, const struct tree *tree)
-{
-	struct strbuf profile = { 0 };
-
-	render_pprof(tree, &profile);
-	pb_put_bytes_always(out, 6, strbuf_slice(&profile));
-	pb_put_varint(out, 9, (uint64_t)tree->total);
-	strbuf_free(&profile);
-}
-
-void rpc_query(void *context, const struct net_request *request, struct net_response *response)
-{
-	struct question question = { 0 };
-	struct rpc_query rpc;
-	struct tree *tree = NULL;
-	struct err err;
-	int rc = read_query(request->body, &rpc, &err);
-
-	if (!rc)
-		rc = begin_query(context, request, &rpc, &question, &err);
-	for (size_t i = 0; !rc && i < rpc.group_by_count; i++)
-		rc = question_group_by(&question, rpc.group_by[i], &err);
-	if (!rc)
-		rc = query_tree(&question.source, &question.params, &tree, &err);
-	if (!rc && !tree->reports)
-		rc = err_set(&err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
-	if (!rc) {
-		tree->parts_unreadable += question.snapshot.parts_unreadable;
-		put_query(&response->body, tree);
-	}
-	tree_free(tree);
 	finish(request, response, rc, &question, &err);
 }

@@ -267,8 +267,109 @@ const struct transcode_message schema_parca_query_request = {
 	"QueryRequest", FIELDS(schema_parca_query_request_fields)
 };
 
+static const struct transcode_field location_fields[] = {
+	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "address", TRANSCODE_UINT64, false, false, NULL, NULL },
+};
+static const struct transcode_message location = { "Location", FIELDS(location_fields) };
+
+static const struct transcode_field mapping_fields[] = {
+	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 5, "file", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 6, "build_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message mapping = { "Mapping", FIELDS(mapping_fields) };
+
+static const struct transcode_field function_fields[] = {
+	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "start_line", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "name", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 4, "system_name", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 5, "filename", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message function = { "Function", FIELDS(function_fields) };
+
+static const struct transcode_field line_fields[] = {
+	{ 2, "line", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message line = { "Line", FIELDS(line_fields) };
+
+static const struct transcode_field meta_fields[] = {
+	{ 1, "location", TRANSCODE_MESSAGE, false, false, &location, NULL },
+	{ 2, "mapping", TRANSCODE_MESSAGE, false, false, &mapping, NULL },
+	{ 3, "function", TRANSCODE_MESSAGE, false, false, &function, NULL },
+	{ 4, "line", TRANSCODE_MESSAGE, false, false, &line, NULL },
+};
+static const struct transcode_message meta = { "TopNodeMeta", FIELDS(meta_fields) };
+
+static const struct transcode_field top_node_fields[] = {
+	{ 1, "meta", TRANSCODE_MESSAGE, false, false, &meta, NULL },
+	{ 2, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "flat", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 4, "diff", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message top_node = { "TopNode", FIELDS(top_node_fields) };
+
+static const struct transcode_field top_fields[] = {
+	{ 1, "list", TRANSCODE_MESSAGE, true, false, &top_node, NULL },
+	{ 2, "reported", TRANSCODE_INT32, false, false, NULL, NULL },
+	{ 3, "total", TRANSCODE_INT32, false, false, NULL, NULL },
+	{ 4, "unit", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message top = { "Top", FIELDS(top_fields) };
+
+static const struct transcode_field graph_node_fields[] = {
+	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "meta", TRANSCODE_MESSAGE, false, false, &meta, NULL },
+	{ 3, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 4, "flat", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message graph_node = { "CallgraphNode", FIELDS(graph_node_fields) };
+
+static const struct transcode_field graph_edge_fields[] = {
+	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "source", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "target", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 4, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 5, "is_collapsed", TRANSCODE_BOOL, false, false, NULL, NULL },
+};
+static const struct transcode_message graph_edge = { "CallgraphEdge", FIELDS(graph_edge_fields) };
+
+static const struct transcode_field callgraph_fields[] = {
+	{ 1, "nodes", TRANSCODE_MESSAGE, true, false, &graph_node, NULL },
+	{ 2, "edges", TRANSCODE_MESSAGE, true, false, &graph_edge, NULL },
+	{ 3, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message callgraph = { "Callgraph", FIELDS(callgraph_fields) };
+
+static const struct transcode_field flamegraph_arrow_fields[] = {
+	{ 1, "record", TRANSCODE_BYTES, false, false, NULL, NULL },
+	{ 2, "unit", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "height", TRANSCODE_INT32, false, false, NULL, NULL },
+	{ 4, "trimmed", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message flamegraph_arrow = { "FlamegraphArrow",
+							   FIELDS(flamegraph_arrow_fields) };
+
+static const struct transcode_field table_arrow_fields[] = {
+	{ 1, "record", TRANSCODE_BYTES, false, false, NULL, NULL },
+	{ 2, "unit", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message table_arrow = { "TableArrow", FIELDS(table_arrow_fields) };
+
+static const struct transcode_field metadata_fields[] = {
+	{ 1, "mapping_files", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 2, "labels", TRANSCODE_TEXT, true, false, NULL, NULL },
+};
+static const struct transcode_message metadata = { "ProfileMetadata", FIELDS(metadata_fields) };
+
 static const struct transcode_field schema_parca_query_response_fields[] = {
 	{ 6, "pprof", TRANSCODE_BYTES, false, true, NULL, NULL },
+	{ 7, "top", TRANSCODE_MESSAGE, false, true, &top, NULL },
+	{ 8, "callgraph", TRANSCODE_MESSAGE, false, true, &callgraph, NULL },
+	{ 11, "flamegraph_arrow", TRANSCODE_MESSAGE, false, true, &flamegraph_arrow, NULL },
+	{ 13, "table_arrow", TRANSCODE_MESSAGE, false, true, &table_arrow, NULL },
+	{ 14, "profile_metadata", TRANSCODE_MESSAGE, false, true, &metadata, NULL },
 	{ 9, "total", TRANSCODE_INT64, false, false, NULL, NULL },
 	{ 10, "filtered", TRANSCODE_INT64, false, false, NULL, NULL },
 };

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query/invert.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/idmap.h"
+#include "base/mem.h"
+
+struct growing {
+	uint32_t parent, function;
+	uint32_t inlined;
+	int64_t self, total;
+	uint32_t first_child, next; /* 0 = none */
+};
+
+struct inverting {
+	const struct tree *from;
+	struct growing *nodes; /* 0 is the root; a parent comes before its children */
+	size_t count, capacity;
+	struct idmap map;
+};
+
+static bool is_same(const void *context, uint32_t id, const void *key)
+{
+	const struct inverting *inverting = context;
+	const struct growing *a = &inverting->nodes[id], *b = key;
+
+	return a->parent == b->parent && a->function == b->function;
+}
+
+static uint32_t child_of(struct inverting *inverting, uint32_t parent, const struct tree_node *node)
+{
+	struct growing wanted = { .parent = parent,
+				  .function = node->function,
+				  .inlined = node->inlined };
+	uint64_t hash = hash_mix(hash_mix(0, parent), node->function);
+	uint32_t id = idmap_find(&inverting->map, hash, is_same, inverting, &wanted);
+
+	if (id == IDMAP_NONE) {
+		id = (uint32_t)inverting->count;
+		mem_grow(inverting->nodes, inverting->count, inverting->capacity);
+		inverting->nodes[inverting->count++] = wanted;
+		idmap_add(&inverting->map, hash, id);
+	}
+	inverting->nodes[id].inlined &= node->inlined;
+	return id;
+}
+
+static bool is_label(const struct tree *tree, uint32_t node)
+{
+	return tree->functions[tree->nodes[node].function].is_label;
+}
+
+/* The group-by value that a node lies below, or the root. */
+static uint32_t group_of(const struct tree *tree, uint32_t node)
+{
+	while (node && !is_label(tree, node))
+		node = tree->nodes[node].parent;
+	return node;
+}
+
+/* From the node up to its group or the root. */
+static void add_path(struct inverting *inverting, uint32_t node, int64_t value)
+{
+	const struct tree *tree = inverting->from;
+	uint32_t group = group_of(tree, node);
+	uint32_t at = group ? child_of(inverting, 0, &tree->nodes[group]) : 0;
+
+	for (; node != group; node = tree->nodes[node].parent)
+		at = child_of(inverting, at, &tree->nodes[node]);
+	inverting->nodes[at].self += value;
+}
+
+static void add_all(struct inverting *inverting)
+{
+	const struct tree *tree = inverting->from;
+
+	for (uint32_t i = 0; i < tree->nodes_count; i++)
+		if (tree->nodes[i].self)
+			add_path(inverting, i, tree->nodes[i].self);
+}
+
+/* Nodes are in pre-order: what comes after a call and is deeper was called by it. */
+static void add_calls_of(struct inverting *inverting, struct slice function)
+{
+	const struct tree *tree = inverting->from;
+	uint32_t inside = UINT32_MAX; /* depth of the call that we are in */
+
+	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+		const struct tree_node *node = &tree->nodes[i];
+
+		if (node->depth > inside)
+			continue;
+		inside = UINT32_MAX;
+		if (!slice_equal(tree->functions[node->function].name, function) ||
+		    is_label(tree, i))
+			continue;
+		inside = node->depth;
+		add_path(inverting, i, node->total);
+	}
+}
+
+static void add_up(struct inverting *inverting)
+{
+	struct growing *nodes = inverting->nodes;
+
+	for (size_t i = inverting->count; i-- > 0;) {
+		nodes[i].total += nodes[i].self;
+		if (i)
+			nodes[nodes[i].parent].total += nodes[i].total;
+	}
+}
+
+struct sibling {
+	const struct tree *tree;
+	const struct growing *node;
+	uint32_t id;
+};
+
+static int by_total(const void *a, const void *b)
+{
+	const struct sibling *left = a, *right = b;
+
+	if (left->node->total != right->node->total)
+		return left->node->total < right->node->total ? 1 : -1;
+	return slice_compare(left->tree->functions[left->node->function].name,
+			     right->tree->functions[right->node->function].name);
+}
+
+/* Sorts the children of a node and links them, the largest first. */
+static void link_children(struct inverting *inverting, uint32_t parent, struct sibling *siblings,
+			  size_t count)
+{
+	uint32_t *link = &inverting->nodes[parent].first_child;
+
+	qsort(siblings, count, sizeof(*siblings), by_total);
+	for (size_t i = 0; i < count; i++) {
+		*link = siblings[i].id;
+		link = &inverting->nodes[siblings[i].id].next;
+	}
+}
+
+/* Children by parent: a counting sort, then each family. */
+static void link_all(struct inverting *inverting)
+{
+	size_t count = inverting->count;
+	uint32_t *starts = mem_new_array(uint32_t, count + 1);
+	struct sibling *siblings = mem_new_array(struct sibling, count);
+
+	for (size_t i = 1; i < count; i++)
+		starts[inverting->nodes[i].parent + 1]++;
+	for (size_t i = 1; i <= count; i++)
+		starts[i] += starts[i - 1];
+	for (uint32_t i = 1; i < count; i++)
+		siblings[starts[inverting->nodes[i].parent]++] =
+			(struct sibling){ inverting->from, &inverting->nodes[i], i };
+	for (uint32_t i = 0; i < count; i++) { /* starts[i] is now the end of i's children */
+		uint32_t first = i ? starts[i - 1] : 0;
+
+		link_children(inverting, i, &siblings[first], starts[i] - first);
+	}
+	free(starts);
+	free(siblings);
+}
+
+/* Pre-order. */
+static void lay_out(const struct inverting *inverting, struct tree_node *to, uint32_t *ret_depth)
+{
+	uint32_t *placed = mem_new_array(uint32_t, inverting->count);
+	uint32_t at = 0, count = 0;
+
+	*ret_depth = 0;
+	for (;;) {
+		const struct growing *node = &inverting->nodes[at];
+		uint32_t parent = at ? placed[node->parent] : 0;
+
+		placed[at] = count;
+		to[count] = (struct tree_node){ .parent = parent,
+						.depth = at ? to[parent].depth + 1 : 0,
+						.function = node->function,
+						.inlined = node->inlined,
+						.self = node->self,
+						.total = node->total };
+		if (to[count].depth > *ret_depth)
+			*ret_depth = to[count].depth;
+		count++;
+		if (node->first_child) {
+			at = node->first_child;
+			continue;
+		}
+		while (at && !inverting->nodes[at].next)
+			at = inverting->nodes[at].parent;
+		if (!at)
+			break;
+		at = inverting->nodes[at].next;
+	}
+	free(placed);
+}
+
+int tree_invert(struct tree *tree, struct slice function, struct err *err)
+{
+	struct inverting inverting = { .from = tree };
+	struct tree_node *nodes;
+
+	mem_grow(inverting.nodes, inverting.count, inverting.capacity);
+	inverting.nodes[inverting.count++] =
+		(struct growing){ .function = tree->nodes[0].function };
+	if (function.len)
+		add_calls_of(&inverting, function);
+	else
+		add_all(&inverting);
+	add_up(&inverting);
+	link_all(&inverting);
+	nodes = arena_new_array(&tree->arena, struct tree_node, inverting.count);
+	if (nodes) {
+		lay_out(&inverting, nodes, &tree->depth_max);
+		tree->nodes = nodes;
+		tree->nodes_count = (uint32_t)inverting.count;
+		tree->total = nodes[0].total;
+	}
+	idmap_free(&inverting.map);
+	free(inverting.nodes);
+	return nodes ? 0 : err_set(err, ERR_NO_MEMORY, "query: no room to turn the tree around");
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/serve/report_functions.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+static bool is_same(const void *context, uint32_t id, const void *key)
+{
+	const struct report_functions *functions = context;
+	const struct report_edge *a = &functions->edges[id], *b = key;
+
+	return a->caller == b->caller && a->callee == b->callee;
+}
+
+static struct report_edge *edge_of(struct report_functions *functions, uint32_t caller,
+				   uint32_t callee)
+{
+	struct report_edge wanted = { caller, callee, 0 };
+	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
+	uint32_t id = idmap_find(&functions->map, hash, is_same, functions, &wanted);
+
+	if (id == IDMAP_NONE) {
+		id = (uint32_t)functions->edges_count;
+		mem_grow(functions->edges, functions->edges_count, functions->edges_capacity);
+		functions->edges[functions->edges_count++] = wanted;
+		idmap_add(&functions->map, hash, id);
+	}
+	return &functions->edges[id];
+}
+
+/* `path` holds the functions from the root; `open` how often each is on it. */
+static void walk(const struct tree *tree, struct report_functions *functions, uint32_t *path,
+		 uint32_t *open)
+{
+	uint32_t depth = 0; /* of what is on the path, the root not counted */
+
+	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+		const struct tree_node *node = &tree->nodes[i];
+		uint32_t caller;
+
+		while (depth >= node->depth)
+			open[path[depth--]]--;
+		caller = tree->nodes[node->parent].function;
+		if (!open[node->function])
+			functions->cumulative[node->function] += node->total;
+		functions->flat[node->function] += node->self;
+		if (node->parent && !tree->functions[caller].is_label)
+			edge_of(functions, caller, node->function)->value += node->total;
+		path[++depth] = node->function;
+		open[node->function]++;
+	}
+}
+
+static int by_flat(const void *a, const void *b, void *context)
+{
+	const struct report_functions *functions = context;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (functions->flat[left] != functions->flat[right])
+		return functions->flat[left] < functions->flat[right] ? 1 : -1;
+	if (functions->cumulative[left] != functions->cumulative[right])
+		return functions->cumulative[left] < functions->cumulative[right] ? 1 : -1;
+	return (left > right) - (left < right);
+}
+
+void report_functions_make(const struct tree *tree, struct report_functions *ret)
+{
+	uint32_t *path = mem_new_array(uint32_t, (size_t)tree->depth_max + 2);
+	uint32_t *open = mem_new_array(uint32_t, tree->functions_count);
+
+	*ret = (struct report_functions){ 0 };
+	ret->flat = mem_new_array(int64_t, tree->functions_count);
+	ret->cumulative = mem_new_array(int64_t, tree->functions_count);
+	ret->order = mem_new_array(uint32_t, tree->functions_count);
+	walk(tree, ret, path, open);
+	for (uint32_t f = 1; f < tree->functions_count; f++)
+		if (!tree->functions[f].is_label && (ret->flat[f] || ret->cumulative[f]))
+			ret->order[ret->count++] = f;
+	qsort_r(ret->order, ret->count, sizeof(*ret->order), by_flat, ret);
+	free(path);
+	free(open);
+}
+
+void report_functions_free(struct report_functions *functions)
+{
+	free(functions->flat);
+	free(functions->cumulative);
+	free(functions->order);
+	free(functions->edges);
+	idmap_free(&functions->map);
+	*functions = (struct report_functions){ 0 };
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_functions - what each function of a tree has by itself and with all that it called, and
+ * who calls whom. Recursion counts once: the outermost call of a function on a path has it all.
+ */
+#ifndef FIRN_SERVER_SERVE_REPORT_FUNCTIONS_H
+#define FIRN_SERVER_SERVE_REPORT_FUNCTIONS_H
+
+#include "base/idmap.h"
+#include "server/query/tree.h"
+
+struct report_edge {
+	uint32_t caller, callee; /* functions; caller 0 (the root) is none */
+	int64_t value;
+};
+
+struct report_functions {
+	int64_t *flat, *cumulative; /* by function */
+	uint32_t *order;	    /* functions that occur, the largest flat value first */
+	size_t count;
+	struct report_edge *edges; /* distinct pairs, in the order of their appearance */
+	size_t edges_count, edges_capacity;
+	struct idmap map;
+};
+
+void report_functions_make(const struct tree *tree, struct report_functions *ret);
+void report_functions_free(struct report_functions *functions);
+
+#endif
