@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firn store - looks into a storage directory: verify, stat. */
 #include <stdio.h>
+#include <time.h>
 
 #include "cli/output_file.h"
 #include "cli/verb.h"
+#include "config/units.h"
 #include "server/serve/ops.h"
+
+#define TIME_BYTES 32
 
 struct store_verb_options {
 	struct verb_common common;
@@ -87,6 +91,42 @@ static void print_stat(const struct store_stat *stat)
 	       (unsigned long long)stat->bytes_symbols);
 }
 
+/* In UTC; "-" stands for no bound. */
+static const char *time_text(int64_t at_ns, char ret[static TIME_BYTES])
+{
+	time_t seconds = (time_t)(at_ns / CLOCK_NS_PER_S);
+	struct tm parts;
+
+	if (at_ns <= UNITS_TIME_MIN_NS || at_ns >= UNITS_TIME_MAX_NS ||
+	    !gmtime_r(&seconds, &parts) || !strftime(ret, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts))
+		snprintf(ret, TIME_BYTES, "-");
+	return ret;
+}
+
+static void print_deletes(const struct store_deletes *deletes)
+{
+	for (size_t i = 0; i < deletes->count; i++) {
+		const struct store_deleted *deleted = &deletes->items[i];
+		char from[TIME_BYTES], to[TIME_BYTES], created[TIME_BYTES];
+
+		printf("deleted   %s from %s to %s, at %s by %s%s\n", deleted->selector,
+		       time_text(deleted->from_ns, from), time_text(deleted->to_ns, to),
+		       time_text(deleted->created_ns, created), deleted->by,
+		       deleted->done_ns ? "" : " (bytes remain until compaction)");
+	}
+}
+
+static void print_json(const struct store_stat *stat, const struct store_deletes *deletes)
+{
+	struct strbuf text = { 0 };
+	struct json json;
+
+	json_begin(&json, &text);
+	ops_put_stat(&json, stat, deletes);
+	printf("%s\n", strbuf_text(&text));
+	strbuf_free(&text);
+}
+
 static int run_stat(int argc, char **argv)
 {
 	struct store_verb_options values = { 0 };
@@ -106,17 +146,17 @@ static int run_stat(int argc, char **argv)
 		return verb_error(&verb_store_stat, &err);
 	if (store_stat(store, &stat, &err)) {
 		code = verb_error(&verb_store_stat, &err);
-	} else if (values.json) {
-		struct strbuf text = { 0 };
-		struct json json;
-
-		json_begin(&json, &text);
-		ops_put_stat(&json, &stat);
-		printf("%s\n", strbuf_text(&text));
-		strbuf_free(&text);
-		code = VERB_OK;
 	} else {
-		print_stat(&stat);
+		struct store_deletes deletes;
+
+		store_deletes(store, &deletes);
+		if (values.json) {
+			print_json(&stat, &deletes);
+		} else {
+			print_stat(&stat);
+			print_deletes(&deletes);
+		}
+		store_deletes_free(&deletes);
 		code = VERB_OK;
 	}
 	store_close(store);

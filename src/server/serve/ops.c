@@ -64,7 +64,8 @@ static void put_count(struct json *json, const char *key, uint64_t value)
 	json_put_uint(json, value);
 }
 
-void ops_put_stat(struct json *json, const struct store_stat *stat)
+void ops_put_stat(struct json *json, const struct store_stat *stat,
+		  const struct store_deletes *deletes)
 {
 	json_open_object(json);
 	put_count(json, "rows", stat->rows);
@@ -88,6 +89,10 @@ void ops_put_stat(struct json *json, const struct store_stat *stat)
 	json_put_int(json, stat->newest_ns / CLOCK_NS_PER_MS);
 	json_put_key(json, "poisoned");
 	json_put_bool(json, stat->poisoned);
+	if (deletes) {
+		json_put_key(json, "deletes");
+		ops_put_deletes(json, deletes);
+	}
 	json_close_object(json);
 }
 
@@ -110,7 +115,7 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	json_put_key(&json, "uptime_s");
 	json_put_int(&json, (clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
 	json_put_key(&json, "store");
-	ops_put_stat(&json, &stat);
+	ops_put_stat(&json, &stat, NULL);
 	json_close_object(&json);
 }
 

@@ -6,8 +6,9 @@
 #include "codec/json.h"
 #include "server/persist/store_admin.h"
 
-/* Writes the object of docs/api.md's status and of `store stat --json`. */
-void ops_put_stat(struct json *json, const struct store_stat *stat);
+/* Writes the object of docs/api.md's status and of `store stat --json`; deletes may be NULL. */
+void ops_put_stat(struct json *json, const struct store_stat *stat,
+		  const struct store_deletes *deletes);
 
 /* An array: orders to delete, newest first. */
 void ops_put_deletes(struct json *json, const struct store_deletes *deletes);
