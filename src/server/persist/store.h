@@ -2,7 +2,7 @@
 /*
  * store - the database inside the server: acknowledged means durable, then visible at once.
  *
- *   store_append -> WAL (group commit, fdatasync) -> memtable -> part file -> retention
+ *   store_append -> WAL (group commit, fdatasync) -> memtable -> part file -> compaction, retention
  *   store_snapshot -> segments (memtables and parts) that overlap a time range
  *
  * One process owns a directory (lock file). All functions are thread-safe unless said. All I/O
