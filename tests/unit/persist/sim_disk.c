@@ -65,6 +65,8 @@ static enum verdict begin(struct sim_disk *disk, int *ret_error)
 {
 	bool now = ++disk->operations == disk->at;
 
+	if (disk->fault >= SIM_LOSE_WRITE)
+		now = false; /* pwrite_locked sees to it */
 	*ret_error = -EIO;
 	if (disk->down)
 		return FAIL;
@@ -217,6 +219,13 @@ static ssize_t sim_pread(struct vfs_file *file, void *data, size_t len, uint64_t
 		      pread_locked(disk, (struct sim_file *)file, data, len, offset));
 }
 
+/* Whether this write is the one that the disk lies about. */
+static bool goes_astray(const struct sim_disk *disk)
+{
+	return disk->fault >= SIM_LOSE_WRITE && !disk->hit && !disk->down &&
+	       disk->operations >= disk->at;
+}
+
 static ssize_t pwrite_locked(struct sim_disk *disk, struct sim_file *file, const void *data,
 			     size_t len, uint64_t offset)
 {
@@ -225,6 +234,14 @@ static ssize_t pwrite_locked(struct sim_disk *disk, struct sim_file *file, const
 
 	if (verdict == FAIL || is_dead(disk, file))
 		return error;
+	if (goes_astray(disk)) {
+		disk->hit = true;
+		if (disk->fault == SIM_LOSE_WRITE) {
+			set_len(&file->inode->seen, offset + len);
+			return (ssize_t)len;
+		}
+		offset += SECTOR_BYTES * (1 + next_random(disk) % 8);
+	}
 	if (verdict == DO_HALF && len > 1)
 		len /= 2;
 	set_len(&file->inode->seen, offset + len);

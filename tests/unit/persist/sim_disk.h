@@ -28,6 +28,9 @@ enum sim_fault {
 	SIM_FAIL_ONCE, /* with `error` */
 	SIM_FAIL_FOR_EVER,
 	SIM_SHORT, /* a read or write does half of it; other operations are not touched */
+	/* The next write from the operation `at` on says that it is done, but */
+	SIM_LOSE_WRITE,	    /* nothing was written */
+	SIM_MISPLACE_WRITE, /* it went some sectors further on, over what was there */
 };
 
 #define SIM_DISK_BYTES ((uint64_t)100 << 30)
