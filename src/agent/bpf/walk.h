@@ -28,18 +28,9 @@
 
 #include <stdbool.h>
 
+#include "agent/bpf/row.h"
 #include "agent/bpf/shared.h"
 #include "agent/bpf/space.h"
-
-/* Loops are unrolled for old verifiers; elsewhere the compiler knows best. */
-#ifdef __bpf__
-#define WALK_UNROLL _Pragma("unroll")
-#else
-#define WALK_UNROLL
-#endif
-
-/* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
-#define WALK_APART static __attribute__((noinline))
 
 /* A saved pointer that leaves its frame by more than this is taken for a stray value. */
 #define WALK_FRAME_BYTES_MAX (1ull << 20)
@@ -110,11 +101,6 @@ struct walk {
 	struct space_mapping mapping;	 /* the last one found */
 	__u64 code;
 };
-
-static __always_inline __u32 walk_load(const __u8 *chunk, __u32 at)
-{
-	return *(const __u32 *)(chunk + (at & (TABLE_CHUNK_BYTES - 4)));
-}
 
 /* The last mapping of the part that starts at or before pc. False when there is none. */
 static __always_inline bool walk_search_part(struct walk *walk, const struct space_part *part)
@@ -257,76 +243,6 @@ static __always_inline struct walk_span *walk_locate(struct walk *walk)
 	span = &walk->spans[walk->current & (WALK_SPANS - 1)];
 	walk_fill_span(walk, span);
 	return span;
-}
-
-/*
- * All ones when the row is behind the key, else 0. Arithmetic, because no processor foresees how
- * such branches go.
- */
-static __always_inline __u64 walk_is_behind(__u32 row, __u64 key)
-{
-	return (__u64)((__s64)(key - row) >> 63);
-}
-
-/* The last of the far rows that is not behind the key, or `before`, which is in the line. */
-WALK_APART __u32 walk_find_far(const __u8 *chunk, __u32 far_at, __u32 count, __u64 key,
-			       __u32 before)
-{
-	__u32 low = 0, high = count & (TABLE_BLOCK_BYTES - 1);
-
-	/* Of 0 .. high rows: TABLE_BUCKET_SHIFT_MAX + 1 halvings. */
-	for (int i = 0; i < TABLE_BUCKET_SHIFT_MAX + 1; i++) {
-		__u32 middle = low + (high - low) / 2;
-		__u64 is_behind;
-
-		if (low >= high)
-			break;
-		is_behind = walk_is_behind(walk_load(chunk, far_at + 4 * middle), key);
-		low += (middle - low + 1) & ~is_behind;
-		high -= (high - middle) & is_behind;
-	}
-	return low ? walk_load(chunk, far_at + 4 * (low - 1)) : before;
-}
-
-/* The row for pc, which lies in the span. */
-static __always_inline __u32 walk_find_row(const struct walk *walk, const struct walk_span *span,
-					   const __u8 *chunk)
-{
-	const struct table_segment *segment = &span->segment;
-	__u32 shift = segment->bucket_shift & 15;
-	__u64 into = walk->pc + span->to_segment;
-	__u32 lines_at = segment->lines_at & (TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
-	__u64 line_at = (lines_at + (into >> shift) * TABLE_LINE_BYTES) &
-			(TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
-	const __u32 *line = (const __u32 *)(chunk + line_at);
-	__u64 key = TABLE_ROW_KEY(into & ((1u << shift) - 1));
-	__u64 at = 0;
-	__u32 row, far;
-
-	/* Of the 15 words behind the first, all that are not behind the key come first. */
-	at += 8 & ~walk_is_behind(line[8], key);
-	at += 4 & ~walk_is_behind(line[(at + 4) & 15], key);
-	at += 2 & ~walk_is_behind(line[(at + 2) & 15], key);
-	at += 1 & ~walk_is_behind(line[(at + 1) & 15], key);
-	row = line[at & 15];
-	far = TABLE_ROW_OFFSET(line[0]);
-	if (far && at == TABLE_LINE_ROWS_MAX - 1)
-		return walk_find_far(chunk,
-				     lines_at + 4 * TABLE_ROW_RULE(line[TABLE_LINE_ROWS_MAX]), far,
-				     key, row);
-	return row;
-}
-
-/* The rule that a row lists; NULL when the table is not sound. */
-static __always_inline const struct unwind_rule *walk_listed_rule(const struct walk_span *span,
-								  const __u8 *chunk, __u32 row)
-{
-	__u32 at = span->segment.rules_at + TABLE_RULE_INDEX(row) * sizeof(struct unwind_rule);
-
-	at &= TABLE_CHUNK_BYTES - 4;
-	if (at > TABLE_CHUNK_BYTES - sizeof(struct unwind_rule))
-		return NULL;
-	return (const struct unwind_rule *)(chunk + at);
 }
 
 /* Reads on from `address`: as much as fits, up to the end of its page, or at least its word. */
@@ -680,9 +596,9 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk, const str
 
 	if (!chunk)
 		return walk_without_rule(walk);
-	row = walk_find_row(walk, span, chunk);
+	row = row_find(&span->segment, walk->pc + span->to_segment, chunk);
 	if (row & TABLE_RULE_LISTED) {
-		rule = walk_listed_rule(span, chunk, row);
+		rule = row_listed_rule(&span->segment, chunk, row);
 		return rule ? walk_by_rule(walk, rule) : walk_without_rule(walk);
 	}
 	if (TABLE_RULE_IS_BARE(row))

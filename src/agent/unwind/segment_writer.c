@@ -23,7 +23,7 @@
  * lines there are. The smallest that take no more than this are chosen. A binary of many segments
  * has to do with the least room.
  */
-#define BYTES_PER_ROW_MAX 6u
+#define BYTES_PER_ROW_MAX 9u
 #define BYTES_TO_BEGIN_WITH 4096u
 #define ROOMY_SEGMENTS_MAX 4u
 
