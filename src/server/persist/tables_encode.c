@@ -8,9 +8,40 @@
 #include "codec/compress.h"
 #include "server/persist/tables_codec_int.h"
 
-static void add_difference(struct strbuf *out, uint64_t value, uint64_t *previous)
+#define VARINT_BYTES_MAX 10u
+
+/* Where numbers go: room for all of a run is asked for at once, so that each is a few stores. */
+struct run {
+	struct strbuf *out;
+	char *at;
+};
+
+static struct run begin_run(struct strbuf *out, uint64_t numbers)
 {
-	strbuf_add_zigzag(out, (int64_t)(value - *previous));
+	return (struct run){ out, strbuf_reserve(out, numbers * VARINT_BYTES_MAX) };
+}
+
+static void end_run(struct run *run)
+{
+	*run->at = '\0';
+	run->out->len = (size_t)(run->at - run->out->data);
+}
+
+static inline void put(struct run *run, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*run->at++ = (char)(value | 0x80);
+	*run->at++ = (char)value;
+}
+
+static inline void put_signed(struct run *run, int64_t value)
+{
+	put(run, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+}
+
+static inline void put_difference(struct run *run, uint64_t value, uint64_t *previous)
+{
+	put_signed(run, (int64_t)(value - *previous));
 	*previous = value;
 }
 
@@ -73,27 +104,35 @@ static uint16_t encode_groups(const struct tables_view *view, struct strbuf *out
 static uint16_t encode_series(const struct tables_view *view, struct strbuf *out)
 {
 	uint64_t label_set = 0, group = 0;
+	struct run run;
 
 	strbuf_add_varint(out, view->series_count);
+	run = begin_run(out, (uint64_t)view->series_count * 2);
 	for (uint32_t i = 0; i < view->series_count; i++) {
-		add_difference(out, view->series[i].label_set, &label_set);
-		add_difference(out, view->series[i].group, &group);
+		put_difference(&run, view->series[i].label_set, &label_set);
+		put_difference(&run, view->series[i].group, &group);
 	}
+	end_run(&run);
 	return SECTION_VERSION;
 }
 
 static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out)
 {
 	uint64_t address = 0;
+	struct run run;
 
 	strbuf_add_varint(out, view->frames_count);
+	run = begin_run(out, view->frames_count);
 	for (uint32_t i = 0; i < view->frames_count; i++)
-		add_difference(out, view->frames[i].address, &address);
+		put_difference(&run, view->frames[i].address, &address);
+	end_run(&run);
 	for (size_t field = 0; field < FRAME_FIELDS; field++) {
 		uint64_t previous = 0;
 
+		run = begin_run(out, view->frames_count);
 		for (uint32_t i = 0; i < view->frames_count; i++)
-			add_difference(out, *frame_field(&view->frames[i], field), &previous);
+			put_difference(&run, *frame_field(&view->frames[i], field), &previous);
+		end_run(&run);
 	}
 	return SECTION_VERSION;
 }
@@ -101,37 +140,45 @@ static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out
 static uint16_t encode_nodes(const struct tables_view *view, struct strbuf *out)
 {
 	int64_t next_frame = 0; /* when nodes and frames are made together */
+	struct run run;
 
 	strbuf_add_varint(out, view->nodes_count);
+	run = begin_run(out, (uint64_t)view->nodes_count * 2);
 	for (uint32_t i = 1; i < view->nodes_count; i++)
-		strbuf_add_varint(out, i - 1 - view->nodes[i].parent);
+		put(&run, i - 1 - view->nodes[i].parent);
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
 		int64_t frame = view->nodes[i].frame;
 
-		strbuf_add_zigzag(out, next_frame - frame);
+		put_signed(&run, next_frame - frame);
 		if (frame >= next_frame)
 			next_frame = frame + 1;
 	}
+	end_run(&run);
 	return SECTION_VERSION;
 }
 
 static uint16_t encode_reports(const struct tables_view *view, struct strbuf *out)
 {
 	uint64_t series = 0, start = 0, duration = 0, rows = 0;
+	struct run run;
 
 	strbuf_add_varint(out, view->reports_count);
+	run = begin_run(out, (uint64_t)view->reports_count * 4);
 	for (uint32_t i = 0; i < view->reports_count; i++)
-		add_difference(out, view->reports[i].series, &series);
+		put_difference(&run, view->reports[i].series, &series);
 	for (uint32_t i = 0; i < view->reports_count; i++)
-		add_difference(out, (uint64_t)view->reports[i].start_ns, &start);
+		put_difference(&run, (uint64_t)view->reports[i].start_ns, &start);
 	for (uint32_t i = 0; i < view->reports_count; i++)
-		add_difference(out, (uint64_t)view->reports[i].duration_ns, &duration);
+		put_difference(&run, (uint64_t)view->reports[i].duration_ns, &duration);
 	for (uint32_t i = 0; i < view->reports_count; i++)
-		add_difference(out, view->reports[i].row_count, &rows);
+		put_difference(&run, view->reports[i].row_count, &rows);
+	end_run(&run);
 	for (uint32_t i = 0; i < view->reports_count; i++)
 		strbuf_add_u64(out, view->reports[i].batch_id);
+	run = begin_run(out, view->totals_count);
 	for (uint64_t i = 0; i < view->totals_count; i++)
-		strbuf_add_zigzag(out, view->totals[i]);
+		put_signed(&run, view->totals[i]);
+	end_run(&run);
 	return SECTION_VERSION;
 }
 
@@ -153,16 +200,18 @@ static uint16_t encode_stacks(const struct tables_view *view, struct strbuf *out
 
 	for (uint32_t i = 0; i < view->reports_count; i++) {
 		const struct row *rows = &view->rows[view->reports[i].row_first];
+		struct run run = begin_run(out, view->reports[i].row_count);
 		uint64_t previous = 0;
 
 		for (uint32_t j = 0; j < view->reports[i].row_count; j++) {
 			if (sorted) {
-				strbuf_add_varint(out, rows[j].stack - previous);
+				put(&run, rows[j].stack - previous);
 				previous = rows[j].stack;
 			} else {
-				add_difference(out, rows[j].stack, &previous);
+				put_difference(&run, rows[j].stack, &previous);
 			}
 		}
+		end_run(&run);
 	}
 	return sorted ? STACKS_VERSION_SORTED : STACKS_VERSION_UNSORTED;
 }
@@ -187,12 +236,13 @@ static uint16_t encode_values(const struct tables_view *view, struct strbuf *out
 	for (uint32_t i = 0; i < view->reports_count; i++) {
 		const struct report *report = &view->reports[i];
 		uint32_t columns = tables_series_columns(view, report->series);
+		struct run run = begin_run(out, (uint64_t)report->row_count * columns);
 
 		for (uint32_t column = 0; column < columns; column++)
 			for (uint32_t row = 0; row < report->row_count; row++)
-				strbuf_add_zigzag(out,
-						  view->values[report->value_first +
-							       (uint64_t)row * columns + column]);
+				put_signed(&run, view->values[report->value_first +
+							      (uint64_t)row * columns + column]);
+		end_run(&run);
 	}
 	return SECTION_VERSION;
 }
