@@ -3,17 +3,14 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "base/mem.h"
+#include "server/query/children.h"
 
-/* A node while the tree grows: in order of appearance, so a parent comes before its children. */
+/* What a node sums up, while the tree grows: in order of appearance. */
 struct growing {
-	uint32_t parent;
-	uint32_t function;
 	int64_t self;
 	int64_t total;
-	uint32_t inlined;
-	uint32_t child; /* the one that was met last; 0 = none */
-	uint32_t next;	/* sibling, in a ring */
+	bool inlined; /* wherever it occurs */
 };
 
 struct collapsing {
@@ -22,62 +19,29 @@ struct collapsing {
 	struct name_table *names;
 	struct sieve *sieve;
 	int64_t filtered;
-	struct growing *nodes; /* 0 is the root */
-	size_t nodes_count, nodes_capacity;
-	struct idmap map;
-	uint32_t *landed;    /* by stack: the node that it ends in, when it is ... */
-	uint32_t *landed_in; /* ... this group + 1 */
+	struct children tree;  /* keys are functions; a parent comes before its children */
+	struct growing *nodes; /* by node of the tree */
+	size_t nodes_capacity;
+	size_t counted_bytes; /* of both, in the work's */
+	uint32_t *landed;     /* by stack: the node that it ends in, when it is ... */
+	uint32_t *landed_in;  /* ... this group + 1 */
 	uint32_t *trail;
 	size_t trail_capacity;
 };
 
-static bool node_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct collapsing *c = context;
-	const struct growing *a = &c->nodes[id], *b = key;
-
-	return a->parent == b->parent && a->function == b->function;
-}
-
-static uint32_t new_child(struct collapsing *c, uint32_t parent, uint32_t function, bool inlined)
-{
-	uint32_t last = c->nodes[parent].child, id = (uint32_t)c->nodes_count;
-
-	if (c->nodes_count == UINT32_MAX - 1 ||
-	    !WORK_GROW(&c->work->arena, c->nodes, c->nodes_count, c->nodes_capacity))
-		return IDMAP_NONE;
-	c->nodes_count++;
-	c->nodes[id] = (struct growing){
-		.parent = parent, .function = function, .inlined = inlined, .next = id
-	};
-	if (last) {
-		c->nodes[id].next = c->nodes[last].next;
-		c->nodes[last].next = id;
-	}
-	return id;
-}
-
-/* The child of a node: the one that was met last, its sibling, or wherever it is. */
 static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t function, bool inlined)
 {
-	struct growing wanted = { .parent = parent, .function = function };
-	uint32_t id = c->nodes[parent].child;
-	uint64_t hash;
+	size_t before = c->tree.count;
+	uint32_t id = children_of(&c->tree, parent, function);
 
-	if (id && c->nodes[id].function != function)
-		id = c->nodes[id].next;
-	if (!id || c->nodes[id].function != function) {
-		hash = hash_mix(hash_mix(0, parent), function);
-		id = idmap_find(&c->map, hash, node_equal, c, &wanted);
-		if (id == IDMAP_NONE) {
-			id = new_child(c, parent, function, inlined);
-			if (id == IDMAP_NONE)
-				return id;
-			idmap_add(&c->map, hash, id);
-		}
+	if (id == CHILDREN_NONE)
+		return IDMAP_NONE;
+	if (c->tree.count > before) {
+		mem_grow(c->nodes, id, c->nodes_capacity);
+		c->nodes[id] = (struct growing){ .inlined = true };
 	}
 	c->nodes[id].inlined &= inlined;
-	return c->nodes[parent].child = id;
+	return id;
 }
 
 /* One frame further from the root: the outermost function of its chain first. */
@@ -141,14 +105,25 @@ static bool passes(struct collapsing *c, const struct merge_value *value, bool *
 	return true;
 }
 
+static void count_bytes(struct collapsing *c)
+{
+	size_t bytes = children_bytes(&c->tree) + c->nodes_capacity * sizeof(*c->nodes);
+
+	c->work->other_bytes += bytes - c->counted_bytes;
+	c->counted_bytes = bytes;
+}
+
 static int land_all(struct collapsing *c, const uint32_t *group_names, struct err *err)
 {
 	for (size_t i = 0; i < c->merge->values_count; i++) {
 		const struct merge_value *value = &c->merge->values[i];
 		uint32_t top = 0, node;
 		bool shown;
-		int rc = work_tick(c->work, 32, err);
+		int rc;
 
+		if (i % WORK_TICKS_PER_CHECK == 0)
+			count_bytes(c);
+		rc = work_tick(c->work, 32, err);
 		if (rc)
 			return rc;
 		if (!passes(c, value, &shown))
@@ -167,30 +142,34 @@ static int land_all(struct collapsing *c, const uint32_t *group_names, struct er
 
 static void sum_totals(struct collapsing *c)
 {
-	for (size_t i = c->nodes_count; i-- > 0;) {
+	for (size_t i = c->tree.count; i-- > 0;) {
 		struct growing *node = &c->nodes[i];
 
 		node->total = work_add(node->total, node->self);
-		if (i)
-			c->nodes[node->parent].total =
-				work_add(c->nodes[node->parent].total, node->total);
+		if (i) {
+			struct growing *parent = &c->nodes[c->tree.nodes[i].parent];
+
+			parent->total = work_add(parent->total, node->total);
+		}
 	}
 }
 
 struct order_context {
 	const struct growing *nodes;
+	const struct child_node *tree;
 	const uint32_t *function_ranks;
 };
 
 static int sibling_order(const void *left, const void *right, void *context)
 {
 	const struct order_context *order = context;
-	const struct growing *a = &order->nodes[*(const uint32_t *)left];
-	const struct growing *b = &order->nodes[*(const uint32_t *)right];
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	return order->function_ranks[a->function] < order->function_ranks[b->function] ? -1 : 1;
+	if (order->nodes[a].total != order->nodes[b].total)
+		return order->nodes[a].total > order->nodes[b].total ? -1 : 1;
+	return order->function_ranks[order->tree[a].key] < order->function_ranks[order->tree[b].key]
+		       ? -1
+		       : 1;
 }
 
 static int function_order(const void *left, const void *right, void *context)
@@ -231,22 +210,22 @@ struct family {
 
 static int sort_siblings(struct collapsing *c, struct family *ret, struct err *err)
 {
-	struct order_context order = { c->nodes, rank_functions(c) };
+	struct order_context order = { c->nodes, c->tree.nodes, rank_functions(c) };
 	struct arena *arena = &c->work->arena;
-	uint32_t *fill = arena_new_array(arena, uint32_t, c->nodes_count + 1);
+	uint32_t *fill = arena_new_array(arena, uint32_t, c->tree.count + 1);
 
-	ret->starts = arena_new_array(arena, uint32_t, c->nodes_count + 1);
-	ret->children = arena_new_array(arena, uint32_t, c->nodes_count);
+	ret->starts = arena_new_array(arena, uint32_t, c->tree.count + 1);
+	ret->children = arena_new_array(arena, uint32_t, c->tree.count);
 	if (!order.function_ranks || !fill || !ret->starts || !ret->children)
 		return work_over_budget(c->work, err);
-	for (size_t i = 1; i < c->nodes_count; i++)
-		ret->starts[c->nodes[i].parent + 1]++;
-	for (size_t i = 1; i <= c->nodes_count; i++)
+	for (size_t i = 1; i < c->tree.count; i++)
+		ret->starts[c->tree.nodes[i].parent + 1]++;
+	for (size_t i = 1; i <= c->tree.count; i++)
 		ret->starts[i] += ret->starts[i - 1];
-	memcpy(fill, ret->starts, (c->nodes_count + 1) * sizeof(*fill));
-	for (size_t i = 1; i < c->nodes_count; i++)
-		ret->children[fill[c->nodes[i].parent]++] = (uint32_t)i;
-	for (size_t i = 0; i < c->nodes_count; i++) {
+	memcpy(fill, ret->starts, (c->tree.count + 1) * sizeof(*fill));
+	for (size_t i = 1; i < c->tree.count; i++)
+		ret->children[fill[c->tree.nodes[i].parent]++] = (uint32_t)i;
+	for (size_t i = 0; i < c->tree.count; i++) {
 		uint32_t count = ret->starts[i + 1] - ret->starts[i];
 		int rc = work_tick(c->work, count, err);
 
@@ -266,9 +245,9 @@ static int sort_siblings(struct collapsing *c, struct family *ret, struct err *e
 static int lay_out(struct collapsing *c, const struct family *family, struct tree *tree,
 		   struct err *err)
 {
-	uint32_t *sizes = arena_new_array(&c->work->arena, uint32_t, c->nodes_count);
-	uint32_t *places = arena_new_array(&c->work->arena, uint32_t, c->nodes_count);
-	uint32_t count = (uint32_t)c->nodes_count;
+	uint32_t *sizes = arena_new_array(&c->work->arena, uint32_t, c->tree.count);
+	uint32_t *places = arena_new_array(&c->work->arena, uint32_t, c->tree.count);
+	uint32_t count = (uint32_t)c->tree.count;
 
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, count);
 	if (!sizes || !places || !tree->nodes)
@@ -276,16 +255,21 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	for (uint32_t i = count; i-- > 0;) {
 		sizes[i]++;
 		if (i)
-			sizes[c->nodes[i].parent] += sizes[i];
+			sizes[c->tree.nodes[i].parent] += sizes[i];
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		const struct growing *node = &c->nodes[i];
-		uint32_t place = places[i], parent = i ? places[node->parent] : 0;
+		const struct child_node *at_tree = &c->tree.nodes[i];
+		uint32_t place = places[i], parent = i ? places[at_tree->parent] : 0;
 		uint32_t depth = i ? tree->nodes[parent].depth + 1 : 0;
 		uint32_t next = place + 1;
 
-		tree->nodes[place] = (struct tree_node){ parent,	depth,	    node->function,
-							 node->inlined, node->self, node->total };
+		tree->nodes[place] = (struct tree_node){ .parent = parent,
+							 .depth = depth,
+							 .function = i ? at_tree->key : 0,
+							 .inlined = i && node->inlined,
+							 .self = node->self,
+							 .total = node->total };
 		if (depth > tree->depth_max)
 			tree->depth_max = depth;
 		for (uint32_t at = family->starts[i]; at < family->starts[i + 1]; at++) {
@@ -320,12 +304,13 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 
 	c.landed = arena_new_array(&work->arena, uint32_t, merge->view.nodes_count);
 	c.landed_in = arena_new_array(&work->arena, uint32_t, merge->view.nodes_count);
-	if (!c.landed || !c.landed_in ||
-	    !WORK_GROW(&work->arena, c.nodes, c.nodes_count, c.nodes_capacity))
+	if (!c.landed || !c.landed_in)
 		return work_over_budget(work, err);
-	c.nodes[c.nodes_count++] = (struct growing){ 0 };
-	work_add_map(work, &c.map);
+	children_init(&c.tree);
+	mem_grow(c.nodes, 0, c.nodes_capacity);
+	c.nodes[0] = (struct growing){ 0 };
 	rc = land_all(&c, group_names, err);
+	count_bytes(&c);
 	if (!rc) {
 		sum_totals(&c);
 		rc = sort_siblings(&c, &family, err);
@@ -335,6 +320,8 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	if (!rc)
 		rc = copy_functions(tree, names, err);
 	tree->filtered = c.filtered;
-	work_drop_map(work, &c.map);
+	children_free(&c.tree);
+	free(c.nodes);
+	work->other_bytes -= c.counted_bytes;
 	return rc;
 }

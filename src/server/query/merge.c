@@ -6,11 +6,16 @@
 #include "base/mem.h"
 #include "server/query/team.h"
 
-/* In rows; not by the number of CPUs, so that answers do not depend on it. */
-#define UNIT_COST ((uint64_t)2 << 20)
-#define NODE_COST 32u		/* a node of a segment, in rows */
-#define SEGMENT_COST 20000u	/* a segment */
-#define TOGETHER_ROWS UNIT_COST /* a segment that is worth several threads by itself */
+/*
+ * Roughly in ns; not by the number of CPUs, so that answers do not depend on it. Segments of one
+ * partition key stay in one unit as long as that does not make it a giant.
+ */
+#define UNIT_COST ((uint64_t)4 << 20)
+#define UNIT_COST_MAX (64 * UNIT_COST)
+#define ROW_COST 4u
+#define NODE_COST 50u
+#define SEGMENT_COST 20000u
+#define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
 
 /* Sums over a trie of their own. */
 struct heap {
@@ -137,7 +142,7 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 	int rc;
 
 	arena_init(&scratch, work->limit_bytes);
-	rc = add_up(selection, &scratch, (uint32_t)heap->trie.nodes_count, &sums, &count, err);
+	rc = add_up(selection, &scratch, (uint32_t)heap->trie.nodes.count, &sums, &count, err);
 	if (!rc) {
 		if (count)
 			memcpy(heap->sums, sums, count * sizeof(*sums));
@@ -222,19 +227,32 @@ static bool is_large(const struct select_segment *in)
 
 static uint64_t cost_of(const struct select_segment *in)
 {
-	return in->rows_count + (uint64_t)in->segment->slots_count * NODE_COST + SEGMENT_COST;
+	return in->rows_count * ROW_COST + (uint64_t)in->segment->slots_count * NODE_COST +
+	       SEGMENT_COST;
 }
 
-/* A large segment is a unit of its own. */
+/* Whether the segment at `i` of the order begins a unit, where the last one costs `unit_cost`. */
+static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_cost)
+{
+	const struct select_segment *in = merging->order[i], *before;
+
+	if (!i)
+		return true;
+	before = merging->order[i - 1];
+	if (is_large(in) || is_large(before) || unit_cost > UNIT_COST_MAX)
+		return true;
+	return unit_cost > UNIT_COST &&
+	       (!in->segment->kin || in->segment->kin != before->segment->kin);
+}
+
 static void cut_units(struct merging *merging)
 {
 	uint64_t unit_cost = 0;
 
 	for (size_t i = 0; i < merging->order_count; i++) {
 		uint64_t cost = cost_of(merging->order[i]);
-		bool apart = i && (is_large(merging->order[i]) || is_large(merging->order[i - 1]));
 
-		if (!i || apart || unit_cost + cost > UNIT_COST) {
+		if (begins_unit(merging, i, unit_cost)) {
 			merging->units[merging->units_count++] = (struct unit){ .first = i };
 			unit_cost = 0;
 		}

@@ -20,10 +20,9 @@ void trie_init(struct trie *trie)
 {
 	*trie = (struct trie){ 0 };
 	mem_grow(trie->strings, trie->strings_count, trie->strings_capacity);
-	mem_grow(trie->nodes, trie->nodes_count, trie->nodes_capacity);
+	children_init(&trie->nodes);
 	trie->string_bytes = mem_new_array(char, 1);
 	trie->strings[trie->strings_count++] = (struct string_ref){ 0 };
-	trie->nodes[trie->nodes_count++] = (struct trie_node){ .frame = NONE };
 }
 
 void trie_free(struct trie *trie)
@@ -31,10 +30,9 @@ void trie_free(struct trie *trie)
 	free(trie->string_bytes);
 	free(trie->strings);
 	free(trie->frames);
-	free(trie->nodes);
+	children_free(&trie->nodes);
 	idmap_free(&trie->string_map);
 	idmap_free(&trie->frame_map);
-	idmap_free(&trie->node_map);
 	*trie = (struct trie){ 0 };
 }
 
@@ -46,9 +44,8 @@ static size_t map_bytes(const struct idmap *map)
 size_t trie_bytes(const struct trie *trie)
 {
 	return trie->string_bytes_capacity + trie->strings_capacity * sizeof(*trie->strings) +
-	       trie->frames_capacity * sizeof(*trie->frames) +
-	       trie->nodes_capacity * sizeof(*trie->nodes) + map_bytes(&trie->string_map) +
-	       map_bytes(&trie->frame_map) + map_bytes(&trie->node_map);
+	       trie->frames_capacity * sizeof(*trie->frames) + children_bytes(&trie->nodes) +
+	       map_bytes(&trie->string_map) + map_bytes(&trie->frame_map);
 }
 
 static bool string_is(const struct trie *trie, uint32_t id, struct slice text)
@@ -163,48 +160,6 @@ static uint32_t frame_of(struct adding *a, uint32_t id)
 	return a->frames[id];
 }
 
-static bool node_same(const void *context, uint32_t id, const void *key)
-{
-	const struct trie_node *have = &((const struct trie *)context)->nodes[id];
-	const struct node *want = key;
-
-	return have->parent == want->parent && have->frame == want->frame;
-}
-
-static uint32_t new_node(struct trie *trie, uint32_t parent, uint32_t frame)
-{
-	uint32_t id = (uint32_t)trie->nodes_count, last = trie->nodes[parent].child;
-
-	mem_grow(trie->nodes, trie->nodes_count, trie->nodes_capacity);
-	trie->nodes_count++;
-	trie->nodes[id] = (struct trie_node){ .parent = parent, .frame = frame, .next = id };
-	if (last) {
-		trie->nodes[id].next = trie->nodes[last].next;
-		trie->nodes[last].next = id;
-	}
-	return id;
-}
-
-/* The child of a node: the one that was met last, its sibling, or wherever it is. */
-static uint32_t child_of(struct trie *trie, uint32_t parent, uint32_t frame)
-{
-	uint32_t child = trie->nodes[parent].child;
-	struct node wanted = { parent, frame };
-	uint64_t hash;
-
-	if (child && trie->nodes[child].frame == frame)
-		return child;
-	if (child && trie->nodes[trie->nodes[child].next].frame == frame)
-		return trie->nodes[parent].child = trie->nodes[child].next;
-	hash = hash_mix(hash_mix(0, parent), frame);
-	child = idmap_find(&trie->node_map, hash, node_same, trie, &wanted);
-	if (child == IDMAP_NONE) {
-		child = new_node(trie, parent, frame);
-		idmap_add(&trie->node_map, hash, child);
-	}
-	return trie->nodes[parent].child = child;
-}
-
 /* Marks the stacks with sums and all their callers: 0 instead of NONE. */
 static void mark_nodes(struct adding *a, const struct accumulate_sum *sums, size_t count)
 {
@@ -226,8 +181,8 @@ static int add_nodes(struct adding *a, struct work *work, struct err *err)
 	for (uint32_t i = 1; !rc && i < a->view->nodes_count; i++) {
 		if (a->nodes[i] == NONE)
 			continue;
-		a->nodes[i] =
-			child_of(a->trie, a->nodes[nodes[i].parent], frame_of(a, nodes[i].frame));
+		a->nodes[i] = children_of(&a->trie->nodes, a->nodes[nodes[i].parent],
+					  frame_of(a, nodes[i].frame));
 		if (i % WORK_TICKS_PER_CHECK)
 			continue;
 		work->other_bytes = other_bytes + trie_bytes(a->trie) - before;
@@ -253,7 +208,7 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 
 	if (!count)
 		return 0;
-	if (trie->nodes_count + view->nodes_count >= NONE)
+	if (trie->nodes.count + view->nodes_count >= NONE)
 		return work_over_budget(work, err);
 	a.strings = new_ids(view->strings_count);
 	a.frames = new_ids(view->frames_count);
@@ -270,12 +225,12 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 
 bool trie_view(const struct trie *trie, struct arena *arena, struct tables_view *ret)
 {
-	struct node *nodes = arena_new_array(arena, struct node, trie->nodes_count);
+	struct node *nodes = arena_new_array(arena, struct node, trie->nodes.count);
 
 	if (!nodes)
 		return false;
-	for (size_t i = 0; i < trie->nodes_count; i++)
-		nodes[i] = (struct node){ trie->nodes[i].parent, trie->nodes[i].frame };
+	for (size_t i = 0; i < trie->nodes.count; i++)
+		nodes[i] = (struct node){ trie->nodes.nodes[i].parent, trie->nodes.nodes[i].key };
 	*ret = (struct tables_view){
 		.string_bytes = trie->string_bytes,
 		.strings = trie->strings,
@@ -284,7 +239,7 @@ bool trie_view(const struct trie *trie, struct arena *arena, struct tables_view 
 		.string_bytes_count = trie->string_bytes_count,
 		.strings_count = (uint32_t)trie->strings_count,
 		.frames_count = (uint32_t)trie->frames_count,
-		.nodes_count = (uint32_t)trie->nodes_count,
+		.nodes_count = (uint32_t)trie->nodes.count,
 	};
 	return true;
 }

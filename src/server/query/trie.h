@@ -10,23 +10,17 @@
 #define FIRN_SERVER_QUERY_TRIE_H
 
 #include "server/query/accumulate.h"
-
-struct trie_node {
-	uint32_t parent, frame;
-	uint32_t child; /* the one that was met last; 0 = none */
-	uint32_t next;	/* sibling, in a ring */
-};
+#include "server/query/children.h"
 
 struct trie {
 	char *string_bytes;
 	struct string_ref *strings; /* 0 is "" */
 	struct frame *frames;
-	struct trie_node *nodes; /* 0 is the root */
+	struct children nodes; /* keys are frames */
 	size_t string_bytes_count, string_bytes_capacity;
 	size_t strings_count, strings_capacity;
 	size_t frames_count, frames_capacity;
-	size_t nodes_count, nodes_capacity;
-	struct idmap string_map, frame_map, node_map;
+	struct idmap string_map, frame_map;
 };
 
 void trie_init(struct trie *trie);
