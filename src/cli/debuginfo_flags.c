@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/debuginfo_flags.h"
 
-#include "base/mem.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* As gdb and elfutils understand it: addresses between blanks. */
 static void take_environment(struct debuginfo_flags *flags)
 {
-	struct slice rest = slice_of(getenv("DEBUGINFOD_URLS"));
+	const char *variable = getenv("DEBUGINFOD_URLS");
+	char *rest = NULL;
 
-	while (rest.len && flags->urls.count < OPTION_LIST_MAX) {
-		struct slice url = slice_cut(rest, ' ', &rest);
+	snprintf(flags->environment, sizeof(flags->environment), "%s", variable ? variable : "");
+	for (char *url = strtok_r(flags->environment, " ", &rest); url;
+	     url = strtok_r(NULL, " ", &rest)) {
+		bool is_address = !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
 
-		if (!slice_starts_with(url, SLICE_LITERAL("http://")) &&
-		    !slice_starts_with(url, SLICE_LITERAL("https://")))
-			continue; /* "ima:enforcing" and the like */
-		flags->urls.items[flags->urls.count++] = mem_strndup(url.data, url.len);
+		/* There are others than addresses: "ima:enforcing". */
+		if (is_address && flags->urls.count < OPTION_LIST_MAX)
+			flags->urls.items[flags->urls.count++] = url;
 	}
 }
 

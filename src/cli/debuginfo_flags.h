@@ -12,6 +12,7 @@ struct debuginfo_flags {
 	struct option_list urls, source_paths;
 	int64_t timeout_ns;
 	struct option_size bytes_max;
+	char environment[4096]; /* a copy of $DEBUGINFOD_URLS that urls may point into */
 };
 
 /* `type` is the verb's options struct, whose member `server.debuginfo` is a struct debuginfo_flags.

@@ -48,6 +48,7 @@ static bool read_kept(const struct debuginfod *debuginfod, const char *name, str
 			out->len += bytes;
 		else
 			got = -1;
+		strbuf_reserve(out, 1)[0] = '\0';
 		futimens(fd, NULL); /* the last use */
 	}
 	if (fd >= 0)

@@ -195,6 +195,7 @@ static int read_file(int fd, struct strbuf *out, struct err *err)
 	while (out->len <= SOURCE_FILE_BYTES_MAX &&
 	       (got = read(fd, strbuf_reserve(out, READ_BYTES), READ_BYTES)) > 0)
 		out->len += (size_t)got;
+	strbuf_reserve(out, 1)[0] = '\0'; /* as other text in a strbuf has it */
 	return FOUND;
 }
 
