@@ -257,9 +257,8 @@ static void run_peers(const char *name, const char *list, const struct answer *o
 	run_peer("addr2line", command, '@', ours, count, ours_ns);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	int worker = symbol_worker_main(argc, argv);
 	size_t count = argc > 2 ? strtoul(argv[2], NULL, 10) : ADDRESSES_DEFAULT;
 	size_t warm = argc > 3 ? strtoul(argv[3], NULL, 10) : WARM_DEFAULT;
 	char link[64], list[] = "/tmp/resolve-bench-XXXXXX";
@@ -274,8 +273,6 @@ int main(int argc, char **argv)
 	FILE *file;
 	int fd;
 
-	if (worker >= 0)
-		return worker;
 	fd = name ? open(name, O_RDONLY | O_CLOEXEC) : open_default(&name, link);
 	file = fdopen(mkstemp(list), "w");
 	if (!count || !file || fd < 0 || !find_text(fd, &low, &len)) {
@@ -315,4 +312,11 @@ int main(int argc, char **argv)
 	free(ours);
 	free(addresses);
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int worker = symbol_worker_main(argc, argv);
+
+	return worker >= 0 ? worker : run(argc, argv);
 }

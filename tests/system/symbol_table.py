@@ -85,24 +85,23 @@ class Table:
         self.addresses = [row[0] for row in self.rows]
         assert self.addresses == sorted(set(self.addresses))
 
-    def blocks_of(self, name):
-        part, count = self.part[name], -(-self.count[name] // 64)
-        offsets = struct.unpack_from(f"<{count + 1}I", part)
-        return [part[offsets[i]:offsets[i + 1]] for i in range(count)]
-
     def records(self, name, fields):
-        found = []
-        for block in self.blocks_of(name):
-            headers = [struct.unpack_from("<IB", block, 5 * i) for i in range(fields)]
-            bits = Bits(block[5 * fields:])
-            for _ in range(min(64, self.count[name] - len(found))):
-                found.append([base + bits.take(width) for base, width in headers])
+        widths = self.part[name][:fields]
+        bits = self.part[name][8:]
+        found, width = [], sum(widths)
+        for i in range(self.count[name]):
+            start = i * width
+            record = Bits(bits[start // 8:(start + width + 7) // 8])
+            record.take(start % 8)
+            found.append([record.take(each) for each in widths])
         return found
 
     def read_texts(self):
-        found = []
-        for block in self.blocks_of("texts"):
-            data, at, text = unzstd(block), 0, b""
+        found, part = [], self.part["texts"]
+        count = -(-self.count["texts"] // 64)
+        offsets = struct.unpack_from(f"<{count + 1}I", part)
+        for i in range(count):
+            data, at, text = unzstd(part[offsets[i]:offsets[i + 1]]), 0, b""
             for _ in range(min(64, self.count["texts"] - len(found))):
                 shared, at = leb128(data, at)
                 more, at = leb128(data, at)

@@ -128,13 +128,9 @@ static bool parts_fit(const struct symbol_table *table)
 		{ SYMBOL_PART_REGIONS, count_at(table, SYMBOL_COUNT_REGIONS), SYMBOL_REGION_BYTES },
 		{ SYMBOL_PART_STARTS, count_at(table, SYMBOL_COUNT_BLOCKS) + 1ull,
 		  SYMBOL_START_BYTES },
-		{ SYMBOL_PART_SCOPES,
-		  offsets_of(count_at(table, SYMBOL_COUNT_SCOPES), SYMBOL_RECORDS_PER_BLOCK), 4 },
-		{ SYMBOL_PART_CALLS,
-		  offsets_of(count_at(table, SYMBOL_COUNT_CALLS), SYMBOL_RECORDS_PER_BLOCK), 4 },
-		{ SYMBOL_PART_FUNCTIONS,
-		  offsets_of(count_at(table, SYMBOL_COUNT_FUNCTIONS), SYMBOL_RECORDS_PER_BLOCK),
-		  4 },
+		{ SYMBOL_PART_SCOPES, 1, SYMBOL_RECORDS_HEADER_BYTES },
+		{ SYMBOL_PART_CALLS, 1, SYMBOL_RECORDS_HEADER_BYTES },
+		{ SYMBOL_PART_FUNCTIONS, 1, SYMBOL_RECORDS_HEADER_BYTES },
 		{ SYMBOL_PART_TEXTS,
 		  offsets_of(count_at(table, SYMBOL_COUNT_TEXTS), SYMBOL_TEXTS_PER_BLOCK), 4 },
 	};
@@ -181,10 +177,23 @@ static void read_sources(struct symbol_table *table)
 		};
 }
 
+/* No records when they do not fit. */
 static struct symbol_records records_at(const struct symbol_table *table, enum symbol_part part,
-					enum symbol_count count)
+					enum symbol_count count, unsigned fields)
 {
-	return (struct symbol_records){ span_at(table, part), count_at(table, count) };
+	struct symbol_records records = { span_at(table, part), .count = count_at(table, count) };
+	const uint8_t *widths = table->bytes + records.span.offset;
+	bool fits = true;
+
+	for (unsigned i = 0; i < fields; i++) {
+		fits &= widths[i] <= 32;
+		records.widths[i] = widths[i];
+		records.record_width += widths[i] & 63;
+	}
+	if (!fits || ((uint64_t)records.count * records.record_width + 7) / 8 >
+			     records.span.bytes - SYMBOL_RECORDS_HEADER_BYTES)
+		records.count = 0;
+	return records;
 }
 
 static void read_header(struct symbol_table *table)
@@ -206,9 +215,10 @@ static void read_header(struct symbol_table *table)
 	table->starts = span_at(table, SYMBOL_PART_STARTS);
 	table->rows = span_at(table, SYMBOL_PART_ROWS);
 	table->text_blocks = span_at(table, SYMBOL_PART_TEXTS);
-	table->scopes = records_at(table, SYMBOL_PART_SCOPES, SYMBOL_COUNT_SCOPES);
-	table->calls = records_at(table, SYMBOL_PART_CALLS, SYMBOL_COUNT_CALLS);
-	table->functions = records_at(table, SYMBOL_PART_FUNCTIONS, SYMBOL_COUNT_FUNCTIONS);
+	table->scopes = records_at(table, SYMBOL_PART_SCOPES, SYMBOL_COUNT_SCOPES, SCOPE_FIELDS);
+	table->calls = records_at(table, SYMBOL_PART_CALLS, SYMBOL_COUNT_CALLS, CALL_FIELDS);
+	table->functions =
+		records_at(table, SYMBOL_PART_FUNCTIONS, SYMBOL_COUNT_FUNCTIONS, FUNCTION_FIELDS);
 }
 
 static int map_file(struct symbol_table *table, int fd, const char *name, struct err *err)
@@ -247,38 +257,18 @@ int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struc
 	return 0;
 }
 
-/*
- * Reads the fields of one record; false when it is out of bounds. Blocks of 64 records: for each
- * field the smallest value and the bits that hold what is above it, then the records' bits.
- */
+/* Reads the fields of one record; false when there is no such record. */
 static bool read_record(const struct symbol_table *table, const struct symbol_records *records,
 			uint32_t index, unsigned fields, uint32_t ret[SYMBOL_RECORD_FIELDS_MAX])
 {
-	const uint8_t *part = table->bytes + records->span.offset, *block;
-	uint32_t number = index / SYMBOL_RECORDS_PER_BLOCK, start, end;
-	unsigned widths[SYMBOL_RECORD_FIELDS_MAX], record_width = 0;
-	uint64_t bit;
+	const uint8_t *bits = table->bytes + records->span.offset + SYMBOL_RECORDS_HEADER_BYTES;
+	uint64_t bit = (uint64_t)index * records->record_width;
 
 	if (index >= records->count)
 		return false;
-	start = symbol_u32(part + 4 * (uint64_t)number);
-	end = symbol_u32(part + 4 * (uint64_t)number + 4);
-	if (end > records->span.bytes || start > end ||
-	    end - start < fields * SYMBOL_FIELD_HEADER_BYTES)
-		return false;
-	block = part + start;
 	for (unsigned i = 0; i < fields; i++) {
-		ret[i] = symbol_u32(block + (size_t)i * SYMBOL_FIELD_HEADER_BYTES);
-		widths[i] = block[(size_t)i * SYMBOL_FIELD_HEADER_BYTES + 4] & 63;
-		record_width += widths[i];
-	}
-	block += (size_t)fields * SYMBOL_FIELD_HEADER_BYTES;
-	bit = (uint64_t)(index % SYMBOL_RECORDS_PER_BLOCK) * record_width;
-	if ((bit + record_width + 7) / 8 > end - start - fields * SYMBOL_FIELD_HEADER_BYTES)
-		return false;
-	for (unsigned i = 0; i < fields; i++) {
-		ret[i] += symbol_bits(block, bit, widths[i] <= 32 ? widths[i] : 32);
-		bit += widths[i];
+		ret[i] = symbol_bits(bits, bit, records->widths[i]);
+		bit += records->widths[i];
 	}
 	return true;
 }
@@ -398,14 +388,44 @@ static void complete(const struct symbol_table *table, struct symbol_frame *fram
 		frame->file = symbol_table_function(table, frame->function).file;
 }
 
+/* Begins to load a record that will be read soon. */
+static void prefetch_record(const struct symbol_table *table, const struct symbol_records *records,
+			    uint32_t index)
+{
+	if (index < records->count)
+		__builtin_prefetch(table->bytes + records->span.offset +
+				   SYMBOL_RECORDS_HEADER_BYTES +
+				   (uint64_t)index * records->record_width / 8);
+}
+
+/* The calls of a scope and of those around it, innermost first. */
+static size_t read_chain(const struct symbol_table *table, uint32_t scope,
+			 uint32_t ret_calls[SYMBOL_CHAIN_MAX])
+{
+	size_t count = 0;
+
+	while (scope != SYMBOL_NONE && count < SYMBOL_CHAIN_MAX) {
+		uint32_t record[SYMBOL_RECORD_FIELDS_MAX];
+
+		if (!read_record(table, &table->scopes, scope, SCOPE_FIELDS, record))
+			return 0;
+		prefetch_record(table, &table->calls, record[SCOPE_CALL]);
+		ret_calls[count++] = record[SCOPE_CALL];
+		scope = record[SCOPE_PARENT_STEP] && record[SCOPE_PARENT_STEP] <= scope
+				? scope - record[SCOPE_PARENT_STEP]
+				: SYMBOL_NONE;
+	}
+	return count;
+}
+
 size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
 			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
 {
+	uint32_t calls[SYMBOL_CHAIN_MAX], number;
 	struct row_block block;
 	uint64_t start;
-	uint32_t number, scope;
 	struct row row;
-	size_t count = 0;
+	size_t count;
 
 	if (!find_block(table, address, &number, &start) || !open_block(table, number, &block))
 		return 0;
@@ -417,21 +437,18 @@ size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
 			(struct symbol_frame){ SYMBOL_NONE, row.file, row.line, row.column };
 		return 1;
 	}
-	for (scope = row.scope; scope != SYMBOL_NONE && count < SYMBOL_CHAIN_MAX; count++) {
-		uint32_t at[SYMBOL_RECORD_FIELDS_MAX], call[SYMBOL_RECORD_FIELDS_MAX];
+	count = read_chain(table, row.scope, calls);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t call[SYMBOL_RECORD_FIELDS_MAX];
 
-		if (!read_record(table, &table->scopes, scope, SCOPE_FIELDS, at) ||
-		    !read_record(table, &table->calls, at[SCOPE_CALL], CALL_FIELDS, call))
+		if (!read_record(table, &table->calls, calls[i], CALL_FIELDS, call))
 			return 0;
-		ret_frames[count] = (struct symbol_frame){ call[CALL_FUNCTION], row.file, row.line,
-							   row.column };
-		complete(table, &ret_frames[count]);
+		ret_frames[i] = (struct symbol_frame){ call[CALL_FUNCTION], row.file, row.line,
+						       row.column };
+		complete(table, &ret_frames[i]);
 		row.file = call[CALL_FILE];
 		row.line = call[CALL_LINE];
 		row.column = call[CALL_COLUMN];
-		scope = at[SCOPE_PARENT_STEP] && at[SCOPE_PARENT_STEP] <= scope
-				? scope - at[SCOPE_PARENT_STEP]
-				: SYMBOL_NONE;
 	}
 	return count;
 }

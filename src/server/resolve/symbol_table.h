@@ -64,6 +64,7 @@ struct symbol_span {
 struct symbol_records {
 	struct symbol_span span;
 	uint32_t count;
+	uint8_t widths[4], record_width; /* in bits */
 };
 
 struct symbol_table {

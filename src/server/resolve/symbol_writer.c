@@ -50,20 +50,14 @@ void symbol_writer_init(struct symbol_writer *writer, int fd)
 	writer->encoder = ZSTD_createCCtx();
 }
 
-static void free_records(struct record_writer *records)
-{
-	strbuf_free(&records->offsets);
-	strbuf_free(&records->bytes);
-}
-
 void symbol_writer_free(struct symbol_writer *writer)
 {
 	strbuf_free(&writer->out);
 	strbuf_free(&writer->regions);
 	strbuf_free(&writer->starts);
-	free_records(&writer->scopes);
-	free_records(&writer->calls);
-	free_records(&writer->functions);
+	free(writer->scopes.numbers);
+	free(writer->calls.numbers);
+	free(writer->functions.numbers);
 	strbuf_free(&writer->text_offsets);
 	strbuf_free(&writer->text_blocks);
 	strbuf_free(&writer->texts);
@@ -228,40 +222,13 @@ void symbol_writer_row(struct symbol_writer *writer, const struct symbol_row *ro
 	writer->rows[writer->rows_count++] = *row;
 }
 
-static void close_records(struct record_writer *records)
-{
-	uint32_t bases[SYMBOL_RECORD_FIELDS_MAX];
-	unsigned widths[SYMBOL_RECORD_FIELDS_MAX] = { 0 };
-	struct bit_writer bits = { .out = &records->bytes };
-
-	if (!records->pending_count)
-		return;
-	strbuf_add_u32(&records->offsets, (uint32_t)records->bytes.len);
-	for (unsigned field = 0; field < records->fields; field++) {
-		bases[field] = UINT32_MAX;
-		for (unsigned i = 0; i < records->pending_count; i++)
-			if (records->pending[i][field] < bases[field])
-				bases[field] = records->pending[i][field];
-		for (unsigned i = 0; i < records->pending_count; i++)
-			widths[field] =
-				widest(widths[field], records->pending[i][field] - bases[field]);
-		strbuf_add_u32(&records->bytes, bases[field]);
-		strbuf_add_byte(&records->bytes, (char)widths[field]);
-	}
-	for (unsigned i = 0; i < records->pending_count; i++)
-		for (unsigned field = 0; field < records->fields; field++)
-			put_bits(&bits, records->pending[i][field] - bases[field], widths[field]);
-	end_bits(&bits);
-	records->pending_count = 0;
-}
-
 void record_writer_add(struct record_writer *records, const uint32_t *fields)
 {
-	memcpy(records->pending[records->pending_count++], fields,
-	       records->fields * sizeof(*fields));
+	for (unsigned i = 0; i < records->fields; i++) {
+		mem_grow(records->numbers, records->numbers_count, records->numbers_capacity);
+		records->numbers[records->numbers_count++] = fields[i];
+	}
 	records->count++;
-	if (records->pending_count == SYMBOL_RECORDS_PER_BLOCK)
-		close_records(records);
 }
 
 static void close_texts(struct symbol_writer *writer)
@@ -330,10 +297,23 @@ static void add_blocks(struct symbol_writer *writer, struct strbuf *spans, struc
 }
 
 static void add_records(struct symbol_writer *writer, struct strbuf *spans,
-			struct record_writer *records)
+			const struct record_writer *records)
 {
-	close_records(records);
-	add_blocks(writer, spans, &records->offsets, &records->bytes);
+	uint8_t widths[SYMBOL_RECORDS_HEADER_BYTES] = { 0 };
+	struct strbuf part = { 0 };
+	struct bit_writer bits = { .out = &part };
+
+	for (size_t i = 0; i < records->numbers_count; i++) {
+		uint8_t *width = &widths[i % records->fields];
+
+		*width = (uint8_t)widest(*width, records->numbers[i]);
+	}
+	strbuf_add(&part, widths, sizeof(widths));
+	for (size_t i = 0; i < records->numbers_count; i++)
+		put_bits(&bits, records->numbers[i], widths[i % records->fields]);
+	end_bits(&bits);
+	add_part(writer, spans, strbuf_slice(&part), (struct slice){ "", 0 });
+	strbuf_free(&part);
 }
 
 static void add_segments(const struct elf_info *info, struct strbuf *out)

@@ -19,11 +19,11 @@ struct symbol_row {
 	uint32_t file, line, column;
 };
 
-/* Records being packed. */
+/* Records, packed when all are there. */
 struct record_writer {
-	struct strbuf offsets, bytes;
-	uint32_t pending[SYMBOL_RECORDS_PER_BLOCK][SYMBOL_RECORD_FIELDS_MAX];
-	unsigned fields, pending_count;
+	uint32_t *numbers; /* `fields` of each record */
+	size_t numbers_count, numbers_capacity;
+	unsigned fields;
 	uint32_t count;
 };
 
