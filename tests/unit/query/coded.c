@@ -17,8 +17,7 @@
 
 /* One level of a partition. What tables cannot say of a report stands beside it. */
 struct level {
-	struct tables tables;
-	struct tables_view view;
+	struct tables_view view; /* copies: tables reserve more addresses than sanitizers have */
 	struct extra {
 		uint32_t reports_count;
 		int64_t end_ns;
@@ -218,13 +217,13 @@ static void add_rollup(struct level *level, struct tables_copy *copy, const uint
 			end_ns = report->start_ns + report->duration_ns;
 		duration_ns += report->duration_ns;
 	}
-	tables_report_begin(&level->tables, all ? 0 : series, start_ns, duration_ns, 0);
+	tables_report_begin(copy->into, all ? 0 : series, start_ns, duration_ns, 0);
 	for (uint32_t i = first; i < end; i++) {
 		const struct report *report = &from->reports[order[i]];
 		uint32_t columns = tables_series_columns(from, report->series);
 
 		for (uint32_t r = 0; r < report->row_count; r++)
-			tables_row(&level->tables,
+			tables_row(copy->into,
 				   tables_copy_node(copy, from->rows[report->row_first + r].stack),
 				   0, &from->values[report->value_first + (uint64_t)r * columns]);
 	}
@@ -250,14 +249,55 @@ static void add_hours_of_all(struct level *level, struct tables_copy *copy, uint
 	}
 }
 
+static void *copy_of(const void *from, size_t count, size_t size)
+{
+	void *copy = mem_new_array(char, count *size + 1);
+
+	return count ? memcpy(copy, from, count * size) : copy;
+}
+
+#define FREEZE(member) (v.member = copy_of(v.member, v.member##_count, sizeof(*v.member)))
+
+static struct tables_view frozen(const struct tables *tables)
+{
+	struct tables_view v = tables_view_of(tables);
+
+	FREEZE(string_bytes);
+	FREEZE(strings);
+	FREEZE(labels);
+	FREEZE(label_sets);
+	FREEZE(columns);
+	FREEZE(groups);
+	FREEZE(series);
+	FREEZE(frames);
+	FREEZE(nodes);
+	FREEZE(reports);
+	FREEZE(rows);
+	FREEZE(values);
+	FREEZE(totals);
+	return v;
+}
+
+static void thaw(const struct tables_view *v)
+{
+	const void *const arrays[] = { v->string_bytes, v->strings, v->labels, v->label_sets,
+				       v->columns,	v->groups,  v->series, v->frames,
+				       v->nodes,	v->reports, v->rows,   v->values,
+				       v->totals };
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		free((void *)arrays[i]);
+}
+
 static void fill_level(struct partition *partition, int number, uint32_t *order, uint32_t count)
 {
 	struct level *level = &partition->levels[number];
 	const struct report *reports = partition->from.reports;
 	struct tables_copy copy;
+	struct tables tables;
 
-	tables_init(&level->tables);
-	tables_copy_begin(&copy, &level->tables, &partition->from);
+	tables_init(&tables);
+	tables_copy_begin(&copy, &tables, &partition->from);
 	for (uint32_t i = 0, end; number < 2 && i < count; i = end) {
 		end = i + 1;
 		if (number == 0) {
@@ -276,7 +316,8 @@ static void fill_level(struct partition *partition, int number, uint32_t *order,
 		add_hours_of_all(level, &copy, order, count);
 	tables_copy_end(&copy);
 	level->partition = partition;
-	level->view = tables_view_of(&level->tables);
+	level->view = frozen(&tables);
+	tables_free(&tables);
 }
 
 static void index_level(struct level *level)
@@ -356,7 +397,7 @@ void coded_free(struct coded *coded)
 		for (int l = 0; l < 3; l++) {
 			struct level *level = &coded->partitions[i].levels[l];
 
-			tables_free(&level->tables);
+			thaw(&level->view);
 			free(level->extras);
 			free(level->zones);
 			free(level->node_of_slot);
