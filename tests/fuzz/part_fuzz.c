@@ -34,8 +34,9 @@ static int open_memory(const struct vfs *vfs, const char *path, unsigned int fla
 {
 	struct memory_file *file = mem_new(struct memory_file);
 
+	(void)path;
 	(void)flags;
-	*file = (struct memory_file){ { vfs, path }, whole_file };
+	*file = (struct memory_file){ { vfs, "memory" }, whole_file };
 	*ret = &file->head;
 	return 0;
 }

@@ -6,7 +6,9 @@
  * Rows are gaps of ranks: a gap below PART_GAP_WIDE is one byte; up to PART_GAP_LONG, the byte
  * says the multiple of 256 and a byte of another stream the rest; longer ones are PART_GAP_LONG
  * and four bytes of that stream. So a decoder steps through one stream at a fixed pace, and each
- * stream has an entropy coder of its own.
+ * stream has an entropy coder of its own. The further down in its report a row is, the larger its
+ * gap: the rows of each report are cut into *strata* of equal size, and the gaps of all first
+ * strata come first, with an entropy coder of their own again, then those of all second ones.
  *
  * Ranks are not stored but follow from *classes*, one byte per node: how many rows name the node,
  * exactly up to 16, then a quarter of an octave wide. Nodes by class, highest first, then by
@@ -24,8 +26,8 @@
 #define PART_HEADER_BYTES 24u
 #define PART_TRAILER_BYTES 64u
 
-#define PART_BLOCK_REPORTS_MAX 1024u
-#define PART_BLOCK_ROWS_MAX 16384u /* but for a report that has more */
+#define PART_BLOCK_REPORTS_MAX 4096u
+#define PART_BLOCK_ROWS_MAX 32768u /* but for a report that has more */
 
 /* Sections of a partition's dictionaries; the first two are read to select. */
 enum part_section {
@@ -44,6 +46,8 @@ enum part_column_mode {
 	PART_COLUMN_CONSTANT,	  /* all are the number given */
 	PART_COLUMN_PROPORTIONAL, /* that many times those of column 0 */
 	PART_COLUMN_VALUES,	  /* each, divided by the number given */
+	/* The same, all positive: nothing is kept of reports whose total says it all. */
+	PART_COLUMN_COUNTS,
 	PART_COLUMN_MODES
 };
 
@@ -60,6 +64,20 @@ enum part_stream {
 #define PART_GAP_WIDE 192u
 #define PART_GAP_LONG 255u
 #define PART_GAP_SHORT_MAX (PART_GAP_WIDE + (PART_GAP_LONG - PART_GAP_WIDE) * 256u - 1)
+
+#define PART_STRATA_MAX 4u
+
+/*
+ * Rows of a report and its total beyond them, in one byte if both are small: they go together.
+ * What does not fit follows in a list of its own.
+ */
+#define PART_NIBBLE_MORE 15u
+
+/* Row of a report with so many rows at which a stratum begins. */
+static inline uint32_t part_stratum_begin(uint32_t rows, uint32_t stratum, uint32_t strata)
+{
+	return (uint32_t)(((uint64_t)stratum * rows + strata - 1) / strata);
+}
 
 #define PART_CLASS_EXACT 16u
 #define PART_CLASSES 256u

@@ -113,20 +113,26 @@ static int read_series(struct byte_reader *in, struct part_stripe_image *image, 
 	return 0;
 }
 
+static void read_starts(struct byte_reader *in, struct part_stripe_image *image, uint64_t count)
+{
+	uint64_t start = (uint64_t)byte_reader_zigzag(in), step = byte_reader_varint(in);
+	uint64_t least = byte_reader_varint(in);
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (i)
+			start += (byte_reader_varint(in) + least) * step;
+		image->spans[i].start_ns = (int64_t)start;
+	}
+}
+
 static int read_spans(struct byte_reader *in, struct part_stripe_image *image, uint32_t *ret_count,
 		      struct err *err)
 {
-	uint64_t count = byte_reader_varint(in), start = 0, gap = 0, duration = 0;
+	uint64_t count = byte_reader_varint(in), duration = 0;
 
 	if (in->failed || count > image->shape.reports)
 		return corrupt("more spans than reports", err);
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t next = gap + (uint64_t)byte_reader_zigzag(in);
-
-		start += next;
-		gap = i ? next : 0;
-		image->spans[i].start_ns = (int64_t)start;
-	}
+	read_starts(in, image, count);
 	for (uint32_t i = 0; i < count; i++) {
 		duration += (uint64_t)byte_reader_zigzag(in);
 		image->spans[i].duration_ns = (int64_t)duration;
@@ -168,26 +174,54 @@ static int read_span_numbers(struct byte_reader *in, struct part_stripe_image *i
 	return in->failed ? corrupt("numbers of spans end early", err) : 0;
 }
 
+static int64_t multiply(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static bool has_totals(const struct part_column_code *code)
+{
+	return code->mode == PART_COLUMN_VALUES || code->mode == PART_COLUMN_COUNTS;
+}
+
+/* One per row and the excess, in units of the column's number. */
+static int64_t total_of(const struct part_column_code *code, uint32_t rows, uint64_t excess)
+{
+	return multiply((int64_t)(excess + rows), code->number);
+}
+
 static int read_row_counts(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
 {
+	const struct part_column_code *code = &image->columns[0];
+	struct slice bytes = byte_reader_bytes(in, image->shape.reports);
 	uint64_t rows = 0;
 
-	for (uint32_t i = 0; i < image->shape.reports; i++) {
-		image->reports[i].row_count = byte_reader_varint32(in);
-		image->reports[i].row_first = rows;
-		image->reports[i].value_first = rows;
-		image->reports[i].total_first = i * image->shape.columns;
-		image->reports[i].reports_count = 1;
-		rows += image->reports[i].row_count;
+	for (uint32_t i = 0; i < image->shape.reports && !in->failed; i++) {
+		struct segment_report *report = &image->reports[i];
+		uint8_t byte = (uint8_t)bytes.data[i];
+		uint64_t excess = byte >> 4;
+
+		report->row_count = byte & PART_NIBBLE_MORE;
+		if (report->row_count == PART_NIBBLE_MORE) {
+			uint64_t more = byte_reader_varint32(in);
+
+			in->failed |= more > UINT32_MAX - PART_NIBBLE_MORE;
+			report->row_count += (uint32_t)more;
+		}
+		if (excess == PART_NIBBLE_MORE)
+			excess = (uint64_t)byte_reader_zigzag(in);
+		if (has_totals(code))
+			image->totals[(size_t)i * image->shape.columns] =
+				total_of(code, report->row_count, excess);
+		report->row_first = rows;
+		report->value_first = rows;
+		report->total_first = i * image->shape.columns;
+		report->reports_count = 1;
+		rows += report->row_count;
 	}
 	if (in->failed || rows != image->shape.rows)
 		return corrupt("reports have other rows than the stripe", err);
 	return 0;
-}
-
-static int64_t multiply(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
 static int read_totals(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
@@ -205,10 +239,8 @@ static int read_totals(struct byte_reader *in, struct part_stripe_image *image, 
 				*total = part_clamp((__int128)code->number * rows);
 			else if (code->mode == PART_COLUMN_PROPORTIONAL)
 				*total = multiply(image->totals[(size_t)i * columns], code->number);
-			else
-				*total =
-					multiply((int64_t)((uint64_t)byte_reader_zigzag(in) + rows),
-						 code->number);
+			else if (column)
+				*total = total_of(code, rows, (uint64_t)byte_reader_zigzag(in));
 		}
 	}
 	return in->failed ? corrupt("totals end early", err) : 0;
@@ -263,14 +295,17 @@ int part_stripe_decode_headers(struct slice raw, const struct part_stripe_shape 
 
 struct streams {
 	struct slice bytes[PART_STREAMS];
+	uint32_t strata;
 };
 
 static int find_streams(struct slice raw, struct streams *ret, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(raw), table;
-	uint64_t count = byte_reader_varint(&in);
+	uint64_t strata = byte_reader_varint(&in), count = byte_reader_varint(&in);
 
-	*ret = (struct streams){ 0 };
+	if (!strata || strata > PART_STRATA_MAX)
+		return corrupt("has too many strata", err);
+	*ret = (struct streams){ .strata = (uint32_t)strata };
 	table = in;
 	for (uint64_t i = 0; i < count && !in.failed; i++) {
 		byte_reader_varint(&in);
@@ -288,16 +323,35 @@ static int find_streams(struct slice raw, struct streams *ret, struct err *err)
 	return 0;
 }
 
-/* Vectorised by the compiler: bytes of the gap stream that have further ones, and how many. */
-static uint64_t further_bytes(const uint8_t *gaps, uint64_t count)
-{
-	uint64_t wide = 0, longer = 0;
+typedef uint8_t bytes16 __attribute__((vector_size(16), aligned(1)));
+typedef int64_t words2 __attribute__((vector_size(16), aligned(8)));
 
-	for (uint64_t i = 0; i < count; i++) {
-		wide += gaps[i] >= PART_GAP_WIDE;
-		longer += gaps[i] == PART_GAP_LONG;
+#define LANE_STEPS_MAX 255 /* before a lane of counts overflows */
+
+static uint64_t sum_lanes(bytes16 lanes)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 16; i++)
+		sum += lanes[i];
+	return sum;
+}
+
+/* How many bytes there are of at least `least`. Masks of comparisons are -1 per lane. */
+static uint64_t count_at_least(const uint8_t *bytes, uint64_t count, uint8_t least)
+{
+	uint64_t found = 0, i = 0;
+
+	while (count - i >= 16) {
+		bytes16 lanes = { 0 };
+
+		for (int step = 0; step < LANE_STEPS_MAX && count - i >= 16; step++, i += 16)
+			lanes -= (bytes16)(*(const bytes16 *)(bytes + i) >= least);
+		found += sum_lanes(lanes);
 	}
-	return wide + 3 * longer;
+	for (; i < count; i++)
+		found += bytes[i] >= least;
+	return found;
 }
 
 static uint32_t long_gap(const uint8_t *more)
@@ -305,20 +359,27 @@ static uint32_t long_gap(const uint8_t *more)
 	return more[0] | (uint32_t)more[1] << 8 | (uint32_t)more[2] << 16 | (uint32_t)more[3] << 24;
 }
 
+/* Where a decoder of gaps stands. */
+struct gaps {
+	const uint8_t *more;
+	uint64_t rank;
+};
+
 /*
- * One report; returns where its further bytes end. Without branches but for the rarest gaps: which
- * of the two common lengths a gap has is as good as random. Reads one byte past the end of `more`.
+ * Some rows of one report. Without branches but for long gaps, which are rare: which of the two
+ * common lengths a gap has is as good as random. Reads one byte past the end of `more`.
  */
-static const uint8_t *decode_gaps(const uint8_t *gaps, const uint8_t *more, uint32_t count,
-				  uint32_t *slots, uint64_t *ret_last)
+static inline __attribute__((always_inline)) void
+decode_gaps(const uint8_t *bytes, uint32_t count, bool has_long, struct gaps *gaps, uint32_t *slots)
 {
-	uint64_t rank = 0;
+	const uint8_t *more = gaps->more;
+	uint64_t rank = gaps->rank;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t byte = gaps[i], wide = byte >= PART_GAP_WIDE;
+		uint32_t byte = bytes[i], wide = byte >= PART_GAP_WIDE;
 		uint32_t rest = (byte - PART_GAP_WIDE) * 255u + *more;
 
-		if (__builtin_expect(byte == PART_GAP_LONG, 0)) {
+		if (has_long && __builtin_expect(byte == PART_GAP_LONG, 0)) {
 			rank += long_gap(more);
 			more += 4;
 		} else {
@@ -327,35 +388,81 @@ static const uint8_t *decode_gaps(const uint8_t *gaps, const uint8_t *more, uint
 		}
 		slots[i] = (uint32_t)rank;
 	}
-	*ret_last = rank;
-	return more;
+	*gaps = (struct gaps){ more, rank };
+}
+
+/* Where the strata begin among the gaps. */
+static void find_strata(const struct part_stripe_image *image, const uint8_t *gaps, uint32_t strata,
+			const uint8_t *ret[PART_STRATA_MAX])
+{
+	uint64_t sizes[PART_STRATA_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < image->shape.reports && strata > 1; i++) {
+		uint32_t rows = image->reports[i].row_count, begin = 0;
+
+		for (uint32_t j = 0; j < strata; j++) {
+			uint32_t end = part_stratum_begin(rows, j + 1, strata);
+
+			sizes[j] += end - begin;
+			begin = end;
+		}
+	}
+	for (uint32_t j = 0; j < strata; j++) {
+		ret[j] = gaps;
+		gaps += sizes[j];
+	}
+}
+
+static inline __attribute__((always_inline)) int decode_reports(const struct streams *streams,
+								bool has_long, const uint8_t *more,
+								struct part_stripe_image *image,
+								struct err *err)
+{
+	const uint8_t *at[PART_STRATA_MAX];
+
+	find_strata(image, (const uint8_t *)streams->bytes[PART_STREAM_GAPS].data, streams->strata,
+		    at);
+	for (uint32_t i = 0; i < image->shape.reports; i++) {
+		const struct segment_report *report = &image->reports[i];
+		struct gaps gaps = { more, 0 };
+		uint32_t begin = 0;
+
+		for (uint32_t j = 0; j < streams->strata; j++) {
+			uint32_t end =
+				part_stratum_begin(report->row_count, j + 1, streams->strata);
+
+			decode_gaps(at[j], end - begin, has_long, &gaps,
+				    image->slots + report->row_first + begin);
+			at[j] += end - begin;
+			begin = end;
+		}
+		if (gaps.rank > UINT32_MAX)
+			return corrupt("a rank is too large", err);
+		image->last_slots[i] = (uint32_t)gaps.rank;
+		more = gaps.more;
+	}
+	return 0;
 }
 
 static int decode_slots(const struct streams *streams, struct part_stripe_image *image,
 			struct err *err)
 {
+	/* Somewhere to read from when there is nothing. */
+	static const uint8_t none[1];
 	struct slice gaps = streams->bytes[PART_STREAM_GAPS];
 	struct slice more = streams->bytes[PART_STREAM_GAP_BYTES];
-	const uint8_t *gap_at = (const uint8_t *)gaps.data, *more_at = (const uint8_t *)more.data;
-	/* Somewhere to read from when there is nothing. */
-	static const uint8_t none[4];
+	const uint8_t *bytes = (const uint8_t *)gaps.data;
+	const uint8_t *more_bytes = more.len ? (const uint8_t *)more.data : none;
+	uint64_t longs;
 
-	if (gaps.len != image->shape.rows || further_bytes(gap_at, gaps.len) != more.len)
+	if (gaps.len != image->shape.rows)
+		return corrupt("has other gaps than rows", err);
+	longs = count_at_least(bytes, gaps.len, PART_GAP_LONG);
+	if (count_at_least(bytes, gaps.len, PART_GAP_WIDE) + 3 * longs != more.len)
 		return corrupt("gaps of ranks have the wrong length", err);
-	if (!more_at)
-		more_at = none;
 	image->slots = room(image->slots, &image->rows_capacity, gaps.len, sizeof(uint32_t));
-	for (uint32_t i = 0; i < image->shape.reports; i++) {
-		const struct segment_report *report = &image->reports[i];
-		uint64_t last;
-
-		more_at = decode_gaps(gap_at + report->row_first, more_at, report->row_count,
-				      image->slots + report->row_first, &last);
-		if (last > UINT32_MAX)
-			return corrupt("a rank is too large", err);
-		image->last_slots[i] = (uint32_t)last;
-	}
-	return 0;
+	return longs ? decode_reports(streams, true, more_bytes, image, err)
+		     : decode_reports(streams, false, more_bytes, image, err);
 }
 
 static int decode_labels(struct slice bytes, struct part_stripe_image *image, struct err *err)
@@ -381,7 +488,12 @@ static int decode_labels(struct slice bytes, struct part_stripe_image *image, st
 
 static void fill(int64_t *values, uint64_t count, int64_t value)
 {
-	for (uint64_t i = 0; i < count; i++)
+	words2 two = { value, value };
+	uint64_t i = 0;
+
+	for (; count - i >= 2; i += 2)
+		*(words2 *)(values + i) = two;
+	if (i < count)
 		values[i] = value;
 }
 
@@ -393,22 +505,73 @@ static inline uint64_t short_varint(struct byte_reader *in)
 	return byte_reader_varint(in);
 }
 
-static int decode_values(struct slice distances, struct slice others, int64_t divisor,
-			 uint64_t rows, int64_t *values, struct err *err)
+/* A walk through the values other than 1. */
+struct others {
+	struct byte_reader distances, values;
+	uint64_t ones; /* before the next; UINT64_MAX when there is none */
+	int64_t divisor;
+};
+
+static void find_next(struct others *others)
 {
-	struct byte_reader at = byte_reader_of(distances), in = byte_reader_of(others);
-	uint64_t i = 0;
+	others->ones = others->distances.at < others->distances.end
+			       ? short_varint(&others->distances)
+			       : UINT64_MAX;
+}
 
-	fill(values, rows, divisor);
-	while (at.at < at.end) {
-		uint64_t distance = short_varint(&at), value = short_varint(&in);
+static inline void decode_others(struct others *others, uint64_t rows, int64_t *values)
+{
+	uint64_t at = 0;
 
-		if (at.failed || in.failed || distance >= rows - i)
-			return corrupt("values have the wrong length", err);
-		i += distance;
-		values[i++] = multiply((int64_t)((value >> 1) ^ (0 - (value & 1))), divisor);
+	while (others->ones < rows - at) {
+		uint64_t value = short_varint(&others->values);
+
+		at += others->ones;
+		values[at++] =
+			multiply((int64_t)((value >> 1) ^ (0 - (value & 1))), others->divisor);
+		find_next(others);
 	}
-	return byte_reader_left(&in) ? corrupt("has too many values", err) : 0;
+	if (others->ones != UINT64_MAX)
+		others->ones -= rows - at;
+}
+
+/* Reports whose total says it all have nothing among the others. */
+static void decode_counts(struct others *others, uint32_t column, struct part_stripe_image *image)
+{
+	uint32_t columns = image->shape.columns;
+	int64_t *values = image->values + column * image->shape.rows;
+
+	for (uint32_t i = 0; i < image->shape.reports; i++) {
+		const struct segment_report *report = &image->reports[i];
+		int64_t total = image->totals[(size_t)i * columns + column];
+
+		if (report->row_count == 1)
+			values[report->row_first] = total;
+		else if (total != multiply(report->row_count, others->divisor))
+			decode_others(others, report->row_count, values + report->row_first);
+	}
+}
+
+static int decode_values(const struct streams *streams, uint32_t column,
+			 struct part_stripe_image *image, struct err *err)
+{
+	const struct slice *bytes = &streams->bytes[PART_STREAM_COLUMNS + 2 * column];
+	const struct part_column_code *code = &image->columns[column];
+	int64_t *values = image->values + column * image->shape.rows;
+	struct others others = { .distances = byte_reader_of(bytes[0]),
+				 .values = byte_reader_of(bytes[1]),
+				 .divisor = code->number };
+
+	fill(values, image->shape.rows, code->number);
+	find_next(&others);
+	if (code->mode == PART_COLUMN_COUNTS)
+		decode_counts(&others, column, image);
+	else
+		decode_others(&others, image->shape.rows, values);
+	if (others.distances.failed || others.values.failed || others.ones != UINT64_MAX ||
+	    byte_reader_left(&others.values))
+		return corrupt("values have the wrong length", err);
+	return 0;
 }
 
 static int decode_columns(const struct streams *streams, struct part_stripe_image *image,
@@ -423,13 +586,12 @@ static int decode_columns(const struct streams *streams, struct part_stripe_imag
 			     sizeof(int64_t));
 	for (uint32_t i = 0; i < image->shape.columns && !rc; i++) {
 		const struct part_column_code *code = &image->columns[i];
-		const struct slice *bytes = &streams->bytes[PART_STREAM_COLUMNS + 2 * i];
 		int64_t *values = image->values + i * rows;
 
 		if (code->mode == PART_COLUMN_CONSTANT)
 			fill(values, rows, code->number);
-		else if (code->mode == PART_COLUMN_VALUES)
-			rc = decode_values(bytes[0], bytes[1], code->number, rows, values, err);
+		else if (has_totals(code))
+			rc = decode_values(streams, i, image, err);
 		else
 			for (uint64_t j = 0; j < rows; j++)
 				values[j] = multiply(image->values[j], code->number);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part_stripe_encode.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 
 #define STREAM_BYTES_MIN 256u /* for a frame of its own */
+#define TABLE_BITS 4u	      /* of an entropy coder, per symbol, about */
 
 struct span { /* of reports that begin and last alike */
 	int64_t start_ns, duration_ns;
@@ -178,6 +180,17 @@ static uint64_t magnitude(int64_t value)
 	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+	while (a) {
+		uint64_t rest = b % a;
+
+		b = a;
+		a = rest;
+	}
+	return b;
+}
+
 static int64_t common_divisor(const struct part_stripe *stripe, uint32_t column)
 {
 	uint64_t divisor = 0;
@@ -188,18 +201,21 @@ static int64_t common_divisor(const struct part_stripe *stripe, uint32_t column)
 		if (sum != part_clamp(sum))
 			return 1;
 	}
-	for (uint64_t i = 0; i < stripe->rows_count && divisor != 1; i++) {
-		uint64_t a = magnitude(value_at(stripe, i, column)), b = divisor;
-
-		while (a) {
-			uint64_t rest = b % a;
-
-			b = a;
-			a = rest;
-		}
-		divisor = b;
-	}
+	for (uint64_t i = 0; i < stripe->rows_count && divisor != 1; i++)
+		divisor = greatest_divisor(magnitude(value_at(stripe, i, column)), divisor);
 	return divisor && divisor <= INT64_MAX ? (int64_t)divisor : 1;
+}
+
+/* And no sum is cut off. */
+static bool is_positive(const struct part_stripe *stripe, uint32_t column)
+{
+	for (uint64_t i = 0; i < stripe->rows_count; i++)
+		if (value_at(stripe, i, column) <= 0)
+			return false;
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		if (sum_of(stripe, &stripe->reports[i], column) > INT64_MAX)
+			return false;
+	return true;
 }
 
 static struct column_code code_of(const struct part_stripe *stripe, uint32_t column)
@@ -210,7 +226,9 @@ static struct column_code code_of(const struct part_stripe *stripe, uint32_t col
 		return (struct column_code){ PART_COLUMN_CONSTANT, number };
 	if (column && is_proportional(stripe, column, &number))
 		return (struct column_code){ PART_COLUMN_PROPORTIONAL, number };
-	return (struct column_code){ PART_COLUMN_VALUES, common_divisor(stripe, column) };
+	return (struct column_code){ is_positive(stripe, column) ? PART_COLUMN_COUNTS
+								 : PART_COLUMN_VALUES,
+				     common_divisor(stripe, column) };
 }
 
 /* Headers. */
@@ -238,18 +256,36 @@ static uint32_t collect_spans(const struct part_stripe *stripe, struct span *spa
 	return count;
 }
 
+/* Starts as what lies between them beyond the least, in steps of what divides all. */
+static void encode_starts(const struct span *spans, uint32_t count, struct strbuf *out)
+{
+	uint64_t step = 0, least = UINT64_MAX;
+
+	for (uint32_t i = 1; i < count; i++) {
+		uint64_t gap = (uint64_t)spans[i].start_ns - (uint64_t)spans[i - 1].start_ns;
+
+		step = greatest_divisor(gap, step);
+		least = gap < least ? gap : least;
+	}
+	if (!step)
+		step = 1;
+	least = count > 1 ? least / step : 0;
+	strbuf_add_zigzag(out, count ? spans[0].start_ns : 0);
+	strbuf_add_varint(out, step);
+	strbuf_add_varint(out, least);
+	for (uint32_t i = 1; i < count; i++) {
+		uint64_t gap = (uint64_t)spans[i].start_ns - (uint64_t)spans[i - 1].start_ns;
+
+		strbuf_add_varint(out, gap / step - least);
+	}
+}
+
 static void encode_spans(const struct span *spans, uint32_t count, struct strbuf *out)
 {
-	uint64_t start = 0, gap = 0, duration = 0;
+	uint64_t duration = 0;
 
 	strbuf_add_varint(out, count);
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t next = (uint64_t)spans[i].start_ns - start;
-
-		strbuf_add_zigzag(out, (int64_t)(next - gap));
-		gap = i ? next : 0; /* the first is no gap */
-		start = (uint64_t)spans[i].start_ns;
-	}
+	encode_starts(spans, count, out);
 	for (uint32_t i = 0; i < count; i++) {
 		strbuf_add_zigzag(out, (int64_t)((uint64_t)spans[i].duration_ns - duration));
 		duration = (uint64_t)spans[i].duration_ns;
@@ -307,20 +343,54 @@ static void encode_span_numbers(const struct part_stripe *stripe, const struct s
 	}
 }
 
+/* In units of the column's number: how much more than one per row. */
+static uint64_t excess_of(const struct part_stripe *stripe, const struct part_stripe_report *report,
+			  uint32_t column, const struct column_code *code)
+{
+	int64_t total = part_clamp(sum_of(stripe, report, column));
+
+	return (uint64_t)(total / code->number) - report->row_count;
+}
+
+static bool has_totals(const struct column_code *code)
+{
+	return code->mode == PART_COLUMN_VALUES || code->mode == PART_COLUMN_COUNTS;
+}
+
+/* Rows, and the excess of the first column if it has one of its own. */
+static void encode_row_counts(const struct part_stripe *stripe, const struct column_code *code,
+			      struct part_chunk_builder *out)
+{
+	struct strbuf more = { 0 };
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		const struct part_stripe_report *report = &stripe->reports[i];
+		uint64_t rows = report->row_count;
+		uint64_t excess = has_totals(code) ? excess_of(stripe, report, 0, code) : 0;
+		uint64_t low = rows < PART_NIBBLE_MORE ? rows : PART_NIBBLE_MORE;
+		uint64_t high = excess < PART_NIBBLE_MORE ? excess : PART_NIBBLE_MORE;
+
+		strbuf_add_byte(&out->raw, (char)(low | high << 4));
+		if (low == PART_NIBBLE_MORE)
+			strbuf_add_varint(&more, rows - low);
+		if (high == PART_NIBBLE_MORE)
+			strbuf_add_zigzag(&more, (int64_t)excess);
+	}
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	strbuf_add_slice(&out->raw, strbuf_slice(&more));
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	strbuf_free(&more);
+}
+
 static void encode_totals(const struct part_stripe *stripe, const struct column_code *codes,
 			  struct part_chunk_builder *out)
 {
-	for (uint32_t column = 0; column < stripe->columns; column++) {
-		if (codes[column].mode != PART_COLUMN_VALUES)
+	for (uint32_t column = 1; column < stripe->columns; column++) {
+		if (!has_totals(&codes[column]))
 			continue;
-		for (uint32_t i = 0; i < stripe->reports_count; i++) {
-			const struct part_stripe_report *report = &stripe->reports[i];
-			int64_t total = part_clamp(sum_of(stripe, report, column));
-
-			strbuf_add_zigzag(&out->raw,
-					  (int64_t)((uint64_t)(total / codes[column].number) -
-						    report->row_count));
-		}
+		for (uint32_t i = 0; i < stripe->reports_count; i++)
+			strbuf_add_zigzag(&out->raw, (int64_t)excess_of(stripe, &stripe->reports[i],
+									column, &codes[column]));
 		part_chunk_cut(out, STREAM_BYTES_MIN);
 	}
 }
@@ -355,9 +425,7 @@ static void encode_headers(const struct part_stripe *stripe, const struct column
 	part_chunk_cut(out, STREAM_BYTES_MIN);
 	encode_span_numbers(stripe, spans, spans_count, raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
-	for (uint32_t i = 0; i < stripe->reports_count; i++)
-		strbuf_add_varint(raw, stripe->reports[i].row_count);
-	part_chunk_cut(out, STREAM_BYTES_MIN);
+	encode_row_counts(stripe, &codes[0], out);
 	encode_totals(stripe, codes, out);
 	if (stripe->is_rollup)
 		encode_rollup(stripe, raw);
@@ -368,12 +436,13 @@ static void encode_headers(const struct part_stripe *stripe, const struct column
 
 struct streams {
 	struct strbuf bytes[PART_STREAMS];
+	size_t strata_ends[PART_STRATA_MAX];
+	uint32_t strata;
 };
 
-static void encode_gaps(const struct part_stripe *stripe, struct strbuf *gaps, struct strbuf *more)
+/* The gap of each row, and the further bytes, in the order of rows. */
+static void make_gaps(const struct part_stripe *stripe, uint8_t *to, struct strbuf *more)
 {
-	char *to = strbuf_reserve(gaps, stripe->rows_count);
-
 	for (uint32_t i = 0; i < stripe->reports_count; i++) {
 		const struct part_stripe_report *report = &stripe->reports[i];
 		uint32_t previous = 0;
@@ -384,17 +453,89 @@ static void encode_gaps(const struct part_stripe *stripe, struct strbuf *gaps, s
 
 			previous = rank;
 			if (gap < PART_GAP_WIDE) {
-				*to++ = (char)gap;
+				*to++ = (uint8_t)gap;
 			} else if (gap <= PART_GAP_SHORT_MAX) {
-				*to++ = (char)(PART_GAP_WIDE + (wide >> 8));
+				*to++ = (uint8_t)(PART_GAP_WIDE + (wide >> 8));
 				strbuf_add_byte(more, (char)(wide & 0xff));
 			} else {
-				*to++ = (char)PART_GAP_LONG;
+				*to++ = PART_GAP_LONG;
 				strbuf_add_u32(more, gap);
 			}
 		}
 	}
-	gaps->len += stripe->rows_count;
+}
+
+/* What an entropy coder makes of the bytes that were counted, and the cost of its table. */
+static double bytes_coded(const uint32_t counts[256])
+{
+	uint32_t total = 0;
+	double bits = 0;
+
+	for (int i = 0; i < 256; i++)
+		total += counts[i];
+	for (int i = 0; i < 256; i++)
+		if (counts[i])
+			bits += counts[i] * log2((double)total / counts[i]) + TABLE_BITS;
+	return bits / 8;
+}
+
+static double bytes_in_strata(const struct part_stripe *stripe, const uint8_t *gaps,
+			      uint32_t strata)
+{
+	uint32_t counts[PART_STRATA_MAX][256] = { 0 };
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		const struct part_stripe_report *report = &stripe->reports[i];
+		uint32_t row = 0;
+
+		for (uint32_t j = 0; j < strata; j++) {
+			uint32_t end = part_stratum_begin(report->row_count, j + 1, strata);
+
+			for (; row < end; row++)
+				counts[j][gaps[report->row_first + row]]++;
+		}
+	}
+	for (uint32_t j = 0; j < strata; j++)
+		bytes += bytes_coded(counts[j]);
+	return bytes;
+}
+
+static uint32_t best_strata(const struct part_stripe *stripe, const uint8_t *gaps)
+{
+	double least = bytes_in_strata(stripe, gaps, 1);
+	uint32_t best = 1;
+
+	for (uint32_t strata = 2; strata <= PART_STRATA_MAX; strata *= 2) {
+		double bytes = bytes_in_strata(stripe, gaps, strata);
+
+		if (bytes >= least)
+			break;
+		least = bytes;
+		best = strata;
+	}
+	return best;
+}
+
+static void encode_gaps(const struct part_stripe *stripe, struct streams *streams)
+{
+	struct strbuf *out = &streams->bytes[PART_STREAM_GAPS];
+	uint8_t *gaps = mem_realloc(NULL, stripe->rows_count + 1, 1);
+
+	make_gaps(stripe, gaps, &streams->bytes[PART_STREAM_GAP_BYTES]);
+	streams->strata = best_strata(stripe, gaps);
+	for (uint32_t j = 0; j < streams->strata; j++) {
+		for (uint32_t i = 0; i < stripe->reports_count; i++) {
+			const struct part_stripe_report *report = &stripe->reports[i];
+			uint32_t begin = part_stratum_begin(report->row_count, j, streams->strata);
+			uint32_t end =
+				part_stratum_begin(report->row_count, j + 1, streams->strata);
+
+			strbuf_add(out, gaps + report->row_first + begin, end - begin);
+		}
+		streams->strata_ends[j] = out->len;
+	}
+	free(gaps);
 }
 
 static void encode_labels(const struct part_stripe *stripe, struct strbuf *out)
@@ -410,19 +551,49 @@ static void encode_labels(const struct part_stripe *stripe, struct strbuf *out)
 	}
 }
 
-static void encode_column(const struct part_stripe *stripe, uint32_t column, int64_t divisor,
-			  struct strbuf *distances, struct strbuf *values)
+/* Whether the values of a report follow from its total. */
+static bool is_told(const struct part_stripe *stripe, const struct part_stripe_report *report,
+		    uint32_t column, const struct column_code *code)
 {
-	uint64_t next = 0;
+	return code->mode == PART_COLUMN_COUNTS &&
+	       (report->row_count == 1 || !excess_of(stripe, report, column, code));
+}
 
-	for (uint64_t i = 0; i < stripe->rows_count; i++) {
-		int64_t value = value_at(stripe, i, column) / divisor;
+static void encode_column(const struct part_stripe *stripe, uint32_t column,
+			  const struct column_code *code, struct strbuf *distances,
+			  struct strbuf *values)
+{
+	uint64_t ones = 0; /* since the last value */
 
-		if (value == 1)
+	for (uint32_t i = 0; i < stripe->reports_count; i++) {
+		const struct part_stripe_report *report = &stripe->reports[i];
+
+		if (is_told(stripe, report, column, code))
 			continue;
-		strbuf_add_varint(distances, i - next);
-		strbuf_add_zigzag(values, value);
-		next = i + 1;
+		for (uint64_t j = 0; j < report->row_count; j++) {
+			int64_t value =
+				value_at(stripe, report->row_first + j, column) / code->number;
+
+			if (value == 1) {
+				ones++;
+				continue;
+			}
+			strbuf_add_varint(distances, ones);
+			strbuf_add_zigzag(values, value);
+			ones = 0;
+		}
+	}
+}
+
+static void write_gaps(const struct streams *streams, struct part_chunk_builder *out)
+{
+	const char *gaps = streams->bytes[PART_STREAM_GAPS].data;
+	size_t begin = 0;
+
+	for (uint32_t i = 0; i < streams->strata; i++) {
+		strbuf_add(&out->raw, gaps + begin, streams->strata_ends[i] - begin);
+		part_chunk_cut(out, STREAM_BYTES_MIN);
+		begin = streams->strata_ends[i];
 	}
 }
 
@@ -432,6 +603,7 @@ static void write_streams(struct streams *streams, struct part_chunk_builder *ou
 
 	for (uint32_t i = 0; i < PART_STREAMS; i++)
 		count += streams->bytes[i].len > 0;
+	strbuf_add_varint(&out->raw, streams->strata);
 	strbuf_add_varint(&out->raw, count);
 	for (uint32_t i = 0; i < PART_STREAMS; i++) {
 		if (!streams->bytes[i].len)
@@ -439,11 +611,14 @@ static void write_streams(struct streams *streams, struct part_chunk_builder *ou
 		strbuf_add_varint(&out->raw, i);
 		strbuf_add_varint(&out->raw, streams->bytes[i].len);
 	}
-	for (uint32_t i = 0; i < PART_STREAMS; i++) {
+	if (streams->bytes[PART_STREAM_GAPS].len)
+		write_gaps(streams, out);
+	for (uint32_t i = PART_STREAM_GAPS + 1; i < PART_STREAMS; i++) {
 		strbuf_add_slice(&out->raw, strbuf_slice(&streams->bytes[i]));
 		part_chunk_cut(out, STREAM_BYTES_MIN);
-		strbuf_free(&streams->bytes[i]);
 	}
+	for (uint32_t i = 0; i < PART_STREAMS; i++)
+		strbuf_free(&streams->bytes[i]);
 }
 
 static void encode_rows(const struct part_stripe *stripe, const struct column_code *codes,
@@ -451,13 +626,12 @@ static void encode_rows(const struct part_stripe *stripe, const struct column_co
 {
 	struct streams streams = { 0 };
 
-	encode_gaps(stripe, &streams.bytes[PART_STREAM_GAPS],
-		    &streams.bytes[PART_STREAM_GAP_BYTES]);
+	encode_gaps(stripe, &streams);
 	if (stripe->has_labels)
 		encode_labels(stripe, &streams.bytes[PART_STREAM_LABELS]);
 	for (uint32_t i = 0; i < stripe->columns; i++)
-		if (codes[i].mode == PART_COLUMN_VALUES)
-			encode_column(stripe, i, codes[i].number,
+		if (has_totals(&codes[i]))
+			encode_column(stripe, i, &codes[i],
 				      &streams.bytes[PART_STREAM_COLUMNS + 2 * i],
 				      &streams.bytes[PART_STREAM_COLUMNS + 2 * i + 1]);
 	write_streams(&streams, out);

@@ -232,7 +232,7 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 		(struct stripe_entry){ writer->chunks_count, stripe->reports_count, stripe->columns,
 				       stripe->rows_count };
 	part_stripe_encode(stripe, &writer->headers, &writer->rows);
-	rc = put_chunk(writer, &writer->headers, ROWS_ZSTD_LEVEL, bytes, err);
+	rc = put_chunk(writer, &writer->headers, SECTIONS_ZSTD_LEVEL, bytes, err);
 	return rc ? rc : put_chunk(writer, &writer->rows, ROWS_ZSTD_LEVEL, bytes, err);
 }
 

@@ -190,7 +190,7 @@ static void random_report(struct fixture *f, uint32_t series, uint32_t rows_max,
 		int64_t values[16];
 
 		for (uint32_t j = 0; j < columns; j++)
-			values[j] = j && kinds[j] == 2 && kinds[0] != 4 && values[0] < 1000
+			values[j] = j && kinds[j] == 2 && kinds[0] != 4 && values[0] > 0 && values[0] < 1000
 					    ? values[0] * 19
 					    : random_value(f, kinds[j]);
 		tables_row(&f->tables, stack,
