@@ -18,7 +18,10 @@ struct collapsing {
 	const struct merge *merge;
 	struct name_table *names;
 	struct sieve *sieve;
-	int64_t filtered;
+	int64_t filtered, base_filtered;
+	struct tree_base *base; /* of a diff, by node of the tree */
+	size_t base_capacity;
+	bool diff;
 	struct children tree;  /* keys are functions; a parent comes before its children */
 	struct growing *nodes; /* by node of the tree */
 	size_t nodes_capacity;
@@ -39,6 +42,10 @@ static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t functio
 	if (c->tree.count > before) {
 		mem_grow(c->nodes, id, c->nodes_capacity);
 		c->nodes[id] = (struct growing){ .inlined = true };
+		if (c->diff) {
+			mem_grow(c->base, id, c->base_capacity);
+			c->base[id] = (struct tree_base){ 0 };
+		}
 	}
 	c->nodes[id].inlined &= inlined;
 	return id;
@@ -89,6 +96,11 @@ static uint32_t land(struct collapsing *c, uint32_t stack, uint32_t group, uint3
 	return node;
 }
 
+static bool is_base(const struct collapsing *c, const struct merge_value *value)
+{
+	return c->diff && value->group == 1;
+}
+
 /* Whether the value's stack is shown; else it is counted as filtered. False when over budget. */
 static bool passes(struct collapsing *c, const struct merge_value *value, bool *ret)
 {
@@ -100,14 +112,17 @@ static bool passes(struct collapsing *c, const struct merge_value *value, bool *
 	if (!sieve_stack(c->sieve, value->stack, &bits))
 		return false;
 	*ret = sieve_shows_stack(c->sieve, bits);
-	if (!*ret)
+	if (!*ret && is_base(c, value))
+		c->base_filtered = work_add(c->base_filtered, value->value);
+	else if (!*ret)
 		c->filtered = work_add(c->filtered, value->value);
 	return true;
 }
 
 static void count_bytes(struct collapsing *c)
 {
-	size_t bytes = children_bytes(&c->tree) + c->nodes_capacity * sizeof(*c->nodes);
+	size_t bytes = children_bytes(&c->tree) + c->nodes_capacity * sizeof(*c->nodes) +
+		       c->base_capacity * sizeof(*c->base);
 
 	c->work->other_bytes += bytes - c->counted_bytes;
 	c->counted_bytes = bytes;
@@ -135,9 +150,26 @@ static int land_all(struct collapsing *c, const uint32_t *group_names, struct er
 		node = top == IDMAP_NONE ? top : land(c, value->stack, value->group, top);
 		if (node == IDMAP_NONE)
 			return work_over_budget(c->work, err);
-		c->nodes[node].self = work_add(c->nodes[node].self, value->value);
+		if (is_base(c, value))
+			c->base[node].self = work_add(c->base[node].self, value->value);
+		else
+			c->nodes[node].self = work_add(c->nodes[node].self, value->value);
 	}
 	return 0;
+}
+
+static void sum_base_totals(struct collapsing *c)
+{
+	for (size_t i = c->tree.count; c->diff && i-- > 0;) {
+		struct tree_base *node = &c->base[i];
+
+		node->total = work_add(node->total, node->self);
+		if (i) {
+			struct tree_base *parent = &c->base[c->tree.nodes[i].parent];
+
+			parent->total = work_add(parent->total, node->total);
+		}
+	}
 }
 
 static void sum_totals(struct collapsing *c)
@@ -156,17 +188,25 @@ static void sum_totals(struct collapsing *c)
 
 struct order_context {
 	const struct growing *nodes;
+	const struct tree_base *base; /* or NULL */
 	const struct child_node *tree;
 	const uint32_t *function_ranks;
 };
+
+static int64_t weight_of(const struct order_context *order, uint32_t node)
+{
+	int64_t total = order->nodes[node].total;
+
+	return order->base ? work_add(total, order->base[node].total) : total;
+}
 
 static int sibling_order(const void *left, const void *right, void *context)
 {
 	const struct order_context *order = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (order->nodes[a].total != order->nodes[b].total)
-		return order->nodes[a].total > order->nodes[b].total ? -1 : 1;
+	if (weight_of(order, a) != weight_of(order, b))
+		return weight_of(order, a) > weight_of(order, b) ? -1 : 1;
 	return order->function_ranks[order->tree[a].key] < order->function_ranks[order->tree[b].key]
 		       ? -1
 		       : 1;
@@ -210,7 +250,8 @@ struct family {
 
 static int sort_siblings(struct collapsing *c, struct family *ret, struct err *err)
 {
-	struct order_context order = { c->nodes, c->tree.nodes, rank_functions(c) };
+	struct order_context order = { c->nodes, c->diff ? c->base : NULL, c->tree.nodes,
+				       rank_functions(c) };
 	struct arena *arena = &c->work->arena;
 	uint32_t *fill = arena_new_array(arena, uint32_t, c->tree.count + 1);
 
@@ -250,7 +291,9 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	uint32_t count = (uint32_t)c->tree.count;
 
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, count);
-	if (!sizes || !places || !tree->nodes)
+	if (c->diff)
+		tree->base = arena_new_array(&tree->arena, struct tree_base, count);
+	if (!sizes || !places || !tree->nodes || (c->diff && !tree->base))
 		return work_over_budget(c->work, err);
 	for (uint32_t i = count; i-- > 0;) {
 		sizes[i]++;
@@ -270,6 +313,8 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 							 .inlined = i && node->inlined,
 							 .self = node->self,
 							 .total = node->total };
+		if (c->diff)
+			tree->base[place] = c->base[i];
 		if (depth > tree->depth_max)
 			tree->depth_max = depth;
 		for (uint32_t at = family->starts[i]; at < family->starts[i + 1]; at++) {
@@ -279,6 +324,7 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	}
 	tree->nodes_count = count;
 	tree->total = tree->nodes[0].total;
+	tree->base_total = c->diff ? tree->base[0].total : 0;
 	return 0;
 }
 
@@ -296,9 +342,11 @@ static int copy_functions(struct tree *tree, const struct name_table *names, str
 
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
 		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
-		  struct err *err)
+		  bool diff, struct err *err)
 {
-	struct collapsing c = { .work = work, .merge = merge, .names = names, .sieve = sieve };
+	struct collapsing c = {
+		.work = work, .merge = merge, .names = names, .sieve = sieve, .diff = diff
+	};
 	struct family family;
 	int rc;
 
@@ -309,10 +357,13 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	children_init(&c.tree);
 	mem_grow(c.nodes, 0, c.nodes_capacity);
 	c.nodes[0] = (struct growing){ 0 };
+	mem_grow(c.base, 0, c.base_capacity);
+	c.base[0] = (struct tree_base){ 0 };
 	rc = land_all(&c, group_names, err);
 	count_bytes(&c);
 	if (!rc) {
 		sum_totals(&c);
+		sum_base_totals(&c);
 		rc = sort_siblings(&c, &family, err);
 	}
 	if (!rc)
@@ -320,8 +371,10 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	if (!rc)
 		rc = copy_functions(tree, names, err);
 	tree->filtered = c.filtered;
+	tree->base_filtered = c.base_filtered;
 	children_free(&c.tree);
 	free(c.nodes);
+	free(c.base);
 	work->other_bytes -= c.counted_bytes;
 	return rc;
 }

@@ -15,10 +15,11 @@
 
 /*
  * Fills functions, nodes, depth_max, total and filtered. `group_names`: a function id per group, or
- * NULL.
+ * NULL. With `diff`, values of group 1 are the base's, and base, base_total and base_filtered are
+ * filled too.
  */
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
 		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
-		  struct err *err);
+		  bool diff, struct err *err);
 
 #endif

@@ -97,7 +97,8 @@ static int name_groups(const struct tree *tree, struct work *work, struct name_t
 }
 
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
-		 const struct selection *selection, const struct merge *merge, struct err *err)
+		 const struct selection *selection, const struct merge *merge, bool diff,
+		 struct err *err)
 {
 	struct name_table names;
 	uint32_t *group_names = NULL;
@@ -117,9 +118,9 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 		rc = sieve_begin(&sieve, work, selection->params->filters, &names, &merge->view,
 				 err);
 	if (!rc)
-		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, err);
+		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, diff, err);
 	work_step_done(work, QUERY_STEP_NAME);
-	if (!rc && !selection->params->nodes_only)
+	if (!rc && !selection->params->nodes_only && !diff)
 		rc = stacks_into(tree, work, merge, &names, &sieve, err);
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
@@ -151,7 +152,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 		rc = merge_segments(&selection, &merge, err);
 	work_step_done(&work, QUERY_STEP_SUM);
 	if (!rc)
-		rc = build(tree, &work, source, &selection, &merge, err);
+		rc = build(tree, &work, source, &selection, &merge, false, err);
 	tree->stats = work_stats(&work);
 	merge_free(&merge);
 	work_end(&work);
@@ -178,5 +179,141 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	} while (work_again(source, rc, &unreadable));
 	if (!rc)
 		(*ret)->parts_unreadable = unreadable;
+	return rc;
+}
+
+/* One of the two trees, merged, before names. */
+struct side {
+	const struct query_source *source;
+	const struct query_params *params;
+	struct selection selection;
+	struct merge merge;
+};
+
+static int merge_side(struct side *side, struct work *work, struct err *err)
+{
+	int rc = select_make(&side->selection, work, side->source, side->params, err);
+
+	work_step_done(work, QUERY_STEP_SELECT);
+	if (!rc)
+		rc = merge_segments(&side->selection, &side->merge, err);
+	work_step_done(work, QUERY_STEP_SUM);
+	return rc;
+}
+
+/* Adds the values of a side to the trie of both, as a group. */
+static int join_side(struct work *work, const struct side *side, uint32_t group, struct trie *trie,
+		     struct merge *both, struct err *err)
+{
+	size_t count = side->merge.values_count;
+	struct accumulate_sum *sums = arena_new_array(&work->arena, struct accumulate_sum, count);
+	int rc;
+
+	if (!sums)
+		return work_over_budget(work, err);
+	for (size_t i = 0; i < count; i++)
+		sums[i] = (struct accumulate_sum){ .stack = side->merge.values[i].stack };
+	rc = trie_add(trie, work, &side->merge.view, sums, count, err);
+	for (size_t i = 0; !rc && i < count; i++)
+		both->values[both->values_count++] =
+			(struct merge_value){ sums[i].stack, group, side->merge.values[i].value };
+	both->rows += side->merge.rows;
+	return rc;
+}
+
+static int join_sides(struct work *work, const struct side *base, const struct side *side,
+		      struct merge *ret, struct err *err)
+{
+	size_t count = base->merge.values_count + side->merge.values_count;
+	int rc = 0;
+
+	trie_init(&ret->own);
+	ret->values = arena_new_array(&work->arena, struct merge_value, count);
+	if (!ret->values)
+		return work_over_budget(work, err);
+	rc = join_side(work, side, 0, &ret->own, ret, err);
+	if (!rc)
+		rc = join_side(work, base, 1, &ret->own, ret, err);
+	if (!rc && !trie_view(&ret->own, &work->arena, &ret->view))
+		rc = work_over_budget(work, err);
+	return rc;
+}
+
+static void describe_base(struct tree *tree, const struct side *base)
+{
+	struct strbuf text = { 0 };
+
+	selector_format(&text, base->params->selector);
+	tree->base_query = arena_copy(&tree->arena, strbuf_slice(&text));
+	strbuf_free(&text);
+	tree->reports += base->selection.reports_count;
+	if (base->selection.type.delta)
+		tree->base_duration_ns = base->selection.duration_ns;
+}
+
+static int check_sides(const struct side *base, const struct side *side, struct err *err)
+{
+	if (slice_equal(base->selection.type.sample_unit, side->selection.type.sample_unit))
+		return 0;
+	return err_set(err, ERR_INVALID, "query: a diff of %.*s and %.*s says nothing",
+		       SLICE_FMT(base->selection.type.sample_unit),
+		       SLICE_FMT(side->selection.type.sample_unit));
+}
+
+static int try_diff(const struct query_source *base_source, const struct query_params *base_params,
+		    const struct query_source *source, const struct query_params *params,
+		    struct tree **ret, struct err *err)
+{
+	struct side base = { .source = base_source, .params = base_params };
+	struct side side = { .source = source, .params = params };
+	struct tree *tree = mem_new(struct tree);
+	struct merge both = { 0 };
+	struct work work;
+	int rc;
+
+	work_begin(&work, &params->limits);
+	arena_init(&tree->arena, work.limit_bytes);
+	rc = merge_side(&base, &work, err);
+	if (!rc)
+		rc = merge_side(&side, &work, err);
+	if (!rc)
+		rc = check_sides(&base, &side, err);
+	if (!rc)
+		rc = join_sides(&work, &base, &side, &both, err);
+	if (!rc)
+		rc = build(tree, &work, source, &side.selection, &both, true, err);
+	if (!rc)
+		describe_base(tree, &base);
+	tree->stats = work_stats(&work);
+	merge_free(&base.merge);
+	merge_free(&side.merge);
+	merge_free(&both);
+	work_end(&work);
+	if (rc)
+		tree_free(tree);
+	else
+		*ret = tree;
+	return rc;
+}
+
+int query_diff(const struct query_source *base_source, const struct query_params *base,
+	       const struct query_source *source, const struct query_params *params,
+	       struct tree **ret, struct err *err)
+{
+	size_t unreadable = 0, base_unreadable = 0;
+	bool again;
+	int rc;
+
+	if (!params->selector->has_type || !base->selector->has_type)
+		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
+	if (params->group_by_count || base->group_by_count)
+		return err_set(err, ERR_UNSUPPORTED, "query: a diff cannot be grouped");
+	do {
+		rc = try_diff(base_source, base, source, params, ret, err);
+		again = work_again(base_source, rc, &base_unreadable);
+		again |= work_again(source, rc, &unreadable);
+	} while (again);
+	if (!rc)
+		(*ret)->parts_unreadable = unreadable + base_unreadable;
 	return rc;
 }

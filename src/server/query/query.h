@@ -67,6 +67,15 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	       struct tree **ret, struct err *err);
 
 /*
+ * Two trees in one: every node that either has, with the values of `params` in self and total and
+ * those of `base` in tree->base; siblings sorted by both together. Nothing is scaled. Filters,
+ * limits and how names are shown are those of `params`; neither may group. Nodes only.
+ */
+int query_diff(const struct query_source *base_source, const struct query_params *base,
+	       const struct query_source *source, const struct query_params *params,
+	       struct tree **ret, struct err *err);
+
+/*
  * One point per step that has data. A bucket is floor(start / step) * step; `value` as in
  * query_tree, gauges rounded once. `per_second`: of delta types value / step, at the edges of the
  * range / the part of the step that is in it; of gauges the value.

@@ -77,6 +77,12 @@ static void write_header(struct json *json, const struct tree *tree)
 	write_number(json, "total", tree->total);
 	write_number(json, "filtered", tree->filtered);
 	write_text(json, "filters", tree->filters);
+	if (tree->base) {
+		write_text(json, "base_query", tree->base_query);
+		write_number(json, "base_total", tree->base_total);
+		write_number(json, "base_filtered", tree->base_filtered);
+		write_number(json, "base_duration_ms", whole_ms(tree->base_duration_ns));
+	}
 	json_put_key(json, "reports");
 	json_put_uint(json, tree->reports);
 	json_put_key(json, "rows");
@@ -117,14 +123,20 @@ static void write_function(struct json *json, const struct tree *tree,
 	json_close_object(json);
 }
 
-static void write_node(struct json *json, const struct tree_node *node)
+static void write_node(struct json *json, const struct tree *tree, uint32_t number)
 {
+	const struct tree_node *node = &tree->nodes[number];
+
 	json_open_object(json);
 	write_number(json, "function", node->function);
 	write_number(json, "parent", node->parent);
 	write_number(json, "depth", node->depth);
 	write_number(json, "self", node->self);
 	write_number(json, "total", node->total);
+	if (tree->base) {
+		write_number(json, "base_self", tree->base[number].self);
+		write_number(json, "base_total", tree->base[number].total);
+	}
 	if (node->inlined) {
 		json_put_key(json, "inlined");
 		json_put_bool(json, true);
@@ -147,7 +159,7 @@ void render_json(const struct tree *tree, struct strbuf *out)
 	json_put_key(&json, "nodes");
 	json_open_array(&json);
 	for (uint32_t i = 0; i < tree->nodes_count; i++)
-		write_node(&json, &tree->nodes[i]);
+		write_node(&json, tree, i);
 	json_close_array(&json);
 	json_close_object(&json);
 	strbuf_add_byte(out, '\n');

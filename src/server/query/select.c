@@ -664,6 +664,7 @@ int select_make(struct selection *selection, struct work *work, const struct que
 	int rc;
 
 	*selection = (struct selection){ .work = work, .params = params, .denominator = 1 };
+	work->shared->announced = false;
 	choose_type(selection, source);
 	groups_init(&selection->groups, work, params->group_by_count);
 	groups_init(&selection->templates, work, params->group_by_count);

@@ -46,6 +46,11 @@ struct tree_node {
 	int64_t total; /* self + children */
 };
 
+/* Of a diff: what a node has on the side that is compared to. */
+struct tree_base {
+	int64_t self, total;
+};
+
 /*
  * For exports that keep detail (pprof, source view): every stack with a value, at location level.
  * A location is a physical address with its inline chain.
@@ -73,10 +78,10 @@ struct tree {
 	struct profile_type type;
 	int64_t period;
 	int64_t from_ns, to_ns;
-	int64_t start_ns;    /* of the first report; 0 without any */
-	int64_t duration_ns; /* from there to the end of the last report; 0 for gauges */
-	int64_t total;	  /* of the stacks that are shown */
-	int64_t filtered; /* of those that filters hide */
+	int64_t start_ns;		/* of the first report; 0 without any */
+	int64_t duration_ns;		/* from there to the end of the last report; 0 for gauges */
+	int64_t total;			/* of the stacks that are shown */
+	int64_t filtered;		/* of those that filters hide */
 	uint64_t reports, samples_rows; /* that were merged */
 	uint64_t names_pending;		/* frames whose symbols are still being read: ask again */
 	uint64_t parts_unreadable;	/* left out; the caller adds the snapshot's */
@@ -89,6 +94,9 @@ struct tree {
 	struct tree_node *nodes;
 	uint32_t nodes_count;
 	uint32_t depth_max;
+	struct tree_base *base; /* by node; NULL: no diff */
+	int64_t base_total, base_filtered, base_duration_ns;
+	struct slice base_query;
 	struct tree_line *lines;
 	struct tree_location *locations;
 	struct tree_stack *stacks;

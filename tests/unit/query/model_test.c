@@ -718,6 +718,92 @@ static void trees_agree_with_the_model(void **state)
 	free(model);
 }
 
+static struct query_params params_of(const struct question *question,
+				     const struct selector *selector)
+{
+	return (struct query_params){ .selector = selector,
+				      .from_ns = question->from_ns,
+				      .to_ns = question->to_ns,
+				      .limits = { .threads_max = question->threads } };
+}
+
+static void check_diff(const struct query_source *base_source, const struct query_source *source,
+		       const struct model *model, const struct question questions[2],
+		       const struct selector selectors[2])
+{
+	struct query_params base = params_of(&questions[0], &selectors[0]);
+	struct query_params params = params_of(&questions[1], &selectors[1]);
+	char *expected[2], *folded[2];
+	struct filter_list filters = { 0 };
+	struct tree *tree;
+
+	assert_int_equal(filter_list_parse(&filters, slice_of(questions[1].filters.text), NULL), 0);
+	params.filters = &filters;
+	assert_int_equal(query_diff(base_source, &base, source, &params, &tree, NULL), 0);
+	filter_list_free(&filters);
+	for (int i = 0; i < 2; i++)
+		expected[i] = naive_folded(model, &questions[i], &selectors[i], false);
+	check_nodes(tree);
+	folded[1] = merged_folded(tree);
+	for (uint32_t i = 0; i < tree->nodes_count; i++) {
+		tree->nodes[i].self = tree->base[i].self;
+		tree->nodes[i].total = tree->base[i].total;
+	}
+	tree->total = tree->base_total;
+	check_nodes(tree);
+	folded[0] = merged_folded(tree);
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(folded[i], expected[i]);
+		free(folded[i]);
+		free(expected[i]);
+	}
+	tree_free(tree);
+}
+
+static void diffs_hold_both_trees(void **state)
+{
+	struct model *model = mem_new(struct model);
+
+	(void)state;
+	random_state = 5;
+	for (int i = 0; i < WORLDS; i++) {
+		struct coded *coded;
+		struct world world;
+
+		make_world(&world, model);
+		coded = coded_new(&world, "comm");
+		for (int at = 0; at < QUESTIONS / 4; at++) {
+			struct question questions[2] = { make_question(), make_question() };
+			struct query_source base_source = world_source(&world), source;
+			struct selector selectors[2];
+
+			draw_filters(&questions[1]);
+			questions[0].filters = questions[1].filters;
+			questions[0].group = questions[1].group;
+			questions[0].column = questions[1].column;
+			for (int side = 0; side < 2; side++) {
+				char text[160];
+
+				questions[side].group_by = "";
+				questions[side].threads = 1 + draw(3);
+				snprintf(
+					text, sizeof(text), "%s%s",
+					groups[questions[side].group].types[questions[side].column],
+					questions[side].matchers);
+				assert_int_equal(
+					selector_parse(slice_of(text), &selectors[side], NULL), 0);
+			}
+			source = plan_source(coded, &questions[1], &selectors[1]);
+			check_diff(&base_source, &source, model, questions, selectors);
+			selector_free(&selectors[0]);
+			selector_free(&selectors[1]);
+		}
+		coded_free(coded);
+		world_free(&world);
+	}
+	free(model);
+}
+
 /* The model without the rows of a partition. */
 static void drop_partition(struct model *model, const struct coded_broken *broken)
 {
@@ -975,6 +1061,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trees_agree_with_the_model),
 		cmocka_unit_test(partitions_that_cannot_be_read_are_left_out_as_a_whole),
+		cmocka_unit_test(diffs_hold_both_trees),
 		cmocka_unit_test(series_agree_with_the_model),
 		cmocka_unit_test(catalogues_list_what_the_model_has),
 	};
