@@ -29,6 +29,7 @@ struct server_options server_flags_options(struct server_flags *flags)
 		.reserve_bytes = flags->reserve.bytes,
 		.reserve_percent = flags->reserve.percent,
 		.web_config_file = flags->web_config_file,
+		.tenants = flags->tenants,
 		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
 		.debuginfo_path = flags->debuginfo_path,
 		.debuginfo_retention_ns = flags->debuginfo_retention_ns,

@@ -19,6 +19,7 @@ struct server_flags {
 	struct debuginfo_flags debuginfo;
 	const char *web_config_file;
 	bool web_allow_unauthenticated;
+	bool tenants;
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
@@ -75,6 +76,10 @@ struct server_flags {
 		{ 0,	       "web-config-file",                                                    \
 		  OPTION_TEXT, offsetof(type, server.web_config_file),                               \
 		  "FILE",      "TLS, users and tokens, as Prometheus has them (docs/web-config.md)", \
+		  0,	       0 },                                                                  \
+		{ 0,	       "tenants",                                                            \
+		  OPTION_FLAG, offsetof(type, server.tenants),                                       \
+		  NULL,	       "keep apart what different X-Scope-OrgID headers write and ask",      \
 		  0,	       0 },                                                                  \
 	{                                                                                            \
 		0, "web-allow-unauthenticated", OPTION_FLAG,                                         \

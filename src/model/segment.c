@@ -149,5 +149,7 @@ int segment_read(const struct segment *segment, uint32_t block, enum segment_wan
 		return rc;
 	}
 	read_tables(segment, block, want, buffer, ret);
+	if (segment->deletions_count)
+		drop_deleted(segment, ret);
 	return 0;
 }

@@ -108,7 +108,7 @@ struct segment {
 	void *owner;		       /* of ops */
 	enum segment_level level;
 	int64_t from_ns, to_ns;
-	const struct segment_deletion *deletions; /* of raw levels of encoded segments */
+	const struct segment_deletion *deletions; /* of raw levels, and of plain tables */
 	uint32_t deletions_count;
 	const struct segment_zone *zones; /* by block; NULL: plain tables */
 	uint32_t blocks_count;

@@ -168,6 +168,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	int rc = open_access(server, options, err);
 
 	server->serve.started_at_ns = clock_real_ns();
+	server->serve.tenants = options->tenants;
 	server->serve.writes = write_pool_new();
 	if (!rc)
 		rc = open_parts(server, options, err);

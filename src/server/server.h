@@ -17,11 +17,12 @@ struct server_options {
 	int64_t retention_ns;	     /* 0 = for ever */
 	uint64_t retention_bytes;    /* 0 = use the percentage */
 	double retention_percent;    /* of the file system that holds the storage; 0 = no limit */
-	uint64_t reserve_bytes;		/* no profiles are taken while less is free on the disk; */
-	double reserve_percent;		/* 0 bytes = this share of the disk, at most 1 GiB */
+	uint64_t reserve_bytes;	     /* no profiles are taken while less is free on the disk; */
+	double reserve_percent;	     /* 0 bytes = this share of the disk, at most 1 GiB */
 	const char *web_config_file; /* TLS, users, tokens (config/web_config.h); or NULL */
 	const char *own_token;	     /* of our own agent: may send, whatever the file says */
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
+	bool tenants;			/* the header X-Scope-OrgID says whose a request is */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */
 	int64_t debuginfo_retention_ns; /* of uploaded ones, since their last use; 0 = for ever */

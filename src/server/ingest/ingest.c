@@ -23,6 +23,11 @@ struct ingest_scratch *ingest_scratch_new(void)
 	return scratch;
 }
 
+void ingest_scratch_set_tenant(struct ingest_scratch *scratch, struct slice tenant)
+{
+	scratch->normaliser.tenant = tenant;
+}
+
 void ingest_scratch_free(struct ingest_scratch *scratch)
 {
 	if (!scratch)

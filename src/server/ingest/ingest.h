@@ -31,6 +31,10 @@ struct ingest_scratch;
 struct ingest_scratch *ingest_scratch_new(void);
 void ingest_scratch_free(struct ingest_scratch *scratch);
 
+/* Whom the next requests belong to: a label that clients cannot give. Empty: none. Borrowed. */
+#define INGEST_TENANT_LABEL "__tenant__"
+void ingest_scratch_set_tenant(struct ingest_scratch *scratch, struct slice tenant);
+
 struct ingest_label {
 	struct slice name, value;
 };

@@ -172,6 +172,16 @@ int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
 		return err_set(err, ERR_LIMIT, "take profile: its series has more than %zu labels",
 			       n->limits->labels_max);
 	n->labels_count = without_empty(n->labels, n->labels_count);
+	if (n->tenant.len && n->labels_count == TABLES_LABELS_PER_SET_MAX)
+		return err_set(err, ERR_LIMIT,
+			       "take profile: with its tenant, its series has more than %u labels",
+			       TABLES_LABELS_PER_SET_MAX);
+	if (n->tenant.len)
+		n->labels[n->labels_count++] = (struct label){
+			.name = checked(n,
+					tables_string(n->into, SLICE_LITERAL(INGEST_TENANT_LABEL))),
+			.value = checked(n, tables_string(n->into, n->tenant))
+		};
 	*ret = checked(n, tables_label_set(n->into, n->labels, n->labels_count));
 	return 0;
 }

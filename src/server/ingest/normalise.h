@@ -27,6 +27,7 @@ struct normaliser {
 	const char *problem; /* NULL, or why the request cannot be taken */
 	size_t frames_left;  /* budget of trie steps, against stacks that explode */
 	struct strbuf text;  /* scratch of normalise_text */
+	struct slice tenant; /* of all series; empty: none */
 
 	/* the label set being built */
 	struct label labels[TABLES_LABELS_PER_SET_MAX];

@@ -13,6 +13,8 @@ struct store_delete {
 	struct slice selector;	/* model/selector.h; of series, see tombstones.h */
 	int64_t from_ns, to_ns; /* from <= start < to */
 	const char *by;		/* whom the order came from, for the record */
+	bool one_tenant;	/* only series of `tenant` */
+	struct slice tenant;
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/persist/part_key.h"
 #include "server/persist/store_int.h"
 
 #define TOMBSTONES_IN_FORCE_MAX 1000u /* each is looked at by every question */
@@ -103,17 +104,30 @@ static int put_in_force(struct store *store, struct manifest_tombstone *tombston
 	return rc;
 }
 
+/* To a canonical selector. Tenants' names need no quoting: see serve. */
+static void add_tenant(struct strbuf *selector, bool has_matchers, struct slice tenant)
+{
+	if (selector->len && selector->data[selector->len - 1] == '}')
+		selector->len--;
+	else
+		strbuf_add_byte(selector, '{');
+	strbuf_addf(selector, "%s" PART_KEY_TENANT "=\"%.*s\"}", has_matchers ? "," : "",
+		    SLICE_FMT(tenant));
+}
+
 /* The selector in its canonical spelling. */
-static int read_selector(struct slice text, struct strbuf *ret, struct err *err)
+static int read_selector(const struct store_delete *order, struct strbuf *ret, struct err *err)
 {
 	struct selector selector;
 	bool everything;
-	int rc = selector_parse(text, &selector, err);
+	int rc = selector_parse(order->selector, &selector, err);
 
 	if (rc)
 		return rc;
 	everything = !selector.has_type && !selector.matchers_count;
 	selector_format(ret, &selector);
+	if (order->one_tenant)
+		add_tenant(ret, selector.matchers_count > 0, order->tenant);
 	selector_free(&selector);
 	if (everything)
 		return err_set(err, ERR_INVALID,
@@ -134,7 +148,7 @@ int store_delete(struct store *store, const struct store_delete *order, uint64_t
 						.to_ns = order->to_ns,
 						.by = by };
 	struct err cause = { 0 };
-	int rc = read_selector(order->selector, &selector, &cause);
+	int rc = read_selector(order, &selector, &cause);
 
 	snprintf(by, sizeof(by), "%s", order->by);
 	tombstone.selector = strbuf_text(&selector);

@@ -74,6 +74,9 @@ static bool may_match(const struct store_question *question, const struct part_p
 {
 	const struct selector *selector = question->selector;
 
+	if (question->one_tenant && !slice_equal(partition->key.tenant, question->tenant))
+		return false;
+
 	if (partition->start_max_ns < question->from_ns ||
 	    partition->start_min_ns >= question->to_ns)
 		return false;
@@ -148,6 +151,24 @@ static void add_part_segments(struct store *store, struct part *part, struct fin
 	finding->snapshot->parts_unreadable += rc != 0;
 }
 
+/* What of a memtable, which holds all tenants, is not the question's. Kept like deletions. */
+static struct tombstone_deletions find_others(struct pins *pins, const struct tables_view *view,
+					      struct slice tenant)
+{
+	struct tombstone_deletions others = { mem_new(struct segment_deletion), 1 };
+	uint8_t *series = mem_new_array(uint8_t, view->series_count);
+
+	for (uint32_t i = 0; i < view->series_count; i++) {
+		struct part_key key = part_key_of(view, view->series[i].label_set, NULL);
+
+		series[i] = !slice_equal(key.tenant, tenant);
+	}
+	others.items[0] = (struct segment_deletion){ series, INT64_MIN, INT64_MAX };
+	mem_grow(pins->deletions, pins->deletions_count, pins->deletions_capacity);
+	pins->deletions[pins->deletions_count++] = others;
+	return others;
+}
+
 int store_snapshot(struct store *store, const struct store_question *question,
 		   struct store_snapshot *ret, struct err *err)
 {
@@ -164,6 +185,13 @@ int store_snapshot(struct store *store, const struct store_question *question,
 		segment_of_tables(segment, &pins->views[i]);
 		segment->from_ns = question->from_ns;
 		segment->to_ns = question->to_ns;
+		if (question->one_tenant) {
+			struct tombstone_deletions others =
+				find_others(pins, &pins->views[i], question->tenant);
+
+			segment->deletions = others.items;
+			segment->deletions_count = others.count;
+		}
 	}
 	if (snapshot.parts_unreadable)
 		store_wake_background(store); /* sets damaged ones aside */

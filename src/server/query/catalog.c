@@ -60,8 +60,9 @@ static int list_set(struct listing *listing, const struct tables_view *view, uin
 		struct slice name = tables_text(view, label->name);
 		struct slice value = match_label_text(view, label, digits);
 
-		if (!value.len || (listing->label && !slice_equal(*listing->label, name)))
-			continue;
+		if (!value.len || (listing->label && !slice_equal(*listing->label, name)) ||
+		    slice_starts_with(name, SLICE_LITERAL("__")))
+			continue; /* reserved ones are the server's own */
 		if (!add_text(listing->texts, listing->label ? value : name))
 			return work_over_budget(listing->selection->work, listing->err);
 	}

@@ -306,7 +306,7 @@ static bool label_line(const struct ranging *ranging, uint32_t line, struct aren
 			label.name = base->group_by[i];
 			label.value = selection->groups.list[line].values[i];
 		}
-		if (label.value.len)
+		if (label.value.len && !slice_starts_with(label.name, SLICE_LITERAL("__")))
 			into->labels[into->labels_count++] =
 				(struct query_label){ arena_copy(arena, label.name),
 						      arena_copy(arena, label.value) };

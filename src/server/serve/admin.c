@@ -9,7 +9,7 @@
 
 #include "config/units.h"
 #include "server/serve/ops.h"
-#include "server/serve/serve.h"
+#include "server/serve/tenant.h"
 
 #define BY_BYTES 256
 
@@ -102,6 +102,9 @@ void admin_delete(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	int rc = read_order(request, &selector, &order, &err);
 
+	if (!rc)
+		rc = tenant_of(serve, request, &order.tenant, &err);
+	order.one_tenant = serve->tenants;
 	describe_client(request, by);
 	order.by = by;
 	if (!rc)

@@ -2,6 +2,7 @@
 #include "server/serve/question.h"
 
 #include "config/units.h"
+#include "server/serve/tenant.h"
 
 #define QUESTION_ARENA_BYTES ((size_t)1 << 20)
 #define QUESTION_DEADLINE_NS (60 * CLOCK_NS_PER_S)
@@ -115,7 +116,8 @@ static int read_filters(struct question *question, const struct net_request *req
 	return rc;
 }
 
-static void begin(struct question *question, struct serve *serve, const struct net_request *request)
+static int begin(struct question *question, struct serve *serve, const struct net_request *request,
+		 struct err *err)
 {
 	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
 
@@ -125,6 +127,7 @@ static void begin(struct question *question, struct serve *serve, const struct n
 		deadline_at_ns = request->deadline_at_ns;
 	question->params.limits.deadline_at_ns = deadline_at_ns;
 	question->params.limits.cancelled = request->cancelled;
+	return tenant_of(serve, request, &question->tenant, err);
 }
 
 static void drop_snapshot(struct question *question)
@@ -144,6 +147,8 @@ static int take_snapshot(struct question *question, struct store_question asked,
 	asked.from_ns = question->params.from_ns;
 	asked.to_ns = question->params.to_ns;
 	asked.selector = &question->selector;
+	asked.one_tenant = question->serve->tenants;
+	asked.tenant = question->tenant;
 	rc = store_snapshot(question->serve->store, &asked, &question->snapshot, err);
 	if (rc)
 		return rc;
@@ -206,8 +211,9 @@ int question_read(struct serve *serve, const struct net_request *request, enum q
 {
 	int rc;
 
-	begin(ret, serve, request);
-	rc = read_selector(ret, question_text(ret, request, "query", ""), need, err);
+	rc = begin(ret, serve, request, err);
+	if (!rc)
+		rc = read_selector(ret, question_text(ret, request, "query", ""), need, err);
 	if (!rc)
 		rc = read_times(ret, request, err);
 	if (!rc)
@@ -240,10 +246,11 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 {
 	int rc;
 
-	begin(ret, serve, request);
+	rc = begin(ret, serve, request, err);
 	ret->params.from_ns = from_ns;
 	ret->params.to_ns = to_ns;
-	rc = read_selector(ret, selector, need, err);
+	if (!rc)
+		rc = read_selector(ret, selector, need, err);
 	if (!rc && from_ns > to_ns)
 		rc = err_set(err, ERR_INVALID, "start is later than end");
 	if (!rc)

@@ -19,6 +19,7 @@ struct question {
 	struct filter_list filters;
 	struct query_params params;
 	struct query_source source; /* after question_open */
+	struct slice tenant;	    /* whose the question is: tenant.h */
 	struct store_snapshot snapshot;
 	struct store *store; /* NULL: no snapshot is taken */
 	struct serve *serve;

@@ -26,6 +26,7 @@ struct serve {
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
 	struct write_pool *writes;
+	bool tenants; /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
 	_Atomic bool ready;
 };

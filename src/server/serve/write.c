@@ -9,6 +9,7 @@
 #include "codec/pb.h"
 #include "server/ingest/ingest.h"
 #include "server/serve/serve.h"
+#include "server/serve/tenant.h"
 
 #define WRITE_LABELS_MAX 256
 #define WRITE_IDLE_SLOTS_MAX 8
@@ -54,10 +55,16 @@ void write_pool_free(struct write_pool *pool)
 	free(pool);
 }
 
-static struct write_slot *take_slot(struct write_pool *pool)
+/* NULL with an error: the request names no tenant. */
+static struct write_slot *take_slot(struct serve *serve, const struct net_request *request,
+				    struct err *err)
 {
+	struct write_pool *pool = serve->writes;
+	struct slice tenant;
 	struct write_slot *slot;
 
+	if (tenant_of(serve, request, &tenant, err))
+		return NULL;
 	pthread_mutex_lock(&pool->lock);
 	slot = pool->idle;
 	if (slot) {
@@ -70,12 +77,14 @@ static struct write_slot *take_slot(struct write_pool *pool)
 		slot->scratch = ingest_scratch_new();
 		tables_init(&slot->batch);
 	}
+	ingest_scratch_set_tenant(slot->scratch, tenant);
 	return slot;
 }
 
 static void give_slot(struct write_pool *pool, struct write_slot *slot)
 {
 	tables_reset(&slot->batch);
+	ingest_scratch_set_tenant(slot->scratch, (struct slice){ "", 0 });
 	pthread_mutex_lock(&pool->lock);
 	if (pool->idle_count < WRITE_IDLE_SLOTS_MAX) {
 		slot->next = pool->idle;
@@ -155,10 +164,11 @@ void write_otlp(void *context, const struct net_request *request, struct net_res
 		response->status = 415;
 		return;
 	}
-	slot = take_slot(serve->writes);
-	if (write_otlp_into(serve, slot, request, response, &err))
+	slot = take_slot(serve, request, &err);
+	if (!slot || write_otlp_into(serve, slot, request, response, &err))
 		net_response_error(request, response, &err);
-	give_slot(serve->writes, slot);
+	if (slot)
+		give_slot(serve->writes, slot);
 }
 
 /* Label{ name = 1; value = 2 } */
@@ -295,10 +305,11 @@ static int write_raw_into(struct serve *serve, struct write_slot *slot,
 void write_raw(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
-	struct write_slot *slot = take_slot(serve->writes);
 	struct err err;
+	struct write_slot *slot = take_slot(serve, request, &err);
 
-	if (write_raw_into(serve, slot, request, &err))
+	if (!slot || write_raw_into(serve, slot, request, &err))
 		net_response_error(request, response, &err);
-	give_slot(serve->writes, slot);
+	if (slot)
+		give_slot(serve->writes, slot);
 }

@@ -195,7 +195,10 @@ int history_delete(struct history *history, struct store *store, uint32_t kind, 
 		   int64_t to_ns, struct err *err)
 {
 	const struct delete_shape *shape = &deletes[kind];
-	struct store_delete order = { slice_of(shape->selector), from_ns, to_ns, "test" };
+	struct store_delete order = { .selector = slice_of(shape->selector),
+				      .from_ns = from_ns,
+				      .to_ns = to_ns,
+				      .by = "test" };
 	uint64_t number;
 	int rc = store_delete(store, &order, &number, err);
 

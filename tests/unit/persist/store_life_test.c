@@ -278,14 +278,19 @@ static void deletions_that_make_no_sense_are_refused(void **state)
 	(void)state;
 	begin(&world, 5);
 	for (size_t i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++) {
-		struct store_delete order = { slice_of(selectors[i]), 0, 1, "test" };
+		struct store_delete order = { .selector = slice_of(selectors[i]),
+					      .to_ns = 1,
+					      .by = "test" };
 		uint64_t number;
 		struct err err;
 
 		assert_int_equal(store_delete(world.store, &order, &number, &err), -ERR_INVALID);
 	}
 	{
-		struct store_delete order = { SLICE_LITERAL("{comm=\"a\"}"), 5, 5, "test" };
+		struct store_delete order = { .selector = SLICE_LITERAL("{comm=\"a\"}"),
+					      .from_ns = 5,
+					      .to_ns = 5,
+					      .by = "test" };
 		uint64_t number;
 		struct err err;
 

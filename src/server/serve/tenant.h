@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tenant - whose a request is, when the server runs with --tenants: the header X-Scope-OrgID, as
+ * Pyroscope, Mimir and Loki have it. Without the header it is the tenant "", as is what was stored
+ * without --tenants. Which clients may use which tenant is for a proxy to say, which sets it.
+ *
+ * What comes in gets the label __tenant__ (ingest_scratch_set_tenant); questions see one tenant's
+ * reports alone (store_question.tenant). Clients can give no such label.
+ */
+#ifndef FIRN_SERVER_SERVE_TENANT_H
+#define FIRN_SERVER_SERVE_TENANT_H
+
+#include "server/serve/serve.h"
+
+#define TENANT_HEADER "x-scope-orgid"
+#define TENANT_BYTES_MAX 150u
+
+/* Empty without --tenants. ERR_INVALID for a name that is none. Lives as long as the request. */
+int tenant_of(const struct serve *serve, const struct net_request *request, struct slice *ret,
+	      struct err *err);
+
+#endif
