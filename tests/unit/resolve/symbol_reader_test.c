@@ -407,6 +407,69 @@ static void survives_truncated_and_damaged_files(void **state)
 	}
 }
 
+struct debug_info_place {
+	uint64_t offset;
+};
+
+static void find_debug_info(void *context, const struct elf_section_info *section)
+{
+	struct debug_info_place *place = context;
+
+	if (!strcmp(section->name, ".debug_info"))
+		place->offset = section->offset;
+}
+
+/* A compressed section that says that 2^63 bytes are in it, or more than there are, or fewer. */
+static void compressed_sections_that_lie_are_left_out(void **state)
+{
+	static const uint64_t lies[] = { 1ull << 63, 1ull << 32, 100000, 100, 0 };
+	struct debug_info_place place = { 0 };
+	struct made_table made;
+	struct err err;
+	char path[256];
+	int fd;
+
+	if (!compile(state, "-O2 -g -gz=zlib -o program shapes.cc"))
+		skip();
+	fd = open(workshop_path(*state, "program", path), O_RDWR | O_CLOEXEC);
+	assert_int_equal(elf_each_section(fd, path, find_debug_info, &place, &err), 0);
+	assert_true(place.offset > 0);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		assert_int_equal(pwrite(fd, &lies[i], 8, (off_t)place.offset + 8), 8);
+		made = must_build(*state, "program", NULL);
+		assert_int_equal(made.table->origin, SYMBOL_ORIGIN_SYMBOLS);
+		assert_non_null(strstr(made.table->note, "debug"));
+		expect_name(&made, find_symbol(&made, "main"), "main");
+		made_table_free(&made);
+	}
+	close(fd);
+}
+
+static void compressed_sections_are_unpacked(void **state)
+{
+	static const char *const ways[] = { "zlib", "zlib-gnu", "zstd" };
+	size_t tried = 0;
+
+	if (!compile(state, "-O2 -g -o program shapes.cc"))
+		skip();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct made_table made;
+
+		if (!workshop_run(*state,
+				  "objcopy --compress-debug-sections=%s program packed "
+				  "2>/dev/null || llvm-objcopy --compress-debug-sections=%s "
+				  "program packed 2>/dev/null",
+				  ways[i], ways[i]))
+			continue;
+		tried++;
+		made = must_build(*state, "packed", NULL);
+		assert_string_equal(made.table->note, "");
+		assert_int_equal(made.table->origin, SYMBOL_ORIGIN_DWARF);
+		made_table_free(&made);
+	}
+	assert_true(tried >= 2);
+}
+
 static void limits_leave_the_symbols(void **state)
 {
 	struct symbol_limits limits = symbol_limits_default;
@@ -448,6 +511,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(survives_truncated_and_damaged_files, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(limits_leave_the_symbols, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(compressed_sections_that_lie_are_left_out, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(compressed_sections_are_unpacked, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
