@@ -135,8 +135,8 @@ class ClickHouse:
         self.run("""insert into peer.reports select service, series, start,
             arraySort(groupArray(stack)), arraySort((v, s) -> s, groupArray(value), groupArray(stack)), sum(value)
             from peer.samples group by service, series, start""")
-        self.run("""create table peer.nodes (stack UInt32 codec(Delta(4), ZSTD(1)), parent UInt32 codec(Delta(4), ZSTD(1)),
-            frame UInt32 codec(ZSTD(1))) engine = MergeTree order by stack""")
+        self.run("""create table peer.nodes (stack UInt32 codec(Delta(4), ZSTD(1)),
+            parent UInt32 codec(Delta(4), ZSTD(1)), frame UInt32 codec(ZSTD(1))) engine = MergeTree order by stack""")
         self.run(f"""insert into peer.nodes select * from file('{csv}/nodes.csv', 'CSV',
             'stack UInt32, parent UInt32, frame UInt32')""")
         self.run("""create table peer.labels (series UInt32, service UInt32, name LowCardinality(String), value String)
