@@ -166,7 +166,7 @@ static int try_list(const struct query_source *source, const struct query_params
 
 	work_begin(&work, &params->limits);
 	work_add_map(&work, &texts->map);
-	rc = select_make(&selection, &work, source, params, err);
+	rc = select_make(&selection, &work, source, params, 0, err);
 	for (size_t i = 0; !rc && i < selection.segments_count; i++)
 		rc = list_segment(&listing, &selection.segments[i]);
 	work_end(&work);

@@ -190,7 +190,7 @@ struct order_context {
 	const struct growing *nodes;
 	const struct tree_base *base; /* or NULL */
 	const struct child_node *tree;
-	const uint32_t *function_ranks;
+	const struct tree_function *functions;
 };
 
 static int64_t weight_of(const struct order_context *order, uint32_t node)
@@ -200,22 +200,8 @@ static int64_t weight_of(const struct order_context *order, uint32_t node)
 	return order->base ? work_add(total, order->base[node].total) : total;
 }
 
-static int sibling_order(const void *left, const void *right, void *context)
+static int function_order(const struct tree_function *functions, uint32_t a_id, uint32_t b_id)
 {
-	const struct order_context *order = context;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	if (weight_of(order, a) != weight_of(order, b))
-		return weight_of(order, a) > weight_of(order, b) ? -1 : 1;
-	return order->function_ranks[order->tree[a].key] < order->function_ranks[order->tree[b].key]
-		       ? -1
-		       : 1;
-}
-
-static int function_order(const void *left, const void *right, void *context)
-{
-	const struct tree_function *functions = context;
-	uint32_t a_id = *(const uint32_t *)left, b_id = *(const uint32_t *)right;
 	const struct tree_function *a = &functions[a_id], *b = &functions[b_id];
 	int order = slice_compare(a->name, b->name);
 
@@ -226,20 +212,14 @@ static int function_order(const void *left, const void *right, void *context)
 	return order ? order : (a_id > b_id) - (a_id < b_id);
 }
 
-static uint32_t *rank_functions(struct collapsing *c)
+static int sibling_order(const void *left, const void *right, void *context)
 {
-	size_t count = c->names->functions_count;
-	uint32_t *order = arena_new_array(&c->work->arena, uint32_t, count);
-	uint32_t *ranks = arena_new_array(&c->work->arena, uint32_t, count);
+	const struct order_context *order = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (!order || !ranks)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), function_order, c->names->functions);
-	for (size_t i = 0; i < count; i++)
-		ranks[order[i]] = (uint32_t)i;
-	return ranks;
+	if (weight_of(order, a) != weight_of(order, b))
+		return weight_of(order, a) > weight_of(order, b) ? -1 : 1;
+	return function_order(order->functions, order->tree[a].key, order->tree[b].key);
 }
 
 /* Children of node i, sorted: children[starts[i]] .. children[starts[i + 1]]. */
@@ -251,13 +231,13 @@ struct family {
 static int sort_siblings(struct collapsing *c, struct family *ret, struct err *err)
 {
 	struct order_context order = { c->nodes, c->diff ? c->base : NULL, c->tree.nodes,
-				       rank_functions(c) };
+				       c->names->functions };
 	struct arena *arena = &c->work->arena;
 	uint32_t *fill = arena_new_array(arena, uint32_t, c->tree.count + 1);
 
 	ret->starts = arena_new_array(arena, uint32_t, c->tree.count + 1);
 	ret->children = arena_new_array(arena, uint32_t, c->tree.count);
-	if (!order.function_ranks || !fill || !ret->starts || !ret->children)
+	if (!fill || !ret->starts || !ret->children)
 		return work_over_budget(c->work, err);
 	for (size_t i = 1; i < c->tree.count; i++)
 		ret->starts[c->tree.nodes[i].parent + 1]++;

@@ -63,13 +63,14 @@ static struct event *open_event(const struct ranging *ranging, uint32_t series, 
 	return event->line == line && event->bucket_ns == bucket_ns ? event : NULL;
 }
 
-static int add_event(struct ranging *ranging, const struct segment_report *report, uint32_t series,
-		     uint32_t group, mean_wide value)
+/* The reports of one series in one bucket; `what` is told by value and number. */
+static int add_event(struct ranging *ranging, uint32_t series, uint32_t group,
+		     const struct select_bucket *what)
 {
 	struct selection *selection = ranging->selection;
 	uint32_t line = ranging->line_per_series ? series : group;
-	int64_t bucket_ns = bucket_of(report->start_ns, ranging->params->step_ns);
-	struct event *event = open_event(ranging, series, line, bucket_ns);
+	struct event *event = open_event(ranging, series, line, what->at_ns);
+	mean_wide value = what->total;
 
 	if (selection->by_period)
 		value *= selection->series[series].period;
@@ -79,11 +80,11 @@ static int add_event(struct ranging *ranging, const struct segment_report *repor
 			       ranging->events_capacity))
 			return work_over_budget(selection->work, ranging->err);
 		event = &ranging->events[ranging->events_count++];
-		*event = (struct event){ .line = line, .series = series, .bucket_ns = bucket_ns };
+		*event = (struct event){ .line = line, .series = series, .bucket_ns = what->at_ns };
 		ranging->last_events[series] = (uint32_t)ranging->events_count;
 	}
 	event->value = mean_add(event->value, value);
-	event->reports += report->reports_count;
+	event->reports += what->reports;
 	return 0;
 }
 
@@ -155,35 +156,49 @@ static int sum_rows(struct ranging *ranging, struct select_segment *in,
 
 		ranging->sums.used[group] = false;
 		if (!rc)
-			rc = add_event(ranging, report, series->id, group,
-				       ranging->sums.values[group]);
+			rc = add_event(ranging, series->id, group,
+				       &(struct select_bucket){
+					       .at_ns = bucket_of(report->start_ns,
+								  ranging->params->step_ns),
+					       .reports = report->reports_count,
+					       .total = ranging->sums.values[group] });
 	}
 	return rc;
 }
 
+/* Series that are read row by row. */
 static int collect_block(struct ranging *ranging, struct select_segment *in, uint32_t number)
 {
 	struct work *work = ranging->selection->work;
-	enum segment_want want = in->by_rows ? SEGMENT_ROWS : SEGMENT_HEADERS;
 	struct segment_block block;
-	int rc = work_read(work, in->segment, number, want, &block, ranging->err);
+	int rc = work_read(work, in->segment, number, SEGMENT_ROWS, &block, ranging->err);
 
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
-		const struct select_series *series = &in->series[report->series];
 
-		if (!select_takes(ranging->selection, in, report))
+		if (!select_takes(ranging->selection, in, report) ||
+		    select_whole(&in->series[report->series]))
 			continue;
-		if (select_whole(series))
-			rc = add_event(ranging, report, series->id, series->group,
-				       block.totals[report->total_first + series->column]);
-		else
-			rc = sum_rows(ranging, in, &block, report);
+		rc = sum_rows(ranging, in, &block, report);
 		if (!rc)
-			rc = work_tick(work, select_whole(series) ? 1 : report->row_count + 1,
-				       ranging->err);
+			rc = work_tick(work, report->row_count + 1, ranging->err);
 	}
 	return rc;
+}
+
+/* All other series, whose totals are known. */
+static int collect_buckets(struct ranging *ranging, const struct select_segment *in)
+{
+	for (size_t i = 0; i < in->buckets_count; i++) {
+		const struct select_series *series = &in->series[in->buckets[i].series];
+		int rc = work_tick(ranging->selection->work, 1, ranging->err);
+
+		if (!rc && series->id != SELECT_NONE && select_whole(series))
+			rc = add_event(ranging, series->id, series->group, &in->buckets[i]);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 static int collect_events(struct ranging *ranging)
@@ -197,12 +212,12 @@ static int collect_events(struct ranging *ranging)
 	for (size_t v = 0; v < selection->segments_count; v++) {
 		struct select_segment *in = &selection->segments[v];
 
-		for (size_t i = 0; i < in->blocks_count; i++) {
-			int rc = collect_block(ranging, in, in->blocks[i]);
+		int rc = collect_buckets(ranging, in);
 
-			if (rc)
-				return rc;
-		}
+		for (size_t i = 0; !rc && in->by_rows && i < in->blocks_count; i++)
+			rc = collect_block(ranging, in, in->blocks[i]);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
@@ -428,7 +443,7 @@ static int try_series(const struct query_source *source, const struct query_rang
 	ranging.line_per_series = !params->sum_all && !base.group_by_count;
 	work_begin(&work, &base.limits);
 	arena_init(&set.arena, work.limit_bytes);
-	rc = select_make(&selection, &work, source, &base, err);
+	rc = select_make(&selection, &work, source, &base, params->step_ns, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = collect_events(&ranging);

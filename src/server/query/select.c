@@ -2,7 +2,6 @@
 #include "server/query/select.h"
 
 #include "base/hash.h"
-#include "server/query/mean.h"
 #include "server/query/team.h"
 #include "server/query/types.h"
 
@@ -19,6 +18,7 @@ struct select_open {
 	uint64_t reports;	  /* in time, */
 	int64_t start_ns, end_ns; /* from the first one's start to the last one's end */
 	int64_t nearest_ns;	  /* with a moment: the start of the nearest one */
+	size_t bucket;		  /* with steps: index + 1 of its last one */
 };
 
 static uint64_t distance_ns(const struct query_params *params, int64_t start_ns)
@@ -133,22 +133,56 @@ static void note_report(const struct query_params *params, struct select_open *o
 	open->reports += report->reports_count;
 }
 
-/* Whether any report of the block is selected; notes those that are. */
-static bool note_reports(const struct selection *selection, struct select_segment *in,
-			 const struct segment_block *block)
+static int64_t bucket_start(int64_t at_ns, int64_t step_ns)
 {
-	bool any = false;
+	int64_t rest = at_ns % step_ns;
 
+	return at_ns - (rest < 0 ? rest + step_ns : rest);
+}
+
+/* False when over budget. */
+static bool add_to_bucket(const struct selection *selection, struct select_segment *in,
+			  struct arena *arena, const struct segment_report *report, int64_t total)
+{
+	struct select_open *open = &in->open[report->series];
+	struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
+
+	/* Reports of a series mostly come one after the other: no division for each. */
+	if (!bucket || report->start_ns < bucket->at_ns ||
+	    (uint64_t)report->start_ns - (uint64_t)bucket->at_ns >= (uint64_t)selection->step_ns) {
+		if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
+			return false;
+		bucket = &in->buckets[in->buckets_count++];
+		*bucket = (struct select_bucket){ .series = report->series,
+						  .at_ns = bucket_start(report->start_ns,
+									selection->step_ns) };
+		open->bucket = in->buckets_count;
+	}
+	bucket->reports += report->reports_count;
+	bucket->total = mean_add(bucket->total, total);
+	return true;
+}
+
+/* Notes the reports of the block that are selected; *ret says whether any is. */
+static bool note_reports(const struct selection *selection, struct select_segment *in,
+			 struct arena *arena, const struct segment_block *block, bool *ret)
+{
+	*ret = false;
 	for (uint32_t i = 0; i < block->reports_count; i++) {
 		const struct segment_report *report = &block->reports[i];
+		uint32_t column = in->series[report->series].column;
 
 		if (!select_takes(selection, in, report))
 			continue;
 		note_report(selection->params, &in->open[report->series], report);
 		in->rows_count += report->row_count;
-		any = true;
+		*ret = true;
+		if (selection->step_ns &&
+		    !add_to_bucket(selection, in, arena, report,
+				   block->totals[report->total_first + column]))
+			return false;
 	}
-	return any;
+	return true;
 }
 
 static int read_headers(const struct selection *selection, struct select_segment *in,
@@ -162,6 +196,7 @@ static int read_headers(const struct selection *selection, struct select_segment
 	for (uint32_t i = 0; i < in->segment->blocks_count; i++) {
 		struct segment_zone zone = segment_zone(in->segment, i);
 		struct segment_block block;
+		bool any;
 		int rc;
 
 		work->stats.blocks++;
@@ -174,7 +209,9 @@ static int read_headers(const struct selection *selection, struct select_segment
 			rc = work_tick(work, block.reports_count, err);
 		if (rc)
 			return rc;
-		if (note_reports(selection, in, &block))
+		if (!note_reports(selection, in, &work->arena, &block, &any))
+			return work_over_budget(work, err);
+		if (any)
 			in->blocks[in->blocks_count++] = i;
 	}
 	return 0;
@@ -191,13 +228,16 @@ static int read_nearest(const struct selection *selection, struct select_segment
 		in->open[i].reports = 0;
 	for (size_t i = 0; i < in->blocks_count; i++) {
 		struct segment_block block;
+		bool any;
 		int rc = work_read(work, in->segment, in->blocks[i], SEGMENT_HEADERS, &block, err);
 
 		if (!rc)
 			rc = work_tick(work, block.reports_count, err);
 		if (rc)
 			return rc;
-		if (note_reports(selection, in, &block))
+		if (!note_reports(selection, in, &work->arena, &block, &any))
+			return work_over_budget(work, err);
+		if (any)
 			in->blocks[kept++] = in->blocks[i];
 	}
 	in->blocks_count = kept;
@@ -658,12 +698,14 @@ static void sum_up(struct selection *selection)
 }
 
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
-		const struct query_params *params, struct err *err)
+		const struct query_params *params, int64_t step_ns, struct err *err)
 {
 	uint64_t cost;
 	int rc;
 
-	*selection = (struct selection){ .work = work, .params = params, .denominator = 1 };
+	*selection = (struct selection){
+		.work = work, .params = params, .step_ns = step_ns, .denominator = 1
+	};
 	work->shared->announced = false;
 	choose_type(selection, source);
 	groups_init(&selection->groups, work, params->group_by_count);

@@ -22,6 +22,7 @@
 #include "model/segment.h"
 #include "server/query/groups.h"
 #include "server/query/match.h"
+#include "server/query/mean.h"
 #include "server/query/work.h"
 
 #define SELECT_NONE UINT32_MAX
@@ -40,6 +41,14 @@ struct select_row_labels { /* what a label set says when a row carries it */
 	bool known;
 };
 
+/* With steps: the reports of a series that start in one. Several may be of the same. */
+struct select_bucket {
+	uint32_t series; /* of the segment */
+	uint64_t reports;
+	int64_t at_ns;	 /* its start */
+	mean_wide total; /* of the series' column */
+};
+
 struct select_open; /* what is found out about each series while selecting */
 
 struct select_segment {
@@ -51,6 +60,8 @@ struct select_segment {
 	size_t blocks_count;
 	uint64_t rows_count; /* of these blocks, roughly */
 	bool by_rows;	     /* some selected series is read row by row */
+	struct select_bucket *buckets;
+	size_t buckets_count, buckets_capacity;
 	struct match match;
 	struct select_row_labels *row_labels; /* by label set; of rows that decide on anything */
 	struct select_open *open;	      /* by series */
@@ -82,6 +93,7 @@ struct selection {
 	bool by_period;	     /* values are multiplied by the period */
 	bool weighted;	     /* some weight is not 1 */
 	bool settled;	     /* nearest reports are known */
+	int64_t step_ns;     /* 0 = no steps */
 	int64_t denominator; /* that sums are divided by: of gauges, else 1 */
 	int64_t period;	     /* the largest of those selected */
 	uint64_t reports_count;
@@ -92,9 +104,12 @@ struct selection {
 	struct idmap row_group_map;
 };
 
-/* `params->selector` may be NULL or without a type: then every type's first column. */
+/*
+ * `params->selector` may be NULL or without a type: then every type's first column. With `step_ns`
+ * the totals of all reports that selected series may have are summed on the way, in buckets.
+ */
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
-		const struct query_params *params, struct err *err);
+		const struct query_params *params, int64_t step_ns, struct err *err);
 
 /* Whether a report of a block is one of the selected. */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
