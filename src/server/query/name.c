@@ -357,6 +357,12 @@ static bool name_by_resolver(struct name_table *table, const struct frame *frame
 	return add_lines(table, frame, binary, lines, count);
 }
 
+/* "[anon]", "[stack]" and "[unknown file]" are none. */
+static bool is_file(struct slice mapping)
+{
+	return mapping.len && mapping.data[0] != '[';
+}
+
 /* Why a frame without a name is not looked up, by where it lies. */
 static enum unresolved_reason reason_of_place(const struct name_table *table,
 					      const struct frame *frame)
@@ -368,7 +374,7 @@ static enum unresolved_reason reason_of_place(const struct name_table *table,
 	if (slice_is(mapping, "[anon]") || slice_is(mapping, "[jit]") ||
 	    is_interpreted((enum frame_kind)frame->kind))
 		return UNRESOLVED_GENERATED;
-	return mapping.len ? UNRESOLVED_NO_FILE : UNRESOLVED_UNKNOWN_PLACE;
+	return is_file(mapping) ? UNRESOLVED_NO_FILE : UNRESOLVED_UNKNOWN_PLACE;
 }
 
 static bool is_resolvable(const struct name_table *table, const struct frame *frame)
@@ -376,8 +382,7 @@ static bool is_resolvable(const struct name_table *table, const struct frame *fr
 	return table->resolver && !is_interpreted((enum frame_kind)frame->kind) &&
 	       frame->kind != FRAME_MARKER &&
 	       (table->view->strings[frame->build_id].len ||
-		(table->view->strings[frame->mapping_file].len && frame->kind != FRAME_KERNEL &&
-		 !slice_is(tables_text(table->view, frame->mapping_file), "[anon]")));
+		is_file(tables_text(table->view, frame->mapping_file)));
 }
 
 /*

@@ -158,6 +158,7 @@ test("every place survives the URL, and the plain one leaves it empty", () => {
 		groupBy: ["comm", "a,b"],
 		sumBy: "node",
 		colourBy: "kind" as const,
+		demangle: "simple" as const,
 	};
 	assert.deepEqual(parsePlace(formatPlace(place)).place, place);
 	const paused = { ...START, type: CPU, live: false };
@@ -165,10 +166,10 @@ test("every place survives the URL, and the plain one leaves it empty", () => {
 });
 
 test("unknown parameters are ignored, wrong values reported, never an error", () => {
-	const { place, problems } = parsePlace("?utm=x&view=sunburst&from=yesterday&colour=&group_by=%25zz");
+	const { place, problems } = parsePlace("?utm=x&view=sunburst&from=yesterday&colour=&demangle=most&group_by=%25zz");
 	assert.equal(place.view, "flame");
 	assert.deepEqual(place.range, START.range);
-	assert.equal(problems.length, 3);
+	assert.equal(problems.length, 4);
 	assert.deepEqual(place.groupBy, ["%zz"]);
 });
 
