@@ -189,7 +189,8 @@ static void measure_accumulate(struct bench *bench)
 		int64_t start_ns;
 
 		work_begin(&work, &params.limits);
-		if (select_make(&selection, &work, &source, &params, 0, NULL))
+		if (select_make(&selection, &work, &source, &params, (struct select_use){ 0 },
+				NULL))
 			abort();
 		start_ns = cpu_ns();
 		for (size_t view = 0; view < bench->views_count; view++)

@@ -166,7 +166,8 @@ static int try_list(const struct query_source *source, const struct query_params
 
 	work_begin(&work, &params->limits);
 	work_add_map(&work, &texts->map);
-	rc = select_make(&selection, &work, source, params, 0, err);
+	rc = select_make(&selection, &work, source, params,
+			 (struct select_use){ .series_only = true }, err);
 	for (size_t i = 0; !rc && i < selection.segments_count; i++)
 		rc = list_segment(&listing, &selection.segments[i]);
 	work_end(&work);

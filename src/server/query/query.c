@@ -146,7 +146,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 	work_begin(&work, &params->limits);
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
-	rc = select_make(&selection, &work, source, params, 0, err);
+	rc = select_make(&selection, &work, source, params, (struct select_use){ 0 }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = merge_segments(&selection, &merge, err);
@@ -192,7 +192,8 @@ struct side {
 
 static int merge_side(struct side *side, struct work *work, struct err *err)
 {
-	int rc = select_make(&side->selection, work, side->source, side->params, 0, err);
+	int rc = select_make(&side->selection, work, side->source, side->params,
+			     (struct select_use){ 0 }, err);
 
 	work_step_done(work, QUERY_STEP_SELECT);
 	if (!rc)

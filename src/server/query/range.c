@@ -443,7 +443,8 @@ static int try_series(const struct query_source *source, const struct query_rang
 	ranging.line_per_series = !params->sum_all && !base.group_by_count;
 	work_begin(&work, &base.limits);
 	arena_init(&set.arena, work.limit_bytes);
-	rc = select_make(&selection, &work, source, &base, params->step_ns, err);
+	rc = select_make(&selection, &work, source, &base,
+			 (struct select_use){ .step_ns = params->step_ns }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = collect_events(&ranging);

@@ -185,6 +185,23 @@ static bool note_reports(const struct selection *selection, struct select_segmen
 	return true;
 }
 
+/*
+ * Whether the zone alone says which series have reports in time: its bounds are met, so up to two
+ * neighbours are known.
+ */
+static bool note_zone(const struct selection *selection, struct select_segment *in,
+		      const struct segment_zone *zone)
+{
+	if (!selection->series_only || !in->segment->zones ||
+	    zone->series_max - zone->series_min > 1 || zone->series_max >= in->view->series_count ||
+	    zone->start_min_ns < in->from_ns || zone->start_max_ns >= in->to_ns)
+		return false;
+	for (uint32_t i = zone->series_min; i <= zone->series_max; i++)
+		in->open[i].reports += in->series[i].id != SELECT_NONE;
+	in->rows_count += zone->rows;
+	return true;
+}
+
 static int read_headers(const struct selection *selection, struct select_segment *in,
 			struct work *work, struct err *err)
 {
@@ -203,6 +220,10 @@ static int read_headers(const struct selection *selection, struct select_segment
 		work->stats.blocks_bytes += zone.bytes;
 		if (!zone_matters(in, &zone, selected_before))
 			continue;
+		if (note_zone(selection, in, &zone)) {
+			in->blocks[in->blocks_count++] = i;
+			continue;
+		}
 		work->stats.blocks_touched++;
 		rc = work_read(work, in->segment, i, SEGMENT_HEADERS, &block, err);
 		if (!rc)
@@ -698,14 +719,16 @@ static void sum_up(struct selection *selection)
 }
 
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
-		const struct query_params *params, int64_t step_ns, struct err *err)
+		const struct query_params *params, struct select_use use, struct err *err)
 {
 	uint64_t cost;
 	int rc;
 
-	*selection = (struct selection){
-		.work = work, .params = params, .step_ns = step_ns, .denominator = 1
-	};
+	*selection = (struct selection){ .work = work,
+					 .params = params,
+					 .step_ns = use.step_ns,
+					 .series_only = use.series_only,
+					 .denominator = 1 };
 	work->shared->announced = false;
 	choose_type(selection, source);
 	groups_init(&selection->groups, work, params->group_by_count);

@@ -90,10 +90,11 @@ struct selection {
 	struct groups groups, templates;
 	struct profile_type type; /* as asked; delta as stored */
 	struct profile_type stored;
-	bool by_period;	     /* values are multiplied by the period */
-	bool weighted;	     /* some weight is not 1 */
-	bool settled;	     /* nearest reports are known */
-	int64_t step_ns;     /* 0 = no steps */
+	bool by_period;	 /* values are multiplied by the period */
+	bool weighted;	 /* some weight is not 1 */
+	bool settled;	 /* nearest reports are known */
+	int64_t step_ns; /* 0 = no steps */
+	bool series_only;
 	int64_t denominator; /* that sums are divided by: of gauges, else 1 */
 	int64_t period;	     /* the largest of those selected */
 	uint64_t reports_count;
@@ -104,12 +105,15 @@ struct selection {
 	struct idmap row_group_map;
 };
 
-/*
- * `params->selector` may be NULL or without a type: then every type's first column. With `step_ns`
- * the totals of all reports that selected series may have are summed on the way, in buckets.
- */
+/* What a selection is for, besides rows. */
+struct select_use {
+	int64_t step_ns;  /* not 0: totals are summed on the way, in buckets */
+	bool series_only; /* which series have reports; not how many, and from when to when */
+};
+
+/* `params->selector` may be NULL or without a type: then every type's first column. */
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
-		const struct query_params *params, int64_t step_ns, struct err *err);
+		const struct query_params *params, struct select_use use, struct err *err);
 
 /* Whether a report of a block is one of the selected. */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
