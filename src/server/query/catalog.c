@@ -266,8 +266,8 @@ static void note_newest(const struct segment *segment, const struct segment_bloc
 static bool note_zone(const struct segment *segment, const struct segment_zone *zone,
 		      int64_t from_ns, int64_t to_ns, struct newest *newest)
 {
-	if (!segment->zones || segment->view.groups_count != 1 || zone->start_min_ns < from_ns ||
-	    zone->start_max_ns >= to_ns)
+	if (!segment->zones || segment->deletions_count || segment->view.groups_count != 1 ||
+	    zone->start_min_ns < from_ns || zone->start_max_ns >= to_ns)
 		return false;
 	if (!newest->seen[0] || zone->start_max_ns > newest->start_ns[0])
 		newest->start_ns[0] = zone->start_max_ns;

@@ -192,7 +192,7 @@ static bool note_reports(const struct selection *selection, struct select_segmen
 static bool note_zone(const struct selection *selection, struct select_segment *in,
 		      const struct segment_zone *zone)
 {
-	if (!selection->series_only || !in->segment->zones ||
+	if (!selection->series_only || !in->segment->zones || in->segment->deletions_count ||
 	    zone->series_max - zone->series_min > 1 || zone->series_max >= in->view->series_count ||
 	    zone->start_min_ns < in->from_ns || zone->start_max_ns >= in->to_ns)
 		return false;
