@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Burns CPU in a template's method with an inlined function in it. NAME makes builds differ. With an
-// argument it removes that file, itself, first.
+// Burns CPU in a template's method with an inlined function in it. NAME makes builds differ. With
+// an argument it removes that file, itself, first.
 #include <cstdio>
 #include <ctime>
 

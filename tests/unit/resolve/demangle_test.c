@@ -96,7 +96,8 @@ static void modes_have_names(void **state)
 	(void)state;
 	assert_true(demangle_parse_mode(slice_of("none"), &mode) && mode == DEMANGLE_NONE);
 	assert_true(demangle_parse_mode(slice_of("simple"), &mode) && mode == DEMANGLE_SIMPLE);
-	assert_true(demangle_parse_mode(slice_of("templates"), &mode) && mode == DEMANGLE_TEMPLATES);
+	assert_true(demangle_parse_mode(slice_of("templates"), &mode) &&
+		    mode == DEMANGLE_TEMPLATES);
 	assert_true(demangle_parse_mode(slice_of("full"), &mode) && mode == DEMANGLE_FULL);
 	assert_false(demangle_parse_mode(slice_of("most"), &mode));
 }
