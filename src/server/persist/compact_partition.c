@@ -207,11 +207,11 @@ static int write_partition(struct partition *partition, struct err *err)
 {
 	struct compaction *compaction = partition->compaction;
 	const struct compact_source *first = partition->inputs[0].source;
-	struct tables_view view = tables_view_of(&partition->merged.tables);
+	const struct tables_view *view = &partition->merged.view;
 	struct part_dictionary dictionary = {
 		.key = part_reader_partition(compaction->readers[first->input], first->partition)
 			       ->key,
-		.view = &view,
+		.view = view,
 		.rows_of_node = partition->merged.rows_of_node,
 	};
 	int rc = part_writer_begin_partition(compaction->writer, &dictionary, err);
@@ -221,10 +221,10 @@ static int write_partition(struct partition *partition, struct err *err)
 	compaction->partitions_written++;
 	map_slots(partition);
 	partition->stream =
-		report_stream_new(partition->sources, partition->count, view.groups[0].column_count,
-				  compaction->job->throttle);
-	rollup_count_begin(&partition->counted, view.nodes_count);
-	rc = write_levels(partition, &view, err);
+		report_stream_new(partition->sources, partition->count,
+				  view->groups[0].column_count, compaction->job->throttle);
+	rollup_count_begin(&partition->counted, view->nodes_count);
+	rc = write_levels(partition, view, err);
 	if (rc == -ERR_CORRUPT)
 		compaction->failed =
 			partition->inputs[report_stream_failed(partition->stream)].source->input;

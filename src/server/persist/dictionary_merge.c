@@ -9,8 +9,8 @@
 #define NONE UINT32_MAX
 
 /*
- * First everything is gathered in one set of tables, whose hash maps find what is equal. Then it
- * is copied once more, in the order that is wanted.
+ * First everything is gathered in one set of tables, whose hash maps find what is equal. Then
+ * nodes, frames and series are put in the order that is wanted.
  */
 struct merge {
 	struct dictionary_input *inputs;
@@ -22,9 +22,11 @@ struct merge {
 
 void dictionary_free(struct dictionary *dictionary)
 {
-	tables_free(&dictionary->tables);
+	tables_free(&dictionary->gathered);
+	free(dictionary->nodes);
+	free(dictionary->frames);
+	free(dictionary->series);
 	free(dictionary->rows_of_node);
-	dictionary->rows_of_node = NULL;
 }
 
 void dictionary_input_free_maps(struct dictionary_input *input)
@@ -139,12 +141,13 @@ static bool gather(struct merge *merge, struct dictionary_input *input)
 	return fits;
 }
 
-/* Arranging. */
+/* Arranging: ids in the wanted order, for arrays that replace the gathered ones. */
 
-/* Children of each node as lists through the nodes, heaviest first. */
+/* Children of each node, heaviest first: list[first[node]] .. list[first[node + 1]]. */
 struct forest {
 	uint64_t *weights; /* rows at or below the node */
-	uint32_t *first_child, *next_sibling;
+	uint32_t *sizes;   /* nodes at or below it */
+	uint32_t *first, *list;
 };
 
 static int weight_order(const void *left, const void *right, void *context)
@@ -153,63 +156,104 @@ static int weight_order(const void *left, const void *right, void *context)
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	if (weights[a] != weights[b])
-		return weights[a] < weights[b] ? -1 : 1;
-	return (a < b) - (a > b);
+		return weights[a] > weights[b] ? -1 : 1;
+	return (a > b) - (a < b);
 }
 
-/* Nodes are pushed to the front of their parents' lists from the lightest to the heaviest. */
+static void list_children(const struct tables_view *view, struct forest *forest)
+{
+	uint32_t count = view->nodes_count;
+
+	for (uint32_t i = 1; i < count; i++)
+		forest->first[view->nodes[i].parent + 1]++;
+	for (uint32_t i = 0; i < count; i++)
+		forest->first[i + 1] += forest->first[i];
+	for (uint32_t i = count; i-- > 1;) /* fills each list from its end, and moves that down */
+		forest->list[--forest->first[view->nodes[i].parent + 1]] = i;
+	/* Now first[node + 1] is where the list of the node begins. */
+	memmove(forest->first, forest->first + 1, count * sizeof(*forest->first));
+	forest->first[count] = count - 1;
+}
+
 static void make_forest(const struct tables_view *view, const uint64_t *rows, struct forest *forest)
 {
 	uint32_t count = view->nodes_count;
-	uint32_t *order = mem_new_array(uint32_t, count);
 
 	forest->weights = mem_new_array(uint64_t, count);
-	forest->first_child = new_map(count);
-	forest->next_sibling = new_map(count);
+	forest->sizes = mem_new_array(uint32_t, count);
+	forest->first = mem_new_array(uint32_t, (size_t)count + 1);
+	forest->list = mem_new_array(uint32_t, count);
 	for (uint32_t i = count; i-- > 1;) {
-		forest->weights[i] += rows[i];
-		forest->weights[view->nodes[i].parent] += forest->weights[i];
-		order[i] = i;
-	}
-	if (count > 1)
-		qsort_r(order + 1, count - 1, sizeof(*order), weight_order, forest->weights);
-	for (uint32_t i = 1; i < count; i++) {
-		uint32_t *first = &forest->first_child[view->nodes[order[i]].parent];
+		uint32_t parent = view->nodes[i].parent;
 
-		forest->next_sibling[order[i]] = *first;
-		*first = order[i];
+		forest->weights[i] += rows[i];
+		forest->weights[parent] += forest->weights[i];
+		forest->sizes[i]++;
+		forest->sizes[parent] += forest->sizes[i];
 	}
-	free(order);
+	list_children(view, forest);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t children = forest->first[i + 1] - forest->first[i];
+
+		if (children > 1)
+			qsort_r(forest->list + forest->first[i], children, sizeof(*forest->list),
+				weight_order, forest->weights);
+	}
 }
 
 static void free_forest(struct forest *forest)
 {
 	free(forest->weights);
-	free(forest->first_child);
-	free(forest->next_sibling);
+	free(forest->sizes);
+	free(forest->first);
+	free(forest->list);
 }
 
-/* Copying a node whose parent was just copied gives it the next id: depth-first order. */
-static void arrange_nodes(struct tables_copy *copy, const uint64_t *rows)
+/* Depth-first numbers: a subtree follows those of the siblings before it. */
+static uint32_t *number_nodes(const struct tables_view *view, const uint64_t *rows)
 {
-	const struct tables_view *view = &copy->from;
+	uint32_t *numbers = mem_new_array(uint32_t, view->nodes_count);
 	struct forest forest;
-	uint32_t node = 0;
 
 	make_forest(view, rows, &forest);
-	while (node != NONE) {
-		uint32_t made = tables_copy_node(copy, node);
+	for (uint32_t i = 0; i < view->nodes_count; i++) {
+		uint32_t next = numbers[i] + 1;
 
-		assert(made != TABLES_FULL); /* there are no more than were gathered */
-		if (forest.first_child[node] != NONE) {
-			node = forest.first_child[node];
-			continue;
+		for (uint32_t c = forest.first[i]; c < forest.first[i + 1]; c++) {
+			numbers[forest.list[c]] = next;
+			next += forest.sizes[forest.list[c]];
 		}
-		while (node && forest.next_sibling[node] == NONE)
-			node = view->nodes[node].parent;
-		node = node ? forest.next_sibling[node] : NONE;
 	}
 	free_forest(&forest);
+	return numbers;
+}
+
+/* Nodes by their new numbers, frames in the order in which those use them. */
+static void arrange_nodes(const struct tables_view *view, const uint64_t *rows,
+			  const uint32_t *numbers, struct dictionary *ret)
+{
+	uint32_t *frames = new_map(view->frames_count), frames_count = 0;
+
+	ret->nodes = mem_new_array(struct node, view->nodes_count);
+	ret->frames = mem_new_array(struct frame, view->frames_count);
+	ret->rows_of_node = mem_new_array(uint64_t, view->nodes_count);
+	for (uint32_t i = 0; i < view->nodes_count; i++) {
+		ret->nodes[numbers[i]] =
+			(struct node){ numbers[view->nodes[i].parent], view->nodes[i].frame };
+		ret->rows_of_node[numbers[i]] = rows[i];
+	}
+	ret->nodes[0] = (struct node){ 0 };
+	for (uint32_t i = 1; i < view->nodes_count; i++) {
+		uint32_t *number = &frames[ret->nodes[i].frame];
+
+		if (*number == NONE) {
+			ret->frames[frames_count] = view->frames[ret->nodes[i].frame];
+			*number = frames_count++;
+		}
+		ret->nodes[i].frame = *number;
+	}
+	assert(frames_count == view->frames_count); /* no more were gathered */
+	free(frames);
 }
 
 static int series_order(const void *left, const void *right, void *context)
@@ -221,18 +265,23 @@ static int series_order(const void *left, const void *right, void *context)
 					  view->series[b].label_set);
 }
 
-static void arrange_series(struct tables_copy *copy)
+/* Returns the new numbers. */
+static uint32_t *arrange_series(struct tables_view *view, struct dictionary *ret)
 {
-	struct tables_view *view = &copy->from;
 	uint32_t *order = mem_new_array(uint32_t, view->series_count);
+	uint32_t *numbers = mem_new_array(uint32_t, view->series_count);
 
+	ret->series = mem_new_array(struct series, view->series_count);
 	for (uint32_t i = 0; i < view->series_count; i++)
 		order[i] = i;
 	if (view->series_count)
 		qsort_r(order, view->series_count, sizeof(*order), series_order, view);
-	for (uint32_t i = 0; i < view->series_count; i++)
-		tables_copy_series(copy, order[i]);
+	for (uint32_t i = 0; i < view->series_count; i++) {
+		ret->series[i] = view->series[order[i]];
+		numbers[order[i]] = i;
+	}
 	free(order);
+	return numbers;
 }
 
 static void map_through(uint32_t *map, uint32_t count, const uint32_t *then)
@@ -242,33 +291,26 @@ static void map_through(uint32_t *map, uint32_t count, const uint32_t *then)
 			map[i] = then[map[i]];
 }
 
-static void map_input(struct dictionary_input *input, struct tables_copy *copy)
-{
-	const struct tables_view *view = input->view;
-
-	map_through(input->series, view->series_count, copy->series);
-	map_through(input->nodes, view->nodes_count, copy->nodes);
-	/* Label sets of series that no row carries are not asked for. */
-	for (uint32_t i = 0; i < view->label_sets_count; i++)
-		if (input->label_sets[i] != TABLES_FULL)
-			input->label_sets[i] = tables_copy_label_set(copy, input->label_sets[i]);
-}
-
 static void arrange(struct merge *merge, struct dictionary *ret)
 {
 	struct tables_view view = tables_view_of(&merge->gathered);
-	struct tables_copy copy;
+	uint32_t *nodes = number_nodes(&view, merge->rows);
+	uint32_t *series = arrange_series(&view, ret);
 
-	tables_init(&ret->tables);
-	ret->rows_of_node = mem_new_array(uint64_t, view.nodes_count);
-	tables_copy_begin(&copy, &ret->tables, &view);
-	arrange_series(&copy);
-	arrange_nodes(&copy, merge->rows);
-	for (uint32_t i = 0; i < view.nodes_count; i++)
-		ret->rows_of_node[copy.nodes[i]] = merge->rows[i];
-	for (size_t i = 0; i < merge->inputs_count; i++)
-		map_input(&merge->inputs[i], &copy);
-	tables_copy_end(&copy);
+	arrange_nodes(&view, merge->rows, nodes, ret);
+	for (size_t i = 0; i < merge->inputs_count; i++) {
+		struct dictionary_input *input = &merge->inputs[i];
+
+		map_through(input->series, input->view->series_count, series);
+		map_through(input->nodes, input->view->nodes_count, nodes);
+	}
+	free(nodes);
+	free(series);
+	ret->gathered = merge->gathered; /* the rest stays as it is */
+	ret->view = view;
+	ret->view.nodes = ret->nodes;
+	ret->view.frames = ret->frames;
+	ret->view.series = ret->series;
 }
 
 int dictionary_merge(struct dictionary_input *inputs, size_t inputs_count, struct dictionary *ret,
@@ -292,7 +334,8 @@ int dictionary_merge(struct dictionary_input *inputs, size_t inputs_count, struc
 		arrange(&merge, ret);
 	for (size_t i = 0; rc && i < made; i++)
 		dictionary_input_free_maps(&inputs[i]);
-	tables_free(&merge.gathered);
+	if (rc)
+		tables_free(&merge.gathered);
 	free(merge.rows);
 	return rc;
 }

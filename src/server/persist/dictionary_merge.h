@@ -10,7 +10,7 @@
  * and no series uses is left out. Since series are sorted in the views too, maps of series ascend:
  * reports of several parts in (series, start) order merge as streams.
  *
- * Memory: the result, the same again while merging, and the maps; nothing of reports or rows. Pure,
+ * Memory: the result, hash maps of it, and the maps; nothing of reports or rows. Pure,
  * safe from any thread. Errors: ERR_LIMIT (more than tables can number), ERR_INVALID (views of
  * different groups).
  */
@@ -30,8 +30,13 @@ struct dictionary_input {
 };
 
 struct dictionary {
-	struct tables tables; /* no reports, no rows */
+	struct tables_view view; /* no reports, no rows */
 	uint64_t *rows_of_node;
+	/* What the view points into. */
+	struct tables gathered;
+	struct node *nodes;
+	struct frame *frames;
+	struct series *series;
 };
 
 /* On failure the inputs' maps are not made. */

@@ -12,6 +12,8 @@
 #include "server/persist/compact_plan.h"
 #include "server/persist/store_int.h"
 
+#define BACKLOG_PARTS 64u /* so many at once: parts come faster than half a core compacts them */
+
 struct step {
 	struct store *store;
 	struct compact_plan plan;
@@ -210,7 +212,12 @@ static int run(struct step *step, const struct store_compact_options *options,
 	};
 	int64_t began_ns = clock_monotonic_ns();
 	struct compact_result result;
-	int rc = compact_run(&job, &result, err);
+	int rc;
+
+	if (throttle)
+		throttle->cpu_percent =
+			step->plan.parts_count >= BACKLOG_PARTS ? 100 : STORE_MAINTAIN_CPU_PERCENT;
+	rc = compact_run(&job, &result, err);
 
 	if (rc && result.damaged)
 		part_cache_note_damaged(&step->store->cache, result.damaged, err);

@@ -193,7 +193,7 @@ static bool below_has_rows(const struct dictionary_input *input, uint32_t node)
 
 static void check_maps(const struct world *world, const struct dictionary *merged)
 {
-	struct tables_view view = tables_view_of(&merged->tables);
+	struct tables_view view = merged->view;
 	uint64_t *rows = mem_new_array(uint64_t, view.nodes_count);
 	uint8_t *series = mem_new_array(uint8_t, view.series_count + 1);
 
@@ -228,7 +228,7 @@ static void check_maps(const struct world *world, const struct dictionary *merge
 /* A subtree is an interval of ids, every leaf has rows, series ascend. */
 static void check_order(const struct dictionary *merged)
 {
-	struct tables_view view = tables_view_of(&merged->tables);
+	struct tables_view view = merged->view;
 
 	for (uint32_t n = 1; n < view.nodes_count; n++) {
 		uint32_t up = n - 1;
@@ -261,7 +261,7 @@ static void merged_dictionaries_hold_what_is_used_once(void **state)
 		print_message("# seed %u\n", round + 1);
 		if (dictionary_merge(world.inputs, world.count, &merged, &err))
 			fail_msg("%s", err.message);
-		view = tables_view_of(&merged.tables);
+		view = merged.view;
 		check_maps(&world, &merged);
 		check_order(&merged);
 		check_distinct(put_stack, &view, view.nodes_count);
