@@ -102,7 +102,7 @@ static int run_alone(struct work *work, size_t count, team_step_f *step, void *c
 /* `threads` members, the caller being the first. */
 static int run_together(struct work *work, uint32_t threads, struct team *team, struct err *err)
 {
-	struct member members[THREADS_MAX];
+	struct member members[THREADS_MAX] = { { .team = team } };
 	const struct member *failed;
 	uint32_t started = 1;
 
