@@ -617,6 +617,7 @@ static void what_was_cut_off_goes_after_a_day_or_with_too_many_bytes(void **stat
 	}
 	world->options.bytes_max = 2 * BIG_BYTES * 4; /* two fit into a quarter of it */
 	open_world(world);
+	open_world(world); /* the end of the one before waits until the files are removed */
 	shell(world, "test $(ls uploads | wc -l) = 4");
 	world->now_ns += 2 * DAY_NS;
 	debuginfo_collect(world->debuginfo);
