@@ -99,7 +99,8 @@ class Part:
         need(magic == b"FIRNEND\0" and again == number and offset + stored == end, "trailer")
         need(crc32c(self.file[end:end + 52]) == own_crc, "trailer's checksum")
         self.chunks, self.raw = [(offset, stored, raw, crc)], {}
-        self.read_directory(Bytes(self.chunk(0)), offset)
+        self.directory, self.end = self.chunk(0), offset
+        self.read_directory(Bytes(self.directory), offset)
 
     def chunk(self, number):
         """Raw bytes. Chunk 0 is the directory until it is read."""
@@ -251,20 +252,31 @@ class Partition:
         self.frames = list(zip(*columns))
         n = self.part.section(entry, "nodes")
         count = entry["nodes"]
-        pops, parents = n.varints(count - 1), [None]
-        for i in range(1, count):
-            at = i - 1
-            for _ in range(pops[i - 1]):
+        ways = n.varint()
+        downs, parents = n.varints(ways), [None]
+        for i, up in enumerate([0] + [up + 1 for up in n.varints(ways - 1)]):
+            at = len(parents) - 1
+            for _ in range(up):
                 at = parents[at]
-            parents.append(at)
-        known, of_nodes, callees, following = n.varints(count - 1), [None], {}, 0
+            for _ in range(downs[i]):
+                parents.append(at)
+                at = len(parents) - 1
+        need(len(parents) == count, "nodes")
+        known, of_nodes, callees, popular, met = n.varints(count - 1), [None], {}, [], []
         for i in range(1, count):
             called = callees.setdefault(of_nodes[parents[i]], [])
             if known[i - 1]:
                 of_nodes.append(called[known[i - 1] - 1])
                 continue
-            frame = following - n.zigzag()
-            following = max(following, frame + 1)
+            code = n.varint()
+            frame = popular[code - 1] if code else len(popular)
+            if not code:
+                popular.append(frame)
+                met.append(1)
+            else:
+                first = next(place for place in range(code) if met[popular[place]] == met[frame])
+                popular[code - 1], popular[first] = popular[first], frame
+                met[frame] += 1
             called.append(frame)
             of_nodes.append(frame)
         leaf = [True] * count
@@ -449,7 +461,7 @@ def lines_of(part):
                         stacks[node] = stack_text(partition, node)
                     values = "".join(f" {column[j]}" for column in stripe.values)
                     labels = label_text(partition, stripe.label_sets[j])
-                    lines.append((level, f"{text}{stacks[node]}{{{labels}}}{values}"))
+                    lines.append((level, f"{text}{stacks[node]} {{{labels}}}{values}"))
                 row += stripe.row_counts[i]
     return lines
 

@@ -6,10 +6,12 @@
 
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "server/persist/part_popularity.h"
 
 #define NONE UINT32_MAX
-#define STREAM_BYTES_MIN ((size_t)16 << 10) /* for a frame of its own; small ones help each other  \
-					     */
+#define STREAM_BYTES_MIN                                                                           \
+	((size_t)16 << 10) /* for a frame of its own; small ones help each other                   \
+			    */
 
 /* Numbers. */
 
@@ -54,6 +56,36 @@ static uint32_t frame_text(const struct frame *frame, size_t field)
 	return text;
 }
 
+/* Frames in the order in which nodes meet them first; those of no node last. */
+static void number_frames(const struct tables_view *view, struct part_numbers *numbers)
+{
+	uint32_t count = 0;
+
+	numbers->frames = mem_realloc(NULL, view->frames_count + 1ull, sizeof(uint32_t));
+	numbers->frames_in_order = mem_new_array(uint32_t, view->frames_count);
+	memset(numbers->frames, 0xff, view->frames_count * sizeof(uint32_t));
+	for (uint32_t i = 1; i < view->nodes_count; i++) {
+		uint32_t frame = view->nodes[i].frame;
+
+		if (numbers->frames[frame] != NONE)
+			continue;
+		numbers->frames_in_order[count] = frame;
+		numbers->frames[frame] = count++;
+	}
+	for (uint32_t i = 0; i < view->frames_count; i++) {
+		if (numbers->frames[i] != NONE)
+			continue;
+		numbers->frames_in_order[count] = i;
+		numbers->frames[i] = count++;
+	}
+}
+
+static const struct frame *frame_at(const struct tables_view *view,
+				    const struct part_numbers *numbers, uint32_t number)
+{
+	return &view->frames[numbers->frames_in_order[number]];
+}
+
 static void number_strings(const struct tables_view *view, struct part_numbers *numbers)
 {
 	numbers->strings = mem_realloc(NULL, view->strings_count, sizeof(uint32_t));
@@ -63,7 +95,7 @@ static void number_strings(const struct tables_view *view, struct part_numbers *
 	numbers->strings_count = numbers->label_strings_count;
 	for (size_t field = 0; field < PART_FRAME_TEXTS; field++) {
 		for (uint32_t i = 0; i < view->frames_count; i++) {
-			uint32_t text = frame_text(&view->frames[i], field);
+			uint32_t text = frame_text(frame_at(view, numbers, i), field);
 
 			if (numbers->strings[text] == NONE)
 				numbers->strings[text] = numbers->strings_count++;
@@ -109,6 +141,7 @@ static void number_ranks(const struct part_dictionary *dictionary, struct part_n
 void part_numbers_make(const struct part_dictionary *dictionary, struct part_numbers *ret)
 {
 	*ret = (struct part_numbers){ 0 };
+	number_frames(dictionary->view, ret);
 	number_strings(dictionary->view, ret);
 	number_row_label_sets(dictionary->view, ret);
 	number_ranks(dictionary, ret);
@@ -117,6 +150,8 @@ void part_numbers_make(const struct part_dictionary *dictionary, struct part_num
 void part_numbers_free(struct part_numbers *numbers)
 {
 	free(numbers->strings);
+	free(numbers->frames);
+	free(numbers->frames_in_order);
 	free(numbers->row_label_sets);
 	free(numbers->ranks);
 	*numbers = (struct part_numbers){ 0 };
@@ -310,7 +345,7 @@ static void encode_text_field(const struct tables_view *view, const struct part_
 	uint32_t previous = 0;
 
 	for (uint32_t i = 0; i < view->frames_count; i++) {
-		uint32_t text = numbers->strings[frame_text(&view->frames[i], field)];
+		uint32_t text = numbers->strings[frame_text(frame_at(view, numbers, i), field)];
 
 		if (text == previous)
 			strbuf_add_byte(out, PART_TEXT_SAME);
@@ -334,7 +369,7 @@ static void encode_by_text(const struct tables_view *view, const struct part_num
 	uint64_t *newest = mem_new_array(uint64_t, numbers->strings_count);
 
 	for (uint32_t i = 0; i < view->frames_count; i++) {
-		const struct frame *frame = &view->frames[i];
+		const struct frame *frame = frame_at(view, numbers, i);
 		uint64_t *last = &newest[numbers->strings[frame_text(frame, field)]];
 
 		strbuf_add_zigzag(out, (int64_t)(number_of(frame) - *last));
@@ -378,9 +413,9 @@ static void encode_frames(const struct tables_view *view, const struct part_numb
 	uint32_t newest = numbers->label_strings_count - 1;
 
 	for (uint32_t i = 0; i < view->frames_count; i++)
-		strbuf_add_varint(&out->raw, view->frames[i].kind);
+		strbuf_add_varint(&out->raw, frame_at(view, numbers, i)->kind);
 	for (uint32_t i = 0; i < view->frames_count; i++)
-		strbuf_add_varint(&out->raw, view->frames[i].flags);
+		strbuf_add_varint(&out->raw, frame_at(view, numbers, i)->flags);
 	for (size_t field = 0; field < PART_FRAME_TEXTS; field++) {
 		encode_text_field(view, numbers, field, &newest, &out->raw);
 		part_chunk_cut(out, STREAM_BYTES_MIN);
@@ -430,42 +465,67 @@ static uint32_t find_call(struct calls *calls, uint32_t caller, uint32_t frame)
 	return 0;
 }
 
-static void encode_stack_frames(const struct tables_view *view, struct strbuf *known,
-				struct strbuf *new_ones)
+/*
+ * Frames that were called from there before, by their place; of others 0, and in a list of their
+ * own 0 for the next frame that was never met, or how popular it is.
+ */
+static void encode_stack_frames(const struct tables_view *view, const uint32_t *numbers,
+				struct strbuf *known, struct strbuf *others)
 {
 	struct calls calls = { .callees = mem_new_array(uint32_t, (size_t)view->frames_count + 1) };
-	uint32_t next = 0; /* when nodes and frames are made together */
+	struct part_popularity popularity = part_popularity_new(view->frames_count);
 
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
-		uint32_t parent = view->nodes[i].parent, frame = view->nodes[i].frame;
-		uint32_t caller = parent ? view->nodes[parent].frame : view->frames_count;
+		uint32_t parent = view->nodes[i].parent, frame = numbers[view->nodes[i].frame];
+		uint32_t caller = parent ? numbers[view->nodes[parent].frame] : view->frames_count;
 		uint32_t place = find_call(&calls, caller, frame);
 
 		strbuf_add_varint(known, place);
 		if (place)
 			continue;
-		strbuf_add_zigzag(new_ones, (int64_t)next - frame);
-		if (frame >= next)
-			next = frame + 1;
+		strbuf_add_varint(others,
+				  frame < popularity.count ? popularity.places[frame] + 1 : 0);
+		part_popularity_meet(&popularity, frame);
 	}
 	free(calls.items);
 	free(calls.callees);
 	idmap_free(&calls.map);
+	part_popularity_free(&popularity);
 }
 
-/* How many nodes to leave before each one is entered. */
-static void encode_pops(const struct tables_view *view, struct strbuf *out)
+/*
+ * A walk through the trie: down to a leaf, up to where the next path branches off, down again. The
+ * nodes of each way down and, but for the first, the nodes before on the way up beyond the one.
+ */
+static void encode_ways(const struct tables_view *view, struct part_chunk_builder *out)
 {
+	struct strbuf ups = { 0 }, downs = { 0 };
+	uint32_t down = 0, ways = 1;
+
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
-		uint32_t at = i - 1, pops = 0;
+		uint32_t at = i - 1, up = 0;
 
 		while (at != view->nodes[i].parent) {
 			assert(at && "nodes are depth-first");
 			at = view->nodes[at].parent;
-			pops++;
+			up++;
 		}
-		strbuf_add_varint(out, pops);
+		if (up) {
+			strbuf_add_varint(&downs, down);
+			strbuf_add_varint(&ups, up - 1);
+			ways++;
+			down = 0;
+		}
+		down++;
 	}
+	strbuf_add_varint(&downs, down);
+	strbuf_add_varint(&out->raw, ways);
+	strbuf_add_slice(&out->raw, strbuf_slice(&downs));
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	strbuf_add_slice(&out->raw, strbuf_slice(&ups));
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	strbuf_free(&ups);
+	strbuf_free(&downs);
 }
 
 static void encode_classes(const struct part_dictionary *dictionary, bool leaves,
@@ -481,21 +541,21 @@ static void encode_classes(const struct part_dictionary *dictionary, bool leaves
 	}
 }
 
-static void encode_nodes(const struct part_dictionary *dictionary, struct part_chunk_builder *out)
+static void encode_nodes(const struct part_dictionary *dictionary,
+			 const struct part_numbers *numbers, struct part_chunk_builder *out)
 {
-	struct strbuf new_ones = { 0 };
+	struct strbuf others = { 0 };
 
-	encode_pops(dictionary->view, &out->raw);
+	encode_ways(dictionary->view, out);
+	encode_stack_frames(dictionary->view, numbers->frames, &out->raw, &others);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
-	encode_stack_frames(dictionary->view, &out->raw, &new_ones);
-	part_chunk_cut(out, STREAM_BYTES_MIN);
-	strbuf_add_slice(&out->raw, strbuf_slice(&new_ones));
+	strbuf_add_slice(&out->raw, strbuf_slice(&others));
 	part_chunk_cut(out, STREAM_BYTES_MIN);
 	encode_classes(dictionary, true, &out->raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
 	encode_classes(dictionary, false, &out->raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
-	strbuf_free(&new_ones);
+	strbuf_free(&others);
 }
 
 void part_dictionary_encode(const struct part_dictionary *dictionary,
@@ -510,5 +570,5 @@ void part_dictionary_encode(const struct part_dictionary *dictionary,
 	encode_row_label_sets(view, numbers, &series->raw);
 	encode_strings(view, numbers, &builders[PART_SECTION_STRINGS]);
 	encode_frames(view, numbers, &builders[PART_SECTION_FRAMES]);
-	encode_nodes(dictionary, &builders[PART_SECTION_NODES]);
+	encode_nodes(dictionary, numbers, &builders[PART_SECTION_NODES]);
 }

@@ -3,8 +3,9 @@
  * part_dictionary_encode - a partition's dictionaries as sections. Only for part_writer.c.
  *
  * Strings get new numbers: those of labels first, sorted; then those of frames, field by field in
- * the order of their first use. Label sets of rows get the numbers from 1 on, in the order of the
- * view; those of series, which rows may have too, the ones behind them, in the order of series.
+ * the order of their first use. Frames are numbered in the order in which nodes meet them. Label
+ * sets of rows get the numbers from 1 on, in the order of the view; those of series, which rows may
+ * have too, the ones behind them, in the order of series.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_DICTIONARY_ENCODE_H
 #define FIRN_SERVER_PERSIST_PART_DICTIONARY_ENCODE_H
@@ -16,6 +17,8 @@
 struct part_numbers {
 	uint32_t *strings;			     /* by id of the view */
 	uint32_t label_strings_count, strings_count; /* the empty one included */
+	uint32_t *frames;			     /* likewise */
+	uint32_t *frames_in_order;		     /* ids of the view by number */
 	uint32_t *row_label_sets;		     /* by id of the view */
 	uint32_t row_label_sets_count;
 	uint32_t *ranks; /* by node; UINT32_MAX where it has no rows */

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -11,49 +10,18 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "server/persist/byte_reader.h"
-#include "server/persist/part_directory.h"
+#include "server/persist/part_reader_int.h"
 
-#define SHARED_CHUNK_BYTES_MAX ((size_t)1 << 20) /* larger ones are not kept for the next section  \
-						  */
+#define SHARED_CHUNK_BYTES_MAX                                                                     \
+	((size_t)1 << 20) /* larger ones are not kept for the next section                         \
+			   */
 #define VERIFY_BYTES ((size_t)1 << 20)
 #define VERIFY_MEMORY_BYTES ((size_t)64 << 20)
 
-/* An unpacked chunk of sections, while somebody looks at it. */
-struct chunk_bytes {
-	uint32_t references, chunk;
-	char *raw;
-};
-
-struct partition {
-	struct part_reader *reader;
-	const struct part_entry *entry;
-	uint32_t number;
-	pthread_mutex_t lock;
-	uint32_t users; /* segments; guarded, as all below */
-	bool has_series, has_stacks;
-	struct part_series_image series;
-	struct part_stacks_image stacks;
-};
-
-struct part_reader {
-	struct vfs_file *file;
-	struct part_info info;
-	struct part_directory directory;
-	struct partition *partitions;
-	uint64_t instance; /* no two open readers have the same */
-	_Atomic size_t bytes;
-	pthread_mutex_t lock;
-	struct chunk_bytes *kept[PART_SECTIONS]; /* guarded, as all below */
-	bool damaged;
-	struct err damage;
-};
-
 static _Atomic uint64_t instances;
 
-/* Bytes. */
-
-static int read_at(struct part_reader *reader, char *to, size_t len, uint64_t offset,
-		   struct err *err)
+int part_reader_read(struct part_reader *reader, char *to, size_t len, uint64_t offset,
+		     struct err *err)
 {
 	struct vfs_file *file = reader->file;
 
@@ -75,8 +43,7 @@ static int read_at(struct part_reader *reader, char *to, size_t len, uint64_t of
 	return 0;
 }
 
-/* The outermost frame of an error: names the file, remembers damage. */
-static int note(struct part_reader *reader, int rc, struct err *cause, struct err *err)
+int part_reader_note(struct part_reader *reader, int rc, struct err *cause, struct err *err)
 {
 	if (!rc)
 		return 0;
@@ -113,7 +80,7 @@ static int unpack_chunk(struct part_reader *reader, const struct part_chunk *chu
 {
 	char *stored = mem_realloc(NULL, chunk->stored ? chunk->stored : 1, 1);
 	ZSTD_DCtx *decoder = ZSTD_createDCtx();
-	int rc = decoder ? read_at(reader, stored, chunk->stored, chunk->offset, err)
+	int rc = decoder ? part_reader_read(reader, stored, chunk->stored, chunk->offset, err)
 			 : err_set(err, ERR_NO_MEMORY, "no memory to decompress");
 
 	if (!rc)
@@ -167,7 +134,7 @@ static void keep(struct part_reader *reader, enum part_section section, struct c
 }
 
 /* *ret_chunk is to be given back with unref_chunk; NULL when there is nothing. */
-static int get_section(struct part_reader *reader, const struct partition *partition,
+static int get_section(struct part_reader *reader, const struct part_reader_partition *partition,
 		       enum part_section section, struct slice *ret, struct chunk_bytes **ret_chunk,
 		       struct err *err)
 {
@@ -211,7 +178,7 @@ static int check_header(struct part_reader *reader, struct err *err)
 {
 	char bytes[PART_HEADER_BYTES];
 	struct byte_reader in = byte_reader_of(slice_from(bytes, sizeof(bytes)));
-	int rc = read_at(reader, bytes, sizeof(bytes), 0, err);
+	int rc = part_reader_read(reader, bytes, sizeof(bytes), 0, err);
 	uint32_t version;
 
 	if (rc)
@@ -245,7 +212,7 @@ static int read_trailer(struct part_reader *reader, uint64_t bytes, struct trail
 
 	if (bytes < PART_HEADER_BYTES + PART_TRAILER_BYTES)
 		return err_set(err, ERR_CORRUPT, "is cut short");
-	rc = read_at(reader, text, sizeof(text), bytes - sizeof(text), err);
+	rc = part_reader_read(reader, text, sizeof(text), bytes - sizeof(text), err);
 	if (rc)
 		return rc;
 	ret->directory.offset = byte_reader_u64(&in);
@@ -312,12 +279,13 @@ int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_i
 	pthread_mutex_init(&reader->lock, NULL);
 	reader->info = *info;
 	reader->instance = ++instances;
-	rc = note(reader, read_directory(reader, &cause), &cause, err);
+	rc = part_reader_note(reader, read_directory(reader, &cause), &cause, err);
 	if (rc) {
 		part_reader_close(reader);
 		return rc;
 	}
-	reader->partitions = mem_new_array(struct partition, reader->directory.partitions_count);
+	reader->partitions =
+		mem_new_array(struct part_reader_partition, reader->directory.partitions_count);
 	for (uint32_t i = 0; i < reader->directory.partitions_count; i++) {
 		reader->partitions[i].reader = reader;
 		reader->partitions[i].entry = &reader->directory.partitions[i];
@@ -357,8 +325,8 @@ static uint64_t block_bytes(const struct part_directory *directory,
 }
 
 /* What the index says of stripes must be so. */
-static int place_blocks(const struct partition *partition, struct part_series_image *series,
-			struct err *err)
+static int place_blocks(const struct part_reader_partition *partition,
+			struct part_series_image *series, struct err *err)
 {
 	const struct part_directory *directory = &partition->reader->directory;
 
@@ -383,7 +351,7 @@ static int place_blocks(const struct partition *partition, struct part_series_im
 	return 0;
 }
 
-static int load_series(struct partition *partition, struct err *err)
+static int load_series(struct part_reader_partition *partition, struct err *err)
 {
 	struct part_reader *reader = partition->reader;
 	struct chunk_bytes *index_chunk = NULL, *series_chunk = NULL;
@@ -410,7 +378,7 @@ static int load_series(struct partition *partition, struct err *err)
 	return 0;
 }
 
-static int load_stacks(struct partition *partition, struct err *err)
+static int load_stacks(struct part_reader_partition *partition, struct err *err)
 {
 	struct part_reader *reader = partition->reader;
 	struct chunk_bytes *chunks[PART_SECTIONS] = { 0 };
@@ -434,7 +402,7 @@ static int load_stacks(struct partition *partition, struct err *err)
 }
 
 /* With the partition's lock. */
-static void drop_dictionaries(struct partition *partition)
+static void drop_dictionaries(struct part_reader_partition *partition)
 {
 	struct part_reader *reader = partition->reader;
 
@@ -457,7 +425,7 @@ size_t part_reader_bytes(const struct part_reader *reader)
 void part_reader_trim(struct part_reader *reader)
 {
 	for (uint32_t i = 0; i < reader->directory.partitions_count; i++) {
-		struct partition *partition = &reader->partitions[i];
+		struct part_reader_partition *partition = &reader->partitions[i];
 
 		if (pthread_mutex_trylock(&partition->lock))
 			continue; /* somebody is about to use it */
@@ -487,232 +455,11 @@ void part_reader_close(struct part_reader *reader)
 	free(reader);
 }
 
-/* Blocks. */
-
-/* What a buffer holds: the stripe that was read last, in the hope that the next block is there. */
-struct scratch {
-	ZSTD_DCtx *decoder;
-	uint64_t instance; /* 0: nothing */
-	uint32_t stripe;
-	bool has_rows;
-	char *stored, *raw;
-	size_t stored_capacity, raw_capacity;
-	struct part_stripe_image image;
-	struct segment_report *reports; /* a copy that may be changed */
-	uint32_t reports_capacity;
-};
-
-static void free_scratch(void *data)
-{
-	struct scratch *scratch = data;
-
-	ZSTD_freeDCtx(scratch->decoder);
-	part_stripe_image_free(&scratch->image);
-	free(scratch->stored);
-	free(scratch->raw);
-	free(scratch->reports);
-	free(scratch);
-}
-
-static int scratch_of(struct segment_buffer *buffer, struct scratch **ret, struct err *err)
-{
-	struct scratch *scratch;
-
-	if (buffer->free_decompressor == free_scratch) {
-		*ret = buffer->decompressor;
-		return 0;
-	}
-	scratch = mem_new(struct scratch);
-	scratch->decoder = ZSTD_createDCtx();
-	if (!scratch->decoder) {
-		free(scratch);
-		return err_set(err, ERR_NO_MEMORY, "no memory to decompress");
-	}
-	if (buffer->free_decompressor)
-		buffer->free_decompressor(buffer->decompressor);
-	buffer->decompressor = scratch;
-	buffer->free_decompressor = free_scratch;
-	*ret = scratch;
-	return 0;
-}
-
-static char *room(char *memory, size_t *capacity, size_t bytes)
-{
-	if (*capacity >= bytes)
-		return memory;
-	free(memory);
-	*capacity = bytes;
-	return mem_realloc(NULL, bytes, 1);
-}
-
-/* `count` chunks that lie one behind the other, as they are stored. */
-static int read_stored(struct part_reader *reader, const struct part_chunk *chunks, int count,
-		       struct scratch *scratch, struct err *err)
-{
-	size_t bytes = 0;
-
-	for (int i = 0; i < count; i++)
-		bytes += chunks[i].stored;
-	scratch->stored = room(scratch->stored, &scratch->stored_capacity, bytes + 1);
-	return read_at(reader, scratch->stored, bytes, chunks->offset, err);
-}
-
-static int unpack(const struct part_chunk *chunk, const char *stored, struct scratch *scratch,
-		  struct err *err)
-{
-	scratch->raw =
-		room(scratch->raw, &scratch->raw_capacity, (size_t)chunk->raw + PART_STRIPE_SLACK);
-	memset(scratch->raw + chunk->raw, 0, PART_STRIPE_SLACK);
-	return part_chunk_unpack(chunk, scratch->decoder, stored, scratch->raw, err);
-}
-
-static int load_headers(struct part_reader *reader, uint32_t stripe, enum segment_want want,
-			struct scratch *scratch, struct err *err)
-{
-	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
-	const struct part_chunk *chunks = &reader->directory.chunks[entry->chunk];
-	int rc = read_stored(reader, chunks, want == SEGMENT_ROWS ? 2 : 1, scratch, err);
-
-	scratch->instance = 0;
-	if (!rc)
-		rc = unpack(&chunks[0], scratch->stored, scratch, err);
-	if (!rc)
-		rc = part_stripe_decode_headers(slice_from(scratch->raw, chunks[0].raw),
-						&entry->shape, &scratch->image, err);
-	if (rc)
-		return rc;
-	scratch->instance = reader->instance;
-	scratch->stripe = stripe;
-	scratch->has_rows = false;
-	return 0;
-}
-
-/* `stored` is NULL when the rows must be read from the file first. */
-static int load_rows(struct part_reader *reader, const char *stored, struct scratch *scratch,
-		     struct err *err)
-{
-	const struct part_stripe_entry *entry = &reader->directory.stripes[scratch->stripe];
-	const struct part_chunk *rows = &reader->directory.chunks[entry->chunk + 1];
-	int rc = 0;
-
-	if (!stored) {
-		rc = read_stored(reader, rows, 1, scratch, err);
-		stored = scratch->stored;
-	}
-	if (!rc)
-		rc = unpack(rows, stored, scratch, err);
-	if (!rc)
-		rc = part_stripe_decode_rows(slice_from(scratch->raw, rows->raw), &scratch->image,
-					     err);
-	scratch->has_rows = !rc;
-	return rc;
-}
-
-static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment_want want,
-		       struct scratch *scratch, struct err *err)
-{
-	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
-	const char *stored = NULL;
-
-	if (scratch->instance != reader->instance || scratch->stripe != stripe) {
-		int rc = load_headers(reader, stripe, want, scratch, err);
-
-		if (rc)
-			return rc;
-		stored = scratch->stored + reader->directory.chunks[entry->chunk].stored;
-	}
-	return want == SEGMENT_ROWS && !scratch->has_rows ? load_rows(reader, stored, scratch, err)
-							  : 0;
-}
-
-/* That the block's reports are what the partition and its index say. */
-static int check_block(const struct partition *partition, const struct segment_zone *zone,
-		       uint32_t first, enum segment_want want,
-		       const struct part_stripe_image *image, struct err *err)
-{
-	const struct part_dictionary_shape *shape = &partition->entry->shape;
-	const struct segment_report *reports = &image->reports[first];
-	uint64_t rows = 0;
-
-	for (uint32_t i = 0; i < zone->reports; i++) {
-		if (reports[i].series < zone->series_min || reports[i].series > zone->series_max ||
-		    reports[i].start_ns < zone->start_min_ns ||
-		    reports[i].start_ns > zone->start_max_ns)
-			return err_set(err, ERR_CORRUPT, "a report lies outside its block's zone");
-		if (want == SEGMENT_ROWS && reports[i].row_count &&
-		    image->last_slots[first + i] >= shape->stacks)
-			return err_set(err, ERR_CORRUPT, "a row names a stack that is not there");
-		rows += reports[i].row_count;
-	}
-	if (rows != zone->rows)
-		return err_set(err, ERR_CORRUPT, "a block has other rows than its zone says");
-	if (want != SEGMENT_ROWS || !image->has_labels)
-		return 0;
-	for (uint64_t i = reports[0].row_first; i < reports[0].row_first + rows; i++)
-		if (image->label_sets[i] > shape->row_label_sets + shape->series)
-			return err_set(err, ERR_CORRUPT,
-				       "a row names a label set that is not there");
-	return 0;
-}
-
-/* Readers drop deleted reports from what they are given; the stripe must stay as it is. */
-static const struct segment_report *copy_reports(struct scratch *scratch, uint32_t first,
-						 uint32_t count)
-{
-	if (scratch->reports_capacity < count) {
-		scratch->reports_capacity = count;
-		scratch->reports = mem_realloc(scratch->reports, count, sizeof(*scratch->reports));
-	}
-	memcpy(scratch->reports, scratch->image.reports + first, count * sizeof(*scratch->reports));
-	return scratch->reports;
-}
-
-static void make_block(const struct segment *segment, uint32_t first, uint32_t count,
-		       enum segment_want want, struct scratch *scratch, struct segment_block *ret)
-{
-	const struct part_stripe_image *image = &scratch->image;
-
-	*ret = (struct segment_block){
-		.reports = segment->deletions_count ? copy_reports(scratch, first, count)
-						    : &image->reports[first],
-		.reports_count = count,
-		.totals = image->totals,
-	};
-	if (want == SEGMENT_HEADERS)
-		return;
-	ret->slots = image->slots;
-	ret->label_sets = image->has_labels ? image->label_sets : NULL;
-	ret->row_stride = 1;
-	ret->values = image->has_values ? image->values : NULL;
-	ret->value_stride = 1;
-	ret->column_stride = image->shape.rows;
-}
-
-static int read_block(const struct segment *segment, uint32_t block, enum segment_want want,
-		      struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
-{
-	struct partition *partition = segment->owner;
-	const struct part_block *place = &partition->series.blocks[segment->level][block];
-	const struct segment_zone *zone = &partition->series.zones[segment->level][block];
-	struct scratch *scratch = NULL;
-	struct err cause = { 0 };
-	int rc = scratch_of(buffer, &scratch, &cause);
-
-	if (!rc)
-		rc = load_stripe(partition->reader, place->stripe, want, scratch, &cause);
-	if (!rc)
-		rc = check_block(partition, zone, place->first, want, &scratch->image, &cause);
-	if (rc)
-		return note(partition->reader, rc, &cause, err);
-	make_block(segment, place->first, zone->reports, want, scratch, ret);
-	return 0;
-}
-
 /* Segments. */
 
 static int load_segment_stacks(struct segment *segment, struct err *err)
 {
-	struct partition *partition = segment->owner;
+	struct part_reader_partition *partition = segment->owner;
 	struct err cause = { 0 };
 	int rc = 0;
 
@@ -725,10 +472,10 @@ static int load_segment_stacks(struct segment *segment, struct err *err)
 		segment->node_of_slot = partition->stacks.node_of_rank;
 	}
 	pthread_mutex_unlock(&partition->lock);
-	return note(partition->reader, rc, &cause, err);
+	return part_reader_note(partition->reader, rc, &cause, err);
 }
 
-static const struct segment_ops part_ops = { load_segment_stacks, read_block };
+static const struct segment_ops part_ops = { load_segment_stacks, part_block_read };
 
 static uint64_t kin_of(const struct part_partition *info)
 {
@@ -750,7 +497,7 @@ static uint64_t kin_of(const struct part_partition *info)
 int part_reader_segment(struct part_reader *reader, uint32_t number, enum segment_level level,
 			int64_t from_ns, int64_t to_ns, struct segment *ret, struct err *err)
 {
-	struct partition *partition = &reader->partitions[number];
+	struct part_reader_partition *partition = &reader->partitions[number];
 	struct err cause = { 0 };
 	int rc = 0;
 
@@ -761,7 +508,7 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 		partition->users++;
 	pthread_mutex_unlock(&partition->lock);
 	if (rc)
-		return note(reader, rc, &cause, err);
+		return part_reader_note(reader, rc, &cause, err);
 	*ret = (struct segment){
 		.view = partition->series.view,
 		.ops = &part_ops,
@@ -780,7 +527,7 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 
 void part_reader_drop_segment(struct segment *segment)
 {
-	struct partition *partition = segment->owner;
+	struct part_reader_partition *partition = segment->owner;
 
 	pthread_mutex_lock(&partition->lock);
 	assert(partition->users);
@@ -805,7 +552,7 @@ static int verify_hash(struct part_reader *reader, struct err *err)
 	while (left && !rc) {
 		size_t len = left < VERIFY_BYTES ? (size_t)left : VERIFY_BYTES;
 
-		rc = read_at(reader, bytes, len, offset, err);
+		rc = part_reader_read(reader, bytes, len, offset, err);
 		if (!rc)
 			XXH3_128bits_update(state, bytes, len);
 		offset += len;
@@ -831,12 +578,10 @@ static int verify_level(struct part_reader *reader, uint32_t number, enum segmen
 	rc = load_segment_stacks(&segment, err);
 	for (uint32_t i = 0; i < segment.blocks_count && !rc; i++) {
 		struct segment_block block;
-		const struct scratch *scratch;
 
-		rc = read_block(&segment, i, SEGMENT_ROWS, buffer, &block, err);
-		scratch = buffer->decompressor;
+		rc = part_block_read(&segment, i, SEGMENT_ROWS, buffer, &block, err);
 		if (!rc)
-			rc = part_stripe_check_totals(&scratch->image, err);
+			rc = part_block_check_totals(buffer, err);
 		*reports += rc ? 0 : block.reports_count;
 	}
 	part_reader_drop_segment(&segment);
@@ -849,7 +594,7 @@ int part_reader_verify(struct part_reader *reader, struct err *err)
 	struct segment_buffer buffer = { 0 };
 	uint64_t reports = 0;
 	struct err cause = { 0 };
-	int rc = note(reader, verify_hash(reader, &cause), &cause, err);
+	int rc = part_reader_note(reader, verify_hash(reader, &cause), &cause, err);
 
 	for (uint32_t i = 0; i < directory->partitions_count && !rc; i++) {
 		for (int level = 0; level < SEGMENT_LEVELS && !rc; level++)
@@ -865,5 +610,5 @@ int part_reader_verify(struct part_reader *reader, struct err *err)
 		reports -= directory->stripes[i].shape.reports;
 	if (reports)
 		rc = err_set(&cause, ERR_CORRUPT, "reports belong to no partition, or to several");
-	return note(reader, rc, &cause, err);
+	return part_reader_note(reader, rc, &cause, err);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "server/persist/byte_reader.h"
 #include "server/persist/part_dictionary_decode.h"
+#include "server/persist/part_popularity.h"
 #include "server/persist/tables_check.h"
 
 static int corrupt(const char *what, struct err *err)
@@ -199,20 +200,41 @@ static int read_frames(struct slice bytes, const struct part_dictionary_shape *s
 
 /* Nodes. */
 
+/* Adds the nodes of a way down from node `at`. */
+static bool go_down(const struct part_dictionary_shape *shape, struct node *nodes, uint32_t *made,
+		    uint32_t at, uint64_t down)
+{
+	if (down > shape->nodes - *made)
+		return false;
+	for (; down; down--) {
+		nodes[*made].parent = at;
+		at = (*made)++;
+	}
+	return true;
+}
+
 static int read_parents(struct byte_reader *in, const struct part_dictionary_shape *shape,
 			struct node *nodes, struct err *err)
 {
-	for (uint32_t i = 1; i < shape->nodes; i++) {
-		uint64_t pops = byte_reader_varint(in);
-		uint32_t at = i - 1;
+	uint64_t ways = byte_reader_varint(in);
+	struct byte_reader downs = *in;
+	uint32_t made = 1;
 
-		for (; pops && at; pops--)
+	if (!ways || ways > byte_reader_left(in))
+		return corrupt("more ways than bytes", err);
+	for (uint64_t i = 0; i < ways; i++)
+		byte_reader_varint(in);
+	for (uint64_t i = 0; i < ways; i++) {
+		uint64_t up = i ? byte_reader_varint(in) + 1 : 0;
+		uint32_t at = made - 1;
+
+		for (; up && at; up--)
 			at = nodes[at].parent;
-		if (in->failed || pops)
-			return corrupt("a node lies above the root", err);
-		nodes[i].parent = at;
+		if (in->failed || up ||
+		    !go_down(shape, nodes, &made, at, byte_reader_varint(&downs)))
+			return corrupt("a way leads out of the trie", err);
 	}
-	return 0;
+	return made != shape->nodes ? corrupt("nodes end early", err) : 0;
 }
 
 /* Frames that were called from each frame, in lists that move to the end when they are full. */
@@ -245,18 +267,31 @@ static void add_callee(struct callees *callees, uint32_t caller, uint32_t frame)
 	callees->frames[list->first + list->count++] = frame;
 }
 
+/* The next frame of those that were not called from there before. */
+static bool read_other(struct byte_reader *in, const struct part_dictionary_shape *shape,
+		       struct part_popularity *popularity, uint32_t *ret)
+{
+	uint64_t code = byte_reader_varint(in);
+
+	if (in->failed || code > popularity->count || (!code && popularity->count == shape->frames))
+		return false;
+	*ret = code ? popularity->frames[code - 1] : popularity->count;
+	part_popularity_meet(popularity, *ret);
+	return true;
+}
+
 static int read_stack_frames(struct byte_reader *in, const struct part_dictionary_shape *shape,
-			     struct callees *callees, struct node *nodes, struct err *err)
+			     struct callees *callees, struct part_popularity *popularity,
+			     struct node *nodes, struct err *err)
 {
 	struct byte_reader known = *in;
-	uint32_t next = 0;
 
 	for (uint32_t i = 1; i < shape->nodes; i++)
 		byte_reader_varint(in);
 	for (uint32_t i = 1; i < shape->nodes; i++) {
 		uint32_t parent = nodes[i].parent;
 		uint32_t caller = parent ? nodes[parent].frame : shape->frames;
-		uint64_t place = byte_reader_varint(&known), frame;
+		uint64_t place = byte_reader_varint(&known);
 
 		if (place > callees->lists[caller].count)
 			return corrupt("a frame was not called from there before", err);
@@ -264,13 +299,9 @@ static int read_stack_frames(struct byte_reader *in, const struct part_dictionar
 			nodes[i].frame = callees->frames[callees->lists[caller].first + place - 1];
 			continue;
 		}
-		frame = (uint64_t)next - (uint64_t)byte_reader_zigzag(in);
-		if (in->failed || frame >= shape->frames)
+		if (!read_other(in, shape, popularity, &nodes[i].frame))
 			return corrupt("a node names a frame that is not there", err);
-		if (frame >= next)
-			next = (uint32_t)frame + 1;
-		nodes[i].frame = (uint32_t)frame;
-		add_callee(callees, caller, (uint32_t)frame);
+		add_callee(callees, caller, nodes[i].frame);
 	}
 	return in->failed ? corrupt("frames of nodes end early", err) : 0;
 }
@@ -328,6 +359,7 @@ static int read_nodes(struct slice bytes, const struct part_dictionary_shape *sh
 		      struct part_stacks_image *image, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(bytes);
+	struct part_popularity popularity;
 	struct callees callees = { 0 };
 	struct node *nodes;
 	int rc;
@@ -341,9 +373,11 @@ static int read_nodes(struct slice bytes, const struct part_dictionary_shape *sh
 	/* So that there is something to move from and to, however little. */
 	callees.frames_capacity = 2;
 	callees.frames = mem_new_array(uint32_t, callees.frames_capacity);
+	popularity = part_popularity_new(shape->frames);
 	rc = read_parents(&in, shape, nodes, err);
 	if (!rc)
-		rc = read_stack_frames(&in, shape, &callees, nodes, err);
+		rc = read_stack_frames(&in, shape, &callees, &popularity, nodes, err);
+	part_popularity_free(&popularity);
 	free(callees.lists);
 	free(callees.frames);
 	if (!rc)

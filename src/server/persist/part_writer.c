@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "server/persist/part_dictionary_encode.h"
+#include "server/persist/part_directory_encode.h"
 #include "server/persist/part_stripe_encode.h"
 
 #define OUT_BYTES ((size_t)1 << 20)
@@ -29,30 +30,6 @@ struct block {
 	struct segment_zone zone;
 };
 
-struct written_partition {
-	uint32_t tenant, service, service_label, type; /* texts; number of the type */
-	uint32_t series, row_label_sets, label_strings, strings, frames, nodes, stacks;
-	int64_t start_min_ns, start_max_ns; /* of raw reports */
-	uint64_t reports, rows;		    /* likewise */
-	uint32_t *row_label_names;	    /* texts */
-	uint32_t row_label_names_count, row_label_names_capacity;
-	uint32_t blocks[SEGMENT_LEVELS];
-	bool chunk_begins[PART_SECTIONS];
-	uint64_t section_bytes[PART_SECTIONS];
-};
-
-struct stripe_entry {
-	uint32_t chunk; /* headers; rows are the next */
-	uint32_t reports, columns;
-	uint64_t rows;
-};
-
-/* The chunks that hold sections of one kind. */
-struct section_chunks {
-	uint32_t *numbers;
-	uint32_t count, capacity;
-};
-
 struct part_writer {
 	const struct vfs *vfs;
 	const char *dir;
@@ -65,18 +42,10 @@ struct part_writer {
 	XXH3_state_t *hash;
 	ZSTD_CCtx *encoder;
 
-	struct part_chunk *chunks;
-	uint32_t chunks_count, chunks_capacity;
-	struct stripe_entry *stripes;
-	uint32_t stripes_count, stripes_capacity;
+	struct part_written written;
 	struct part_stripe open_stripes[SEGMENT_LEVELS];
 	struct part_chunk_builder headers, rows;
 	struct part_chunk_builder sections[PART_SECTIONS];
-	struct section_chunks section_chunks[PART_SECTIONS];
-	struct tables texts; /* of the directory */
-	struct tables types; /* its strings are encoded types, but for the first */
-	struct written_partition *partitions;
-	uint32_t partitions_count, partitions_capacity;
 	struct part_info info;
 
 	/* Of the partition that is being written. */
@@ -109,7 +78,7 @@ static int put(struct part_writer *writer, struct slice bytes, struct err *err)
 	return writer->out.len < OUT_BYTES ? 0 : flush(writer, err);
 }
 
-static void free_partition(struct written_partition *partition)
+static void free_partition(struct part_written_partition *partition)
 {
 	free(partition->row_label_names);
 }
@@ -120,21 +89,21 @@ static void free_writer(struct part_writer *writer)
 	strbuf_free(&writer->out);
 	XXH3_freeState(writer->hash);
 	ZSTD_freeCCtx(writer->encoder);
-	free(writer->chunks);
-	free(writer->stripes);
+	free(writer->written.chunks);
+	free(writer->written.stripes);
 	for (int i = 0; i < SEGMENT_LEVELS; i++)
 		part_stripe_free(&writer->open_stripes[i]);
 	part_chunk_builder_free(&writer->headers);
 	part_chunk_builder_free(&writer->rows);
 	for (int i = 0; i < PART_SECTIONS; i++) {
 		part_chunk_builder_free(&writer->sections[i]);
-		free(writer->section_chunks[i].numbers);
+		free(writer->written.section_chunks[i].numbers);
 	}
-	tables_free(&writer->texts);
-	tables_free(&writer->types);
-	for (uint32_t i = 0; i < writer->partitions_count; i++)
-		free_partition(&writer->partitions[i]);
-	free(writer->partitions);
+	tables_free(&writer->written.texts);
+	tables_free(&writer->written.types);
+	for (uint32_t i = 0; i < writer->written.partitions_count; i++)
+		free_partition(&writer->written.partitions[i]);
+	free(writer->written.partitions);
 	part_numbers_free(&writer->numbers);
 	free(writer->blocks);
 	free(writer->row_label_sets_used);
@@ -161,8 +130,8 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	writer->path = layout_path(dir, LAYOUT_PART, number);
 	writer->hash = XXH3_createState();
 	writer->encoder = ZSTD_createCCtx();
-	tables_init(&writer->texts);
-	tables_init(&writer->types);
+	tables_init(&writer->written.texts);
+	tables_init(&writer->written.types);
 	writer->info = (struct part_info){ .number = number,
 					   .min_start_ns = INT64_MAX,
 					   .max_start_ns = INT64_MIN };
@@ -203,21 +172,22 @@ static int put_chunk(struct part_writer *writer, struct part_chunk_builder *buil
 	if (rc)
 		return rc;
 	chunk.offset = writer->offset + writer->out.len;
-	mem_grow(writer->chunks, writer->chunks_count, writer->chunks_capacity);
-	writer->chunks[writer->chunks_count++] = chunk;
+	mem_grow(writer->written.chunks, writer->written.chunks_count,
+		 writer->written.chunks_capacity);
+	writer->written.chunks[writer->written.chunks_count++] = chunk;
 	*ret_stored += chunk.stored;
 	return put(writer, stored, err);
 }
 
 static int put_section_chunk(struct part_writer *writer, enum part_section section, struct err *err)
 {
-	struct section_chunks *chunks = &writer->section_chunks[section];
+	struct part_section_chunks *chunks = &writer->written.section_chunks[section];
 	uint64_t *bytes = section == PART_SECTION_NODES	  ? &writer->info.bytes_stacks
 			  : section == PART_SECTION_INDEX ? &writer->info.bytes_samples
 							  : &writer->info.bytes_symbols;
 
 	mem_grow(chunks->numbers, chunks->count, chunks->capacity);
-	chunks->numbers[chunks->count++] = writer->chunks_count;
+	chunks->numbers[chunks->count++] = writer->written.chunks_count;
 	return put_chunk(writer, &writer->sections[section], SECTIONS_ZSTD_LEVEL, bytes, err);
 }
 
@@ -228,9 +198,9 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 		level == SEGMENT_RAW ? &writer->info.bytes_samples : &writer->info.bytes_rollups;
 	int rc;
 
-	writer->stripes[stripe->number] =
-		(struct stripe_entry){ writer->chunks_count, stripe->reports_count, stripe->columns,
-				       stripe->rows_count };
+	writer->written.stripes[stripe->number] =
+		(struct part_written_stripe){ writer->written.chunks_count, stripe->reports_count,
+					      stripe->columns, stripe->rows_count };
 	part_stripe_encode(stripe, &writer->headers, &writer->rows);
 	rc = put_chunk(writer, &writer->headers, SECTIONS_ZSTD_LEVEL, bytes, err);
 	return rc ? rc : put_chunk(writer, &writer->rows, ROWS_ZSTD_LEVEL, bytes, err);
@@ -240,7 +210,7 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 
 static uint32_t text_of(struct part_writer *writer, struct slice text)
 {
-	return tables_string(&writer->texts, text);
+	return tables_string(&writer->written.texts, text);
 }
 
 static uint32_t type_of(struct part_writer *writer, const struct tables_view *view)
@@ -261,7 +231,8 @@ static uint32_t type_of(struct part_writer *writer, const struct tables_view *vi
 		strbuf_add_varint(&type, text_of(writer, tables_text(view, column->sample_unit)));
 		strbuf_add_varint(&type, column->kind);
 	}
-	number = tables_string(&writer->types, strbuf_slice(&type)) - 1; /* 0 is the empty text */
+	number = tables_string(&writer->written.types, strbuf_slice(&type)) -
+		 1; /* 0 is the empty text */
 	strbuf_free(&type);
 	return number;
 }
@@ -286,15 +257,16 @@ int part_writer_begin_partition(struct part_writer *writer,
 				const struct part_dictionary *dictionary, struct err *err)
 {
 	const struct tables_view *view = dictionary->view;
-	struct written_partition *partition;
+	struct part_written_partition *partition;
 
 	(void)err;
 	assert(!writer->dictionary && view->groups_count == 1 && view->series_count);
 	writer->dictionary = dictionary;
 	part_numbers_make(dictionary, &writer->numbers);
-	mem_grow(writer->partitions, writer->partitions_count, writer->partitions_capacity);
-	partition = &writer->partitions[writer->partitions_count++];
-	*partition = (struct written_partition){
+	mem_grow(writer->written.partitions, writer->written.partitions_count,
+		 writer->written.partitions_capacity);
+	partition = &writer->written.partitions[writer->written.partitions_count++];
+	*partition = (struct part_written_partition){
 		.tenant = text_of(writer, dictionary->key.tenant),
 		.service = text_of(writer, dictionary->key.service),
 		.service_label = text_of(writer, service_label(view)),
@@ -317,9 +289,9 @@ int part_writer_begin_partition(struct part_writer *writer,
 	return 0;
 }
 
-static struct written_partition *current(struct part_writer *writer)
+static struct part_written_partition *current(struct part_writer *writer)
 {
-	return &writer->partitions[writer->partitions_count - 1];
+	return &writer->written.partitions[writer->written.partitions_count - 1];
 }
 
 /* The stripe of the level with room for so many rows of this partition. */
@@ -342,9 +314,10 @@ static int find_stripe(struct part_writer *writer, enum segment_level level, uin
 	stripe->type = type;
 	stripe->columns = writer->dictionary->view->groups[0].column_count;
 	stripe->is_rollup = level != SEGMENT_RAW;
-	stripe->number = writer->stripes_count;
-	mem_grow(writer->stripes, writer->stripes_count, writer->stripes_capacity);
-	writer->stripes_count++;
+	stripe->number = writer->written.stripes_count;
+	mem_grow(writer->written.stripes, writer->written.stripes_count,
+		 writer->written.stripes_capacity);
+	writer->written.stripes_count++;
 	return 0;
 }
 
@@ -396,7 +369,7 @@ static void widen(struct segment_zone *zone, const struct part_report *report)
 
 static void count_raw(struct part_writer *writer, const struct part_report *report)
 {
-	struct written_partition *partition = current(writer);
+	struct part_written_partition *partition = current(writer);
 
 	if (report->start_ns < partition->start_min_ns)
 		partition->start_min_ns = report->start_ns;
@@ -453,7 +426,7 @@ static void encode_index(const struct part_writer *writer, struct strbuf *out)
 static void add_row_label_names(struct part_writer *writer)
 {
 	const struct tables_view *view = writer->dictionary->view;
-	struct written_partition *partition = current(writer);
+	struct part_written_partition *partition = current(writer);
 
 	for (uint32_t i = 0; i < view->label_sets_count; i++) {
 		const struct label_set *set = &view->label_sets[i];
@@ -478,7 +451,7 @@ static void add_row_label_names(struct part_writer *writer)
 static int end_sections(struct part_writer *writer, const size_t before[PART_SECTIONS],
 			struct err *err)
 {
-	struct written_partition *partition = current(writer);
+	struct part_written_partition *partition = current(writer);
 	int rc = 0;
 
 	for (int i = 0; i < PART_SECTIONS && !rc; i++) {
@@ -492,7 +465,7 @@ static int end_sections(struct part_writer *writer, const size_t before[PART_SEC
 
 int part_writer_end_partition(struct part_writer *writer, struct err *err)
 {
-	struct written_partition *partition = current(writer);
+	struct part_written_partition *partition = current(writer);
 	size_t before[PART_SECTIONS];
 	int rc;
 
@@ -521,101 +494,13 @@ int part_writer_end_partition(struct part_writer *writer, struct err *err)
 
 /* The directory. */
 
-static void encode_texts(const struct tables *texts, struct strbuf *out)
-{
-	struct tables_view view = tables_view_of(texts);
-
-	strbuf_add_varint(out, view.strings_count - 1);
-	for (uint32_t i = 1; i < view.strings_count; i++)
-		strbuf_add_varint(out, view.strings[i].len);
-	for (uint32_t i = 1; i < view.strings_count; i++)
-		strbuf_add_slice(out, tables_text(&view, i));
-}
-
-static void encode_chunks(const struct part_writer *writer, struct strbuf *out)
-{
-	strbuf_add_varint(out, writer->chunks_count);
-	for (uint32_t i = 0; i < writer->chunks_count; i++)
-		strbuf_add_varint(out, writer->chunks[i].stored);
-	for (uint32_t i = 0; i < writer->chunks_count; i++)
-		strbuf_add_varint(out, writer->chunks[i].raw - writer->chunks[i].stored);
-	for (uint32_t i = 0; i < writer->chunks_count; i++)
-		strbuf_add_u32(out, writer->chunks[i].crc);
-	for (int section = 0; section < PART_SECTIONS; section++) {
-		const struct section_chunks *chunks = &writer->section_chunks[section];
-		uint32_t next = 0;
-
-		strbuf_add_varint(out, chunks->count);
-		for (uint32_t i = 0; i < chunks->count; i++) {
-			strbuf_add_varint(out, chunks->numbers[i] - next);
-			next = chunks->numbers[i] + 1;
-		}
-	}
-}
-
-static void encode_stripes(const struct part_writer *writer, struct strbuf *out)
-{
-	uint32_t next = 0;
-
-	strbuf_add_varint(out, writer->stripes_count);
-	for (uint32_t i = 0; i < writer->stripes_count; i++) {
-		const struct stripe_entry *stripe = &writer->stripes[i];
-
-		strbuf_add_zigzag(out, (int64_t)stripe->chunk - next);
-		strbuf_add_varint(out, stripe->reports);
-		strbuf_add_varint(out, stripe->rows);
-		strbuf_add_varint(out, stripe->columns);
-		next = stripe->chunk + 2;
-	}
-}
-
-static void encode_partition(const struct written_partition *partition, struct strbuf *out)
-{
-	bool has_raw = partition->reports > 0;
-
-	strbuf_add_varint(out, partition->tenant);
-	strbuf_add_varint(out, partition->service);
-	strbuf_add_varint(out, partition->service_label);
-	strbuf_add_varint(out, partition->type);
-	strbuf_add_varint(out, partition->series);
-	strbuf_add_varint(out, partition->row_label_sets);
-	strbuf_add_varint(out, partition->label_strings);
-	strbuf_add_varint(out, partition->strings);
-	strbuf_add_varint(out, partition->frames);
-	strbuf_add_varint(out, partition->nodes);
-	strbuf_add_varint(out, partition->stacks);
-	strbuf_add_varint(out, partition->reports);
-	strbuf_add_varint(out, partition->rows);
-	strbuf_add_zigzag(out, has_raw ? partition->start_min_ns : 0);
-	strbuf_add_varint(out, has_raw ? (uint64_t)partition->start_max_ns -
-						 (uint64_t)partition->start_min_ns
-				       : 0);
-	strbuf_add_varint(out, partition->row_label_names_count);
-	for (uint32_t i = 0; i < partition->row_label_names_count; i++)
-		strbuf_add_varint(out, partition->row_label_names[i]);
-	for (int i = 0; i < SEGMENT_LEVELS; i++)
-		strbuf_add_varint(out, partition->blocks[i]);
-	for (int i = 0; i < PART_SECTIONS; i++)
-		strbuf_add_varint(out,
-				  partition->section_bytes[i] << 1 | partition->chunk_begins[i]);
-}
-
 static int put_directory(struct part_writer *writer, struct part_chunk *ret, struct err *err)
 {
 	struct part_chunk_builder builder = { 0 };
-	struct tables_view types = tables_view_of(&writer->types);
 	struct slice stored;
 	int rc;
 
-	encode_texts(&writer->texts, &builder.raw);
-	encode_chunks(writer, &builder.raw);
-	encode_stripes(writer, &builder.raw);
-	strbuf_add_varint(&builder.raw, types.strings_count - 1);
-	for (uint32_t i = 1; i < types.strings_count; i++)
-		strbuf_add_slice(&builder.raw, tables_text(&types, i));
-	strbuf_add_varint(&builder.raw, writer->partitions_count);
-	for (uint32_t i = 0; i < writer->partitions_count; i++)
-		encode_partition(&writer->partitions[i], &builder.raw);
+	part_directory_encode(&writer->written, &builder.raw);
 	rc = part_chunk_pack(&builder, writer->encoder, SECTIONS_ZSTD_LEVEL, ret, &stored, err);
 	ret->offset = writer->offset + writer->out.len;
 	if (!rc)
@@ -688,7 +573,7 @@ int part_writer_commit(struct part_writer *writer, struct part_info *ret, struct
 {
 	int rc;
 
-	assert(!writer->dictionary && writer->partitions_count);
+	assert(!writer->dictionary && writer->written.partitions_count);
 	rc = put_rest(writer, err);
 	if (!rc)
 		rc = make_durable(writer, err);

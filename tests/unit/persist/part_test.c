@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,7 +19,10 @@
 
 #define DIR "/parts"
 #define NUMBER 7
+#define PATH DIR "/part-000007.firn"
 #define ROUNDS 60
+#define OTHER_READER_ROUNDS 6
+#define OTHER_READER_ROWS_MAX 3000
 
 struct fixture {
 	struct sim_disk *disk;
@@ -190,7 +194,8 @@ static void random_report(struct fixture *f, uint32_t series, uint32_t rows_max,
 		int64_t values[16];
 
 		for (uint32_t j = 0; j < columns; j++)
-			values[j] = j && kinds[j] == 2 && kinds[0] != 4 && values[0] > 0 && values[0] < 1000
+			values[j] = j && kinds[j] == 2 && kinds[0] != 4 && values[0] > 0 &&
+						    values[0] < 1000
 					    ? values[0] * 19
 					    : random_value(f, kinds[j]);
 		tables_row(&f->tables, stack,
@@ -252,9 +257,20 @@ static void add_part(struct lines *lines, struct part_reader *reader, enum segme
 /* Totals of plain tables stop at the ends of int64 at each row, those of parts at the end. */
 static bool has_overflow(const struct tables_view *view)
 {
-	for (uint64_t i = 0; i < view->totals_count; i++)
-		if (view->totals[i] > INT64_MAX / 2 || view->totals[i] < INT64_MIN / 2)
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct report *report = &view->reports[i];
+		uint32_t columns = tables_series_columns(view, report->series);
+		uint64_t values = (uint64_t)report->row_count * columns;
+		__int128 sum = 0;
+
+		for (uint64_t j = 0; j < values; j++) {
+			int64_t value = view->values[report->value_first + j];
+
+			sum += value < 0 ? -(__int128)value : value;
+		}
+		if (sum > INT64_MAX)
 			return true;
+	}
 	return false;
 }
 
@@ -281,8 +297,6 @@ static void whatever_is_written_is_read_again(void **state)
 		if (!has_overflow(&view)) {
 			lines_add_tables(&want, &view);
 			add_part(&got, reader, SEGMENT_RAW);
-			print_message("round %llu: %zu lines\n", (unsigned long long)round,
-				      want.count);
 			lines_assert_equal(&want, &got);
 			compared++;
 		}
@@ -291,11 +305,311 @@ static void whatever_is_written_is_read_again(void **state)
 	assert_in_range(compared, ROUNDS / 2, ROUNDS);
 }
 
+/* Another reader. */
+
+static bool read_file(const char *path, struct strbuf *out)
+{
+	return !vfs_read_whole(&vfs_posix, path, (uint64_t)1 << 30, out, NULL);
+}
+
+/* The lines that tests/part_reader.py finds in the part. */
+static bool ask_other_reader(const char *dir, struct lines *lines)
+{
+	struct strbuf text = { 0 };
+	struct slice rest, line;
+	char command[1024], path[512];
+	bool ran;
+
+	snprintf(path, sizeof(path), "%s/lines", dir);
+	snprintf(command, sizeof(command), "%s/part_reader.py %s/part-000007.firn > %s",
+		 getenv("FIRN_TESTS") ? getenv("FIRN_TESTS") : "tests", dir, path);
+	ran = system(command) == 0 && read_file(path, &text);
+	unlink(path);
+	rest = strbuf_slice(&text);
+	while (ran && rest.len) {
+		line = slice_cut(rest, '\n', &rest);
+		mem_grow(lines->items, lines->count, lines->capacity);
+		lines->items[lines->count++] = mem_strndup(line.data, line.len);
+	}
+	strbuf_free(&text);
+	return ran;
+}
+
+static void another_reader_finds_the_same(void **state)
+{
+	struct fixture *f = *state;
+	char dir[] = "/tmp/firn-part-test-XXXXXX", path[256];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/part-000007.firn", dir);
+	for (uint64_t round = 1; round <= OTHER_READER_ROUNDS; round++) {
+		struct lines want = { 0 }, got = { 0 };
+		struct tables_view view;
+		struct err err = { 0 };
+
+		f->random = round * 0xc2b2ae3d27d4eb4full;
+		do
+			fill(f);
+		while (has_overflow((view = tables_view_of(&f->tables), &view)) ||
+		       view.rows_count > OTHER_READER_ROWS_MAX);
+		if (part_write(&vfs_posix, dir, &view, NUMBER, &f->info, &err))
+			fail_msg("write: %s", err.message);
+		lines_add_tables(&want, &view);
+		if (!ask_other_reader(dir, &got))
+			fail_msg("round %llu: tests/part_reader.py failed",
+				 (unsigned long long)round);
+		lines_assert_equal(&want, &got);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+/* Damage. */
+
+static bool is_good(struct fixture *f)
+{
+	struct part_reader *reader;
+	bool good;
+
+	if (part_reader_open(f->vfs, DIR, &f->info, &reader, NULL))
+		return false;
+	good = !part_reader_verify(reader, NULL);
+	part_reader_close(reader);
+	return good;
+}
+
+static void any_changed_byte_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t n = 0; n < 12; n++)
+		batches_add(&f->tables, n);
+	write_part(f);
+	assert_true(is_good(f));
+	for (uint64_t i = 0; i < f->info.bytes; i++) {
+		assert_true(sim_disk_flip(f->disk, PATH, i, 0x10));
+		if (is_good(f))
+			fail_msg("byte %llu was changed unnoticed", (unsigned long long)i);
+		assert_true(sim_disk_flip(f->disk, PATH, i, 0x10));
+	}
+	assert_true(is_good(f));
+	f->info.hash.low ^= 1;
+	assert_false(is_good(f));
+}
+
+static void a_damaged_block_spoils_no_other_part(void **state)
+{
+	struct fixture *f = *state;
+	struct segment_buffer buffer = { 0 };
+	struct part_reader *reader;
+	struct segment_block block;
+	struct segment segment;
+	struct err err = { 0 };
+
+	for (uint32_t n = 0; n < 12; n++)
+		batches_add(&f->tables, n);
+	write_part(f);
+	reader = open_part(f);
+	assert_int_equal(
+		part_reader_segment(reader, 0, SEGMENT_RAW, INT64_MIN, INT64_MAX, &segment, &err),
+		0);
+	assert_int_equal(segment_read(&segment, 0, SEGMENT_HEADERS, &buffer, &block, &err), 0);
+	assert_false(part_reader_is_damaged(reader, &err));
+	/* The stripe is the first thing in the file: headers, then rows. */
+	for (uint64_t i = 24; i < 300; i++)
+		sim_disk_flip(f->disk, PATH, i, 0x01);
+	segment_buffer_free(&buffer);
+	assert_int_equal(segment_read(&segment, 0, SEGMENT_ROWS, &buffer, &block, &err),
+			 -ERR_CORRUPT);
+	assert_true(part_reader_is_damaged(reader, &err));
+	assert_non_null(strstr(err.message, "part-000007.firn"));
+	part_reader_drop_segment(&segment);
+	part_reader_close(reader);
+	segment_buffer_free(&buffer);
+}
+
+static void other_versions_are_refused_with_what_to_do(void **state)
+{
+	struct fixture *f = *state;
+	struct part_reader *reader;
+	struct err err = { 0 };
+
+	batches_add(&f->tables, 1);
+	write_part(f);
+	sim_disk_flip(f->disk, PATH, 8, 2 ^ 1);
+	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "empty storage directory"));
+	sim_disk_flip(f->disk, PATH, 8, 1 ^ 3);
+	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "newer firn"));
+}
+
+/* Levels. */
+
+/* Sums of everything per hour, as an order to the writer. */
+static void write_levels(struct fixture *f, const struct tables_view *view, uint64_t *rows_of_node)
+{
+	const struct part_dictionary dictionary = { .key = { SLICE_LITERAL(""),
+							     SLICE_LITERAL("x") },
+						    .view = view,
+						    .rows_of_node = rows_of_node };
+	const int64_t values[] = { 5, 7 };
+	const uint32_t nodes[] = { 2, 1 };
+	struct part_report report = { .row_count = 2,
+				      .start_ns = 100,
+				      .duration_ns = 10,
+				      .end_ns = 110,
+				      .reports_count = 1,
+				      .nodes = nodes,
+				      .values = values };
+	struct part_writer *writer;
+	struct err err = { 0 };
+
+	assert_int_equal(part_writer_open(f->vfs, DIR, NUMBER, &writer, &err), 0);
+	assert_int_equal(part_writer_begin_partition(writer, &dictionary, &err), 0);
+	for (int i = 0; i < 3; i++, report.start_ns += 20, report.end_ns += 20)
+		assert_int_equal(part_writer_report(writer, SEGMENT_RAW, &report, &err), 0);
+	report.start_ns = 100;
+	report.duration_ns = 30;
+	report.end_ns = 150;
+	report.reports_count = 3;
+	assert_int_equal(part_writer_report(writer, SEGMENT_HOUR_SERIES, &report, &err), 0);
+	assert_int_equal(part_writer_report(writer, SEGMENT_DAY_ALL, &report, &err), 0);
+	assert_int_equal(part_writer_end_partition(writer, &err), 0);
+	assert_int_equal(part_writer_commit(writer, &f->info, &err), 0);
+}
+
+static void levels_are_kept_apart(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const deep[] = { "main", "work" };
+	const enum column_kind kind = COLUMN_DELTA;
+	uint64_t rows_of_node[] = { 0, 3, 3 };
+	struct segment_buffer buffer = { 0 };
+	struct part_reader *reader;
+	struct tables_view view;
+
+	batches_series(&f->tables, "x", &kind, 1);
+	batches_stack(&f->tables, deep, 2);
+	view = tables_view_of(&f->tables);
+	write_levels(f, &view, rows_of_node);
+	assert_int_equal(f->info.reports, 3);
+	assert_int_equal(f->info.rows, 6);
+	assert_true(f->info.bytes_rollups > 0);
+	reader = open_part(f);
+	assert_int_equal(part_reader_partition(reader, 0)->levels,
+			 1 << SEGMENT_RAW | 1 << SEGMENT_HOUR_SERIES | 1 << SEGMENT_DAY_ALL);
+	for (int level = 0; level < SEGMENT_LEVELS; level++) {
+		struct segment segment;
+		struct segment_block block;
+
+		assert_int_equal(part_reader_segment(reader, 0, (enum segment_level)level, 0, 1000,
+						     &segment, NULL),
+				 0);
+		assert_int_equal(segment.blocks_count, level == SEGMENT_RAW ||
+							       level == SEGMENT_HOUR_SERIES ||
+							       level == SEGMENT_DAY_ALL);
+		if (segment.blocks_count) {
+			assert_int_equal(
+				segment_read(&segment, 0, SEGMENT_ROWS, &buffer, &block, NULL), 0);
+			assert_int_equal(block.reports_count, level == SEGMENT_RAW ? 3 : 1);
+			assert_int_equal(block.reports[0].reports_count,
+					 level == SEGMENT_RAW ? 1 : 3);
+			assert_int_equal(block.reports[0].end_ns, level == SEGMENT_RAW ? 110 : 150);
+			assert_int_equal(block.totals[block.reports[0].total_first], 12);
+		}
+		part_reader_drop_segment(&segment);
+	}
+	assert_int_equal(part_reader_verify(reader, NULL), 0);
+	part_reader_close(reader);
+	segment_buffer_free(&buffer);
+}
+
+/* Memory. */
+
+static void blocks_are_read_without_new_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct segment_buffer buffer = { 0 };
+	struct segment_block first, again;
+	struct part_reader *reader;
+	struct segment segment;
+	size_t before;
+
+	for (uint32_t n = 0; n < 60; n++)
+		batches_add(&f->tables, n);
+	write_part(f);
+	reader = open_part(f);
+	before = part_reader_bytes(reader);
+	assert_int_equal(part_reader_segment(reader, 1, SEGMENT_RAW, 0, INT64_MAX, &segment, NULL),
+			 0);
+	assert_int_equal(segment_load_stacks(&segment, NULL), 0);
+	assert_true(part_reader_bytes(reader) > before);
+	part_reader_trim(reader); /* in use: stays */
+	assert_int_equal(segment_read(&segment, 0, SEGMENT_ROWS, &buffer, &first, NULL), 0);
+	assert_int_equal(segment_read(&segment, 0, SEGMENT_HEADERS, &buffer, &again, NULL), 0);
+	assert_null(again.slots);
+	assert_int_equal(segment_read(&segment, 0, SEGMENT_ROWS, &buffer, &again, NULL), 0);
+	assert_ptr_equal(first.reports, again.reports);
+	assert_ptr_equal(first.slots, again.slots);
+	part_reader_drop_segment(&segment);
+	part_reader_trim(reader);
+	assert_int_equal(part_reader_bytes(reader), before);
+	part_reader_close(reader);
+	segment_buffer_free(&buffer);
+}
+
+/* Keys. */
+
+static void partitions_that_cannot_match_are_left_out(void **state)
+{
+	static const struct {
+		const char *service, *label, *selector;
+		bool may;
+	} cases[] = {
+		{ "shop", "comm", "{comm=\"shop\"}", true },
+		{ "shop", "comm", "{comm=\"other\"}", false },
+		{ "shop", "comm", "{comm=~\"sh.*\"}", true },
+		{ "shop", "comm", "{service_name=\"shop\"}", false }, /* it would be called so */
+		{ "shop", "comm", "{service_name=\"\"}", true },
+		{ "shop", "comm", "{pod=\"x\"}", true },
+		{ "shop", "service_name", "{comm=\"other\"}", true },
+		{ "shop", "service_name", "{service_name!=\"shop\"}", false },
+		{ "shop", "", "{comm=\"other\"}", true }, /* some series may be called otherwise */
+		{ "shop", "", "{service_name=\"other\"}", false },
+		{ "shop", "", "{service_name=\"shop\"}", true },
+		{ "", "", "{comm=\"x\"}", false },
+		{ "", "", "{comm=\"\"}", true },
+		{ "shop", "comm", "{__tenant__=\"a\"}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct part_key key = { SLICE_LITERAL(""), slice_of(cases[i].service) };
+		struct selector selector;
+
+		assert_int_equal(selector_parse(slice_of(cases[i].selector), &selector, NULL), 0);
+		if (part_key_may_match(&key, slice_of(cases[i].label), &selector) != cases[i].may)
+			fail_msg("case %zu", i);
+		selector_free(&selector);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(whatever_is_written_is_read_again, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(another_reader_finds_the_same, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(any_changed_byte_is_noticed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_block_spoils_no_other_part, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(other_versions_are_refused_with_what_to_do, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(levels_are_kept_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(blocks_are_read_without_new_memory, set_up,
+						tear_down),
+		cmocka_unit_test(partitions_that_cannot_match_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
