@@ -39,6 +39,8 @@ struct select_row_labels { /* what a label set says when a row carries it */
 	struct match_result result;
 	uint32_t group_names; /* group-by names that it has */
 	bool known;
+	uint32_t template_id; /* + 1: the one that it was last asked about, */
+	uint32_t group;	      /* and the group that it made */
 };
 
 /* With steps: the reports of a series that start in one. Several may be of the same. */

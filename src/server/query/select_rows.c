@@ -66,6 +66,29 @@ static int row_group(struct selection *selection, const struct select_row_group 
 	return 0;
 }
 
+/* Rows of a report mostly come with few label sets: each remembers its last answer. */
+static int remembered_group(struct selection *selection, struct select_segment *in,
+			    uint32_t template_id, uint32_t label_set, uint32_t *ret,
+			    struct err *err)
+{
+	const struct select_row_group wanted = { .in = in,
+						 .template_id = template_id,
+						 .label_set = label_set };
+	struct select_row_labels *labels = in->row_labels ? &in->row_labels[label_set] : NULL;
+	int rc;
+
+	if (labels && labels->template_id == template_id + 1) {
+		*ret = labels->group;
+		return 0;
+	}
+	rc = row_group(selection, &wanted, ret, err);
+	if (!rc && labels) {
+		labels->template_id = template_id + 1;
+		labels->group = *ret;
+	}
+	return rc;
+}
+
 int select_row(struct selection *selection, struct select_segment *in,
 	       const struct select_series *series, uint32_t label_set, uint32_t *ret_group,
 	       struct err *err)
@@ -87,9 +110,5 @@ int select_row(struct selection *selection, struct select_segment *in,
 		*ret_group = series->group;
 		return 0;
 	}
-	return row_group(selection,
-			 &(struct select_row_group){ .in = in,
-						     .template_id = series->template_id,
-						     .label_set = label_set },
-			 ret_group, err);
+	return remembered_group(selection, in, series->template_id, label_set, ret_group, err);
 }
