@@ -27,7 +27,7 @@
 #include "bench/peer_csv.h"
 #include "bench/requests.h"
 #include "bench/write_raw.h"
-#include "server/persist/store.h"
+#include "server/persist/store_admin.h"
 
 struct arguments {
 	char **items;
@@ -146,13 +146,24 @@ static void seal(struct store *store)
 		die("seal", &err);
 }
 
-static void append(const struct workload *workload, const char *path, int64_t seal_ns)
+static void compact(struct store *store)
+{
+	const struct store_compact_options options = { .all = true };
+	struct store_compacted done;
+	struct err err;
+
+	if (store_compact(store, &options, &done, &err))
+		die("compact", &err);
+}
+
+static void append(const struct workload *workload, const char *path, int64_t seal_ns,
+		   bool with_compaction)
 {
 	struct store_options options = {
 		.path = path, .clock = model_clock, .no_background = true, .seal_age_ns = INT64_MAX
 	};
 	int64_t sealed_ns = WORKLOAD_START_NS;
-	double append_s = 0, seal_s = 0, begin, nodes = 0, frames = 0;
+	double append_s = 0, seal_s = 0, compact_s, begin, nodes = 0, frames = 0;
 	struct workload_copier copier;
 	struct err err = { 0 };
 	struct tables batch;
@@ -188,13 +199,17 @@ static void append(const struct workload *workload, const char *path, int64_t se
 	if (seal_ns)
 		seal(store);
 	seal_s += cpu_seconds() - begin;
+	begin = cpu_seconds();
+	if (with_compaction)
+		compact(store);
+	compact_s = cpu_seconds() - begin;
 	workload_copier_end(&copier);
 	tables_free(&batch);
 	store_close(store);
 	printf("{\"rows\": %llu, \"batch_nodes\": %.0f, \"batch_frames\": %.0f, "
-	       "\"append_cpu_s\": %.3f, \"seal_cpu_s\": %.3f}\n",
+	       "\"append_cpu_s\": %.3f, \"seal_cpu_s\": %.3f, \"compact_cpu_s\": %.3f}\n",
 	       (unsigned long long)tables_view_of(&workload->tables).rows_count, nodes, frames,
-	       append_s, seal_s);
+	       append_s, seal_s, compact_s);
 }
 
 int main(int argc, char **argv)
@@ -217,7 +232,7 @@ int main(int argc, char **argv)
 		peer_csv_write(&workload, text_of(&arguments, "csv"));
 	if (text_of(&arguments, "append"))
 		append(&workload, text_of(&arguments, "append"),
-		       (int64_t)(seal_minutes * 60) * CLOCK_NS_PER_S);
+		       (int64_t)(seal_minutes * 60) * CLOCK_NS_PER_S, has(&arguments, "compact"));
 	workload_free(&workload);
 	return 0;
 }
