@@ -41,16 +41,25 @@ struct merging {
 	uint64_t cost;
 };
 
-static void begin_heap(struct heap *heap)
+static size_t heap_bytes(const struct heap *heap)
+{
+	return trie_bytes(&heap->trie) + heap->sums_capacity * sizeof(*heap->sums);
+}
+
+/* Counted by whichever thread: what one adds and another takes off comes out even. */
+static void begin_heap(struct work *work, struct heap *heap)
 {
 	trie_init(&heap->trie);
 	heap->begun = true;
+	work->other_bytes += heap_bytes(heap);
 }
 
-static void free_heap(struct heap *heap)
+static void free_heap(struct work *work, struct heap *heap)
 {
-	if (heap->begun)
+	if (heap->begun) {
+		work->other_bytes -= heap_bytes(heap);
 		trie_free(&heap->trie);
+	}
 	free(heap->sums);
 	*heap = (struct heap){ 0 };
 }
@@ -177,7 +186,7 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 {
 	int rc = 0;
 
-	begin_heap(&unit->heap);
+	begin_heap(work, &unit->heap);
 	for (size_t i = unit->first; !rc && i < unit->end; i++)
 		rc = add_segment(merging, work, &unit->heap, merging->order[i], together, err);
 	return rc ? rc : fold_heap(merging->selection, work, &unit->heap, err);
@@ -293,7 +302,7 @@ static int join_units(struct merging *merging, struct heap *into, struct err *er
 	int rc = 0;
 
 	if (!merging->units_count) {
-		begin_heap(into);
+		begin_heap(work, into);
 		return 0;
 	}
 	*into = merging->units[0].heap;
@@ -310,7 +319,7 @@ static int join_units(struct merging *merging, struct heap *into, struct err *er
 			rc = add_sums(into, work, &view, heap->sums, heap->sums_count, err);
 		into->rows += heap->rows;
 		arena_free(&scratch);
-		free_heap(heap);
+		free_heap(work, heap);
 	}
 	return rc;
 }
@@ -372,13 +381,13 @@ static int merge_several(struct merging *merging, struct merge *merge, struct er
 	if (!rc && !trie_view(&all.trie, &selection->work->arena, &merge->view))
 		rc = work_over_budget(selection->work, err);
 	if (!rc) {
-		merge->own = all.trie;
+		merge->own = all.trie; /* and stays counted */
 		all.begun = false;
 		rc = round_values(selection, merge, all.sums, all.sums_count, err);
 	}
-	free_heap(&all);
+	free_heap(selection->work, &all);
 	for (size_t i = 0; i < merging->units_count; i++)
-		free_heap(&merging->units[i].heap);
+		free_heap(selection->work, &merging->units[i].heap);
 	return rc;
 }
 
