@@ -21,6 +21,7 @@ struct input {
 	uint64_t *rows_of_node;
 	uint8_t *series_used, *label_sets_used;
 	uint32_t *nodes_of_slots; /* in the merged dictionary */
+	uint32_t slots_count;
 	uint64_t reports;
 };
 
@@ -28,28 +29,51 @@ struct partition {
 	struct compaction *compaction;
 	struct input *inputs;
 	size_t count;
+	struct dictionary_merge *merge;
 	struct dictionary merged;
 	bool is_merged;
-	struct report_source *sources;
+	struct report_source *sources; /* inputs that have reports */
+	size_t sources_count;
+	uint32_t *inputs_of_sources;
 	struct report_stream *stream;
 	struct rollup_count counted;
 };
 
+/* Without stacks: they are in memory of one input at a time, while it is counted. */
 static int open_input(struct partition *partition, struct input *input, struct err *err)
 {
 	struct compaction *compaction = partition->compaction;
-	const struct compact_job *job = compaction->job;
-	uint32_t number = input->source->input;
-	int rc = part_reader_segment(compaction->readers[number], input->source->partition,
-				     SEGMENT_RAW, INT64_MIN, INT64_MAX, &input->segment, err);
+	int rc = part_reader_segment(compaction->readers[input->source->input],
+				     input->source->partition, SEGMENT_RAW, INT64_MIN, INT64_MAX,
+				     &input->segment, err);
 
 	if (rc)
 		return rc;
 	input->open = true;
-	rc = segment_load_stacks(&input->segment, err);
+	input->segment.deletions = input->deletions.items;
+	input->segment.deletions_count = input->deletions.count;
+	return 0;
+}
+
+static void close_input(struct partition *partition, struct input *input)
+{
+	if (!input->open)
+		return;
+	part_reader_drop_segment(&input->segment);
+	part_reader_trim(partition->compaction->readers[input->source->input]);
+	input->open = false;
+}
+
+static int open_to_count(struct partition *partition, struct input *input, struct err *err)
+{
+	const struct compact_job *job = partition->compaction->job;
+	int rc = open_input(partition, input, err);
+
+	if (!rc)
+		rc = segment_load_stacks(&input->segment, err);
 	if (rc)
 		return rc;
-	tombstones_apply(job->tombstones, &job->inputs[number], &input->segment.view,
+	tombstones_apply(job->tombstones, &job->inputs[input->source->input], &input->segment.view,
 			 &input->deletions);
 	input->segment.deletions = input->deletions.items;
 	input->segment.deletions_count = input->deletions.count;
@@ -118,55 +142,83 @@ static int count_input(struct partition *partition, struct input *input, struct 
 	return rc;
 }
 
-static int prepare_inputs(struct partition *partition, struct err *err)
+/* What was counted goes into the merged dictionary; the maps stay. */
+static int merge_input(struct partition *partition, struct input *input, struct err *err)
 {
-	int rc = 0;
+	uint32_t count = input->segment.slots_count;
+	int rc = dictionary_merge_add(partition->merge, &input->dictionary, err);
 
-	for (size_t i = 0; !rc && i < partition->count; i++) {
-		struct input *input = &partition->inputs[i];
+	if (rc)
+		return rc;
+	input->slots_count = count;
+	input->nodes_of_slots = mem_new_array(uint32_t, count);
+	for (uint32_t s = 0; s < count; s++)
+		input->nodes_of_slots[s] =
+			input->dictionary.nodes[segment_node(&input->segment, s)];
+	return 0;
+}
 
-		rc = open_input(partition, input, err);
-		if (!rc)
-			rc = count_input(partition, input, err);
-		if (rc)
-			partition->compaction->failed = input->source->input;
-	}
+static void free_counts(struct input *input)
+{
+	free(input->rows_of_node);
+	free(input->series_used);
+	free(input->label_sets_used);
+	free(input->dictionary.nodes);
+	input->rows_of_node = NULL;
+	input->series_used = input->label_sets_used = NULL;
+	input->dictionary.nodes = NULL;
+}
+
+static int prepare_input(struct partition *partition, struct input *input, struct err *err)
+{
+	int rc = open_to_count(partition, input, err);
+
+	if (!rc)
+		rc = count_input(partition, input, err);
+	if (rc)
+		partition->compaction->failed = input->source->input;
+	if (!rc && input->reports)
+		rc = merge_input(partition, input, err);
+	free_counts(input);
+	close_input(partition, input);
 	return rc;
 }
 
-static int merge(struct partition *partition, struct err *err)
+static void finish_merge(struct partition *partition)
 {
-	struct dictionary_input *inputs = mem_new_array(struct dictionary_input, partition->count);
-	int rc;
-
-	for (size_t i = 0; i < partition->count; i++)
-		inputs[i] = partition->inputs[i].dictionary;
-	rc = dictionary_merge(inputs, partition->count, &partition->merged, err);
-	partition->is_merged = !rc;
-	for (size_t i = 0; !rc && i < partition->count; i++)
-		partition->inputs[i].dictionary = inputs[i];
-	free(inputs);
-	return rc;
+	dictionary_merge_finish(partition->merge, &partition->merged);
+	partition->merge = NULL;
+	partition->is_merged = true;
 }
 
-static void map_slots(struct partition *partition)
+/* The inputs that have reports, open again, with maps to what was merged. */
+static int make_sources(struct partition *partition, struct err *err)
 {
 	partition->sources = mem_new_array(struct report_source, partition->count);
+	partition->inputs_of_sources = mem_new_array(uint32_t, partition->count);
 	for (size_t i = 0; i < partition->count; i++) {
 		struct input *input = &partition->inputs[i];
-		uint32_t count = input->segment.slots_count;
+		int rc;
 
-		input->nodes_of_slots = mem_new_array(uint32_t, count);
-		for (uint32_t s = 0; s < count; s++)
-			input->nodes_of_slots[s] =
-				input->dictionary.nodes[segment_node(&input->segment, s)];
-		partition->sources[i] = (struct report_source){
+		if (!input->reports)
+			continue;
+		rc = open_input(partition, input, err);
+		if (rc) {
+			partition->compaction->failed = input->source->input;
+			return rc;
+		}
+		dictionary_map_nodes(&partition->merged, input->nodes_of_slots, input->slots_count);
+		dictionary_map_series(&partition->merged, input->dictionary.series,
+				      input->segment.view.series_count);
+		partition->inputs_of_sources[partition->sources_count] = input->source->input;
+		partition->sources[partition->sources_count++] = (struct report_source){
 			.segment = &input->segment,
 			.series = input->dictionary.series,
 			.nodes = input->nodes_of_slots,
 			.label_sets = input->dictionary.label_sets,
 		};
 	}
+	return 0;
 }
 
 static int write_raw(struct partition *partition, struct err *err)
@@ -219,40 +271,38 @@ static int write_partition(struct partition *partition, struct err *err)
 	if (rc)
 		return rc;
 	compaction->partitions_written++;
-	map_slots(partition);
 	partition->stream =
-		report_stream_new(partition->sources, partition->count,
+		report_stream_new(partition->sources, partition->sources_count,
 				  view->groups[0].column_count, compaction->job->throttle);
 	rollup_count_begin(&partition->counted, view->nodes_count);
 	rc = write_levels(partition, view, err);
 	if (rc == -ERR_CORRUPT)
 		compaction->failed =
-			partition->inputs[report_stream_failed(partition->stream)].source->input;
+			partition->inputs_of_sources[report_stream_failed(partition->stream)];
 	return rc ? rc : part_writer_end_partition(compaction->writer, err);
 }
 
-static void free_input(struct input *input)
+static void free_input(struct partition *partition, struct input *input)
 {
+	free_counts(input);
 	dictionary_input_free_maps(&input->dictionary);
+	close_input(partition, input);
 	tombstone_deletions_free(&input->deletions);
-	free(input->rows_of_node);
-	free(input->series_used);
-	free(input->label_sets_used);
 	free(input->nodes_of_slots);
-	if (input->open)
-		part_reader_drop_segment(&input->segment);
 }
 
 static void free_partition(struct partition *partition)
 {
 	report_stream_free(partition->stream);
 	rollup_count_free(&partition->counted);
+	dictionary_merge_free(partition->merge);
 	if (partition->is_merged)
 		dictionary_free(&partition->merged);
 	for (size_t i = 0; i < partition->count; i++)
-		free_input(&partition->inputs[i]);
+		free_input(partition, &partition->inputs[i]);
 	free(partition->inputs);
 	free(partition->sources);
+	free(partition->inputs_of_sources);
 }
 
 int compact_partition(struct compaction *compaction, const struct compact_source *sources,
@@ -260,16 +310,18 @@ int compact_partition(struct compaction *compaction, const struct compact_source
 {
 	struct partition partition = { .compaction = compaction, .count = sources_count };
 	uint64_t reports = 0;
-	int rc;
+	int rc = 0;
 
 	partition.inputs = mem_new_array(struct input, sources_count);
-	for (size_t i = 0; i < sources_count; i++)
+	partition.merge = dictionary_merge_new();
+	for (size_t i = 0; !rc && i < sources_count; i++) {
 		partition.inputs[i].source = &sources[i];
-	rc = prepare_inputs(&partition, err);
-	for (size_t i = 0; i < sources_count; i++)
+		rc = prepare_input(&partition, &partition.inputs[i], err);
 		reports += partition.inputs[i].reports;
+	}
 	if (!rc && reports) {
-		rc = merge(&partition, err);
+		finish_merge(&partition);
+		rc = make_sources(&partition, err);
 		if (!rc)
 			rc = write_partition(&partition, err);
 	}

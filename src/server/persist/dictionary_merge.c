@@ -12,9 +12,7 @@
  * First everything is gathered in one set of tables, whose hash maps find what is equal. Then
  * nodes, frames and series are put in the order that is wanted.
  */
-struct merge {
-	struct dictionary_input *inputs;
-	size_t inputs_count;
+struct dictionary_merge {
 	struct tables gathered;
 	uint64_t *rows; /* by gathered node */
 	size_t rows_capacity;
@@ -27,6 +25,8 @@ void dictionary_free(struct dictionary *dictionary)
 	free(dictionary->frames);
 	free(dictionary->series);
 	free(dictionary->rows_of_node);
+	free(dictionary->node_numbers);
+	free(dictionary->series_numbers);
 }
 
 void dictionary_input_free_maps(struct dictionary_input *input)
@@ -83,7 +83,7 @@ static uint8_t *used_nodes(const struct dictionary_input *input)
 	return used;
 }
 
-static void add_rows(struct merge *merge, uint32_t node, uint64_t rows)
+static void add_rows(struct dictionary_merge *merge, uint32_t node, uint64_t rows)
 {
 	if (node >= merge->rows_capacity) {
 		size_t capacity = 2 * (size_t)node + 64;
@@ -96,7 +96,7 @@ static void add_rows(struct merge *merge, uint32_t node, uint64_t rows)
 	merge->rows[node] += rows;
 }
 
-static bool gather_nodes(struct merge *merge, struct dictionary_input *input,
+static bool gather_nodes(struct dictionary_merge *merge, struct dictionary_input *input,
 			 struct tables_copy *copy)
 {
 	uint8_t *used = used_nodes(input);
@@ -114,7 +114,7 @@ static bool gather_nodes(struct merge *merge, struct dictionary_input *input,
 	return fits;
 }
 
-static bool gather(struct merge *merge, struct dictionary_input *input)
+static bool gather(struct dictionary_merge *merge, struct dictionary_input *input)
 {
 	const struct tables_view *view = input->view;
 	struct tables_copy copy;
@@ -291,51 +291,61 @@ static void map_through(uint32_t *map, uint32_t count, const uint32_t *then)
 			map[i] = then[map[i]];
 }
 
-static void arrange(struct merge *merge, struct dictionary *ret)
+void dictionary_map_nodes(const struct dictionary *dictionary, uint32_t *map, uint32_t count)
+{
+	map_through(map, count, dictionary->node_numbers);
+}
+
+void dictionary_map_series(const struct dictionary *dictionary, uint32_t *map, uint32_t count)
+{
+	map_through(map, count, dictionary->series_numbers);
+}
+
+struct dictionary_merge *dictionary_merge_new(void)
+{
+	struct dictionary_merge *merge = mem_new(struct dictionary_merge);
+
+	tables_init(&merge->gathered);
+	add_rows(merge, 0, 0);
+	return merge;
+}
+
+void dictionary_merge_free(struct dictionary_merge *merge)
+{
+	if (!merge)
+		return;
+	tables_free(&merge->gathered);
+	free(merge->rows);
+	free(merge);
+}
+
+int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input *input,
+			 struct err *err)
+{
+	int rc = 0;
+
+	if (!gather(merge, input))
+		rc = err_set(err, ERR_LIMIT, "more than %zu stacks, frames or strings together",
+			     TABLES_IDS_MAX);
+	else if (merge->gathered.groups.count > 1)
+		rc = err_set(err, ERR_INVALID, "different groups of sample types cannot be merged");
+	if (rc)
+		dictionary_input_free_maps(input);
+	return rc;
+}
+
+void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *ret)
 {
 	struct tables_view view = tables_view_of(&merge->gathered);
-	uint32_t *nodes = number_nodes(&view, merge->rows);
-	uint32_t *series = arrange_series(&view, ret);
 
-	arrange_nodes(&view, merge->rows, nodes, ret);
-	for (size_t i = 0; i < merge->inputs_count; i++) {
-		struct dictionary_input *input = &merge->inputs[i];
-
-		map_through(input->series, input->view->series_count, series);
-		map_through(input->nodes, input->view->nodes_count, nodes);
-	}
-	free(nodes);
-	free(series);
-	ret->gathered = merge->gathered; /* the rest stays as it is */
+	*ret = (struct dictionary){ .gathered = merge->gathered };
+	ret->node_numbers = number_nodes(&view, merge->rows);
+	ret->series_numbers = arrange_series(&view, ret);
+	arrange_nodes(&view, merge->rows, ret->node_numbers, ret);
 	ret->view = view;
 	ret->view.nodes = ret->nodes;
 	ret->view.frames = ret->frames;
 	ret->view.series = ret->series;
-}
-
-int dictionary_merge(struct dictionary_input *inputs, size_t inputs_count, struct dictionary *ret,
-		     struct err *err)
-{
-	struct merge merge = { .inputs = inputs, .inputs_count = inputs_count };
-	size_t made = 0;
-	bool fits = true;
-	int rc = 0;
-
-	tables_init(&merge.gathered);
-	add_rows(&merge, 0, 0);
-	while (fits && made < inputs_count)
-		fits = gather(&merge, &inputs[made++]);
-	if (!fits)
-		rc = err_set(err, ERR_LIMIT, "more than %zu stacks, frames or strings together",
-			     TABLES_IDS_MAX);
-	else if (merge.gathered.groups.count > 1)
-		rc = err_set(err, ERR_INVALID, "different groups of sample types cannot be merged");
-	else
-		arrange(&merge, ret);
-	for (size_t i = 0; rc && i < made; i++)
-		dictionary_input_free_maps(&inputs[i]);
-	if (rc)
-		tables_free(&merge.gathered);
-	free(merge.rows);
-	return rc;
+	free(merge->rows);
+	free(merge);
 }

@@ -10,9 +10,12 @@
  * and no series uses is left out. Since series are sorted in the views too, maps of series ascend:
  * reports of several parts in (series, start) order merge as streams.
  *
- * Memory: the result, hash maps of it, and the maps; nothing of reports or rows. Pure,
- * safe from any thread. Errors: ERR_LIMIT (more than tables can number), ERR_INVALID (views of
- * different groups).
+ * Views are added one after the other and not needed afterwards: of each, the caller keeps maps
+ * from its ids to provisional ones, which dictionary_map_... turn into ids of the result.
+ *
+ * Memory: the result with hash maps of it; nothing of reports or rows. Safe from any thread, each
+ * merge by one. Errors: ERR_LIMIT (more than tables can number), ERR_INVALID (views of different
+ * groups); after one, only dictionary_merge_free.
  */
 #ifndef FIRN_SERVER_PERSIST_DICTIONARY_MERGE_H
 #define FIRN_SERVER_PERSIST_DICTIONARY_MERGE_H
@@ -25,25 +28,36 @@ struct dictionary_input {
 	const uint64_t *rows_of_node;	/* by node: rows that have this stack */
 	const uint8_t *series_used;	/* by series */
 	const uint8_t *label_sets_used; /* by label set: of rows (sample labels); NULL: none */
-	/* Made here: ids in the result, TABLES_FULL for what was left out. */
+	/* Made by dictionary_merge_add; TABLES_FULL for what is left out. Label sets are final. */
 	uint32_t *series, *nodes, *label_sets;
 };
+void dictionary_input_free_maps(struct dictionary_input *input);
 
 struct dictionary {
 	struct tables_view view; /* no reports, no rows */
 	uint64_t *rows_of_node;
+	/* By provisional id. */
+	uint32_t *node_numbers, *series_numbers;
 	/* What the view points into. */
 	struct tables gathered;
 	struct node *nodes;
 	struct frame *frames;
 	struct series *series;
 };
-
-/* On failure the inputs' maps are not made. */
-int dictionary_merge(struct dictionary_input *inputs, size_t inputs_count, struct dictionary *ret,
-		     struct err *err);
-void dictionary_input_free_maps(struct dictionary_input *input);
 void dictionary_free(struct dictionary *dictionary);
+
+struct dictionary_merge;
+struct dictionary_merge *dictionary_merge_new(void);
+void dictionary_merge_free(struct dictionary_merge *merge); /* accepts NULL */
+int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input *input,
+			 struct err *err);
+
+/* Ends and frees the merge. */
+void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *ret);
+
+/* Maps to provisional ids become maps to those of the result. */
+void dictionary_map_nodes(const struct dictionary *dictionary, uint32_t *map, uint32_t count);
+void dictionary_map_series(const struct dictionary *dictionary, uint32_t *map, uint32_t count);
 
 /* By name, then value, label by label; a set that is the beginning of the other comes first. */
 int dictionary_label_set_order(const struct tables_view *view, uint32_t left, uint32_t right);

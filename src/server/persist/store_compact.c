@@ -292,6 +292,7 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 int store_compact(struct store *store, const struct store_compact_options *options,
 		  struct store_compacted *ret, struct err *err)
 {
+	int damaged_max = 100; /* parts that may be set aside on the way */
 	bool done = true;
 	int rc = 0;
 
@@ -299,7 +300,7 @@ int store_compact(struct store *store, const struct store_compact_options *optio
 	pthread_mutex_lock(&store->compact_lock);
 	while (!rc && done) {
 		rc = store_compact_step(store, options, NULL, ret, &done, err);
-		if (rc == -ERR_CORRUPT && !store_tick(store, NULL))
+		if (rc == -ERR_CORRUPT && damaged_max-- && !store_tick(store, NULL))
 			rc = 0; /* the damaged part has been set aside: go on without it */
 	}
 	pthread_mutex_unlock(&store->compact_lock);

@@ -49,7 +49,7 @@ static void drop_old(const struct manifest_state *state, struct manifest_edit *e
 	for (size_t i = 0; i < state->tombstones_count; i++)
 		done += state->tombstones[i].done_ns != 0;
 	for (size_t i = 0; i < state->tombstones_count && done > MANIFEST_TOMBSTONES_KEPT; i++) {
-		if (!state->tombstones[i].done_ns)
+		if (!state->tombstones[i].done_ns || edit->items.len > MANIFEST_EDIT_BYTES_MAX / 2)
 			continue;
 		manifest_edit_drop_tombstone(edit, state->tombstones[i].number);
 		done--;
@@ -66,8 +66,9 @@ int store_settle_tombstones(struct store *store, struct err *err)
 	for (size_t i = 0; i < state->tombstones_count; i++) {
 		const struct manifest_tombstone *tombstone = &state->tombstones[i];
 
-		if (tombstone->done_ns || !is_done(state, tombstone))
-			continue;
+		if (tombstone->done_ns || !is_done(state, tombstone) ||
+		    edit.items.len > MANIFEST_EDIT_BYTES_MAX / 4)
+			continue; /* or the next time */
 		manifest_edit_tombstone_done(&edit, tombstone->number, now_ns ? now_ns : 1);
 		log_info("store", "deleted for good", "tombstone=%llu selector='%s'",
 			 (unsigned long long)tombstone->number, tombstone->selector);

@@ -246,6 +246,26 @@ static void check_order(const struct dictionary *merged)
 						       view.series[s].label_set) < 0);
 }
 
+static int merge_world(struct world *world, struct dictionary *ret, struct err *err)
+{
+	struct dictionary_merge *merge = dictionary_merge_new();
+
+	for (size_t i = 0; i < world->count; i++) {
+		int rc = dictionary_merge_add(merge, &world->inputs[i], err);
+
+		if (rc) {
+			dictionary_merge_free(merge);
+			return rc;
+		}
+	}
+	dictionary_merge_finish(merge, ret);
+	for (size_t i = 0; i < world->count; i++) {
+		dictionary_map_nodes(ret, world->inputs[i].nodes, world->views[i].nodes_count);
+		dictionary_map_series(ret, world->inputs[i].series, world->views[i].series_count);
+	}
+	return 0;
+}
+
 static void merged_dictionaries_hold_what_is_used_once(void **state)
 {
 	(void)state;
@@ -259,7 +279,7 @@ static void merged_dictionaries_hold_what_is_used_once(void **state)
 		for (uint32_t i = 1 + dice(INPUTS_MAX); i--;)
 			make_input(&world);
 		print_message("# seed %u\n", round + 1);
-		if (dictionary_merge(world.inputs, world.count, &merged, &err))
+		if (merge_world(&world, &merged, &err))
 			fail_msg("%s", err.message);
 		view = merged.view;
 		check_maps(&world, &merged);
@@ -289,8 +309,8 @@ static void different_groups_are_refused(void **state)
 	world.views[1] = tables_view_of(&world.tables[1]);
 	world.inputs[1].series_used = mem_new_array(uint8_t, world.views[1].series_count);
 	memset((void *)(uintptr_t)world.inputs[1].series_used, 1, world.views[1].series_count);
-	assert_int_equal(dictionary_merge(world.inputs, 2, &merged, &err), -ERR_INVALID);
-	assert_null(world.inputs[0].nodes);
+	assert_int_equal(merge_world(&world, &merged, &err), -ERR_INVALID);
+	assert_null(world.inputs[1].nodes);
 	free_world(&world);
 }
 
