@@ -19,8 +19,8 @@
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
-#define NAMES_BYTES ((size_t)8 << 20) /* of names kept as they are shown */
-#define TEXTS_BYTES ((size_t)2 << 20) /* of names kept as the table has them */
+#define NAMES_BYTES ((size_t)6 << 20) /* of names kept as they are shown */
+#define TEXTS_BYTES ((size_t)6 << 20) /* of names kept as the table has them */
 
 struct symbolize_verb_options {
 	struct verb_common common;

@@ -39,7 +39,8 @@ MINI = ("nm -D {out} --format=posix --defined-only | cut -d' ' -f1 | sort >{out}
         "objcopy --add-section .gnu_debugdata={out}.mini.xz {out}")
 LINKED = ("cp {out} {out}.whole && objcopy --only-keep-debug {out} {out}.debug && strip {out} && "
           "objcopy --add-gnu-debuglink={out}.debug {out}")
-LINE_ONLY = "cp {out} {out}.whole && objcopy -R .debug_info -R .debug_abbrev -R .debug_str -R .debug_rnglists -R .debug_aranges {out}"
+LINE_ONLY = ("cp {out} {out}.whole && "
+             "objcopy -R .debug_info -R .debug_abbrev -R .debug_str -R .debug_rnglists -R .debug_aranges {out}")
 MULTIFILE = "cp {out} {out}.second && dwz -m {out}.common -M {out}.common {out} {out}.second"
 
 PROGRAMS = [

@@ -6,7 +6,8 @@ import struct
 from bisect import bisect_right
 
 HEADER_BYTES = 320
-PARTS = ("rows", "build_id", "note", "segments", "sources", "regions", "starts", "scopes", "calls", "functions", "texts")
+PARTS = ("rows", "build_id", "note", "segments", "sources", "regions", "starts", "scopes", "calls", "functions",
+         "texts")
 COUNTS = ("regions", "blocks", "scopes", "calls", "functions", "files", "texts", "segments", "sources")
 
 ZSTD = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
@@ -98,11 +99,11 @@ class Table:
 
     def read_texts(self):
         found, part = [], self.part["texts"]
-        count = -(-self.count["texts"] // 64)
+        count = -(-self.count["texts"] // 256)
         offsets = struct.unpack_from(f"<{count + 1}I", part)
         for i in range(count):
             data, at, text = unzstd(part[offsets[i]:offsets[i + 1]]), 0, b""
-            for _ in range(min(64, self.count["texts"] - len(found))):
+            for _ in range(min(256, self.count["texts"] - len(found))):
                 shared, at = leb128(data, at)
                 more, at = leb128(data, at)
                 text = text[:shared] + data[at:at + more]

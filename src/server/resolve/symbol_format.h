@@ -67,7 +67,7 @@ enum symbol_part {
 #define SYMBOL_BLOCK_HEADER_BYTES 12
 #define SYMBOL_RECORD_FIELDS_MAX 4
 #define SYMBOL_RECORDS_HEADER_BYTES 8 /* the fields' widths */
-#define SYMBOL_TEXTS_PER_BLOCK 64
+#define SYMBOL_TEXTS_PER_BLOCK 256
 #define SYMBOL_TEXT_BYTES_MAX ((size_t)64 * 1024)
 
 /* Fields of the records. */

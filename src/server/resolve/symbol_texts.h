@@ -4,7 +4,8 @@
  * asked for.
  *
  * What was unpacked stays, at the same address, until symbol_texts_trim or symbol_texts_free: at
- * most SYMBOL_TEXTS_BYTES_MAX, after which further texts are empty. One thread; the table outlives it.
+ * most SYMBOL_TEXTS_BYTES_MAX, after which further texts are empty. One thread. The table outlives
+ * it.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
