@@ -65,7 +65,7 @@ enum part_stream {
 #define PART_GAP_LONG 255u
 #define PART_GAP_SHORT_MAX (PART_GAP_WIDE + (PART_GAP_LONG - PART_GAP_WIDE) * 256u - 1)
 
-#define PART_STRATA_MAX 4u
+#define PART_STRATA_MAX 16u
 
 /*
  * Rows of a report and its total beyond them, in one byte if both are small: they go together.

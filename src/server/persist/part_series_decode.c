@@ -257,6 +257,8 @@ static int read_label_columns(struct byte_reader *in, const struct part_dictiona
 	if (in->failed || ret->count > shape->label_strings ||
 	    (uint64_t)ret->count * shape->series > byte_reader_left(in))
 		return corrupt("more labels than bytes", err);
+	if (!ret->count && shape->series > 1)
+		return corrupt("several have no label to tell them apart", err);
 	ret->names = mem_new_array(uint32_t, ret->count);
 	ret->values = mem_new_array(uint32_t, (size_t)ret->count * shape->series);
 	for (uint32_t i = 0; i < ret->count && !rc; i++) {

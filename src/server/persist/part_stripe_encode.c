@@ -8,6 +8,7 @@
 
 #define STREAM_BYTES_MIN 256u /* for a frame of its own */
 #define TABLE_BITS 4u	      /* of an entropy coder, per symbol, about */
+#define STRATA_MAX 4u	      /* more would save a percent, and slow readers down */
 
 struct span { /* of reports that begin and last alike */
 	int64_t start_ns, duration_ns;
@@ -436,7 +437,7 @@ static void encode_headers(const struct part_stripe *stripe, const struct column
 
 struct streams {
 	struct strbuf bytes[PART_STREAMS];
-	size_t strata_ends[PART_STRATA_MAX];
+	size_t strata_ends[STRATA_MAX];
 	uint32_t strata;
 };
 
@@ -482,7 +483,7 @@ static double bytes_coded(const uint32_t counts[256])
 static double bytes_in_strata(const struct part_stripe *stripe, const uint8_t *gaps,
 			      uint32_t strata)
 {
-	uint32_t counts[PART_STRATA_MAX][256] = { 0 };
+	uint32_t counts[STRATA_MAX][256] = { 0 };
 	double bytes = 0;
 
 	for (uint32_t i = 0; i < stripe->reports_count; i++) {
@@ -506,7 +507,7 @@ static uint32_t best_strata(const struct part_stripe *stripe, const uint8_t *gap
 	double least = bytes_in_strata(stripe, gaps, 1);
 	uint32_t best = 1;
 
-	for (uint32_t strata = 2; strata <= PART_STRATA_MAX; strata *= 2) {
+	for (uint32_t strata = 2; strata <= STRATA_MAX; strata *= 2) {
 		double bytes = bytes_in_strata(stripe, gaps, strata);
 
 		if (bytes >= least)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables_codec - tables as bytes: the payload of the log and the body of a part file.
+ * tables_codec - tables as bytes: the payload of the log.
  *
- * A run of sections, each self-describing and checked by itself (docs/formats/part.md):
+ * A run of sections, each self-describing and checked by itself (docs/formats/wal.md):
  *
  *   offset size
  *        0    4  type, enum tables_section_type
@@ -14,8 +14,7 @@
  *       28       stored bytes
  *
  * Every type occurs once; unknown types are skipped (a newer writer), an unknown version of a
- * known type is ERR_UNSUPPORTED. The encoder keeps ids as they are; part_arrange.h is what makes
- * them small. Encoding and decoding are pure functions, safe from any thread.
+ * known type is ERR_UNSUPPORTED. The encoder keeps ids as they are. Encoding and decoding are pure functions, safe from any thread.
  */
 #ifndef FIRN_SERVER_PERSIST_TABLES_CODEC_H
 #define FIRN_SERVER_PERSIST_TABLES_CODEC_H

@@ -312,26 +312,38 @@ static bool read_file(const char *path, struct strbuf *out)
 	return !vfs_read_whole(&vfs_posix, path, (uint64_t)1 << 30, out, NULL);
 }
 
+static const char *tests_dir(void)
+{
+	return getenv("FIRN_TESTS") ? getenv("FIRN_TESTS") : "tests";
+}
+
+static bool read_lines(const char *path, struct lines *lines)
+{
+	struct strbuf text = { 0 };
+	bool found = read_file(path, &text);
+	struct slice rest = strbuf_slice(&text);
+
+	while (rest.len) {
+		struct slice line = slice_cut(rest, '\n', &rest);
+
+		mem_grow(lines->items, lines->count, lines->capacity);
+		lines->items[lines->count++] = mem_strndup(line.data, line.len);
+	}
+	strbuf_free(&text);
+	return found;
+}
+
 /* The lines that tests/part_reader.py finds in the part. */
 static bool ask_other_reader(const char *dir, struct lines *lines)
 {
-	struct strbuf text = { 0 };
-	struct slice rest, line;
 	char command[1024], path[512];
 	bool ran;
 
 	snprintf(path, sizeof(path), "%s/lines", dir);
 	snprintf(command, sizeof(command), "%s/part_reader.py %s/part-000007.firn > %s",
-		 getenv("FIRN_TESTS") ? getenv("FIRN_TESTS") : "tests", dir, path);
-	ran = system(command) == 0 && read_file(path, &text);
+		 tests_dir(), dir, path);
+	ran = system(command) == 0 && read_lines(path, lines);
 	unlink(path);
-	rest = strbuf_slice(&text);
-	while (ran && rest.len) {
-		line = slice_cut(rest, '\n', &rest);
-		mem_grow(lines->items, lines->count, lines->capacity);
-		lines->items[lines->count++] = mem_strndup(line.data, line.len);
-	}
-	strbuf_free(&text);
 	return ran;
 }
 
@@ -360,8 +372,35 @@ static void another_reader_finds_the_same(void **state)
 				 (unsigned long long)round);
 		lines_assert_equal(&want, &got);
 	}
-	unlink(path);
-	rmdir(dir);
+	if (!getenv("FIRN_TEST_KEEP_PART")) { /* else: to be a golden file (tests/golden/part) */
+		unlink(path);
+		rmdir(dir);
+	}
+}
+
+/* tests/golden/part: written by the first firn that wrote version 2. */
+static void parts_of_version_2_stay_readable(void **state)
+{
+	struct fixture *f = *state;
+	struct lines want = { 0 }, got = { 0 };
+	struct strbuf bytes = { 0 };
+	struct part_reader *reader;
+	struct err err = { 0 };
+	char dir[512], path[600];
+
+	snprintf(dir, sizeof(dir), "%s/golden/part", tests_dir());
+	snprintf(path, sizeof(path), "%s/part-000007.firn", dir);
+	assert_true(read_file(path, &bytes));
+	f->info = (struct part_info){ .number = NUMBER, .bytes = bytes.len };
+	memcpy(&f->info.hash, bytes.data + bytes.len - 32, sizeof(f->info.hash));
+	strbuf_free(&bytes);
+	if (part_reader_open(&vfs_posix, dir, &f->info, &reader, &err))
+		fail_msg("open: %s", err.message);
+	add_part(&got, reader, SEGMENT_RAW);
+	part_reader_close(reader);
+	snprintf(path, sizeof(path), "%s/lines", dir);
+	assert_true(read_lines(path, &want));
+	lines_assert_equal(&want, &got);
 }
 
 /* Damage. */
@@ -601,6 +640,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(whatever_is_written_is_read_again, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(another_reader_finds_the_same, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parts_of_version_2_stay_readable, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(any_changed_byte_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_block_spoils_no_other_part, set_up,
 						tear_down),
