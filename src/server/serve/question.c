@@ -166,7 +166,8 @@ int question_open(struct question *question, struct err *err)
 	return take_snapshot(question, asked, err);
 }
 
-int question_tree(struct question *question, struct tree **ret, struct err *err)
+/* The snapshot for sums of all reports in the range, or for the nearest to a moment. */
+static int take_for_tree(struct question *question, struct err *err)
 {
 	const struct query_params *params = &question->params;
 	const struct store_question asked = {
@@ -175,12 +176,34 @@ int question_tree(struct question *question, struct tree **ret, struct err *err)
 		.sums_only = !params->at_moment,
 		.by_series = params->at_moment,
 	};
-	int rc = take_snapshot(question, asked, err);
+
+	return take_snapshot(question, asked, err);
+}
+
+int question_tree(struct question *question, struct tree **ret, struct err *err)
+{
+	int rc = take_for_tree(question, err);
 
 	if (!rc)
-		rc = query_tree(&question->source, params, ret, err);
+		rc = query_tree(&question->source, &question->params, ret, err);
 	if (!rc)
 		(*ret)->parts_unreadable += question->snapshot.parts_unreadable;
+	return rc;
+}
+
+int question_diff(struct question *base, struct question *question, struct tree **ret,
+		  struct err *err)
+{
+	int rc = take_for_tree(base, err);
+
+	if (!rc)
+		rc = take_for_tree(question, err);
+	if (!rc)
+		rc = query_diff(&base->source, &base->params, &question->source, &question->params,
+				ret, err);
+	if (!rc)
+		(*ret)->parts_unreadable +=
+			base->snapshot.parts_unreadable + question->snapshot.parts_unreadable;
 	return rc;
 }
 
@@ -222,6 +245,39 @@ int question_read(struct serve *serve, const struct net_request *request, enum q
 		rc = read_filters(ret, request, err);
 	if (!rc)
 		rc = read_demangle(ret, request, err);
+	if (rc)
+		question_end(ret);
+	return rc;
+}
+
+static int read_base_times(struct question *question, const struct net_request *request,
+			   struct err *err)
+{
+	struct query_params *params = &question->params;
+	int64_t now_ns = clock_real_ns();
+	int rc = time_parameter(question, request, "base_from", "", now_ns, &params->from_ns, err);
+
+	if (!rc)
+		rc = time_parameter(question, request, "base_to", "", now_ns, &params->to_ns, err);
+	if (!rc && params->from_ns > params->to_ns)
+		rc = err_set(err, ERR_INVALID, "parameter \"base_from\" is later than \"base_to\"");
+	return rc;
+}
+
+int question_read_base(struct serve *serve, const struct net_request *request, struct question *ret,
+		       struct err *err)
+{
+	struct slice text;
+	int rc = begin(ret, serve, request, err);
+
+	if (!rc) {
+		text = question_text(ret, request, "base_query", "");
+		if (!text.len)
+			text = question_text(ret, request, "query", "");
+		rc = read_selector(ret, text, QUESTION_TYPE_NEEDED, err);
+	}
+	if (!rc)
+		rc = read_base_times(ret, request, err);
 	if (rc)
 		question_end(ret);
 	return rc;

@@ -45,6 +45,15 @@ int question_tree(struct question *question, struct tree **ret, struct err *err)
 int question_series(struct question *question, const struct query_range_params *range,
 		    struct query_series_set *ret, struct err *err);
 
+/*
+ * What a diff compares to: base_query (default: query), base_from and base_to, which must be there.
+ * Ends with question_end of its own. query_diff of the two.
+ */
+int question_read_base(struct serve *serve, const struct net_request *request, struct question *ret,
+		       struct err *err);
+int question_diff(struct question *base, struct question *question, struct tree **ret,
+		  struct err *err);
+
 /* question_read and question_open. */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err);

@@ -32,6 +32,7 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/labels", answer_labels, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/label_values", answer_label_values, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/series", answer_series, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/diff", answer_diff, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/query", answer_query, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/status", ops_status, 0, NULL, NET_ROLE_QUERY },
 	{ "POST", QUERY_SERVICE "ProfileTypes", calls_serve, SMALL_BODY_BYTES, NULL,

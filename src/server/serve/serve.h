@@ -39,6 +39,7 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 
 /* Handlers, named by what they answer; context is the struct serve. */
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
+net_handler_f answer_diff;
 net_handler_f write_otlp, write_raw;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
