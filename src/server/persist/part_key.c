@@ -67,13 +67,23 @@ static bool may_have(const struct part_key *key, const struct matcher *matcher)
 	       matcher_matches(matcher, key->service);
 }
 
-bool part_key_may_match(const struct part_key *key, struct slice label,
-			const struct selector *selector)
+static bool is_among(struct slice name, const struct slice *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slice_equal(name, names[i]))
+			return true;
+	return false;
+}
+
+bool part_key_may_match(const struct part_key *key, struct slice label, const struct slice *of_rows,
+			size_t of_rows_count, const struct selector *selector)
 {
 	for (size_t i = 0; i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
 		struct slice value;
 
+		if (is_among(matcher->name, of_rows, of_rows_count))
+			continue;
 		if (known_value(key, label, matcher->name, &value)
 			    ? !matcher_matches(matcher, value)
 			    : !may_have(key, matcher))

@@ -25,10 +25,11 @@ struct part_key part_key_of(const struct tables_view *view, uint32_t label_set,
 int part_key_compare(const struct part_key *a, const struct part_key *b);
 
 /*
- * Whether a series of the partition may match. `label` is the one that says the service of all
- * its series, or "" when they differ in that.
+ * Whether a series of the partition may match, or rows of it. `label` is the one that says the
+ * service of all its series, or "" when they differ in that. Of labels that rows carry the key
+ * tells nothing.
  */
-bool part_key_may_match(const struct part_key *key, struct slice label,
-			const struct selector *selector);
+bool part_key_may_match(const struct part_key *key, struct slice label, const struct slice *of_rows,
+			size_t of_rows_count, const struct selector *selector);
 
 #endif

@@ -84,7 +84,9 @@ static bool may_match(const struct store_question *question, const struct part_p
 		return true;
 	return (!selector->has_type ||
 		profile_type_may_be(&selector->type, partition->group_name)) &&
-	       part_key_may_match(&partition->key, partition->service_label, selector);
+	       part_key_may_match(&partition->key, partition->service_label,
+				  partition->sample_label_names,
+				  partition->sample_label_names_count, selector);
 }
 
 /* What of the partition is deleted, kept as long as the pins. Count 0: nothing. */

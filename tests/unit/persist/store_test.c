@@ -194,6 +194,54 @@ static void snapshot_opens_nothing_outside_the_range(void **state)
 	store_snapshot_release(f->store, &snapshot);
 }
 
+/* A series that no label names, whose rows say in which container they were. */
+static void append_rows_of_containers(struct fixture *f)
+{
+	const struct column column = { 0, 0, COLUMN_DELTA };
+	const char *const functions[] = { "main" };
+	struct group group = { .column_count = 1 };
+	struct append_result result;
+	struct label label;
+	struct tables tables;
+	struct tables_view view;
+	int64_t value = 7;
+
+	tables_init(&tables);
+	label = (struct label){ .name = tables_string(&tables, slice_of("container")),
+				.value = tables_string(&tables, slice_of("web")) };
+	tables_report_begin(&tables,
+			    tables_series(&tables, 0, tables_group(&tables, &group, &column)),
+			    NOW_NS, CLOCK_NS_PER_S, 1);
+	tables_row(&tables, batches_stack(&tables, functions, 1),
+		   tables_label_set(&tables, &label, 1), &value);
+	view = tables_view_of(&tables);
+	assert_int_equal(store_append(f->store, &view, &result, NULL), 0);
+	assert_int_equal(result.reports_stored, 1);
+	tables_free(&tables);
+}
+
+static void what_only_rows_are_called_is_found_in_parts(void **state)
+{
+	struct store_question question = { .from_ns = 0, .to_ns = INT64_MAX };
+	struct fixture *f = *state;
+	struct store_snapshot snapshot;
+	struct selector selector;
+
+	append_rows_of_containers(f);
+	seal(f);
+	assert_int_equal(selector_parse(slice_of("{container=\"web\"}"), &selector, NULL), 0);
+	question.selector = &selector;
+	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	assert_int_equal(snapshot.count, 1);
+	store_snapshot_release(f->store, &snapshot);
+	selector_free(&selector);
+	assert_int_equal(selector_parse(slice_of("{comm=\"web\"}"), &selector, NULL), 0);
+	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	assert_int_equal(snapshot.count, 0); /* nor series nor rows have it */
+	store_snapshot_release(f->store, &snapshot);
+	selector_free(&selector);
+}
+
 static void damaged_part_is_set_aside_and_the_rest_served(void **state)
 {
 	struct fixture *f = *state;
@@ -564,6 +612,7 @@ int main(void)
 		TEST(late_and_future_reports_are_refused_one_by_one),
 		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
 		TEST(snapshot_opens_nothing_outside_the_range),
+		TEST(what_only_rows_are_called_is_found_in_parts),
 		TEST(damaged_part_is_set_aside_and_the_rest_served),
 		TEST(damage_in_the_log_is_told_and_the_rest_kept),
 		TEST(torn_tail_is_a_note_and_stays_one),
