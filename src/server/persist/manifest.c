@@ -613,6 +613,15 @@ static int point_current(struct manifest *manifest, uint64_t number, struct err 
 	return vfs_replace(manifest->vfs, manifest->dir, path.text, slice_of(line), err);
 }
 
+/* Whether CURRENT is what it was, although it could not be changed as it should. */
+static bool still_current(const struct manifest *manifest)
+{
+	struct layout_name name = { 0 };
+	int rc = read_current(manifest->vfs, manifest->dir, &name, NULL);
+
+	return rc == -ERR_NOT_FOUND ? !manifest->number : !rc && name.number == manifest->number;
+}
+
 /* Writes the whole state with the edit applied to a new file and puts it in force. */
 static int begin_file(struct manifest *manifest, const struct manifest_edit *edit, struct err *err)
 {
@@ -629,19 +638,21 @@ static int begin_file(struct manifest *manifest, const struct manifest_edit *edi
 	vfs_close(manifest->file);
 	manifest->file = NULL;
 	rc = vfs_replace(manifest->vfs, manifest->dir, path.text, strbuf_slice(&bytes), err);
-	if (!rc)
-		rc = point_current(manifest, manifest->number + 1, err);
-	if (!rc)
-		rc = vfs_open(manifest->vfs, path.text, VFS_WRITE, &manifest->file, err);
+	manifest->poisoned = vfs_is_fault(rc);
 	if (!rc) {
+		rc = point_current(manifest, manifest->number + 1, err);
+		manifest->poisoned = vfs_is_fault(rc) || (rc && !still_current(manifest));
+	}
+	if (!rc) {
+		/* In force. If it cannot be opened, the next edit begins another file. */
+		if (vfs_open(manifest->vfs, path.text, VFS_WRITE, &manifest->file, NULL))
+			manifest->file = NULL;
 		if (manifest->number)
 			manifest->vfs->unlink(manifest->vfs, old.text); /* else open removes it */
 		manifest->number++;
 		manifest->offset = bytes.len;
 		manifest->chain_crc = crc;
 		manifest->edits = 0;
-	} else {
-		manifest->poisoned = vfs_is_fault(rc);
 	}
 	manifest_edit_free(&whole);
 	strbuf_free(&bytes);

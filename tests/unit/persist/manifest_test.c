@@ -279,6 +279,47 @@ static void replacement_is_all_or_nothing_at_every_step(void **state)
 				k++;
 }
 
+/* Who is told that an edit failed removes the part that it names: it must not be in force. */
+static bool fail_replacement_at(uint64_t k, int error)
+{
+	struct sim_disk *disk = sim_disk_new(k);
+	struct manifest manifest, found = { 0 };
+	struct err err;
+	bool hit;
+	int rc;
+
+	begin(&manifest, disk);
+	add(&manifest, 1);
+	add(&manifest, 2);
+	reload(&manifest, disk); /* the next commit begins a new file */
+	sim_disk_plan(disk, SIM_FAIL_ONCE, k, error);
+	rc = replace(&manifest, 1, 2, 3);
+	hit = sim_disk_hit(disk);
+	sim_disk_plan(disk, SIM_NO_FAULT, 0, 0);
+	must(manifest_load(&found, sim_disk_vfs(disk), DIR, true, &err), &err);
+	if (!rc)
+		assert_int_equal(check_replacement(&found.state), 1);
+	else if (!manifest.poisoned)
+		assert_int_equal(check_replacement(&found.state), 0);
+	assert_int_equal(check_replacement(&manifest.state), !rc);
+	if (!manifest.poisoned)
+		must(add_tombstone(&manifest, 4), &err); /* and it goes on */
+	manifest_fini(&found);
+	manifest_fini(&manifest);
+	sim_disk_free(disk);
+	return hit;
+}
+
+static void a_failed_edit_is_not_in_force(void **state)
+{
+	const int errors[] = { EMFILE, ENOMEM, ENOSPC, EIO };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		for (uint64_t k = 1; fail_replacement_at(k, errors[i]);)
+			k++;
+}
+
 static void older_format_is_refused_with_what_to_do(void **state)
 {
 	struct sim_disk *disk = sim_disk_new(1);
@@ -308,6 +349,7 @@ int main(void)
 		cmocka_unit_test(tombstones_are_kept_until_dropped),
 		cmocka_unit_test(oversized_edit_is_refused_and_changes_nothing),
 		cmocka_unit_test(replacement_is_all_or_nothing_at_every_step),
+		cmocka_unit_test(a_failed_edit_is_not_in_force),
 		cmocka_unit_test(older_format_is_refused_with_what_to_do),
 	};
 
