@@ -40,8 +40,9 @@
 #define STORE_IN_FLIGHT_BYTES_MAX ((size_t)64 << 20) /* or one larger batch alone */
 #define STORE_GROUP_BATCHES_MAX 256
 #define STORE_TICK_NS CLOCK_NS_PER_S
-#define STORE_MAINTAIN_BYTES_PER_S ((uint64_t)64 << 20) /* of compaction and scrubbing */
-#define STORE_MAINTAIN_CPU_PERCENT 50u			/* likewise, of one core */
+#define STORE_MAINTAIN_BYTES_PER_S ((uint64_t)64 << 20) /* of compaction */
+#define STORE_SCRUB_BYTES_PER_S ((uint64_t)16 << 20)
+#define STORE_MAINTAIN_CPU_PERCENT 50u /* likewise, of one core */
 
 /* When a part was last read and found whole. */
 struct store_scrubbed {

@@ -102,9 +102,11 @@ int store_scrub(struct store *store, bool *ret_more, struct err *err)
 		if (state->parts[i].number == scrubbed->number)
 			info = state->parts[i];
 	pthread_mutex_unlock(&store->seal_lock);
+	store->throttle.bytes_per_s = STORE_SCRUB_BYTES_PER_S;
 	throttle_begin(&store->throttle);
 	if (info.number)
 		rc = scrub_part(store, scrubbed, &info, now_ns, err);
+	store->throttle.bytes_per_s = STORE_MAINTAIN_BYTES_PER_S;
 	publish_age(store, now_ns);
 	pthread_mutex_unlock(&store->compact_lock);
 	return rc;
