@@ -11,6 +11,7 @@ import sys
 
 KINDS = 15  # of frames
 SECTIONS = ("index", "series", "strings", "frames", "nodes")
+COUNTS = ("series", "row_label_sets", "label_strings", "strings", "frames", "nodes", "stacks", "reports", "rows")
 LEVELS = 5
 INT64 = 1 << 63
 
@@ -142,8 +143,7 @@ class Part:
         for _ in range(d.varint()):
             p = {"tenant": names[d.varint()], "service": names[d.varint()], "label": names[d.varint()]}
             p["group"], p["columns"] = types[d.varint()]
-            for field in ("series", "row_label_sets", "label_strings", "strings", "frames", "nodes", "stacks", "reports",
-                          "rows"):
+            for field in COUNTS:
                 p[field] = d.varint()
             p["start_min"] = d.zigzag()
             p["start_max"] = p["start_min"] + d.varint()
@@ -213,7 +213,10 @@ class Partition:
             labels = []
             for _ in range(s.varint()):
                 word = s.varint()
-                labels.append((word >> 1, 1, 0, s.varint(), s.zigzag()) if word & 1 else (word >> 1, 0, s.varint(), 0, 0))
+                if word & 1:
+                    labels.append((word >> 1, 1, 0, s.varint(), s.zigzag()))
+                else:
+                    labels.append((word >> 1, 0, s.varint(), 0, 0))
             sets.append(labels)
         s.end()
         self.label_sets = sets + self.series
@@ -368,7 +371,7 @@ class Stripe:
         r.end()
         nothing = Bytes(b"")
         gaps, more = streams.get(1, nothing), streams.get(2, nothing)
-        ends = [[(stratum * count + strata - 1) // strata for stratum in range(strata + 1)] for count in self.row_counts]
+        ends = [[(j * count + strata - 1) // strata for j in range(strata + 1)] for count in self.row_counts]
         by_report = [b""] * self.reports_count
         for stratum in range(strata):
             for i, begins in enumerate(ends):
@@ -427,10 +430,10 @@ def stack_text(partition, node):
     out = ""
     while node:
         parent, frame = partition.nodes[node]
-        kind, flags, mapping, build_id, function, system_name, file, address, line, column, start_line = partition.frames[frame]
+        kind, flags, *strings, address, line, column, start_line = partition.frames[frame]
         need(kind < KINDS, "kind")
         out += f" <- {kind},{flags},{address:x},"
-        out += "".join(partition.strings[text] + "|" for text in (mapping, build_id, function, system_name, file))
+        out += "".join(partition.strings[text] + "|" for text in strings)
         out += f"{line},{column},{start_line}"
         node = parent
     return out

@@ -19,7 +19,8 @@ def main():
     entry = part.partitions[0]
     chunk, reports, rows, columns = part.stripes[0]
     counts = struct.pack("<7I", *(entry[name] for name in COUNTS))
-    alone = struct.pack("<7I", *(entry[name] - (entry["label_strings"] - 1 if name == "strings" else 0) for name in COUNTS))
+    alone = dict(entry, strings=entry["strings"] - entry["label_strings"] + 1)
+    alone = struct.pack("<7I", *(alone[name] for name in COUNTS))
     index, series, strings, frames, nodes = (part.section(entry, name).data
                                              for name in ("index", "series", "strings", "frames", "nodes"))
     headers = part.chunk(chunk)

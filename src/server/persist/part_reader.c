@@ -355,7 +355,7 @@ static int load_series(struct part_reader_partition *partition, struct err *err)
 {
 	struct part_reader *reader = partition->reader;
 	struct chunk_bytes *index_chunk = NULL, *series_chunk = NULL;
-	struct slice index, series;
+	struct slice index = { 0 }, series = { 0 };
 	int rc = get_section(reader, partition, PART_SECTION_INDEX, &index, &index_chunk, err);
 
 	if (!rc)

@@ -14,7 +14,8 @@
  *       28       stored bytes
  *
  * Every type occurs once; unknown types are skipped (a newer writer), an unknown version of a
- * known type is ERR_UNSUPPORTED. The encoder keeps ids as they are. Encoding and decoding are pure functions, safe from any thread.
+ * known type is ERR_UNSUPPORTED. The encoder keeps ids as they are. Encoding and decoding are pure
+ * functions, safe from any thread.
  */
 #ifndef FIRN_SERVER_PERSIST_TABLES_CODEC_H
 #define FIRN_SERVER_PERSIST_TABLES_CODEC_H
