@@ -20,7 +20,8 @@ static const struct option_verb compact_spec = {
 		"Parts become one per day, with sums per hour and day; what was deleted goes. The\n"
 		"server must not be running (it compacts by itself, slowly). Interrupting it does "
 		"no\n"
-		"harm: what is done stays, the rest is done the next time.",
+		"harm: what is done stays, the rest is done the next time.\n"
+		"Exits 1 when damaged parts had to be set aside.",
 	.options = compact_options,
 	.options_count = VERB_COUNT_OF(compact_options),
 };
@@ -34,7 +35,7 @@ static void show_progress(void *context, uint64_t rows_done, uint64_t rows_total
 		(unsigned long long)rows_total / 1000000);
 }
 
-static int compact(const char *path, struct err *err)
+static int compact(const char *path, uint64_t *ret_damaged, struct err *err)
 {
 	struct store_options open = { .path = path, .no_background = true };
 	struct store_compacted done = { 0 };
@@ -59,6 +60,7 @@ static int compact(const char *path, struct err *err)
 		       path, (unsigned long long)done.parts_in, (unsigned long long)done.parts_out,
 		       (unsigned long long)done.bytes_in, (unsigned long long)done.bytes_out,
 		       (unsigned long long)done.reports_deleted);
+	*ret_damaged = done.parts_damaged;
 	store_close(store);
 	return rc;
 }
@@ -67,6 +69,7 @@ static int run_compact(int argc, char **argv)
 {
 	struct compact_verb_options values = { 0 };
 	struct option_operands operands;
+	uint64_t damaged = 0;
 	struct err err;
 	int code = verb_parse(&verb_store_compact, argc, argv, &values, &operands);
 
@@ -81,9 +84,15 @@ static int run_compact(int argc, char **argv)
 		err_set(&err, ERR_NOT_FOUND, "no firn store in \"%s\"", operands.items[0]);
 		return verb_error(&verb_store_compact, &err);
 	}
-	if (compact(operands.items[0], &err))
+	if (compact(operands.items[0], &damaged, &err))
 		return verb_error(&verb_store_compact, &err);
-	return VERB_OK;
+	if (damaged)
+		fprintf(stderr,
+			"firn store compact: %llu parts are damaged and were set aside in "
+			"%s/quarantine; "
+			"answers lack them\n",
+			(unsigned long long)damaged, operands.items[0]);
+	return damaged ? VERB_NEGATIVE : VERB_OK;
 }
 
 const struct verb verb_store_compact = { &compact_spec, run_compact, LOG_WARN };

@@ -45,6 +45,7 @@ struct store_compacted {
 	uint64_t parts_in, parts_out;
 	uint64_t bytes_in, bytes_out;
 	uint64_t reports_deleted;
+	uint64_t parts_damaged; /* found so, and set aside */
 };
 
 struct store_compact_options {

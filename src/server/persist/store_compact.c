@@ -12,6 +12,7 @@
 #include "server/persist/compact_plan.h"
 #include "server/persist/store_int.h"
 
+#define DAMAGED_MAX 100u  /* parts that may be set aside on the way */
 #define BACKLOG_PARTS 64u /* so many at once: parts come faster than half a core compacts them */
 
 struct step {
@@ -292,7 +293,6 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 int store_compact(struct store *store, const struct store_compact_options *options,
 		  struct store_compacted *ret, struct err *err)
 {
-	int damaged_max = 100; /* parts that may be set aside on the way */
 	bool done = true;
 	int rc = 0;
 
@@ -300,7 +300,9 @@ int store_compact(struct store *store, const struct store_compact_options *optio
 	pthread_mutex_lock(&store->compact_lock);
 	while (!rc && done) {
 		rc = store_compact_step(store, options, NULL, ret, &done, err);
-		if (rc == -ERR_CORRUPT && damaged_max-- && !store_tick(store, NULL))
+		ret->parts_damaged += rc == -ERR_CORRUPT;
+		if (rc == -ERR_CORRUPT && ret->parts_damaged <= DAMAGED_MAX &&
+		    !store_tick(store, NULL))
 			rc = 0; /* the damaged part has been set aside: go on without it */
 	}
 	pthread_mutex_unlock(&store->compact_lock);
