@@ -19,8 +19,8 @@
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
-#define NAMES_BYTES ((size_t)6 << 20) /* of names kept as they are shown */
-#define TEXTS_BYTES ((size_t)6 << 20) /* of names kept as the table has them */
+#define NAMES_BYTES ((size_t)10 << 20) /* of names kept as they are shown */
+#define TEXTS_BYTES ((size_t)5 << 20)  /* of names kept as the table has them */
 
 struct symbolize_verb_options {
 	struct verb_common common;
@@ -103,16 +103,19 @@ static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 	return copy.len ? copy : SLICE_LITERAL("?\?");
 }
 
+/* The source's name is unpacked only where the mangled one cannot be read. */
 static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
 {
 	struct symbol_function function = symbol_table_function(symbolizer->table, number);
-	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
-	struct slice system = symbol_texts_get(symbolizer->texts, function.linkage_name), shown;
+	bool is_mangled = function.linkage_name != 0;
+	struct slice system = symbol_texts_get(symbolizer->texts,
+					       is_mangled ? function.linkage_name : function.name);
+	struct slice shown = system;
 
-	if (!system.len)
-		system = name;
-	shown = name.len && symbolizer->mode != DEMANGLE_NONE ? name : system;
-	demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown);
+	if (symbolizer->mode != DEMANGLE_NONE &&
+	    !demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown) && is_mangled &&
+	    function.name)
+		shown = symbol_texts_get(symbolizer->texts, function.name);
 	return shown;
 }
 
