@@ -15,36 +15,33 @@
 
 struct lookups {
 	uint64_t hashes[GROUP];
-	uint32_t ids[GROUP]; /* in `from` */
+	uint32_t ids[GROUP];	 /* in `from` */
+	uint32_t guesses[GROUP]; /* in `into`, or IDMAP_NONE; mostly right */
 	uint32_t count;
 };
 
 /* Asks for the objects that the map names. */
-static void fetch_candidates(const struct idmap *map, const struct lookups *group,
+static void fetch_candidates(const struct idmap *map, struct lookups *group,
 			     const struct vmarray *array)
 {
 	for (uint32_t i = 0; i < group->count; i++) {
-		uint32_t guess = idmap_guess(map, group->hashes[i]);
-
-		if (guess != IDMAP_NONE)
+		group->guesses[i] = idmap_guess(map, group->hashes[i]);
+		if (group->guesses[i] != IDMAP_NONE)
 			__builtin_prefetch((const char *)array->data +
-					   guess * array->element_bytes);
+					   group->guesses[i] * array->element_bytes);
 	}
 }
 
 static void flush_strings(struct tables_copy *copy, struct lookups *group)
 {
 	const struct tables *into = copy->into;
+	const struct string_ref *refs = into->strings.data;
 
 	fetch_candidates(&into->string_map, group, &into->strings);
-	for (uint32_t i = 0; i < group->count; i++) {
-		uint32_t guess = idmap_guess(&into->string_map, group->hashes[i]);
-		const struct string_ref *ref = (const struct string_ref *)into->strings.data;
-
-		if (guess != IDMAP_NONE)
+	for (uint32_t i = 0; i < group->count; i++)
+		if (group->guesses[i] != IDMAP_NONE)
 			__builtin_prefetch((const char *)into->string_bytes.data +
-					   ref[guess].offset);
-	}
+					   refs[group->guesses[i]].offset);
 	for (uint32_t i = 0; i < group->count; i++)
 		tables_copy_string(copy, group->ids[i]);
 	group->count = 0;
@@ -85,9 +82,16 @@ static void copy_strings(struct tables_copy *copy, const uint8_t *frames)
 static void flush_frames(struct tables_copy *copy, struct lookups *group,
 			 const struct frame *frames)
 {
+	const struct frame *known = copy->into->frames.data;
+
 	fetch_candidates(&copy->into->frame_map, group, &copy->into->frames);
-	for (uint32_t i = 0; i < group->count; i++)
-		copy->frames[group->ids[i]] = tables_frame(copy->into, &frames[i]);
+	for (uint32_t i = 0; i < group->count; i++) {
+		uint32_t guess = group->guesses[i];
+		bool right =
+			guess != IDMAP_NONE && !memcmp(&known[guess], &frames[i], sizeof(*known));
+
+		copy->frames[group->ids[i]] = right ? guess : tables_frame(copy->into, &frames[i]);
+	}
 	group->count = 0;
 }
 
@@ -118,10 +122,17 @@ static void copy_frames(struct tables_copy *copy, const uint8_t *wanted)
 
 static void flush_nodes(struct tables_copy *copy, struct lookups *group, const struct node *nodes)
 {
+	const struct node *known = copy->into->nodes.data;
+
 	fetch_candidates(&copy->into->node_map, group, &copy->into->nodes);
-	for (uint32_t i = 0; i < group->count; i++)
+	for (uint32_t i = 0; i < group->count; i++) {
+		uint32_t guess = group->guesses[i];
+		bool right = guess != IDMAP_NONE && known[guess].parent == nodes[i].parent &&
+			     known[guess].frame == nodes[i].frame;
+
 		copy->nodes[group->ids[i]] =
-			tables_node(copy->into, nodes[i].parent, nodes[i].frame);
+			right ? guess : tables_node(copy->into, nodes[i].parent, nodes[i].frame);
+	}
 	group->count = 0;
 }
 
