@@ -145,8 +145,6 @@ static void refuse_plain_text(struct conn *conn)
 
 static void receive(struct conn *conn, struct slice bytes)
 {
-	if (conn->phase == CONN_LINGERING)
-		return;
 	if (conn->phase == CONN_SPEAKING && !conn->pending.len)
 		bytes = slice_tail(bytes, conn->engine->ops->feed(conn->engine, bytes));
 	strbuf_add_slice(&conn->pending, bytes);
@@ -173,6 +171,8 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 		return;
 	}
 	traffic_count_received((size_t)len);
+	if (conn->phase == CONN_LINGERING)
+		return; /* thrown away; a session has ended by now */
 	plain = slice_from(buf->base, (size_t)len);
 	if (is_plain_text(conn, plain)) {
 		refuse_plain_text(conn);
