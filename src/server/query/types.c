@@ -29,13 +29,37 @@ uint32_t types_column(const struct tables_view *view, uint32_t group,
 	return TYPES_NO_COLUMN;
 }
 
+/* Whether all reports of the series are left out: it is another tenant's, or was deleted. */
+static bool is_left_out(const struct segment *segment, uint32_t series)
+{
+	for (uint32_t i = 0; i < segment->deletions_count; i++) {
+		const struct segment_deletion *deletion = &segment->deletions[i];
+
+		if (deletion->series[series] && deletion->from_ns == INT64_MIN &&
+		    deletion->to_ns == INT64_MAX)
+			return true;
+	}
+	return false;
+}
+
+static bool has_series(const struct segment *segment, uint32_t group)
+{
+	if (!segment->deletions_count)
+		return true;
+	for (uint32_t i = 0; i < segment->view.series_count; i++)
+		if (segment->view.series[i].group == group && !is_left_out(segment, i))
+			return true;
+	return false;
+}
+
 static bool is_stored(const struct query_source *source, const struct profile_type *type)
 {
 	for (size_t i = 0; i < source->segments_count; i++) {
 		const struct tables_view *view = &source->segments[i].view;
 
 		for (uint32_t group = 0; group < view->groups_count; group++)
-			if (types_column(view, group, type) != TYPES_NO_COLUMN)
+			if (types_column(view, group, type) != TYPES_NO_COLUMN &&
+			    has_series(&source->segments[i], group))
 				return true;
 	}
 	return false;

@@ -347,6 +347,35 @@ static void query_answers_to_pyroscopes_names_of_cpu_time(void **state)
 	expect(world_tree(world, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 0, 1), "own 5\n");
 }
 
+/* As a store has it in memory: all series of a segment that are another tenant's are left out. */
+static void types_of_what_is_left_out_hide_no_alias(void **state)
+{
+	static const char asked[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+	static const uint8_t all = 1;
+	const struct segment_deletion others = { &all, INT64_MIN, INT64_MAX };
+	struct query_params params = { .to_ns = 1 };
+	struct world *world = *state;
+	struct query_source source;
+	struct selector selector;
+	struct tree *tree;
+
+	add(&world->tables[0], "", 0, "main", "", 3);
+	world_report(&world->tables[1],
+		     world_series(&world->tables[1],
+				  "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", 1, ""),
+		     0, 1);
+	world_row(&world->tables[1], "theirs", "", 5);
+	source = world_source(world);
+	source.segments[1].deletions = &others;
+	source.segments[1].deletions_count = 1;
+	assert_int_equal(selector_parse(slice_of(asked), &selector, NULL), 0);
+	params.selector = &selector;
+	assert_int_equal(query_tree(&source, &params, &tree, NULL), 0);
+	assert_int_equal(tree->total, 3 * 52631578ll);
+	tree_free(tree);
+	selector_free(&selector);
+}
+
 static void query_over_its_memory_fails_and_says_what_helps(void **state)
 {
 	struct query_params params = { .to_ns = 100,
@@ -458,6 +487,7 @@ int main(void)
 		TEST(query_counts_a_stack_without_frames),
 		TEST(query_stops_sums_at_the_ends_of_64_bits),
 		TEST(query_answers_to_pyroscopes_names_of_cpu_time),
+		TEST(types_of_what_is_left_out_hide_no_alias),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),
 		TEST(query_cancelled_or_late_fails),
