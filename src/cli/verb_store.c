@@ -149,7 +149,7 @@ static int run_stat(int argc, char **argv)
 	} else {
 		struct store_deletes deletes;
 
-		store_deletes(store, &deletes);
+		store_deletes(store, NULL, &deletes);
 		if (values.json) {
 			print_json(&stat, &deletes);
 		} else {

@@ -26,7 +26,7 @@ struct store_delete {
 int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
 		 struct err *err);
 
-/* Orders to delete that are known still, newest first. */
+/* Orders to delete that are known still, newest first; of one tenant, unless NULL. */
 struct store_deleted {
 	uint64_t number;
 	char *selector, *by;
@@ -37,7 +37,7 @@ struct store_deletes {
 	struct store_deleted *items;
 	size_t count;
 };
-void store_deletes(struct store *store, struct store_deletes *ret);
+void store_deletes(struct store *store, const struct slice *tenant, struct store_deletes *ret);
 void store_deletes_free(struct store_deletes *deletes);
 
 struct store_compacted {

@@ -105,15 +105,37 @@ static int put_in_force(struct store *store, struct manifest_tombstone *tombston
 	return rc;
 }
 
-/* To a canonical selector. Tenants' names need no quoting: see serve. */
+/* The last matcher of a tenant's order. Tenants' names need no quoting: see serve. */
+static void add_tenant_matcher(struct strbuf *selector, struct slice tenant)
+{
+	strbuf_addf(selector, PART_KEY_TENANT "=\"%.*s\"}", SLICE_FMT(tenant));
+}
+
+/* To a canonical selector. */
 static void add_tenant(struct strbuf *selector, bool has_matchers, struct slice tenant)
 {
 	if (selector->len && selector->data[selector->len - 1] == '}')
 		selector->len--;
 	else
 		strbuf_add_byte(selector, '{');
-	strbuf_addf(selector, "%s" PART_KEY_TENANT "=\"%.*s\"}", has_matchers ? "," : "",
-		    SLICE_FMT(tenant));
+	if (has_matchers)
+		strbuf_add_byte(selector, ',');
+	add_tenant_matcher(selector, tenant);
+}
+
+/* Whether the order is that tenant's. Matchers before the last may name any. */
+static bool is_of_tenant(const char *selector, struct slice tenant)
+{
+	struct strbuf end = { 0 };
+	struct slice text = slice_of(selector);
+	bool is;
+
+	add_tenant_matcher(&end, tenant);
+	is = text.len > end.len &&
+	     slice_equal(slice_tail(text, text.len - end.len), strbuf_slice(&end)) &&
+	     strchr("{,", text.data[text.len - end.len - 1]);
+	strbuf_free(&end);
+	return is;
 }
 
 /* The selector in its canonical spelling. */
@@ -177,17 +199,19 @@ int store_delete(struct store *store, const struct store_delete *order, uint64_t
 	return rc;
 }
 
-void store_deletes(struct store *store, struct store_deletes *ret)
+void store_deletes(struct store *store, const struct slice *tenant, struct store_deletes *ret)
 {
 	const struct manifest_state *state = &store->manifest.state;
 
 	pthread_mutex_lock(&store->seal_lock);
-	ret->count = state->tombstones_count;
-	ret->items = mem_new_array(struct store_deleted, ret->count);
-	for (size_t i = 0; i < ret->count; i++) {
-		const struct manifest_tombstone *from = &state->tombstones[ret->count - 1 - i];
+	ret->count = 0;
+	ret->items = mem_new_array(struct store_deleted, state->tombstones_count);
+	for (size_t i = state->tombstones_count; i-- > 0;) {
+		const struct manifest_tombstone *from = &state->tombstones[i];
 
-		ret->items[i] = (struct store_deleted){
+		if (tenant && !is_of_tenant(from->selector, *tenant))
+			continue;
+		ret->items[ret->count++] = (struct store_deleted){
 			.number = from->number,
 			.selector = mem_strndup(from->selector, strlen(from->selector)),
 			.by = mem_strndup(from->by, strlen(from->by)),

@@ -146,10 +146,15 @@ void admin_deletes(void *context, const struct net_request *request, struct net_
 {
 	struct serve *serve = context;
 	struct store_deletes deletes;
+	struct slice tenant;
 	struct json json;
+	struct err err;
 
-	(void)request;
-	store_deletes(serve->store, &deletes);
+	if (tenant_of(serve, request, &tenant, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	store_deletes(serve->store, serve->tenants ? &tenant : NULL, &deletes);
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
 	json_open_object(&json);

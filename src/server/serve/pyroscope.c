@@ -564,18 +564,56 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 	finish(request, response, rc, &question, &err);
 }
 
+struct span {
+	bool any;
+	int64_t oldest_ns, newest_ns;
+};
+
+static void widen(struct span *span, int64_t oldest_ns, int64_t newest_ns)
+{
+	if (!span->any || oldest_ns < span->oldest_ns)
+		span->oldest_ns = oldest_ns;
+	if (!span->any || newest_ns > span->newest_ns)
+		span->newest_ns = newest_ns;
+	span->any = true;
+}
+
+/* Zones tell, where there are some and no report is left out. */
+static int widen_by_segment(struct span *span, const struct segment *segment, struct err *err)
+{
+	struct segment_buffer buffer = { 0 };
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < segment->blocks_count; i++) {
+		struct segment_block block;
+
+		if (segment->zones && !segment->deletions_count) {
+			widen(span, segment->zones[i].start_min_ns, segment->zones[i].start_max_ns);
+			continue;
+		}
+		rc = segment_read(segment, i, SEGMENT_HEADERS, &buffer, &block, err);
+		for (uint32_t at = 0; !rc && at < block.reports_count; at++)
+			widen(span, block.reports[at].start_ns, block.reports[at].start_ns);
+	}
+	segment_buffer_free(&buffer);
+	return rc;
+}
+
 /* GetProfileStatsResponse{ data_ingested = 1; oldest_profile_time = 2; newest_profile_time = 3 } */
 void pyro_stats(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct serve *serve = context;
-	struct store_stat stat;
+	const struct pyro_request always = { 0 };
+	struct question question = { 0 };
+	struct span span = { 0 };
 	struct err err;
+	int rc = begin_with(context, request, &always, QUESTION_SELECTOR_OPTIONAL, &question, &err);
 
-	if (store_stat(serve->store, &stat, &err)) {
-		net_response_error(request, response, &err);
-		return;
+	for (size_t i = 0; !rc && i < question.snapshot.count; i++)
+		rc = widen_by_segment(&span, &question.snapshot.segments[i], &err);
+	if (!rc) {
+		pb_put_varint(&response->body, 1, span.any);
+		pb_put_varint(&response->body, 2, (uint64_t)(span.oldest_ns / MS));
+		pb_put_varint(&response->body, 3, (uint64_t)(span.newest_ns / MS));
 	}
-	pb_put_varint(&response->body, 1, stat.reports > 0);
-	pb_put_varint(&response->body, 2, (uint64_t)(stat.oldest_ns / MS));
-	pb_put_varint(&response->body, 3, (uint64_t)(stat.newest_ns / MS));
+	finish(request, response, rc, &question, &err);
 }

@@ -255,7 +255,7 @@ static void deleted_bytes_leave_the_disk_with_compaction(void **state)
 	history_check(&world.history, world.store);
 	must(store_stat(world.store, &after, &err), &err);
 	assert_true(after.rows < before.rows / 2);
-	store_deletes(world.store, &deletes);
+	store_deletes(world.store, NULL, &deletes);
 	assert_int_equal(deletes.count, HISTORY_DELETES);
 	for (size_t i = 0; i < deletes.count; i++) {
 		assert_true(deletes.items[i].done_ns > 0);
@@ -264,7 +264,7 @@ static void deleted_bytes_leave_the_disk_with_compaction(void **state)
 	store_deletes_free(&deletes);
 	reopen(&world);
 	history_check(&world.history, world.store);
-	store_deletes(world.store, &deletes);
+	store_deletes(world.store, NULL, &deletes);
 	assert_int_equal(deletes.count, HISTORY_DELETES);
 	store_deletes_free(&deletes);
 	end(&world);
