@@ -4,7 +4,7 @@
  *
  *     store_model MAKER [KEY=VALUE...] [OUTPUT...]
  *
- *   fleet      services=10 pods=10 minutes=60 mean=95 report_s=10 stacks=200000 labels=0
+ *   fleet      services=10 pods=10 minutes=60 mean=95 report_s=10 stacks=200000 labels=0 first=0
  *              hosts_run=0 (services per pod, 0 = all)
  *   host       processes=200 minutes=1440
  *   requests   file=FILE that store_capture wrote
@@ -76,6 +76,7 @@ static void make(const struct arguments *arguments, struct workload *workload)
 		.minutes = (int64_t)number_of(arguments, "minutes", 60),
 		.stacks = (uint32_t)number_of(arguments, "stacks", 200000),
 		.labels = (uint32_t)number_of(arguments, "labels", 0),
+		.first = (uint32_t)number_of(arguments, "first", 0),
 	};
 	struct err err = { 0 };
 

@@ -297,7 +297,7 @@ void workload_make_fleet(struct workload *workload, const struct workload_fleet 
 	tables_init(&workload->tables);
 	make_law(&law, fleet->stacks, FRAMES, 22, 40, 1.35, SEED);
 	for (uint32_t i = 0; i < fleet->services; i++)
-		programs[i] = begin_program(workload, &law, i);
+		programs[i] = begin_program(workload, &law, fleet->first + i);
 	for (int64_t at = 0; at < fleet->minutes * 60 * CLOCK_NS_PER_S; at += step_ns) {
 		for (uint32_t pod = 0; pod < fleet->pods; pod++) {
 			for (uint32_t i = 0; i < runs; i++) {
@@ -305,7 +305,8 @@ void workload_make_fleet(struct workload *workload, const struct workload_fleet 
 				uint32_t *id = &series[service * fleet->pods + pod];
 
 				if (!*id)
-					*id = 1 + make_series(&workload->tables, service, pod,
+					*id = 1 + make_series(&workload->tables,
+							      fleet->first + service, pod,
 							      fleet->labels);
 				add_report(workload, &programs[service], *id - 1,
 					   WORKLOAD_START_NS + at, step_ns,

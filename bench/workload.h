@@ -27,6 +27,7 @@ struct workload_fleet {
 	int64_t minutes;
 	uint32_t stacks; /* per service */
 	uint32_t labels; /* further labels per series */
+	uint32_t first;	 /* number of the first service */
 };
 
 struct workload {
