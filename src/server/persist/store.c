@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "server/persist/store_int.h"
 
-#define READ_ONLY_TRIES 5 /* a running server may drop files while we read */
+#define HELD_PARTS_MAX 512u /* open files; more parts are read at their own risk */
+#define READ_ONLY_TRIES 5   /* a running server may drop files while we read */
 
 int64_t store_now_ns(const struct store *store)
 {
@@ -99,6 +100,9 @@ static void store_free(struct store *store)
 	free(store->scrubbed);
 	throttle_fini(&store->throttle);
 	pthread_mutex_destroy(&store->compact_lock);
+	for (size_t i = 0; i < store->held_count; i++)
+		part_cache_unpin(&store->cache, store->held[i]);
+	free(store->held);
 	part_cache_fini(&store->cache);
 	vfs_close(store->lock_file);
 	pthread_mutex_destroy(&store->seal_lock);
@@ -178,6 +182,21 @@ static int open_writable(struct store *store, struct err *err)
 	return rc;
 }
 
+/*
+ * A running server may compact and drop parts while we read: their files are held open, all of
+ * one moment. ERR_NOT_FOUND when one went already: the store is opened again then.
+ */
+static int hold_parts(struct store *store, struct err *err)
+{
+	size_t count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &store->held);
+	int rc = 0;
+
+	store->held_count = count;
+	for (size_t i = 0; i < count && i < HELD_PARTS_MAX && rc != -ERR_NOT_FOUND; i++)
+		rc = part_cache_load(&store->cache, store->held[i], err);
+	return rc == -ERR_NOT_FOUND ? rc : 0; /* what is damaged is told when it is asked for */
+}
+
 static int open_read_only(struct store *store, struct err *err)
 {
 	bool fresh = false;
@@ -185,7 +204,9 @@ static int open_read_only(struct store *store, struct err *err)
 
 	if (!rc && fresh)
 		return err_set(err, ERR_NOT_FOUND, "no firn store in \"%s\"", store->path);
-	return rc ? rc : store_recover(store, false, err);
+	if (!rc)
+		rc = store_recover(store, false, err);
+	return rc ? rc : hold_parts(store, err);
 }
 
 int store_open(const struct store_options *options, struct store **ret, struct err *err)

@@ -82,6 +82,8 @@ struct store {
 	struct tombstones *tombstones; /* guarded by lock: those in force; NULL before recovery */
 
 	struct part_cache cache;
+	struct part **held; /* read-only: pinned from open to close */
+	size_t held_count;
 
 	pthread_t background;
 	bool background_runs;

@@ -363,6 +363,30 @@ static void scrubbing_finds_a_flipped_bit_and_answers_say_so(void **state)
 	sim_disk_free(world.disk);
 }
 
+static void a_reader_beside_a_server_keeps_what_it_opened(void **state)
+{
+	struct store_options options;
+	struct store *reader;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 11);
+	for (uint32_t i = 0; i < 4; i++) {
+		append(&world, 20);
+		must(store_seal(world.store, &err), &err);
+	}
+	options = world.options;
+	options.read_only = true;
+	must(store_open(&options, &reader, &err), &err);
+	compact(&world, true);
+	assert_false(sim_disk_has(world.disk, DIR "/part-000001.firn", NULL));
+	history_check(&world.history, reader);
+	history_check(&world.history, world.store);
+	store_close(reader);
+	end(&world);
+}
+
 /* Crashes. */
 
 static void work(struct world *world)
@@ -445,6 +469,7 @@ int main(void)
 		cmocka_unit_test(deleted_bytes_leave_the_disk_with_compaction),
 		cmocka_unit_test(deletions_that_make_no_sense_are_refused),
 		cmocka_unit_test(retention_takes_old_reports_and_no_others),
+		cmocka_unit_test(a_reader_beside_a_server_keeps_what_it_opened),
 		cmocka_unit_test(scrubbing_finds_a_flipped_bit_and_answers_say_so),
 		cmocka_unit_test(compaction_and_deletion_survive_a_cut_at_every_step),
 		cmocka_unit_test(compaction_and_deletion_survive_failing_operations),
