@@ -20,3 +20,8 @@ int64_t clock_monotonic_ns(void)
 {
 	return read_ns(CLOCK_MONOTONIC);
 }
+
+int64_t clock_thread_cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}

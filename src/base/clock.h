@@ -14,7 +14,8 @@
 
 typedef int64_t clock_f(void *context);
 
-int64_t clock_real_ns(void);	  /* wall clock */
-int64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC: the clock of the kernel's samples */
+int64_t clock_real_ns(void);	   /* wall clock */
+int64_t clock_monotonic_ns(void);  /* CLOCK_MONOTONIC: the clock of the kernel's samples */
+int64_t clock_thread_cpu_ns(void); /* what the calling thread has run */
 
 #endif

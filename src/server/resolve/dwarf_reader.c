@@ -244,7 +244,7 @@ static void add_rows(struct dwarf_reader *reader, struct file_table *table,
 			out.file = reader->files[table->first + row.file];
 		symbol_builder_row(reader->builder, &out);
 		if (++rows % DEADLINE_CHECK_ROWS == 0 &&
-		    clock_monotonic_ns() > reader->limits->deadline_ns)
+		    clock_thread_cpu_ns() > reader->limits->deadline_ns)
 			break;
 	}
 	symbol_builder_end_sequence(reader->builder, 0);
@@ -544,7 +544,7 @@ static int check_limits(struct dwarf_reader *reader)
 			       reader->limits->entries);
 	if (reader->entries % DEADLINE_CHECK_ENTRIES)
 		return 0;
-	if (clock_monotonic_ns() > reader->limits->deadline_ns)
+	if (clock_thread_cpu_ns() > reader->limits->deadline_ns)
 		return err_set(reader->err, ERR_DEADLINE,
 			       "read DWARF: out of time after %" PRIu64 " entries",
 			       reader->entries);
@@ -659,7 +659,7 @@ static int walk_split(struct dwarf_reader *reader, Dwarf_Die *unit, uint8_t addr
 	reader->dwarf = whole;
 	split_unit_close(&reader->split);
 	*ret_found = true;
-	if (!status && clock_monotonic_ns() > reader->limits->deadline_ns)
+	if (!status && clock_thread_cpu_ns() > reader->limits->deadline_ns)
 		status = err_set(reader->err, ERR_DEADLINE, "read DWARF: out of time");
 	return status;
 }

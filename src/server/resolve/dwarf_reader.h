@@ -18,7 +18,7 @@
 
 struct dwarf_limits {
 	uint64_t entries;    /* DIEs visited */
-	int64_t deadline_ns; /* on the monotonic clock */
+	int64_t deadline_ns; /* on the thread's CPU clock */
 };
 
 #define DWARF_TEXTS 6

@@ -259,7 +259,7 @@ static int check_limits(const struct go_reader *reader, uint64_t index, struct e
 			       reader->name);
 	if (index % CHECK_FUNCTIONS)
 		return 0;
-	if (clock_monotonic_ns() > reader->limits->deadline_ns)
+	if (clock_thread_cpu_ns() > reader->limits->deadline_ns)
 		return err_set(err, ERR_DEADLINE,
 			       "read Go's functions of \"%s\": out of time after %" PRIu64,
 			       reader->name, index);

@@ -12,7 +12,7 @@
 
 struct go_limits {
 	uint64_t section_bytes; /* of one section read */
-	int64_t deadline_ns;	/* on the monotonic clock */
+	int64_t deadline_ns;	/* on the thread's CPU clock */
 };
 
 /*

@@ -298,7 +298,7 @@ static int read_dwarf(struct reader *reader, const struct reader_file *file,
 	const struct symbol_limits *limits = reader->limits;
 	struct dwarf_limits dwarf_limits = {
 		.entries = limits->entries,
-		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
+		.deadline_ns = clock_thread_cpu_ns() + limits->duration_ns,
 	};
 	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL), *shared = NULL;
 	struct reader_file *alternate = NULL;
@@ -359,7 +359,7 @@ static int read_go(const struct reader_file *file, const struct symbol_limits *l
 {
 	const struct go_limits go_limits = {
 		.section_bytes = limits->section_bytes,
-		.deadline_ns = clock_monotonic_ns() + limits->duration_ns,
+		.deadline_ns = clock_thread_cpu_ns() + limits->duration_ns,
 	};
 
 	return go_symbols_read(file->elf, file->info.machine, file->name, &go_limits, builder,

@@ -35,7 +35,7 @@ struct symbol_limits {
 	uint64_t section_bytes; /* of all debug sections of one input, uncompressed */
 	uint64_t table_bytes;	/* memory for what the table is made of */
 	uint64_t entries;	/* DWARF entries visited */
-	int64_t duration_ns;	/* for reading DWARF */
+	int64_t duration_ns;	/* CPU time for reading DWARF */
 };
 
 extern const struct symbol_limits symbol_limits_default;

@@ -27,6 +27,7 @@
 #define POLL_MS 50
 #define END_MS 2000 /* between the last word and the end */
 #define NICENESS 10
+#define WAIT_FACTOR 10	   /* a busy host gives a worker a tenth of a CPU */
 #define CPU_KILL_SECONDS 5 /* after the signal that says whose fault it is */
 #define OOM_SCORE "800"
 #define TABLE_FILE_BYTES_MAX ((uint64_t)16 << 30) /* of the table, or the scratch file */
@@ -350,8 +351,10 @@ static int death_error(const char *name, int status, bool is_late,
 
 	metric_add(&died, 1);
 	if (is_late || number == SIGXCPU)
-		return err_set(err, ERR_LIMIT, "read symbols of \"%s\": not done after %lld s",
-			       name, limits->duration_ns / CLOCK_NS_PER_S * 2);
+		return err_set(err, ERR_LIMIT, "read symbols of \"%s\": not done after %lld s%s",
+			       name,
+			       limits->duration_ns / CLOCK_NS_PER_S * (is_late ? WAIT_FACTOR : 2),
+			       is_late ? "" : " of CPU time");
 	if (number == SIGABRT)
 		return err_set(err, ERR_LIMIT,
 			       "read symbols of \"%s\": over the memory limit of %" PRIu64 " MiB",
@@ -371,7 +374,8 @@ static int run_one(const int *fds, int fds_count, const struct symbol_input *inp
 		   const char *scratch_directory, const _Atomic bool *cancelled, bool *ret_died,
 		   struct err *err)
 {
-	int64_t deadline_ns = clock_monotonic_ns() + 2 * limits->duration_ns + CLOCK_NS_PER_S;
+	int64_t deadline_ns =
+		clock_monotonic_ns() + WAIT_FACTOR * limits->duration_ns + CLOCK_NS_PER_S;
 	char **args = make_args(inputs, count, limits, note, scratch_directory);
 	int ends[2], all[FD_INPUTS + SYMBOL_INPUTS_MAX], error_number, wait_status;
 	struct worker_status status = { 0 };

@@ -22,10 +22,10 @@
 int symbol_worker_main(int argc, char **argv);
 
 /*
- * As symbol_reader_write, in a worker; waits for it, at most about twice the limit of time, and at
- * most two run at once. What kills a worker over debug information leaves the symbols, as a limit
- * does. `scratch_directory` is for its temporary files. ERR_CANCELLED when *cancelled (may be NULL)
- * becomes true. Thread-safe.
+ * As symbol_reader_write, in a worker; waits for it, at most ten times its limit of CPU time, and
+ * at most two run at once. What kills a worker over debug information leaves the symbols, as a
+ * limit does. `scratch_directory` is for its temporary files. ERR_CANCELLED when *cancelled (may be
+ * NULL) becomes true. Thread-safe.
  */
 int symbol_worker_build(const struct symbol_input *inputs, size_t count,
 			const struct symbol_limits *limits, const char *scratch_directory,
