@@ -178,6 +178,18 @@ static void remove_copies(struct backup *backup)
 	free(list.entries);
 }
 
+/* The log of a generation goes once its part is there: it must have been there to be listed. */
+static int check_log(const struct backup *backup, struct err *err)
+{
+	struct manifest now = { 0 };
+	int rc = manifest_load(&now, backup->vfs, backup->from, false, err);
+
+	if (!rc && now.state.log_generation != backup->manifest.state.log_generation)
+		rc = err_set(err, ERR_NOT_FOUND, "the log goes on faster than it is copied");
+	manifest_fini(&now);
+	return rc;
+}
+
 static int try_once(struct backup *backup, struct err *err)
 {
 	int rc = manifest_load(&backup->manifest, backup->vfs, backup->from, false, err);
@@ -186,6 +198,8 @@ static int try_once(struct backup *backup, struct err *err)
 		return err_set(err, ERR_INVALID, "no firn store in \"%s\"", backup->from);
 	if (!rc)
 		rc = layout_list(backup->vfs, backup->from, &backup->list, err);
+	if (!rc)
+		rc = check_log(backup, err);
 	if (!rc)
 		rc = take_all(backup, err);
 	if (rc)

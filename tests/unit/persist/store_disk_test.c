@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "batches.h"
+#include "server/persist/layout.h"
 #include "server/persist/store_backup.h"
 #include "sim_disk.h"
 
@@ -199,6 +202,63 @@ static void backup_refuses_a_directory_with_content(void **state)
 	end(&world);
 }
 
+/* The file system, and a store that seals when its directory is about to be listed. */
+static struct store *seals_next;
+
+static int list_after_seal(const struct vfs *vfs, const char *path, vfs_name_f *name, void *context)
+{
+	struct store *store = seals_next;
+	struct err err;
+
+	seals_next = NULL;
+	if (store)
+		must(store_seal(store, &err), &err);
+	return vfs_posix.list_dir(vfs, path, name, context);
+}
+
+static void remove_folder(const char *path)
+{
+	struct layout_list list;
+
+	assert_int_equal(layout_list(&vfs_posix, path, &list, NULL), 0);
+	for (size_t i = 0; i < list.count; i++)
+		unlink(layout_join(path, list.entries[i].text).text);
+	free(list.entries);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void backup_begins_again_when_the_log_goes_on_meanwhile(void **state)
+{
+	char folder[] = "/tmp/firn-backup-XXXXXX", from[64], to[64];
+	struct vfs vfs = vfs_posix;
+	struct store_backup result;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(from, sizeof(from), "%s/from", folder);
+	snprintf(to, sizeof(to), "%s/to", folder);
+	begin(&world, 0);
+	store_close(world.store);
+	world.options.path = from;
+	world.options.vfs = &vfs_posix;
+	must(store_open(&world.options, &world.store, &err), &err);
+	append(&world, 0);
+	vfs.list_dir = list_after_seal;
+	seals_next = world.store; /* behind the manifest, before the list of files */
+	must(store_backup(from, to, &vfs, &result, &err), &err);
+	assert_null(seals_next);
+	store_close(world.store);
+	world.options.path = to;
+	must(store_open(&world.options, &world.store, &err), &err);
+	assert_int_equal(count_found(world.store, 1), 1);
+	end(&world);
+	remove_folder(from);
+	remove_folder(to);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* A backup that was cut off does not open, or is whole; the store never notices. */
 static void backup_cut_off_at_any_step_is_no_store(void **state)
 {
@@ -243,6 +303,7 @@ int main(void)
 		cmocka_unit_test(backup_of_a_running_store_opens_with_all_that_was_acknowledged),
 		cmocka_unit_test(backup_does_not_follow_the_store_it_was_made_of),
 		cmocka_unit_test(backup_refuses_a_directory_with_content),
+		cmocka_unit_test(backup_begins_again_when_the_log_goes_on_meanwhile),
 		cmocka_unit_test(backup_cut_off_at_any_step_is_no_store),
 	};
 
