@@ -27,7 +27,7 @@
 #define PART_TRAILER_BYTES 64u
 
 #define PART_BLOCK_REPORTS_MAX 4096u
-#define PART_BLOCK_ROWS_MAX 32768u /* but for a report that has more */
+#define PART_BLOCK_ROWS_MAX 65536u /* but for a report that has more */
 
 /* Sections of a partition's dictionaries; the first two are read to select. */
 enum part_section {
