@@ -433,7 +433,7 @@ void pyro_select_series(void *context, const struct net_request *request,
 	if (!rc)
 		rc = step_of(pyro.step_s, &range.step_ns, &err);
 	if (!rc)
-		rc = query_series(&question.source, &range, &set, &err);
+		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
 		put_time_series(&response->body, &set);
 		query_series_free(&set);
@@ -530,7 +530,7 @@ void pyro_stacktraces(void *context, const struct net_request *request,
 
 	question.params.nodes_only = true;
 	if (!rc)
-		rc = query_tree(&question.source, &question.params, &tree, &err);
+		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = put_stacktraces(&response->body, tree, &pyro, &err);
 	tree_free(tree);
@@ -554,7 +554,7 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
 
 	if (!rc)
-		rc = query_tree(&question.source, &question.params, &tree, &err);
+		rc = question_tree(&question, &tree, &err);
 	if (!rc) {
 		render_pprof(tree, &packed);
 		rc = compress_gunzip(strbuf_slice(&packed), PPROF_BYTES_MAX, &response->body, &err);

@@ -178,9 +178,9 @@ void pyro_render(void *context, const struct net_request *request, struct net_re
 	question.params.nodes_only = true;
 	slice_parse_u64(nodes, &max_nodes);
 	if (!rc)
-		rc = query_tree(&question.source, &question.params, &tree, &err);
+		rc = question_tree(&question, &tree, &err);
 	if (!rc)
-		rc = query_series(&question.source, &range, &set, &err);
+		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
 		response->content_type = "application/json";
 		put_render_json(&response->body, tree, &set,

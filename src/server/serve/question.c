@@ -309,7 +309,7 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 		rc = read_selector(ret, selector, need, err);
 	if (!rc && from_ns > to_ns)
 		rc = err_set(err, ERR_INVALID, "start is later than end");
-	if (!rc)
+	if (!rc && need == QUESTION_SELECTOR_OPTIONAL)
 		rc = question_open(ret, err);
 	if (rc)
 		question_end(ret);

@@ -58,7 +58,10 @@ int question_diff(struct question *base, struct question *question, struct tree 
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err);
 
-/* The same from parsed pieces (gRPC). */
+/*
+ * The same from parsed pieces (gRPC). With QUESTION_TYPE_NEEDED no snapshot is taken yet:
+ * question_tree and question_series do.
+ */
 int question_begin_with(struct serve *serve, const struct net_request *request,
 			struct slice selector, enum question_need need, int64_t from_ns,
 			int64_t to_ns, struct question *ret, struct err *err);

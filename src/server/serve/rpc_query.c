@@ -241,7 +241,7 @@ void rpc_query_range(void *context, const struct net_request *request,
 		range = (struct query_range_params){ .base = question.params,
 						     .step_ns = rpc.step_ns,
 						     .sum_all = !rpc.sum_by_count };
-		rc = query_series(&question.source, &range, &set, &err);
+		rc = question_series(&question, &range, &set, &err);
 	}
 	if (!rc) {
 		for (size_t i = 0; i < set.series_count; i++)

@@ -204,10 +204,12 @@ static int put_metadata(struct question *question, const struct tree *tree, stru
 {
 	struct slice *names;
 	size_t count;
-	int rc =
-		query_labels(&question->source, question->params.selector, question->params.from_ns,
-			     question->params.to_ns, &question->arena, &names, &count, err);
+	int rc = question_open(question, err); /* roll-ups may lack series */
 
+	if (!rc)
+		rc = query_labels(&question->source, question->params.selector,
+				  question->params.from_ns, question->params.to_ns,
+				  &question->arena, &names, &count, err);
 	if (!rc)
 		report_metadata(tree, names, count, out);
 	return rc;
@@ -257,14 +259,13 @@ static int answer(struct question *question, const struct rpc_report *rpc, struc
 		  struct err *err)
 {
 	struct tree *tree = NULL;
-	int rc = query_tree(&question->source, &question->params, &tree, err);
+	int rc = question_tree(question, &tree, err);
 
 	if (!rc && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
 	if (!rc && rpc->invert)
 		rc = tree_invert(tree, rpc->sandwich, err);
 	if (!rc) {
-		tree->parts_unreadable += question->snapshot.parts_unreadable;
 		rc = put_report(question, rpc, tree, out, err);
 	}
 	tree_free(tree);
