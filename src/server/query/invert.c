@@ -18,6 +18,8 @@ struct inverting {
 	const struct tree *from;
 	struct growing *nodes; /* 0 is the root; a parent comes before its children */
 	size_t count, capacity;
+	size_t count_max; /* that the tree's arena has room for */
+	bool is_over;
 	struct idmap map;
 };
 
@@ -37,7 +39,10 @@ static uint32_t child_of(struct inverting *inverting, uint32_t parent, const str
 	uint64_t hash = hash_mix(hash_mix(0, parent), node->function);
 	uint32_t id = idmap_find(&inverting->map, hash, is_same, inverting, &wanted);
 
-	if (id == IDMAP_NONE) {
+	if (id == IDMAP_NONE && inverting->count >= inverting->count_max) {
+		inverting->is_over = true; /* what comes of it is thrown away */
+		id = 0;
+	} else if (id == IDMAP_NONE) {
 		id = (uint32_t)inverting->count;
 		mem_grow(inverting->nodes, inverting->count, inverting->capacity);
 		inverting->nodes[inverting->count++] = wanted;
@@ -67,7 +72,7 @@ static void add_path(struct inverting *inverting, uint32_t node, int64_t value)
 	uint32_t group = group_of(tree, node);
 	uint32_t at = group ? child_of(inverting, 0, &tree->nodes[group]) : 0;
 
-	for (; node != group; node = tree->nodes[node].parent)
+	for (; node != group && !inverting->is_over; node = tree->nodes[node].parent)
 		at = child_of(inverting, at, &tree->nodes[node]);
 	inverting->nodes[at].self += value;
 }
@@ -76,7 +81,7 @@ static void add_all(struct inverting *inverting)
 {
 	const struct tree *tree = inverting->from;
 
-	for (uint32_t i = 0; i < tree->nodes_count; i++)
+	for (uint32_t i = 0; i < tree->nodes_count && !inverting->is_over; i++)
 		if (tree->nodes[i].self)
 			add_path(inverting, i, tree->nodes[i].self);
 }
@@ -87,7 +92,7 @@ static void add_calls_of(struct inverting *inverting, struct slice function)
 	const struct tree *tree = inverting->from;
 	uint32_t inside = UINT32_MAX; /* depth of the call that we are in */
 
-	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+	for (uint32_t i = 1; i < tree->nodes_count && !inverting->is_over; i++) {
 		const struct tree_node *node = &tree->nodes[i];
 
 		if (node->depth > inside)
@@ -198,10 +203,41 @@ static void lay_out(const struct inverting *inverting, struct tree_node *to, uin
 	free(placed);
 }
 
+/* Turned around, a tree can have many times as many nodes: nearly one per stack and depth. */
+static size_t room_of(const struct arena *arena)
+{
+	size_t bytes = arena->budget_bytes;
+
+	if (!bytes)
+		return UINT32_MAX;
+	bytes -= arena->used_bytes < bytes ? arena->used_bytes : bytes;
+	bytes /= sizeof(struct tree_node);
+	return bytes < UINT32_MAX ? bytes : UINT32_MAX;
+}
+
+/* False when there is no room for it; the tree is as it was then. */
+static bool replace(struct inverting *inverting, struct tree *tree)
+{
+	struct tree_node *nodes;
+
+	if (inverting->is_over)
+		return false;
+	add_up(inverting);
+	link_all(inverting);
+	nodes = arena_new_array(&tree->arena, struct tree_node, inverting->count);
+	if (!nodes)
+		return false;
+	lay_out(inverting, nodes, &tree->depth_max);
+	tree->nodes = nodes;
+	tree->nodes_count = (uint32_t)inverting->count;
+	tree->total = nodes[0].total;
+	return true;
+}
+
 int tree_invert(struct tree *tree, struct slice function, struct err *err)
 {
-	struct inverting inverting = { .from = tree };
-	struct tree_node *nodes;
+	struct inverting inverting = { .from = tree, .count_max = room_of(&tree->arena) };
+	bool fits;
 
 	mem_grow(inverting.nodes, inverting.count, inverting.capacity);
 	inverting.nodes[inverting.count++] =
@@ -210,16 +246,8 @@ int tree_invert(struct tree *tree, struct slice function, struct err *err)
 		add_calls_of(&inverting, function);
 	else
 		add_all(&inverting);
-	add_up(&inverting);
-	link_all(&inverting);
-	nodes = arena_new_array(&tree->arena, struct tree_node, inverting.count);
-	if (nodes) {
-		lay_out(&inverting, nodes, &tree->depth_max);
-		tree->nodes = nodes;
-		tree->nodes_count = (uint32_t)inverting.count;
-		tree->total = nodes[0].total;
-	}
+	fits = replace(&inverting, tree);
 	idmap_free(&inverting.map);
 	free(inverting.nodes);
-	return nodes ? 0 : err_set(err, ERR_NO_MEMORY, "query: no room to turn the tree around");
+	return fits ? 0 : err_set(err, ERR_NO_MEMORY, "query: no room to turn the tree around");
 }

@@ -8,10 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "server/query/invert.h"
 
 #define HEAP "memory:inuse_space:bytes:space:bytes"
 
@@ -376,6 +378,41 @@ static void types_of_what_is_left_out_hide_no_alias(void **state)
 	selector_free(&selector);
 }
 
+#define DEEP 2000
+
+static long peak_kb(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_maxrss;
+}
+
+/* A chain whose functions all have a value has half its length's square nodes upside down. */
+static void a_tree_turned_around_keeps_to_its_memory(void **state)
+{
+	struct world *world = *state;
+	struct strbuf stack = { 0 };
+	struct tree *tree;
+	struct err err;
+	long before_kb;
+
+	for (int i = 0; i < DEEP; i++) {
+		strbuf_addf(&stack, "%sf%d", i ? ";" : "", i);
+		add(&world->tables[0], "", 0, strbuf_text(&stack), "", 1);
+	}
+	strbuf_free(&stack);
+	tree = world_tree(world, WORLD_ON_CPU, 0, 1);
+	assert_int_equal(tree->nodes_count, DEEP + 1);
+	tree->arena.budget_bytes = tree->arena.used_bytes + ((size_t)1 << 20);
+	before_kb = peak_kb();
+	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, &err), -ERR_NO_MEMORY);
+	assert_in_range(peak_kb() - before_kb, 0, 32 << 10);
+	assert_int_equal(tree->nodes_count, DEEP + 1);
+	assert_int_equal(tree->total, DEEP);
+	tree_free(tree);
+}
+
 static void query_over_its_memory_fails_and_says_what_helps(void **state)
 {
 	struct query_params params = { .to_ns = 100,
@@ -488,6 +525,7 @@ int main(void)
 		TEST(query_stops_sums_at_the_ends_of_64_bits),
 		TEST(query_answers_to_pyroscopes_names_of_cpu_time),
 		TEST(types_of_what_is_left_out_hide_no_alias),
+		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),
 		TEST(query_cancelled_or_late_fails),
