@@ -96,6 +96,8 @@ bool password_fits(struct password_memory *memory, struct slice bcrypt, struct s
 	if (password.len && memchr(password.data, '\0', password.len))
 		return false;
 	digest_of(memory, bcrypt, password, digest);
+	if (recall(memory, digest, &fits))
+		return fits; /* without waiting for those who guess */
 	pthread_mutex_lock(&memory->trying);
 	if (!recall(memory, digest, &fits)) {
 		text = mem_strndup(password.len ? password.data : "", password.len);
