@@ -81,8 +81,8 @@ bool slice_is_utf8(struct slice s)
 
 		for (; left >= sizeof(word); p += sizeof(word), left -= sizeof(word)) {
 			memcpy(&word, p, sizeof(word));
-			if (word & 0x8080808080808080ull)
-				break; /* not ASCII alone */
+			if (((word - 0x0101010101010101ull) | word) & 0x8080808080808080ull)
+				break; /* not ASCII alone, or a NUL */
 		}
 		if (!left)
 			break;
