@@ -93,7 +93,7 @@ static void utf8_is_checked_strictly(void **state)
 		{ "a\0b", 3, false },
 		{ "looked at in words\x01\x7f", 20, true },
 		{ "looked\0at in words", 18, false },
-		{ "looked \xffat in words", 19, false },
+		{ "looked \xff at in words", 20, false },
 		{ "\xc2\x80", 2, true },
 		{ "\xc1\xbf", 2, false }, /* overlong */
 		{ "\xe0\xa0\x80", 3, true },
