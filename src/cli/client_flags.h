@@ -14,34 +14,34 @@ struct client_flags {
 };
 
 /* The options of a `struct net_access` at `offset`; `prefix` comes before their names. */
-#define ACCESS_OPTIONS(offset, prefix)                                                              \
-	{ 0,	       prefix "tls-ca-file",                                                        \
-	  OPTION_TEXT, (offset) + offsetof(struct net_access, ca_file),                             \
-	  "FILE",      "trust the authorities in this PEM file, not the system's",                  \
-	  0,	       0 },                                                                         \
-		{ 0,	       prefix "tls-cert-file",                                              \
-		  OPTION_TEXT, (offset) + offsetof(struct net_access, cert_file),                   \
-		  "FILE",      "show this certificate (PEM) to the server",                         \
-		  0,	       0 },                                                                 \
-		{ 0,	       prefix "tls-key-file",                                               \
-		  OPTION_TEXT, (offset) + offsetof(struct net_access, key_file),                    \
-		  "FILE",      "its key",                                                           \
-		  0,	       0 },                                                                 \
-		{ 0,	       prefix "bearer-token-file",                                          \
-		  OPTION_TEXT, (offset) + offsetof(struct net_access, token_file),                  \
-		  "FILE",      "send the token in this file (default: $" CLIENT_TOKEN_VARIABLE ")", \
-		  0,	       0 },                                                                 \
-	{                                                                                           \
-		0, prefix "insecure-skip-verify", OPTION_FLAG,                                      \
-			(offset) + offsetof(struct net_access, trusts_everyone), NULL,              \
-			"do not look at the server's certificate", 0, 0                             \
+#define ACCESS_OPTIONS(offset, prefix)                                                             \
+	{ 0,	       prefix "tls-ca-file",                                                       \
+	  OPTION_TEXT, (offset) + offsetof(struct net_access, ca_file),                            \
+	  "FILE",      "trust the authorities in this PEM file, not the system's",                 \
+	  0,	       0 },                                                                        \
+		{ 0,	       prefix "tls-cert-file",                                             \
+		  OPTION_TEXT, (offset) + offsetof(struct net_access, cert_file),                  \
+		  "FILE",      "show this certificate (PEM) to the server",                        \
+		  0,	       0 },                                                                \
+		{ 0,	       prefix "tls-key-file",                                              \
+		  OPTION_TEXT, (offset) + offsetof(struct net_access, key_file),                   \
+		  "FILE",      "its key",                                                          \
+		  0,	       0 },                                                                \
+		{ 0,	       prefix "bearer-token-file",                                         \
+		  OPTION_TEXT, (offset) + offsetof(struct net_access, token_file),                 \
+		  "FILE",      "send its token (default: $" CLIENT_TOKEN_VARIABLE ")",             \
+		  0,	       0 },                                                                \
+	{                                                                                          \
+		0, prefix "insecure-skip-verify", OPTION_FLAG,                                     \
+			(offset) + offsetof(struct net_access, trusts_everyone), NULL,             \
+			"do not look at the server's certificate", 0, 0                            \
 	}
 
 /* `type` is the verb's options struct, whose member `client` is a struct client_flags. */
 #define CLIENT_FLAGS_OPTIONS(type)                                                                 \
 	{ 0,	       "server",                                                                   \
 	  OPTION_TEXT, offsetof(type, client.server),                                              \
-	  "URL",       "http[s]://[USER:PASSWORD@]HOST:PORT (default http://127.0.0.1:7070)",      \
+	  "URL",       "http[s]://[USER:PASSWORD@]HOST:PORT (default 127.0.0.1:7070)",             \
 	  0,	       0 },                                                                        \
 		ACCESS_OPTIONS(offsetof(type, client.access), "")
 

@@ -23,68 +23,68 @@ struct server_flags {
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
-#define SERVER_FLAGS_OPTIONS(type)                                                                   \
-	{ 0,	       "storage-path",                                                               \
-	  OPTION_TEXT, offsetof(type, server.storage_path),                                          \
-	  "DIR",       "where profiles are kept (default ./data)",                                   \
-	  0,	       0 },                                                                          \
-		{ 0,	       "http-address",                                                       \
-		  OPTION_TEXT, offsetof(type, server.http_address),                                  \
-		  "HOST:PORT", "where to listen (default 127.0.0.1:7070)",                           \
-		  0,	       0 },                                                                  \
-		{ 0,                                                                                 \
-		  "storage-retention-time",                                                          \
-		  OPTION_DURATION,                                                                   \
-		  offsetof(type, server.retention_ns),                                               \
-		  "D",                                                                               \
-		  "drop profiles older than this (default 15d, 0 = never)",                          \
-		  0,                                                                                 \
-		  0 },                                                                               \
-		{ 0,	       "storage-retention-size",                                             \
-		  OPTION_SIZE, offsetof(type, server.retention),                                     \
-		  "B",	       "drop the oldest above this: 50GB, 80% of the disk (default 80%)",    \
-		  0,	       0 },                                                                  \
-		{ 0,                                                                                 \
-		  "storage-reserve-size",                                                            \
-		  OPTION_SIZE,                                                                       \
-		  offsetof(type, server.reserve),                                                    \
-		  "B",                                                                               \
-		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",      \
-		  0,                                                                                 \
-		  0 },                                                                               \
-		{ 0,	       "debuginfo-path",                                                     \
-		  OPTION_TEXT, offsetof(type, server.debuginfo_path),                                \
-		  "DIR",       "debug files by build id: DIR/ab/cdef....debug",                      \
-		  0,	       0 },                                                                  \
-		{ 0,                                                                                 \
-		  "debuginfo-retention-time",                                                        \
-		  OPTION_DURATION,                                                                   \
-		  offsetof(type, server.debuginfo_retention_ns),                                     \
-		  "D",                                                                               \
-		  "drop uploaded debuginfo not used for this long (default 30d, 0 = never)",         \
-		  0,                                                                                 \
-		  0 },                                                                               \
-		{ 0,                                                                                 \
-		  "debuginfo-retention-size",                                                        \
-		  OPTION_SIZE,                                                                       \
-		  offsetof(type, server.debuginfo_retention),                                        \
-		  "B",                                                                               \
-		  "and the longest unused above this: 20GB, 10% of the disk (default 10%)",          \
-		  0,                                                                                 \
-		  0 },                                                                               \
-		DEBUGINFO_FLAGS_OPTIONS(type),                                                       \
-		{ 0,	       "web-config-file",                                                    \
-		  OPTION_TEXT, offsetof(type, server.web_config_file),                               \
-		  "FILE",      "TLS, users and tokens, as Prometheus has them (docs/web-config.md)", \
-		  0,	       0 },                                                                  \
-		{ 0,	       "tenants",                                                            \
-		  OPTION_FLAG, offsetof(type, server.tenants),                                       \
-		  NULL,	       "keep apart what different X-Scope-OrgID headers write and ask",      \
-		  0,	       0 },                                                                  \
-	{                                                                                            \
-		0, "web-allow-unauthenticated", OPTION_FLAG,                                         \
-			offsetof(type, server.web_allow_unauthenticated), NULL,                      \
-			"let anyone who reaches --http-address read and write", 0, 0                 \
+#define SERVER_FLAGS_OPTIONS(type)                                                                 \
+	{ 0,	       "storage-path",                                                             \
+	  OPTION_TEXT, offsetof(type, server.storage_path),                                        \
+	  "DIR",       "where profiles are kept (default ./data)",                                 \
+	  0,	       0 },                                                                        \
+		{ 0,	       "http-address",                                                     \
+		  OPTION_TEXT, offsetof(type, server.http_address),                                \
+		  "HOST:PORT", "where to listen (default 127.0.0.1:7070)",                         \
+		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "storage-retention-time",                                                        \
+		  OPTION_DURATION,                                                                 \
+		  offsetof(type, server.retention_ns),                                             \
+		  "D",                                                                             \
+		  "drop profiles older than this (default 15d, 0 = never)",                        \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,	       "storage-retention-size",                                           \
+		  OPTION_SIZE, offsetof(type, server.retention),                                   \
+		  "B",	       "drop the oldest above this: 50GB, 80% of the disk (default 80%)",  \
+		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "storage-reserve-size",                                                          \
+		  OPTION_SIZE,                                                                     \
+		  offsetof(type, server.reserve),                                                  \
+		  "B",                                                                             \
+		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",    \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,	       "debuginfo-path",                                                   \
+		  OPTION_TEXT, offsetof(type, server.debuginfo_path),                              \
+		  "DIR",       "debug files by build id: DIR/ab/cdef....debug",                    \
+		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "debuginfo-retention-time",                                                      \
+		  OPTION_DURATION,                                                                 \
+		  offsetof(type, server.debuginfo_retention_ns),                                   \
+		  "D",                                                                             \
+		  "drop uploaded debuginfo not used for this long (default 30d, 0 = never)",       \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,                                                                               \
+		  "debuginfo-retention-size",                                                      \
+		  OPTION_SIZE,                                                                     \
+		  offsetof(type, server.debuginfo_retention),                                      \
+		  "B",                                                                             \
+		  "and the longest unused above this: 20GB, 10% of the disk (default 10%)",        \
+		  0,                                                                               \
+		  0 },                                                                             \
+		DEBUGINFO_FLAGS_OPTIONS(type),                                                     \
+		{ 0,	       "web-config-file",                                                  \
+		  OPTION_TEXT, offsetof(type, server.web_config_file),                             \
+		  "FILE",      "TLS, users and tokens: docs/web-config.md",                        \
+		  0,	       0 },                                                                \
+		{ 0,	       "tenants",                                                          \
+		  OPTION_FLAG, offsetof(type, server.tenants),                                     \
+		  NULL,	       "keep apart what different X-Scope-OrgID headers write and ask",    \
+		  0,	       0 },                                                                \
+	{                                                                                          \
+		0, "web-allow-unauthenticated", OPTION_FLAG,                                       \
+			offsetof(type, server.web_allow_unauthenticated), NULL,                    \
+			"let anyone who reaches --http-address read and write", 0, 0               \
 	}
 
 void server_flags_init(struct server_flags *flags);

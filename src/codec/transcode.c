@@ -15,7 +15,6 @@
 #include "codec/pb.h"
 
 #define NUMBER_TEXT_BYTES 64
-#define NANOS_DIGITS 9
 
 /* From JSON. */
 
@@ -489,42 +488,43 @@ static int read_seconds(const struct pb_reader *outer, struct slice bytes, const
 	return in.problem ? pb_fail(&in, name, err) : 0;
 }
 
-/* ".25", ".000000001", or nothing. */
-static void add_fraction(char *text, size_t bytes, int64_t nanos)
+/* Seconds, then ".25", ".000000001", or nothing. */
+static void add_fraction(struct strbuf *text, int64_t nanos)
 {
-	size_t len = strlen(text);
-
 	if (!nanos)
 		return;
-	snprintf(text + len, bytes - len, ".%09lld", (long long)(nanos < 0 ? -nanos : nanos));
-	for (len += NANOS_DIGITS; text[len] == '0'; len--)
-		text[len] = '\0';
+	strbuf_addf(text, ".%09lld", (long long)(nanos < 0 ? -nanos : nanos) % 1000000000);
+	while (text->data[text->len - 1] == '0')
+		text->len--;
 }
 
 static void write_timestamp(struct json *json, int64_t seconds, int64_t nanos)
 {
 	time_t at = (time_t)seconds;
-	char text[NUMBER_TEXT_BYTES];
+	struct strbuf text = { 0 };
 	struct tm utc = { 0 };
 
-	if (!gmtime_r(&at, &utc) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc)) {
+	if (gmtime_r(&at, &utc)) {
+		strbuf_addf(&text, "%04lld-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900ll,
+			    utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+		add_fraction(&text, nanos);
+		strbuf_add_byte(&text, 'Z');
+		json_put_string(json, strbuf_slice(&text));
+	} else {
 		json_put_null(json);
-		return;
 	}
-	add_fraction(text, sizeof(text) - 1, nanos);
-	strcat(text, "Z");
-	json_put_text(json, text);
+	strbuf_free(&text);
 }
 
 static void write_duration(struct json *json, int64_t seconds, int64_t nanos)
 {
-	char text[NUMBER_TEXT_BYTES];
+	struct strbuf text = { 0 };
 
-	snprintf(text, sizeof(text), "%s%lld", seconds == 0 && nanos < 0 ? "-" : "",
-		 (long long)seconds);
-	add_fraction(text, sizeof(text) - 1, nanos);
-	strcat(text, "s");
-	json_put_text(json, text);
+	strbuf_addf(&text, "%s%lld", seconds == 0 && nanos < 0 ? "-" : "", (long long)seconds);
+	add_fraction(&text, nanos);
+	strbuf_add_byte(&text, 's');
+	json_put_string(json, strbuf_slice(&text));
+	strbuf_free(&text);
 }
 
 static void write_real(struct json *json, double real)

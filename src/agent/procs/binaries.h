@@ -83,7 +83,8 @@ void binary_unref(struct binary *binary, int64_t now_ns);
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
 /*
- * Takes the open file of process `pid`, looks at it when it is the first time, and hands it to who waits for it.
+ * Takes the open file of process `pid`, looks at it when it is the first time, and hands it to who
+ * waits for it.
  * -1: it could not be opened; there will be no new try before some time has passed.
  */
 void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pid, int fd,

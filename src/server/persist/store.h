@@ -76,7 +76,7 @@ struct store_question {
 	bool sums_only;	 /* sums per stack over the whole range: roll-ups may answer */
 	int64_t step_ns; /* or sums per step (0 = none): roll-ups where steps are whole ones */
 	bool by_series;	 /* the answer tells series apart, named or not */
-	bool one_tenant; /* only what belongs to `tenant`: nothing else is in the snapshot's blocks */
+	bool one_tenant; /* only what is `tenant`'s: nothing else is in the snapshot's blocks */
 	struct slice tenant;
 };
 

@@ -112,7 +112,9 @@ static void add_texts(struct table *table, const char *name, const struct rows *
 
 static struct slice name_text(const struct tree_function *function)
 {
-	return function->unresolved || function->is_label ? (struct slice){ 0 } : function->name;
+	if (function->unresolved || function->is_label)
+		return (struct slice){ 0 };
+	return function->name;
 }
 
 static struct slice system_name_text(const struct tree_function *function)
@@ -129,12 +131,16 @@ static struct slice file_text(const struct tree_function *function)
 
 static struct slice mapping_text(const struct tree_function *function)
 {
-	return function->is_label ? (struct slice){ 0 } : function->mapping;
+	struct slice none = { 0 };
+
+	return function->is_label ? none : function->mapping;
 }
 
 static struct slice build_id_text(const struct tree_function *function)
 {
-	return function->is_label ? (struct slice){ 0 } : function->build_id;
+	struct slice none = { 0 };
+
+	return function->is_label ? none : function->build_id;
 }
 
 static void add_flags(struct table *table, const char *name, const struct rows *rows,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Messages as JSON and back, defaults, packed numbers, query strings, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

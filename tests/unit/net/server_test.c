@@ -143,7 +143,8 @@ static int start(void **state)
 		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
 		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
 		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
-		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream, NET_ROLE_NONE },
+		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream,
+		  NET_ROLE_NONE },
 	};
 	struct net_server_options options = {
 		.address = "127.0.0.1:0",

@@ -43,8 +43,8 @@ struct history {
 	uint64_t raw_seen;
 	int64_t forgotten_before_ns; /* retention may have taken what starts before */
 	/*
-	 * With a disk that lies, reports may be missing, and come back after a deletion whose record
-	 * was lost, as long as somebody is told; what comes out must still be what went in.
+	 * With a disk that lies, reports may be missing, and come back after a deletion whose
+	 * record was lost, as long as somebody is told; what comes out must be what went in.
 	 */
 	bool disk_lies;
 	uint64_t missing, told; /* by the last history_check: reports; parts and blocks */

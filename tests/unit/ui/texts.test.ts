@@ -166,7 +166,8 @@ test("every place survives the URL, and the plain one leaves it empty", () => {
 });
 
 test("unknown parameters are ignored, wrong values reported, never an error", () => {
-	const { place, problems } = parsePlace("?utm=x&view=sunburst&from=yesterday&colour=&demangle=most&group_by=%25zz");
+	const { place, problems } = parsePlace(
+		"?utm=x&view=sunburst&from=yesterday&colour=&demangle=most&group_by=%25zz");
 	assert.equal(place.view, "flame");
 	assert.deepEqual(place.range, START.range);
 	assert.equal(problems.length, 4);
