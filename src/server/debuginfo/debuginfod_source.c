@@ -89,12 +89,29 @@ static int take_source(void *context, struct slice bytes, struct err *err)
 	return 0;
 }
 
+/* Without "." and "..": a proxy before the server would take them for another part of its site. */
+static void resolve_dots(struct slice path, struct strbuf *ret)
+{
+	while (path.len) {
+		struct slice name = slice_cut(path, '/', &path);
+
+		if (slice_is(name, "..")) {
+			while (ret->len && ret->data[ret->len - 1] != '/')
+				ret->len--;
+			ret->len -= ret->len > 0;
+		} else if (name.len && !slice_is(name, ".")) {
+			strbuf_add_byte(ret, '/');
+			strbuf_add_slice(ret, name);
+		}
+	}
+}
+
 /* 1, 0 when it does not have it, or a negative code. */
 static int fetch_source(struct debuginfod *debuginfod, const struct strbuf *server,
 			struct slice build_id, struct slice path, int64_t until_ns,
 			struct strbuf *out, struct err *err)
 {
-	struct strbuf url = { 0 };
+	struct strbuf url = { 0 }, resolved = { 0 };
 	struct fetch fetch = { .tls = debuginfod->tls,
 			       .deadline_at_ns = until_ns,
 			       .body_bytes_max = SOURCE_FILE_BYTES_MAX,
@@ -104,7 +121,9 @@ static int fetch_source(struct debuginfod *debuginfod, const struct strbuf *serv
 	int status = 0, rc;
 
 	strbuf_addf(&url, "%s/buildid/%.*s/source", strbuf_text(server), SLICE_FMT(build_id));
-	fetch_add_path(&url, path);
+	resolve_dots(path, &resolved);
+	fetch_add_path(&url, strbuf_slice(&resolved));
+	strbuf_free(&resolved);
 	fetch.url = strbuf_text(&url);
 	strbuf_clear(out);
 	rc = fetch_get(&fetch, &status, err);
