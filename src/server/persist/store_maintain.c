@@ -69,12 +69,14 @@ static void *run(void *context)
 
 int store_start_maintenance(struct store *store, struct err *err)
 {
-	int rc = pthread_create(&store->maintenance, NULL, run, store);
+	int rc;
 
-	if (rc)
-		return err_set_errno(err, rc, "start the thread that compacts");
-	store->maintenance_runs = true;
-	return 0;
+	store->maintenance_runs = true; /* the thread reads it */
+	rc = pthread_create(&store->maintenance, NULL, run, store);
+	if (!rc)
+		return 0;
+	store->maintenance_runs = false;
+	return err_set_errno(err, rc, "start the thread that compacts");
 }
 
 void store_stop_maintenance(struct store *store)
