@@ -156,6 +156,22 @@ static enum refusal check_head(struct exchange *exchange)
 	return REFUSAL_COUNT;
 }
 
+/* Whether the request may be made. A refusal, or REFUSAL_COUNT. */
+static enum refusal authorize(struct exchange *exchange, bool at_once)
+{
+	struct service *service = exchange->service;
+	int status;
+
+	if (!service->authorize || exchange->is_admitted)
+		return REFUSAL_COUNT;
+	status = service->authorize(service->authorize_context, &exchange->request,
+				    exchange->route->role, at_once);
+	exchange->is_admitted = status == 200;
+	if (exchange->is_admitted || (at_once && !status))
+		return REFUSAL_COUNT;
+	return status == 401 ? REFUSAL_UNAUTHENTICATED : REFUSAL_FORBIDDEN;
+}
+
 /* The most bytes the body may have on the wire. */
 static size_t wire_bytes_max(const struct exchange *exchange)
 {
@@ -189,6 +205,8 @@ void exchange_begin_body(struct exchange *exchange, int64_t length, int64_t now_
 	assert(exchange->phase == EXCHANGE_HEAD);
 	if (refusal == REFUSAL_COUNT)
 		refusal = check_head(exchange);
+	if (refusal == REFUSAL_COUNT)
+		refusal = authorize(exchange, true);
 	if (refusal == REFUSAL_COUNT) {
 		exchange->body_bytes_max = wire_bytes_max(exchange);
 		if (length > 0 && (uint64_t)length > exchange->body_bytes_max)
@@ -382,21 +400,13 @@ static int decode_body(struct exchange *exchange, struct err *err)
 /* Whether the request may go on to its handler. A refusal, or REFUSAL_COUNT. */
 static enum refusal admit(struct exchange *exchange)
 {
-	struct service *service = exchange->service;
 	const struct net_request *request = &exchange->request;
-	int status;
 
 	if (atomic_load(&exchange->is_abandoned))
 		return REFUSAL_CANCELLED;
 	if (request->deadline_at_ns && clock_monotonic_ns() >= request->deadline_at_ns)
 		return REFUSAL_DEADLINE;
-	if (!service->authorize || exchange->is_admitted)
-		return REFUSAL_COUNT;
-	status = service->authorize(service->authorize_context, request, exchange->route->role);
-	exchange->is_admitted = status == 200;
-	if (exchange->is_admitted)
-		return REFUSAL_COUNT;
-	return status == 401 ? REFUSAL_UNAUTHENTICATED : REFUSAL_FORBIDDEN;
+	return authorize(exchange, false);
 }
 
 /* Hands one message of a streamed request over. */

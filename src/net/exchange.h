@@ -29,7 +29,8 @@ struct engine;
 struct service {
 	const struct net_route *routes;
 	size_t routes_count;
-	int (*authorize)(void *context, const struct net_request *request, enum net_role role);
+	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
+			 bool at_once);
 	void *authorize_context;
 	struct slice headers;
 	struct budget budget;

@@ -9,8 +9,8 @@
  * Bounds: connections, streams per connection, header bytes, body bytes per route and in flight
  * for all, idle and read time-outs; each excess is answered (413, 429, 431, 408, 503) and counted.
  *
- * `net_server_options.authorize` is asked once per request, on a worker; `tls` once per connection,
- * on the loop thread, so that new certificates need no restart.
+ * `net_server_options.authorize` is asked for each request; `tls` once per connection, on the loop
+ * thread, so that new certificates need no restart.
  */
 #ifndef FIRN_NET_SERVER_H
 #define FIRN_NET_SERVER_H
@@ -127,8 +127,13 @@ struct net_server_options {
 	size_t inflight_bytes_max; /* bodies of all running requests; 0 = default */
 	unsigned connections_max;  /* 0 = default */
 	int64_t idle_timeout_ns;   /* 0 = default */
-	/* NULL = everyone may do everything. Returns an HTTP status: 200, 401 or 403. */
-	int (*authorize)(void *context, const struct net_request *request, enum net_role role);
+	/*
+	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401 or 403. Asked when
+	 * the head is there, so that nobody sends a body in vain: `at_once` is then set, on the
+	 * loop thread, and 0 says that this takes time; then it is asked again on a worker.
+	 */
+	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
+			 bool at_once);
 	void *authorize_context;
 	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
 	struct tls *(*tls)(void *context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/access.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <strings.h>
 
@@ -207,13 +208,18 @@ static unsigned roles_of_token(const struct access *access, const struct web_con
 	return roles;
 }
 
-/* A token may come as a password too, with its name as the user: browsers know no other way. */
+#define NOT_KNOWN_YET UINT_MAX /* of roles: a password has to be hashed first */
+
+/*
+ * A token may come as a password too, with its name as the user: browsers know no other way.
+ */
 static unsigned roles_of_basic(struct access *access, const struct web_config *config,
-			       struct slice credentials)
+			       struct slice credentials, bool at_once)
 {
 	struct slice password, user = slice_cut(credentials, ':', &password);
 	const struct web_config_user *found = NULL;
 	unsigned roles = user.len ? roles_of_token(access, config, user, password) : 0;
+	struct slice bcrypt;
 	bool fits;
 
 	if (roles || !config->users_count)
@@ -222,8 +228,11 @@ static unsigned roles_of_basic(struct access *access, const struct web_config *c
 		if (slice_equal(config->users[i].name, user))
 			found = &config->users[i];
 	/* A user that does not exist takes as long as one that does. */
-	fits = password_fits(&access->passwords, found ? found->bcrypt : config->users[0].bcrypt,
-			     password);
+	bcrypt = found ? found->bcrypt : config->users[0].bcrypt;
+	if (!at_once)
+		fits = password_fits(&access->passwords, bcrypt, password);
+	else if (!password_recall(&access->passwords, bcrypt, password, &fits))
+		return NOT_KNOWN_YET;
 	return found && fits ? found->roles : 0;
 }
 
@@ -240,7 +249,7 @@ static bool take_scheme(struct slice *value, const char *scheme)
 
 /* What the request's credentials allow; 0 = they are none. */
 static unsigned roles_of_request(struct access *access, const struct web_config *config,
-				 const struct net_request *request)
+				 const struct net_request *request, bool at_once)
 {
 	struct slice value = net_request_header(request, "authorization");
 	struct strbuf credentials = { 0 };
@@ -251,7 +260,7 @@ static unsigned roles_of_request(struct access *access, const struct web_config 
 	if (take_scheme(&value, "Bearer"))
 		return roles_of_token(access, config, (struct slice){ 0 }, value);
 	if (take_scheme(&value, "Basic") && base64_decode(value, &credentials))
-		roles = roles_of_basic(access, config, strbuf_slice(&credentials));
+		roles = roles_of_basic(access, config, strbuf_slice(&credentials), at_once);
 	strbuf_wipe(&credentials);
 	return roles;
 }
@@ -268,7 +277,8 @@ static unsigned role_bit(enum net_role role)
 	return bits[role] | WEB_CONFIG_ADMIN;
 }
 
-int access_authorize(void *context, const struct net_request *request, enum net_role role)
+int access_authorize(void *context, const struct net_request *request, enum net_role role,
+		     bool at_once)
 {
 	struct access *access = context;
 	struct state *state;
@@ -279,8 +289,11 @@ int access_authorize(void *context, const struct net_request *request, enum net_
 		return 200;
 	state = take_state(access);
 	if (!asks_for_nothing(&state->config)) {
-		roles = roles_of_request(access, &state->config, request);
-		status = !roles ? 401 : roles & role_bit(role) ? 200 : 403;
+		roles = roles_of_request(access, &state->config, request, at_once);
+		status = roles == NOT_KNOWN_YET	  ? 0
+			 : !roles		  ? 401
+			 : roles & role_bit(role) ? 200
+						  : 403;
 	}
 	state_unref(state);
 	if (status == 401)

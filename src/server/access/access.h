@@ -34,6 +34,7 @@ bool access_is_open(const struct access *access);
 struct slice access_headers(const struct access *access);
 
 struct tls *access_tls(void *access);
-int access_authorize(void *access, const struct net_request *request, enum net_role role);
+int access_authorize(void *access, const struct net_request *request, enum net_role role,
+		     bool at_once);
 
 #endif

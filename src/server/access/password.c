@@ -87,6 +87,15 @@ static bool try_password(const char *hash, const char *password)
 	return fits;
 }
 
+bool password_recall(struct password_memory *memory, struct slice bcrypt, struct slice password,
+		     bool *ret_fits)
+{
+	uint8_t digest[SHA256_DIGEST_BYTES];
+
+	digest_of(memory, bcrypt, password, digest);
+	return recall(memory, digest, ret_fits);
+}
+
 bool password_fits(struct password_memory *memory, struct slice bcrypt, struct slice password)
 {
 	uint8_t digest[SHA256_DIGEST_BYTES];

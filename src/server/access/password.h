@@ -32,6 +32,10 @@ struct password_memory {
 void password_init(struct password_memory *memory);
 void password_fini(struct password_memory *memory);
 
+/* A verdict that is remembered; false when there is none. Takes no time. */
+bool password_recall(struct password_memory *memory, struct slice bcrypt, struct slice password,
+		     bool *ret_fits);
+
 /* Whether `password` is what `bcrypt` was made of. */
 bool password_fits(struct password_memory *memory, struct slice bcrypt, struct slice password);
 
