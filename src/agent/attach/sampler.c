@@ -81,7 +81,8 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 		return err_set_errno(err, errno, "open the BPF object");
 	sampler->skeleton->rodata->has_loop = has_loop;
 	sampler->skeleton->rodata->has_vma_iterator = has_vma_iterator;
-	sampler->skeleton->rodata->wakeup_bytes = bytes / 2;
+	/* Chosen processes may be short: their files are opened at their first sample. */
+	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
 	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
