@@ -108,11 +108,11 @@ static uint64_t input_bytes(size_t count)
 	return bytes;
 }
 
-/* The address sanitizer reserves far more memory than it uses. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Sanitizers of addresses and threads reserve far more memory than they use. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW true
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define HAS_SHADOW true
 #endif
 #endif
