@@ -25,7 +25,7 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
-const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits */
+const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits; 0: always */
 __u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
 
 struct {
@@ -401,8 +401,8 @@ static __always_inline void send(struct sample *sample, struct sample_counters *
 		frames = SAMPLE_FRAMES_MAX;
 	bytes = SAMPLE_HEADER_BYTES + frames * 8;
 	/* Looked at now and then: it is in memory that the reader writes. */
-	if (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
-	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if (!wakeup_bytes || (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
+			      bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes))
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, sample, bytes, flags))
 		counts->of[COUNTER_RING_FULL]++;
