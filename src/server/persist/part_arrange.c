@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "server/persist/dictionary_merge.h"
 
 #define NONE UINT32_MAX
 
@@ -180,33 +181,12 @@ static uint32_t copy_frame(struct part_arranger *arranger, uint32_t id)
 
 /* Series. */
 
-static int text_order(const struct tables_view *view, uint32_t a, uint32_t b)
-{
-	return a == b ? 0 : slice_compare(tables_text(view, a), tables_text(view, b));
-}
-
-static int label_set_order(const struct tables_view *view, uint32_t left, uint32_t right)
-{
-	const struct label_set *a = &view->label_sets[left], *b = &view->label_sets[right];
-
-	for (uint32_t i = 0; i < a->label_count && i < b->label_count; i++) {
-		const struct label *x = &view->labels[a->label_first + i];
-		const struct label *y = &view->labels[b->label_first + i];
-		int order = text_order(view, x->name, y->name);
-
-		if (!order)
-			order = text_order(view, x->value, y->value);
-		if (order)
-			return order;
-	}
-	return (a->label_count > b->label_count) - (a->label_count < b->label_count);
-}
-
 static int series_order(const void *left, const void *right, void *context)
 {
 	const struct tables_view *view = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	int order = label_set_order(view, view->series[a].label_set, view->series[b].label_set);
+	int order = dictionary_label_set_order(view, view->series[a].label_set,
+					       view->series[b].label_set);
 
 	return order ? order : (a > b) - (a < b);
 }
