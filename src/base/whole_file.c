@@ -43,3 +43,17 @@ int whole_file_read(const char *path, size_t max_bytes, struct strbuf *out, stru
 	close(fd);
 	return rc;
 }
+
+int whole_file_write(int fd, struct slice bytes)
+{
+	while (bytes.len) {
+		ssize_t done = write(fd, bytes.data, bytes.len);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		bytes = slice_tail(bytes, (size_t)done);
+	}
+	return 0;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whole_file - a regular file's bytes, at most so many, in one call. Blocks. Not for /proc (sizes
- * are not looked at, but a pipe or a device is refused).
+ * whole_file - all of a file's bytes in one call, in and out. Blocks. Reading is for regular files:
+ * a pipe or a device is refused.
  */
 #ifndef FIRN_BASE_WHOLE_FILE_H
 #define FIRN_BASE_WHOLE_FILE_H
@@ -11,5 +11,8 @@
 
 /* Appends to `out`. ERR_LIMIT when there is more; errors name the path. */
 int whole_file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err);
+
+/* Writes all of them to any descriptor, however many calls that takes. 0 or -errno. */
+int whole_file_write(int fd, struct slice bytes);
 
 #endif

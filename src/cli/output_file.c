@@ -7,21 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strbuf.h"
-
-static int write_all(int fd, struct slice bytes)
-{
-	while (bytes.len) {
-		ssize_t wrote = write(fd, bytes.data, bytes.len);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote < 0)
-			return -errno;
-		bytes = slice_tail(bytes, (size_t)wrote);
-	}
-	return 0;
-}
+#include "base/whole_file.h"
 
 static int write_beside(const char *temporary, const char *path, struct slice bytes,
 			struct err *err)
@@ -31,7 +17,7 @@ static int write_beside(const char *temporary, const char *path, struct slice by
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "create \"%s\"", temporary);
-	rc = write_all(fd, bytes);
+	rc = whole_file_write(fd, bytes);
 	if (!rc && fsync(fd))
 		rc = -errno;
 	if (close(fd) && !rc)
@@ -59,7 +45,7 @@ static int write_into(const char *path, struct slice bytes, struct err *err)
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "open \"%s\"", path);
-	rc = write_all(fd, bytes);
+	rc = whole_file_write(fd, bytes);
 	if (close(fd) && !rc)
 		rc = -errno;
 	return rc ? err_set_errno(err, -rc, "write \"%s\"", path) : 0;
@@ -71,7 +57,7 @@ int output_file_write(const char *path, struct slice bytes, struct err *err)
 	int rc;
 
 	if (!strcmp(path, "-")) {
-		rc = write_all(STDOUT_FILENO, bytes);
+		rc = whole_file_write(STDOUT_FILENO, bytes);
 		return rc ? err_set_errno(err, -rc, "write to standard output") : 0;
 	}
 	if (is_special(path))

@@ -29,20 +29,6 @@ struct packing {
 	uint64_t bytes;
 };
 
-static int write_all(int fd, struct slice bytes, struct err *err)
-{
-	while (bytes.len) {
-		ssize_t done = write(fd, bytes.data, bytes.len);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return err_set_errno(err, errno, "write the archive");
-		bytes = slice_tail(bytes, (size_t)done);
-	}
-	return 0;
-}
-
 /* What has gathered becomes a frame; frames one after the other are a zstd file. */
 static int flush(struct packing *packing, struct err *err)
 {
@@ -51,7 +37,9 @@ static int flush(struct packing *packing, struct err *err)
 
 	compress_zstd(strbuf_slice(&packing->plain), ZSTD_LEVEL, &frame);
 	strbuf_clear(&packing->plain);
-	rc = write_all(packing->fd, strbuf_slice(&frame), err);
+	rc = whole_file_write(packing->fd, strbuf_slice(&frame));
+	if (rc)
+		rc = err_set_errno(err, -rc, "write the archive");
 	strbuf_free(&frame);
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/whole_file.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/source.h"
 
@@ -389,29 +390,18 @@ int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, 
 	return 0;
 }
 
-static int write_all(int fd, struct slice bytes, struct err *err)
-{
-	while (bytes.len) {
-		ssize_t done = write(fd, bytes.data, bytes.len);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return err_set_errno(err, errno, "write debuginfo");
-		bytes = slice_tail(bytes, (size_t)done);
-	}
-	return 0;
-}
-
 int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, struct err *err)
 {
 	int rc;
 
-	if (bytes.len > receiver->upload.bytes - receiver->bytes)
+	if (bytes.len > receiver->upload.bytes - receiver->bytes) {
 		rc = err_set(err, ERR_INVALID, "more than the %llu bytes that were announced",
 			     (unsigned long long)receiver->upload.bytes);
-	else
-		rc = write_all(receiver->fd, bytes, err);
+	} else {
+		rc = whole_file_write(receiver->fd, bytes);
+		if (rc)
+			rc = err_set_errno(err, -rc, "write debuginfo");
+	}
 	if (rc) {
 		receiver->has_failed = true;
 		return rc;
