@@ -39,6 +39,7 @@ void segment_of_tables(struct segment *segment, const struct tables_view *view)
 			(view->reports_count + TABLES_BLOCK_REPORTS - 1) / TABLES_BLOCK_REPORTS,
 		.slots_count = view->nodes_count,
 		.has_sample_labels = view->label_sets_count > 1,
+		.has_moments = view->moments_count > 0,
 	};
 }
 
@@ -98,6 +99,8 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 			.start_ns = reports[i].start_ns,
 			.duration_ns = reports[i].duration_ns,
 			.end_ns = end_of(&reports[i]),
+			.moment_first = reports[i].moment_first,
+			.moment_count = reports[i].moment_count,
 		};
 	*ret = (struct segment_block){
 		.reports = list,
@@ -111,6 +114,11 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 	ret->row_stride = ROW_STRIDE;
 	ret->values = view->values;
 	ret->column_stride = 1;
+	if (want == SEGMENT_ROWS || !segment->has_moments)
+		return;
+	ret->moments = view->moments;
+	ret->links = view->links;
+	ret->links_count = view->links_count;
 }
 
 static bool is_deleted(const struct segment *segment, const struct segment_report *report)

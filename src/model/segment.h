@@ -52,8 +52,10 @@ struct segment_report {
 	uint32_t total_first;	/* totals[total_first + column] */
 	uint32_t reports_count; /* that it sums; 1 for raw ones */
 	int64_t start_ns;
-	int64_t duration_ns; /* of roll-ups: of all their reports together */
-	int64_t end_ns;	     /* start + duration; of roll-ups: the latest end */
+	int64_t duration_ns;   /* of roll-ups: of all their reports together */
+	int64_t end_ns;	       /* start + duration; of roll-ups: the latest end */
+	uint64_t moment_first; /* of the block's moments; with SEGMENT_MOMENTS */
+	uint32_t moment_count; /* 0 when no times were kept, and for roll-ups */
 };
 
 struct segment_block {
@@ -71,9 +73,18 @@ struct segment_block {
 	 */
 	const int64_t *values;
 	uint64_t value_stride, column_stride;
+	/*
+	 * With SEGMENT_MOMENTS: when samples of the rows were taken (model/tables.h), where that
+	 * was kept; `row` counts from the report's first. `moments` is NULL when it was not for any
+	 * report of the block; else `moment_count` of each says of how many samples.
+	 */
+	const struct moment *moments;
+	const struct trace_link *links;
+	uint32_t links_count;
 };
 
-enum segment_want { SEGMENT_HEADERS, SEGMENT_ROWS };
+/* Each with what stands before it. */
+enum segment_want { SEGMENT_HEADERS, SEGMENT_ROWS, SEGMENT_MOMENTS };
 
 /* Where blocks are decoded; starts zeroed, is reused, and grows to the largest block. */
 struct segment_buffer {
@@ -115,6 +126,7 @@ struct segment {
 	uint32_t slots_count;	      /* counters that a reader needs; after segment_load_stacks */
 	const uint32_t *node_of_slot; /* NULL: a slot is a node */
 	bool has_sample_labels;	      /* some row of it carries some */
+	bool has_moments;	      /* of some report, times of samples may be known */
 	uint64_t id;  /* of (part, partition): equal for levels that share dictionaries */
 	uint64_t kin; /* of the partition's key: likely equal stacks, merged first; 0 = unknown */
 	_Atomic bool unreadable; /* set by who failed to read it: the answer goes on without it */

@@ -14,8 +14,8 @@
 
 /* The members of a set of tables, for what is done to all of them. */
 struct parts {
-	struct vmarray *arrays[13];
-	struct idmap *maps[6];
+	struct vmarray *arrays[15];
+	struct idmap *maps[7];
 };
 
 static struct parts parts_of(struct tables *t)
@@ -23,13 +23,13 @@ static struct parts parts_of(struct tables *t)
 	return (struct parts){
 		{ &t->string_bytes, &t->strings, &t->labels, &t->label_sets, &t->columns,
 		  &t->groups, &t->series, &t->frames, &t->nodes, &t->reports, &t->rows, &t->values,
-		  &t->totals },
+		  &t->totals, &t->moments, &t->links },
 		{ &t->string_map, &t->label_set_map, &t->group_map, &t->series_map, &t->frame_map,
-		  &t->node_map },
+		  &t->node_map, &t->link_map },
 	};
 }
 
-static_assert(sizeof(struct tables) == 13 * sizeof(struct vmarray) + 6 * sizeof(struct idmap),
+static_assert(sizeof(struct tables) == 15 * sizeof(struct vmarray) + 7 * sizeof(struct idmap),
 	      "parts_of lists every member");
 
 void tables_init(struct tables *tables)
@@ -48,6 +48,8 @@ void tables_init(struct tables *tables)
 	vmarray_init(&tables->rows, sizeof(struct row), TABLES_ROWS_MAX);
 	vmarray_init(&tables->values, sizeof(int64_t), TABLES_VALUES_MAX);
 	vmarray_init(&tables->totals, sizeof(int64_t), TABLES_VALUES_MAX);
+	vmarray_init(&tables->moments, sizeof(struct moment), TABLES_MOMENTS_MAX);
+	vmarray_init(&tables->links, sizeof(struct trace_link), TABLES_IDS_MAX);
 	tables_reset(tables);
 }
 
@@ -86,6 +88,7 @@ void tables_reset(struct tables *tables)
 	tables_string(tables, (struct slice){ "", 0 });
 	tables_label_set(tables, NULL, 0);
 	vmarray_add(&tables->nodes, 1);
+	vmarray_add(&tables->links, 1);
 }
 
 size_t tables_bytes(const struct tables *tables)
@@ -116,10 +119,13 @@ struct tables_view tables_view_of(const struct tables *tables)
 		.rows = tables->rows.data,
 		.values = tables->values.data,
 		.totals = tables->totals.data,
+		.moments = tables->moments.data,
+		.links = tables->links.data,
 		.string_bytes_count = tables->string_bytes.count,
 		.rows_count = tables->rows.count,
 		.values_count = tables->values.count,
 		.totals_count = tables->totals.count,
+		.moments_count = tables->moments.count,
 		.strings_count = (uint32_t)tables->strings.count,
 		.labels_count = (uint32_t)tables->labels.count,
 		.label_sets_count = (uint32_t)tables->label_sets.count,
@@ -129,6 +135,7 @@ struct tables_view tables_view_of(const struct tables *tables)
 		.frames_count = (uint32_t)tables->frames.count,
 		.nodes_count = (uint32_t)tables->nodes.count,
 		.reports_count = (uint32_t)tables->reports.count,
+		.links_count = (uint32_t)tables->links.count,
 	};
 }
 
@@ -395,6 +402,7 @@ uint32_t tables_report_begin(struct tables *tables, uint32_t series, int64_t sta
 		.row_first = tables->rows.count,
 		.value_first = tables->values.count,
 		.total_first = tables->totals.count,
+		.moment_first = tables->moments.count,
 		.start_ns = start_ns,
 		.duration_ns = duration_ns,
 		.batch_id = batch_id,
@@ -460,6 +468,7 @@ void tables_report_cancel(struct tables *tables)
 	struct report report = *newest_report(tables);
 	uint32_t columns = columns_of(tables, report.series);
 
+	take_back(&tables->moments, report.moment_count);
 	take_back(&tables->rows, report.row_count);
 	take_back(&tables->values, (size_t)report.row_count * columns);
 	take_back(&tables->totals, columns);
@@ -495,6 +504,7 @@ void tables_copy_end(struct tables_copy *copy)
 	free(copy->label_sets);
 	free(copy->groups);
 	free(copy->series);
+	free(copy->links);
 	free(copy->trail);
 	*copy = (struct tables_copy){ 0 };
 }
@@ -613,7 +623,10 @@ bool tables_copy_report(struct tables_copy *copy, uint32_t id)
 			return false;
 		}
 	}
-	return true;
+	if (tables_copy_moments(copy, report))
+		return true;
+	tables_report_cancel(copy->into);
+	return false;
 }
 
 struct slice tables_label_value(const struct tables_view *view, uint32_t label_set,

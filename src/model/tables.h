@@ -5,7 +5,8 @@
  *   strings <- labels <- label sets <-+
  *   strings <- columns <- groups <----+-- series <-+
  *   strings <- frames <- nodes (trie) <------------+-- reports -> rows of
- *                                                      (stack, label set, values)
+ *                                                   |             (stack, label set, values)
+ *                             trace links <---------+-- moments: when samples of a row were taken
  *
  * A decoded request is a small set of tables ("batch"), the memtable a large one that grows, a
  * part file one written down, and the WAL keeps batches in the same encoding
@@ -32,7 +33,8 @@
 #define TABLES_IDS_MAX ((size_t)1 << 28)    /* strings, frames, nodes, labels, label sets, series */
 #define TABLES_ROWS_MAX ((size_t)1 << 30)   /* rows in one set of tables */
 #define TABLES_VALUES_MAX ((size_t)1 << 32) /* values in one set of tables */
-#define TABLES_COLUMNS_PER_GROUP_MAX 16u    /* sample types that arrive together */
+#define TABLES_MOMENTS_MAX ((size_t)1 << 30)
+#define TABLES_COLUMNS_PER_GROUP_MAX 16u /* sample types that arrive together */
 #define TABLES_LABELS_PER_SET_MAX 64u
 
 struct string_ref {
@@ -144,11 +146,31 @@ struct report {
 	int64_t start_ns;
 	int64_t duration_ns; /* 0 for instantaneous */
 	uint64_t batch_id;   /* with series and start: the identity of the report */
+	uint64_t moment_first;
+	uint32_t moment_count; /* 0 when no times were kept */
 };
 
 struct row {
 	uint32_t stack;	    /* node id */
 	uint32_t label_set; /* sample labels; 0 = none */
+};
+
+#define TABLES_TICK_NS 1000000 /* the unit of ticks: a millisecond */
+
+/*
+ * A sample of a row: when it was taken, and for which request. Optional; those of a report are
+ * ordered by row, then tick. A row may have fewer than its value says: others were not kept.
+ */
+struct moment {
+	uint32_t row;  /* of its report */
+	uint32_t tick; /* since the start of the report; UINT32_MAX = only the link is known */
+	uint32_t link; /* 0 = none */
+};
+
+/* What a sample was taken for, as W3C trace context and OpenTelemetry name it. Link 0 is zero. */
+struct trace_link {
+	uint8_t trace_id[16];
+	uint8_t span_id[8];
 };
 
 struct tables_view {
@@ -165,16 +187,19 @@ struct tables_view {
 	const struct row *rows;
 	const int64_t *values;
 	const int64_t *totals;
+	const struct moment *moments;
+	const struct trace_link *links;
 	uint64_t string_bytes_count;
-	uint64_t rows_count, values_count, totals_count;
+	uint64_t rows_count, values_count, totals_count, moments_count;
 	uint32_t strings_count, labels_count, label_sets_count, columns_count, groups_count;
-	uint32_t series_count, frames_count, nodes_count, reports_count;
+	uint32_t series_count, frames_count, nodes_count, reports_count, links_count;
 };
 
 struct tables {
 	struct vmarray string_bytes, strings, labels, label_sets, columns, groups, series, frames;
-	struct vmarray nodes, reports, rows, values, totals;
+	struct vmarray nodes, reports, rows, values, totals, moments, links;
 	struct idmap string_map, label_set_map, group_map, series_map, frame_map, node_map;
+	struct idmap link_map;
 };
 
 void tables_init(struct tables *tables);
@@ -195,6 +220,8 @@ uint32_t tables_group(struct tables *tables, const struct group *group,
 		      const struct column *columns);
 uint32_t tables_series(struct tables *tables, uint32_t label_set, uint32_t group);
 
+uint32_t tables_link(struct tables *tables, const struct trace_link *link);
+
 /*
  * A report is begun, gets its rows, and is ended; its totals are kept while rows are added.
  * Rows with the same (stack, label set) may repeat. Values are `columns of the series' group`
@@ -208,6 +235,11 @@ bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const
 bool tables_rows(struct tables *tables, const struct row *rows, uint32_t count,
 		 const int64_t *values);
 void tables_report_cancel(struct tables *tables);
+/*
+ * When samples of the newest report were taken, once, after its rows and in the order told above.
+ * False when they do not fit: the report is whole without them.
+ */
+bool tables_moments(struct tables *tables, const struct moment *moments, uint32_t count);
 
 /*
  * Copies things of another tables_view into `into`, mapping ids on the way. The maps remember
@@ -217,7 +249,7 @@ struct tables_copy {
 	struct tables *into;
 	struct tables_view from;
 	/* By id in `from`; TABLES_FULL = not yet copied. */
-	uint32_t *strings, *frames, *nodes, *label_sets, *groups, *series;
+	uint32_t *strings, *frames, *nodes, *label_sets, *groups, *series, *links;
 	uint32_t *trail; /* scratch of tables_copy_node */
 	size_t trail_capacity;
 };
@@ -236,6 +268,8 @@ uint32_t tables_copy_node(struct tables_copy *copy, uint32_t id);
  */
 void tables_copy_nodes(struct tables_copy *copy, bool (*takes)(void *context, uint32_t report),
 		       void *context);
+/* The moments of a report to the newest report of `into`, which has the same rows. */
+bool tables_copy_moments(struct tables_copy *copy, const struct report *report);
 /* A whole report with its rows; false when `into` is full (nothing of the report is left there). */
 bool tables_copy_report(struct tables_copy *copy, uint32_t report);
 

@@ -87,7 +87,7 @@ static int load_headers(struct part_reader *reader, uint32_t stripe, enum segmen
 {
 	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
 	const struct part_chunk *chunks = &reader->directory.chunks[entry->chunk];
-	int rc = read_stored(reader, chunks, want == SEGMENT_ROWS ? 2 : 1, scratch, err);
+	int rc = read_stored(reader, chunks, want >= SEGMENT_ROWS ? 2 : 1, scratch, err);
 
 	scratch->instance = 0;
 	if (!rc)
@@ -137,7 +137,7 @@ static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment
 			return rc;
 		stored = scratch->stored + reader->directory.chunks[entry->chunk].stored;
 	}
-	return want == SEGMENT_ROWS && !scratch->has_rows ? load_rows(reader, stored, scratch, err)
+	return want >= SEGMENT_ROWS && !scratch->has_rows ? load_rows(reader, stored, scratch, err)
 							  : 0;
 }
 
@@ -155,14 +155,14 @@ static int check_block(const struct part_reader_partition *partition,
 		    reports[i].start_ns < zone->start_min_ns ||
 		    reports[i].start_ns > zone->start_max_ns)
 			return err_set(err, ERR_CORRUPT, "a report lies outside its block's zone");
-		if (want == SEGMENT_ROWS && reports[i].row_count &&
+		if (want >= SEGMENT_ROWS && reports[i].row_count &&
 		    image->last_slots[first + i] >= shape->stacks)
 			return err_set(err, ERR_CORRUPT, "a row names a stack that is not there");
 		rows += reports[i].row_count;
 	}
 	if (rows != zone->rows)
 		return err_set(err, ERR_CORRUPT, "a block has other rows than its zone says");
-	if (want != SEGMENT_ROWS || !image->has_labels)
+	if (want < SEGMENT_ROWS || !image->has_labels)
 		return 0;
 	for (uint64_t i = reports[0].row_first; i < reports[0].row_first + rows; i++)
 		if (image->label_sets[i] > shape->row_label_sets + shape->series)

@@ -151,12 +151,37 @@ static void empty_tables_have_no_blocks(void **state)
 	tables_free(&tables);
 }
 
+static void moments_come_when_they_are_wanted(void **state)
+{
+	struct fixture *f = *state;
+	struct segment_block block;
+
+	assert_false(f->segment.has_moments);
+	tables_report_begin(&f->tables, 0, 7000, 5, 0);
+	tables_row(&f->tables, 1, 0, &(int64_t){ 2 });
+	tables_moments(&f->tables, (struct moment[]){ { 0, 4, 0 }, { 0, 4, 0 } }, 2);
+	f->view = tables_view_of(&f->tables);
+	segment_of_tables(&f->segment, &f->view);
+	assert_true(f->segment.has_moments);
+	assert_int_equal(segment_read(&f->segment, f->segment.blocks_count - 1, SEGMENT_MOMENTS,
+				      &f->buffer, &block, NULL),
+			 0);
+	assert_int_equal(block.reports[0].moment_count, 0);
+	assert_int_equal(block.reports[block.reports_count - 1].moment_count, 2);
+	assert_int_equal(
+		block.moments[block.reports[block.reports_count - 1].moment_first + 1].tick, 4);
+	segment_read(&f->segment, 0, SEGMENT_ROWS, &f->buffer, &block, NULL);
+	assert_null(block.moments);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(blocks_hold_every_report_once_with_its_rows, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(zones_of_plain_tables_leave_nothing_out, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(moments_come_when_they_are_wanted, set_up,
 						tear_down),
 		cmocka_unit_test(empty_tables_have_no_blocks),
 	};

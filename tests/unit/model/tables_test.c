@@ -568,6 +568,63 @@ static void frame_kinds_have_names_both_ways(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static struct trace_link link_of(uint8_t byte)
+{
+	struct trace_link link;
+
+	memset(&link, byte, sizeof(link));
+	return link;
+}
+
+/* One report with two rows: the first with two moments, the second with one. */
+static void fill_moments(struct tables *tables)
+{
+	const struct trace_link links[] = { link_of(7), link_of(9) };
+
+	tables_report_begin(tables, series(tables, "api", 1), 1000, 10, 1);
+	tables_row(tables, stack(tables, "main;a"), 0, &(int64_t){ 2 });
+	tables_row(tables, stack(tables, "main;b"), 0, &(int64_t){ 1 });
+	assert_true(tables_moments(
+		tables,
+		(struct moment[]){ { 0, 3, tables_link(tables, &links[0]) },
+				   { 0, 5, 0 },
+				   { 1, UINT32_MAX, tables_link(tables, &links[1]) } },
+		3));
+}
+
+static void moments_belong_to_rows_and_are_copied(void **state)
+{
+	struct tables *tables = *state;
+	const struct trace_link first = link_of(7), second = link_of(9), none = { 0 };
+	struct tables_copy copy;
+	struct tables_view view;
+	struct tables other;
+
+	fill_moments(tables);
+	view = tables_view_of(tables);
+	assert_int_equal(tables_link(tables, &none), 0);
+	tables_init(&other);
+	tables_link(&other, &second); /* so that ids differ */
+	tables_copy_begin(&copy, &other, &view);
+	assert_true(tables_copy_report(&copy, 0));
+	tables_copy_end(&copy);
+	view = tables_view_of(&other);
+	assert_int_equal(view.reports[0].moment_count, 3);
+	assert_int_equal(view.moments_count, 3);
+	assert_int_equal(view.moments[0].row, 0);
+	assert_int_equal(view.moments[0].tick, 3);
+	assert_memory_equal(&view.links[view.moments[0].link], &first, sizeof(first));
+	assert_int_equal(view.moments[1].tick, 5);
+	assert_int_equal(view.moments[1].link, 0);
+	assert_int_equal(view.moments[2].row, 1);
+	assert_int_equal(view.moments[2].tick, UINT32_MAX);
+	assert_memory_equal(&view.links[view.moments[2].link], &second, sizeof(second));
+	assert_int_equal(view.links_count, 3);
+	tables_report_cancel(&other);
+	assert_int_equal(tables_view_of(&other).moments_count, 0);
+	tables_free(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +645,7 @@ int main(void)
 		TEST(copies_say_the_same_under_other_ids),
 		TEST(deep_stacks_are_copied_without_recursion),
 		TEST(stacks_copied_at_once_are_those_copied_one_by_one),
+		TEST(moments_belong_to_rows_and_are_copied),
 		TEST(frame_kinds_have_names_both_ways),
 	};
 
