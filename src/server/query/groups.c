@@ -9,6 +9,12 @@ void groups_init(struct groups *groups, struct work *work, size_t names_count)
 	work_add_map(work, &groups->map);
 }
 
+void groups_clear(struct groups *groups)
+{
+	idmap_clear(&groups->map);
+	groups->count = 0;
+}
+
 static bool tuple_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct groups *groups = context;

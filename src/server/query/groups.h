@@ -24,6 +24,7 @@ struct groups {
 };
 
 void groups_init(struct groups *groups, struct work *work, size_t names_count);
+void groups_clear(struct groups *groups); /* as after groups_init */
 
 /* Finds or adds; IDMAP_NONE when over budget. */
 uint32_t groups_intern(struct groups *groups, const struct groups_tuple *tuple);

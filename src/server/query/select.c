@@ -659,18 +659,12 @@ static uint64_t take_segments(struct selection *selection, const struct query_so
 	return cost;
 }
 
-static void choose_type(struct selection *selection, const struct query_source *source)
+static void choose_type(struct selection *selection, const struct types_answer *answer)
 {
-	const struct selector *selector = selection->params->selector;
-	struct types_answer answer;
-
-	if (!selector || !selector->has_type)
-		return;
-	answer = types_find(source, &selector->type);
-	selection->stored = answer.stored;
-	selection->type = selector->type;
-	selection->type.delta = answer.stored.delta;
-	selection->by_period = answer.by_period;
+	selection->stored = answer->stored;
+	selection->type = selection->params->selector->type;
+	selection->type.delta = answer->stored.delta;
+	selection->by_period = answer->by_period;
 }
 
 /* A partition's segments stand side by side. */
@@ -718,10 +712,63 @@ static void sum_up(struct selection *selection)
 	weigh_series(selection);
 }
 
+static int begin_selection(struct selection *selection, const struct query_source *source,
+			   struct err *err)
+{
+	struct work *work = selection->work;
+
+	work->shared->announced = false;
+	groups_init(&selection->groups, work, selection->params->group_by_count);
+	groups_init(&selection->templates, work, selection->params->group_by_count);
+	work_add_map(work, &selection->series_map);
+	work_add_map(work, &selection->row_group_map);
+	selection->segments =
+		arena_new_array(&work->arena, struct select_segment, source->segments_count);
+	return selection->segments ? 0 : work_over_budget(work, err);
+}
+
+/* Nothing was selected: as after begin_selection, for another type. */
+static void begin_again(struct selection *selection)
+{
+	struct query_stats *stats = &selection->work->stats;
+
+	memset(selection->segments, 0, selection->segments_count * sizeof(*selection->segments));
+	selection->segments_count = 0;
+	selection->series_count = 0;
+	selection->settled = false;
+	idmap_clear(&selection->series_map);
+	groups_clear(&selection->groups);
+	groups_clear(&selection->templates);
+	memset(stats->segments, 0, sizeof(stats->segments));
+}
+
+/* What the selected series have of the type that was chosen. */
+static int select_chosen(struct selection *selection, const struct query_source *source,
+			 struct err *err)
+{
+	uint64_t cost = take_segments(selection, source);
+	int rc = team_run(selection->work, selection->segments_count, cost, select_in_segment,
+			  selection, err);
+
+	if (!rc)
+		rc = work_lost(selection->work, err);
+	for (size_t i = 0; !rc && i < selection->segments_count; i++)
+		rc = identify_series(selection, &selection->segments[i], err);
+	for (size_t i = 0; !rc && i < selection->segments_count; i++)
+		rc = close_series(selection, &selection->segments[i], err);
+	if (!rc && selection->params->at_moment)
+		rc = settle_nearest(selection, cost, err);
+	if (!rc)
+		sum_up(selection);
+	return rc;
+}
+
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err)
 {
-	uint64_t cost;
+	bool typed = params->selector && params->selector->has_type;
+	struct types_answer answers[TYPES_ANSWERS_MAX];
+	size_t count = 1;
 	int rc;
 
 	*selection = (struct selection){ .work = work,
@@ -729,27 +776,17 @@ int select_make(struct selection *selection, struct work *work, const struct que
 					 .step_ns = use.step_ns,
 					 .series_only = use.series_only,
 					 .denominator = 1 };
-	work->shared->announced = false;
-	choose_type(selection, source);
-	groups_init(&selection->groups, work, params->group_by_count);
-	groups_init(&selection->templates, work, params->group_by_count);
-	work_add_map(work, &selection->series_map);
-	work_add_map(work, &selection->row_group_map);
-	selection->segments =
-		arena_new_array(&work->arena, struct select_segment, source->segments_count);
-	if (!selection->segments)
-		return work_over_budget(work, err);
-	cost = take_segments(selection, source);
-	rc = team_run(work, selection->segments_count, cost, select_in_segment, selection, err);
-	if (!rc)
-		rc = work_lost(work, err);
-	for (size_t i = 0; !rc && i < selection->segments_count; i++)
-		rc = identify_series(selection, &selection->segments[i], err);
-	for (size_t i = 0; !rc && i < selection->segments_count; i++)
-		rc = close_series(selection, &selection->segments[i], err);
-	if (!rc && params->at_moment)
-		rc = settle_nearest(selection, cost, err);
-	if (!rc)
-		sum_up(selection);
+	rc = begin_selection(selection, source, err);
+	if (typed)
+		count = types_find(source, &params->selector->type, answers);
+	for (size_t i = 0; !rc && i < count && !selection->reports_count; i++) {
+		if (i)
+			begin_again(selection);
+		if (typed)
+			choose_type(selection, &answers[i]);
+		rc = select_chosen(selection, source, err);
+	}
+	if (!rc && typed && !selection->reports_count)
+		choose_type(selection, &answers[0]);
 	return rc;
 }

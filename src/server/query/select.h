@@ -8,7 +8,7 @@
  * depend on how reports are spread over views.
  *
  * Types: `:delta` may be left out, and Pyroscope's names of CPU time are answered from our own
- * on_cpu samples times their period when nothing is stored under them.
+ * on_cpu samples times their period when no selected series stores anything under them (types.h).
  *
  * Series come first; reports are met block by block: select_make reads headers, in several threads,
  * and leaves a list of blocks that hold selected reports. Whoever reads such a block asks

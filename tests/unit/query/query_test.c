@@ -349,6 +349,34 @@ static void query_answers_to_pyroscopes_names_of_cpu_time(void **state)
 	expect(world_tree(world, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 0, 1), "own 5\n");
 }
 
+/* Which type answers, what is selected decides: not what others store in the same segments. */
+static void each_selector_has_its_own_alias(void **state)
+{
+	static const char asked[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+	static const char stored[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+	struct world *world = *state;
+	struct tables *tables = &world->tables[0];
+	char text[160];
+
+	world_report(tables, world_series(tables, WORLD_ON_CPU, 10, "comm=a"), 0, 1);
+	world_row(tables, "sampled", "", 3);
+	world_report(tables, world_series(tables, stored, 1, "comm=b"), 0, 1);
+	world_row(tables, "sent", "", 5);
+	world_report(tables, world_series(tables, WORLD_ON_CPU, 1, "comm=b"), 0, 1);
+	world_row(tables, "counted twice", "", 5);
+	world_report(tables, world_series(tables, stored, 1, "comm=a"), 100, 1);
+	world_row(tables, "later", "", 7);
+
+	snprintf(text, sizeof(text), "%s{comm=\"a\"}", asked);
+	expect(world_tree(world, text, 0, 1), "sampled 30\n");
+	expect(world_tree(world, text, 0, 101), "later 7\n");
+	snprintf(text, sizeof(text), "%s{comm=\"b\"}", asked);
+	expect(world_tree(world, text, 0, 1), "sent 5\n");
+	expect(world_tree(world, asked, 0, 1), "sent 5\n");
+	snprintf(text, sizeof(text), "%s{comm=\"c\"}", asked);
+	expect(world_tree(world, text, 0, 1), "");
+}
+
 /* As a store has it in memory: all series of a segment that are another tenant's are left out. */
 static void types_of_what_is_left_out_hide_no_alias(void **state)
 {
@@ -525,6 +553,7 @@ int main(void)
 		TEST(query_stops_sums_at_the_ends_of_64_bits),
 		TEST(query_answers_to_pyroscopes_names_of_cpu_time),
 		TEST(types_of_what_is_left_out_hide_no_alias),
+		TEST(each_selector_has_its_own_alias),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),
