@@ -168,3 +168,44 @@ void json_put_null(struct json *json)
 	separate(json);
 	strbuf_add_text(json->out, "null");
 }
+
+void json_member_string(struct json *json, const char *key, struct slice text)
+{
+	json_put_key(json, key);
+	json_put_string(json, text);
+}
+
+void json_member_text(struct json *json, const char *key, const char *text)
+{
+	json_member_string(json, key, slice_of(text));
+}
+
+void json_member_int(struct json *json, const char *key, int64_t value)
+{
+	json_put_key(json, key);
+	json_put_int(json, value);
+}
+
+void json_member_uint(struct json *json, const char *key, uint64_t value)
+{
+	json_put_key(json, key);
+	json_put_uint(json, value);
+}
+
+void json_member_bool(struct json *json, const char *key, bool value)
+{
+	json_put_key(json, key);
+	json_put_bool(json, value);
+}
+
+void json_member_array(struct json *json, const char *key)
+{
+	json_put_key(json, key);
+	json_open_array(json);
+}
+
+void json_member_object(struct json *json, const char *key)
+{
+	json_put_key(json, key);
+	json_open_object(json);
+}

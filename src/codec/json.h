@@ -34,4 +34,13 @@ void json_put_double(struct json *json, double value);
 void json_put_bool(struct json *json, bool value);
 void json_put_null(struct json *json);
 
+/* A key with its value. */
+void json_member_string(struct json *json, const char *key, struct slice text);
+void json_member_text(struct json *json, const char *key, const char *text);
+void json_member_int(struct json *json, const char *key, int64_t value);
+void json_member_uint(struct json *json, const char *key, uint64_t value);
+void json_member_bool(struct json *json, const char *key, bool value);
+void json_member_array(struct json *json, const char *key);  /* opens it */
+void json_member_object(struct json *json, const char *key); /* likewise */
+
 #endif

@@ -7,7 +7,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/access/access.h"
+#include "server/serve/origin.h"
+#include "server/serve/running.h"
 #include "server/serve/serve.h"
+#include "server/serve/targets.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
 
@@ -142,19 +145,30 @@ static int open_parts(struct server *server, const struct server_options *option
 	return rc;
 }
 
+/* What changes something is no page's business but our own. */
+static int authorize(void *context, const struct net_request *request, enum net_role role,
+		     bool at_once)
+{
+	const struct server *server = context;
+
+	if ((role == NET_ROLE_INGEST || role == NET_ROLE_ADMIN) &&
+	    origin_check(&server->serve, request, NULL))
+		return 403;
+	return server->access ? access_authorize(server->access, request, role, at_once) : 200;
+}
+
 static int listen_on(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct net_server_options net = {
 		.address = options->http_address,
 		.routes = server->routes,
 		.routes_count = serve_routes(&server->serve, server->routes),
+		.authorize = authorize,
+		.authorize_context = server,
 	};
 
-	if (server->access) {
-		net.authorize = access_authorize;
-		net.authorize_context = server->access;
+	if (server->access)
 		net.headers = access_headers(server->access);
-	}
 	if (server_has_tls(server)) {
 		net.tls = access_tls;
 		net.tls_context = server->access;
@@ -170,6 +184,9 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;
 	server->serve.writes = write_pool_new();
+	server->serve.running = running_new();
+	server->serve.targets = targets_new();
+	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)
 		rc = open_parts(server, options, err);
 	if (!rc)
@@ -210,6 +227,8 @@ void server_stop(struct server *server)
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
 	write_pool_free(server->serve.writes);
+	running_free(server->serve.running);
+	targets_free(server->serve.targets);
 	access_close(server->access);
 	free(server);
 }

@@ -40,6 +40,7 @@ static void describe_query(struct tree *tree, const struct selection *selection)
 	tree->from_ns = params->from_ns;
 	tree->to_ns = params->to_ns;
 	tree->start_ns = selection->start_ns;
+	tree->report_ns = selection->report_ns;
 	tree->reports = selection->reports_count;
 	if (params->at_moment) {
 		tree->from_ns = selection->start_ns;

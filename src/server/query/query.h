@@ -40,14 +40,21 @@ struct query_limits {
 	size_t memory_bytes;		 /* 0 = default */
 	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
 	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
-	const _Atomic bool *cancelled;	 /* may be NULL */
+	const _Atomic bool *cancelled;	 /* the client has gone; may be NULL */
+	const _Atomic bool *stopped;	 /* somebody said to stop; may be NULL */
 	uint32_t threads_max;		 /* 0 = by the CPUs, and only where it pays */
 	struct query_progress *progress; /* may be NULL */
 };
 
+struct query_span {
+	int64_t from_ns, to_ns; /* half open */
+};
+
 struct query_params {
 	const struct selector *selector; /* has_type must be set */
-	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
+	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to, */
+	const struct query_span *spans;	 /* and in one of these; sorted, disjoint; none: anywhere */
+	size_t spans_count;		 /* with some, segments must be of raw reports */
 	bool at_moment;		  /* instead: of each series the report that starts nearest to */
 	int64_t moment_ns;	  /* this moment, not further away than */
 	int64_t moment_window_ns; /* this; the views must cover that window */
@@ -102,6 +109,7 @@ struct query_series_set {
 	struct profile_type type;
 	int64_t period;
 	int64_t step_ns;
+	int64_t report_ns;	   /* the longest report that is no roll-up */
 	uint64_t parts_unreadable; /* left out; the caller adds the snapshot's */
 	struct query_stats stats;
 };

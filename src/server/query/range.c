@@ -454,6 +454,7 @@ static int try_series(const struct query_source *source, const struct query_rang
 	if (!rc) {
 		set.type = profile_type_copy(&selection.type, &set.arena);
 		set.period = selection.period;
+		set.report_ns = selection.report_ns;
 		set.stats = work_stats(&work);
 		if (set.arena.over_budget)
 			rc = work_over_budget(&work, err);

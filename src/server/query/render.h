@@ -23,6 +23,11 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 /* The JSON of docs/api.md: query, totals, functions, nodes. */
 void render_json(const struct tree *tree, struct strbuf *out);
 
+/* Parts of it, as members of the open object. Without a tree, no reason for a missing name. */
+void render_type_json(struct json *json, const struct profile_type *type, int64_t period);
+void render_function_json(struct json *json, const struct tree *tree,
+			  const struct tree_function *function);
+
 /* What stays without a name, and why: the object that JSON and the UI's format have in common. */
 void render_unresolved_json(const struct tree *tree, struct json *json);
 /* The same for the terminal: a line with the share of all, one per binary; nothing when all have

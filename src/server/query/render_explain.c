@@ -91,8 +91,7 @@ void render_explain_json(const struct query_stats *stats, struct strbuf *out)
 	json_begin(&json, out);
 	json_open_object(&json);
 	put(&json, "partitions", stats->partitions_used);
-	json_put_key(&json, "segments");
-	json_open_object(&json);
+	json_member_object(&json, "segments");
 	for (int i = 0; i < SEGMENT_LEVELS; i++) {
 		json_put_key(&json, level_keys[i]);
 		json_open_object(&json);
@@ -111,8 +110,7 @@ void render_explain_json(const struct query_stats *stats, struct strbuf *out)
 	put(&json, "rows", stats->rows_read);
 	put(&json, "nodes", stats->nodes_merged);
 	put(&json, "threads", stats->threads);
-	json_put_key(&json, "ms");
-	json_open_object(&json);
+	json_member_object(&json, "ms");
 	for (int i = 0; i < QUERY_STEPS; i++) {
 		json_put_key(&json, steps[i]);
 		json_put_double(&json, (double)stats->took_ns[i] / CLOCK_NS_PER_MS);

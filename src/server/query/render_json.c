@@ -13,48 +13,34 @@ static int64_t whole_ms(int64_t ns)
 	return (ns - (rest < 0 ? rest + CLOCK_NS_PER_MS : rest)) / CLOCK_NS_PER_MS;
 }
 
-static void write_text(struct json *json, const char *key, struct slice text)
-{
-	json_put_key(json, key);
-	json_put_string(json, text);
-}
-
-static void write_number(struct json *json, const char *key, int64_t value)
-{
-	json_put_key(json, key);
-	json_put_int(json, value);
-}
-
-static void write_type(struct json *json, const struct profile_type *type, int64_t period)
+void render_type_json(struct json *json, const struct profile_type *type, int64_t period)
 {
 	struct strbuf text = { 0 };
 
 	profile_type_format(&text, type);
-	write_text(json, "type", strbuf_slice(&text));
+	json_member_string(json, "type", strbuf_slice(&text));
 	strbuf_free(&text);
-	write_text(json, "unit", type->sample_unit);
-	write_number(json, "period", period);
-	write_text(json, "period_unit", type->period_unit);
-	json_put_key(json, "delta");
-	json_put_bool(json, type->delta);
+	json_member_string(json, "unit", type->sample_unit);
+	json_member_int(json, "period", period);
+	json_member_string(json, "period_unit", type->period_unit);
+	json_member_bool(json, "delta", type->delta);
 }
 
 void render_unresolved_json(const struct tree *tree, struct json *json)
 {
 	json_open_object(json);
-	write_number(json, "value", tree->unresolved_value);
-	write_number(json, "reasons_total", tree->unresolved_count);
-	json_put_key(json, "reasons");
-	json_open_array(json);
+	json_member_int(json, "value", tree->unresolved_value);
+	json_member_int(json, "reasons_total", tree->unresolved_count);
+	json_member_array(json, "reasons");
 	for (uint32_t i = 0; i < tree->unresolved_count && i < UNRESOLVED_SHOWN_MAX; i++) {
 		const struct tree_unresolved *item = &tree->unresolved[i];
 
 		json_open_object(json);
-		write_text(json, "code", slice_of(item->code));
-		write_text(json, "text", item->text);
-		write_text(json, "mapping", item->mapping);
-		write_text(json, "build_id", item->build_id);
-		write_number(json, "value", item->value);
+		json_member_string(json, "code", slice_of(item->code));
+		json_member_string(json, "text", item->text);
+		json_member_string(json, "mapping", item->mapping);
+		json_member_string(json, "build_id", item->build_id);
+		json_member_int(json, "value", item->value);
 		json_close_object(json);
 	}
 	json_close_array(json);
@@ -63,64 +49,55 @@ void render_unresolved_json(const struct tree *tree, struct json *json)
 
 static void write_header(struct json *json, const struct tree *tree)
 {
-	write_text(json, "query", tree->query);
-	write_type(json, &tree->type, tree->period);
-	json_put_key(json, "group_by");
-	json_open_array(json);
+	json_member_string(json, "query", tree->query);
+	render_type_json(json, &tree->type, tree->period);
+	json_member_array(json, "group_by");
 	for (uint32_t i = 0; i < tree->group_names_count; i++)
 		json_put_string(json, tree->group_names[i]);
 	json_close_array(json);
-	write_number(json, "from_ms", whole_ms(tree->from_ns));
-	write_number(json, "to_ms", whole_ms(tree->to_ns));
-	write_number(json, "start_ms", whole_ms(tree->start_ns));
-	write_number(json, "duration_ms", whole_ms(tree->duration_ns));
-	write_number(json, "total", tree->total);
-	write_number(json, "filtered", tree->filtered);
-	write_text(json, "filters", tree->filters);
+	json_member_int(json, "from_ms", whole_ms(tree->from_ns));
+	json_member_int(json, "to_ms", whole_ms(tree->to_ns));
+	json_member_int(json, "start_ms", whole_ms(tree->start_ns));
+	json_member_int(json, "duration_ms", whole_ms(tree->duration_ns));
+	json_member_int(json, "total", tree->total);
+	json_member_int(json, "filtered", tree->filtered);
+	json_member_string(json, "filters", tree->filters);
 	if (tree->base) {
-		write_text(json, "base_query", tree->base_query);
-		write_number(json, "base_total", tree->base_total);
-		write_number(json, "base_filtered", tree->base_filtered);
-		write_number(json, "base_duration_ms", whole_ms(tree->base_duration_ns));
+		json_member_string(json, "base_query", tree->base_query);
+		json_member_int(json, "base_total", tree->base_total);
+		json_member_int(json, "base_filtered", tree->base_filtered);
+		json_member_int(json, "base_duration_ms", whole_ms(tree->base_duration_ns));
 	}
-	json_put_key(json, "reports");
-	json_put_uint(json, tree->reports);
-	json_put_key(json, "rows");
-	json_put_uint(json, tree->samples_rows);
-	json_put_key(json, "partial");
-	json_put_bool(json, tree->parts_unreadable != 0);
-	json_put_key(json, "parts_unreadable");
-	json_put_uint(json, tree->parts_unreadable);
-	json_put_key(json, "pending");
-	json_put_uint(json, tree->names_pending);
+	json_member_uint(json, "reports", tree->reports);
+	json_member_uint(json, "rows", tree->samples_rows);
+	json_member_bool(json, "partial", tree->parts_unreadable != 0);
+	json_member_uint(json, "parts_unreadable", tree->parts_unreadable);
+	json_member_uint(json, "pending", tree->names_pending);
 	json_put_key(json, "unresolved");
 	render_unresolved_json(tree, json);
 }
 
-static void write_function(struct json *json, const struct tree *tree,
-			   const struct tree_function *function)
+void render_function_json(struct json *json, const struct tree *tree,
+			  const struct tree_function *function)
 {
-	json_open_object(json);
-	write_text(json, "name", function->name);
-	if (function->is_label) {
-		json_put_key(json, "label");
-		json_put_bool(json, true);
-	} else {
-		write_text(json, "kind", slice_of(frame_kind_name(function->kind)));
-	}
+	json_member_string(json, "name", function->name);
+	if (function->is_label)
+		json_member_bool(json, "label", true);
+	else
+		json_member_text(json, "kind", frame_kind_name(function->kind));
 	if (function->system_name.len)
-		write_text(json, "system_name", function->system_name);
+		json_member_string(json, "system_name", function->system_name);
 	if (function->file.len)
-		write_text(json, "file", function->file);
+		json_member_string(json, "file", function->file);
 	if (function->start_line)
-		write_number(json, "start_line", function->start_line);
+		json_member_int(json, "start_line", function->start_line);
 	if (function->mapping.len)
-		write_text(json, "mapping", function->mapping);
+		json_member_string(json, "mapping", function->mapping);
 	if (function->build_id.len)
-		write_text(json, "build_id", function->build_id);
-	if (function->unresolved)
-		write_text(json, "unresolved", tree->unresolved[function->unresolved - 1].text);
-	json_close_object(json);
+		json_member_string(json, "build_id", function->build_id);
+	if (tree && function->unresolved)
+		json_member_string(json, "unresolved",
+				   tree->unresolved[function->unresolved - 1].text);
 }
 
 static void write_node(struct json *json, const struct tree *tree, uint32_t number)
@@ -128,18 +105,17 @@ static void write_node(struct json *json, const struct tree *tree, uint32_t numb
 	const struct tree_node *node = &tree->nodes[number];
 
 	json_open_object(json);
-	write_number(json, "function", node->function);
-	write_number(json, "parent", node->parent);
-	write_number(json, "depth", node->depth);
-	write_number(json, "self", node->self);
-	write_number(json, "total", node->total);
+	json_member_int(json, "function", node->function);
+	json_member_int(json, "parent", node->parent);
+	json_member_int(json, "depth", node->depth);
+	json_member_int(json, "self", node->self);
+	json_member_int(json, "total", node->total);
 	if (tree->base) {
-		write_number(json, "base_self", tree->base[number].self);
-		write_number(json, "base_total", tree->base[number].total);
+		json_member_int(json, "base_self", tree->base[number].self);
+		json_member_int(json, "base_total", tree->base[number].total);
 	}
 	if (node->inlined) {
-		json_put_key(json, "inlined");
-		json_put_bool(json, true);
+		json_member_bool(json, "inlined", true);
 	}
 	json_close_object(json);
 }
@@ -151,13 +127,14 @@ void render_json(const struct tree *tree, struct strbuf *out)
 	json_begin(&json, out);
 	json_open_object(&json);
 	write_header(&json, tree);
-	json_put_key(&json, "functions");
-	json_open_array(&json);
-	for (uint32_t i = 0; i < tree->functions_count; i++)
-		write_function(&json, tree, &tree->functions[i]);
+	json_member_array(&json, "functions");
+	for (uint32_t i = 0; i < tree->functions_count; i++) {
+		json_open_object(&json);
+		render_function_json(&json, tree, &tree->functions[i]);
+		json_close_object(&json);
+	}
 	json_close_array(&json);
-	json_put_key(&json, "nodes");
-	json_open_array(&json);
+	json_member_array(&json, "nodes");
 	for (uint32_t i = 0; i < tree->nodes_count; i++)
 		write_node(&json, tree, i);
 	json_close_array(&json);
@@ -168,15 +145,13 @@ void render_json(const struct tree *tree, struct strbuf *out)
 static void write_series(struct json *json, const struct query_series *series)
 {
 	json_open_object(json);
-	json_put_key(json, "labels");
-	json_open_object(json);
+	json_member_object(json, "labels");
 	for (size_t i = 0; i < series->labels_count; i++) {
 		json_put_key_slice(json, series->labels[i].name);
 		json_put_string(json, series->labels[i].value);
 	}
 	json_close_object(json);
-	json_put_key(json, "points");
-	json_open_array(json);
+	json_member_array(json, "points");
 	for (size_t i = 0; i < series->points_count; i++) {
 		const struct query_point *point = &series->points[i];
 
@@ -197,10 +172,9 @@ void render_series_json(const struct query_series_set *set, struct strbuf *out)
 
 	json_begin(&json, out);
 	json_open_object(&json);
-	write_type(&json, &set->type, set->period);
-	write_number(&json, "step_ms", whole_ms(set->step_ns));
-	json_put_key(&json, "series");
-	json_open_array(&json);
+	render_type_json(&json, &set->type, set->period);
+	json_member_int(&json, "step_ms", whole_ms(set->step_ns));
+	json_member_array(&json, "series");
 	for (size_t i = 0; i < set->series_count; i++)
 		write_series(&json, &set->series[i]);
 	json_close_array(&json);

@@ -17,6 +17,7 @@ struct select_open {
 	uint32_t row_group_names;
 	uint64_t reports;	  /* in time, */
 	int64_t start_ns, end_ns; /* from the first one's start to the last one's end */
+	int64_t longest_ns;	  /* of those that are no roll-ups */
 	int64_t nearest_ns;	  /* with a moment: the start of the nearest one */
 	size_t bucket;		  /* with steps: index + 1 of its last one */
 };
@@ -127,6 +128,8 @@ static void note_report(const struct query_params *params, struct select_open *o
 		open->start_ns = report->start_ns;
 	if (!open->reports || report->end_ns > open->end_ns)
 		open->end_ns = report->end_ns;
+	if (report->reports_count == 1 && report->duration_ns > open->longest_ns)
+		open->longest_ns = report->duration_ns;
 	if (params->at_moment &&
 	    (!open->reports || is_nearer(params, report->start_ns, open->nearest_ns)))
 		open->nearest_ns = report->start_ns;
@@ -592,6 +595,8 @@ static void sum_up_reports(struct selection *selection, const struct select_segm
 			selection->end_ns = open->end_ns;
 		if (series->period > selection->period)
 			selection->period = series->period;
+		if (open->longest_ns > selection->report_ns)
+			selection->report_ns = open->longest_ns;
 		series->reports_count += open->reports;
 		selection->reports_count += open->reports;
 	}

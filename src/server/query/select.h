@@ -100,6 +100,7 @@ struct selection {
 	int64_t denominator; /* that sums are divided by: of gauges, else 1 */
 	int64_t period;	     /* the largest of those selected */
 	uint64_t reports_count;
+	int64_t report_ns;	  /* the longest report that is no roll-up */
 	int64_t start_ns, end_ns; /* from the first report's start to the last one's end, */
 	int64_t duration_ns;	  /* and what is between */
 	struct select_row_group *row_group_list; /* groups of (template, label set) pairs */
@@ -117,6 +118,21 @@ struct select_use {
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err);
 
+static inline bool select_in_spans(const struct query_params *params, int64_t at_ns)
+{
+	size_t low = 0, high = params->spans_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (params->spans[middle].to_ns <= at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < params->spans_count && params->spans[low].from_ns <= at_ns;
+}
+
 /* Whether a report of a block is one of the selected. */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
 				const struct segment_report *report)
@@ -124,6 +140,8 @@ static inline bool select_takes(const struct selection *selection, const struct 
 	uint32_t id = in->series[report->series].id;
 
 	if (id == SELECT_NONE || report->start_ns < in->from_ns || report->start_ns >= in->to_ns)
+		return false;
+	if (selection->params->spans_count && !select_in_spans(selection->params, report->start_ns))
 		return false;
 	return !selection->settled || report->start_ns == selection->series[id].nearest_ns;
 }

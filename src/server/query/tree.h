@@ -79,6 +79,7 @@ struct tree {
 	int64_t period;
 	int64_t from_ns, to_ns;
 	int64_t start_ns;		/* of the first report; 0 without any */
+	int64_t report_ns;		/* the longest one that is no roll-up */
 	int64_t duration_ns;		/* from there to the end of the last report; 0 for gauges */
 	int64_t total;			/* of the stacks that are shown */
 	int64_t filtered;		/* of those that filters hide */

@@ -18,6 +18,7 @@ void work_begin(struct work *work, const struct query_limits *limits)
 			       .step_since_ns = clock_monotonic_ns() };
 	work->own_shared.limit_bytes = work->limit_bytes;
 	work->own_shared.cancelled = limits->cancelled;
+	work->own_shared.stopped = limits->stopped;
 	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
 	work->own_shared.threads_max = limits->threads_max;
 	work->own_shared.progress = limits->progress;
@@ -211,13 +212,18 @@ static size_t count_bytes(struct work *work)
 	       used - before;
 }
 
+static bool is_set(const _Atomic bool *flag)
+{
+	return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+
 int work_check(struct work *work, struct err *err)
 {
 	const struct work_shared *shared = work->shared;
 
 	if (work->arena.over_budget || count_bytes(work) > shared->limit_bytes)
 		return work_over_budget(work, err);
-	if (shared->cancelled && atomic_load_explicit(shared->cancelled, memory_order_relaxed))
+	if (is_set(shared->cancelled) || is_set(shared->stopped))
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
 	if (atomic_load_explicit(&shared->failed, memory_order_relaxed))
 		return err_set(err, ERR_CANCELLED, "query: another thread of it failed");

@@ -25,7 +25,7 @@ struct work_shared { /* by all threads of a query */
 	_Atomic bool failed; /* some thread did: the others need not go on */
 	_Atomic bool lost;   /* some segment turned out to be unreadable */
 	size_t limit_bytes;
-	const _Atomic bool *cancelled;
+	const _Atomic bool *cancelled, *stopped;
 	int64_t deadline_at_ns;
 	uint32_t threads_max;
 	struct query_progress *progress;

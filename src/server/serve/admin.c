@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * admin - what only the role admin may: delete profiles, and see what was deleted.
- *
- * A page of another site that is open in the operator's browser must not be able to delete: a
- * request that names an origin is refused unless the origin is this server.
- */
+/* admin - what only the role admin may: delete profiles, and see what was deleted. */
 #include <stdio.h>
 
 #include "config/units.h"
 #include "server/serve/ops.h"
+#include "server/serve/origin.h"
 #include "server/serve/tenant.h"
 
 #define BY_BYTES 256
-
-static int check_origin(const struct net_request *request, struct err *err)
-{
-	struct slice origin = net_request_header(request, "origin");
-	struct slice host = net_request_header(request, "host");
-	struct slice rest;
-
-	if (!origin.len)
-		return 0;
-	if (slice_starts_with(origin, slice_of("https://")))
-		rest = slice_tail(origin, 8);
-	else
-		rest = slice_starts_with(origin, slice_of("http://")) ? slice_tail(origin, 7)
-								      : origin;
-	if (host.len && slice_equal(rest, host))
-		return 0;
-	return err_set(err, ERR_DENIED, "a page of \"%.*s\" may not do this", SLICE_FMT(origin));
-}
 
 static int time_parameter(const struct net_request *request, const char *name, int64_t fallback_ns,
 			  int64_t *ret_ns, struct err *err)
@@ -66,10 +44,10 @@ static void put_time(struct json *json, const char *key, int64_t at_ns)
 		json_put_int(json, at_ns / CLOCK_NS_PER_MS);
 }
 
-static int read_order(const struct net_request *request, struct strbuf *selector,
-		      struct store_delete *ret, struct err *err)
+static int read_order(const struct serve *serve, const struct net_request *request,
+		      struct strbuf *selector, struct store_delete *ret, struct err *err)
 {
-	int rc = check_origin(request, err);
+	int rc = origin_check(serve, request, err);
 
 	if (rc)
 		return rc;
@@ -87,8 +65,7 @@ static void put_answer(struct net_response *response, uint64_t number)
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
 	json_open_object(&json);
-	json_put_key(&json, "id");
-	json_put_uint(&json, number);
+	json_member_uint(&json, "id", number);
 	json_close_object(&json);
 }
 
@@ -100,7 +77,7 @@ void admin_delete(void *context, const struct net_request *request, struct net_r
 	uint64_t number = 0;
 	char by[BY_BYTES];
 	struct err err;
-	int rc = read_order(request, &selector, &order, &err);
+	int rc = read_order(serve, request, &selector, &order, &err);
 
 	if (!rc)
 		rc = tenant_of(serve, request, &order.tenant, &err);
@@ -123,14 +100,11 @@ void ops_put_deletes(struct json *json, const struct store_deletes *deletes)
 		const struct store_deleted *deleted = &deletes->items[i];
 
 		json_open_object(json);
-		json_put_key(json, "id");
-		json_put_uint(json, deleted->number);
-		json_put_key(json, "query");
-		json_put_text(json, deleted->selector);
+		json_member_uint(json, "id", deleted->number);
+		json_member_text(json, "query", deleted->selector);
 		put_time(json, "from_ms", deleted->from_ns);
 		put_time(json, "to_ms", deleted->to_ns);
-		json_put_key(json, "by");
-		json_put_text(json, deleted->by);
+		json_member_text(json, "by", deleted->by);
 		put_time(json, "created_ms", deleted->created_ns);
 		json_put_key(json, "done_ms");
 		if (deleted->done_ns)

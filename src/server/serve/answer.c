@@ -16,24 +16,15 @@ static void put_type(struct json *json, const struct query_type *type)
 
 	profile_type_format(&text, &type->type);
 	json_open_object(json);
-	json_put_key(json, "type");
-	json_put_string(json, strbuf_slice(&text));
-	json_put_key(json, "name");
-	json_put_string(json, type->type.name);
-	json_put_key(json, "sample_type");
-	json_put_string(json, type->type.sample_type);
-	json_put_key(json, "sample_unit");
-	json_put_string(json, type->type.sample_unit);
-	json_put_key(json, "period_type");
-	json_put_string(json, type->type.period_type);
-	json_put_key(json, "period_unit");
-	json_put_string(json, type->type.period_unit);
-	json_put_key(json, "delta");
-	json_put_bool(json, type->type.delta);
-	json_put_key(json, "period");
-	json_put_int(json, type->period);
-	json_put_key(json, "newest_ms");
-	json_put_int(json, type->newest_ns / CLOCK_NS_PER_MS);
+	json_member_string(json, "type", strbuf_slice(&text));
+	json_member_string(json, "name", type->type.name);
+	json_member_string(json, "sample_type", type->type.sample_type);
+	json_member_string(json, "sample_unit", type->type.sample_unit);
+	json_member_string(json, "period_type", type->type.period_type);
+	json_member_string(json, "period_unit", type->type.period_unit);
+	json_member_bool(json, "delta", type->type.delta);
+	json_member_int(json, "period", type->period);
+	json_member_int(json, "newest_ms", type->newest_ns / CLOCK_NS_PER_MS);
 	json_close_object(json);
 	strbuf_free(&text);
 }
@@ -57,8 +48,7 @@ void answer_types(void *context, const struct net_request *request, struct net_r
 		response->content_type = "application/json";
 		json_begin(&json, &response->body);
 		json_open_object(&json);
-		json_put_key(&json, "types");
-		json_open_array(&json);
+		json_member_array(&json, "types");
 		for (size_t i = 0; i < count; i++)
 			put_type(&json, &types[i]);
 		json_close_array(&json);

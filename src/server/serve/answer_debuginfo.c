@@ -29,8 +29,7 @@ static void put_json_sections(struct json *json, unsigned sections)
 
 	debuginfo_sections_write(sections, &names);
 	rest = strbuf_slice(&names);
-	json_put_key(json, "sections");
-	json_open_array(json);
+	json_member_array(json, "sections");
 	while (rest.len)
 		json_put_string(json, slice_cut(rest, ',', &rest));
 	json_close_array(json);
@@ -43,27 +42,18 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	struct json *json = context;
 
 	json_open_object(json);
-	json_put_key(json, "build_id");
-	json_put_string(json, file->build_id);
-	json_put_key(json, "kind");
-	json_put_text(json, kind_name(file->kind));
-	json_put_key(json, "name");
-	json_put_text(json, record->name);
-	json_put_key(json, "from");
-	json_put_text(json, debuginfo_origin_name(record->origin));
-	json_put_key(json, "bytes");
-	json_put_uint(json, record->bytes);
+	json_member_string(json, "build_id", file->build_id);
+	json_member_text(json, "kind", kind_name(file->kind));
+	json_member_text(json, "name", record->name);
+	json_member_text(json, "from", debuginfo_origin_name(record->origin));
+	json_member_uint(json, "bytes", record->bytes);
 	if (file->kind != DEBUGINFO_SOURCES) {
-		json_put_key(json, "quality");
-		json_put_text(json, debuginfo_quality_name(record->quality));
+		json_member_text(json, "quality", debuginfo_quality_name(record->quality));
 		put_json_sections(json, record->sections);
 	}
-	json_put_key(json, "sha256");
-	json_put_text(json, record->sha256);
-	json_put_key(json, "uploaded_ms");
-	json_put_int(json, record->uploaded_at_ns / CLOCK_NS_PER_MS);
-	json_put_key(json, "used_ms");
-	json_put_int(json, file->used_at_ns / CLOCK_NS_PER_MS);
+	json_member_text(json, "sha256", record->sha256);
+	json_member_int(json, "uploaded_ms", record->uploaded_at_ns / CLOCK_NS_PER_MS);
+	json_member_int(json, "used_ms", file->used_at_ns / CLOCK_NS_PER_MS);
 	json_close_object(json);
 }
 
@@ -72,14 +62,10 @@ static void put_json_coming(void *context, const struct debuginfo_coming *coming
 	struct json *json = context;
 
 	json_open_object(json);
-	json_put_key(json, "build_id");
-	json_put_string(json, coming->build_id);
-	json_put_key(json, "state");
-	json_put_text(json, coming->state);
-	json_put_key(json, "bytes");
-	json_put_uint(json, coming->bytes);
-	json_put_key(json, "received");
-	json_put_uint(json, coming->received);
+	json_member_string(json, "build_id", coming->build_id);
+	json_member_text(json, "state", coming->state);
+	json_member_uint(json, "bytes", coming->bytes);
+	json_member_uint(json, "received", coming->received);
 	json_close_object(json);
 }
 
@@ -88,16 +74,12 @@ static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 	struct json *json = context;
 
 	json_open_object(json);
-	json_put_key(json, "build_id");
-	json_put_string(json, asked->build_id);
-	json_put_key(json, "state");
-	json_put_text(json, asked->state);
+	json_member_string(json, "build_id", asked->build_id);
+	json_member_text(json, "state", asked->state);
 	if (asked->why.len) {
-		json_put_key(json, "why");
-		json_put_string(json, asked->why);
+		json_member_string(json, "why", asked->why);
 	}
-	json_put_key(json, "at_ms");
-	json_put_int(json, asked->at_ns / CLOCK_NS_PER_MS);
+	json_member_int(json, "at_ms", asked->at_ns / CLOCK_NS_PER_MS);
 	json_close_object(json);
 }
 
@@ -118,22 +100,16 @@ static void put_json_missing(void *context, const struct resolver_missing *missi
 	struct json *json = context;
 
 	json_open_object(json);
-	json_put_key(json, "build_id");
-	json_put_string(json, missing->build_id);
-	json_put_key(json, "name");
-	json_put_string(json, missing->path);
-	json_put_key(json, "code");
-	json_put_text(json, resolve_reason_code(missing->reason));
-	json_put_key(json, "reason");
-	json_put_text(json, resolve_reason_text(missing->reason));
+	json_member_string(json, "build_id", missing->build_id);
+	json_member_string(json, "name", missing->path);
+	json_member_text(json, "code", resolve_reason_code(missing->reason));
+	json_member_text(json, "reason", resolve_reason_text(missing->reason));
 	if (missing->detail.len) {
-		json_put_key(json, "detail");
-		json_put_string(json, missing->detail);
+		json_member_string(json, "detail", missing->detail);
 	}
 	put_command(&command, missing);
 	if (command.len) {
-		json_put_key(json, "command");
-		json_put_string(json, strbuf_slice(&command));
+		json_member_string(json, "command", strbuf_slice(&command));
 	}
 	strbuf_free(&command);
 	json_close_object(json);
@@ -145,20 +121,16 @@ static void put_json(struct serve *serve, struct strbuf *out)
 
 	json_begin(&json, out);
 	json_open_object(&json);
-	json_put_key(&json, "files");
-	json_open_array(&json);
+	json_member_array(&json, "files");
 	debuginfo_each(serve->debuginfo, put_json_file, &json);
 	json_close_array(&json);
-	json_put_key(&json, "coming");
-	json_open_array(&json);
+	json_member_array(&json, "coming");
 	debuginfo_each_coming(serve->debuginfo, put_json_coming, &json);
 	json_close_array(&json);
-	json_put_key(&json, "debuginfod");
-	json_open_array(&json);
+	json_member_array(&json, "debuginfod");
 	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
 	json_close_array(&json);
-	json_put_key(&json, "missing");
-	json_open_array(&json);
+	json_member_array(&json, "missing");
 	resolver_each_missing(serve->resolver, put_json_missing, &json);
 	json_close_array(&json);
 	json_close_object(&json);

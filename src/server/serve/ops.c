@@ -58,37 +58,27 @@ void ops_grpc_health(void *context, const struct net_request *request,
 	strbuf_add_byte(&response->body, atomic_load(&serve->ready) ? 1 : 2);
 }
 
-static void put_count(struct json *json, const char *key, uint64_t value)
-{
-	json_put_key(json, key);
-	json_put_uint(json, value);
-}
-
 void ops_put_stat(struct json *json, const struct store_stat *stat,
 		  const struct store_deletes *deletes)
 {
 	json_open_object(json);
-	put_count(json, "rows", stat->rows);
-	put_count(json, "reports", stat->reports);
-	put_count(json, "series", stat->series);
-	put_count(json, "stacks", stat->stacks);
-	json_put_key(json, "bytes");
-	json_open_object(json);
-	put_count(json, "total", stat->bytes_total);
-	put_count(json, "wal", stat->bytes_wal);
-	put_count(json, "samples", stat->bytes_samples);
-	put_count(json, "stacks", stat->bytes_stacks);
-	put_count(json, "symbols", stat->bytes_symbols);
+	json_member_uint(json, "rows", stat->rows);
+	json_member_uint(json, "reports", stat->reports);
+	json_member_uint(json, "series", stat->series);
+	json_member_uint(json, "stacks", stat->stacks);
+	json_member_object(json, "bytes");
+	json_member_uint(json, "total", stat->bytes_total);
+	json_member_uint(json, "wal", stat->bytes_wal);
+	json_member_uint(json, "samples", stat->bytes_samples);
+	json_member_uint(json, "stacks", stat->bytes_stacks);
+	json_member_uint(json, "symbols", stat->bytes_symbols);
 	json_close_object(json);
-	put_count(json, "parts", stat->parts);
-	put_count(json, "parts_quarantined", stat->parts_quarantined);
-	put_count(json, "memtables", stat->memtables);
-	json_put_key(json, "oldest_ms");
-	json_put_int(json, stat->oldest_ns / CLOCK_NS_PER_MS);
-	json_put_key(json, "newest_ms");
-	json_put_int(json, stat->newest_ns / CLOCK_NS_PER_MS);
-	json_put_key(json, "poisoned");
-	json_put_bool(json, stat->poisoned);
+	json_member_uint(json, "parts", stat->parts);
+	json_member_uint(json, "parts_quarantined", stat->parts_quarantined);
+	json_member_uint(json, "memtables", stat->memtables);
+	json_member_int(json, "oldest_ms", stat->oldest_ns / CLOCK_NS_PER_MS);
+	json_member_int(json, "newest_ms", stat->newest_ns / CLOCK_NS_PER_MS);
+	json_member_bool(json, "poisoned", stat->poisoned);
 	if (deletes) {
 		json_put_key(json, "deletes");
 		ops_put_deletes(json, deletes);
@@ -110,10 +100,9 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
 	json_open_object(&json);
-	json_put_key(&json, "version");
-	json_put_text(&json, FIRN_VERSION);
-	json_put_key(&json, "uptime_s");
-	json_put_int(&json, (clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
+	json_member_text(&json, "version", FIRN_VERSION);
+	json_member_int(&json, "uptime_s",
+			(clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
 	json_put_key(&json, "store");
 	ops_put_stat(&json, &stat, NULL);
 	json_close_object(&json);

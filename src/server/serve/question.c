@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/question.h"
 
+#include <stdlib.h>
+
 #include "config/units.h"
+#include "server/serve/running.h"
 #include "server/serve/tenant.h"
 
 #define QUESTION_ARENA_BYTES ((size_t)1 << 20)
@@ -116,12 +119,83 @@ static int read_filters(struct question *question, const struct net_request *req
 	return rc;
 }
 
+/* "FROM-TO" in milliseconds; times before 1970 have no cells. */
+static bool read_cell(struct slice text, struct query_span *ret)
+{
+	const uint64_t max_ms = (uint64_t)UNITS_TIME_MAX_NS / CLOCK_NS_PER_MS;
+	uint64_t from_ms, to_ms;
+	struct slice rest;
+
+	if (!slice_parse_u64(slice_cut(text, '-', &rest), &from_ms) ||
+	    !slice_parse_u64(rest, &to_ms) || from_ms > to_ms || to_ms > max_ms)
+		return false;
+	*ret = (struct query_span){ (int64_t)from_ms * CLOCK_NS_PER_MS,
+				    (int64_t)to_ms * CLOCK_NS_PER_MS };
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct query_span *left = a, *right = b;
+
+	return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+/* Sorted, those that touch as one. */
+static size_t join_cells(struct query_span *spans, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(spans, count, sizeof(*spans), by_start);
+	for (size_t i = 0; i < count; i++) {
+		if (!kept || spans[i].from_ns > spans[kept - 1].to_ns)
+			spans[kept++] = spans[i];
+		else if (spans[i].to_ns > spans[kept - 1].to_ns)
+			spans[kept - 1].to_ns = spans[i].to_ns;
+	}
+	return kept;
+}
+
+static int read_cells(struct question *question, const struct net_request *request, struct err *err)
+{
+	struct slice text = question_text(question, request, "cells", "");
+	struct query_span *spans;
+	size_t count = 0;
+
+	if (!text.len)
+		return 0;
+	spans = arena_new_array(&question->arena, struct query_span, QUESTION_CELLS_MAX);
+	while (text.len && spans) {
+		struct slice cell = slice_cut(text, ',', &text);
+
+		if (count == QUESTION_CELLS_MAX)
+			return err_set(err, ERR_LIMIT, "parameter \"cells\": more than %d",
+				       QUESTION_CELLS_MAX);
+		if (!read_cell(cell, &spans[count++]))
+			return err_set(err, ERR_INVALID,
+				       "parameter \"cells\": \"%.*s\" is not FROM-TO in ms",
+				       (int)(cell.len < 64 ? cell.len : 64), cell.data);
+	}
+	question->params.spans = spans;
+	question->params.spans_count = spans ? join_cells(spans, count) : 0;
+	return 0;
+}
+
+static int read_id(struct question *question, const struct net_request *request, struct err *err)
+{
+	question->id = question_text(question, request, "id", "");
+	if (question->id.len <= RUNNING_ID_BYTES_MAX && slice_is_utf8(question->id))
+		return 0;
+	return err_set(err, ERR_INVALID, "parameter \"id\": more than %d bytes, or no UTF-8",
+		       RUNNING_ID_BYTES_MAX);
+}
+
 static int begin(struct question *question, struct serve *serve, const struct net_request *request,
 		 struct err *err)
 {
 	int64_t deadline_at_ns = clock_monotonic_ns() + QUESTION_DEADLINE_NS;
 
-	*question = (struct question){ .serve = serve };
+	*question = (struct question){ .serve = serve, .request = request };
 	arena_init(&question->arena, QUESTION_ARENA_BYTES);
 	if (request->deadline_at_ns && request->deadline_at_ns < deadline_at_ns)
 		deadline_at_ns = request->deadline_at_ns;
@@ -138,11 +212,34 @@ static void drop_snapshot(struct question *question)
 	question->source = (struct query_source){ 0 };
 }
 
+static void list(struct question *question)
+{
+	struct strbuf text = { 0 };
+	struct running_what what = {
+		.id = question->id,
+		.tenant = question->tenant,
+		.path = question->request->path,
+		.by = question->request->peer,
+		.from_ns = question->params.from_ns,
+		.to_ns = question->params.to_ns,
+	};
+
+	if (question->is_part || question->running)
+		return;
+	selector_format(&text, &question->selector);
+	what.query = strbuf_slice(&text);
+	question->running = running_add(question->serve->running, &what);
+	strbuf_free(&text);
+	question->params.limits.stopped = running_stopped(question->running);
+	question->params.limits.progress = running_progress(question->running);
+}
+
 /* `asked` but for range and selector. */
 static int take_snapshot(struct question *question, struct store_question asked, struct err *err)
 {
 	int rc;
 
+	list(question);
 	drop_snapshot(question);
 	asked.from_ns = question->params.from_ns;
 	asked.to_ns = question->params.to_ns;
@@ -173,8 +270,8 @@ static int take_for_tree(struct question *question, struct err *err)
 	const struct store_question asked = {
 		.names = params->group_by,
 		.names_count = params->group_by_count,
-		.sums_only = !params->at_moment,
-		.by_series = params->at_moment,
+		.sums_only = !params->at_moment && !params->spans_count,
+		.by_series = params->at_moment || params->spans_count,
 	};
 
 	return take_snapshot(question, asked, err);
@@ -194,10 +291,10 @@ int question_tree(struct question *question, struct tree **ret, struct err *err)
 int question_diff(struct question *base, struct question *question, struct tree **ret,
 		  struct err *err)
 {
-	int rc = take_for_tree(base, err);
+	int rc = take_for_tree(question, err); /* listed from here on */
 
 	if (!rc)
-		rc = take_for_tree(question, err);
+		rc = take_for_tree(base, err);
 	if (!rc)
 		rc = query_diff(&base->source, &base->params, &question->source, &question->params,
 				ret, err);
@@ -216,14 +313,16 @@ int question_series(struct question *question, const struct query_range_params *
 		.step_ns = range->step_ns,
 		.by_series = !range->sum_all && !range->base.group_by_count,
 	};
+	struct query_range_params listed = *range;
 	int rc;
 
 	if (question->filters.count)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "filters are for trees: a time series is made of totals");
 	rc = take_snapshot(question, asked, err);
+	listed.base.limits = question->params.limits;
 	if (!rc)
-		rc = query_series(&question->source, range, ret, err);
+		rc = query_series(&question->source, &listed, ret, err);
 	if (!rc)
 		ret->parts_unreadable += question->snapshot.parts_unreadable;
 	return rc;
@@ -245,6 +344,10 @@ int question_read(struct serve *serve, const struct net_request *request, enum q
 		rc = read_filters(ret, request, err);
 	if (!rc)
 		rc = read_demangle(ret, request, err);
+	if (!rc)
+		rc = read_cells(ret, request, err);
+	if (!rc)
+		rc = read_id(ret, request, err);
 	if (rc)
 		question_end(ret);
 	return rc;
@@ -276,6 +379,7 @@ int question_read_base(struct serve *serve, const struct net_request *request, s
 			text = question_text(ret, request, "query", "");
 		rc = read_selector(ret, text, QUESTION_TYPE_NEEDED, err);
 	}
+	ret->is_part = true;
 	if (!rc)
 		rc = read_base_times(ret, request, err);
 	if (rc)
@@ -319,6 +423,8 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 void question_end(struct question *question)
 {
 	drop_snapshot(question);
+	if (question->running)
+		running_remove(question->serve->running, question->running);
 	filter_list_free(&question->filters);
 	selector_free(&question->selector);
 	arena_free(&question->arena);

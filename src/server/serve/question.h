@@ -23,6 +23,10 @@ struct question {
 	struct store_snapshot snapshot;
 	struct store *store; /* NULL: no snapshot is taken */
 	struct serve *serve;
+	const struct net_request *request;
+	struct slice id;	       /* that the client gave it, or "" */
+	struct running_entry *running; /* since the first snapshot */
+	bool is_part;		       /* of another question, which is listed */
 };
 
 enum question_need {
@@ -30,14 +34,19 @@ enum question_need {
 	QUESTION_SELECTOR_OPTIONAL,
 };
 
+#define QUESTION_CELLS_MAX 1000
+
 /*
  * Reads query, from, to (default: the last hour) or at, group_by (comma list), filter (any number),
- * demangle. On success the caller ends with question_end.
+ * cells, demangle, id. On success the caller ends with question_end.
  */
 int question_read(struct serve *serve, const struct net_request *request, enum question_need need,
 		  struct question *ret, struct err *err);
 
-/* Takes a snapshot of all reports: for lists of what there is. */
+/*
+ * Takes a snapshot of all reports: for lists of what there is, and to ask it several times. From
+ * the first snapshot on the question is listed (running.h).
+ */
 int question_open(struct question *question, struct err *err);
 
 /* query_tree and query_series over what suits them; partitions that were left out are counted. */

@@ -9,6 +9,9 @@
  *   calls.c    calls in all their spellings    pyroscope.c  Pyroscope's QuerierService, render
  *   rpc_debuginfo.c  Parca's DebuginfoService
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
+ *   answer_place.c  where in the source and in the machine code; who calls whom
+ *   answer_time.c   where in time: heatmap, flame chart
+ *   running.c  the questions that are being answered; targets.c  who has sent what
  *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
@@ -19,6 +22,8 @@
 #include "server/persist/store.h"
 #include "server/resolve/resolver.h"
 
+struct running;	   /* running.h */
+struct targets;	   /* targets.h */
 struct write_pool; /* write.c: buffers of running writes */
 
 struct serve {
@@ -26,12 +31,16 @@ struct serve {
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
 	struct write_pool *writes;
-	bool tenants; /* requests say whose they are: tenant.h */
+	struct running *running;
+	struct targets *targets;
+	const char *external_host; /* of --web-external-url, without port; NULL: none */
+	bool has_users;		   /* nobody may change anything who does not log in */
+	bool tenants;		   /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
 	_Atomic bool ready;
 };
 
-#define SERVE_ROUTES_MAX 64
+#define SERVE_ROUTES_MAX 96
 #define SERVE_BODY_BYTES_MAX ((size_t)128 << 20) /* of a write, decompressed */
 
 /* Fills `routes` (of SERVE_ROUTES_MAX) with contexts pointing at `serve`; returns how many. */
@@ -39,7 +48,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 
 /* Handlers, named by what they answer; context is the struct serve. */
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
-net_handler_f answer_diff;
+net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
+	answer_flamechart, answer_targets, answer_queries, answer_cancel;
 net_handler_f write_otlp, write_raw;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,

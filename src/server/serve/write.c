@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "codec/pb.h"
 #include "server/ingest/ingest.h"
-#include "server/serve/serve.h"
+#include "server/serve/targets.h"
 #include "server/serve/tenant.h"
 
 #define WRITE_LABELS_MAX 256
@@ -97,12 +97,46 @@ static void give_slot(struct write_pool *pool, struct write_slot *slot)
 		slot_free(slot);
 }
 
+/* The label node of the first series that has one. */
+static struct slice node_of(const struct tables_view *view)
+{
+	for (uint32_t i = 0; i < view->series_count; i++) {
+		struct slice node =
+			tables_label_value(view, view->series[i].label_set, SLICE_LITERAL("node"));
+
+		if (node.len)
+			return node;
+	}
+	return (struct slice){ 0 };
+}
+
+/* For the list of who sends. `slot` may be NULL, `err` too. */
+static void note(struct serve *serve, const struct net_request *request,
+		 const struct write_slot *slot, const struct append_result *result,
+		 const struct err *err)
+{
+	struct targets_write write = { .peer = request->peer,
+				       .sender = net_request_header(request, "user-agent"),
+				       .bytes = request->body.len,
+				       .reports = result->reports_stored,
+				       .refused = result->reports_late + result->reports_future,
+				       .err = err };
+	struct tables_view view;
+
+	if (tenant_of(serve, request, &write.tenant, NULL))
+		return;
+	if (slot) {
+		view = tables_view_of(&slot->batch);
+		write.node = node_of(&view);
+	}
+	targets_note(serve->targets, &write);
+}
+
 static int append(struct serve *serve, const struct tables *batch, struct append_result *ret,
 		  struct err *err)
 {
 	struct tables_view view = tables_view_of(batch);
 
-	*ret = (struct append_result){ 0 };
 	return view.reports_count ? store_append(serve->store, &view, ret, err) : 0;
 }
 
@@ -133,20 +167,19 @@ static bool is_protobuf(const struct net_request *request)
 
 static int write_otlp_into(struct serve *serve, struct write_slot *slot,
 			   const struct net_request *request, struct net_response *response,
-			   struct err *err)
+			   struct append_result *result, struct err *err)
 {
 	struct ingest_partial partial = { 0 };
-	struct append_result result;
 	int rc = ingest_from_otlp(slot->scratch, &ingest_limits_default, request->body,
 				  clock_real_ns(), &slot->batch, &partial, err);
 
 	if (!rc)
-		rc = append(serve, &slot->batch, &result, err);
+		rc = append(serve, &slot->batch, result, err);
 	if (rc)
 		return rc;
 	put_partial(&response->body,
-		    partial.rejected_profiles + result.reports_late + result.reports_future,
-		    partial.message[0] ? partial.message : result.refused);
+		    partial.rejected_profiles + result->reports_late + result->reports_future,
+		    partial.message[0] ? partial.message : result->refused);
 	response->content_type = "application/x-protobuf";
 	return 0;
 }
@@ -154,8 +187,10 @@ static int write_otlp_into(struct serve *serve, struct write_slot *slot,
 void write_otlp(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
+	struct append_result result = { 0 };
 	struct write_slot *slot;
 	struct err err;
+	bool failed;
 
 	if (!is_protobuf(request)) {
 		err_set(&err, ERR_UNSUPPORTED, "content type \"%.*s\": send application/x-protobuf",
@@ -165,8 +200,10 @@ void write_otlp(void *context, const struct net_request *request, struct net_res
 		return;
 	}
 	slot = take_slot(serve, request, &err);
-	if (!slot || write_otlp_into(serve, slot, request, response, &err))
+	failed = !slot || write_otlp_into(serve, slot, request, response, &result, &err);
+	if (failed)
 		net_response_error(request, response, &err);
+	note(serve, request, slot, &result, failed ? &err : NULL);
 	if (slot)
 		give_slot(serve->writes, slot);
 }
@@ -288,28 +325,31 @@ static int read_request(struct write_slot *slot, struct slice body, struct err *
  * it is kept. What was stored with it stays; a retry counts once.
  */
 static int write_raw_into(struct serve *serve, struct write_slot *slot,
-			  const struct net_request *request, struct err *err)
+			  const struct net_request *request, struct append_result *result,
+			  struct err *err)
 {
-	struct append_result result;
 	int rc = read_request(slot, request->body, err);
 
 	if (!rc)
-		rc = append(serve, &slot->batch, &result, err);
-	if (!rc && result.reports_late + result.reports_future)
+		rc = append(serve, &slot->batch, result, err);
+	if (!rc && result->reports_late + result->reports_future)
 		return err_set(err, ERR_INVALID, "%u of %u reports refused: %s",
-			       result.reports_late + result.reports_future,
-			       (unsigned)slot->batch.reports.count, result.refused);
+			       result->reports_late + result->reports_future,
+			       (unsigned)slot->batch.reports.count, result->refused);
 	return rc;
 }
 
 void write_raw(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
+	struct append_result result = { 0 };
 	struct err err;
 	struct write_slot *slot = take_slot(serve, request, &err);
+	bool failed = !slot || write_raw_into(serve, slot, request, &result, &err);
 
-	if (!slot || write_raw_into(serve, slot, request, &err))
+	if (failed)
 		net_response_error(request, response, &err);
+	note(serve, request, slot, &result, failed ? &err : NULL);
 	if (slot)
 		give_slot(serve->writes, slot);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * targets - who has sent profiles since the start: when, how much, with which errors.
+ *
+ * A sender is its tenant, address (without port), user agent and, where its series have one, label
+ * node. At most TARGETS_MAX; those that have been silent for longest go first. Thread-safe.
+ */
+#ifndef FIRN_SERVER_SERVE_TARGETS_H
+#define FIRN_SERVER_SERVE_TARGETS_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define TARGETS_MAX 10000
+#define TARGETS_TEXT_BYTES 128 /* of each text; longer ones are cut */
+
+struct targets;
+
+struct targets *targets_new(void);
+void targets_free(struct targets *targets); /* accepts NULL */
+
+/* One request to write. */
+struct targets_write {
+	struct slice tenant;
+	struct slice peer;   /* "10.0.0.1:5000" */
+	struct slice sender; /* user agent */
+	struct slice node;   /* empty: none of its labels says */
+	uint64_t bytes, reports, refused;
+	const struct err *err; /* it was answered with; NULL: none */
+};
+void targets_note(struct targets *targets, const struct targets_write *write);
+
+struct target {
+	char tenant[TARGETS_TEXT_BYTES], peer[TARGETS_TEXT_BYTES], sender[TARGETS_TEXT_BYTES],
+		node[TARGETS_TEXT_BYTES];
+	int64_t first_at_ns, last_at_ns, error_at_ns; /* wall clock */
+	int64_t interval_ns;			      /* between requests, of late; 0 = not known */
+	uint64_t requests, bytes, reports, refused, errors;
+	char error[ERR_MESSAGE_BYTES]; /* the last one */
+};
+
+/* Copies of the tenant's, the most recent first; the caller frees the array. */
+struct target *targets_list(struct targets *targets, struct slice tenant, size_t *ret_count);
+
+#endif
