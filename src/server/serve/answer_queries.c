@@ -63,7 +63,7 @@ static int stop(struct serve *serve, const struct net_request *request, size_t *
 		struct err *err)
 {
 	struct strbuf id = { 0 };
-	struct slice tenant;
+	struct slice tenant = { 0 };
 	int rc = origin_check(serve, request, err);
 
 	if (!rc)
