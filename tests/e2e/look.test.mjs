@@ -59,24 +59,44 @@ test("the theme follows the system, toggles at once, and is remembered",
 	}));
 
 /* What may reach beyond the window: it scrolls by itself, or is for screen readers. */
-const SCROLLED = ".crumbs, .legend, .line-keys, .function-table, .sr-only";
+const SCROLLED = ".crumbs, .legend, .line-keys, .function-table, .pane-body, .sr-only";
+
+async function assertNothingCutOff(page, what) {
+	const scrolls = await page.evaluate(() =>
+		document.documentElement.scrollWidth > innerWidth || document.body.scrollHeight > innerHeight);
+	assert.ok(!scrolls, `the page scrolls ${what}`);
+	const outside = await page.evaluate((scrolled) => [...document.querySelectorAll("button, input, a")]
+		.filter((element) => element.checkVisibility() && !element.closest(scrolled))
+		.filter((element) => {
+			const box = element.getBoundingClientRect();
+			return box.left < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5;
+		}).map((element) => element.getAttribute("aria-label") ?? element.textContent), SCROLLED);
+	assert.deepEqual(outside, [], what);
+}
+
+/* What people write has any length. */
+const LABEL = "a_label_that_somebody_named_in_full_sentences_and_nobody_shortened";
+const LONG = [
+	`&group_by=comm,${LABEL},container_name&sum_by=${LABEL}`,
+	`&search=${encodeURIComponent("/(/")}&demangle=none&colour=function`,
+	`&view=${LABEL}&colour=${LABEL}&zoom=9.abcdef`,
+];
 
 for (const [width, height] of [[1280, 720], [900, 700], [600, 900]]) {
 	const viewport = { width, height };
 	test(`at ${width}x${height} nothing is cut off`, () => withPage({ viewport }, async (page) => {
-		await open(page, await fixedRange(page));
-		const scrolls = await page.evaluate(() =>
-			document.documentElement.scrollWidth > innerWidth || document.body.scrollHeight > innerHeight);
-		assert.ok(!scrolls, "the page scrolls");
-		const outside = await page.evaluate((scrolled) => [...document.querySelectorAll("button, input, a")]
-			.filter((element) => element.checkVisibility() && !element.closest(scrolled))
-			.filter((element) => {
-				const box = element.getBoundingClientRect();
-				return box.left < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5;
-			}).map((element) => element.getAttribute("aria-label") ?? element.textContent), SCROLLED);
-		assert.deepEqual(outside, []);
+		const query = await fixedRange(page);
+		await open(page, query);
+		await assertNothingCutOff(page, "at first");
 		const graph = await page.locator(".flame-host").boundingBox();
 		assert.ok(graph.height >= height * 0.5, `the graph has ${graph.height} of ${height} pixels`);
 		await picture(page, `${width}x${height}`);
+		for (const more of LONG) {
+			await open(page, query + more);
+			await assertNothingCutOff(page, `with ${more}`);
+		}
+		const days = `&from=${Number(new URLSearchParams(query).get("to")) - 100 * 3600_000}`;
+		await open(page, query.replace(/&from=\d+/, days));
+		await assertNothingCutOff(page, "with a range of days");
 	}));
 }
