@@ -8,10 +8,11 @@
 
 #include "base/strbuf.h"
 #include "codec/json.h"
+#include "server/query/compare.h"
 #include "server/query/query.h"
 
-/* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once.
- * limit 0 = all. */
+/* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once;
+ * of a diff as with its -diff_base: what changed, in shares of the base. limit 0 = all. */
 void render_top(const struct tree *tree, size_t limit, struct strbuf *out);
 
 /* "root;child;leaf VALUE" per line, root first; with group-by the value comes first. */
@@ -27,6 +28,15 @@ void render_json(const struct tree *tree, struct strbuf *out);
 void render_type_json(struct json *json, const struct profile_type *type, int64_t period);
 void render_function_json(struct json *json, const struct tree *tree,
 			  const struct tree_function *function);
+
+/* Of a diff: the same without the tree, a row per function, those with the largest change first. */
+void render_table_json(const struct tree *tree, struct strbuf *out);
+
+/* Whether changes are more than noise: the object of all, and a function's. */
+void render_significance_json(const struct comparison *comparison, struct json *json);
+void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json);
+/* The same for the terminal. */
+void render_significance_text(const struct comparison *comparison, struct strbuf *out);
 
 /* What stays without a name, and why: the object that JSON and the UI's format have in common. */
 void render_unresolved_json(const struct tree *tree, struct json *json);

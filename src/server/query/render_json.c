@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render_json - trees and time series as JSON; the shapes are in docs/api.md. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "codec/json.h"
@@ -75,6 +77,10 @@ static void write_header(struct json *json, const struct tree *tree)
 	json_member_uint(json, "pending", tree->names_pending);
 	json_put_key(json, "unresolved");
 	render_unresolved_json(tree, json);
+	if (tree->comparison) {
+		json_put_key(json, "significance");
+		render_significance_json(tree->comparison, json);
+	}
 }
 
 void render_function_json(struct json *json, const struct tree *tree,
@@ -122,6 +128,7 @@ static void write_node(struct json *json, const struct tree *tree, uint32_t numb
 
 void render_json(const struct tree *tree, struct strbuf *out)
 {
+	const struct comparison *comparison = tree->comparison;
 	struct json json;
 
 	json_begin(&json, out);
@@ -131,6 +138,8 @@ void render_json(const struct tree *tree, struct strbuf *out)
 	for (uint32_t i = 0; i < tree->functions_count; i++) {
 		json_open_object(&json);
 		render_function_json(&json, tree, &tree->functions[i]);
+		if (comparison && comparison->functions.row_of[i] != FUNCTIONS_NO_ROW)
+			render_change_json(comparison, comparison->functions.row_of[i], &json);
 		json_close_object(&json);
 	}
 	json_close_array(&json);
@@ -140,6 +149,63 @@ void render_json(const struct tree *tree, struct strbuf *out)
 	json_close_array(&json);
 	json_close_object(&json);
 	strbuf_add_byte(out, '\n');
+}
+
+static int64_t largest_change(const struct functions_row *row)
+{
+	int64_t flat = llabs(row->value.flat - row->base.flat);
+	int64_t cum = llabs(row->value.cum - row->base.cum);
+
+	return flat > cum ? flat : cum;
+}
+
+static int change_order(const void *left, const void *right, void *context)
+{
+	const struct functions_row *rows = context;
+	const struct functions_row *a = &rows[*(const uint32_t *)left];
+	const struct functions_row *b = &rows[*(const uint32_t *)right];
+
+	if (largest_change(a) != largest_change(b))
+		return largest_change(a) > largest_change(b) ? -1 : 1;
+	return slice_compare(a->name, b->name);
+}
+
+static void write_row(struct json *json, const struct functions_row *row,
+		      const struct comparison *comparison, uint32_t number)
+{
+	json_open_object(json);
+	json_member_string(json, "name", row->name);
+	json_member_int(json, "flat", row->value.flat);
+	json_member_int(json, "cum", row->value.cum);
+	json_member_int(json, "base_flat", row->base.flat);
+	json_member_int(json, "base_cum", row->base.cum);
+	if (comparison)
+		render_change_json(comparison, number, json);
+	json_close_object(json);
+}
+
+void render_table_json(const struct tree *tree, struct strbuf *out)
+{
+	struct functions functions;
+	struct json json;
+	uint32_t *order;
+
+	functions_make(&functions, tree);
+	order = mem_new_array(uint32_t, (size_t)functions.rows_count + 1);
+	for (uint32_t i = 0; i < functions.rows_count; i++)
+		order[i] = i;
+	qsort_r(order, functions.rows_count, sizeof(*order), change_order, functions.rows);
+	json_begin(&json, out);
+	json_open_object(&json);
+	write_header(&json, tree);
+	json_member_array(&json, "rows");
+	for (uint32_t i = 0; i < functions.rows_count; i++)
+		write_row(&json, &functions.rows[order[i]], tree->comparison, order[i]);
+	json_close_array(&json);
+	json_close_object(&json);
+	strbuf_add_byte(out, '\n');
+	free(order);
+	functions_free(&functions);
 }
 
 static void write_series(struct json *json, const struct query_series *series)

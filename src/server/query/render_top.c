@@ -2,25 +2,24 @@
 /*
  * render_top - the table of functions, as `go tool pprof -top -nodefraction=0 -edgefraction=0`.
  *
- * A row is a name: functions of one name in several binaries share it. Flat is what was spent in
- * the function itself, cum what was spent in it or below; on a recursive path only the outermost
- * occurrence counts. Group-by values are not functions and have no row.
+ * The rows of functions.h. Of a diff, values are what changed, and shares are of the base, as with
+ * its -diff_base.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "server/query/functions.h"
 #include "server/query/measure.h"
 #include "server/query/render.h"
 #include "server/query/work.h"
 
-#define NO_ROW UINT32_MAX
+#define NO_ROW FUNCTIONS_NO_ROW
 
 struct top_row {
 	struct slice name;
-	int64_t flat, cum;
-	uint32_t open;	      /* occurrences on the path to the current node */
+	struct functions_value value;
 	bool called, inlined; /* has callers that call it, that have it inlined */
 };
 
@@ -32,9 +31,9 @@ struct top_edge {
 
 struct top {
 	const struct tree *tree;
+	struct functions functions;
 	struct top_row *rows;
 	size_t rows_count;
-	uint32_t *row_of_function;
 	struct top_edge *edges;
 	size_t edges_count, edges_capacity;
 	struct idmap edge_map;
@@ -49,38 +48,6 @@ struct top_step {
 	uint32_t row;  /* NO_ROW: a group, or the root */
 	uint32_t edge; /* from the row above; NO_ROW: none */
 };
-
-static bool row_equal(const void *context, uint32_t id, const void *key)
-{
-	return slice_equal(((const struct top *)context)->rows[id].name,
-			   *(const struct slice *)key);
-}
-
-static void make_rows(struct top *top)
-{
-	const struct tree *tree = top->tree;
-	struct idmap map = { 0 };
-
-	top->rows = mem_new_array(struct top_row, tree->functions_count);
-	top->row_of_function = mem_new_array(uint32_t, tree->functions_count);
-	for (uint32_t i = 0; i < tree->functions_count; i++) {
-		struct slice name = tree->functions[i].name;
-		uint64_t hash = hash_bytes(name.data, name.len);
-		uint32_t row;
-
-		top->row_of_function[i] = NO_ROW;
-		if (i == 0 || tree->functions[i].is_label)
-			continue;
-		row = idmap_find(&map, hash, row_equal, top, &name);
-		if (row == IDMAP_NONE) {
-			row = (uint32_t)top->rows_count++;
-			top->rows[row].name = name;
-			idmap_add(&map, hash, row);
-		}
-		top->row_of_function[i] = row;
-	}
-	idmap_free(&map);
-}
 
 static bool edge_equal(const void *context, uint32_t id, const void *key)
 {
@@ -109,8 +76,6 @@ static void leave_until(struct top *top, uint32_t parent)
 	while (top->path_count && top->path[top->path_count - 1].node != parent) {
 		const struct top_step *step = &top->path[--top->path_count];
 
-		if (step->row != NO_ROW)
-			top->rows[step->row].open--;
 		if (step->edge != NO_ROW)
 			top->edges[step->edge].open--;
 	}
@@ -119,17 +84,12 @@ static void leave_until(struct top *top, uint32_t parent)
 static void enter(struct top *top, uint32_t id)
 {
 	const struct tree_node *node = &top->tree->nodes[id];
-	uint32_t row = top->row_of_function[node->function];
+	uint32_t row = top->functions.row_of[node->function];
 	uint32_t caller = top->path_count ? top->path[top->path_count - 1].row : NO_ROW;
 	struct top_step *step = &top->path[top->path_count++];
 
 	*step = (struct top_step){ id, row, NO_ROW };
-	if (row == NO_ROW)
-		return;
-	top->rows[row].flat = work_add(top->rows[row].flat, node->self);
-	if (!top->rows[row].open++)
-		top->rows[row].cum = work_add(top->rows[row].cum, node->total);
-	if (caller == NO_ROW || caller == row)
+	if (row == NO_ROW || caller == NO_ROW || caller == row)
 		return;
 	step->edge = edge_of(top, caller, row);
 	if (!top->edges[step->edge].open++)
@@ -151,6 +111,8 @@ static void walk(struct top *top)
 	/* Shares are of everything, whatever filters show. */
 	top->total = work_add(top->total, tree->filtered < 0 ? work_multiply(tree->filtered, -1)
 							     : tree->filtered);
+	if (tree->base && work_add(tree->base_total, tree->base_filtered) > 0)
+		top->total = work_add(tree->base_total, tree->base_filtered);
 	for (size_t i = 0; i < top->edges_count; i++) {
 		struct top_row *row = &top->rows[top->edges[i].callee];
 
@@ -168,8 +130,8 @@ static int row_order(const void *left, const void *right)
 {
 	const struct top_row *a = left, *b = right;
 
-	if (magnitude(a->flat) != magnitude(b->flat))
-		return magnitude(a->flat) > magnitude(b->flat) ? -1 : 1;
+	if (magnitude(a->value.flat) != magnitude(b->value.flat))
+		return magnitude(a->value.flat) > magnitude(b->value.flat) ? -1 : 1;
 	return slice_compare(a->name, b->name);
 }
 
@@ -179,7 +141,7 @@ static void sort_rows(struct top *top, size_t limit)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < top->rows_count; i++)
-		if (top->rows[i].flat || top->rows[i].cum)
+		if (top->rows[i].value.flat || top->rows[i].value.cum)
 			top->rows[kept++] = top->rows[i];
 	if (kept)
 		qsort(top->rows, kept, sizeof(*top->rows), row_order);
@@ -192,7 +154,7 @@ static struct slice shown_unit(const struct top *top)
 
 	for (size_t i = 0; i < top->rows_count; i++) {
 		const struct top_row *row = &top->rows[i];
-		uint64_t value = magnitude(row->flat ? row->flat : row->cum);
+		uint64_t value = magnitude(row->value.flat ? row->value.flat : row->value.cum);
 
 		if (value && (!smallest || value < smallest))
 			smallest = value;
@@ -209,17 +171,17 @@ static void print_rows(const struct top *top, struct strbuf *out)
 	for (size_t i = 0; i < top->rows_count; i++) {
 		const struct top_row *row = &top->rows[i];
 
-		sum = work_add(sum, row->flat);
+		sum = work_add(sum, row->value.flat);
 		strbuf_clear(&value);
-		measure_value(&value, row->flat, unit, shown);
+		measure_value(&value, row->value.flat, unit, shown);
 		strbuf_addf(out, "%10s ", strbuf_text(&value));
-		measure_percentage(out, row->flat, top->total);
+		measure_percentage(out, row->value.flat, top->total);
 		strbuf_add_byte(out, ' ');
 		measure_percentage(out, sum, top->total);
 		strbuf_clear(&value);
-		measure_value(&value, row->cum, unit, shown);
+		measure_value(&value, row->value.cum, unit, shown);
 		strbuf_addf(out, " %10s ", strbuf_text(&value));
-		measure_percentage(out, row->cum, top->total);
+		measure_percentage(out, row->value.cum, top->total);
 		strbuf_add_text(out, "  ");
 		strbuf_add_slice(out, row->name);
 		if (row->inlined)
@@ -233,13 +195,22 @@ void render_top(const struct tree *tree, size_t limit, struct strbuf *out)
 {
 	struct top top = { .tree = tree };
 
-	make_rows(&top);
+	functions_make(&top.functions, tree);
+	top.rows_count = top.functions.rows_count;
+	top.rows = mem_new_array(struct top_row, top.rows_count);
+	for (size_t i = 0; i < top.rows_count; i++) {
+		const struct functions_row *row = &top.functions.rows[i];
+
+		top.rows[i].name = row->name;
+		top.rows[i].value = (struct functions_value){ row->value.flat - row->base.flat,
+							      row->value.cum - row->base.cum };
+	}
 	walk(&top);
 	sort_rows(&top, limit);
 	strbuf_add_text(out, "      flat  flat%   sum%        cum   cum%\n");
 	print_rows(&top, out);
 	free(top.rows);
-	free(top.row_of_function);
+	functions_free(&top.functions);
 	free(top.edges);
 	free(top.path);
 	idmap_free(&top.edge_map);

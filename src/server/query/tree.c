@@ -3,10 +3,13 @@
 
 #include <stdlib.h>
 
+#include "server/query/compare.h"
+
 void tree_free(struct tree *tree)
 {
 	if (!tree)
 		return;
+	comparison_free(tree->comparison);
 	arena_free(&tree->arena);
 	free(tree);
 }

@@ -160,11 +160,6 @@ static int read_range(struct question *question, const struct net_request *reque
 	return 0;
 }
 
-static bool is_set(struct question *question, const struct net_request *request, const char *name)
-{
-	return slice_is(question_text(question, request, name, ""), "1");
-}
-
 /* With explain=1, what the answer cost instead of the answer. */
 static void explain(const struct query_stats *stats, struct slice format,
 		    struct net_response *response)
@@ -204,7 +199,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	} else {
 		struct slice format = question_text(&question, request, "format", "json");
 
-		if (is_set(&question, request, "explain")) {
+		if (question_is_set(&question, request, "explain")) {
 			explain(&set.stats, format, response);
 		} else if (slice_is(format, "text")) {
 			response->content_type = "text/plain; charset=utf-8";
@@ -279,7 +274,7 @@ static void add_notes(struct question *question, const struct net_request *reque
 {
 	struct strbuf notes = { 0 };
 
-	if (!is_set(question, request, "notes") ||
+	if (!question_is_set(question, request, "notes") ||
 	    !(slice_is(format, "top") || slice_is(format, "folded") ||
 	      slice_is(format, "flamegraph")))
 		return;
@@ -319,7 +314,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
-	if (!rc && is_set(&question, request, "explain"))
+	if (!rc && question_is_set(&question, request, "explain"))
 		explain(&tree->stats, format, response);
 	else if (!rc && !render(tree, format, width, limit, response))
 		rc = err_set(&err, ERR_INVALID,

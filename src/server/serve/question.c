@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "config/units.h"
+#include "server/query/compare.h"
 #include "server/serve/running.h"
 #include "server/serve/tenant.h"
 
@@ -20,6 +21,11 @@ struct slice question_text(struct question *question, const struct net_request *
 		text = arena_copy(&question->arena, strbuf_slice(&value));
 	strbuf_free(&value);
 	return text;
+}
+
+bool question_is_set(struct question *question, const struct net_request *request, const char *name)
+{
+	return slice_is(question_text(question, request, name, "0"), "1");
 }
 
 static int time_parameter(struct question *question, const struct net_request *request,
@@ -302,6 +308,35 @@ int question_diff(struct question *base, struct question *question, struct tree 
 		(*ret)->parts_unreadable +=
 			base->snapshot.parts_unreadable + question->snapshot.parts_unreadable;
 	return rc;
+}
+
+/* The snapshot for sums of each step. */
+static int take_for_steps(struct question *question, struct err *err)
+{
+	const struct store_question asked = {
+		.step_ns = compare_step(question->params.from_ns, question->params.to_ns,
+					COMPARE_REPORT_NS),
+	};
+
+	return take_snapshot(question, asked, err);
+}
+
+int question_compare(struct question *base, struct question *question, struct tree *tree,
+		     struct err *err)
+{
+	struct query_params base_params = question->params;
+	const struct compare_side sides[SIGNIFICANCE_SIDES] = {
+		[SIGNIFICANCE_BASE] = { &base->source, &base_params },
+		[SIGNIFICANCE_OTHER] = { &question->source, &question->params },
+	};
+	int rc = take_for_steps(base, err);
+
+	base_params.selector = base->params.selector;
+	base_params.from_ns = base->params.from_ns;
+	base_params.to_ns = base->params.to_ns;
+	if (!rc)
+		rc = take_for_steps(question, err);
+	return rc ? rc : compare(tree, sides, COMPARE_REPORT_NS, err);
 }
 
 int question_series(struct question *question, const struct query_range_params *range,

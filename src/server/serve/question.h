@@ -62,6 +62,9 @@ int question_read_base(struct serve *serve, const struct net_request *request, s
 		       struct err *err);
 int question_diff(struct question *base, struct question *question, struct tree **ret,
 		  struct err *err);
+/* Which changes of that diff are more than noise: compare.h. */
+int question_compare(struct question *base, struct question *question, struct tree *tree,
+		     struct err *err);
 
 /* question_read and question_open. */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
@@ -83,5 +86,8 @@ void question_end(struct question *question);
 /* Further parameters, copied to the question's arena; fallback when absent. */
 struct slice question_text(struct question *question, const struct net_request *request,
 			   const char *name, const char *fallback);
+/* Whether a parameter is "1". */
+bool question_is_set(struct question *question, const struct net_request *request,
+		     const char *name);
 
 #endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query/compare.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define STEPS_WANTED 1000
+#define HOUR_NS (3600 * CLOCK_NS_PER_S)
+#define DAY_NS (24 * HOUR_NS)
+
+/* A run of steps. */
+struct block {
+	int64_t from_ns, to_ns;
+	double per_second;
+};
+
+struct comparing {
+	struct tree *tree;
+	struct comparison *result;
+	struct idmap names; /* rows of result->functions */
+	struct block blocks[COMPARE_BLOCKS_MAX];
+	size_t blocks_count;
+};
+
+static int64_t whole_up(int64_t ns, int64_t grain_ns)
+{
+	return (ns + grain_ns - 1) / grain_ns * grain_ns;
+}
+
+int64_t compare_step(int64_t from_ns, int64_t to_ns, int64_t report_ns)
+{
+	int64_t range_ns, step_ns;
+
+	if (report_ns <= 0 || report_ns > DAY_NS)
+		report_ns = COMPARE_REPORT_NS;
+	if (__builtin_sub_overflow(to_ns, from_ns, &range_ns) || range_ns > INT64_MAX / 2)
+		range_ns = INT64_MAX / 2;
+	step_ns = whole_up(range_ns / STEPS_WANTED + 1, report_ns);
+	if (step_ns > DAY_NS / 4)
+		return whole_up(step_ns, DAY_NS);
+	return step_ns > HOUR_NS / 4 ? whole_up(step_ns, HOUR_NS) : step_ns;
+}
+
+static int64_t at_least(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Steps with reports, in order, dealt out to the blocks evenly. */
+static void cut(struct comparing *comparing, const struct query_params *params,
+		const struct query_series_set *set)
+{
+	const struct query_series *line = set->series;
+	size_t points = set->series_count ? line->points_count : 0;
+	size_t count = points < COMPARE_BLOCKS_MAX ? points : COMPARE_BLOCKS_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t first = i * points / count, end = (i + 1) * points / count;
+		struct block *block = &comparing->blocks[i];
+
+		block->from_ns = at_least(line->points[first].at_ns, params->from_ns);
+		block->to_ns = at_most(line->points[end - 1].at_ns + set->step_ns, params->to_ns);
+		block->per_second = 0;
+		for (size_t at = first; at < end; at++)
+			block->per_second += line->points[at].per_second / (double)(end - first);
+	}
+	comparing->blocks_count = count;
+}
+
+static int find_blocks(struct comparing *comparing, const struct compare_side *side,
+		       int64_t report_ns, struct err *err)
+{
+	struct query_range_params range = { .base = *side->params, .sum_all = true };
+	struct query_series_set set;
+	int rc;
+
+	range.base.filters = NULL;
+	range.step_ns = compare_step(range.base.from_ns, range.base.to_ns, report_ns);
+	rc = query_series(side->source, &range, &set, err);
+	if (rc)
+		return rc;
+	cut(comparing, side->params, &set);
+	query_series_free(&set);
+	return 0;
+}
+
+static bool name_equal(const void *context, uint32_t id, const void *key)
+{
+	return slice_equal(((const struct functions *)context)->rows[id].name,
+			   *(const struct slice *)key);
+}
+
+static void add_value(struct significance_test *test, enum significance_side side, int64_t value,
+		      double total)
+{
+	test->value[side] += (double)value;
+	test->spread[side] += (double)value * (double)value / total;
+}
+
+/* What one block says of each function. */
+static void add_block(struct comparing *comparing, enum significance_side side,
+		      const struct tree *tree)
+{
+	struct comparison *result = comparing->result;
+	double total = (double)tree->total + (double)tree->filtered;
+	struct functions functions;
+
+	if (total <= 0)
+		return;
+	functions_make(&functions, tree);
+	for (uint32_t i = 0; i < functions.rows_count; i++) {
+		const struct functions_row *row = &functions.rows[i];
+		uint64_t hash = hash_bytes(row->name.data, row->name.len);
+		uint32_t id = idmap_find(&comparing->names, hash, name_equal, &result->functions,
+					 &row->name);
+		struct significance_test *tests;
+
+		if (id == IDMAP_NONE)
+			continue;
+		tests = &result->tests[(size_t)id * COMPARE_WHATS];
+		add_value(&tests[COMPARE_SELF], side, row->value.flat, total);
+		add_value(&tests[COMPARE_TOTAL], side, row->value.cum, total);
+	}
+	functions_free(&functions);
+	result->of.total[side] += total;
+	result->of.blocks[side]++;
+}
+
+static int add_side(struct comparing *comparing, enum significance_side number,
+		    const struct compare_side *side, int64_t report_ns, struct err *err)
+{
+	struct comparison *result = comparing->result;
+	struct query_params params = *side->params;
+	int rc = find_blocks(comparing, side, report_ns, err);
+
+	params.nodes_only = true;
+	for (size_t i = 0; !rc && i < comparing->blocks_count; i++) {
+		const struct block *block = &comparing->blocks[i];
+		struct tree *tree;
+
+		params.from_ns = block->from_ns;
+		params.to_ns = block->to_ns;
+		rc = query_tree(side->source, &params, &tree, err);
+		if (rc)
+			break;
+		add_block(comparing, number, tree);
+		result->rates[number][i] = block->per_second;
+		result->block_ns[number] =
+			at_least(result->block_ns[number], block->to_ns - block->from_ns);
+		tree_free(tree);
+	}
+	result->rate.values[number] = result->rates[number];
+	result->rate.count[number] = comparing->blocks_count;
+	return rc;
+}
+
+/* How many samples a value of 1 is; 0 where that cannot be said. */
+static double samples_per_value(const struct tree *tree)
+{
+	if (slice_is(tree->type.sample_unit, "count"))
+		return 1;
+	if (tree->period > 0 && slice_equal(tree->type.sample_unit, tree->type.period_unit) &&
+	    slice_is(tree->type.sample_unit, "nanoseconds"))
+		return 1 / (double)tree->period;
+	return 0;
+}
+
+static void map_names(struct comparing *comparing)
+{
+	const struct functions *functions = &comparing->result->functions;
+
+	for (uint32_t i = 0; i < functions->rows_count; i++) {
+		struct slice name = functions->rows[i].name;
+
+		idmap_add(&comparing->names, hash_bytes(name.data, name.len), i);
+	}
+}
+
+static void compare_rates(struct comparison *result, const struct tree *tree)
+{
+	const double seconds[SIGNIFICANCE_SIDES] = {
+		(double)tree->base_duration_ns / CLOCK_NS_PER_S,
+		(double)tree->duration_ns / CLOCK_NS_PER_S,
+	};
+	double samples[SIGNIFICANCE_SIDES];
+
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		samples[side] = result->of.total[side] * result->of.samples_per_value;
+	if (result->of.method == SIGNIFICANCE_BLOCKS)
+		significance_compare_means(&result->rate);
+	else if (result->of.method == SIGNIFICANCE_COUNTS)
+		significance_compare_counts(&result->rate, samples, seconds);
+}
+
+int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICANCE_SIDES],
+	    int64_t report_ns, struct err *err)
+{
+	struct comparing comparing = { .tree = tree };
+	struct comparison *result = mem_new(struct comparison);
+	size_t count;
+	int rc = 0;
+
+	functions_make(&result->functions, tree);
+	count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	result->tests = mem_new_array(struct significance_test, count);
+	result->of.samples_per_value = samples_per_value(tree);
+	comparing.result = result;
+	if (!tree->type.delta || sides[0].params->at_moment || sides[1].params->at_moment)
+		result->of.samples_per_value = 0;
+	map_names(&comparing);
+	for (int side = 0; !rc && side < SIGNIFICANCE_SIDES; side++)
+		if (result->of.samples_per_value > 0)
+			rc = add_side(&comparing, (enum significance_side)side, &sides[side],
+				      report_ns, err);
+	idmap_free(&comparing.names);
+	if (rc) {
+		comparison_free(result);
+		return rc;
+	}
+	significance_judge(&result->of, result->tests, count);
+	compare_rates(result, tree);
+	tree->comparison = result;
+	return 0;
+}
+
+void comparison_free(struct comparison *comparison)
+{
+	if (!comparison)
+		return;
+	functions_free(&comparison->functions);
+	free(comparison->tests);
+	free(comparison);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* render_significance - what of a diff is more than noise, as JSON and for readers. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "server/query/render.h"
+
+#define SHOWN_MAX 20 /* changes that are told one by one */
+
+static const char *method_name(enum significance_method method)
+{
+	static const char *const names[] = { [SIGNIFICANCE_NONE] = "none",
+					     [SIGNIFICANCE_COUNTS] = "counts",
+					     [SIGNIFICANCE_BLOCKS] = "blocks" };
+
+	return names[method];
+}
+
+static void put_number(struct json *json, const char *key, double value)
+{
+	json_put_key(json, key);
+	json_put_double(json, value);
+}
+
+static void put_verdict(struct json *json, double low, double high, double p, bool significant)
+{
+	put_number(json, "low", low);
+	put_number(json, "high", high);
+	put_number(json, "p", p);
+	json_member_bool(json, "significant", significant);
+}
+
+static void put_rate(struct json *json, const struct significance_mean *rate)
+{
+	json_put_key(json, "total");
+	if (!rate->tested) {
+		json_put_null(json);
+		return;
+	}
+	json_open_object(json);
+	put_number(json, "rate", rate->mean[SIGNIFICANCE_OTHER]);
+	put_number(json, "base_rate", rate->mean[SIGNIFICANCE_BASE]);
+	put_verdict(json, rate->low, rate->high, rate->p, rate->significant);
+	json_close_object(json);
+}
+
+void render_significance_json(const struct comparison *comparison, struct json *json)
+{
+	const struct significance *of = &comparison->of;
+
+	json_open_object(json);
+	json_member_text(json, "method", method_name(of->method));
+	if (of->method != SIGNIFICANCE_NONE) {
+		json_member_uint(json, "blocks", of->blocks[SIGNIFICANCE_OTHER]);
+		json_member_uint(json, "base_blocks", of->blocks[SIGNIFICANCE_BASE]);
+		json_member_uint(
+			json, "block_ms",
+			(uint64_t)(comparison->block_ns[SIGNIFICANCE_OTHER] / CLOCK_NS_PER_MS));
+		json_member_uint(
+			json, "base_block_ms",
+			(uint64_t)(comparison->block_ns[SIGNIFICANCE_BASE] / CLOCK_NS_PER_MS));
+		put_number(json, "level", SIGNIFICANCE_LEVEL);
+		json_member_uint(json, "tests", of->tests);
+		put_number(json, "dispersion", of->dispersion);
+		put_number(json, "freedom", of->freedom);
+		put_rate(json, &comparison->rate);
+	}
+	json_close_object(json);
+}
+
+static void put_change(struct json *json, const char *key, const struct significance_test *test)
+{
+	json_put_key(json, key);
+	if (!test->tested) {
+		json_put_null(json);
+		return;
+	}
+	json_open_object(json);
+	put_number(json, "share", test->share[SIGNIFICANCE_OTHER]);
+	put_number(json, "base_share", test->share[SIGNIFICANCE_BASE]);
+	put_verdict(json, test->low, test->high, test->p, test->significant);
+	json_close_object(json);
+}
+
+void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json)
+{
+	const struct significance_test *tests = &comparison->tests[(size_t)row * COMPARE_WHATS];
+
+	if (!tests[COMPARE_SELF].tested && !tests[COMPARE_TOTAL].tested)
+		return;
+	json_put_key(json, "change");
+	json_open_object(json);
+	put_change(json, "self", &tests[COMPARE_SELF]);
+	put_change(json, "total", &tests[COMPARE_TOTAL]);
+	json_close_object(json);
+}
+
+/* A significant test of a function: the one with the larger change. */
+struct shown {
+	const struct functions_row *row;
+	const struct significance_test *test;
+	const char *what;
+};
+
+static double change_of(const struct significance_test *test)
+{
+	return test->share[SIGNIFICANCE_OTHER] - test->share[SIGNIFICANCE_BASE];
+}
+
+static int shown_order(const void *left, const void *right)
+{
+	const struct shown *a = left, *b = right;
+	double x = fabs(change_of(a->test)), y = fabs(change_of(b->test));
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return slice_compare(a->row->name, b->row->name);
+}
+
+static size_t find_shown(const struct comparison *comparison, struct shown *shown)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < comparison->functions.rows_count; i++) {
+		const struct significance_test *self =
+			&comparison->tests[(size_t)i * COMPARE_WHATS + COMPARE_SELF];
+		const struct significance_test *total =
+			&comparison->tests[(size_t)i * COMPARE_WHATS + COMPARE_TOTAL];
+		bool by_self =
+			self->significant &&
+			(!total->significant || fabs(change_of(self)) >= fabs(change_of(total)));
+
+		if (self->significant || total->significant)
+			shown[count++] = (struct shown){ &comparison->functions.rows[i],
+							 by_self ? self : total,
+							 by_self ? "self" : "total" };
+	}
+	if (count)
+		qsort(shown, count, sizeof(*shown), shown_order);
+	return count;
+}
+
+static void say_method(const struct comparison *comparison, struct strbuf *out)
+{
+	const struct significance *of = &comparison->of;
+
+	if (of->method == SIGNIFICANCE_NONE)
+		strbuf_add_text(out, "significance: not known: values are no counted samples over "
+				     "time\n");
+	else if (of->method == SIGNIFICANCE_BLOCKS)
+		strbuf_addf(out,
+			    "significance: %zu against %zu blocks of time, %zu tests, at most %.0f "
+			    "%% chance of any false alarm\n",
+			    of->blocks[SIGNIFICANCE_OTHER], of->blocks[SIGNIFICANCE_BASE],
+			    of->tests, 100 * SIGNIFICANCE_LEVEL);
+	else
+		strbuf_addf(out,
+			    "significance: too few reports to see how much they vary; twice the "
+			    "sampling error is assumed, %zu tests\n",
+			    of->tests);
+}
+
+void render_significance_text(const struct comparison *comparison, struct strbuf *out)
+{
+	struct shown *shown =
+		mem_new_array(struct shown, (size_t)comparison->functions.rows_count + 1);
+	size_t count = find_shown(comparison, shown);
+	const struct significance_mean *rate = &comparison->rate;
+
+	say_method(comparison, out);
+	if (rate->tested)
+		strbuf_addf(
+			out, "all, per second: %+.1f %% (%+.1f .. %+.1f %%)%s\n",
+			100 * (rate->mean[SIGNIFICANCE_OTHER] / rate->mean[SIGNIFICANCE_BASE] - 1),
+			100 * rate->low, 100 * rate->high,
+			rate->significant ? "" : ", not significant");
+	for (size_t i = 0; i < count && i < SHOWN_MAX; i++)
+		strbuf_addf(
+			out, "  %+6.2f pt (%+.2f .. %+.2f), %.2f %% -> %.2f %%, p %.2g, %s  %.*s\n",
+			100 * change_of(shown[i].test), 100 * shown[i].test->low,
+			100 * shown[i].test->high, 100 * shown[i].test->share[SIGNIFICANCE_BASE],
+			100 * shown[i].test->share[SIGNIFICANCE_OTHER], shown[i].test->p,
+			shown[i].what, SLICE_FMT(shown[i].row->name));
+	if (count > SHOWN_MAX)
+		strbuf_addf(out, "  (%zu more)\n", count - SHOWN_MAX);
+	if (!count && comparison->of.method != SIGNIFICANCE_NONE)
+		strbuf_add_text(out, "  no function's share changed significantly\n");
+	free(shown);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query/significance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/query/student.h"
+
+#define DISPERSION_LEAST 0.05 /* a function that never varies: its logarithm has to exist */
+#define FREEDOM_MAX 1e9	      /* dispersions that differ by no more than chance */
+
+/* One test while it is judged. */
+struct candidate {
+	struct significance_test *test;
+	double share;	   /* of both sides together */
+	double dispersion; /* its own, then the one that counts */
+	double p;
+	size_t same_as; /* the first candidate with the same numbers */
+};
+
+struct judge {
+	struct significance *of;
+	struct candidate *candidates;
+	size_t count;
+	double total;
+	double freedom_own; /* of one function's dispersion */
+	double typical, freedom_prior;
+};
+
+static bool measures_spread(const struct significance *of)
+{
+	return of->blocks[SIGNIFICANCE_BASE] >= SIGNIFICANCE_BLOCKS_MIN &&
+	       of->blocks[SIGNIFICANCE_OTHER] >= SIGNIFICANCE_BLOCKS_MIN;
+}
+
+static double own_dispersion(const struct judge *judge, const struct candidate *candidate)
+{
+	const struct significance_test *test = candidate->test;
+	double sum = 0;
+
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		sum += test->spread[side] -
+		       test->value[side] * test->value[side] / judge->of->total[side];
+	return fmax(sum, 0) * judge->of->samples_per_value /
+	       (judge->freedom_own * candidate->share * (1 - candidate->share));
+}
+
+static void add_candidate(struct judge *judge, struct significance_test *test)
+{
+	double unit = judge->of->samples_per_value;
+	double both = test->value[SIGNIFICANCE_BASE] + test->value[SIGNIFICANCE_OTHER];
+	struct candidate *candidate = &judge->candidates[judge->count];
+
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		test->share[side] = test->value[side] / judge->of->total[side];
+	if (both * unit < SIGNIFICANCE_SAMPLES_MIN ||
+	    (judge->total - both) * unit < SIGNIFICANCE_SAMPLES_MIN)
+		return;
+	*candidate = (struct candidate){ .test = test,
+					 .share = both / judge->total,
+					 .dispersion = SIGNIFICANCE_DISPERSION_ASSUMED };
+	if (measures_spread(judge->of))
+		candidate->dispersion = own_dispersion(judge, candidate);
+	test->tested = true;
+	judge->count++;
+}
+
+/* By their numbers, so that equal ones are neighbours. */
+static int number_order(const void *left, const void *right)
+{
+	const struct significance_test *a = ((const struct candidate *)left)->test;
+	const struct significance_test *b = ((const struct candidate *)right)->test;
+
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++) {
+		if (a->value[side] != b->value[side])
+			return a->value[side] < b->value[side] ? -1 : 1;
+		if (a->spread[side] != b->spread[side])
+			return a->spread[side] < b->spread[side] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Sorts, and counts the distinct ones. */
+static void find_equals(struct judge *judge)
+{
+	if (judge->count)
+		qsort(judge->candidates, judge->count, sizeof(*judge->candidates), number_order);
+	for (size_t i = 0; i < judge->count; i++) {
+		bool same = i && !number_order(&judge->candidates[i - 1], &judge->candidates[i]);
+
+		judge->candidates[i].same_as = same ? judge->candidates[i - 1].same_as : i;
+		judge->of->tests += !same;
+	}
+}
+
+/*
+ * What is typical of all functions' dispersions, and how firmly: by how much their logarithms vary
+ * beyond what so few blocks explain.
+ */
+static void find_typical(struct judge *judge)
+{
+	double half = judge->freedom_own / 2;
+	double shift = log(half) - student_digamma(half);
+	double sum = 0, squares = 0, mean, beyond;
+	size_t n = judge->of->tests;
+
+	judge->typical = 1;
+	judge->freedom_prior = 0;
+	for (size_t i = 0; i < judge->count; i++)
+		if (judge->candidates[i].same_as == i)
+			sum += log(fmax(judge->candidates[i].dispersion, DISPERSION_LEAST)) + shift;
+	if (n < 2)
+		return;
+	mean = sum / (double)n;
+	for (size_t i = 0; i < judge->count; i++) {
+		double e = log(fmax(judge->candidates[i].dispersion, DISPERSION_LEAST)) + shift;
+
+		if (judge->candidates[i].same_as == i)
+			squares += (e - mean) * (e - mean);
+	}
+	beyond = squares / (double)(n - 1) - student_trigamma(half);
+	judge->freedom_prior = FREEDOM_MAX;
+	if (beyond > 0)
+		judge->freedom_prior = 2 * student_trigamma_inverse(beyond);
+	half = judge->freedom_prior / 2;
+	judge->typical = exp(mean + student_digamma(half) - log(half));
+}
+
+static double moderated(const struct judge *judge, double own)
+{
+	double prior = judge->freedom_prior, together = prior + judge->freedom_own;
+
+	own = fmax(own, (prior * judge->typical + judge->freedom_own * own) / together);
+	return fmax(own, 1);
+}
+
+static void test_difference(const struct judge *judge, struct candidate *candidate, double bound)
+{
+	const struct significance *of = judge->of;
+	struct significance_test *test = candidate->test;
+	double difference = test->share[SIGNIFICANCE_OTHER] - test->share[SIGNIFICANCE_BASE];
+	double per_sample = candidate->dispersion *
+			    (1 / of->total[SIGNIFICANCE_BASE] + 1 / of->total[SIGNIFICANCE_OTHER]) /
+			    of->samples_per_value;
+	double error = sqrt(per_sample * candidate->share * (1 - candidate->share));
+
+	candidate->p = student_two_sided(difference / error, of->freedom);
+	test->low = difference - bound * error;
+	test->high = difference + bound * error;
+}
+
+static int p_order(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	return (a->p > b->p) - (a->p < b->p);
+}
+
+/* Holm's step-down. Equal tests have equal p and stand side by side or mixed: the first decides. */
+static void adjust(struct judge *judge)
+{
+	double least = 0;
+	size_t left = judge->of->tests;
+
+	qsort(judge->candidates, judge->count, sizeof(*judge->candidates), p_order);
+	for (size_t i = 0; i < judge->count; i++) {
+		struct candidate *candidate = &judge->candidates[i];
+
+		least = fmin(1, fmax(least, candidate->p * (double)(left ? left : 1)));
+		candidate->test->p = least;
+		candidate->test->significant = least <= SIGNIFICANCE_LEVEL;
+		if (candidate->same_as != SIZE_MAX)
+			left--;
+	}
+}
+
+void significance_judge(struct significance *of, struct significance_test *tests, size_t count)
+{
+	struct judge judge = { .of = of };
+	double bound;
+
+	of->method = SIGNIFICANCE_NONE;
+	of->tests = 0;
+	judge.total = of->total[SIGNIFICANCE_BASE] + of->total[SIGNIFICANCE_OTHER];
+	if (!(of->samples_per_value > 0) || !(of->total[SIGNIFICANCE_BASE] > 0) ||
+	    !(of->total[SIGNIFICANCE_OTHER] > 0))
+		return;
+	of->method = measures_spread(of) ? SIGNIFICANCE_BLOCKS : SIGNIFICANCE_COUNTS;
+	judge.freedom_own =
+		(double)(of->blocks[SIGNIFICANCE_BASE] + of->blocks[SIGNIFICANCE_OTHER]) -
+		SIGNIFICANCE_SIDES;
+	judge.candidates = mem_new_array(struct candidate, count + 1);
+	for (size_t i = 0; i < count; i++)
+		add_candidate(&judge, &tests[i]);
+	find_equals(&judge);
+	of->dispersion = SIGNIFICANCE_DISPERSION_ASSUMED;
+	of->freedom = FREEDOM_MAX;
+	if (of->method == SIGNIFICANCE_BLOCKS) {
+		find_typical(&judge);
+		of->dispersion = judge.typical;
+		of->freedom = judge.freedom_own + judge.freedom_prior;
+	}
+	bound = student_bound(SIGNIFICANCE_LEVEL, of->freedom);
+	for (size_t i = 0; i < judge.count; i++) {
+		struct candidate *candidate = &judge.candidates[i];
+
+		if (of->method == SIGNIFICANCE_BLOCKS)
+			candidate->dispersion = moderated(&judge, candidate->dispersion);
+		test_difference(&judge, candidate, bound);
+		if (candidate->same_as != i)
+			candidate->same_as = SIZE_MAX;
+	}
+	adjust(&judge);
+	free(judge.candidates);
+}
+
+static double variance_of(const double *values, size_t count, double mean)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (values[i] - mean) * (values[i] - mean);
+	return sum / (double)(count - 1) / (double)count;
+}
+
+void significance_compare_means(struct significance_mean *mean)
+{
+	double error[SIGNIFICANCE_SIDES], freedom = 0, both, bound, difference;
+
+	mean->tested = false;
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++) {
+		mean->mean[side] = 0;
+		for (size_t i = 0; i < mean->count[side]; i++)
+			mean->mean[side] += mean->values[side][i] / (double)mean->count[side];
+	}
+	if (mean->count[SIGNIFICANCE_BASE] < SIGNIFICANCE_BLOCKS_MIN ||
+	    mean->count[SIGNIFICANCE_OTHER] < SIGNIFICANCE_BLOCKS_MIN ||
+	    !(mean->mean[SIGNIFICANCE_BASE] > 0))
+		return;
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++) {
+		error[side] = variance_of(mean->values[side], mean->count[side], mean->mean[side]);
+		freedom += error[side] * error[side] / (double)(mean->count[side] - 1);
+	}
+	both = error[SIGNIFICANCE_BASE] + error[SIGNIFICANCE_OTHER];
+	freedom = freedom > 0 ? both * both / freedom : FREEDOM_MAX;
+	bound = student_bound(SIGNIFICANCE_LEVEL, freedom) * sqrt(both);
+	difference = mean->mean[SIGNIFICANCE_OTHER] - mean->mean[SIGNIFICANCE_BASE];
+	mean->tested = true;
+	mean->low = (difference - bound) / mean->mean[SIGNIFICANCE_BASE];
+	mean->high = (difference + bound) / mean->mean[SIGNIFICANCE_BASE];
+	mean->p = both > 0 ? student_two_sided(difference / sqrt(both), freedom)
+			   : (double)(difference == 0);
+	mean->significant = mean->p <= SIGNIFICANCE_LEVEL;
+}
+
+void significance_compare_counts(struct significance_mean *mean,
+				 const double samples[static SIGNIFICANCE_SIDES],
+				 const double seconds[static SIGNIFICANCE_SIDES])
+{
+	const double *a = &samples[SIGNIFICANCE_BASE], *b = &samples[SIGNIFICANCE_OTHER];
+	bool timed = seconds[SIGNIFICANCE_BASE] > 0 && seconds[SIGNIFICANCE_OTHER] > 0;
+	double error, ratio, bound = student_bound(SIGNIFICANCE_LEVEL, FREEDOM_MAX);
+
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		mean->mean[side] = timed ? samples[side] / seconds[side] : samples[side];
+	mean->tested = *a * *b > 0 && *a + *b >= SIGNIFICANCE_SAMPLES_MIN;
+	if (!mean->tested)
+		return;
+	ratio = mean->mean[SIGNIFICANCE_OTHER] / mean->mean[SIGNIFICANCE_BASE];
+	error = sqrt(SIGNIFICANCE_DISPERSION_ASSUMED * (1 / *a + 1 / *b));
+	mean->p = student_two_sided(log(ratio) / error, FREEDOM_MAX);
+	mean->low = ratio * exp(-bound * error) - 1;
+	mean->high = ratio * exp(bound * error) - 1;
+	mean->significant = mean->p <= SIGNIFICANCE_LEVEL;
+}

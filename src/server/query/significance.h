@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * significance - which shares differ between two profiles by more than noise.
+ *
+ * Each side is cut into blocks. A test is one function's part of the values: of side s with total T
+ * it has X, and S = sum over blocks of x * x / t. Were samples independent, x would be binomial;
+ * programs have phases, so the spread between blocks, S - X * X / T, is compared to the binomial
+ * one: their ratio is the function's dispersion (Pearson's, of a quasi-binomial model). Blocks are
+ * few, hence dispersions are moderated by those of all functions together, as limma does for genes
+ * (Smyth, Linear models and empirical Bayes methods, 2004), never below what sampling alone gives,
+ * and never below what the function itself shows. The difference of shares over its error is then
+ * Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm.
+ *
+ * Functions with so few samples that they could not tell are not tested: that depends on both
+ * sides together and so spoils nothing. Equal tests (a function and its only callee) count once.
+ * With too few blocks the dispersion is assumed. Pure functions over the caller's arrays.
+ */
+#ifndef FIRN_SERVER_QUERY_SIGNIFICANCE_H
+#define FIRN_SERVER_QUERY_SIGNIFICANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIGNIFICANCE_LEVEL 0.05
+#define SIGNIFICANCE_BLOCKS_MIN 4	  /* per side; fewer say nothing about the spread */
+#define SIGNIFICANCE_DISPERSION_ASSUMED 4 /* then: twice the error of independent samples */
+#define SIGNIFICANCE_SAMPLES_MIN 25 /* of a function, and of all others, on both sides together */
+
+enum significance_side { SIGNIFICANCE_BASE, SIGNIFICANCE_OTHER, SIGNIFICANCE_SIDES };
+
+enum significance_method {
+	SIGNIFICANCE_NONE,   /* values are no counted samples, or there are none */
+	SIGNIFICANCE_COUNTS, /* dispersion assumed */
+	SIGNIFICANCE_BLOCKS, /* dispersion measured */
+};
+
+struct significance_test {
+	/* in, by side */
+	double value[SIGNIFICANCE_SIDES];
+	double spread[SIGNIFICANCE_SIDES]; /* S above */
+	/* out */
+	double share[SIGNIFICANCE_SIDES];
+	double low, high; /* 95 % interval of the difference of shares */
+	double p;	  /* adjusted */
+	bool tested, significant;
+};
+
+struct significance {
+	/* in */
+	double total[SIGNIFICANCE_SIDES];
+	size_t blocks[SIGNIFICANCE_SIDES];
+	double samples_per_value; /* 1 for counts, 1 / period for times; 0: not counted samples */
+	/* out */
+	enum significance_method method;
+	size_t tests;	   /* distinct */
+	double dispersion; /* the typical one */
+	double freedom;	   /* degrees of freedom of a test */
+};
+
+void significance_judge(struct significance *significance, struct significance_test *tests,
+			size_t count);
+
+/* A quantity measured once per block, compared: values per second. */
+struct significance_mean {
+	const double *values[SIGNIFICANCE_SIDES];
+	size_t count[SIGNIFICANCE_SIDES];
+	/* out: means, the 95 % interval of their ratio - 1, Welch's test */
+	double mean[SIGNIFICANCE_SIDES];
+	double low, high, p;
+	bool tested, significant;
+};
+void significance_compare_means(struct significance_mean *mean);
+/* From sums alone, with the assumed dispersion: so many samples in so much time (0: as much). */
+void significance_compare_counts(struct significance_mean *mean,
+				 const double samples[static SIGNIFICANCE_SIDES],
+				 const double seconds[static SIGNIFICANCE_SIDES]);
+
+#endif
