@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is more than noise: the distributions, the tests of shares, their correction. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "server/query/significance.h"
+#include "server/query/student.h"
+
+#define FUNCTIONS 40
+#define BLOCKS 12
+#define BLOCK_SAMPLES 2000
+
+static void near(double got, double want)
+{
+	if (fabs(got - want) > 1e-6 * fabs(want))
+		fail_msg("got %.9g, want %.9g", got, want);
+}
+
+/* Tails by numerical integration of the density; the rest from tables (Abramowitz and Stegun). */
+static void student_agrees_with_tables(void **state)
+{
+	(void)state;
+	near(student_two_sided(2, 10), 0.07338803477074037);
+	near(student_two_sided(-2, 10), 0.07338803477074037);
+	near(student_two_sided(6, 22), 4.873273454e-06);
+	near(student_two_sided(1.5, 1), 0.3743340836219976);
+	near(student_two_sided(1.959963984540054, 1e9), 0.05);
+	near(student_bound(0.05, 10), 2.2281388519649385);
+	near(student_bound(0.05, 1e9), 1.959963984540054);
+	near(student_digamma(1), -0.5772156649015329);
+	near(student_digamma(5), 1.5061176684318003);
+	near(student_trigamma(1), 1.6449340668482264);
+	near(student_trigamma(0.5), 4.934802200544679);
+	near(student_trigamma_inverse(student_trigamma(7.5)), 7.5);
+}
+
+/* A small generator, so that each run is the same. */
+static uint64_t seed;
+static double uniform(void)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+/* Normal enough: the sum of twelve. */
+static double normal(void)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += uniform();
+	return sum;
+}
+
+/* Function i has a share that falls with i; `noise` is its dispersion from block to block. */
+static void add_side(struct significance *of, struct significance_test *tests,
+		     enum significance_side side, double noise, double growth)
+{
+	for (int block = 0; block < BLOCKS; block++) {
+		double values[FUNCTIONS], total = 0;
+
+		for (int i = 0; i < FUNCTIONS; i++) {
+			double mean = BLOCK_SAMPLES * 0.2 * pow(0.8, i);
+
+			values[i] = fmax(0, round(mean + normal() * sqrt(noise * mean)));
+			if (i == 0)
+				values[i] = round(values[i] * (1 + growth));
+			total += values[i];
+		}
+		for (int i = 0; i < FUNCTIONS; i++) {
+			tests[i].value[side] += values[i];
+			tests[i].spread[side] += values[i] * values[i] / total;
+		}
+		of->total[side] += total;
+		of->blocks[side]++;
+	}
+}
+
+/* How many of 400 comparisons find anything; in *ret_first those that find function 0. */
+static int alarms(double noise, double growth, int *ret_first)
+{
+	int any = 0;
+
+	*ret_first = 0;
+	seed = 1;
+	for (int round_ = 0; round_ < 400; round_++) {
+		struct significance_test tests[FUNCTIONS] = { 0 };
+		struct significance of = { .samples_per_value = 1 };
+		int found = 0;
+
+		add_side(&of, tests, SIGNIFICANCE_BASE, noise, 0);
+		add_side(&of, tests, SIGNIFICANCE_OTHER, noise, growth);
+		significance_judge(&of, tests, FUNCTIONS);
+		for (int i = 0; i < FUNCTIONS; i++)
+			found += tests[i].significant;
+		any += found > 0;
+		*ret_first += tests[0].significant;
+	}
+	return any;
+}
+
+static void equal_programs_raise_alarms_seldom(void **state)
+{
+	int first;
+
+	(void)state;
+	assert_true(alarms(1, 0, &first) <= 400 * 5 / 100);
+	assert_true(alarms(6, 0, &first) <= 400 * 5 / 100); /* six times the variance of samples */
+	assert_true(alarms(0.1, 0, &first) <= 400 * 5 / 100);
+}
+
+static void a_grown_function_is_found(void **state)
+{
+	int first;
+
+	(void)state;
+	alarms(1, 0.2, &first);
+	assert_true(first >= 400 * 99 / 100);
+	alarms(1, 0.01, &first);
+	assert_true(first <= 400 * 20 / 100); /* too little to be seen */
+}
+
+static void intervals_hold_the_difference_and_p_is_adjusted(void **state)
+{
+	struct significance of = { .total = { 1000, 1000 }, .samples_per_value = 1 };
+	struct significance_test tests[3] = { { .value = { 100, 200 } },
+					      { .value = { 100, 200 } },
+					      { .value = { 300, 310 } } };
+
+	(void)state;
+	significance_judge(&of, tests, 3);
+	assert_int_equal(of.method, SIGNIFICANCE_COUNTS);
+	assert_int_equal(of.tests, 2); /* the first two are one */
+	near(tests[0].share[SIGNIFICANCE_OTHER], 0.2);
+	/* dispersion 4: error = sqrt(4 * 0.15 * 0.85 * 2 / 1000) = 0.0319374 */
+	near(tests[0].low, 0.1 - 1.959963984540054 * 0.03193743885);
+	near(tests[0].high, 0.1 + 1.959963984540054 * 0.03193743885);
+	near(tests[0].p, 2 * student_two_sided(0.1 / 0.03193743885, 1e9));
+	near(tests[1].p, tests[0].p);
+	assert_true(tests[0].significant);
+	assert_false(tests[2].significant);
+}
+
+static void what_cannot_tell_is_not_tested(void **state)
+{
+	struct significance of = { .total = { 1000, 1000 }, .samples_per_value = 1 };
+	struct significance_test tests[3] = {
+		{ .value = { 5, 6 } },	     /* too few samples */
+		{ .value = { 1000, 1000 } }, /* everything: main */
+		{ .value = { 0, 30 } },
+	};
+
+	(void)state;
+	significance_judge(&of, tests, 3);
+	assert_false(tests[0].tested);
+	assert_false(tests[1].tested);
+	assert_true(tests[2].tested);
+	of.samples_per_value = 0; /* bytes */
+	significance_judge(&of, tests, 3);
+	assert_int_equal(of.method, SIGNIFICANCE_NONE);
+	of = (struct significance){ .samples_per_value = 1 }; /* nothing at all */
+	significance_judge(&of, tests, 3);
+	assert_int_equal(of.method, SIGNIFICANCE_NONE);
+	assert_int_equal(of.tests, 0);
+}
+
+/* Welch's test: t = 2.0868, 4.4218 degrees of freedom. */
+static void means_are_compared_as_welch_does(void **state)
+{
+	static const double base[] = { 10, 9, 10, 11, 10 }, other[] = { 11, 12, 10, 13 };
+	struct significance_mean mean = { .values = { base, other }, .count = { 5, 4 } };
+
+	(void)state;
+	significance_compare_means(&mean);
+	assert_true(mean.tested);
+	near(mean.mean[SIGNIFICANCE_BASE], 10);
+	near(mean.mean[SIGNIFICANCE_OTHER], 11.5);
+	near(mean.p, 0.09856755964695453);
+	assert_false(mean.significant);
+	assert_true(mean.low < 0.15 && mean.high > 0.15);
+	mean.count[SIGNIFICANCE_BASE] = 3;
+	significance_compare_means(&mean);
+	assert_false(mean.tested);
+}
+
+static void totals_without_blocks_are_compared_by_their_samples(void **state)
+{
+	struct significance_mean mean = { 0 };
+
+	(void)state;
+	significance_compare_counts(&mean, (double[]){ 1000, 1500 }, (double[]){ 10, 15 });
+	assert_true(mean.tested);
+	assert_false(mean.significant);
+	near(mean.mean[SIGNIFICANCE_OTHER], 100);
+	significance_compare_counts(&mean, (double[]){ 1000, 1500 }, (double[]){ 10, 10 });
+	assert_true(mean.significant);
+	assert_true(mean.low > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(student_agrees_with_tables),
+		cmocka_unit_test(equal_programs_raise_alarms_seldom),
+		cmocka_unit_test(a_grown_function_is_found),
+		cmocka_unit_test(intervals_hold_the_difference_and_p_is_adjusted),
+		cmocka_unit_test(what_cannot_tell_is_not_tested),
+		cmocka_unit_test(means_are_compared_as_welch_does),
+		cmocka_unit_test(totals_without_blocks_are_compared_by_their_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
