@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/verb.h"
+#include "server/resolve/disassembler.h"
 #include "server/resolve/symbol_worker.h"
 
 static const struct verb *const verbs[] = {
@@ -74,6 +75,8 @@ int main(int argc, char **argv)
 {
 	int worker = symbol_worker_main(argc, argv);
 
+	if (worker < 0)
+		worker = disassembler_main(argc, argv);
 	if (worker >= 0)
 		return worker;
 	if (argc < 2) {

@@ -19,6 +19,7 @@ struct spot {
 
 struct place {
 	struct slice file, mapping, build_id;
+	bool by_offset;
 	int64_t self, total;
 	uint32_t seen;
 	size_t spots_count;
@@ -41,7 +42,7 @@ static bool same_place(const void *context, uint32_t id, const void *key)
 	const struct place *a = &((const struct lining *)context)->places[id], *b = key;
 
 	return slice_equal(a->file, b->file) && slice_equal(a->mapping, b->mapping) &&
-	       slice_equal(a->build_id, b->build_id);
+	       slice_equal(a->build_id, b->build_id) && a->by_offset == b->by_offset;
 }
 
 static uint32_t place_of(struct lining *lining, const struct place *wanted)
@@ -133,7 +134,9 @@ static void find_address(struct lining *lining, uint32_t number)
 {
 	const struct tree *tree = lining->tree;
 	const struct tree_location *location = &tree->locations[number];
-	const struct place place = { .mapping = location->mapping, .build_id = location->build_id };
+	const struct place place = { .mapping = location->mapping,
+				     .build_id = location->build_id,
+				     .by_offset = location->address_is_offset };
 	bool wanted = false;
 
 	lining->spot_of[number] = NONE;
@@ -259,6 +262,7 @@ static bool put_together(const struct lining *lining, struct lines *lines)
 			.file = from->file,
 			.mapping = from->mapping,
 			.build_id = from->build_id,
+			.by_offset = from->by_offset,
 			.self = from->self,
 			.total = from->total,
 			.values = arena_new_array(&lines->arena, struct lines_value,

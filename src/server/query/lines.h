@@ -21,6 +21,7 @@ struct lines_value {
 struct lines_place {
 	struct slice file; /* empty: a binary */
 	struct slice mapping, build_id;
+	bool by_offset;		    /* of a binary: `at` are offsets in the file */
 	int64_t self, total;	    /* of all its lines together, each stack once */
 	struct lines_value *values; /* by `at` */
 	size_t values_count;

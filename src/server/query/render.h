@@ -24,7 +24,11 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 /* The JSON of docs/api.md: query, totals, functions, nodes. */
 void render_json(const struct tree *tree, struct strbuf *out);
 
-/* Parts of it, as members of the open object. Without a tree, no reason for a missing name. */
+/*
+ * Parts of it, as members of the open object: what short answers about a tree begin with; a
+ * function (without a tree, no reason for a missing name).
+ */
+void render_header_json(struct json *json, const struct tree *tree);
 void render_type_json(struct json *json, const struct profile_type *type, int64_t period);
 void render_function_json(struct json *json, const struct tree *tree,
 			  const struct tree_function *function);

@@ -49,6 +49,15 @@ void render_unresolved_json(const struct tree *tree, struct json *json)
 	json_close_object(json);
 }
 
+void render_header_json(struct json *json, const struct tree *tree)
+{
+	json_member_string(json, "query", tree->query);
+	render_type_json(json, &tree->type, tree->period);
+	json_member_int(json, "total", tree->total);
+	json_member_int(json, "filtered", tree->filtered);
+	json_member_bool(json, "partial", tree->parts_unreadable != 0);
+}
+
 static void write_header(struct json *json, const struct tree *tree)
 {
 	json_member_string(json, "query", tree->query);

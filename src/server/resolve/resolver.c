@@ -520,6 +520,83 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 	return RESOLVE_NO_SYMBOLS;
 }
 
+/* The physical function at an address, by where its texts lie; NULL: nothing is known. */
+static const char *function_at(const struct resolver_symbols *symbols, uint64_t address)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_texts_lookup(symbols->texts, address, lines);
+	const struct symbol_line *line = count ? &lines[count - 1] : NULL;
+
+	if (!line)
+		return NULL;
+	return line->linkage_name.len ? line->linkage_name.data : line->name.data;
+}
+
+/*
+ * How far to one side of an address the function goes, in bytes: as far as steps that double find
+ * it, then half that, and so on.
+ */
+static uint64_t reach(const struct resolver_symbols *symbols, uint64_t address, int64_t direction,
+		      uint64_t max)
+{
+	const char *function = function_at(symbols, address);
+	uint64_t inside = 0, step = 1;
+	bool growing = true;
+
+	while (step) {
+		uint64_t at = inside + step;
+		uint64_t there = direction < 0 ? address - at : address + at;
+		bool same = at <= max && function_at(symbols, there) == function;
+
+		if (same)
+			inside = at;
+		else
+			growing = false;
+		step = growing ? step * 2 : step / 2;
+	}
+	return inside;
+}
+
+bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t address,
+			  uint64_t bytes_max, uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint64_t down = bytes_max < address ? bytes_max : address;
+	uint64_t up = bytes_max < UINT64_MAX - 1 - address ? bytes_max : UINT64_MAX - 1 - address;
+
+	if (!symbols->shared || !function_at(symbols, address))
+		return false;
+	*ret_low = address - reach(symbols, address, -1, down);
+	*ret_high = address + reach(symbols, address, 1, up) + 1;
+	return true;
+}
+
+int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
+			 struct err *err)
+{
+	struct binary *binary;
+	int fd = -1;
+
+	if (!debug_files_id_valid(build_id))
+		return err_set(err, ERR_NOT_FOUND, "the binary has no build id");
+	pthread_mutex_lock(&resolver->lock);
+	binary = binary_of(resolver, build_id);
+	if (binary && binary->offer_fd >= 0)
+		fd = fcntl(binary->offer_fd, F_DUPFD_CLOEXEC, 0);
+	pthread_mutex_unlock(&resolver->lock);
+	if (fd >= 0 && !offer_matches(fd, "an offered file", build_id)) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0)
+		fd = debug_files_open_upload(resolver->uploads_path, build_id, "bin", NULL);
+	if (fd < 0 && resolver->local_files)
+		fd = debug_files_open_binary(path, build_id, NULL);
+	return fd >= 0 ? fd
+		       : err_set(err, ERR_NOT_FOUND,
+				 "the program itself is not here; run `firn debuginfo upload %.*s`",
+				 (int)(path.len < 512 ? path.len : 512), path.data);
+}
+
 static struct binary *next_queued(const struct resolver *resolver)
 {
 	struct binary *next = NULL;

@@ -80,6 +80,17 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count);
 
+/*
+ * The code around an ELF virtual address that is of the same function without a gap, at most
+ * bytes_max to either side. False when nothing is known of the address.
+ */
+bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t address,
+			  uint64_t bytes_max, uint64_t *ret_low, uint64_t *ret_high);
+
+/* Opens the program or library itself: a descriptor, ERR_NOT_FOUND when it is not here. */
+int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
+			 struct err *err);
+
 /* Lends an open file (dup'd inside) as a source for its build id; `path` is only for messages. */
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd);
 

@@ -2,17 +2,13 @@
 #include "server/resolve/symbol_worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,22 +17,18 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/strbuf.h"
+#include "server/resolve/subprocess.h"
 
 #define VERB "symbol-worker" /* not among the verbs that help lists */
 #define WORKERS_MAX 2
-#define POLL_MS 50
-#define END_MS 2000 /* between the last word and the end */
-#define NICENESS 10
-#define WAIT_FACTOR 10	   /* a busy host gives a worker a tenth of a CPU */
-#define CPU_KILL_SECONDS 5 /* after the signal that says whose fault it is */
-#define OOM_SCORE "800"
+#define WAIT_FACTOR 10				  /* a busy host gives a worker a tenth of a CPU */
 #define TABLE_FILE_BYTES_MAX ((uint64_t)16 << 30) /* of the table, or the scratch file */
 #define LEAST_MEMORY_BYTES ((uint64_t)32 << 20)
 #define MAPPED_MORE_BYTES ((uint64_t)1 << 30) /* over files and memory: code, stacks */
 
 /* Descriptors of a worker. */
-enum { FD_STATUS = 3, FD_OUT, FD_INPUTS };
-#define FD_HIGH 64 /* where they wait until each is at its place */
+enum { FD_STATUS = SUBPROCESS_FD_FIRST, FD_OUT, FD_INPUTS };
+_Static_assert(2 + SYMBOL_INPUTS_MAX <= SUBPROCESS_FDS_MAX, "room for all descriptors");
 
 /* Arguments behind the verb; then kind, name and directory of each input. */
 enum {
@@ -90,13 +82,6 @@ static uint64_t memory_limit(const struct symbol_limits *limits)
 
 /* ---- the worker ---- */
 
-static void set_limit(int resource, uint64_t value)
-{
-	const struct rlimit limit = { value, value };
-
-	setrlimit(resource, &limit);
-}
-
 static uint64_t input_bytes(size_t count)
 {
 	uint64_t bytes = 0;
@@ -108,40 +93,18 @@ static uint64_t input_bytes(size_t count)
 	return bytes;
 }
 
-/* Sanitizers of addresses and threads reserve far more memory than they use. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SHADOW true
-#endif
-#endif
-#ifndef HAS_SHADOW
-#define HAS_SHADOW false
-#endif
-
 static void confine(const struct symbol_limits *limits, size_t inputs_count)
 {
-	const uint64_t cpu_seconds = (uint64_t)(limits->duration_ns / CLOCK_NS_PER_S) * 2 + 1;
-	int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	const struct subprocess_limits confined = {
+		.name = "firn-symbols",
+		.cpu_seconds = (uint64_t)(limits->duration_ns / CLOCK_NS_PER_S) * 2 + 1,
+		.file_bytes = TABLE_FILE_BYTES_MAX,
+		.data_bytes = memory_limit(limits),
+		.mapped_bytes = memory_limit(limits) + MAPPED_MORE_BYTES +
+				2 * (input_bytes(inputs_count) + limits->section_bytes),
+	};
 
-	if (oom >= 0) {
-		if (write(oom, OOM_SCORE, strlen(OOM_SCORE)) < 0)
-			errno = 0; /* it is a kindness to others, not a condition */
-		close(oom);
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "firn-symbols");
-	setpriority(PRIO_PROCESS, 0, NICENESS);
-	set_limit(RLIMIT_CORE, 0);
-	setrlimit(RLIMIT_CPU, &(struct rlimit){ cpu_seconds, cpu_seconds + CPU_KILL_SECONDS });
-	set_limit(RLIMIT_FSIZE, TABLE_FILE_BYTES_MAX);
-	if (HAS_SHADOW)
-		return;
-	set_limit(RLIMIT_DATA, memory_limit(limits));
-	set_limit(RLIMIT_AS, memory_limit(limits) + MAPPED_MORE_BYTES +
-				     2 * (input_bytes(inputs_count) + limits->section_bytes));
+	subprocess_confine(&confined);
 }
 
 static uint64_t number_of(const char *text)
@@ -269,40 +232,6 @@ static void free_args(char **args)
 	free(args);
 }
 
-/* High copies of the descriptors, so that none is overwritten before it is at its place. */
-static int spawn_with(const int *fds, int count, char **args, pid_t *ret)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	int high[FD_INPUTS + SYMBOL_INPUTS_MAX], status = 0;
-	sigset_t none, all;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-	for (int i = 0; i < count; i++) {
-		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_HIGH);
-		if (high[i] < 0)
-			status = errno;
-		posix_spawn_file_actions_adddup2(&actions, high[i], FD_STATUS + i);
-	}
-	posix_spawn_file_actions_addclosefrom_np(&actions, FD_STATUS + count);
-	if (!status)
-		status = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, args, environ);
-	for (int i = 0; i < count; i++)
-		if (high[i] >= 0)
-			close(high[i]);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return status;
-}
-
 /* Reads the last word until its end; false when it takes too long, or is not wanted any more. */
 static bool read_status(int fd, struct worker_status *ret, int64_t deadline_ns,
 			const _Atomic bool *cancelled)
@@ -313,7 +242,7 @@ static bool read_status(int fd, struct worker_status *ret, int64_t deadline_ns,
 		struct pollfd event = { .fd = fd, .events = POLLIN };
 		ssize_t got;
 
-		if (poll(&event, 1, POLL_MS) <= 0)
+		if (poll(&event, 1, SUBPROCESS_POLL_MS) <= 0)
 			continue;
 		got = read(fd, (char *)ret + have, sizeof(*ret) - have);
 		if (got > 0)
@@ -324,24 +253,6 @@ static bool read_status(int fd, struct worker_status *ret, int64_t deadline_ns,
 			return true;
 	}
 	return false;
-}
-
-/* Waits for the end of a worker that has said its last word, and sees to it. */
-static int reap(pid_t pid, bool is_late)
-{
-	int status = 0;
-
-	for (int waited = 0; !is_late && waited < END_MS; waited += POLL_MS) {
-		pid_t done = waitpid(pid, &status, WNOHANG);
-
-		if (done == pid || (done < 0 && errno != EINTR))
-			return status;
-		poll(NULL, 0, waited ? POLL_MS : 1);
-	}
-	kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
 }
 
 static int death_error(const char *name, int status, bool is_late,
@@ -389,7 +300,7 @@ static int run_one(const int *fds, int fds_count, const struct symbol_input *inp
 	}
 	all[0] = ends[1];
 	memcpy(all + 1, fds, (size_t)fds_count * sizeof(*fds));
-	error_number = spawn_with(all, fds_count + 1, args, &pid);
+	error_number = subprocess_start(all, fds_count + 1, args, &pid);
 	close(ends[1]);
 	free_args(args);
 	if (error_number) {
@@ -398,7 +309,7 @@ static int run_one(const int *fds, int fds_count, const struct symbol_input *inp
 	}
 	is_late = !read_status(ends[0], &status, deadline_ns, cancelled);
 	close(ends[0]);
-	wait_status = reap(pid, is_late);
+	wait_status = subprocess_reap(pid, is_late);
 	if (is_late && is_cancelled(cancelled))
 		return err_set(err, ERR_CANCELLED, "read symbols of \"%s\": cancelled",
 			       inputs[0].name);

@@ -12,16 +12,6 @@
 #define CALLGRAPH_DEFAULT 200
 #define CALLGRAPH_MAX 5000
 
-/* What answers about a tree begin with. */
-static void put_header(struct json *json, const struct tree *tree)
-{
-	json_member_string(json, "query", tree->query);
-	render_type_json(json, &tree->type, tree->period);
-	json_member_int(json, "total", tree->total);
-	json_member_int(json, "filtered", tree->filtered);
-	json_member_bool(json, "partial", tree->parts_unreadable != 0);
-}
-
 static void put_place(struct json *json, const struct tree *tree, const struct lines_place *place)
 {
 	json_open_object(json);
@@ -53,7 +43,7 @@ static void put_lines(const struct tree *tree, const struct lines_wanted *wanted
 
 	json_begin(&json, out);
 	json_open_object(&json);
-	put_header(&json, tree);
+	render_header_json(&json, tree);
 	json_member_string(&json, "function", wanted->function);
 	json_member_array(&json, "files");
 	for (size_t i = 0; i < lines->places_count; i++)
@@ -140,7 +130,7 @@ static void put_callgraph(const struct tree *tree, const struct chosen *chosen, 
 
 	json_begin(&json, out);
 	json_open_object(&json);
-	put_header(&json, tree);
+	render_header_json(&json, tree);
 	json_member_uint(&json, "left_out", functions->count - chosen->count);
 	json_member_array(&json, "functions");
 	for (size_t i = 0; i < chosen->count; i++) {

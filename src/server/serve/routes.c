@@ -35,6 +35,7 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/diff", answer_diff, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/query", answer_query, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/lines", answer_lines, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/instructions", answer_instructions, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/callgraph", answer_callgraph, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/heatmap", answer_heatmap, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/flamechart", answer_flamechart, 0, NULL, NET_ROLE_QUERY },
