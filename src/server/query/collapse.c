@@ -15,7 +15,7 @@ struct growing {
 
 struct collapsing {
 	struct work *work;
-	const struct merge *merge;
+	const struct merge_trie *trie; /* that is met now */
 	struct name_table *names;
 	struct sieve *sieve;
 	int64_t filtered, base_filtered;
@@ -28,6 +28,7 @@ struct collapsing {
 	size_t counted_bytes; /* of both, in the work's */
 	uint32_t *landed;     /* by stack: the node that it ends in, when it is ... */
 	uint32_t *landed_in;  /* ... this group + 1 */
+	size_t landed_capacity;
 	uint32_t *trail;
 	size_t trail_capacity;
 };
@@ -54,7 +55,7 @@ static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t functio
 /* One frame further from the root: the outermost function of its chain first. */
 static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 {
-	const struct node *at = &c->merge->view.nodes[stack];
+	const struct node *at = &c->trie->view.nodes[stack];
 	const struct name_chain *chain = name_frame(c->names, at->frame);
 	uint64_t path = 0;
 
@@ -77,7 +78,7 @@ static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 /* The node that a stack ends in, below `top` (the root, or the group's node). */
 static uint32_t land(struct collapsing *c, uint32_t stack, uint32_t group, uint32_t top)
 {
-	const struct node *trie = c->merge->view.nodes;
+	const struct node *trie = c->trie->view.nodes;
 	size_t trail = 0;
 	uint32_t node;
 
@@ -128,13 +129,37 @@ static void count_bytes(struct collapsing *c)
 	c->counted_bytes = bytes;
 }
 
-static int land_all(struct collapsing *c, const uint32_t *group_names, struct err *err)
+/* Room for what is known of the trie's stacks: nothing yet. */
+static int begin_trie(struct collapsing *c, const struct merge_trie *trie, struct err *err)
 {
-	for (size_t i = 0; i < c->merge->values_count; i++) {
-		const struct merge_value *value = &c->merge->values[i];
+	size_t count = trie->view.nodes_count;
+	struct arena *arena = &c->work->arena;
+	int rc = name_view(c->names, &trie->view, err);
+
+	c->trie = trie;
+	if (!rc)
+		rc = sieve_view(c->sieve, err);
+	if (rc)
+		return rc;
+	if (c->landed_capacity >= count) {
+		memset(c->landed_in, 0, count * sizeof(*c->landed_in));
+		return 0;
+	}
+	c->landed = arena_new_array(arena, uint32_t, count);
+	c->landed_in = arena_new_array(arena, uint32_t, count);
+	c->landed_capacity = count;
+	return c->landed && c->landed_in ? 0 : work_over_budget(c->work, err);
+}
+
+static int land_trie(struct collapsing *c, const struct merge_trie *trie,
+		     const uint32_t *group_names, struct err *err)
+{
+	int rc = begin_trie(c, trie, err);
+
+	for (size_t i = 0; !rc && i < trie->values_count; i++) {
+		const struct merge_value *value = &trie->values[i];
 		uint32_t top = 0, node;
 		bool shown;
-		int rc;
 
 		if (i % WORK_TICKS_PER_CHECK == 0)
 			count_bytes(c);
@@ -155,7 +180,7 @@ static int land_all(struct collapsing *c, const uint32_t *group_names, struct er
 		else
 			c->nodes[node].self = work_add(c->nodes[node].self, value->value);
 	}
-	return 0;
+	return rc;
 }
 
 static void sum_base_totals(struct collapsing *c)
@@ -324,22 +349,17 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
 		  bool diff, struct err *err)
 {
-	struct collapsing c = {
-		.work = work, .merge = merge, .names = names, .sieve = sieve, .diff = diff
-	};
+	struct collapsing c = { .work = work, .names = names, .sieve = sieve, .diff = diff };
 	struct family family;
-	int rc;
+	int rc = 0;
 
-	c.landed = arena_new_array(&work->arena, uint32_t, merge->view.nodes_count);
-	c.landed_in = arena_new_array(&work->arena, uint32_t, merge->view.nodes_count);
-	if (!c.landed || !c.landed_in)
-		return work_over_budget(work, err);
 	children_init(&c.tree);
 	mem_grow(c.nodes, 0, c.nodes_capacity);
 	c.nodes[0] = (struct growing){ 0 };
 	mem_grow(c.base, 0, c.base_capacity);
 	c.base[0] = (struct tree_base){ 0 };
-	rc = land_all(&c, group_names, err);
+	for (size_t i = 0; !rc && i < merge->tries_count; i++)
+		rc = land_trie(&c, &merge->tries[i], group_names, err);
 	count_bytes(&c);
 	if (!rc) {
 		sum_totals(&c);

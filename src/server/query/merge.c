@@ -17,9 +17,10 @@
 #define SEGMENT_COST 20000u
 #define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
 
-/* Sums over a trie of their own. */
+/* Sums over a trie of their own, or over that of a segment. */
 struct heap {
 	struct trie trie;
+	const struct tables_view *view; /* the segment's; NULL: see trie */
 	struct accumulate_sum *sums;
 	size_t sums_count, sums_capacity;
 	uint64_t rows;
@@ -39,6 +40,7 @@ struct merging {
 	struct unit *units;
 	size_t units_count;
 	uint64_t cost;
+	bool as_one;
 };
 
 static size_t heap_bytes(const struct heap *heap)
@@ -47,9 +49,11 @@ static size_t heap_bytes(const struct heap *heap)
 }
 
 /* Counted by whichever thread: what one adds and another takes off comes out even. */
-static void begin_heap(struct work *work, struct heap *heap)
+static void begin_heap(struct work *work, struct heap *heap, const struct tables_view *view)
 {
-	trie_init(&heap->trie);
+	if (!view)
+		trie_init(&heap->trie);
+	heap->view = view;
 	heap->begun = true;
 	work->other_bytes += heap_bytes(heap);
 }
@@ -68,7 +72,7 @@ static void free_heap(struct work *work, struct heap *heap)
 static int add_sums(struct heap *heap, struct work *work, const struct tables_view *view,
 		    struct accumulate_sum *sums, size_t count, struct err *err)
 {
-	int rc = trie_add(&heap->trie, work, view, sums, count, err);
+	int rc = heap->view ? 0 : trie_add(&heap->trie, work, view, sums, count, err);
 
 	if (rc || !count)
 		return rc;
@@ -141,7 +145,7 @@ static int add_up(const struct selection *selection, struct arena *arena, uint32
 	return 0;
 }
 
-/* The sums of a heap that several segments went into, each stack once. */
+/* The sums of a heap that several tries went into, each stack once. */
 static int fold_heap(const struct selection *selection, struct work *work, struct heap *heap,
 		     struct err *err)
 {
@@ -152,6 +156,10 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 
 	arena_init(&scratch, work->limit_bytes);
 	rc = add_up(selection, &scratch, (uint32_t)heap->trie.nodes.count, &sums, &count, err);
+	work->other_bytes += scratch.used_bytes;
+	if (!rc)
+		rc = work_check(work, err);
+	work->other_bytes -= scratch.used_bytes;
 	if (!rc) {
 		if (count)
 			memcpy(heap->sums, sums, count * sizeof(*sums));
@@ -184,12 +192,14 @@ static int add_segment(struct merging *merging, struct work *work, struct heap *
 static int merge_unit(struct merging *merging, struct work *work, struct unit *unit, bool together,
 		      struct err *err)
 {
+	bool alone =
+		unit->end - unit->first == 1 && (!merging->as_one || merging->units_count == 1);
 	int rc = 0;
 
-	begin_heap(work, &unit->heap);
+	begin_heap(work, &unit->heap, alone ? merging->order[unit->first]->view : NULL);
 	for (size_t i = unit->first; !rc && i < unit->end; i++)
 		rc = add_segment(merging, work, &unit->heap, merging->order[i], together, err);
-	return rc ? rc : fold_heap(merging->selection, work, &unit->heap, err);
+	return rc || alone ? rc : fold_heap(merging->selection, work, &unit->heap, err);
 }
 
 /* A step for a team. */
@@ -296,17 +306,12 @@ static int run_units(struct merging *merging, struct err *err)
 }
 
 /* All units into the first. */
-static int join_units(struct merging *merging, struct heap *into, struct err *err)
+static int join_units(struct merging *merging, struct err *err)
 {
 	struct work *work = merging->selection->work;
+	struct heap *into = &merging->units[0].heap;
 	int rc = 0;
 
-	if (!merging->units_count) {
-		begin_heap(work, into);
-		return 0;
-	}
-	*into = merging->units[0].heap;
-	merging->units[0].heap = (struct heap){ 0 };
 	for (size_t i = 1; !rc && i < merging->units_count; i++) {
 		struct heap *heap = &merging->units[i].heap;
 		struct tables_view view;
@@ -321,91 +326,81 @@ static int join_units(struct merging *merging, struct heap *into, struct err *er
 		arena_free(&scratch);
 		free_heap(work, heap);
 	}
-	return rc;
+	merging->units_count = 1;
+	return rc ? rc : fold_heap(merging->selection, work, into, err);
 }
 
-/* The values, rounded, ordered by group. */
-static int round_values(const struct selection *selection, struct merge *merge,
-			struct accumulate_sum *sums, size_t count, struct err *err)
+/* The values, rounded. */
+static int round_values(const struct selection *selection, const struct heap *heap,
+			struct merge_trie *into, struct err *err)
 {
-	struct arena *arena = &selection->work->arena;
-	struct arena scratch;
-	int rc;
-
-	arena_init(&scratch, selection->work->limit_bytes);
-	rc = add_up(selection, &scratch, merge->view.nodes_count, &sums, &count, err);
-	if (!rc)
-		merge->values = arena_new_array(arena, struct merge_value, count);
-	if (!rc && !merge->values)
-		rc = work_over_budget(selection->work, err);
-	for (size_t i = 0; !rc && i < count; i++) {
-		int64_t value = mean_round(sums[i].value, selection->denominator);
+	into->values =
+		arena_new_array(&selection->work->arena, struct merge_value, heap->sums_count);
+	if (!into->values)
+		return work_over_budget(selection->work, err);
+	for (size_t i = 0; i < heap->sums_count; i++) {
+		const struct accumulate_sum *sum = &heap->sums[i];
+		int64_t value = mean_round(sum->value, selection->denominator);
 
 		if (value)
-			merge->values[merge->values_count++] =
-				(struct merge_value){ sums[i].stack, sums[i].group, value };
+			into->values[into->values_count++] =
+				(struct merge_value){ sum->stack, sum->group, value };
 	}
-	arena_free(&scratch);
-	return rc;
+	return 0;
 }
 
-static int merge_one(struct merging *merging, struct merge *merge, struct err *err)
+/* The heap's trie changes hands, and stays counted. */
+static int take_heap(struct merging *merging, struct heap *heap, struct merge *merge,
+		     struct err *err)
 {
-	struct selection *selection = merging->selection;
-	struct select_segment *only = merging->order[0];
-	struct accumulate_sums sums = { 0 };
-	struct arena scratch;
-	int rc;
+	struct work *work = merging->selection->work;
+	struct merge_trie *into = &merge->tries[merge->tries_count];
+	int rc = 0;
 
-	arena_init(&scratch, selection->work->limit_bytes);
-	rc = accumulate_segment(selection, selection->work, only, true, &scratch, &sums, err);
-	merge->view = *only->view;
-	merge->rows = sums.rows;
+	if (heap->view)
+		into->view = *heap->view;
+	else if (!trie_view(&heap->trie, &work->arena, &into->view))
+		rc = work_over_budget(work, err);
 	if (!rc)
-		rc = round_values(selection, merge, sums.list, sums.count, err);
-	arena_free(&scratch);
-	return rc;
+		rc = round_values(merging->selection, heap, into, err);
+	if (rc)
+		return rc;
+	merge->tries_count++;
+	merge->rows += heap->rows;
+	into->own = heap->trie;
+	work->other_bytes -= heap->sums_capacity * sizeof(*heap->sums);
+	free(heap->sums);
+	*heap = (struct heap){ 0 };
+	return work_check(work, err);
 }
 
-static int merge_several(struct merging *merging, struct merge *merge, struct err *err)
+int merge_segments(struct selection *selection, bool as_one, struct merge *ret, struct err *err)
 {
-	struct selection *selection = merging->selection;
-	struct heap all = { 0 };
-	int rc;
-
-	cut_units(merging);
-	rc = run_units(merging, err);
-	if (!rc)
-		rc = join_units(merging, &all, err);
-	merge->rows = all.rows;
-	if (!rc && !trie_view(&all.trie, &selection->work->arena, &merge->view))
-		rc = work_over_budget(selection->work, err);
-	if (!rc) {
-		merge->own = all.trie; /* and stays counted */
-		all.begun = false;
-		rc = round_values(selection, merge, all.sums, all.sums_count, err);
-	}
-	free_heap(selection->work, &all);
-	for (size_t i = 0; i < merging->units_count; i++)
-		free_heap(selection->work, &merging->units[i].heap);
-	return rc;
-}
-
-int merge_segments(struct selection *selection, struct merge *ret, struct err *err)
-{
-	struct merging merging = { .selection = selection };
+	struct merging merging = { .selection = selection,
+				   .as_one = as_one || selection->denominator != 1 };
+	size_t units_count;
 	int rc;
 
 	*ret = (struct merge){ 0 };
 	rc = order_segments(&merging, err);
-	if (rc)
+	if (rc || !merging.order_count)
 		return rc;
-	return merging.order_count == 1 ? merge_one(&merging, ret, err)
-					: merge_several(&merging, ret, err);
+	cut_units(&merging);
+	units_count = merging.units_count;
+	ret->tries = arena_new_array(&selection->work->arena, struct merge_trie, units_count);
+	rc = ret->tries ? run_units(&merging, err) : work_over_budget(selection->work, err);
+	if (!rc && merging.as_one && units_count > 1)
+		rc = join_units(&merging, err);
+	for (size_t i = 0; !rc && i < merging.units_count; i++)
+		rc = take_heap(&merging, &merging.units[i].heap, ret, err);
+	for (size_t i = 0; i < units_count; i++)
+		free_heap(selection->work, &merging.units[i].heap);
+	return rc;
 }
 
 void merge_free(struct merge *merge)
 {
-	trie_free(&merge->own);
+	for (size_t i = 0; i < merge->tries_count; i++)
+		trie_free(&merge->tries[i].own);
 	*merge = (struct merge){ 0 };
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge - the sums of all segments as one trie of frames with one value per (stack, group).
+ * merge - the sums of all segments as tries of frames with one value per (stack, group).
  *
- * With a single segment that has data its own trie is used; several meet in a new one (trie.h).
- * Segments of one partition key come one behind the other, in units of bounded cost; units are
- * merged in several threads, each while its own small trie is still in the cache, and then put
- * together in their order. Values are rounded here, once (gauges), so that every format agrees with
- * every other; what rounds to zero is gone.
+ * Segments of one partition key come one behind the other, in units of bounded cost, which are
+ * merged in several threads. A unit of one segment is that segment's own trie; several segments
+ * meet in a new one (trie.h), while it is still in the cache. Who asks for one trie of all gets the
+ * units put together in their order; else each unit is a trie of its own, in that order, and equal
+ * stacks may be in several: whoever goes on to functions puts them together there, once.
+ *
+ * Values are rounded here, once, so that every format agrees with every other; what rounds to zero
+ * is gone. Gauges are rounded per distinct stack, therefore always in one trie.
  */
 #ifndef FIRN_SERVER_QUERY_MERGE_H
 #define FIRN_SERVER_QUERY_MERGE_H
@@ -19,16 +22,21 @@ struct merge_value {
 	int64_t value;
 };
 
-struct merge {
+struct merge_trie {
 	struct tables_view view;    /* strings, frames, nodes */
 	struct trie own;	    /* behind the view, unless it is a segment's */
 	struct merge_value *values; /* ordered by group */
 	size_t values_count;
+};
+
+struct merge {
+	struct merge_trie *tries; /* in the work's arena; none when nothing is selected */
+	size_t tries_count;
 	uint64_t rows;
 };
 
-/* merge_free is due in any case. */
-int merge_segments(struct selection *selection, struct merge *ret, struct err *err);
+/* `as_one`: at most one trie. merge_free is due in any case. */
+int merge_segments(struct selection *selection, bool as_one, struct merge *ret, struct err *err);
 void merge_free(struct merge *merge);
 
 #endif

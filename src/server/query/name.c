@@ -140,14 +140,13 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 	return table->strings->over_budget ? IDMAP_NONE : id;
 }
 
-int name_begin(struct name_table *table, struct work *work, const struct tables_view *view,
-	       struct resolver *resolver, struct arena *strings, struct err *err)
+int name_begin(struct name_table *table, struct work *work, struct resolver *resolver,
+	       struct arena *strings, struct err *err)
 {
 	struct tree_function root = { .name = SLICE_LITERAL("total"), .kind = FRAME_UNKNOWN };
 
 	*table = (struct name_table){ .work = work,
 				      .resolver = resolver,
-				      .view = view,
 				      .strings = strings,
 				      .wait_until_ns = RESOLVE_WAIT_ALWAYS };
 	arena_init(&table->scratch, work->limit_bytes);
@@ -155,14 +154,27 @@ int name_begin(struct name_table *table, struct work *work, const struct tables_
 	work_add_map(work, &table->binaries_map);
 	work_add_map(work, &table->symbols_map);
 	unresolved_begin(&table->unresolved, work, strings);
-	table->chains = arena_new_array(&work->arena, struct name_chain, view->frames_count);
-	if (!table->chains || !WORK_GROW(&work->arena, table->functions, table->functions_count,
-					 table->functions_capacity))
+	if (!WORK_GROW(&work->arena, table->functions, table->functions_count,
+		       table->functions_capacity))
 		return work_over_budget(work, err);
 	/* Not in the map: no frame may become the root. */
 	root.name = arena_copy(strings, root.name);
 	table->functions[table->functions_count++] = root;
 	return 0;
+}
+
+int name_view(struct name_table *table, const struct tables_view *view, struct err *err)
+{
+	table->view = view;
+	if (table->chains_capacity < view->frames_count) {
+		table->chains =
+			arena_new_array(&table->work->arena, struct name_chain, view->frames_count);
+		table->chains_capacity = table->chains ? view->frames_count : 0;
+	} else if (view->frames_count) {
+		memset(table->chains, 0, view->frames_count * sizeof(*table->chains));
+	}
+	table->lines_count = 0; /* of the view before */
+	return table->chains || !view->frames_count ? 0 : work_over_budget(table->work, err);
 }
 
 void name_end(struct name_table *table)
@@ -240,27 +252,29 @@ static bool binary_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct name_binary *a = (const struct name_binary *)context + id, *b = key;
 
-	return a->build_id == b->build_id && a->mapping == b->mapping &&
-	       a->by_offset == b->by_offset;
+	return a->by_offset == b->by_offset && slice_equal(a->build_id, b->build_id) &&
+	       slice_equal(a->mapping, b->mapping);
 }
 
 /* Its index, IDMAP_NONE when over budget. */
 static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 {
-	struct name_binary made = {
-		frame->build_id, frame->mapping_file, frame->flags & FRAME_ADDR_OFFSET, { 0 }
-	};
-	uint64_t hash = hash_mix(hash_mix(made.by_offset, made.build_id), made.mapping);
-	uint32_t id = idmap_find(&table->binaries_map, hash, binary_equal, table->binaries, &made);
+	const struct tables_view *view = table->view;
+	struct name_binary made = { .build_id = tables_text(view, frame->build_id),
+				    .mapping = tables_text(view, frame->mapping_file),
+				    .by_offset = frame->flags & FRAME_ADDR_OFFSET };
+	uint64_t hash = hash_mix(made.by_offset, hash_bytes(made.build_id.data, made.build_id.len));
+	uint32_t id;
 
+	hash = hash_mix(hash, hash_bytes(made.mapping.data, made.mapping.len));
+	id = idmap_find(&table->binaries_map, hash, binary_equal, table->binaries, &made);
 	if (id != IDMAP_NONE)
 		return id;
 	if (!WORK_GROW(&table->work->arena, table->binaries, table->binaries_count,
 		       table->binaries_capacity))
 		return IDMAP_NONE;
-	resolver_open(table->resolver, tables_text(table->view, made.build_id),
-		      tables_text(table->view, made.mapping), made.by_offset, table->wait_until_ns,
-		      &made.symbols);
+	resolver_open(table->resolver, made.build_id, made.mapping, made.by_offset,
+		      table->wait_until_ns, &made.symbols);
 	id = (uint32_t)table->binaries_count++;
 	table->binaries[id] = made;
 	idmap_add(&table->binaries_map, hash, id);

@@ -34,9 +34,9 @@ struct name_chain {
 	bool resolved;			 /* false: called by its address */
 };
 
-/* A binary that frames of the view lie in; ids of strings. */
+/* A binary that frames lie in. */
 struct name_binary {
-	uint32_t build_id, mapping;
+	struct slice build_id, mapping;
 	bool by_offset;
 	struct resolver_symbols symbols;
 };
@@ -52,9 +52,9 @@ struct name_symbol {
 struct name_table {
 	struct work *work;
 	struct resolver *resolver;
-	const struct tables_view *view;
-	struct arena *strings; /* where the functions' texts live: the tree's */
-	struct arena scratch;  /* of demangling */
+	const struct tables_view *view; /* whose frames are named now */
+	struct arena *strings;		/* where the functions' texts live: the tree's */
+	struct arena scratch;		/* of demangling */
 	uint32_t scratch_uses;
 	enum demangle_mode demangle;
 	int64_t wait_until_ns; /* for symbols that have to be read first */
@@ -67,6 +67,7 @@ struct name_table {
 	struct idmap symbols_map;
 	struct unresolved_list unresolved;
 	struct name_chain *chains; /* by frame id */
+	size_t chains_capacity;
 	struct name_line *lines;
 	size_t lines_count, lines_capacity;
 	struct tree_function *functions; /* 0 is the root, "total" */
@@ -75,9 +76,12 @@ struct name_table {
 };
 
 /* name_end is due after name_begin, whatever it returns. */
-int name_begin(struct name_table *table, struct work *work, const struct tables_view *view,
-	       struct resolver *resolver, struct arena *strings, struct err *err);
+int name_begin(struct name_table *table, struct work *work, struct resolver *resolver,
+	       struct arena *strings, struct err *err);
 void name_end(struct name_table *table);
+
+/* From now on frames are those of this view, which must live until name_end. */
+int name_view(struct name_table *table, const struct tables_view *view, struct err *err);
 
 /* NULL when over budget. Valid until the next call. */
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);

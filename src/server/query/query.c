@@ -104,7 +104,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	struct name_table names;
 	uint32_t *group_names = NULL;
 	struct sieve sieve;
-	int rc = name_begin(&names, work, &merge->view, source->resolver, &tree->arena, err);
+	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
 	if (selection->params->limits.names_until_ns)
 		names.wait_until_ns = selection->params->limits.names_until_ns;
@@ -115,14 +115,12 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 		rc = describe_groups(tree, selection, err);
 	if (!rc)
 		rc = name_groups(tree, work, &names, &group_names, err);
-	if (!rc)
-		rc = sieve_begin(&sieve, work, selection->params->filters, &names, &merge->view,
-				 err);
+	sieve_begin(&sieve, work, selection->params->filters, &names);
 	if (!rc)
 		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, diff, err);
 	work_step_done(work, QUERY_STEP_NAME);
-	if (!rc && !selection->params->nodes_only && !diff)
-		rc = stacks_into(tree, work, merge, &names, &sieve, err);
+	if (!rc && !selection->params->nodes_only && !diff && merge->tries_count)
+		rc = stacks_into(tree, work, &merge->tries[0], &names, &sieve, err);
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
 		rc = unresolved_into(tree, &names.unresolved, err);
@@ -150,7 +148,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 	rc = select_make(&selection, &work, source, params, (struct select_use){ 0 }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&selection, &merge, err);
+		rc = merge_segments(&selection, !params->nodes_only, &merge, err);
 	work_step_done(&work, QUERY_STEP_SUM);
 	if (!rc)
 		rc = build(tree, &work, source, &selection, &merge, false, err);
@@ -198,45 +196,61 @@ static int merge_side(struct side *side, struct work *work, struct err *err)
 
 	work_step_done(work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&side->selection, &side->merge, err);
+		rc = merge_segments(&side->selection, false, &side->merge, err);
 	work_step_done(work, QUERY_STEP_SUM);
 	return rc;
 }
 
-/* Adds the values of a side to the trie of both, as a group. */
-static int join_side(struct work *work, const struct side *side, uint32_t group, struct trie *trie,
-		     struct merge *both, struct err *err)
+/* Adds the values of a trie to that of both sides, as a group. */
+static int join_trie(struct work *work, const struct merge_trie *from, uint32_t group,
+		     struct merge_trie *both, struct err *err)
 {
-	size_t count = side->merge.values_count;
+	size_t count = from->values_count;
 	struct accumulate_sum *sums = arena_new_array(&work->arena, struct accumulate_sum, count);
 	int rc;
 
 	if (!sums)
 		return work_over_budget(work, err);
 	for (size_t i = 0; i < count; i++)
-		sums[i] = (struct accumulate_sum){ .stack = side->merge.values[i].stack };
-	rc = trie_add(trie, work, &side->merge.view, sums, count, err);
+		sums[i] = (struct accumulate_sum){ .stack = from->values[i].stack };
+	rc = trie_add(&both->own, work, &from->view, sums, count, err);
 	for (size_t i = 0; !rc && i < count; i++)
 		both->values[both->values_count++] =
-			(struct merge_value){ sums[i].stack, group, side->merge.values[i].value };
-	both->rows += side->merge.rows;
+			(struct merge_value){ sums[i].stack, group, from->values[i].value };
 	return rc;
+}
+
+static size_t values_count(const struct merge *merge)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < merge->tries_count; i++)
+		count += merge->tries[i].values_count;
+	return count;
 }
 
 static int join_sides(struct work *work, const struct side *base, const struct side *side,
 		      struct merge *ret, struct err *err)
 {
-	size_t count = base->merge.values_count + side->merge.values_count;
+	size_t count = values_count(&base->merge) + values_count(&side->merge);
+	struct merge_trie *both;
 	int rc = 0;
 
-	trie_init(&ret->own);
-	ret->values = arena_new_array(&work->arena, struct merge_value, count);
-	if (!ret->values)
+	ret->tries = arena_new_array(&work->arena, struct merge_trie, 1);
+	if (!ret->tries)
 		return work_over_budget(work, err);
-	rc = join_side(work, side, 0, &ret->own, ret, err);
-	if (!rc)
-		rc = join_side(work, base, 1, &ret->own, ret, err);
-	if (!rc && !trie_view(&ret->own, &work->arena, &ret->view))
+	both = ret->tries;
+	trie_init(&both->own);
+	ret->tries_count = 1;
+	ret->rows = base->merge.rows + side->merge.rows;
+	both->values = arena_new_array(&work->arena, struct merge_value, count);
+	if (!both->values)
+		return work_over_budget(work, err);
+	for (size_t i = 0; !rc && i < side->merge.tries_count; i++)
+		rc = join_trie(work, &side->merge.tries[i], 0, both, err);
+	for (size_t i = 0; !rc && i < base->merge.tries_count; i++)
+		rc = join_trie(work, &base->merge.tries[i], 1, both, err);
+	if (!rc && !trie_view(&both->own, &work->arena, &both->view))
 		rc = work_over_budget(work, err);
 	return rc;
 }

@@ -39,18 +39,13 @@ static bool is_by_line(const struct filter *filter)
 	return false;
 }
 
-int sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
-		struct name_table *names, const struct tables_view *view, struct err *err)
+void sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
+		 struct name_table *names)
 {
-	*sieve = (struct sieve){ .work = work, .names = names, .view = view };
+	*sieve = (struct sieve){ .work = work, .names = names };
 	if (!filters || !filters->count)
-		return 0;
+		return;
 	sieve->filters = filters;
-	sieve->frames = arena_new_array(&work->arena, uint64_t, view->frames_count);
-	sieve->nodes = arena_new_array(&work->arena, uint64_t, view->nodes_count);
-	if (!sieve->frames || !sieve->nodes)
-		return work_over_budget(work, err);
-	sieve->nodes[0] = KNOWN; /* the root: no frame, nothing to say */
 	for (size_t i = 0; i < filters->count; i++) {
 		uint64_t bit = 1ull << i;
 
@@ -61,6 +56,20 @@ int sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list
 		else if (filters->list[i].action == FILTER_HIDE_FRAME)
 			sieve->hidden |= bit;
 	}
+}
+
+int sieve_view(struct sieve *sieve, struct err *err)
+{
+	struct arena *arena = &sieve->work->arena;
+
+	sieve->view = sieve->names->view;
+	if (sieve_is_idle(sieve))
+		return 0;
+	sieve->frames = arena_new_array(arena, uint64_t, sieve->view->frames_count);
+	sieve->nodes = arena_new_array(arena, uint64_t, sieve->view->nodes_count);
+	if (!sieve->frames || !sieve->nodes)
+		return work_over_budget(sieve->work, err);
+	sieve->nodes[0] = KNOWN; /* the root: no frame, nothing to say */
 	return 0;
 }
 

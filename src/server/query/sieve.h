@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sieve - filters (filter.h) applied to a merged trie: each condition is looked at once per
+ * sieve - filters (filter.h) applied to merged tries: each condition is looked at once per
  * distinct function, or per line of a distinct frame where it is about addresses or lines; a stack
  * is the union of what its frames say. One query, one thread; lives in the query's work memory.
  */
@@ -31,9 +31,11 @@ struct sieve {
 	size_t trail_capacity;
 };
 
-/* Negative when over budget. `view` is what the name table names. */
-int sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
-		struct name_table *names, const struct tables_view *view, struct err *err);
+void sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
+		 struct name_table *names);
+
+/* From now on frames and stacks are of the view that the name table names now. */
+int sieve_view(struct sieve *sieve, struct err *err);
 
 /* What the stack's frames say; false when over budget. */
 bool sieve_stack(struct sieve *sieve, uint32_t stack, uint64_t *ret);

@@ -16,7 +16,7 @@ struct run {
 
 struct detailing {
 	struct work *work;
-	const struct merge *merge;
+	const struct merge_trie *merge;
 	struct name_table *names;
 	struct sieve *sieve;
 	struct tree *tree;
@@ -208,7 +208,7 @@ static bool add_stack(struct detailing *d, const struct merge_value *value)
 	return true;
 }
 
-int stacks_into(struct tree *tree, struct work *work, const struct merge *merge,
+int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *merge,
 		struct name_table *names, struct sieve *sieve, struct err *err)
 {
 	struct detailing d = { .work = work,

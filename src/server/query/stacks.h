@@ -11,8 +11,9 @@
 #include "server/query/merge.h"
 #include "server/query/sieve.h"
 
-/* Fills lines, locations, stacks and stack_locations of `tree`. */
-int stacks_into(struct tree *tree, struct work *work, const struct merge *merge,
+/* Fills lines, locations, stacks and stack_locations of `tree`; names and sieve are at this trie.
+ */
+int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *merge,
 		struct name_table *names, struct sieve *sieve, struct err *err);
 
 #endif
