@@ -408,8 +408,9 @@ static void take_sums(const struct adding_together *all, const struct tally *tal
 	}
 }
 
-static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
-			struct arena *into, struct accumulate_sums *ret, struct err *err)
+/* All that is not zero, in `scratch`. */
+static int gather_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
+		       struct arena *scratch, struct accumulate_sums *ret, struct err *err)
 {
 	uint32_t groups_count = 0, slots_count = all->in->segment->slots_count;
 	uint64_t most;
@@ -425,19 +426,41 @@ static int collect_sums(const struct adding_together *all, size_t pieces_count, 
 	/* A sum needs a row, and a counter. */
 	most = (uint64_t)groups_count * slots_count;
 	most = ret->rows < most ? ret->rows : most;
-	ret->list = arena_new_array(into, struct accumulate_sum, most);
-	if (!ret->list || slots_of_nodes(all->in->segment, into, &slots))
+	ret->list = arena_new_array(scratch, struct accumulate_sum, most);
+	if (!ret->list || slots_of_nodes(all->in->segment, scratch, &slots))
 		return work_over_budget(all->selection->work, err);
 	for (uint32_t group = 0; group < groups_count; group++) {
 		struct tally tally;
 		bool any;
 
-		if (!tally_of(all->pieces, pieces_count, group, into, &tally, &any))
+		if (!tally_of(all->pieces, pieces_count, group, scratch, &tally, &any))
 			return work_over_budget(all->selection->work, err);
 		if (any)
 			take_sums(all, &tally, slots, group, weight, ret);
 	}
 	return 0;
+}
+
+static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
+			struct arena *into, struct accumulate_sums *ret, struct err *err)
+{
+	struct accumulate_sums found = { 0 };
+	struct arena scratch;
+	int rc;
+
+	arena_init(&scratch, all->selection->work->limit_bytes);
+	rc = gather_sums(all, pieces_count, weight, &scratch, &found, err);
+	*ret = found;
+	ret->list = NULL;
+	if (!rc && found.count) {
+		ret->list = arena_new_array(into, struct accumulate_sum, found.count);
+		if (ret->list)
+			memcpy(ret->list, found.list, found.count * sizeof(*found.list));
+		else
+			rc = work_over_budget(all->selection->work, err);
+	}
+	arena_free(&scratch);
+	return rc;
 }
 
 /* Whether selected series of the segment have different weights; else the one that all have. */

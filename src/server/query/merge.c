@@ -8,13 +8,15 @@
 
 /*
  * Roughly in ns; not by the number of CPUs, so that answers do not depend on it. Segments of one
- * partition key stay in one unit as long as that does not make it a giant.
+ * partition key stay in one unit as long as that does not make it a giant. Segments are first
+ * summed in runs of the source's order, in which neighbours lie in the same stripes of a part.
  */
 #define UNIT_COST ((uint64_t)4 << 20)
 #define UNIT_COST_MAX (64 * UNIT_COST)
 #define ROW_COST 4u
 #define NODE_COST 50u
 #define SEGMENT_COST 20000u
+#define RUN_COST ((uint64_t)2 << 20)
 #define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
 
 /* Sums over a trie of their own, or over that of a segment. */
@@ -27,7 +29,20 @@ struct heap {
 	bool begun;
 };
 
-/* Segments first .. end - 1 of the order. */
+/* A segment with reports, and its sums. */
+struct item {
+	struct select_segment *in;
+	struct accumulate_sums sums; /* in the run's arena */
+};
+
+/* Items first .. end - 1, in the source's order. */
+struct run {
+	size_t first, end;
+	struct arena arena;
+	bool begun;
+};
+
+/* Items first .. end - 1 of the order. */
 struct unit {
 	size_t first, end;
 	struct heap heap;
@@ -35,8 +50,11 @@ struct unit {
 
 struct merging {
 	struct selection *selection;
-	struct select_segment **order; /* with reports; kin behind kin */
-	size_t order_count;
+	struct item *items;
+	size_t items_count;
+	struct run *runs;
+	size_t runs_count;
+	struct item **order; /* kin behind kin */
 	struct unit *units;
 	size_t units_count;
 	uint64_t cost;
@@ -169,73 +187,92 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 	return rc;
 }
 
-static int add_segment(struct merging *merging, struct work *work, struct heap *heap,
-		       struct select_segment *in, bool together, struct err *err)
+/* Sums the segments of a run, in their order. */
+static int sum_run(struct merging *merging, struct work *work, struct run *run, bool together,
+		   struct err *err)
 {
-	struct accumulate_sums sums = { 0 };
-	struct arena scratch;
-	int rc;
+	int rc = 0;
 
-	arena_init(&scratch, work->limit_bytes);
-	rc = accumulate_segment(merging->selection, work, in, together, &scratch, &sums, err);
-	if (!rc) {
-		work->other_bytes += scratch.used_bytes;
-		rc = add_sums(heap, work, in->view, sums.list, sums.count, err);
-		work->other_bytes -= scratch.used_bytes;
+	run->begun = true;
+	arena_init(&run->arena, work->limit_bytes);
+	for (size_t i = run->first; !rc && i < run->end; i++) {
+		struct item *item = &merging->items[i];
+
+		rc = accumulate_segment(merging->selection, work, item->in, together, &run->arena,
+					&item->sums, err);
+		rc = work_spare(item->in->segment, rc);
 	}
-	heap->rows += sums.rows;
-	work->stats.nodes_merged += in->view->nodes_count;
-	arena_free(&scratch);
-	return work_spare(in->segment, rc);
+	work->other_bytes += run->arena.used_bytes;
+	return rc ? rc : work_check(work, err);
 }
 
-static int merge_unit(struct merging *merging, struct work *work, struct unit *unit, bool together,
+/* A step for a team. */
+static int sum_one_run(void *context, struct work *work, size_t index, struct err *err)
+{
+	struct merging *merging = context;
+	struct run *run = &merging->runs[index];
+
+	return run->begun ? 0 : sum_run(merging, work, run, false, err);
+}
+
+static int merge_unit(struct merging *merging, struct work *work, struct unit *unit,
 		      struct err *err)
 {
 	bool alone =
 		unit->end - unit->first == 1 && (!merging->as_one || merging->units_count == 1);
+	struct heap *heap = &unit->heap;
 	int rc = 0;
 
-	begin_heap(work, &unit->heap, alone ? merging->order[unit->first]->view : NULL);
-	for (size_t i = unit->first; !rc && i < unit->end; i++)
-		rc = add_segment(merging, work, &unit->heap, merging->order[i], together, err);
-	return rc || alone ? rc : fold_heap(merging->selection, work, &unit->heap, err);
+	begin_heap(work, heap, alone ? merging->order[unit->first]->in->view : NULL);
+	for (size_t i = unit->first; !rc && i < unit->end; i++) {
+		struct item *item = merging->order[i];
+
+		rc = add_sums(heap, work, item->in->view, item->sums.list, item->sums.count, err);
+		heap->rows += item->sums.rows;
+		work->stats.nodes_merged += item->in->view->nodes_count;
+	}
+	return rc || alone ? rc : fold_heap(merging->selection, work, heap, err);
 }
 
 /* A step for a team. */
 static int merge_one_unit(void *context, struct work *work, size_t index, struct err *err)
 {
 	struct merging *merging = context;
-	struct unit *unit = &merging->units[index];
 
-	return unit->heap.begun ? 0 : merge_unit(merging, work, unit, false, err);
+	return merge_unit(merging, work, &merging->units[index], err);
 }
 
 static int kin_order(const void *left, const void *right)
 {
-	const struct select_segment *a = *(struct select_segment *const *)left;
-	const struct select_segment *b = *(struct select_segment *const *)right;
+	const struct item *a = *(struct item *const *)left, *b = *(struct item *const *)right;
+	uint64_t a_kin = a->in->segment->kin, b_kin = b->in->segment->kin;
 
-	if (a->segment->kin != b->segment->kin)
-		return a->segment->kin < b->segment->kin ? -1 : 1;
+	if (a_kin != b_kin)
+		return a_kin < b_kin ? -1 : 1;
 	return (a > b) - (a < b);
 }
 
-static int order_segments(struct merging *merging, struct err *err)
+static int take_items(struct merging *merging, struct err *err)
 {
 	struct selection *selection = merging->selection;
 	struct arena *arena = &selection->work->arena;
+	size_t most = selection->segments_count;
 
-	merging->order = arena_new_array(arena, struct select_segment *, selection->segments_count);
-	merging->units = arena_new_array(arena, struct unit, selection->segments_count);
-	if (!merging->order || !merging->units)
+	merging->items = arena_new_array(arena, struct item, most);
+	merging->order = arena_new_array(arena, struct item *, most);
+	merging->runs = arena_new_array(arena, struct run, most);
+	merging->units = arena_new_array(arena, struct unit, most);
+	if (!merging->items || !merging->order || !merging->runs || !merging->units)
 		return work_over_budget(selection->work, err);
-	for (size_t i = 0; i < selection->segments_count; i++)
-		if (selection->segments[i].blocks_count)
-			merging->order[merging->order_count++] = &selection->segments[i];
-	if (merging->order_count)
-		qsort(merging->order, merging->order_count, sizeof(struct select_segment *),
-		      kin_order);
+	for (size_t i = 0; i < most; i++) {
+		if (!selection->segments[i].blocks_count)
+			continue;
+		merging->items[merging->items_count].in = &selection->segments[i];
+		merging->order[merging->items_count] = &merging->items[merging->items_count];
+		merging->items_count++;
+	}
+	if (merging->items_count)
+		qsort(merging->order, merging->items_count, sizeof(struct item *), kin_order);
 	return 0;
 }
 
@@ -250,59 +287,82 @@ static uint64_t cost_of(const struct select_segment *in)
 	       SEGMENT_COST;
 }
 
-/* Whether the segment at `i` of the order begins a unit, where the last one costs `unit_cost`. */
+/* Large segments are runs of their own. */
+static void cut_runs(struct merging *merging)
+{
+	uint64_t run_cost = 0;
+	bool after_large = true;
+
+	for (size_t i = 0; i < merging->items_count; i++) {
+		const struct select_segment *in = merging->items[i].in;
+
+		if (after_large || is_large(in) || run_cost > RUN_COST) {
+			merging->runs[merging->runs_count++] = (struct run){ .first = i };
+			run_cost = 0;
+		}
+		merging->runs[merging->runs_count - 1].end = i + 1;
+		run_cost += cost_of(in);
+		merging->cost += cost_of(in);
+		after_large = is_large(in);
+	}
+}
+
+/* Whether the item at `i` of the order begins a unit, where the last one costs `unit_cost`. */
 static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_cost)
 {
-	const struct select_segment *in = merging->order[i], *before;
+	uint64_t kin = merging->order[i]->in->segment->kin;
 
-	if (!i)
+	if (!i || unit_cost > UNIT_COST_MAX)
 		return true;
-	before = merging->order[i - 1];
-	if (is_large(in) || is_large(before) || unit_cost > UNIT_COST_MAX)
-		return true;
-	return unit_cost > UNIT_COST &&
-	       (!in->segment->kin || in->segment->kin != before->segment->kin);
+	if (kin && kin == merging->order[i - 1]->in->segment->kin)
+		return false;
+	return !merging->as_one || unit_cost > UNIT_COST;
 }
 
 static void cut_units(struct merging *merging)
 {
 	uint64_t unit_cost = 0;
 
-	for (size_t i = 0; i < merging->order_count; i++) {
-		uint64_t cost = cost_of(merging->order[i]);
-
+	for (size_t i = 0; i < merging->items_count; i++) {
 		if (begins_unit(merging, i, unit_cost)) {
 			merging->units[merging->units_count++] = (struct unit){ .first = i };
 			unit_cost = 0;
 		}
 		merging->units[merging->units_count - 1].end = i + 1;
-		unit_cost += cost;
-		merging->cost += cost;
+		unit_cost += cost_of(merging->order[i]->in);
 	}
 }
 
 /* Rows that decide on their groups add groups: then one thread does all. */
 static bool needs_one_thread(const struct merging *merging)
 {
-	for (size_t i = 0; i < merging->order_count; i++)
-		if (merging->order[i]->by_rows)
+	for (size_t i = 0; i < merging->items_count; i++)
+		if (merging->items[i].in->by_rows)
 			return true;
 	return false;
 }
 
-static int run_units(struct merging *merging, struct err *err)
+static int sum_runs(struct merging *merging, struct err *err)
 {
 	struct work *work = merging->selection->work;
 	bool alone = needs_one_thread(merging);
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < merging->units_count; i++)
-		if (alone || is_large(merging->order[merging->units[i].first]))
-			rc = merge_unit(merging, work, &merging->units[i], !alone, err);
+	for (size_t i = 0; !rc && i < merging->runs_count; i++)
+		if (alone || is_large(merging->items[merging->runs[i].first].in))
+			rc = sum_run(merging, work, &merging->runs[i], !alone, err);
 	if (!rc)
-		rc = team_run(work, merging->units_count, merging->cost, merge_one_unit, merging,
-			      err);
+		rc = team_run(work, merging->runs_count, merging->cost, sum_one_run, merging, err);
 	return rc ? rc : work_lost(work, err);
+}
+
+static void free_runs(struct merging *merging)
+{
+	for (size_t i = 0; i < merging->runs_count; i++) {
+		merging->selection->work->other_bytes -= merging->runs[i].arena.used_bytes;
+		arena_free(&merging->runs[i].arena);
+	}
+	merging->runs_count = 0;
 }
 
 /* All units into the first. */
@@ -378,23 +438,28 @@ int merge_segments(struct selection *selection, bool as_one, struct merge *ret, 
 {
 	struct merging merging = { .selection = selection,
 				   .as_one = as_one || selection->denominator != 1 };
+	struct work *work = selection->work;
 	size_t units_count;
 	int rc;
 
 	*ret = (struct merge){ 0 };
-	rc = order_segments(&merging, err);
-	if (rc || !merging.order_count)
+	rc = take_items(&merging, err);
+	if (rc || !merging.items_count)
 		return rc;
+	cut_runs(&merging);
 	cut_units(&merging);
 	units_count = merging.units_count;
-	ret->tries = arena_new_array(&selection->work->arena, struct merge_trie, units_count);
-	rc = ret->tries ? run_units(&merging, err) : work_over_budget(selection->work, err);
+	ret->tries = arena_new_array(&work->arena, struct merge_trie, units_count);
+	rc = ret->tries ? sum_runs(&merging, err) : work_over_budget(work, err);
+	if (!rc)
+		rc = team_run(work, units_count, merging.cost, merge_one_unit, &merging, err);
+	free_runs(&merging);
 	if (!rc && merging.as_one && units_count > 1)
 		rc = join_units(&merging, err);
 	for (size_t i = 0; !rc && i < merging.units_count; i++)
 		rc = take_heap(&merging, &merging.units[i].heap, ret, err);
 	for (size_t i = 0; i < units_count; i++)
-		free_heap(selection->work, &merging.units[i].heap);
+		free_heap(work, &merging.units[i].heap);
 	return rc;
 }
 

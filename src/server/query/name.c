@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/name.h"
 
-#include <inttypes.h>
-
 #include "base/hash.h"
 #include "server/query/function_name.h"
 
@@ -23,6 +21,21 @@ static struct slice base_name(struct slice path)
 	return path;
 }
 
+/* "0x4a3f". There may be millions of them. */
+static void add_hex(struct strbuf *out, uint64_t number)
+{
+	char digits[2 + 16];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = "0123456789abcdef"[number & 15];
+		number >>= 4;
+	} while (number);
+	digits[--at] = 'x';
+	digits[--at] = '0';
+	strbuf_add_slice(out, slice_from(digits + at, sizeof(digits) - at));
+}
+
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address)
 {
 	struct slice binary = base_name(mapping);
@@ -32,9 +45,13 @@ void name_address(struct strbuf *out, struct slice mapping, uint64_t address)
 		strbuf_add_text(out, binary.len ? "[anon]" : "[unknown]");
 		return;
 	}
-	strbuf_addf(out, "0x%" PRIx64, address);
-	if (binary.len)
-		strbuf_addf(out, bracketed ? " %.*s" : " [%.*s]", SLICE_FMT(binary));
+	add_hex(out, address);
+	if (!binary.len)
+		return;
+	strbuf_add_text(out, bracketed ? " " : " [");
+	strbuf_add_slice(out, binary);
+	if (!bracketed)
+		strbuf_add_byte(out, ']');
 }
 
 /* Kinds whose functions live in source files rather than in binaries. */
