@@ -5,6 +5,8 @@
 
 /* Numbers of a sample compared for repetition; a sample with more has no attributes there. */
 #define ATTRIBUTES_COMPARED_MAX 64
+/* A sender does not change its mind: behind so many samples that told, more are not looked at. */
+#define SAMPLES_THAT_TELL 64
 
 struct marks {
 	bool dictionary, profiles;
@@ -17,6 +19,7 @@ struct marks {
 	bool second_field;		 /* any sample has field 2 */
 	uint64_t number_min, number_max; /* of all numbers in field 2 */
 	uint64_t attributes;		 /* entries of the attribute table */
+	uint32_t samples;		 /* looked at */
 };
 
 /* Like pb_next, for walking: the nested message or packed numbers that the field holds. */
@@ -78,6 +81,7 @@ static int scan_sample(struct marks *marks, struct pb_reader in, struct err *err
 	}
 	if (in.problem)
 		return pb_fail(&in, "Sample", err);
+	marks->samples++;
 	marks->second_field |= numbers > 0;
 	marks->values_alone |= numbers && !times;
 	marks->lengths_differ |= numbers && times && numbers != times;
@@ -93,6 +97,11 @@ static int scan_sample_type(struct marks *marks, struct pb_reader in, struct err
 	return in.problem ? pb_fail(&in, "ValueType", err) : 0;
 }
 
+static bool have_told(const struct marks *marks)
+{
+	return marks->samples >= SAMPLES_THAT_TELL && marks->sample_1_9 + marks->sample_1_10 == 1;
+}
+
 static int scan_profile(struct marks *marks, struct pb_reader in, struct err *err)
 {
 	struct pb_field field;
@@ -106,7 +115,7 @@ static int scan_profile(struct marks *marks, struct pb_reader in, struct err *er
 
 		if (number == OTLP_PROFILE_SAMPLE_TYPE && is_bytes)
 			status = scan_sample_type(marks, within(&in, &field), err);
-		else if (number == OTLP_PROFILE_SAMPLES && is_bytes)
+		else if (number == OTLP_PROFILE_SAMPLES && is_bytes && !have_told(marks))
 			status = scan_sample(marks, within(&in, &field), err);
 		marks->before_1_8 |= (number == 3 && is_bytes) || (number == 5 && is_varint) ||
 				     (number == 6 && is_bytes);

@@ -204,14 +204,20 @@ static bool frame_equal(const void *context, uint32_t id, const void *key)
 	return !memcmp(AT(tables->frames, struct frame, id), key, sizeof(struct frame));
 }
 
+/* False for strings that did not fit. */
+static bool has_strings(const struct tables *tables, const struct frame *frame)
+{
+	return has_string(tables, frame->mapping_file) && has_string(tables, frame->build_id) &&
+	       has_string(tables, frame->function) && has_string(tables, frame->system_name) &&
+	       has_string(tables, frame->file);
+}
+
 uint32_t tables_frame(struct tables *tables, const struct frame *frame)
 {
 	uint64_t hash = tables_hash_frame(frame);
 	uint32_t id;
 
-	if (!has_string(tables, frame->mapping_file) || !has_string(tables, frame->build_id) ||
-	    !has_string(tables, frame->function) || !has_string(tables, frame->system_name) ||
-	    !has_string(tables, frame->file))
+	if (!has_strings(tables, frame))
 		return TABLES_FULL;
 	id = idmap_find(&tables->frame_map, hash, frame_equal, tables, frame);
 	if (id != IDMAP_NONE)
@@ -222,6 +228,11 @@ uint32_t tables_frame(struct tables *tables, const struct frame *frame)
 	return id;
 }
 
+uint32_t tables_add_frame(struct tables *tables, const struct frame *frame)
+{
+	return has_strings(tables, frame) ? append(&tables->frames, frame) : TABLES_FULL;
+}
+
 static bool node_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct tables *tables = context;
@@ -229,22 +240,35 @@ static bool node_equal(const void *context, uint32_t id, const void *key)
 	return !memcmp(AT(tables->nodes, struct node, id), key, sizeof(struct node));
 }
 
-uint32_t tables_node(struct tables *tables, uint32_t parent, uint32_t frame)
+uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame)
 {
 	struct node node = { parent, frame };
-	uint64_t hash = tables_hash_node(&node);
-	uint32_t id;
 
 	if (parent == TABLES_FULL || frame == TABLES_FULL)
 		return TABLES_FULL;
 	assert(parent < tables->nodes.count && frame < tables->frames.count);
-	id = idmap_find(&tables->node_map, hash, node_equal, tables, &node);
-	if (id != IDMAP_NONE)
-		return id;
-	id = append(&tables->nodes, &node);
+	return append(&tables->nodes, &node);
+}
+
+uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame)
+{
+	struct node node = { parent, frame };
+	uint32_t id = tables_add_node(tables, parent, frame);
+
 	if (id != TABLES_FULL)
-		idmap_add(&tables->node_map, hash, id);
+		idmap_add(&tables->node_map, tables_hash_node(&node), id);
 	return id;
+}
+
+uint32_t tables_node(struct tables *tables, uint32_t parent, uint32_t frame)
+{
+	struct node node = { parent, frame };
+	uint32_t id;
+
+	if (parent == TABLES_FULL || frame == TABLES_FULL)
+		return TABLES_FULL;
+	id = idmap_find(&tables->node_map, tables_hash_node(&node), node_equal, tables, &node);
+	return id == IDMAP_NONE ? tables_new_node(tables, parent, frame) : id;
 }
 
 static int label_order(const void *left, const void *right, void *context)

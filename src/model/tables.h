@@ -213,6 +213,14 @@ size_t tables_bytes(const struct tables *tables); /* memory in use, roughly */
 uint32_t tables_string(struct tables *tables, struct slice text);
 uint32_t tables_frame(struct tables *tables, const struct frame *frame);
 uint32_t tables_node(struct tables *tables, uint32_t parent, uint32_t frame);
+/* A node that is surely not there yet, as its parent was made just now: no look-up. */
+uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame);
+/*
+ * Adds without looking, and no look-up will find it: for who knows all of these to be different,
+ * or does not mind if some are not.
+ */
+uint32_t tables_add_frame(struct tables *tables, const struct frame *frame);
+uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame);
 /* Sorts `labels` in place; equal ones collapse. count <= TABLES_LABELS_PER_SET_MAX. */
 uint32_t tables_label_set(struct tables *tables, struct label *labels, uint32_t count);
 /* group->column_first is ignored; the columns are given. */

@@ -169,7 +169,9 @@ static enum refusal authorize(struct exchange *exchange, bool at_once)
 	exchange->is_admitted = status == 200;
 	if (exchange->is_admitted || (at_once && !status))
 		return REFUSAL_COUNT;
-	return status == 401 ? REFUSAL_UNAUTHENTICATED : REFUSAL_FORBIDDEN;
+	return status == 401   ? REFUSAL_UNAUTHENTICATED
+	       : status == 429 ? REFUSAL_LOGINS
+			       : REFUSAL_FORBIDDEN;
 }
 
 /* The most bytes the body may have on the wire. */

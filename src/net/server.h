@@ -128,8 +128,8 @@ struct net_server_options {
 	unsigned connections_max;  /* 0 = default */
 	int64_t idle_timeout_ns;   /* 0 = default */
 	/*
-	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401 or 403. Asked when
-	 * the head is there, so that nobody sends a body in vain: `at_once` is then set, on the
+	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401, 403 or 429.
+	 * Asked when the head is there, so that nobody sends a body in vain: `at_once` is then set, on the
 	 * loop thread, and 0 says that this takes time; then it is asked again on a worker.
 	 */
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,

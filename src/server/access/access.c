@@ -209,6 +209,7 @@ static unsigned roles_of_token(const struct access *access, const struct web_con
 }
 
 #define NOT_KNOWN_YET UINT_MAX /* of roles: a password has to be hashed first */
+#define LATER (UINT_MAX - 1)   /* too many are being hashed */
 
 /*
  * A token may come as a password too, with its name as the user: browsers know no other way.
@@ -219,6 +220,7 @@ static unsigned roles_of_basic(struct access *access, const struct web_config *c
 	struct slice password, user = slice_cut(credentials, ':', &password);
 	const struct web_config_user *found = NULL;
 	unsigned roles = user.len ? roles_of_token(access, config, user, password) : 0;
+	enum password_answer answer;
 	struct slice bcrypt;
 	bool fits;
 
@@ -229,11 +231,15 @@ static unsigned roles_of_basic(struct access *access, const struct web_config *c
 			found = &config->users[i];
 	/* A user that does not exist takes as long as one that does. */
 	bcrypt = found ? found->bcrypt : config->users[0].bcrypt;
-	if (!at_once)
-		fits = password_fits(&access->passwords, bcrypt, password);
-	else if (!password_recall(&access->passwords, bcrypt, password, &fits))
-		return NOT_KNOWN_YET;
-	return found && fits ? found->roles : 0;
+	if (at_once) {
+		if (!password_recall(&access->passwords, bcrypt, password, &fits))
+			return NOT_KNOWN_YET;
+		return found && fits ? found->roles : 0;
+	}
+	answer = password_try(&access->passwords, bcrypt, password);
+	if (answer == PASSWORD_LATER)
+		return LATER;
+	return found && answer == PASSWORD_FITS ? found->roles : 0;
 }
 
 static bool take_scheme(struct slice *value, const char *scheme)
@@ -291,6 +297,7 @@ int access_authorize(void *context, const struct net_request *request, enum net_
 	if (!asks_for_nothing(&state->config)) {
 		roles = roles_of_request(access, &state->config, request, at_once);
 		status = roles == NOT_KNOWN_YET	  ? 0
+			 : roles == LATER	  ? 429
 			 : !roles		  ? 401
 			 : roles & role_bit(role) ? 200
 						  : 403;

@@ -96,17 +96,38 @@ bool password_recall(struct password_memory *memory, struct slice bcrypt, struct
 	return recall(memory, digest, ret_fits);
 }
 
-bool password_fits(struct password_memory *memory, struct slice bcrypt, struct slice password)
+static bool begin_trial(struct password_memory *memory)
+{
+	bool may;
+
+	pthread_mutex_lock(&memory->lock);
+	may = memory->trials < PASSWORD_TRIALS_MAX;
+	memory->trials += may;
+	pthread_mutex_unlock(&memory->lock);
+	return may;
+}
+
+static void end_trial(struct password_memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->trials--;
+	pthread_mutex_unlock(&memory->lock);
+}
+
+enum password_answer password_try(struct password_memory *memory, struct slice bcrypt,
+				  struct slice password)
 {
 	uint8_t digest[SHA256_DIGEST_BYTES];
 	char *text, *hash;
 	bool fits;
 
 	if (password.len && memchr(password.data, '\0', password.len))
-		return false;
+		return PASSWORD_WRONG;
 	digest_of(memory, bcrypt, password, digest);
 	if (recall(memory, digest, &fits))
-		return fits; /* without waiting for those who guess */
+		return fits ? PASSWORD_FITS : PASSWORD_WRONG; /* without waiting for guesses */
+	if (!begin_trial(memory))
+		return PASSWORD_LATER;
 	pthread_mutex_lock(&memory->trying);
 	if (!recall(memory, digest, &fits)) {
 		text = mem_strndup(password.len ? password.data : "", password.len);
@@ -118,5 +139,6 @@ bool password_fits(struct password_memory *memory, struct slice bcrypt, struct s
 		free(hash);
 	}
 	pthread_mutex_unlock(&memory->trying);
-	return fits;
+	end_trial(memory);
+	return fits ? PASSWORD_FITS : PASSWORD_WRONG;
 }

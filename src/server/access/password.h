@@ -2,9 +2,10 @@
 /*
  * password - bcrypt verdicts, remembered.
  *
- * One password is tried at a time: it costs tens of milliseconds of CPU, on purpose. Verdicts,
- * good and bad, are kept by a digest of (a random salt of this process, hash, password) in a small
- * table; neither passwords nor plain digests of them are kept. Thread-safe.
+ * One password is tried at a time: it costs tens of milliseconds of CPU, on purpose. One more may
+ * wait for that; others are told to come later, or those who guess would occupy all workers.
+ * Verdicts, good and bad, are kept by a digest of (a random salt of this process, hash, password)
+ * in a small table; neither passwords nor plain digests of them are kept. Thread-safe.
  */
 #ifndef FIRN_SERVER_ACCESS_PASSWORD_H
 #define FIRN_SERVER_ACCESS_PASSWORD_H
@@ -16,6 +17,7 @@
 #include "codec/sha256.h"
 
 #define PASSWORD_VERDICTS 1024u
+#define PASSWORD_TRIALS_MAX 2u /* under way or waiting */
 
 struct password_verdict {
 	uint8_t digest[SHA256_DIGEST_BYTES];
@@ -24,7 +26,8 @@ struct password_verdict {
 
 struct password_memory {
 	uint8_t salt[SHA256_DIGEST_BYTES];
-	pthread_mutex_t lock;				     /* of the verdicts */
+	pthread_mutex_t lock; /* of the verdicts and trials */
+	unsigned trials;
 	pthread_mutex_t trying;				     /* whoever hashes */
 	struct password_verdict verdicts[PASSWORD_VERDICTS]; /* by digest; the later wins */
 };
@@ -36,7 +39,10 @@ void password_fini(struct password_memory *memory);
 bool password_recall(struct password_memory *memory, struct slice bcrypt, struct slice password,
 		     bool *ret_fits);
 
-/* Whether `password` is what `bcrypt` was made of. */
-bool password_fits(struct password_memory *memory, struct slice bcrypt, struct slice password);
+enum password_answer { PASSWORD_WRONG, PASSWORD_FITS, PASSWORD_LATER };
+
+/* Whether `password` is what `bcrypt` was made of; PASSWORD_LATER: too many are being tried. */
+enum password_answer password_try(struct password_memory *memory, struct slice bcrypt,
+				  struct slice password);
 
 #endif

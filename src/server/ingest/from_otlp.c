@@ -373,6 +373,7 @@ static int prepare(const struct door *door)
 		return err_set(door->err, ERR_LIMIT, "take OTLP: too many attributes");
 	memset(scratch->attribute_labels.data, 0xff,
 	       (o->attributes.count + 1) * sizeof(struct label));
+	normalise_places(door->n, o->locations.count, o->numbers.count);
 	content_hash_begin(&scratch->content_hash);
 	return otlp_frames_begin(scratch, door->err);
 }

@@ -322,6 +322,7 @@ static int prepare(const struct door *door)
 			       p->samples.count, door->limits->samples_max);
 	scratch->string_ids.count = scratch->chains.count = scratch->chain_frames.count = 0;
 	scratch->mapping_frames.count = 0;
+	normalise_places(door->n, p->locations.count, p->location_ids.count);
 	if (!COLUMN_ROOM(&scratch->string_ids, p->strings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->mapping_frames, p->mappings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->chains, p->locations.count + 1, UINT32_MAX))

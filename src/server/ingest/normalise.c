@@ -8,6 +8,7 @@
 #include "codec/utf8.h"
 
 #define FRAMES_PER_SAMPLE 16	/* of the budget of trie steps, on the average over samples_max */
+#define NAMED_PER_PLACE 3	/* by stacks, where a dictionary leaves nothing out */
 #define ROW_MAP_SLOTS_KEPT 4096 /* a larger map that is mostly empty is freed, not cleared */
 #define TIME_MIN_NS (946684800ll * CLOCK_NS_PER_S) /* 2000-01-01: nothing profiled is older */
 #define TIME_AHEAD_NS (24 * 3600 * CLOCK_NS_PER_S) /* clocks may be this wrong */
@@ -42,6 +43,7 @@ void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, 
 	n->into = into;
 	n->now_ns = now_ns;
 	n->problem = NULL;
+	n->places_differ = false;
 	n->frames_left = limits->samples_max * FRAMES_PER_SAMPLE;
 	if (n->stack_capacity < deep) {
 		n->stack = mem_realloc(n->stack, deep, sizeof(*n->stack));
@@ -51,6 +53,11 @@ void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, 
 	}
 	n->stack_count = 0;
 	n->path_count = 0;
+}
+
+void normalise_places(struct normaliser *n, size_t places, size_t named)
+{
+	n->places_differ = named / NAMED_PER_PLACE >= places;
 }
 
 int normaliser_check(const struct normaliser *n, struct err *err)
@@ -203,22 +210,6 @@ uint32_t normalise_sample_labels_end(struct normaliser *n)
 	return checked(n, tables_label_set(n->into, n->labels, n->labels_count));
 }
 
-void normalise_stack_begin(struct normaliser *n)
-{
-	n->stack_count = 0;
-	n->stack_cut = false;
-}
-
-bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
-{
-	if (n->stack_count == n->limits->stack_depth_max) {
-		n->stack_cut = true;
-		return false;
-	}
-	n->stack[n->stack_count++] = frame;
-	return true;
-}
-
 static void mark_cut(struct normaliser *n)
 {
 	struct frame marker = { .kind = FRAME_MARKER };
@@ -230,11 +221,11 @@ static void mark_cut(struct normaliser *n)
 
 /*
  * Stacks that follow each other mostly share their root side, so the walk down the trie starts
- * where this stack leaves the one before it.
+ * where this stack leaves the one before it. Where the first node is new, all below it are.
  */
 uint32_t normalise_stack_end(struct normaliser *n)
 {
-	size_t shared = 0;
+	size_t shared = 0, first_new;
 	uint32_t node = 0;
 
 	if (n->stack_cut)
@@ -249,9 +240,14 @@ uint32_t normalise_stack_end(struct normaliser *n)
 	n->frames_left -= n->stack_count - shared;
 	if (shared)
 		node = n->path_nodes[shared - 1];
+	first_new = n->into->nodes.count;
 	for (size_t i = shared; i < n->stack_count; i++) {
 		n->path_frames[i] = n->stack[n->stack_count - 1 - i];
-		node = checked(n, tables_node(n->into, node, n->path_frames[i]));
+		if (node < first_new)
+			node = tables_node(n->into, node, n->path_frames[i]);
+		else
+			node = tables_new_node(n->into, node, n->path_frames[i]);
+		node = checked(n, node);
 		n->path_nodes[i] = node;
 	}
 	n->path_count = n->stack_count;

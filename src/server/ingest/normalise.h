@@ -28,6 +28,7 @@ struct normaliser {
 	size_t frames_left;  /* budget of trie steps, against stacks that explode */
 	struct strbuf text;  /* scratch of normalise_text */
 	struct slice tenant; /* of all series; empty: none */
+	bool places_differ;  /* no place is given twice: frames are added without looking */
 
 	/* the label set being built */
 	struct label labels[TABLES_LABELS_PER_SET_MAX];
@@ -53,6 +54,12 @@ void normaliser_init(struct normaliser *n);
 void normaliser_free(struct normaliser *n);
 void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, struct tables *into,
 		      int64_t now_ns);
+
+/*
+ * A request whose stacks name `places` so often has a dictionary that is worth its name: look-ups
+ * of frames would find none. If one place is there twice, its rows stay apart, no more.
+ */
+void normalise_places(struct normaliser *n, size_t places, size_t named);
 
 /* 0, or ERR_LIMIT with the problem. */
 int normaliser_check(const struct normaliser *n, struct err *err);
@@ -103,9 +110,23 @@ uint32_t normalise_line_frame(struct normaliser *n, const struct frame *place,
 /* The frame of a place without lines: native code, or unknown when there is no address either. */
 uint32_t normalise_bare_frame(struct normaliser *n, const struct frame *place);
 
-void normalise_stack_begin(struct normaliser *n);
+static inline void normalise_stack_begin(struct normaliser *n)
+{
+	n->stack_count = 0;
+	n->stack_cut = false;
+}
+
 /* False when the stack is full: what follows towards the root is not wanted. */
-bool normalise_stack_frame(struct normaliser *n, uint32_t frame);
+static inline bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
+{
+	if (n->stack_count == n->limits->stack_depth_max) {
+		n->stack_cut = true;
+		return false;
+	}
+	n->stack[n->stack_count++] = frame;
+	return true;
+}
+
 uint32_t normalise_stack_end(struct normaliser *n);
 
 void normalise_rows_begin(struct normaliser *n, uint32_t columns);

@@ -163,7 +163,8 @@ static uint32_t small_number(int64_t number)
 
 static uint32_t add_frame(struct normaliser *n, const struct frame *frame)
 {
-	uint32_t id = tables_frame(n->into, frame);
+	uint32_t id =
+		n->places_differ ? tables_add_frame(n->into, frame) : tables_frame(n->into, frame);
 
 	if (id != TABLES_FULL)
 		return id;

@@ -174,7 +174,7 @@ static uint32_t copy_frame(struct part_arranger *arranger, uint32_t id)
 	frame.function = copy_string(arranger, frame.function);
 	frame.system_name = copy_string(arranger, frame.system_name);
 	frame.file = copy_string(arranger, frame.file);
-	arranger->frame_ids[id] = tables_frame(&arranger->into, &frame);
+	arranger->frame_ids[id] = tables_add_frame(&arranger->into, &frame);
 	assert(arranger->frame_ids[id] != TABLES_FULL);
 	return arranger->frame_ids[id];
 }
@@ -216,43 +216,72 @@ static int id_order(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+/* The heaviest first; they are few, or sorting them is what takes the time. */
 static int weight_order(const void *left, const void *right, void *context)
 {
 	const uint64_t *weights = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	if (weights[a] != weights[b])
-		return weights[a] < weights[b] ? -1 : 1;
-	return (a < b) - (a > b);
+		return weights[a] > weights[b] ? -1 : 1;
+	return (a > b) - (a < b);
 }
 
-/* Children in lists through the nodes, heaviest first. Leaves the root out. */
+/*
+ * Ascending. Where most ids are in use, looking at each is quicker than sorting.
+ */
+static void sort_ids(const struct part_arranger *arranger, struct used *used, uint32_t ids)
+{
+	if (ids / 16 > used->count) {
+		qsort(used->list, used->count, sizeof(*used->list), id_order);
+		return;
+	}
+	used->count = 0;
+	for (uint32_t id = 0; id < ids; id++)
+		if (used->epochs[id] == arranger->epoch)
+			used->list[used->count++] = id;
+}
+
+/* Puts the children of a node in order, the heaviest first; `scratch` has room for all nodes. */
+static void order_children(struct part_arranger *arranger, uint32_t node, uint32_t *scratch)
+{
+	uint32_t count = 0, at = arranger->first_child[node];
+
+	for (; at != NONE; at = arranger->next_sibling[at])
+		scratch[count++] = at;
+	if (count < 2)
+		return;
+	if (count > 2 || weight_order(&scratch[0], &scratch[1], arranger->weights) > 0)
+		qsort_r(scratch, count, sizeof(*scratch), weight_order, arranger->weights);
+	for (uint32_t i = 0; i + 1 < count; i++)
+		arranger->next_sibling[scratch[i]] = scratch[i + 1];
+	arranger->next_sibling[scratch[count - 1]] = NONE;
+	arranger->first_child[node] = scratch[0];
+}
+
+/* Children in lists through the nodes, which are made in the order of their ids. */
 static void link_children(struct part_arranger *arranger)
 {
 	struct used *used = &arranger->nodes;
 	const struct node *nodes = arranger->from.nodes;
 
-	qsort(used->list, used->count, sizeof(*used->list), id_order);
+	sort_ids(arranger, used, arranger->from.nodes_count);
 	for (uint32_t i = 0; i < used->count; i++)
 		arranger->weights[used->list[i]] = arranger->rows[used->list[i]];
-	for (uint32_t i = used->count; i-- > 1;)
-		arranger->weights[nodes[used->list[i]].parent] += arranger->weights[used->list[i]];
-	/* Pushed to the front from the lightest to the heaviest. */
-	qsort_r(used->list + 1, used->count - 1, sizeof(*used->list), weight_order,
-		arranger->weights);
-	for (uint32_t i = 1; i < used->count; i++) {
-		uint32_t *first = &arranger->first_child[nodes[used->list[i]].parent];
+	for (uint32_t i = used->count; i-- > 1;) {
+		uint32_t id = used->list[i], parent = nodes[id].parent;
 
-		arranger->next_sibling[used->list[i]] = *first;
-		*first = used->list[i];
+		arranger->weights[parent] += arranger->weights[id];
+		arranger->next_sibling[id] = arranger->first_child[parent];
+		arranger->first_child[parent] = id;
 	}
 }
 
 static void copy_node(struct part_arranger *arranger, uint32_t id)
 {
 	const struct node *node = &arranger->from.nodes[id];
-	uint32_t made = id ? tables_node(&arranger->into, arranger->node_ids[node->parent],
-					 copy_frame(arranger, node->frame))
+	uint32_t made = id ? tables_add_node(&arranger->into, arranger->node_ids[node->parent],
+					     copy_frame(arranger, node->frame))
 			   : 0;
 
 	assert(made != TABLES_FULL);
@@ -262,7 +291,7 @@ static void copy_node(struct part_arranger *arranger, uint32_t id)
 
 static void arrange_nodes(struct part_arranger *arranger)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, *scratch;
 
 	part_arranger_use_stack(arranger, 0, 0);
 	if (arranger->rows_of_node_capacity < arranger->nodes.count) {
@@ -272,8 +301,10 @@ static void arrange_nodes(struct part_arranger *arranger)
 	}
 	memset(arranger->rows_of_node, 0, arranger->nodes.count * sizeof(uint64_t));
 	link_children(arranger);
+	scratch = mem_new_array(uint32_t, arranger->nodes.count);
 	while (at != NONE) {
 		copy_node(arranger, at);
+		order_children(arranger, at, scratch);
 		if (arranger->first_child[at] != NONE) {
 			at = arranger->first_child[at];
 			continue;
@@ -282,6 +313,7 @@ static void arrange_nodes(struct part_arranger *arranger)
 			at = arranger->from.nodes[at].parent;
 		at = at ? arranger->next_sibling[at] : NONE;
 	}
+	free(scratch);
 }
 
 static void forget(struct part_arranger *arranger)

@@ -98,6 +98,7 @@ static void store_free(struct store *store)
 	manifest_fini(&store->manifest);
 	tombstones_unref(store->tombstones);
 	free(store->scrubbed);
+	free(store->held_back);
 	throttle_fini(&store->throttle);
 	pthread_mutex_destroy(&store->compact_lock);
 	for (size_t i = 0; i < store->held_count; i++)

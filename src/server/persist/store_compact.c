@@ -12,6 +12,8 @@
 #include "server/persist/compact_plan.h"
 #include "server/persist/store_int.h"
 
+#define HOLD_BACK_NS (60 * CLOCK_NS_PER_S) /* after a failure; doubled with each */
+#define HOLD_BACK_MAX_NS (3600 * CLOCK_NS_PER_S)
 #define DAMAGED_MAX 100u  /* parts that may be set aside on the way */
 #define BACKLOG_PARTS 64u /* so many at once: parts come faster than half a core compacts them */
 
@@ -23,6 +25,52 @@ struct step {
 	uint64_t number;
 	bool only_deletes; /* one part, for the sake of tombstones */
 };
+
+static struct store_held_back *find_held_back(const struct store *store, uint64_t number)
+{
+	for (size_t i = 0; i < store->held_back_count; i++)
+		if (store->held_back[i].number == number)
+			return &store->held_back[i];
+	return NULL;
+}
+
+static bool is_held_back(const struct store *store, uint64_t number, int64_t now_ns)
+{
+	const struct store_held_back *held = find_held_back(store, number);
+
+	return held && held->until_ns > now_ns;
+}
+
+/* Whether a failure is the job's own, so that another job may succeed. */
+static bool is_of_job(int rc)
+{
+	return rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY && rc != -ERR_CORRUPT;
+}
+
+static void hold_back(struct store *store, uint64_t number, int64_t now_ns)
+{
+	struct store_held_back *held = find_held_back(store, number);
+
+	if (!held) {
+		mem_grow(store->held_back, store->held_back_count, store->held_back_capacity);
+		held = &store->held_back[store->held_back_count++];
+		*held = (struct store_held_back){ number, 0, HOLD_BACK_NS / 2 };
+	}
+	held->delay_ns =
+		held->delay_ns < HOLD_BACK_MAX_NS / 2 ? 2 * held->delay_ns : HOLD_BACK_MAX_NS;
+	held->until_ns = now_ns + held->delay_ns;
+}
+
+static void hold_back_job(struct store *store, const struct compact_plan *plan,
+			  const struct err *err)
+{
+	for (size_t i = 0; i < plan->parts_count; i++)
+		hold_back(store, plan->parts[i], store_now_ns(store));
+	metric_set(&store_compact_held_back, (int64_t)store->held_back_count);
+	log_warn("store", "parts cannot be compacted; others are, and these are tried again later",
+		 "inputs=%zu first=%llu tier=%d error=\"%s\"", plan->parts_count,
+		 (unsigned long long)plan->parts[0], plan->tier, err->message);
+}
 
 static bool has_deletes(const struct tombstones *tombstones, const struct part_info *part)
 {
@@ -44,7 +92,8 @@ static bool plan_deletes(const struct store *store, struct compact_plan *ret)
 	for (size_t i = 0; i < state->parts_count; i++) {
 		const struct part_info *part = &state->parts[i];
 
-		if (!has_deletes(store->tombstones, part))
+		if (!has_deletes(store->tombstones, part) ||
+		    is_held_back(store, part->number, store_now_ns(store)))
 			continue;
 		*ret = (struct compact_plan){ .tier = part->tier, .bytes = part->bytes };
 		ret->parts[ret->parts_count++] = part->number;
@@ -61,6 +110,35 @@ static const struct part_info *find_part(const struct store *store, uint64_t num
 		if (state->parts[i].number == number)
 			return &state->parts[i];
 	return NULL;
+}
+
+/* Forgets those held back that are no parts any more. With seal_lock. */
+static void prune_held_back(struct store *store)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < store->held_back_count; i++)
+		if (find_part(store, store->held_back[i].number))
+			store->held_back[kept++] = store->held_back[i];
+	store->held_back_count = kept;
+	metric_set(&store_compact_held_back, (int64_t)kept);
+}
+
+/* As compact_plan_next, without the parts that are held back. With seal_lock. */
+static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
+{
+	const struct manifest_state *state = &store->manifest.state;
+	struct part_info *parts = mem_new_array(struct part_info, state->parts_count);
+	int64_t now_ns = store_now_ns(store);
+	size_t count = 0;
+	bool found;
+
+	for (size_t i = 0; i < state->parts_count; i++)
+		if (!is_held_back(store, state->parts[i].number, now_ns))
+			parts[count++] = state->parts[i];
+	found = compact_plan_next(parts, count, all ? INT64_MAX : now_ns, ret);
+	free(parts);
+	return found;
 }
 
 /* The result is beside the inputs for a while. */
@@ -80,17 +158,16 @@ static int check_room(const struct store *store, const struct compact_plan *plan
 static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 {
 	struct store *store = step->store;
-	const struct manifest_state *state = &store->manifest.state;
-	int64_t now_ns = all ? INT64_MAX : store_now_ns(store);
 	int rc = store_check_writable(store, err);
 
 	*ret_found = false;
 	if (rc)
 		return rc;
+	prune_held_back(store);
 	step->only_deletes = plan_deletes(store, &step->plan);
-	if (!step->only_deletes &&
-	    !compact_plan_next(state->parts, state->parts_count, now_ns, &step->plan))
+	if (!step->only_deletes && !plan_next(store, all, &step->plan))
 		return 0;
+	*ret_found = true;
 	rc = check_room(store, &step->plan, err);
 	if (rc)
 		return rc;
@@ -99,7 +176,6 @@ static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 		step->inputs[i] = *find_part(store, step->plan.parts[i]);
 	step->number = manifest_take_number(&store->manifest);
 	step->tombstones = tombstones_ref(store->tombstones);
-	*ret_found = true;
 	return 0;
 }
 
@@ -285,6 +361,8 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 	tombstones_unref(step.tombstones);
 	free(step.inputs);
 	metric_add(&store_compact_errors, rc && rc != -ERR_CANCELLED);
+	if (*ret_done && is_of_job(rc))
+		hold_back_job(store, &step.plan, &cause);
 	if (rc && err)
 		*err = cause;
 	return rc;
@@ -293,18 +371,26 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 int store_compact(struct store *store, const struct store_compact_options *options,
 		  struct store_compacted *ret, struct err *err)
 {
+	struct err cause = { 0 };
 	bool done = true;
-	int rc = 0;
+	int rc = 0, failed = 0;
 
 	*ret = (struct store_compacted){ 0 };
 	pthread_mutex_lock(&store->compact_lock);
+	store->held_back_count = 0; /* who asks wants it tried now */
 	while (!rc && done) {
-		rc = store_compact_step(store, options, NULL, ret, &done, err);
+		rc = store_compact_step(store, options, NULL, ret, &done, &cause);
 		ret->parts_damaged += rc == -ERR_CORRUPT;
 		if (rc == -ERR_CORRUPT && ret->parts_damaged <= DAMAGED_MAX &&
 		    !store_tick(store, NULL))
 			rc = 0; /* the damaged part has been set aside: go on without it */
+		if (rc && !failed && err)
+			*err = cause;
+		if (done && is_of_job(rc)) {
+			failed = failed ? failed : rc;
+			rc = 0; /* there may be others */
+		}
 	}
 	pthread_mutex_unlock(&store->compact_lock);
-	return rc;
+	return failed ? failed : rc;
 }

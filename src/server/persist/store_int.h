@@ -50,6 +50,12 @@ struct store_scrubbed {
 	int64_t at_ns;
 };
 
+/* A part whose compaction failed: it is left out until then, so that the others get on. */
+struct store_held_back {
+	uint64_t number;
+	int64_t until_ns, delay_ns;
+};
+
 struct pending; /* an append in the queue: store_append.c */
 
 struct store {
@@ -97,6 +103,8 @@ struct store {
 	struct throttle throttle;	 /* of the maintenance thread */
 	struct store_scrubbed *scrubbed; /* by number of part; guarded by compact_lock */
 	size_t scrubbed_count;
+	struct store_held_back *held_back; /* guarded by compact_lock */
+	size_t held_back_count, held_back_capacity;
 	int64_t opened_ns;
 };
 
@@ -129,7 +137,10 @@ int store_check_space(struct store *store, struct err *err);
 int store_load_tombstones(struct store *store, struct err *err);
 int store_settle_tombstones(struct store *store, struct err *err);
 
-/* store_compact.c: with compact_lock. One job, if one is due; *ret_done: there was one. */
+/*
+ * store_compact.c: with compact_lock. One job, if one is due; *ret_done: there was one. The parts
+ * of a job that failed are left out for a while: the next call takes another job.
+ */
 int store_compact_step(struct store *store, const struct store_compact_options *options,
 		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
 		       struct err *err);

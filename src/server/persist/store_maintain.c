@@ -25,6 +25,12 @@ static void lower_priority(void)
 	syscall(SYS_ioprio_set, IO_WHO_PROCESS, thread, IO_CLASS_BEST_EFFORT_LOWEST);
 }
 
+/* Goes on with the next job when one failed of itself: its parts are held back then. */
+static bool may_go_on(int rc)
+{
+	return rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY && rc != -ERR_CORRUPT;
+}
+
 static int compact_all(struct store *store, struct err *err)
 {
 	const struct store_compact_options options = { 0 };
@@ -32,7 +38,7 @@ static int compact_all(struct store *store, struct err *err)
 	bool done = true;
 	int rc = 0;
 
-	while (!rc && done) {
+	while (done && may_go_on(rc)) {
 		pthread_mutex_lock(&store->compact_lock);
 		rc = store_compact_step(store, &options, &store->throttle, &compacted, &done, err);
 		pthread_mutex_unlock(&store->compact_lock);

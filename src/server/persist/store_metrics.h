@@ -69,6 +69,8 @@
 	X(store_cache_bytes, "firn_store_cache_bytes", "", "Memory of decoded parts.")             \
 	X(store_compact_running, "firn_store_compact_running", "",                                 \
 	  "1 while parts are being compacted.")                                                    \
+	X(store_compact_held_back, "firn_store_compact_held_back_parts", "",                       \
+	  "Parts whose compaction failed; it is tried again later, the others go on.")             \
 	X(store_tombstones, "firn_store_tombstones", "",                                           \
 	  "Deletions by selector whose bytes are on the disk still.")                              \
 	X(store_scrub_age_seconds, "firn_store_scrub_age_seconds", "",                             \

@@ -6,8 +6,9 @@
 #include "server/persist/tables_codec.h"
 
 #define SECTION_VERSION 1
-#define STACKS_VERSION_SORTED 1	  /* gaps, ascending within each report */
-#define STACKS_VERSION_UNSORTED 2 /* zigzag differences */
+#define STACKS_VERSION_SORTED 1	   /* gaps, ascending within each report */
+#define STACKS_VERSION_UNSORTED 2  /* zigzag differences */
+#define FRAMES_VERSION_CONSTANTS 2 /* fields that are the same in all frames take one number */
 
 /* The fields of a frame that are 32 bits wide, in the order in which they are kept. */
 static const size_t frame_fields[] = {

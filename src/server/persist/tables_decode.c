@@ -182,16 +182,21 @@ static void decode_frames(struct tables_image *image, struct byte_reader *in, ui
 	struct frame *frames = take_array(image, in, count, sizeof(*frames));
 	uint64_t address = 0;
 
-	(void)version;
 	image->view.frames = frames;
-	image->view.frames_count = count;
-	for (uint32_t i = 0; i < count; i++)
+	image->view.frames_count = in->failed ? 0 : count;
+	for (uint32_t i = 0; i < image->view.frames_count; i++)
 		frames[i].address = take_difference(in, &address);
 	for (size_t field = 0; field < FRAME_FIELDS; field++) {
+		uint64_t constant =
+			version >= FRAMES_VERSION_CONSTANTS ? byte_reader_varint(in) : 0;
 		uint64_t previous = 0;
 
-		for (uint32_t i = 0; i < count; i++)
-			*frame_field(&frames[i], field) = take_difference32(in, &previous);
+		if (constant > 1)
+			in->failed = true;
+		for (uint32_t i = 0; i < image->view.frames_count; i++)
+			*frame_field(&frames[i], field) =
+				constant && i ? (uint32_t)previous
+					      : take_difference32(in, &previous);
 	}
 }
 
@@ -433,7 +438,9 @@ static int take_sections(struct decoder *decoder, struct slice bytes, uint64_t m
 static int decode_section(struct decoder *decoder, uint32_t type, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(decoder->raw[type]);
-	uint16_t newest = type == TABLES_SECTION_STACKS ? STACKS_VERSION_UNSORTED : SECTION_VERSION;
+	uint16_t newest = type == TABLES_SECTION_STACKS	  ? STACKS_VERSION_UNSORTED
+			  : type == TABLES_SECTION_FRAMES ? FRAMES_VERSION_CONSTANTS
+							  : SECTION_VERSION;
 
 	if (!decoder->present[type])
 		return err_set(err, ERR_CORRUPT, "section \"%s\" is missing", section_names[type]);

@@ -116,6 +116,17 @@ static uint16_t encode_series(const struct tables_view *view, struct strbuf *out
 	return SECTION_VERSION;
 }
 
+/* Most fields are the same in all frames of a batch: those take one number. */
+static bool is_constant(const struct tables_view *view, size_t field)
+{
+	uint32_t first = view->frames_count ? *frame_field(&view->frames[0], field) : 0;
+
+	for (uint32_t i = 1; i < view->frames_count; i++)
+		if (*frame_field(&view->frames[i], field) != first)
+			return false;
+	return true;
+}
+
 static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out)
 {
 	uint64_t address = 0;
@@ -127,14 +138,17 @@ static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out
 		put_difference(&run, view->frames[i].address, &address);
 	end_run(&run);
 	for (size_t field = 0; field < FRAME_FIELDS; field++) {
+		bool constant = is_constant(view, field);
+		uint32_t count = constant && view->frames_count ? 1 : view->frames_count;
 		uint64_t previous = 0;
 
-		run = begin_run(out, view->frames_count);
-		for (uint32_t i = 0; i < view->frames_count; i++)
+		run = begin_run(out, count + (uint64_t)1);
+		put(&run, constant);
+		for (uint32_t i = 0; i < count; i++)
 			put_difference(&run, *frame_field(&view->frames[i], field), &previous);
 		end_run(&run);
 	}
-	return SECTION_VERSION;
+	return FRAMES_VERSION_CONSTANTS;
 }
 
 static uint16_t encode_nodes(const struct tables_view *view, struct strbuf *out)

@@ -2,6 +2,7 @@
 /* Passwords: verdicts, and that known ones do not wait for those who guess. */
 #include "server/access/password.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 static bool try(struct password_memory *memory, const char *password)
 {
-	return password_fits(memory, slice_of(HASH), slice_of(password));
+	return password_try(memory, slice_of(HASH), slice_of(password)) == PASSWORD_FITS;
 }
 
 static void verdicts_are_what_bcrypt_says_the_second_time_too(void **state)
@@ -29,7 +30,9 @@ static void verdicts_are_what_bcrypt_says_the_second_time_too(void **state)
 		assert_true(try(&memory, "ann-secret"));
 		assert_false(try(&memory, "ann-secre"));
 		assert_false(try(&memory, ""));
-		assert_false(password_fits(&memory, slice_of(HASH), SLICE_LITERAL("ann-secret\0")));
+		assert_int_equal(
+			password_try(&memory, slice_of(HASH), SLICE_LITERAL("ann-secret\0")),
+			PASSWORD_WRONG);
 	}
 	password_fini(&memory);
 }
@@ -49,11 +52,50 @@ static void who_is_known_does_not_wait_for_those_who_guess(void **state)
 	password_fini(&memory);
 }
 
+static void *guess(void *context)
+{
+	return try(context, "guess") ? context : NULL;
+}
+
+static unsigned trials_of(struct password_memory *memory)
+{
+	unsigned trials;
+
+	pthread_mutex_lock(&memory->lock);
+	trials = memory->trials;
+	pthread_mutex_unlock(&memory->lock);
+	return trials;
+}
+
+static void who_guesses_does_not_make_more_than_one_other_wait(void **state)
+{
+	struct password_memory memory;
+	pthread_t guessers[PASSWORD_TRIALS_MAX];
+
+	(void)state;
+	password_init(&memory);
+	pthread_mutex_lock(&memory.trying); /* so that none of them gets on */
+	alarm(PATIENCE_S);
+	for (unsigned i = 0; i < PASSWORD_TRIALS_MAX; i++)
+		assert_int_equal(pthread_create(&guessers[i], NULL, guess, &memory), 0);
+	while (trials_of(&memory) < PASSWORD_TRIALS_MAX)
+		sched_yield();
+	assert_int_equal(password_try(&memory, slice_of(HASH), slice_of("ann-secret")),
+			 PASSWORD_LATER);
+	pthread_mutex_unlock(&memory.trying);
+	for (unsigned i = 0; i < PASSWORD_TRIALS_MAX; i++)
+		pthread_join(guessers[i], NULL);
+	alarm(0);
+	assert_true(try(&memory, "ann-secret"));
+	password_fini(&memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verdicts_are_what_bcrypt_says_the_second_time_too),
 		cmocka_unit_test(who_is_known_does_not_wait_for_those_who_guess),
+		cmocka_unit_test(who_guesses_does_not_make_more_than_one_other_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "batches.h"
 #include "server/persist/layout.h"
+#include "server/persist/store_admin.h"
 #include "server/persist/store_backup.h"
 #include "sim_disk.h"
 
@@ -102,6 +103,50 @@ static void appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not(void *
 	must(store_tick(world.store, &err), &err);
 	append(&world, 1);
 	assert_int_equal(count_found(world.store, 2), 2);
+	end(&world);
+}
+
+/* Makes parts of reports [first, first + count), one by one. */
+static void append_parts(struct world *world, uint32_t first, uint32_t count)
+{
+	struct err err;
+
+	for (uint32_t n = first; n < first + count; n++) {
+		append(world, n);
+		must(store_seal(world->store, &err), &err);
+	}
+}
+
+static uint64_t parts_of(struct world *world)
+{
+	struct store_stat stat;
+	struct err err;
+
+	must(store_stat(world->store, &stat, &err), &err);
+	return stat.parts;
+}
+
+/* Two windows are due; the parts of the earlier one need more room than there is. */
+static void what_cannot_be_compacted_does_not_keep_others_from_it(void **state)
+{
+	const struct store_compact_options all = { .all = true };
+	struct store_compacted done;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	append_parts(&world, 0, 12);
+	world.now_ns += 24 * 3600 * CLOCK_NS_PER_S;
+	append_parts(&world, 24 * 3600, 2);
+	assert_int_equal(parts_of(&world), 14);
+	sim_disk_set_free(world.disk, 6 * 1024);
+	assert_int_equal(store_compact(world.store, &all, &done, &err), -ERR_NO_SPACE);
+	assert_int_equal(done.jobs, 1);
+	assert_int_equal(parts_of(&world), 13);
+	sim_disk_set_free(world.disk, SIM_DISK_BYTES); /* who asks does not wait */
+	must(store_compact(world.store, &all, &done, &err), &err);
+	assert_int_equal(parts_of(&world), 2);
 	end(&world);
 }
 
@@ -299,6 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not),
+		cmocka_unit_test(what_cannot_be_compacted_does_not_keep_others_from_it),
 		cmocka_unit_test(full_disk_is_seen_when_the_store_is_opened),
 		cmocka_unit_test(backup_of_a_running_store_opens_with_all_that_was_acknowledged),
 		cmocka_unit_test(backup_does_not_follow_the_store_it_was_made_of),

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -12,6 +13,7 @@
 #include "batches.h"
 #include "server/persist/tables_check.h"
 #include "server/persist/tables_codec.h"
+#include "server/persist/vfs.h"
 
 #define RAW_BYTES_MAX ((uint64_t)1 << 20)
 
@@ -90,6 +92,30 @@ static void tables_survive_a_round_trip(void **state)
 		strbuf_free(&bytes);
 	}
 	tables_free(&tables);
+}
+
+/* tests/fuzz/corpus/tables_codec/plain was written when each field of a frame took a number. */
+static void frames_of_the_former_version_are_read(void **state)
+{
+	struct tables_image image, again;
+	struct strbuf bytes = { 0 }, encoded = { 0 };
+	char path[4096];
+	struct err err;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/fuzz/corpus/tables_codec/plain", getenv("FIRN_TESTS"));
+	if (vfs_read_whole(&vfs_posix, path, RAW_BYTES_MAX, &bytes, &err) ||
+	    tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, &err))
+		fail_msg("%s", err.message);
+	assert_true(image.view.frames_count > 1);
+	tables_encode(&image.view, 0, &encoded, NULL);
+	assert_true(encoded.len < bytes.len);
+	assert_int_equal(tables_decode(strbuf_slice(&encoded), RAW_BYTES_MAX, &again, &err), 0);
+	assert_same(&image.view, &again.view);
+	tables_image_free(&image);
+	tables_image_free(&again);
+	strbuf_free(&bytes);
+	strbuf_free(&encoded);
 }
 
 static void empty_tables_survive_a_round_trip(void **state)
@@ -253,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_survive_a_round_trip),
+		cmocka_unit_test(frames_of_the_former_version_are_read),
 		cmocka_unit_test(empty_tables_survive_a_round_trip),
 		cmocka_unit_test(any_changed_byte_is_noticed),
 		cmocka_unit_test(sections_over_the_budget_are_refused),
