@@ -14,6 +14,8 @@ static const struct verb *const verbs[] = {
 	&verb_record,
 	&verb_doctor,
 	&verb_query,
+	&verb_diff,
+	&verb_convert,
 	&verb_push,
 	&verb_symbolize,
 	&verb_unwind_table,

@@ -3,12 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/output_file.h"
-#include "cli/client_flags.h"
-#include "cli/verb.h"
-
-#define ANSWER_BYTES_MAX ((size_t)1 << 30)
-#define ANSWER_TIMEOUT_NS (120 * CLOCK_NS_PER_S)
+#include "cli/ask.h"
 
 struct query_verb_options {
 	struct verb_common common;
@@ -66,22 +61,6 @@ static const struct option_verb spec = {
 	.options_count = VERB_COUNT_OF(options),
 };
 
-static void add_parameter(struct strbuf *path, const char *name, const char *value)
-{
-	if (!value)
-		return;
-	strbuf_addf(path, "%c%s=", strchr(strbuf_text(path), '?') ? '&' : '?', name);
-	for (; *value; value++) {
-		unsigned char c = (unsigned char)*value;
-
-		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    strchr("-._~", c))
-			strbuf_add_byte(path, (char)c);
-		else
-			strbuf_addf(path, "%%%02X", c);
-	}
-}
-
 static void build_path(const struct query_verb_options *values, const char *selector,
 		       struct strbuf *path)
 {
@@ -89,46 +68,25 @@ static void build_path(const struct query_verb_options *values, const char *sele
 	char limit[16];
 
 	strbuf_add_text(path, series ? "/api/v1/series" : "/api/v1/query");
-	add_parameter(path, "query", selector);
-	add_parameter(path, "from", values->from);
-	add_parameter(path, "to", values->to);
-	add_parameter(path, "at", values->at);
-	add_parameter(path, "fail_empty", "1");
-	add_parameter(path, "filter", values->filter);
-	add_parameter(path, "explain", values->explain ? "1" : NULL);
+	ask_add_parameter(path, "query", selector);
+	ask_add_parameter(path, "from", values->from);
+	ask_add_parameter(path, "to", values->to);
+	ask_add_parameter(path, "at", values->at);
+	ask_add_parameter(path, "fail_empty", "1");
+	ask_add_parameter(path, "filter", values->filter);
+	ask_add_parameter(path, "explain", values->explain ? "1" : NULL);
 	if (series) {
-		add_parameter(path, "format", "text");
-		add_parameter(path, "step", values->step);
-		add_parameter(path, "sum_by", values->sum_by);
+		ask_add_parameter(path, "format", "text");
+		ask_add_parameter(path, "step", values->step);
+		ask_add_parameter(path, "sum_by", values->sum_by);
 		return;
 	}
 	snprintf(limit, sizeof(limit), "%u", values->limit);
-	add_parameter(path, "format", values->output);
-	add_parameter(path, "group_by", values->group_by);
-	add_parameter(path, "demangle", values->demangle);
-	add_parameter(path, "notes", "1");
-	add_parameter(path, "limit", values->limit ? limit : NULL);
-}
-
-static int ask(const struct query_verb_options *values, const char *selector,
-	       struct net_reply *reply, struct err *err)
-{
-	struct strbuf path = { 0 };
-	struct net_call call = { .method = "GET",
-				 .headers = "accept: text/plain\r\n",
-				 .timeout_ns = ANSWER_TIMEOUT_NS,
-				 .body_bytes_max = ANSWER_BYTES_MAX };
-	struct net_client *client;
-	int rc = client_flags_open(&values->client, &client, err);
-
-	if (rc)
-		return rc;
-	build_path(values, selector, &path);
-	call.path = strbuf_text(&path);
-	rc = net_client_call(client, &call, reply, err);
-	strbuf_free(&path);
-	net_client_free(client);
-	return rc;
+	ask_add_parameter(path, "format", values->output);
+	ask_add_parameter(path, "group_by", values->group_by);
+	ask_add_parameter(path, "demangle", values->demangle);
+	ask_add_parameter(path, "notes", "1");
+	ask_add_parameter(path, "limit", values->limit ? limit : NULL);
 }
 
 static bool is_format(const char *output)
@@ -165,53 +123,31 @@ static int check(const struct query_verb_options *values, const struct option_op
 	return 0;
 }
 
-static struct slice first_line(const struct strbuf *text)
-{
-	struct slice rest;
-
-	return slice_cut(strbuf_slice(text), '\n', &rest);
-}
-
-/* The server's notes follow a form feed: they are no part of the format. */
-static int print(const struct query_verb_options *values, struct slice answer, struct err *err)
-{
-	bool is_text = strcmp(values->output, "pprof") && strcmp(values->output, "binary");
-	const char *end = is_text && answer.len ? memrchr(answer.data, '\f', answer.len) : NULL;
-	struct slice notes = { 0 };
-	int rc;
-
-	if (end) {
-		size_t len = (size_t)(end - answer.data);
-
-		notes = slice_tail(answer, len + 1);
-		answer.len = len;
-	}
-	rc = output_file_write("-", answer, err);
-	if (!rc && notes.len)
-		fprintf(stderr, "firn query: %.*s", SLICE_FMT(notes));
-	return rc;
-}
-
 static int run(int argc, char **argv)
 {
 	struct query_verb_options values = { .output = "top" };
 	struct option_operands operands;
 	struct net_reply reply = { 0 };
+	struct strbuf path = { 0 };
+	struct slice notes;
 	struct err err;
+	bool is_text;
 	int code = verb_parse(&verb_query, argc, argv, &values, &operands);
 
 	if (code >= 0)
 		return code;
-	if (check(&values, &operands, &err) || ask(&values, operands.items[0], &reply, &err))
+	if (check(&values, &operands, &err))
 		return verb_error(&verb_query, &err);
-	if (reply.status == 200) {
-		code = VERB_OK;
-		if (print(&values, strbuf_slice(&reply.body), &err))
-			code = verb_error(&verb_query, &err);
+	build_path(&values, operands.items[0], &path);
+	is_text = strcmp(values.output, "pprof") != 0 && strcmp(values.output, "binary") != 0;
+	if (ask(&values.client, strbuf_text(&path), &reply, &err)) {
+		code = verb_error(&verb_query, &err);
 	} else {
-		code = reply.status == 404 ? VERB_NEGATIVE : VERB_ERROR;
-		fprintf(stderr, "firn query: %.*s\n", SLICE_FMT(first_line(&reply.body)));
+		code = ask_print(&verb_query, &reply, is_text, &notes);
+		if (notes.len)
+			fprintf(stderr, "firn query: %.*s", SLICE_FMT(notes));
 	}
+	strbuf_free(&path);
 	strbuf_free(&reply.body);
 	return code;
 }

@@ -16,9 +16,8 @@
 #include "base/metrics.h"
 #include "cli/agent_report.h"
 #include "cli/defaults.h"
-#include "cli/output_file.h"
+#include "cli/profile_file.h"
 #include "cli/verb.h"
-#include "server/query/render.h"
 #include "server/resolve/resolver.h"
 
 #define RECORD_HZ_DEFAULT 99
@@ -46,8 +45,8 @@ static const struct option options[] = {
 	  "stop after this time (default: until Ctrl-C, or the command's end)", 0, 0 },
 	{ 'o', "output", OPTION_TEXT, AT(output), "FILE",
 	  "default profile.pb.gz; the extension says the format; - is standard output", 0, 0 },
-	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT", "pprof or folded, whatever the extension",
-	  0, 0 },
+	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT",
+	  "pprof, folded, speedscope or firn, whatever the extension", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
 
@@ -55,18 +54,20 @@ static const struct option_verb spec = {
 	.name = "record",
 	.operands = "[-- CMD ARGS...]",
 	.summary = "profile a command, a process or the host into a file",
-	.details = "Writes pprof (.pb.gz) or folded stacks (.folded) with functions, files and "
-		   "lines.\n\n"
-		   "  sudo firn record -- make -j4                     profile.pb.gz\n"
-		   "  sudo firn record -p 1234 -d 30s -o web.pb.gz\n"
-		   "  sudo firn record -a -d 10s -o - --format folded | sort -k2 -n\n"
-		   "  go tool pprof -http=: profile.pb.gz",
+	.details =
+		"Writes pprof (.pb.gz), folded stacks (.folded) or speedscope (.speedscope.json) "
+		"with functions,\n"
+		"files and lines, or a recording (.firn) that keeps reports over time and names "
+		"code when it is\n"
+		"read on the same host.\n\n"
+		"  sudo firn record -- make -j4                     profile.pb.gz\n"
+		"  sudo firn record -p 1234 -d 30s -o web.pb.gz\n"
+		"  sudo firn record -a -d 10s -o - --format folded | sort -k2 -n\n"
+		"  go tool pprof -http=: profile.pb.gz",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 	.stop_at_operand = true,
 };
-
-enum record_format { RECORD_PPROF, RECORD_FOLDED };
 
 /* What the agent delivers is gathered here. */
 struct recording {
@@ -97,36 +98,6 @@ static void lend(void *context, const struct agent_binary *binary)
 	struct recording *recording = context;
 
 	resolver_offer(recording->resolver, binary->build_id, binary->path, binary->fd);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && !strcmp(text + len - end_len, end);
-}
-
-static int find_format(const struct record_verb_options *values, enum record_format *ret,
-		       struct err *err)
-{
-	const char *format = values->format;
-
-	if (!format && (ends_with(values->output, ".pb.gz") || !strcmp(values->output, "-")))
-		format = "pprof";
-	else if (!format && ends_with(values->output, ".folded"))
-		format = "folded";
-	if (!format)
-		return err_set(err, ERR_INVALID,
-			       "--output \"%s\": end it in .pb.gz or .folded, or give --format",
-			       values->output);
-	if (!strcmp(format, "pprof"))
-		*ret = RECORD_PPROF;
-	else if (!strcmp(format, "folded"))
-		*ret = RECORD_FOLDED;
-	else
-		return err_set(err, ERR_INVALID, "--format: \"%s\" is neither pprof nor folded",
-			       format);
-	return 0;
 }
 
 static int parse_pids(const char *text, pid_t *pids, size_t *count, struct err *err)
@@ -268,7 +239,7 @@ static void wait_end(const struct record_verb_options *values, const struct comm
 	}
 }
 
-static int write_profile(const struct record_verb_options *values, enum record_format format,
+static int write_profile(const struct record_verb_options *values, enum profile_format format,
 			 struct recording *recording, struct err *err)
 {
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
@@ -276,27 +247,15 @@ static int write_profile(const struct record_verb_options *values, enum record_f
 	struct segment segment;
 	struct query_source source = { &segment, 1, recording->resolver };
 	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
-	struct strbuf out = { 0 };
 	struct selector selector;
-	struct tree *tree;
 	int rc = selector_parse(slice_of(type), &selector, err);
 
 	if (rc)
 		return rc;
 	params.selector = &selector;
-	params.nodes_only = format != RECORD_PPROF;
 	segment_of_tables(&segment, &view);
-	rc = query_tree(&source, &params, &tree, err);
+	rc = profile_write(&source, &params, format, values->output, err);
 	selector_free(&selector);
-	if (rc)
-		return rc;
-	if (format == RECORD_PPROF)
-		render_pprof(tree, &out);
-	else
-		render_folded(tree, &out);
-	tree_free(tree);
-	rc = output_file_write(values->output, strbuf_slice(&out), err);
-	strbuf_free(&out);
 	return rc;
 }
 
@@ -336,7 +295,7 @@ static void tell(const struct record_verb_options *values, const struct recordin
 }
 
 static int record(const struct record_verb_options *values, const struct option_operands *operands,
-		  enum record_format format, struct err *err)
+		  enum profile_format format, struct err *err)
 {
 	struct resolver_options resolve = { .local_files = true };
 	struct recording recording = { 0 };
@@ -367,6 +326,8 @@ static int record(const struct record_verb_options *values, const struct option_
 			.binary_seen = lend,
 			.binary_seen_context = &recording,
 			.program = command.path,
+			/* A recording shows how values spread over time: more, shorter reports. */
+			.window_ns = format == PROFILE_FIRN ? CLOCK_NS_PER_S : 0,
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 
@@ -393,7 +354,7 @@ static int run(int argc, char **argv)
 	struct record_verb_options values = { .output = "profile.pb.gz",
 					      .frequency_hz = RECORD_HZ_DEFAULT };
 	struct option_operands operands;
-	enum record_format format;
+	enum profile_format format;
 	struct err err;
 	int code = verb_parse(&verb_record, argc, argv, &values, &operands);
 
@@ -403,12 +364,10 @@ static int run(int argc, char **argv)
 		err_set(&err, ERR_INVALID, "give one of: -a, -p PID, or -- CMD ARGS");
 		return verb_error(&verb_record, &err);
 	}
-	if (find_format(&values, &format, &err))
+	if (profile_format_of(values.format, values.output, &format, &err))
 		return verb_error(&verb_record, &err);
-	if (!strcmp(values.output, "-") && format == RECORD_PPROF && isatty(STDOUT_FILENO)) {
-		err_set(&err, ERR_INVALID, "pprof is binary; redirect it: > profile.pb.gz");
+	if (profile_refuse_terminal(format, values.output, &err))
 		return verb_error(&verb_record, &err);
-	}
 	verb_block_signals();
 	verb_raise_file_limit();
 	if (record(&values, &operands, format, &err))

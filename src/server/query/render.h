@@ -10,6 +10,7 @@
 #include "codec/json.h"
 #include "server/query/compare.h"
 #include "server/query/query.h"
+#include "server/query/rules.h"
 
 /* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once;
  * of a diff as with its -diff_base: what changed, in shares of the base. limit 0 = all. */
@@ -41,12 +42,17 @@ void render_significance_json(const struct comparison *comparison, struct json *
 void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json);
 /* The same for the terminal. */
 void render_significance_text(const struct comparison *comparison, struct strbuf *out);
+/* "breach" or "no breach" where there are rules, what breaches them, and the text above. */
+void render_verdict_text(const struct tree *tree, const struct rules *rules, struct strbuf *out);
 
 /* What stays without a name, and why: the object that JSON and the UI's format have in common. */
 void render_unresolved_json(const struct tree *tree, struct json *json);
 /* The same for the terminal: a line with the share of all, one per binary; nothing when all have
  * names. */
 void render_unresolved_text(const struct tree *tree, struct strbuf *out);
+
+/* speedscope.app's JSON. */
+void render_speedscope(const struct tree *tree, struct strbuf *out);
 
 /* profile.proto, gzip-compressed. */
 void render_pprof(const struct tree *tree, struct strbuf *out);

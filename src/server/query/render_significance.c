@@ -190,3 +190,16 @@ void render_significance_text(const struct comparison *comparison, struct strbuf
 		strbuf_add_text(out, "  no function's share changed significantly\n");
 	free(shown);
 }
+
+void render_verdict_text(const struct tree *tree, const struct rules *rules, struct strbuf *out)
+{
+	struct strbuf report = { 0 };
+
+	if (rules->count)
+		strbuf_add_text(out,
+				rules_judge(rules, tree, &report) ? "breach\n" : "no breach\n");
+	strbuf_add_slice(out, strbuf_slice(&report));
+	if (tree->comparison)
+		render_significance_text(tree->comparison, out);
+	strbuf_free(&report);
+}

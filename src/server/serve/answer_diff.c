@@ -53,22 +53,6 @@ static int read_wanted(struct question *question, const struct net_request *requ
 	return rc;
 }
 
-/* After a form feed: "breach" or "no breach" where there are rules, and what readers want to know.
- */
-static void add_notes(const struct wanted *wanted, const struct tree *tree, struct strbuf *body)
-{
-	struct strbuf report = { 0 };
-
-	strbuf_add_byte(body, '\f');
-	if (wanted->rules.count)
-		strbuf_add_text(body, rules_judge(&wanted->rules, tree, &report) ? "breach\n"
-										 : "no breach\n");
-	strbuf_add_slice(body, strbuf_slice(&report));
-	if (tree->comparison)
-		render_significance_text(tree->comparison, body);
-	strbuf_free(&report);
-}
-
 static void render(const struct wanted *wanted, const struct tree *tree,
 		   struct net_response *response)
 {
@@ -81,8 +65,10 @@ static void render(const struct wanted *wanted, const struct tree *tree,
 		response->content_type = "text/plain; charset=utf-8";
 		render_top(tree, (size_t)wanted->limit, &response->body);
 	}
-	if (wanted->notes)
-		add_notes(wanted, tree, &response->body);
+	if (wanted->notes) {
+		strbuf_add_byte(&response->body, '\f');
+		render_verdict_text(tree, &wanted->rules, &response->body);
+	}
 }
 
 static int answer(struct serve *serve, const struct net_request *request,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask - a question to a server, from the command line: while the answer is awaited, a terminal
+ * shows how far it is, and Ctrl-C tells the server to stop.
+ */
+#ifndef FIRN_CLI_ASK_H
+#define FIRN_CLI_ASK_H
+
+#include "cli/client_flags.h"
+
+#define ASK_INTERRUPTED 130 /* exit code, as shells have it */
+
+/* Appends "?name=value" or "&name=value", percent-encoded; nothing when value is NULL. */
+void ask_add_parameter(struct strbuf *path, const char *name, const char *value);
+
+/*
+ * GET of the path; an answer of any status is a success of the call. On Ctrl-C the process ends
+ * with ASK_INTERRUPTED.
+ */
+int ask(const struct client_flags *flags, const char *path, struct net_reply *reply,
+	struct err *err);
+
+/*
+ * What becomes of an answer: 200 prints its body, up to the last form feed when it is text, to
+ * standard output, and gives the notes behind it in *ret_notes, which point into the reply. Returns
+ * the exit code; other statuses are told on standard error.
+ */
+int ask_print(const struct verb *verb, const struct net_reply *reply, bool is_text,
+	      struct slice *ret_notes);
+
+#endif

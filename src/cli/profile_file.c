@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/profile_file.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/whole_file.h"
+#include "cli/output_file.h"
+#include "codec/compress.h"
+#include "codec/folded.h"
+#include "codec/legacy_pprof.h"
+#include "codec/perf_script.h"
+#include "codec/speedscope.h"
+#include "server/ingest/ingest.h"
+#include "server/query/render.h"
+
+#define FILE_BYTES_MAX ((size_t)2 << 30)
+#define ELEMENTS_MAX ((size_t)1 << 28)
+#define SAMPLES_MAX ((size_t)1 << 26)
+#define RECORDING_MAGIC "FIRNREC1" /* docs/formats/recording.md */
+#define RECORDING_MAGIC_BYTES (sizeof(RECORDING_MAGIC) - 1)
+#define RECORDING_ZSTD_LEVEL 3
+
+struct text_format {
+	bool (*is)(struct slice text);
+	int (*decode)(struct slice text, struct stack_builder *into, struct err *err);
+};
+
+static bool is_folded(struct slice text)
+{
+	(void)text;
+	return true;
+}
+
+/* Asked in this order; the last one says what is wrong with a text that is none of them. */
+static const struct text_format text_formats[] = {
+	{ legacy_pprof_is, legacy_pprof_decode },
+	{ speedscope_is, speedscope_decode },
+	{ perf_script_is, perf_script_decode },
+	{ is_folded, folded_decode },
+};
+
+/* Whether these are the bytes of a Profile: its first field is sample_type, or another known one.
+ */
+static bool looks_like_pprof(struct slice bytes)
+{
+	struct pprof profile;
+	int rc;
+
+	pprof_init(&profile);
+	rc = pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL);
+	rc = !rc && profile.sample_types.count && profile.strings.count;
+	pprof_free(&profile);
+	return rc;
+}
+
+static int take_pprof(struct profile_file *file, struct slice bytes, struct err *err)
+{
+	struct ingest_limits limits = ingest_limits_default;
+	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_pprof input = { .bytes = bytes, .now_ns = clock_real_ns() };
+	int rc;
+
+	limits.decompressed_bytes_max = FILE_BYTES_MAX;
+	limits.samples_max = SAMPLES_MAX;
+	rc = ingest_from_pprof(scratch, &limits, &input, &file->tables, err);
+	ingest_scratch_free(scratch);
+	return rc;
+}
+
+static int take_text(struct profile_file *file, struct slice bytes, struct err *err)
+{
+	struct stack_builder builder;
+	struct strbuf encoded = { 0 };
+	size_t at = 0;
+	int rc;
+
+	while (!text_formats[at].is(bytes))
+		at++;
+	stack_builder_init(&builder, ELEMENTS_MAX);
+	rc = text_formats[at].decode(bytes, &builder, err);
+	if (!rc) {
+		pprof_encode(&builder.profile, &encoded);
+		rc = take_pprof(file, strbuf_slice(&encoded), err);
+	}
+	strbuf_free(&encoded);
+	stack_builder_free(&builder);
+	return rc;
+}
+
+static int take_recording(struct profile_file *file, struct slice bytes, struct err *err)
+{
+	return tables_decode(slice_tail(bytes, RECORDING_MAGIC_BYTES), FILE_BYTES_MAX, &file->image,
+			     err);
+}
+
+static int take(struct profile_file *file, struct slice bytes, struct err *err)
+{
+	struct strbuf unpacked = { 0 };
+	int rc = 0;
+
+	if (compress_is_gzip(bytes)) {
+		rc = compress_gunzip(bytes, FILE_BYTES_MAX, &unpacked, err);
+		bytes = strbuf_slice(&unpacked);
+	}
+	if (!rc && slice_starts_with(bytes, SLICE_LITERAL(RECORDING_MAGIC)))
+		rc = take_recording(file, bytes, err);
+	else if (!rc && looks_like_pprof(bytes))
+		rc = take_pprof(file, bytes, err);
+	else if (!rc)
+		rc = take_text(file, bytes, err);
+	strbuf_free(&unpacked);
+	return rc;
+}
+
+static bool is_state(struct slice type)
+{
+	return slice_starts_with(type, SLICE_LITERAL("inuse_")) ||
+	       slice_starts_with(type, SLICE_LITERAL("goroutine"));
+}
+
+/* What the file calls amounts and states, with kinds as the header above says. */
+static void set_kinds(struct profile_file *file, struct tables_view *view)
+{
+	file->columns = mem_new_array(struct column, (size_t)view->columns_count + 1);
+	for (uint32_t i = 0; i < view->columns_count; i++) {
+		file->columns[i] = view->columns[i];
+		file->columns[i].kind = is_state(tables_text(view, view->columns[i].sample_type))
+						? COLUMN_GAUGE
+						: COLUMN_DELTA;
+	}
+	view->columns = file->columns;
+}
+
+/* "cpu, samples", for an error. */
+static void list_types(const struct tables_view *view, struct strbuf *out)
+{
+	for (uint32_t i = 0; i < view->columns_count; i++)
+		strbuf_addf(out, "%s%.*s", i ? ", " : "",
+			    SLICE_FMT(tables_text(view, view->columns[i].sample_type)));
+}
+
+static int choose_type(struct profile_file *file, const struct tables_view *view,
+		       const char *sample_type, struct err *err)
+{
+	const struct group *group = &view->groups[0];
+	uint32_t chosen = group->column_count - 1;
+	struct profile_type type;
+	struct strbuf known = { 0 };
+	int rc = 0;
+
+	for (uint32_t i = 0; sample_type && i < group->column_count; i++) {
+		chosen = i;
+		type = profile_type_of(view, 0, i);
+		if (slice_is(type.sample_type, sample_type))
+			break;
+	}
+	type = profile_type_of(view, 0, chosen);
+	if (sample_type && !slice_is(type.sample_type, sample_type)) {
+		list_types(view, &known);
+		rc = err_set(err, ERR_NOT_FOUND, "no sample type \"%s\"; there are: %.*s",
+			     sample_type, SLICE_FMT(strbuf_slice(&known)));
+		strbuf_free(&known);
+		return rc;
+	}
+	profile_type_format(&file->type, &type);
+	return selector_parse(strbuf_slice(&file->type), &file->selector, err);
+}
+
+static void set_range(struct profile_file *file, const struct tables_view *view)
+{
+	int64_t from_ns = INT64_MAX, last_ns = INT64_MIN;
+
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct report *report = &view->reports[i];
+
+		from_ns = report->start_ns < from_ns ? report->start_ns : from_ns;
+		last_ns = report->start_ns > last_ns ? report->start_ns : last_ns;
+		if (report->duration_ns > file->report_ns)
+			file->report_ns = report->duration_ns;
+	}
+	file->params.from_ns = from_ns;
+	file->params.to_ns = last_ns < INT64_MAX ? last_ns + 1 : last_ns;
+}
+
+static int make_source(struct profile_file *file, const char *sample_type, const char *filter,
+		       struct err *err)
+{
+	struct resolver_options resolve = { .local_files = true };
+	struct tables_view view =
+		file->image.bytes ? file->image.view : tables_view_of(&file->tables);
+	int rc;
+
+	if (!view.reports_count)
+		return err_set(err, ERR_INVALID, "there is no profile in it");
+	set_kinds(file, &view);
+	set_range(file, &view);
+	segment_of_tables(&file->segment, &view);
+	rc = choose_type(file, &view, sample_type, err);
+	if (!rc && filter)
+		rc = filter_list_parse(&file->filters, slice_of(filter), err);
+	if (!rc)
+		rc = resolver_new(&resolve, &file->resolver, err);
+	file->source = (struct query_source){ &file->segment, 1, file->resolver };
+	file->params.selector = &file->selector;
+	file->params.filters = &file->filters;
+	return rc;
+}
+
+/* The sample type that the file itself says is its default; free() it. */
+static char *default_type(struct slice bytes)
+{
+	struct strbuf unpacked = { 0 };
+	struct pprof profile;
+	char *name = NULL;
+
+	pprof_init(&profile);
+	if (compress_is_gzip(bytes) && !compress_gunzip(bytes, FILE_BYTES_MAX, &unpacked, NULL))
+		bytes = strbuf_slice(&unpacked);
+	if (!pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL) && profile.default_sample_type > 0 &&
+	    (uint64_t)profile.default_sample_type < profile.strings.count) {
+		struct slice text = profile.strings.data[profile.default_sample_type];
+
+		name = mem_strndup(text.data, text.len);
+	}
+	pprof_free(&profile);
+	strbuf_free(&unpacked);
+	return name;
+}
+
+int profile_file_decode(struct profile_file *file, struct slice bytes, const char *name,
+			const char *sample_type, const char *filter, struct err *err)
+{
+	char *own = NULL;
+	int rc;
+
+	*file = (struct profile_file){ 0 };
+	tables_init(&file->tables);
+	rc = take(file, bytes, err);
+	if (!rc && !sample_type)
+		sample_type = own = default_type(bytes);
+	if (!rc)
+		rc = make_source(file, sample_type, filter, err);
+	free(own);
+	return rc ? err_wrap(err, "%s", name) : 0;
+}
+
+int profile_file_open(struct profile_file *file, const char *path, const char *sample_type,
+		      const char *filter, struct err *err)
+{
+	struct strbuf bytes = { 0 };
+	int rc = whole_file_read(path, FILE_BYTES_MAX, &bytes, err);
+
+	*file = (struct profile_file){ 0 };
+	if (!rc)
+		rc = profile_file_decode(file, strbuf_slice(&bytes), path, sample_type, filter,
+					 err);
+	strbuf_free(&bytes);
+	return rc;
+}
+
+void profile_file_close(struct profile_file *file)
+{
+	resolver_free(file->resolver);
+	filter_list_free(&file->filters);
+	selector_free(&file->selector);
+	strbuf_free(&file->type);
+	free(file->columns);
+	if (file->image.bytes)
+		tables_image_free(&file->image);
+	if (file->tables.strings.element_bytes)
+		tables_free(&file->tables);
+	*file = (struct profile_file){ 0 };
+}
+
+static const struct {
+	const char *name;
+	const char *endings[5];
+} formats[PROFILE_FORMATS] = {
+	[PROFILE_PPROF] = { "pprof", { ".pb.gz", ".pb", ".pprof", ".pgo" } },
+	[PROFILE_FOLDED] = { "folded", { ".folded", ".collapsed" } },
+	[PROFILE_SPEEDSCOPE] = { "speedscope", { ".speedscope.json" } },
+	[PROFILE_FIRN] = { "firn", { ".firn" } },
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+int profile_format_of(const char *name, const char *path, enum profile_format *ret, struct err *err)
+{
+	for (int i = 0; i < PROFILE_FORMATS; i++) {
+		bool is = name && !strcmp(name, formats[i].name);
+
+		for (size_t at = 0; !name && formats[i].endings[at]; at++)
+			is |= ends_with(path, formats[i].endings[at]);
+		if (is || (!name && i == PROFILE_PPROF && !strcmp(path, "-"))) {
+			*ret = (enum profile_format)i;
+			return 0;
+		}
+	}
+	if (name)
+		return err_set(err, ERR_INVALID,
+			       "--format: \"%s\" is none of pprof, folded, speedscope, firn", name);
+	return err_set(err, ERR_INVALID,
+		       "\"%s\": end it in .pb.gz, .folded, .speedscope.json or .firn, or give "
+		       "--format",
+		       path);
+}
+
+int profile_refuse_terminal(enum profile_format format, const char *path, struct err *err)
+{
+	if (strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO) ||
+	    (format != PROFILE_PPROF && format != PROFILE_FIRN))
+		return 0;
+	return err_set(err, ERR_INVALID, "%s is binary; redirect it: > profile%s",
+		       formats[format].name, formats[format].endings[0]);
+}
+
+static int render(const struct query_source *source, struct query_params *params,
+		  enum profile_format format, struct strbuf *out, struct err *err)
+{
+	struct tree *tree;
+	int rc;
+
+	params->nodes_only = format != PROFILE_PPROF;
+	rc = query_tree(source, params, &tree, err);
+	if (rc)
+		return rc;
+	if (format == PROFILE_PPROF)
+		render_pprof(tree, out);
+	else if (format == PROFILE_FOLDED)
+		render_folded(tree, out);
+	else
+		render_speedscope(tree, out);
+	tree_free(tree);
+	return 0;
+}
+
+int profile_write(const struct query_source *source, struct query_params *params,
+		  enum profile_format format, const char *path, struct err *err)
+{
+	struct strbuf out = { 0 };
+	int rc;
+
+	rc = profile_refuse_terminal(format, path, err);
+	if (rc)
+		return rc;
+	if (format == PROFILE_FIRN) {
+		strbuf_add_text(&out, RECORDING_MAGIC);
+		tables_encode(&source->segments[0].view, RECORDING_ZSTD_LEVEL, &out, NULL);
+	} else {
+		rc = render(source, params, format, &out, err);
+	}
+	if (!rc)
+		rc = output_file_write(path, strbuf_slice(&out), err);
+	strbuf_free(&out);
+	return rc;
+}

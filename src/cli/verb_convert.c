@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn convert - a profile from one format to another; no server needed. */
+#include "cli/profile_file.h"
+#include "cli/verb.h"
+
+struct convert_verb_options {
+	struct verb_common common;
+	const char *format, *sample_type, *filter, *group_by;
+};
+
+#define AT(member) offsetof(struct convert_verb_options, member)
+
+static const struct option options[] = {
+	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT",
+	  "of OUT: pprof, folded, speedscope or firn, whatever the extension", 0, 0 },
+	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
+	  "cpu, alloc_space, ... (default: the file's default, else its last)", 0, 0 },
+	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
+	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
+	  0 },
+	{ 0, "group-by", OPTION_TEXT, AT(group_by), "LABEL",
+	  "split by the value of a label, such as comm of perf script", 0, 0 },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "convert",
+	.operands = "IN OUT",
+	.summary = "turn a profile into another format",
+	.details =
+		"Reads pprof, legacy pprof (gperftools), folded stacks, speedscope, the output of "
+		"`perf script`\n"
+		"and firn's recordings, told apart by their content. OUT's extension says the "
+		"format: .pb.gz\n"
+		"(pprof), .pgo (pprof, for Go's compiler), .folded, .speedscope.json, .firn; - is "
+		"standard output.\n\n"
+		"  perf script | tee perf.txt; firn convert perf.txt profile.pb.gz\n"
+		"  firn convert heap.pb.gz heap.folded --sample-type alloc_space\n"
+		"  firn convert cpu.pb.gz - --format folded | flamegraph.pl > cpu.svg",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+static int convert(const struct convert_verb_options *values,
+		   const struct option_operands *operands, struct err *err)
+{
+	enum profile_format format;
+	struct profile_file file = { 0 };
+	int rc;
+
+	if (operands->count != 2)
+		return err_set(err, ERR_INVALID,
+			       "expected two files, for example perf.txt profile.pb.gz");
+	rc = profile_format_of(values->format, operands->items[1], &format, err);
+	if (!rc)
+		rc = profile_file_open(&file, operands->items[0], values->sample_type,
+				       values->filter, err);
+	if (!rc && values->group_by) {
+		file.params.group_by[0] = slice_of(values->group_by);
+		file.params.group_by_count = 1;
+	}
+	if (!rc)
+		rc = profile_write(&file.source, &file.params, format, operands->items[1], err);
+	profile_file_close(&file);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct convert_verb_options values = { 0 };
+	struct option_operands operands;
+	struct err err;
+	int code = verb_parse(&verb_convert, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	return convert(&values, &operands, &err) ? verb_error(&verb_convert, &err) : VERB_OK;
+}
+
+const struct verb verb_convert = { &spec, run, LOG_WARN };

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn diff - what changed between two profiles, files or selections of a server. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/ask.h"
+#include "cli/output_file.h"
+#include "cli/profile_file.h"
+#include "server/query/render.h"
+
+struct diff_verb_options {
+	struct verb_common common;
+	struct client_flags client;
+	const char *fail_on, *output, *filter, *sample_type;
+	unsigned limit;
+};
+
+#define AT(member) offsetof(struct diff_verb_options, member)
+
+static const struct option options[] = {
+	CLIENT_FLAGS_OPTIONS(struct diff_verb_options),
+	{ 0, "fail-on", OPTION_TEXT, AT(fail_on), "RULES",
+	  "exit 1 when one holds: 'total>5% significant, func(\"^json_\")>10%'", 0, 0 },
+	{ 'o', "output", OPTION_TEXT, AT(output), "FORMAT", "top (default), or json", 0, 0 },
+	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
+	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
+	  0 },
+	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
+	  "of files: cpu, alloc_space, ... (default: the file's default, else its last)", 0, 0 },
+	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "diff",
+	.operands = "A B",
+	.summary = "what changed between two profiles, and whether it is more than noise",
+	.details =
+		"A, what it was, and B, what it is: files of any format that `firn convert` reads, "
+		"or\n"
+		"SELECTOR@FROM..TO of a server. The table is that of `go tool pprof -top "
+		"-diff_base=A B`: values\n"
+		"are B - A, shares are of A. Which functions' shares changed by more than noise "
+		"follows on standard\n"
+		"error: the spread between reports says how much they vary by themselves "
+		"(docs/diff.md).\n\n"
+		"  firn diff before.pb.gz after.pb.gz\n"
+		"  firn diff "
+		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1d..now-23h' "
+		"\\\n"
+		"            "
+		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1h..now'\n"
+		"  firn diff --fail-on 'total>5% significant' main.firn branch.firn   # in CI\n\n"
+		"Rules, separated by commas, are terms separated by blanks that all have to hold:\n"
+		"  significant          a function's share grew by more than noise (of all "
+		"functions "
+		"together, a\n"
+		"                       false alarm has a chance of at most 5 %)\n"
+		"  total>5%  rate>5%    all values together grew, or did so per second\n"
+		"  func>10%             some function grew by more than 10 %, with what it calls\n"
+		"  func(\"re\")>10%       one whose name the RE2 expression finds did; "
+		"self(\"re\") without "
+		"what it calls\n"
+		"  func(\"re\")>2pt       its share grew by more than 2 percentage points\n"
+		"  <                    instead of >: shrank by more than that\n\n"
+		"Exits 0 when no rule holds, 1 when one does, 2 on an error.",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+/* An operand: a file, or a selection. */
+struct side {
+	const char *path; /* NULL: a selection */
+	char *selector, *from, *to;
+};
+
+static void free_side(struct side *side)
+{
+	free(side->selector);
+	free(side->from);
+	free(side->to);
+}
+
+/* SELECTOR@FROM..TO; the last '@' counts, label values may hold others. */
+static int read_side(const char *text, struct side *ret, struct err *err)
+{
+	const char *at = strrchr(text, '@'), *dots = at ? strstr(at, "..") : NULL;
+
+	*ret = (struct side){ 0 };
+	if (!access(text, F_OK) || !at) {
+		ret->path = text;
+		return 0;
+	}
+	if (!dots || dots == at + 1 || !dots[2] || at == text)
+		return err_set(err, ERR_INVALID,
+			       "\"%s\" is neither a file nor SELECTOR@FROM..TO, for example "
+			       "'on_cpu:samples:count:cpu:nanoseconds:delta@now-2h..now-1h'",
+			       text);
+	ret->selector = mem_strndup(text, (size_t)(at - text));
+	ret->from = mem_strndup(at + 1, (size_t)(dots - at - 1));
+	ret->to = mem_strndup(dots + 2, strlen(dots + 2));
+	return 0;
+}
+
+/* Prints the notes, whose first line says whether a rule holds. */
+static int tell_notes(struct slice notes, bool has_rules)
+{
+	struct slice rest = notes, first = slice_cut(notes, '\n', &rest);
+	bool breach = has_rules && slice_is(first, "breach");
+
+	if (has_rules && !breach)
+		notes = rest;
+	fprintf(stderr, "%.*s", SLICE_FMT(notes));
+	return breach ? VERB_NEGATIVE : VERB_OK;
+}
+
+static int diff_on_server(const struct diff_verb_options *values, const struct side *base,
+			  const struct side *side)
+{
+	struct strbuf path = { 0 };
+	struct net_reply reply = { 0 };
+	struct slice notes;
+	struct err err;
+	char limit[16];
+	int code;
+
+	snprintf(limit, sizeof(limit), "%u", values->limit);
+	strbuf_add_text(&path, "/api/v1/diff?significance=1&notes=1&fail_empty=1");
+	ask_add_parameter(&path, "query", side->selector);
+	ask_add_parameter(&path, "from", side->from);
+	ask_add_parameter(&path, "to", side->to);
+	ask_add_parameter(&path, "base_query", base->selector);
+	ask_add_parameter(&path, "base_from", base->from);
+	ask_add_parameter(&path, "base_to", base->to);
+	ask_add_parameter(&path, "filter", values->filter);
+	ask_add_parameter(&path, "fail_on", values->fail_on);
+	ask_add_parameter(&path, "limit", values->limit ? limit : NULL);
+	ask_add_parameter(&path, "format", strcmp(values->output, "json") ? "top" : "table");
+	if (ask(&values->client, strbuf_text(&path), &reply, &err))
+		code = verb_error(&verb_diff, &err);
+	else
+		code = ask_print(&verb_diff, &reply, true, &notes);
+	if (!code)
+		code = tell_notes(notes, values->fail_on);
+	else
+		code = VERB_ERROR; /* nothing there to compare is no answer */
+	strbuf_free(&path);
+	strbuf_free(&reply.body);
+	return code;
+}
+
+/* A side as a file; a selection is fetched as one. */
+static int open_side(const struct diff_verb_options *values, const struct side *side,
+		     struct profile_file *file, struct err *err)
+{
+	struct strbuf path = { 0 };
+	struct net_reply reply = { 0 };
+	struct slice rest;
+	int rc;
+
+	if (side->path)
+		return profile_file_open(file, side->path, values->sample_type, values->filter,
+					 err);
+	strbuf_add_text(&path, "/api/v1/query?format=pprof&fail_empty=1");
+	ask_add_parameter(&path, "query", side->selector);
+	ask_add_parameter(&path, "from", side->from);
+	ask_add_parameter(&path, "to", side->to);
+	rc = ask(&values->client, strbuf_text(&path), &reply, err);
+	if (!rc && reply.status != 200)
+		rc = err_set(err, ERR_INVALID, "%s: %.*s", side->selector,
+			     SLICE_FMT(slice_cut(strbuf_slice(&reply.body), '\n', &rest)));
+	if (!rc)
+		rc = profile_file_decode(file, strbuf_slice(&reply.body), side->selector,
+					 values->sample_type, values->filter, err);
+	strbuf_free(&path);
+	strbuf_free(&reply.body);
+	return rc;
+}
+
+static int compare_files(struct profile_file *base, struct profile_file *file, struct tree **ret,
+			 struct err *err)
+{
+	const struct compare_side sides[SIGNIFICANCE_SIDES] = {
+		[SIGNIFICANCE_BASE] = { &base->source, &base->params },
+		[SIGNIFICANCE_OTHER] = { &file->source, &file->params },
+	};
+	int64_t report_ns = base->report_ns > file->report_ns ? base->report_ns : file->report_ns;
+	int rc;
+
+	base->params.nodes_only = file->params.nodes_only = true;
+	rc = query_diff(&base->source, &base->params, &file->source, &file->params, ret, err);
+	if (!rc)
+		rc = compare(*ret, sides, report_ns, err);
+	return rc;
+}
+
+static int print_diff(const struct diff_verb_options *values, const struct tree *tree,
+		      const struct rules *rules)
+{
+	struct strbuf out = { 0 }, notes = { 0 };
+	struct err err;
+	int code;
+
+	if (strcmp(values->output, "json") != 0)
+		render_top(tree, values->limit, &out);
+	else
+		render_table_json(tree, &out);
+	render_verdict_text(tree, rules, &notes);
+	code = output_file_write("-", strbuf_slice(&out), &err) ? verb_error(&verb_diff, &err)
+								: VERB_OK;
+	if (!code)
+		code = tell_notes(strbuf_slice(&notes), rules->count > 0);
+	strbuf_free(&out);
+	strbuf_free(&notes);
+	return code;
+}
+
+static int diff_files(const struct diff_verb_options *values, const struct side *base_side,
+		      const struct side *side, const struct rules *rules)
+{
+	struct profile_file base = { 0 }, file = { 0 };
+	struct tree *tree = NULL;
+	struct err err;
+	int code, rc = open_side(values, base_side, &base, &err);
+
+	if (!rc)
+		rc = open_side(values, side, &file, &err);
+	if (!rc)
+		rc = compare_files(&base, &file, &tree, &err);
+	code = rc ? verb_error(&verb_diff, &err) : print_diff(values, tree, rules);
+	tree_free(tree);
+	profile_file_close(&base);
+	profile_file_close(&file);
+	return code;
+}
+
+static int check(const struct diff_verb_options *values, const struct option_operands *operands,
+		 struct rules *rules, struct err *err)
+{
+	int rc = 0;
+
+	if (operands->count != 2)
+		return err_set(err, ERR_INVALID,
+			       "expected two profiles, for example before.pb.gz after.pb.gz");
+	if (strcmp(values->output, "top") != 0 && strcmp(values->output, "json") != 0)
+		return err_set(err, ERR_INVALID, "--output: \"%s\" is neither top nor json",
+			       values->output);
+	if (values->fail_on)
+		rc = rules_parse(slice_of(values->fail_on), rules, err);
+	return rc ? err_wrap(err, "--fail-on") : 0;
+}
+
+static int run(int argc, char **argv)
+{
+	struct diff_verb_options values = { .output = "top" };
+	struct option_operands operands;
+	struct side base = { 0 }, side = { 0 };
+	struct rules rules = { 0 };
+	struct err err;
+	int code = verb_parse(&verb_diff, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (check(&values, &operands, &rules, &err) || read_side(operands.items[0], &base, &err) ||
+	    read_side(operands.items[1], &side, &err))
+		code = verb_error(&verb_diff, &err);
+	else if (!base.path && !side.path)
+		code = diff_on_server(&values, &base, &side);
+	else
+		code = diff_files(&values, &base, &side, &rules);
+	rules_free(&rules);
+	free_side(&base);
+	free_side(&side);
+	return code;
+}
+
+const struct verb verb_diff = { &spec, run, LOG_WARN };

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/perf_script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EVENT_BYTES_MAX 100
+#define COMM_BYTES_MAX 64
+
+/* The head line of a sample. */
+struct head {
+	struct slice comm, event;
+	uint64_t pid;
+	int64_t period;
+	bool has_period;
+};
+
+struct reader {
+	struct stack_builder *into;
+	struct head head; /* of the sample that is open */
+	bool open;
+	bool has_types, has_period;
+	char event[EVENT_BYTES_MAX + 1];
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The last word before `line`'s end; cuts it off. */
+static struct slice take_last_word(struct slice *line)
+{
+	struct slice trimmed = slice_trim(*line);
+	size_t start = trimmed.len;
+
+	while (start && !is_blank(trimmed.data[start - 1]))
+		start--;
+	*line = (struct slice){ trimmed.data, start };
+	return slice_tail(trimmed, start);
+}
+
+/* "1234" or "1234/1235". */
+static bool parse_ids(struct slice word, uint64_t *pid)
+{
+	struct slice tid, first = slice_cut(word, '/', &tid);
+	uint64_t ignored;
+
+	return slice_parse_u64(first, pid) &&
+	       (first.len == word.len || slice_parse_u64(tid, &ignored));
+}
+
+/* "12345.678901:" */
+static bool is_time(struct slice word)
+{
+	if (word.len < 2 || word.data[word.len - 1] != ':')
+		return false;
+	for (size_t i = 0; i + 1 < word.len; i++)
+		if (word.data[i] != '.' && (word.data[i] < '0' || word.data[i] > '9'))
+			return false;
+	return true;
+}
+
+/* Where the time stands in a head line: everything hangs on it. SIZE_MAX: nowhere. */
+static size_t find_time(struct slice line, struct slice *ret_time)
+{
+	for (size_t at = 0; at < line.len;) {
+		size_t end = at;
+
+		while (end < line.len && !is_blank(line.data[end]))
+			end++;
+		*ret_time = (struct slice){ line.data + at, end - at };
+		if (at && is_time(*ret_time))
+			return at;
+		for (at = end; at < line.len && is_blank(line.data[at]);)
+			at++;
+	}
+	return SIZE_MAX;
+}
+
+/* [period] event: */
+static void parse_event(struct slice rest, struct head *head)
+{
+	struct slice after, word;
+	uint64_t period;
+
+	rest = slice_trim(rest);
+	word = slice_cut(rest, ' ', &after);
+	if (slice_parse_u64(word, &period) && period <= INT64_MAX) {
+		head->has_period = true;
+		head->period = (int64_t)period;
+		rest = slice_trim(after);
+		word = slice_cut(rest, ' ', &after);
+	}
+	while (word.len && word.data[word.len - 1] == ':')
+		word.len--;
+	head->event = word;
+}
+
+static bool parse_head(struct slice line, struct head *head)
+{
+	struct slice before, time, word;
+	size_t at = find_time(line, &time);
+
+	*head = (struct head){ 0 };
+	if (at == SIZE_MAX)
+		return false;
+	before = (struct slice){ line.data, at };
+	word = take_last_word(&before);
+	if (word.len && word.data[0] == '[')
+		word = take_last_word(&before);
+	if (!parse_ids(word, &head->pid))
+		return false;
+	head->comm = slice_trim(before);
+	if (head->comm.len > COMM_BYTES_MAX)
+		head->comm.len = COMM_BYTES_MAX;
+	parse_event(slice_tail(line, at + time.len), head);
+	return head->comm.len > 0;
+}
+
+bool perf_script_is(struct slice text)
+{
+	while (text.len) {
+		struct slice line = slice_cut(text, '\n', &text);
+		struct head head;
+
+		if (slice_trim(line).len && line.data[0] != '#')
+			return !is_blank(line.data[0]) ? parse_head(line, &head)
+						       : parse_head(slice_trim(line), &head);
+	}
+	return false;
+}
+
+static bool is_clock(const char *event)
+{
+	return !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
+}
+
+static void begin_types(struct reader *reader, const struct head *head)
+{
+	struct slice event = head->event;
+
+	if (event.len > EVENT_BYTES_MAX)
+		event.len = EVENT_BYTES_MAX;
+	snprintf(reader->event, sizeof(reader->event), "%.*s", SLICE_FMT(event));
+	reader->has_types = true;
+	reader->has_period = head->has_period && event.len;
+	stack_builder_type(reader->into, "samples", "count");
+	if (reader->has_period && is_clock(reader->event))
+		stack_builder_type(reader->into, "cpu", "nanoseconds");
+	else if (reader->has_period)
+		stack_builder_type(reader->into, reader->event, "count");
+}
+
+static void end_sample(struct reader *reader)
+{
+	const struct head *head = &reader->head;
+	int64_t values[] = { 1, head->period };
+
+	if (!reader->open)
+		return;
+	reader->open = false;
+	stack_builder_sample(reader->into, false, values);
+	stack_builder_label(reader->into, "comm", head->comm);
+	if (head->pid <= INT64_MAX)
+		stack_builder_label_number(reader->into, "pid", (int64_t)head->pid);
+}
+
+static bool parse_hex(struct slice word, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (!word.len || word.len > 16)
+		return false;
+	for (size_t i = 0; i < word.len; i++) {
+		char c = word.data[i];
+		int digit = c >= '0' && c <= '9'   ? c - '0'
+			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+						   : -1;
+
+		if (digit < 0)
+			return false;
+		value = value << 4 | (uint64_t)digit;
+	}
+	*ret = value;
+	return true;
+}
+
+/* "([kernel.kallsyms])" -> "[kernel]", "([nf_tables])" as it is, "(/path (deleted))" -> "/path". */
+static struct slice mapping_of(struct slice text)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t deleted_len = sizeof(deleted) - 1;
+
+	if (text.len > deleted_len &&
+	    !memcmp(text.data + text.len - deleted_len, deleted, deleted_len))
+		text.len -= deleted_len;
+	if (slice_starts_with(text, SLICE_LITERAL("[kernel.kallsyms]")) ||
+	    slice_starts_with(text, SLICE_LITERAL("[guest.kernel")))
+		return SLICE_LITERAL("[kernel]");
+	if (slice_is(text, "[unknown]") || slice_is(text, "inlined"))
+		return (struct slice){ 0 };
+	return text;
+}
+
+/* Index of the blank before the binary's '(' that ends the line, or SIZE_MAX. */
+static size_t find_mapping(struct slice line)
+{
+	size_t depth = 0;
+
+	for (size_t at = line.len; at--;) {
+		if (line.data[at] == ')')
+			depth++;
+		else if (line.data[at] == '(' && depth && !--depth && at &&
+			 is_blank(line.data[at - 1]))
+			return at - 1;
+	}
+	return SIZE_MAX;
+}
+
+static bool take_frame(struct slice line, struct stack_builder *into)
+{
+	struct stack_builder_frame frame = { 0 };
+	struct slice rest, address = slice_cut(line, ' ', &rest);
+	size_t at;
+
+	if (!parse_hex(address, &frame.address))
+		return false;
+	rest = slice_trim(rest);
+	if (rest.len && rest.data[rest.len - 1] == ')') {
+		at = find_mapping(rest);
+		if (at != SIZE_MAX) {
+			frame.mapping =
+				mapping_of((struct slice){ rest.data + at + 2, rest.len - at - 3 });
+			rest = slice_trim((struct slice){ rest.data, at });
+		}
+	}
+	frame.name = rest;
+	for (size_t i = rest.len; i-- > 1;) {
+		if (rest.data[i] == '+') {
+			if (rest.len > i + 2 && rest.data[i + 1] == '0' && rest.data[i + 2] == 'x')
+				frame.name.len = i;
+			break;
+		}
+	}
+	if (slice_is(frame.name, "[unknown]"))
+		frame.name = (struct slice){ 0 };
+	else
+		frame.address = 0; /* of the process, not of the file: says nothing beside a name */
+	stack_builder_push(into, &frame);
+	return true;
+}
+
+/* Samples without call graphs have their frame at the end of the head line. */
+static void take_inline_frame(struct slice line, struct stack_builder *into)
+{
+	struct slice time, rest;
+	size_t at = find_time(line, &time), colon;
+
+	rest = slice_tail(line, at + time.len);
+	colon = slice_find_byte(rest, ':');
+	while (colon != SIZE_MAX && colon + 1 < rest.len && !is_blank(rest.data[colon + 1]))
+		colon++;
+	if (colon != SIZE_MAX && colon + 1 < rest.len)
+		take_frame(slice_trim(slice_tail(rest, colon + 1)), into);
+}
+
+static int take_line(struct reader *reader, struct slice line, size_t number, struct err *err)
+{
+	struct slice trimmed = slice_trim(line);
+	struct head head;
+
+	if (!trimmed.len) {
+		end_sample(reader);
+		return 0;
+	}
+	if (reader->open && is_blank(line.data[0]) && take_frame(trimmed, reader->into))
+		return 0;
+	if (!parse_head(trimmed, &head))
+		return err_set(err, ERR_INVALID,
+			       "perf script: line %zu is neither the head of a sample nor a frame",
+			       number);
+	end_sample(reader);
+	if (!reader->has_types)
+		begin_types(reader, &head);
+	reader->head = head;
+	reader->open = true;
+	take_inline_frame(trimmed, reader->into);
+	return 0;
+}
+
+int perf_script_decode(struct slice text, struct stack_builder *into, struct err *err)
+{
+	struct reader reader = { .into = into };
+	size_t number = 0;
+	int rc = 0;
+
+	while (!rc && text.len) {
+		struct slice line = slice_cut(text, '\n', &text);
+
+		number++;
+		if (!line.len || line.data[0] != '#')
+			rc = take_line(&reader, line, number, err);
+	}
+	if (rc)
+		return rc;
+	end_sample(&reader);
+	return stack_builder_check(into, "perf script", err);
+}
