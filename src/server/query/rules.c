@@ -290,7 +290,7 @@ static bool all_breaches(const struct judging *judging, const struct rules_rule 
 			return false;
 		shrinks |= term->shrinks;
 	}
-	if (!rule->significant || rule->of_functions)
+	if (!rule->significant || rule->of_functions || !rule->of_all)
 		return true;
 	return comparison && comparison->rate.significant && shrinks == (comparison->rate.high < 0);
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles of other formats: each decoder on any bytes; what it makes is a well-formed profile. */
+#include <stdlib.h>
+
+#include "codec/folded.h"
+#include "codec/legacy_pprof.h"
+#include "codec/perf_script.h"
+#include "codec/speedscope.h"
+
+#define ELEMENTS_MAX 10000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct pprof *profile)
+{
+	for (size_t i = 0; i < profile->samples.count; i++) {
+		const struct pprof_sample *sample = &profile->samples.data[i];
+
+		if (sample->value_count != profile->sample_types.count ||
+		    sample->location_first + sample->location_count > profile->location_ids.count)
+			abort();
+	}
+	for (size_t i = 0; i < profile->location_ids.count; i++)
+		if (!profile->location_ids.data[i] ||
+		    profile->location_ids.data[i] > profile->locations.count)
+			abort();
+	if (profile->samples.count > ELEMENTS_MAX || profile->locations.count > ELEMENTS_MAX)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int (*const decoders[])(struct slice, struct stack_builder *, struct err *) = {
+		folded_decode, legacy_pprof_decode, perf_script_decode, speedscope_decode
+	};
+	struct slice bytes = slice_from(data, size);
+
+	for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {
+		struct stack_builder builder;
+		struct strbuf encoded = { 0 };
+		struct err err;
+
+		stack_builder_init(&builder, ELEMENTS_MAX);
+		if (!decoders[i](bytes, &builder, &err)) {
+			check(&builder.profile);
+			pprof_encode(&builder.profile, &encoded);
+		}
+		strbuf_free(&encoded);
+		stack_builder_free(&builder);
+	}
+	legacy_pprof_is(bytes);
+	speedscope_is(bytes);
+	perf_script_is(bytes);
+	return 0;
+}
