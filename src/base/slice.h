@@ -66,6 +66,16 @@ struct slice slice_cut(struct slice s, char separator, struct slice *rest);
 struct slice slice_trim(struct slice s);
 
 /* Decimal digits only, whole slice, no overflow. Returns false and leaves *ret alone otherwise. */
+/* 0 to 15, or -1 for what is no hexadecimal digit. */
+static inline int slice_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 bool slice_parse_u64(struct slice s, uint64_t *ret);
 
 #endif

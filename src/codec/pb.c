@@ -148,6 +148,26 @@ void pb_put_fixed64(struct strbuf *out, uint32_t field, uint64_t value)
 	strbuf_add_u64(out, value);
 }
 
+void pb_put_double(struct strbuf *out, uint32_t field, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	pb_put_fixed64(out, field, bits);
+}
+
+void pb_put_float(struct strbuf *out, uint32_t field, float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	if (!bits)
+		return;
+	put_tag(out, field, PB_FIXED32);
+	for (int shift = 0; shift < 32; shift += 8)
+		strbuf_add_byte(out, (char)(bits >> shift));
+}
+
 void pb_put_bytes_always(struct strbuf *out, uint32_t field, struct slice bytes)
 {
 	put_tag(out, field, PB_BYTES);

@@ -163,6 +163,8 @@ int pb_fail_packed(const struct pb_reader *reader, const char *message, struct e
 void pb_put_varint(struct strbuf *out, uint32_t field, uint64_t value);
 void pb_put_varint_always(struct strbuf *out, uint32_t field, uint64_t value);
 void pb_put_fixed64(struct strbuf *out, uint32_t field, uint64_t value);
+void pb_put_double(struct strbuf *out, uint32_t field, double value);
+void pb_put_float(struct strbuf *out, uint32_t field, float value);
 void pb_put_bytes(struct strbuf *out, uint32_t field, struct slice bytes);
 void pb_put_bytes_always(struct strbuf *out, uint32_t field, struct slice bytes);
 void pb_put_packed(struct strbuf *out, uint32_t field, const uint64_t *values, size_t count);

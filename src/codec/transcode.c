@@ -220,13 +220,13 @@ static int put_base64(const struct reading *reading, struct slice text, struct s
 
 static int put_real(const struct reading *reading, const char *text, struct strbuf *out)
 {
-	uint64_t bits;
 	double real = 0;
 	int rc = parse_real(reading, text, &real);
 
-	memcpy(&bits, &real, sizeof(bits));
-	if (!rc)
-		pb_put_fixed64(out, reading->field->number, bits);
+	if (!rc && reading->field->kind == TRANSCODE_FLOAT)
+		pb_put_float(out, reading->field->number, (float)real);
+	else if (!rc)
+		pb_put_double(out, reading->field->number, real);
 	return rc;
 }
 
@@ -251,6 +251,7 @@ static int put_text_form(const struct reading *reading, const char *text, size_t
 		return 0;
 	case TRANSCODE_BYTES:
 		return put_base64(reading, slice_from(text, len), out);
+	case TRANSCODE_FLOAT:
 	case TRANSCODE_DOUBLE:
 		return put_real(reading, text, out);
 	case TRANSCODE_BOOL:
@@ -541,6 +542,8 @@ static void write_number(struct json *json, const struct transcode_field *field,
 {
 	char text[NUMBER_TEXT_BYTES];
 	double real;
+	float small;
+	uint32_t bits;
 
 	switch (field->kind) {
 	case TRANSCODE_INT32:
@@ -557,6 +560,11 @@ static void write_number(struct json *json, const struct transcode_field *field,
 			json_put_text(json, field->names->names[value]);
 		else
 			json_put_int(json, (int32_t)value);
+		return;
+	case TRANSCODE_FLOAT:
+		bits = (uint32_t)value;
+		memcpy(&small, &bits, sizeof(small));
+		write_real(json, (double)small);
 		return;
 	case TRANSCODE_DOUBLE:
 		memcpy(&real, &value, sizeof(real));
@@ -607,6 +615,8 @@ static int write_bytes(struct writing *writing, const struct transcode_field *fi
 static enum pb_wire wire_of(enum transcode_kind kind)
 {
 	switch (kind) {
+	case TRANSCODE_FLOAT:
+		return PB_FIXED32;
 	case TRANSCODE_DOUBLE:
 		return PB_FIXED64;
 	case TRANSCODE_TEXT:
@@ -628,7 +638,8 @@ static int write_packed(struct writing *writing, const struct transcode_field *f
 	uint64_t value;
 
 	while (in.at < in.end && !in.problem) {
-		bool whole = wire == PB_VARINT ? pb_varint(&in, &value) : pb_fixed(&in, 8, &value);
+		bool whole = wire == PB_VARINT ? pb_varint(&in, &value)
+					       : pb_fixed(&in, wire == PB_FIXED32 ? 4 : 8, &value);
 
 		if (!whole)
 			return pb_fail_packed(&in, field->name, writing->err);

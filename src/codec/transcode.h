@@ -14,13 +14,14 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-#define TRANSCODE_DEPTH_MAX 64 /* messages in messages */
+#define TRANSCODE_DEPTH_MAX 250 /* messages in messages */
 
 enum transcode_kind {
 	TRANSCODE_INT32,
 	TRANSCODE_UINT32,
 	TRANSCODE_INT64,
 	TRANSCODE_UINT64,
+	TRANSCODE_FLOAT,
 	TRANSCODE_DOUBLE,
 	TRANSCODE_BOOL,
 	TRANSCODE_TEXT,

@@ -411,15 +411,6 @@ static int take_token_file(void *context, const struct yaml_node_s *value, struc
 	return take_path(reading, value, &reading->token->file, err);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 static int take_token_sha256(void *context, const struct yaml_node_s *value, struct err *err)
 {
 	struct reading *reading = context;
@@ -435,8 +426,8 @@ static int take_token_sha256(void *context, const struct yaml_node_s *value, str
 			reading->has_sha256 = true;
 			return 0;
 		}
-		high = hex_digit(text.data[2 * i]);
-		low = hex_digit(text.data[2 * i + 1]);
+		high = slice_hex_digit(text.data[2 * i]);
+		low = slice_hex_digit(text.data[2 * i + 1]);
 		if (high < 0 || low < 0)
 			break;
 		reading->token->sha256[i] = (uint8_t)(high << 4 | low);

@@ -28,23 +28,14 @@ bool uri_split(struct slice target, struct slice *ret_path, struct slice *ret_qu
 	return true;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 int uri_escaped_byte(struct slice text, size_t at)
 {
 	int high, low;
 
 	if (text.len - at < 3 || text.data[at] != '%')
 		return -1;
-	high = hex_value(text.data[at + 1]);
-	low = hex_value(text.data[at + 2]);
+	high = slice_hex_digit(text.data[at + 1]);
+	low = slice_hex_digit(text.data[at + 2]);
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 

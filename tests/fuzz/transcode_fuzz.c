@@ -25,8 +25,9 @@ static const struct transcode_field fields[] = {
 	{ 10, "i", TRANSCODE_BOOL, false, true, NULL, NULL },
 	{ 11, "j", TRANSCODE_UINT32, false, false, NULL, NULL },
 	{ 12, "k", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 13, "l", TRANSCODE_FLOAT, true, false, NULL, NULL },
 };
-static const struct transcode_message message = { "Message", fields, 12 };
+static const struct transcode_message message = { "Message", fields, 13 };
 
 static void check_again(struct slice bytes)
 {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -23,6 +24,7 @@ struct charting {
 	struct idmap function_map, lane_map;
 	struct edge *edges; /* by lane */
 	size_t edges_capacity;
+	uint32_t above; /* nodes on a path above the first frame: root, lane */
 	int64_t narrow_ns;
 	/* Of the step's tree: by node. */
 	const struct tree *tree;
@@ -135,7 +137,7 @@ static void lay_children(struct laying *laying, uint32_t node, int64_t start, bo
 {
 	struct charting *charting = laying->charting;
 	const struct tree *tree = charting->tree;
-	uint32_t depth = tree->nodes[node].depth - 1; /* of the children's boxes */
+	uint32_t depth = tree->nodes[node].depth + 1 - charting->above; /* of children's boxes */
 	uint32_t before = goes_on ? at_edge(laying->before, depth) : NONE, first = NONE;
 
 	for (uint32_t c = node + 1; before != NONE && c < charting->ends[node];
@@ -160,7 +162,7 @@ static void lay(struct laying *laying, uint32_t number, int64_t start, bool goes
 	struct charting *charting = laying->charting;
 	struct flamechart *chart = charting->chart;
 	const struct tree_node *node = &charting->tree->nodes[number];
-	uint32_t depth = node->depth - 2, box; /* below root and lane */
+	uint32_t depth = node->depth - charting->above, box;
 	struct flamechart_box made = { .lane = laying->lane,
 				       .depth = depth,
 				       .from_ns = place_in(laying, start),
@@ -210,7 +212,8 @@ static void lay_lane(struct charting *charting, uint32_t node, int64_t from_ns, 
 				 .to_ns = to_ns,
 				 .total = tree->nodes[node].total };
 
-	laying.lane = lane_of(charting, tree->functions[tree->nodes[node].function].name);
+	laying.lane = lane_of(charting, node ? tree->functions[tree->nodes[node].function].name
+					     : (struct slice){ 0 });
 	laying.before = &charting->edges[laying.lane];
 	charting->chart->lanes[laying.lane].total += laying.total;
 	if (laying.total > 0)
@@ -240,7 +243,9 @@ static void add_step(struct charting *charting, const struct tree *tree, int64_t
 	memset(charting->functions, 0xff, tree->functions_count * sizeof(uint32_t));
 	find_ends(charting);
 	forget_edges(charting, from_ns);
-	for (uint32_t i = 1; i < tree->nodes_count; i = charting->ends[i])
+	if (charting->above == 1)
+		lay_lane(charting, 0, from_ns, to_ns);
+	for (uint32_t i = 1; charting->above == 2 && i < tree->nodes_count; i = charting->ends[i])
 		lay_lane(charting, i, from_ns, to_ns);
 	free(charting->ends);
 	free(charting->functions);
@@ -343,16 +348,29 @@ static void end(struct charting *charting)
 	idmap_free(&charting->lane_map);
 }
 
+int64_t flamechart_round_step(int64_t range_ns, int64_t parts)
+{
+	static const int64_t steps_ms[] = { 1,	    10,	    100,     1000,    2000,   5000,
+					    10000,  15000,  30000,   60000,   120000, 300000,
+					    600000, 900000, 1800000, 3600000, 7200000 };
+
+	for (size_t i = 0; i < sizeof(steps_ms) / sizeof(steps_ms[0]); i++)
+		if (range_ns / parts <= steps_ms[i] * CLOCK_NS_PER_MS)
+			return steps_ms[i] * CLOCK_NS_PER_MS;
+	return (range_ns / parts / (86400 * CLOCK_NS_PER_S) + 1) * 86400 * CLOCK_NS_PER_S;
+}
+
 int flamechart_make(const struct query_source *source, const struct query_params *params,
 		    int64_t step_ns, struct flamechart *ret, struct err *err)
 {
-	struct charting charting = { .chart = ret };
+	struct charting charting = { .chart = ret, .above = 1 + (uint32_t)params->group_by_count };
 	int64_t first_ns, rest;
 	int rc = 0;
 
 	*ret = (struct flamechart){ 0 };
-	if (step_ns <= 0 || params->group_by_count != 1 || params->at_moment)
-		return err_set(err, ERR_INVALID, "flame chart: a step, a range and one label");
+	if (step_ns <= 0 || params->group_by_count > 1 || params->at_moment)
+		return err_set(err, ERR_INVALID,
+			       "flame chart: a step, a range and at most one label");
 	rest = params->from_ns % step_ns;
 	first_ns = params->from_ns - (rest < 0 ? rest + step_ns : rest);
 	if ((uint64_t)params->to_ns - (uint64_t)first_ns > (uint64_t)step_ns * FLAMECHART_STEPS_MAX)
@@ -360,6 +378,8 @@ int flamechart_make(const struct query_source *source, const struct query_params
 			       "flame chart: more than %d steps; take a larger step",
 			       FLAMECHART_STEPS_MAX);
 	arena_init(&ret->arena, ARENA_BYTES);
+	if (params->group_by_count)
+		ret->lane_label = arena_copy(&ret->arena, params->group_by[0]);
 	charting.narrow_ns = (params->to_ns - first_ns) / NARROW;
 	for (int64_t at = first_ns; !rc && at < params->to_ns; at += step_ns)
 		rc = run_step(&charting, source, params, at, at + step_ns, err);

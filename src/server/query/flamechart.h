@@ -13,6 +13,7 @@
 #include "server/query/query.h"
 
 #define FLAMECHART_STEPS_MAX 240
+#define FLAMECHART_STEPS_DEFAULT 60
 #define FLAMECHART_LANES_MAX 64
 #define FLAMECHART_BOXES_MAX 400000
 
@@ -31,6 +32,7 @@ struct flamechart {
 	struct arena arena; /* owns the texts */
 	struct profile_type type;
 	struct slice query;
+	struct slice lane_label; /* that lanes are values of, or "" */
 	int64_t period, total;
 	int64_t report_ns;		 /* the longest report: times are not known better */
 	struct tree_function *functions; /* `unresolved` means nothing */
@@ -43,11 +45,15 @@ struct flamechart {
 };
 
 /*
- * `params` groups by one label. ERR_LIMIT for more than FLAMECHART_STEPS_MAX steps or too many
- * boxes. flamechart_free is due after success.
+ * `params` groups by one label, or by none: one lane. ERR_LIMIT for more than FLAMECHART_STEPS_MAX
+ * steps or too many boxes. flamechart_free is due after success.
  */
 int flamechart_make(const struct query_source *source, const struct query_params *params,
 		    int64_t step_ns, struct flamechart *ret, struct err *err);
+
+/* The smallest round duration, whole milliseconds, that cuts a range into at most so many. */
+int64_t flamechart_round_step(int64_t range_ns, int64_t parts);
+
 void flamechart_free(struct flamechart *chart);
 
 #endif

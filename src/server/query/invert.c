@@ -11,6 +11,7 @@ struct growing {
 	uint32_t parent, function;
 	uint32_t inlined;
 	int64_t self, total;
+	struct tree_base base;	    /* of a diff */
 	uint32_t first_child, next; /* 0 = none */
 };
 
@@ -65,8 +66,8 @@ static uint32_t group_of(const struct tree *tree, uint32_t node)
 	return node;
 }
 
-/* From the node up to its group or the root. */
-static void add_path(struct inverting *inverting, uint32_t node, int64_t value)
+/* From the node up to its group or the root; `base` is of the side that is compared to. */
+static void add_path(struct inverting *inverting, uint32_t node, int64_t value, int64_t base)
 {
 	const struct tree *tree = inverting->from;
 	uint32_t group = group_of(tree, node);
@@ -75,6 +76,12 @@ static void add_path(struct inverting *inverting, uint32_t node, int64_t value)
 	for (; node != group && !inverting->is_over; node = tree->nodes[node].parent)
 		at = child_of(inverting, at, &tree->nodes[node]);
 	inverting->nodes[at].self += value;
+	inverting->nodes[at].base.self += base;
+}
+
+static struct tree_base base_of(const struct tree *tree, uint32_t node)
+{
+	return tree->base ? tree->base[node] : (struct tree_base){ 0 };
 }
 
 static void add_all(struct inverting *inverting)
@@ -82,8 +89,8 @@ static void add_all(struct inverting *inverting)
 	const struct tree *tree = inverting->from;
 
 	for (uint32_t i = 0; i < tree->nodes_count && !inverting->is_over; i++)
-		if (tree->nodes[i].self)
-			add_path(inverting, i, tree->nodes[i].self);
+		if (tree->nodes[i].self || base_of(tree, i).self)
+			add_path(inverting, i, tree->nodes[i].self, base_of(tree, i).self);
 }
 
 /* Nodes are in pre-order: what comes after a call and is deeper was called by it. */
@@ -102,7 +109,7 @@ static void add_calls_of(struct inverting *inverting, struct slice function)
 		    is_label(tree, i))
 			continue;
 		inside = node->depth;
-		add_path(inverting, i, node->total);
+		add_path(inverting, i, node->total, base_of(tree, i).total);
 	}
 }
 
@@ -112,8 +119,11 @@ static void add_up(struct inverting *inverting)
 
 	for (size_t i = inverting->count; i-- > 0;) {
 		nodes[i].total += nodes[i].self;
-		if (i)
-			nodes[nodes[i].parent].total += nodes[i].total;
+		nodes[i].base.total += nodes[i].base.self;
+		if (!i)
+			continue;
+		nodes[nodes[i].parent].total += nodes[i].total;
+		nodes[nodes[i].parent].base.total += nodes[i].base.total;
 	}
 }
 
@@ -126,9 +136,11 @@ struct sibling {
 static int by_total(const void *a, const void *b)
 {
 	const struct sibling *left = a, *right = b;
+	int64_t one = left->node->total + left->node->base.total;
+	int64_t other = right->node->total + right->node->base.total;
 
-	if (left->node->total != right->node->total)
-		return left->node->total < right->node->total ? 1 : -1;
+	if (one != other)
+		return one < other ? 1 : -1;
 	return slice_compare(left->tree->functions[left->node->function].name,
 			     right->tree->functions[right->node->function].name);
 }
@@ -170,7 +182,8 @@ static void link_all(struct inverting *inverting)
 }
 
 /* Pre-order. */
-static void lay_out(const struct inverting *inverting, struct tree_node *to, uint32_t *ret_depth)
+static void lay_out(const struct inverting *inverting, struct tree_node *to, struct tree_base *base,
+		    uint32_t *ret_depth)
 {
 	uint32_t *placed = mem_new_array(uint32_t, inverting->count);
 	uint32_t at = 0, count = 0;
@@ -187,6 +200,8 @@ static void lay_out(const struct inverting *inverting, struct tree_node *to, uin
 						.inlined = node->inlined,
 						.self = node->self,
 						.total = node->total };
+		if (base)
+			base[count] = node->base;
 		if (to[count].depth > *ret_depth)
 			*ret_depth = to[count].depth;
 		count++;
@@ -211,13 +226,14 @@ static size_t room_of(const struct arena *arena)
 	if (!bytes)
 		return UINT32_MAX;
 	bytes -= arena->used_bytes < bytes ? arena->used_bytes : bytes;
-	bytes /= sizeof(struct tree_node);
+	bytes /= sizeof(struct tree_node) + sizeof(struct tree_base);
 	return bytes < UINT32_MAX ? bytes : UINT32_MAX;
 }
 
 /* False when there is no room for it; the tree is as it was then. */
 static bool replace(struct inverting *inverting, struct tree *tree)
 {
+	struct tree_base *base = NULL;
 	struct tree_node *nodes;
 
 	if (inverting->is_over)
@@ -225,10 +241,14 @@ static bool replace(struct inverting *inverting, struct tree *tree)
 	add_up(inverting);
 	link_all(inverting);
 	nodes = arena_new_array(&tree->arena, struct tree_node, inverting->count);
-	if (!nodes)
+	if (tree->base)
+		base = arena_new_array(&tree->arena, struct tree_base, inverting->count);
+	if (!nodes || (tree->base && !base))
 		return false;
-	lay_out(inverting, nodes, &tree->depth_max);
+	lay_out(inverting, nodes, base, &tree->depth_max);
 	tree->nodes = nodes;
+	tree->base = base;
+	tree->base_total = base ? base[0].total : 0;
 	tree->nodes_count = (uint32_t)inverting->count;
 	tree->total = nodes[0].total;
 	return true;

@@ -95,7 +95,7 @@ struct tree {
 	struct tree_node *nodes;
 	uint32_t nodes_count;
 	uint32_t depth_max;
-	struct tree_base *base; /* by node; NULL: no diff */
+	struct tree_base *base;	       /* by node; NULL: no diff */
 	struct comparison *comparison; /* of a diff, when asked for (compare.h): the tree's */
 	int64_t base_total, base_filtered, base_duration_ns;
 	struct slice base_query;

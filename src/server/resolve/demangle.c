@@ -87,13 +87,6 @@ static bool read_d(struct slice name, struct output *output)
 	return output->text.len > 0;
 }
 
-static int hex_digit(char c)
-{
-	return !isxdigit((unsigned char)c) ? -1
-	       : isdigit((unsigned char)c) ? c - '0'
-					   : (c | 32) - 'a' + 10;
-}
-
 /* "camlStdlib__List__map_123": module path, then the name with its stamp; "$xx" is a byte. */
 static bool read_ocaml(struct slice name, struct output *output)
 {
@@ -111,10 +104,10 @@ static bool read_ocaml(struct slice name, struct output *output)
 		if (end - at > 2 && p[0] == '_' && p[1] == '_' && output->text.len) {
 			strbuf_add_byte(&output->text, '.');
 			at += 2;
-		} else if (end - at > 2 && p[0] == '$' && hex_digit(p[1]) >= 0 &&
-			   hex_digit(p[2]) >= 0) {
+		} else if (end - at > 2 && p[0] == '$' && slice_hex_digit(p[1]) >= 0 &&
+			   slice_hex_digit(p[2]) >= 0) {
 			strbuf_add_byte(&output->text,
-					(char)(hex_digit(p[1]) << 4 | hex_digit(p[2])));
+					(char)(slice_hex_digit(p[1]) << 4 | slice_hex_digit(p[2])));
 			at += 3;
 		} else {
 			strbuf_add_byte(&output->text, *p);

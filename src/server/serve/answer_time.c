@@ -8,27 +8,13 @@
 #define ROWS_DEFAULT 20
 #define ROWS_MAX 200
 #define COLUMNS_DEFAULT 120
-#define CHART_STEPS_DEFAULT 60
-
-/* The smallest round duration that cuts a range into at most so many. */
-static int64_t round_step(int64_t range_ns, int64_t parts)
-{
-	static const int64_t steps_ms[] = { 1,	    10,	    100,     1000,    2000,   5000,
-					    10000,  15000,  30000,   60000,   120000, 300000,
-					    600000, 900000, 1800000, 3600000, 7200000 };
-
-	for (size_t i = 0; i < sizeof(steps_ms) / sizeof(steps_ms[0]); i++)
-		if (range_ns / parts <= steps_ms[i] * CLOCK_NS_PER_MS)
-			return steps_ms[i] * CLOCK_NS_PER_MS;
-	return (range_ns / parts / (86400 * CLOCK_NS_PER_S) + 1) * 86400 * CLOCK_NS_PER_S;
-}
 
 static int duration(struct question *question, const struct net_request *request, const char *name,
 		    int64_t parts, int64_t *ret_ns, struct err *err)
 {
 	struct slice text = question_text(question, request, name, "");
 
-	*ret_ns = round_step(question->params.to_ns - question->params.from_ns, parts);
+	*ret_ns = flamechart_round_step(question->params.to_ns - question->params.from_ns, parts);
 	if (text.len && units_parse_duration(text, ret_ns, err))
 		return err_wrap(err, "parameter \"%s\"", name);
 	if (*ret_ns <= 0 || *ret_ns % CLOCK_NS_PER_MS)
@@ -203,7 +189,7 @@ static void put_chart(const struct question *question, const struct flamechart *
 static int read_chart(struct question *question, const struct net_request *request,
 		      int64_t *ret_step_ns, struct err *err)
 {
-	int rc = duration(question, request, "step", CHART_STEPS_DEFAULT, ret_step_ns, err);
+	int rc = duration(question, request, "step", FLAMECHART_STEPS_DEFAULT, ret_step_ns, err);
 
 	if (rc)
 		return rc;

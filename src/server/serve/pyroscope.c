@@ -9,7 +9,7 @@
 #include "config/units.h"
 #include "codec/compress.h"
 #include "server/query/render.h"
-#include "server/serve/question.h"
+#include "server/serve/rpc_message.h"
 
 #define MAX_NODES_DEFAULT 8192
 #define MAX_NODES_MAX 1000000
@@ -125,14 +125,6 @@ static int begin(struct serve *serve, const struct net_request *request, const s
 	return rc ? rc : begin_with(serve, request, pyro, need, ret, err);
 }
 
-static void finish(const struct net_request *request, struct net_response *response, int rc,
-		   struct question *question, const struct err *err)
-{
-	question_end(question);
-	if (rc)
-		net_response_error(request, response, err);
-}
-
 /* Types. */
 
 /* types.v1.ProfileType{ ID = 1; name = 2; sample_type = 4 .. period_unit = 7 } */
@@ -207,16 +199,10 @@ void pyro_profile_types(void *context, const struct net_request *request,
 		rc = list_types(&question, &types, &count, &err);
 	for (size_t i = 0; !rc && i < count; i++)
 		put_type(&response->body, &types[i]);
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 /* Labels. */
-
-static void put_texts(struct strbuf *out, const struct slice *texts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		pb_put_bytes_always(out, 1, texts[i]);
-}
 
 void pyro_label_names(void *context, const struct net_request *request,
 		      struct net_response *response)
@@ -237,10 +223,10 @@ void pyro_label_names(void *context, const struct net_request *request,
 				  question.params.from_ns, question.params.to_ns, &question.arena,
 				  &names, &count, &err);
 	if (!rc) {
-		put_texts(&response->body, names, count);
+		rpc_put_texts(&response->body, names, count);
 		pb_put_bytes(&response->body, 1, SLICE_LITERAL(TYPE_LABEL));
 	}
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 static int put_type_values(struct question *question, struct strbuf *out, struct err *err)
@@ -281,17 +267,8 @@ void pyro_label_values(void *context, const struct net_request *request,
 					question.params.from_ns, question.params.to_ns,
 					&question.arena, &values, &count, &err);
 	if (!rc)
-		put_texts(&response->body, values, count);
-	finish(request, response, rc, &question, &err);
-}
-
-static void put_label(struct strbuf *out, struct slice name, struct slice value)
-{
-	size_t begun = pb_begin(out, 1);
-
-	pb_put_bytes(out, 1, name);
-	pb_put_bytes(out, 2, value);
-	pb_end(out, begun);
+		rpc_put_texts(&response->body, values, count);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 /* Series. */
@@ -323,10 +300,10 @@ static int put_type_series(struct question *question, const struct pyro_request 
 
 		for (size_t k = 0; k < set.series[i].labels_count; k++)
 			if (set.series[i].labels[k].value.len)
-				put_label(out, set.series[i].labels[k].name,
-					  set.series[i].labels[k].value);
+				rpc_put_label(out, set.series[i].labels[k].name,
+					      set.series[i].labels[k].value);
 		if (wants_type || !pyro->group_by_count)
-			put_label(out, SLICE_LITERAL(TYPE_LABEL), type);
+			rpc_put_label(out, SLICE_LITERAL(TYPE_LABEL), type);
 		pb_end(out, begun);
 	}
 	query_series_free(&set);
@@ -369,18 +346,15 @@ void pyro_series(void *context, const struct net_request *request, struct net_re
 
 	if (!rc)
 		rc = put_series(&question, &pyro, &response->body, &err);
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 /* types.v1.Point{ value = 1 double; timestamp = 2 } */
 static void put_point(struct strbuf *out, const struct query_point *point)
 {
-	double value = (double)point->value;
 	size_t begun = pb_begin(out, 2);
-	uint64_t bits;
 
-	memcpy(&bits, &value, sizeof(bits));
-	pb_put_fixed64(out, 1, bits);
+	pb_put_double(out, 1, (double)point->value);
 	pb_put_varint(out, 2, (uint64_t)(point->at_ns / MS));
 	pb_end(out, begun);
 }
@@ -392,7 +366,7 @@ static void put_time_series(struct strbuf *out, const struct query_series_set *s
 		size_t begun = pb_begin(out, 1);
 
 		for (size_t k = 0; k < series->labels_count; k++)
-			put_label(out, series->labels[k].name, series->labels[k].value);
+			rpc_put_label(out, series->labels[k].name, series->labels[k].value);
 		for (size_t k = 0; k < series->points_count; k++)
 			put_point(out, &series->points[k]);
 		pb_end(out, begun);
@@ -438,7 +412,7 @@ void pyro_select_series(void *context, const struct net_request *request,
 		put_time_series(&response->body, &set);
 		query_series_free(&set);
 	}
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 /* Flame graphs. */
@@ -534,7 +508,7 @@ void pyro_stacktraces(void *context, const struct net_request *request,
 	if (!rc)
 		rc = put_stacktraces(&response->body, tree, &pyro, &err);
 	tree_free(tree);
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 void pyro_profile(void *context, const struct net_request *request, struct net_response *response)
@@ -561,7 +535,7 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 	}
 	strbuf_free(&packed);
 	tree_free(tree);
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
 struct span {
@@ -615,5 +589,5 @@ void pyro_stats(void *context, const struct net_request *request, struct net_res
 		pb_put_varint(&response->body, 2, (uint64_t)(span.oldest_ns / MS));
 		pb_put_varint(&response->body, 3, (uint64_t)(span.newest_ns / MS));
 	}
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }

@@ -4,6 +4,7 @@
 #include "codec/arrow.h"
 #include "codec/pb.h"
 #include "server/serve/report.h"
+#include "server/serve/report_diff.h"
 #include "server/serve/report_texts.h"
 
 #define COLUMNS_MAX 32u /* fixed ones and labels.NAME */
@@ -12,14 +13,23 @@
 /* Which nodes are rows, in the order of the rows. */
 struct rows {
 	const struct tree *tree;
-	uint32_t *node; /* by row */
-	uint32_t *row;	/* by node; UINT32_MAX: trimmed */
+	const int64_t *timestamps; /* by node, or NULL */
+	uint32_t *node;		   /* by row */
+	uint32_t *row;		   /* by node; UINT32_MAX: trimmed */
 	uint32_t *first_child;
 	uint32_t *children; /* how many; they are neighbours */
 	size_t count;
 	int64_t trimmed;
 	uint32_t height;
 };
+
+/* What decides whether a node is shown: of a diff, the larger side. */
+static int64_t size_of(const struct tree *tree, uint32_t node)
+{
+	int64_t total = tree->nodes[node].total;
+
+	return tree->base && tree->base[node].total > total ? tree->base[node].total : total;
+}
 
 /* Children of all nodes of the tree, breadth first, without those that are too small. */
 static void choose_rows(struct rows *rows, double trim_percent)
@@ -35,13 +45,13 @@ static void choose_rows(struct rows *rows, double trim_percent)
 	rows->node[rows->count++] = 0;
 	for (size_t r = 0; r < rows->count; r++) {
 		const struct tree_node *node = &tree->nodes[rows->node[r]];
-		double least = (double)node->total * trim_percent / PERCENT;
+		double least = (double)size_of(tree, rows->node[r]) * trim_percent / PERCENT;
 
 		rows->first_child[r] = (uint32_t)rows->count;
 		if (node->depth + 1 > rows->height)
 			rows->height = node->depth + 1;
 		for (uint32_t c = child[rows->node[r]]; c; c = next[c]) {
-			if (trim_percent > 0 && (double)tree->nodes[c].total <= least) {
+			if (trim_percent > 0 && (double)size_of(tree, c) <= least) {
 				rows->trimmed += tree->nodes[c].total;
 				continue;
 			}
@@ -266,14 +276,25 @@ static void add_offsets(struct table *table, const struct rows *rows, uint64_t *
 	add_narrow(table, "value_offset", numbers);
 }
 
-static void add_diff(struct table *table)
+/* In the narrowest type that holds them all, the negative ones too. */
+static void add_diff(struct table *table, const struct rows *rows)
 {
-	add_column(table, "diff", ARROW_INT8)->values = new_values(table, 1);
+	int64_t *numbers = new_values(table, sizeof(*numbers));
+	void *values = new_values(table, sizeof(int64_t));
+
+	for (size_t r = 0; r < table->rows; r++)
+		numbers[r] = report_node_diff(rows->tree, rows->node[r]);
+	add_column(table, "diff", arrow_narrow_signed(numbers, table->rows, values))->values =
+		values;
 }
 
-static void add_timestamps(struct table *table)
+static void add_timestamps(struct table *table, const struct rows *rows)
 {
-	add_column(table, "timestamp", ARROW_INT64)->values = new_values(table, sizeof(int64_t));
+	int64_t *values = new_values(table, sizeof(*values));
+
+	for (size_t r = 0; rows->timestamps && r < table->rows; r++)
+		values[r] = rows->timestamps[rows->node[r]];
+	add_column(table, "timestamp", ARROW_INT64)->values = values;
 }
 
 /* The value of one group-by label, on the rows that stand for a group. */
@@ -328,8 +349,8 @@ static void fill_table(struct table *table, const struct rows *rows)
 	add_parents(table, rows);
 	add_numbers(table, "cumulative", rows, cumulative_of, numbers);
 	add_numbers(table, "flat", rows, flat_of, numbers);
-	add_diff(table);
-	add_timestamps(table);
+	add_diff(table, rows);
+	add_timestamps(table, rows);
 	add_numbers(table, "depth", rows, depth_of, numbers);
 	add_offsets(table, rows, numbers);
 	for (uint32_t i = 0; i < rows->tree->group_names_count; i++)
@@ -348,10 +369,11 @@ static void put_report(const struct rows *rows, struct slice record, struct strb
 	pb_end(out, begun);
 }
 
-void report_flamegraph_arrow(const struct tree *tree, double trim_percent, struct strbuf *out)
+void report_flamegraph_arrow(const struct tree *tree, double trim_percent,
+			     const int64_t *timestamps, struct strbuf *out)
 {
 	struct table table = { 0 };
-	struct rows rows = { .tree = tree };
+	struct rows rows = { .tree = tree, .timestamps = timestamps };
 	struct strbuf record = { 0 };
 
 	arena_init(&table.arena, 0); /* the query's budget bounds the tree */

@@ -46,6 +46,11 @@ static void walk(const struct tree *tree, struct report_functions *functions, ui
 		if (!open[node->function])
 			functions->cumulative[node->function] += node->total;
 		functions->flat[node->function] += node->self;
+		if (tree->base) {
+			functions->base_flat[node->function] += tree->base[i].self;
+			if (!open[node->function])
+				functions->base_cumulative[node->function] += tree->base[i].total;
+		}
 		if (node->parent && !tree->functions[caller].is_label)
 			edge_of(functions, caller, node->function)->value += node->total;
 		path[++depth] = node->function;
@@ -65,6 +70,13 @@ static int by_flat(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
+static bool occurs(const struct report_functions *functions, uint32_t id)
+{
+	return functions->flat[id] || functions->cumulative[id] ||
+	       (functions->base_flat &&
+		(functions->base_flat[id] || functions->base_cumulative[id]));
+}
+
 void report_functions_make(const struct tree *tree, struct report_functions *ret)
 {
 	uint32_t *path = mem_new_array(uint32_t, (size_t)tree->depth_max + 2);
@@ -73,10 +85,14 @@ void report_functions_make(const struct tree *tree, struct report_functions *ret
 	*ret = (struct report_functions){ 0 };
 	ret->flat = mem_new_array(int64_t, tree->functions_count);
 	ret->cumulative = mem_new_array(int64_t, tree->functions_count);
+	if (tree->base) {
+		ret->base_flat = mem_new_array(int64_t, tree->functions_count);
+		ret->base_cumulative = mem_new_array(int64_t, tree->functions_count);
+	}
 	ret->order = mem_new_array(uint32_t, tree->functions_count);
 	walk(tree, ret, path, open);
 	for (uint32_t f = 1; f < tree->functions_count; f++)
-		if (!tree->functions[f].is_label && (ret->flat[f] || ret->cumulative[f]))
+		if (!tree->functions[f].is_label && occurs(ret, f))
 			ret->order[ret->count++] = f;
 	qsort_r(ret->order, ret->count, sizeof(*ret->order), by_flat, ret);
 	free(path);
@@ -87,6 +103,8 @@ void report_functions_free(struct report_functions *functions)
 {
 	free(functions->flat);
 	free(functions->cumulative);
+	free(functions->base_flat);
+	free(functions->base_cumulative);
 	free(functions->order);
 	free(functions->edges);
 	idmap_free(&functions->map);

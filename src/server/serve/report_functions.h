@@ -15,13 +15,26 @@ struct report_edge {
 };
 
 struct report_functions {
-	int64_t *flat, *cumulative; /* by function */
-	uint32_t *order;	    /* functions that occur, the largest flat value first */
+	int64_t *flat, *cumulative;	      /* by function */
+	int64_t *base_flat, *base_cumulative; /* of a diff: of the side compared to; else NULL */
+	uint32_t *order; /* functions that occur, the largest flat value first */
 	size_t count;
 	struct report_edge *edges; /* distinct pairs, in the order of their appearance */
 	size_t edges_count, edges_capacity;
 	struct idmap map;
 };
+
+/* Cumulative and flat value over the base's; 0 when there is none. */
+static inline int64_t report_cumulative_diff(const struct report_functions *functions, uint32_t id)
+{
+	if (!functions->base_flat)
+		return 0;
+	return functions->cumulative[id] - functions->base_cumulative[id];
+}
+static inline int64_t report_flat_diff(const struct report_functions *functions, uint32_t id)
+{
+	return functions->base_flat ? functions->flat[id] - functions->base_flat[id] : 0;
+}
 
 void report_functions_make(const struct tree *tree, struct report_functions *ret);
 void report_functions_free(struct report_functions *functions);

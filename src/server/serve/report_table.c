@@ -46,7 +46,7 @@ struct table {
 	uint32_t *row; /* by function */
 	struct text_column texts[TEXT_COLUMNS];
 	uint64_t *address;
-	int64_t *line, *start_line, *cumulative, *flat, *zero;
+	int64_t *line, *start_line, *cumulative, *flat, *cumulative_diff, *flat_diff;
 	int32_t *caller_offsets, *callee_offsets;
 	int64_t *callers, *callees;
 };
@@ -110,7 +110,8 @@ static void new_columns(struct table *table)
 	table->start_line = arena_new_array(arena, int64_t, rows);
 	table->cumulative = arena_new_array(arena, int64_t, rows);
 	table->flat = arena_new_array(arena, int64_t, rows);
-	table->zero = arena_new_array(arena, int64_t, rows);
+	table->cumulative_diff = arena_new_array(arena, int64_t, rows);
+	table->flat_diff = arena_new_array(arena, int64_t, rows);
 	table->caller_offsets = arena_new_array(arena, int32_t, rows);
 	table->callee_offsets = arena_new_array(arena, int32_t, rows);
 	table->callers = arena_new_array(arena, int64_t, edges);
@@ -129,6 +130,8 @@ static void fill_table(struct table *table)
 		table->start_line[row] = function->start_line;
 		table->cumulative[row] = table->functions.cumulative[id];
 		table->flat[row] = table->functions.flat[id];
+		table->cumulative_diff[row] = report_cumulative_diff(&table->functions, id);
+		table->flat_diff[row] = report_flat_diff(&table->functions, id);
 	}
 	fill_edges(table);
 }
@@ -145,9 +148,11 @@ static void write_table(const struct table *table, struct strbuf *out)
 		text_column_of("function_system_name", &table->texts[SYSTEM_NAME]),
 		text_column_of("function_file_name", &table->texts[SOURCE_FILE]),
 		{ .name = "cumulative", .type = ARROW_INT64, .values = table->cumulative },
-		{ .name = "cumulative_diff", .type = ARROW_INT64, .values = table->zero },
+		{ .name = "cumulative_diff",
+		  .type = ARROW_INT64,
+		  .values = table->cumulative_diff },
 		{ .name = "flat", .type = ARROW_INT64, .values = table->flat },
-		{ .name = "flat_diff", .type = ARROW_INT64, .values = table->zero },
+		{ .name = "flat_diff", .type = ARROW_INT64, .values = table->flat_diff },
 		{ .name = "callers",
 		  .type = ARROW_INT64_LIST,
 		  .offsets = table->caller_offsets,
@@ -185,11 +190,7 @@ void report_table_arrow(const struct tree *tree, struct strbuf *out)
 
 /* Lists. */
 
-/*
- * A node's meta: location = 1 { address = 2 }; mapping = 2 { file = 5; build_id = 6 };
- * function = 3 { start_line = 2; name = 3; system_name = 4; filename = 5 } (metastore.proto)
- */
-static void put_meta(struct strbuf *out, uint32_t number, const struct tree_function *function)
+void report_meta(const struct tree_function *function, uint32_t number, struct strbuf *out)
 {
 	size_t meta = pb_begin(out, number), part = pb_begin(out, 1);
 
@@ -213,7 +214,8 @@ static void put_meta(struct strbuf *out, uint32_t number, const struct tree_func
 	pb_end(out, meta);
 }
 
-/* Top{ list = 1 { meta = 1; cumulative = 2; flat = 3 }; reported = 2; total = 3; unit = 4 } */
+/* Top{ list = 1 { meta = 1; cumulative = 2; flat = 3; diff = 4 }; reported = 2; total = 3; unit = 4
+ * } */
 void report_top(const struct tree *tree, struct strbuf *out)
 {
 	struct report_functions functions;
@@ -224,9 +226,10 @@ void report_top(const struct tree *tree, struct strbuf *out)
 		uint32_t id = functions.order[i];
 		size_t node = pb_begin(out, 1);
 
-		put_meta(out, 1, &tree->functions[id]);
+		report_meta(&tree->functions[id], 1, out);
 		pb_put_varint(out, 2, (uint64_t)functions.cumulative[id]);
 		pb_put_varint(out, 3, (uint64_t)functions.flat[id]);
+		pb_put_varint(out, 4, (uint64_t)report_cumulative_diff(&functions, id));
 		pb_end(out, node);
 	}
 	pb_put_varint(out, 2, functions.count);
@@ -259,7 +262,7 @@ void report_callgraph(const struct tree *tree, struct strbuf *out)
 		size_t node = pb_begin(out, 1);
 
 		put_number_text(out, 1, id);
-		put_meta(out, 2, &tree->functions[id]);
+		report_meta(&tree->functions[id], 2, out);
 		pb_put_varint(out, 3, (uint64_t)functions.cumulative[id]);
 		pb_put_varint(out, 4, (uint64_t)functions.flat[id]);
 		pb_end(out, node);
@@ -276,6 +279,52 @@ void report_callgraph(const struct tree *tree, struct strbuf *out)
 	pb_put_varint(out, 3, (uint64_t)tree->total);
 	pb_end(out, begun);
 	report_functions_free(&functions);
+}
+
+/* Source{ record = 1; source = 2; unit = 3 } */
+void report_source(const struct tree *tree, const struct lines *lines, struct slice text,
+		   struct strbuf *out)
+{
+	size_t rows = 0, begun, row = 0;
+	struct strbuf record = { 0 };
+	struct text_column names = { 0 };
+	int64_t *line, *cumulative, *flat;
+	struct arena arena;
+
+	arena_init(&arena, 0); /* the query's budget bounds the lines */
+	for (size_t i = 0; i < lines->places_count; i++)
+		rows += lines->places[i].values_count;
+	names.values = arena_new_array(&arena, int32_t, rows + 1);
+	names.valid = arena_new_array(&arena, uint8_t, rows + 1);
+	line = arena_new_array(&arena, int64_t, rows + 1);
+	cumulative = arena_new_array(&arena, int64_t, rows + 1);
+	flat = arena_new_array(&arena, int64_t, rows + 1);
+	for (size_t i = 0; i < lines->places_count; i++) {
+		const struct lines_place *place = &lines->places[i];
+
+		for (size_t at = 0; at < place->values_count; at++, row++) {
+			set_text(&names, row, place->file);
+			line[row] = (int64_t)place->values[at].at;
+			cumulative[row] = place->values[at].total;
+			flat[row] = place->values[at].self;
+		}
+	}
+	const struct arrow_column columns[] = {
+		text_column_of("filename", &names),
+		{ .name = "line_number", .type = ARROW_INT64, .values = line },
+		{ .name = "cumulative", .type = ARROW_INT64, .values = cumulative },
+		{ .name = "flat", .type = ARROW_INT64, .values = flat },
+	};
+
+	arrow_write(columns, sizeof(columns) / sizeof(columns[0]), rows, &record);
+	begun = pb_begin(out, 12);
+	pb_put_bytes(out, 1, strbuf_slice(&record));
+	pb_put_bytes(out, 2, text);
+	pb_put_bytes(out, 3, tree->type.sample_unit);
+	pb_end(out, begun);
+	strbuf_free(&record);
+	report_texts_free(&names.texts);
+	arena_free(&arena);
 }
 
 /* ProfileMetadata{ mapping_files = 1; labels = 2 } */

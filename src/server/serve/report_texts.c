@@ -41,15 +41,7 @@ uint64_t report_address(struct slice name)
 
 	if (!slice_starts_with(name, SLICE_LITERAL("0x")))
 		return 0;
-	for (size_t i = 2; i < name.len && i < 18; i++) {
-		char c = name.data[i];
-
-		if (c >= '0' && c <= '9')
-			address = address << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			address = address << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			break;
-	}
+	for (size_t i = 2; i < name.len && i < 18 && slice_hex_digit(name.data[i]) >= 0; i++)
+		address = address << 4 | (uint64_t)slice_hex_digit(name.data[i]);
 	return address;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_query - parca.query.v1alpha1.QueryService: ProfileTypes, Labels, Values, QueryRange (Query is
- * rpc_report's). Field numbers: parca/query/v1alpha1/query.proto.
+ * rpc_query - parca.query.v1alpha1.QueryService, but for Query, which is rpc_report's. Field
+ * numbers: parca/query/v1alpha1/query.proto.
  */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "codec/pb.h"
 #include "config/units.h"
 #include "server/serve/question.h"
-#include "server/serve/rpc_time.h"
+#include "server/serve/rpc_message.h"
 
 static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
 {
@@ -20,12 +23,17 @@ static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
 /* Where the fields of a request's texts and times are; 0 = it has none. */
 struct rpc_shape {
 	const char *name;
-	uint32_t query, start, end, step, sum_by, label, profile_type;
+	uint32_t query, match, start, end, step, limit, sum_by, label, profile_type;
 };
+
+#define MATCHES_MAX 16
 
 struct rpc_request {
 	struct slice query, label, profile_type;
+	struct slice matches[MATCHES_MAX];
+	size_t matches_count;
 	int64_t start_ns, end_ns, step_ns;
+	uint64_t limit;
 	struct slice sum_by[QUERY_GROUP_BY_MAX];
 	size_t sum_by_count;
 };
@@ -33,6 +41,8 @@ struct rpc_request {
 static int read_field(const struct rpc_shape *shape, const struct pb_reader *in,
 		      const struct pb_field *field, struct rpc_request *ret, struct err *err)
 {
+	if (field->wire == PB_VARINT && field->number == shape->limit)
+		ret->limit = field->value;
 	if (field->wire != PB_BYTES)
 		return 0;
 	if (field->number == shape->query)
@@ -47,7 +57,11 @@ static int read_field(const struct rpc_shape *shape, const struct pb_reader *in,
 		return rpc_read_time(in, field->bytes, &ret->end_ns, err);
 	else if (field->number == shape->step)
 		return rpc_read_time(in, field->bytes, &ret->step_ns, err);
-	else if (field->number == shape->sum_by) {
+	else if (field->number == shape->match) {
+		if (ret->matches_count == MATCHES_MAX)
+			return err_set(err, ERR_LIMIT, "match: more than %d", MATCHES_MAX);
+		ret->matches[ret->matches_count++] = field->bytes;
+	} else if (field->number == shape->sum_by) {
 		if (ret->sum_by_count == QUERY_GROUP_BY_MAX)
 			return err_set(err, ERR_LIMIT, "sum_by: more than %d labels",
 				       QUERY_GROUP_BY_MAX);
@@ -73,24 +87,30 @@ static int read_request(const struct rpc_shape *shape, struct slice bytes, struc
 	return in.problem ? pb_fail(&in, shape->name, err) : 0;
 }
 
+/* A selector without a type is one of the type that stands in a field of its own. */
+static int begin_with(struct serve *serve, const struct net_request *request,
+		      const struct rpc_request *rpc, struct slice selector, enum question_need need,
+		      struct question *question, struct err *err)
+{
+	struct strbuf text = { 0 };
+	int rc;
+
+	if (!selector.len || selector.data[0] == '{')
+		strbuf_add_slice(&text, rpc->profile_type);
+	strbuf_add_slice(&text, selector);
+	rc = question_begin_with(serve, request, strbuf_slice(&text), need, rpc->start_ns,
+				 rpc->end_ns, question, err);
+	strbuf_free(&text);
+	return rc;
+}
+
 static int begin(struct serve *serve, const struct net_request *request,
 		 const struct rpc_shape *shape, enum question_need need, struct rpc_request *rpc,
 		 struct question *question, struct err *err)
 {
 	int rc = read_request(shape, request->body, rpc, err);
 
-	if (rc)
-		return rc;
-	return question_begin_with(serve, request, rpc->query.len ? rpc->query : rpc->profile_type,
-				   need, rpc->start_ns, rpc->end_ns, question, err);
-}
-
-static void finish(const struct net_request *request, struct net_response *response, int rc,
-		   struct question *question, const struct err *err)
-{
-	question_end(question);
-	if (rc)
-		net_response_error(request, response, err);
+	return rc ? rc : begin_with(serve, request, rpc, rpc->query, need, question, err);
 }
 
 void rpc_profile_types(void *context, const struct net_request *request,
@@ -120,57 +140,131 @@ void rpc_profile_types(void *context, const struct net_request *request,
 		pb_put_varint(&response->body, 6, types[i].type.delta);
 		pb_end(&response->body, begun);
 	}
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }
 
-static void put_texts(struct strbuf *out, const struct slice *texts, size_t count)
+/* Names, or the values of a label. */
+static int list_texts(struct question *question, struct slice label, struct slice **ret,
+		      size_t *ret_count, struct err *err)
 {
+	const struct query_params *params = &question->params;
+
+	if (!label.data)
+		return query_labels(&question->source, params->selector, params->from_ns,
+				    params->to_ns, &question->arena, ret, ret_count, err);
+	return query_label_values(&question->source, params->selector, label, params->from_ns,
+				  params->to_ns, &question->arena, ret, ret_count, err);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* What any of the matches has: sorted, each once. */
+static void answer_texts(struct serve *serve, const struct net_request *request,
+			 struct net_response *response, const struct rpc_shape *shape,
+			 bool is_values)
+{
+	struct question question = { 0 };
+	struct rpc_request rpc;
+	struct arena arena;
+	struct slice *all = NULL;
+	size_t count = 0, capacity = 0, kept = 0;
+	struct err err;
+	int rc = read_request(shape, request->body, &rpc, &err);
+
+	arena_init(&arena, 0); /* questions bound what they list */
+	if (!rpc.matches_count)
+		rpc.matches_count = 1; /* which is empty */
+	if (is_values && !rpc.label.len && !rc)
+		rc = err_set(&err, ERR_INVALID, "ValuesRequest: label_name is missing");
+	for (size_t i = 0; !rc && i < rpc.matches_count; i++) {
+		struct slice *texts;
+		size_t more = 0;
+
+		rc = begin_with(serve, request, &rpc, rpc.matches[i], QUESTION_SELECTOR_OPTIONAL,
+				&question, &err);
+		if (!rc)
+			rc = list_texts(&question, is_values ? rpc.label : (struct slice){ 0 },
+					&texts, &more, &err);
+		for (size_t k = 0; !rc && k < more; k++) {
+			mem_grow(all, count, capacity);
+			all[count++] = arena_copy(&arena, texts[k]);
+		}
+		question_end(&question);
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), by_text);
 	for (size_t i = 0; i < count; i++)
-		pb_put_bytes_always(out, 1, texts[i]);
+		if (!kept || !slice_equal(all[kept - 1], all[i]))
+			all[kept++] = all[i];
+	if (!rc)
+		rpc_put_texts(&response->body, all, kept);
+	else
+		net_response_error(request, response, &err);
+	free(all);
+	arena_free(&arena);
 }
 
 void rpc_labels(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct rpc_shape shape = {
-		.name = "LabelsRequest", .query = 1, .start = 2, .end = 3, .profile_type = 4
+		.name = "LabelsRequest", .match = 1, .start = 2, .end = 3, .profile_type = 4
 	};
-	struct question question = { 0 };
-	struct rpc_request rpc;
-	struct slice *names;
-	struct err err;
-	size_t count = 0;
-	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
 
-	if (!rc)
-		rc = query_labels(&question.source, question.params.selector, rpc.start_ns,
-				  rpc.end_ns, &question.arena, &names, &count, &err);
-	if (!rc)
-		put_texts(&response->body, names, count);
-	finish(request, response, rc, &question, &err);
+	answer_texts(context, request, response, &shape, false);
 }
 
 void rpc_values(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct rpc_shape shape = { .name = "ValuesRequest",
 						.label = 1,
-						.query = 2,
+						.match = 2,
 						.start = 3,
 						.end = 4,
 						.profile_type = 5 };
+
+	answer_texts(context, request, response, &shape, true);
+}
+
+/* HasProfileDataResponse{ has_data = 1 } */
+void rpc_has_data(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "HasProfileDataRequest" };
 	struct question question = { 0 };
+	struct query_type *types;
 	struct rpc_request rpc;
-	struct slice *values;
 	struct err err;
 	size_t count = 0;
 	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
 
 	if (!rc)
-		rc = query_label_values(&question.source, question.params.selector, rpc.label,
-					rpc.start_ns, rpc.end_ns, &question.arena, &values, &count,
-					&err);
+		rc = query_types(&question.source, rpc.start_ns, rpc.end_ns, &question.arena,
+				 &types, &count, &err);
 	if (!rc)
-		put_texts(&response->body, values, count);
-	finish(request, response, rc, &question, &err);
+		pb_put_varint(&response->body, 1, count > 0);
+	rpc_finish(request, response, rc, &question, &err);
+}
+
+/* Parca has never answered this one either: SeriesResponse has no fields. */
+void rpc_series(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct err err;
+
+	(void)context;
+	err_set(&err, ERR_UNSUPPORTED, "Series: its answer has no fields; use Labels and Values");
+	net_response_error(request, response, &err);
+}
+
+void rpc_share(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct err err;
+
+	(void)context;
+	err_set(&err, ERR_UNSUPPORTED,
+		"ShareProfile: profiles are sent to no other server; ask for a PPROF report");
+	net_response_error(request, response, &err);
 }
 
 static void put_value_type(struct strbuf *out, uint32_t field, struct slice type, struct slice unit)
@@ -187,12 +281,10 @@ static void put_value_type(struct strbuf *out, uint32_t field, struct slice type
 static void put_point(struct strbuf *out, const struct query_point *point, int64_t step_ns)
 {
 	size_t begun = pb_begin(out, 2);
-	uint64_t bits;
 
 	put_time(out, 1, point->at_ns);
 	pb_put_varint(out, 2, (uint64_t)point->value);
-	memcpy(&bits, &point->per_second, sizeof(bits));
-	pb_put_fixed64(out, 3, bits);
+	pb_put_double(out, 3, point->per_second);
 	pb_put_varint(out, 4, (uint64_t)step_ns);
 	pb_put_varint(out, 5, point->reports);
 	pb_end(out, begun);
@@ -204,13 +296,8 @@ static void put_series(struct strbuf *out, const struct query_series_set *set,
 {
 	size_t begun = pb_begin(out, 1), labels = pb_begin(out, 1);
 
-	for (size_t i = 0; i < series->labels_count; i++) {
-		size_t label = pb_begin(out, 1);
-
-		pb_put_bytes(out, 1, series->labels[i].name);
-		pb_put_bytes(out, 2, series->labels[i].value);
-		pb_end(out, label);
-	}
+	for (size_t i = 0; i < series->labels_count; i++)
+		rpc_put_label(out, series->labels[i].name, series->labels[i].value);
 	pb_end(out, labels);
 	for (size_t i = 0; i < series->points_count; i++)
 		put_point(out, &series->points[i], step_ns);
@@ -226,6 +313,7 @@ void rpc_query_range(void *context, const struct net_request *request,
 						.query = 1,
 						.start = 2,
 						.end = 3,
+						.limit = 4,
 						.step = 5,
 						.sum_by = 6 };
 	struct question question = { 0 };
@@ -248,5 +336,5 @@ void rpc_query_range(void *context, const struct net_request *request,
 			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
 		query_series_free(&set);
 	}
-	finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &question, &err);
 }

@@ -1,34 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_report - parca.query.v1alpha1.QueryService/Query: modes merge and single, all filters,
- * group-by labels, inversion, sandwich. Field numbers: parca/query/v1alpha1/query.proto.
+ * rpc_report - parca.query.v1alpha1.QueryService/Query: its modes, reports, filters, group-by
+ * labels, inversion, sandwich. Field numbers: parca/query/v1alpha1/query.proto.
  */
 #include "codec/pb.h"
+#include "server/debuginfo/source.h"
 #include "server/query/invert.h"
 #include "server/query/render.h"
 #include "server/serve/question.h"
 #include "server/serve/report.h"
+#include "server/serve/report_diff.h"
 #include "server/serve/rpc_filter.h"
-#include "server/serve/rpc_time.h"
+#include "server/serve/rpc_message.h"
 
 #define LABEL_PREFIX "labels."
+#define SOURCE_PATIENCE_NS (10 * CLOCK_NS_PER_S)
+#define LINES_MEMORY_BYTES ((size_t)256 << 20)
 
 enum { MODE_SINGLE = 0, MODE_DIFF = 1, MODE_MERGE = 2 };
 enum {
+	REPORT_FLAMEGRAPH = 0,
 	REPORT_PPROF = 1,
 	REPORT_TOP = 2,
 	REPORT_CALLGRAPH = 3,
+	REPORT_FLAMEGRAPH_TABLE = 4,
 	REPORT_FLAMEGRAPH_ARROW = 5,
+	REPORT_SOURCE = 6,
 	REPORT_TABLE_ARROW = 7,
 	REPORT_METADATA = 8,
+	REPORT_FLAMECHART = 9,
+	REPORTS,
+};
+
+/* One selection; a diff has two. */
+struct rpc_side {
+	bool is_there, is_single;
+	struct slice selector;
+	int64_t start_ns, end_ns; /* of single: start is the moment */
 };
 
 struct rpc_report {
 	uint64_t mode, report;
-	struct slice selector;
-	int64_t start_ns, end_ns; /* of single: start is the moment */
+	struct rpc_side side, base; /* base: of a diff alone */
+	bool is_absolute;
 	struct slice group_by[QUERY_GROUP_BY_MAX];
 	size_t group_by_count;
+	struct slice build_id, file; /* SourceReference */
+	bool source_only;
 	double trim_percent;
 	bool invert;
 	struct slice sandwich;
@@ -36,28 +54,82 @@ struct rpc_report {
 };
 
 /* MergeProfile{ query = 1; start = 2; end = 3 }, SingleProfile{ time = 1; query = 2 } */
-static int read_options(const struct pb_reader *outer, uint32_t mode_field, struct slice bytes,
-			struct rpc_report *ret, struct err *err)
+static int read_side(const struct pb_reader *outer, bool is_single, struct slice bytes,
+		     struct rpc_side *ret, struct err *err)
 {
-	bool is_merge = mode_field == 3;
 	struct pb_reader in = pb_reader_into(outer, bytes);
 	struct pb_field field;
 	int rc = 0;
 
-	ret->end_ns = INT64_MAX;
+	*ret = (struct rpc_side){ .is_there = true, .is_single = is_single, .end_ns = INT64_MAX };
 	while (!rc && pb_next(&in, &field)) {
 		if (field.wire != PB_BYTES)
 			continue;
-		if (field.number == (is_merge ? 1 : 2))
+		if (field.number == (is_single ? 2 : 1))
 			ret->selector = field.bytes;
-		else if (field.number == (is_merge ? 2 : 1))
+		else if (field.number == (is_single ? 1 : 2))
 			rc = rpc_read_time(&in, field.bytes, &ret->start_ns, err);
-		else if (is_merge && field.number == 3)
+		else if (!is_single && field.number == 3)
 			rc = rpc_read_time(&in, field.bytes, &ret->end_ns, err);
 	}
 	if (!rc && in.problem)
-		rc = pb_fail(&in, is_merge ? "MergeProfile" : "SingleProfile", err);
+		rc = pb_fail(&in, is_single ? "SingleProfile" : "MergeProfile", err);
 	return rc;
+}
+
+/* ProfileDiffSelection{ mode = 1; merge = 2; single = 3 }: the mode follows from which is there. */
+static int read_diff_side(const struct pb_reader *outer, struct slice bytes, struct rpc_side *ret,
+			  struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+	int rc = 0;
+
+	while (!rc && pb_next(&in, &field))
+		if (field.wire == PB_BYTES && (field.number == 2 || field.number == 3))
+			rc = read_side(&in, field.number == 3, field.bytes, ret, err);
+	if (!rc && in.problem)
+		rc = pb_fail(&in, "ProfileDiffSelection", err);
+	return rc;
+}
+
+/* DiffProfile{ a = 1; b = 2; absolute = 3 }: b is compared to a. */
+static int read_diff(const struct pb_reader *outer, struct slice bytes, struct rpc_report *ret,
+		     struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+	int rc = 0;
+
+	while (!rc && pb_next(&in, &field)) {
+		if (field.wire == PB_BYTES && field.number == 1)
+			rc = read_diff_side(&in, field.bytes, &ret->base, err);
+		else if (field.wire == PB_BYTES && field.number == 2)
+			rc = read_diff_side(&in, field.bytes, &ret->side, err);
+		else if (field.wire == PB_VARINT && field.number == 3)
+			ret->is_absolute = field.value;
+	}
+	if (!rc && in.problem)
+		rc = pb_fail(&in, "DiffProfile", err);
+	return rc;
+}
+
+/* SourceReference{ build_id = 1; filename = 2; source_only = 3 } */
+static int read_reference(const struct pb_reader *outer, struct slice bytes, struct rpc_report *ret,
+			  struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+
+	while (pb_next(&in, &field)) {
+		if (field.wire == PB_BYTES && field.number == 1)
+			ret->build_id = field.bytes;
+		else if (field.wire == PB_BYTES && field.number == 2)
+			ret->file = field.bytes;
+		else if (field.wire == PB_VARINT && field.number == 3)
+			ret->source_only = field.value;
+	}
+	return in.problem ? pb_fail(&in, "SourceReference", err) : 0;
 }
 
 /* GroupBy{ fields = 1 }: only labels.NAME fields. */
@@ -88,11 +160,14 @@ static int read_message(const struct pb_reader *in, const struct pb_field *field
 {
 	switch (field->number) {
 	case 2:
+		return read_diff(in, field->bytes, ret, err);
 	case 3:
 	case 4:
-		return read_options(in, field->number, field->bytes, ret, err);
+		return read_side(in, field->number == 4, field->bytes, &ret->side, err);
 	case 8:
 		return read_group_by(in, field->bytes, ret, err);
+	case 9:
+		return read_reference(in, field->bytes, ret, err);
 	case 12:
 		return rpc_filter_read(in, field->bytes, &ret->filters, err);
 	case 13:
@@ -129,11 +204,28 @@ static void read_number(const struct pb_field *field, struct rpc_report *ret)
 	}
 }
 
-static bool is_known_report(uint64_t report)
+/* What the fields say together. */
+static int check_request(const struct rpc_report *rpc, struct err *err)
 {
-	return report == REPORT_PPROF || report == REPORT_TOP || report == REPORT_CALLGRAPH ||
-	       report == REPORT_FLAMEGRAPH_ARROW || report == REPORT_TABLE_ARROW ||
-	       report == REPORT_METADATA;
+	if (rpc->mode > MODE_MERGE)
+		return err_set(err, ERR_INVALID, "Query: there is no mode %llu",
+			       (unsigned long long)rpc->mode);
+	if (rpc->report >= REPORTS)
+		return err_set(err, ERR_INVALID, "Query: invalid report type %llu",
+			       (unsigned long long)rpc->report);
+	if (!rpc->side.is_there || (rpc->mode == MODE_DIFF) != rpc->base.is_there ||
+	    (rpc->mode != MODE_DIFF && rpc->side.is_single != (rpc->mode == MODE_SINGLE)))
+		return err_set(err, ERR_INVALID, "Query: the options are not those of the mode");
+	if (rpc->report == REPORT_SOURCE && !rpc->file.len)
+		return err_set(err, ERR_INVALID, "Query: a source report needs source_reference");
+	if (rpc->report == REPORT_FLAMECHART && (rpc->mode != MODE_MERGE || rpc->invert))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "Query: a flame chart is of a merge, and not turned around");
+	if (rpc->report == REPORT_SOURCE && rpc->mode == MODE_DIFF)
+		return err_set(err, ERR_UNSUPPORTED, "Query: a source report is of one selection");
+	if (rpc->mode == MODE_DIFF && rpc->group_by_count)
+		return err_set(err, ERR_UNSUPPORTED, "Query: a diff cannot be grouped");
+	return 0;
 }
 
 static int read_request(struct slice body, struct rpc_report *ret, struct err *err)
@@ -153,13 +245,7 @@ static int read_request(struct slice body, struct rpc_report *ret, struct err *e
 	}
 	if (in.problem)
 		return pb_fail(&in, "QueryRequest", err);
-	if (ret->mode != MODE_MERGE && ret->mode != MODE_SINGLE)
-		return err_set(err, ERR_UNSUPPORTED, "Query: mode %llu is not supported yet",
-			       (unsigned long long)ret->mode);
-	if (!is_known_report(ret->report))
-		return err_set(err, ERR_UNSUPPORTED, "Query: report type %llu is not supported yet",
-			       (unsigned long long)ret->report);
-	return 0;
+	return check_request(ret, err);
 }
 
 /* A sandwich's lower half is what the function calls: stacks begin at it. */
@@ -178,24 +264,31 @@ static int add_sandwich(struct rpc_report *rpc, struct err *err)
 	return filter_add_condition(&rpc->filters, filter, &condition, err);
 }
 
+static int begin_side(struct serve *serve, const struct net_request *request,
+		      const struct rpc_side *side, struct question *ret, struct err *err)
+{
+	int64_t window_ns = side->is_single ? QUESTION_MOMENT_WINDOW_NS : 0;
+	int rc = question_begin_with(
+		serve, request, side->selector, QUESTION_TYPE_NEEDED, side->start_ns - window_ns,
+		side->is_single ? side->start_ns + window_ns : side->end_ns, ret, err);
+
+	ret->params.at_moment = side->is_single;
+	ret->params.moment_ns = side->start_ns;
+	ret->params.moment_window_ns = window_ns;
+	return rc;
+}
+
 static int begin(struct serve *serve, const struct net_request *request, struct rpc_report *rpc,
 		 struct question *ret, struct err *err)
 {
-	bool is_single = rpc->mode == MODE_SINGLE;
-	int64_t window_ns = is_single ? QUESTION_MOMENT_WINDOW_NS : 0;
-	int rc = question_begin_with(serve, request, rpc->selector, QUESTION_TYPE_NEEDED,
-				     rpc->start_ns - window_ns,
-				     is_single ? rpc->start_ns + window_ns : rpc->end_ns, ret, err);
+	int rc = begin_side(serve, request, &rpc->side, ret, err);
 
 	for (size_t i = 0; !rc && i < rpc->group_by_count; i++)
 		rc = question_group_by(ret, rpc->group_by[i], err);
 	if (rc)
 		return rc;
-	ret->params.at_moment = is_single;
-	ret->params.moment_ns = rpc->start_ns;
-	ret->params.moment_window_ns = window_ns;
 	ret->params.filters = &rpc->filters;
-	ret->params.nodes_only = rpc->report != REPORT_PPROF;
+	ret->params.nodes_only = rpc->report != REPORT_PPROF && rpc->report != REPORT_SOURCE;
 	return 0;
 }
 
@@ -215,22 +308,57 @@ static int put_metadata(struct question *question, const struct tree *tree, stru
 	return rc;
 }
 
-static void put_pprof(const struct tree *tree, struct strbuf *out)
+static void put_pprof(struct tree *tree, struct strbuf *out)
 {
 	struct strbuf profile = { 0 };
 
-	render_pprof(tree, &profile);
+	if (tree->base)
+		report_diff_pprof(tree, &profile);
+	else
+		render_pprof(tree, &profile);
 	pb_put_bytes_always(out, 6, strbuf_slice(&profile));
 	strbuf_free(&profile);
 }
 
-/* QueryResponse{ one report; total = 9; filtered = 10 } */
-static int put_report(struct question *question, const struct rpc_report *rpc,
+/* Values by line, and the text when there is one: Parca's UI shows either alone. */
+static int put_source(struct question *question, const struct rpc_report *rpc,
 		      const struct tree *tree, struct strbuf *out, struct err *err)
+{
+	const struct lines_wanted wanted = { .file = rpc->file, .build_id = rpc->build_id };
+	struct strbuf text = { 0 };
+	struct lines lines;
+	const char *from;
+	int rc = source_find(question->serve->debuginfo, rpc->build_id, rpc->file,
+			     clock_monotonic_ns() + SOURCE_PATIENCE_NS, &text, &from, err);
+
+	if (rc && (rpc->source_only || rc != -ERR_NOT_FOUND)) {
+		strbuf_free(&text);
+		return rc;
+	}
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &lines, err);
+	if (!rc) {
+		report_source(tree, &lines, strbuf_slice(&text), out);
+		lines_free(&lines);
+	}
+	strbuf_free(&text);
+	return rc;
+}
+
+/* QueryResponse{ one report; total = 9; filtered = 10 } */
+static int put_report(struct question *question, const struct rpc_report *rpc, struct tree *tree,
+		      struct strbuf *out, struct err *err)
 {
 	int rc = 0;
 
 	switch (rpc->report) {
+	case REPORT_FLAMEGRAPH:
+	case REPORT_FLAMEGRAPH_TABLE:
+		report_flamegraph(tree, rpc->trim_percent, rpc->report == REPORT_FLAMEGRAPH_TABLE,
+				  out);
+		break;
+	case REPORT_SOURCE:
+		rc = put_source(question, rpc, tree, out, err);
+		break;
 	case REPORT_TOP:
 		report_top(tree, out);
 		break;
@@ -238,7 +366,7 @@ static int put_report(struct question *question, const struct rpc_report *rpc,
 		report_callgraph(tree, out);
 		break;
 	case REPORT_FLAMEGRAPH_ARROW:
-		report_flamegraph_arrow(tree, rpc->trim_percent, out);
+		report_flamegraph_arrow(tree, rpc->trim_percent, NULL, out);
 		break;
 	case REPORT_TABLE_ARROW:
 		report_table_arrow(tree, out);
@@ -255,20 +383,60 @@ static int put_report(struct question *question, const struct rpc_report *rpc,
 	return rc;
 }
 
-static int answer(struct question *question, const struct rpc_report *rpc, struct strbuf *out,
-		  struct err *err)
+/* Both selections in one tree, the base's values made such that differences are right. */
+static int ask_diff(struct question *question, const struct rpc_report *rpc, struct tree **ret,
+		    struct err *err)
+{
+	struct question base = { 0 };
+	int rc = begin_side(question->serve, question->request, &rpc->base, &base, err);
+
+	base.is_part = true;
+	if (!rc)
+		rc = question_diff(&base, question, ret, err);
+	question_end(&base);
+	return rc;
+}
+
+static int answer_tree(struct question *question, const struct rpc_report *rpc, struct strbuf *out,
+		       struct err *err)
 {
 	struct tree *tree = NULL;
-	int rc = question_tree(question, &tree, err);
+	int rc = rpc->mode == MODE_DIFF ? ask_diff(question, rpc, &tree, err)
+					: question_tree(question, &tree, err);
 
 	if (!rc && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
 	if (!rc && rpc->invert)
 		rc = tree_invert(tree, rpc->sandwich, err);
-	if (!rc) {
+	if (!rc && tree->base && !rpc->is_absolute)
+		report_scale(tree);
+	if (!rc)
 		rc = put_report(question, rpc, tree, out, err);
-	}
 	tree_free(tree);
+	return rc;
+}
+
+static int answer_chart(struct question *question, struct strbuf *out, struct err *err)
+{
+	const struct query_params *params = &question->params;
+	struct flamechart chart;
+	int64_t step_ns;
+	int rc = question_open(question, err);
+
+	if (!rc && (params->to_ns == INT64_MAX || params->from_ns <= 0))
+		rc = err_set(err, ERR_INVALID, "Query: a flame chart needs start and end");
+	if (rc)
+		return rc;
+	step_ns = flamechart_round_step(params->to_ns - params->from_ns, FLAMECHART_STEPS_DEFAULT);
+	rc = flamechart_make(&question->source, params, step_ns, &chart, err);
+	if (rc)
+		return rc;
+	if (chart.boxes_count)
+		report_flamechart(&chart, out);
+	else
+		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
+	pb_put_varint(out, 9, (uint64_t)chart.total);
+	flamechart_free(&chart);
 	return rc;
 }
 
@@ -283,8 +451,10 @@ void rpc_query(void *context, const struct net_request *request, struct net_resp
 		rc = add_sandwich(&rpc, &err);
 	if (!rc)
 		rc = begin(context, request, &rpc, &question, &err);
-	if (!rc)
-		rc = answer(&question, &rpc, &response->body, &err);
+	if (!rc && rpc.report == REPORT_FLAMECHART)
+		rc = answer_chart(&question, &response->body, &err);
+	else if (!rc)
+		rc = answer_tree(&question, &rpc, &response->body, &err);
 	question_end(&question);
 	filter_list_free(&rpc.filters);
 	if (rc)

@@ -14,7 +14,9 @@
 extern const struct transcode_message schema_parca_types_request, schema_parca_types_response,
 	schema_parca_labels_request, schema_parca_labels_response, schema_parca_values_request,
 	schema_parca_values_response, schema_parca_range_request, schema_parca_range_response,
-	schema_parca_query_request, schema_parca_query_response;
+	schema_parca_query_request, schema_parca_query_response, schema_parca_has_data_request,
+	schema_parca_has_data_response, schema_parca_series_request, schema_parca_series_response,
+	schema_parca_share_request, schema_parca_share_response;
 
 /* querier.v1 */
 extern const struct transcode_message schema_pyro_types_request, schema_pyro_types_response,

@@ -257,6 +257,7 @@ static const struct transcode_field schema_parca_query_request_fields[] = {
 	{ 4, "single", TRANSCODE_MESSAGE, false, true, &single_profile, NULL },
 	{ 5, "report_type", TRANSCODE_ENUM, false, false, NULL, &report_type },
 	{ 6, "filter_query", TRANSCODE_TEXT, false, true, NULL, NULL },
+	{ 7, "node_trim_threshold", TRANSCODE_FLOAT, false, true, NULL, NULL },
 	{ 8, "group_by", TRANSCODE_MESSAGE, false, false, &group_by, NULL },
 	{ 9, "source_reference", TRANSCODE_MESSAGE, false, false, &source_reference, NULL },
 	{ 11, "invert_call_stack", TRANSCODE_BOOL, false, true, NULL, NULL },
@@ -267,9 +268,17 @@ const struct transcode_message schema_parca_query_request = {
 	"QueryRequest", FIELDS(schema_parca_query_request_fields)
 };
 
+static const struct transcode_field line_fields[] = {
+	{ 2, "line", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "function_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+};
+static const struct transcode_message line = { "Line", FIELDS(line_fields) };
+
 static const struct transcode_field location_fields[] = {
 	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 2, "address", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 6, "lines", TRANSCODE_MESSAGE, true, false, &line, NULL },
+	{ 7, "mapping_index", TRANSCODE_UINT32, false, false, NULL, NULL },
 };
 static const struct transcode_message location = { "Location", FIELDS(location_fields) };
 
@@ -277,6 +286,8 @@ static const struct transcode_field mapping_fields[] = {
 	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 5, "file", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 6, "build_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 11, "file_string_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+	{ 12, "build_id_string_index", TRANSCODE_UINT32, false, false, NULL, NULL },
 };
 static const struct transcode_message mapping = { "Mapping", FIELDS(mapping_fields) };
 
@@ -286,13 +297,11 @@ static const struct transcode_field function_fields[] = {
 	{ 3, "name", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 4, "system_name", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 5, "filename", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 6, "name_string_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+	{ 7, "system_name_string_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+	{ 8, "filename_string_index", TRANSCODE_UINT32, false, false, NULL, NULL },
 };
 static const struct transcode_message function = { "Function", FIELDS(function_fields) };
-
-static const struct transcode_field line_fields[] = {
-	{ 2, "line", TRANSCODE_INT64, false, false, NULL, NULL },
-};
-static const struct transcode_message line = { "Line", FIELDS(line_fields) };
 
 static const struct transcode_field meta_fields[] = {
 	{ 1, "location", TRANSCODE_MESSAGE, false, false, &location, NULL },
@@ -363,11 +372,62 @@ static const struct transcode_field metadata_fields[] = {
 };
 static const struct transcode_message metadata = { "ProfileMetadata", FIELDS(metadata_fields) };
 
+static const struct transcode_field flame_meta_fields[] = {
+	{ 1, "location", TRANSCODE_MESSAGE, false, false, &location, NULL },
+	{ 2, "mapping", TRANSCODE_MESSAGE, false, false, &mapping, NULL },
+	{ 3, "function", TRANSCODE_MESSAGE, false, false, &function, NULL },
+	{ 4, "line", TRANSCODE_MESSAGE, false, false, &line, NULL },
+	{ 5, "location_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+	{ 6, "line_index", TRANSCODE_UINT32, false, false, NULL, NULL },
+};
+static const struct transcode_message flame_meta = { "FlamegraphNodeMeta",
+						     FIELDS(flame_meta_fields) };
+
+static const struct transcode_message flame_node;
+static const struct transcode_field flame_node_fields[] = {
+	{ 1, "meta", TRANSCODE_MESSAGE, false, false, &flame_meta, NULL },
+	{ 2, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "diff", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 4, "children", TRANSCODE_MESSAGE, true, false, &flame_node, NULL },
+};
+static const struct transcode_message flame_node = { "FlamegraphNode", FIELDS(flame_node_fields) };
+
+static const struct transcode_field flame_root_fields[] = {
+	{ 1, "cumulative", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 2, "diff", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "children", TRANSCODE_MESSAGE, true, false, &flame_node, NULL },
+};
+static const struct transcode_message flame_root = { "FlamegraphRootNode",
+						     FIELDS(flame_root_fields) };
+
+static const struct transcode_field flamegraph_fields[] = {
+	{ 1, "root", TRANSCODE_MESSAGE, false, false, &flame_root, NULL },
+	{ 2, "total", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "unit", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 4, "height", TRANSCODE_INT32, false, false, NULL, NULL },
+	{ 5, "string_table", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 6, "locations", TRANSCODE_MESSAGE, true, false, &location, NULL },
+	{ 7, "mapping", TRANSCODE_MESSAGE, true, false, &mapping, NULL },
+	{ 8, "function", TRANSCODE_MESSAGE, true, false, &function, NULL },
+	{ 9, "untrimmed_total", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 10, "trimmed", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message flamegraph = { "Flamegraph", FIELDS(flamegraph_fields) };
+
+static const struct transcode_field source_fields[] = {
+	{ 1, "record", TRANSCODE_BYTES, false, false, NULL, NULL },
+	{ 2, "source", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "unit", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message source = { "Source", FIELDS(source_fields) };
+
 static const struct transcode_field schema_parca_query_response_fields[] = {
+	{ 5, "flamegraph", TRANSCODE_MESSAGE, false, true, &flamegraph, NULL },
 	{ 6, "pprof", TRANSCODE_BYTES, false, true, NULL, NULL },
 	{ 7, "top", TRANSCODE_MESSAGE, false, true, &top, NULL },
 	{ 8, "callgraph", TRANSCODE_MESSAGE, false, true, &callgraph, NULL },
 	{ 11, "flamegraph_arrow", TRANSCODE_MESSAGE, false, true, &flamegraph_arrow, NULL },
+	{ 12, "source", TRANSCODE_MESSAGE, false, true, &source, NULL },
 	{ 13, "table_arrow", TRANSCODE_MESSAGE, false, true, &table_arrow, NULL },
 	{ 14, "profile_metadata", TRANSCODE_MESSAGE, false, true, &metadata, NULL },
 	{ 9, "total", TRANSCODE_INT64, false, false, NULL, NULL },
@@ -375,4 +435,39 @@ static const struct transcode_field schema_parca_query_response_fields[] = {
 };
 const struct transcode_message schema_parca_query_response = {
 	"QueryResponse", FIELDS(schema_parca_query_response_fields)
+};
+
+const struct transcode_message schema_parca_has_data_request = { "HasProfileDataRequest", NULL, 0 };
+
+static const struct transcode_field schema_parca_has_data_response_fields[] = {
+	{ 1, "has_data", TRANSCODE_BOOL, false, false, NULL, NULL },
+};
+const struct transcode_message schema_parca_has_data_response = {
+	"HasProfileDataResponse", FIELDS(schema_parca_has_data_response_fields)
+};
+
+static const struct transcode_field schema_parca_series_request_fields[] = {
+	{ 1, "match", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 2, "start", TRANSCODE_TIMESTAMP, false, false, NULL, NULL },
+	{ 3, "end", TRANSCODE_TIMESTAMP, false, false, NULL, NULL },
+};
+const struct transcode_message schema_parca_series_request = {
+	"SeriesRequest", FIELDS(schema_parca_series_request_fields)
+};
+
+const struct transcode_message schema_parca_series_response = { "SeriesResponse", NULL, 0 };
+
+static const struct transcode_field schema_parca_share_request_fields[] = {
+	{ 1, "query_request", TRANSCODE_MESSAGE, false, false, &schema_parca_query_request, NULL },
+	{ 2, "description", TRANSCODE_TEXT, false, true, NULL, NULL },
+};
+const struct transcode_message schema_parca_share_request = {
+	"ShareProfileRequest", FIELDS(schema_parca_share_request_fields)
+};
+
+static const struct transcode_field schema_parca_share_response_fields[] = {
+	{ 1, "link", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+const struct transcode_message schema_parca_share_response = {
+	"ShareProfileResponse", FIELDS(schema_parca_share_response_fields)
 };

@@ -51,7 +51,8 @@ net_handler_f answer_types, answer_labels, answer_label_values, answer_series, a
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
 	answer_flamechart, answer_targets, answer_queries, answer_cancel;
 net_handler_f write_otlp, write_raw;
-net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query;
+net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
+	rpc_series, rpc_share;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
 	pyro_select_series, pyro_stacktraces, pyro_profile, pyro_stats, pyro_render;
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,

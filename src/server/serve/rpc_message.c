@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/serve/rpc_time.h"
+#include "server/serve/rpc_message.h"
 
-#include "base/clock.h"
 #include "config/units.h"
 
 int rpc_read_time(const struct pb_reader *outer, struct slice bytes, int64_t *ret_ns,
@@ -28,4 +27,27 @@ int rpc_read_time(const struct pb_reader *outer, struct slice bytes, int64_t *re
 	else
 		*ret_ns = seconds * CLOCK_NS_PER_S + nanos;
 	return 0;
+}
+
+void rpc_put_texts(struct strbuf *out, const struct slice *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		pb_put_bytes_always(out, 1, texts[i]);
+}
+
+void rpc_put_label(struct strbuf *out, struct slice name, struct slice value)
+{
+	size_t begun = pb_begin(out, 1);
+
+	pb_put_bytes(out, 1, name);
+	pb_put_bytes(out, 2, value);
+	pb_end(out, begun);
+}
+
+void rpc_finish(const struct net_request *request, struct net_response *response, int rc,
+		struct question *question, const struct err *err)
+{
+	question_end(question);
+	if (rc)
+		net_response_error(request, response, err);
 }
