@@ -33,13 +33,19 @@ export class ApiError extends Error {
 	}
 }
 
-type Parameters = Record<string, string | number | undefined>;
+type Parameters = Record<string, string | number | string[] | undefined>;
 
-async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+function addressOf(path: string, parameters: Parameters): URL {
 	const url = new URL(`api/v1/${path}`, document.baseURI);
 	for (const [key, value] of Object.entries(parameters))
-		if (value !== undefined && value !== "")
-			url.searchParams.set(key, String(value));
+		for (const item of Array.isArray(value) ? value : [value ?? ""])
+			if (item !== "")
+				url.searchParams.append(key, String(item));
+	return url;
+}
+
+async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+	const url = addressOf(path, parameters);
 	let response: Response;
 	try {
 		response = await fetch(url, { signal });
@@ -89,20 +95,58 @@ export async function fetchSeries(
 	return (await response.json()) as SeriesAnswer;
 }
 
+/* What a tree is of. */
+export interface TreeQuestion {
+	query: string;
+	range: TimeRange;
+	groupBy: string[];
+	demangle: string;
+	filters: string[];
+}
+
+const treeParameters = ({ query, range, groupBy, demangle, filters }: TreeQuestion) =>
+	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters });
+
 /* The flame graph in its binary form; width 0 is everything. */
 export async function fetchProfileBytes(
-	query: string, range: TimeRange, groupBy: string[], demangle: string, width: number,
-	signal?: AbortSignal,
+	question: TreeQuestion, width: number, signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
 	const response = await ask("query", {
-		query, ...range, group_by: groupBy.join(","), demangle, format: "binary",
-		width: width || undefined,
+		...treeParameters(question), format: "binary", width: width || undefined,
 	}, signal);
 	return response.arrayBuffer();
 }
 
-export function pprofUrl(query: string, range: TimeRange, demangle: string): string {
-	const url = new URL("api/v1/query", document.baseURI);
-	url.search = new URLSearchParams({ query, ...range, demangle, format: "pprof" }).toString();
-	return url.href;
+/* Whether a share changed by more than chance. */
+export interface Verdict {
+	share: number;
+	base_share: number;
+	low: number;
+	high: number;
+	p: number;
+	significant: boolean;
+}
+
+export interface Significance {
+	significance: {
+		method: "none" | "counts" | "blocks";
+		level?: number;
+		total?: { rate: number; base_rate: number; p: number; significant: boolean } | null;
+	};
+	rows: { name: string; change?: { self: Verdict | null; total: Verdict | null } }[];
+}
+
+/* What of a comparison is more than noise, by function. */
+export async function fetchSignificance(
+	{ query, range, demangle, filters }: TreeQuestion, base: { query: string; range: TimeRange }, signal?: AbortSignal,
+): Promise<Significance> {
+	const response = await ask("diff", {
+		query, ...range, demangle, filter: filters, format: "table", significance: "1",
+		base_query: base.query, base_from: base.range.from, base_to: base.range.to,
+	}, signal);
+	return (await response.json()) as Significance;
+}
+
+export function pprofUrl(question: TreeQuestion): string {
+	return addressOf("query", { ...treeParameters(question), format: "pprof" }).href;
 }

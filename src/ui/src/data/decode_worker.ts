@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* decode_worker - runs the decoder off the page's thread; buffers are handed over, not copied. */
+/* decode_worker - decodes and rebuilds trees off the page's thread; buffers are handed over, not copied. */
+import { compareProfiles } from "../model/compare";
 import { decodeProfile, transferables } from "../model/decode";
+import { invertProfile } from "../model/invert";
+import type { Profile } from "../model/profile";
 
 export interface DecodeRequest {
 	id: number;
 	buffer: ArrayBuffer;
+	/* What it is compared to. */
+	base?: ArrayBuffer;
+	inverted: boolean;
 }
 
 const scope = self as unknown as {
@@ -12,11 +18,19 @@ const scope = self as unknown as {
 	postMessage(message: unknown, transfer?: Transferable[]): void;
 };
 
-scope.onmessage = ({ data: { id, buffer } }) => {
+function answer({ buffer, base, inverted }: DecodeRequest): Profile {
+	const read = (bytes: ArrayBuffer) => {
+		const profile = decodeProfile(bytes);
+		return inverted ? invertProfile(profile) : profile;
+	};
+	return base ? compareProfiles(read(base), read(buffer)) : read(buffer);
+}
+
+scope.onmessage = ({ data }) => {
 	try {
-		const profile = decodeProfile(buffer);
-		scope.postMessage({ id, profile }, transferables(profile));
+		const profile = answer(data);
+		scope.postMessage({ id: data.id, profile }, transferables(profile));
 	} catch (error) {
-		scope.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+		scope.postMessage({ id: data.id, error: error instanceof Error ? error.message : String(error) });
 	}
 };

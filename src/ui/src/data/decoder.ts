@@ -36,11 +36,12 @@ function start(): Worker {
 	return started;
 }
 
-export function decode(buffer: ArrayBuffer): Promise<Profile> {
+/* With `base`, a comparison to it. */
+export function decode(buffer: ArrayBuffer, inverted: boolean, base?: ArrayBuffer): Promise<Profile> {
 	worker ??= start();
 	const id = ++last;
 	return new Promise((resolve, reject) => {
 		waiting.set(id, { resolve, reject });
-		worker!.postMessage({ id, buffer }, [buffer]);
+		worker!.postMessage({ id, buffer, base, inverted }, base ? [buffer, base] : [buffer]);
 	});
 }

@@ -16,8 +16,8 @@ import { type Marks, paintOverlay } from "./overlay";
 import { paint } from "./painter";
 import { type FlameTheme, readTheme } from "./theme";
 import {
-	type Surface, type Viewport, between, boxOf, clampViewport, fitNode, panBy, sameViewport, scrollTo,
-	wholeProfile, zoomAt,
+	type Surface, type Viewport, between, boxOf, clampViewport, fitNode, panBy, rowAt, sameViewport,
+	scrollTo, wholeProfile, zoomAt,
 } from "./viewport";
 
 const ANIMATION_MS = 120;
@@ -41,6 +41,7 @@ export class FlameGraph {
 	private profile: Profile | null = null;
 	private colouring: Colouring | null = null;
 	private matches: Matches | null = null;
+	private prefix: ((node: number) => string) | null = null;
 	private theme: FlameTheme;
 	private surface: Surface;
 	private ratio = 1;
@@ -187,6 +188,17 @@ export class FlameGraph {
 		return { width: this.surface.width, height: this.surface.height, ratio: this.ratio };
 	}
 
+	setUpright(upright: boolean): void {
+		this.surface = { ...this.surface, upright };
+		this.invalidate();
+	}
+
+	/* What stands before a box's name, or null. */
+	setPrefix(prefix: ((node: number) => string) | null): void {
+		this.prefix = prefix;
+		this.invalidate();
+	}
+
 	/* After a change of theme or density. */
 	retheme(rowHeight = this.surface.rowHeight): void {
 		this.theme = readTheme(this.host);
@@ -199,7 +211,7 @@ export class FlameGraph {
 		const { profile, view, surface } = this;
 		if (!profile || x < 0 || y < 0 || x >= surface.width || y >= surface.height)
 			return -1;
-		const depth = Math.floor((y + view.scroll) / surface.rowHeight);
+		const depth = rowAt(view, surface, y);
 		const value = view.left + (x / surface.width) * (view.right - view.left);
 		return nodeAt(profile, depth, value);
 	}
@@ -279,7 +291,7 @@ export class FlameGraph {
 			const boxes = paint(this.baseContext, {
 				profile, colouring, matches: this.matches, view: this.view, surface: this.surface,
 				theme: this.theme, labels: this.labels, ratio: this.ratio,
-				focus: this.focus, focusDepth: depthOf(profile, this.focus),
+				focus: this.focus, focusDepth: depthOf(profile, this.focus), prefix: this.prefix,
 			});
 			this.events.painted(this.view, boxes, performance.now() - began);
 		}

@@ -22,11 +22,19 @@ export class Labels {
 	}
 
 	/* The text for `node` in a box of `width` CSS pixels, or "". */
-	fit(context: CanvasRenderingContext2D, profile: Profile, node: number, width: number): string {
+	fit(
+		context: CanvasRenderingContext2D, profile: Profile, node: number, width: number,
+		prefix: ((node: number) => string) | null = null,
+	): string {
 		const inner = width - 2 * LABEL_PADDING;
 		const room = Math.floor(inner / this.charWidth);
 		if (room < 2 || profile.flags[node]! & TRIMMED)
 			return "";
+		const before = prefix?.(node);
+		if (before) {
+			const rest = this.fit(context, profile, node, width - (before.length + 1) * this.charWidth);
+			return before.length > room ? "" : rest ? `${before} ${rest}` : before;
+		}
 		const name = nodeName(profile, node);
 		if (name.length <= room && isAscii(name))
 			return name;

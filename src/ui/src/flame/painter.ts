@@ -10,8 +10,8 @@ import { GROUP, TRIMMED, type Profile, firstEndingAfter } from "../model/profile
 import type { Colouring } from "../model/colours";
 import type { Matches } from "../model/search";
 import { LABEL_PADDING, LABEL_WIDTH_MIN, type Labels } from "./labels";
-import { TONES, type FlameTheme } from "./theme";
-import type { Surface, Viewport } from "./viewport";
+import { STEP_COUNT, TONES, type FlameTheme } from "./theme";
+import { rowTop, type Surface, type Viewport } from "./viewport";
 
 export interface Scene {
 	profile: Profile;
@@ -26,6 +26,8 @@ export interface Scene {
 	/* Boxes above this one are its callers: shown faded. */
 	focus: number;
 	focusDepth: number;
+	/* What stands before a box's name. */
+	prefix: ((node: number) => string) | null;
 }
 
 /* Narrower boxes touch, so that many of them read as one surface rather than as a comb. */
@@ -34,7 +36,9 @@ const GAP_WIDTH_MIN = 4;
 /* Fills beyond the palette's slots. */
 const enum Fill { Neutral, Group, Dim, Trimmed, Count }
 const PALETTE = 9 * TONES;
-const FILLS = PALETTE + Fill.Count;
+/* Behind those, the steps of a comparison. */
+const STEPS_AT = PALETTE + Fill.Count;
+const FILLS = STEPS_AT + STEP_COUNT;
 
 /* In place of a node: a sliver, which stands for many. */
 const NO_NODE = 0xffffffff;
@@ -100,6 +104,8 @@ function fillOf(scene: Scene, node: number, hit: number): number {
 		return PALETTE + Fill.Trimmed;
 	if (matches && !hit)
 		return PALETTE + Fill.Dim;
+	if (colouring.steps)
+		return STEPS_AT + STEP_COUNT / 2 - 0.5 + colouring.steps[node]!;
 	if (node === 0)
 		return PALETTE + Fill.Neutral;
 	if (flags & GROUP)
@@ -149,11 +155,11 @@ function collect(scene: Scene): void {
 	const first = Math.max(0, Math.floor(view.scroll / surface.rowHeight));
 	const last = Math.min(profile.rows, Math.ceil((view.scroll + surface.height) / surface.rowHeight));
 	for (let depth = first; depth < last; depth++)
-		collectRow(scene, depth, Math.round((depth * surface.rowHeight - view.scroll) * ratio));
+		collectRow(scene, depth, Math.round(rowTop(view, surface, depth) * ratio));
 }
 
 function fillColours(theme: FlameTheme): string[] {
-	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed];
+	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed, ...theme.steps];
 }
 
 function paintFills(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -172,17 +178,41 @@ function paintFills(context: CanvasRenderingContext2D, scene: Scene): void {
 	}
 }
 
+/* What only one side of a comparison has is hatched: a cue besides the colour. */
+function paintHatch(context: CanvasRenderingContext2D, scene: Scene): void {
+	const { ratio, surface, theme, colouring } = scene;
+	const height = Math.round(surface.rowHeight * ratio) - 1;
+	const gap = Math.round(6 * ratio);
+	context.strokeStyle = theme.hatch;
+	context.lineWidth = ratio;
+	context.save();
+	context.beginPath();
+	for (let i = 0; i < boxes.count; i++)
+		if (boxes.node[i] !== NO_NODE && boxes.width[i]! > gap && colouring.hatched![boxes.node[i]!])
+			context.rect(boxes.x[i]!, boxes.y[i]!, boxes.width[i]! - 1, height);
+	context.clip();
+	context.beginPath();
+	const [right, bottom] = [surface.width * ratio, surface.height * ratio];
+	for (let x = -bottom; x < right; x += gap) {
+		context.moveTo(x, bottom);
+		context.lineTo(x + bottom, 0);
+	}
+	context.stroke();
+	context.restore();
+}
+
 /* The callers of what is zoomed to step back behind a veil; their labels are written over it. */
 function paintCallers(context: CanvasRenderingContext2D, scene: Scene): void {
 	const { theme, surface, view, ratio, focusDepth } = scene;
 	if (!focusDepth)
 		return;
-	const bottom = (focusDepth * surface.rowHeight - view.scroll) * ratio - 1;
-	if (bottom <= 0)
+	const edge = rowTop(view, surface, focusDepth - 1);
+	const [top, bottom] = surface.upright ? [edge, surface.height] : [0, edge + surface.rowHeight];
+	if (bottom <= 0 || top >= surface.height)
 		return;
 	context.globalAlpha = theme.veil;
 	context.fillStyle = theme.background;
-	context.fillRect(0, 0, surface.width * ratio, bottom);
+	context.fillRect(0, Math.max(0, top) * ratio, surface.width * ratio, (bottom - Math.max(0, top)) * ratio - 1);
 	context.globalAlpha = 1;
 }
 
@@ -213,7 +243,7 @@ function paintLabels(context: CanvasRenderingContext2D, scene: Scene): void {
 	context.font = theme.font;
 	context.textBaseline = "middle";
 	const callersEnd = scene.focusDepth ? profile.rowStart[scene.focusDepth]! : 0;
-	const inks = [theme.text, theme.dimText, theme.callerText];
+	const inks = [scene.colouring.steps ? theme.changeText : theme.text, theme.dimText, theme.callerText];
 	for (let ink = 0; ink < inks.length; ink++) {
 		context.fillStyle = inks[ink]!;
 		for (let i = 0; i < boxes.count; i++) {
@@ -221,7 +251,7 @@ function paintLabels(context: CanvasRenderingContext2D, scene: Scene): void {
 			const wanted = boxes.node[i]! < callersEnd ? 2 : matches && !boxes.hit[i] ? 1 : 0;
 			if (width < LABEL_WIDTH_MIN || wanted !== ink || boxes.node[i] === NO_NODE)
 				continue;
-			const label = labels.fit(context, profile, boxes.node[i]!, width);
+			const label = labels.fit(context, profile, boxes.node[i]!, width, scene.prefix);
 			const left = boxes.x[i]! / ratio + LABEL_PADDING;
 			if (label)
 				context.fillText(label, left, boxes.y[i]! / ratio + height / 2);
@@ -238,6 +268,8 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): number {
 	context.fillRect(0, 0, Math.ceil(surface.width * ratio), Math.ceil(surface.height * ratio));
 	collect(scene);
 	paintFills(context, scene);
+	if (scene.colouring.hatched)
+		paintHatch(context, scene);
 	paintCallers(context, scene);
 	paintMatches(context, scene);
 	paintLabels(context, scene);

@@ -19,9 +19,14 @@ export interface FlameTheme {
 	outline: string;
 	hover: string;
 	focus: string;
+	/* Of a comparison: much less ... unchanged ... much more. */
+	steps: string[];
+	hatch: string;
+	changeText: string;
 }
 
 export const TONES = 3;
+export const STEP_COUNT = 11;
 
 export function readTheme(element: Element): FlameTheme {
 	const style = getComputedStyle(element);
@@ -46,7 +51,26 @@ export function readTheme(element: Element): FlameTheme {
 		outline: read("--frame-match"),
 		hover: read("--frame-hover"),
 		focus: read("--accent"),
+		steps: stepColours(read("--diff-less"), read("--diff-same"), read("--diff-more")),
+		hatch: read("--diff-hatch"),
+		changeText: read("--diff-text"),
 	};
+}
+
+/* From one end over the middle to the other, in equal steps but the first: half-way at once. */
+export function stepColours(less: string, same: string, more: string): string[] {
+	const half = (STEP_COUNT - 1) / 2;
+	return Array.from({ length: STEP_COUNT }, (_, index) => {
+		const step = Math.abs(index - half);
+		return step ? mixed(same, index < half ? less : more, 0.3 + (0.7 * (step - 1)) / (half - 1)) : same;
+	});
+}
+
+function mixed(from: string, to: string, share: number): string {
+	const [a, b] = [parseInt(from.slice(1), 16), parseInt(to.slice(1), 16)];
+	const part = (shift: number) =>
+		Math.round(((a >> shift) & 255) * (1 - share) + ((b >> shift) & 255) * share);
+	return `rgb(${part(16)},${part(8)},${part(0)})`;
 }
 
 /* "#rrggbb" made lighter or darker. */

@@ -17,6 +17,18 @@ export interface Surface {
 	width: number;
 	height: number;
 	rowHeight: number;
+	/* Roots at the bottom; scrolling moves up from there. */
+	upright?: boolean;
+}
+
+/* Where a row is drawn, and which row is at a height; in CSS pixels. */
+export function rowTop(view: Viewport, surface: Surface, depth: number): number {
+	const top = depth * surface.rowHeight - view.scroll;
+	return surface.upright ? surface.height - top - surface.rowHeight : top;
+}
+
+export function rowAt(view: Viewport, surface: Surface, y: number): number {
+	return Math.floor(((surface.upright ? surface.height - y : y) + view.scroll) / surface.rowHeight);
 }
 
 /* One unit fills at most this many pixels, so floating point never shows. */
@@ -64,7 +76,7 @@ export function zoomAt(view: Viewport, surface: Surface, x: number, factor: numb
 
 export function panBy(view: Viewport, surface: Surface, dx: number, dy: number): Viewport {
 	const shift = (dx / surface.width) * (view.right - view.left);
-	return { left: view.left + shift, right: view.right + shift, scroll: view.scroll + dy };
+	return { left: view.left + shift, right: view.right + shift, scroll: view.scroll + (surface.upright ? -dy : dy) };
 }
 
 export function between(a: Viewport, b: Viewport, share: number): Viewport {
@@ -83,6 +95,6 @@ export function boxOf(view: Viewport, profile: Profile, surface: Surface, node: 
 	const scale = surface.width / (view.right - view.left);
 	const x0 = Math.max(0, (profile.start[node]! - view.left) * scale);
 	const x1 = Math.min(surface.width, (profile.start[node]! + profile.total[node]! - view.left) * scale);
-	const y = depthOf(profile, node) * surface.rowHeight - view.scroll;
+	const y = rowTop(view, surface, depthOf(profile, node));
 	return { x: x0, y, width: Math.max(0, x1 - x0), height: surface.rowHeight - 1 };
 }

@@ -6,6 +6,7 @@
  * one refresh to the next for as long as it stays among the eight.
  */
 import { KERNEL, KINDS, TRIMMED, type Profile, functionName } from "./profile";
+import { type Mode, stepsOf } from "./compare";
 import { hashText } from "./framepath";
 import type { ColourBy } from "./place";
 
@@ -29,6 +30,9 @@ export interface Colouring {
 	categories: Category[];
 	/* Index into `categories` per function, for highlighting. */
 	categoryOf: Uint8Array;
+	/* Of a comparison, per node: how much less or more (-5..5), and what one side alone has. */
+	steps?: Int8Array;
+	hatched?: Uint8Array;
 }
 
 /* Remembers slots by category for one session. */
@@ -143,4 +147,14 @@ export function colourProfile(profile: Profile, by: ColourBy, memory: SlotMemory
 	const categoryOf = Uint8Array.from(keys, (key) => indexOf.get(key) ?? heaviest.length);
 	const slots = Uint8Array.from(keys, (key) => categories.get(key)?.slot ?? OTHER);
 	return { by, slots, tones, categories: shown, categoryOf };
+}
+
+export function colourChanges(profile: Profile, mode: Mode, sampled: boolean): Colouring {
+	const none = new Uint8Array(profile.functions.count);
+	const [a, b] = profile.sides!;
+	const hatched = Uint8Array.from(a.total, (value, node) => ((value > 0) !== (b.total[node]! > 0) ? 1 : 0));
+	return {
+		by: "binary", slots: none, tones: none, categories: [], categoryOf: none,
+		steps: stepsOf(profile, mode, sampled), hatched,
+	};
 }

@@ -7,6 +7,7 @@
  */
 import type { Functions, Profile, ProfileHeader } from "./profile";
 import { sumFunctions } from "./top";
+import { placeBoxes } from "./tree_builder";
 
 const MAGIC = "FRNF";
 const VERSION = 1;
@@ -203,18 +204,13 @@ function rowStarts(nodes: Preorder): Uint32Array {
 
 /* Sums up totals from the last row to the first, then places boxes from the first to the last. */
 function place(profile: Profile): void {
-	const { count, parent, total, self, start } = profile;
-	const cursor = new Float64Array(count);
+	const { count, parent, total, self } = profile;
 	for (let i = count - 1; i > 0; i--) {
 		total[i]! += self[i]!;
 		total[parent[i]!]! += total[i]!;
 	}
 	total[0]! += self[0]!;
-	for (let i = 1; i < count; i++) {
-		const up = parent[i]!;
-		cursor[i] = start[i] = cursor[up]!;
-		cursor[up]! += total[i]!;
-	}
+	placeBoxes(profile);
 }
 
 function layOut(header: ProfileHeader, functions: Functions, nodes: Preorder): Profile {
@@ -270,5 +266,7 @@ export function transferables(profile: Profile): ArrayBuffer[] {
 		f.name, f.file, f.mapping, f.buildId, f.kind, f.startLine, f.systemName, f.unresolved,
 		rowStart, parent, func, flags, start, total, self, functionSelf, functionTotal,
 	];
+	for (const side of profile.sides ?? [])
+		arrays.push(side.self, side.total, side.functionSelf, side.functionTotal);
 	return arrays.map((array) => array.buffer as ArrayBuffer);
 }

@@ -3,17 +3,25 @@
  * place - everything about what is on screen that a link should carry, and its form in the URL.
  *
  *   ?query=on_cpu:...{comm="nginx"}&from=now-15m&to=now&view=table&zoom=4.9f3a&search=json
+ *   &filter=hide-stack epoll_wait&view=compare&base_from=now-30m&base_to=now-15m
  *
  * Keys are short words that stay; defaults are left out; unknown keys are ignored; a wrong value
  * falls back to the default and is reported.
  */
+import type { Mode } from "./compare";
 import { formatSelector, splitSelector } from "./selector";
 import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerange";
 
-export type View = "flame" | "table";
+export type View = "flame" | "table" | "sandwich" | "compare";
 export type ColourBy = "binary" | "kind" | "function";
 /* How much of a function's name is shown; the server's words. */
 export type Demangle = "full" | "templates" | "simple" | "none";
+
+/* What a comparison compares to (A). */
+export interface Base {
+	matchers: string;
+	range: TimeRange;
+}
 
 export interface Place {
 	/* "" until the server's list of types has been read. */
@@ -30,14 +38,28 @@ export interface Place {
 	sumBy: string;
 	colourBy: ColourBy;
 	demangle: Demangle;
+	/* In the server's words: "hide-stack function=~..." */
+	filters: string[];
+	/* Functions first, their callers below. */
+	inverted: boolean;
+	/* Roots at the bottom. */
+	upright: boolean;
+	/* The function in the middle of the sandwich, by name. */
+	func: string;
+	/* null: the time before. */
+	base: Base | null;
+	mode: Mode;
 }
 
 export const START: Place = {
 	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
 	groupBy: [], sumBy: "", colourBy: "binary", demangle: "full",
+	filters: [], inverted: false, upright: false, func: "", base: null, mode: "rate",
 };
 
-const VIEWS: readonly string[] = ["flame", "table"];
+const VIEWS: readonly string[] = ["flame", "table", "sandwich", "compare"];
+const MODES: readonly string[] = ["rate", "share", "raw"];
+const FILTERS_MAX = 16;
 const COLOURS: readonly string[] = ["binary", "kind", "function"];
 const DEMANGLE: readonly string[] = ["full", "templates", "simple", "none"];
 
@@ -59,6 +81,18 @@ export function formatPlace(place: Place): string {
 	put("sum_by", place.sumBy);
 	put("colour", place.colourBy, START.colourBy);
 	put("demangle", place.demangle, START.demangle);
+	for (const filter of place.filters)
+		params.append("filter", filter);
+	put("invert", place.inverted ? "1" : "");
+	put("upright", place.upright ? "1" : "");
+	put("function", place.func);
+	if (place.base) {
+		params.set("base_from", place.base.range.from);
+		params.set("base_to", place.base.range.to);
+		if (place.base.matchers !== place.matchers)
+			params.set("base_query", formatSelector(place.type, place.base.matchers));
+	}
+	put("mode", place.mode, START.mode);
 	const text = params.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 	return text ? `?${text}` : "";
 }
@@ -71,6 +105,18 @@ function decodeListItem(item: string): string {
 	} catch {
 		return item;
 	}
+}
+
+function parseBase(params: URLSearchParams, matchers: string, problems: string[]): Base | null {
+	const [from, to] = [params.get("base_from"), params.get("base_to")];
+	const query = params.get("base_query");
+	if (from === null || to === null)
+		return null;
+	if (!isValidRange({ from, to })) {
+		problems.push(`the range ${from} to ${to} to compare to is not one; showing the one before`);
+		return null;
+	}
+	return { matchers: query === null ? matchers : splitSelector(query).matchers, range: { from, to } };
 }
 
 export function parsePlace(search: string): { place: Place; problems: string[] } {
@@ -88,8 +134,9 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		problems.push(`the time range ${range.from} to ${range.to} is not one; showing the last 15 minutes`);
 		range = DEFAULT_RANGE;
 	}
+	const asked = splitSelector(params.get("query") ?? "");
 	const place: Place = {
-		...splitSelector(params.get("query") ?? ""),
+		...asked,
 		range,
 		live: endsNow(range) && params.get("live") !== "0",
 		view: choice<View>("view", VIEWS, START.view),
@@ -99,6 +146,12 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		sumBy: params.get("sum_by") ?? "",
 		colourBy: choice<ColourBy>("colour", COLOURS, START.colourBy),
 		demangle: choice<Demangle>("demangle", DEMANGLE, START.demangle),
+		filters: params.getAll("filter").filter(Boolean).slice(0, FILTERS_MAX),
+		inverted: params.get("invert") === "1",
+		upright: params.get("upright") === "1",
+		func: params.get("function") ?? "",
+		base: parseBase(params, asked.matchers, problems),
+		mode: choice<Mode>("mode", MODES, START.mode),
 	};
 	return { place, problems };
 }

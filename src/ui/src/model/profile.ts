@@ -8,6 +8,8 @@
  * unit (samples, nanoseconds, bytes): a box covers [start, start + total).
  */
 
+import type { Sides } from "./compare";
+
 /* Why frames of one binary are called by their address; `value` is of the stacks with any. */
 export interface UnresolvedReason {
 	code: string;
@@ -76,6 +78,8 @@ export interface Profile {
 	/* Per function; a function that calls itself counts once per stack in its total. */
 	functionSelf: Float64Array;
 	functionTotal: Float64Array;
+	/* Of a comparison: the values of A and B; `total` above is then the width of both together. */
+	sides?: Sides;
 }
 
 export const KINDS = [

@@ -121,3 +121,13 @@ export function zoomOut({ fromMs, toMs }: Span, nowMs: number): Span {
 	const to = Math.min(nowMs, toMs + width);
 	return { fromMs: to - 3 * width, toMs: to };
 }
+
+/* The same range, `ms` earlier; stays relative where its ends are whole minutes before now. */
+export function earlier(range: TimeRange, ms: number, nowMs: number): TimeRange {
+	const shift = (text: string) => {
+		const at = resolveTime(text, nowMs);
+		const minutes = (nowMs - at + ms) / (60 * SECOND);
+		return isRelative(text) && Number.isInteger(minutes) ? `now-${minutes}m` : String(Math.round(at - ms));
+	};
+	return { from: shift(range.from), to: shift(range.to) };
+}

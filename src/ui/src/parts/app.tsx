@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../state/keys";
-import { go, place } from "../state/place";
+import { place } from "../state/place";
 import { paneOpen, toggleTheme } from "../state/preferences";
 import { busy, failure, profile, refresh } from "../state/session";
 import { FlameView } from "./flame_view";
@@ -14,7 +14,8 @@ import { Pane } from "./pane";
 import { Empty, Failed, Skeleton, isEmpty } from "./states";
 import { StatusLine } from "./status_line";
 import { Strip } from "./strip";
-import { PathRow, Tools } from "./tools";
+import { PathRow, Tools, VIEWS, showView as openView } from "./tools";
+import { lazy } from "./lazy";
 
 const focusOn = (id: string) => {
 	const element = document.getElementById(id);
@@ -23,14 +24,16 @@ const focusOn = (id: string) => {
 		element.select();
 };
 
-const showView = (key: string) => go({ view: key === "1" ? "flame" : "table" });
+const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
+
+const showView = (key: string) => openView(VIEWS.find((each) => each.key === key)!.view);
 
 const pageKeys: KeyEntry[] = [
 	{ keys: ["/"], does: "Search", where: "page", run: () => focusOn("search") },
 	{ keys: ["e"], does: "Edit the matchers", where: "page", run: () => focusOn("query") },
 	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
 	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
-	{ keys: ["1", "2"], does: "Flame graph, table", where: "page", run: showView },
+	{ keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page", run: showView },
 	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
 	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
@@ -50,6 +53,7 @@ export function App(): JSX.Element {
 		<div class="app">
 			<Header />
 			<Strip />
+			{place.value.view === "compare" && <CompareBar />}
 			<Tools />
 			<PathRow />
 			<main class={`main${busy.value ? " busy" : ""}`}>

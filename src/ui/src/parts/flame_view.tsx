@@ -5,8 +5,10 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { neighbour } from "../flame/overlay";
 import { FlameGraph } from "../flame/flame_graph";
+import { changeWords } from "../model/compare";
 import { type Profile, childrenOf, depthOf, nodeName } from "../model/profile";
 import { formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
+import { changeTexts, nodeChange } from "../state/changes";
 import { addKeys } from "../state/keys";
 import { go, place } from "../state/place";
 import { dark } from "../state/preferences";
@@ -46,6 +48,12 @@ function bind(graph: FlameGraph): () => void {
 				graph.setColouring(colouring.value);
 		}),
 		effect(() => graph.setMatches(matches.value)),
+		effect(() => graph.setUpright(place.value.upright)),
+		effect(() => {
+			const current = profile.value;
+			void place.value.mode;
+			graph.setPrefix(current?.sides ? (node) => changeWords(nodeChange(current, node)) : null);
+		}),
 		effect(() => {
 			void dark.value;
 			requestAnimationFrame(() => graph.retheme());
@@ -133,6 +141,13 @@ function Tooltip({ node, x, y, size }: {
 		const top = below + box.offsetHeight < size.height ? below : above;
 		box.style.transform = `translate(${left}px, ${top}px)`;
 	});
+	if (current.sides)
+		return (
+			<div class="tooltip" ref={place_} aria-hidden="true">
+				<div class="tooltip-name mono">{nodeName(current, node)}</div>
+				<ChangeLines current={current} node={node} />
+			</div>
+		);
 	const total = current.total[node]!;
 	const self = current.self[node]!;
 	const whole = current.total[0]!;
@@ -151,8 +166,22 @@ function Tooltip({ node, x, y, size }: {
 	);
 }
 
+function ChangeLines({ current, node }: { current: Profile; node: number }): JSX.Element {
+	const { a, b, words, noise } = changeTexts(current, node);
+	return (
+		<>
+			<div class="number"><b>{words}</b> {noise && <span class="muted">may be noise</span>}</div>
+			<div class="number muted">A {a} · B {b}</div>
+		</>
+	);
+}
+
 /* What a screen reader says of a frame. */
 function spoken(current: Profile, node: number): string {
+	if (current.sides) {
+		const { a, b, words, noise } = changeTexts(current, node);
+		return `${nodeName(current, node)}, ${words}, A ${a}, B ${b}${noise ? ", may be noise" : ""}`;
+	}
 	const total = formatPercent(current.total[node]!, current.total[0]!);
 	const self = formatPercent(current.self[node]!, current.total[0]!);
 	return `${nodeName(current, node)}, ${total} of total, ${self} self`;

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { typeTitle } from "../model/quantity";
 import { endsNow } from "../model/timerange";
-import { go, place } from "../state/place";
+import { go, place, selector } from "../state/place";
 import { dark, toggleTheme } from "../state/preferences";
 import { busy, refresh, types } from "../state/session";
 import { helpOpen } from "./help";
@@ -54,8 +54,9 @@ export function Header(): JSX.Element {
 		<header class="header">
 			<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
 			<TypePicker />
-			<QueryBar />
-			<RangePicker />
+			<QueryBar id="query" label={`Matchers for ${selector.value}`} matchers={place.value.matchers}
+				onApply={(matchers) => go({ matchers })} />
+			<RangePicker id="range" label="Time range" range={place.value.range} onChange={(range) => go({ range })} />
 			<LiveButton />
 			<span class="header-end">
 				<button type="button" class="icon-button" id="theme" onClick={toggleTheme}

@@ -10,10 +10,12 @@ import {
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../state/reading";
+import { changeTexts } from "../state/changes";
 import { place } from "../state/place";
 import { profile, seconds, unit } from "../state/session";
 import { FunctionTable } from "./function_table";
 import { Icon } from "./icons";
+import { lazy } from "./lazy";
 
 function Copy({ text, what }: { text: string; what: string }): JSX.Element {
 	const done = useSignal(false);
@@ -54,7 +56,10 @@ function Callee({ current, node, of }: { current: Profile; node: number; of: num
 	return (
 		<li>
 			<button type="button" onClick={() => zoomTo(node)} title={name}>
-				<span class="number">{formatPercent(current.total[node]!, current.total[of]!)}</span>
+				<span class="number">
+					{current.sides ? changeTexts(current, node).words
+						: formatPercent(current.total[node]!, current.total[of]!)}
+				</span>
 				<span class="mono callee-name">{name}</span>
 			</button>
 		</li>
@@ -139,6 +144,21 @@ function Unresolved({ current }: { current: Profile }): JSX.Element | null {
 	);
 }
 
+function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
+	const { a, b, words, noise } = changeTexts(current, node);
+	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${noise ? ", may be noise" : ""}`]];
+	return (
+		<dl class="measures">
+			{facts.map(([title, value]) => (
+				<div key={title} class="measure">
+					<dt>{title}</dt>
+					<dd class="number"><b>{value}</b></dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
 function Details(): JSX.Element {
 	const current = profile.value;
 	if (!current)
@@ -156,14 +176,14 @@ function Details(): JSX.Element {
 				<h2 class="mono"><bdi>{name}</bdi></h2>
 				<Copy text={name} what="name" />
 			</div>
-			<dl class="measures">
+			{current.sides ? <Compared current={current} node={node} /> : <dl class="measures">
 				<Measure title="Total here" value={current.total[node]!} whole={whole} />
 				<Measure title="Self here" value={current.self[node]!} whole={whole} />
 				{fn > 0 && table && <>
 					<Measure title="Total, all callers" value={table.total[fn]!} whole={whole} />
 					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
 				</>}
-			</dl>
+			</dl>}
 			{samples < THIN_SAMPLES && (
 				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
 			)}
@@ -184,6 +204,8 @@ function Details(): JSX.Element {
 		</div>
 	);
 }
+
+const ChangesTable = lazy(() => import("../views/compare").then((view) => view.ChangesTable));
 
 const TABS: [PaneTab, string][] = [["details", "Details"], ["top", "Top"]];
 
@@ -233,7 +255,7 @@ export function Pane(): JSX.Element | null {
 						{tabs.map(([key, title]) => (
 							<button key={key} type="button" aria-pressed={tab === key}
 								onClick={() => (paneTab.value = key)}>
-								{title}
+								{key === "top" && place.value.view === "compare" ? "Changes" : title}
 							</button>
 						))}
 					</div>
@@ -243,7 +265,8 @@ export function Pane(): JSX.Element | null {
 						<Icon name="close" />
 					</button>
 				</div>
-				{tab === "top" ? <FunctionTable compact /> : (
+				{tab === "top" && place.value.view === "compare" ? <ChangesTable />
+				: tab === "top" ? <FunctionTable compact /> : (
 					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">
 						<Details />
 					</div>

@@ -10,12 +10,11 @@ import { fetchLabelValues, fetchLabels } from "../data/api";
 import {
 	type Completion, OPERATORS, type Token, completionAt, parseMatchers, quote, quoteName, tokenise,
 } from "../model/selector";
-import { go, place, selector } from "../state/place";
+import { place } from "../state/place";
 import { Icon } from "./icons";
 
 const SHOWN_MAX = 200;
 
-const itemId = (index: number) => `query-item-${index}`;
 
 /* Answers by question, for as long as the page lives; a place has few labels. */
 const answers = new Map<string, Promise<string[]>>();
@@ -75,15 +74,22 @@ function Underlay({ text, wrongAt, scroll }: { text: string; wrongAt: number; sc
 	);
 }
 
-export function QueryBar(): JSX.Element {
+interface Properties {
+	id: string;
+	label: string;
+	matchers: string;
+	onApply(matchers: string): void;
+}
+
+export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Element {
+	const itemId = (index: number) => `${id}-item-${index}`;
 	const input = useRef<HTMLInputElement>(null);
-	const text = useSignal(place.value.matchers);
+	const text = useSignal(matchers);
 	const scroll = useSignal(0);
 	const want = useSignal<Completion | null>(null);
 	const items = useSignal<string[]>([]);
 	const active = useSignal(-1);
 	const note = useSignal("");
-	const { matchers } = place.value;
 	const parsed = parseMatchers(text.value);
 	const applied = text.value.trim() === matchers.trim();
 	const open = want.value !== null && items.value.length > 0;
@@ -117,7 +123,7 @@ export function QueryBar(): JSX.Element {
 		close();
 		const inner = text.value.trim().replace(/^\{/, "").replace(/\}$/, "").trim();
 		if (inner !== matchers)
-			go({ matchers: inner });
+			onApply(inner);
 	};
 	const take = (item: string) => {
 		const chosen = want.value!;
@@ -170,7 +176,7 @@ export function QueryBar(): JSX.Element {
 		text.value = "";
 		note.value = "";
 		close();
-		go({ matchers: "" });
+		onApply("");
 	};
 	const leave = () => {
 		close();
@@ -184,10 +190,10 @@ export function QueryBar(): JSX.Element {
 			<Icon name="filter" />
 			<div class="query-field">
 				<Underlay text={text.value} wrongAt={wrongAt} scroll={scroll.value} />
-				<input ref={input} id="query" class="query-input" type="text" role="combobox"
+				<input ref={input} id={id} class="query-input" type="text" role="combobox"
 					spellcheck={false} autocomplete="off"
-					aria-label={`Matchers for ${selector.value}`}
-					aria-expanded={open} aria-controls="query-suggestions"
+					aria-label={label}
+					aria-expanded={open} aria-controls={`${id}-suggestions`}
 					aria-autocomplete="list" aria-invalid={note.value !== ""}
 					aria-activedescendant={activeId}
 					placeholder='Filter by label:  comm="nginx", node=~"web-.+"' value={text.value}
@@ -204,7 +210,7 @@ export function QueryBar(): JSX.Element {
 				</button>
 			)}
 			{note.value && <p class="query-note" role="alert">{note.value}</p>}
-			<ul id="query-suggestions" class="options query-suggestions" role="listbox"
+			<ul id={`${id}-suggestions`} class="options query-suggestions" role="listbox"
 				aria-label="Suggestions" hidden={!open}>
 				{items.value.map((item, index) => (
 					<li key={item} id={itemId(index)} class={index === active.value ? "active" : ""}

@@ -3,9 +3,8 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import {
-	PRESETS, absoluteRange, describeDuration, describeRange, endsNow, localInput, resolveRange,
+	PRESETS, type TimeRange, absoluteRange, describeDuration, describeRange, endsNow, localInput, resolveRange,
 } from "../model/timerange";
-import { go, place } from "../state/place";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
 
@@ -22,18 +21,16 @@ function TimeInput({ label, value, onChange }: {
 	);
 }
 
-function AbsoluteForm({ onDone }: { onDone(): void }): JSX.Element {
-	const now = resolveRange(place.value.range, Date.now());
+function AbsoluteForm({ range, onChange }: { range: TimeRange; onChange(range: TimeRange): void }): JSX.Element {
+	const now = resolveRange(range, Date.now());
 	const [from, setFrom] = useState(localInput(now.fromMs));
 	const [to, setTo] = useState(localInput(now.toMs));
 	const span = { fromMs: new Date(from).getTime(), toMs: new Date(to).getTime() };
 	const valid = span.fromMs < span.toMs;
 	const submit = (event: Event) => {
 		event.preventDefault();
-		if (!valid)
-			return;
-		go({ range: absoluteRange(span) });
-		onDone();
+		if (valid)
+			onChange(absoluteRange(span));
 	};
 	return (
 		<form class="range-form" onSubmit={submit}>
@@ -45,36 +42,42 @@ function AbsoluteForm({ onDone }: { onDone(): void }): JSX.Element {
 	);
 }
 
-export function RangePicker(): JSX.Element {
+interface Properties {
+	id: string;
+	label: string;
+	range: TimeRange;
+	onChange(range: TimeRange): void;
+}
+
+export function RangePicker({ id, label, range, onChange }: Properties): JSX.Element {
 	const [open, setOpen] = useState(false);
 	const close = useCallback(() => setOpen(false), []);
-	const { range } = place.value;
 	const chosen = endsNow(range) ? range.from : "";
-	const choose = (preset: string) => {
-		go({ range: { from: `now-${preset}`, to: "now" } });
+	const choose = (next: TimeRange) => {
+		onChange(next);
 		close();
 	};
 	return (
 		<Popover open={open} onClose={close} class="range-picker" button={
-			<button type="button" class="control" id="range" aria-haspopup="dialog" aria-expanded={open}
-				aria-label={`Time range: ${describeRange(range)}`} onClick={() => setOpen(!open)}>
+			<button type="button" class="control" id={id} aria-haspopup="dialog" aria-expanded={open}
+				aria-label={`${label}: ${describeRange(range)}`} onClick={() => setOpen(!open)}>
 				<Icon name="clock" />
 				<span class="control-value">{describeRange(range)}</span>
 				<Icon name="chevron" />
 			</button>
 		}>
-			<div class="range-panel" role="dialog" aria-label="Time range">
+			<div class="range-panel" role="dialog" aria-label={label}>
 				<ul class="presets">
 					{PRESETS.map((preset) => (
 						<li key={preset}>
-							<button type="button" onClick={() => choose(preset)}
+							<button type="button" onClick={() => choose({ from: `now-${preset}`, to: "now" })}
 								aria-pressed={chosen === `now-${preset}`}>
 								Last {describeDuration(preset)}
 							</button>
 						</li>
 					))}
 				</ul>
-				<AbsoluteForm onDone={close} />
+				<AbsoluteForm range={range} onChange={choose} />
 			</div>
 		</Popover>
 	);

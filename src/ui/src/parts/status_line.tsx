@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { functionFile, functionMapping, functionUnresolved, nodeName } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
+import { changeTexts } from "../state/changes";
 import { paneOpen, paneTab } from "../state/preferences";
 import { cursor, focus, focusLost, hovered, selectNode } from "../state/reading";
 import { profile, seconds, unit } from "../state/session";
@@ -12,8 +13,25 @@ const FOCUS_LOST = "The frame of this link is not in this range; showing everyth
 
 const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
+/* The same of a comparison. */
+function ChangedFrame({ node }: { node: number }): JSX.Element {
+	const current = profile.value!;
+	const { a, b, words, noise } = changeTexts(current, node);
+	return (
+		<>
+			<span class="status-name mono"><bdi>{nodeName(current, node)}</bdi></span>
+			<span class="number"><i>A</i> {a}</span>
+			<span class="number"><i>B</i> {b}</span>
+			<span class="number"><b>{words}</b></span>
+			{noise && <span class="muted">may be noise</span>}
+		</>
+	);
+}
+
 function Frame({ node }: { node: number }): JSX.Element {
 	const current = profile.value!;
+	if (current.sides)
+		return <ChangedFrame node={node} />;
 	const total = current.total[node]!;
 	const self = current.self[node]!;
 	const fn = current.func[node]!;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* strip - the value over time; dragging over it sets the range. */
-import { computed, useComputed, useSignal } from "@preact/signals";
+import { computed, signal, useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -8,8 +8,8 @@ import { fetchLabels } from "../data/api";
 import { type Chart, chartOf } from "../model/chart";
 import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
 import { quote, quoteName } from "../model/selector";
-import { absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoomOut } from "../model/timerange";
-import { go, place } from "../state/place";
+import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoomOut } from "../model/timerange";
+import { base, go, place } from "../state/place";
 import { dark, stripOpen } from "../state/preferences";
 import { series, unit } from "../state/session";
 import { Icon } from "./icons";
@@ -85,6 +85,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 			})),
 		],
 		hooks: {
+			drawClear: [drawRanges],
 			setCursor: [(plot) => onHover(plot.cursor.idx ?? -1)],
 			setSelect: [(plot) => choose(plot, current)],
 		},
@@ -101,13 +102,64 @@ function axisTimes(_: uPlot, splits: number[]): string[] {
 	});
 }
 
+/* The ranges of a comparison, under the lines. */
+function drawRanges(plot: uPlot): void {
+	if (place.value.view !== "compare")
+		return;
+	const style = getComputedStyle(plot.root);
+	const now = Date.now();
+	const { ctx, bbox } = plot;
+	const sides = [["A", base.value.range, "--diff-less"], ["B", place.value.range, "--diff-more"]] as const;
+	ctx.save();
+	for (const [name, range, colour] of sides) {
+		const { fromMs, toMs } = resolveRange(range, now);
+		const left = Math.max(bbox.left, plot.valToPos(fromMs / 1000, "x", true));
+		const right = Math.min(bbox.left + bbox.width, plot.valToPos(toMs / 1000, "x", true));
+		ctx.fillStyle = style.getPropertyValue(colour).trim();
+		ctx.globalAlpha = 0.25;
+		ctx.fillRect(left, bbox.top, right - left, bbox.height);
+		ctx.globalAlpha = 1;
+		ctx.fillRect(left, bbox.top, right - left, 2 * devicePixelRatio);
+		ctx.fillStyle = style.getPropertyValue("--text").trim();
+		ctx.font = `600 ${11 * devicePixelRatio}px ${style.fontFamily}`;
+		ctx.textBaseline = "top";
+		ctx.fillText(name, left + 4 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
+	}
+	ctx.restore();
+}
+
+/* Which side's range a drag over the chart sets. */
+const brushed = signal<"A" | "B">("B");
+
+function setRange(range: TimeRange): void {
+	if (place.value.view === "compare" && brushed.value === "A")
+		go({ base: { matchers: base.value.matchers, range } });
+	else
+		go({ range });
+}
+
+function BrushChoice(): JSX.Element {
+	return (
+		<div class="tabs brushes" role="group" aria-label="Dragging over the chart sets the range of">
+			<span class="muted">Drag sets</span>
+			{(["A", "B"] as const).map((side) => (
+				<button key={side} type="button" aria-pressed={brushed.value === side}
+					aria-label={`Dragging sets the range of ${side}`}
+					onClick={() => (brushed.value = side)}>
+					{side}
+				</button>
+			))}
+		</div>
+	);
+}
+
 function choose(plot: uPlot, current: Chart): void {
 	const { left, width } = plot.select;
 	if (width < 4)
 		return;
 	const span = { fromMs: plot.posToVal(left, "x") * 1000, toMs: plot.posToVal(left + width, "x") * 1000 };
 	plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-	go({ range: absoluteRange(snapSpan(span, current.stepMs)) });
+	setRange(absoluteRange(snapSpan(span, current.stepMs)));
 }
 
 function widen(): void {
@@ -120,7 +172,8 @@ function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
 	const plot = useRef<uPlot | null>(null);
 	const current = chart.value;
 	const what = unit.value;
-	const shape = current ? `${current.lines.map((line) => line.label).join("\n")}|${what.kind}|${dark.value}` : "";
+	const compared = place.value.view === "compare" && [place.value.range, base.value.range];
+	const shape = current ? JSON.stringify([compared, current.lines.map((line) => line.label), what.kind, dark.value]) : "";
 
 	useEffect(() => {
 		if (!current)
@@ -214,7 +267,7 @@ export function Strip(): JSX.Element {
 					onClick={() => (stripOpen.value = !open)}>
 					<Icon name={open ? "down" : "up"} />
 				</button>
-				<SumBy />
+				{place.value.view === "compare" ? <BrushChoice /> : <SumBy />}
 				<button type="button" class="icon-button" onClick={widen}
 					aria-label="Widen the time range" title="Widen the time range">
 					<Icon name="zoomout" />

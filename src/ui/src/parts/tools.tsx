@@ -11,11 +11,19 @@ import { shorten } from "../model/shortname";
 import { go, place, selector } from "../state/place";
 import { paneOpen } from "../state/preferences";
 import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../state/reading";
-import { profile, seconds, unit } from "../state/session";
+import { profile, question, seconds, unit } from "../state/session";
 import { Icon } from "./icons";
+import { lazy } from "./lazy";
 import { Picker } from "./picker";
 
-const VIEWS: [View, string, string][] = [["flame", "Flame graph", "1"], ["table", "Table", "2"]];
+export const VIEWS: { view: View; title: string; key: string }[] = [
+	{ view: "flame", title: "Flame graph", key: "1" },
+	{ view: "table", title: "Table", key: "2" },
+	{ view: "sandwich", title: "Sandwich", key: "3" },
+	{ view: "compare", title: "Compare", key: "4" },
+];
+
+const CompareSummary = lazy(() => import("../views/compare").then((view) => view.CompareSummary));
 const COLOURS: { value: ColourBy; label: string }[] = [
 	{ value: "binary", label: "Binary" },
 	{ value: "kind", label: "Language" },
@@ -29,12 +37,18 @@ const NAMES: { value: Demangle; label: string; hint?: string }[] = [
 	{ value: "none", label: "As in the binary", hint: "_ZN3boxIiE3putEi" },
 ];
 
+/* A comparison's tree is another one: a zoom into it means nothing elsewhere. */
+export function showView(view: View): void {
+	const other = (view === "compare") !== (place.value.view === "compare");
+	go(other ? { view, zoom: "" } : { view });
+}
+
 function ViewTabs(): JSX.Element {
 	return (
 		<div class="tabs" role="group" aria-label="View">
-			{VIEWS.map(([view, title, key]) => (
+			{VIEWS.map(({ view, title, key }) => (
 				<button key={view} type="button" title={`${title} (${key})`}
-					aria-pressed={place.value.view === view} onClick={() => go({ view })}>
+					aria-pressed={place.value.view === view} onClick={() => showView(view)}>
 					{title}
 				</button>
 			))}
@@ -146,10 +160,10 @@ export function Tools(): JSX.Element {
 			<Search />
 			<span class="tools-end">
 				<GroupBy />
-				<ColourPicker />
+				{place.value.view !== "compare" && <ColourPicker />}
 				<NamesPicker />
 				<a class="icon-button" download
-					href={pprofUrl(selector.value, place.value.range, place.value.demangle)}
+					href={pprofUrl(question.value)}
 					aria-label="Download as pprof" title="Download as pprof">
 					<Icon name="download" />
 				</a>
@@ -230,9 +244,11 @@ function Legend(): JSX.Element | null {
 }
 
 export function PathRow(): JSX.Element {
+	const compared = profile.value?.sides;
 	return (
 		<div class="path-row">
-			{profile.value && <><Sum /><Crumbs /><Legend /></>}
+			{profile.value && !compared && <><Sum /><Crumbs /><Legend /></>}
+			{compared && <>{focus.value > 0 && <Crumbs />}<CompareSummary /></>}
 		</div>
 	);
 }

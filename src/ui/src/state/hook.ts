@@ -4,6 +4,8 @@
  *
  *   place()          the state that is in the URL
  *   profile()        header and root total of what is shown, or null
+ *   sides()          totals and seconds of both sides of a comparison, or null
+ *   change(name)     what a comparison says of the widest frame of that name
  *   series()         number of lines, sum of all values, step
  *   frame(name)      the widest frame of that exact name: values, and its box in page pixels
  *   frames()         the frames at least one pixel wide in the viewport
@@ -12,6 +14,7 @@
  */
 import { depthOf, functionName, nodeName, type Profile } from "../model/profile";
 import { graphOnScreen, lastPaint } from "../parts/flame_view";
+import { changeTexts } from "./changes";
 import { place } from "./place";
 import { cursor, focus, hovered, matches } from "./reading";
 import { busy, profile, series } from "./session";
@@ -67,6 +70,11 @@ export function installHook(): void {
 		busy: () => busy.value,
 		profile: () => profile.value && {
 			...profile.value.header, root: profile.value.total[0]!, count: profile.value.count,
+		},
+		sides: () => profile.value?.sides?.map(({ total, seconds }) => ({ total: total[0], seconds })) ?? null,
+		change: (name: string) => {
+			const node = profile.value?.sides ? widestNamed(profile.value, name) : -1;
+			return node < 0 ? null : changeTexts(profile.value!, node);
 		},
 		series: () => series.value && {
 			lines: series.value.answer.series.length,

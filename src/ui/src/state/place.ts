@@ -4,9 +4,9 @@
  * history entries (Back undoes them); typing replaces the current one.
  */
 import { computed, signal } from "@preact/signals";
-import { type Place, formatPlace, parsePlace } from "../model/place";
+import { type Base, type Place, formatPlace, parsePlace } from "../model/place";
 import { formatSelector } from "../model/selector";
-import { endsNow } from "../model/timerange";
+import { earlier, endsNow, resolveRange } from "../model/timerange";
 
 const first = parsePlace(location.search);
 
@@ -14,6 +14,18 @@ export const place = signal<Place>(first.place);
 export const problems = signal<string[]>(first.problems);
 
 export const selector = computed(() => formatSelector(place.value.type, place.value.matchers));
+
+/* What is compared to; unless the reader chose, the time before, as long. */
+export const base = computed<Base>(() => {
+	const { base: chosen, matchers, range } = place.value;
+	if (chosen)
+		return chosen;
+	const now = Date.now();
+	const { fromMs, toMs } = resolveRange(range, now);
+	return { matchers, range: earlier(range, toMs - fromMs, now) };
+});
+
+export const baseSelector = computed(() => formatSelector(place.value.type, base.value.matchers));
 
 interface Entry {
 	/* Zoom steps since the page was loaded that Back would undo one by one. */

@@ -4,21 +4,24 @@
  * to, and what is selected and hovered. Selection drives every pane; hover only the status line.
  */
 import { computed, effect, signal } from "@preact/signals";
-import { type SlotMemory, colourProfile } from "../model/colours";
+import { type SlotMemory, colourChanges, colourProfile } from "../model/colours";
 import { findFramePath, followPath, formatFramePath } from "../model/framepath";
 import { type Profile, functionName } from "../model/profile";
 import { compilePattern, findMatches, nextMatch } from "../model/search";
 import { topTable } from "../model/top";
 import { go, place, undoZoom } from "./place";
-import { profile } from "./session";
+import { profile, unit } from "./session";
 
 const slots: SlotMemory = new Map();
 const colourBy = computed(() => place.value.colourBy);
+const mode = computed(() => place.value.mode);
 const zoom = computed(() => place.value.zoom);
 const search = computed(() => place.value.search);
 
 export const colouring = computed(() =>
-	profile.value ? colourProfile(profile.value, colourBy.value, slots) : null);
+	!profile.value ? null
+		: profile.value.sides ? colourChanges(profile.value, mode.value, unit.value.sampled)
+		: colourProfile(profile.value, colourBy.value, slots));
 
 export const pattern = computed(() => compilePattern(search.value));
 

@@ -7,12 +7,17 @@
  * the screen comes before the full tree.
  */
 import { computed, effect, signal, untracked } from "@preact/signals";
-import { ApiError, type ProfileType, type SeriesAnswer, fetchProfileBytes, fetchSeries, fetchTypes } from "../data/api";
+import {
+	ApiError, type ProfileType, type SeriesAnswer, type TreeQuestion, fetchProfileBytes, fetchSeries, fetchTypes,
+} from "../data/api";
 import { decode } from "../data/decoder";
+import { secondsOf } from "../model/compare";
 import type { Profile } from "../model/profile";
-import { type Span, type TimeRange, absoluteRange, isRelative, resolveRange, stepFor } from "../model/timerange";
+import {
+	type Span, type TimeRange, absoluteRange, isRelative, resolveRange, snapSpan, stepFor,
+} from "../model/timerange";
 import { unitOf } from "../model/quantity";
-import { go, place, selector } from "./place";
+import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
 const SLOW_MS = 150;
@@ -54,11 +59,8 @@ export const unit = computed(() => {
 
 /* Seconds of the profile's range that data covers: an agent may have started in the middle of it. */
 export const seconds = computed(() => {
-	const header = profile.value?.header;
-	if (!header)
-		return 0;
-	const range = header.to_ms - header.from_ms;
-	return (header.duration_ms > 0 ? Math.min(header.duration_ms, range) : range) / 1000;
+	const current = profile.value;
+	return current ? secondsOf(current) : 0;
 });
 
 export function refresh(): void {
@@ -104,25 +106,47 @@ async function loadTypes(): Promise<void> {
 	}
 }
 
-/* The last range that was loaded in full: a live refresh of it needs no trimmed picture first. */
+/* What the tree on screen is of. */
+export const question = computed<TreeQuestion>(() => {
+	const { range, groupBy, demangle, filters } = place.value;
+	return { query: selector.value, range, groupBy, demangle, filters };
+});
+
+const isComparison = computed(() => place.value.view === "compare");
+const inverted = computed(() => place.value.inverted && !isComparison.value && place.value.view !== "sandwich");
+
+/* Everything that another tree follows from. */
+const treeKey = () =>
+	[question.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range]];
+
+/* The last place that was loaded in full: a live refresh of it needs no trimmed picture first. */
 let loadedKey = "";
 
+function show(next: Profile, aborted: AbortSignal): void {
+	if (aborted.aborted)
+		return;
+	profile.value = next;
+	failure.value = null;
+}
+
 async function loadProfile(signal_: AbortSignal): Promise<void> {
-	const { range, groupBy, demangle } = place.value;
-	const query = selector.value;
-	const key = JSON.stringify([query, range, groupBy, demangle]);
+	const asked = question.value;
+	const key = JSON.stringify(treeKey());
+	if (isComparison.value) {
+		const other = { ...asked, query: baseSelector.value, range: base.value.range };
+		const [bytes, baseBytes] = await Promise.all(
+			[asked, other].map((each) => fetchProfileBytes(each, WIDTH_LARGE, signal_)));
+		show(await decode(bytes!, false, baseBytes), signal_);
+		loadedKey = key;
+		return;
+	}
 	const ask = async (width: number) =>
-		decode(await fetchProfileBytes(query, range, groupBy, demangle, width, signal_));
-	const show = (next: Profile) => {
-		if (signal_.aborted)
-			return;
-		profile.value = next;
-		failure.value = null;
-	};
+		decode(await fetchProfileBytes(asked, width, signal_), inverted.value);
 	let largest = 0;
 	if (key !== loadedKey) {
-		const first = await ask(untracked(() => graphWidth.value));
-		show(first);
+		/* Upside down, what is wide is not what was wide: nothing is trimmed to the screen first. */
+		const first = await ask(inverted.value ? WIDTH_LARGE : untracked(() => graphWidth.value));
+		show(first, signal_);
 		if (!first.header.trimmed) {
 			loadedKey = key;
 			return;
@@ -131,21 +155,48 @@ async function loadProfile(signal_: AbortSignal): Promise<void> {
 	} else {
 		largest = profile.value?.header.nodes_total ?? 0;
 	}
-	show(await ask(largest > NODES_FULL_MAX ? WIDTH_LARGE : 0));
+	show(await ask(largest > NODES_FULL_MAX || inverted.value ? WIDTH_LARGE : 0), signal_);
 	loadedKey = key;
 }
 
-async function loadSeries(signal_: AbortSignal): Promise<void> {
-	const { range, sumBy } = place.value;
-	const span = resolveRange(range, Date.now());
-	const step = stepFor(span, SERIES_POINTS);
-	const answer = await fetchSeries(selector.value, range, step, sumBy, signal_);
-	if (!signal_.aborted)
-		series.value = { answer, span };
+/* What the strip shows: of a comparison, both ranges on one axis. */
+function spanShown(now: number): Span {
+	const span = resolveRange(place.value.range, now);
+	if (!isComparison.value)
+		return span;
+	const other = resolveRange(base.value.range, now);
+	return { fromMs: Math.min(span.fromMs, other.fromMs), toMs: Math.max(span.toMs, other.toMs) };
 }
 
+/* The ranges and queries of a comparison, as a key. */
+const comparedSpan = computed(() =>
+	isComparison.value ? JSON.stringify([base.value.range, baseSelector.value]) : "");
+
+async function loadSeries(signal_: AbortSignal): Promise<void> {
+	const { range, sumBy } = place.value;
+	const span = spanShown(Date.now());
+	const step = stepFor(span, SERIES_POINTS);
+	if (!isComparison.value) {
+		const answer = await fetchSeries(selector.value, range, step, sumBy, signal_);
+		if (!signal_.aborted)
+			series.value = { answer, span };
+		return;
+	}
+	const both = absoluteRange(snapSpan(span, step));
+	const answer = await fetchSeries(selector.value, both, step, "", signal_);
+	const other = baseSelector.value === selector.value ? null
+		: await fetchSeries(baseSelector.value, both, step, "", signal_);
+	if (signal_.aborted)
+		return;
+	const lines = other ? [...named(other, "A"), ...named(answer, "B")] : answer.series;
+	series.value = { answer: { ...answer, series: lines }, span };
+}
+
+const named = (answer: SeriesAnswer, query: string) =>
+	answer.series.map((line) => ({ ...line, labels: { query } }));
+
 /* Reruns `load` when what `key` reads changes, or at a refresh; aborts the run before. */
-function reload(key: () => unknown, load: (signal_: AbortSignal) => Promise<void>): void {
+export function reload(key: () => unknown, load: (signal_: AbortSignal) => Promise<void>): void {
 	const wanted = computed(() => JSON.stringify(key()));
 	let running: AbortController | undefined;
 	effect(() => {
@@ -163,8 +214,8 @@ export function startSession(): void {
 	const none = new AbortController().signal;
 	explainEmptiness();
 	void tracked(none, loadTypes);
-	reload(() => [selector.value, place.value.range, place.value.groupBy, place.value.demangle], loadProfile);
-	reload(() => [selector.value, place.value.range, place.value.sumBy], loadSeries);
+	reload(treeKey, loadProfile);
+	reload(() => [selector.value, place.value.range, place.value.sumBy, comparedSpan.value], loadSeries);
 	setInterval(() => {
 		if (loads === 0 && profile.value?.header.pending)
 			refresh();

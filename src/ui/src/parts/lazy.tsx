@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lazy - parts of the page whose code is fetched when they are first shown. */
+import { signal } from "@preact/signals";
+import type { ComponentType, JSX } from "preact";
+
+export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+	const loaded = signal<ComponentType<Props> | null>(null);
+	const failed = signal(false);
+	let asked = false;
+	const ask = () => {
+		asked = true;
+		failed.value = false;
+		load().then((component) => (loaded.value = component), () => (failed.value = true));
+	};
+	return function Lazy(properties: Props): JSX.Element | null {
+		const Component = loaded.value;
+		if (Component)
+			return <Component {...properties} />;
+		if (!asked)
+			ask();
+		if (!failed.value)
+			return null;
+		return (
+			<p class="state" role="alert">
+				This part of the page could not be loaded. <button type="button" class="button"
+					onClick={ask}>Retry</button>
+			</p>
+		);
+	};
+}
