@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "server/query/collapse.h"
 #include "server/query/stacks.h"
+#include "server/query/table.h"
 
 #define ABSENT_VALUE "(none)"
 
@@ -116,10 +117,12 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	if (!rc)
 		rc = name_groups(tree, work, &names, &group_names, err);
 	sieve_begin(&sieve, work, selection->params->filters, &names);
-	if (!rc)
+	if (!rc && !diff && table_suffices(selection->params, merge))
+		rc = table_into(tree, work, merge, &names, err);
+	else if (!rc)
 		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, diff, err);
 	work_step_done(work, QUERY_STEP_NAME);
-	if (!rc && !selection->params->nodes_only && !diff && merge->tries_count)
+	if (!rc && !selection->params->nodes_only && !tree->rows && !diff && merge->tries_count)
 		rc = stacks_into(tree, work, &merge->tries[0], &names, &sieve, err);
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)

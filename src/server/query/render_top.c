@@ -20,7 +20,7 @@
 struct top_row {
 	struct slice name;
 	struct functions_value value;
-	bool called, inlined; /* has callers that call it, that have it inlined */
+	bool called, inlined; /* as in struct tree_row */
 };
 
 struct top_edge {
@@ -191,21 +191,48 @@ static void print_rows(const struct top *top, struct strbuf *out)
 	strbuf_free(&value);
 }
 
+/* The rows as the query has made them. */
+static void take_rows(struct top *top)
+{
+	const struct tree *tree = top->tree;
+
+	top->total = tree->total;
+	top->rows_count = tree->rows_count;
+	top->rows = mem_new_array(struct top_row, top->rows_count);
+	for (size_t i = 0; i < top->rows_count; i++) {
+		const struct tree_row *row = &tree->rows[i];
+
+		top->rows[i] = (struct top_row){
+			row->name, { row->flat, row->cum }, row->called, row->inlined
+		};
+	}
+}
+
+static void make_rows(struct top *top)
+{
+	const struct tree *tree = top->tree;
+
+	functions_make(&top->functions, tree);
+	top->rows_count = top->functions.rows_count;
+	top->rows = mem_new_array(struct top_row, top->rows_count);
+	for (size_t i = 0; i < top->rows_count; i++) {
+		const struct functions_row *row = &top->functions.rows[i];
+
+		top->rows[i].name = row->name;
+		top->rows[i].value = (struct functions_value){ row->value.flat - row->base.flat,
+							       row->value.cum - row->base.cum };
+	}
+	walk(top);
+}
+
 void render_top(const struct tree *tree, size_t limit, struct strbuf *out)
 {
 	struct top top = { .tree = tree };
 
-	functions_make(&top.functions, tree);
-	top.rows_count = top.functions.rows_count;
-	top.rows = mem_new_array(struct top_row, top.rows_count);
-	for (size_t i = 0; i < top.rows_count; i++) {
-		const struct functions_row *row = &top.functions.rows[i];
-
-		top.rows[i].name = row->name;
-		top.rows[i].value = (struct functions_value){ row->value.flat - row->base.flat,
-							      row->value.cum - row->base.cum };
-	}
-	walk(&top);
+	if (tree->rows)
+		take_rows(&top);
+	else
+		make_rows(&top);
 	sort_rows(&top, limit);
 	strbuf_add_text(out, "      flat  flat%   sum%        cum   cum%\n");
 	print_rows(&top, out);

@@ -37,6 +37,13 @@ struct tree_unresolved {
 	int64_t value; /* of the stacks with such a frame, each counted once */
 };
 
+/* A row of the table of functions (render_top), when a tree was not wanted. */
+struct tree_row {
+	struct slice name;
+	int64_t flat, cum;
+	bool called, inlined; /* has callers that call it, that have it inlined */
+};
+
 struct tree_node {
 	uint32_t parent; /* node 0's is 0 */
 	uint32_t depth;	 /* root 0 */
@@ -92,6 +99,8 @@ struct tree {
 	struct tree_unresolved *unresolved; /* largest value first */
 	uint32_t unresolved_count;
 	int64_t unresolved_value; /* of the stacks with a frame of any of them */
+	struct tree_row *rows; /* instead of functions and nodes; NULL: those are there */
+	uint32_t rows_count;
 	struct tree_node *nodes;
 	uint32_t nodes_count;
 	uint32_t depth_max;

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "coded.h"
 #include "naive_filter.h"
+#include "server/query/render.h"
 
 #define WORLDS 60
 #define QUESTIONS 40
@@ -602,11 +603,12 @@ static int64_t sum_of_lines(char *folded)
 }
 
 static struct tree *ask_filtered(const struct query_source *source, const struct question *question,
-				 const struct selector *selector)
+				 const struct selector *selector, bool rows_only)
 {
 	struct query_params params = { .selector = selector,
 				       .from_ns = question->from_ns,
 				       .to_ns = question->to_ns,
+				       .rows_only = rows_only,
 				       .limits = { .threads_max = question->threads } };
 	struct slice rest = slice_of(question->group_by);
 	struct filter_list filters = { 0 };
@@ -624,11 +626,38 @@ static struct tree *ask_filtered(const struct query_source *source, const struct
 	return tree;
 }
 
+/* What a terminal is shown. */
+static void render_table(const struct tree *tree, struct strbuf *out)
+{
+	render_top(tree, 0, out);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, out);
+}
+
+/* Without the tree the table is the same; returns whether it came without. */
+static bool check_table(const struct query_source *source, const struct question *question,
+			const struct selector *selector, const struct tree *tree)
+{
+	struct tree *table = ask_filtered(source, question, selector, true);
+	struct strbuf rows = { 0 }, expected = { 0 };
+	bool has_rows = table->rows;
+
+	render_table(table, &rows);
+	render_table(tree, &expected);
+	assert_string_equal(strbuf_text(&rows), strbuf_text(&expected));
+	strbuf_free(&rows);
+	strbuf_free(&expected);
+	tree_free(table);
+	return has_rows;
+}
+
+static size_t tables_without_trees;
+
 static void check_tree(const struct query_source *source, const struct model *model,
 		       const struct question *question, const char *text,
 		       const struct selector *selector)
 {
-	struct tree *tree = ask_filtered(source, question, selector);
+	struct tree *tree = ask_filtered(source, question, selector, false);
 	char *expected = naive_folded(model, question, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
@@ -642,6 +671,7 @@ static void check_tree(const struct query_source *source, const struct model *mo
 			 sum_of_lines(naive_folded(model, question, selector, true)));
 	check_nodes(tree);
 	check_siblings(tree);
+	tables_without_trees += check_table(source, question, selector, tree);
 	free(expected);
 	free(folded);
 	free(stacks);
@@ -715,6 +745,7 @@ static void trees_agree_with_the_model(void **state)
 		coded_free(coded);
 		world_free(&world);
 	}
+	assert_true(tables_without_trees > WORLDS);
 	free(model);
 }
 

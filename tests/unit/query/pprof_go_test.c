@@ -157,6 +157,26 @@ static void random_world(struct world *world, const char *type)
 	}
 }
 
+/* The table that comes without a tree is the tree's. */
+static void expect_same_table(struct world *world, const char *type, const char *group_by,
+			      const struct tree *tree)
+{
+	struct query_params params = { .to_ns = INT64_MAX, .rows_only = true };
+	struct strbuf ours = { 0 }, table = { 0 };
+	struct tree *rows;
+
+	if (*group_by)
+		params.group_by[params.group_by_count++] = slice_of(group_by);
+	assert_int_equal(world_ask(world, type, &params, &rows, NULL), 0);
+	assert_non_null(rows->rows);
+	render_top(tree, 0, &ours);
+	render_top(rows, 0, &table);
+	assert_string_equal(strbuf_text(&table), strbuf_text(&ours));
+	strbuf_free(&ours);
+	strbuf_free(&table);
+	tree_free(rows);
+}
+
 static void go_pprof_top_agrees_with_ours(void **state)
 {
 	static const char *const types[] = { WORLD_ON_CPU,
@@ -177,6 +197,7 @@ static void go_pprof_top_agrees_with_ours(void **state)
 		random_world(&world, type);
 		tree = world_tree_by(&world, type, 0, INT64_MAX, i % 3 ? "" : "thread");
 		expect_go_agrees(tree, "-top -nodefraction=0 -edgefraction=0", 0);
+		expect_same_table(&world, type, i % 3 ? "" : "thread", tree);
 		tree_free(tree);
 		world_free(&world);
 	}
