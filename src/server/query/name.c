@@ -13,12 +13,12 @@ struct function_key {
 	bool is_label;
 };
 
-static struct slice base_name(struct slice path)
+struct slice name_binary_of(struct slice mapping)
 {
-	for (size_t i = path.len; i > 0; i--)
-		if (path.data[i - 1] == '/')
-			return slice_tail(path, i);
-	return path;
+	for (size_t i = mapping.len; i > 0; i--)
+		if (mapping.data[i - 1] == '/')
+			return slice_tail(mapping, i);
+	return mapping;
 }
 
 /* "0x4a3f". There may be millions of them. */
@@ -38,7 +38,7 @@ static void add_hex(struct strbuf *out, uint64_t number)
 
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address)
 {
-	struct slice binary = base_name(mapping);
+	struct slice binary = name_binary_of(mapping);
 	bool bracketed = binary.len && binary.data[0] == '[';
 
 	if (slice_is(binary, "[anon]") || (!binary.len && !address)) {
@@ -74,7 +74,7 @@ static struct function_key key_of(const struct tree_function *function, bool unn
 {
 	struct function_key key = {
 		.name = function->name,
-		.binary = base_name(function->mapping),
+		.binary = name_binary_of(function->mapping),
 		.kind = function->kind,
 		.is_label = function->is_label,
 	};
@@ -183,6 +183,7 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 int name_view(struct name_table *table, const struct tables_view *view, struct err *err)
 {
 	table->view = view;
+	table->place_number = 0;
 	if (table->chains_capacity < view->frames_count) {
 		table->chains =
 			arena_new_array(&table->work->arena, struct name_chain, view->frames_count);
@@ -246,6 +247,21 @@ static struct tree_function function_of_frame(const struct name_table *table,
 	};
 }
 
+/* Its number in the list; IDMAP_NONE when over budget. Neighbours mostly are in one place. */
+static uint32_t number_of_place(struct name_table *table, const struct unresolved_place *place)
+{
+	const struct unresolved_place *last = &table->place;
+
+	if (table->place_number && last->reason == place->reason &&
+	    last->mapping.data == place->mapping.data &&
+	    last->build_id.data == place->build_id.data &&
+	    last->mapping.len == place->mapping.len && last->build_id.len == place->build_id.len)
+		return table->place_number;
+	table->place = *place;
+	table->place_number = unresolved_add(&table->unresolved, place);
+	return table->place_number;
+}
+
 static bool name_by_address(struct name_table *table, const struct frame *frame,
 			    enum unresolved_reason reason, const char *detail)
 {
@@ -255,9 +271,11 @@ static bool name_by_address(struct name_table *table, const struct frame *frame,
 	struct strbuf text = { 0 };
 	uint32_t id;
 
-	function.unresolved = unresolved_add(&table->unresolved, &place);
+	function.unresolved = number_of_place(table, &place);
 	if (function.unresolved == IDMAP_NONE)
 		return false;
+	if (table->by_address)
+		return add_line(table, NAME_BY_ADDRESS, function.unresolved, 0, false);
 	name_address(&text, function.mapping, frame->address);
 	function.name = strbuf_slice(&text);
 	id = intern(table, &function, true);

@@ -22,6 +22,8 @@
 #include "server/resolve/demangle.h"
 #include "server/resolve/resolver.h"
 
+#define NAME_BY_ADDRESS (UINT32_MAX - 1) /* no function: see by_address */
+
 struct name_line {
 	uint32_t function; /* index into functions */
 	uint32_t line, column;
@@ -53,8 +55,10 @@ struct name_table {
 	struct work *work;
 	struct resolver *resolver;
 	const struct tables_view *view; /* whose frames are named now */
-	struct arena *strings;		/* where the functions' texts live: the tree's */
-	struct arena scratch;		/* of demangling */
+	/* Addresses get no functions but NAME_BY_ADDRESS, with the number of the reason as line. */
+	bool by_address;
+	struct arena *strings; /* where the functions' texts live: the tree's */
+	struct arena scratch;  /* of demangling */
 	uint32_t scratch_uses;
 	enum demangle_mode demangle;
 	int64_t wait_until_ns; /* for symbols that have to be read first */
@@ -66,7 +70,9 @@ struct name_table {
 	size_t symbols_count, symbols_capacity;
 	struct idmap symbols_map;
 	struct unresolved_list unresolved;
-	struct name_chain *chains; /* by frame id */
+	struct unresolved_place place; /* of the last that was added, */
+	uint32_t place_number;	       /* and its number; 0 = none */
+	struct name_chain *chains;     /* by frame id */
 	size_t chains_capacity;
 	struct name_line *lines;
 	size_t lines_count, lines_capacity;
@@ -88,6 +94,9 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
 
 /* The function that stands for a group-by value; IDMAP_NONE when over budget. */
 uint32_t name_group(struct name_table *table, struct slice value);
+
+/* The binary in it: what two addresses must share to be called the same. */
+struct slice name_binary_of(struct slice mapping);
 
 /* What code is called that has no name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address);

@@ -118,7 +118,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 		rc = name_groups(tree, work, &names, &group_names, err);
 	sieve_begin(&sieve, work, selection->params->filters, &names);
 	if (!rc && !diff && table_suffices(selection->params, merge))
-		rc = table_into(tree, work, merge, &names, err);
+		rc = table_into(tree, work, merge, &names, selection->params->rows_limit, err);
 	else if (!rc)
 		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, diff, err);
 	work_step_done(work, QUERY_STEP_NAME);

@@ -63,7 +63,8 @@ struct query_params {
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */
 	const struct filter_list *filters; /* of stacks and frames; may be NULL */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
-	bool rows_only;	 /* for render_top alone: rows may come instead of functions and nodes */
+	bool rows_only;	 /* for render_top alone: rows may come instead of functions and nodes, */
+	uint32_t rows_limit; /* as many as it is to show; 0 = all */
 	struct query_limits limits;
 };
 

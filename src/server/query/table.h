@@ -15,8 +15,11 @@
 /* Whether a table says the same as a tree of these values. */
 bool table_suffices(const struct query_params *params, const struct merge *merge);
 
-/* Fills rows, total and what is unresolved; the tree stays without nodes and functions. */
+/*
+ * Fills rows, total and what is unresolved; the tree stays without nodes and functions. With a
+ * limit (0 = none), rows that cannot be among so many first ones may be left out, unnamed.
+ */
 int table_into(struct tree *tree, struct work *work, const struct merge *merge,
-	       struct name_table *names, struct err *err);
+	       struct name_table *names, size_t limit, struct err *err);
 
 #endif

@@ -311,6 +311,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
 	question.params.nodes_only = !slice_is(format, "pprof");
 	question.params.rows_only = slice_is(format, "top");
+	question.params.rows_limit = (uint32_t)limit;
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)

@@ -603,12 +603,14 @@ static int64_t sum_of_lines(char *folded)
 }
 
 static struct tree *ask_filtered(const struct query_source *source, const struct question *question,
-				 const struct selector *selector, bool rows_only)
+				 const struct selector *selector, bool rows_only,
+				 uint32_t rows_limit)
 {
 	struct query_params params = { .selector = selector,
 				       .from_ns = question->from_ns,
 				       .to_ns = question->to_ns,
 				       .rows_only = rows_only,
+				       .rows_limit = rows_limit,
 				       .limits = { .threads_max = question->threads } };
 	struct slice rest = slice_of(question->group_by);
 	struct filter_list filters = { 0 };
@@ -627,9 +629,9 @@ static struct tree *ask_filtered(const struct query_source *source, const struct
 }
 
 /* What a terminal is shown. */
-static void render_table(const struct tree *tree, struct strbuf *out)
+static void render_table(const struct tree *tree, uint32_t limit, struct strbuf *out)
 {
-	render_top(tree, 0, out);
+	render_top(tree, limit, out);
 	if (tree->unresolved_count)
 		render_unresolved_text(tree, out);
 }
@@ -638,12 +640,13 @@ static void render_table(const struct tree *tree, struct strbuf *out)
 static bool check_table(const struct query_source *source, const struct question *question,
 			const struct selector *selector, const struct tree *tree)
 {
-	struct tree *table = ask_filtered(source, question, selector, true);
+	uint32_t limit = draw(2) ? 1 + draw(6) : 0;
+	struct tree *table = ask_filtered(source, question, selector, true, limit);
 	struct strbuf rows = { 0 }, expected = { 0 };
 	bool has_rows = table->rows;
 
-	render_table(table, &rows);
-	render_table(tree, &expected);
+	render_table(table, limit, &rows);
+	render_table(tree, limit, &expected);
 	assert_string_equal(strbuf_text(&rows), strbuf_text(&expected));
 	strbuf_free(&rows);
 	strbuf_free(&expected);
@@ -657,7 +660,7 @@ static void check_tree(const struct query_source *source, const struct model *mo
 		       const struct question *question, const char *text,
 		       const struct selector *selector)
 {
-	struct tree *tree = ask_filtered(source, question, selector, false);
+	struct tree *tree = ask_filtered(source, question, selector, false, 0);
 	char *expected = naive_folded(model, question, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
