@@ -70,6 +70,7 @@ void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *ou
  * is left out is an "other" below its parent. Names are borrowed from the tree.
  */
 #define FLAMEBEARER_VALUES 4
+#define FLAMEBEARER_DIFF_VALUES 7 /* the first three of the base, of the other side; name */
 struct flamebearer_level {
 	int64_t *values;
 	size_t count;
@@ -80,6 +81,7 @@ struct flamebearer {
 	struct flamebearer_level *levels;
 	size_t levels_count;
 	int64_t total, max_self;
+	int64_t left, right; /* of a diff: the base's total, the other side's */
 };
 void render_flamebearer(const struct tree *tree, size_t max_nodes, struct flamebearer *ret);
 void flamebearer_free(struct flamebearer *flamebearer);

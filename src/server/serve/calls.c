@@ -51,6 +51,13 @@ static const struct call calls[] = {
 	  &schema_pyro_stacks_response, NULL },
 	{ QUERIER "SelectMergeProfile", pyro_profile, &schema_pyro_profile_request,
 	  &schema_pyro_profile, NULL },
+	{ QUERIER "SelectMergeSpanProfile", pyro_span_profile, &schema_pyro_span_request,
+	  &schema_pyro_stacks_response, NULL },
+	{ QUERIER "Diff", pyro_diff, &schema_pyro_diff_request, &schema_pyro_diff_response, NULL },
+	{ QUERIER "SelectHeatmap", pyro_heatmap, &schema_pyro_heatmap_request,
+	  &schema_pyro_heatmap_response, NULL },
+	{ QUERIER "AnalyzeQuery", pyro_analyze, &schema_pyro_analyze_request,
+	  &schema_pyro_analyze_response, NULL },
 	{ QUERIER "GetProfileStats", pyro_stats, &schema_pyro_stats_request,
 	  &schema_pyro_stats_response, NULL },
 };

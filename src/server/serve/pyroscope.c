@@ -1,129 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pyroscope - Pyroscope's query API: querier.v1.QuerierService (handlers of calls.h: protobuf in
- * and out). Times are milliseconds. A profile type is
+ * pyroscope - Pyroscope's query API: what querier.v1.QuerierService tells of types, labels and time
+ * series (handlers of calls.h: protobuf in and out). A profile type is
  * "name:sample_type:sample_unit:period_type:period_unit"; CPU time of our own agent is also there
  * under Pyroscope's name for it. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
  */
-#include "codec/pb.h"
 #include "config/units.h"
-#include "codec/compress.h"
-#include "server/query/render.h"
+#include "server/serve/pyro_request.h"
 #include "server/serve/rpc_message.h"
 
-#define MAX_NODES_DEFAULT 8192
-#define MAX_NODES_MAX 1000000
-#define MS CLOCK_NS_PER_MS
-#define PPROF_BYTES_MAX ((size_t)1 << 30)
 #define OWN_CPU "on_cpu"
 #define THEIR_CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define TYPE_LABEL "__profile_type__"
-
-enum { FORMAT_TREE = 2, FORMAT_DOT = 3 };
-
-/* Numbers of a request's fields; 0 = it has none. */
-struct shape {
-	const char *name;
-	uint32_t type, selector, start, end, group_by, step, max_nodes, format, label, unsupported;
-};
-
-struct pyro_request {
-	struct slice type, selector, label;
-	int64_t start_ms, end_ms, max_nodes, format;
-	double step_s;
-	struct slice group_by[QUERY_GROUP_BY_MAX];
-	size_t group_by_count;
-};
-
-static int read_text(const struct shape *shape, const struct pb_field *field,
-		     struct pyro_request *ret, struct err *err)
-{
-	if (field->number == shape->type)
-		ret->type = field->bytes;
-	else if (field->number == shape->selector)
-		ret->selector = field->bytes;
-	else if (field->number == shape->label)
-		ret->label = field->bytes;
-	else if (field->number == shape->unsupported && field->bytes.len)
-		return err_set(err, ERR_UNSUPPORTED, "%s: field %u is not supported yet",
-			       shape->name, field->number);
-	else if (field->number == shape->group_by) {
-		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
-			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
-				       QUERY_GROUP_BY_MAX);
-		ret->group_by[ret->group_by_count++] = field->bytes;
-	}
-	return 0;
-}
-
-static void read_number(const struct shape *shape, const struct pb_field *field,
-			struct pyro_request *ret)
-{
-	if (field->number == shape->start)
-		ret->start_ms = (int64_t)field->value;
-	else if (field->number == shape->end)
-		ret->end_ms = (int64_t)field->value;
-	else if (field->number == shape->max_nodes)
-		ret->max_nodes = (int64_t)field->value;
-	else if (field->number == shape->format)
-		ret->format = (int64_t)field->value;
-}
-
-static int read_request(const struct shape *shape, struct slice bytes, struct pyro_request *ret,
-			struct err *err)
-{
-	struct pb_reader in = pb_reader_of(bytes);
-	struct pb_field field;
-
-	*ret = (struct pyro_request){ 0 };
-	while (pb_next(&in, &field)) {
-		int rc = 0;
-
-		if (field.wire == PB_BYTES)
-			rc = read_text(shape, &field, ret, err);
-		else if (field.wire == PB_VARINT)
-			read_number(shape, &field, ret);
-		else if (field.wire == PB_FIXED64 && field.number == shape->step)
-			memcpy(&ret->step_s, &field.value, sizeof(ret->step_s));
-		if (rc)
-			return rc;
-	}
-	return in.problem ? pb_fail(&in, shape->name, err) : 0;
-}
-
-static int64_t ns_of_ms(int64_t ms)
-{
-	if (ms > UNITS_TIME_MAX_NS / MS)
-		return UNITS_TIME_MAX_NS;
-	return ms < UNITS_TIME_MIN_NS / MS ? UNITS_TIME_MIN_NS : ms * MS;
-}
-
-/* Pyroscope's ranges take in the end. No times at all mean all time. */
-static int begin_with(struct serve *serve, const struct net_request *request,
-		      const struct pyro_request *pyro, enum question_need need,
-		      struct question *ret, struct err *err)
-{
-	bool always = !pyro->start_ms && !pyro->end_ms;
-	struct strbuf selector = { 0 };
-	int rc;
-
-	strbuf_add_slice(&selector, pyro->type);
-	strbuf_add_slice(&selector, pyro->selector);
-	rc = question_begin_with(serve, request, strbuf_slice(&selector), need,
-				 always ? 0 : ns_of_ms(pyro->start_ms),
-				 always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
-	strbuf_free(&selector);
-	return rc;
-}
-
-static int begin(struct serve *serve, const struct net_request *request, const struct shape *shape,
-		 enum question_need need, struct pyro_request *pyro, struct question *ret,
-		 struct err *err)
-{
-	int rc = read_request(shape, request->body, pyro, err);
-
-	return rc ? rc : begin_with(serve, request, pyro, need, ret, err);
-}
 
 /* Types. */
 
@@ -186,14 +74,16 @@ static int list_types(struct question *question, struct profile_type **ret, size
 void pyro_profile_types(void *context, const struct net_request *request,
 			struct net_response *response)
 {
-	static const struct shape shape = { .name = "ProfileTypesRequest", .start = 1, .end = 2 };
+	static const struct pyro_shape shape = { .name = "ProfileTypesRequest",
+						 .start = 1,
+						 .end = 2 };
 	struct question question = { 0 };
 	struct profile_type *types;
 	struct pyro_request pyro;
 	size_t count = 0;
 	struct err err;
-	int rc =
-		begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
+			    &err);
 
 	if (!rc)
 		rc = list_types(&question, &types, &count, &err);
@@ -207,7 +97,7 @@ void pyro_profile_types(void *context, const struct net_request *request,
 void pyro_label_names(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
-	static const struct shape shape = {
+	static const struct pyro_shape shape = {
 		.name = "LabelNamesRequest", .selector = 1, .start = 2, .end = 3
 	};
 	struct question question = { 0 };
@@ -215,8 +105,8 @@ void pyro_label_names(void *context, const struct net_request *request,
 	struct slice *names;
 	size_t count = 0;
 	struct err err;
-	int rc =
-		begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
+			    &err);
 
 	if (!rc)
 		rc = query_labels(&question.source, question.params.selector,
@@ -249,7 +139,7 @@ static int put_type_values(struct question *question, struct strbuf *out, struct
 void pyro_label_values(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
-	static const struct shape shape = {
+	static const struct pyro_shape shape = {
 		.name = "LabelValuesRequest", .label = 1, .selector = 2, .start = 3, .end = 4
 	};
 	struct question question = { 0 };
@@ -257,8 +147,8 @@ void pyro_label_values(void *context, const struct net_request *request,
 	struct slice *values;
 	size_t count = 0;
 	struct err err;
-	int rc =
-		begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
+			    &err);
 
 	if (!rc && slice_is(pyro.label, TYPE_LABEL))
 		rc = put_type_values(&question, &response->body, &err);
@@ -335,14 +225,14 @@ static int put_series(struct question *question, const struct pyro_request *pyro
 
 void pyro_series(void *context, const struct net_request *request, struct net_response *response)
 {
-	static const struct shape shape = {
+	static const struct pyro_shape shape = {
 		.name = "SeriesRequest", .selector = 1, .group_by = 2, .start = 3, .end = 4
 	};
 	struct question question = { 0 };
 	struct pyro_request pyro;
 	struct err err;
-	int rc =
-		begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
+			    &err);
 
 	if (!rc)
 		rc = put_series(&question, &pyro, &response->body, &err);
@@ -355,7 +245,7 @@ static void put_point(struct strbuf *out, const struct query_point *point)
 	size_t begun = pb_begin(out, 2);
 
 	pb_put_double(out, 1, (double)point->value);
-	pb_put_varint(out, 2, (uint64_t)(point->at_ns / MS));
+	pb_put_varint(out, 2, (uint64_t)(point->at_ns / CLOCK_NS_PER_MS));
 	pb_end(out, begun);
 }
 
@@ -385,23 +275,26 @@ static int step_of(double seconds, int64_t *ret_ns, struct err *err)
 void pyro_select_series(void *context, const struct net_request *request,
 			struct net_response *response)
 {
-	static const struct shape shape = { .name = "SelectSeriesRequest",
-					    .type = 1,
-					    .selector = 2,
-					    .start = 3,
-					    .end = 4,
-					    .group_by = 5,
-					    .step = 6,
-					    .unsupported = 8 };
+	static const struct pyro_shape shape = { .name = "SelectSeriesRequest",
+						 .type = 1,
+						 .selector = 2,
+						 .start = 3,
+						 .end = 4,
+						 .group_by = 5,
+						 .step = 6,
+						 .stack_selector = 8 };
 	struct question question = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
 
 	range = (struct query_range_params){ .base = question.params,
 					     .sum_all = !pyro.group_by_count };
+	if (!rc && pyro.call_site_count)
+		rc = err_set(&err, ERR_UNSUPPORTED,
+			     "SelectSeries: a call site is for flame graphs");
 	memcpy(range.base.group_by, pyro.group_by, sizeof(pyro.group_by));
 	range.base.group_by_count = pyro.group_by_count;
 	if (!rc)
@@ -412,129 +305,6 @@ void pyro_select_series(void *context, const struct net_request *request,
 		put_time_series(&response->body, &set);
 		query_series_free(&set);
 	}
-	rpc_finish(request, response, rc, &question, &err);
-}
-
-/* Flame graphs. */
-
-static size_t nodes_of(int64_t asked)
-{
-	if (asked <= 0)
-		return MAX_NODES_DEFAULT;
-	return asked > MAX_NODES_MAX ? MAX_NODES_MAX : (size_t)asked;
-}
-
-/* FlameGraph{ names = 1; levels = 2{ values = 1 }; total = 3; max_self = 4 } */
-static void put_flame_graph(struct strbuf *out, const struct flamebearer *flame)
-{
-	size_t begun = pb_begin(out, 1);
-
-	for (size_t i = 0; i < flame->names_count; i++)
-		pb_put_bytes_always(out, 1, flame->names[i]);
-	for (size_t i = 0; i < flame->levels_count; i++) {
-		size_t level = pb_begin(out, 2);
-
-		pb_put_packed(out, 1, (const uint64_t *)flame->levels[i].values,
-			      flame->levels[i].count);
-		pb_end(out, level);
-	}
-	pb_put_varint(out, 3, (uint64_t)flame->total);
-	pb_put_varint(out, 4, (uint64_t)flame->max_self);
-	pb_end(out, begun);
-}
-
-/* Pre-order: length of the name, name, self, number of children; the root's name is empty. */
-static void put_tree(struct strbuf *out, const struct tree *tree)
-{
-	uint32_t *children = arena_new_array((struct arena *)(uintptr_t)&tree->arena, uint32_t,
-					     tree->nodes_count);
-	struct strbuf bytes = { 0 };
-
-	for (uint32_t i = 1; children && i < tree->nodes_count; i++)
-		children[tree->nodes[i].parent]++;
-	for (uint32_t i = 0; children && i < tree->nodes_count; i++) {
-		struct slice name =
-			i ? tree->functions[tree->nodes[i].function].name : (struct slice){ 0 };
-
-		strbuf_add_varint(&bytes, name.len);
-		strbuf_add_slice(&bytes, name);
-		strbuf_add_varint(&bytes, (uint64_t)tree->nodes[i].self);
-		strbuf_add_varint(&bytes, children[i]);
-	}
-	pb_put_bytes(out, 2, strbuf_slice(&bytes));
-	strbuf_free(&bytes);
-}
-
-static int put_stacktraces(struct strbuf *out, const struct tree *tree,
-			   const struct pyro_request *pyro, struct err *err)
-{
-	struct flamebearer flame;
-
-	if (pyro->format >= FORMAT_DOT)
-		return err_set(err, ERR_UNSUPPORTED, "format %lld is not supported yet",
-			       (long long)pyro->format);
-	if (!tree->reports)
-		return 0; /* no flame graph: what Pyroscope's clients take for "no data" */
-	if (pyro->format == FORMAT_TREE) {
-		put_tree(out, tree);
-		return 0;
-	}
-	render_flamebearer(tree, nodes_of(pyro->max_nodes), &flame);
-	put_flame_graph(out, &flame);
-	flamebearer_free(&flame);
-	return 0;
-}
-
-void pyro_stacktraces(void *context, const struct net_request *request,
-		      struct net_response *response)
-{
-	static const struct shape shape = { .name = "SelectMergeStacktracesRequest",
-					    .type = 1,
-					    .selector = 2,
-					    .start = 3,
-					    .end = 4,
-					    .max_nodes = 5,
-					    .format = 6,
-					    .unsupported = 7 };
-	struct question question = { 0 };
-	struct tree *tree = NULL;
-	struct pyro_request pyro;
-	struct err err;
-	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
-
-	question.params.nodes_only = true;
-	if (!rc)
-		rc = question_tree(&question, &tree, &err);
-	if (!rc)
-		rc = put_stacktraces(&response->body, tree, &pyro, &err);
-	tree_free(tree);
-	rpc_finish(request, response, rc, &question, &err);
-}
-
-void pyro_profile(void *context, const struct net_request *request, struct net_response *response)
-{
-	static const struct shape shape = { .name = "SelectMergeProfileRequest",
-					    .type = 1,
-					    .selector = 2,
-					    .start = 3,
-					    .end = 4,
-					    .max_nodes = 5,
-					    .unsupported = 6 };
-	struct question question = { 0 };
-	struct strbuf packed = { 0 };
-	struct tree *tree = NULL;
-	struct pyro_request pyro;
-	struct err err;
-	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
-
-	if (!rc)
-		rc = question_tree(&question, &tree, &err);
-	if (!rc) {
-		render_pprof(tree, &packed);
-		rc = compress_gunzip(strbuf_slice(&packed), PPROF_BYTES_MAX, &response->body, &err);
-	}
-	strbuf_free(&packed);
-	tree_free(tree);
 	rpc_finish(request, response, rc, &question, &err);
 }
 
@@ -580,14 +350,67 @@ void pyro_stats(void *context, const struct net_request *request, struct net_res
 	struct question question = { 0 };
 	struct span span = { 0 };
 	struct err err;
-	int rc = begin_with(context, request, &always, QUESTION_SELECTOR_OPTIONAL, &question, &err);
+	int rc = pyro_begin_with(context, request, &always, QUESTION_SELECTOR_OPTIONAL, &question,
+				 &err);
 
 	for (size_t i = 0; !rc && i < question.snapshot.count; i++)
 		rc = widen_by_segment(&span, &question.snapshot.segments[i], &err);
 	if (!rc) {
 		pb_put_varint(&response->body, 1, span.any);
-		pb_put_varint(&response->body, 2, (uint64_t)(span.oldest_ns / MS));
-		pb_put_varint(&response->body, 3, (uint64_t)(span.newest_ns / MS));
+		pb_put_varint(&response->body, 2, (uint64_t)(span.oldest_ns / CLOCK_NS_PER_MS));
+		pb_put_varint(&response->body, 3, (uint64_t)(span.newest_ns / CLOCK_NS_PER_MS));
+	}
+	rpc_finish(request, response, rc, &question, &err);
+}
+
+/*
+ * AnalyzeQueryResponse{ scopes = 1 { component_type = 1; component_count = 2; block_count = 3;
+ * series_count = 4; profile_count = 5; profile_bytes = 8 }; impact = 2 { total_bytes = 2;
+ * total_queried_series = 3 } }
+ */
+static void put_analysis(struct strbuf *out, const struct query_series_set *set)
+{
+	uint64_t reports = 0;
+	size_t begun;
+
+	for (size_t i = 0; i < set->series_count; i++)
+		for (size_t k = 0; k < set->series[i].points_count; k++)
+			reports += set->series[i].points[k].reports;
+	begun = pb_begin(out, 1);
+	pb_put_bytes(out, 1, SLICE_LITERAL("store"));
+	pb_put_varint(out, 2, 1);
+	pb_put_varint(out, 3, set->stats.blocks);
+	pb_put_varint(out, 4, set->series_count);
+	pb_put_varint(out, 5, reports);
+	pb_put_varint(out, 8, set->stats.blocks_bytes);
+	pb_end(out, begun);
+	begun = pb_begin(out, 2);
+	pb_put_varint(out, 2, set->stats.blocks_bytes);
+	pb_put_varint(out, 3, set->series_count);
+	pb_end(out, begun);
+}
+
+void pyro_analyze(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct pyro_shape shape = {
+		.name = "AnalyzeQueryRequest", .start = 2, .end = 3, .selector = 4
+	};
+	struct question question = { 0 };
+	struct query_range_params range;
+	struct query_series_set set;
+	struct pyro_request pyro;
+	struct err err;
+	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+
+	range = (struct query_range_params){ .base = question.params };
+	range.step_ns = question.params.to_ns / 2 - question.params.from_ns / 2;
+	if (range.step_ns < CLOCK_NS_PER_S)
+		range.step_ns = CLOCK_NS_PER_S;
+	if (!rc)
+		rc = question_series(&question, &range, &set, &err);
+	if (!rc) {
+		put_analysis(&response->body, &set);
+		query_series_free(&set);
 	}
 	rpc_finish(request, response, rc, &question, &err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pyroscope_render - GET /pyroscope/render: a flame graph and its time line as "flamebearer" JSON,
- * for scripts and tools that know Pyroscope.
+ * pyroscope_render - GET /pyroscope/render and render-diff: a flame graph and its time line as
+ * "flamebearer" JSON, for scripts and tools that know Pyroscope.
  */
 #include "codec/json.h"
 #include "config/units.h"
@@ -17,15 +17,12 @@
 
 static void put_flamebearer_json(struct json *json, const struct flamebearer *flame)
 {
-	json_put_key(json, "flamebearer");
-	json_open_object(json);
-	json_put_key(json, "names");
-	json_open_array(json);
+	json_member_object(json, "flamebearer");
+	json_member_array(json, "names");
 	for (size_t i = 0; i < flame->names_count; i++)
 		json_put_string(json, flame->names[i]);
 	json_close_array(json);
-	json_put_key(json, "levels");
-	json_open_array(json);
+	json_member_array(json, "levels");
 	for (size_t i = 0; i < flame->levels_count; i++) {
 		json_open_array(json);
 		for (size_t k = 0; k < flame->levels[i].count; k++)
@@ -33,10 +30,8 @@ static void put_flamebearer_json(struct json *json, const struct flamebearer *fl
 		json_close_array(json);
 	}
 	json_close_array(json);
-	json_put_key(json, "numTicks");
-	json_put_int(json, flame->total);
-	json_put_key(json, "maxSelf");
-	json_put_int(json, flame->max_self);
+	json_member_int(json, "numTicks", flame->total);
+	json_member_int(json, "maxSelf", flame->max_self);
 	json_close_object(json);
 }
 
@@ -48,22 +43,16 @@ static const char *units_of(struct slice unit)
 	return slice_is(unit, "bytes") ? "bytes" : slice_is(unit, "count") ? "objects" : "";
 }
 
-static void put_metadata_json(struct json *json, const struct tree *tree)
+static void put_metadata_json(struct json *json, const struct tree *tree, const char *format)
 {
 	bool is_time = slice_is(tree->type.sample_unit, "nanoseconds");
 
-	json_put_key(json, "metadata");
-	json_open_object(json);
-	json_put_key(json, "format");
-	json_put_text(json, "single");
-	json_put_key(json, "spyName");
-	json_put_text(json, "");
-	json_put_key(json, "sampleRate");
-	json_put_int(json, is_time ? CLOCK_NS_PER_S : 100);
-	json_put_key(json, "units");
-	json_put_text(json, units_of(tree->type.sample_unit));
-	json_put_key(json, "name");
-	json_put_string(json, tree->type.name);
+	json_member_object(json, "metadata");
+	json_member_text(json, "format", format);
+	json_member_text(json, "spyName", "");
+	json_member_int(json, "sampleRate", is_time ? CLOCK_NS_PER_S : 100);
+	json_member_text(json, "units", units_of(tree->type.sample_unit));
+	json_member_string(json, "name", tree->type.name);
 	json_close_object(json);
 }
 
@@ -74,12 +63,9 @@ static void put_timeline_json(struct json *json, const struct query_series_set *
 	int64_t first = series && series->points_count ? series->points[0].at_ns : from_ns;
 	int64_t at_ns = first;
 
-	json_put_key(json, "timeline");
-	json_open_object(json);
-	json_put_key(json, "startTime");
-	json_put_int(json, first / CLOCK_NS_PER_S);
-	json_put_key(json, "samples");
-	json_open_array(json);
+	json_member_object(json, "timeline");
+	json_member_int(json, "startTime", first / CLOCK_NS_PER_S);
+	json_member_array(json, "samples");
 	for (size_t i = 0; series && i < series->points_count; at_ns += set->step_ns) {
 		bool is_there = series->points[i].at_ns == at_ns;
 
@@ -87,8 +73,7 @@ static void put_timeline_json(struct json *json, const struct query_series_set *
 		i += is_there;
 	}
 	json_close_array(json);
-	json_put_key(json, "durationDelta");
-	json_put_int(json, set->step_ns / CLOCK_NS_PER_S);
+	json_member_int(json, "durationDelta", set->step_ns / CLOCK_NS_PER_S);
 	json_put_key(json, "watermarks");
 	json_put_null(json);
 	json_close_object(json);
@@ -111,10 +96,9 @@ static void put_render_json(struct strbuf *out, const struct tree *tree,
 	render_flamebearer(tree, max_nodes, &flame);
 	json_begin(&json, out);
 	json_open_object(&json);
-	json_put_key(&json, "version");
-	json_put_int(&json, 1);
+	json_member_int(&json, "version", 1);
 	put_flamebearer_json(&json, &flame);
-	put_metadata_json(&json, tree);
+	put_metadata_json(&json, tree, "single");
 	put_timeline_json(&json, set, tree->from_ns);
 	json_put_key(&json, "groups");
 	json_put_null(&json);
@@ -138,20 +122,26 @@ static int render_time(struct question *question, const struct net_request *requ
 	return units_parse_time(text, clock_real_ns(), ret, err);
 }
 
+/* The names of one side's parameters. */
+struct side_names {
+	const char *query, *from, *until;
+};
+
 static int begin_render(struct serve *serve, const struct net_request *request,
-			struct question *ret, struct slice *ret_nodes, struct err *err)
+			const struct side_names *names, struct question *ret,
+			struct slice *ret_nodes, struct err *err)
 {
 	struct question reading = { 0 };
 	int64_t from_ns, to_ns;
 	int rc;
 
 	arena_init(&reading.arena, ARENA_BYTES);
-	rc = render_time(&reading, request, "from", "now-1h", &from_ns, err);
+	rc = render_time(&reading, request, names->from, "now-1h", &from_ns, err);
 	if (!rc)
-		rc = render_time(&reading, request, "until", "now", &to_ns, err);
+		rc = render_time(&reading, request, names->until, "now", &to_ns, err);
 	if (!rc)
 		rc = question_begin_with(serve, request,
-					 question_text(&reading, request, "query", ""),
+					 question_text(&reading, request, names->query, ""),
 					 QUESTION_TYPE_NEEDED, from_ns, to_ns, ret, err);
 	if (!rc) {
 		*ret_nodes = question_text(ret, request, "max-nodes", "");
@@ -162,34 +152,85 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 	return rc;
 }
 
+static size_t nodes_of(struct slice text)
+{
+	uint64_t nodes = 0;
+
+	slice_parse_u64(text, &nodes);
+	return nodes && nodes < MAX_NODES_MAX ? nodes : MAX_NODES_DEFAULT;
+}
+
 void pyro_render(void *context, const struct net_request *request, struct net_response *response)
 {
+	static const struct side_names names = { "query", "from", "until" };
 	struct question question = { 0 };
 	struct query_series_set set = { 0 };
 	struct query_range_params range;
 	struct tree *tree = NULL;
 	struct slice nodes = { 0 };
-	uint64_t max_nodes = 0;
 	struct err err;
-	int rc = begin_render(context, request, &question, &nodes, &err);
+	int rc = begin_render(context, request, &names, &question, &nodes, &err);
 
 	range = (struct query_range_params){ .base = question.params, .sum_all = true };
 	range.step_ns = timeline_step_ns(question.params.from_ns, question.params.to_ns);
 	question.params.nodes_only = true;
-	slice_parse_u64(nodes, &max_nodes);
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
 		response->content_type = "application/json";
-		put_render_json(&response->body, tree, &set,
-				max_nodes && max_nodes < MAX_NODES_MAX ? max_nodes
-								       : MAX_NODES_DEFAULT);
+		put_render_json(&response->body, tree, &set, nodes_of(nodes));
 		query_series_free(&set);
 	}
 	tree_free(tree);
 	question_end(&question);
+	if (rc)
+		net_response_error(request, response, &err);
+}
+
+static void put_diff_json(struct strbuf *out, const struct tree *tree, size_t max_nodes)
+{
+	struct flamebearer flame;
+	struct json json;
+
+	render_flamebearer(tree, max_nodes, &flame);
+	json_begin(&json, out);
+	json_open_object(&json);
+	json_member_int(&json, "version", 1);
+	put_flamebearer_json(&json, &flame);
+	put_metadata_json(&json, tree, "double");
+	json_member_int(&json, "leftTicks", flame.left);
+	json_member_int(&json, "rightTicks", flame.right);
+	json_close_object(&json);
+	flamebearer_free(&flame);
+}
+
+/* GET /pyroscope/render-diff: the right side compared to the left. */
+void pyro_render_diff(void *context, const struct net_request *request,
+		      struct net_response *response)
+{
+	static const struct side_names sides[] = { { "leftQuery", "leftFrom", "leftUntil" },
+						   { "rightQuery", "rightFrom", "rightUntil" } };
+	struct question left = { 0 }, right = { 0 };
+	struct tree *tree = NULL;
+	struct slice nodes = { 0 };
+	struct err err;
+	int rc = begin_render(context, request, &sides[0], &left, &nodes, &err);
+
+	left.is_part = true;
+	if (!rc)
+		rc = begin_render(context, request, &sides[1], &right, &nodes, &err);
+	right.params.nodes_only = true;
+	if (!rc)
+		rc = question_diff(&left, &right, &tree, &err);
+	if (!rc) {
+		response->content_type = "application/json";
+		put_diff_json(&response->body, tree, nodes_of(nodes));
+	}
+	tree_free(tree);
+	question_end(&left);
+	question_end(&right);
 	if (rc)
 		net_response_error(request, response, &err);
 }

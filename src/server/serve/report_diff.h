@@ -6,7 +6,6 @@
 #ifndef FIRN_SERVER_SERVE_REPORT_DIFF_H
 #define FIRN_SERVER_SERVE_REPORT_DIFF_H
 
-#include "base/strbuf.h"
 #include "server/query/tree.h"
 
 /*
@@ -20,8 +19,5 @@ static inline int64_t report_node_diff(const struct tree *tree, uint32_t node)
 {
 	return tree->base ? tree->nodes[node].total - tree->base[node].total : 0;
 }
-
-/* The nodes of a diff as stacks of a profile whose values are the differences: pprof, packed. */
-void report_diff_pprof(struct tree *tree, struct strbuf *out);
 
 #endif

@@ -58,6 +58,7 @@ static const struct route_row rows[] = {
 	{ "POST", "/querier.v1.QuerierService/*", calls_serve, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_QUERY },
 	{ "GET", "/pyroscope/render", pyro_render, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/pyroscope/render-diff", pyro_render_diff, 0, NULL, NET_ROLE_QUERY },
 	/* debug information */
 	{ "POST", DEBUGINFO_SERVICE "ShouldInitiateUpload", rpc_debuginfo_should_upload,
 	  SMALL_BODY_BYTES, NULL, NET_ROLE_INGEST },

@@ -6,6 +6,7 @@
 #include "codec/pb.h"
 #include "server/debuginfo/source.h"
 #include "server/query/invert.h"
+#include "server/query/nodes.h"
 #include "server/query/render.h"
 #include "server/serve/question.h"
 #include "server/serve/report.h"
@@ -308,16 +309,17 @@ static int put_metadata(struct question *question, const struct tree *tree, stru
 	return rc;
 }
 
-static void put_pprof(struct tree *tree, struct strbuf *out)
+static int put_pprof(struct tree *tree, struct strbuf *out, struct err *err)
 {
 	struct strbuf profile = { 0 };
+	int rc = tree->base ? tree_stacks_of_nodes(tree, err) : 0;
 
-	if (tree->base)
-		report_diff_pprof(tree, &profile);
-	else
-		render_pprof(tree, &profile);
+	if (rc)
+		return rc;
+	render_pprof(tree, &profile);
 	pb_put_bytes_always(out, 6, strbuf_slice(&profile));
 	strbuf_free(&profile);
+	return 0;
 }
 
 /* Values by line, and the text when there is one: Parca's UI shows either alone. */
@@ -375,7 +377,7 @@ static int put_report(struct question *question, const struct rpc_report *rpc, s
 		rc = put_metadata(question, tree, out, err);
 		break;
 	default:
-		put_pprof(tree, out);
+		rc = put_pprof(tree, out, err);
 		break;
 	}
 	pb_put_varint(out, 9, (uint64_t)tree->total);

@@ -24,6 +24,8 @@ extern const struct transcode_message schema_pyro_types_request, schema_pyro_typ
 	schema_pyro_series_request, schema_pyro_series_response, schema_pyro_select_series_request,
 	schema_pyro_select_series_response, schema_pyro_stacks_request, schema_pyro_stacks_response,
 	schema_pyro_profile_request, schema_pyro_profile, schema_pyro_diff_request,
-	schema_pyro_diff_response, schema_pyro_stats_request, schema_pyro_stats_response;
+	schema_pyro_diff_response, schema_pyro_stats_request, schema_pyro_stats_response,
+	schema_pyro_span_request, schema_pyro_heatmap_request, schema_pyro_heatmap_response,
+	schema_pyro_analyze_request, schema_pyro_analyze_response;
 
 #endif

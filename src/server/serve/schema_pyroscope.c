@@ -186,6 +186,7 @@ static const struct transcode_field schema_pyro_stacks_request_fields[] = {
 	{ 6, "format", TRANSCODE_ENUM, false, false, NULL, &format },
 	{ 7, "stack_trace_selector", TRANSCODE_MESSAGE, false, true, &stack_selector, NULL },
 	{ 8, "profile_id_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 11, "span_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
 };
 const struct transcode_message schema_pyro_stacks_request = {
 	"SelectMergeStacktracesRequest", FIELDS(schema_pyro_stacks_request_fields)
@@ -329,4 +330,97 @@ static const struct transcode_field schema_pyro_stats_response_fields[] = {
 };
 const struct transcode_message schema_pyro_stats_response = {
 	"GetProfileStatsResponse", FIELDS(schema_pyro_stats_response_fields)
+};
+
+static const struct transcode_field schema_pyro_span_request_fields[] = {
+	{ 1, "profile_typeID", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "label_selector", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "span_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 4, "start", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 5, "end", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 6, "max_nodes", TRANSCODE_INT64, false, true, NULL, NULL },
+	{ 7, "format", TRANSCODE_ENUM, false, false, NULL, &format },
+};
+const struct transcode_message schema_pyro_span_request = {
+	"SelectMergeSpanProfileRequest", FIELDS(schema_pyro_span_request_fields)
+};
+
+static const char *const heatmap_query_type_names[] = {
+	"HEATMAP_QUERY_TYPE_UNSPECIFIED",
+	"HEATMAP_QUERY_TYPE_INDIVIDUAL",
+	"HEATMAP_QUERY_TYPE_SPAN",
+};
+static const struct transcode_enum heatmap_query_type = { FIELDS(heatmap_query_type_names) };
+
+static const struct transcode_field schema_pyro_heatmap_request_fields[] = {
+	{ 1, "profile_typeID", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "label_selector", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "start", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 4, "end", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 5, "step", TRANSCODE_DOUBLE, false, false, NULL, NULL },
+	{ 6, "group_by", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 7, "query_type", TRANSCODE_ENUM, false, false, NULL, &heatmap_query_type },
+	{ 8, "exemplar_type", TRANSCODE_ENUM, false, false, NULL, &exemplar_type },
+	{ 9, "limit", TRANSCODE_INT64, false, true, NULL, NULL },
+};
+const struct transcode_message schema_pyro_heatmap_request = {
+	"SelectHeatmapRequest", FIELDS(schema_pyro_heatmap_request_fields)
+};
+
+static const struct transcode_field heatmap_slot_fields[] = {
+	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 2, "y_min", TRANSCODE_DOUBLE, true, false, NULL, NULL },
+	{ 3, "counts", TRANSCODE_INT32, true, false, NULL, NULL },
+};
+static const struct transcode_message heatmap_slot = { "HeatmapSlot", FIELDS(heatmap_slot_fields) };
+
+static const struct transcode_field heatmap_series_fields[] = {
+	{ 1, "labels", TRANSCODE_MESSAGE, true, false, &label, NULL },
+	{ 2, "slots", TRANSCODE_MESSAGE, true, false, &heatmap_slot, NULL },
+};
+static const struct transcode_message heatmap_series = { "HeatmapSeries",
+							 FIELDS(heatmap_series_fields) };
+
+static const struct transcode_field schema_pyro_heatmap_response_fields[] = {
+	{ 1, "series", TRANSCODE_MESSAGE, true, false, &heatmap_series, NULL },
+};
+const struct transcode_message schema_pyro_heatmap_response = {
+	"SelectHeatmapResponse", FIELDS(schema_pyro_heatmap_response_fields)
+};
+
+static const struct transcode_field schema_pyro_analyze_request_fields[] = {
+	{ 2, "start", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 3, "end", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 4, "query", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+const struct transcode_message schema_pyro_analyze_request = {
+	"AnalyzeQueryRequest", FIELDS(schema_pyro_analyze_request_fields)
+};
+
+static const struct transcode_field query_scope_fields[] = {
+	{ 1, "component_type", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "component_count", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 3, "block_count", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 4, "series_count", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 5, "profile_count", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 6, "sample_count", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 7, "index_bytes", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 8, "profile_bytes", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 9, "symbol_bytes", TRANSCODE_UINT64, false, false, NULL, NULL },
+};
+static const struct transcode_message query_scope = { "QueryScope", FIELDS(query_scope_fields) };
+
+static const struct transcode_field query_impact_fields[] = {
+	{ 2, "total_bytes_in_time_range", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 3, "total_queried_series", TRANSCODE_UINT64, false, false, NULL, NULL },
+	{ 4, "deduplication_needed", TRANSCODE_BOOL, false, false, NULL, NULL },
+};
+static const struct transcode_message query_impact = { "QueryImpact", FIELDS(query_impact_fields) };
+
+static const struct transcode_field schema_pyro_analyze_response_fields[] = {
+	{ 1, "query_scopes", TRANSCODE_MESSAGE, true, false, &query_scope, NULL },
+	{ 2, "query_impact", TRANSCODE_MESSAGE, false, false, &query_impact, NULL },
+};
+const struct transcode_message schema_pyro_analyze_response = {
+	"AnalyzeQueryResponse", FIELDS(schema_pyro_analyze_response_fields)
 };

@@ -54,7 +54,8 @@ net_handler_f write_otlp, write_raw;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
 	rpc_series, rpc_share;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
-	pyro_select_series, pyro_stacktraces, pyro_profile, pyro_stats, pyro_render;
+	pyro_select_series, pyro_stacktraces, pyro_span_profile, pyro_profile, pyro_diff,
+	pyro_heatmap, pyro_analyze, pyro_stats, pyro_render, pyro_render_diff;
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
 net_handler_f admin_delete, admin_deletes;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pyro_request - the requests of Pyroscope's calls, which have the same few fields under different
+ * numbers, as questions. Times are milliseconds; ranges take in the end; no times at all mean all
+ * time. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
+ */
+#ifndef FIRN_SERVER_SERVE_PYRO_REQUEST_H
+#define FIRN_SERVER_SERVE_PYRO_REQUEST_H
+
+#include "server/serve/question.h"
+
+#define PYRO_CALL_SITE_MAX 256
+#define PYRO_SPANS_MAX 64
+#define PYRO_SPAN_LABEL "span_id" /* of samples; its values are hex digits */
+
+/* Numbers of a request's fields; 0 = it has none. */
+struct pyro_shape {
+	const char *name;
+	uint32_t type, selector, start, end, group_by, step, max_nodes, format, label,
+		stack_selector, spans;
+};
+
+struct pyro_request {
+	struct slice type, selector, label;
+	int64_t start_ms, end_ms, max_nodes, format;
+	double step_s;
+	struct slice group_by[QUERY_GROUP_BY_MAX];
+	size_t group_by_count;
+	struct slice call_site[PYRO_CALL_SITE_MAX]; /* names of functions, root first */
+	size_t call_site_count;
+	struct slice spans[PYRO_SPANS_MAX];
+	size_t spans_count;
+};
+
+/* Of the message itself. Texts are borrowed from it. */
+int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
+	      struct err *err);
+
+/* With spans, only what was spent in one of them is asked for. */
+int pyro_begin_with(struct serve *serve, const struct net_request *request,
+		    const struct pyro_request *pyro, enum question_need need, struct question *ret,
+		    struct err *err);
+
+/* pyro_read and pyro_begin_with of the request's body. */
+int pyro_begin(struct serve *serve, const struct net_request *request,
+	       const struct pyro_shape *shape, enum question_need need, struct pyro_request *pyro,
+	       struct question *ret, struct err *err);
+
+#endif
