@@ -12,7 +12,8 @@ import { chromium } from "playwright-core";
 
 const index = new URL("node_modules/speedscope/dist/release/index.html", import.meta.url);
 const browser = await chromium.launch({
-	executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--allow-file-access-from-files"],
+	executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium",
+	args: ["--no-sandbox", "--allow-file-access-from-files"],
 });
 const shown = {};
 for (const file of process.argv.slice(2)) {
