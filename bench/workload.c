@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "bench/requests.h"
 #include "server/ingest/ingest.h"
@@ -13,6 +14,10 @@
 #define SEED 0x9e3779b97f4a7c15ull
 #define FRAMES 20000
 #define NODES_PER_STACK_MAX 5
+#define CALL_NEW 0.25 /* see next_callee */
+#define CALL_GROWTH 0.15
+#define NEW_FRAME 0.75
+#define DEPTH_MAX 120
 #define HOST_STACKS 400
 #define HOST_FRAMES 1500
 #define HOST_MEAN_ALL 190 /* samples per report of the whole host: one CPU at 19 Hz */
@@ -29,7 +34,22 @@ struct law {
 	uint32_t nodes_count, nodes_max;
 	uint32_t stacks;
 	uint64_t random;
+	uint32_t frames, frames_used;
+	struct law_caller {
+		uint32_t *drawn; /* frames of the children of nodes with this frame */
+		uint32_t drawn_count, drawn_capacity;
+		uint32_t different;
+	} * callers;	       /* by frame; the last is for the root */
+	struct idmap children; /* nodes by (parent, frame) */
 };
+
+static bool law_child_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct law_node *node = &((const struct law *)context)->nodes[id];
+	const struct node *wanted = key;
+
+	return node->parent == wanted->parent && node->frame == wanted->frame;
+}
 
 static uint64_t next_random(struct law *law)
 {
@@ -66,40 +86,81 @@ static uint32_t next_geometric(struct law *law, double mean)
 	return 1 + (uint32_t)(log(1 - next_unit(law)) / log(1 - 1 / mean));
 }
 
-static uint32_t add_node(struct law *law, uint32_t parent, uint32_t frames)
+/*
+ * What is called next. Code calls the same few functions again and again: of the n calls from a
+ * frame so far, to m different ones, the next is to another with probability
+ * (CALL_NEW + CALL_GROWTH * m) / (CALL_NEW + n), else as one of those n was. Another is a frame
+ * never met, until there are no more, or one that is called from elsewhere.
+ */
+static uint32_t next_callee(struct law *law, struct law_caller *caller)
 {
-	double at = next_unit(law);
+	double another =
+		(CALL_NEW + CALL_GROWTH * caller->different) / (CALL_NEW + caller->drawn_count);
 
-	law->nodes[law->nodes_count] =
-		(struct law_node){ parent, (uint32_t)(at * at * at * at * frames),
+	if (next_unit(law) >= another)
+		return caller->drawn[next_random(law) % caller->drawn_count];
+	caller->different++;
+	if (law->frames_used < law->frames && next_unit(law) < NEW_FRAME)
+		return law->frames_used++;
+	return (uint32_t)(next_unit(law) * next_unit(law) * law->frames_used);
+}
+
+/* One call down from a node: into a child that is there, or a new one. */
+static uint32_t step_down(struct law *law, uint32_t parent)
+{
+	uint32_t caller_frame = parent == UINT32_MAX ? law->frames : law->nodes[parent].frame;
+	struct law_caller *caller = &law->callers[caller_frame];
+	struct node child = { parent, next_callee(law, caller) };
+	uint64_t hash = hash_pair((uint64_t)parent << 32 | child.frame, 0);
+	uint32_t id = idmap_find(&law->children, hash, law_child_equal, law, &child);
+
+	if (id != IDMAP_NONE)
+		return id;
+	mem_grow(caller->drawn, caller->drawn_count, caller->drawn_capacity);
+	caller->drawn[caller->drawn_count++] = child.frame;
+	id = law->nodes_count++;
+	law->nodes[id] =
+		(struct law_node){ parent, child.frame,
 				   parent == UINT32_MAX ? 1 : law->nodes[parent].depth + 1 };
-	return law->nodes_count++;
+	idmap_add(&law->children, hash, id);
+	return id;
 }
 
 /*
  * A stack leaves a more frequent one a few frames below its top and goes on by a few frames of its
  * own: 3.5 nodes per stack, and 4 to 8 for each that is seen in one report, as in real profiles.
  */
-static void grow_stacks(struct law *law, uint32_t frames, uint32_t depth)
+static void grow_stacks(struct law *law, uint32_t depth)
 {
 	uint32_t at = UINT32_MAX;
 
 	while (law->nodes_count < depth)
-		at = add_node(law, at, frames);
+		at = step_down(law, at);
 	law->by_rank[0] = at;
 	for (uint32_t rank = 1; rank < law->stacks; rank++) {
 		uint32_t like = (uint32_t)(next_unit(law) * next_unit(law) * rank);
 		uint32_t up = next_geometric(law, 4.5), more = next_geometric(law, 3.5);
+		uint32_t wanted = law->nodes_count + more;
 
 		at = law->by_rank[like];
 		if (law->nodes[at].depth > 2 * depth)
 			up += depth;
 		while (up-- && law->nodes[at].parent != UINT32_MAX && law->nodes[at].depth > 4)
 			at = law->nodes[at].parent;
-		while (more-- && law->nodes_count < law->nodes_max)
-			at = add_node(law, at, frames);
+		while (law->nodes_count < wanted && law->nodes_count < law->nodes_max &&
+		       law->nodes[at].depth < DEPTH_MAX)
+			at = step_down(law, at);
 		law->by_rank[rank] = at;
 	}
+}
+
+static void forget_calls(struct law *law)
+{
+	for (uint32_t i = 0; i <= law->frames; i++)
+		free(law->callers[i].drawn);
+	free(law->callers);
+	idmap_free(&law->children);
+	law->callers = NULL;
 }
 
 static void make_law(struct law *law, uint32_t stacks, uint32_t frames, uint32_t depth,
@@ -107,12 +168,14 @@ static void make_law(struct law *law, uint32_t stacks, uint32_t frames, uint32_t
 {
 	double sum = 0;
 
-	*law = (struct law){ .stacks = stacks, .random = seed };
+	*law = (struct law){ .stacks = stacks, .random = seed, .frames = frames };
+	law->callers = mem_new_array(struct law_caller, (size_t)frames + 1);
 	law->nodes_max = stacks * NODES_PER_STACK_MAX + depth;
 	law->nodes = mem_new_array(struct law_node, law->nodes_max);
 	law->by_rank = mem_new_array(uint32_t, stacks);
 	law->cumulative = mem_new_array(double, stacks);
-	grow_stacks(law, frames, depth);
+	grow_stacks(law, depth);
+	forget_calls(law);
 	law->probability = mem_new_array(double, law->nodes_count);
 	for (uint32_t rank = 0; rank < stacks; rank++) {
 		law->probability[law->by_rank[rank]] += pow(rank + shift, -exponent);
@@ -184,7 +247,9 @@ static uint32_t node_of(struct workload *workload, struct program *program, uint
 	struct frame frame = {
 		.kind = FRAME_NATIVE,
 		.flags = FRAME_ADDR_OFFSET,
-		.address = 0x1000 + (uint64_t)at->frame * 37 + program->number,
+		/* Callers and what they call are not neighbours in the binary. */
+		.address = 0x1000 + (uint64_t)(at->frame * 7919u % program->law->frames) * 37 +
+			   program->number,
 		.mapping_file = program->file,
 		.build_id = program->build_id,
 	};

@@ -94,7 +94,7 @@ class Part:
         with open(path, "rb") as file:
             self.file = file.read()
         magic, version, zero, number = struct.unpack_from("<8sIIQ", self.file)
-        need((magic, version, zero) == (b"FIRNPRT\0", 2, 0), "header")
+        need((magic, version, zero) == (b"FIRNPRT\0", 3, 0), "header")
         end = len(self.file) - 64
         offset, stored, raw, again, _, _, crc, own_crc, magic = struct.unpack_from("<QQQQQQII8s", self.file, end)
         need(magic == b"FIRNEND\0" and again == number and offset + stored == end, "trailer")
@@ -132,8 +132,9 @@ class Part:
         self.stripes, following = [], 0
         for _ in range(d.varint()):
             first = following + d.zigzag()
-            self.stripes.append((first, *d.varints(3)))  # chunk, reports, rows, columns
-            following = first + 2
+            reports, rows, word = d.varints(3)
+            self.stripes.append((first, reports, rows, word >> 1, word & 1))
+            following = first + 2 + (word & 1)
         types = []
         for _ in range(d.varint()):
             group = [names[d.varint()] for _ in range(3)] + [d.zigzag()]
@@ -175,14 +176,14 @@ class Partition:
         self.blocks = []
         index = part.section(entry, "index")
         for level, count in enumerate(entry["blocks"]):
-            stripe, series_max, start_min = 0, 0, 0
+            stripe, series_max, start_min = 0, 0, entry["start_min"]
             for _ in range(count):
                 stripe += index.varint()
                 first, reports, rows = index.varints(3)
                 series_min = series_max + index.varint()
                 series_max = series_min + index.varint()
                 start_min += index.zigzag()
-                start_max = start_min + index.varint()
+                start_max = entry["start_max"] - index.zigzag()
                 self.blocks.append((level, stripe, first, reports, rows, series_min, series_max, start_min, start_max))
                 stripe += 1
         index.end()
@@ -265,11 +266,15 @@ class Partition:
                 parents.append(at)
                 at = len(parents) - 1
         need(len(parents) == count, "nodes")
-        known, of_nodes, callees, popular, met = n.varints(count - 1), [None], {}, [], []
+        places = [Bytes(n.take(length)) for length in n.varints(4)]
+        of_nodes, callees, popular, met, children = [None], {}, [], [], [0] * count
         for i in range(1, count):
-            called = callees.setdefault(of_nodes[parents[i]], [])
-            if known[i - 1]:
-                of_nodes.append(called[known[i - 1] - 1])
+            called, place = callees.setdefault(of_nodes[parents[i]], []), 0
+            if len(called) > children[parents[i]]:
+                place = places[(len(called) >= 2) + (len(called) >= 4) + (len(called) >= 16)].varint()
+            children[parents[i]] += 1
+            if place:
+                of_nodes.append(called[place - 1])
                 continue
             code = n.varint()
             frame = popular[code - 1] if code else len(popular)
@@ -282,6 +287,8 @@ class Partition:
                 met[frame] += 1
             called.append(frame)
             of_nodes.append(frame)
+        for list_of_places in places:
+            list_of_places.end()
         leaf = [True] * count
         for i in range(1, count):
             leaf[parents[i]] = False
@@ -302,9 +309,12 @@ def clamp(value):
 
 class Stripe:
     def __init__(self, part, number):
-        chunk, self.reports_count, self.rows_count, self.columns = part.stripes[number]
+        chunk, self.reports_count, self.rows_count, self.columns, has_moments = part.stripes[number]
         self.read_headers(Bytes(part.chunk(chunk)))
         self.read_rows(Bytes(part.chunk(chunk + 1)))
+        self.moments = [[] for _ in range(self.reports_count)]  # (row, tick or None, link) of each report
+        if has_moments:
+            self.read_moments(Bytes(part.chunk(chunk + 2)))
 
     def read_headers(self, h):
         flags = h.varint()
@@ -326,8 +336,10 @@ class Stripe:
         starts = [start]
         for more in h.varints(count - 1):
             starts.append(signed(starts[-1] + (more + least) * step))
-        duration, spans = 0, []
-        for start in starts:
+        duration, spans, until_next = 0, [], h.take(1)[0]
+        for i, start in enumerate(starts):
+            if until_next and i + 1 < count:
+                duration = starts[i + 1] - start
             duration = signed(duration + h.zigzag())
             spans.append((start, duration))
         self.spans, first, expected = [], 0, 0
@@ -417,6 +429,29 @@ class Stripe:
                 others.end()
             self.values.append(column)
 
+    def read_moments(self, m):
+        links = [b""] + [m.take(24) for _ in range(m.varint())]
+        counts = m.varints(self.reports_count)
+        rows = []
+        for count, row_count in zip(counts, self.row_counts):
+            row = 0
+            for gap in m.varints(count):
+                row += gap
+                need(row < row_count, "row of a moment")
+                rows.append(row)
+        high = m.varints(len(rows))
+        ticks = [(upper << 8 | m.take(1)[0]) - 1 for upper in high]
+        of_moments = []
+        while len(links) > 1 and len(of_moments) < len(rows):
+            link, run = m.varints(2)
+            of_moments += [links[link]] * run
+        m.end()
+        at = 0
+        for of_report, count in zip(self.moments, counts):
+            for i in range(at, at + count):
+                of_report.append((rows[i], ticks[i] if ticks[i] >= 0 else None, of_moments[i] if of_moments else b""))
+            at += count
+
 
 def label_text(partition, label_set):
     out = ""
@@ -458,6 +493,9 @@ def lines_of(part):
                 text += f" @{start}+{duration}-{stripe.ends[i]} x{stripe.counts[i]}"
                 totals = "".join(f" {total}" for total in stripe.totals[i])
                 lines.append((level, f"{text} {stripe.row_counts[i]} rows{totals}"))
+                moments = {}
+                for of_row, tick, link in stripe.moments[i]:
+                    moments.setdefault(of_row, []).append((-1 if tick is None else tick, link))
                 for j in range(row, row + stripe.row_counts[i]):
                     node = partition.node_of_rank[stripe.ranks[j]]
                     if node not in stacks:
@@ -465,6 +503,8 @@ def lines_of(part):
                     values = "".join(f" {column[j]}" for column in stripe.values)
                     labels = label_text(partition, stripe.label_sets[j])
                     lines.append((level, f"{text}{stacks[node]} {{{labels}}}{values}"))
+                    for tick, link in moments.get(j - row, []):
+                        lines.append((level, f"{text}{stacks[node]} {{{labels}}}{values} ^{tick} {link.hex()}"))
                 row += stripe.row_counts[i]
     return lines
 
@@ -472,13 +512,14 @@ def lines_of(part):
 def main():
     part = Part(sys.argv[-1])
     if sys.argv[1] == "--bytes":
-        sizes = dict.fromkeys(SECTIONS, 0) | {"headers": 0, "rows": 0}
+        sizes = dict.fromkeys(SECTIONS, 0) | {"headers": 0, "rows": 0, "moments": 0}
         for name in SECTIONS:
             for number in {p["@" + name][0] for p in part.partitions if p["@" + name][2]}:
                 sizes[name] += part.chunks[number][1]
-        for chunk, *_ in part.stripes:
+        for chunk, *_, has_moments in part.stripes:
             sizes["headers"] += part.chunks[chunk][1]
             sizes["rows"] += part.chunks[chunk + 1][1]
+            sizes["moments"] += part.chunks[chunk + 2][1] if has_moments else 0
         sizes["directory"] = len(part.file) - 24 - sum(chunk[1] for chunk in part.chunks)
         print(" ".join(f"{name}={size}" for name, size in sizes.items()))
         return

@@ -5,6 +5,7 @@
  *   F  a whole file (its magic), the checksums of trailer and directory repaired
  *   d  a directory: u64 end of the chunks, bytes
  *   h  a stripe: u32 reports, u32 rows, u32 columns, u32 length of the headers, headers, rows
+ *   m  times of samples: u32 reports, u32 rows of each, bytes
  *   s  series: u32 x 7 counts of a partition, u32 length of the index, index, series
  *   t  stacks: the same with u32 lengths of strings and frames, strings, frames, nodes
  */
@@ -15,6 +16,7 @@
 #include "base/mem.h"
 #include "server/persist/byte_reader.h"
 #include "server/persist/part_directory.h"
+#include "server/persist/part_moments.h"
 #include "server/persist/part_reader.h"
 
 #define COUNTS 7
@@ -147,6 +149,25 @@ static void read_stripe(struct byte_reader *in)
 	strbuf_free(&rows);
 }
 
+static void read_moments(struct byte_reader *in)
+{
+	uint32_t count = byte_reader_u32(in) & 0xffff, rows = byte_reader_u32(in);
+	struct segment_report *reports = mem_new_array(struct segment_report, count);
+	struct part_moments moments = { 0 };
+	struct err err;
+
+	for (uint32_t i = 0; i < count; i++)
+		reports[i].row_count = rows;
+	if (!part_moments_decode(byte_reader_bytes(in, byte_reader_left(in)), reports, count,
+				 &moments, &err))
+		for (size_t i = 0; i < moments.count; i++)
+			if (moments.items[i].row >= rows ||
+			    moments.items[i].link >= moments.links_count)
+				abort();
+	part_moments_free(&moments);
+	free(reports);
+}
+
 static const struct column_name columns[] = {
 	{ SLICE_LITERAL("samples"), SLICE_LITERAL("count"), COLUMN_DELTA },
 };
@@ -239,6 +260,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'h':
 		read_stripe(&in);
+		break;
+	case 'm':
+		read_moments(&in);
 		break;
 	case 's':
 		read_series(&in);

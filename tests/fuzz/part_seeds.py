@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds of part_fuzz of a part: the whole, its directory, and pieces of its first partition.
+"""Makes seeds of part_fuzz of a part: the whole, its directory, and pieces of its largest partition.
 
     part_seeds.py PART DIRECTORY
 """
@@ -16,8 +16,8 @@ COUNTS = ("series", "row_label_sets", "label_strings", "strings", "frames", "nod
 
 def main():
     part = Part(sys.argv[1])
-    entry = part.partitions[0]
-    chunk, reports, rows, columns = part.stripes[0]
+    entry = max(part.partitions, key=lambda partition: partition["nodes"])
+    chunk, reports, rows, columns, has_moments = next(stripe for stripe in part.stripes if stripe[4])
     counts = struct.pack("<7I", *(entry[name] for name in COUNTS))
     alone = dict(entry, strings=entry["strings"] - entry["label_strings"] + 1)
     alone = struct.pack("<7I", *(alone[name] for name in COUNTS))
@@ -31,6 +31,8 @@ def main():
         "series": b"s" + counts + struct.pack("<I", len(index)) + index + series,
         "stacks": b"t" + alone + struct.pack("<2I", len(strings), len(frames)) + strings + frames + nodes,
     }
+    if has_moments:
+        seeds["moments"] = b"m" + struct.pack("<2I", reports, 1 << 16) + part.chunk(chunk + 2)
     for name, data in seeds.items():
         with open(os.path.join(sys.argv[2], name), "wb") as file:
             file.write(data)

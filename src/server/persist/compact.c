@@ -173,7 +173,9 @@ int compact_run(const struct compact_job *job, struct compact_result *ret, struc
 	throttle_begin(job->throttle);
 	rc = open_readers(&compaction, &cause);
 	if (!rc) {
-		rc = part_writer_open(job->vfs, job->dir, job->number, &compaction.writer, &cause);
+		rc = part_writer_open(job->vfs, job->dir, job->number,
+				      job->tier >= PART_HOURS ? PART_THOROUGH : PART_QUICK,
+				      &compaction.writer, &cause);
 		compaction.failed = job->inputs_count;
 	}
 	if (!rc) {

@@ -27,8 +27,9 @@ struct compact_job {
 	uint64_t number;		     /* of the result */
 	enum part_tier tier;		     /* likewise; decides on roll-ups */
 	const struct tombstones *tombstones; /* with numbers below `number`; may be NULL */
-	struct throttle *throttle;	     /* may be NULL */
-	compact_progress_f *progress;	     /* may be NULL */
+	int64_t moments_from_ns; /* times of samples are kept of reports that start then or later */
+	struct throttle *throttle;    /* may be NULL */
+	compact_progress_f *progress; /* may be NULL */
 	void *progress_context;
 };
 

@@ -225,13 +225,15 @@ static int write_raw(struct partition *partition, struct err *err)
 {
 	struct compaction *compaction = partition->compaction;
 	struct part_report report;
-	int rc = report_stream_begin(partition->stream, err);
+	int rc = report_stream_begin(partition->stream, SEGMENT_MOMENTS, err);
 
 	while (!rc) {
 		int more = report_stream_next(partition->stream, &report, err);
 
 		if (more <= 0)
 			return more;
+		if (report.start_ns < compaction->job->moments_from_ns)
+			report.moment_count = 0;
 		rollup_count_report(&partition->counted, &report);
 		rc = part_writer_report(compaction->writer, SEGMENT_RAW, &report, err);
 		compaction_tell(compaction, report.row_count);

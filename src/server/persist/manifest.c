@@ -66,6 +66,7 @@ static void put_part(struct strbuf *out, const struct part_info *info)
 	strbuf_add_varint(out, info->hash.high);
 	strbuf_add_varint(out, info->tier);
 	strbuf_add_varint(out, info->deleted_to);
+	strbuf_add_varint(out, info->bytes_moments);
 }
 
 void manifest_edit_add_part(struct manifest_edit *edit, const struct part_info *info)
@@ -102,6 +103,8 @@ static bool take_part(struct byte_reader *item, struct part_info *ret)
 	ret->hash.high = byte_reader_varint(&in);
 	tier = byte_reader_varint(&in);
 	ret->deleted_to = byte_reader_varint(&in);
+	if (byte_reader_left(&in)) /* as of the first that kept times of samples */
+		ret->bytes_moments = byte_reader_varint(&in);
 	if (item->failed || in.failed || tier >= PART_TIERS)
 		return false;
 	ret->tier = (enum part_tier)tier;

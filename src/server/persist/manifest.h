@@ -29,7 +29,7 @@
 #include "server/persist/part.h"
 #include "server/persist/wal.h"
 
-#define MANIFEST_VERSION 2
+#define MANIFEST_VERSION 3
 #define MANIFEST_BYTES_MAX ((uint64_t)256 << 20)
 #define MANIFEST_EDIT_BYTES_MAX ((size_t)16384)
 #define MANIFEST_TOMBSTONES_KEPT 1000u /* of those that are done */

@@ -141,6 +141,7 @@ static void store_as_is(struct application *app, const struct report *report)
 	fits = tables_rows(&app->memtable->tables, rows, report->row_count,
 			   &app->batch->values[report->value_first]);
 	assert(fits);
+	tables_copy_moments(&app->copy, report); /* without room for them: without */
 	app->result->rows_stored += report->row_count;
 	free(rows);
 }

@@ -158,6 +158,9 @@ static int write_report(struct split *split, const struct report *report,
 		.reports_count = 1,
 		.nodes = split->nodes,
 		.values = split->view->values + report->value_first,
+		.moments = split->view->moments + report->moment_first,
+		.moment_count = report->moment_count,
+		.links = split->view->links,
 	};
 
 	for (uint32_t i = 0; i < report->row_count; i++) {
@@ -199,7 +202,7 @@ int part_write(const struct vfs *vfs, const char *dir, const struct tables_view 
 {
 	struct part_writer *writer;
 	struct split split;
-	int rc = part_writer_open(vfs, dir, number, &writer, err);
+	int rc = part_writer_open(vfs, dir, number, PART_QUICK, &writer, err);
 
 	assert(view->reports_count);
 	if (rc)

@@ -17,7 +17,7 @@
 #include "server/persist/layout.h"
 #include "model/tables.h"
 
-#define PART_VERSION 2
+#define PART_VERSION 3
 
 /* How far a part has come: which window its reports were gathered in. */
 enum part_tier {
@@ -38,6 +38,7 @@ struct part_info {
 	int64_t min_start_ns, max_start_ns; /* of raw reports */
 	uint64_t rows, reports, series, stacks;
 	uint64_t bytes_samples, bytes_stacks, bytes_symbols, bytes_rollups;
+	uint64_t bytes_moments; /* times of samples, and what they were taken for */
 	struct identity hash;
 	enum part_tier tier;
 	uint64_t deleted_to; /* tombstones up to this number have been carried out in it */

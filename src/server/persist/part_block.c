@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "server/persist/part_moments.h"
 #include "server/persist/part_reader_int.h"
 
 /* What a buffer holds: the stripe that was read last, in the hope that the next block is there. */
@@ -10,10 +11,11 @@ struct scratch {
 	ZSTD_DCtx *decoder;
 	uint64_t instance; /* 0: nothing */
 	uint32_t stripe;
-	bool has_rows;
+	bool has_rows, has_moments;
 	char *stored, *raw;
 	size_t stored_capacity, raw_capacity;
 	struct part_stripe_image image;
+	struct part_moments moments;
 	struct segment_report *reports; /* a copy that may be changed */
 	uint32_t reports_capacity;
 };
@@ -24,6 +26,7 @@ static void free_scratch(void *data)
 
 	ZSTD_freeDCtx(scratch->decoder);
 	part_stripe_image_free(&scratch->image);
+	part_moments_free(&scratch->moments);
 	free(scratch->stored);
 	free(scratch->raw);
 	free(scratch->reports);
@@ -100,6 +103,7 @@ static int load_headers(struct part_reader *reader, uint32_t stripe, enum segmen
 	scratch->instance = reader->instance;
 	scratch->stripe = stripe;
 	scratch->has_rows = false;
+	scratch->has_moments = false;
 	return 0;
 }
 
@@ -124,21 +128,44 @@ static int load_rows(struct part_reader *reader, const char *stored, struct scra
 	return rc;
 }
 
+/* Those of a stripe without any: none. */
+static int load_moments(struct part_reader *reader, struct scratch *scratch, struct err *err)
+{
+	const struct part_stripe_entry *entry = &reader->directory.stripes[scratch->stripe];
+	const struct part_chunk *chunk = &reader->directory.chunks[entry->chunk + 2];
+	int rc;
+
+	if (!entry->has_moments)
+		return 0;
+	rc = read_stored(reader, chunk, 1, scratch, err);
+	if (!rc)
+		rc = unpack(chunk, scratch->stored, scratch, err);
+	if (!rc)
+		rc = part_moments_decode(slice_from(scratch->raw, chunk->raw),
+					 scratch->image.reports, entry->shape.reports,
+					 &scratch->moments, err);
+	scratch->has_moments = !rc;
+	return rc;
+}
+
 static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment_want want,
 		       struct scratch *scratch, struct err *err)
 {
 	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
 	const char *stored = NULL;
+	int rc = 0;
 
 	if (scratch->instance != reader->instance || scratch->stripe != stripe) {
-		int rc = load_headers(reader, stripe, want, scratch, err);
-
+		rc = load_headers(reader, stripe, want, scratch, err);
 		if (rc)
 			return rc;
 		stored = scratch->stored + reader->directory.chunks[entry->chunk].stored;
 	}
-	return want >= SEGMENT_ROWS && !scratch->has_rows ? load_rows(reader, stored, scratch, err)
-							  : 0;
+	if (want >= SEGMENT_ROWS && !scratch->has_rows)
+		rc = load_rows(reader, stored, scratch, err);
+	if (!rc && want >= SEGMENT_MOMENTS && !scratch->has_moments)
+		rc = load_moments(reader, scratch, err);
+	return rc;
 }
 
 /* That the block's reports are what the partition and its index say. */
@@ -202,6 +229,11 @@ static void make_block(const struct segment *segment, uint32_t first, uint32_t c
 	ret->values = image->has_values ? image->values : NULL;
 	ret->value_stride = 1;
 	ret->column_stride = image->shape.rows;
+	if (want < SEGMENT_MOMENTS || !scratch->has_moments)
+		return;
+	ret->moments = scratch->moments.items;
+	ret->links = scratch->moments.links;
+	ret->links_count = scratch->moments.links_count;
 }
 
 int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,

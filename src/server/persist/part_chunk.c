@@ -24,6 +24,21 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min)
 	builder->cuts[builder->cuts_count++] = builder->raw.len;
 }
 
+#define THOROUGH_LEVEL 19 /* from here on tables take much memory, unless the window is small */
+#define THOROUGH_WINDOW_LOG 20
+
+static size_t pack_frame(ZSTD_CCtx *encoder, int level, struct slice raw, char *to, size_t bound)
+{
+	ZSTD_CCtx_reset(encoder, ZSTD_reset_session_and_parameters);
+	ZSTD_CCtx_setParameter(encoder, ZSTD_c_compressionLevel, level);
+	if (level >= THOROUGH_LEVEL && raw.len > (size_t)1 << THOROUGH_WINDOW_LOG) {
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_windowLog, THOROUGH_WINDOW_LOG);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_chainLog, THOROUGH_WINDOW_LOG);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_hashLog, THOROUGH_WINDOW_LOG);
+	}
+	return ZSTD_compress2(encoder, to, bound, raw.data, raw.len);
+}
+
 static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
 		       struct err *err)
 {
@@ -33,8 +48,9 @@ static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, i
 	for (size_t i = 0; i < builder->cuts_count; i++) {
 		size_t bytes = builder->cuts[i] - from;
 		size_t bound = ZSTD_compressBound(bytes);
-		size_t done = ZSTD_compressCCtx(encoder, strbuf_reserve(&builder->packed, bound),
-						bound, builder->raw.data + from, bytes, level);
+		size_t done =
+			pack_frame(encoder, level, slice_from(builder->raw.data + from, bytes),
+				   strbuf_reserve(&builder->packed, bound), bound);
 
 		if (ZSTD_isError(done))
 			return err_set(err, ERR_NO_MEMORY, "compress: %s", ZSTD_getErrorName(done));

@@ -17,6 +17,7 @@ struct part_dictionary_shape {
 	uint32_t series, row_label_sets, label_strings, strings, frames, nodes, stacks;
 	const struct part_partition *type; /* group and columns */
 	uint32_t blocks[SEGMENT_LEVELS];
+	int64_t start_min_ns, start_max_ns; /* of raw reports */
 };
 
 struct part_block {

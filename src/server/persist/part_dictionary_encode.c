@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "server/persist/part_popularity.h"
@@ -450,12 +451,9 @@ static bool call_equal(const void *context, uint32_t id, const void *key)
 static uint32_t find_call(struct calls *calls, uint32_t caller, uint32_t frame)
 {
 	struct call call = { caller, frame, calls->callees[caller] };
-	uint64_t hash = ((uint64_t)caller << 32 | frame) * 0x9e3779b97f4a7c15ull;
-	uint32_t id;
+	uint64_t hash = hash_pair((uint64_t)caller << 32 | frame, 0);
+	uint32_t id = idmap_find(&calls->map, hash, call_equal, calls, &call);
 
-	hash ^= hash >> 29;
-	hash *= 0xbf58476d1ce4e5b9ull;
-	id = idmap_find(&calls->map, hash, call_equal, calls, &call);
 	if (id != IDMAP_NONE)
 		return calls->items[id].place + 1;
 	mem_grow(calls->items, calls->count, calls->capacity);
@@ -465,32 +463,66 @@ static uint32_t find_call(struct calls *calls, uint32_t caller, uint32_t frame)
 	return 0;
 }
 
+/* What is known of the frames of nodes. */
+struct stack_frames {
+	struct strbuf places[PART_PLACE_LISTS];
+	struct strbuf others;
+};
+
 /*
- * Frames that were called from there before, by their place; of others 0, and in a list of their
- * own 0 for the next frame that was never met, or how popular it is.
+ * Frames that were called from there before, by their place; of others 0, unless elder siblings
+ * have all that were. In a list of their own, others are 0 for the next frame that was never met,
+ * or how popular it is.
  */
-static void encode_stack_frames(const struct tables_view *view, const uint32_t *numbers,
-				struct strbuf *known, struct strbuf *others)
+static void find_stack_frames(const struct tables_view *view, const uint32_t *numbers,
+			      struct stack_frames *ret)
 {
 	struct calls calls = { .callees = mem_new_array(uint32_t, (size_t)view->frames_count + 1) };
 	struct part_popularity popularity = part_popularity_new(view->frames_count);
+	uint32_t *children = mem_new_array(uint32_t, view->nodes_count);
 
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
 		uint32_t parent = view->nodes[i].parent, frame = numbers[view->nodes[i].frame];
 		uint32_t caller = parent ? numbers[view->nodes[parent].frame] : view->frames_count;
+		uint32_t callees = calls.callees[caller], elder = children[parent]++;
 		uint32_t place = find_call(&calls, caller, frame);
 
-		strbuf_add_varint(known, place);
+		if (place && callees <= elder) { /* a child twice: as if it were called anew */
+			calls.callees[caller]++;
+			place = 0;
+		}
+		if (callees > elder)
+			strbuf_add_varint(&ret->places[part_place_list(callees)], place);
 		if (place)
 			continue;
-		strbuf_add_varint(others,
+		strbuf_add_varint(&ret->others,
 				  frame < popularity.count ? popularity.places[frame] + 1 : 0);
 		part_popularity_meet(&popularity, frame);
 	}
 	free(calls.items);
 	free(calls.callees);
+	free(children);
 	idmap_free(&calls.map);
 	part_popularity_free(&popularity);
+}
+
+static void encode_stack_frames(const struct tables_view *view, const uint32_t *numbers,
+				struct part_chunk_builder *out)
+{
+	struct stack_frames frames = { 0 };
+
+	find_stack_frames(view, numbers, &frames);
+	for (size_t i = 0; i < PART_PLACE_LISTS; i++)
+		strbuf_add_varint(&out->raw, frames.places[i].len);
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	for (size_t i = 0; i < PART_PLACE_LISTS; i++) {
+		strbuf_add_slice(&out->raw, strbuf_slice(&frames.places[i]));
+		part_chunk_cut(out, STREAM_BYTES_MIN);
+		strbuf_free(&frames.places[i]);
+	}
+	strbuf_add_slice(&out->raw, strbuf_slice(&frames.others));
+	part_chunk_cut(out, STREAM_BYTES_MIN);
+	strbuf_free(&frames.others);
 }
 
 /*
@@ -544,18 +576,12 @@ static void encode_classes(const struct part_dictionary *dictionary, bool leaves
 static void encode_nodes(const struct part_dictionary *dictionary,
 			 const struct part_numbers *numbers, struct part_chunk_builder *out)
 {
-	struct strbuf others = { 0 };
-
 	encode_ways(dictionary->view, out);
-	encode_stack_frames(dictionary->view, numbers->frames, &out->raw, &others);
-	part_chunk_cut(out, STREAM_BYTES_MIN);
-	strbuf_add_slice(&out->raw, strbuf_slice(&others));
-	part_chunk_cut(out, STREAM_BYTES_MIN);
+	encode_stack_frames(dictionary->view, numbers->frames, out);
 	encode_classes(dictionary, true, &out->raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
 	encode_classes(dictionary, false, &out->raw);
 	part_chunk_cut(out, STREAM_BYTES_MIN);
-	strbuf_free(&others);
 }
 
 void part_dictionary_encode(const struct part_dictionary *dictionary,

@@ -125,10 +125,13 @@ static int read_stripes(struct byte_reader *in, struct part_directory *directory
 		stripe->shape.reports = byte_reader_varint32(in);
 		stripe->shape.rows = byte_reader_varint(in);
 		stripe->shape.columns = byte_reader_varint32(in);
-		if (in->failed || chunk >= UINT32_MAX || chunk + 1 >= directory->chunks_count)
+		stripe->has_moments = stripe->shape.columns & 1;
+		stripe->shape.columns >>= 1;
+		next = chunk + 2 + stripe->has_moments;
+		if (in->failed || chunk >= UINT32_MAX || next > directory->chunks_count)
 			return corrupt("a stripe lies in no chunk", err);
 		stripe->chunk = (uint32_t)chunk;
-		next = chunk + 2;
+		directory->has_moments |= stripe->has_moments;
 	}
 	return 0;
 }
@@ -258,6 +261,8 @@ static int read_head(struct byte_reader *in, const struct part_directory *direct
 	info->rows = byte_reader_varint(in);
 	info->start_min_ns = byte_reader_zigzag(in);
 	info->start_max_ns = (int64_t)((uint64_t)info->start_min_ns + byte_reader_varint(in));
+	shape->start_min_ns = info->start_min_ns;
+	shape->start_max_ns = info->start_max_ns;
 	span_ok = info->start_max_ns >= info->start_min_ns;
 	if (in->failed || !span_ok || !shape->label_strings ||
 	    shape->strings < shape->label_strings || shape->strings > TABLES_IDS_MAX ||

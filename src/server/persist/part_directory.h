@@ -17,8 +17,9 @@ struct part_place {
 };
 
 struct part_stripe_entry {
-	uint32_t chunk; /* headers; rows are the next */
+	uint32_t chunk; /* headers; rows are the next, then moments */
 	struct part_stripe_shape shape;
+	bool has_moments;
 };
 
 struct part_entry {
@@ -35,6 +36,7 @@ struct part_directory {
 	uint32_t chunks_count;
 	struct part_stripe_entry *stripes;
 	uint32_t stripes_count;
+	bool has_moments;	      /* some stripe */
 	struct part_partition *types; /* the fields of a type */
 	uint32_t types_count;
 	struct part_entry *partitions;

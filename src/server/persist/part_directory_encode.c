@@ -44,8 +44,8 @@ static void encode_stripes(const struct part_written *written, struct strbuf *ou
 		strbuf_add_zigzag(out, (int64_t)stripe->chunk - next);
 		strbuf_add_varint(out, stripe->reports);
 		strbuf_add_varint(out, stripe->rows);
-		strbuf_add_varint(out, stripe->columns);
-		next = stripe->chunk + 2;
+		strbuf_add_varint(out, stripe->columns << 1 | stripe->has_moments);
+		next = stripe->chunk + 2 + stripe->has_moments;
 	}
 }
 

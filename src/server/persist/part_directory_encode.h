@@ -21,8 +21,9 @@ struct part_written_partition {
 };
 
 struct part_written_stripe {
-	uint32_t chunk; /* headers; rows are the next */
+	uint32_t chunk; /* headers; rows are the next, then moments */
 	uint32_t reports, columns;
+	bool has_moments;
 	uint64_t rows;
 };
 

@@ -26,7 +26,7 @@
 #define PART_HEADER_BYTES 24u
 #define PART_TRAILER_BYTES 64u
 
-#define PART_BLOCK_REPORTS_MAX 4096u
+#define PART_BLOCK_REPORTS_MAX 8192u
 #define PART_BLOCK_ROWS_MAX 65536u /* but for a report that has more */
 
 /* Sections of a partition's dictionaries; the first two are read to select. */
@@ -77,6 +77,17 @@ enum part_stream {
 static inline uint32_t part_stratum_begin(uint32_t rows, uint32_t stratum, uint32_t strata)
 {
 	return (uint32_t)(((uint64_t)stratum * rows + strata - 1) / strata);
+}
+
+/*
+ * The frame of a node is told by its place among those that were called from its parent's frame.
+ * The more of these there are, the harder it is to guess: places are kept apart by their number.
+ */
+#define PART_PLACE_LISTS 4u
+
+static inline unsigned int part_place_list(uint32_t callees)
+{
+	return callees < 2 ? 0 : callees < 4 ? 1 : callees < 16 ? 2 : 3;
 }
 
 #define PART_CLASS_EXACT 16u

@@ -519,6 +519,7 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 		.zones = partition->series.zones[level],
 		.blocks_count = partition->entry->shape.blocks[level],
 		.has_sample_labels = partition->entry->info.sample_label_names_count > 0,
+		.has_moments = level == SEGMENT_RAW && reader->directory.has_moments,
 		.id = hash_mix(hash_mix(0, reader->instance), (uint64_t)number + 1),
 		.kin = kin_of(&partition->entry->info),
 	};
@@ -579,7 +580,7 @@ static int verify_level(struct part_reader *reader, uint32_t number, enum segmen
 	for (uint32_t i = 0; i < segment.blocks_count && !rc; i++) {
 		struct segment_block block;
 
-		rc = part_block_read(&segment, i, SEGMENT_ROWS, buffer, &block, err);
+		rc = part_block_read(&segment, i, SEGMENT_MOMENTS, buffer, &block, err);
 		if (!rc)
 			rc = part_block_check_totals(buffer, err);
 		*reports += rc ? 0 : block.reports_count;

@@ -401,7 +401,7 @@ static int read_block(struct byte_reader *in, const struct part_dictionary_shape
 		      struct err *err)
 {
 	uint64_t stripe = (first ? 0 : (uint64_t)block[-1].stripe + 1) + byte_reader_varint32(in);
-	uint64_t series, series_more, span;
+	uint64_t series, series_more, start, end;
 
 	block->stripe = (uint32_t)stripe;
 	block->first = byte_reader_varint32(in);
@@ -411,10 +411,10 @@ static int read_block(struct byte_reader *in, const struct part_dictionary_shape
 	series_more = byte_reader_varint32(in);
 	zone->series_min = (uint32_t)series;
 	zone->series_max = (uint32_t)(series + series_more);
-	zone->start_min_ns = (int64_t)((first ? 0 : (uint64_t)zone[-1].start_min_ns) +
-				       (uint64_t)byte_reader_zigzag(in));
-	span = byte_reader_varint(in);
-	zone->start_max_ns = (int64_t)((uint64_t)zone->start_min_ns + span);
+	start = first ? (uint64_t)shape->start_min_ns : (uint64_t)zone[-1].start_min_ns;
+	zone->start_min_ns = (int64_t)(start + (uint64_t)byte_reader_zigzag(in));
+	end = (uint64_t)shape->start_max_ns - (uint64_t)byte_reader_zigzag(in);
+	zone->start_max_ns = (int64_t)end;
 	if (in->failed || stripe > UINT32_MAX || !zone->reports ||
 	    series + series_more >= shape->series || zone->start_max_ns < zone->start_min_ns)
 		return corrupt("the index of blocks", err);

@@ -280,20 +280,44 @@ static bool read_other(struct byte_reader *in, const struct part_dictionary_shap
 	return true;
 }
 
+/* Where the lists of places begin; `in` is behind them afterwards. */
+static bool find_places(struct byte_reader *in, struct byte_reader lists[PART_PLACE_LISTS])
+{
+	uint64_t bytes[PART_PLACE_LISTS];
+
+	for (size_t i = 0; i < PART_PLACE_LISTS; i++)
+		bytes[i] = byte_reader_varint(in);
+	for (size_t i = 0; i < PART_PLACE_LISTS; i++)
+		lists[i] = byte_reader_of(byte_reader_bytes(in, bytes[i]));
+	return !in->failed;
+}
+
+static bool are_read(const struct byte_reader lists[PART_PLACE_LISTS])
+{
+	for (size_t i = 0; i < PART_PLACE_LISTS; i++)
+		if (lists[i].failed || byte_reader_left(&lists[i]))
+			return false;
+	return true;
+}
+
+/* `children` counts those of each node that were met; zeroed. */
 static int read_stack_frames(struct byte_reader *in, const struct part_dictionary_shape *shape,
 			     struct callees *callees, struct part_popularity *popularity,
-			     struct node *nodes, struct err *err)
+			     uint32_t *children, struct node *nodes, struct err *err)
 {
-	struct byte_reader known = *in;
+	struct byte_reader lists[PART_PLACE_LISTS];
 
-	for (uint32_t i = 1; i < shape->nodes; i++)
-		byte_reader_varint(in);
+	if (!find_places(in, lists))
+		return corrupt("places of frames end early", err);
 	for (uint32_t i = 1; i < shape->nodes; i++) {
 		uint32_t parent = nodes[i].parent;
 		uint32_t caller = parent ? nodes[parent].frame : shape->frames;
-		uint64_t place = byte_reader_varint(&known);
+		uint32_t count = callees->lists[caller].count;
+		uint64_t place = 0;
 
-		if (place > callees->lists[caller].count)
+		if (count > children[parent]++)
+			place = byte_reader_varint(&lists[part_place_list(count)]);
+		if (place > count)
 			return corrupt("a frame was not called from there before", err);
 		if (place) {
 			nodes[i].frame = callees->frames[callees->lists[caller].first + place - 1];
@@ -303,7 +327,7 @@ static int read_stack_frames(struct byte_reader *in, const struct part_dictionar
 			return corrupt("a node names a frame that is not there", err);
 		add_callee(callees, caller, nodes[i].frame);
 	}
-	return in->failed ? corrupt("frames of nodes end early", err) : 0;
+	return in->failed || !are_read(lists) ? corrupt("frames of nodes end early", err) : 0;
 }
 
 /* One byte per node: first those of the leaves, then the others'. */
@@ -361,6 +385,7 @@ static int read_nodes(struct slice bytes, const struct part_dictionary_shape *sh
 	struct byte_reader in = byte_reader_of(bytes);
 	struct part_popularity popularity;
 	struct callees callees = { 0 };
+	uint32_t *children;
 	struct node *nodes;
 	int rc;
 
@@ -373,13 +398,15 @@ static int read_nodes(struct slice bytes, const struct part_dictionary_shape *sh
 	/* So that there is something to move from and to, however little. */
 	callees.frames_capacity = 2;
 	callees.frames = mem_new_array(uint32_t, callees.frames_capacity);
+	children = mem_new_array(uint32_t, shape->nodes);
 	popularity = part_popularity_new(shape->frames);
 	rc = read_parents(&in, shape, nodes, err);
 	if (!rc)
-		rc = read_stack_frames(&in, shape, &callees, &popularity, nodes, err);
+		rc = read_stack_frames(&in, shape, &callees, &popularity, children, nodes, err);
 	part_popularity_free(&popularity);
 	free(callees.lists);
 	free(callees.frames);
+	free(children);
 	if (!rc)
 		rc = read_ranks(&in, shape, image, err);
 	if (!rc && byte_reader_left(&in))

@@ -128,14 +128,20 @@ static void read_starts(struct byte_reader *in, struct part_stripe_image *image,
 static int read_spans(struct byte_reader *in, struct part_stripe_image *image, uint32_t *ret_count,
 		      struct err *err)
 {
-	uint64_t count = byte_reader_varint(in), duration = 0;
+	uint64_t count = byte_reader_varint(in), duration = 0, until_next;
+	struct part_span *spans = image->spans;
 
 	if (in->failed || count > image->shape.reports)
 		return corrupt("more spans than reports", err);
 	read_starts(in, image, count);
+	until_next = byte_reader_fixed(in, 1);
+	if (until_next > 1)
+		return corrupt("spans have an unknown form", err);
 	for (uint32_t i = 0; i < count; i++) {
+		if (until_next && i + 1 < count)
+			duration = (uint64_t)spans[i + 1].start_ns - (uint64_t)spans[i].start_ns;
 		duration += (uint64_t)byte_reader_zigzag(in);
-		image->spans[i].duration_ns = (int64_t)duration;
+		spans[i].duration_ns = (int64_t)duration;
 	}
 	*ret_count = (uint32_t)count;
 	return in->failed ? corrupt("spans end early", err) : 0;

@@ -28,6 +28,7 @@ void part_stripe_free(struct part_stripe *stripe)
 	free(stripe->label_sets);
 	free(stripe->values);
 	free(stripe->order);
+	part_moments_free(&stripe->moments);
 	*stripe = (struct part_stripe){ 0 };
 }
 
@@ -95,6 +96,20 @@ static void sort_rows(const struct part_report *report, const uint32_t *rank_of_
 	}
 }
 
+/* Places of rows changed when they were sorted. */
+static void add_moments(struct part_stripe *stripe, const struct part_report *report)
+{
+	uint32_t *rows;
+
+	if (!report->moment_count)
+		return;
+	rows = mem_new_array(uint32_t, report->row_count);
+	for (uint32_t i = 0; i < report->row_count; i++)
+		rows[(uint32_t)stripe->order[i]] = i;
+	part_moments_add(&stripe->moments, report, rows);
+	free(rows);
+}
+
 void part_stripe_add(struct part_stripe *stripe, const struct part_report *report,
 		     const uint32_t *rank_of_node, const uint32_t *row_label_sets)
 {
@@ -106,6 +121,7 @@ void part_stripe_add(struct part_stripe *stripe, const struct part_report *repor
 		.series = report->series,
 		.row_count = report->row_count,
 		.reports_count = report->reports_count,
+		.moment_count = report->moment_count,
 		.start_ns = report->start_ns,
 		.duration_ns = report->duration_ns,
 		.end_ns = report->end_ns,
@@ -113,6 +129,7 @@ void part_stripe_add(struct part_stripe *stripe, const struct part_report *repor
 	};
 	stripe->blocks[stripe->blocks_count - 1]++;
 	sort_rows(report, rank_of_node, stripe->order);
+	add_moments(stripe, report);
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		uint32_t place = (uint32_t)stripe->order[i];
 		uint32_t label_set =
@@ -281,16 +298,35 @@ static void encode_starts(const struct span *spans, uint32_t count, struct strbu
 	}
 }
 
+/* As long as the one before, or, where reports follow each other, until the next begins. */
+static void encode_durations(const struct span *spans, uint32_t count, bool until_next,
+			     struct strbuf *out)
+{
+	uint64_t before = 0;
+
+	strbuf_add_byte(out, until_next);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t duration = (uint64_t)spans[i].duration_ns, expected = before;
+
+		if (until_next && i + 1 < count)
+			expected = (uint64_t)spans[i + 1].start_ns - (uint64_t)spans[i].start_ns;
+		strbuf_add_zigzag(out, (int64_t)(duration - expected));
+		before = duration;
+	}
+}
+
 static void encode_spans(const struct span *spans, uint32_t count, struct strbuf *out)
 {
-	uint64_t duration = 0;
+	struct strbuf like_before = { 0 }, until_next = { 0 };
 
 	strbuf_add_varint(out, count);
 	encode_starts(spans, count, out);
-	for (uint32_t i = 0; i < count; i++) {
-		strbuf_add_zigzag(out, (int64_t)((uint64_t)spans[i].duration_ns - duration));
-		duration = (uint64_t)spans[i].duration_ns;
-	}
+	encode_durations(spans, count, false, &like_before);
+	encode_durations(spans, count, true, &until_next);
+	strbuf_add_slice(
+		out, strbuf_slice(until_next.len < like_before.len ? &until_next : &like_before));
+	strbuf_free(&like_before);
+	strbuf_free(&until_next);
 }
 
 static bool begins_run(const struct part_stripe *stripe, uint32_t report, uint32_t block_first)
@@ -638,8 +674,18 @@ static void encode_rows(const struct part_stripe *stripe, const struct column_co
 	write_streams(&streams, out);
 }
 
+static void encode_moments(const struct part_stripe *stripe, struct part_chunk_builder *out)
+{
+	uint32_t *counts = mem_new_array(uint32_t, stripe->reports_count);
+
+	for (uint32_t i = 0; i < stripe->reports_count; i++)
+		counts[i] = stripe->reports[i].moment_count;
+	part_moments_encode(&stripe->moments, counts, stripe->reports_count, out);
+	free(counts);
+}
+
 void part_stripe_encode(struct part_stripe *stripe, struct part_chunk_builder *headers,
-			struct part_chunk_builder *rows)
+			struct part_chunk_builder *rows, struct part_chunk_builder *moments)
 {
 	struct column_code codes[TABLES_COLUMNS_PER_GROUP_MAX];
 
@@ -647,6 +693,9 @@ void part_stripe_encode(struct part_stripe *stripe, struct part_chunk_builder *h
 		codes[i] = code_of(stripe, i);
 	encode_headers(stripe, codes, headers);
 	encode_rows(stripe, codes, rows);
+	if (stripe->moments.count)
+		encode_moments(stripe, moments);
+	part_moments_clear(&stripe->moments);
 	stripe->reports_count = 0;
 	stripe->blocks_count = 0;
 	stripe->rows_count = 0;

@@ -10,10 +10,11 @@
 #define FIRN_SERVER_PERSIST_PART_STRIPE_ENCODE_H
 
 #include "server/persist/part_format.h"
+#include "server/persist/part_moments.h"
 #include "server/persist/part_writer.h"
 
 struct part_stripe_report {
-	uint32_t series, row_count, reports_count;
+	uint32_t series, row_count, reports_count, moment_count;
 	int64_t start_ns, duration_ns, end_ns;
 	uint64_t row_first;
 };
@@ -31,6 +32,7 @@ struct part_stripe {
 	uint32_t *ranks, *label_sets; /* by row */
 	int64_t *values;	      /* columns per row */
 	uint64_t *order;	      /* scratch */
+	struct part_moments moments;
 	uint64_t rows_count;
 	size_t rows_capacity, values_capacity;
 };
@@ -45,8 +47,8 @@ void part_stripe_begin_block(struct part_stripe *stripe);
 void part_stripe_add(struct part_stripe *stripe, const struct part_report *report,
 		     const uint32_t *rank_of_node, const uint32_t *row_label_sets);
 
-/* Raw bytes of headers and rows; the stripe is empty afterwards. */
+/* Raw bytes of headers, rows, and moments, if there are any; the stripe is empty afterwards. */
 void part_stripe_encode(struct part_stripe *stripe, struct part_chunk_builder *headers,
-			struct part_chunk_builder *rows);
+			struct part_chunk_builder *rows, struct part_chunk_builder *moments);
 
 #endif

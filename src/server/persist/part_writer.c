@@ -20,7 +20,8 @@
 #define OUT_BYTES ((size_t)1 << 20)
 #define SHARED_CHUNK_BYTES ((size_t)64 << 10) /* a chunk of sections is full with so many */
 #define ROWS_ZSTD_LEVEL 3		      /* higher ones gain under 1 %: it is entropy */
-#define SECTIONS_ZSTD_LEVEL 9
+#define SECTIONS_ZSTD_LEVEL 3
+#define SECTIONS_ZSTD_LEVEL_THOROUGH 19 /* better entropy coding more than longer matches */
 
 /* A run of reports of the partition in one stripe. */
 struct block {
@@ -44,7 +45,8 @@ struct part_writer {
 
 	struct part_written written;
 	struct part_stripe open_stripes[SEGMENT_LEVELS];
-	struct part_chunk_builder headers, rows;
+	int sections_level;
+	struct part_chunk_builder headers, rows, moments;
 	struct part_chunk_builder sections[PART_SECTIONS];
 	struct part_info info;
 
@@ -95,6 +97,7 @@ static void free_writer(struct part_writer *writer)
 		part_stripe_free(&writer->open_stripes[i]);
 	part_chunk_builder_free(&writer->headers);
 	part_chunk_builder_free(&writer->rows);
+	part_chunk_builder_free(&writer->moments);
 	for (int i = 0; i < PART_SECTIONS; i++) {
 		part_chunk_builder_free(&writer->sections[i]);
 		free(writer->written.section_chunks[i].numbers);
@@ -119,7 +122,7 @@ static void put_header(struct part_writer *writer)
 }
 
 int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
-		     struct part_writer **ret, struct err *err)
+		     enum part_effort effort, struct part_writer **ret, struct err *err)
 {
 	struct part_writer *writer = mem_new(struct part_writer);
 	int rc;
@@ -127,6 +130,8 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	writer->vfs = vfs;
 	writer->dir = dir;
 	writer->number = number;
+	writer->sections_level =
+		effort == PART_THOROUGH ? SECTIONS_ZSTD_LEVEL_THOROUGH : SECTIONS_ZSTD_LEVEL;
 	writer->path = layout_path(dir, LAYOUT_PART, number);
 	writer->hash = XXH3_createState();
 	writer->encoder = ZSTD_createCCtx();
@@ -188,7 +193,7 @@ static int put_section_chunk(struct part_writer *writer, enum part_section secti
 
 	mem_grow(chunks->numbers, chunks->count, chunks->capacity);
 	chunks->numbers[chunks->count++] = writer->written.chunks_count;
-	return put_chunk(writer, &writer->sections[section], SECTIONS_ZSTD_LEVEL, bytes, err);
+	return put_chunk(writer, &writer->sections[section], writer->sections_level, bytes, err);
 }
 
 static int put_stripe(struct part_writer *writer, enum segment_level level, struct err *err)
@@ -200,10 +205,16 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 
 	writer->written.stripes[stripe->number] =
 		(struct part_written_stripe){ writer->written.chunks_count, stripe->reports_count,
-					      stripe->columns, stripe->rows_count };
-	part_stripe_encode(stripe, &writer->headers, &writer->rows);
-	rc = put_chunk(writer, &writer->headers, SECTIONS_ZSTD_LEVEL, bytes, err);
-	return rc ? rc : put_chunk(writer, &writer->rows, ROWS_ZSTD_LEVEL, bytes, err);
+					      stripe->columns, stripe->moments.count > 0,
+					      stripe->rows_count };
+	part_stripe_encode(stripe, &writer->headers, &writer->rows, &writer->moments);
+	rc = put_chunk(writer, &writer->headers, writer->sections_level, bytes, err);
+	if (!rc)
+		rc = put_chunk(writer, &writer->rows, ROWS_ZSTD_LEVEL, bytes, err);
+	if (!rc && writer->moments.raw.len)
+		rc = put_chunk(writer, &writer->moments, writer->sections_level,
+			       &writer->info.bytes_moments, err);
+	return rc;
 }
 
 /* Partitions. */
@@ -400,6 +411,10 @@ int part_writer_report(struct part_writer *writer, enum segment_level level,
 
 static void encode_index(const struct part_writer *writer, struct strbuf *out)
 {
+	const struct part_written_partition *partition =
+		&writer->written.partitions[writer->written.partitions_count - 1];
+	uint64_t start_min = partition->reports ? (uint64_t)partition->start_min_ns : 0;
+	uint64_t start_max = partition->reports ? (uint64_t)partition->start_max_ns : 0;
 	const struct block *previous = NULL;
 
 	for (uint32_t i = 0; i < writer->blocks_count; i++) {
@@ -415,10 +430,10 @@ static void encode_index(const struct part_writer *writer, struct strbuf *out)
 		strbuf_add_varint(out,
 				  zone->series_min - (previous ? previous->zone.series_max : 0));
 		strbuf_add_varint(out, zone->series_max - zone->series_min);
-		strbuf_add_zigzag(
-			out, (int64_t)((uint64_t)zone->start_min_ns -
-				       (previous ? (uint64_t)previous->zone.start_min_ns : 0)));
-		strbuf_add_varint(out, (uint64_t)zone->start_max_ns - (uint64_t)zone->start_min_ns);
+		strbuf_add_zigzag(out, (int64_t)((uint64_t)zone->start_min_ns -
+						 (previous ? (uint64_t)previous->zone.start_min_ns
+							   : start_min)));
+		strbuf_add_zigzag(out, (int64_t)(start_max - (uint64_t)zone->start_max_ns));
 		previous = block;
 	}
 }
@@ -501,7 +516,7 @@ static int put_directory(struct part_writer *writer, struct part_chunk *ret, str
 	int rc;
 
 	part_directory_encode(&writer->written, &builder.raw);
-	rc = part_chunk_pack(&builder, writer->encoder, SECTIONS_ZSTD_LEVEL, ret, &stored, err);
+	rc = part_chunk_pack(&builder, writer->encoder, writer->sections_level, ret, &stored, err);
 	ret->offset = writer->offset + writer->out.len;
 	if (!rc)
 		rc = put(writer, stored, err);

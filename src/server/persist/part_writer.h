@@ -30,15 +30,21 @@ struct part_report {
 	uint32_t series;
 	uint32_t row_count;
 	int64_t start_ns, duration_ns;
-	int64_t end_ns;		    /* of roll-ups, else start + duration */
-	uint32_t reports_count;	    /* 1 for raw ones */
-	const uint32_t *nodes;	    /* any order, repeats allowed */
-	const uint32_t *label_sets; /* NULL: none */
-	const int64_t *values;	    /* row by row, `columns` each */
+	int64_t end_ns;		      /* of roll-ups, else start + duration */
+	uint32_t reports_count;	      /* 1 for raw ones */
+	const uint32_t *nodes;	      /* any order, repeats allowed */
+	const uint32_t *label_sets;   /* NULL: none */
+	const int64_t *values;	      /* row by row, `columns` each */
+	const struct moment *moments; /* of raw ones; see model/tables.h */
+	uint32_t moment_count;
+	const struct trace_link *links; /* that those name */
 };
 
+/* Thorough: a tenth smaller, and dictionaries take ten times as long: for what stays. */
+enum part_effort { PART_QUICK, PART_THOROUGH };
+
 int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
-		     struct part_writer **ret, struct err *err);
+		     enum part_effort effort, struct part_writer **ret, struct err *err);
 int part_writer_begin_partition(struct part_writer *writer,
 				const struct part_dictionary *dictionary, struct err *err);
 

@@ -20,6 +20,7 @@ struct report_stream {
 	size_t count;
 	uint32_t columns;
 	struct throttle *throttle;
+	enum segment_want want;
 	size_t *heap; /* cursors with a report, the first in order at the top */
 	size_t heap_count;
 	bool taken; /* the top's report was handed out */
@@ -77,7 +78,7 @@ static int advance(struct report_stream *stream, struct cursor *cursor, struct e
 		rc = throttle_pause(stream->throttle,
 				    segment_zone(segment, cursor->next_block).bytes, err);
 		if (!rc)
-			rc = segment_read(segment, cursor->next_block, SEGMENT_ROWS,
+			rc = segment_read(segment, cursor->next_block, stream->want,
 					  &cursor->buffer, &cursor->block, err);
 		if (rc)
 			return rc;
@@ -126,8 +127,9 @@ static void sink(struct report_stream *stream, size_t place)
 	}
 }
 
-int report_stream_begin(struct report_stream *stream, struct err *err)
+int report_stream_begin(struct report_stream *stream, enum segment_want want, struct err *err)
 {
+	stream->want = want;
 	stream->heap_count = 0;
 	stream->taken = false;
 	for (size_t i = 0; i < stream->count; i++) {
@@ -209,6 +211,11 @@ static int take_rows(struct report_stream *stream, const struct cursor *cursor,
 	else
 		take_ones(stream, report);
 	ret->values = stream->values;
+	if (block->moments) {
+		ret->moments = &block->moments[report->moment_first];
+		ret->moment_count = report->moment_count;
+		ret->links = block->links;
+	}
 	return 0;
 }
 

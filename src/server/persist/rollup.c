@@ -171,7 +171,7 @@ static int write_by_series(const struct rollup_job *job, enum segment_level leve
 				.window_ns = window_ns,
 				.columns = job->view->groups[0].column_count };
 	struct part_report report;
-	int rc = report_stream_begin(job->stream, err);
+	int rc = report_stream_begin(job->stream, SEGMENT_ROWS, err);
 
 	sums_init(&by.sums, job->view->nodes_count, by.columns);
 	while (!rc) {
@@ -219,7 +219,7 @@ static void add_to_window(struct by_window *by, const struct part_report *report
 static int read_windows(struct by_window *by, struct err *err)
 {
 	struct part_report report;
-	int rc = report_stream_begin(by->job->stream, err);
+	int rc = report_stream_begin(by->job->stream, SEGMENT_ROWS, err);
 
 	while (!rc) {
 		int more = report_stream_next(by->job->stream, &report, err);

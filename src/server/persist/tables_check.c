@@ -183,12 +183,39 @@ static int check_reports(const struct tables_view *view, struct err *err)
 	return 0;
 }
 
+static int check_moments(const struct tables_view *view, struct err *err)
+{
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct report *report = &view->reports[i];
+		const struct moment *at = &view->moments[first];
+
+		if (report->moment_first != first ||
+		    report->moment_count > view->moments_count - first)
+			return broken(err, "report", i, "has moments that are not there");
+		for (uint32_t j = 0; j < report->moment_count; j++) {
+			bool ordered = !j || at[j].row > at[j - 1].row ||
+				       (at[j].row == at[j - 1].row && at[j].tick >= at[j - 1].tick);
+
+			if (!ordered || at[j].row >= report->row_count ||
+			    (at[j].link && at[j].link >= view->links_count))
+				return broken(err, "report", i,
+					      "has a moment out of order or of nothing");
+		}
+		first += report->moment_count;
+	}
+	return first == view->moments_count
+		       ? 0
+		       : err_set(err, ERR_CORRUPT, "moments belong to no report");
+}
+
 int tables_check(const struct tables_view *view, struct err *err)
 {
 	typedef int check_f(const struct tables_view *view, struct err *err);
-	static check_f *const checks[] = { check_strings, check_labels, check_label_sets,
-					   check_groups,  check_frames, check_nodes,
-					   check_rows,	  check_reports };
+	static check_f *const checks[] = { check_strings, check_labels,	 check_label_sets,
+					   check_groups,  check_frames,	 check_nodes,
+					   check_rows,	  check_reports, check_moments };
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		int rc = checks[i](view, err);

@@ -13,9 +13,9 @@
  *       24    4  CRC32C of the header before it and the stored bytes
  *       28       stored bytes
  *
- * Every type occurs once; unknown types are skipped (a newer writer), an unknown version of a
- * known type is ERR_UNSUPPORTED. The encoder keeps ids as they are. Encoding and decoding are pure
- * functions, safe from any thread.
+ * Every type occurs once, but for those of moments, which may be missing; unknown types are skipped
+ * (a newer writer), an unknown version of a known type is ERR_UNSUPPORTED. The encoder keeps ids as
+ * they are. Encoding and decoding are pure functions, safe from any thread.
  */
 #ifndef FIRN_SERVER_PERSIST_TABLES_CODEC_H
 #define FIRN_SERVER_PERSIST_TABLES_CODEC_H
@@ -35,6 +35,8 @@ enum tables_section_type {
 	TABLES_SECTION_STACKS,	   /* of the rows */
 	TABLES_SECTION_ROW_LABELS, /* runs */
 	TABLES_SECTION_VALUES,
+	TABLES_SECTION_LINKS,	/* this and the next: only when there are moments */
+	TABLES_SECTION_MOMENTS, /* how many of each report, rows, ticks, links */
 	TABLES_SECTIONS_END
 };
 

@@ -17,6 +17,7 @@ static const char *const section_names[TABLES_SECTIONS_END] = {
 	[TABLES_SECTION_FRAMES] = "frames",	    [TABLES_SECTION_NODES] = "nodes",
 	[TABLES_SECTION_REPORTS] = "reports",	    [TABLES_SECTION_STACKS] = "stacks",
 	[TABLES_SECTION_ROW_LABELS] = "row labels", [TABLES_SECTION_VALUES] = "values",
+	[TABLES_SECTION_LINKS] = "links",	    [TABLES_SECTION_MOMENTS] = "moments",
 };
 
 static uint64_t take_difference(struct byte_reader *in, uint64_t *previous)
@@ -346,6 +347,57 @@ static void decode_values(struct tables_image *image, struct byte_reader *in, ui
 	}
 }
 
+static void decode_links(struct tables_image *image, struct byte_reader *in, uint16_t version)
+{
+	uint64_t count = byte_reader_varint(in);
+	struct slice bytes = { 0 };
+	struct trace_link *links;
+
+	(void)version;
+	if (count <= byte_reader_left(in) / sizeof(*links))
+		bytes = byte_reader_bytes(in, count * sizeof(*links));
+	else
+		in->failed = true;
+	links = mem_new_array(struct trace_link, bytes.len / sizeof(*links) + 1);
+	if (bytes.len)
+		memcpy(links + 1, bytes.data, bytes.len);
+	image->view.links = links;
+	image->view.links_count = (uint32_t)(bytes.len / sizeof(*links) + 1);
+	image->bytes += bytes.len + sizeof(*links);
+}
+
+static void decode_moments(struct tables_image *image, struct byte_reader *in, uint16_t version)
+{
+	struct tables_view *view = &image->view;
+	struct report *reports = (struct report *)(uintptr_t)view->reports;
+	struct moment *moments, *at;
+	uint64_t count = 0;
+
+	(void)version;
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		reports[i].moment_first = count;
+		reports[i].moment_count = byte_reader_varint32(in);
+		count += reports[i].moment_count;
+	}
+	at = moments = take_array(image, in, count, sizeof(*moments));
+	view->moments = moments;
+	view->moments_count = in->failed ? 0 : count;
+	for (uint32_t i = 0; i < view->reports_count && !in->failed; i++) {
+		uint64_t row = 0;
+
+		for (uint32_t j = 0; j < reports[i].moment_count; j++, at++) {
+			row += byte_reader_varint32(in);
+			if (row > UINT32_MAX)
+				in->failed = true;
+			at->row = (uint32_t)row;
+		}
+	}
+	for (uint64_t i = 0; i < view->moments_count; i++)
+		moments[i].tick = byte_reader_varint32(in) - 1;
+	for (uint64_t i = 0; i < view->moments_count; i++)
+		moments[i].link = byte_reader_varint32(in);
+}
+
 typedef void decode_f(struct tables_image *image, struct byte_reader *in, uint16_t version);
 
 /* In the order of the types: later ones lean on the counts of earlier ones. */
@@ -355,6 +407,7 @@ static decode_f *const decoders[TABLES_SECTIONS_END] = {
 	[TABLES_SECTION_FRAMES] = decode_frames,	 [TABLES_SECTION_NODES] = decode_nodes,
 	[TABLES_SECTION_REPORTS] = decode_reports,	 [TABLES_SECTION_STACKS] = decode_stacks,
 	[TABLES_SECTION_ROW_LABELS] = decode_row_labels, [TABLES_SECTION_VALUES] = decode_values,
+	[TABLES_SECTION_LINKS] = decode_links,		 [TABLES_SECTION_MOMENTS] = decode_moments,
 };
 
 struct section_header {
@@ -442,6 +495,9 @@ static int decode_section(struct decoder *decoder, uint32_t type, struct err *er
 			  : type == TABLES_SECTION_FRAMES ? FRAMES_VERSION_CONSTANTS
 							  : SECTION_VERSION;
 
+	if (type >= TABLES_SECTION_LINKS && !decoder->present[TABLES_SECTION_LINKS] &&
+	    !decoder->present[TABLES_SECTION_MOMENTS])
+		return 0; /* neither or both */
 	if (!decoder->present[type])
 		return err_set(err, ERR_CORRUPT, "section \"%s\" is missing", section_names[type]);
 	if (!decoder->versions[type] || decoder->versions[type] > newest)
@@ -485,7 +541,7 @@ void tables_image_free(struct tables_image *image)
 		image->view.label_sets,	  image->view.columns, image->view.groups,
 		image->view.series,	  image->view.frames,  image->view.nodes,
 		image->view.reports,	  image->view.rows,    image->view.values,
-		image->view.totals,
+		image->view.totals,	  image->view.moments, image->view.links,
 	};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)

@@ -261,6 +261,37 @@ static uint16_t encode_values(const struct tables_view *view, struct strbuf *out
 	return SECTION_VERSION;
 }
 
+static uint16_t encode_links(const struct tables_view *view, struct strbuf *out)
+{
+	strbuf_add_varint(out, view->links_count - 1);
+	for (uint32_t i = 1; i < view->links_count; i++)
+		strbuf_add(out, (const char *)&view->links[i], sizeof(view->links[i]));
+	return SECTION_VERSION;
+}
+
+static uint16_t encode_moments(const struct tables_view *view, struct strbuf *out)
+{
+	struct run run = begin_run(out, view->reports_count + 3 * view->moments_count);
+
+	for (uint32_t i = 0; i < view->reports_count; i++)
+		put(&run, view->reports[i].moment_count);
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct moment *at = &view->moments[view->reports[i].moment_first];
+		uint32_t row = 0;
+
+		for (uint32_t j = 0; j < view->reports[i].moment_count; j++) {
+			put(&run, at[j].row - row);
+			row = at[j].row;
+		}
+	}
+	for (uint64_t i = 0; i < view->moments_count; i++)
+		put(&run, (uint32_t)(view->moments[i].tick + 1)); /* none is 0 */
+	for (uint64_t i = 0; i < view->moments_count; i++)
+		put(&run, view->moments[i].link);
+	end_run(&run);
+	return SECTION_VERSION;
+}
+
 typedef uint16_t encode_f(const struct tables_view *view, struct strbuf *out);
 
 static encode_f *const encoders[TABLES_SECTIONS_END] = {
@@ -269,6 +300,7 @@ static encode_f *const encoders[TABLES_SECTIONS_END] = {
 	[TABLES_SECTION_FRAMES] = encode_frames,	 [TABLES_SECTION_NODES] = encode_nodes,
 	[TABLES_SECTION_REPORTS] = encode_reports,	 [TABLES_SECTION_STACKS] = encode_stacks,
 	[TABLES_SECTION_ROW_LABELS] = encode_row_labels, [TABLES_SECTION_VALUES] = encode_values,
+	[TABLES_SECTION_LINKS] = encode_links,		 [TABLES_SECTION_MOMENTS] = encode_moments,
 };
 
 /* Header fields before the checksum. */
@@ -303,7 +335,9 @@ void tables_encode(const struct tables_view *view, int zstd_level, struct strbuf
 	struct tables_layout layout = { 0 };
 	size_t begin = out->len;
 
-	for (uint32_t type = TABLES_SECTION_STRINGS; type < TABLES_SECTIONS_END; type++) {
+	uint32_t end = view->moments_count ? TABLES_SECTIONS_END : TABLES_SECTION_LINKS;
+
+	for (uint32_t type = TABLES_SECTION_STRINGS; type < end; type++) {
 		size_t from = out->len;
 		uint16_t version;
 

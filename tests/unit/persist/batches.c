@@ -64,6 +64,23 @@ static int64_t value_of(uint32_t n, uint32_t row)
 	return (int64_t)n * 100 + row + 1;
 }
 
+/* Of odd reports: the first row was seen once, n ms after the start, for request n. */
+static struct trace_link link_of(uint32_t n)
+{
+	struct trace_link link = { .span_id = { 1 } };
+
+	memcpy(link.trace_id, &n, sizeof(n));
+	return link;
+}
+
+static void add_moments(struct tables *tables, uint32_t n)
+{
+	struct trace_link link = link_of(n);
+	struct moment moment = { 0, n, tables_link(tables, &link) };
+
+	tables_moments(tables, &moment, 1);
+}
+
 void batches_add(struct tables *tables, uint32_t n)
 {
 	const enum column_kind kind = COLUMN_DELTA;
@@ -82,6 +99,8 @@ void batches_add(struct tables *tables, uint32_t n)
 		stack_name(n, row, leaf);
 		tables_row(tables, batches_stack(tables, functions, 2), 0, &value);
 	}
+	if (n % 2)
+		add_moments(tables, n);
 }
 
 int batches_append(struct store *store, uint32_t n, struct append_result *ret, struct err *err)
@@ -96,6 +115,22 @@ int batches_append(struct store *store, uint32_t n, struct append_result *ret, s
 	rc = store_append(store, &view, ret, err);
 	tables_free(&tables);
 	return rc;
+}
+
+static void check_moments(const struct segment_block *block, const struct segment_report *report,
+			  uint32_t n)
+{
+	const struct moment *moment = &block->moments[report->moment_first];
+	struct trace_link link = link_of(n);
+
+	assert_int_equal(block->moments ? report->moment_count : 0, n % 2);
+	if (n % 2 == 0)
+		return;
+	assert_int_equal(block->values ? block->values[report->value_first + moment->row] : 1,
+			 value_of(n, 0));
+	assert_true(moment->row < report->row_count);
+	assert_int_equal(moment->tick, n);
+	assert_memory_equal(&block->links[moment->link], &link, sizeof(link));
 }
 
 static void check_report(const struct segment *segment, const struct segment_block *block,
@@ -126,6 +161,7 @@ static void check_report(const struct segment *segment, const struct segment_blo
 		total += value;
 	}
 	assert_int_equal(block->totals[report->total_first], total);
+	check_moments(block, report, n);
 }
 
 /* Report n starts n seconds after the first. Returns whether the segment could be read. */
@@ -141,7 +177,7 @@ static bool find_in(struct segment *segment, struct segment_buffer *buffer, uint
 	for (uint32_t i = 0; i < segment->blocks_count; i++) {
 		struct segment_block block;
 
-		if (segment_read(segment, i, SEGMENT_ROWS, buffer, &block, &err)) {
+		if (segment_read(segment, i, SEGMENT_MOMENTS, buffer, &block, &err)) {
 			assert_int_equal(err.code, ERR_CORRUPT);
 			return false;
 		}

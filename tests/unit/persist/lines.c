@@ -68,6 +68,27 @@ static void put_stack(struct strbuf *out, const struct tables_view *view, uint32
 	}
 }
 
+/* A line for each moment of the row, behind what `line` says of the row. */
+static void add_moments(struct lines *lines, const struct segment_block *block,
+			const struct segment_report *report, uint64_t row, struct strbuf *line)
+{
+	size_t head = line->len;
+
+	for (uint32_t i = 0; block->moments && i < report->moment_count; i++) {
+		const struct moment *moment = &block->moments[report->moment_first + i];
+		const uint8_t *link = moment->link ? (const uint8_t *)&block->links[moment->link]
+						   : (const uint8_t *)"";
+
+		if (moment->row != row)
+			continue;
+		line->len = head;
+		strbuf_addf(line, " ^%lld ", moment->tick == UINT32_MAX ? -1ll : moment->tick);
+		for (size_t j = 0; moment->link && j < sizeof(struct trace_link); j++)
+			strbuf_addf(line, "%02x", link[j]);
+		add(lines, line);
+	}
+}
+
 static void add_report(struct lines *lines, const struct segment *segment,
 		       const struct segment_block *block, const struct segment_report *report)
 {
@@ -104,6 +125,7 @@ static void add_report(struct lines *lines, const struct segment *segment,
 							       column * block->column_stride]
 					    : 1ll);
 		add(lines, &line);
+		add_moments(lines, block, report, i, &line);
 	}
 	strbuf_free(&line);
 }
@@ -118,7 +140,7 @@ void lines_add(struct lines *lines, struct segment *segment)
 	for (uint32_t i = 0; i < segment->blocks_count; i++) {
 		struct segment_block block;
 
-		if (segment_read(segment, i, SEGMENT_ROWS, &buffer, &block, &err))
+		if (segment_read(segment, i, SEGMENT_MOMENTS, &buffer, &block, &err))
 			fail_msg("read block %u: %s", i, err.message);
 		for (uint32_t j = 0; j < block.reports_count; j++)
 			if (block.reports[j].start_ns >= segment->from_ns &&

@@ -3,7 +3,8 @@
  * lines - profiles as sorted lines of text, whatever they are kept in: what tests compare.
  *
  * One line per report (type, labels, times, totals), one per row of it (the same, stack, sample
- * labels, values). Rows of a report and reports come in any order.
+ * labels, values), one per moment of the row (the same, tick, link). Rows of a report and reports
+ * come in any order.
  */
 #ifndef FIRN_TESTS_PERSIST_LINES_H
 #define FIRN_TESTS_PERSIST_LINES_H

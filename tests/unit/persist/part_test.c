@@ -179,8 +179,38 @@ static uint32_t random_series(struct fixture *f)
 			     tables_group(&f->tables, &group, columns));
 }
 
+static struct trace_link random_link(struct fixture *f)
+{
+	struct trace_link link;
+
+	memset(&link, (int)below(f, 20), sizeof(link));
+	return link;
+}
+
+/* Of every third row or so, with none, one or several links. */
+static void random_moments(struct fixture *f, uint32_t rows)
+{
+	struct moment *moments = mem_new_array(struct moment, (size_t)rows * 2);
+	uint32_t count = 0, links = below(f, 3);
+
+	for (uint32_t row = 0; row < rows; row++)
+		for (uint32_t tick = below(f, 500); tick < 400 && count < rows * 2;
+		     tick += 1 + below(f, 20000)) {
+			struct trace_link link = random_link(f);
+
+			moments[count++] = (struct moment){ row, below(f, 9) ? tick : UINT32_MAX,
+							    links && below(f, 2)
+								    ? tables_link(&f->tables, &link)
+								    : 0 };
+			if (moments[count - 1].tick == UINT32_MAX)
+				break;
+		}
+	assert_true(tables_moments(&f->tables, moments, count));
+	free(moments);
+}
+
 static void random_report(struct fixture *f, uint32_t series, uint32_t rows_max, bool with_labels,
-			  const uint32_t *kinds)
+			  bool with_moments, const uint32_t *kinds)
 {
 	struct tables_view view = tables_view_of(&f->tables);
 	uint32_t columns = tables_series_columns(&view, series), rows = below(f, rows_max + 1);
@@ -201,6 +231,8 @@ static void random_report(struct fixture *f, uint32_t series, uint32_t rows_max,
 		tables_row(&f->tables, stack,
 			   with_labels && below(f, 2) ? random_row_label_set(f) : 0, values);
 	}
+	if (with_moments && rows < 1000)
+		random_moments(f, rows);
 }
 
 /* Small and large, uniform and wild ones. */
@@ -208,7 +240,7 @@ static void fill(struct fixture *f)
 {
 	uint32_t series_count = 1 + below(f, 12), reports = 1 + below(f, below(f, 4) ? 60 : 1500);
 	uint32_t rows_max = below(f, 5) ? 1 + below(f, 30) : below(f, 4) ? 0 : 20000;
-	bool with_labels = below(f, 2);
+	bool with_labels = below(f, 2), with_moments = !below(f, 3);
 	uint32_t series[12], kinds[16];
 
 	tables_reset(&f->tables);
@@ -219,7 +251,8 @@ static void fill(struct fixture *f)
 	if (rows_max > 1000 && reports > 6)
 		reports = 6;
 	for (uint32_t i = 0; i < reports; i++)
-		random_report(f, series[below(f, series_count)], rows_max, with_labels, kinds);
+		random_report(f, series[below(f, series_count)], rows_max, with_labels,
+			      with_moments, kinds);
 }
 
 static void write_part(struct fixture *f)
@@ -351,10 +384,12 @@ static void another_reader_finds_the_same(void **state)
 {
 	struct fixture *f = *state;
 	char dir[] = "/tmp/firn-part-test-XXXXXX", path[256];
+	const char *keep = getenv("FIRN_TEST_KEEP_PART"); /* the part of which round */
+	uint64_t rounds = keep ? strtoull(keep, NULL, 10) : OTHER_READER_ROUNDS;
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/part-000007.firn", dir);
-	for (uint64_t round = 1; round <= OTHER_READER_ROUNDS; round++) {
+	for (uint64_t round = 1; round <= rounds; round++) {
 		struct lines want = { 0 }, got = { 0 };
 		struct tables_view view;
 		struct err err = { 0 };
@@ -372,14 +407,14 @@ static void another_reader_finds_the_same(void **state)
 				 (unsigned long long)round);
 		lines_assert_equal(&want, &got);
 	}
-	if (!getenv("FIRN_TEST_KEEP_PART")) { /* else: to be a golden file (tests/golden/part) */
+	if (!keep) { /* else: to be a golden file (tests/golden/part) */
 		unlink(path);
 		rmdir(dir);
 	}
 }
 
-/* tests/golden/part: written by the first firn that wrote version 2. */
-static void parts_of_version_2_stay_readable(void **state)
+/* tests/golden/part: written by the first firn that wrote version 3. */
+static void parts_of_version_3_stay_readable(void **state)
 {
 	struct fixture *f = *state;
 	struct lines want = { 0 }, got = { 0 };
@@ -475,10 +510,10 @@ static void other_versions_are_refused_with_what_to_do(void **state)
 
 	batches_add(&f->tables, 1);
 	write_part(f);
-	sim_disk_flip(f->disk, PATH, 8, 0x03);
+	sim_disk_flip(f->disk, PATH, 8, 0x01);
 	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "empty storage directory"));
-	sim_disk_flip(f->disk, PATH, 8, 0x02);
+	sim_disk_flip(f->disk, PATH, 8, 0x06);
 	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "newer firn"));
 }
@@ -504,7 +539,7 @@ static void write_levels(struct fixture *f, const struct tables_view *view, uint
 	struct part_writer *writer;
 	struct err err = { 0 };
 
-	assert_int_equal(part_writer_open(f->vfs, DIR, NUMBER, &writer, &err), 0);
+	assert_int_equal(part_writer_open(f->vfs, DIR, NUMBER, PART_THOROUGH, &writer, &err), 0);
 	assert_int_equal(part_writer_begin_partition(writer, &dictionary, &err), 0);
 	for (int i = 0; i < 3; i++, report.start_ns += 20, report.end_ns += 20)
 		assert_int_equal(part_writer_report(writer, SEGMENT_RAW, &report, &err), 0);
@@ -641,7 +676,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(whatever_is_written_is_read_again, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(another_reader_finds_the_same, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(parts_of_version_2_stay_readable, set_up,
+		cmocka_unit_test_setup_teardown(parts_of_version_3_stay_readable, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(any_changed_byte_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_block_spoils_no_other_part, set_up,

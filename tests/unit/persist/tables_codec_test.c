@@ -66,6 +66,10 @@ static void assert_same(const struct tables_view *a, const struct tables_view *b
 	assert_same_array(a->reports, b->reports, a->reports_count * sizeof(*a->reports));
 	assert_same_array(a->rows, b->rows, a->rows_count * sizeof(*a->rows));
 	assert_same_array(a->values, b->values, a->values_count * sizeof(*a->values));
+	assert_int_equal(a->moments_count, b->moments_count);
+	assert_same_array(a->moments, b->moments, a->moments_count * sizeof(*a->moments));
+	if (a->moments_count)
+		assert_same_array(a->links, b->links, a->links_count * sizeof(*a->links));
 	assert_same_array(a->totals, b->totals, a->totals_count * sizeof(*a->totals));
 }
 
@@ -140,12 +144,13 @@ static void any_changed_byte_is_noticed(void **state)
 {
 	struct tables tables;
 	struct tables_view view;
+	struct tables_layout layout;
 	struct strbuf bytes = { 0 };
 
 	(void)state;
 	fill(&tables);
 	view = tables_view_of(&tables);
-	tables_encode(&view, 3, &bytes, NULL);
+	tables_encode(&view, 3, &bytes, &layout);
 	for (size_t i = 0; i < bytes.len; i++) {
 		struct tables_image image;
 
@@ -154,9 +159,11 @@ static void any_changed_byte_is_noticed(void **state)
 			tables_decode(strbuf_slice(&bytes), RAW_BYTES_MAX, &image, NULL), 0);
 		bytes.data[i] ^= (char)(1 << i % 8);
 	}
-	for (size_t len = 0; len < bytes.len; len += 7) {
+	for (size_t len = 0; len < bytes.len; len++) {
 		struct tables_image image;
 
+		if (len == layout.sections[TABLES_SECTION_LINKS - 1].offset)
+			continue; /* tables without moments: the log knows how long they are */
 		assert_int_not_equal(
 			tables_decode(slice_from(bytes.data, len), RAW_BYTES_MAX, &image, NULL), 0);
 	}
