@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "server/query/student.h"
 
+#define NEIGHBOURS 25	      /* on each side, of functions by their share */
 #define DISPERSION_LEAST 0.05 /* a function that never varies: its logarithm has to exist */
 #define FREEDOM_MAX 1e9	      /* dispersions that differ by no more than chance */
 
@@ -15,7 +16,9 @@ struct candidate {
 	struct significance_test *test;
 	double share;	   /* of both sides together */
 	double dispersion; /* its own, then the one that counts */
+	double typical;	   /* the logarithm of that of functions of about its share */
 	double p;
+	double weight;	/* of the level, how much is this test's */
 	size_t same_as; /* the first candidate with the same numbers */
 };
 
@@ -25,7 +28,7 @@ struct judge {
 	size_t count;
 	double total;
 	double freedom_own; /* of one function's dispersion */
-	double typical, freedom_prior;
+	double freedom_prior;
 };
 
 static bool measures_spread(const struct significance *of)
@@ -59,6 +62,7 @@ static void add_candidate(struct judge *judge, struct significance_test *test)
 		return;
 	*candidate = (struct candidate){ .test = test,
 					 .share = both / judge->total,
+					 .weight = sqrt(both / judge->total),
 					 .dispersion = SIGNIFICANCE_DISPERSION_ASSUMED };
 	if (measures_spread(judge->of))
 		candidate->dispersion = own_dispersion(judge, candidate);
@@ -94,45 +98,83 @@ static void find_equals(struct judge *judge)
 	}
 }
 
+static double log_dispersion(const struct judge *judge, const struct candidate *candidate)
+{
+	double half = judge->freedom_own / 2;
+
+	return log(fmax(candidate->dispersion, DISPERSION_LEAST)) + log(half) -
+	       student_digamma(half);
+}
+
+static int share_order(const void *left, const void *right)
+{
+	const struct candidate *const *a = left, *const *b = right;
+
+	return ((*a)->share > (*b)->share) - ((*a)->share < (*b)->share);
+}
+
 /*
- * What is typical of all functions' dispersions, and how firmly: by how much their logarithms vary
- * beyond what so few blocks explain.
+ * What is typical for functions of about the same share: the more samples, the more of the spread
+ * is phases of the program. Means of neighbours by share.
+ */
+static void find_trend(const struct judge *judge, struct candidate **by_share, size_t count)
+{
+	double *sums = mem_new_array(double, count + 1);
+
+	qsort(by_share, count, sizeof(struct candidate *), share_order);
+	for (size_t i = 0; i < count; i++)
+		sums[i + 1] = sums[i] + log_dispersion(judge, by_share[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
+		size_t to = i + NEIGHBOURS + 1 < count ? i + NEIGHBOURS + 1 : count;
+
+		by_share[i]->typical = (sums[to] - sums[from]) / (double)(to - from);
+	}
+	judge->of->dispersion = count ? exp(sums[count] / (double)count) : 1;
+	free(sums);
+}
+
+/*
+ * How firmly dispersions are known before a function's own is looked at: by how much their
+ * logarithms vary beyond what so few blocks explain.
  */
 static void find_typical(struct judge *judge)
 {
-	double half = judge->freedom_own / 2;
-	double shift = log(half) - student_digamma(half);
-	double sum = 0, squares = 0, mean, beyond;
-	size_t n = judge->of->tests;
+	struct candidate **distinct = mem_new_array(struct candidate *, judge->count + 1);
+	double half = judge->freedom_own / 2, squares = 0, beyond;
+	size_t count = 0;
 
-	judge->typical = 1;
-	judge->freedom_prior = 0;
 	for (size_t i = 0; i < judge->count; i++)
 		if (judge->candidates[i].same_as == i)
-			sum += log(fmax(judge->candidates[i].dispersion, DISPERSION_LEAST)) + shift;
-	if (n < 2)
-		return;
-	mean = sum / (double)n;
-	for (size_t i = 0; i < judge->count; i++) {
-		double e = log(fmax(judge->candidates[i].dispersion, DISPERSION_LEAST)) + shift;
+			distinct[count++] = &judge->candidates[i];
+	find_trend(judge, distinct, count);
+	for (size_t i = 0; i < count; i++) {
+		double e = log_dispersion(judge, distinct[i]) - distinct[i]->typical;
 
-		if (judge->candidates[i].same_as == i)
-			squares += (e - mean) * (e - mean);
+		squares += e * e;
 	}
-	beyond = squares / (double)(n - 1) - student_trigamma(half);
-	judge->freedom_prior = FREEDOM_MAX;
-	if (beyond > 0)
-		judge->freedom_prior = 2 * student_trigamma_inverse(beyond);
-	half = judge->freedom_prior / 2;
-	judge->typical = exp(mean + student_digamma(half) - log(half));
+	judge->freedom_prior = 0;
+	if (count > 1) {
+		beyond = squares / (double)(count - 1) - student_trigamma(half);
+		judge->freedom_prior =
+			beyond > 0 ? 2 * student_trigamma_inverse(beyond) : FREEDOM_MAX;
+	}
+	for (size_t i = 0; i < judge->count; i++)
+		judge->candidates[i].typical =
+			judge->candidates[judge->candidates[i].same_as].typical;
+	free(distinct);
 }
 
-static double moderated(const struct judge *judge, double own)
+static double moderated(const struct judge *judge, const struct candidate *candidate)
 {
-	double prior = judge->freedom_prior, together = prior + judge->freedom_own;
+	double half = judge->freedom_prior / 2, own = candidate->dispersion;
+	double together = judge->freedom_prior + judge->freedom_own, typical;
 
-	own = fmax(own, (prior * judge->typical + judge->freedom_own * own) / together);
-	return fmax(own, 1);
+	if (!(half > 0))
+		return fmax(1, own);
+	typical = exp(candidate->typical + student_digamma(half) - log(half));
+	typical = (judge->freedom_prior * typical + judge->freedom_own * own) / together;
+	return fmax(1, fmax(own, typical));
 }
 
 static void test_difference(const struct judge *judge, struct candidate *candidate, double bound)
@@ -153,25 +195,32 @@ static void test_difference(const struct judge *judge, struct candidate *candida
 static int p_order(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
+	double x = a->p / a->weight, y = b->p / b->weight;
 
-	return (a->p > b->p) - (a->p < b->p);
+	return (x > y) - (x < y);
 }
 
-/* Holm's step-down. Equal tests have equal p and stand side by side or mixed: the first decides. */
+/*
+ * Holm's step-down with weights. Equal tests have equal p and stand side by side: the first one
+ * counts.
+ */
 static void adjust(struct judge *judge)
 {
-	double least = 0;
-	size_t left = judge->of->tests;
+	double least = 0, left = 0;
 
+	for (size_t i = 0; i < judge->count; i++)
+		if (judge->candidates[i].same_as != SIZE_MAX)
+			left += judge->candidates[i].weight;
 	qsort(judge->candidates, judge->count, sizeof(*judge->candidates), p_order);
 	for (size_t i = 0; i < judge->count; i++) {
 		struct candidate *candidate = &judge->candidates[i];
+		double share = fmax(1, left / candidate->weight);
 
-		least = fmin(1, fmax(least, candidate->p * (double)(left ? left : 1)));
+		least = fmin(1, fmax(least, candidate->p * share));
 		candidate->test->p = least;
 		candidate->test->significant = least <= SIGNIFICANCE_LEVEL;
 		if (candidate->same_as != SIZE_MAX)
-			left--;
+			left -= candidate->weight;
 	}
 }
 
@@ -198,7 +247,6 @@ void significance_judge(struct significance *of, struct significance_test *tests
 	of->freedom = FREEDOM_MAX;
 	if (of->method == SIGNIFICANCE_BLOCKS) {
 		find_typical(&judge);
-		of->dispersion = judge.typical;
 		of->freedom = judge.freedom_own + judge.freedom_prior;
 	}
 	bound = student_bound(SIGNIFICANCE_LEVEL, of->freedom);
@@ -206,7 +254,7 @@ void significance_judge(struct significance *of, struct significance_test *tests
 		struct candidate *candidate = &judge.candidates[i];
 
 		if (of->method == SIGNIFICANCE_BLOCKS)
-			candidate->dispersion = moderated(&judge, candidate->dispersion);
+			candidate->dispersion = moderated(&judge, candidate);
 		test_difference(&judge, candidate, bound);
 		if (candidate->same_as != i)
 			candidate->same_as = SIZE_MAX;

@@ -6,10 +6,13 @@
  * it has X, and S = sum over blocks of x * x / t. Were samples independent, x would be binomial;
  * programs have phases, so the spread between blocks, S - X * X / T, is compared to the binomial
  * one: their ratio is the function's dispersion (Pearson's, of a quasi-binomial model). Blocks are
- * few, hence dispersions are moderated by those of all functions together, as limma does for genes
- * (Smyth, Linear models and empirical Bayes methods, 2004), never below what sampling alone gives,
- * and never below what the function itself shows. The difference of shares over its error is then
- * Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm.
+ * few, hence dispersions are moderated by those of functions of about the same share, as limma does
+ * for genes (Smyth, Linear models and empirical Bayes methods, 2004); they are never below what
+ * sampling alone gives or the function itself shows. The difference of shares over its error is
+ * then Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm;
+ * the level is dealt out by the root of the function's share, because a change of what holds much
+ * is what one looks for (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on
+ * the difference, and these do not).
  *
  * Functions with so few samples that they could not tell are not tested: that depends on both
  * sides together and so spoils nothing. Equal tests (a function and its only callee) count once.

@@ -139,9 +139,10 @@ static void intervals_hold_the_difference_and_p_is_adjusted(void **state)
 	assert_int_equal(of.tests, 2); /* the first two are one */
 	near(tests[0].share[SIGNIFICANCE_OTHER], 0.2);
 	/* dispersion 4: error = sqrt(4 * 0.15 * 0.85 * 2 / 1000) = 0.0319374 */
-	near(tests[0].low, 0.1 - 1.959963984540054 * 0.03193743885);
-	near(tests[0].high, 0.1 + 1.959963984540054 * 0.03193743885);
-	near(tests[0].p, 2 * student_two_sided(0.1 / 0.03193743885, 1e9));
+	near(tests[0].low, 0.1 - 1.959963984540054 * 0.0319374388453);
+	near(tests[0].high, 0.1 + 1.959963984540054 * 0.0319374388453);
+	/* the level is dealt out by the roots of the shares, 0.15 and 0.305 */
+	near(tests[0].p, (1 + sqrt(0.305 / 0.15)) * student_two_sided(0.1 / 0.0319374388453, 1e9));
 	near(tests[1].p, tests[0].p);
 	assert_true(tests[0].significant);
 	assert_false(tests[2].significant);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff_resample - how often `firn diff --fail-on significant` is wrong, and how often it finds what
+ * is there, by resampling a recording of a real program.
+ *
+ * Input: lines "window TAB function TAB self TAB cum", windows numbered in the order of time, and
+ * for each window a line with the function "" that has its total as cum. A side is drawn as runs of
+ * consecutive windows, so that phases stay together. A regression is planted by letting each sample
+ * of one function in B occur once more with that chance.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/idmap.h"
+#include "base/mem.h"
+#include "server/query/compare.h"
+
+#define WINDOWS_MAX 512
+#define FUNCTIONS_MAX 65536
+#define LINE_MAX_BYTES 16384
+#define WINDOW_S 10
+#define SHARE_WANTED 0.2
+
+struct value {
+	uint32_t function;
+	int64_t of[COMPARE_WHATS];
+};
+
+struct window {
+	struct value *values;
+	size_t count, capacity;
+	int64_t total;
+};
+
+struct recording {
+	struct window windows[WINDOWS_MAX];
+	size_t windows_count;
+	char **names;
+	size_t names_count, names_capacity;
+	struct idmap map;
+	uint64_t random;
+};
+
+/* One setting that is tried many times. */
+struct trial {
+	size_t windows;	   /* of a side */
+	size_t run;	   /* of consecutive windows */
+	double growth;	   /* planted; 0: none */
+	uint32_t function; /* in which */
+	bool single;	   /* as if each side were one report */
+};
+
+struct outcome {
+	size_t rounds, alarms, found;
+	double samples, dispersion;
+};
+
+static double uniform(struct recording *recording)
+{
+	uint64_t *x = &recording->random;
+
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return (double)(*x >> 11) / 9007199254740992.0;
+}
+
+static bool name_equal(const void *context, uint32_t id, const void *key)
+{
+	return !strcmp(((const struct recording *)context)->names[id], key);
+}
+
+static uint32_t function_of(struct recording *recording, const char *name)
+{
+	uint64_t hash = hash_bytes(name, strlen(name));
+	uint32_t id = idmap_find(&recording->map, hash, name_equal, recording, name);
+
+	if (id != IDMAP_NONE)
+		return id;
+	mem_grow(recording->names, recording->names_count, recording->names_capacity);
+	id = (uint32_t)recording->names_count++;
+	recording->names[id] = mem_strndup(name, strlen(name));
+	idmap_add(&recording->map, hash, id);
+	return id;
+}
+
+static void take_line(struct recording *recording, char *line)
+{
+	char *name = strchr(line, '\t'), *self = name ? strrchr(name + 1, '\t') : NULL;
+	unsigned long number = strtoul(line, NULL, 10);
+	struct window *window = &recording->windows[number % WINDOWS_MAX];
+	int64_t cum;
+
+	if (!self || number >= WINDOWS_MAX)
+		return;
+	cum = strtoll(self + 1, NULL, 10);
+	*self = 0;
+	self = strrchr(name + 1, '\t');
+	if (!self)
+		return;
+	*self = 0;
+	if (number >= recording->windows_count)
+		recording->windows_count = number + 1;
+	if (!name[1]) {
+		window->total = cum;
+		return;
+	}
+	mem_grow(window->values, window->count, window->capacity);
+	window->values[window->count++] = (struct value){ function_of(recording, name + 1),
+							  { strtoll(self + 1, NULL, 10), cum } };
+}
+
+static int read_recording(struct recording *recording, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	static char line[LINE_MAX_BYTES];
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		take_line(recording, line);
+	fclose(file);
+	return 0;
+}
+
+/* How many of `count` samples occur once more. */
+static int64_t thin(struct recording *recording, int64_t count, double chance)
+{
+	int64_t more = 0;
+
+	for (int64_t i = 0; i < count; i++)
+		more += uniform(recording) < chance;
+	return more;
+}
+
+/* Sums of one block. */
+struct block {
+	double *values; /* [function * COMPARE_WHATS + what] */
+	double total;
+};
+
+static void add_window(struct recording *recording, const struct window *window,
+		       const struct trial *trial, bool planted, struct block *block)
+{
+	for (size_t i = 0; i < window->count; i++) {
+		const struct value *value = &window->values[i];
+		double *into = &block->values[(size_t)value->function * COMPARE_WHATS];
+		int64_t more = 0;
+
+		if (planted && value->function == trial->function)
+			more = thin(recording, value->of[COMPARE_TOTAL], trial->growth);
+		into[COMPARE_SELF] += (double)value->of[COMPARE_SELF];
+		into[COMPARE_TOTAL] += (double)(value->of[COMPARE_TOTAL] + more);
+		block->total += (double)more;
+	}
+	block->total += (double)window->total;
+}
+
+static void end_block(struct significance *of, struct significance_test *tests,
+		      enum significance_side side, size_t count, struct block *block)
+{
+	if (block->total <= 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		double value = block->values[i];
+
+		tests[i].value[side] += value;
+		tests[i].spread[side] += value * value / block->total;
+		block->values[i] = 0;
+	}
+	of->total[side] += block->total;
+	of->blocks[side]++;
+	block->total = 0;
+}
+
+static void draw_side(struct recording *recording, const struct trial *trial,
+		      enum significance_side side, struct significance *of,
+		      struct significance_test *tests, struct block *block)
+{
+	size_t blocks = trial->windows < COMPARE_BLOCKS_MAX ? trial->windows : COMPARE_BLOCKS_MAX;
+	size_t at = 0, count = recording->names_count * COMPARE_WHATS;
+	size_t start = 0;
+
+	blocks = trial->single ? 1 : blocks;
+	for (size_t i = 0; i < blocks; i++) {
+		size_t end = (i + 1) * trial->windows / blocks;
+
+		for (; at < end; at++) {
+			if (at % trial->run == 0)
+				start = (size_t)(uniform(recording) *
+						 (double)(recording->windows_count - trial->run +
+							  1));
+			add_window(recording, &recording->windows[start + at % trial->run], trial,
+				   side == SIGNIFICANCE_OTHER && trial->growth > 0, block);
+		}
+		end_block(of, tests, side, count, block);
+	}
+}
+
+static struct outcome try(struct recording *recording, const struct trial *trial, size_t rounds)
+{
+	size_t count = recording->names_count * COMPARE_WHATS;
+	struct significance_test *tests = mem_new_array(struct significance_test, count);
+	struct block block = { .values = mem_new_array(double, count) };
+	struct outcome outcome = { .rounds = rounds };
+
+	for (size_t round_ = 0; round_ < rounds; round_++) {
+		const struct significance_test *planted =
+			&tests[(size_t)trial->function * COMPARE_WHATS];
+		struct significance of = { .samples_per_value = 1 };
+		bool any = false;
+
+		memset(tests, 0, count * sizeof(*tests));
+		draw_side(recording, trial, SIGNIFICANCE_BASE, &of, tests, &block);
+		draw_side(recording, trial, SIGNIFICANCE_OTHER, &of, tests, &block);
+		significance_judge(&of, tests, count);
+		for (size_t i = 0; i < count; i++)
+			any |= tests[i].significant;
+		outcome.alarms += any;
+		outcome.found +=
+			planted[COMPARE_TOTAL].significant || planted[COMPARE_SELF].significant;
+		outcome.samples += of.total[SIGNIFICANCE_BASE] / (double)rounds;
+		outcome.dispersion += of.dispersion / (double)rounds;
+	}
+	free(tests);
+	free(block.values);
+	return outcome;
+}
+
+/* The function whose share is nearest to what is wanted. */
+static uint32_t find_function(const struct recording *recording, double *ret_share)
+{
+	double *sums = mem_new_array(double, recording->names_count), total = 0, best = 1;
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < recording->windows_count; i++) {
+		const struct window *window = &recording->windows[i];
+
+		total += (double)window->total;
+		for (size_t at = 0; at < window->count; at++)
+			sums[window->values[at].function] +=
+				(double)window->values[at].of[COMPARE_TOTAL];
+	}
+	for (uint32_t i = 0; i < recording->names_count; i++) {
+		if (fabs(sums[i] / total - SHARE_WANTED) >= best)
+			continue;
+		best = fabs(sums[i] / total - SHARE_WANTED);
+		*ret_share = sums[i] / total;
+		found = i;
+	}
+	free(sums);
+	return found;
+}
+
+static void report(struct recording *recording, const char *what, const struct trial *trial,
+		   size_t rounds)
+{
+	struct outcome outcome = try(recording, trial, rounds);
+
+	printf("%-44s %8.0f %10.2f %7.1f %%", what, outcome.samples, outcome.dispersion,
+	       100.0 * (double)outcome.alarms / (double)rounds);
+	if (trial->growth > 0)
+		printf(" %7.1f %%", 100.0 * (double)outcome.found / (double)rounds);
+	printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct recording *recording = mem_new(struct recording);
+	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
+	struct trial trial = { .windows = 6, .run = 6 };
+	double share = 0;
+
+	recording->random = 88172645463325252ull;
+	if (argc < 2 || read_recording(recording, argv[1]) || recording->windows_count < 12) {
+		fprintf(stderr, "usage: diff_resample WINDOWS.tsv [ROUNDS]; 12 windows or more\n");
+		return 2;
+	}
+	trial.function = find_function(recording, &share);
+	printf("%zu windows of %d s, %zu functions; planted in %s (%.1f %% of the samples)\n",
+	       recording->windows_count, WINDOW_S, recording->names_count,
+	       recording->names[trial.function], 100 * share);
+	printf("%-44s %8s %10s %9s %9s\n", "", "samples", "dispersion", "alarms", "found");
+	report(recording, "same program, 60 s", &trial, rounds);
+	trial.growth = 0.2;
+	report(recording, "20 % more in that function, 60 s", &trial, rounds);
+	trial = (struct trial){ .windows = 90, .run = 6, .function = trial.function };
+	report(recording, "same program, 15 min", &trial, rounds);
+	trial.growth = 0.05;
+	report(recording, "5 % more in that function, 15 min", &trial, rounds);
+	trial = (struct trial){
+		.windows = 6, .run = 6, .function = trial.function, .single = true
+	};
+	report(recording, "same program, 60 s, a single report", &trial, rounds);
+	trial.growth = 0.2;
+	report(recording, "20 % more, 60 s, a single report", &trial, rounds);
+	return 0;
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of trees by brute force: raw samples in, one Python dictionary of stacks out.
+
+Nothing here knows how firn does it: samples are a list, a question is a loop over it. Frames are names
+(each its own function); labels are those of the series and, where the series lacks the name, of the sample.
+"""
+import re
+
+NONE = "(none)"
+
+
+class Sample:
+    """One row as it was sent."""
+
+    def __init__(self, series, start_ns, labels, stack, value):
+        self.series, self.start_ns, self.labels, self.stack, self.value = series, start_ns, labels, stack, value
+
+    def label(self, name):
+        return self.series.get(name, "") or self.labels.get(name, "")
+
+
+def matches(sample, matchers):
+    for name, operator, wanted in matchers:
+        have = sample.label(name)
+        hit = have == wanted if operator in ("=", "!=") else re.fullmatch(wanted, have, re.S) is not None
+        if hit != (operator in ("=", "=~")):
+            return False
+    return True
+
+
+def condition(frame, operator, wanted):
+    """Whether the name of a frame fulfils one condition."""
+    base = operator.lstrip("!") if operator != "!=" else "="
+    hit = {
+        "=": lambda: frame == wanted,
+        "*=": lambda: wanted in frame,
+        "^=": lambda: frame.startswith(wanted),
+        "~": lambda: re.fullmatch(wanted, frame, re.S) is not None,
+        "=~": lambda: re.fullmatch(wanted, frame, re.S) is not None,
+    }[base]()
+    return not hit if operator.startswith("!") else hit
+
+
+def apply_filter(stack, action, operator, wanted):
+    """The stack (root first) as it is shown, or None when it is hidden."""
+    holds = [condition(frame, operator, wanted) for frame in stack]
+    if action in ("show-stack", "hide-stack"):
+        met = all(holds) if operator.startswith("!") else any(holds)
+        return stack if met == (action == "show-stack") else None
+    if action == "show-from":
+        return stack[holds.index(True):] if True in holds else None
+    return [f for f, hit in zip(stack, holds) if hit == (action == "show-frame")]
+
+
+def tree(samples, question):
+    """{stack as a tuple, root first: value}, and what filters hide."""
+    shown, hidden = {}, 0
+    for sample in samples:
+        if not question["from_ns"] <= sample.start_ns < question["to_ns"] or not matches(sample, question["matchers"]):
+            continue
+        stack = list(sample.stack)
+        for action, operator, wanted in question.get("filters", ()):
+            stack = apply_filter(stack, action, operator, wanted) if stack is not None else None
+        if stack is None:
+            hidden += sample.value
+            continue
+        if question.get("group_by"):
+            stack = [",".join(sample.label(name) or NONE for name in question["group_by"])] + stack
+        key = tuple(stack)
+        shown[key] = shown.get(key, 0) + sample.value
+    return {k: v for k, v in shown.items() if v}, hidden
+
+
+def invert(shown):
+    """Each stack read from its leaf."""
+    out = {}
+    for stack, value in shown.items():
+        key = tuple(reversed(stack))
+        out[key] = out.get(key, 0) + value
+    return out
+
+
+def table(shown):
+    """{name: (flat, cum)}, recursion counted once."""
+    rows = {}
+    for stack, value in shown.items():
+        for name in set(stack):
+            flat, cum = rows.get(name, (0, 0))
+            rows[name] = (flat + (value if stack and stack[-1] == name else 0), cum + value)
+    return rows
+
+
+def series(samples, question, step_ns):
+    """{label values: {start of step: value}}."""
+    lines = {}
+    for sample in samples:
+        if question["from_ns"] <= sample.start_ns < question["to_ns"] and matches(sample, question["matchers"]):
+            key = tuple(sample.label(name) for name in question.get("group_by", ()))
+            at = sample.start_ns // step_ns * step_ns
+            line = lines.setdefault(key, {})
+            line[at] = line.get(at, 0) + sample.value
+    return lines
