@@ -4,9 +4,10 @@
  * is there, by resampling a recording of a real program.
  *
  * Input: lines "window TAB function TAB self TAB cum", windows numbered in the order of time, and
- * for each window a line with the function "" that has its total as cum. A side is drawn as runs of
- * consecutive windows, so that phases stay together. A regression is planted by letting each sample
- * of one function in B occur once more with that chance.
+ * for each window a line with the function "" that has its total as cum. A side has the samples of
+ * two cores at 99 Hz, drawn as runs of consecutive windows, so that phases stay together. A
+ * regression is planted by letting each sample of one function in B occur once more with that
+ * chance.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #define LINE_MAX_BYTES 16384
 #define WINDOW_S 10
 #define SHARE_WANTED 0.2
+#define SAMPLES_60_S (60 * 2 * 99) /* of two cores at 99 Hz */
 
 struct value {
 	uint32_t function;
@@ -49,7 +51,7 @@ struct trial {
 	size_t run;	   /* of consecutive windows */
 	double growth;	   /* planted; 0: none */
 	uint32_t function; /* in which */
-	bool single;	   /* as if each side were one report */
+	size_t blocks;	   /* of a side */
 };
 
 struct outcome {
@@ -179,11 +181,10 @@ static void draw_side(struct recording *recording, const struct trial *trial,
 		      enum significance_side side, struct significance *of,
 		      struct significance_test *tests, struct block *block)
 {
-	size_t blocks = trial->windows < COMPARE_BLOCKS_MAX ? trial->windows : COMPARE_BLOCKS_MAX;
+	size_t blocks = trial->blocks;
 	size_t at = 0, count = recording->names_count * COMPARE_WHATS;
 	size_t start = 0;
 
-	blocks = trial->single ? 1 : blocks;
 	for (size_t i = 0; i < blocks; i++) {
 		size_t end = (i + 1) * trial->windows / blocks;
 
@@ -254,6 +255,15 @@ static uint32_t find_function(const struct recording *recording, double *ret_sha
 	return found;
 }
 
+static double mean_samples(const struct recording *recording)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < recording->windows_count; i++)
+		sum += (double)recording->windows[i].total;
+	return sum / (double)recording->windows_count;
+}
+
 static void report(struct recording *recording, const char *what, const struct trial *trial,
 		   size_t rounds)
 {
@@ -270,8 +280,8 @@ int main(int argc, char **argv)
 {
 	struct recording *recording = mem_new(struct recording);
 	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
-	struct trial trial = { .windows = 6, .run = 6 };
-	double share = 0;
+	struct trial trial = { .blocks = 6 };
+	double share = 0, mean;
 
 	recording->random = 88172645463325252ull;
 	if (argc < 2 || read_recording(recording, argv[1]) || recording->windows_count < 12) {
@@ -283,18 +293,24 @@ int main(int argc, char **argv)
 	       recording->windows_count, WINDOW_S, recording->names_count,
 	       recording->names[trial.function], 100 * share);
 	printf("%-44s %8s %10s %9s %9s\n", "", "samples", "dispersion", "alarms", "found");
+	mean = mean_samples(recording);
+	trial.windows = (size_t)(SAMPLES_60_S / mean) + 1;
+	trial.run = trial.windows < recording->windows_count / 2 ? trial.windows
+								 : recording->windows_count / 2;
 	report(recording, "same program, 60 s", &trial, rounds);
 	trial.growth = 0.2;
 	report(recording, "20 % more in that function, 60 s", &trial, rounds);
-	trial = (struct trial){ .windows = 90, .run = 6, .function = trial.function };
-	report(recording, "same program, 15 min", &trial, rounds);
-	trial.growth = 0.05;
-	report(recording, "5 % more in that function, 15 min", &trial, rounds);
-	trial = (struct trial){
-		.windows = 6, .run = 6, .function = trial.function, .single = true
-	};
+	trial.growth = 0;
+	trial.blocks = 1;
 	report(recording, "same program, 60 s, a single report", &trial, rounds);
 	trial.growth = 0.2;
 	report(recording, "20 % more, 60 s, a single report", &trial, rounds);
+	trial = (struct trial){ .windows = (size_t)(15 * SAMPLES_60_S / mean) + 1,
+				.run = trial.run,
+				.blocks = COMPARE_BLOCKS_MAX,
+				.function = trial.function };
+	report(recording, "same program, 15 min", &trial, rounds);
+	trial.growth = 0.05;
+	report(recording, "5 % more in that function, 15 min", &trial, rounds);
 	return 0;
 }

@@ -41,26 +41,33 @@ def condition(frame, operator, wanted):
     return not hit if operator.startswith("!") else hit
 
 
-def apply_filter(stack, action, operator, wanted):
-    """The stack (root first) as it is shown, or None when it is hidden."""
-    holds = [condition(frame, operator, wanted) for frame in stack]
-    if action in ("show-stack", "hide-stack"):
-        met = all(holds) if operator.startswith("!") else any(holds)
-        return stack if met == (action == "show-stack") else None
-    if action == "show-from":
-        return stack[holds.index(True):] if True in holds else None
-    return [f for f, hit in zip(stack, holds) if hit == (action == "show-frame")]
+def apply_filters(stack, filters):
+    """The stack (root first) as it is shown, or None when it is hidden. All look at the whole stack."""
+    start, kept = 0, [True] * len(stack)
+    for action, operator, wanted in filters:
+        holds = [condition(frame, operator, wanted) for frame in stack]
+        if action in ("show-stack", "hide-stack"):
+            met = all(holds) if operator.startswith("!") else any(holds)
+            if met != (action == "show-stack"):
+                return None
+        elif action == "show-from":
+            if True not in holds:
+                return None
+            start = max(start, holds.index(True))
+        else:
+            kept = [k and hit == (action == "show-frame") for k, hit in zip(kept, holds)]
+    return [frame for at, frame in enumerate(stack) if kept[at] and at >= start]
 
 
 def tree(samples, question):
     """{stack as a tuple, root first: value}, and what filters hide."""
     shown, hidden = {}, 0
     for sample in samples:
-        if not question["from_ns"] <= sample.start_ns < question["to_ns"] or not matches(sample, question["matchers"]):
+        if not question["from_ns"] <= sample.start_ns < question["to_ns"] or not matches(
+            sample, question["matchers"]
+        ):
             continue
-        stack = list(sample.stack)
-        for action, operator, wanted in question.get("filters", ()):
-            stack = apply_filter(stack, action, operator, wanted) if stack is not None else None
+        stack = apply_filters(sample.stack, question.get("filters", ()))
         if stack is None:
             hidden += sample.value
             continue

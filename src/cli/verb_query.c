@@ -14,8 +14,9 @@ struct query_verb_options {
 	const char *step;
 	const char *demangle;
 	const char *filter;
+	const char *sandwich;
 	unsigned limit;
-	bool explain;
+	bool explain, invert;
 };
 
 #define AT(member) offsetof(struct query_verb_options, member)
@@ -26,7 +27,7 @@ static const struct option options[] = {
 	{ 0, "to", OPTION_TEXT, AT(to), "T", "default now", 0, 0 },
 	{ 0, "at", OPTION_TEXT, AT(at), "T", "the reports nearest to one moment instead", 0, 0 },
 	{ 'o', "output", OPTION_TEXT, AT(output), "FORMAT",
-	  "top (default), folded, pprof, flamegraph, json, series", 0, 0 },
+	  "top (default), folded, pprof, speedscope, flamegraph, json, series", 0, 0 },
 	{ 0, "group-by", OPTION_TEXT, AT(group_by), "L[,L]", "split by label values", 0, 0 },
 	{ 0, "sum-by", OPTION_TEXT, AT(sum_by), "L[,L]",
 	  "of series: one line per value (default one line; * = all labels)", 0, 0 },
@@ -37,6 +38,10 @@ static const struct option options[] = {
 	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
 	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
 	  0 },
+	{ 0, "invert", OPTION_FLAG, AT(invert), NULL,
+	  "upside down: functions at the top, their callers below", 0, 0 },
+	{ 0, "sandwich", OPTION_TEXT, AT(sandwich), "FUNCTION",
+	  "who calls this function; what it calls: --filter 'show-from function=FUNCTION'", 0, 0 },
 	{ 0, "explain", OPTION_FLAG, AT(explain), NULL,
 	  "what the answer cost and where it came from, instead of it", 0, 0 },
 	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
@@ -84,6 +89,8 @@ static void build_path(const struct query_verb_options *values, const char *sele
 	snprintf(limit, sizeof(limit), "%u", values->limit);
 	ask_add_parameter(path, "format", values->output);
 	ask_add_parameter(path, "group_by", values->group_by);
+	ask_add_parameter(path, "invert", values->invert ? "1" : NULL);
+	ask_add_parameter(path, "sandwich", values->sandwich);
 	ask_add_parameter(path, "demangle", values->demangle);
 	ask_add_parameter(path, "notes", "1");
 	ask_add_parameter(path, "limit", values->limit ? limit : NULL);
@@ -91,8 +98,8 @@ static void build_path(const struct query_verb_options *values, const char *sele
 
 static bool is_format(const char *output)
 {
-	static const char *const formats[] = { "top",  "folded", "pprof", "flamegraph",
-					       "json", "series", "binary" };
+	static const char *const formats[] = { "top",	     "folded", "pprof",	 "speedscope",
+					       "flamegraph", "json",   "series", "binary" };
 
 	for (size_t i = 0; i < VERB_COUNT_OF(formats); i++)
 		if (!strcmp(output, formats[i]))
@@ -108,10 +115,10 @@ static int check(const struct query_verb_options *values, const struct option_op
 			       "expected one SELECTOR, for example "
 			       "'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'");
 	if (!is_format(values->output))
-		return err_set(
-			err, ERR_INVALID,
-			"--output: \"%s\" is none of top, folded, pprof, flamegraph, json, series",
-			values->output);
+		return err_set(err, ERR_INVALID,
+			       "--output: \"%s\" is none of top, folded, pprof, speedscope, "
+			       "flamegraph, json, series",
+			       values->output);
 	if ((values->sum_by || values->step) && strcmp(values->output, "series"))
 		return err_set(err, ERR_INVALID, "--sum-by and --step go with --output series");
 	if (values->group_by && !strcmp(values->output, "series"))

@@ -179,6 +179,12 @@ static int change_order(const void *left, const void *right, void *context)
 	return slice_compare(a->name, b->name);
 }
 
+/* False of a function that filters hide. */
+static bool has_value(const struct functions_row *row)
+{
+	return row->value.flat || row->value.cum || row->base.flat || row->base.cum;
+}
+
 static void write_row(struct json *json, const struct functions_row *row,
 		      const struct comparison *comparison, uint32_t number)
 {
@@ -196,19 +202,20 @@ static void write_row(struct json *json, const struct functions_row *row,
 void render_table_json(const struct tree *tree, struct strbuf *out)
 {
 	struct functions functions;
+	uint32_t *order, count = 0;
 	struct json json;
-	uint32_t *order;
 
 	functions_make(&functions, tree);
 	order = mem_new_array(uint32_t, (size_t)functions.rows_count + 1);
 	for (uint32_t i = 0; i < functions.rows_count; i++)
-		order[i] = i;
-	qsort_r(order, functions.rows_count, sizeof(*order), change_order, functions.rows);
+		if (has_value(&functions.rows[i]))
+			order[count++] = i;
+	qsort_r(order, count, sizeof(*order), change_order, functions.rows);
 	json_begin(&json, out);
 	json_open_object(&json);
 	write_header(&json, tree);
 	json_member_array(&json, "rows");
-	for (uint32_t i = 0; i < functions.rows_count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		write_row(&json, &functions.rows[order[i]], tree->comparison, order[i]);
 	json_close_array(&json);
 	json_close_object(&json);

@@ -2,6 +2,7 @@
 /* answer - the questions of /api/v1 (docs/api.md). */
 #include "codec/json.h"
 #include "config/units.h"
+#include "server/query/invert.h"
 #include "server/query/render.h"
 #include "server/serve/question.h"
 
@@ -244,6 +245,9 @@ static bool render(const struct tree *tree, struct slice format, uint64_t width,
 				"content-disposition: attachment; filename=\"profile.pb.gz\"\r\n");
 		response->precompressed = true;
 		render_pprof(tree, out);
+	} else if (slice_is(format, "speedscope")) {
+		response->content_type = "application/json";
+		render_speedscope(tree, out);
 	} else if (slice_is(format, "binary")) {
 		response->content_type = "application/octet-stream";
 		render_binary(tree, (uint32_t)width, out);
@@ -288,6 +292,29 @@ static void add_notes(struct question *question, const struct net_request *reque
 	strbuf_free(&notes);
 }
 
+/*
+ * Upside down: each function's callers below it; with `sandwich` those of that function alone, and
+ * what others have counts as filtered, so that shares stay shares of everything.
+ */
+static int turn(struct question *question, const struct net_request *request, struct slice format,
+		struct tree *tree, struct err *err)
+{
+	struct slice function = question_text(question, request, "sandwich", "");
+	int64_t total = tree->total;
+	int rc;
+
+	if (!function.len && !question_is_set(question, request, "invert"))
+		return 0;
+	if (slice_is(format, "pprof"))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "pprof has whole stacks, root to leaf: leave "
+			       "out \"invert\" and \"sandwich\"");
+	rc = tree_invert(tree, function, err);
+	if (!rc)
+		tree->filtered += total - tree->total;
+	return rc;
+}
+
 void answer_query(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct question question;
@@ -316,12 +343,14 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
+	if (!rc)
+		rc = turn(&question, request, format, tree, &err);
 	if (!rc && question_is_set(&question, request, "explain"))
 		explain(&tree->stats, format, response);
 	else if (!rc && !render(tree, format, width, limit, response))
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"format\": \"%.*s\" is none of top, folded, flamegraph, "
-			     "json, pprof, binary",
+			     "json, pprof, speedscope, binary",
 			     SLICE_FMT(format));
 	else if (!rc)
 		add_notes(&question, request, tree, format, response);
