@@ -155,7 +155,7 @@ static void say_method(const struct comparison *comparison, struct strbuf *out)
 			    "significance: %zu against %zu blocks of time, %zu tests, at most %.0f "
 			    "%% chance of any false alarm\n",
 			    of->blocks[SIGNIFICANCE_OTHER], of->blocks[SIGNIFICANCE_BASE],
-			    of->tests, 100 * SIGNIFICANCE_LEVEL);
+			    of->tests, 100 * SIGNIFICANCE_ALARMS_MAX);
 	else
 		strbuf_addf(out,
 			    "significance: too few reports to see how much they vary; twice the "

@@ -249,7 +249,7 @@ void significance_judge(struct significance *of, struct significance_test *tests
 		find_typical(&judge);
 		of->freedom = judge.freedom_own + judge.freedom_prior;
 	}
-	bound = student_bound(SIGNIFICANCE_LEVEL, of->freedom);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];
 
@@ -292,7 +292,7 @@ void significance_compare_means(struct significance_mean *mean)
 	}
 	both = error[SIGNIFICANCE_BASE] + error[SIGNIFICANCE_OTHER];
 	freedom = freedom > 0 ? both * both / freedom : FREEDOM_MAX;
-	bound = student_bound(SIGNIFICANCE_LEVEL, freedom) * sqrt(both);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, freedom) * sqrt(both);
 	difference = mean->mean[SIGNIFICANCE_OTHER] - mean->mean[SIGNIFICANCE_BASE];
 	mean->tested = true;
 	mean->low = (difference - bound) / mean->mean[SIGNIFICANCE_BASE];
@@ -308,7 +308,7 @@ void significance_compare_counts(struct significance_mean *mean,
 {
 	const double *a = &samples[SIGNIFICANCE_BASE], *b = &samples[SIGNIFICANCE_OTHER];
 	bool timed = seconds[SIGNIFICANCE_BASE] > 0 && seconds[SIGNIFICANCE_OTHER] > 0;
-	double error, ratio, bound = student_bound(SIGNIFICANCE_LEVEL, FREEDOM_MAX);
+	double error, ratio, bound = student_bound(SIGNIFICANCE_OUTSIDE, FREEDOM_MAX);
 
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
 		mean->mean[side] = timed ? samples[side] / seconds[side] : samples[side];

@@ -25,7 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIGNIFICANCE_LEVEL 0.05
+/* What is promised of false alarms; tests are made at half of it, as dispersions are estimates. */
+#define SIGNIFICANCE_ALARMS_MAX 0.05
+#define SIGNIFICANCE_LEVEL (SIGNIFICANCE_ALARMS_MAX / 2)
+#define SIGNIFICANCE_OUTSIDE 0.05	  /* of intervals */
 #define SIGNIFICANCE_BLOCKS_MIN 4	  /* per side; fewer say nothing about the spread */
 #define SIGNIFICANCE_DISPERSION_ASSUMED 4 /* then: twice the error of independent samples */
 #define SIGNIFICANCE_SAMPLES_MIN 25 /* of a function, and of all others, on both sides together */
