@@ -39,6 +39,7 @@ void otlp_free(struct otlp *request)
 	free(request->strings.data);
 	free(request->attributes.data);
 	free(request->stacks.data);
+	free(request->links.data);
 	otlp_init(request);
 }
 
@@ -48,7 +49,7 @@ static void clear(struct otlp *request)
 	request->samples.count = request->own_attributes.count = request->numbers.count = 0;
 	request->mappings.count = request->locations.count = request->lines.count = 0;
 	request->functions.count = request->strings.count = request->attributes.count = 0;
-	request->stacks.count = 0;
+	request->stacks.count = request->links.count = 0;
 }
 
 struct decoder {
@@ -74,13 +75,10 @@ static int end_of(struct decoder *decoder, const struct pb_reader *in, const str
 	return in->problem ? pb_fail(in, shape->name, decoder->err) : 0;
 }
 
-/* A repeated number, packed (varints) or not. All of one field go to one run. */
-static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
-		       const struct pb_field *field, struct otlp_run *run)
+/* Room for further numbers of a field, behind those that it has. All of one go to one run. */
+static int extend_run(struct decoder *decoder, const struct pb_field *field, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
-	size_t added = 1;
-	bool whole = true;
 
 	if (!COLUMN_ROOM(&request->numbers, field->bytes.len + run->count + 1,
 			 decoder->elements_max))
@@ -94,6 +92,20 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 	} else if (!run->count) {
 		run->first = (uint32_t)request->numbers.count;
 	}
+	return 0;
+}
+
+/* A repeated number, packed (varints) or not. */
+static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
+		       const struct pb_field *field, struct otlp_run *run)
+{
+	struct otlp *request = decoder->request;
+	int status = extend_run(decoder, field, run);
+	size_t added = 1;
+	bool whole = true;
+
+	if (status)
+		return status;
 	if (field->wire == PB_VARINT)
 		request->numbers.data[request->numbers.count] = field->value;
 	else
@@ -104,6 +116,29 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 	if (request->numbers.count > decoder->elements_max)
 		return fail_limit(decoder);
 	return whole ? 0 : pb_fail_packed(in, "ExportProfilesServiceRequest", decoder->err);
+}
+
+/* A repeated number of eight bytes, packed or not. */
+static int add_fixed_numbers(struct decoder *decoder, const struct pb_reader *in,
+			     const struct pb_field *field, struct otlp_run *run)
+{
+	struct otlp *request = decoder->request;
+	size_t count = field->wire == PB_BYTES ? field->bytes.len / sizeof(uint64_t) : 1;
+	int status = extend_run(decoder, field, run);
+	uint64_t *to;
+
+	if (status)
+		return status;
+	to = request->numbers.data + request->numbers.count;
+	if (field->wire == PB_BYTES)
+		memcpy(to, field->bytes.data, count * sizeof(*to));
+	else
+		*to = field->value;
+	request->numbers.count += count;
+	run->count += (uint32_t)count;
+	return field->wire == PB_BYTES && field->bytes.len % sizeof(uint64_t)
+		       ? pb_fail_packed(in, "ExportProfilesServiceRequest", decoder->err)
+		       : 0;
 }
 
 /* A number that may stand once per field; the last wins, as in protobuf. */
@@ -150,8 +185,7 @@ static int decode_sample(struct decoder *decoder, struct pb_reader in)
 		else if (number == layout->sample_attributes)
 			status = add_numbers(decoder, &in, &field, &sample.attributes);
 		else if (number == OTLP_SAMPLE_TIMESTAMPS_UNIX_NANO)
-			sample.timestamps_count +=
-				field.wire == PB_BYTES ? (uint32_t)(field.bytes.len / 8) : 1;
+			status = add_fixed_numbers(decoder, &in, &field, &sample.timestamps);
 		else if (number == OTLP_SAMPLE_STACK_INDEX)
 			sample.stack = number_of(&field);
 		else
@@ -476,6 +510,25 @@ static int add_string(struct decoder *decoder, struct slice text)
 	return 0;
 }
 
+static int add_link(struct decoder *decoder, struct pb_reader in)
+{
+	static const struct pb_shape shape = { .name = "Link", .bytes = PB_BITS(1, 2) };
+	struct otlp *request = decoder->request;
+	struct otlp_link link = { 0 };
+	struct pb_field field;
+
+	while (pb_next_known(&in, &shape, &field)) {
+		if (field.number == OTLP_LINK_TRACE_ID)
+			link.trace_id = field.bytes;
+		else
+			link.span_id = field.bytes;
+	}
+	if (!ROOM(decoder, &request->links))
+		return -ERR_LIMIT;
+	request->links.data[request->links.count++] = link;
+	return end_of(decoder, &in, &shape);
+}
+
 static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "ProfilesDictionary",
@@ -498,6 +551,8 @@ static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
 			status = add_attribute(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_STACK_TABLE)
 			status = add_stack(decoder, inner);
+		else
+			status = add_link(decoder, inner);
 	}
 	return status ? status : end_of(decoder, &in, &shape);
 }

@@ -62,6 +62,9 @@ enum otlp_field {
 
 	OTLP_STACK_LOCATION_INDICES = 1,
 
+	OTLP_LINK_TRACE_ID = 1,
+	OTLP_LINK_SPAN_ID = 2,
+
 	OTLP_LOCATION_MAPPING_INDEX = 1,
 	OTLP_LOCATION_ADDRESS = 2,
 	OTLP_LOCATION_LINES = 3,
@@ -135,8 +138,10 @@ struct otlp_attribute {
 };
 struct otlp_sample {
 	int64_t stack, link;
-	struct otlp_run attributes, values;
-	uint32_t timestamps_count; /* the times themselves are not kept yet */
+	struct otlp_run attributes, values, timestamps;
+};
+struct otlp_link {
+	struct slice trace_id, span_id;
 };
 struct otlp_profile {
 	struct otlp_value_type sample_type, period_type;
@@ -172,6 +177,7 @@ struct otlp {
 	COLUMN(struct slice) strings;
 	COLUMN(struct otlp_attribute) attributes; /* the dictionary's */
 	COLUMN(struct otlp_run) stacks;
+	COLUMN(struct otlp_link) links;
 };
 
 void otlp_init(struct otlp *request);

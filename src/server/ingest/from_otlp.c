@@ -274,10 +274,10 @@ static int labels_of(const struct door *door, const struct otlp_sample *sample, 
 static int value_of(struct door *door, const struct otlp_sample *sample, int64_t *ret)
 {
 	const uint64_t *values = door->o->numbers.data + sample->values.first;
-	int64_t sum = sample->values.count ? 0 : sample->timestamps_count;
+	int64_t sum = sample->values.count ? 0 : sample->timestamps.count;
 
-	if (sample->values.count && sample->timestamps_count &&
-	    sample->values.count != sample->timestamps_count)
+	if (sample->values.count && sample->timestamps.count &&
+	    sample->values.count != sample->timestamps.count)
 		return reject(door, "a sample has as many values as times, or none of one of them; "
 				    "here they differ");
 	for (uint32_t i = 0; i < sample->values.count; i++)
@@ -289,7 +289,58 @@ static int value_of(struct door *door, const struct otlp_sample *sample, int64_t
 	return 0;
 }
 
-static int add_samples(struct door *door, const struct otlp_profile *profile)
+/* False: the sample names none. Ids of another length are repaired away. */
+static bool link_of(const struct door *door, const struct otlp_sample *sample,
+		    struct trace_link *ret)
+{
+	const struct otlp_link *link;
+
+	if (sample->link <= 0)
+		return false; /* 0 is none, by the dictionary's rule */
+	if ((uint64_t)sample->link >= door->o->links.count) {
+		repairs_count(REPAIR_TRACE_CONTEXT, 1);
+		return false;
+	}
+	link = &door->o->links.data[sample->link];
+	if (link->trace_id.len != sizeof(ret->trace_id) ||
+	    (link->span_id.len && link->span_id.len != sizeof(ret->span_id))) {
+		repairs_count(REPAIR_TRACE_CONTEXT, 1);
+		return false;
+	}
+	*ret = (struct trace_link){ 0 };
+	memcpy(ret->trace_id, link->trace_id.data, sizeof(ret->trace_id));
+	if (link->span_id.len)
+		memcpy(ret->span_id, link->span_id.data, sizeof(ret->span_id));
+	return true;
+}
+
+/* Since the start of the report, which senders round; UINT32_MAX when it is far away. */
+static uint32_t tick_of(uint64_t time_ns, int64_t start_ns)
+{
+	uint64_t start = (uint64_t)start_ns;
+	uint64_t tick = time_ns > start ? (time_ns - start) / TABLES_TICK_NS : 0;
+
+	if (time_ns < start && start - time_ns > (uint64_t)CLOCK_NS_PER_S)
+		return UINT32_MAX;
+	return tick < UINT32_MAX ? (uint32_t)tick : UINT32_MAX;
+}
+
+static void add_moments(const struct door *door, const struct otlp_sample *sample, int64_t start_ns,
+			uint32_t row)
+{
+	const uint64_t *times = door->o->numbers.data + sample->timestamps.first;
+	struct trace_link link;
+	bool linked = link_of(door, sample, &link);
+
+	if (door->limits->no_moments)
+		return;
+	for (uint32_t i = 0; i < sample->timestamps.count; i++)
+		normalise_moment(door->n, row, tick_of(times[i], start_ns), linked ? &link : NULL);
+	if (linked && !sample->timestamps.count)
+		normalise_moment(door->n, row, UINT32_MAX, &link);
+}
+
+static int add_samples(struct door *door, const struct otlp_profile *profile, int64_t start_ns)
 {
 	normalise_rows_begin(door->n, 1);
 	for (uint32_t i = 0; i < profile->sample_count && !door->n->problem; i++) {
@@ -299,8 +350,6 @@ static int add_samples(struct door *door, const struct otlp_profile *profile)
 		int64_t value;
 		int status = value_of(door, sample, &value);
 
-		if (!status && sample->link)
-			repairs_count(REPAIR_TRACE_CONTEXT, 1);
 		if (!status && !normalise_values_count(&value, 1))
 			continue;
 		if (!status)
@@ -309,7 +358,8 @@ static int add_samples(struct door *door, const struct otlp_profile *profile)
 			status = labels_of(door, sample, &label_set);
 		if (status)
 			return status;
-		normalise_row(door->n, stack, label_set, &value);
+		add_moments(door, sample, start_ns,
+			    normalise_row(door->n, stack, label_set, &value));
 	}
 	return normaliser_check(door->n, door->err);
 }
@@ -346,7 +396,7 @@ static int add_profile(struct door *door, const struct otlp_profile *profile)
 	if (!status)
 		status = label_set_of(door, profile, &label_set);
 	if (!status)
-		status = add_samples(door, profile);
+		status = add_samples(door, profile, start_ns);
 	if (status)
 		return status;
 	series = tables_series(door->n->into, label_set, group);

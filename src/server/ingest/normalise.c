@@ -30,6 +30,7 @@ void normaliser_free(struct normaliser *n)
 	free(n->path_nodes);
 	free(n->rows.data);
 	free(n->values.data);
+	free(n->moments.data);
 	idmap_free(&n->row_map);
 	normaliser_init(n);
 }
@@ -271,6 +272,7 @@ void normalise_rows_begin(struct normaliser *n, uint32_t columns)
 	n->columns = columns;
 	n->rows.count = 0;
 	n->values.count = 0;
+	n->moments.count = 0;
 	clear_row_map(n);
 }
 
@@ -310,7 +312,8 @@ static void add_values(struct normaliser *n, uint32_t row, const int64_t *values
 	}
 }
 
-void normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set, const int64_t *values)
+uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,
+		       const int64_t *values)
 {
 	struct row row = { stack, label_set };
 	uint64_t hash = hash_mix(hash_mix(0, stack), label_set);
@@ -318,17 +321,49 @@ void normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set, con
 
 	if (id != IDMAP_NONE) {
 		add_values(n, id, values);
-		return;
+		return id;
 	}
 	if (!COLUMN_ROOM(&n->rows, 1, TABLES_ROWS_MAX) ||
 	    !COLUMN_ROOM(&n->values, n->columns, TABLES_VALUES_MAX)) {
 		n->problem = problem_full;
-		return;
+		return 0;
 	}
 	memcpy(n->values.data + n->values.count, values, n->columns * sizeof(*values));
 	n->values.count += n->columns;
-	idmap_add(&n->row_map, hash, (uint32_t)n->rows.count);
-	n->rows.data[n->rows.count++] = row;
+	id = (uint32_t)n->rows.count++;
+	idmap_add(&n->row_map, hash, id);
+	n->rows.data[id] = row;
+	return id;
+}
+
+void normalise_moment(struct normaliser *n, uint32_t row, uint32_t tick,
+		      const struct trace_link *link)
+{
+	struct moment moment = { row, tick, link ? checked(n, tables_link(n->into, link)) : 0 };
+
+	if (COLUMN_ROOM(&n->moments, 1, TABLES_MOMENTS_MAX))
+		n->moments.data[n->moments.count++] = moment;
+	else
+		n->problem = problem_full;
+}
+
+static int moment_order(const void *left, const void *right)
+{
+	const struct moment *a = left, *b = right;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	if (a->tick != b->tick)
+		return a->tick < b->tick ? -1 : 1;
+	return (a->link > b->link) - (a->link < b->link);
+}
+
+static bool add_moments(struct normaliser *n)
+{
+	if (!n->moments.count)
+		return true;
+	qsort(n->moments.data, n->moments.count, sizeof(struct moment), moment_order);
+	return tables_moments(n->into, n->moments.data, (uint32_t)n->moments.count);
 }
 
 int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, int64_t duration_ns,
@@ -338,7 +373,8 @@ int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, 
 		checked(n, tables_report_begin(n->into, series, start_ns, duration_ns, batch_id));
 	if (n->problem)
 		return normaliser_check(n, err);
-	if (tables_rows(n->into, n->rows.data, (uint32_t)n->rows.count, n->values.data))
+	if (tables_rows(n->into, n->rows.data, (uint32_t)n->rows.count, n->values.data) &&
+	    add_moments(n))
 		return 0;
 	tables_report_cancel(n->into);
 	n->problem = problem_full;

@@ -48,6 +48,7 @@ struct normaliser {
 	COLUMN(struct row) rows;
 	COLUMN(int64_t) values; /* rows x columns */
 	struct idmap row_map;
+	COLUMN(struct moment) moments;
 };
 
 void normaliser_init(struct normaliser *n);
@@ -132,8 +133,12 @@ uint32_t normalise_stack_end(struct normaliser *n);
 void normalise_rows_begin(struct normaliser *n, uint32_t columns);
 /* Whether a sample counts at all: not negative, not all zero. */
 bool normalise_values_count(const int64_t *values, uint32_t columns);
-/* Adds up with the row of the same stack and labels, if there is one. */
-void normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set, const int64_t *values);
+/* Adds up with the row of the same stack and labels, if there is one. Returns the row. */
+uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,
+		       const int64_t *values);
+/* When a sample of the row was taken; UINT32_MAX: nobody knows. */
+void normalise_moment(struct normaliser *n, uint32_t row, uint32_t tick,
+		      const struct trace_link *link);
 /* Makes the report. */
 int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, int64_t duration_ns,
 		       uint64_t batch_id, struct err *err);

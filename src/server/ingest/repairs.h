@@ -32,7 +32,8 @@
 	X(STRING_INDEX, "string_index", "string indexes that led nowhere, taken as empty")         \
 	X(TIME_MISSING, "time_missing", "profiles without a time, taken as now")                   \
 	X(TIME_UNIT, "time_unit", "times in a wrong unit, converted to nanoseconds")               \
-	X(TRACE_CONTEXT, "trace_context", "trace and span ids, not kept yet")                      \
+	X(TRACE_CONTEXT, "trace_context",                                                          \
+	  "trace or span ids of the wrong length, or that are not there")                          \
 	X(TYPE_TEXT, "type_text", "characters of type names that no query could contain")          \
 	X(UTF8, "utf8", "strings that were not UTF-8")                                             \
 	X(VALUE_OVERFLOW, "value_overflow", "sums beyond 64 bits, held at the largest value")      \

@@ -122,6 +122,12 @@ static void times_alone_count_one_each_in_every_dialect(void **state)
 		take_golden(&w, strbuf_text(&name));
 		assert_tables(&w, expected);
 		assert_int_equal(repairs_of(&w, REPAIR_PROCESS_IDENTITY), 1);
+		assert_int_equal(w.view.reports[0].moment_count, 4);
+		for (uint32_t m = 0; m < 4; m++) {
+			assert_int_equal(w.view.moments[m].row, m / 2);
+			assert_int_equal(w.view.moments[m].tick, 0); /* nanoseconds */
+			assert_int_equal(w.view.moments[m].link, 0);
+		}
 		strbuf_free(&name);
 		end(&w);
 	}
@@ -149,7 +155,13 @@ static void values_add_up_in_every_dialect(void **state)
 		strbuf_addf(&name, "values_%s", dialects[i]);
 		take_golden(&w, strbuf_text(&name));
 		assert_tables(&w, expected);
-		assert_int_equal(repairs_of(&w, REPAIR_TRACE_CONTEXT), 1);
+		assert_int_equal(repairs_of(&w, REPAIR_TRACE_CONTEXT), 0);
+		assert_int_equal(w.view.moments_count, 1);
+		assert_int_equal(w.view.moments[0].row, 0);
+		assert_int_equal(w.view.moments[0].tick, UINT32_MAX);
+		assert_memory_equal(w.view.links[w.view.moments[0].link].trace_id,
+				    "tttttttttttttttt", 16);
+		assert_memory_equal(w.view.links[w.view.moments[0].link].span_id, "ssssssss", 8);
 		if (i) /* by the profile's id, which is the same in all */
 			assert_true(w.view.reports[0].batch_id == batch_id);
 		batch_id = w.view.reports[0].batch_id;
