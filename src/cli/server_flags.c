@@ -29,6 +29,8 @@ struct server_options server_flags_options(struct server_flags *flags)
 		.reserve_bytes = flags->reserve.bytes,
 		.reserve_percent = flags->reserve.percent,
 		.web_config_file = flags->web_config_file,
+		.web_external_url = flags->web_external_url,
+		.web_cors_origin = flags->web_cors_origin,
 		.tenants = flags->tenants,
 		.web_allow_unauthenticated = flags->web_allow_unauthenticated,
 		.debuginfo_path = flags->debuginfo_path,

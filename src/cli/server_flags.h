@@ -18,6 +18,8 @@ struct server_flags {
 	struct option_size debuginfo_retention;
 	struct debuginfo_flags debuginfo;
 	const char *web_config_file;
+	const char *web_external_url;
+	const char *web_cors_origin;
 	bool web_allow_unauthenticated;
 	bool tenants;
 };
@@ -76,6 +78,14 @@ struct server_flags {
 		{ 0,	       "web-config-file",                                                  \
 		  OPTION_TEXT, offsetof(type, server.web_config_file),                             \
 		  "FILE",      "TLS, users and tokens: docs/web-config.md",                        \
+		  0,	       0 },                                                                \
+		{ 0,	       "web-external-url",                                                 \
+		  OPTION_TEXT, offsetof(type, server.web_external_url),                            \
+		  "URL",       "where a proxy in front has this server: its path is a prefix",     \
+		  0,	       0 },                                                                \
+		{ 0,	       "web-cors-origin",                                                  \
+		  OPTION_TEXT, offsetof(type, server.web_cors_origin),                             \
+		  "ORIGIN",    "pages of this origin may ask (https://HOST; * = any)",             \
 		  0,	       0 },                                                                \
 		{ 0,	       "tenants",                                                          \
 		  OPTION_FLAG, offsetof(type, server.tenants),                                     \

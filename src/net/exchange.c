@@ -104,6 +104,18 @@ void exchange_refuse(struct exchange *exchange, enum refusal refusal, const char
 	exchange->phase = EXCHANGE_ANSWER;
 }
 
+/* "/prefix/api" -> "/api"; paths without the prefix are taken as they are. */
+static struct slice without_prefix(const struct service *service, struct slice path)
+{
+	struct slice prefix = service->path_prefix;
+
+	if (!prefix.len || !slice_starts_with(path, prefix) ||
+	    (path.len > prefix.len && path.data[prefix.len] != '/'))
+		return path;
+	path = slice_tail(path, prefix.len);
+	return path.len ? path : SLICE_LITERAL("/");
+}
+
 /* Fills the request from the head. A refusal, or REFUSAL_COUNT when all is well. */
 static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 {
@@ -119,7 +131,7 @@ static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 	if (!uri_split(head_text(&exchange->head, exchange->head.target), &path, &request->query) ||
 	    !uri_decode(path, false, &exchange->path) || !uri_is_decodable(request->query))
 		return REFUSAL_MALFORMED;
-	request->path = strbuf_slice(&exchange->path);
+	request->path = without_prefix(exchange->service, strbuf_slice(&exchange->path));
 	timeout = net_request_header(request, "grpc-timeout");
 	if (request->rpc == NET_RPC_NONE || !timeout.len)
 		return REFUSAL_COUNT;
@@ -450,7 +462,8 @@ static int run_messages(struct exchange *exchange, struct err *err)
 	unsigned flags;
 	int code = 0;
 
-	while (!code && grpc_take_frame(&rest, &flags, &message))
+	while (!code && !(exchange->route->stream->is_single && exchange->stream_state) &&
+	       grpc_take_frame(&rest, &flags, &message))
 		code = run_message(exchange, flags, message, &decoded, err);
 	strbuf_free(&decoded);
 	taken = exchange->body.len - rest.len;
@@ -459,7 +472,7 @@ static int run_messages(struct exchange *exchange, struct err *err)
 	exchange->body.len = rest.len;
 	exchange->charged_bytes -= taken;
 	budget_give(&exchange->service->budget, taken);
-	if (!code && exchange->is_last && rest.len)
+	if (!code && exchange->is_last && rest.len && !exchange->route->stream->is_single)
 		code = err_set(err, ERR_INVALID, "the stream ends within a message");
 	return code;
 }
@@ -472,7 +485,8 @@ static void run_stream(struct exchange *exchange)
 	struct err err = { 0 };
 	int code = run_messages(exchange, &err);
 
-	exchange->wants_more = !code && !exchange->is_last;
+	exchange->wants_more = !code && !exchange->is_last &&
+			       !(route->stream->is_single && exchange->stream_state);
 	if (!exchange->wants_more) {
 		response_init(&response);
 		if (code)

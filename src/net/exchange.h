@@ -32,7 +32,7 @@ struct service {
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
 			 bool at_once);
 	void *authorize_context;
-	struct slice headers;
+	struct slice headers, path_prefix;
 	struct budget budget;
 };
 

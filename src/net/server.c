@@ -225,6 +225,7 @@ static struct net_server *new_server(const struct net_server_options *options)
 	server->service.authorize = options->authorize;
 	server->service.authorize_context = options->authorize_context;
 	server->service.headers = options->headers;
+	server->service.path_prefix = options->path_prefix;
 	server->service.budget.max_bytes =
 		(int64_t)(options->inflight_bytes_max ? options->inflight_bytes_max
 						      : INFLIGHT_BYTES_DEFAULT);

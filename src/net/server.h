@@ -96,6 +96,7 @@ struct net_stream {
 		       struct net_response *response);
 	/* The call ended before that: frees the state. Any thread; must not wait. */
 	void (*abandon)(void *context, void *state);
+	bool is_single; /* answered after the first message, without waiting for the end */
 };
 
 /* What a client must be allowed to do, to be let through to a route. */
@@ -129,8 +130,8 @@ struct net_server_options {
 	int64_t idle_timeout_ns;   /* 0 = default */
 	/*
 	 * NULL = everyone may do everything. Returns an HTTP status: 200, 401, 403 or 429.
-	 * Asked when the head is there, so that nobody sends a body in vain: `at_once` is then set, on the
-	 * loop thread, and 0 says that this takes time; then it is asked again on a worker.
+	 * Asked when the head is there, so that nobody sends a body in vain: `at_once` is then set,
+	 * on the loop thread, and 0 says that this takes time; then it is asked again on a worker.
 	 */
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
 			 bool at_once);
@@ -138,7 +139,8 @@ struct net_server_options {
 	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
 	struct tls *(*tls)(void *context);
 	void *tls_context;
-	struct slice headers; /* lines for each answer that has none of the name; borrowed */
+	struct slice headers;	  /* lines for each answer that has none of the name; borrowed */
+	struct slice path_prefix; /* "/profiles": may stand before every path; borrowed */
 };
 
 /*

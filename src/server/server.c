@@ -11,6 +11,7 @@
 #include "server/serve/running.h"
 #include "server/serve/serve.h"
 #include "server/serve/targets.h"
+#include "server/serve/web.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
 
@@ -19,6 +20,7 @@ struct server {
 	struct access *access; /* NULL: everyone may do everything */
 	struct net_server *net;
 	struct net_route routes[SERVE_ROUTES_MAX];
+	struct web web;
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -167,8 +169,10 @@ static int listen_on(struct server *server, const struct server_options *options
 		.authorize_context = server,
 	};
 
-	if (server->access)
-		net.headers = access_headers(server->access);
+	web_add_headers(&server->web,
+			server->access ? access_headers(server->access) : (struct slice){ 0 });
+	net.headers = strbuf_slice(&server->web.headers);
+	net.path_prefix = slice_of(server->web.prefix);
 	if (server_has_tls(server)) {
 		net.tls = access_tls;
 		net.tls_context = server->access;
@@ -187,6 +191,10 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.running = running_new();
 	server->serve.targets = targets_new();
 	server->serve.has_users = server->access && !access_is_open(server->access);
+	if (!rc)
+		rc = web_read(options->web_external_url, options->web_cors_origin, &server->web,
+			      err);
+	server->serve.external_host = server->web.host;
 	if (!rc)
 		rc = open_parts(server, options, err);
 	if (!rc)
@@ -230,5 +238,6 @@ void server_stop(struct server *server)
 	running_free(server->serve.running);
 	targets_free(server->serve.targets);
 	access_close(server->access);
+	web_free(&server->web);
 	free(server);
 }

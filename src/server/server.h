@@ -13,14 +13,16 @@ struct server;
 
 struct server_options {
 	const char *storage_path;
-	const char *http_address;    /* HOST:PORT; port 0 = any free */
-	int64_t retention_ns;	     /* 0 = for ever */
-	uint64_t retention_bytes;    /* 0 = use the percentage */
-	double retention_percent;    /* of the file system that holds the storage; 0 = no limit */
-	uint64_t reserve_bytes;	     /* no profiles are taken while less is free on the disk; */
-	double reserve_percent;	     /* 0 bytes = this share of the disk, at most 1 GiB */
-	const char *web_config_file; /* TLS, users, tokens (config/web_config.h); or NULL */
-	const char *own_token;	     /* of our own agent: may send, whatever the file says */
+	const char *http_address;     /* HOST:PORT; port 0 = any free */
+	int64_t retention_ns;	      /* 0 = for ever */
+	uint64_t retention_bytes;     /* 0 = use the percentage */
+	double retention_percent;     /* of the file system that holds the storage; 0 = no limit */
+	uint64_t reserve_bytes;	      /* no profiles are taken while less is free on the disk; */
+	double reserve_percent;	      /* 0 bytes = this share of the disk, at most 1 GiB */
+	const char *web_config_file;  /* TLS, users, tokens (config/web_config.h); or NULL */
+	const char *web_external_url; /* http(s)://HOST[:PORT][/PATH]; or NULL */
+	const char *web_cors_origin;  /* whose pages may ask: "https://HOST", "*"; or NULL */
+	const char *own_token;	      /* of our own agent: may send, whatever the file says */
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
 	bool tenants;			/* the header X-Scope-OrgID says whose a request is */
 	bool local_files;		/* symbols may come from this host's files (firn up) */

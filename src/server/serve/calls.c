@@ -13,13 +13,6 @@
 #define GATEWAY_VALUES "/values"
 #define PARAMETERS_MAX 256u
 
-struct call {
-	const char *path;
-	net_handler_f *handler;
-	const struct transcode_message *request, *answer;
-	const char *gateway; /* path of the JSON gateway, or NULL */
-};
-
 static const struct call calls[] = {
 	{ QUERY "ProfileTypes", rpc_profile_types, &schema_parca_types_request,
 	  &schema_parca_types_response, "/api/profiles/types" },
@@ -148,6 +141,12 @@ static void turn_to_json(const struct call *call, bool defaults, struct net_resp
 		json = (struct strbuf){ 0 };
 	}
 	strbuf_free(&json);
+}
+
+const struct call *calls_list(size_t *ret_count)
+{
+	*ret_count = sizeof(calls) / sizeof(calls[0]);
+	return calls;
 }
 
 static const struct call *find(struct slice path)

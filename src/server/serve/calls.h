@@ -12,7 +12,18 @@
 #ifndef FIRN_SERVER_SERVE_CALLS_H
 #define FIRN_SERVER_SERVE_CALLS_H
 
+#include "codec/transcode.h"
 #include "net/server.h"
+
+struct call {
+	const char *path; /* "/package.Service/Method" */
+	net_handler_f *handler;
+	const struct transcode_message *request, *answer;
+	const char *gateway; /* path of the JSON gateway, or NULL */
+};
+
+/* All calls whose messages are known; those of one service stand together. */
+const struct call *calls_list(size_t *ret_count);
 
 /* Context of both is the struct serve. */
 net_handler_f calls_serve;   /* paths "/package.Service/Method" */

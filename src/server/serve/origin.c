@@ -8,11 +8,6 @@
 
 #include "net/address.h"
 
-static bool is_text(struct slice text, const char *other)
-{
-	return text.len == strlen(other) && !strncasecmp(text.data, other, text.len);
-}
-
 /* "https://host:port" without its scheme. */
 static struct slice without_scheme(struct slice origin)
 {
@@ -62,7 +57,7 @@ static bool is_safe_name(const struct serve *serve, struct slice host)
 	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1 ||
 	    !strcasecmp(name, "localhost") || is_own_name(name))
 		return true;
-	return serve->external_host && is_text(slice_of(name), serve->external_host);
+	return name[0] && !strcasecmp(name, serve->external_host);
 }
 
 int origin_check(const struct serve *serve, const struct net_request *request, struct err *err)

@@ -81,6 +81,11 @@ static const struct route_row rows[] = {
 	{ "GET", "/debug/pprof/profile", ops_profile, 0, NULL, NET_ROLE_QUERY },
 	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_NONE },
+	{ "POST", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", NULL,
+	  SMALL_BODY_BYTES, &rpc_reflection, NET_ROLE_QUERY },
+	{ "POST", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", NULL,
+	  SMALL_BODY_BYTES, &rpc_reflection, NET_ROLE_QUERY },
+	{ "OPTIONS", "/*", web_options, 0, NULL, NET_ROLE_NONE },
 	/* the UI has everything else */
 	{ "GET", "/*", asset_get, 0, NULL, NET_ROLE_QUERY },
 };

@@ -276,7 +276,9 @@ static void upload_abandon(void *context, void *state)
 	free_incoming(incoming);
 }
 
-const struct net_stream rpc_debuginfo_upload = { upload_message, upload_finish, upload_abandon };
+const struct net_stream rpc_debuginfo_upload = { .message = upload_message,
+						 .finish = upload_finish,
+						 .abandon = upload_abandon };
 
 void rpc_debuginfo_finished(void *context, const struct net_request *request,
 			    struct net_response *response)

@@ -33,7 +33,7 @@ struct serve {
 	struct write_pool *writes;
 	struct running *running;
 	struct targets *targets;
-	const char *external_host; /* of --web-external-url, without port; NULL: none */
+	const char *external_host; /* of --web-external-url, without port; "": none */
 	bool has_users;		   /* nobody may change anything who does not log in */
 	bool tenants;		   /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
@@ -59,10 +59,10 @@ net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_seri
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
 net_handler_f admin_delete, admin_deletes;
-net_handler_f asset_get;
+net_handler_f asset_get, web_options;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
 	answer_debuginfo, answer_source;
-extern const struct net_stream rpc_debuginfo_upload;
+extern const struct net_stream rpc_debuginfo_upload, rpc_reflection;
 
 struct write_pool *write_pool_new(void);
 void write_pool_free(struct write_pool *pool);
