@@ -3,7 +3,9 @@
  * clients - asks every method through real clients: @grpc/grpc-js, and @connectrpc/connect by gRPC, gRPC-Web and
  * Connect, in protobuf and JSON. All must understand the same. Arrow answers are read by apache-arrow.
  *
- *	node clients.mjs URL DESCRIPTORS < calls    [{ service, method, request }]; DESCRIPTORS is protoc's descriptor set
+ *	node clients.mjs URL DESCRIPTORS < calls
+ *
+ * takes [{ service, method, request }] and protoc's descriptor set,
  *
  * writes [{ answer or code, arrow, differ }]: how the first client understood it, and those that did not agree.
  */
@@ -52,8 +54,8 @@ function askGrpc({ service, method, request }) {
 	/* The request goes out as the other clients encode it, the answer is checked as bytes: grpc-js moves them. */
 	const bytes = Buffer.from(called.I.fromJson(request).toBinary());
 	return new Promise((resolve) =>
-		stub.makeUnaryRequest(definition.path, () => bytes, (answer) => answer, {}, (error, answer) =>
-			resolve(error ? { code: codes(error.code) } : { answer: called.O.fromBinary(answer).toJson() })),
+		stub.makeUnaryRequest(definition.path, () => bytes, (answer) => answer, {}, (error, answer) => resolve(
+			error ? { code: codes(error.code) } : { answer: called.O.fromBinary(answer).toJson() })),
 	);
 }
 

@@ -42,11 +42,13 @@ static struct slice host_of(struct slice authority)
 
 static int read_url(const char *text, struct web *ret, struct err *err)
 {
-	struct slice rest = after_scheme(slice_of(text)), path, host;
+	struct slice rest = after_scheme(slice_of(text)), path = { 0 }, host;
 	size_t slash = slice_find_byte(rest, '/');
 
-	path = slash == SIZE_MAX ? (struct slice){ 0 } : slice_tail(rest, slash);
-	rest.len = slash == SIZE_MAX ? rest.len : slash;
+	if (slash != SIZE_MAX) {
+		path = slice_tail(rest, slash);
+		rest.len = slash;
+	}
 	host = host_of(rest);
 	while (path.len && path.data[path.len - 1] == '/')
 		path.len--;

@@ -93,8 +93,9 @@ static inline void engine_fake_abandon(void *context, void *state)
 	free(state);
 }
 
-static const struct net_stream engine_fake_stream = { engine_fake_message, engine_fake_finish,
-						      engine_fake_abandon };
+static const struct net_stream engine_fake_stream = { .message = engine_fake_message,
+						      .finish = engine_fake_finish,
+						      .abandon = engine_fake_abandon };
 
 static const struct net_route engine_fake_routes[] = {
 	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE },
