@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
 	changeOf, changeWords, compareProfiles, functionChanges, mainCause, stepOf, stepsOf,
 } from "../../../src/ui/src/model/compare";
+import { filterText } from "../../../src/ui/src/model/filters";
 import { invertProfile, sandwich } from "../../../src/ui/src/model/invert";
 import { type Profile, functionName, nodeName, pathOf } from "../../../src/ui/src/model/profile";
 import { folded } from "./encode";
@@ -87,10 +88,15 @@ test("inverted, stacks run from the leaf to the root and functions keep their su
 
 test("a sandwich's callers add up to its callees and itself, recursion counted once", () => {
 	const source = folded("main;walk;walk;leaf 3", "main;walk 2", "other;walk;leaf 4", "other 9");
-	const walk = (fn: number) => functionName(source, fn) === "walk";
+	const walk = Uint8Array.from({ length: source.functions.count }, (_, fn) =>
+		(fn && functionName(source, fn) === "walk" ? 1 : 0));
 	const { callers, callees } = sandwich(source, walk);
 	assert.equal(callers.total[0], 9);
 	assert.equal(callees.total[0], 9);
 	assert.deepEqual(stacks(callers), ["walk;main 5", "walk;other 4"]);
 	assert.deepEqual(stacks(callees), ["walk 2", "walk;leaf 4", "walk;walk;leaf 3"]);
+});
+
+test("a filter's value is quoted, whatever it has in it", () => {
+	assert.equal(filterText("hide-stack", "function", "=", 'a, "b"; \\c'), 'hide-stack function="a, \\"b\\"; \\\\c"');
 });

@@ -47,23 +47,25 @@ export interface Sandwich {
 }
 
 /*
- * A stack that has the function several times counts once: its callers are those of the
+ * `wanted` marks the functions that are the one in the middle: those of its name. A stack that
+ * has the function several times counts once: its callers are those of the
  * outermost call, its callees everything below that. So callers add up to self plus callees.
  */
-export function sandwich(source: Profile, wanted: (fn: number) => boolean): Sandwich {
+export function sandwich(source: Profile, wanted: Uint8Array): Sandwich {
 	const { count, parent, func, flags, self, total } = source;
+	const middle = wanted.indexOf(1);
 	const callers = new TreeBuilder();
 	const callees = new TreeBuilder();
 	/* Where a node of the source is among the callees; 0 when it is not below the function. */
 	const below = new Uint32Array(count);
 	for (let node = 1; node < count; node++) {
 		const above = below[parent[node]!]!;
-		const isFunction = !(flags[node]! & (GROUP | TRIMMED)) && wanted(func[node]!);
+		const isFunction = !(flags[node]! & (GROUP | TRIMMED)) && wanted[func[node]!] === 1;
 		if (above) {
 			below[node] = callees.child(above, func[node]!, flags[node]! & TRIMMED);
 		} else if (isFunction) {
-			below[node] = callees.child(0, func[node]!, 0);
-			let at = callers.child(0, func[node]!, 0);
+			below[node] = callees.child(0, middle, 0);
+			let at = callers.child(0, middle, 0);
 			for (let up = parent[node]!; up !== 0; up = parent[up]!)
 				at = callers.child(at, func[up]!, flags[up]! & GROUP);
 			callers.add(at, total[node]!);

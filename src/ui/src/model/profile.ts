@@ -34,6 +34,8 @@ export interface ProfileHeader {
 	depth: number;
 	functions: number;
 	trimmed: number;
+	/* Value of what filters hide. */
+	filtered: number;
 	reports: number;
 	partial: boolean;
 	/* Frames whose symbols the server is still reading. */

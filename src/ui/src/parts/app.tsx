@@ -5,8 +5,12 @@ import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { place } from "../state/place";
 import { paneOpen, toggleTheme } from "../state/preferences";
+import { cursor } from "../state/reading";
 import { busy, failure, profile, refresh } from "../state/session";
-import { FlameView } from "./flame_view";
+import { toggleInverted, toggleUpright, transform, transforms } from "../state/transforms";
+import { FilterRow } from "./filter_row";
+import { FlameView, graphOnScreen } from "./flame_view";
+import { FrameMenu, frameMenu } from "./frame_menu";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
 import { Help, helpOpen } from "./help";
@@ -24,9 +28,17 @@ const focusOn = (id: string) => {
 		element.select();
 };
 
+const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
 const showView = (key: string) => openView(VIEWS.find((each) => each.key === key)!.view);
+
+function openMenu(): void {
+	const host = document.querySelector(".flame-host")?.getBoundingClientRect();
+	const box = graphOnScreen.value?.rectangle(Math.max(0, cursor.value));
+	if (host)
+		frameMenu.value = { x: host.x + (box?.x ?? 0) + 20, y: host.y + (box?.y ?? 0) + 20 };
+}
 
 const pageKeys: KeyEntry[] = [
 	{ keys: ["/"], does: "Search", where: "page", run: () => focusOn("search") },
@@ -35,6 +47,11 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
 	{ keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page", run: showView },
 	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
+	{ keys: ["i"], does: "Invert: functions first", where: "page", run: toggleInverted },
+	{ keys: ["u"], does: "Roots at the bottom", where: "page", run: toggleUpright },
+	...transforms.map(({ key, title }) =>
+		({ keys: [key], does: `Selected frame: ${title}`, where: "page" as const, run: transform })),
+	{ keys: ["x"], does: "Selected frame: menu", where: "page", run: openMenu },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
 	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
 ];
@@ -44,6 +61,8 @@ function View(): JSX.Element {
 		return <Empty />;
 	if (!profile.value)
 		return failure.value ? <Failed /> : <Skeleton />;
+	if (place.value.view === "sandwich")
+		return <SandwichView />;
 	return place.value.view === "table" ? <FunctionTable compact={false} /> : <FlameView />;
 }
 
@@ -55,6 +74,7 @@ export function App(): JSX.Element {
 			<Strip />
 			{place.value.view === "compare" && <CompareBar />}
 			<Tools />
+			<FilterRow />
 			<PathRow />
 			<main class={`main${busy.value ? " busy" : ""}`}>
 				<div class="view">
@@ -64,6 +84,7 @@ export function App(): JSX.Element {
 				<Pane />
 			</main>
 			<StatusLine />
+			<FrameMenu />
 			<Help />
 		</div>
 	);

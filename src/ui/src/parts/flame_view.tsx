@@ -17,6 +17,7 @@ import {
 	walkMatches, zoomBack, zoomTo,
 } from "../state/reading";
 import { graphWidth, profile, seconds, unit } from "../state/session";
+import { frameMenu } from "./frame_menu";
 
 const ROW_HEIGHT = 18;
 const PAN_PIXELS = 80;
@@ -118,14 +119,7 @@ function graphKeys(graph: FlameGraph): () => void {
 		{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page", run: zoom },
 		{ keys: Object.keys(pans), does: "Pan", where: "page", run: pan },
 		{ keys: ["n", "N"], does: "Next, previous match", where: "page", run: toMatch },
-		{ keys: ["y"], does: "Copy the frame's name", where: "page", run: copyName },
 	]);
-}
-
-function copyName(): void {
-	const node = cursor.value >= 0 ? cursor.value : hovered.value;
-	if (profile.value && node >= 0)
-		void navigator.clipboard?.writeText(nodeName(profile.value, node));
 }
 
 function Tooltip({ node, x, y, size }: {
@@ -240,9 +234,17 @@ export function FlameView(): JSX.Element {
 		};
 	}, []);
 
-	const show = tip.value && !dragging.value && profile.value && tip.value.node < profile.value.count;
+	const menu = (event: MouseEvent) => {
+		if (hovered.value <= 0)
+			return;
+		event.preventDefault();
+		selectNode(hovered.value);
+		tip.value = null;
+		frameMenu.value = { x: event.clientX, y: event.clientY };
+	};
+	const show = tip.value && !frameMenu.value && !dragging.value && profile.value && tip.value.node < profile.value.count;
 	return (
-		<div class={`flame-host${dragging.value ? " dragging" : ""}`} ref={host}>
+		<div class={`flame-host${dragging.value ? " dragging" : ""}`} ref={host} onContextMenu={menu}>
 			<TreeProxy />
 			{show && <Tooltip {...tip.value!} size={graphOnScreen.value!.size} />}
 		</div>

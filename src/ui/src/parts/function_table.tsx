@@ -86,10 +86,15 @@ export function FunctionTable({ compact }: { compact: boolean }): JSX.Element | 
 		const node = current ? widestOf(current, fn) : -1;
 		if (node < 0)
 			return;
+		if (place.value.view === "sandwich") {
+			go({ func: functionName(current!, fn) });
+			return;
+		}
 		if (place.value.view !== "flame")
 			go({ view: "flame" });
 		zoomTo(node);
 	};
+	const press = (fn: number) => (place.value.view === "sandwich" ? jump(fn) : selectFunction(fn));
 	const key = (event: KeyboardEvent) => {
 		const at = table ? table.rows.indexOf(selectedFunction.value) : -1;
 		const page = Math.max(1, Math.floor(height.value / ROW) - 1);
@@ -131,7 +136,7 @@ export function FunctionTable({ compact }: { compact: boolean }): JSX.Element | 
 		rows.push(
 			<div key={fn} id={`${id}-${fn}`} class="row" role="row"
 				aria-rowindex={index + 2} aria-selected={fn === selectedFunction.value}
-				onClick={() => selectFunction(fn)} onDblClick={() => jump(fn)}>
+				onClick={() => press(fn)} onDblClick={() => jump(fn)}>
 				<ShareCell value={table.self[fn]!} most={most.self} whole={whole} />
 				<ShareCell value={table.total[fn]!} most={most.total} whole={whole} />
 				<span class="cell name mono" role="gridcell" title={functionName(current, fn)}>

@@ -67,8 +67,23 @@ function NoneInRange(): JSX.Element {
 	);
 }
 
+function AllFiltered(): JSX.Element {
+	return (
+		<>
+			<h2>The filters hide everything</h2>
+			<p>There is data in this range, but no stack passes <code>{place.value.filters.join("; ")}</code>.</p>
+			<div class="state-actions">
+				<button type="button" class="button primary" onClick={() => go({ filters: [], zoom: "" })}>
+					Clear the filters
+				</button>
+			</div>
+		</>
+	);
+}
+
 export function Empty(): JSX.Element {
-	const reason = !types.value?.length ? <NoAgents />
+	const reason = profile.value?.header.filtered ? <AllFiltered />
+		: !types.value?.length ? <NoAgents />
 		: dataWithoutMatchers.value && place.value.matchers ? <NoMatch />
 		: <NoneInRange />;
 	return <div class="state" role="status">{reason}</div>;

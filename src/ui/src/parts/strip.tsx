@@ -173,7 +173,8 @@ function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
 	const current = chart.value;
 	const what = unit.value;
 	const compared = place.value.view === "compare" && [place.value.range, base.value.range];
-	const shape = current ? JSON.stringify([compared, current.lines.map((line) => line.label), what.kind, dark.value]) : "";
+	const labels = current?.lines.map((line) => line.label);
+	const shape = JSON.stringify([compared, labels, what.kind, dark.value]);
 
 	useEffect(() => {
 		if (!current)

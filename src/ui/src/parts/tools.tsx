@@ -12,6 +12,8 @@ import { go, place, selector } from "../state/place";
 import { paneOpen } from "../state/preferences";
 import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../state/reading";
 import { profile, question, seconds, unit } from "../state/session";
+import { toggleInverted, toggleUpright } from "../state/transforms";
+import { AddFilter } from "./filter_row";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
 import { Picker } from "./picker";
@@ -136,6 +138,28 @@ function GroupBy(): JSX.Element {
 	);
 }
 
+function Direction(): JSX.Element | null {
+	const { view, inverted, upright } = place.value;
+	if (view === "sandwich")
+		return null;
+	return (
+		<>
+			{view !== "compare" && (
+				<button type="button" class="icon-button" aria-pressed={inverted} aria-label="Invert"
+					title="Invert: functions first, their callers below (i)" onClick={toggleInverted}>
+					<Icon name="invert" />
+				</button>
+			)}
+			{view !== "table" && (
+				<button type="button" class="icon-button" aria-pressed={upright} aria-label="Roots at the bottom"
+					title="Roots at the bottom (u)" onClick={toggleUpright}>
+					<Icon name="upright" />
+				</button>
+			)}
+		</>
+	);
+}
+
 function ColourPicker(): JSX.Element {
 	return (
 		<Picker label="Colour" showLabel options={COLOURS} chosen={[place.value.colourBy]}
@@ -159,6 +183,8 @@ export function Tools(): JSX.Element {
 			<ViewTabs />
 			<Search />
 			<span class="tools-end">
+				<AddFilter />
+				<Direction />
 				<GroupBy />
 				{place.value.view !== "compare" && <ColourPicker />}
 				<NamesPicker />
