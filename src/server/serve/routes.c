@@ -42,6 +42,7 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/targets", answer_targets, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/queries", answer_queries, 0, NULL, NET_ROLE_QUERY },
 	{ "DELETE", "/api/v1/queries", answer_cancel, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/openapi.json", answer_openapi, 0, NULL, NET_ROLE_NONE },
 	{ "GET", "/api/v1/status", ops_status, 0, NULL, NET_ROLE_QUERY },
 	{ "POST", QUERY_SERVICE "ProfileTypes", calls_serve, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_QUERY },

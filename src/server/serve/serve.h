@@ -59,7 +59,7 @@ net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_seri
 net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
 	ops_grpc_health;
 net_handler_f admin_delete, admin_deletes;
-net_handler_f asset_get, web_options;
+net_handler_f asset_get, web_options, answer_openapi;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
 	answer_debuginfo, answer_source;
 extern const struct net_stream rpc_debuginfo_upload, rpc_reflection;

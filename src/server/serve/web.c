@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/serve/serve.h"
+#include "server/serve/texts.h"
 
 /* The rest of "http://..." or "https://..."; no data when it is neither. */
 static struct slice after_scheme(struct slice url)
@@ -117,4 +118,12 @@ void web_options(void *context, const struct net_request *request, struct net_re
 			"connect-protocol-version, connect-timeout-ms, grpc-timeout, x-grpc-web, "
 			"x-user-agent, x-scope-orgid\r\n"
 			"access-control-max-age: 3600\r\n");
+}
+
+void answer_openapi(void *context, const struct net_request *request, struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "application/json";
+	response->static_body = slice_from(text_openapi, text_openapi_bytes);
 }
