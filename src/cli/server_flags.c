@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/server_flags.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "cli/defaults.h"
+#include "config/units.h"
 
 void server_flags_init(struct server_flags *flags)
 {
@@ -15,10 +18,45 @@ void server_flags_init(struct server_flags *flags)
 		.debuginfo_retention_ns =
 			DEFAULT_DEBUGINFO_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.debuginfo_retention = { .percent = DEFAULT_DEBUGINFO_RETENTION_PERCENT },
+		.sample_times_ns = DEFAULT_SAMPLE_TIMES_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 	};
 }
 
-struct server_options server_flags_options(struct server_flags *flags)
+/* A duration or a size: 7d, 20GB. */
+static int read_limit(struct slice text, struct store_tenant_limit *into, struct err *err)
+{
+	double percent = 0;
+
+	if (!units_parse_duration(text, &into->retention_ns, err))
+		return 0;
+	return units_parse_size(text, &into->bytes, &percent, err) || percent > 0 || !into->bytes
+		       ? -ERR_INVALID
+		       : 0;
+}
+
+static int read_tenant_limit(struct server_flags *flags, size_t number, struct err *err)
+{
+	struct store_tenant_limit *limit = &flags->tenant_limits[number];
+	char *name = flags->tenant_names[number];
+	struct slice rest,
+		tenant = slice_cut(slice_of(flags->tenant_retention.items[number]), '=', &rest);
+	int rc = !tenant.len || tenant.len >= SERVER_FLAGS_TENANT_BYTES || !rest.len;
+
+	for (size_t i = 0; i < tenant.len; i++)
+		rc |= tenant.data[i] == '"' || tenant.data[i] == '\\';
+	*limit = (struct store_tenant_limit){ .tenant = name };
+	while (!rc && rest.len)
+		rc = read_limit(slice_cut(rest, ',', &rest), limit, err);
+	if (rc)
+		return err_set(
+			err, ERR_INVALID,
+			"--tenant-retention \"%s\": write acme=7d, acme=20GB or acme=7d,20GB",
+			flags->tenant_retention.items[number]);
+	snprintf(name, SERVER_FLAGS_TENANT_BYTES, "%.*s", SLICE_FMT(tenant));
+	return 0;
+}
+
+int server_flags_options(struct server_flags *flags, struct server_options *ret, struct err *err)
 {
 	struct server_options options = {
 		.storage_path = flags->storage_path,
@@ -37,8 +75,16 @@ struct server_options server_flags_options(struct server_flags *flags)
 		.debuginfo_retention_ns = flags->debuginfo_retention_ns,
 		.debuginfo_bytes = flags->debuginfo_retention.bytes,
 		.debuginfo_percent = flags->debuginfo_retention.percent,
+		.tenant_limits = flags->tenant_limits,
+		.tenant_limits_count = flags->tenant_retention.count,
+		.sample_times_ns = flags->sample_times_ns,
 	};
 
+	for (size_t i = 0; i < flags->tenant_retention.count; i++)
+		if (read_tenant_limit(flags, i, err))
+			return -ERR_INVALID;
+
 	debuginfo_flags_apply(&flags->debuginfo, &options);
-	return options;
+	*ret = options;
+	return 0;
 }

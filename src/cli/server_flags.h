@@ -5,7 +5,10 @@
 
 #include "cli/debuginfo_flags.h"
 #include "cli/verb.h"
+#include "server/persist/store.h"
 #include "server/server.h"
+
+#define SERVER_FLAGS_TENANT_BYTES 151
 
 struct server_flags {
 	const char *storage_path;
@@ -22,6 +25,10 @@ struct server_flags {
 	const char *web_cors_origin;
 	bool web_allow_unauthenticated;
 	bool tenants;
+	struct option_list tenant_retention;
+	struct store_tenant_limit tenant_limits[OPTION_LIST_MAX];
+	char tenant_names[OPTION_LIST_MAX][SERVER_FLAGS_TENANT_BYTES];
+	int64_t sample_times_ns;
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
@@ -91,6 +98,22 @@ struct server_flags {
 		  OPTION_FLAG, offsetof(type, server.tenants),                                     \
 		  NULL,	       "keep apart what different X-Scope-OrgID headers write and ask",    \
 		  0,	       0 },                                                                \
+		{ 0,                                                                               \
+		  "tenant-retention",                                                              \
+		  OPTION_LIST,                                                                     \
+		  offsetof(type, server.tenant_retention),                                         \
+		  "NAME=D,B",                                                                      \
+		  "limits of a tenant: acme=7d, acme=20GB or acme=7d,20GB (repeatable)",           \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,                                                                               \
+		  "storage-sample-times",                                                          \
+		  OPTION_DURATION,                                                                 \
+		  offsetof(type, server.sample_times_ns),                                          \
+		  "D",                                                                             \
+		  "how long times and trace ids of samples are kept (default 1d, 0 = not at all)", \
+		  0,                                                                               \
+		  0 },                                                                             \
 	{                                                                                          \
 		0, "web-allow-unauthenticated", OPTION_FLAG,                                       \
 			offsetof(type, server.web_allow_unauthenticated), NULL,                    \
@@ -98,6 +121,7 @@ struct server_flags {
 	}
 
 void server_flags_init(struct server_flags *flags);
-struct server_options server_flags_options(struct server_flags *flags);
+/* What `ret` points to is in `flags`. ERR_INVALID names the option and what it should look like. */
+int server_flags_options(struct server_flags *flags, struct server_options *ret, struct err *err);
 
 #endif

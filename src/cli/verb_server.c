@@ -43,8 +43,8 @@ static int run(int argc, char **argv)
 		return code;
 	verb_block_signals();
 	verb_raise_file_limit();
-	start = server_flags_options(&values.server);
-	if (server_start(&start, &server, &err))
+	if (server_flags_options(&values.server, &start, &err) ||
+	    server_start(&start, &server, &err))
 		return verb_error(&verb_server, &err);
 	printf("firn is ready at %s://%.*s:%u\n", server_has_tls(server) ? "https" : "http",
 	       (int)(strrchr(start.http_address, ':') - start.http_address), start.http_address,

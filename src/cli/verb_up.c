@@ -290,7 +290,8 @@ static int run(int argc, char **argv)
 		return code;
 	verb_block_signals();
 	verb_raise_file_limit();
-	start = server_flags_options(&values.server);
+	if (server_flags_options(&values.server, &start, &err))
+		return verb_error(&verb_up, &err);
 	start.local_files = true;
 	start.own_token = make_own_token();
 	if (server_start(&start, &up.server, &err))

@@ -126,6 +126,9 @@ static int open_parts(struct server *server, const struct server_options *option
 				       .retention_bytes = limit_of(options->storage_path,
 								   options->retention_bytes,
 								   options->retention_percent),
+				       .tenant_limits = options->tenant_limits,
+				       .tenant_limits_count = options->tenant_limits_count,
+				       .moments_ns = options->sample_times_ns,
 				       .reserve_bytes = reserve_of(options) };
 	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
@@ -187,6 +190,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;
+	server->serve.no_moments = !options->sample_times_ns;
 	server->serve.writes = write_pool_new();
 	server->serve.running = running_new();
 	server->serve.targets = targets_new();

@@ -10,6 +10,7 @@
 #include "base/slice.h"
 
 struct server;
+struct store_tenant_limit; /* server/persist/store.h */
 
 struct server_options {
 	const char *storage_path;
@@ -36,6 +37,9 @@ struct server_options {
 	uint64_t debuginfod_bytes_max;	 /* likewise */
 	const char *const *source_paths; /* folders whose source files may be shown */
 	size_t source_paths_count;
+	const struct store_tenant_limit *tenant_limits;
+	size_t tenant_limits_count;
+	int64_t sample_times_ns; /* how long times of samples are kept; 0 = they are not taken */
 };
 
 /*

@@ -59,6 +59,18 @@ void store_unref_memtable(struct memtable *memtable)
 		memtable_free(memtable);
 }
 
+static void copy_tenant_limits(struct store *store, const struct store_options *options)
+{
+	size_t count = options->tenant_limits_count;
+	struct store_tenant_limit *limits = mem_new_array(struct store_tenant_limit, count);
+
+	for (size_t i = 0; i < count; i++) {
+		limits[i] = options->tenant_limits[i];
+		limits[i].tenant = mem_strndup(limits[i].tenant, strlen(limits[i].tenant));
+	}
+	store->options.tenant_limits = limits;
+}
+
 static struct store *store_new(const struct store_options *options)
 {
 	struct store *store = mem_new(struct store);
@@ -66,6 +78,7 @@ static struct store *store_new(const struct store_options *options)
 	store->options = *options;
 	store->path = mem_strndup(options->path, strlen(options->path));
 	store->options.path = store->path;
+	copy_tenant_limits(store, options);
 	store->vfs = options->vfs ? options->vfs : &vfs_posix;
 	if (!store->options.seal_bytes)
 		store->options.seal_bytes = STORE_SEAL_BYTES_DEFAULT;
@@ -113,6 +126,9 @@ static void store_free(struct store *store)
 	pthread_cond_destroy(&store->commit_changed);
 	pthread_cond_destroy(&store->wake);
 	free(store->path);
+	for (size_t i = 0; i < store->options.tenant_limits_count; i++)
+		free((void *)(uintptr_t)store->options.tenant_limits[i].tenant);
+	free((void *)(uintptr_t)store->options.tenant_limits);
 	free(store);
 }
 

@@ -26,17 +26,27 @@ struct vfs; /* persist/vfs.h */
 	(24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this                  \
 				      */
 
+/* Of one tenant, besides those of the whole store. */
+struct store_tenant_limit {
+	const char *tenant;
+	int64_t retention_ns; /* 0 = that of the store */
+	uint64_t bytes;	      /* of its share of parts; 0 = no limit */
+};
+
 struct store_options {
 	const char *path;      /* created if missing (one level) */
 	const struct vfs *vfs; /* NULL = the operating system's */
 	clock_f *clock;	       /* NULL = clock_real_ns */
 	void *clock_context;
-	int64_t retention_ns;	  /* 0 = keep for ever */
-	uint64_t retention_bytes; /* 0 = no limit */
-	uint64_t reserve_bytes;	  /* appends stop while less is free on the disk; 0 = never */
-	uint64_t seal_bytes;	  /* memtable size that makes it a part; 0 = default */
-	int64_t seal_age_ns;	  /* likewise its age; 0 = default */
-	uint64_t cache_bytes;	  /* decoded parts kept in memory; 0 = default */
+	int64_t retention_ns;				/* 0 = keep for ever */
+	uint64_t retention_bytes;			/* 0 = no limit */
+	const struct store_tenant_limit *tenant_limits; /* copied */
+	size_t tenant_limits_count;
+	int64_t moments_ns;	/* times of samples leave with compaction then; 0 = with the rest */
+	uint64_t reserve_bytes; /* appends stop while less is free on the disk; 0 = never */
+	uint64_t seal_bytes;	/* memtable size that makes it a part; 0 = default */
+	int64_t seal_age_ns;	/* likewise its age; 0 = default */
+	uint64_t cache_bytes;	/* decoded parts kept in memory; 0 = default */
 	bool read_only; /* for verify and stat: changes nothing on disk, takes no exclusive lock */
 	bool no_background; /* tests: nothing happens but in calls (store_tick does the work) */
 };

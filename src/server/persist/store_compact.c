@@ -283,6 +283,10 @@ static int run(struct step *step, const struct store_compact_options *options,
 		.number = step->number,
 		.tier = step->plan.tier,
 		.tombstones = step->tombstones,
+		.moments_from_ns =
+			step->store->options.moments_ns
+				? store_now_ns(step->store) - step->store->options.moments_ns
+				: INT64_MIN,
 		.throttle = throttle,
 		.progress = options->progress,
 		.progress_context = options->context,

@@ -106,6 +106,7 @@ struct store {
 	struct store_held_back *held_back; /* guarded by compact_lock */
 	size_t held_back_count, held_back_capacity;
 	int64_t opened_ns;
+	int64_t tenants_looked_ns; /* guarded by lock */
 };
 
 int64_t store_now_ns(const struct store *store);
@@ -129,6 +130,8 @@ void store_give_log(struct store *store);
 
 /* store_retention.c: with seal_lock. */
 int store_apply_retention(struct store *store, struct err *err);
+/* store_tenants.c: without any lock. */
+int store_apply_tenant_limits(struct store *store, struct err *err);
 void store_watch_disk(struct store *store);
 /* 0, or ERR_NO_SPACE while the disk is over its watermark. */
 int store_check_space(struct store *store, struct err *err);

@@ -263,7 +263,9 @@ int store_seal(struct store *store, struct err *err)
 
 int store_tick(struct store *store, struct err *err)
 {
-	return work(store, false, err);
+	int rc = work(store, false, err);
+
+	return rc ? rc : store_apply_tenant_limits(store, err);
 }
 
 /* The background thread. */

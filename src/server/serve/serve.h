@@ -35,6 +35,7 @@ struct serve {
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
 	bool has_users;		   /* nobody may change anything who does not log in */
+	bool no_moments;	   /* times of samples are not kept */
 	bool tenants;		   /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
 	_Atomic bool ready;

@@ -169,10 +169,13 @@ static int write_otlp_into(struct serve *serve, struct write_slot *slot,
 			   const struct net_request *request, struct net_response *response,
 			   struct append_result *result, struct err *err)
 {
+	struct ingest_limits limits = ingest_limits_default;
 	struct ingest_partial partial = { 0 };
-	int rc = ingest_from_otlp(slot->scratch, &ingest_limits_default, request->body,
-				  clock_real_ns(), &slot->batch, &partial, err);
+	int rc;
 
+	limits.no_moments = serve->no_moments;
+	rc = ingest_from_otlp(slot->scratch, &limits, request->body, clock_real_ns(), &slot->batch,
+			      &partial, err);
 	if (!rc)
 		rc = append(serve, &slot->batch, result, err);
 	if (rc)
