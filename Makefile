@@ -47,6 +47,11 @@ test-fresh: ## everything from nothing, in a bare Debian 12 root (as root)
 install: build ## into DESTDIR and PREFIX
 	install -D -m 755 build/firn $(DESTDIR)$(PREFIX)/bin/firn
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/firn README.md CHANGELOG.md LICENSE NOTICE
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	build/firn manual > $(DESTDIR)$(PREFIX)/share/man/man1/firn.1
+	build/firn completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/firn
+	build/firn completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_firn
+	build/firn completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/firn.fish
 
 clean: ## forget everything built
 	rm -rf build

@@ -3,19 +3,53 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/manual.h"
 #include "cli/verb.h"
 #include "server/resolve/disassembler.h"
 #include "server/resolve/symbol_worker.h"
+
+static const struct option common_options[] = {
+	VERB_COMMON_OPTIONS,
+};
+
+static int run_completion(int argc, char **argv);
+static int run_manual(int argc, char **argv);
+
+/* They print the list itself, so they stand beside it. */
+static const struct option_verb completion_spec = {
+	.name = "completion",
+	.operands = "bash|zsh|fish",
+	.summary = "print a script that completes verbs and options in your shell",
+	.details = "  firn completion bash > /etc/bash_completion.d/firn\n"
+		   "  firn completion zsh > \"${fpath[1]}/_firn\"\n"
+		   "  firn completion fish > ~/.config/fish/completions/firn.fish\n\n"
+		   "`make install` installs all three.",
+	.options = common_options,
+	.options_count = VERB_COUNT_OF(common_options),
+};
+static const struct verb verb_completion = { &completion_spec, run_completion, LOG_WARN };
+
+static const struct option_verb manual_spec = {
+	.name = "manual",
+	.operands = "",
+	.summary = "print the manual page, firn(1)",
+	.details = "  firn manual | man -l -",
+	.options = common_options,
+	.options_count = VERB_COUNT_OF(common_options),
+};
+static const struct verb verb_manual = { &manual_spec, run_manual, LOG_WARN };
 
 static const struct verb *const verbs[] = {
 	&verb_up,
 	&verb_server,
 	&verb_agent,
 	&verb_record,
+	&verb_top,
 	&verb_doctor,
 	&verb_query,
 	&verb_diff,
 	&verb_convert,
+	&verb_view,
 	&verb_push,
 	&verb_symbolize,
 	&verb_unwind_table,
@@ -27,6 +61,9 @@ static const struct verb *const verbs[] = {
 	&verb_store_delete,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
+	&verb_check_config,
+	&verb_completion,
+	&verb_manual,
 };
 
 static void print_help(FILE *to)
@@ -65,12 +102,48 @@ static int unknown_verb(int argc, char **argv)
 
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++)
 		names[i] = verbs[i]->spec->name;
-	is_two = argc > 1 && (!strcmp(argv[0], "store") || !strcmp(argv[0], "debuginfo"));
+	is_two = argc > 1 && (!strcmp(argv[0], "store") || !strcmp(argv[0], "debuginfo") ||
+			      !strcmp(argv[0], "check"));
 	snprintf(given, sizeof(given), "%s%s%s", argv[0], is_two ? " " : "", is_two ? argv[1] : "");
 	nearest = options_nearest(given, names, VERB_COUNT_OF(names));
 	fprintf(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,
 		nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
 	return VERB_ERROR;
+}
+
+static int run_completion(int argc, char **argv)
+{
+	struct verb_common values = { 0 };
+	struct option_operands operands;
+	struct strbuf out = { 0 };
+	struct err err;
+	int code = verb_parse(&verb_completion, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (operands.count != 1 ||
+	    !manual_completion(operands.items[0], verbs, VERB_COUNT_OF(verbs), &out)) {
+		err_set(&err, ERR_INVALID, "expected the name of a shell: bash, zsh or fish");
+		return verb_error(&verb_completion, &err);
+	}
+	fputs(strbuf_text(&out), stdout);
+	strbuf_free(&out);
+	return VERB_OK;
+}
+
+static int run_manual(int argc, char **argv)
+{
+	struct verb_common values = { 0 };
+	struct option_operands operands;
+	struct strbuf out = { 0 };
+	int code = verb_parse(&verb_manual, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	manual_page(verbs, VERB_COUNT_OF(verbs), &out);
+	fputs(strbuf_text(&out), stdout);
+	strbuf_free(&out);
+	return VERB_OK;
 }
 
 int main(int argc, char **argv)

@@ -16,12 +16,12 @@
 #include "base/metrics.h"
 #include "cli/agent_report.h"
 #include "cli/defaults.h"
+#include "cli/pids.h"
 #include "cli/profile_file.h"
 #include "cli/verb.h"
 #include "server/resolve/resolver.h"
 
 #define RECORD_HZ_DEFAULT 99
-#define RECORD_PIDS_MAX 256
 #define EXIT_CANNOT_RUN 127 /* as shells say */
 
 struct record_verb_options {
@@ -98,27 +98,6 @@ static void lend(void *context, const struct agent_binary *binary)
 	struct recording *recording = context;
 
 	resolver_offer(recording->resolver, binary->build_id, binary->path, binary->fd);
-}
-
-static int parse_pids(const char *text, pid_t *pids, size_t *count, struct err *err)
-{
-	struct slice rest = slice_of(text);
-
-	*count = 0;
-	while (rest.len) {
-		struct slice one = slice_cut(rest, ',', &rest);
-		uint64_t pid;
-
-		if (!slice_parse_u64(one, &pid) || !pid || pid > INT_MAX)
-			return err_set(err, ERR_INVALID, "--pid: \"%.*s\" is not a process id",
-				       SLICE_FMT(one));
-		if (*count == RECORD_PIDS_MAX)
-			return err_set(err, ERR_LIMIT, "--pid: more than %d", RECORD_PIDS_MAX);
-		if (kill((pid_t)pid, 0) && errno == ESRCH)
-			return err_set(err, ERR_NOT_FOUND, "--pid: no process %d", (int)pid);
-		pids[(*count)++] = (pid_t)pid;
-	}
-	return *count ? 0 : err_set(err, ERR_INVALID, "--pid: no process id given");
 }
 
 /* A command held before its exec until the profiler watches it. */
@@ -301,12 +280,12 @@ static int record(const struct record_verb_options *values, const struct option_
 	struct recording recording = { 0 };
 	struct command command = { .go = -1 };
 	struct agent *agent = NULL;
-	pid_t pids[RECORD_PIDS_MAX];
+	pid_t pids[PIDS_MAX];
 	size_t count = 0;
 	int exec_errno, status = 0, rc = 0;
 
 	if (values->pids)
-		rc = parse_pids(values->pids, pids, &count, err);
+		rc = pids_parse(values->pids, pids, &count, err);
 	if (!rc && operands->count) {
 		rc = hold_command(operands, &command, err);
 		pids[0] = command.pid;

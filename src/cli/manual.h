@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manual - what the tables of verbs and options say, as a manual page and for shells. */
+#ifndef FIRN_CLI_MANUAL_H
+#define FIRN_CLI_MANUAL_H
+
+#include "base/strbuf.h"
+#include "cli/verb.h"
+
+/* firn(1), in man(7)'s language: every verb with its options. */
+void manual_page(const struct verb *const *verbs, size_t count, struct strbuf *out);
+
+/* A script that completes verbs and options; false when the shell is none of bash, zsh, fish. */
+bool manual_completion(const char *shell, const struct verb *const *verbs, size_t count,
+		       struct strbuf *out);
+
+#endif

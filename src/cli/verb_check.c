@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn check config - whether a configuration file is right, before a server reads it. */
+#include <stdio.h>
+
+#include "cli/verb.h"
+#include "config/web_config.h"
+#include "server/access/access.h"
+
+struct check_verb_options {
+	struct verb_common common;
+};
+
+static const struct option options[] = {
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "check config",
+	.operands = "FILE...",
+	.summary = "look a configuration file over, with the files that it names",
+	.details =
+		"FILE is what --web-config-file takes (docs/web-config.md): TLS, users, tokens. "
+		"Certificates, keys and\n"
+		"token files are read too, as the server would. A mistake is told with file, line "
+		"and remedy.\n\n"
+		"  firn check config /etc/firn/web.yml && systemctl reload firn\n\n"
+		"Exits 0 when all are right, 1 when one is not, 2 on a wrong command line.",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+static int check(const char *path, struct err *err)
+{
+	struct web_config config;
+	struct access *access;
+	int rc = web_config_load(path, &config, err);
+
+	if (rc)
+		return rc;
+	rc = access_open(path, NULL, &access, err);
+	if (!rc) {
+		printf("%s: right: %s, %zu users, %zu tokens%s\n", path,
+		       access_has_tls(access) ? "TLS" : "no TLS", config.users_count,
+		       config.tokens_count,
+		       access_is_open(access) ? "; anyone who connects may do everything" : "");
+		access_close(access);
+	}
+	web_config_free(&config);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct check_verb_options values = { 0 };
+	struct option_operands operands;
+	struct err err;
+	int code = verb_parse(&verb_check_config, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (!operands.count) {
+		err_set(&err, ERR_INVALID, "expected a file, for example web.yml");
+		return verb_error(&verb_check_config, &err);
+	}
+	code = VERB_OK;
+	for (size_t i = 0; i < operands.count; i++) {
+		if (!check(operands.items[i], &err))
+			continue;
+		fprintf(stderr, "%s\n", err.message);
+		code = VERB_NEGATIVE;
+	}
+	return code;
+}
+
+const struct verb verb_check_config = { &spec, run, LOG_WARN };
