@@ -31,6 +31,8 @@
 #define HEAD_LINES 3
 #define ROWS_PLAIN 30 /* where there is no terminal */
 #define COLUMNS_PLAIN 1000
+#define ROWS_UNKNOWN 24
+#define COLUMNS_UNKNOWN 80
 #define TYPE "on_cpu:samples:count:cpu:nanoseconds:delta"
 
 struct top_verb_options {
@@ -250,6 +252,8 @@ static void draw(const struct screen *screen)
 		return;
 	if (screen->tty)
 		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	if (!size.ws_row || !size.ws_col) /* a terminal that does not know its size */
+		size = (struct winsize){ .ws_row = ROWS_UNKNOWN, .ws_col = COLUMNS_UNKNOWN };
 	left = size.ws_row > HEAD_LINES + 1 ? size.ws_row - HEAD_LINES - 1u : 0;
 	if (screen->tty)
 		strbuf_add_text(&out, "\033[H");
