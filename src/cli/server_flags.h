@@ -17,6 +17,7 @@ struct server_flags {
 	int64_t retention_ns;
 	struct option_size retention;
 	struct option_size reserve;
+	struct option_size query_memory;
 	int64_t debuginfo_retention_ns;
 	struct option_size debuginfo_retention;
 	struct debuginfo_flags debuginfo;
@@ -59,6 +60,14 @@ struct server_flags {
 		  offsetof(type, server.reserve),                                                  \
 		  "B",                                                                             \
 		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",    \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,                                                                               \
+		  "query-memory",                                                                  \
+		  OPTION_SIZE,                                                                     \
+		  offsetof(type, server.query_memory),                                             \
+		  "B",                                                                             \
+		  "of all queries together: 1GiB, 10% of what there is (default 192MiB)",          \
 		  0,                                                                               \
 		  0 },                                                                             \
 		{ 0,	       "debuginfo-path",                                                   \

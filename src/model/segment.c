@@ -48,6 +48,12 @@ int segment_load_stacks(struct segment *segment, struct err *err)
 	return segment->ops ? segment->ops->load_stacks(segment, err) : 0;
 }
 
+void segment_drop_stacks(struct segment *segment)
+{
+	if (segment->ops && segment->ops->drop_stacks)
+		segment->ops->drop_stacks(segment);
+}
+
 static uint32_t window_count(const struct segment *segment, uint32_t block)
 {
 	uint32_t rest = segment->view.reports_count - block * TABLES_BLOCK_REPORTS;

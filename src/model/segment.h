@@ -102,6 +102,7 @@ struct segment;
 
 struct segment_ops { /* of encoded segments */
 	int (*load_stacks)(struct segment *segment, struct err *err);
+	void (*drop_stacks)(struct segment *segment); /* may be NULL: they stay */
 	/* The reports of the block stand in the buffer. */
 	int (*read)(const struct segment *segment, uint32_t block, enum segment_want want,
 		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
@@ -123,7 +124,8 @@ struct segment {
 	uint32_t deletions_count;
 	const struct segment_zone *zones; /* by block; NULL: plain tables */
 	uint32_t blocks_count;
-	uint32_t slots_count;	      /* counters that a reader needs; after segment_load_stacks */
+	uint32_t slots_count; /* counters that a reader needs */
+	size_t stacks_bytes;  /* of memory that its stacks need, about; 0 = none of its own */
 	const uint32_t *node_of_slot; /* NULL: a slot is a node */
 	bool has_sample_labels;	      /* some row of it carries some */
 	bool has_moments;	      /* of some report, times of samples may be known */
@@ -137,6 +139,12 @@ void segment_of_tables(struct segment *segment, const struct tables_view *view);
 
 /* Frames and nodes are in the view afterwards. Any number of times, from any thread. */
 int segment_load_stacks(struct segment *segment, struct err *err);
+
+/*
+ * Gives frames and nodes back: they may leave memory, and the view is as it was before they were
+ * loaded. One thread at a time per segment.
+ */
+void segment_drop_stacks(struct segment *segment);
 
 struct segment_zone segment_zone(const struct segment *segment, uint32_t block);
 

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -63,6 +64,17 @@ static uint64_t reserve_of(const struct server_options *options)
 	if (options->reserve_bytes)
 		return options->reserve_bytes;
 	return share < RESERVE_BYTES_MAX ? share : RESERVE_BYTES_MAX;
+}
+
+static size_t query_memory(const struct server_options *options)
+{
+	double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+
+	if (options->query_memory_bytes)
+		return options->query_memory_bytes;
+	return options->query_memory_percent > 0
+		       ? (size_t)(machine * options->query_memory_percent / 100)
+		       : SIZE_MAX;
 }
 
 static void debuginfo_added(void *context, struct slice build_id)
@@ -191,6 +203,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;
 	server->serve.no_moments = !options->sample_times_ns;
+	server->serve.queries.limit_bytes = query_memory(options);
 	server->serve.writes = write_pool_new();
 	server->serve.running = running_new();
 	server->serve.targets = targets_new();

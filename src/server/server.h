@@ -20,6 +20,8 @@ struct server_options {
 	double retention_percent;     /* of the file system that holds the storage; 0 = no limit */
 	uint64_t reserve_bytes;	      /* no profiles are taken while less is free on the disk; */
 	double reserve_percent;	      /* 0 bytes = this share of the disk, at most 1 GiB */
+	uint64_t query_memory_bytes;  /* of all queries together; 0 = use the percentage */
+	double query_memory_percent;  /* of the machine's memory; 0 = no limit */
 	const char *web_config_file;  /* TLS, users, tokens (config/web_config.h); or NULL */
 	const char *web_external_url; /* http(s)://HOST[:PORT][/PATH]; or NULL */
 	const char *web_cors_origin;  /* whose pages may ask: "https://HOST", "*"; or NULL */

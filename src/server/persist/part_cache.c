@@ -10,9 +10,10 @@
 void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
 		     uint64_t budget_bytes, bool read_only)
 {
-	*cache = (struct part_cache){
-		.vfs = vfs, .dir = dir, .budget_bytes = budget_bytes, .read_only = read_only
-	};
+	*cache = (struct part_cache){ .vfs = vfs,
+				      .dir = dir,
+				      .budget = { .limit_bytes = (size_t)budget_bytes },
+				      .read_only = read_only };
 	pthread_mutex_init(&cache->lock, NULL);
 	pthread_cond_init(&cache->opened, NULL);
 }
@@ -137,7 +138,7 @@ static void shrink(struct part_cache *cache)
 	uint64_t after = 0;
 	struct part *part;
 
-	while ((usage.bytes > cache->budget_bytes || usage.files > PART_CACHE_FILES_MAX) &&
+	while ((usage.bytes > cache->budget.limit_bytes || usage.files > PART_CACHE_FILES_MAX) &&
 	       (part = next_oldest(cache, after))) {
 		after = part->last_use;
 		usage.bytes -= part_reader_bytes(part->reader);
@@ -187,6 +188,7 @@ static int open_part(struct part_cache *cache, struct part *part, struct err *er
 	part->opening = false;
 	pthread_cond_broadcast(&cache->opened);
 	if (!rc) {
+		part_reader_set_budget(reader, &cache->budget);
 		part->reader = reader;
 		metric_add(&store_cache_loads, 1);
 		shrink(cache);

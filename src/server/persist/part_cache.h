@@ -4,8 +4,9 @@
  *
  * A part is opened when it is first needed and shared by all who pin it. When dictionaries that
  * were decoded exceed the budget, the ones that no segment uses are given up, in the order of last
- * use; whole parts too when nobody pins them. Blocks are not kept: the operating system's page
- * cache is. A dropped part leaves the list at once and memory with its last pin.
+ * use (stacks at once when their last user leaves them); whole parts too when nobody pins them.
+ * Blocks are not kept: the operating system's page cache is. A dropped part leaves the list at once
+ * and memory with its last pin.
  *
  * Thread-safe: one lock inside, never held while reading a file; it ranks behind the store's and
  * before those of part_reader.
@@ -17,7 +18,7 @@
 
 #include "server/persist/part_reader.h"
 
-#define PART_CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
+#define PART_CACHE_BYTES_DEFAULT ((uint64_t)64 << 20)
 #define PART_CACHE_FILES_MAX 256u
 
 struct part {
@@ -34,7 +35,7 @@ struct part_cache {
 	const struct vfs *vfs;
 	const char *dir;
 	bool read_only; /* a missing file was dropped by its owner meanwhile, not damaged */
-	uint64_t budget_bytes;
+	struct part_budget budget;
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	struct part **parts; /* in the order in which they were added */

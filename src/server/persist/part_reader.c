@@ -351,6 +351,20 @@ static int place_blocks(const struct part_reader_partition *partition,
 	return 0;
 }
 
+/* Modulo 2^64: what is taken off is added as its complement. */
+static void count_bytes(struct part_reader *reader, size_t change)
+{
+	reader->bytes += change;
+	if (reader->budget)
+		reader->budget->used_bytes += change;
+}
+
+void part_reader_set_budget(struct part_reader *reader, struct part_budget *budget)
+{
+	reader->budget = budget;
+	budget->used_bytes += reader->bytes;
+}
+
 static int load_series(struct part_reader_partition *partition, struct err *err)
 {
 	struct part_reader *reader = partition->reader;
@@ -374,7 +388,7 @@ static int load_series(struct part_reader_partition *partition, struct err *err)
 		return rc;
 	}
 	partition->has_series = true;
-	reader->bytes += partition->series.bytes;
+	count_bytes(reader, partition->series.bytes);
 	return 0;
 }
 
@@ -397,24 +411,28 @@ static int load_stacks(struct part_reader_partition *partition, struct err *err)
 	if (rc)
 		return rc;
 	partition->has_stacks = true;
-	reader->bytes += partition->stacks.bytes;
+	count_bytes(reader, partition->stacks.bytes);
 	return 0;
 }
 
-/* With the partition's lock. */
+/* With the partition's lock, as drop_dictionaries. */
+static void drop_stacks(struct part_reader_partition *partition)
+{
+	if (!partition->has_stacks)
+		return;
+	count_bytes(partition->reader, 0 - partition->stacks.bytes);
+	part_stacks_free(&partition->stacks);
+	partition->has_stacks = false;
+}
+
 static void drop_dictionaries(struct part_reader_partition *partition)
 {
-	struct part_reader *reader = partition->reader;
-
-	if (partition->has_stacks) {
-		reader->bytes -= partition->stacks.bytes;
-		part_stacks_free(&partition->stacks);
-	}
-	if (partition->has_series) {
-		reader->bytes -= partition->series.bytes;
-		part_series_free(&partition->series);
-	}
-	partition->has_stacks = partition->has_series = false;
+	drop_stacks(partition);
+	if (!partition->has_series)
+		return;
+	count_bytes(partition->reader, 0 - partition->series.bytes);
+	part_series_free(&partition->series);
+	partition->has_series = false;
 }
 
 size_t part_reader_bytes(const struct part_reader *reader)
@@ -431,6 +449,8 @@ void part_reader_trim(struct part_reader *reader)
 			continue; /* somebody is about to use it */
 		if (!partition->users)
 			drop_dictionaries(partition);
+		else if (!partition->stacks_users)
+			drop_stacks(partition);
 		pthread_mutex_unlock(&partition->lock);
 	}
 	for (int i = 0; i < PART_SECTIONS; i++)
@@ -448,6 +468,7 @@ void part_reader_close(struct part_reader *reader)
 	}
 	for (int i = 0; i < PART_SECTIONS; i++)
 		keep(reader, (enum part_section)i, NULL);
+	count_bytes(reader, 0 - reader->bytes);
 	free(reader->partitions);
 	part_directory_free(&reader->directory);
 	vfs_close(reader->file);
@@ -456,6 +477,14 @@ void part_reader_close(struct part_reader *reader)
 }
 
 /* Segments. */
+
+/* Whether the segment has loaded them: the view of series has but the root. */
+static bool has_stacks(const struct segment *segment)
+{
+	const struct part_reader_partition *partition = segment->owner;
+
+	return segment->view.nodes != partition->series.view.nodes;
+}
 
 static int load_segment_stacks(struct segment *segment, struct err *err)
 {
@@ -466,16 +495,49 @@ static int load_segment_stacks(struct segment *segment, struct err *err)
 	pthread_mutex_lock(&partition->lock);
 	if (!partition->has_stacks)
 		rc = load_stacks(partition, &cause);
-	if (!rc && segment->node_of_slot != partition->stacks.node_of_rank) {
+	if (!rc && !has_stacks(segment)) {
 		segment->view = partition->stacks.view;
-		segment->slots_count = partition->entry->shape.stacks;
 		segment->node_of_slot = partition->stacks.node_of_rank;
+		partition->stacks_users++;
 	}
 	pthread_mutex_unlock(&partition->lock);
 	return part_reader_note(partition->reader, rc, &cause, err);
 }
 
-static const struct segment_ops part_ops = { load_segment_stacks, part_block_read };
+/* With the partition's lock. */
+static void leave_stacks(struct segment *segment)
+{
+	struct part_reader_partition *partition = segment->owner;
+	const struct part_budget *budget = partition->reader->budget;
+
+	if (!has_stacks(segment))
+		return;
+	segment->view = partition->series.view;
+	segment->node_of_slot = NULL;
+	if (!--partition->stacks_users && budget && budget->used_bytes > budget->limit_bytes)
+		drop_stacks(partition);
+}
+
+static void drop_segment_stacks(struct segment *segment)
+{
+	struct part_reader_partition *partition = segment->owner;
+
+	pthread_mutex_lock(&partition->lock);
+	leave_stacks(segment);
+	pthread_mutex_unlock(&partition->lock);
+}
+
+static const struct segment_ops part_ops = { load_segment_stacks, drop_segment_stacks,
+					     part_block_read };
+
+/* What part_stacks_decode makes. */
+static size_t stacks_bytes(const struct part_dictionary_shape *shape)
+{
+	return (size_t)shape->nodes * sizeof(struct node) +
+	       (size_t)shape->frames * sizeof(struct frame) +
+	       (size_t)shape->strings * sizeof(struct string_ref) +
+	       (size_t)shape->stacks * sizeof(uint32_t);
+}
 
 static uint64_t kin_of(const struct part_partition *info)
 {
@@ -518,6 +580,8 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 		.to_ns = to_ns,
 		.zones = partition->series.zones[level],
 		.blocks_count = partition->entry->shape.blocks[level],
+		.slots_count = partition->entry->shape.stacks,
+		.stacks_bytes = stacks_bytes(&partition->entry->shape),
 		.has_sample_labels = partition->entry->info.sample_label_names_count > 0,
 		.has_moments = level == SEGMENT_RAW && reader->directory.has_moments,
 		.id = hash_mix(hash_mix(0, reader->instance), (uint64_t)number + 1),
@@ -532,6 +596,7 @@ void part_reader_drop_segment(struct segment *segment)
 
 	pthread_mutex_lock(&partition->lock);
 	assert(partition->users);
+	leave_stacks(segment);
 	partition->users--;
 	pthread_mutex_unlock(&partition->lock);
 	*segment = (struct segment){ 0 };

@@ -16,6 +16,13 @@
 
 struct part_reader;
 
+/* Of all readers of a cache together. Beyond it, stacks leave memory as soon as nobody uses them.
+ */
+struct part_budget {
+	_Atomic size_t used_bytes;
+	size_t limit_bytes;
+};
+
 /* From the directory: enough to leave a partition out without reading it. */
 struct part_partition {
 	struct part_key key;
@@ -42,6 +49,9 @@ int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_i
 		     struct part_reader **ret, struct err *err);
 void part_reader_close(struct part_reader *reader); /* accepts NULL */
 
+/* Once, before anything is read. */
+void part_reader_set_budget(struct part_reader *reader, struct part_budget *budget);
+
 uint32_t part_reader_partitions(const struct part_reader *reader);
 const struct part_partition *part_reader_partition(const struct part_reader *reader,
 						   uint32_t partition);
@@ -57,7 +67,7 @@ void part_reader_drop_segment(struct segment *segment);
 /* Memory that it uses now. */
 size_t part_reader_bytes(const struct part_reader *reader);
 
-/* Gives up the dictionaries of partitions that no segment uses. */
+/* Gives up the dictionaries of partitions that no segment uses, and stacks that none has loaded. */
 void part_reader_trim(struct part_reader *reader);
 
 /* Whether something read from it was found damaged, and what. */

@@ -19,7 +19,8 @@ struct part_reader_partition {
 	const struct part_entry *entry;
 	uint32_t number;
 	pthread_mutex_t lock;
-	uint32_t users; /* segments; guarded, as all below */
+	uint32_t users;	       /* segments; guarded, as all below */
+	uint32_t stacks_users; /* of these, those that have loaded stacks */
 	bool has_series, has_stacks;
 	struct part_series_image series;
 	struct part_stacks_image stacks;
@@ -32,6 +33,7 @@ struct part_reader {
 	struct part_reader_partition *partitions;
 	uint64_t instance; /* no two open readers have the same */
 	_Atomic size_t bytes;
+	struct part_budget *budget; /* may be NULL */
 	pthread_mutex_t lock;
 	struct chunk_bytes *kept[PART_SECTIONS]; /* guarded, as all below */
 	bool damaged;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/accumulate.h"
 
+#include <stdlib.h>
+
 #include "server/query/team.h"
 
 #define ROWS_AHEAD 16u
@@ -375,37 +377,67 @@ static bool tally_of(const struct piece *pieces, size_t count, uint32_t group,
 	return total;
 }
 
-/* Slot + 1 of each node, so that sums come in the order of nodes; NULL: slots are nodes. */
-static int slots_of_nodes(const struct segment *segment, struct arena *arena, uint32_t **ret)
-{
-	*ret = NULL;
-	if (!segment->node_of_slot)
-		return 0;
-	*ret = arena_new_array(arena, uint32_t, segment->view.nodes_count);
-	for (uint32_t i = 0; *ret && i < segment->slots_count; i++)
-		(*ret)[segment->node_of_slot[i]] = i + 1;
-	return *ret ? 0 : -1;
-}
-
 /* Adds what is not zero to `ret`, which has room. */
-static void take_sums(const struct adding_together *all, const struct tally *tally,
-		      const uint32_t *slots, uint32_t group, int64_t weight,
-		      struct accumulate_sums *ret)
+static void take_sums(const struct adding_together *all, const struct tally *tally, uint32_t group,
+		      int64_t weight, struct accumulate_sums *ret)
 {
-	uint32_t nodes_count = all->in->view->nodes_count;
 	uint32_t slots_count = all->in->segment->slots_count;
 
-	for (uint32_t node = 0; node < nodes_count; node++) {
-		uint32_t slot = slots ? slots[node] - 1 : node;
-		mean_wide value;
+	for (uint32_t slot = 0; slot < slots_count; slot++) {
+		mean_wide value = counted(tally, slot);
 
-		if (slot >= slots_count)
-			continue;
-		value = counted(tally, slot);
 		if (value)
 			ret->list[ret->count++] =
-				(struct accumulate_sum){ value * weight, node, group };
+				(struct accumulate_sum){ value * weight, slot, group };
 	}
+}
+
+/* Sums of one group into the order of their nodes: place by place, or by comparing if few. */
+static void order_by_node(struct accumulate_sum *sums, size_t count, uint32_t *places,
+			  uint32_t nodes_count, struct accumulate_sum *copy)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		places[sums[i].stack] = (uint32_t)i + 1;
+	for (uint32_t node = 0; node < nodes_count; node++) {
+		if (!places[node])
+			continue;
+		copy[kept++] = sums[places[node] - 1];
+		places[node] = 0;
+	}
+	memcpy(sums, copy, count * sizeof(*sums));
+}
+
+static int node_order(const void *left, const void *right)
+{
+	const struct accumulate_sum *a = left, *b = right;
+
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
+			   struct accumulate_sums *sums)
+{
+	uint32_t nodes_count = segment->view.nodes_count;
+	struct accumulate_sum *list = sums->list, *copy;
+	uint32_t *places;
+
+	if (!segment->node_of_slot || !sums->count)
+		return true;
+	places = arena_new_array(scratch, uint32_t, nodes_count);
+	copy = arena_new_array(scratch, struct accumulate_sum, sums->count);
+	if (!places || !copy)
+		return false;
+	for (size_t first = 0, end; first < sums->count; first = end) {
+		for (end = first; end < sums->count && list[end].group == list[first].group; end++)
+			list[end].stack = segment->node_of_slot[list[end].stack];
+		if ((end - first) * 32 < nodes_count)
+			qsort(&list[first], end - first, sizeof(*list), node_order);
+		else
+			order_by_node(&list[first], end - first, places, nodes_count, copy);
+	}
+	return true;
 }
 
 /* All that is not zero, in `scratch`. */
@@ -414,7 +446,6 @@ static int gather_sums(const struct adding_together *all, size_t pieces_count, i
 {
 	uint32_t groups_count = 0, slots_count = all->in->segment->slots_count;
 	uint64_t most;
-	uint32_t *slots;
 
 	for (size_t i = 0; i < pieces_count; i++) {
 		const struct piece *piece = &all->pieces[i];
@@ -427,7 +458,7 @@ static int gather_sums(const struct adding_together *all, size_t pieces_count, i
 	most = (uint64_t)groups_count * slots_count;
 	most = ret->rows < most ? ret->rows : most;
 	ret->list = arena_new_array(scratch, struct accumulate_sum, most);
-	if (!ret->list || slots_of_nodes(all->in->segment, scratch, &slots))
+	if (!ret->list)
 		return work_over_budget(all->selection->work, err);
 	for (uint32_t group = 0; group < groups_count; group++) {
 		struct tally tally;
@@ -436,7 +467,7 @@ static int gather_sums(const struct adding_together *all, size_t pieces_count, i
 		if (!tally_of(all->pieces, pieces_count, group, scratch, &tally, &any))
 			return work_over_budget(all->selection->work, err);
 		if (any)
-			take_sums(all, &tally, slots, group, weight, ret);
+			take_sums(all, &tally, group, weight, ret);
 	}
 	return 0;
 }
@@ -516,10 +547,8 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 	struct accumulate_sums sums = { 0 };
 	int64_t weight;
 	size_t count;
-	int rc = work_load_stacks(work, in->segment, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	count = cut_pieces(work, in, together, pieces);
 	all.mixed = weights_differ(selection, in, &weight);
 	rc = team_run(work, count, count > 1 ? in->rows_count : 0, add_piece, &all, err);

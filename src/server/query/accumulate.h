@@ -16,7 +16,7 @@
 
 struct accumulate_sum {
 	mean_wide value; /* times the selection's denominator */
-	uint32_t stack;	 /* node of the segment */
+	uint32_t stack;	 /* slot of the segment; after accumulate_find_nodes its node */
 	uint32_t group;
 };
 
@@ -28,11 +28,18 @@ struct accumulate_sums {
 };
 
 /*
- * Loads the segment's stacks. `work` is the calling thread's; with `together` the whole team of
+ * Reads no stacks. `work` is the calling thread's; with `together` the whole team of
  * the query helps, and the calling thread must be the query's own.
  */
 int accumulate_segment(struct selection *selection, struct work *work, struct select_segment *in,
 		       bool together, struct arena *into, struct accumulate_sums *ret,
 		       struct err *err);
+
+/*
+ * The nodes of the slots, once the segment's stacks are loaded; ordered by group, then node. False
+ * when `scratch` is over budget.
+ */
+bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
+			   struct accumulate_sums *sums);
 
 #endif

@@ -215,6 +215,25 @@ static int sum_one_run(void *context, struct work *work, size_t index, struct er
 	return run->begun ? 0 : sum_run(merging, work, run, false, err);
 }
 
+static int add_item(struct work *work, struct heap *heap, struct item *item, struct err *err)
+{
+	struct segment *segment = item->in->segment;
+	struct arena scratch;
+	int rc = work_load_stacks(work, segment, err);
+
+	if (rc)
+		return rc;
+	arena_init(&scratch, work->limit_bytes);
+	if (!accumulate_find_nodes(segment, &scratch, &item->sums))
+		rc = work_over_budget(work, err);
+	arena_free(&scratch);
+	if (!rc)
+		rc = add_sums(heap, work, item->in->view, item->sums.list, item->sums.count, err);
+	heap->rows += item->sums.rows;
+	work->stats.nodes_merged += item->in->view->nodes_count;
+	return rc;
+}
+
 static int merge_unit(struct merging *merging, struct work *work, struct unit *unit,
 		      struct err *err)
 {
@@ -225,11 +244,11 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 
 	begin_heap(work, heap, alone ? merging->order[unit->first]->in->view : NULL);
 	for (size_t i = unit->first; !rc && i < unit->end; i++) {
-		struct item *item = merging->order[i];
+		struct segment *segment = merging->order[i]->in->segment;
 
-		rc = add_sums(heap, work, item->in->view, item->sums.list, item->sums.count, err);
-		heap->rows += item->sums.rows;
-		work->stats.nodes_merged += item->in->view->nodes_count;
+		rc = work_spare(segment, add_item(work, heap, merging->order[i], err));
+		if (!alone)
+			work_drop_stacks(work, segment);
 	}
 	return rc || alone ? rc : fold_heap(merging->selection, work, heap, err);
 }
@@ -453,6 +472,8 @@ int merge_segments(struct selection *selection, bool as_one, struct merge *ret, 
 	rc = ret->tries ? sum_runs(&merging, err) : work_over_budget(work, err);
 	if (!rc)
 		rc = team_run(work, units_count, merging.cost, merge_one_unit, &merging, err);
+	if (!rc)
+		rc = work_lost(work, err);
 	free_runs(&merging);
 	if (!rc && merging.as_one && units_count > 1)
 		rc = join_units(&merging, err);

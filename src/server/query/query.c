@@ -136,6 +136,16 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	return rc;
 }
 
+/* The answer's memory goes on to count when the work's does not. */
+static void keep_in_pool(struct tree *tree, struct query_pool *pool)
+{
+	if (!pool)
+		return;
+	tree->pool = pool;
+	tree->pooled_bytes = tree->arena.used_bytes;
+	atomic_fetch_add(&pool->used_bytes, tree->pooled_bytes);
+}
+
 static int try_tree(const struct query_source *source, const struct query_params *params,
 		    struct tree **ret, struct err *err)
 {
@@ -148,6 +158,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 	work_begin(&work, &params->limits);
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
+	work.answer = &tree->arena;
 	rc = select_make(&selection, &work, source, params, (struct select_use){ 0 }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
@@ -158,6 +169,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 	tree->stats = work_stats(&work);
 	merge_free(&merge);
 	work_end(&work);
+	keep_in_pool(tree, params->limits.pool);
 	if (rc)
 		tree_free(tree);
 	else
@@ -292,6 +304,7 @@ static int try_diff(const struct query_source *base_source, const struct query_p
 
 	work_begin(&work, &params->limits);
 	arena_init(&tree->arena, work.limit_bytes);
+	work.answer = &tree->arena;
 	rc = merge_side(&base, &work, err);
 	if (!rc)
 		rc = merge_side(&side, &work, err);
@@ -308,6 +321,7 @@ static int try_diff(const struct query_source *base_source, const struct query_p
 	merge_free(&side.merge);
 	merge_free(&both);
 	work_end(&work);
+	keep_in_pool(tree, params->limits.pool);
 	if (rc)
 		tree_free(tree);
 	else

@@ -36,8 +36,15 @@ struct query_source {
 	struct resolver *resolver; /* may be NULL: native frames stay addresses */
 };
 
+/* Memory of all queries that share it, their answers until tree_free included. */
+struct query_pool {
+	_Atomic size_t used_bytes;
+	size_t limit_bytes;
+};
+
 struct query_limits {
 	size_t memory_bytes;		 /* 0 = default */
+	struct query_pool *pool;	 /* may be NULL */
 	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
 	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
 	const _Atomic bool *cancelled;	 /* the client has gone; may be NULL */

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 
 #include "server/query/compare.h"
+#include "server/query/query.h"
 
 void tree_free(struct tree *tree)
 {
 	if (!tree)
 		return;
+	if (tree->pool)
+		atomic_fetch_sub(&tree->pool->used_bytes, tree->pooled_bytes);
 	comparison_free(tree->comparison);
 	arena_free(&tree->arena);
 	free(tree);

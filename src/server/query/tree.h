@@ -16,6 +16,8 @@
 #include "model/tables.h"
 #include "server/query/stats.h"
 
+struct query_pool;
+
 struct tree_function {
 	struct slice name; /* as shown: "main", "0x4a3f [libfoo.so]", "[truncated: too deep]" */
 	struct slice system_name; /* "" when the same or unknown */
@@ -82,6 +84,8 @@ struct tree_stack {
 
 struct tree {
 	struct arena arena;
+	struct query_pool *pool; /* that the arena counts in, with so many bytes; may be NULL */
+	size_t pooled_bytes;
 	struct profile_type type;
 	int64_t period;
 	int64_t from_ns, to_ns;
@@ -99,7 +103,7 @@ struct tree {
 	struct tree_unresolved *unresolved; /* largest value first */
 	uint32_t unresolved_count;
 	int64_t unresolved_value; /* of the stacks with a frame of any of them */
-	struct tree_row *rows; /* instead of functions and nodes; NULL: those are there */
+	struct tree_row *rows;	  /* instead of functions and nodes; NULL: those are there */
 	uint32_t rows_count;
 	struct tree_node *nodes;
 	uint32_t nodes_count;

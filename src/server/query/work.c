@@ -17,6 +17,7 @@ void work_begin(struct work *work, const struct query_limits *limits)
 	*work = (struct work){ .limit_bytes = memory_bytes / 2 + 1,
 			       .step_since_ns = clock_monotonic_ns() };
 	work->own_shared.limit_bytes = work->limit_bytes;
+	work->own_shared.pool = limits->pool;
 	work->own_shared.cancelled = limits->cancelled;
 	work->own_shared.stopped = limits->stopped;
 	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
@@ -43,6 +44,9 @@ void work_end(struct work *work)
 {
 	for (size_t i = 0; i < work->crew_count; i++)
 		work_end(&work->crew[i]);
+	if (work->shared->pool)
+		atomic_fetch_sub(&work->shared->pool->used_bytes, work->pooled_bytes);
+	work->pooled_bytes = 0;
 	free(work->crew);
 	work->crew = NULL;
 	work->crew_count = 0;
@@ -153,9 +157,19 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 
 int work_load_stacks(struct work *work, struct segment *segment, struct err *err)
 {
-	int rc = segment_load_stacks(segment, err);
+	int rc;
 
+	work->other_bytes += segment->stacks_bytes;
+	rc = work_check(work, err); /* before they take the room */
+	if (!rc)
+		rc = segment_load_stacks(segment, err);
 	return rc ? mark_unreadable(work, segment, rc, err) : 0;
+}
+
+void work_drop_stacks(struct work *work, struct segment *segment)
+{
+	work->other_bytes -= segment->stacks_bytes;
+	segment_drop_stacks(segment);
 }
 
 int work_spare(const struct segment *segment, int rc)
@@ -201,15 +215,39 @@ int work_over_budget(const struct work *work, struct err *err)
 		       2 * (work->limit_bytes >> 20));
 }
 
-/* Brings this thread's share of the common count up to date; the memory of all. */
+/* Brings this thread's share of the common counts up to date; the memory of all threads. */
 static size_t count_bytes(struct work *work)
 {
 	size_t used = used_bytes(work), before = work->counted_bytes;
+	struct query_pool *pool = work->shared->pool;
 
+	if (pool) {
+		size_t pooled = used + (work->answer ? work->answer->used_bytes : 0);
+
+		atomic_fetch_add_explicit(&pool->used_bytes, pooled - work->pooled_bytes,
+					  memory_order_relaxed);
+		work->pooled_bytes = pooled;
+	}
 	work->counted_bytes = used;
 	return atomic_fetch_add_explicit(&work->shared->used_bytes, used - before,
 					 memory_order_relaxed) +
 	       used - before;
+}
+
+/* All queries together are over their budget: whoever notices gives way. */
+static int pool_is_empty(const struct work *work, const struct query_pool *pool, struct err *err)
+{
+	size_t own = atomic_load(&work->shared->used_bytes);
+
+	if (own > pool->limit_bytes / 2)
+		return err_set(err, ERR_NO_MEMORY,
+			       "query: needs more than the %zu MiB of memory that queries may use "
+			       "(--query-memory); narrow the time range or the matchers",
+			       pool->limit_bytes >> 20);
+	return err_set(err, ERR_NO_MEMORY,
+		       "query: those that run now use all of their %zu MiB of memory "
+		       "(--query-memory); ask again in a second",
+		       pool->limit_bytes >> 20);
 }
 
 static bool is_set(const _Atomic bool *flag)
@@ -223,6 +261,9 @@ int work_check(struct work *work, struct err *err)
 
 	if (work->arena.over_budget || count_bytes(work) > shared->limit_bytes)
 		return work_over_budget(work, err);
+	if (shared->pool && atomic_load_explicit(&shared->pool->used_bytes, memory_order_relaxed) >
+				    shared->pool->limit_bytes)
+		return pool_is_empty(work, shared->pool, err);
 	if (is_set(shared->cancelled) || is_set(shared->stopped))
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
 	if (atomic_load_explicit(&shared->failed, memory_order_relaxed))

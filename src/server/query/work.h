@@ -25,6 +25,7 @@ struct work_shared { /* by all threads of a query */
 	_Atomic bool failed; /* some thread did: the others need not go on */
 	_Atomic bool lost;   /* some segment turned out to be unreadable */
 	size_t limit_bytes;
+	struct query_pool *pool; /* may be NULL */
 	const _Atomic bool *cancelled, *stopped;
 	int64_t deadline_at_ns;
 	uint32_t threads_max;
@@ -38,7 +39,9 @@ struct work {
 	size_t maps_count;
 	size_t other_bytes; /* memory held outside the arena and the maps */
 	size_t limit_bytes;
-	size_t counted_bytes; /* in shared->used_bytes */
+	size_t counted_bytes;	    /* in shared->used_bytes */
+	size_t pooled_bytes;	    /* in the pool */
+	const struct arena *answer; /* counts in the pool too; may be NULL */
 	int64_t step_since_ns;
 	uint32_t ticks;
 	struct segment_buffer buffer; /* for work_read */
@@ -66,7 +69,10 @@ struct query_stats work_stats(const struct work *work);
  */
 int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
 	      struct segment_block *ret, struct err *err);
+
+/* Once per segment; counted until work_drop_stacks, or to the end. */
 int work_load_stacks(struct work *work, struct segment *segment, struct err *err);
+void work_drop_stacks(struct work *work, struct segment *segment);
 
 /* `rc`, but 0 when that segment alone is at fault: then work_lost fails once all had their turn. */
 int work_spare(const struct segment *segment, int rc);

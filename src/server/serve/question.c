@@ -207,6 +207,7 @@ static int begin(struct question *question, struct serve *serve, const struct ne
 		deadline_at_ns = request->deadline_at_ns;
 	question->params.limits.deadline_at_ns = deadline_at_ns;
 	question->params.limits.cancelled = request->cancelled;
+	question->params.limits.pool = &serve->queries;
 	return tenant_of(serve, request, &question->tenant, err);
 }
 

@@ -20,6 +20,7 @@
 #include "net/server.h"
 #include "server/debuginfo/debuginfo.h"
 #include "server/persist/store.h"
+#include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
 struct running;	   /* running.h */
@@ -31,6 +32,7 @@ struct serve {
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
 	struct write_pool *writes;
+	struct query_pool queries; /* memory of all questions */
 	struct running *running;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */

@@ -53,9 +53,16 @@ static int load_stacks(struct segment *segment, struct err *err)
 		return err_set(err, ERR_CORRUPT, "stacks: broken for the test");
 	/* Before this, frames and nodes are not there. */
 	segment->view = level->view;
-	segment->slots_count = level->view.nodes_count;
 	segment->node_of_slot = level->node_of_slot;
 	return 0;
+}
+
+static void hide_stacks(struct segment *segment)
+{
+	segment->view.frames = NULL;
+	segment->view.nodes = NULL;
+	segment->view.frames_count = segment->view.nodes_count = 0;
+	segment->node_of_slot = NULL;
 }
 
 static bool all_ones(const struct tables_view *view, uint32_t first, uint32_t count)
@@ -145,7 +152,9 @@ static int read_block(const struct segment *segment, uint32_t block, enum segmen
 	return 0;
 }
 
-static const struct segment_ops ops = { .load_stacks = load_stacks, .read = read_block };
+static const struct segment_ops ops = { .load_stacks = load_stacks,
+					.drop_stacks = hide_stacks,
+					.read = read_block };
 
 static struct slice key_of(const struct tables_view *view, uint32_t series, const char *key)
 {
@@ -429,14 +438,13 @@ static void add_segment(struct coded *coded, size_t *count, struct partition *pa
 		.to_ns = to_ns,
 		.zones = level->zones,
 		.blocks_count = level->blocks_count,
+		.slots_count = level->view.nodes_count,
 		.has_sample_labels = level->labels,
 		.id = partition->id,
 		.kin = partition->kin,
 	};
 	/* Only what there is before stacks are loaded. */
-	segment->view.frames = NULL;
-	segment->view.nodes = NULL;
-	segment->view.frames_count = segment->view.nodes_count = 0;
+	hide_stacks(segment);
 	segment->view.reports = NULL;
 	segment->view.rows = NULL;
 	segment->view.reports_count = 0;

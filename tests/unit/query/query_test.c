@@ -406,6 +406,39 @@ static void types_of_what_is_left_out_hide_no_alias(void **state)
 	selector_free(&selector);
 }
 
+/* All queries share one budget; answers count until they are freed. */
+static void queries_share_their_memory(void **state)
+{
+	struct query_pool pool = { .limit_bytes = (size_t)64 << 20 };
+	struct query_params params = { .to_ns = 1, .limits = { .pool = &pool } };
+	struct world *world = *state;
+	struct tree *first = NULL, *second = NULL;
+	struct err err;
+	char stack[32];
+
+	world_report(&world->tables[0], world_series(&world->tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	for (int i = 0; i < 2000; i++) {
+		snprintf(stack, sizeof(stack), "main;function%d", i);
+		world_row(&world->tables[0], stack, "", 1);
+	}
+	assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &first, &err), 0);
+	assert_int_equal(pool.used_bytes, first->arena.used_bytes);
+
+	/* Somebody else has the rest. */
+	pool.used_bytes += pool.limit_bytes;
+	assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &second, &err), -ERR_NO_MEMORY);
+	assert_non_null(strstr(err.message, "ask again"));
+	pool.used_bytes -= pool.limit_bytes;
+	assert_int_equal(pool.used_bytes, first->arena.used_bytes);
+	tree_free(first);
+	assert_int_equal(pool.used_bytes, 0);
+
+	pool.limit_bytes = 1 << 16;
+	assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &second, &err), -ERR_NO_MEMORY);
+	assert_non_null(strstr(err.message, "narrow"));
+	assert_int_equal(pool.used_bytes, 0);
+}
+
 #define DEEP 2000
 
 static long peak_kb(void)
@@ -554,6 +587,7 @@ int main(void)
 		TEST(query_answers_to_pyroscopes_names_of_cpu_time),
 		TEST(types_of_what_is_left_out_hide_no_alias),
 		TEST(each_selector_has_its_own_alias),
+		TEST(queries_share_their_memory),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),
