@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,4 +47,9 @@ void mem_prefer_huge_pages(void *data, size_t bytes)
 
 	if (bytes >= HUGE_PAGES_FROM_BYTES && first < end)
 		madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
+
+void mem_trim(void)
+{
+	malloc_trim(0);
 }

@@ -47,4 +47,7 @@ void mem_prefer_huge_pages(void *data, size_t bytes);
 		}                                                                                  \
 	} while (0)
 
+/* Gives back what was freed of the heaps; some ms when that is much. */
+void mem_trim(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #define GROW_FROM 64u
+#define TRIM_BYTES ((size_t)32 << 20) /* queries that had more leave no holes behind */
 
 void work_begin(struct work *work, const struct query_limits *limits)
 {
@@ -42,11 +43,14 @@ void work_begin_crew(struct work *work, size_t count)
 
 void work_end(struct work *work)
 {
+	size_t used;
+
 	for (size_t i = 0; i < work->crew_count; i++)
 		work_end(&work->crew[i]);
 	if (work->shared->pool)
 		atomic_fetch_sub(&work->shared->pool->used_bytes, work->pooled_bytes);
 	work->pooled_bytes = 0;
+	used = atomic_load(&work->shared->used_bytes);
 	free(work->crew);
 	work->crew = NULL;
 	work->crew_count = 0;
@@ -55,6 +59,8 @@ void work_end(struct work *work)
 	for (size_t i = 0; i < work->maps_count; i++)
 		idmap_free(work->maps[i]);
 	work->maps_count = 0;
+	if (work->shared == &work->own_shared && used > TRIM_BYTES)
+		mem_trim();
 }
 
 /* With one level of a partition the others go: what the query says of it must hang together. */
