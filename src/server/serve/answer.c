@@ -292,6 +292,12 @@ static void add_notes(struct question *question, const struct net_request *reque
 	strbuf_free(&notes);
 }
 
+static bool is_turned(struct question *question, const struct net_request *request)
+{
+	return question_text(question, request, "sandwich", "").len ||
+	       question_is_set(question, request, "invert");
+}
+
 /*
  * Upside down: each function's callers below it; with `sandwich` those of that function alone, and
  * what others have counts as filtered, so that shares stay shares of everything.
@@ -303,7 +309,7 @@ static int turn(struct question *question, const struct net_request *request, st
 	int64_t total = tree->total;
 	int rc;
 
-	if (!function.len && !question_is_set(question, request, "invert"))
+	if (!is_turned(question, request))
 		return 0;
 	if (slice_is(format, "pprof"))
 		return err_set(err, ERR_UNSUPPORTED,
@@ -337,7 +343,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (slice_is(format, "binary"))
 		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
 	question.params.nodes_only = !slice_is(format, "pprof");
-	question.params.rows_only = slice_is(format, "top");
+	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request);
 	question.params.rows_limit = (uint32_t)limit;
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
