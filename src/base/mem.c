@@ -9,6 +9,8 @@
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
 #define HUGE_PAGES_FROM_BYTES ((size_t)4 << 20)
+#define HEAPS_MAX 2
+#define OWN_PAGES_FROM_BYTES (1 << 20) /* mapped for themselves, and unmapped when freed */
 
 static void *or_die(void *memory, size_t count, size_t size)
 {
@@ -38,6 +40,18 @@ char *mem_strndup(const char *text, size_t len)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
 	return copy;
+}
+
+void mem_bound_heaps(void)
+{
+	mallopt(M_ARENA_MAX, HEAPS_MAX);
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES_FROM_BYTES);
+	mallopt(M_TRIM_THRESHOLD, OWN_PAGES_FROM_BYTES);
+}
+
+void mem_give_back(void)
+{
+	malloc_trim(0);
 }
 
 void mem_prefer_huge_pages(void *data, size_t bytes)

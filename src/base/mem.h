@@ -29,6 +29,15 @@ char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, 
  */
 void mem_prefer_huge_pages(void *data, size_t bytes);
 
+/*
+ * For a process of many threads that must stay small; before the first of them starts. Otherwise
+ * each thread keeps a heap of its own, and what large requests leave behind is never given back:
+ * the allocator learns from them to cut the next ones out of its heaps.
+ */
+void mem_bound_heaps(void);
+/* Gives the system what lies free in the heaps; after work that took much, for it takes a while. */
+void mem_give_back(void);
+
 #define mem_new(type) ((type *)mem_calloc(1, sizeof(type)))
 #define mem_new_array(type, count) ((type *)mem_calloc((count), sizeof(type)))
 

@@ -198,8 +198,10 @@ static int listen_on(struct server *server, const struct server_options *options
 int server_start(const struct server_options *options, struct server **ret, struct err *err)
 {
 	struct server *server = mem_new(struct server);
-	int rc = open_access(server, options, err);
+	int rc;
 
+	mem_bound_heaps();
+	rc = open_access(server, options, err);
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;
 	server->serve.no_moments = !options->sample_times_ns;
