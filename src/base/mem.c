@@ -49,11 +49,6 @@ void mem_bound_heaps(void)
 	mallopt(M_TRIM_THRESHOLD, OWN_PAGES_FROM_BYTES);
 }
 
-void mem_give_back(void)
-{
-	malloc_trim(0);
-}
-
 void mem_prefer_huge_pages(void *data, size_t bytes)
 {
 	uintptr_t first = ((uintptr_t)data + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);

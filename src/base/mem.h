@@ -35,8 +35,6 @@ void mem_prefer_huge_pages(void *data, size_t bytes);
  * the allocator learns from them to cut the next ones out of its heaps.
  */
 void mem_bound_heaps(void);
-/* Gives the system what lies free in the heaps; after work that took much, for it takes a while. */
-void mem_give_back(void);
 
 #define mem_new(type) ((type *)mem_calloc(1, sizeof(type)))
 #define mem_new_array(type, count) ((type *)mem_calloc((count), sizeof(type)))

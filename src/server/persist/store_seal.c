@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "server/persist/store_int.h"
 
 bool store_may_rotate(struct store *store)
@@ -169,7 +168,6 @@ static int seal_oldest(struct store *store, struct memtable *memtable, struct er
 	set_damaged_log_aside(store, memtable);
 	swap_in(store, memtable, &part);
 	remove_old_files(store);
-	mem_give_back();
 	metric_add(&store_seals, 1);
 	return 0;
 }
