@@ -32,8 +32,6 @@ void memtable_free(struct memtable *memtable)
 	free(memtable);
 }
 
-enum outcome { OUTCOME_REFUSED, OUTCOME_AS_IS, OUTCOME_CONVERTED };
-
 /* One batch on its way into the memtable. */
 struct application {
 	struct memtable *memtable;
@@ -46,7 +44,7 @@ struct application {
 	bool *series_known;
 	struct identity *stacks; /* NULL until a cumulative report needs them */
 	struct identity *label_sets;
-	enum outcome *outcomes; /* by report */
+	const struct memtable_verdict *verdict;
 };
 
 static struct identity series_identity(struct application *app, uint32_t series)
@@ -301,7 +299,7 @@ static struct identity report_identity(struct application *app, const struct rep
 }
 
 /* What is to become of a report; counts it unless it is stored. */
-static enum outcome judge_report(struct application *app, uint32_t id)
+static enum memtable_outcome judge_report(struct application *app, uint32_t id)
 {
 	const struct report *report = &app->batch->reports[id];
 	const struct memtable_window *window = app->window;
@@ -318,31 +316,88 @@ static enum outcome judge_report(struct application *app, uint32_t id)
 			       window->received_ns)) {
 		app->result->reports_duplicate++;
 	} else if (cumulative_columns(app->batch, group_of(app->batch, report->series))) {
-		return OUTCOME_CONVERTED;
+		return MEMTABLE_CONVERTED;
 	} else {
-		return OUTCOME_AS_IS;
+		return MEMTABLE_AS_IS;
 	}
-	return OUTCOME_REFUSED;
+	return MEMTABLE_REFUSED;
 }
 
 static bool is_stored_as_is(void *context, uint32_t report)
 {
 	const struct application *app = context;
 
-	return app->outcomes[report] == OUTCOME_AS_IS;
+	return app->verdict->outcomes[report] == MEMTABLE_AS_IS;
 }
 
 /* Which rows a converted report keeps is only known then, so its stacks are copied one by one. */
-static void apply_reports(struct application *app)
+static void store_all(struct application *app)
 {
-	for (uint32_t i = 0; i < app->batch->reports_count; i++)
-		app->outcomes[i] = judge_report(app, i);
 	tables_copy_nodes(&app->copy, is_stored_as_is, app);
 	for (uint32_t i = 0; i < app->batch->reports_count; i++)
-		if (app->outcomes[i] == OUTCOME_AS_IS)
+		if (app->verdict->outcomes[i] == MEMTABLE_AS_IS)
 			store_as_is(app, &app->batch->reports[i]);
-		else if (app->outcomes[i] == OUTCOME_CONVERTED)
+		else if (app->verdict->outcomes[i] == MEMTABLE_CONVERTED)
 			store_converted(app, &app->batch->reports[i]);
+}
+
+static struct application application_of(struct memtable *memtable, struct ledger *ledger,
+					 const struct tables_view *batch,
+					 const struct memtable_window *window,
+					 struct append_result *result)
+{
+	return (struct application){
+		.memtable = memtable,
+		.ledger = ledger,
+		.batch = batch,
+		.window = window,
+		.result = result,
+		.series = mem_new_array(struct identity, batch->series_count),
+		.series_known = mem_new_array(bool, batch->series_count),
+	};
+}
+
+static void application_free(struct application *app)
+{
+	free(app->series);
+	free(app->series_known);
+	free(app->stacks);
+	free(app->label_sets);
+}
+
+struct memtable_verdict memtable_judge(struct memtable *memtable, struct ledger *ledger,
+				       const struct tables_view *batch,
+				       const struct memtable_window *window,
+				       struct append_result *result)
+{
+	struct application app = application_of(memtable, ledger, batch, window, result);
+	struct memtable_verdict verdict = {
+		.window = *window,
+		.outcomes = mem_new_array(enum memtable_outcome, batch->reports_count),
+	};
+
+	if (!memtable->created_ns)
+		memtable->created_ns = window->received_ns;
+	memtable->newest_receipt_ns = window->received_ns;
+	for (uint32_t i = 0; i < batch->reports_count; i++) {
+		verdict.outcomes[i] = judge_report(&app, i);
+		verdict.needs_ledger |= verdict.outcomes[i] == MEMTABLE_CONVERTED;
+	}
+	application_free(&app);
+	return verdict;
+}
+
+void memtable_store(struct memtable *memtable, struct ledger *ledger,
+		    const struct tables_view *batch, const struct memtable_verdict *verdict,
+		    struct append_result *result)
+{
+	struct application app = application_of(memtable, ledger, batch, &verdict->window, result);
+
+	app.verdict = verdict;
+	tables_copy_begin(&app.copy, &memtable->tables, batch);
+	store_all(&app);
+	tables_copy_end(&app.copy);
+	application_free(&app);
 }
 
 void memtable_apply(struct memtable *memtable, struct ledger *ledger,
@@ -350,28 +405,10 @@ void memtable_apply(struct memtable *memtable, struct ledger *ledger,
 		    struct append_result *ret)
 {
 	struct append_result result = { 0 };
-	struct application app = {
-		.memtable = memtable,
-		.ledger = ledger,
-		.batch = batch,
-		.window = window,
-		.result = &result,
-		.series = mem_new_array(struct identity, batch->series_count),
-		.series_known = mem_new_array(bool, batch->series_count),
-		.outcomes = mem_new_array(enum outcome, batch->reports_count),
-	};
+	struct memtable_verdict verdict = memtable_judge(memtable, ledger, batch, window, &result);
 
-	if (!memtable->created_ns)
-		memtable->created_ns = window->received_ns;
-	memtable->newest_receipt_ns = window->received_ns;
-	tables_copy_begin(&app.copy, &memtable->tables, batch);
-	apply_reports(&app);
-	tables_copy_end(&app.copy);
-	free(app.series);
-	free(app.series_known);
-	free(app.stacks);
-	free(app.label_sets);
-	free(app.outcomes);
+	memtable_store(memtable, ledger, batch, &verdict, &result);
+	free(verdict.outcomes);
 	*ret = result;
 }
 

@@ -48,6 +48,28 @@ void memtable_apply(struct memtable *memtable, struct ledger *ledger,
 		    const struct tables_view *batch, const struct memtable_window *window,
 		    struct append_result *ret);
 
+enum memtable_outcome { MEMTABLE_REFUSED, MEMTABLE_AS_IS, MEMTABLE_CONVERTED };
+
+/* What becomes of each report of a batch. */
+struct memtable_verdict {
+	struct memtable_window window;
+	enum memtable_outcome *outcomes; /* freed by who asked */
+	bool needs_ledger;		 /* when it is stored, too */
+};
+
+/*
+ * The two halves of memtable_apply, for who stores elsewhere: judging goes in the order of the log
+ * and remembers in the ledger; storing goes in the order of one memtable, and needs the ledger
+ * (else NULL) only where the verdict says so. Both add to *result.
+ */
+struct memtable_verdict memtable_judge(struct memtable *memtable, struct ledger *ledger,
+				       const struct tables_view *batch,
+				       const struct memtable_window *window,
+				       struct append_result *result);
+void memtable_store(struct memtable *memtable, struct ledger *ledger,
+		    const struct tables_view *batch, const struct memtable_verdict *verdict,
+		    struct append_result *result);
+
 /* A batch with its window, as the log keeps it (docs/formats/wal.md). */
 void memtable_encode_batch(const struct tables_view *batch, const struct memtable_window *window,
 			   struct strbuf *out);

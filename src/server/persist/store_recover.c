@@ -7,11 +7,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/persist/store_int.h"
+#include "server/persist/store_replay.h"
 
 struct replay {
 	struct store *store;
 	struct wal_chain chain;
-	uint64_t generation; /* of the segment being read */
+	uint64_t generation;				   /* of the segment being read */
+	struct store_replay *fillers[STORE_MEMTABLES_MAX]; /* of the memtables, oldest first */
+	size_t fillers_count;
 };
 
 static int begin_fresh(struct store *store, struct err *err)
@@ -122,10 +125,20 @@ static int load_state(struct store *store, struct err *err)
 	return rc;
 }
 
-static void add_memtable(struct store *store, uint64_t generation)
+static void add_memtable(struct replay *replay, uint64_t generation)
 {
+	struct store *store = replay->store;
+
 	store->active = memtable_new(generation);
 	store->memtables[store->memtables_count++] = store->active;
+	replay->fillers[replay->fillers_count++] =
+		store_replay_new(store->active, STORE_REPLAY_BYTES_MAX);
+}
+
+/* Of the active memtable. */
+static struct store_replay *filler_of(const struct replay *replay)
+{
+	return replay->fillers[replay->fillers_count - 1];
 }
 
 /* The memtable of an older generation is complete: what store_rotate does while running. */
@@ -142,21 +155,26 @@ static int replay_record(void *context, const struct wal_record *record, struct 
 {
 	struct replay *replay = context;
 	struct store *store = replay->store;
+	struct append_result result = { 0 };
+	struct memtable_verdict verdict;
 	struct memtable_window window;
-	struct append_result result;
 	struct tables_image batch;
 	int rc;
 
 	if (record->type != WAL_RECORD_BATCH)
 		return err_set(err, ERR_UNSUPPORTED, "record has type %u, newer than this firn",
 			       record->type);
-	if (tables_bytes(&store->active->tables) > STORE_REPLAY_BYTES_MAX)
-		return err_set(err, ERR_CORRUPT, "generation %llu is larger than firn writes them",
-			       (unsigned long long)replay->generation);
 	rc = memtable_decode_batch(record->payload, &window, &batch, err);
 	if (rc)
 		return rc;
-	memtable_apply(store->active, &store->ledger, &batch.view, &window, &result);
+	verdict = memtable_judge(store->active, &store->ledger, &batch.view, &window, &result);
+	if (verdict.needs_ledger) {
+		store_replay_wait(filler_of(replay));
+		memtable_store(store->active, &store->ledger, &batch.view, &verdict, &result);
+		free(verdict.outcomes);
+	} else {
+		store_replay_give(filler_of(replay), record->payload, &verdict);
+	}
 	tables_image_free(&batch);
 	metric_add(&store_recovered, 1);
 	return 0;
@@ -199,13 +217,13 @@ static int replay_segment(struct replay *replay, const struct layout_entry *entr
 			rc = err_set(err, ERR_CORRUPT,
 				     "store \"%s\" has a log of too many generations", store->path);
 		else
-			add_memtable(store, entry->name.number);
+			add_memtable(replay, entry->name.number);
 	}
 	replay->generation = entry->name.number;
 	if (!rc && !wal_read_segment(&replay->chain, &entry->name, strbuf_slice(&bytes),
 				     replay_record, replay))
 		note_damaged_segment(store->active, &entry->name);
-	strbuf_free(&bytes);
+	store_replay_keep(filler_of(replay), &bytes);
 	return rc;
 }
 
@@ -224,6 +242,20 @@ static void tell(const struct store *store, const struct wal_chain *chain)
 			 (unsigned long long)chain->torn);
 }
 
+/* All memtables are as the log says then. */
+static void end_fillers(struct replay *replay)
+{
+	for (size_t i = 0; i < replay->fillers_count; i++) {
+		if (store_replay_end(replay->fillers[i]))
+			continue;
+		replay->chain.damages++;
+		strbuf_addf(replay->chain.report,
+			    "generation %llu is larger than firn writes them\n",
+			    (unsigned long long)replay->store->memtables[i]->generation);
+	}
+	replay->fillers_count = 0;
+}
+
 static int replay_log(struct store *store, const struct layout_list *list, struct err *err)
 {
 	const struct manifest_state *state = &store->manifest.state;
@@ -236,7 +268,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 	uint64_t segment_next = 0;
 	int rc = 0;
 
-	add_memtable(store, state->log_generation);
+	add_memtable(&replay, state->log_generation);
 	for (size_t i = 0; !rc && i < list->count; i++) {
 		const struct layout_entry *entry = &list->entries[i];
 
@@ -245,6 +277,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 		rc = replay_segment(&replay, entry, err);
 		segment_next = entry->name.segment + 1;
 	}
+	end_fillers(&replay);
 	if (!rc) {
 		tell(store, &replay.chain);
 		wal_init(&store->wal, store->vfs, store->path, WAL_SEGMENT_BYTES_DEFAULT,

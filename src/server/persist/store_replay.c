@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/store_replay.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "base/mem.h"
+
+struct job {
+	struct slice payload;
+	struct memtable_verdict verdict;
+};
+
+struct store_replay {
+	struct memtable *memtable;
+	size_t bytes_max;
+	pthread_t thread;
+	bool runs; /* else the caller does the work */
+	bool left_out;
+	struct strbuf *kept;
+	size_t kept_count, kept_capacity;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Guarded by lock: */
+	struct job *jobs;
+	size_t jobs_count, jobs_capacity, taken, done;
+	bool ending;
+};
+
+static void store_job(struct store_replay *replay, struct job *job)
+{
+	struct append_result result = { 0 };
+	struct memtable_window window;
+	struct tables_image batch;
+	int rc;
+
+	if (tables_bytes(&replay->memtable->tables) > replay->bytes_max) {
+		replay->left_out = true;
+	} else {
+		rc = memtable_decode_batch(job->payload, &window, &batch, NULL);
+		assert(!rc);
+		memtable_store(replay->memtable, NULL, &batch.view, &job->verdict, &result);
+		tables_image_free(&batch);
+	}
+	free(job->verdict.outcomes);
+}
+
+static void *run(void *context)
+{
+	struct store_replay *replay = context;
+
+	pthread_mutex_lock(&replay->lock);
+	for (;;) {
+		struct job job;
+
+		while (replay->taken == replay->jobs_count && !replay->ending)
+			pthread_cond_wait(&replay->changed, &replay->lock);
+		if (replay->taken == replay->jobs_count)
+			break;
+		job = replay->jobs[replay->taken++];
+		pthread_mutex_unlock(&replay->lock);
+		store_job(replay, &job);
+		pthread_mutex_lock(&replay->lock);
+		replay->done++;
+		pthread_cond_broadcast(&replay->changed);
+	}
+	pthread_mutex_unlock(&replay->lock);
+	return NULL;
+}
+
+struct store_replay *store_replay_new(struct memtable *memtable, size_t bytes_max)
+{
+	struct store_replay *replay = mem_new(struct store_replay);
+
+	replay->memtable = memtable;
+	replay->bytes_max = bytes_max;
+	pthread_mutex_init(&replay->lock, NULL);
+	pthread_cond_init(&replay->changed, NULL);
+	replay->runs = !pthread_create(&replay->thread, NULL, run, replay);
+	return replay;
+}
+
+void store_replay_keep(struct store_replay *replay, struct strbuf *bytes)
+{
+	mem_grow(replay->kept, replay->kept_count, replay->kept_capacity);
+	replay->kept[replay->kept_count++] = *bytes;
+	*bytes = (struct strbuf){ 0 };
+}
+
+void store_replay_give(struct store_replay *replay, struct slice payload,
+		       const struct memtable_verdict *verdict)
+{
+	struct job job = { payload, *verdict };
+
+	if (!replay->runs) {
+		store_job(replay, &job);
+		return;
+	}
+	pthread_mutex_lock(&replay->lock);
+	mem_grow(replay->jobs, replay->jobs_count, replay->jobs_capacity);
+	replay->jobs[replay->jobs_count++] = job;
+	pthread_cond_broadcast(&replay->changed);
+	pthread_mutex_unlock(&replay->lock);
+}
+
+void store_replay_wait(struct store_replay *replay)
+{
+	pthread_mutex_lock(&replay->lock);
+	while (replay->done < replay->jobs_count)
+		pthread_cond_wait(&replay->changed, &replay->lock);
+	pthread_mutex_unlock(&replay->lock);
+}
+
+bool store_replay_end(struct store_replay *replay)
+{
+	bool whole;
+
+	pthread_mutex_lock(&replay->lock);
+	replay->ending = true;
+	pthread_cond_broadcast(&replay->changed);
+	pthread_mutex_unlock(&replay->lock);
+	if (replay->runs)
+		pthread_join(replay->thread, NULL);
+	whole = !replay->left_out;
+	for (size_t i = 0; i < replay->kept_count; i++)
+		strbuf_free(&replay->kept[i]);
+	free(replay->kept);
+	free(replay->jobs);
+	pthread_mutex_destroy(&replay->lock);
+	pthread_cond_destroy(&replay->changed);
+	free(replay);
+	return whole;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_replay - a thread that fills one memtable with what the log says.
+ *
+ * Looking stacks up is most of a replay's work, and memtables have nothing to do with each other:
+ * while one is filled, who reads the log goes on with the next. What becomes of a report is decided
+ * there, in the order of the log; here batches are decoded once more and stored. They are given as
+ * they lie in the log, for that is small.
+ *
+ * One thread gives; between `wait` or `end` and the next `give` the memtable is its own.
+ */
+#ifndef FIRN_SERVER_PERSIST_STORE_REPLAY_H
+#define FIRN_SERVER_PERSIST_STORE_REPLAY_H
+
+#include "server/persist/memtable.h"
+
+struct store_replay;
+
+struct store_replay *store_replay_new(struct memtable *memtable, size_t bytes_max);
+
+/* Keeps the bytes that payloads lie in, as long as it needs them. */
+void store_replay_keep(struct store_replay *replay, struct strbuf *bytes);
+
+/* Takes the verdict's memory. The payload was decoded before: it is sound. */
+void store_replay_give(struct store_replay *replay, struct slice payload,
+		       const struct memtable_verdict *verdict);
+
+/* Until all that was given is stored. */
+void store_replay_wait(struct store_replay *replay);
+
+/* Waits and frees. False: the memtable became larger than bytes_max, and batches were left out. */
+bool store_replay_end(struct store_replay *replay);
+
+#endif
