@@ -492,6 +492,28 @@ static void repeated_rows_of_a_cumulative_report_are_summed_first(void **state)
 	assert_int_equal(stat_of(f).rows, 1);
 }
 
+/* Plain and cumulative reports in turn, each in a generation of its own. */
+static void log_of_several_generations_is_read_back_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t first[][2] = { { 100, 7 } }, second[][2] = { { 130, 8 } };
+
+	f->options.seal_bytes = 1;
+	reopen(f);
+	append_heap(f, 100, 1, first, 1);
+	append(f, 1);
+	append_heap(f, 110, 2, second, 1);
+	assert_int_equal(stat_of(f).memtables, 3);
+	for (int round = 0; round < 3; round++) {
+		reopen(f);
+		assert_int_equal(stat_of(f).memtables, 3);
+		assert_int_equal(stat_of(f).reports, 3);
+		expect_heap(f, 100, 1, 0, 7, 0);
+		expect_heap(f, 110, 1, 30, 8, 10);
+	}
+	assert_int_equal(append(f, 1).reports_duplicate, 1);
+}
+
 static void broken_batch_is_refused_before_it_is_logged(void **state)
 {
 	struct fixture *f = *state;
@@ -621,6 +643,7 @@ int main(void)
 		TEST(damaged_manifest_is_refused_and_no_part_removed),
 		TEST(cumulative_values_become_deltas_across_restarts),
 		TEST(repeated_rows_of_a_cumulative_report_are_summed_first),
+		TEST(log_of_several_generations_is_read_back_as_it_was),
 		TEST(broken_batch_is_refused_before_it_is_logged),
 		TEST(memtable_is_sealed_by_size_and_by_age),
 		TEST(second_opener_is_told_who_holds_the_store),
