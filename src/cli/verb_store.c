@@ -85,10 +85,12 @@ static void print_stat(const struct store_stat *stat)
 	       (unsigned long long)stat->series, (unsigned long long)stat->stacks);
 	printf("parts     %llu (%llu quarantined)\n", (unsigned long long)stat->parts,
 	       (unsigned long long)stat->parts_quarantined);
-	printf("bytes     %llu (wal %llu, samples %llu, stacks %llu, symbols %llu)\n",
+	printf("bytes     %llu (wal %llu, samples %llu, stacks %llu, symbols %llu, rollups %llu, "
+	       "sample times %llu)\n",
 	       (unsigned long long)stat->bytes_total, (unsigned long long)stat->bytes_wal,
 	       (unsigned long long)stat->bytes_samples, (unsigned long long)stat->bytes_stacks,
-	       (unsigned long long)stat->bytes_symbols);
+	       (unsigned long long)stat->bytes_symbols, (unsigned long long)stat->bytes_rollups,
+	       (unsigned long long)stat->bytes_moments);
 }
 
 /* In UTC; "-" stands for no bound. */

@@ -112,6 +112,8 @@ struct store_stat {
 		stacks; /* series: distinct over all segments; stacks likewise per segment sum */
 	uint64_t parts, parts_quarantined, memtables;
 	uint64_t bytes_total, bytes_wal, bytes_samples, bytes_stacks, bytes_symbols; /* on disk */
+	uint64_t bytes_rollups,
+		bytes_moments;	      /* likewise; sums by hour and day, times of samples */
 	int64_t oldest_ns, newest_ns; /* report starts; 0 when empty */
 	bool poisoned;
 };

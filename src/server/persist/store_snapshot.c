@@ -282,6 +282,8 @@ static void add_part(struct store *store, struct part *part, struct store_stat *
 	stat->bytes_samples += info->bytes_samples;
 	stat->bytes_stacks += info->bytes_stacks;
 	stat->bytes_symbols += info->bytes_symbols;
+	stat->bytes_rollups += info->bytes_rollups;
+	stat->bytes_moments += info->bytes_moments;
 }
 
 static void add_memtable(const struct tables_view *view, struct store_stat *stat,

@@ -72,6 +72,8 @@ void ops_put_stat(struct json *json, const struct store_stat *stat,
 	json_member_uint(json, "samples", stat->bytes_samples);
 	json_member_uint(json, "stacks", stat->bytes_stacks);
 	json_member_uint(json, "symbols", stat->bytes_symbols);
+	json_member_uint(json, "rollups", stat->bytes_rollups);
+	json_member_uint(json, "sample_times", stat->bytes_moments);
 	json_close_object(json);
 	json_member_uint(json, "parts", stat->parts);
 	json_member_uint(json, "parts_quarantined", stat->parts_quarantined);
