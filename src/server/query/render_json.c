@@ -214,7 +214,7 @@ void render_table_json(const struct tree *tree, struct strbuf *out)
 	json_begin(&json, out);
 	json_open_object(&json);
 	write_header(&json, tree);
-	json_member_array(&json, "rows");
+	json_member_array(&json, "functions");
 	for (uint32_t i = 0; i < count; i++)
 		write_row(&json, &functions.rows[order[i]], tree->comparison, order[i]);
 	json_close_array(&json);
