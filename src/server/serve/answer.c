@@ -326,7 +326,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct question question;
 	struct tree *tree = NULL;
 	struct slice format;
-	uint64_t width, limit;
+	uint64_t width = 0, limit = 0;
 	struct err err;
 	int rc;
 
