@@ -139,8 +139,39 @@ static void add_matchers(const struct pyro_request *pyro, struct strbuf *out)
 	strbuf_add_text(out, "\"}");
 }
 
+static bool asks_for_service(const struct pyro_request *pyro, struct slice selector)
+{
+	for (size_t i = 0; i < pyro->group_by_count; i++)
+		if (slice_is(pyro->group_by[i], SERVICE_NAME))
+			return true;
+	return slice_is(pyro->label, SERVICE_NAME) ||
+	       (selector.len &&
+		memmem(selector.data, selector.len, SERVICE_NAME, strlen(SERVICE_NAME)));
+}
+
+/* Looks at all that is there in the range: what the selector leaves out may have the label. */
+static int find_service(struct pyro_request *pyro, struct question *question, struct err *err)
+{
+	struct selector selector = question->selector;
+	bool was_open = question->store != NULL;
+	int rc;
+
+	question->selector.has_type = false;
+	question->selector.matchers_count = 0;
+	rc = question_open(question, err);
+	if (!rc)
+		rc = service_name_find(question, &pyro->service, err);
+	question->selector = selector;
+	if (!rc)
+		rc = service_name_match(question, &pyro->service, err);
+	if (!rc)
+		rc = service_name_expand(&pyro->service, pyro->group_by, &pyro->group_by_count,
+					 err);
+	return rc || !was_open ? rc : question_open(question, err);
+}
+
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    const struct pyro_request *pyro, enum question_need need, struct question *ret,
+		    struct pyro_request *pyro, enum question_need need, struct question *ret,
 		    struct err *err)
 {
 	bool always = !pyro->start_ms && !pyro->end_ms;
@@ -152,6 +183,8 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 	rc = question_begin_with(serve, request, strbuf_slice(&selector), need,
 				 always ? 0 : ns_of_ms(pyro->start_ms),
 				 always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
+	if (!rc && asks_for_service(pyro, strbuf_slice(&selector)))
+		rc = find_service(pyro, ret, err);
 	strbuf_free(&selector);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #define FIRN_SERVER_SERVE_PYRO_REQUEST_H
 
 #include "server/serve/question.h"
+#include "server/serve/service_name.h"
 
 #define PYRO_CALL_SITE_MAX 256
 #define PYRO_SPANS_MAX 64
@@ -30,15 +31,19 @@ struct pyro_request {
 	size_t call_site_count;
 	struct slice spans[PYRO_SPANS_MAX];
 	size_t spans_count;
+	struct service_name service; /* empty when the request does not ask for it */
 };
 
 /* Of the message itself. Texts are borrowed from it. */
 int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
 	      struct err *err);
 
-/* With spans, only what was spent in one of them is asked for. */
+/*
+ * With spans, only what was spent in one of them is asked for. A request that names service_name
+ * gets what stands for it: in its matchers, and in group_by.
+ */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    const struct pyro_request *pyro, enum question_need need, struct question *ret,
+		    struct pyro_request *pyro, enum question_need need, struct question *ret,
 		    struct err *err);
 
 /* pyro_read and pyro_begin_with of the request's body. */

@@ -5,6 +5,9 @@
  * "name:sample_type:sample_unit:period_type:period_unit"; CPU time of our own agent is also there
  * under Pyroscope's name for it. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
  */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "config/units.h"
 #include "server/serve/pyro_request.h"
 #include "server/serve/rpc_message.h"
@@ -94,6 +97,11 @@ void pyro_profile_types(void *context, const struct net_request *request,
 
 /* Labels. */
 
+struct slice_list {
+	struct slice *texts;
+	size_t count, capacity;
+};
+
 void pyro_label_names(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
@@ -102,6 +110,7 @@ void pyro_label_names(void *context, const struct net_request *request,
 	};
 	struct question question = { 0 };
 	struct pyro_request pyro;
+	struct service_name service;
 	struct slice *names;
 	size_t count = 0;
 	struct err err;
@@ -112,9 +121,13 @@ void pyro_label_names(void *context, const struct net_request *request,
 		rc = query_labels(&question.source, question.params.selector,
 				  question.params.from_ns, question.params.to_ns, &question.arena,
 				  &names, &count, &err);
+	if (!rc)
+		rc = service_name_find(&question, &service, &err);
 	if (!rc) {
 		rpc_put_texts(&response->body, names, count);
 		pb_put_bytes(&response->body, 1, SLICE_LITERAL(TYPE_LABEL));
+		if (service.count && !slice_is(service.labels[0], SERVICE_NAME))
+			pb_put_bytes(&response->body, 1, SLICE_LITERAL(SERVICE_NAME));
 	}
 	rpc_finish(request, response, rc, &question, &err);
 }
@@ -136,6 +149,64 @@ static int put_type_values(struct question *question, struct strbuf *out, struct
 	return rc;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* The services of one type, added to a list in the question's arena. */
+static int add_services(struct question *question, const struct pyro_request *pyro,
+			struct slice_list *list, struct err *err)
+{
+	struct query_range_params range = { .base = question->params };
+	struct query_series_set set;
+	int64_t length_ns = question->params.to_ns / 2 - question->params.from_ns / 2;
+	int rc;
+
+	range.step_ns = length_ns > CLOCK_NS_PER_S ? length_ns : CLOCK_NS_PER_S;
+	memcpy(range.base.group_by, pyro->service.labels, sizeof(pyro->service.labels));
+	range.base.group_by_count = pyro->service.count;
+	rc = query_series(&question->source, &range, &set, err);
+	if (rc)
+		return rc;
+	service_name_fold(&pyro->service, &set);
+	for (size_t i = 0; i < set.series_count; i++) {
+		if (!set.series[i].labels_count)
+			continue;
+		mem_grow(list->texts, list->count, list->capacity);
+		list->texts[list->count++] =
+			arena_copy(&question->arena, set.series[i].labels[0].value);
+	}
+	query_series_free(&set);
+	return 0;
+}
+
+static int put_services(struct question *question, const struct pyro_request *pyro,
+			struct strbuf *out, struct err *err)
+{
+	struct selector selector = question->selector;
+	struct slice_list list = { 0 };
+	struct profile_type *types;
+	size_t count = 0, kept = 0;
+	int rc = list_types(question, &types, &count, err);
+
+	question->params.selector = &selector;
+	selector.has_type = true;
+	for (size_t i = 0; !rc && i < count; i++) {
+		selector.type = types[i];
+		rc = add_services(question, pyro, &list, err);
+	}
+	if (list.count)
+		qsort(list.texts, list.count, sizeof(*list.texts), by_text);
+	for (size_t i = 0; i < list.count; i++)
+		if (!kept || !slice_equal(list.texts[kept - 1], list.texts[i]))
+			list.texts[kept++] = list.texts[i];
+	if (!rc)
+		rpc_put_texts(out, list.texts, kept);
+	free(list.texts);
+	return rc;
+}
+
 void pyro_label_values(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
@@ -152,6 +223,8 @@ void pyro_label_values(void *context, const struct net_request *request,
 
 	if (!rc && slice_is(pyro.label, TYPE_LABEL))
 		rc = put_type_values(&question, &response->body, &err);
+	else if (!rc && pyro.service.count && slice_is(pyro.label, SERVICE_NAME))
+		rc = put_services(&question, &pyro, &response->body, &err);
 	else if (!rc)
 		rc = query_label_values(&question.source, question.params.selector, pyro.label,
 					question.params.from_ns, question.params.to_ns,
@@ -185,6 +258,7 @@ static int put_type_series(struct question *question, const struct pyro_request 
 	rc = query_series(&question->source, &range, &set, err);
 	if (rc)
 		return rc;
+	service_name_fold(&pyro->service, &set);
 	for (size_t i = 0; i < set.series_count; i++) {
 		size_t begun = pb_begin(out, 2);
 
@@ -302,6 +376,7 @@ void pyro_select_series(void *context, const struct net_request *request,
 	if (!rc)
 		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
+		service_name_fold(&pyro.service, &set);
 		put_time_series(&response->body, &set);
 		query_series_free(&set);
 	}
@@ -346,7 +421,7 @@ static int widen_by_segment(struct span *span, const struct segment *segment, st
 /* GetProfileStatsResponse{ data_ingested = 1; oldest_profile_time = 2; newest_profile_time = 3 } */
 void pyro_stats(void *context, const struct net_request *request, struct net_response *response)
 {
-	const struct pyro_request always = { 0 };
+	struct pyro_request always = { 0 };
 	struct question question = { 0 };
 	struct span span = { 0 };
 	struct err err;
