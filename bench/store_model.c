@@ -5,7 +5,7 @@
  *     store_model MAKER [KEY=VALUE...] [OUTPUT...]
  *
  *   fleet      services=10 pods=10 minutes=60 mean=95 report_s=10 stacks=200000 labels=0 first=0
- *              hosts_run=0 (services per pod, 0 = all)
+ *              hosts_run=0 (services per pod, 0 = all) times=0 (1: each sample's)
  *   host       processes=200 minutes=1440
  *   requests   file=FILE that store_capture wrote
  *
@@ -77,6 +77,7 @@ static void make(const struct arguments *arguments, struct workload *workload)
 		.stacks = (uint32_t)number_of(arguments, "stacks", 200000),
 		.labels = (uint32_t)number_of(arguments, "labels", 0),
 		.first = (uint32_t)number_of(arguments, "first", 0),
+		.times = number_of(arguments, "times", 0) > 0,
 	};
 	struct err err = { 0 };
 

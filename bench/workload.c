@@ -318,6 +318,36 @@ static int id_order(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+static int moment_order(const void *left, const void *right)
+{
+	const struct moment *a = left, *b = right;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	return (a->tick > b->tick) - (a->tick < b->tick);
+}
+
+/* Each sample at some time of the newest report. */
+static void add_moments(struct tables *tables, struct law *law, int64_t duration_ns)
+{
+	const struct tables_view view = tables_view_of(tables);
+	const struct report *report = &view.reports[view.reports_count - 1];
+	struct moment *moments;
+	uint32_t count = 0;
+
+	moments = mem_new_array(struct moment, (size_t)view.totals[report->total_first]);
+	for (uint32_t row = 0; row < report->row_count; row++)
+		for (int64_t i = 0; i < view.values[report->value_first + row]; i++)
+			moments[count++] = (struct moment){
+				row,
+				(uint32_t)(next_unit(law) * (double)duration_ns / TABLES_TICK_NS), 0
+			};
+	if (count)
+		qsort(moments, count, sizeof(*moments), moment_order);
+	tables_moments(tables, moments, count);
+	free(moments);
+}
+
 static void add_report(struct workload *workload, struct program *program, uint32_t series,
 		       int64_t start_ns, int64_t duration_ns, uint32_t samples)
 {
@@ -336,6 +366,8 @@ static void add_report(struct workload *workload, struct program *program, uint3
 		count = run;
 		tables_row(&workload->tables, drawn[i], 0, &count);
 	}
+	if (workload->with_times)
+		add_moments(&workload->tables, program->law, duration_ns);
 	free(drawn);
 }
 
@@ -358,7 +390,7 @@ void workload_make_fleet(struct workload *workload, const struct workload_fleet 
 	int64_t step_ns = fleet->report_s * CLOCK_NS_PER_S;
 	struct law law;
 
-	*workload = (struct workload){ 0 };
+	*workload = (struct workload){ .with_times = fleet->times };
 	tables_init(&workload->tables);
 	make_law(&law, fleet->stacks, FRAMES, 22, 40, 1.35, SEED);
 	for (uint32_t i = 0; i < fleet->services; i++)
@@ -568,6 +600,8 @@ void workload_copy_batch(struct workload_copier *copier, size_t batch, struct ta
 			tables_row(into, copy_node(copier, row->stack, into), set,
 				   &view->values[report->value_first + (uint64_t)i * columns]);
 		}
+		/* Made ones have no links, and agents send no times. */
+		tables_moments(into, view->moments + report->moment_first, report->moment_count);
 	}
 }
 

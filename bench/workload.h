@@ -28,12 +28,14 @@ struct workload_fleet {
 	uint32_t stacks; /* per service */
 	uint32_t labels; /* further labels per series */
 	uint32_t first;	 /* number of the first service */
+	bool times;	 /* each sample's */
 };
 
 struct workload {
 	struct tables tables;
 	uint32_t *batch_ends;
 	size_t batches_count, batches_capacity;
+	bool with_times;
 	/* By node: how probable it is in its service; NULL when nobody knows (real data). */
 	double *law;
 	size_t law_capacity;
