@@ -15,6 +15,7 @@ import { dropTemplateArguments, shorten } from "../../../src/ui/src/model/shortn
 import {
 	absoluteRange, isValidRange, resolveTime, snapSpan, stepFor, zoomOut,
 } from "../../../src/ui/src/model/timerange";
+import { sourceRows } from "../../../src/ui/src/model/source";
 
 const CPU = "on_cpu:samples:count:cpu:nanoseconds:delta";
 
@@ -209,4 +210,12 @@ test("a chart has gaps where nobody reported, zero where only others did, cores 
 	assert.deepEqual(chart.lines.map((line) => line.label), ["a", "b"], "heaviest first");
 	assert.deepEqual(chart.lines[0]!.ys, [0.5, null, 1, null]);
 	assert.deepEqual(chart.lines[1]!.ys, [0.01, null, 0, null]);
+});
+
+test("source lines get their values; lines that the text lacks are kept", () => {
+	const rows = sourceRows("one\ntwo\r\n", [[0, 1, 1], [2, 5, 7], [9, 3, 3]]);
+	assert.deepEqual(rows.map(({ line, text, self, total }) => [line, text, self, total]), [
+		["?", "(line not known)", 1, 1], ["1", "one", 0, 0], ["2", "two", 5, 7], ["9", "", 3, 3],
+	]);
+	assert.deepEqual(sourceRows(null, [[4, 1, 2]]).map(({ line }) => line), ["4"]);
 });

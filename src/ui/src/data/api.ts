@@ -109,12 +109,23 @@ const treeParameters = ({ query, range, groupBy, demangle, filters }: TreeQuesti
 
 /* The flame graph in its binary form; width 0 is everything. */
 export async function fetchProfileBytes(
-	question: TreeQuestion, width: number, signal?: AbortSignal,
+	question: TreeQuestion, width: number, id: string, signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
 	const response = await ask("query", {
-		...treeParameters(question), format: "binary", width: width || undefined,
+		...treeParameters(question), format: "binary", width: width || undefined, id,
 	}, signal);
 	return response.arrayBuffer();
+}
+
+/* How far the server is with the question of that id; null when it is not at it. */
+export async function fetchProgress(
+	id: string, signal?: AbortSignal,
+): Promise<{ bytes_done: number; bytes_all: number } | null> {
+	const response = await ask("queries", { id }, signal);
+	const { queries } = (await response.json()) as { queries: { bytes_done: number; bytes_all: number }[] };
+	return queries.reduce<{ bytes_done: number; bytes_all: number } | null>((sum, each) => ({
+		bytes_done: (sum?.bytes_done ?? 0) + each.bytes_done, bytes_all: (sum?.bytes_all ?? 0) + each.bytes_all,
+	}), null);
 }
 
 /* Whether a share changed by more than chance. */
@@ -149,4 +160,41 @@ export async function fetchSignificance(
 
 export function pprofUrl(question: TreeQuestion): string {
 	return addressOf("query", { ...treeParameters(question), format: "pprof" }).href;
+}
+
+/* Values by line of source; line 0 is what says no line. */
+export interface LinesAnswer {
+	total: number;
+	files: {
+		file: string; mapping: string; build_id: string; self: number; total: number;
+		lines: [line: number, self: number, total: number][];
+	}[];
+}
+
+export interface InstructionsAnswer {
+	total: number;
+	parts: {
+		build_id: string; mapping: string; self: number; total: number; architecture?: string; reason?: string;
+		instructions?: { address: string; text: string; self: number; total: number; file?: string; line?: number }[];
+		addresses?: [address: string, self: number, total: number][];
+	}[];
+}
+
+export async function fetchLines(
+	question: TreeQuestion, fn: string, signal?: AbortSignal,
+): Promise<LinesAnswer> {
+	const response = await ask("lines", { ...treeParameters({ ...question, groupBy: [] }), function: fn }, signal);
+	return (await response.json()) as LinesAnswer;
+}
+
+export async function fetchInstructions(
+	question: TreeQuestion, fn: string, signal?: AbortSignal,
+): Promise<InstructionsAnswer> {
+	const parameters = { ...treeParameters({ ...question, groupBy: [] }), function: fn };
+	const response = await ask("instructions", parameters, signal);
+	return (await response.json()) as InstructionsAnswer;
+}
+
+export async function fetchSource(buildId: string, file: string, signal?: AbortSignal): Promise<string> {
+	return (await ask("source", { build_id: buildId, file }, signal)).text();
 }

@@ -15,6 +15,7 @@ import { FunctionTable } from "./function_table";
 import { Header } from "./header";
 import { Help, helpOpen } from "./help";
 import { Pane } from "./pane";
+import { ProgressNote } from "./progress_note";
 import { Empty, Failed, Skeleton, isEmpty } from "./states";
 import { StatusLine } from "./status_line";
 import { Strip } from "./strip";
@@ -80,6 +81,7 @@ export function App(): JSX.Element {
 				<div class="view">
 					<View />
 					{profile.value && <Failed />}
+					<ProgressNote />
 				</div>
 				<Pane />
 			</main>

@@ -207,7 +207,11 @@ function Details(): JSX.Element {
 
 const ChangesTable = lazy(() => import("../views/compare").then((view) => view.ChangesTable));
 
-const TABS: [PaneTab, string][] = [["details", "Details"], ["top", "Top"]];
+const SourcePane = lazy(() => import("../views/source").then((view) => view.SourcePane));
+const CallersPane = lazy(() => import("../views/callers").then((view) => view.CallersPane));
+
+const TABS: [PaneTab, string][] =
+	[["details", "Details"], ["top", "Top"], ["source", "Source"], ["callers", "Callers"]];
 
 function Splitter(): JSX.Element {
 	const drag = (event: PointerEvent) => {
@@ -244,8 +248,10 @@ export function Pane(): JSX.Element | null {
 	if (!paneOpen.value)
 		return null;
 	/* Beside the table there is no second table. */
-	const tabs = place.value.view === "table" ? TABS.slice(0, 1) : TABS;
-	const tab = tabs.length > 1 ? paneTab.value : "details";
+	const { view } = place.value;
+	const tabs = TABS.filter(([key]) =>
+		(view !== "table" || key !== "top") && (view !== "compare" || key !== "callers"));
+	const tab = tabs.some(([key]) => key === paneTab.value) ? paneTab.value : "details";
 	return (
 		<>
 			<Splitter />
@@ -266,7 +272,9 @@ export function Pane(): JSX.Element | null {
 					</button>
 				</div>
 				{tab === "top" && place.value.view === "compare" ? <ChangesTable />
-				: tab === "top" ? <FunctionTable compact /> : (
+				: tab === "top" ? <FunctionTable compact />
+				: tab === "source" ? <SourcePane />
+				: tab === "callers" ? <CallersPane /> : (
 					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">
 						<Details />
 					</div>

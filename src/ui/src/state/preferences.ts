@@ -29,12 +29,15 @@ function stored<T>(key: string, fallback: T, valid: (value: unknown) => value is
 
 export type Theme = "system" | "light" | "dark";
 
+const PANE_TABS = ["details", "top", "source", "callers"] as const;
+export type PaneTab = (typeof PANE_TABS)[number];
+
 const isTheme = (value: unknown): value is Theme => value === "system" || value === "light" || value === "dark";
 const isWidth = (value: unknown): value is number => typeof value === "number" && value >= 200 && value <= 1200;
-const isPane = (value: unknown): value is PaneTab => value === "details" || value === "top";
+const isPane = (value: unknown): value is PaneTab =>
+	typeof value === "string" && PANE_TABS.includes(value as PaneTab);
 const isOpen = (value: unknown): value is boolean => typeof value === "boolean";
 
-export type PaneTab = "details" | "top";
 
 export const theme = stored<Theme>("theme", "system", isTheme);
 export const paneWidth = stored("pane_width", 400, isWidth);

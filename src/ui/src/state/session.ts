@@ -17,6 +17,7 @@ import {
 	type Span, type TimeRange, absoluteRange, isRelative, resolveRange, snapSpan, stepFor,
 } from "../model/timerange";
 import { unitOf } from "../model/quantity";
+import { followProgress, newQuestionId } from "./progress";
 import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
@@ -130,18 +131,30 @@ function show(next: Profile, aborted: AbortSignal): void {
 }
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
+	const id = newQuestionId();
+	const done = new AbortController();
+	signal_.addEventListener("abort", () => done.abort());
+	followProgress(id, done.signal);
+	try {
+		await loadTree(signal_, id);
+	} finally {
+		done.abort();
+	}
+}
+
+async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 	const asked = question.value;
 	const key = JSON.stringify(treeKey());
 	if (isComparison.value) {
 		const other = { ...asked, query: baseSelector.value, range: base.value.range };
 		const [bytes, baseBytes] = await Promise.all(
-			[asked, other].map((each) => fetchProfileBytes(each, WIDTH_LARGE, signal_)));
+			[asked, other].map((each) => fetchProfileBytes(each, WIDTH_LARGE, id, signal_)));
 		show(await decode(bytes!, false, baseBytes), signal_);
 		loadedKey = key;
 		return;
 	}
 	const ask = async (width: number) =>
-		decode(await fetchProfileBytes(asked, width, signal_), inverted.value);
+		decode(await fetchProfileBytes(asked, width, id, signal_), inverted.value);
 	let largest = 0;
 	if (key !== loadedKey) {
 		/* Upside down, what is wide is not what was wide: nothing is trimmed to the screen first. */
@@ -195,18 +208,30 @@ async function loadSeries(signal_: AbortSignal): Promise<void> {
 const named = (answer: SeriesAnswer, query: string) =>
 	answer.series.map((line) => ({ ...line, labels: { query } }));
 
+const running = new Set<AbortController>();
+
+/* Stops what is waited for; the server stops work when the connection closes. The old picture stays. */
+export function cancel(): void {
+	if (place.value.live)
+		go({ live: false }, "replace");
+	for (const controller of running)
+		controller.abort();
+}
+
 /* Reruns `load` when what `key` reads changes, or at a refresh; aborts the run before. */
 export function reload(key: () => unknown, load: (signal_: AbortSignal) => Promise<void>): void {
 	const wanted = computed(() => JSON.stringify(key()));
-	let running: AbortController | undefined;
+	let last: AbortController | undefined;
 	effect(() => {
 		void wanted.value;
 		void tick.value;
-		running?.abort();
+		last?.abort();
 		if (!untracked(() => place.value.type))
 			return;
-		const controller = (running = new AbortController());
-		untracked(() => void tracked(controller.signal, () => load(controller.signal)));
+		const controller = (last = new AbortController());
+		running.add(controller);
+		untracked(() => void tracked(controller.signal, () => load(controller.signal))
+			.finally(() => running.delete(controller)));
 	});
 }
 

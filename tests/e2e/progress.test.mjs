@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firn, fixedRange, open, withPage } from "./page.mjs";
+
+test("a slow answer shows how far it is; Cancel ends the question and keeps the picture",
+	() => withPage({}, async (page) => {
+		await open(page, await fixedRange(page));
+		const { root } = await firn(page, "profile");
+		let closed = false;
+		await page.route("**/api/v1/query?*", () => undefined); // no answer, ever
+		page.on("requestfailed", (request) => (closed ||= request.url().includes("/api/v1/query?")));
+		await page.keyboard.press("r");
+		const note = page.getByRole("status").filter({ has: page.getByRole("button", { name: "Cancel" }) });
+		await note.waitFor();
+		const said = await note.textContent();
+		await page.waitForFunction((old) => document.querySelector(".progress-note")?.textContent !== old, said);
+		await page.getByRole("button", { name: "Cancel" }).click();
+		await note.waitFor({ state: "detached" });
+		await page.waitForFunction(() => !window.__firn.busy());
+		assert.ok(closed, "the request was not ended");
+		assert.equal((await firn(page, "profile")).root, root);
+	}));
