@@ -28,7 +28,8 @@ test("the two halves of a range compare, swap, and name what changed most", () =
 	const query = await fixedRange(page);
 	const { to } = range(query);
 	const [early, late] = [to - 120_000, to - 60_000];
-	await open(page, query.replace(/from=\d+/, `from=${late}`) + `&view=compare&base_from=${early}&base_to=${late}`);
+	const lateHalf = query.replace(/from=\d+/, `from=${late}`);
+	await open(page, `${lateHalf}&view=compare&base_from=${early}&base_to=${late}`);
 	const [a, b] = await firn(page, "sides");
 	assert.ok(a.total > 0 && b.total > 0);
 	const table = page.getByRole("grid", { name: "Changes" });
@@ -44,9 +45,10 @@ test("the two halves of a range compare, swap, and name what changed most", () =
 test("a side without data says so: everything is gone", () => withPage({}, async (page) => {
 	const query = await fixedRange(page);
 	const { from, to } = range(query);
-	await open(page, `?query=${encodeURIComponent(`${new URLSearchParams(query).get("query")}{comm="no such one"}`)}` +
+	const type = new URLSearchParams(query).get("query");
+	await open(page, `?query=${encodeURIComponent(`${type}{comm="no such one"}`)}` +
 		`&from=${from}&to=${to}&view=compare&base_from=${from}&base_to=${to}` +
-		`&base_query=${encodeURIComponent(new URLSearchParams(query).get("query"))}`);
+		`&base_query=${encodeURIComponent(type)}`);
 	await sentence(page).getByText("B has no data: everything is gone.").waitFor();
 	const [, frame] = await firn(page, "frames");
 	assert.equal((await firn(page, "change", frame.name)).words, "gone");

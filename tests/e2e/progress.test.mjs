@@ -14,7 +14,8 @@ test("a slow answer shows how far it is; Cancel ends the question and keeps the 
 		const note = page.getByRole("status").filter({ has: page.getByRole("button", { name: "Cancel" }) });
 		await note.waitFor();
 		const said = await note.textContent();
-		await page.waitForFunction((old) => document.querySelector(".progress-note")?.textContent !== old, said);
+		await page.waitForFunction((old) =>
+			document.querySelector(".progress-note")?.textContent !== old, said);
 		await page.getByRole("button", { name: "Cancel" }).click();
 		await note.waitFor({ state: "detached" });
 		await page.waitForFunction(() => !window.__firn.busy());

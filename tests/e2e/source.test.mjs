@@ -40,5 +40,6 @@ test("callers are a tree that opens by keys and adds up", () => withPage({}, asy
 	await page.keyboard.press("ArrowLeft");
 	await page.waitForFunction(() => document.querySelectorAll(".callers [role=treeitem]").length === 1);
 	await page.keyboard.press("ArrowRight");
-	await page.waitForFunction((count) => document.querySelectorAll(".callers [role=treeitem]").length === count, before);
+	await page.waitForFunction((count) =>
+		document.querySelectorAll(".callers [role=treeitem]").length === count, before);
 }));

@@ -9,12 +9,15 @@ import { invertProfile, sandwich } from "../../../src/ui/src/model/invert";
 import { type Profile, functionName, nodeName, pathOf } from "../../../src/ui/src/model/profile";
 import { folded } from "./encode";
 
+const namesOf = (profile: Profile, node: number) =>
+	pathOf(profile, node).slice(1).map((at) => nodeName(profile, at));
+
 /* "a;b 3" per node that has a value of its own. */
 function stacks(profile: Profile, self = profile.self): string[] {
 	const lines: string[] = [];
 	for (let node = 1; node < profile.count; node++)
 		if (self[node]! > 0)
-			lines.push(`${pathOf(profile, node).slice(1).map((at) => nodeName(profile, at)).join(";")} ${self[node]}`);
+			lines.push(`${namesOf(profile, node).join(";")} ${self[node]}`);
 	return lines.sort();
 }
 
@@ -32,8 +35,10 @@ test("a profile compared to itself has not changed anywhere", () => {
 });
 
 test("half as much again in one leaf is found there, and nowhere beside it", () => {
-	const merged = compareProfiles(folded(...A), folded("main;parse;json 100", "main;parse 20", "main;deflate 600"));
-	const rows = functionChanges(merged, "raw", true).sort((x, y) => Math.abs(y.self.delta) - Math.abs(x.self.delta));
+	const merged = compareProfiles(
+		folded(...A), folded("main;parse;json 100", "main;parse 20", "main;deflate 600"));
+	const rows = functionChanges(merged, "raw", true)
+		.sort((x, y) => Math.abs(y.self.delta) - Math.abs(x.self.delta));
 	assert.equal(rows[0]!.name, "deflate");
 	assert.equal(changeWords(rows[0]!.self), "▲ +50 %");
 	assert.ok(rows.slice(1).every((row) => row.self.delta === 0));
@@ -98,5 +103,6 @@ test("a sandwich's callers add up to its callees and itself, recursion counted o
 });
 
 test("a filter's value is quoted, whatever it has in it", () => {
-	assert.equal(filterText("hide-stack", "function", "=", 'a, "b"; \\c'), 'hide-stack function="a, \\"b\\"; \\\\c"');
+	const written = filterText("hide-stack", "function", "=", 'a, "b"; \\c');
+	assert.equal(written, 'hide-stack function="a, \\"b\\"; \\\\c"');
 });

@@ -149,7 +149,8 @@ export interface Significance {
 
 /* What of a comparison is more than noise, by function. */
 export async function fetchSignificance(
-	{ query, range, demangle, filters }: TreeQuestion, base: { query: string; range: TimeRange }, signal?: AbortSignal,
+	{ query, range, demangle, filters }: TreeQuestion, base: { query: string; range: TimeRange },
+	signal?: AbortSignal,
 ): Promise<Significance> {
 	const response = await ask("diff", {
 		query, ...range, demangle, filter: filters, format: "table", significance: "1",
@@ -175,7 +176,9 @@ export interface InstructionsAnswer {
 	total: number;
 	parts: {
 		build_id: string; mapping: string; self: number; total: number; architecture?: string; reason?: string;
-		instructions?: { address: string; text: string; self: number; total: number; file?: string; line?: number }[];
+		instructions?: {
+			address: string; text: string; self: number; total: number; file?: string; line?: number;
+		}[];
 		addresses?: [address: string, self: number, total: number][];
 	}[];
 }

@@ -76,7 +76,8 @@ export function zoomAt(view: Viewport, surface: Surface, x: number, factor: numb
 
 export function panBy(view: Viewport, surface: Surface, dx: number, dy: number): Viewport {
 	const shift = (dx / surface.width) * (view.right - view.left);
-	return { left: view.left + shift, right: view.right + shift, scroll: view.scroll + (surface.upright ? -dy : dy) };
+	const scroll = view.scroll + (surface.upright ? -dy : dy);
+	return { left: view.left + shift, right: view.right + shift, scroll };
 }
 
 export function between(a: Viewport, b: Viewport, share: number): Viewport {

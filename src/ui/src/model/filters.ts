@@ -37,7 +37,10 @@ export const PRESETS: { name: string; filters: string[] }[] = [
 	},
 	{
 		name: "Java runtime",
-		filters: ['hide-frame binary=~"lib(jvm|jli|java|net|nio)[.].*"', 'hide-frame function=~"(java|jdk|sun)[.].*"'],
+		filters: [
+			'hide-frame binary=~"lib(jvm|jli|java|net|nio)[.].*"',
+			'hide-frame function=~"(java|jdk|sun)[.].*"',
+		],
 	},
 	{ name: "Rust standard library", filters: ['hide-frame function=~"<?(std|core|alloc)::.*|rust_.*|__rust.*"'] },
 	{ name: "C library", filters: ['hide-frame binary=~"(libc|libpthread|libm|ld-linux|ld-musl)[.-].*"'] },

@@ -27,7 +27,8 @@ export class TreeBuilder {
 		at = (at ^ (at >>> 15)) & mask;
 		for (;; at = (at + 1) & mask) {
 			const node = this.slots[at]!;
-			if (!node || (this.parent[node] === parent && this.func[node] === fn && this.flags[node] === flags))
+			const { func, flags: kinds } = this;
+			if (!node || (this.parent[node] === parent && func[node] === fn && kinds[node] === flags))
 				return at;
 		}
 	}

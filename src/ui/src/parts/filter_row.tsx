@@ -17,12 +17,17 @@ function Choice({ label, options, value, onChange }: {
 	return (
 		<label>
 			{label}
-			<select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-				{options.map((option) => <option key={option.value} value={option.value}>{option.label}</option>)}
+			<select aria-label={label} value={value}
+				onChange={(event) => onChange(event.currentTarget.value)}>
+				{options.map((option) => (
+					<option key={option.value} value={option.value}>{option.label}</option>
+				))}
 			</select>
 		</label>
 	);
 }
+
+const FIELD_OPTIONS = FIELDS.map((each) => ({ value: each, label: each.replace("_", " ") }));
 
 function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
 	const [action, setAction] = useState<Action>("hide-frame");
@@ -45,17 +50,22 @@ function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
 			<ul class="presets" aria-label="Hide internals of">
 				<li class="presets-title muted">Hide</li>
 				{PRESETS.map(({ name, filters }) => (
-					<li key={name}><button type="button" onClick={() => preset(filters)}>{name}</button></li>
+					<li key={name}>
+						<button type="button" onClick={() => preset(filters)}>{name}</button>
+					</li>
 				))}
 			</ul>
 			<form class="range-form" onSubmit={submit}>
-				<Choice label="Do" options={ACTIONS} value={action} onChange={(next) => setAction(next as Action)} />
+				<Choice label="Do" options={ACTIONS} value={action}
+					onChange={(next) => setAction(next as Action)} />
 				<Choice label="Where the frame's" value={field} onChange={setField}
-					options={FIELDS.map((each) => ({ value: each, label: each.replace("_", " ") }))} />
-				<Choice label="Which" options={FILTER_OPERATORS} value={operator} onChange={setOperator} />
+					options={FIELD_OPTIONS} />
+				<Choice label="Which" options={FILTER_OPERATORS} value={operator}
+					onChange={setOperator} />
 				<label>
 					Value
-					<input id="filter-value" type="text" value={value} spellcheck={false} autocomplete="off"
+					<input id="filter-value" type="text" value={value}
+						spellcheck={false} autocomplete="off"
 						onInput={(event) => setValue(event.currentTarget.value)} />
 				</label>
 				<button type="submit" class="button primary" disabled={!value}>Add filter</button>
@@ -69,7 +79,8 @@ export function AddFilter(): JSX.Element {
 	const close = useCallback(() => setOpen(false), []);
 	return (
 		<Popover open={open} onClose={close} class="quiet" button={
-			<button type="button" class="control" id="add-filter" aria-haspopup="dialog" aria-expanded={open}
+			<button type="button" class="control" id="add-filter"
+				aria-haspopup="dialog" aria-expanded={open}
 				onClick={() => setOpen(!open)}>
 				<Icon name="filter" /><span>Filter</span>
 			</button>
@@ -92,14 +103,17 @@ export function FilterRow(): JSX.Element | null {
 					<span key={filter} class="chip" title={filter}>
 						<span class="muted">{action}</span>
 						<span class="mono chip-text">{condition}</span>
-						<button type="button" class="icon-button" aria-label={`Remove the filter ${filter}`}
+						<button type="button" class="icon-button"
+							aria-label={`Remove the filter ${filter}`}
 							onClick={() => removeFilter(filter)}>
 							<Icon name="close" />
 						</button>
 					</span>
 				);
 			})}
-			<button type="button" class="chip-clear" onClick={() => go({ filters: [], zoom: "" })}>Clear</button>
+			<button type="button" class="chip-clear" onClick={() => go({ filters: [], zoom: "" })}>
+				Clear
+			</button>
 			{filtered > 0 && (
 				<span class="muted number">{formatPercent(filtered, filtered + total)} hidden</span>
 			)}

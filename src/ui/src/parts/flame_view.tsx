@@ -242,7 +242,8 @@ export function FlameView(): JSX.Element {
 		tip.value = null;
 		frameMenu.value = { x: event.clientX, y: event.clientY };
 	};
-	const show = tip.value && !frameMenu.value && !dragging.value && profile.value && tip.value.node < profile.value.count;
+	const free = !frameMenu.value && !dragging.value;
+	const show = tip.value && free && profile.value && tip.value.node < profile.value.count;
 	return (
 		<div class={`flame-host${dragging.value ? " dragging" : ""}`} ref={host} onContextMenu={menu}>
 			<TreeProxy />

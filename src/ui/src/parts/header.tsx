@@ -56,7 +56,8 @@ export function Header(): JSX.Element {
 			<TypePicker />
 			<QueryBar id="query" label={`Matchers for ${selector.value}`} matchers={place.value.matchers}
 				onApply={(matchers) => go({ matchers })} />
-			<RangePicker id="range" label="Time range" range={place.value.range} onChange={(range) => go({ range })} />
+			<RangePicker id="range" label="Time range" range={place.value.range}
+				onChange={(range) => go({ range })} />
 			<LiveButton />
 			<span class="header-end">
 				<button type="button" class="icon-button" id="theme" onClick={toggleTheme}

@@ -261,7 +261,8 @@ export function Pane(): JSX.Element | null {
 						{tabs.map(([key, title]) => (
 							<button key={key} type="button" aria-pressed={tab === key}
 								onClick={() => (paneTab.value = key)}>
-								{key === "top" && place.value.view === "compare" ? "Changes" : title}
+								{view === "compare" && key === "top"
+									? "Changes" : title}
 							</button>
 						))}
 					</div>

@@ -9,7 +9,8 @@ export function ProgressNote(): JSX.Element | null {
 	const now = progress.value;
 	if (!now)
 		return null;
-	const read = now.bytesAll > 0 ? `${formatBytes(now.bytesDone)} of ${formatBytes(now.bytesAll)} read` : "Waiting";
+	const read = now.bytesAll > 0
+		? `${formatBytes(now.bytesDone)} of ${formatBytes(now.bytesAll)} read` : "Waiting";
 	return (
 		<div class="progress-note" role="status">
 			<span class="number">{read} · {(now.tookMs / 1000).toFixed(1)} s</span>

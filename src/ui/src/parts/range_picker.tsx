@@ -42,6 +42,8 @@ function AbsoluteForm({ range, onChange }: { range: TimeRange; onChange(range: T
 	);
 }
 
+const lately = (preset: string): TimeRange => ({ from: `now-${preset}`, to: "now" });
+
 interface Properties {
 	id: string;
 	label: string;
@@ -70,7 +72,8 @@ export function RangePicker({ id, label, range, onChange }: Properties): JSX.Ele
 				<ul class="presets">
 					{PRESETS.map((preset) => (
 						<li key={preset}>
-							<button type="button" onClick={() => choose({ from: `now-${preset}`, to: "now" })}
+							<button type="button"
+								onClick={() => choose(lately(preset))}
 								aria-pressed={chosen === `now-${preset}`}>
 								Last {describeDuration(preset)}
 							</button>

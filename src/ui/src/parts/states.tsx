@@ -71,9 +71,13 @@ function AllFiltered(): JSX.Element {
 	return (
 		<>
 			<h2>The filters hide everything</h2>
-			<p>There is data in this range, but no stack passes <code>{place.value.filters.join("; ")}</code>.</p>
+			<p>
+				There is data in this range, but no stack
+				passes <code>{place.value.filters.join("; ")}</code>.
+			</p>
 			<div class="state-actions">
-				<button type="button" class="button primary" onClick={() => go({ filters: [], zoom: "" })}>
+				<button type="button" class="button primary"
+					onClick={() => go({ filters: [], zoom: "" })}>
 					Clear the filters
 				</button>
 			</div>

@@ -146,12 +146,14 @@ function Direction(): JSX.Element | null {
 		<>
 			{view !== "compare" && (
 				<button type="button" class="icon-button" aria-pressed={inverted} aria-label="Invert"
-					title="Invert: functions first, their callers below (i)" onClick={toggleInverted}>
+					title="Invert: functions first, their callers below (i)"
+					onClick={toggleInverted}>
 					<Icon name="invert" />
 				</button>
 			)}
 			{view !== "table" && (
-				<button type="button" class="icon-button" aria-pressed={upright} aria-label="Roots at the bottom"
+				<button type="button" class="icon-button"
+					aria-pressed={upright} aria-label="Roots at the bottom"
 					title="Roots at the bottom (u)" onClick={toggleUpright}>
 					<Icon name="upright" />
 				</button>

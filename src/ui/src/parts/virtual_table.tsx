@@ -34,6 +34,9 @@ interface Properties<Row> {
 	onOpen(row: Row): void;
 }
 
+const classOf = ({ key, number }: { key: string; number?: boolean }) =>
+	`cell ${key}${number ? " number right" : ""}`;
+
 function compare(a: number | string, b: number | string): number {
 	return typeof a === "number" && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : a === b ? 0 : 1;
 }
@@ -108,10 +111,13 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 							: down.value ? "descending" : "ascending";
 						return (
 							<span key={each.key} role="columnheader" aria-sort={order}
-								class={`cell ${each.key}${each.number ? " number right" : ""}`}>
-								<button type="button" title={each.hint} onClick={() => sortBy(each)}>
+								class={classOf(each)}>
+								<button type="button" title={each.hint}
+									onClick={() => sortBy(each)}>
 									{each.title}
-									<span class="sort-mark" aria-hidden="true">{SORT_MARKS[order]}</span>
+									<span class="sort-mark" aria-hidden="true">
+										{SORT_MARKS[order]}
+									</span>
 								</button>
 							</span>
 						);
@@ -126,7 +132,7 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 						onClick={() => onSelect(row)} onDblClick={() => onOpen(row)}>
 						{columns.map((each) => (
 							<span key={each.key} role="gridcell"
-								class={`cell ${each.key}${each.number ? " number right" : ""}`}>
+								class={classOf(each)}>
 								{each.cell(row)}
 							</span>
 						))}

@@ -31,7 +31,10 @@ export const transforms: Transform[] = [
 	{ key: "F", title: "Show only stacks with it", run: filtering("show-stack") },
 	{ key: "D", title: "Hide stacks with it", run: filtering("hide-stack") },
 	{ key: "m", title: "Merge it into its callers", run: filtering("hide-frame") },
-	{ key: "c", title: "Pivot: its callers and callees", run: (name) => go({ view: "sandwich", func: name, zoom: "" }) },
+	{
+		key: "c", title: "Pivot: its callers and callees",
+		run: (name) => go({ view: "sandwich", func: name, zoom: "" }),
+	},
 	{ key: "h", title: "Search for it", run: (name) => go({ search: `/^${escaped(name)}$/` }) },
 	{ key: "y", title: "Copy its name", run: (name) => void navigator.clipboard?.writeText(name) },
 ];

@@ -39,6 +39,8 @@ function toggle(callers: Profile, node: number): void {
 	toggled.value = { of: callers, nodes };
 }
 
+const pivot = (func: string) => go({ view: "sandwich", func, zoom: "" });
+
 interface Row {
 	node: number;
 	level: number;
@@ -73,7 +75,7 @@ export function CallersPane(): JSX.Element {
 		const row = rows[at];
 		if (event.key === "ArrowDown" || event.key === "ArrowUp")
 			buttons[at + (event.key === "ArrowDown" ? 1 : -1)]?.focus();
-		else if (row && !row.leaf && ((event.key === "ArrowRight") !== row.open) && /^Arrow(Left|Right)$/.test(event.key))
+		else if (row && !row.leaf && event.key === (row.open ? "ArrowLeft" : "ArrowRight"))
 			toggle(callers, row.node);
 		else
 			return;
@@ -86,11 +88,14 @@ export function CallersPane(): JSX.Element {
 				{rows.map(({ node, level, open, leaf }) => (
 					<li key={node} role="none">
 						<button type="button" role="treeitem" aria-level={level}
-							aria-expanded={leaf ? undefined : open} title={nodeName(callers, node)}
+							aria-expanded={leaf ? undefined : open}
+							title={nodeName(callers, node)}
 							style={{ paddingLeft: `${8 + 12 * Math.min(level - 1, 14)}px` }}
 							onClick={() => (leaf ? undefined : toggle(callers, node))}
-							onDblClick={() => go({ view: "sandwich", func: nodeName(callers, node) })}>
-							<span class="callers-mark" aria-hidden="true">{leaf ? "·" : open ? "▾" : "▸"}</span>
+							onDblClick={() => pivot(nodeName(callers, node))}>
+							<span class="callers-mark" aria-hidden="true">
+								{leaf ? "·" : open ? "▾" : "▸"}
+							</span>
 							<span class="number">
 								{formatPercent(callers.total[node]!, callers.total[0]!)}
 							</span>
@@ -99,7 +104,9 @@ export function CallersPane(): JSX.Element {
 					</li>
 				))}
 			</ul>
-			{rows.length >= ROWS_MAX && <p class="pane-note">The first {ROWS_MAX} are shown; close some to see more.</p>}
+			{rows.length >= ROWS_MAX && (
+				<p class="pane-note">The first {ROWS_MAX} are shown; close some to see more.</p>
+			)}
 		</div>
 	);
 }

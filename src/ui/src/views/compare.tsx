@@ -155,10 +155,11 @@ function isSignificant(row: FunctionChange, what: "self" | "total"): boolean | n
 
 function Delta({ change, certain }: { change: Change; certain: boolean | null }): JSX.Element {
 	const { mode } = place.value;
+	const shown = (value: number) => formatMeasured(unit.value, mode, value);
 	const direction = change.delta > 0 ? "more" : change.delta < 0 ? "less" : "same";
 	return (
 		<span class={certain === false ? "noise" : `change-${direction}`}
-			title={`A ${formatMeasured(unit.value, mode, change.a)}, B ${formatMeasured(unit.value, mode, change.b)}`}>
+			title={`A ${shown(change.a)}, B ${shown(change.b)}`}>
 			{formatDelta(unit.value, mode, change.delta)}
 		</span>
 	);
@@ -232,7 +233,8 @@ function Sentence(): JSX.Element | null {
 	return (
 		<span>
 			B uses <b>{size} {whole.delta > 0 ? "more" : "less"}</b> than A
-			({formatMeasured(unit.value, rated, whole.a)} → {formatMeasured(unit.value, rated, whole.b)},{" "}
+			({formatMeasured(unit.value, rated, whole.a)} →{" "}
+			{formatMeasured(unit.value, rated, whole.b)},{" "}
 			{changeWords(whole)}){certain === false && ", which may be noise"}
 			{cause && part !== null && (part <= 1
 				? <>; {formatPercent(part, 1)} of it in <code>{cause.name}</code></>
@@ -253,7 +255,10 @@ export function CompareSummary(): JSX.Element {
 						<span>{end === "more" ? "▲ more" : "▼ less"}</span>
 					</li>
 				))}
-				<li><span class="swatch diff-same" /><span>within {100 * STEPS[0]} %, or noise</span></li>
+				<li>
+					<span class="swatch diff-same" />
+					<span>within {100 * STEPS[0]} %, or noise</span>
+				</li>
 				<li><span class="swatch diff-hatched" /><span>new, gone</span></li>
 			</ul>
 		</div>

@@ -25,7 +25,8 @@ const chosen = computed(() => {
 		return functionName(current, selectedFunction.value);
 	const table = top.value!;
 	const rows = Array.from(table.rows);
-	return rows.length ? functionName(current, rows.reduce((a, b) => (table.self[b]! > table.self[a]! ? b : a))) : "";
+	const hottest = rows.reduce((a, b) => (table.self[b]! > table.self[a]! ? b : a), rows[0] ?? 0);
+	return hottest ? functionName(current, hottest) : "";
 });
 
 const halves = computed(() => {
@@ -86,7 +87,8 @@ function Half({ shown, upright, label }: { shown: Profile; upright: boolean; lab
 					<span class="half-hover">
 						<span class="mono">{nodeName(shown, node)}</span>
 						<span class="number muted">
-							{formatPercent(shown.total[node]!, shown.total[0]!)} of the function,{" "}
+							{formatPercent(shown.total[node]!, shown.total[0]!)}
+							{" of the function, "}
 							{formatPercent(shown.total[node]!, whole)} of total
 						</span>
 					</span>
@@ -107,8 +109,11 @@ function Nearest({ shown, title }: { shown: Profile; title: string }): JSX.Eleme
 			<ul>
 				{nodes.map((node) => (
 					<li key={node}>
-						<button type="button" onClick={() => go({ func: nodeName(shown, node) })}>
-							<span class="number">{formatPercent(shown.total[node]!, shown.total[0]!)}</span>
+						<button type="button"
+							onClick={() => go({ func: nodeName(shown, node) })}>
+							<span class="number">
+								{formatPercent(shown.total[node]!, shown.total[0]!)}
+							</span>
 							<span class="mono callee-name">{nodeName(shown, node)}</span>
 						</button>
 					</li>
@@ -130,10 +135,14 @@ export function SandwichView(): JSX.Element {
 			<div class="state" role="status">
 				<h2>{chosen.value ? "The function is not in this range" : "No function to show"}</h2>
 				{chosen.value && <p><code>{chosen.value}</code></p>}
-				<p>Choose one from the table on the right, or by its frame in the flame graph and <kbd>c</kbd>.</p>
+				<p>
+					Choose one from the table on the right, or by its frame in the flame
+					graph and <kbd>c</kbd>.
+				</p>
 				{place.value.func && (
 					<div class="state-actions">
-						<button type="button" class="button primary" onClick={() => go({ func: "" })}>
+						<button type="button" class="button primary"
+							onClick={() => go({ func: "" })}>
 							Show the hottest function
 						</button>
 					</div>
@@ -149,7 +158,8 @@ export function SandwichView(): JSX.Element {
 				<span class="number"><b>{formatPercent(value, current.total[0]!)}</b> of total</span>
 				<span class="number muted">
 					{[formatRate(unit.value, value, seconds.value), formatValue(unit.value, value),
-						`self ${formatPercent(self, current.total[0]!)}`].filter(Boolean).join(" · ")}
+						`self ${formatPercent(self, current.total[0]!)}`]
+							.filter(Boolean).join(" · ")}
 				</span>
 				<span class="sandwich-lists">
 					<Nearest shown={shown.callers} title="Callers" />

@@ -98,7 +98,8 @@ effect(() => {
 	let stale = false;
 	const base = { name, what: "source" as const, total: lines.total };
 	if (!entry) {
-		shown.value = { ...base, title: "", rows: [], hot: 0, note: "No frame of it says where in the source it is." };
+		const note = "No frame of it says where in the source it is.";
+		shown.value = { ...base, title: "", rows: [], hot: 0, note };
 		return;
 	}
 	const show = (text: string | null, note: string) => {
@@ -110,7 +111,8 @@ effect(() => {
 	const missing = (error: Error) => {
 		const command = `firn debuginfo upload --source DIR ${entry.mapping || "PROGRAM"}`;
 		const known = error instanceof ApiError && error.status === 404;
-		show(null, known ? `${error.message} Build ID ${entry.build_id}. Send it: \`${command}\`` : error.message);
+		const remedy = ` Build ID ${entry.build_id}. Send it: \`${command}\``;
+		show(null, known ? error.message + remedy : error.message);
 	};
 	if (entry.file && entry.build_id)
 		textOf(entry.build_id, entry.file).then((text) => show(text, ""), missing);
@@ -130,7 +132,8 @@ effect(() => {
 		line: each.address, text: each.text, self: each.self, total: each.total,
 		origin: each.file && each.line ? `${each.file.slice(each.file.lastIndexOf("/") + 1)}:${each.line}` : "",
 	}));
-	const bare = (part?.addresses ?? []).map(([line, self, total]) => ({ line, text: "", self, total, origin: "" }));
+	const bare = (part?.addresses ?? [])
+		.map(([line, self, total]) => ({ line, text: "", self, total, origin: "" }));
 	const all = rows.length ? rows : bare;
 	shown.value = {
 		name: current.name, what: "code", title: part?.mapping ?? "", rows: all, hot: hottest(all),
@@ -223,9 +226,15 @@ export function SourcePane(): JSX.Element {
 			{failure.value && <p class="no-symbols source-note" role="alert">{failure.value}</p>}
 			{current && (
 				<>
-					{current.title && <p class="source-title mono" title={current.title}><bdi>{current.title}</bdi></p>}
+					{current.title && (
+						<p class="source-title mono" title={current.title}>
+							<bdi>{current.title}</bdi>
+						</p>
+					)}
 					<Note text={current.note} />
-					<div class="source-columns muted" aria-hidden="true"><span>self</span><span>total</span></div>
+					<div class="source-columns muted" aria-hidden="true">
+						<span>self</span><span>total</span>
+					</div>
 					<Text current={current} />
 				</>
 			)}
