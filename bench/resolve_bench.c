@@ -223,11 +223,11 @@ static void print_table(const struct symbol_table *table)
 {
 	struct symbol_table_stats stats = symbol_table_stats(table);
 
-	printf("table of %.2f MB (%s): rows %.2f, %u scopes %.2f, %u calls %.2f, %u functions "
-	       "%.2f, %u texts %.2f\n",
+	printf("table of %.2f MB (%s): rows %.2f, %u scopes %.2f, %u functions %.2f, "
+	       "%u texts %.2f\n",
 	       (double)symbol_table_bytes(table) / 1e6, symbol_origin_text(table->origin),
 	       (double)stats.row_bytes / 1e6, stats.scopes, (double)stats.scope_bytes / 1e6,
-	       stats.calls, (double)stats.call_bytes / 1e6, stats.functions,
+	       stats.functions,
 	       (double)stats.function_bytes / 1e6, stats.texts, (double)stats.text_bytes / 1e6);
 }
 

@@ -103,19 +103,17 @@ static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 	return copy.len ? copy : SLICE_LITERAL("?\?");
 }
 
-/* The source's name is unpacked only where the mangled one cannot be read. */
+/* The source's name where the mangled one cannot be read. */
 static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
 {
 	struct symbol_function function = symbol_table_function(symbolizer->table, number);
-	bool is_mangled = function.linkage_name != 0;
-	struct slice system = symbol_texts_get(symbolizer->texts,
-					       is_mangled ? function.linkage_name : function.name);
-	struct slice shown = system;
+	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
+	struct slice linkage_name = symbol_texts_get(symbolizer->texts, function.linkage_name);
+	struct slice system = linkage_name.len ? linkage_name : name, shown = system;
 
 	if (symbolizer->mode != DEMANGLE_NONE &&
-	    !demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown) && is_mangled &&
-	    function.name)
-		shown = symbol_texts_get(symbolizer->texts, function.name);
+	    !demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown) && name.len)
+		shown = name;
 	return shown;
 }
 
@@ -319,14 +317,13 @@ static void print_stats(const struct symbol_table *table, int64_t built_ns, int6
 	getrusage(RUSAGE_CHILDREN, &children);
 	fprintf(stderr,
 		"table bytes: %zu\nmade of: %s\nbytes of rows: %" PRIu64 "\nscopes: %" PRIu32
-		"\nbytes of scopes: %" PRIu64 "\ncalls: %" PRIu32 "\nbytes of calls: %" PRIu64
+		"\nbytes of scopes: %" PRIu64
 		"\nfunctions: %" PRIu32 "\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32
 		"\nbytes of texts: %" PRIu64 "\nseconds to build: %.6f\nseconds to answer: %.6f\n"
 		"addresses: %" PRIu64 "\npeak bytes to build: %" PRIu64 "\npeak bytes: %" PRIu64
 		"\nbytes besides mapped files: %" PRIu64 "\n",
 		symbol_table_bytes(table), symbol_origin_text(table->origin), stats.row_bytes,
-		stats.scopes, stats.scope_bytes, stats.calls, stats.call_bytes, stats.functions,
-		stats.function_bytes, stats.texts, stats.text_bytes,
+		stats.scopes, stats.scope_bytes, stats.functions, stats.function_bytes, stats.texts, stats.text_bytes,
 		(double)built_ns / CLOCK_NS_PER_S, (double)answered_ns / CLOCK_NS_PER_S, asked,
 		(uint64_t)children.ru_maxrss << 10, memory_of("VmHWM"), memory_of("RssAnon"));
 }

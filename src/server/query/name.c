@@ -362,7 +362,7 @@ static bool add_lines(struct name_table *table, const struct frame *frame, uint3
 {
 	for (size_t i = 0; i < count; i++)
 		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
-			      lines[i].line, lines[i].column, i + 1 < count))
+			      lines[i].line, 0, i + 1 < count))
 			return false;
 	return true;
 }

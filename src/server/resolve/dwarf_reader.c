@@ -71,7 +71,7 @@ struct dwarf_reader {
 /* The attributes of an entry that matter, from one pass over it. */
 struct entry {
 	Dwarf_Attribute name, linkage_name, origin, specification, low, high, ranges;
-	Dwarf_Attribute decl_file, decl_line, call_file, call_line, call_column;
+	Dwarf_Attribute decl_file, decl_line, call_file, call_line;
 };
 
 static int note_attribute(Dwarf_Attribute *attribute, void *context)
@@ -112,9 +112,6 @@ static int note_attribute(Dwarf_Attribute *attribute, void *context)
 		break;
 	case DW_AT_call_line:
 		entry->call_line = *attribute;
-		break;
-	case DW_AT_call_column:
-		entry->call_column = *attribute;
 		break;
 	}
 	return DWARF_CB_OK;
@@ -232,7 +229,7 @@ static void add_rows(struct dwarf_reader *reader, struct file_table *table,
 	uint64_t rows = 0;
 
 	while (!reader->builder->over_budget && line_program_next(program, &row)) {
-		struct symbol_line_row out = { row.address, 0, row.line, row.column };
+		struct symbol_line_row out = { row.address, 0, row.line };
 
 		if (row.end_sequence) {
 			symbol_builder_end_sequence(reader->builder, row.address);
@@ -495,7 +492,6 @@ static uint32_t add_scope(struct dwarf_reader *reader, Dwarf_Die *die, int tag, 
 		scope.parent = parent;
 		scope.call_file = file_at(reader, reader->unit_files, number_of(&entry.call_file));
 		scope.call_line = number32_of(&entry.call_line);
-		scope.call_column = number32_of(&entry.call_column);
 	}
 	id = symbol_builder_scope(reader->builder, &scope);
 	if (id == SYMBOL_NONE)

@@ -388,10 +388,7 @@ static bool run_standard(struct line_program *program, uint8_t opcode)
 	case DW_LNS_set_file:
 		return read_leb(program, false, &row->file);
 	case DW_LNS_set_column:
-		if (!read_leb(program, false, &value))
-			return false;
-		row->column = value <= UINT32_MAX ? (uint32_t)value : 0;
-		return true;
+		return read_leb(program, false, &value);
 	case DW_LNS_const_add_pc:
 		if (!program->line_range)
 			return false;

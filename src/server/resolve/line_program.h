@@ -25,7 +25,7 @@ struct line_file {
 struct line_row {
 	uint64_t address;
 	uint64_t file; /* index into files; may be out of range */
-	uint32_t line, column;
+	uint32_t line;
 	bool end_sequence; /* address is the first one behind the sequence */
 };
 

@@ -162,8 +162,7 @@ uint32_t symbol_builder_call(struct symbol_builder *builder, const struct symbol
 
 uint32_t symbol_builder_scope(struct symbol_builder *builder, const struct symbol_scope *scope)
 {
-	const struct symbol_call call = { scope->function, scope->call_file, scope->call_line,
-					  scope->call_column };
+	const struct symbol_call call = { scope->function, scope->call_file, scope->call_line };
 	uint32_t id = symbol_builder_call(builder, &call);
 
 	if (id == SYMBOL_NONE || builder->scopes_count >= SYMBOL_NONE - 1 ||
@@ -278,7 +277,7 @@ void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_c
 
 static bool same_place(const struct symbol_line_row *a, const struct symbol_line_row *b)
 {
-	return a->file == b->file && a->line == b->line && a->column == b->column;
+	return a->file == b->file && a->line == b->line;
 }
 
 /* Writes the pending row, which ends at `until`; the reader is step_line in symbol_finish.c. */
@@ -300,8 +299,7 @@ static void write_pending(struct symbol_builder *builder, uint64_t until)
 	if (new_file)
 		strbuf_add_varint(&sequence->rows, row->file);
 	strbuf_add_varint(&sequence->rows, zigzag((int64_t)row->line - (int64_t)last->line));
-	strbuf_add_varint(&sequence->rows, row->column);
-	*last = (struct symbol_row){ .file = row->file, .line = row->line, .column = row->column };
+	*last = (struct symbol_row){ .file = row->file, .line = row->line };
 }
 
 void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row)

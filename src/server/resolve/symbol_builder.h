@@ -22,12 +22,12 @@
 struct symbol_scope {
 	uint32_t parent; /* SYMBOL_NONE: a function of its own, else the scope it is inlined into */
 	uint32_t function;
-	uint32_t call_file, call_line, call_column; /* in the parent */
+	uint32_t call_file, call_line; /* in the parent */
 };
 
 /* A function, and where it is called when it is inlined. */
 struct symbol_call {
-	uint32_t function, file, line, column;
+	uint32_t function, file, line;
 };
 
 /* How good a name is when several symbols have one address: a higher rank wins. */
@@ -42,7 +42,7 @@ struct symbol_candidate {
 struct symbol_line_row {
 	uint64_t address;
 	uint32_t file; /* text */
-	uint32_t line, column;
+	uint32_t line;
 };
 
 /*

@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "base/hash.h"
 #include "base/mem.h"
+#include "server/resolve/demangle.h"
 
 /* Reads the next row of a piece; what differs from the one before is in piece->row. */
 typedef uint64_t step_f(struct symbol_piece *piece, const uint8_t *spill);
@@ -31,20 +34,23 @@ struct finisher {
 	const uint8_t *spill;
 	struct range_cover scope_cover, line_cover, symbol_cover;
 	uint32_t *symbol_scopes; /* of each candidate; SYMBOL_NONE: not needed */
+	uint32_t *same;		 /* of scopes: which stands for it */
 	uint32_t *numbers;	 /* of scopes, in the file */
 	uint32_t *order;	 /* of scopes, by number */
 	uint32_t numbered;
-	uint32_t *call_numbers, *function_numbers;
-	uint8_t *is_file, *is_name; /* by text, a bit each */
-	/* Texts that are used, by id, and their numbers in the file. */
+	uint32_t *function_numbers;
+	struct symbol_place *declared; /* of functions, by number */
+	uint8_t *is_file;	       /* by text, a bit each */
+	/* Files that are used, by id, and their numbers in the file. */
 	struct text_numbers {
 		uint32_t *ids, *numbers;
 		uint32_t count;
-	} files, names;
+	} files;
 	uint32_t last_file, last_file_number;
 	bool is_writing; /* the second time */
 };
 
+#define NAME_BYTES_MAX ((size_t)1 << 20) /* of one name while it is read */
 #define SCOPE_UNUSED SYMBOL_NONE
 #define SCOPE_USED (SYMBOL_NONE - 1)
 
@@ -86,7 +92,6 @@ static uint64_t step_line(struct symbol_piece *piece, const uint8_t *spill)
 	if (len & 1)
 		piece->row.file = (uint32_t)read_varint(&at);
 	piece->row.line = read_step(&at, piece->row.line);
-	piece->row.column = (uint32_t)read_varint(&at);
 	piece->at = (uint64_t)(at - spill);
 	return len >> 1;
 }
@@ -261,6 +266,40 @@ static void name_by_symbol(struct finisher *finisher, uint32_t root, uint64_t ad
 		builder->scopes[root].call = number;
 }
 
+/* Two scopes of one parent and call cannot be told apart: they become one. */
+static bool scope_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct builder_scope *scope = (const struct builder_scope *)context + id;
+	const struct builder_scope *wanted = key;
+
+	return scope->parent == wanted->parent && scope->call == wanted->call;
+}
+
+/* Which scope stands for each. */
+static uint32_t *merge_scopes(struct symbol_builder *builder)
+{
+	uint32_t *same = mem_new_array(uint32_t, builder->scopes_count + 1);
+	struct idmap map = { 0 };
+
+	for (uint32_t i = 0; i < builder->scopes_count; i++) {
+		struct builder_scope *scope = &builder->scopes[i];
+		uint64_t hash;
+
+		same[i] = i;
+		if (scope->parent == SYMBOL_NONE)
+			continue;
+		scope->parent = same[scope->parent];
+		hash = hash_mix(scope->parent, scope->call);
+		same[i] = idmap_find(&map, hash, scope_equal, builder->scopes, scope);
+		if (same[i] != IDMAP_NONE)
+			continue;
+		same[i] = i;
+		idmap_add(&map, hash, i);
+	}
+	idmap_free(&map);
+	return same;
+}
+
 /* The longest piece of each function is where its scopes are numbered. */
 static uint32_t *home_pieces(const struct symbol_builder *builder)
 {
@@ -320,18 +359,28 @@ static uint32_t file_number(struct finisher *finisher, uint32_t file)
 	return finisher->last_file_number;
 }
 
+static uint32_t function_number(const struct finisher *finisher, uint32_t scope)
+{
+	const struct symbol_builder *builder = finisher->builder;
+
+	return finisher->function_numbers[builder->calls[builder->scopes[scope].call].function];
+}
+
 static void write_row(struct finisher *finisher, struct symbol_row row)
 {
-	if (row.scope != SYMBOL_NONE)
+	struct symbol_place declared = { 0 };
+
+	if (row.scope != SYMBOL_NONE) {
+		declared = finisher->declared[function_number(finisher, row.scope)];
 		row.scope = finisher->numbers[row.scope];
+	}
 	row.file = file_number(finisher, row.file);
-	symbol_writer_row(&finisher->writer, &row);
+	symbol_writer_row(&finisher->writer, &row, &declared);
 }
 
 static bool rows_differ(const struct symbol_row *a, const struct symbol_row *b)
 {
-	return a->scope != b->scope || a->file != b->file || a->line != b->line ||
-	       a->column != b->column;
+	return a->scope != b->scope || a->file != b->file || a->line != b->line;
 }
 
 /* The scope of the symbol at a place where no DWARF is; made the first time. */
@@ -380,14 +429,13 @@ static void sweep(struct finisher *finisher)
 		if (lines.piece) {
 			row.file = lines.row.file;
 			row.line = lines.row.line;
-			row.column = lines.row.column;
 		}
 		if (scopes.piece)
-			row.scope = scopes.row.scope;
+			row.scope = finisher->same[scopes.row.scope];
 		else if (symbol != RANGE_NONE)
 			row.scope = symbol_scope(finisher, symbol);
 		if (row.scope == SYMBOL_NONE && !row.line)
-			row.file = row.column = 0;
+			row.file = 0;
 		if (!rows_differ(&row, &last))
 			continue;
 		if (!has_rows && row.scope == SYMBOL_NONE && !row.line)
@@ -433,7 +481,7 @@ static void number_pieces(struct finisher *finisher, const uint32_t *homes, bool
 			continue;
 		while (piece->row_end < piece->high) {
 			piece->row_end += step_scope(piece, finisher->spill);
-			number_scope(finisher, piece->row.scope);
+			number_scope(finisher, finisher->same[piece->row.scope]);
 		}
 	}
 }
@@ -462,43 +510,23 @@ static uint32_t *new_numbers(size_t count)
 	return numbers;
 }
 
-/* Numbers calls in the order of scopes; returns them by number. */
-static uint32_t *number_calls(struct finisher *finisher, uint32_t *ret_count)
-{
-	const struct symbol_builder *builder = finisher->builder;
-	uint32_t *order = mem_new_array(uint32_t, builder->calls_count + 1), count = 0;
-
-	finisher->call_numbers = new_numbers(builder->calls_count);
-	for (uint32_t i = 0; i < finisher->numbered; i++) {
-		uint32_t call = builder->scopes[finisher->order[i]].call;
-
-		if (finisher->call_numbers[call] == SYMBOL_NONE) {
-			order[count] = call;
-			finisher->call_numbers[call] = count++;
-		}
-	}
-	*ret_count = count;
-	return order;
-}
-
-static uint32_t *number_functions(struct finisher *finisher, const uint32_t *calls,
-				  uint32_t calls_count, uint32_t *ret_count)
+/* The functions that scopes need, in any order, and their files; the files of calls, too. */
+static uint32_t *used_functions(struct finisher *finisher, uint32_t *ret_count)
 {
 	const struct symbol_builder *builder = finisher->builder;
 	uint32_t *order = mem_new_array(uint32_t, builder->functions_count + 1), count = 0;
 
 	finisher->function_numbers = new_numbers(builder->functions_count);
-	for (uint32_t i = 0; i < calls_count; i++) {
-		uint32_t function = builder->calls[calls[i]].function;
+	for (uint32_t i = 0; i < finisher->numbered; i++) {
+		const struct symbol_call *call =
+			&builder->calls[builder->scopes[finisher->order[i]].call];
 
-		set_bit(finisher->is_file, builder->calls[calls[i]].file);
-		if (finisher->function_numbers[function] != SYMBOL_NONE)
+		set_bit(finisher->is_file, call->file);
+		if (finisher->function_numbers[call->function] != SYMBOL_NONE)
 			continue;
-		order[count] = function;
-		finisher->function_numbers[function] = count++;
-		set_bit(finisher->is_file, builder->functions[function].file);
-		set_bit(finisher->is_name, builder->functions[function].name);
-		set_bit(finisher->is_name, builder->functions[function].linkage_name);
+		finisher->function_numbers[call->function] = 0;
+		order[count++] = call->function;
+		set_bit(finisher->is_file, builder->functions[call->function].file);
 	}
 	*ret_count = count;
 	return order;
@@ -518,94 +546,129 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Gives the texts that are marked numbers from `first` on by their order, and writes them. */
-static void number_texts(struct finisher *finisher, const uint8_t *marks, uint32_t first,
-			 struct text_numbers *ret)
+/* Gives the files numbers by their order, and writes them. */
+static void number_files(struct finisher *finisher)
 {
 	struct strbuf *strings = &finisher->builder->strings;
+	struct text_numbers *files = &finisher->files;
+	const uint8_t *marks = finisher->is_file;
 	uint32_t *sorted, count = 0;
 
 	for (size_t i = 1; i < strings->len; i++)
 		count += marks[i / 8] >> i % 8 & 1;
-	*ret = (struct text_numbers){ .ids = mem_new_array(uint32_t, count + 1),
-				      .numbers = mem_new_array(uint32_t, count + 1) };
+	*files = (struct text_numbers){ .ids = mem_new_array(uint32_t, count + 1),
+					.numbers = mem_new_array(uint32_t, count + 1) };
 	for (size_t i = 1; i < strings->len; i++)
 		if (marks[i / 8] >> i % 8 & 1)
-			ret->ids[ret->count++] = (uint32_t)i;
+			files->ids[files->count++] = (uint32_t)i;
 	sorted = mem_new_array(uint32_t, count + 1);
-	memcpy(sorted, ret->ids, count * sizeof(*sorted));
+	memcpy(sorted, files->ids, count * sizeof(*sorted));
 	qsort_r(sorted, count, sizeof(*sorted), compare_texts, strings->data);
+	symbol_writer_text(&finisher->writer, SLICE_LITERAL(""));
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t *at =
-			bsearch(&sorted[i], ret->ids, count, sizeof(*sorted), compare_ids);
+			bsearch(&sorted[i], files->ids, count, sizeof(*sorted), compare_ids);
 
-		ret->numbers[at - ret->ids] = first + i;
+		files->numbers[at - files->ids] = 1 + i;
 		symbol_writer_text(&finisher->writer, slice_of(strings->data + sorted[i]));
+	}
+	free(sorted);
+}
+
+/* What functions are sorted by. */
+struct sorted_function {
+	struct symbol_place declared;
+	const char *name;
+	uint32_t id;
+};
+
+/* What is alike is near: instances of a template, functions of a file. */
+static int compare_functions(const void *a, const void *b)
+{
+	const struct sorted_function *x = a, *y = b;
+	int order;
+
+	if (x->declared.file != y->declared.file)
+		return x->declared.file < y->declared.file ? -1 : 1;
+	if (x->declared.line != y->declared.line)
+		return x->declared.line < y->declared.line ? -1 : 1;
+	order = strcmp(x->name, y->name);
+	return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* The source's name, where it is not told by the mangled one. */
+static struct slice plain_name(const struct finisher *finisher,
+			       const struct symbol_function *function, struct arena *arena)
+{
+	struct slice name = text_of(finisher->builder, function->name), shown;
+	bool is_told = function->linkage_name &&
+		       demangle(text_of(finisher->builder, function->linkage_name), arena, &shown);
+
+	arena_free(arena);
+	return is_told ? SLICE_LITERAL("") : name;
+}
+
+static void write_functions(struct finisher *finisher, const uint32_t *used, uint32_t count)
+{
+	struct symbol_builder *builder = finisher->builder;
+	struct sorted_function *sorted = mem_new_array(struct sorted_function, count + 1);
+	struct arena arena;
+
+	arena_init(&arena, NAME_BYTES_MAX);
+	finisher->declared = mem_new_array(struct symbol_place, count + 1);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct symbol_function *function = &builder->functions[used[i]];
+
+		sorted[i] = (struct sorted_function){
+			{ file_number(finisher, function->file), function->line },
+			builder->strings.data +
+				(function->linkage_name ? function->linkage_name : function->name),
+			used[i],
+		};
+	}
+	qsort(sorted, count, sizeof(*sorted), compare_functions);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct symbol_function *function = &builder->functions[sorted[i].id];
+
+		finisher->function_numbers[sorted[i].id] = i;
+		finisher->declared[i] = sorted[i].declared;
+		symbol_writer_function(&finisher->writer, &sorted[i].declared);
+		symbol_writer_text(&finisher->writer, plain_name(finisher, function, &arena));
+		symbol_writer_text(&finisher->writer, text_of(builder, function->linkage_name));
 	}
 	free(sorted);
 }
 
 static void write_scopes(struct finisher *finisher)
 {
-	const struct builder_scope *scopes = finisher->builder->scopes;
+	const struct symbol_builder *builder = finisher->builder;
+	const struct symbol_place nowhere = { 0 };
 
 	for (uint32_t i = 0; i < finisher->numbered; i++) {
-		const struct builder_scope *scope = &scopes[finisher->order[i]];
-		uint32_t record[SCOPE_FIELDS] = {
-			[SCOPE_CALL] = finisher->call_numbers[scope->call],
-		};
+		uint32_t id = finisher->order[i], parent = builder->scopes[id].parent;
+		const struct symbol_call *call = &builder->calls[builder->scopes[id].call];
+		uint32_t function = function_number(finisher, id);
+		struct symbol_place place = { file_number(finisher, call->file), call->line };
 
-		if (scope->parent != SYMBOL_NONE)
-			record[SCOPE_PARENT_STEP] = i - finisher->numbers[scope->parent];
-		record_writer_add(&finisher->writer.scopes, record);
-	}
-}
-
-static void write_functions(struct finisher *finisher, const uint32_t *order, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		const struct symbol_function *function = &finisher->builder->functions[order[i]];
-		uint32_t record[FUNCTION_FIELDS] = {
-			[FUNCTION_NAME] = text_number(&finisher->names, function->name),
-			[FUNCTION_LINKAGE_NAME] =
-				text_number(&finisher->names, function->linkage_name),
-			[FUNCTION_FILE] = file_number(finisher, function->file),
-			[FUNCTION_LINE] = function->line,
-		};
-
-		record_writer_add(&finisher->writer.functions, record);
-	}
-}
-
-static void write_calls(struct finisher *finisher, const uint32_t *order, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		const struct symbol_call *call = &finisher->builder->calls[order[i]];
-		uint32_t record[CALL_FIELDS] = {
-			[CALL_FUNCTION] = finisher->function_numbers[call->function],
-			[CALL_FILE] = file_number(finisher, call->file),
-			[CALL_LINE] = call->line,
-			[CALL_COLUMN] = call->column,
-		};
-
-		record_writer_add(&finisher->writer.calls, record);
+		if (parent == SYMBOL_NONE)
+			symbol_writer_scope(&finisher->writer, 0, function, &nowhere, &nowhere);
+		else
+			symbol_writer_scope(&finisher->writer, i - finisher->numbers[parent],
+					    function, &place,
+					    &finisher->declared[function_number(finisher, parent)]);
 	}
 }
 
 /* Everything but rows: numbers it, and writes it. */
 static void write_records(struct finisher *finisher)
 {
-	uint32_t calls_count, functions_count;
-	uint32_t *calls = number_calls(finisher, &calls_count);
-	uint32_t *functions = number_functions(finisher, calls, calls_count, &functions_count);
+	uint32_t count;
+	uint32_t *functions = used_functions(finisher, &count);
 
-	symbol_writer_text(&finisher->writer, SLICE_LITERAL(""));
-	number_texts(finisher, finisher->is_file, 1, &finisher->files);
-	number_texts(finisher, finisher->is_name, finisher->files.count + 1, &finisher->names);
+	symbol_writer_begin_texts(&finisher->writer, count);
+	number_files(finisher);
+	write_functions(finisher, functions, count);
 	write_scopes(finisher);
-	write_calls(finisher, calls, calls_count);
-	write_functions(finisher, functions, functions_count);
-	free(calls);
 	free(functions);
 }
 
@@ -625,9 +688,9 @@ static void run(struct finisher *finisher)
 				       builder->scope_pieces.items[i].low);
 	marks_bytes = builder->strings.len / 8 + 1;
 	finisher->is_file = mem_new_array(uint8_t, marks_bytes);
-	finisher->is_name = mem_new_array(uint8_t, marks_bytes);
 	finisher->symbol_scopes = new_numbers(builder->candidates_count);
 	finisher->numbers = new_numbers(builder->scopes_count + builder->candidates_count);
+	finisher->same = merge_scopes(builder);
 	sweep(finisher);
 	number_scopes(finisher, homes);
 	free(homes);
@@ -643,16 +706,14 @@ static void free_finisher(struct finisher *finisher)
 	range_cover_free(&finisher->line_cover);
 	range_cover_free(&finisher->symbol_cover);
 	free(finisher->symbol_scopes);
+	free(finisher->same);
 	free(finisher->numbers);
 	free(finisher->order);
-	free(finisher->call_numbers);
 	free(finisher->function_numbers);
+	free(finisher->declared);
 	free(finisher->is_file);
-	free(finisher->is_name);
 	free(finisher->files.ids);
 	free(finisher->files.numbers);
-	free(finisher->names.ids);
-	free(finisher->names.numbers);
 }
 
 int symbol_builder_finish(struct symbol_builder *builder, const struct symbol_table *about, int fd,

@@ -9,26 +9,9 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "server/resolve/symbol_format.h"
+#include "server/resolve/symbol_pack.h"
 
 #define TABLE_BYTES_MAX ((uint64_t)8 << 30)
-
-/* A block of rows, its header read. */
-struct row_block {
-	const uint8_t *bits;
-	uint32_t scope_base;
-	unsigned rows, files;
-	unsigned address_width, scope_width, file_width, line_width, column_width;
-	unsigned path_width, base_width; /* of the block's list of files */
-	unsigned row_width;
-	uint64_t rows_at; /* bit of the first row */
-};
-
-/* What holds from one row's address on. */
-struct row {
-	uint32_t scope; /* SYMBOL_NONE: none */
-	uint32_t file, line, column;
-};
 
 const char *symbol_origin_text(enum symbol_origin origin)
 {
@@ -49,6 +32,7 @@ void symbol_table_free(struct symbol_table *table)
 		return;
 	if (table->len)
 		munmap((void *)(uintptr_t)table->bytes, table->len);
+	free(table->declared);
 	free(table->note);
 	free(table);
 }
@@ -115,6 +99,8 @@ static uint64_t offsets_of(uint32_t records, uint32_t per_block)
 
 static bool parts_fit(const struct symbol_table *table)
 {
+	const uint32_t per_block = count_at(table, SYMBOL_COUNT_TEXTS_PER_BLOCK);
+	const uint32_t divisor = per_block ? per_block : 1;
 	const struct {
 		enum symbol_part part;
 		uint64_t count, each;
@@ -128,17 +114,20 @@ static bool parts_fit(const struct symbol_table *table)
 		{ SYMBOL_PART_REGIONS, count_at(table, SYMBOL_COUNT_REGIONS), SYMBOL_REGION_BYTES },
 		{ SYMBOL_PART_STARTS, count_at(table, SYMBOL_COUNT_BLOCKS) + 1ull,
 		  SYMBOL_START_BYTES },
-		{ SYMBOL_PART_SCOPES, 1, SYMBOL_RECORDS_HEADER_BYTES },
-		{ SYMBOL_PART_CALLS, 1, SYMBOL_RECORDS_HEADER_BYTES },
-		{ SYMBOL_PART_FUNCTIONS, 1, SYMBOL_RECORDS_HEADER_BYTES },
-		{ SYMBOL_PART_TEXTS,
-		  offsets_of(count_at(table, SYMBOL_COUNT_TEXTS), SYMBOL_TEXTS_PER_BLOCK), 4 },
+		{ SYMBOL_PART_SCOPES,
+		  offsets_of(count_at(table, SYMBOL_COUNT_SCOPES), SYMBOL_PACK_RECORDS), 4 },
+		{ SYMBOL_PART_FUNCTIONS,
+		  offsets_of(count_at(table, SYMBOL_COUNT_FUNCTIONS), SYMBOL_PACK_RECORDS), 4 },
+		{ SYMBOL_PART_TEXTS, offsets_of(count_at(table, SYMBOL_COUNT_TEXTS), divisor), 4 },
 	};
 
+	if (!per_block || per_block > SYMBOL_TEXTS_PER_BLOCK_MAX)
+		return false;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (!part_fits(table, parts[i].part, parts[i].count, parts[i].each))
 			return false;
-	return count_at(table, SYMBOL_COUNT_SEGMENTS) <= ELF_SEGMENTS_MAX &&
+	return count_at(table, SYMBOL_COUNT_FUNCTIONS) <= SYMBOL_FUNCTIONS_MAX &&
+	       count_at(table, SYMBOL_COUNT_SEGMENTS) <= ELF_SEGMENTS_MAX &&
 	       count_at(table, SYMBOL_COUNT_SOURCES) <= SYMBOL_SOURCES_MAX &&
 	       span_at(table, SYMBOL_PART_BUILD_ID).bytes < ELF_BUILD_ID_TEXT_BYTES;
 }
@@ -177,23 +166,10 @@ static void read_sources(struct symbol_table *table)
 		};
 }
 
-/* No records when they do not fit. */
 static struct symbol_records records_at(const struct symbol_table *table, enum symbol_part part,
-					enum symbol_count count, unsigned fields)
+					enum symbol_count count)
 {
-	struct symbol_records records = { span_at(table, part), .count = count_at(table, count) };
-	const uint8_t *widths = table->bytes + records.span.offset;
-	bool fits = true;
-
-	for (unsigned i = 0; i < fields; i++) {
-		fits &= widths[i] <= 32;
-		records.widths[i] = widths[i];
-		records.record_width += widths[i] & 63;
-	}
-	if (!fits || ((uint64_t)records.count * records.record_width + 7) / 8 >
-			     records.span.bytes - SYMBOL_RECORDS_HEADER_BYTES)
-		records.count = 0;
-	return records;
+	return (struct symbol_records){ span_at(table, part), count_at(table, count) };
 }
 
 static void read_header(struct symbol_table *table)
@@ -215,10 +191,9 @@ static void read_header(struct symbol_table *table)
 	table->starts = span_at(table, SYMBOL_PART_STARTS);
 	table->rows = span_at(table, SYMBOL_PART_ROWS);
 	table->text_blocks = span_at(table, SYMBOL_PART_TEXTS);
-	table->scopes = records_at(table, SYMBOL_PART_SCOPES, SYMBOL_COUNT_SCOPES, SCOPE_FIELDS);
-	table->calls = records_at(table, SYMBOL_PART_CALLS, SYMBOL_COUNT_CALLS, CALL_FIELDS);
-	table->functions =
-		records_at(table, SYMBOL_PART_FUNCTIONS, SYMBOL_COUNT_FUNCTIONS, FUNCTION_FIELDS);
+	table->texts_per_block = count_at(table, SYMBOL_COUNT_TEXTS_PER_BLOCK);
+	table->scopes = records_at(table, SYMBOL_PART_SCOPES, SYMBOL_COUNT_SCOPES);
+	table->functions = records_at(table, SYMBOL_PART_FUNCTIONS, SYMBOL_COUNT_FUNCTIONS);
 }
 
 static int map_file(struct symbol_table *table, int fd, const char *name, struct err *err)
@@ -239,6 +214,66 @@ static int map_file(struct symbol_table *table, int fd, const char *name, struct
 	return 0;
 }
 
+/* The bytes of the block that a record is in; NULL when there is none. */
+static const uint8_t *block_of(const struct symbol_table *table,
+			       const struct symbol_records *records, uint32_t index,
+			       uint64_t *ret_bytes)
+{
+	const uint8_t *part = table->bytes + records->span.offset;
+	uint64_t block = index / SYMBOL_PACK_RECORDS;
+	uint32_t start, end;
+
+	if (index >= records->count)
+		return NULL;
+	start = symbol_u32(part + 4 * block);
+	end = symbol_u32(part + 4 * block + 4);
+	if (start > end || end > records->span.bytes)
+		return NULL;
+	*ret_bytes = end - start;
+	return part + start;
+}
+
+/* A block that was opened, so that its neighbours need not do so again. */
+struct open_pack {
+	uint32_t block; /* SYMBOL_NONE: none */
+	struct symbol_pack pack;
+};
+
+static bool open_record(const struct symbol_table *table, const struct symbol_records *records,
+			uint32_t index, unsigned fields, struct open_pack *open)
+{
+	const uint8_t *bytes;
+	uint64_t len;
+
+	if (open->block != index / SYMBOL_PACK_RECORDS) {
+		bytes = block_of(table, records, index, &len);
+		open->block = SYMBOL_NONE;
+		if (!bytes || !symbol_pack_open(bytes, len, fields, &open->pack))
+			return false;
+		open->block = index / SYMBOL_PACK_RECORDS;
+	}
+	return index % SYMBOL_PACK_RECORDS < open->pack.count;
+}
+
+/* Where functions are declared, as far as the file tells: each look-up needs it of each frame. */
+static void read_declared(struct symbol_table *table)
+{
+	struct open_pack open = { .block = SYMBOL_NONE };
+
+	table->declared = mem_new_array(struct symbol_place, table->functions.count);
+	for (uint32_t i = 0; i < table->functions.count; i++) {
+		unsigned record = i % SYMBOL_PACK_RECORDS;
+		bool is_patch;
+
+		if (!open_record(table, &table->functions, i, FUNCTION_FIELDS, &open))
+			return;
+		table->declared[i] = (struct symbol_place){
+			.file = symbol_pack_get(&open.pack, FUNCTION_FILE, record, &is_patch),
+			.line = symbol_pack_get(&open.pack, FUNCTION_LINE, record, &is_patch),
+		};
+	}
+}
+
 int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struct err *err)
 {
 	struct symbol_table *table = mem_new(struct symbol_table);
@@ -253,24 +288,15 @@ int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struc
 		return status;
 	}
 	read_header(table);
+	read_declared(table);
 	*ret = table;
 	return 0;
 }
 
-/* Reads the fields of one record; false when there is no such record. */
-static bool read_record(const struct symbol_table *table, const struct symbol_records *records,
-			uint32_t index, unsigned fields, uint32_t ret[SYMBOL_RECORD_FIELDS_MAX])
+static struct symbol_place declared_at(const struct symbol_table *table, uint32_t function)
 {
-	const uint8_t *bits = table->bytes + records->span.offset + SYMBOL_RECORDS_HEADER_BYTES;
-	uint64_t bit = (uint64_t)index * records->record_width;
-
-	if (index >= records->count)
-		return false;
-	for (unsigned i = 0; i < fields; i++) {
-		ret[i] = symbol_bits(bits, bit, records->widths[i]);
-		bit += records->widths[i];
-	}
-	return true;
+	return function < table->functions.count ? table->declared[function]
+						 : (struct symbol_place){ 0 };
 }
 
 /* The block that holds the address, by its number, and where it starts; false when none does. */
@@ -307,160 +333,138 @@ static bool find_block(const struct symbol_table *table, uint64_t address, uint3
 	return *ret_start <= address;
 }
 
-static unsigned bits_for(unsigned count)
-{
-	return count > 1 ? 32 - (unsigned)__builtin_clz(count - 1) : 0;
-}
-
-static bool open_block(const struct symbol_table *table, uint32_t number, struct row_block *ret)
+static bool open_block(const struct symbol_table *table, uint32_t number, struct symbol_pack *ret)
 {
 	const uint8_t *start =
 		table->bytes + table->starts.offset + (uint64_t)number * SYMBOL_START_BYTES;
 	uint32_t at = symbol_u32(start + 4), end = symbol_u32(start + SYMBOL_START_BYTES + 4);
-	const uint8_t *header = table->bytes + table->rows.offset + at;
 
-	if (end > table->rows.bytes || at > end || end - at < SYMBOL_BLOCK_HEADER_BYTES)
-		return false;
-	*ret = (struct row_block){
-		.bits = header + SYMBOL_BLOCK_HEADER_BYTES,
-		.scope_base = symbol_u32(header),
-		.rows = header[4],
-		.files = header[5],
-		.address_width = header[6],
-		.scope_width = header[7],
-		.file_width = bits_for(header[5]),
-		.line_width = header[8],
-		.column_width = header[9],
-		.path_width = header[10],
-		.base_width = header[11],
-	};
-	ret->row_width = ret->address_width + ret->scope_width + ret->file_width + ret->line_width +
-			 ret->column_width;
-	ret->rows_at = (uint64_t)ret->files * (ret->path_width + ret->base_width);
-	return ret->rows && ret->files && ret->address_width <= 32 && ret->scope_width <= 32 &&
-	       ret->line_width <= 32 && ret->column_width <= 32 && ret->path_width <= 32 &&
-	       ret->base_width <= 32 &&
-	       (ret->rows_at + (uint64_t)ret->rows * ret->row_width + 7) / 8 <=
-		       end - at - SYMBOL_BLOCK_HEADER_BYTES;
+	return end <= table->rows.bytes && at <= end &&
+	       symbol_pack_open(table->bytes + table->rows.offset + at, end - at, ROW_FIELDS, ret);
 }
 
-/* The last row at or below `step` bytes from the block's start, which is where the first row is. */
-static unsigned find_row(const struct row_block *block, uint32_t step)
+/* The last row at or below `wanted` bytes from the block's start, which is where the first is. */
+static unsigned find_row(const struct symbol_pack *rows, uint64_t wanted)
 {
-	unsigned first = 0;
+	const struct symbol_pack_field *steps = &rows->fields[ROW_STEP];
+	const uint64_t mask = (1ull << steps->width) - 1;
+	const uint64_t escape = steps->patches ? mask : UINT64_MAX;
+	uint64_t at = 0, bit = steps->at;
+	unsigned next;
 
-	for (unsigned count = block->rows; count > 1;) {
-		unsigned half = count / 2;
+	for (next = 1; next < rows->count; next++) {
+		uint64_t step;
+		uint32_t patch;
 
-		if (symbol_bits(block->bits,
-				block->rows_at + (uint64_t)(first + half) * block->row_width,
-				block->address_width) <= step)
-			first += half;
-		count -= half;
+		bit += steps->width;
+		step = symbol_u64(rows->bits + bit / 8) >> bit % 8 & mask;
+		if (step == escape && symbol_pack_patch(rows, steps, next, &patch))
+			at += patch;
+		else
+			at += steps->base + step;
+		if (at > wanted)
+			break;
 	}
-	return first;
+	return next - 1;
 }
 
-static struct row read_row(const struct row_block *block, unsigned number)
-{
-	uint64_t bit = block->rows_at + (uint64_t)number * block->row_width + block->address_width;
-	uint64_t file_at = block->path_width + block->base_width;
-	uint32_t scope = symbol_bits(block->bits, bit, block->scope_width);
-	uint32_t file;
-	struct row row;
+/* What a row or a scope says of its place: told from a declaration that is looked up later. */
+struct told_place {
+	uint32_t file; /* 0: that of the declaration */
+	uint32_t line;
+	bool is_line; /* else it counts from the declaration */
+};
 
-	bit += block->scope_width;
-	file = symbol_bits(block->bits, bit, block->file_width);
-	file_at *= file < block->files ? file : 0;
-	bit += block->file_width;
-	row.scope = scope ? block->scope_base + scope - 1 : SYMBOL_NONE;
-	row.file = symbol_bits(block->bits, file_at, block->path_width);
-	row.line = symbol_bits(block->bits, file_at + block->path_width, block->base_width) +
-		   symbol_bits(block->bits, bit, block->line_width);
-	row.column = symbol_bits(block->bits, bit + block->line_width, block->column_width);
-	return row;
+static struct told_place read_place(const struct symbol_pack *pack, unsigned record,
+				    unsigned line_field, unsigned file_field)
+{
+	struct told_place place;
+	bool is_patch;
+
+	place.line = symbol_pack_get(pack, line_field, record, &place.is_line);
+	place.file = symbol_pack_get(pack, file_field, record, &is_patch);
+	return place;
 }
 
-/* Fills in what a frame lacks: where its function is declared. */
-static void complete(const struct symbol_table *table, struct symbol_frame *frame)
-{
-	if (!frame->file)
-		frame->file = symbol_table_function(table, frame->function).file;
-}
+/* A frame that is known but for the declaration of its function. */
+struct link {
+	uint32_t function;
+	struct told_place place;
+};
 
-/* Begins to load a record that will be read soon. */
-static void prefetch_record(const struct symbol_table *table, const struct symbol_records *records,
-			    uint32_t index)
+/* The functions of a scope and of those around it, innermost first. */
+static size_t read_chain(const struct symbol_table *table, uint32_t scope, struct told_place place,
+			 struct link ret[SYMBOL_CHAIN_MAX])
 {
-	if (index < records->count)
-		__builtin_prefetch(table->bytes + records->span.offset +
-				   SYMBOL_RECORDS_HEADER_BYTES +
-				   (uint64_t)index * records->record_width / 8);
-}
-
-/* The calls of a scope and of those around it, innermost first. */
-static size_t read_chain(const struct symbol_table *table, uint32_t scope,
-			 uint32_t ret_calls[SYMBOL_CHAIN_MAX])
-{
+	struct open_pack open;
 	size_t count = 0;
 
-	while (scope != SYMBOL_NONE && count < SYMBOL_CHAIN_MAX) {
-		uint32_t record[SYMBOL_RECORD_FIELDS_MAX];
+	open.block = SYMBOL_NONE; /* the rest of it is not worth being cleared each time */
+	for (;;) {
+		unsigned record = scope % SYMBOL_PACK_RECORDS;
+		uint32_t function, step;
+		bool is_patch;
 
-		if (!read_record(table, &table->scopes, scope, SCOPE_FIELDS, record))
+		if (!open_record(table, &table->scopes, scope, SCOPE_FIELDS, &open))
 			return 0;
-		prefetch_record(table, &table->calls, record[SCOPE_CALL]);
-		ret_calls[count++] = record[SCOPE_CALL];
-		scope = record[SCOPE_PARENT_STEP] && record[SCOPE_PARENT_STEP] <= scope
-				? scope - record[SCOPE_PARENT_STEP]
-				: SYMBOL_NONE;
+		function = symbol_pack_get(&open.pack, SCOPE_FUNCTION, record, &is_patch);
+		if (function < table->functions.count)
+			__builtin_prefetch(&table->declared[function]);
+		ret[count++] = (struct link){ function, place };
+		step = symbol_pack_get(&open.pack, SCOPE_PARENT_STEP, record, &is_patch);
+		if (!step || step > scope || count == SYMBOL_CHAIN_MAX)
+			return count;
+		place = read_place(&open.pack, record, SCOPE_LINE, SCOPE_FILE);
+		scope -= step;
 	}
-	return count;
 }
 
 size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
 			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
 {
-	uint32_t calls[SYMBOL_CHAIN_MAX], number;
-	struct row_block block;
+	struct link links[SYMBOL_CHAIN_MAX];
+	struct told_place place;
+	struct symbol_pack rows;
+	uint32_t block, scope;
 	uint64_t start;
-	struct row row;
+	unsigned row;
 	size_t count;
+	bool is_patch;
 
-	if (!find_block(table, address, &number, &start) || !open_block(table, number, &block))
+	if (!find_block(table, address, &block, &start) || !open_block(table, block, &rows))
 		return 0;
-	row = read_row(&block,
-		       find_row(&block, address - start < UINT32_MAX ? (uint32_t)(address - start)
-								     : UINT32_MAX));
-	if (row.scope == SYMBOL_NONE && row.line) {
-		ret_frames[0] =
-			(struct symbol_frame){ SYMBOL_NONE, row.file, row.line, row.column };
+	row = find_row(&rows, address - start);
+	scope = symbol_pack_get(&rows, ROW_SCOPE, row, &is_patch);
+	place = read_place(&rows, row, ROW_LINE, ROW_FILE);
+	if (!scope && place.line) {
+		ret_frames[0] = (struct symbol_frame){ SYMBOL_NONE, place.file, place.line };
 		return 1;
 	}
-	count = read_chain(table, row.scope, calls);
+	count = scope ? read_chain(table, scope - 1, place, links) : 0;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t call[SYMBOL_RECORD_FIELDS_MAX];
+		struct symbol_place declared = declared_at(table, links[i].function);
 
-		if (!read_record(table, &table->calls, calls[i], CALL_FIELDS, call))
-			return 0;
-		ret_frames[i] = (struct symbol_frame){ call[CALL_FUNCTION], row.file, row.line,
-						       row.column };
-		complete(table, &ret_frames[i]);
-		row.file = call[CALL_FILE];
-		row.line = call[CALL_LINE];
-		row.column = call[CALL_COLUMN];
+		place = links[i].place;
+		ret_frames[i] = (struct symbol_frame){
+			.function = links[i].function,
+			.file = place.file ? place.file : declared.file,
+			.line = place.is_line ? place.line : place.line + declared.line,
+		};
 	}
 	return count;
 }
 
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function)
 {
-	uint32_t record[SYMBOL_RECORD_FIELDS_MAX];
+	struct symbol_place declared;
+	uint64_t texts = table->files_count + (uint64_t)function * FUNCTION_TEXTS;
 
-	if (!read_record(table, &table->functions, function, FUNCTION_FIELDS, record))
+	if (function >= table->functions.count || texts + FUNCTION_TEXTS > table->texts_count)
 		return (struct symbol_function){ 0 };
-	return (struct symbol_function){ record[FUNCTION_NAME], record[FUNCTION_LINKAGE_NAME],
-					 record[FUNCTION_FILE], record[FUNCTION_LINE] };
+	declared = declared_at(table, function);
+	return (struct symbol_function){ (uint32_t)texts + FUNCTION_NAME,
+					 (uint32_t)texts + FUNCTION_LINKAGE_NAME, declared.file,
+					 declared.line };
 }
 
 struct symbol_table_stats symbol_table_stats(const struct symbol_table *table)
@@ -468,12 +472,10 @@ struct symbol_table_stats symbol_table_stats(const struct symbol_table *table)
 	return (struct symbol_table_stats){
 		.row_bytes = table->rows.bytes + table->starts.bytes,
 		.scope_bytes = table->scopes.span.bytes,
-		.call_bytes = table->calls.span.bytes,
 		.function_bytes = table->functions.span.bytes,
 		.text_bytes = table->text_blocks.bytes,
 		.blocks = table->blocks_count,
 		.scopes = table->scopes.count,
-		.calls = table->calls.count,
 		.functions = table->functions.count,
 		.texts = table->texts_count,
 	};

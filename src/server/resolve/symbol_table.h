@@ -43,16 +43,22 @@ struct symbol_source {
 
 /* One frame of an answer. */
 struct symbol_frame {
-	uint32_t function;     /* SYMBOL_NONE: only the place is known */
-	uint32_t file;	       /* text, 0 = unknown */
-	uint32_t line, column; /* 0 = unknown */
+	uint32_t function; /* SYMBOL_NONE: only the place is known */
+	uint32_t file;	   /* text, 0 = unknown */
+	uint32_t line;	   /* 0 = unknown */
 };
 
 struct symbol_function {
-	uint32_t name;	       /* text: as the source says, or the symbol's; 0 = none */
-	uint32_t linkage_name; /* text: mangled; 0 = none */
+	uint32_t
+		name; /* text: as the source says, or the symbol's; empty when the other tells it */
+	uint32_t linkage_name; /* text: mangled; may be empty */
 	uint32_t file;	       /* text: where it is declared; 0 = unknown */
 	uint32_t line;
+};
+
+/* Where something is: a function is declared, or called. */
+struct symbol_place {
+	uint32_t file, line;
 };
 
 /* A part of the mapped file. */
@@ -60,11 +66,10 @@ struct symbol_span {
 	uint64_t offset, bytes;
 };
 
-/* Records of a few small numbers each: see the format, "Packed records". */
+/* Records in packs: see the format. */
 struct symbol_records {
 	struct symbol_span span;
 	uint32_t count;
-	uint8_t widths[4], record_width; /* in bits */
 };
 
 struct symbol_table {
@@ -80,9 +85,11 @@ struct symbol_table {
 	const uint8_t *bytes;
 	size_t len;
 	uint32_t regions_count, blocks_count;
-	uint32_t texts_count, files_count; /* texts below files_count are files */
+	uint32_t texts_count, texts_per_block;
+	uint32_t files_count; /* texts below it are files */
 	struct symbol_span regions, starts, rows, text_blocks;
-	struct symbol_records scopes, calls, functions;
+	struct symbol_records scopes, functions;
+	struct symbol_place *declared; /* where each function is */
 };
 
 /*
@@ -106,8 +113,8 @@ struct symbol_function symbol_table_function(const struct symbol_table *table, u
 
 /* What it is made of, for people and benchmarks. */
 struct symbol_table_stats {
-	uint64_t row_bytes, scope_bytes, call_bytes, function_bytes, text_bytes;
-	uint32_t blocks, scopes, calls, functions, texts;
+	uint64_t row_bytes, scope_bytes, function_bytes, text_bytes;
+	uint32_t blocks, scopes, functions, texts;
 };
 struct symbol_table_stats symbol_table_stats(const struct symbol_table *table);
 

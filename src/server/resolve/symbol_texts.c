@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "server/resolve/symbol_format.h"
 
-#define PACKED_TEXT_BYTES_MAX (SYMBOL_TEXT_BYTES_MAX + 10) /* with its two lengths */
+#define BLOCK_BYTES_MAX ((size_t)32 << 20) /* unpacked */
 
 /* The texts of one block, each with a NUL after it. */
 struct text_block {
-	char *bytes; /* NULL: it cannot be read */
-	uint32_t at[SYMBOL_TEXTS_PER_BLOCK], lens[SYMBOL_TEXTS_PER_BLOCK];
+	char *bytes;  /* NULL: it cannot be read */
+	uint32_t *at; /* of each text, and where the last one ends */
 	unsigned count;
 };
 
@@ -30,8 +30,8 @@ struct symbol_texts *symbol_texts_new(const struct symbol_table *table)
 
 	texts->table = table;
 	texts->blocks_count =
-		(uint32_t)(((uint64_t)table->texts_count + SYMBOL_TEXTS_PER_BLOCK - 1) /
-			   SYMBOL_TEXTS_PER_BLOCK);
+		(uint32_t)(((uint64_t)table->texts_count + table->texts_per_block - 1) /
+			   table->texts_per_block);
 	texts->blocks = mem_new_array(struct text_block *, texts->blocks_count);
 	return texts;
 }
@@ -41,8 +41,10 @@ void symbol_texts_trim(struct symbol_texts *texts, size_t max_bytes)
 	if (texts->bytes <= max_bytes)
 		return;
 	for (uint32_t i = 0; i < texts->blocks_count; i++) {
-		if (texts->blocks[i])
+		if (texts->blocks[i]) {
 			free(texts->blocks[i]->bytes);
+			free(texts->blocks[i]->at);
+		}
 		free(texts->blocks[i]);
 		texts->blocks[i] = NULL;
 	}
@@ -80,91 +82,63 @@ static struct slice unpack(struct symbol_texts *texts, struct slice packed)
 
 	if (!texts->decoder)
 		texts->decoder = ZSTD_createDCtx();
-	if (!texts->decoder || !packed.len || !bytes ||
-	    bytes > SYMBOL_TEXTS_PER_BLOCK * PACKED_TEXT_BYTES_MAX)
+	if (!texts->decoder || !packed.len || !bytes || bytes > BLOCK_BYTES_MAX)
 		return (struct slice){ NULL, 0 };
 	raw = mem_calloc(1, (size_t)bytes);
 	len = ZSTD_decompressDCtx(texts->decoder, raw, (size_t)bytes, packed.data, packed.len);
 	return slice_from(raw, ZSTD_isError(len) ? 0 : len);
 }
 
-static bool take_varint(struct slice *from, uint32_t *ret)
+/* Finds the texts of a block, up to `count`. */
+static void index_texts(struct text_block *block, unsigned count, size_t bytes)
 {
-	uint64_t value = 0;
+	size_t at = 0;
 
-	for (unsigned shift = 0; shift < 35 && from->len; shift += 7) {
-		uint8_t byte = (uint8_t)*from->data;
+	block->at = mem_new_array(uint32_t, count + 1);
+	while (block->count < count && at < bytes) {
+		const char *end = memchr(block->bytes + at, 0, bytes - at);
 
-		*from = slice_tail(*from, 1);
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = (uint32_t)value;
-			return value <= SYMBOL_TEXT_BYTES_MAX;
-		}
+		if (!end)
+			return;
+		at = (size_t)(end - block->bytes) + 1;
+		block->at[++block->count] = (uint32_t)at;
 	}
-	return false;
-}
-
-/* Goes through the texts of a block: their lengths, and with `out` the texts themselves. */
-static size_t expand(struct text_block *block, unsigned count, struct slice raw, char *out)
-{
-	uint32_t shared, more, at = 0, last = 0;
-
-	block->count = 0;
-	while (block->count < count && take_varint(&raw, &shared) && take_varint(&raw, &more)) {
-		unsigned i = block->count;
-
-		if (shared > (i ? block->lens[i - 1] : 0) || more > raw.len ||
-		    shared + more > SYMBOL_TEXT_BYTES_MAX)
-			break;
-		if (out) {
-			memcpy(out + at, out + last, shared);
-			memcpy(out + at + shared, raw.data, more);
-			out[at + shared + more] = 0;
-		}
-		block->at[i] = last = at;
-		block->lens[i] = shared + more;
-		at += shared + more + 1;
-		raw = slice_tail(raw, more);
-		block->count++;
-	}
-	return at;
 }
 
 static struct text_block *read_block(struct symbol_texts *texts, uint32_t number)
 {
 	struct text_block *block = mem_new(struct text_block);
-	uint32_t left = texts->table->texts_count - number * SYMBOL_TEXTS_PER_BLOCK;
-	unsigned count = left < SYMBOL_TEXTS_PER_BLOCK ? left : SYMBOL_TEXTS_PER_BLOCK;
+	uint32_t per_block = texts->table->texts_per_block;
+	uint32_t left = texts->table->texts_count - number * per_block;
+	unsigned count = left < per_block ? left : per_block;
 	struct slice raw = { NULL, 0 };
-	size_t bytes = 0;
 
-	texts->bytes += sizeof(*block);
+	texts->bytes += sizeof(*block) + (count + 1) * sizeof(*block->at);
 	if (texts->bytes < SYMBOL_TEXTS_BYTES_MAX)
 		raw = unpack(texts, packed_block(texts->table, number));
+	block->bytes = (char *)raw.data;
+	texts->bytes += raw.len;
 	if (raw.len)
-		bytes = expand(block, count, raw, NULL);
-	if (bytes && bytes <= SYMBOL_TEXTS_BYTES_MAX - texts->bytes) {
-		block->bytes = mem_calloc(1, bytes);
-		texts->bytes += expand(block, count, raw, block->bytes);
-	}
-	free((char *)raw.data);
+		index_texts(block, count, raw.len);
 	return block;
 }
 
 struct slice symbol_texts_get(struct symbol_texts *texts, uint32_t text)
 {
-	uint32_t number = text / SYMBOL_TEXTS_PER_BLOCK, index = text % SYMBOL_TEXTS_PER_BLOCK;
 	struct text_block *block;
+	uint32_t number, index;
 
 	if (!text || text >= texts->table->texts_count)
 		return (struct slice){ "", 0 };
+	number = text / texts->table->texts_per_block;
+	index = text % texts->table->texts_per_block;
 	if (!texts->blocks[number])
 		texts->blocks[number] = read_block(texts, number);
 	block = texts->blocks[number];
-	if (!block->bytes || index >= block->count)
+	if (index >= block->count)
 		return (struct slice){ "", 0 };
-	return slice_from(block->bytes + block->at[index], block->lens[index]);
+	return slice_from(block->bytes + block->at[index],
+			  block->at[index + 1] - block->at[index] - 1);
 }
 
 size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
@@ -182,7 +156,6 @@ size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
 			.linkage_name = symbol_texts_get(texts, function.linkage_name),
 			.file = symbol_texts_get(texts, frames[i].file),
 			.line = frames[i].line,
-			.column = frames[i].column,
 			.start_line = function.line,
 		};
 	}

@@ -27,11 +27,12 @@ void symbol_texts_trim(struct symbol_texts *texts, size_t max_bytes);
 
 /* One frame with its texts. */
 struct symbol_line {
-	/* As the source says. Empty when linkage_name is not, or when only the line is known. */
+	/* As the source says. Empty when the mangled one tells it, or when only the line is known.
+	 */
 	struct slice name;
 	struct slice linkage_name; /* mangled, or empty */
 	struct slice file;
-	uint32_t line, column, start_line; /* 0 = unknown */
+	uint32_t line, start_line; /* 0 = unknown */
 };
 
 /* As symbol_table_lookup. */

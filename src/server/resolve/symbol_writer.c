@@ -10,44 +10,30 @@
 #include "base/mem.h"
 
 #define OUT_BYTES ((size_t)1 << 20)
-#define TEXT_LEVEL 9 /* of zstd: the blocks are small, higher ones gain nothing */
 
-/* Numbers of any width, the lowest bits first. */
-struct bit_writer {
-	struct strbuf *out;
-	uint64_t held;
-	unsigned held_bits; /* below 8 between calls */
-};
-
-static void put_bits(struct bit_writer *bits, uint32_t value, unsigned width)
-{
-	bits->held |= (uint64_t)value << bits->held_bits;
-	for (bits->held_bits += width; bits->held_bits >= 8; bits->held_bits -= 8) {
-		strbuf_add_byte(bits->out, (char)bits->held);
-		bits->held >>= 8;
-	}
-}
-
-static void end_bits(struct bit_writer *bits)
-{
-	if (bits->held_bits)
-		strbuf_add_byte(bits->out, (char)bits->held);
-	bits->held = bits->held_bits = 0;
-}
-
-static unsigned width_of(uint32_t value)
-{
-	return value ? 32 - (unsigned)__builtin_clz(value) : 0;
-}
+/*
+ * Texts are found faster in small blocks, and take less room in large ones: what matters is how
+ * many there are.
+ */
+#define FEW_FUNCTIONS 32768u
+#define FEW_TEXTS_PER_BLOCK SYMBOL_TEXTS_PER_BLOCK_MAX
+#define FEW_LEVEL 17
+#define MANY_TEXTS_PER_BLOCK 512
+#define MANY_LEVEL 9
 
 void symbol_writer_init(struct symbol_writer *writer, int fd)
 {
 	*writer = (struct symbol_writer){ .fd = fd };
 	writer->scopes.fields = SCOPE_FIELDS;
-	writer->calls.fields = CALL_FIELDS;
 	writer->functions.fields = FUNCTION_FIELDS;
 	writer->written = SYMBOL_HEADER_BYTES;
 	writer->encoder = ZSTD_createCCtx();
+}
+
+static void free_records(struct record_writer *records)
+{
+	strbuf_free(&records->offsets);
+	strbuf_free(&records->packs);
 }
 
 void symbol_writer_free(struct symbol_writer *writer)
@@ -55,9 +41,8 @@ void symbol_writer_free(struct symbol_writer *writer)
 	strbuf_free(&writer->out);
 	strbuf_free(&writer->regions);
 	strbuf_free(&writer->starts);
-	free(writer->scopes.numbers);
-	free(writer->calls.numbers);
-	free(writer->functions.numbers);
+	free_records(&writer->scopes);
+	free_records(&writer->functions);
 	strbuf_free(&writer->text_offsets);
 	strbuf_free(&writer->text_blocks);
 	strbuf_free(&writer->texts);
@@ -94,100 +79,36 @@ static uint64_t position(const struct symbol_writer *writer)
 	return writer->written + writer->out.len;
 }
 
-/* The files of a block of rows, and what its numbers have in common. */
-struct block_plan {
-	uint32_t files[SYMBOL_BLOCK_ROWS_MAX], line_bases[SYMBOL_BLOCK_ROWS_MAX];
-	uint8_t file_of[SYMBOL_BLOCK_ROWS_MAX]; /* by row */
-	unsigned files_count;
-	uint32_t scope_base;
-	unsigned address_width, scope_width, file_width, line_width, column_width;
-	unsigned path_width, base_width;
-};
-
-static unsigned widest(unsigned width, uint32_t value)
+/* Begins anew to gather what becomes a block. */
+static void clear_inputs(struct symbol_pack_input *inputs, unsigned fields)
 {
-	unsigned other = width_of(value);
-
-	return other > width ? other : width;
+	for (unsigned i = 0; i < fields; i++)
+		inputs[i].must_patch = inputs[i].any = 0;
 }
 
-static void plan_files(struct block_plan *plan, const struct symbol_row *rows, unsigned count)
+static void put_number(struct symbol_pack_input *input, unsigned at, uint32_t value)
 {
-	for (unsigned i = 0; i < count; i++) {
-		unsigned file = 0;
-
-		while (file < plan->files_count && plan->files[file] != rows[i].file)
-			file++;
-		if (file == plan->files_count) {
-			plan->files[plan->files_count++] = rows[i].file;
-			plan->line_bases[file] = rows[i].line;
-		}
-		if (rows[i].line < plan->line_bases[file])
-			plan->line_bases[file] = rows[i].line;
-		plan->file_of[i] = (uint8_t)file;
-	}
-	plan->file_width = width_of(plan->files_count - 1);
-	for (unsigned i = 0; i < plan->files_count; i++) {
-		plan->path_width = widest(plan->path_width, plan->files[i]);
-		plan->base_width = widest(plan->base_width, plan->line_bases[i]);
-	}
+	input->values[at] = input->patches[at] = value;
 }
 
-static void plan_block(struct block_plan *plan, const struct symbol_row *rows, unsigned count)
+/* A line, told from that of a declaration. */
+static void put_line(struct symbol_pack_input *input, unsigned at, uint32_t line, uint32_t declared)
 {
-	*plan = (struct block_plan){ .scope_base = UINT32_MAX };
-	plan_files(plan, rows, count);
-	for (unsigned i = 0; i < count; i++)
-		if (rows[i].scope < plan->scope_base)
-			plan->scope_base = rows[i].scope;
-	for (unsigned i = 0; i < count; i++) {
-		plan->address_width =
-			widest(plan->address_width, (uint32_t)(rows[i].address - rows[0].address));
-		if (rows[i].scope != SYMBOL_NONE)
-			plan->scope_width =
-				widest(plan->scope_width, rows[i].scope - plan->scope_base + 1);
-		plan->line_width =
-			widest(plan->line_width, rows[i].line - plan->line_bases[plan->file_of[i]]);
-		plan->column_width = widest(plan->column_width, rows[i].column);
-	}
+	input->patches[at] = line;
+	input->values[at] = line - declared;
+	if (line < declared)
+		input->must_patch |= 1ull << at;
 }
 
-static void write_block(struct symbol_writer *writer)
+/* A file; 0 is that of a declaration. */
+static void put_file(struct symbol_pack_input *input, unsigned at, uint32_t file, uint32_t declared)
 {
-	const struct symbol_row *rows = writer->rows;
-	struct bit_writer bits = { .out = &writer->out };
-	struct block_plan plan;
-	uint8_t header[8];
-
-	plan_block(&plan, rows, writer->rows_count);
-	memcpy(header,
-	       (uint8_t[]){ (uint8_t)writer->rows_count, (uint8_t)plan.files_count,
-			    (uint8_t)plan.address_width, (uint8_t)plan.scope_width,
-			    (uint8_t)plan.line_width, (uint8_t)plan.column_width,
-			    (uint8_t)plan.path_width, (uint8_t)plan.base_width },
-	       sizeof(header));
-	strbuf_add_u32(&writer->out, plan.scope_base);
-	strbuf_add(&writer->out, header, sizeof(header));
-	for (unsigned i = 0; i < plan.files_count; i++) {
-		put_bits(&bits, plan.files[i], plan.path_width);
-		put_bits(&bits, plan.line_bases[i], plan.base_width);
-	}
-	for (unsigned i = 0; i < writer->rows_count; i++) {
-		bool has_scope = rows[i].scope != SYMBOL_NONE;
-
-		put_bits(&bits, (uint32_t)(rows[i].address - rows[0].address), plan.address_width);
-		put_bits(&bits, has_scope ? rows[i].scope - plan.scope_base + 1 : 0,
-			 plan.scope_width);
-		put_bits(&bits, plan.file_of[i], plan.file_width);
-		put_bits(&bits, rows[i].line - plan.line_bases[plan.file_of[i]], plan.line_width);
-		put_bits(&bits, rows[i].column, plan.column_width);
-	}
-	end_bits(&bits);
+	put_number(input, at, file == declared ? 0 : file);
 }
 
 static void add_start(struct symbol_writer *writer)
 {
-	uint64_t start = writer->rows[0].address;
+	uint64_t start = writer->first_address;
 
 	if (!writer->regions_count || start - writer->region_base > UINT32_MAX) {
 		writer->region_base = start;
@@ -206,7 +127,8 @@ static void close_block(struct symbol_writer *writer)
 	if (!writer->rows_count)
 		return;
 	add_start(writer);
-	write_block(writer);
+	symbol_pack_write(writer->row_inputs, ROW_FIELDS, writer->rows_count, &writer->out);
+	clear_inputs(writer->row_inputs, ROW_FIELDS);
 	writer->rows_count = 0;
 	if (position(writer) > UINT32_MAX) /* offsets of blocks are 32 bits */
 		writer->error_number = EFBIG;
@@ -214,21 +136,70 @@ static void close_block(struct symbol_writer *writer)
 		flush(writer);
 }
 
-void symbol_writer_row(struct symbol_writer *writer, const struct symbol_row *row)
+void symbol_writer_row(struct symbol_writer *writer, const struct symbol_row *row,
+		       const struct symbol_place *declared)
 {
-	if (writer->rows_count == SYMBOL_BLOCK_ROWS_MAX ||
-	    (writer->rows_count && row->address - writer->rows[0].address > UINT32_MAX))
+	struct symbol_pack_input *inputs = writer->row_inputs;
+	unsigned at;
+
+	if (writer->rows_count == SYMBOL_PACK_RECORDS ||
+	    (writer->rows_count && row->address - writer->first_address > UINT32_MAX))
 		close_block(writer);
-	writer->rows[writer->rows_count++] = *row;
+	at = writer->rows_count++;
+	if (at) {
+		put_number(&inputs[ROW_STEP], at, (uint32_t)(row->address - writer->last_address));
+	} else {
+		writer->first_address = row->address;
+		inputs[ROW_STEP].any = 1;
+	}
+	writer->last_address = row->address;
+	put_number(&inputs[ROW_SCOPE], at, row->scope == SYMBOL_NONE ? 0 : row->scope + 1);
+	put_line(&inputs[ROW_LINE], at, row->line, declared->line);
+	put_file(&inputs[ROW_FILE], at, row->file, declared->file);
 }
 
-void record_writer_add(struct record_writer *records, const uint32_t *fields)
+static void close_records(struct record_writer *records)
 {
-	for (unsigned i = 0; i < records->fields; i++) {
-		mem_grow(records->numbers, records->numbers_count, records->numbers_capacity);
-		records->numbers[records->numbers_count++] = fields[i];
-	}
+	if (!records->held)
+		return;
+	strbuf_add_u32(&records->offsets, (uint32_t)records->packs.len);
+	symbol_pack_write(records->inputs, records->fields, records->held, &records->packs);
+	clear_inputs(records->inputs, records->fields);
+	records->held = 0;
+}
+
+/* Where in the open block the next record goes. */
+static unsigned next_record(struct record_writer *records)
+{
+	if (records->held == SYMBOL_PACK_RECORDS)
+		close_records(records);
 	records->count++;
+	return records->held++;
+}
+
+void symbol_writer_scope(struct symbol_writer *writer, uint32_t parent_step, uint32_t function,
+			 const struct symbol_place *call, const struct symbol_place *caller)
+{
+	struct symbol_pack_input *inputs = writer->scopes.inputs;
+	unsigned at = next_record(&writer->scopes);
+
+	put_number(&inputs[SCOPE_PARENT_STEP], at, parent_step);
+	put_number(&inputs[SCOPE_FUNCTION], at, function);
+	if (!parent_step) {
+		inputs[SCOPE_LINE].any |= 1ull << at;
+		inputs[SCOPE_FILE].any |= 1ull << at;
+		return;
+	}
+	put_line(&inputs[SCOPE_LINE], at, call->line, caller->line);
+	put_file(&inputs[SCOPE_FILE], at, call->file, caller->file);
+}
+
+void symbol_writer_function(struct symbol_writer *writer, const struct symbol_place *declared)
+{
+	unsigned at = next_record(&writer->functions);
+
+	put_number(&writer->functions.inputs[FUNCTION_FILE], at, declared->file);
+	put_number(&writer->functions.inputs[FUNCTION_LINE], at, declared->line);
 }
 
 static void close_texts(struct symbol_writer *writer)
@@ -239,7 +210,7 @@ static void close_texts(struct symbol_writer *writer)
 		return;
 	strbuf_add_u32(&writer->text_offsets, (uint32_t)writer->text_blocks.len);
 	len = ZSTD_compressCCtx(writer->encoder, strbuf_reserve(&writer->text_blocks, bound), bound,
-				writer->texts.data, writer->texts.len, TEXT_LEVEL);
+				writer->texts.data, writer->texts.len, writer->level);
 	if (ZSTD_isError(len))
 		writer->error_number = ENOMEM;
 	else
@@ -247,21 +218,20 @@ static void close_texts(struct symbol_writer *writer)
 	strbuf_clear(&writer->texts);
 }
 
+void symbol_writer_begin_texts(struct symbol_writer *writer, uint32_t functions_count)
+{
+	bool few = functions_count <= FEW_FUNCTIONS;
+
+	writer->texts_per_block = few ? FEW_TEXTS_PER_BLOCK : MANY_TEXTS_PER_BLOCK;
+	writer->level = few ? FEW_LEVEL : MANY_LEVEL;
+}
+
 void symbol_writer_text(struct symbol_writer *writer, struct slice text)
 {
-	size_t shared = 0;
-
-	if (writer->texts_count % SYMBOL_TEXTS_PER_BLOCK == 0) {
+	if (writer->texts_count % writer->texts_per_block == 0)
 		close_texts(writer);
-		writer->last_text = (struct slice){ "", 0 };
-	}
-	while (shared < text.len && shared < writer->last_text.len &&
-	       text.data[shared] == writer->last_text.data[shared])
-		shared++;
-	strbuf_add_varint(&writer->texts, shared);
-	strbuf_add_varint(&writer->texts, text.len - shared);
-	strbuf_add_slice(&writer->texts, slice_tail(text, shared));
-	writer->last_text = text;
+	strbuf_add_slice(&writer->texts, text);
+	strbuf_add_byte(&writer->texts, 0);
 	writer->texts_count++;
 }
 
@@ -294,26 +264,6 @@ static void add_blocks(struct symbol_writer *writer, struct strbuf *spans, struc
 	add_part(writer, spans, strbuf_slice(&shifted), strbuf_slice(blocks));
 	strbuf_free(&shifted);
 	strbuf_free(blocks);
-}
-
-static void add_records(struct symbol_writer *writer, struct strbuf *spans,
-			const struct record_writer *records)
-{
-	uint8_t widths[SYMBOL_RECORDS_HEADER_BYTES] = { 0 };
-	struct strbuf part = { 0 };
-	struct bit_writer bits = { .out = &part };
-
-	for (size_t i = 0; i < records->numbers_count; i++) {
-		uint8_t *width = &widths[i % records->fields];
-
-		*width = (uint8_t)widest(*width, records->numbers[i]);
-	}
-	strbuf_add(&part, widths, sizeof(widths));
-	for (size_t i = 0; i < records->numbers_count; i++)
-		put_bits(&bits, records->numbers[i], widths[i % records->fields]);
-	end_bits(&bits);
-	add_part(writer, spans, strbuf_slice(&part), (struct slice){ "", 0 });
-	strbuf_free(&part);
 }
 
 static void add_segments(const struct elf_info *info, struct strbuf *out)
@@ -351,9 +301,12 @@ static void add_parts(struct symbol_writer *writer, const struct symbol_table *a
 	add_part(writer, spans, strbuf_slice(&sources), none);
 	add_part(writer, spans, strbuf_slice(&writer->regions), none);
 	add_part(writer, spans, strbuf_slice(&writer->starts), none);
-	add_records(writer, spans, &writer->scopes);
-	add_records(writer, spans, &writer->calls);
-	add_records(writer, spans, &writer->functions);
+	close_records(&writer->scopes);
+	add_blocks(writer, spans, &writer->scopes.offsets, &writer->scopes.packs);
+	close_records(&writer->functions);
+	if (writer->functions.count > SYMBOL_FUNCTIONS_MAX)
+		writer->error_number = EFBIG;
+	add_blocks(writer, spans, &writer->functions.offsets, &writer->functions.packs);
 	close_texts(writer);
 	add_blocks(writer, spans, &writer->text_offsets, &writer->text_blocks);
 	strbuf_free(&segments);
@@ -368,12 +321,12 @@ static void add_header(const struct symbol_writer *writer, const struct symbol_t
 		[SYMBOL_COUNT_REGIONS] = writer->regions_count,
 		[SYMBOL_COUNT_BLOCKS] = writer->blocks_count,
 		[SYMBOL_COUNT_SCOPES] = writer->scopes.count,
-		[SYMBOL_COUNT_CALLS] = writer->calls.count,
 		[SYMBOL_COUNT_FUNCTIONS] = writer->functions.count,
 		[SYMBOL_COUNT_FILES] = files_count,
 		[SYMBOL_COUNT_TEXTS] = writer->texts_count,
 		[SYMBOL_COUNT_SEGMENTS] = (uint32_t)about->info.segments_count,
 		[SYMBOL_COUNT_SOURCES] = about->sources_count,
+		[SYMBOL_COUNT_TEXTS_PER_BLOCK] = writer->texts_per_block,
 	};
 
 	strbuf_add_u32(out, writer->crc);

@@ -53,7 +53,6 @@ static void add_line(struct namer *namer, struct frame frame, const struct symbo
 	frame.system_name = slice_equal(name, system) ? 0 : text(namer, system);
 	frame.file = text(namer, line->file);
 	frame.line = line->line;
-	frame.column = line->column;
 	frame.start_line = line->start_line;
 	add_frame(namer, &frame);
 	arena_free(&arena);
