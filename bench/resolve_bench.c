@@ -2,7 +2,7 @@
 /*
  * resolve_bench - symbol tables beside llvm-symbolizer and addr2line.
  *
- *     resolve_bench [FILE [ADDRESSES [WARM]]]
+ *     resolve_bench [FILE [ADDRESSES [WARM [TABLE]]]]
  *
  * FILE is an ELF file with DWARF (default: the debug file of libc, package libc6-dbg, or else this
  * program); ADDRESSES (default 10000) are drawn at random from its .text with a fixed seed, and the
@@ -11,7 +11,8 @@
  * innermost function, and all files (by base name) and lines. Clones' suffixes ("f.cold") are cut.
  *
  * Then WARM (default 2 million) further addresses are looked up in the table itself, at random and
- * sorted, for frames (numbers) and for frames with names: CPU time of one core.
+ * sorted, for frames (numbers) and for frames with names: CPU time of one core. TABLE is a table of
+ * FILE that `firn symbolize --tables-path` has made, instead of making one.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -227,8 +228,8 @@ static void print_table(const struct symbol_table *table)
 	       "%u texts %.2f\n",
 	       (double)symbol_table_bytes(table) / 1e6, symbol_origin_text(table->origin),
 	       (double)stats.row_bytes / 1e6, stats.scopes, (double)stats.scope_bytes / 1e6,
-	       stats.functions,
-	       (double)stats.function_bytes / 1e6, stats.texts, (double)stats.text_bytes / 1e6);
+	       stats.functions, (double)stats.function_bytes / 1e6, stats.texts,
+	       (double)stats.text_bytes / 1e6);
 }
 
 static struct symbol_table *build(int fd, const char *name)
@@ -241,6 +242,19 @@ static struct symbol_table *build(int fd, const char *name)
 	if (symbol_sources_table(&sources, &table, &err))
 		fprintf(stderr, "resolve_bench: %s\n", err.message);
 	symbol_sources_close(&sources);
+	return table;
+}
+
+static struct symbol_table *open_table(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct symbol_table *table = NULL;
+	struct err err = { 0 };
+
+	if (fd < 0 || symbol_table_open(fd, path, &table, &err))
+		fprintf(stderr, "resolve_bench: %s: %s\n", path, err.message);
+	if (fd >= 0)
+		close(fd);
 	return table;
 }
 
@@ -285,7 +299,7 @@ static int run(int argc, char **argv)
 	}
 	fclose(file);
 	start_ns = clock_monotonic_ns();
-	table = build(fcntl(fd, F_DUPFD_CLOEXEC, 0), name);
+	table = argc > 4 ? open_table(argv[4]) : build(fcntl(fd, F_DUPFD_CLOEXEC, 0), name);
 	if (!table)
 		return 2;
 	built_ns = clock_monotonic_ns();

@@ -317,15 +317,16 @@ static void print_stats(const struct symbol_table *table, int64_t built_ns, int6
 	getrusage(RUSAGE_CHILDREN, &children);
 	fprintf(stderr,
 		"table bytes: %zu\nmade of: %s\nbytes of rows: %" PRIu64 "\nscopes: %" PRIu32
-		"\nbytes of scopes: %" PRIu64
-		"\nfunctions: %" PRIu32 "\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32
-		"\nbytes of texts: %" PRIu64 "\nseconds to build: %.6f\nseconds to answer: %.6f\n"
+		"\nbytes of scopes: %" PRIu64 "\nfunctions: %" PRIu32
+		"\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32 "\nbytes of texts: %" PRIu64
+		"\nseconds to build: %.6f\nseconds to answer: %.6f\n"
 		"addresses: %" PRIu64 "\npeak bytes to build: %" PRIu64 "\npeak bytes: %" PRIu64
 		"\nbytes besides mapped files: %" PRIu64 "\n",
 		symbol_table_bytes(table), symbol_origin_text(table->origin), stats.row_bytes,
-		stats.scopes, stats.scope_bytes, stats.functions, stats.function_bytes, stats.texts, stats.text_bytes,
-		(double)built_ns / CLOCK_NS_PER_S, (double)answered_ns / CLOCK_NS_PER_S, asked,
-		(uint64_t)children.ru_maxrss << 10, memory_of("VmHWM"), memory_of("RssAnon"));
+		stats.scopes, stats.scope_bytes, stats.functions, stats.function_bytes, stats.texts,
+		stats.text_bytes, (double)built_ns / CLOCK_NS_PER_S,
+		(double)answered_ns / CLOCK_NS_PER_S, asked, (uint64_t)children.ru_maxrss << 10,
+		memory_of("VmHWM"), memory_of("RssAnon"));
 }
 
 static void explain(const struct symbolizer *symbolizer)

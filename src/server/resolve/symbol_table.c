@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "server/resolve/symbol_pack.h"
 
+#define CACHE_LINE_BYTES 64
+#define PREFETCH_BYTES_MAX 320
 #define TABLE_BYTES_MAX ((uint64_t)8 << 30)
 
 const char *symbol_origin_text(enum symbol_origin origin)
@@ -33,6 +35,7 @@ void symbol_table_free(struct symbol_table *table)
 	if (table->len)
 		munmap((void *)(uintptr_t)table->bytes, table->len);
 	free(table->declared);
+	free(table->slices);
 	free(table->note);
 	free(table);
 }
@@ -233,14 +236,22 @@ static const uint8_t *block_of(const struct symbol_table *table,
 	return part + start;
 }
 
+/* Begins to load a block that will be read soon. */
+static void prefetch(const uint8_t *at, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes && i < PREFETCH_BYTES_MAX; i += CACHE_LINE_BYTES)
+		__builtin_prefetch(at + i);
+}
+
 /* A block that was opened, so that its neighbours need not do so again. */
 struct open_pack {
 	uint32_t block; /* SYMBOL_NONE: none */
 	struct symbol_pack pack;
 };
 
-static bool open_record(const struct symbol_table *table, const struct symbol_records *records,
-			uint32_t index, unsigned fields, struct open_pack *open)
+static inline bool open_record(const struct symbol_table *table,
+			       const struct symbol_records *records, uint32_t index,
+			       unsigned fields, struct open_pack *open)
 {
 	const uint8_t *bytes;
 	uint64_t len;
@@ -248,6 +259,8 @@ static bool open_record(const struct symbol_table *table, const struct symbol_re
 	if (open->block != index / SYMBOL_PACK_RECORDS) {
 		bytes = block_of(table, records, index, &len);
 		open->block = SYMBOL_NONE;
+		if (bytes)
+			prefetch(bytes, len);
 		if (!bytes || !symbol_pack_open(bytes, len, fields, &open->pack))
 			return false;
 		open->block = index / SYMBOL_PACK_RECORDS;
@@ -274,6 +287,41 @@ static void read_declared(struct symbol_table *table)
 	}
 }
 
+static struct symbol_place declared_at(const struct symbol_table *table, uint32_t function)
+{
+	return function < table->functions.count ? table->declared[function]
+						 : (struct symbol_place){ 0 };
+}
+
+static uint32_t start_of(const struct symbol_table *table, uint32_t block)
+{
+	return symbol_u32(table->bytes + table->starts.offset +
+			  (uint64_t)block * SYMBOL_START_BYTES);
+}
+
+/*
+ * Where a search begins: code is spread evenly enough that a slice of the address space has a block
+ * or two. Of one region only, which is what programs have; more are searched from end to end.
+ */
+static void index_starts(struct symbol_table *table)
+{
+	uint32_t block = 0, last;
+
+	if (table->regions_count != 1 || !table->blocks_count)
+		return;
+	last = start_of(table, table->blocks_count - 1);
+	while (last >> table->slice_shift >= table->blocks_count)
+		table->slice_shift++;
+	table->slices_count = (last >> table->slice_shift) + 1;
+	table->slices = mem_new_array(uint32_t, table->slices_count + 1ull);
+	for (uint32_t i = 0; i <= table->slices_count; i++) {
+		while (block + 1 < table->blocks_count &&
+		       (uint64_t)start_of(table, block + 1) <= (uint64_t)i << table->slice_shift)
+			block++;
+		table->slices[i] = block;
+	}
+}
+
 int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struct err *err)
 {
 	struct symbol_table *table = mem_new(struct symbol_table);
@@ -289,14 +337,23 @@ int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struc
 	}
 	read_header(table);
 	read_declared(table);
+	index_starts(table);
 	*ret = table;
 	return 0;
 }
 
-static struct symbol_place declared_at(const struct symbol_table *table, uint32_t function)
+/* The last of the blocks [first, end) at or below `low`, or `first`. */
+static uint32_t search_starts(const struct symbol_table *table, uint32_t first, uint32_t end,
+			      uint32_t low)
 {
-	return function < table->functions.count ? table->declared[function]
-						 : (struct symbol_place){ 0 };
+	for (uint32_t count = end - first; count > 1;) {
+		uint32_t half = count / 2;
+
+		if (start_of(table, first + half) <= low)
+			first += half;
+		count -= half;
+	}
+	return first;
 }
 
 /* The block that holds the address, by its number, and where it starts; false when none does. */
@@ -304,7 +361,6 @@ static bool find_block(const struct symbol_table *table, uint64_t address, uint3
 		       uint64_t *ret_start)
 {
 	const uint8_t *regions = table->bytes + table->regions.offset;
-	const uint8_t *starts = table->bytes + table->starts.offset;
 	uint32_t region = table->regions_count, first, end, low;
 	uint64_t base;
 
@@ -321,15 +377,17 @@ static bool find_block(const struct symbol_table *table, uint64_t address, uint3
 	if (first >= end || end > table->blocks_count)
 		return false;
 	low = address - base < UINT32_MAX ? (uint32_t)(address - base) : UINT32_MAX;
-	for (uint32_t count = end - first; count > 1;) {
-		uint32_t half = count / 2;
+	if (table->slices) {
+		uint32_t slice = low >> table->slice_shift;
 
-		if (symbol_u32(starts + (uint64_t)(first + half) * SYMBOL_START_BYTES) <= low)
-			first += half;
-		count -= half;
+		if (slice >= table->slices_count)
+			slice = table->slices_count - 1;
+		else
+			end = table->slices[slice + 1] + 1;
+		first = table->slices[slice];
 	}
-	*ret_block = first;
-	*ret_start = base + symbol_u32(starts + (uint64_t)first * SYMBOL_START_BYTES);
+	*ret_block = search_starts(table, first, end, low);
+	*ret_start = base + start_of(table, *ret_block);
 	return *ret_start <= address;
 }
 
@@ -339,8 +397,10 @@ static bool open_block(const struct symbol_table *table, uint32_t number, struct
 		table->bytes + table->starts.offset + (uint64_t)number * SYMBOL_START_BYTES;
 	uint32_t at = symbol_u32(start + 4), end = symbol_u32(start + SYMBOL_START_BYTES + 4);
 
-	return end <= table->rows.bytes && at <= end &&
-	       symbol_pack_open(table->bytes + table->rows.offset + at, end - at, ROW_FIELDS, ret);
+	if (end > table->rows.bytes || at > end)
+		return false;
+	prefetch(table->bytes + table->rows.offset + at, end - at);
+	return symbol_pack_open(table->bytes + table->rows.offset + at, end - at, ROW_FIELDS, ret);
 }
 
 /* The last row at or below `wanted` bytes from the block's start, which is where the first is. */
@@ -399,7 +459,8 @@ static size_t read_chain(const struct symbol_table *table, uint32_t scope, struc
 	struct open_pack open;
 	size_t count = 0;
 
-	open.block = SYMBOL_NONE; /* the rest of it is not worth being cleared each time */
+	open.block = SYMBOL_NONE; /* clearing all of it would take longer than the rest */
+	open.pack.count = 0;
 	for (;;) {
 		unsigned record = scope % SYMBOL_PACK_RECORDS;
 		uint32_t function, step;

@@ -6,7 +6,7 @@
  * The file is made by symbol_writer, once for each build id; docs/formats/symbol-table.md is its
  * format. Opening checks its checksum; every read is checked against the file's bounds all the
  * same, so what a damaged or forged table costs is a wrong name. A look-up needs no memory but the
- * caller's and touches about ten cache lines. Immutable: any number of threads may look up.
+ * caller's. Immutable: any number of threads may look up.
  *
  * Names are numbers until they are shown: symbol_texts.h has them.
  */
@@ -90,6 +90,9 @@ struct symbol_table {
 	struct symbol_span regions, starts, rows, text_blocks;
 	struct symbol_records scopes, functions;
 	struct symbol_place *declared; /* where each function is */
+	uint32_t *slices; /* of addresses: the block that holds the first; may be NULL */
+	uint32_t slices_count;
+	unsigned slice_shift;
 };
 
 /*
