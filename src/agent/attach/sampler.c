@@ -279,8 +279,9 @@ void sampler_counters(const struct sampler *sampler, struct sample_counters *ret
 	*ret = (struct sample_counters){ 0 };
 	if (!bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, all))
 		for (int cpu = 0; cpu < sampler->cpus; cpu++) {
-			/* With them each begins. */
-			const struct sample_counters *one = (const void *)(all + cpu * bytes);
+			const struct sample_counters *one =
+				(const void *)(all + cpu * bytes +
+					       sampler->skeleton->rodata->counters_at);
 
 			for (size_t i = 0; i < COUNTERS; i++)
 				ret->of[i] += one->of[i];

@@ -12,8 +12,10 @@
 /* Loops are unrolled for old verifiers; elsewhere the compiler knows best. */
 #ifdef __bpf__
 #define WALK_UNROLL _Pragma("unroll")
+#define WALK_KEEP_LOOP _Pragma("nounroll") /* known to end soon; small code is worth more */
 #else
 #define WALK_UNROLL
+#define WALK_KEEP_LOOP
 #endif
 
 /* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
@@ -52,30 +54,78 @@ WALK_APART __u32 row_find_far(const __u8 *chunk, __u32 far_at, __u32 count, __u6
 	return low ? row_load(chunk, far_at + 4 * (low - 1)) : before;
 }
 
-/* The row for the place `into` the segment, which lies in it. */
-static __always_inline __u32 row_find(const struct table_segment *segment, __u64 into,
-				      const __u8 *chunk)
+static __always_inline __u32 row_lines_at(const struct table_segment *segment)
 {
-	__u32 shift = segment->bucket_shift & 15;
-	__u32 lines_at = segment->lines_at & (TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
-	__u64 line_at = (lines_at + (into >> shift) * TABLE_LINE_BYTES) &
-			(TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
-	const __u32 *line = (const __u32 *)(chunk + line_at);
-	__u64 key = TABLE_ROW_KEY(into & ((1u << shift) - 1));
-	__u64 at = 0;
-	__u32 row, far;
+	return segment->lines_at & (TABLE_CHUNK_BYTES - TABLE_LINE_BYTES);
+}
 
-	/* Of the 15 words behind the first, all that are not behind the key come first. */
+/* The line of the bucket around the place `into` the segment. */
+static __always_inline const __u32 *row_line(const struct table_segment *segment, __u64 into,
+					     const __u8 *chunk)
+{
+	__u64 line = into >> (segment->bucket_shift & 15);
+
+	return (const __u32 *)(chunk + ((row_lines_at(segment) + line * TABLE_LINE_BYTES) &
+					(TABLE_CHUNK_BYTES - TABLE_LINE_BYTES)));
+}
+
+static __always_inline __u64 row_key(const struct table_segment *segment, __u64 into)
+{
+	return TABLE_ROW_KEY(into & ((1u << (segment->bucket_shift & 15)) - 1));
+}
+
+/* Which word of the line: of the 15 behind the first, all that are not behind the key come first.
+ */
+static __always_inline __u64 row_word(const __u32 *line, __u64 key)
+{
+	__u64 at = 0;
+
 	at += 8 & ~row_is_behind(line[8], key);
 	at += 4 & ~row_is_behind(line[(at + 4) & 15], key);
 	at += 2 & ~row_is_behind(line[(at + 2) & 15], key);
 	at += 1 & ~row_is_behind(line[(at + 1) & 15], key);
-	row = line[at & 15];
-	far = TABLE_ROW_OFFSET(line[0]);
+	return at & 15;
+}
+
+/* The row for the place `into` the segment, which lies in it. */
+static __always_inline __u32 row_find(const struct table_segment *segment, __u64 into,
+				      const __u8 *chunk)
+{
+	const __u32 *line = row_line(segment, into, chunk);
+	__u64 key = row_key(segment, into);
+	__u64 at = row_word(line, key);
+	__u32 row = line[at], far = TABLE_ROW_OFFSET(line[0]);
+
 	if (far && at == TABLE_LINE_ROWS_MAX - 1)
-		return row_find_far(chunk, lines_at + 4 * TABLE_ROW_RULE(line[TABLE_LINE_ROWS_MAX]),
+		return row_find_far(chunk,
+				    row_lines_at(segment) +
+					    4 * TABLE_ROW_RULE(line[TABLE_LINE_ROWS_MAX]),
 				    far, key, row);
 	return row;
+}
+
+/* Where in the segment the row that row_find gives holds; 0 bytes = it is not in the line. */
+struct row_extent {
+	__u64 start, bytes;
+	__u32 row;
+};
+
+static __always_inline struct row_extent row_extent(const struct table_segment *segment, __u64 into,
+						    const __u8 *chunk)
+{
+	const __u32 *line = row_line(segment, into, chunk);
+	__u64 at = row_word(line, row_key(segment, into));
+	__u64 bucket_bytes = 1ull << (segment->bucket_shift & 15);
+	__u64 start = at ? TABLE_ROW_OFFSET(line[at]) : 0, end = bucket_bytes;
+	struct row_extent extent = { .row = line[at] };
+
+	if (TABLE_ROW_OFFSET(line[0]) && at == TABLE_LINE_ROWS_MAX - 1)
+		return extent;
+	if (at < TABLE_LINE_ROWS_MAX && TABLE_ROW_OFFSET(line[at + 1]) < bucket_bytes)
+		end = TABLE_ROW_OFFSET(line[at + 1]);
+	extent.start = (into & ~(bucket_bytes - 1)) + start;
+	extent.bytes = end - start;
+	return extent;
 }
 
 /* The rule that a row lists; NULL when the table is not sound. */

@@ -106,6 +106,11 @@ static __always_inline long walk_read_registers(__u64 *to)
 				     (void *)bpf_task_pt_regs(task));
 }
 
+static __always_inline void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	bpf_probe_read_kernel(to, bytes, from);
+}
+
 struct walk;
 static bool walk_ask(struct walk *walk);
 
@@ -134,11 +139,14 @@ static bool walk_ask(struct walk *walk)
  * at a tick no cache holds it any more, nor the places of its pages.
  */
 struct scratch {
-	struct sample_counters counts; /* first: the agent reads them */
-	__u64 described_second; /* of sample.head.at_ns when the thread was described, >> 30 */
 	struct walk walk;
+	struct sample_counters counts;
+	__u64 described_second; /* of sample.head.at_ns when the thread was described, >> 30 */
 	struct sample sample;
 };
+
+/* Where the agent finds the counters. */
+const volatile __u32 counters_at = __builtin_offsetof(struct scratch, counts);
 
 _Static_assert(sizeof(struct user_registers) == 8 * WALK_REGISTERS, "of the walk");
 
@@ -353,7 +361,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 		walk->at++;
 	} else if (walk->end == STACK_ENDS) {
 		read_space(task, scratch, counts);
-		bpf_loop(SAMPLE_USER_FRAMES_MAX + 1, next_frame, &scratch, 0);
+		bpf_loop(2 * SAMPLE_USER_FRAMES_MAX + 2, next_frame, &scratch, 0);
 		if (walk->part_lost)
 			space_forget(&walk->tgid);
 	}

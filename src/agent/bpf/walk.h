@@ -6,9 +6,10 @@
  *
  * Each frame is left by the row of its file's unwind table, or, where there is none (generated
  * code, a file without unwind information), by the frame pointer. The range of addresses that the
- * last look-up holds for is kept, since most frames lie in the same file as their callee.
+ * last look-up holds for is kept, since most frames lie in the same file as their callee. So are
+ * the row that the innermost frame was left by, and the outer frames of the last walk (trail.h).
  *
- * The walk is plain C over seven functions that its user defines, so that the same code runs in the
+ * The walk is plain C over eight functions that its user defines, so that the same code runs in the
  * kernel (sample.bpf.c) and over a recorded process (tests/unit/walk):
  *
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
@@ -18,6 +19,7 @@
  *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
  *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
  *   walk_read_registers(to)             of the interrupted frame: struct pt_regs; 0, or failed
+ *   walk_copy(to, bytes, from)          of its own memory
  *
  * State is in one struct that the user places in a map value and not on the BPF stack: newer
  * verifiers follow a loop's callback until nothing new turns up, and known numbers on the stack (a
@@ -31,6 +33,7 @@
 #include "agent/bpf/row.h"
 #include "agent/bpf/shared.h"
 #include "agent/bpf/space.h"
+#include "agent/bpf/trail.h"
 
 /* A saved pointer that leaves its frame by more than this is taken for a stray value. */
 #define WALK_FRAME_BYTES_MAX (1ull << 20)
@@ -71,8 +74,15 @@ struct walk_owner {
 #define WALK_WINDOW_WORDS 256 /* a power of two */
 #define WALK_PAGE_BYTES 4096u
 
-/* What every frame needs comes first: few cache lines, in one page or two. */
+/* Addresses in one function for which the row holds, which says its rule itself. */
+struct walk_leaf {
+	__u64 start, bytes;
+	__u32 row;
+};
+
+/* What every walk needs lies close together: few cache lines, in one page or two. */
 struct walk {
+	struct trail trail; /* the end of which is in use */
 	__u64 pc, sp, fp;
 	__u64 cfa;
 	struct {
@@ -88,14 +98,15 @@ struct walk {
 	__u32 guessed;		    /* enum stack_end: see walk_by_guess; STACK_ENDS = no */
 	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
-	bool part_lost; /* of the list of mappings */
+	bool part_lost;		 /* of the list of mappings */
+	struct walk_leaf leaf;	 /* where the last sample was interrupted */
+	struct walk_owner owner; /* of leaf, trail and spans, which outlive a sample */
 	struct {
 		__u64 start;
 		__u64 bytes;
 		__u64 words[WALK_WINDOW_WORDS];
-	} window;		 /* of the stack: few large reads are cheaper */
-	struct walk_owner owner; /* of the spans, which outlive a sample */
-	__u32 current, next;	 /* span of the last frame; the one to be given up next */
+	} window;	     /* of the stack: few large reads are cheaper */
+	__u32 current, next; /* span of the last frame; the one to be given up next */
 	struct walk_span spans[WALK_SPANS];
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
@@ -462,6 +473,7 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 {
 	__u64 fp = walk->fp;
 
+	trail_break(&walk->trail);
 	if (!walk->fp_known)
 		return otherwise;
 	/*
@@ -525,12 +537,32 @@ WALK_APART enum stack_end walk_without_rule(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 }
 
+static __always_inline struct trail_frame walk_here(const struct walk *walk)
+{
+	return (struct trail_frame){
+		.pc = walk->pc, .sp = walk->sp, .fp = walk->fp, .fp_known = walk->fp_known
+	};
+}
+
+/* The interrupted frame is not noted: its pc and registers are other ones each time. */
+static __always_inline void walk_note(struct walk *walk, __u32 row)
+{
+	struct trail_frame here = walk_here(walk);
+
+	if (walk->full)
+		return;
+	here.fp_slot = TABLE_RULE_FP(row);
+	here.bx_slot = TABLE_RULE_BX(row);
+	trail_note(&walk->trail, &here);
+}
+
 /* By a row that says its rule itself: the short way, for nearly all frames. */
 static __always_inline enum stack_end walk_by_row(struct walk *walk, __u32 row)
 {
 	__u64 fp_slot = TABLE_RULE_FP(row), bx_slot = TABLE_RULE_BX(row);
 	bool by_fp = TABLE_RULE_BY_FP(row);
 
+	walk_note(walk, row);
 	if (by_fp && !walk->fp_known)
 		return STACK_UNSUPPORTED_RULE;
 	walk->cfa = (by_fp ? walk->fp : walk->sp) + 8ull * TABLE_RULE_CFA(row);
@@ -568,6 +600,7 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 	bool is_signal = rule->flags & UNWIND_RULE_SIGNAL;
 	enum stack_end end;
 
+	trail_break(&walk->trail);
 	if (rule->cfa < UNWIND_CFA_REGISTER)
 		return walk_without_cfa(walk, rule->cfa);
 	end = walk_find_cfa(walk, rule);
@@ -588,6 +621,27 @@ WALK_APART enum stack_end walk_by_rule(struct walk *walk, const struct unwind_ru
 	return walk_arrive(walk, !is_signal);
 }
 
+/* By a row that says only what to do without a CFA. The end of a stack is the end of its trail. */
+WALK_APART enum stack_end walk_by_bare_row(struct walk *walk, __u32 row)
+{
+	if (TABLE_RULE_BARE(row) == UNWIND_CFA_END) {
+		walk_note(walk, 0);
+		trail_keep(&walk->trail, TRAIL_FRAMES);
+	}
+	return walk_without_cfa(walk, TABLE_RULE_BARE(row));
+}
+
+/* Keeps the row of the interrupted frame. */
+WALK_APART void walk_keep_leaf(struct walk *walk, const struct walk_span *span, const __u8 *chunk)
+{
+	__u64 into = walk->pc + span->to_segment;
+	struct row_extent extent = row_extent(&span->segment, into, chunk);
+
+	walk->leaf.start = walk->pc - (into - extent.start);
+	walk->leaf.bytes = extent.bytes;
+	walk->leaf.row = extent.row;
+}
+
 static __always_inline enum stack_end walk_by_table(struct walk *walk, const struct walk_span *span)
 {
 	const __u8 *chunk = walk_chunk(span->segment.chunk);
@@ -602,7 +656,9 @@ static __always_inline enum stack_end walk_by_table(struct walk *walk, const str
 		return rule ? walk_by_rule(walk, rule) : walk_without_rule(walk);
 	}
 	if (TABLE_RULE_IS_BARE(row))
-		return walk_without_cfa(walk, TABLE_RULE_BARE(row));
+		return walk_by_bare_row(walk, row);
+	if (walk->full)
+		walk_keep_leaf(walk, span, chunk);
 	return walk_by_row(walk, row);
 }
 
@@ -645,6 +701,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
 	walk->part_lost = false;
+	trail_start(&walk->trail);
 }
 
 static __always_inline bool walk_is_owner(const struct walk_owner *was,
@@ -655,13 +712,13 @@ static __always_inline bool walk_is_owner(const struct walk_owner *was,
 	       was->second == owner->second;
 }
 
-/* Whether the spans hold for sure, without a look at the mappings. */
+/* Whether what is kept holds for sure, without a look at the mappings. */
 static __always_inline bool walk_is_settled(const struct walk *walk, const struct walk_owner *owner)
 {
 	return owner->version & SPACE_FOLLOWED && walk_is_owner(&walk->owner, owner);
 }
 
-/* Spans of another owner, or of one whose mappings or tables have changed, are given up. */
+/* What is of another owner, or of one whose mappings or tables have changed, is given up. */
 static __always_inline void walk_own(struct walk *walk, const struct walk_owner *owner)
 {
 	bool keep =
@@ -674,6 +731,9 @@ static __always_inline void walk_own(struct walk *walk, const struct walk_owner 
 	WALK_UNROLL
 	for (int i = 0; i < WALK_SPANS; i++)
 		walk->spans[i].start = walk->spans[i].end = 0;
+	walk->leaf.bytes = 0;
+	trail_clear(&walk->trail);
+	trail_start(&walk->trail);
 }
 
 static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
@@ -683,6 +743,12 @@ static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sa
 
 	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
 		return STACK_TOO_DEEP;
+	if (walk->full && walk->pc - walk->leaf.start < walk->leaf.bytes) {
+		sample->frames[at] = walk->pc;
+		walk->at = at + 1;
+		walk->room--;
+		return walk_by_row(walk, walk->leaf.row);
+	}
 	span = walk_locate(walk);
 	if (span->kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
 		return STACK_BAD_ADDRESS;
@@ -692,10 +758,86 @@ static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sa
 	return walk_step(walk, span);
 }
 
-/* Notes the current frame in the sample, then leaves it. False when the walk has ended. */
+/* Whether the words of the stack still lead from one frame of the trail to the next. */
+static __always_inline bool walk_is_led(struct walk *walk, const struct trail_frame *frame,
+					const struct trail_frame *caller)
+{
+	__u64 word, return_at = caller->sp - 8;
+
+	if (frame->fp_slot &&
+	    (!walk_word(walk, return_at - 8 * frame->fp_slot, &word) || word != caller->fp))
+		return false;
+	if (!walk_word(walk, return_at, &word) || word - 1 != caller->pc)
+		return false;
+	if (frame->bx_slot) {
+		walk->bx_known = true;
+		walk->bx_at = return_at - 8 * frame->bx_slot;
+	}
+	return true;
+}
+
+/* The trail leads elsewhere: the frame that it came to is left by its row. */
+WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *frame)
+{
+	walk->pc = frame->pc;
+	walk->sp = frame->sp;
+	walk->fp = frame->fp;
+	walk->fp_known = frame->fp_known;
+	trail_take(&walk->trail, walk->trail.next);
+	walk->trail.next++;
+	walk->trail.is_followed = false;
+}
+
+/* Takes over some frames. Returns STACK_ENDS when there are more, on the trail or off it. */
+static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
+{
+	WALK_KEEP_LOOP
+	for (int i = 0; i < TRAIL_STEPS; i++) {
+		__u32 next = trail_index(walk->trail.next), at = walk->at;
+		const struct trail_frame *frame = &walk->trail.kept[next];
+		bool is_last = next == TRAIL_FRAMES - 1;
+
+		if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
+			return STACK_TOO_DEEP;
+		if (!is_last &&
+		    !walk_is_led(walk, frame, &walk->trail.kept[trail_index(next + 1)])) {
+			walk_leave_trail(walk, frame);
+			return STACK_ENDS;
+		}
+		sample->frames[at] = frame->pc;
+		walk->at = at + 1;
+		walk->room--;
+		if (is_last)
+			return STACK_COMPLETE;
+		walk->by_table++;
+		walk->trail.next = next + 1;
+	}
+	return STACK_ENDS;
+}
+
+/* The walk is where the last one was. */
+WALK_APART void walk_join_trail(struct walk *walk)
+{
+	trail_keep(&walk->trail, walk->trail.next);
+	walk->trail.is_followed = true;
+}
+
+static __always_inline enum stack_end walk_on(struct walk *walk, struct sample *sample)
+{
+	struct trail_frame here = walk_here(walk);
+
+	if (!walk->trail.is_followed) {
+		if (walk->full || !trail_meets(&walk->trail, &here))
+			return walk_frame_of(walk, sample);
+		walk_join_trail(walk);
+	}
+	return walk_along_trail(walk, sample);
+}
+
+/* Notes frames in the sample and leaves them. False when the walk has ended. */
 static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
 {
-	walk->end = walk_frame_of(walk, sample);
+	walk->end = walk_on(walk, sample);
 	if (walk->end == STACK_ENDS)
 		return true;
 	if (walk->guessed != STACK_ENDS)

@@ -68,6 +68,11 @@ static inline long walk_read_registers(__u64 *to)
 	return -1;
 }
 
+static inline void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	memcpy(to, from, bytes);
+}
+
 #include "agent/bpf/walk.h"
 
 static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };

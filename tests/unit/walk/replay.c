@@ -40,6 +40,8 @@ struct replay {
 	size_t files_count;
 	uint8_t *chunks[TABLE_CHUNKS_MAX];
 	uint32_t chunks_count;
+	uint32_t version; /* of mappings and tables, as in space_versions */
+	struct walk *walk;
 };
 
 /* What the unwinder's seven functions look at. */
@@ -98,6 +100,11 @@ static inline long walk_read_registers(__u64 *to)
 {
 	memcpy(to, &now_recording->registers, 21 * sizeof(*to));
 	return 0;
+}
+
+static inline void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	memcpy(to, from, bytes);
 }
 
 /* The process's list of mappings is always there. */
@@ -225,6 +232,7 @@ void replay_read_mappings(struct replay *replay)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)replay->pid);
 	file = fopen(path, "re");
 	replay->mappings_count = 0;
+	replay->version += SPACE_VERSION_STEP;
 	while (file && fgets(text, sizeof(text), file)) {
 		text[strcspn(text, "\n")] = '\0';
 		if (!procmaps_parse_line(slice_of(text), &line, NULL))
@@ -240,6 +248,8 @@ struct replay *replay_new(pid_t pid)
 	struct replay *replay = mem_new(struct replay);
 
 	replay->pid = pid;
+	replay->version = SPACE_FOLLOWED;
+	replay->walk = mem_new(struct walk);
 	replay_read_mappings(replay);
 	return replay;
 }
@@ -250,6 +260,7 @@ void replay_free(struct replay *replay)
 		return;
 	for (uint32_t i = 0; i < replay->chunks_count; i++)
 		free(replay->chunks[i]);
+	free(replay->walk);
 	free(replay);
 }
 
@@ -279,19 +290,22 @@ static void start_walk(struct walk *walk, const struct user_regs_struct *registe
 enum stack_end replay_walk(struct replay *replay, const struct recording *recording,
 			   struct sample *ret)
 {
-	struct walk walk = { 0 };
+	struct walk *walk = replay->walk;
 
 	now = replay;
 	now_recording = recording;
-	walk_own(&walk, &(struct walk_owner){ .tgid = (__u32)replay->pid });
-	walk_start(&walk);
-	start_walk(&walk, &recording->registers);
-	while (walk_frame(&walk, ret))
+	walk_own(walk, &(struct walk_owner){ .tgid = (__u32)replay->pid,
+					     .fingerprint = 1,
+					     .version = replay->version });
+	walk_start(walk);
+	walk->at = 0;
+	start_walk(walk, &recording->registers);
+	while (walk_frame(walk, ret))
 		continue;
 	ret->kernel_count = 0;
-	ret->user_count = (__u16)walk.at;
-	ret->user_end = (__u8)walk.end;
-	return walk.end;
+	ret->user_count = (__u16)walk->at;
+	ret->user_end = (__u8)walk->end;
+	return walk->end;
 }
 
 static size_t mapping_index(const struct replay *replay, uint64_t address)
