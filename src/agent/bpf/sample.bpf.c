@@ -354,6 +354,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	struct walk *walk = &scratch->walk;
 
 	walk->at = sample->kernel_count;
+	walk->thread = sample->head.tid;
 	walk_start(walk);
 	walk->end = start_of_user_half(ctx, task, scratch);
 	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
@@ -363,7 +364,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 		read_space(task, scratch, counts);
 		bpf_loop(2 * SAMPLE_USER_FRAMES_MAX + 2, next_frame, &scratch, 0);
 		if (walk->part_lost)
-			space_forget(&walk->tgid);
+			space_forget(&walk_memory(walk)->owner.tgid);
 	}
 	sample->user_count = walk->at - sample->kernel_count;
 	sample->user_end = walk->end;

@@ -20,7 +20,7 @@
 
 #include "agent/bpf/row.h"
 
-#define TRAIL_FRAMES 256u /* a power of two */
+#define TRAIL_FRAMES 128u /* a power of two */
 #define TRAIL_SKIPS 4	  /* frames that may be looked at in search of one */
 #define TRAIL_STEPS 8	  /* frames taken over in one go */
 
@@ -33,14 +33,19 @@ struct trail_frame {
 	__u64 fp;
 };
 
-/* What changes lies together, and with what else the walk needs. */
+/* Of this walk, so far. */
 struct trail {
-	struct trail_frame fresh[TRAIL_FRAMES]; /* of this walk, so far */
-	struct trail_frame kept[TRAIL_FRAMES];	/* the outermost frame is the last element */
-	__u32 first;				/* of those kept */
-	__u32 next;				/* of those kept: the one to be looked at next */
-	__u32 fresh_count;
-	bool is_followed; /* the walk is at frame `next` */
+	struct trail_frame frames[TRAIL_FRAMES];
+	__u32 count;
+	__u32 next;	  /* of the kept ones: the one to be looked at next */
+	bool is_followed; /* the walk is there */
+};
+
+/* Of the last walk. */
+struct trail_kept {
+	struct trail_frame frames[TRAIL_FRAMES]; /* the last element is the outermost one */
+	__u32 first;
+	__u32 reserved;
 };
 
 /* The compiler may know that an index is in bounds; the verifier has to see the mask. */
@@ -50,78 +55,75 @@ static __always_inline __u32 trail_index(__u32 at)
 	return at & (TRAIL_FRAMES - 1);
 }
 
-static __always_inline void trail_clear(struct trail *trail)
+static __always_inline void trail_start(struct trail *trail, const struct trail_kept *kept)
 {
-	trail->first = TRAIL_FRAMES;
-}
-
-static __always_inline void trail_start(struct trail *trail)
-{
-	trail->next = trail->first;
-	trail->fresh_count = 0;
+	trail->count = 0;
+	trail->next = kept->first;
 	trail->is_followed = false;
 }
 
-/* Notes a frame of this walk. When there are too many, the inner ones are not kept. */
+/* Notes a frame. When there are too many, the inner ones are not kept. */
 static __always_inline void trail_note(struct trail *trail, const struct trail_frame *frame)
 {
-	__u32 at = trail->fresh_count < TRAIL_FRAMES - 1 ? trail->fresh_count : 0;
+	__u32 at = trail->count < TRAIL_FRAMES - 1 ? trail->count : 0;
 
-	trail->fresh[trail_index(at)] = *frame;
-	trail->fresh_count = at + 1;
+	trail->frames[trail_index(at)] = *frame;
+	trail->count = at + 1;
 }
 
 /* The frame cannot be on the trail, and so none inside it. */
 static __always_inline void trail_break(struct trail *trail)
 {
-	trail->fresh_count = 0;
+	trail->count = 0;
 }
 
 /* Puts the frames of this walk before the kept one `at`, or at the end. */
-static __always_inline void trail_keep(struct trail *trail, __u32 at)
+static __always_inline void trail_keep(const struct trail *trail, struct trail_kept *kept, __u32 at)
 {
-	__u32 count = trail_index(trail->fresh_count);
+	__u32 count = trail_index(trail->count);
 
-	trail->first = at;
+	kept->first = at;
 	if (count == 0 || count > at)
 		return;
-	trail->first = at - count;
-	walk_copy(&trail->kept[trail_index(at - count)], count * sizeof(*trail->fresh),
-		  trail->fresh);
+	kept->first = at - count;
+	walk_copy(&kept->frames[trail_index(at - count)], count * sizeof(*trail->frames),
+		  trail->frames);
 }
 
 /* The other way, when the trail leads elsewhere: those before the kept one `at` are of this walk.
  */
-static __always_inline void trail_take(struct trail *trail, __u32 at)
+static __always_inline void trail_take(struct trail *trail, const struct trail_kept *kept, __u32 at)
 {
-	__u32 count = trail_index(at - trail->first);
+	__u32 count = trail_index(at - kept->first);
 
-	trail->fresh_count = count;
+	trail->count = count;
 	if (count)
-		walk_copy(trail->fresh, count * sizeof(*trail->fresh),
-			  &trail->kept[trail_index(trail->first)]);
+		walk_copy(trail->frames, count * sizeof(*trail->frames),
+			  &kept->frames[trail_index(kept->first)]);
 }
 
 /* Whether this frame is on the trail. Stacks grow down: inner frames have the lower sp. */
-static __always_inline bool trail_meets(struct trail *trail, const struct trail_frame *here)
+static __always_inline bool trail_meets(struct trail *trail, const struct trail_kept *kept,
+					const struct trail_frame *here)
 {
 	__u32 next = trail->next;
-	bool met = false;
+	bool is_met = false;
 
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_SKIPS; i++) {
-		const struct trail_frame *frame = &trail->kept[trail_index(next)];
+		const struct trail_frame *frame = &kept->frames[trail_index(next)];
 
 		if (next >= TRAIL_FRAMES || frame->sp > here->sp)
 			break;
-		met = frame->sp == here->sp && frame->pc == here->pc && frame->fp == here->fp &&
-		      frame->fp_known == here->fp_known;
-		if (met || frame->sp == here->sp)
+		if (frame->sp == here->sp) {
+			is_met = frame->pc == here->pc && frame->fp == here->fp &&
+				 frame->fp_known == here->fp_known;
 			break;
+		}
 		next++;
 	}
 	trail->next = next;
-	return met;
+	return is_met;
 }
 
 #endif

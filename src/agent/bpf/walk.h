@@ -63,26 +63,36 @@ struct walk_span {
 /* Whose spans are kept, and until when they hold. */
 struct walk_owner {
 	__u64 start_ns;
-	__u32 tgid, exec_id;
-	__u64 fingerprint; /* of the mappings */
-	__u32 version;	   /* of the process: see SPACE_VERSIONS */
-	__u32 second;	   /* so that tables in use are marked so */
+	__u32 tgid, exec_id; /* whose mappings hold */
+	__u64 fingerprint;   /* of the mappings */
+	__u32 version;	     /* of the process: see SPACE_VERSIONS */
+	__u32 second;	     /* so that tables in use are marked so */
 };
 
 #define WALK_REGISTERS 21     /* of struct pt_regs */
 #define WALK_SPANS 4	      /* a power of two */
 #define WALK_WINDOW_WORDS 256 /* a power of two */
 #define WALK_PAGE_BYTES 4096u
+#define WALK_MEMORIES 4 /* a power of two */
 
 /* Addresses in one function for which the row holds, which says its rule itself. */
 struct walk_leaf {
 	__u64 start, bytes;
 	__u32 row;
+	__u32 reserved;
 };
 
-/* What every walk needs lies close together: few cache lines, in one page or two. */
+/* What is kept of a thread from one sample to the next. */
+struct walk_memory {
+	struct trail_kept trail; /* the end of which is in use */
+	struct walk_owner owner; /* of all the rest */
+	struct walk_leaf leaf;	 /* where it was interrupted */
+	__u32 current, next;	 /* span of the last frame; the one to be given up next */
+	struct walk_span spans[WALK_SPANS];
+};
+
+/* What every frame needs comes first: few cache lines, in one page or two. */
 struct walk {
-	struct trail trail; /* the end of which is in use */
 	__u64 pc, sp, fp;
 	__u64 cfa;
 	struct {
@@ -90,28 +100,31 @@ struct walk {
 	} saved;	 /* as read from the stack */
 	__u64 bx, bx_at; /* rbx, or, when bx_at is not 0, where it was saved */
 	__u64 now_ns;
-	__u32 tgid;		    /* whose mappings hold */
 	__u32 at;		    /* where the next frame goes in sample.frames */
 	__u32 room;		    /* frames that may still be added */
 	__u32 end;		    /* enum stack_end, when ended */
 	__u32 by_table, by_pointer; /* frames left so */
 	__u32 guessed;		    /* enum stack_end: see walk_by_guess; STACK_ENDS = no */
+	__u32 thread;		    /* chooses among the memories */
 	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
-	bool part_lost;		 /* of the list of mappings */
-	struct walk_leaf leaf;	 /* where the last sample was interrupted */
-	struct walk_owner owner; /* of leaf, trail and spans, which outlive a sample */
+	bool part_lost; /* of the list of mappings */
 	struct {
 		__u64 start;
 		__u64 bytes;
 		__u64 words[WALK_WINDOW_WORDS];
-	} window;	     /* of the stack: few large reads are cheaper */
-	__u32 current, next; /* span of the last frame; the one to be given up next */
-	struct walk_span spans[WALK_SPANS];
+	} window; /* of the stack: few large reads are cheaper */
+	struct trail trail;
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
 	__u64 code;
+	struct walk_memory memories[WALK_MEMORIES];
 };
+
+static __always_inline struct walk_memory *walk_memory(struct walk *walk)
+{
+	return &walk->memories[walk->thread & (WALK_MEMORIES - 1)];
+}
 
 /* The last mapping of the part that starts at or before pc. False when there is none. */
 static __always_inline bool walk_search_part(struct walk *walk, const struct space_part *part)
@@ -139,8 +152,8 @@ static __always_inline bool walk_search_part(struct walk *walk, const struct spa
 /* Looks for the mapping of pc in the list. RANGE_UNKNOWN = the list does not say. */
 static __always_inline enum walk_range walk_find_in_list(struct walk *walk)
 {
-	struct space_part_key key = { walk->tgid, 0 };
-	const struct space_head *head = walk_space(walk->tgid);
+	struct space_part_key key = { walk_memory(walk)->owner.tgid, 0 };
+	const struct space_head *head = walk_space(key.tgid);
 	const struct space_part *part;
 
 	if (!head || !head->parts)
@@ -238,20 +251,21 @@ static __always_inline bool walk_is_in(const struct walk *walk, const struct wal
 /* Makes the current span one that holds for pc, and returns it. */
 static __always_inline struct walk_span *walk_locate(struct walk *walk)
 {
-	struct walk_span *span = &walk->spans[walk->current & (WALK_SPANS - 1)];
+	struct walk_memory *memory = walk_memory(walk);
+	struct walk_span *span = &memory->spans[memory->current & (WALK_SPANS - 1)];
 
 	if (walk_is_in(walk, span))
 		return span;
 	WALK_UNROLL
 	for (__u32 i = 0; i < WALK_SPANS; i++) {
-		if (walk_is_in(walk, &walk->spans[i])) {
-			walk->current = i;
-			return &walk->spans[i];
+		if (walk_is_in(walk, &memory->spans[i])) {
+			memory->current = i;
+			return &memory->spans[i];
 		}
 	}
-	walk->current = walk->next;
-	walk->next++;
-	span = &walk->spans[walk->current & (WALK_SPANS - 1)];
+	memory->current = memory->next;
+	memory->next++;
+	span = &memory->spans[memory->current & (WALK_SPANS - 1)];
 	walk_fill_span(walk, span);
 	return span;
 }
@@ -626,7 +640,7 @@ WALK_APART enum stack_end walk_by_bare_row(struct walk *walk, __u32 row)
 {
 	if (TABLE_RULE_BARE(row) == UNWIND_CFA_END) {
 		walk_note(walk, 0);
-		trail_keep(&walk->trail, TRAIL_FRAMES);
+		trail_keep(&walk->trail, &walk_memory(walk)->trail, TRAIL_FRAMES);
 	}
 	return walk_without_cfa(walk, TABLE_RULE_BARE(row));
 }
@@ -636,10 +650,11 @@ WALK_APART void walk_keep_leaf(struct walk *walk, const struct walk_span *span, 
 {
 	__u64 into = walk->pc + span->to_segment;
 	struct row_extent extent = row_extent(&span->segment, into, chunk);
+	struct walk_leaf *leaf = &walk_memory(walk)->leaf;
 
-	walk->leaf.start = walk->pc - (into - extent.start);
-	walk->leaf.bytes = extent.bytes;
-	walk->leaf.row = extent.row;
+	leaf->start = walk->pc - (into - extent.start);
+	leaf->bytes = extent.bytes;
+	leaf->row = extent.row;
 }
 
 static __always_inline enum stack_end walk_by_table(struct walk *walk, const struct walk_span *span)
@@ -690,8 +705,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	}
 }
 
-/* Starts at the interrupted frame; the user has set pc, sp, fp, registers, now_ns, at, and called
- * walk_own. */
+/* Starts at the interrupted frame; the user sets thread before, and pc, sp, fp, registers, now_ns,
+ * at, and calls walk_own, unless it is settled. */
 static __always_inline void walk_start(struct walk *walk)
 {
 	walk->window.bytes = 0;
@@ -701,7 +716,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
 	walk->part_lost = false;
-	trail_start(&walk->trail);
+	trail_start(&walk->trail, &walk_memory(walk)->trail);
 }
 
 static __always_inline bool walk_is_owner(const struct walk_owner *was,
@@ -713,41 +728,42 @@ static __always_inline bool walk_is_owner(const struct walk_owner *was,
 }
 
 /* Whether what is kept holds for sure, without a look at the mappings. */
-static __always_inline bool walk_is_settled(const struct walk *walk, const struct walk_owner *owner)
+static __always_inline bool walk_is_settled(struct walk *walk, const struct walk_owner *owner)
 {
-	return owner->version & SPACE_FOLLOWED && walk_is_owner(&walk->owner, owner);
+	return owner->version & SPACE_FOLLOWED && walk_is_owner(&walk_memory(walk)->owner, owner);
 }
 
 /* What is of another owner, or of one whose mappings or tables have changed, is given up. */
 static __always_inline void walk_own(struct walk *walk, const struct walk_owner *owner)
 {
-	bool keep =
-		walk_is_owner(&walk->owner, owner) && walk->owner.fingerprint == owner->fingerprint;
+	struct walk_memory *memory = walk_memory(walk);
+	bool keep = walk_is_owner(&memory->owner, owner) &&
+		    memory->owner.fingerprint == owner->fingerprint;
 
-	walk->tgid = owner->tgid;
-	walk->owner = *owner;
+	memory->owner = *owner;
 	if (keep)
 		return;
 	WALK_UNROLL
 	for (int i = 0; i < WALK_SPANS; i++)
-		walk->spans[i].start = walk->spans[i].end = 0;
-	walk->leaf.bytes = 0;
-	trail_clear(&walk->trail);
-	trail_start(&walk->trail);
+		memory->spans[i].start = memory->spans[i].end = 0;
+	memory->leaf.bytes = 0;
+	memory->trail.first = TRAIL_FRAMES;
+	trail_start(&walk->trail, &memory->trail);
 }
 
 static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
 {
+	const struct walk_leaf *leaf = &walk_memory(walk)->leaf;
 	const struct walk_span *span;
 	__u32 at = walk->at;
 
 	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
 		return STACK_TOO_DEEP;
-	if (walk->full && walk->pc - walk->leaf.start < walk->leaf.bytes) {
+	if (walk->full && walk->pc - leaf->start < leaf->bytes) {
 		sample->frames[at] = walk->pc;
 		walk->at = at + 1;
 		walk->room--;
-		return walk_by_row(walk, walk->leaf.row);
+		return walk_by_row(walk, leaf->row);
 	}
 	span = walk_locate(walk);
 	if (span->kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
@@ -783,7 +799,7 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 	walk->sp = frame->sp;
 	walk->fp = frame->fp;
 	walk->fp_known = frame->fp_known;
-	trail_take(&walk->trail, walk->trail.next);
+	trail_take(&walk->trail, &walk_memory(walk)->trail, walk->trail.next);
 	walk->trail.next++;
 	walk->trail.is_followed = false;
 }
@@ -791,16 +807,17 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 /* Takes over some frames. Returns STACK_ENDS when there are more, on the trail or off it. */
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
+	const struct trail_kept *kept = &walk_memory(walk)->trail;
+
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_STEPS; i++) {
 		__u32 next = trail_index(walk->trail.next), at = walk->at;
-		const struct trail_frame *frame = &walk->trail.kept[next];
+		const struct trail_frame *frame = &kept->frames[next];
 		bool is_last = next == TRAIL_FRAMES - 1;
 
 		if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
 			return STACK_TOO_DEEP;
-		if (!is_last &&
-		    !walk_is_led(walk, frame, &walk->trail.kept[trail_index(next + 1)])) {
+		if (!is_last && !walk_is_led(walk, frame, &kept->frames[trail_index(next + 1)])) {
 			walk_leave_trail(walk, frame);
 			return STACK_ENDS;
 		}
@@ -818,7 +835,7 @@ static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct
 /* The walk is where the last one was. */
 WALK_APART void walk_join_trail(struct walk *walk)
 {
-	trail_keep(&walk->trail, walk->trail.next);
+	trail_keep(&walk->trail, &walk_memory(walk)->trail, walk->trail.next);
 	walk->trail.is_followed = true;
 }
 
@@ -827,7 +844,7 @@ static __always_inline enum stack_end walk_on(struct walk *walk, struct sample *
 	struct trail_frame here = walk_here(walk);
 
 	if (!walk->trail.is_followed) {
-		if (walk->full || !trail_meets(&walk->trail, &here))
+		if (walk->full || !trail_meets(&walk->trail, &walk_memory(walk)->trail, &here))
 			return walk_frame_of(walk, sample);
 		walk_join_trail(walk);
 	}
