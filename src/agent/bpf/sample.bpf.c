@@ -134,6 +134,15 @@ static bool walk_ask(struct walk *walk)
 	return walk->pc < walk->mapping.end;
 }
 
+/* What was found out of a thread. */
+struct description {
+	struct record_head head;
+	__u64 cgroup_id;
+	char thread_name[SAMPLE_NAME_BYTES];
+	__u32 second;  /* of CLOCK_MONOTONIC, nearly: ns >> 30 */
+	__u32 version; /* of the process: SPACE_VERSIONS */
+};
+
 /*
  * Working memory of one CPU; nothing interrupts the program on its own CPU. In one piece, because
  * at a tick no cache holds it any more, nor the places of its pages.
@@ -141,7 +150,7 @@ static bool walk_ask(struct walk *walk)
 struct scratch {
 	struct walk walk;
 	struct sample_counters counts;
-	__u64 described_second; /* of sample.head.at_ns when the thread was described, >> 30 */
+	struct description known[WALK_MEMORIES];
 	struct sample sample;
 };
 
@@ -181,10 +190,9 @@ static __always_inline void describe_process(struct record_head *head, struct ta
 {
 	struct task_struct *leader = task->group_leader;
 	struct task_struct *parent = leader->real_parent;
-	__u64 id = bpf_get_current_pid_tgid();
 
-	head->tgid = id >> 32;
-	head->tid = (__u32)id;
+	head->tgid = task->tgid;
+	head->tid = task->pid;
 	head->cpu = bpf_get_smp_processor_id();
 	head->process_start_ns = leader->start_boottime;
 	head->exec_id = leader->self_exec_id;
@@ -194,32 +202,44 @@ static __always_inline void describe_process(struct record_head *head, struct ta
 }
 
 /*
- * What the record still says of the thread that was sampled before it on this CPU holds for the
- * rest of that second: names, cgroup and parent lie scattered in memory, and few ticks hit another.
+ * What was found out of a thread holds for the rest of that second: names, cgroup and parent lie
+ * scattered in memory. Code of its own that is followed (SPACE_FOLLOWED) has been seen through
+ * exec, which counts its version up; in the middle of a system call it may be in one.
  */
-static __always_inline bool is_described(const struct scratch *scratch, struct task_struct *task)
+static __always_inline bool is_described(const struct description *known, struct task_struct *task,
+					 __u64 now_ns, __u32 version, bool is_in_user_code)
 {
-	const struct record_head *head = &scratch->sample.head;
-	struct task_struct *leader = task->group_leader;
-	__u64 id = bpf_get_current_pid_tgid();
+	struct task_struct *leader;
 
-	return scratch->described_second == head->at_ns >> 30 && head->tid == (__u32)id &&
-	       head->tgid == id >> 32 && head->process_start_ns == leader->start_boottime &&
-	       head->exec_id == (__u32)leader->self_exec_id;
+	if (known->second != (__u32)(now_ns >> 30) || known->head.tid != (__u32)task->pid ||
+	    known->head.tgid != (__u32)task->tgid || known->version != version)
+		return false;
+	if (is_in_user_code && version & SPACE_FOLLOWED)
+		return true;
+	leader = task->group_leader;
+	return known->head.process_start_ns == leader->start_boottime &&
+	       known->head.exec_id == (__u32)leader->self_exec_id;
 }
 
-static __always_inline void describe_task(struct scratch *scratch, struct task_struct *task)
+static __always_inline void describe_task(struct scratch *scratch, struct task_struct *task,
+					  __u64 now_ns, bool is_in_user_code)
 {
+	__u32 version = space_versions[task->tgid & (SPACE_VERSIONS - 1)];
+	struct description *known = &scratch->known[task->pid & (WALK_MEMORIES - 1)];
 	struct sample *sample = &scratch->sample;
 
-	sample->head.kind = RECORD_SAMPLE;
-	sample->head.flags &= SAMPLE_IMAGE_OF_PARENT;
-	if (is_described(scratch, task))
-		return;
-	describe_process(&sample->head, task);
-	sample->cgroup_id = bpf_get_current_cgroup_id();
-	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
-	scratch->described_second = sample->head.at_ns >> 30;
+	if (!is_described(known, task, now_ns, version, is_in_user_code)) {
+		known->head.kind = RECORD_SAMPLE;
+		describe_process(&known->head, task);
+		known->cgroup_id = bpf_get_current_cgroup_id();
+		bpf_probe_read_kernel(known->thread_name, SAMPLE_NAME_BYTES, &task->comm);
+		known->second = now_ns >> 30;
+		known->version = version;
+	}
+	sample->head = known->head;
+	sample->head.at_ns = now_ns;
+	sample->cgroup_id = known->cgroup_id;
+	__builtin_memcpy(sample->thread_name, known->thread_name, SAMPLE_NAME_BYTES);
 }
 
 /* In assembly: clang would share the address between loads, but ctx bears no arithmetic. */
@@ -444,21 +464,19 @@ SEC("perf_event")
 int sample_cpu(struct perf_context *ctx)
 {
 	__u64 started_ns = bpf_ktime_get_ns();
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct sample_counters *counts;
-	struct task_struct *task;
 	struct scratch *scratch;
 	__u32 zero = 0;
 
-	if ((__u32)bpf_get_current_pid_tgid() == 0)
+	if (task->pid == 0)
 		return 0; /* idle is no one's work */
 	scratch = bpf_map_lookup_elem(&scratches, &zero);
 	if (!scratch)
 		return 0; /* the verifier wants it; there is one */
 	counts = &scratch->counts;
 	counts->of[COUNTER_SAMPLES]++;
-	task = bpf_get_current_task_btf();
-	scratch->sample.head.at_ns = started_ns;
-	describe_task(scratch, task);
+	describe_task(scratch, task, started_ns, is_user_mode(interrupted_cs(ctx)));
 	take_kernel_half(ctx, &scratch->sample, counts);
 	if (has_loop)
 		walk_user_half(ctx, task, scratch, counts);
@@ -502,6 +520,7 @@ int follow_exec(void *ctx)
 	struct follower follower;
 
 	(void)ctx;
+	space_count_up(bpf_get_current_pid_tgid() >> 32);
 	if (!has_vma_iterator || !follower_get(&follower))
 		return 0; /* its first sample will ask */
 	describe_process(&head, follower.task);
@@ -550,9 +569,12 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 	context.scratch = follower.scratch;
 	context.parent = bpf_get_current_pid_tgid() >> 32;
 	context.child = BPF_CORE_READ(child, tgid);
+	if (context.child == context.parent)
+		return 0;	       /* a thread */
+	space_count_up(context.child); /* another process may have had its number */
 	kept = bpf_map_lookup_elem(&spaces, &context.parent);
-	if (context.child == context.parent || !kept || !kept->parts)
-		return 0; /* a thread, or nothing is known */
+	if (!kept || !kept->parts)
+		return 0;
 	context.kept = kept;
 	follower.scratch->head = *kept;
 	follower.scratch->head.start_ns = BPF_CORE_READ(child, start_boottime);

@@ -119,7 +119,8 @@ struct space_record {
  * changes, and all of them when a table is taken away. SPACE_FOLLOWED in it says that every change
  * of mappings does so.
  */
-#define SPACE_VERSIONS 8192u /* a power of two; hosts that compile change thousands of lists a second */
+#define SPACE_VERSIONS                                                                             \
+	8192u /* a power of two; hosts that compile change thousands of lists a second */
 #define SPACE_VERSION_STEP 2u
 #define SPACE_FOLLOWED 1u
 

@@ -65,6 +65,7 @@ struct mm_struct {
 
 struct task_struct {
 	unsigned int flags;
+	int pid;
 	int tgid;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;

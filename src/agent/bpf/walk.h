@@ -71,7 +71,7 @@ struct walk_owner {
 
 #define WALK_REGISTERS 21     /* of struct pt_regs */
 #define WALK_SPANS 4	      /* a power of two */
-#define WALK_WINDOW_WORDS 256 /* a power of two */
+#define WALK_WINDOW_WORDS 128 /* a power of two */
 #define WALK_PAGE_BYTES 4096u
 #define WALK_MEMORIES 4 /* a power of two */
 
