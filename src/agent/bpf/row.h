@@ -21,6 +21,13 @@
 /* What few samples need is kept out of the way of what all need: at a tick the caches are cold. */
 #define WALK_APART static __attribute__((noinline))
 
+/* The compiler may know that an index is in bounds; the verifier has to see the mask. */
+static __always_inline __u32 row_masked(__u32 index, __u32 mask)
+{
+	__asm__ volatile("" : "+r"(index));
+	return index & mask;
+}
+
 static __always_inline __u32 row_load(const __u8 *chunk, __u32 at)
 {
 	return *(const __u32 *)(chunk + (at & (TABLE_CHUNK_BYTES - 4)));
@@ -74,17 +81,17 @@ static __always_inline __u64 row_key(const struct table_segment *segment, __u64 
 	return TABLE_ROW_KEY(into & ((1u << (segment->bucket_shift & 15)) - 1));
 }
 
-/* Which word of the line: of the 15 behind the first, all that are not behind the key come first.
- */
-static __always_inline __u64 row_word(const __u32 *line, __u64 key)
+/* Which word of the line: of the 15 behind the first all that are not behind the key come first. */
+static __always_inline __u32 row_word(const __u32 *line, __u64 key)
 {
-	__u64 at = 0;
+	const __u32 mask = TABLE_LINE_WORDS - 1;
+	__u32 at = 0;
 
 	at += 8 & ~row_is_behind(line[8], key);
-	at += 4 & ~row_is_behind(line[(at + 4) & 15], key);
-	at += 2 & ~row_is_behind(line[(at + 2) & 15], key);
-	at += 1 & ~row_is_behind(line[(at + 1) & 15], key);
-	return at & 15;
+	at += 4 & ~row_is_behind(line[row_masked(at + 4, mask)], key);
+	at += 2 & ~row_is_behind(line[row_masked(at + 2, mask)], key);
+	at += 1 & ~row_is_behind(line[row_masked(at + 1, mask)], key);
+	return row_masked(at, mask);
 }
 
 /* The row for the place `into` the segment, which lies in it. */
@@ -93,7 +100,7 @@ static __always_inline __u32 row_find(const struct table_segment *segment, __u64
 {
 	const __u32 *line = row_line(segment, into, chunk);
 	__u64 key = row_key(segment, into);
-	__u64 at = row_word(line, key);
+	__u32 at = row_word(line, key);
 	__u32 row = line[at], far = TABLE_ROW_OFFSET(line[0]);
 
 	if (far && at == TABLE_LINE_ROWS_MAX - 1)
@@ -114,15 +121,18 @@ static __always_inline struct row_extent row_extent(const struct table_segment *
 						    const __u8 *chunk)
 {
 	const __u32 *line = row_line(segment, into, chunk);
-	__u64 at = row_word(line, row_key(segment, into));
+	__u32 at = row_word(line, row_key(segment, into));
 	__u64 bucket_bytes = 1ull << (segment->bucket_shift & 15);
 	__u64 start = at ? TABLE_ROW_OFFSET(line[at]) : 0, end = bucket_bytes;
 	struct row_extent extent = { .row = line[at] };
+	__u32 next;
 
 	if (TABLE_ROW_OFFSET(line[0]) && at == TABLE_LINE_ROWS_MAX - 1)
 		return extent;
-	if (at < TABLE_LINE_ROWS_MAX && TABLE_ROW_OFFSET(line[at + 1]) < bucket_bytes)
-		end = TABLE_ROW_OFFSET(line[at + 1]);
+	next = at < TABLE_LINE_ROWS_MAX ? line[row_masked(at + 1, TABLE_LINE_WORDS - 1)]
+					: TABLE_ROW_UNUSED;
+	if (TABLE_ROW_OFFSET(next) < bucket_bytes)
+		end = TABLE_ROW_OFFSET(next);
 	extent.start = (into & ~(bucket_bytes - 1)) + start;
 	extent.bytes = end - start;
 	return extent;

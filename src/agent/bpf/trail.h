@@ -48,11 +48,9 @@ struct trail_kept {
 	__u32 reserved;
 };
 
-/* The compiler may know that an index is in bounds; the verifier has to see the mask. */
 static __always_inline __u32 trail_index(__u32 at)
 {
-	__asm__ volatile("" : "+r"(at));
-	return at & (TRAIL_FRAMES - 1);
+	return row_masked(at, TRAIL_FRAMES - 1);
 }
 
 static __always_inline void trail_start(struct trail *trail, const struct trail_kept *kept)

@@ -84,15 +84,16 @@ struct walk_leaf {
 
 /* What is kept of a thread from one sample to the next. */
 struct walk_memory {
-	struct trail_kept trail; /* the end of which is in use */
-	struct walk_owner owner; /* of all the rest */
+	struct walk_owner owner; /* of all the rest, and of the trail */
 	struct walk_leaf leaf;	 /* where it was interrupted */
 	__u32 current, next;	 /* span of the last frame; the one to be given up next */
 	struct walk_span spans[WALK_SPANS];
 };
 
-/* What every frame needs comes first: few cache lines, in one page or two. */
+/* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
 struct walk {
+	struct trail_kept kept[WALK_MEMORIES];
+	struct trail trail;
 	__u64 pc, sp, fp;
 	__u64 cfa;
 	struct {
@@ -113,17 +114,21 @@ struct walk {
 		__u64 start;
 		__u64 bytes;
 		__u64 words[WALK_WINDOW_WORDS];
-	} window; /* of the stack: few large reads are cheaper */
-	struct trail trail;
+	} window; /* of the stack: few large reads are cheaper, but all that they fill is cold */
+	struct walk_memory memories[WALK_MEMORIES];
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
 	__u64 code;
-	struct walk_memory memories[WALK_MEMORIES];
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)
 {
 	return &walk->memories[walk->thread & (WALK_MEMORIES - 1)];
+}
+
+static __always_inline struct trail_kept *walk_kept(struct walk *walk)
+{
+	return &walk->kept[walk->thread & (WALK_MEMORIES - 1)];
 }
 
 /* The last mapping of the part that starts at or before pc. False when there is none. */
@@ -640,7 +645,7 @@ WALK_APART enum stack_end walk_by_bare_row(struct walk *walk, __u32 row)
 {
 	if (TABLE_RULE_BARE(row) == UNWIND_CFA_END) {
 		walk_note(walk, 0);
-		trail_keep(&walk->trail, &walk_memory(walk)->trail, TRAIL_FRAMES);
+		trail_keep(&walk->trail, walk_kept(walk), TRAIL_FRAMES);
 	}
 	return walk_without_cfa(walk, TABLE_RULE_BARE(row));
 }
@@ -716,7 +721,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
 	walk->part_lost = false;
-	trail_start(&walk->trail, &walk_memory(walk)->trail);
+	trail_start(&walk->trail, walk_kept(walk));
 }
 
 static __always_inline bool walk_is_owner(const struct walk_owner *was,
@@ -747,8 +752,8 @@ static __always_inline void walk_own(struct walk *walk, const struct walk_owner 
 	for (int i = 0; i < WALK_SPANS; i++)
 		memory->spans[i].start = memory->spans[i].end = 0;
 	memory->leaf.bytes = 0;
-	memory->trail.first = TRAIL_FRAMES;
-	trail_start(&walk->trail, &memory->trail);
+	walk_kept(walk)->first = TRAIL_FRAMES;
+	trail_start(&walk->trail, walk_kept(walk));
 }
 
 static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
@@ -799,7 +804,7 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 	walk->sp = frame->sp;
 	walk->fp = frame->fp;
 	walk->fp_known = frame->fp_known;
-	trail_take(&walk->trail, &walk_memory(walk)->trail, walk->trail.next);
+	trail_take(&walk->trail, walk_kept(walk), walk->trail.next);
 	walk->trail.next++;
 	walk->trail.is_followed = false;
 }
@@ -807,7 +812,7 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 /* Takes over some frames. Returns STACK_ENDS when there are more, on the trail or off it. */
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
-	const struct trail_kept *kept = &walk_memory(walk)->trail;
+	const struct trail_kept *kept = walk_kept(walk);
 
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_STEPS; i++) {
@@ -835,7 +840,7 @@ static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct
 /* The walk is where the last one was. */
 WALK_APART void walk_join_trail(struct walk *walk)
 {
-	trail_keep(&walk->trail, &walk_memory(walk)->trail, walk->trail.next);
+	trail_keep(&walk->trail, walk_kept(walk), walk->trail.next);
 	walk->trail.is_followed = true;
 }
 
@@ -844,7 +849,7 @@ static __always_inline enum stack_end walk_on(struct walk *walk, struct sample *
 	struct trail_frame here = walk_here(walk);
 
 	if (!walk->trail.is_followed) {
-		if (walk->full || !trail_meets(&walk->trail, &walk_memory(walk)->trail, &here))
+		if (walk->full || !trail_meets(&walk->trail, walk_kept(walk), &here))
 			return walk_frame_of(walk, sample);
 		walk_join_trail(walk);
 	}
