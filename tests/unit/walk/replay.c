@@ -41,7 +41,7 @@ struct replay {
 	uint8_t *chunks[TABLE_CHUNKS_MAX];
 	uint32_t chunks_count;
 	uint32_t version; /* of mappings and tables, as in space_versions */
-	struct walk *walk;
+	struct walk *walks[REPLAY_WALKERS];
 };
 
 /* What the unwinder's seven functions look at. */
@@ -249,7 +249,8 @@ struct replay *replay_new(pid_t pid)
 
 	replay->pid = pid;
 	replay->version = SPACE_FOLLOWED;
-	replay->walk = mem_new(struct walk);
+	for (int i = 0; i < REPLAY_WALKERS; i++)
+		replay->walks[i] = mem_new(struct walk);
 	replay_read_mappings(replay);
 	return replay;
 }
@@ -260,7 +261,8 @@ void replay_free(struct replay *replay)
 		return;
 	for (uint32_t i = 0; i < replay->chunks_count; i++)
 		free(replay->chunks[i]);
-	free(replay->walk);
+	for (int i = 0; i < REPLAY_WALKERS; i++)
+		free(replay->walks[i]);
 	free(replay);
 }
 
@@ -287,10 +289,10 @@ static void start_walk(struct walk *walk, const struct user_regs_struct *registe
 	walk->full = true;
 }
 
-enum stack_end replay_walk(struct replay *replay, const struct recording *recording,
-			   struct sample *ret)
+enum stack_end replay_walk(struct replay *replay, unsigned walker,
+			   const struct recording *recording, struct sample *ret)
 {
-	struct walk *walk = replay->walk;
+	struct walk *walk = replay->walks[walker];
 
 	now = replay;
 	now_recording = recording;

@@ -18,6 +18,7 @@
 #include "agent/bpf/shared.h"
 
 #define REPLAY_STACK_BYTES 65536
+#define REPLAY_WALKERS 6
 
 struct recording {
 	struct user_regs_struct registers;
@@ -41,9 +42,12 @@ bool replay_knows(const struct replay *replay, uint64_t address);
 /* Registers and stack of the stopped thread; false when it has ended. */
 bool replay_record(const struct replay *replay, pid_t thread, struct recording *ret);
 
-/* Walks; the frames are in ret->frames, user_count of them. Returns how the stack ended. */
-enum stack_end replay_walk(struct replay *replay, const struct recording *recording,
-			   struct sample *ret);
+/*
+ * Walks; the frames are in ret->frames, user_count of them. Returns how the stack ended. There are
+ * several walkers, each of which keeps for its next walk what the program keeps between samples.
+ */
+enum stack_end replay_walk(struct replay *replay, unsigned walker,
+			   const struct recording *recording, struct sample *ret);
 
 /* "libc.so.6+0x1234", for messages; in a buffer that the next call overwrites. */
 const char *replay_name(const struct replay *replay, uint64_t address);
