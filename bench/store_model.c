@@ -188,7 +188,7 @@ static void append(const struct workload *workload, const char *path, int64_t se
 		view = tables_view_of(&batch);
 		if (view.rows_count < APPEND_ROWS && i + 1 < workload->batches_count)
 			continue; /* syncing each would take longer than all the rest */
-		clock_at = view.reports[0].start_ns;
+		clock_at = view.reports[view.reports_count - 1].start_ns;
 		nodes += view.nodes_count;
 		frames += view.frames_count;
 		begin = cpu_seconds();
@@ -200,6 +200,8 @@ static void append(const struct workload *workload, const char *path, int64_t se
 		begin = cpu_seconds();
 		if (store_append(store, &view, &result, &err))
 			die("append", &err);
+		if (result.reports_stored != view.reports_count)
+			die("append", &(struct err){ .message = "reports were refused" });
 		append_s += cpu_seconds() - begin;
 		tables_reset(&batch);
 	}

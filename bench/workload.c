@@ -458,29 +458,46 @@ void workload_make_host(struct workload *workload, uint32_t processes, int64_t m
 	free(series);
 }
 
+/* What several requests have is there once. */
+static void add_request(struct workload *workload, const struct tables *request)
+{
+	const struct tables_view view = tables_view_of(request);
+	struct tables_copy copy;
+
+	tables_copy_begin(&copy, &workload->tables, &view);
+	for (uint32_t i = 0; i < view.reports_count; i++)
+		tables_copy_report(&copy, i);
+	tables_copy_end(&copy);
+	end_batch(workload);
+}
+
 int workload_read_requests(struct workload *workload, const char *path, struct err *err)
 {
 	struct ingest_scratch *scratch = ingest_scratch_new();
 	FILE *file = fopen(path, "rb");
 	struct strbuf buffer = { 0 };
 	struct requests_item item;
+	struct tables request;
 	int rc = 0;
 
 	*workload = (struct workload){ 0 };
 	tables_init(&workload->tables);
+	tables_init(&request);
 	if (!file)
 		rc = err_set(err, ERR_NOT_FOUND, "cannot open \"%s\"", path);
 	while (!rc && requests_read(file, &buffer, &item)) {
 		struct ingest_partial partial;
 
+		tables_reset(&request);
 		rc = ingest_from_otlp(scratch, &ingest_limits_default, item.body, clock_real_ns(),
-				      &workload->tables, &partial, err);
+				      &request, &partial, err);
 		if (!rc)
-			end_batch(workload);
+			add_request(workload, &request);
 	}
 	if (file)
 		fclose(file);
 	strbuf_free(&buffer);
+	tables_free(&request);
 	ingest_scratch_free(scratch);
 	return rc;
 }
