@@ -305,14 +305,15 @@ static uint32_t start_of(const struct symbol_table *table, uint32_t block)
  */
 static void index_starts(struct symbol_table *table)
 {
-	uint32_t block = 0, last;
+	uint32_t block = 0;
+	uint64_t last; /* of a damaged table it may have all 32 bits */
 
 	if (table->regions_count != 1 || !table->blocks_count)
 		return;
 	last = start_of(table, table->blocks_count - 1);
 	while (last >> table->slice_shift >= table->blocks_count)
 		table->slice_shift++;
-	table->slices_count = (last >> table->slice_shift) + 1;
+	table->slices_count = (uint32_t)(last >> table->slice_shift) + 1;
 	table->slices = mem_new_array(uint32_t, table->slices_count + 1ull);
 	for (uint32_t i = 0; i <= table->slices_count; i++) {
 		while (block + 1 < table->blocks_count &&
