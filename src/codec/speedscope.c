@@ -24,9 +24,10 @@ bool speedscope_is(struct slice text)
 {
 	size_t look = text.len < LOOK_BYTES ? text.len : LOOK_BYTES;
 
-	return text.len && text.data[0] == '{' &&
-	       (memmem(text.data, look, SCHEMA, sizeof(SCHEMA) - 1) ||
-		memmem(text.data, text.len, "\"profiles\"", 10));
+	if (!text.data || !text.len || text.data[0] != '{')
+		return false;
+	return memmem(text.data, look, SCHEMA, sizeof(SCHEMA) - 1) ||
+	       memmem(text.data, text.len, "\"profiles\"", 10);
 }
 
 static int wrong(const struct reader *reader, const char *what)
