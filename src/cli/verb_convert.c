@@ -52,6 +52,11 @@ static int convert(const struct convert_verb_options *values,
 		return err_set(err, ERR_INVALID,
 			       "expected two files, for example perf.txt profile.pb.gz");
 	rc = profile_format_of(values->format, operands->items[1], &format, err);
+	if (!rc && format == PROFILE_FIRN &&
+	    (values->sample_type || values->filter || values->group_by))
+		return err_set(err, ERR_INVALID,
+			       "a recording has all of the profile: --sample-type, --filter and "
+			       "--group-by are for the other formats");
 	if (!rc)
 		rc = profile_file_open(&file, operands->items[0], values->sample_type,
 				       values->filter, err);

@@ -344,6 +344,7 @@ static void open_terminal(struct screen *screen)
 	tcgetattr(STDIN_FILENO, &screen->before);
 	raw = screen->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE; /* or it would stay like this */
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	whole_file_write(STDOUT_FILENO, SLICE_LITERAL("\033[?1049h\033[?25l\033[2J\033[Hfirn top: "
 						      "the first samples are coming ..."));

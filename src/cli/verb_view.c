@@ -137,7 +137,7 @@ static int serve(const struct view_verb_options *values, const char *folder,
 		open_browser(strbuf_text(&url));
 	do {
 		number = verb_wait_signal(-1);
-	} while (number != SIGINT && number != SIGTERM);
+	} while (number != SIGINT && number != SIGTERM && number != SIGHUP);
 	server_stop(server);
 	strbuf_free(&url);
 	return 0;

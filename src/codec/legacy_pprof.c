@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/legacy_pprof.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 #define DEPTH_MAX 1024
 #define NS_PER_US 1000
 #define NS_PER_S 1e9
+#define VALUE_MAX 9e18
 
 /* Words of a CPU profile. */
 struct words {
@@ -118,6 +120,13 @@ static void push_address(const struct maps *maps, uint64_t address, bool leaf,
 	stack_builder_push(into, &frame);
 }
 
+static int64_t scaled(int64_t value, double scale)
+{
+	double result = (double)value * scale;
+
+	return result < VALUE_MAX ? (int64_t)result : INT64_MAX;
+}
+
 static int cut_short(struct err *err)
 {
 	return err_set(err, ERR_INVALID, "CPU profile: it ends within a sample");
@@ -167,7 +176,8 @@ static int decode_cpu(struct words words, uint64_t period_us, struct stack_build
 				push_address(&maps, address, i == 0, into);
 		}
 		values[0] = count <= INT32_MAX ? (int64_t)count : INT32_MAX;
-		values[1] = values[0] * into->profile.period;
+		if (__builtin_mul_overflow(values[0], into->profile.period, &values[1]))
+			values[1] = INT64_MAX;
 		if (count)
 			stack_builder_sample(into, false, values);
 	}
@@ -224,9 +234,43 @@ static int push_addresses(struct slice text, const struct maps *maps, struct sta
 	return 0;
 }
 
+/* How the lines of a heap or contention profile are read: one in so many was recorded. */
+struct lines_form {
+	int columns;	     /* 4: of a heap; 2: of contention */
+	uint64_t rate;	     /* heap: bytes between samples; 0 or 1: all were recorded */
+	double count, delay; /* contention: what to multiply by */
+};
+
+/* What samples stand for: a block is recorded with a chance of 1 - exp(-size / rate). */
+static void unsample(int64_t pair[2], uint64_t rate)
+{
+	double scale;
+
+	if (!pair[0] || !pair[1])
+		pair[0] = pair[1] = 0;
+	if (!pair[0] || rate <= 1)
+		return;
+	scale = -1 / expm1(-((double)pair[1] / (double)pair[0]) / (double)rate);
+	pair[0] = scaled(pair[0], scale);
+	pair[1] = scaled(pair[1], scale);
+}
+
+static void scale_values(const struct lines_form *form, int64_t values[4])
+{
+	int64_t delay = values[0];
+
+	if (form->columns == 4) {
+		unsample(&values[0], form->rate);
+		unsample(&values[2], form->rate);
+		return;
+	}
+	values[0] = scaled(values[1], form->count);
+	values[1] = scaled(delay, form->delay);
+}
+
 /* Sums of a heap or contention profile, one line after the other, up to its mappings. */
-static int decode_lines(struct slice text, int columns, double scale, struct stack_builder *into,
-			struct err *err)
+static int decode_lines(struct slice text, const struct lines_form *form,
+			struct stack_builder *into, struct err *err)
 {
 	struct maps maps = { 0 };
 	size_t number = 1;
@@ -241,21 +285,17 @@ static int decode_lines(struct slice text, int columns, double scale, struct sta
 		number++;
 		if (slice_is(line, "MAPPED_LIBRARIES:") || slice_is(line, "--- Memory map: ---"))
 			break;
-		found = take_numbers(&line, values, columns);
+		if (line.len && line.data[0] == '#') /* names may hold anything */
+			continue;
+		found = take_numbers(&line, values, form->columns);
 		if (found < 0)
 			continue;
-		if (found < columns || push_addresses(line, &maps, into))
+		if (found < form->columns || push_addresses(line, &maps, into))
 			rc = err_set(err, ERR_INVALID,
 				     "legacy profile: line %zu is no sample: expected %d numbers, "
 				     "@ and addresses",
-				     number, columns);
-		if (columns == 2) {
-			int64_t delay = values[0];
-
-			values[0] = values[1];
-			values[1] = (double)delay * scale < 9e18 ? (int64_t)((double)delay * scale)
-								 : INT64_MAX;
-		}
+				     number, form->columns);
+		scale_values(form, values);
 		if (!rc)
 			stack_builder_sample(into, false, values);
 	}
@@ -263,32 +303,55 @@ static int decode_lines(struct slice text, int columns, double scale, struct sta
 	return rc ? rc : stack_builder_check(into, "legacy profile", err);
 }
 
+/* "... @ heap_v2/524288": bytes between samples; Go's "heap/1048576" tells twice as many. */
+static uint64_t heap_rate(struct slice header)
+{
+	struct slice name, number;
+	uint64_t rate = 0;
+
+	slice_cut(header, '@', &name);
+	name = slice_cut(slice_trim(name), '/', &number);
+	if (!slice_parse_u64(slice_trim(number), &rate))
+		return 0;
+	if (slice_is(name, "heap"))
+		return rate / 2;
+	return slice_is(name, "heap_v2") || slice_is(name, "heapz_v2") ? rate : 0;
+}
+
 static int decode_heap(struct slice text, struct stack_builder *into, struct err *err)
 {
-	slice_cut(text, '\n', &text);
+	struct lines_form form = { .columns = 4 };
+
+	form.rate = heap_rate(slice_cut(text, '\n', &text));
 	stack_builder_type(into, "inuse_objects", "count");
 	stack_builder_type(into, "inuse_space", "bytes");
 	stack_builder_type(into, "alloc_objects", "count");
 	stack_builder_type(into, "alloc_space", "bytes");
-	return decode_lines(text, 4, 1, into, err);
+	return decode_lines(text, &form, into, err);
 }
 
 static int decode_contention(struct slice text, struct stack_builder *into, struct err *err)
 {
+	struct lines_form form = { .columns = 2, .count = 1, .delay = 1 };
 	struct slice rest = text;
 	double ns_per_cycle = 1;
 
 	while (rest.len) {
 		struct slice line = slice_trim(slice_cut(rest, '\n', &rest));
 		struct slice value, key = slice_trim(slice_cut(line, '=', &value));
-		uint64_t hz;
+		uint64_t number;
 
-		if (slice_is(key, "cycles/second") && slice_parse_u64(slice_trim(value), &hz) && hz)
-			ns_per_cycle = NS_PER_S / (double)hz;
+		if (!slice_parse_u64(slice_trim(value), &number) || !number)
+			continue;
+		if (slice_is(key, "cycles/second"))
+			ns_per_cycle = NS_PER_S / (double)number;
+		else if (slice_is(key, "sampling period"))
+			form.count = (double)number;
 	}
 	stack_builder_type(into, "contentions", "count");
 	stack_builder_type(into, "delay", "nanoseconds");
-	return decode_lines(text, 2, ns_per_cycle, into, err);
+	form.delay = ns_per_cycle * form.count;
+	return decode_lines(text, &form, into, err);
 }
 
 int legacy_pprof_decode(struct slice bytes, struct stack_builder *into, struct err *err)

@@ -122,17 +122,38 @@ static bool asks_for_nothing(const struct web_config *config)
 	return !config->users_count && !config->tokens_count;
 }
 
-bool access_is_open(const struct access *access)
+static bool lets_anyone_in(const struct web_config *config)
 {
-	const struct web_config *config = &access->state->config;
-
 	return asks_for_nothing(config) &&
 	       config->client_auth != WEB_CONFIG_REQUIRE_AND_VERIFY_CLIENT_CERT;
+}
+
+bool access_is_open(const struct access *access)
+{
+	return lets_anyone_in(&access->state->config);
 }
 
 struct slice access_headers(const struct access *access)
 {
 	return strbuf_slice(&access->headers);
+}
+
+/*
+ * What cannot change. A file that is being written may be empty for a moment: nobody is let in for
+ * that.
+ */
+static int check_change(const struct access *access, const struct state *state, struct err *err)
+{
+	if (!state->tls != !access->state->tls)
+		return err_set(err, ERR_INVALID,
+			       "%s: TLS cannot be switched while the server runs; restart it",
+			       access->path);
+	if (lets_anyone_in(&state->config) && !lets_anyone_in(&access->state->config))
+		return err_set(err, ERR_INVALID,
+			       "%s: it names no users and no tokens any more, which would let "
+			       "anyone in; restart the server if that is meant",
+			       access->path);
+	return 0;
 }
 
 /* With the lock. */
@@ -142,11 +163,10 @@ static void read_again(struct access *access)
 	struct err err;
 	int rc = state_read(access->path, &state, &err);
 
-	if (!rc && !state->tls != !access->state->tls) {
-		rc = err_set(&err, ERR_INVALID,
-			     "%s: TLS cannot be switched while the server runs; restart it",
-			     access->path);
-		state_unref(state);
+	if (!rc) {
+		rc = check_change(access, state, &err);
+		if (rc)
+			state_unref(state);
 	}
 	metric_set(&web_config_ok, !rc);
 	if (!rc) {

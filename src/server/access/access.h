@@ -5,7 +5,7 @@
  * The file and those that it names are looked at once a second at most, when somebody connects or
  * asks; what changed counts at once. A file that has become wrong changes nothing and is told in
  * the log and in firn_web_config_reloads_total{result="failed"}. Whether TLS is spoken cannot
- * change.
+ * change, and a server that asks who comes goes on asking.
  *
  * Passwords are bcrypt and take tens of milliseconds each: verdicts are remembered (as salted
  * digests), and unknown users cost as much as known ones. Thread-safe. The two callbacks have the

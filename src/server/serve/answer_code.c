@@ -21,6 +21,7 @@
 /* One binary whose code is shown. */
 struct code {
 	struct serve *serve;
+	const struct query_limits *limits;
 	const struct lines_place *place;
 	struct resolver_symbols symbols;
 	int fd; /* of the binary, or negative */
@@ -123,6 +124,21 @@ static int put_range(struct code *code, uint64_t low, uint64_t high, size_t *nex
 	return rc;
 }
 
+static bool is_set(const _Atomic bool *flag)
+{
+	return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+
+/* Pieces may be many, and each is another process. */
+static int check_limits(const struct query_limits *limits, struct err *err)
+{
+	if (is_set(limits->cancelled) || is_set(limits->stopped))
+		return err_set(err, ERR_CANCELLED, "cancelled");
+	if (limits->deadline_at_ns && clock_monotonic_ns() >= limits->deadline_at_ns)
+		return err_set(err, ERR_DEADLINE, "out of time: the function is in many places");
+	return 0;
+}
+
 /* The functions' code, piece by piece in the order of addresses; `next` is the first value left. */
 static int put_ranges(struct code *code, size_t *next, struct err *err)
 {
@@ -134,7 +150,9 @@ static int put_ranges(struct code *code, size_t *next, struct err *err)
 		if (!address_of(code, *next, &address) ||
 		    !resolver_find_extent(&code->symbols, address, REACH_BYTES, &low, &high))
 			return err_set(err, ERR_NOT_FOUND, "no symbol says how far the code goes");
-		rc = put_range(code, low, high, next, err);
+		rc = check_limits(code->limits, err);
+		if (!rc)
+			rc = put_range(code, low, high, next, err);
 	}
 	return rc;
 }
@@ -142,10 +160,13 @@ static int put_ranges(struct code *code, size_t *next, struct err *err)
 static int open_code(struct code *code, struct err *err)
 {
 	const struct lines_place *place = code->place;
+	int64_t until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
 	int rc;
 
+	if (code->limits->deadline_at_ns && code->limits->deadline_at_ns < until_ns)
+		until_ns = code->limits->deadline_at_ns;
 	resolver_open(code->serve->resolver, place->build_id, place->mapping, place->by_offset,
-		      clock_monotonic_ns() + NAMES_PATIENCE_NS, &code->symbols);
+		      until_ns, &code->symbols);
 	code->fd =
 		resolver_open_binary(code->serve->resolver, place->build_id, place->mapping, err);
 	if (code->fd < 0)
@@ -176,9 +197,14 @@ static void put_addresses(struct code *code, size_t next, const struct err *err)
 	json_close_array(code->json);
 }
 
-static void put_part(struct serve *serve, struct json *json, const struct lines_place *place)
+static void put_part(const struct question *question, struct json *json,
+		     const struct lines_place *place)
 {
-	struct code code = { .serve = serve, .place = place, .json = json, .fd = -1 };
+	struct code code = { .serve = question->serve,
+			     .limits = &question->params.limits,
+			     .place = place,
+			     .json = json,
+			     .fd = -1 };
 	size_t next = 0;
 	struct err err;
 	int rc;
@@ -197,7 +223,7 @@ static void put_part(struct serve *serve, struct json *json, const struct lines_
 	if (rc)
 		put_addresses(&code, next, &err);
 	json_close_object(json);
-	resolver_close(serve->resolver, &code.symbols);
+	resolver_close(question->serve->resolver, &code.symbols);
 	if (code.fd >= 0)
 		close(code.fd);
 	arena_free(&code.arena);
@@ -230,7 +256,7 @@ static int code_of(struct question *question, const struct net_request *request,
 		json_member_string(&json, "function", wanted.function);
 		json_member_array(&json, "parts");
 		for (size_t i = 0; i < lines.places_count && i < PARTS_MAX; i++)
-			put_part(question->serve, &json, &lines.places[i]);
+			put_part(question, &json, &lines.places[i]);
 		json_close_array(&json);
 		json_close_object(&json);
 		lines_free(&lines);

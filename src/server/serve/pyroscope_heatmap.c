@@ -17,6 +17,7 @@
 #define BUCKETS 20
 #define MOMENTS_MAX 10000
 #define SLOTS_MAX 11000
+#define COUNTS_MAX ((size_t)1 << 24) /* of one answer */
 
 /* Of one line of the answer: the series whose group-by labels are alike. */
 struct heat_line {
@@ -51,11 +52,14 @@ static bool is_alike(const struct pyro_request *pyro, const struct query_series 
 	return true;
 }
 
+/* NULL when one more would be too many. */
 static struct heat_line *line_of(struct heat *heat, const struct query_series *series)
 {
 	for (size_t i = 0; i < heat->lines_count; i++)
 		if (is_alike(heat->pyro, heat->lines[i].series, series))
 			return &heat->lines[i];
+	if ((heat->lines_count + 1) * heat->slots * BUCKETS > COUNTS_MAX)
+		return NULL;
 	mem_grow(heat->lines, heat->lines_count, heat->lines_capacity);
 	heat->lines[heat->lines_count] =
 		(struct heat_line){ .series = series,
@@ -92,12 +96,17 @@ static size_t bucket_of(const struct heat *heat, double value)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-static void count_all(struct heat *heat, const struct query_series_set *set)
+static int count_all(struct heat *heat, const struct query_series_set *set, struct err *err)
 {
 	for (size_t i = 0; i < set->series_count; i++) {
 		const struct query_series *series = &set->series[i];
 		struct heat_line *line = line_of(heat, series);
 
+		if (!line)
+			return err_set(err, ERR_LIMIT,
+				       "more than %zu series of %zu steps; take a larger step, or "
+				       "group by fewer labels",
+				       heat->lines_count, heat->slots);
 		for (size_t k = 0; k < series->points_count; k++) {
 			const struct query_point *point = &series->points[k];
 			size_t slot = (size_t)((point->at_ns - heat->from_ns) / heat->step_ns);
@@ -107,6 +116,7 @@ static void count_all(struct heat *heat, const struct query_series_set *set)
 					point->reports;
 		}
 	}
+	return 0;
 }
 
 /* HeatmapSlot{ timestamp = 1; y_min = 2 double; counts = 3 int32 }; empty ones are left out. */
@@ -204,8 +214,9 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
 		find_bounds(&heat, &set);
-		count_all(&heat, &set);
-		put_heat(&response->body, &heat);
+		rc = count_all(&heat, &set, &err);
+		if (!rc)
+			put_heat(&response->body, &heat);
 		for (size_t i = 0; i < heat.lines_count; i++)
 			free(heat.lines[i].counts);
 		free(heat.lines);
