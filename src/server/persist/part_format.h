@@ -27,7 +27,8 @@
 #define PART_TRAILER_BYTES 64u
 
 #define PART_BLOCK_REPORTS_MAX 8192u
-#define PART_BLOCK_ROWS_MAX 65536u /* but for a report that has more */
+#define PART_BLOCK_ROWS_MAX 65536u /* but for a report that has more, as with the next */
+#define PART_BLOCK_MOMENTS_MAX ((size_t)1 << 18)
 
 /* Sections of a partition's dictionaries; the first two are read to select. */
 enum part_section {

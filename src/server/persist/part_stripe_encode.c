@@ -32,10 +32,13 @@ void part_stripe_free(struct part_stripe *stripe)
 	*stripe = (struct part_stripe){ 0 };
 }
 
-bool part_stripe_has_room(const struct part_stripe *stripe, uint32_t rows)
+bool part_stripe_has_room(const struct part_stripe *stripe, const struct part_report *report)
 {
+	if (!stripe->reports_count)
+		return true;
 	return stripe->reports_count < PART_BLOCK_REPORTS_MAX &&
-	       (!stripe->reports_count || stripe->rows_count + rows <= PART_BLOCK_ROWS_MAX);
+	       stripe->rows_count + report->row_count <= PART_BLOCK_ROWS_MAX &&
+	       stripe->moments.count + report->moment_count <= PART_BLOCK_MOMENTS_MAX;
 }
 
 void part_stripe_begin_block(struct part_stripe *stripe)

@@ -3,8 +3,9 @@
  * part_stripe_encode - reports of one level gathered until they are a stripe's worth, then bytes.
  *
  * A stripe holds blocks of neighbouring partitions with the same columns, at most
- * PART_BLOCK_REPORTS_MAX reports and PART_BLOCK_ROWS_MAX rows unless one report has more. Its
- * fields lie together, whichever block they belong to. Only for part_writer.c.
+ * PART_BLOCK_REPORTS_MAX reports, PART_BLOCK_ROWS_MAX rows and PART_BLOCK_MOMENTS_MAX moments
+ * unless one report has more. Its fields lie together, whichever block they belong to. Only for
+ * part_writer.c.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_STRIPE_ENCODE_H
 #define FIRN_SERVER_PERSIST_PART_STRIPE_ENCODE_H
@@ -40,7 +41,7 @@ struct part_stripe {
 void part_stripe_free(struct part_stripe *stripe);
 
 /* Whether a report with so many rows has room in it. */
-bool part_stripe_has_room(const struct part_stripe *stripe, uint32_t rows);
+bool part_stripe_has_room(const struct part_stripe *stripe, const struct part_report *report);
 void part_stripe_begin_block(struct part_stripe *stripe);
 
 /* Rows are sorted by rank; label sets are numbers of row label sets (0: none). */

@@ -305,16 +305,16 @@ static struct part_written_partition *current(struct part_writer *writer)
 	return &writer->written.partitions[writer->written.partitions_count - 1];
 }
 
-/* The stripe of the level with room for so many rows of this partition. */
-static int find_stripe(struct part_writer *writer, enum segment_level level, uint32_t rows,
-		       struct part_stripe **ret, struct err *err)
+/* The stripe of the level with room for the report. */
+static int find_stripe(struct part_writer *writer, enum segment_level level,
+		       const struct part_report *report, struct part_stripe **ret, struct err *err)
 {
 	struct part_stripe *stripe = &writer->open_stripes[level];
 	uint32_t type = current(writer)->type;
 	int rc;
 
 	*ret = stripe;
-	if (stripe->open && stripe->type == type && part_stripe_has_room(stripe, rows))
+	if (stripe->open && stripe->type == type && part_stripe_has_room(stripe, report))
 		return 0;
 	if (stripe->open) {
 		rc = put_stripe(writer, level, err);
@@ -397,7 +397,7 @@ int part_writer_report(struct part_writer *writer, enum segment_level level,
 	int rc;
 
 	check_order(writer, level, report);
-	rc = find_stripe(writer, level, report->row_count, &stripe, err);
+	rc = find_stripe(writer, level, report, &stripe, err);
 	if (rc)
 		return rc;
 	widen(&find_block(writer, level, stripe)->zone, report);

@@ -633,6 +633,48 @@ static void blocks_are_read_without_new_memory(void **state)
 	segment_buffer_free(&buffer);
 }
 
+/* Reports of one row that tell the time of each of their samples. */
+static void moments_bound_what_is_read_at_once(void **state)
+{
+	const uint32_t each = 150000, reports = 4;
+	struct fixture *f = *state;
+	struct moment *moments = mem_new_array(struct moment, each);
+	struct segment_buffer buffer = { 0 };
+	struct part_reader *reader;
+	struct segment segment;
+	uint64_t found = 0;
+	uint32_t series;
+
+	series = random_series(f);
+	for (uint32_t i = 0; i < each; i++)
+		moments[i].tick = i;
+	for (uint32_t i = 0; i < reports; i++) {
+		const int64_t values[16] = { each };
+
+		tables_report_begin(&f->tables, series, 1700000000 + i, 0, i);
+		tables_row(&f->tables, random_stack(f), 0, values);
+		assert_true(tables_moments(&f->tables, moments, each));
+	}
+	write_part(f);
+	reader = open_part(f);
+	assert_int_equal(part_reader_segment(reader, 0, SEGMENT_RAW, 0, INT64_MAX, &segment, NULL),
+			 0);
+	assert_int_equal(segment.blocks_count, reports);
+	for (uint32_t i = 0; i < segment.blocks_count; i++) {
+		struct segment_block block;
+
+		assert_int_equal(segment_read(&segment, i, SEGMENT_MOMENTS, &buffer, &block, NULL),
+				 0);
+		for (uint32_t r = 0; r < block.reports_count; r++)
+			found += block.reports[r].moment_count;
+	}
+	assert_int_equal(found, reports * each);
+	part_reader_drop_segment(&segment);
+	part_reader_close(reader);
+	segment_buffer_free(&buffer);
+	free(moments);
+}
+
 /* Keys. */
 
 static void partitions_that_cannot_match_are_left_out(void **state)
@@ -685,6 +727,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(levels_are_kept_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(blocks_are_read_without_new_memory, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(moments_bound_what_is_read_at_once, set_up,
 						tear_down),
 		cmocka_unit_test(partitions_that_cannot_match_are_left_out),
 	};
