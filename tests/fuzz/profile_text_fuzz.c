@@ -20,6 +20,9 @@ static void check(const struct pprof *profile)
 		    sample->location_first + sample->location_count > profile->location_ids.count)
 			abort();
 	}
+	for (size_t i = 0; i < profile->values.count; i++)
+		if (profile->values.data[i] < 0)
+			abort();
 	for (size_t i = 0; i < profile->location_ids.count; i++)
 		if (!profile->location_ids.data[i] ||
 		    profile->location_ids.data[i] > profile->locations.count)
@@ -30,9 +33,9 @@ static void check(const struct pprof *profile)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static int (*const decoders[])(struct slice, struct stack_builder *, struct err *) = {
-		folded_decode, legacy_pprof_decode, perf_script_decode, speedscope_decode
-	};
+	static int (*const decoders[])(struct slice, struct stack_builder *,
+				       struct err *) = { folded_decode, legacy_pprof_decode,
+							 perf_script_decode, speedscope_decode };
 	struct slice bytes = slice_from(data, size);
 
 	for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "batches.h"
+#include "server/persist/store_int.h"
 #include "sim_disk.h"
 
 #define DIR "/store"
@@ -531,6 +532,24 @@ static void broken_batch_is_refused_before_it_is_logged(void **state)
 	assert_int_equal(append(f, 0).reports_stored, 1);
 }
 
+/* It is looked at no further than to count. */
+static void times_of_samples_count_to_the_size_of_a_batch(void **state)
+{
+	struct fixture *f = *state;
+	struct append_result result;
+	struct tables tables;
+	struct tables_view view;
+	struct err err;
+
+	tables_init(&tables);
+	batches_add(&tables, 0);
+	view = tables_view_of(&tables);
+	view.moments_count = STORE_BATCH_BYTES_MAX / sizeof(struct moment) + 1;
+	assert_int_equal(store_append(f->store, &view, &result, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.message, "is over the limit"));
+	tables_free(&tables);
+}
+
 static void memtable_is_sealed_by_size_and_by_age(void **state)
 {
 	struct fixture *f = *state;
@@ -645,6 +664,7 @@ int main(void)
 		TEST(repeated_rows_of_a_cumulative_report_are_summed_first),
 		TEST(log_of_several_generations_is_read_back_as_it_was),
 		TEST(broken_batch_is_refused_before_it_is_logged),
+		TEST(times_of_samples_count_to_the_size_of_a_batch),
 		TEST(memtable_is_sealed_by_size_and_by_age),
 		TEST(second_opener_is_told_who_holds_the_store),
 		TEST(foreign_and_incomplete_directories_are_refused),
