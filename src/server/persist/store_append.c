@@ -52,7 +52,9 @@ static size_t view_bytes(const struct tables_view *view)
 	       view->series_count * sizeof(struct series) +
 	       view->frames_count * sizeof(struct frame) + view->nodes_count * sizeof(struct node) +
 	       view->reports_count * sizeof(struct report) + view->rows_count * sizeof(struct row) +
-	       view->values_count * sizeof(int64_t) + view->totals_count * sizeof(int64_t);
+	       view->values_count * sizeof(int64_t) + view->totals_count * sizeof(int64_t) +
+	       view->moments_count * sizeof(struct moment) +
+	       view->links_count * sizeof(struct trace_link);
 }
 
 static int reserve(struct store *store, size_t bytes, struct err *err)
