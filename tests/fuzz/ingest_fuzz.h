@@ -16,6 +16,7 @@ static const struct ingest_limits fuzz_limits = {
 	.stack_depth_max = 20,
 	.string_bytes_max = 64,
 	.labels_max = 8,
+	.moments_max = 100,
 };
 
 static inline void check_frames(const struct tables_view *view)

@@ -332,7 +332,7 @@ static void add_moments(const struct door *door, const struct otlp_sample *sampl
 	struct trace_link link;
 	bool linked = link_of(door, sample, &link);
 
-	if (door->limits->no_moments)
+	if (!door->limits->moments_max)
 		return;
 	for (uint32_t i = 0; i < sample->timestamps.count; i++)
 		normalise_moment(door->n, row, tick_of(times[i], start_ns), linked ? &link : NULL);

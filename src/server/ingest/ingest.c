@@ -10,6 +10,7 @@ const struct ingest_limits ingest_limits_default = {
 	.stack_depth_max = 512,
 	.string_bytes_max = 16 << 10,
 	.labels_max = TABLES_LABELS_PER_SET_MAX,
+	.moments_max = (size_t)1 << 19, /* a minute of 87 busy CPUs at 100 Hz */
 };
 
 struct ingest_scratch *ingest_scratch_new(void)

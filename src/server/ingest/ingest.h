@@ -24,7 +24,7 @@ struct ingest_limits {
 	size_t stack_depth_max;	 /* frames; deeper stacks keep the leaf side and a marker frame */
 	size_t string_bytes_max; /* longer ones are cut (at a UTF-8 boundary) and counted */
 	size_t labels_max;	 /* per series */
-	bool no_moments;	 /* when samples were taken, and what for, is not kept */
+	size_t moments_max;	 /* times and links of samples, per report; 0 = none kept */
 };
 extern const struct ingest_limits ingest_limits_default;
 

@@ -339,8 +339,14 @@ uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,
 void normalise_moment(struct normaliser *n, uint32_t row, uint32_t tick,
 		      const struct trace_link *link)
 {
-	struct moment moment = { row, tick, link ? checked(n, tables_link(n->into, link)) : 0 };
+	struct moment moment = { row, tick, 0 };
 
+	if (n->moments.count >= n->limits->moments_max) {
+		repairs_count(REPAIR_MOMENTS_MANY, 1);
+		return;
+	}
+	if (link)
+		moment.link = checked(n, tables_link(n->into, link));
 	if (COLUMN_ROOM(&n->moments, 1, TABLES_MOMENTS_MAX))
 		n->moments.data[n->moments.count++] = moment;
 	else

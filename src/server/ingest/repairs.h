@@ -26,6 +26,7 @@
 	X(LOCATION_ID, "location_id", "location ids that led nowhere")                             \
 	X(LONG_STRING, "long_string", "strings cut at the length limit")                           \
 	X(MAPPING_ID, "mapping_id", "mapping ids that led nowhere")                                \
+	X(MOMENTS_MANY, "moments_many", "times of samples beyond the limit of a report, dropped")  \
 	X(NEGATIVE_VALUE, "negative_value", "samples with a negative value, dropped")              \
 	X(PROCESS_IDENTITY, "process_identity", "attributes naming one process, not made labels")  \
 	X(STACK_INDEX, "stack_index", "stack indexes that led nowhere")                            \

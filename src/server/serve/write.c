@@ -173,7 +173,8 @@ static int write_otlp_into(struct serve *serve, struct write_slot *slot,
 	struct ingest_partial partial = { 0 };
 	int rc;
 
-	limits.no_moments = serve->no_moments;
+	if (serve->no_moments)
+		limits.moments_max = 0;
 	rc = ingest_from_otlp(slot->scratch, &limits, request->body, clock_real_ns(), &slot->batch,
 			      &partial, err);
 	if (!rc)

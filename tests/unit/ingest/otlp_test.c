@@ -134,6 +134,21 @@ static void times_alone_count_one_each_in_every_dialect(void **state)
 #undef SERIES
 }
 
+static void times_beyond_the_limit_of_a_report_are_left_out(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	w.limits.moments_max = 3; /* of 4 */
+	take_golden(&w, "ebpf_1.9");
+	assert_int_equal(w.view.reports[0].moment_count, 3);
+	assert_int_equal(w.view.moments[2].row, 1);
+	assert_int_equal(w.view.totals[0], 4);
+	assert_int_equal(repairs_of(&w, REPAIR_MOMENTS_MANY), 1);
+	end(&w);
+}
+
 static void values_add_up_in_every_dialect(void **state)
 {
 #define SERIES                                                                                     \
@@ -431,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_alone_count_one_each_in_every_dialect),
+		cmocka_unit_test(times_beyond_the_limit_of_a_report_are_left_out),
 		cmocka_unit_test(values_add_up_in_every_dialect),
 		cmocka_unit_test(references_to_strings_are_resolved),
 		cmocka_unit_test(content_makes_the_identity_where_the_sender_gives_none),
