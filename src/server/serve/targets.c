@@ -37,11 +37,9 @@ void targets_free(struct targets *targets)
 	free(targets);
 }
 
-static void set_text(char to[static TARGETS_TEXT_BYTES], struct slice text)
+static void set_text(char *to, size_t bytes, struct slice text)
 {
-	snprintf(to, TARGETS_TEXT_BYTES, "%.*s",
-		 (int)(text.len < TARGETS_TEXT_BYTES ? text.len : TARGETS_TEXT_BYTES - 1),
-		 text.data);
+	snprintf(to, bytes, "%.*s", (int)(text.len < bytes ? text.len : bytes - 1), text.data);
 }
 
 /* Without the port, which is another for each connection. */
@@ -99,10 +97,10 @@ static struct target *find(struct targets *targets, const struct targets_write *
 	uint64_t hash;
 	uint32_t id;
 
-	set_text(wanted.tenant, write->tenant);
-	set_text(wanted.peer, host_of(write->peer));
-	set_text(wanted.sender, write->sender);
-	set_text(wanted.node, write->node);
+	set_text(wanted.tenant, sizeof(wanted.tenant), write->tenant);
+	set_text(wanted.peer, sizeof(wanted.peer), host_of(write->peer));
+	set_text(wanted.sender, sizeof(wanted.sender), write->sender);
+	set_text(wanted.node, sizeof(wanted.node), write->node);
 	hash = hash_of(&wanted);
 	id = idmap_find(&targets->map, hash, is_same, targets, &wanted);
 	if (id == IDMAP_NONE) {

@@ -10,9 +10,10 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "server/serve/tenant.h"
 
 #define TARGETS_MAX 10000
-#define TARGETS_TEXT_BYTES 128 /* of each text; longer ones are cut */
+#define TARGETS_TEXT_BYTES 128 /* of each text but the tenant; longer ones are cut */
 
 struct targets;
 
@@ -31,8 +32,8 @@ struct targets_write {
 void targets_note(struct targets *targets, const struct targets_write *write);
 
 struct target {
-	char tenant[TARGETS_TEXT_BYTES], peer[TARGETS_TEXT_BYTES], sender[TARGETS_TEXT_BYTES],
-		node[TARGETS_TEXT_BYTES];
+	char tenant[TENANT_BYTES_MAX + 1]; /* whole: a part of it is another's */
+	char peer[TARGETS_TEXT_BYTES], sender[TARGETS_TEXT_BYTES], node[TARGETS_TEXT_BYTES];
 	int64_t first_at_ns, last_at_ns, error_at_ns; /* wall clock */
 	int64_t interval_ns;			      /* between requests, of late; 0 = not known */
 	uint64_t requests, bytes, reports, refused, errors;
