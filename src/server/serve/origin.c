@@ -34,17 +34,17 @@ static void name_of(struct slice host, char ret[static ADDRESS_HOST_BYTES])
 	snprintf(ret, ADDRESS_HOST_BYTES, "%.*s", SLICE_FMT(name));
 }
 
-/* This machine's own name, alone or with a domain behind it. */
+/* This machine's own name, as it is or without its domain: with another one it is anybody's. */
 static bool is_own_name(const char *name)
 {
 	char own[ADDRESS_HOST_BYTES] = "";
-	size_t len;
 
 	if (gethostname(own, sizeof(own) - 1) || !own[0])
 		return false;
+	if (!strcasecmp(name, own))
+		return true;
 	own[strcspn(own, ".")] = '\0';
-	len = strlen(own);
-	return !strncasecmp(name, own, len) && (!name[len] || name[len] == '.');
+	return !strcasecmp(name, own);
 }
 
 /* Whether nobody else could have made the name lead here. */
