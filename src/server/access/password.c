@@ -57,9 +57,11 @@ static void remember(struct password_memory *memory, const uint8_t *digest, bool
 	struct password_verdict *verdict = verdict_of(memory, digest);
 
 	pthread_mutex_lock(&memory->lock);
-	memcpy(verdict->digest, digest, SHA256_DIGEST_BYTES);
-	verdict->known = true;
-	verdict->fits = fits;
+	if (fits || !verdict->fits) { /* or who guesses makes those who know wait */
+		memcpy(verdict->digest, digest, SHA256_DIGEST_BYTES);
+		verdict->known = true;
+		verdict->fits = fits;
+	}
 	pthread_mutex_unlock(&memory->lock);
 }
 

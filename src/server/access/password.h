@@ -28,8 +28,9 @@ struct password_memory {
 	uint8_t salt[SHA256_DIGEST_BYTES];
 	pthread_mutex_t lock; /* of the verdicts and trials */
 	unsigned trials;
-	pthread_mutex_t trying;				     /* whoever hashes */
-	struct password_verdict verdicts[PASSWORD_VERDICTS]; /* by digest; the later wins */
+	pthread_mutex_t trying; /* whoever hashes */
+	struct password_verdict
+		verdicts[PASSWORD_VERDICTS]; /* by digest; right ones stay, the later wins */
 };
 
 void password_init(struct password_memory *memory);

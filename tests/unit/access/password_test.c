@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -90,12 +91,33 @@ static void who_guesses_does_not_make_more_than_one_other_wait(void **state)
 	password_fini(&memory);
 }
 
+static void guesses_do_not_make_known_ones_forgotten(void **state)
+{
+	struct password_memory memory;
+	bool fits = false;
+	char text[16];
+
+	(void)state;
+	password_init(&memory);
+	assert_true(try(&memory, "ann-secret"));
+	for (unsigned i = 0; i < 20 * PASSWORD_VERDICTS; i++) {
+		snprintf(text, sizeof(text), "%u", i);
+		/* no hash, so that it is quick */
+		assert_int_equal(password_try(&memory, SLICE_LITERAL("$2b$05$"), slice_of(text)),
+				 PASSWORD_WRONG);
+	}
+	assert_true(password_recall(&memory, slice_of(HASH), slice_of("ann-secret"), &fits));
+	assert_true(fits);
+	password_fini(&memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verdicts_are_what_bcrypt_says_the_second_time_too),
 		cmocka_unit_test(who_is_known_does_not_wait_for_those_who_guess),
 		cmocka_unit_test(who_guesses_does_not_make_more_than_one_other_wait),
+		cmocka_unit_test(guesses_do_not_make_known_ones_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
