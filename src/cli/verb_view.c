@@ -87,11 +87,12 @@ static int put(const char *folder, const struct profile_file *file, struct err *
 }
 
 /* The page with the file's type and range. */
-static void make_url(const struct profile_file *file, unsigned port, struct strbuf *url)
+static void make_url(const struct profile_file *file, const char *address, unsigned port,
+		     struct strbuf *url)
 {
 	char text[32];
 
-	strbuf_addf(url, "http://127.0.0.1:%u/", port);
+	strbuf_addf(url, "http://%.*s:%u/", (int)(strrchr(address, ':') - address), address, port);
 	ask_add_parameter(url, "query", strbuf_text(&file->type));
 	snprintf(text, sizeof(text), "%lld", (long long)(file->params.from_ns / CLOCK_NS_PER_MS));
 	ask_add_parameter(url, "from", text);
@@ -130,7 +131,7 @@ static int serve(const struct view_verb_options *values, const char *folder,
 
 	if (rc)
 		return rc;
-	make_url(file, server_port(server), &url);
+	make_url(file, values->http_address, server_port(server), &url);
 	printf("%s\nCtrl-C ends it.\n", strbuf_text(&url));
 	fflush(stdout);
 	if (!values->no_browser)
