@@ -189,7 +189,7 @@ static int check_moments(const struct tables_view *view, struct err *err)
 
 	for (uint32_t i = 0; i < view->reports_count; i++) {
 		const struct report *report = &view->reports[i];
-		const struct moment *at = &view->moments[first];
+		const struct moment *at = view->moments ? &view->moments[first] : NULL;
 
 		if (report->moment_first != first ||
 		    report->moment_count > view->moments_count - first)

@@ -120,12 +120,13 @@ int batches_append(struct store *store, uint32_t n, struct append_result *ret, s
 static void check_moments(const struct segment_block *block, const struct segment_report *report,
 			  uint32_t n)
 {
-	const struct moment *moment = &block->moments[report->moment_first];
 	struct trace_link link = link_of(n);
+	const struct moment *moment;
 
 	assert_int_equal(block->moments ? report->moment_count : 0, n % 2);
 	if (n % 2 == 0)
 		return;
+	moment = &block->moments[report->moment_first];
 	assert_int_equal(block->values ? block->values[report->value_first + moment->row] : 1,
 			 value_of(n, 0));
 	assert_true(moment->row < report->row_count);
