@@ -15,7 +15,7 @@ void server_flags_init(struct server_flags *flags)
 		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
 		.reserve = { .percent = DEFAULT_RESERVE_PERCENT },
-		.query_memory = { .bytes = DEFAULT_QUERY_MEMORY_BYTES },
+		.query_memory = { .percent = DEFAULT_QUERY_MEMORY_PERCENT },
 		.debuginfo_retention_ns =
 			DEFAULT_DEBUGINFO_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.debuginfo_retention = { .percent = DEFAULT_DEBUGINFO_RETENTION_PERCENT },

@@ -67,7 +67,7 @@ struct server_flags {
 		  OPTION_SIZE,                                                                     \
 		  offsetof(type, server.query_memory),                                             \
 		  "B",                                                                             \
-		  "of all queries together: 1GiB, 10% of what there is (default 192MiB)",          \
+		  "of all queries together: 1GiB, 20% of what there is (default 10%)",          \
 		  0,                                                                               \
 		  0 },                                                                             \
 		{ 0,	       "debuginfo-path",                                                   \

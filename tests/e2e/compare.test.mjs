@@ -27,7 +27,7 @@ test("compared to itself, nothing has changed", () => withPage({}, async (page) 
 test("the two halves of a range compare, swap, and name what changed most", () => withPage({}, async (page) => {
 	const query = await fixedRange(page);
 	const { to } = range(query);
-	const [early, late] = [to - 120_000, to - 60_000];
+	const [early, late] = [to - 30_000, to - 15_000];
 	const lateHalf = query.replace(/from=\d+/, `from=${late}`);
 	await open(page, `${lateHalf}&view=compare&base_from=${early}&base_to=${late}`);
 	const [a, b] = await firn(page, "sides");

@@ -52,8 +52,12 @@ test("the form writes filters of any field, and what hides everything is named",
 test("inverted, functions come first and every sum stays", () => withPage({}, async (page) => {
 	await open(page, await fixedRange(page));
 	const { root } = await firn(page, "profile");
+	const first = () => window.__firn.frames().filter(({ depth }) => depth === 1).map(({ name }) => name).join();
+	const starts = await page.evaluate(first);
 	await page.keyboard.press("i");
 	await page.waitForFunction(() => new URLSearchParams(location.search).get("invert") === "1");
+	await page.waitForFunction((before) => before !== window.__firn.frames().filter(({ depth }) => depth === 1)
+		.map(({ name }) => name).join(), starts);
 	await painted(page);
 	assert.equal((await firn(page, "profile")).root, root);
 	await page.keyboard.press("u");

@@ -379,7 +379,7 @@ static bool find_block(const struct symbol_table *table, uint64_t address, uint3
 		return false;
 	low = address - base < UINT32_MAX ? (uint32_t)(address - base) : UINT32_MAX;
 	if (table->slices) {
-		uint32_t slice = low >> table->slice_shift;
+		uint32_t slice = (uint32_t)((uint64_t)low >> table->slice_shift);
 
 		if (slice >= table->slices_count)
 			slice = table->slices_count - 1;

@@ -160,7 +160,7 @@ async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 		/* Upside down, what is wide is not what was wide: nothing is trimmed to the screen first. */
 		const first = await ask(inverted.value ? WIDTH_LARGE : untracked(() => graphWidth.value));
 		show(first, signal_);
-		if (!first.header.trimmed) {
+		if (!first.header.trimmed || inverted.value) {
 			loadedKey = key;
 			return;
 		}
