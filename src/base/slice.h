@@ -65,7 +65,6 @@ struct slice slice_cut(struct slice s, char separator, struct slice *rest);
 /* Without blanks, tabs and line ends around it. */
 struct slice slice_trim(struct slice s);
 
-/* Decimal digits only, whole slice, no overflow. Returns false and leaves *ret alone otherwise. */
 /* 0 to 15, or -1 for what is no hexadecimal digit. */
 static inline int slice_hex_digit(char c)
 {
@@ -76,6 +75,7 @@ static inline int slice_hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Decimal digits only, whole slice, no overflow. Returns false and leaves *ret alone otherwise. */
 bool slice_parse_u64(struct slice s, uint64_t *ret);
 
 #endif
