@@ -268,15 +268,5 @@ static int code_of(struct question *question, const struct net_request *request,
 void answer_instructions(void *context, const struct net_request *request,
 			 struct net_response *response)
 {
-	struct question question;
-	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
-
-	response->content_type = "application/json";
-	if (!rc) {
-		rc = code_of(&question, request, &response->body, &err);
-		question_end(&question);
-	}
-	if (rc)
-		net_response_error(request, response, &err);
+	question_answer(context, request, response, code_of);
 }

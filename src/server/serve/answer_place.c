@@ -81,17 +81,7 @@ static int lines_of(struct question *question, const struct net_request *request
 
 void answer_lines(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
-	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
-
-	response->content_type = "application/json";
-	if (!rc) {
-		rc = lines_of(&question, request, &response->body, &err);
-		question_end(&question);
-	}
-	if (rc)
-		net_response_error(request, response, &err);
+	question_answer(context, request, response, lines_of);
 }
 
 /* The functions with the largest cumulative values, and where each stands in the answer. */
@@ -186,15 +176,5 @@ static int callgraph_of(struct question *question, const struct net_request *req
 void answer_callgraph(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
-	struct question question;
-	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
-
-	response->content_type = "application/json";
-	if (!rc) {
-		rc = callgraph_of(&question, request, &response->body, &err);
-		question_end(&question);
-	}
-	if (rc)
-		net_response_error(request, response, &err);
+	question_answer(context, request, response, callgraph_of);
 }

@@ -466,3 +466,21 @@ void question_end(struct question *question)
 	arena_free(&question->arena);
 	*question = (struct question){ 0 };
 }
+
+void question_answer(struct serve *serve, const struct net_request *request,
+		     struct net_response *response,
+		     int (*write)(struct question *question, const struct net_request *request,
+				  struct strbuf *out, struct err *err))
+{
+	struct question question;
+	struct err err;
+	int rc = question_read(serve, request, QUESTION_TYPE_NEEDED, &question, &err);
+
+	response->content_type = "application/json";
+	if (!rc) {
+		rc = write(&question, request, &response->body, &err);
+		question_end(&question);
+	}
+	if (rc)
+		net_response_error(request, response, &err);
+}

@@ -83,6 +83,12 @@ int question_group_by(struct question *question, struct slice comma_list, struct
 
 void question_end(struct question *question);
 
+/* Reads a question whose selector names a type, and answers it by `write`, which writes JSON. */
+void question_answer(struct serve *serve, const struct net_request *request,
+		     struct net_response *response,
+		     int (*write)(struct question *question, const struct net_request *request,
+				  struct strbuf *out, struct err *err));
+
 /* Further parameters, copied to the question's arena; fallback when absent. */
 struct slice question_text(struct question *question, const struct net_request *request,
 			   const char *name, const char *fallback);
