@@ -35,11 +35,19 @@ __attribute__((noinline)) static void serve(void)
 	sink++;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
+	int64_t end_ns = now_ns() + (argc > 1 ? atoi(argv[1]) : 5) * INT64_C(1000000000);
 
-	while (time(NULL) < end)
+	while (now_ns() < end_ns)
 		serve();
 	printf("%llu\n", (unsigned long long)sink);
 	return 0;
