@@ -102,7 +102,7 @@ int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *na
 	return now_ns - at_ns < NOT_THERE_NS && at_ns <= now_ns ? at_ns : 0;
 }
 
-void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name)
+void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name)
 {
 	int64_t now_ns = debuginfo_now_ns(debuginfod->store);
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
@@ -110,6 +110,9 @@ void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name
 	struct strbuf path = { 0 };
 	int fd;
 
+	if (atomic_load(&debuginfod->misses) >= MISSES_MAX)
+		return;
+	atomic_fetch_add(&debuginfod->misses, 1);
 	debuginfod_path(debuginfod, name, &path);
 	fd = open(strbuf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0 || write(fd, debuginfod->servers.data, debuginfod->servers.len) < 0 ||
@@ -400,7 +403,7 @@ static int start_threads(struct debuginfod *debuginfod, struct err *err)
 	sigfillset(&all);
 	sigdelset(&all, SIGPROF); /* asks what a thread does */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (!code && debuginfod->threads_count < THREADS) {
+	while (!code && debuginfod->threads_count < DEBUGINFOD_THREADS) {
 		code = pthread_create(&debuginfod->threads[debuginfod->threads_count], NULL, run,
 				      debuginfod);
 		if (!code)
@@ -461,8 +464,10 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 	if (!rc && mkdir(strbuf_text(&debuginfod->folder), 0750) && errno != EEXIST)
 		rc = err_set_errno(err, errno, "create folder \"%s\"",
 				   strbuf_text(&debuginfod->folder));
-	if (!rc)
+	if (!rc) {
+		debuginfod_collect(debuginfod);
 		rc = start_threads(debuginfod, err);
+	}
 	if (rc) {
 		debuginfod_stop(debuginfod);
 		return rc;

@@ -6,8 +6,8 @@
  * Threads look about once a second which build ids names are missing of, or are poor although they
  * are looked up, and ask the servers one after the other, for at most a given time. What comes goes
  * the way of an upload: it is checked, kept if it is better, told to the resolver. Answers that
- * there is nothing are remembered on disk for an hour, for these servers; failures for five minutes
- * in memory. Sources are kept on disk up to SOURCES_BYTES_MAX.
+ * there is nothing are remembered on disk for an hour, for these servers, up to MISSES_MAX of them;
+ * failures for five minutes in memory. Sources are kept on disk up to SOURCES_BYTES_MAX.
  *
  *     <folder>/debuginfod/<build id>         the servers do not have it; its age is its mtime
  *     <folder>/debuginfod/source-<sha256>    a source file, of "build id, blank, path"

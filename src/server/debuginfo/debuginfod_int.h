@@ -6,13 +6,16 @@
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
 
+#include <stdatomic.h>
+
 #include "net/fetch.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
 
-#define THREADS 4
+#define DEBUGINFOD_THREADS 4
 #define NOT_THERE_NS (3600 * CLOCK_NS_PER_S)
 #define FOUND 1
+#define MISSES_MAX 16384u /* remembered on disk, of files and of sources */
 
 struct debuginfod {
 	struct debuginfo *store;
@@ -22,6 +25,7 @@ struct debuginfod {
 	size_t urls_count;
 	struct tls *tls;
 	_Atomic bool stopping;
+	_Atomic size_t misses; /* on disk, at most: one that is written anew counts again */
 
 	pthread_mutex_t lock; /* for all below; taken before the store's and the resolver's */
 	pthread_cond_t wake;
@@ -29,7 +33,7 @@ struct debuginfod {
 	size_t asked_count, asked_capacity;
 	struct idmap map;
 	int64_t polled_at_ns; /* monotonic */
-	pthread_t threads[THREADS];
+	pthread_t threads[DEBUGINFOD_THREADS];
 	size_t threads_count;
 };
 
@@ -43,7 +47,7 @@ int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index, int6
 
 /* When these servers were found not to have it; 0 for never, or too long ago. */
 int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);
-/* Remembers it. Losing one costs a request. */
-void debuginfod_write_miss(const struct debuginfod *debuginfod, const char *name);
+/* Remembers it, while there is room for more. Losing one costs a request. */
+void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name);
 
 #endif

@@ -15,6 +15,7 @@
 #define SOURCES_BYTES_MAX ((uint64_t)256 << 20)
 #define SOURCE_PREFIX "source-"
 #define NONE_SUFFIX ".none"
+#define MISSES_KEPT (MISSES_MAX / 4 * 3) /* so that there is room again */
 
 static void source_name(struct slice build_id, struct slice path, struct strbuf *ret)
 {
@@ -181,11 +182,15 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 	return rc;
 }
 
-/* One file that is kept here. */
-struct kept {
-	char name[NAME_MAX + 1];
+/* Files of the folder, of one kind. */
+struct kept_list {
+	struct kept {
+		char name[NAME_MAX + 1];
+		uint64_t bytes;
+		int64_t at_ns;
+	} * items;
+	size_t count, capacity;
 	uint64_t bytes;
-	int64_t at_ns;
 };
 
 static int older_first(const void *a, const void *b)
@@ -195,42 +200,59 @@ static int older_first(const void *a, const void *b)
 	return left->at_ns < right->at_ns ? -1 : left->at_ns > right->at_ns;
 }
 
+static void add_kept(struct kept_list *list, const char *name, const struct stat *status)
+{
+	struct kept *kept;
+
+	mem_grow(list->items, list->count, list->capacity);
+	kept = &list->items[list->count++];
+	snprintf(kept->name, sizeof(kept->name), "%s", name);
+	kept->bytes = (uint64_t)status->st_size;
+	kept->at_ns = status->st_mtim.tv_sec * CLOCK_NS_PER_S;
+	list->bytes += kept->bytes;
+}
+
+/* Removes the oldest until no more than this is left. Frees the list. */
+static size_t remove_oldest(int folder, struct kept_list *list, size_t count_max,
+			    uint64_t bytes_max)
+{
+	size_t left = list->count;
+
+	if (list->count)
+		qsort(list->items, list->count, sizeof(*list->items), older_first);
+	for (size_t i = 0; left > count_max || (left && list->bytes > bytes_max); i++, left--) {
+		unlinkat(folder, list->items[i].name, 0);
+		list->bytes -= list->items[i].bytes;
+	}
+	free(list->items);
+	return left;
+}
+
 void debuginfod_collect(struct debuginfod *debuginfod)
 {
 	int64_t now_ns = debuginfo_now_ns(debuginfod->store);
 	DIR *dir = opendir(strbuf_text(&debuginfod->folder));
-	size_t count = 0, capacity = 0;
-	struct kept *kept = NULL;
-	uint64_t bytes = 0;
+	struct kept_list sources = { .count = 0 }, misses = { .count = 0 };
 	struct dirent *entry;
 	struct stat status;
 
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
-		bool is_source = !strncmp(name, SOURCE_PREFIX, strlen(SOURCE_PREFIX)) &&
-				 !strstr(name, NONE_SUFFIX);
-		int64_t at_ns;
 
 		if (name[0] == '.' || fstatat(dirfd(dir), name, &status, AT_SYMLINK_NOFOLLOW))
 			continue;
-		at_ns = status.st_mtim.tv_sec * CLOCK_NS_PER_S;
-		if (!is_source && now_ns - at_ns > NOT_THERE_NS) {
+		if (!strncmp(name, SOURCE_PREFIX, strlen(SOURCE_PREFIX)) &&
+		    !strstr(name, NONE_SUFFIX))
+			add_kept(&sources, name, &status);
+		else if (now_ns - status.st_mtim.tv_sec * CLOCK_NS_PER_S > NOT_THERE_NS)
 			unlinkat(dirfd(dir), name, 0);
-		} else if (is_source) {
-			mem_grow(kept, count, capacity);
-			snprintf(kept[count].name, sizeof(kept[count].name), "%s", name);
-			kept[count].bytes = (uint64_t)status.st_size;
-			kept[count].at_ns = at_ns;
-			bytes += kept[count++].bytes;
-		}
+		else
+			add_kept(&misses, name, &status);
 	}
-	if (count)
-		qsort(kept, count, sizeof(*kept), older_first);
-	for (size_t i = 0; dir && i < count && bytes > SOURCES_BYTES_MAX; i++) {
-		unlinkat(dirfd(dir), kept[i].name, 0);
-		bytes -= kept[i].bytes;
-	}
-	if (dir)
-		closedir(dir);
-	free(kept);
+	if (!dir)
+		return;
+	remove_oldest(dirfd(dir), &sources, SIZE_MAX, SOURCES_BYTES_MAX);
+	atomic_store(&debuginfod->misses,
+		     remove_oldest(dirfd(dir), &misses, MISSES_KEPT, UINT64_MAX));
+	closedir(dir);
 }

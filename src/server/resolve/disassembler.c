@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,8 +90,12 @@ static int write_all(csh engine, uint64_t machine, uint64_t address, const uint8
 
 static int run_worker(uint64_t machine, uint64_t address)
 {
-	const struct subprocess_limits limits = { "firn-code", CPU_SECONDS, 0, DATA_BYTES,
-						  MAPPED_BYTES };
+	const struct subprocess_limits limits = {
+		.name = "firn-code",
+		.cpu_seconds = CPU_SECONDS,
+		.data_bytes = DATA_BYTES,
+		.mapped_bytes = MAPPED_BYTES,
+	};
 	uint8_t *code = mem_calloc(DISASSEMBLER_CODE_BYTES_MAX, 1);
 	FILE *out = fdopen(FD_OUT, "w");
 	ssize_t len;
@@ -187,7 +192,10 @@ static int run_process(uint16_t machine, uint64_t address, struct slice code, st
 	if (!is_late && WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
 	return err_set(err, ERR_INVALID, "disassemble: the process that does it %s",
-		       is_late ? "took too long" : "died");
+		       is_late ? "took too long"
+		       : WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS
+			       ? "made a system call that it is not allowed (SIGSYS)"
+			       : "died");
 }
 
 /* What the worker says is checked as what comes from outside. */

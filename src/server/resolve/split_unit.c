@@ -6,6 +6,7 @@
 #include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "codec/section_reader.h"
@@ -283,7 +284,7 @@ int split_unit_open(struct split_unit *unit, const struct split_places *places,
 	*unit = (struct split_unit){ .fd = -1 };
 	if (places->package) {
 		/* libelf keeps no descriptor of ours: any will do that can be asked about. */
-		unit->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		unit->fd = memfd_create("firn-unit", MFD_CLOEXEC);
 		if (unit->fd >= 0 && open_parts(unit, places->package, unit->fd, true, skeleton))
 			return 0;
 		split_unit_close(unit);

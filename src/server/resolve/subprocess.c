@@ -109,4 +109,6 @@ void subprocess_confine(const struct subprocess_limits *limits)
 		return;
 	set_limit(RLIMIT_DATA, limits->data_bytes);
 	set_limit(RLIMIT_AS, limits->mapped_bytes);
+	if (!syscall_filter_apply(limits->files))
+		errno = 0; /* the other limits have to do */
 }

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "server/resolve/syscall_filter.h"
+
 #define SUBPROCESS_FD_FIRST 3 /* the descriptors stand there, in their order */
 #define SUBPROCESS_FDS_MAX 16
 #define SUBPROCESS_POLL_MS 50
@@ -25,12 +27,14 @@ int subprocess_reap(pid_t pid, bool is_late);
 
 /*
  * Called by the process itself: low priority, first to go when memory is short, gone with its
- * parent, no core, no new privileges, and limits. Memory is not limited under sanitizers.
+ * parent, no core, no new privileges, limits, and few system calls (syscall_filter.h; what else it
+ * asks for ends it with SIGSYS). Under sanitizers neither memory nor system calls are limited.
  */
 struct subprocess_limits {
 	const char *name;
 	uint64_t cpu_seconds, file_bytes;
 	uint64_t data_bytes, mapped_bytes;
+	enum syscall_filter_files files;
 };
 void subprocess_confine(const struct subprocess_limits *limits);
 

@@ -659,13 +659,29 @@ static void write_scopes(struct finisher *finisher)
 	}
 }
 
+/* Of the texts of functions, and of all files that there may be. */
+static uint64_t texts_bytes(const struct symbol_builder *builder, const uint32_t *functions,
+			    uint32_t count)
+{
+	uint64_t bytes = builder->strings.len;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct symbol_function *function = &builder->functions[functions[i]];
+
+		bytes += text_of(builder, function->name).len +
+			 text_of(builder, function->linkage_name).len + FUNCTION_TEXTS;
+	}
+	return bytes;
+}
+
 /* Everything but rows: numbers it, and writes it. */
 static void write_records(struct finisher *finisher)
 {
 	uint32_t count;
 	uint32_t *functions = used_functions(finisher, &count);
 
-	symbol_writer_begin_texts(&finisher->writer, count);
+	symbol_writer_begin_texts(&finisher->writer, count,
+				  texts_bytes(finisher->builder, functions, count));
 	number_files(finisher);
 	write_functions(finisher, functions, count);
 	write_scopes(finisher);

@@ -67,7 +67,10 @@ enum symbol_part {
 #define SYMBOL_PACK_FIELD_BYTES 3 /* of each field, in the block's head */
 #define SYMBOL_FUNCTIONS_MAX ((uint32_t)1 << 24)
 #define SYMBOL_TEXTS_PER_BLOCK_MAX 4096
-#define SYMBOL_TEXT_BYTES_MAX ((size_t)64 * 1024)
+/* Without its NUL: so SYMBOL_TEXTS_MANY of the longest fit a block. */
+#define SYMBOL_TEXT_BYTES_MAX ((size_t)64 * 1024 - 1)
+#define SYMBOL_TEXTS_MANY 512
+#define SYMBOL_TEXT_BLOCK_BYTES_MAX ((size_t)32 << 20) /* unpacked */
 
 /* Fields of the records. */
 enum { ROW_STEP, ROW_SCOPE, ROW_LINE, ROW_FILE, ROW_FIELDS };

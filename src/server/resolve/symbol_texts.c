@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "server/resolve/symbol_format.h"
 
-#define BLOCK_BYTES_MAX ((size_t)32 << 20) /* unpacked */
-
 /* The texts of one block, each with a NUL after it. */
 struct text_block {
 	char *bytes;  /* NULL: it cannot be read */
@@ -82,7 +80,7 @@ static struct slice unpack(struct symbol_texts *texts, struct slice packed)
 
 	if (!texts->decoder)
 		texts->decoder = ZSTD_createDCtx();
-	if (!texts->decoder || !packed.len || !bytes || bytes > BLOCK_BYTES_MAX)
+	if (!texts->decoder || !packed.len || !bytes || bytes > SYMBOL_TEXT_BLOCK_BYTES_MAX)
 		return (struct slice){ NULL, 0 };
 	raw = mem_calloc(1, (size_t)bytes);
 	len = ZSTD_decompressDCtx(texts->decoder, raw, (size_t)bytes, packed.data, packed.len);

@@ -93,7 +93,17 @@ static uint64_t input_bytes(size_t count)
 	return bytes;
 }
 
-static void confine(const struct symbol_limits *limits, size_t inputs_count)
+/* Only split units lie in files that it finds by itself. */
+static enum syscall_filter_files files_of(const struct symbol_input *inputs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (inputs[i].directory)
+			return SYSCALL_FILTER_READ_FILES;
+	return SYSCALL_FILTER_NO_FILES;
+}
+
+static void confine(const struct symbol_limits *limits, const struct symbol_input *inputs,
+		    size_t inputs_count)
 {
 	const struct subprocess_limits confined = {
 		.name = "firn-symbols",
@@ -102,6 +112,7 @@ static void confine(const struct symbol_limits *limits, size_t inputs_count)
 		.data_bytes = memory_limit(limits),
 		.mapped_bytes = memory_limit(limits) + MAPPED_MORE_BYTES +
 				2 * (input_bytes(inputs_count) + limits->section_bytes),
+		.files = files_of(inputs, inputs_count),
 	};
 
 	subprocess_confine(&confined);
@@ -141,7 +152,7 @@ static int run_worker(char **args, size_t count)
 			.directory = text_or_null(at[2]),
 		};
 	}
-	confine(&limits, count);
+	confine(&limits, inputs, count);
 	if (symbol_reader_write(inputs, count, &limits, text_or_null(args[ARG_NOTE]),
 				text_or_null(args[ARG_SCRATCH_DIRECTORY]), FD_OUT, &status.report,
 				&err)) {
@@ -270,6 +281,11 @@ static int death_error(const char *name, int status, bool is_late,
 		return err_set(err, ERR_LIMIT,
 			       "read symbols of \"%s\": over the memory limit of %" PRIu64 " MiB",
 			       name, memory_limit(limits) >> 20);
+	if (number == SIGSYS)
+		return err_set(err, ERR_INVALID,
+			       "read symbols of \"%s\": the process that reads it made a system "
+			       "call that it is not allowed (SIGSYS)",
+			       name);
 	if (number)
 		return err_set(err, ERR_INVALID,
 			       "read symbols of \"%s\": the process that reads it died (%s)", name,

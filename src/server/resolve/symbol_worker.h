@@ -5,8 +5,8 @@
  *
  * A worker is this program again (/proc/self/exe) with a hidden verb, so it is there even when the
  * program was deleted or is the only file. It gets descriptors and limits, nothing else: limited
- * memory, CPU time and file size, low priority, no new privileges, first to go when the host is out
- * of memory. It ends with the thread that started it.
+ * memory, CPU time and file size, few system calls, low priority, no new privileges, first to go
+ * when the host is out of memory. It ends with the thread that started it.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_WORKER_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_WORKER_H

@@ -13,12 +13,14 @@
 
 /*
  * Texts are found faster in small blocks, and take less room in large ones: what matters is how
- * many there are.
+ * many there are. All that fit one block may share it.
  */
 #define FEW_FUNCTIONS 32768u
 #define FEW_TEXTS_PER_BLOCK SYMBOL_TEXTS_PER_BLOCK_MAX
 #define FEW_LEVEL 17
-#define MANY_TEXTS_PER_BLOCK 512
+#define MANY_TEXTS_PER_BLOCK SYMBOL_TEXTS_MANY
+_Static_assert(MANY_TEXTS_PER_BLOCK *(SYMBOL_TEXT_BYTES_MAX + 1) <= SYMBOL_TEXT_BLOCK_BYTES_MAX,
+	       "a block of the longest texts can be read back");
 #define MANY_LEVEL 9
 
 void symbol_writer_init(struct symbol_writer *writer, int fd)
@@ -218,9 +220,10 @@ static void close_texts(struct symbol_writer *writer)
 	strbuf_clear(&writer->texts);
 }
 
-void symbol_writer_begin_texts(struct symbol_writer *writer, uint32_t functions_count)
+void symbol_writer_begin_texts(struct symbol_writer *writer, uint32_t functions_count,
+			       uint64_t texts_bytes)
 {
-	bool few = functions_count <= FEW_FUNCTIONS;
+	bool few = functions_count <= FEW_FUNCTIONS && texts_bytes <= SYMBOL_TEXT_BLOCK_BYTES_MAX;
 
 	writer->texts_per_block = few ? FEW_TEXTS_PER_BLOCK : MANY_TEXTS_PER_BLOCK;
 	writer->level = few ? FEW_LEVEL : MANY_LEVEL;

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/sha256.h"
-#include "server/debuginfo/debuginfo.h"
+#include "server/debuginfo/debuginfod_int.h"
 #include "server/debuginfo/source.h"
 
 #define DAY_NS (24 * 3600 * CLOCK_NS_PER_S)
@@ -769,6 +769,45 @@ static void local_sources_stay_in_their_folder(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static int count_misses(const struct world *world)
+{
+	char command[128];
+	FILE *out;
+	int count = -1;
+
+	snprintf(command, sizeof(command), "ls '%s/debuginfod' | wc -l", world->path);
+	out = popen(command, "r");
+	assert_non_null(out);
+	assert_int_equal(fscanf(out, "%d", &count), 1);
+	pclose(out);
+	return count;
+}
+
+/* Whoever asks for sources that nobody has does not fill the disk. */
+static void what_servers_do_not_have_is_remembered_within_bounds(void **state)
+{
+	static const char *const urls[] = { "http://127.0.0.1:1" };
+	struct world *world = *state;
+
+	world->now_ns = clock_real_ns();
+	shell(world, "mkdir debuginfod && cd debuginfod && seq -f 'source-%06.0f.none' 20000 | "
+		     "xargs touch && touch -d '2 hours ago' source-000001.none");
+	world->options.debuginfod_urls = urls;
+	world->options.debuginfod_urls_count = 1;
+	open_world(world);
+	assert_int_equal(count_misses(world), MISSES_MAX / 4 * 3);
+	shell(world, "cd debuginfod && test ! -e source-000001.none");
+	for (unsigned i = 0; i < MISSES_MAX; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "new-%u", i);
+		debuginfod_write_miss(world->debuginfo->debuginfod, name);
+	}
+	assert_int_equal(count_misses(world), MISSES_MAX);
+	debuginfo_collect(world->debuginfo);
+	assert_int_equal(count_misses(world), MISSES_MAX / 4 * 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -790,6 +829,7 @@ int main(void)
 		TEST(sources_are_kept_beside),
 		TEST(sources_are_found_by_their_path),
 		TEST(local_sources_stay_in_their_folder),
+		TEST(what_servers_do_not_have_is_remembered_within_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,6 +219,46 @@ static void going_over_the_budget_yields_no_table(void **state)
 	symbol_builder_free(&builder);
 }
 
+/* More than one block may have, of few functions. */
+static void the_longest_names_can_be_read_back(void **state)
+{
+	enum { FUNCTIONS = 600 };
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_builder builder;
+	struct made_table made;
+	char *name = malloc(SYMBOL_TEXT_BYTES_MAX + 1);
+
+	(void)state;
+	memset(name, 'x', SYMBOL_TEXT_BYTES_MAX);
+	name[SYMBOL_TEXT_BYTES_MAX] = 0;
+	symbol_builder_init(&builder, 4 * BUDGET, -1);
+	symbol_builder_code(&builder, LOW, LOW + LEN);
+	symbol_builder_code_done(&builder);
+	for (unsigned i = 0; i < FUNCTIONS; i++) {
+		struct symbol_function function = { .line = i + 1 };
+
+		snprintf(name, 8, "f%06u", i);
+		name[7] = 'x';
+		function.name = symbol_builder_text(&builder, slice_of(name));
+		symbol_builder_range(
+			&builder, LOW + i, LOW + i + 1,
+			symbol_builder_scope(&builder, &(struct symbol_scope){
+							       .parent = SYMBOL_NONE,
+							       .function = symbol_builder_function(
+								       &builder, &function) }));
+	}
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+	for (unsigned i = 0; i < FUNCTIONS; i++) {
+		assert_int_equal(symbol_texts_lookup(made.texts, LOW + i, lines), 1);
+		snprintf(name, 8, "f%06u", i);
+		name[7] = 'x';
+		assert_true(slice_is(lines[0].name, name));
+	}
+	made_table_free(&made);
+	symbol_builder_free(&builder);
+	free(name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +267,7 @@ int main(void)
 		cmocka_unit_test(a_row_where_its_sequence_ends_holds_for_nothing),
 		cmocka_unit_test(best_symbol_wins_and_sizes_bound),
 		cmocka_unit_test(going_over_the_budget_yields_no_table),
+		cmocka_unit_test(the_longest_names_can_be_read_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

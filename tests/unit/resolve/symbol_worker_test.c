@@ -124,6 +124,20 @@ static void a_crash_over_debug_information_leaves_the_symbols(void **state)
 	symbol_table_free(table);
 }
 
+static void a_forbidden_system_call_leaves_the_symbols(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct symbol_table *table;
+	struct err err;
+
+	setenv(MISBEHAVIOUR, "forbidden once", 1);
+	assert_int_equal(build(fixture, &symbol_limits_default, NULL, &err), 0);
+	table = open_built(fixture);
+	assert_int_equal(table->origin, SYMBOL_ORIGIN_SYMBOLS);
+	assert_non_null(strstr(table->note, "system call that it is not allowed"));
+	symbol_table_free(table);
+}
+
 static void what_a_worker_dies_of_is_the_error(void **state)
 {
 	static const struct {
@@ -247,6 +261,10 @@ static void misbehave(int argc, char **argv)
 		signal(SIGSEGV, SIG_DFL);
 		raise(SIGSEGV);
 	}
+	if (!strcmp(how, "forbidden once") && !*argv[ARG_NOTE]) {
+		signal(SIGSYS, SIG_DFL);
+		raise(SIGSYS);
+	}
 	if (!strcmp(how, "abort"))
 		abort();
 	if (!strcmp(how, "exit"))
@@ -262,6 +280,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_worker_makes_the_table),
 		TEST(a_crash_over_debug_information_leaves_the_symbols),
+		TEST(a_forbidden_system_call_leaves_the_symbols),
 		TEST(what_a_worker_dies_of_is_the_error),
 		TEST(a_worker_that_hangs_is_ended),
 		TEST(a_worker_that_is_not_wanted_any_more_is_ended),
