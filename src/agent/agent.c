@@ -191,6 +191,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.window_ns = options->window_ns,
 		.node = copy_node(options->node),
 		.thread_labels = options->thread_labels,
+		.sample_times = options->sample_times,
 		.unwind_cache_path = options->unwind_cache_path,
 		.program = options->program,
 		.announce_binaries = options->binary_seen != NULL,

@@ -48,6 +48,7 @@ struct agent_options {
 	int64_t window_ns;     /* 0 = default; the first window lasts 2 s at most */
 	const char *node;      /* label `node`; NULL = the host's name */
 	bool thread_labels;    /* label `thread_name` on the series */
+	bool sample_times;     /* batches say when each sample was taken */
 	enum agent_target target;
 	const pid_t *pids;
 	size_t pids_count;

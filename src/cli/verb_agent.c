@@ -31,6 +31,7 @@ struct agent_verb_options {
 	const char *bearer_token;
 	bool remote_store_insecure;
 	bool thread_labels;
+	bool no_sample_times;
 	bool debuginfo_upload_disable;
 };
 
@@ -52,6 +53,8 @@ static const struct option options[] = {
 	  0 },
 	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
 	  0, 0 },
+	{ 0, "no-sample-times", OPTION_FLAG, AT(no_sample_times), NULL,
+	  "send how many samples a stack had, and not when each was taken", 0, 0 },
 	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
 	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
 	  0 },
@@ -123,6 +126,7 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		.frequency_hz = values->frequency_hz,
 		.node = values->node,
 		.thread_labels = values->thread_labels,
+		.sample_times = !values->no_sample_times,
 		.unwind_cache_path = values->unwind_cache_path,
 		.deliver = exporter_deliver,
 		.binary_seen = channel ? binary_channel_lend : NULL,

@@ -307,6 +307,7 @@ static int record(const struct record_verb_options *values, const struct option_
 			.program = command.path,
 			/* A recording shows how values spread over time: more, shorter reports. */
 			.window_ns = format == PROFILE_FIRN ? CLOCK_NS_PER_S : 0,
+			.sample_times = format == PROFILE_FIRN,
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 

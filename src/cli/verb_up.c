@@ -136,6 +136,8 @@ static pid_t spawn_agent(const struct up *up, int channel)
 		argv[count++] = "--unwind-cache-path";
 		argv[count++] = values->unwind_cache_path;
 	}
+	if (!values->server.sample_times_ns)
+		argv[count++] = "--no-sample-times";
 	if (values->common.log_level) {
 		argv[count++] = "--log-level";
 		argv[count++] = values->common.log_level;

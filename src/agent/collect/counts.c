@@ -11,6 +11,7 @@ void counts_init(struct counts *counts)
 	vmarray_init(&counts->stacks, sizeof(struct counted), COUNTS_STACKS_MAX);
 	vmarray_init(&counts->frames, sizeof(uint64_t), COUNTS_FRAMES_MAX);
 	vmarray_init(&counts->names, SAMPLE_NAME_BYTES, COUNTS_NAMES_MAX);
+	vmarray_init(&counts->times, sizeof(struct counts_time), COUNTS_TIMES_MAX);
 }
 
 void counts_free(struct counts *counts)
@@ -18,6 +19,7 @@ void counts_free(struct counts *counts)
 	vmarray_free(&counts->stacks);
 	vmarray_free(&counts->frames);
 	vmarray_free(&counts->names);
+	vmarray_free(&counts->times);
 	idmap_free(&counts->stack_map);
 	idmap_free(&counts->name_map);
 }
@@ -27,6 +29,7 @@ void counts_clear(struct counts *counts)
 	vmarray_reset(&counts->stacks, KEEP_BYTES);
 	vmarray_reset(&counts->frames, KEEP_BYTES);
 	vmarray_reset(&counts->names, KEEP_BYTES);
+	vmarray_reset(&counts->times, KEEP_BYTES);
 	idmap_clear(&counts->stack_map);
 	idmap_clear(&counts->name_map);
 	counts->samples = 0;
@@ -117,6 +120,7 @@ bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t 
 		.kernel_count = sample->kernel_count,
 		.user_count = sample->user_count,
 		.user_end = sample->user_end,
+		.newest_time = COUNTS_NO_TIME,
 	};
 	if (keep_thread_name) {
 		ret->stack.thread_name = intern_name(counts, sample->thread_name);
@@ -149,8 +153,19 @@ bool counts_has(const struct counts *counts, struct counts_key *key, uint32_t sp
 	return find(counts, key, key_hash(key)) != IDMAP_NONE;
 }
 
-uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space)
+static void add_time(struct counts *counts, struct counted *stack, uint32_t tick)
 {
+	struct counts_time *time = tick == COUNTS_NO_TIME ? NULL : vmarray_add(&counts->times, 1);
+
+	if (!time)
+		return;
+	*time = (struct counts_time){ tick, stack->newest_time };
+	stack->newest_time = (uint32_t)counts->times.count - 1;
+}
+
+uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space, uint32_t tick)
+{
+	struct counted *stack;
 	uint64_t hash;
 	uint32_t id;
 
@@ -161,7 +176,9 @@ uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t spac
 		id = add_stack(counts, key, hash);
 	if (id == COUNTS_FULL)
 		return COUNTS_FULL;
-	((struct counted *)counts->stacks.data)[id].samples++;
+	stack = &((struct counted *)counts->stacks.data)[id];
+	stack->samples++;
+	add_time(counts, stack, tick);
 	counts->samples++;
 	return id;
 }

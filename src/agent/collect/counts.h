@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * counts - the samples of one window, each distinct (process image, its mappings, thread name,
- * stack) once with a count.
+ * stack) once with a count, and with the times of its samples where they are wanted.
  *
  * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them;
  * meaning comes at the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when
@@ -18,7 +18,9 @@
 #define COUNTS_STACKS_MAX ((size_t)1 << 18)
 #define COUNTS_FRAMES_MAX ((size_t)1 << 22)
 #define COUNTS_NAMES_MAX ((size_t)1 << 16)
+#define COUNTS_TIMES_MAX ((size_t)1 << 19) /* as many as a server keeps of a report */
 #define COUNTS_FULL UINT32_MAX
+#define COUNTS_NO_TIME UINT32_MAX
 #define COUNTS_NO_NAME UINT32_MAX
 
 struct counted {
@@ -28,13 +30,20 @@ struct counted {
 	uint32_t thread_name; /* index of names, or COUNTS_NO_NAME when not kept */
 	uint32_t frame_first; /* kernel frames, then user frames, each innermost first */
 	uint16_t kernel_count, user_count;
-	uint16_t user_end; /* enum stack_end */
+	uint16_t user_end;    /* enum stack_end */
+	uint32_t newest_time; /* index of times, or COUNTS_NO_TIME */
+};
+
+struct counts_time { /* of one sample */
+	uint32_t tick;
+	uint32_t before; /* of the same stack: index of times, or COUNTS_NO_TIME */
 };
 
 struct counts {
 	struct vmarray stacks; /* struct counted */
 	struct vmarray frames; /* uint64_t */
 	struct vmarray names;  /* char[SAMPLE_NAME_BYTES] */
+	struct vmarray times;  /* struct counts_time */
 	struct idmap stack_map, name_map;
 	uint64_t samples;
 };
@@ -67,8 +76,12 @@ static inline const uint64_t *counts_key_user_frames(const struct counts_key *ke
 /* Whether it was counted before, with these mappings. */
 bool counts_has(const struct counts *counts, struct counts_key *key, uint32_t space);
 
-/* Counts a sample with these mappings. COUNTS_FULL: nothing was done. */
-uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space);
+/*
+ * Counts a sample with these mappings. `tick` is when it was taken, by the caller's clock, or
+ * COUNTS_NO_TIME; of samples beyond COUNTS_TIMES_MAX the time is not kept. COUNTS_FULL: nothing
+ * was done.
+ */
+uint32_t counts_add(struct counts *counts, struct counts_key *key, uint32_t space, uint32_t tick);
 
 static inline const struct counted *counts_stack(const struct counts *counts, uint32_t id)
 {
@@ -85,6 +98,11 @@ static inline const uint64_t *counts_user_frames(const struct counts *counts,
 						 const struct counted *stack)
 {
 	return counts_kernel_frames(counts, stack) + stack->kernel_count;
+}
+
+static inline const struct counts_time *counts_time(const struct counts *counts, uint32_t id)
+{
+	return &((const struct counts_time *)counts->times.data)[id];
 }
 
 /* The name's bytes up to its first NUL. */

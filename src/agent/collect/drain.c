@@ -199,6 +199,16 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 				 addresses[i], now_ns);
 }
 
+/* When in the window a sample was taken. */
+static uint32_t tick_of(const struct drain *drain, const struct sample *sample)
+{
+	int64_t since_ns = (int64_t)sample->head.at_ns - drain->window_start_ns;
+
+	if (!drain->options.sample_times || since_ns / TABLES_TICK_NS >= COUNTS_NO_TIME)
+		return COUNTS_NO_TIME;
+	return since_ns > 0 ? (uint32_t)(since_ns / TABLES_TICK_NS) : 0;
+}
+
 static bool count(struct drain *drain, const struct sample *sample)
 {
 	int64_t now_ns = clock_monotonic_ns();
@@ -216,7 +226,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 	} else {
 		tracker_look_again(&drain->tracker, process, sample, now_ns);
 	}
-	if (counts_add(&drain->counts, key, space) == COUNTS_FULL)
+	if (counts_add(&drain->counts, key, space, tick_of(drain, sample)) == COUNTS_FULL)
 		return false;
 	metric_add(&drained_total, 1);
 	return true;

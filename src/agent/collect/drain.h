@@ -30,6 +30,7 @@ struct drain_options {
 	int64_t window_ns;		/* the first one is shorter */
 	char *node;			/* the drain frees it */
 	bool thread_labels;
+	bool sample_times; /* when each sample was taken is kept */
 	bool announce_binaries;
 	const char *unwind_cache_path; /* unwind/loader.h */
 	const char *program;	       /* that chosen processes are about to run; may be NULL */

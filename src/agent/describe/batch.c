@@ -28,6 +28,7 @@ static const char *const end_markers[STACK_ENDS] = {
 
 struct line {
 	uint32_t series, node;
+	uint32_t newest_time; /* counts.h */
 	uint64_t samples;
 };
 
@@ -37,6 +38,8 @@ struct builder {
 	uint32_t group;
 	uint32_t anonymous;	  /* frame */
 	uint32_t *process_labels; /* by tracker index; TABLES_FULL = not yet made */
+	struct moment *moments;	  /* of the report at hand: room for all times of the window */
+	uint32_t moments_count;
 };
 
 static uint32_t string(struct builder *builder, const char *text)
@@ -216,23 +219,50 @@ static int by_series_and_node(const void *a, const void *b)
 	return (first->node > second->node) - (first->node < second->node);
 }
 
+static int by_tick(const void *a, const void *b)
+{
+	const struct moment *first = a, *second = b;
+
+	return (first->tick > second->tick) - (first->tick < second->tick);
+}
+
+/* The times of a row's lines. */
+static void add_moments(struct builder *builder, const struct line *lines, size_t count,
+			uint32_t row)
+{
+	const struct counts *counts = builder->window->counts;
+	uint32_t first = builder->moments_count;
+
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t at = lines[i].newest_time; at != COUNTS_NO_TIME;
+		     at = counts_time(counts, at)->before)
+			builder->moments[builder->moments_count++] =
+				(struct moment){ row, counts_time(counts, at)->tick, 0 };
+	qsort(builder->moments + first, builder->moments_count - first, sizeof(struct moment),
+	      by_tick);
+}
+
 static void add_reports(struct builder *builder, const struct line *lines, size_t count)
 {
 	const struct batch_window *window = builder->window;
 
 	for (size_t i = 0; i < count;) {
-		uint32_t series = lines[i].series;
+		uint32_t series = lines[i].series, row = 0;
 
+		builder->moments_count = 0;
 		tables_report_begin(builder->tables, series, window->start_ns, window->duration_ns,
 				    window->batch_id);
 		while (i < count && lines[i].series == series) {
 			uint32_t node = lines[i].node;
 			int64_t samples = 0;
+			size_t first = i;
 
 			for (; i < count && lines[i].series == series && lines[i].node == node; i++)
 				samples += (int64_t)lines[i].samples;
 			tables_row(builder->tables, node, 0, &samples);
+			add_moments(builder, &lines[first], i - first, row++);
 		}
+		tables_moments(builder->tables, builder->moments, builder->moments_count);
 	}
 }
 
@@ -265,14 +295,17 @@ void batch_build(struct tables *tables, const struct batch_window *window)
 					(struct slice){ 0 });
 	builder.process_labels = mem_new_array(uint32_t, window->tracker->count + 1);
 	memset(builder.process_labels, 0xff, window->tracker->count * sizeof(uint32_t));
+	builder.moments = mem_new_array(struct moment, window->counts->times.count + 1);
 	for (size_t i = 0; i < count; i++) {
 		const struct counted *stack = counts_stack(window->counts, (uint32_t)i);
 
-		lines[i] = (struct line){ stack_series(&builder, stack),
-					  stack_node(&builder, stack), stack->samples };
+		lines[i] =
+			(struct line){ stack_series(&builder, stack), stack_node(&builder, stack),
+				       stack->newest_time, stack->samples };
 	}
 	qsort(lines, count, sizeof(*lines), by_series_and_node);
 	add_reports(&builder, lines, count);
 	free(builder.process_labels);
+	free(builder.moments);
 	free(lines);
 }

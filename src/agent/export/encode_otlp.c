@@ -272,8 +272,11 @@ static void put_value_type(struct encoder *encoder, uint32_t field, uint32_t typ
 	pb_end(encoder->out, begun);
 }
 
-static void put_sample(struct encoder *encoder, const struct row *row, int64_t value)
+/* Samples of one row: `value` of them, or those at so many times, which then count one each. */
+static void put_sample(struct encoder *encoder, const struct report *report, uint32_t row_number,
+		       int64_t value, const struct moment *moments, uint32_t moments_count)
 {
+	const struct row *row = &encoder->view->rows[report->row_first + row_number];
 	const struct label_set *set = &encoder->view->label_sets[row->label_set];
 	uint64_t attributes[TABLES_LABELS_PER_SET_MAX];
 	uint64_t word = (uint64_t)value;
@@ -284,8 +287,40 @@ static void put_sample(struct encoder *encoder, const struct row *row, int64_t v
 			label_attribute(encoder, &encoder->view->labels[set->label_first + i]);
 	pb_put_varint(encoder->out, OTLP_SAMPLE_STACK_INDEX, stack_of(encoder, row->stack));
 	pb_put_packed(encoder->out, OTLP_SAMPLE_ATTRIBUTE_INDICES, attributes, set->label_count);
-	pb_put_packed(encoder->out, OTLP_SAMPLE_VALUES, &word, 1);
+	pb_put_packed(encoder->out, OTLP_SAMPLE_VALUES, &word, !moments_count);
+	if (moments_count) {
+		size_t packed_begun = pb_begin(encoder->out, OTLP_SAMPLE_TIMESTAMPS_UNIX_NANO);
+
+		for (uint32_t i = 0; i < moments_count; i++)
+			strbuf_add_u64(encoder->out,
+				       (uint64_t)report->start_ns +
+					       (uint64_t)moments[i].tick * TABLES_TICK_NS);
+		pb_end(encoder->out, packed_begun);
+	}
 	pb_end(encoder->out, begun);
+}
+
+/*
+ * The samples of a row whose times are known, if so, then the others. The times of a report are
+ * ordered by row: *moment is the first that is not of an earlier one.
+ */
+static void put_row(struct encoder *encoder, const struct report *report, uint32_t row,
+		    int64_t value, uint32_t *moment)
+{
+	const struct moment *moments = encoder->view->moments + report->moment_first;
+	uint32_t first = *moment, count;
+
+	while (*moment < report->moment_count && moments[*moment].row == row)
+		++*moment;
+	count = *moment - first;
+	while (count && moments[first + count - 1].tick == UINT32_MAX)
+		count--; /* the time of this one is not known */
+	if (count && count <= value) {
+		put_sample(encoder, report, row, 0, &moments[first], count);
+		value -= count;
+	}
+	if (value)
+		put_sample(encoder, report, row, value, NULL, 0);
 }
 
 /* A report sent again has the same id, so that the server counts it once. */
@@ -306,14 +341,11 @@ static void put_profile(struct encoder *encoder, const struct report *report,
 	const struct column *type = &view->columns[group->column_first + column];
 	const int64_t *values = view->values + report->value_first + column;
 	size_t begun = pb_begin(encoder->out, OTLP_SCOPE_PROFILES_PROFILES);
+	uint32_t moment = 0;
 
 	put_value_type(encoder, OTLP_PROFILE_SAMPLE_TYPE, type->sample_type, type->sample_unit);
-	for (uint32_t i = 0; i < report->row_count; i++) {
-		int64_t value = values[(size_t)i * group->column_count];
-
-		if (value)
-			put_sample(encoder, &view->rows[report->row_first + i], value);
-	}
+	for (uint32_t i = 0; i < report->row_count; i++)
+		put_row(encoder, report, i, values[(size_t)i * group->column_count], &moment);
 	pb_put_fixed64(encoder->out, OTLP_PROFILE_TIME_UNIX_NANO, (uint64_t)report->start_ns);
 	pb_put_varint(encoder->out, OTLP_PROFILE_DURATION_NANO, (uint64_t)report->duration_ns);
 	put_value_type(encoder, OTLP_PROFILE_PERIOD_TYPE, group->period_type, group->period_unit);

@@ -10,7 +10,8 @@
 #include "base/strbuf.h"
 #include "model/tables.h"
 
-/* Appends to out. Profile.profile_id is 16 bytes made of the report's batch id and start time. */
+/* Appends to out. Samples whose times are known are sent as times, which count one each.
+ * Profile.profile_id is 16 bytes made of the report's batch id and start time. */
 void encode_otlp(const struct tables_view *view, struct strbuf *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/query/team.h"
+#include "server/query/times.h"
 
 #define ROWS_AHEAD 16u
 #define FAR_BYTES ((size_t)1 << 19)    /* counters beyond this are called for ahead of time */
@@ -240,11 +241,46 @@ static int add_one_by_one(struct adding *adding, const struct segment_block *blo
 	return 0;
 }
 
+/* What of a report's rows the times of their samples leave. */
+static int add_by_times(struct adding *adding, const struct segment_block *block,
+			const struct segment_report *report)
+{
+	const struct select_series *series = &adding->in->series[report->series];
+	struct times_row row;
+	struct times times;
+	int rc = flush_run(adding);
+
+	times_begin(&times, adding->in, block, report);
+	while (!rc && times_next(&times, &row)) {
+		int64_t value = times_within(adding->selection->params, &row);
+		uint32_t group = series->group;
+
+		if (value && !select_whole(series))
+			rc = select_row(adding->selection, adding->in, series, row.label_set,
+					&group, adding->err);
+		if (rc || !value || group == SELECT_NONE)
+			continue;
+		adding->run = (struct run){
+			.slots =
+				&block->slots[(report->row_first + row.number) * block->row_stride],
+			.values = &value,
+			.count = 1,
+			.row_stride = 1,
+			.group = group,
+			.weight = adding->selection->series[series->id].weight,
+		};
+		rc = flush_run(adding);
+	}
+	return rc;
+}
+
 static int add_block(struct adding *adding, uint32_t number)
 {
 	struct select_segment *in = adding->in;
+	bool timed = adding->selection->by_times;
+	enum segment_want want = timed && in->segment->has_moments ? SEGMENT_MOMENTS : SEGMENT_ROWS;
 	struct segment_block block;
-	int rc = work_read(adding->work, in->segment, number, SEGMENT_ROWS, &block, adding->err);
+	int rc = work_read(adding->work, in->segment, number, want, &block, adding->err);
 
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
@@ -252,7 +288,9 @@ static int add_block(struct adding *adding, uint32_t number)
 
 		if (!select_takes(adding->selection, in, report) || !report->row_count)
 			continue;
-		if (select_whole(series))
+		if (timed)
+			rc = add_by_times(adding, &block, report);
+		else if (select_whole(series))
 			rc = add_rows(adding, &block, report, series->group, 0, report->row_count);
 		else
 			rc = add_one_by_one(adding, &block, report);

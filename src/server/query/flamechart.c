@@ -273,6 +273,7 @@ static int run_step(struct charting *charting, const struct query_source *source
 		chart->period = tree->period;
 	if (tree->report_ns > chart->report_ns)
 		chart->report_ns = tree->report_ns;
+	chart->has_times |= tree->has_times;
 	chart->total += tree->total;
 	if (tree->parts_unreadable > chart->parts_unreadable)
 		chart->parts_unreadable = tree->parts_unreadable;

@@ -3,7 +3,7 @@
  * flamechart - stacks over time: a merged tree per step and lane, drawn side by side.
  *
  * A lane is a value of the label to group by. In a lane, a step's width is shared by its stacks as
- * their values are: when in it each was seen is not known. A box that goes on at the beginning of
+ * their values are: when in it each was seen is left open. A box that goes on at the beginning of
  * the next step, below the same callers, is one box; to that end what went on last is laid first.
  * Boxes narrower than a 4,000th of the whole are left out.
  */
@@ -41,6 +41,7 @@ struct flamechart {
 	size_t lanes_count, lanes_left_out;
 	struct flamechart_box *boxes; /* in the order of lanes and steps */
 	size_t boxes_count;
+	bool has_times; /* samples counted at their own times (query.h), as far as they are known */
 	uint64_t parts_unreadable;
 };
 

@@ -24,6 +24,16 @@ static struct slice join(struct arena *arena, const struct slice *parts, size_t 
 	return joined;
 }
 
+/* Reports may begin before the range, and end after it: the samples shown do not. */
+static void cut_to_range(struct tree *tree, const struct query_params *params, int64_t end_ns)
+{
+	if (tree->start_ns < params->from_ns)
+		tree->start_ns = params->from_ns;
+	if (end_ns > params->to_ns)
+		end_ns = params->to_ns;
+	tree->duration_ns = end_ns > tree->start_ns ? end_ns - tree->start_ns : 0;
+}
+
 static void describe_query(struct tree *tree, const struct selection *selection)
 {
 	const struct query_params *params = selection->params;
@@ -49,6 +59,9 @@ static void describe_query(struct tree *tree, const struct selection *selection)
 	}
 	if (selection->type.delta)
 		tree->duration_ns = selection->duration_ns;
+	tree->has_times = selection->has_times;
+	if (selection->by_times && selection->reports_count)
+		cut_to_range(tree, params, selection->end_ns);
 }
 
 static int describe_groups(struct tree *tree, const struct selection *selection, struct err *err)

@@ -62,9 +62,10 @@ struct query_params {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to, */
 	const struct query_span *spans;	 /* and in one of these; sorted, disjoint; none: anywhere */
 	size_t spans_count;		 /* with some, segments must be of raw reports */
-	bool at_moment;		  /* instead: of each series the report that starts nearest to */
-	int64_t moment_ns;	  /* this moment, not further away than */
-	int64_t moment_window_ns; /* this; the views must cover that window */
+	bool by_times;	/* of delta types: samples whose times are known count at these (below) */
+	bool at_moment; /* instead: of each series the report that starts nearest to */
+	int64_t moment_ns;			   /* this moment, not further away than */
+	int64_t moment_window_ns;		   /* this; the views must cover that window */
 	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
 	size_t group_by_count;
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */
@@ -74,6 +75,13 @@ struct query_params {
 	uint32_t rows_limit; /* as many as it is to show; 0 = all */
 	struct query_limits limits;
 };
+
+/*
+ * With by_times, a report that starts up to QUERY_TIMES_BACK_NS before the range and ends in it
+ * takes part too: segments have to cover that, and be of raw reports. Samples whose times were not
+ * kept count at the start of their report.
+ */
+#define QUERY_TIMES_BACK_NS ((int64_t)60 * 1000000000)
 
 /*
  * The merged call tree. Delta types: sums. Gauges over a range: the mean of each series' reports,
@@ -119,6 +127,7 @@ struct query_series_set {
 	int64_t period;
 	int64_t step_ns;
 	int64_t report_ns;	   /* the longest report that is no roll-up */
+	bool has_times;		   /* by_times, and times of samples are known */
 	uint64_t parts_unreadable; /* left out; the caller adds the snapshot's */
 	struct query_stats stats;
 };

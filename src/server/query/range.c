@@ -4,13 +4,14 @@
  *
  * A report's value is its total; only series whose labels leave it to their rows whether they
  * count, or on which line, are summed row by row. There a report without a row for some line is
- * no event on that line.
+ * no event on that line. Where samples count at their own times, range_times sums up steps.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "server/query/mean.h"
 #include "server/query/query.h"
+#include "server/query/range_times.h"
 #include "server/query/select.h"
 
 #define STEP_NS_MIN CLOCK_NS_PER_MS
@@ -201,10 +202,49 @@ static int collect_buckets(struct ranging *ranging, const struct select_segment 
 	return 0;
 }
 
+/* The steps that have something are events. */
+static int collect_by_times(struct ranging *ranging)
+{
+	const struct query_range_params *params = ranging->params;
+	struct selection *selection = ranging->selection;
+	struct range_times times = { .selection = selection,
+				     .line_per_series = ranging->line_per_series,
+				     .step_ns = params->step_ns,
+				     .err = ranging->err };
+	int rc;
+
+	if (params->base.from_ns >= params->base.to_ns)
+		return 0;
+	times.first_ns = bucket_of(params->base.from_ns, params->step_ns);
+	times.steps_count =
+		(size_t)((params->base.to_ns - 1 - times.first_ns) / params->step_ns) + 1;
+	rc = range_times_collect(&times);
+	for (size_t line = 0; !rc && line < times.lines_count; line++) {
+		for (size_t i = 0; times.lines[line] && i < times.steps_count; i++) {
+			const struct range_times_step *step = &times.lines[line][i];
+
+			if (!step->reports)
+				continue;
+			if (!WORK_GROW(&selection->work->arena, ranging->events,
+				       ranging->events_count, ranging->events_capacity))
+				return work_over_budget(selection->work, ranging->err);
+			ranging->events[ranging->events_count++] = (struct event){
+				.line = (uint32_t)line,
+				.reports = step->reports,
+				.bucket_ns = times.first_ns + (int64_t)i * params->step_ns,
+				.value = step->value,
+			};
+		}
+	}
+	return rc;
+}
+
 static int collect_events(struct ranging *ranging)
 {
 	struct selection *selection = ranging->selection;
 
+	if (selection->by_times)
+		return collect_by_times(ranging);
 	ranging->last_events =
 		arena_new_array(&selection->work->arena, uint32_t, selection->series_count);
 	if (!ranging->last_events)
@@ -455,6 +495,7 @@ static int try_series(const struct query_source *source, const struct query_rang
 		set.type = profile_type_copy(&selection.type, &set.arena);
 		set.period = selection.period;
 		set.report_ns = selection.report_ns;
+		set.has_times = selection.has_times;
 		set.stats = work_stats(&work);
 		if (set.arena.over_budget)
 			rc = work_over_budget(&work, err);

@@ -180,7 +180,7 @@ static bool note_reports(const struct selection *selection, struct select_segmen
 		note_report(selection->params, &in->open[report->series], report);
 		in->rows_count += report->row_count;
 		*ret = true;
-		if (selection->step_ns &&
+		if (selection->step_ns && !selection->by_times &&
 		    !add_to_bucket(selection, in, arena, report,
 				   block->totals[report->total_first + column]))
 			return false;
@@ -627,9 +627,13 @@ static void weigh_series(struct selection *selection)
 	selection->weighted |= selection->denominator != 1;
 }
 
-static void set_range(const struct query_params *params, struct select_segment *in)
+static void set_range(const struct selection *selection, struct select_segment *in)
 {
+	const struct query_params *params = selection->params;
+
 	in->from_ns = params->from_ns;
+	if (selection->by_times)
+		in->from_ns = work_add(params->from_ns, -QUERY_TIMES_BACK_NS);
 	in->to_ns = params->to_ns;
 	if (params->at_moment) {
 		in->from_ns = work_add(params->moment_ns, -params->moment_window_ns);
@@ -656,7 +660,7 @@ static uint64_t take_segments(struct selection *selection, const struct query_so
 		selection->work->stats.segments[segment->level]++;
 		in->segment = segment;
 		in->view = &segment->view;
-		set_range(selection->params, in);
+		set_range(selection, in);
 		cost += (uint64_t)segment->view.series_count * SERIES_COST;
 		for (uint32_t b = 0; b < segment->blocks_count; b++)
 			cost += (uint64_t)segment_zone(segment, b).reports * HEADER_COST;
@@ -670,6 +674,7 @@ static void choose_type(struct selection *selection, const struct types_answer *
 	selection->type = selection->params->selector->type;
 	selection->type.delta = answer->stored.delta;
 	selection->by_period = answer->by_period;
+	selection->by_times = selection->params->by_times && answer->stored.delta;
 }
 
 /* A partition's segments stand side by side. */
@@ -708,6 +713,7 @@ static void sum_up(struct selection *selection)
 		if (!in->blocks_count)
 			continue;
 		stats->segments_used[in->segment->level]++;
+		selection->has_times |= selection->by_times && in->segment->has_moments;
 		stats->partitions_used += is_new_partition(selection, i);
 		announce(selection, in);
 	}

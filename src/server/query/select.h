@@ -93,6 +93,8 @@ struct selection {
 	struct profile_type type; /* as asked; delta as stored */
 	struct profile_type stored;
 	bool by_period;	 /* values are multiplied by the period */
+	bool by_times;	 /* as asked, and the type is a delta */
+	bool has_times;	 /* with it: times of some samples may be known */
 	bool weighted;	 /* some weight is not 1 */
 	bool settled;	 /* nearest reports are known */
 	int64_t step_ns; /* 0 = no steps */
@@ -118,7 +120,9 @@ struct select_use {
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err);
 
-static inline bool select_in_spans(const struct query_params *params, int64_t at_ns)
+/* Whether some span has a time from `at_ns` on that is not after `last_ns`. */
+static inline bool select_meets_spans(const struct query_params *params, int64_t at_ns,
+				      int64_t last_ns)
 {
 	size_t low = 0, high = params->spans_count;
 
@@ -130,10 +134,24 @@ static inline bool select_in_spans(const struct query_params *params, int64_t at
 		else
 			high = middle;
 	}
-	return low < params->spans_count && params->spans[low].from_ns <= at_ns;
+	return low < params->spans_count && params->spans[low].from_ns <= last_ns;
 }
 
-/* Whether a report of a block is one of the selected. */
+static inline bool select_in_spans(const struct query_params *params, int64_t at_ns)
+{
+	return select_meets_spans(params, at_ns, at_ns);
+}
+
+/* With by_times: whether times of its samples may be in the range, and in some span. */
+static inline bool select_may_have_times(const struct query_params *params,
+					 const struct segment_report *report)
+{
+	return (report->start_ns >= params->from_ns || report->end_ns > params->from_ns) &&
+	       (!params->spans_count ||
+		select_meets_spans(params, report->start_ns, report->end_ns));
+}
+
+/* Whether a report of a block is one of the selected. With by_times its rows decide (times.h). */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
 				const struct segment_report *report)
 {
@@ -141,6 +159,8 @@ static inline bool select_takes(const struct selection *selection, const struct 
 
 	if (id == SELECT_NONE || report->start_ns < in->from_ns || report->start_ns >= in->to_ns)
 		return false;
+	if (selection->by_times)
+		return select_may_have_times(selection->params, report);
 	if (selection->params->spans_count && !select_in_spans(selection->params, report->start_ns))
 		return false;
 	return !selection->settled || report->start_ns == selection->series[id].nearest_ns;

@@ -95,6 +95,7 @@ struct tree {
 	int64_t total;			/* of the stacks that are shown */
 	int64_t filtered;		/* of those that filters hide */
 	uint64_t reports, samples_rows; /* that were merged */
+	bool has_times;			/* by_times (query.h), and times of samples are known */
 	uint64_t names_pending;		/* frames whose symbols are still being read: ask again */
 	uint64_t parts_unreadable;	/* left out; the caller adds the snapshot's */
 	struct query_stats stats;	/* what it cost */

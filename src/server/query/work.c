@@ -151,7 +151,7 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 		atomic_fetch_add(&progress->blocks_done, 1);
 		atomic_fetch_add(&progress->bytes_done, segment_zone(segment, block).bytes);
 	}
-	if (want == SEGMENT_ROWS) {
+	if (want >= SEGMENT_ROWS) {
 		work->stats.blocks_read++;
 		work->stats.bytes_read += segment_zone(segment, block).bytes;
 	} else {

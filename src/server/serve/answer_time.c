@@ -59,6 +59,8 @@ static int read_heatmap(struct question *question, const struct net_request *req
 	ret->to_ns = question->params.to_ns;
 	ret->range = (struct query_range_params){ .base = question->params, .sum_all = true };
 	ret->range.step_ns = ret->column_ns / (int64_t)ret->rows;
+	question_times(question, request, ret->range.step_ns);
+	ret->range.base.by_times = question->params.by_times;
 	return 0;
 }
 
@@ -86,6 +88,14 @@ static void put_cells(struct json *json, const struct heatmap *heatmap,
 	json_member_int(json, "max", max);
 }
 
+static void put_resolution(struct json *json, const struct question *question, bool has_times,
+			   int64_t report_ns)
+{
+	json_member_bool(json, "times", question->params.by_times);
+	json_member_int(json, "resolution_ms",
+			has_times ? TABLES_TICK_NS / CLOCK_NS_PER_MS : report_ns / CLOCK_NS_PER_MS);
+}
+
 static void put_heatmap(const struct question *question, const struct heatmap *heatmap,
 			const struct query_series_set *set, struct strbuf *out)
 {
@@ -101,7 +111,7 @@ static void put_heatmap(const struct question *question, const struct heatmap *h
 	json_member_int(&json, "to_ms", heatmap->to_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "column_ms", heatmap->column_ns / CLOCK_NS_PER_MS);
 	json_member_uint(&json, "rows", heatmap->rows);
-	json_member_int(&json, "resolution_ms", set->report_ns / CLOCK_NS_PER_MS);
+	put_resolution(&json, question, set->has_times, set->report_ns);
 	json_member_bool(&json, "partial", set->parts_unreadable != 0);
 	put_cells(&json, heatmap, set->series_count ? &set->series[0] : NULL);
 	json_close_object(&json);
@@ -167,7 +177,7 @@ static void put_chart(const struct question *question, const struct flamechart *
 	json_member_int(&json, "from_ms", question->params.from_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "to_ms", question->params.to_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "step_ms", step_ns / CLOCK_NS_PER_MS);
-	json_member_int(&json, "resolution_ms", chart->report_ns / CLOCK_NS_PER_MS);
+	put_resolution(&json, question, chart->has_times, chart->report_ns);
 	json_member_int(&json, "total", chart->total);
 	json_member_bool(&json, "partial",
 			 chart->parts_unreadable || question->snapshot.parts_unreadable);
@@ -195,6 +205,7 @@ static int read_chart(struct question *question, const struct net_request *reque
 		return rc;
 	if (question->params.at_moment)
 		return err_set(err, ERR_INVALID, "a flame chart is of a range, not of a moment");
+	question_times(question, request, *ret_step_ns);
 	question->params.nodes_only = true;
 	question->params.group_by_count = 0;
 	return question_group_by(question, question_text(question, request, "by", "thread_name"),

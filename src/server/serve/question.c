@@ -168,8 +168,10 @@ static int read_cells(struct question *question, const struct net_request *reque
 	struct query_span *spans;
 	size_t count = 0;
 
-	if (!text.len)
+	if (!text.len) {
+		question_times(question, request, INT64_MAX);
 		return 0;
+	}
 	spans = arena_new_array(&question->arena, struct query_span, QUESTION_CELLS_MAX);
 	while (text.len && spans) {
 		struct slice cell = slice_cut(text, ',', &text);
@@ -184,7 +186,17 @@ static int read_cells(struct question *question, const struct net_request *reque
 	}
 	question->params.spans = spans;
 	question->params.spans_count = spans ? join_cells(spans, count) : 0;
+	question_times(question, request, 0);
 	return 0;
+}
+
+void question_times(struct question *question, const struct net_request *request, int64_t step_ns)
+{
+	struct slice text = question_text(question, request, "times", "");
+
+	question->params.by_times =
+		!question->params.at_moment &&
+		(text.len ? slice_is(text, "1") : step_ns < QUESTION_TIMES_BELOW_NS);
 }
 
 static int read_id(struct question *question, const struct net_request *request, struct err *err)
@@ -249,6 +261,8 @@ static int take_snapshot(struct question *question, struct store_question asked,
 	list(question);
 	drop_snapshot(question);
 	asked.from_ns = question->params.from_ns;
+	if (question->params.by_times)
+		asked.from_ns -= QUERY_TIMES_BACK_NS;
 	asked.to_ns = question->params.to_ns;
 	asked.selector = &question->selector;
 	asked.one_tenant = question->serve->tenants;
@@ -277,8 +291,8 @@ static int take_for_tree(struct question *question, struct err *err)
 	const struct store_question asked = {
 		.names = params->group_by,
 		.names_count = params->group_by_count,
-		.sums_only = !params->at_moment && !params->spans_count,
-		.by_series = params->at_moment || params->spans_count,
+		.sums_only = !params->at_moment && !params->spans_count && !params->by_times,
+		.by_series = params->at_moment || params->spans_count || params->by_times,
 	};
 
 	return take_snapshot(question, asked, err);
@@ -346,8 +360,9 @@ int question_series(struct question *question, const struct query_range_params *
 	const struct store_question asked = {
 		.names = range->base.group_by,
 		.names_count = range->sum_all ? 0 : range->base.group_by_count,
-		.step_ns = range->step_ns,
-		.by_series = !range->sum_all && !range->base.group_by_count,
+		.step_ns = range->base.by_times ? 0 : range->step_ns,
+		.by_series =
+			range->base.by_times || (!range->sum_all && !range->base.group_by_count),
 	};
 	struct query_range_params listed = *range;
 	int rc;

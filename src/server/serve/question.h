@@ -35,10 +35,11 @@ enum question_need {
 };
 
 #define QUESTION_CELLS_MAX 1000
+#define QUESTION_TIMES_BELOW_NS (10 * CLOCK_NS_PER_S)
 
 /*
  * Reads query, from, to (default: the last hour) or at, group_by (comma list), filter (any number),
- * cells, demangle, id. On success the caller ends with question_end.
+ * cells, times, demangle, id. On success the caller ends with question_end.
  */
 int question_read(struct serve *serve, const struct net_request *request, enum question_need need,
 		  struct question *ret, struct err *err);
@@ -77,6 +78,12 @@ int question_begin(struct serve *serve, const struct net_request *request, enum 
 int question_begin_with(struct serve *serve, const struct net_request *request,
 			struct slice selector, enum question_need need, int64_t from_ns,
 			int64_t to_ns, struct question *ret, struct err *err);
+
+/*
+ * For answers of steps of that width: samples count at their own times where the parameter "times"
+ * says so, or says nothing and the steps are shorter than QUESTION_TIMES_BELOW_NS.
+ */
+void question_times(struct question *question, const struct net_request *request, int64_t step_ns);
 
 /* Adds the parts of a comma list as group-by labels. */
 int question_group_by(struct question *question, struct slice comma_list, struct err *err);

@@ -91,7 +91,9 @@ static void add_user(struct sample *sample, uint64_t address)
 	sample->frames[sample->kernel_count + sample->user_count++] = address;
 }
 
-static struct process *count(struct fixture *fixture, const struct sample *sample, int times)
+/* The i-th sample is of tick `first_tick` + i, or of none. */
+static struct process *count_from(struct fixture *fixture, const struct sample *sample, int times,
+				  uint32_t first_tick)
 {
 	uint32_t index = tracker_get(&fixture->tracker, &sample->head, 1);
 	static struct counts_key key;
@@ -100,8 +102,17 @@ static struct process *count(struct fixture *fixture, const struct sample *sampl
 	assert_true(counts_key_of(&fixture->counts, sample, index, false, &key));
 	space = tracker_space_at(&fixture->tracker, index, (int64_t)sample->head.at_ns);
 	for (int i = 0; i < times; i++)
-		assert_int_not_equal(counts_add(&fixture->counts, &key, space), COUNTS_FULL);
+		assert_int_not_equal(counts_add(&fixture->counts, &key, space,
+						first_tick == COUNTS_NO_TIME
+							? first_tick
+							: first_tick + (uint32_t)i),
+				     COUNTS_FULL);
 	return tracker_process(&fixture->tracker, index);
+}
+
+static struct process *count(struct fixture *fixture, const struct sample *sample, int times)
+{
+	return count_from(fixture, sample, times, COUNTS_NO_TIME);
 }
 
 /* As the kernel side would: a list of one mapping, from the sample's time on. */
@@ -266,6 +277,42 @@ static void processes_with_equal_labels_are_one_series(void **state)
 	assert_int_equal(fixture->view.reports[0].row_count, 1); /* the same stack: one row */
 	assert_int_equal(fixture->view.totals[0] + fixture->view.totals[1], 8);
 	assert_int_equal(fixture->view.values[0], 7);
+}
+
+static void times_of_samples_go_with_their_row(void **state)
+{
+	static const uint32_t ticks[] = { 3, 4, 100, 101, 102 };
+	struct fixture *fixture = *state;
+	struct sample first = sample_of(10, "cc1"), second = sample_of(11, "cc1");
+	struct sample leaf = sample_of(12, "cc1"), other = sample_of(13, "ld");
+
+	add_kernel(&first, 0xffffffff81000150);
+	add_kernel(&second, 0xffffffff81000150);
+	count_from(fixture, &first, 3, 100);
+	count_from(fixture, &leaf, 1, 7);
+	count(fixture, &other, 1);
+	count_from(fixture, &second, 2, 3);
+	build(fixture);
+	assert_int_equal(fixture->view.reports_count, 2);
+	assert_int_equal(fixture->view.moments_count, 6);
+	for (uint32_t r = 0; r < 2; r++) {
+		const struct report *report = &fixture->view.reports[r];
+		const struct moment *moments = fixture->view.moments + report->moment_first;
+		uint32_t row = 0;
+
+		if (report->row_count == 1) {
+			assert_int_equal(report->moment_count, 0); /* of ld */
+			continue;
+		}
+		assert_int_equal(report->moment_count, 6);
+		for (uint32_t i = 0; i < 6; i++) {
+			bool of_leaf =
+				fixture->view.values[report->value_first + moments[i].row] == 1;
+
+			assert_int_equal(moments[i].tick, of_leaf ? 7 : ticks[row++]);
+		}
+		assert_int_equal(row, 5);
+	}
 }
 
 static void cut_stacks_say_why_at_the_root(void **state)
@@ -516,6 +563,7 @@ int main(void)
 		TEST(kernel_frames_with_vmlinux_have_its_addresses),
 		TEST(report_has_type_labels_and_times),
 		TEST(processes_with_equal_labels_are_one_series),
+		TEST(times_of_samples_go_with_their_row),
 		TEST(cut_stacks_say_why_at_the_root),
 		TEST(native_frames_have_the_addresses_of_their_file),
 		TEST(unopened_files_give_file_offsets),

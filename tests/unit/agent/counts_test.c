@@ -30,7 +30,7 @@ static uint32_t add(struct counts *counts, const struct sample *sample, uint32_t
 	if (!counts_key_of(counts, sample, process, keep_thread_name, &key))
 		return COUNTS_FULL;
 	*ret_new = !counts_has(counts, &key, space);
-	return counts_add(counts, &key, space);
+	return counts_add(counts, &key, space, COUNTS_NO_TIME);
 }
 
 static void equal_stacks_are_counted_once(void **state)

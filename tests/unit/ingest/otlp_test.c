@@ -108,9 +108,9 @@ static void times_alone_count_one_each_in_every_dialect(void **state)
 		       "{cpu.logical_number=3 process.pid=4711 thread.name=\"worker\" }"
 		       " | kernel 0 0x0 [kernel]  do_sys_open () :0:0 0"
 		       " | cpython 1 0x0   inner () app.py:5:0 3"
-		       " | cpython 0 0x0   outer () app.py:9:0 0 2\n" SERIES
+		       " | cpython 0 0x0   outer () app.py:9:0 0 2 @0 @0\n" SERIES
 		       "{process.pid=4711 thread.name=\"worker\" }"
-		       " | native 0 0x1234 /usr/bin/app abcd  () :0:0 0 2\n";
+		       " | native 0 0x1234 /usr/bin/app abcd  () :0:0 0 2 @0 @0\n";
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {

@@ -144,6 +144,26 @@ static uint32_t random_series(struct tables *tables)
 			     tables_group(tables, &group, &column));
 }
 
+/* Of some samples of each row. */
+static void random_moments(struct tables *tables)
+{
+	struct tables_view view = tables_view_of(tables);
+	const struct report *report = &view.reports[view.reports_count - 1];
+	struct moment moments[30 * 8];
+	uint32_t count = 0;
+
+	for (uint32_t row = 0; row < report->row_count; row++) {
+		int64_t value = view.values[report->value_first + row];
+		uint32_t wanted = random_below(8), tick = random_below(100);
+
+		if (wanted > value)
+			wanted = (uint32_t)value;
+		for (; wanted; wanted--, tick += random_below(900))
+			moments[count++] = (struct moment){ row, tick, 0 };
+	}
+	assert_true(tables_moments(tables, moments, count));
+}
+
 /* Rows of a report are distinct here: ingest joins equal ones. */
 static void random_report(struct tables *tables, uint32_t series)
 {
@@ -167,6 +187,8 @@ static void random_report(struct tables *tables, uint32_t series)
 		if (!seen)
 			assert_true(tables_row(tables, node, labels, &value));
 	}
+	if (random_below(2))
+		random_moments(tables);
 }
 
 static void fill(struct tables *tables)

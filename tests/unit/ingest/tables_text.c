@@ -88,6 +88,16 @@ static void add_row(struct strbuf *out, const struct tables_view *view, const st
 	}
 }
 
+static void add_ticks(struct strbuf *out, const struct tables_view *view,
+		      const struct report *report, uint32_t row)
+{
+	const struct moment *moments = view->moments + report->moment_first;
+
+	for (uint32_t i = 0; i < report->moment_count; i++)
+		if (moments[i].row == row && moments[i].tick != UINT32_MAX)
+			strbuf_addf(out, " @%u", moments[i].tick);
+}
+
 void tables_text_add(struct strbuf *out, const struct tables *tables)
 {
 	struct tables_view view = tables_view_of(tables);
@@ -106,6 +116,7 @@ void tables_text_add(struct strbuf *out, const struct tables *tables)
 				add_row(&line, &view, &view.rows[report->row_first + r]);
 				add_values(&line, view.values + report->value_first + r * columns,
 					   columns);
+				add_ticks(&line, &view, report, r);
 			} else {
 				strbuf_add_text(&line, " in all");
 				add_values(&line, view.totals + report->total_first, columns);
