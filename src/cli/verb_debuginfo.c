@@ -13,6 +13,8 @@
 #include "cli/client_flags.h"
 #include "cli/source_archive.h"
 #include "cli/verb.h"
+#include "server/resolve/spill.h"
+#include "server/resolve/split_pack.h"
 
 #define LIST_BYTES_MAX ((size_t)1 << 30)
 #define CALL_TIMEOUT_NS (30 * CLOCK_NS_PER_S)
@@ -53,6 +55,7 @@ static const struct option_verb upload_spec = {
 	.details =
 		"FILE is an ELF program, library or separate debug file; its build id is found "
 		"in it.\n"
+		"Split DWARF goes with it: FILE.dwp beside it, or the .dwo files that it names.\n"
 		"What the server has already is not sent. Profiles stored before gain the names "
 		"too.\n"
 		"Sources are shown beside the profile: the text files of DIR under their absolute\n"
@@ -144,7 +147,7 @@ static int upload_sources(const struct debuginfo_verb_options *values, struct ne
 	struct progress progress = { .path = path };
 	struct debuginfo_client_file file = { .fd = archive_fd,
 					      .path = path,
-					      .sources_of = build_id,
+					      .belongs_to = build_id,
 					      .is_forced = values->force,
 					      .hash_first = true,
 					      .progress = tell_progress,
@@ -160,6 +163,80 @@ static int upload_sources(const struct debuginfo_verb_options *values, struct ne
 	return 0;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len > end_len && !strcmp(text + len - end_len, end);
+}
+
+/* "app.dwp" of "app" or "app.debug", as it lies beside them; -1 when it does not. */
+static int open_package(const char *path, struct strbuf *ret_path)
+{
+	int len = (int)strlen(path), fd;
+
+	strbuf_addf(ret_path, "%s.dwp", path);
+	fd = open_file(ret_path->data, NULL);
+	if (fd < 0 && ends_in(path, ".debug")) {
+		strbuf_clear(ret_path);
+		strbuf_addf(ret_path, "%.*s.dwp", len - (int)strlen(".debug"), path);
+		fd = open_file(ret_path->data, NULL);
+	}
+	return fd;
+}
+
+/* The .dwo files that the program names as a package; -1 when it names none, or none is here. */
+static int make_package(int fd, const char *path, struct err *err)
+{
+	struct split_pack_report report = { 0 };
+	int package = spill_file(P_tmpdir, err), rc;
+
+	if (package < 0)
+		return package;
+	rc = split_pack_write(fd, path, package, &report, err);
+	if (!rc && report.missing)
+		fprintf(stderr,
+			"%s: of %zu compilations with split DWARF %zu lack their .dwo file\n", path,
+			report.named, report.missing);
+	if (!rc && report.named > report.missing)
+		return package;
+	close(package);
+	return rc ? rc : -ERR_NOT_FOUND;
+}
+
+/* DWARF that was left outside of the program. */
+static int upload_split(const struct debuginfo_verb_options *values, struct net_client *client,
+			int program_fd, const char *path, const char *build_id, struct err *err)
+{
+	struct strbuf package_path = { 0 };
+	struct progress progress = { 0 };
+	struct debuginfo_client_file file = { .fd = open_package(path, &package_path),
+					      .belongs_to = build_id,
+					      .is_package = true,
+					      .is_forced = values->force,
+					      .hash_first = true,
+					      .progress = tell_progress,
+					      .progress_context = &progress };
+	char id[ELF_BUILD_ID_TEXT_BYTES];
+	bool is_present = false;
+	int rc;
+
+	if (file.fd < 0)
+		file.fd = make_package(program_fd, path, err);
+	progress.path = file.path = package_path.data;
+	rc = file.fd < 0 ? file.fd : send_file(client, &file, id, &is_present, err);
+	if (file.fd >= 0)
+		close(file.fd);
+	if (!rc)
+		printf("%s: split DWARF of build id %s: %s\n", path, build_id,
+		       is_present ? "the server has some already (--force replaces it)" : "sent");
+	fflush(stdout);
+	strbuf_free(&package_path);
+	if (rc == -ERR_NOT_FOUND)
+		return 0;
+	return rc ? err_wrap(err, "%s: split DWARF", path) : 0;
+}
+
 static int upload_file(const struct debuginfo_verb_options *values, struct net_client *client,
 		       int archive_fd, const char *path, struct err *err)
 {
@@ -173,16 +250,26 @@ static int upload_file(const struct debuginfo_verb_options *values, struct net_c
 	bool is_present = false;
 	int rc;
 
+	if (ends_in(path, ".dwo") || ends_in(path, ".dwp"))
+		return err_set(err, ERR_INVALID,
+			       "%s: split DWARF goes with its program: name that, with this file "
+			       "where it was built or beside it",
+			       path);
 	file.fd = open_file(path, err);
 	if (file.fd < 0)
 		return err_wrap(err, "%s", path);
 	rc = send_file(client, &file, build_id, &is_present, err);
-	close(file.fd);
-	if (rc)
+	if (rc) {
+		close(file.fd);
 		return err_wrap(err, "%s", path);
+	}
 	printf("%s: build id %s: %s\n", path, build_id,
 	       is_present ? "the server has it already" : "sent");
 	fflush(stdout);
+	rc = upload_split(values, client, file.fd, path, build_id, err);
+	close(file.fd);
+	if (rc)
+		return rc;
 	return archive_fd < 0 ? 0 : upload_sources(values, client, archive_fd, build_id, err);
 }
 

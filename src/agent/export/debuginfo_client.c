@@ -14,6 +14,7 @@
 #define SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define TYPE_EXECUTABLE 1 /* DebuginfoType */
 #define TYPE_SOURCES 2
+#define TYPE_SPLIT 100	/* firn's alone */
 #define STRATEGY_GRPC 1 /* UploadInstructions.UploadStrategy */
 /* Ours, unknown to Parca: UploadInstructions.received and UploadInfo.offset, bytes. */
 #define FIELD_RESUME 100
@@ -104,8 +105,8 @@ static void set_headers(struct sending *sending)
 
 static uint64_t type_of(const struct sending *sending)
 {
-	if (sending->file->sources_of)
-		return TYPE_SOURCES;
+	if (sending->file->belongs_to)
+		return sending->file->is_package ? TYPE_SPLIT : TYPE_SOURCES;
 	return elf_has_offsets(&sending->info) ? TYPE_EXECUTABLE : 0;
 }
 
@@ -363,7 +364,7 @@ static int read_identity(struct sending *sending, struct err *err)
 	struct stat status;
 	int rc;
 
-	if (!file->sources_of) {
+	if (!file->belongs_to) {
 		rc = elf_read_info(file->fd, file->path, &sending->info, err);
 		if (!rc && file->extract)
 			sending->info.file_bytes = elf_extract_bytes(file->extract);
@@ -372,7 +373,7 @@ static int read_identity(struct sending *sending, struct err *err)
 	if (fstat(file->fd, &status))
 		return err_set_errno(err, errno, "look at \"%s\"", file->path);
 	sending->info.file_bytes = (uint64_t)status.st_size;
-	snprintf(sending->info.build_id, sizeof(sending->info.build_id), "%s", file->sources_of);
+	snprintf(sending->info.build_id, sizeof(sending->info.build_id), "%s", file->belongs_to);
 	return 0;
 }
 

@@ -15,9 +15,11 @@ struct debuginfo_client_file {
 	int fd;				   /* a regular file; the caller's */
 	const struct elf_extract *extract; /* of it, sent in its place; NULL: all of it */
 	const char *path;		   /* for messages; its last part is told to the server */
-	/* NULL: an ELF file. Else an archive of the sources of the program with this build id, hex.
+	/* NULL: an ELF file that tells its build id. Else what it belongs to, hex: it is an archive
+	 * of sources, or a package of split DWARF.
 	 */
-	const char *sources_of;
+	const char *belongs_to;
+	bool is_package;
 	bool is_agent;	 /* nobody asked for this upload; lists tell */
 	bool is_forced;	 /* replace a file that is as good */
 	bool hash_first; /* so that the server may take it in spite of a poor one with another hash

@@ -2,10 +2,10 @@
 /*
  * debuginfo - files with symbols that agents, CI and people have sent, by build id.
  *
- * For each build id at most three files are kept: a program (or library), a separate debug file,
- * an archive of the sources. A better one replaces a worse one (enum debuginfo_quality), never the
- * other way round. Of many that ask about the same build id one is told to send; it names itself by
- * the upload's id:
+ * For each build id at most four files are kept: a program (or library), a separate debug file, an
+ * archive of the sources, a package of split DWARF. A better one replaces a worse one (enum
+ * debuginfo_quality), never the other way round. Of many that ask about the same build id one is
+ * told to send; it names itself by the upload's id:
  *
  *     debuginfo_ask -> debuginfo_begin -> debuginfo_receive_begin, _receive..., _receive_end
  *
@@ -65,6 +65,12 @@ enum debuginfo_id_kind { /* BuildIDType of Parca */
 			 DEBUGINFO_ID_GO,
 };
 
+enum debuginfo_content {
+	DEBUGINFO_PROGRAM, /* or debug file: tells its build id */
+	DEBUGINFO_ARCHIVE, /* of the sources of the program with the build id */
+	DEBUGINFO_SPLIT,   /* package of the program's split units (.dwp) */
+};
+
 /* What somebody would send. Slices are borrowed during the call. */
 struct debuginfo_offer {
 	struct slice build_id; /* hex */
@@ -73,7 +79,7 @@ struct debuginfo_offer {
 	uint64_t bytes;	       /* needed by debuginfo_begin */
 	enum debuginfo_id_kind id_kind;
 	enum debuginfo_origin origin;
-	bool is_sources;    /* an archive of sources */
+	enum debuginfo_content content;
 	bool is_open_ended; /* fewer than `bytes` may come */
 	bool is_executable; /* its segments are wanted even if a debug file is here */
 	bool is_forced;	    /* replaces a file of the same quality */

@@ -42,7 +42,8 @@ struct upload {
 	enum upload_state state;
 	int64_t since_ns; /* of the state; monotonic */
 	enum debuginfo_id_kind id_kind;
-	bool is_forced, is_sources;
+	enum debuginfo_content content;
+	bool is_forced;
 	bool is_open_ended; /* `bytes` is the most that may come */
 	uint64_t bytes;	    /* declared */
 	uint64_t received;  /* by an upload that was cut off, and can be gone on with */

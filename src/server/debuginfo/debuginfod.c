@@ -194,7 +194,7 @@ static void want_better(struct debuginfod *debuginfod)
 		const struct entry *entry = &store->entries[i];
 		struct slice alternate = slice_of(entry->record.alternate);
 
-		if (entry->used_at_ns < since_ns || entry->kind == DEBUGINFO_SOURCES)
+		if (entry->used_at_ns < since_ns || entry->kind >= DEBUGINFO_SOURCES)
 			continue;
 		if (best_quality(store, slice_of(entry->build_id)) < DEBUGINFO_DEBUG_INFO)
 			want(debuginfod, slice_of(entry->build_id));

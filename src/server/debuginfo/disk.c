@@ -23,6 +23,7 @@ static const char *const suffixes[DEBUGINFO_KINDS] = {
 	[DEBUGINFO_BINARY] = ".bin",
 	[DEBUGINFO_DEBUG] = ".debug",
 	[DEBUGINFO_SOURCES] = ".sources",
+	[DEBUGINFO_PACKAGE] = ".dwp",
 };
 
 /* The paths are ours, but for the folder, whose length disk_open checked. */
@@ -125,7 +126,8 @@ static bool make_record(const char *path, enum debuginfo_kind kind, const struct
 
 	if (fd < 0)
 		return false;
-	if (kind != DEBUGINFO_SOURCES) /* found wanting when they are read */
+	if (kind == DEBUGINFO_BINARY ||
+	    kind == DEBUGINFO_DEBUG) /* others are found wanting when read */
 		rc = debuginfo_inspect(fd, path, &inspection, &err);
 	close(fd);
 	if (rc) {

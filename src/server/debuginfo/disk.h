@@ -5,6 +5,7 @@
  *     <xx>/<rest>.bin       a program or library, stripped or not; its last use is its mtime
  *     <xx>/<rest>.debug     a separate debug file
  *     <xx>/<rest>.sources   an archive of the program's sources
+ *     <xx>/<rest>.dwp       the split units of its DWARF
  *     <xx>/<rest>.<kind>.record   record.h
  *     uploads/<id>          being received, or half of what was
  *     uploads/<id>.record   what it is to become; without it the half is of no use
@@ -17,7 +18,13 @@
 
 #include "server/debuginfo/record.h"
 
-enum debuginfo_kind { DEBUGINFO_BINARY, DEBUGINFO_DEBUG, DEBUGINFO_SOURCES, DEBUGINFO_KINDS };
+enum debuginfo_kind {
+	DEBUGINFO_BINARY,
+	DEBUGINFO_DEBUG,
+	DEBUGINFO_SOURCES,
+	DEBUGINFO_PACKAGE,
+	DEBUGINFO_KINDS
+};
 
 #define DISK_PATH_BYTES 4096
 #define DISK_UPLOAD_ID_BYTES 33 /* hex, with NUL */

@@ -168,3 +168,27 @@ int debuginfo_inspect(int fd, const char *name, struct debuginfo_inspection *ret
 	ret->has_offsets = elf_has_offsets(&info);
 	return 0;
 }
+
+static void look_at_package(void *context, const struct elf_section_info *section)
+{
+	unsigned *parts = context;
+
+	*parts |= !strcmp(section->name, ".debug_info.dwo") ? 1u : 0;
+	*parts |= !strcmp(section->name, ".debug_cu_index") ? 2u : 0;
+}
+
+int debuginfo_inspect_package(int fd, const char *name, struct err *err)
+{
+	struct elf_info info;
+	unsigned parts = 0;
+	int rc = elf_read_info(fd, name, &info, err);
+
+	if (!rc)
+		rc = elf_each_section(fd, name, look_at_package, &parts, err);
+	if (!rc && parts != 3)
+		rc = err_set(err, ERR_INVALID,
+			     "read \"%s\": not a package of split DWARF (no .debug_cu_index and "
+			     ".debug_info.dwo)",
+			     name);
+	return rc;
+}

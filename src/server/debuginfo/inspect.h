@@ -53,4 +53,10 @@ struct debuginfo_inspection {
 /* ERR_INVALID when it is no ELF file, or not a whole one. `name` is for messages. */
 int debuginfo_inspect(int fd, const char *name, struct debuginfo_inspection *ret, struct err *err);
 
+/*
+ * Whether it is a package of split DWARF (.dwp). Whose it is, its units tell when they are looked
+ * up, each by an id of 64 bits. ERR_INVALID when not.
+ */
+int debuginfo_inspect_package(int fd, const char *name, struct err *err);
+
 #endif

@@ -24,11 +24,11 @@ struct debuginfo_receiver {
 };
 
 static struct upload *find_upload(struct debuginfo *debuginfo, struct slice build_id,
-				  bool is_sources)
+				  enum debuginfo_content content)
 {
 	for (size_t i = 0; i < debuginfo->uploads_count; i++)
 		if (slice_is(build_id, debuginfo->uploads[i].build_id) &&
-		    debuginfo->uploads[i].is_sources == is_sources)
+		    debuginfo->uploads[i].content == content)
 			return &debuginfo->uploads[i];
 	return NULL;
 }
@@ -106,7 +106,8 @@ static void expire(struct debuginfo *debuginfo)
 }
 
 /* A new place, at the cost of the oldest who was only told yes; NULL when all are under way. */
-static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_id, bool is_sources)
+static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_id,
+				 enum debuginfo_content content)
 {
 	struct upload *upload, *oldest = NULL;
 
@@ -122,7 +123,7 @@ static struct upload *add_upload(struct debuginfo *debuginfo, const char *build_
 		drop_upload(debuginfo, oldest);
 	mem_grow(debuginfo->uploads, debuginfo->uploads_count, debuginfo->uploads_capacity);
 	upload = &debuginfo->uploads[debuginfo->uploads_count++];
-	*upload = (struct upload){ .since_ns = clock_monotonic_ns(), .is_sources = is_sources };
+	*upload = (struct upload){ .since_ns = clock_monotonic_ns(), .content = content };
 	snprintf(upload->build_id, sizeof(upload->build_id), "%s", build_id);
 	return upload;
 }
@@ -133,15 +134,17 @@ static bool is_same(const struct entry *entry, struct slice hash)
 	       (slice_is(hash, entry->record.hash) || slice_is(hash, entry->record.sha256));
 }
 
-static enum debuginfo_verdict judge_sources(struct debuginfo *debuginfo, struct slice build_id,
-					    const struct debuginfo_offer *offer)
+/* What belongs to a program, and says nothing of how good it is. */
+static enum debuginfo_verdict judge_belonging(struct debuginfo *debuginfo, struct slice build_id,
+					      enum debuginfo_kind kind,
+					      const struct debuginfo_offer *offer)
 {
-	const struct entry *sources = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
+	const struct entry *kept = debuginfo_find(debuginfo, build_id, kind);
 
-	if (!sources)
+	if (!kept)
 		return DEBUGINFO_WANTED;
-	return offer->is_forced && !is_same(sources, offer->hash) ? DEBUGINFO_WANTED_FORCED
-								  : DEBUGINFO_PRESENT;
+	return offer->is_forced && !is_same(kept, offer->hash) ? DEBUGINFO_WANTED_FORCED
+							       : DEBUGINFO_PRESENT;
 }
 
 static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice build_id,
@@ -151,8 +154,10 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 	const struct entry *debug = debuginfo_find(debuginfo, build_id, DEBUGINFO_DEBUG);
 	const struct entry *best = binary;
 
-	if (offer->is_sources)
-		return judge_sources(debuginfo, build_id, offer);
+	if (offer->content == DEBUGINFO_ARCHIVE)
+		return judge_belonging(debuginfo, build_id, DEBUGINFO_SOURCES, offer);
+	if (offer->content == DEBUGINFO_SPLIT)
+		return judge_belonging(debuginfo, build_id, DEBUGINFO_PACKAGE, offer);
 	if (is_same(binary, offer->hash) || is_same(debug, offer->hash))
 		return DEBUGINFO_PRESENT;
 	if (!offer->is_executable && debug &&
@@ -195,10 +200,10 @@ int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *off
 	expire(debuginfo);
 	*ret = judge(debuginfo, slice_of(build_id), offer);
 	if (!offer->is_forced && *ret != DEBUGINFO_PRESENT &&
-	    find_upload(debuginfo, slice_of(build_id), offer->is_sources))
+	    find_upload(debuginfo, slice_of(build_id), offer->content))
 		*ret = DEBUGINFO_IN_PROGRESS;
 	else if (!offer->is_forced && *ret != DEBUGINFO_PRESENT)
-		(void)add_upload(debuginfo, build_id, offer->is_sources);
+		(void)add_upload(debuginfo, build_id, offer->content);
 	pthread_mutex_unlock(&debuginfo->lock);
 	return 0;
 }
@@ -261,7 +266,7 @@ static int begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offe
 	if (judge(debuginfo, slice_of(build_id), offer) == DEBUGINFO_PRESENT)
 		return err_set(err, ERR_EXISTS, "debuginfo of build id %s is here already",
 			       build_id);
-	upload = find_upload(debuginfo, slice_of(build_id), offer->is_sources);
+	upload = find_upload(debuginfo, slice_of(build_id), offer->content);
 	if (upload && upload->state != UPLOAD_ASKED && !offer->is_forced)
 		return err_set(err, ERR_BUSY, "an upload for build id %s is under way", build_id);
 	if (upload && upload->state == UPLOAD_BEGUN && upload->received)
@@ -271,7 +276,7 @@ static int begin(struct debuginfo *debuginfo, const struct debuginfo_offer *offe
 	rc = check_limits(debuginfo, offer, err);
 	if (rc)
 		return rc;
-	*ret = add_upload(debuginfo, build_id, offer->is_sources);
+	*ret = add_upload(debuginfo, build_id, offer->content);
 	return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "too many uploads are under way");
 }
 
@@ -530,6 +535,25 @@ static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind
 	return 0;
 }
 
+static int check_kind(struct debuginfo_receiver *receiver, struct debuginfo_inspection *found,
+		      enum debuginfo_kind *ret, struct err *err)
+{
+	const struct upload *upload = &receiver->upload;
+	int rc;
+
+	if (upload->content == DEBUGINFO_ARCHIVE) {
+		*ret = DEBUGINFO_SOURCES;
+		return source_check(receiver->fd, err);
+	}
+	if (upload->content == DEBUGINFO_SPLIT) {
+		*ret = DEBUGINFO_PACKAGE;
+		return debuginfo_inspect_package(receiver->fd, "the upload", err);
+	}
+	rc = debuginfo_inspect(receiver->fd, "the upload", found, err);
+	*ret = found->has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG;
+	return rc ? rc : check_identity(upload, found, err);
+}
+
 static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, struct err *err)
 {
 	struct debuginfo *debuginfo = receiver->debuginfo;
@@ -537,14 +561,8 @@ static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, str
 	enum debuginfo_kind kind = DEBUGINFO_SOURCES;
 	int rc = check_content(receiver, err);
 
-	if (!rc && receiver->upload.is_sources)
-		rc = source_check(receiver->fd, err);
-	else if (!rc)
-		rc = debuginfo_inspect(receiver->fd, "the upload", &found, err);
-	if (!rc && !receiver->upload.is_sources) {
-		rc = check_identity(&receiver->upload, &found, err);
-		kind = found.has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG;
-	}
+	if (!rc)
+		rc = check_kind(receiver, &found, &kind, err);
 	if (!rc && fdatasync(receiver->fd))
 		rc = err_set_errno(err, errno, "sync debuginfo");
 	if (rc)
@@ -599,7 +617,7 @@ int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_byt
 	log_info("debuginfo", "received", "build_id=%s bytes=%llu quality=%s name=\"%s\"",
 		 upload.build_id, (unsigned long long)upload.record.bytes,
 		 debuginfo_quality_name(upload.record.quality), upload.record.name);
-	if (debuginfo->options.added && !upload.is_sources)
+	if (debuginfo->options.added && upload.content != DEBUGINFO_ARCHIVE)
 		tell_added(debuginfo, upload.build_id);
 	return 0;
 }

@@ -224,7 +224,9 @@ static bool open_parts(struct split_unit *unit, Elf *elf, int fd, bool is_packag
 	unit->image = make_image(fd, parts, skeleton->addresses);
 	unit->dwarf = unit->image ? dwarf_begin_elf(unit->image, DWARF_C_READ, NULL) : NULL;
 	unit->info = parts[PART_INFO];
+	unit->abbrev = parts[PART_ABBREV];
 	unit->str = parts[PART_STR];
+	unit->str_offsets = parts[PART_STR_OFFSETS];
 	unit->ranges = parts[PART_RANGES];
 	return unit->dwarf && find_die(unit, skeleton->id);
 }

@@ -31,7 +31,8 @@ struct split_skeleton {
 struct split_unit {
 	Dwarf *dwarf;
 	Dwarf_Die die;
-	struct slice info, str, ranges; /* ranges: the unit's part of .debug_rnglists.dwo */
+	/* The unit's parts; all of .debug_str.dwo. */
+	struct slice info, abbrev, str, str_offsets, ranges;
 	Elf *file, *image;
 	int fd; /* of the .dwo, or -1 */
 };

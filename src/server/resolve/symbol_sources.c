@@ -85,6 +85,8 @@ void symbol_sources_find(struct symbol_sources *sources, const char *directory,
 	}
 	if (sources->is_local)
 		add_package(sources);
+	add(sources, debug_files_open_upload(sources->uploads_path, build_id, "dwp", NULL),
+	    SLICE_LITERAL("its package of split DWARF"), SYMBOL_INPUT_PACKAGE);
 }
 
 int symbol_sources_build(const struct symbol_sources *sources, const struct symbol_limits *limits,

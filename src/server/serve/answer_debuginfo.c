@@ -17,6 +17,7 @@ static const char *kind_name(enum debuginfo_kind kind)
 		[DEBUGINFO_BINARY] = "program",
 		[DEBUGINFO_DEBUG] = "debug",
 		[DEBUGINFO_SOURCES] = "sources",
+		[DEBUGINFO_PACKAGE] = "package",
 	};
 
 	return names[kind];
@@ -47,7 +48,7 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	json_member_text(json, "name", record->name);
 	json_member_text(json, "from", debuginfo_origin_name(record->origin));
 	json_member_uint(json, "bytes", record->bytes);
-	if (file->kind != DEBUGINFO_SOURCES) {
+	if (file->kind < DEBUGINFO_SOURCES) {
 		json_member_text(json, "quality", debuginfo_quality_name(record->quality));
 		put_json_sections(json, record->sections);
 	}
@@ -166,12 +167,12 @@ static void put_text_start(struct strbuf *out, struct slice build_id, const char
 static void put_text_file(void *context, const struct debuginfo_file *file)
 {
 	const struct debuginfo_record *record = file->record;
-	bool is_sources = file->kind == DEBUGINFO_SOURCES;
+	bool has_quality = file->kind < DEBUGINFO_SOURCES;
 	struct strbuf *out = context, sections = { 0 };
 
 	debuginfo_sections_write(record->sections, &sections);
 	put_text_start(out, file->build_id, kind_name(file->kind),
-		       is_sources ? "here" : debuginfo_quality_name(record->quality),
+		       has_quality ? debuginfo_quality_name(record->quality) : "here",
 		       debuginfo_origin_name(record->origin), record->bytes, file->used_at_ns);
 	strbuf_addf(out, "%s  %s\n", record->name[0] ? record->name : "-", strbuf_text(&sections));
 	strbuf_free(&sections);

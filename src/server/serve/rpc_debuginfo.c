@@ -12,6 +12,7 @@
 /* DebuginfoType */
 #define TYPE_EXECUTABLE 1
 #define TYPE_SOURCES 2
+#define TYPE_SPLIT 100 /* ours: a package of split DWARF of the program */
 
 #define STRATEGY_GRPC 1
 #define NAME_HEADER "firn-file-name"
@@ -49,6 +50,11 @@ struct rpc_offer {
 	uint64_t type;
 };
 
+static bool is_known_type(uint64_t type)
+{
+	return type <= TYPE_SOURCES || type == TYPE_SPLIT;
+}
+
 static int read_offer(const struct net_request *request, const struct offer_shape *shape,
 		      struct rpc_offer *ret, struct err *err)
 {
@@ -73,7 +79,9 @@ static int read_offer(const struct net_request *request, const struct offer_shap
 						     : DEBUGINFO_ID_UNKNOWN;
 	}
 	ret->offer.is_executable = ret->type == TYPE_EXECUTABLE;
-	ret->offer.is_sources = ret->type == TYPE_SOURCES;
+	ret->offer.content = ret->type == TYPE_SOURCES ? DEBUGINFO_ARCHIVE
+			     : ret->type == TYPE_SPLIT ? DEBUGINFO_SPLIT
+						       : DEBUGINFO_PROGRAM;
 	if (slice_is(net_request_header(request, SENDER_HEADER), "agent"))
 		ret->offer.origin = DEBUGINFO_FROM_AGENT;
 	return in.problem ? pb_fail(&in, shape->name, err) : 0;
@@ -98,7 +106,7 @@ void rpc_debuginfo_should_upload(void *context, const struct net_request *reques
 
 	if (read_offer(request, &shape, &rpc, &err)) {
 		net_response_error(request, response, &err);
-	} else if (rpc.type > TYPE_SOURCES) {
+	} else if (!is_known_type(rpc.type)) {
 		put_verdict(&response->body, false, "This server keeps no source maps.");
 	} else if (debuginfo_ask(serve->debuginfo, &rpc.offer, &verdict, &err)) {
 		net_response_error(request, response, &err);
@@ -149,7 +157,7 @@ void rpc_debuginfo_begin(void *context, const struct net_request *request,
 	struct err err;
 	int rc = read_offer(request, &shape, &rpc, &err);
 
-	if (!rc && rpc.type > TYPE_SOURCES)
+	if (!rc && !is_known_type(rpc.type))
 		rc = err_set(&err, ERR_UNSUPPORTED, "this server keeps no source maps");
 	if (!rc && !rpc.offer.hash.len)
 		rc = err_set(&err, ERR_INVALID, "the hash of the file is missing");

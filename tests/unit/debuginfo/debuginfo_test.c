@@ -670,7 +670,7 @@ static int send_sources(struct world *world, unsigned char id, struct slice arch
 	uint64_t received;
 	int rc;
 
-	offer.is_sources = true;
+	offer.content = DEBUGINFO_ARCHIVE;
 	offer.is_forced = is_forced;
 	rc = debuginfo_begin(world->debuginfo, &offer, upload, &received, err);
 	return rc ? rc : receive(world, offer.build_id, upload, archive, err);
