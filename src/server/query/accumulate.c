@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "server/query/sparse.h"
 #include "server/query/team.h"
 #include "server/query/times.h"
 
@@ -10,6 +11,7 @@
 #define FAR_BYTES ((size_t)1 << 19)    /* counters beyond this are called for ahead of time */
 #define PIECE_ROWS ((uint64_t)1 << 19) /* that are worth a thread */
 #define PIECES_MAX 64u
+#define DENSE_BYTES_MAX ((size_t)32 << 20) /* of a piece's counters, if others would do */
 
 /* The kinds of counters, by group; NULL until the group occurs. */
 struct counters {
@@ -37,7 +39,10 @@ struct piece {
 	size_t block_first, block_end; /* of in->blocks */
 	struct counters counters;
 	uint64_t rows;
-	bool overflowed; /* 64 bits did not do */
+	struct sparse sparse; /* instead of the counters */
+	bool overflowed;      /* 64 bits did not do */
+	bool is_sparse;
+	bool too_many; /* counters: it has to be sparse */
 };
 
 struct adding {
@@ -84,6 +89,27 @@ static bool room_for_group(struct counters *counters, uint32_t group)
 	return true;
 }
 
+/* Whether further counters for all slots are too many for the rows that there are, or at all. */
+static bool is_too_dense(const struct adding *adding)
+{
+	const struct counters *counters = &adding->piece->counters;
+	size_t bytes = counters->arena.used_bytes + counters->slots_count * sizeof(int64_t);
+
+	if (bytes > adding->work->limit_bytes / 4)
+		return true;
+	return bytes > DENSE_BYTES_MAX && adding->in->rows_count <= bytes / SPARSE_PAIR_BYTES;
+}
+
+static bool has_counters(const struct adding *adding, const struct run *run)
+{
+	const struct counters *counters = &adding->piece->counters;
+
+	if (adding->wide)
+		return counters->wide[run->group];
+	return run->values ? counters->plain[run->group] != NULL
+			   : counters->ones[run->group] != NULL;
+}
+
 /* The counters that the run needs. */
 static int counters_for(struct adding *adding, const struct run *run)
 {
@@ -92,19 +118,25 @@ static int counters_for(struct adding *adding, const struct run *run)
 
 	if (!room_for_group(counters, run->group))
 		return over_budget(adding);
-	if (adding->wide && !counters->wide[run->group])
+	if (has_counters(adding, run))
+		return 0;
+	if (is_too_dense(adding)) {
+		adding->piece->too_many = true;
+		return 0;
+	}
+	if (adding->wide)
 		counters->wide[run->group] =
 			arena_new_array(&counters->arena, mean_wide, counters->slots_count);
-	else if (!adding->wide && run->values && !counters->plain[run->group])
+	else if (run->values)
 		counters->plain[run->group] =
 			arena_new_array(&counters->arena, int64_t, counters->slots_count);
-	else if (!adding->wide && !run->values && !counters->ones[run->group])
+	else
 		counters->ones[run->group] =
 			arena_new_array(&counters->arena, uint32_t, counters->slots_count);
 	if (counters->arena.over_budget)
 		return over_budget(adding);
 	adding->work->other_bytes += counters->arena.used_bytes - before;
-	return counters->arena.used_bytes == before ? 0 : work_check(adding->work, adding->err);
+	return work_check(adding->work, adding->err);
 }
 
 /* The loops that queries spend their time in. Counters far away are called for some rows ahead. */
@@ -156,22 +188,27 @@ static void add_wide(mean_wide *restrict counters, const struct run *run, int64_
 	}
 }
 
-static int flush_run(struct adding *adding)
+static int add_sparse(struct adding *adding, const struct run *run)
 {
-	struct counters *counters = &adding->piece->counters;
-	struct run *run = &adding->run;
-	int rc;
+	struct sparse *sparse = &adding->piece->sparse;
+	size_t before = sparse_bytes(sparse);
 
-	if (!run->count)
-		return 0;
-	rc = counters_for(adding, run);
-	if (!rc)
-		rc = work_tick(adding->work,
-			       run->count < WORK_TICKS_PER_CHECK ? (uint32_t)run->count
-								 : WORK_TICKS_PER_CHECK,
-			       adding->err);
-	if (rc)
-		return rc;
+	for (uint64_t i = 0; i < run->count; i++) {
+		int64_t value = run->values ? run->values[i * run->value_stride] : 1;
+		int64_t weight = adding->mixed ? run->weight : 1;
+
+		if (!sparse_add(sparse, run->group, run->slots[i * run->row_stride],
+				(mean_wide)value * weight))
+			return over_budget(adding);
+	}
+	adding->work->other_bytes += sparse_bytes(sparse) - before;
+	return 0;
+}
+
+static void add_dense(struct adding *adding, const struct run *run)
+{
+	const struct counters *counters = &adding->piece->counters;
+
 	if (adding->wide)
 		add_wide(counters->wide[run->group], run, adding->mixed ? run->weight : 1);
 	else if (run->values)
@@ -180,9 +217,29 @@ static int flush_run(struct adding *adding)
 		add_ones(counters->ones[run->group], run->slots, run->count);
 	else
 		add_far_ones(counters->ones[run->group], run->slots, run->row_stride, run->count);
+}
+
+static int flush_run(struct adding *adding)
+{
+	struct run *run = &adding->run;
+	int rc = 0;
+
+	if (!run->count)
+		return 0;
+	if (!adding->piece->is_sparse)
+		rc = counters_for(adding, run);
+	if (!rc)
+		rc = work_tick(adding->work,
+			       run->count < WORK_TICKS_PER_CHECK ? (uint32_t)run->count
+								 : WORK_TICKS_PER_CHECK,
+			       adding->err);
+	if (!rc && adding->piece->is_sparse)
+		rc = add_sparse(adding, run);
+	else if (!rc && !adding->piece->too_many)
+		add_dense(adding, run);
 	adding->piece->rows += run->count;
 	run->count = 0;
-	return 0;
+	return rc;
 }
 
 /* Rows first .. first + count - 1 of a report, to that group. */
@@ -314,7 +371,7 @@ static int add_blocks(struct adding *adding)
 	piece->counters.slots_count = adding->in->segment->slots_count;
 	for (size_t i = piece->block_first; !rc && i < piece->block_end; i++) {
 		rc = add_block(adding, adding->in->blocks[i]);
-		if (piece->overflowed)
+		if (piece->overflowed || piece->too_many)
 			break;
 	}
 	return rc;
@@ -323,9 +380,16 @@ static int add_blocks(struct adding *adding)
 static void drop_counters(struct piece *piece)
 {
 	arena_free(&piece->counters.arena);
+	sparse_free(&piece->sparse);
 	piece->counters = (struct counters){ 0 };
 	piece->rows = 0;
 	piece->overflowed = false;
+	piece->too_many = false;
+}
+
+static size_t piece_bytes(const struct piece *piece)
+{
+	return piece->counters.arena.used_bytes + sparse_bytes(&piece->sparse);
 }
 
 /* A step for a team. */
@@ -341,14 +405,16 @@ static int add_piece(void *context, struct work *work, size_t index, struct err 
 				 .err = err };
 	int rc = add_blocks(&adding);
 
-	if (!rc && adding.piece->overflowed) {
-		work->other_bytes -= adding.piece->counters.arena.used_bytes;
-		drop_counters(adding.piece);
+	/* At most twice: wider counters, then sparse ones, which take any value. */
+	while (!rc && (adding.piece->overflowed || adding.piece->too_many)) {
 		adding.wide = true;
+		adding.piece->is_sparse |= adding.piece->too_many;
+		work->other_bytes -= piece_bytes(adding.piece);
+		drop_counters(adding.piece);
 		adding.run.count = 0;
 		rc = add_blocks(&adding);
 	}
-	work->other_bytes -= adding.piece->counters.arena.used_bytes;
+	work->other_bytes -= piece_bytes(adding.piece);
 	return rc;
 }
 
@@ -358,6 +424,11 @@ struct tally {
 	const int64_t *plain;
 	const mean_wide *wide;
 };
+
+static bool is_empty(const struct tally *tally)
+{
+	return !tally->ones && !tally->plain && !tally->wide;
+}
 
 static mean_wide counted(const struct tally *tally, uint32_t slot)
 {
@@ -383,9 +454,9 @@ static size_t kinds_of(const struct tally *tally)
 	return (tally->ones != NULL) + (tally->plain != NULL) + (tally->wide != NULL);
 }
 
-/* *ret_any: whether some piece has the group. False when over budget. */
+/* False when over budget. */
 static bool tally_of(const struct piece *pieces, size_t count, uint32_t group,
-		     struct arena *scratch, struct tally *ret, bool *ret_any)
+		     struct arena *scratch, struct tally *ret)
 {
 	struct tally found = { 0 };
 	mean_wide *total;
@@ -404,7 +475,6 @@ static bool tally_of(const struct piece *pieces, size_t count, uint32_t group,
 			found = tally;
 	}
 	*ret = found;
-	*ret_any = kinds > 0;
 	if (kinds < 2)
 		return true;
 	total = arena_new_array(scratch, mean_wide, pieces[0].counters.slots_count);
@@ -421,7 +491,7 @@ static void take_sums(const struct adding_together *all, const struct tally *tal
 {
 	uint32_t slots_count = all->in->segment->slots_count;
 
-	for (uint32_t slot = 0; slot < slots_count; slot++) {
+	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
 		mean_wide value = counted(tally, slot);
 
 		if (value)
@@ -478,12 +548,27 @@ bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 	return true;
 }
 
-/* All that is not zero, in `scratch`. */
+static size_t count_sums(const struct tally *tally, uint32_t slots_count)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; tally->ones && i < slots_count; i++)
+		count += tally->ones[i] != 0;
+	for (uint32_t i = 0; tally->plain && i < slots_count; i++)
+		count += tally->plain[i] != 0;
+	for (uint32_t i = 0; tally->wide && i < slots_count; i++)
+		count += tally->wide[i] != 0;
+	return count;
+}
+
+/* All that is not zero, in `into`; what is only needed on the way in `scratch`. */
 static int gather_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
-		       struct arena *scratch, struct accumulate_sums *ret, struct err *err)
+		       struct arena *scratch, struct arena *into, struct accumulate_sums *ret,
+		       struct err *err)
 {
 	uint32_t groups_count = 0, slots_count = all->in->segment->slots_count;
-	uint64_t most;
+	struct tally *tallies;
+	size_t count = 0;
 
 	for (size_t i = 0; i < pieces_count; i++) {
 		const struct piece *piece = &all->pieces[i];
@@ -492,42 +577,92 @@ static int gather_sums(const struct adding_together *all, size_t pieces_count, i
 		if (piece->counters.groups_capacity > groups_count)
 			groups_count = (uint32_t)piece->counters.groups_capacity;
 	}
-	/* A sum needs a row, and a counter. */
-	most = (uint64_t)groups_count * slots_count;
-	most = ret->rows < most ? ret->rows : most;
-	ret->list = arena_new_array(scratch, struct accumulate_sum, most);
+	tallies = arena_new_array(scratch, struct tally, groups_count);
+	for (uint32_t group = 0; group < groups_count; group++) {
+		if (!tallies ||
+		    !tally_of(all->pieces, pieces_count, group, scratch, &tallies[group]))
+			return work_over_budget(all->selection->work, err);
+		count += count_sums(&tallies[group], slots_count);
+	}
+	ret->list = arena_new_array(into, struct accumulate_sum, count);
 	if (!ret->list)
 		return work_over_budget(all->selection->work, err);
-	for (uint32_t group = 0; group < groups_count; group++) {
-		struct tally tally;
-		bool any;
+	for (uint32_t group = 0; group < groups_count; group++)
+		take_sums(all, &tallies[group], group, weight, ret);
+	return 0;
+}
 
-		if (!tally_of(all->pieces, pieces_count, group, scratch, &tally, &any))
-			return work_over_budget(all->selection->work, err);
-		if (any)
-			take_sums(all, &tally, group, weight, ret);
+static void add_tally(struct sparse *sparse, const struct tally *tally, uint32_t group,
+		      uint32_t slots_count, bool *ret_full)
+{
+	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
+		mean_wide value = counted(tally, slot);
+
+		if (value && !sparse_add(sparse, group, slot, value))
+			*ret_full = true;
 	}
+}
+
+/* All pieces' sums in the first one's sparse counters; false when there are too many. */
+static bool join_pieces(struct piece *pieces, size_t pieces_count, uint32_t slots_count)
+{
+	struct sparse *into = &pieces[0].sparse;
+	bool full = false;
+
+	for (size_t i = 0; i < pieces_count; i++) {
+		const struct counters *counters = &pieces[i].counters;
+
+		for (size_t j = 0; i && j < pieces[i].sparse.count; j++) {
+			const struct accumulate_sum *sum = &pieces[i].sparse.sums[j];
+
+			full |= !sparse_add(into, sum->group, sum->stack, sum->value);
+		}
+		for (uint32_t group = 0; group < counters->groups_capacity; group++) {
+			const struct tally kinds[] = { { .ones = counters->ones[group] },
+						       { .plain = counters->plain[group] },
+						       { .wide = counters->wide[group] } };
+
+			for (size_t kind = 0; kind < 3; kind++)
+				add_tally(into, &kinds[kind], group, slots_count, &full);
+		}
+	}
+	return !full;
+}
+
+/* The same where some piece is sparse. */
+static int gather_sparse(const struct adding_together *all, size_t pieces_count, int64_t weight,
+			 struct arena *into, struct accumulate_sums *ret, struct err *err)
+{
+	struct sparse *sparse = &all->pieces[0].sparse;
+
+	if (join_pieces(all->pieces, pieces_count, all->in->segment->slots_count))
+		ret->list = arena_new_array(into, struct accumulate_sum, sparse->count);
+	if (!ret->list)
+		return work_over_budget(all->selection->work, err);
+	sparse_sort(sparse);
+	for (size_t i = 0; i < sparse->count; i++) {
+		struct accumulate_sum sum = sparse->sums[i];
+
+		sum.value *= weight;
+		if (sum.value)
+			ret->list[ret->count++] = sum;
+	}
+	for (size_t i = 0; i < pieces_count; i++)
+		ret->rows += all->pieces[i].rows;
 	return 0;
 }
 
 static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
 			struct arena *into, struct accumulate_sums *ret, struct err *err)
 {
-	struct accumulate_sums found = { 0 };
 	struct arena scratch;
 	int rc;
 
+	for (size_t i = 0; i < pieces_count; i++)
+		if (all->pieces[i].is_sparse)
+			return gather_sparse(all, pieces_count, weight, into, ret, err);
 	arena_init(&scratch, all->selection->work->limit_bytes);
-	rc = gather_sums(all, pieces_count, weight, &scratch, &found, err);
-	*ret = found;
-	ret->list = NULL;
-	if (!rc && found.count) {
-		ret->list = arena_new_array(into, struct accumulate_sum, found.count);
-		if (ret->list)
-			memcpy(ret->list, found.list, found.count * sizeof(*found.list));
-		else
-			rc = work_over_budget(all->selection->work, err);
-	}
+	rc = gather_sums(all, pieces_count, weight, &scratch, into, ret, err);
 	arena_free(&scratch);
 	return rc;
 }

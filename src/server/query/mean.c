@@ -30,9 +30,12 @@ int64_t mean_weight(int64_t denominator, uint32_t count)
 
 int64_t mean_round(mean_wide numerator, int64_t denominator)
 {
-	mean_wide whole = numerator / denominator;
-	mean_wide rest = numerator % denominator;
+	mean_wide whole = numerator, rest = 0;
 
+	if (denominator != 1) {
+		whole = numerator / denominator;
+		rest = numerator % denominator;
+	}
 	if (rest >= denominator - rest)
 		whole++;
 	else if (-rest >= denominator + rest)

@@ -24,7 +24,7 @@ struct heap {
 	struct trie trie;
 	const struct tables_view *view; /* the segment's; NULL: see trie */
 	struct accumulate_sum *sums;
-	size_t sums_count, sums_capacity;
+	size_t sums_count, sums_capacity; /* capacity 0: they are an item's */
 	uint64_t rows;
 	bool begun;
 };
@@ -82,16 +82,26 @@ static void free_heap(struct work *work, struct heap *heap)
 		work->other_bytes -= heap_bytes(heap);
 		trie_free(&heap->trie);
 	}
-	free(heap->sums);
+	if (heap->sums_capacity)
+		free(heap->sums);
 	*heap = (struct heap){ 0 };
 }
 
-/* Adds sums of another trie; their stacks are renamed. */
+/*
+ * Adds sums of another trie; their stacks are renamed. Over a segment's trie there is one list of
+ * sums, which is not copied: it lives until the runs are freed.
+ */
 static int add_sums(struct heap *heap, struct work *work, const struct tables_view *view,
 		    struct accumulate_sum *sums, size_t count, struct err *err)
 {
-	int rc = heap->view ? 0 : trie_add(&heap->trie, work, view, sums, count, err);
+	int rc = 0;
 
+	if (heap->view) {
+		heap->sums = sums;
+		heap->sums_count = count;
+		return 0;
+	}
+	rc = trie_add(&heap->trie, work, view, sums, count, err);
 	if (rc || !count)
 		return rc;
 	while (heap->sums_capacity - heap->sums_count < count) {
@@ -448,7 +458,8 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	merge->rows += heap->rows;
 	into->own = heap->trie;
 	work->other_bytes -= heap->sums_capacity * sizeof(*heap->sums);
-	free(heap->sums);
+	if (heap->sums_capacity)
+		free(heap->sums);
 	*heap = (struct heap){ 0 };
 	return work_check(work, err);
 }
@@ -474,13 +485,15 @@ int merge_segments(struct selection *selection, bool as_one, struct merge *ret, 
 		rc = team_run(work, units_count, merging.cost, merge_one_unit, &merging, err);
 	if (!rc)
 		rc = work_lost(work, err);
-	free_runs(&merging);
+	if (merging.as_one && units_count > 1)
+		free_runs(&merging); /* no heap has sums of theirs */
 	if (!rc && merging.as_one && units_count > 1)
 		rc = join_units(&merging, err);
 	for (size_t i = 0; !rc && i < merging.units_count; i++)
 		rc = take_heap(&merging, &merging.units[i].heap, ret, err);
 	for (size_t i = 0; i < units_count; i++)
 		free_heap(work, &merging.units[i].heap);
+	free_runs(&merging);
 	return rc;
 }
 

@@ -291,6 +291,16 @@ static bool binary_equal(const void *context, uint32_t id, const void *key)
 	       slice_equal(a->mapping, b->mapping);
 }
 
+/* Whether it is told by the same bytes at the same place. */
+static bool binary_is(const struct name_binary *binary, const struct name_binary *sought)
+{
+	return binary->by_offset == sought->by_offset &&
+	       binary->build_id.data == sought->build_id.data &&
+	       binary->build_id.len == sought->build_id.len &&
+	       binary->mapping.data == sought->mapping.data &&
+	       binary->mapping.len == sought->mapping.len;
+}
+
 /* Its index, IDMAP_NONE when over budget. */
 static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 {
@@ -298,13 +308,17 @@ static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 	struct name_binary made = { .build_id = tables_text(view, frame->build_id),
 				    .mapping = tables_text(view, frame->mapping_file),
 				    .by_offset = frame->flags & FRAME_ADDR_OFFSET };
-	uint64_t hash = hash_mix(made.by_offset, hash_bytes(made.build_id.data, made.build_id.len));
+	uint64_t hash;
 	uint32_t id;
 
+	/* Neighbours mostly are in one. */
+	if (table->binaries_count && binary_is(&table->binaries[table->binary_last], &made))
+		return table->binary_last;
+	hash = hash_mix(made.by_offset, hash_bytes(made.build_id.data, made.build_id.len));
 	hash = hash_mix(hash, hash_bytes(made.mapping.data, made.mapping.len));
 	id = idmap_find(&table->binaries_map, hash, binary_equal, table->binaries, &made);
 	if (id != IDMAP_NONE)
-		return id;
+		return table->binary_last = id;
 	if (!WORK_GROW(&table->work->arena, table->binaries, table->binaries_count,
 		       table->binaries_capacity))
 		return IDMAP_NONE;
@@ -313,7 +327,7 @@ static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 	id = (uint32_t)table->binaries_count++;
 	table->binaries[id] = made;
 	idmap_add(&table->binaries_map, hash, id);
-	return id;
+	return table->binary_last = id;
 }
 
 static bool symbol_equal(const void *context, uint32_t id, const void *key)

@@ -65,6 +65,7 @@ struct name_table {
 	uint64_t pending;      /* frames whose symbols did not come in time */
 	struct name_binary *binaries;
 	size_t binaries_count, binaries_capacity;
+	uint32_t binary_last; /* that was asked for */
 	struct idmap binaries_map;
 	struct name_symbol *symbols;
 	size_t symbols_count, symbols_capacity;

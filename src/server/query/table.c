@@ -4,7 +4,10 @@
 #include "base/hash.h"
 
 #define NO_ROW UINT32_MAX
-#define SPOT_LINES UINT32_MAX /* look at the frame's lines */
+#define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
+#define SPOT_LEFT_OUT (UINT32_MAX - 1) /* an address that cannot be among the rows shown */
+#define BOUNDS (1u << 16)
+#define BOUNDED_LIMIT_MAX 4096u /* with more rows to show, none is left out */
 
 /* What something sums up in pre-order: it is on the path already before the place `until`. */
 struct sum {
@@ -17,6 +20,7 @@ struct table_row {
 	struct slice name; /* of an address: its binary */
 	uint64_t address;
 	int64_t flat;
+	int64_t least; /* that flat will be at least */
 	bool is_address;
 	bool has_inlined;     /* some line of it was inlined */
 	bool called, inlined; /* as in struct tree_row */
@@ -31,8 +35,35 @@ struct edge {
 
 /* What a frame means when it is one line, not inlined. */
 struct spot {
-	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES */
+	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES, SPOT_LEFT_OUT */
 	uint32_t item; /* why it has no name; 0: it has */
+};
+
+/*
+ * Addresses can be hundreds of thousands, and few are shown. So their flat values are summed first
+ * in so many counters, by hash: no row has more than its counter; and those of single frames are a
+ * lower bound. Rows whose counter is below what the last one shown has at least are not made.
+ */
+struct bounds {
+	int64_t *most;	/* by hash */
+	int64_t *flats; /* by frame of the trie */
+	size_t flats_capacity;
+	int64_t *largest; /* a heap: the values of frames, as many as rows are to be shown */
+	size_t largest_count;
+	struct candidate {
+		struct table_row row;
+		int64_t flat;
+	} * candidates; /* those that were among the largest */
+	size_t candidates_count, candidates_capacity;
+	int64_t least; /* that a row needs */
+};
+
+/* The binary of the last address. */
+struct place {
+	uint32_t mapping; /* string of the trie; SPOT_LINES: none yet */
+	struct slice name;
+	bool is_one; /* all its addresses are one row */
+	uint64_t hash;
 };
 
 /*
@@ -61,8 +92,11 @@ struct table {
 	/* By node of the trie. */
 	int64_t *totals;
 	uint32_t *sizes, *places, *next, *order, *last_rows;
-	size_t nodes_capacity;
+	size_t nodes_capacity, places_capacity;
 	uint64_t begin; /* place of the trie's root */
+	bool in_order;	/* the trie's nodes are in pre-order themselves: no places, next, order */
+	struct bounds bounds;
+	struct place place;
 	int64_t total;
 };
 
@@ -77,30 +111,57 @@ bool table_suffices(const struct query_params *params, const struct merge *merge
 	return true;
 }
 
+/* Whether each node stands behind its parent and all below its elder siblings. */
+static bool is_in_order(const struct tables_view *view)
+{
+	for (uint32_t i = 2; i < view->nodes_count; i++) {
+		uint32_t at = i - 1, parent = view->nodes[i].parent;
+
+		while (at > parent)
+			at = view->nodes[at].parent;
+		if (at != parent)
+			return false;
+	}
+	return true;
+}
+
+/* Nothing is known of the trie's frames. False when over budget. */
+static bool make_spots(struct table *table)
+{
+	const struct tables_view *view = &table->trie->view;
+
+	table->place.mapping = SPOT_LINES;
+	if (table->spots_capacity >= view->frames_count) {
+		if (view->frames_count)
+			memset(table->spots, 0, view->frames_count * sizeof(*table->spots));
+		return true;
+	}
+	table->spots = arena_new_array(&table->work->arena, struct spot, view->frames_count);
+	table->spots_capacity = table->spots ? view->frames_count : 0;
+	return table->spots;
+}
+
 /* Room for what is known of the trie's nodes and frames. False when over budget. */
 static bool make_room(struct table *table)
 {
 	const struct tables_view *view = &table->trie->view;
 	struct arena *arena = &table->work->arena;
+	size_t count = view->nodes_count;
 
-	if (table->nodes_capacity < view->nodes_count) {
-		size_t count = view->nodes_count;
-
+	table->in_order = is_in_order(view);
+	if (table->nodes_capacity < count) {
 		table->totals = arena_new_array(arena, int64_t, count);
 		table->sizes = arena_new_array(arena, uint32_t, count);
-		table->places = arena_new_array(arena, uint32_t, count);
-		table->next = arena_new_array(arena, uint32_t, count);
-		table->order = arena_new_array(arena, uint32_t, count);
 		table->last_rows = arena_new_array(arena, uint32_t, count);
 		table->nodes_capacity = count;
 	}
-	if (table->spots_capacity < view->frames_count) {
-		table->spots = arena_new_array(arena, struct spot, view->frames_count);
-		table->spots_capacity = view->frames_count;
-	} else if (view->frames_count) {
-		memset(table->spots, 0, view->frames_count * sizeof(*table->spots));
+	if (!table->in_order && table->places_capacity < count) {
+		table->places = arena_new_array(arena, uint32_t, count);
+		table->next = arena_new_array(arena, uint32_t, count);
+		table->order = arena_new_array(arena, uint32_t, count);
+		table->places_capacity = count;
 	}
-	return !arena->over_budget;
+	return !arena->over_budget && make_spots(table);
 }
 
 /* Totals, and the order in which nodes are met: children behind their parent. */
@@ -124,6 +185,8 @@ static void lay_out(struct table *table)
 		table->totals[parent] = work_add(table->totals[parent], table->totals[i]);
 		table->sizes[parent] += table->sizes[i];
 	}
+	if (table->in_order)
+		return;
 	table->next[0] = 1;
 	for (uint32_t i = 1; i < count; i++) {
 		uint32_t parent = nodes[i].parent, place = table->next[parent];
@@ -143,10 +206,15 @@ static bool row_equal(const void *context, uint32_t id, const void *key)
 	       slice_equal(a->name, b->name);
 }
 
-/* Finds or adds; NO_ROW when over budget. */
-static uint32_t find_row(struct table *table, const struct table_row *sought)
+/* `name_hash` is that of its name. */
+static uint64_t hash_of(const struct table_row *row, uint64_t name_hash)
 {
-	uint64_t hash = hash_mix(hash_bytes(sought->name.data, sought->name.len), sought->address);
+	return hash_mix(name_hash, row->address);
+}
+
+/* Finds or adds; NO_ROW when over budget. */
+static uint32_t find_row(struct table *table, const struct table_row *sought, uint64_t hash)
+{
 	uint32_t row = idmap_find(&table->rows_map, hash, row_equal, table, sought);
 	struct arena *arena = &table->work->arena;
 
@@ -173,26 +241,61 @@ static uint32_t row_of_function(struct table *table, uint32_t function)
 	}
 	if (!table->row_of[function]) {
 		const struct table_row sought = { .name = table->names->functions[function].name };
+		uint64_t hash = hash_bytes(sought.name.data, sought.name.len);
 
-		table->row_of[function] = find_row(table, &sought) + 1;
+		table->row_of[function] = find_row(table, &sought, hash_of(&sought, hash)) + 1;
 	}
 	return table->row_of[function] - 1;
 }
 
+/* Where the frame lies; neighbours mostly are in one binary. */
+static const struct place *place_of(struct table *table, const struct frame *frame)
+{
+	struct place *place = &table->place;
+	struct slice name;
+
+	if (place->mapping == frame->mapping_file)
+		return place;
+	name = name_binary_of(tables_text(&table->trie->view, frame->mapping_file));
+	place->mapping = frame->mapping_file;
+	place->is_one = slice_is(name, "[anon]");
+	if (!place->is_one && name.len > 2 && name.data[0] == '[' && name.data[name.len - 1] == ']')
+		name = slice_from(name.data + 1, name.len - 2);
+	place->name = name;
+	place->hash = hash_bytes(name.data, name.len);
+	return place;
+}
+
 /* Equal for addresses that are called the same. */
+static struct table_row address_row(struct table *table, const struct frame *frame,
+				    uint64_t *ret_hash)
+{
+	const struct place *place = place_of(table, frame);
+	struct table_row row = { .name = place->name,
+				 .address = place->is_one ? 0 : frame->address,
+				 .is_address = true };
+
+	*ret_hash = hash_of(&row, place->hash);
+	return row;
+}
+
 static uint32_t row_of_address(struct table *table, const struct frame *frame)
 {
-	struct slice mapping = tables_text(table->names->view, frame->mapping_file);
-	struct table_row sought = { .name = name_binary_of(mapping),
-				    .address = frame->address,
-				    .is_address = true };
+	uint64_t hash;
+	struct table_row sought = address_row(table, frame, &hash);
 
-	if (slice_is(sought.name, "[anon]"))
-		sought.address = 0; /* all are one */
-	else if (sought.name.len > 2 && sought.name.data[0] == '[' &&
-		 sought.name.data[sought.name.len - 1] == ']')
-		sought.name = slice_from(sought.name.data + 1, sought.name.len - 2);
-	return find_row(table, &sought);
+	return find_row(table, &sought, hash);
+}
+
+/* Whether no row for that address can be shown. Callers of what is inlined are wanted all. */
+static bool is_left_out(struct table *table, const struct frame *frame)
+{
+	uint64_t hash;
+
+	if (!table->bounds.least || table->with_edges)
+		return false;
+	address_row(table, frame, &hash);
+	return table->bounds.most[hash % BOUNDS] < table->bounds.least;
 }
 
 static uint32_t row_of_line(struct table *table, const struct frame *frame,
@@ -310,22 +413,31 @@ static bool find_spot(struct table *table, uint32_t frame, struct spot *spot)
 	*spot = (struct spot){ .row = SPOT_LINES };
 	if (chain->line_count > 1 || line->inlined)
 		return true;
+	if (line->function == NAME_BY_ADDRESS &&
+	    is_left_out(table, &table->trie->view.frames[frame])) {
+		*spot = (struct spot){ SPOT_LEFT_OUT, line->line };
+		return true;
+	}
 	row = row_of_line(table, &table->trie->view.frames[frame], line);
 	*spot = (struct spot){ row + 1, line->function == NAME_BY_ADDRESS ? line->line : 0 };
 	return row != NO_ROW;
 }
 
-static bool meet_node(struct table *table, uint32_t node)
+static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
 	struct spot *spot = &table->spots[at->frame];
-	uint64_t place = table->begin + table->places[node], end = place + table->sizes[node];
+	uint64_t end = place + table->sizes[node];
 	uint32_t row;
 
 	if (!spot->row && !find_spot(table, at->frame, spot))
 		return false;
 	if (spot->row == SPOT_LINES)
 		return meet_lines(table, node, place, end);
+	if (spot->row == SPOT_LEFT_OUT) {
+		table->last_rows[node] = NO_ROW;
+		return meet_item(table, spot->item, place, end, table->totals[node]);
+	}
 	row = spot->row - 1;
 	table->last_rows[node] = row;
 	if (table->with_edges)
@@ -347,11 +459,11 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 	lay_out(table);
 	table->last_rows[0] = NO_ROW;
 	for (uint32_t place = 1; !rc && place < count; place++) {
-		uint32_t node = table->order[place];
+		uint32_t node = table->in_order ? place : table->order[place];
 
 		if (!table->totals[node])
 			continue;
-		if (!meet_node(table, node))
+		if (!meet_node(table, node, table->begin + place))
 			return work_over_budget(table->work, err);
 		rc = work_tick(table->work, 4, err);
 	}
@@ -366,6 +478,140 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 		table->total = work_add(table->total, table->totals[0]);
 	table->begin += count;
 	return rc;
+}
+
+/* A heap with the smallest value at its top, of which that one is replaced. */
+static void sink(int64_t *heap, size_t count, int64_t value)
+{
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < count) {
+		child += child + 1 < count && heap[child + 1] < heap[child];
+		if (heap[child] >= value)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = value;
+}
+
+/* Sums the flat values of named rows and of frames that are addresses. */
+static int sum_flats(struct table *table, const struct merge_trie *trie, struct err *err)
+{
+	for (size_t i = 0; i < trie->values_count; i++) {
+		const struct merge_value *value = &trie->values[i];
+		uint32_t frame = trie->view.nodes[value->stack].frame, row;
+		const struct name_chain *chain;
+		const struct name_line *line;
+		int rc = work_tick(table->work, 4, err);
+
+		if (rc)
+			return rc;
+		if (!value->stack)
+			continue;
+		chain = name_frame(table->names, frame);
+		if (!chain)
+			return work_over_budget(table->work, err);
+		line = &table->names->lines[chain->line_first];
+		if (line->function == NAME_BY_ADDRESS) {
+			table->bounds.flats[frame] =
+				work_add(table->bounds.flats[frame], value->value);
+			continue;
+		}
+		row = row_of_function(table, line->function);
+		if (row == NO_ROW)
+			return work_over_budget(table->work, err);
+		table->rows[row].least = work_add(table->rows[row].least, value->value);
+	}
+	return 0;
+}
+
+/* The frames' sums into the counters. False when over budget. */
+static bool take_flats(struct table *table, const struct merge_trie *trie)
+{
+	struct bounds *bounds = &table->bounds;
+
+	for (uint32_t i = 0; i < trie->view.frames_count; i++) {
+		struct candidate candidate = { .flat = bounds->flats[i] };
+		uint64_t hash;
+
+		if (!candidate.flat)
+			continue;
+		bounds->flats[i] = 0;
+		candidate.row = address_row(table, &trie->view.frames[i], &hash);
+		bounds->most[hash % BOUNDS] = work_add(bounds->most[hash % BOUNDS], candidate.flat);
+		if (candidate.flat <= bounds->largest[0])
+			continue;
+		sink(bounds->largest, bounds->largest_count, candidate.flat);
+		if (!WORK_GROW(&table->work->arena, bounds->candidates, bounds->candidates_count,
+			       bounds->candidates_capacity))
+			return false;
+		bounds->candidates[bounds->candidates_count++] = candidate;
+	}
+	return true;
+}
+
+static int bound_trie(struct table *table, const struct merge_trie *trie, struct err *err)
+{
+	struct bounds *bounds = &table->bounds;
+	size_t count = trie->view.frames_count;
+	int rc = name_view(table->names, &trie->view, err);
+
+	table->trie = trie;
+	table->place.mapping = SPOT_LINES;
+	if (!rc && bounds->flats_capacity < count) {
+		bounds->flats = arena_new_array(&table->work->arena, int64_t, count);
+		bounds->flats_capacity = count;
+		rc = bounds->flats ? 0 : work_over_budget(table->work, err);
+	}
+	if (!rc)
+		rc = sum_flats(table, trie, err);
+	if (!rc && !take_flats(table, trie))
+		rc = work_over_budget(table->work, err);
+	return rc;
+}
+
+/* Of rows so far, the smallest lower bound among the largest; 0: there are not so many. */
+static int find_least(struct table *table, struct err *err)
+{
+	struct bounds *bounds = &table->bounds;
+
+	for (size_t i = 0; i < bounds->candidates_count; i++) {
+		const struct candidate *candidate = &bounds->candidates[i];
+		struct slice name = candidate->row.name;
+		uint64_t hash = hash_of(&candidate->row, hash_bytes(name.data, name.len));
+		uint32_t row = find_row(table, &candidate->row, hash);
+
+		if (row == NO_ROW)
+			return work_over_budget(table->work, err);
+		table->rows[row].least = work_add(table->rows[row].least, candidate->flat);
+	}
+	memset(bounds->largest, 0, bounds->largest_count * sizeof(*bounds->largest));
+	for (size_t i = 0; i < table->rows_count; i++)
+		if (table->rows[i].least > bounds->largest[0])
+			sink(bounds->largest, bounds->largest_count, table->rows[i].least);
+	bounds->least = bounds->largest[0];
+	return 0;
+}
+
+static int find_bounds(struct table *table, const struct merge *merge, size_t limit,
+		       struct err *err)
+{
+	struct bounds *bounds = &table->bounds;
+	uint64_t pending = table->names->pending;
+	int rc = 0;
+
+	if (!limit || limit > BOUNDED_LIMIT_MAX)
+		return 0;
+	bounds->most = arena_new_array(&table->work->arena, int64_t, BOUNDS);
+	bounds->largest = arena_new_array(&table->work->arena, int64_t, limit);
+	bounds->largest_count = limit;
+	if (!bounds->most || !bounds->largest)
+		return work_over_budget(table->work, err);
+	for (size_t i = 0; !rc && i < merge->tries_count; i++)
+		rc = bound_trie(table, &merge->tries[i], err);
+	table->names->pending = pending; /* they are asked for again */
+	return rc ? rc : find_least(table, err);
 }
 
 /* Once for values; once more for who calls and who inlines, if anything is inlined. */
@@ -390,21 +636,6 @@ static int walk(struct table *table, const struct merge *merge, struct err *err)
 	}
 	table->names->pending = pending; /* names were asked for twice */
 	return rc;
-}
-
-/* A heap with the smallest value at its top, of which that one is replaced. */
-static void sink(int64_t *heap, size_t count, int64_t value)
-{
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < count) {
-		child += child + 1 < count && heap[child + 1] < heap[child];
-		if (heap[child] >= value)
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = value;
 }
 
 /* The smallest flat value among the `limit` largest; 0: there is no limit. */
@@ -464,7 +695,9 @@ int table_into(struct tree *tree, struct work *work, const struct merge *merge,
 	work_add_map(work, &table.rows_map);
 	work_add_map(work, &table.edges_map);
 	names->by_address = true;
-	rc = walk(&table, merge, err);
+	rc = find_bounds(&table, merge, limit, err);
+	if (!rc)
+		rc = walk(&table, merge, err);
 	if (!rc)
 		rc = show_rows(&table, tree, limit, err);
 	tree->total = table.total;

@@ -439,6 +439,50 @@ static void queries_share_their_memory(void **state)
 	assert_int_equal(pool.used_bytes, 0);
 }
 
+#define MANY 2000
+#define WIDE 10000
+
+/* Counters for each group and stack would be 76 MiB, where 12,000 are not zero. */
+static void many_groups_with_few_stacks_each_need_little_memory(void **state)
+{
+	struct query_params params = { .to_ns = 100,
+				       .limits = { .memory_bytes = (size_t)24 << 20 },
+				       .nodes_only = true,
+				       .group_by = { SLICE_LITERAL("pod") },
+				       .group_by_count = 1 };
+	struct world *world = *state;
+	struct tree *tree = NULL;
+	char labels[32], stack[32];
+	struct err err = { 0 };
+
+	world_report(&world->tables[0], world_series(&world->tables[0], WORLD_ON_CPU, 1, "pod=all"),
+		     0, 1);
+	for (int i = 0; i < WIDE; i++) {
+		snprintf(stack, sizeof(stack), "main;f%d", i);
+		world_row(&world->tables[0], stack, "", 1);
+	}
+	for (int i = 0; i < MANY; i++) {
+		snprintf(labels, sizeof(labels), "pod=%d", i);
+		snprintf(stack, sizeof(stack), "main;f%d", WIDE - 1 - i);
+		add(&world->tables[0], labels, 0, stack, "", i + 1);
+		add(&world->tables[0], labels, 1, stack, "", 1);
+	}
+	assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &tree, &err), 0);
+	assert_int_equal(tree->groups_count, MANY + 1);
+	assert_int_equal(tree->total, WIDE + MANY * (MANY + 1) / 2 + MANY);
+	/* The first is the largest group; then pods by their values: i + 2 of pod i. */
+	assert_int_equal(tree->nodes[1].total, WIDE);
+	for (uint32_t i = 2, pod = MANY; i < tree->nodes_count; i++) {
+		const struct tree_node *node = &tree->nodes[i];
+
+		if (node->depth != 1)
+			continue;
+		pod -= node->parent == 0 && node->total <= MANY + 1;
+		assert_int_equal(node->total, pod + 2);
+	}
+	tree_free(tree);
+}
+
 #define DEEP 2000
 
 static long peak_kb(void)
@@ -588,6 +632,7 @@ int main(void)
 		TEST(types_of_what_is_left_out_hide_no_alias),
 		TEST(each_selector_has_its_own_alias),
 		TEST(queries_share_their_memory),
+		TEST(many_groups_with_few_stacks_each_need_little_memory),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
 		TEST(query_with_any_memory_answers_right_or_fails_cleanly),
