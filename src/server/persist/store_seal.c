@@ -223,14 +223,24 @@ void store_note_fault(struct store *store, int rc, const struct err *err)
 		store_poison(store, err);
 }
 
-static void note_outcome(struct store *store, int rc, const struct err *err)
+/* Appends tell it when there is no room for them. */
+static void note_sealed(struct store *store, int rc, const struct err *err)
 {
 	pthread_mutex_lock(&store->lock);
 	store->seal_err = rc ? *err : (struct err){ 0 };
 	pthread_mutex_unlock(&store->lock);
 	metric_add(&store_seal_errors, rc != 0);
-	if (store->manifest.poisoned || vfs_is_fault(rc))
-		store_poison(store, err);
+}
+
+/* Besides sealing; with seal_lock. */
+static int keep_house(struct store *store, struct err *err)
+{
+	int rc = set_damaged_parts_aside(store, err);
+
+	if (rc)
+		return err_wrap(err, "set damaged parts aside"), rc;
+	rc = store_apply_retention(store, err);
+	return rc ? (err_wrap(err, "apply retention"), rc) : 0;
 }
 
 static int work(struct store *store, bool seal_now, struct err *err)
@@ -243,13 +253,15 @@ static int work(struct store *store, bool seal_now, struct err *err)
 	pthread_mutex_lock(&store->seal_lock);
 	rotate_if_due(store, seal_now);
 	rc = seal_ended(store, &cause);
-	if (!rc)
-		rc = set_damaged_parts_aside(store, &cause);
-	if (!rc)
-		rc = store_apply_retention(store, &cause);
+	note_sealed(store, rc, &cause);
+	if (rc)
+		err_wrap(&cause, "write a part");
+	else
+		rc = keep_house(store, &cause);
 	store_publish_parts(store);
 	store_watch_disk(store);
-	note_outcome(store, rc, &cause);
+	if (store->manifest.poisoned || vfs_is_fault(rc))
+		store_poison(store, &cause);
 	pthread_mutex_unlock(&store->seal_lock);
 	if (rc && err)
 		*err = cause;
@@ -265,7 +277,10 @@ int store_tick(struct store *store, struct err *err)
 {
 	int rc = work(store, false, err);
 
-	return rc ? rc : store_apply_tenant_limits(store, err);
+	if (rc)
+		return rc;
+	rc = store_apply_tenant_limits(store, err);
+	return rc ? (err_wrap(err, "apply the limits of tenants"), rc) : 0;
 }
 
 /* The background thread. */
@@ -291,7 +306,8 @@ static void *run(void *context)
 		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
 		    strcmp(last_error, err.message) != 0) {
 			memcpy(last_error, err.message, sizeof(last_error));
-			log_error("store", "cannot write parts; it is tried again every second",
+			log_error("store",
+				  "work in the background failed; it is tried again every second",
 				  "error=\"%s\"", err.message);
 		}
 		pthread_mutex_lock(&store->wake_lock);

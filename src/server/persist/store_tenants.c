@@ -130,8 +130,7 @@ static int apply(struct looking *looking, const struct store_tenant_limit *limit
 	strbuf_addf(&looking->selector, "{" PART_KEY_TENANT "=\"%s\"}", limit->tenant);
 	pthread_mutex_lock(&looking->store->seal_lock);
 	for (size_t i = 0; i < looking->parts_count; i++)
-		if (looking->parts[i]->reader)
-			add_part(looking, looking->parts[i], slice_of(limit->tenant));
+		add_part(looking, looking->parts[i], slice_of(limit->tenant));
 	order.to_ns = find_moment(looking, limit);
 	pthread_mutex_unlock(&looking->store->seal_lock);
 	if (order.to_ns == INT64_MIN)
@@ -155,6 +154,25 @@ static bool is_due(struct store *store)
 	return due;
 }
 
+/*
+ * Pins the parts that can be read. What cannot is counted and set aside by who reads it next, who
+ * may be doing that now.
+ */
+static void take_parts(struct looking *looking)
+{
+	struct store *store = looking->store;
+	size_t count;
+
+	pthread_mutex_lock(&store->lock);
+	count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &looking->parts);
+	pthread_mutex_unlock(&store->lock);
+	for (size_t i = 0; i < count; i++)
+		if (part_cache_load(&store->cache, looking->parts[i], NULL))
+			part_cache_unpin(&store->cache, looking->parts[i]);
+		else
+			looking->parts[looking->parts_count++] = looking->parts[i];
+}
+
 int store_apply_tenant_limits(struct store *store, struct err *err)
 {
 	const struct store_options *options = &store->options;
@@ -163,13 +181,7 @@ int store_apply_tenant_limits(struct store *store, struct err *err)
 
 	if (!options->tenant_limits_count || !is_due(store))
 		return 0;
-	pthread_mutex_lock(&store->lock);
-	looking.parts_count =
-		part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &looking.parts);
-	pthread_mutex_unlock(&store->lock);
-	/* What cannot be read is counted and set aside by who reads it next. */
-	for (size_t i = 0; i < looking.parts_count; i++)
-		part_cache_load(&store->cache, looking.parts[i], NULL);
+	take_parts(&looking);
 	for (size_t i = 0; i < options->tenant_limits_count && !rc; i++)
 		rc = apply(&looking, &options->tenant_limits[i], err);
 	for (size_t i = 0; i < looking.parts_count; i++)

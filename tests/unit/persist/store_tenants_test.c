@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of single tenants, and how long times of samples are kept. */
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,14 +19,24 @@
 #define HOURS 72
 #define START_NS (1700006400 * CLOCK_NS_PER_S) /* a day begins */
 #define TENANTS 2
+#define LIMITS 100
+#define READERS 3
 
 static const char *const tenants[TENANTS] = { "acme", "other" };
 
 struct world {
 	struct sim_disk *disk;
-	int64_t now_ns;
+	_Atomic int64_t now_ns;
+	_Atomic bool done;
 	struct store *store;
 };
+
+static int64_t clock_of(void *context)
+{
+	const struct world *world = context;
+
+	return atomic_load(&world->now_ns);
+}
 
 /* A report per hour of a tenant, with a stack and a moment of its own. */
 static void append(struct world *world, const char *tenant, uint32_t hour)
@@ -61,15 +74,17 @@ static void append(struct world *world, const char *tenant, uint32_t hour)
 }
 
 /* A store with three days of both tenants, in parts of six hours. */
-static void begin(struct world *world, const struct store_tenant_limit *limit, int64_t moments_ns)
+static void begin_limited(struct world *world, const struct store_tenant_limit *limits,
+			  size_t limits_count, int64_t moments_ns)
 {
 	struct store_options options = {
 		.path = "/store",
-		.clock = batches_clock,
-		.clock_context = &world->now_ns,
-		.tenant_limits = limit,
-		.tenant_limits_count = limit ? 1 : 0,
+		.clock = clock_of,
+		.clock_context = world,
+		.tenant_limits = limits,
+		.tenant_limits_count = limits_count,
 		.moments_ns = moments_ns,
+		.cache_bytes = 1, /* parts are opened anew each time */
 		.no_background = true,
 	};
 	struct err err;
@@ -85,6 +100,11 @@ static void begin(struct world *world, const struct store_tenant_limit *limit, i
 		if (hour % 6 == 5 && store_seal(world->store, &err))
 			fail_msg("seal: %s", err.message);
 	}
+}
+
+static void begin(struct world *world, const struct store_tenant_limit *limit, int64_t moments_ns)
+{
+	begin_limited(world, limit, limit ? 1 : 0, moments_ns);
 }
 
 static void end(struct world *world)
@@ -226,12 +246,73 @@ static void times_of_samples_go_before_the_rest(void **state)
 	end(&world);
 }
 
+static void *read_all(void *context)
+{
+	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	struct world *world = context;
+
+	while (!atomic_load(&world->done)) {
+		struct store_snapshot snapshot;
+		struct err err;
+
+		if (!store_snapshot(world->store, &question, &snapshot, &err))
+			store_snapshot_release(world->store, &snapshot);
+	}
+	return NULL;
+}
+
+static int (*open_on_disk)(const struct vfs *vfs, const char *path, unsigned int flags,
+			   struct vfs_file **ret);
+static _Thread_local bool without_descriptors;
+
+static int open_if_allowed(const struct vfs *vfs, const char *path, unsigned int flags,
+			   struct vfs_file **ret)
+{
+	return without_descriptors ? -EMFILE : open_on_disk(vfs, path, flags, ret);
+}
+
+/* Who applies them cannot open what the others open at the same time. */
+static void limits_are_applied_while_others_open_parts(void **state)
+{
+	struct store_tenant_limit limits[LIMITS];
+	pthread_t readers[READERS];
+	struct world world;
+	struct vfs *disk;
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < LIMITS; i++)
+		limits[i] = (struct store_tenant_limit){ .tenant = i ? "nobody" : "acme",
+							 .retention_ns = 30 * HOUR_NS };
+	begin_limited(&world, limits, LIMITS, 0);
+	disk = (struct vfs *)(uintptr_t)sim_disk_vfs(world.disk);
+	open_on_disk = disk->open;
+	disk->open = open_if_allowed;
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_all, &world), 0);
+	for (uint32_t round = 0; round < 60; round++) {
+		world.now_ns += 301 * CLOCK_NS_PER_S;
+		without_descriptors = true;
+		store_tick(world.store, &err);
+		without_descriptors = false;
+	}
+	world.done = true;
+	for (int i = 0; i < READERS; i++)
+		pthread_join(readers[i], NULL);
+	world.now_ns += 301 * CLOCK_NS_PER_S;
+	tick(&world);
+	assert_int_equal(find(&world, "acme").first_ns, START_NS + 46 * HOUR_NS);
+	assert_int_equal(find(&world, "other").reports, HOURS);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tenant_keeps_what_is_young_enough),
 		cmocka_unit_test(a_tenant_keeps_what_fits),
 		cmocka_unit_test(times_of_samples_go_before_the_rest),
+		cmocka_unit_test(limits_are_applied_while_others_open_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
