@@ -14,16 +14,23 @@ struct used {
 	uint32_t *epochs; /* by id: in the list when it is the arranger's */
 };
 
+/* What is known of a node, together: a partition's nodes lie scattered among those of others. */
+struct place {
+	uint64_t rows;	 /* of the node itself */
+	uint64_t weight; /* rows at or below it */
+	uint32_t first_child, next_sibling;
+	uint32_t epoch; /* in use when it is the arranger's */
+};
+
 struct part_arranger {
 	struct tables_view from;
 	struct tables into;
 	uint32_t epoch;
-	struct used series, nodes, label_sets, frames, strings;
+	struct used series, label_sets, frames, strings;
+	uint32_t *nodes, nodes_count, nodes_capacity; /* in use, each once */
 	/* By old id. */
 	uint32_t *series_ids, *node_ids, *label_set_ids, *frame_ids, *string_ids;
-	uint64_t *rows;	   /* of the node itself */
-	uint64_t *weights; /* rows at or below it */
-	uint32_t *first_child, *next_sibling;
+	struct place *places;
 	uint64_t *rows_of_node; /* by new id */
 	uint32_t rows_of_node_capacity;
 };
@@ -41,19 +48,16 @@ struct part_arranger *part_arranger_new(const struct tables_view *from)
 	tables_init(&arranger->into);
 	arranger->epoch = 1;
 	arranger->series.epochs = mem_new_array(uint32_t, from->series_count);
-	arranger->nodes.epochs = mem_new_array(uint32_t, from->nodes_count);
 	arranger->label_sets.epochs = mem_new_array(uint32_t, from->label_sets_count);
 	arranger->frames.epochs = mem_new_array(uint32_t, from->frames_count);
 	arranger->strings.epochs = mem_new_array(uint32_t, from->strings_count);
 	arranger->series_ids = new_ids(from->series_count);
-	arranger->node_ids = new_ids(from->nodes_count);
 	arranger->label_set_ids = new_ids(from->label_sets_count);
 	arranger->frame_ids = new_ids(from->frames_count);
 	arranger->string_ids = new_ids(from->strings_count);
-	arranger->first_child = new_ids(from->nodes_count);
-	arranger->next_sibling = new_ids(from->nodes_count);
-	arranger->rows = mem_new_array(uint64_t, from->nodes_count);
-	arranger->weights = mem_new_array(uint64_t, from->nodes_count);
+	arranger->node_ids = new_ids(from->nodes_count);
+	arranger->places = mem_new_array(struct place, from->nodes_count);
+	mem_prefer_huge_pages(arranger->places, from->nodes_count * sizeof(struct place));
 	return arranger;
 }
 
@@ -69,19 +73,16 @@ void part_arranger_free(struct part_arranger *arranger)
 		return;
 	tables_free(&arranger->into);
 	free_used(&arranger->series);
-	free_used(&arranger->nodes);
 	free_used(&arranger->label_sets);
 	free_used(&arranger->frames);
 	free_used(&arranger->strings);
 	free(arranger->series_ids);
-	free(arranger->node_ids);
 	free(arranger->label_set_ids);
 	free(arranger->frame_ids);
 	free(arranger->string_ids);
-	free(arranger->first_child);
-	free(arranger->next_sibling);
-	free(arranger->rows);
-	free(arranger->weights);
+	free(arranger->nodes);
+	free(arranger->node_ids);
+	free(arranger->places);
 	free(arranger->rows_of_node);
 	free(arranger);
 }
@@ -111,14 +112,16 @@ void part_arranger_use_stack(struct part_arranger *arranger, uint32_t node, uint
 {
 	uint32_t at = node;
 
-	while (use(arranger, &arranger->nodes, at)) {
-		arranger->rows[at] = 0;
-		arranger->first_child[at] = NONE;
+	while (arranger->places[at].epoch != arranger->epoch) {
+		arranger->places[at] =
+			(struct place){ .first_child = NONE, .epoch = arranger->epoch };
+		mem_grow(arranger->nodes, arranger->nodes_count, arranger->nodes_capacity);
+		arranger->nodes[arranger->nodes_count++] = at;
 		if (!at)
 			break;
 		at = arranger->from.nodes[at].parent;
 	}
-	arranger->rows[node] += rows;
+	arranger->places[node].rows += rows;
 }
 
 /* Copying. */
@@ -219,61 +222,61 @@ static int id_order(const void *left, const void *right)
 /* The heaviest first; they are few, or sorting them is what takes the time. */
 static int weight_order(const void *left, const void *right, void *context)
 {
-	const uint64_t *weights = context;
+	const struct place *places = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (weights[a] != weights[b])
-		return weights[a] > weights[b] ? -1 : 1;
+	if (places[a].weight != places[b].weight)
+		return places[a].weight > places[b].weight ? -1 : 1;
 	return (a > b) - (a < b);
 }
 
-/*
- * Ascending. Where most ids are in use, looking at each is quicker than sorting.
- */
-static void sort_ids(const struct part_arranger *arranger, struct used *used, uint32_t ids)
+/* Ascending. Where most nodes are in use, looking at each is quicker than sorting. */
+static void sort_nodes(struct part_arranger *arranger)
 {
-	if (ids / 16 > used->count) {
-		qsort(used->list, used->count, sizeof(*used->list), id_order);
+	uint32_t ids = arranger->from.nodes_count;
+
+	if (ids / 16 > arranger->nodes_count) {
+		qsort(arranger->nodes, arranger->nodes_count, sizeof(uint32_t), id_order);
 		return;
 	}
-	used->count = 0;
+	arranger->nodes_count = 0;
 	for (uint32_t id = 0; id < ids; id++)
-		if (used->epochs[id] == arranger->epoch)
-			used->list[used->count++] = id;
+		if (arranger->places[id].epoch == arranger->epoch)
+			arranger->nodes[arranger->nodes_count++] = id;
 }
 
 /* Puts the children of a node in order, the heaviest first; `scratch` has room for all nodes. */
-static void order_children(struct part_arranger *arranger, uint32_t node, uint32_t *scratch)
+static void order_children(struct place *places, uint32_t node, uint32_t *scratch)
 {
-	uint32_t count = 0, at = arranger->first_child[node];
+	uint32_t count = 0, at = places[node].first_child;
 
-	for (; at != NONE; at = arranger->next_sibling[at])
+	for (; at != NONE; at = places[at].next_sibling)
 		scratch[count++] = at;
 	if (count < 2)
 		return;
-	if (count > 2 || weight_order(&scratch[0], &scratch[1], arranger->weights) > 0)
-		qsort_r(scratch, count, sizeof(*scratch), weight_order, arranger->weights);
+	if (count > 2 || weight_order(&scratch[0], &scratch[1], places) > 0)
+		qsort_r(scratch, count, sizeof(*scratch), weight_order, places);
 	for (uint32_t i = 0; i + 1 < count; i++)
-		arranger->next_sibling[scratch[i]] = scratch[i + 1];
-	arranger->next_sibling[scratch[count - 1]] = NONE;
-	arranger->first_child[node] = scratch[0];
+		places[scratch[i]].next_sibling = scratch[i + 1];
+	places[scratch[count - 1]].next_sibling = NONE;
+	places[node].first_child = scratch[0];
 }
 
 /* Children in lists through the nodes, which are made in the order of their ids. */
 static void link_children(struct part_arranger *arranger)
 {
-	struct used *used = &arranger->nodes;
-	const struct node *nodes = arranger->from.nodes;
+	struct place *places = arranger->places;
 
-	sort_ids(arranger, used, arranger->from.nodes_count);
-	for (uint32_t i = 0; i < used->count; i++)
-		arranger->weights[used->list[i]] = arranger->rows[used->list[i]];
-	for (uint32_t i = used->count; i-- > 1;) {
-		uint32_t id = used->list[i], parent = nodes[id].parent;
+	sort_nodes(arranger);
+	for (uint32_t i = arranger->nodes_count; i-- > 1;) {
+		uint32_t id = arranger->nodes[i];
+		struct place *place = &places[id];
+		struct place *parent = &places[arranger->from.nodes[id].parent];
 
-		arranger->weights[parent] += arranger->weights[id];
-		arranger->next_sibling[id] = arranger->first_child[parent];
-		arranger->first_child[parent] = id;
+		place->weight += place->rows;
+		parent->weight += place->weight;
+		place->next_sibling = parent->first_child;
+		parent->first_child = id;
 	}
 }
 
@@ -286,32 +289,33 @@ static void copy_node(struct part_arranger *arranger, uint32_t id)
 
 	assert(made != TABLES_FULL);
 	arranger->node_ids[id] = made;
-	arranger->rows_of_node[made] += arranger->rows[id];
+	arranger->rows_of_node[made] += arranger->places[id].rows;
 }
 
 static void arrange_nodes(struct part_arranger *arranger)
 {
+	struct place *places = arranger->places;
 	uint32_t at = 0, *scratch;
 
 	part_arranger_use_stack(arranger, 0, 0);
-	if (arranger->rows_of_node_capacity < arranger->nodes.count) {
-		arranger->rows_of_node_capacity = arranger->nodes.count;
-		arranger->rows_of_node = mem_realloc(arranger->rows_of_node, arranger->nodes.count,
+	if (arranger->rows_of_node_capacity < arranger->nodes_count) {
+		arranger->rows_of_node_capacity = arranger->nodes_count;
+		arranger->rows_of_node = mem_realloc(arranger->rows_of_node, arranger->nodes_count,
 						     sizeof(uint64_t));
 	}
-	memset(arranger->rows_of_node, 0, arranger->nodes.count * sizeof(uint64_t));
+	memset(arranger->rows_of_node, 0, arranger->nodes_count * sizeof(uint64_t));
 	link_children(arranger);
-	scratch = mem_new_array(uint32_t, arranger->nodes.count);
+	scratch = mem_new_array(uint32_t, arranger->nodes_count);
 	while (at != NONE) {
 		copy_node(arranger, at);
-		order_children(arranger, at, scratch);
-		if (arranger->first_child[at] != NONE) {
-			at = arranger->first_child[at];
+		order_children(places, at, scratch);
+		if (places[at].first_child != NONE) {
+			at = places[at].first_child;
 			continue;
 		}
-		while (at && arranger->next_sibling[at] == NONE)
+		while (at && places[at].next_sibling == NONE)
 			at = arranger->from.nodes[at].parent;
-		at = at ? arranger->next_sibling[at] : NONE;
+		at = at ? places[at].next_sibling : NONE;
 	}
 	free(scratch);
 }
@@ -319,7 +323,7 @@ static void arrange_nodes(struct part_arranger *arranger)
 static void forget(struct part_arranger *arranger)
 {
 	arranger->series.count = 0;
-	arranger->nodes.count = 0;
+	arranger->nodes_count = 0;
 	arranger->label_sets.count = 0;
 	arranger->frames.count = 0;
 	arranger->strings.count = 0;
