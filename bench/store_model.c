@@ -14,7 +14,7 @@
  *   pprof=FILE the same as WriteRaw requests, one gzip-compressed profile per report
  *   csv=DIR    rows, series, nodes and frames for other databases
  *   append=DIR straight into a store; seal_minutes=M makes a part of every M minutes of it, 0
- * leaves all in the log
+ *              leaves all in the log; "full": until the log is as full as a server lets it become
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,14 +161,15 @@ static void compact(struct store *store)
 }
 
 static void append(const struct workload *workload, const char *path, int64_t seal_ns,
-		   bool with_compaction)
+		   bool with_compaction, bool until_full)
 {
 	struct store_options options = { .path = path,
 					 .clock = model_clock,
 					 .no_background = true,
 					 .seal_age_ns = INT64_MAX,
-					 .seal_bytes = seal_ns ? 0 : UINT64_MAX };
+					 .seal_bytes = seal_ns || until_full ? 0 : UINT64_MAX };
 	int64_t sealed_ns = WORKLOAD_START_NS;
+	uint64_t rows = 0;
 	double append_s = 0, seal_s = 0, compact_s, begin, nodes = 0, frames = 0;
 	struct workload_copier copier;
 	struct err err = { 0 };
@@ -198,11 +199,15 @@ static void append(const struct workload *workload, const char *path, int64_t se
 			seal_s += cpu_seconds() - begin;
 		}
 		begin = cpu_seconds();
-		if (store_append(store, &view, &result, &err))
+		if (store_append(store, &view, &result, &err)) {
+			if (until_full && err.code == ERR_NO_MEMORY)
+				break;
 			die("append", &err);
+		}
 		if (result.reports_stored != view.reports_count)
 			die("append", &(struct err){ .message = "reports were refused" });
 		append_s += cpu_seconds() - begin;
+		rows += view.rows_count;
 		tables_reset(&batch);
 	}
 	begin = cpu_seconds();
@@ -218,8 +223,7 @@ static void append(const struct workload *workload, const char *path, int64_t se
 	store_close(store);
 	printf("{\"rows\": %llu, \"batch_nodes\": %.0f, \"batch_frames\": %.0f, "
 	       "\"append_cpu_s\": %.3f, \"seal_cpu_s\": %.3f, \"compact_cpu_s\": %.3f}\n",
-	       (unsigned long long)tables_view_of(&workload->tables).rows_count, nodes, frames,
-	       append_s, seal_s, compact_s);
+	       (unsigned long long)rows, nodes, frames, append_s, seal_s, compact_s);
 }
 
 int main(int argc, char **argv)
@@ -242,7 +246,8 @@ int main(int argc, char **argv)
 		peer_csv_write(&workload, text_of(&arguments, "csv"));
 	if (text_of(&arguments, "append"))
 		append(&workload, text_of(&arguments, "append"),
-		       (int64_t)(seal_minutes * 60) * CLOCK_NS_PER_S, has(&arguments, "compact"));
+		       has(&arguments, "full") ? 0 : (int64_t)(seal_minutes * 60) * CLOCK_NS_PER_S,
+		       has(&arguments, "compact"), has(&arguments, "full"));
 	workload_free(&workload);
 	return 0;
 }
