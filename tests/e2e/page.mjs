@@ -8,11 +8,13 @@ import { chromium } from "playwright-core";
 
 export const base = new URL(process.env.FIRN_URL ?? "http://127.0.0.1:7070/");
 
+export const launch = (...more) => chromium.launch({
+	executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", ...more],
+});
+
 let browser;
 before(async () => {
-	browser = await chromium.launch({
-		executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"],
-	});
+	browser = await launch();
 });
 after(() => browser?.close());
 

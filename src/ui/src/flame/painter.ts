@@ -3,13 +3,14 @@
  * painter - draws the visible part of a profile: the base canvas.
  *
  * Three steps: collect the boxes on screen (row by row, by binary search; what is narrower than a
- * device pixel becomes one sliver per pixel), fill them colour by colour, then write the labels.
+ * device pixel becomes one sliver per pixel), fill their pixels, then write the labels.
  * Cost follows the screen, not the profile.
  */
 import { GROUP, TRIMMED, type Profile, firstEndingAfter } from "../model/profile";
 import type { Colouring } from "../model/colours";
 import type { Matches } from "../model/search";
 import { LABEL_PADDING, LABEL_WIDTH_MIN, type Labels } from "./labels";
+import { RowImage, pixelOf } from "./row_image";
 import { STEP_COUNT, TONES, type FlameTheme } from "./theme";
 import { rowTop, type Surface, type Viewport } from "./viewport";
 
@@ -38,7 +39,6 @@ const enum Fill { Neutral, Group, Dim, Trimmed, Count }
 const PALETTE = 9 * TONES;
 /* Behind those, the steps of a comparison. */
 const STEPS_AT = PALETTE + Fill.Count;
-const FILLS = STEPS_AT + STEP_COUNT;
 
 /* In place of a node: a sliver, which stands for many. */
 const NO_NODE = 0xffffffff;
@@ -149,33 +149,47 @@ function hasMatch(scene: Scene, from: number, to: number): boolean {
 	return false;
 }
 
-function collect(scene: Scene): void {
+/* Returns the tops of the rows on screen, the nearest to the root first. */
+function collect(scene: Scene): number[] {
 	const { profile, view, surface, ratio } = scene;
 	boxes.clear();
+	const tops = [];
 	const first = Math.max(0, Math.floor(view.scroll / surface.rowHeight));
 	const last = Math.min(profile.rows, Math.ceil((view.scroll + surface.height) / surface.rowHeight));
-	for (let depth = first; depth < last; depth++)
-		collectRow(scene, depth, Math.round(rowTop(view, surface, depth) * ratio));
-}
-
-function fillColours(theme: FlameTheme): string[] {
-	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed, ...theme.steps];
-}
-
-function paintFills(context: CanvasRenderingContext2D, scene: Scene): void {
-	const height = Math.round(scene.surface.rowHeight * scene.ratio) - 1;
-	const colours = fillColours(scene.theme);
-	const gapped = GAP_WIDTH_MIN * scene.ratio;
-	for (let fill = 0; fill < FILLS; fill++) {
-		context.fillStyle = colours[fill]!;
-		for (let i = 0; i < boxes.count; i++) {
-			if (boxes.fill[i] !== fill)
-				continue;
-			const width = boxes.width[i]!;
-			const gap = width > gapped && boxes.node[i] !== NO_NODE ? 1 : 0;
-			context.fillRect(boxes.x[i]!, boxes.y[i]!, width - gap, height);
-		}
+	for (let depth = first; depth < last; depth++) {
+		const top = Math.round(rowTop(view, surface, depth) * ratio);
+		tops.push(top);
+		collectRow(scene, depth, top);
 	}
+	return tops;
+}
+
+const rowImage = new RowImage();
+
+function fillColours(theme: FlameTheme): number[] {
+	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed, ...theme.steps].map(pixelOf);
+}
+
+/* A match too narrow for an outline is filled with the outline's colour. */
+const isMarked = (i: number, ratio: number) =>
+	boxes.hit[i] === 1 && (boxes.node[i] === NO_NODE || boxes.width[i]! - 1 <= 3 * ratio);
+
+function paintFills(context: CanvasRenderingContext2D, scene: Scene, tops: number[]): void {
+	const { surface, ratio, theme, matches } = scene;
+	const colours = fillColours(theme);
+	const outline = pixelOf(theme.outline);
+	const gapped = GAP_WIDTH_MIN * ratio;
+	rowImage.begin(Math.ceil(surface.width * ratio), tops, pixelOf(theme.background));
+	let row = 0;
+	for (let i = 0; i < boxes.count; i++) {
+		while (tops[row] !== boxes.y[i])
+			row++;
+		const width = boxes.width[i]!;
+		const gap = width > gapped && boxes.node[i] !== NO_NODE ? 1 : 0;
+		const colour = matches && isMarked(i, ratio) ? outline : colours[boxes.fill[i]!]!;
+		rowImage.fill(row, boxes.x[i]!, width - gap, colour);
+	}
+	rowImage.draw(context, Math.round(surface.rowHeight * ratio) - 1);
 }
 
 /* What only one side of a comparison has is hatched: a cue besides the colour. */
@@ -223,17 +237,12 @@ function paintMatches(context: CanvasRenderingContext2D, scene: Scene): void {
 	const height = Math.round(scene.surface.rowHeight * ratio) - 1;
 	const line = 1.5 * ratio;
 	context.strokeStyle = theme.outline;
-	context.fillStyle = theme.outline;
 	context.lineWidth = line;
-	for (let i = 0; i < boxes.count; i++) {
-		if (!boxes.hit[i])
-			continue;
-		const width = boxes.width[i]! - (boxes.node[i] === NO_NODE ? 0 : 1);
-		if (width <= 3 * ratio || boxes.node[i] === NO_NODE)
-			context.fillRect(boxes.x[i]!, boxes.y[i]!, Math.max(1, width), height);
-		else
-			context.strokeRect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, width - line, height - line);
-	}
+	context.beginPath();
+	for (let i = 0; i < boxes.count; i++)
+		if (boxes.hit[i] && !isMarked(i, ratio))
+			context.rect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, boxes.width[i]! - 1 - line, height - line);
+	context.stroke();
 }
 
 function paintLabels(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -266,8 +275,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): number {
 	context.setTransform(1, 0, 0, 1, 0, 0);
 	context.fillStyle = theme.background;
 	context.fillRect(0, 0, Math.ceil(surface.width * ratio), Math.ceil(surface.height * ratio));
-	collect(scene);
-	paintFills(context, scene);
+	paintFills(context, scene, collect(scene));
 	if (scene.colouring.hatched)
 		paintHatch(context, scene);
 	paintCallers(context, scene);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A million nodes: how long until they are seen, how they move, what they weigh; and speedscope's page with the same
+ * file. Run by `make test-ui`; FIRN_PROFILES names the files that the server was sent, FIRN_FIGURES a file for the figures.
+ */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { base, firn, launch, open, painted, settled, withPage } from "./page.mjs";
+
+const TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+const MB = 1024 * 1024;
+const profiles = JSON.parse(process.env.FIRN_PROFILES ?? "{}");
+const figures = {};
+const placeOf = (job) => `?query=${encodeURIComponent(`${TYPE}{job="${job}"}`)}&from=now-6h&to=now&live=0`;
+
+after(() => {
+	console.log(JSON.stringify(figures, null, "\t"));
+	if (process.env.FIRN_FIGURES)
+		writeFileSync(process.env.FIRN_FIGURES, JSON.stringify(figures, null, "\t"));
+});
+
+/* Notes, from the start of the page: blocks of its thread, and when a tree of `nodes` was first painted. */
+async function watch(page, nodes) {
+	await page.addInitScript((wanted) => {
+		const notes = { blocks: [], first: 0, full: 0 };
+		Object.defineProperty(window, "notes", { value: notes });
+		new PerformanceObserver((list) => list.getEntries().forEach(({ startTime, duration }) =>
+			notes.blocks.push({ at: startTime, ms: duration }))).observe({ type: "longtask", buffered: true });
+		let before = 0;
+		const look = (now) => {
+			const shown = window.__firn?.profile();
+			const { count = 0 } = window.__firn?.paint() ?? {};
+			if (shown?.root && count > 0 && !notes.first)
+				notes.first = now;
+			if (shown && shown.count < wanted)
+				before = count;
+			if (shown?.count >= wanted && count > before)
+				notes.full = now;
+			else
+				requestAnimationFrame(look);
+		};
+		requestAnimationFrame(look);
+	}, nodes);
+}
+
+/* Milliseconds between frames while `step` (source of a function of the frame's number) runs before each. */
+const paced = (page, frames, step) => page.evaluate(async ([count, source]) => {
+	const run = new Function("at", source);
+	const gaps = [];
+	const next = () => new Promise((resolve) => requestAnimationFrame(resolve));
+	let last = await next();
+	for (let at = 0; at < count; at++) {
+		run(at);
+		const now = await next();
+		gaps.push(now - last);
+		last = now;
+	}
+	return gaps.sort((a, b) => a - b);
+}, [frames, step]);
+
+const percentiles = (sorted) => {
+	const at = (share) => Math.round(10 * sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]) / 10;
+	return { p50: at(0.5), p95: at(0.95), max: at(1) };
+};
+
+/* Heap, what the page's own parts of the browser have, and buffers: of the page and of its workers. */
+async function memory(session) {
+	await session.send("HeapProfiler.collectGarbage");
+	const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
+	return (usedSize + embedderHeapUsedSize + backingStorageSize) / MB;
+}
+
+const ZOOM_AND_PAN = `
+	const host = document.querySelector(".flame-host");
+	const box = host.getBoundingClientRect();
+	const turn = Math.floor(at / 60);
+	const common = { clientX: box.x + box.width * (0.3 + 0.1 * (turn % 4)), clientY: box.y + 200, bubbles: true, cancelable: true };
+	const wheel = (more) => host.dispatchEvent(new WheelEvent("wheel", { ...common, ...more }));
+	const phase = at % 60;
+	if (phase < 20)
+		wheel({ deltaY: -24, ctrlKey: true });
+	else if (phase < 30)
+		wheel({ deltaX: turn % 2 ? 30 : -30 });
+	else if (phase < 40)
+		wheel({ deltaY: turn % 2 ? 40 : -40 });
+	else
+		wheel({ deltaY: 24, ctrlKey: true });`;
+
+const NODES = { k: 100_000, m: 1_000_000 };
+
+for (const [job, nodes] of Object.entries(NODES))
+	test(`${nodes} nodes: seen at once, and nothing stands still`, () => withPage({}, async (page) => {
+		await watch(page, nodes);
+		await page.goto(new URL(placeOf(job), base).href);
+		await page.waitForFunction(() => window.notes.full > 0);
+		await settled(page);
+		const seen = await page.evaluate(() => {
+			const answers = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/api/v1/query?"));
+			return { ...window.notes, data: answers.at(-1).responseEnd };
+		});
+		assert.equal((await firn(page, "profile")).count, nodes);
+		const later = seen.blocks.filter(({ at }) => at > seen.full).map(({ ms }) => ms);
+		const figure = figures[`firn ${nodes}`] = {
+			first_paint_ms: Math.round(seen.first), full_paint_ms: Math.round(seen.full),
+			data_to_paint_ms: Math.round(seen.full - seen.data),
+			longest_block_ms: Math.max(0, ...seen.blocks.map(({ ms }) => ms)),
+			longest_block_after_ms: Math.max(0, ...later),
+		};
+		figure.move_ms = percentiles(await paced(page, 600, ZOOM_AND_PAN));
+		await page.keyboard.press("0");
+		await settled(page);
+		assert.ok(figure.data_to_paint_ms < 1500, `${figure.data_to_paint_ms} ms from data to paint`);
+		assert.ok(figure.full_paint_ms < 4000, `${figure.full_paint_ms} ms from the question to paint`);
+		assert.ok(figure.longest_block_ms < 300, `the page stood still for ${figure.longest_block_ms} ms`);
+		assert.ok(figure.move_ms.p95 < 33.5, `${figure.move_ms.p95} ms between frames while moving`);
+
+		const frames = (await firn(page, "frames")).filter(({ width }) => width > 3);
+		const points = Array.from({ length: 60 }, (_, at) => frames[Math.floor((at * frames.length) / 60)]);
+		const wrong = [];
+		const gaps = [];
+		for (const frame of points) {
+			const [x, y] = [frame.x + frame.width / 2, frame.y + frame.height / 2];
+			gaps.push(...await paced(page, 1, `document.elementFromPoint(${x}, ${y})?.closest(".flame-host")?.dispatchEvent(
+				new PointerEvent("pointermove", { clientX: ${x}, clientY: ${y}, bubbles: true }));`));
+			if (await firn(page, "hovered") !== frame.name)
+				wrong.push(frame.name);
+		}
+		assert.deepEqual(wrong, []);
+		figure.hover_ms = percentiles(gaps.sort((a, b) => a - b));
+		assert.ok(figure.hover_ms.p95 < 33.5, `${figure.hover_ms.p95} ms between frames while hovering`);
+
+		await page.evaluate(() => (window.notes.blocks.length = 0));
+		const waits = [];
+		for (const text of ["p", "pa", "par", "pars", "parse", "/parse.*json/"]) {
+			waits.push(await page.evaluate(async (typed) => {
+				const field = document.querySelector("#search");
+				const { count } = window.__firn.paint();
+				const began = performance.now();
+				field.value = typed;
+				field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+				const heard = performance.now() - began;
+				while (window.__firn.paint().count === count || !document.querySelector(".search-result b"))
+					await new Promise((resolve) => requestAnimationFrame(resolve));
+				return { heard, told: performance.now() - began };
+			}, text));
+		}
+		figure.search_ms = Math.round(Math.max(...waits.map(({ told }) => told)));
+		figure.key_blocked_ms = Math.round(Math.max(...waits.map(({ heard }) => heard),
+			...await page.evaluate(() => window.notes.blocks.map(({ ms }) => ms))));
+		assert.ok(figure.search_ms < 300, `${figure.search_ms} ms until a search was told`);
+		assert.ok(figure.key_blocked_ms < 100, `typing was blocked for ${figure.key_blocked_ms} ms`);
+	}));
+
+test("a frame of one sample is reached by search and read in full", () => withPage({}, async (page) => {
+	await open(page, placeOf("m"));
+	await page.waitForFunction(() => window.__firn.profile().count >= 1_000_000);
+	await page.fill("#search", "the_one_sample");
+	await page.press("#search", "Enter");
+	await settled(page);
+	const frame = await firn(page, "frame", "rare::the_one_sample");
+	const { width } = await firn(page, "viewport");
+	assert.equal(await firn(page, "focus"), "rare::the_one_sample");
+	assert.ok(frame.width > width * 0.9, `${frame.width} of ${width} pixels`);
+	assert.ok(frame.y > 0);
+	await page.locator(".status").getByText("rare::the_one_sample", { exact: true }).waitFor();
+}));
+
+test("10,000 levels render, scroll and hover to the last row", () => withPage({}, async (page) => {
+	await open(page, placeOf("deep"));
+	const { depth } = await firn(page, "profile");
+	figures.deep = { rows: depth + 1 };
+	assert.ok(depth >= 8000, `${depth} levels`);
+	const host = await page.locator(".flame-host").boundingBox();
+	await page.mouse.move(host.x + 20, host.y + 20);
+	figures.deep.scroll_ms = percentiles(await paced(page, 200, `
+		const host = document.querySelector(".flame-host");
+		host.dispatchEvent(new WheelEvent("wheel", { deltaY: 2000, bubbles: true, cancelable: true, clientX: 30, clientY: 400 }));`));
+	await settled(page);
+	const last = (await firn(page, "frames")).reduce((a, b) => (a.depth > b.depth ? a : b));
+	assert.ok(last.y + last.height <= host.y + host.height + 1);
+	assert.ok(last.depth >= depth - 1, `${last.depth} of ${depth}`);
+	await page.mouse.move(last.x + 10, last.y + last.height / 2);
+	assert.equal(await firn(page, "hovered"), last.name);
+	assert.ok(figures.deep.scroll_ms.p95 < 33.5);
+}));
+
+test("memory stays below 150 MB, and flat over 20 rounds", () => withPage({}, async (page) => {
+	await open(page, placeOf("m"));
+	const loaded = (count) => page.waitForFunction((least) => window.__firn.profile()?.count === least, count);
+	await loaded(NODES.m);
+	await painted(page);
+	const session = await page.context().newCDPSession(page);
+	const first = await memory(session);
+	const rounds = [];
+	for (let round = 0; round < 20; round++) {
+		for (const job of ["k", "m"]) {
+			await page.fill("#query", `job="${job}"`);
+			await page.press("#query", "Enter");
+			await loaded(NODES[job]);
+			await painted(page);
+		}
+		rounds.push(await memory(session));
+	}
+	Object.assign(figures["firn 1000000"] ??= {}, {
+		memory_mb: Math.round(first), memory_after_20_rounds_mb: Math.round(rounds.at(-1)),
+	});
+	assert.ok(Math.max(first, ...rounds) < 150, `${rounds.map(Math.round)} MB`);
+	assert.ok(rounds.at(-1) - rounds[4] < 10, `${rounds.map(Math.round)} MB`);
+}));
+
+test("speedscope with the same file", { timeout: 240_000 }, async () => {
+	const index = new URL("node_modules/speedscope/dist/release/index.html", import.meta.url);
+	const script = `${profiles.m}.js`;
+	writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(path.basename(profiles.m))}, ` +
+		`${JSON.stringify(readFileSync(profiles.m).toString("base64"))})`);
+	const browser = await launch("--allow-file-access-from-files");
+	const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
+	try {
+		const session = await page.context().newCDPSession(page);
+		await page.addInitScript(() => {
+			Object.defineProperty(window, "blocks", { value: [] });
+			new PerformanceObserver((list) => list.getEntries().forEach(({ duration }) =>
+				window.blocks.push(duration))).observe({ type: "longtask", buffered: true });
+		});
+		const began = Date.now();
+		await page.goto(`${index.href}#localProfilePath=${script}`);
+		await page.waitForFunction(() => document.title.includes(" - "), null, { timeout: 200_000 });
+		await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+		const figure = figures["speedscope 1000000"] = { full_paint_ms: Date.now() - began };
+		figure.longest_block_ms = await page.evaluate(() => Math.max(0, ...window.blocks));
+		figure.memory_mb = Math.round(await memory(session));
+		figure.move_ms = percentiles(await paced(page, 40, `
+			const canvas = document.querySelector("canvas");
+			const target = canvas.parentElement;
+			target.dispatchEvent(new WheelEvent("wheel", { deltaY: at < 20 ? -24 : 24, ctrlKey: true, bubbles: true,
+				cancelable: true, clientX: 500, clientY: 400 }));`));
+	} finally {
+		await browser.close();
+	}
+});
