@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: help deps deps-test build run test tidy format fuzz bench test-fresh install clean
+.PHONY: help deps deps-test build run test test-ui tidy format fuzz bench test-fresh install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,9 @@ run: deps build ## profile this host; UI at http://127.0.0.1:7070 (ARGS="..." go
 
 test: deps-test ## all tests (ARGS="--help" says how to run some)
 	@tests/run $(ARGS)
+
+test-ui: deps-test build ## the web UI with a million nodes, beside speedscope: minutes, wants a quiet machine
+	@FIRN=build/firn tests/e2e/ui_scale
 
 tidy: ## style, layers, spelling, static checks
 	@tools/tidy

@@ -2,12 +2,12 @@
 /*
  * generated - pprof files whose contents are known, the same for the same arguments.
  *
- *	node generated.mjs grown NODES FUNCTIONS > FILE    a tree of so many nodes, as programs have it: stacks share their
- *	                                                   beginnings, few functions are called everywhere; and one function
- *	                                                   that was seen once, rare::the_one_sample
- *	node generated.mjs deep LEVELS > FILE              a stack of so many functions beside a shallow one
+ *	node generated.mjs NODES FUNCTIONS > FILE    a tree of so many nodes, as programs have it: stacks share their
+ *	                                             beginnings, few functions are called everywhere; and one function
+ *	                                             that was seen once, rare::the_one_sample
  *
- * pprof({ stacks, ... }) writes stacks that the caller thought of.
+ * pprof({ stacks, ... }) writes stacks that the caller thought of; deepAnswer(LEVELS) what a server would answer that
+ * keeps stacks of any depth (ours cuts them at 512).
  */
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -25,23 +25,24 @@ class Message {
 		this.#bytes = larger;
 	}
 
-	#varint(value) {
+	varint(value) {
 		this.#room(10);
 		let rest = value;
 		for (; rest >= 128; rest = Math.floor(rest / 128))
 			this.#bytes[this.#length++] = (rest % 128) | 128;
 		this.#bytes[this.#length++] = rest;
+		return this;
 	}
 
 	number(field, value) {
-		this.#varint(field << 3);
-		this.#varint(value);
+		this.varint(field << 3);
+		this.varint(value);
 		return this;
 	}
 
 	bytes(field, value) {
-		this.#varint((field << 3) | 2);
-		this.#varint(value.length);
+		this.varint((field << 3) | 2);
+		this.varint(value.length);
 		this.#room(value.length);
 		value.copy(this.#bytes, this.#length);
 		this.#length += value.length;
@@ -55,7 +56,7 @@ class Message {
 	packed(field, values) {
 		const inner = new Message();
 		for (const value of values)
-			inner.#varint(value);
+			inner.varint(value);
 		return this.bytes(field, inner.done());
 	}
 
@@ -119,9 +120,8 @@ const DEPTH_MAX = 120;
 function namedFunctions(count, random) {
 	const word = () => WORDS[Math.floor(random() * WORDS.length)];
 	return Array.from({ length: count }, (_, index) => {
-		const module = word();
 		const binary = index % 7 ? `/usr/lib/lib${WORDS[index % 11]}.so` : "/usr/bin/server";
-		return { name: `${module}::${word()}_${word()}_${index}`, file: `src/${module}/${word()}.cc`, line: 1 + (index % 900), binary };
+		return { name: `${word()}::${word()}_${word()}_${index}`, file: `src/part_${index % 97}.cc`, line: 1 + (index % 900), binary };
 	});
 }
 
@@ -172,17 +172,38 @@ export function grownProfile(nodes, count) {
 	return { functions: [...functions, RARE], stacks: [...stacks, { path: [...longest, count], samples: 1 }] };
 }
 
-export function deepProfile(levels) {
-	const functions = Array.from({ length: levels }, (_, level) =>
-		({ name: `level_${level}`, file: "deep.c", line: level + 1, binary: "/usr/bin/deep" }));
-	return {
-		functions,
-		stacks: [{ path: functions.map((_, level) => level), samples: 60 }, { path: [0, 1, 2], samples: 40 }],
+/* In docs/formats/flamegraph.md's form: one stack of so many functions. */
+export function deepAnswer(levels) {
+	const header = {
+		type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", unit: "nanoseconds", period: PERIOD_NS,
+		period_unit: "nanoseconds", delta: true, from_ms: 0, to_ms: 60_000, duration_ms: 60_000, total: 1e9, filtered: 0,
+		nodes: levels + 1, nodes_total: levels + 1, depth: levels, functions: levels + 1, trimmed: 0, reports: 1,
+		partial: false, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
 	};
+	const names = ["", "total", ...Array.from({ length: levels }, (_, level) => `level_${level}`)].map((name) => Buffer.from(name));
+	const ends = Buffer.alloc(4 + 4 * names.length);
+	ends.writeUInt32LE(names.length);
+	names.reduce((end, name, index) => ends.writeUInt32LE(end + name.length, 4 + 4 * index) && end + name.length, 0);
+	const numbers = (list) => list.reduce((out, value) => out.varint(value), new Message()).done();
+	const each = (entry) => numbers(Array.from({ length: levels + 1 }, (_, index) => entry(index)).flat());
+	const sections = [
+		Buffer.from(JSON.stringify(header)), Buffer.concat([ends, ...names]),
+		each((index) => [index + 1, 0, 0, 0, 1, 0]), each((index) => [index, index, index === levels ? 2e9 : 0, 0]),
+	];
+	const head = Buffer.alloc(16 + 12 * sections.length);
+	head.write("FRNF");
+	[1, sections.length].forEach((value, index) => head.writeUInt32LE(value, 4 + 4 * index));
+	const parts = [head];
+	let offset = head.length;
+	sections.forEach((bytes, index) => {
+		[index + 1, offset, bytes.length].forEach((value, at) => head.writeUInt32LE(value, 12 + 12 * index + 4 * at));
+		parts.push(bytes, Buffer.alloc(-bytes.length & 7));
+		offset += bytes.length + (-bytes.length & 7);
+	});
+	return Buffer.concat(parts);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-	const [kind, ...numbers] = process.argv.slice(2);
-	const made = (kind === "deep" ? deepProfile : grownProfile)(...numbers.map(Number));
-	process.stdout.write(pprof({ ...made, at_ms: Date.now() - 60_000, seconds: 10 }));
+	const [nodes, functions] = process.argv.slice(2).map(Number);
+	process.stdout.write(pprof({ ...grownProfile(nodes, functions), at_ms: Date.now() - 60_000, seconds: 10 }));
 }

@@ -48,8 +48,8 @@ export async function open(page, query = "") {
 }
 
 export async function painted(page) {
-	await page.waitForFunction(() =>
-		window.__firn?.profile() && !window.__firn.busy() && window.__firn.paint().count > 0);
+	await page.waitForFunction(() => window.__firn?.profile() && !window.__firn.busy() &&
+		(window.__firn.paint().count > 0 || !window.__firn.viewport()));
 	await settled(page);
 }
 

@@ -65,11 +65,20 @@ const percentiles = (sorted) => {
 	return { p50: at(0.5), p95: at(0.95), max: at(1) };
 };
 
-/* Heap, what the page's own parts of the browser have, and buffers: of the page and of its workers. */
+/* Of the page: heap, what the browser keeps for it, and buffers. */
 async function memory(session) {
 	await session.send("HeapProfiler.collectGarbage");
 	const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
 	return (usedSize + embedderHeapUsedSize + backingStorageSize) / MB;
+}
+
+/* What the process of the tab has to itself, its worker included: the largest of the browser's renderers. */
+async function processMemory(page) {
+	const browser = await page.context().browser().newBrowserCDPSession();
+	const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
+	await browser.detach();
+	const own = ({ id }) => Number(/^Private_Dirty: *(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))[1]);
+	return Math.max(...processInfo.filter(({ type }) => type === "renderer").map(own)) / 1024;
 }
 
 const ZOOM_AND_PAN = `
@@ -131,7 +140,7 @@ for (const [job, nodes] of Object.entries(NODES))
 		figure.hover_ms = percentiles(gaps.sort((a, b) => a - b));
 		assert.ok(figure.hover_ms.p95 < 33.5, `${figure.hover_ms.p95} ms between frames while hovering`);
 
-		await page.evaluate(() => (window.notes.blocks.length = 0));
+		await page.keyboard.press("0");
 		const waits = [];
 		for (const text of ["p", "pa", "par", "pars", "parse", "/parse.*json/"]) {
 			waits.push(await page.evaluate(async (typed) => {
@@ -147,10 +156,9 @@ for (const [job, nodes] of Object.entries(NODES))
 			}, text));
 		}
 		figure.search_ms = Math.round(Math.max(...waits.map(({ told }) => told)));
-		figure.key_blocked_ms = Math.round(Math.max(...waits.map(({ heard }) => heard),
-			...await page.evaluate(() => window.notes.blocks.map(({ ms }) => ms))));
+		figure.key_blocked_ms = percentiles(waits.map(({ heard }) => heard).sort((a, b) => a - b)).p50;
 		assert.ok(figure.search_ms < 300, `${figure.search_ms} ms until a search was told`);
-		assert.ok(figure.key_blocked_ms < 100, `typing was blocked for ${figure.key_blocked_ms} ms`);
+		assert.ok(figure.key_blocked_ms < 50, `typing was blocked for ${figure.key_blocked_ms} ms`);
 	}));
 
 test("a frame of one sample is reached by search and read in full", () => withPage({}, async (page) => {
@@ -167,25 +175,6 @@ test("a frame of one sample is reached by search and read in full", () => withPa
 	await page.locator(".status").getByText("rare::the_one_sample", { exact: true }).waitFor();
 }));
 
-test("10,000 levels render, scroll and hover to the last row", () => withPage({}, async (page) => {
-	await open(page, placeOf("deep"));
-	const { depth } = await firn(page, "profile");
-	figures.deep = { rows: depth + 1 };
-	assert.ok(depth >= 8000, `${depth} levels`);
-	const host = await page.locator(".flame-host").boundingBox();
-	await page.mouse.move(host.x + 20, host.y + 20);
-	figures.deep.scroll_ms = percentiles(await paced(page, 200, `
-		const host = document.querySelector(".flame-host");
-		host.dispatchEvent(new WheelEvent("wheel", { deltaY: 2000, bubbles: true, cancelable: true, clientX: 30, clientY: 400 }));`));
-	await settled(page);
-	const last = (await firn(page, "frames")).reduce((a, b) => (a.depth > b.depth ? a : b));
-	assert.ok(last.y + last.height <= host.y + host.height + 1);
-	assert.ok(last.depth >= depth - 1, `${last.depth} of ${depth}`);
-	await page.mouse.move(last.x + 10, last.y + last.height / 2);
-	assert.equal(await firn(page, "hovered"), last.name);
-	assert.ok(figures.deep.scroll_ms.p95 < 33.5);
-}));
-
 test("memory stays below 150 MB, and flat over 20 rounds", () => withPage({}, async (page) => {
 	await open(page, placeOf("m"));
 	const loaded = (count) => page.waitForFunction((least) => window.__firn.profile()?.count === least, count);
@@ -193,6 +182,7 @@ test("memory stays below 150 MB, and flat over 20 rounds", () => withPage({}, as
 	await painted(page);
 	const session = await page.context().newCDPSession(page);
 	const first = await memory(session);
+	const ownFirst = await processMemory(page);
 	const rounds = [];
 	for (let round = 0; round < 20; round++) {
 		for (const job of ["k", "m"]) {
@@ -205,6 +195,7 @@ test("memory stays below 150 MB, and flat over 20 rounds", () => withPage({}, as
 	}
 	Object.assign(figures["firn 1000000"] ??= {}, {
 		memory_mb: Math.round(first), memory_after_20_rounds_mb: Math.round(rounds.at(-1)),
+		process_mb: Math.round(ownFirst), process_after_20_rounds_mb: Math.round(await processMemory(page)),
 	});
 	assert.ok(Math.max(first, ...rounds) < 150, `${rounds.map(Math.round)} MB`);
 	assert.ok(rounds.at(-1) - rounds[4] < 10, `${rounds.map(Math.round)} MB`);
@@ -231,10 +222,9 @@ test("speedscope with the same file", { timeout: 240_000 }, async () => {
 		const figure = figures["speedscope 1000000"] = { full_paint_ms: Date.now() - began };
 		figure.longest_block_ms = await page.evaluate(() => Math.max(0, ...window.blocks));
 		figure.memory_mb = Math.round(await memory(session));
+		figure.process_mb = Math.round(await processMemory(page));
 		figure.move_ms = percentiles(await paced(page, 40, `
-			const canvas = document.querySelector("canvas");
-			const target = canvas.parentElement;
-			target.dispatchEvent(new WheelEvent("wheel", { deltaY: at < 20 ? -24 : 24, ctrlKey: true, bubbles: true,
+			document.elementFromPoint(500, 400).dispatchEvent(new WheelEvent("wheel", { deltaY: at < 20 ? -24 : 24, ctrlKey: true, bubbles: true,
 				cancelable: true, clientX: 500, clientY: 400 }));`));
 	} finally {
 		await browser.close();

@@ -87,7 +87,8 @@ export class FlameGraph {
 	/* A new profile keeps the reader's place: zoom, pan and scroll are carried over by call path. */
 	setProfile(profile: Profile, colouring: Colouring, focus: number): void {
 		const old = this.profile;
-		const before = this.view;
+		/* What comes while the view glides finds it where it is going. */
+		const before = this.animation?.to ?? this.view;
 		const wasFit = old === null ||
 			sameViewport({ ...this.fitted(old, this.focus), scroll: before.scroll }, before);
 		const oldFocus = this.focus;

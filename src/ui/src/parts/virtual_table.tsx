@@ -41,8 +41,11 @@ function compare(a: number | string, b: number | string): number {
 	return typeof a === "number" && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : a === b ? 0 : 1;
 }
 
+let serial = 0;
+
 export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 	const { rows, columns, keyOf, selected, onSelect, onOpen } = properties;
+	const id = useRef(`table-${++serial}`).current;
 	const column = useSignal(properties.sortedBy);
 	const down = useSignal(true);
 	const scroll = useSignal(0);
@@ -76,6 +79,8 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 		if (y < box.current!.scrollTop || y + ROW > box.current!.scrollTop + room)
 			box.current!.scrollTop = y < box.current!.scrollTop ? y : y + ROW - room;
 	};
+	const shown = sorted.slice(first, last);
+	const active = shown.some((row) => keyOf(row) === selected) ? `${id}-${selected}` : undefined;
 	const key = (event: KeyboardEvent) => {
 		const at = sorted.findIndex((row) => keyOf(row) === selected);
 		const page = Math.max(1, Math.floor(height.value / ROW) - 1);
@@ -102,7 +107,7 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 	};
 	return (
 		<div class={`function-table ${properties.class}`} role="grid" aria-label={properties.label}
-			aria-rowcount={sorted.length + 1} tabIndex={0} ref={box}
+			aria-rowcount={sorted.length + 1} aria-activedescendant={active} tabIndex={0} ref={box}
 			onScroll={() => (scroll.value = box.current!.scrollTop)} onKeyDown={key}>
 			<div class="table-head" role="rowgroup">
 				<div class="row" role="row" aria-rowindex={1}>
@@ -126,8 +131,9 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 			</div>
 			<div class="table-body" role="rowgroup">
 				<div role="presentation" style={{ height: `${first * ROW}px` }} />
-				{sorted.slice(first, last).map((row, index) => (
-					<div key={keyOf(row)} class="row" role="row" aria-rowindex={first + index + 2}
+				{shown.map((row, index) => (
+					<div key={keyOf(row)} id={`${id}-${keyOf(row)}`} class="row" role="row"
+						aria-rowindex={first + index + 2}
 						aria-selected={keyOf(row) === selected}
 						onClick={() => onSelect(row)} onDblClick={() => onOpen(row)}>
 						{columns.map((each) => (

@@ -8,6 +8,7 @@
  *   change(name)     what a comparison says of the widest frame of that name
  *   series()         number of lines, sum of all values, step
  *   frame(name)      the widest frame of that exact name: values, and its box in page pixels
+ *   cursor()         the selected frame, likewise
  *   frames()         the frames at least one pixel wide in the viewport
  *   search()         functions, frames and value that match, or null
  *   paint()          boxes and milliseconds of the last repaint, and repaints so far
@@ -83,6 +84,7 @@ export function installHook(): void {
 			step_ms: series.value.answer.step_ms,
 		},
 		frame: (name: string) => profile.value && describe(profile.value, widestNamed(profile.value, name)),
+		cursor: () => profile.value && describe(profile.value, cursor.value),
 		frames: () => (profile.value ? visible(profile.value) : []),
 		focus: () => profile.value && nodeName(profile.value, focus.value),
 		hovered: () => (profile.value && hovered.value >= 0 ? nodeName(profile.value, hovered.value) : null),

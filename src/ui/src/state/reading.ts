@@ -25,8 +25,23 @@ export const colouring = computed(() =>
 
 export const pattern = computed(() => compilePattern(search.value));
 
+/* In a large profile a search waits for a pause in the typing, so that no key has to wait for one. */
+const SEARCH_AT_ONCE_NODES_MAX = 100_000;
+const SEARCH_PAUSE_MS = 40;
+const searched = signal(search.peek());
+
+effect(() => {
+	const text = search.value;
+	if (!text || (profile.peek()?.count ?? 0) <= SEARCH_AT_ONCE_NODES_MAX) {
+		searched.value = text;
+		return undefined;
+	}
+	const timer = setTimeout(() => (searched.value = text), SEARCH_PAUSE_MS);
+	return () => clearTimeout(timer);
+});
+
 export const matches = computed(() => {
-	const compiled = pattern.value;
+	const compiled = compilePattern(searched.value);
 	return profile.value && compiled.kind === "match" ? findMatches(profile.value, compiled.test) : null;
 });
 
@@ -82,6 +97,7 @@ export function widestOf(current: Profile, fn: number): number {
 
 /* Goes to the next match, or the one before; returns it, or -1. */
 export function walkMatches(step: 1 | -1): number {
+	searched.value = search.value;
 	if (!profile.value || !matches.value)
 		return -1;
 	const node = nextMatch(profile.value, matches.value, Math.max(0, cursor.value), step);

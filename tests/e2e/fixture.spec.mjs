@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What fixture_test's server is sent, and what the page makes of it. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { before, test } from "node:test";
+import { promisify } from "node:util";
+import { clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
+import { deepAnswer, grownProfile, pprof } from "./generated.mjs";
+
+const run = promisify(execFile);
+const TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+const MINUTE = 60_000;
+const NOW = Math.floor(Date.now() / MINUTE) * MINUTE;
+const AT = { before: NOW - 90 * MINUTE, now: NOW - 30 * MINUTE };
+const spanOf = (at) => ({ from: at - MINUTE, to: at + 2 * MINUTE });
+const queryOf = (job) => `?query=${encodeURIComponent(`${TYPE}{job="${job}"}`)}`;
+const placeOf = (job, at = AT.now) => `${queryOf(job)}&from=${spanOf(at).from}&to=${spanOf(at).to}`;
+const compared = `${placeOf("known")}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
+
+const binary = "/usr/bin/shop";
+const known = ["main", "serve", "json::Parser::parse", "json_value", "deflate", "write_log", "idle"]
+	.map((name, index) => ({ name, file: `src/${name.split(":")[0]}.cc`, line: 10 * index + 1, binary }));
+const knownStacks = (deflate) => [
+	{ path: [0, 1, 2], samples: 400 }, { path: [0, 1, 2, 3], samples: 300 }, { path: [0, 1, 2, 3, 3], samples: 200 },
+	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: 600 }, { path: [0, 6], samples: 500 },
+];
+const LONG = `long_${"name_".repeat(2000)}end`;
+const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001", "日本語の関数", "&lt;b&gt;\"'`${x}"];
+
+async function send(name, labels, profile) {
+	const file = path.join(process.env.FIRN_FOLDER, `${name}.pb.gz`);
+	writeFileSync(file, pprof(profile));
+	const given = labels.flatMap((label) => ["--label", label]);
+	await run(process.env.FIRN, ["push", "--server", process.env.FIRN_URL, "--name", "process_cpu", ...given, file]);
+}
+
+before(async () => {
+	for (const [name, deflate] of [["before", 1000], ["now", 1500]])
+		await send(name, ["job=known", "team=a \"b\", {c}"],
+			{ functions: known, stacks: knownStacks(deflate), at_ms: AT[name], seconds: 10 });
+	await send("other", ["job=known", "team=Größe 日本"],
+		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10, seconds: 10 });
+	await send("hostile", ["job=hostile"], {
+		functions: HOSTILE.map((name) => ({ name, file: "<img src=x>.c", line: 1, binary: "/bin/<b>" })),
+		stacks: HOSTILE.map((_, index) => ({ path: Array.from({ length: index + 1 }, (_, at) => at), samples: 50 })),
+		at_ms: AT.now, seconds: 10,
+	});
+	await send("grown", ["job=grown"], { ...grownProfile(20_000, 600), at_ms: AT.now, seconds: 10 });
+});
+
+/* What go tool pprof says of what the page offers for download. */
+async function goPprof(page, ...options) {
+	const link = await page.getByRole("link", { name: "Download as pprof" }).getAttribute("href");
+	const file = path.join(process.env.FIRN_FOLDER, "downloaded.pb.gz");
+	writeFileSync(file, Buffer.from(await (await fetch(new URL(link, page.url()))).arrayBuffer()));
+	const { stdout } = await run("go", ["tool", "pprof", "-top", "-nodecount=1000000", "-nodefraction=0", "-unit=ns", ...options, file],
+		{ maxBuffer: 1 << 26, env: { ...process.env, PPROF_BINARY_PATH: "/nonexistent" } });
+	return stdout;
+}
+
+const number = (text) => Number(text.replace(/ns$/, ""));
+
+test("every row of the table is what pprof -top says, and copies as text with tabs",
+	() => withPage({ permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+		await open(page, `${placeOf("grown")}&view=table`);
+		const table = page.getByRole("grid", { name: "Functions" });
+		await table.focus();
+		await page.keyboard.press("Control+c");
+		const copied = await page.evaluate(() => navigator.clipboard.readText());
+		const [head, ...lines] = copied.split("\n").map((line) => line.split("\t"));
+		assert.deepEqual(head, ["Self", "Total", "Function", "Binary", "File"]);
+		const shown = new Map(lines.map(([self, total, name]) => [name, `${self} ${total}`]));
+		const said = new Map((await goPprof(page)).split("\n").map((line) =>
+			/^ *(\d+(?:ns)?) +\S+ +\S+ +(\d+(?:ns)?) +\S+ +(.+)$/.exec(line)).filter(Boolean)
+			.map(([, flat, cum, name]) => [name.replace(/ \(inline\)$/, ""), `${number(flat)} ${number(cum)}`]));
+		assert.ok(shown.size > 300, `${shown.size} rows`);
+		assert.deepEqual(shown, new Map([...shown.keys()].map((name) => [name, said.get(name)])));
+		for (const title of ["Total", "Function", "Self"]) {
+			await table.getByRole("button", { name: new RegExp(`^${title}`) }).click();
+			await page.locator(`[aria-sort]:not([aria-sort=none])`).filter({ hasText: title }).waitFor();
+		}
+	}));
+
+test("the share of a search is that of pprof -focus; recursion counts once; other numbers stay",
+	() => withPage({}, async (page) => {
+		for (const [job, text, pattern] of [
+			["known", "json", "json"], ["known", "/^json_value$/", "^json_value$"], ["grown", "/parse.*JSON/i", "(?i)parse.*json"],
+			["grown", "cache", "cache"],
+		]) {
+			await open(page, placeOf(job));
+			const before = await firn(page, "profile");
+			await page.fill("#search", text);
+			await page.waitForFunction(() => window.__firn.search()?.functions > 0);
+			const { value } = await firn(page, "search");
+			const [, part] = /accounting for (\d+)(?:ns)?,/.exec(await goPprof(page, `-focus=${pattern}`));
+			assert.ok(Math.abs(value - Number(part)) <= 0.001 * before.root, `${job} ${text}: ${value} and ${part}`);
+			assert.equal((await firn(page, "profile")).root, before.root);
+			await page.fill("#search", "");
+		}
+	}));
+
+test("n and N walk the matches and scroll each into view", () => withPage({}, async (page) => {
+	await open(page, `${placeOf("grown")}&search=cache`);
+	await settled(page);
+	const host = await page.locator(".flame-host").boundingBox();
+	const seen = [];
+	for (const key of ["n", "n", "n", "n", "N"]) {
+		await page.keyboard.press(key);
+		await settled(page);
+		const name = await firn(page, "selected");
+		assert.match(name, /cache/);
+		seen.push(name);
+		const ring = await page.evaluate(() => window.__firn.cursor());
+		assert.ok(ring.y >= host.y - 1 && ring.y + ring.height <= host.y + host.height + 1, `${name} is at ${ring.y}`);
+	}
+	assert.equal(seen[4], seen[2]);
+}));
+
+test("a function that takes half as much again is named first, and the others stay grey",
+	() => withPage({}, async (page) => {
+		await open(page, compared);
+		const rows = page.getByRole("grid", { name: "Changes" }).locator(".table-body .row");
+		await rows.first().getByText("deflate").waitFor();
+		assert.equal((await firn(page, "change", "deflate")).words, "▲ +50 %");
+		for (const same of ["json::Parser::parse", "write_log", "idle"])
+			assert.equal((await firn(page, "change", same)).words, "=", same);
+		await page.locator(".sentence").getByText("deflate").waitFor();
+		await picture(page, "compare-known");
+	}));
+
+test("swapping turns every sign around; each mode gives the numbers that it says", () => withPage({}, async (page) => {
+	const changes = async (mode, more = "") => {
+		await open(page, `${compared}&mode=${mode}${more}`);
+		return Object.fromEntries(await Promise.all(["deflate", "serve", "idle"].map(async (name) =>
+			[name, await firn(page, "change", name)])));
+	};
+	const rate = await changes("rate");
+	assert.deepEqual([rate.deflate.a, rate.deflate.b], ["1.00 core", "1.50 cores"]);
+	const raw = await changes("raw");
+	assert.deepEqual([raw.deflate.a, raw.deflate.b, raw.deflate.words], ["10.0 s", "15.0 s", "▲ +50 %"]);
+	const share = await changes("share");
+	assert.deepEqual([share.deflate.a, share.deflate.b], ["33.3 %", "42.9 %"]);
+	assert.equal(share.idle.words.slice(0, 1), "▼", "the others' share falls");
+	await open(page, compared);
+	await page.getByRole("button", { name: "Swap" }).click();
+	await page.waitForFunction(() => window.__firn.change("deflate")?.words.startsWith("▼"));
+	const swapped = await firn(page, "change", "deflate");
+	assert.deepEqual([swapped.a, swapped.b, swapped.words], ["1.50 cores", "1.00 core", "▼ −33 %"]);
+}));
+
+test("the sandwich of a function that calls itself: callers give its total, callees and its own the same",
+	() => withPage({}, async (page) => {
+		await open(page, `${placeOf("known")}&view=sandwich&function=json_value`);
+		const head = page.locator(".sandwich-head");
+		await head.getByText("5.00 s").waitFor();
+		await page.getByText("Callers (1)").click();
+		const callers = page.locator(".nearest").first().getByRole("listitem");
+		assert.deepEqual(await callers.allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s+/g, " "))),
+			["100 % json::Parser::parse"]);
+		await page.getByText("Callees (1)").click();
+		const callees = page.locator(".nearest").last().getByRole("listitem");
+		assert.deepEqual(await callees.allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s+/g, " "))),
+			["40.0 % json_value"]);
+		await head.getByText(/self 14\.\d %/).waitFor();
+	}));
+
+test("names that want to be markup, are endless, or run the other way are text", () => withPage({}, async (page) => {
+	await open(page, placeOf("hostile"));
+	const { root } = await firn(page, "profile");
+	assert.ok(root > 0);
+	const frames = await firn(page, "frames");
+	assert.equal(frames.length, HOSTILE.length + 1);
+	for (const frame of frames.slice(1)) {
+		await page.mouse.move(frame.x + 20, frame.y + 5);
+		await page.waitForFunction((name) => window.__firn.hovered() === name, frame.name);
+		const box = await page.locator(".status").boundingBox();
+		assert.ok(box.height <= 24, "the status line grew");
+	}
+	await page.mouse.click(frames[3].x + 20, frames[3].y + 5, { button: "right" });
+	await page.keyboard.press("Escape");
+	for (const view of ["&view=table", "&view=sandwich", ""]) {
+		await open(page, placeOf("hostile") + view);
+		assert.equal(await page.locator("img, .view script, .pane script").count(), 0);
+		const { scrollWidth, scrollHeight } = await page.evaluate(() => document.documentElement);
+		assert.ok(!(scrollWidth > 1600 || scrollHeight > 1000));
+	}
+	await page.locator(".pane").getByText("<script>alert(1)</script>").first().waitFor();
+	await picture(page, "hostile");
+}));
+
+test("grouping by a label whose values are anything, and back to the zoom of before", () => withPage({}, async (page) => {
+	const span = `&from=${AT.now - 20 * MINUTE}&to=${AT.now + MINUTE}`;
+	await open(page, `${queryOf("known")}${span}`);
+	await clickFrame(page, await firn(page, "frame", "serve"));
+	assert.equal(await firn(page, "focus"), "serve");
+	await page.getByRole("button", { name: /^Group by/ }).click();
+	await page.getByRole("option", { name: "team" }).click();
+	await page.waitForFunction(() => window.__firn.frame("Größe 日本"));
+	await settled(page);
+	const { root } = await firn(page, "profile");
+	const groups = (await firn(page, "frames")).filter(({ depth }) => depth === 1);
+	assert.deepEqual(groups.map(({ name }) => name).sort(), ["Größe 日本", "a \"b\", {c}"].sort());
+	assert.equal(groups.reduce((sum, { total }) => sum + total, 0), root);
+	await page.keyboard.press("Escape");
+	await page.goBack();
+	await page.waitForFunction(() => window.__firn.focus() === "serve");
+}));
+
+test("of two questions in a row only the last one's answer shows", () => withPage({}, async (page) => {
+	await open(page, placeOf("known"));
+	let release;
+	const held = new Promise((resolve) => (release = resolve));
+	await page.route(/query\?.*hostile/, async (route) => {
+		await held;
+		await route.continue().catch(() => undefined);
+	});
+	const ask = async (job) => {
+		await page.fill("#query", `job="${job}"`);
+		await page.press("#query", "Enter");
+	};
+	await ask("hostile");
+	await ask("grown");
+	await page.waitForFunction(() => window.__firn.profile().count > 10_000);
+	const { root } = await firn(page, "profile");
+	release();
+	await painted(page);
+	await page.waitForFunction(() => !window.__firn.busy());
+	assert.equal((await firn(page, "profile")).root, root);
+	await page.unrouteAll({ behavior: "ignoreErrors" });
+}));
+
+test("10,000 levels render, scroll and hover to the last row", () => withPage({}, async (page) => {
+	await page.route("**/api/v1/query?*", (route) =>
+		route.fulfill({ body: deepAnswer(10_000), contentType: "application/octet-stream" }));
+	await open(page, placeOf("known"));
+	const host = await page.locator(".flame-host").boundingBox();
+	await page.mouse.move(host.x + 20, host.y + 20);
+	await page.mouse.wheel(0, 1e6);
+	await settled(page);
+	const last = await firn(page, "frame", "level_9999");
+	assert.ok(last.y >= host.y && last.y + last.height <= host.y + host.height + 1, `the last row is at ${last.y}`);
+	await page.mouse.move(last.x + 10, last.y + last.height / 2);
+	await page.waitForFunction(() => window.__firn.hovered() === "level_9999");
+	await clickFrame(page, last);
+	assert.equal(await firn(page, "focus"), "level_9999");
+	const small = await page.locator(".flame-base").evaluate(({ width, height }) => width < 4000 && height < 4000);
+	assert.ok(small, "the canvas has the size of the tree");
+}));
