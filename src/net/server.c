@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server: one loop thread that owns the listener and all connections, and the pool.
+ * The server: one loop thread that owns the listener and all connections, and the pools: questions
+ * have one of their own, so that nothing else waits behind them.
  *
  * Other threads reach the loop through one uv_async_t only: a worker when requests are finished,
  * net_server_stop when it is time. Stopping closes the listener and lets every connection finish;
@@ -23,6 +24,7 @@
 #define WORKERS_MIN 2
 #define WORKERS_MAX 16
 #define QUEUE_MAX 1024u /* requests that wait for a worker */
+#define ASKERS 64u	/* workers for questions, which may wait for one another: serve/turns.h */
 #define INFLIGHT_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
 #define CONNECTIONS_DEFAULT 1024u
 #define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
@@ -32,7 +34,7 @@
 struct net_server {
 	struct service service;
 	struct conn_owner owner;
-	struct pool *pool;
+	struct pool *pool, *askers; /* those whose role is to query have threads of their own */
 	unsigned connections_max;
 	unsigned port;
 
@@ -84,7 +86,10 @@ static bool on_submit(struct engine_host *host, struct exchange *exchange)
 {
 	struct conn *conn = (struct conn *)((char *)host - offsetof(struct conn, host));
 
-	return pool_submit(server_of(conn->owner)->pool, exchange);
+	bool asks = exchange->route && exchange->route->role == NET_ROLE_QUERY;
+	struct net_server *server = server_of(conn->owner);
+
+	return pool_submit(asks ? server->askers : server->pool, exchange);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -115,9 +120,9 @@ static void on_connection(uv_stream_t *listener, int status)
 }
 
 /* Hands answers to their engines; then each connection sends what it has, once. */
-static void take_answers(struct net_server *server)
+static void take_answers(struct pool *pool)
 {
-	struct exchange *exchange = pool_take_finished(server->pool);
+	struct exchange *exchange = pool_take_finished(pool);
 	struct conn *dirty = NULL;
 
 	while (exchange) {
@@ -171,7 +176,8 @@ static void on_wake(uv_async_t *wake)
 {
 	struct net_server *server = wake->data;
 
-	take_answers(server);
+	take_answers(server->pool);
+	take_answers(server->askers);
 	unpark(server);
 	if (atomic_load(&server->stop_asked) && !server->is_stopping)
 		begin_stop(server);
@@ -318,10 +324,13 @@ int net_server_start(const struct net_server_options *options, struct net_server
 	}
 	code = pool_start(workers, QUEUE_MAX, on_finished, server, &server->pool, err);
 	if (!code)
+		code = pool_start(ASKERS, QUEUE_MAX, on_finished, server, &server->askers, err);
+	if (!code)
 		code = start_thread(server, err);
 	if (code) {
 		close_loop(server);
 		pool_stop(server->pool);
+		pool_stop(server->askers);
 		free_server(server);
 		return code;
 	}
@@ -343,6 +352,7 @@ void net_server_stop(struct net_server *server, int64_t grace_ns)
 	uv_async_send(&server->wake);
 	pthread_join(server->thread, NULL);
 	pool_stop(server->pool);
+	pool_stop(server->askers);
 	uv_loop_close(&server->loop);
 	free_server(server);
 }

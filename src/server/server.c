@@ -12,6 +12,7 @@
 #include "server/serve/running.h"
 #include "server/serve/serve.h"
 #include "server/serve/targets.h"
+#include "server/serve/turns.h"
 #include "server/serve/web.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
@@ -208,6 +209,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.queries.limit_bytes = query_memory(options);
 	server->serve.writes = write_pool_new();
 	server->serve.running = running_new();
+	server->serve.turns = turns_new(0, TURNS_WAITING_DEFAULT);
 	server->serve.targets = targets_new();
 	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)
@@ -255,6 +257,7 @@ void server_stop(struct server *server)
 	store_close(server->serve.store);
 	write_pool_free(server->serve.writes);
 	running_free(server->serve.running);
+	turns_free(server->serve.turns);
 	targets_free(server->serve.targets);
 	access_close(server->access);
 	web_free(&server->web);

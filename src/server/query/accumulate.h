@@ -5,9 +5,9 @@
  * One dense counter per slot of the segment and group that occurs in it: 4 bytes for rows whose
  * values are all 1, 8 for others, 16 where the values of one segment have different weights
  * (mean.h) or a sum leaves 64 bits. Where that would be a lot of memory for the rows that there are
- * (many groups), counters are sparse instead (sparse.h). A row costs one or two sequential reads and one addition, no
- * hashing; neighbouring reports of one group are one run. Sums are exact. The counters live for one
- * call; what is not zero goes to `ret`, in `into`.
+ * (many groups), counters are sparse instead (sparse.h). A row costs one or two sequential reads
+ * and one addition, no hashing; neighbouring reports of one group are one run. Sums are exact. The
+ * counters live for one call; what is not zero goes to `ret`, in `into`.
  */
 #ifndef FIRN_SERVER_QUERY_ACCUMULATE_H
 #define FIRN_SERVER_QUERY_ACCUMULATE_H

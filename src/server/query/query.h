@@ -45,6 +45,7 @@ struct query_pool {
 struct query_limits {
 	size_t memory_bytes;		 /* 0 = default */
 	struct query_pool *pool;	 /* may be NULL */
+	_Atomic bool *crowded;		 /* set when others hold the pool's memory; may be NULL */
 	int64_t deadline_at_ns;		 /* monotonic; 0 = none */
 	int64_t names_until_ns;		 /* monotonic: how long names are waited for; 0 = always */
 	const _Atomic bool *cancelled;	 /* the client has gone; may be NULL */

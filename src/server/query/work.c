@@ -19,6 +19,7 @@ void work_begin(struct work *work, const struct query_limits *limits)
 			       .step_since_ns = clock_monotonic_ns() };
 	work->own_shared.limit_bytes = work->limit_bytes;
 	work->own_shared.pool = limits->pool;
+	work->own_shared.crowded = limits->crowded;
 	work->own_shared.cancelled = limits->cancelled;
 	work->own_shared.stopped = limits->stopped;
 	work->own_shared.deadline_at_ns = limits->deadline_at_ns;
@@ -250,6 +251,8 @@ static int pool_is_empty(const struct work *work, const struct query_pool *pool,
 			       "query: needs more than the %zu MiB of memory that queries may use "
 			       "(--query-memory); narrow the time range or the matchers",
 			       pool->limit_bytes >> 20);
+	if (work->shared->crowded)
+		atomic_store(work->shared->crowded, true);
 	return err_set(err, ERR_NO_MEMORY,
 		       "query: those that run now use all of their %zu MiB of memory "
 		       "(--query-memory); ask again in a second",

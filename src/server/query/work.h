@@ -26,6 +26,7 @@ struct work_shared { /* by all threads of a query */
 	_Atomic bool lost;   /* some segment turned out to be unreadable */
 	size_t limit_bytes;
 	struct query_pool *pool; /* may be NULL */
+	_Atomic bool *crowded;
 	const _Atomic bool *cancelled, *stopped;
 	int64_t deadline_at_ns;
 	uint32_t threads_max;

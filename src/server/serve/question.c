@@ -7,9 +7,11 @@
 #include "server/query/compare.h"
 #include "server/serve/running.h"
 #include "server/serve/tenant.h"
+#include "server/serve/turns.h"
 
 #define QUESTION_ARENA_BYTES ((size_t)1 << 20)
 #define QUESTION_DEADLINE_NS (60 * CLOCK_NS_PER_S)
+#define LARGE_STACKS ((uint64_t)1 << 18) /* of all segments of a question that is a large one */
 
 struct slice question_text(struct question *question, const struct net_request *request,
 			   const char *name, const char *fallback)
@@ -284,6 +286,48 @@ int question_open(struct question *question, struct err *err)
 	return take_snapshot(question, asked, err);
 }
 
+/* The peer without its port: one client, however many connections it has. */
+static struct slice host_of(struct slice peer)
+{
+	for (size_t i = peer.len; i > 0; i--)
+		if (peer.data[i - 1] == ':')
+			return slice_from(peer.data, i - 1);
+	return peer;
+}
+
+static int ask_turn(struct question *question, enum turns_size size, bool at_once, struct err *err)
+{
+	const struct query_limits *limits = &question->params.limits;
+	struct turns_ask ask = { .size = size,
+				 .at_once = at_once,
+				 .deadline_at_ns = limits->deadline_at_ns,
+				 .cancelled = limits->cancelled,
+				 .stopped = limits->stopped };
+	struct strbuf client = { 0 };
+	int rc;
+
+	if (question->turn)
+		return 0;
+	strbuf_add_slice(&client, question->tenant);
+	strbuf_add_byte(&client, '\n');
+	strbuf_add_slice(&client, host_of(question->request->peer));
+	ask.client = strbuf_slice(&client);
+	rc = turns_take(question->serve->turns, &ask, &question->turn, err);
+	strbuf_free(&client);
+	return rc;
+}
+
+static enum turns_size size_of(const struct question *question, const struct question *base)
+{
+	uint64_t stacks = 0;
+
+	for (size_t i = 0; i < question->source.segments_count; i++)
+		stacks += question->source.segments[i].slots_count;
+	for (size_t i = 0; base && i < base->source.segments_count; i++)
+		stacks += base->source.segments[i].slots_count;
+	return stacks > LARGE_STACKS ? TURNS_LARGE : TURNS_SMALL;
+}
+
 /* The snapshot for sums of all reports in the range, or for the nearest to a moment. */
 static int take_for_tree(struct question *question, struct err *err)
 {
@@ -298,12 +342,69 @@ static int take_for_tree(struct question *question, struct err *err)
 	return take_snapshot(question, asked, err);
 }
 
+static int take_both(struct question *base, struct question *question, struct err *err)
+{
+	int rc = take_for_tree(question, err); /* listed from here on */
+
+	return rc || !base ? rc : take_for_tree(base, err);
+}
+
+/* Waits for a turn, without a snapshot: that would hold what others could give back. */
+static int wait_for_turn(struct question *base, struct question *question, enum turns_size size,
+			 struct err *err)
+{
+	int rc;
+
+	drop_snapshot(question);
+	if (base)
+		drop_snapshot(base);
+	rc = ask_turn(question, size, false, err);
+	return rc ? rc : take_both(base, question, err);
+}
+
+/* Snapshots and a turn; `base` is what a diff compares to, or NULL. */
+static int begin_tree(struct question *base, struct question *question, struct err *err)
+{
+	enum turns_size size;
+	int rc = take_both(base, question, err);
+
+	if (rc)
+		return rc;
+	size = size_of(question, base);
+	rc = ask_turn(question, size, true, err);
+	return rc == -ERR_BUSY ? wait_for_turn(base, question, size, err) : rc;
+}
+
+static int compute(struct question *base, struct question *question, struct tree **ret,
+		   struct err *err)
+{
+	if (base)
+		return query_diff(&base->source, &base->params, &question->source,
+				  &question->params, ret, err);
+	return query_tree(&question->source, &question->params, ret, err);
+}
+
+/* When others hold the memory, once more, with nobody beside. */
+static int answer_tree(struct question *base, struct question *question, struct tree **ret,
+		       struct err *err)
+{
+	int rc = begin_tree(base, question, err);
+
+	question->params.limits.crowded = &question->crowded;
+	if (!rc)
+		rc = compute(base, question, ret, err);
+	if (rc != -ERR_NO_MEMORY || !question->turn || !atomic_load(&question->crowded))
+		return rc;
+	turns_give(question->serve->turns, question->turn);
+	question->turn = NULL;
+	rc = wait_for_turn(base, question, TURNS_ALONE, err);
+	return rc ? rc : compute(base, question, ret, err);
+}
+
 int question_tree(struct question *question, struct tree **ret, struct err *err)
 {
-	int rc = take_for_tree(question, err);
+	int rc = answer_tree(NULL, question, ret, err);
 
-	if (!rc)
-		rc = query_tree(&question->source, &question->params, ret, err);
 	if (!rc)
 		(*ret)->parts_unreadable += question->snapshot.parts_unreadable;
 	return rc;
@@ -312,13 +413,8 @@ int question_tree(struct question *question, struct tree **ret, struct err *err)
 int question_diff(struct question *base, struct question *question, struct tree **ret,
 		  struct err *err)
 {
-	int rc = take_for_tree(question, err); /* listed from here on */
+	int rc = answer_tree(base, question, ret, err);
 
-	if (!rc)
-		rc = take_for_tree(base, err);
-	if (!rc)
-		rc = query_diff(&base->source, &base->params, &question->source, &question->params,
-				ret, err);
 	if (!rc)
 		(*ret)->parts_unreadable +=
 			base->snapshot.parts_unreadable + question->snapshot.parts_unreadable;
@@ -370,7 +466,10 @@ int question_series(struct question *question, const struct query_range_params *
 	if (question->filters.count)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "filters are for trees: a time series is made of totals");
-	rc = take_snapshot(question, asked, err);
+	list(question);
+	rc = ask_turn(question, TURNS_SMALL, false, err);
+	if (!rc)
+		rc = take_snapshot(question, asked, err);
 	listed.base.limits = question->params.limits;
 	if (!rc)
 		rc = query_series(&question->source, &listed, ret, err);
@@ -474,6 +573,8 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 void question_end(struct question *question)
 {
 	drop_snapshot(question);
+	if (question->turn)
+		turns_give(question->serve->turns, question->turn);
 	if (question->running)
 		running_remove(question->serve->running, question->running);
 	filter_list_free(&question->filters);

@@ -2,7 +2,8 @@
 /*
  * question - what a request asks: its parameters checked and turned into query_params, together
  * with the snapshot of the store that the answer will be computed over. question_tree and
- * question_series take the snapshot that suits what is asked: roll-ups where they are exact.
+ * question_series take the snapshot that suits what is asked: roll-ups where they are exact. They
+ * and question_diff wait for their turn first (turns.h), which lasts until question_end.
  */
 #ifndef FIRN_SERVER_SERVE_QUESTION_H
 #define FIRN_SERVER_SERVE_QUESTION_H
@@ -27,6 +28,8 @@ struct question {
 	struct slice id;	       /* that the client gave it, or "" */
 	struct running_entry *running; /* since the first snapshot */
 	bool is_part;		       /* of another question, which is listed */
+	struct turn *turn;	       /* since the answer is being computed: turns.h */
+	_Atomic bool crowded;	       /* others had the memory */
 };
 
 enum question_need {

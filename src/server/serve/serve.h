@@ -11,7 +11,8 @@
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   answer_place.c  where in the source and in the machine code; who calls whom
  *   answer_time.c   where in time: heatmap, flame chart
- *   running.c  the questions that are being answered; targets.c  who has sent what
+ *   running.c  the questions that are being answered; turns.c  which of them compute now
+ *   targets.c  who has sent what
  *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
@@ -25,6 +26,7 @@
 
 struct running;	   /* running.h */
 struct targets;	   /* targets.h */
+struct turns;	   /* turns.h */
 struct write_pool; /* write.c: buffers of running writes */
 
 struct serve {
@@ -34,6 +36,7 @@ struct serve {
 	struct write_pool *writes;
 	struct query_pool queries; /* memory of all questions */
 	struct running *running;
+	struct turns *turns;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
 	bool has_users;		   /* nobody may change anything who does not log in */
