@@ -52,10 +52,16 @@ int store_check_writable(struct store *store, struct err *err)
 	return rc;
 }
 
-void store_unref_memtable(struct memtable *memtable)
+/* Freeing takes milliseconds, in which appends would wait for the lock. */
+void store_unref_memtable(struct store *store, struct memtable *memtable)
 {
+	bool last;
+
+	pthread_mutex_lock(&store->lock);
 	assert(memtable->references);
-	if (!--memtable->references)
+	last = !--memtable->references;
+	pthread_mutex_unlock(&store->lock);
+	if (last)
 		memtable_free(memtable);
 }
 
@@ -105,7 +111,7 @@ static struct store *store_new(const struct store_options *options)
 static void store_free(struct store *store)
 {
 	for (size_t i = 0; i < store->memtables_count; i++)
-		store_unref_memtable(store->memtables[i]);
+		store_unref_memtable(store, store->memtables[i]);
 	wal_fini(&store->wal);
 	ledger_fini(&store->ledger);
 	manifest_fini(&store->manifest);

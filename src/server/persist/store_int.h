@@ -115,8 +115,8 @@ int64_t store_now_ns(const struct store *store);
 void store_poison(struct store *store, const struct err *err);
 /* 0, or ERR_READ_ONLY with the reason. */
 int store_check_writable(struct store *store, struct err *err);
-/* With `lock`: gives a reference back; frees the memtable with the last one. */
-void store_unref_memtable(struct memtable *memtable);
+/* Without `lock`: gives a reference back; frees the memtable with the last one. */
+void store_unref_memtable(struct store *store, struct memtable *memtable);
 
 /* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
 int store_recover(struct store *store, bool fresh, struct err *err);

@@ -110,8 +110,8 @@ static void swap_in(struct store *store, struct memtable *memtable, const struct
 	store->memtables_count--;
 	memmove(&store->memtables[0], &store->memtables[1],
 		store->memtables_count * sizeof(store->memtables[0]));
-	store_unref_memtable(memtable);
 	pthread_mutex_unlock(&store->lock);
+	store_unref_memtable(store, memtable);
 }
 
 /* Files of the log and states that the edit made superfluous. What stays, the next open removes. */

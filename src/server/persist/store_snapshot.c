@@ -39,10 +39,8 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns)
 
 static void unpin(struct store *store, struct pins *pins)
 {
-	pthread_mutex_lock(&store->lock);
 	for (size_t i = 0; i < pins->memtables_count; i++)
-		store_unref_memtable(pins->memtables[i]);
-	pthread_mutex_unlock(&store->lock);
+		store_unref_memtable(store, pins->memtables[i]);
 	for (size_t i = 0; i < pins->parts_count; i++)
 		part_cache_unpin(&store->cache, pins->parts[i]);
 	for (size_t i = 0; i < pins->deletions_count; i++)
