@@ -17,12 +17,14 @@
 #define SYMBOL_AT_VERSION 8
 #define SYMBOL_AT_HEADER_CRC 12 /* of the header's bytes behind this field */
 #define SYMBOL_AT_BODY_CRC 16	/* of the bytes behind the header */
+#define SYMBOL_AT_MAKER 20	/* what tells versions of firn apart */
 #define SYMBOL_AT_BODY_BYTES 24
 #define SYMBOL_AT_ORIGIN 32
 #define SYMBOL_AT_ID_KIND 33
 #define SYMBOL_AT_MACHINE 34
 #define SYMBOL_AT_TYPE 36
 #define SYMBOL_AT_HAS_BINARY 38
+#define SYMBOL_AT_TRIES 39
 #define SYMBOL_AT_BINARY_BYTES 40
 #define SYMBOL_AT_DEBUG_BYTES 48
 #define SYMBOL_AT_COUNTS 56 /* u32 each, see below */

@@ -19,6 +19,7 @@
 #define SUFFIX ".symbols"
 #define HALF_SUFFIX ".half" /* not yet whole */
 #define SHARD_CHARS 2
+#define TRIES_MAX 2 /* after the first */
 
 static METRIC_COUNTER(built, "firn_resolve_tables_built_total", "", "Symbol tables built.");
 static METRIC_COUNTER(build_ns, "firn_resolve_build_seconds_total", "",
@@ -243,6 +244,15 @@ static bool is_worse(const struct symbol_table *table, const struct symbol_table
 	return table->debug_bytes < than->debug_bytes;
 }
 
+/*
+ * What went wrong over its debug information may go right: in another version of firn, or because
+ * the host was busy or short of memory.
+ */
+static bool may_try_again(const struct symbol_table *kept)
+{
+	return *kept->note && (kept->maker != symbol_table_maker() || kept->tries < TRIES_MAX);
+}
+
 static void make_room(struct symbol_store *store, const char *keep)
 {
 	struct kept_list list;
@@ -320,7 +330,8 @@ static int open_half(struct symbol_store *store, struct slice build_id, char **r
 /* Makes a table; when it is better than what is kept (may be NULL), it takes its place. */
 static int build(struct symbol_store *store, struct slice build_id, const char *path,
 		 const struct symbol_sources *sources, const struct symbol_table *kept,
-		 const _Atomic bool *cancelled, struct symbol_table **ret, struct err *err)
+		 uint8_t tries, const _Atomic bool *cancelled, struct symbol_table **ret,
+		 struct err *err)
 {
 	int64_t start_ns = clock_monotonic_ns();
 	struct symbol_table *table = NULL;
@@ -331,6 +342,8 @@ static int build(struct symbol_store *store, struct slice build_id, const char *
 		return fd;
 	status = symbol_sources_build(sources, &symbol_limits_default,
 				      store->path ? store->path : P_tmpdir, cancelled, fd, err);
+	if (!status && tries)
+		status = symbol_table_set_tries(fd, tries, err);
 	if (!status)
 		status = symbol_table_open(fd, "a new one", &table, err);
 	close(fd);
@@ -358,13 +371,17 @@ int symbol_store_get(struct symbol_store *store, struct slice build_id,
 {
 	char *path = store->path ? path_of(store, build_id) : NULL;
 	struct symbol_table *kept = path ? load(store, path, build_id) : NULL, *table = NULL;
+	bool is_retry = kept && sources->count && has_all(kept, sources) && may_try_again(kept);
+	uint8_t tries = 0;
 	int status = 0;
 
+	if (is_retry && kept->maker == symbol_table_maker())
+		tries = (uint8_t)(kept->tries + 1);
 	if (!sources->count && !kept)
 		status = err_set(err, ERR_NOT_FOUND, "no file with build id %.*s is known here",
 				 SLICE_FMT(build_id));
-	else if (!kept || !has_all(kept, sources))
-		status = build(store, build_id, path, sources, kept, cancelled, &table, err);
+	else if (!kept || is_retry || !has_all(kept, sources))
+		status = build(store, build_id, path, sources, kept, tries, cancelled, &table, err);
 	else
 		metric_add(&reused, 1);
 	free(path);

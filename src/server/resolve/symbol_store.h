@@ -6,8 +6,9 @@
  *
  * A table is made anew when a file has come that did not go into it, when it is damaged, or of
  * another version; what is worse than what is kept never replaces it, so files that go away again
- * take no names with them. Over the budget those go that were not used for longest. Thread-safe;
- * one process for each path.
+ * take no names with them. One that lacks debug information because that could not be read is tried
+ * again when it is opened, twice, and by each other version of firn. Over the budget those go that
+ * were not used for longest. Thread-safe; one process for each path.
  */
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_STORE_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_STORE_H

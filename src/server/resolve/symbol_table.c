@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -38,6 +39,27 @@ void symbol_table_free(struct symbol_table *table)
 	free(table->slices);
 	free(table->note);
 	free(table);
+}
+
+uint32_t symbol_table_maker(void)
+{
+	return hash_crc32c(0, FIRN_VERSION, strlen(FIRN_VERSION));
+}
+
+int symbol_table_set_tries(int fd, uint8_t tries, struct err *err)
+{
+	uint8_t header[SYMBOL_HEADER_BYTES];
+	uint32_t crc;
+
+	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return err_set_errno(err, errno, "read a symbol table");
+	header[SYMBOL_AT_TRIES] = tries;
+	crc = htole32(hash_crc32c(0, header + SYMBOL_AT_BODY_CRC,
+				  SYMBOL_HEADER_BYTES - SYMBOL_AT_BODY_CRC));
+	memcpy(header + SYMBOL_AT_HEADER_CRC, &crc, sizeof(crc));
+	if (pwrite(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return err_set_errno(err, errno, "write a symbol table");
+	return 0;
 }
 
 size_t symbol_table_bytes(const struct symbol_table *table)
@@ -184,6 +206,8 @@ static void read_header(struct symbol_table *table)
 	read_sources(table);
 	table->origin = origin < SYMBOL_ORIGINS ? origin : SYMBOL_ORIGIN_NONE;
 	table->has_binary = table->bytes[SYMBOL_AT_HAS_BINARY] & 1;
+	table->maker = symbol_u32(table->bytes + SYMBOL_AT_MAKER);
+	table->tries = table->bytes[SYMBOL_AT_TRIES];
 	table->debug_bytes = symbol_u64(table->bytes + SYMBOL_AT_DEBUG_BYTES);
 	table->note = mem_strndup((const char *)table->bytes + note.offset, note.bytes);
 	table->regions_count = count_at(table, SYMBOL_COUNT_REGIONS);

@@ -79,7 +79,9 @@ struct symbol_table {
 	uint64_t debug_bytes; /* of the debug sections that were read */
 	struct symbol_source sources[SYMBOL_SOURCES_MAX];
 	uint32_t sources_count;
-	char *note; /* what was left out when it was built, and why; "" when nothing was */
+	char *note;	/* what was left out when it was built, and why; "" when nothing was */
+	uint32_t maker; /* symbol_table_maker() of who built it */
+	uint8_t tries;	/* how often the same maker had tried before, with a note each time */
 
 	/* The rest is for the module and symbol_texts. */
 	const uint8_t *bytes;
@@ -101,7 +103,13 @@ struct symbol_table {
  * when it has another version: such tables are built anew.
  */
 int symbol_table_open(int fd, const char *name, struct symbol_table **ret, struct err *err);
-void symbol_table_free(struct symbol_table *table);	     /* accepts NULL */
+void symbol_table_free(struct symbol_table *table); /* accepts NULL */
+/* Tells this version of firn from others: one may read what another could not. */
+uint32_t symbol_table_maker(void);
+
+/* Writes how often it was tried before into the file of a table that nobody else has open. */
+int symbol_table_set_tries(int fd, uint8_t tries, struct err *err);
+
 size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 
 /*

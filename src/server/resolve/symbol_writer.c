@@ -333,7 +333,7 @@ static void add_header(const struct symbol_writer *writer, const struct symbol_t
 	};
 
 	strbuf_add_u32(out, writer->crc);
-	strbuf_add_u32(out, 0);
+	strbuf_add_u32(out, symbol_table_maker());
 	strbuf_add_u64(out, writer->written - SYMBOL_HEADER_BYTES);
 	strbuf_add_byte(out, (char)about->origin);
 	strbuf_add_byte(out, (char)about->info.id_kind);

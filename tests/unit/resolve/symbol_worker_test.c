@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "server/resolve/symbol_store.h"
 #include "workshop.h"
 
 #define MISBEHAVIOUR "FIRN_TEST_WORKER"
@@ -45,7 +46,7 @@ static int set_up(void **state)
 	workshop_open(&fixture->workshop);
 	fixture->input = (struct symbol_input){ .fd = -1 };
 	if (workshop_run(&fixture->workshop, "cc=$(command -v g++ || command -v clang++-14) && "
-					     "$cc -O2 -g -o program shapes.cc")) {
+					     "$cc -O2 -g -Wl,--build-id -o program shapes.cc")) {
 		fixture->input.name = workshop_path(&fixture->workshop, "program", fixture->path);
 		fixture->input.fd = open(fixture->path, O_RDONLY | O_CLOEXEC);
 	}
@@ -136,6 +137,67 @@ static void a_forbidden_system_call_leaves_the_symbols(void **state)
 	assert_int_equal(table->origin, SYMBOL_ORIGIN_SYMBOLS);
 	assert_non_null(strstr(table->note, "system call that it is not allowed"));
 	symbol_table_free(table);
+}
+
+static void get(struct symbol_store *store, struct fixture *fixture, struct symbol_table **ret)
+{
+	struct symbol_sources sources = { .count = 0 };
+	struct elf_info info;
+	struct err err = { 0 };
+
+	assert_int_equal(elf_read_info(fixture->input.fd, "program", &info, NULL), 0);
+	symbol_sources_add(&sources, fcntl(fixture->input.fd, F_DUPFD_CLOEXEC, 0),
+			   SLICE_LITERAL("program"));
+	if (symbol_store_get(store, slice_of(info.build_id), &sources, NULL, ret, &err))
+		fail_msg("%s", err.message);
+	symbol_sources_close(&sources);
+}
+
+/* Opens the table that is kept, and makes it one by another version of firn. */
+static void make_foreign(struct fixture *fixture)
+{
+	static const uint32_t maker = 1;
+	char path[256];
+	int fd;
+
+	assert_true(workshop_run(&fixture->workshop, "mv tables/*/*.symbols kept && "
+						     "d=$(ls -d tables/*) && echo $d >place"));
+	fd = open(workshop_path(&fixture->workshop, "kept", path), O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, &maker, sizeof(maker), 20), sizeof(maker));
+	assert_int_equal(symbol_table_set_tries(fd, 2, NULL), 0);
+	close(fd);
+	assert_true(workshop_run(&fixture->workshop, "mv kept $(cat place)/$(readelf -n program | "
+						     "sed -n 's/.*Build ID: ..//p').symbols"));
+}
+
+static void what_went_wrong_is_tried_again_a_few_times(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct symbol_table *table;
+	struct symbol_store *store;
+	char path[256];
+
+	assert_int_equal(symbol_store_open(workshop_path(&fixture->workshop, "tables", path),
+					   SYMBOL_STORE_BYTES_DEFAULT, &store, NULL),
+			 0);
+	setenv(MISBEHAVIOUR, "crash once", 1);
+	for (unsigned tries = 0; tries < 3; tries++) {
+		get(store, fixture, &table);
+		assert_int_equal(table->tries, tries);
+		assert_true(*table->note);
+		symbol_table_free(table);
+	}
+	unsetenv(MISBEHAVIOUR);
+	get(store, fixture, &table);
+	assert_true(*table->note); /* not once more */
+	symbol_table_free(table);
+	make_foreign(fixture);
+	get(store, fixture, &table);
+	assert_string_equal(table->note, "");
+	assert_int_equal(table->maker, symbol_table_maker());
+	assert_int_equal(table->origin, SYMBOL_ORIGIN_DWARF);
+	symbol_table_free(table);
+	symbol_store_close(store);
 }
 
 static void what_a_worker_dies_of_is_the_error(void **state)
@@ -281,6 +343,7 @@ int main(int argc, char **argv)
 		TEST(a_worker_makes_the_table),
 		TEST(a_crash_over_debug_information_leaves_the_symbols),
 		TEST(a_forbidden_system_call_leaves_the_symbols),
+		TEST(what_went_wrong_is_tried_again_a_few_times),
 		TEST(what_a_worker_dies_of_is_the_error),
 		TEST(a_worker_that_hangs_is_ended),
 		TEST(a_worker_that_is_not_wanted_any_more_is_ended),
