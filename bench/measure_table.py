@@ -4,17 +4,23 @@ import glob
 import os
 import re
 import struct
+import subprocess
 import tempfile
 from dataclasses import dataclass
 
 import symbol_peer
 
 COMPRESSED = 0x800  # SHF_COMPRESSED
+NOBITS = 8  # SHT_NOBITS
+SYMBOLS = (b".symtab", b".strtab", b".dynsym", b".dynstr", b".gopclntab", b".data.rel.ro.gopclntab", b".gnu_debugdata")
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESOLVE_BENCH = os.environ.get("RESOLVE_BENCH", os.path.join(ROOT, "build/release/bench/resolve_bench"))
+FEW, MANY = 10000, 300000  # addresses
 
 
 def sections_bytes(path):
-    """Of all .debug_* sections of an ELF64 file, unpacked."""
-    total = 0
+    """Of an ELF64 file: of all .debug_* sections, unpacked; of the tables of symbols and Go's functions."""
+    total = symbols = 0
     with open(path, "rb") as file:
         header = file.read(64)
         table = struct.unpack_from("<Q", header, 40)[0]
@@ -25,7 +31,7 @@ def sections_bytes(path):
             sections.append(struct.unpack("<IIQQQQIIQQ", file.read(64)))
         file.seek(sections[names][4])
         texts = file.read(sections[names][5])
-        for name, _, flags, _, offset, size, *_ in sections:
+        for name, kind, flags, _, offset, size, *_ in sections:
             name = texts[name:texts.index(b"\0", name)]
             file.seek(offset)
             head = file.read(16)
@@ -33,18 +39,21 @@ def sections_bytes(path):
                 total += struct.unpack_from(">Q", head, 4)[0]
             elif name.startswith(b".debug"):
                 total += struct.unpack_from("<Q", head, 8)[0] if flags & COMPRESSED else size
-    return total
+            elif name in SYMBOLS and kind != NOBITS:
+                symbols += size
+    return total, symbols
 
 
-def dwarf_bytes(path):
-    """Of a program: its own, its debug file's, those of split units beside it and of dwz's common file."""
+def source_bytes(path):
+    """(DWARF, symbols) of a program: its own, its debug file's, split units' beside it, dwz's common file's."""
     folder = os.path.dirname(path)
     paths = {os.path.realpath(each) for each in (path, symbol_peer.separate_of(path))}
     for beside in (path + ".debug", path + ".dwp", path + ".common"):
         paths.add(beside)
     if os.path.basename(path) == "program":
         paths.update(glob.glob(os.path.join(folder, "*.dwo")))
-    return sum(sections_bytes(each) for each in paths if os.path.exists(each))
+    found = [sections_bytes(each) for each in paths if os.path.exists(each)]
+    return sum(dwarf for dwarf, _ in found), sum(symbols for _, symbols in found)
 
 
 @dataclass
@@ -68,3 +77,24 @@ def stats(path, addresses):
     return Stats(int(found["table bytes"]), float(found["seconds to build"]),
                  usage[0][1] - float(found["seconds to answer"]), float(found["seconds to answer"]),
                  int(found["peak bytes to build"]) >> 20, int(found["bytes besides mapped files"]) >> 20)
+
+
+def table_rates(path):
+    """Of look-ups in the table alone, by resolve_bench: {(what, order): M addresses/s of CPU time}."""
+    out = subprocess.run([RESOLVE_BENCH, path, "1", str(MANY)], capture_output=True, text=True, check=True).stdout
+    return {(what, order): float(rate) for what, order, rate in
+            re.findall(r"^(frames|frames with names) +(at random|sorted) +([0-9.]+) M addresses/s", out, re.MULTILINE)}
+
+
+def print_pace(name, path):
+    """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time of more addresses."""
+    found = stats(path, symbol_peer.code_addresses(path, MANY))
+    usage = []
+    symbol_peer.llvm(path, symbol_peer.code_addresses(path, FEW), usage)
+    symbol_peer.llvm(path, symbol_peer.code_addresses(path, 4 * FEW), usage)
+    slow = 3 * FEW / max(usage[1][1] - usage[0][1], 1e-9)
+    rate = MANY / found.answer_seconds
+    print(f"{name}: llvm-symbolizer through its standard input {slow / 1e3:.0f} k/s of CPU time; firn symbolize "
+          f"{rate / 1e3:.0f} k/s ({rate / slow:.0f} times), {found.anonymous_mb} MB besides the mapped table")
+    for (what, order), rate in table_rates(path).items():
+        print(f"    {what + ', ' + order:<32}{rate:>6.2f} M/s {1e6 * rate / slow:>6.0f} times", flush=True)
