@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfo_int - what the modules of this folder share. debuginfo.c: the files that are here;
- * upload.c: those that are coming.
+ * debuginfo_int - what the modules of this folder share, each of which uses those before it alone:
+ * kept.c: the files that are here; upload.c: those that are coming; debuginfod.c: those that are
+ * fetched; source.c; debuginfo.c, which opens and closes all of it.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFO_INT_H
@@ -80,8 +81,9 @@ struct debuginfo {
 	size_t garbage_count, garbage_capacity;
 };
 
-extern struct metric debuginfo_received, debuginfo_received_bytes, debuginfo_refused,
-	debuginfo_abandoned, debuginfo_under_way;
+/* ---- kept.c ---- */
+
+void debuginfo_kept_register(void);
 
 /* Under the lock. */
 struct entry *debuginfo_find(struct debuginfo *debuginfo, struct slice build_id,
@@ -92,6 +94,7 @@ void debuginfo_touch(struct debuginfo *debuginfo, struct slice build_id, enum de
 		     int64_t now_ns);
 void debuginfo_note_uses(struct debuginfo *debuginfo);
 void debuginfo_make_room(struct debuginfo *debuginfo, const struct entry *keep, uint64_t bytes);
+void debuginfo_remove_old(struct debuginfo *debuginfo);
 int64_t debuginfo_now_ns(const struct debuginfo *debuginfo);
 
 /* Has those removed that are old, too many, or of this build id (NULL: none). */
@@ -101,5 +104,9 @@ void debuginfo_add_garbage(struct debuginfo *debuginfo, const char *id);
 
 /* Lower-case hex of at least two bytes in `ret`. False when it is no build id. */
 bool debuginfo_normalise_id(struct slice build_id, char ret[ELF_BUILD_ID_TEXT_BYTES]);
+
+/* ---- upload.c ---- */
+
+void debuginfo_upload_register(void);
 
 #endif

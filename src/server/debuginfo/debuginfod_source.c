@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/debuginfo/debuginfod_int.h"
-#include "server/debuginfo/source.h"
+#include "server/debuginfo/source_tar.h"
 
 #define SOURCES_BYTES_MAX ((uint64_t)256 << 20)
 #define SOURCE_PREFIX "source-"

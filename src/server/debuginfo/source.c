@@ -10,139 +10,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "codec/tar.h"
-#include "codec/unpack.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
+#include "server/debuginfo/source_tar.h"
 
 #define READ_BYTES ((size_t)256 * 1024)
-#define FOUND 1 /* ends the reading of an archive */
 #define FOLDERS_DROPPED_MAX 64
-
-/* One reading of an archive. */
-struct reading {
-	struct tar_reader tar;
-	struct slice wanted; /* without its leading "/"; empty: all is only looked at */
-	struct slice chosen; /* read the entry of this name, exactly */
-	struct strbuf best;  /* name of the best entry so far */
-	size_t best_len;     /* components' bytes that agree */
-	struct strbuf *out;
-};
-
-static struct slice strip(struct slice path)
-{
-	while (path.len && (path.data[0] == '/' || slice_starts_with(path, SLICE_LITERAL("./"))))
-		path = slice_tail(path, path.data[0] == '/' ? 1 : 2);
-	return path;
-}
-
-/* Whether `whole` ends in `end`, at the beginning of a name. */
-static bool ends_in(struct slice whole, struct slice end)
-{
-	if (!end.len || whole.len <= end.len || whole.data[whole.len - end.len - 1] != '/')
-		return false;
-	return slice_equal(slice_tail(whole, whole.len - end.len), end);
-}
-
-static void compare(struct reading *reading, struct slice name)
-{
-	size_t len = 0;
-
-	if (ends_in(reading->wanted, name))
-		len = name.len;
-	else if (ends_in(name, reading->wanted))
-		len = reading->wanted.len;
-	if (len <= reading->best_len)
-		return;
-	reading->best_len = len;
-	strbuf_clear(&reading->best);
-	strbuf_add_slice(&reading->best, name);
-}
-
-static int see_entry(void *context, const struct tar_entry *entry, bool *ret_wanted,
-		     struct err *err)
-{
-	struct reading *reading = context;
-	struct slice name = strip(entry->name);
-
-	if (!entry->is_file)
-		return 0;
-	if (reading->chosen.len)
-		*ret_wanted = slice_equal(name, reading->chosen);
-	else if (reading->wanted.len)
-		*ret_wanted = slice_equal(name, reading->wanted);
-	if (*ret_wanted && entry->bytes > SOURCE_FILE_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "the file has %llu bytes, more than %zu",
-			       (unsigned long long)entry->bytes, SOURCE_FILE_BYTES_MAX);
-	if (!*ret_wanted && reading->wanted.len && !reading->chosen.len)
-		compare(reading, name);
-	return 0;
-}
-
-static int see_content(void *context, struct slice bytes, uint64_t left, struct err *err)
-{
-	struct reading *reading = context;
-
-	(void)err;
-	strbuf_add_slice(reading->out, bytes);
-	return left ? 0 : FOUND;
-}
-
-static int see_plain(void *context, struct slice plain, struct err *err)
-{
-	struct reading *reading = context;
-
-	return tar_add(&reading->tar, plain, err);
-}
-
-static int read_archive(int fd, struct reading *reading, struct err *err)
-{
-	const struct tar_sink sink = { see_entry, see_content, reading };
-	struct unpack *unpack = unpack_new(SOURCE_ARCHIVE_BYTES_MAX, see_plain, reading);
-	char *bytes = mem_calloc(READ_BYTES, 1);
-	ssize_t got = 1;
-	off_t at = 0;
-	int rc = 0;
-
-	tar_begin(&reading->tar, &sink);
-	while (!rc && got > 0) {
-		got = pread(fd, bytes, READ_BYTES, at);
-		if (got < 0)
-			rc = err_set_errno(err, errno, "read the archive");
-		else if (got > 0)
-			rc = unpack_add(unpack, slice_from(bytes, (size_t)got), err);
-		at += got;
-	}
-	if (!rc)
-		rc = unpack_end(unpack, err);
-	if (!rc)
-		rc = tar_end(&reading->tar, err);
-	tar_free(&reading->tar);
-	unpack_free(unpack);
-	free(bytes);
-	return rc;
-}
-
-int source_check(int fd, struct err *err)
-{
-	struct reading reading = { .wanted = { 0 } };
-
-	return read_archive(fd, &reading, err);
-}
-
-/* FOUND, 0 when the archive has no such file, or a negative code. */
-static int find_in_archive(int fd, struct slice path, struct strbuf *out, struct err *err)
-{
-	struct reading reading = { .wanted = path, .out = out };
-	int rc = read_archive(fd, &reading, err);
-
-	if (!rc && reading.best_len) {
-		reading.chosen = strbuf_slice(&reading.best);
-		rc = read_archive(fd, &reading, err);
-	}
-	strbuf_free(&reading.best);
-	return rc;
-}
 
 static int find_uploaded(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
 			 struct strbuf *out, struct strbuf *why, struct err *err)
@@ -165,7 +38,7 @@ static int find_uploaded(struct debuginfo *debuginfo, struct slice build_id, str
 		strbuf_add_text(why, "the uploaded archive has just been removed");
 		return 0;
 	}
-	rc = find_in_archive(fd, strip(path), out, err);
+	rc = source_tar_find(fd, path, out, err);
 	close(fd);
 	if (!rc)
 		strbuf_add_text(why, "the uploaded archive has no such file");
@@ -196,7 +69,7 @@ static int read_file(int fd, struct strbuf *out, struct err *err)
 	       (got = read(fd, strbuf_reserve(out, READ_BYTES), READ_BYTES)) > 0)
 		out->len += (size_t)got;
 	strbuf_reserve(out, 1)[0] = '\0'; /* as other text in a strbuf has it */
-	return FOUND;
+	return SOURCE_TAR_FOUND;
 }
 
 /* The path without as many of its first folders as it takes to be there. */
@@ -204,7 +77,7 @@ static int open_below(int folder, struct slice path)
 {
 	int fd = -1;
 
-	path = strip(path);
+	path = source_tar_path(path);
 	for (int i = 0; fd < 0 && path.len && i < FOLDERS_DROPPED_MAX; i++) {
 		char text[SOURCE_PATH_BYTES_MAX + 1];
 		struct slice rest;
@@ -212,7 +85,7 @@ static int open_below(int folder, struct slice path)
 		snprintf(text, sizeof(text), "%.*s", SLICE_FMT(path));
 		fd = open_beneath(folder, text);
 		slice_cut(path, '/', &rest);
-		path = strip(rest);
+		path = source_tar_path(rest);
 		if (slice_find_byte(path, '/') == SIZE_MAX)
 			break; /* a name alone could be anybody's */
 	}
@@ -255,7 +128,7 @@ static int check_question(struct slice build_id, struct slice path,
 	if (build_id.len && !debuginfo_normalise_id(build_id, ret_id))
 		return err_set(err, ERR_INVALID, "\"%.*s\" is no build id",
 			       (int)(build_id.len < 200 ? build_id.len : 200), build_id.data);
-	if (!strip(path).len || path.len > SOURCE_PATH_BYTES_MAX || !slice_is_utf8(path))
+	if (!source_tar_path(path).len || path.len > SOURCE_PATH_BYTES_MAX || !slice_is_utf8(path))
 		return err_set(err, ERR_INVALID, "no path of a source file");
 	return 0;
 }

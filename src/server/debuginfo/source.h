@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source - the text of source files: from the archive that was uploaded for a build id, from the
- * folders of this host that may be read, from debuginfod.
- *
- * Archives are tar, plain or packed with gzip, zstd or xz. An entry is the file asked for when the
- * paths are equal but for a leading "/" or "./"; else when one path ends in the whole other one
- * (builds map their folder away, archives are made within it): the longest such entry.
+ * source - the text of source files: from the archive (source_tar.h) that was uploaded for a build
+ * id, from the folders of this host that may be read, from debuginfod.
  *
  * Below a folder of options.source_paths the path itself is looked for, without its leading "/",
  * then what is left of it when its first folders are taken away, down to a folder and a name; and
@@ -18,12 +14,7 @@
 #include "base/strbuf.h"
 #include "server/debuginfo/debuginfo.h"
 
-#define SOURCE_FILE_BYTES_MAX ((size_t)16 << 20)
 #define SOURCE_PATH_BYTES_MAX 4096
-#define SOURCE_ARCHIVE_BYTES_MAX ((uint64_t)8 << 30) /* unpacked */
-
-/* Whether the file is a whole archive within the bounds. ERR_INVALID, ERR_LIMIT. */
-int source_check(int fd, struct err *err);
 
 /*
  * The text into `out`; *ret_from says from where. Blocks, for debuginfod at most until until_ns

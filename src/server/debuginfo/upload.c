@@ -10,9 +10,28 @@
 #include "base/mem.h"
 #include "base/whole_file.h"
 #include "server/debuginfo/debuginfo_int.h"
-#include "server/debuginfo/source.h"
+#include "server/debuginfo/source_tar.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
+
+static METRIC_COUNTER(kept_uploads, "firn_debuginfo_uploads_total", "{result=\"kept\"}",
+		      "Uploads of debug information.");
+static METRIC_COUNTER(refused_uploads, "firn_debuginfo_uploads_total", "{result=\"refused\"}",
+		      "Uploads of debug information.");
+static METRIC_COUNTER(abandoned_uploads, "firn_debuginfo_uploads_total", "{result=\"abandoned\"}",
+		      "Uploads of debug information.");
+static METRIC_COUNTER(taken_bytes, "firn_debuginfo_received_bytes_total", "",
+		      "Bytes of debug information received.");
+static METRIC_GAUGE(uploads_under_way, "firn_debuginfo_uploads_under_way", "",
+		    "Uploads of debug information that have begun.");
+void debuginfo_upload_register(void)
+{
+	static struct metric *const metrics[] = { &kept_uploads, &refused_uploads,
+						  &abandoned_uploads, &taken_bytes,
+						  &uploads_under_way };
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
 
 struct debuginfo_receiver {
 	struct debuginfo *debuginfo;
@@ -39,7 +58,7 @@ static void publish(const struct debuginfo *debuginfo)
 
 	for (size_t i = 0; i < debuginfo->uploads_count; i++)
 		count += debuginfo->uploads[i].state != UPLOAD_ASKED;
-	metric_set(&debuginfo_under_way, count);
+	metric_set(&uploads_under_way, count);
 }
 
 static void drop_upload(struct debuginfo *debuginfo, struct upload *upload)
@@ -412,7 +431,7 @@ int debuginfo_receive(struct debuginfo_receiver *receiver, struct slice bytes, s
 		return rc;
 	}
 	receiver->bytes += bytes.len;
-	metric_add(&debuginfo_received_bytes, (int64_t)bytes.len);
+	metric_add(&taken_bytes, (int64_t)bytes.len);
 	sha256_add(&receiver->sha, bytes.data, bytes.len);
 	return 0;
 }
@@ -445,7 +464,7 @@ static void end_receiver(struct debuginfo_receiver *receiver, enum fate fate)
 
 void debuginfo_receive_abandon(struct debuginfo_receiver *receiver)
 {
-	metric_add(&debuginfo_abandoned, 1);
+	metric_add(&abandoned_uploads, 1);
 	end_receiver(receiver, receiver->has_failed ? REFUSED : CUT_OFF);
 }
 
@@ -543,7 +562,7 @@ static int check_kind(struct debuginfo_receiver *receiver, struct debuginfo_insp
 
 	if (upload->content == DEBUGINFO_ARCHIVE) {
 		*ret = DEBUGINFO_SOURCES;
-		return source_check(receiver->fd, err);
+		return source_tar_check(receiver->fd, err);
 	}
 	if (upload->content == DEBUGINFO_SPLIT) {
 		*ret = DEBUGINFO_PACKAGE;
@@ -607,11 +626,11 @@ int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_byt
 	upload = receiver->upload;
 	end_receiver(receiver, rc || is_same ? REFUSED : INSTALLED);
 	if (rc) {
-		metric_add(&debuginfo_refused, 1);
+		metric_add(&refused_uploads, 1);
 		return rc;
 	}
 	*ret_bytes = upload.record.bytes;
-	metric_add(&debuginfo_received, 1);
+	metric_add(&kept_uploads, 1);
 	if (is_same)
 		return 0;
 	log_info("debuginfo", "received", "build_id=%s bytes=%llu quality=%s name=\"%s\"",

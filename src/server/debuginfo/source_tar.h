@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_tar - archives of source files: whether one is whole, and the text of one of its files.
+ *
+ * tar, plain or packed with gzip, zstd or xz. An entry is the file asked for when the paths are
+ * equal but for a leading "/" or "./"; else when one path ends in the whole other one (builds map
+ * their folder away, archives are made within it): the longest such entry. Reads all of the archive
+ * for each question. Any thread.
+ */
+#ifndef FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H
+#define FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define SOURCE_FILE_BYTES_MAX ((size_t)16 << 20)
+#define SOURCE_ARCHIVE_BYTES_MAX ((uint64_t)8 << 30) /* unpacked */
+#define SOURCE_TAR_FOUND 1
+
+/* Whether the file is a whole archive within the bounds. ERR_INVALID, ERR_LIMIT. */
+int source_tar_check(int fd, struct err *err);
+
+/* Appends the text: SOURCE_TAR_FOUND; 0 when there is no such file; or a negative code. */
+int source_tar_find(int fd, struct slice path, struct strbuf *out, struct err *err);
+
+/* A path without what archives leave out before it. */
+struct slice source_tar_path(struct slice path);
+
+#endif
