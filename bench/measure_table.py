@@ -75,7 +75,7 @@ def stats(path, addresses):
         errors.seek(0)
         found = dict(re.findall(r"^([a-z ]+): ([0-9.]+)$", errors.read(), re.MULTILINE))
     return Stats(int(found["table bytes"]), float(found["seconds to build"]),
-                 usage[0][1] - float(found["seconds to answer"]), float(found["seconds to answer"]),
+                 usage[0][1] - float(found["cpu seconds to answer"]), float(found["cpu seconds to answer"]),
                  int(found["peak bytes to build"]) >> 20, int(found["bytes besides mapped files"]) >> 20)
 
 
@@ -91,8 +91,8 @@ def print_pace(name, path):
     found = stats(path, symbol_peer.code_addresses(path, MANY))
     usage = []
     symbol_peer.llvm(path, symbol_peer.code_addresses(path, FEW), usage)
-    symbol_peer.llvm(path, symbol_peer.code_addresses(path, 4 * FEW), usage)
-    slow = 3 * FEW / max(usage[1][1] - usage[0][1], 1e-9)
+    symbol_peer.llvm(path, symbol_peer.code_addresses(path, MANY), usage)
+    slow = (MANY - FEW) / max(usage[1][1] - usage[0][1], 1e-3)
     rate = MANY / found.answer_seconds
     print(f"{name}: llvm-symbolizer through its standard input {slow / 1e3:.0f} k/s of CPU time; firn symbolize "
           f"{rate / 1e3:.0f} k/s ({rate / slow:.0f} times), {found.anonymous_mb} MB besides the mapped table")

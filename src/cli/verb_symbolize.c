@@ -319,7 +319,7 @@ static void print_stats(const struct symbol_table *table, int64_t built_ns, int6
 		"table bytes: %zu\nmade of: %s\nbytes of rows: %" PRIu64 "\nscopes: %" PRIu32
 		"\nbytes of scopes: %" PRIu64 "\nfunctions: %" PRIu32
 		"\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32 "\nbytes of texts: %" PRIu64
-		"\nseconds to build: %.6f\nseconds to answer: %.6f\n"
+		"\nseconds to build: %.6f\ncpu seconds to answer: %.6f\n"
 		"addresses: %" PRIu64 "\npeak bytes to build: %" PRIu64 "\npeak bytes: %" PRIu64
 		"\nbytes besides mapped files: %" PRIu64 "\n",
 		symbol_table_bytes(table), symbol_origin_text(table->origin), stats.row_bytes,
@@ -398,7 +398,7 @@ static int run(int argc, char **argv)
 	struct symbolize_verb_options values = { .demangle = "full" };
 	struct symbolizer symbolizer = { .asked = 0 };
 	struct option_operands operands;
-	int64_t start_ns, built_ns;
+	int64_t start_ns, built_ns, idle_ns; /* the last of CPU time */
 	struct err err;
 	int code = verb_parse(&verb_symbolize, argc, argv, &values, &operands), status = 0;
 
@@ -420,9 +420,10 @@ static int run(int argc, char **argv)
 	arena_init(&symbolizer.arena, 0);
 	symbolizer.texts = symbol_texts_new(symbolizer.table);
 	built_ns = clock_monotonic_ns();
+	idle_ns = clock_thread_cpu_ns();
 	status = answer_all(&symbolizer, &operands, &err);
 	if (!status && values.stats)
-		print_stats(symbolizer.table, built_ns - start_ns, clock_monotonic_ns() - built_ns,
+		print_stats(symbolizer.table, built_ns - start_ns, clock_thread_cpu_ns() - idle_ns,
 			    symbolizer.asked);
 	if (!status)
 		explain(&symbolizer);
