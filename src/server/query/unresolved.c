@@ -44,6 +44,11 @@ static void write_text(struct strbuf *out, const struct unresolved_place *place)
 			strbuf_addf(out, ": run `firn debuginfo upload %.*s`", SLICE_FMT(file));
 		break;
 	case UNRESOLVED_NO_SYMBOLS:
+		if (place->detail.len) {
+			strbuf_addf(out, "the debug information of the file is left out: %.*s",
+				    SLICE_FMT(place->detail));
+			break;
+		}
 		strbuf_addf(out,
 			    "the file with build id %.*s is stripped: run `firn debuginfo upload` "
 			    "with the debug file of %.*s",

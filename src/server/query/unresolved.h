@@ -27,7 +27,7 @@ enum unresolved_reason {
 struct unresolved_place {
 	enum unresolved_reason reason;
 	struct slice mapping, build_id;
-	struct slice detail; /* of UNRESOLVED_BAD_FILE */
+	struct slice detail; /* of UNRESOLVED_BAD_FILE, UNRESOLVED_NO_SYMBOLS */
 };
 
 struct unresolved_list {

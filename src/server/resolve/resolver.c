@@ -472,6 +472,9 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 		ret->shared = binary->shared;
 		ret->shared->users++;
 		ret->texts = symbol_texts_new(ret->shared->table);
+		if (*ret->shared->table->note)
+			ret->detail = mem_strndup(ret->shared->table->note,
+						  strlen(ret->shared->table->note));
 		binary->used_at = ++resolver->ticks;
 	}
 	pthread_mutex_unlock(&resolver->lock);
@@ -807,10 +810,12 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 			slice_of(binary->detail ? binary->detail : "")
 		};
 
-		if (binary->shared && atomic_load(&binary->shared->has_missed))
+		if (binary->shared && atomic_load(&binary->shared->has_missed)) {
 			missing.reason = RESOLVE_NO_SYMBOLS;
-		else if (binary->state != BINARY_FAILED)
+			missing.detail = slice_of(binary->shared->table->note);
+		} else if (binary->state != BINARY_FAILED) {
 			continue;
+		}
 		visit(context, &missing);
 	}
 	pthread_mutex_unlock(&resolver->lock);

@@ -65,7 +65,9 @@ struct resolver_symbols {
 	struct shared_table *shared; /* NULL: there are none, for `reason` */
 	struct symbol_texts *texts;  /* of its names */
 	enum resolve_reason reason;
-	char *detail; /* what was wrong with the file; owned, may be NULL */
+	/* What was wrong with the file, or why its debug information was left out; owned, may be
+	 * NULL. */
+	char *detail;
 };
 void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
 		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@
 #include "workshop.h"
 
 #define THREADS 8
+#define FORBIDDEN "FIRN_TEST_FORBIDDEN"
+#define ARG_NOTE 7 /* of a worker's arguments: why debug information is not to be read */
 
 /* A program with debug information, "program", and the address of its main. */
 struct fixture {
@@ -434,6 +437,25 @@ static void debug_file_of_another_build_is_refused(void **state)
 	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_NO_SYMBOLS);
 }
 
+/* A worker that does what it must not costs a file its debug information, and that is told. */
+static void frames_say_why_debug_information_is_left_out(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct resolver_symbols symbols;
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	size_t count;
+
+	assert_true(workshop_run(&fixture->workshop, "objcopy -w -N '*' program"));
+	setenv(FORBIDDEN, "1", 1);
+	resolver_open(fixture->resolver, fixture->build_id, fixture->path, false,
+		      RESOLVE_WAIT_ALWAYS, &symbols);
+	unsetenv(FORBIDDEN);
+	assert_int_equal(resolver_find(&symbols, fixture->main_address, false, lines, &count),
+			 RESOLVE_NO_SYMBOLS);
+	assert_non_null(strstr(symbols.detail, "made a system call that it is not allowed"));
+	resolver_close(fixture->resolver, &symbols);
+}
+
 static void tables_over_the_budget_are_built_again(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
@@ -487,9 +509,19 @@ static void threads_share_one_build(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* As a worker: dies as one does that asks the kernel for too much, unless it reads symbols alone.
+ */
+static void misbehave(int argc, char **argv)
+{
+	if (getenv(FORBIDDEN) && argc > ARG_NOTE && !strcmp(argv[1], "symbol-worker") &&
+	    !*argv[ARG_NOTE]) {
+		signal(SIGSYS, SIG_DFL);
+		raise(SIGSYS);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	int worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 	const struct CMUnitTest tests[] = {
 		TEST(local_file_is_used_by_address_and_by_offset),
 		TEST(inline_chain_is_innermost_first),
@@ -503,9 +535,14 @@ int main(int argc, char **argv)
 		TEST(a_better_file_is_used_whenever_it_comes),
 		TEST(tables_are_kept),
 		TEST(debug_file_of_another_build_is_refused),
+		TEST(frames_say_why_debug_information_is_left_out),
 		TEST(tables_over_the_budget_are_built_again),
 		TEST(threads_share_one_build),
 	};
+	int worker;
+
+	misbehave(argc, argv);
+	worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 
 	if (worker >= 0)
 		return worker;
