@@ -24,7 +24,7 @@ static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned f
 		.freq = 1,
 		.disabled = 1,
 		.inherit = tid >= 0,
-		.exclude_idle = 1,
+		.exclude_idle = tid >= 0, /* a CPU's clock sends off what waits when it idles */
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 

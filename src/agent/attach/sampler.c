@@ -269,23 +269,53 @@ void sampler_drain(struct sampler *sampler)
 	ring_buffer__consume(sampler->ring);
 }
 
-void sampler_counters(const struct sampler *sampler, struct sample_counters *ret)
+/* The program's working memory of each CPU; the caller frees it. All zero when it is not to be had.
+ */
+static char *read_scratches(const struct sampler *sampler, size_t *ret_bytes_each)
 {
 	const struct bpf_map *scratches = sampler->skeleton->maps.scratches;
-	size_t bytes = (bpf_map__value_size(scratches) + 7) & ~(size_t)7; /* of one CPU */
-	char *all = mem_calloc((size_t)sampler->cpus, bytes);
+	char *all;
 	uint32_t zero = 0;
 
-	*ret = (struct sample_counters){ 0 };
-	if (!bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, all))
-		for (int cpu = 0; cpu < sampler->cpus; cpu++) {
-			const struct sample_counters *one =
-				(const void *)(all + cpu * bytes +
-					       sampler->skeleton->rodata->counters_at);
+	*ret_bytes_each = (bpf_map__value_size(scratches) + 7) & ~(size_t)7;
+	all = mem_calloc((size_t)sampler->cpus, *ret_bytes_each);
+	if (bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, all))
+		memset(all, 0, (size_t)sampler->cpus * *ret_bytes_each);
+	return all;
+}
 
-			for (size_t i = 0; i < COUNTERS; i++)
-				ret->of[i] += one->of[i];
-		}
+void sampler_counters(const struct sampler *sampler, struct sample_counters *ret)
+{
+	size_t bytes;
+	char *all = read_scratches(sampler, &bytes);
+
+	*ret = (struct sample_counters){ 0 };
+	for (int cpu = 0; cpu < sampler->cpus; cpu++) {
+		const struct sample_counters *one =
+			(const void *)(all + (size_t)cpu * bytes +
+				       sampler->skeleton->rodata->counters_at);
+
+		for (size_t i = 0; i < COUNTERS; i++)
+			ret->of[i] += one->of[i];
+	}
+	free(all);
+}
+
+/* What the program has not sent yet. It no longer runs. */
+static void take_staged(struct sampler *sampler)
+{
+	size_t bytes;
+	char *all = read_scratches(sampler, &bytes);
+
+	for (int cpu = 0; cpu < sampler->cpus; cpu++) {
+		const struct staged_samples *staged =
+			(const void *)(all + (size_t)cpu * bytes +
+				       sampler->skeleton->rodata->staged_at);
+
+		if (staged->bytes && staged->bytes <= sizeof(staged->samples))
+			sampler->options.take(sampler->options.take_context,
+					      (const void *)staged->samples, staged->bytes);
+	}
 	free(all);
 }
 
@@ -352,7 +382,7 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 			   SPACE_VERSION_STEP, __ATOMIC_SEQ_CST);
 }
 
-void sampler_stop(struct sampler *sampler)
+static void detach(struct sampler *sampler)
 {
 	if (sampler->links)
 		for (size_t i = 0; i < sampler->events.count; i++)
@@ -362,11 +392,18 @@ void sampler_stop(struct sampler *sampler)
 	stop_following(sampler);
 }
 
+void sampler_stop(struct sampler *sampler)
+{
+	detach(sampler);
+	sampler_drain(sampler);
+	take_staged(sampler);
+}
+
 void sampler_free(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
-	sampler_stop(sampler);
+	detach(sampler);
 	perf_events_close(&sampler->events);
 	ring_buffer__free(sampler->ring);
 	sample_bpf__destroy(sampler->skeleton);

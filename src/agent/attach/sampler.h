@@ -20,7 +20,7 @@ struct sampler_options {
 	const pid_t *pids; /* NULL = every CPU */
 	size_t pids_count;
 
-	/* Gets each record; valid during the call. `len` is what the ring buffer says. */
+	/* Gets each record (bpf/shared.h); valid during the call. */
 	void (*take)(void *context, const struct record_head *record, size_t len);
 	void *take_context;
 };
@@ -54,7 +54,7 @@ struct sampler_maps sampler_maps(const struct sampler *sampler);
 void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		       const struct space_mapping *mappings, size_t count);
 
-/* No further samples are taken; those taken can still be drained. */
+/* No further samples are taken; those taken are handed over. Once, after sampler_attach. */
 void sampler_stop(struct sampler *sampler);
 
 void sampler_free(struct sampler *sampler); /* accepts NULL */

@@ -20,8 +20,6 @@
 
 char program_license[] SEC("license") = "Dual BSD/GPL";
 
-#define WAKEUP_CHECK_SAMPLES 16 /* of one CPU: at most 80 KB */
-
 /* Set before loading; the verifier drops the branch not taken. */
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
@@ -151,11 +149,21 @@ struct scratch {
 	struct walk walk;
 	struct sample_counters counts;
 	struct description known[WALK_MEMORIES];
-	struct sample sample;
+	struct staged_samples staged;
+	bool has_news; /* of the mappings of the process at hand */
 };
 
-/* Where the agent finds the counters. */
+/* Where the sample at hand is made: behind those that wait to be sent. */
+static __always_inline struct sample *sample_at_hand(struct scratch *scratch)
+{
+	struct staged_samples *staged = &scratch->staged;
+
+	return (void *)&staged->samples[row_masked(staged->bytes, STAGED_BYTES - 8)];
+}
+
+/* Where the agent finds the counters, and samples that are left when no further ones come. */
 const volatile __u32 counters_at = __builtin_offsetof(struct scratch, counts);
+const volatile __u32 staged_at = __builtin_offsetof(struct scratch, staged);
 
 _Static_assert(sizeof(struct user_registers) == 8 * WALK_REGISTERS, "of the walk");
 
@@ -226,7 +234,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 {
 	__u32 version = space_versions[task->tgid & (SPACE_VERSIONS - 1)];
 	struct description *known = &scratch->known[task->pid & (WALK_MEMORIES - 1)];
-	struct sample *sample = &scratch->sample;
+	struct sample *sample = sample_at_hand(scratch);
 
 	if (!is_described(known, task, now_ns, version, is_in_user_code)) {
 		known->head.kind = RECORD_SAMPLE;
@@ -301,7 +309,7 @@ static __always_inline enum stack_end start_in_kernel(struct task_struct *task,
 		return STACK_NO_USER_REGISTERS;
 	start_from(walk, saved->ip, saved->sp, saved->bp, saved->bx);
 	if (is_in_exec(saved) && !is_new_image_ready(saved) &&
-	    is_old_image_gone(&scratch->sample.head))
+	    is_old_image_gone(&sample_at_hand(scratch)->head))
 		return STACK_COMPLETE;
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
 	if (saved->orig_ax != ORIG_AX_NO_SYSCALL &&
@@ -340,13 +348,13 @@ static long next_frame(__u32 index, void *data)
 	struct scratch *scratch = *(struct scratch **)data;
 
 	(void)index;
-	return !walk_frame(&scratch->walk, &scratch->sample);
+	return !walk_frame(&scratch->walk, sample_at_hand(scratch));
 }
 
 static __always_inline void read_space(struct task_struct *task, struct scratch *scratch,
 				       struct sample_counters *counts)
 {
-	const struct record_head *head = &scratch->sample.head;
+	const struct record_head *head = &sample_at_hand(scratch)->head;
 	struct walk_owner owner = {
 		.start_ns = head->process_start_ns,
 		.tgid = head->tgid,
@@ -362,7 +370,8 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 		return;
 	space = bpf_map_lookup_elem(&space_scratches, &index);
 	if (space)
-		space_prepare(space, task, head, owner.version & SPACE_FOLLOWED, counts);
+		scratch->has_news =
+			space_prepare(space, task, head, owner.version & SPACE_FOLLOWED, counts);
 	choose_space(&owner, head);
 	walk_own(&scratch->walk, &owner);
 }
@@ -370,9 +379,10 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
 					   struct scratch *scratch, struct sample_counters *counts)
 {
-	struct sample *sample = &scratch->sample;
+	struct sample *sample = sample_at_hand(scratch);
 	struct walk *walk = &scratch->walk;
 
+	scratch->has_news = false;
 	walk->at = sample->kernel_count;
 	walk->thread = sample->head.tid;
 	walk_start(walk);
@@ -421,24 +431,52 @@ static __always_inline void take_kernel_half(struct perf_context *ctx, struct sa
 	sample->kernel_count = (__u64)bytes / 8;
 }
 
-static __always_inline void send(struct sample *sample, struct sample_counters *counts)
+/* Several samples at once: a record costs nearly as much as all the rest of a sample. */
+WALK_APART void send(struct scratch *scratch)
 {
-	__u64 frames = (__u64)sample->kernel_count + sample->user_count;
-	__u64 bytes, flags = BPF_RB_NO_WAKEUP;
+	__u64 bytes = scratch->staged.bytes, flags = BPF_RB_NO_WAKEUP;
+	struct sample_counters *counts = &scratch->counts;
 
-	if (frames > SAMPLE_FRAMES_MAX)
-		frames = SAMPLE_FRAMES_MAX;
-	bytes = SAMPLE_HEADER_BYTES + frames * 8;
-	/* Looked at now and then: it is in memory that the reader writes. */
-	if (!wakeup_bytes || (counts->of[COUNTER_SAMPLES] % WAKEUP_CHECK_SAMPLES == 0 &&
-			      bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes))
+	if (!wakeup_bytes || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&samples, sample, bytes, flags))
-		counts->of[COUNTER_RING_FULL]++;
+	barrier_var(bytes); /* clang knows the bound, the verifier does not */
+	if (bytes > sizeof(scratch->staged.samples))
+		bytes = sizeof(scratch->staged.samples);
+	if (bpf_ringbuf_output(&samples, scratch->staged.samples, bytes, flags))
+		counts->of[COUNTER_RING_FULL] += scratch->staged.count;
 	else
 		counts->of[COUNTER_BYTES] += bytes;
-	if (sample->user_end < STACK_ENDS)
-		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
+	scratch->staged.bytes = scratch->staged.count = 0;
+}
+
+static __always_inline bool is_late(const struct staged_samples *staged, __u64 now_ns)
+{
+	return staged->count && now_ns - staged->first_at_ns >= STAGED_NS;
+}
+
+/*
+ * The sample at hand is done. It goes off at once where the agent has to look at its process soon:
+ * before a short-lived one has ended, or when it was the first with these mappings.
+ */
+static __always_inline void stage(struct scratch *scratch, const struct sample *sample)
+{
+	struct staged_samples *staged = &scratch->staged;
+
+	if (!staged->count)
+		staged->first_at_ns = sample->head.at_ns;
+	staged->count++;
+	staged->bytes += SAMPLE_HEADER_BYTES + 8 * (sample->kernel_count + sample->user_count);
+	if (!has_loop || !wakeup_bytes || scratch->has_news || staged->bytes >= STAGED_BYTES ||
+	    is_late(staged, sample->head.at_ns))
+		send(scratch);
+}
+
+/* Nothing is taken of an idle CPU; what waits there is not to wait for its next work. */
+static __always_inline int while_idle(struct scratch *scratch, __u64 now_ns)
+{
+	if (is_late(&scratch->staged, now_ns))
+		send(scratch);
+	return 0;
 }
 
 static __always_inline void count_time(struct sample_counters *counts, __u64 run_ns)
@@ -467,22 +505,26 @@ int sample_cpu(struct perf_context *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sample_counters *counts;
 	struct scratch *scratch;
+	struct sample *sample;
 	__u32 zero = 0;
 
-	if (task->pid == 0)
-		return 0; /* idle is no one's work */
 	scratch = bpf_map_lookup_elem(&scratches, &zero);
 	if (!scratch)
 		return 0; /* the verifier wants it; there is one */
+	if (task->pid == 0)
+		return while_idle(scratch, started_ns);
 	counts = &scratch->counts;
 	counts->of[COUNTER_SAMPLES]++;
 	describe_task(scratch, task, started_ns, is_user_mode(interrupted_cs(ctx)));
-	take_kernel_half(ctx, &scratch->sample, counts);
+	sample = sample_at_hand(scratch);
+	take_kernel_half(ctx, sample, counts);
 	if (has_loop)
 		walk_user_half(ctx, task, scratch, counts);
 	else
-		ask_for_user_half(ctx, &scratch->sample);
-	send(&scratch->sample, counts);
+		ask_for_user_half(ctx, sample);
+	if (sample->user_end < STACK_ENDS)
+		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
+	stage(scratch, sample);
 	count_time(counts, bpf_ktime_get_ns() - started_ns);
 	return 0;
 }

@@ -63,9 +63,10 @@ struct record_head {
 };
 
 /*
- * One sample, sent with only the used part of `frames`: first the kernel frames as bpf_get_stack
+ * One sample, with only the used part of `frames`: first the kernel frames as bpf_get_stack
  * gave them (innermost first; all but the first are return addresses), then the user frames
  * (innermost first; return addresses already moved back by one, so that each lies inside its call).
+ * A record of the ring buffer that begins with a sample consists of samples, one after the other.
  */
 struct sample {
 	struct record_head head;
@@ -79,6 +80,16 @@ struct sample {
 };
 
 #define SAMPLE_HEADER_BYTES 96
+
+#define STAGED_BYTES 4096u     /* a power of two: when there are more they are sent */
+#define STAGED_NS 100000000ull /* or when the first is this old, and the clock ticks */
+
+/* Samples of one CPU that wait to be sent. */
+struct staged_samples {
+	__u64 first_at_ns;
+	__u32 bytes, count;
+	__u8 samples[STAGED_BYTES + sizeof(struct sample)];
+};
 
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {
@@ -156,6 +167,7 @@ _Static_assert(__builtin_offsetof(struct sample, frames) == SAMPLE_HEADER_BYTES,
 _Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_FRAMES_MAX, "sample");
 _Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD_HEADER_BYTES,
 	       "space record header");
+_Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

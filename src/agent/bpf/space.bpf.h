@@ -316,8 +316,11 @@ static __always_inline bool space_is_to_be_asked_again(const struct space_head *
 	return !kept->parts && now_ns - kept->fingerprint > SPACE_ASK_AGAIN_NS;
 }
 
-/* At a sample: sees to it that the agent has, or gets, the list that the walk will use. */
-static __attribute__((noinline)) void
+/*
+ * At a sample: sees to it that the agent has, or gets, the list that the walk will use. True when
+ * it was told something.
+ */
+static __attribute__((noinline)) bool
 space_prepare(struct space_scratch *scratch, struct task_struct *task,
 	      const struct record_head *head, bool is_followed, struct sample_counters *counts)
 {
@@ -325,22 +328,23 @@ space_prepare(struct space_scratch *scratch, struct task_struct *task,
 	struct space_head *kept;
 
 	if (!task->mm)
-		return;
+		return false;
 	kept = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!kept || !space_is_of(kept, head)) {
 		space_ask(scratch, task, head, counts);
-		return;
+		return true;
 	}
 	if ((!is_followed && kept->executable_pages != task->mm->exec_vm) ||
 	    space_is_to_be_asked_again(kept, head->at_ns)) {
 		space_ask(scratch, task, head, counts);
-		return;
+		return true;
 	}
 	if (kept->sent == kept->fingerprint)
-		return;
+		return false;
 	scratch->head = *kept;
 	if (space_send(scratch, head, counts))
 		kept->sent = scratch->head.fingerprint;
+	return true;
 }
 
 #endif

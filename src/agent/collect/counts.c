@@ -35,12 +35,22 @@ void counts_clear(struct counts *counts)
 	counts->samples = 0;
 }
 
-bool counts_record_is_sound(const struct sample *sample, size_t len)
+const struct sample *counts_next_sample(const void **rest, size_t *len)
 {
-	return len >= SAMPLE_HEADER_BYTES && sample->kernel_count <= SAMPLE_KERNEL_FRAMES_MAX &&
-	       sample->kernel_count + sample->user_count <= SAMPLE_FRAMES_MAX &&
-	       sample->user_end < STACK_ENDS &&
-	       len >= SAMPLE_HEADER_BYTES + 8 * ((size_t)sample->kernel_count + sample->user_count);
+	const struct sample *sample = *rest;
+	size_t bytes;
+
+	if (*len < SAMPLE_HEADER_BYTES || sample->head.kind != RECORD_SAMPLE ||
+	    sample->kernel_count > SAMPLE_KERNEL_FRAMES_MAX ||
+	    sample->kernel_count + sample->user_count > SAMPLE_FRAMES_MAX ||
+	    sample->user_end >= STACK_ENDS)
+		return NULL;
+	bytes = SAMPLE_HEADER_BYTES + 8 * ((size_t)sample->kernel_count + sample->user_count);
+	if (bytes > *len)
+		return NULL;
+	*rest = (const char *)*rest + bytes;
+	*len -= bytes;
+	return sample;
 }
 
 static bool stack_equal(const void *context, uint32_t id, const void *key)

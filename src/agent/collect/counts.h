@@ -53,9 +53,10 @@ void counts_free(struct counts *counts);
 void counts_clear(struct counts *counts);
 
 /*
- * Whether a record has the length that it claims, and its numbers are in their ranges.
+ * Takes the next sample off a record (of `len` bytes, 8-byte aligned), which it stays in. NULL when
+ * there is none; then what is left over, *len, is no sound sample.
  */
-bool counts_record_is_sound(const struct sample *sample, size_t len);
+const struct sample *counts_next_sample(const void **rest, size_t *len);
 
 /* What a sample is counted by. */
 struct counts_key {

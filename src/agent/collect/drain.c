@@ -232,18 +232,24 @@ static bool count(struct drain *drain, const struct sample *sample)
 	return true;
 }
 
-static void take_sample(struct drain *drain, const struct sample *sample, size_t len)
+static void take_sample(struct drain *drain, const struct sample *sample)
 {
-	if (!counts_record_is_sound(sample, len)) {
-		metric_add(&lost_bad_record, 1);
-		return;
-	}
 	if (count(drain, sample))
 		return;
 	metric_add(&windows_short, 1);
 	end_window(drain); /* makes room */
 	if (!count(drain, sample))
 		metric_add(&lost_no_room, 1);
+}
+
+static void take_samples(struct drain *drain, const void *record, size_t len)
+{
+	const struct sample *sample;
+
+	while ((sample = counts_next_sample(&record, &len)))
+		take_sample(drain, sample);
+	if (len)
+		metric_add(&lost_bad_record, 1);
 }
 
 static void take_space(struct drain *drain, const struct space_record *record, size_t len)
@@ -269,7 +275,7 @@ static void take_record(void *context, const struct record_head *record, size_t 
 	struct drain *drain = context;
 
 	if (len >= sizeof(*record) && record->kind == RECORD_SAMPLE)
-		take_sample(drain, (const struct sample *)record, len);
+		take_samples(drain, record, len);
 	else if (len >= sizeof(*record) && record->kind == RECORD_SPACE)
 		take_space(drain, (const struct space_record *)record, len);
 	else
@@ -412,7 +418,6 @@ void *drain_run(void *data)
 			end_window(drain);
 	}
 	sampler_stop(drain->sampler);
-	sampler_drain(drain->sampler);
 	end_window(drain);
 	return NULL;
 }

@@ -39,7 +39,7 @@ void process_free(struct process *process)
 	if (!process)
 		return;
 	space_unref(process->space);
-	space_unref(process->space_before);
+	process_forget_past(process);
 	free(process->executable);
 	free(process->cgroups);
 	free(process);
@@ -59,18 +59,41 @@ void process_touch(struct process *process, const struct record_head *head, int6
 	memcpy(process->name, head->process_name, SAMPLE_NAME_BYTES);
 }
 
+void process_forget_past(struct process *process)
+{
+	for (size_t i = 0; i < PROCESS_PAST_MAX; i++)
+		space_unref(process->past[i].space);
+	memset(process->past, 0, sizeof(process->past));
+}
+
+/* Takes the reference. When there are too many the oldest is forgotten. */
+static void add_past(struct process *process, struct space *space, int64_t since_ns)
+{
+	struct process_space *past = process->past;
+	size_t i = 0;
+
+	while (i < PROCESS_PAST_MAX && past[i].space && past[i].since_ns > since_ns)
+		i++;
+	if (i == PROCESS_PAST_MAX) {
+		space_unref(space);
+		return;
+	}
+	space_unref(past[PROCESS_PAST_MAX - 1].space);
+	memmove(past + i + 1, past + i, (PROCESS_PAST_MAX - 1 - i) * sizeof(*past));
+	past[i] = (struct process_space){ space, since_ns };
+}
+
 void process_set_space(struct process *process, struct space *space, int64_t at_ns, bool whole)
 {
 	if (process->space && at_ns < process->space_since_ns) {
-		space_unref(process->space_before);
-		process->space_before = space;
+		add_past(process, space, at_ns);
 		return;
 	}
 	if (process->space == space) {
 		space_unref(space);
 	} else {
-		space_unref(process->space_before);
-		process->space_before = process->space;
+		if (process->space)
+			add_past(process, process->space, process->space_since_ns);
 		process->space = space;
 		process->space_since_ns = at_ns;
 	}
@@ -79,10 +102,16 @@ void process_set_space(struct process *process, struct space *space, int64_t at_
 
 struct space *process_space_at(const struct process *process, int64_t at_ns)
 {
-	bool before =
-		process->space_is_whole && process->space_before && at_ns < process->space_since_ns;
+	struct space *after = process->space;
 
-	return before ? process->space_before : process->space;
+	if (!process->space_is_whole || at_ns >= process->space_since_ns)
+		return after;
+	for (size_t i = 0; i < PROCESS_PAST_MAX && process->past[i].space; i++) {
+		after = process->past[i].space;
+		if (at_ns >= process->past[i].since_ns)
+			break;
+	}
+	return after;
 }
 
 bool process_has_ended(const struct process *process)

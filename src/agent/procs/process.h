@@ -25,20 +25,28 @@ struct process_identity {
 	uint32_t pid, exec_id;
 };
 
+#define PROCESS_PAST_MAX 8 /* lists changed within the time that a sample may be late */
+
+struct process_space {
+	struct space *space; /* a reference; NULL = not known */
+	int64_t since_ns;    /* monotonic: when it began to hold */
+};
+
 struct process {
 	struct process_identity identity;
 	uint32_t parent_pid;
-	uint32_t thread;		    /* that was last seen */
-	bool image_of_parent;		    /* see SAMPLE_IMAGE_OF_PARENT */
-	bool known;			    /* /proc was read, or is beyond reach */
-	char name[SAMPLE_NAME_BYTES + 1];   /* comm */
-	char *executable;		    /* path, NULL = not known or a kernel thread */
-	char *cgroups;			    /* /proc/PID/cgroup, NULL = not known */
-	struct space *space, *space_before; /* references; NULL = not known */
-	int64_t space_since_ns;		    /* monotonic: when `space` began to hold */
-	bool space_is_whole;		    /* it came from the kernel side, and not cut */
-	int64_t seen_at_ns;		    /* monotonic, of its last sample */
-	int64_t look_again_at_ns;	    /* something could not be read; 0 = no */
+	uint32_t thread;		  /* that was last seen */
+	bool image_of_parent;		  /* see SAMPLE_IMAGE_OF_PARENT */
+	bool known;			  /* /proc was read, or is beyond reach */
+	char name[SAMPLE_NAME_BYTES + 1]; /* comm */
+	char *executable;		  /* path, NULL = not known or a kernel thread */
+	char *cgroups;			  /* /proc/PID/cgroup, NULL = not known */
+	struct space *space;		  /* that holds now: a reference; NULL = not known */
+	int64_t space_since_ns;		  /* as above */
+	struct process_space past[PROCESS_PAST_MAX]; /* the last one first, then NULL */
+	bool space_is_whole;			     /* it came from the kernel side, and not cut */
+	int64_t seen_at_ns;			     /* monotonic, of its last sample */
+	int64_t look_again_at_ns;		     /* something could not be read; 0 = no */
 	int64_t read_again_at_ns;
 	int64_t read_interval_ns;
 };
@@ -49,12 +57,16 @@ void process_free(struct process *process); /* accepts NULL */
 /* Notes the sample's name, thread and time: a program may rename itself. */
 void process_touch(struct process *process, const struct record_head *head, int64_t now_ns);
 
-/* Takes the reference. A list from before `space_since_ns` holds for late samples only. */
+/*
+ * Takes the reference. A list from before `space_since_ns` holds for late samples only, which
+ * process_forget_past says that there are no more of.
+ */
 void process_set_space(struct process *process, struct space *space, int64_t at_ns, bool whole);
+void process_forget_past(struct process *process);
 
 /*
- * The list that held at a time; NULL when none is known. Only the kernel side knows times: of lists
- * from /proc it is always the last.
+ * The list that held at a time, or the first one known after it; NULL when none is known. Only the
+ * kernel side knows times: of lists from /proc it is always the last.
  */
 struct space *process_space_at(const struct process *process, int64_t at_ns);
 

@@ -333,9 +333,9 @@ static struct space *choose(struct tracker *tracker, struct process *process, in
 		return space;
 	if (process_may_read_maps(process, now_ns))
 		read_maps(tracker, process, now_ns);
-	if (process->space_before && !has_all(process->space, addresses, count) &&
-	    has_all(process->space_before, addresses, count))
-		return process->space_before;
+	if (process->past[0].space && !has_all(process->space, addresses, count) &&
+	    has_all(process->past[0].space, addresses, count))
+		return process->past[0].space;
 	return process_space_at(process, at_ns);
 }
 
@@ -411,12 +411,13 @@ static size_t count_list(struct space *space)
 /* Bytes of an image that stays. */
 static size_t count_bytes(struct process *process, int64_t now_ns)
 {
-	if (process->space_before && now_ns - process->space_since_ns >= ENDED_KEEP_NS) {
-		space_unref(process->space_before);
-		process->space_before = NULL;
-	}
-	return process_bytes(process) + count_list(process->space) +
-	       count_list(process->space_before);
+	size_t bytes = process_bytes(process) + count_list(process->space);
+
+	if (now_ns - process->space_since_ns >= ENDED_KEEP_NS)
+		process_forget_past(process);
+	for (size_t i = 0; i < PROCESS_PAST_MAX; i++)
+		bytes += count_list(process->past[i].space);
+	return bytes;
 }
 
 static size_t drop(struct tracker *tracker, int64_t now_ns)

@@ -13,7 +13,9 @@
 
 static struct sample make_sample(uint64_t seed, uint16_t kernel_count, uint16_t user_count)
 {
-	struct sample sample = { .kernel_count = kernel_count, .user_count = user_count };
+	struct sample sample = { .head.kind = RECORD_SAMPLE,
+				 .kernel_count = kernel_count,
+				 .user_count = user_count };
 
 	for (size_t i = 0; i < (size_t)kernel_count + user_count; i++)
 		sample.frames[i] = seed * 1000 + i;
@@ -160,24 +162,62 @@ static void return_addresses_are_moved_into_their_calls(void **state)
 	counts_free(&counts);
 }
 
+/* Whether `len` bytes at `record` begin with a sample. */
+static bool has_sample(const struct sample *record, size_t len)
+{
+	const void *rest = record;
+
+	return counts_next_sample(&rest, &len) != NULL;
+}
+
 static void unsound_records_are_found(void **state)
 {
 	struct sample sample = make_sample(1, 3, 5);
 	size_t len = SAMPLE_HEADER_BYTES + 8 * 8;
 
 	(void)state;
-	assert_true(counts_record_is_sound(&sample, len));
-	assert_true(counts_record_is_sound(&sample, len + 4)); /* padding */
-	assert_false(counts_record_is_sound(&sample, len - 1));
-	assert_false(counts_record_is_sound(&sample, SAMPLE_HEADER_BYTES - 1));
+	assert_true(has_sample(&sample, len));
+	assert_true(has_sample(&sample, len + 4)); /* padding */
+	assert_false(has_sample(&sample, len - 1));
+	assert_false(has_sample(&sample, SAMPLE_HEADER_BYTES - 1));
+	sample.head.kind = RECORD_SPACE;
+	assert_false(has_sample(&sample, len));
+	sample.head.kind = RECORD_SAMPLE;
 	sample.user_end = STACK_ENDS;
-	assert_false(counts_record_is_sound(&sample, len));
+	assert_false(has_sample(&sample, len));
 	sample.user_end = 0;
 	sample.user_count = UINT16_MAX;
-	assert_false(counts_record_is_sound(&sample, SIZE_MAX));
+	assert_false(has_sample(&sample, SIZE_MAX));
 	sample.user_count = 0;
 	sample.kernel_count = SAMPLE_KERNEL_FRAMES_MAX + 1;
-	assert_false(counts_record_is_sound(&sample, sizeof(sample)));
+	assert_false(has_sample(&sample, sizeof(sample)));
+}
+
+static void record_is_split_into_its_samples(void **state)
+{
+	static uint64_t record[3 * sizeof(struct sample) / 8];
+	const uint16_t frames[] = { 4, 0, 7 };
+	size_t len = 0;
+	const void *rest = record;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct sample sample = make_sample(i + 1, 0, frames[i]);
+		size_t bytes = SAMPLE_HEADER_BYTES + 8 * (size_t)frames[i];
+
+		memcpy((char *)record + len, &sample, bytes);
+		len += bytes;
+	}
+	len -= 8; /* the last one is cut */
+	for (size_t i = 0; i < 2; i++) {
+		struct sample expected = make_sample(i + 1, 0, frames[i]);
+		const struct sample *sample = counts_next_sample(&rest, &len);
+
+		assert_non_null(sample);
+		assert_memory_equal(sample, &expected, SAMPLE_HEADER_BYTES + 8 * (size_t)frames[i]);
+	}
+	assert_null(counts_next_sample(&rest, &len));
+	assert_int_equal(len, SAMPLE_HEADER_BYTES + 8 * 6);
 }
 
 int main(void)
@@ -189,6 +229,7 @@ int main(void)
 		cmocka_unit_test(full_tables_say_so_and_count_nothing),
 		cmocka_unit_test(return_addresses_are_moved_into_their_calls),
 		cmocka_unit_test(unsound_records_are_found),
+		cmocka_unit_test(record_is_split_into_its_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -430,18 +430,46 @@ static bool send_version(struct fixture *fixture, uint32_t tgid, uint64_t versio
 	return lost >= parts;
 }
 
+/* The lists of one process that late samples may be of, the last one first. */
+struct versions {
+	struct {
+		uint64_t inode, since;
+	} of[PROCESS_PAST_MAX + 1];
+	size_t count;
+};
+
+static void add_version(struct versions *versions, uint64_t inode, uint64_t since)
+{
+	memmove(versions->of + 1, versions->of, PROCESS_PAST_MAX * sizeof(versions->of[0]));
+	versions->of[0].inode = inode;
+	versions->of[0].since = since;
+	versions->count += versions->count <= PROCESS_PAST_MAX;
+}
+
+/* A time: now, or just before one of the lists came. Sets *ret_inode to the list that held then. */
+static uint64_t pick_time(const struct versions *versions, uint64_t now, uint64_t *ret_inode)
+{
+	size_t i = (size_t)rand() % (versions->count + 1);
+
+	if (rand() % 4 || i == versions->count) {
+		*ret_inode = versions->count ? versions->of[0].inode : 0;
+		return now;
+	}
+	*ret_inode = i + 1 < versions->count ? versions->of[i + 1].inode : versions->of[i].inode;
+	return versions->of[i].since - 1;
+}
+
 /*
  * Random changes of mappings, with samples in between of which some come late, over several
  * windows: at the window's end each stack still means what it meant when it was taken.
  */
 static void stacks_keep_the_mappings_of_their_time(void **state)
 {
+	struct versions versions[MODEL_PROCESSES] = { 0 };
 	struct fixture *fixture = *state;
 	struct tracker *tracker = &fixture->tracker;
-	uint64_t version[MODEL_PROCESSES] = { 0 }, before[MODEL_PROCESSES] = { 0 };
-	uint64_t since[MODEL_PROCESSES] = { 0 }, next = 1, now = 100;
 	struct expected expected[MODEL_WINDOW];
-	const uint64_t address = 1ull << 20;
+	uint64_t next = 1, now = 100;
 
 	srand(2);
 	proc_budget_allows(&tracker->budget, 1);
@@ -449,30 +477,24 @@ static void stacks_keep_the_mappings_of_their_time(void **state)
 	for (int window = 0; window < 50; window++) {
 		for (int i = 0; i < MODEL_WINDOW; i++, now += 10) {
 			uint32_t which = (uint32_t)rand() % MODEL_PROCESSES;
-			bool late = rand() % 4 == 0;
 			struct record_head head;
+			uint64_t at_ns;
 
-			if (rand() % 3 == 0 || !version[which]) {
-				if (send_version(fixture, NOBODY + which, next, now)) {
-					before[which] = version[which];
-					version[which] = next;
-					since[which] = now;
-				}
+			if (rand() % 3 == 0 || !versions[which].count) {
+				if (send_version(fixture, NOBODY + which, next, now))
+					add_version(&versions[which], next, now);
 				next++;
 			}
-			head = head_of(NOBODY + which,
-				       late && since[which] ? since[which] - 1 : now);
+			at_ns = pick_time(&versions[which], now, &expected[i].inode);
+			head = head_of(NOBODY + which, at_ns);
 			expected[i].process = tracker_get(tracker, &head, 1);
 			expected[i].space =
-				tracker_space_at(tracker, expected[i].process, (int64_t)head.at_ns);
-			expected[i].inode = head.at_ns < since[which] && before[which]
-						    ? before[which]
-						    : version[which];
+				tracker_space_at(tracker, expected[i].process, (int64_t)at_ns);
 		}
 		for (int i = 0; i < MODEL_WINDOW; i++) {
 			const struct space *space =
 				tracker_space(tracker, expected[i].process, expected[i].space);
-			const struct mapping *mapping = space_find(space, address);
+			const struct mapping *mapping = space_find(space, 1ull << 20);
 
 			if (expected[i].inode) /* else it got the first list that came */
 				assert_int_equal(mapping->binary->key.inode, expected[i].inode);
