@@ -53,6 +53,12 @@ static __always_inline __u32 trail_index(__u32 at)
 	return row_masked(at, TRAIL_FRAMES - 1);
 }
 
+/* All ones, or 0 for 0. */
+static __always_inline __u64 trail_mask(__u64 bytes)
+{
+	return (__u64)((__s64)(0 - bytes) >> 63);
+}
+
 static __always_inline void trail_start(struct trail *trail, const struct trail_kept *kept)
 {
 	trail->count = 0;

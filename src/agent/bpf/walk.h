@@ -296,6 +296,11 @@ WALK_APART long walk_fill_window(struct walk *walk, __u64 address)
 	return -1;
 }
 
+static __always_inline __u64 walk_window(const struct walk *walk, __u64 at)
+{
+	return walk->window.words[at / 8 & (WALK_WINDOW_WORDS - 1)];
+}
+
 /* A word of the stack; false when it is not resident. */
 static __always_inline bool walk_word(struct walk *walk, __u64 address, __u64 *ret)
 {
@@ -306,7 +311,7 @@ static __always_inline bool walk_word(struct walk *walk, __u64 address, __u64 *r
 			return false;
 		at = 0;
 	}
-	*ret = walk->window.words[at / 8 & (WALK_WINDOW_WORDS - 1)];
+	*ret = walk_window(walk, at);
 	return true;
 }
 
@@ -779,21 +784,31 @@ static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sa
 	return walk_step(walk, span);
 }
 
-/* Whether the words of the stack still lead from one frame of the trail to the next. */
+/*
+ * Whether the words of the stack still lead from one frame of the trail to the next. Both words are
+ * looked at in any case, and rbx is followed, by arithmetic: no processor foresees which frames
+ * save what.
+ */
 static __always_inline bool walk_is_led(struct walk *walk, const struct trail_frame *frame,
 					const struct trail_frame *caller)
 {
-	__u64 word, return_at = caller->sp - 8;
+	__u64 fp_bytes = 8 * frame->fp_slot, bx_bytes = 8 * frame->bx_slot;
+	__u64 saves_fp = trail_mask(fp_bytes), saves_bx = trail_mask(bx_bytes);
+	__u64 return_at = caller->sp - 8, at = return_at - fp_bytes - walk->window.start;
+	__u64 fp, pc;
 
-	if (frame->fp_slot &&
-	    (!walk_word(walk, return_at - 8 * frame->fp_slot, &word) || word != caller->fp))
-		return false;
-	if (!walk_word(walk, return_at, &word) || word - 1 != caller->pc)
-		return false;
-	if (frame->bx_slot) {
-		walk->bx_known = true;
-		walk->bx_at = return_at - 8 * frame->bx_slot;
+	/* What is below the window is far behind it, too. */
+	if (at >= walk->window.bytes || at + fp_bytes >= walk->window.bytes || at & 7) {
+		if (walk_fill_window(walk, return_at - fp_bytes) || fp_bytes >= walk->window.bytes)
+			return false;
+		at = 0;
 	}
+	fp = walk_window(walk, at);
+	pc = walk_window(walk, at + fp_bytes) - 1;
+	if ((pc ^ caller->pc) | ((fp ^ caller->fp) & saves_fp))
+		return false;
+	walk->bx_known |= saves_bx & 1;
+	walk->bx_at = (walk->bx_at & ~saves_bx) | ((return_at - bx_bytes) & saves_bx);
 	return true;
 }
 
@@ -813,28 +828,38 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
 	const struct trail_kept *kept = walk_kept(walk);
+	__u32 next = trail_index(walk->trail.next), at = walk->at, room = walk->room;
+	const struct trail_frame *frame = &kept->frames[next];
+	enum stack_end end = STACK_ENDS;
+	bool is_led = true;
 
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_STEPS; i++) {
-		__u32 next = trail_index(walk->trail.next), at = walk->at;
-		const struct trail_frame *frame = &kept->frames[next];
-		bool is_last = next == TRAIL_FRAMES - 1;
-
-		if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
-			return STACK_TOO_DEEP;
-		if (!is_last && !walk_is_led(walk, frame, &kept->frames[trail_index(next + 1)])) {
-			walk_leave_trail(walk, frame);
-			return STACK_ENDS;
+		if (room == 0 || at >= SAMPLE_FRAMES_MAX) {
+			end = STACK_TOO_DEEP;
+			break;
 		}
-		sample->frames[at] = frame->pc;
-		walk->at = at + 1;
-		walk->room--;
-		if (is_last)
-			return STACK_COMPLETE;
-		walk->by_table++;
-		walk->trail.next = next + 1;
+		if (next == TRAIL_FRAMES - 1) {
+			sample->frames[at++] = frame->pc;
+			room--;
+			end = STACK_COMPLETE;
+			break;
+		}
+		is_led = walk_is_led(walk, frame, &kept->frames[trail_index(next + 1)]);
+		if (!is_led)
+			break;
+		sample->frames[at++] = frame->pc;
+		room--;
+		next = trail_index(next + 1);
+		frame = &kept->frames[next];
 	}
-	return STACK_ENDS;
+	walk->by_table += next - walk->trail.next;
+	walk->trail.next = next;
+	walk->at = at;
+	walk->room = room;
+	if (!is_led)
+		walk_leave_trail(walk, frame);
+	return end;
 }
 
 /* The walk is where the last one was. */
