@@ -828,13 +828,16 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
 	const struct trail_kept *kept = walk_kept(walk);
-	__u32 next = trail_index(walk->trail.next), at = walk->at, room = walk->room;
+	__u32 next = trail_index(walk->trail.next), room = walk->room;
+	__u64 at = walk->at;
 	const struct trail_frame *frame = &kept->frames[next];
 	enum stack_end end = STACK_ENDS;
 	bool is_led = true;
 
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_STEPS; i++) {
+		/* An index that the verifier sees checked, not a pointer that runs along. */
+		__asm__ volatile("" : "+r"(at));
 		if (room == 0 || at >= SAMPLE_FRAMES_MAX) {
 			end = STACK_TOO_DEEP;
 			break;
