@@ -824,26 +824,31 @@ WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *fr
 	walk->trail.is_followed = false;
 }
 
+/* The bound is known, but old verifiers have to see it checked. */
+static __always_inline void walk_put(struct sample *sample, __u64 at, __u64 pc)
+{
+	__asm__ volatile("" : "+r"(at));
+	if (at < SAMPLE_FRAMES_MAX)
+		sample->frames[at] = pc;
+}
+
 /* Takes over some frames. Returns STACK_ENDS when there are more, on the trail or off it. */
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
 	const struct trail_kept *kept = walk_kept(walk);
-	__u32 next = trail_index(walk->trail.next), room = walk->room;
-	__u64 at = walk->at;
+	__u32 next = trail_index(walk->trail.next), at = walk->at, room = walk->room;
 	const struct trail_frame *frame = &kept->frames[next];
 	enum stack_end end = STACK_ENDS;
 	bool is_led = true;
 
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_STEPS; i++) {
-		/* An index that the verifier sees checked, not a pointer that runs along. */
-		__asm__ volatile("" : "+r"(at));
 		if (room == 0 || at >= SAMPLE_FRAMES_MAX) {
 			end = STACK_TOO_DEEP;
 			break;
 		}
 		if (next == TRAIL_FRAMES - 1) {
-			sample->frames[at++] = frame->pc;
+			walk_put(sample, at++, frame->pc);
 			room--;
 			end = STACK_COMPLETE;
 			break;
@@ -851,7 +856,7 @@ static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct
 		is_led = walk_is_led(walk, frame, &kept->frames[trail_index(next + 1)]);
 		if (!is_led)
 			break;
-		sample->frames[at++] = frame->pc;
+		walk_put(sample, at++, frame->pc);
 		room--;
 		next = trail_index(next + 1);
 		frame = &kept->frames[next];
