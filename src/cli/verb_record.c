@@ -190,7 +190,18 @@ static int let_go(struct command *command, bool run)
 	return why;
 }
 
-/* Until the command or the processes end, the time is over, or Ctrl-C. */
+/* Whether the signal asks for the end: of a terminal that goes away only when nohup does not say
+ * otherwise. */
+static bool is_end(int number)
+{
+	struct sigaction action;
+
+	if (number == SIGHUP)
+		return sigaction(SIGHUP, NULL, &action) || action.sa_handler != SIG_IGN;
+	return number == SIGINT || number == SIGTERM;
+}
+
+/* Until the command or the processes end, the time is over, or a signal comes. */
 static void wait_end(const struct record_verb_options *values, const struct command *command,
 		     const pid_t *pids, size_t pids_count, int *status)
 {
@@ -204,7 +215,7 @@ static void wait_end(const struct record_verb_options *values, const struct comm
 									   : 0);
 		bool alive = values->all;
 
-		if (number == SIGINT || number == SIGTERM || clock_monotonic_ns() >= until_ns)
+		if (is_end(number) || clock_monotonic_ns() >= until_ns)
 			return;
 		if (command->pid > 0) {
 			if (waitpid(command->pid, status, WNOHANG) == command->pid)
