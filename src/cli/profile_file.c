@@ -9,12 +9,12 @@
 #include "base/whole_file.h"
 #include "cli/output_file.h"
 #include "codec/compress.h"
+#include "codec/firefox.h"
 #include "codec/folded.h"
 #include "codec/legacy_pprof.h"
 #include "codec/perf_script.h"
 #include "codec/speedscope.h"
 #include "server/ingest/ingest.h"
-#include "server/query/render.h"
 
 #define FILE_BYTES_MAX ((size_t)2 << 30)
 #define ELEMENTS_MAX ((size_t)1 << 28)
@@ -37,6 +37,7 @@ static bool is_folded(struct slice text)
 /* Asked in this order; the last one says what is wrong with a text that is none of them. */
 static const struct text_format text_formats[] = {
 	{ legacy_pprof_is, legacy_pprof_decode },
+	{ firefox_is, firefox_decode },
 	{ speedscope_is, speedscope_decode },
 	{ perf_script_is, perf_script_decode },
 	{ is_folded, folded_decode },
@@ -275,14 +276,18 @@ void profile_file_close(struct profile_file *file)
 	*file = (struct profile_file){ 0 };
 }
 
+const struct render_export profile_recording = { .name = "firn",
+						 .ending = ".firn",
+						 .is_binary = true };
+
+/* Further endings of formats. */
 static const struct {
-	const char *name;
-	const char *endings[5];
-} formats[PROFILE_FORMATS] = {
-	[PROFILE_PPROF] = { "pprof", { ".pb.gz", ".pb", ".pprof", ".pgo" } },
-	[PROFILE_FOLDED] = { "folded", { ".folded", ".collapsed" } },
-	[PROFILE_SPEEDSCOPE] = { "speedscope", { ".speedscope.json" } },
-	[PROFILE_FIRN] = { "firn", { ".firn" } },
+	const char *ending, *name;
+} other_endings[] = {
+	{ ".pb", "pprof" },
+	{ ".pprof", "pprof" },
+	{ ".pgo", "pprof" },
+	{ ".collapsed", "folded" },
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -292,58 +297,66 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && !strcmp(text + len - end_len, end);
 }
 
-int profile_format_of(const char *name, const char *path, enum profile_format *ret, struct err *err)
+static const struct render_export *format_by_name(const char *name)
 {
-	for (int i = 0; i < PROFILE_FORMATS; i++) {
-		bool is = name && !strcmp(name, formats[i].name);
+	return strcmp(name, "firn") != 0 ? render_export_find(slice_of(name)) : &profile_recording;
+}
 
-		for (size_t at = 0; !name && formats[i].endings[at]; at++)
-			is |= ends_with(path, formats[i].endings[at]);
-		if (is || (!name && i == PROFILE_PPROF && !strcmp(path, "-"))) {
-			*ret = (enum profile_format)i;
-			return 0;
-		}
-	}
+static const struct render_export *format_by_ending(const char *path)
+{
+	if (!strcmp(path, "-"))
+		return format_by_name("pprof");
+	if (ends_with(path, profile_recording.ending))
+		return &profile_recording;
+	for (size_t i = 0; i < render_exports_count; i++)
+		if (ends_with(path, render_exports[i].ending))
+			return &render_exports[i];
+	for (size_t i = 0; i < sizeof(other_endings) / sizeof(other_endings[0]); i++)
+		if (ends_with(path, other_endings[i].ending))
+			return format_by_name(other_endings[i].name);
+	return NULL;
+}
+
+int profile_format_of(const char *name, const char *path, const struct render_export **ret,
+		      struct err *err)
+{
+	*ret = name ? format_by_name(name) : format_by_ending(path);
+	if (*ret)
+		return 0;
 	if (name)
 		return err_set(err, ERR_INVALID,
-			       "--format: \"%s\" is none of pprof, folded, speedscope, firn", name);
+			       "--format: \"%s\" is none of firn, " RENDER_EXPORT_NAMES, name);
 	return err_set(err, ERR_INVALID,
 		       "\"%s\": end it in .pb.gz, .folded, .speedscope.json or .firn, or give "
-		       "--format",
+		       "--format (firn, " RENDER_EXPORT_NAMES ")",
 		       path);
 }
 
-int profile_refuse_terminal(enum profile_format format, const char *path, struct err *err)
+int profile_refuse_terminal(const struct render_export *format, const char *path, struct err *err)
 {
-	if (strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO) ||
-	    (format != PROFILE_PPROF && format != PROFILE_FIRN))
+	if (strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO) || !format->is_binary)
 		return 0;
-	return err_set(err, ERR_INVALID, "%s is binary; redirect it: > profile%s",
-		       formats[format].name, formats[format].endings[0]);
+	return err_set(err, ERR_INVALID, "%s is binary; redirect it: > profile%s", format->name,
+		       format->ending);
 }
 
 static int render(const struct query_source *source, struct query_params *params,
-		  enum profile_format format, struct strbuf *out, struct err *err)
+		  const struct render_export *format, struct strbuf *out, struct err *err)
 {
 	struct tree *tree;
 	int rc;
 
-	params->nodes_only = format != PROFILE_PPROF;
+	params->nodes_only = !format->needs_stacks;
 	rc = query_tree(source, params, &tree, err);
 	if (rc)
 		return rc;
-	if (format == PROFILE_PPROF)
-		render_pprof(tree, out);
-	else if (format == PROFILE_FOLDED)
-		render_folded(tree, out);
-	else
-		render_speedscope(tree, out);
+	format->write(tree, source->resolver, out);
 	tree_free(tree);
 	return 0;
 }
 
 int profile_write(const struct query_source *source, struct query_params *params,
-		  enum profile_format format, const char *path, struct err *err)
+		  const struct render_export *format, const char *path, struct err *err)
 {
 	struct strbuf out = { 0 };
 	int rc;
@@ -351,7 +364,7 @@ int profile_write(const struct query_source *source, struct query_params *params
 	rc = profile_refuse_terminal(format, path, err);
 	if (rc)
 		return rc;
-	if (format == PROFILE_FIRN) {
+	if (format == &profile_recording) {
 		strbuf_add_text(&out, RECORDING_MAGIC);
 		tables_encode(&source->segments[0].view, RECORDING_ZSTD_LEVEL, &out, NULL);
 	} else {

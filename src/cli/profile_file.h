@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profile_file - a profile in a file, of any format that firn reads, as what queries are asked of:
- * pprof, legacy pprof, folded stacks, speedscope, perf script, and firn's own recordings
- * (docs/formats/recording.md). The format is told by the content.
+ * pprof, legacy pprof, folded stacks, speedscope, Firefox Profiler, perf script, and firn's own
+ * recordings (docs/formats/recording.md). The format is told by the content.
  *
  * Values are amounts, whatever the file says of its duration; only inuse_* and goroutines are
  * states. One thread. Files are written as output_file.h does.
@@ -12,6 +12,7 @@
 
 #include "server/persist/tables_codec.h"
 #include "server/query/query.h"
+#include "server/query/render_export.h"
 #include "server/resolve/resolver.h"
 
 struct profile_file {
@@ -39,26 +40,21 @@ int profile_file_decode(struct profile_file *file, struct slice bytes, const cha
 			const char *sample_type, const char *filter, struct err *err);
 void profile_file_close(struct profile_file *file);
 
-enum profile_format {
-	PROFILE_PPROF,
-	PROFILE_FOLDED,
-	PROFILE_SPEEDSCOPE,
-	PROFILE_FIRN,
-	PROFILE_FORMATS
-};
+/* A recording, which has all of the profile; it has no `write`. */
+extern const struct render_export profile_recording;
 
 /*
- * By name ("pprof", "folded", "speedscope", "firn") or, without one (NULL), by the ending: .pb.gz,
- * .pb, .pprof, .pgo; .folded, .collapsed; .speedscope.json; .firn. "-" is pprof.
+ * By name (render_export.h, or "firn") or, without one (NULL), by the ending: theirs, .firn, and
+ * .pb, .pprof, .pgo for pprof, .collapsed for folded. "-" is pprof.
  */
-int profile_format_of(const char *name, const char *path, enum profile_format *ret,
+int profile_format_of(const char *name, const char *path, const struct render_export **ret,
 		      struct err *err);
 
 /* ERR_INVALID when bytes that are no text would go to a terminal. */
-int profile_refuse_terminal(enum profile_format format, const char *path, struct err *err);
+int profile_refuse_terminal(const struct render_export *format, const char *path, struct err *err);
 
 /* The answer of `params` in the format; a recording has all that the source's view has. */
 int profile_write(const struct query_source *source, struct query_params *params,
-		  enum profile_format format, const char *path, struct err *err);
+		  const struct render_export *format, const char *path, struct err *err);
 
 #endif

@@ -12,7 +12,7 @@ struct convert_verb_options {
 
 static const struct option options[] = {
 	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT",
-	  "of OUT: pprof, folded, speedscope or firn, whatever the extension", 0, 0 },
+	  "of OUT, whatever its extension: firn, " RENDER_EXPORT_NAMES, 0, 0 },
 	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
 	  "cpu, alloc_space, ... (default: the file's default, else its last)", 0, 0 },
 	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
@@ -28,15 +28,21 @@ static const struct option_verb spec = {
 	.operands = "IN OUT",
 	.summary = "turn a profile into another format",
 	.details =
-		"Reads pprof, legacy pprof (gperftools), folded stacks, speedscope, the output of "
-		"`perf script`\n"
-		"and firn's recordings, told apart by their content. OUT's extension says the "
+		"Reads pprof, legacy pprof (gperftools), folded stacks, speedscope, Firefox "
+		"Profiler (samply), the\n"
+		"output of `perf script` and firn's recordings, told apart by their content. OUT's "
+		"extension says the "
 		"format: .pb.gz\n"
-		"(pprof), .pgo (pprof, for Go's compiler), .folded, .speedscope.json, .firn; - is "
-		"standard output.\n\n"
+		"(pprof), .pgo (pprof, for Go's compiler), .folded, .speedscope.json, .trace.json "
+		"(Chrome, Perfetto),\n"
+		".firefox.json (profiler.firefox.com), .callgrind, .dot (Graphviz), .afdo (sample "
+		"profile of LLVM),\n"
+		".fdata (llvm-bolt), .firn; - is standard output.\n\n"
 		"  perf script | tee perf.txt; firn convert perf.txt profile.pb.gz\n"
 		"  firn convert heap.pb.gz heap.folded --sample-type alloc_space\n"
-		"  firn convert cpu.pb.gz - --format folded | flamegraph.pl > cpu.svg",
+		"  firn convert cpu.pb.gz - --format folded | flamegraph.pl > cpu.svg\n"
+		"  firn convert cpu.firn app.afdo --filter 'show-stack binary=app'"
+		"    # clang -fprofile-sample-use=app.afdo",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -44,7 +50,7 @@ static const struct option_verb spec = {
 static int convert(const struct convert_verb_options *values,
 		   const struct option_operands *operands, struct err *err)
 {
-	enum profile_format format;
+	const struct render_export *format;
 	struct profile_file file = { 0 };
 	int rc;
 
@@ -52,7 +58,7 @@ static int convert(const struct convert_verb_options *values,
 		return err_set(err, ERR_INVALID,
 			       "expected two files, for example perf.txt profile.pb.gz");
 	rc = profile_format_of(values->format, operands->items[1], &format, err);
-	if (!rc && format == PROFILE_FIRN &&
+	if (!rc && format == &profile_recording &&
 	    (values->sample_type || values->filter || values->group_by))
 		return err_set(err, ERR_INVALID,
 			       "a recording has all of the profile: --sample-type, --filter and "

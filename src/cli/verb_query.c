@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
+#include "server/query/render_export.h"
 
 struct query_verb_options {
 	struct verb_common common;
@@ -27,7 +28,8 @@ static const struct option options[] = {
 	{ 0, "to", OPTION_TEXT, AT(to), "T", "default now", 0, 0 },
 	{ 0, "at", OPTION_TEXT, AT(at), "T", "the reports nearest to one moment instead", 0, 0 },
 	{ 'o', "output", OPTION_TEXT, AT(output), "FORMAT",
-	  "top (default), folded, pprof, speedscope, flamegraph, json, series", 0, 0 },
+	  "top (default), flamegraph, json, series, or one of other tools: " RENDER_EXPORT_NAMES, 0,
+	  0 },
 	{ 0, "group-by", OPTION_TEXT, AT(group_by), "L[,L]", "split by label values", 0, 0 },
 	{ 0, "sum-by", OPTION_TEXT, AT(sum_by), "L[,L]",
 	  "of series: one line per value (default one line; * = all labels)", 0, 0 },
@@ -98,13 +100,12 @@ static void build_path(const struct query_verb_options *values, const char *sele
 
 static bool is_format(const char *output)
 {
-	static const char *const formats[] = { "top",	     "folded", "pprof",	 "speedscope",
-					       "flamegraph", "json",   "series", "binary" };
+	static const char *const formats[] = { "top", "flamegraph", "json", "series", "binary" };
 
 	for (size_t i = 0; i < VERB_COUNT_OF(formats); i++)
 		if (!strcmp(output, formats[i]))
 			return true;
-	return false;
+	return render_export_find(slice_of(output)) != NULL;
 }
 
 static int check(const struct query_verb_options *values, const struct option_operands *operands,
@@ -116,8 +117,8 @@ static int check(const struct query_verb_options *values, const struct option_op
 			       "'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'");
 	if (!is_format(values->output))
 		return err_set(err, ERR_INVALID,
-			       "--output: \"%s\" is none of top, folded, pprof, speedscope, "
-			       "flamegraph, json, series",
+			       "--output: \"%s\" is none of top, flamegraph, json, "
+			       "series, " RENDER_EXPORT_NAMES,
 			       values->output);
 	if ((values->sum_by || values->step) && strcmp(values->output, "series"))
 		return err_set(err, ERR_INVALID, "--sum-by and --step go with --output series");

@@ -229,8 +229,9 @@ static void wait_end(const struct record_verb_options *values, const struct comm
 	}
 }
 
-static int write_profile(const struct record_verb_options *values, enum profile_format format,
-			 struct recording *recording, struct err *err)
+static int write_profile(const struct record_verb_options *values,
+			 const struct render_export *format, struct recording *recording,
+			 struct err *err)
 {
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(&recording->tables);
@@ -285,7 +286,7 @@ static void tell(const struct record_verb_options *values, const struct recordin
 }
 
 static int record(const struct record_verb_options *values, const struct option_operands *operands,
-		  enum profile_format format, struct err *err)
+		  const struct render_export *format, struct err *err)
 {
 	struct resolver_options resolve = { .local_files = true };
 	struct recording recording = { 0 };
@@ -317,8 +318,8 @@ static int record(const struct record_verb_options *values, const struct option_
 			.binary_seen_context = &recording,
 			.program = command.path,
 			/* A recording shows how values spread over time: more, shorter reports. */
-			.window_ns = format == PROFILE_FIRN ? CLOCK_NS_PER_S : 0,
-			.sample_times = format == PROFILE_FIRN,
+			.window_ns = format == &profile_recording ? CLOCK_NS_PER_S : 0,
+			.sample_times = format == &profile_recording,
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 
@@ -345,7 +346,7 @@ static int run(int argc, char **argv)
 	struct record_verb_options values = { .output = "profile.pb.gz",
 					      .frequency_hz = RECORD_HZ_DEFAULT };
 	struct option_operands operands;
-	enum profile_format format;
+	const struct render_export *format;
 	struct err err;
 	int code = verb_parse(&verb_record, argc, argv, &values, &operands);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define EVENT_BYTES_MAX 100
+#define EVENTS_MAX 16
 #define COMM_BYTES_MAX 64
 
 /* The head line of a sample. */
@@ -19,8 +20,10 @@ struct reader {
 	struct stack_builder *into;
 	struct head head; /* of the sample that is open */
 	bool open;
-	bool has_types, has_period;
-	char event[EVENT_BYTES_MAX + 1];
+	bool has_period; /* of some event: else all there is are counts of samples */
+	struct slice events[EVENTS_MAX];
+	size_t events_count;
+	size_t event; /* of the sample that is open: index into these */
 };
 
 static bool is_blank(char c)
@@ -136,36 +139,6 @@ static bool is_clock(const char *event)
 	return !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
 }
 
-static void begin_types(struct reader *reader, const struct head *head)
-{
-	struct slice event = head->event;
-
-	if (event.len > EVENT_BYTES_MAX)
-		event.len = EVENT_BYTES_MAX;
-	snprintf(reader->event, sizeof(reader->event), "%.*s", SLICE_FMT(event));
-	reader->has_types = true;
-	reader->has_period = head->has_period && event.len;
-	stack_builder_type(reader->into, "samples", "count");
-	if (reader->has_period && is_clock(reader->event))
-		stack_builder_type(reader->into, "cpu", "nanoseconds");
-	else if (reader->has_period)
-		stack_builder_type(reader->into, reader->event, "count");
-}
-
-static void end_sample(struct reader *reader)
-{
-	const struct head *head = &reader->head;
-	int64_t values[] = { 1, head->period };
-
-	if (!reader->open)
-		return;
-	reader->open = false;
-	stack_builder_sample(reader->into, false, values);
-	stack_builder_label(reader->into, "comm", head->comm);
-	if (head->pid <= INT64_MAX)
-		stack_builder_label_number(reader->into, "pid", (int64_t)head->pid);
-}
-
 static bool parse_hex(struct slice word, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -184,6 +157,78 @@ static bool parse_hex(struct slice word, uint64_t *ret)
 	}
 	*ret = value;
 	return true;
+}
+
+/* Index of the event, or of a new one; EVENTS_MAX when there are too many. */
+static size_t event_of(struct reader *reader, struct slice event)
+{
+	size_t at = 0;
+
+	if (event.len > EVENT_BYTES_MAX)
+		event.len = EVENT_BYTES_MAX;
+	while (at < reader->events_count && !slice_equal(reader->events[at], event))
+		at++;
+	if (at == reader->events_count && at < EVENTS_MAX)
+		reader->events[reader->events_count++] = event;
+	return at;
+}
+
+/* Which events there are: each is a sample type, and these come first. */
+static int find_events(struct reader *reader, struct slice text, struct err *err)
+{
+	bool open = false;
+
+	while (text.len) {
+		struct slice line = slice_cut(text, '\n', &text), trimmed = slice_trim(line), rest;
+		struct head head;
+		uint64_t address;
+
+		open &= trimmed.len > 0;
+		if (!trimmed.len || line.data[0] == '#' ||
+		    (open && is_blank(line.data[0]) &&
+		     parse_hex(slice_cut(trimmed, ' ', &rest), &address)) ||
+		    !parse_head(trimmed, &head))
+			continue;
+		open = true;
+		reader->has_period |= head.has_period && head.event.len;
+		if (event_of(reader, head.event) == EVENTS_MAX)
+			return err_set(err, ERR_LIMIT, "perf script: more than %d events",
+				       EVENTS_MAX);
+	}
+	return 0;
+}
+
+static void begin_types(struct reader *reader)
+{
+	char event[EVENT_BYTES_MAX + 1];
+	bool has_clock = false;
+
+	stack_builder_type(reader->into, "samples", "count");
+	if (!reader->has_period && reader->events_count < 2)
+		return;
+	for (size_t i = 0; i < reader->events_count; i++) {
+		snprintf(event, sizeof(event), "%.*s", SLICE_FMT(reader->events[i]));
+		if (reader->has_period && is_clock(event) && !has_clock)
+			stack_builder_type(reader->into, "cpu", "nanoseconds");
+		else
+			stack_builder_type(reader->into, event[0] ? event : "event", "count");
+		has_clock |= is_clock(event);
+	}
+}
+
+static void end_sample(struct reader *reader)
+{
+	const struct head *head = &reader->head;
+	int64_t values[1 + EVENTS_MAX] = { 1 };
+
+	if (!reader->open)
+		return;
+	reader->open = false;
+	values[1 + reader->event] = head->has_period ? head->period : 1;
+	stack_builder_sample(reader->into, false, values);
+	stack_builder_label(reader->into, "comm", head->comm);
+	if (head->pid <= INT64_MAX)
+		stack_builder_label_number(reader->into, "pid", (int64_t)head->pid);
 }
 
 /* "([kernel.kallsyms])" -> "[kernel]", "([nf_tables])" as it is, "(/path (deleted))" -> "/path". */
@@ -281,8 +326,9 @@ static int take_line(struct reader *reader, struct slice line, size_t number, st
 			       "perf script: line %zu is neither the head of a sample nor a frame",
 			       number);
 	end_sample(reader);
-	if (!reader->has_types)
-		begin_types(reader, &head);
+	reader->event = event_of(reader, head.event);
+	if (reader->event == EVENTS_MAX)
+		return err_set(err, ERR_LIMIT, "perf script: more than %d events", EVENTS_MAX);
 	reader->head = head;
 	reader->open = true;
 	take_inline_frame(trimmed, reader->into);
@@ -293,8 +339,10 @@ int perf_script_decode(struct slice text, struct stack_builder *into, struct err
 {
 	struct reader reader = { .into = into };
 	size_t number = 0;
-	int rc = 0;
+	int rc = find_events(&reader, text, err);
 
+	if (!rc)
+		begin_types(&reader);
 	while (!rc && text.len) {
 		struct slice line = slice_cut(text, '\n', &text);
 

@@ -8,8 +8,9 @@
  *
  * Leaf first, an empty line ends a sample; the command may hold blanks, tid, cpu and period may be
  * missing, and a sample without a stack ends its head line with its one frame. Sample types are
- * samples/count and, for clock events, cpu/nanoseconds, for others EVENT/count. Labels comm and
- * pid. Binaries of the kernel are [kernel] and [MODULE].
+ * samples/count, and per event (where there are periods, or several events) the sum of its periods:
+ * of clock events cpu/nanoseconds, of others EVENT/count. Labels comm and pid. Binaries of the
+ * kernel are [kernel] and [MODULE].
  */
 #ifndef FIRN_CODEC_PERF_SCRIPT_H
 #define FIRN_CODEC_PERF_SCRIPT_H

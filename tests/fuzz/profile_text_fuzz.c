@@ -2,6 +2,7 @@
 /* Profiles of other formats: each decoder on any bytes; what it makes is a well-formed profile. */
 #include <stdlib.h>
 
+#include "codec/firefox.h"
 #include "codec/folded.h"
 #include "codec/legacy_pprof.h"
 #include "codec/perf_script.h"
@@ -34,8 +35,9 @@ static void check(const struct pprof *profile)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int (*const decoders[])(struct slice, struct stack_builder *,
-				       struct err *) = { folded_decode, legacy_pprof_decode,
-							 perf_script_decode, speedscope_decode };
+				       struct err *) = { firefox_decode, folded_decode,
+							 legacy_pprof_decode, perf_script_decode,
+							 speedscope_decode };
 	struct slice bytes = slice_from(data, size);
 
 	for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {
@@ -51,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		strbuf_free(&encoded);
 		stack_builder_free(&builder);
 	}
+	firefox_is(bytes);
 	legacy_pprof_is(bytes);
 	speedscope_is(bytes);
 	perf_script_is(bytes);

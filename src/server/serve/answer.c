@@ -4,6 +4,7 @@
 #include "config/units.h"
 #include "server/query/invert.h"
 #include "server/query/render.h"
+#include "server/query/render_export.h"
 #include "server/serve/question.h"
 
 #define ANSWER_STEPS_DEFAULT 240
@@ -223,31 +224,37 @@ static bool count_parameter(struct question *question, const struct net_request 
 	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
 }
 
-/* Renders in the format asked for; false when there is no such format. */
-static bool render(const struct tree *tree, struct slice format, uint64_t width, uint64_t limit,
-		   struct net_response *response)
+/* A format of another tool. */
+static void export(const struct question *question, const struct tree *tree,
+		   const struct render_export *as, struct net_response *response)
 {
+	response->content_type = as->content_type;
+	if (as->is_binary) {
+		strbuf_addf(&response->headers,
+			    "content-disposition: attachment; filename=\"profile%s\"\r\n",
+			    as->ending);
+		response->precompressed = true;
+	}
+	as->write(tree, question->serve->resolver, &response->body);
+}
+
+/* Renders in the format asked for; false when there is no such format. */
+static bool render(const struct question *question, const struct tree *tree, struct slice format,
+		   uint64_t width, uint64_t limit, struct net_response *response)
+{
+	const struct render_export *as = render_export_find(format);
 	struct strbuf *out = &response->body;
 
 	response->content_type = "text/plain; charset=utf-8";
 	if (slice_is(format, "top")) {
 		render_top(tree, limit, out);
-	} else if (slice_is(format, "folded")) {
-		render_folded(tree, out);
+	} else if (as) {
+		export(question, tree, as, response);
 	} else if (slice_is(format, "flamegraph")) {
 		render_flamegraph_text(tree, 0.005, out);
 	} else if (slice_is(format, "json")) {
 		response->content_type = "application/json";
 		render_json(tree, out);
-	} else if (slice_is(format, "pprof")) {
-		response->content_type = "application/vnd.google.protobuf+gzip";
-		strbuf_add_text(&response->headers,
-				"content-disposition: attachment; filename=\"profile.pb.gz\"\r\n");
-		response->precompressed = true;
-		render_pprof(tree, out);
-	} else if (slice_is(format, "speedscope")) {
-		response->content_type = "application/json";
-		render_speedscope(tree, out);
 	} else if (slice_is(format, "binary")) {
 		response->content_type = "application/octet-stream";
 		render_binary(tree, (uint32_t)width, out);
@@ -298,6 +305,13 @@ static bool is_turned(struct question *question, const struct net_request *reque
 	       question_is_set(question, request, "invert");
 }
 
+static bool needs_stacks(struct slice format)
+{
+	const struct render_export *as = render_export_find(format);
+
+	return as && as->needs_stacks;
+}
+
 /*
  * Upside down: each function's callers below it; with `sandwich` those of that function alone, and
  * what others have counts as filtered, so that shares stay shares of everything.
@@ -311,10 +325,11 @@ static int turn(struct question *question, const struct net_request *request, st
 
 	if (!is_turned(question, request))
 		return 0;
-	if (slice_is(format, "pprof"))
+	if (needs_stacks(format))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "pprof has whole stacks, root to leaf: leave "
-			       "out \"invert\" and \"sandwich\"");
+			       "%.*s has whole stacks, root to leaf: leave "
+			       "out \"invert\" and \"sandwich\"",
+			       SLICE_FMT(format));
 	rc = tree_invert(tree, function, err);
 	if (!rc)
 		tree->filtered += total - tree->total;
@@ -342,7 +357,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 			     "parameter \"width\" or \"limit\" is not a number in range");
 	if (slice_is(format, "binary"))
 		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
-	question.params.nodes_only = !slice_is(format, "pprof");
+	question.params.nodes_only = !needs_stacks(format);
 	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request);
 	question.params.rows_limit = (uint32_t)limit;
 	if (!rc)
@@ -353,10 +368,10 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = turn(&question, request, format, tree, &err);
 	if (!rc && question_is_set(&question, request, "explain"))
 		explain(&tree->stats, format, response);
-	else if (!rc && !render(tree, format, width, limit, response))
+	else if (!rc && !render(&question, tree, format, width, limit, response))
 		rc = err_set(&err, ERR_INVALID,
-			     "parameter \"format\": \"%.*s\" is none of top, folded, flamegraph, "
-			     "json, pprof, speedscope, binary",
+			     "parameter \"format\": \"%.*s\" is none of top, flamegraph, json, "
+			     "binary, " RENDER_EXPORT_NAMES,
 			     SLICE_FMT(format));
 	else if (!rc)
 		add_notes(&question, request, tree, format, response);

@@ -6,7 +6,7 @@
 #include "server/query/lines.h"
 #include "server/query/render.h"
 #include "server/serve/question.h"
-#include "server/serve/report_functions.h"
+#include "server/query/report_functions.h"
 
 #define LINES_MEMORY_BYTES ((size_t)256 << 20)
 #define CALLGRAPH_DEFAULT 200

@@ -7,7 +7,7 @@
 #include "codec/arrow.h"
 #include "codec/pb.h"
 #include "server/serve/report.h"
-#include "server/serve/report_functions.h"
+#include "server/query/report_functions.h"
 #include "server/serve/report_texts.h"
 
 #define NODE_ID_BYTES 24

@@ -3,8 +3,8 @@
  * report_functions - what each function of a tree has by itself and with all that it called, and
  * who calls whom. Recursion counts once: the outermost call of a function on a path has it all.
  */
-#ifndef FIRN_SERVER_SERVE_REPORT_FUNCTIONS_H
-#define FIRN_SERVER_SERVE_REPORT_FUNCTIONS_H
+#ifndef FIRN_SERVER_QUERY_REPORT_FUNCTIONS_H
+#define FIRN_SERVER_QUERY_REPORT_FUNCTIONS_H
 
 #include "base/idmap.h"
 #include "server/query/tree.h"

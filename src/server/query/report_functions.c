@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/serve/report_functions.h"
+#include "server/query/report_functions.h"
 
 #include <stdlib.h>
 
