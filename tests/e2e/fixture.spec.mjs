@@ -1,54 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What fixture_test's server is sent, and what the page makes of it. */
+/* Numbers of the page, on profiles that are known, beside what go tool pprof says of the same. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { before, test } from "node:test";
-import { promisify } from "node:util";
+import { test } from "node:test";
+import { AT, HOSTILE, MINUTE, compared, placeOf, queryOf, run } from "./fixture.mjs";
+import { deepAnswer } from "./generated.mjs";
 import { clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
-import { deepAnswer, grownProfile, pprof } from "./generated.mjs";
-
-const run = promisify(execFile);
-const TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
-const MINUTE = 60_000;
-const NOW = Math.floor(Date.now() / MINUTE) * MINUTE;
-const AT = { before: NOW - 90 * MINUTE, now: NOW - 30 * MINUTE };
-const spanOf = (at) => ({ from: at - MINUTE, to: at + 2 * MINUTE });
-const queryOf = (job) => `?query=${encodeURIComponent(`${TYPE}{job="${job}"}`)}`;
-const placeOf = (job, at = AT.now) => `${queryOf(job)}&from=${spanOf(at).from}&to=${spanOf(at).to}`;
-const compared = `${placeOf("known")}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
-
-const binary = "/usr/bin/shop";
-const known = ["main", "serve", "json::Parser::parse", "json_value", "deflate", "write_log", "idle"]
-	.map((name, index) => ({ name, file: `src/${name.split(":")[0]}.cc`, line: 10 * index + 1, binary }));
-const knownStacks = (deflate) => [
-	{ path: [0, 1, 2], samples: 400 }, { path: [0, 1, 2, 3], samples: 300 }, { path: [0, 1, 2, 3, 3], samples: 200 },
-	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: 600 }, { path: [0, 6], samples: 500 },
-];
-const LONG = `long_${"name_".repeat(2000)}end`;
-const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001", "日本語の関数", "&lt;b&gt;\"'`${x}"];
-
-async function send(name, labels, profile) {
-	const file = path.join(process.env.FIRN_FOLDER, `${name}.pb.gz`);
-	writeFileSync(file, pprof(profile));
-	const given = labels.flatMap((label) => ["--label", label]);
-	await run(process.env.FIRN, ["push", "--server", process.env.FIRN_URL, "--name", "process_cpu", ...given, file]);
-}
-
-before(async () => {
-	for (const [name, deflate] of [["before", 1000], ["now", 1500]])
-		await send(name, ["job=known", "team=a \"b\", {c}"],
-			{ functions: known, stacks: knownStacks(deflate), at_ms: AT[name], seconds: 10 });
-	await send("other", ["job=known", "team=Größe 日本"],
-		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10, seconds: 10 });
-	await send("hostile", ["job=hostile"], {
-		functions: HOSTILE.map((name) => ({ name, file: "<img src=x>.c", line: 1, binary: "/bin/<b>" })),
-		stacks: HOSTILE.map((_, index) => ({ path: Array.from({ length: index + 1 }, (_, at) => at), samples: 50 })),
-		at_ms: AT.now, seconds: 10,
-	});
-	await send("grown", ["job=grown"], { ...grownProfile(20_000, 600), at_ms: AT.now, seconds: 10 });
-});
 
 /* What go tool pprof says of what the page offers for download. */
 async function goPprof(page, ...options) {
@@ -247,4 +205,18 @@ test("10,000 levels render, scroll and hover to the last row", () => withPage({}
 	assert.equal(await firn(page, "focus"), "level_9999");
 	const small = await page.locator(".flame-base").evaluate(({ width, height }) => width < 4000 && height < 4000);
 	assert.ok(small, "the canvas has the size of the tree");
+}));
+
+test("a single report is a point of the chart", () => withPage({}, async (page) => {
+	await open(page, placeOf("known"));
+	const marked = () => page.waitForFunction(() => {
+		const canvas = document.querySelector(".plot canvas");
+		const image = canvas.getContext("2d", { willReadFrequently: true }).getImageData(0, 0, canvas.width, canvas.height).data;
+		/* The accent is blue; nothing else of the chart is. */
+		for (let at = 0; at < image.length; at += 4)
+			if (image[at + 3] > 200 && image[at + 2] - image[at] > 90)
+				return true;
+		return false;
+	});
+	await marked();
 }));

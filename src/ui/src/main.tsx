@@ -9,13 +9,14 @@ import "./style/strip.css";
 import "./style/tools.css";
 import "./style/main.css";
 import { App } from "./parts/app";
+import { paletteOpen } from "./parts/help";
 import { installHook } from "./state/hook";
 import { startKeys } from "./state/keys";
 import { followSelection } from "./state/reading";
 import { startSession } from "./state/session";
 
 installHook();
-startKeys();
+startKeys(() => (paletteOpen.value = true));
 followSelection();
 render(<App />, document.getElementById("app")!);
 startSession();

@@ -52,7 +52,7 @@ export class FlameGraph {
 	private dirty = { base: false, over: false };
 	private animation: { from: Viewport; to: Viewport; start: number } | null = null;
 
-	constructor(private readonly host: HTMLElement, private readonly events: FlameEvents, rowHeight: number) {
+	constructor(private readonly host: HTMLElement, private readonly events: FlameEvents, rowHeight: number, firstRow = 0) {
 		this.baseContext = this.base.getContext("2d", { alpha: false })!;
 		this.overContext = this.over.getContext("2d")!;
 		this.base.className = "flame-base";
@@ -61,7 +61,7 @@ export class FlameGraph {
 			canvas.setAttribute("aria-hidden", "true");
 		host.append(this.base, this.over);
 		this.theme = readTheme(host);
-		this.surface = { width: 1, height: 1, rowHeight };
+		this.surface = { width: 1, height: 1, rowHeight, firstRow };
 		this.detach = attachGestures(host, {
 			hover: (x, y) => this.setHover(x, y),
 			leave: () => this.setHover(-1, -1),
@@ -166,6 +166,12 @@ export class FlameGraph {
 			return true;
 		const fit = fitNode(this.view, this.profile, this.surface, this.focus);
 		return sameViewport({ ...fit, scroll: 0 }, { ...this.view, scroll: 0 });
+	}
+
+	/* Shows this share of the profile's width, and of its rows from this one on. */
+	moveTo(left: number, right: number, row: number): void {
+		const scroll = row * this.surface.rowHeight;
+		this.move(() => ({ left, right, scroll }));
 	}
 
 	zoomBy(factor: number, x = this.surface.width / 2): void {

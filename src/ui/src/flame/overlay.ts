@@ -6,7 +6,7 @@
  */
 import { type Profile, depthOf, firstEndingAfter } from "../model/profile";
 import type { FlameTheme } from "./theme";
-import { type Surface, type Viewport, boxOf } from "./viewport";
+import { type Surface, type Viewport, boxOf, rowsShown } from "./viewport";
 
 export interface Marks {
 	hover: number;
@@ -31,8 +31,7 @@ function outlineFunctions(
 	wanted: (fn: number) => boolean,
 ): void {
 	const scale = surface.width / (view.right - view.left);
-	const first = Math.max(0, Math.floor(view.scroll / surface.rowHeight));
-	const last = Math.min(profile.rows, Math.ceil((view.scroll + surface.height) / surface.rowHeight));
+	const [first, last] = rowsShown(view, profile, surface);
 	for (let depth = Math.max(1, first); depth < last; depth++) {
 		const end = profile.rowStart[depth + 1]!;
 		let node = firstEndingAfter(profile, profile.rowStart[depth]!, end, view.left);

@@ -12,7 +12,7 @@ import type { Matches } from "../model/search";
 import { LABEL_PADDING, LABEL_WIDTH_MIN, type Labels } from "./labels";
 import { RowImage, pixelOf } from "./row_image";
 import { STEP_COUNT, TONES, type FlameTheme } from "./theme";
-import { rowTop, type Surface, type Viewport } from "./viewport";
+import { rowTop, rowsShown, type Surface, type Viewport } from "./viewport";
 
 export interface Scene {
 	profile: Profile;
@@ -154,8 +154,7 @@ function collect(scene: Scene): number[] {
 	const { profile, view, surface, ratio } = scene;
 	boxes.clear();
 	const tops = [];
-	const first = Math.max(0, Math.floor(view.scroll / surface.rowHeight));
-	const last = Math.min(profile.rows, Math.ceil((view.scroll + surface.height) / surface.rowHeight));
+	const [first, last] = rowsShown(view, profile, surface);
 	for (let depth = first; depth < last; depth++) {
 		const top = Math.round(rowTop(view, surface, depth) * ratio);
 		tops.push(top);

@@ -19,16 +19,26 @@ export interface Surface {
 	rowHeight: number;
 	/* Roots at the bottom; scrolling moves up from there. */
 	upright?: boolean;
+	/* Rows above it are not shown. */
+	firstRow?: number;
 }
 
 /* Where a row is drawn, and which row is at a height; in CSS pixels. */
 export function rowTop(view: Viewport, surface: Surface, depth: number): number {
-	const top = depth * surface.rowHeight - view.scroll;
+	const top = (depth - (surface.firstRow ?? 0)) * surface.rowHeight - view.scroll;
 	return surface.upright ? surface.height - top - surface.rowHeight : top;
 }
 
 export function rowAt(view: Viewport, surface: Surface, y: number): number {
-	return Math.floor(((surface.upright ? surface.height - y : y) + view.scroll) / surface.rowHeight);
+	const row = Math.floor(((surface.upright ? surface.height - y : y) + view.scroll) / surface.rowHeight);
+	return row + (surface.firstRow ?? 0);
+}
+
+/* The rows that are, or are partly, on screen: [first, end). */
+export function rowsShown(view: Viewport, profile: Profile, surface: Surface): [number, number] {
+	const top = (surface.firstRow ?? 0) + view.scroll / surface.rowHeight;
+	const end = Math.min(profile.rows, Math.ceil(top + surface.height / surface.rowHeight));
+	return [Math.max(0, Math.floor(top)), end];
 }
 
 /* One unit fills at most this many pixels, so floating point never shows. */
@@ -39,8 +49,9 @@ export function clampViewport(view: Viewport, profile: Profile, surface: Surface
 	const least = Math.min(all, surface.width / PIXELS_PER_UNIT_MAX);
 	const span = Math.min(all, Math.max(least, view.right - view.left));
 	const left = Math.min(Math.max(0, view.left), all - span);
-	const deepest = Math.max(0, profile.rows * surface.rowHeight - surface.height + surface.rowHeight);
-	const scrollMax = profile.rows * surface.rowHeight <= surface.height ? 0 : deepest;
+	const height = (profile.rows - (surface.firstRow ?? 0)) * surface.rowHeight;
+	const deepest = Math.max(0, height - surface.height + surface.rowHeight);
+	const scrollMax = height <= surface.height ? 0 : deepest;
 	return { left, right: left + span, scroll: Math.min(Math.max(0, view.scroll), scrollMax) };
 }
 

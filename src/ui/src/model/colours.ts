@@ -53,6 +53,25 @@ const KERNEL_KEY = `kind:${KERNEL}`;
 /* The kernel looks the same on every host. */
 const KERNEL_SLOT = 0;
 
+/*
+ * What a language calls a package: a Go import path, a crate or outermost namespace, a Java package, the folder of an
+ * interpreted file. "" when the name does not say: then the binary says more.
+ */
+export function packageOf(name: string, kind: string, file: string): string {
+	if (kind === "go" || /^[\w.-]+(\/[\w.~-]+)+\./.test(name)) {
+		const slash = name.lastIndexOf("/", name.indexOf("(") < 0 ? name.length : name.indexOf("("));
+		const dot = name.indexOf(".", slash + 1);
+		return dot < 0 ? "" : name.slice(0, dot);
+	}
+	if (kind === "jvm" || kind === "dotnet")
+		return name.replace(/\(.*$/, "").split(/[.$]/).slice(0, -2).join(".");
+	const outermost = /^[<&*\s]*(?:dyn |mut )?([A-Za-z_]\w*)::/.exec(name);
+	if (outermost)
+		return outermost[1]!;
+	const folder = file.slice(0, file.lastIndexOf("/"));
+	return kind === "native" || kind === "unknown" || kind === "rust" ? "" : baseName(folder);
+}
+
 /* [key, label] of a function's category. */
 function categoryKey(profile: Profile, fn: number, by: ColourBy): [string, string] {
 	const { functions } = profile;
@@ -63,6 +82,12 @@ function categoryKey(profile: Profile, fn: number, by: ColourBy): [string, strin
 		return [`kind:${kind}`, kindLabel];
 	if (kind === KERNEL)
 		return [KERNEL_KEY, "kernel"];
+	const file = functions.strings[functions.file[fn]!]!;
+	if (by === "file" && file)
+		return [`file:${file}`, baseName(file)];
+	const within = by === "package" ? packageOf(functionName(profile, fn), KINDS[kind] ?? "unknown", file) : "";
+	if (within)
+		return [`package:${within}`, within];
 	return mapping ? [`binary:${mapping}`, baseName(mapping)] : [UNKNOWN, "unknown"];
 }
 

@@ -13,7 +13,7 @@ import { formatSelector, splitSelector } from "./selector";
 import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerange";
 
 export type View = "flame" | "table" | "sandwich" | "compare";
-export type ColourBy = "binary" | "kind" | "function";
+export type ColourBy = "binary" | "package" | "file" | "kind" | "function";
 /* How much of a function's name is shown; the server's words. */
 export type Demangle = "full" | "templates" | "simple" | "none";
 
@@ -60,7 +60,7 @@ export const START: Place = {
 const VIEWS: readonly string[] = ["flame", "table", "sandwich", "compare"];
 const MODES: readonly string[] = ["rate", "share", "raw"];
 const FILTERS_MAX = 16;
-const COLOURS: readonly string[] = ["binary", "kind", "function"];
+const COLOURS: readonly string[] = ["binary", "package", "file", "kind", "function"];
 const DEMANGLE: readonly string[] = ["full", "templates", "simple", "none"];
 
 export function formatPlace(place: Place): string {

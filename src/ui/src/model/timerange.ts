@@ -76,21 +76,50 @@ export function describeDuration(text: string): string {
 	return count === "1" ? `1 ${WORDS[unit]}` : `${count} ${WORDS[unit]}s`;
 }
 
+/* In which all times are written and read: one setting of the page, which starts anew when it changes. */
+export type Zone = "local" | "utc";
+
+let zone: Zone = "local";
+
+export function setZone(next: Zone): void {
+	zone = next;
+}
+
+/* "UTC", or the place whose time the machine has. */
+export function zoneName(): string {
+	return zone === "utc" ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 const pad = (value: number) => String(value).padStart(2, "0");
 
-export function clockTime(ms: number): string {
+/* Years to seconds of a moment in the zone. */
+function partsOf(ms: number): { year: number; month: number; day: number; clock: string } {
 	const date = new Date(ms);
-	return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+	const [year, month, day, ...clock] = zone === "utc"
+		? [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(),
+			date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
+		: [date.getFullYear(), date.getMonth(), date.getDate(),
+			date.getHours(), date.getMinutes(), date.getSeconds()];
+	return { year: year!, month: month! + 1, day: day!, clock: clock.map(pad).join(":") };
+}
+
+export function clockTime(ms: number): string {
+	return partsOf(ms).clock;
 }
 
 export function dayOf(ms: number): string {
-	const date = new Date(ms);
-	return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+	const { year, month, day } = partsOf(ms);
+	return `${year}-${pad(month)}-${pad(day)}`;
 }
 
-/* "2026-01-02T15:04:05" in local time, as <input type=datetime-local> has it. */
+/* "2026-01-02T15:04:05", as <input type=datetime-local> has it. */
 export function localInput(ms: number): string {
 	return `${dayOf(ms)}T${clockTime(ms)}`;
+}
+
+/* Milliseconds since the epoch of such a text, or NaN. */
+export function parseInput(text: string): number {
+	return new Date(zone === "utc" ? `${text}Z` : text).getTime();
 }
 
 export function describeRange(range: TimeRange): string {
@@ -101,11 +130,12 @@ export function describeRange(range: TimeRange): string {
 	if (Number.isNaN(fromMs) || Number.isNaN(toMs))
 		return `${range.from} – ${range.to}`;
 	const today = dayOf(Date.now());
+	const suffix = zone === "utc" ? " UTC" : "";
 	const from = dayOf(fromMs) === today ? clockTime(fromMs) : `${dayOf(fromMs)} ${clockTime(fromMs)}`;
 	if (endsNow(range))
-		return `${from} – now`;
+		return `${from}${suffix} – now`;
 	const to = dayOf(toMs) === dayOf(fromMs) ? clockTime(toMs) : `${dayOf(toMs)} ${clockTime(toMs)}`;
-	return `${from} – ${to}`;
+	return `${from} – ${to}${suffix}`;
 }
 
 export function describeAge(ms: number): string {

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { place } from "../state/place";
-import { paneOpen, toggleTheme } from "../state/preferences";
+import { minimapOpen, paneOpen, toggleTheme, toggleZone, zone } from "../state/preferences";
 import { cursor } from "../state/reading";
 import { busy, failure, profile, refresh } from "../state/session";
 import { toggleInverted, toggleUpright, transform, transforms } from "../state/transforms";
@@ -13,7 +13,7 @@ import { FlameView, graphOnScreen } from "./flame_view";
 import { FrameMenu, frameMenu } from "./frame_menu";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
-import { Help, helpOpen } from "./help";
+import { Help, helpOpen, paletteOpen } from "./help";
 import { Pane } from "./pane";
 import { ProgressNote } from "./progress_note";
 import { Empty, Failed, Skeleton, isEmpty } from "./states";
@@ -30,6 +30,7 @@ const focusOn = (id: string) => {
 };
 
 const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
+const Palette = lazy(() => import("../views/palette").then((view) => view.Palette));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
 const showView = (key: string) => openView(VIEWS.find((each) => each.key === key)!.view);
@@ -46,13 +47,18 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["e"], does: "Edit the matchers", where: "page", run: () => focusOn("query") },
 	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
 	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
-	{ keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page", run: showView },
+	{
+		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page", run: showView,
+		commands: VIEWS.map(({ title }) => `View: ${title}`),
+	},
 	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
 	{ keys: ["i"], does: "Invert: functions first", where: "page", run: toggleInverted },
 	{ keys: ["u"], does: "Roots at the bottom", where: "page", run: toggleUpright },
 	...transforms.map(({ key, title }) =>
 		({ keys: [key], does: `Selected frame: ${title}`, where: "page" as const, run: transform })),
 	{ keys: ["x"], does: "Selected frame: menu", where: "page", run: openMenu },
+	{ keys: ["M"], does: "Small map of the graph", where: "page", run: () => (minimapOpen.value = !minimapOpen.value) },
+	{ keys: ["Z"], does: "Local time or UTC", where: "page", run: toggleZone },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
 	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
 ];
@@ -70,7 +76,7 @@ function View(): JSX.Element {
 export function App(): JSX.Element {
 	useEffect(() => addKeys(pageKeys), []);
 	return (
-		<div class="app">
+		<div class="app" key={zone.value}>
 			<Header />
 			<Strip />
 			{place.value.view === "compare" && <CompareBar />}
@@ -88,6 +94,7 @@ export function App(): JSX.Element {
 			<StatusLine />
 			<FrameMenu />
 			<Help />
+			{paletteOpen.value && <Palette />}
 		</div>
 	);
 }

@@ -5,25 +5,31 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { neighbour } from "../flame/overlay";
 import { FlameGraph } from "../flame/flame_graph";
+import type { Viewport } from "../flame/viewport";
 import { changeWords } from "../model/compare";
 import { type Profile, childrenOf, depthOf, nodeName } from "../model/profile";
 import { formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { changeTexts, nodeChange } from "../state/changes";
 import { addKeys } from "../state/keys";
 import { go, place } from "../state/place";
-import { dark } from "../state/preferences";
+import { dark, minimapOpen } from "../state/preferences";
 import {
 	colouring, cursor, focus, highlighted, hovered, matches, selectNode, selectedFunction,
 	walkMatches, zoomBack, zoomTo,
 } from "../state/reading";
 import { graphWidth, profile, seconds, unit } from "../state/session";
 import { frameMenu } from "./frame_menu";
+import { lazy } from "./lazy";
+
+const Minimap = lazy(() => import("../views/minimap").then((view) => view.Minimap));
 
 const ROW_HEIGHT = 18;
 const PAN_PIXELS = 80;
 
 /* The graph on screen, for the test hook. */
 export const graphOnScreen = signal<FlameGraph | null>(null);
+/* What of the tree it shows. */
+const viewOnScreen = signal<Viewport | null>(null);
 export const lastPaint = { boxes: 0, ms: 0, count: 0 };
 
 /* Whether the graph has focus by keyboard. */
@@ -116,9 +122,15 @@ function graphKeys(graph: FlameGraph): () => void {
 		{ keys: ["Enter"], does: "Zoom to the frame", where: "graph", run: intoFrame },
 		{ keys: ["Escape"], does: "Back to the view before", where: "page", run: back },
 		{ keys: ["0"], does: "Show everything", where: "page", run: all },
-		{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page", run: zoom },
+		{
+			keys: ["+", "-", "="], does: "Zoom in, out", where: "page", run: zoom,
+			commands: ["Zoom in", "Zoom out"],
+		},
 		{ keys: Object.keys(pans), does: "Pan", where: "page", run: pan },
-		{ keys: ["n", "N"], does: "Next, previous match", where: "page", run: toMatch },
+		{
+			keys: ["n", "N"], does: "Next, previous match", where: "page", run: toMatch,
+			commands: ["Next match", "Previous match"],
+		},
 	]);
 }
 
@@ -202,6 +214,18 @@ function TreeProxy(): JSX.Element {
 	);
 }
 
+/* Its code is fetched when there is more than is on screen. */
+function SmallMap(): JSX.Element | null {
+	const view = viewOnScreen.value;
+	const graph = graphOnScreen.value;
+	const current = profile.value;
+	if (!view || !graph || !current || place.value.upright || !minimapOpen.value)
+		return null;
+	const whole = view.right - view.left > 0.999 * current.total[0]! &&
+		current.rows * ROW_HEIGHT <= graph.size.height;
+	return whole ? null : <Minimap graph={graph} view={view} rowHeight={ROW_HEIGHT} />;
+}
+
 export function FlameView(): JSX.Element {
 	const host = useRef<HTMLDivElement>(null);
 	const tip = useSignal<{ node: number; x: number; y: number } | null>(null);
@@ -219,7 +243,10 @@ export function FlameView(): JSX.Element {
 				zoomTo(node);
 			},
 			dragging: (on) => (dragging.value = on),
-			painted: (_, boxes, ms) => Object.assign(lastPaint, { boxes, ms, count: lastPaint.count + 1 }),
+			painted: (view, boxes, ms) => {
+				viewOnScreen.value = view;
+				Object.assign(lastPaint, { boxes, ms, count: lastPaint.count + 1 });
+			},
 		}, ROW_HEIGHT);
 		graphWidth.value = Math.round(host.current!.clientWidth * devicePixelRatio) || graphWidth.peek();
 		const unbind = bind(graph);
@@ -247,6 +274,7 @@ export function FlameView(): JSX.Element {
 	return (
 		<div class={`flame-host${dragging.value ? " dragging" : ""}`} ref={host} onContextMenu={menu}>
 			<TreeProxy />
+			<SmallMap />
 			{show && <Tooltip {...tip.value!} size={graphOnScreen.value!.size} />}
 		</div>
 	);

@@ -7,6 +7,7 @@ import { keyTable } from "../state/keys";
 import { Icon } from "./icons";
 
 export const helpOpen = signal(false);
+export const paletteOpen = signal(false);
 
 const POINTER: [string, string][] = [
 	["Click", "Zoom to a frame"],
@@ -44,6 +45,7 @@ export function Help(): JSX.Element | null {
 					))}
 				</dl>
 				<dl>
+					<div><dt><kbd>Ctrl</kbd><kbd>K</kbd></dt><dd>All of these by name</dd></div>
 					{POINTER.map(([what, does]) => (
 						<div key={what}><dt class="pointer">{what}</dt><dd>{does}</dd></div>
 					))}

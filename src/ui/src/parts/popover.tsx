@@ -34,6 +34,12 @@ export function Popover({ open, onClose, button, children, class: extra = "" }: 
 		};
 	}, [open, onClose]);
 
+	/* Opened by a key from elsewhere, it takes the focus, so that keys reach it. */
+	useEffect(() => {
+		if (open && !root.current!.contains(document.activeElement))
+			panel.current!.querySelector<HTMLElement>("button, input, [tabindex]")?.focus();
+	}, [open]);
+
 	/* Never past the window's right edge. */
 	useLayoutEffect(() => {
 		const box = panel.current?.getBoundingClientRect();

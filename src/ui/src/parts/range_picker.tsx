@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* range_picker - relative presets and absolute ends, in local time. */
+/* range_picker - relative presets and absolute ends. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import {
-	PRESETS, type TimeRange, absoluteRange, describeDuration, describeRange, endsNow, localInput, resolveRange,
+	PRESETS, type TimeRange, absoluteRange, describeDuration, describeRange, endsNow, localInput, parseInput,
+	resolveRange, zoneName,
 } from "../model/timerange";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
-
-const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 function TimeInput({ label, value, onChange }: {
 	label: string; value: string; onChange(value: string): void;
@@ -25,7 +24,7 @@ function AbsoluteForm({ range, onChange }: { range: TimeRange; onChange(range: T
 	const now = resolveRange(range, Date.now());
 	const [from, setFrom] = useState(localInput(now.fromMs));
 	const [to, setTo] = useState(localInput(now.toMs));
-	const span = { fromMs: new Date(from).getTime(), toMs: new Date(to).getTime() };
+	const span = { fromMs: parseInput(from), toMs: parseInput(to) };
 	const valid = span.fromMs < span.toMs;
 	const submit = (event: Event) => {
 		event.preventDefault();
@@ -36,7 +35,7 @@ function AbsoluteForm({ range, onChange }: { range: TimeRange; onChange(range: T
 		<form class="range-form" onSubmit={submit}>
 			<TimeInput label="From" value={from} onChange={setFrom} />
 			<TimeInput label="To" value={to} onChange={setTo} />
-			<p class="popover-note">{valid ? `Times are local (${ZONE}).` : "From must be before To."}</p>
+			<p class="popover-note">{valid ? `Times are of ${zoneName()}.` : "From must be before To."}</p>
 			<button type="submit" class="button primary" disabled={!valid}>Show</button>
 		</form>
 	);

@@ -8,9 +8,9 @@ import { fetchLabels } from "../data/api";
 import { type Chart, chartOf } from "../model/chart";
 import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
 import { quote, quoteName } from "../model/selector";
-import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoomOut } from "../model/timerange";
+import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName, zoomOut } from "../model/timerange";
 import { base, go, place } from "../state/place";
-import { dark, stripOpen } from "../state/preferences";
+import { dark, stripOpen, toggleZone, zone } from "../state/preferences";
 import { series, unit } from "../state/session";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
@@ -57,6 +57,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 		height: host.clientHeight,
 		legend: { show: false },
 		padding: [8, 12, 0, 0],
+		tzDate: (at) => zone.value === "utc" ? uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000),
 		cursor: {
 			y: false,
 			drag: { x: true, y: false, setScale: false, dist: 4 },
@@ -80,7 +81,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 				fill: single ? `${paint.accent}22` : undefined,
 				points: {
 					show: (_: uPlot, __: number, from: number, to: number) => to - from < 2,
-					size: 4,
+					filter: (plot: uPlot, at: number, all: boolean) => (all ? null : lonely(plot.data[at]!)),
+					size: 5,
 				},
 			})),
 		],
@@ -90,6 +92,12 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 			setSelect: [(plot) => choose(plot, current)],
 		},
 	};
+}
+
+/* Points without a neighbour: no line leads to them. */
+function lonely(values: ArrayLike<number | null | undefined>): number[] {
+	const has = (at: number) => values[at] !== null && values[at] !== undefined;
+	return Array.from(values, (_, at) => at).filter((at) => has(at) && !has(at - 1) && !has(at + 1));
 }
 
 function axisTimes(_: uPlot, splits: number[]): string[] {
@@ -272,6 +280,10 @@ export function Strip(): JSX.Element {
 				<button type="button" class="icon-button" onClick={widen}
 					aria-label="Widen the time range" title="Widen the time range">
 					<Icon name="zoomout" />
+				</button>
+				<button type="button" class="zone" onClick={toggleZone}
+					title={`Times are of ${zoneName()}; press for ${zone.value === "utc" ? "local time" : "UTC"}`}>
+					{zone.value === "utc" ? "UTC" : "Local time"}
 				</button>
 				<Reading index={hover.value} />
 			</div>

@@ -28,6 +28,8 @@ export const VIEWS: { view: View; title: string; key: string }[] = [
 const CompareSummary = lazy(() => import("../views/compare").then((view) => view.CompareSummary));
 const COLOURS: { value: ColourBy; label: string }[] = [
 	{ value: "binary", label: "Binary" },
+	{ value: "package", label: "Package" },
+	{ value: "file", label: "Source file" },
 	{ value: "kind", label: "Language" },
 	{ value: "function", label: "Function" },
 ];
@@ -256,7 +258,7 @@ function Legend(): JSX.Element | null {
 	const total = profile.value!.total[0]!;
 	if (!colours || !colours.categories.length || place.value.view !== "flame")
 		return null;
-	const by = place.value.colourBy === "kind" ? "language" : "binary";
+	const by = COLOURS.find(({ value }) => value === place.value.colourBy)!.label.toLowerCase();
 	return (
 		<ul class="legend" tabIndex={0} aria-label={`Colours by ${by}, with the share of self time`}>
 			{colours.categories.map((category, index) => (

@@ -61,8 +61,9 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 	}).value;
 
 	useEffect(() => {
-		const resizes = new ResizeObserver(() => (height.value = box.current!.clientHeight));
-		resizes.observe(box.current!);
+		const element = box.current!;
+		const resizes = new ResizeObserver(() => (height.value = element.clientHeight));
+		resizes.observe(element);
 		return () => resizes.disconnect();
 	}, []);
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keys - the one table of shortcuts: what works by key and what the help overlay shows. "graph"
+ * keys - the one table of shortcuts: what works by key, what the help overlay and the palette show. "graph"
  * keys work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing.
  */
 export interface KeyEntry {
 	keys: string[];
 	does: string;
 	where: "page" | "graph";
+	/* For the palette: what each of `keys` does, or nothing where it makes no sense there. */
+	commands?: readonly string[];
 	run(key: string): void;
+}
+
+export interface Command {
+	title: string;
+	key: string;
+	run(): void;
 }
 
 export const keyTable: KeyEntry[] = [];
@@ -20,6 +28,14 @@ export function addKeys(entries: KeyEntry[]): () => void {
 	};
 }
 
+export function commands(): Command[] {
+	return keyTable.flatMap((entry) => {
+		const titles = entry.commands ?? (entry.keys.length === 1 ? [entry.does] : []);
+		return titles.map((title, index) =>
+			({ title, key: entry.keys[index]!, run: () => entry.run(entry.keys[index]!) }));
+	});
+}
+
 function isTyping(target: EventTarget | null): boolean {
 	return target instanceof HTMLElement &&
 		(target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
@@ -29,8 +45,13 @@ function onGraph(target: EventTarget | null): boolean {
 	return target === document.body || (target instanceof Element && target.closest(".flame-host") !== null);
 }
 
-export function startKeys(): void {
+export function startKeys(openPalette: () => void): void {
 	document.addEventListener("keydown", (event) => {
+		if ((event.ctrlKey || event.metaKey) && event.key === "k" && !document.querySelector("dialog[open]")) {
+			event.preventDefault();
+			openPalette();
+			return;
+		}
 		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented)
 			return;
 		if (isTyping(event.target) || document.querySelector("dialog[open]"))

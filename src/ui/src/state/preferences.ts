@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* preferences - what is the reader's own and never part of a link; kept in localStorage. */
 import { effect, signal, type Signal } from "@preact/signals";
+import { type Zone, setZone } from "../model/timerange";
 
 function stored<T>(key: string, fallback: T, valid: (value: unknown) => value is T): Signal<T> {
 	let start = fallback;
@@ -37,13 +38,21 @@ const isWidth = (value: unknown): value is number => typeof value === "number" &
 const isPane = (value: unknown): value is PaneTab =>
 	typeof value === "string" && PANE_TABS.includes(value as PaneTab);
 const isOpen = (value: unknown): value is boolean => typeof value === "boolean";
-
+const isZone = (value: unknown): value is Zone => value === "local" || value === "utc";
 
 export const theme = stored<Theme>("theme", "system", isTheme);
 export const paneWidth = stored("pane_width", 400, isWidth);
 export const paneTab = stored<PaneTab>("pane_tab", "top", isPane);
 export const paneOpen = stored("pane_open", innerWidth >= 1180, isOpen);
 export const stripOpen = stored("strip_open", true, isOpen);
+export const minimapOpen = stored("minimap_open", true, isOpen);
+export const zone = stored<Zone>("zone", "local", isZone);
+
+effect(() => setZone(zone.value));
+
+export function toggleZone(): void {
+	zone.value = zone.value === "utc" ? "local" : "utc";
+}
 
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 export const dark = signal(false);

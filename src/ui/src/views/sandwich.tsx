@@ -13,6 +13,8 @@ import { colouring, matches, selectFunction, selectedFunction, top } from "../st
 import { profile, seconds, unit } from "../state/session";
 
 const ROW_HEIGHT = 18;
+/* The row of the function itself; above it there is but a box that says the same. */
+const FUNCTION_ROW = 1;
 
 /* The function of the link; else the selected one, else the one with the most of its own. */
 const chosen = computed(() => {
@@ -59,7 +61,7 @@ function Half({ shown, upright, label }: { shown: Profile; upright: boolean; lab
 			},
 			dragging: () => undefined,
 			painted: () => undefined,
-		}, ROW_HEIGHT));
+		}, ROW_HEIGHT, FUNCTION_ROW));
 		made.setUpright(upright);
 		const stops = [
 			effect(() => {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* palette - every command by its name, from the table that the keys work by (ARIA combobox in a dialog). */
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { type Command, commands } from "../state/keys";
+import { paletteOpen } from "../parts/help";
+
+/* Every word has to be in the title, in any order. */
+function fits(command: Command, text: string): boolean {
+	const title = command.title.toLowerCase();
+	return text.toLowerCase().split(/\s+/).every((word) => title.includes(word));
+}
+
+export function Palette(): JSX.Element {
+	const dialog = useRef<HTMLDialogElement>(null);
+	const text = useSignal("");
+	const active = useSignal(0);
+	const list = commands().filter((command) => fits(command, text.value));
+	const close = () => (paletteOpen.value = false);
+	useEffect(() => {
+		const before = document.activeElement;
+		dialog.current!.showModal();
+		return () => before instanceof HTMLElement && before.focus();
+	}, []);
+	useEffect(() => {
+		document.getElementById(`command-${active.value}`)?.scrollIntoView({ block: "nearest" });
+	}, [active.value]);
+	const run = (command: Command | undefined) => {
+		if (!command)
+			return;
+		dialog.current!.close();
+		/* What it focuses stays focused: the dialog is gone by then. */
+		requestAnimationFrame(command.run);
+	};
+	const key = (event: KeyboardEvent) => {
+		if (event.isComposing)
+			return;
+		const last = Math.max(0, list.length - 1);
+		const moves: Record<string, number> = {
+			ArrowDown: Math.min(last, active.value + 1), ArrowUp: Math.max(0, active.value - 1),
+			PageDown: Math.min(last, active.value + 10), PageUp: Math.max(0, active.value - 10),
+		};
+		const to = moves[event.key];
+		if (to !== undefined)
+			active.value = to;
+		else if (event.key === "Enter")
+			run(list[active.value]);
+		else
+			return;
+		event.preventDefault();
+	};
+	const chosen = list[active.value] && `command-${active.value}`;
+	return (
+		<dialog class="palette" ref={dialog} aria-label="Commands" onClose={close}
+			onClick={(event) => event.target === dialog.current && dialog.current!.close()}>
+			<input type="text" role="combobox" aria-label="Command" aria-expanded="true" aria-autocomplete="list"
+				aria-controls="commands" aria-activedescendant={chosen} placeholder="What to do"
+				autocomplete="off" spellcheck={false} value={text.value} onKeyDown={key}
+				onInput={(event) => {
+					text.value = event.currentTarget.value;
+					active.value = 0;
+				}} />
+			<ul class="options" id="commands" role="listbox" aria-label="Commands">
+				{list.map((command, index) => (
+					<li key={command.title} id={`command-${index}`} role="option" aria-selected={index === active.value}
+						class={index === active.value ? "active" : ""}
+						onPointerMove={() => (active.value = index)} onClick={() => run(command)}>
+						<span>{command.title}</span>
+						<kbd>{command.key}</kbd>
+					</li>
+				))}
+			</ul>
+			{!list.length && <p class="popover-note" role="status">No such command.</p>}
+		</dialog>
+	);
+}
