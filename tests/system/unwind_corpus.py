@@ -164,6 +164,7 @@ PROGRAMS = [
     Program("children", chains(CHILDREN)),
     Program("plugins", ["main use_plugin plug_outer a_inner leaf_a",
                         "main use_plugin plug_outer b_inner leaf_b", "main over"]),
+    Program("moved", ["main use_moved plug_outer a_inner leaf_a", "main over"]),
     Program("syscalls", ["main read_zeros ..", "main random_bytes ..", "main page_faults touch",
                          "main small_calls ..", "main over"]),
     # About half of the time is in stubs, on some CPUs a little more.

@@ -643,13 +643,34 @@ static __always_inline bool is_about_generated(const struct space_head *kept,
 					       struct task_struct *task,
 					       const struct user_registers *registers)
 {
-	__u64 address = registers->orig_ax == SYSTEM_CALL_MMAP ? registers->ax : registers->di;
+	bool is_result =
+		registers->orig_ax == SYSTEM_CALL_MMAP || registers->orig_ax == SYSTEM_CALL_MREMAP;
+	__u64 address = is_result ? registers->ax : registers->di;
 	__u64 has_file = 1;
 
 	if (!(kept->flags & SPACE_HAS_GENERATED))
 		return false;
 	bpf_find_vma(task, address, note_file, &has_file, 0);
 	return !has_file;
+}
+
+/* bpf_find_vma callback: sets *data when it is executable. */
+static long note_executable(struct task_struct *task, struct vm_area_struct *vma, void *data)
+{
+	(void)task;
+	*(__u64 *)data = (vma->vm_flags & VMA_EXECUTABLE) != 0;
+	return 0;
+}
+
+/* Whether code was moved, of which there is as much as before. */
+static __always_inline bool has_moved_code(struct task_struct *task,
+					   const struct user_registers *registers)
+{
+	__u64 is_executable = 0;
+
+	if (registers->orig_ax == SYSTEM_CALL_MREMAP)
+		bpf_find_vma(task, registers->ax, note_executable, &is_executable, 0);
+	return is_executable;
 }
 
 /* After a system call that may have changed the executable mappings of a process that is known. */
@@ -665,7 +686,8 @@ static __always_inline int follow_change(bool has_protection)
 	if (!kept || !follower_get(&follower))
 		return 0;
 	registers = (struct user_registers *)bpf_task_pt_regs(follower.task);
-	is_executable = has_protection && registers->dx & PROTECTION_EXECUTE;
+	is_executable = has_protection ? registers->dx & PROTECTION_EXECUTE
+				       : has_moved_code(follower.task, registers);
 	if (!is_executable && kept->executable_pages == follower.task->mm->exec_vm)
 		return 0;
 	if (is_executable && is_about_generated(kept, follower.task, registers)) {

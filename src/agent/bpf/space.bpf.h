@@ -36,6 +36,7 @@ struct {
 	__type(value, struct space_part);
 } space_parts SEC(".maps");
 
+#define SPACE_LOOKED_AT_MAX (1u << 17) /* twice what a process may have by default */
 #define SPACE_ASK_AGAIN_NS 1000000000ull
 
 /* Working memory of one reading, per context that can be interrupted by another. */
@@ -43,7 +44,8 @@ struct space_scratch {
 	struct space_head head;
 	struct space_part_key key;
 	__u32 count;
-	__u32 lost; /* records that found no room */
+	__u32 looked_at; /* mappings, executable or not */
+	__u32 lost;	 /* records that found no room */
 	__u16 flags;
 	union {
 		struct space_part part;
@@ -150,13 +152,18 @@ static __always_inline bool space_list(struct space_scratch *scratch, struct tas
 	struct vm_area_struct *vma;
 	struct bpf_iter_task_vma it;
 
-	scratch->count = 0;
+	scratch->count = scratch->looked_at = 0;
 	scratch->flags = 0;
 	scratch->head.fingerprint = 0;
 	bpf_iter_task_vma_new(&it, task, 0);
-	while ((vma = bpf_iter_task_vma_next(&it)))
+	while ((vma = bpf_iter_task_vma_next(&it))) {
+		if (scratch->looked_at++ >= SPACE_LOOKED_AT_MAX) {
+			scratch->flags |= SPACE_CUT;
+			break;
+		}
 		if (vma->vm_flags & VMA_EXECUTABLE)
 			space_note(scratch, vma, vdso);
+	}
 	bpf_iter_task_vma_destroy(&it);
 	return scratch->count > 0;
 }

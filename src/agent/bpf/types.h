@@ -83,6 +83,7 @@ struct task_struct {
 #define VMA_PAGE_SHIFT 12
 
 #define SYSTEM_CALL_MMAP 9
+#define SYSTEM_CALL_MREMAP 25
 #define SYSTEM_CALL_EXECVE 59
 #define SYSTEM_CALL_EXECVEAT 322
 #define PROTECTION_EXECUTE 4u /* PROT_EXEC */
