@@ -89,7 +89,7 @@ class Server:
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout=30):
+    def wait_ready(self, timeout=120):
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             if self.process.poll() is not None:
