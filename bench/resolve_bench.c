@@ -195,6 +195,14 @@ static void print_rate(const char *what, const char *order, int64_t ns, size_t c
 	       (double)count * 1e3 / (double)ns, (double)frames / (double)count);
 }
 
+static void count_frames(void *context, uint64_t address, const struct symbol_frame *frames,
+			 size_t count)
+{
+	(void)address;
+	(void)frames;
+	*(uint64_t *)context += count;
+}
+
 /* Each twice; the second counts. */
 static void run_warm(const struct symbol_table *table, struct symbol_texts *texts,
 		     const uint64_t *addresses, size_t count, const char *order)
@@ -211,6 +219,12 @@ static void run_warm(const struct symbol_table *table, struct symbol_texts *text
 			found += symbol_table_lookup(table, addresses[i], frames);
 	}
 	print_rate("frames", order, cpu_ns() - start_ns, count, found);
+	for (int round = 0; round < 2; round++) {
+		start_ns = cpu_ns();
+		found = 0;
+		symbol_table_lookup_many(table, addresses, count, count_frames, &found);
+	}
+	print_rate("frames of many at once", order, cpu_ns() - start_ns, count, found);
 	for (int round = 0; round < 2; round++) {
 		start_ns = cpu_ns();
 		found = 0;

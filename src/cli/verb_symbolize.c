@@ -19,6 +19,7 @@
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
+#define ADDRESSES_MAX 64	       /* answered together */
 #define NAMES_BYTES ((size_t)10 << 20) /* of names kept as they are shown */
 #define TEXTS_BYTES ((size_t)5 << 20)  /* of names kept as the table has them */
 
@@ -81,6 +82,8 @@ struct symbolizer {
 	struct shown *names;
 	size_t names_count, names_capacity;
 	struct idmap names_map;
+	uint64_t addresses[ADDRESSES_MAX]; /* read, not yet answered */
+	size_t count;
 	struct strbuf out;
 	uint64_t asked, unknown, outside;
 };
@@ -183,10 +186,9 @@ static bool is_in_code(const struct elf_info *info, uint64_t address)
 	return false;
 }
 
-static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *err)
+static void answer(void *context, uint64_t address, const struct symbol_frame *frames, size_t count)
 {
-	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(symbolizer->table, address, frames);
+	struct symbolizer *symbolizer = context;
 	struct strbuf *out = &symbolizer->out;
 
 	symbolizer->asked++;
@@ -205,7 +207,15 @@ static int answer(struct symbolizer *symbolizer, uint64_t address, struct err *e
 	}
 	strbuf_add_byte(out, '\n');
 	forget_names(symbolizer);
-	return out->len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
+}
+
+/* Answers all that were asked; writes when it is worth a call. */
+static int answer_asked(struct symbolizer *symbolizer, struct err *err)
+{
+	symbol_table_lookup_many(symbolizer->table, symbolizer->addresses, symbolizer->count,
+				 answer, symbolizer);
+	symbolizer->count = 0;
+	return symbolizer->out.len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
 }
 
 static bool parse_address(struct slice text, uint64_t *ret)
@@ -230,7 +240,8 @@ static bool parse_address(struct slice text, uint64_t *ret)
 	return true;
 }
 
-static int answer_text(struct symbolizer *symbolizer, struct slice text, struct err *err)
+/* Notes an address, to be answered with others. */
+static int ask(struct symbolizer *symbolizer, struct slice text, struct err *err)
 {
 	uint64_t address;
 
@@ -238,7 +249,8 @@ static int answer_text(struct symbolizer *symbolizer, struct slice text, struct 
 		return err_set(err, ERR_INVALID,
 			       "read address \"%.*s\": expected hexadecimal digits, such as 401136",
 			       (int)(text.len < 64 ? text.len : 64), text.data);
-	return answer(symbolizer, address, err);
+	symbolizer->addresses[symbolizer->count++] = address;
+	return symbolizer->count < ADDRESSES_MAX ? 0 : answer_asked(symbolizer, err);
 }
 
 static struct slice trim(struct slice line)
@@ -280,11 +292,13 @@ static int answer_input(struct symbolizer *symbolizer, struct err *err)
 				break;
 			line = trim(line);
 			if (line.len)
-				status = answer_text(symbolizer, line, err);
+				status = ask(symbolizer, line, err);
 			left = slice_tail(left, is_cut ? left.len : end + 1);
 		}
 		memmove(input, left.data, left.len);
 		held = left.len;
+		if (!status)
+			status = answer_asked(symbolizer, err);
 		if (!status)
 			status = flush(symbolizer, err);
 	}
@@ -389,7 +403,9 @@ static int answer_all(struct symbolizer *symbolizer, const struct option_operand
 	if (operands->count == 1)
 		return answer_input(symbolizer, err);
 	for (size_t i = 1; !status && i < operands->count; i++)
-		status = answer_text(symbolizer, slice_of(operands->items[i]), err);
+		status = ask(symbolizer, slice_of(operands->items[i]), err);
+	if (!status)
+		status = answer_asked(symbolizer, err);
 	return status ? status : flush(symbolizer, err);
 }
 

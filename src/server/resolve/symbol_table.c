@@ -15,6 +15,7 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES_MAX 320
 #define TABLE_BYTES_MAX ((uint64_t)8 << 30)
+#define TOGETHER_MAX 16 /* addresses whose data is loaded at the same time */
 
 const char *symbol_origin_text(enum symbol_origin origin)
 {
@@ -381,39 +382,73 @@ static uint32_t search_starts(const struct symbol_table *table, uint32_t first, 
 	return first;
 }
 
-/* The block that holds the address, by its number, and where it starts; false when none does. */
-static bool find_block(const struct symbol_table *table, uint64_t address, uint32_t *ret_block,
-		       uint64_t *ret_start)
+/* Where the block of an address is searched for: [first, end). */
+struct place {
+	uint64_t base, behind; /* of the region; of the address, behind that */
+	uint32_t low, first, end;
+};
+
+/* As far as it is told without looking at blocks; false when the address is before all code. */
+static bool find_region(const struct symbol_table *table, uint64_t address, struct place *ret)
 {
 	const uint8_t *regions = table->bytes + table->regions.offset;
-	uint32_t region = table->regions_count, first, end, low;
-	uint64_t base;
+	uint32_t region = table->regions_count;
 
 	while (region &&
 	       symbol_u64(regions + (uint64_t)(region - 1) * SYMBOL_REGION_BYTES) > address)
 		region--;
 	if (!region--)
 		return false;
-	base = symbol_u64(regions + (uint64_t)region * SYMBOL_REGION_BYTES);
-	first = symbol_u32(regions + (uint64_t)region * SYMBOL_REGION_BYTES + 8);
-	end = region + 1 < table->regions_count
-		      ? symbol_u32(regions + ((uint64_t)region + 1) * SYMBOL_REGION_BYTES + 8)
-		      : table->blocks_count;
-	if (first >= end || end > table->blocks_count)
-		return false;
-	low = address - base < UINT32_MAX ? (uint32_t)(address - base) : UINT32_MAX;
-	if (table->slices) {
-		uint32_t slice = (uint32_t)((uint64_t)low >> table->slice_shift);
+	ret->base = symbol_u64(regions + (uint64_t)region * SYMBOL_REGION_BYTES);
+	ret->first = symbol_u32(regions + (uint64_t)region * SYMBOL_REGION_BYTES + 8);
+	ret->end = region + 1 < table->regions_count
+			   ? symbol_u32(regions + ((uint64_t)region + 1) * SYMBOL_REGION_BYTES + 8)
+			   : table->blocks_count;
+	ret->behind = address - ret->base;
+	ret->low = ret->behind < UINT32_MAX ? (uint32_t)ret->behind : UINT32_MAX;
+	return ret->first < ret->end && ret->end <= table->blocks_count;
+}
 
-		if (slice >= table->slices_count)
-			slice = table->slices_count - 1;
-		else
-			end = table->slices[slice + 1] + 1;
-		first = table->slices[slice];
-	}
-	*ret_block = search_starts(table, first, end, low);
-	*ret_start = base + start_of(table, *ret_block);
-	return *ret_start <= address;
+static uint32_t slice_of_place(const struct symbol_table *table, const struct place *place)
+{
+	uint64_t slice = (uint64_t)place->low >> table->slice_shift;
+
+	return slice < table->slices_count ? (uint32_t)slice : table->slices_count - 1;
+}
+
+static void narrow(const struct symbol_table *table, struct place *place)
+{
+	uint32_t slice;
+
+	if (!table->slices)
+		return;
+	slice = slice_of_place(table, place);
+	place->first = table->slices[slice];
+	if ((uint64_t)place->low >> table->slice_shift == slice)
+		place->end = table->slices[slice + 1] + 1;
+}
+
+/* The block that holds the address, and how far behind its start; false when none does. */
+static bool find_block(const struct symbol_table *table, const struct place *place,
+		       uint32_t *ret_block, uint64_t *ret_behind)
+{
+	uint32_t start;
+
+	*ret_block = search_starts(table, place->first, place->end, place->low);
+	start = start_of(table, *ret_block);
+	*ret_behind = place->behind - start;
+	return start <= place->behind;
+}
+
+/* Begins to load a block of rows. */
+static void prefetch_block(const struct symbol_table *table, uint32_t number)
+{
+	const uint8_t *start =
+		table->bytes + table->starts.offset + (uint64_t)number * SYMBOL_START_BYTES;
+	uint32_t at = symbol_u32(start + 4), end = symbol_u32(start + SYMBOL_START_BYTES + 4);
+
+	if (end <= table->rows.bytes && at <= end)
+		prefetch(table->bytes + table->rows.offset + at, end - at);
 }
 
 static bool open_block(const struct symbol_table *table, uint32_t number, struct symbol_pack *ret)
@@ -505,32 +540,44 @@ static size_t read_chain(const struct symbol_table *table, uint32_t scope, struc
 	}
 }
 
-size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
-			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
-{
-	struct link links[SYMBOL_CHAIN_MAX];
+/* What a row says. */
+struct told_row {
+	uint32_t scope; /* its number + 1; 0: none */
 	struct told_place place;
+};
+
+/* The row of an address `behind` the start of a block; false when the block is damaged. */
+static bool read_row(const struct symbol_table *table, uint32_t block, uint64_t behind,
+		     struct told_row *ret)
+{
 	struct symbol_pack rows;
-	uint32_t block, scope;
-	uint64_t start;
 	unsigned row;
-	size_t count;
 	bool is_patch;
 
-	if (!find_block(table, address, &block, &start) || !open_block(table, block, &rows))
-		return 0;
-	row = find_row(&rows, address - start);
-	scope = symbol_pack_get(&rows, ROW_SCOPE, row, &is_patch);
-	place = read_place(&rows, row, ROW_LINE, ROW_FILE);
-	if (!scope && place.line) {
-		ret_frames[0] = (struct symbol_frame){ SYMBOL_NONE, place.file, place.line };
+	if (!open_block(table, block, &rows))
+		return false;
+	row = find_row(&rows, behind);
+	ret->scope = symbol_pack_get(&rows, ROW_SCOPE, row, &is_patch);
+	ret->place = read_place(&rows, row, ROW_LINE, ROW_FILE);
+	return true;
+}
+
+static size_t read_frames(const struct symbol_table *table, const struct told_row *row,
+			  struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
+{
+	struct link links[SYMBOL_CHAIN_MAX];
+	size_t count;
+
+	if (!row->scope && row->place.line) {
+		ret_frames[0] =
+			(struct symbol_frame){ SYMBOL_NONE, row->place.file, row->place.line };
 		return 1;
 	}
-	count = scope ? read_chain(table, scope - 1, place, links) : 0;
+	count = row->scope ? read_chain(table, row->scope - 1, row->place, links) : 0;
 	for (size_t i = 0; i < count; i++) {
 		struct symbol_place declared = declared_at(table, links[i].function);
+		struct told_place place = links[i].place;
 
-		place = links[i].place;
 		ret_frames[i] = (struct symbol_frame){
 			.function = links[i].function,
 			.file = place.file ? place.file : declared.file,
@@ -538,6 +585,108 @@ size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
 		};
 	}
 	return count;
+}
+
+size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
+			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
+{
+	struct place place;
+	struct told_row row;
+	uint64_t behind;
+	uint32_t block;
+
+	if (!find_region(table, address, &place))
+		return 0;
+	narrow(table, &place);
+	if (!find_block(table, &place, &block, &behind) || !read_row(table, block, behind, &row))
+		return 0;
+	return read_frames(table, &row, ret_frames);
+}
+
+/* One of the addresses that are looked up together. */
+struct lookup {
+	struct place place;
+	uint64_t behind;
+	uint32_t block;
+	bool is_found, has_scope;
+	struct told_row row;
+};
+
+/* Finds the blocks of rows. Each step begins to load what the next one reads. */
+static void find_blocks(const struct symbol_table *table, const uint64_t *addresses, size_t count,
+			struct lookup *lookups)
+{
+	const uint8_t *starts = table->bytes + table->starts.offset;
+
+	for (size_t i = 0; i < count; i++) {
+		struct lookup *lookup = &lookups[i];
+
+		lookup->is_found = find_region(table, addresses[i], &lookup->place);
+		if (lookup->is_found && table->slices)
+			__builtin_prefetch(&table->slices[slice_of_place(table, &lookup->place)]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!lookups[i].is_found)
+			continue;
+		narrow(table, &lookups[i].place);
+		__builtin_prefetch(starts + (uint64_t)lookups[i].place.first * SYMBOL_START_BYTES);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct lookup *lookup = &lookups[i];
+
+		lookup->is_found = lookup->is_found && find_block(table, &lookup->place,
+								  &lookup->block, &lookup->behind);
+		if (lookup->is_found)
+			prefetch_block(table, lookup->block);
+	}
+}
+
+/* Reads the rows, and begins to load the innermost scopes: callers mostly are beside them. */
+static void read_rows(const struct symbol_table *table, size_t count, struct lookup *lookups)
+{
+	const uint8_t *offsets = table->bytes + table->scopes.span.offset;
+
+	for (size_t i = 0; i < count; i++) {
+		struct lookup *lookup = &lookups[i];
+
+		lookup->is_found = lookup->is_found &&
+				   read_row(table, lookup->block, lookup->behind, &lookup->row);
+		lookup->has_scope = lookup->is_found && lookup->row.scope &&
+				    lookup->row.scope <= table->scopes.count;
+		if (lookup->has_scope)
+			__builtin_prefetch(offsets + 4 * (size_t)((lookup->row.scope - 1) /
+								  SYMBOL_PACK_RECORDS));
+	}
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *bytes = NULL;
+		uint64_t len;
+
+		if (lookups[i].has_scope)
+			bytes = block_of(table, &table->scopes, lookups[i].row.scope - 1, &len);
+		if (bytes)
+			prefetch(bytes, len);
+	}
+}
+
+void symbol_table_lookup_many(const struct symbol_table *table, const uint64_t *addresses,
+			      size_t count, symbol_table_visit_f *visit, void *context)
+{
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	struct lookup lookups[TOGETHER_MAX];
+
+	for (size_t at = 0; at < count; at += TOGETHER_MAX) {
+		size_t some = count - at < TOGETHER_MAX ? count - at : TOGETHER_MAX;
+
+		find_blocks(table, addresses + at, some, lookups);
+		read_rows(table, some, lookups);
+		for (size_t i = 0; i < some; i++) {
+			size_t found = 0;
+
+			if (lookups[i].is_found)
+				found = read_frames(table, &lookups[i].row, frames);
+			visit(context, addresses[at + i], frames, found);
+		}
+	}
 }
 
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function)

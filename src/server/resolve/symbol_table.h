@@ -119,6 +119,15 @@ size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
 			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX]);
 
+/*
+ * The same for many addresses, one after the other: data of several is loaded at a time, so that
+ * memory is waited for once for all of them. Frames live during the call; there may be none.
+ */
+typedef void symbol_table_visit_f(void *context, uint64_t address,
+				  const struct symbol_frame *frames, size_t count);
+void symbol_table_lookup_many(const struct symbol_table *table, const uint64_t *addresses,
+			      size_t count, symbol_table_visit_f *visit, void *context);
+
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
 
