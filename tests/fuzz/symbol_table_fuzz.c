@@ -40,6 +40,39 @@ static void make_sums_right(uint8_t *bytes, size_t size)
 			    SYMBOL_HEADER_BYTES - SYMBOL_AT_BODY_CRC));
 }
 
+struct expected {
+	const struct symbol_table *table;
+	size_t answers;
+};
+
+/* Many at once are what each is alone. */
+static void compare(void *context, uint64_t address, const struct symbol_frame *frames,
+		    size_t count)
+{
+	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
+	struct expected *expected = context;
+
+	expected->answers++;
+	if (symbol_table_lookup(expected->table, address, alone) != count)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		if (frames[i].function != alone[i].function || frames[i].file != alone[i].file ||
+		    frames[i].line != alone[i].line)
+			abort();
+}
+
+static void look_up_together(const struct symbol_table *table, uint64_t start)
+{
+	struct expected expected = { .table = table };
+	uint64_t addresses[BLOCKS];
+
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		addresses[i] = start + 7 * i;
+	symbol_table_lookup_many(table, addresses, BLOCKS - 1, compare, &expected);
+	if (expected.answers != BLOCKS - 1)
+		abort();
+}
+
 static void look_up(const struct symbol_table *table)
 {
 	struct symbol_texts *texts = symbol_texts_new(table);
@@ -55,6 +88,8 @@ static void look_up(const struct symbol_table *table)
 
 		for (uint64_t k = 0; k < BLOCKS; k++)
 			symbol_texts_lookup(texts, at + 3 * k, lines);
+		if (!i)
+			look_up_together(table, at - BLOCKS);
 	}
 	for (uint32_t i = 0; i < table->texts_count && i < TEXTS; i++)
 		symbol_texts_get(texts, i);

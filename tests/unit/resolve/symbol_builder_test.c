@@ -53,6 +53,29 @@ static uint32_t innermost(const struct made_table *made, uint64_t address)
 	return symbol_texts_lookup(made->texts, address, lines) ? lines[0].start_line : 0;
 }
 
+static void compare_answer(void *context, uint64_t address, const struct symbol_frame *frames,
+			   size_t count)
+{
+	const struct made_table *made = context;
+	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
+
+	assert_int_equal(symbol_table_lookup(made->table, address, alone), count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(frames[i].function, alone[i].function);
+		assert_int_equal(frames[i].line, alone[i].line);
+	}
+}
+
+/* Of addresses in any order, each has the answer that it has alone. */
+static void expect_together(struct made_table *made)
+{
+	uint64_t addresses[1000];
+
+	for (size_t i = 0; i < 1000; i++)
+		addresses[i] = LOW - 10 + draw(LEN + 20);
+	symbol_table_lookup_many(made->table, addresses, 1000, compare_answer, made);
+}
+
 static void nested_ranges_answer_as_a_full_search_does(void **state)
 {
 	(void)state;
@@ -87,6 +110,7 @@ static void nested_ranges_answer_as_a_full_search_does(void **state)
 					want = i + 1;
 			assert_int_equal(innermost(&made, at), want);
 		}
+		expect_together(&made);
 		made_table_free(&made);
 		symbol_builder_free(&builder);
 	}
