@@ -17,7 +17,7 @@ struct query_verb_options {
 	const char *filter;
 	const char *sandwich;
 	unsigned limit;
-	bool explain, invert;
+	bool explain, invert, intervals;
 };
 
 #define AT(member) offsetof(struct query_verb_options, member)
@@ -46,6 +46,8 @@ static const struct option options[] = {
 	  "who calls this function; what it calls: --filter 'show-from function=FUNCTION'", 0, 0 },
 	{ 0, "explain", OPTION_FLAG, AT(explain), NULL,
 	  "what the answer cost and where it came from, instead of it", 0, 0 },
+	{ 0, "intervals", OPTION_FLAG, AT(intervals), NULL,
+	  "of top and json: how exactly values are known, by how they vary over time", 0, 0 },
 	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
 	VERB_COMMON_OPTIONS,
 };
@@ -93,6 +95,7 @@ static void build_path(const struct query_verb_options *values, const char *sele
 	ask_add_parameter(path, "group_by", values->group_by);
 	ask_add_parameter(path, "invert", values->invert ? "1" : NULL);
 	ask_add_parameter(path, "sandwich", values->sandwich);
+	ask_add_parameter(path, "intervals", values->intervals ? "1" : NULL);
 	ask_add_parameter(path, "demangle", values->demangle);
 	ask_add_parameter(path, "notes", "1");
 	ask_add_parameter(path, "limit", values->limit ? limit : NULL);

@@ -209,7 +209,13 @@ static void add_line(const struct screen *screen, struct strbuf *out, const stru
 		len--;
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)line->data[i];
+		unsigned char next = i + 1 < len ? (unsigned char)line->data[i + 1] : 0;
 
+		/* U+0080 to U+009F are commands too, some as mighty as an escape. */
+		if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+			c = ' ';
+			i++;
+		}
 		strbuf_add_byte(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
 	}
 	strbuf_add_text(out, screen->tty ? "\033[K\r\n" : "\n");

@@ -175,6 +175,24 @@ static int authorize(void *context, const struct net_request *request, enum net_
 	return server->access ? access_authorize(server->access, request, role, at_once) : 200;
 }
 
+/* A path that is taken off the front of requests may not be the beginning of what they ask for. */
+static int check_prefix(const struct server *server, size_t routes_count, struct err *err)
+{
+	struct slice prefix = slice_of(server->web.prefix);
+
+	for (size_t i = 0; prefix.len && i < routes_count; i++) {
+		struct slice path = slice_of(server->routes[i].path);
+
+		if (slice_starts_with(path, prefix) &&
+		    (path.len == prefix.len || path.data[prefix.len] == '/'))
+			return err_set(err, ERR_INVALID,
+				       "--web-external-url: the path \"%s\" is the server's own "
+				       "(%s); choose another, such as \"/firn\"",
+				       server->web.prefix, server->routes[i].path);
+	}
+	return 0;
+}
+
 static int listen_on(struct server *server, const struct server_options *options, struct err *err)
 {
 	struct net_server_options net = {
@@ -185,6 +203,8 @@ static int listen_on(struct server *server, const struct server_options *options
 		.authorize_context = server,
 	};
 
+	if (check_prefix(server, net.routes_count, err))
+		return -ERR_INVALID;
 	web_add_headers(&server->web,
 			server->access ? access_headers(server->access) : (struct slice){ 0 });
 	net.headers = strbuf_slice(&server->web.headers);

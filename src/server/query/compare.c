@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/compare.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "server/query/student.h"
 
 #define STEPS_WANTED 1000
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
@@ -200,22 +202,84 @@ static void compare_rates(struct comparison *result, const struct tree *tree)
 		significance_compare_counts(&result->rate, samples, seconds);
 }
 
-int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICANCE_SIDES],
-	    int64_t report_ns, struct err *err)
+/* What stands in the tree, before any block is looked at; *ret_count tests. */
+static void begin(struct comparing *comparing, struct tree *tree, size_t *ret_count)
 {
-	struct comparing comparing = { .tree = tree };
 	struct comparison *result = mem_new(struct comparison);
+
+	comparing->tree = tree;
+	comparing->result = result;
+	functions_make(&result->functions, tree);
+	*ret_count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	result->tests = mem_new_array(struct significance_test, *ret_count);
+	result->of.samples_per_value = tree->type.delta ? samples_per_value(tree) : 0;
+	map_names(comparing);
+}
+
+static bool in_whole_reports(const struct query_params *params)
+{
+	return !params->at_moment && !params->spans_count && !params->by_times;
+}
+
+/* How far the mean of values per second may be off, relative to it. */
+static void bound_rate(struct significance_mean *rate)
+{
+	const double *values = rate->values[SIGNIFICANCE_OTHER];
+	size_t count = rate->count[SIGNIFICANCE_OTHER];
+	double sum = 0, squares = 0, mean, bound;
+
+	for (size_t i = 0; i < count; i++)
+		sum += values[i];
+	rate->tested = count >= SIGNIFICANCE_BLOCKS_MIN && sum > 0;
+	if (!rate->tested)
+		return;
+	mean = sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += (values[i] - mean) * (values[i] - mean);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, (double)(count - 1)) *
+		sqrt(squares / (double)(count - 1) / (double)count) / mean;
+	rate->mean[SIGNIFICANCE_OTHER] = mean;
+	rate->low = fmax(-1, -bound);
+	rate->high = bound;
+}
+
+int compare_intervals(struct tree *tree, const struct compare_side *side, int64_t report_ns,
+		      struct err *err)
+{
+	struct comparing comparing = { 0 };
+	struct comparison *result;
 	size_t count;
 	int rc = 0;
 
-	functions_make(&result->functions, tree);
-	count = (size_t)result->functions.rows_count * COMPARE_WHATS;
-	result->tests = mem_new_array(struct significance_test, count);
-	result->of.samples_per_value = samples_per_value(tree);
-	comparing.result = result;
-	if (!tree->type.delta || sides[0].params->at_moment || sides[1].params->at_moment)
+	begin(&comparing, tree, &count);
+	result = comparing.result;
+	if (!in_whole_reports(side->params))
 		result->of.samples_per_value = 0;
-	map_names(&comparing);
+	if (result->of.samples_per_value > 0)
+		rc = add_side(&comparing, SIGNIFICANCE_OTHER, side, report_ns, err);
+	idmap_free(&comparing.names);
+	if (rc) {
+		comparison_free(result);
+		return rc;
+	}
+	significance_intervals(&result->of, result->tests, count);
+	bound_rate(&result->rate);
+	tree->intervals = result;
+	return 0;
+}
+
+int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICANCE_SIDES],
+	    int64_t report_ns, struct err *err)
+{
+	struct comparing comparing = { 0 };
+	struct comparison *result;
+	size_t count;
+	int rc = 0;
+
+	begin(&comparing, tree, &count);
+	result = comparing.result;
+	if (sides[0].params->at_moment || sides[1].params->at_moment)
+		result->of.samples_per_value = 0;
 	for (int side = 0; !rc && side < SIGNIFICANCE_SIDES; side++)
 		if (result->of.samples_per_value > 0)
 			rc = add_side(&comparing, (enum significance_side)side, &sides[side],

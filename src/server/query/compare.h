@@ -44,6 +44,14 @@ int64_t compare_step(int64_t from_ns, int64_t to_ns, int64_t report_ns);
 int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICANCE_SIDES],
 	    int64_t report_ns, struct err *err);
 
+/*
+ * Fills tree->intervals, of a tree that is no diff: the 95 % interval of each function's values
+ * (significance_intervals), and of all values by how they vary from block to block: `low` and
+ * `high` of rate are of values per second, relative to the mean.
+ */
+int compare_intervals(struct tree *tree, const struct compare_side *side, int64_t report_ns,
+		      struct err *err);
+
 void comparison_free(struct comparison *comparison); /* accepts NULL */
 
 #endif

@@ -13,7 +13,8 @@
 #include "server/query/rules.h"
 
 /* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once;
- * of a diff as with its -diff_base: what changed, in shares of the base. limit 0 = all. */
+ * of a diff as with its -diff_base: what changed, in shares of the base. With intervals, those of
+ * flat and cum stand before the name. limit 0 = all. */
 void render_top(const struct tree *tree, size_t limit, struct strbuf *out);
 
 /* "root;child;leaf VALUE" per line, root first; with group-by the value comes first. */
@@ -40,6 +41,9 @@ void render_table_json(const struct tree *tree, struct strbuf *out);
 /* Whether changes are more than noise: the object of all, and a function's. */
 void render_significance_json(const struct comparison *comparison, struct json *json);
 void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json);
+/* Intervals of values: the object of all, and a function's. */
+void render_intervals_json(const struct tree *tree, struct json *json);
+void render_interval_json(const struct comparison *intervals, uint32_t row, struct json *json);
 /* The same for the terminal. */
 void render_significance_text(const struct comparison *comparison, struct strbuf *out);
 /* "breach" or "no breach" where there are rules, what breaches them, and the text above. */

@@ -90,6 +90,10 @@ static void write_header(struct json *json, const struct tree *tree)
 		json_put_key(json, "significance");
 		render_significance_json(tree->comparison, json);
 	}
+	if (tree->intervals) {
+		json_put_key(json, "intervals");
+		render_intervals_json(tree, json);
+	}
 }
 
 void render_function_json(struct json *json, const struct tree *tree,
@@ -137,7 +141,7 @@ static void write_node(struct json *json, const struct tree *tree, uint32_t numb
 
 void render_json(const struct tree *tree, struct strbuf *out)
 {
-	const struct comparison *comparison = tree->comparison;
+	const struct comparison *comparison = tree->comparison, *intervals = tree->intervals;
 	struct json json;
 
 	json_begin(&json, out);
@@ -149,6 +153,8 @@ void render_json(const struct tree *tree, struct strbuf *out)
 		render_function_json(&json, tree, &tree->functions[i]);
 		if (comparison && comparison->functions.row_of[i] != FUNCTIONS_NO_ROW)
 			render_change_json(comparison, comparison->functions.row_of[i], &json);
+		if (intervals && intervals->functions.row_of[i] != FUNCTIONS_NO_ROW)
+			render_interval_json(intervals, intervals->functions.row_of[i], &json);
 		json_close_object(&json);
 	}
 	json_close_array(&json);

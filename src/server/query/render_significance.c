@@ -71,6 +71,55 @@ void render_significance_json(const struct comparison *comparison, struct json *
 	json_close_object(json);
 }
 
+/* [low, high] of all values together; null where it cannot be told. */
+static void put_bounds(struct json *json, const char *key, bool known, double low, double high)
+{
+	json_put_key(json, key);
+	if (!known) {
+		json_put_null(json);
+		return;
+	}
+	json_open_array(json);
+	json_put_double(json, low);
+	json_put_double(json, high);
+	json_close_array(json);
+}
+
+void render_intervals_json(const struct tree *tree, struct json *json)
+{
+	const struct comparison *intervals = tree->intervals;
+	const struct significance *of = &intervals->of;
+	const struct significance_mean *rate = &intervals->rate;
+	double total = (double)tree->total + (double)tree->filtered;
+
+	json_open_object(json);
+	json_member_text(json, "method", method_name(of->method));
+	if (of->method != SIGNIFICANCE_NONE) {
+		json_member_uint(json, "blocks", of->blocks[SIGNIFICANCE_OTHER]);
+		json_member_uint(
+			json, "block_ms",
+			(uint64_t)(intervals->block_ns[SIGNIFICANCE_OTHER] / CLOCK_NS_PER_MS));
+		put_number(json, "dispersion", of->dispersion);
+		put_number(json, "freedom", of->freedom);
+		put_bounds(json, "total", rate->tested, total * (1 + rate->low),
+			   total * (1 + rate->high));
+	}
+	json_close_object(json);
+}
+
+void render_interval_json(const struct comparison *intervals, uint32_t row, struct json *json)
+{
+	const struct significance_test *tests = &intervals->tests[(size_t)row * COMPARE_WHATS];
+
+	if (intervals->of.method == SIGNIFICANCE_NONE)
+		return;
+	json_put_key(json, "interval");
+	json_open_object(json);
+	put_bounds(json, "self", true, tests[COMPARE_SELF].low, tests[COMPARE_SELF].high);
+	put_bounds(json, "total", true, tests[COMPARE_TOTAL].low, tests[COMPARE_TOTAL].high);
+	json_close_object(json);
+}
+
 static void put_change(struct json *json, const char *key, const struct significance_test *test)
 {
 	json_put_key(json, key);

@@ -6,6 +6,7 @@
  * its -diff_base.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -21,6 +22,7 @@ struct top_row {
 	struct slice name;
 	struct functions_value value;
 	bool called, inlined; /* as in struct tree_row */
+	uint32_t number;      /* of the functions' row */
 };
 
 struct top_edge {
@@ -162,6 +164,27 @@ static struct slice shown_unit(const struct top *top)
 	return measure_unit_for((int64_t)smallest, top->total, top->tree->type.sample_unit);
 }
 
+static bool has_intervals(const struct tree *tree)
+{
+	return tree->intervals && tree->intervals->of.method != SIGNIFICANCE_NONE;
+}
+
+/* "1.20s..1.40s" */
+static void print_interval(const struct top *top, const struct top_row *row, enum compare_what what,
+			   struct slice shown, struct strbuf *out)
+{
+	const struct significance_test *test =
+		&top->tree->intervals->tests[(size_t)row->number * COMPARE_WHATS + what];
+	struct slice unit = top->tree->type.sample_unit;
+	struct strbuf text = { 0 };
+
+	measure_value(&text, llround(test->low), unit, shown);
+	strbuf_add_text(&text, "..");
+	measure_value(&text, llround(test->high), unit, shown);
+	strbuf_addf(out, " %20s", strbuf_text(&text));
+	strbuf_free(&text);
+}
+
 static void print_rows(const struct top *top, struct strbuf *out)
 {
 	struct slice unit = top->tree->type.sample_unit, shown = shown_unit(top);
@@ -182,6 +205,10 @@ static void print_rows(const struct top *top, struct strbuf *out)
 		measure_value(&value, row->value.cum, unit, shown);
 		strbuf_addf(out, " %10s ", strbuf_text(&value));
 		measure_percentage(out, row->value.cum, top->total);
+		if (has_intervals(top->tree)) {
+			print_interval(top, row, COMPARE_SELF, shown, out);
+			print_interval(top, row, COMPARE_TOTAL, shown, out);
+		}
 		strbuf_add_text(out, "  ");
 		strbuf_add_slice(out, row->name);
 		if (row->inlined)
@@ -203,7 +230,10 @@ static void take_rows(struct top *top)
 		const struct tree_row *row = &tree->rows[i];
 
 		top->rows[i] = (struct top_row){
-			row->name, { row->flat, row->cum }, row->called, row->inlined
+			.name = row->name,
+			.value = { row->flat, row->cum },
+			.called = row->called,
+			.inlined = row->inlined,
 		};
 	}
 }
@@ -219,6 +249,7 @@ static void make_rows(struct top *top)
 		const struct functions_row *row = &top->functions.rows[i];
 
 		top->rows[i].name = row->name;
+		top->rows[i].number = (uint32_t)i;
 		top->rows[i].value = (struct functions_value){ row->value.flat - row->base.flat,
 							       row->value.cum - row->base.cum };
 	}
@@ -234,7 +265,10 @@ void render_top(const struct tree *tree, size_t limit, struct strbuf *out)
 	else
 		make_rows(&top);
 	sort_rows(&top, limit);
-	strbuf_add_text(out, "      flat  flat%   sum%        cum   cum%\n");
+	strbuf_add_text(out, "      flat  flat%   sum%        cum   cum%");
+	if (has_intervals(tree))
+		strbuf_add_text(out, "             flat 95%              cum 95%");
+	strbuf_add_byte(out, '\n');
 	print_rows(&top, out);
 	free(top.rows);
 	functions_free(&top.functions);

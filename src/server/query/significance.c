@@ -33,8 +33,10 @@ struct judge {
 
 static bool measures_spread(const struct significance *of)
 {
-	return of->blocks[SIGNIFICANCE_BASE] >= SIGNIFICANCE_BLOCKS_MIN &&
-	       of->blocks[SIGNIFICANCE_OTHER] >= SIGNIFICANCE_BLOCKS_MIN;
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		if (of->total[side] > 0 && of->blocks[side] < SIGNIFICANCE_BLOCKS_MIN)
+			return false;
+	return true;
 }
 
 static double own_dispersion(const struct judge *judge, const struct candidate *candidate)
@@ -43,8 +45,9 @@ static double own_dispersion(const struct judge *judge, const struct candidate *
 	double sum = 0;
 
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
-		sum += test->spread[side] -
-		       test->value[side] * test->value[side] / judge->of->total[side];
+		if (judge->of->total[side] > 0)
+			sum += test->spread[side] -
+			       test->value[side] * test->value[side] / judge->of->total[side];
 	return fmax(sum, 0) * judge->of->samples_per_value /
 	       (judge->freedom_own * candidate->share * (1 - candidate->share));
 }
@@ -56,7 +59,8 @@ static void add_candidate(struct judge *judge, struct significance_test *test)
 	struct candidate *candidate = &judge->candidates[judge->count];
 
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
-		test->share[side] = test->value[side] / judge->of->total[side];
+		if (judge->of->total[side] > 0)
+			test->share[side] = test->value[side] / judge->of->total[side];
 	if (both * unit < SIGNIFICANCE_SAMPLES_MIN ||
 	    (judge->total - both) * unit < SIGNIFICANCE_SAMPLES_MIN)
 		return;
@@ -224,6 +228,67 @@ static void adjust(struct judge *judge)
 	}
 }
 
+/* What is to be judged, and how firmly it is known; judge->candidates is due to be freed. */
+static void prepare(struct judge *judge, struct significance_test *tests, size_t count)
+{
+	struct significance *of = judge->of;
+
+	of->method = measures_spread(of) ? SIGNIFICANCE_BLOCKS : SIGNIFICANCE_COUNTS;
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		if (of->total[side] > 0)
+			judge->freedom_own += (double)of->blocks[side] - 1;
+	judge->candidates = mem_new_array(struct candidate, count + 1);
+	for (size_t i = 0; i < count; i++)
+		add_candidate(judge, &tests[i]);
+	find_equals(judge);
+	of->dispersion = SIGNIFICANCE_DISPERSION_ASSUMED;
+	of->freedom = FREEDOM_MAX;
+	if (of->method == SIGNIFICANCE_BLOCKS) {
+		find_typical(judge);
+		of->freedom = judge->freedom_own + judge->freedom_prior;
+	}
+}
+
+/* Wilson's score interval of a share, with so many samples as the dispersion leaves. */
+static void set_interval(const struct significance *of, struct significance_test *test,
+			 double dispersion, double bound)
+{
+	double total = of->total[SIGNIFICANCE_OTHER];
+	double share = test->value[SIGNIFICANCE_OTHER] / total;
+	double samples = total * of->samples_per_value / fmax(1, dispersion);
+	double z = bound * bound / samples;
+	double middle = (share + z / 2) / (1 + z);
+	double half = bound * sqrt(share * (1 - share) / samples + z / samples / 4) / (1 + z);
+
+	/* Both ends meet the value exactly; rounding must not part them. */
+	test->low = share > 0 ? fmax(0, middle - half) * total : 0;
+	test->high = share < 1 ? fmin(1, middle + half) * total : total;
+}
+
+void significance_intervals(struct significance *of, struct significance_test *tests, size_t count)
+{
+	struct judge judge = { .of = of, .total = of->total[SIGNIFICANCE_OTHER] };
+	double bound;
+
+	of->method = SIGNIFICANCE_NONE;
+	of->tests = 0;
+	if (!(of->samples_per_value > 0) || !(judge.total > 0))
+		return;
+	prepare(&judge, tests, count);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
+	for (size_t i = 0; i < count; i++)
+		if (!tests[i].tested)
+			set_interval(of, &tests[i], of->dispersion, bound);
+	for (size_t i = 0; i < judge.count; i++) {
+		struct candidate *candidate = &judge.candidates[i];
+
+		if (of->method == SIGNIFICANCE_BLOCKS)
+			candidate->dispersion = moderated(&judge, candidate);
+		set_interval(of, candidate->test, candidate->dispersion, bound);
+	}
+	free(judge.candidates);
+}
+
 void significance_judge(struct significance *of, struct significance_test *tests, size_t count)
 {
 	struct judge judge = { .of = of };
@@ -235,20 +300,7 @@ void significance_judge(struct significance *of, struct significance_test *tests
 	if (!(of->samples_per_value > 0) || !(of->total[SIGNIFICANCE_BASE] > 0) ||
 	    !(of->total[SIGNIFICANCE_OTHER] > 0))
 		return;
-	of->method = measures_spread(of) ? SIGNIFICANCE_BLOCKS : SIGNIFICANCE_COUNTS;
-	judge.freedom_own =
-		(double)(of->blocks[SIGNIFICANCE_BASE] + of->blocks[SIGNIFICANCE_OTHER]) -
-		SIGNIFICANCE_SIDES;
-	judge.candidates = mem_new_array(struct candidate, count + 1);
-	for (size_t i = 0; i < count; i++)
-		add_candidate(&judge, &tests[i]);
-	find_equals(&judge);
-	of->dispersion = SIGNIFICANCE_DISPERSION_ASSUMED;
-	of->freedom = FREEDOM_MAX;
-	if (of->method == SIGNIFICANCE_BLOCKS) {
-		find_typical(&judge);
-		of->freedom = judge.freedom_own + judge.freedom_prior;
-	}
+	prepare(&judge, tests, count);
 	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];

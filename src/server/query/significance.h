@@ -67,6 +67,14 @@ struct significance {
 void significance_judge(struct significance *significance, struct significance_test *tests,
 			size_t count);
 
+/*
+ * Of one side alone (SIGNIFICANCE_OTHER; the base is all 0): the 95 % interval of each value, in
+ * `low` and `high`, given the total. The dispersion is the one that tests use, the typical one
+ * where there are few samples; the interval is Wilson's, which also holds for few.
+ */
+void significance_intervals(struct significance *significance, struct significance_test *tests,
+			    size_t count);
+
 /* A quantity measured once per block, compared: values per second. */
 struct significance_mean {
 	const double *values[SIGNIFICANCE_SIDES];

@@ -13,6 +13,7 @@ void tree_free(struct tree *tree)
 	if (tree->pool)
 		atomic_fetch_sub(&tree->pool->used_bytes, tree->pooled_bytes);
 	comparison_free(tree->comparison);
+	comparison_free(tree->intervals);
 	arena_free(&tree->arena);
 	free(tree);
 }

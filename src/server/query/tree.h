@@ -111,6 +111,7 @@ struct tree {
 	uint32_t depth_max;
 	struct tree_base *base;	       /* by node; NULL: no diff */
 	struct comparison *comparison; /* of a diff, when asked for (compare.h): the tree's */
+	struct comparison *intervals;  /* of others, when asked for (likewise) */
 	int64_t base_total, base_filtered, base_duration_ns;
 	struct slice base_query;
 	struct tree_line *lines;

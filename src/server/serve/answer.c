@@ -342,6 +342,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct tree *tree = NULL;
 	struct slice format;
 	uint64_t width = 0, limit = 0;
+	bool intervals;
 	struct err err;
 	int rc;
 
@@ -358,7 +359,9 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (slice_is(format, "binary"))
 		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
 	question.params.nodes_only = !needs_stacks(format);
-	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request);
+	intervals = question_is_set(&question, request, "intervals");
+	question.params.rows_only =
+		slice_is(format, "top") && !is_turned(&question, request) && !intervals;
 	question.params.rows_limit = (uint32_t)limit;
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
@@ -366,6 +369,12 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = check_found(&question, request, tree->reports > 0, &err);
 	if (!rc)
 		rc = turn(&question, request, format, tree, &err);
+	if (!rc && intervals && is_turned(&question, request))
+		rc = err_set(&err, ERR_UNSUPPORTED,
+			     "intervals are of the tree from its roots: leave out \"invert\" and "
+			     "\"sandwich\"");
+	if (!rc && intervals)
+		rc = question_intervals(&question, tree, &err);
 	if (!rc && question_is_set(&question, request, "explain"))
 		explain(&tree->stats, format, response);
 	else if (!rc && !render(&question, tree, format, width, limit, response))

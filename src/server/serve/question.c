@@ -450,6 +450,14 @@ int question_compare(struct question *base, struct question *question, struct tr
 	return rc ? rc : compare(tree, sides, COMPARE_REPORT_NS, err);
 }
 
+int question_intervals(struct question *question, struct tree *tree, struct err *err)
+{
+	const struct compare_side side = { &question->source, &question->params };
+	int rc = take_for_steps(question, err);
+
+	return rc ? rc : compare_intervals(tree, &side, COMPARE_REPORT_NS, err);
+}
+
 int question_series(struct question *question, const struct query_range_params *range,
 		    struct query_series_set *ret, struct err *err)
 {

@@ -70,6 +70,9 @@ int question_diff(struct question *base, struct question *question, struct tree 
 int question_compare(struct question *base, struct question *question, struct tree *tree,
 		     struct err *err);
 
+/* How exactly the values of that tree are known: compare_intervals. */
+int question_intervals(struct question *question, struct tree *tree, struct err *err);
+
 /* question_read and question_open. */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err);

@@ -108,6 +108,67 @@ static int alarms(double noise, double growth, int *ret_first)
 	return any;
 }
 
+/* How many intervals of 400 samples hold the share that the program really gives, in percent. */
+static double coverage(double noise)
+{
+	double sum = 0;
+	int held = 0, all = 0;
+
+	for (int i = 0; i < FUNCTIONS; i++)
+		sum += pow(0.8, i);
+	seed = 5;
+	for (int round_ = 0; round_ < 400; round_++) {
+		struct significance_test tests[FUNCTIONS] = { 0 };
+		struct significance of = { .samples_per_value = 1 };
+
+		add_side(&of, tests, SIGNIFICANCE_OTHER, noise, 0);
+		significance_intervals(&of, tests, FUNCTIONS);
+		assert_int_equal(of.method, SIGNIFICANCE_BLOCKS);
+		for (int i = 0; i < FUNCTIONS; i++) {
+			double truth = of.total[SIGNIFICANCE_OTHER] * pow(0.8, i) / sum;
+
+			held += tests[i].low <= truth && truth <= tests[i].high;
+			all++;
+			assert_true(tests[i].low <= tests[i].value[SIGNIFICANCE_OTHER]);
+			assert_true(tests[i].high >= tests[i].value[SIGNIFICANCE_OTHER]);
+		}
+	}
+	return 100.0 * held / all;
+}
+
+static void intervals_hold_what_another_sample_would_give(void **state)
+{
+	static const double noises[] = { 1, 2, 6 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
+		double held = coverage(noises[i]);
+
+		if (!(held >= 94 && held <= 98.5))
+			fail_msg("noise %g: %.2f %% of the intervals hold", noises[i], held);
+	}
+}
+
+static void intervals_of_few_samples_stay_within_all(void **state)
+{
+	struct significance_test tests[3] = { 0 };
+	struct significance of = { .samples_per_value = 1 };
+
+	(void)state;
+	tests[1].value[SIGNIFICANCE_OTHER] = 3;
+	tests[2].value[SIGNIFICANCE_OTHER] = 10;
+	of.total[SIGNIFICANCE_OTHER] = 10;
+	of.blocks[SIGNIFICANCE_OTHER] = 1;
+	significance_intervals(&of, tests, 3);
+	assert_int_equal(of.method, SIGNIFICANCE_COUNTS);
+	assert_true(tests[0].low == 0 && tests[0].high > 1 && tests[0].high < 10);
+	assert_true(tests[1].low > 0 && tests[1].low < 3 && tests[1].high > 3);
+	assert_true(tests[2].high == 10 && tests[2].low < 9);
+	of.samples_per_value = 0; /* bytes */
+	significance_intervals(&of, tests, 3);
+	assert_int_equal(of.method, SIGNIFICANCE_NONE);
+}
+
 static void equal_programs_raise_alarms_seldom(void **state)
 {
 	int first;
@@ -211,6 +272,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student_agrees_with_tables),
+		cmocka_unit_test(intervals_hold_what_another_sample_would_give),
+		cmocka_unit_test(intervals_of_few_samples_stay_within_all),
 		cmocka_unit_test(equal_programs_raise_alarms_seldom),
 		cmocka_unit_test(a_grown_function_is_found),
 		cmocka_unit_test(intervals_hold_the_difference_and_p_is_adjusted),
