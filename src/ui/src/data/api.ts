@@ -102,10 +102,13 @@ export interface TreeQuestion {
 	groupBy: string[];
 	demangle: string;
 	filters: string[];
+	/* Only these moments, "" for all; `times` "0": by the start of reports, not the times of samples. */
+	cells: string;
+	times: string;
 }
 
-const treeParameters = ({ query, range, groupBy, demangle, filters }: TreeQuestion) =>
-	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters });
+const treeParameters = ({ query, range, groupBy, demangle, filters, cells, times }: TreeQuestion) =>
+	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters, cells, times });
 
 /* The flame graph in its binary form; width 0 is everything. */
 export async function fetchProfileBytes(
@@ -200,4 +203,75 @@ export async function fetchInstructions(
 
 export async function fetchSource(buildId: string, file: string, signal?: AbortSignal): Promise<string> {
 	return (await ask("source", { build_id: buildId, file }, signal)).text();
+}
+
+/* Values by time of column and row within; empty cells are not there. */
+export interface HeatmapAnswer {
+	from_ms: number;
+	to_ms: number;
+	column_ms: number;
+	rows: number;
+	/* Whether samples count at their own times, not at the start of their report. */
+	times: boolean;
+	/* How exactly times are known. */
+	resolution_ms: number;
+	cells: [column: number, row: number, value: number, reports: number][];
+}
+
+export async function fetchHeatmap(
+	query: string, range: TimeRange, columnMs: number, rows: number, signal?: AbortSignal,
+): Promise<HeatmapAnswer> {
+	const response = await ask("heatmap", { query, ...range, column: `${columnMs / 1000}s`, rows }, signal);
+	return (await response.json()) as HeatmapAnswer;
+}
+
+/* A function as JSON answers have it. */
+export interface FunctionAnswer {
+	name: string;
+	kind: string;
+	system_name?: string;
+	file?: string;
+	start_line?: number;
+	mapping?: string;
+	build_id?: string;
+	unresolved?: string;
+	/* A group-by value. */
+	label?: boolean;
+}
+
+/* Stacks over time, by lane. */
+export interface FlameChartAnswer {
+	from_ms: number;
+	to_ms: number;
+	step_ms: number;
+	resolution_ms: number;
+	total: number;
+	lanes_left_out: number;
+	functions: FunctionAnswer[];
+	lanes: {
+		name: string; total: number;
+		boxes: [depth: number, startMs: number, durationMs: number, fn: number, value: number][];
+	}[];
+}
+
+export async function fetchFlameChart(
+	question: TreeQuestion, by: string, stepMs: number, signal?: AbortSignal,
+): Promise<FlameChartAnswer> {
+	const parameters = { ...treeParameters({ ...question, groupBy: [] }), by, step: `${stepMs}ms` };
+	const response = await ask("flamechart", parameters, signal);
+	return (await response.json()) as FlameChartAnswer;
+}
+
+export interface CallGraphAnswer {
+	total: number;
+	left_out: number;
+	functions: (FunctionAnswer & { flat: number; cum: number })[];
+	edges: [caller: number, callee: number, value: number][];
+}
+
+export async function fetchCallGraph(
+	question: TreeQuestion, limit: number, signal?: AbortSignal,
+): Promise<CallGraphAnswer> {
+	const response = await ask("callgraph", { ...treeParameters({ ...question, groupBy: [] }), limit }, signal);
+	return (await response.json()) as CallGraphAnswer;
 }

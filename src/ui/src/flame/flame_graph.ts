@@ -161,6 +161,12 @@ export class FlameGraph {
 		this.glideTo({ left, right: left + span, scroll });
 	}
 
+	/* Shows a stretch of the profile's unit over the full width. */
+	showSpan(left: number, right: number): void {
+		if (this.profile)
+			this.glideTo({ left, right, scroll: this.view.scroll });
+	}
+
 	isFitted(): boolean {
 		if (!this.profile)
 			return true;

@@ -66,7 +66,8 @@ export function stepColours(less: string, same: string, more: string): string[] 
 	});
 }
 
-function mixed(from: string, to: string, share: number): string {
+/* Between two "#rrggbb". */
+export function mixed(from: string, to: string, share: number): string {
 	const [a, b] = [parseInt(from.slice(1), 16), parseInt(to.slice(1), 16)];
 	const part = (shift: number) =>
 		Math.round(((a >> shift) & 255) * (1 - share) + ((b >> shift) & 255) * share);

@@ -4,15 +4,17 @@
  *
  *   ?query=on_cpu:...{comm="nginx"}&from=now-15m&to=now&view=table&zoom=4.9f3a&search=json
  *   &filter=hide-stack epoll_wait&view=compare&base_from=now-30m&base_to=now-15m
+ *   &view=heatmap&column=1s&cells=1767225600000-1767225600240
  *
  * Keys are short words that stay; defaults are left out; unknown keys are ignored; a wrong value
  * falls back to the default and is reported.
  */
 import type { Mode } from "./compare";
+import { formatCells, parseCells } from "./heatmap";
 import { formatSelector, splitSelector } from "./selector";
 import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerange";
 
-export type View = "flame" | "table" | "sandwich" | "compare";
+export type View = "flame" | "table" | "sandwich" | "compare" | "timeline" | "heatmap" | "callgraph";
 export type ColourBy = "binary" | "package" | "file" | "kind" | "function";
 /* How much of a function's name is shown; the server's words. */
 export type Demangle = "full" | "templates" | "simple" | "none";
@@ -49,18 +51,32 @@ export interface Place {
 	/* null: the time before. */
 	base: Base | null;
 	mode: Mode;
+	/* Chosen moments, as the server reads them: "FROM-TO,FROM-TO" in milliseconds. */
+	cells: string;
+	/* "0": those are of reports by their start, not of samples by their own times. */
+	times: string;
+	/* Width of the heatmap's columns ("10s"), "" for what fits. */
+	column: string;
+	/* Label whose values are the timeline's lanes, "" for the most telling one; the only lane shown. */
+	lanes: string;
+	lane: string;
+	/* Functions in the call graph. */
+	functions: number;
 }
 
 export const START: Place = {
 	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
 	groupBy: [], sumBy: "", colourBy: "binary", demangle: "full",
 	filters: [], inverted: false, upright: false, func: "", base: null, mode: "rate",
+	cells: "", times: "", column: "", lanes: "", lane: "", functions: 40,
 };
 
-const VIEWS: readonly string[] = ["flame", "table", "sandwich", "compare"];
+const VIEWS: readonly string[] = ["flame", "table", "sandwich", "compare", "timeline", "heatmap", "callgraph"];
+const FUNCTIONS_MAX = 400;
 const MODES: readonly string[] = ["rate", "share", "raw"];
 const FILTERS_MAX = 16;
 const COLOURS: readonly string[] = ["binary", "package", "file", "kind", "function"];
+const COLUMN = /^\d{1,4}[smhd]$/;
 const DEMANGLE: readonly string[] = ["full", "templates", "simple", "none"];
 
 export function formatPlace(place: Place): string {
@@ -93,6 +109,12 @@ export function formatPlace(place: Place): string {
 			params.set("base_query", formatSelector(place.type, place.base.matchers));
 	}
 	put("mode", place.mode, START.mode);
+	put("cells", place.cells);
+	put("times", place.cells ? place.times : "");
+	put("column", place.column);
+	put("lanes", place.lanes);
+	put("lane", place.lane);
+	put("functions", String(place.functions), String(START.functions));
 	const text = params.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 	return text ? `?${text}` : "";
 }
@@ -152,6 +174,12 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		func: params.get("function") ?? "",
 		base: parseBase(params, asked.matchers, problems),
 		mode: choice<Mode>("mode", MODES, START.mode),
+		cells: formatCells(parseCells(params.get("cells") ?? "")),
+		times: params.get("times") === "0" ? "0" : "",
+		column: COLUMN.test(params.get("column") ?? "") ? params.get("column")! : "",
+		lanes: params.get("lanes") ?? "",
+		lane: params.get("lane") ?? "",
+		functions: Math.min(FUNCTIONS_MAX, Math.max(1, Number(params.get("functions")) || START.functions)),
 	};
 	return { place, problems };
 }

@@ -63,13 +63,24 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
 ];
 
+const HeatmapView = lazy(() => import("../views/heatmap").then((view) => view.HeatmapView));
+const TimelineView = lazy(() => import("../views/timeline").then((view) => view.TimelineView));
+const CallGraphView = lazy(() => import("../views/callgraph").then((view) => view.CallGraphView));
+
 function View(): JSX.Element {
+	/* It stays when the chosen cells are empty. */
+	if (profile.value && place.value.view === "heatmap")
+		return <HeatmapView />;
 	if (isEmpty())
 		return <Empty />;
 	if (!profile.value)
 		return failure.value ? <Failed /> : <Skeleton />;
 	if (place.value.view === "sandwich")
 		return <SandwichView />;
+	if (place.value.view === "timeline")
+		return <TimelineView />;
+	if (place.value.view === "callgraph")
+		return <CallGraphView />;
 	return place.value.view === "table" ? <FunctionTable compact={false} /> : <FlameView />;
 }
 

@@ -3,9 +3,11 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { ACTIONS, type Action, FIELDS, FILTER_OPERATORS, PRESETS, describeFilter, filterText } from "../model/filters";
+import { lengthOf, lengthText, parseCells } from "../model/heatmap";
 import { formatPercent } from "../model/quantity";
+import { clockTime } from "../model/timerange";
 import { go, place } from "../state/place";
-import { profile } from "../state/session";
+import { profile, question } from "../state/session";
 import { addFilters, removeFilter } from "../state/transforms";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
@@ -90,13 +92,36 @@ export function AddFilter(): JSX.Element {
 	);
 }
 
+/* The cells chosen in the heatmap. */
+function Moments(): JSX.Element {
+	const spans = parseCells(place.value.cells);
+	const clock = (ms: number) => `${clockTime(ms)}.${String(ms % 1000).padStart(3, "0")}`;
+	const [first] = spans;
+	return (
+		<span class="chip" title={place.value.cells}>
+			<span class="muted">Moments</span>
+			<button type="button" class="mono chip-text" title="Show them in the heatmap"
+				onClick={() => go({ view: "heatmap" })}>
+				{spans.length === 1 ? `${clock(first!.fromMs)} – ${clock(first!.toMs)}`
+					: `${spans.length} stretches, ${lengthText(lengthOf(spans))}`}
+			</button>
+			<button type="button" class="icon-button" aria-label="Show all moments"
+				onClick={() => go({ cells: "" })}>
+				<Icon name="close" />
+			</button>
+		</span>
+	);
+}
+
 export function FilterRow(): JSX.Element | null {
-	const { filters } = place.value;
-	if (!filters.length)
+	const { filters, view } = place.value;
+	const moments = question.value.cells && view !== "heatmap";
+	if (!filters.length && !moments)
 		return null;
 	const { filtered, total } = profile.value?.header ?? { filtered: 0, total: 0 };
 	return (
 		<div class="filter-row" role="group" aria-label="Filters">
+			{moments && <Moments />}
 			{filters.map((filter) => {
 				const [action, condition] = describeFilter(filter);
 				return (
@@ -111,9 +136,11 @@ export function FilterRow(): JSX.Element | null {
 					</span>
 				);
 			})}
-			<button type="button" class="chip-clear" onClick={() => go({ filters: [], zoom: "" })}>
-				Clear
-			</button>
+			{filters.length > 0 && (
+				<button type="button" class="chip-clear" onClick={() => go({ filters: [], zoom: "" })}>
+					Clear
+				</button>
+			)}
 			{filtered > 0 && (
 				<span class="muted number">{formatPercent(filtered, filtered + total)} hidden</span>
 			)}

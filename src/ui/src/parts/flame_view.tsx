@@ -134,19 +134,23 @@ function graphKeys(graph: FlameGraph): () => void {
 	]);
 }
 
+/* Beside the pointer, inside the graph, and never over what is hovered. */
+export function placeTooltip(
+	box: HTMLElement, x: number, y: number, size: { width: number; height: number },
+): void {
+	const left = Math.max(4, Math.min(x + 14, size.width - box.offsetWidth - 8));
+	const below = y + 24;
+	const above = Math.max(0, y - box.offsetHeight - 14);
+	const top = below + box.offsetHeight < size.height ? below : above;
+	box.style.transform = `translate(${left}px, ${top}px)`;
+}
+
 function Tooltip({ node, x, y, size }: {
 	node: number; x: number; y: number; size: { width: number; height: number };
 }): JSX.Element {
 	const current = profile.value!;
 	const place_ = useRef<HTMLDivElement>(null);
-	useEffect(() => {
-		const box = place_.current!;
-		const left = Math.max(4, Math.min(x + 14, size.width - box.offsetWidth - 8));
-		const below = y + 24;
-		const above = Math.max(0, y - box.offsetHeight - 14);
-		const top = below + box.offsetHeight < size.height ? below : above;
-		box.style.transform = `translate(${left}px, ${top}px)`;
-	});
+	useEffect(() => placeTooltip(place_.current!, x, y, size));
 	if (current.sides)
 		return (
 			<div class="tooltip" ref={place_} aria-hidden="true">

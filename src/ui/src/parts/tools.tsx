@@ -23,6 +23,9 @@ export const VIEWS: { view: View; title: string; key: string }[] = [
 	{ view: "table", title: "Table", key: "2" },
 	{ view: "sandwich", title: "Sandwich", key: "3" },
 	{ view: "compare", title: "Compare", key: "4" },
+	{ view: "timeline", title: "Timeline", key: "5" },
+	{ view: "heatmap", title: "Heatmap", key: "6" },
+	{ view: "callgraph", title: "Call graph", key: "7" },
 ];
 
 const CompareSummary = lazy(() => import("../views/compare").then((view) => view.CompareSummary));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * keys - the one table of shortcuts: what works by key, what the help overlay and the palette show. "graph"
- * keys work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing.
+ * keys work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing, "own" keys
+ * where their part of the page has focus: it listens itself.
  */
 export interface KeyEntry {
 	keys: string[];
 	does: string;
-	where: "page" | "graph";
+	where: "page" | "graph" | "own";
 	/* For the palette: what each of `keys` does, or nothing where it makes no sense there. */
 	commands?: readonly string[];
 	run(key: string): void;
@@ -57,7 +58,8 @@ export function startKeys(openPalette: () => void): void {
 		if (isTyping(event.target) || document.querySelector("dialog[open]"))
 			return;
 		const entry = keyTable.find((candidate) =>
-			candidate.keys.includes(event.key) && (candidate.where === "page" || onGraph(event.target)));
+			candidate.keys.includes(event.key) && (candidate.where === "page" ||
+				(candidate.where === "graph" && onGraph(event.target))));
 		if (!entry)
 			return;
 		event.preventDefault();

@@ -6,13 +6,14 @@
 import { computed, effect, signal } from "@preact/signals";
 import { type SlotMemory, colourChanges, colourProfile } from "../model/colours";
 import { findFramePath, followPath, formatFramePath } from "../model/framepath";
-import { type Profile, functionName } from "../model/profile";
+import { type Profile, functionMapping, functionName } from "../model/profile";
 import { compilePattern, findMatches, nextMatch } from "../model/search";
 import { topTable } from "../model/top";
 import { go, place, undoZoom } from "./place";
 import { profile, unit } from "./session";
 
-const slots: SlotMemory = new Map();
+/* Every picture of one session gives a category the same colour. */
+export const slots: SlotMemory = new Map();
 const colourBy = computed(() => place.value.colourBy);
 const mode = computed(() => place.value.mode);
 const zoom = computed(() => place.value.zoom);
@@ -127,9 +128,15 @@ export function followSelection(): void {
 	});
 }
 
-function functionNamed(current: Profile, name: string): number {
-	for (let fn = 1; fn < current.functions.count; fn++)
-		if (functionName(current, fn) === name)
+/* Of several with that name the first, unless their binary says which; 0 when there is none. */
+export function functionNamed(current: Profile, name: string, mapping?: string): number {
+	let found = 0;
+	for (let fn = 1; fn < current.functions.count; fn++) {
+		if (functionName(current, fn) !== name)
+			continue;
+		if (mapping === undefined || functionMapping(current, fn) === mapping)
 			return fn;
-	return 0;
+		found ||= fn;
+	}
+	return found;
 }

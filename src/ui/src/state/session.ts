@@ -12,6 +12,7 @@ import {
 } from "../data/api";
 import { decode } from "../data/decoder";
 import { secondsOf } from "../model/compare";
+import { lengthOf, parseCells } from "../model/heatmap";
 import type { Profile } from "../model/profile";
 import {
 	type Span, type TimeRange, absoluteRange, isRelative, resolveRange, snapSpan, stepFor,
@@ -61,7 +62,8 @@ export const unit = computed(() => {
 /* Seconds of the profile's range that data covers: an agent may have started in the middle of it. */
 export const seconds = computed(() => {
 	const current = profile.value;
-	return current ? secondsOf(current) : 0;
+	const { cells } = question.value;
+	return !current ? 0 : cells ? lengthOf(parseCells(cells)) / 1000 : secondsOf(current);
 });
 
 export function refresh(): void {
@@ -109,8 +111,10 @@ async function loadTypes(): Promise<void> {
 
 /* What the tree on screen is of. */
 export const question = computed<TreeQuestion>(() => {
-	const { range, groupBy, demangle, filters } = place.value;
-	return { query: selector.value, range, groupBy, demangle, filters };
+	const { view, range, groupBy, demangle, filters } = place.value;
+	/* What is compared to has other moments. */
+	const [cells, times] = view === "compare" || !place.value.cells ? ["", ""] : [place.value.cells, place.value.times];
+	return { query: selector.value, range, groupBy, demangle, filters, cells, times };
 });
 
 const isComparison = computed(() => place.value.view === "compare");
