@@ -12,8 +12,8 @@
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 
-/* Protocol buffers, as far as pprof needs them. */
-class Message {
+/* Protocol buffers, as far as profiles need them. */
+export class Message {
 	#bytes = Buffer.alloc(1 << 12);
 	#length = 0;
 
@@ -43,9 +43,13 @@ class Message {
 	bytes(field, value) {
 		this.varint((field << 3) | 2);
 		this.varint(value.length);
-		this.#room(value.length);
-		value.copy(this.#bytes, this.#length);
-		this.#length += value.length;
+		return this.raw(value);
+	}
+
+	raw(bytes) {
+		this.#room(bytes.length);
+		bytes.copy(this.#bytes, this.#length);
+		this.#length += bytes.length;
 		return this;
 	}
 

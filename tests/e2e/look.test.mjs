@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { test } from "node:test";
-import { clickFrame, fixedRange, inviting, open, picture, settled, withPage } from "./page.mjs";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/* By the debugger, so that the page's own policy against foreign scripts stays in force. */
-async function violations(page) {
-	await page.evaluate(axe);
-	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-	return found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
-		.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join("; ")}`);
-}
+import { clickFrame, fixedRange, inviting, open, picture, settled, violations, withPage } from "./page.mjs";
 
 for (const colorScheme of ["light", "dark"])
 	test(`every view is accessible in ${colorScheme}`, () => withPage({ colorScheme }, async (page) => {

@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * generated - profiles made up for a test and sent to the server as OTLP Profiles: what they hold, and when,
- * is known exactly. They lie hours back, where nothing else is.
+ * moments - profiles made up for a test and sent to the server as OTLP Profiles: what they hold, and when each
+ * sample was taken, is known exactly. They lie hours back, where nothing else is.
  */
 import assert from "node:assert/strict";
+import { Message } from "./generated.mjs";
 import { base } from "./page.mjs";
 
 export const TYPE = "on_cpu:samples:count:cpu:nanoseconds:delta";
 const PERIOD_NS = 10_000_000;
-
-/* Protobuf, as far as needed: [field, varint | text | bytes | list of messages]. */
-function varint(value) {
-	const bytes = [];
-	let rest = BigInt(value);
-	for (; rest >= 128n; rest >>= 7n)
-		bytes.push(Number(rest & 127n) | 128);
-	bytes.push(Number(rest));
-	return Buffer.from(bytes);
-}
-
-const bytes = (field, data) => Buffer.concat([varint((field << 3) | 2), varint(data.length), data]);
-const number = (field, value) => Buffer.concat([varint(field << 3), varint(value)]);
-const message = (field, ...parts) => bytes(field, Buffer.concat(parts));
-const text = (field, value) => bytes(field, Buffer.from(value));
-const packed = (field, values) => bytes(field, Buffer.concat(values.map(varint)));
-
-function fixed64(value) {
-	const data = Buffer.alloc(8);
-	data.writeBigUInt64LE(BigInt(value));
-	return data;
-}
 
 /* What messages of one request share, by number; number 0 stands for nothing. */
 class Table {
@@ -51,28 +30,47 @@ class Table {
 	}
 }
 
+const message = () => new Message();
+const text = (field, value) => message().bytes(field, Buffer.from(value));
+const textValue = (value) => text(1, value);
+const nanoseconds = (ms) => {
+	const bytes = Buffer.alloc(8);
+	bytes.writeBigUInt64LE(BigInt(Math.round(ms * 1000)) * 1000n);
+	return bytes;
+};
+
 /*
  * One report: `samples` are { stack: ["main", .., "leaf"], labels: { cpu: "3" } } with a `value`, or
  * with `atMs`, when each of them was taken.
  */
 export function report(labels, fromMs, durationMs, samples) {
-	const strings = new Table("", (value) => text(5, value));
-	const functions = new Table("", (name) => message(3, number(1, strings.id(name))));
-	const locations = new Table("", (name) => message(2, number(1, 0), message(3, number(1, functions.id(name)))));
-	const stacks = new Table([], (names) => message(7, packed(1, names.map((name) => locations.id(name)).reverse())));
+	const strings = new Table("", (value) => value);
+	const functions = new Table("", (name) => message().number(1, strings.id(name)));
+	const locations = new Table("", (name) => message().number(1, 0).message(3, message().number(1, functions.id(name))));
+	const stacks = new Table([], (names) => message().packed(1, names.map((name) => locations.id(name)).reverse()));
 	const attributes = new Table(["", ""], ([key, value]) =>
-		message(6, number(1, strings.id(key)), message(2, text(1, value))));
-	const rows = samples.map(({ stack, labels: own = {}, value, atMs = [] }) => message(2,
-		number(1, stacks.id(stack)), packed(2, Object.entries(own).map((pair) => attributes.id(pair))),
-		packed(4, atMs.length ? atMs.map(() => 1) : [value]), bytes(5, Buffer.concat(atMs.map((ms) => fixed64(BigInt(Math.round(ms * 1000)) * 1000n))))));
-	const valueType = (field, type, unit) => message(field, number(1, strings.id(type)), number(2, strings.id(unit)));
-	const profile = message(2, valueType(1, "samples", "count"), ...rows,
-		Buffer.concat([varint((3 << 3) | 1), fixed64(BigInt(fromMs) * 1_000_000n)]), number(4, BigInt(durationMs) * 1_000_000n),
-		valueType(5, "cpu", "nanoseconds"), number(6, PERIOD_NS));
-	const resource = Object.entries(labels).map(([key, value]) => message(1, text(1, key), message(2, text(1, value))));
-	const dictionary = [message(1), ...locations.list, ...functions.list, message(4), ...strings.list,
-		...attributes.list, ...stacks.list];
-	return Buffer.concat([message(1, message(1, ...resource), message(2, profile)), message(2, ...dictionary)]);
+		message().number(1, strings.id(key)).message(2, textValue(value)));
+	const profile = message();
+	const valueType = (field, type, unit) =>
+		profile.message(field, message().number(1, strings.id(type)).number(2, strings.id(unit)));
+	valueType(1, "samples", "count");
+	for (const { stack, labels: own = {}, value, atMs = [] } of samples)
+		profile.message(2, message().number(1, stacks.id(stack))
+			.packed(2, Object.entries(own).map((pair) => attributes.id(pair)))
+			.packed(4, atMs.length ? atMs.map(() => 1) : [value]).bytes(5, Buffer.concat(atMs.map(nanoseconds))));
+	profile.varint((3 << 3) | 1).raw(nanoseconds(fromMs)).number(4, durationMs * 1e6);
+	valueType(5, "cpu", "nanoseconds");
+	profile.number(6, PERIOD_NS);
+	const resource = message();
+	for (const [key, value] of Object.entries(labels))
+		resource.message(1, text(1, key).message(2, textValue(value)));
+	const dictionary = message().message(1, message());
+	const table = (field, { list }) => list.forEach((each) =>
+		(typeof each === "string" ? dictionary.bytes(field, Buffer.from(each)) : dictionary.message(field, each)));
+	[[2, locations], [3, functions], [5, strings], [6, attributes], [7, stacks]].forEach((each) => table(...each));
+	dictionary.message(4, message());
+	return message().message(1, message().message(1, resource).message(2, message().message(2, profile)))
+		.message(2, dictionary).done();
 }
 
 export async function send(...report_) {

@@ -2,7 +2,8 @@
 /* page - a browser for one spec file, and pages of it that fail on any complaint of the browser. */
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
@@ -100,4 +101,14 @@ export async function picture(page, name) {
 		return;
 	mkdirSync(folder, { recursive: true });
 	await page.screenshot({ path: path.join(folder, `${name}.png`) });
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/* By the debugger, so that the page's own policy against foreign scripts stays in force. */
+export async function violations(page) {
+	await page.evaluate(axe);
+	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+	return found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
+		.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join("; ")}`);
 }

@@ -86,7 +86,7 @@ function Box({ current, node, tab }: { current: CallGraph; node: number; tab: bo
 	const again = recursion > 0 ? ", calls itself" : "";
 	return (
 		<g class={`call-node${node === selected.value ? " selected" : ""}${matching}`} role="button"
-			id={`call-${node}`} tabIndex={tab ? 0 : -1} aria-pressed={node === selected.value}
+			id={`call-${node}`} tabindex={tab ? 0 : -1} aria-pressed={node === selected.value}
 			aria-label={`${fn.name}, ${total} of total, ${self} self${again}`}
 			transform={`translate(${x - NODE_WIDTH / 2} ${y - NODE_HEIGHT / 2})`}>
 			<title>{[fn.name, fn.mapping].filter(Boolean).join("\n")}</title>
