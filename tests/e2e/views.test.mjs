@@ -171,7 +171,7 @@ test("the call graph shows callers above callees, and leads along calls by keys"
 	assert.equal(await page.locator(".call").count(), 4);
 	const tops = await Promise.all(["main", "serve", "collect", "burst"].map(async (name) => (await node(name).boundingBox()).y));
 	assert.deepEqual(tops, tops.slice().sort((a, b) => a - b));
-	assert.match(await node("burst").getAttribute("aria-label"), /^burst, 11.8 % of total, 11.8 % self$/);
+	await page.getByRole("button", { name: "burst, 11.8 % of total, 11.8 % self", exact: true }).waitFor();
 	const box = await node("serve").boundingBox();
 	await page.mouse.click(box.x + 10, box.y + 10);
 	const selected = (name) => node(name).and(page.locator("[aria-pressed=true]")).waitFor();

@@ -87,9 +87,8 @@ function Box({ current, node, tab }: { current: CallGraph; node: number; tab: bo
 	return (
 		<g class={`call-node${node === selected.value ? " selected" : ""}${matching}`} role="button"
 			id={`call-${node}`} tabindex={tab ? 0 : -1} aria-pressed={node === selected.value}
-			aria-label={`${fn.name}, ${total} of total, ${self} self${again}`}
 			transform={`translate(${x - NODE_WIDTH / 2} ${y - NODE_HEIGHT / 2})`}>
-			<title>{[fn.name, fn.mapping].filter(Boolean).join("\n")}</title>
+			<title>{`${fn.name}, ${total} of total, ${self} self${again}${fn.mapping ? `\n${fn.mapping}` : ""}`}</title>
 			<rect class="case" width={NODE_WIDTH} height={NODE_HEIGHT} rx="5" />
 			<rect class="heat" width={NODE_WIDTH} height={NODE_HEIGHT} rx="5"
 				fill-opacity={Math.min(0.5, Math.sqrt(Math.max(0, flat) / Math.max(1, current.total)) * 0.6)} />
