@@ -126,7 +126,7 @@ function revealed(view: View, current: CallGraph, node: number, host: HTMLElemen
 
 const graphKeys: KeyEntry[] = [
 	{ keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], does: "Call graph: caller, callee, neighbours",
-		where: "own", run: () => undefined },
+		where: "own", commands: [], run: () => undefined },
 ];
 
 function Picture({ current }: { current: CallGraph }): JSX.Element {

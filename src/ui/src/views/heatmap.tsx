@@ -131,8 +131,8 @@ function firstCell(current: Heatmap): number {
 
 const heatKeys: KeyEntry[] = [
 	{ keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], does: "Heatmap: next cell, next column",
-		where: "own", run: () => undefined },
-	{ keys: ["Shift"], does: "Heatmap, with arrows: choose a stretch", where: "own", run: () => undefined },
+		where: "own", commands: [], run: () => undefined },
+	{ keys: ["Shift"], does: "Heatmap, with arrows: choose a stretch", where: "own", commands: [], run: () => undefined },
 ];
 
 /* The picture for screen readers and keys: the one cell that the cursor is on. */

@@ -250,8 +250,8 @@ function Axis({ view, width, onBrush }: {
 
 const timelineKeys: KeyEntry[] = [
 	{ keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], does: "Timeline: caller, callee, earlier, later",
-		where: "own", run: () => undefined },
-	{ keys: ["Enter"], does: "Timeline: open the lane, zoom to the box", where: "own", run: () => undefined },
+		where: "own", commands: [], run: () => undefined },
+	{ keys: ["Enter"], does: "Timeline: open the lane, zoom to the box", where: "own", commands: [], run: () => undefined },
 ];
 
 /* Ties the graph to what is loaded, selected and searched. */
