@@ -37,11 +37,10 @@ static const int allowed[] = {
 
 /* Libraries ask these for paths and settings, and go on without an answer. */
 static const int refused[] = {
-	SYS_faccessat, SYS_ioctl,      SYS_newfstatat, SYS_openat,
-	SYS_prlimit64, SYS_readlinkat, SYS_statx,      SYS_sched_getaffinity,
+	SYS_faccessat,	SYS_ioctl, SYS_newfstatat, SYS_openat,	 SYS_prlimit64,
+	SYS_readlinkat, SYS_statx, SYS_getcwd,	   SYS_prctl,	 SYS_sched_getaffinity,
 #ifdef __x86_64__
-	SYS_access,    SYS_lstat,      SYS_open,       SYS_readlink,
-	SYS_stat,
+	SYS_access,	SYS_lstat, SYS_open,	   SYS_readlink, SYS_stat,
 #endif
 };
 
