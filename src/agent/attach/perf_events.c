@@ -12,7 +12,6 @@
 #include "base/mem.h"
 
 #define CPUS_FILE "/sys/devices/system/cpu/online"
-#define CPUS_MAX 8192u
 
 static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned frequency_hz)
 {
@@ -30,9 +29,14 @@ static int open_event(struct perf_events *events, pid_t tid, int cpu, unsigned f
 
 	if (fd < 0)
 		return -errno;
-	mem_grow(events->fds, events->count, events->capacity);
-	events->fds[events->count++] = fd;
+	mem_grow(events->clocks, events->count, events->capacity);
+	events->clocks[events->count++] = (struct perf_clock){ .fd = fd, .cpu = cpu };
 	return 0;
+}
+
+int perf_events_open_cpu(struct perf_events *events, unsigned cpu, unsigned frequency_hz)
+{
+	return open_event(events, -1, (int)cpu, frequency_hz);
 }
 
 bool perf_events_parse_cpus(struct slice list, unsigned *ret, size_t max, size_t *ret_count)
@@ -51,7 +55,7 @@ bool perf_events_parse_cpus(struct slice list, unsigned *ret, size_t max, size_t
 		to = from;
 		if (last.len && !slice_parse_u64(last, &to))
 			return false;
-		if (to < from || to >= CPUS_MAX || to - from >= max - count)
+		if (to < from || to >= PERF_EVENTS_CPUS_MAX || to - from >= max - count)
 			return false;
 		for (; from <= to; from++)
 			ret[count++] = (unsigned)from;
@@ -62,7 +66,7 @@ bool perf_events_parse_cpus(struct slice list, unsigned *ret, size_t max, size_t
 	return true;
 }
 
-static int read_online_cpus(unsigned *cpus, size_t *ret_count, struct err *err)
+int perf_events_read_online(unsigned *ret, size_t *ret_count, struct err *err)
 {
 	char text[4096];
 	int fd = open(CPUS_FILE, O_RDONLY | O_CLOEXEC);
@@ -73,19 +77,20 @@ static int read_online_cpus(unsigned *cpus, size_t *ret_count, struct err *err)
 		close(fd);
 	if (len < 0)
 		return err_set_errno(err, error_number, "read \"" CPUS_FILE "\"");
-	if (!perf_events_parse_cpus(slice_from(text, (size_t)len), cpus, CPUS_MAX, ret_count))
+	if (!perf_events_parse_cpus(slice_from(text, (size_t)len), ret, PERF_EVENTS_CPUS_MAX,
+				    ret_count))
 		return err_set(err, ERR_INVALID, "read \"" CPUS_FILE "\": not a list of CPUs");
 	return 0;
 }
 
 int perf_events_open_cpus(struct perf_events *events, unsigned frequency_hz, struct err *err)
 {
-	unsigned *cpus = mem_new_array(unsigned, CPUS_MAX);
+	unsigned *cpus = mem_new_array(unsigned, PERF_EVENTS_CPUS_MAX);
 	size_t count = 0;
-	int code = read_online_cpus(cpus, &count, err);
+	int code = perf_events_read_online(cpus, &count, err);
 
 	for (size_t i = 0; !code && i < count; i++) {
-		int failed = open_event(events, -1, (int)cpus[i], frequency_hz);
+		int failed = perf_events_open_cpu(events, cpus[i], frequency_hz);
 
 		if (failed && failed != -ENODEV) /* went offline since */
 			code = err_set_errno(err, -failed,
@@ -174,8 +179,8 @@ int perf_events_open_pids(struct perf_events *events, const pid_t *pids, size_t 
 void perf_events_close(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->count; i++)
-		if (events->fds[i] >= 0)
-			close(events->fds[i]);
-	free(events->fds);
+		if (events->clocks[i].fd >= 0)
+			close(events->clocks[i].fd);
+	free(events->clocks);
 	*events = (struct perf_events){ 0 };
 }

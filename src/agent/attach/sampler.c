@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/attach/features.h"
@@ -34,7 +35,8 @@ struct sampler {
 	struct sampler_options options;
 	struct perf_events events;
 	struct sample_bpf *skeleton;
-	struct bpf_link **links; /* one per event; NULL when its thread ended before */
+	bool attached;
+	int64_t slept_ns; /* the machine, since it was started */
 	struct bpf_link *follow_exec, *follow_fork, *follow_calls[FOLLOWED_CALLS];
 	struct ring_buffer *ring;
 	int cpus;
@@ -130,25 +132,102 @@ static int open_events(struct sampler *sampler, struct err *err)
 	return perf_events_open_cpus(&sampler->events, options->frequency_hz, err);
 }
 
+/* 0, or -errno. */
+static int attach_to_clock(struct sampler *sampler, struct perf_clock *clock)
+{
+	clock->link =
+		bpf_program__attach_perf_event(sampler->skeleton->progs.sample_cpu, clock->fd);
+	if (!clock->link)
+		return -errno;
+	clock->fd = -1; /* the link closes it */
+	return 0;
+}
+
 static int attach_to_clocks(struct sampler *sampler, struct err *err)
 {
 	size_t attached = 0;
 
-	sampler->links = mem_new_array(struct bpf_link *, sampler->events.count);
 	for (size_t i = 0; i < sampler->events.count; i++) {
-		sampler->links[i] = bpf_program__attach_perf_event(
-			sampler->skeleton->progs.sample_cpu, sampler->events.fds[i]);
-		if (sampler->links[i]) {
-			sampler->events.fds[i] = -1; /* the link closes it */
-			attached++;
-		} else if (errno != ESRCH || !sampler->options.pids) {
-			return err_set_errno(err, errno, "attach the BPF program to a perf event");
-		}
+		int code = attach_to_clock(sampler, &sampler->events.clocks[i]);
+
+		if (code && (code != -ESRCH || !sampler->options.pids))
+			return err_set_errno(err, -code, "attach the BPF program to a perf event");
+		attached += !code;
 	}
 	if (!attached)
 		return err_set(err, ERR_NOT_FOUND,
 			       "attach the BPF program: the processes have ended");
 	return 0;
+}
+
+/* How long the machine was suspended, which takes most CPUs offline for a moment. */
+static int64_t slept_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	return time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec - clock_monotonic_ns();
+}
+
+static bool has_cpu(const unsigned *cpus, size_t count, int cpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((int)cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+/* Those of CPUs that are, or were, offline. */
+static void drop_clocks(struct perf_events *events, const unsigned *online, size_t count, bool all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < events->count; i++) {
+		if (all || !has_cpu(online, count, events->clocks[i].cpu))
+			bpf_link__destroy(events->clocks[i].link);
+		else
+			events->clocks[kept++] = events->clocks[i];
+	}
+	events->count = kept;
+}
+
+static void add_clock(struct sampler *sampler, unsigned cpu)
+{
+	struct perf_events *events = &sampler->events;
+	int code;
+
+	for (size_t i = 0; i < events->count; i++)
+		if (events->clocks[i].cpu == (int)cpu)
+			return;
+	code = perf_events_open_cpu(events, cpu, sampler->options.frequency_hz);
+	if (code)
+		return; /* went offline again */
+	code = attach_to_clock(sampler, &events->clocks[events->count - 1]);
+	if (!code)
+		return;
+	close(events->clocks[--events->count].fd);
+	log_warn("agent", "a CPU that came online is not sampled", "cpu=%u cause=\"%s\"", cpu,
+		 strerrordesc_np(-code));
+}
+
+void sampler_follow_cpus(struct sampler *sampler)
+{
+	int64_t slept = slept_ns();
+	unsigned *online;
+	struct err err;
+	size_t count;
+
+	if (!sampler->attached || sampler->options.pids)
+		return;
+	online = mem_new_array(unsigned, PERF_EVENTS_CPUS_MAX);
+	if (!perf_events_read_online(online, &count, &err)) {
+		drop_clocks(&sampler->events, online, count,
+			    slept - sampler->slept_ns > CLOCK_NS_PER_MS);
+		for (size_t i = 0; i < count; i++)
+			add_clock(sampler, online[i]);
+	}
+	sampler->slept_ns = slept;
+	free(online);
 }
 
 /* System calls that change mappings: those that say a protection, and those that do not. */
@@ -256,6 +335,8 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 int sampler_attach(struct sampler *sampler, struct err *err)
 {
 	follow(sampler);
+	sampler->attached = true;
+	sampler->slept_ns = slept_ns();
 	return attach_to_clocks(sampler, err);
 }
 
@@ -384,11 +465,11 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 
 static void detach(struct sampler *sampler)
 {
-	if (sampler->links)
-		for (size_t i = 0; i < sampler->events.count; i++)
-			bpf_link__destroy(sampler->links[i]);
-	free(sampler->links);
-	sampler->links = NULL;
+	for (size_t i = 0; i < sampler->events.count; i++) {
+		bpf_link__destroy(sampler->events.clocks[i].link);
+		sampler->events.clocks[i].link = NULL;
+	}
+	sampler->attached = false;
 	stop_following(sampler);
 }
 

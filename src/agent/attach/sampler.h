@@ -35,6 +35,9 @@ int sampler_fd(const struct sampler *sampler);
 /* Hands over every record that waits. */
 void sampler_drain(struct sampler *sampler);
 
+/* Samples the CPUs that have come online since; when the whole host is sampled. Now and then. */
+void sampler_follow_cpus(struct sampler *sampler);
+
 /* Sums of all CPUs since the start. */
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 

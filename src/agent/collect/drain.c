@@ -23,6 +23,7 @@
 
 #define POLL_MS 200
 #define WARM_UP_NS CLOCK_NS_PER_S
+#define FOLLOW_CPUS_NS CLOCK_NS_PER_S
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S)  /* whoever starts an agent waits to see something */
 
@@ -40,6 +41,7 @@ struct drain {
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
 	int64_t window_start_ns; /* monotonic */
+	int64_t follow_cpus_at_ns;
 	uint64_t batch_seed;
 	uint64_t batches;
 };
@@ -414,6 +416,10 @@ void *drain_run(void *data)
 		poll(fds, 2, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
 		now_ns = clock_monotonic_ns();
+		if (now_ns >= drain->follow_cpus_at_ns) {
+			sampler_follow_cpus(drain->sampler);
+			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
+		}
 		if (now_ns - drain->window_start_ns >= window_length_ns(drain))
 			end_window(drain);
 	}
