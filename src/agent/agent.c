@@ -293,6 +293,11 @@ void agent_stop(struct agent *agent)
 	agent_free(agent);
 }
 
+uint64_t agent_lost_samples(void)
+{
+	return drain_lost_samples();
+}
+
 bool agent_wait_window(struct agent *agent, int64_t timeout_ns)
 {
 	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;

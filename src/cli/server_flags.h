@@ -24,6 +24,7 @@ struct server_flags {
 	const char *web_config_file;
 	const char *web_external_url;
 	const char *web_cors_origin;
+	const char *web_embed_origin;
 	bool web_allow_unauthenticated;
 	bool tenants;
 	struct option_list tenant_retention;
@@ -102,6 +103,10 @@ struct server_flags {
 		{ 0,	       "web-cors-origin",                                                  \
 		  OPTION_TEXT, offsetof(type, server.web_cors_origin),                             \
 		  "ORIGIN",    "pages of this origin may ask (https://HOST; * = any)",             \
+		  0,	       0 },                                                                \
+		{ 0,	       "web-embed-origin",                                                 \
+		  OPTION_TEXT, offsetof(type, server.web_embed_origin),                            \
+		  "ORIGIN",    "pages of this origin may show ours in a frame",                    \
 		  0,	       0 },                                                                \
 		{ 0,	       "tenants",                                                          \
 		  OPTION_FLAG, offsetof(type, server.tenants),                                     \

@@ -120,7 +120,8 @@ static struct net_server *serve_metrics(const char *address)
 static int profile(const struct agent_verb_options *values, struct err *err)
 {
 	struct exporter_options export = { .address = values->remote_store_address,
-					   .access = &values->access };
+					   .access = &values->access,
+					   .lost = agent_lost_samples };
 	int channel = (int)values->binary_channel;
 	struct agent_options start = {
 		.frequency_hz = values->frequency_hz,

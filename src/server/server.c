@@ -23,6 +23,7 @@ struct server {
 	struct net_server *net;
 	struct net_route routes[SERVE_ROUTES_MAX];
 	struct web web;
+	struct strbuf storage_path;
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -151,6 +152,10 @@ static int open_parts(struct server *server, const struct server_options *option
 
 	if (rc)
 		return rc;
+	server->serve.retention_ns = store.retention_ns;
+	server->serve.retention_bytes = store.retention_bytes;
+	strbuf_add_text(&server->storage_path, options->storage_path);
+	server->serve.storage_path = strbuf_text(&server->storage_path);
 	strbuf_addf(&uploads_path, "%s/debuginfo", options->storage_path);
 	resolver.uploads_path = strbuf_text(&uploads_path);
 	strbuf_addf(&tables_path, "%s/symbols", options->storage_path);
@@ -233,9 +238,10 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.targets = targets_new();
 	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)
-		rc = web_read(options->web_external_url, options->web_cors_origin, &server->web,
-			      err);
+		rc = web_read(options->web_external_url, options->web_cors_origin,
+			      options->web_embed_origin, &server->web, err);
 	server->serve.external_host = server->web.host;
+	server->serve.embed_origin = server->web.embed;
 	if (!rc)
 		rc = open_parts(server, options, err);
 	if (!rc)
@@ -275,6 +281,7 @@ void server_stop(struct server *server)
 	debuginfo_close(server->serve.debuginfo);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
+	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);
 	running_free(server->serve.running);
 	turns_free(server->serve.turns);

@@ -25,6 +25,7 @@ struct server_options {
 	const char *web_config_file;  /* TLS, users, tokens (config/web_config.h); or NULL */
 	const char *web_external_url; /* http(s)://HOST[:PORT][/PATH]; or NULL */
 	const char *web_cors_origin;  /* whose pages may ask: "https://HOST", "*"; or NULL */
+	const char *web_embed_origin; /* whose pages may show ours in a frame; or NULL */
 	const char *own_token;	      /* of our own agent: may send, whatever the file says */
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
 	bool tenants;			/* the header X-Scope-OrgID says whose a request is */

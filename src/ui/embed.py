@@ -28,6 +28,9 @@ CONTENT_TYPES = {
     ".png": "image/png",
 }
 
+# Pages with a path of their own are the same page (src/state/pages.ts).
+PAGES = ("/targets", "/debuginfo", "/status", "/settings")
+
 CHUNK_BYTES_MAX = 130 * 1024
 TOTAL_BYTES_MAX = 400 * 1024
 
@@ -41,8 +44,11 @@ static const struct ui_asset assets[] = {{
 
 const struct ui_asset *ui_asset_find(struct slice path)
 {{
-	if (slice_is(path, "/index.html"))
-		path = SLICE_LITERAL("/");
+	static const char *const pages[] = {{ "/index.html", {pages} }};
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		if (slice_is(path, pages[i]))
+			path = SLICE_LITERAL("/");
 	for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++)
 		if (slice_is(path, assets[i].path))
 			return &assets[i];
@@ -130,7 +136,8 @@ def write_c(output, rows):
         lines.append(f'\t{{ "{path}", "{content_type}", ui_assets_bytes + {offset}, {len(data)}, '
                      f'"\\"{etag}\\"", {str(immutable).lower()} }},\n')
         offset += len(data)
-    (output / "ui_assets.c").write_text(C_SOURCE.format(rows="".join(lines)))
+    (output / "ui_assets.c").write_text(C_SOURCE.format(
+        rows="".join(lines), pages=", ".join(f'"{page}"' for page in PAGES)))
     (output / "ui_assets.bin").write_bytes(b"".join(data for _, _, data, _ in rows))
     (output / "ui_assets.S").write_text(ASSEMBLER.format(path=output / "ui_assets.bin"))
 

@@ -137,6 +137,12 @@ void drain_metrics_register(void)
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
+uint64_t drain_lost_samples(void)
+{
+	return (uint64_t)(metric_get(&lost_ring_full) + metric_get(&lost_bad_record) +
+			  metric_get(&lost_no_room));
+}
+
 static void report_counters(struct drain *drain)
 {
 	struct sample_counters now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/export/exporter.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct exporter {
 	struct net_client *client; /* of the export thread */
 	pthread_t thread;
 	uint64_t queue_bytes_max;
+	uint64_t (*lost)(void);
 	int64_t backoff_ns; /* of the next failure; 0 = the last call went well */
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -218,9 +220,15 @@ static enum outcome send_parcel(struct exporter *exporter, const struct parcel *
 	};
 	struct net_reply reply = { .grpc_status = -1 };
 	enum outcome outcome = OUTCOME_RETRY;
+	char headers[64] = "";
 	char reason[ERR_MESSAGE_BYTES];
 	struct err err;
 
+	if (exporter->lost && exporter->lost()) {
+		snprintf(headers, sizeof(headers), "firn-lost-samples: %" PRIu64 "\r\n",
+			 exporter->lost());
+		call.headers = headers;
+	}
 	if (net_client_call(exporter->client, &call, &reply, &err)) {
 		snprintf(reason, sizeof(reason), "%s", err.message);
 	} else {

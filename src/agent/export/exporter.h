@@ -16,9 +16,10 @@
 struct exporter;
 
 struct exporter_options {
-	const char *address;	  /* HOST:PORT */
+	const char *address;		 /* HOST:PORT */
 	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
-	uint64_t queue_bytes_max; /* 0 = default (64 MiB) */
+	uint64_t queue_bytes_max;	 /* 0 = default (64 MiB) */
+	uint64_t (*lost)(void); /* samples lost so far, which the server is told; may be NULL */
 };
 
 int exporter_new(const struct exporter_options *options, struct exporter **ret, struct err *err);

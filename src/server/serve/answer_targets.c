@@ -22,6 +22,12 @@ static void put_target(struct json *json, const struct target *target)
 	json_member_uint(json, "requests", target->requests);
 	json_member_uint(json, "reports", target->reports);
 	json_member_uint(json, "bytes", target->bytes);
+	json_member_uint(json, "samples", target->samples);
+	json_put_key(json, "samples_per_s");
+	json_put_double(json, target->samples_per_s);
+	json_member_uint(json, "lost", target->lost);
+	if (target->lost_at_ns)
+		json_member_int(json, "lost_ms", target->lost_at_ns / CLOCK_NS_PER_MS);
 	json_member_uint(json, "refused", target->refused);
 	json_member_uint(json, "errors", target->errors);
 	if (target->errors) {
@@ -48,6 +54,7 @@ void answer_targets(void *context, const struct net_request *request, struct net
 	response->content_type = "application/json";
 	json_begin(&json, &response->body);
 	json_open_object(&json);
+	json_member_int(&json, "now_ms", clock_real_ns() / CLOCK_NS_PER_MS);
 	json_member_array(&json, "targets");
 	for (size_t i = 0; i < count; i++)
 		put_target(&json, &list[i]);

@@ -7,7 +7,7 @@
 #define ASSET_BYTES_MAX ((size_t)64 << 20)
 #define CSP                                                                                        \
 	"content-security-policy: default-src 'self'; img-src 'self' data:; object-src 'none'; "   \
-	"base-uri 'self'; frame-ancestors 'self'\r\n"                                              \
+	"base-uri 'self'; frame-ancestors 'self' %s\r\n"                                           \
 	"x-content-type-options: nosniff\r\nreferrer-policy: same-origin\r\n"
 
 static bool accepts_gzip(const struct net_request *request)
@@ -19,18 +19,19 @@ static bool accepts_gzip(const struct net_request *request)
 
 void asset_get(void *context, const struct net_request *request, struct net_response *response)
 {
+	const struct serve *serve = context;
 	const struct ui_asset *asset = ui_asset_find(request->path);
 	struct slice seen = net_request_header(request, "if-none-match");
 	struct err err;
 
-	(void)context;
 	if (!asset) {
 		err_set(&err, ERR_NOT_FOUND, "nothing at \"%.*s\"", SLICE_FMT(request->path));
 		net_response_error(request, response, &err);
 		return;
 	}
 	strbuf_addf(&response->headers, "etag: %s\r\ncache-control: %s\r\n" CSP, asset->etag,
-		    asset->immutable ? "public, max-age=31536000, immutable" : "no-cache");
+		    asset->immutable ? "public, max-age=31536000, immutable" : "no-cache",
+		    serve->embed_origin);
 	response->content_type = asset->content_type;
 	if (slice_is(seen, asset->etag)) {
 		response->status = 304;

@@ -3,6 +3,9 @@
 #include "server/serve/ops.h"
 
 #include <stdio.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/metrics.h"
 #include "codec/json.h"
@@ -13,6 +16,12 @@
 #define PROFILE_SECONDS_DEFAULT 30
 #define PROFILE_SECONDS_MAX 300
 #define PROFILE_HZ 100
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
 
 void ops_metrics(void *context, const struct net_request *request, struct net_response *response)
 {
@@ -88,6 +97,63 @@ void ops_put_stat(struct json *json, const struct store_stat *stat,
 	json_close_object(json);
 }
 
+/* Resident memory of this process. */
+static uint64_t resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*s %llu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put_limit(struct json *json, const char *key, uint64_t limit)
+{
+	json_put_key(json, key);
+	if (limit)
+		json_put_uint(json, limit);
+	else
+		json_put_null(json);
+}
+
+static void put_resources(struct json *json, struct serve *serve)
+{
+	struct statvfs fs = { 0 };
+
+	json_member_object(json, "memory");
+	json_member_uint(json, "resident_bytes", resident_bytes());
+	json_member_uint(json, "queries_bytes", atomic_load(&serve->queries.used_bytes));
+	put_limit(json, "queries_limit_bytes", serve->queries.limit_bytes);
+	json_close_object(json);
+	json_member_object(json, "retention");
+	put_limit(json, "time_s", (uint64_t)(serve->retention_ns / CLOCK_NS_PER_S));
+	put_limit(json, "bytes", serve->retention_bytes);
+	json_close_object(json);
+	json_member_object(json, "disk");
+	json_member_text(json, "path", serve->storage_path);
+	if (!statvfs(serve->storage_path, &fs)) {
+		json_member_uint(json, "bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
+		json_member_uint(json, "free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);
+	}
+	json_close_object(json);
+}
+
+static void put_build(struct json *json)
+{
+	struct utsname host = { 0 };
+
+	uname(&host);
+	json_member_object(json, "build");
+	json_member_text(json, "compiler", COMPILER);
+	json_member_text(json, "architecture", host.machine);
+	json_member_text(json, "kernel", host.release);
+	json_close_object(json);
+}
+
 void ops_status(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
@@ -105,6 +171,10 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	json_member_text(&json, "version", FIRN_VERSION);
 	json_member_int(&json, "uptime_s",
 			(clock_real_ns() - serve->started_at_ns) / CLOCK_NS_PER_S);
+	json_member_int(&json, "started_ms", serve->started_at_ns / CLOCK_NS_PER_MS);
+	json_member_int(&json, "now_ms", clock_real_ns() / CLOCK_NS_PER_MS);
+	put_build(&json);
+	put_resources(&json, serve);
 	json_put_key(&json, "store");
 	ops_put_stat(&json, &stat, NULL);
 	json_close_object(&json);

@@ -39,9 +39,13 @@ struct serve {
 	struct turns *turns;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
-	bool has_users;		   /* nobody may change anything who does not log in */
-	bool no_moments;	   /* times of samples are not kept */
-	bool tenants;		   /* requests say whose they are: tenant.h */
+	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */
+	int64_t retention_ns;	   /* as configured; 0: for ever */
+	uint64_t retention_bytes;  /* likewise; 0: no limit */
+	const char *storage_path;
+	bool has_users;	 /* nobody may change anything who does not log in */
+	bool no_moments; /* times of samples are not kept */
+	bool tenants;	 /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
 	_Atomic bool ready;
 };

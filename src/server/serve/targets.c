@@ -11,6 +11,7 @@
 #include "base/mem.h"
 
 #define INTERVAL_WEIGHT 8 /* a new interval counts for one part in so many */
+#define RATE_SECONDS 60.0 /* a rate is of about as many seconds */
 
 struct targets {
 	pthread_mutex_t lock; /* guards the rest */
@@ -113,6 +114,25 @@ static struct target *find(struct targets *targets, const struct targets_write *
 	return &targets->list[id];
 }
 
+/* Agents send at intervals, others whenever they like: what came together counts for the time
+ * since. */
+static void note_samples(struct target *target, const struct targets_write *write, int64_t now_ns)
+{
+	double seconds = (double)(now_ns - target->last_at_ns) / CLOCK_NS_PER_S;
+	double weight = seconds >= RATE_SECONDS ? 1 : seconds / RATE_SECONDS;
+
+	target->samples += write->samples;
+	if (target->requests && seconds > 0)
+		target->samples_per_s += target->requests == 1
+						 ? (double)write->samples / seconds
+						 : weight * ((double)write->samples / seconds -
+							     target->samples_per_s);
+	if (write->lost > target->lost)
+		target->lost_at_ns = now_ns;
+	if (write->lost)
+		target->lost = write->lost;
+}
+
 void targets_note(struct targets *targets, const struct targets_write *write)
 {
 	int64_t now_ns = clock_real_ns();
@@ -129,6 +149,7 @@ void targets_note(struct targets *targets, const struct targets_write *write)
 							     : (interval_ns - target->interval_ns) /
 								       INTERVAL_WEIGHT;
 	}
+	note_samples(target, write, now_ns);
 	target->last_at_ns = now_ns;
 	target->requests++;
 	target->bytes += write->bytes;

@@ -27,6 +27,8 @@ struct targets_write {
 	struct slice sender; /* user agent */
 	struct slice node;   /* empty: none of its labels says */
 	uint64_t bytes, reports, refused;
+	uint64_t samples; /* of types that count samples */
+	uint64_t lost; /* since the sender's start, as it says itself; 0: none, or nothing said */
 	const struct err *err; /* it was answered with; NULL: none */
 };
 void targets_note(struct targets *targets, const struct targets_write *write);
@@ -36,7 +38,9 @@ struct target {
 	char peer[TARGETS_TEXT_BYTES], sender[TARGETS_TEXT_BYTES], node[TARGETS_TEXT_BYTES];
 	int64_t first_at_ns, last_at_ns, error_at_ns; /* wall clock */
 	int64_t interval_ns;			      /* between requests, of late; 0 = not known */
-	uint64_t requests, bytes, reports, refused, errors;
+	uint64_t requests, bytes, reports, refused, errors, samples, lost;
+	double samples_per_s;	       /* of late; 0 = not known */
+	int64_t lost_at_ns;	       /* when more of them were heard of last; 0 = never */
 	char error[ERR_MESSAGE_BYTES]; /* the last one */
 };
 

@@ -63,21 +63,22 @@ static int read_url(const char *text, struct web *ret, struct err *err)
 	return 0;
 }
 
-static int read_origin(const char *text, struct web *ret, struct err *err)
+/* To WEB_ORIGIN_BYTES. */
+static int read_origin(const char *option, const char *text, char *ret, struct err *err)
 {
 	struct slice rest = after_scheme(slice_of(text));
 	bool is_any = !strcmp(text, "*");
 
 	if (!is_any && (!rest.len || !is_plain(rest) || strlen(text) >= WEB_ORIGIN_BYTES ||
 			slice_find_byte(rest, '/') != SIZE_MAX))
-		return err_set(err, ERR_INVALID,
-			       "--web-cors-origin \"%s\": expected https://HOST[:PORT], or *",
-			       text);
-	snprintf(ret->origin, sizeof(ret->origin), "%s", text);
+		return err_set(err, ERR_INVALID, "%s \"%s\": expected https://HOST[:PORT], or *",
+			       option, text);
+	snprintf(ret, WEB_ORIGIN_BYTES, "%s", text);
 	return 0;
 }
 
-int web_read(const char *external_url, const char *cors_origin, struct web *ret, struct err *err)
+int web_read(const char *external_url, const char *cors_origin, const char *embed_origin,
+	     struct web *ret, struct err *err)
 {
 	int rc = 0;
 
@@ -85,7 +86,9 @@ int web_read(const char *external_url, const char *cors_origin, struct web *ret,
 	if (external_url)
 		rc = read_url(external_url, ret, err);
 	if (!rc && cors_origin)
-		rc = read_origin(cors_origin, ret, err);
+		rc = read_origin("--web-cors-origin", cors_origin, ret->origin, err);
+	if (!rc && embed_origin)
+		rc = read_origin("--web-embed-origin", embed_origin, ret->embed, err);
 	return rc;
 }
 

@@ -110,6 +110,27 @@ static struct slice node_of(const struct tables_view *view)
 	return (struct slice){ 0 };
 }
 
+/* What the batch's types that count samples add up to. */
+static uint64_t samples_of(const struct tables_view *view)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < view->reports_count; i++) {
+		const struct report *report = &view->reports[i];
+		const struct group *group = &view->groups[view->series[report->series].group];
+
+		for (uint32_t c = 0; c < group->column_count; c++) {
+			const struct column *column = &view->columns[group->column_first + c];
+			int64_t total = view->totals[report->total_first + c];
+
+			if (total > 0 && column->kind == COLUMN_DELTA &&
+			    slice_is(tables_text(view, column->sample_type), "samples"))
+				sum += (uint64_t)total;
+		}
+	}
+	return sum;
+}
+
 /* For the list of who sends. `slot` may be NULL, `err` too. */
 static void note(struct serve *serve, const struct net_request *request,
 		 const struct write_slot *slot, const struct append_result *result,
@@ -125,9 +146,11 @@ static void note(struct serve *serve, const struct net_request *request,
 
 	if (tenant_of(serve, request, &write.tenant, NULL))
 		return;
+	slice_parse_u64(net_request_header(request, "firn-lost-samples"), &write.lost);
 	if (slot) {
 		view = tables_view_of(&slot->batch);
 		write.node = node_of(&view);
+		write.samples = samples_of(&view);
 	}
 	targets_note(serve->targets, &write);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* main - where the page starts. */
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style/tokens.css";
@@ -13,10 +14,17 @@ import { paletteOpen } from "./parts/help";
 import { installHook } from "./state/hook";
 import { startKeys } from "./state/keys";
 import { followSelection } from "./state/reading";
+import { page } from "./state/pages";
 import { startSession } from "./state/session";
 
 installHook();
 startKeys(() => (paletteOpen.value = true));
 followSelection();
 render(<App />, document.getElementById("app")!);
-startSession();
+/* Not before profiles are looked at. */
+const stop = effect(() => {
+	if (page.value)
+		return;
+	queueMicrotask(() => stop());
+	startSession();
+});

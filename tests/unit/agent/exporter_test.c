@@ -109,7 +109,7 @@ static void wait_calls(size_t calls)
 
 static struct exporter *start(uint64_t queue_bytes_max)
 {
-	struct exporter_options options = { "127.0.0.1:7070", NULL, queue_bytes_max };
+	struct exporter_options options = { "127.0.0.1:7070", NULL, queue_bytes_max, NULL };
 	struct exporter *exporter = NULL;
 
 	assert_int_equal(exporter_new(&options, &exporter, NULL), 0);
@@ -242,7 +242,7 @@ static void stop_gives_up_after_the_grace(void **state)
 
 static void bad_address_is_refused(void **state)
 {
-	struct exporter_options options = { "nonsense", NULL, 0 };
+	struct exporter_options options = { "nonsense", NULL, 0, NULL };
 	struct exporter *exporter = NULL;
 	struct err err;
 

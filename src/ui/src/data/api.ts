@@ -44,11 +44,13 @@ function addressOf(path: string, parameters: Parameters): URL {
 	return url;
 }
 
-async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+async function ask(
+	path: string, parameters: Parameters, signal?: AbortSignal, method = "GET",
+): Promise<Response> {
 	const url = addressOf(path, parameters);
 	let response: Response;
 	try {
-		response = await fetch(url, { signal });
+		response = await fetch(url, { signal, method });
 	} catch (error) {
 		if (signal?.aborted)
 			throw error;
@@ -69,6 +71,16 @@ async function errorText(response: Response): Promise<string> {
 		/* not JSON: say it as it is */
 	}
 	return text.slice(0, 300) || `${response.status} ${response.statusText}`;
+}
+
+export async function askJson<T>(path: string, parameters: Parameters, signal?: AbortSignal): Promise<T> {
+	return (await ask(path, parameters, signal)).json() as Promise<T>;
+}
+
+/* How many questions of that id were told to stop. */
+export async function askToStop(id: string): Promise<number> {
+	const response = await ask("queries", { id }, undefined, "DELETE");
+	return ((await response.json()) as { cancelled: number }).cancelled;
 }
 
 export async function fetchTypes(range: TimeRange, signal?: AbortSignal): Promise<ProfileType[]> {
@@ -162,8 +174,9 @@ export async function fetchSignificance(
 	return (await response.json()) as Significance;
 }
 
-export function pprofUrl(question: TreeQuestion): string {
-	return addressOf("query", { ...treeParameters(question), format: "pprof" }).href;
+/* Where it is in another format. */
+export function queryUrl(question: TreeQuestion, format: string): string {
+	return addressOf("query", { ...treeParameters(question), format }).href;
 }
 
 /* Values by line of source; line 0 is what says no line. */

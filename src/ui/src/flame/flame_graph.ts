@@ -254,7 +254,9 @@ export class FlameGraph {
 
 	private glideTo(to: Viewport): void {
 		const target = clampViewport(to, this.profile!, this.surface);
-		if (matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden)
+		const still = document.documentElement.dataset.motion === "reduced" ||
+			matchMedia("(prefers-reduced-motion: reduce)").matches;
+		if (still || document.hidden)
 			this.view = target;
 		else
 			this.animation = { from: this.view, to: target, start: performance.now() };

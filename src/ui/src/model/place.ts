@@ -62,13 +62,17 @@ export interface Place {
 	lane: string;
 	/* Functions in the call graph. */
 	functions: number;
+	/* Name of the reader's own file that is shown instead of what the server has, or "". */
+	file: string;
+	/* Only the graph, for frames in other pages. */
+	embed: boolean;
 }
 
 export const START: Place = {
 	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
 	groupBy: [], sumBy: "", colourBy: "binary", demangle: "full",
 	filters: [], inverted: false, upright: false, func: "", base: null, mode: "rate",
-	cells: "", times: "", column: "", lanes: "", lane: "", functions: 40,
+	cells: "", times: "", column: "", lanes: "", lane: "", functions: 40, file: "", embed: false,
 };
 
 const VIEWS: readonly string[] = ["flame", "table", "sandwich", "compare", "timeline", "heatmap", "callgraph"];
@@ -88,7 +92,8 @@ export function formatPlace(place: Place): string {
 	put("query", formatSelector(place.type, place.matchers));
 	put("from", place.range.from, DEFAULT_RANGE.from);
 	put("to", place.range.to, DEFAULT_RANGE.to);
-	if (endsNow(place.range) && !place.live)
+	put("file", place.file);
+	if (endsNow(place.range) && !place.live && !place.file)
 		params.set("live", "0");
 	put("view", place.view, START.view);
 	put("zoom", place.zoom);
@@ -115,6 +120,7 @@ export function formatPlace(place: Place): string {
 	put("lanes", place.lanes);
 	put("lane", place.lane);
 	put("functions", String(place.functions), String(START.functions));
+	put("embed", place.embed ? "1" : "");
 	const text = params.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 	return text ? `?${text}` : "";
 }
@@ -160,7 +166,7 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 	const place: Place = {
 		...asked,
 		range,
-		live: endsNow(range) && params.get("live") !== "0",
+		live: endsNow(range) && params.get("live") !== "0" && !params.has("file"),
 		view: choice<View>("view", VIEWS, START.view),
 		zoom: params.get("zoom") ?? "",
 		search: params.get("search") ?? "",
@@ -180,6 +186,8 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		lanes: params.get("lanes") ?? "",
 		lane: params.get("lane") ?? "",
 		functions: Math.min(FUNCTIONS_MAX, Math.max(1, Number(params.get("functions")) || START.functions)),
+		file: params.get("file") ?? "",
+		embed: params.get("embed") === "1",
 	};
 	return { place, problems };
 }

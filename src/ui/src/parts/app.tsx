@@ -21,6 +21,9 @@ import { StatusLine } from "./status_line";
 import { Strip } from "./strip";
 import { PathRow, Tools, VIEWS, showView as openView } from "./tools";
 import { lazy } from "./lazy";
+import { Drop } from "./drop";
+import { chooseLocal, isLocal, needsServer, shown } from "../state/local";
+import { page } from "../state/pages";
 
 const focusOn = (id: string) => {
 	const element = document.getElementById(id);
@@ -32,6 +35,10 @@ const focusOn = (id: string) => {
 const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
 const Palette = lazy(() => import("../views/palette").then((view) => view.Palette));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
+
+const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
+const NeedsServer = lazy(() => import("../views/local").then((view) => view.NeedsServer));
+const Pages = lazy(() => import("../pages/pages").then((pages) => pages.Pages));
 
 const showView = (key: string) => openView(VIEWS.find((each) => each.key === key)!.view);
 
@@ -59,6 +66,7 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["x"], does: "Selected frame: menu", where: "page", run: openMenu },
 	{ keys: ["M"], does: "Small map of the graph", where: "page", run: () => (minimapOpen.value = !minimapOpen.value) },
 	{ keys: ["Z"], does: "Local time or UTC", where: "page", run: toggleZone },
+	{ keys: ["o"], does: "Open a file in this page, without upload", where: "page", run: chooseLocal },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },
 	{ keys: ["?"], does: "This help", where: "page", run: () => (helpOpen.value = true) },
 ];
@@ -68,6 +76,10 @@ const TimelineView = lazy(() => import("../views/timeline").then((view) => view.
 const CallGraphView = lazy(() => import("../views/callgraph").then((view) => view.CallGraphView));
 
 function View(): JSX.Element {
+	if (isLocal.value && !shown.value)
+		return <LocalGone />;
+	if (needsServer.value)
+		return <NeedsServer />;
 	/* It stays when the chosen cells are empty. */
 	if (profile.value && place.value.view === "heatmap")
 		return <HeatmapView />;
@@ -84,13 +96,13 @@ function View(): JSX.Element {
 	return place.value.view === "table" ? <FunctionTable compact={false} /> : <FlameView />;
 }
 
-export function App(): JSX.Element {
+function Explorer(): JSX.Element {
 	useEffect(() => addKeys(pageKeys), []);
 	return (
 		<div class="app" key={zone.value}>
 			<Header />
-			<Strip />
-			{place.value.view === "compare" && <CompareBar />}
+			{!isLocal.value && <Strip />}
+			{place.value.view === "compare" && !isLocal.value && <CompareBar />}
 			<Tools />
 			<FilterRow />
 			<PathRow />
@@ -107,5 +119,14 @@ export function App(): JSX.Element {
 			<Help />
 			{paletteOpen.value && <Palette />}
 		</div>
+	);
+}
+
+export function App(): JSX.Element {
+	return (
+		<>
+			{page.value ? <Pages /> : <Explorer />}
+			<Drop />
+		</>
 	);
 }

@@ -7,7 +7,10 @@ import { go, place, selector } from "../state/place";
 import { dark, toggleTheme } from "../state/preferences";
 import { busy, refresh, types } from "../state/session";
 import { helpOpen } from "./help";
+import { isLocal } from "../state/local";
 import { Icon, Logo } from "./icons";
+import { lazy } from "./lazy";
+import { Menu } from "./menu";
 import { Picker } from "./picker";
 import { QueryBar } from "./query_bar";
 import { RangePicker } from "./range_picker";
@@ -49,16 +52,27 @@ function LiveButton(): JSX.Element {
 	);
 }
 
-export function Header(): JSX.Element {
+const LocalHeader = lazy(() => import("../views/local").then((view) => view.LocalHeader));
+
+/* What is asked of the server. */
+function Asked(): JSX.Element {
 	return (
-		<header class="header">
-			<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
+		<>
 			<TypePicker />
 			<QueryBar id="query" label={`Matchers for ${selector.value}`} matchers={place.value.matchers}
 				onApply={(matchers) => go({ matchers })} />
 			<RangePicker id="range" label="Time range" range={place.value.range}
 				onChange={(range) => go({ range })} />
 			<LiveButton />
+		</>
+	);
+}
+
+export function Header(): JSX.Element {
+	return (
+		<header class="header">
+			<a class="logo" href="./" aria-label="firn: start anew"><Logo /><span>firn</span></a>
+			{isLocal.value ? <LocalHeader /> : <Asked />}
 			<span class="header-end">
 				<button type="button" class="icon-button" id="theme" onClick={toggleTheme}
 					aria-label={dark.value ? "Use the light theme" : "Use the dark theme"}
@@ -70,6 +84,7 @@ export function Header(): JSX.Element {
 					onClick={() => (helpOpen.value = true)}>
 					<Icon name="help" />
 				</button>
+				<Menu />
 			</span>
 			<div class={`progress${busy.value ? " busy" : ""}`} role="progressbar"
 				aria-label="Loading" aria-hidden={!busy.value} />

@@ -11,6 +11,7 @@ import { formatCount, formatPercent, formatRate, formatSamples, formatValue } fr
 import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../state/reading";
 import { changeTexts } from "../state/changes";
+import { isLocal } from "../state/local";
 import { place } from "../state/place";
 import { profile, seconds, unit } from "../state/session";
 import { FunctionTable } from "./function_table";
@@ -274,7 +275,9 @@ export function Pane(): JSX.Element | null {
 				</div>
 				{tab === "top" && place.value.view === "compare" ? <ChangesTable />
 				: tab === "top" ? <FunctionTable compact />
-				: tab === "source" ? <SourcePane />
+				: tab === "source" && isLocal.value ? (
+					<p class="pane-note">Source and instructions need a server: a file opened here has no lines.</p>
+				) : tab === "source" ? <SourcePane />
 				: tab === "callers" ? <CallersPane /> : (
 					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">
 						<Details />

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { parseMatchers } from "../model/selector";
 import { describeAge, describeRange } from "../model/timerange";
+import { isLocal } from "../state/local";
 import { go, place } from "../state/place";
 import { dataWithoutMatchers, failure, nearestData, profile, retry, types } from "../state/session";
 
@@ -72,7 +73,7 @@ function AllFiltered(): JSX.Element {
 		<>
 			<h2>The filters hide everything</h2>
 			<p>
-				There is data in this range, but no stack
+				There is data, but no stack
 				passes <code>{place.value.filters.join("; ")}</code>.
 			</p>
 			<div class="state-actions">
@@ -87,6 +88,7 @@ function AllFiltered(): JSX.Element {
 
 export function Empty(): JSX.Element {
 	const reason = profile.value?.header.filtered ? <AllFiltered />
+		: isLocal.value ? <h2>The file has no values of this kind</h2>
 		: !types.value?.length ? <NoAgents />
 		: dataWithoutMatchers.value && place.value.matchers ? <NoMatch />
 		: <NoneInRange />;

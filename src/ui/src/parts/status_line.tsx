@@ -82,7 +82,7 @@ function Summary(): JSX.Element {
 	const facts = [
 		shown,
 		`${formatCount(header.functions)} functions`,
-		`${formatCount(header.reports)} reports`,
+		header.reports ? `${formatCount(header.reports)} reports` : "",
 		header.pending ? "reading symbols…" : "",
 		header.partial ? "some of the data could not be read" : "",
 	];

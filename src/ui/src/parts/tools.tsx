@@ -3,20 +3,22 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { fetchLabels, pprofUrl } from "../data/api";
+import { fetchLabels } from "../data/api";
 import type { ColourBy, Demangle, View } from "../model/place";
 import { type Profile, nodeName, pathOf } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { shorten } from "../model/shortname";
 import { go, place, selector } from "../state/place";
 import { paneOpen } from "../state/preferences";
+import { isLocal, shown as shownFile } from "../state/local";
 import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../state/reading";
-import { profile, question, seconds, unit } from "../state/session";
+import { profile, seconds, unit } from "../state/session";
 import { toggleInverted, toggleUpright } from "../state/transforms";
 import { AddFilter } from "./filter_row";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
 import { Picker } from "./picker";
+import { Share } from "./share";
 
 export const VIEWS: { view: View; title: string; key: string }[] = [
 	{ view: "flame", title: "Flame graph", key: "1" },
@@ -132,13 +134,17 @@ function Search(): JSX.Element {
 function GroupBy(): JSX.Element {
 	const labels = useSignal<string[]>([]);
 	const load = () => {
+		if (isLocal.value) {
+			labels.value = shownFile.value?.facts.labels ?? [];
+			return;
+		}
 		fetchLabels(selector.value, place.value.range).then((all) => (labels.value = all), () => undefined);
 	};
 	const { groupBy } = place.value;
 	const options = [...new Set([...groupBy, ...labels.value])].sort().map((label) => ({ value: label, label }));
 	return (
 		<Picker label="Group by" showLabel multiple options={options} chosen={groupBy} none="none" class="quiet"
-			empty="No labels in this range." onOpen={load}
+			empty={isLocal.value ? "The file has no labels." : "No labels in this range."} onOpen={load}
 			onChange={(chosen) => go({ groupBy: chosen, zoom: "" })} />
 	);
 }
@@ -194,12 +200,8 @@ export function Tools(): JSX.Element {
 				<Direction />
 				<GroupBy />
 				{place.value.view !== "compare" && <ColourPicker />}
-				<NamesPicker />
-				<a class="icon-button" download
-					href={pprofUrl(question.value)}
-					aria-label="Download as pprof" title="Download as pprof">
-					<Icon name="download" />
-				</a>
+				{!isLocal.value && <NamesPicker />}
+				<Share />
 				<button type="button" class="icon-button pane-toggle" aria-pressed={paneOpen.value}
 					aria-label="Side pane" title="Side pane (p)"
 					onClick={() => (paneOpen.value = !paneOpen.value)}>

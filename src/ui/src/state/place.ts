@@ -7,8 +7,9 @@ import { computed, signal } from "@preact/signals";
 import { type Base, type Place, formatPlace, parsePlace } from "../model/place";
 import { formatSelector } from "../model/selector";
 import { earlier, endsNow, resolveRange } from "../model/timerange";
+import { page, pageOf, root } from "./pages";
 
-const first = parsePlace(location.search);
+const first = parsePlace(page.value ? "" : location.search);
 
 export const place = signal<Place>(first.place);
 export const problems = signal<string[]>(first.problems);
@@ -40,14 +41,22 @@ export function go(change: Partial<Place>, how: "push" | "replace" = "push"): vo
 	const next = { ...place.value, ...change };
 	if (change.range)
 		next.live = change.live ?? endsNow(change.range);
-	const url = formatPlace(next) || location.pathname;
+	const url = root + formatPlace(next);
 	const zoomed = change.zoom !== undefined && Object.keys(change).length === 1;
+	if (page.value && how === "replace") {
+		place.value = next;
+		return;
+	}
 	if (how === "push")
 		history.pushState({ zooms: zoomed ? entry().zooms + 1 : 0 }, "", url);
 	else
 		history.replaceState(history.state, "", url);
+	page.value = "";
 	place.value = next;
 }
+
+/* From a page back to the profiles, as they were. */
+export const showProfiles = () => go({});
 
 /* One step back in zooming; false when the last step was something else. */
 export function undoZoom(): boolean {
@@ -58,6 +67,8 @@ export function undoZoom(): boolean {
 }
 
 addEventListener("popstate", () => {
+	if (pageOf(location.pathname))
+		return;
 	const { place: there, problems: wrong } = parsePlace(location.search);
 	place.value = { ...there, type: there.type || place.value.type };
 	problems.value = wrong;

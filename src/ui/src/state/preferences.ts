@@ -28,12 +28,15 @@ function stored<T>(key: string, fallback: T, valid: (value: unknown) => value is
 	return preference;
 }
 
+/* "reduced" besides what the system asks for. */
+export type Motion = "system" | "reduced";
 export type Theme = "system" | "light" | "dark";
 
 const PANE_TABS = ["details", "top", "source", "callers"] as const;
 export type PaneTab = (typeof PANE_TABS)[number];
 
 const isTheme = (value: unknown): value is Theme => value === "system" || value === "light" || value === "dark";
+const isMotion = (value: unknown): value is Motion => value === "system" || value === "reduced";
 const isWidth = (value: unknown): value is number => typeof value === "number" && value >= 200 && value <= 1200;
 const isPane = (value: unknown): value is PaneTab =>
 	typeof value === "string" && PANE_TABS.includes(value as PaneTab);
@@ -41,6 +44,7 @@ const isOpen = (value: unknown): value is boolean => typeof value === "boolean";
 const isZone = (value: unknown): value is Zone => value === "local" || value === "utc";
 
 export const theme = stored<Theme>("theme", "system", isTheme);
+export const motion = stored<Motion>("motion", "system", isMotion);
 export const paneWidth = stored("pane_width", 400, isWidth);
 export const paneTab = stored<PaneTab>("pane_tab", "top", isPane);
 export const paneOpen = stored("pane_open", innerWidth >= 1180, isOpen);
@@ -61,6 +65,7 @@ effect(() => {
 	dark.value = theme.value === "dark" || (theme.value === "system" && systemDark.matches);
 	document.documentElement.dataset.theme = dark.value ? "dark" : "light";
 });
+effect(() => void (document.documentElement.dataset.motion = motion.value));
 systemDark.addEventListener("change", () => {
 	if (theme.value === "system") {
 		dark.value = systemDark.matches;

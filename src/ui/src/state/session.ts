@@ -19,6 +19,8 @@ import {
 } from "../model/timerange";
 import { unitOf } from "../model/quantity";
 import { followProgress, newQuestionId } from "./progress";
+import { isLocal, needsServer, shown as shownFile, treeOfLocal } from "./local";
+import { page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
@@ -121,8 +123,10 @@ const isComparison = computed(() => place.value.view === "compare");
 const inverted = computed(() => place.value.inverted && !isComparison.value && place.value.view !== "sandwich");
 
 /* Everything that another tree follows from. */
-const treeKey = () =>
-	[question.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range]];
+const treeKey = () => [
+	question.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range],
+	place.value.file, shownFile.value?.file.serial,
+];
 
 /* The last place that was loaded in full: a live refresh of it needs no trimmed picture first. */
 let loadedKey = "";
@@ -135,6 +139,11 @@ function show(next: Profile, aborted: AbortSignal): void {
 }
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
+	if (isLocal.value) {
+		if (shownFile.value && !needsServer.value)
+			show(await treeOfLocal(shownFile.value, inverted.value), signal_);
+		return;
+	}
 	const id = newQuestionId();
 	const done = new AbortController();
 	signal_.addEventListener("abort", () => done.abort());
@@ -191,6 +200,8 @@ const comparedSpan = computed(() =>
 
 async function loadSeries(signal_: AbortSignal): Promise<void> {
 	const { range, sumBy } = place.value;
+	if (isLocal.value)
+		return;
 	const span = spanShown(Date.now());
 	const step = stepFor(span, SERIES_POINTS);
 	if (!isComparison.value) {
@@ -244,14 +255,16 @@ export function startSession(): void {
 	explainEmptiness();
 	void tracked(none, loadTypes);
 	reload(treeKey, loadProfile);
-	reload(() => [selector.value, place.value.range, place.value.sumBy, comparedSpan.value], loadSeries);
+	reload(() => [
+		selector.value, place.value.range, place.value.sumBy, comparedSpan.value, place.value.file,
+	], loadSeries);
 	setInterval(() => {
 		if (loads === 0 && profile.value?.header.pending)
 			refresh();
 	}, PENDING_MS);
 	setInterval(() => {
 		/* A load that takes longer than the interval is let finish. */
-		if (document.hidden || !place.value.live || loads > 0)
+		if (document.hidden || page.value || !place.value.live || loads > 0)
 			return;
 		if (!types.value?.length)
 			void tracked(none, loadTypes);

@@ -17,6 +17,7 @@ import { VirtualTable, type Column } from "../parts/virtual_table";
 import { formatDelta, formatMeasured } from "../state/changes";
 import { base, baseSelector, go, place } from "../state/place";
 import { matches, selectFunction, selectedFunction, widestOf, zoomTo } from "../state/reading";
+import { isLocal } from "../state/local";
 import { profile, question, reload, unit } from "../state/session";
 
 const MODES: { value: Mode; label: string; hint: string }[] = [
@@ -127,10 +128,12 @@ export function CompareBar(): JSX.Element {
 const verdicts = signal<{ method: string; byName: Map<string, Significance["rows"][number]["change"]>;
 	total: Significance["significance"]["total"]; } | null>(null);
 
-reload(() => place.value.view === "compare" && [question.value, baseSelector.value, base.value.range],
+const isCompared = () => place.value.view === "compare" && !isLocal.value;
+
+reload(() => isCompared() && [question.value, baseSelector.value, base.value.range],
 	async (aborted) => {
 		verdicts.value = null;
-		if (place.value.view !== "compare")
+		if (!isCompared())
 			return;
 		const answer = await fetchSignificance(
 			question.value, { query: baseSelector.value, range: base.value.range }, aborted);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* operations - what the pages ask of the server (docs/api.md): who sends, what is stored, what runs. */
+import { askJson, askToStop } from "./api";
+
+export interface Target {
+	peer: string;
+	sender: string;
+	labels: Record<string, string>;
+	first_ms: number;
+	last_ms: number;
+	interval_ms: number;
+	requests: number;
+	reports: number;
+	bytes: number;
+	samples: number;
+	samples_per_s: number;
+	/* Since the sender's start, as it says itself. */
+	lost: number;
+	lost_ms?: number;
+	refused: number;
+	errors: number;
+	last_error?: string;
+	last_error_ms?: number;
+}
+
+export interface Targets {
+	now_ms: number;
+	targets: Target[];
+}
+
+export interface Status {
+	version: string;
+	uptime_s: number;
+	started_ms: number;
+	now_ms: number;
+	build: { compiler: string; architecture: string; kernel: string };
+	memory: { resident_bytes: number; queries_bytes: number; queries_limit_bytes: number | null };
+	retention: { time_s: number | null; bytes: number | null };
+	disk: { path: string; bytes?: number; free_bytes?: number };
+	store: {
+		rows: number; reports: number; series: number; stacks: number; parts: number; parts_quarantined: number;
+		memtables: number; oldest_ms: number; newest_ms: number; poisoned: boolean;
+		bytes: Record<"total" | "wal" | "samples" | "stacks" | "symbols" | "rollups" | "sample_times", number>;
+	};
+}
+
+export interface RunningQuery {
+	id: string;
+	path: string;
+	query: string;
+	from_ms: number;
+	to_ms: number;
+	by: string;
+	took_ms: number;
+	bytes_done: number;
+	bytes_all: number;
+	cancelled: boolean;
+}
+
+export interface Debuginfo {
+	files: {
+		build_id: string; kind: "program" | "debug" | "sources"; name: string; from: string; bytes: number;
+		quality?: string; uploaded_ms: number; used_ms: number;
+	}[];
+	coming: { build_id: string; state: string; bytes: number; received: number }[];
+	debuginfod: { build_id: string; state: string; why?: string; at_ms: number }[];
+	missing: { build_id: string; name: string; code: string; reason: string; detail?: string; command?: string }[];
+}
+
+export const fetchTargets = (signal?: AbortSignal) => askJson<Targets>("targets", {}, signal);
+export const fetchStatus = (signal?: AbortSignal) => askJson<Status>("status", {}, signal);
+export const fetchDebuginfo = (signal?: AbortSignal) => askJson<Debuginfo>("debuginfo", {}, signal);
+
+export const fetchQueries = async (signal?: AbortSignal) =>
+	(await askJson<{ queries: RunningQuery[] }>("queries", {}, signal)).queries;
+
+export const stopQuery = (id: string) => askToStop(id);

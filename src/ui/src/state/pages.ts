@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pages - what there is besides the profiles, each at a path of its own behind whatever prefix a
+ * proxy adds: /targets, /debuginfo, /status, /settings. The server answers them all with index.html.
+ */
+import { signal } from "@preact/signals";
+
+export const PAGES = [
+	{ page: "targets", title: "Targets" },
+	{ page: "debuginfo", title: "Debug information" },
+	{ page: "status", title: "Status" },
+	{ page: "settings", title: "Settings" },
+] as const;
+
+export type Page = (typeof PAGES)[number]["page"];
+
+/* "" is the profiles. */
+export function pageOf(pathname: string): Page | "" {
+	const last = pathname.slice(pathname.lastIndexOf("/") + 1);
+	return PAGES.find(({ page: name }) => name === last)?.page ?? "";
+}
+
+/* The path that all of them share. */
+export const root = new URL(".", location.href).pathname;
+
+export const page = signal<Page | "">(pageOf(location.pathname));
+
+export function openPage(next: Page): void {
+	if (next !== page.value)
+		history.pushState({ zooms: 0 }, "", root + next);
+	page.value = next;
+}
+
+addEventListener("popstate", () => (page.value = pageOf(location.pathname)));
