@@ -39,7 +39,7 @@ test("from the profiles to a page and back: one step, and the view is as it was"
 	await page.waitForFunction(() => window.__firn.place().search === "a");
 	assert.equal(page.url(), before);
 	await page.goForward();
-	await page.getByRole("link", { name: "Profiles" }).click();
+	await page.getByRole("link", { name: "Profiles", exact: true }).click();
 	await page.getByRole("grid").first().waitFor();
 	assert.equal(page.url(), before);
 }));
