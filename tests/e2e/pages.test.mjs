@@ -13,116 +13,155 @@ const goTo = (page, name) => page.goto(new URL(name, base).href);
 const titled = (page, title) => page.getByRole("heading", { level: 1, name: title }).waitFor();
 
 for (const colorScheme of ["light", "dark"])
-	test(`every page opens by its address, and is accessible in ${colorScheme}`, () => withPage({ colorScheme }, async (page) => {
-		for (const [name, title, telling] of PAGES) {
-			await goTo(page, name);
-			await titled(page, title);
-			await page.getByText(telling, { exact: true }).first().waitFor();
-			assert.deepEqual(await violations(page), [], name);
-			await picture(page, `page-${name}-${colorScheme}`);
-		}
+	test(`every page opens by its address, and is accessible in ${colorScheme}`, () =>
+		withPage({ colorScheme }, async (page) => {
+			for (const [name, title, telling] of PAGES) {
+				await goTo(page, name);
+				await titled(page, title);
+				await page.getByText(telling, { exact: true }).first().waitFor();
+				assert.deepEqual(await violations(page), [], name);
+				await picture(page, `page-${name}-${colorScheme}`);
+			}
+		}));
+
+test("from the profiles to a page and back: one step, and the view is as it was", () =>
+	withPage({}, async (page) => {
+		await open(page, "?search=a");
+		await page.getByRole("button", { name: "Table" }).click();
+		const before = page.url();
+		await page.click("#menu");
+		await page.getByRole("link", { name: "Status" }).click();
+		await titled(page, "Status");
+		assert.equal(new URL(page.url()).pathname, `${base.pathname}status`);
+		await page.getByRole("link", { name: "Targets" }).click();
+		await titled(page, "Targets");
+		await page.goBack();
+		await titled(page, "Status");
+		await page.goBack();
+		await page.waitForFunction(() => window.__firn.place().search === "a");
+		assert.equal(page.url(), before);
+		await page.goForward();
+		await page.getByRole("link", { name: "Profiles", exact: true }).click();
+		await page.getByRole("grid").first().waitFor();
+		assert.equal(page.url(), before);
 	}));
 
-test("from the profiles to a page and back: one step, and the view is as it was", () => withPage({}, async (page) => {
-	await open(page, "?search=a");
-	await page.getByRole("button", { name: "Table" }).click();
-	const before = page.url();
-	await page.click("#menu");
-	await page.getByRole("link", { name: "Status" }).click();
-	await titled(page, "Status");
-	assert.equal(new URL(page.url()).pathname, `${base.pathname}status`);
-	await page.getByRole("link", { name: "Targets" }).click();
-	await titled(page, "Targets");
-	await page.goBack();
-	await titled(page, "Status");
-	await page.goBack();
-	await page.waitForFunction(() => window.__firn.place().search === "a");
-	assert.equal(page.url(), before);
-	await page.goForward();
-	await page.getByRole("link", { name: "Profiles", exact: true }).click();
-	await page.getByRole("grid").first().waitFor();
-	assert.equal(page.url(), before);
-}));
+test("targets: this host's agent, with what it sends and loses", () =>
+	withPage({}, async (page) => {
+		const lost = {
+			lost: 1234,
+			lost_ms: Date.now() - 60_000,
+			errors: 2,
+			last_error: "no room",
+			last_error_ms: Date.now() - 1e6,
+		};
+		await page.route("**/api/v1/targets", async (route) => {
+			const answer = await (await route.fetch()).json();
+			answer.targets.push({ ...answer.targets[0], ...lost, labels: { node: "lossy" } });
+			await route.fulfill({ json: answer });
+		});
+		await goTo(page, "targets");
+		const row = page.getByRole("row", { name: /firn\/\d/ }).first();
+		assert.match(await row.textContent(), /Sending.*\d+ s? ?ago|Sending.*ago/);
+		assert.match(await row.textContent(), /\d in all/);
+		assert.match(
+			await page.getByRole("row", { name: /lossy/ }).textContent(),
+			/1.234 samples lost.*2 requests failed.*no room/,
+		);
+	}));
 
-test("targets: this host's agent, with what it sends and loses", () => withPage({}, async (page) => {
-	const lost = { lost: 1234, lost_ms: Date.now() - 60_000, errors: 2, last_error: "no room", last_error_ms: Date.now() - 1e6 };
-	await page.route("**/api/v1/targets", async (route) => {
-		const answer = await (await route.fetch()).json();
-		answer.targets.push({ ...answer.targets[0], ...lost, labels: { node: "lossy" } });
-		await route.fulfill({ json: answer });
-	});
-	await goTo(page, "targets");
-	const row = page.getByRole("row", { name: /firn\/\d/ }).first();
-	assert.match(await row.textContent(), /Sending.*\d+ s? ?ago|Sending.*ago/);
-	assert.match(await row.textContent(), /\d in all/);
-	assert.match(await page.getByRole("row", { name: /lossy/ }).textContent(), /1.234 samples lost.*2 requests failed.*no room/);
-}));
+test("debuginfo: what is missing comes with its command; uploads show how far they are", () =>
+	withPage({}, async (page) => {
+		await page.route("**/api/v1/debuginfo", async (route) => {
+			const answer = await (await route.fetch()).json();
+			answer.missing = [
+				{
+					build_id: "abc123",
+					name: "/opt/x",
+					code: "no_symbols",
+					reason: "the file is stripped",
+					command: "firn debuginfo upload /opt/x",
+				},
+			];
+			answer.coming = [
+				{ build_id: "def456", state: "receiving", bytes: 2 << 20, received: 1 << 20 },
+			];
+			await route.fulfill({ json: answer });
+		});
+		await goTo(page, "debuginfo");
+		await page.getByText("firn debuginfo upload /opt/x").waitFor();
+		await page.getByText("1.00 MiB of 2.00 MiB").waitFor();
+		/* What ui_test sent. */
+		await page.getByRole("row", { name: /busy/ }).first().waitFor();
+	}));
 
-test("debuginfo: what is missing comes with its command; uploads show how far they are", () => withPage({}, async (page) => {
-	await page.route("**/api/v1/debuginfo", async (route) => {
-		const answer = await (await route.fetch()).json();
-		answer.missing = [{
-			build_id: "abc123", name: "/opt/x", code: "no_symbols", reason: "the file is stripped",
-			command: "firn debuginfo upload /opt/x",
-		}];
-		answer.coming = [{ build_id: "def456", state: "receiving", bytes: 2 << 20, received: 1 << 20 }];
-		await route.fulfill({ json: answer });
-	});
-	await goTo(page, "debuginfo");
-	await page.getByText("firn debuginfo upload /opt/x").waitFor();
-	await page.getByText("1.00 MiB of 2.00 MiB").waitFor();
-	/* What ui_test sent. */
-	await page.getByRole("row", { name: /busy/ }).first().waitFor();
-}));
+test("status: what is asked can be stopped", () =>
+	withPage({}, async (page) => {
+		let queries = [
+			{
+				id: "slow",
+				path: "/api/v1/query",
+				query: "on_cpu{}",
+				from_ms: 0,
+				to_ms: 1,
+				by: "127.0.0.1:1",
+				started_ms: 0,
+				took_ms: 4000,
+				blocks_done: 1,
+				blocks_all: 4,
+				bytes_done: 1 << 20,
+				bytes_all: 4 << 20,
+				cancelled: false,
+			},
+		];
+		let stopped = "";
+		await page.route("**/api/v1/queries*", (route) => {
+			if (route.request().method() !== "DELETE") return route.fulfill({ json: { queries } });
+			stopped = new URL(route.request().url()).searchParams.get("id");
+			queries = [];
+			return route.fulfill({ json: { cancelled: 1 } });
+		});
+		await goTo(page, "status");
+		await page.getByText("1.00 MiB of 4.00 MiB").waitFor();
+		await page.getByRole("button", { name: "Cancel" }).click();
+		await page.getByText("Nothing is being asked right now.").waitFor();
+		assert.equal(stopped, "slow");
+		const facts = await page.locator(".page-facts").allTextContents();
+		assert.match(facts.join(" "), /Versionfirn \d.*Memory[\d.]+ MiB.*Kept15 days/);
+	}));
 
-test("status: what is asked can be stopped", () => withPage({}, async (page) => {
-	let queries = [{
-		id: "slow", path: "/api/v1/query", query: "on_cpu{}", from_ms: 0, to_ms: 1, by: "127.0.0.1:1", started_ms: 0,
-		took_ms: 4000, blocks_done: 1, blocks_all: 4, bytes_done: 1 << 20, bytes_all: 4 << 20, cancelled: false,
-	}];
-	let stopped = "";
-	await page.route("**/api/v1/queries*", (route) => {
-		if (route.request().method() !== "DELETE")
-			return route.fulfill({ json: { queries } });
-		stopped = new URL(route.request().url()).searchParams.get("id");
-		queries = [];
-		return route.fulfill({ json: { cancelled: 1 } });
-	});
-	await goTo(page, "status");
-	await page.getByText("1.00 MiB of 4.00 MiB").waitFor();
-	await page.getByRole("button", { name: "Cancel" }).click();
-	await page.getByText("Nothing is being asked right now.").waitFor();
-	assert.equal(stopped, "slow");
-	const facts = await page.locator(".page-facts").allTextContents();
-	assert.match(facts.join(" "), /Versionfirn \d.*Memory[\d.]+ MiB.*Kept15 days/);
-}));
+test("settings hold at once and after a reload, and can be forgotten", () =>
+	withPage({ colorScheme: "light" }, async (page) => {
+		await goTo(page, "settings");
+		const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+		await page.getByRole("radio", { name: "Dark" }).check();
+		assert.equal(await theme(), "dark");
+		await page.getByRole("group", { name: "Motion" }).getByLabel("None").check();
+		await page.reload();
+		await titled(page, "Settings");
+		assert.deepEqual(
+			[await theme(), await page.evaluate(() => document.documentElement.dataset.motion)],
+			["dark", "reduced"],
+		);
+		await page.getByText('firn.theme = "dark"').waitFor();
+		await page.getByRole("button", { name: "Forget all of it" }).click();
+		await page.getByText("Nothing: everything is as it comes.").waitFor();
+		assert.equal(await theme(), "light");
+	}));
 
-test("settings hold at once and after a reload, and can be forgotten", () => withPage({ colorScheme: "light" }, async (page) => {
-	await goTo(page, "settings");
-	const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
-	await page.getByRole("radio", { name: "Dark" }).check();
-	assert.equal(await theme(), "dark");
-	await page.getByRole("group", { name: "Motion" }).getByLabel("None").check();
-	await page.reload();
-	await titled(page, "Settings");
-	assert.deepEqual([await theme(), await page.evaluate(() => document.documentElement.dataset.motion)],
-		["dark", "reduced"]);
-	await page.getByText('firn.theme = "dark"').waitFor();
-	await page.getByRole("button", { name: "Forget all of it" }).click();
-	await page.getByText("Nothing: everything is as it comes.").waitFor();
-	assert.equal(await theme(), "light");
-}));
-
-test("at 600 pixels no page is cut off", () => withPage({ viewport: { width: 600, height: 900 } }, async (page) => {
-	for (const [name, title] of PAGES) {
-		await goTo(page, name);
-		await titled(page, title);
-		await page.locator(".page h2, .page table").first().waitFor();
-		const { wide, text } = await page.evaluate(() => ({
-			wide: document.documentElement.scrollWidth > innerWidth || document.querySelector(".page").scrollWidth > innerWidth,
-			text: document.querySelector("h1").textContent,
-		}));
-		assert.ok(!wide, `${text} scrolls sideways`);
-		await picture(page, `page-${name}-600`);
-	}
-}));
+test("at 600 pixels no page is cut off", () =>
+	withPage({ viewport: { width: 600, height: 900 } }, async (page) => {
+		for (const [name, title] of PAGES) {
+			await goTo(page, name);
+			await titled(page, title);
+			await page.locator(".page h2, .page table").first().waitFor();
+			const { wide, text } = await page.evaluate(() => ({
+				wide:
+					document.documentElement.scrollWidth > innerWidth ||
+					document.querySelector(".page").scrollWidth > innerWidth,
+				text: document.querySelector("h1").textContent,
+			}));
+			assert.ok(!wide, `${text} scrolls sideways`);
+			await picture(page, `page-${name}-600`);
+		}
+	}));

@@ -31,18 +31,29 @@ function top(profile: Profile): Record<string, [flat: number, cum: number]> {
 }
 
 const children = (profile: Profile) =>
-	Object.fromEntries(Array.from({ length: profile.rowStart[2]! - 1 }, (_, index) =>
-		[nodeName(profile, index + 1), profile.total[index + 1]]));
+	Object.fromEntries(
+		Array.from({ length: profile.rowStart[2]! - 1 }, (_, index) => [
+			nodeName(profile, index + 1),
+			profile.total[index + 1],
+		]),
+	);
 
 test("a pprof has the values that go tool pprof -top prints", async () => {
 	const { format, tables } = await open(golden("go_cpu.pb.gz"));
 	assert.equal(format, "pprof");
-	assert.deepEqual(tables.types, [{ type: "samples", unit: "count" }, { type: "cpu", unit: "nanoseconds" }]);
+	assert.deepEqual(tables.types, [
+		{ type: "samples", unit: "count" },
+		{ type: "cpu", unit: "nanoseconds" },
+	]);
 	const profile = tree(tables);
 	assert.equal(profile.total[0], 700e6);
 	assert.deepEqual(top(profile), {
-		"main.spin": [690e6, 700e6], "runtime.asyncPreempt": [10e6, 10e6], "main.main": [0, 700e6],
-		"main.main.func1": [0, 700e6], "main.square": [0, 700e6], "runtime.main": [0, 700e6],
+		"main.spin": [690e6, 700e6],
+		"runtime.asyncPreempt": [10e6, 10e6],
+		"main.main": [0, 700e6],
+		"main.main.func1": [0, 700e6],
+		"main.square": [0, 700e6],
+		"runtime.main": [0, 700e6],
 		"runtime/pprof.Do": [0, 700e6],
 	});
 	const samples = tree(tables, { type: "samples:count" });
@@ -56,8 +67,10 @@ test("a heap profile shows what its writer chose first, and has no rate", async 
 	assert.equal(profile.header.type, "file:inuse_space:bytes");
 	assert.equal(profile.header.delta, false);
 	/* 37443kB and 512.20kB of go tool pprof -top */
-	assert.deepEqual(["main.allocate", "runtime.malg"].map((name) => (top(profile)[name]![0] / 1024).toFixed(1)),
-		["37443.0", "512.2"]);
+	assert.deepEqual(
+		["main.allocate", "runtime.malg"].map((name) => (top(profile)[name]![0] / 1024).toFixed(1)),
+		["37443.0", "512.2"],
+	);
 });
 
 test("folded stacks: the value is the last word, suffixes of flamegraph.pl go", async () => {
@@ -91,16 +104,28 @@ test("perf script: heads and frames of every shape", () => {
 		const { comm, pid, period, event, rest } = parseHead(line)!;
 		return [comm, pid, period, event, rest];
 	};
-	assert.deepEqual(head("perl  460/461 [002] 36820.148159:    5025125 cpu-clock:ppp: "),
-		["perl", "460", 5025125, "cpu-clock:ppp", ""]);
+	assert.deepEqual(head("perl  460/461 [002] 36820.148159:    5025125 cpu-clock:ppp: "), [
+		"perl",
+		"460",
+		5025125,
+		"cpu-clock:ppp",
+		"",
+	]);
 	assert.deepEqual(head("Web Content 12 1.5: cycles:"), ["Web Content", "12", NaN, "cycles", ""]);
 	assert.deepEqual(head("sh 3 [000] 1.5: 250 cycles:u:  7f00 main+0x3 (/bin/sh)")[4], "7f00 main+0x3 (/bin/sh)");
 	assert.equal(parseHead("this is no head"), null);
-	assert.deepEqual(parseFrame("\tffffffff81 sched (x) [y]+0x2e ([kernel.kallsyms])"),
-		{ name: "sched (x) [y]", mapping: "[kernel]" });
-	assert.deepEqual(parseFrame("   55d0 std::f(int (*)(char))+0x13 (/opt/a (b)/c (deleted))"),
-		{ name: "std::f(int (*)(char))", mapping: "/opt/a (b)/c" });
-	assert.deepEqual(parseFrame("   55d0 [unknown] (/usr/bin/cat)"), { name: "0x55d0 [cat]", mapping: "/usr/bin/cat" });
+	assert.deepEqual(parseFrame("\tffffffff81 sched (x) [y]+0x2e ([kernel.kallsyms])"), {
+		name: "sched (x) [y]",
+		mapping: "[kernel]",
+	});
+	assert.deepEqual(parseFrame("   55d0 std::f(int (*)(char))+0x13 (/opt/a (b)/c (deleted))"), {
+		name: "std::f(int (*)(char))",
+		mapping: "/opt/a (b)/c",
+	});
+	assert.deepEqual(parseFrame("   55d0 [unknown] (/usr/bin/cat)"), {
+		name: "0x55d0 [cat]",
+		mapping: "/usr/bin/cat",
+	});
 	assert.equal(parseFrame("   main+0x3 (/usr/bin/cat)"), null);
 });
 
@@ -110,16 +135,26 @@ test("speedscope: sampled and evented profiles; times become nanoseconds", async
 	const file = JSON.parse(seed("speedscope").toString());
 	const weight = file.profiles[0].weights.reduce((sum: number, value: number) => sum + value, 0);
 	assert.equal(tree(tables).total[0], weight);
-	const evented = await open(JSON.stringify({
-		shared: { frames: [{ name: "a" }, { name: "b" }] },
-		profiles: [{
-			type: "evented", name: "main", unit: "milliseconds", startValue: 0, endValue: 10,
-			events: [
-				{ type: "O", at: 1, frame: 0 }, { type: "O", at: 2, frame: 1 }, { type: "C", at: 5, frame: 1 },
-				{ type: "C", at: 10, frame: 0 },
+	const evented = await open(
+		JSON.stringify({
+			shared: { frames: [{ name: "a" }, { name: "b" }] },
+			profiles: [
+				{
+					type: "evented",
+					name: "main",
+					unit: "milliseconds",
+					startValue: 0,
+					endValue: 10,
+					events: [
+						{ type: "O", at: 1, frame: 0 },
+						{ type: "O", at: 2, frame: 1 },
+						{ type: "C", at: 5, frame: 1 },
+						{ type: "C", at: 10, frame: 0 },
+					],
+				},
 			],
-		}],
-	}));
+		}),
+	);
 	assert.deepEqual(top(tree(evented.tables)), { a: [6e6, 9e6], b: [3e6, 3e6] });
 });
 
@@ -144,7 +179,9 @@ const META = { interval: 2, startTime: 1e12, preprocessedProfileVersion: 57 };
 test("Firefox: tables of a thread and tables that all share are the same; idle samples do not count", async () => {
 	const old = { meta: META, threads: [{ name: "Main", libs: LIBS, samples: SAMPLES, ...COLUMNS }] };
 	const shared = {
-		meta: META, libs: LIBS, shared: COLUMNS,
+		meta: META,
+		libs: LIBS,
+		shared: COLUMNS,
 		threads: [{ name: "Main", processName: "web", samples: { ...SAMPLES, weight: [1, 2, 9, 3] } }],
 	};
 	const before = tree((await open(gzipSync(JSON.stringify(old)))).tables);
@@ -152,22 +189,46 @@ test("Firefox: tables of a thread and tables that all share are the same; idle s
 	assert.equal(before.header.period, 2e6);
 	const { tables } = await open(JSON.stringify(shared));
 	const after = tree(tables, { groupBy: ["process"] });
-	assert.deepEqual([top(after).main, top(after).work], [[1, 6], [5, 5]]);
+	assert.deepEqual(
+		[top(after).main, top(after).work],
+		[
+			[1, 6],
+			[5, 5],
+		],
+	);
 	assert.deepEqual(children(after), { web: 6 });
 });
 
 test("Firefox: what the browser itself writes", async () => {
 	const file = {
 		meta: { version: 24, interval: 1 },
-		threads: [{
-			name: "Main", stringTable: ["main (in /bin/x)", "go (https://a/b.js:3:1)"],
-			frameTable: { schema: { location: 0 }, data: [[0], [1]] },
-			stackTable: { schema: { prefix: 0, frame: 1 }, data: [[null, 0], [0, 1]] },
-			samples: { schema: { stack: 0, time: 1 }, data: [[1, 0], [0, 1], [1, 2]] },
-		}],
+		threads: [
+			{
+				name: "Main",
+				stringTable: ["main (in /bin/x)", "go (https://a/b.js:3:1)"],
+				frameTable: { schema: { location: 0 }, data: [[0], [1]] },
+				stackTable: {
+					schema: { prefix: 0, frame: 1 },
+					data: [
+						[null, 0],
+						[0, 1],
+					],
+				},
+				samples: {
+					schema: { stack: 0, time: 1 },
+					data: [
+						[1, 0],
+						[0, 1],
+						[1, 2],
+					],
+				},
+			},
+		],
 		processes: [],
 	};
-	const profile = tree((await open(JSON.stringify(file))).tables, { filters: ["show-stack file=https://a/b.js"] });
+	const profile = tree((await open(JSON.stringify(file))).tables, {
+		filters: ["show-stack file=https://a/b.js"],
+	});
 	assert.deepEqual(top(profile), { main: [0, 2], go: [2, 2] });
 	assert.equal(profile.header.filtered, 1);
 });
@@ -206,17 +267,26 @@ async function refused(content: string | Uint8Array): Promise<string> {
 test("what is damaged is refused with its place", async () => {
 	const cpu = golden("go_cpu.pb.gz");
 	const bytes = gunzipSync(cpu);
-	assert.match(await refused(bytes.subarray(0, bytes.length - 3)),
-		new RegExp(`^pprof: field \\d+ goes past the end \\(at byte ${lastField(bytes)}\\)$`));
+	assert.match(
+		await refused(bytes.subarray(0, bytes.length - 3)),
+		new RegExp(`^pprof: field \\d+ goes past the end \\(at byte ${lastField(bytes)}\\)$`),
+	);
 	assert.match(await refused(cpu.subarray(0, 300)), /^gzip: it is damaged, or was cut off \(at byte 300\)$/);
 	assert.equal(await refused("main 1\nmain\n"), 'folded stacks: this is not "frame;frame VALUE" (line 2)');
-	assert.equal(await refused("x 1 1.5: 7 cycles:\n\t7f main (/x)\n\nnonsense\n"),
-		"perf script: this is neither the head of a sample nor a frame (line 4)");
+	assert.equal(
+		await refused("x 1 1.5: 7 cycles:\n\t7f main (/x)\n\nnonsense\n"),
+		"perf script: this is neither the head of a sample nor a frame (line 4)",
+	);
 	assert.equal(await refused('{"profiles": [1, 2,, 3]}'), "JSON: it is damaged (at byte 19)");
 	assert.equal(await refused('{"é": {"a"'), "JSON: it ends too early (at byte 11)");
 	assert.equal(await refused('{"a": 1}'), "JSON: this is neither a speedscope nor a Firefox profile");
-	assert.equal(await refused('{"shared":{"frames":[]},"profiles":[{"type":"sampled","unit":"none","samples":[[0]],"weights":[1]}]}'),
-		"speedscope: frame 0 is not there (profile 0, sample 0)");
+	assert.equal(
+		await refused(
+			'{"shared":{"frames":[]},' +
+				'"profiles":[{"type":"sampled","unit":"none","samples":[[0]],"weights":[1]}]}',
+		),
+		"speedscope: frame 0 is not there (profile 0, sample 0)",
+	);
 	assert.match(await refused("PERFILE2xxxx"), /perf script > perf.txt/);
 	assert.match(await refused(""), /it is empty/);
 	assert.match(await refused("# nothing\n"), /there is no sample in it/);
@@ -230,11 +300,10 @@ function lastField(bytes: Uint8Array): number {
 		for (let scale = 1; ; scale *= 128) {
 			const byte = bytes[at++]!;
 			value += (byte & 127) * scale;
-			if (byte < 128)
-				return [value, at] as const;
+			if (byte < 128) return [value, at] as const;
 		}
 	};
-	for (let at = 0; at < bytes.length; ) {
+	for (let at = 0; at < bytes.length;) {
 		last = at;
 		const [tag, from] = varint(at);
 		const [value, next] = varint(from);

@@ -35,8 +35,7 @@ async function answer(request: FileRequest): Promise<void> {
 		scope.postMessage({ id: request.id, answer: await open(request.open) });
 		return;
 	}
-	if (!tables)
-		throw new Error("no file is open");
+	if (!tables) throw new Error("no file is open");
 	const profile = treeOf(tables, request.question);
 	scope.postMessage({ id: request.id, answer: profile }, transferables(profile));
 }

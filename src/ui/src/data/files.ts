@@ -18,17 +18,19 @@ export class OpenFile {
 	/* Two files may have one name. */
 	readonly serial = ++files;
 
-	private constructor(readonly name: string, readonly size: number) {
+	private constructor(
+		readonly name: string,
+		readonly size: number,
+	) {
 		this.worker.onmessage = ({ data }: MessageEvent<{ id: number; answer?: never; error?: string }>) => {
 			const waiter = this.waiting.get(data.id);
 			this.waiting.delete(data.id);
-			if (data.error === undefined)
-				waiter?.resolve(data.answer as never);
-			else
-				waiter?.reject(new Error(data.error));
+			if (data.error === undefined) waiter?.resolve(data.answer as never);
+			else waiter?.reject(new Error(data.error));
 		};
 		/* Out of memory, or its code could not be fetched. */
-		this.worker.onerror = () => this.end("what reads files ended: the file may be too large for this browser");
+		this.worker.onerror = () =>
+			this.end("what reads files ended: the file may be too large for this browser");
 	}
 
 	private ask<T>(request: { open: Blob } | { question: FileQuestion }): Promise<T> {
@@ -40,8 +42,7 @@ export class OpenFile {
 	}
 
 	private end(why: string): void {
-		for (const { reject } of this.waiting.values())
-			reject(new Error(why));
+		for (const { reject } of this.waiting.values()) reject(new Error(why));
 		this.waiting.clear();
 		this.worker.terminate();
 	}

@@ -38,8 +38,16 @@ export interface Status {
 	retention: { time_s: number | null; bytes: number | null };
 	disk: { path: string; bytes?: number; free_bytes?: number };
 	store: {
-		rows: number; reports: number; series: number; stacks: number; parts: number; parts_quarantined: number;
-		memtables: number; oldest_ms: number; newest_ms: number; poisoned: boolean;
+		rows: number;
+		reports: number;
+		series: number;
+		stacks: number;
+		parts: number;
+		parts_quarantined: number;
+		memtables: number;
+		oldest_ms: number;
+		newest_ms: number;
+		poisoned: boolean;
 		bytes: Record<"total" | "wal" | "samples" | "stacks" | "symbols" | "rollups" | "sample_times", number>;
 	};
 }
@@ -59,8 +67,14 @@ export interface RunningQuery {
 
 export interface Debuginfo {
 	files: {
-		build_id: string; kind: "program" | "debug" | "sources"; name: string; from: string; bytes: number;
-		quality?: string; uploaded_ms: number; used_ms: number;
+		build_id: string;
+		kind: "program" | "debug" | "sources";
+		name: string;
+		from: string;
+		bytes: number;
+		quality?: string;
+		uploaded_ms: number;
+		used_ms: number;
 	}[];
 	coming: { build_id: string; state: string; bytes: number; received: number }[];
 	debuginfod: { build_id: string; state: string; why?: string; at_ms: number }[];

@@ -21,16 +21,14 @@ export async function decodeFolded(text: ReadableStream<string>): Promise<Tables
 	};
 	await eachLine(text, (line, number) => {
 		const trimmed = line.trim();
-		if (!trimmed || trimmed.startsWith("#"))
-			return;
+		if (!trimmed || trimmed.startsWith("#")) return;
 		const [, frames, value] = VALUE.exec(trimmed) ?? [];
 		if (frames === undefined)
 			throw new FileError("folded stacks", 'this is not "frame;frame VALUE"', `line ${number}`);
 		let stack = 0;
 		let depth = 0;
 		for (const name of frames.split(";"))
-			if (name && depth++ < DEPTH_MAX)
-				stack = tables.stack(stack, functionOf(name));
+			if (name && depth++ < DEPTH_MAX) stack = tables.stack(stack, functionOf(name));
 		tables.add(stack, 0, [Math.round(Number(value))]);
 	});
 	return tables;

@@ -38,8 +38,7 @@ function column(rows: Rows | undefined, name: string, where: string): (number | 
 /* "main (in /usr/bin/x)" -> [main, /usr/bin/x, ""]; "f (https://a/b.js:3:4)" -> [f, "", https://a/b.js]. */
 function placeOf(location: string): [name: string, library: string, file: string] {
 	const [, native, library] = /^(.*) \(in (.*)\)$/s.exec(location) ?? [];
-	if (native !== undefined)
-		return [native, library!, ""];
+	if (native !== undefined) return [native, library!, ""];
 	const [, name, file] = /^(.*) \((.*?)(?::\d+){0,2}\)$/s.exec(location) ?? [];
 	return file && /[/.:]/.test(file) ? [name!, "", file] : [location, "", ""];
 }
@@ -49,15 +48,16 @@ function processed(thread: GeckoThread, where: string): NonNullable<FirefoxFile[
 	const ids = new Map<string, number>();
 	const id = (text: string) => {
 		let found = ids.get(text);
-		if (found === undefined)
-			ids.set(text, (found = strings.push(text) - 1));
+		if (found === undefined) ids.set(text, (found = strings.push(text) - 1));
 		return found;
 	};
 	const places = column(thread.frameTable, "location", where).map((at) => placeOf(strings[at ?? -1] ?? ""));
 	const libs = [...new Set(places.map(([, library]) => library).filter(Boolean))];
 	const frames = places.map((_, index) => index);
 	return {
-		name: thread.name, processName: thread.processName, pid: thread.pid,
+		name: thread.name,
+		processName: thread.processName,
+		pid: thread.pid,
 		libs: libs.map((path) => ({ path })),
 		stringArray: strings,
 		funcTable: {

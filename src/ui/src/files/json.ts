@@ -2,7 +2,11 @@
 /* json - JSON.parse, but an error says at which byte. */
 import { FileError } from "./tables";
 
-const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null)|$)/y;
+const TOKEN =
+	new RegExp([
+		/[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|/,
+		/(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null)|$)/,
+	].map(({ source }) => source).join(""), "y");
 
 /* Index of the first character that is wrong; only asked for texts that are. */
 function firstFault(text: string): number {
@@ -15,8 +19,7 @@ function firstFault(text: string): number {
 		TOKEN.lastIndex = at;
 		const found = TOKEN.exec(text);
 		const from = at + (/[ \t\n\r]*/y.exec(text.slice(at, at + 4096))?.[0].length ?? 0);
-		if (!found || (!found[1] && !found[2] && !found[3] && !found[4]))
-			return from;
+		if (!found || (!found[1] && !found[2] && !found[3] && !found[4])) return from;
 		at = TOKEN.lastIndex;
 		const mark = found[1] ?? "";
 		const isText = found[2] !== undefined;
@@ -25,21 +28,17 @@ function firstFault(text: string): number {
 		if (closes && (expect === "more" || empty)) {
 			open.pop();
 			expect = "more";
-		} else if (expect === "key" && isText)
-			expect = "colon";
-		else if (expect === "colon" && mark === ":")
-			expect = "value";
+		} else if (expect === "key" && isText) expect = "colon";
+		else if (expect === "colon" && mark === ":") expect = "value";
 		else if (expect === "value" && (mark === "{" || mark === "[")) {
 			open.push(mark);
 			expect = mark === "{" ? "key" : "value";
 			empty = true;
 			continue;
-		} else if (expect === "value" && isValue)
-			expect = "more";
+		} else if (expect === "value" && isValue) expect = "more";
 		else if (expect === "more" && mark === "," && open.length)
 			expect = open[open.length - 1] === "{" ? "key" : "value";
-		else
-			return from;
+		else return from;
 		empty = false;
 	}
 }
@@ -49,6 +48,10 @@ export function parseJson(text: string): unknown {
 		return JSON.parse(text);
 	} catch {
 		const byte = new TextEncoder().encode(text.slice(0, firstFault(text))).length;
-		throw new FileError("JSON", byte >= text.length ? "it ends too early" : "it is damaged", `at byte ${byte}`);
+		throw new FileError(
+			"JSON",
+			byte >= text.length ? "it ends too early" : "it is damaged",
+			`at byte ${byte}`,
+		);
 	}
 }

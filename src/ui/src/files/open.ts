@@ -39,13 +39,13 @@ function gunzip(file: Blob): ReadableStream<Uint8Array> {
 		async pull(controller) {
 			try {
 				const { value, done } = await reader.read();
-				if (done)
-					controller.close();
-				else
-					controller.enqueue(value!);
+				if (done) controller.close();
+				else controller.enqueue(value!);
 			} catch {
 				const end = fed >= file.size ? file.size : fed;
-				controller.error(new FileError("gzip", "it is damaged, or was cut off", `at byte ${end}`));
+				controller.error(
+					new FileError("gzip", "it is damaged, or was cut off", `at byte ${end}`),
+				);
 			}
 		},
 	});
@@ -58,8 +58,7 @@ async function firstBytes(stream: ReadableStream<Uint8Array>): Promise<Uint8Arra
 	try {
 		while (length < LOOK_BYTES) {
 			const { value, done } = await reader.read();
-			if (done)
-				break;
+			if (done) break;
 			parts.push(value!);
 			length += value!.length;
 		}
@@ -85,12 +84,15 @@ async function allBytes(stream: ReadableStream<Uint8Array>): Promise<Uint8Array>
 	let length = 0;
 	for (;;) {
 		const { value, done } = await reader.read();
-		if (done)
-			return joined(parts, length);
+		if (done) return joined(parts, length);
 		parts.push(value!);
 		length += value!.length;
 		if (length > WHOLE_BYTES_MAX)
-			throw new FileError("This file", `unpacked it is larger than ${WHOLE_BYTES_MAX >> 20} MiB`, "");
+			throw new FileError(
+				"This file",
+				`unpacked it is larger than ${WHOLE_BYTES_MAX >> 20} MiB`,
+				"",
+			);
 	}
 }
 
@@ -113,7 +115,10 @@ async function decodeJson(text: string): Promise<Opened> {
 		return { format: "speedscope", tables: decodeSpeedscope(json as SpeedscopeFile) };
 	const { meta } = (json ?? {}) as FirefoxFile;
 	if (meta && Array.isArray(json?.threads)) {
-		const file = meta.preprocessedProfileVersion === undefined ? fromGecko(json as GeckoFile) : json as FirefoxFile;
+		const file =
+			meta.preprocessedProfileVersion === undefined
+				? fromGecko(json as GeckoFile)
+				: (json as FirefoxFile);
 		return { format: "Firefox profile", tables: decodeFirefox(file) };
 	}
 	throw new FileError("JSON", "this is neither a speedscope nor a Firefox profile", "");
@@ -122,29 +127,26 @@ async function decodeJson(text: string): Promise<Opened> {
 export async function openFile(file: Blob): Promise<Opened> {
 	const magic = new Uint8Array(await file.slice(0, 2).arrayBuffer());
 	const packed = magic[0] === 0x1f && magic[1] === 0x8b;
-	const stream = () => (packed ? gunzip(file) : file.stream() as ReadableStream<Uint8Array>);
-	const text = () => stream().pipeThrough(
-		new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
+	const stream = () => (packed ? gunzip(file) : (file.stream() as ReadableStream<Uint8Array>));
+	const text = () =>
+		stream().pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
 	const head = await firstBytes(stream());
-	if (!head.length)
-		throw new FileError("This file", "it is empty", "");
+	if (!head.length) throw new FileError("This file", "it is empty", "");
 	for (const [magicText, remedy] of OTHERS)
-		if (beginsWith(head, magicText))
-			throw new FileError("This file", remedy, "");
+		if (beginsWith(head, magicText)) throw new FileError("This file", remedy, "");
 	const opened = await decodeAs(head, stream, text);
-	if (opened.tables.rows.count === 1)
-		throw new FileError(opened.format, "there is no sample in it", "");
+	if (opened.tables.rows.count === 1) throw new FileError(opened.format, "there is no sample in it", "");
 	return opened;
 }
 
 async function decodeAs(
-	head: Uint8Array, stream: () => ReadableStream<Uint8Array>, text: () => ReadableStream<string>,
+	head: Uint8Array,
+	stream: () => ReadableStream<Uint8Array>,
+	text: () => ReadableStream<string>,
 ): Promise<Opened> {
-	if (!isText(head))
-		return { format: "pprof", tables: decodePprof(await allBytes(stream())) };
+	if (!isText(head)) return { format: "pprof", tables: decodePprof(await allBytes(stream())) };
 	const start = new TextDecoder().decode(head).trimStart();
-	if (start.startsWith("{"))
-		return decodeJson(new TextDecoder().decode(await allBytes(stream())));
+	if (start.startsWith("{")) return decodeJson(new TextDecoder().decode(await allBytes(stream())));
 	const first = start.split("\n").find((line) => line.trim() && !line.startsWith("#")) ?? "";
 	return parseHead(first)
 		? { format: "perf script", tables: await decodePerfScript(text()) }

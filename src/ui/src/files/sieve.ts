@@ -17,21 +17,26 @@ interface Filter {
 }
 
 const ACTIONS: Record<string, string> = {
-	SS: "show-stack", HS: "hide-stack", SFF: "show-from", SF: "show-frame", HF: "hide-frame",
+	SS: "show-stack",
+	HS: "hide-stack",
+	SFF: "show-from",
+	SF: "show-frame",
+	HF: "hide-frame",
 };
 /* As the server calls them. */
 const KIND_NAMES: Record<string, string> = { python: "cpython", node: "v8js", lua: "luajit" };
-const CONDITION = /\s*(?:(function|system_name|binary|file|kind|address|line)\s*(!\*=|!\^=|=~|!~|\*=|\^=|!=|=))?\s*(?:"((?:\\["\\]|[^"])*)"|([^,;"][^,;]*))\s*/y;
+const CONDITION =
+	new RegExp([
+		/\s*(?:(function|system_name|binary|file|kind|address|line)\s*(!\*=|!\^=|=~|!~|\*=|\^=|!=|=))?/,
+		/\s*(?:"((?:\\["\\]|[^"])*)"|([^,;"][^,;]*))\s*/,
+	].map(({ source }) => source).join(""), "y");
 
 const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
 function textOf(field: string, value: string, frame: FrameText): string {
-	if (field === "system_name")
-		return frame.systemName || frame.name;
-	if (field === "binary")
-		return value.includes("/") ? frame.mapping ?? "" : baseName(frame.mapping ?? "");
-	if (field === "file")
-		return frame.file ?? "";
+	if (field === "system_name") return frame.systemName || frame.name;
+	if (field === "binary") return value.includes("/") ? (frame.mapping ?? "") : baseName(frame.mapping ?? "");
+	if (field === "file") return frame.file ?? "";
 	if (field === "kind") {
 		const name = KINDS[frame.kind ?? 0]!;
 		return KIND_NAMES[name] ?? name;
@@ -64,21 +69,26 @@ export function parseFilter(text: string): Filter[] {
 		const [whole = "", word = ""] = /^\s*([A-Za-z-]+):?/.exec(text.slice(at)) ?? [];
 		const action = ACTIONS[word] ?? word;
 		if (!Object.values(ACTIONS).includes(action))
-			throw new Error(`filter "${text}": column ${at + 1}: expected show-stack, hide-stack, show-from, ` +
-				"show-frame or hide-frame");
+			throw new Error(
+				`filter "${text}": column ${at + 1}: expected show-stack, hide-stack, show-from, ` +
+					"show-frame or hide-frame",
+			);
 		at += whole.length;
 		const conditions: Condition[] = [];
 		do {
 			CONDITION.lastIndex = at;
 			const [all, field = "function", operator = "*=", quoted, bare] = CONDITION.exec(text) ?? [];
-			if (all === undefined)
-				throw new Error(`filter "${text}": column ${at + 1}: expected a value`);
-			conditions.push(condition(field, operator,
-				quoted === undefined ? bare!.trim() : quoted.replace(/\\(["\\])/g, "$1")));
+			if (all === undefined) throw new Error(`filter "${text}": column ${at + 1}: expected a value`);
+			conditions.push(
+				condition(
+					field,
+					operator,
+					quoted === undefined ? bare!.trim() : quoted.replace(/\\(["\\])/g, "$1"),
+				),
+			);
 			at += all.length;
 		} while (text[at] === "," && ++at);
-		if (text[at] === ";")
-			at++;
+		if (text[at] === ";") at++;
 		filters.push({ action, conditions });
 	}
 	return filters;
@@ -100,14 +110,15 @@ export function sift(tables: Tables, texts: readonly string[]): Sieve {
 	const [from, only, hidden] = [maskOf("show-from"), maskOf("show-frame"), maskOf("hide-frame")];
 	const met = new Int32Array(tables.functions.length);
 	const broken = new Int32Array(tables.functions.length);
-	tables.functions.forEach((frame, fn) => filters.forEach((filter, at) => {
-		const apart = filter.conditions.filter(({ negated }) => negated && ofStacks(filter));
-		const near = filter.conditions.filter((each) => !apart.includes(each));
-		if (near.length && near.every(({ negated, fits }) => fits(frame) !== negated))
-			met[fn]! |= 1 << at;
-		if (apart.some(({ fits }) => fits(frame)))
-			broken[fn]! |= 1 << at;
-	}));
+	tables.functions.forEach((frame, fn) =>
+		filters.forEach((filter, at) => {
+			const apart = filter.conditions.filter(({ negated }) => negated && ofStacks(filter));
+			const near = filter.conditions.filter((each) => !apart.includes(each));
+			if (near.length && near.every(({ negated, fits }) => fits(frame) !== negated))
+				met[fn]! |= 1 << at;
+			if (apart.some(({ fits }) => fits(frame))) broken[fn]! |= 1 << at;
+		}),
+	);
 	const { count, a: above, b: functions } = tables.stacks;
 	const metOf = new Int32Array(count);
 	const brokenOf = new Int32Array(count);
@@ -125,7 +136,12 @@ export function sift(tables: Tables, texts: readonly string[]): Sieve {
 	};
 	return {
 		showsFrame,
-		showsStack: (stack) => (metOf[stack]! & from) === from && filters.every((filter, at) =>
-			!ofStacks(filter) || meets(filter, at, stack) === (filter.action === "show-stack")),
+		showsStack: (stack) =>
+			(metOf[stack]! & from) === from &&
+			filters.every(
+				(filter, at) =>
+					!ofStacks(filter) ||
+					meets(filter, at, stack) === (filter.action === "show-stack"),
+			),
 	};
 }

@@ -36,29 +36,31 @@ class Reader {
 
 	constructor(file: SpeedscopeFile) {
 		const frames = file.shared?.frames;
-		if (!Array.isArray(frames))
-			fail("shared.frames is no array", "");
+		if (!Array.isArray(frames)) fail("shared.frames is no array", "");
 		this.functions = frames!.map(({ name, file: path }) =>
-			this.tables.function({ name: name || "(anonymous)", file: path ?? "" }));
+			this.tables.function({ name: name || "(anonymous)", file: path ?? "" }),
+		);
 	}
 
 	private begin(unit: string | undefined, where: string): void {
-		if (typeof unit !== "string")
-			fail("there is no unit", where);
+		if (typeof unit !== "string") fail("there is no unit", where);
 		if (this.unit !== undefined && unit !== this.unit)
 			fail(`the unit is ${unit}, that of others ${this.unit}`, where);
-		if (this.unit !== undefined)
-			return;
+		if (this.unit !== undefined) return;
 		this.unit = unit!;
 		this.scale = NS[unit!] ?? 1;
-		this.tables.types = [NS[unit!] ? { type: "cpu", unit: "nanoseconds" }
-			: unit === "bytes" ? { type: "space", unit: "bytes" } : { type: "samples", unit: "count" }];
+		this.tables.types = [
+			NS[unit!]
+				? { type: "cpu", unit: "nanoseconds" }
+				: unit === "bytes"
+					? { type: "space", unit: "bytes" }
+					: { type: "samples", unit: "count" },
+		];
 	}
 
 	private add(stack: number, weight: number, where: string): void {
 		const value = weight * this.scale;
-		if (!(value >= 0 && value < 2 ** 53))
-			fail("a weight is negative or too large", where);
+		if (!(value >= 0 && value < 2 ** 53)) fail("a weight is negative or too large", where);
 		this.tables.add(stack, this.labels, [Math.round(value)]);
 	}
 
@@ -87,8 +89,7 @@ class Reader {
 		(Array.isArray(events) ? events : []).forEach((event, index) => {
 			const here = `${where}, event ${index}`;
 			const stack = stacks[stacks.length - 1]!;
-			if (event.at !== at && stack)
-				this.add(stack, event.at - at, here);
+			if (event.at !== at && stack) this.add(stack, event.at - at, here);
 			at = event.at;
 			const fn = this.functionAt(event.frame, here);
 			if (event.type === "O" && open.length < DEPTH_MAX) {
@@ -97,22 +98,17 @@ class Reader {
 			} else if (event.type === "C" && open[open.length - 1] === event.frame) {
 				open.pop();
 				stacks.pop();
-			} else
-				fail("events do not nest", here);
+			} else fail("events do not nest", here);
 		});
 	}
 
 	read(profile: SpeedscopeProfile, index: number, several: boolean): void {
 		const where = `profile ${index}`;
 		this.begin(profile.unit, where);
-		if (several)
-			this.labels = this.tables.labels([["profile", profile.name || where]]);
-		if (profile.type === "sampled")
-			this.sampled(profile, where);
-		else if (profile.type === "evented")
-			this.evented(profile, where);
-		else
-			fail("it is neither sampled nor evented", where);
+		if (several) this.labels = this.tables.labels([["profile", profile.name || where]]);
+		if (profile.type === "sampled") this.sampled(profile, where);
+		else if (profile.type === "evented") this.evented(profile, where);
+		else fail("it is neither sampled nor evented", where);
 	}
 }
 
@@ -120,7 +116,6 @@ export function decodeSpeedscope(file: SpeedscopeFile): Tables {
 	const profiles = file.profiles ?? [];
 	const reader = new Reader(file);
 	profiles.forEach((profile, index) => reader.read(profile, index, profiles.length > 1));
-	if (!profiles.length)
-		fail("there is no profile in it", "");
+	if (!profiles.length) fail("there is no profile in it", "");
 	return reader.tables;
 }

@@ -52,25 +52,22 @@ class Pairs {
 		const mask = this.slots.length - 1;
 		let at = (Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b)) >>> 0;
 		at = (at ^ (at >>> 15)) & mask;
-		for (;; at = (at + 1) & mask) {
+		for (; ; at = (at + 1) & mask) {
 			const id = this.slots[at]!;
-			if (!id || (this.a[id] === a && this.b[id] === b))
-				return at;
+			if (!id || (this.a[id] === a && this.b[id] === b)) return at;
 		}
 	}
 
 	id(a: number, b: number): number {
 		let slot = this.slotOf(a, b);
-		if (this.slots[slot])
-			return this.slots[slot]!;
+		if (this.slots[slot]) return this.slots[slot]!;
 		if (this.count === this.a.length) {
 			if (this.count >= ROWS_MAX)
 				throw new FileError("This file", "it has more stacks than fit into memory", "");
 			this.a = wider(this.a);
 			this.b = wider(this.b);
 			this.slots = new Uint32Array(this.a.length * 2);
-			for (let id = 1; id < this.count; id++)
-				this.slots[this.slotOf(this.a[id]!, this.b[id]!)] = id;
+			for (let id = 1; id < this.count; id++) this.slots[this.slotOf(this.a[id]!, this.b[id]!)] = id;
 			slot = this.slotOf(a, b);
 		}
 		const id = this.count++;
@@ -81,8 +78,22 @@ class Pairs {
 }
 
 const KIND_OF_ENDING: Record<string, (typeof KINDS)[number]> = {
-	go: "go", rs: "rust", java: "jvm", kt: "jvm", scala: "jvm", py: "python", rb: "ruby", js: "node", mjs: "node",
-	ts: "node", php: "php", pl: "perl", cs: "dotnet", ex: "beam", erl: "beam", lua: "lua",
+	go: "go",
+	rs: "rust",
+	java: "jvm",
+	kt: "jvm",
+	scala: "jvm",
+	py: "python",
+	rb: "ruby",
+	js: "node",
+	mjs: "node",
+	ts: "node",
+	php: "php",
+	pl: "perl",
+	cs: "dotnet",
+	ex: "beam",
+	erl: "beam",
+	lua: "lua",
 };
 
 /* What kind of code a frame is, as far as its texts say. */
@@ -137,8 +148,7 @@ export class Tables {
 	labels(list: Label[]): number {
 		const key = list.map(([name, value]) => `${name}\0${value}`).join("\0\0");
 		let id = this.labelIds.get(key);
-		if (id === undefined)
-			this.labelIds.set(key, (id = this.labelSets.push(list) - 1));
+		if (id === undefined) this.labelIds.set(key, (id = this.labelSets.push(list) - 1));
 		return id;
 	}
 
@@ -146,10 +156,8 @@ export class Tables {
 	add(stack: number, labels: number, values: ArrayLike<number>): void {
 		const count = this.types.length;
 		const row = this.rows.id(stack, labels);
-		while ((row + 1) * count > this.sums.length)
-			this.sums = wider(this.sums);
-		for (let at = 0; at < count; at++)
-			this.sums[row * count + at]! += values[at] ?? 0;
+		while ((row + 1) * count > this.sums.length) this.sums = wider(this.sums);
+		for (let at = 0; at < count; at++) this.sums[row * count + at]! += values[at] ?? 0;
 	}
 
 	value(row: number, type: number): number {
@@ -163,8 +171,7 @@ export class Tables {
 
 	private string(text: string): number {
 		let id = this.stringIds.get(text);
-		if (id === undefined)
-			this.stringIds.set(text, (id = this.strings.push(text) - 1));
+		if (id === undefined) this.stringIds.set(text, (id = this.strings.push(text) - 1));
 		return id;
 	}
 

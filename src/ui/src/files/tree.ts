@@ -25,11 +25,25 @@ function headerOf(tables: Tables, index: number): ProfileHeader {
 	const { period, periodUnit, timeMs, durationMs } = tables;
 	const sampled = chosen.unit === "count" && chosen.type === "samples";
 	return {
-		type: `file:${typeName(chosen)}`, unit: chosen.unit,
-		period: sampled ? period : 0, period_unit: sampled ? periodUnit : "",
-		delta: !isState(chosen), from_ms: timeMs, to_ms: timeMs + durationMs, duration_ms: durationMs,
-		total: 0, nodes: 0, nodes_total: 0, depth: 0, functions: 0, trimmed: 0, filtered: 0, reports: 0,
-		partial: false, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
+		type: `file:${typeName(chosen)}`,
+		unit: chosen.unit,
+		period: sampled ? period : 0,
+		period_unit: sampled ? periodUnit : "",
+		delta: !isState(chosen),
+		from_ms: timeMs,
+		to_ms: timeMs + durationMs,
+		duration_ms: durationMs,
+		total: 0,
+		nodes: 0,
+		nodes_total: 0,
+		depth: 0,
+		functions: 0,
+		trimmed: 0,
+		filtered: 0,
+		reports: 0,
+		partial: false,
+		pending: 0,
+		unresolved: { value: 0, reasons_total: 0, reasons: [] },
 	};
 }
 
@@ -37,8 +51,15 @@ function headerOf(tables: Tables, index: number): ProfileHeader {
 function groupsOf(tables: Tables, groupBy: readonly string[]): { names: string[]; ofLabels: number[] } {
 	const known = new Map<string, number>();
 	const ofLabels = tables.labelSets.map((set) => {
-		const name = groupBy.map((wanted) =>
-			set.filter(([label]) => label === wanted).map(([, value]) => value).join(",") || "(none)").join(", ");
+		const name = groupBy
+			.map(
+				(wanted) =>
+					set
+						.filter(([label]) => label === wanted)
+						.map(([, value]) => value)
+						.join(",") || "(none)",
+			)
+			.join(", ");
 		const group = known.get(name) ?? known.size;
 		known.set(name, group);
 		return group;
@@ -55,7 +76,10 @@ class Grower {
 	private stamp = 0;
 	private top = 0;
 
-	constructor(private readonly tables: Tables, filters: readonly string[]) {
+	constructor(
+		private readonly tables: Tables,
+		filters: readonly string[],
+	) {
 		const { count } = tables.stacks;
 		this.nodes = new Uint32Array(count);
 		this.stamps = new Uint32Array(count);
@@ -75,8 +99,7 @@ class Grower {
 		const { a: above, b: functions } = this.tables.stacks;
 		const trail: number[] = [];
 		let at = stack;
-		for (; at && this.stamps[at] !== this.stamp; at = above[at]!)
-			trail.push(at);
+		for (; at && this.stamps[at] !== this.stamp; at = above[at]!) trail.push(at);
 		let node = at ? this.nodes[at]! : this.top;
 		for (let next = trail.pop(); next !== undefined; next = trail.pop()) {
 			if (!this.sieve || this.sieve.showsFrame[next])
@@ -91,8 +114,7 @@ class Grower {
 /* The rows by their group. */
 function rowsByGroup(tables: Tables, ofLabels: readonly number[], count: number): number[][] {
 	const lists: number[][] = Array.from({ length: count }, () => []);
-	for (let row = 1; row < tables.rows.count; row++)
-		lists[ofLabels[tables.rows.b[row]!]!]!.push(row);
+	for (let row = 1; row < tables.rows.count; row++) lists[ofLabels[tables.rows.b[row]!]!]!.push(row);
 	return lists;
 }
 
@@ -109,8 +131,7 @@ export function treeOf(tables: Tables, question: FileQuestion): Profile {
 		const counted = rows.filter((row) => tables.value(row, type) > 0);
 		const shown = counted.filter((row) => grower.shows(tables.rows.a[row]!));
 		filtered += sum(counted) - sum(shown);
-		if (!shown.length)
-			return;
+		if (!shown.length) return;
 		grower.group(isGrouped ? grower.builder.child(0, tables.functions.length + group, GROUP) : 0);
 		for (const row of shown)
 			grower.builder.add(grower.nodeOf(tables.rows.a[row]!), tables.value(row, type));
@@ -118,8 +139,12 @@ export function treeOf(tables: Tables, question: FileQuestion): Profile {
 	const { profile } = grower.builder.finish(headerOf(tables, type), functions);
 	sumFunctions(profile);
 	Object.assign(profile.header, {
-		total: profile.total[0]!, filtered, nodes: profile.count, nodes_total: profile.count,
-		depth: profile.rows - 1, functions: functions.count,
+		total: profile.total[0]!,
+		filtered,
+		nodes: profile.count,
+		nodes_total: profile.count,
+		depth: profile.rows - 1,
+		functions: functions.count,
 	});
 	return question.inverted ? invertProfile(profile) : profile;
 }

@@ -26,20 +26,17 @@ const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;"
 
 /* What XML cannot hold is shown as what it is not. */
 function escaped(text: string): string {
-	return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+	return text
+		.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
 		.replace(/[&<>"]/g, (char) => ESCAPES[char]!);
 }
 
 function fillOf({ profile, colouring, theme }: Picture, node: number): string {
 	const flags = profile.flags[node]!;
-	if (flags & TRIMMED)
-		return theme.trimmed;
-	if (colouring.steps)
-		return theme.steps[(STEP_COUNT - 1) / 2 + colouring.steps[node]!]!;
-	if (node === 0)
-		return theme.neutral;
-	if (flags & GROUP)
-		return theme.group;
+	if (flags & TRIMMED) return theme.trimmed;
+	if (colouring.steps) return theme.steps[(STEP_COUNT - 1) / 2 + colouring.steps[node]!]!;
+	if (node === 0) return theme.neutral;
+	if (flags & GROUP) return theme.group;
 	const fn = profile.func[node]!;
 	return theme.fills[colouring.slots[fn]! * TONES + colouring.tones[fn]!]!;
 }
@@ -54,10 +51,13 @@ function boxText(picture: Picture, node: number, depth: number): string {
 	const y = HEAD + depth * ROW;
 	const name = nodeName(profile, node);
 	const label = size >= LABEL_WIDTH_MIN ? shorten(name, Math.floor((size - 8) / CHAR)) : "";
-	return `<g><title>${escaped(`${name}\n${picture.describe(node)}`)}</title>` +
+	return (
+		`<g><title>${escaped(`${name}\n${picture.describe(node)}`)}</title>` +
 		`<rect x="${left.toFixed(1)}" y="${y}" width="${Math.max(0.5, size - 0.5).toFixed(1)}" ` +
 		`height="${ROW - 1}" fill="${fillOf(picture, node)}"/>` +
-		(label && `<text x="${(left + 4).toFixed(1)}" y="${y + 12.5}">${escaped(label)}</text>`) + "</g>\n";
+		(label && `<text x="${(left + 4).toFixed(1)}" y="${y + 12.5}">${escaped(label)}</text>`) +
+		"</g>\n"
+	);
 }
 
 /* Boxes of at least half a pixel; what is narrower stands in no picture. */
@@ -73,18 +73,18 @@ export function svgText(picture: Picture): string {
 		for (let node = profile.rowStart[depth]!; node < profile.rowStart[depth + 1]!; node++) {
 			const [start, total] = [profile.start[node]!, profile.total[node]!];
 			const above = depth < focusDepth;
-			if (start + total <= from || start >= end || total < least)
-				continue;
-			if (above && !(start <= from && start + total >= end))
-				continue;
+			if (start + total <= from || start >= end || total < least) continue;
+			if (above && !(start <= from && start + total >= end)) continue;
 			body.push(boxText(picture, node, depth));
 			rows = depth + 1;
 		}
 	const height = HEAD + rows * ROW + 4;
-	return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+	return (
+		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
 		`viewBox="0 0 ${width} ${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', ` +
 		`monospace" font-size="12" fill="${theme.text}">\n` +
 		`<rect width="100%" height="100%" fill="${theme.background}"/>\n` +
 		`<text x="4" y="17" fill="${theme.callerText}">${escaped(picture.title)}</text>\n` +
-		`${body.join("")}</svg>\n`;
+		`${body.join("")}</svg>\n`
+	);
 }

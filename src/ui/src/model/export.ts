@@ -8,8 +8,7 @@ const foldedName = (name: string) => name.replace(/;/g, ":").replace(/[\r\n]+/g,
 /* Nodes that have values of their own, with their frames, outermost first. */
 function eachStack(profile: Profile, take: (path: number[], value: number) => void): void {
 	for (let node = 0; node < profile.count; node++)
-		if (profile.self[node]! > 0)
-			take(pathOf(profile, node).slice(1), profile.self[node]!);
+		if (profile.self[node]! > 0) take(pathOf(profile, node).slice(1), profile.self[node]!);
 }
 
 export function foldedText(profile: Profile): string {
@@ -47,10 +46,18 @@ export function speedscopeText(profile: Profile, name: string): string {
 	return JSON.stringify({
 		$schema: "https://www.speedscope.app/file-format-schema.json",
 		shared: { frames },
-		profiles: [{
-			type: "sampled", name, unit: UNITS.includes(unit) ? unit : "none", startValue: 0,
-			endValue: profile.total[0], samples, weights,
-		}],
-		name, exporter: "firn",
+		profiles: [
+			{
+				type: "sampled",
+				name,
+				unit: UNITS.includes(unit) ? unit : "none",
+				startValue: 0,
+				endValue: profile.total[0],
+				samples,
+				weights,
+			},
+		],
+		name,
+		exporter: "firn",
 	});
 }

@@ -30,8 +30,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>, everyMs: 
 					if (!controller.signal.aborted)
 						failed.value = error instanceof Error ? error.message : String(error);
 				}
-			if (!controller.signal.aborted)
-				timer = window.setTimeout(run, everyMs);
+			if (!controller.signal.aborted) timer = window.setTimeout(run, everyMs);
 		};
 		void run();
 		return () => {
@@ -43,34 +42,55 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>, everyMs: 
 }
 
 /* The page's body once there is an answer; before and besides, what is wrong. */
-export function Answered<T>({ answer, children }: {
-	answer: Answer<T>; children(data: T): ComponentChildren;
+export function Answered<T>({
+	answer,
+	children,
+}: {
+	answer: Answer<T>;
+	children(data: T): ComponentChildren;
 }): JSX.Element {
 	const { data, failed, again } = answer;
 	return (
 		<>
 			{failed && (
 				<div class="notice bad" role="alert">
-					<span><b>{data ? "Not up to date." : "This could not be loaded."}</b> {failed}</span>
-					<button type="button" class="button" onClick={again}>Retry</button>
+					<span>
+						<b>{data ? "Not up to date." : "This could not be loaded."}</b>{" "}
+						{failed}
+					</span>
+					<button type="button" class="button" onClick={again}>
+						Retry
+					</button>
 				</div>
 			)}
-			{data ? children(data) : !failed && <p class="muted" role="status">Asking the server…</p>}
+			{data
+				? children(data)
+				: !failed && (
+						<p class="muted" role="status">
+							Asking the server…
+						</p>
+					)}
 		</>
 	);
 }
 
 export function Copyable({ text, what }: { text: string; what: string }): JSX.Element {
 	const done = useSignal(false);
-	const copy = () => void navigator.clipboard?.writeText(text).then(() => {
-		done.value = true;
-		setTimeout(() => (done.value = false), 1200);
-	});
+	const copy = () =>
+		void navigator.clipboard?.writeText(text).then(() => {
+			done.value = true;
+			setTimeout(() => (done.value = false), 1200);
+		});
 	return (
 		<span class="copyable">
 			<code>{text}</code>
-			<button type="button" class="icon-button" aria-label={`Copy ${what}`} title={`Copy ${what}`}
-				onClick={copy}>
+			<button
+				type="button"
+				class="icon-button"
+				aria-label={`Copy ${what}`}
+				title={`Copy ${what}`}
+				onClick={copy}
+			>
 				<Icon name={done.value ? "check" : "copy"} />
 			</button>
 		</span>
@@ -78,13 +98,27 @@ export function Copyable({ text, what }: { text: string; what: string }): JSX.El
 }
 
 /* A table that scrolls sideways by itself when there is no room. */
-export function PageTable({ label, head, children }: {
-	label: string; head: string[]; children: ComponentChildren;
+export function PageTable({
+	label,
+	head,
+	children,
+}: {
+	label: string;
+	head: string[];
+	children: ComponentChildren;
 }): JSX.Element {
 	return (
 		<div class="page-table" tabIndex={0} role="region" aria-label={label}>
 			<table>
-				<thead><tr>{head.map((title) => <th key={title} scope="col">{title}</th>)}</tr></thead>
+				<thead>
+					<tr>
+						{head.map((title) => (
+							<th key={title} scope="col">
+								{title}
+							</th>
+						))}
+					</tr>
+				</thead>
 				<tbody>{children}</tbody>
 			</table>
 		</div>
@@ -94,7 +128,12 @@ export function PageTable({ label, head, children }: {
 export function Facts({ facts }: { facts: [title: string, value: ComponentChildren][] }): JSX.Element {
 	return (
 		<dl class="page-facts">
-			{facts.map(([title, value]) => <div key={title}><dt>{title}</dt><dd class="number">{value}</dd></div>)}
+			{facts.map(([title, value]) => (
+				<div key={title}>
+					<dt>{title}</dt>
+					<dd class="number">{value}</dd>
+				</div>
+			))}
 		</dl>
 	);
 }

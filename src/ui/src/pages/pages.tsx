@@ -15,7 +15,10 @@ import { TargetsPage } from "./targets";
 import "../style/pages.css";
 
 const BODIES: Record<Page, () => JSX.Element> = {
-	targets: TargetsPage, debuginfo: DebuginfoPage, status: StatusPage, settings: SettingsPage,
+	targets: TargetsPage,
+	debuginfo: DebuginfoPage,
+	status: StatusPage,
+	settings: SettingsPage,
 };
 
 const keys: KeyEntry[] = [
@@ -36,18 +39,33 @@ export function Pages(): JSX.Element {
 	return (
 		<div class="app">
 			<header class="header page-header">
-				<a class="logo" href="./" aria-label="firn: the profiles" onClick={(event) => {
-					event.preventDefault();
-					showProfiles();
-				}}><Logo /><span>firn</span></a>
+				<a
+					class="logo"
+					href="./"
+					aria-label="firn: the profiles"
+					onClick={(event) => {
+						event.preventDefault();
+						showProfiles();
+					}}
+				>
+					<Logo />
+					<span>firn</span>
+				</a>
 				<nav class="page-tabs" aria-label="Pages">
 					<PageLink to="" title="Profiles" />
-					{PAGES.map((each) => <PageLink key={each.page} to={each.page} title={each.title} />)}
+					{PAGES.map((each) => (
+						<PageLink key={each.page} to={each.page} title={each.title} />
+					))}
 				</nav>
 				<span class="header-end">
-					<button type="button" class="icon-button" id="theme" onClick={toggleTheme}
+					<button
+						type="button"
+						class="icon-button"
+						id="theme"
+						onClick={toggleTheme}
 						aria-label={dark.value ? "Use the light theme" : "Use the dark theme"}
-						title={dark.value ? "Light theme" : "Dark theme"}>
+						title={dark.value ? "Light theme" : "Dark theme"}
+					>
 						<Icon name={dark.value ? "sun" : "moon"} />
 					</button>
 				</span>

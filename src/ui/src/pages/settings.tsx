@@ -10,7 +10,9 @@ const PREFIX = "firn.";
 
 function stored(): [string, string][] {
 	try {
-		return Object.keys(localStorage).filter((key) => key.startsWith(PREFIX)).sort()
+		return Object.keys(localStorage)
+			.filter((key) => key.startsWith(PREFIX))
+			.sort()
 			.map((key) => [key, localStorage.getItem(key) ?? ""]);
 	} catch {
 		return [];
@@ -24,8 +26,12 @@ function Setting({ title, note, options, signal }: SettingEntry): JSX.Element {
 			<div class="setting-options">
 				{options.map(({ value, label }) => (
 					<label key={String(value)}>
-						<input type="radio" name={title} checked={signal.value === value}
-							onChange={() => (signal.value = value)} />
+						<input
+							type="radio"
+							name={title}
+							checked={signal.value === value}
+							onChange={() => (signal.value = value)}
+						/>
 						<span>{label}</span>
 					</label>
 				))}
@@ -39,22 +45,27 @@ function Stored(): JSX.Element {
 	const round = useSignal(0);
 	const items = round.value >= 0 ? stored() : [];
 	const forget = () => {
-		for (const [key] of items)
-			localStorage.removeItem(key);
+		for (const [key] of items) localStorage.removeItem(key);
 		location.reload();
 	};
-	if (!items.length)
-		return <p class="muted">Nothing: everything is as it comes.</p>;
+	if (!items.length) return <p class="muted">Nothing: everything is as it comes.</p>;
 	const bytes = items.reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 	return (
 		<>
 			<p class="muted page-note">
-				In localStorage, {formatBytes(bytes)}. No cookies; nothing of it is sent to the server or stands in links.
+				In localStorage, {formatBytes(bytes)}. No cookies; nothing of it is sent to the server
+				or stands in links.
 			</p>
 			<ul class="stored">
-				{items.map(([key, value]) => <li key={key}><Copyable text={`${key} = ${value}`} what={key} /></li>)}
+				{items.map(([key, value]) => (
+					<li key={key}>
+						<Copyable text={`${key} = ${value}`} what={key} />
+					</li>
+				))}
 			</ul>
-			<button type="button" class="button" onClick={forget}>Forget all of it</button>
+			<button type="button" class="button" onClick={forget}>
+				Forget all of it
+			</button>
 		</>
 	);
 }
@@ -64,13 +75,19 @@ export function SettingsPage(): JSX.Element {
 		<>
 			<section aria-label="How the page looks">
 				<h2>How the page looks</h2>
-				{SETTINGS.map((each) => <Setting key={each.title} {...each} />)}
+				{SETTINGS.map((each) => (
+					<Setting key={each.title} {...each} />
+				))}
 				<p class="muted page-note">
-					Contrast and forced colours follow the system's settings. What a picture shows (view, colours,
-					names, filters) stands in its link instead, so that others see the same.
+					Contrast and forced colours follow the system's settings. What a picture shows
+					(view, colours, names, filters) stands in its link instead, so that others see
+					the same.
 				</p>
 			</section>
-			<section aria-label="Kept in this browser"><h2>Kept in this browser</h2><Stored /></section>
+			<section aria-label="Kept in this browser">
+				<h2>Kept in this browser</h2>
+				<Stored />
+			</section>
 		</>
 	);
 }

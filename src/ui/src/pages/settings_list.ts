@@ -11,16 +11,33 @@ export interface SettingEntry {
 }
 
 const entry = <T extends string | boolean>(
-	title: string, signal: Signal<T>, options: { value: T; label: string }[], note?: string,
+	title: string,
+	signal: Signal<T>,
+	options: { value: T; label: string }[],
+	note?: string,
 ) => ({ title, signal, options, note }) as unknown as SettingEntry;
 
 export const SETTINGS: SettingEntry[] = [
 	entry("Theme", theme, [
-		{ value: "system", label: "As the system" }, { value: "light", label: "Light" }, { value: "dark", label: "Dark" },
+		{ value: "system", label: "As the system" },
+		{ value: "light", label: "Light" },
+		{ value: "dark", label: "Dark" },
 	]),
-	entry("Motion", motion, [
-		{ value: "system", label: "As the system" }, { value: "reduced", label: "None" },
-	], "Zooming is shown in a tenth of a second, or at once."),
-	entry("Side pane", paneOpen, [{ value: true, label: "Open" }, { value: false, label: "Closed" }]),
-	entry("Chart over time", stripOpen, [{ value: true, label: "Open" }, { value: false, label: "Folded" }]),
+	entry(
+		"Motion",
+		motion,
+		[
+			{ value: "system", label: "As the system" },
+			{ value: "reduced", label: "None" },
+		],
+		"Zooming is shown in a tenth of a second, or at once.",
+	),
+	entry("Side pane", paneOpen, [
+		{ value: true, label: "Open" },
+		{ value: false, label: "Closed" },
+	]),
+	entry("Chart over time", stripOpen, [
+		{ value: true, label: "Open" },
+		{ value: false, label: "Folded" },
+	]),
 ];

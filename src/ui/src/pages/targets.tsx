@@ -15,8 +15,7 @@ const ERROR_FRESH_MS = 10 * 60_000;
 type Health = "ok" | "late" | "bad";
 
 function healthOf(target: Target, nowMs: number): { health: Health; word: string } {
-	if (target.last_error_ms && target.last_error_ms >= target.last_ms)
-		return { health: "bad", word: "Refused" };
+	if (target.last_error_ms && target.last_error_ms >= target.last_ms) return { health: "bad", word: "Refused" };
 	const silent = nowMs - target.last_ms;
 	if (silent > Math.max(LATE_MS_MIN, LATE_INTERVALS * target.interval_ms))
 		return { health: "late", word: "Silent" };
@@ -25,25 +24,35 @@ function healthOf(target: Target, nowMs: number): { health: Health; word: string
 	return { health: "ok", word: "Sending" };
 }
 
+const keyOf = ({ peer, sender, labels }: Target) => `${peer} ${sender} ${labels.node ?? ""}`;
 const nameOf = ({ labels, peer }: Target) => labels.node ?? peer;
 
 function Troubles({ target, nowMs }: { target: Target; nowMs: number }): JSX.Element {
 	const { lost, samples, refused, errors } = target;
 	const ago = (ms: number) => `${describeAge(nowMs - ms)} ago`;
 	const said = [
-		lost > 0 && <li key="lost">
-			<b>{formatCount(lost)} samples lost</b> at the sender
-			({formatPercent(lost, lost + samples)} of what it took
-			{target.lost_ms ? `; last heard ${ago(target.lost_ms)}` : ""})
-		</li>,
-		refused > 0 && <li key="refused">
-			<b>{formatCount(refused)} reports refused</b>: too old for the retention, or from the future
-			(is its clock right?)
-		</li>,
-		errors > 0 && <li key="errors">
-			<b>{formatCount(errors)} {errors === 1 ? "request" : "requests"} failed</b>
-			{target.last_error_ms ? `, the last ${ago(target.last_error_ms)}` : ""}: {target.last_error}
-		</li>,
+		lost > 0 && (
+			<li key="lost">
+				<b>{formatCount(lost)} samples lost</b> at the sender (
+				{formatPercent(lost, lost + samples)} of what it took
+				{target.lost_ms ? `; last heard ${ago(target.lost_ms)}` : ""})
+			</li>
+		),
+		refused > 0 && (
+			<li key="refused">
+				<b>{formatCount(refused)} reports refused</b>: too old for the retention, or from the
+				future (is its clock right?)
+			</li>
+		),
+		errors > 0 && (
+			<li key="errors">
+				<b>
+					{formatCount(errors)} {errors === 1 ? "request" : "requests"} failed
+				</b>
+				{target.last_error_ms ? `, the last ${ago(target.last_error_ms)}` : ""}:{" "}
+				{target.last_error}
+			</li>
+		),
 	].filter(Boolean);
 	return said.length ? <ul class="troubles">{said}</ul> : <span class="muted">none</span>;
 }
@@ -53,10 +62,15 @@ function Row({ target, nowMs }: { target: Target; nowMs: number }): JSX.Element 
 	const at = `${dayOf(target.last_ms)} ${clockTime(target.last_ms)}`;
 	return (
 		<tr>
-			<td><span class={`health ${health}`}>{word}</span></td>
+			<td>
+				<span class={`health ${health}`}>{word}</span>
+			</td>
 			<th scope="row">
 				<b>{nameOf(target)}</b>
-				<span class="muted under">{target.labels.node && `${target.peer} · `}{target.sender || "no user agent"}</span>
+				<span class="muted under">
+					{target.labels.node && `${target.peer} · `}
+					{target.sender || "no user agent"}
+				</span>
 			</th>
 			<td class="number" title={at}>
 				{describeAge(nowMs - target.last_ms)} ago
@@ -70,9 +84,13 @@ function Row({ target, nowMs }: { target: Target; nowMs: number }): JSX.Element 
 			</td>
 			<td class="number">
 				{formatCount(target.reports)}
-				<span class="muted under">{formatBytes(target.bytes)} in {formatCount(target.requests)} requests</span>
+				<span class="muted under">
+					{formatBytes(target.bytes)} in {formatCount(target.requests)} requests
+				</span>
 			</td>
-			<td><Troubles target={target} nowMs={nowMs} /></td>
+			<td>
+				<Troubles target={target} nowMs={nowMs} />
+			</td>
 		</tr>
 	);
 }
@@ -82,8 +100,10 @@ function Nobody(): JSX.Element {
 		<div class="page-empty">
 			<h2>Nobody has sent profiles since the server started</h2>
 			<p>Start an agent on a host, as root, and it appears here within seconds:</p>
-			<Copyable what="command"
-				text={`sudo firn agent --remote-store-address ${location.host} --remote-store-insecure`} />
+			<Copyable
+				what="command"
+				text={`sudo firn agent --remote-store-address ${location.host} --remote-store-insecure`}
+			/>
 		</div>
 	);
 }
@@ -91,23 +111,41 @@ function Nobody(): JSX.Element {
 export function TargetsPage(): JSX.Element {
 	const answer = useAnswer(fetchTargets, EVERY_MS);
 	return (
-		<Answered answer={answer}>{({ targets, now_ms: nowMs }) => {
-			const bad = targets.filter((target) => healthOf(target, nowMs).health !== "ok").length;
-			return !targets.length ? <Nobody /> : (
-				<>
-					<p class="muted page-note" role="status">
-						{formatCount(targets.length)} {targets.length === 1 ? "sender" : "senders"} since the server
-						started, the latest first; {bad ? `${bad} need a look` : "all send without errors"}.
-					</p>
-					<PageTable label="Who sends profiles"
-						head={["State", "Sender", "Last heard of", "Samples", "Reports", "Trouble"]}>
-						{targets.map((target) => (
-							<Row key={`${target.peer} ${target.sender} ${nameOf(target)}`}
-								target={target} nowMs={nowMs} />
-						))}
-					</PageTable>
-				</>
-			);
-		}}</Answered>
+		<Answered answer={answer}>
+			{({ targets, now_ms: nowMs }) => {
+				const bad = targets.filter((target) => healthOf(target, nowMs).health !== "ok").length;
+				return !targets.length ? (
+					<Nobody />
+				) : (
+					<>
+						<p class="muted page-note" role="status">
+							{formatCount(targets.length)}{" "}
+							{targets.length === 1 ? "sender" : "senders"} since the server
+							started, the latest first;{" "}
+							{bad ? `${bad} need a look` : "all send without errors"}.
+						</p>
+						<PageTable
+							label="Who sends profiles"
+							head={[
+								"State",
+								"Sender",
+								"Last heard of",
+								"Samples",
+								"Reports",
+								"Trouble",
+							]}
+						>
+							{targets.map((target) => (
+								<Row
+									key={keyOf(target)}
+									target={target}
+									nowMs={nowMs}
+								/>
+							))}
+						</PageTable>
+					</>
+				);
+			}}
+		</Answered>
 	);
 }

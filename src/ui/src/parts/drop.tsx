@@ -12,23 +12,19 @@ const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files
 
 function listen(): () => void {
 	const drag = (event: DragEvent) => {
-		if (!hasFiles(event))
-			return;
+		if (!hasFiles(event)) return;
 		event.preventDefault();
 		over.value = true;
 	};
 	const leave = (event: DragEvent) => {
-		if (!event.relatedTarget)
-			over.value = false;
+		if (!event.relatedTarget) over.value = false;
 	};
 	const drop = (event: DragEvent) => {
 		over.value = false;
-		if (!hasFiles(event))
-			return;
+		if (!hasFiles(event)) return;
 		event.preventDefault();
 		const file = event.dataTransfer!.files[0];
-		if (file)
-			void openLocal(file);
+		if (file) void openLocal(file);
 	};
 	document.addEventListener("dragover", drag);
 	document.addEventListener("dragleave", leave);
@@ -48,20 +44,33 @@ export function Drop(): JSX.Element {
 			{over.value && (
 				<div class="drop-here" aria-hidden="true">
 					<b>Drop to look at it here</b>
-					<span>pprof, perf script, folded stacks, speedscope, Firefox; it is not uploaded</span>
+					<span>
+						pprof, perf script, folded stacks, speedscope, Firefox; it is not
+						uploaded
+					</span>
 				</div>
 			)}
 			{reading && !busy.value && (
 				<div class="progress-note" role="status">
 					<span>Reading {reading.name}…</span>
-					<button type="button" class="button" onClick={reading.cancel}>Cancel</button>
+					<button type="button" class="button" onClick={reading.cancel}>
+						Cancel
+					</button>
 				</div>
 			)}
 			{openingFailed.value && (
 				<div class="failed banner" role="alert">
-					<p><b>The file could not be read.</b> {openingFailed.value}</p>
+					<p>
+						<b>The file could not be read.</b> {openingFailed.value}
+					</p>
 					<div class="state-actions">
-						<button type="button" class="button" onClick={() => (openingFailed.value = "")}>Close</button>
+						<button
+							type="button"
+							class="button"
+							onClick={() => (openingFailed.value = "")}
+						>
+							Close
+						</button>
 					</div>
 				</div>
 			)}

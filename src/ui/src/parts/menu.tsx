@@ -11,17 +11,16 @@ import { Popover } from "./popover";
 /* Links, so that they open in a tab of their own as well. */
 export function PageLink({ to, title, onGo }: { to: Page | ""; title: string; onGo?(): void }): JSX.Element {
 	const press = (event: MouseEvent) => {
-		if (event.ctrlKey || event.metaKey || event.shiftKey || event.button)
-			return;
+		if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
 		event.preventDefault();
 		onGo?.();
-		if (to)
-			openPage(to);
-		else
-			showProfiles();
+		if (to) openPage(to);
+		else showProfiles();
 	};
 	return (
-		<a href={root + to} aria-current={page.value === to ? "page" : undefined} onClick={press}>{title}</a>
+		<a href={root + to} aria-current={page.value === to ? "page" : undefined} onClick={press}>
+			{title}
+		</a>
 	);
 }
 
@@ -33,14 +32,27 @@ export function Menu(): JSX.Element {
 		chooseLocal();
 	};
 	return (
-		<Popover open={open} onClose={close} button={
-			<button type="button" class="icon-button" id="menu" aria-expanded={open}
-				aria-label="Pages and files" title="Pages and files" onClick={() => setOpen(!open)}>
-				<Icon name="menu" />
-			</button>
-		}>
+		<Popover
+			open={open}
+			onClose={close}
+			button={
+				<button
+					type="button"
+					class="icon-button"
+					id="menu"
+					aria-expanded={open}
+					aria-label="Pages and files"
+					title="Pages and files"
+					onClick={() => setOpen(!open)}
+				>
+					<Icon name="menu" />
+				</button>
+			}
+		>
 			<nav class="menu" aria-label="Pages and files">
-				{PAGES.map(({ page: to, title }) => <PageLink key={to} to={to} title={title} onGo={close} />)}
+				{PAGES.map(({ page: to, title }) => (
+					<PageLink key={to} to={to} title={title} onGo={close} />
+				))}
 				<button type="button" id="open-file" onClick={choose}>
 					Open a file… <kbd>o</kbd>
 				</button>

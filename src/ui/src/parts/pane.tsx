@@ -276,7 +276,7 @@ export function Pane(): JSX.Element | null {
 				{tab === "top" && place.value.view === "compare" ? <ChangesTable />
 				: tab === "top" ? <FunctionTable compact />
 				: tab === "source" && isLocal.value ? (
-					<p class="pane-note">Source and instructions need a server: a file opened here has no lines.</p>
+					<p class="pane-note">Source needs a server: a file opened here has no lines.</p>
 				) : tab === "source" ? <SourcePane />
 				: tab === "callers" ? <CallersPane /> : (
 					<div class="pane-body" tabIndex={0} role="region" aria-label="Details">

@@ -12,12 +12,25 @@ export function Share(): JSX.Element {
 	const [open, setOpen] = useState(false);
 	const close = useCallback(() => setOpen(false), []);
 	return (
-		<Popover open={open} onClose={close} class="share" button={
-			<button type="button" class="icon-button" id="share" aria-haspopup="dialog" aria-expanded={open}
-				aria-label="Share and download" title="Share and download" onClick={() => setOpen(!open)}>
-				<Icon name="share" />
-			</button>
-		}>
+		<Popover
+			open={open}
+			onClose={close}
+			class="share"
+			button={
+				<button
+					type="button"
+					class="icon-button"
+					id="share"
+					aria-haspopup="dialog"
+					aria-expanded={open}
+					aria-label="Share and download"
+					title="Share and download"
+					onClick={() => setOpen(!open)}
+				>
+					<Icon name="share" />
+				</button>
+			}
+		>
 			<SharePanel />
 		</Popover>
 	);

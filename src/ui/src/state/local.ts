@@ -31,7 +31,8 @@ export const isLocal = computed(() => place.value.file !== "");
 export const needsServer = computed(() => isLocal.value && !VIEWS.includes(place.value.view));
 /* The file on screen; null when it was opened before the page was loaded anew. */
 export const shown = computed(() =>
-	isLocal.value && opened.value?.file.name === place.value.file ? opened.value : null);
+	isLocal.value && opened.value?.file.name === place.value.file ? opened.value : null,
+);
 
 export async function openLocal(file: File): Promise<void> {
 	opening.peek()?.cancel();
@@ -42,23 +43,24 @@ export async function openLocal(file: File): Promise<void> {
 	try {
 		const { OpenFile: Files } = await import("../data/files");
 		const next = await Files.open(file, controller.signal);
-		if (controller.signal.aborted)
-			return;
+		if (controller.signal.aborted) return;
 		opened.peek()?.file.close();
 		opened.value = next;
 		const { view } = place.value;
-		if (!place.value.file)
-			before = place.value;
+		if (!place.value.file) before = place.value;
 		go({
-			...START, file: file.name, type: next.facts.chosen, live: false,
-			view: VIEWS.includes(view) ? view : "flame", colourBy: place.value.colourBy,
+			...START,
+			file: file.name,
+			type: next.facts.chosen,
+			live: false,
+			view: VIEWS.includes(view) ? view : "flame",
+			colourBy: place.value.colourBy,
 		});
 	} catch (error) {
 		if (!controller.signal.aborted)
 			openingFailed.value = `${file.name}: ${error instanceof Error ? error.message : String(error)}`;
 	} finally {
-		if (opening.peek() === mine)
-			opening.value = null;
+		if (opening.peek() === mine) opening.value = null;
 	}
 }
 
@@ -76,10 +78,8 @@ export function chooseLocal(): void {
 
 /* Back to what the server has. */
 export function leaveLocal(): void {
-	if (before)
-		go(before);
-	else
-		location.assign("./");
+	if (before) go(before);
+	else location.assign("./");
 }
 
 export function treeOfLocal({ file }: LocalFile, inverted: boolean): Promise<Profile> {

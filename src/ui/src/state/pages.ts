@@ -26,8 +26,7 @@ export const root = new URL(".", location.href).pathname;
 export const page = signal<Page | "">(pageOf(location.pathname));
 
 export function openPage(next: Page): void {
-	if (next !== page.value)
-		history.pushState({ zooms: 0 }, "", root + next);
+	if (next !== page.value) history.pushState({ zooms: 0 }, "", root + next);
 	page.value = next;
 }
 

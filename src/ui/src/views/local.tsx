@@ -15,21 +15,32 @@ export function LocalHeader(): JSX.Element {
 	return (
 		<>
 			{types.length > 0 && (
-				<Picker label="Value" class="type-picker" options={types} chosen={[type]}
-					onChange={([chosen]) => go({ type: chosen!, zoom: "" })} />
+				<Picker
+					label="Value"
+					class="type-picker"
+					options={types}
+					chosen={[type]}
+					onChange={([chosen]) => go({ type: chosen!, zoom: "" })}
+				/>
 			)}
 			<span class="local-file" role="status">
 				<span class="local-badge">local, not uploaded</span>
-				<b class="local-name mono" title={file}><bdi>{file}</bdi></b>
+				<b class="local-name mono" title={file}>
+					<bdi>{file}</bdi>
+				</b>
 				{current && (
 					<span class="muted local-facts">
 						{current.facts.format} · {formatBytes(current.file.size)}
 					</span>
 				)}
 			</span>
-			<button type="button" class="control" onClick={chooseLocal}><Icon name="file" /><span>Open…</span></button>
+			<button type="button" class="control" onClick={chooseLocal}>
+				<Icon name="file" />
+				<span>Open…</span>
+			</button>
 			<button type="button" class="control" id="leave-file" onClick={leaveLocal}>
-				<Icon name="close" /><span>Close the file</span>
+				<Icon name="close" />
+				<span>Close the file</span>
 			</button>
 		</>
 	);
@@ -41,12 +52,16 @@ export function LocalGone(): JSX.Element {
 		<div class="state" role="status">
 			<h2>The file has to be opened again</h2>
 			<p>
-				This link is of <code>{place.value.file}</code>, a file that was looked at in this browser alone.
-				It was sent nowhere, so only you can open it again.
+				This link is of <code>{place.value.file}</code>, a file that was looked at in this
+				browser alone. It was sent nowhere, so only you can open it again.
 			</p>
 			<div class="state-actions">
-				<button type="button" class="button primary" onClick={chooseLocal}>Choose the file</button>
-				<button type="button" class="button" onClick={leaveLocal}>Show the server's profiles</button>
+				<button type="button" class="button primary" onClick={chooseLocal}>
+					Choose the file
+				</button>
+				<button type="button" class="button" onClick={leaveLocal}>
+					Show the server's profiles
+				</button>
 			</div>
 		</div>
 	);
@@ -57,8 +72,9 @@ export function NeedsServer(): JSX.Element {
 		<div class="state" role="status">
 			<h2>This view needs a server</h2>
 			<p>
-				A file that is opened here has sums of stacks, neither their times nor binaries. Flame graph, table and
-				sandwich work on it; <code>firn push {place.value.file}</code> sends it to a server for the rest.
+				A file that is opened here has sums of stacks, neither their times nor binaries. Flame
+				graph, table and sandwich work on it; <code>firn push {place.value.file}</code> sends
+				it to a server for the rest.
 			</p>
 			<div class="state-actions">
 				<button type="button" class="button primary" onClick={() => go({ view: "flame" })}>

@@ -25,7 +25,9 @@ const PNG_SCALE = 2;
 export function pinned(from: Place, nowMs: number): Place {
 	const fixed = (range: Place["range"]) => absoluteRange(resolveRange(range, nowMs));
 	return {
-		...from, range: fixed(from.range), live: false,
+		...from,
+		range: fixed(from.range),
+		live: false,
 		base: from.view === "compare" ? { ...base.value, range: fixed(base.value.range) } : from.base,
 	};
 }
@@ -37,7 +39,8 @@ const isMoving = () => !isLocal.value && [place.value.range.from, place.value.ra
 /* "on_cpu 2026-01-02 15.04.05" */
 function fileName(ending: string): string {
 	const { fromMs } = resolveRange(place.value.range, Date.now());
-	const stem = isLocal.value ? place.value.file.replace(/(\.pb)?(\.gz)?$/, "")
+	const stem = isLocal.value
+		? place.value.file.replace(/(\.pb)?(\.gz)?$/, "")
 		: `${place.value.type.split(":")[0]} ${dayOf(fromMs)} ${clockTime(fromMs).replace(/:/g, ".")}`;
 	return `${stem}.${ending}`;
 }
@@ -65,8 +68,12 @@ function picture(): string {
 	const { from_ms: from, to_ms: to } = profile.value!.header;
 	const times = from && to > from ? `${new Date(from).toISOString()} to ${new Date(to).toISOString()}` : "";
 	return svgText({
-		profile: profile.value!, colouring: colouring.value!, theme: readTheme(document.documentElement),
-		focus: focus.value, width: PICTURE_WIDTH, describe,
+		profile: profile.value!,
+		colouring: colouring.value!,
+		theme: readTheme(document.documentElement),
+		focus: focus.value,
+		width: PICTURE_WIDTH,
+		describe,
 		title: [file || typeTitle(type), matchers, times].filter(Boolean).join("  "),
 	});
 }
@@ -82,7 +89,11 @@ async function png(): Promise<Blob> {
 	canvas.height = image.height * PNG_SCALE;
 	canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
 	return new Promise((resolve, reject) =>
-		canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png"));
+		canvas.toBlob(
+			(blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))),
+			"image/png",
+		),
+	);
 }
 
 function CopyRow({ text, title, note }: { text(): string; title: string; note?: string }): JSX.Element {
@@ -90,10 +101,13 @@ function CopyRow({ text, title, note }: { text(): string; title: string; note?: 
 	const copy = () => {
 		const done = navigator.clipboard ? navigator.clipboard.writeText(text()) : Promise.reject(new Error());
 		/* Pages that came without TLS have no clipboard: then it can be selected. */
-		done.then(() => {
-			said.value = "copied";
-			setTimeout(() => (said.value = ""), 1500);
-		}, () => (said.value = text()));
+		done.then(
+			() => {
+				said.value = "copied";
+				setTimeout(() => (said.value = ""), 1500);
+			},
+			() => (said.value = text()),
+		);
 	};
 	return (
 		<li>
@@ -103,8 +117,13 @@ function CopyRow({ text, title, note }: { text(): string; title: string; note?: 
 				<span class="muted share-note">{said.value === "copied" ? "Copied" : note}</span>
 			</button>
 			{said.value && said.value !== "copied" && (
-				<input class="mono share-text" readOnly aria-label={title} value={said.value}
-					onFocus={(event) => event.currentTarget.select()} />
+				<input
+					class="mono share-text"
+					readOnly
+					aria-label={title}
+					value={said.value}
+					onFocus={(event) => event.currentTarget.select()}
+				/>
 			)}
 		</li>
 	);
@@ -124,11 +143,17 @@ const SERVER_FORMATS = [
 function Links(): JSX.Element {
 	return (
 		<ul aria-label="Links">
-			<CopyRow title="Copy link" text={() => location.href}
-				note={isMoving() ? "shows the newest when opened" : undefined} />
+			<CopyRow
+				title="Copy link"
+				text={() => location.href}
+				note={isMoving() ? "shows the newest when opened" : undefined}
+			/>
 			{isMoving() && (
-				<CopyRow title="Copy link pinned to these times" note="shows what you see"
-					text={() => linkTo(pinned(place.value, Date.now()))} />
+				<CopyRow
+					title="Copy link pinned to these times"
+					note="shows what you see"
+					text={() => linkTo(pinned(place.value, Date.now()))}
+				/>
 			)}
 			{!isLocal.value && <CopyRow title="Copy code to embed it" note="iframe" text={embedCode} />}
 		</ul>
@@ -142,36 +167,65 @@ function Files(): JSX.Element {
 	const asked = { ...question.value, range: { from, to } };
 	return (
 		<ul aria-label="Files">
-			{!isLocal.value && SERVER_FORMATS.map(({ format, title, ending }) => (
-				<li key={format}>
-					<a href={queryUrl(asked, format)} download={fileName(ending)}>
-						<Icon name="download" /><span>{title}</span>
-						<span class="muted share-note">.{ending}</span>
-					</a>
-				</li>
-			))}
-			{isLocal.value && current && <>
-				<SaveRow title="Folded stacks" ending="folded"
-					make={() => text(foldedText(current), "text/plain")} />
-				<SaveRow title="speedscope" ending="speedscope.json"
-					make={() => text(speedscopeText(current, place.value.file), "application/json")} />
-			</>}
-			{current && current.total[0]! > 0 && <>
-				<SaveRow title="Picture" ending="svg" make={() => text(picture(), "image/svg+xml")} />
-				<SaveRow title="Picture" ending="png" make={png} />
-			</>}
+			{!isLocal.value &&
+				SERVER_FORMATS.map(({ format, title, ending }) => (
+					<li key={format}>
+						<a href={queryUrl(asked, format)} download={fileName(ending)}>
+							<Icon name="download" />
+							<span>{title}</span>
+							<span class="muted share-note">.{ending}</span>
+						</a>
+					</li>
+				))}
+			{isLocal.value && current && (
+				<>
+					<SaveRow
+						title="Folded stacks"
+						ending="folded"
+						make={() => text(foldedText(current), "text/plain")}
+					/>
+					<SaveRow
+						title="speedscope"
+						ending="speedscope.json"
+						make={() =>
+							text(
+								speedscopeText(current, place.value.file),
+								"application/json",
+							)
+						}
+					/>
+				</>
+			)}
+			{current && current.total[0]! > 0 && (
+				<>
+					<SaveRow
+						title="Picture"
+						ending="svg"
+						make={() => text(picture(), "image/svg+xml")}
+					/>
+					<SaveRow title="Picture" ending="png" make={png} />
+				</>
+			)}
 		</ul>
 	);
 }
 
-function SaveRow({ title, ending, make }: {
-	title: string; ending: string; make(): Blob | Promise<Blob>;
+function SaveRow({
+	title,
+	ending,
+	make,
+}: {
+	title: string;
+	ending: string;
+	make(): Blob | Promise<Blob>;
 }): JSX.Element {
 	const press = async () => save(await make(), ending);
 	return (
 		<li>
 			<button type="button" onClick={() => void press()}>
-				<Icon name="download" /><span>{title}</span><span class="muted share-note">.{ending}</span>
+				<Icon name="download" />
+				<span>{title}</span>
+				<span class="muted share-note">.{ending}</span>
 			</button>
 		</li>
 	);
@@ -183,7 +237,9 @@ export function SharePanel(): JSX.Element {
 			<Links />
 			<Files />
 			{isLocal.value && (
-				<p class="popover-note">A link to a local file opens for nobody else: send the file along.</p>
+				<p class="popover-note">
+					A link to a local file opens for nobody else: send the file along.
+				</p>
 			)}
 		</div>
 	);
