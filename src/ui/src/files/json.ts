@@ -2,11 +2,16 @@
 /* json - JSON.parse, but an error says at which byte. */
 import { FileError } from "./tables";
 
-const TOKEN =
-	new RegExp([
-		/[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|/,
-		/(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null)|$)/,
-	].map(({ source }) => source).join(""), "y");
+const TOKEN = new RegExp(
+	`[ \\t\\n\\r]*(?:${[
+		/([{}[\],:])/,
+		/("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")/,
+		/(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/,
+		/(true|false|null)/,
+		/$/,
+	].map(({ source }) => source).join("|")})`,
+	"y",
+);
 
 /* Index of the first character that is wrong; only asked for texts that are. */
 function firstFault(text: string): number {
