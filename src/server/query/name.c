@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/name.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "server/query/function_name.h"
 
-#define NAMES_PER_RESET 256u /* of the scratch memory */
+#define NAMES_PER_RESET 256u	       /* of the scratch memory */
+#define LOOK_NS (50 * CLOCK_NS_PER_MS) /* whether a query that waits for symbols is to end */
 
 /* What makes two functions the same; the rest of the fields only describe. */
 struct function_key {
@@ -301,6 +303,30 @@ static bool binary_is(const struct name_binary *binary, const struct name_binary
 	       binary->mapping.len == sought->mapping.len;
 }
 
+/*
+ * Who would wait as long as it takes must still be able to leave: then the resolver's own thread
+ * reads the file. What the query's end means is said by the next work_check.
+ */
+static void open_symbols(const struct name_table *table, struct name_binary *binary)
+{
+	bool can_leave = table->wait_until_ns == RESOLVE_WAIT_ALWAYS && work_may_end(table->work);
+	int64_t until_ns = table->wait_until_ns;
+	bool again;
+
+	do {
+		if (can_leave)
+			until_ns = clock_monotonic_ns() + LOOK_NS;
+		resolver_open(table->resolver, binary->build_id, binary->mapping, binary->by_offset,
+			      until_ns, &binary->symbols);
+		again = can_leave && (binary->symbols.reason == RESOLVE_PENDING ||
+				      binary->symbols.is_provisional);
+		if (again && work_check(table->work, NULL))
+			again = false;
+		if (again)
+			resolver_close(table->resolver, &binary->symbols);
+	} while (again);
+}
+
 /* Its index, IDMAP_NONE when over budget. */
 static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 {
@@ -322,8 +348,7 @@ static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 	if (!WORK_GROW(&table->work->arena, table->binaries, table->binaries_count,
 		       table->binaries_capacity))
 		return IDMAP_NONE;
-	resolver_open(table->resolver, made.build_id, made.mapping, made.by_offset,
-		      table->wait_until_ns, &made.symbols);
+	open_symbols(table, &made);
 	id = (uint32_t)table->binaries_count++;
 	table->binaries[id] = made;
 	idmap_add(&table->binaries_map, hash, id);

@@ -264,6 +264,13 @@ static bool is_set(const _Atomic bool *flag)
 	return flag && atomic_load_explicit(flag, memory_order_relaxed);
 }
 
+bool work_may_end(const struct work *work)
+{
+	const struct work_shared *shared = work->shared;
+
+	return shared->cancelled || shared->stopped || shared->deadline_at_ns;
+}
+
 int work_check(struct work *work, struct err *err)
 {
 	const struct work_shared *shared = work->shared;

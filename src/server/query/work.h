@@ -92,6 +92,9 @@ void work_drop_map(struct work *work, struct idmap *map);
 /* ERR_NO_MEMORY, ERR_DEADLINE or ERR_CANCELLED. */
 int work_check(struct work *work, struct err *err);
 
+/* Whether somebody can end it, or its deadline. */
+bool work_may_end(const struct work *work);
+
 /* What work_check says about memory; for failed allocations. */
 int work_over_budget(const struct work *work, struct err *err);
 

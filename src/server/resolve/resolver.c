@@ -469,6 +469,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 			ret->detail = mem_strndup(binary->detail, strlen(binary->detail));
 	} else {
 		ret->reason = RESOLVE_OK;
+		ret->is_provisional = is_busy(binary);
 		ret->shared = binary->shared;
 		ret->shared->users++;
 		ret->texts = symbol_texts_new(ret->shared->table);

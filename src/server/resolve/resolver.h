@@ -68,6 +68,7 @@ struct resolver_symbols {
 	/* What was wrong with the file, or why its debug information was left out; owned, may be
 	 * NULL. */
 	char *detail;
+	bool is_provisional; /* a better file is being read */
 };
 void resolver_open(struct resolver *resolver, struct slice build_id, struct slice path,
 		   bool needs_segments, int64_t wait_until_ns, struct resolver_symbols *ret);

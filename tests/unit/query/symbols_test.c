@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -315,17 +318,98 @@ static void what_stays_an_address_says_why(void **state)
 	world_free(&world);
 }
 
+/* Where the worker, a child of the test, stands still until who holds the other end closes it. */
+static void fifo_of(pid_t parent, char path[static 64])
+{
+	snprintf(path, 64, "/tmp/firn-symbols-%ld.fifo", (long)parent);
+}
+
+static void stand_still(void)
+{
+	char path[64], byte;
+	int fd;
+
+	fifo_of(getppid(), path);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return;
+	while (read(fd, &byte, 1) > 0)
+		;
+	close(fd);
+}
+
+struct asking {
+	const struct query_source *source;
+	struct query_params params;
+	struct err err;
+	int rc;
+};
+
+static void *ask_in_thread(void *context)
+{
+	struct asking *asking = context;
+	struct tree *tree = NULL;
+
+	asking->rc = query_tree(asking->source, &asking->params, &tree, &asking->err);
+	tree_free(tree);
+	return NULL;
+}
+
+static void who_waits_for_symbols_can_leave(void **state)
+{
+	const struct resolver_options options = { .local_files = true };
+	const struct program *program = *state;
+	struct asking asking = { .params = { .to_ns = 1 } };
+	_Atomic bool cancelled = false;
+	struct query_source source;
+	struct resolver *resolver;
+	struct selector selector;
+	struct world world;
+	pthread_t thread;
+	char path[64];
+	int fd;
+
+	fifo_of(getpid(), path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(resolver_new(&options, &resolver, NULL), 0);
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	add_stack(&world, &(uint32_t){ native(&world.tables[0], program, program->spot, BUILD_ID) },
+		  1, 1);
+	source = world_source(&world);
+	source.resolver = resolver;
+	asking.source = &source;
+	asking.params.limits.cancelled = &cancelled;
+	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
+	asking.params.selector = &selector;
+	assert_int_equal(pthread_create(&thread, NULL, ask_in_thread, &asking), 0);
+	/* There is a reader once the worker has begun. */
+	while ((fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
+		sched_yield();
+	unlink(path);
+	atomic_store(&cancelled, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(asking.rc, -ERR_CANCELLED);
+	close(fd);
+	selector_free(&selector);
+	world_free(&world);
+	resolver_free(resolver);
+}
+
 int main(int argc, char **argv)
 {
-	int worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
+	int worker;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shown_as_asked),
 		cmocka_unit_test(what_stays_an_address_says_why),
 		cmocka_unit_test(kernel_frames_get_lines_from_vmlinux),
 		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
+		cmocka_unit_test(who_waits_for_symbols_can_leave),
 	};
 
+	stand_still();
+	worker = symbol_worker_main(argc, argv); /* it builds tables in a process of its own */
 	if (worker >= 0)
 		return worker;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
