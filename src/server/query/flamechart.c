@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "server/query/work.h"
 
 #define NARROW 4000 /* of the whole range */
 #define ARENA_BYTES ((size_t)256 << 20)
@@ -147,13 +148,13 @@ static void lay_children(struct laying *laying, uint32_t node, int64_t start, bo
 			first = c;
 	if (first != NONE) {
 		lay(laying, first, start, true);
-		start += tree->nodes[first].total;
+		start = work_add(start, tree->nodes[first].total);
 	}
 	for (uint32_t c = node + 1; c < charting->ends[node]; c = charting->ends[c]) {
 		if (c == first)
 			continue;
 		lay(laying, c, start, false);
-		start += tree->nodes[c].total;
+		start = work_add(start, tree->nodes[c].total);
 	}
 }
 
@@ -166,7 +167,7 @@ static void lay(struct laying *laying, uint32_t number, int64_t start, bool goes
 	struct flamechart_box made = { .lane = laying->lane,
 				       .depth = depth,
 				       .from_ns = place_in(laying, start),
-				       .to_ns = place_in(laying, start + node->total),
+				       .to_ns = place_in(laying, work_add(start, node->total)),
 				       .value = node->total };
 
 	goes_on = goes_on && made.from_ns == laying->from_ns;
@@ -177,7 +178,7 @@ static void lay(struct laying *laying, uint32_t number, int64_t start, bool goes
 	box = goes_on ? at_edge(laying->before, depth) : NONE;
 	if (box != NONE) {
 		chart->boxes[box].to_ns = made.to_ns;
-		chart->boxes[box].value += made.value;
+		chart->boxes[box].value = work_add(chart->boxes[box].value, made.value);
 	} else {
 		box = (uint32_t)chart->boxes_count;
 		mem_grow(chart->boxes, chart->boxes_count, charting->boxes_capacity);
@@ -215,7 +216,8 @@ static void lay_lane(struct charting *charting, uint32_t node, int64_t from_ns, 
 	laying.lane = lane_of(charting, node ? tree->functions[tree->nodes[node].function].name
 					     : (struct slice){ 0 });
 	laying.before = &charting->edges[laying.lane];
-	charting->chart->lanes[laying.lane].total += laying.total;
+	charting->chart->lanes[laying.lane].total =
+		work_add(charting->chart->lanes[laying.lane].total, laying.total);
 	if (laying.total > 0)
 		lay_children(&laying, node, 0, true);
 	free(charting->edges[laying.lane].boxes);
@@ -274,7 +276,7 @@ static int run_step(struct charting *charting, const struct query_source *source
 	if (tree->report_ns > chart->report_ns)
 		chart->report_ns = tree->report_ns;
 	chart->has_times |= tree->has_times;
-	chart->total += tree->total;
+	chart->total = work_add(chart->total, tree->total);
 	if (tree->parts_unreadable > chart->parts_unreadable)
 		chart->parts_unreadable = tree->parts_unreadable;
 	add_step(charting, tree, from_ns, to_ns);

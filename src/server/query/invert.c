@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "server/query/work.h"
 
 struct growing {
 	uint32_t parent, function;
@@ -66,6 +67,11 @@ static uint32_t group_of(const struct tree *tree, uint32_t node)
 	return node;
 }
 
+static void add_to(int64_t *sum, int64_t value)
+{
+	*sum = work_add(*sum, value);
+}
+
 /* From the node up to its group or the root; `base` is of the side that is compared to. */
 static void add_path(struct inverting *inverting, uint32_t node, int64_t value, int64_t base)
 {
@@ -75,8 +81,8 @@ static void add_path(struct inverting *inverting, uint32_t node, int64_t value, 
 
 	for (; node != group && !inverting->is_over; node = tree->nodes[node].parent)
 		at = child_of(inverting, at, &tree->nodes[node]);
-	inverting->nodes[at].self += value;
-	inverting->nodes[at].base.self += base;
+	add_to(&inverting->nodes[at].self, value);
+	add_to(&inverting->nodes[at].base.self, base);
 }
 
 static struct tree_base base_of(const struct tree *tree, uint32_t node)
@@ -118,12 +124,12 @@ static void add_up(struct inverting *inverting)
 	struct growing *nodes = inverting->nodes;
 
 	for (size_t i = inverting->count; i-- > 0;) {
-		nodes[i].total += nodes[i].self;
-		nodes[i].base.total += nodes[i].base.self;
+		add_to(&nodes[i].total, nodes[i].self);
+		add_to(&nodes[i].base.total, nodes[i].base.self);
 		if (!i)
 			continue;
-		nodes[nodes[i].parent].total += nodes[i].total;
-		nodes[nodes[i].parent].base.total += nodes[i].base.total;
+		add_to(&nodes[nodes[i].parent].total, nodes[i].total);
+		add_to(&nodes[nodes[i].parent].base.total, nodes[i].base.total);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "server/query/work.h"
 
 #define NONE UINT32_MAX
 
@@ -175,13 +176,13 @@ static void count(struct lining *lining, uint32_t number, uint32_t stack, bool i
 	spot = &lining->spots[number];
 	place = &lining->places[spot->place];
 	if (is_leaf) {
-		spot->self += value;
-		place->self += value;
+		spot->self = work_add(spot->self, value);
+		place->self = work_add(place->self, value);
 	}
 	if (spot->seen != stack + 1)
-		spot->total += value;
+		spot->total = work_add(spot->total, value);
 	if (place->seen != stack + 1)
-		place->total += value;
+		place->total = work_add(place->total, value);
 	spot->seen = place->seen = stack + 1;
 }
 
@@ -230,24 +231,30 @@ static int by_total(const void *a, const void *b)
 static bool add_functions(const struct lining *lining, struct lines *lines)
 {
 	const struct tree *tree = lining->tree;
+	uint32_t *wanted = arena_new_array(&lines->arena, uint32_t, tree->functions_count);
 	uint32_t *last = arena_new_array(&lines->arena, uint32_t, tree->functions_count);
+	size_t count = 0;
 
-	for (size_t p = 0; last && p < lines->places_count; p++) {
+	if (!wanted || !last)
+		return false;
+	for (uint32_t f = 0; f < tree->functions_count; f++)
+		if (lining->functions[f])
+			wanted[count++] = f; /* few, of many */
+	for (size_t p = 0; p < lines->places_count; p++) {
 		struct lines_place *place = &lines->places[p];
 		size_t found = 0;
 
-		for (uint32_t f = 0; f < tree->functions_count; f++)
-			if (lining->functions[f] &&
-			    (lining->wanted->by_address ||
-			     slice_equal(tree->functions[f].file, place->file)))
-				last[found++] = f;
+		for (size_t i = 0; i < count; i++)
+			if (lining->wanted->by_address ||
+			    slice_equal(tree->functions[wanted[i]].file, place->file))
+				last[found++] = wanted[i];
 		place->functions = arena_new_array(&lines->arena, uint32_t, found);
 		if (!place->functions)
 			return false;
 		memcpy(place->functions, last, found * sizeof(*last));
 		place->functions_count = found;
 	}
-	return last != NULL;
+	return true;
 }
 
 static bool put_together(const struct lining *lining, struct lines *lines)

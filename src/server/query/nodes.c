@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "server/query/work.h"
 
 /* How many of the wanted calls the path to a node begins with; NONE: another path. */
 #define NONE UINT32_MAX
@@ -54,8 +55,11 @@ void tree_keep_calls(struct tree *tree, const struct slice *names, size_t count)
 			node->self = 0;
 		node->total = node->self;
 	}
-	for (uint32_t i = tree->nodes_count; i-- > 1;)
-		tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
+	for (uint32_t i = tree->nodes_count; i-- > 1;) {
+		struct tree_node *parent = &tree->nodes[tree->nodes[i].parent];
+
+		parent->total = work_add(parent->total, tree->nodes[i].total);
+	}
 	free(state);
 	compact(tree);
 	tree->total = tree->nodes[0].total;

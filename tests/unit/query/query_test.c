@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "server/query/invert.h"
+#include "server/query/nodes.h"
 
 #define HEAP "memory:inuse_space:bytes:space:bytes"
 
@@ -483,6 +484,29 @@ static void many_groups_with_few_stacks_each_need_little_memory(void **state)
 	tree_free(tree);
 }
 
+/* Sums that leave 64 bits stay at their end, in whatever form a tree is brought. */
+static void sums_stop_at_the_largest_value(void **state)
+{
+	static const struct slice calls[] = { SLICE_LITERAL("main") };
+	struct world *world = *state;
+	struct tree *tree;
+	struct err err;
+
+	add(&world->tables[0], "", 0, "main;a;leaf", "", INT64_MAX - 1);
+	add(&world->tables[0], "", 0, "main;b;leaf", "", INT64_MAX - 1);
+	tree = world_tree(world, WORLD_ON_CPU, 0, 1);
+	assert_int_equal(tree->total, INT64_MAX);
+	tree_keep_calls(tree, calls, 1);
+	assert_int_equal(tree->total, INT64_MAX);
+	tree_free(tree);
+	tree = world_tree(world, WORLD_ON_CPU, 0, 1);
+	assert_int_equal(tree_invert(tree, (struct slice){ 0 }, &err), 0);
+	assert_int_equal(tree->nodes[0].total, INT64_MAX);
+	assert_int_equal(tree->nodes[1].total, INT64_MAX); /* leaf, of both */
+	assert_int_equal(tree->nodes_count, 6);
+	tree_free(tree);
+}
+
 #define DEEP 2000
 
 static long peak_kb(void)
@@ -632,6 +656,7 @@ int main(void)
 		TEST(types_of_what_is_left_out_hide_no_alias),
 		TEST(each_selector_has_its_own_alias),
 		TEST(queries_share_their_memory),
+		TEST(sums_stop_at_the_largest_value),
 		TEST(many_groups_with_few_stacks_each_need_little_memory),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
