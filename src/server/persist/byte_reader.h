@@ -68,6 +68,9 @@ static inline uint64_t byte_reader_varint(struct byte_reader *reader)
 {
 	uint64_t value = 0;
 
+	/* One byte, most of the time. */
+	if (__builtin_expect(reader->at < reader->end && *reader->at < 0x80, 1))
+		return *reader->at++;
 	for (unsigned int shift = 0; shift < 64 && reader->at < reader->end; shift += 7) {
 		unsigned char byte = *reader->at++;
 

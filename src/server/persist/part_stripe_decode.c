@@ -142,14 +142,10 @@ static int read_spans(struct byte_reader *in, struct part_stripe_image *image, u
 			duration = (uint64_t)spans[i + 1].start_ns - (uint64_t)spans[i].start_ns;
 		duration += (uint64_t)byte_reader_zigzag(in);
 		spans[i].duration_ns = (int64_t)duration;
+		spans[i].end_ns = part_clamp((__int128)spans[i].start_ns + spans[i].duration_ns);
 	}
 	*ret_count = (uint32_t)count;
 	return in->failed ? corrupt("spans end early", err) : 0;
-}
-
-static int64_t end_of(const struct part_span *span)
-{
-	return part_clamp((__int128)span->start_ns + span->duration_ns);
 }
 
 static int read_span_numbers(struct byte_reader *in, struct part_stripe_image *image,
@@ -171,7 +167,7 @@ static int read_span_numbers(struct byte_reader *in, struct part_stripe_image *i
 				return corrupt("a report lies in no span", err);
 			report->start_ns = image->spans[number].start_ns;
 			report->duration_ns = image->spans[number].duration_ns;
-			report->end_ns = end_of(&image->spans[number]);
+			report->end_ns = image->spans[number].end_ns;
 			if (begins)
 				run_first = number;
 			expected = number + 1;
@@ -503,14 +499,6 @@ static void fill(int64_t *values, uint64_t count, int64_t value)
 		values[i] = value;
 }
 
-/* One byte most of the time. */
-static inline uint64_t short_varint(struct byte_reader *in)
-{
-	if (__builtin_expect(in->at < in->end && *in->at < 0x80, 1))
-		return *in->at++;
-	return byte_reader_varint(in);
-}
-
 /* A walk through the values other than 1. */
 struct others {
 	struct byte_reader distances, values;
@@ -521,7 +509,7 @@ struct others {
 static void find_next(struct others *others)
 {
 	others->ones = others->distances.at < others->distances.end
-			       ? short_varint(&others->distances)
+			       ? byte_reader_varint(&others->distances)
 			       : UINT64_MAX;
 }
 
@@ -530,7 +518,7 @@ static inline void decode_others(struct others *others, uint64_t rows, int64_t *
 	uint64_t at = 0;
 
 	while (others->ones < rows - at) {
-		uint64_t value = short_varint(&others->values);
+		uint64_t value = byte_reader_varint(&others->values);
 
 		at += others->ones;
 		values[at++] =

@@ -38,7 +38,7 @@ struct part_stripe_image {
 	/* Scratch. */
 	uint32_t *blocks;
 	struct part_span {
-		int64_t start_ns, duration_ns;
+		int64_t start_ns, duration_ns, end_ns;
 	} * spans;
 	uint32_t reports_capacity;
 	size_t totals_capacity, rows_capacity, labels_capacity, values_capacity;
