@@ -165,3 +165,12 @@ test("at 600 pixels no page is cut off", () =>
 			await picture(page, `page-${name}-600`);
 		}
 	}));
+
+test("embedded, the page is the picture and a way out", () =>
+	withPage({}, async (page) => {
+		await open(page, "?embed=1");
+		assert.equal(await page.locator(".header, .tools, .pane, .strip").count(), 0);
+		const out = new URL(await page.getByRole("link", { name: "Open in firn" }).getAttribute("href"), base);
+		assert.equal(out.searchParams.has("embed"), false);
+		assert.deepEqual(await violations(page), []);
+	}));

@@ -23,7 +23,8 @@ import { PathRow, Tools, VIEWS, showView as openView } from "./tools";
 import { lazy } from "./lazy";
 import { Drop } from "./drop";
 import { chooseLocal, isLocal, needsServer, shown } from "../state/local";
-import { page } from "../state/pages";
+import { formatPlace } from "../model/place";
+import { page, root } from "../state/pages";
 
 const focusOn = (id: string) => {
 	const element = document.getElementById(id);
@@ -96,24 +97,39 @@ function View(): JSX.Element {
 	return place.value.view === "table" ? <FunctionTable compact={false} /> : <FlameView />;
 }
 
-function Explorer(): JSX.Element {
-	useEffect(() => addKeys(pageKeys), []);
+/* What frames in other pages go without. */
+function Around(): JSX.Element {
 	return (
-		<div class="app" key={zone.value}>
+		<>
 			<Header />
 			{!isLocal.value && <Strip />}
 			{place.value.view === "compare" && !isLocal.value && <CompareBar />}
 			<Tools />
 			<FilterRow />
 			<PathRow />
+		</>
+	);
+}
+
+function EmbedLink(): JSX.Element {
+	const whole = root + formatPlace({ ...place.value, embed: false });
+	return <a class="embed-link" href={whole} target="_blank" rel="noopener">Open in firn</a>;
+}
+
+function Explorer(): JSX.Element {
+	useEffect(() => addKeys(pageKeys), []);
+	return (
+		<div class="app" key={zone.value}>
+			{!place.value.embed && <Around />}
 			<main class={`main${busy.value ? " busy" : ""}`}>
 				<div class="view">
 					<View />
 					{profile.value && <Failed />}
 					<ProgressNote />
 				</div>
-				<Pane />
+				{!place.value.embed && <Pane />}
 			</main>
+			{place.value.embed && <EmbedLink />}
 			<StatusLine />
 			<FrameMenu />
 			<Help />
