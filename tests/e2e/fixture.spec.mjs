@@ -78,13 +78,17 @@ test("n and N walk the matches and scroll each into view", () => withPage({}, as
 
 test("a function that takes half as much again is named first, and the others stay grey",
 	() => withPage({}, async (page) => {
+		const said = page.waitForResponse(/significance=1/);
 		await open(page, compared);
+		await (await said).finished();
 		const rows = page.getByRole("grid", { name: "Changes" }).locator(".table-body .row");
 		await rows.first().getByText("deflate").waitFor();
 		assert.equal((await firn(page, "change", "deflate")).words, "▲ +50 %");
 		for (const same of ["json::Parser::parse", "write_log", "idle"])
 			assert.equal((await firn(page, "change", same)).words, "=", same);
 		await page.locator(".sentence").getByText("deflate").waitFor();
+		await page.waitForFunction(() => !window.__firn.busy());
+		assert.equal(await page.getByRole("alert").count(), 0);
 		await picture(page, "compare-known");
 	}));
 

@@ -159,7 +159,7 @@ export interface Significance {
 		level?: number;
 		total?: { rate: number; base_rate: number; p: number; significant: boolean } | null;
 	};
-	rows: { name: string; change?: { self: Verdict | null; total: Verdict | null } }[];
+	functions: { name: string; change?: { self: Verdict | null; total: Verdict | null } }[];
 }
 
 /* What of a comparison is more than noise, by function. */

@@ -218,15 +218,14 @@ function TreeProxy(): JSX.Element {
 	);
 }
 
-/* Its code is fetched when there is more than is on screen. */
+/* There once one has moved away from the beginning. */
 function SmallMap(): JSX.Element | null {
 	const view = viewOnScreen.value;
 	const graph = graphOnScreen.value;
 	const current = profile.value;
 	if (!view || !graph || !current || place.value.upright || !minimapOpen.value)
 		return null;
-	const whole = view.right - view.left > 0.999 * current.total[0]! &&
-		current.rows * ROW_HEIGHT <= graph.size.height;
+	const whole = view.right - view.left > 0.999 * current.total[0]! && view.scroll < ROW_HEIGHT;
 	return whole ? null : <Minimap graph={graph} view={view} rowHeight={ROW_HEIGHT} />;
 }
 

@@ -125,7 +125,7 @@ export function CompareBar(): JSX.Element {
 }
 
 /* What the server says about significance, by function name; null until, or unless, it does. */
-const verdicts = signal<{ method: string; byName: Map<string, Significance["rows"][number]["change"]>;
+const verdicts = signal<{ method: string; byName: Map<string, Significance["functions"][number]["change"]>;
 	total: Significance["significance"]["total"]; } | null>(null);
 
 const isCompared = () => place.value.view === "compare" && !isLocal.value;
@@ -140,7 +140,7 @@ reload(() => isCompared() && [question.value, baseSelector.value, base.value.ran
 		if (aborted.aborted || !answer.significance)
 			return;
 		const { method, total } = answer.significance;
-		const byName = new Map(answer.rows.map(({ name, change }) => [name, change]));
+		const byName = new Map(answer.functions.map(({ name, change }) => [name, change]));
 		verdicts.value = { method, byName, total };
 	});
 

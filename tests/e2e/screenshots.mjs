@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * screenshots - the pictures of docs/images, from a firn that profiles this host:
+ *
+ *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER [VIEW...]
+ *
+ * takes them, and of each VIEW named, once the program `busy` of the system tests runs there for five minutes and its source was uploaded.
+ * pngquant then makes them small: `pngquant --force --ext .png --speed 1 128 FOLDER/ui-*.png`.
+ */
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { firn, launch, open, painted, settled } from "./page.mjs";
+
+const folder = process.argv[2];
+mkdirSync(folder, { recursive: true });
+const browser = await launch();
+const TYPE = "on_cpu:samples:count:cpu:nanoseconds:delta";
+const query = (matchers = "") => `?query=${encodeURIComponent(TYPE + (matchers && `{${matchers}}`))}&live=0`;
+
+async function take(name, options, place, prepare = async () => undefined) {
+	const context = await browser.newContext({ viewport: { width: 1440, height: 860 }, ...options });
+	const page = await context.newPage();
+	await open(page, place);
+	await prepare(page);
+	await settled(page);
+	await page.evaluate(() => document.fonts.ready);
+	await page.screenshot({ path: path.join(folder, `ui-${name}.png`) });
+	await context.close();
+	console.log(name);
+}
+
+const hover = async (page) => {
+	const frames = await firn(page, "frames");
+	const one = frames.find(({ depth, width }) => depth > 4 && width > 150 && width < 500) ?? frames[1];
+	await page.mouse.move(one.x + one.width / 2, one.y + 8);
+};
+const early = "base_from=now-4m&base_to=now-2m&from=now-2m&to=now";
+const source = async (page) => {
+	await page.getByRole("grid", { name: "Functions" }).locator(".table-body .row").first().click();
+	await page.getByRole("group", { name: "Side pane shows" }).getByRole("button", { name: "Source" }).click();
+	await page.getByRole("table", { name: "Source of spin" }).getByRole("row").first().waitFor();
+};
+
+await take("light", { colorScheme: "light" }, query(), hover);
+await take("dark", { colorScheme: "dark" }, query(), hover);
+await take("compare", { colorScheme: "light" }, `${query()}&view=compare&${early}`);
+await take("source", { colorScheme: "dark" }, query('comm="busy"'), source);
+await take("600", { colorScheme: "light", viewport: { width: 600, height: 900 } }, query());
+await take("table", { colorScheme: "light" }, `${query()}&view=table`);
+await take("sandwich", { colorScheme: "dark" }, `${query('comm="busy"')}&view=sandwich&function=spin`);
+await take("deuteranopia", { colorScheme: "light" }, `${query()}&view=compare&${early}`, async (page) => {
+	const session = await page.context().newCDPSession(page);
+	await session.send("Emulation.setEmulatedVisionDeficiency", { type: "deuteranopia" });
+});
+for (const view of process.argv.slice(3))
+	await take(view, { colorScheme: "light" }, `${query()}&view=${view}`, (page) => painted(page));
+await browser.close();
