@@ -13,6 +13,9 @@ export const launch = (...more) => chromium.launch({
 	executablePath: process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", ...more],
 });
 
+/* However busy the machine is. */
+const PATIENCE_MS = 100_000;
+
 let browser;
 before(async () => {
 	browser = await launch();
@@ -22,6 +25,7 @@ after(() => browser?.close());
 /* Runs `work` on a fresh page (own storage); then checks that nothing was complained about. */
 export async function withPage(options, work) {
 	const context = await browser.newContext({ viewport: { width: 1600, height: 1000 }, ...options });
+	context.setDefaultTimeout(PATIENCE_MS);
 	const page = await context.newPage();
 	const complaints = [];
 	page.on("console", (message) => {

@@ -20,10 +20,11 @@ const query = (matchers = "") => `?query=${encodeURIComponent(TYPE + (matchers &
 async function take(name, options, place, prepare = async () => undefined) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 860 }, ...options });
 	const page = await context.newPage();
+	page.setDefaultTimeout(100_000);
 	await open(page, place);
 	await prepare(page);
+	await page.waitForFunction(() => !window.__firn.busy());
 	await settled(page);
-	await page.evaluate(() => document.fonts.ready);
 	await page.screenshot({ path: path.join(folder, `ui-${name}.png`) });
 	await context.close();
 	console.log(name);

@@ -13,9 +13,13 @@ interface Waiting {
 	reject(error: Error): void;
 }
 
+/* What decoding a large answer leaves behind is given back with the worker; the next one starts in a moment. */
+const KEPT_BYTES_MAX = 1 << 20;
+
 const waiting = new Map<number, Waiting>();
 let worker: Worker | undefined;
 let last = 0;
+let large = false;
 
 function start(): Worker {
 	const started = new Worker(new URL("./decode_worker.ts", import.meta.url), { type: "module" });
@@ -26,6 +30,11 @@ function start(): Worker {
 			waiter?.resolve(data.profile);
 		else
 			waiter?.reject(new Error(data.error ?? "the decoder gave no answer"));
+		if (large && !waiting.size) {
+			started.terminate();
+			worker = undefined;
+			large = false;
+		}
 	};
 	started.onerror = () => {
 		for (const waiter of waiting.values())
@@ -39,6 +48,7 @@ function start(): Worker {
 /* With `base`, a comparison to it. */
 export function decode(buffer: ArrayBuffer, inverted: boolean, base?: ArrayBuffer): Promise<Profile> {
 	worker ??= start();
+	large ||= buffer.byteLength > KEPT_BYTES_MAX;
 	const id = ++last;
 	return new Promise((resolve, reject) => {
 		waiting.set(id, { resolve, reject });
