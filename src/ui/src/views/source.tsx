@@ -156,8 +156,9 @@ function Text({ current }: { current: Shown }): JSX.Element {
 	const scroll = useSignal(0);
 	const height = useSignal(600);
 	useEffect(() => {
-		const resizes = new ResizeObserver(() => (height.value = box.current!.clientHeight));
-		resizes.observe(box.current!);
+		const element = box.current!;
+		const resizes = new ResizeObserver(() => (height.value = element.clientHeight));
+		resizes.observe(element);
 		return () => resizes.disconnect();
 	}, []);
 	useEffect(() => {
