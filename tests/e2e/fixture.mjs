@@ -16,23 +16,27 @@ export const AT = { before: NOW - 90 * MINUTE, now: NOW - 30 * MINUTE };
 const spanOf = (at) => ({ from: at - MINUTE, to: at + 2 * MINUTE });
 export const queryOf = (job) => `?query=${encodeURIComponent(`${TYPE}{job="${job}"}`)}`;
 export const placeOf = (job, at = AT.now) => `${queryOf(job)}&from=${spanOf(at).from}&to=${spanOf(at).to}`;
-export const compared = `${placeOf("known")}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
+export const compared =
+	`${placeOf("known")}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
 
 const binary = "/usr/bin/shop";
 const known = ["main", "serve", "json::Parser::parse", "json_value", "deflate", "write_log", "idle"]
 	.map((name, index) => ({ name, file: `src/${name.split(":")[0]}.cc`, line: 10 * index + 1, binary }));
 const knownStacks = (deflate) => [
-	{ path: [0, 1, 2], samples: 400 }, { path: [0, 1, 2, 3], samples: 300 }, { path: [0, 1, 2, 3, 3], samples: 200 },
+	{ path: [0, 1, 2], samples: 400 }, { path: [0, 1, 2, 3], samples: 300 },
+		{ path: [0, 1, 2, 3, 3], samples: 200 },
 	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: 600 }, { path: [0, 6], samples: 500 },
 ];
 const LONG = `long_${"name_".repeat(2000)}end`;
-export const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001", "日本語の関数", "&lt;b&gt;\"'`${x}"];
+export const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001", "日本語の関数",
+	"&lt;b&gt;\"'`${x}"];
 
 async function send(name, labels, profile) {
 	const file = path.join(process.env.FIRN_FOLDER, `${name}.pb.gz`);
 	writeFileSync(file, pprof(profile));
 	const given = labels.flatMap((label) => ["--label", label]);
-	await run(process.env.FIRN, ["push", "--server", process.env.FIRN_URL, "--name", "process_cpu", ...given, file]);
+	await run(process.env.FIRN, ["push", "--server", process.env.FIRN_URL, "--name", "process_cpu", ...given,
+		file]);
 }
 
 async function sendAll() {
@@ -40,10 +44,12 @@ async function sendAll() {
 		await send(name, ["job=known", "team=a \"b\", {c}"],
 			{ functions: known, stacks: knownStacks(deflate), at_ms: AT[name], seconds: 10 });
 	await send("other", ["job=known", "team=Größe 日本"],
-		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10, seconds: 10 });
+		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10,
+			seconds: 10 });
 	await send("hostile", ["job=hostile"], {
 		functions: HOSTILE.map((name) => ({ name, file: "<img src=x>.c", line: 1, binary: "/bin/<b>" })),
-		stacks: HOSTILE.map((_, index) => ({ path: Array.from({ length: index + 1 }, (_, at) => at), samples: 50 })),
+		stacks: HOSTILE.map((_, index) =>
+			({ path: Array.from({ length: index + 1 }, (_, at) => at), samples: 50 })),
 		at_ms: AT.now, seconds: 10,
 	});
 	await send("grown", ["job=grown"], { ...grownProfile(20_000, 600), at_ms: AT.now, seconds: 10 });

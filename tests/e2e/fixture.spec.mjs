@@ -13,7 +13,8 @@ async function goPprof(page, ...options) {
 	const link = await page.getByRole("link", { name: "Download as pprof" }).getAttribute("href");
 	const file = path.join(process.env.FIRN_FOLDER, "downloaded.pb.gz");
 	writeFileSync(file, Buffer.from(await (await fetch(new URL(link, page.url()))).arrayBuffer()));
-	const { stdout } = await run("go", ["tool", "pprof", "-top", "-nodecount=1000000", "-nodefraction=0", "-unit=ns", ...options, file],
+	const { stdout } = await run("go",
+		["tool", "pprof", "-top", "-nodecount=1000000", "-nodefraction=0", "-unit=ns", ...options, file],
 		{ maxBuffer: 1 << 26, env: { ...process.env, PPROF_BINARY_PATH: "/nonexistent" } });
 	return stdout;
 }
@@ -32,7 +33,8 @@ test("every row of the table is what pprof -top says, and copies as text with ta
 		const shown = new Map(lines.map(([self, total, name]) => [name, `${self} ${total}`]));
 		const said = new Map((await goPprof(page)).split("\n").map((line) =>
 			/^ *(\d+(?:ns)?) +\S+ +\S+ +(\d+(?:ns)?) +\S+ +(.+)$/.exec(line)).filter(Boolean)
-			.map(([, flat, cum, name]) => [name.replace(/ \(inline\)$/, ""), `${number(flat)} ${number(cum)}`]));
+			.map(([, flat, cum, name]) => [name.replace(/ \(inline\)$/, ""),
+				`${number(flat)} ${number(cum)}`]));
 		assert.ok(shown.size > 300, `${shown.size} rows`);
 		assert.deepEqual(shown, new Map([...shown.keys()].map((name) => [name, said.get(name)])));
 		for (const title of ["Total", "Function", "Self"]) {
@@ -44,7 +46,8 @@ test("every row of the table is what pprof -top says, and copies as text with ta
 test("the share of a search is that of pprof -focus; recursion counts once; other numbers stay",
 	() => withPage({}, async (page) => {
 		for (const [job, text, pattern] of [
-			["known", "json", "json"], ["known", "/^json_value$/", "^json_value$"], ["grown", "/parse.*JSON/i", "(?i)parse.*json"],
+			["known", "json", "json"], ["known", "/^json_value$/", "^json_value$"],
+				["grown", "/parse.*JSON/i", "(?i)parse.*json"],
 			["grown", "cache", "cache"],
 		]) {
 			await open(page, placeOf(job));
@@ -53,7 +56,8 @@ test("the share of a search is that of pprof -focus; recursion counts once; othe
 			await page.waitForFunction(() => window.__firn.search()?.functions > 0);
 			const { value } = await firn(page, "search");
 			const [, part] = /accounting for (\d+)(?:ns)?,/.exec(await goPprof(page, `-focus=${pattern}`));
-			assert.ok(Math.abs(value - Number(part)) <= 0.001 * before.root, `${job} ${text}: ${value} and ${part}`);
+			assert.ok(Math.abs(value - Number(part)) <= 0.001 * before.root,
+				`${job} ${text}: ${value} and ${part}`);
 			assert.equal((await firn(page, "profile")).root, before.root);
 			await page.fill("#search", "");
 		}
@@ -71,7 +75,8 @@ test("n and N walk the matches and scroll each into view", () => withPage({}, as
 		assert.match(name, /cache/);
 		seen.push(name);
 		const ring = await page.evaluate(() => window.__firn.cursor());
-		assert.ok(ring.y >= host.y - 1 && ring.y + ring.height <= host.y + host.height + 1, `${name} is at ${ring.y}`);
+		assert.ok(ring.y >= host.y - 1 && ring.y + ring.height <= host.y + host.height + 1,
+			`${name} is at ${ring.y}`);
 	}
 	assert.equal(seen[4], seen[2]);
 }));
@@ -119,11 +124,13 @@ test("the sandwich of a function that calls itself: callers give its total, call
 		await head.getByText("5.00 s").waitFor();
 		await page.getByText("Callers (1)").click();
 		const callers = page.locator(".nearest").first().getByRole("listitem");
-		assert.deepEqual(await callers.allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s+/g, " "))),
+		assert.deepEqual(await callers.allInnerTexts().then((texts) =>
+			texts.map((text) => text.replace(/\s+/g, " "))),
 			["100 % json::Parser::parse"]);
 		await page.getByText("Callees (1)").click();
 		const callees = page.locator(".nearest").last().getByRole("listitem");
-		assert.deepEqual(await callees.allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s+/g, " "))),
+		assert.deepEqual(await callees.allInnerTexts().then((texts) =>
+			texts.map((text) => text.replace(/\s+/g, " "))),
 			["40.0 % json_value"]);
 		await head.getByText(/self 14\.\d %/).waitFor();
 	}));
@@ -152,7 +159,8 @@ test("names that want to be markup, are endless, or run the other way are text",
 	await picture(page, "hostile");
 }));
 
-test("grouping by a label whose values are anything, and back to the zoom of before", () => withPage({}, async (page) => {
+test("grouping by a label whose values are anything, and back to the zoom of before", () =>
+	withPage({}, async (page) => {
 	const span = `&from=${AT.now - 20 * MINUTE}&to=${AT.now + MINUTE}`;
 	await open(page, `${queryOf("known")}${span}`);
 	await clickFrame(page, await firn(page, "frame", "serve"));
@@ -215,7 +223,8 @@ test("a single report is a point of the chart", () => withPage({}, async (page) 
 	await open(page, placeOf("known"));
 	const marked = () => page.waitForFunction(() => {
 		const canvas = document.querySelector(".plot canvas");
-		const image = canvas.getContext("2d", { willReadFrequently: true }).getImageData(0, 0, canvas.width, canvas.height).data;
+		const image = canvas.getContext("2d", { willReadFrequently: true }).getImageData(0, 0, canvas.width,
+			canvas.height).data;
 		/* The accent is blue; nothing else of the chart is. */
 		for (let at = 0; at < image.length; at += 4)
 			if (image[at + 3] > 200 && image[at + 2] - image[at] > 90)

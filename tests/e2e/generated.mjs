@@ -72,8 +72,8 @@ export class Message {
 const PERIOD_NS = 10_000_000;
 
 /*
- * A CPU profile: `functions` are { name, file, line, binary }, `stacks` are { path, samples } with functions' indexes from
- * the root to the leaf; recorded at `at_ms` for `seconds`.
+ * A CPU profile: `functions` are { name, file, line, binary }, `stacks` are { path, samples } with functions' indexes
+ * from the root to the leaf; recorded at `at_ms` for `seconds`.
  */
 export function pprof({ functions, stacks, at_ms, seconds }) {
 	const strings = new Map([["", 0]]);
@@ -91,7 +91,8 @@ export function pprof({ functions, stacks, at_ms, seconds }) {
 	}
 	const binaries = [...new Set(functions.map(({ binary }) => binary))];
 	binaries.forEach((binary, index) => profile.message(3, new Message().number(1, index + 1)
-		.number(2, 4096 * (index + 1) * 4096).number(3, 4096 * (index + 2) * 4096).number(5, text(binary)).number(7, 1)));
+		.number(2, 4096 * (index + 1) * 4096).number(3, 4096 * (index + 2) * 4096).number(5,
+			text(binary)).number(7, 1)));
 	functions.forEach(({ name, file = "", line = 0, binary }, fn) => {
 		profile.message(4, new Message().number(1, fn + 1).number(2, binaries.indexOf(binary) + 1)
 			.number(3, 4096 * (binaries.indexOf(binary) + 1) * 4096 + 16 * fn)
@@ -117,7 +118,8 @@ function randomNumbers(seed) {
 	};
 }
 
-const WORDS = ["parse", "json", "http", "request", "buffer", "write", "read", "index", "query", "cache", "decode", "encode",
+const WORDS = ["parse", "json", "http", "request", "buffer", "write", "read", "index", "query", "cache", "decode",
+	"encode",
 	"value", "token", "stream", "handle", "merge", "sort", "hash", "lookup", "page", "frame", "block", "row"];
 const DEPTH_MAX = 120;
 
@@ -125,7 +127,8 @@ function namedFunctions(count, random) {
 	const word = () => WORDS[Math.floor(random() * WORDS.length)];
 	return Array.from({ length: count }, (_, index) => {
 		const binary = index % 7 ? `/usr/lib/lib${WORDS[index % 11]}.so` : "/usr/bin/server";
-		return { name: `${word()}::${word()}_${word()}_${index}`, file: `src/part_${index % 97}.cc`, line: 1 + (index % 900), binary };
+		return { name: `${word()}::${word()}_${word()}_${index}`, file: `src/part_${index % 97}.cc`, line: 1 +
+			(index % 900), binary };
 	});
 }
 
@@ -180,19 +183,24 @@ export function grownProfile(nodes, count) {
 export function deepAnswer(levels) {
 	const header = {
 		type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", unit: "nanoseconds", period: PERIOD_NS,
-		period_unit: "nanoseconds", delta: true, from_ms: 0, to_ms: 60_000, duration_ms: 60_000, total: 1e9, filtered: 0,
-		nodes: levels + 1, nodes_total: levels + 1, depth: levels, functions: levels + 1, trimmed: 0, reports: 1,
+		period_unit: "nanoseconds", delta: true, from_ms: 0, to_ms: 60_000, duration_ms: 60_000, total: 1e9,
+			filtered: 0,
+		nodes: levels + 1, nodes_total: levels + 1, depth: levels, functions: levels + 1, trimmed: 0,
+			reports: 1,
 		partial: false, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
 	};
-	const names = ["", "total", ...Array.from({ length: levels }, (_, level) => `level_${level}`)].map((name) => Buffer.from(name));
+	const names = ["", "total", ...Array.from({ length: levels }, (_, level) => `level_${level}`)].map((name) =>
+		Buffer.from(name));
 	const ends = Buffer.alloc(4 + 4 * names.length);
 	ends.writeUInt32LE(names.length);
-	names.reduce((end, name, index) => ends.writeUInt32LE(end + name.length, 4 + 4 * index) && end + name.length, 0);
+	names.reduce((end, name, index) => ends.writeUInt32LE(end + name.length, 4 + 4 * index) && end + name.length,
+		0);
 	const numbers = (list) => list.reduce((out, value) => out.varint(value), new Message()).done();
 	const each = (entry) => numbers(Array.from({ length: levels + 1 }, (_, index) => entry(index)).flat());
 	const sections = [
 		Buffer.from(JSON.stringify(header)), Buffer.concat([ends, ...names]),
-		each((index) => [index + 1, 0, 0, 0, 1, 0]), each((index) => [index, index, index === levels ? 2e9 : 0, 0]),
+		each((index) => [index + 1, 0, 0, 0, 1, 0]),
+			each((index) => [index, index, index === levels ? 2e9 : 0, 0]),
 	];
 	const head = Buffer.alloc(16 + 12 * sections.length);
 	head.write("FRNF");
@@ -200,7 +208,8 @@ export function deepAnswer(levels) {
 	const parts = [head];
 	let offset = head.length;
 	sections.forEach((bytes, index) => {
-		[index + 1, offset, bytes.length].forEach((value, at) => head.writeUInt32LE(value, 12 + 12 * index + 4 * at));
+		[index + 1, offset, bytes.length].forEach((value, at) =>
+			head.writeUInt32LE(value, 12 + 12 * index + 4 * at));
 		parts.push(bytes, Buffer.alloc(-bytes.length & 7));
 		offset += bytes.length + (-bytes.length & 7);
 	});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A million nodes: how long until they are seen, how they move, what they weigh; and speedscope's page with the same
- * file. Run by `make test-ui`; FIRN_PROFILES names the files that the server was sent, FIRN_FIGURES a file for the figures.
+ * file. Run by `make test-ui`; FIRN_PROFILES names the files that the server was sent, FIRN_FIGURES one for figures.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -27,7 +27,8 @@ async function watch(page, nodes) {
 		const notes = { blocks: [], first: 0, full: 0 };
 		Object.defineProperty(window, "notes", { value: notes });
 		new PerformanceObserver((list) => list.getEntries().forEach(({ startTime, duration }) =>
-			notes.blocks.push({ at: startTime, ms: duration }))).observe({ type: "longtask", buffered: true });
+			notes.blocks.push({ at: startTime, ms: duration }))).observe({ type: "longtask",
+				buffered: true });
 		let before = 0;
 		const look = (now) => {
 			const shown = window.__firn?.profile();
@@ -61,14 +62,16 @@ const paced = (page, frames, step) => page.evaluate(async ([count, source]) => {
 }, [frames, step]);
 
 const percentiles = (sorted) => {
-	const at = (share) => Math.round(10 * sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]) / 10;
+	const at = (share) =>
+		Math.round(10 * sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]) / 10;
 	return { p50: at(0.5), p95: at(0.95), max: at(1) };
 };
 
 /* Of the page: heap, what the browser keeps for it, and buffers. */
 async function memory(session) {
 	await session.send("HeapProfiler.collectGarbage");
-	const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
+	const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } =
+		await session.send("Runtime.getHeapUsage");
 	return (usedSize + embedderHeapUsedSize + backingStorageSize) / MB;
 }
 
@@ -77,7 +80,8 @@ async function processMemory(page) {
 	const browser = await page.context().browser().newBrowserCDPSession();
 	const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
 	await browser.detach();
-	const own = ({ id }) => Number(/^Private_Dirty: *(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))[1]);
+	const own = ({ id }) =>
+		Number(/^Private_Dirty: *(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))[1]);
 	return Math.max(...processInfo.filter(({ type }) => type === "renderer").map(own)) / 1024;
 }
 
@@ -85,7 +89,8 @@ const ZOOM_AND_PAN = `
 	const host = document.querySelector(".flame-host");
 	const box = host.getBoundingClientRect();
 	const turn = Math.floor(at / 60);
-	const common = { clientX: box.x + box.width * (0.3 + 0.1 * (turn % 4)), clientY: box.y + 200, bubbles: true, cancelable: true };
+	const common = { clientX: box.x + box.width * (0.3 + 0.1 * (turn % 4)), clientY: box.y + 200, bubbles: true,
+		cancelable: true };
 	const wheel = (more) => host.dispatchEvent(new WheelEvent("wheel", { ...common, ...more }));
 	const phase = at % 60;
 	if (phase < 20)
@@ -106,7 +111,8 @@ for (const [job, nodes] of Object.entries(NODES))
 		await page.waitForFunction(() => window.notes.full > 0);
 		await settled(page);
 		const seen = await page.evaluate(() => {
-			const answers = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/api/v1/query?"));
+			const answers = performance.getEntriesByType("resource").filter(({ name }) =>
+				name.includes("/api/v1/query?"));
 			return { ...window.notes, data: answers.at(-1).responseEnd };
 		});
 		assert.equal((await firn(page, "profile")).count, nodes);
@@ -131,7 +137,8 @@ for (const [job, nodes] of Object.entries(NODES))
 		const gaps = [];
 		for (const frame of points) {
 			const [x, y] = [frame.x + frame.width / 2, frame.y + frame.height / 2];
-			gaps.push(...await paced(page, 1, `document.elementFromPoint(${x}, ${y})?.closest(".flame-host")?.dispatchEvent(
+			gaps.push(...await paced(page, 1,
+				`document.elementFromPoint(${x}, ${y})?.closest(".flame-host")?.dispatchEvent(
 				new PointerEvent("pointermove", { clientX: ${x}, clientY: ${y}, bubbles: true }));`));
 			if (await firn(page, "hovered") !== frame.name)
 				wrong.push(frame.name);
@@ -150,7 +157,8 @@ for (const [job, nodes] of Object.entries(NODES))
 				field.value = typed;
 				field.dispatchEvent(new InputEvent("input", { bubbles: true }));
 				const heard = performance.now() - began;
-				while (window.__firn.paint().count === count || !document.querySelector(".search-result b"))
+				while (window.__firn.paint().count === count ||
+					!document.querySelector(".search-result b"))
 					await new Promise((resolve) => requestAnimationFrame(resolve));
 				return { heard, told: performance.now() - began };
 			}, text));
@@ -218,13 +226,15 @@ test("speedscope with the same file", { timeout: 240_000 }, async () => {
 		const began = Date.now();
 		await page.goto(`${index.href}#localProfilePath=${script}`);
 		await page.waitForFunction(() => document.title.includes(" - "), null, { timeout: 200_000 });
-		await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+		await page.evaluate(() => new Promise((resolve) =>
+			requestAnimationFrame(() => requestAnimationFrame(resolve))));
 		const figure = figures["speedscope 1000000"] = { full_paint_ms: Date.now() - began };
 		figure.longest_block_ms = await page.evaluate(() => Math.max(0, ...window.blocks));
 		figure.memory_mb = Math.round(await memory(session));
 		figure.process_mb = Math.round(await processMemory(page));
 		figure.move_ms = percentiles(await paced(page, 40, `
-			document.elementFromPoint(500, 400).dispatchEvent(new WheelEvent("wheel", { deltaY: at < 20 ? -24 : 24, ctrlKey: true, bubbles: true,
+			document.elementFromPoint(500, 400).dispatchEvent(new WheelEvent("wheel",
+				{ deltaY: at < 20 ? -24 : 24, ctrlKey: true, bubbles: true,
 				cancelable: true, clientX: 500, clientY: 400 }));`));
 	} finally {
 		await browser.close();

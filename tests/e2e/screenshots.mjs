@@ -4,7 +4,8 @@
  *
  *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER [VIEW...]
  *
- * takes them, and of each VIEW named, once the program `busy` of the system tests runs there for five minutes and its source was uploaded.
+ * takes them, and of each VIEW named, once the program `busy` of the system tests runs there for five minutes and its
+ * source was uploaded.
  * pngquant then makes them small: `pngquant --force --ext .png --speed 1 128 FOLDER/ui-*.png`.
  */
 import { mkdirSync } from "node:fs";

@@ -18,7 +18,8 @@ async function focused(page) {
 
 test("a whole session by keys alone, and the focus is never lost", () => withPage(clipboard, async (page) => {
 	await open(page, placeOf("grown"));
-	const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+	const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)),
+		Promise.resolve());
 	/* Through everything there is, and back at the start: no trap. */
 	await page.evaluate(() => document.activeElement.blur());
 	const stops = [];
@@ -30,10 +31,13 @@ test("a whole session by keys alone, and the focus is never lost", () => withPag
 				return null;
 			const box = element.getBoundingClientRect();
 			const style = getComputedStyle(element);
-			const around = getComputedStyle(element.closest(".search, .query-bar, .tree-proxy, .flame-host") ?? element);
+			const around =
+				getComputedStyle(element.closest(".search, .query-bar, .tree-proxy, .flame-host") ??
+				element);
 			const ring = [style, around].some(({ outlineStyle, outlineWidth, boxShadow }) =>
 				(outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none");
-			return { name: element.getAttribute("aria-label") ?? element.textContent.trim(), top: box.top, ring,
+			return { name: element.getAttribute("aria-label") ?? element.textContent.trim(), top: box.top,
+				ring,
 				graph: element.id === "graph" };
 		});
 		if (!stop)
@@ -82,7 +86,8 @@ test("a whole session by keys alone, and the focus is never lost", () => withPag
 	await page.getByRole("dialog", { name: "Commands" }).waitFor({ state: "detached" });
 }));
 
-test("the list of suggestions is a combobox: arrows choose, Escape closes, Tab leaves", () => withPage({}, async (page) => {
+test("the list of suggestions is a combobox: arrows choose, Escape closes, Tab leaves", () =>
+	withPage({}, async (page) => {
 	await open(page, placeOf("known"));
 	await page.fill("#query", "");
 	const field = page.locator("#query");
@@ -138,14 +143,17 @@ test("a finger selects and zooms, two fingers pinch", () => withPage({ hasTouch:
 
 test("colours by package and by file have a legend that sums up", () => withPage({}, async (page) => {
 	await open(page, placeOf("known"));
-	for (const [name, shown] of [["Package", "json"], ["Source file", "deflate.cc"], ["Binary", "shop"], ["Language", "native"]]) {
+	for (const [name, shown] of [["Package", "json"], ["Source file", "deflate.cc"], ["Binary", "shop"],
+		["Language", "native"]]) {
 		await page.getByRole("button", { name: /^Colour/ }).click();
 		await page.getByRole("option", { name }).click();
-		await page.getByRole("list", { name: new RegExp(`^Colours by ${name}`, "i") }).getByText(shown, { exact: true }).waitFor();
+		await page.getByRole("list", { name: new RegExp(`^Colours by ${name}`, "i") }).getByText(shown,
+			{ exact: true }).waitFor();
 	}
 }));
 
-test("the map shows where one is and moves the view; it goes when everything is seen", () => withPage({}, async (page) => {
+test("the map shows where one is and moves the view; it goes when everything is seen", () =>
+	withPage({}, async (page) => {
 	await open(page, placeOf("grown"));
 	await page.waitForFunction(() => window.__firn.profile().count > 10_000);
 	const some = (await firn(page, "frames")).find(({ x, width }) => width > 50 && width < 500 && x < 800);
@@ -176,7 +184,8 @@ for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { c
 			const image = base.getContext("2d").getImageData(0, 0, base.width, 200);
 			return { data: [...image.data], width: base.width };
 		});
-		const pixel = (x, y) => data.slice(4 * (y * width + Math.floor(x)), 4 * (y * width + Math.floor(x)) + 3);
+		const pixel = (x, y) => data.slice(4 * (y * width + Math.floor(x)), 4 * (y * width + Math.floor(x)) +
+			3);
 		const host = await page.locator(".flame-host").boundingBox();
 		const colour = (token) => page.evaluate((key) => {
 			const text = getComputedStyle(document.documentElement).getPropertyValue(key).trim();
@@ -199,7 +208,8 @@ for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { c
 		assert.ok((await canvas(page)).equals(seen));
 	}));
 
-test("usable in forced colours, at 200 % and on a narrow window", () => withPage({ forcedColors: "active" }, async (page) => {
+test("usable in forced colours, at 200 % and on a narrow window", () =>
+	withPage({ forcedColors: "active" }, async (page) => {
 	await open(page, placeOf("known"));
 	await picture(page, "forced-colours");
 	const pressed = page.getByRole("group", { name: "View" }).getByRole("button", { pressed: true });

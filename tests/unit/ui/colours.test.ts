@@ -41,7 +41,8 @@ function distance(a: string, b: string, vision: string): number {
 }
 
 const css = readFileSync(path.join(process.cwd(), "src/style/tokens.css"), "utf8");
-const [light, dark] = [css.slice(0, css.indexOf("[data-theme=\"dark\"]")), css.slice(css.indexOf("[data-theme=\"dark\"]"))];
+const [light, dark] = [css.slice(0, css.indexOf("[data-theme=\"dark\"]")),
+	css.slice(css.indexOf("[data-theme=\"dark\"]"))];
 
 for (const [theme, text] of [["light", light], ["dark", dark]] as const)
 	test(`more and less differ for every kind of sight, in ${theme}`, () => {

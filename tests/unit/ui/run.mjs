@@ -34,7 +34,8 @@ try {
 		logLevel: "error",
 	});
 	const files = readdirSync(out).map((name) => path.join(out, name));
-	const run = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files], { stdio: "inherit", cwd: ui });
+	const run = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files],
+		{ stdio: "inherit", cwd: ui });
 	process.exitCode = run.status ?? 1;
 } finally {
 	rmSync(out, { recursive: true });

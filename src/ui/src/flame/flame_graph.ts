@@ -52,7 +52,8 @@ export class FlameGraph {
 	private dirty = { base: false, over: false };
 	private animation: { from: Viewport; to: Viewport; start: number } | null = null;
 
-	constructor(private readonly host: HTMLElement, private readonly events: FlameEvents, rowHeight: number, firstRow = 0) {
+	constructor(private readonly host: HTMLElement, private readonly events: FlameEvents, rowHeight: number,
+		firstRow = 0) {
 		this.baseContext = this.base.getContext("2d", { alpha: false })!;
 		this.overContext = this.over.getContext("2d")!;
 		this.base.className = "flame-base";

@@ -240,7 +240,8 @@ function paintMatches(context: CanvasRenderingContext2D, scene: Scene): void {
 	context.beginPath();
 	for (let i = 0; i < boxes.count; i++)
 		if (boxes.hit[i] && !isMarked(i, ratio))
-			context.rect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, boxes.width[i]! - 1 - line, height - line);
+			context.rect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, boxes.width[i]! - 1 - line,
+				height - line);
 	context.stroke();
 }
 

@@ -54,7 +54,7 @@ const KERNEL_KEY = `kind:${KERNEL}`;
 const KERNEL_SLOT = 0;
 
 /*
- * What a language calls a package: a Go import path, a crate or outermost namespace, a Java package, the folder of an
+ * What a language calls a package: a Go import path, the outermost namespace, a Java package, the folder of an
  * interpreted file. "" when the name does not say: then the binary says more.
  */
 export function packageOf(name: string, kind: string, file: string): string {

@@ -56,7 +56,8 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
 	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
 	{
-		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page", run: showView,
+		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page",
+			run: showView,
 		commands: VIEWS.map(({ title }) => `View: ${title}`),
 	},
 	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
@@ -65,7 +66,8 @@ const pageKeys: KeyEntry[] = [
 	...transforms.map(({ key, title }) =>
 		({ keys: [key], does: `Selected frame: ${title}`, where: "page" as const, run: transform })),
 	{ keys: ["x"], does: "Selected frame: menu", where: "page", run: openMenu },
-	{ keys: ["M"], does: "Small map of the graph", where: "page", run: () => (minimapOpen.value = !minimapOpen.value) },
+	{ keys: ["M"], does: "Small map of the graph", where: "page", run: () =>
+		(minimapOpen.value = !minimapOpen.value) },
 	{ keys: ["Z"], does: "Local time or UTC", where: "page", run: toggleZone },
 	{ keys: ["o"], does: "Open a file in this page, without upload", where: "page", run: chooseLocal },
 	{ keys: ["T"], does: "Light or dark", where: "page", run: toggleTheme },

@@ -53,7 +53,8 @@ function columns(compact: boolean, found: number): Column<number>[] {
 	const few = [share("self", "Self"), share("total", "Total"), name];
 	return compact ? few : [
 		...few,
-		text("binary", "Binary", (fn) => functionMapping(current, fn), (fn) => baseName(functionMapping(current, fn))),
+		text("binary", "Binary", (fn) => functionMapping(current, fn), (fn) =>
+			baseName(functionMapping(current, fn))),
 		text("file", "File", (fn) => functionFile(current, fn)),
 	];
 }

@@ -8,7 +8,8 @@ import { fetchLabels } from "../data/api";
 import { type Chart, chartOf } from "../model/chart";
 import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
 import { quote, quoteName } from "../model/selector";
-import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName, zoomOut } from "../model/timerange";
+import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName,
+	zoomOut } from "../model/timerange";
 import { base, go, place } from "../state/place";
 import { dark, stripOpen, toggleZone, zone } from "../state/preferences";
 import { series, unit } from "../state/session";
@@ -57,7 +58,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 		height: host.clientHeight,
 		legend: { show: false },
 		padding: [8, 12, 0, 0],
-		tzDate: (at) => zone.value === "utc" ? uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000),
+		tzDate: (at) => zone.value === "utc" ?
+			uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000),
 		cursor: {
 			y: false,
 			drag: { x: true, y: false, setScale: false, dist: 4 },
@@ -81,7 +83,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 				fill: single ? `${paint.accent}22` : undefined,
 				points: {
 					show: (_: uPlot, __: number, from: number, to: number) => to - from < 2,
-					filter: (plot: uPlot, at: number, all: boolean) => (all ? null : lonely(plot.data[at]!)),
+					filter: (plot: uPlot, at: number, all: boolean) =>
+						(all ? null : lonely(plot.data[at]!)),
 					size: 5,
 				},
 			})),
@@ -282,7 +285,7 @@ export function Strip(): JSX.Element {
 					<Icon name="zoomout" />
 				</button>
 				<button type="button" class="zone" onClick={toggleZone}
-					title={`Times are of ${zoneName()}; press for ${zone.value === "utc" ? "local time" : "UTC"}`}>
+					title={`Times are of ${zoneName()}; press for the other`}>
 					{zone.value === "utc" ? "UTC" : "Local time"}
 				</button>
 				<Reading index={hover.value} />

@@ -32,7 +32,8 @@ function paint(canvas: HTMLCanvasElement, current: Profile, colours: Colouring):
 	const half = (theme.steps.length - 1) / 2;
 	const fillOf = (node: number) =>
 		node === 0 || current.flags[node]! & TRIMMED ? pixelOf(theme.neutral)
-			: colours.steps ? fills[half + colours.steps[node]!]! : fills[colours.slots[current.func[node]!]! * TONES]!;
+			: colours.steps ? fills[half +
+				colours.steps[node]!]! : fills[colours.slots[current.func[node]!]! * TONES]!;
 	image.begin(WIDTH, tops, pixelOf(theme.background));
 	const scale = WIDTH / Math.max(current.total[0]!, 1);
 	for (let line = 0; line < lines; line++) {
@@ -40,7 +41,8 @@ function paint(canvas: HTMLCanvasElement, current: Profile, colours: Colouring):
 		const end = current.rowStart[depth + 1]!;
 		for (let node = current.rowStart[depth]!; node < end; ) {
 			const x = Math.floor(current.start[node]! * scale);
-			const right = Math.max(x + 1, Math.floor((current.start[node]! + current.total[node]!) * scale));
+			const right = Math.max(x + 1,
+				Math.floor((current.start[node]! + current.total[node]!) * scale));
 			image.fill(line, x, right - x, fillOf(node));
 			node = firstEndingAfter(current, node + 1, end, right / scale);
 		}

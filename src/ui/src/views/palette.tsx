@@ -54,7 +54,8 @@ export function Palette(): JSX.Element {
 	return (
 		<dialog class="palette" ref={dialog} aria-label="Commands" onClose={close}
 			onClick={(event) => event.target === dialog.current && dialog.current!.close()}>
-			<input type="text" role="combobox" aria-label="Command" aria-expanded="true" aria-autocomplete="list"
+			<input type="text" role="combobox" aria-label="Command" aria-expanded="true"
+				aria-autocomplete="list"
 				aria-controls="commands" aria-activedescendant={chosen} placeholder="What to do"
 				autocomplete="off" spellcheck={false} value={text.value} onKeyDown={key}
 				onInput={(event) => {
@@ -63,9 +64,11 @@ export function Palette(): JSX.Element {
 				}} />
 			<ul class="options" id="commands" role="listbox" aria-label="Commands">
 				{list.map((command, index) => (
-					<li key={command.title} id={`command-${index}`} role="option" aria-selected={index === active.value}
+					<li key={command.title} id={`command-${index}`} role="option"
+						aria-selected={index === active.value}
 						class={index === active.value ? "active" : ""}
-						onPointerMove={() => (active.value = index)} onClick={() => run(command)}>
+						onPointerMove={() => (active.value = index)} onClick={() =>
+							run(command)}>
 						<span>{command.title}</span>
 						<kbd>{command.key}</kbd>
 					</li>
