@@ -28,7 +28,8 @@ const knownStacks = (deflate) => [
 	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: 600 }, { path: [0, 6], samples: 500 },
 ];
 const LONG = `long_${"name_".repeat(2000)}end`;
-export const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001", "日本語の関数",
+export const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001",
+	"日本語の関数",
 	"&lt;b&gt;\"'`${x}"];
 
 async function send(name, labels, profile) {
