@@ -46,7 +46,8 @@ const nanoseconds = (ms) => {
 export function report(labels, fromMs, durationMs, samples) {
 	const strings = new Table("", (value) => value);
 	const functions = new Table("", (name) => message().number(1, strings.id(name)));
-	const locations = new Table("", (name) => message().number(1, 0).message(3, message().number(1, functions.id(name))));
+	const locations = new Table("", (name) => message().number(1, 0)
+		.message(3, message().number(1, functions.id(name))));
 	const stacks = new Table([], (names) => message().packed(1, names.map((name) => locations.id(name)).reverse()));
 	const attributes = new Table(["", ""], ([key, value]) =>
 		message().number(1, strings.id(key)).message(2, textValue(value)));
@@ -57,7 +58,8 @@ export function report(labels, fromMs, durationMs, samples) {
 	for (const { stack, labels: own = {}, value, atMs = [] } of samples)
 		profile.message(2, message().number(1, stacks.id(stack))
 			.packed(2, Object.entries(own).map((pair) => attributes.id(pair)))
-			.packed(4, atMs.length ? atMs.map(() => 1) : [value]).bytes(5, Buffer.concat(atMs.map(nanoseconds))));
+			.packed(4, atMs.length ? atMs.map(() => 1) : [value])
+				.bytes(5, Buffer.concat(atMs.map(nanoseconds))));
 	profile.varint((3 << 3) | 1).raw(nanoseconds(fromMs)).number(4, durationMs * 1e6);
 	valueType(5, "cpu", "nanoseconds");
 	profile.number(6, PERIOD_NS);
@@ -66,7 +68,8 @@ export function report(labels, fromMs, durationMs, samples) {
 		resource.message(1, text(1, key).message(2, textValue(value)));
 	const dictionary = message().message(1, message());
 	const table = (field, { list }) => list.forEach((each) =>
-		(typeof each === "string" ? dictionary.bytes(field, Buffer.from(each)) : dictionary.message(field, each)));
+		(typeof each === "string" ? dictionary.bytes(field, Buffer.from(each))
+			: dictionary.message(field, each)));
 	[[2, locations], [3, functions], [5, strings], [6, attributes], [7, stacks]].forEach((each) => table(...each));
 	dictionary.message(4, message());
 	return message().message(1, message().message(1, resource).message(2, message().message(2, profile)))

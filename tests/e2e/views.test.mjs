@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { hoursAgo, query, send } from "./moments.mjs";
-import { fixedRange, firn, open, picture, settled, violations, withPage } from "./page.mjs";
+import { clickFrame, fixedRange, firn, open, picture, settled, violations, withPage } from "./page.mjs";
 
 /* Who runs this twice on one server sends twice. */
 const RUN = Date.now();
@@ -19,18 +19,22 @@ function cellsReport(report) {
 	const from = CELLS_AT + report * 10_000;
 	const steady = Array.from({ length: 1000 }, (_, at) => from + 10 * at);
 	const seconds = Array.from({ length: 10 }, (_, at) => at).filter((at) => (report * 10 + at) % 3 === 0);
-	const burst = seconds.flatMap((second) => Array.from({ length: 40 }, (_, at) => from + second * 1000 + 400 + 2 * at));
+	const burst = seconds.flatMap((second) => Array.from({ length: 40 },
+		(_, at) => from + second * 1000 + 400 + 2 * at));
 	return send({ service: `cells-${RUN}` }, from, 10_000, [
-		{ stack: ["main", "serve", "steady"], atMs: steady }, { stack: ["main", "serve", "collect", "burst"], atMs: burst },
+		{ stack: ["main", "serve", "steady"], atMs: steady },
+		{ stack: ["main", "serve", "collect", "burst"], atMs: burst },
 	]);
 }
 
 function cpusReport(report) {
 	const stackOf = (cpu, at) => ["main", `pool_${at % 3}`,
 		...Array.from({ length: 8 }, (_, depth) => `level_${depth}_${(at * 7 + report + depth * cpu) % 5}`)];
-	return send({ service: `cpus-${RUN}` }, CPUS_AT + report * 10_000, 10_000, Array.from({ length: CPUS * 6 }, (_, at) => ({
-		stack: stackOf(at % CPUS, at), value: 1 + ((at * 17 + report * 7) % 40), labels: { cpu: String(at % CPUS) },
-	})));
+	const samples = Array.from({ length: CPUS * 6 }, (_, at) => ({
+		stack: stackOf(at % CPUS, at), value: 1 + ((at * 17 + report * 7) % 40),
+		labels: { cpu: String(at % CPUS) },
+	}));
+	return send({ service: `cpus-${RUN}` }, CPUS_AT + report * 10_000, 10_000, samples);
 }
 
 before(async () => {
@@ -88,7 +92,8 @@ test("chosen cells of the heatmap are what the graph is of, to the sample, and p
 		await shownTotal(page, 6800);
 	}));
 
-test("the heatmap is walked by keys, which say what a cell holds", () => withPage({ colorScheme: "dark" }, async (page) => {
+test("the heatmap is walked by keys, which say what a cell holds",
+	() => withPage({ colorScheme: "dark" }, async (page) => {
 	await open(page, cells);
 	const grid = page.getByRole("grid", { name: "Heatmap of values over time" });
 	await grid.focus();
@@ -121,9 +126,11 @@ test("cells of real samples add up to the graph's total, and empty ones say that
 		await page.waitForFunction(() => window.__firn.place().cells && !window.__firn.busy());
 		const said = page.locator(".heat-chosen [role=status]");
 		await page.waitForFunction(() => {
-			const [, samples] = /: ([\d\s]+) samples?/.exec(document.querySelector(".heat-chosen [role=status]").textContent) ?? [];
+			const [, samples] = /: ([\d\s]+) samples?/.exec(
+				document.querySelector(".heat-chosen [role=status]").textContent) ?? [];
 			return Number(samples?.replace(/\s/g, "")) === window.__firn.profile().root;
-		}).catch(async () => assert.fail(`${await said.textContent()}; the graph has ${(await firn(page, "profile")).root}`));
+		}).catch(async () => assert.fail(
+			`${await said.textContent()}; the graph has ${(await firn(page, "profile")).root}`));
 		const from = Number(new URLSearchParams(range).get("from"));
 		await open(page, `${range}&view=heatmap&cells=${from - 1000}-${from - 900}`).catch(() => undefined);
 		await page.getByRole("heading", { name: "Nothing in these cells" }).waitFor();
@@ -169,7 +176,8 @@ test("the call graph shows callers above callees, and leads along calls by keys"
 	await node("burst").waitFor();
 	assert.equal(await page.locator(".call-node").count(), 5);
 	assert.equal(await page.locator(".call").count(), 4);
-	const tops = await Promise.all(["main", "serve", "collect", "burst"].map(async (name) => (await node(name).boundingBox()).y));
+	const way = ["main", "serve", "collect", "burst"];
+	const tops = await Promise.all(way.map(async (name) => (await node(name).boundingBox()).y));
 	assert.deepEqual(tops, tops.slice().sort((a, b) => a - b));
 	await page.getByRole("button", { name: "burst, 11.8 % of total, 11.8 % self", exact: true }).waitFor();
 	const box = await node("serve").boundingBox();
@@ -198,4 +206,21 @@ test("a call graph of real programs says what it hides, and shows more", () => w
 	assert.equal(new URL(page.url()).searchParams.get("functions"), null, "40 is what links leave out");
 	await settled(page);
 	await picture(page, "callgraph-real");
+}));
+
+test("grouping adds a level that sums up to the total; without it the former zoom is back",
+	() => withPage({}, async (page) => {
+	await open(page, cells.replace("&view=heatmap", ""));
+	await clickFrame(page, await firn(page, "frame", "collect"));
+	assert.equal(await firn(page, "focus"), "collect");
+	const choose = async () => {
+		await page.getByRole("button", { name: /^Group by/ }).click();
+		await page.getByRole("option", { name: "service" }).click();
+		await page.keyboard.press("Escape");
+	};
+	await choose();
+	await page.waitForFunction((run) => window.__firn.frame(`cells-${run}`)?.depth === 1, RUN);
+	assert.equal((await firn(page, "frame", `cells-${RUN}`)).total, 6800);
+	await choose();
+	await page.waitForFunction(() => window.__firn.focus() === "collect");
 }));

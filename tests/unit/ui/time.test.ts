@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SeriesAnswer } from "../../../src/ui/src/data/api";
 import {
-	COLUMNS_MAX, cellSpan, cellsOf, columnChoices, formatCells, heatStep, HEAT_STEPS, heatmapOf, layoutFor, lengthOf,
+	COLUMNS_MAX, cellSpan, cellsOf, columnChoices, formatCells, heatStep, HEAT_STEPS, heatmapOf, layoutFor,
+	lengthOf,
 	parseCells, sumOf,
 } from "../../../src/ui/src/model/heatmap";
 import { START, formatPlace, parsePlace } from "../../../src/ui/src/model/place";
@@ -29,9 +30,10 @@ test("columns are the finest that fit, cells no finer than times are known", () 
 	assert.deepEqual(columnChoices(15 * MINUTE).map(({ value }) => value), ["1s", "10s", "1m", "10m"]);
 });
 
+type Cell = [column: number, row: number, value: number, reports: number];
 const answer = {
 	from_ms: 100 * SECOND, to_ms: 103 * SECOND, column_ms: SECOND, rows: 50, times: true, resolution_ms: 1,
-	cells: [[0, 0, 5, 1], [0, 49, 7, 1], [1, 0, 11, 1], [2, 49, 1, 1], [9, 0, 1000, 1]] as [number, number, number, number][],
+	cells: [[0, 0, 5, 1], [0, 49, 7, 1], [1, 0, 11, 1], [2, 49, 1, 1], [9, 0, 1000, 1]] as Cell[],
 };
 
 test("a stretch of cells goes on in the next column, and its sum is that of its cells", () => {
@@ -46,7 +48,8 @@ test("a stretch of cells goes on in the next column, and its sum is that of its 
 });
 
 test("one outlier leaves the others their colours", () => {
-	const cells = Array.from({ length: 400 }, (_, at) => [at >> 1, at & 1, 10, 1] as [number, number, number, number]);
+	const cells = Array.from({ length: 400 }, (_, at) =>
+		[at >> 1, at & 1, 10, 1] as Cell);
 	cells[7]![2] = 5_000;
 	const map = heatmapOf({ ...answer, rows: 2, to_ms: 300 * SECOND, cells });
 	assert.equal(heatStep(map, 10), HEAT_STEPS);
@@ -59,7 +62,8 @@ test("chosen moments survive the link; nonsense in it is left out", () => {
 	const spans = parseCells("300-400,100-200,200-250,x,9-5,-3-4,1e3-2e3");
 	assert.equal(formatCells(spans), "100-250,300-400");
 	assert.equal(lengthOf(spans), 250);
-	const place = { ...START, type: "a:b:c:d:e", view: "heatmap" as const, cells: "100-250,300-400", times: "0", column: "1m" };
+	const place = { ...START, type: "a:b:c:d:e", view: "heatmap" as const, cells: "100-250,300-400", times: "0",
+		column: "1m" };
 	assert.deepEqual(parsePlace(formatPlace(place)).place, place);
 	const { place: odd, problems } = parsePlace("?view=callgraph&cells=;&column=<b>&functions=1e9&times=7");
 	assert.deepEqual([odd.cells, odd.column, odd.functions, odd.times, problems], ["", "", 400, "", []]);
@@ -106,7 +110,8 @@ test("boxes stand below their lane and their caller, gaps between them are empty
 		functions: ["total", "main", "parse", "json"].map((name) => ({ name, kind: "native" })),
 		lanes: [{
 			name: "9", total: 10, boxes: [
-				[0, 0, 10_000, 1, 5], [1, 0, 4_000, 2, 2], [1, 4_000, 6_000, 3, 3], [0, 20_000, 10_000, 1, 5],
+				[0, 0, 10_000, 1, 5], [1, 0, 4_000, 2, 2], [1, 4_000, 6_000, 3, 3],
+				[0, 20_000, 10_000, 1, 5],
 				[1, 25_000, 5_000, 3, 2],
 			],
 		}],

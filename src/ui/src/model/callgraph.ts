@@ -227,7 +227,8 @@ export function layOut(answer: CallGraphAnswer): CallGraph {
 	edges.forEach((edge, index) => {
 		edge.points = chains[index]!.map((at, step, all) => ({
 			x: places[at]!.x - left,
-			y: yOf(places[at]!) + (step === 0 ? NODE_HEIGHT / 2 : step === all.length - 1 ? -NODE_HEIGHT / 2 : 0),
+			y: yOf(places[at]!) + (step === 0 ? NODE_HEIGHT / 2 : step === all.length - 1
+				? -NODE_HEIGHT / 2 : 0),
 		}));
 		if (edge.back)
 			edge.points.reverse();

@@ -185,7 +185,8 @@ export function chartOf(lanes: Lanes, answer: FlameChartAnswer | null, header: P
 	const table = functionsOf(functions, lanes.list.map(({ name }) => name));
 	const total = Float64Array.from(rows.total);
 	const profile: Profile = {
-		header: { ...header, trimmed: 0 }, functions: table, count: total.length, rows: rows.rowStart.length - 1,
+		header: { ...header, trimmed: 0 }, functions: table, count: total.length,
+		rows: rows.rowStart.length - 1,
 		rowStart: Uint32Array.from(rows.rowStart), parent: Uint32Array.from(rows.parent),
 		func: Uint32Array.from(rows.func), flags: Uint8Array.from(rows.flags),
 		start: Float64Array.from(rows.start), total, self: new Float64Array(total.length),
@@ -195,7 +196,9 @@ export function chartOf(lanes: Lanes, answer: FlameChartAnswer | null, header: P
 }
 
 /* What each function is worth by itself, for the order of colours: its boxes less those on them. */
-function weights(lanes: FlameChartAnswer["lanes"], count: number): { functionSelf: Float64Array; functionTotal: Float64Array } {
+function weights(
+	lanes: FlameChartAnswer["lanes"], count: number,
+): { functionSelf: Float64Array; functionTotal: Float64Array } {
 	const functionSelf = new Float64Array(count);
 	const functionTotal = new Float64Array(count);
 	for (const { boxes } of lanes) {

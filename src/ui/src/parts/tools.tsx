@@ -131,6 +131,8 @@ function Search(): JSX.Element {
 	);
 }
 
+let ungroupedZoom = "";
+
 function GroupBy(): JSX.Element {
 	const labels = useSignal<string[]>([]);
 	const load = () => {
@@ -140,12 +142,18 @@ function GroupBy(): JSX.Element {
 		}
 		fetchLabels(selector.value, place.value.range).then((all) => (labels.value = all), () => undefined);
 	};
-	const { groupBy } = place.value;
+	const { groupBy, zoom } = place.value;
+	/* A zoom is of one grouping; back without any, it is the former one again. */
+	const change = (chosen: string[]) => {
+		if (!groupBy.length)
+			ungroupedZoom = zoom;
+		go({ groupBy: chosen, zoom: chosen.length ? "" : ungroupedZoom });
+	};
 	const options = [...new Set([...groupBy, ...labels.value])].sort().map((label) => ({ value: label, label }));
 	return (
 		<Picker label="Group by" showLabel multiple options={options} chosen={groupBy} none="none" class="quiet"
 			empty={isLocal.value ? "The file has no labels." : "No labels in this range."} onOpen={load}
-			onChange={(chosen) => go({ groupBy: chosen, zoom: "" })} />
+			onChange={change} />
 	);
 }
 

@@ -52,6 +52,7 @@ const lineWidth = (value: number, total: number) => Math.max(1, (LINE_MAX * valu
 
 function Calls({ current }: { current: CallGraph }): JSX.Element {
 	const chosen = selected.value;
+	const nameOf = (node: number) => current.nodes[node]!.fn.name;
 	return (
 		<g class={`calls${chosen >= 0 ? " some" : ""}`} aria-hidden="true">
 			{current.edges.map((edge) => {
@@ -59,18 +60,19 @@ function Calls({ current }: { current: CallGraph }): JSX.Element {
 				const near = caller === chosen || callee === chosen;
 				const width = lineWidth(value, current.total);
 				const end = points.at(-1)!;
+				const share = formatPercent(value, current.total);
 				const size = 3 + width / 2;
-				const tip = back ? -1 : 1;
+				const high = (back ? -1.5 : 1.5) * size;
 				return (
 					<g key={`${caller}-${callee}`} class={near ? "near" : ""}>
 						<path class={`call${near ? " near" : ""}${back ? " back" : ""}`}
 							d={pathOf(edge)} stroke-width={width}>
 							<title>
-								{`${current.nodes[caller]!.fn.name} → ${current.nodes[callee]!.fn.name}: ` +
-									formatPercent(value, current.total)}
+								{`${nameOf(caller)} → ${nameOf(callee)}: ${share}`}
 							</title>
 						</path>
-						<path class="call-head" d={`M${end.x} ${end.y}l${-size} ${-tip * size * 1.5}h${2 * size}z`} />
+						<path class="call-head"
+							d={`M${end.x} ${end.y}l${-size} ${-high}h${2 * size}z`} />
 					</g>
 				);
 			})}
@@ -84,16 +86,19 @@ function Box({ current, node, tab }: { current: CallGraph; node: number; tab: bo
 	const matching = compiled.kind === "match" ? (compiled.test(fn.name) ? " match" : " unmatched") : "";
 	const [self, total] = [formatPercent(flat, current.total), formatPercent(cum, current.total)];
 	const again = recursion > 0 ? ", calls itself" : "";
+	const values = `total ${total} · self ${self}${recursion > 0 ? " · ↻" : ""}`;
+	const where = fn.mapping ? `\n${fn.mapping}` : "";
 	return (
 		<g class={`call-node${node === selected.value ? " selected" : ""}${matching}`} role="button"
 			id={`call-${node}`} tabindex={tab ? 0 : -1} aria-pressed={node === selected.value}
 			transform={`translate(${x - NODE_WIDTH / 2} ${y - NODE_HEIGHT / 2})`}>
-			<title>{`${fn.name}, ${total} of total, ${self} self${again}${fn.mapping ? `\n${fn.mapping}` : ""}`}</title>
+			<title>{`${fn.name}, ${total} of total, ${self} self${again}${where}`}</title>
 			<rect class="case" width={NODE_WIDTH} height={NODE_HEIGHT} rx="5" />
 			<rect class="heat" width={NODE_WIDTH} height={NODE_HEIGHT} rx="5"
-				fill-opacity={Math.min(0.5, Math.sqrt(Math.max(0, flat) / Math.max(1, current.total)) * 0.6)} />
+				fill-opacity={Math.min(0.5,
+					Math.sqrt(Math.max(0, flat) / Math.max(1, current.total)) * 0.6)} />
 			<text x="8" y="16">{shorten(fn.name, NAME_CHARS)}</text>
-			<text class="call-values" x="8" y="31">{`total ${total} · self ${self}${recursion > 0 ? " · ↻" : ""}`}</text>
+			<text class="call-values" x="8" y="31">{values}</text>
 		</g>
 	);
 }
@@ -164,7 +169,8 @@ function Picture({ current }: { current: CallGraph }): JSX.Element {
 				dragging: (on) => (dragging.value = on),
 			}),
 			addKeys([
-				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page", run: (key) => middle(key === "-" ? 1 / 1.3 : 1.3) },
+				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page",
+					run: (key) => middle(key === "-" ? 1 / 1.3 : 1.3) },
 				{ keys: ["0"], does: "Show everything", where: "page", run: all },
 				...graphKeys,
 			]),
@@ -199,12 +205,14 @@ function Picture({ current }: { current: CallGraph }): JSX.Element {
 	const first = selected.value >= 0 ? selected.value : current.layers[0]?.[0] ?? 0;
 	return (
 		<div class={`callgraph-host${dragging.value ? " dragging" : ""}`} ref={host}
-			onPointerMove={(event) => (pointer.current = event.clientY - host.current!.getBoundingClientRect().top)}>
+			onPointerMove={(event) => (pointer.current =
+				event.clientY - host.current!.getBoundingClientRect().top)}>
 			<svg role="group" aria-label="Call graph: callers above, callees below" onKeyDown={key}>
 				<g transform={`translate(${x} ${y}) scale(${scale})`}>
 					<Calls current={current} />
 					{current.nodes.map((node, index) =>
-						<Box key={node.fn.name + index} current={current} node={index} tab={index === first} />)}
+						<Box key={node.fn.name + index} current={current} node={index}
+							tab={index === first} />)}
 				</g>
 			</svg>
 		</div>
@@ -234,7 +242,8 @@ function List({ current }: { current: CallGraph }): JSX.Element {
 		<details class="nearest callgraph-list">
 			<summary>As a list</summary>
 			<ul>
-				{at >= 0 && lines(`Callers of ${shorten(nameOf(at), 40)}`, callers as [number, number][])}
+				{at >= 0 && lines(`Callers of ${shorten(nameOf(at), 40)}`,
+					callers as [number, number][])}
 				{at >= 0 && lines("It calls", callees as [number, number][])}
 				<li class="muted">All functions shown, by total</li>
 				{current.nodes.map(({ fn, cum, flat }, node) => (
@@ -242,7 +251,9 @@ function List({ current }: { current: CallGraph }): JSX.Element {
 						<button type="button" onClick={() => select(node)}>
 							<span class="number">{formatPercent(cum, current.total)}</span>
 							<span class="mono callee-name">{fn.name}</span>
-							<span class="number muted">self {formatValue(unit.value, flat)}</span>
+							<span class="number muted">
+								self {formatValue(unit.value, flat)}
+							</span>
 						</button>
 					</li>
 				))}
@@ -265,7 +276,10 @@ function Hidden({ current }: { current: CallGraph }): JSX.Element {
 			<b>{formatCount(shown)}</b> functions, those with the largest totals.
 			{hidden && <span class="muted"> Not shown: {hidden}. </span>}
 			{current.hiddenFunctions > 0 && next > place.value.functions && (
-				<button type="button" class="chip-clear" onClick={() => go({ functions: next })}>Show {next}</button>
+				<button type="button" class="chip-clear"
+					onClick={() => go({ functions: next })}>
+					Show {next}
+				</button>
 			)}
 		</span>
 	);
@@ -279,7 +293,10 @@ export function CallGraphView(): JSX.Element {
 		<div class="callgraph">
 			<div class="callgraph-head">
 				<Hidden current={current} />
-				<span class="muted">Lines are as thick as what a call costs; boxes as warm as a function's own share.</span>
+				<span class="muted">
+					Lines are as thick as what a call costs,
+					boxes as warm as a function's own share.
+				</span>
 				<List current={current} />
 			</div>
 			<Picture current={current} />

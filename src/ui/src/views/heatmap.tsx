@@ -67,7 +67,8 @@ const spanText = ({ fromMs, toMs }: Span, current: Heatmap) => `${clock(fromMs, 
 function valueText(value: number, ms: number): string {
 	if (!value)
 		return "nothing";
-	return [formatSamples(unit.value, value), formatValue(unit.value, value), formatRate(unit.value, value, ms / 1000)]
+	return [formatSamples(unit.value, value), formatValue(unit.value, value),
+		formatRate(unit.value, value, ms / 1000)]
 		.filter(Boolean).join(" · ");
 }
 
@@ -132,15 +133,18 @@ function firstCell(current: Heatmap): number {
 const heatKeys: KeyEntry[] = [
 	{ keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], does: "Heatmap: next cell, next column",
 		where: "own", commands: [], run: () => undefined },
-	{ keys: ["Shift"], does: "Heatmap, with arrows: choose a stretch", where: "own", commands: [], run: () => undefined },
+	{ keys: ["Shift"], does: "Heatmap, with arrows: choose a stretch", where: "own", commands: [],
+		run: () => undefined },
 ];
 
 /* The picture for screen readers and keys: the one cell that the cursor is on. */
 function Cells({ current }: { current: Heatmap }): JSX.Element {
 	const cell = cursor.value >= 0 && cursor.value < current.values.length ? cursor.value : firstCell(current);
-	const spoken = `${spanText(cellSpan(current, cell), current)}, ${valueText(current.values[cell]!, current.cellMs)}`;
+	const spoken =
+		`${spanText(cellSpan(current, cell), current)}, ${valueText(current.values[cell]!, current.cellMs)}`;
 	const [column, row] = [Math.floor(cell / current.rows), cell % current.rows];
 	const [low, high] = [cellSpan(current, cell).fromMs, cellSpan(current, cell).toMs];
+	const isChosen = chosen.value.some(({ fromMs, toMs }) => low >= fromMs && high <= toMs);
 	return (
 		<div class="heat-cells" role="grid" id="heatmap" tabIndex={0} aria-label="Heatmap of values over time"
 			aria-multiselectable="true" aria-colcount={current.columns} aria-rowcount={current.rows}
@@ -153,7 +157,7 @@ function Cells({ current }: { current: Heatmap }): JSX.Element {
 			onBlur={() => (ring.value = false)}>
 			<div role="row" aria-rowindex={row + 1}>
 				<div role="gridcell" id="heat-cell" aria-colindex={column + 1}
-					aria-selected={chosen.value.some(({ fromMs, toMs }) => low >= fromMs && high <= toMs)}>
+					aria-selected={isChosen}>
 					{spoken}
 				</div>
 			</div>
@@ -174,7 +178,8 @@ function Host({ current }: { current: Heatmap }): JSX.Element {
 					canvas.setMap(map.value);
 			}),
 			effect(() => canvas.setMarks({
-				chosen: pending.value ?? chosen.value, hover: hovered.value, cursor: ring.value ? cursor.value : -1,
+				chosen: pending.value ?? chosen.value, hover: hovered.value,
+				cursor: ring.value ? cursor.value : -1,
 			})),
 			effect(() => {
 				void dark.value;
@@ -201,8 +206,10 @@ function Axes({ current }: { current: Heatmap }): JSX.Element {
 	return (
 		<div class="heat-times" aria-hidden="true">
 			{columns.map((column) => (
-				<span key={column} class="number" style={{ left: `${(100 * column) / current.columns}%` }}>
-					{clock(current.fromMs + column * current.columnMs, { ...current, cellMs: 1000 })}
+				<span key={column} class="number"
+					style={{ left: `${(100 * column) / current.columns}%` }}>
+					{clock(current.fromMs + column * current.columnMs,
+						{ ...current, cellMs: 1000 })}
 				</span>
 			))}
 		</div>
@@ -216,15 +223,16 @@ function Legend({ current }: { current: Heatmap }): JSX.Element {
 		[...scale.current!.children].forEach((box, step) =>
 			((box as HTMLElement).style.background = colours[step]!));
 	}, [dark.value]);
+	const more = current.cap < current.max;
 	const most = unit.value.sampled ? formatSamples(unit.value, current.cap) : formatValue(unit.value, current.cap);
 	return (
 		<span class="heat-legend number" role="img"
-			aria-label={`Colours: light is little, dark is ${most} ${current.cap < current.max ? "and more " : ""}in a cell`}>
+			aria-label={`Colours: from little to ${most}${more ? " and more" : ""} in a cell`}>
 			<span>0</span>
 			<span class="heat-scale" ref={scale}>
 				{Array.from({ length: HEAT_STEPS }, (_, step) => <span key={step} />)}
 			</span>
-			<span>{current.cap < current.max ? "≥ " : ""}{most}</span>
+			<span>{more ? "≥ " : ""}{most}</span>
 		</span>
 	);
 }
@@ -282,9 +290,9 @@ function notes(current: Heatmap): string[] {
 	const layout = layoutFor(current.columns * current.columnMs, 0, columnMs());
 	return [
 		coarse && current.cellMs > layout.columnMs / layout.rows
-			? `Times are known to ${lengthText(current.resolutionMs)}, the length of a report: none of single samples are ` +
-				"kept for this range. Agents send them unless they run with --no-sample-times; servers keep them " +
-				"for --storage-sample-times."
+			? `Times are known to ${lengthText(current.resolutionMs)}, the length of a report: none of ` +
+				"single samples are kept for this range. Agents send them unless they run with " +
+				"--no-sample-times; servers keep them for --storage-sample-times."
 			: "",
 		place.value.filters.length ? "The cells count all stacks; filters apply to the graph below." : "",
 	].filter(Boolean);
@@ -298,7 +306,10 @@ function Below(): JSX.Element {
 			<h2>Nothing in these cells</h2>
 			<p>Choose darker ones: the darker, the more was measured in that moment.</p>
 			<div class="state-actions">
-				<button type="button" class="button primary" onClick={() => choose([])}>Show the whole range</button>
+				<button type="button" class="button primary"
+					onClick={() => choose([])}>
+					Show the whole range
+				</button>
 			</div>
 		</div>
 	) : <Empty />;

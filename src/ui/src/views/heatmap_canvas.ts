@@ -90,7 +90,8 @@ export class HeatmapCanvas {
 		if (!this.map)
 			return -1;
 		const { columns, rows } = this.map;
-		const within = (share: number, count: number) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+		const within = (share: number, count: number) =>
+			Math.min(count - 1, Math.max(0, Math.floor(share * count)));
 		const column = within((event.clientX - box.left) / box.width, columns);
 		return column * rows + within((event.clientY - box.top) / box.height, rows);
 	}

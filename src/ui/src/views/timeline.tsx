@@ -85,7 +85,8 @@ async function loadBoxes(aborted: AbortSignal): Promise<void> {
 
 reload(() => place.value.view === "timeline" && [selector.value, place.value.range, place.value.lanes], loadLanes);
 reload(() => place.value.view === "timeline" && [
-	question.value, series.value?.label, series.value?.span, lanes.value?.list.filter(({ open }) => open).map(({ value }) => value),
+	question.value, series.value?.label, series.value?.span,
+	lanes.value?.list.filter(({ open }) => open).map(({ value }) => value),
 ], loadBoxes);
 
 const clock = (ms: number, fine: boolean) =>
@@ -197,12 +198,14 @@ function barOf(lane: Lane, ms: number): { title: string; value: number; ms: numb
 	const { fromMs, barMs, bars } = lanes.value!;
 	const bar = Math.min(bars - 1, Math.max(0, Math.floor(ms / barMs)));
 	const from = fromMs + bar * barMs;
-	return { title: lane.name, value: lane.activity[bar]!, ms: barMs, time: `${clock(from, false)} – ${clock(from + barMs, false)}` };
+	return { title: lane.name, value: lane.activity[bar]!, ms: barMs,
+		time: `${clock(from, false)} – ${clock(from + barMs, false)}` };
 }
 
 const AXIS_SPACE = 110;
 const AXIS_STEPS = [
-	10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5,
+	10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5,
+	432e5, 864e5,
 ];
 
 /* The time, above; dragging over it sets the range. */
@@ -217,7 +220,8 @@ function Axis({ view, width, onBrush }: {
 	for (let at = first; at < fromMs + view.right && marks.length < 50; at += step)
 		marks.push(at);
 	const start = useRef(-1);
-	const xOf = (event: PointerEvent) => event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left;
+	const xOf = (event: PointerEvent) => event.clientX - (event.currentTarget as HTMLElement)
+		.getBoundingClientRect().left;
 	const span = (event: PointerEvent): [number, number] =>
 		[Math.min(start.current, xOf(event)), Math.max(start.current, xOf(event))];
 	const finish = (event: PointerEvent) => {
@@ -251,7 +255,8 @@ function Axis({ view, width, onBrush }: {
 const timelineKeys: KeyEntry[] = [
 	{ keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], does: "Timeline: caller, callee, earlier, later",
 		where: "own", commands: [], run: () => undefined },
-	{ keys: ["Enter"], does: "Timeline: open the lane, zoom to the box", where: "own", commands: [], run: () => undefined },
+	{ keys: ["Enter"], does: "Timeline: open the lane, zoom to the box", where: "own", commands: [],
+		run: () => undefined },
 ];
 
 /* Ties the graph to what is loaded, selected and searched. */
@@ -270,7 +275,8 @@ function bind(graph: FlameGraph): () => void {
 		effect(() => {
 			const [tree, current, selected] = [profile.value, chart.value?.profile, selectedFunction.value];
 			const fn = tree && current && selected
-				? functionNamed(current, functionName(tree, selected), functionMapping(tree, selected)) : 0;
+				? functionNamed(current, functionName(tree, selected),
+					functionMapping(tree, selected)) : 0;
 			graph.setMarks({ functions: fn ? (at) => at === fn : null });
 		}),
 		effect(() => {
@@ -280,6 +286,8 @@ function bind(graph: FlameGraph): () => void {
 	];
 	return () => stops.forEach((stop) => stop());
 }
+
+const DIRECTIONS = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" } as const;
 
 function Body({ current }: { current: Chart }): JSX.Element {
 	const host = useRef<HTMLDivElement>(null);
@@ -328,10 +336,12 @@ function Body({ current }: { current: Chart }): JSX.Element {
 		const stops = [
 			bind(made),
 			addKeys([
-				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page", run: (key) => made.zoomBy(key === "-" ? 1 / 1.5 : 1.5) },
+				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page",
+					run: (key) => made.zoomBy(key === "-" ? 1 / 1.5 : 1.5) },
 				{ keys: ["0"], does: "Show everything", where: "page", run: everything },
 				{ keys: Object.keys(pans), does: "Pan", where: "page",
-					run: (key) => made.panBy(pans[key]![0] * PAN_PIXELS, pans[key]![1] * PAN_PIXELS) },
+					run: (key) =>
+						made.panBy(pans[key]![0] * PAN_PIXELS, pans[key]![1] * PAN_PIXELS) },
 				{ keys: ["Escape"], does: "Back to the view before", where: "page",
 					run: () => (made.isFitted() ? history.back() : everything()) },
 				...timelineKeys,
@@ -344,8 +354,7 @@ function Body({ current }: { current: Chart }): JSX.Element {
 	}, []);
 
 	const key = (event: KeyboardEvent) => {
-		const direction = ({ ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" } as const)[
-			event.key as "ArrowUp"];
+		const direction = DIRECTIONS[event.key as keyof typeof DIRECTIONS];
 		if (event.ctrlKey || event.metaKey || event.altKey)
 			return;
 		if (direction) {
@@ -373,15 +382,21 @@ function Body({ current }: { current: Chart }): JSX.Element {
 				<div class="tree-proxy" role="tree" id="timeline" tabIndex={0} aria-label="Timeline"
 					aria-activedescendant="timeline-box" onKeyDown={key}
 					onBlur={() => graph.current?.setMarks({ ring: false })}>
-					<div role="treeitem" id="timeline-box" aria-selected="true">{spoken(current, at)}</div>
+					<div role="treeitem" id="timeline-box"
+						aria-selected="true">
+						{spoken(current, at)}
+					</div>
 				</div>
 				<canvas class="timeline-lanes" ref={canvas} aria-hidden="true" />
-				{shown && <Tooltip current={current} {...tip.value!} host={host.current!} view={view.value} />}
+				{shown && <Tooltip current={current} {...tip.value!} host={host.current!}
+					view={view.value} />}
 			</div>
 			<Axis view={view.value} width={host.current?.clientWidth ?? 1}
 				onBrush={(span) => (brush.value = span)} />
 			{brush.value && (
-				<div class="timeline-brush" style={{ left: `${brush.value[0]}px`, width: `${brush.value[1] - brush.value[0]}px` }} />
+				<div class="timeline-brush"
+					style={{ left: `${brush.value[0]}px`,
+						width: `${brush.value[1] - brush.value[0]}px` }} />
 			)}
 		</div>
 	);
@@ -408,13 +423,16 @@ function Head(): JSX.Element {
 	const counted = `${formatCount(list.length)} ${list.length === 1 ? "lane" : "lanes"}`;
 	const facts = [
 		leftOut ? `the largest; ${formatCount(leftOut)} more are not shown` : "",
-		`bars of ${lengthText(barMs)}, stacks in steps of ${lengthText(stepMs)}: within one the order says nothing`,
+		`bars of ${lengthText(barMs)}`,
+		`stacks in steps of ${lengthText(stepMs)}: within one the order says nothing`,
 		filters.length || cells ? "bars count everything, stacks what is chosen" : "",
 	];
 	return (
 		<div class="timeline-head">
-			<Picker label="Lanes by" showLabel class="quiet" options={options} chosen={label ? [label] : []} none="nothing"
-				empty="No labels in this range." onChange={([chosen]) => go({ lanes: chosen ?? "", lane: "" })} />
+			<Picker label="Lanes by" showLabel class="quiet" options={options}
+				chosen={label ? [label] : []} none="nothing"
+				empty="No labels in this range."
+				onChange={([chosen]) => go({ lanes: chosen ?? "", lane: "" })} />
 			<button type="button" class="chip-clear" disabled={list.length > OPEN_MAX && !all}
 				title={list.length > OPEN_MAX ? `At most ${OPEN_MAX} lanes can be open together`
 					: "Every stack of every lane: of many lanes this takes a few seconds"}
