@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Turns of queries: who waits, who goes on, who is refused. */
 #include "server/serve/turns.h"
 
 #include <pthread.h>

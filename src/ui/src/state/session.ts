@@ -115,7 +115,8 @@ async function loadTypes(): Promise<void> {
 export const question = computed<TreeQuestion>(() => {
 	const { view, range, groupBy, demangle, filters } = place.value;
 	/* What is compared to has other moments. */
-	const [cells, times] = view === "compare" || !place.value.cells ? ["", ""] : [place.value.cells, place.value.times];
+	const chosen = view !== "compare" && place.value.cells;
+	const [cells, times] = chosen ? [place.value.cells, place.value.times] : ["", ""];
 	return { query: selector.value, range, groupBy, demangle, filters, cells, times };
 });
 
