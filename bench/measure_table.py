@@ -83,7 +83,7 @@ def table_rates(path):
     """Of look-ups in the table alone, by resolve_bench: {(what, order): M addresses/s of CPU time}."""
     out = subprocess.run([RESOLVE_BENCH, path, "1", str(MANY)], capture_output=True, text=True, check=True).stdout
     return {(what, order): float(rate) for what, order, rate in
-            re.findall(r"^(frames|frames of many at once|frames with names) +(at random|sorted) +([0-9.]+) M addresses/s",
+            re.findall(r"^(frames|frames of many at once|frames with names) +(at random|sorted) +([0-9.]+) M addresses",
                        out, re.MULTILINE)}
 
 
