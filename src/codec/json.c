@@ -153,6 +153,8 @@ void json_put_double(struct json *json, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
+	if (value == 0 && signbit(value)) /* "-0" is an integer to readers, which has no sign */
+		snprintf(text, sizeof(text), "-0.0");
 	separate(json);
 	strbuf_add_text(json->out, text);
 }

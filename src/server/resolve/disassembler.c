@@ -49,7 +49,7 @@ const char *disassembler_architecture(uint16_t machine)
 
 /* ---- the worker: lines "LENGTH TEXT" for one instruction after the other ---- */
 
-static bool open_engine(uint64_t machine, csh *ret)
+static bool open_engine(uint16_t machine, csh *ret)
 {
 	bool is_x86 = machine == EM_X86_64;
 
@@ -63,14 +63,12 @@ static void put_bytes(FILE *out, const uint8_t *code, size_t count)
 		fprintf(out, "1 .byte 0x%02x\n", code[i]);
 }
 
-static int write_all(csh engine, uint64_t machine, uint64_t address, const uint8_t *code,
-		     size_t len, FILE *out)
+static void put_all(csh engine, cs_insn *instruction, size_t unit, uint64_t address,
+		    struct slice bytes, FILE *out)
 {
-	size_t unit = machine == EM_X86_64 ? 1 : 4; /* that is passed over */
-	cs_insn *instruction = cs_malloc(engine);
+	const uint8_t *code = (const uint8_t *)bytes.data;
+	size_t len = bytes.len;
 
-	if (!instruction)
-		return 1;
 	while (len) {
 		if (cs_disasm_iter(engine, &code, &len, &address, instruction)) {
 			fprintf(out, "%u %s%s%s\n", instruction->size, instruction->mnemonic,
@@ -84,11 +82,26 @@ static int write_all(csh engine, uint64_t machine, uint64_t address, const uint8
 		len -= unit;
 		address += unit;
 	}
-	cs_free(instruction, 1);
-	return fflush(out) ? 1 : 0;
 }
 
-static int run_worker(uint64_t machine, uint64_t address)
+int disassembler_write(uint16_t machine, uint64_t address, struct slice code, FILE *out)
+{
+	size_t unit = machine == EM_X86_64 ? 1 : 4; /* that is passed over */
+	cs_insn *instruction;
+	csh engine;
+
+	if (!open_engine(machine, &engine))
+		return -1;
+	instruction = cs_malloc(engine);
+	if (instruction) {
+		put_all(engine, instruction, unit, address, code, out);
+		cs_free(instruction, 1);
+	}
+	cs_close(&engine);
+	return instruction && !fflush(out) ? 0 : -1;
+}
+
+static int run_worker(uint16_t machine, uint64_t address)
 {
 	const struct subprocess_limits limits = {
 		.name = "firn-code",
@@ -99,13 +112,12 @@ static int run_worker(uint64_t machine, uint64_t address)
 	uint8_t *code = mem_calloc(DISASSEMBLER_CODE_BYTES_MAX, 1);
 	FILE *out = fdopen(FD_OUT, "w");
 	ssize_t len;
-	csh engine;
 
 	subprocess_confine(&limits);
 	len = pread(FD_CODE, code, DISASSEMBLER_CODE_BYTES_MAX, 0);
-	if (len < 0 || !out || !open_engine(machine, &engine))
+	if (len < 0 || !out)
 		return 1;
-	return write_all(engine, machine, address, code, (size_t)len, out);
+	return disassembler_write(machine, address, slice_from(code, (size_t)len), out) ? 1 : 0;
 }
 
 int disassembler_main(int argc, char **argv)
@@ -115,7 +127,7 @@ int disassembler_main(int argc, char **argv)
 		return -1;
 	if (argc != ARGS)
 		return 2;
-	return run_worker(strtoull(argv[ARG_MACHINE], NULL, 10),
+	return run_worker((uint16_t)strtoul(argv[ARG_MACHINE], NULL, 10),
 			  strtoull(argv[ARG_ADDRESS], NULL, 10));
 }
 
@@ -198,9 +210,8 @@ static int run_process(uint16_t machine, uint64_t address, struct slice code, st
 			       : "died");
 }
 
-/* What the worker says is checked as what comes from outside. */
-static int parse(struct slice texts, uint64_t address, size_t code_bytes, struct arena *arena,
-		 struct instruction **ret, size_t *ret_count, struct err *err)
+int disassembler_parse(struct slice texts, uint64_t address, size_t code_bytes, struct arena *arena,
+		       struct instruction **ret, size_t *ret_count, struct err *err)
 {
 	struct instruction *list = arena_new_array(arena, struct instruction, code_bytes + 1);
 	uint64_t end = address + code_bytes;
@@ -248,7 +259,8 @@ int disassembler_run(uint16_t machine, uint64_t address, struct slice code, stru
 	pthread_cond_signal(&workers.changed);
 	pthread_mutex_unlock(&workers.lock);
 	if (!rc)
-		rc = parse(strbuf_slice(&texts), address, code.len, arena, ret, ret_count, err);
+		rc = disassembler_parse(strbuf_slice(&texts), address, code.len, arena, ret,
+					ret_count, err);
 	strbuf_free(&texts);
 	return rc;
 }

@@ -8,6 +8,8 @@
 #ifndef FIRN_SERVER_RESOLVE_DISASSEMBLER_H
 #define FIRN_SERVER_RESOLVE_DISASSEMBLER_H
 
+#include <stdio.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -31,5 +33,14 @@ const char *disassembler_architecture(uint16_t machine);
 /* The code that stands at `address`; instructions and texts in the arena. Thread-safe. */
 int disassembler_run(uint16_t machine, uint64_t address, struct slice code, struct arena *arena,
 		     struct instruction **ret, size_t *ret_count, struct err *err);
+
+/*
+ * What the two processes say to one another; pure. The worker's side writes a line "LENGTH TEXT"
+ * for each instruction; -1 when it cannot. The other side believes none of it: lines that are not
+ * of that form or go beyond the code are an error.
+ */
+int disassembler_write(uint16_t machine, uint64_t address, struct slice code, FILE *out);
+int disassembler_parse(struct slice texts, uint64_t address, size_t code_bytes, struct arena *arena,
+		       struct instruction **ret, size_t *ret_count, struct err *err);
 
 #endif

@@ -86,10 +86,11 @@ static void numbers_are_exact_and_short(void **state)
 	json_put_double(&json, NAN);
 	json_put_double(&json, -INFINITY);
 	json_put_double(&json, -0.5);
+	json_put_double(&json, -0.0);
 	json_close_array(&json);
 	assert_string_equal(strbuf_text(&out),
 			    "[-9223372036854775808,18446744073709551615,0.1,1e+300,"
-			    "0.3333333333333333,null,null,-0.5]");
+			    "0.3333333333333333,null,null,-0.5,-0.0]");
 	strbuf_free(&out);
 }
 
