@@ -76,7 +76,7 @@ void agent_stop(struct agent *agent);
 /* Waits until at least one report window has been delivered or timeout; for tests and record. */
 bool agent_wait_window(struct agent *agent, int64_t timeout_ns);
 
-/* Samples lost since the start of the process, whatever the reason. Any thread. */
+/* Samples lost before they were in a report, since the start of the process. Any thread. */
 uint64_t agent_lost_samples(void);
 
 /* What this host lacks for sampling, as lines of plain words with remedies; empty = nothing. */

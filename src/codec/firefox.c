@@ -7,6 +7,17 @@
 #define VALUE_MAX 9e18
 #define NOT_THERE SIZE_MAX
 
+/* What weights are. */
+static const struct unit {
+	const char *name; /* in the file */
+	const char *type, *unit;
+	double scale;
+} units[] = {
+	{ "samples", "samples", "count", 1 },
+	{ "bytes", "space", "bytes", 1 },
+	{ "tracing-ms", "wall", "nanoseconds", 1e6 },
+};
+
 struct reader {
 	struct stack_builder *into;
 	const json_t *shared; /* tables that a thread lacks; may be NULL */
@@ -15,7 +26,7 @@ struct reader {
 	const json_t *frame_func, *frame_line;
 	const json_t *func_name, *func_file, *func_source, *source_file;
 	const json_t *strings;
-	bool is_bytes, has_type;
+	const struct unit *unit; /* of all threads; NULL = not known yet */
 	struct err *err;
 };
 
@@ -77,10 +88,10 @@ static void push(struct reader *reader, size_t number)
 	stack_builder_push(reader->into, &frame);
 }
 
-/* Leaf first. Stacks come after their prefixes: no way leads back. */
+/* Leaf first, as deep as stacks are kept. Stacks come after their prefixes: no way leads back. */
 static int push_stack(struct reader *reader, size_t stack)
 {
-	for (size_t depth = 0; stack != NOT_THERE; depth++) {
+	for (size_t depth = 0; stack != NOT_THERE && depth < STACK_BUILDER_DEPTH_MAX; depth++) {
 		size_t frame = index_at(reader->frame_stack, stack);
 		size_t prefix = index_at(reader->prefix, stack);
 
@@ -88,25 +99,31 @@ static int push_stack(struct reader *reader, size_t stack)
 			return wrong(reader, "a stack names a frame that is not there");
 		if (prefix != NOT_THERE && prefix >= stack)
 			return wrong(reader, "a stack's prefix comes after it");
-		if (depth < STACK_BUILDER_DEPTH_MAX)
-			push(reader, frame);
+		push(reader, frame);
 		stack = prefix;
 	}
 	return 0;
 }
 
+static const struct unit *unit_of(const json_t *samples)
+{
+	const char *name = json_string_value(json_object_get(samples, "weightType"));
+
+	for (size_t i = 0; name && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(name, units[i].name))
+			return &units[i];
+	return &units[0];
+}
+
 static int begin_type(struct reader *reader, const json_t *samples)
 {
-	const char *unit = json_string_value(json_object_get(samples, "weightType"));
-	bool is_bytes = unit && !strcmp(unit, "bytes");
+	const struct unit *unit = unit_of(samples);
 
-	if (reader->has_type)
-		return is_bytes == reader->is_bytes ? 0
-						    : wrong(reader, "threads have different units");
-	reader->has_type = true;
-	reader->is_bytes = is_bytes;
-	stack_builder_type(reader->into, is_bytes ? "space" : "samples",
-			   is_bytes ? "bytes" : "count");
+	if (reader->unit && reader->unit != unit)
+		return wrong(reader, "threads have different units");
+	if (!reader->unit)
+		stack_builder_type(reader->into, unit->type, unit->unit);
+	reader->unit = unit;
 	return 0;
 }
 
@@ -118,12 +135,13 @@ static int read_samples(struct reader *reader)
 	const char *name = json_string_value(json_object_get(reader->thread, "name"));
 	int rc = begin_type(reader, samples);
 
-	for (size_t i = 0; !rc && i < json_array_size(stacks); i++) {
+	for (size_t i = 0; !rc && !reader->into->full && i < json_array_size(stacks); i++) {
 		size_t stack = index_at(stacks, i);
 		double weight =
 			json_is_array(weights) ? json_number_value(json_array_get(weights, i)) : 1;
 		int64_t value;
 
+		weight *= reader->unit->scale;
 		if (!(fabs(weight) < VALUE_MAX))
 			return wrong(reader, "a weight is too large");
 		value = (int64_t)llround(weight);
@@ -172,7 +190,7 @@ int firefox_decode(struct slice text, struct stack_builder *into, struct err *er
 		return err_set(err, ERR_INVALID, "Firefox profile: %s at byte %d", problem.text,
 			       problem.position);
 	reader.shared = json_object_get(root, "shared");
-	for (size_t i = 0; !rc && i < json_array_size(threads); i++) {
+	for (size_t i = 0; !rc && !into->full && i < json_array_size(threads); i++) {
 		reader.thread = json_array_get(threads, i);
 		rc = read_thread(&reader);
 	}

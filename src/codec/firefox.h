@@ -5,8 +5,8 @@
  * github.com/firefox-devtools/profiler).
  *
  * Tables are columns, of each thread or (version 56 and newer) in `shared`. All threads add up,
- * with the label `thread_name`; weights in bytes are space/bytes, others samples/count. Files of
- * another weight than the first thread's are refused.
+ * with the label `thread_name`; weights in bytes are space/bytes, in milliseconds (`tracing-ms`)
+ * wall/nanoseconds, others samples/count. Files whose threads differ in that are refused.
  */
 #ifndef FIRN_CODEC_FIREFOX_H
 #define FIRN_CODEC_FIREFOX_H

@@ -36,7 +36,7 @@ struct sampler {
 	struct perf_events events;
 	struct sample_bpf *skeleton;
 	bool attached;
-	int64_t slept_ns; /* the machine, since it was started */
+	int64_t slept_ns; /* the machine, since it was started: at most */
 	struct bpf_link *follow_exec, *follow_fork, *follow_calls[FOLLOWED_CALLS];
 	struct ring_buffer *ring;
 	int cpus;
@@ -160,13 +160,19 @@ static int attach_to_clocks(struct sampler *sampler, struct err *err)
 	return 0;
 }
 
-/* How long the machine was suspended, which takes most CPUs offline for a moment. */
-static int64_t slept_ns(void)
+/*
+ * How long the machine was suspended, which takes most CPUs offline for a moment: at least, and at
+ * most. These differ by the time that this thread waits for a CPU between two looks at the clocks.
+ */
+static int64_t slept_ns(int64_t *ret_most)
 {
+	int64_t before_ns = clock_monotonic_ns(), both_ns;
 	struct timespec time;
 
 	clock_gettime(CLOCK_BOOTTIME, &time);
-	return time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec - clock_monotonic_ns();
+	both_ns = time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec;
+	*ret_most = both_ns - before_ns;
+	return both_ns - clock_monotonic_ns();
 }
 
 static bool has_cpu(const unsigned *cpus, size_t count, int cpu)
@@ -212,7 +218,7 @@ static void add_clock(struct sampler *sampler, unsigned cpu)
 
 void sampler_follow_cpus(struct sampler *sampler)
 {
-	int64_t slept = slept_ns();
+	int64_t most, least = slept_ns(&most);
 	unsigned *online;
 	struct err err;
 	size_t count;
@@ -222,11 +228,11 @@ void sampler_follow_cpus(struct sampler *sampler)
 	online = mem_new_array(unsigned, PERF_EVENTS_CPUS_MAX);
 	if (!perf_events_read_online(online, &count, &err)) {
 		drop_clocks(&sampler->events, online, count,
-			    slept - sampler->slept_ns > CLOCK_NS_PER_MS);
+			    least - sampler->slept_ns > CLOCK_NS_PER_MS);
 		for (size_t i = 0; i < count; i++)
 			add_clock(sampler, online[i]);
 	}
-	sampler->slept_ns = slept;
+	sampler->slept_ns = most;
 	free(online);
 }
 
@@ -336,7 +342,7 @@ int sampler_attach(struct sampler *sampler, struct err *err)
 {
 	follow(sampler);
 	sampler->attached = true;
-	sampler->slept_ns = slept_ns();
+	slept_ns(&sampler->slept_ns);
 	return attach_to_clocks(sampler, err);
 }
 

@@ -54,6 +54,6 @@ void drain_stop(struct drain *drain); /* from any thread; returns at once */
 void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */
 
 void drain_metrics_register(void); /* once per process */
-uint64_t drain_lost_samples(void); /* since the start, whatever the reason; any thread */
+uint64_t drain_lost_samples(void); /* before they were in a window; any thread */
 
 #endif

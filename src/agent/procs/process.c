@@ -50,6 +50,9 @@ void process_touch(struct process *process, const struct record_head *head, int6
 	bool renamed = memcmp(process->name, head->process_name, SAMPLE_NAME_BYTES);
 
 	process->seen_at_ns = now_ns;
+	if (head->at_ns < process->newest_ns)
+		return; /* it waited on another CPU */
+	process->newest_ns = head->at_ns;
 	process->thread = head->tid;
 	if (renamed && process->known && !process->executable) {
 		/* /proc was asked by a name that the process no longer had. */

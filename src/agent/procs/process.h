@@ -45,7 +45,8 @@ struct process {
 	int64_t space_since_ns;		  /* as above */
 	struct process_space past[PROCESS_PAST_MAX]; /* the last one first, then NULL */
 	bool space_is_whole;			     /* it came from the kernel side, and not cut */
-	int64_t seen_at_ns;			     /* monotonic, of its last sample */
+	int64_t seen_at_ns;			     /* monotonic: its last record was read */
+	uint64_t newest_ns;			     /* monotonic, of its newest record */
 	int64_t look_again_at_ns;		     /* something could not be read; 0 = no */
 	int64_t read_again_at_ns;
 	int64_t read_interval_ns;
@@ -54,7 +55,7 @@ struct process {
 struct process *process_new(const struct record_head *head, int64_t now_ns);
 void process_free(struct process *process); /* accepts NULL */
 
-/* Notes the sample's name, thread and time: a program may rename itself. */
+/* Notes the record's name and thread, if it is the newest: a program may rename itself. */
 void process_touch(struct process *process, const struct record_head *head, int64_t now_ns);
 
 /*

@@ -243,6 +243,25 @@ static int keep_house(struct store *store, struct err *err)
 	return rc ? (err_wrap(err, "apply retention"), rc) : 0;
 }
 
+/* On a full disk it is old parts that make room for new ones. Tells the worst failure. */
+static int seal_and_keep_house(struct store *store, struct err *err)
+{
+	struct err later;
+	int rc = seal_ended(store, err), kept;
+
+	note_sealed(store, rc, err);
+	if (!rc)
+		return keep_house(store, err);
+	err_wrap(err, "write a part");
+	if (rc != -ERR_NO_SPACE)
+		return rc;
+	kept = keep_house(store, &later);
+	if (!vfs_is_fault(kept))
+		return rc;
+	*err = later;
+	return kept;
+}
+
 static int work(struct store *store, bool seal_now, struct err *err)
 {
 	struct err cause = { 0 };
@@ -252,12 +271,7 @@ static int work(struct store *store, bool seal_now, struct err *err)
 		return rc;
 	pthread_mutex_lock(&store->seal_lock);
 	rotate_if_due(store, seal_now);
-	rc = seal_ended(store, &cause);
-	note_sealed(store, rc, &cause);
-	if (rc)
-		err_wrap(&cause, "write a part");
-	else
-		rc = keep_house(store, &cause);
+	rc = seal_and_keep_house(store, &cause);
 	store_publish_parts(store);
 	store_watch_disk(store);
 	if (store->manifest.poisoned || vfs_is_fault(rc))

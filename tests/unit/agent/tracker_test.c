@@ -373,6 +373,22 @@ static void process_that_renames_itself_is_described_by_its_new_name(void **stat
 	assert_non_null(process->cgroups);
 }
 
+/* Samples of one CPU wait there while those of another arrive. */
+static void late_sample_does_not_take_the_new_name_back(void **state)
+{
+	struct record_head head = head_of(NOBODY, 10), late = head_of(NOBODY, 5);
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	memcpy(head.process_name, "after", 6);
+	memcpy(late.process_name, "before", 7);
+	process = tracker_process(&fixture->tracker, tracker_get(&fixture->tracker, &head, 20));
+	assert_ptr_equal(process, tracker_process(&fixture->tracker,
+						  tracker_get(&fixture->tracker, &late, 21)));
+	assert_string_equal(process->name, "after");
+	assert_int_equal(process->seen_at_ns, 21);
+}
+
 static void lists_are_bounded_until_a_sweep(void **state)
 {
 	struct space_record record = { .parts = 1, .count = SPACE_PART_MAPPINGS };
@@ -516,6 +532,7 @@ int main(void)
 		TEST(proc_is_read_where_the_kernel_asks_for_it),
 		TEST(budget_bounds_the_work_and_counts_what_it_forbids),
 		TEST(process_that_renames_itself_is_described_by_its_new_name),
+		TEST(late_sample_does_not_take_the_new_name_back),
 		TEST(lists_are_bounded_until_a_sweep),
 		TEST(stacks_keep_the_mappings_of_their_time),
 	};

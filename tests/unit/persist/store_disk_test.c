@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -147,6 +148,44 @@ static void what_cannot_be_compacted_does_not_keep_others_from_it(void **state)
 	sim_disk_set_free(world.disk, SIM_DISK_BYTES); /* who asks does not wait */
 	must(store_compact(world.store, &all, &done, &err), &err);
 	assert_int_equal(parts_of(&world), 2);
+	end(&world);
+}
+
+static int (*open_on_disk)(const struct vfs *vfs, const char *path, unsigned int flags,
+			   struct vfs_file **ret);
+
+static int open_but_no_new_part(const struct vfs *vfs, const char *path, unsigned int flags,
+				struct vfs_file **ret)
+{
+	bool is_new_part = strstr(path, "/part-") && flags & VFS_CREATE;
+
+	return is_new_part ? -ENOSPC : open_on_disk(vfs, path, flags, ret);
+}
+
+/* What is small, as the manifest's edits are, still fits. */
+static void a_disk_too_full_for_a_part_gets_room_by_retention(void **state)
+{
+	struct world world;
+	struct vfs *disk;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	store_close(world.store);
+	world.options.retention_ns = 3600 * CLOCK_NS_PER_S;
+	must(store_open(&world.options, &world.store, &err), &err);
+	append_parts(&world, 0, 2);
+	disk = (struct vfs *)(uintptr_t)world.options.vfs;
+	open_on_disk = disk->open;
+	disk->open = open_but_no_new_part;
+	world.now_ns += 7200 * CLOCK_NS_PER_S;
+	append(&world, 7200);
+	assert_int_equal(store_seal(world.store, &err), -ERR_NO_SPACE);
+	assert_non_null(strstr(err.message, "write a part"));
+	assert_int_equal(parts_of(&world), 0);
+	disk->open = open_on_disk;
+	must(store_seal(world.store, &err), &err);
+	assert_int_equal(parts_of(&world), 1);
 	end(&world);
 }
 
@@ -345,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not),
 		cmocka_unit_test(what_cannot_be_compacted_does_not_keep_others_from_it),
+		cmocka_unit_test(a_disk_too_full_for_a_part_gets_room_by_retention),
 		cmocka_unit_test(full_disk_is_seen_when_the_store_is_opened),
 		cmocka_unit_test(backup_of_a_running_store_opens_with_all_that_was_acknowledged),
 		cmocka_unit_test(backup_does_not_follow_the_store_it_was_made_of),
