@@ -494,7 +494,9 @@ static void run_stream(struct exchange *exchange)
 		else
 			route->stream->finish(route->context, &exchange->request,
 					      exchange->stream_state, &response);
-		exchange->stream_state = code ? exchange->stream_state : NULL;
+		if (!code && !route->stream->watch)
+			exchange->stream_state = NULL;
+		exchange->is_watched = !code && route->stream->watch && !response.grpc_status;
 		answer(exchange, &response);
 		response_fini(&response);
 	}
@@ -529,4 +531,26 @@ void exchange_run(struct exchange *exchange)
 	traffic_end_handler(begun_ns);
 	answer(exchange, &response);
 	response_fini(&response);
+}
+
+bool exchange_watch(struct exchange *exchange)
+{
+	struct budget *budget = &exchange->service->budget;
+	struct answer *answer = &exchange->answer;
+	struct strbuf message = { 0 };
+	bool is_other;
+
+	exchange->route->stream->watch(exchange->route->context, exchange->stream_state, &message);
+	is_other = !slice_equal(strbuf_slice(&message), slice_tail(answer->body, GRPC_FRAME_BYTES));
+	if (is_other) {
+		strbuf_clear(&answer->owned);
+		grpc_add_frame(&answer->owned, 0, strbuf_slice(&message));
+		answer->body = strbuf_slice(&answer->owned);
+		exchange->answered_bytes = 0;
+		budget_give(budget, exchange->charged_bytes);
+		exchange->charged_bytes = answer->body.len;
+		budget_force(budget, exchange->charged_bytes);
+	}
+	strbuf_free(&message);
+	return is_other;
 }

@@ -62,6 +62,7 @@ struct exchange {
 	bool is_admitted;	   /* authorize was asked */
 	bool is_last;		   /* of a streamed request: its end has come; set before it runs */
 	bool wants_more;	   /* exchange_run made no answer */
+	bool is_watched;	   /* the answer goes on: exchange_watch */
 	_Atomic bool cancelled;	   /* told to the handler */
 	_Atomic bool is_abandoned; /* nobody will read the answer */
 	struct answer answer;
@@ -115,5 +116,11 @@ void exchange_resume(struct exchange *exchange, int64_t now_ns);
  * engine_take_back.
  */
 void exchange_run(struct exchange *exchange);
+
+/*
+ * Loop thread, for an answer that is watched and of which all has been sent: replaces it by what is
+ * to be said next. False when that is still the same.
+ */
+bool exchange_watch(struct exchange *exchange);
 
 #endif

@@ -104,6 +104,8 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to
 	pace_move(&exchange->pace, now_of(http), rest.len);
 	if (exchange->answered_bytes < exchange->answer.body.len)
 		return (ssize_t)rest.len;
+	if (exchange->is_watched)
+		return rest.len ? (ssize_t)rest.len : NGHTTP2_ERR_DEFERRED;
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
 	if (exchange->answer.trailers.len) {
 		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -421,6 +423,22 @@ static void http2_answer(struct engine *engine, struct exchange *exchange)
 		send_answer(http, exchange);
 }
 
+static bool is_watched(const struct exchange *exchange)
+{
+	return exchange->phase == EXCHANGE_ANSWER && exchange->is_watched &&
+	       exchange->answered_bytes == exchange->answer.body.len;
+}
+
+/* Says what has become new; while the server stops that is the last of it. */
+static void watch(struct http2 *http, struct exchange *exchange)
+{
+	if (!exchange_watch(exchange) && !http->is_stopping)
+		return;
+	exchange->is_watched = !http->is_stopping;
+	pace_begin(&exchange->pace, now_of(http));
+	nghttp2_session_resume_data(http->session, exchange->stream);
+}
+
 /* Acts on one exchange that may be late. False when the whole connection has to go. */
 static bool tick_exchange(struct http2 *http, struct exchange *exchange)
 {
@@ -443,8 +461,10 @@ static bool tick_exchange(struct http2 *http, struct exchange *exchange)
 		http->engine.is_parked |= exchange->is_parked;
 		return true;
 	case EXCHANGE_ANSWER:
-		if (exchange->is_answered ? waited_ns > ENGINE_LINGER_NS
-					  : pace_is_late(&exchange->pace, now_ns))
+		if (is_watched(exchange))
+			watch(http, exchange);
+		else if (exchange->is_answered ? waited_ns > ENGINE_LINGER_NS
+					       : pace_is_late(&exchange->pace, now_ns))
 			nghttp2_submit_rst_stream(
 				http->session, NGHTTP2_FLAG_NONE, exchange->stream,
 				exchange->is_answered ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
@@ -464,6 +484,9 @@ static void http2_stop(struct engine *engine)
 				      nghttp2_session_get_last_proc_stream_id(http->session),
 				      NGHTTP2_NO_ERROR, NULL, 0);
 	http->is_stopping = true;
+	for (struct exchange *exchange = http->exchanges; exchange; exchange = exchange->next)
+		if (is_watched(exchange))
+			watch(http, exchange);
 }
 
 static void http2_tick(struct engine *engine)

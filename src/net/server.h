@@ -97,6 +97,12 @@ struct net_stream {
 	/* The call ended before that: frees the state. Any thread; must not wait. */
 	void (*abandon)(void *context, void *state);
 	bool is_single; /* answered after the first message, without waiting for the end */
+	/*
+	 * Usually NULL. Else the answer does not end: this message is sent again whenever it has
+	 * become another one, until the client leaves or the server stops. `finish` makes the first
+	 * and leaves the state, if any. Loop thread; must not wait.
+	 */
+	void (*watch)(void *context, const void *state, struct strbuf *out);
 };
 
 /* What a client must be allowed to do, to be let through to a route. */

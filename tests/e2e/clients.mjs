@@ -8,6 +8,11 @@
  * takes [{ service, method, request }] and protoc's descriptor set,
  *
  * writes [{ answer or code, arrow, differ }]: how the first client understood it, and those that did not agree.
+ *
+ *	node clients.mjs URL DESCRIPTORS SERVICE...
+ *
+ * watches the health of services through grpc-js, until all streams have ended; writes lines "SERVICE: STATUS" as they
+ * come, and "SERVICE: end CODE".
  */
 import { createRegistryFromDescriptors } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -17,7 +22,7 @@ import loader from "@grpc/proto-loader";
 import { tableFromIPC } from "apache-arrow";
 import { readFileSync } from "node:fs";
 
-const [url, descriptors] = process.argv.slice(2);
+const [url, descriptors, ...watched] = process.argv.slice(2);
 const set = readFileSync(descriptors);
 const registry = createRegistryFromDescriptors(set);
 const packages = grpc.loadPackageDefinition(loader.loadFileDescriptorSetFromBuffer(set, { keepCase: false }));
@@ -45,11 +50,15 @@ async function askConnect(transport, { service, method, request }) {
 }
 
 const stubs = {};
+function stubOf(service) {
+	const Stub = service.split(".").reduce((at, name) => at[name], packages);
+	return (stubs[service] ??= new Stub(new URL(url).host, grpc.credentials.createInsecure()));
+}
+
 function askGrpc({ service, method, request }) {
 	const type = registry.findService(service);
 	const called = Object.values(type.methods).find((m) => m.name === method);
-	const Stub = service.split(".").reduce((at, name) => at[name], packages);
-	const stub = (stubs[service] ??= new Stub(new URL(url).host, grpc.credentials.createInsecure()));
+	const stub = stubOf(service);
 	const definition = stub[method];
 	/* The request goes out as the other clients encode it, the answer is checked as bytes: grpc-js moves them. */
 	const bytes = Buffer.from(called.I.fromJson(request).toBinary());
@@ -74,6 +83,21 @@ function readArrow(answer) {
 		fields: table.schema.fields.map((f) => [f.name, String(f.type)]),
 		rows: table.toArray().map((row) => table.schema.fields.map((f) => plain(row[f.name]))),
 	};
+}
+
+const statuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+function watchHealth(service) {
+	const stream = stubOf("grpc.health.v1.Health").watch({ service });
+	return new Promise((resolve) => {
+		stream.on("data", ({ status }) => console.log(`${service}: ${statuses[status]}`));
+		stream.on("error", () => {}); /* told by its status */
+		stream.on("status", ({ code }) => resolve(console.log(`${service}: end ${codes(code)}`)));
+	});
+}
+
+if (watched.length) {
+	await Promise.all(watched.map(watchHealth));
+	process.exit(0);
 }
 
 const results = [];

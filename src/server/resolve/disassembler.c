@@ -127,7 +127,7 @@ int disassembler_main(int argc, char **argv)
 		return -1;
 	if (argc != ARGS)
 		return 2;
-	return run_worker((uint16_t)strtoul(argv[ARG_MACHINE], NULL, 10),
+	return run_worker((uint16_t)strtoull(argv[ARG_MACHINE], NULL, 10),
 			  strtoull(argv[ARG_ADDRESS], NULL, 10));
 }
 

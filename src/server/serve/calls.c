@@ -9,6 +9,7 @@
 
 #define QUERY "/parca.query.v1alpha1.QueryService/"
 #define QUERIER "/querier.v1.QuerierService/"
+#define HEALTH "/grpc.health.v1.Health/"
 #define GATEWAY_LABELS "/api/profiles/labels/"
 #define GATEWAY_VALUES "/values"
 #define PARAMETERS_MAX 256u
@@ -53,6 +54,8 @@ static const struct call calls[] = {
 	  &schema_pyro_analyze_response, NULL },
 	{ QUERIER "GetProfileStats", pyro_stats, &schema_pyro_stats_request,
 	  &schema_pyro_stats_response, NULL },
+	{ HEALTH "Check", health_check, &schema_health_request, &schema_health_response, NULL },
+	{ HEALTH "Watch", NULL, &schema_health_request, &schema_health_response, NULL },
 };
 
 /* Connect's names of gRPC's codes. */

@@ -16,8 +16,8 @@
 #include "net/server.h"
 
 struct call {
-	const char *path; /* "/package.Service/Method" */
-	net_handler_f *handler;
+	const char *path;	/* "/package.Service/Method" */
+	net_handler_f *handler; /* NULL: answers are a stream, which the route has */
 	const struct transcode_message *request, *answer;
 	const char *gateway; /* path of the JSON gateway, or NULL */
 };

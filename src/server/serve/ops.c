@@ -56,17 +56,6 @@ void ops_ready(void *context, const struct net_request *request, struct net_resp
 		plain(response, 503, "firn is starting.\n");
 }
 
-/* grpc.health.v1.HealthCheckResponse{ status = 1: SERVING = 1, NOT_SERVING = 2 } */
-void ops_grpc_health(void *context, const struct net_request *request,
-		     struct net_response *response)
-{
-	struct serve *serve = context;
-
-	(void)request;
-	strbuf_add_byte(&response->body, 0x08);
-	strbuf_add_byte(&response->body, atomic_load(&serve->ready) ? 1 : 2);
-}
-
 void ops_put_stat(struct json *json, const struct store_stat *stat,
 		  const struct store_deletes *deletes)
 {

@@ -7,6 +7,8 @@
  * descriptors are made of the tables that also turn messages into JSON: optional fields are oneofs
  * of their own, names that meet get a number, which nobody sees on the wire.
  */
+#include "server/serve/reflection.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ enum {
 	FIELD_ONEOF = 9,
 	FIELD_OPTIONAL = 17
 };
+enum { METHOD_SERVER_STREAMING = 6 };
 enum { LABEL_OPTIONAL = 1, LABEL_REPEATED = 3 };
 
 struct reflected {
@@ -48,10 +51,10 @@ struct reflected {
 static const struct reflected files[] = {
 	{ "parca.query.v1alpha1", "parca/query/v1alpha1/query.proto" },
 	{ "querier.v1", "querier/v1/querier.proto" },
+	{ "grpc.health.v1", "grpc/health/v1/health.proto" },
 };
 
 static const char *const other_services[] = {
-	"grpc.health.v1.Health",
 	"grpc.reflection.v1.ServerReflection",
 	"grpc.reflection.v1alpha.ServerReflection",
 	"opentelemetry.proto.collector.profiles.v1development.ProfilesService",
@@ -259,6 +262,7 @@ static void put_service(struct strbuf *out, const struct gathered *gathered)
 		pb_put_bytes(out, 1, method);
 		put_type(out, 2, gathered, calls[i].request);
 		put_type(out, 3, gathered, calls[i].answer);
+		pb_put_varint(out, METHOD_SERVER_STREAMING, !calls[i].handler);
 		pb_end(out, at);
 	}
 	pb_end(out, begun);
@@ -322,6 +326,21 @@ static bool find_file(struct slice name, bool is_symbol, struct strbuf *out)
 			return true;
 		}
 	}
+	return false;
+}
+
+bool reflection_has_service(struct slice name)
+{
+	size_t count;
+	const struct call *calls = calls_list(&count);
+	struct slice method;
+
+	for (size_t i = 0; i < count; i++)
+		if (slice_equal(slice_cut(slice_of(calls[i].path + 1), '/', &method), name))
+			return true;
+	for (size_t i = 0; i < sizeof(other_services) / sizeof(other_services[0]); i++)
+		if (slice_is(name, other_services[i]))
+			return true;
 	return false;
 }
 

@@ -7,6 +7,7 @@
 #define UPLOAD_MESSAGE_BYTES ((size_t)16 << 20) /* Parca's agents send pieces of 8 MiB */
 
 #define QUERY_SERVICE "/parca.query.v1alpha1.QueryService/"
+#define HEALTH_SERVICE "/grpc.health.v1.Health/"
 #define STORE_SERVICE "/parca.profilestore.v1alpha1.ProfileStoreService/"
 #define DEBUGINFO_SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define OTLP_SERVICE "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/"
@@ -80,8 +81,8 @@ static const struct route_row rows[] = {
 	{ "GET", "/-/ready", ops_ready, 0, NULL, NET_ROLE_NONE },
 	{ "GET", "/debug/pprof/", ops_profile_index, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/debug/pprof/profile", ops_profile, 0, NULL, NET_ROLE_QUERY },
-	{ "POST", "/grpc.health.v1.Health/Check", ops_grpc_health, SMALL_BODY_BYTES, NULL,
-	  NET_ROLE_NONE },
+	{ "POST", HEALTH_SERVICE "Check", calls_serve, SMALL_BODY_BYTES, NULL, NET_ROLE_NONE },
+	{ "POST", HEALTH_SERVICE "Watch", NULL, SMALL_BODY_BYTES, &health_watch, NET_ROLE_NONE },
 	{ "POST", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", NULL,
 	  SMALL_BODY_BYTES, &rpc_reflection, NET_ROLE_QUERY },
 	{ "POST", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", NULL,

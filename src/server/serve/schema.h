@@ -28,4 +28,7 @@ extern const struct transcode_message schema_pyro_types_request, schema_pyro_typ
 	schema_pyro_span_request, schema_pyro_heatmap_request, schema_pyro_heatmap_response,
 	schema_pyro_analyze_request, schema_pyro_analyze_response;
 
+/* grpc.health.v1 (health.c) */
+extern const struct transcode_message schema_health_request, schema_health_response;
+
 #endif

@@ -13,7 +13,8 @@
  *   answer_time.c   where in time: heatmap, flame chart
  *   running.c  the questions that are being answered; turns.c  which of them compute now
  *   targets.c  who has sent what
- *   question.c parameters -> query_params      ops.c        metrics, health, status, own profile
+ *   question.c parameters -> query_params      ops.c        metrics, status, own profile
+ *   health.c   grpc.health.v1
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
 #define FIRN_SERVER_SERVE_SERVE_H
@@ -66,13 +67,13 @@ net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_qu
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
 	pyro_select_series, pyro_stacktraces, pyro_span_profile, pyro_profile, pyro_diff,
 	pyro_heatmap, pyro_analyze, pyro_stats, pyro_render, pyro_render_diff;
-net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index,
-	ops_grpc_health;
+net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index;
+net_handler_f health_check;
 net_handler_f admin_delete, admin_deletes;
 net_handler_f asset_get, web_options, answer_openapi;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
 	answer_debuginfo, answer_source;
-extern const struct net_stream rpc_debuginfo_upload, rpc_reflection;
+extern const struct net_stream rpc_debuginfo_upload, rpc_reflection, health_watch;
 
 struct write_pool *write_pool_new(void);
 void write_pool_free(struct write_pool *pool);

@@ -97,6 +97,29 @@ static const struct net_stream engine_fake_stream = { .message = engine_fake_mes
 						      .finish = engine_fake_finish,
 						      .abandon = engine_fake_abandon };
 
+/* A watched call: says the word, and again when the test has changed it. */
+static char engine_fake_word = 'a';
+
+static inline void engine_fake_say(void *context, const void *state, struct strbuf *out)
+{
+	(void)context;
+	(void)state;
+	strbuf_add_byte(out, engine_fake_word);
+}
+
+static inline void engine_fake_begin_watch(void *context, const struct net_request *request,
+					   void *state, struct net_response *response)
+{
+	(void)request;
+	engine_fake_say(context, state, &response->body);
+}
+
+static const struct net_stream engine_fake_watch = { .message = engine_fake_message,
+						     .finish = engine_fake_begin_watch,
+						     .abandon = engine_fake_abandon,
+						     .is_single = true,
+						     .watch = engine_fake_say };
+
 static const struct net_route engine_fake_routes[] = {
 	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE },
 	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL, NET_ROLE_NONE },
@@ -104,6 +127,8 @@ static const struct net_route engine_fake_routes[] = {
 	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL,
 	  NET_ROLE_NONE },
 	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream,
+	  NET_ROLE_NONE },
+	{ "POST", "/firn.Test/Watch", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_watch,
 	  NET_ROLE_NONE },
 };
 

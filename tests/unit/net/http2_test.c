@@ -584,6 +584,91 @@ static void a_stream_that_is_reset_is_abandoned(void **state)
 	peer_free(&peer);
 }
 
+static int32_t begin_watch(struct peer *peer)
+{
+	int32_t stream;
+
+	engine_fake_word = 'a';
+	add_message(peer, 3);
+	stream = request(peer, "POST", "/firn.Test/Watch", "content-type", "application/grpc");
+	run(peer);
+	return stream;
+}
+
+/* Each message is a frame of one byte. */
+static void assert_said(const struct peer *peer, const char *words)
+{
+	assert_int_equal(peer->got.len, strlen(words) * (GRPC_FRAME_BYTES + 1));
+	for (size_t i = 0; words[i]; i++)
+		assert_int_equal(peer->got.data[i * (GRPC_FRAME_BYTES + 1) + GRPC_FRAME_BYTES],
+				 words[i]);
+}
+
+static void a_watched_answer_goes_on_until_the_server_stops(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	stream = begin_watch(&peer);
+	assert_said(&peer, "a");
+	pass(&peer, 3600); /* nothing new to say: neither late nor idle */
+	assert_said(&peer, "a");
+	assert_false(peer.streams[stream].is_closed);
+	engine_fake_word = 'b';
+	pass(&peer, 1);
+	assert_said(&peer, "ab");
+	engine_fake_word = 'c';
+	peer.fake.engine->ops->stop(peer.fake.engine);
+	exchange_bytes(&peer);
+	assert_said(&peer, "abc");
+	assert_true(peer.streams[stream].is_closed);
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	assert_true(peer.fake.engine->is_done);
+	peer_free(&peer);
+}
+
+/* The budget is back at nought, the state freed, as above. */
+static void a_watched_answer_may_be_left(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	stream = begin_watch(&peer);
+	nghttp2_submit_rst_stream(peer.session, 0, stream, NGHTTP2_CANCEL);
+	exchange_bytes(&peer);
+	assert_true(peer.streams[stream].is_closed);
+	begin_watch(&peer); /* goes with its connection */
+	assert_said(&peer, "aa");
+	peer_free(&peer);
+}
+
+/* One that stops while the call is still with a worker says it all the same. */
+static void a_watched_answer_ends_though_it_came_after_the_stop(void **state)
+{
+	struct peer peer;
+	int32_t stream;
+
+	(void)state;
+	peer_init(&peer);
+	engine_fake_word = 'a';
+	add_message(&peer, 3);
+	stream = request(&peer, "POST", "/firn.Test/Watch", "content-type", "application/grpc");
+	exchange_bytes(&peer);
+	assert_int_equal(peer.fake.queue_count, 1);
+	peer.fake.engine->ops->stop(peer.fake.engine);
+	run(&peer);
+	assert_said(&peer, "a");
+	pass(&peer, 1);
+	assert_said(&peer, "a");
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	assert_true(peer.fake.engine->is_done);
+	peer_free(&peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -591,6 +676,9 @@ int main(void)
 		cmocka_unit_test(a_streamed_call_without_messages_is_answered),
 		cmocka_unit_test(bad_streams_are_refused),
 		cmocka_unit_test(a_stream_that_is_reset_is_abandoned),
+		cmocka_unit_test(a_watched_answer_goes_on_until_the_server_stops),
+		cmocka_unit_test(a_watched_answer_may_be_left),
+		cmocka_unit_test(a_watched_answer_ends_though_it_came_after_the_stop),
 		cmocka_unit_test(requests_are_answered_in_any_order),
 		cmocka_unit_test(windows_open_for_what_was_stored),
 		cmocka_unit_test(an_early_answer_is_followed_by_a_reset_only_later),
