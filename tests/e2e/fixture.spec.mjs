@@ -10,7 +10,9 @@ import { clickFrame, firn, open, painted, picture, settled, withPage } from "./p
 
 /* What go tool pprof says of what the page offers for download. */
 async function goPprof(page, ...options) {
-	const link = await page.getByRole("link", { name: "Download as pprof" }).getAttribute("href");
+	await page.getByRole("button", { name: "Share and download" }).click();
+	const link = await page.getByRole("link", { name: "pprof" }).getAttribute("href");
+	await page.keyboard.press("Escape");
 	const file = path.join(process.env.FIRN_FOLDER, "downloaded.pb.gz");
 	writeFileSync(file, Buffer.from(await (await fetch(new URL(link, page.url()))).arrayBuffer()));
 	const { stdout } = await run("go",
