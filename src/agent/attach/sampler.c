@@ -36,6 +36,7 @@ struct sampler {
 	struct perf_events events;
 	struct sample_bpf *skeleton;
 	bool attached;
+	bool warned;	  /* that a CPU is not sampled, which is tried again */
 	int64_t slept_ns; /* the machine, since it was started: at most */
 	struct bpf_link *follow_exec, *follow_fork, *follow_calls[FOLLOWED_CALLS];
 	struct ring_buffer *ring;
@@ -206,14 +207,17 @@ static void add_clock(struct sampler *sampler, unsigned cpu)
 		if (events->clocks[i].cpu == (int)cpu)
 			return;
 	code = perf_events_open_cpu(events, cpu, sampler->options.frequency_hz);
-	if (code)
+	if (code == -ENODEV)
 		return; /* went offline again */
-	code = attach_to_clock(sampler, &events->clocks[events->count - 1]);
-	if (!code)
-		return;
-	close(events->clocks[--events->count].fd);
-	log_warn("agent", "a CPU that came online is not sampled", "cpu=%u cause=\"%s\"", cpu,
-		 strerrordesc_np(-code));
+	if (!code) {
+		code = attach_to_clock(sampler, &events->clocks[events->count - 1]);
+		if (code)
+			close(events->clocks[--events->count].fd);
+	}
+	if (code && !sampler->warned)
+		log_warn("agent", "a CPU that came online is not sampled", "cpu=%u cause=\"%s\"",
+			 cpu, strerrordesc_np(-code));
+	sampler->warned = code != 0;
 }
 
 void sampler_follow_cpus(struct sampler *sampler)
