@@ -24,7 +24,6 @@
 #define WORKERS_MIN 2
 #define WORKERS_MAX 16
 #define QUEUE_MAX 1024u /* requests that wait for a worker */
-#define ASKERS 64u	/* workers for questions, which may wait for one another: serve/turns.h */
 #define INFLIGHT_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
 #define CONNECTIONS_DEFAULT 1024u
 #define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
@@ -324,7 +323,7 @@ int net_server_start(const struct net_server_options *options, struct net_server
 	}
 	code = pool_start(workers, QUEUE_MAX, on_finished, server, &server->pool, err);
 	if (!code)
-		code = pool_start(ASKERS, QUEUE_MAX, on_finished, server, &server->askers, err);
+		code = pool_start(NET_SERVER_ASKERS, QUEUE_MAX, on_finished, server, &server->askers, err);
 	if (!code)
 		code = start_thread(server, err);
 	if (code) {

@@ -123,6 +123,8 @@ struct net_route {
 	enum net_role role;
 };
 
+#define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */
+
 struct net_server;
 struct tls; /* net/tls.h */
 

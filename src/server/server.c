@@ -221,6 +221,9 @@ static int listen_on(struct server *server, const struct server_options *options
 	return net_server_start(&net, &server->net, err);
 }
 
+_Static_assert(TURNS_RUNNING_MAX + TURNS_WAITING_DEFAULT < NET_SERVER_ASKERS,
+	       "questions that wait leave no worker for pages, metrics and cancelling");
+
 int server_start(const struct server_options *options, struct server **ret, struct err *err)
 {
 	struct server *server = mem_new(struct server);

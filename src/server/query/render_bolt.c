@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "codec/elf.h"
 #include "server/query/render_export.h"
+#include "server/query/work.h"
 #include "server/resolve/resolver.h"
 
 #define REACH_BYTES ((uint64_t)64 << 20) /* functions are shorter */
@@ -79,7 +80,7 @@ static bool find_binary(const struct tree *tree, uint32_t *ret)
 			binaries[id].location = leaf_of(tree, i);
 			idmap_add(&map, hash, id);
 		}
-		binaries[id].samples += tree->stacks[i].value;
+		binaries[id].samples = work_add(binaries[id].samples, tree->stacks[i].value);
 		if (binaries[id].samples > binaries[largest].samples)
 			largest = id;
 	}
@@ -89,13 +90,15 @@ static bool find_binary(const struct tree *tree, uint32_t *ret)
 	return count > 0;
 }
 
-/* Blanks end words here: they and backslashes are escaped. */
+/* Blanks end words here: they and backslashes are escaped. Nothing can hold the end of a line. */
 static void put_name(struct strbuf *out, struct slice name)
 {
 	for (size_t i = 0; i < name.len; i++) {
-		if (name.data[i] == ' ' || name.data[i] == '\\')
+		char c = (unsigned char)name.data[i] < ' ' ? '_' : name.data[i];
+
+		if (c == ' ' || c == '\\')
 			strbuf_add_byte(out, '\\');
-		strbuf_add_byte(out, name.data[i]);
+		strbuf_add_byte(out, c);
 	}
 }
 
@@ -147,13 +150,18 @@ void render_bolt(const struct tree *tree, struct resolver *resolver, struct strb
 	struct binary binary;
 	uint32_t at;
 
-	strbuf_addf(out, "no_lbr %.*s\n", SLICE_FMT(tree->type.sample_type));
+	strbuf_add_text(out, "no_lbr ");
+	put_name(out, tree->type.sample_type);
+	strbuf_add_byte(out, '\n');
 	if (resolver && find_binary(tree, &at)) {
 		const struct tree_location *of = &tree->locations[at];
 
-		for (uint32_t i = 0; i < tree->stacks_count; i++)
-			if (is_code(tree, i) && same_binary(&tree->locations[leaf_of(tree, i)], of))
-				samples[leaf_of(tree, i)] += tree->stacks[i].value;
+		for (uint32_t i = 0; i < tree->stacks_count; i++) {
+			uint32_t leaf = tree->stacks[i].location_count ? leaf_of(tree, i) : 0;
+
+			if (is_code(tree, i) && same_binary(&tree->locations[leaf], of))
+				samples[leaf] = work_add(samples[leaf], tree->stacks[i].value);
+		}
 		open_binary(resolver, of, &binary);
 		for (uint32_t i = 0; i < tree->locations_count; i++)
 			put_location(&tree->locations[i], &binary, samples[i], out);

@@ -13,6 +13,7 @@
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "server/query/render_export.h"
+#include "server/query/work.h"
 
 /* What was spent in a line, or (with a callee) in calls from it. */
 struct cost {
@@ -48,7 +49,7 @@ static void add(struct callgrind *all, const struct tree_line *line, uint32_t ca
 		all->costs[id] = wanted;
 		idmap_add(&all->map, hash, id);
 	}
-	all->costs[id].value += value;
+	all->costs[id].value = work_add(all->costs[id].value, value);
 }
 
 static void add_stack(struct callgrind *all, uint32_t number)
@@ -87,10 +88,18 @@ static int cost_order(const void *a, const void *b)
 	return (left->callee > right->callee) - (left->callee < right->callee);
 }
 
+/* "(1) main" would give a name a number, and "(1)" be that name. */
+static bool is_numbered(struct slice text)
+{
+	return text.len > 1 && text.data[0] == '(' && text.data[1] >= '0' && text.data[1] <= '9';
+}
+
 static void add_text(struct strbuf *out, struct slice text, const char *otherwise)
 {
 	if (!text.len)
 		text = slice_of(otherwise);
+	if (is_numbered(text))
+		strbuf_add_byte(out, '_');
 	for (size_t i = 0; i < text.len; i++)
 		strbuf_add_byte(out, (unsigned char)text.data[i] < ' ' ? ' ' : text.data[i]);
 }
@@ -150,7 +159,8 @@ void render_callgrind(const struct tree *tree, struct resolver *resolver, struct
 	if (all.count)
 		qsort(all.costs, all.count, sizeof(*all.costs), cost_order);
 	for (size_t i = 0; i < all.count; i++)
-		total += all.costs[i].callee ? 0 : all.costs[i].value;
+		if (!all.costs[i].callee)
+			total = work_add(total, all.costs[i].value);
 	strbuf_add_text(out,
 			"# callgrind format\nversion: 1\ncreator: firn " FIRN_VERSION "\ncmd: ");
 	add_text(out, tree->query, "");

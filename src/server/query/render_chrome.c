@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "codec/json.h"
 #include "server/query/render_export.h"
+#include "server/query/work.h"
 
 #define PID 1
 
@@ -86,7 +87,7 @@ static void put_nodes(struct chrome *chrome)
 			continue;
 		if (!tree->functions[node->function].is_label) {
 			put_node(chrome, node, start);
-			chrome->next[node->depth - 1] += node->total;
+			chrome->next[node->depth - 1] = work_add(start, node->total);
 		}
 	}
 }

@@ -39,11 +39,17 @@ static int by_cumulative(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
+/* 0 to 1, also where values below zero make a part more than the whole. */
+static double share_of(const struct tree *tree, int64_t value)
+{
+	double share = tree->total > 0 ? (double)value / (double)tree->total : 0;
+
+	return share < 0 ? 0 : share < 1 ? share : 1;
+}
+
 static void put_function(const struct tree *tree, const struct report_functions *functions,
 			 uint32_t id, struct strbuf *out)
 {
-	double share = tree->total > 0 ? (double)functions->flat[id] / (double)tree->total : 0;
-
 	strbuf_addf(out, "\tf%u [label=\"", id);
 	add_quoted(out, tree->functions[id].name);
 	strbuf_add_text(out, "\\n");
@@ -51,17 +57,16 @@ static void put_function(const struct tree *tree, const struct report_functions 
 	strbuf_add_text(out, " of ");
 	add_value(tree, functions->cumulative[id], out);
 	strbuf_addf(out, "\", fontsize=%.1f];\n",
-		    FONT_MIN + FONT_MORE * (share > 0 && share < 1 ? share : share >= 1));
+		    FONT_MIN + FONT_MORE * share_of(tree, functions->flat[id]));
 }
 
 static void put_edge(const struct tree *tree, const struct report_edge *edge, struct strbuf *out)
 {
-	double share = tree->total > 0 ? (double)edge->value / (double)tree->total : 0;
+	double share = share_of(tree, edge->value);
 
 	strbuf_addf(out, "\tf%u -> f%u [label=\"", edge->caller, edge->callee);
 	add_value(tree, edge->value, out);
-	strbuf_addf(out, "\", weight=%d, penwidth=%.1f];\n", 1 + (int)(100 * share),
-		    1 + 4 * (share > 0 && share < 1 ? share : share >= 1));
+	strbuf_addf(out, "\", weight=%d, penwidth=%.1f];\n", 1 + (int)(100 * share), 1 + 4 * share);
 }
 
 void render_dot(const struct tree *tree, struct resolver *resolver, struct strbuf *out)

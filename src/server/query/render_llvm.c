@@ -9,8 +9,9 @@
  *
  * An offset is a line less the function's first line. What counts is the innermost frame of each
  * stack, within the functions that it is inlined into; names are those of the binary. Code that is
- * not native, or whose functions have no first line, is not for this compiler and left out. How
- * often functions were entered is not known: head is 0.
+ * not native, or whose functions have no first line, is not for this compiler and left out, and so
+ * is what is inlined more than SYMBOL_CHAIN_MAX deep: no compiler does that, and each line is
+ * indented by its depth. How often functions were entered is not known: head is 0.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "server/query/render_export.h"
+#include "server/query/work.h"
+#include "server/resolve/resolver.h"
 
 #define NONE UINT32_MAX
 #define OFFSET_MASK 0xffffu /* as LLVM's */
@@ -64,7 +67,7 @@ static uint32_t count(struct llvm *all, uint32_t outer, uint32_t offset, uint32_
 		all->entries[id] = wanted;
 		idmap_add(&all->map, hash, id);
 	}
-	all->entries[id].samples += samples;
+	all->entries[id].samples = work_add(all->entries[id].samples, samples);
 	return id;
 }
 
@@ -83,6 +86,8 @@ static void count_stack(struct llvm *all, const struct tree_stack *stack)
 	if (!stack->location_count || stack->value <= 0)
 		return;
 	leaf = &tree->locations[tree->stack_locations[stack->location_first]];
+	if (leaf->line_count > SYMBOL_CHAIN_MAX)
+		return;
 	for (uint32_t i = 0; i < leaf->line_count; i++) {
 		const struct tree_line *line = &tree->lines[leaf->line_first + i];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/report_functions.h"
+#include "server/query/work.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,11 @@ static struct report_edge *edge_of(struct report_functions *functions, uint32_t 
 	return &functions->edges[id];
 }
 
+static void add_to(int64_t *sum, int64_t value)
+{
+	*sum = work_add(*sum, value);
+}
+
 /* `path` holds the functions from the root; `open` how often each is on it. */
 static void walk(const struct tree *tree, struct report_functions *functions, uint32_t *path,
 		 uint32_t *open)
@@ -44,15 +50,16 @@ static void walk(const struct tree *tree, struct report_functions *functions, ui
 			open[path[depth--]]--;
 		caller = tree->nodes[node->parent].function;
 		if (!open[node->function])
-			functions->cumulative[node->function] += node->total;
-		functions->flat[node->function] += node->self;
+			add_to(&functions->cumulative[node->function], node->total);
+		add_to(&functions->flat[node->function], node->self);
 		if (tree->base) {
-			functions->base_flat[node->function] += tree->base[i].self;
+			add_to(&functions->base_flat[node->function], tree->base[i].self);
 			if (!open[node->function])
-				functions->base_cumulative[node->function] += tree->base[i].total;
+				add_to(&functions->base_cumulative[node->function],
+				       tree->base[i].total);
 		}
 		if (node->parent && !tree->functions[caller].is_label)
-			edge_of(functions, caller, node->function)->value += node->total;
+			add_to(&edge_of(functions, caller, node->function)->value, node->total);
 		path[++depth] = node->function;
 		open[node->function]++;
 	}

@@ -357,7 +357,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"width\" or \"limit\" is not a number in range");
 	if (slice_is(format, "binary"))
-		question.params.limits.names_until_ns = clock_monotonic_ns() + NAMES_PATIENCE_NS;
+		question.names_patience_ns = NAMES_PATIENCE_NS;
 	question.params.nodes_only = !needs_stacks(format);
 	intervals = question_is_set(&question, request, "intervals");
 	question.params.rows_only =

@@ -179,8 +179,7 @@ static void put_chart(const struct question *question, const struct flamechart *
 	json_member_int(&json, "step_ms", step_ns / CLOCK_NS_PER_MS);
 	put_resolution(&json, question, chart->has_times, chart->report_ns);
 	json_member_int(&json, "total", chart->total);
-	json_member_bool(&json, "partial",
-			 chart->parts_unreadable || question->snapshot.parts_unreadable);
+	json_member_bool(&json, "partial", chart->parts_unreadable != 0);
 	json_member_uint(&json, "lanes_left_out", chart->lanes_left_out);
 	json_member_array(&json, "functions");
 	for (size_t i = 0; i < chart->functions_count; i++) {
@@ -227,9 +226,7 @@ void answer_flamechart(void *context, const struct net_request *request,
 	}
 	rc = read_chart(&question, request, &step_ns, &err);
 	if (!rc)
-		rc = question_open(&question, &err);
-	if (!rc)
-		rc = flamechart_make(&question.source, &question.params, step_ns, &chart, &err);
+		rc = question_chart(&question, step_ns, &chart, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {

@@ -378,6 +378,9 @@ static int begin_tree(struct question *base, struct question *question, struct e
 static int compute(struct question *base, struct question *question, struct tree **ret,
 		   struct err *err)
 {
+	if (question->names_patience_ns)
+		question->params.limits.names_until_ns =
+			clock_monotonic_ns() + question->names_patience_ns;
 	if (base)
 		return query_diff(&base->source, &base->params, &question->source,
 				  &question->params, ret, err);
@@ -456,6 +459,28 @@ int question_intervals(struct question *question, struct tree *tree, struct err 
 	int rc = take_for_steps(question, err);
 
 	return rc ? rc : compare_intervals(tree, &side, COMPARE_REPORT_NS, err);
+}
+
+int question_chart(struct question *question, int64_t step_ns, struct flamechart *ret,
+		   struct err *err)
+{
+	int rc = question_open(question, err);
+
+	if (!rc)
+		rc = ask_turn(question, size_of(question, NULL), true, err);
+	if (rc == -ERR_BUSY) {
+		enum turns_size size = size_of(question, NULL);
+
+		drop_snapshot(question);
+		rc = ask_turn(question, size, false, err);
+		if (!rc)
+			rc = question_open(question, err);
+	}
+	if (!rc)
+		rc = flamechart_make(&question->source, &question->params, step_ns, ret, err);
+	if (!rc)
+		ret->parts_unreadable += question->snapshot.parts_unreadable;
+	return rc;
 }
 
 int question_series(struct question *question, const struct query_range_params *range,

@@ -8,6 +8,7 @@
 #ifndef FIRN_SERVER_SERVE_QUESTION_H
 #define FIRN_SERVER_SERVE_QUESTION_H
 
+#include "server/query/flamechart.h"
 #include "server/query/query.h"
 #include "server/serve/serve.h"
 
@@ -29,6 +30,7 @@ struct question {
 	struct running_entry *running; /* since the first snapshot */
 	bool is_part;		       /* of another question, which is listed */
 	struct turn *turn;	       /* since the answer is being computed: turns.h */
+	int64_t names_patience_ns;     /* of trees, from then on; 0 = as long as it takes */
 	_Atomic bool crowded;	       /* others had the memory */
 };
 
@@ -69,6 +71,10 @@ int question_diff(struct question *base, struct question *question, struct tree 
 /* Which changes of that diff are more than noise: compare.h. */
 int question_compare(struct question *base, struct question *question, struct tree *tree,
 		     struct err *err);
+
+/* A tree per step. */
+int question_chart(struct question *question, int64_t step_ns, struct flamechart *ret,
+		   struct err *err);
 
 /* How exactly the values of that tree are known: compare_intervals. */
 int question_intervals(struct question *question, struct tree *tree, struct err *err);

@@ -423,14 +423,12 @@ static int answer_chart(struct question *question, struct strbuf *out, struct er
 	const struct query_params *params = &question->params;
 	struct flamechart chart;
 	int64_t step_ns;
-	int rc = question_open(question, err);
+	int rc;
 
-	if (!rc && (params->to_ns == INT64_MAX || params->from_ns <= 0))
-		rc = err_set(err, ERR_INVALID, "Query: a flame chart needs start and end");
-	if (rc)
-		return rc;
+	if (params->to_ns == INT64_MAX || params->from_ns <= 0)
+		return err_set(err, ERR_INVALID, "Query: a flame chart needs start and end");
 	step_ns = flamechart_round_step(params->to_ns - params->from_ns, FLAMECHART_STEPS_DEFAULT);
-	rc = flamechart_make(&question->source, params, step_ns, &chart, err);
+	rc = question_chart(question, step_ns, &chart, err);
 	if (rc)
 		return rc;
 	if (chart.boxes_count)

@@ -114,20 +114,22 @@ static struct target *find(struct targets *targets, const struct targets_write *
 	return &targets->list[id];
 }
 
-/* Agents send at intervals, others whenever they like: what came together counts for the time
- * since. */
+/*
+ * Agents send at intervals, others whenever they like: what came together counts for the time
+ * since. All of it counts the same until there are RATE_SECONDS of it.
+ */
 static void note_samples(struct target *target, const struct targets_write *write, int64_t now_ns)
 {
 	double seconds = (double)(now_ns - target->last_at_ns) / CLOCK_NS_PER_S;
-	double weight = seconds >= RATE_SECONDS ? 1 : seconds / RATE_SECONDS;
+	double known = (double)(now_ns - target->first_at_ns) / CLOCK_NS_PER_S;
+	double of = known < RATE_SECONDS ? known : RATE_SECONDS;
+	double weight = seconds < of ? seconds / of : 1;
 
 	target->samples += write->samples;
 	if (target->requests && seconds > 0)
-		target->samples_per_s += target->requests == 1
-						 ? (double)write->samples / seconds
-						 : weight * ((double)write->samples / seconds -
-							     target->samples_per_s);
-	if (write->lost > target->lost)
+		target->samples_per_s +=
+			weight * ((double)write->samples / seconds - target->samples_per_s);
+	if (write->lost && write->lost != target->lost) /* fewer: it was started again */
 		target->lost_at_ns = now_ns;
 	if (write->lost)
 		target->lost = write->lost;

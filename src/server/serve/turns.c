@@ -41,7 +41,7 @@ static uint32_t turns_by_cpus(void)
 
 	if (!sched_getaffinity(0, sizeof(set), &set) && (uint32_t)CPU_COUNT(&set) > count)
 		count = (uint32_t)CPU_COUNT(&set);
-	return count;
+	return count < TURNS_RUNNING_MAX ? count : TURNS_RUNNING_MAX;
 }
 
 struct turns *turns_new(uint32_t running_max, uint32_t waiting_max)

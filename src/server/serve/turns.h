@@ -24,6 +24,7 @@
 #include "base/slice.h"
 
 #define TURNS_WAITING_DEFAULT 48u
+#define TURNS_RUNNING_MAX 12u /* and with those that wait fewer than there are workers */
 #define TURNS_LOOK_NS (50 * CLOCK_NS_PER_MS)
 
 struct turns;
@@ -40,7 +41,7 @@ struct turns_ask {
 	const _Atomic bool *stopped;
 };
 
-/* `running_max` 0: by the CPUs. */
+/* `running_max` 0: by the CPUs, at most TURNS_RUNNING_MAX. */
 struct turns *turns_new(uint32_t running_max, uint32_t waiting_max);
 void turns_free(struct turns *turns); /* accepts NULL; nobody runs or waits */
 
