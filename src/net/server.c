@@ -323,7 +323,8 @@ int net_server_start(const struct net_server_options *options, struct net_server
 	}
 	code = pool_start(workers, QUEUE_MAX, on_finished, server, &server->pool, err);
 	if (!code)
-		code = pool_start(NET_SERVER_ASKERS, QUEUE_MAX, on_finished, server, &server->askers, err);
+		code = pool_start(NET_SERVER_ASKERS, QUEUE_MAX, on_finished, server,
+				  &server->askers, err);
 	if (!code)
 		code = start_thread(server, err);
 	if (code) {
