@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* targets: rates and losses of senders. */
 #include "server/serve/targets.h"
 
 #include <setjmp.h>
