@@ -81,7 +81,7 @@ test("an error shows the server's words, keeps the old picture, and can be retri
 	() => withPage({}, async (page, complaints) => {
 		await open(page);
 		const { root } = await firn(page, "profile");
-		const resting = { status: 503, json: { error: "the store is resting", code: "busy" } };
+		const resting = { status: 500, json: { error: "the store is resting", code: "internal" } };
 		await page.route("**/api/v1/query?*", (route) => route.fulfill(resting));
 		await page.keyboard.press("r");
 		await page.getByRole("alert").getByText("the store is resting").waitFor();
@@ -89,5 +89,5 @@ test("an error shows the server's words, keeps the old picture, and can be retri
 		await page.unroute("**/api/v1/query?*");
 		await page.getByRole("button", { name: "Retry" }).click();
 		await page.getByRole("alert").waitFor({ state: "detached" });
-		complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("503")));
+		complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("500")));
 	}));

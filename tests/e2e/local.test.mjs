@@ -191,3 +191,31 @@ test("a file is chosen by key; a link to it says that it has to be opened again"
 		await page.goto(base.href);
 		await painted(page);
 	}));
+
+test("views that were open before ask nothing of the server once a file is shown", () =>
+	withPage({}, async (page) => {
+		await open(page);
+		for (const view of ["Heatmap"]) {
+			await page.getByRole("button", { name: view, exact: true }).click();
+			await page.waitForFunction(() => !window.__firn.busy());
+		}
+		await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+		await page.click("#live");
+		await page.waitForFunction(() => !window.__firn.place().live && !window.__firn.busy());
+		await page.waitForLoadState("networkidle");
+		const asked = [];
+		await page.route("**/api/**", (route) => {
+			asked.push(route.request().url());
+			return route.abort();
+		});
+		await drop(page, "cpu.pb.gz", golden("go_cpu.pb.gz"));
+		await shows(page, "cpu.pb.gz", 700e6);
+		for (const view of ["Heatmap"]) {
+			await page.getByRole("button", { name: view, exact: true }).click();
+			await page.getByRole("heading", { name: "This view needs a server" }).waitFor();
+			await page.keyboard.press("r");
+		}
+		await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+		await shows(page, "cpu.pb.gz", 700e6);
+		assert.deepEqual(asked, [], "the server was asked");
+	}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api - the server's questions (docs/api.md). Relative to the page, so any path prefix works. */
+import { retryAfterMs } from "../model/retry";
 import type { TimeRange } from "../model/timerange";
 
 export interface ProfileType {
@@ -27,8 +28,9 @@ export interface SeriesAnswer {
 	series: { labels: Record<string, string>; points: Point[] }[];
 }
 
+/* Status 0: no answer came, or only a part of one. `retryMs` is when the server wants to be asked again, or 0. */
 export class ApiError extends Error {
-	constructor(message: string, readonly status: number, readonly url: string) {
+	constructor(message: string, readonly status: number, readonly url: string, readonly retryMs = 0) {
 		super(message);
 	}
 }
@@ -57,8 +59,21 @@ async function ask(
 		throw new ApiError("The server does not answer.", 0, url.href);
 	}
 	if (!response.ok)
-		throw new ApiError(await errorText(response), response.status, url.href);
+		throw new ApiError(
+			await errorText(response), response.status, url.href,
+			retryAfterMs(response.headers.get("retry-after"), Date.now()));
 	return response;
+}
+
+/* All of an answer; a server may go away in the middle of it. */
+async function bodyOf<T>(response: Response, form: "json" | "text" | "arrayBuffer"): Promise<T> {
+	try {
+		return (await response[form]()) as T;
+	} catch (error) {
+		if (error instanceof TypeError)
+			throw new ApiError("The answer was cut off.", 0, response.url);
+		throw error;
+	}
 }
 
 async function errorText(response: Response): Promise<string> {
@@ -74,37 +89,37 @@ async function errorText(response: Response): Promise<string> {
 }
 
 export async function askJson<T>(path: string, parameters: Parameters, signal?: AbortSignal): Promise<T> {
-	return (await ask(path, parameters, signal)).json() as Promise<T>;
+	return bodyOf(await ask(path, parameters, signal), "json");
 }
 
 /* How many questions of that id were told to stop. */
 export async function askToStop(id: string): Promise<number> {
 	const response = await ask("queries", { id }, undefined, "DELETE");
-	return ((await response.json()) as { cancelled: number }).cancelled;
+	return (await bodyOf<{ cancelled: number }>(response, "json")).cancelled;
 }
 
 export async function fetchTypes(range: TimeRange, signal?: AbortSignal): Promise<ProfileType[]> {
 	const response = await ask("types", { ...range }, signal);
-	return ((await response.json()) as { types: ProfileType[] }).types;
+	return (await bodyOf<{ types: ProfileType[] }>(response, "json")).types;
 }
 
 export async function fetchLabels(query: string, range: TimeRange, signal?: AbortSignal): Promise<string[]> {
 	const response = await ask("labels", { query, ...range }, signal);
-	return ((await response.json()) as { labels: string[] }).labels;
+	return (await bodyOf<{ labels: string[] }>(response, "json")).labels;
 }
 
 export async function fetchLabelValues(
 	label: string, query: string, range: TimeRange, signal?: AbortSignal,
 ): Promise<string[]> {
 	const response = await ask("label_values", { label, query, ...range }, signal);
-	return ((await response.json()) as { values: string[] }).values;
+	return (await bodyOf<{ values: string[] }>(response, "json")).values;
 }
 
 export async function fetchSeries(
 	query: string, range: TimeRange, stepMs: number, sumBy: string, signal?: AbortSignal,
 ): Promise<SeriesAnswer> {
 	const response = await ask("series", { query, ...range, step: `${stepMs / 1000}s`, sum_by: sumBy }, signal);
-	return (await response.json()) as SeriesAnswer;
+	return bodyOf<SeriesAnswer>(response, "json");
 }
 
 /* What a tree is of. */
@@ -129,7 +144,7 @@ export async function fetchProfileBytes(
 	const response = await ask("query", {
 		...treeParameters(question), format: "binary", width: width || undefined, id,
 	}, signal);
-	return response.arrayBuffer();
+	return bodyOf(response, "arrayBuffer");
 }
 
 /* How far the server is with the question of that id; null when it is not at it. */
@@ -137,7 +152,8 @@ export async function fetchProgress(
 	id: string, signal?: AbortSignal,
 ): Promise<{ bytes_done: number; bytes_all: number } | null> {
 	const response = await ask("queries", { id }, signal);
-	const { queries } = (await response.json()) as { queries: { bytes_done: number; bytes_all: number }[] };
+	const { queries } = await bodyOf<{ queries: { bytes_done: number; bytes_all: number }[] }>(
+		response, "json");
 	return queries.reduce<{ bytes_done: number; bytes_all: number } | null>((sum, each) => ({
 		bytes_done: (sum?.bytes_done ?? 0) + each.bytes_done, bytes_all: (sum?.bytes_all ?? 0) + each.bytes_all,
 	}), null);
@@ -171,7 +187,7 @@ export async function fetchSignificance(
 		query, ...range, demangle, filter: filters, format: "table", significance: "1",
 		base_query: base.query, base_from: base.range.from, base_to: base.range.to,
 	}, signal);
-	return (await response.json()) as Significance;
+	return bodyOf<Significance>(response, "json");
 }
 
 /* Where it is in another format. */
@@ -203,7 +219,7 @@ export async function fetchLines(
 	question: TreeQuestion, fn: string, signal?: AbortSignal,
 ): Promise<LinesAnswer> {
 	const response = await ask("lines", { ...treeParameters({ ...question, groupBy: [] }), function: fn }, signal);
-	return (await response.json()) as LinesAnswer;
+	return bodyOf<LinesAnswer>(response, "json");
 }
 
 export async function fetchInstructions(
@@ -211,11 +227,11 @@ export async function fetchInstructions(
 ): Promise<InstructionsAnswer> {
 	const parameters = { ...treeParameters({ ...question, groupBy: [] }), function: fn };
 	const response = await ask("instructions", parameters, signal);
-	return (await response.json()) as InstructionsAnswer;
+	return bodyOf<InstructionsAnswer>(response, "json");
 }
 
 export async function fetchSource(buildId: string, file: string, signal?: AbortSignal): Promise<string> {
-	return (await ask("source", { build_id: buildId, file }, signal)).text();
+	return bodyOf(await ask("source", { build_id: buildId, file }, signal), "text");
 }
 
 /* Values by time of column and row within; empty cells are not there. */
@@ -235,7 +251,7 @@ export async function fetchHeatmap(
 	query: string, range: TimeRange, columnMs: number, rows: number, signal?: AbortSignal,
 ): Promise<HeatmapAnswer> {
 	const response = await ask("heatmap", { query, ...range, column: `${columnMs / 1000}s`, rows }, signal);
-	return (await response.json()) as HeatmapAnswer;
+	return bodyOf<HeatmapAnswer>(response, "json");
 }
 
 /* A function as JSON answers have it. */
@@ -272,7 +288,7 @@ export async function fetchFlameChart(
 ): Promise<FlameChartAnswer> {
 	const parameters = { ...treeParameters({ ...question, groupBy: [] }), by, step: `${stepMs}ms` };
 	const response = await ask("flamechart", parameters, signal);
-	return (await response.json()) as FlameChartAnswer;
+	return bodyOf<FlameChartAnswer>(response, "json");
 }
 
 export interface CallGraphAnswer {
@@ -286,5 +302,5 @@ export async function fetchCallGraph(
 	question: TreeQuestion, limit: number, signal?: AbortSignal,
 ): Promise<CallGraphAnswer> {
 	const response = await ask("callgraph", { ...treeParameters({ ...question, groupBy: [] }), limit }, signal);
-	return (await response.json()) as CallGraphAnswer;
+	return bodyOf<CallGraphAnswer>(response, "json");
 }

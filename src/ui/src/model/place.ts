@@ -157,6 +157,13 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		problems.push(`${key}=${value} is not known here; showing ${fallback}`);
 		return fallback;
 	};
+	const column = params.get("column") ?? "";
+	if (column && !COLUMN.test(column))
+		problems.push(`column=${column} is no width of a column; showing what fits`);
+	const count = params.get("functions") ?? String(START.functions);
+	const functions = /^0*[1-9]\d*$/.test(count) ? Math.min(FUNCTIONS_MAX, Number(count)) : START.functions;
+	if (Number(count) !== functions)
+		problems.push(`functions=${count} is not from 1 to ${FUNCTIONS_MAX}; showing ${functions}`);
 	let range = { from: params.get("from") ?? DEFAULT_RANGE.from, to: params.get("to") ?? DEFAULT_RANGE.to };
 	if (!isValidRange(range)) {
 		problems.push(`the time range ${range.from} to ${range.to} is not one; showing the last 15 minutes`);
@@ -182,10 +189,10 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		mode: choice<Mode>("mode", MODES, START.mode),
 		cells: formatCells(parseCells(params.get("cells") ?? "")),
 		times: params.get("times") === "0" ? "0" : "",
-		column: COLUMN.test(params.get("column") ?? "") ? params.get("column")! : "",
+		column: COLUMN.test(column) ? column : "",
 		lanes: params.get("lanes") ?? "",
 		lane: params.get("lane") ?? "",
-		functions: Math.min(FUNCTIONS_MAX, Math.max(1, Number(params.get("functions")) || START.functions)),
+		functions,
 		file: params.get("file") ?? "",
 		embed: params.get("embed") === "1",
 	};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* states - what stands in place of a graph: first load, nothing found (and why), failure. */
 import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { parseMatchers } from "../model/selector";
 import { describeAge, describeRange } from "../model/timerange";
 import { isLocal } from "../state/local";
@@ -95,6 +96,17 @@ export function Empty(): JSX.Element {
 	return <div class="state" role="status">{reason}</div>;
 }
 
+/* Counts down to the next attempt. Not spoken: it would be every second. */
+function NextAttempt({ atMs }: { atMs: number }): JSX.Element {
+	const [now, setNow] = useState(Date.now());
+	useEffect(() => {
+		const timer = setInterval(() => setNow(Date.now()), 250);
+		return () => clearInterval(timer);
+	}, []);
+	const left = Math.ceil((atMs - now) / 1000);
+	return <span class="number" role="timer">{left > 0 ? `Trying again in ${left} s` : "Trying again…"}</span>;
+}
+
 export function Failed(): JSX.Element | null {
 	const what = failure.value;
 	if (!what)
@@ -102,10 +114,15 @@ export function Failed(): JSX.Element | null {
 	const details = [what.message, what.url].filter(Boolean).join("\n");
 	const copy = () => void navigator.clipboard?.writeText(details);
 	return (
-		<div class={`failed${profile.value ? " banner" : " state"}`} role="alert">
-			<p><b>{profile.value ? "Not up to date." : "This could not be loaded."}</b> {what.message}</p>
+		<div class={`failed${profile.value ? " banner" : " state"}`}>
+			<p role="alert">
+				<b>{profile.value ? "Not up to date." : "This could not be loaded."}</b> {what.message}
+			</p>
 			<div class="state-actions">
-				<button type="button" class="button primary" onClick={retry}>Retry</button>
+				{what.retryAtMs !== null && <NextAttempt atMs={what.retryAtMs} />}
+				<button type="button" class="button primary" onClick={retry}>
+					{what.retryAtMs === null ? "Retry" : "Retry now"}
+				</button>
 				<button type="button" class="button" onClick={copy}>Copy details</button>
 			</div>
 		</div>

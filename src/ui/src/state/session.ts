@@ -18,6 +18,7 @@ import {
 	type Span, type TimeRange, absoluteRange, isRelative, resolveRange, snapSpan, stepFor,
 } from "../model/timerange";
 import { unitOf } from "../model/quantity";
+import { retryDelay } from "../model/retry";
 import { followProgress, newQuestionId } from "./progress";
 import { isLocal, needsServer, shown as shownFile, treeOfLocal } from "./local";
 import { page } from "./pages";
@@ -36,6 +37,8 @@ const TYPES_RANGE: TimeRange = { from: "now-30d", to: "now" };
 export interface Failure {
 	message: string;
 	url: string;
+	/* When it is asked again by itself; null: not before the reader says so. */
+	retryAtMs: number | null;
 }
 
 export const types = signal<ProfileType[] | null>(null);
@@ -43,9 +46,14 @@ export const profile = signal<Profile | null>(null);
 export const series = signal<{ answer: SeriesAnswer; span: Span } | null>(null);
 /* Loading for longer than a blink. */
 export const busy = signal(false);
-export const failure = signal<Failure | null>(null);
+/* What failed last of each load, and has not worked since. */
+const failures = signal<ReadonlyMap<Load, Failure>>(new Map());
+export const failure = computed<Failure | null>(() =>
+	[...failures.value].find(([load]) => !isLocal.value || load === loadProfile)?.[1] ?? null);
 /* Width of the graph in device pixels; set by the flame view. */
 export const graphWidth = signal(1600);
+
+type Load = (signal_: AbortSignal) => Promise<void>;
 
 /* Counts refreshes; loads depend on it. */
 const tick = signal(0);
@@ -72,24 +80,62 @@ export function refresh(): void {
 	tick.value++;
 }
 
-function report(error: unknown): void {
-	failure.value = {
-		message: error instanceof Error ? error.message : String(error),
-		url: error instanceof ApiError ? error.url : "",
-	};
+/* Failures in a row, and what wakes the next attempt. */
+let failedRounds = 0;
+let retryTimer: ReturnType<typeof setTimeout> | undefined;
+
+/* Another time for what is to be asked again by itself, or null; what waits for it is called off. */
+function planAll(atMs: number | null): void {
+	clearTimeout(retryTimer);
+	failures.value = new Map([...failures.value].map(([load, failed]) =>
+		[load, { ...failed, retryAtMs: failed.retryAtMs && atMs }]));
+}
+
+/* All that failed is asked again at once, when the last of them may be. */
+function planRetry(status: number, askedMs: number): number | null {
+	const planned = Math.max(0, ...[...failures.value.values()].map(({ retryAtMs }) => retryAtMs ?? 0));
+	const begun = planned > Date.now();
+	const delay = retryDelay(status, askedMs, begun ? failedRounds : ++failedRounds);
+	if (delay === null)
+		return null;
+	const atMs = begun && !askedMs ? planned : Math.max(planned, Date.now() + delay);
+	clearTimeout(retryTimer);
+	/* Nobody looks: it waits until somebody does. */
+	retryTimer = setTimeout(() => document.hidden || retry(), atMs - Date.now());
+	return atMs;
+}
+
+function report(load: Load, error: unknown): void {
+	const message = error instanceof Error ? error.message : String(error);
+	const answer = error instanceof ApiError ? error : null;
+	const url = answer?.url ?? "";
+	const retryAtMs = answer && planRetry(answer.status, answer.retryMs);
+	failures.value = new Map(failures.value).set(load, { message, url, retryAtMs });
+}
+
+function worked(load: Load): void {
+	if (!failures.value.has(load))
+		return;
+	failures.value = new Map([...failures.value].filter(([other]) => other !== load));
+	if (failures.value.size)
+		return;
+	failedRounds = 0;
+	clearTimeout(retryTimer);
 }
 
 let loads = 0;
 
 /* Runs one load; shows progress only when it takes longer than a blink. */
-async function tracked(signal_: AbortSignal, work: () => Promise<void>): Promise<void> {
+async function tracked(signal_: AbortSignal, load: Load): Promise<void> {
 	loads++;
 	const timer = setTimeout(() => (busy.value = true), SLOW_MS);
 	try {
-		await work();
+		await load(signal_);
+		if (!signal_.aborted)
+			worked(load);
 	} catch (error) {
 		if (!signal_.aborted)
-			report(error);
+			report(load, error);
 	} finally {
 		clearTimeout(timer);
 		if (--loads === 0)
@@ -133,10 +179,8 @@ const treeKey = () => [
 let loadedKey = "";
 
 function show(next: Profile, aborted: AbortSignal): void {
-	if (aborted.aborted)
-		return;
-	profile.value = next;
-	failure.value = null;
+	if (!aborted.aborted)
+		profile.value = next;
 }
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
@@ -201,8 +245,6 @@ const comparedSpan = computed(() =>
 
 async function loadSeries(signal_: AbortSignal): Promise<void> {
 	const { range, sumBy } = place.value;
-	if (isLocal.value)
-		return;
 	const span = spanShown(Date.now());
 	const step = stepFor(span, SERIES_POINTS);
 	if (!isComparison.value) {
@@ -230,23 +272,29 @@ const running = new Set<AbortController>();
 export function cancel(): void {
 	if (place.value.live)
 		go({ live: false }, "replace");
+	planAll(null);
 	for (const controller of running)
 		controller.abort();
 }
 
-/* Reruns `load` when what `key` reads changes, or at a refresh; aborts the run before. */
-export function reload(key: () => unknown, load: (signal_: AbortSignal) => Promise<void>): void {
-	const wanted = computed(() => JSON.stringify(key()));
+/*
+ * Reruns `load` when what `key` reads changes, or at a refresh; aborts the run before. Of a file of
+ * the reader's own only the tree is loaded: all else would ask the server.
+ */
+export function reload(key: () => unknown, load: Load): void {
+	const wanted = computed(() => JSON.stringify([isLocal.value, key()]));
 	let last: AbortController | undefined;
 	effect(() => {
 		void wanted.value;
 		void tick.value;
 		last?.abort();
-		if (!untracked(() => place.value.type))
+		if (!untracked(() => place.value.type && (!isLocal.value || load === loadProfile))) {
+			untracked(() => worked(load));
 			return;
+		}
 		const controller = (last = new AbortController());
 		running.add(controller);
-		untracked(() => void tracked(controller.signal, () => load(controller.signal))
+		untracked(() => void tracked(controller.signal, load)
 			.finally(() => running.delete(controller)));
 	});
 }
@@ -260,26 +308,30 @@ export function startSession(): void {
 		selector.value, place.value.range, place.value.sumBy, comparedSpan.value, place.value.file,
 	], loadSeries);
 	setInterval(() => {
-		if (loads === 0 && profile.value?.header.pending)
+		if (loads === 0 && !failure.value && profile.value?.header.pending)
 			refresh();
 	}, PENDING_MS);
 	setInterval(() => {
 		/* A load that takes longer than the interval is let finish. */
-		if (document.hidden || page.value || !place.value.live || loads > 0)
+		if (document.hidden || page.value || !place.value.live || loads > 0 || failure.value?.retryAtMs)
 			return;
 		if (!types.value?.length)
 			void tracked(none, loadTypes);
 		refresh();
 	}, REFRESH_MS);
 	document.addEventListener("visibilitychange", () => {
-		if (!document.hidden && place.value.live)
-			refresh();
+		if (document.hidden)
+			return;
+		const planned = failure.value?.retryAtMs;
+		if (planned ? planned <= Date.now() : place.value.live)
+			retry();
 	});
 }
 
+/* What failed goes on being shown until it works. */
 export function retry(): void {
-	failure.value = null;
-	if (!types.value?.length)
+	planAll(Date.now());
+	if (!isLocal.value && !types.value?.length)
 		void tracked(new AbortController().signal, loadTypes);
 	refresh();
 }
@@ -296,7 +348,7 @@ function explainEmptiness(): void {
 		running?.abort();
 		dataWithoutMatchers.value = null;
 		const { type, range } = untracked(() => place.value);
-		if (!empty)
+		if (!empty || untracked(() => isLocal.value))
 			return;
 		const { signal: aborted } = (running = new AbortController());
 		fetchTypes(range, aborted).then((list) => {

@@ -10,6 +10,7 @@ import { formatPercent } from "../model/quantity";
 import { sourceRows, type SourceRow } from "../model/source";
 import { functionName } from "../model/profile";
 import { Picker } from "../parts/picker";
+import { isLocal } from "../state/local";
 import { paneOpen, paneTab } from "../state/preferences";
 import { selectedFunction } from "../state/reading";
 import { profile, question } from "../state/session";
@@ -41,7 +42,7 @@ const failure = signal("");
 const wanted = computed(() => {
 	const fn = selectedFunction.value;
 	/* Nothing is asked while nobody looks. */
-	if (!paneOpen.value || paneTab.value !== "source")
+	if (!paneOpen.value || paneTab.value !== "source" || isLocal.value)
 		return "";
 	return profile.value && fn ? functionName(profile.value, fn) : "";
 });

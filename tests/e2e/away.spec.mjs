@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* away - the server refuses, goes and comes back: the picture stays, and is new again without a hand. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { after, test } from "node:test";
+import { placeOf } from "./fixture.mjs";
+import { base, firn, open, picture, violations, withPage } from "./page.mjs";
+
+const QUERY = "**/api/v1/query?*";
+/* What the browser itself says of answers that were refused on purpose. */
+const expected = (complaints, pattern) =>
+	complaints.splice(0, complaints.length, ...complaints.filter((text) => !pattern.test(text)));
+
+const running = new Set();
+after(() => running.forEach((child) => child.kill("SIGKILL")));
+
+async function server() {
+	const child = spawn(process.env.FIRN, ["server", "--storage-path", process.env.FIRN_AWAY_STORAGE,
+		"--http-address", base.host], { stdio: "ignore" });
+	running.add(child);
+	for (;;) {
+		assert.equal(child.exitCode, null, "the server did not start");
+		const answer = await fetch(new URL("-/ready", base)).catch(() => null);
+		if (answer?.ok)
+			return child;
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+}
+
+async function stop(child, how) {
+	const ended = once(child, "exit");
+	child.kill(how);
+	await ended;
+	running.delete(child);
+}
+
+for (const colorScheme of ["light", "dark"])
+	test(`a busy server is asked again when it says, and the old picture stays (${colorScheme})`,
+		() => withPage({ colorScheme }, async (page, complaints) => {
+			const child = await server();
+			await open(page, placeOf("known"));
+			const { root } = await firn(page, "profile");
+			let asked = 0;
+			const tooMany = { error: "too many queries", code: "busy" };
+			await page.route(QUERY, (route) => ++asked &&
+				route.fulfill({ status: 503, headers: { "retry-after": "3600" }, json: tooMany }));
+			await page.keyboard.press("r");
+			await page.getByRole("alert").getByText("too many queries").waitFor();
+			await page.getByRole("timer").getByText(/Trying again in (600|59\d) s/).waitFor();
+			assert.equal((await firn(page, "profile")).root, root);
+			assert.deepEqual(await violations(page), []);
+			await picture(page, `away-busy-${colorScheme}`);
+			await page.unroute(QUERY);
+			const again = { status: 429, headers: { "retry-after": "1" }, json: { error: "again" } };
+			await page.route(QUERY, (route) => ++asked === 2 ? route.fulfill(again) : route.continue());
+			/* By hand once; then by itself. */
+			await page.getByRole("button", { name: "Retry now" }).click();
+			await page.getByRole("alert").waitFor({ state: "detached" });
+			assert.ok(asked >= 3, `${asked} questions`);
+			assert.equal((await firn(page, "profile")).root, root);
+			expected(complaints, /\b(503|429)\b/);
+			await stop(child, "SIGINT");
+		}));
+
+test("a server that is killed and started again on its port: said, state kept, picture new by itself",
+	() => withPage({}, async (page, complaints) => {
+		let child = await server();
+		await open(page, `${placeOf("known")}&search=json`);
+		const place = await firn(page, "place");
+		const before = await firn(page, "profile");
+		await stop(child, "SIGKILL");
+		await page.keyboard.press("r");
+		await page.getByRole("alert").getByText("The server does not answer.").waitFor();
+		await page.getByRole("timer").waitFor();
+		await picture(page, "away-gone");
+		assert.equal((await firn(page, "profile")).root, before.root);
+		await page.fill("#search", "deflate");
+		await page.waitForFunction(() => window.__firn.search()?.functions === 1);
+		const fresh = page.waitForResponse((response) =>
+			response.url().includes("/api/v1/query?") && response.ok());
+		child = await server();
+		await fresh;
+		await page.getByRole("alert").waitFor({ state: "detached" });
+		await page.waitForFunction(() => !window.__firn.busy());
+		assert.equal((await firn(page, "profile")).root, before.root);
+		assert.deepEqual(await firn(page, "place"), { ...place, search: "deflate" });
+		expected(complaints, /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET/);
+		await stop(child, "SIGINT");
+	}));
