@@ -164,14 +164,15 @@ static int add_side(struct comparing *comparing, enum significance_side number,
 	return rc;
 }
 
-/* How many samples a value of 1 is; 0 where that cannot be said. */
-static double samples_per_value(const struct tree *tree)
+double compare_samples_per_value(const struct profile_type *type, int64_t period)
 {
-	if (slice_is(tree->type.sample_unit, "count"))
+	if (!type->delta)
+		return 0;
+	if (slice_is(type->sample_unit, "count"))
 		return 1;
-	if (tree->period > 0 && slice_equal(tree->type.sample_unit, tree->type.period_unit) &&
-	    slice_is(tree->type.sample_unit, "nanoseconds"))
-		return 1 / (double)tree->period;
+	if (period > 0 && slice_equal(type->sample_unit, type->period_unit) &&
+	    slice_is(type->sample_unit, "nanoseconds"))
+		return 1 / (double)period;
 	return 0;
 }
 
@@ -212,7 +213,7 @@ static void begin(struct comparing *comparing, struct tree *tree, size_t *ret_co
 	functions_make(&result->functions, tree);
 	*ret_count = (size_t)result->functions.rows_count * COMPARE_WHATS;
 	result->tests = mem_new_array(struct significance_test, *ret_count);
-	result->of.samples_per_value = tree->type.delta ? samples_per_value(tree) : 0;
+	result->of.samples_per_value = compare_samples_per_value(&tree->type, tree->period);
 	map_names(comparing);
 }
 

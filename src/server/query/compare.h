@@ -52,6 +52,9 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 int compare_intervals(struct tree *tree, const struct compare_side *side, int64_t report_ns,
 		      struct err *err);
 
+/* How many samples a value of 1 is; 0 where that cannot be said: gauges, bytes. */
+double compare_samples_per_value(const struct profile_type *type, int64_t period);
+
 void comparison_free(struct comparison *comparison); /* accepts NULL */
 
 #endif

@@ -41,6 +41,7 @@ void render_table_json(const struct tree *tree, struct strbuf *out);
 /* Whether changes are more than noise: the object of all, and a function's. */
 void render_significance_json(const struct comparison *comparison, struct json *json);
 void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json);
+const char *render_method_name(enum significance_method method); /* "blocks" */
 /* Intervals of values: the object of all, and a function's. */
 void render_intervals_json(const struct tree *tree, struct json *json);
 void render_interval_json(const struct comparison *intervals, uint32_t row, struct json *json);
@@ -94,7 +95,8 @@ void flamebearer_free(struct flamebearer *flamebearer);
 void render_explain_text(const struct query_stats *stats, struct strbuf *out);
 void render_explain_json(const struct query_stats *stats, struct strbuf *out);
 
-void render_series_json(const struct query_series_set *set, struct strbuf *out);
+/* With intervals, points have two numbers more: series_noise.h. */
+void render_series_json(const struct query_series_set *set, bool intervals, struct strbuf *out);
 /* For the terminal: one line per series: labels, then "time value" columns. */
 void render_series_text(const struct query_series_set *set, struct strbuf *out);
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "codec/json.h"
 #include "server/query/render.h"
+#include "server/query/series_noise.h"
 #include "server/query/unresolved.h"
 
 static int64_t whole_ms(int64_t ns)
@@ -230,8 +231,23 @@ void render_table_json(const struct tree *tree, struct strbuf *out)
 	functions_free(&functions);
 }
 
-static void write_series(struct json *json, const struct query_series *series)
+static void write_noise(struct json *json, const struct series_noise *noise)
 {
+	json_member_object(json, "intervals");
+	json_member_text(json, "method", render_method_name(noise->method));
+	if (noise->method != SIGNIFICANCE_NONE) {
+		json_put_key(json, "dispersion");
+		json_put_double(json, noise->dispersion);
+	}
+	json_close_object(json);
+}
+
+/* noise: NULL when it was not asked for. */
+static void write_series(struct json *json, const struct query_series *series,
+			 const struct series_noise *noise)
+{
+	bool has_intervals = noise && noise->method != SIGNIFICANCE_NONE;
+
 	json_open_object(json);
 	json_member_object(json, "labels");
 	for (size_t i = 0; i < series->labels_count; i++) {
@@ -248,14 +264,25 @@ static void write_series(struct json *json, const struct query_series *series)
 		json_put_int(json, point->value);
 		json_put_double(json, point->per_second);
 		json_put_uint(json, point->reports);
+		if (has_intervals) {
+			double low, high;
+
+			series_noise_interval(noise, point->value, &low, &high);
+			json_put_double(json, low);
+			json_put_double(json, high);
+		}
 		json_close_array(json);
 	}
 	json_close_array(json);
+	if (noise)
+		write_noise(json, noise);
 	json_close_object(json);
 }
 
-void render_series_json(const struct query_series_set *set, struct strbuf *out)
+void render_series_json(const struct query_series_set *set, bool intervals, struct strbuf *out)
 {
+	double samples_per_value =
+		set->has_times ? 0 : compare_samples_per_value(&set->type, set->period);
 	struct json json;
 
 	json_begin(&json, out);
@@ -263,8 +290,11 @@ void render_series_json(const struct query_series_set *set, struct strbuf *out)
 	render_type_json(&json, &set->type, set->period);
 	json_member_int(&json, "step_ms", whole_ms(set->step_ns));
 	json_member_array(&json, "series");
-	for (size_t i = 0; i < set->series_count; i++)
-		write_series(&json, &set->series[i]);
+	for (size_t i = 0; i < set->series_count; i++) {
+		struct series_noise noise = series_noise_of(&set->series[i], samples_per_value);
+
+		write_series(&json, &set->series[i], intervals ? &noise : NULL);
+	}
 	json_close_array(&json);
 	json_close_object(&json);
 	strbuf_add_byte(out, '\n');

@@ -10,7 +10,7 @@
 
 #define SHOWN_MAX 20 /* changes that are told one by one */
 
-static const char *method_name(enum significance_method method)
+const char *render_method_name(enum significance_method method)
 {
 	static const char *const names[] = { [SIGNIFICANCE_NONE] = "none",
 					     [SIGNIFICANCE_COUNTS] = "counts",
@@ -52,7 +52,7 @@ void render_significance_json(const struct comparison *comparison, struct json *
 	const struct significance *of = &comparison->of;
 
 	json_open_object(json);
-	json_member_text(json, "method", method_name(of->method));
+	json_member_text(json, "method", render_method_name(of->method));
 	if (of->method != SIGNIFICANCE_NONE) {
 		json_member_uint(json, "blocks", of->blocks[SIGNIFICANCE_OTHER]);
 		json_member_uint(json, "base_blocks", of->blocks[SIGNIFICANCE_BASE]);
@@ -93,7 +93,7 @@ void render_intervals_json(const struct tree *tree, struct json *json)
 	double total = (double)tree->total + (double)tree->filtered;
 
 	json_open_object(json);
-	json_member_text(json, "method", method_name(of->method));
+	json_member_text(json, "method", render_method_name(of->method));
 	if (of->method != SIGNIFICANCE_NONE) {
 		json_member_uint(json, "blocks", of->blocks[SIGNIFICANCE_OTHER]);
 		json_member_uint(

@@ -208,7 +208,8 @@ void answer_series(void *context, const struct net_request *request, struct net_
 			render_series_text(&set, &response->body);
 		} else {
 			response->content_type = "application/json";
-			render_series_json(&set, &response->body);
+			render_series_json(&set, question_is_set(&question, request, "intervals"),
+					   &response->body);
 		}
 		query_series_free(&set);
 	}

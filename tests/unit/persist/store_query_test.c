@@ -162,7 +162,7 @@ static char *ask_series(struct world *world, const struct query_params *params, 
 	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
 	source = (struct query_source){ snapshot.segments, snapshot.count, NULL };
 	must(query_series(&source, &range, &set, &err), &err);
-	render_series_json(&set, &text);
+	render_series_json(&set, false, &text);
 	for (int level = SEGMENT_RAW + 1; level < SEGMENT_LEVELS; level++)
 		world->rollups_used += set.stats.segments_used[level];
 	query_series_free(&set);

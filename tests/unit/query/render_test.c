@@ -168,7 +168,7 @@ static void series_are_written_as_json_and_text(void **state)
 	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
 	params.base.selector = &selector;
 	assert_int_equal(query_series(&source, &params, &set, NULL), 0);
-	render_series_json(&set, &out);
+	render_series_json(&set, false, &out);
 	expect(&out, "{\"type\":\"" WORLD_ON_CPU "\",\"unit\":\"count\",\"period\":10,"
 		     "\"period_unit\":\"nanoseconds\",\"delta\":true,\"step_ms\":10000,"
 		     "\"series\":[{\"labels\":{\"comm\":\"a\"},"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "server/query/series_noise.h"
 #include "server/query/significance.h"
 #include "server/query/student.h"
 
@@ -268,6 +269,75 @@ static void totals_without_blocks_are_compared_by_their_samples(void **state)
 	assert_true(mean.low > 0);
 }
 
+#define POINTS 30
+
+/* Steps of two and three reports in turn, a load that grows by a half over the range. */
+static double series_coverage(double dispersion, double *ret_dispersion)
+{
+	struct query_point points[POINTS] = { 0 };
+	const struct query_series series = { .points = points, .points_count = POINTS };
+	int held = 0, all = 0;
+
+	seed = 7;
+	*ret_dispersion = 0;
+	for (int round_ = 0; round_ < 400; round_++) {
+		struct series_noise noise;
+		double truths[POINTS];
+
+		for (int i = 0; i < POINTS; i++) {
+			points[i].reports = (uint32_t)(2 + i % 2);
+			truths[i] = 200.0 * points[i].reports * (1 + 0.5 * i / POINTS);
+			points[i].value =
+				llround(truths[i] + normal() * sqrt(dispersion * truths[i]));
+			points[i].value *= 1000; /* nanoseconds; a sample is 1000 */
+		}
+		noise = series_noise_of(&series, 1e-3);
+		assert_int_equal(noise.method, SIGNIFICANCE_BLOCKS);
+		*ret_dispersion += noise.dispersion / 400;
+		for (int i = 0; i < POINTS; i++, all++) {
+			double low, high;
+
+			series_noise_interval(&noise, points[i].value, &low, &high);
+			held += low <= 1000 * truths[i] && 1000 * truths[i] <= high;
+		}
+	}
+	return 100.0 * held / all;
+}
+
+static void points_hold_what_another_sample_would_give(void **state)
+{
+	static const double dispersions[] = { 1, 2, 6 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dispersions) / sizeof(dispersions[0]); i++) {
+		double measured, held = series_coverage(dispersions[i], &measured);
+
+		if (!(held >= 94 && held <= 98.5))
+			fail_msg("dispersion %g: %.2f %% of the intervals hold", dispersions[i],
+				 held);
+		if (!(measured > 0.95 * dispersions[i] && measured < 1.25 * dispersions[i]))
+			fail_msg("dispersion %g: %g is measured", dispersions[i], measured);
+	}
+}
+
+static void few_points_are_assumed_to_vary(void **state)
+{
+	struct query_point points[3] = { { .value = 100, .reports = 1 },
+					 { .value = 0, .reports = 1 },
+					 { .value = 100, .reports = 1 } };
+	const struct query_series series = { .points = points, .points_count = 3 };
+	struct series_noise noise = series_noise_of(&series, 1);
+	double low, high;
+
+	(void)state;
+	assert_int_equal(noise.method, SIGNIFICANCE_COUNTS);
+	series_noise_interval(&noise, 100, &low, &high);
+	assert_true(low > 60 && low < 70 && high > 145 && high < 155); /* twice sqrt(100), skewed */
+	series_noise_interval(&noise, 0, &low, &high);
+	assert_true(low == 0 && high > 10 && high < 20);
+	assert_int_equal(series_noise_of(&series, 0).method, SIGNIFICANCE_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +350,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_tell_is_not_tested),
 		cmocka_unit_test(means_are_compared_as_welch_does),
 		cmocka_unit_test(totals_without_blocks_are_compared_by_their_samples),
+		cmocka_unit_test(points_hold_what_another_sample_would_give),
+		cmocka_unit_test(few_points_are_assumed_to_vary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
