@@ -47,6 +47,9 @@ async function sendAll() {
 	await send("other", ["job=known", "team=Größe 日本"],
 		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10,
 			seconds: 10 });
+	await send("teamless", ["job=known"],
+		{ functions: known, stacks: [{ path: [0, 6], samples: 100 }], at_ms: AT.now - MINUTE * 15,
+			seconds: 10 });
 	await send("hostile", ["job=hostile"], {
 		functions: HOSTILE.map((name) => ({ name, file: "<img src=x>.c", line: 1, binary: "/bin/<b>" })),
 		stacks: HOSTILE.map((_, index) =>

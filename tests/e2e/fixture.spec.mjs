@@ -173,7 +173,7 @@ test("grouping by a label whose values are anything, and back to the zoom of bef
 	await settled(page);
 	const { root } = await firn(page, "profile");
 	const groups = (await firn(page, "frames")).filter(({ depth }) => depth === 1);
-	assert.deepEqual(groups.map(({ name }) => name).sort(), ["Größe 日本", "a \"b\", {c}"].sort());
+	assert.deepEqual(groups.map(({ name }) => name).sort(), ["(none)", "Größe 日本", "a \"b\", {c}"].sort());
 	assert.equal(groups.reduce((sum, { total }) => sum + total, 0), root);
 	await page.keyboard.press("Escape");
 	await page.goBack();

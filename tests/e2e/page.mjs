@@ -94,6 +94,26 @@ export async function inviting(page) {
 	return candidates[0];
 }
 
+/* Milliseconds that the page's main thread computes for each of `steps`, until the frame after it is made. */
+export async function taskTimes(page, steps) {
+	const session = await page.context().newCDPSession(page);
+	await session.send("Performance.enable", { timeDomain: "threadTicks" });
+	const spent = async () => {
+		await page.evaluate(() => new Promise((resolve) =>
+			requestAnimationFrame(() => requestAnimationFrame(resolve))));
+		const { metrics } = await session.send("Performance.getMetrics");
+		return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+	};
+	const times = [];
+	for (const step of steps) {
+		const before = await spent();
+		await step();
+		times.push(await spent() - before);
+	}
+	await session.detach();
+	return times;
+}
+
 export async function clickFrame(page, frame) {
 	await page.mouse.click(frame.x + Math.min(frame.width / 2, 200), frame.y + frame.height / 2);
 	await settled(page);

@@ -10,7 +10,7 @@ import type { SeriesAnswer } from "../data/api";
 import type { Unit } from "./quantity";
 import type { Span } from "./timerange";
 
-export const LINES_MAX = 8;
+const LINES_MAX = 200;
 
 export interface Chart {
 	xs: number[];

@@ -7,13 +7,13 @@ import uPlot from "uplot";
 import { fetchLabels } from "../data/api";
 import { type Chart, chartOf } from "../model/chart";
 import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
-import { quote, quoteName } from "../model/selector";
 import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName,
 	zoomOut } from "../model/timerange";
 import { base, go, place } from "../state/place";
 import { dark, stripOpen, toggleZone, zone } from "../state/preferences";
 import { series, unit } from "../state/session";
 import { Icon } from "./icons";
+import { LineKeys, LineSort, alone, colourOf, pointed } from "./line_keys";
 import { Picker } from "./picker";
 
 const chart = computed<Chart | null>(() =>
@@ -45,7 +45,34 @@ function colours(element: Element): { axis: string; grid: string; accent: string
 	};
 }
 
-function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (index: number) => void): uPlot.Options {
+/* The bucket that the pointer is over, and the line nearest to it there; -1 for none. */
+interface Hover {
+	index: number;
+	near: number;
+}
+
+const NOWHERE: Hover = { index: -1, near: -1 };
+
+/* More are told apart by pointing at them: a dot on each would hide them all. */
+const DOTS_MAX = 8;
+
+function hoverOf(plot: uPlot): Hover {
+	const { idx, top = -1 } = plot.cursor;
+	if (idx === null || idx === undefined)
+		return NOWHERE;
+	let near = -1;
+	let least = Infinity;
+	for (let at = 1; at < plot.series.length; at++) {
+		const value = plot.data[at]![idx];
+		const distance = value === null || value === undefined || !plot.series[at]!.show ? Infinity
+			: Math.abs(plot.valToPos(value, "y") - top);
+		if (distance < least)
+			[near, least] = [at - 1, distance];
+	}
+	return { index: idx, near };
+}
+
+function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hover: Hover) => void): uPlot.Options {
 	const paint = colours(host);
 	const single = current.lines.length <= 1;
 	const font = `11px ${getComputedStyle(host).fontFamily}`;
@@ -63,9 +90,10 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 		cursor: {
 			y: false,
 			drag: { x: true, y: false, setScale: false, dist: 4 },
-			points: { size: 6, width: 1.5 },
+			points: current.lines.length > DOTS_MAX ? { show: false } : { size: 6, width: 1.5 },
 			bind: { dblclick: () => null },
 		},
+		focus: { alpha: 0.15 },
 		scales: {
 			x: { time: true, range: [current.xs[0]!, end] },
 			y: { range: (_, __, max) => [0, Math.max(max || 0, 1e-9) * 1.12] },
@@ -78,7 +106,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 			{},
 			...current.lines.map((line, index) => ({
 				label: line.label,
-				stroke: single ? paint.accent : paint.lines[index]!,
+				stroke: single ? paint.accent : paint.lines[colourOf(index)]!,
 				width: 1.5,
 				fill: single ? `${paint.accent}22` : undefined,
 				points: {
@@ -91,7 +119,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (ind
 		],
 		hooks: {
 			drawClear: [drawRanges],
-			setCursor: [(plot) => onHover(plot.cursor.idx ?? -1)],
+			setCursor: [(plot) => onHover(hoverOf(plot))],
 			setSelect: [(plot) => choose(plot, current)],
 		},
 	};
@@ -178,7 +206,7 @@ function widen(): void {
 	go({ range: absoluteRange(zoomOut(resolveRange(place.value.range, now), now)) });
 }
 
-function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
+function Plot({ onHover }: { onHover(hover: Hover): void }): JSX.Element {
 	const host = useRef<HTMLDivElement>(null);
 	const plot = useRef<uPlot | null>(null);
 	const current = chart.value;
@@ -194,6 +222,18 @@ function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
 		plot.current?.destroy();
 		plot.current = new uPlot(optionsFor(host.current!, current, what, onHover), data, host.current!);
 	}, [current, shape]);
+
+	useEffect(() => {
+		const lines = current?.lines ?? [];
+		const only = lines.findIndex(({ label }) => label === alone.value);
+		plot.current?.batch(() => lines.forEach((_, at) =>
+			plot.current!.setSeries(at + 1, { show: only < 0 || at === only })));
+	}, [current, shape, alone.value]);
+
+	useEffect(() => {
+		const line = current?.lines.findIndex(({ label }) => label === pointed.value) ?? -1;
+		plot.current?.setSeries(line < 0 ? null : line + 1, { focus: line >= 0 });
+	}, [current, shape, pointed.value]);
 
 	useEffect(() => {
 		const box = host.current!;
@@ -213,41 +253,28 @@ function Plot({ onHover }: { onHover(index: number): void }): JSX.Element {
 	return <div class="plot" ref={host} onDblClick={widen} />;
 }
 
-function Keys({ index }: { index: number }): JSX.Element | null {
+function Keys({ hover }: { hover: Hover }): JSX.Element | null {
 	const current = chart.value;
 	if (!current || current.lines.length < 2)
 		return null;
-	const add = (labels: Record<string, string>) => {
-		const parts = Object.entries(labels).map(([name, value]) => `${quoteName(name)}=${quote(value)}`);
-		const { matchers } = place.value;
-		go({ matchers: [matchers, ...parts].filter(Boolean).join(", ") });
-	};
+	const { index, near } = hover;
 	return (
-		<ul class="line-keys" aria-label="Lines of the chart">
-			{current.lines.map((line, at) => (
-				<li key={line.label}>
-					<button type="button" title={`Show only ${line.label}`}
-						onClick={() => add(line.labels)}>
-						<span class={`swatch line-${at}`} />
-						<span class="line-name">{line.label}</span>
-						<span class="number">
-							{valueLabel(index < 0 ? line.mean : line.ys[index], unit.value)}
-						</span>
-					</button>
-				</li>
-			))}
-			{current.hidden > 0 && <li class="muted">and {current.hidden} more</li>}
-		</ul>
+		<LineKeys current={current} near={near}
+			valueOf={(line) => valueLabel(index < 0 ? line.mean : line.ys[index], unit.value)} />
 	);
 }
 
-function Reading({ index }: { index: number }): JSX.Element {
+function Reading({ hover }: { hover: Hover }): JSX.Element {
 	const current = chart.value;
-	const only = current?.lines.length === 1 ? current.lines[0]! : null;
-	const at = current && index >= 0 ? current.xs[index]! * 1000 : 0;
+	const lines = current?.lines ?? [];
+	const only = lines.length === 1 ? lines[0]! : null;
+	const at = current && hover.index >= 0 ? current.xs[hover.index]! * 1000 : 0;
+	const near = at > 0 ? lines[hover.near] : undefined;
 	return (
 		<span class="strip-reading number">
-			{at > 0 && only && <b>{valueLabel(only.ys[index], unit.value)}</b>}
+			{near && !only && <span class={`swatch line-${colourOf(hover.near)}`} />}
+			{near && !only && <span class="line-name">{near.label}</span>}
+			{near && <b>{valueLabel(near.ys[hover.index], unit.value)}</b>}
 			{at > 0 && <span class="muted">{clockTime(at)}</span>}
 			{at === 0 && only && <span class="muted">mean {valueLabel(only.mean, unit.value)}</span>}
 		</span>
@@ -269,7 +296,7 @@ function SumBy(): JSX.Element {
 }
 
 export function Strip(): JSX.Element {
-	const hover = useSignal(-1);
+	const hover = useSignal(NOWHERE);
 	const open = stripOpen.value;
 	return (
 		<section class={`strip${open ? "" : " folded"}`} aria-label="Value over time">
@@ -288,11 +315,12 @@ export function Strip(): JSX.Element {
 					title={`Times are of ${zoneName()}; press for the other`}>
 					{zone.value === "utc" ? "UTC" : "Local time"}
 				</button>
-				<Reading index={hover.value} />
+				<Reading hover={hover.value} />
+				<LineSort current={chart.value} />
 			</div>
 			<div class="strip-body">
-				<Plot onHover={(index) => (hover.value = index)} />
-				<Keys index={hover.value} />
+				<Plot onHover={(next) => (hover.value = next)} />
+				<Keys hover={hover.value} />
 			</div>
 		</section>
 	);

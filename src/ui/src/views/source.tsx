@@ -11,6 +11,7 @@ import { sourceRows, type SourceRow } from "../model/source";
 import { functionName } from "../model/profile";
 import { Picker } from "../parts/picker";
 import { isLocal } from "../state/local";
+import { Find, foundRow, sought } from "./source_find";
 import { paneOpen, paneTab } from "../state/preferences";
 import { selectedFunction } from "../state/reading";
 import { profile, question } from "../state/session";
@@ -19,6 +20,9 @@ const LINE = 18;
 const MARGIN = 12;
 
 type What = "source" | "code";
+
+const NO_LINES = "The program has no debug information that says which lines of source it is made of, so this is its " +
+	"machine code.";
 
 interface Shown {
 	name: string;
@@ -67,7 +71,12 @@ effect(() => {
 		answer.value = next;
 	};
 	if (kind === "source")
-		fetchLines(asked, name, stop.signal).then((lines) => done({ name, lines }), fail);
+		fetchLines(asked, name, stop.signal).then(async (lines) => {
+			/* Without debug information there is machine code at least. */
+			const code = lines.files.some(({ file }) => file) ? undefined
+				: await fetchInstructions(asked, name, stop.signal);
+			done({ name, lines, code });
+		}).catch(fail);
 	else
 		fetchInstructions(asked, name, stop.signal).then((code) => done({ name, code }), fail);
 	return () => stop.abort();
@@ -93,16 +102,11 @@ function hottest(rows: readonly SourceRow[]): number {
 effect(() => {
 	const current = answer.value;
 	const entry = current?.lines?.files[chosen.value] ?? current?.lines?.files[0];
-	if (!current?.lines)
+	if (!current?.lines || !entry || current.code)
 		return;
 	const { name, lines } = current;
 	let stale = false;
 	const base = { name, what: "source" as const, total: lines.total };
-	if (!entry) {
-		const note = "No frame of it says where in the source it is.";
-		shown.value = { ...base, title: "", rows: [], hot: 0, note };
-		return;
-	}
 	const show = (text: string | null, note: string) => {
 		if (stale)
 			return;
@@ -136,9 +140,10 @@ effect(() => {
 	const bare = (part?.addresses ?? [])
 		.map(([line, self, total]) => ({ line, text: "", self, total, origin: "" }));
 	const all = rows.length ? rows : bare;
+	const reason = part ? part.reason ?? "" : "No machine code of it is known.";
 	shown.value = {
 		name: current.name, what: "code", title: part?.mapping ?? "", rows: all, hot: hottest(all),
-		total: current.code.total, note: part ? part.reason ?? "" : "No machine code of it is known.",
+		total: current.code.total, note: current.lines ? `${NO_LINES} ${reason}` : reason,
 	};
 });
 
@@ -165,7 +170,16 @@ function Text({ current }: { current: Shown }): JSX.Element {
 	useEffect(() => {
 		box.current!.scrollTop = Math.max(0, (current.hot - 8) * LINE);
 	}, [current.name, current.title, current.what]);
+	useEffect(() => {
+		const element = box.current!;
+		const y = foundRow.value * LINE;
+		if (foundRow.value >= 0 && (y < element.scrollTop || y + LINE > element.scrollTop + element.clientHeight))
+			element.scrollTop = y - Math.floor(element.clientHeight / 3);
+	}, [foundRow.value]);
 	const { rows, total } = current;
+	const { value: test } = sought;
+	const mark = (row: SourceRow, index: number) =>
+		(index === foundRow.value ? " found at" : test?.(row.text) ? " found" : "");
 	const most = rows.reduce((sum, row) => Math.max(sum, row.total), 0);
 	const first = Math.max(0, Math.floor(scroll.value / LINE) - MARGIN);
 	const last = Math.min(rows.length, Math.ceil((scroll.value + height.value) / LINE) + MARGIN);
@@ -176,8 +190,8 @@ function Text({ current }: { current: Shown }): JSX.Element {
 			aria-rowcount={rows.length} onScroll={() => (scroll.value = box.current!.scrollTop)}>
 			<div role="presentation" style={{ height: `${first * LINE}px` }} />
 			{rows.slice(first, last).map((row, index) => (
-				<div key={first + index} class={`source-line heat-${heat(row)}`} role="row"
-					aria-rowindex={first + index + 1}>
+				<div key={first + index} role="row" aria-rowindex={first + index + 1}
+					class={`source-line heat-${heat(row)}${mark(row, first + index)}`}>
 					<span class="number source-value" role="cell">
 						{row.self > 0 && formatPercent(row.self, total)}
 					</span>
@@ -195,8 +209,8 @@ function Text({ current }: { current: Shown }): JSX.Element {
 }
 
 function Places(): JSX.Element | null {
-	const places = answer.value?.lines?.files.map(({ file, mapping }) => file || mapping) ??
-		answer.value?.code?.parts.map(({ mapping }) => mapping) ?? [];
+	const places = answer.value?.code?.parts.map(({ mapping }) => mapping) ??
+		answer.value?.lines?.files.map(({ file, mapping }) => file || mapping) ?? [];
 	if (places.length < 2)
 		return null;
 	const options = places.map((place, index) => ({
@@ -210,10 +224,18 @@ function Places(): JSX.Element | null {
 
 export function SourcePane(): JSX.Element {
 	const current = shown.value;
+	const pane = useRef<HTMLDivElement>(null);
+	const key = (event: KeyboardEvent) => {
+		if (!(event.ctrlKey || event.metaKey) || event.key !== "f")
+			return;
+		/* The browser would find only the lines on screen. */
+		event.preventDefault();
+		pane.current!.querySelector<HTMLInputElement>(".source-find input")?.select();
+	};
 	if (!wanted.value)
 		return <p class="pane-note source-note">Select a function to see where in its source it spends.</p>;
 	return (
-		<div class="source-pane">
+		<div class="source-pane" ref={pane} onKeyDown={key}>
 			<div class="source-head">
 				<div class="tabs" role="group" aria-label="Show">
 					{(["source", "code"] as const).map((kind) => (
@@ -224,6 +246,7 @@ export function SourcePane(): JSX.Element {
 					))}
 				</div>
 				<Places />
+				{current && current.rows.length > 0 && <Find rows={current.rows} hot={current.hot} />}
 			</div>
 			{failure.value && <p class="no-symbols source-note" role="alert">{failure.value}</p>}
 			{current && (

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * line_keys - the chart's lines by name: sorted, pointed at, drawn alone by a press and with the others by the next,
+ * or made a condition of the query.
+ */
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import type { Chart } from "../model/chart";
+import { quote, quoteName } from "../model/selector";
+import { go, place } from "../state/place";
+import { Icon } from "./icons";
+
+/* Fewer are seen at a glance. */
+const SORTED_MIN = 4;
+
+/* The line that is drawn alone, and the one pointed at, by label; "" for none. */
+export const alone = signal("");
+export const pointed = signal("");
+
+const order = signal<{ by: "mean" | "label"; down: boolean }>({ by: "mean", down: true });
+
+export const colourOf = (line: number): number => line % 8;
+
+export function LineSort({ current }: { current: Chart | null }): JSX.Element | null {
+	if (!current || current.lines.length < SORTED_MIN)
+		return null;
+	const choose = (by: "mean" | "label") => {
+		const { by: now, down } = order.value;
+		order.value = { by, down: by === now ? !down : by === "mean" };
+	};
+	return (
+		<div class="line-sort muted" role="group" aria-label="Sort the lines by">
+			{([["label", "Name"], ["mean", "Mean"]] as const).map(([by, title]) => {
+				const chosen = order.value.by === by;
+				const way = order.value.down ? "descending" : "ascending";
+				return (
+					<button key={by} type="button" aria-pressed={chosen} onClick={() => choose(by)}
+						aria-label={chosen ? `${title}, ${way}` : title}
+						title={`Sort the lines by ${title.toLowerCase()}`}>
+						{title}
+						<span class="sort-mark" aria-hidden="true">
+							{chosen && (order.value.down ? "↓" : "↑")}
+						</span>
+					</button>
+				);
+			})}
+		</div>
+	);
+}
+
+function addCondition(labels: Record<string, string>): void {
+	const parts = Object.entries(labels).map(([name, value]) => `${quoteName(name)}=${quote(value)}`);
+	go({ matchers: [place.value.matchers, ...parts].filter(Boolean).join(", ") });
+}
+
+interface Properties {
+	current: Chart;
+	/* The line nearest to the pointer, or -1. */
+	near: number;
+	valueOf(line: Chart["lines"][number]): string;
+}
+
+export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
+	const { by, down } = order.value;
+	const sign = down ? -1 : 1;
+	const rows = current.lines.map((line, at) => ({ line, at })).sort((a, b) => sign * (by === "mean" ?
+		a.line.mean - b.line.mean : a.line.label < b.line.label ? -1 : 1));
+	/* A comparison's lines are queries, not labels. */
+	const filters = place.value.view !== "compare";
+	return (
+		<ul class="line-keys" aria-label="Lines of the chart">
+			{rows.map(({ line, at }) => (
+				<li key={line.label} class={at === near ? "near" : undefined}
+					onMouseEnter={() => (pointed.value = line.label)}
+					onMouseLeave={() => (pointed.value = "")}>
+					<button type="button" class="line-key" aria-pressed={alone.value === line.label}
+						title={alone.value === line.label ? "Draw all lines" : `Draw only ${line.label}`}
+						onClick={() => (alone.value = alone.value === line.label ? "" : line.label)}>
+						<span class={`swatch line-${colourOf(at)}`} />
+						<span class="line-name">{line.label}</span>
+						<span class="number">{valueOf(line)}</span>
+					</button>
+					{filters && (
+						<button type="button" class="line-filter" onClick={() => addCondition(line.labels)}
+							aria-label={`Show only ${line.label} in all views`}
+							title={`Show only ${line.label} in all views`}>
+							<Icon name="filter" />
+						</button>
+					)}
+				</li>
+			))}
+			{current.hidden > 0 && <li class="muted">and {current.hidden} more</li>}
+		</ul>
+	);
+}
