@@ -84,7 +84,8 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 		width: host.clientWidth,
 		height: host.clientHeight,
 		legend: { show: false },
-		padding: [8, 12, 0, 0],
+		/* Half of the last time below it. */
+		padding: [8, 26, 0, 0],
 		tzDate: (at) => zone.value === "utc" ?
 			uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000),
 		cursor: {
