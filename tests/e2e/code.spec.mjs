@@ -70,6 +70,8 @@ const upload = (...rest) => run(process.env.FIRN, ["debuginfo", "upload", "--ser
 /* main, three lines of hot, callee. */
 const AT_LINES = [HOT + 5, HOT + 1, HOT + 2, HOT + 3, HOT - 1];
 const STACKS = [{ path: [0, 1], samples: 50 }, { path: [0, 2], samples: 30 }, { path: [0, 3, 4], samples: 20 }];
+const HEAT = [[HOT + 1, 50, 50], [HOT + 2, 30, 30], [HOT + 3, 0, 20]]
+	.map(([line, ...values]) => [String(line), ...values]);
 const built = {};
 
 before(async () => {
@@ -107,7 +109,7 @@ test("100,000 lines open at the hottest, its lines add up to the function, and f
 		assert.ok(spent < 1000, `${spent} ms`);
 		assert.equal(await table.getAttribute("aria-rowcount"), String(LINES));
 		const lines = await heat(table);
-		assert.deepEqual(lines, [[String(HOT + 1), 50, 50], [String(HOT + 2), 30, 30], [String(HOT + 3), 0, 20]]);
+		assert.deepEqual(lines, HEAT);
 		const { self, total } = await firn(page, "frame", "hot");
 		const { root } = await firn(page, "profile");
 		assert.equal(lines.reduce((sum, [, own]) => sum + own, 0), (100 * self) / root);
@@ -134,14 +136,14 @@ test("100,000 lines open at the hottest, its lines add up to the function, and f
 		await picture(page, "source-find");
 	}));
 
-test("without source: values by line, and how to send it, with the build ID", () => withPage({}, async (page, complaints) => {
+test("without source: values by line, and how to send it, with the build ID",
+	() => withPage({}, async (page, complaints) => {
 	await openHot(page, "sourceless");
 	await pane(page).getByRole("button", { name: "Source" }).click();
 	const note = page.getByRole("note");
 	await note.getByText(/firn debuginfo upload --source/).waitFor();
 	assert.ok((await note.textContent()).includes(built.sourceless.buildId));
-	assert.deepEqual(await heat(page.getByRole("table", { name: "Source of hot" })),
-		[[String(HOT + 1), 50, 50], [String(HOT + 2), 30, 30], [String(HOT + 3), 0, 20]]);
+	assert.deepEqual(await heat(page.getByRole("table", { name: "Source of hot" })), HEAT);
 	/* That a file is not there is all that the browser has to say. */
 	assert.ok(complaints.splice(0).every((said) => said.includes("status of 404")));
 }));

@@ -29,9 +29,11 @@ const drawn = (page) => page.evaluate(() => {
 	copy.drawImage(document.querySelector(".plot canvas"), 0, 0);
 	const { data } = copy.getImageData(0, 0, width, height);
 	let coloured = 0;
-	for (let at = 0; at < data.length; at += 4)
-		if (Math.max(data[at], data[at + 1], data[at + 2]) - Math.min(data[at], data[at + 1], data[at + 2]) > 40)
+	for (let at = 0; at < data.length; at += 4) {
+		const rgb = data.subarray(at, at + 3);
+		if (Math.max(...rgb) - Math.min(...rgb) > 40)
 			coloured++;
+	}
 	return coloured;
 });
 

@@ -62,6 +62,8 @@ interface Properties {
 
 export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
 	const { by, down } = order.value;
+	const only = alone.value;
+	const toggle = (label: string) => (alone.value = only === label ? "" : label);
 	const sign = down ? -1 : 1;
 	const rows = current.lines.map((line, at) => ({ line, at })).sort((a, b) => sign * (by === "mean" ?
 		a.line.mean - b.line.mean : a.line.label < b.line.label ? -1 : 1));
@@ -73,15 +75,16 @@ export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
 				<li key={line.label} class={at === near ? "near" : undefined}
 					onMouseEnter={() => (pointed.value = line.label)}
 					onMouseLeave={() => (pointed.value = "")}>
-					<button type="button" class="line-key" aria-pressed={alone.value === line.label}
-						title={alone.value === line.label ? "Draw all lines" : `Draw only ${line.label}`}
-						onClick={() => (alone.value = alone.value === line.label ? "" : line.label)}>
+					<button type="button" class="line-key" aria-pressed={only === line.label}
+						title={`Draw ${only === line.label ? "all" : `only ${line.label}`}`}
+						onClick={() => toggle(line.label)}>
 						<span class={`swatch line-${colourOf(at)}`} />
 						<span class="line-name">{line.label}</span>
 						<span class="number">{valueOf(line)}</span>
 					</button>
 					{filters && (
-						<button type="button" class="line-filter" onClick={() => addCondition(line.labels)}
+						<button type="button" class="line-filter"
+							onClick={() => addCondition(line.labels)}
 							aria-label={`Show only ${line.label} in all views`}
 							title={`Show only ${line.label} in all views`}>
 							<Icon name="filter" />

@@ -173,8 +173,9 @@ function Text({ current }: { current: Shown }): JSX.Element {
 	useEffect(() => {
 		const element = box.current!;
 		const y = foundRow.value * LINE;
-		if (foundRow.value >= 0 && (y < element.scrollTop || y + LINE > element.scrollTop + element.clientHeight))
-			element.scrollTop = y - Math.floor(element.clientHeight / 3);
+		const { scrollTop, clientHeight } = element;
+		if (foundRow.value >= 0 && (y < scrollTop || y + LINE > scrollTop + clientHeight))
+			element.scrollTop = y - Math.floor(clientHeight / 3);
 	}, [foundRow.value]);
 	const { rows, total } = current;
 	const { value: test } = sought;

@@ -50,7 +50,7 @@ export function Find({ rows, hot }: { rows: readonly SourceRow[]; hot: number })
 		<span class="source-find">
 			<span class="muted" role="status">{text.value && said(found)}</span>
 			<input type="search" placeholder="Find" aria-label="Find in the text" value={text.value}
-				title="Find in the text: Enter for the next line, Shift+Enter for the one before (Ctrl+F)"
+				title="Find in the text (Ctrl+F); Enter: the next line, Shift+Enter: the one before"
 				onInput={(event) => (text.value = event.currentTarget.value)} onKeyDown={key} />
 		</span>
 	);
