@@ -17,6 +17,7 @@ export function Palette(): JSX.Element {
 	const text = useSignal("");
 	const active = useSignal(0);
 	const list = commands().filter((command) => fits(command, text.value));
+	/* Not by close(): its event comes later, when the palette may be wanted again. */
 	const close = () => (paletteOpen.value = false);
 	useEffect(() => {
 		const before = document.activeElement;
@@ -29,7 +30,7 @@ export function Palette(): JSX.Element {
 	const run = (command: Command | undefined) => {
 		if (!command)
 			return;
-		dialog.current!.close();
+		close();
 		/* What it focuses stays focused: the dialog is gone by then. */
 		requestAnimationFrame(command.run);
 	};
@@ -53,7 +54,11 @@ export function Palette(): JSX.Element {
 	const chosen = list[active.value] && `command-${active.value}`;
 	return (
 		<dialog class="palette" ref={dialog} aria-label="Commands" onClose={close}
-			onClick={(event) => event.target === dialog.current && dialog.current!.close()}>
+			onCancel={(event) => {
+				event.preventDefault();
+				close();
+			}}
+			onClick={(event) => event.target === dialog.current && close()}>
 			<input type="text" role="combobox" aria-label="Command" aria-expanded="true"
 				aria-autocomplete="list"
 				aria-controls="commands" aria-activedescendant={chosen} placeholder="What to do"
