@@ -11,8 +11,11 @@ test("a search marks, sums up without double counting, and changes no other numb
 		const frame = await inviting(page);
 		const before = await firn(page, "profile");
 		await page.keyboard.press("/");
-		await page.keyboard.type(`/^${escape(frame.name)}$/`);
-		await page.waitForFunction(() => window.__firn.search());
+		const text = `/^${escape(frame.name)}$/`;
+		await page.keyboard.type(text);
+		/* What was found of half the text comes first. */
+		await page.waitForFunction((whole) =>
+			window.__firn.place().search === whole && window.__firn.search()?.functions > 0, text);
 		const found = await firn(page, "search");
 		assert.ok(found.functions >= 1 && found.frames >= 1);
 		assert.ok(found.value >= frame.total && found.value <= before.root);
@@ -21,7 +24,7 @@ test("a search marks, sums up without double counting, and changes no other numb
 		const said = await page.locator(".search-result b").textContent();
 		const percent = (100 * found.value) / before.root;
 		assert.ok(Math.abs(parseFloat(said.replace(/[<>]/, "")) - percent) <= 0.1, said);
-		assert.equal(new URL(page.url()).searchParams.get("search"), `/^${escape(frame.name)}$/`);
+		assert.equal(new URL(page.url()).searchParams.get("search"), text);
 		await picture(page, "search");
 	}));
 
