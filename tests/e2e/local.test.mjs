@@ -195,7 +195,7 @@ test("a file is chosen by key; a link to it says that it has to be opened again"
 test("views that were open before ask nothing of the server once a file is shown", () =>
 	withPage({}, async (page) => {
 		await open(page);
-		for (const view of ["Heatmap"]) {
+		for (const view of ["Heatmap", "Timeline", "Call graph"]) {
 			await page.getByRole("button", { name: view, exact: true }).click();
 			await page.waitForFunction(() => !window.__firn.busy());
 		}
@@ -210,7 +210,7 @@ test("views that were open before ask nothing of the server once a file is shown
 		});
 		await drop(page, "cpu.pb.gz", golden("go_cpu.pb.gz"));
 		await shows(page, "cpu.pb.gz", 700e6);
-		for (const view of ["Heatmap"]) {
+		for (const view of ["Heatmap", "Timeline", "Call graph"]) {
 			await page.getByRole("button", { name: view, exact: true }).click();
 			await page.getByRole("heading", { name: "This view needs a server" }).waitFor();
 			await page.keyboard.press("r");

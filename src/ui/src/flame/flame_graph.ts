@@ -49,8 +49,6 @@ export class FlameGraph {
 	private focus = 0;
 	private marks: Marks = { hover: -1, cursor: -1, ring: false, functions: null };
 	private frame = 0;
-	/* What was asked for before destroy() and comes after it paints nothing: the host may be gone. */
-	private destroyed = false;
 	private dirty = { base: false, over: false };
 	private animation: { from: Viewport; to: Viewport; start: number } | null = null;
 
@@ -80,7 +78,6 @@ export class FlameGraph {
 	}
 
 	destroy(): void {
-		this.destroyed = true;
 		this.detach();
 		this.resizes.disconnect();
 		cancelAnimationFrame(this.frame);
@@ -290,7 +287,7 @@ export class FlameGraph {
 		this.dirty.over = true;
 		if (what === "base")
 			this.dirty.base = true;
-		if (!this.frame && !this.destroyed)
+		if (!this.frame)
 			this.frame = requestAnimationFrame((now) => this.draw(now));
 	}
 

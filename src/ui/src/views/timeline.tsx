@@ -317,10 +317,12 @@ function Body({ current }: { current: Chart }): JSX.Element {
 	const everything = () => graph.current!.showSpan(0, chart.value!.profile.total[0]!);
 
 	useEffect(() => {
-		const made = (graph.current = new FlameGraph(host.current!, {
+		/* A graph paints once more when its place is taken away, and the references are empty by then. */
+		const [element, lanes] = [host.current!, canvas.current!];
+		const made = (graph.current = new FlameGraph(element, {
 			hover: (node, x, y) => (tip.value = node > 0 && y > ROW_HEIGHT ? { node, x, y } : null),
 			press: (node) => {
-				host.current!.querySelector<HTMLElement>(".tree-proxy")?.focus({ preventScroll: true });
+				element.querySelector<HTMLElement>(".tree-proxy")?.focus({ preventScroll: true });
 				if (node > 0 && node === cursor.value && !isLane(chart.value!, node))
 					zoomToBox(node);
 				else
@@ -329,7 +331,7 @@ function Body({ current }: { current: Chart }): JSX.Element {
 			dragging: (on) => (dragging.value = on),
 			painted: (now) => {
 				view.value = now;
-				paintLanes(canvas.current!, host.current!, now);
+				paintLanes(lanes, element, now);
 			},
 		}, ROW_HEIGHT));
 		const pans: Record<string, [number, number]> = { w: [0, -1], a: [-1, 0], s: [0, 1], d: [1, 0] };
