@@ -47,6 +47,19 @@ static inline bool slice_starts_with(struct slice s, struct slice prefix)
 	return s.len >= prefix.len && (!prefix.len || !memcmp(s.data, prefix.data, prefix.len));
 }
 
+static inline bool slice_ends_with(struct slice s, struct slice suffix)
+{
+	return s.len >= suffix.len &&
+	       (!suffix.len || !memcmp(s.data + s.len - suffix.len, suffix.data, suffix.len));
+}
+
+/* Whether the path `s` ends in the shorter path `end`, whole names only: "src/a.c" in "a.c". */
+static inline bool slice_ends_in_path(struct slice s, struct slice end)
+{
+	return end.len && s.len > end.len && s.data[s.len - end.len - 1] == '/' &&
+	       slice_ends_with(s, end);
+}
+
 /* Bytewise order; a prefix sorts first. */
 int slice_compare(struct slice a, struct slice b);
 

@@ -125,6 +125,17 @@ static bool tell_progress(void *context, uint64_t sent, uint64_t total)
 	return true;
 }
 
+/* A file to be sent as the options say; its path is the progress's. */
+static struct debuginfo_client_file file_to_send(const struct debuginfo_verb_options *values,
+						 struct progress *progress)
+{
+	return (struct debuginfo_client_file){ .path = progress->path,
+					       .is_forced = values->force,
+					       .hash_first = true,
+					       .progress = tell_progress,
+					       .progress_context = progress };
+}
+
 static int open_file(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -145,16 +156,12 @@ static int upload_sources(const struct debuginfo_verb_options *values, struct ne
 {
 	const char *path = values->sources.items[0];
 	struct progress progress = { .path = path };
-	struct debuginfo_client_file file = { .fd = archive_fd,
-					      .path = path,
-					      .belongs_to = build_id,
-					      .is_forced = values->force,
-					      .hash_first = true,
-					      .progress = tell_progress,
-					      .progress_context = &progress };
+	struct debuginfo_client_file file = file_to_send(values, &progress);
 	char id[ELF_BUILD_ID_TEXT_BYTES];
 	bool is_present = false;
 
+	file.fd = archive_fd;
+	file.belongs_to = build_id;
 	if (send_file(client, &file, id, &is_present, err))
 		return err_wrap(err, "%s", path);
 	printf("%s: sources of build id %s: %s\n", path, build_id,
@@ -163,11 +170,11 @@ static int upload_sources(const struct debuginfo_verb_options *values, struct ne
 	return 0;
 }
 
-static bool ends_in(const char *text, const char *end)
+/* "app.dwo" for ".dwo", but not ".dwo" itself. */
+static bool has_extension(const char *path, const char *extension)
 {
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len > end_len && !strcmp(text + len - end_len, end);
+	return strlen(path) > strlen(extension) &&
+	       slice_ends_with(slice_of(path), slice_of(extension));
 }
 
 /* "app.dwp" of "app" or "app.debug", as it lies beside them; -1 when it does not. */
@@ -177,7 +184,7 @@ static int open_package(const char *path, struct strbuf *ret_path)
 
 	strbuf_addf(ret_path, "%s.dwp", path);
 	fd = open_file(ret_path->data, NULL);
-	if (fd < 0 && ends_in(path, ".debug")) {
+	if (fd < 0 && has_extension(path, ".debug")) {
 		strbuf_clear(ret_path);
 		strbuf_addf(ret_path, "%.*s.dwp", len - (int)strlen(".debug"), path);
 		fd = open_file(ret_path->data, NULL);
@@ -210,17 +217,14 @@ static int upload_split(const struct debuginfo_verb_options *values, struct net_
 {
 	struct strbuf package_path = { 0 };
 	struct progress progress = { 0 };
-	struct debuginfo_client_file file = { .fd = open_package(path, &package_path),
-					      .belongs_to = build_id,
-					      .is_package = true,
-					      .is_forced = values->force,
-					      .hash_first = true,
-					      .progress = tell_progress,
-					      .progress_context = &progress };
+	struct debuginfo_client_file file = file_to_send(values, &progress);
 	char id[ELF_BUILD_ID_TEXT_BYTES];
 	bool is_present = false;
 	int rc;
 
+	file.belongs_to = build_id;
+	file.is_package = true;
+	file.fd = open_package(path, &package_path);
 	if (file.fd < 0)
 		file.fd = make_package(program_fd, path, err);
 	progress.path = file.path = package_path.data;
@@ -241,16 +245,12 @@ static int upload_file(const struct debuginfo_verb_options *values, struct net_c
 		       int archive_fd, const char *path, struct err *err)
 {
 	struct progress progress = { .path = path };
-	struct debuginfo_client_file file = { .path = path,
-					      .is_forced = values->force,
-					      .hash_first = true,
-					      .progress = tell_progress,
-					      .progress_context = &progress };
+	struct debuginfo_client_file file = file_to_send(values, &progress);
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	bool is_present = false;
 	int rc;
 
-	if (ends_in(path, ".dwo") || ends_in(path, ".dwp"))
+	if (has_extension(path, ".dwo") || has_extension(path, ".dwp"))
 		return err_set(err, ERR_INVALID,
 			       "%s: split DWARF goes with its program: name that, with this file "
 			       "where it was built or beside it",

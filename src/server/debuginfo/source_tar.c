@@ -27,21 +27,13 @@ struct slice source_tar_path(struct slice path)
 	return path;
 }
 
-/* Whether `whole` ends in `end`, at the beginning of a name. */
-static bool ends_in(struct slice whole, struct slice end)
-{
-	if (!end.len || whole.len <= end.len || whole.data[whole.len - end.len - 1] != '/')
-		return false;
-	return slice_equal(slice_tail(whole, whole.len - end.len), end);
-}
-
 static void compare(struct reading *reading, struct slice name)
 {
 	size_t len = 0;
 
-	if (ends_in(reading->wanted, name))
+	if (slice_ends_in_path(reading->wanted, name))
 		len = name.len;
-	else if (ends_in(name, reading->wanted))
+	else if (slice_ends_in_path(name, reading->wanted))
 		len = reading->wanted.len;
 	if (len <= reading->best_len)
 		return;

@@ -23,13 +23,6 @@ static bool take_number(struct slice *text, const char *prefix, uint64_t *ret)
 	return true;
 }
 
-static bool ends_in(struct slice text, const char *suffix)
-{
-	size_t len = strlen(suffix);
-
-	return text.len >= len && !memcmp(text.data + text.len - len, suffix, len);
-}
-
 struct layout_name layout_parse(const char *name)
 {
 	struct slice text = slice_of(name);
@@ -53,10 +46,11 @@ struct layout_name layout_parse(const char *name)
 	else if (take_number(&rest, "wal-", &ret.number) && take_number(&rest, "-", &ret.segment) &&
 		 slice_is(rest, ".wal"))
 		ret.kind = LAYOUT_WAL;
-	else if (ends_in(text, ".tmp") && (slice_starts_with(text, slice_of(LAYOUT_CURRENT)) ||
-					   slice_starts_with(text, slice_of("MANIFEST-")) ||
-					   slice_starts_with(text, slice_of("part-")) ||
-					   slice_starts_with(text, slice_of("state-"))))
+	else if (slice_ends_with(text, SLICE_LITERAL(".tmp")) &&
+		 (slice_starts_with(text, slice_of(LAYOUT_CURRENT)) ||
+		  slice_starts_with(text, slice_of("MANIFEST-")) ||
+		  slice_starts_with(text, slice_of("part-")) ||
+		  slice_starts_with(text, slice_of("state-"))))
 		ret.kind = LAYOUT_TEMPORARY;
 	return ret;
 }

@@ -244,6 +244,15 @@ static void bound_rate(struct significance_mean *rate)
 	rate->high = bound;
 }
 
+/* The names were for gathering; of what failed nothing is kept. */
+static int gathered(struct comparing *comparing, int rc)
+{
+	idmap_free(&comparing->names);
+	if (rc)
+		comparison_free(comparing->result);
+	return rc;
+}
+
 int compare_intervals(struct tree *tree, const struct compare_side *side, int64_t report_ns,
 		      struct err *err)
 {
@@ -258,11 +267,9 @@ int compare_intervals(struct tree *tree, const struct compare_side *side, int64_
 		result->of.samples_per_value = 0;
 	if (result->of.samples_per_value > 0)
 		rc = add_side(&comparing, SIGNIFICANCE_OTHER, side, report_ns, err);
-	idmap_free(&comparing.names);
-	if (rc) {
-		comparison_free(result);
+	rc = gathered(&comparing, rc);
+	if (rc)
 		return rc;
-	}
 	significance_intervals(&result->of, result->tests, count);
 	bound_rate(&result->rate);
 	tree->intervals = result;
@@ -285,11 +292,9 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 		if (result->of.samples_per_value > 0)
 			rc = add_side(&comparing, (enum significance_side)side, &sides[side],
 				      report_ns, err);
-	idmap_free(&comparing.names);
-	if (rc) {
-		comparison_free(result);
+	rc = gathered(&comparing, rc);
+	if (rc)
 		return rc;
-	}
 	significance_judge(&result->of, result->tests, count);
 	compare_rates(result, tree);
 	tree->comparison = result;

@@ -92,8 +92,7 @@ static bool is_file(const struct lines_wanted *wanted, struct slice file)
 
 	if (!end.len || slice_equal(file, end))
 		return true;
-	return file.len > end.len && file.data[file.len - end.len - 1] == '/' &&
-	       slice_equal(slice_tail(file, file.len - end.len), end);
+	return slice_ends_in_path(file, end);
 }
 
 static bool is_function(const struct lining *lining, const struct tree_line *line)

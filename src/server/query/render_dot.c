@@ -29,16 +29,6 @@ static void add_value(const struct tree *tree, int64_t value, struct strbuf *out
 	measure_value_auto(out, value, tree->type.sample_unit);
 }
 
-static int by_cumulative(const void *a, const void *b, void *context)
-{
-	const struct report_functions *functions = context;
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (functions->cumulative[left] != functions->cumulative[right])
-		return functions->cumulative[left] < functions->cumulative[right] ? 1 : -1;
-	return (left > right) - (left < right);
-}
-
 /* 0 to 1, also where values below zero make a part more than the whole. */
 static double share_of(const struct tree *tree, int64_t value)
 {
@@ -77,7 +67,7 @@ void render_dot(const struct tree *tree, struct resolver *resolver, struct strbu
 
 	(void)resolver;
 	report_functions_make(tree, &functions);
-	qsort_r(functions.order, functions.count, sizeof(uint32_t), by_cumulative, &functions);
+	report_functions_by_cumulative(&functions);
 	count = functions.count < FUNCTIONS_MAX ? functions.count : FUNCTIONS_MAX;
 	strbuf_add_text(out, "digraph \"");
 	add_quoted(out, tree->query);

@@ -106,6 +106,22 @@ void report_functions_make(const struct tree *tree, struct report_functions *ret
 	free(open);
 }
 
+static int by_cumulative(const void *a, const void *b, void *context)
+{
+	const struct report_functions *functions = context;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (functions->cumulative[left] != functions->cumulative[right])
+		return functions->cumulative[left] < functions->cumulative[right] ? 1 : -1;
+	return (left > right) - (left < right);
+}
+
+void report_functions_by_cumulative(struct report_functions *functions)
+{
+	qsort_r(functions->order, functions->count, sizeof(*functions->order), by_cumulative,
+		functions);
+}
+
 void report_functions_free(struct report_functions *functions)
 {
 	free(functions->flat);

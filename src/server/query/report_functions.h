@@ -36,6 +36,8 @@ static inline int64_t report_flat_diff(const struct report_functions *functions,
 	return functions->base_flat ? functions->flat[id] - functions->base_flat[id] : 0;
 }
 
+/* Brings `order` into that of cumulative values, the largest first. */
+void report_functions_by_cumulative(struct report_functions *functions);
 void report_functions_make(const struct tree *tree, struct report_functions *ret);
 void report_functions_free(struct report_functions *functions);
 

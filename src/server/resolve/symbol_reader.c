@@ -62,13 +62,6 @@ static bool has_prefix(const char *name, const char *prefix)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), suffix_len = strlen(suffix);
-
-	return len >= suffix_len && !strcmp(name + len - suffix_len, suffix);
-}
-
 static struct slice section_bytes(Elf *elf, const char *wanted)
 {
 	Elf_Scn *section = NULL;
@@ -141,7 +134,8 @@ static int check_sections(struct reader_file *file, const struct symbol_limits *
 				"read symbols of \"%s\": debug sections of more than %" PRIu64
 				" bytes",
 				file->name, limits->section_bytes);
-		if (has_suffix(name, "debug_info") || has_suffix(name, "debug_line"))
+		if (slice_ends_with(slice_of(name), SLICE_LITERAL("debug_info")) ||
+		    slice_ends_with(slice_of(name), SLICE_LITERAL("debug_line")))
 			file->debug_bytes += full_bytes(section, &header, name);
 	}
 	return 0;

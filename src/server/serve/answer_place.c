@@ -92,23 +92,13 @@ struct chosen {
 	uint32_t *number; /* by function of the tree, + 1; 0 = left out */
 };
 
-static int by_cumulative(const void *a, const void *b, void *context)
-{
-	const struct report_functions *functions = context;
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (functions->cumulative[left] != functions->cumulative[right])
-		return functions->cumulative[left] < functions->cumulative[right] ? 1 : -1;
-	return (left > right) - (left < right);
-}
-
 static void choose(const struct tree *tree, struct report_functions *functions, size_t limit,
 		   struct chosen *ret)
 {
 	*ret = (struct chosen){ .functions = functions, .order = functions->order };
 	ret->count = functions->count < limit ? functions->count : limit;
 	ret->number = mem_new_array(uint32_t, (size_t)tree->functions_count + 1);
-	qsort_r(functions->order, functions->count, sizeof(uint32_t), by_cumulative, functions);
+	report_functions_by_cumulative(functions);
 	for (size_t i = 0; i < ret->count; i++)
 		ret->number[ret->order[i]] = (uint32_t)i + 1;
 }

@@ -46,6 +46,14 @@ static void prefixes_are_found(void **state)
 	assert_true(slice_starts_with(SLICE_LITERAL("kernel"), SLICE_LITERAL("ker")));
 	assert_true(slice_starts_with(nothing, nothing));
 	assert_false(slice_starts_with(SLICE_LITERAL("ke"), SLICE_LITERAL("ker")));
+	assert_true(slice_ends_with(SLICE_LITERAL("part.tmp"), SLICE_LITERAL(".tmp")));
+	assert_true(slice_ends_with(SLICE_LITERAL(".tmp"), SLICE_LITERAL(".tmp")));
+	assert_true(slice_ends_with(nothing, nothing));
+	assert_false(slice_ends_with(SLICE_LITERAL("tmp"), SLICE_LITERAL(".tmp")));
+	assert_true(slice_ends_in_path(SLICE_LITERAL("src/a.c"), SLICE_LITERAL("a.c")));
+	assert_false(slice_ends_in_path(SLICE_LITERAL("src/ba.c"), SLICE_LITERAL("a.c")));
+	assert_false(slice_ends_in_path(SLICE_LITERAL("a.c"), SLICE_LITERAL("a.c")));
+	assert_false(slice_ends_in_path(SLICE_LITERAL("src/"), nothing));
 }
 
 static void tail_stops_at_the_end(void **state)
