@@ -46,6 +46,12 @@ export async function withPage(options, work) {
 	}
 }
 
+/* From now on the page computes as on a machine `times` as slow. */
+export async function slowed(page, times) {
+	const session = await page.context().newCDPSession(page);
+	await session.send("Emulation.setCPUThrottlingRate", { rate: times });
+}
+
 /* Opens a place and waits until its profile is painted. */
 export async function open(page, query = "") {
 	await page.goto(new URL(query, base).href);

@@ -3,10 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AT, compared, placeOf } from "./fixture.mjs";
-import { clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
+import { clickFrame, firn, open, painted, picture, settled, slowed, withPage } from "./page.mjs";
 
 const canvas = (page) => page.locator(".flame-base").screenshot();
 const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
+
+const pressing = (page) => async (...keys) => {
+	for (const key of keys)
+		await page.keyboard.press(key);
+};
 
 /* What has focus, as a reader finds it; every step has to show a ring. */
 async function focused(page) {
@@ -18,8 +23,7 @@ async function focused(page) {
 
 test("a whole session by keys alone, and the focus is never lost", () => withPage(clipboard, async (page) => {
 	await open(page, placeOf("grown"));
-	const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)),
-		Promise.resolve());
+	const press = pressing(page);
 	/* Through everything there is, and back at the start: no trap. */
 	await page.evaluate(() => document.activeElement.blur());
 	const stops = [];
@@ -65,7 +69,7 @@ test("a whole session by keys alone, and the focus is never lost", () => withPag
 	assert.equal(await firn(page, "focus"), "deflate");
 	await page.locator("#graph").focus();
 	await press("y");
-	assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "deflate");
+	await page.waitForFunction(async () => await navigator.clipboard.readText() === "deflate");
 	await press("c");
 	await page.getByRole("heading", { name: "deflate" }).waitFor();
 	await press("1");
@@ -84,6 +88,56 @@ test("a whole session by keys alone, and the focus is never lost", () => withPag
 	await page.getByRole("dialog", { name: "Commands" }).waitFor();
 	await press("Escape");
 	await page.getByRole("dialog", { name: "Commands" }).waitFor({ state: "detached" });
+}));
+
+test("keys that come before their part of the page is there are not lost, nor another part's", () =>
+	withPage({}, async (page) => {
+	await open(page, placeOf("grown"));
+	/* A slow machine and a slow network: everything comes after the keys that are for it. */
+	await slowed(page, 6);
+	for (const late of ["**/api/v1/label**", "**/assets/**"])
+		await page.route(late, async (route) => {
+			await new Promise((resolve) => setTimeout(resolve, 700));
+			await route.continue();
+		});
+	const press = pressing(page);
+	const place = () => firn(page, "place");
+	await press("e", "Control+a", "Delete");
+	await page.keyboard.type('{job="kn');
+	await press("ArrowDown", "Enter", "Enter");
+	await page.waitForFunction(() => window.__firn.place().matchers === 'job="known"');
+	await painted(page);
+	await page.evaluate(() => document.activeElement.blur());
+	await press("Control+k");
+	await page.keyboard.type("compare");
+	await press("Enter");
+	assert.equal((await place()).view, "compare");
+	await press("Control+k");
+	await page.keyboard.type("view: flame");
+	await press("Enter", "t", "Escape");
+	assert.match(await focused(page), /^Time range/);
+	assert.deepEqual([(await place()).view, (await place()).file], ["flame", ""]);
+	await painted(page);
+	await page.locator("#graph").focus();
+	/* Two steps in, both undone at once, and not one more. */
+	await press("ArrowDown", "Enter", "ArrowDown", "Enter", "Escape", "Escape");
+	await page.waitForFunction(() => window.__firn.place().zoom === "");
+	assert.deepEqual([(await place()).view, (await place()).matchers], ["flame", 'job="known"']);
+}));
+
+test("Escape closes what is open, also when it has lost the focus", () => withPage({}, async (page) => {
+	await open(page, placeOf("known"));
+	await clickFrame(page, await firn(page, "frame", "serve"));
+	await page.locator("#graph").focus();
+	for (const [key, role, name] of [["t", "dialog", "Time range"], ["x", "menu", "serve"]]) {
+		await page.keyboard.press(key);
+		const panel = page.getByRole(role, { name, exact: true });
+		await panel.waitFor();
+		await page.evaluate(() => document.activeElement.blur());
+		await page.keyboard.press("Escape");
+		await panel.waitFor({ state: "detached" });
+		assert.equal(await firn(page, "focus"), "serve", `${name} was closed, and nothing else`);
+	}
 }));
 
 test("the list of suggestions is a combobox: arrows choose, Escape closes, Tab leaves", () =>

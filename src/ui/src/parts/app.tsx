@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* app - the one screen: header, strip, tools, main with its pane, status line. */
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { place } from "../state/place";
 import { minimapOpen, paneOpen, toggleTheme, toggleZone, zone } from "../state/preferences";
@@ -14,6 +14,7 @@ import { FrameMenu, frameMenu } from "./frame_menu";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
 import { Help, helpOpen, paletteOpen } from "./help";
+import { Palette } from "./palette";
 import { Pane } from "./pane";
 import { ProgressNote } from "./progress_note";
 import { Empty, Failed, Skeleton, isEmpty } from "./states";
@@ -34,7 +35,6 @@ const focusOn = (id: string) => {
 };
 
 const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
-const Palette = lazy(() => import("../views/palette").then((view) => view.Palette));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
@@ -119,7 +119,7 @@ function EmbedLink(): JSX.Element {
 }
 
 function Explorer(): JSX.Element {
-	useEffect(() => addKeys(pageKeys), []);
+	useLayoutEffect(() => addKeys(pageKeys), []);
 	return (
 		<div class="app" key={zone.value}>
 			{!place.value.embed && <Around />}

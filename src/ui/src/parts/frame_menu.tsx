@@ -2,7 +2,7 @@
 /* frame_menu - what can be done with a frame, at the frame: right click, or x. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { transformable, transforms } from "../state/transforms";
 
 /* Where it is open, in page pixels. */
@@ -20,37 +20,45 @@ export function FrameMenu(): JSX.Element | null {
 		box.style.top = `${Math.max(4, Math.min(at.y, innerHeight - box.offsetHeight - 8))}px`;
 		box.querySelector("button")?.focus();
 	}, [at]);
-	useEffect(() => {
+	/* Its keys wherever focus is: a press between the entries takes it from them. */
+	useLayoutEffect(() => {
 		if (!at)
 			return;
 		const outside = (event: Event) => {
 			if (!menu.current?.contains(event.target as Node))
 				close();
 		};
+		document.addEventListener("keydown", key, true);
 		document.addEventListener("pointerdown", outside);
-		return () => document.removeEventListener("pointerdown", outside);
+		return () => {
+			document.removeEventListener("keydown", key, true);
+			document.removeEventListener("pointerdown", outside);
+		};
 	}, [at]);
 	const name = transformable();
-	if (!at || !name)
-		return null;
 	const key = (event: KeyboardEvent) => {
-		const items = [...menu.current!.querySelectorAll("button")];
+		const items = [...(menu.current?.querySelectorAll("button") ?? [])];
+		if (!items.length || event.isComposing || event.ctrlKey || event.metaKey || event.altKey)
+			return;
 		const here = items.indexOf(document.activeElement as HTMLButtonElement);
 		const entry = transforms.find((each) => each.key === event.key);
-		if (event.key === "Escape" || event.key === "Tab")
+		if (event.key === "Escape" || event.key === "Tab") {
 			close();
-		else if (event.key === "ArrowDown" || event.key === "ArrowUp")
+			document.getElementById("graph")?.focus({ preventScroll: true });
+		} else if (event.key === "ArrowDown" || event.key === "ArrowUp")
 			items[(here + (event.key === "ArrowDown" ? 1 : items.length - 1)) % items.length]!.focus();
 		else if (entry) {
 			close();
-			entry.run(name);
+			entry.run(transformable());
 		} else
 			return;
 		event.preventDefault();
 		event.stopPropagation();
 	};
+	if (!at || !name)
+		return null;
 	return (
-		<ul class="frame-menu options" role="menu" aria-label={name} ref={menu} onKeyDown={key}>
+		<ul class="frame-menu options" role="menu" aria-label={name} ref={menu}>
 			<li class="frame-menu-name mono" role="presentation">{name}</li>
 			{transforms.map((each) => (
 				<li key={each.key} role="presentation">

@@ -2,7 +2,7 @@
 /* help - the overlay that lists the keys, made from the table that the keys work by. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { keyTable } from "../state/keys";
 import { Icon } from "./icons";
 
@@ -21,7 +21,7 @@ const nameOf = (key: string) => (key === " " ? "Space" : key.replace(/^Arrow/, "
 
 export function Help(): JSX.Element | null {
 	const dialog = useRef<HTMLDialogElement>(null);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (helpOpen.value)
 			dialog.current?.showModal();
 	}, [helpOpen.value]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* picker - a button that opens a list to choose one or several of (ARIA listbox). */
 import type { JSX } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
 
@@ -39,7 +39,7 @@ export function Picker(properties: Properties): JSX.Element {
 	const names = chosen.map((value) => options.find((option) => option.value === value)?.label ?? value);
 	const shown = names.join(", ") || properties.none;
 
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!open)
 			return;
 		setActive(Math.max(0, options.findIndex((option) => option.value === chosen[0])));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * popover - a floating panel under the button that opens it. Closes by Escape, by a press
- * elsewhere, and when focus leaves; Escape gives focus back to the button.
+ * popover - a floating panel under the button that opens it. Closes by Escape wherever focus is, by a
+ * press elsewhere, and when focus leaves; Escape gives focus back to the button.
  */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Properties {
 	open: boolean;
@@ -19,23 +19,34 @@ export function Popover({ open, onClose, button, children, class: extra = "" }: 
 	const root = useRef<HTMLDivElement>(null);
 	const panel = useRef<HTMLDivElement>(null);
 
-	useEffect(() => {
+	/* All by the time that the next key comes: hence no effects that wait for a paint. */
+	useLayoutEffect(() => {
 		if (!open)
 			return;
+		const escape = (event: KeyboardEvent) => {
+			if (event.key !== "Escape" || event.isComposing)
+				return;
+			event.preventDefault();
+			event.stopPropagation();
+			onClose();
+			root.current!.querySelector("button")?.focus();
+		};
 		const outside = (event: Event) => {
 			if (!root.current?.contains(event.target as Node))
 				onClose();
 		};
+		document.addEventListener("keydown", escape, true);
 		document.addEventListener("pointerdown", outside);
 		document.addEventListener("focusin", outside);
 		return () => {
+			document.removeEventListener("keydown", escape, true);
 			document.removeEventListener("pointerdown", outside);
 			document.removeEventListener("focusin", outside);
 		};
 	}, [open, onClose]);
 
 	/* Opened by a key from elsewhere, it takes the focus, so that keys reach it. */
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (open && !root.current!.contains(document.activeElement))
 			panel.current!.querySelector<HTMLElement>("button, input, [tabindex]")?.focus();
 	}, [open]);
@@ -47,16 +58,8 @@ export function Popover({ open, onClose, button, children, class: extra = "" }: 
 			panel.current!.style.left = `${innerWidth - 8 - box.right}px`;
 	}, [open]);
 
-	const key = (event: KeyboardEvent) => {
-		if (event.key !== "Escape" || !open)
-			return;
-		event.stopPropagation();
-		onClose();
-		root.current?.querySelector("button")?.focus();
-	};
-
 	return (
-		<div class={`popover-root ${extra}`} ref={root} onKeyDown={key}>
+		<div class={`popover-root ${extra}`} ref={root}>
 			{button}
 			{open && <div class="popover" ref={panel}>{children}</div>}
 		</div>

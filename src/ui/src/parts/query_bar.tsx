@@ -14,29 +14,38 @@ import { place } from "../state/place";
 import { Icon } from "./icons";
 
 const SHOWN_MAX = 200;
+const KEPT_MS = 30_000;
 
+/* What can be offered, or what it will come with. */
+type Answer = readonly string[] | Promise<readonly string[]>;
 
 /* Answers by question, for as long as the page lives; a place has few labels. */
-const answers = new Map<string, Promise<string[]>>();
+const answers = new Map<string, Answer>();
 
-function offered(want: Completion): Promise<string[]> {
+function offered(want: Completion): Answer {
 	const { type, range } = place.value;
 	if (want.want === "op")
-		return Promise.resolve([...OPERATORS]);
+		return OPERATORS;
 	if (want.want === "comma")
-		return Promise.resolve([]);
+		return [];
 	const key = JSON.stringify([type, range.from, range.to, want.want, want.label]);
-	let answer = answers.get(key);
-	if (!answer) {
-		answer = want.want === "name" ? fetchLabels(type, range) : fetchLabelValues(want.label, type, range);
-		answer.catch(() => answers.delete(key));
-		answers.set(key, answer);
-		setTimeout(() => answers.delete(key), 30_000);
-	}
-	return answer;
+	const known = answers.get(key);
+	if (known)
+		return known;
+	const asked = want.want === "name" ? fetchLabels(type, range) : fetchLabelValues(want.label, type, range);
+	const coming = asked.then((all) => {
+		answers.set(key, all);
+		return all;
+	}, () => {
+		answers.delete(key);
+		return [];
+	});
+	answers.set(key, coming);
+	setTimeout(() => answers.delete(key), KEPT_MS);
+	return coming;
 }
 
-function narrowed(all: string[], typed: string): string[] {
+function narrowed(all: readonly string[], typed: string): string[] {
 	const wanted = typed.toLowerCase();
 	const starts = all.filter((item) => item.toLowerCase().startsWith(wanted));
 	const contains = all.filter((item) => !starts.includes(item) && item.toLowerCase().includes(wanted));
@@ -90,11 +99,16 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 	const items = useSignal<string[]>([]);
 	const active = useSignal(-1);
 	const note = useSignal("");
+	/* Keys of a reader who is faster than the list that they are for; null when no list is coming. */
+	const ahead = useRef<string[] | null>(null);
+	const told = useRef(matchers);
 	const parsed = parseMatchers(text.value);
 	const applied = text.value.trim() === matchers.trim();
-	const open = want.value !== null && items.value.length > 0;
+	const isOpen = () => want.value !== null && items.value.length > 0;
+	const open = isOpen();
 
 	useEffect(() => {
+		told.current = matchers;
 		if (document.activeElement !== input.current)
 			text.value = matchers;
 	}, [matchers]);
@@ -102,16 +116,28 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 	const suggest = () => {
 		const at = input.current!.selectionStart ?? text.value.length;
 		const found = completionAt(text.value, at);
+		const offer = (all: readonly string[]) => {
+			items.value = narrowed(all, found.typed);
+			const keys = ahead.current ?? [];
+			ahead.current = null;
+			keys.forEach(press);
+		};
 		want.value = found;
 		active.value = -1;
-		offered(found).then((all) => {
-			if (want.value === found)
-				items.value = narrowed(all, found.typed);
-		}, () => (items.value = []));
+		ahead.current = null;
+		const answer = offered(found);
+		if (!(answer instanceof Promise)) {
+			offer(answer);
+			return;
+		}
+		items.value = [];
+		ahead.current = [];
+		void answer.then((all) => want.value === found && offer(all));
 	};
 	const close = () => {
 		want.value = null;
 		items.value = [];
+		ahead.current = null;
 	};
 	const apply = () => {
 		const state = parseMatchers(text.value);
@@ -122,8 +148,10 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 		note.value = "";
 		close();
 		const inner = text.value.trim().replace(/^\{/, "").replace(/\}$/, "").trim();
-		if (inner !== matchers)
-			onApply(inner);
+		if (inner === told.current)
+			return;
+		told.current = inner;
+		onApply(inner);
 	};
 	const take = (item: string) => {
 		const chosen = want.value!;
@@ -137,32 +165,38 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 		else
 			suggest();
 	};
-	const key = (event: KeyboardEvent) => {
-		if (event.isComposing)
-			return;
+	/* False when it is none of the field's keys. */
+	const press = (name: string): boolean => {
 		const { length } = items.value;
-		if (event.key === "Enter") {
-			if (open && active.value >= 0)
-				take(items.value[active.value]!);
-			else
-				apply();
-		} else if (event.key === "Tab" && open && active.value >= 0) {
-			take(items.value[active.value]!);
-		} else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+		const waiting = ahead.current;
+		const steps = name === "ArrowDown" || name === "ArrowUp";
+		const chosen = isOpen() ? items.value[active.value] : undefined;
+		if (waiting && (steps || (name === "Enter" && waiting.length))) {
+			waiting.push(name);
+		} else if ((name === "Enter" || name === "Tab") && chosen !== undefined) {
+			take(chosen);
+		} else if (name === "Enter") {
+			apply();
+		} else if (steps) {
 			const up = length + (active.value < 0 ? 0 : -1);
-			if (!open)
+			if (!isOpen())
 				suggest();
 			else
-				active.value = (active.value + (event.key === "ArrowDown" ? 1 : up)) % length;
-		} else if (event.key === "Escape" && open) {
+				active.value = (active.value + (name === "ArrowDown" ? 1 : up)) % length;
+		} else if (name === "Escape" && (waiting || isOpen())) {
 			close();
-		} else if (event.key === "Escape") {
+		} else if (name === "Escape") {
 			text.value = matchers;
 			note.value = "";
 			input.current!.blur();
 		} else {
-			return;
+			return false;
 		}
+		return true;
+	};
+	const key = (event: KeyboardEvent) => {
+		if (event.isComposing || !press(event.key))
+			return;
 		event.preventDefault();
 		event.stopPropagation();
 	};

@@ -47,6 +47,7 @@ export function go(change: Partial<Place>, how: "push" | "replace" = "push"): vo
 		place.value = next;
 		return;
 	}
+	undoing = 0;
 	if (how === "push")
 		history.pushState({ zooms: zoomed ? entry().zooms + 1 : 0 }, "", url);
 	else
@@ -58,15 +59,22 @@ export function go(change: Partial<Place>, how: "push" | "replace" = "push"): vo
 /* From a page back to the profiles, as they were. */
 export const showProfiles = () => go({});
 
+/* Steps back that were asked for: the browser takes one at a time, and says later when it has. */
+let undoing = 0;
+
 /* One step back in zooming; false when the last step was something else. */
 export function undoZoom(): boolean {
-	if (!entry().zooms)
-		return false;
-	history.back();
+	if (entry().zooms <= undoing)
+		return undoing > 0;
+	if (!undoing++)
+		history.back();
 	return true;
 }
 
 addEventListener("popstate", () => {
+	undoing = Math.max(0, undoing - 1);
+	if (undoing)
+		history.back();
 	if (pageOf(location.pathname))
 		return;
 	const { place: there, problems: wrong } = parsePlace(location.search);

@@ -2,9 +2,9 @@
 /* palette - every command by its name, from the table that the keys work by (ARIA combobox in a dialog). */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Command, commands } from "../state/keys";
-import { paletteOpen } from "../parts/help";
+import { paletteOpen } from "./help";
 
 /* Every word has to be in the title, in any order. */
 function fits(command: Command, text: string): boolean {
@@ -17,13 +17,12 @@ export function Palette(): JSX.Element {
 	const text = useSignal("");
 	const active = useSignal(0);
 	const list = commands().filter((command) => fits(command, text.value));
-	/* Not by close(): its event comes later, when the palette may be wanted again. */
-	const close = () => (paletteOpen.value = false);
-	useEffect(() => {
-		const before = document.activeElement;
-		dialog.current!.showModal();
-		return () => before instanceof HTMLElement && before.focus();
-	}, []);
+	/* Focus is back where it was, or where a command puts it, before the next key comes. */
+	const close = () => {
+		dialog.current!.close();
+		paletteOpen.value = false;
+	};
+	useLayoutEffect(() => dialog.current!.showModal(), []);
 	useEffect(() => {
 		document.getElementById(`command-${active.value}`)?.scrollIntoView({ block: "nearest" });
 	}, [active.value]);
@@ -31,8 +30,7 @@ export function Palette(): JSX.Element {
 		if (!command)
 			return;
 		close();
-		/* What it focuses stays focused: the dialog is gone by then. */
-		requestAnimationFrame(command.run);
+		command.run();
 	};
 	const key = (event: KeyboardEvent) => {
 		if (event.isComposing)
@@ -53,7 +51,8 @@ export function Palette(): JSX.Element {
 	};
 	const chosen = list[active.value] && `command-${active.value}`;
 	return (
-		<dialog class="palette" ref={dialog} aria-label="Commands" onClose={close}
+		<dialog class="palette" ref={dialog} aria-label="Commands"
+			onClose={(event) => event.currentTarget.isConnected && close()}
 			onCancel={(event) => {
 				event.preventDefault();
 				close();
