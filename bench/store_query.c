@@ -5,8 +5,8 @@
  *     store_query DIR SELECTOR [LABEL]
  *
  * Each question is asked ROUNDS times in one process, so that all but the first are warm: the table
- * of functions, the tree of all reports and, with LABEL, one line per value of it in steps of five
- * minutes, and its values. Times are from taking the snapshot to the finished answer.
+ * of functions, a picture, the tree of all reports and, with LABEL, one line per value of it in
+ * steps of five minutes, and its values. Times are from taking the snapshot to the finished answer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "server/query/render.h"
 
 #define ROUNDS 5
+#define WIDTH_PX 1920
 #define STEP_NS (300 * CLOCK_NS_PER_S)
 
 struct asking {
@@ -55,6 +56,28 @@ static int ask_tree(struct asking *a, const struct query_source *source, struct 
 		return rc;
 	a->stats = tree->stats;
 	a->size = tree->nodes_count;
+	tree_free(tree);
+	return 0;
+}
+
+/* As the UI draws it: format=binary of /api/v1/query. */
+static int ask_picture(struct asking *a, const struct query_source *source, struct err *err)
+{
+	const struct query_params params = { .selector = &a->selector,
+					     .from_ns = a->from_ns,
+					     .to_ns = a->to_ns,
+					     .nodes_only = true,
+					     .width_px = WIDTH_PX };
+	struct strbuf out = { 0 };
+	struct tree *tree;
+	int rc = query_tree(source, &params, &tree, err);
+
+	if (rc)
+		return rc;
+	render_binary(tree, WIDTH_PX, &out);
+	a->stats = tree->stats;
+	a->size = tree->nodes_count;
+	strbuf_free(&out);
 	tree_free(tree);
 	return 0;
 }
@@ -177,8 +200,10 @@ int main(int argc, char **argv)
 		.from_ns = a.from_ns, .to_ns = a.to_ns, .selector = &a.selector, .sums_only = true
 	};
 	measure(&a, "table", &question, ask_table);
+	measure(&a, "picture", &question, ask_picture);
 	measure(&a, "tree", &question, ask_tree);
 	question.sums_only = false;
+	measure(&a, "picture without roll-ups", &question, ask_picture);
 	measure(&a, "tree without roll-ups", &question, ask_tree);
 	if (a.label.len) {
 		question.names = &a.label;

@@ -225,18 +225,6 @@ static int64_t weight_of(const struct order_context *order, uint32_t node)
 	return order->base ? work_add(total, order->base[node].total) : total;
 }
 
-static int function_order(const struct tree_function *functions, uint32_t a_id, uint32_t b_id)
-{
-	const struct tree_function *a = &functions[a_id], *b = &functions[b_id];
-	int order = slice_compare(a->name, b->name);
-
-	if (!order)
-		order = slice_compare(a->mapping, b->mapping);
-	if (!order)
-		order = slice_compare(a->file, b->file);
-	return order ? order : (a_id > b_id) - (a_id < b_id);
-}
-
 static int sibling_order(const void *left, const void *right, void *context)
 {
 	const struct order_context *order = context;
@@ -244,7 +232,7 @@ static int sibling_order(const void *left, const void *right, void *context)
 
 	if (weight_of(order, a) != weight_of(order, b))
 		return weight_of(order, a) > weight_of(order, b) ? -1 : 1;
-	return function_order(order->functions, order->tree[a].key, order->tree[b].key);
+	return name_order(order->functions, order->tree[a].key, order->tree[b].key);
 }
 
 /* Children of node i, sorted: children[starts[i]] .. children[starts[i + 1]]. */

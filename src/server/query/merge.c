@@ -17,6 +17,7 @@
 #define NODE_COST 50u
 #define SEGMENT_COST 20000u
 #define RUN_COST ((uint64_t)2 << 20)
+#define APART_BYTES ((size_t)96 << 20)	  /* of tries that are all in memory at once */
 #define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
 
 /* Sums over a trie of their own, or over that of a segment. */
@@ -58,7 +59,7 @@ struct merging {
 	struct unit *units;
 	size_t units_count;
 	uint64_t cost;
-	bool as_one;
+	bool as_one, apart;
 };
 
 static size_t heap_bytes(const struct heap *heap)
@@ -341,7 +342,7 @@ static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_c
 {
 	uint64_t kin = merging->order[i]->in->segment->kin;
 
-	if (!i || unit_cost > UNIT_COST_MAX)
+	if (!i || unit_cost > UNIT_COST_MAX || merging->apart)
 		return true;
 	if (kin && kin == merging->order[i - 1]->in->segment->kin)
 		return false;
@@ -464,10 +465,20 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	return work_check(work, err);
 }
 
-int merge_segments(struct selection *selection, bool as_one, struct merge *ret, struct err *err)
+static bool fit_apart(const struct merging *merging)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < merging->items_count; i++)
+		bytes += merging->items[i].in->segment->stacks_bytes;
+	return bytes <= APART_BYTES;
+}
+
+int merge_segments(struct selection *selection, enum merge_how how, struct merge *ret,
+		   struct err *err)
 {
 	struct merging merging = { .selection = selection,
-				   .as_one = as_one || selection->denominator != 1 };
+				   .as_one = how == MERGE_AS_ONE || selection->denominator != 1 };
 	struct work *work = selection->work;
 	size_t units_count;
 	int rc;
@@ -476,6 +487,7 @@ int merge_segments(struct selection *selection, bool as_one, struct merge *ret, 
 	rc = take_items(&merging, err);
 	if (rc || !merging.items_count)
 		return rc;
+	merging.apart = how == MERGE_APART && !merging.as_one && fit_apart(&merging);
 	cut_runs(&merging);
 	cut_units(&merging);
 	units_count = merging.units_count;

@@ -35,8 +35,15 @@ struct merge {
 	uint64_t rows;
 };
 
-/* `as_one`: at most one trie. merge_free is due in any case. */
-int merge_segments(struct selection *selection, bool as_one, struct merge *ret, struct err *err);
+enum merge_how {
+	MERGE_BY_KIN, /* segments of one partition key meet */
+	MERGE_AS_ONE, /* at most one trie */
+	MERGE_APART,  /* each segment's own trie, as long as all fit into memory at once */
+};
+
+/* merge_free is due in any case. */
+int merge_segments(struct selection *selection, enum merge_how how, struct merge *ret,
+		   struct err *err);
 void merge_free(struct merge *merge);
 
 #endif

@@ -38,12 +38,19 @@ static void add_hex(struct strbuf *out, uint64_t number)
 	strbuf_add_slice(out, slice_from(digits + at, sizeof(digits) - at));
 }
 
+bool name_has_address(struct slice mapping, uint64_t address)
+{
+	struct slice binary = name_binary_of(mapping);
+
+	return binary.len ? !slice_is(binary, "[anon]") : address != 0;
+}
+
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address)
 {
 	struct slice binary = name_binary_of(mapping);
 	bool bracketed = binary.len && binary.data[0] == '[';
 
-	if (slice_is(binary, "[anon]") || (!binary.len && !address)) {
+	if (!name_has_address(mapping, address)) {
 		strbuf_add_text(out, binary.len ? "[anon]" : "[unknown]");
 		return;
 	}
@@ -54,6 +61,18 @@ void name_address(struct strbuf *out, struct slice mapping, uint64_t address)
 	strbuf_add_slice(out, binary);
 	if (!bracketed)
 		strbuf_add_byte(out, ']');
+}
+
+int name_order(const struct tree_function *functions, uint32_t a_id, uint32_t b_id)
+{
+	const struct tree_function *a = &functions[a_id], *b = &functions[b_id];
+	int order = slice_compare(a->name, b->name);
+
+	if (!order)
+		order = slice_compare(a->mapping, b->mapping);
+	if (!order)
+		order = slice_compare(a->file, b->file);
+	return order ? order : (a_id > b_id) - (a_id < b_id);
 }
 
 /* Kinds whose functions live in source files rather than in binaries. */
@@ -197,6 +216,21 @@ int name_view(struct name_table *table, const struct tables_view *view, struct e
 	return table->chains || !view->frames_count ? 0 : work_over_budget(table->work, err);
 }
 
+bool name_column_begin(struct name_table *table, const struct tables_view *view,
+		       struct name_column *ret)
+{
+	*ret = (struct name_column){ view, arena_new_array(&table->work->arena, struct name_chain,
+							   view->frames_count) };
+	return ret->chains;
+}
+
+void name_turn(struct name_table *table, const struct name_column *column)
+{
+	table->view = column->view;
+	table->chains = column->chains;
+	table->chains_capacity = column->view->frames_count;
+}
+
 void name_end(struct name_table *table)
 {
 	for (size_t i = 0; i < table->binaries_count; i++)
@@ -264,16 +298,25 @@ static uint32_t number_of_place(struct name_table *table, const struct unresolve
 	return table->place_number;
 }
 
+static uint32_t number_of_lack(struct name_table *table, const struct frame *frame,
+			       enum unresolved_reason reason, const char *detail)
+{
+	const struct unresolved_place place = { reason,
+						tables_text(table->view, frame->mapping_file),
+						tables_text(table->view, frame->build_id),
+						slice_of(detail ? detail : "") };
+
+	return number_of_place(table, &place);
+}
+
 static bool name_by_address(struct name_table *table, const struct frame *frame,
 			    enum unresolved_reason reason, const char *detail)
 {
 	struct tree_function function = function_of_frame(table, frame);
-	const struct unresolved_place place = { reason, function.mapping, function.build_id,
-						slice_of(detail ? detail : "") };
 	struct strbuf text = { 0 };
 	uint32_t id;
 
-	function.unresolved = number_of_place(table, &place);
+	function.unresolved = number_of_lack(table, frame, reason, detail);
 	if (function.unresolved == IDMAP_NONE)
 		return false;
 	if (table->by_address)
@@ -527,6 +570,32 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame)
 		chain->line_count = (uint32_t)table->lines_count - chain->line_first;
 	}
 	return chain;
+}
+
+uint32_t name_lack(struct name_table *table, uint32_t id)
+{
+	const struct frame *frame = &table->view->frames[id];
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	const struct resolver_symbols *symbols;
+	enum resolve_reason reason;
+	uint32_t binary;
+	size_t count;
+	bool done;
+
+	/* That of the kernel may be pending. */
+	if (table->view->strings[frame->function].len)
+		return name_kernel(table, frame, &done) ? 0 : IDMAP_NONE;
+	if (!is_resolvable(table, frame))
+		return number_of_lack(table, frame, reason_of_place(table, frame), NULL);
+	binary = binary_of(table, frame);
+	if (binary == IDMAP_NONE)
+		return IDMAP_NONE;
+	symbols = &table->binaries[binary].symbols;
+	reason = resolver_find(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET, lines,
+			       &count);
+	table->pending += reason == RESOLVE_PENDING;
+	return count ? 0
+		     : number_of_lack(table, frame, unresolved_reason_of(reason), symbols->detail);
 }
 
 uint32_t name_group(struct name_table *table, struct slice value)

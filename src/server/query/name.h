@@ -90,8 +90,23 @@ void name_end(struct name_table *table);
 /* From now on frames are those of this view, which must live until name_end. */
 int name_view(struct name_table *table, const struct tables_view *view, struct err *err);
 
+/*
+ * Instead of name_view, for several views side by side: what was named of one stays while frames of
+ * another are named. False when over budget.
+ */
+struct name_column {
+	const struct tables_view *view;
+	struct name_chain *chains;
+};
+bool name_column_begin(struct name_table *table, const struct tables_view *view,
+		       struct name_column *ret);
+void name_turn(struct name_table *table, const struct name_column *column);
+
 /* NULL when over budget. Valid until the next call. */
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
+
+/* The number of the reason why a frame has no name, 0: it has one. IDMAP_NONE when over budget. */
+uint32_t name_lack(struct name_table *table, uint32_t frame);
 
 /* The function that stands for a group-by value; IDMAP_NONE when over budget. */
 uint32_t name_group(struct name_table *table, struct slice value);
@@ -101,5 +116,11 @@ struct slice name_binary_of(struct slice mapping);
 
 /* What code is called that has no name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address);
+
+/* Whether the address is in it: else all of a binary without names are one. */
+bool name_has_address(struct slice mapping, uint64_t address);
+
+/* How functions are ordered that have as much: by name, binary, file, as they came. */
+int name_order(const struct tree_function *functions, uint32_t a_id, uint32_t b_id);
 
 #endif

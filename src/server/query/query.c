@@ -5,6 +5,7 @@
 #include "server/query/collapse.h"
 #include "server/query/stacks.h"
 #include "server/query/table.h"
+#include "server/query/trim.h"
 
 #define ABSENT_VALUE "(none)"
 
@@ -111,12 +112,27 @@ static int name_groups(const struct tree *tree, struct work *work, struct name_t
 	return 0;
 }
 
+/* From merged tries to functions, in the cheapest way that says all that is wanted. */
+static int make_functions(struct tree *tree, struct work *work, const struct query_params *params,
+			  const struct merge *merge, struct name_table *names, struct sieve *sieve,
+			  bool diff, struct err *err)
+{
+	uint32_t *group_names = NULL;
+	int rc;
+
+	if (!diff && table_suffices(params, merge))
+		return table_into(tree, work, merge, names, params->rows_limit, err);
+	if (!diff && trim_suffices(params, merge))
+		return trim_into(tree, work, merge, names, params->width_px, err);
+	rc = name_groups(tree, work, names, &group_names, err);
+	return rc ? rc : collapse_into(tree, work, merge, names, sieve, group_names, diff, err);
+}
+
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
 		 const struct selection *selection, const struct merge *merge, bool diff,
 		 struct err *err)
 {
 	struct name_table names;
-	uint32_t *group_names = NULL;
 	struct sieve sieve;
 	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
@@ -127,13 +143,10 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	tree->samples_rows = merge->rows;
 	if (!rc)
 		rc = describe_groups(tree, selection, err);
-	if (!rc)
-		rc = name_groups(tree, work, &names, &group_names, err);
 	sieve_begin(&sieve, work, selection->params->filters, &names);
-	if (!rc && !diff && table_suffices(selection->params, merge))
-		rc = table_into(tree, work, merge, &names, selection->params->rows_limit, err);
-	else if (!rc)
-		rc = collapse_into(tree, work, merge, &names, &sieve, group_names, diff, err);
+	if (!rc)
+		rc = make_functions(tree, work, selection->params, merge, &names, &sieve, diff,
+				    err);
 	work_step_done(work, QUERY_STEP_NAME);
 	if (!rc && !selection->params->nodes_only && !tree->rows && !diff && merge->tries_count)
 		rc = stacks_into(tree, work, &merge->tries[0], &names, &sieve, err);
@@ -159,6 +172,14 @@ static void keep_in_pool(struct tree *tree, struct query_pool *pool)
 	atomic_fetch_add(&pool->used_bytes, tree->pooled_bytes);
 }
 
+/* Trees with stacks need them once each; a trimmed one does not mind how often. */
+static enum merge_how how_to_merge(const struct query_params *params)
+{
+	if (!params->nodes_only)
+		return MERGE_AS_ONE;
+	return trim_is_wanted(params) ? MERGE_APART : MERGE_BY_KIN;
+}
+
 static int try_tree(const struct query_source *source, const struct query_params *params,
 		    struct tree **ret, struct err *err)
 {
@@ -175,7 +196,7 @@ static int try_tree(const struct query_source *source, const struct query_params
 	rc = select_make(&selection, &work, source, params, (struct select_use){ 0 }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&selection, !params->nodes_only, &merge, err);
+		rc = merge_segments(&selection, how_to_merge(params), &merge, err);
 	work_step_done(&work, QUERY_STEP_SUM);
 	if (!rc)
 		rc = build(tree, &work, source, &selection, &merge, false, err);
@@ -224,7 +245,7 @@ static int merge_side(struct side *side, struct work *work, struct err *err)
 
 	work_step_done(work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&side->selection, false, &side->merge, err);
+		rc = merge_segments(&side->selection, MERGE_BY_KIN, &side->merge, err);
 	work_step_done(work, QUERY_STEP_SUM);
 	return rc;
 }

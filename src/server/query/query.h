@@ -72,7 +72,12 @@ struct query_params {
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */
 	const struct filter_list *filters; /* of stacks and frames; may be NULL */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
-	bool rows_only;	 /* for render_top alone: rows may come instead of functions and nodes, */
+	/*
+	 * Of a picture that is so wide, 0 = of any: with nodes_only, nodes narrower than half a
+	 * pixel may be left out (tree.cut).
+	 */
+	uint32_t width_px;
+	bool rows_only; /* for render_top alone: rows may come instead of functions and nodes, */
 	uint32_t rows_limit; /* as many as it is to show; 0 = all */
 	struct query_limits limits;
 };

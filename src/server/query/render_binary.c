@@ -120,6 +120,12 @@ static bool is_narrow(const struct tree *tree, const struct tree_node *node, uin
 	return (width < 0 ? -width : width) < (half_pixel < 0 ? -half_pixel : half_pixel);
 }
 
+static void add_trimmed(struct sending *s, uint32_t depth, int64_t value)
+{
+	s->trimmed[depth] = work_add(s->trimmed[depth], value);
+	s->trimmed_total = work_add(s->trimmed_total, value);
+}
+
 static void write_nodes(struct sending *s, uint32_t width_px)
 {
 	const struct tree *tree = s->tree;
@@ -133,19 +139,20 @@ static void write_nodes(struct sending *s, uint32_t width_px)
 		if (node->depth > below)
 			continue;
 		below = UINT32_MAX;
-		write_trimmed(s, last, node->depth);
+		write_trimmed(s, last + (tree->cut != NULL), node->depth);
 		last = node->depth;
 		if (i && width_px && is_narrow(tree, node, width_px)) {
-			s->trimmed[node->depth] = work_add(s->trimmed[node->depth], node->total);
-			s->trimmed_total = work_add(s->trimmed_total, node->total);
+			add_trimmed(s, node->depth, node->total);
 			below = node->depth;
 			continue;
 		}
 		if (tree->functions[node->function].is_label)
 			flags |= NODE_LABEL;
 		write_node(s, node->depth, function_id(s, node->function), node->self, flags);
+		if (tree->cut)
+			add_trimmed(s, node->depth + 1, tree->cut[i]);
 	}
-	write_trimmed(s, last, 0);
+	write_trimmed(s, last + (tree->cut != NULL), 0);
 }
 
 static void write_strings(struct sending *s)
@@ -192,7 +199,8 @@ static void write_header(struct sending *s)
 	write_number(&json, "total", tree->total);
 	write_number(&json, "filtered", tree->filtered);
 	write_number(&json, "nodes", (int64_t)s->nodes_count);
-	write_number(&json, "nodes_total", tree->nodes_count);
+	write_number(&json, "nodes_total",
+		     tree->cut ? (int64_t)tree->nodes_untrimmed : (int64_t)tree->nodes_count);
 	write_number(&json, "depth", s->depth);
 	write_number(&json, "functions", s->functions_count);
 	write_number(&json, "trimmed", s->trimmed_total);
@@ -238,7 +246,7 @@ void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *ou
 
 	s.function_ids = mem_realloc(NULL, tree->functions_count, sizeof(*s.function_ids));
 	memset(s.function_ids, 0xff, tree->functions_count * sizeof(*s.function_ids));
-	s.trimmed = mem_new_array(int64_t, (size_t)tree->depth_max + 1);
+	s.trimmed = mem_new_array(int64_t, (size_t)tree->depth_max + 2);
 	string_id(&s, SLICE_LITERAL(""));
 	write_nodes(&s, width_px);
 	write_strings(&s);

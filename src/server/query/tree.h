@@ -108,6 +108,12 @@ struct tree {
 	uint32_t rows_count;
 	struct tree_node *nodes;
 	uint32_t nodes_count;
+	/*
+	 * Values of a node's children that were left out as too narrow (query_params.width_px), by
+	 * node; NULL: all are there. With it: how many nodes there would be, or somewhat more.
+	 */
+	int64_t *cut;
+	uint64_t nodes_untrimmed;
 	uint32_t depth_max;
 	struct tree_base *base;	       /* by node; NULL: no diff */
 	struct comparison *comparison; /* of a diff, when asked for (compare.h): the tree's */

@@ -182,7 +182,8 @@ int unresolved_into(struct tree *tree, const struct unresolved_list *list, struc
 	tree->unresolved = arena_new_array(&tree->arena, struct tree_unresolved, list->count);
 	if (!open || !order || !places || !ends || !tree->unresolved)
 		return work_over_budget(list->work, err);
-	count_values(tree, list->items, open, ends);
+	if (!tree->cut)
+		count_values(tree, list->items, open, ends);
 	for (uint32_t i = 0; i < list->count; i++)
 		order[i] = i;
 	qsort_r(order, list->count, sizeof(*order), by_value, list->items);

@@ -364,6 +364,8 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	question.params.rows_only =
 		slice_is(format, "top") && !is_turned(&question, request) && !intervals;
 	question.params.rows_limit = (uint32_t)limit;
+	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
+		question.params.width_px = (uint32_t)width;
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)

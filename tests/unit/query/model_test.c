@@ -602,21 +602,20 @@ static int64_t sum_of_lines(char *folded)
 	return sum;
 }
 
-static struct tree *ask_filtered(const struct query_source *source, const struct question *question,
-				 const struct selector *selector, bool rows_only,
-				 uint32_t rows_limit)
+/* `as` says which tree. */
+static struct tree *ask_as(const struct query_source *source, const struct question *question,
+			   const struct selector *selector, const struct query_params *as)
 {
-	struct query_params params = { .selector = selector,
-				       .from_ns = question->from_ns,
-				       .to_ns = question->to_ns,
-				       .rows_only = rows_only,
-				       .rows_limit = rows_limit,
-				       .limits = { .threads_max = question->threads } };
+	struct query_params params = *as;
 	struct slice rest = slice_of(question->group_by);
 	struct filter_list filters = { 0 };
 	struct tree *tree = NULL;
 	struct err err = { 0 };
 
+	params.selector = selector;
+	params.from_ns = question->from_ns;
+	params.to_ns = question->to_ns;
+	params.limits.threads_max = question->threads;
 	while (rest.len)
 		params.group_by[params.group_by_count++] = slice_cut(rest, ',', &rest);
 	if (filter_list_parse(&filters, slice_of(question->filters.text), &err))
@@ -641,7 +640,9 @@ static bool check_table(const struct query_source *source, const struct question
 			const struct selector *selector, const struct tree *tree)
 {
 	uint32_t limit = draw(2) ? 1 + draw(6) : 0;
-	struct tree *table = ask_filtered(source, question, selector, true, limit);
+	struct tree *table =
+		ask_as(source, question, selector,
+		       &(struct query_params){ .rows_only = true, .rows_limit = limit });
 	struct strbuf rows = { 0 }, expected = { 0 };
 	bool has_rows = table->rows;
 
@@ -654,13 +655,71 @@ static bool check_table(const struct query_source *source, const struct question
 	return has_rows;
 }
 
+/* A node as a picture of that width shows it, and what is below it; returns the node behind. */
+static uint32_t draw_node(const struct tree *tree, uint32_t i, int64_t width_px, struct strbuf *out)
+{
+	const struct tree_node *node = &tree->nodes[i];
+	int64_t cut = tree->cut ? tree->cut[i] : 0;
+	uint32_t at = i + 1;
+
+	strbuf_addf(out, "%u %.*s %u %d %lld\n", node->depth,
+		    SLICE_FMT(tree->functions[node->function].name), node->inlined,
+		    tree->functions[node->function].kind, (long long)node->self);
+	while (at < tree->nodes_count && tree->nodes[at].depth > node->depth) {
+		if (tree->nodes[at].total * 2 * width_px >= tree->total) {
+			at = draw_node(tree, at, width_px, out);
+			continue;
+		}
+		cut += tree->nodes[at].total;
+		for (at++; at < tree->nodes_count && tree->nodes[at].depth > node->depth + 1;)
+			at++;
+	}
+	strbuf_addf(out, "%u cut %lld\n", node->depth, (long long)cut);
+	return at;
+}
+
+static void draw_tree(const struct tree *tree, uint32_t width_px, struct strbuf *out)
+{
+	draw_node(tree, 0, width_px, out);
+	strbuf_addf(out, "%llu reports, %lld\n", (unsigned long long)tree->reports,
+		    (long long)tree->total);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, out);
+}
+
+static size_t pictures_trimmed;
+
+/* A tree that is trimmed while it is made shows the same; of all, when nothing is too narrow. */
+static void check_picture(const struct query_source *source, const struct question *question,
+			  const struct selector *selector, const struct tree *tree)
+{
+	uint32_t width_px = draw(3) ? 1 + draw(40) : 1000000;
+	struct tree *trimmed =
+		ask_as(source, question, selector,
+		       &(struct query_params){ .nodes_only = true, .width_px = width_px });
+	struct strbuf shown = { 0 }, expected = { 0 };
+
+	draw_tree(trimmed, width_px, &shown);
+	draw_tree(tree, width_px, &expected);
+	assert_string_equal(strbuf_text(&shown), strbuf_text(&expected));
+	if (trimmed->cut) {
+		assert_true(trimmed->nodes_untrimmed >= tree->nodes_count);
+		if (trimmed->nodes_count == tree->nodes_count)
+			assert_int_equal(trimmed->nodes_untrimmed, tree->nodes_count);
+		pictures_trimmed += trimmed->nodes_count < tree->nodes_count;
+	}
+	strbuf_free(&shown);
+	strbuf_free(&expected);
+	tree_free(trimmed);
+}
+
 static size_t tables_without_trees;
 
 static void check_tree(const struct query_source *source, const struct model *model,
 		       const struct question *question, const char *text,
 		       const struct selector *selector)
 {
-	struct tree *tree = ask_filtered(source, question, selector, false, 0);
+	struct tree *tree = ask_as(source, question, selector, &(struct query_params){ 0 });
 	char *expected = naive_folded(model, question, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
@@ -675,6 +734,7 @@ static void check_tree(const struct query_source *source, const struct model *mo
 	check_nodes(tree);
 	check_siblings(tree);
 	tables_without_trees += check_table(source, question, selector, tree);
+	check_picture(source, question, selector, tree);
 	free(expected);
 	free(folded);
 	free(stacks);
@@ -749,6 +809,7 @@ static void trees_agree_with_the_model(void **state)
 		world_free(&world);
 	}
 	assert_true(tables_without_trees > WORLDS);
+	assert_true(pictures_trimmed > WORLDS);
 	free(model);
 }
 

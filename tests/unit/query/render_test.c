@@ -318,26 +318,37 @@ static void binary_sums_up_what_is_below_half_a_pixel(void **state)
 	struct strbuf bytes = { 0 }, out = { 0 };
 	struct slice header;
 	struct tree *tree;
+	struct err err;
 
 	fill(*state, WORLD_ON_CPU);
-	tree = world_tree(*state, WORLD_ON_CPU, 0, INT64_MAX);
-	render_binary(tree, 10, &bytes); /* half a pixel is 50 */
-	read_back(strbuf_slice(&bytes), &out);
-	expect(&out, "total 0 0\n"
-		     "  main 0 0\n"
-		     "    run 600 0\n"
-		     "      main 300 0\n"
-		     "    idle 0 0\n"
-		     "      x 96 0\n"
-		     "    ... 3 4\n"
-		     "  ... 1 4\n");
-	header = section(strbuf_slice(&bytes), 1);
-	strbuf_add_slice(&out, header);
-	assert_non_null(strstr(strbuf_text(&out), "\"nodes\":8,\"nodes_total\":9,\"depth\":3,"
-						  "\"functions\":5,\"trimmed\":4,\"reports\":1"));
+	for (uint32_t width_px = 0; width_px <= 10; width_px += 10) {
+		struct query_params params = { .to_ns = INT64_MAX,
+					       .nodes_only = true,
+					       .width_px = width_px };
+
+		assert_int_equal(world_ask(*state, WORLD_ON_CPU, &params, &tree, &err), 0);
+		assert_int_equal(tree->cut != NULL, width_px != 0);
+		render_binary(tree, 10, &bytes); /* half a pixel is 50 */
+		read_back(strbuf_slice(&bytes), &out);
+		expect(&out, "total 0 0\n"
+			     "  main 0 0\n"
+			     "    run 600 0\n"
+			     "      main 300 0\n"
+			     "    idle 0 0\n"
+			     "      x 96 0\n"
+			     "    ... 3 4\n"
+			     "  ... 1 4\n");
+		header = section(strbuf_slice(&bytes), 1);
+		strbuf_add_slice(&out, header);
+		assert_non_null(strstr(strbuf_text(&out),
+				       "\"nodes\":8,\"nodes_total\":9,\"depth\":3,"
+				       "\"functions\":5,\"trimmed\":4,\"reports\":1"));
+		strbuf_clear(&out);
+		strbuf_clear(&bytes);
+		tree_free(tree);
+	}
 	strbuf_free(&out);
 	strbuf_free(&bytes);
-	tree_free(tree);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
