@@ -124,7 +124,8 @@ static void write_requests(const struct workload *workload, const char *path, en
 		die(path, &(struct err){ .message = "cannot be written" });
 }
 
-#define APPEND_ROWS 20000u /* together, when a store is filled without a server */
+/* Together, when a store is filled without a server; a log to be read back has them one by one. */
+#define APPEND_ROWS 20000u
 
 static int64_t clock_at; /* follows the reports */
 
@@ -187,7 +188,7 @@ static void append(const struct workload *workload, const char *path, int64_t se
 
 		workload_copy_batch(&copier, i, &batch);
 		view = tables_view_of(&batch);
-		if (view.rows_count < APPEND_ROWS && i + 1 < workload->batches_count)
+		if (!until_full && view.rows_count < APPEND_ROWS && i + 1 < workload->batches_count)
 			continue; /* syncing each would take longer than all the rest */
 		clock_at = view.reports[view.reports_count - 1].start_ns;
 		nodes += view.nodes_count;

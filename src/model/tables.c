@@ -162,6 +162,14 @@ static bool string_equal(const void *context, uint32_t id, const void *key)
 	return slice_equal(text_of(context, id), *(const struct slice *)key);
 }
 
+uint32_t tables_find_string(const struct tables *tables, struct slice text)
+{
+	uint32_t id = idmap_find(&tables->string_map, hash_bytes(text.data, text.len), string_equal,
+				 tables, &text);
+
+	return id == IDMAP_NONE ? TABLES_FULL : id;
+}
+
 uint32_t tables_string(struct tables *tables, struct slice text)
 {
 	uint64_t hash = hash_bytes(text.data, text.len);

@@ -209,6 +209,9 @@ void tables_reset(struct tables *tables); /* empty again, some memory kept: for 
 struct tables_view tables_view_of(const struct tables *tables);
 size_t tables_bytes(const struct tables *tables); /* memory in use, roughly */
 
+/* Only looks; TABLES_FULL: it is not there. */
+uint32_t tables_find_string(const struct tables *tables, struct slice text);
+
 /* Each finds or adds, and returns the id, or TABLES_FULL. */
 uint32_t tables_string(struct tables *tables, struct slice text);
 uint32_t tables_frame(struct tables *tables, const struct frame *frame);

@@ -9,6 +9,7 @@
 
 #define FRAMES_PER_SAMPLE 16	/* of the budget of trie steps, on the average over samples_max */
 #define NAMED_PER_PLACE 3	/* by stacks, where a dictionary leaves nothing out */
+#define SIBLINGS_MAX 16		/* in lists; further children are looked up in the tables' map */
 #define ROW_MAP_SLOTS_KEPT 4096 /* a larger map that is mostly empty is freed, not cleared */
 #define TIME_MIN_NS (946684800ll * CLOCK_NS_PER_S) /* 2000-01-01: nothing profiled is older */
 #define TIME_AHEAD_NS (24 * 3600 * CLOCK_NS_PER_S) /* clocks may be this wrong */
@@ -28,6 +29,7 @@ void normaliser_free(struct normaliser *n)
 	free(n->stack);
 	free(n->path_frames);
 	free(n->path_nodes);
+	free(n->links.data);
 	free(n->rows.data);
 	free(n->values.data);
 	free(n->moments.data);
@@ -35,11 +37,24 @@ void normaliser_free(struct normaliser *n)
 	normaliser_init(n);
 }
 
+/* The lists of children go on where the tables are as the request before left them. */
+static void begin_links(struct normaliser *n, const struct tables *into)
+{
+	bool known = n->into == into && n->links.count == into->nodes.count;
+
+	if (into->nodes.count > 1 && known)
+		return;
+	n->links.count = 0;
+	if (into->nodes.count == 1 && COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+		n->links.data[n->links.count++] = (struct normalise_links){ 0 };
+}
+
 void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, struct tables *into,
 		      int64_t now_ns)
 {
 	size_t deep = limits->stack_depth_max + 1; /* the marker comes on top */
 
+	begin_links(n, into);
 	n->limits = limits;
 	n->into = into;
 	n->now_ns = now_ns;
@@ -220,38 +235,90 @@ static void mark_cut(struct normaliser *n)
 	repairs_count(REPAIR_DEEP_STACK, 1);
 }
 
+/* A node that is surely not there yet. */
+static uint32_t new_child(struct normaliser *n, uint32_t parent, uint32_t frame)
+{
+	struct normalise_links *links;
+	uint32_t id;
+
+	if (!n->links.count)
+		return checked(n, tables_new_node(n->into, parent, frame));
+	if (!COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+		return checked(n, TABLES_FULL);
+	id = checked(n, tables_add_node(n->into, parent, frame));
+	links = n->links.data;
+	if (!id)
+		return 0;
+	links[id] = (struct normalise_links){ 0, links[parent].first_child };
+	links[parent].first_child = id;
+	n->links.count++;
+	return id;
+}
+
+/* One of more children than a list is good for: the tables' map has it, or gets it. */
+static uint32_t mapped_child(struct normaliser *n, uint32_t parent, uint32_t frame)
+{
+	uint32_t id;
+
+	if (n->links.count && !COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+		return checked(n, TABLES_FULL);
+	id = checked(n, tables_node(n->into, parent, frame));
+	if (n->links.count && id == n->links.count)
+		n->links.data[n->links.count++] = (struct normalise_links){ 0 };
+	return id;
+}
+
+/*
+ * Most nodes have few children: finding one in a list, most of which lies in the cache, takes less
+ * than to keep a map of all nodes that nobody asks afterwards.
+ */
+static uint32_t child_of(struct normaliser *n, uint32_t parent, uint32_t frame)
+{
+	const struct node *nodes = n->into->nodes.data;
+	uint32_t steps = 0;
+
+	if (!n->links.count)
+		return mapped_child(n, parent, frame);
+	for (uint32_t at = n->links.data[parent].first_child; at;
+	     at = n->links.data[at].next_sibling) {
+		if (nodes[at].parent == parent && nodes[at].frame == frame)
+			return at;
+		if (++steps == SIBLINGS_MAX)
+			return mapped_child(n, parent, frame);
+	}
+	return new_child(n, parent, frame);
+}
+
 /*
  * Stacks that follow each other mostly share their root side, so the walk down the trie starts
  * where this stack leaves the one before it. Where the first node is new, all below it are.
  */
 uint32_t normalise_stack_end(struct normaliser *n)
 {
-	size_t shared = 0, first_new;
+	size_t shared = n->stack_shared, first_new, depth;
 	uint32_t node = 0;
 
 	if (n->stack_cut)
 		mark_cut(n);
-	while (shared < n->path_count && shared < n->stack_count &&
-	       n->path_frames[shared] == n->stack[n->stack_count - 1 - shared])
+	depth = n->stack_shared + n->stack_count;
+	while (shared < n->path_count && shared < depth &&
+	       n->path_frames[shared] == n->stack[depth - 1 - shared])
 		shared++;
-	if (n->stack_count - shared > n->frames_left) {
+	if (depth - shared > n->frames_left) {
 		n->problem = problem_frames;
 		return 0;
 	}
-	n->frames_left -= n->stack_count - shared;
+	n->frames_left -= depth - shared;
 	if (shared)
 		node = n->path_nodes[shared - 1];
 	first_new = n->into->nodes.count;
-	for (size_t i = shared; i < n->stack_count; i++) {
-		n->path_frames[i] = n->stack[n->stack_count - 1 - i];
-		if (node < first_new)
-			node = tables_node(n->into, node, n->path_frames[i]);
-		else
-			node = tables_new_node(n->into, node, n->path_frames[i]);
-		node = checked(n, node);
+	for (size_t i = shared; i < depth; i++) {
+		n->path_frames[i] = n->stack[depth - 1 - i];
+		node = node < first_new ? child_of(n, node, n->path_frames[i])
+					: new_child(n, node, n->path_frames[i]);
 		n->path_nodes[i] = node;
 	}
-	n->path_count = n->stack_count;
+	n->path_count = depth;
 	return node;
 }
 

@@ -20,6 +20,11 @@
 #include "server/ingest/ingest.h"
 #include "server/ingest/repairs.h"
 
+/* Of a node: its first child and the next one of its parent; 0 = none. */
+struct normalise_links {
+	uint32_t first_child, next_sibling;
+};
+
 struct normaliser {
 	const struct ingest_limits *limits;
 	struct tables *into;
@@ -40,8 +45,10 @@ struct normaliser {
 	uint32_t *stack;
 	size_t stack_count, stack_capacity;
 	bool stack_cut;
+	size_t stack_shared; /* frames of that path, from the root, on which it stands */
 	uint32_t *path_frames, *path_nodes;
 	size_t path_count;
+	COLUMN(struct normalise_links) links; /* by node of `into`; count 0: unknown */
 
 	/* the rows of the report being built */
 	uint32_t columns;
@@ -115,12 +122,23 @@ static inline void normalise_stack_begin(struct normaliser *n)
 {
 	n->stack_count = 0;
 	n->stack_cut = false;
+	n->stack_shared = 0;
+}
+
+/*
+ * The same, for a stack that begins at its root with `shared` frames as the one before it did
+ * (at most its path_count): these are not given.
+ */
+static inline void normalise_stack_begin_shared(struct normaliser *n, size_t shared)
+{
+	normalise_stack_begin(n);
+	n->stack_shared = shared;
 }
 
 /* False when the stack is full: what follows towards the root is not wanted. */
 static inline bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
 {
-	if (n->stack_count == n->limits->stack_depth_max) {
+	if (n->stack_count + n->stack_shared == n->limits->stack_depth_max) {
 		n->stack_cut = true;
 		return false;
 	}

@@ -21,6 +21,7 @@ int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
 	scratch->string_ids.count = scratch->chains.count = 0;
 	scratch->chain_frames.count = scratch->stack_nodes.count = 0;
 	scratch->mapping_frames.count = scratch->frame_kinds.count = 0;
+	scratch->last_stack.count = 0;
 	if (!COLUMN_ROOM(&scratch->string_ids, o->strings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->chains, o->locations.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX) ||
@@ -273,20 +274,47 @@ static int add_location(struct ingest_scratch *scratch, uint64_t index, struct e
 	return status;
 }
 
+/*
+ * Places of the run that it has in common with the stack before it, counted from the root. Not
+ * beyond one that leads nowhere: each of these is counted.
+ */
+static uint32_t shared_places(const struct ingest_scratch *scratch, const struct otlp_run *run)
+{
+	const struct otlp_run *last = &scratch->last_stack;
+	const uint64_t *numbers = scratch->otlp.numbers.data;
+	uint32_t most = run->count < last->count ? run->count : last->count, shared = 0;
+
+	if (run->count > scratch->normaliser.limits->stack_depth_max)
+		return 0; /* what is cut off is its root side */
+	for (; shared < most; shared++) {
+		uint64_t place = numbers[run->first + run->count - 1 - shared];
+
+		if (place != numbers[last->first + last->count - 1 - shared] || !place ||
+		    place >= scratch->otlp.locations.count)
+			break;
+	}
+	return shared;
+}
+
 static int make_stack(struct ingest_scratch *scratch, const struct otlp_run *run, struct err *err,
 		      uint32_t *ret)
 {
+	struct normaliser *n = &scratch->normaliser;
+	uint32_t shared = shared_places(scratch, run);
 	bool more = true;
 
-	normalise_stack_begin(&scratch->normaliser);
-	for (uint32_t i = 0; more && i < run->count; i++) {
+	normalise_stack_begin_shared(n, shared);
+	for (uint32_t i = 0; more && i < run->count - shared; i++) {
 		int status = add_location(scratch, scratch->otlp.numbers.data[run->first + i], err,
 					  &more);
 
 		if (status)
 			return status;
 	}
-	*ret = normalise_stack_end(&scratch->normaliser);
+	*ret = normalise_stack_end(n);
+	scratch->last_stack = *run;
+	if (n->problem || n->stack_cut || n->path_count != run->count)
+		scratch->last_stack.count = 0;
 	return 0;
 }
 
@@ -300,6 +328,7 @@ int otlp_frames_stack(struct ingest_scratch *scratch, int64_t index, struct err 
 		return 0;
 	}
 	if (index < 0 || (uint64_t)index >= scratch->otlp.stacks.count) {
+		scratch->last_stack.count = 0;
 		normalise_stack_begin(n);
 		normalise_stack_frame(n, unknown_frame(scratch, REPAIR_STACK_INDEX));
 		*ret = normalise_stack_end(n);

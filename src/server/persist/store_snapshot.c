@@ -16,8 +16,35 @@ struct pins {
 	size_t deletions_count, deletions_capacity;
 };
 
+/* A label's value that is a number is no text of the tables. */
+static bool may_be_number(struct slice value)
+{
+	for (size_t i = value.data[0] == '-'; i < value.len; i++)
+		if (value.data[i] < '0' || value.data[i] > '9')
+			return false;
+	return true;
+}
+
+/*
+ * False when a label of the selector has a value that is nowhere among the texts: however many
+ * series a memtable holds, a question about others does not look at them. With `lock`.
+ */
+static bool memtable_may_match(const struct memtable *memtable, const struct selector *selector)
+{
+	for (size_t i = 0; selector && i < selector->matchers_count; i++) {
+		const struct matcher *matcher = &selector->matchers[i];
+
+		if (matcher->op == MATCH_EQUAL && matcher->value.len &&
+		    !may_be_number(matcher->value) &&
+		    tables_find_string(&memtable->tables, matcher->value) == TABLES_FULL)
+			return false;
+	}
+	return true;
+}
+
 /* One moment of the store: every report is in exactly one of the memtables and parts. */
-static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns)
+static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
+			const struct selector *selector)
 {
 	struct pins *pins = mem_new(struct pins);
 
@@ -25,7 +52,8 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns)
 	for (size_t i = 0; i < store->memtables_count; i++) {
 		struct memtable *memtable = store->memtables[i];
 
-		if (memtable->max_start_ns < from_ns || memtable->min_start_ns >= to_ns)
+		if (memtable->max_start_ns < from_ns || memtable->min_start_ns >= to_ns ||
+		    !memtable_may_match(memtable, selector))
 			continue;
 		memtable->references++;
 		pins->views[pins->memtables_count] = tables_view_of(&memtable->tables);
@@ -172,7 +200,7 @@ static struct tombstone_deletions find_others(struct pins *pins, const struct ta
 int store_snapshot(struct store *store, const struct store_question *question,
 		   struct store_snapshot *ret, struct err *err)
 {
-	struct pins *pins = pin(store, question->from_ns, question->to_ns);
+	struct pins *pins = pin(store, question->from_ns, question->to_ns, question->selector);
 	struct store_snapshot snapshot = { .pins = pins };
 	struct finding finding = { question, &snapshot, 0, pins };
 
@@ -324,7 +352,7 @@ static int add_files(struct store *store, struct store_stat *stat, struct err *e
 
 int store_stat(struct store *store, struct store_stat *ret, struct err *err)
 {
-	struct pins *pins = pin(store, INT64_MIN, INT64_MAX);
+	struct pins *pins = pin(store, INT64_MIN, INT64_MAX, NULL);
 	struct series_set series = { 0 };
 	struct store_stat stat = { 0 };
 	int rc;

@@ -221,6 +221,35 @@ static void append_rows_of_containers(struct fixture *f)
 	tables_free(&tables);
 }
 
+/* However many series a memtable has, a question about others does not look at them. */
+static void memtable_without_a_text_of_the_question_is_left_out(void **state)
+{
+	static const struct {
+		const char *selector;
+		size_t segments;
+	} cases[] = {
+		{ "{container=\"web\"}", 1 }, { "{container=\"db\"}", 0 },
+		{ "{container!=\"db\"}", 1 }, { "{container=~\"db\"}", 1 },
+		{ "{other=\"\"}", 1 },	      { "{container=\"17\"}", 1 }, /* may be a number */
+		{ "{container=\"-17\"}", 1 }, { "{container=\"17a\"}", 0 },
+	};
+	struct store_question question = { .from_ns = 0, .to_ns = INT64_MAX };
+	struct fixture *f = *state;
+
+	append_rows_of_containers(f);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct store_snapshot snapshot;
+		struct selector selector;
+
+		assert_int_equal(selector_parse(slice_of(cases[i].selector), &selector, NULL), 0);
+		question.selector = &selector;
+		assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+		assert_int_equal(snapshot.count, cases[i].segments);
+		store_snapshot_release(f->store, &snapshot);
+		selector_free(&selector);
+	}
+}
+
 static void what_only_rows_are_called_is_found_in_parts(void **state)
 {
 	struct store_question question = { .from_ns = 0, .to_ns = INT64_MAX };
@@ -653,6 +682,7 @@ int main(void)
 		TEST(late_and_future_reports_are_refused_one_by_one),
 		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
 		TEST(snapshot_opens_nothing_outside_the_range),
+		TEST(memtable_without_a_text_of_the_question_is_left_out),
 		TEST(what_only_rows_are_called_is_found_in_parts),
 		TEST(damaged_part_is_set_aside_and_the_rest_served),
 		TEST(damage_in_the_log_is_told_and_the_rest_kept),
