@@ -524,6 +524,12 @@ static int node_order(const void *left, const void *right)
 	return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
+void accumulate_rename(const struct segment *segment, struct accumulate_sums *sums)
+{
+	for (size_t i = 0; segment->node_of_slot && i < sums->count; i++)
+		sums->list[i].stack = segment->node_of_slot[sums->list[i].stack];
+}
+
 bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 			   struct accumulate_sums *sums)
 {
@@ -537,9 +543,10 @@ bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 	copy = arena_new_array(scratch, struct accumulate_sum, sums->count);
 	if (!places || !copy)
 		return false;
+	accumulate_rename(segment, sums);
 	for (size_t first = 0, end; first < sums->count; first = end) {
-		for (end = first; end < sums->count && list[end].group == list[first].group; end++)
-			list[end].stack = segment->node_of_slot[list[end].stack];
+		for (end = first; end < sums->count && list[end].group == list[first].group;)
+			end++;
 		if ((end - first) * 32 < nodes_count)
 			qsort(&list[first], end - first, sizeof(*list), node_order);
 		else

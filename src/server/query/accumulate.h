@@ -36,6 +36,9 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 		       bool together, struct arena *into, struct accumulate_sums *ret,
 		       struct err *err);
 
+/* The nodes of the slots, once the segment's stacks are loaded, in the order of the slots. */
+void accumulate_rename(const struct segment *segment, struct accumulate_sums *sums);
+
 /*
  * The nodes of the slots, once the segment's stacks are loaded; ordered by group, then node. False
  * when `scratch` is over budget.

@@ -226,7 +226,9 @@ static int sum_one_run(void *context, struct work *work, size_t index, struct er
 	return run->begun ? 0 : sum_run(merging, work, run, false, err);
 }
 
-static int add_item(struct work *work, struct heap *heap, struct item *item, struct err *err)
+/* `any_order`: of stacks. */
+static int add_item(struct work *work, struct heap *heap, struct item *item, bool any_order,
+		    struct err *err)
 {
 	struct segment *segment = item->in->segment;
 	struct arena scratch;
@@ -235,7 +237,9 @@ static int add_item(struct work *work, struct heap *heap, struct item *item, str
 	if (rc)
 		return rc;
 	arena_init(&scratch, work->limit_bytes);
-	if (!accumulate_find_nodes(segment, &scratch, &item->sums))
+	if (any_order)
+		accumulate_rename(segment, &item->sums);
+	else if (!accumulate_find_nodes(segment, &scratch, &item->sums))
 		rc = work_over_budget(work, err);
 	arena_free(&scratch);
 	if (!rc)
@@ -257,7 +261,8 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 	for (size_t i = unit->first; !rc && i < unit->end; i++) {
 		struct segment *segment = merging->order[i]->in->segment;
 
-		rc = work_spare(segment, add_item(work, heap, merging->order[i], err));
+		rc = work_spare(segment,
+				add_item(work, heap, merging->order[i], merging->apart, err));
 		if (!alone)
 			work_drop_stacks(work, segment);
 	}

@@ -5,16 +5,27 @@
 
 #include "base/hash.h"
 
-#define BUCKETS 4096u	       /* of addresses, to bound what those of equal names may have */
-#define HAS_ADDRESS (1u << 31) /* in lacks: the address is in the name */
+#define BUCKETS 4096u /* of addresses, to bound what those of equal names may have */
+
+/* What is known of a frame before it is named. */
+struct met_frame {
+	uint32_t lack;	 /* why it has no name + 1 (0: it has); 0 = not known yet */
+	uint32_t bucket; /* + 1, of its address if that is in its name; equal for equal names */
+};
+
+/* What children have whose addresses fall into it, while node `of` is expanded. */
+struct bucket {
+	int64_t total;
+	uint64_t of;
+};
 
 /* A trie, and what is known of it. */
 struct met_trie {
 	const struct merge_trie *trie;
 	struct name_column names;
-	int64_t *totals;	/* by node; 0: there is no value below */
-	uint32_t *first, *next; /* children with a total, by node; 0 = none */
-	uint32_t *lacks; /* by frame: why it has no name + 1 (0: it has); 0 = not known yet */
+	int64_t *totals;	  /* by node; 0: there is no value below */
+	uint32_t *first, *next;	  /* children with a total, by node; 0 = none */
+	struct met_frame *frames; /* of the trie */
 };
 
 /* Reasons for which frames have no names: what stands for a reason on the way from the root. */
@@ -32,9 +43,8 @@ struct member {
 struct candidate {
 	struct member member;
 	int64_t total;
-	uint32_t sibling; /* NO_SIBLING: it is cut */
+	uint32_t sibling;
 };
-#define NO_SIBLING UINT32_MAX
 
 /* A child of the node that is expanded, by function. */
 struct sibling {
@@ -58,6 +68,8 @@ struct trimming {
 	int64_t total, least; /* of all; that a node needs */
 	struct lack *lacks;   /* by reason; 0 is for all together */
 	size_t lacks_capacity;
+	uint32_t *trail; /* reasons on the way from the root */
+	size_t trail_capacity;
 	uint64_t met, covered; /* nodes of tries with a total; those that members stand for */
 	struct member *members;
 	size_t members_count, members_capacity;
@@ -71,7 +83,8 @@ struct trimming {
 	size_t sibling_of_capacity;
 	uint32_t *order; /* of siblings that are kept */
 	size_t order_capacity;
-	int64_t *buckets;
+	struct bucket *buckets;
+	bool any_shared; /* some bucket is wide enough by what is narrow alone */
 	struct tree_node *nodes;
 	int64_t *cut;
 	size_t nodes_count, nodes_capacity, cut_capacity;
@@ -111,7 +124,7 @@ static bool meet_trie(struct trimming *t, const struct merge_trie *trie, struct 
 		.totals = arena_new_array(arena, int64_t, count),
 		.first = arena_new_array(arena, uint32_t, count),
 		.next = arena_new_array(arena, uint32_t, count),
-		.lacks = arena_new_array(arena, uint32_t, trie->view.frames_count),
+		.frames = arena_new_array(arena, struct met_frame, trie->view.frames_count),
 	};
 
 	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &met.names))
@@ -133,23 +146,25 @@ static bool meet_trie(struct trimming *t, const struct merge_trie *trie, struct 
 	return true;
 }
 
-/* Why a frame of the trie whose names are on turn has none; IDMAP_NONE when over budget. */
-static uint32_t lack_of(struct trimming *t, const struct met_trie *met, uint32_t frame)
+/* A frame of the trie whose names are on turn; NULL when over budget. */
+static const struct met_frame *meet_frame(struct trimming *t, const struct met_trie *met,
+					  uint32_t id)
 {
-	uint32_t *lack = &met->lacks[frame];
+	const struct tables_view *view = &met->trie->view;
+	struct met_frame *frame = &met->frames[id];
+	uint64_t address;
+	uint32_t lack;
 
-	if (!*lack) {
-		const struct tables_view *view = &met->trie->view;
-		uint32_t reason = name_lack(t->names, frame);
-
-		if (reason == IDMAP_NONE)
-			return IDMAP_NONE;
-		*lack = reason + 1;
-		if (reason && name_has_address(tables_text(view, view->frames[frame].mapping_file),
-					       view->frames[frame].address))
-			*lack |= HAS_ADDRESS;
-	}
-	return (*lack & ~HAS_ADDRESS) - 1;
+	if (frame->lack)
+		return frame;
+	lack = name_lack(t->names, id);
+	if (lack == IDMAP_NONE)
+		return NULL;
+	address = view->frames[id].address;
+	if (lack && name_has_address(tables_text(view, view->frames[id].mapping_file), address))
+		frame->bucket = hash_mix(0, address) % BUCKETS + 1;
+	frame->lack = lack + 1;
+	return frame;
 }
 
 /* What is below a node counts once for its reason, and once for all together. */
@@ -181,24 +196,27 @@ static int count_lacks(struct trimming *t, const struct met_trie *met, struct er
 {
 	const struct node *nodes = met->trie->view.nodes;
 	uint32_t node = met->first[0];
+	size_t depth = 0;
 
 	name_turn(t->names, &met->names);
 	while (node) {
-		uint32_t lack = lack_of(t, met, nodes[node].frame);
+		const struct met_frame *frame = meet_frame(t, met, nodes[node].frame);
 		int rc = work_tick(t->work, 4, err);
 
 		if (rc)
 			return rc;
-		if (lack == IDMAP_NONE || (lack && !enter_lack(t, lack, met->totals[node])))
+		if (!frame || !WORK_GROW(&t->work->arena, t->trail, depth, t->trail_capacity))
+			return work_over_budget(t->work, err);
+		t->trail[depth++] = frame->lack - 1;
+		if (frame->lack > 1 && !enter_lack(t, frame->lack - 1, met->totals[node]))
 			return work_over_budget(t->work, err);
 		if (met->first[node]) {
 			node = met->first[node];
 			continue;
 		}
 		for (; node; node = nodes[node].parent) {
-			lack = lack_of(t, met, nodes[node].frame);
-			if (lack)
-				leave_lack(t, lack);
+			if (t->trail[--depth])
+				leave_lack(t, t->trail[depth]);
 			if (met->next[node])
 				break;
 		}
@@ -212,30 +230,7 @@ static bool add_candidate(struct trimming *t, struct member member, int64_t tota
 	if (!WORK_GROW(&t->work->arena, t->candidates, t->candidates_count, t->candidates_capacity))
 		return false;
 	t->candidates[t->candidates_count++] =
-		(struct candidate){ .member = member, .total = total, .sibling = NO_SIBLING };
-	return true;
-}
-
-/* Takes the members off from `first` on; what is below them one line or frame are candidates. */
-static bool find_candidates(struct trimming *t, size_t first)
-{
-	t->candidates_count = 0;
-	for (size_t i = first; i < t->members_count; i++) {
-		struct member member = t->members[i];
-		const struct met_trie *met = &t->tries[member.trie];
-
-		if (member.lines) {
-			if (!add_candidate(t, member, met->totals[member.node]))
-				return false;
-			continue;
-		}
-		t->covered++;
-		for (uint32_t at = met->first[member.node]; at; at = met->next[at])
-			if (!add_candidate(t, (struct member){ member.trie, at, 0 },
-					   met->totals[at]))
-				return false;
-	}
-	t->members_count = first;
+		(struct candidate){ .member = member, .total = total };
 	return true;
 }
 
@@ -244,28 +239,95 @@ static uint32_t frame_of(const struct trimming *t, const struct member *member)
 	return t->tries[member->trie].trie->view.nodes[member->node].frame;
 }
 
-/*
- * The bucket of a candidate whose name is its address, NULL: it is not. Candidates of equal names
- * are in one bucket.
- */
-static int64_t *bucket_of(const struct trimming *t, const struct candidate *candidate)
+/* What candidates called like this one by their address have. NULL: it is not. */
+static struct bucket *bucket_of(const struct trimming *t, const struct member *member)
 {
-	const struct met_trie *met = &t->tries[candidate->member.trie];
-	uint32_t frame = frame_of(t, &candidate->member);
+	uint32_t bucket = t->tries[member->trie].frames[frame_of(t, member)].bucket;
 
-	if (!(met->lacks[frame] & HAS_ADDRESS))
-		return NULL;
-	return &t->buckets[hash_mix(0, met->trie->view.frames[frame].address) % BUCKETS];
+	return bucket ? &t->buckets[bucket - 1] : NULL;
 }
 
-static void fill_buckets(struct trimming *t, bool empty)
+/* A child of a member's, whose address may be the name of others', too. */
+static bool add_child(struct trimming *t, struct member member, int64_t total)
 {
-	for (size_t i = 0; i < t->candidates_count; i++) {
-		int64_t *bucket = bucket_of(t, &t->candidates[i]);
+	struct bucket *bucket = bucket_of(t, &member);
 
-		if (bucket)
-			*bucket = empty ? 0 : *bucket + t->candidates[i].total;
+	if (!bucket)
+		return add_candidate(t, member, total);
+	if (bucket->of != t->nodes_count)
+		*bucket = (struct bucket){ .of = t->nodes_count };
+	bucket->total += total;
+	t->any_shared |= bucket->total >= t->least && (total < t->least || bucket->total != total);
+	return total < t->least || add_candidate(t, member, total);
+}
+
+/* Children that are narrow alone, but not with others that may be called the same. */
+static bool add_narrow_children(struct trimming *t, const struct member *of)
+{
+	const struct met_trie *met = &t->tries[of->trie];
+
+	for (uint32_t at = met->first[of->node]; at; at = met->next[at]) {
+		struct member member = { of->trie, at, 0 };
+		const struct bucket *bucket = bucket_of(t, &member);
+
+		if (!bucket || met->totals[at] >= t->least || bucket->total < t->least)
+			continue;
+		if (!add_candidate(t, member, met->totals[at]))
+			return false;
 	}
+	return true;
+}
+
+/* What is below all members from `first` on; of those within a chain what they are themselves. */
+static int64_t sum_below(const struct trimming *t, size_t first, bool *ret_within)
+{
+	int64_t below = 0;
+
+	*ret_within = false;
+	for (size_t i = first; i < t->members_count; i++) {
+		const struct member *member = &t->members[i];
+		const struct met_trie *met = &t->tries[member->trie];
+
+		*ret_within |= member->lines;
+		if (member->lines)
+			below += met->totals[member->node];
+		for (uint32_t at = member->lines ? 0 : met->first[member->node]; at;
+		     at = met->next[at])
+			below += met->totals[at];
+	}
+	return below;
+}
+
+/*
+ * Takes the members off from `first` on. What is below them, one line or frame, and may be wide
+ * enough, are candidates.
+ */
+static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below)
+{
+	bool within;
+
+	t->candidates_count = 0;
+	t->any_shared = false;
+	*ret_below = sum_below(t, first, &within);
+	for (size_t i = first; i < t->members_count; i++) {
+		struct member member = t->members[i];
+		const struct met_trie *met = &t->tries[member.trie];
+		uint32_t at = 0;
+
+		if (member.lines && !add_candidate(t, member, met->totals[member.node]))
+			return false;
+		t->covered += !member.lines;
+		if (!member.lines && (within || *ret_below >= t->least))
+			at = met->first[member.node];
+		for (; at; at = met->next[at])
+			if (!add_child(t, (struct member){ member.trie, at, 0 }, met->totals[at]))
+				return false;
+	}
+	for (size_t i = first; t->any_shared && i < t->members_count; i++)
+		if (!t->members[i].lines && !add_narrow_children(t, &t->members[i]))
+			return false;
+	t->members_count = first;
+	return true;
 }
 
 /* The sibling for a function, made when new. NULL when over budget. */
@@ -315,24 +377,18 @@ static bool place_candidate(struct trimming *t, struct candidate *candidate)
 	return true;
 }
 
-/* Candidates that may be wide enough find their siblings. */
+/* Candidates find their siblings. */
 static int place_candidates(struct trimming *t, struct err *err)
 {
 	t->siblings_count = 0;
-	fill_buckets(t, false);
 	for (size_t i = 0; i < t->candidates_count; i++) {
-		struct candidate *candidate = &t->candidates[i];
-		const int64_t *bucket = bucket_of(t, candidate);
 		int rc = work_tick(t->work, 4, err);
 
 		if (rc)
 			return rc;
-		if (bucket && *bucket < t->least)
-			continue;
-		if (!place_candidate(t, candidate))
+		if (!place_candidate(t, &t->candidates[i]))
 			return work_over_budget(t->work, err);
 	}
-	fill_buckets(t, true);
 	for (size_t i = 0; i < t->siblings_count; i++)
 		t->sibling_of[t->siblings[i].function] = 0;
 	return 0;
@@ -395,20 +451,17 @@ static bool add_branches(struct trimming *t, size_t count, uint32_t parent)
 	return true;
 }
 
-/* What candidates have goes from the node's own value to its children, or to what is cut there. */
+/* Members of the siblings that are kept go to these; what they have is not cut. */
 static void deal_out(struct trimming *t, uint32_t node)
 {
 	for (size_t i = 0; i < t->candidates_count; i++) {
 		const struct candidate *candidate = &t->candidates[i];
-		struct sibling *sibling = NULL;
+		struct sibling *sibling = &t->siblings[candidate->sibling];
 
-		if (candidate->sibling != NO_SIBLING)
-			sibling = &t->siblings[candidate->sibling];
-		t->nodes[node].self -= candidate->total;
-		if (sibling && sibling->total >= t->least)
-			t->members[sibling->members++] = candidate->member;
-		else
-			t->cut[node] += candidate->total;
+		if (sibling->total < t->least)
+			continue;
+		t->members[sibling->members++] = candidate->member;
+		t->cut[node] -= candidate->total;
 	}
 }
 
@@ -418,16 +471,17 @@ static int expand(struct trimming *t, struct err *err)
 	struct branch branch = t->branches[--t->branches_count];
 	uint32_t node = (uint32_t)t->nodes_count;
 	struct arena *arena = &t->work->arena;
+	int64_t below;
 	size_t kept;
 	int rc;
 
 	if (!WORK_GROW(arena, t->nodes, t->nodes_count, t->nodes_capacity) ||
 	    !WORK_GROW(arena, t->cut, t->nodes_count, t->cut_capacity) ||
-	    !find_candidates(t, branch.member_first))
+	    !find_candidates(t, branch.member_first, &below))
 		return work_over_budget(t->work, err);
-	branch.node.self = branch.node.total;
+	branch.node.self = branch.node.total - below;
 	t->nodes[node] = branch.node;
-	t->cut[node] = 0;
+	t->cut[node] = below;
 	t->nodes_count++;
 	rc = place_candidates(t, err);
 	if (rc)
@@ -445,7 +499,7 @@ static int begin(struct trimming *t, const struct merge *merge, uint32_t width_p
 
 	t->tries_count = merge->tries_count;
 	t->tries = arena_new_array(arena, struct met_trie, t->tries_count);
-	t->buckets = arena_new_array(arena, int64_t, BUCKETS);
+	t->buckets = arena_new_array(arena, struct bucket, BUCKETS);
 	if (!t->tries || !t->buckets || !WORK_GROW(arena, t->branches, 0, t->branches_capacity))
 		return work_over_budget(t->work, err);
 	for (size_t i = 0; i < t->tries_count; i++) {
