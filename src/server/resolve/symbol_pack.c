@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/symbol_pack.h"
 
+#include <stdlib.h>
+
 bool symbol_pack_patch(const struct symbol_pack *pack, const struct symbol_pack_field *field,
 		       unsigned record, uint32_t *ret)
 {
@@ -81,30 +83,52 @@ static unsigned try_width(const struct symbol_pack_input *input, unsigned count,
 	return count * width + plan->patches * (SYMBOL_PACK_INDEX_BITS + plan->patch_width);
 }
 
+static int compare_values(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The base with which `width` bits say the most of the sorted values. */
+static uint32_t best_base(const uint32_t *sorted, unsigned count, unsigned width)
+{
+	uint64_t largest = (1ull << width) - 1;
+	uint32_t base = sorted[0];
+	unsigned first = 0, most = 0;
+
+	for (unsigned end = 0; end < count; end++) {
+		while (sorted[end] - sorted[first] > largest)
+			first++;
+		if (end + 1 - first > most) {
+			most = end + 1 - first;
+			base = sorted[first];
+		}
+	}
+	return base;
+}
+
 static struct plan plan_field(const struct symbol_pack_input *input, unsigned count)
 {
-	struct plan best, plan = { .base = UINT32_MAX };
-	uint32_t largest = 0;
-	unsigned least;
+	struct plan best = { 0 }, plan = { 0 };
+	uint32_t sorted[SYMBOL_PACK_RECORDS];
+	unsigned sorted_count = 0, least = UINT32_MAX, widest = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		if (has_bit(input->any | input->must_patch, i))
-			continue;
-		if (input->values[i] < plan.base)
-			plan.base = input->values[i];
-		if (input->values[i] > largest)
-			largest = input->values[i];
+	for (unsigned i = 0; i < count; i++)
+		if (!has_bit(input->any | input->must_patch, i))
+			sorted[sorted_count++] = input->values[i];
+	if (sorted_count) {
+		qsort(sorted, sorted_count, sizeof(*sorted), compare_values);
+		widest = width_of(sorted[sorted_count - 1] - sorted[0]);
 	}
-	if (plan.base > largest) /* there is none */
-		plan.base = largest = 0;
-	if (width_of(plan.base) > SYMBOL_PACK_BASE_MASK) /* its width has five bits */
-		plan.base = 0;
-	plan.base_width = width_of(plan.base);
-	best = plan;
-	least = try_width(input, count, width_of(largest - plan.base), &best);
-	for (unsigned width = 0; width < width_of(largest - plan.base); width++) {
-		unsigned bits = try_width(input, count, width, &plan);
+	for (unsigned width = 0; width <= widest; width++) {
+		unsigned bits;
 
+		plan.base = sorted_count ? best_base(sorted, sorted_count, width) : 0;
+		if (width_of(plan.base) > SYMBOL_PACK_BASE_MASK) /* its width has five bits */
+			plan.base = 0;
+		plan.base_width = width_of(plan.base);
+		bits = plan.base_width + try_width(input, count, width, &plan);
 		if (bits < least) {
 			least = bits;
 			best = plan;
