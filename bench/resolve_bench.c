@@ -195,10 +195,10 @@ static void print_rate(const char *what, const char *order, int64_t ns, size_t c
 	       (double)count * 1e3 / (double)ns, (double)frames / (double)count);
 }
 
-static void count_frames(void *context, uint64_t address, const struct symbol_frame *frames,
+static void count_frames(void *context, size_t index, const struct symbol_frame *frames,
 			 size_t count)
 {
-	(void)address;
+	(void)index;
 	(void)frames;
 	*(uint64_t *)context += count;
 }
@@ -216,13 +216,13 @@ static void run_warm(const struct symbol_table *table, struct symbol_texts *text
 		start_ns = cpu_ns();
 		found = 0;
 		for (size_t i = 0; i < count; i++)
-			found += symbol_table_lookup(table, addresses[i], frames);
+			found += symbol_lookup(table, addresses[i], frames);
 	}
 	print_rate("frames", order, cpu_ns() - start_ns, count, found);
 	for (int round = 0; round < 2; round++) {
 		start_ns = cpu_ns();
 		found = 0;
-		symbol_table_lookup_many(table, addresses, count, count_frames, &found);
+		symbol_lookup_many(table, addresses, count, count_frames, &found);
 	}
 	print_rate("frames of many at once", order, cpu_ns() - start_ns, count, found);
 	for (int round = 0; round < 2; round++) {
@@ -318,7 +318,7 @@ static int run(int argc, char **argv)
 		return 2;
 	built_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < count; i++)
-		symbol_table_lookup(table, addresses[i], frames);
+		symbol_lookup(table, addresses[i], frames);
 	done_ns = clock_monotonic_ns();
 	texts = symbol_texts_new(table);
 	for (size_t i = 0; i < count; i++)

@@ -186,9 +186,10 @@ static bool is_in_code(const struct elf_info *info, uint64_t address)
 	return false;
 }
 
-static void answer(void *context, uint64_t address, const struct symbol_frame *frames, size_t count)
+static void answer(void *context, size_t index, const struct symbol_frame *frames, size_t count)
 {
 	struct symbolizer *symbolizer = context;
+	uint64_t address = symbolizer->addresses[index];
 	struct strbuf *out = &symbolizer->out;
 
 	symbolizer->asked++;
@@ -212,8 +213,8 @@ static void answer(void *context, uint64_t address, const struct symbol_frame *f
 /* Answers all that were asked; writes when it is worth a call. */
 static int answer_asked(struct symbolizer *symbolizer, struct err *err)
 {
-	symbol_table_lookup_many(symbolizer->table, symbolizer->addresses, symbolizer->count,
-				 answer, symbolizer);
+	symbol_lookup_many(symbolizer->table, symbolizer->addresses, symbolizer->count, answer,
+			   symbolizer);
 	symbolizer->count = 0;
 	return symbolizer->out.len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
 }

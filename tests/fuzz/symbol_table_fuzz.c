@@ -42,18 +42,18 @@ static void make_sums_right(uint8_t *bytes, size_t size)
 
 struct expected {
 	const struct symbol_table *table;
+	uint64_t addresses[BLOCKS];
 	size_t answers;
 };
 
 /* Many at once are what each is alone. */
-static void compare(void *context, uint64_t address, const struct symbol_frame *frames,
-		    size_t count)
+static void compare(void *context, size_t index, const struct symbol_frame *frames, size_t count)
 {
 	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
 	struct expected *expected = context;
 
 	expected->answers++;
-	if (symbol_table_lookup(expected->table, address, alone) != count)
+	if (symbol_lookup(expected->table, expected->addresses[index], alone) != count)
 		abort();
 	for (size_t i = 0; i < count; i++)
 		if (frames[i].function != alone[i].function || frames[i].file != alone[i].file ||
@@ -64,13 +64,24 @@ static void compare(void *context, uint64_t address, const struct symbol_frame *
 static void look_up_together(const struct symbol_table *table, uint64_t start)
 {
 	struct expected expected = { .table = table };
-	uint64_t addresses[BLOCKS];
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	struct symbol_spot spots[BLOCKS];
 
 	for (uint64_t i = 0; i < BLOCKS; i++)
-		addresses[i] = start + 7 * i;
-	symbol_table_lookup_many(table, addresses, BLOCKS - 1, compare, &expected);
+		expected.addresses[i] = start + 7 * i;
+	symbol_lookup_many(table, expected.addresses, BLOCKS - 1, compare, &expected);
 	if (expected.answers != BLOCKS - 1)
 		abort();
+	symbol_lookup_spots(table, expected.addresses, BLOCKS - 1, spots);
+	for (size_t i = 0; i < BLOCKS - 1; i++) {
+		size_t count = symbol_lookup(table, expected.addresses[i], frames);
+
+		if (count && (frames[0].line != spots[i].line || frames[0].file != spots[i].file))
+			abort();
+		if (spots[i].scope != SYMBOL_NONE &&
+		    symbol_lookup_scope(table, spots[i].scope, frames) != count)
+			abort();
+	}
 }
 
 static void look_up(const struct symbol_table *table)

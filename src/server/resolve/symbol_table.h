@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * symbol_table - everything known about the code of one binary, in one mapped file, ready for
- * look-ups: address -> function, inlined callers, file and line.
+ * look-ups (symbol_lookup.h): address -> function, inlined callers, file and line.
  *
  * The file is made by symbol_writer, once for each build id; docs/formats/symbol-table.md is its
  * format. Opening checks its checksum; every read is checked against the file's bounds all the
@@ -41,13 +41,6 @@ struct symbol_source {
 
 #define SYMBOL_SOURCES_MAX 8
 
-/* One frame of an answer. */
-struct symbol_frame {
-	uint32_t function; /* SYMBOL_NONE: only the place is known */
-	uint32_t file;	   /* text, 0 = unknown */
-	uint32_t line;	   /* 0 = unknown */
-};
-
 struct symbol_function {
 	uint32_t
 		name; /* text: as the source says, or the symbol's; empty when the other tells it */
@@ -83,7 +76,7 @@ struct symbol_table {
 	uint32_t maker; /* symbol_table_maker() of who built it */
 	uint8_t tries;	/* how often the same maker had tried before, with a note each time */
 
-	/* The rest is for the module and symbol_texts. */
+	/* The rest is for the module, symbol_lookup and symbol_texts. */
 	const uint8_t *bytes;
 	size_t len;
 	uint32_t regions_count, blocks_count;
@@ -91,6 +84,7 @@ struct symbol_table {
 	uint32_t files_count; /* texts below it are files */
 	struct symbol_span regions, starts, rows, text_blocks;
 	struct symbol_records scopes, functions;
+	/* Of symbol_lookup: */
 	struct symbol_place *declared; /* where each function is */
 	uint32_t *slices; /* of addresses: the block that holds the first; may be NULL */
 	uint32_t slices_count;
@@ -111,22 +105,6 @@ uint32_t symbol_table_maker(void);
 int symbol_table_set_tries(int fd, uint8_t tries, struct err *err);
 
 size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
-
-/*
- * The frames at an ELF virtual address, innermost first; the last is the physical function.
- * Returns how many; 0 when nothing is known of the address.
- */
-size_t symbol_table_lookup(const struct symbol_table *table, uint64_t address,
-			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX]);
-
-/*
- * The same for many addresses, one after the other: data of several is loaded at a time, so that
- * memory is waited for once for all of them. Frames live during the call; there may be none.
- */
-typedef void symbol_table_visit_f(void *context, uint64_t address,
-				  const struct symbol_frame *frames, size_t count);
-void symbol_table_lookup_many(const struct symbol_table *table, const uint64_t *addresses,
-			      size_t count, symbol_table_visit_f *visit, void *context);
 
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);

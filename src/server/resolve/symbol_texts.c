@@ -143,7 +143,7 @@ size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
 			   struct symbol_line ret_lines[SYMBOL_CHAIN_MAX])
 {
 	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
-	size_t count = symbol_table_lookup(texts->table, address, frames);
+	size_t count = symbol_lookup(texts->table, address, frames);
 
 	for (size_t i = 0; i < count; i++) {
 		struct symbol_function function =

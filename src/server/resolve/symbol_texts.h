@@ -10,7 +10,7 @@
 #ifndef FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
 #define FIRN_SERVER_RESOLVE_SYMBOL_TEXTS_H
 
-#include "server/resolve/symbol_table.h"
+#include "server/resolve/symbol_lookup.h"
 
 #define SYMBOL_TEXTS_BYTES_MAX ((size_t)512 << 20)
 
@@ -35,7 +35,7 @@ struct symbol_line {
 	uint32_t line, start_line; /* 0 = unknown */
 };
 
-/* As symbol_table_lookup. */
+/* As symbol_lookup. */
 size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
 			   struct symbol_line ret_lines[SYMBOL_CHAIN_MAX]);
 

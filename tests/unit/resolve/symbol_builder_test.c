@@ -53,27 +53,57 @@ static uint32_t innermost(const struct made_table *made, uint64_t address)
 	return symbol_texts_lookup(made->texts, address, lines) ? lines[0].start_line : 0;
 }
 
-static void compare_answer(void *context, uint64_t address, const struct symbol_frame *frames,
+struct together {
+	const struct made_table *made;
+	uint64_t addresses[1000];
+	size_t answers;
+};
+
+static void compare_answer(void *context, size_t index, const struct symbol_frame *frames,
 			   size_t count)
 {
-	const struct made_table *made = context;
+	struct together *together = context;
 	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
 
-	assert_int_equal(symbol_table_lookup(made->table, address, alone), count);
+	together->answers++;
+	assert_int_equal(symbol_lookup(together->made->table, together->addresses[index], alone),
+			 count);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(frames[i].function, alone[i].function);
 		assert_int_equal(frames[i].line, alone[i].line);
 	}
 }
 
+static void compare_spot(const struct together *together, size_t index,
+			 const struct symbol_spot *spot)
+{
+	struct symbol_frame alone[SYMBOL_CHAIN_MAX], frames[SYMBOL_CHAIN_MAX];
+	size_t count = symbol_lookup(together->made->table, together->addresses[index], alone);
+
+	assert_int_equal(spot->line, count ? alone[0].line : 0);
+	assert_int_equal(spot->scope != SYMBOL_NONE, count && alone[0].function != SYMBOL_NONE);
+	if (spot->scope == SYMBOL_NONE)
+		return;
+	assert_int_equal(symbol_lookup_scope(together->made->table, spot->scope, frames), count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(frames[i].function, alone[i].function);
+		assert_int_equal(frames[i].line, i ? alone[i].line : 0);
+	}
+}
+
 /* Of addresses in any order, each has the answer that it has alone. */
 static void expect_together(struct made_table *made)
 {
-	uint64_t addresses[1000];
+	struct together together = { .made = made };
+	struct symbol_spot spots[1000];
 
 	for (size_t i = 0; i < 1000; i++)
-		addresses[i] = LOW - 10 + draw(LEN + 20);
-	symbol_table_lookup_many(made->table, addresses, 1000, compare_answer, made);
+		together.addresses[i] = LOW - 10 + draw(LEN + 20);
+	symbol_lookup_many(made->table, together.addresses, 1000, compare_answer, &together);
+	assert_int_equal(together.answers, 1000);
+	symbol_lookup_spots(made->table, together.addresses, 1000, spots);
+	for (size_t i = 0; i < 1000; i++)
+		compare_spot(&together, i, &spots[i]);
 }
 
 static void nested_ranges_answer_as_a_full_search_does(void **state)
