@@ -19,9 +19,11 @@
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
-#define ADDRESSES_MAX 64	       /* answered together */
-#define NAMES_BYTES ((size_t)10 << 20) /* of names kept as they are shown */
-#define TEXTS_BYTES ((size_t)5 << 20)  /* of names kept as the table has them */
+#define ADDRESSES_MAX 1024	      /* answered together */
+#define NAMES_BYTES ((size_t)4 << 20) /* of names kept as they are shown */
+#define TEXTS_BYTES ((size_t)4 << 20) /* of names kept as the table has them */
+#define LINKS_BYTES ((size_t)5 << 20) /* of answers kept */
+#define LINKS_MAX 32768u
 
 struct symbolize_verb_options {
 	struct verb_common common;
@@ -73,6 +75,16 @@ struct shown {
 	struct slice shown;
 };
 
+/*
+ * What an answer says of a scope: `before` bytes with the function, then comes a place, then the
+ * rest: to the place of the call, and the same of the caller's scope goes on.
+ */
+struct link {
+	uint32_t scope, caller; /* SYMBOL_NONE: none */
+	uint32_t before;
+	struct slice text; /* empty: there is none */
+};
+
 struct symbolizer {
 	const char *path;
 	struct symbol_table *table;
@@ -82,6 +94,9 @@ struct symbolizer {
 	struct shown *names;
 	size_t names_count, names_capacity;
 	struct idmap names_map;
+	struct link *links; /* by scope modulo LINKS_MAX: the last that was asked for */
+	struct arena links_arena;
+	struct strbuf link;		   /* being made */
 	uint64_t addresses[ADDRESSES_MAX]; /* read, not yet answered */
 	size_t count;
 	struct strbuf out;
@@ -186,37 +201,100 @@ static bool is_in_code(const struct elf_info *info, uint64_t address)
 	return false;
 }
 
-static void answer(void *context, size_t index, const struct symbol_frame *frames, size_t count)
+/* What follows the function's name and its tab. */
+static void add_place(struct symbolizer *symbolizer, uint32_t file, uint32_t line,
+		      struct strbuf *out)
 {
-	struct symbolizer *symbolizer = context;
-	uint64_t address = symbolizer->addresses[index];
+	strbuf_add_slice(out, show(symbolizer, file, false));
+	strbuf_add_byte(out, ':');
+	add_number(out, line);
+}
+
+static void add_end(struct strbuf *out, bool is_inlined)
+{
+	strbuf_add_text(out, is_inlined ? "\tinlined\n" : "\t\n");
+}
+
+static void make_link(struct symbolizer *symbolizer, uint32_t scope, struct link *ret)
+{
+	struct strbuf *out = &symbolizer->link;
+	struct symbol_caller caller;
+
+	strbuf_clear(out);
+	if (!symbol_lookup_scope(symbolizer->table, scope, &caller)) /* damaged */
+		caller = (struct symbol_caller){ .function = SYMBOL_NONE, .scope = SYMBOL_NONE };
+	strbuf_add_slice(out, show(symbolizer, caller.function, true));
+	strbuf_add_byte(out, '\t');
+	*ret = (struct link){ scope, caller.scope, (uint32_t)out->len, { "", 0 } };
+	add_end(out, caller.scope != SYMBOL_NONE);
+	if (caller.scope != SYMBOL_NONE) {
+		struct symbol_caller outer;
+
+		if (symbol_lookup_scope(symbolizer->table, caller.scope, &outer))
+			strbuf_add_slice(out, show(symbolizer, outer.function, true));
+		strbuf_add_byte(out, '\t');
+		add_place(symbolizer, caller.file, caller.line, out);
+	}
+	ret->text = arena_copy(&symbolizer->links_arena, strbuf_slice(out));
+}
+
+static const struct link *link_of(struct symbolizer *symbolizer, uint32_t scope)
+{
+	struct link *link = &symbolizer->links[scope % LINKS_MAX];
+
+	if (link->text.len && link->scope == scope)
+		return link;
+	if (symbolizer->links_arena.used_bytes >= LINKS_BYTES) {
+		arena_free(&symbolizer->links_arena);
+		memset(symbolizer->links, 0, LINKS_MAX * sizeof(*symbolizer->links));
+	}
+	make_link(symbolizer, scope, link);
+	return link;
+}
+
+static void answer(struct symbolizer *symbolizer, uint64_t address, const struct symbol_spot *spot)
+{
 	struct strbuf *out = &symbolizer->out;
 
 	symbolizer->asked++;
-	if (!count) {
-		symbolizer->unknown++;
-		symbolizer->outside += !is_in_code(&symbolizer->table->info, address);
-		strbuf_add_text(out, "\?\?\t\?\?:0\t\n");
+	if (spot->scope != SYMBOL_NONE) {
+		const struct link *link = link_of(symbolizer, spot->scope);
+
+		strbuf_add(out, link->text.data, link->before);
+		add_place(symbolizer, spot->file, spot->line, out);
+		strbuf_add_slice(out, slice_tail(link->text, link->before));
+		for (unsigned i = 1; link->caller != SYMBOL_NONE && i < SYMBOL_CHAIN_MAX; i++) {
+			link = link_of(symbolizer, link->caller);
+			strbuf_add_slice(out, slice_tail(link->text, link->before));
+		}
+		strbuf_add_byte(out, '\n');
+	} else {
+		if (!spot->line) {
+			symbolizer->unknown++;
+			symbolizer->outside += !is_in_code(&symbolizer->table->info, address);
+		}
+		strbuf_add_text(out, "\?\?\t");
+		add_place(symbolizer, spot->file, spot->line, out);
+		add_end(out, false);
+		strbuf_add_byte(out, '\n');
 	}
-	for (size_t i = 0; i < count; i++) {
-		strbuf_add_slice(out, show(symbolizer, frames[i].function, true));
-		strbuf_add_byte(out, '\t');
-		strbuf_add_slice(out, show(symbolizer, frames[i].file, false));
-		strbuf_add_byte(out, ':');
-		add_number(out, frames[i].line);
-		strbuf_add_text(out, i + 1 < count ? "\tinlined\n" : "\t\n");
-	}
-	strbuf_add_byte(out, '\n');
 	forget_names(symbolizer);
 }
 
 /* Answers all that were asked; writes when it is worth a call. */
 static int answer_asked(struct symbolizer *symbolizer, struct err *err)
 {
-	symbol_lookup_many(symbolizer->table, symbolizer->addresses, symbolizer->count, answer,
-			   symbolizer);
+	struct symbol_spot spots[ADDRESSES_MAX];
+	int status = 0;
+
+	symbol_lookup_spots(symbolizer->table, symbolizer->addresses, symbolizer->count, spots);
+	for (size_t i = 0; !status && i < symbolizer->count; i++) {
+		answer(symbolizer, symbolizer->addresses[i], &spots[i]);
+		if (symbolizer->out.len >= OUTPUT_BYTES)
+			status = flush(symbolizer, err);
+	}
 	symbolizer->count = 0;
-	return symbolizer->out.len < OUTPUT_BYTES ? 0 : flush(symbolizer, err);
+	return status;
 }
 
 static bool parse_address(struct slice text, uint64_t *ret)
@@ -435,6 +513,8 @@ static int run(int argc, char **argv)
 	if (status)
 		return verb_error(&verb_symbolize, &err);
 	arena_init(&symbolizer.arena, 0);
+	arena_init(&symbolizer.links_arena, 0);
+	symbolizer.links = mem_new_array(struct link, LINKS_MAX);
 	symbolizer.texts = symbol_texts_new(symbolizer.table);
 	built_ns = clock_monotonic_ns();
 	idle_ns = clock_thread_cpu_ns();
@@ -450,8 +530,11 @@ static int run(int argc, char **argv)
 	symbol_texts_free(symbolizer.texts);
 	symbol_table_free(symbolizer.table);
 	arena_free(&symbolizer.arena);
+	arena_free(&symbolizer.links_arena);
+	free(symbolizer.links);
 	free(symbolizer.names);
 	idmap_free(&symbolizer.names_map);
+	strbuf_free(&symbolizer.link);
 	strbuf_free(&symbolizer.out);
 	return code;
 }

@@ -220,7 +220,7 @@ static uint32_t *unit_roots(const struct symbol_builder *builder)
 static void add_unit_pieces(struct symbol_builder *builder, const struct range_cover *cover)
 {
 	uint32_t *roots = unit_roots(builder);
-	struct symbol_piece piece = { .low = 0 };
+	struct symbol_piece piece = { .root = SYMBOL_NONE }; /* none: code may be at address 0 */
 	uint32_t last = 0;
 
 	for (size_t i = 0; i + 1 < cover->count; i++) {

@@ -434,20 +434,35 @@ size_t symbol_lookup(const struct symbol_table *table, uint64_t address,
 	return count;
 }
 
-size_t symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
-			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX])
+bool symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
+			 struct symbol_caller *ret)
 {
-	const struct told_place unknown = { .is_line = true };
-	struct link links[SYMBOL_CHAIN_MAX];
+	struct told_place told;
+	struct symbol_place declared, place;
 	struct open_pack open;
-	size_t count;
+	unsigned record = scope % SYMBOL_PACK_RECORDS;
+	uint32_t step;
+	bool is_patch;
 
 	open_none(&open);
-	count = read_chain(table, scope, unknown, &open, links);
-	finish_frames(table, links, count, ret_frames);
-	if (count)
-		ret_frames[0].file = ret_frames[0].line = 0;
-	return count;
+	if (!open_record(table, &table->scopes, scope, SCOPE_FIELDS, &open))
+		return false;
+	*ret = (struct symbol_caller){ .scope = SYMBOL_NONE };
+	ret->function = symbol_pack_get(&open.pack, SCOPE_FUNCTION, record, &is_patch);
+	step = symbol_pack_get(&open.pack, SCOPE_PARENT_STEP, record, &is_patch);
+	if (!step || step > scope)
+		return true;
+	told = read_place(&open.pack, record, SCOPE_LINE, SCOPE_FILE);
+	if (!open_record(table, &table->scopes, scope - step, SCOPE_FIELDS, &open))
+		return false;
+	declared = declared_at(table,
+			       symbol_pack_get(&open.pack, SCOPE_FUNCTION,
+					       (scope - step) % SYMBOL_PACK_RECORDS, &is_patch));
+	place = place_told(&told, &declared);
+	ret->scope = scope - step;
+	ret->file = place.file;
+	ret->line = place.line;
+	return true;
 }
 
 /* One of the addresses that are looked up together. */

@@ -48,9 +48,16 @@ void symbol_lookup_many(const struct symbol_table *table, const uint64_t *addres
 void symbol_lookup_spots(const struct symbol_table *table, const uint64_t *addresses, size_t count,
 			 struct symbol_spot *ret_spots);
 
-/* The frames of a scope, as at an address; the place of the innermost is the spot's to tell. */
-size_t symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
-			   struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX]);
+/* A function, and where it is inlined: a step out of a chain of frames. */
+struct symbol_caller {
+	uint32_t function;
+	uint32_t scope;	     /* that it is inlined into; SYMBOL_NONE: it is a function of its own */
+	uint32_t file, line; /* of the call there; 0 = unknown */
+};
+
+/* False when the table has no such scope. */
+bool symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
+			 struct symbol_caller *ret);
 
 /* Unpacks what each look-up needs, while the table is opened; symbol_table_free frees it. */
 void symbol_lookup_prepare(struct symbol_table *table);

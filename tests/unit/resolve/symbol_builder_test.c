@@ -77,17 +77,22 @@ static void compare_answer(void *context, size_t index, const struct symbol_fram
 static void compare_spot(const struct together *together, size_t index,
 			 const struct symbol_spot *spot)
 {
-	struct symbol_frame alone[SYMBOL_CHAIN_MAX], frames[SYMBOL_CHAIN_MAX];
+	struct symbol_frame alone[SYMBOL_CHAIN_MAX];
 	size_t count = symbol_lookup(together->made->table, together->addresses[index], alone);
+	uint32_t scope = spot->scope, line = spot->line;
 
-	assert_int_equal(spot->line, count ? alone[0].line : 0);
-	assert_int_equal(spot->scope != SYMBOL_NONE, count && alone[0].function != SYMBOL_NONE);
-	if (spot->scope == SYMBOL_NONE)
-		return;
-	assert_int_equal(symbol_lookup_scope(together->made->table, spot->scope, frames), count);
-	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(frames[i].function, alone[i].function);
-		assert_int_equal(frames[i].line, i ? alone[i].line : 0);
+	if (scope == SYMBOL_NONE)
+		assert_true(!count || alone[0].function == SYMBOL_NONE);
+	for (size_t i = 0; scope != SYMBOL_NONE; i++) {
+		struct symbol_caller caller;
+
+		assert_true(i < count);
+		assert_true(symbol_lookup_scope(together->made->table, scope, &caller));
+		assert_int_equal(alone[i].function, caller.function);
+		assert_int_equal(alone[i].line, line);
+		scope = caller.scope;
+		line = caller.line;
+		assert_int_equal(scope == SYMBOL_NONE, i + 1 == count);
 	}
 }
 
@@ -230,6 +235,28 @@ static void expect_symbol(const struct made_table *made, uint64_t address, const
 	assert_string_equal(count ? lines[0].name.data : "", name);
 }
 
+static void code_at_address_0_is_a_function_of_its_own(void **state)
+{
+	struct symbol_builder builder;
+	struct made_table made;
+
+	(void)state;
+	symbol_builder_init(&builder, BUDGET, -1);
+	symbol_builder_code(&builder, 0, LEN);
+	symbol_builder_code_done(&builder);
+	/* Lines are kept before the scopes. */
+	symbol_builder_row(&builder, &(struct symbol_line_row){ .address = 0x100, .line = 1 });
+	symbol_builder_end_sequence(&builder, 0x200);
+	symbol_builder_range(&builder, 0, 0x80, add_scope(&builder, SYMBOL_NONE, 1));
+	symbol_builder_range(&builder, 0x200, 0x280, add_scope(&builder, SYMBOL_NONE, 2));
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+	assert_int_equal(innermost(&made, 0), 1);
+	assert_int_equal(innermost(&made, 0x7f), 1);
+	assert_int_equal(innermost(&made, 0x80), 0);
+	made_table_free(&made);
+	symbol_builder_free(&builder);
+}
+
 static void best_symbol_wins_and_sizes_bound(void **state)
 {
 	struct symbol_builder builder;
@@ -319,6 +346,7 @@ int main(void)
 		cmocka_unit_test(nested_ranges_answer_as_a_full_search_does),
 		cmocka_unit_test(line_rows_answer_as_a_full_search_does),
 		cmocka_unit_test(a_row_where_its_sequence_ends_holds_for_nothing),
+		cmocka_unit_test(code_at_address_0_is_a_function_of_its_own),
 		cmocka_unit_test(best_symbol_wins_and_sizes_bound),
 		cmocka_unit_test(going_over_the_budget_yields_no_table),
 		cmocka_unit_test(the_longest_names_can_be_read_back),
