@@ -155,7 +155,8 @@ static int read_tables(struct planning *p, struct err *err)
 	if (p->segments_count > PROGRAM_HEADERS_MAX || p->sections_count > ELF_EXTRACT_SECTIONS_MAX)
 		return err_set(err, ERR_LIMIT, "extract symbols of \"%s\": too many headers",
 			       extract->name);
-	if (p->segments_count &&
+	/* Also when they turn out to be none: the header is sent as it is. */
+	if (MEMBER(extract, header, Ehdr, e_phnum) &&
 	    MEMBER(extract, header, Ehdr, e_phentsize) != TYPE_BYTES(extract, Phdr))
 		return invalid(extract, "program headers of another size", err);
 	extract->table_bytes = p->sections_count * entry;
