@@ -575,11 +575,9 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame)
 uint32_t name_lack(struct name_table *table, uint32_t id)
 {
 	const struct frame *frame = &table->view->frames[id];
-	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 	const struct resolver_symbols *symbols;
 	enum resolve_reason reason;
 	uint32_t binary;
-	size_t count;
 	bool done;
 
 	/* That of the kernel may be pending. */
@@ -591,11 +589,11 @@ uint32_t name_lack(struct name_table *table, uint32_t id)
 	if (binary == IDMAP_NONE)
 		return IDMAP_NONE;
 	symbols = &table->binaries[binary].symbols;
-	reason = resolver_find(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET, lines,
-			       &count);
+	reason = resolver_check(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET);
 	table->pending += reason == RESOLVE_PENDING;
-	return count ? 0
-		     : number_of_lack(table, frame, unresolved_reason_of(reason), symbols->detail);
+	return reason == RESOLVE_OK ? 0
+				    : number_of_lack(table, frame, unresolved_reason_of(reason),
+						     symbols->detail);
 }
 
 uint32_t name_group(struct name_table *table, struct slice value)

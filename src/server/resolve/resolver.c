@@ -502,26 +502,41 @@ static bool is_inside(const struct elf_info *info, uint64_t address)
 	return false;
 }
 
-enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
-				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
-				  size_t *ret_count)
+/* Nothing is known of an address: of code, or of none. */
+static enum resolve_reason reason_of_miss(const struct resolver_symbols *symbols, uint64_t address)
 {
-	const struct symbol_table *table;
-
-	*ret_count = 0;
-	if (!symbols->shared)
-		return symbols->reason;
-	table = symbols->shared->table;
-	if (is_offset && !elf_offset_to_address(&table->info, address, &address))
-		return RESOLVE_OUTSIDE;
-	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
-	if (*ret_count)
-		return RESOLVE_OK;
-	if (!is_inside(&table->info, address))
+	if (!is_inside(&symbols->shared->table->info, address))
 		return RESOLVE_OUTSIDE;
 	if (!atomic_load_explicit(&symbols->shared->has_missed, memory_order_relaxed))
 		atomic_store(&symbols->shared->has_missed, true);
 	return RESOLVE_NO_SYMBOLS;
+}
+
+enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
+				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
+				  size_t *ret_count)
+{
+	*ret_count = 0;
+	if (!symbols->shared)
+		return symbols->reason;
+	if (is_offset && !elf_offset_to_address(&symbols->shared->table->info, address, &address))
+		return RESOLVE_OUTSIDE;
+	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
+	return *ret_count ? RESOLVE_OK : reason_of_miss(symbols, address);
+}
+
+enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
+				   bool is_offset)
+{
+	struct symbol_spot spot;
+
+	if (!symbols->shared)
+		return symbols->reason;
+	if (is_offset && !elf_offset_to_address(&symbols->shared->table->info, address, &address))
+		return RESOLVE_OUTSIDE;
+	symbol_lookup_spots(symbols->shared->table, &address, 1, &spot);
+	return spot.scope != SYMBOL_NONE || spot.line ? RESOLVE_OK
+						      : reason_of_miss(symbols, address);
 }
 
 /* The physical function at an address, by where its texts lie; NULL: nothing is known. */

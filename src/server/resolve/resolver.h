@@ -83,6 +83,10 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count);
 
+/* Whether the look-up of an address would find a name, or why not; reads no texts. */
+enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
+				   bool is_offset);
+
 /*
  * The code around an ELF virtual address that is of the same function without a gap, at most
  * bytes_max to either side. False when nothing is known of the address.
