@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "server/query/sparse.h"
+#include "server/query/tally.h"
 #include "server/query/team.h"
 #include "server/query/times.h"
 
@@ -12,16 +12,6 @@
 #define PIECE_ROWS ((uint64_t)1 << 19) /* that are worth a thread */
 #define PIECES_MAX 64u
 #define DENSE_BYTES_MAX ((size_t)32 << 20) /* of a piece's counters, if others would do */
-
-/* The kinds of counters, by group; NULL until the group occurs. */
-struct counters {
-	struct arena arena;
-	uint32_t **ones;
-	int64_t **plain;
-	mean_wide **wide;
-	size_t groups_capacity;
-	uint32_t slots_count;
-};
 
 /* Rows behind one another that go to the same counters in the same way. */
 struct run {
@@ -34,22 +24,11 @@ struct run {
 	int64_t weight;
 };
 
-/* One thread's share of a segment: some of its blocks. */
-struct piece {
-	size_t block_first, block_end; /* of in->blocks */
-	struct counters counters;
-	uint64_t rows;
-	struct sparse sparse; /* instead of the counters */
-	bool overflowed;      /* 64 bits did not do */
-	bool is_sparse;
-	bool too_many; /* counters: it has to be sparse */
-};
-
 struct adding {
 	struct selection *selection;
 	struct select_segment *in;
 	struct work *work;
-	struct piece *piece;
+	struct tally_piece *piece;
 	struct run run;
 	bool mixed; /* weights differ: they are applied row by row */
 	bool wide;
@@ -68,7 +47,7 @@ static int over_budget(const struct adding *adding)
 }
 
 /* Rows may bring new groups. */
-static bool room_for_group(struct counters *counters, uint32_t group)
+static bool room_for_group(struct tally_counters *counters, uint32_t group)
 {
 	size_t capacity = counters->groups_capacity;
 
@@ -92,7 +71,7 @@ static bool room_for_group(struct counters *counters, uint32_t group)
 /* Whether further counters for all slots are too many for the rows that there are, or at all. */
 static bool is_too_dense(const struct adding *adding)
 {
-	const struct counters *counters = &adding->piece->counters;
+	const struct tally_counters *counters = &adding->piece->counters;
 	size_t bytes = counters->arena.used_bytes + counters->slots_count * sizeof(int64_t);
 
 	if (bytes > adding->work->limit_bytes / 4)
@@ -102,7 +81,7 @@ static bool is_too_dense(const struct adding *adding)
 
 static bool has_counters(const struct adding *adding, const struct run *run)
 {
-	const struct counters *counters = &adding->piece->counters;
+	const struct tally_counters *counters = &adding->piece->counters;
 
 	if (adding->wide)
 		return counters->wide[run->group];
@@ -113,7 +92,7 @@ static bool has_counters(const struct adding *adding, const struct run *run)
 /* The counters that the run needs. */
 static int counters_for(struct adding *adding, const struct run *run)
 {
-	struct counters *counters = &adding->piece->counters;
+	struct tally_counters *counters = &adding->piece->counters;
 	size_t before = counters->arena.used_bytes;
 
 	if (!room_for_group(counters, run->group))
@@ -207,7 +186,7 @@ static int add_sparse(struct adding *adding, const struct run *run)
 
 static void add_dense(struct adding *adding, const struct run *run)
 {
-	const struct counters *counters = &adding->piece->counters;
+	const struct tally_counters *counters = &adding->piece->counters;
 
 	if (adding->wide)
 		add_wide(counters->wide[run->group], run, adding->mixed ? run->weight : 1);
@@ -358,13 +337,13 @@ static int add_block(struct adding *adding, uint32_t number)
 struct adding_together {
 	struct selection *selection;
 	struct select_segment *in;
-	struct piece *pieces;
+	struct tally_piece *pieces;
 	bool mixed;
 };
 
 static int add_blocks(struct adding *adding)
 {
-	struct piece *piece = adding->piece;
+	struct tally_piece *piece = adding->piece;
 	int rc = 0;
 
 	arena_init(&piece->counters.arena, adding->work->limit_bytes);
@@ -375,21 +354,6 @@ static int add_blocks(struct adding *adding)
 			break;
 	}
 	return rc;
-}
-
-static void drop_counters(struct piece *piece)
-{
-	arena_free(&piece->counters.arena);
-	sparse_free(&piece->sparse);
-	piece->counters = (struct counters){ 0 };
-	piece->rows = 0;
-	piece->overflowed = false;
-	piece->too_many = false;
-}
-
-static size_t piece_bytes(const struct piece *piece)
-{
-	return piece->counters.arena.used_bytes + sparse_bytes(&piece->sparse);
 }
 
 /* A step for a team. */
@@ -409,95 +373,13 @@ static int add_piece(void *context, struct work *work, size_t index, struct err 
 	while (!rc && (adding.piece->overflowed || adding.piece->too_many)) {
 		adding.wide = true;
 		adding.piece->is_sparse |= adding.piece->too_many;
-		work->other_bytes -= piece_bytes(adding.piece);
-		drop_counters(adding.piece);
+		work->other_bytes -= tally_bytes(adding.piece);
+		tally_drop(adding.piece);
 		adding.run.count = 0;
 		rc = add_blocks(&adding);
 	}
-	work->other_bytes -= piece_bytes(adding.piece);
+	work->other_bytes -= tally_bytes(adding.piece);
 	return rc;
-}
-
-/* The counters of one group, all pieces together: one kind of them. */
-struct tally {
-	const uint32_t *ones;
-	const int64_t *plain;
-	const mean_wide *wide;
-};
-
-static bool is_empty(const struct tally *tally)
-{
-	return !tally->ones && !tally->plain && !tally->wide;
-}
-
-static mean_wide counted(const struct tally *tally, uint32_t slot)
-{
-	if (tally->ones)
-		return tally->ones[slot];
-	return tally->plain ? tally->plain[slot] : tally->wide[slot];
-}
-
-static void add_to_wide(mean_wide *total, const struct counters *counters, uint32_t group)
-{
-	uint32_t count = counters->slots_count;
-
-	for (uint32_t i = 0; counters->ones[group] && i < count; i++)
-		total[i] = mean_add(total[i], counters->ones[group][i]);
-	for (uint32_t i = 0; counters->plain[group] && i < count; i++)
-		total[i] = mean_add(total[i], counters->plain[group][i]);
-	for (uint32_t i = 0; counters->wide[group] && i < count; i++)
-		total[i] = mean_add(total[i], counters->wide[group][i]);
-}
-
-static size_t kinds_of(const struct tally *tally)
-{
-	return (tally->ones != NULL) + (tally->plain != NULL) + (tally->wide != NULL);
-}
-
-/* False when over budget. */
-static bool tally_of(const struct piece *pieces, size_t count, uint32_t group,
-		     struct arena *scratch, struct tally *ret)
-{
-	struct tally found = { 0 };
-	mean_wide *total;
-	size_t kinds = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct counters *counters = &pieces[i].counters;
-		struct tally tally;
-
-		if (group >= counters->groups_capacity)
-			continue;
-		tally = (struct tally){ counters->ones[group], counters->plain[group],
-					counters->wide[group] };
-		kinds += kinds_of(&tally);
-		if (kinds_of(&tally))
-			found = tally;
-	}
-	*ret = found;
-	if (kinds < 2)
-		return true;
-	total = arena_new_array(scratch, mean_wide, pieces[0].counters.slots_count);
-	for (size_t i = 0; total && i < count; i++)
-		if (group < pieces[i].counters.groups_capacity)
-			add_to_wide(total, &pieces[i].counters, group);
-	*ret = (struct tally){ .wide = total };
-	return total;
-}
-
-/* Adds what is not zero to `ret`, which has room. */
-static void take_sums(const struct adding_together *all, const struct tally *tally, uint32_t group,
-		      int64_t weight, struct accumulate_sums *ret)
-{
-	uint32_t slots_count = all->in->segment->slots_count;
-
-	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
-		mean_wide value = counted(tally, slot);
-
-		if (value)
-			ret->list[ret->count++] =
-				(struct accumulate_sum){ value * weight, slot, group };
-	}
 }
 
 /* Sums of one group into the order of their nodes: place by place, or by comparing if few. */
@@ -555,125 +437,6 @@ bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 	return true;
 }
 
-static size_t count_sums(const struct tally *tally, uint32_t slots_count)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; tally->ones && i < slots_count; i++)
-		count += tally->ones[i] != 0;
-	for (uint32_t i = 0; tally->plain && i < slots_count; i++)
-		count += tally->plain[i] != 0;
-	for (uint32_t i = 0; tally->wide && i < slots_count; i++)
-		count += tally->wide[i] != 0;
-	return count;
-}
-
-/* All that is not zero, in `into`; what is only needed on the way in `scratch`. */
-static int gather_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
-		       struct arena *scratch, struct arena *into, struct accumulate_sums *ret,
-		       struct err *err)
-{
-	uint32_t groups_count = 0, slots_count = all->in->segment->slots_count;
-	struct tally *tallies;
-	size_t count = 0;
-
-	for (size_t i = 0; i < pieces_count; i++) {
-		const struct piece *piece = &all->pieces[i];
-
-		ret->rows += piece->rows;
-		if (piece->counters.groups_capacity > groups_count)
-			groups_count = (uint32_t)piece->counters.groups_capacity;
-	}
-	tallies = arena_new_array(scratch, struct tally, groups_count);
-	for (uint32_t group = 0; group < groups_count; group++) {
-		if (!tallies ||
-		    !tally_of(all->pieces, pieces_count, group, scratch, &tallies[group]))
-			return work_over_budget(all->selection->work, err);
-		count += count_sums(&tallies[group], slots_count);
-	}
-	ret->list = arena_new_array(into, struct accumulate_sum, count);
-	if (!ret->list)
-		return work_over_budget(all->selection->work, err);
-	for (uint32_t group = 0; group < groups_count; group++)
-		take_sums(all, &tallies[group], group, weight, ret);
-	return 0;
-}
-
-static void add_tally(struct sparse *sparse, const struct tally *tally, uint32_t group,
-		      uint32_t slots_count, bool *ret_full)
-{
-	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
-		mean_wide value = counted(tally, slot);
-
-		if (value && !sparse_add(sparse, group, slot, value))
-			*ret_full = true;
-	}
-}
-
-/* All pieces' sums in the first one's sparse counters; false when there are too many. */
-static bool join_pieces(struct piece *pieces, size_t pieces_count, uint32_t slots_count)
-{
-	struct sparse *into = &pieces[0].sparse;
-	bool full = false;
-
-	for (size_t i = 0; i < pieces_count; i++) {
-		const struct counters *counters = &pieces[i].counters;
-
-		for (size_t j = 0; i && j < pieces[i].sparse.count; j++) {
-			const struct accumulate_sum *sum = &pieces[i].sparse.sums[j];
-
-			full |= !sparse_add(into, sum->group, sum->stack, sum->value);
-		}
-		for (uint32_t group = 0; group < counters->groups_capacity; group++) {
-			const struct tally kinds[] = { { .ones = counters->ones[group] },
-						       { .plain = counters->plain[group] },
-						       { .wide = counters->wide[group] } };
-
-			for (size_t kind = 0; kind < 3; kind++)
-				add_tally(into, &kinds[kind], group, slots_count, &full);
-		}
-	}
-	return !full;
-}
-
-/* The same where some piece is sparse. */
-static int gather_sparse(const struct adding_together *all, size_t pieces_count, int64_t weight,
-			 struct arena *into, struct accumulate_sums *ret, struct err *err)
-{
-	struct sparse *sparse = &all->pieces[0].sparse;
-
-	if (join_pieces(all->pieces, pieces_count, all->in->segment->slots_count))
-		ret->list = arena_new_array(into, struct accumulate_sum, sparse->count);
-	if (!ret->list)
-		return work_over_budget(all->selection->work, err);
-	sparse_sort(sparse);
-	for (size_t i = 0; i < sparse->count; i++) {
-		struct accumulate_sum sum = sparse->sums[i];
-
-		sum.value *= weight;
-		if (sum.value)
-			ret->list[ret->count++] = sum;
-	}
-	for (size_t i = 0; i < pieces_count; i++)
-		ret->rows += all->pieces[i].rows;
-	return 0;
-}
-
-static int collect_sums(const struct adding_together *all, size_t pieces_count, int64_t weight,
-			struct arena *into, struct accumulate_sums *ret, struct err *err)
-{
-	struct arena scratch;
-	int rc;
-
-	for (size_t i = 0; i < pieces_count; i++)
-		if (all->pieces[i].is_sparse)
-			return gather_sparse(all, pieces_count, weight, into, ret, err);
-	arena_init(&scratch, all->selection->work->limit_bytes);
-	rc = gather_sums(all, pieces_count, weight, &scratch, into, ret, err);
-	arena_free(&scratch);
-	return rc;
-}
-
 /* Whether selected series of the segment have different weights; else the one that all have. */
 static bool weights_differ(const struct selection *selection, const struct select_segment *in,
 			   int64_t *ret_weight)
@@ -697,7 +460,7 @@ static bool weights_differ(const struct selection *selection, const struct selec
 
 /* Blocks are dealt out evenly; they have about the same number of rows. */
 static size_t cut_pieces(const struct work *work, const struct select_segment *in, bool together,
-			 struct piece pieces[static PIECES_MAX])
+			 struct tally_piece pieces[static PIECES_MAX])
 {
 	size_t count = 1;
 
@@ -713,8 +476,8 @@ static size_t cut_pieces(const struct work *work, const struct select_segment *i
 			count = 1;
 	}
 	for (size_t i = 0; i < count; i++)
-		pieces[i] = (struct piece){ .block_first = in->blocks_count * i / count,
-					    .block_end = in->blocks_count * (i + 1) / count };
+		pieces[i] = (struct tally_piece){ .block_first = in->blocks_count * i / count,
+						  .block_end = in->blocks_count * (i + 1) / count };
 	return count;
 }
 
@@ -722,7 +485,7 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 		       bool together, struct arena *into, struct accumulate_sums *ret,
 		       struct err *err)
 {
-	struct piece pieces[PIECES_MAX];
+	struct tally_piece pieces[PIECES_MAX];
 	struct adding_together all = { .selection = selection, .in = in, .pieces = pieces };
 	struct accumulate_sums sums = { 0 };
 	int64_t weight;
@@ -732,11 +495,12 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 	count = cut_pieces(work, in, together, pieces);
 	all.mixed = weights_differ(selection, in, &weight);
 	rc = team_run(work, count, count > 1 ? in->rows_count : 0, add_piece, &all, err);
-	if (!rc)
-		rc = collect_sums(&all, count, all.mixed ? 1 : weight, into, &sums, err);
+	if (!rc && !tally_collect(pieces, count, all.mixed ? 1 : weight,
+				  selection->work->limit_bytes, into, &sums))
+		rc = work_over_budget(selection->work, err);
 	work->stats.rows_read += sums.rows;
 	for (size_t i = 0; i < count; i++)
-		drop_counters(&pieces[i]);
+		tally_drop(&pieces[i]);
 	if (!rc)
 		*ret = sums;
 	return rc;

@@ -226,6 +226,12 @@ static int sum_one_run(void *context, struct work *work, size_t index, struct er
 	return run->begun ? 0 : sum_run(merging, work, run, false, err);
 }
 
+/* Tables and pictures of single tries do not mind in which order values come. */
+static bool is_any_order(const struct merging *merging)
+{
+	return merging->apart || merging->selection->params->rows_only;
+}
+
 /* `any_order`: of stacks. */
 static int add_item(struct work *work, struct heap *heap, struct item *item, bool any_order,
 		    struct err *err)
@@ -261,8 +267,8 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 	for (size_t i = unit->first; !rc && i < unit->end; i++) {
 		struct segment *segment = merging->order[i]->in->segment;
 
-		rc = work_spare(segment,
-				add_item(work, heap, merging->order[i], merging->apart, err));
+		rc = work_spare(segment, add_item(work, heap, merging->order[i],
+						  is_any_order(merging), err));
 		if (!alone)
 			work_drop_stacks(work, segment);
 	}

@@ -2,6 +2,8 @@
 #include "server/query/table.h"
 
 #include "base/hash.h"
+#include "server/query/largest.h"
+#include "server/query/preorder.h"
 
 #define NO_ROW UINT32_MAX
 #define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
@@ -90,11 +92,10 @@ struct table {
 	struct spot *spots; /* by frame of the trie */
 	size_t spots_capacity;
 	/* By node of the trie. */
-	int64_t *totals;
-	uint32_t *sizes, *places, *next, *order, *last_rows;
-	size_t nodes_capacity, places_capacity;
+	struct preorder nodes;
+	uint32_t *last_rows;
+	size_t last_rows_capacity;
 	uint64_t begin; /* place of the trie's root */
-	bool in_order;	/* the trie's nodes are in pre-order themselves: no places, next, order */
 	struct bounds bounds;
 	struct place place;
 	int64_t total;
@@ -108,20 +109,6 @@ bool table_suffices(const struct query_params *params, const struct merge *merge
 		for (size_t v = 0; v < merge->tries[i].values_count; v++)
 			if (merge->tries[i].values[v].value < 0)
 				return false;
-	return true;
-}
-
-/* Whether each node stands behind its parent and all below its elder siblings. */
-static bool is_in_order(const struct tables_view *view)
-{
-	for (uint32_t i = 2; i < view->nodes_count; i++) {
-		uint32_t at = i - 1, parent = view->nodes[i].parent;
-
-		while (at > parent)
-			at = view->nodes[at].parent;
-		if (at != parent)
-			return false;
-	}
 	return true;
 }
 
@@ -141,61 +128,18 @@ static bool make_spots(struct table *table)
 	return table->spots;
 }
 
-/* Room for what is known of the trie's nodes and frames. False when over budget. */
+/* Nothing is known of the trie's nodes and frames but totals. False when over budget. */
 static bool make_room(struct table *table)
 {
-	const struct tables_view *view = &table->trie->view;
 	struct arena *arena = &table->work->arena;
-	size_t count = view->nodes_count;
+	size_t count = table->trie->view.nodes_count;
 
-	table->in_order = is_in_order(view);
-	if (table->nodes_capacity < count) {
-		table->totals = arena_new_array(arena, int64_t, count);
-		table->sizes = arena_new_array(arena, uint32_t, count);
+	if (table->last_rows_capacity < count) {
 		table->last_rows = arena_new_array(arena, uint32_t, count);
-		table->nodes_capacity = count;
+		table->last_rows_capacity = count;
 	}
-	if (!table->in_order && table->places_capacity < count) {
-		table->places = arena_new_array(arena, uint32_t, count);
-		table->next = arena_new_array(arena, uint32_t, count);
-		table->order = arena_new_array(arena, uint32_t, count);
-		table->places_capacity = count;
-	}
-	return !arena->over_budget && make_spots(table);
-}
-
-/* Totals, and the order in which nodes are met: children behind their parent. */
-static void lay_out(struct table *table)
-{
-	const struct merge_trie *trie = table->trie;
-	const struct node *nodes = trie->view.nodes;
-	uint32_t count = trie->view.nodes_count;
-
-	memset(table->totals, 0, count * sizeof(*table->totals));
-	for (uint32_t i = 0; i < count; i++)
-		table->sizes[i] = 1;
-	for (size_t i = 0; i < trie->values_count; i++) {
-		int64_t *total = &table->totals[trie->values[i].stack];
-
-		*total = work_add(*total, trie->values[i].value);
-	}
-	for (uint32_t i = count; i-- > 1;) {
-		uint32_t parent = nodes[i].parent;
-
-		table->totals[parent] = work_add(table->totals[parent], table->totals[i]);
-		table->sizes[parent] += table->sizes[i];
-	}
-	if (table->in_order)
-		return;
-	table->next[0] = 1;
-	for (uint32_t i = 1; i < count; i++) {
-		uint32_t parent = nodes[i].parent, place = table->next[parent];
-
-		table->places[i] = place;
-		table->order[place] = i;
-		table->next[parent] += table->sizes[i];
-		table->next[i] = place + 1;
-	}
+	return preorder_make(&table->nodes, arena, table->trie) && table->last_rows &&
+	       make_spots(table);
 }
 
 static bool row_equal(const void *context, uint32_t id, const void *key)
@@ -391,7 +335,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 		table->rows[row].has_inlined |= line->inlined;
 		table->any_inlined |= line->inlined;
 		if (!table->with_edges)
-			add_once(&table->cums[row], place, end, table->totals[node]);
+			add_once(&table->cums[row], place, end, table->nodes.totals[node]);
 		else if (!meet_edge(table, caller, row, line->inlined, place, end))
 			return false;
 		caller = row;
@@ -427,7 +371,7 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
 	struct spot *spot = &table->spots[at->frame];
-	uint64_t end = place + table->sizes[node];
+	uint64_t end = place + table->nodes.sizes[node];
 	uint32_t row;
 
 	if (!spot->row && !find_spot(table, at->frame, spot))
@@ -436,14 +380,14 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 		return meet_lines(table, node, place, end);
 	if (spot->row == SPOT_LEFT_OUT) {
 		table->last_rows[node] = NO_ROW;
-		return meet_item(table, spot->item, place, end, table->totals[node]);
+		return meet_item(table, spot->item, place, end, table->nodes.totals[node]);
 	}
 	row = spot->row - 1;
 	table->last_rows[node] = row;
 	if (table->with_edges)
 		return meet_edge(table, table->last_rows[at->parent], row, false, place, end);
-	add_once(&table->cums[row], place, end, table->totals[node]);
-	return !spot->item || meet_item(table, spot->item, place, end, table->totals[node]);
+	add_once(&table->cums[row], place, end, table->nodes.totals[node]);
+	return !spot->item || meet_item(table, spot->item, place, end, table->nodes.totals[node]);
 }
 
 static int walk_trie(struct table *table, const struct merge_trie *trie, struct err *err)
@@ -456,12 +400,11 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 		return rc;
 	if (!make_room(table))
 		return work_over_budget(table->work, err);
-	lay_out(table);
 	table->last_rows[0] = NO_ROW;
 	for (uint32_t place = 1; !rc && place < count; place++) {
-		uint32_t node = table->in_order ? place : table->order[place];
+		uint32_t node = preorder_node(&table->nodes, place);
 
-		if (!table->totals[node])
+		if (!table->nodes.totals[node])
 			continue;
 		if (!meet_node(table, node, table->begin + place))
 			return work_over_budget(table->work, err);
@@ -475,24 +418,9 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 				work_add(table->rows[row].flat, trie->values[i].value);
 	}
 	if (!table->with_edges)
-		table->total = work_add(table->total, table->totals[0]);
+		table->total = work_add(table->total, table->nodes.totals[0]);
 	table->begin += count;
 	return rc;
-}
-
-/* A heap with the smallest value at its top, of which that one is replaced. */
-static void sink(int64_t *heap, size_t count, int64_t value)
-{
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < count) {
-		child += child + 1 < count && heap[child + 1] < heap[child];
-		if (heap[child] >= value)
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = value;
 }
 
 /* Sums the flat values of named rows and of frames that are addresses. */
@@ -542,7 +470,7 @@ static bool take_flats(struct table *table, const struct merge_trie *trie)
 		bounds->most[hash % BOUNDS] = work_add(bounds->most[hash % BOUNDS], candidate.flat);
 		if (candidate.flat <= bounds->largest[0])
 			continue;
-		sink(bounds->largest, bounds->largest_count, candidate.flat);
+		largest_sink(bounds->largest, bounds->largest_count, candidate.flat);
 		if (!WORK_GROW(&table->work->arena, bounds->candidates, bounds->candidates_count,
 			       bounds->candidates_capacity))
 			return false;
@@ -589,7 +517,7 @@ static int find_least(struct table *table, struct err *err)
 	memset(bounds->largest, 0, bounds->largest_count * sizeof(*bounds->largest));
 	for (size_t i = 0; i < table->rows_count; i++)
 		if (table->rows[i].least > bounds->largest[0])
-			sink(bounds->largest, bounds->largest_count, table->rows[i].least);
+			largest_sink(bounds->largest, bounds->largest_count, table->rows[i].least);
 	bounds->least = bounds->largest[0];
 	return 0;
 }
@@ -650,7 +578,7 @@ static int64_t least_shown(const struct table *table, size_t limit, struct arena
 	/* No value is negative: a heap of zeros is one of the smallest. */
 	for (size_t i = 0; i < table->rows_count; i++)
 		if (table->rows[i].flat > heap[0])
-			sink(heap, limit, table->rows[i].flat);
+			largest_sink(heap, limit, table->rows[i].flat);
 	return heap[0];
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 
 #define BUCKETS 4096u /* of addresses, to bound what those of equal names may have */
 
@@ -19,12 +20,17 @@ struct bucket {
 	uint64_t of;
 };
 
+/* What is known of a node of a trie. */
+struct met_node {
+	int64_t total;	      /* 0: there is no value below */
+	uint32_t first, next; /* child and sibling with a total; 0 = none */
+};
+
 /* A trie, and what is known of it. */
 struct met_trie {
 	const struct merge_trie *trie;
 	struct name_column names;
-	int64_t *totals;	  /* by node; 0: there is no value below */
-	uint32_t *first, *next;	  /* children with a total, by node; 0 = none */
+	struct met_node *nodes;
 	struct met_frame *frames; /* of the trie */
 };
 
@@ -113,35 +119,42 @@ bool trim_suffices(const struct query_params *params, const struct merge *merge)
 	return true;
 }
 
-/* Totals, and children where there is one. False when over budget. */
+/* Totals, and children where there is one. */
+static uint64_t sum_up(const struct merge_trie *trie, struct met_node *nodes)
+{
+	uint64_t met = 0;
+
+	for (size_t i = 0; i < trie->values_count; i++)
+		nodes[trie->values[i].stack].total += trie->values[i].value;
+	for (uint32_t i = trie->view.nodes_count; i-- > 1;) {
+		struct met_node *parent = &nodes[trie->view.nodes[i].parent];
+
+		if (!nodes[i].total)
+			continue;
+		parent->total += nodes[i].total;
+		nodes[i].next = parent->first;
+		parent->first = i;
+		met++;
+	}
+	return met;
+}
+
+/* False when over budget. */
 static bool meet_trie(struct trimming *t, const struct merge_trie *trie, struct met_trie *ret)
 {
-	const struct node *nodes = trie->view.nodes;
 	uint32_t count = trie->view.nodes_count;
 	struct arena *arena = &t->work->arena;
 	struct met_trie met = {
 		.trie = trie,
-		.totals = arena_new_array(arena, int64_t, count),
-		.first = arena_new_array(arena, uint32_t, count),
-		.next = arena_new_array(arena, uint32_t, count),
+		.nodes = arena_new_array(arena, struct met_node, count),
 		.frames = arena_new_array(arena, struct met_frame, trie->view.frames_count),
 	};
 
 	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &met.names))
 		return false;
-	for (size_t i = 0; i < trie->values_count; i++)
-		met.totals[trie->values[i].stack] += trie->values[i].value;
-	for (uint32_t i = count; i-- > 1;) {
-		uint32_t parent = nodes[i].parent;
-
-		if (!met.totals[i])
-			continue;
-		met.totals[parent] += met.totals[i];
-		met.next[i] = met.first[parent];
-		met.first[parent] = i;
-		t->met++;
-	}
-	t->total += met.totals[0];
+	mem_prefer_huge_pages(met.nodes, count * sizeof(*met.nodes));
+	t->met += sum_up(trie, met.nodes);
+	t->total += met.nodes[0].total;
 	*ret = met;
 	return true;
 }
@@ -195,7 +208,7 @@ static void leave_lack(struct trimming *t, uint32_t lack)
 static int count_lacks(struct trimming *t, const struct met_trie *met, struct err *err)
 {
 	const struct node *nodes = met->trie->view.nodes;
-	uint32_t node = met->first[0];
+	uint32_t node = met->nodes[0].first;
 	size_t depth = 0;
 
 	name_turn(t->names, &met->names);
@@ -208,19 +221,19 @@ static int count_lacks(struct trimming *t, const struct met_trie *met, struct er
 		if (!frame || !WORK_GROW(&t->work->arena, t->trail, depth, t->trail_capacity))
 			return work_over_budget(t->work, err);
 		t->trail[depth++] = frame->lack - 1;
-		if (frame->lack > 1 && !enter_lack(t, frame->lack - 1, met->totals[node]))
+		if (frame->lack > 1 && !enter_lack(t, frame->lack - 1, met->nodes[node].total))
 			return work_over_budget(t->work, err);
-		if (met->first[node]) {
-			node = met->first[node];
+		if (met->nodes[node].first) {
+			node = met->nodes[node].first;
 			continue;
 		}
 		for (; node; node = nodes[node].parent) {
 			if (t->trail[--depth])
 				leave_lack(t, t->trail[depth]);
-			if (met->next[node])
+			if (met->nodes[node].next)
 				break;
 		}
-		node = met->next[node];
+		node = met->nodes[node].next;
 	}
 	return 0;
 }
@@ -266,13 +279,13 @@ static bool add_narrow_children(struct trimming *t, const struct member *of)
 {
 	const struct met_trie *met = &t->tries[of->trie];
 
-	for (uint32_t at = met->first[of->node]; at; at = met->next[at]) {
+	for (uint32_t at = met->nodes[of->node].first; at; at = met->nodes[at].next) {
 		struct member member = { of->trie, at, 0 };
 		const struct bucket *bucket = bucket_of(t, &member);
 
-		if (!bucket || met->totals[at] >= t->least || bucket->total < t->least)
+		if (!bucket || met->nodes[at].total >= t->least || bucket->total < t->least)
 			continue;
-		if (!add_candidate(t, member, met->totals[at]))
+		if (!add_candidate(t, member, met->nodes[at].total))
 			return false;
 	}
 	return true;
@@ -290,10 +303,10 @@ static int64_t sum_below(const struct trimming *t, size_t first, bool *ret_withi
 
 		*ret_within |= member->lines;
 		if (member->lines)
-			below += met->totals[member->node];
-		for (uint32_t at = member->lines ? 0 : met->first[member->node]; at;
-		     at = met->next[at])
-			below += met->totals[at];
+			below += met->nodes[member->node].total;
+		for (uint32_t at = member->lines ? 0 : met->nodes[member->node].first; at;
+		     at = met->nodes[at].next)
+			below += met->nodes[at].total;
 	}
 	return below;
 }
@@ -314,13 +327,14 @@ static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below
 		const struct met_trie *met = &t->tries[member.trie];
 		uint32_t at = 0;
 
-		if (member.lines && !add_candidate(t, member, met->totals[member.node]))
+		if (member.lines && !add_candidate(t, member, met->nodes[member.node].total))
 			return false;
 		t->covered += !member.lines;
 		if (!member.lines && (within || *ret_below >= t->least))
-			at = met->first[member.node];
-		for (; at; at = met->next[at])
-			if (!add_child(t, (struct member){ member.trie, at, 0 }, met->totals[at]))
+			at = met->nodes[member.node].first;
+		for (; at; at = met->nodes[at].next)
+			if (!add_child(t, (struct member){ member.trie, at, 0 },
+				       met->nodes[at].total))
 				return false;
 	}
 	for (size_t i = first; t->any_shared && i < t->members_count; i++)
