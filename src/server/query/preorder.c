@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/preorder.h"
 
+#include "base/mem.h"
+
 /* Whether each node stands behind its parent and all below its elder siblings. */
 static bool is_in_order(const struct tables_view *view)
 {
@@ -18,9 +20,10 @@ static bool is_in_order(const struct tables_view *view)
 static bool make_room(struct preorder *preorder, struct arena *arena, size_t count)
 {
 	if (preorder->capacity < count) {
-		preorder->totals = arena_new_array(arena, int64_t, count);
-		preorder->sizes = arena_new_array(arena, uint32_t, count);
+		preorder->nodes = arena_new_array(arena, struct preorder_node, count);
 		preorder->capacity = count;
+		if (preorder->nodes)
+			mem_prefer_huge_pages(preorder->nodes, count * sizeof(*preorder->nodes));
 	}
 	if (!preorder->is_trivial && preorder->order_capacity < count) {
 		preorder->next = arena_new_array(arena, uint32_t, count);
@@ -30,23 +33,22 @@ static bool make_room(struct preorder *preorder, struct arena *arena, size_t cou
 	return !arena->over_budget;
 }
 
-static void sum_up(struct preorder *preorder, const struct merge_trie *trie)
+static void sum_up(struct preorder_node *nodes, const struct merge_trie *trie)
 {
 	uint32_t count = trie->view.nodes_count;
 
-	memset(preorder->totals, 0, count * sizeof(*preorder->totals));
 	for (uint32_t i = 0; i < count; i++)
-		preorder->sizes[i] = 1;
+		nodes[i] = (struct preorder_node){ .size = 1 };
 	for (size_t i = 0; i < trie->values_count; i++) {
-		int64_t *total = &preorder->totals[trie->values[i].stack];
+		int64_t *total = &nodes[trie->values[i].stack].total;
 
 		*total = work_add(*total, trie->values[i].value);
 	}
 	for (uint32_t i = count; i-- > 1;) {
-		uint32_t parent = trie->view.nodes[i].parent;
+		struct preorder_node *parent = &nodes[trie->view.nodes[i].parent];
 
-		preorder->totals[parent] = work_add(preorder->totals[parent], preorder->totals[i]);
-		preorder->sizes[parent] += preorder->sizes[i];
+		parent->total = work_add(parent->total, nodes[i].total);
+		parent->size += nodes[i].size;
 	}
 }
 
@@ -57,7 +59,7 @@ bool preorder_make(struct preorder *preorder, struct arena *arena, const struct 
 	preorder->is_trivial = is_in_order(&trie->view);
 	if (!make_room(preorder, arena, count))
 		return false;
-	sum_up(preorder, trie);
+	sum_up(preorder->nodes, trie);
 	if (preorder->is_trivial)
 		return true;
 	preorder->next[0] = 1;
@@ -65,7 +67,7 @@ bool preorder_make(struct preorder *preorder, struct arena *arena, const struct 
 		uint32_t parent = trie->view.nodes[i].parent, place = preorder->next[parent];
 
 		preorder->order[place] = i;
-		preorder->next[parent] += preorder->sizes[i];
+		preorder->next[parent] += preorder->nodes[i].size;
 		preorder->next[i] = place + 1;
 	}
 	return true;

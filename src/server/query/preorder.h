@@ -10,9 +10,14 @@
 
 #include "server/query/merge.h"
 
+struct preorder_node {
+	int64_t total; /* its value and all below */
+	uint32_t size; /* it and all nodes below */
+	uint32_t mark; /* the user's; undefined at first */
+};
+
 struct preorder {
-	int64_t *totals; /* by node: its value and all below */
-	uint32_t *sizes; /* by node: it and all nodes below */
+	struct preorder_node *nodes;
 	uint32_t *order; /* by place */
 	uint32_t *next;	 /* by node: the place of its next child */
 	size_t capacity, order_capacity;

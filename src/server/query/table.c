@@ -91,11 +91,8 @@ struct table {
 	bool any_inlined, with_edges;
 	struct spot *spots; /* by frame of the trie */
 	size_t spots_capacity;
-	/* By node of the trie. */
-	struct preorder nodes;
-	uint32_t *last_rows;
-	size_t last_rows_capacity;
-	uint64_t begin; /* place of the trie's root */
+	struct preorder preorder; /* of the trie; marks are the last row on the way to each node */
+	uint64_t begin;		  /* place of the trie's root */
 	struct bounds bounds;
 	struct place place;
 	int64_t total;
@@ -126,20 +123,6 @@ static bool make_spots(struct table *table)
 	table->spots = arena_new_array(&table->work->arena, struct spot, view->frames_count);
 	table->spots_capacity = table->spots ? view->frames_count : 0;
 	return table->spots;
-}
-
-/* Nothing is known of the trie's nodes and frames but totals. False when over budget. */
-static bool make_room(struct table *table)
-{
-	struct arena *arena = &table->work->arena;
-	size_t count = table->trie->view.nodes_count;
-
-	if (table->last_rows_capacity < count) {
-		table->last_rows = arena_new_array(arena, uint32_t, count);
-		table->last_rows_capacity = count;
-	}
-	return preorder_make(&table->nodes, arena, table->trie) && table->last_rows &&
-	       make_spots(table);
 }
 
 static bool row_equal(const void *context, uint32_t id, const void *key)
@@ -324,7 +307,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 	const struct node *at = &table->trie->view.nodes[node];
 	const struct frame *frame = &table->trie->view.frames[at->frame];
 	const struct name_chain *chain = name_frame(table->names, at->frame);
-	uint32_t caller = table->last_rows[at->parent];
+	uint32_t caller = table->preorder.nodes[at->parent].mark;
 
 	for (uint32_t i = chain ? chain->line_count : 0; i > 0; i--) {
 		const struct name_line *line = &table->names->lines[chain->line_first + i - 1];
@@ -335,12 +318,12 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 		table->rows[row].has_inlined |= line->inlined;
 		table->any_inlined |= line->inlined;
 		if (!table->with_edges)
-			add_once(&table->cums[row], place, end, table->nodes.totals[node]);
+			add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
 		else if (!meet_edge(table, caller, row, line->inlined, place, end))
 			return false;
 		caller = row;
 	}
-	table->last_rows[node] = caller;
+	table->preorder.nodes[node].mark = caller;
 	return chain;
 }
 
@@ -371,7 +354,7 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
 	struct spot *spot = &table->spots[at->frame];
-	uint64_t end = place + table->nodes.sizes[node];
+	uint64_t end = place + table->preorder.nodes[node].size;
 	uint32_t row;
 
 	if (!spot->row && !find_spot(table, at->frame, spot))
@@ -379,15 +362,17 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 	if (spot->row == SPOT_LINES)
 		return meet_lines(table, node, place, end);
 	if (spot->row == SPOT_LEFT_OUT) {
-		table->last_rows[node] = NO_ROW;
-		return meet_item(table, spot->item, place, end, table->nodes.totals[node]);
+		table->preorder.nodes[node].mark = NO_ROW;
+		return meet_item(table, spot->item, place, end, table->preorder.nodes[node].total);
 	}
 	row = spot->row - 1;
-	table->last_rows[node] = row;
+	table->preorder.nodes[node].mark = row;
 	if (table->with_edges)
-		return meet_edge(table, table->last_rows[at->parent], row, false, place, end);
-	add_once(&table->cums[row], place, end, table->nodes.totals[node]);
-	return !spot->item || meet_item(table, spot->item, place, end, table->nodes.totals[node]);
+		return meet_edge(table, table->preorder.nodes[at->parent].mark, row, false, place,
+				 end);
+	add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
+	return !spot->item ||
+	       meet_item(table, spot->item, place, end, table->preorder.nodes[node].total);
 }
 
 static int walk_trie(struct table *table, const struct merge_trie *trie, struct err *err)
@@ -398,27 +383,27 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 	table->trie = trie;
 	if (rc)
 		return rc;
-	if (!make_room(table))
+	if (!preorder_make(&table->preorder, &table->work->arena, trie) || !make_spots(table))
 		return work_over_budget(table->work, err);
-	table->last_rows[0] = NO_ROW;
+	table->preorder.nodes[0].mark = NO_ROW;
 	for (uint32_t place = 1; !rc && place < count; place++) {
-		uint32_t node = preorder_node(&table->nodes, place);
+		uint32_t node = preorder_node(&table->preorder, place);
 
-		if (!table->nodes.totals[node])
+		if (!table->preorder.nodes[node].total)
 			continue;
 		if (!meet_node(table, node, table->begin + place))
 			return work_over_budget(table->work, err);
 		rc = work_tick(table->work, 4, err);
 	}
 	for (size_t i = 0; !rc && !table->with_edges && i < trie->values_count; i++) {
-		uint32_t row = table->last_rows[trie->values[i].stack];
+		uint32_t row = table->preorder.nodes[trie->values[i].stack].mark;
 
 		if (row != NO_ROW)
 			table->rows[row].flat =
 				work_add(table->rows[row].flat, trie->values[i].value);
 	}
 	if (!table->with_edges)
-		table->total = work_add(table->total, table->nodes.totals[0]);
+		table->total = work_add(table->total, table->preorder.nodes[0].total);
 	table->begin += count;
 	return rc;
 }
