@@ -343,6 +343,7 @@ int profile_refuse_terminal(const struct render_export *format, const char *path
 static int render(const struct query_source *source, struct query_params *params,
 		  const struct render_export *format, struct strbuf *out, struct err *err)
 {
+	const struct render_export_for asked = { .resolver = source->resolver };
 	struct tree *tree;
 	int rc;
 
@@ -350,7 +351,7 @@ static int render(const struct query_source *source, struct query_params *params
 	rc = query_tree(source, params, &tree, err);
 	if (rc)
 		return rc;
-	format->write(tree, source->resolver, out);
+	format->write(tree, &asked, out);
 	tree_free(tree);
 	return 0;
 }

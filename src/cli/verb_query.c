@@ -47,7 +47,8 @@ static const struct option options[] = {
 	{ 0, "explain", OPTION_FLAG, AT(explain), NULL,
 	  "what the answer cost and where it came from, instead of it", 0, 0 },
 	{ 0, "intervals", OPTION_FLAG, AT(intervals), NULL,
-	  "of top and json: how exactly values are known, by how they vary over time", 0, 0 },
+	  "of top, json and series: how exactly values are known, by how they vary over time", 0,
+	  0 },
 	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
 	VERB_COMMON_OPTIONS,
 };
@@ -88,6 +89,7 @@ static void build_path(const struct query_verb_options *values, const char *sele
 		ask_add_parameter(path, "format", "text");
 		ask_add_parameter(path, "step", values->step);
 		ask_add_parameter(path, "sum_by", values->sum_by);
+		ask_add_parameter(path, "intervals", values->intervals ? "1" : NULL);
 		return;
 	}
 	snprintf(limit, sizeof(limit), "%u", values->limit);
@@ -127,6 +129,11 @@ static int check(const struct query_verb_options *values, const struct option_op
 		return err_set(err, ERR_INVALID, "--sum-by and --step go with --output series");
 	if (values->group_by && !strcmp(values->output, "series"))
 		return err_set(err, ERR_INVALID, "--output series is split with --sum-by");
+	if (values->intervals && strcmp(values->output, "top") && strcmp(values->output, "json") &&
+	    strcmp(values->output, "series"))
+		return err_set(err, ERR_INVALID,
+			       "--intervals go with --output top, json or series, not %s",
+			       values->output);
 	if (isatty(STDOUT_FILENO) &&
 	    (!strcmp(values->output, "pprof") || !strcmp(values->output, "binary")))
 		return err_set(err, ERR_INVALID, "%s is binary; redirect it: > profile.pb.gz",

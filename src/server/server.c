@@ -239,6 +239,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.running = running_new();
 	server->serve.turns = turns_new(0, TURNS_WAITING_DEFAULT);
 	server->serve.targets = targets_new();
+	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)
 		rc = web_read(options->web_external_url, options->web_cors_origin,

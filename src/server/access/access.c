@@ -303,10 +303,9 @@ static unsigned role_bit(enum net_role role)
 	return bits[role] | WEB_CONFIG_ADMIN;
 }
 
-int access_authorize(void *context, const struct net_request *request, enum net_role role,
-		     bool at_once)
+static int verdict(struct access *access, const struct net_request *request, enum net_role role,
+		   bool at_once)
 {
-	struct access *access = context;
 	struct state *state;
 	unsigned roles;
 	int status = 200;
@@ -323,9 +322,22 @@ int access_authorize(void *context, const struct net_request *request, enum net_
 						  : 403;
 	}
 	state_unref(state);
+	return status;
+}
+
+int access_authorize(void *access, const struct net_request *request, enum net_role role,
+		     bool at_once)
+{
+	int status = verdict(access, request, role, at_once);
+
 	if (status == 401)
 		metric_add(&count_unauthenticated, 1);
 	if (status == 403)
 		metric_add(&count_forbidden, 1);
 	return status;
+}
+
+bool access_permits(struct access *access, const struct net_request *request, enum net_role role)
+{
+	return !access || verdict(access, request, role, false) == 200;
 }

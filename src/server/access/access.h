@@ -36,5 +36,10 @@ struct slice access_headers(const struct access *access);
 struct tls *access_tls(void *access);
 int access_authorize(void *access, const struct net_request *request, enum net_role role,
 		     bool at_once);
+/*
+ * Whether somebody who was let through may also do that: for answers that tell some more than
+ * others. NULL: everyone may do everything. Not on the loop thread.
+ */
+bool access_permits(struct access *access, const struct net_request *request, enum net_role role);
 
 #endif

@@ -9,6 +9,7 @@
 #include "server/query/work.h"
 
 #define NONE UINT32_MAX
+#define STEPS_BETWEEN_LOOKS ((size_t)1 << 16)
 
 /* What a value belongs to, by its number. */
 struct spot {
@@ -36,7 +37,19 @@ struct lining {
 	struct idmap place_map, spot_map;
 	uint32_t *spot_of;  /* by line of the tree, or by location */
 	uint8_t *functions; /* by function: some line of it is wanted */
+	const struct query_limits *limits;
+	size_t steps; /* since these were looked at */
 };
+
+/* Of many small steps; negative when there is no time for more. */
+static int step(struct lining *lining, size_t steps, struct err *err)
+{
+	lining->steps += steps;
+	if (lining->steps < STEPS_BETWEEN_LOOKS)
+		return 0;
+	lining->steps = 0;
+	return query_limits_check(lining->limits, err);
+}
 
 static bool same_place(const void *context, uint32_t id, const void *key)
 {
@@ -152,16 +165,19 @@ static void find_address(struct lining *lining, uint32_t number)
 		lining->spot_of[number] = spot_of(lining, &place, location->address);
 }
 
-static void find_spots(struct lining *lining)
+static int find_spots(struct lining *lining, struct err *err)
 {
 	const struct tree *tree = lining->tree;
+	int rc = 0;
 
-	for (uint32_t i = 0; i < tree->locations_count; i++) {
+	for (uint32_t i = 0; !rc && i < tree->locations_count; i++) {
 		if (lining->wanted->by_address)
 			find_address(lining, i);
 		else
 			find_lines(lining, &tree->locations[i]);
+		rc = step(lining, 1 + (size_t)tree->locations[i].line_count, err);
 	}
+	return rc;
 }
 
 static void count(struct lining *lining, uint32_t number, uint32_t stack, bool is_leaf,
@@ -226,20 +242,27 @@ static int by_total(const void *a, const void *b)
 	return order ? order : slice_compare(left->build_id, right->build_id);
 }
 
+static int too_much(const struct lines *lines, struct err *err)
+{
+	return err_set(err, ERR_NO_MEMORY, "lines: more than %zu MiB; narrow the selection",
+		       lines->arena.budget_bytes >> 20);
+}
+
 /* The functions whose lines lie in the place. */
-static bool add_functions(const struct lining *lining, struct lines *lines)
+static int add_functions(struct lining *lining, struct lines *lines, struct err *err)
 {
 	const struct tree *tree = lining->tree;
 	uint32_t *wanted = arena_new_array(&lines->arena, uint32_t, tree->functions_count);
 	uint32_t *last = arena_new_array(&lines->arena, uint32_t, tree->functions_count);
 	size_t count = 0;
+	int rc = 0;
 
 	if (!wanted || !last)
-		return false;
+		return too_much(lines, err);
 	for (uint32_t f = 0; f < tree->functions_count; f++)
 		if (lining->functions[f])
 			wanted[count++] = f; /* few, of many */
-	for (size_t p = 0; p < lines->places_count; p++) {
+	for (size_t p = 0; !rc && p < lines->places_count; p++) {
 		struct lines_place *place = &lines->places[p];
 		size_t found = 0;
 
@@ -249,18 +272,19 @@ static bool add_functions(const struct lining *lining, struct lines *lines)
 				last[found++] = wanted[i];
 		place->functions = arena_new_array(&lines->arena, uint32_t, found);
 		if (!place->functions)
-			return false;
+			return too_much(lines, err);
 		memcpy(place->functions, last, found * sizeof(*last));
 		place->functions_count = found;
+		rc = step(lining, count, err);
 	}
-	return true;
+	return rc;
 }
 
-static bool put_together(const struct lining *lining, struct lines *lines)
+static int put_together(struct lining *lining, struct lines *lines, struct err *err)
 {
 	lines->places = arena_new_array(&lines->arena, struct lines_place, lining->places_count);
 	if (!lines->places)
-		return false;
+		return too_much(lines, err);
 	for (size_t p = 0; p < lining->places_count; p++) {
 		const struct place *from = &lining->places[p];
 
@@ -275,7 +299,7 @@ static bool put_together(const struct lining *lining, struct lines *lines)
 						  from->spots_count),
 		};
 		if (!lines->places[p].values)
-			return false;
+			return too_much(lines, err);
 	}
 	lines->places_count = lining->places_count;
 	for (size_t i = 0; i < lining->spots_count; i++) {
@@ -289,35 +313,36 @@ static bool put_together(const struct lining *lining, struct lines *lines)
 		qsort(lines->places[p].values, lines->places[p].values_count,
 		      sizeof(struct lines_value), by_at);
 	qsort(lines->places, lines->places_count, sizeof(*lines->places), by_total);
-	return add_functions(lining, lines);
+	return add_functions(lining, lines, err);
 }
 
 int lines_make(const struct tree *tree, const struct lines_wanted *wanted, size_t memory_bytes,
-	       struct lines *ret, struct err *err)
+	       const struct query_limits *limits, struct lines *ret, struct err *err)
 {
-	struct lining lining = { .tree = tree, .wanted = wanted };
+	struct lining lining = { .tree = tree, .wanted = wanted, .limits = limits };
 	size_t spots = wanted->by_address ? tree->locations_count : tree->lines_count;
-	bool fits;
+	int rc;
 
 	*ret = (struct lines){ 0 };
 	arena_init(&ret->arena, memory_bytes);
 	lining.spot_of = mem_new_array(uint32_t, spots + 1);
 	lining.functions = mem_new_array(uint8_t, (size_t)tree->functions_count + 1);
-	find_spots(&lining);
-	for (uint32_t i = 0; i < tree->stacks_count; i++)
+	rc = find_spots(&lining, err);
+	for (uint32_t i = 0; !rc && i < tree->stacks_count; i++) {
 		count_stack(&lining, i);
-	fits = put_together(&lining, ret);
+		rc = step(&lining, tree->stacks[i].location_count, err);
+	}
+	if (!rc)
+		rc = put_together(&lining, ret, err);
 	free(lining.spot_of);
 	free(lining.functions);
 	free(lining.places);
 	free(lining.spots);
 	idmap_free(&lining.place_map);
 	idmap_free(&lining.spot_map);
-	if (fits)
-		return 0;
-	lines_free(ret);
-	return err_set(err, ERR_NO_MEMORY, "lines: more than %zu MiB; narrow the selection",
-		       memory_bytes >> 20);
+	if (rc)
+		lines_free(ret);
+	return rc;
 }
 
 void lines_free(struct lines *lines)

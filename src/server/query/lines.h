@@ -10,6 +10,7 @@
 #define FIRN_SERVER_QUERY_LINES_H
 
 #include "base/err.h"
+#include "server/query/query.h"
 #include "server/query/tree.h"
 
 struct lines_value {
@@ -43,9 +44,9 @@ struct lines_wanted {
 	bool by_address; /* of native code alone; file means nothing then */
 };
 
-/* ERR_NO_MEMORY over `memory_bytes`. lines_free is due after success. */
+/* ERR_NO_MEMORY over `memory_bytes`; ends as `limits` say. lines_free is due after success. */
 int lines_make(const struct tree *tree, const struct lines_wanted *wanted, size_t memory_bytes,
-	       struct lines *ret, struct err *err);
+	       const struct query_limits *limits, struct lines *ret, struct err *err);
 void lines_free(struct lines *lines);
 
 #endif

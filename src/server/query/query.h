@@ -54,6 +54,9 @@ struct query_limits {
 	struct query_progress *progress; /* may be NULL */
 };
 
+/* ERR_CANCELLED or ERR_DEADLINE when an answer is to end: for what is made of a tree afterwards. */
+int query_limits_check(const struct query_limits *limits, struct err *err);
+
 struct query_span {
 	int64_t from_ns, to_ns; /* half open */
 };

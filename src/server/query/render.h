@@ -97,7 +97,10 @@ void render_explain_json(const struct query_stats *stats, struct strbuf *out);
 
 /* With intervals, points have two numbers more: series_noise.h. */
 void render_series_json(const struct query_series_set *set, bool intervals, struct strbuf *out);
-/* For the terminal: one line per series: labels, then "time value" columns. */
-void render_series_text(const struct query_series_set *set, struct strbuf *out);
+/*
+ * For the terminal: one line per series: labels, then "time value per-second" columns; with
+ * intervals, the ends of the value's follow.
+ */
+void render_series_text(const struct query_series_set *set, bool intervals, struct strbuf *out);
 
 #endif

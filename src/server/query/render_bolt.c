@@ -13,15 +13,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "codec/elf.h"
+#include "server/query/query.h"
 #include "server/query/render_export.h"
 #include "server/query/work.h"
 #include "server/resolve/resolver.h"
 
 #define REACH_BYTES ((uint64_t)64 << 20) /* functions are shorter */
+#define LOOK_NS (50 * CLOCK_NS_PER_MS)	 /* how often who waits looks whether to go on */
 
 struct place {
 	uint32_t location;
@@ -108,18 +111,37 @@ struct binary {
 	bool has_info;
 };
 
-static void open_binary(struct resolver *resolver, const struct tree_location *of,
+/*
+ * Another thread reads the symbols where somebody may end the waiting: without symbols nothing is
+ * said, and who asked says that it has ended.
+ */
+static void open_symbols(const struct render_export_for *asked, const struct tree_location *of,
+			 struct resolver_symbols *ret)
+{
+	int64_t until_ns = RESOLVE_WAIT_ALWAYS;
+
+	for (;;) {
+		if (asked->limits)
+			until_ns = clock_monotonic_ns() + LOOK_NS;
+		resolver_open(asked->resolver, of->build_id, of->mapping, true, until_ns, ret);
+		if ((ret->reason != RESOLVE_PENDING && !ret->is_provisional) || !asked->limits ||
+		    query_limits_check(asked->limits, NULL))
+			return;
+		resolver_close(asked->resolver, ret);
+	}
+}
+
+static void open_binary(const struct render_export_for *asked, const struct tree_location *of,
 			struct binary *ret)
 {
-	int fd = resolver_open_binary(resolver, of->build_id, of->mapping, NULL);
+	int fd = resolver_open_binary(asked->resolver, of->build_id, of->mapping, NULL);
 
 	*ret = (struct binary){ 0 };
 	if (fd >= 0) {
 		ret->has_info = !elf_read_info(fd, "the program", &ret->info, NULL);
 		close(fd);
 	}
-	resolver_open(resolver, of->build_id, of->mapping, true, RESOLVE_WAIT_ALWAYS,
-		      &ret->symbols);
+	open_symbols(asked, of, &ret->symbols);
 }
 
 /* The names are those of the binary's symbols, whatever the profile calls them. */
@@ -144,7 +166,7 @@ static void put_location(const struct tree_location *location, const struct bina
 	strbuf_addf(out, " %" PRIx64 " %" PRId64 "\n", address - low, samples);
 }
 
-void render_bolt(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_bolt(const struct tree *tree, const struct render_export_for *asked, struct strbuf *out)
 {
 	int64_t *samples = mem_new_array(int64_t, (size_t)tree->locations_count + 1);
 	struct binary binary;
@@ -153,7 +175,7 @@ void render_bolt(const struct tree *tree, struct resolver *resolver, struct strb
 	strbuf_add_text(out, "no_lbr ");
 	put_name(out, tree->type.sample_type);
 	strbuf_add_byte(out, '\n');
-	if (resolver && find_binary(tree, &at)) {
+	if (asked->resolver && find_binary(tree, &at)) {
 		const struct tree_location *of = &tree->locations[at];
 
 		for (uint32_t i = 0; i < tree->stacks_count; i++) {
@@ -162,10 +184,10 @@ void render_bolt(const struct tree *tree, struct resolver *resolver, struct strb
 			if (is_code(tree, i) && same_binary(&tree->locations[leaf], of))
 				samples[leaf] = work_add(samples[leaf], tree->stacks[i].value);
 		}
-		open_binary(resolver, of, &binary);
+		open_binary(asked, of, &binary);
 		for (uint32_t i = 0; i < tree->locations_count; i++)
 			put_location(&tree->locations[i], &binary, samples[i], out);
-		resolver_close(resolver, &binary.symbols);
+		resolver_close(asked->resolver, &binary.symbols);
 	}
 	free(samples);
 }

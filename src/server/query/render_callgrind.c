@@ -147,12 +147,13 @@ static void put_event(struct strbuf *out, const struct profile_type *type)
 			out->data[i] = '_';
 }
 
-void render_callgrind(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_callgrind(const struct tree *tree, const struct render_export_for *asked,
+		      struct strbuf *out)
 {
 	struct callgrind all = { .tree = tree };
 	int64_t total = 0;
 
-	(void)resolver;
+	(void)asked;
 	all.seen = mem_new_array(uint32_t, (size_t)tree->functions_count + 1);
 	for (uint32_t i = 0; i < tree->stacks_count; i++)
 		add_stack(&all, i);

@@ -92,12 +92,13 @@ static void put_nodes(struct chrome *chrome)
 	}
 }
 
-void render_chrome(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_chrome(const struct tree *tree, const struct render_export_for *asked,
+		   struct strbuf *out)
 {
 	double ns = render_export_ns(tree);
 	struct chrome chrome = { .tree = tree, .us = ns > 0 ? ns / 1000 : 1 };
 
-	(void)resolver;
+	(void)asked;
 	chrome.next = mem_new_array(int64_t, (size_t)tree->depth_max + 2);
 	json_begin(&chrome.json, out);
 	json_open_object(&chrome.json);

@@ -59,13 +59,13 @@ static void put_edge(const struct tree *tree, const struct report_edge *edge, st
 	strbuf_addf(out, "\", weight=%d, penwidth=%.1f];\n", 1 + (int)(100 * share), 1 + 4 * share);
 }
 
-void render_dot(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_dot(const struct tree *tree, const struct render_export_for *asked, struct strbuf *out)
 {
 	struct report_functions functions;
 	uint8_t *shown = mem_new_array(uint8_t, (size_t)tree->functions_count + 1);
 	size_t count;
 
-	(void)resolver;
+	(void)asked;
 	report_functions_make(tree, &functions);
 	report_functions_by_cumulative(&functions);
 	count = functions.count < FUNCTIONS_MAX ? functions.count : FUNCTIONS_MAX;

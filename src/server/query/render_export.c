@@ -1,39 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/render_export.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "server/query/render.h"
 
 #define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
 
-static void pprof(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+static void pprof(const struct tree *tree, const struct render_export_for *asked,
+		  struct strbuf *out)
 {
-	(void)resolver;
+	(void)asked;
 	render_pprof(tree, out);
 }
 
-static void folded(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+static void folded(const struct tree *tree, const struct render_export_for *asked,
+		   struct strbuf *out)
 {
-	(void)resolver;
+	(void)asked;
 	render_folded(tree, out);
 }
 
-static void speedscope(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+static void speedscope(const struct tree *tree, const struct render_export_for *asked,
+		       struct strbuf *out)
 {
-	(void)resolver;
+	(void)asked;
 	render_speedscope(tree, out);
 }
 
+/* Each node has its function's texts. */
+static double bytes_by_node(const struct tree *tree)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < tree->nodes_count; i++) {
+		const struct tree_function *function = &tree->functions[tree->nodes[i].function];
+
+		bytes += (double)(function->name.len + function->file.len + function->mapping.len);
+	}
+	return bytes;
+}
+
+/* Each node with a value of its own has the names on its path. */
+static double bytes_by_path(const struct tree *tree)
+{
+	double *path = mem_new_array(double, (size_t)tree->depth_max + 1), bytes = 0;
+
+	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+		const struct tree_node *node = &tree->nodes[i];
+
+		path[node->depth] = path[node->depth - 1] +
+				    (double)tree->functions[node->function].name.len + 1;
+		if (node->self)
+			bytes += path[node->depth];
+	}
+	free(path);
+	return bytes;
+}
+
+double render_export_bytes(const struct render_export *as, const struct tree *tree)
+{
+	return as->repeated_bytes ? as->repeated_bytes(tree) : 0;
+}
+
 const struct render_export render_exports[] = {
-	{ "pprof", "application/vnd.google.protobuf+gzip", ".pb.gz", true, true, pprof },
-	{ "folded", TEXT, ".folded", false, false, folded },
-	{ "speedscope", JSON, ".speedscope.json", false, false, speedscope },
-	{ "chrome", JSON, ".trace.json", false, false, render_chrome },
-	{ "firefox", JSON, ".firefox.json", false, false, render_firefox },
-	{ "callgrind", TEXT, ".callgrind", true, false, render_callgrind },
-	{ "dot", TEXT, ".dot", false, false, render_dot },
-	{ "llvm", TEXT, ".afdo", true, false, render_llvm },
-	{ "bolt", TEXT, ".fdata", true, false, render_bolt },
+	{ "pprof", "application/vnd.google.protobuf+gzip", ".pb.gz", true, true, NULL, pprof },
+	{ "folded", TEXT, ".folded", false, false, bytes_by_path, folded },
+	{ "speedscope", JSON, ".speedscope.json", false, false, NULL, speedscope },
+	{ "chrome", JSON, ".trace.json", false, false, bytes_by_node, render_chrome },
+	{ "firefox", JSON, ".firefox.json", false, false, NULL, render_firefox },
+	{ "callgrind", TEXT, ".callgrind", true, false, NULL, render_callgrind },
+	{ "dot", TEXT, ".dot", false, false, NULL, render_dot },
+	{ "llvm", TEXT, ".afdo", true, false, NULL, render_llvm },
+	{ "bolt", TEXT, ".fdata", true, false, NULL, render_bolt },
 };
 const size_t render_exports_count = sizeof(render_exports) / sizeof(render_exports[0]);
 

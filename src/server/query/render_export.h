@@ -23,6 +23,13 @@
 #include "server/query/tree.h"
 
 struct resolver;
+struct query_limits; /* query.h */
+
+/* Of bolt alone, which looks addresses up: with what, and what may end its waiting. */
+struct render_export_for {
+	struct resolver *resolver;	   /* may be NULL */
+	const struct query_limits *limits; /* NULL: none; checked again by who asked */
+};
 
 struct render_export {
 	const char *name;
@@ -30,8 +37,10 @@ struct render_export {
 	const char *ending; /* of its files, with the dot */
 	bool needs_stacks;  /* of the tree: not query_params.nodes_only */
 	bool is_binary;
-	/* `resolver` may be NULL; only bolt asks it. */
-	void (*write)(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
+	/* Bytes of what is written more than once: names, files, binaries. NULL: nothing is. */
+	double (*repeated_bytes)(const struct tree *tree);
+	void (*write)(const struct tree *tree, const struct render_export_for *asked,
+		      struct strbuf *out);
 };
 
 #define RENDER_EXPORT_NAMES "pprof, folded, speedscope, chrome, firefox, callgrind, dot, llvm, bolt"
@@ -46,11 +55,19 @@ const struct render_export *render_export_find(struct slice name);
  * do. */
 double render_export_ns(const struct tree *tree);
 
-void render_chrome(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
-void render_firefox(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
-void render_callgrind(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
-void render_dot(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
-void render_llvm(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
-void render_bolt(const struct tree *tree, struct resolver *resolver, struct strbuf *out);
+/* At least so many bytes the answer has: before it is made, to be held against a budget. */
+double render_export_bytes(const struct render_export *as, const struct tree *tree);
+
+void render_chrome(const struct tree *tree, const struct render_export_for *asked,
+		   struct strbuf *out);
+void render_firefox(const struct tree *tree, const struct render_export_for *asked,
+		    struct strbuf *out);
+void render_callgrind(const struct tree *tree, const struct render_export_for *asked,
+		      struct strbuf *out);
+void render_dot(const struct tree *tree, const struct render_export_for *asked, struct strbuf *out);
+void render_llvm(const struct tree *tree, const struct render_export_for *asked,
+		 struct strbuf *out);
+void render_bolt(const struct tree *tree, const struct render_export_for *asked,
+		 struct strbuf *out);
 
 #endif

@@ -345,12 +345,13 @@ static void put_meta(struct json *json, const struct tree *tree)
 	json_close_object(json);
 }
 
-void render_firefox(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_firefox(const struct tree *tree, const struct render_export_for *asked,
+		    struct strbuf *out)
 {
 	static const char *const none[] = { "libs", "pages", "counters", "profilerOverhead" };
 	struct json json;
 
-	(void)resolver;
+	(void)asked;
 	json_begin(&json, out);
 	json_open_object(&json);
 	put_meta(&json, tree);

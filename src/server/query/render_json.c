@@ -281,8 +281,7 @@ static void write_series(struct json *json, const struct query_series *series,
 
 void render_series_json(const struct query_series_set *set, bool intervals, struct strbuf *out)
 {
-	double samples_per_value =
-		set->has_times ? 0 : compare_samples_per_value(&set->type, set->period);
+	double samples_per_value = series_noise_samples(set);
 	struct json json;
 
 	json_begin(&json, out);

@@ -184,11 +184,11 @@ static void put_all(const struct llvm *all, struct strbuf *out)
 	free(first_of);
 }
 
-void render_llvm(const struct tree *tree, struct resolver *resolver, struct strbuf *out)
+void render_llvm(const struct tree *tree, const struct render_export_for *asked, struct strbuf *out)
 {
 	struct llvm all = { .tree = tree };
 
-	(void)resolver;
+	(void)asked;
 	for (uint32_t i = 0; i < tree->stacks_count; i++)
 		count_stack(&all, &tree->stacks[i]);
 	put_all(&all, out);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "server/query/render.h"
+#include "server/query/series_noise.h"
 
 static void add_time(struct strbuf *out, int64_t at_ns)
 {
@@ -37,10 +38,26 @@ static void add_labels(struct strbuf *out, const struct query_series *series)
 	strbuf_add_text(out, "}\n");
 }
 
-void render_series_text(const struct query_series_set *set, struct strbuf *out)
+/* The two ends of a value's interval; what is not known is a dash. */
+static void add_interval(struct strbuf *out, const struct series_noise *noise, int64_t value)
 {
+	double low, high;
+
+	if (noise->method == SIGNIFICANCE_NONE) {
+		strbuf_add_text(out, "            -            -");
+		return;
+	}
+	series_noise_interval(noise, value, &low, &high);
+	strbuf_addf(out, " %12.0f %12.0f", low, high);
+}
+
+void render_series_text(const struct query_series_set *set, bool intervals, struct strbuf *out)
+{
+	double samples_per_value = series_noise_samples(set);
+
 	for (size_t i = 0; i < set->series_count; i++) {
 		const struct query_series *series = &set->series[i];
+		struct series_noise noise = series_noise_of(series, samples_per_value);
 
 		add_labels(out, series);
 		for (size_t at = 0; at < series->points_count; at++) {
@@ -48,8 +65,10 @@ void render_series_text(const struct query_series_set *set, struct strbuf *out)
 
 			strbuf_add_text(out, "  ");
 			add_time(out, point->at_ns);
-			strbuf_addf(out, " %12" PRId64 " %14.6g\n", point->value,
-				    point->per_second);
+			strbuf_addf(out, " %12" PRId64 " %14.6g", point->value, point->per_second);
+			if (intervals)
+				add_interval(out, &noise, point->value);
+			strbuf_add_byte(out, '\n');
 		}
 	}
 }

@@ -3,11 +3,17 @@
 
 #include <math.h>
 
+#include "server/query/compare.h"
 #include "server/query/student.h"
 
 /* Neighbouring differences share points: what they tell of a variance (von Neumann 1941). */
 #define FREEDOM_PER_DIFFERENCE (2.0 / 3)
 #define FREEDOM_ASSUMED 1e9
+
+double series_noise_samples(const struct query_series_set *set)
+{
+	return set->has_times ? 0 : compare_samples_per_value(&set->type, set->period);
+}
 
 struct series_noise series_noise_of(const struct query_series *series, double samples_per_value)
 {

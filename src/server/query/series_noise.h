@@ -21,6 +21,9 @@ struct series_noise {
 	double dispersion, freedom;
 };
 
+/* How many samples a value of 1 of these series is; 0: nothing can be said of them. */
+double series_noise_samples(const struct query_series_set *set);
+
 /* samples_per_value as in struct significance; with 0 there is nothing to say. */
 struct series_noise series_noise_of(const struct query_series *series, double samples_per_value);
 

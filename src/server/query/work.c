@@ -271,6 +271,21 @@ bool work_may_end(const struct work *work)
 	return shared->cancelled || shared->stopped || shared->deadline_at_ns;
 }
 
+static int out_of_time(int64_t deadline_at_ns, struct err *err)
+{
+	if (!deadline_at_ns || clock_monotonic_ns() < deadline_at_ns)
+		return 0;
+	return err_set(err, ERR_DEADLINE,
+		       "query: out of time; narrow the time range or the matchers");
+}
+
+int query_limits_check(const struct query_limits *limits, struct err *err)
+{
+	if (is_set(limits->cancelled) || is_set(limits->stopped))
+		return err_set(err, ERR_CANCELLED, "query: cancelled");
+	return out_of_time(limits->deadline_at_ns, err);
+}
+
 int work_check(struct work *work, struct err *err)
 {
 	const struct work_shared *shared = work->shared;
@@ -284,10 +299,7 @@ int work_check(struct work *work, struct err *err)
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
 	if (atomic_load_explicit(&shared->failed, memory_order_relaxed))
 		return err_set(err, ERR_CANCELLED, "query: another thread of it failed");
-	if (shared->deadline_at_ns && clock_monotonic_ns() >= shared->deadline_at_ns)
-		return err_set(err, ERR_DEADLINE,
-			       "query: out of time; narrow the time range or the matchers");
-	return 0;
+	return out_of_time(shared->deadline_at_ns, err);
 }
 
 void *work_grown(struct arena *arena, const void *old, size_t element_bytes, size_t count,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer - the questions of /api/v1 (docs/api.md). */
+#include <math.h>
+
 #include "codec/json.h"
 #include "config/units.h"
 #include "server/query/invert.h"
@@ -200,16 +202,16 @@ void answer_series(void *context, const struct net_request *request, struct net_
 		net_response_error(request, response, &err);
 	} else {
 		struct slice format = question_text(&question, request, "format", "json");
+		bool intervals = question_is_set(&question, request, "intervals");
 
 		if (question_is_set(&question, request, "explain")) {
 			explain(&set.stats, format, response);
 		} else if (slice_is(format, "text")) {
 			response->content_type = "text/plain; charset=utf-8";
-			render_series_text(&set, &response->body);
+			render_series_text(&set, intervals, &response->body);
 		} else {
 			response->content_type = "application/json";
-			render_series_json(&set, question_is_set(&question, request, "intervals"),
-					   &response->body);
+			render_series_json(&set, intervals, &response->body);
 		}
 		query_series_free(&set);
 	}
@@ -225,10 +227,40 @@ static bool count_parameter(struct question *question, const struct net_request 
 	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
 }
 
-/* A format of another tool. */
-static void export(const struct question *question, const struct tree *tree,
-		   const struct render_export *as, struct net_response *response)
+/* How much of it is wanted; 0: all. */
+struct size {
+	uint64_t width, limit;
+};
+
+/* What repeats names can be many times larger than the tree that was paid for. */
+static int check_size(const struct question *question, double bytes, struct err *err)
 {
+	struct query_pool *pool = question->params.limits.pool;
+	double left = (double)pool->limit_bytes - (double)atomic_load(&pool->used_bytes);
+
+	if (!pool->limit_bytes || bytes <= left)
+		return 0;
+	return err_set(
+		err, ERR_NO_MEMORY,
+		"the answer would have %.0f MiB, and queries may use %.0f more; narrow the "
+		"time range or the matchers, or take a format that has each name once (pprof)",
+		bytes / (1 << 20), fmax(0, left) / (1 << 20));
+}
+
+/* A format of another tool. */
+static int export(const struct question *question, const struct tree *tree,
+		  const struct render_export *as, struct net_response *response, struct err *err)
+{
+	const struct render_export_for asked = { .resolver = question->serve->resolver,
+						 .limits = &question->params.limits };
+	int rc = check_size(question, render_export_bytes(as, tree), err);
+
+	if (rc)
+		return rc;
+	as->write(tree, &asked, &response->body);
+	rc = query_limits_check(asked.limits, err);
+	if (rc)
+		return rc;
 	response->content_type = as->content_type;
 	if (as->is_binary) {
 		strbuf_addf(&response->headers,
@@ -236,21 +268,21 @@ static void export(const struct question *question, const struct tree *tree,
 			    as->ending);
 		response->precompressed = true;
 	}
-	as->write(tree, question->serve->resolver, &response->body);
+	return 0;
 }
 
-/* Renders in the format asked for; false when there is no such format. */
-static bool render(const struct question *question, const struct tree *tree, struct slice format,
-		   uint64_t width, uint64_t limit, struct net_response *response)
+/* Renders in the format asked for. */
+static int render(const struct question *question, const struct tree *tree, struct slice format,
+		  const struct size *size, struct net_response *response, struct err *err)
 {
 	const struct render_export *as = render_export_find(format);
 	struct strbuf *out = &response->body;
 
 	response->content_type = "text/plain; charset=utf-8";
 	if (slice_is(format, "top")) {
-		render_top(tree, limit, out);
+		render_top(tree, size->limit, out);
 	} else if (as) {
-		export(question, tree, as, response);
+		return export(question, tree, as, response, err);
 	} else if (slice_is(format, "flamegraph")) {
 		render_flamegraph_text(tree, 0.005, out);
 	} else if (slice_is(format, "json")) {
@@ -258,11 +290,14 @@ static bool render(const struct question *question, const struct tree *tree, str
 		render_json(tree, out);
 	} else if (slice_is(format, "binary")) {
 		response->content_type = "application/octet-stream";
-		render_binary(tree, (uint32_t)width, out);
+		render_binary(tree, (uint32_t)size->width, out);
 	} else {
-		return false;
+		return err_set(err, ERR_INVALID,
+			       "parameter \"format\": \"%.*s\" is none of top, flamegraph, json, "
+			       "binary, " RENDER_EXPORT_NAMES,
+			       SLICE_FMT(format));
 	}
-	return true;
+	return 0;
 }
 
 static void note_filters(const struct tree *tree, struct strbuf *out)
@@ -342,7 +377,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct question question;
 	struct tree *tree = NULL;
 	struct slice format;
-	uint64_t width = 0, limit = 0;
+	struct size size = { 0 };
 	bool intervals;
 	struct err err;
 	int rc;
@@ -353,8 +388,8 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		return;
 	}
 	format = question_text(&question, request, "format", "json");
-	if (!count_parameter(&question, request, "width", ANSWER_WIDTH_MAX_PX, &width) ||
-	    !count_parameter(&question, request, "limit", UINT32_MAX, &limit))
+	if (!count_parameter(&question, request, "width", ANSWER_WIDTH_MAX_PX, &size.width) ||
+	    !count_parameter(&question, request, "limit", UINT32_MAX, &size.limit))
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"width\" or \"limit\" is not a number in range");
 	if (slice_is(format, "binary"))
@@ -363,9 +398,9 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	intervals = question_is_set(&question, request, "intervals");
 	question.params.rows_only =
 		slice_is(format, "top") && !is_turned(&question, request) && !intervals;
-	question.params.rows_limit = (uint32_t)limit;
+	question.params.rows_limit = (uint32_t)size.limit;
 	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
-		question.params.width_px = (uint32_t)width;
+		question.params.width_px = (uint32_t)size.width;
 	if (!rc)
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
@@ -380,12 +415,9 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = question_intervals(&question, tree, &err);
 	if (!rc && question_is_set(&question, request, "explain"))
 		explain(&tree->stats, format, response);
-	else if (!rc && !render(&question, tree, format, width, limit, response))
-		rc = err_set(&err, ERR_INVALID,
-			     "parameter \"format\": \"%.*s\" is none of top, flamegraph, json, "
-			     "binary, " RENDER_EXPORT_NAMES,
-			     SLICE_FMT(format));
 	else if (!rc)
+		rc = render(&question, tree, format, &size, response, &err);
+	if (!rc && !question_is_set(&question, request, "explain"))
 		add_notes(&question, request, tree, format, response);
 	if (rc)
 		net_response_error(request, response, &err);

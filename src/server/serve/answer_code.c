@@ -248,7 +248,7 @@ static int code_of(struct question *question, const struct net_request *request,
 	rc = question_tree(question, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
 	if (!rc) {
 		json_begin(&json, out);
 		json_open_object(&json);

@@ -70,7 +70,7 @@ static int lines_of(struct question *question, const struct net_request *request
 	rc = question_tree(question, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
 	if (!rc) {
 		put_lines(tree, &wanted, &lines, out);
 		lines_free(&lines);

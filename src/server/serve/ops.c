@@ -9,6 +9,7 @@
 
 #include "base/metrics.h"
 #include "codec/json.h"
+#include "server/access/access.h"
 #include "server/query/render.h"
 #include "server/serve/question.h"
 #include "server/serve/self_profile.h"
@@ -109,7 +110,15 @@ static void put_limit(struct json *json, const char *key, uint64_t limit)
 		json_put_null(json);
 }
 
-static void put_resources(struct json *json, struct serve *serve)
+/* Where tenants do not log in, nobody is known to be the administrator. */
+static bool may_see_paths(const struct serve *serve, const struct net_request *request)
+{
+	if (serve->tenants && !serve->has_users)
+		return false;
+	return access_permits(serve->access, request, NET_ROLE_ADMIN);
+}
+
+static void put_resources(struct json *json, struct serve *serve, const struct net_request *request)
 {
 	struct statvfs fs = { 0 };
 
@@ -123,7 +132,8 @@ static void put_resources(struct json *json, struct serve *serve)
 	put_limit(json, "bytes", serve->retention_bytes);
 	json_close_object(json);
 	json_member_object(json, "disk");
-	json_member_text(json, "path", serve->storage_path);
+	if (may_see_paths(serve, request))
+		json_member_text(json, "path", serve->storage_path);
 	if (!statvfs(serve->storage_path, &fs)) {
 		json_member_uint(json, "bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
 		json_member_uint(json, "free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);
@@ -163,7 +173,7 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	json_member_int(&json, "started_ms", serve->started_at_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "now_ms", clock_real_ns() / CLOCK_NS_PER_MS);
 	put_build(&json);
-	put_resources(&json, serve);
+	put_resources(&json, serve, request);
 	json_put_key(&json, "store");
 	ops_put_stat(&json, &stat, NULL);
 	json_close_object(&json);

@@ -337,7 +337,7 @@ static int put_source(struct question *question, const struct rpc_report *rpc,
 		strbuf_free(&text);
 		return rc;
 	}
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
 	if (!rc) {
 		report_source(tree, &lines, strbuf_slice(&text), out);
 		lines_free(&lines);

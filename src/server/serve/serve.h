@@ -25,6 +25,7 @@
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
+struct access;	   /* server/access/access.h */
 struct running;	   /* running.h */
 struct targets;	   /* targets.h */
 struct turns;	   /* turns.h */
@@ -44,6 +45,7 @@ struct serve {
 	int64_t retention_ns;	   /* as configured; 0: for ever */
 	uint64_t retention_bytes;  /* likewise; 0: no limit */
 	const char *storage_path;
+	struct access *access; /* NULL: everyone may do everything */
 	bool has_users;	 /* nobody may change anything who does not log in */
 	bool no_moments; /* times of samples are not kept */
 	bool tenants;	 /* requests say whose they are: tenant.h */

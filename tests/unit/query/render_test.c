@@ -173,8 +173,16 @@ static void series_are_written_as_json_and_text(void **state)
 		     "\"period_unit\":\"nanoseconds\",\"delta\":true,\"step_ms\":10000,"
 		     "\"series\":[{\"labels\":{\"comm\":\"a\"},"
 		     "\"points\":[[1700000000000,25,2.5,1]]}]}\n");
-	render_series_text(&set, &out);
+	render_series_text(&set, false, &out);
 	expect(&out, "{comm=\"a\"}\n  2023-11-14T22:13:20Z           25            2.5\n");
+	/* A dispersion of 4 is assumed of one point. */
+	render_series_text(&set, true, &out);
+	expect(&out, "{comm=\"a\"}\n  2023-11-14T22:13:20Z           25            2.5"
+		     "           12           54\n");
+	set.has_times = true; /* not counted: nothing can be said */
+	render_series_text(&set, true, &out);
+	expect(&out, "{comm=\"a\"}\n  2023-11-14T22:13:20Z           25            2.5"
+		     "            -            -\n");
 	query_series_free(&set);
 	selector_free(&selector);
 }

@@ -36,7 +36,7 @@ export interface Status {
 	build: { compiler: string; architecture: string; kernel: string };
 	memory: { resident_bytes: number; queries_bytes: number; queries_limit_bytes: number | null };
 	retention: { time_s: number | null; bytes: number | null };
-	disk: { path: string; bytes?: number; free_bytes?: number };
+	disk: { path?: string; bytes?: number; free_bytes?: number };
 	store: {
 		rows: number;
 		reports: number;

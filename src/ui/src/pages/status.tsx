@@ -29,7 +29,7 @@ function Warnings({ status: { store, disk } }: { status: Status }): JSX.Element 
 			<>
 				<b>{formatCount(store.parts_quarantined)} parts of the store could not be read</b> and
 				were set aside: answers that would need them are partial.{" "}
-				<code>firn store verify {disk.path}</code> says what is wrong.
+				<code>firn store verify {disk.path ?? "FOLDER"}</code> says what is wrong.
 			</>
 		),
 		low && (
@@ -174,7 +174,7 @@ const storeFacts = ({ store, disk, retention }: Status): Fact[] => [
 	["Size", <b>{formatBytes(store.bytes.total)}</b>],
 	["Kept", describeRetention(retention)],
 	["Disk", disk.bytes ? `${formatBytes(disk.free_bytes!)} free of ${formatBytes(disk.bytes)}` : "–"],
-	["Folder", <Copyable text={disk.path} what="folder" />],
+	["Folder", disk.path ? <Copyable text={disk.path} what="folder" /> : "only administrators see it"],
 	["Oldest", when(store.oldest_ms)],
 	["Newest", when(store.newest_ms)],
 	["Reports", formatCount(store.reports)],
