@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -25,22 +26,33 @@
 
 #define INSTRUCTIONS_MAX 256
 
+/* What glibc and musl need for reading, memory and their end, in any version so far. */
 static const int allowed[] = {
-	SYS_brk,	  SYS_clock_gettime,  SYS_close,	SYS_exit,
-	SYS_exit_group,	  SYS_fcntl,	      SYS_fstat,	SYS_ftruncate,
-	SYS_futex,	  SYS_getpid,	      SYS_getrandom,	SYS_gettid,
-	SYS_lseek,	  SYS_madvise,	      SYS_memfd_create, SYS_mremap,
-	SYS_munmap,	  SYS_pread64,	      SYS_pwrite64,	SYS_read,
-	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall,
-	SYS_sysinfo,	  SYS_tgkill,	      SYS_write,	SYS_writev,
+	SYS_brk,	  SYS_clock_gettime,   SYS_close,
+	SYS_exit,	  SYS_exit_group,      SYS_fcntl,
+	SYS_fstat,	  SYS_ftruncate,       SYS_futex,
+	SYS_getpid,	  SYS_getrandom,       SYS_gettid,
+	SYS_gettimeofday, SYS_getrusage,       SYS_lseek,
+	SYS_madvise,	  SYS_memfd_create,    SYS_mremap,
+	SYS_munmap,	  SYS_pread64,	       SYS_preadv,
+	SYS_pwrite64,	  SYS_pwritev,	       SYS_read,
+	SYS_readv,	  SYS_rt_sigaction,    SYS_rt_sigprocmask,
+	SYS_rt_sigreturn, SYS_restart_syscall, SYS_sched_yield,
+	SYS_sigaltstack,  SYS_sysinfo,	       SYS_uname,
+	SYS_write,	  SYS_writev,
 };
 
 /* Libraries ask these for paths and settings, and go on without an answer. */
 static const int refused[] = {
-	SYS_faccessat,	SYS_ioctl, SYS_newfstatat, SYS_openat,	 SYS_prlimit64,
-	SYS_readlinkat, SYS_statx, SYS_getcwd,	   SYS_prctl,	 SYS_sched_getaffinity,
+	SYS_faccessat,	     SYS_faccessat2, SYS_ioctl,
+	SYS_newfstatat,	     SYS_openat,     SYS_prlimit64,
+	SYS_readlinkat,	     SYS_statx,	     SYS_getcwd,
+	SYS_prctl,	     SYS_membarrier, SYS_rseq,
+	SYS_set_robust_list, SYS_openat2,    SYS_sched_getaffinity,
+	SYS_statfs,	     SYS_fstatfs,    SYS_getrlimit,
 #ifdef __x86_64__
-	SYS_access,	SYS_lstat, SYS_open,	   SYS_readlink, SYS_stat,
+	SYS_access,	     SYS_lstat,	     SYS_open,
+	SYS_readlink,	     SYS_stat,
 #endif
 };
 
@@ -106,10 +118,16 @@ static void write_program(struct program *program, enum syscall_filter_files fil
 		give_if_equal(program, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
 	allow_without(program, SYS_mmap, 2, PROT_EXEC);
 	allow_without(program, SYS_mprotect, 2, PROT_EXEC);
+	allow_exactly(program, SYS_tgkill, 0, (uint32_t)getpid()); /* abort; of one thread */
+	allow_exactly(program, SYS_tkill, 0, (uint32_t)getpid());
 	allow_exactly(program, SYS_newfstatat, 3, AT_EMPTY_PATH); /* how libc says fstat */
 	allow_exactly(program, SYS_openat, 2, O_TMPFILE | O_RDWR | O_CLOEXEC);
-	if (files == SYSCALL_FILTER_READ_FILES)
+	if (files == SYSCALL_FILTER_READ_FILES) {
 		allow_without(program, SYS_openat, 2, ~(uint32_t)READ_FLAGS);
+#ifdef __x86_64__
+		allow_without(program, SYS_open, 1, ~(uint32_t)READ_FLAGS); /* musl's */
+#endif
+	}
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
 		give_if_equal(program, (uint32_t)refused[i], SECCOMP_RET_ERRNO | EACCES);
 	give(program, SECCOMP_RET_KILL_PROCESS);
