@@ -4,10 +4,10 @@
  * is there, by resampling a recording of a real program.
  *
  * Input: lines "window TAB function TAB self TAB cum", windows numbered in the order of time, and
- * for each window a line with the function "" that has its total as cum. A side has the samples of
- * two cores at 99 Hz, drawn as runs of consecutive windows, so that phases stay together. A
+ * for each window a line with the function "" that has its total as cum. A side has as many samples
+ * as two cores give at 99 Hz, drawn as runs of consecutive windows, so that phases stay together. A
  * regression is planted by letting each sample of one function in B occur once more with that
- * chance.
+ * chance. An alarm is what breaks the rule: some function grew significantly.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +24,7 @@
 #define WINDOW_S 10
 #define SHARE_WANTED 0.2
 #define SAMPLES_60_S (60 * 2 * 99) /* of two cores at 99 Hz */
+#define DRAWN_MAX 4096
 
 struct value {
 	uint32_t function;
@@ -47,15 +48,15 @@ struct recording {
 
 /* One setting that is tried many times. */
 struct trial {
-	size_t windows;	   /* of a side */
-	size_t run;	   /* of consecutive windows */
+	double samples;	   /* of a side */
+	double run;	   /* of them from consecutive windows */
 	double growth;	   /* planted; 0: none */
 	uint32_t function; /* in which */
 	size_t blocks;	   /* of a side */
 };
 
 struct outcome {
-	size_t rounds, alarms, found;
+	size_t rounds, alarms, changes, found; /* changes: in whatever direction */
 	double samples, dispersion;
 };
 
@@ -177,26 +178,51 @@ static void end_block(struct significance *of, struct significance_test *tests,
 	block->total = 0;
 }
 
+/* A window from which so many samples follow. */
+static size_t draw_start(struct recording *recording, double samples)
+{
+	for (;;) {
+		size_t start = (size_t)(uniform(recording) * (double)recording->windows_count);
+		double left = 0;
+
+		for (size_t i = start; i < recording->windows_count; i++)
+			left += (double)recording->windows[i].total;
+		if (left >= samples)
+			return start;
+	}
+}
+
+/* The windows of a side; how many. */
+static size_t draw_windows(struct recording *recording, const struct trial *trial, size_t *windows)
+{
+	double have = 0, of_run = trial->run;
+	size_t count = 0, at = 0;
+
+	while (have < trial->samples && count < DRAWN_MAX) {
+		if (of_run >= trial->run) {
+			at = draw_start(recording, trial->run);
+			of_run = 0;
+		}
+		have += (double)recording->windows[at].total;
+		of_run += (double)recording->windows[at].total;
+		windows[count++] = at++;
+	}
+	return count;
+}
+
 static void draw_side(struct recording *recording, const struct trial *trial,
 		      enum significance_side side, struct significance *of,
 		      struct significance_test *tests, struct block *block)
 {
-	size_t blocks = trial->blocks;
-	size_t at = 0, count = recording->names_count * COMPARE_WHATS;
-	size_t start = 0;
+	static size_t windows[DRAWN_MAX];
+	size_t drawn = draw_windows(recording, trial, windows), at = 0;
+	size_t blocks = trial->blocks < drawn ? trial->blocks : drawn;
 
 	for (size_t i = 0; i < blocks; i++) {
-		size_t end = (i + 1) * trial->windows / blocks;
-
-		for (; at < end; at++) {
-			if (at % trial->run == 0)
-				start = (size_t)(uniform(recording) *
-						 (double)(recording->windows_count - trial->run +
-							  1));
-			add_window(recording, &recording->windows[start + at % trial->run], trial,
+		for (; at < (i + 1) * drawn / blocks; at++)
+			add_window(recording, &recording->windows[windows[at]], trial,
 				   side == SIGNIFICANCE_OTHER && trial->growth > 0, block);
-		}
-		end_block(of, tests, side, count, block);
+		end_block(of, tests, side, recording->names_count * COMPARE_WHATS, block);
 	}
 }
 
@@ -211,15 +237,19 @@ static struct outcome try(struct recording *recording, const struct trial *trial
 		const struct significance_test *planted =
 			&tests[(size_t)trial->function * COMPARE_WHATS];
 		struct significance of = { .samples_per_value = 1 };
-		bool any = false;
+		bool any = false, grew = false;
 
 		memset(tests, 0, count * sizeof(*tests));
 		draw_side(recording, trial, SIGNIFICANCE_BASE, &of, tests, &block);
 		draw_side(recording, trial, SIGNIFICANCE_OTHER, &of, tests, &block);
 		significance_judge(&of, tests, count);
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++) {
 			any |= tests[i].significant;
-		outcome.alarms += any;
+			grew |= tests[i].significant && tests[i].share[SIGNIFICANCE_OTHER] >
+								tests[i].share[SIGNIFICANCE_BASE];
+		}
+		outcome.alarms += grew;
+		outcome.changes += any;
 		outcome.found +=
 			planted[COMPARE_TOTAL].significant || planted[COMPARE_SELF].significant;
 		outcome.samples += of.total[SIGNIFICANCE_BASE] / (double)rounds;
@@ -255,13 +285,24 @@ static uint32_t find_function(const struct recording *recording, double *ret_sha
 	return found;
 }
 
-static double mean_samples(const struct recording *recording)
+static double all_samples(const struct recording *recording)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < recording->windows_count; i++)
 		sum += (double)recording->windows[i].total;
-	return sum / (double)recording->windows_count;
+	return sum;
+}
+
+/* Wilson's interval of a rate, 95 %. */
+static void print_rate(size_t count, size_t rounds)
+{
+	double n = (double)rounds, rate = (double)count / n, z = 1.96;
+	double middle = (rate + z * z / 2 / n) / (1 + z * z / n);
+	double half = z * sqrt(rate * (1 - rate) / n + z * z / 4 / n / n) / (1 + z * z / n);
+
+	printf("  %5.1f %% (%4.1f ..%5.1f)", 100 * rate, 100 * fmax(0, middle - half),
+	       100 * fmin(1, middle + half));
 }
 
 static void report(struct recording *recording, const char *what, const struct trial *trial,
@@ -269,19 +310,20 @@ static void report(struct recording *recording, const char *what, const struct t
 {
 	struct outcome outcome = try(recording, trial, rounds);
 
-	printf("%-44s %8.0f %10.2f %7.1f %%", what, outcome.samples, outcome.dispersion,
-	       100.0 * (double)outcome.alarms / (double)rounds);
-	if (trial->growth > 0)
-		printf(" %7.1f %%", 100.0 * (double)outcome.found / (double)rounds);
+	printf("%-36s %8.0f %7.2f", what, outcome.samples, outcome.dispersion);
+	print_rate(trial->growth > 0 ? outcome.found : outcome.alarms, rounds);
+	if (!(trial->growth > 0))
+		print_rate(outcome.changes, rounds);
 	printf("\n");
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
 	struct recording *recording = mem_new(struct recording);
-	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
-	struct trial trial = { .blocks = 6 };
-	double share = 0, mean;
+	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 2000;
+	struct trial trial = { .blocks = 6, .samples = SAMPLES_60_S };
+	double share = 0, half;
 
 	recording->random = 88172645463325252ull;
 	if (argc < 2 || read_recording(recording, argv[1]) || recording->windows_count < 12) {
@@ -292,25 +334,24 @@ int main(int argc, char **argv)
 	printf("%zu windows of %d s, %zu functions; planted in %s (%.1f %% of the samples)\n",
 	       recording->windows_count, WINDOW_S, recording->names_count,
 	       recording->names[trial.function], 100 * share);
-	printf("%-44s %8s %10s %9s %9s\n", "", "samples", "dispersion", "alarms", "found");
-	mean = mean_samples(recording);
-	trial.windows = (size_t)(SAMPLES_60_S / mean) + 1;
-	trial.run = trial.windows < recording->windows_count / 2 ? trial.windows
-								 : recording->windows_count / 2;
+	printf("%-36s %8s %7s  %22s %22s\n", "", "samples", "disp.", "alarms, or found",
+	       "changes either way");
+	half = all_samples(recording) / 2;
+	trial.run = trial.samples < half ? trial.samples : half;
 	report(recording, "same program, 60 s", &trial, rounds);
 	trial.growth = 0.2;
 	report(recording, "20 % more in that function, 60 s", &trial, rounds);
 	trial.growth = 0;
 	trial.blocks = 1;
-	report(recording, "same program, 60 s, a single report", &trial, rounds);
+	report(recording, "same program, a single report", &trial, rounds);
 	trial.growth = 0.2;
-	report(recording, "20 % more, 60 s, a single report", &trial, rounds);
-	trial = (struct trial){ .windows = (size_t)(15 * SAMPLES_60_S / mean) + 1,
+	report(recording, "20 % more, a single report", &trial, rounds);
+	trial = (struct trial){ .samples = 15 * SAMPLES_60_S,
 				.run = trial.run,
 				.blocks = COMPARE_BLOCKS_MAX,
 				.function = trial.function };
-	report(recording, "same program, 15 min", &trial, rounds);
+	report(recording, "same program, 15 min", &trial, rounds / 2);
 	trial.growth = 0.05;
-	report(recording, "5 % more in that function, 15 min", &trial, rounds);
+	report(recording, "5 % more in that function, 15 min", &trial, rounds / 2);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "server/query/interrupts.h"
 #include "server/query/student.h"
 
 #define STEPS_WANTED 1000
@@ -276,6 +277,18 @@ int compare_intervals(struct tree *tree, const struct compare_side *side, int64_
 	return 0;
 }
 
+/* What the host does when it interrupts the program is no change of the program. */
+static void leave_interrupts_out(struct comparison *result, const struct tree *tree)
+{
+	bool *interrupts = interrupts_find(tree, &result->functions);
+
+	for (uint32_t i = 0; i < result->functions.rows_count; i++)
+		for (int what = 0; interrupts[i] && what < COMPARE_WHATS; what++)
+			result->tests[(size_t)i * COMPARE_WHATS + (size_t)what] =
+				(struct significance_test){ 0 };
+	free(interrupts);
+}
+
 int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICANCE_SIDES],
 	    int64_t report_ns, struct err *err)
 {
@@ -295,6 +308,7 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 	rc = gathered(&comparing, rc);
 	if (rc)
 		return rc;
+	leave_interrupts_out(result, tree);
 	significance_judge(&result->of, result->tests, count);
 	compare_rates(result, tree);
 	tree->comparison = result;
