@@ -208,7 +208,8 @@ static void say_method(const struct comparison *comparison, struct strbuf *out)
 	else
 		strbuf_addf(out,
 			    "significance: too few reports to see how much they vary; twice the "
-			    "sampling error is assumed, %zu tests\n",
+			    "sampling error and some drift are assumed, %zu tests; record with "
+			    "reports (-o x.firn) to know\n",
 			    of->tests);
 }
 

@@ -9,7 +9,7 @@
 
 #define NEIGHBOURS 25	      /* on each side, of functions by their share */
 #define DISPERSION_LEAST 0.05 /* a function that never varies: its logarithm has to exist */
-#define OUTLIER 1.5	      /* standard errors of a dispersion, above what is typical */
+#define WEIGHT_POWER 1.5      /* of a share, in dealing out the level */
 #define FREEDOM_MAX 1e9	      /* dispersions that differ by no more than chance */
 
 /* One test while it is judged. */
@@ -17,8 +17,6 @@ struct candidate {
 	struct significance_test *test;
 	double share;	   /* of both sides together */
 	double dispersion; /* its own, then the one that counts */
-	double freedom;	   /* with which that is known, */
-	double bound;	   /* and the t of its interval */
 	double typical;	   /* the logarithm of that of functions of about its share */
 	double p;
 	double weight;	/* of the level, how much is this test's */
@@ -32,7 +30,6 @@ struct judge {
 	double total;
 	double freedom_own; /* of one function's dispersion */
 	double freedom_prior;
-	double bound_own, bound; /* t of intervals, with a function's own freedom and with all */
 };
 
 static bool measures_spread(const struct significance *of)
@@ -70,9 +67,8 @@ static void add_candidate(struct judge *judge, struct significance_test *test)
 		return;
 	*candidate = (struct candidate){ .test = test,
 					 .share = both / judge->total,
-					 .weight = both / judge->total,
-					 .dispersion = SIGNIFICANCE_DISPERSION_ASSUMED,
-					 .freedom = FREEDOM_MAX };
+					 .weight = pow(both / judge->total, WEIGHT_POWER),
+					 .dispersion = SIGNIFICANCE_DISPERSION_ASSUMED };
 	if (measures_spread(judge->of))
 		candidate->dispersion = own_dispersion(judge, candidate);
 	test->tested = true;
@@ -174,27 +170,19 @@ static void find_typical(struct judge *judge)
 	free(distinct);
 }
 
-/* What counts for the candidate, and how firmly it is known. */
-static void moderate(const struct judge *judge, struct candidate *candidate)
+static double moderated(const struct judge *judge, const struct candidate *candidate)
 {
-	double half = judge->freedom_prior / 2, own = candidate->dispersion, typical;
-	double together = judge->freedom_prior + judge->freedom_own;
+	double half = judge->freedom_prior / 2, own = candidate->dispersion;
+	double together = judge->freedom_prior + judge->freedom_own, typical;
 
-	candidate->freedom = judge->freedom_own;
-	candidate->bound = judge->bound_own;
-	candidate->dispersion = fmax(1, own);
 	if (!(half > 0))
-		return;
+		return fmax(1, own);
 	typical = exp(candidate->typical + student_digamma(half) - log(half));
-	typical = fmax(1, (judge->freedom_prior * typical + judge->freedom_own * own) / together);
-	if (own > typical * (1 + OUTLIER * sqrt(2 / judge->freedom_own)))
-		return;
-	candidate->freedom = together;
-	candidate->bound = judge->bound;
-	candidate->dispersion = typical;
+	typical = (judge->freedom_prior * typical + judge->freedom_own * own) / together;
+	return fmax(1, fmax(own, typical));
 }
 
-static void test_difference(const struct judge *judge, struct candidate *candidate)
+static void test_difference(const struct judge *judge, struct candidate *candidate, double bound)
 {
 	const struct significance *of = judge->of;
 	struct significance_test *test = candidate->test;
@@ -206,9 +194,9 @@ static void test_difference(const struct judge *judge, struct candidate *candida
 	double error = sqrt(per_sample * candidate->share * (1 - candidate->share) +
 			    2 * drift * drift * candidate->share * candidate->share);
 
-	candidate->p = student_two_sided(difference / error, candidate->freedom);
-	test->low = difference - candidate->bound * error;
-	test->high = difference + candidate->bound * error;
+	candidate->p = student_two_sided(difference / error, of->freedom);
+	test->low = difference - bound * error;
+	test->high = difference + bound * error;
 }
 
 static int p_order(const void *left, const void *right)
@@ -261,11 +249,7 @@ static void prepare(struct judge *judge, struct significance_test *tests, size_t
 	if (of->method == SIGNIFICANCE_BLOCKS) {
 		find_typical(judge);
 		of->freedom = judge->freedom_own + judge->freedom_prior;
-		judge->bound_own = student_bound(SIGNIFICANCE_OUTSIDE, judge->freedom_own);
 	}
-	judge->bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
-	for (size_t i = 0; i < judge->count; i++)
-		judge->candidates[i].bound = judge->bound;
 }
 
 /* Wilson's score interval of a share, with so many samples as the dispersion leaves. */
@@ -287,21 +271,23 @@ static void set_interval(const struct significance *of, struct significance_test
 void significance_intervals(struct significance *of, struct significance_test *tests, size_t count)
 {
 	struct judge judge = { .of = of, .total = of->total[SIGNIFICANCE_OTHER] };
+	double bound;
 
 	of->method = SIGNIFICANCE_NONE;
 	of->tests = 0;
 	if (!(of->samples_per_value > 0) || !(judge.total > 0))
 		return;
 	prepare(&judge, tests, count);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
 	for (size_t i = 0; i < count; i++)
 		if (!tests[i].tested)
-			set_interval(of, &tests[i], of->dispersion, judge.bound);
+			set_interval(of, &tests[i], of->dispersion, bound);
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];
 
 		if (of->method == SIGNIFICANCE_BLOCKS)
-			moderate(&judge, candidate);
-		set_interval(of, candidate->test, candidate->dispersion, candidate->bound);
+			candidate->dispersion = moderated(&judge, candidate);
+		set_interval(of, candidate->test, candidate->dispersion, bound);
 	}
 	free(judge.candidates);
 }
@@ -309,6 +295,7 @@ void significance_intervals(struct significance *of, struct significance_test *t
 void significance_judge(struct significance *of, struct significance_test *tests, size_t count)
 {
 	struct judge judge = { .of = of };
+	double bound;
 
 	of->method = SIGNIFICANCE_NONE;
 	of->tests = 0;
@@ -317,12 +304,13 @@ void significance_judge(struct significance *of, struct significance_test *tests
 	    !(of->total[SIGNIFICANCE_OTHER] > 0))
 		return;
 	prepare(&judge, tests, count);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];
 
 		if (of->method == SIGNIFICANCE_BLOCKS)
-			moderate(&judge, candidate);
-		test_difference(&judge, candidate);
+			candidate->dispersion = moderated(&judge, candidate);
+		test_difference(&judge, candidate, bound);
 		if (candidate->same_as != i)
 			candidate->same_as = SIZE_MAX;
 	}

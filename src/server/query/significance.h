@@ -7,14 +7,12 @@
  * programs have phases, so the spread between blocks, S - X * X / T, is compared to the binomial
  * one: their ratio is the function's dispersion (Pearson's, of a quasi-binomial model). Blocks are
  * few, hence dispersions are moderated by those of functions of about the same share, as limma does
- * for genes (Smyth, Linear models and empirical Bayes methods, 2004), but never below what sampling
- * alone gives. A function that varies far more than such others stands for itself, with the few
- * degrees of freedom of its own blocks (in the spirit of Phipson et al., Robust hyperparameter
- * estimation, 2016): what depends on caches and neighbours is of another kind. The difference of
- * shares over its error is then Student's t. Holm's procedure over all distinct tests bounds the
- * chance of any false alarm; the level is dealt out by the function's share, because a change of
- * what holds much is what one looks for (weights as of Genovese, Roeder, Wasserman 2006: they must
- * not depend on the difference, and these do not).
+ * for genes (Smyth, Linear models and empirical Bayes methods, 2004); they are never below what
+ * sampling alone gives or the function itself shows. The difference of shares over its error is
+ * then Student's t. Holm's procedure over all distinct tests bounds the chance of any false alarm;
+ * the level is dealt out by a power of the function's share, because a change of what holds much
+ * is what one looks for (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on
+ * the difference, and these do not).
  *
  * Functions with so few samples that they could not tell are not tested: that depends on both
  * sides together and so spoils nothing. Equal tests (a function and its only callee) count once.
@@ -37,7 +35,7 @@
 #define SIGNIFICANCE_OUTSIDE 0.05	  /* of intervals */
 #define SIGNIFICANCE_BLOCKS_MIN 4	  /* per side; fewer say nothing about the spread */
 #define SIGNIFICANCE_DISPERSION_ASSUMED 4 /* then: twice the error of independent samples, */
-#define SIGNIFICANCE_DRIFT_ASSUMED 0.1	  /* and a share is off by a tenth of itself */
+#define SIGNIFICANCE_DRIFT_ASSUMED 0.05	  /* and a share is off by so much of itself */
 #define SIGNIFICANCE_SAMPLES_MIN 25 /* of a function, and of all others, on both sides together */
 
 enum significance_side { SIGNIFICANCE_BASE, SIGNIFICANCE_OTHER, SIGNIFICANCE_SIDES };
