@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "server/query/team.h"
+#include "server/query/thin.h"
 
 /*
  * Roughly in ns; not by the number of CPUs, so that answers do not depend on it. Segments of one
@@ -464,6 +465,8 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 		rc = work_over_budget(work, err);
 	if (!rc)
 		rc = round_values(merging->selection, heap, into, err);
+	if (!rc && thin_pays(into) && !thin_trie(into, &work->arena))
+		rc = work_over_budget(work, err);
 	if (rc)
 		return rc;
 	merge->tries_count++;

@@ -61,6 +61,22 @@ static void query_takes_reports_from_start_up_to_but_without_the_end(void **stat
 	expect(world_tree(world, WORLD_ON_CPU, 20, 10), "");
 }
 
+static void query_finds_few_stacks_among_many(void **state)
+{
+	struct world *world = *state;
+	struct tree *tree;
+	char stack[32];
+
+	for (int i = 0; i < 300; i++) {
+		snprintf(stack, sizeof(stack), "main;run%d;leaf", i);
+		add(&world->tables[0], i % 100 == 64 ? "comm=x" : "comm=y", i, stack, "", i);
+	}
+	add(&world->tables[0], "comm=x", 300, "main", "", 1);
+	tree = world_tree(world, WORLD_ON_CPU "{comm=\"x\"}", 0, 1000);
+	assert_int_equal(tree->stacks_count, 4);
+	expect(tree, "main 1\nmain;run164;leaf 164\nmain;run264;leaf 264\nmain;run64;leaf 64\n");
+}
+
 static void query_adds_up_equal_stacks_of_all_views(void **state)
 {
 	struct world *world = *state;
@@ -639,6 +655,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(query_takes_reports_from_start_up_to_but_without_the_end),
+		TEST(query_finds_few_stacks_among_many),
 		TEST(query_adds_up_equal_stacks_of_all_views),
 		TEST(query_without_data_is_an_empty_tree),
 		TEST(query_matches_a_missing_label_as_the_empty_string),
