@@ -137,8 +137,9 @@ struct description {
 	struct record_head head;
 	__u64 cgroup_id;
 	char thread_name[SAMPLE_NAME_BYTES];
-	__u32 second;  /* of CLOCK_MONOTONIC, nearly: ns >> 30 */
-	__u32 version; /* of the process: SPACE_VERSIONS */
+	__u32 second;	 /* of CLOCK_MONOTONIC, nearly: ns >> 30 */
+	__u32 version;	 /* of the process: SPACE_VERSIONS */
+	bool is_settled; /* what the walk keeps of the thread holds as long as this does */
 };
 
 /*
@@ -159,6 +160,11 @@ static __always_inline struct sample *sample_at_hand(struct scratch *scratch)
 	struct staged_samples *staged = &scratch->staged;
 
 	return (void *)&staged->samples[row_masked(staged->bytes, STAGED_BYTES - 8)];
+}
+
+static __always_inline struct description *description_of(struct scratch *scratch, __u32 tid)
+{
+	return &scratch->known[row_masked(tid, WALK_MEMORIES - 1)];
 }
 
 /* Where the agent finds the counters, and samples that are left when no further ones come. */
@@ -233,7 +239,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 					  __u64 now_ns, bool is_in_user_code)
 {
 	__u32 version = space_versions[task->tgid & (SPACE_VERSIONS - 1)];
-	struct description *known = &scratch->known[task->pid & (WALK_MEMORIES - 1)];
+	struct description *known = description_of(scratch, task->pid);
 	struct sample *sample = sample_at_hand(scratch);
 
 	if (!is_described(known, task, now_ns, version, is_in_user_code)) {
@@ -243,6 +249,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 		bpf_probe_read_kernel(known->thread_name, SAMPLE_NAME_BYTES, &task->comm);
 		known->second = now_ns >> 30;
 		known->version = version;
+		known->is_settled = false;
 	}
 	sample->head = known->head;
 	sample->head.at_ns = now_ns;
@@ -351,29 +358,29 @@ static long next_frame(__u32 index, void *data)
 	return !walk_frame(&scratch->walk, sample_at_hand(scratch));
 }
 
+/* For the walk, unless what it keeps is known to hold. */
 static __always_inline void read_space(struct task_struct *task, struct scratch *scratch,
 				       struct sample_counters *counts)
 {
 	const struct record_head *head = &sample_at_hand(scratch)->head;
+	struct description *known = description_of(scratch, head->tid);
 	struct walk_owner owner = {
 		.start_ns = head->process_start_ns,
 		.tgid = head->tgid,
 		.exec_id = head->exec_id,
-		.version = space_versions[head->tgid & (SPACE_VERSIONS - 1)],
-		.second = head->at_ns >> 30,
+		.version = known->version,
+		.second = known->second,
 	};
+	bool is_followed = owner.version & SPACE_FOLLOWED;
 	__u32 index = SPACE_SCRATCH_SAMPLE;
 	struct space_scratch *space;
 
-	scratch->walk.now_ns = head->at_ns;
-	if (walk_is_settled(&scratch->walk, &owner))
-		return;
 	space = bpf_map_lookup_elem(&space_scratches, &index);
 	if (space)
-		scratch->has_news =
-			space_prepare(space, task, head, owner.version & SPACE_FOLLOWED, counts);
+		scratch->has_news = space_prepare(space, task, head, is_followed, counts);
 	choose_space(&owner, head);
 	walk_own(&scratch->walk, &owner);
+	known->is_settled = is_followed && owner.fingerprint && owner.tgid == head->tgid;
 }
 
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
@@ -391,8 +398,11 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 		sample->frames[walk->at] = walk->pc;
 		walk->at++;
 	} else if (walk->end == STACK_ENDS) {
-		read_space(task, scratch, counts);
-		bpf_loop(2 * SAMPLE_USER_FRAMES_MAX + 2, next_frame, &scratch, 0);
+		walk->now_ns = sample->head.at_ns;
+		if (!description_of(scratch, walk->thread)->is_settled)
+			read_space(task, scratch, counts);
+		if (walk_leaf(walk, sample))
+			bpf_loop(2 * SAMPLE_USER_FRAMES_MAX + 2, next_frame, &scratch, 0);
 		if (walk->part_lost)
 			space_forget(&walk_memory(walk)->owner.tgid);
 	}
@@ -479,8 +489,10 @@ static __always_inline int while_idle(struct scratch *scratch, __u64 now_ns)
 	return 0;
 }
 
-static __always_inline void count_time(struct sample_counters *counts, __u64 run_ns)
+/* Of one sample in RUN_ONE_IN, for all of them: the clock takes longer than many a frame. */
+WALK_APART void count_time(struct sample_counters *counts, __u64 started_ns)
 {
+	__u64 run_ns = bpf_ktime_get_ns() - started_ns;
 	__u64 rest = run_ns / RUN_LOG2_FIRST_NS;
 	__u32 bucket = 0;
 
@@ -494,8 +506,8 @@ static __always_inline void count_time(struct sample_counters *counts, __u64 run
 	bucket += rest != 0;
 	if (bucket > RUN_LOG2_BUCKETS - 1)
 		bucket = RUN_LOG2_BUCKETS - 1;
-	counts->of[COUNTER_RUN_LOG2_FIRST + bucket]++;
-	counts->of[COUNTER_RUN_NS] += run_ns;
+	counts->of[COUNTER_RUN_LOG2_FIRST + bucket] += RUN_ONE_IN;
+	counts->of[COUNTER_RUN_NS] += RUN_ONE_IN * run_ns;
 }
 
 SEC("perf_event")
@@ -525,7 +537,8 @@ int sample_cpu(struct perf_context *ctx)
 	if (sample->user_end < STACK_ENDS)
 		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
 	stage(scratch, sample);
-	count_time(counts, bpf_ktime_get_ns() - started_ns);
+	if (counts->of[COUNTER_SAMPLES] % RUN_ONE_IN == 0)
+		count_time(counts, started_ns);
 	return 0;
 }
 

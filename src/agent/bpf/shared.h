@@ -138,12 +138,12 @@ struct space_record {
 /* Per CPU, only ever added to. */
 enum sample_counter {
 	/* What every sample counts is in one cache line. */
-	COUNTER_SAMPLES,	     /* the program ran on a task other than idle */
-	COUNTER_BYTES,		     /* sent to the ring buffer */
-	COUNTER_RUN_NS,		     /* time spent in the program */
-	COUNTER_FRAMES_BY_TABLE,     /* user frames left by a rule of a table */
-	COUNTER_FRAMES_BY_POINTER,   /* user frames left by the frame pointer */
-	COUNTER_RING_FULL,	     /* samples lost because the ring buffer was full */
+	COUNTER_SAMPLES,	   /* the program ran on a task other than idle */
+	COUNTER_BYTES,		   /* sent to the ring buffer */
+	COUNTER_RUN_NS,		   /* time spent in the program: of one in RUN_ONE_IN, times that */
+	COUNTER_FRAMES_BY_TABLE,   /* user frames left by a rule of a table */
+	COUNTER_FRAMES_BY_POINTER, /* user frames left by the frame pointer */
+	COUNTER_RING_FULL,	   /* samples lost because the ring buffer was full */
 	COUNTER_KERNEL_STACK_FAILED, /* samples sent without their kernel half */
 	COUNTER_STACK_END_FIRST,     /* + enum stack_end, the most frequent of which is 0 */
 	/* + n: samples that took 2^(n-1) .. 2^n * 256 ns; the last: more */
@@ -155,6 +155,7 @@ enum sample_counter {
 	COUNTERS
 };
 
+#define RUN_ONE_IN 17 /* prime: what happens every few samples is measured as often as it is */
 #define RUN_LOG2_BUCKETS 12
 #define RUN_LOG2_FIRST_NS 256
 

@@ -22,28 +22,38 @@
 
 #define TRAIL_FRAMES 128u /* a power of two */
 #define TRAIL_SKIPS 4	  /* frames that may be looked at in search of one */
-#define TRAIL_STEPS 8	  /* frames taken over in one go */
+#define TRAIL_STEPS 16	  /* frames taken over in one go, at most */
+
+/* What trail_frame.how says of the row by which the frame is left. */
+#define TRAIL_FP_SHIFT 3 /* TABLE_RULE_FP, so that it is in bytes */
+#define TRAIL_FP_BYTES (15u << TRAIL_FP_SHIFT)
+#define TRAIL_BX_SHIFT 8 /* TABLE_RULE_BX */
+#define TRAIL_FP_KNOWN (1u << 16)
+#define TRAIL_SAVES_BX_BIT 30 /* the two say whether the slots are there */
+#define TRAIL_SAVES_FP_BIT 31
 
 struct trail_frame {
-	__u64 pc : 56;	   /* USER_ADDRESS_END */
-	__u64 fp_slot : 4; /* TABLE_RULE_FP and TABLE_RULE_BX of its row */
-	__u64 bx_slot : 4;
-	__u64 sp : 56;
-	__u64 fp_known : 1;
-	__u64 fp;
+	__u64 pc, fp;
+	__u32 sp; /* the low half: all frames have the same high one */
+	__u32 how;
 };
+
+#define TRAIL_BYTES (TRAIL_FRAMES * sizeof(struct trail_frame))
 
 /* Of this walk, so far. */
 struct trail {
 	struct trail_frame frames[TRAIL_FRAMES];
+	__u64 high; /* half of their sp */
 	__u32 count;
 	__u32 next;	  /* of the kept ones: the one to be looked at next */
+	__u32 bx_of;	  /* where the last followed one is that saves rbx; TRAIL_BYTES = none */
 	bool is_followed; /* the walk is there */
 };
 
 /* Of the last walk. */
 struct trail_kept {
 	struct trail_frame frames[TRAIL_FRAMES]; /* the last element is the outermost one */
+	__u64 high;
 	__u32 first;
 	__u32 reserved;
 };
@@ -53,10 +63,19 @@ static __always_inline __u32 trail_index(__u32 at)
 	return row_masked(at, TRAIL_FRAMES - 1);
 }
 
-/* All ones, or 0 for 0. */
-static __always_inline __u64 trail_mask(__u64 bytes)
+static __always_inline __u64 trail_high(__u64 sp)
 {
-	return (__u64)((__s64)(0 - bytes) >> 63);
+	return sp & ~0xffffffffull;
+}
+
+/* All ones when the bit is set, or 0. Arithmetic, because no processor foresees which frames save
+ * what. */
+static __always_inline __u64 trail_mask(__u64 how, int bit)
+{
+	__u64 mask = (__u64)((__s64)(how << (63 - bit)) >> 63);
+
+	__asm__ volatile("" : "+r"(mask)); /* or the compiler makes a branch of it */
+	return mask;
 }
 
 static __always_inline void trail_start(struct trail *trail, const struct trail_kept *kept)
@@ -67,10 +86,14 @@ static __always_inline void trail_start(struct trail *trail, const struct trail_
 }
 
 /* Notes a frame. When there are too many, the inner ones are not kept. */
-static __always_inline void trail_note(struct trail *trail, const struct trail_frame *frame)
+static __always_inline void trail_note(struct trail *trail, const struct trail_frame *frame,
+				       __u64 high)
 {
 	__u32 at = trail->count < TRAIL_FRAMES - 1 ? trail->count : 0;
 
+	if (trail->high != high)
+		at = 0;
+	trail->high = high;
 	trail->frames[trail_index(at)] = *frame;
 	trail->count = at + 1;
 }
@@ -87,7 +110,9 @@ static __always_inline void trail_keep(const struct trail *trail, struct trail_k
 	__u32 count = trail_index(trail->count);
 
 	kept->first = at;
-	if (count == 0 || count > at)
+	if (at == TRAIL_FRAMES)
+		kept->high = trail->high;
+	if (count == 0 || count > at || trail->high != kept->high)
 		return;
 	kept->first = at - count;
 	walk_copy(&kept->frames[trail_index(at - count)], count * sizeof(*trail->frames),
@@ -101,6 +126,7 @@ static __always_inline void trail_take(struct trail *trail, const struct trail_k
 	__u32 count = trail_index(at - kept->first);
 
 	trail->count = count;
+	trail->high = kept->high;
 	if (count)
 		walk_copy(trail->frames, count * sizeof(*trail->frames),
 			  &kept->frames[trail_index(kept->first)]);
@@ -108,11 +134,13 @@ static __always_inline void trail_take(struct trail *trail, const struct trail_k
 
 /* Whether this frame is on the trail. Stacks grow down: inner frames have the lower sp. */
 static __always_inline bool trail_meets(struct trail *trail, const struct trail_kept *kept,
-					const struct trail_frame *here)
+					const struct trail_frame *here, __u64 high)
 {
 	__u32 next = trail->next;
 	bool is_met = false;
 
+	if (kept->high != high)
+		return false;
 	WALK_KEEP_LOOP
 	for (int i = 0; i < TRAIL_SKIPS; i++) {
 		const struct trail_frame *frame = &kept->frames[trail_index(next)];
@@ -121,7 +149,7 @@ static __always_inline bool trail_meets(struct trail *trail, const struct trail_
 			break;
 		if (frame->sp == here->sp) {
 			is_met = frame->pc == here->pc && frame->fp == here->fp &&
-				 frame->fp_known == here->fp_known;
+				 !((frame->how ^ here->how) & TRAIL_FP_KNOWN);
 			break;
 		}
 		next++;

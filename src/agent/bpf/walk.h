@@ -563,21 +563,24 @@ WALK_APART enum stack_end walk_without_rule(struct walk *walk)
 
 static __always_inline struct trail_frame walk_here(const struct walk *walk)
 {
-	return (struct trail_frame){
-		.pc = walk->pc, .sp = walk->sp, .fp = walk->fp, .fp_known = walk->fp_known
-	};
+	return (struct trail_frame){ .pc = walk->pc,
+				     .fp = walk->fp,
+				     .sp = (__u32)walk->sp,
+				     .how = walk->fp_known ? TRAIL_FP_KNOWN : 0 };
 }
 
 /* The interrupted frame is not noted: its pc and registers are other ones each time. */
 static __always_inline void walk_note(struct walk *walk, __u32 row)
 {
+	__u32 fp_slot = TABLE_RULE_FP(row), bx_slot = TABLE_RULE_BX(row);
 	struct trail_frame here = walk_here(walk);
 
 	if (walk->full)
 		return;
-	here.fp_slot = TABLE_RULE_FP(row);
-	here.bx_slot = TABLE_RULE_BX(row);
-	trail_note(&walk->trail, &here);
+	here.how |= fp_slot << TRAIL_FP_SHIFT | bx_slot << TRAIL_BX_SHIFT;
+	here.how |= (__u32)(fp_slot != 0) << TRAIL_SAVES_FP_BIT;
+	here.how |= (__u32)(bx_slot != 0) << TRAIL_SAVES_BX_BIT;
+	trail_note(&walk->trail, &here, trail_high(walk->sp));
 }
 
 /* By a row that says its rule itself: the short way, for nearly all frames. */
@@ -737,12 +740,6 @@ static __always_inline bool walk_is_owner(const struct walk_owner *was,
 	       was->second == owner->second;
 }
 
-/* Whether what is kept holds for sure, without a look at the mappings. */
-static __always_inline bool walk_is_settled(struct walk *walk, const struct walk_owner *owner)
-{
-	return owner->version & SPACE_FOLLOWED && walk_is_owner(&walk_memory(walk)->owner, owner);
-}
-
 /* What is of another owner, or of one whose mappings or tables have changed, is given up. */
 static __always_inline void walk_own(struct walk *walk, const struct walk_owner *owner)
 {
@@ -763,18 +760,11 @@ static __always_inline void walk_own(struct walk *walk, const struct walk_owner 
 
 static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sample *sample)
 {
-	const struct walk_leaf *leaf = &walk_memory(walk)->leaf;
 	const struct walk_span *span;
 	__u32 at = walk->at;
 
 	if (walk->room == 0 || at >= SAMPLE_FRAMES_MAX)
 		return STACK_TOO_DEEP;
-	if (walk->full && walk->pc - leaf->start < leaf->bytes) {
-		sample->frames[at] = walk->pc;
-		walk->at = at + 1;
-		walk->room--;
-		return walk_by_row(walk, leaf->row);
-	}
 	span = walk_locate(walk);
 	if (span->kind == RANGE_NO_CODE && walk->room != SAMPLE_USER_FRAMES_MAX)
 		return STACK_BAD_ADDRESS;
@@ -784,120 +774,203 @@ static __always_inline enum stack_end walk_frame_of(struct walk *walk, struct sa
 	return walk_step(walk, span);
 }
 
-/*
- * Whether the words of the stack still lead from one frame of the trail to the next. Both words are
- * looked at in any case, and rbx is followed, by arithmetic: no processor foresees which frames
- * save what.
- */
-static __always_inline bool walk_is_led(struct walk *walk, const struct trail_frame *frame,
-					const struct trail_frame *caller)
+/* Where rbx is, when a frame of the trail has saved it. */
+static __always_inline void walk_take_bx(struct walk *walk, const struct trail_kept *kept)
 {
-	__u64 fp_bytes = 8 * frame->fp_slot, bx_bytes = 8 * frame->bx_slot;
-	__u64 saves_fp = trail_mask(fp_bytes), saves_bx = trail_mask(bx_bytes);
-	__u64 return_at = caller->sp - 8, at = return_at - fp_bytes - walk->window.start;
-	__u64 fp, pc;
+	__u32 of = walk->trail.bx_of / sizeof(struct trail_frame);
+	__u64 slot;
 
-	/* What is below the window is far behind it, too. */
-	if (at >= walk->window.bytes || at + fp_bytes >= walk->window.bytes || at & 7) {
-		if (walk_fill_window(walk, return_at - fp_bytes) || fp_bytes >= walk->window.bytes)
-			return false;
-		at = 0;
-	}
-	fp = walk_window(walk, at);
-	pc = walk_window(walk, at + fp_bytes) - 1;
-	if ((pc ^ caller->pc) | ((fp ^ caller->fp) & saves_fp))
-		return false;
-	walk->bx_known |= saves_bx & 1;
-	walk->bx_at = (walk->bx_at & ~saves_bx) | ((return_at - bx_bytes) & saves_bx);
-	return true;
+	if (of >= TRAIL_FRAMES - 1)
+		return;
+	slot = kept->frames[trail_index(of)].how >> TRAIL_BX_SHIFT & 15;
+	walk->bx_known = true;
+	walk->bx_at = (kept->high | kept->frames[trail_index(of + 1)].sp) - 8 - 8 * slot;
 }
 
 /* The trail leads elsewhere: the frame that it came to is left by its row. */
-WALK_APART void walk_leave_trail(struct walk *walk, const struct trail_frame *frame)
+WALK_APART void walk_leave_trail(struct walk *walk)
 {
+	const struct trail_kept *kept = walk_kept(walk);
+	const struct trail_frame *frame = &kept->frames[trail_index(walk->trail.next)];
+
 	walk->pc = frame->pc;
-	walk->sp = frame->sp;
+	walk->sp = kept->high | frame->sp;
 	walk->fp = frame->fp;
-	walk->fp_known = frame->fp_known;
-	trail_take(&walk->trail, walk_kept(walk), walk->trail.next);
+	walk->fp_known = frame->how & TRAIL_FP_KNOWN;
+	walk_take_bx(walk, kept);
+	trail_take(&walk->trail, kept, walk->trail.next);
 	walk->trail.next++;
 	walk->trail.is_followed = false;
 }
 
-/* The bound is known, but old verifiers have to see it checked. */
-static __always_inline void walk_put(struct sample *sample, __u64 at, __u64 pc)
+/* Where the window ends: gets the words that lead on from the trail's next frame. */
+static __always_inline bool walk_fill_for_trail(struct walk *walk)
 {
-	__asm__ volatile("" : "+r"(at));
-	if (at < SAMPLE_FRAMES_MAX)
-		sample->frames[at] = pc;
+	const struct trail_kept *kept = walk_kept(walk);
+	__u32 next = walk->trail.next;
+	const struct trail_frame *frame = &kept->frames[trail_index(next)];
+	__u64 fp_bytes = frame->how & TRAIL_FP_BYTES;
+	__u64 caller_sp = kept->high | kept->frames[trail_index(next + 1)].sp;
+
+	return !(caller_sp & 7) && !walk_fill_window(walk, caller_sp - 8 - fp_bytes) &&
+	       fp_bytes < walk->window.bytes;
+}
+
+enum walk_lead {
+	LEAD_ON,	/* to the trail's next frame */
+	LEAD_UNSEEN,	/* its words are not in the window */
+	LEAD_ELSEWHERE, /* the words are other ones */
+	LEAD_END,	/* that was the last frame */
+};
+
+/* Old verifiers have to see a bound checked, also where it is known, and before its use. */
+#define WALK_SEE(value) __asm__ volatile("" : "+r"(value))
+
+#define WALK_SAMPLE_END (8ull * SAMPLE_FRAMES_MAX)
+#define WALK_LAST_FRAME ((TRAIL_FRAMES - 1) * sizeof(struct trail_frame))
+
+static __always_inline const struct trail_frame *walk_kept_at(const struct trail_kept *kept,
+							      __u64 at)
+{
+	return (const struct trail_frame *)((const char *)kept->frames + at);
+}
+
+/*
+ * Takes over frames as long as the words of the stack lead from one to the next. Of each frame two
+ * are looked at: the return address, and the saved frame pointer or whatever is there. This is what
+ * most frames of most samples cost: so places are counted in bytes, there is no call, and nearly
+ * no branch. There is room for TRAIL_STEPS frames.
+ */
+static __always_inline enum walk_lead
+walk_follow_trail(struct walk *walk, const struct trail_kept *kept, struct sample *sample)
+{
+	__u64 next = walk->trail.next * sizeof(struct trail_frame), bx_of = walk->trail.bx_of;
+	__u64 at = 8ull * walk->at, window_at = walk->window.start - kept->high + 8;
+	enum walk_lead lead = LEAD_ON;
+	__u64 pc, how;
+
+	if (next > WALK_LAST_FRAME)
+		return LEAD_END;
+	pc = walk_kept_at(kept, next)->pc;
+	how = walk_kept_at(kept, next)->how;
+	WALK_KEEP_LOOP
+	for (int i = 0; i < TRAIL_STEPS; i++) {
+		const struct trail_frame *caller;
+		__u64 return_at, fp_at, differs;
+
+		WALK_SEE(at);
+		WALK_SEE(next);
+		if (at >= WALK_SAMPLE_END)
+			break;
+		*(__u64 *)((char *)sample->frames + at) = pc;
+		if (next >= WALK_LAST_FRAME) {
+			at += 8;
+			lead = LEAD_END;
+			break;
+		}
+		caller = walk_kept_at(kept, next) + 1;
+		return_at = caller->sp - window_at;
+		fp_at = return_at - (how & TRAIL_FP_BYTES);
+		lead = LEAD_UNSEEN;
+		if (return_at >= walk->window.bytes || fp_at >= walk->window.bytes)
+			break;
+		differs = walk_window(walk, fp_at) ^ caller->fp;
+		differs &= trail_mask(how, TRAIL_SAVES_FP_BIT);
+		pc = caller->pc;
+		differs |= (walk_window(walk, return_at) - 1) ^ pc;
+		lead = LEAD_ELSEWHERE;
+		if (differs)
+			break;
+		lead = LEAD_ON;
+		bx_of ^= (bx_of ^ next) & trail_mask(how, TRAIL_SAVES_BX_BIT);
+		how = caller->how;
+		next += sizeof(struct trail_frame);
+		at += 8;
+	}
+	walk->trail.next = (__u32)(next / sizeof(struct trail_frame));
+	walk->trail.bx_of = (__u32)bx_of;
+	walk->by_table += (__u32)(at / 8) - walk->at - (lead == LEAD_END);
+	walk->room -= (__u32)(at / 8) - walk->at;
+	walk->at = (__u32)(at / 8);
+	return lead;
 }
 
 /* Takes over some frames. Returns STACK_ENDS when there are more, on the trail or off it. */
 static __always_inline enum stack_end walk_along_trail(struct walk *walk, struct sample *sample)
 {
-	const struct trail_kept *kept = walk_kept(walk);
-	__u32 next = trail_index(walk->trail.next), at = walk->at, room = walk->room;
-	const struct trail_frame *frame = &kept->frames[next];
-	enum stack_end end = STACK_ENDS;
-	bool is_led = true;
-
-	WALK_KEEP_LOOP
-	for (int i = 0; i < TRAIL_STEPS; i++) {
-		if (room == 0 || at >= SAMPLE_FRAMES_MAX) {
-			end = STACK_TOO_DEEP;
-			break;
-		}
-		if (next == TRAIL_FRAMES - 1) {
-			walk_put(sample, at++, frame->pc);
-			room--;
-			end = STACK_COMPLETE;
-			break;
-		}
-		is_led = walk_is_led(walk, frame, &kept->frames[trail_index(next + 1)]);
-		if (!is_led)
-			break;
-		walk_put(sample, at++, frame->pc);
-		room--;
-		next = trail_index(next + 1);
-		frame = &kept->frames[next];
+	if (walk->room < TRAIL_STEPS) {
+		walk_leave_trail(walk);
+		return STACK_ENDS;
 	}
-	walk->by_table += next - walk->trail.next;
-	walk->trail.next = next;
-	walk->at = at;
-	walk->room = room;
-	if (!is_led)
-		walk_leave_trail(walk, frame);
-	return end;
+	switch (walk_follow_trail(walk, walk_kept(walk), sample)) {
+	case LEAD_END:
+		return STACK_COMPLETE;
+	case LEAD_UNSEEN:
+		if (!walk_fill_for_trail(walk))
+			walk_leave_trail(walk);
+		break;
+	case LEAD_ELSEWHERE:
+		walk_leave_trail(walk);
+		break;
+	default:
+		break;
+	}
+	return STACK_ENDS;
 }
 
 /* The walk is where the last one was. */
-WALK_APART void walk_join_trail(struct walk *walk)
+static __always_inline void walk_join_trail(struct walk *walk)
 {
 	trail_keep(&walk->trail, walk_kept(walk), walk->trail.next);
+	walk->trail.bx_of = TRAIL_BYTES;
 	walk->trail.is_followed = true;
 }
 
 static __always_inline enum stack_end walk_on(struct walk *walk, struct sample *sample)
 {
-	struct trail_frame here = walk_here(walk);
-
 	if (!walk->trail.is_followed) {
-		if (walk->full || !trail_meets(&walk->trail, walk_kept(walk), &here))
+		struct trail_frame here = walk_here(walk);
+
+		if (walk->full ||
+		    !trail_meets(&walk->trail, walk_kept(walk), &here, trail_high(walk->sp)))
 			return walk_frame_of(walk, sample);
 		walk_join_trail(walk);
 	}
 	return walk_along_trail(walk, sample);
 }
 
-/* Notes frames in the sample and leaves them. False when the walk has ended. */
-static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
+/* As a step of a walk ends: false when the walk has ended. */
+static __always_inline bool walk_goes_on(struct walk *walk, enum stack_end end)
 {
-	walk->end = walk_on(walk, sample);
-	if (walk->end == STACK_ENDS)
+	walk->end = end;
+	if (end == STACK_ENDS)
 		return true;
 	if (walk->guessed != STACK_ENDS)
 		walk->end = walk->guessed;
 	return false;
+}
+
+/*
+ * The first step: the interrupted frame, where its row is kept, which is so in most samples. Else
+ * nothing. False when the walk has ended.
+ */
+static __always_inline bool walk_leaf(struct walk *walk, struct sample *sample)
+{
+	const struct walk_leaf *leaf = &walk_memory(walk)->leaf;
+	__u32 at = walk->at;
+
+	if (walk->pc - leaf->start >= leaf->bytes || at >= SAMPLE_FRAMES_MAX)
+		return true;
+	sample->frames[at] = walk->pc;
+	walk->at = at + 1;
+	walk->room--;
+	return walk_goes_on(walk, walk_by_row(walk, leaf->row));
+}
+
+/* A further step: notes frames in the sample and leaves them. False when the walk has ended. */
+static __always_inline bool walk_frame(struct walk *walk, struct sample *sample)
+{
+	return walk_goes_on(walk, walk_on(walk, sample));
 }
 
 #endif

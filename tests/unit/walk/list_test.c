@@ -105,7 +105,7 @@ static enum stack_end walk_from(struct walk *walk, uint64_t pc, uint64_t fp)
 	walk->sp = STACK;
 	walk->fp = fp;
 	walk->full = true;
-	while (walk_frame(walk, &sample))
+	for (bool on = walk_leaf(walk, &sample); on; on = walk_frame(walk, &sample))
 		continue;
 	return (enum stack_end)walk->end;
 }

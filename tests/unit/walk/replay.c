@@ -302,7 +302,7 @@ enum stack_end replay_walk(struct replay *replay, unsigned walker,
 	walk_start(walk);
 	walk->at = 0;
 	start_walk(walk, &recording->registers);
-	while (walk_frame(walk, ret))
+	for (bool on = walk_leaf(walk, ret); on; on = walk_frame(walk, ret))
 		continue;
 	ret->kernel_count = 0;
 	ret->user_count = (__u16)walk->at;
