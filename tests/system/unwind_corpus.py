@@ -13,15 +13,20 @@ A stack fits a chain when it is the beginning of it, with any number of function
 names on top (a call of the C library); it is complete when all words are there.
 """
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_programs")
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
-MS = "2500"  # CPU time of a program
-# First a glimpse of the program, so that its tables are there; the process after it is new.
-WARM_UP = '"$0" 1; sleep 1; exec "$@"'
+MS = "1500"  # CPU time of a program
+# First a glimpse of the program, and further ones as long as the words from the FIFO $GATE are "again": whoever
+# holds the gate sees when its tables are there. The process after that is new. Where the dynamic linker can show
+# all files and end before main(), that is the glimpse: it has hardly a sample.
+WARM_UP = 'glimpse() { %s"$0" 1 > /dev/null; }; ' \
+          'glimpse; while read -r word < "$GATE" && [ "$word" = again ]; do glimpse; done; exec "$@"'
+ONLY_LINKED = "LD_TRACE_LOADED_OBJECTS=1 "
 
 
 @dataclass
@@ -36,6 +41,7 @@ class Program:
     env: dict = field(default_factory=dict)
     complete: float = 0.5  # at least this share of samples has a whole chain
     root: str = ""  # "musl": the C library has no unwind information
+    loads: list = field(default_factory=list)  # names of libraries in the folder that it opens itself
 
 
 def deep(levels):
@@ -163,8 +169,9 @@ PROGRAMS = [
     Program("signals", signals(), complete=0.2),
     Program("children", chains(CHILDREN)),
     Program("plugins", ["main use_plugin plug_outer a_inner leaf_a",
-                        "main use_plugin plug_outer b_inner leaf_b", "main over"]),
-    Program("moved", ["main use_moved plug_outer a_inner leaf_a", "main over"]),
+                        "main use_plugin plug_outer b_inner leaf_b", "main over"],
+            loads=["libplug_a.so", "libplug_b.so"]),
+    Program("moved", ["main use_moved plug_outer a_inner leaf_a", "main over"], loads=["libplug_a.so"]),
     Program("syscalls", ["main read_zeros ..", "main random_bytes ..", "main page_faults touch",
                          "main small_calls ..", "main over"]),
     # About half of the time is in stubs, on some CPUs a little more.
@@ -257,7 +264,26 @@ def missing(program):
     return None
 
 
+def executable(folder, program):
+    return os.path.join(folder, program.source if program.compiler == "none" else program.name)
+
+
+def interpreter(exe):
+    told = subprocess.run(["readelf", "-Wl", exe], capture_output=True, text=True, check=False).stdout
+    return "".join(re.findall(r"program interpreter: ([^]]+)", told))
+
+
+def files_of(folder, program):
+    """The program and the libraries that it maps, as /proc names them."""
+    exe = executable(folder, program)
+    needed = [exe, interpreter(exe), *(os.path.join(folder, name) for name in program.loads)]
+    told = subprocess.run(["ldd", exe], capture_output=True, text=True, check=False).stdout
+    needed += [word for word in told.split() if word.startswith("/")]
+    return {os.path.realpath(path) for path in needed if os.path.exists(path)}
+
+
 def command(folder, program, warm_up=False):
-    exe = os.path.join(folder, program.source if program.compiler == "none" else program.name)
+    exe = executable(folder, program)
     words = [word.format(dir=folder) if "{" in word else word for word in program.run] or [exe, MS]
-    return ["sh", "-c", WARM_UP, exe, *words] if warm_up else words
+    only_linked = "ld-linux" in interpreter(exe) and not program.loads
+    return ["sh", "-c", WARM_UP % (ONLY_LINKED if only_linked else ""), exe, *words] if warm_up else words

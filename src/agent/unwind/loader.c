@@ -333,9 +333,8 @@ static void work(struct unwind_loader *loader, struct job *job)
 	settle(loader, job, state, &err);
 	if (loader->fetch.cache)
 		metric_set(&unwind_cache_bytes, (int64_t)table_cache_bytes(loader->fetch.cache));
-	if (state == UNWIND_FAILED)
-		log_debug("agent", "no unwind table", "path=\"%s\" reason=\"%s\"",
-			  job->request.path, err.message);
+	log_debug("agent", "unwind table", "state=%s path=\"%s\" reason=\"%s\"",
+		  unwind_state_name(state), job->request.path, err.message);
 	table_found_close(&job->found);
 }
 
