@@ -51,9 +51,25 @@ def bpf_time(names):
     return ns, runs
 
 
-def bpf_map_bytes():
-    """{map id: bytes} of all maps there are."""
-    return {m["id"]: m.get("bytes_memlock", 0) for m in bpftool("map", "show")}
+def bpf_maps_of(pid):
+    """{map id: bytes} of the maps that a process holds open."""
+    maps = {}
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as lines:
+                told = dict(line.split(":", 1) for line in lines if ":" in line)
+        except FileNotFoundError:
+            continue  # closed since
+        if "map_id" in told:
+            maps[int(told["map_id"])] = int(told["memlock"])
+    return maps
+
+
+def tell(what, value, limit, unit="", digits=2, least=False):
+    """One figure with its limit and whether that holds."""
+    holds = value >= limit if least else value <= limit
+    print(f"{what:<66}{value:>10.{digits}f} {unit:<4} at {'least' if least else 'most'} {limit:g}: "
+          f"{'holds' if holds else 'MISSES'}", flush=True)
 
 
 class BpfStats:
