@@ -134,7 +134,7 @@ static int cut_short(struct err *err)
 
 static int skip_samples(struct words words, struct slice *ret_maps, struct err *err)
 {
-	uint64_t count, depth, first;
+	uint64_t count, depth, first = 0;
 
 	for (;;) {
 		if (!take_word(&words, &count) || !take_word(&words, &depth))

@@ -173,7 +173,7 @@ static int replay_record(void *context, const struct wal_record *record, struct 
 		memtable_store(store->active, &store->ledger, &batch.view, &verdict, &result);
 		free(verdict.outcomes);
 	} else {
-		store_replay_give(filler_of(replay), record->payload, &verdict);
+		store_replay_give(filler_of(replay), record->payload, &batch, &verdict);
 	}
 	tables_image_free(&batch);
 	metric_add(&store_recovered, 1);

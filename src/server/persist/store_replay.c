@@ -6,8 +6,11 @@
 
 #include "base/mem.h"
 
+#define DECODED_BYTES_MAX ((size_t)32 << 20) /* batches that wait as they were judged */
+
 struct job {
 	struct slice payload;
+	struct tables_image batch; /* or empty: to be decoded again */
 	struct memtable_verdict verdict;
 };
 
@@ -24,6 +27,7 @@ struct store_replay {
 	/* Guarded by lock: */
 	struct job *jobs;
 	size_t jobs_count, jobs_capacity, taken, done;
+	size_t decoded_bytes; /* of the batches that wait */
 	bool ending;
 };
 
@@ -31,17 +35,18 @@ static void store_job(struct store_replay *replay, struct job *job)
 {
 	struct append_result result = { 0 };
 	struct memtable_window window;
-	struct tables_image batch;
 	int rc;
 
 	if (tables_bytes(&replay->memtable->tables) > replay->bytes_max) {
 		replay->left_out = true;
 	} else {
-		rc = memtable_decode_batch(job->payload, &window, &batch, NULL);
-		assert(!rc);
-		memtable_store(replay->memtable, NULL, &batch.view, &job->verdict, &result);
-		tables_image_free(&batch);
+		if (!job->batch.bytes) {
+			rc = memtable_decode_batch(job->payload, &window, &job->batch, NULL);
+			assert(!rc);
+		}
+		memtable_store(replay->memtable, NULL, &job->batch.view, &job->verdict, &result);
 	}
+	tables_image_free(&job->batch);
 	free(job->verdict.outcomes);
 }
 
@@ -58,6 +63,7 @@ static void *run(void *context)
 		if (replay->taken == replay->jobs_count)
 			break;
 		job = replay->jobs[replay->taken++];
+		replay->decoded_bytes -= job.batch.bytes;
 		pthread_mutex_unlock(&replay->lock);
 		store_job(replay, &job);
 		pthread_mutex_lock(&replay->lock);
@@ -88,15 +94,19 @@ void store_replay_keep(struct store_replay *replay, struct strbuf *bytes)
 }
 
 void store_replay_give(struct store_replay *replay, struct slice payload,
-		       const struct memtable_verdict *verdict)
+		       struct tables_image *batch, const struct memtable_verdict *verdict)
 {
-	struct job job = { payload, *verdict };
+	struct job job = { payload, *batch, *verdict };
 
+	*batch = (struct tables_image){ 0 };
 	if (!replay->runs) {
 		store_job(replay, &job);
 		return;
 	}
 	pthread_mutex_lock(&replay->lock);
+	if (replay->decoded_bytes + job.batch.bytes > DECODED_BYTES_MAX)
+		tables_image_free(&job.batch);
+	replay->decoded_bytes += job.batch.bytes;
 	mem_grow(replay->jobs, replay->jobs_count, replay->jobs_capacity);
 	replay->jobs[replay->jobs_count++] = job;
 	pthread_cond_broadcast(&replay->changed);

@@ -4,8 +4,8 @@
  *
  * Looking stacks up is most of a replay's work, and memtables have nothing to do with each other:
  * while one is filled, who reads the log goes on with the next. What becomes of a report is decided
- * there, in the order of the log; here batches are decoded once more and stored. They are given as
- * they lie in the log, for that is small.
+ * there, in the order of the log, and here batches are stored. They wait as they were judged; those
+ * beyond a budget as they lie in the log, for that is small, and are decoded once more.
  *
  * One thread gives; between `wait` or `end` and the next `give` the memtable is its own.
  */
@@ -21,9 +21,9 @@ struct store_replay *store_replay_new(struct memtable *memtable, size_t bytes_ma
 /* Keeps the bytes that payloads lie in, as long as it needs them. */
 void store_replay_keep(struct store_replay *replay, struct strbuf *bytes);
 
-/* Takes the verdict's memory. The payload was decoded before: it is sound. */
+/* Takes the batch, which is what the payload says, and the verdict's memory. */
 void store_replay_give(struct store_replay *replay, struct slice payload,
-		       const struct memtable_verdict *verdict);
+		       struct tables_image *batch, const struct memtable_verdict *verdict);
 
 /* Until all that was given is stored. */
 void store_replay_wait(struct store_replay *replay);

@@ -35,6 +35,7 @@ struct world {
 	struct store_options options;
 	int64_t now_ns;
 	struct history history;
+	uint32_t last_append; /* reports of the batch that came last */
 };
 
 static uint64_t number_of(const char *variable, uint64_t fallback)
@@ -96,6 +97,7 @@ static void append(struct world *world, uint32_t count)
 
 	(void)history_append(&world->history, world->store, count, world->now_ns - back_ns,
 			     world->now_ns, NULL);
+	world->last_append = count;
 }
 
 /* One thing that happens to a store; it may fail. */
@@ -192,6 +194,16 @@ static void random_lives_lose_nothing(void **state)
 	each_seed(ROUNDS_DEFAULT, live_on);
 }
 
+/*
+ * A flipped bit in the very last record of the log cannot be told from a write that was cut off;
+ * verify has a note where that is.
+ */
+static bool is_only_the_last_record(const struct world *world, const struct strbuf *report)
+{
+	return world->history.missing <= world->last_append &&
+	       strstr(strbuf_text(report), "ends in a write that was cut off");
+}
+
 /* Whatever the disk did, nothing comes out that did not go in, and what is missing was told. */
 static void check_what_is_left(struct world *world)
 {
@@ -210,7 +222,8 @@ static void check_what_is_left(struct world *world)
 		assert_true(complained);
 	} else {
 		history_check(&world->history, world->store);
-		if (world->history.missing && !complained && !world->history.told)
+		if (world->history.missing && !complained && !world->history.told &&
+		    !is_only_the_last_record(world, &report))
 			fail_msg("%llu reports are missing and nobody was told",
 				 (unsigned long long)world->history.missing);
 	}
