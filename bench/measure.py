@@ -29,6 +29,19 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def thread_cpu_s(pid):
+    """{name: CPU seconds until now} of a process's threads."""
+    used = {}
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            name = open(f"/proc/{pid}/task/{task}/comm").read().strip()
+            ns = int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0])
+        except FileNotFoundError:
+            continue  # ended since
+        used[name] = used.get(name, 0.0) + ns / 1e9
+    return used
+
+
 def rss_mb(pid):
     for line in open(f"/proc/{pid}/status"):
         if line.startswith("VmRSS"):
