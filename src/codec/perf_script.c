@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 #define EVENT_BYTES_MAX 100
 #define EVENTS_MAX 16
 #define COMM_BYTES_MAX 64
@@ -12,18 +14,19 @@
 struct head {
 	struct slice comm, event;
 	uint64_t pid;
-	int64_t period;
+	int64_t period, at_ns;
 	bool has_period;
 };
 
 struct reader {
 	struct stack_builder *into;
 	struct head head; /* of the sample that is open */
-	bool open;
+	bool open, any;
 	bool has_period; /* of some event: else all there is are counts of samples */
 	struct slice events[EVENTS_MAX];
 	size_t events_count;
-	size_t event; /* of the sample that is open: index into these */
+	size_t event;		   /* of the sample that is open: index into these */
+	int64_t first_ns, last_ns; /* of all samples, since whatever perf's clock counts from */
 };
 
 static bool is_blank(char c)
@@ -62,6 +65,26 @@ static bool is_time(struct slice word)
 		if (word.data[i] != '.' && (word.data[i] < '0' || word.data[i] > '9'))
 			return false;
 	return true;
+}
+
+/* Of what is_time accepts: "12345.678901:", seconds; saturates. */
+static int64_t time_ns(struct slice word)
+{
+	int64_t ns = 0, unit = 0;
+
+	for (size_t i = 0; i + 1 < word.len; i++) {
+		if (word.data[i] == '.') {
+			unit = unit ? unit : CLOCK_NS_PER_S;
+			continue;
+		}
+		if (unit == 1 || ns > (INT64_MAX - 9) / 10)
+			continue;
+		ns = ns * 10 + (word.data[i] - '0');
+		unit /= 10;
+	}
+	if (__builtin_mul_overflow(ns, unit ? unit : CLOCK_NS_PER_S, &ns))
+		return INT64_MAX;
+	return ns;
 }
 
 /* Where the time stands in a head line: everything hangs on it. SIZE_MAX: nowhere. */
@@ -114,6 +137,7 @@ static bool parse_head(struct slice line, struct head *head)
 		word = take_last_word(&before);
 	if (!parse_ids(word, &head->pid))
 		return false;
+	head->at_ns = time_ns(time);
 	head->comm = slice_trim(before);
 	if (head->comm.len > COMM_BYTES_MAX)
 		head->comm.len = COMM_BYTES_MAX;
@@ -329,6 +353,11 @@ static int take_line(struct reader *reader, struct slice line, size_t number, st
 	reader->event = event_of(reader, head.event);
 	if (reader->event == EVENTS_MAX)
 		return err_set(err, ERR_LIMIT, "perf script: more than %d events", EVENTS_MAX);
+	if (!reader->any || head.at_ns < reader->first_ns)
+		reader->first_ns = head.at_ns;
+	if (!reader->any || head.at_ns > reader->last_ns)
+		reader->last_ns = head.at_ns;
+	reader->any = true;
 	reader->head = head;
 	reader->open = true;
 	take_inline_frame(trimmed, reader->into);
@@ -353,5 +382,6 @@ int perf_script_decode(struct slice text, struct stack_builder *into, struct err
 	if (rc)
 		return rc;
 	end_sample(&reader);
+	into->profile.duration_nanos = reader.last_ns - reader.first_ns;
 	return stack_builder_check(into, "perf script", err);
 }

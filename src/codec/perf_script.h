@@ -10,7 +10,8 @@
  * missing, and a sample without a stack ends its head line with its one frame. Sample types are
  * samples/count, and per event (where there are periods, or several events) the sum of its periods:
  * of clock events cpu/nanoseconds, of others EVENT/count. Labels comm and pid. Binaries of the
- * kernel are [kernel] and [MODULE].
+ * kernel are [kernel] and [MODULE]. The profile lasts from the first sample to the last; when it
+ * began is not known: perf's clock counts from the start of the host.
  */
 #ifndef FIRN_CODEC_PERF_SCRIPT_H
 #define FIRN_CODEC_PERF_SCRIPT_H

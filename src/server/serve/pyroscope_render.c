@@ -87,18 +87,25 @@ static int64_t timeline_step_ns(int64_t from_ns, int64_t to_ns)
 	return (wanted_ns / TIMELINE_UNIT_NS + 1) * TIMELINE_UNIT_NS;
 }
 
+/* What both kinds of answer begin with; further members may follow in the open object. */
+static void begin_json(struct json *json, struct strbuf *out, const struct tree *tree,
+		       const char *format, size_t max_nodes, struct flamebearer *flame)
+{
+	render_flamebearer(tree, max_nodes, flame);
+	json_begin(json, out);
+	json_open_object(json);
+	json_member_int(json, "version", 1);
+	put_flamebearer_json(json, flame);
+	put_metadata_json(json, tree, format);
+}
+
 static void put_render_json(struct strbuf *out, const struct tree *tree,
 			    const struct query_series_set *set, size_t max_nodes)
 {
 	struct flamebearer flame;
 	struct json json;
 
-	render_flamebearer(tree, max_nodes, &flame);
-	json_begin(&json, out);
-	json_open_object(&json);
-	json_member_int(&json, "version", 1);
-	put_flamebearer_json(&json, &flame);
-	put_metadata_json(&json, tree, "single");
+	begin_json(&json, out, tree, "single", max_nodes, &flame);
 	put_timeline_json(&json, set, tree->from_ns);
 	json_put_key(&json, "groups");
 	json_put_null(&json);
@@ -194,12 +201,7 @@ static void put_diff_json(struct strbuf *out, const struct tree *tree, size_t ma
 	struct flamebearer flame;
 	struct json json;
 
-	render_flamebearer(tree, max_nodes, &flame);
-	json_begin(&json, out);
-	json_open_object(&json);
-	json_member_int(&json, "version", 1);
-	put_flamebearer_json(&json, &flame);
-	put_metadata_json(&json, tree, "double");
+	begin_json(&json, out, tree, "double", max_nodes, &flame);
 	json_member_int(&json, "leftTicks", flame.left);
 	json_member_int(&json, "rightTicks", flame.right);
 	json_close_object(&json);
