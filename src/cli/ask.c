@@ -131,6 +131,19 @@ static int begin_watch(struct watch *watch, const struct client_flags *flags, pt
 	return pthread_create(ret, NULL, watch_answer, watch);
 }
 
+/* A verb is told what to do when nobody answers. */
+static int add_remedy(int rc, struct err *err)
+{
+	char message[ERR_MESSAGE_BYTES];
+
+	if (rc != -ERR_UNAVAILABLE || !err)
+		return rc;
+	memcpy(message, err->message, sizeof(message));
+	return err_set(err, ERR_UNAVAILABLE,
+		       "%s (is a server there? `firn up` starts one, --server names another)",
+		       message);
+}
+
 int ask(const struct client_flags *flags, const char *path, struct net_reply *reply,
 	struct err *err)
 {
@@ -159,7 +172,7 @@ int ask(const struct client_flags *flags, const char *path, struct net_reply *re
 	pthread_sigmask(SIG_UNBLOCK, &watch.signals, NULL);
 	strbuf_free(&with_id);
 	net_client_free(client);
-	return rc;
+	return add_remedy(rc, err);
 }
 
 int ask_print(const struct verb *verb, const struct net_reply *reply, bool is_text,

@@ -88,7 +88,7 @@ static int read_side(const char *text, struct side *ret, struct err *err)
 	const char *at = strrchr(text, '@'), *dots = at ? strstr(at, "..") : NULL;
 
 	*ret = (struct side){ 0 };
-	if (!access(text, F_OK) || !at) {
+	if (!access(text, F_OK) || (!at && !strchr(text, '{') && !strchr(text, ':'))) {
 		ret->path = text;
 		return 0;
 	}

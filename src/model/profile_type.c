@@ -15,7 +15,8 @@ int profile_type_parse(struct slice text, struct profile_type *ret, struct err *
 	    (count == 6 && !slice_is(parts[5], "delta")))
 		return err_set(err, ERR_INVALID,
 			       "profile type \"%.*s\": expected "
-			       "name:sample_type:sample_unit:period_type:period_unit[:delta]",
+			       "name:sample_type:sample_unit:period_type:period_unit[:delta], for "
+			       "example on_cpu:samples:count:cpu:nanoseconds:delta",
 			       SLICE_FMT(text));
 	*ret = (struct profile_type){
 		parts[0], parts[1], parts[2], parts[3], parts[4], count == 6

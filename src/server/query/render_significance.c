@@ -196,7 +196,9 @@ static void say_method(const struct comparison *comparison, struct strbuf *out)
 {
 	const struct significance *of = &comparison->of;
 
-	if (of->method == SIGNIFICANCE_NONE)
+	if (of->samples_per_value > 0 && of->method == SIGNIFICANCE_NONE)
+		strbuf_add_text(out, "significance: not known: one side has no samples\n");
+	else if (of->method == SIGNIFICANCE_NONE)
 		strbuf_add_text(out, "significance: not known: values are no counted samples over "
 				     "time\n");
 	else if (of->method == SIGNIFICANCE_BLOCKS)
