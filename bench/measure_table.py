@@ -88,13 +88,14 @@ def table_rates(path):
 
 
 def print_pace(name, path):
-    """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time of more addresses."""
+    """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time of more addresses than FEW."""
+    first = stats(path, symbol_peer.code_addresses(path, FEW))
     found = stats(path, symbol_peer.code_addresses(path, MANY))
     usage = []
     symbol_peer.llvm(path, symbol_peer.code_addresses(path, FEW), usage)
     symbol_peer.llvm(path, symbol_peer.code_addresses(path, MANY), usage)
     slow = (MANY - FEW) / max(usage[1][1] - usage[0][1], 1e-3)
-    rate = MANY / found.answer_seconds
+    rate = (MANY - FEW) / max(found.answer_seconds - first.answer_seconds, 1e-6)
     print(f"{name}: llvm-symbolizer through its standard input {slow / 1e3:.0f} k/s of CPU time; firn symbolize "
           f"{rate / 1e3:.0f} k/s ({rate / slow:.0f} times), {found.anonymous_mb} MB besides the mapped table")
     for (what, order), rate in table_rates(path).items():
