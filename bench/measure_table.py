@@ -88,7 +88,7 @@ def table_rates(path):
 
 
 def print_pace(name, path):
-    """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time of more addresses than FEW."""
+    """How fast a warm table answers, beside llvm-symbolizer with its tables warm: CPU time beyond FEW addresses."""
     first = stats(path, symbol_peer.code_addresses(path, FEW))
     found = stats(path, symbol_peer.code_addresses(path, MANY))
     usage = []
