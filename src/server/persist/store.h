@@ -109,7 +109,8 @@ void store_snapshot_release(struct store *store, struct store_snapshot *snapshot
 /* Numbers for `firn store stat` and /metrics. */
 struct store_stat {
 	uint64_t rows, reports, series,
-		stacks; /* series: distinct over all segments; stacks likewise per segment sum */
+		stacks; /* series: distinct over all segments (a while ago, where counting takes
+			   long); stacks: the sum of all segments' */
 	uint64_t parts, parts_quarantined, memtables;
 	uint64_t bytes_total, bytes_wal, bytes_samples, bytes_stacks, bytes_symbols; /* on disk */
 	uint64_t bytes_rollups,

@@ -56,6 +56,12 @@ struct store_held_back {
 	int64_t until_ns, delay_ns;
 };
 
+/* How many distinct series there are, by what they were counted of. */
+struct store_counted {
+	uint64_t of, series;	/* of: 0 = never */
+	int64_t at_ns, took_ns; /* of the monotonic clock */
+};
+
 struct pending; /* an append in the queue: store_append.c */
 
 struct store {
@@ -106,7 +112,8 @@ struct store {
 	struct store_held_back *held_back; /* guarded by compact_lock */
 	size_t held_back_count, held_back_capacity;
 	int64_t opened_ns;
-	int64_t tenants_looked_ns; /* guarded by lock */
+	int64_t tenants_looked_ns;    /* guarded by lock */
+	struct store_counted counted; /* guarded by lock */
 };
 
 int64_t store_now_ns(const struct store *store);

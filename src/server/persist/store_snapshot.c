@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: consistent sets of views, and the numbers of `firn store stat`. */
+#include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "server/persist/store_int.h"
 #include "server/persist/store_plan.h"
+
+#define COUNT_QUICK_NS (100 * CLOCK_NS_PER_MS) /* series are counted each time then */
+#define COUNT_REST 20			       /* else again after that many times as long */
 
 struct pins {
 	struct memtable *memtables[STORE_MEMTABLES_MAX];
@@ -291,13 +295,57 @@ static int add_part_series(struct part_reader *reader, struct series_set *series
 	return rc;
 }
 
+/* Parts never change and memtables only grow: the same number means the same series. */
+static uint64_t counted_of(const struct pins *pins)
+{
+	uint64_t of = 1;
+
+	for (size_t i = 0; i < pins->parts_count; i++)
+		of = hash_mix(of, pins->parts[i]->info.number);
+	for (size_t i = 0; i < pins->memtables_count; i++)
+		of = hash_mix(hash_mix(of, pins->memtables[i]->generation),
+			      pins->views[i].series_count);
+	return of;
+}
+
+/*
+ * Whether the series need not be counted: nothing changed; or counting takes long, and was done
+ * not long ago (a store of a million series is asked for its status every second, too).
+ */
+static bool are_counted(struct store *store, uint64_t of, uint64_t *ret)
+{
+	struct store_counted counted;
+
+	pthread_mutex_lock(&store->lock);
+	counted = store->counted;
+	pthread_mutex_unlock(&store->lock);
+	if (!counted.of || (counted.of != of &&
+			    (counted.took_ns < COUNT_QUICK_NS ||
+			     clock_monotonic_ns() - counted.at_ns > COUNT_REST * counted.took_ns)))
+		return false;
+	*ret = counted.series;
+	return true;
+}
+
+/* Began to count at `begin_ns`. */
+static void note_counted(struct store *store, uint64_t of, uint64_t series, int64_t begin_ns)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	pthread_mutex_lock(&store->lock);
+	store->counted = (struct store_counted){ of, series, now_ns, now_ns - begin_ns };
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* `series` may be NULL: they are not to be counted. */
 static void add_part(struct store *store, struct part *part, struct store_stat *stat,
 		     struct series_set *series)
 {
 	const struct part_info *info = &part->info;
 
 	stat->parts++;
-	if (part_cache_load(&store->cache, part, NULL) || add_part_series(part->reader, series)) {
+	if (part_cache_load(&store->cache, part, NULL) ||
+	    (series && add_part_series(part->reader, series))) {
 		stat->parts_quarantined++;
 		return;
 	}
@@ -322,7 +370,8 @@ static void add_memtable(const struct tables_view *view, struct store_stat *stat
 	}
 	stat->rows += view->rows_count;
 	stat->stacks += view->nodes_count - 1;
-	add_series(series, view);
+	if (series)
+		add_series(series, view);
 }
 
 static int add_files(struct store *store, struct store_stat *stat, struct err *err)
@@ -355,18 +404,24 @@ int store_stat(struct store *store, struct store_stat *ret, struct err *err)
 	struct pins *pins = pin(store, INT64_MIN, INT64_MAX, NULL);
 	struct series_set series = { 0 };
 	struct store_stat stat = { 0 };
+	int64_t begin_ns = clock_monotonic_ns();
+	uint64_t of = counted_of(pins);
+	bool counted = are_counted(store, of, &stat.series);
 	int rc;
 
 	/* One at a time: what was counted may leave the cache. */
 	for (size_t i = 0; i < pins->parts_count; i++) {
-		add_part(store, pins->parts[i], &stat, &series);
+		add_part(store, pins->parts[i], &stat, counted ? NULL : &series);
 		part_cache_unpin(&store->cache, pins->parts[i]);
 	}
 	pins->parts_count = 0;
 	for (size_t i = 0; i < pins->memtables_count; i++)
-		add_memtable(&pins->views[i], &stat, &series);
+		add_memtable(&pins->views[i], &stat, counted ? NULL : &series);
 	unpin(store, pins);
-	stat.series = series.count;
+	if (!counted) {
+		stat.series = series.count;
+		note_counted(store, stat.parts_quarantined ? 0 : of, stat.series, begin_ns);
+	}
 	idmap_free(&series.map);
 	free(series.items);
 	pthread_mutex_lock(&store->lock);
