@@ -21,12 +21,8 @@ from dataclasses import dataclass, field
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unwind_programs")
 C_FLAGS = ["-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wl,--build-id"]
 MS = "1500"  # CPU time of a program
-# First a glimpse of the program, and further ones as long as the words from the FIFO $GATE are "again": whoever
-# holds the gate sees when its tables are there. The process after that is new. Where the dynamic linker can show
-# all files and end before main(), that is the glimpse: it has hardly a sample.
-WARM_UP = 'glimpse() { %s"$0" 1 > /dev/null; }; ' \
-          'glimpse; while read -r word < "$GATE" && [ "$word" = again ]; do glimpse; done; exec "$@"'
-ONLY_LINKED = "LD_TRACE_LOADED_OBJECTS=1 "
+# The program begins when somebody writes to the FIFO $GATE: who sees that its tables are there.
+WAIT_AT_GATE = 'read -r word < "$GATE"; exec "$@"'
 
 
 @dataclass
@@ -64,7 +60,7 @@ def signals():
 SHELL_SETUP = {
     "deleted": "cp {dir}/deep_40 {dir}/deleted_exe && {dir}/deleted_exe $0 & "
                "sleep 0.2; rm {dir}/deleted_exe; wait",
-    "overlay": "mkdir {dir}/low {dir}/up {dir}/work {dir}/merged && cp {dir}/deep_40 {dir}/low/ && "
+    "overlay": "mkdir -p {dir}/low {dir}/up {dir}/work {dir}/merged && cp {dir}/deep_40 {dir}/low/ && "
                "mount -t overlay overlay -o lowerdir={dir}/low,upperdir={dir}/up,workdir={dir}/work "
                "{dir}/merged && mount -t proc proc /proc && exec {dir}/merged/deep_40 $0",
 }
@@ -268,22 +264,18 @@ def executable(folder, program):
     return os.path.join(folder, program.source if program.compiler == "none" else program.name)
 
 
-def interpreter(exe):
-    told = subprocess.run(["readelf", "-Wl", exe], capture_output=True, text=True, check=False).stdout
-    return "".join(re.findall(r"program interpreter: ([^]]+)", told))
-
-
 def files_of(folder, program):
     """The program and the libraries that it maps, as /proc names them."""
     exe = executable(folder, program)
-    needed = [exe, interpreter(exe), *(os.path.join(folder, name) for name in program.loads)]
+    needed = [exe, *(os.path.join(folder, name) for name in program.loads)]
     told = subprocess.run(["ldd", exe], capture_output=True, text=True, check=False).stdout
     needed += [word for word in told.split() if word.startswith("/")]
+    headers = subprocess.run(["readelf", "-Wl", exe], capture_output=True, text=True, check=False).stdout
+    needed += re.findall(r"program interpreter: ([^]]+)", headers)
     return {os.path.realpath(path) for path in needed if os.path.exists(path)}
 
 
-def command(folder, program, warm_up=False):
+def command(folder, program, at_gate=False):
     exe = executable(folder, program)
     words = [word.format(dir=folder) if "{" in word else word for word in program.run] or [exe, MS]
-    only_linked = "ld-linux" in interpreter(exe) and not program.loads
-    return ["sh", "-c", WARM_UP % (ONLY_LINKED if only_linked else ""), exe, *words] if warm_up else words
+    return ["sh", "-c", WAIT_AT_GATE, exe, *words] if at_gate else words
