@@ -3,8 +3,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { after, test } from "node:test";
-import { placeOf } from "./fixture.mjs";
+import { AT, placeOf, run } from "./fixture.mjs";
+import { query, send } from "./moments.mjs";
 import { base, firn, open, picture, violations, withPage } from "./page.mjs";
 
 const QUERY = "**/api/v1/query?*";
@@ -88,3 +91,24 @@ test("a server that is killed and started again on its port: said, state kept, p
 		expected(complaints, /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET/);
 		await stop(child, "SIGINT");
 	}));
+
+test("what could not be read is said, in the picture and in place of one", () => withPage({}, async (page) => {
+	const storage = process.env.FIRN_AWAY_STORAGE;
+	await run(process.env.FIRN, ["store", "compact", storage]);
+	const part = path.join(storage, readdirSync(storage).find((name) => /^part-.*\.firn$/.test(name)));
+	const bytes = readFileSync(part);
+	for (let at = 64; at < bytes.length; at += 97)
+		bytes[at] ^= 0x5a;
+	writeFileSync(part, bytes);
+	const child = await server();
+	await page.goto(new URL(placeOf("known"), base).href);
+	await page.getByRole("heading", { name: "No data that can be read" }).waitFor();
+	await page.getByRole("status").getByText(/A part of the store could not be read/).waitFor();
+	await picture(page, "away-unreadable");
+	await send({ job: "later" }, AT.now, 10_000, [{ stack: ["main"], value: 50 }]);
+	await open(page, query('job="later"', AT.now - 60_000, AT.now + 60_000));
+	await page.locator(".status-doubts").getByText("some data could not be read").click();
+	await page.getByRole("link", { name: "Status", exact: true }).click();
+	await page.getByText(/set aside/).waitFor();
+	await stop(child, "SIGINT");
+}));

@@ -10,7 +10,7 @@ const range = (query) => {
 };
 
 test("compared to itself, nothing has changed", () => withPage({}, async (page) => {
-	const query = await fixedRange(page);
+	const query = fixedRange();
 	const { from, to } = range(query);
 	await open(page, `${query}&view=compare&base_from=${from}&base_to=${to}`);
 	const [a, b] = await firn(page, "sides");
@@ -25,7 +25,7 @@ test("compared to itself, nothing has changed", () => withPage({}, async (page) 
 }));
 
 test("the two halves of a range compare, swap, and name what changed most", () => withPage({}, async (page) => {
-	const query = await fixedRange(page);
+	const query = fixedRange();
 	const { to } = range(query);
 	const [early, late] = [to - 30_000, to - 15_000];
 	const lateHalf = query.replace(/from=\d+/, `from=${late}`);
@@ -43,7 +43,7 @@ test("the two halves of a range compare, swap, and name what changed most", () =
 }));
 
 test("a side without data says so: everything is gone", () => withPage({}, async (page) => {
-	const query = await fixedRange(page);
+	const query = fixedRange();
 	const { from, to } = range(query);
 	const type = new URLSearchParams(query).get("query");
 	await open(page, `?query=${encodeURIComponent(`${type}{comm="no such one"}`)}` +
@@ -56,7 +56,7 @@ test("a side without data says so: everything is gone", () => withPage({}, async
 }));
 
 test("presets and a brush choose what A is", () => withPage({}, async (page) => {
-	const query = await fixedRange(page);
+	const query = fixedRange();
 	const { from } = range(query);
 	await open(page, query);
 	await page.keyboard.press("4");

@@ -8,7 +8,7 @@ const filtered = (page) => page.waitForFunction(() => window.__firn.profile().fi
 
 test("a preset hides the kernel's frames, says so in a chip, and Back brings them back",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		const { root } = await firn(page, "profile");
 		await page.click("#add-filter");
 		await page.getByRole("button", { name: "Kernel" }).click();
@@ -24,7 +24,7 @@ test("a preset hides the kernel's frames, says so in a chip, and Back brings the
 	}));
 
 test("one key hides the stacks of the selected frame, and their share is said", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const { root } = await firn(page, "profile");
 	const frame = await inviting(page);
 	await clickFrame(page, frame);
@@ -38,7 +38,7 @@ test("one key hides the stacks of the selected frame, and their share is said", 
 }));
 
 test("the form writes filters of any field, and what hides everything is named", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.click("#add-filter");
 	await page.getByRole("combobox", { name: "Do", exact: true }).selectOption("show-stack");
 	await page.getByRole("combobox", { name: "Where the frame's" }).selectOption("binary");
@@ -50,7 +50,7 @@ test("the form writes filters of any field, and what hides everything is named",
 }));
 
 test("inverted, functions come first and every sum stays", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const { root } = await firn(page, "profile");
 	const first = () => window.__firn.frames().filter(({ depth }) => depth === 1).map(({ name }) => name).join();
 	const starts = await page.evaluate(first);
@@ -73,7 +73,7 @@ test("inverted, functions come first and every sum stays", () => withPage({}, as
 
 test("the sandwich of a frame names it in the link; its menu offers the same as the keys",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		const frame = await inviting(page);
 		await page.mouse.click(frame.x + Math.min(20, frame.width / 2), frame.y + 5, { button: "right" });
 		await page.getByRole("menu", { name: frame.name, exact: true }).waitFor();

@@ -6,7 +6,7 @@ import { clickFrame, firn, fixedRange, inviting, open, painted, picture, settled
 const canvas = (page) => page.locator(".flame-base").screenshot();
 
 test("a click zooms; breadcrumb, Escape and Back undo it exactly", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.mouse.move(2, 2);
 	const whole = await canvas(page);
 	const frame = await inviting(page);
@@ -39,7 +39,7 @@ test("a click zooms; breadcrumb, Escape and Back undo it exactly", () => withPag
 }));
 
 test("a reload and a copied link show the very same picture", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await clickFrame(page, await inviting(page));
 	await page.mouse.move(2, 2);
 	const focus = await firn(page, "focus");
@@ -59,7 +59,7 @@ test("a reload and a copied link show the very same picture", () => withPage({},
 }));
 
 test("hovering says at once what the frame is", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const frame = await inviting(page);
 	await page.mouse.move(frame.x + frame.width / 2, frame.y + frame.height / 2);
 	assert.equal(await firn(page, "hovered"), frame.name);
@@ -71,7 +71,7 @@ test("hovering says at once what the frame is", () => withPage({}, async (page) 
 }));
 
 test("control and wheel zoom at the pointer, dragging pans", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const frame = await inviting(page);
 	const x = Math.round(frame.x + frame.width / 2);
 	const y = frame.y + frame.height / 2;
@@ -100,7 +100,7 @@ test("control and wheel zoom at the pointer, dragging pans", () => withPage({}, 
 
 test("the keyboard alone walks, zooms and comes back, and the tree says where it is",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		await page.locator("#graph").focus();
 		await page.keyboard.press("ArrowDown");
 		await page.keyboard.press("ArrowDown");
@@ -121,7 +121,7 @@ test("the keyboard alone walks, zooms and comes back, and the tree says where it
 	}));
 
 test("grouping by a label adds a level that sums up to the total", () => withPage({}, async (page) => {
-	const query = await fixedRange(page);
+	const query = fixedRange();
 	await open(page, query);
 	const { root } = await firn(page, "profile");
 	await open(page, `${query}&group_by=comm`);
@@ -135,7 +135,7 @@ test("grouping by a label adds a level that sums up to the total", () => withPag
 }));
 
 test("the table sorts, keeps few rows in the page, and leads back to the graph", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.keyboard.press("2");
 	const table = page.getByRole("grid", { name: "Functions" });
 	await table.waitFor();

@@ -5,7 +5,7 @@ import { clickFrame, fixedRange, inviting, open, picture, settled, violations, w
 
 for (const colorScheme of ["light", "dark"])
 	test(`every view is accessible in ${colorScheme}`, () => withPage({ colorScheme }, async (page) => {
-		const query = await fixedRange(page);
+		const query = fixedRange();
 		await open(page, query);
 		assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), colorScheme);
 		assert.deepEqual(await violations(page), [], "graph");
@@ -73,7 +73,7 @@ const LONG = [
 for (const [width, height] of [[1280, 720], [900, 700], [600, 900]]) {
 	const viewport = { width, height };
 	test(`at ${width}x${height} nothing is cut off`, () => withPage({ viewport }, async (page) => {
-		const query = await fixedRange(page);
+		const query = fixedRange();
 		await open(page, query);
 		await assertNothingCutOff(page, "at first");
 		const graph = await page.locator(".flame-host").boundingBox();

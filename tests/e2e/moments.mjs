@@ -76,9 +76,13 @@ export function report(labels, fromMs, durationMs, samples) {
 		.message(2, dictionary).done();
 }
 
-export async function send(...report_) {
+export const send = (...report_) => sendAs({}, ...report_);
+
+/* As a sender that says something of itself. */
+export async function sendAs(headers, ...report_) {
 	const answer = await fetch(new URL("v1development/profiles", base), {
-		method: "POST", headers: { "content-type": "application/x-protobuf" }, body: report(...report_),
+		method: "POST", headers: { "content-type": "application/x-protobuf", ...headers },
+		body: report(...report_),
 	});
 	const said = await answer.text();
 	assert.equal(answer.status, 200, said);

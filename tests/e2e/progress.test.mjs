@@ -5,7 +5,7 @@ import { firn, fixedRange, open, withPage } from "./page.mjs";
 
 test("a slow answer shows how far it is; Cancel ends the question and keeps the picture",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		const { root } = await firn(page, "profile");
 		let closed = false;
 		await page.route("**/api/v1/query?*", () => undefined); // no answer, ever

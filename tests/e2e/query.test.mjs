@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { firn, fixedRange, open, painted, picture, withPage } from "./page.mjs";
 
 test("completion leads from a label to its value, and the graph follows", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const { root } = await firn(page, "profile");
 	const field = page.getByRole("combobox");
 	await field.click();
@@ -27,7 +27,7 @@ test("completion leads from a label to its value, and the graph follows", () => 
 }));
 
 test("a syntax error names its column and keeps the old result", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	const { root } = await firn(page, "profile");
 	await page.getByRole("combobox").click();
 	await page.keyboard.type("comm nginx");
@@ -39,7 +39,7 @@ test("a syntax error names its column and keeps the old result", () => withPage(
 
 test("matchers that exclude everything are named as the reason, and can be removed",
 	() => withPage({}, async (page) => {
-		const query = await fixedRange(page);
+		const query = fixedRange();
 		await open(page, query);
 		await page.getByRole("combobox").fill('comm="there is no such command"');
 		await page.keyboard.press("Enter");
@@ -51,7 +51,7 @@ test("matchers that exclude everything are named as the reason, and can be remov
 
 test("a brush over the strip sets the range, and the graph is the sum of the strip",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		const plot = await page.locator(".u-over").boundingBox();
 		const before = await firn(page, "place");
 		const y = plot.y + plot.height / 2;
@@ -87,7 +87,7 @@ test("presets and absolute times set the range", () => withPage({}, async (page)
 }));
 
 test("sum by a label draws a line per value", () => withPage({}, async (page) => {
-	await open(page, `${await fixedRange(page)}&sum_by=comm`);
+	await open(page, `${fixedRange()}&sum_by=comm`);
 	await page.waitForFunction(() => window.__firn.series()?.lines > 1);
 	assert.ok(await page.getByRole("list", { name: "Lines of the chart" }).getByRole("button").count() > 1);
 	await picture(page, "sum-by");

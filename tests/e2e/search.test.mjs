@@ -7,7 +7,7 @@ const escape = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 test("a search marks, sums up without double counting, and changes no other number",
 	() => withPage({}, async (page) => {
-		await open(page, await fixedRange(page));
+		await open(page, fixedRange());
 		const frame = await inviting(page);
 		const before = await firn(page, "profile");
 		await page.keyboard.press("/");
@@ -29,7 +29,7 @@ test("a search marks, sums up without double counting, and changes no other numb
 	}));
 
 test("Enter goes to a match and reads it in full, n and N walk on", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.keyboard.press("/");
 	await page.keyboard.type("/./");
 	await page.keyboard.press("Enter");
@@ -47,7 +47,7 @@ test("Enter goes to a match and reads it in full, n and N walk on", () => withPa
 }));
 
 test("an invalid regular expression says so and does nothing else", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.fill("#search", "/(/");
 	await page.getByRole("alert").waitFor();
 	assert.equal(await firn(page, "search"), null);

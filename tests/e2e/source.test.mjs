@@ -7,7 +7,7 @@ const tab = (page, name) => page.getByRole("group", { name: "Side pane shows" })
 
 /* The function that the busy program of the test spends its time in. */
 async function selectBusy(page) {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await page.fill("#search", "/^spin$/");
 	await page.press("#search", "Enter");
 	await settled(page);
@@ -27,7 +27,7 @@ test("the side pane shows where in its source a function spends", () => withPage
 }));
 
 test("callers are a tree that opens by keys and adds up", () => withPage({}, async (page) => {
-	await open(page, await fixedRange(page));
+	await open(page, fixedRange());
 	await clickFrame(page, await inviting(page));
 	const name = await firn(page, "selected");
 	await tab(page, "Callers").click();

@@ -118,7 +118,7 @@ test("the heatmap is walked by keys, which say what a cell holds",
 
 test("cells of real samples add up to the graph's total, and empty ones say that they are empty",
 	() => withPage({}, async (page) => {
-		const range = await fixedRange(page);
+		const range = fixedRange();
 		await open(page, `${range}&view=heatmap`);
 		await page.getByRole("grid", { name: "Heatmap of values over time" }).focus();
 		for (const key of ["ArrowRight", "Shift+ArrowRight"])
@@ -198,7 +198,7 @@ test("the call graph shows callers above callees, and leads along calls by keys"
 }));
 
 test("a call graph of real programs says what it hides, and shows more", () => withPage({}, async (page) => {
-	await open(page, `${await fixedRange(page)}&view=callgraph&functions=20`);
+	await open(page, `${fixedRange()}&view=callgraph&functions=20`);
 	await page.getByText(/Not shown: .* functions with less/).waitFor();
 	assert.equal(await page.locator(".call-node").count(), 20);
 	await page.getByRole("button", { name: "Show 40" }).click();

@@ -207,6 +207,7 @@ static void write_header(struct sending *s)
 	write_number(&json, "reports", (int64_t)tree->reports);
 	json_put_key(&json, "partial");
 	json_put_bool(&json, tree->parts_unreadable != 0);
+	write_number(&json, "parts_unreadable", (int64_t)tree->parts_unreadable);
 	write_number(&json, "pending", (int64_t)tree->names_pending);
 	json_put_key(&json, "unresolved");
 	render_unresolved_json(tree, &json);

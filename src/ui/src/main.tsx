@@ -12,6 +12,7 @@ import "./style/main.css";
 import { App } from "./parts/app";
 import { paletteOpen } from "./parts/help";
 import { installHook } from "./state/hook";
+import { followSenders } from "./state/doubts";
 import { startKeys } from "./state/keys";
 import { followSelection } from "./state/reading";
 import { page } from "./state/pages";
@@ -27,4 +28,5 @@ const stop = effect(() => {
 		return;
 	queueMicrotask(() => stop());
 	startSession();
+	followSenders();
 });

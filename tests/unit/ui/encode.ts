@@ -116,7 +116,8 @@ export function encode(root: Box, header: Record<string, unknown> = {}): ArrayBu
 	return sectioned(sections);
 }
 
-export const profileOf = (root: Box): Profile => decodeProfile(encode(root));
+export const profileOf = (root: Box, header: Record<string, unknown> = {}): Profile =>
+	decodeProfile(encode(root, header));
 
 /* Folded lines ("a;b;c 3") as a profile; children in order of appearance. */
 export function folded(...lines: string[]): Profile {

@@ -42,6 +42,7 @@ function headerOf(tables: Tables, index: number): ProfileHeader {
 		filtered: 0,
 		reports: 0,
 		partial: false,
+		parts_unreadable: 0,
 		pending: 0,
 		unresolved: { value: 0, reasons_total: 0, reasons: [] },
 	};

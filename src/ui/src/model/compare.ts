@@ -107,6 +107,7 @@ export function compareProfiles(a: Profile, b: Profile): Profile {
 	const header = {
 		...b.header,
 		partial: a.header.partial || b.header.partial,
+		parts_unreadable: Math.max(a.header.parts_unreadable, b.header.parts_unreadable),
 		pending: Math.max(a.header.pending, b.header.pending),
 		trimmed: a.header.trimmed + b.header.trimmed,
 		functions: functions.count,

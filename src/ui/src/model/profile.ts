@@ -38,6 +38,8 @@ export interface ProfileHeader {
 	filtered: number;
 	reports: number;
 	partial: boolean;
+	/* Parts of the store that could not be read; 0 with `partial`: the server did not say. */
+	parts_unreadable: number;
 	/* Frames whose symbols the server is still reading. */
 	pending: number;
 	/* The largest reasons; `reasons_total` counts all, and `value` is of the stacks with any. */

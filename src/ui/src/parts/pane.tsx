@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { THIN_SAMPLES, samplesOf } from "../model/doubts";
 import {
 	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
 	functionSystemName, functionUnresolved, kindName, nodeName,
@@ -11,12 +12,14 @@ import { formatCount, formatPercent, formatRate, formatSamples, formatValue } fr
 import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../state/reading";
 import { changeTexts } from "../state/changes";
+import { doubts } from "../state/doubts";
 import { isLocal } from "../state/local";
 import { place } from "../state/place";
 import { profile, seconds, unit } from "../state/session";
 import { FunctionTable } from "./function_table";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
+import { PageLink } from "./menu";
 
 function Copy({ text, what }: { text: string; what: string }): JSX.Element {
 	const done = useSignal(false);
@@ -48,7 +51,6 @@ function Measure({ title, value, whole }: { title: string; value: number; whole:
 	);
 }
 
-const THIN_SAMPLES = 30;
 const CALLEES_MAX = 8;
 const NAME_MAX = 24; // of a function, on a button
 
@@ -145,6 +147,24 @@ function Unresolved({ current }: { current: Profile }): JSX.Element | null {
 	);
 }
 
+/* What the status line says in a word. */
+function Doubts(): JSX.Element | null {
+	const told = doubts.value.filter(({ full }) => full);
+	if (!told.length)
+		return null;
+	return (
+		<section class="unresolved" aria-label="To know of these numbers">
+			<h3>To know of these numbers</h3>
+			{told.map(({ full, page: more }) => (
+				<p key={full} class="thin">
+					{full}{" "}
+					{more && <PageLink to={more} title={more === "targets" ? "Targets" : "Status"} />}
+				</p>
+			))}
+		</section>
+	);
+}
+
 function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
 	const { a, b, words, noise } = changeTexts(current, node);
 	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${noise ? ", may be noise" : ""}`]];
@@ -168,7 +188,6 @@ function Details(): JSX.Element {
 	const node = cursor.value >= 0 ? cursor.value : fn ? widestOf(current, fn) : focus.value;
 	const name = nodeName(current, Math.max(0, node));
 	const whole = current.total[0]!;
-	const samples = unit.value.sampled ? current.total[node]! : Infinity;
 	const widest = functionName(current, fn);
 	const table = top.value;
 	return (
@@ -185,7 +204,7 @@ function Details(): JSX.Element {
 					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
 				</>}
 			</dl>}
-			{samples < THIN_SAMPLES && (
+			{fn > 0 && samplesOf(current, unit.value, current.total[node]!) < THIN_SAMPLES && (
 				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
 			)}
 			{functionUnresolved(current, current.func[node]!) && (
@@ -193,6 +212,7 @@ function Details(): JSX.Element {
 					No symbols: <Reason text={functionUnresolved(current, current.func[node]!)} />
 				</p>
 			)}
+			{!fn && <Doubts />}
 			<Facts current={current} fn={current.func[node]!} />
 			<Callees current={current} node={node} />
 			{!fn && <Unresolved current={current} />}

@@ -5,8 +5,10 @@ import { useEffect, useState } from "preact/hooks";
 import { parseMatchers } from "../model/selector";
 import { describeAge, describeRange } from "../model/timerange";
 import { isLocal } from "../state/local";
+import { doubts } from "../state/doubts";
 import { go, place } from "../state/place";
 import { dataWithoutMatchers, failure, nearestData, profile, retry, types } from "../state/session";
+import { PageLink } from "./menu";
 
 export function isEmpty(): boolean {
 	return (profile.value !== null && profile.value.total[0] === 0) ||
@@ -87,8 +89,21 @@ function AllFiltered(): JSX.Element {
 	);
 }
 
+/* Nobody knows whether there was any. */
+function NoneReadable(): JSX.Element {
+	const unread = doubts.value.find(({ page }) => page === "status");
+	return (
+		<>
+			<h2>No data that can be read</h2>
+			<p>{unread?.full}</p>
+			<div class="state-actions"><PageLink to="status" title="Status of the store" /></div>
+		</>
+	);
+}
+
 export function Empty(): JSX.Element {
 	const reason = profile.value?.header.filtered ? <AllFiltered />
+		: profile.value?.header.partial ? <NoneReadable />
 		: isLocal.value ? <h2>The file has no values of this kind</h2>
 		: !types.value?.length ? <NoAgents />
 		: dataWithoutMatchers.value && place.value.matchers ? <NoMatch />

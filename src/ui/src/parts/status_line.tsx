@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { functionFile, functionMapping, functionUnresolved, nodeName } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { changeTexts } from "../state/changes";
+import { doubts } from "../state/doubts";
 import { paneOpen, paneTab } from "../state/preferences";
 import { cursor, focus, focusLost, hovered, selectNode } from "../state/reading";
 import { profile, seconds, unit } from "../state/session";
@@ -56,10 +57,10 @@ function Frame({ node }: { node: number }): JSX.Element {
 	);
 }
 
-/* Says it, and shows in the side pane of which binaries and why. */
-function LackOfSymbols(): JSX.Element | null {
-	const { unresolved, total } = profile.value!.header;
-	if (!unresolved.reasons.length)
+/* Always in sight, whatever is pointed at; the side pane says more of each. */
+function Doubts(): JSX.Element | null {
+	const list = doubts.value;
+	if (!list.length)
 		return null;
 	const show = () => {
 		selectNode(-1);
@@ -67,31 +68,27 @@ function LackOfSymbols(): JSX.Element | null {
 		paneOpen.value = true;
 	};
 	return (
-		<button type="button" class="status-unresolved" onClick={show}>
-			{formatPercent(unresolved.value, total)} of samples lack symbols: why
+		<button type="button" class="status-doubts" onClick={show}
+			title={list.map(({ brief, full }) => full || brief).join("\n")}>
+			{list.map(({ brief }) => brief).join(" · ")}
 		</button>
 	);
 }
+
+const counted = (count: number, noun: string) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function Summary(): JSX.Element {
 	const { header, count } = profile.value!;
 	const trimmed = formatPercent(header.trimmed, header.total);
 	const shown = header.trimmed
 		? `${formatCount(count)} of ${formatCount(header.nodes_total)} frames, ${trimmed} too small to send`
-		: `${formatCount(count)} frames`;
+		: counted(count, "frame");
 	const facts = [
 		shown,
-		`${formatCount(header.functions)} functions`,
-		header.reports ? `${formatCount(header.reports)} reports` : "",
-		header.pending ? "reading symbols…" : "",
-		header.partial ? "some of the data could not be read" : "",
+		counted(header.functions, "function"),
+		header.reports ? counted(header.reports, "report") : "",
 	];
-	return (
-		<>
-			<span class="muted number">{facts.filter(Boolean).join(" · ")}</span>
-			<LackOfSymbols />
-		</>
-	);
+	return <span class="muted number">{facts.filter(Boolean).join(" · ")}</span>;
 }
 
 export function StatusLine(): JSX.Element {
@@ -104,6 +101,7 @@ export function StatusLine(): JSX.Element {
 			{current && node >= 0 && node < current.count
 				? <Frame node={node} />
 				: current && !notice && <Summary />}
+			{current && <Doubts />}
 		</footer>
 	);
 }

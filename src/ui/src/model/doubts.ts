@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* doubts - what a reader has to know before trusting the numbers of a profile, largest doubt first. */
+import { functionName, kindName, type Profile } from "./profile";
+import { type Unit, formatCount, formatPercent } from "./quantity";
+import type { Matcher } from "./selector";
+
+/* Fewer say little. */
+export const THIN_SAMPLES = 30;
+
+export interface Doubt {
+	/* For a line, and for a place that has room. */
+	brief: string;
+	full: string;
+	/* Which page tells more. */
+	page?: "targets" | "status";
+}
+
+/* A sender, as the server's list of targets has it. */
+export interface Sender {
+	labels: Record<string, string>;
+	peer: string;
+	lost: number;
+	lost_ms?: number;
+}
+
+/* How long after a loss it may be heard of. */
+const HEARD_WITHIN_MS = 60_000;
+
+/* The number of samples behind a value; Infinity where values are none. */
+export function samplesOf({ header }: Profile, unit: Unit, value: number): number {
+	if (unit.sampled)
+		return value;
+	return header.period > 0 && header.period_unit === header.unit ? value / header.period : Infinity;
+}
+
+/* Whether a sender's profiles can be among those that are shown. */
+function mayBeShown({ labels }: Sender, matchers: readonly Matcher[]): boolean {
+	return matchers.every(({ name, op, value }) => {
+		const own = labels[name];
+		return own === undefined || (op === "=" ? own === value : op === "!=" ? own !== value : true);
+	});
+}
+
+function lostDoubt({ header }: Profile, senders: readonly Sender[], matchers: readonly Matcher[]): Doubt | null {
+	const losing = senders.filter((sender) => sender.lost > 0 && sender.lost_ms !== undefined &&
+		sender.lost_ms >= header.from_ms && sender.lost_ms <= header.to_ms + HEARD_WITHIN_MS &&
+		mayBeShown(sender, matchers)).sort((a, b) => b.lost - a.lost);
+	const [worst] = losing;
+	if (!worst)
+		return null;
+	const name = worst.labels["node"] ?? worst.labels["host"] ?? worst.peer;
+	const others = losing.length > 1 ? ` So did ${formatCount(losing.length - 1)} more.` : "";
+	return {
+		brief: "samples were lost",
+		full: `${name} lost samples in this range: ${formatCount(worst.lost)} since it started.${others}`,
+		page: "targets",
+	};
+}
+
+/* Stacks that end, at their root, in a marker that says why they were cut. */
+function cutDoubt(profile: Profile): Doubt | null {
+	const whole = profile.total[0]!;
+	const cuts: { value: number; why: string }[] = [];
+	for (let fn = 1; fn < profile.functions.count; fn++) {
+		if (kindName(profile, fn) !== "marker")
+			continue;
+		const [, why] = /^\[truncated: (.*)\]$/.exec(functionName(profile, fn)) ?? [];
+		if (why && profile.functionTotal[fn]! > 0)
+			cuts.push({ value: profile.functionTotal[fn]!, why });
+	}
+	if (!cuts.length)
+		return null;
+	cuts.sort((a, b) => b.value - a.value);
+	const share = (value: number) => formatPercent(value, whole);
+	const all = share(cuts.reduce((sum, { value }) => sum + value, 0));
+	const reasons = cuts.slice(0, 3).map(({ value, why }) => `${why} (${share(value)})`).join(", ");
+	return {
+		brief: `${all} of stacks are cut`,
+		full: `${all} of samples have a stack whose callers are not known: ${reasons}.`,
+	};
+}
+
+function thinDoubt(profile: Profile, unit: Unit): Doubt | null {
+	const totals = profile.sides ? profile.sides.map(({ total }) => total[0]!) : [profile.total[0]!];
+	const counts = totals.filter(Boolean).map((total) => Math.round(samplesOf(profile, unit, total)));
+	const least = Math.min(...counts, Infinity);
+	if (least >= THIN_SAMPLES)
+		return null;
+	const samples = `${least} ${least === 1 ? "sample" : "samples"}`;
+	return {
+		brief: `only ${samples}`,
+		full: `Statistically thin: ${samples}${profile.sides ? " on one side" : ""}, fewer than ${THIN_SAMPLES}.`,
+	};
+}
+
+export function doubtsOf(
+	profile: Profile, unit: Unit, senders: readonly Sender[], matchers: readonly Matcher[],
+): Doubt[] {
+	const { partial, parts_unreadable: parts, pending, unresolved } = profile.header;
+	const several = parts > 1 ? `${formatCount(parts)} parts` : "A part";
+	const lacking = `${formatPercent(unresolved.value, profile.total[0]!)} of samples lack symbols`;
+	const some = `${formatCount(pending)} ${pending === 1 ? "frame" : "frames"}`;
+	return [
+		partial ? {
+			brief: "some data could not be read",
+			full: `${several} of the store could not be read: what was in there is missing here.`,
+			page: "status" as const,
+		} : null,
+		lostDoubt(profile, senders, matchers),
+		thinDoubt(profile, unit),
+		cutDoubt(profile),
+		unresolved.reasons.length ? { brief: lacking, full: "" } : null,
+		pending ? {
+			brief: "reading symbols…",
+			full: `The symbols of ${some} are still being read; their names come by themselves.`,
+		} : null,
+	].filter((doubt) => doubt !== null);
+}
