@@ -103,7 +103,7 @@ test("what could not be read is said, in the picture and in place of one", () =>
 	const child = await server();
 	await page.goto(new URL(placeOf("known"), base).href);
 	await page.getByRole("heading", { name: "No data that can be read" }).waitFor();
-	await page.getByRole("status").getByText(/A part of the store could not be read/).waitFor();
+	await page.getByRole("status").getByText(/Part of the store could not be read/).waitFor();
 	await picture(page, "away-unreadable");
 	await send({ job: "later" }, AT.now, 10_000, [{ stack: ["main"], value: 50 }]);
 	await open(page, query('job="later"', AT.now - 60_000, AT.now + 60_000));

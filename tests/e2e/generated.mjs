@@ -108,7 +108,7 @@ export function pprof({ functions, stacks, at_ms, seconds }) {
 }
 
 /* Numbers in [0, 1) that look random (mulberry32). */
-function randomNumbers(seed) {
+export function randomNumbers(seed) {
 	let state = seed;
 	return () => {
 		state = (state + 0x6d2b79f5) | 0;

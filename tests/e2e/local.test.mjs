@@ -83,10 +83,12 @@ const FILES = [
 
 test("files of every format are shown without the server, and everything works on them", () =>
 	withPage({}, async (page) => {
+		const heard = page.waitForResponse(/api\/v1\/targets/);
 		await open(page);
 		/* Nothing is on its way any more that was asked before. */
 		await page.click("#live");
 		await page.waitForFunction(() => !window.__firn.place().live && !window.__firn.busy());
+		await heard;
 		await page.waitForLoadState("networkidle");
 		const asked = [];
 		await page.route("**/api/**", (route) => {
@@ -194,6 +196,7 @@ test("a file is chosen by key; a link to it says that it has to be opened again"
 
 test("views that were open before ask nothing of the server once a file is shown", () =>
 	withPage({}, async (page) => {
+		const heard = page.waitForResponse(/api\/v1\/targets/);
 		await open(page);
 		for (const view of ["Heatmap", "Timeline", "Call graph"]) {
 			await page.getByRole("button", { name: view, exact: true }).click();
@@ -202,6 +205,7 @@ test("views that were open before ask nothing of the server once a file is shown
 		await page.getByRole("button", { name: "Flame graph", exact: true }).click();
 		await page.click("#live");
 		await page.waitForFunction(() => !window.__firn.place().live && !window.__firn.busy());
+		await heard;
 		await page.waitForLoadState("networkidle");
 		const asked = [];
 		await page.route("**/api/**", (route) => {

@@ -10,11 +10,10 @@ import "./style/strip.css";
 import "./style/tools.css";
 import "./style/main.css";
 import { App } from "./parts/app";
-import { paletteOpen } from "./parts/help";
 import { installHook } from "./state/hook";
-import { followSenders } from "./state/doubts";
 import { startKeys } from "./state/keys";
 import { followSelection } from "./state/reading";
+import { paletteOpen } from "./state/overlays";
 import { page } from "./state/pages";
 import { startSession } from "./state/session";
 
@@ -28,5 +27,4 @@ const stop = effect(() => {
 		return;
 	queueMicrotask(() => stop());
 	startSession();
-	followSenders();
 });

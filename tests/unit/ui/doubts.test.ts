@@ -28,7 +28,7 @@ test("parts that could not be read are counted, and lead to the status", () => {
 	const [one] = told(enough, { partial: true, parts_unreadable: 3 });
 	assert.match(one!.full, /^3 parts of the store could not be read/);
 	assert.equal(one!.page, "status");
-	assert.match(told(enough, { partial: true })[0]!.full, /^A part of the store/);
+	assert.match(told(enough, { partial: true })[0]!.full, /^Part of the store/);
 });
 
 test("few samples are thin, of whatever unit, and on either side of a comparison", () => {

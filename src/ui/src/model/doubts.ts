@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doubts - what a reader has to know before trusting the numbers of a profile, largest doubt first. */
 import { functionName, kindName, type Profile } from "./profile";
-import { type Unit, formatCount, formatPercent } from "./quantity";
+import { THIN_SAMPLES, type Unit, formatCount, formatPercent, samplesOf } from "./quantity";
 import type { Matcher } from "./selector";
-
-/* Fewer say little. */
-export const THIN_SAMPLES = 30;
 
 export interface Doubt {
 	/* For a line, and for a place that has room. */
@@ -25,13 +22,6 @@ export interface Sender {
 
 /* How long after a loss it may be heard of. */
 const HEARD_WITHIN_MS = 60_000;
-
-/* The number of samples behind a value; Infinity where values are none. */
-export function samplesOf({ header }: Profile, unit: Unit, value: number): number {
-	if (unit.sampled)
-		return value;
-	return header.period > 0 && header.period_unit === header.unit ? value / header.period : Infinity;
-}
 
 /* Whether a sender's profiles can be among those that are shown. */
 function mayBeShown({ labels }: Sender, matchers: readonly Matcher[]): boolean {
@@ -82,7 +72,7 @@ function cutDoubt(profile: Profile): Doubt | null {
 
 function thinDoubt(profile: Profile, unit: Unit): Doubt | null {
 	const totals = profile.sides ? profile.sides.map(({ total }) => total[0]!) : [profile.total[0]!];
-	const counts = totals.filter(Boolean).map((total) => Math.round(samplesOf(profile, unit, total)));
+	const counts = totals.filter(Boolean).map((total) => Math.round(samplesOf(profile.header, unit, total)));
 	const least = Math.min(...counts, Infinity);
 	if (least >= THIN_SAMPLES)
 		return null;
@@ -97,7 +87,7 @@ export function doubtsOf(
 	profile: Profile, unit: Unit, senders: readonly Sender[], matchers: readonly Matcher[],
 ): Doubt[] {
 	const { partial, parts_unreadable: parts, pending, unresolved } = profile.header;
-	const several = parts > 1 ? `${formatCount(parts)} parts` : "A part";
+	const several = parts > 1 ? `${formatCount(parts)} parts` : "Part";
 	const lacking = `${formatPercent(unresolved.value, profile.total[0]!)} of samples lack symbols`;
 	const some = `${formatCount(pending)} ${pending === 1 ? "frame" : "frames"}`;
 	return [

@@ -103,6 +103,18 @@ export function formatPerSecond(unit: Unit, perSecond: number): string {
 	return unit.delta ? `${text}/s` : text;
 }
 
+/* Fewer say little. */
+export const THIN_SAMPLES = 30;
+
+/* The number of samples behind a value; Infinity where values are none. */
+export function samplesOf(
+	source: { unit: string; period: number; period_unit: string }, unit: Unit, value: number,
+): number {
+	if (unit.sampled)
+		return value;
+	return source.period > 0 && source.period_unit === source.unit ? value / source.period : Infinity;
+}
+
 /* The number of samples behind a value, as words; "" when values are not samples. */
 export function formatSamples(unit: Unit, value: number): string {
 	if (!unit.sampled)

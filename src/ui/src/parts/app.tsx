@@ -13,11 +13,10 @@ import { FlameView, graphOnScreen } from "./flame_view";
 import { FrameMenu, frameMenu } from "./frame_menu";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
-import { Help, helpOpen, paletteOpen } from "./help";
 import { Palette } from "./palette";
 import { Pane } from "./pane";
 import { ProgressNote } from "./progress_note";
-import { Empty, Failed, Skeleton, isEmpty } from "./states";
+import { Failed, Skeleton, isEmpty } from "./states";
 import { StatusLine } from "./status_line";
 import { Strip } from "./strip";
 import { PathRow, Tools, VIEWS, showView as openView } from "./tools";
@@ -25,6 +24,7 @@ import { lazy } from "./lazy";
 import { Drop } from "./drop";
 import { chooseLocal, isLocal, needsServer, shown } from "../state/local";
 import { formatPlace } from "../model/place";
+import { helpOpen, paletteOpen } from "../state/overlays";
 import { page, root } from "../state/pages";
 
 const focusOn = (id: string) => {
@@ -37,6 +37,8 @@ const focusOn = (id: string) => {
 const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
+const Help = lazy(() => import("../views/help").then((view) => view.Help));
+const Empty = lazy(() => import("../views/empty").then((view) => view.Empty));
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
 const NeedsServer = lazy(() => import("../views/local").then((view) => view.NeedsServer));
 const Pages = lazy(() => import("../pages/pages").then((pages) => pages.Pages));
@@ -134,7 +136,7 @@ function Explorer(): JSX.Element {
 			{place.value.embed && <EmbedLink />}
 			<StatusLine />
 			<FrameMenu />
-			<Help />
+			{helpOpen.value && <Help />}
 			{paletteOpen.value && <Palette />}
 		</div>
 	);

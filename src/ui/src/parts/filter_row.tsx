@@ -1,80 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filter_row - the filters on stacks and frames as chips, and the form that adds one. */
+/* filter_row - the filters on stacks and frames as chips, and the button for one more. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
-import { ACTIONS, type Action, FIELDS, FILTER_OPERATORS, PRESETS, describeFilter, filterText } from "../model/filters";
+import { describeFilter } from "../model/filters";
 import { lengthOf, lengthText, parseCells } from "../model/heatmap";
 import { formatPercent } from "../model/quantity";
 import { clockTime } from "../model/timerange";
 import { go, place } from "../state/place";
 import { profile, question } from "../state/session";
-import { addFilters, removeFilter } from "../state/transforms";
+import { removeFilter } from "../state/transforms";
 import { Icon } from "./icons";
+import { lazy } from "./lazy";
 import { Popover } from "./popover";
 
-function Choice({ label, options, value, onChange }: {
-	label: string; options: readonly { value: string; label: string }[]; value: string;
-	onChange(value: string): void;
-}): JSX.Element {
-	return (
-		<label>
-			{label}
-			<select aria-label={label} value={value}
-				onChange={(event) => onChange(event.currentTarget.value)}>
-				{options.map((option) => (
-					<option key={option.value} value={option.value}>{option.label}</option>
-				))}
-			</select>
-		</label>
-	);
-}
-
-const FIELD_OPTIONS = FIELDS.map((each) => ({ value: each, label: each.replace("_", " ") }));
-
-function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
-	const [action, setAction] = useState<Action>("hide-frame");
-	const [field, setField] = useState("function");
-	const [operator, setOperator] = useState("*=");
-	const [value, setValue] = useState("");
-	const submit = (event: Event) => {
-		event.preventDefault();
-		if (!value)
-			return;
-		addFilters([filterText(action, field, operator, value)]);
-		onDone();
-	};
-	const preset = (filters: readonly string[]) => {
-		addFilters(filters);
-		onDone();
-	};
-	return (
-		<div class="range-panel" role="dialog" aria-label="Add a filter">
-			<ul class="presets" aria-label="Hide internals of">
-				<li class="presets-title muted">Hide</li>
-				{PRESETS.map(({ name, filters }) => (
-					<li key={name}>
-						<button type="button" onClick={() => preset(filters)}>{name}</button>
-					</li>
-				))}
-			</ul>
-			<form class="range-form" onSubmit={submit}>
-				<Choice label="Do" options={ACTIONS} value={action}
-					onChange={(next) => setAction(next as Action)} />
-				<Choice label="Where the frame's" value={field} onChange={setField}
-					options={FIELD_OPTIONS} />
-				<Choice label="Which" options={FILTER_OPERATORS} value={operator}
-					onChange={setOperator} />
-				<label>
-					Value
-					<input id="filter-value" type="text" value={value}
-						spellcheck={false} autocomplete="off"
-						onInput={(event) => setValue(event.currentTarget.value)} />
-				</label>
-				<button type="submit" class="button primary" disabled={!value}>Add filter</button>
-			</form>
-		</div>
-	);
-}
+const FilterForm = lazy(() => import("../views/filter_form").then((view) => view.FilterForm));
 
 export function AddFilter(): JSX.Element {
 	const [open, setOpen] = useState(false);

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Command, commands } from "../state/keys";
-import { paletteOpen } from "./help";
+import { paletteOpen } from "../state/overlays";
 
 /* Every word has to be in the title, in any order. */
 function fits(command: Command, text: string): boolean {

@@ -3,23 +3,22 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { THIN_SAMPLES, samplesOf } from "../model/doubts";
 import {
 	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
 	functionSystemName, functionUnresolved, kindName, nodeName,
 } from "../model/profile";
-import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
+import {
+	THIN_SAMPLES, formatCount, formatPercent, formatRate, formatSamples, formatValue, samplesOf,
+} from "../model/quantity";
 import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../state/reading";
 import { changeTexts } from "../state/changes";
-import { doubts } from "../state/doubts";
 import { isLocal } from "../state/local";
 import { place } from "../state/place";
 import { profile, seconds, unit } from "../state/session";
 import { FunctionTable } from "./function_table";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
-import { PageLink } from "./menu";
 
 function Copy({ text, what }: { text: string; what: string }): JSX.Element {
 	const done = useSignal(false);
@@ -147,24 +146,6 @@ function Unresolved({ current }: { current: Profile }): JSX.Element | null {
 	);
 }
 
-/* What the status line says in a word. */
-function Doubts(): JSX.Element | null {
-	const told = doubts.value.filter(({ full }) => full);
-	if (!told.length)
-		return null;
-	return (
-		<section class="unresolved" aria-label="To know of these numbers">
-			<h3>To know of these numbers</h3>
-			{told.map(({ full, page: more }) => (
-				<p key={full} class="thin">
-					{full}{" "}
-					{more && <PageLink to={more} title={more === "targets" ? "Targets" : "Status"} />}
-				</p>
-			))}
-		</section>
-	);
-}
-
 function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
 	const { a, b, words, noise } = changeTexts(current, node);
 	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${noise ? ", may be noise" : ""}`]];
@@ -204,7 +185,7 @@ function Details(): JSX.Element {
 					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
 				</>}
 			</dl>}
-			{fn > 0 && samplesOf(current, unit.value, current.total[node]!) < THIN_SAMPLES && (
+			{fn > 0 && samplesOf(current.header, unit.value, current.total[node]!) < THIN_SAMPLES && (
 				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
 			)}
 			{functionUnresolved(current, current.func[node]!) && (
@@ -212,7 +193,7 @@ function Details(): JSX.Element {
 					No symbols: <Reason text={functionUnresolved(current, current.func[node]!)} />
 				</p>
 			)}
-			{!fn && <Doubts />}
+			{!fn && <DoubtsInFull />}
 			<Facts current={current} fn={current.func[node]!} />
 			<Callees current={current} node={node} />
 			{!fn && <Unresolved current={current} />}
@@ -226,6 +207,7 @@ function Details(): JSX.Element {
 	);
 }
 
+const DoubtsInFull = lazy(() => import("../views/doubts").then((view) => view.DoubtsInFull));
 const ChangesTable = lazy(() => import("../views/compare").then((view) => view.ChangesTable));
 
 const SourcePane = lazy(() => import("../views/source").then((view) => view.SourcePane));

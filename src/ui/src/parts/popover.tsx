@@ -53,9 +53,19 @@ export function Popover({ open, onClose, button, children, class: extra = "" }: 
 
 	/* Never past the window's right edge. */
 	useLayoutEffect(() => {
-		const box = panel.current?.getBoundingClientRect();
-		if (box && box.right > innerWidth - 8)
-			panel.current!.style.left = `${innerWidth - 8 - box.right}px`;
+		const box = panel.current;
+		if (!box)
+			return;
+		const fit = () => {
+			box.style.left = "";
+			const { right } = box.getBoundingClientRect();
+			if (right > innerWidth - 8)
+				box.style.left = `${innerWidth - 8 - right}px`;
+		};
+		fit();
+		const watch = new ResizeObserver(fit);
+		watch.observe(box);
+		return () => watch.disconnect();
 	}, [open]);
 
 	return (

@@ -4,11 +4,12 @@ import type { JSX } from "preact";
 import { functionFile, functionMapping, functionUnresolved, nodeName } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { changeTexts } from "../state/changes";
-import { doubts } from "../state/doubts";
-import { paneOpen, paneTab } from "../state/preferences";
-import { cursor, focus, focusLost, hovered, selectNode } from "../state/reading";
+import { cursor, focus, focusLost, hovered } from "../state/reading";
 import { profile, seconds, unit } from "../state/session";
 import { problems } from "../state/place";
+import { lazy } from "./lazy";
+
+const DoubtsBrief = lazy(() => import("../views/doubts").then((view) => view.DoubtsBrief));
 
 const FOCUS_LOST = "The frame of this link is not in this range; showing everything.";
 
@@ -57,24 +58,6 @@ function Frame({ node }: { node: number }): JSX.Element {
 	);
 }
 
-/* Always in sight, whatever is pointed at; the side pane says more of each. */
-function Doubts(): JSX.Element | null {
-	const list = doubts.value;
-	if (!list.length)
-		return null;
-	const show = () => {
-		selectNode(-1);
-		paneTab.value = "details";
-		paneOpen.value = true;
-	};
-	return (
-		<button type="button" class="status-doubts" onClick={show}
-			title={list.map(({ brief, full }) => full || brief).join("\n")}>
-			{list.map(({ brief }) => brief).join(" · ")}
-		</button>
-	);
-}
-
 const counted = (count: number, noun: string) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function Summary(): JSX.Element {
@@ -101,7 +84,7 @@ export function StatusLine(): JSX.Element {
 			{current && node >= 0 && node < current.count
 				? <Frame node={node} />
 				: current && !notice && <Summary />}
-			{current && <Doubts />}
+			{current && <DoubtsBrief />}
 		</footer>
 	);
 }

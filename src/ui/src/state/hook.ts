@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook - window.__firn, read-only, for browser tests: a canvas has no elements to ask.
+ * hook - window.__firn, for browser tests: a canvas has no elements to ask.
  *
  *   place()          the state that is in the URL
+ *   busy()           whether anything is loaded
  *   profile()        header and root total of what is shown, or null
  *   sides()          totals and seconds of both sides of a comparison, or null
  *   change(name)     what a comparison says of the widest frame of that name
@@ -11,6 +12,7 @@
  *   cursor()         the selected frame, likewise
  *   frames()         the frames at least one pixel wide in the viewport
  *   search()         functions, frames and value that match, or null
+ *   cancel()         what the button of a slow answer does
  *   paint()          boxes and milliseconds of the last repaint, and repaints so far
  */
 import { depthOf, functionName, nodeName, type Profile } from "../model/profile";
@@ -18,7 +20,7 @@ import { graphOnScreen, lastPaint } from "../parts/flame_view";
 import { changeTexts } from "./changes";
 import { place } from "./place";
 import { cursor, focus, hovered, matches } from "./reading";
-import { busy, profile, series } from "./session";
+import { busy, cancel, isLoading, profile, series } from "./session";
 
 interface FrameBox {
 	node: number;
@@ -68,7 +70,7 @@ function visible(current: Profile): FrameBox[] {
 export function installHook(): void {
 	const hook = {
 		place: () => ({ ...place.value }),
-		busy: () => busy.value,
+		busy: () => busy.value || isLoading(),
 		profile: () => profile.value && {
 			...profile.value.header, root: profile.value.total[0]!, count: profile.value.count,
 		},
@@ -95,6 +97,7 @@ export function installHook(): void {
 			value: matches.value.value,
 		},
 		paint: () => ({ ...lastPaint }),
+		cancel,
 		viewport: () => graphOnScreen.value && { ...graphOnScreen.value.viewport, ...graphOnScreen.value.size },
 	};
 	Object.defineProperty(window, "__firn", { value: Object.freeze(hook) });

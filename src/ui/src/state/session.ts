@@ -125,6 +125,9 @@ function worked(load: Load): void {
 
 let loads = 0;
 
+/* Whether anything is on its way, even for a blink. */
+export const isLoading = (): boolean => loads > 0;
+
 /* Runs one load; shows progress only when it takes longer than a blink. */
 async function tracked(signal_: AbortSignal, load: Load): Promise<void> {
 	loads++;

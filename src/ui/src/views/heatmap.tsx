@@ -12,12 +12,13 @@ import { formatRate, formatSamples, formatValue } from "../model/quantity";
 import { type Span, absoluteRange, clockTime, dayOf, describeDuration, resolveRange } from "../model/timerange";
 import { FlameView } from "../parts/flame_view";
 import { Picker } from "../parts/picker";
-import { Empty, isEmpty } from "../parts/states";
+import { isEmpty } from "../parts/states";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { go, place, selector } from "../state/place";
 import { dark } from "../state/preferences";
 import { profile, reload, unit } from "../state/session";
 import { HeatmapCanvas, heatColours } from "./heatmap_canvas";
+import { Empty } from "./empty";
 import "./heatmap.css";
 
 const answer = signal<HeatmapAnswer | null>(null);

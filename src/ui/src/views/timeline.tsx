@@ -24,12 +24,12 @@ import {
 import { type Span, absoluteRange, clockTime, resolveRange, snapSpan } from "../model/timerange";
 import { placeTooltip } from "../parts/flame_view";
 import { Picker } from "../parts/picker";
-import { Empty } from "../parts/states";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { go, place, selector } from "../state/place";
 import { dark } from "../state/preferences";
 import { functionNamed, pattern, selectFunction, selectedFunction, slots } from "../state/reading";
 import { profile, question, reload, unit } from "../state/session";
+import { Empty } from "./empty";
 import "./timeline.css";
 
 const ROW_HEIGHT = 18;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* help - the overlay that lists the keys, made from the table that the keys work by. */
-import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../parts/icons";
 import { keyTable } from "../state/keys";
-import { Icon } from "./icons";
-
-export const helpOpen = signal(false);
-export const paletteOpen = signal(false);
+import { helpOpen } from "../state/overlays";
 
 const POINTER: [string, string][] = [
 	["Click", "Zoom to a frame"],
@@ -19,14 +16,9 @@ const POINTER: [string, string][] = [
 
 const nameOf = (key: string) => (key === " " ? "Space" : key.replace(/^Arrow/, ""));
 
-export function Help(): JSX.Element | null {
+export function Help(): JSX.Element {
 	const dialog = useRef<HTMLDialogElement>(null);
-	useLayoutEffect(() => {
-		if (helpOpen.value)
-			dialog.current?.showModal();
-	}, [helpOpen.value]);
-	if (!helpOpen.value)
-		return null;
+	useLayoutEffect(() => dialog.current!.showModal(), []);
 	const close = () => (helpOpen.value = false);
 	return (
 		<dialog class="help" ref={dialog} aria-labelledby="help-title" onClose={close}
