@@ -291,7 +291,7 @@ export function CallGraphView(): JSX.Element {
 		return <div class="callgraph" aria-busy="true" />;
 	return (
 		<div class="callgraph">
-			<div class="callgraph-head">
+			<div class="view-head callgraph-head">
 				<Hidden current={current} />
 				<span class="muted">
 					Lines are as thick as what a call costs,

@@ -266,7 +266,7 @@ function Head({ current }: { current: Heatmap }): JSX.Element {
 	];
 	const cell = hovered.value;
 	return (
-		<div class="heat-head">
+		<div class="view-head heat-head">
 			<Picker label="Columns" showLabel class="quiet" options={options} chosen={[place.value.column]}
 				onChange={([column]) => go({ column: column ?? "" }, "replace")} />
 			<span class="muted number">

@@ -430,7 +430,7 @@ function Head(): JSX.Element {
 		filters.length || cells ? "bars count everything, stacks what is chosen" : "",
 	];
 	return (
-		<div class="timeline-head">
+		<div class="view-head timeline-head">
 			<Picker label="Lanes by" showLabel class="quiet" options={options}
 				chosen={label ? [label] : []} none="nothing"
 				empty="No labels in this range."
