@@ -8,11 +8,21 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
+/* What a tab's process has to itself, its worker included, in MiB: the largest of the browser's renderers. */
+export function memoryOf({ processInfo }) {
+	const own = ({ id }) => {
+		const said = readFileSync(`/proc/${id}/smaps_rollup`, "utf8");
+		return Number(/^Private_Dirty: *(\d+)/m.exec(said)[1]);
+	};
+	return Math.max(...processInfo.filter(({ type }) => type === "renderer").map(own)) / 1024;
+}
+
 export async function bareTab(url) {
 	const folder = mkdtempSync(path.join(tmpdir(), "firn-tab-"));
-	const child = spawn(process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", ["--headless", "--no-sandbox", "--no-first-run",
-		"--remote-debugging-pipe", `--user-data-dir=${folder}`, "--window-size=1600,1000", "about:blank"],
-	{ stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+	const options = ["--headless", "--no-sandbox", "--no-first-run", "--remote-debugging-pipe",
+		`--user-data-dir=${folder}`, "--window-size=1600,1000", "about:blank"];
+	const child = spawn(process.env.FIRN_CHROMIUM ?? "/usr/bin/chromium", options,
+		{ stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
 	const waiting = new Map();
 	let rest = "";
 	child.stdio[4].setEncoding("utf8").on("data", (text) => {
@@ -49,13 +59,7 @@ export async function bareTab(url) {
 			return result.value;
 		},
 		send: (method, params) => send(method, params, sessionId),
-		/* What the tab's process has to itself, its worker included, in MiB: the largest of the renderers. */
-		async memory() {
-			const { processInfo } = await send("SystemInfo.getProcessInfo");
-			const own = ({ id }) =>
-				Number(/^Private_Dirty: *(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))[1]);
-			return Math.max(...processInfo.filter(({ type }) => type === "renderer").map(own)) / 1024;
-		},
+		memory: async () => memoryOf(await send("SystemInfo.getProcessInfo")),
 		async close() {
 			const ended = new Promise((resolve) => child.once("exit", resolve));
 			child.kill();

@@ -84,7 +84,8 @@ export const firn = (page, question, ...args) =>
 /* A query whose answer does not change any more: ten minutes that ended when every report had come. */
 export function fixedRange() {
 	const to = Math.floor(Date.now() / 10_000) * 10_000 - 20_000;
-	return `?query=${encodeURIComponent("on_cpu:samples:count:cpu:nanoseconds:delta")}&from=${to - 600_000}&to=${to}`;
+	const type = encodeURIComponent("on_cpu:samples:count:cpu:nanoseconds:delta");
+	return `?query=${type}&from=${to - 600_000}&to=${to}`;
 }
 
 /* A frame that is worth a click: wide, but not everything, with frames below it. */

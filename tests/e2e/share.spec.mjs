@@ -56,7 +56,8 @@ test("downloads open in other programs, with the same numbers", () => withPage({
 	const folded = readFileSync(await link("Folded stacks"), "utf8");
 	assert.equal(folded.trim().split("\n").reduce((sum, line) => sum + Number(/ (\d+)$/.exec(line)[1]), 0), root);
 	const speedscope = await link("speedscope");
-	const shown = JSON.parse((await run("node", [path.join(here, "speedscope.mjs"), speedscope])).stdout)[speedscope];
+	const opened = await run("node", [path.join(here, "speedscope.mjs"), speedscope]);
+	const shown = JSON.parse(opened.stdout)[speedscope];
 	assert.match(shown.title, / - speedscope$/);
 	assert.deepEqual(shown.totals, [root]);
 

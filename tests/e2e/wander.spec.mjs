@@ -14,8 +14,8 @@ const SEED = Number(process.env.FIRN_WANDER_SEED ?? 7);
 const EACH = 50; // so many, then the address is opened elsewhere
 /* Without those that open a system's dialog; what moves the view alone is in no link. */
 const KEYS = ["1", "2", "3", "4", "5", "6", "7", "Tab", "Tab", "Shift+Tab", "Enter", "Escape", "ArrowDown", "ArrowDown",
-	"ArrowRight", "ArrowUp", " ", "n", "N", "i", "u", "p", "f", "F", "D", "m", "c", "h", "x", "t", "r", "T", "Z", "M", "?",
-	"/", "e", "0", "Control+k"];
+	"ArrowRight", "ArrowUp", " ", "n", "N", "i", "u", "p", "f", "F", "D", "m", "c", "h", "x", "t", "r", "T", "Z", "M",
+	"?", "/", "e", "0", "Control+k"];
 const TEXTS = ["json", "/se.*ve/", "/(/", 'job="known"', 'job=~"kn.*"', "{job", "cache", "\u202E<b>"];
 const clickable = "button, [role=option], [role=row], [role=gridcell], [role=treeitem], summary, input, select, " +
 	"a[href]:not([download]):not([target]):not(.logo), canvas";
@@ -23,7 +23,8 @@ const clickable = "button, [role=option], [role=row], [role=gridcell], [role=tre
 /* The middle of something that a hand could press, or null. */
 const somewhere = (page, share) => page.evaluate(([selector, part]) => {
 	const on = [...document.querySelectorAll(selector)].filter((element) => {
-		if (!element.checkVisibility() || element.disabled || element.closest("#open-file, [type=datetime-local]"))
+		if (!element.checkVisibility() || element.disabled ||
+			element.closest("#open-file, [type=datetime-local]"))
 			return false;
 		const { x, y, width, height } = element.getBoundingClientRect();
 		const top = document.elementFromPoint(x + width / 2, y + height / 2);
@@ -59,7 +60,8 @@ async function act(page, random) {
 
 const stateOf = async (page) => {
 	await painted(page);
-	return { place: await firn(page, "place"), focus: await firn(page, "focus"), root: (await firn(page, "profile")).root };
+	const { root } = await firn(page, "profile");
+	return { place: await firn(page, "place"), focus: await firn(page, "focus"), root };
 };
 const graphOf = async (page) => {
 	await page.mouse.move(2, 2);
@@ -89,8 +91,9 @@ test(`${ACTIONS} actions of a random walk: no error, and each address opens the 
 				const url = page.url();
 				assert.ok(url.length < 2000, url);
 				const seen = await stateOf(page);
-				const context = await page.context().browser().newContext({ viewport: page.viewportSize(),
-					storageState: await page.context().storageState() });
+				const storageState = await page.context().storageState();
+				const context = await page.context().browser()
+					.newContext({ viewport: page.viewportSize(), storageState });
 				const other = await context.newPage();
 				await other.goto(url);
 				assert.deepEqual(await stateOf(other), seen, url);

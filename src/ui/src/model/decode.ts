@@ -88,7 +88,8 @@ function section(sections: Map<number, Reader>, type: Section): Reader {
 const HEADER_DEFAULTS: ProfileHeader = {
 	type: "", unit: "", period: 0, period_unit: "", delta: true, from_ms: 0, to_ms: 0,
 	duration_ms: 0, total: 0, nodes: 0, nodes_total: 0, depth: 0, functions: 0, trimmed: 0, filtered: 0,
-	reports: 0, partial: false, parts_unreadable: 0, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
+	reports: 0, partial: false, parts_unreadable: 0, pending: 0,
+	unresolved: { value: 0, reasons_total: 0, reasons: [] },
 };
 
 function readHeader({ bytes, at, end }: Reader): ProfileHeader {

@@ -77,9 +77,10 @@ function thinDoubt(profile: Profile, unit: Unit): Doubt | null {
 	if (least >= THIN_SAMPLES)
 		return null;
 	const samples = `${least} ${least === 1 ? "sample" : "samples"}`;
+	const where = profile.sides ? " on one side" : "";
 	return {
 		brief: `only ${samples}`,
-		full: `Statistically thin: ${samples}${profile.sides ? " on one side" : ""}, fewer than ${THIN_SAMPLES}.`,
+		full: `Statistically thin: ${samples}${where}, fewer than ${THIN_SAMPLES}.`,
 	};
 }
 

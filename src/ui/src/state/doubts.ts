@@ -18,7 +18,8 @@ export const doubts = computed<Doubt[]>(() => {
 	if (!profile.value)
 		return [];
 	const parsed = parseMatchers(place.value.matchers);
-	return doubtsOf(profile.value, unit.value, isLocal.value ? [] : senders.value, parsed.ok ? parsed.matchers : []);
+	const known = isLocal.value ? [] : senders.value;
+	return doubtsOf(profile.value, unit.value, known, parsed.ok ? parsed.matchers : []);
 });
 
 export function followSenders(): void {

@@ -6,6 +6,8 @@ import { doubts, followSenders } from "../state/doubts";
 import { paneOpen, paneTab } from "../state/preferences";
 import { selectNode } from "../state/reading";
 
+const TITLES = { targets: "Targets", status: "Status" };
+
 followSenders();
 
 /* Always in sight, whatever is pointed at; the side pane says more of each. */
@@ -36,7 +38,7 @@ export function DoubtsInFull(): JSX.Element | null {
 			{told.map(({ full, page: more }) => (
 				<p key={full} class="thin">
 					{full}{" "}
-					{more && <PageLink to={more} title={more === "targets" ? "Targets" : "Status"} />}
+					{more && <PageLink to={more} title={TITLES[more]} />}
 				</p>
 			))}
 		</section>
