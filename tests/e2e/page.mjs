@@ -59,7 +59,8 @@ export async function open(page, query = "") {
 }
 
 export async function painted(page) {
-	await page.waitForFunction(() => window.__firn?.profile() && !window.__firn.busy() &&
+	/* Names that are still read would change it. */
+	await page.waitForFunction(() => window.__firn?.profile()?.pending === 0 && !window.__firn.busy() &&
 		(window.__firn.paint().count > 0 || !window.__firn.viewport()));
 	await settled(page);
 }

@@ -14,8 +14,8 @@ const SEED = Number(process.env.FIRN_WANDER_SEED ?? 7);
 const EACH = 50; // so many, then the address is opened elsewhere
 /* Without those that open a system's dialog; what moves the view alone is in no link. */
 const KEYS = ["1", "2", "3", "4", "5", "6", "7", "Tab", "Tab", "Shift+Tab", "Enter", "Escape", "ArrowDown", "ArrowDown",
-	"ArrowRight", "ArrowUp", " ", "n", "N", "i", "u", "p", "f", "F", "D", "m", "c", "h", "x", "t", "r", "T", "Z", "M",
-	"?", "/", "e", "0", "Control+k"];
+	"ArrowRight", "ArrowUp", " ", "n", "N", "i", "u", "p", "f", "F", "D", "m", "c", "h", "x", "t", "r", "T", "Z",
+	"M", "?", "/", "e", "0", "Control+k"];
 const TEXTS = ["json", "/se.*ve/", "/(/", 'job="known"', 'job=~"kn.*"', "{job", "cache", "\u202E<b>"];
 const clickable = "button, [role=option], [role=row], [role=gridcell], [role=treeitem], summary, input, select, " +
 	"a[href]:not([download]):not([target]):not(.logo), canvas";

@@ -28,8 +28,8 @@ const PAN_PIXELS = 80;
 
 /* The graph on screen, for the test hook. */
 export const graphOnScreen = signal<FlameGraph | null>(null);
-/* What of the tree it shows. */
-const viewOnScreen = signal<Viewport | null>(null);
+/* What of the tree it shows, and the total of that tree: the next one may be larger. */
+const viewOnScreen = signal<{ view: Viewport; all: number } | null>(null);
 export const lastPaint = { boxes: 0, ms: 0, count: 0 };
 
 /* Whether the graph has focus by keyboard. */
@@ -220,12 +220,12 @@ function TreeProxy(): JSX.Element {
 
 /* There once one has moved away from the beginning. */
 function SmallMap(): JSX.Element | null {
-	const view = viewOnScreen.value;
+	const { view, all } = viewOnScreen.value ?? { view: null, all: 0 };
 	const graph = graphOnScreen.value;
 	const current = profile.value;
 	if (!view || !graph || !current || place.value.upright || !minimapOpen.value)
 		return null;
-	const whole = view.right - view.left > 0.999 * current.total[0]! && view.scroll < ROW_HEIGHT;
+	const whole = view.right - view.left > 0.999 * all && view.scroll < ROW_HEIGHT;
 	return whole ? null : <Minimap graph={graph} view={view} rowHeight={ROW_HEIGHT} />;
 }
 
@@ -247,7 +247,7 @@ export function FlameView(): JSX.Element {
 			},
 			dragging: (on) => (dragging.value = on),
 			painted: (view, boxes, ms) => {
-				viewOnScreen.value = view;
+				viewOnScreen.value = { view, all: profile.peek()?.total[0] ?? 0 };
 				Object.assign(lastPaint, { boxes, ms, count: lastPaint.count + 1 });
 			},
 		}, ROW_HEIGHT);
