@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People who look at a server, by its HTTP API: who asks what is drawn, each asks again when he has his answer."""
+"""People who look at a server, by its HTTP API: each asks again when he has looked at his answer."""
 import http.client
 import json
 import random
@@ -11,13 +11,17 @@ KINDS = (("one service", 80), ("time series", 15), ("all services", 5))
 
 
 class Users:
-    """`count` threads that ask until stop(); begin and end are seconds of the range."""
+    """
+    `count` threads that ask until stop(); begin and end are seconds of the range. Each looks at an answer for `look`
+    seconds on average (exponential: people do not keep step); with 0 it is a closed loop, which asks as fast as it is
+    answered, so that `count` questions are always there.
+    """
 
-    def __init__(self, address, selector, services, begin, end, count=50):
+    def __init__(self, address, selector, services, begin, end, count=50, look=0.0):
         self.address, self.selector, self.services = address, selector, services
         self.range = {"from": begin * 1000, "to": end * 1000}
         self.took = {kind: [] for kind, _ in KINDS}
-        self.refused, self.errors = 0, []
+        self.look, self.refused, self.errors = look, 0, []
         self.ended = threading.Event()
         self.threads = [threading.Thread(target=self.run, args=(random.Random(i),)) for i in range(count)]
         for thread in self.threads:
@@ -35,7 +39,7 @@ class Users:
 
     def run(self, dice):
         connection = http.client.HTTPConnection(self.address, timeout=120)
-        while not self.ended.is_set():
+        while not self.ended.wait(dice.expovariate(1 / self.look) if self.look else 0):
             kind = dice.choices([k for k, _ in KINDS], [share for _, share in KINDS])[0]
             begin = time.perf_counter()
             try:

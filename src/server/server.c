@@ -11,6 +11,7 @@
 #include "server/serve/origin.h"
 #include "server/serve/running.h"
 #include "server/serve/serve.h"
+#include "server/serve/shared.h"
 #include "server/serve/targets.h"
 #include "server/serve/turns.h"
 #include "server/serve/web.h"
@@ -238,6 +239,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.writes = write_pool_new();
 	server->serve.running = running_new();
 	server->serve.turns = turns_new(0, TURNS_WAITING_DEFAULT);
+	server->serve.shared = shared_new(server->serve.turns);
 	server->serve.targets = targets_new();
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
@@ -288,6 +290,7 @@ void server_stop(struct server *server)
 	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);
 	running_free(server->serve.running);
+	shared_free(server->serve.shared);
 	turns_free(server->serve.turns);
 	targets_free(server->serve.targets);
 	access_close(server->access);

@@ -182,6 +182,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	struct question question;
 	struct query_range_params range;
 	struct query_series_set set = { 0 };
+	bool is_answered = false;
 	struct err err;
 	int rc;
 
@@ -191,6 +192,12 @@ void answer_series(void *context, const struct net_request *request, struct net_
 		return;
 	}
 	rc = read_range(&question, request, &range, &err);
+	if (!rc)
+		rc = question_share(&question, QUESTION_OF_SERIES, response, &is_answered, &err);
+	if (is_answered) {
+		question_end(&question);
+		return;
+	}
 	if (!rc)
 		rc = question_series(&question, &range, &set, &err);
 	if (!rc) {
@@ -215,6 +222,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 		}
 		query_series_free(&set);
 	}
+	question_answered(&question, rc, response);
 	question_end(&question);
 }
 
@@ -378,7 +386,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct tree *tree = NULL;
 	struct slice format;
 	struct size size = { 0 };
-	bool intervals;
+	bool intervals, is_answered = false;
 	struct err err;
 	int rc;
 
@@ -402,6 +410,12 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
 		question.params.width_px = (uint32_t)size.width;
 	if (!rc)
+		rc = question_share(&question, QUESTION_OF_TREE, response, &is_answered, &err);
+	if (is_answered) {
+		question_end(&question);
+		return;
+	}
+	if (!rc)
 		rc = question_tree(&question, &tree, &err);
 	if (!rc)
 		rc = check_found(&question, request, tree->reports > 0, &err);
@@ -422,5 +436,6 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (rc)
 		net_response_error(request, response, &err);
 	tree_free(tree);
+	question_answered(&question, rc, response);
 	question_end(&question);
 }

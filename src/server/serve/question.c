@@ -6,6 +6,7 @@
 #include "config/units.h"
 #include "server/query/compare.h"
 #include "server/serve/running.h"
+#include "server/serve/shared.h"
 #include "server/serve/tenant.h"
 #include "server/serve/turns.h"
 
@@ -295,14 +296,18 @@ static struct slice host_of(struct slice peer)
 	return peer;
 }
 
-static int ask_turn(struct question *question, enum turns_size size, bool at_once, struct err *err)
+static struct turns_ask patience_of(const struct question *question)
 {
 	const struct query_limits *limits = &question->params.limits;
-	struct turns_ask ask = { .size = size,
-				 .at_once = at_once,
-				 .deadline_at_ns = limits->deadline_at_ns,
-				 .cancelled = limits->cancelled,
-				 .stopped = limits->stopped };
+
+	return (struct turns_ask){ .deadline_at_ns = limits->deadline_at_ns,
+				   .cancelled = limits->cancelled,
+				   .stopped = limits->stopped };
+}
+
+static int ask_turn(struct question *question, enum turns_size size, bool at_once, struct err *err)
+{
+	struct turns_ask ask = patience_of(question);
 	struct strbuf client = { 0 };
 	int rc;
 
@@ -312,6 +317,8 @@ static int ask_turn(struct question *question, enum turns_size size, bool at_onc
 	strbuf_add_byte(&client, '\n');
 	strbuf_add_slice(&client, host_of(question->request->peer));
 	ask.client = strbuf_slice(&client);
+	ask.size = size;
+	ask.at_once = at_once;
 	rc = turns_take(question->serve->turns, &ask, &question->turn, err);
 	strbuf_free(&client);
 	return rc;
@@ -366,8 +373,11 @@ static int wait_for_turn(struct question *base, struct question *question, enum 
 static int begin_tree(struct question *base, struct question *question, struct err *err)
 {
 	enum turns_size size;
-	int rc = take_both(base, question, err);
+	int rc;
 
+	if (question->turn && question->store && !base)
+		return 0;
+	rc = take_both(base, question, err);
 	if (rc)
 		return rc;
 	size = size_of(question, base);
@@ -511,6 +521,78 @@ int question_series(struct question *question, const struct query_range_params *
 	return rc;
 }
 
+static bool key_of(const struct question *question, struct strbuf *ret)
+{
+	const struct query_params *params = &question->params;
+	struct strbuf times = { 0 };
+	bool is_known;
+
+	strbuf_addf(&times, "%d %lld %lld %lld", params->at_moment, (long long)params->from_ns,
+		    (long long)params->to_ns, (long long)params->moment_ns);
+	is_known = shared_key(question->request, question->tenant, strbuf_slice(&times), ret);
+	strbuf_free(&times);
+	return is_known;
+}
+
+/* Leads and has its turn, or has the answer of another. */
+static int lead_or_follow(struct question *question, enum turns_size size,
+			  struct net_response *response, bool *ret_is_answered, struct err *err)
+{
+	const struct turns_ask patience = patience_of(question);
+	struct serve *serve = question->serve;
+	struct strbuf key = { 0 };
+	int rc = 0;
+
+	if (key_of(question, &key)) {
+		rc = shared_enter(serve->shared, strbuf_slice(&key), &patience, response,
+				  &question->lead, err);
+		*ret_is_answered = !rc && !question->lead;
+	}
+	strbuf_free(&key);
+	if (!rc && !*ret_is_answered)
+		rc = ask_turn(question, size, false, err);
+	if (!rc && question->lead)
+		shared_close(serve->shared, question->lead);
+	return rc;
+}
+
+int question_share(struct question *question, enum question_kind kind,
+		   struct net_response *response, bool *ret_is_answered, struct err *err)
+{
+	enum turns_size size = TURNS_SMALL;
+	int rc = 0;
+
+	*ret_is_answered = false;
+	if (kind == QUESTION_OF_SERIES)
+		list(question);
+	else
+		rc = take_for_tree(question, err);
+	if (rc)
+		return rc;
+	if (kind == QUESTION_OF_TREE)
+		size = size_of(question, NULL);
+	rc = ask_turn(question, size, true, err);
+	if (rc != -ERR_BUSY)
+		return rc;
+	drop_snapshot(question); /* it would hold what others could give back */
+	return lead_or_follow(question, size, response, ret_is_answered, err);
+}
+
+/* What another client of the same question would get as well. */
+static bool is_of_question(int rc)
+{
+	return rc != -ERR_CANCELLED && rc != -ERR_DEADLINE && rc != -ERR_NO_MEMORY &&
+	       rc != -ERR_BUSY;
+}
+
+void question_answered(struct question *question, int rc, const struct net_response *response)
+{
+	if (question->lead)
+		shared_finish(question->serve->shared, question->lead,
+			      is_of_question(rc) ? response : NULL);
+	question->lead = NULL;
+}
+
 int question_read(struct serve *serve, const struct net_request *request, enum question_need need,
 		  struct question *ret, struct err *err)
 {
@@ -606,6 +688,7 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 void question_end(struct question *question)
 {
 	drop_snapshot(question);
+	question_answered(question, -ERR_CANCELLED, NULL);
 	if (question->turn)
 		turns_give(question->serve->turns, question->turn);
 	if (question->running)

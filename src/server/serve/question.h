@@ -30,6 +30,7 @@ struct question {
 	struct running_entry *running; /* since the first snapshot */
 	bool is_part;		       /* of another question, which is listed */
 	struct turn *turn;	       /* since the answer is being computed: turns.h */
+	struct shared_lead *lead;      /* while others may get its answer too: shared.h */
 	int64_t names_patience_ns;     /* of trees, from then on; 0 = as long as it takes */
 	_Atomic bool crowded;	       /* others had the memory */
 };
@@ -59,6 +60,16 @@ int question_open(struct question *question, struct err *err);
 int question_tree(struct question *question, struct tree **ret, struct err *err);
 int question_series(struct question *question, const struct query_range_params *range,
 		    struct query_series_set *ret, struct err *err);
+
+/*
+ * Before question_tree or question_series: waits for the turn, unless another question like this
+ * one waits already. Then *ret_is_answered, and `response` has what the other got. Who goes on
+ * itself says by question_answered, before question_end, what came out (`rc` as returned).
+ */
+enum question_kind { QUESTION_OF_TREE, QUESTION_OF_SERIES };
+int question_share(struct question *question, enum question_kind kind,
+		   struct net_response *response, bool *ret_is_answered, struct err *err);
+void question_answered(struct question *question, int rc, const struct net_response *response);
 
 /*
  * What a diff compares to: base_query (default: query), base_from and base_to, which must be there.

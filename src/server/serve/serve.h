@@ -12,6 +12,7 @@
  *   answer_place.c  where in the source and in the machine code; who calls whom
  *   answer_time.c   where in time: heatmap, flame chart
  *   running.c  the questions that are being answered; turns.c  which of them compute now
+ *   shared.c   those that are the same and wait: computed once
  *   targets.c  who has sent what
  *   question.c parameters -> query_params      ops.c        metrics, status, own profile
  *   health.c   grpc.health.v1
@@ -27,6 +28,7 @@
 
 struct access;	   /* server/access/access.h */
 struct running;	   /* running.h */
+struct shared;	   /* shared.h */
 struct targets;	   /* targets.h */
 struct turns;	   /* turns.h */
 struct write_pool; /* write.c: buffers of running writes */
@@ -39,6 +41,7 @@ struct serve {
 	struct query_pool queries; /* memory of all questions */
 	struct running *running;
 	struct turns *turns;
+	struct shared *shared;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
 	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */

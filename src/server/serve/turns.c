@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/turns.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -28,6 +27,7 @@ struct turns {
 	pthread_mutex_t lock; /* guards the rest */
 	struct turn_list running, waiting;
 	uint32_t running_max, waiting_max, large_max;
+	uint32_t joined; /* of waiting_max as well */
 	struct served {
 		uint64_t client, at; /* in turns given */
 	} served[SERVED_KEPT];
@@ -206,21 +206,32 @@ static int check(const struct turns_ask *ask, struct err *err)
 	return 0;
 }
 
-/* With the lock. */
-static int wait_for_turn(struct turns *turns, const struct turns_ask *ask, struct turn *turn,
-			 struct err *err)
+int turns_wait(const struct turns_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
+	       const bool *is_done, struct err *err)
 {
 	int rc = 0;
 
-	while (!turn->granted && !rc) {
+	while (!*is_done && !rc) {
 		int64_t until_ns = clock_monotonic_ns() + TURNS_LOOK_NS;
 		struct timespec until = { .tv_sec = until_ns / CLOCK_NS_PER_S,
 					  .tv_nsec = until_ns % CLOCK_NS_PER_S };
 
-		pthread_cond_timedwait(&turn->wake, &turns->lock, &until);
-		rc = turn->granted ? 0 : check(ask, err);
+		pthread_cond_timedwait(wake, lock, &until);
+		rc = *is_done ? 0 : check(ask, err);
 	}
 	return rc;
+}
+
+/* Whether there is room for one more. With the lock. */
+static int check_room(const struct turns *turns, struct err *err)
+{
+	uint32_t others = turns->waiting.count + turns->joined;
+
+	if (others < turns->waiting_max)
+		return 0;
+	return err_set(err, ERR_NO_MEMORY,
+		       "query: %u others wait for their turn already; ask again in a second",
+		       others);
 }
 
 static int wait_or_refuse(struct turns *turns, const struct turns_ask *ask, struct turn *turn,
@@ -230,13 +241,11 @@ static int wait_or_refuse(struct turns *turns, const struct turns_ask *ask, stru
 
 	if (ask->at_once)
 		return err_set(err, ERR_BUSY, "query: others are answered now");
-	if (turns->waiting.count >= turns->waiting_max)
-		return err_set(
-			err, ERR_NO_MEMORY,
-			"query: %u others wait for their turn already; ask again in a second",
-			turns->waiting.count);
+	rc = check_room(turns, err);
+	if (rc)
+		return rc;
 	append(&turns->waiting, turn);
-	rc = wait_for_turn(turns, ask, turn, err);
+	rc = turns_wait(ask, &turns->lock, &turn->wake, &turn->granted, err);
 	if (rc) {
 		take_out(&turns->waiting, turn);
 		serve_waiting(turns); /* it may have been in the way */
@@ -244,17 +253,23 @@ static int wait_or_refuse(struct turns *turns, const struct turns_ask *ask, stru
 	return rc;
 }
 
+void turns_wake_init(pthread_cond_t *wake)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
 static struct turn *new_turn(const struct turns_ask *ask)
 {
 	struct turn *turn = mem_new(struct turn);
-	pthread_condattr_t attributes;
 
 	turn->client = hash_bytes(ask->client.data, ask->client.len);
 	turn->size = ask->size;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&turn->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	turns_wake_init(&turn->wake);
 	return turn;
 }
 
@@ -296,12 +311,30 @@ void turns_give(struct turns *turns, struct turn *turn)
 	free_turn(turn);
 }
 
+int turns_join(struct turns *turns, struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&turns->lock);
+	rc = check_room(turns, err);
+	turns->joined += !rc;
+	pthread_mutex_unlock(&turns->lock);
+	return rc;
+}
+
+void turns_leave(struct turns *turns)
+{
+	pthread_mutex_lock(&turns->lock);
+	turns->joined--;
+	pthread_mutex_unlock(&turns->lock);
+}
+
 uint32_t turns_waiting(struct turns *turns)
 {
 	uint32_t count;
 
 	pthread_mutex_lock(&turns->lock);
-	count = turns->waiting.count;
+	count = turns->waiting.count + turns->joined;
 	pthread_mutex_unlock(&turns->lock);
 	return count;
 }

@@ -17,6 +17,7 @@
 #ifndef FIRN_SERVER_SERVE_TURNS_H
 #define FIRN_SERVER_SERVE_TURNS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
@@ -50,6 +51,22 @@ int turns_take(struct turns *turns, const struct turns_ask *ask, struct turn **r
 	       struct err *err);
 void turns_give(struct turns *turns, struct turn *turn); /* accepts NULL */
 
-uint32_t turns_waiting(struct turns *turns);
+/*
+ * For those that wait for another's answer (shared.h): each keeps a worker busy too, so that it
+ * counts as one that waits. ERR_NO_MEMORY.
+ */
+int turns_join(struct turns *turns, struct err *err);
+void turns_leave(struct turns *turns);
+
+uint32_t turns_waiting(struct turns *turns); /* with those that joined */
+
+/* A condition on the monotonic clock, for turns_wait. */
+void turns_wake_init(pthread_cond_t *wake);
+/*
+ * With the lock: until *is_done, which it guards, is true. ERR_CANCELLED, ERR_DEADLINE: who asks
+ * gives up before.
+ */
+int turns_wait(const struct turns_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
+	       const bool *is_done, struct err *err);
 
 #endif
