@@ -185,6 +185,7 @@ static void append(const struct workload *workload, const char *path, int64_t se
 	for (size_t i = 0; i < workload->batches_count; i++) {
 		struct append_result result;
 		struct tables_view view;
+		int rc;
 
 		workload_copy_batch(&copier, i, &batch);
 		view = tables_view_of(&batch);
@@ -200,11 +201,15 @@ static void append(const struct workload *workload, const char *path, int64_t se
 			seal_s += cpu_seconds() - begin;
 		}
 		begin = cpu_seconds();
-		if (store_append(store, &view, &result, &err)) {
-			if (until_full && err.code == ERR_NO_MEMORY)
-				break;
-			die("append", &err);
+		rc = store_append(store, &view, &result, &err);
+		if (rc == -ERR_NO_MEMORY && !until_full) {
+			seal(store);
+			rc = store_append(store, &view, &result, &err);
 		}
+		if (rc == -ERR_NO_MEMORY && until_full)
+			break;
+		if (rc)
+			die("append", &err);
 		if (result.reports_stored != view.reports_count)
 			die("append", &(struct err){ .message = "reports were refused" });
 		append_s += cpu_seconds() - begin;
