@@ -57,3 +57,5 @@ await take("deuteranopia", { colorScheme: "light" }, `${query()}&view=compare&${
 for (const view of process.argv.slice(3))
 	await take(view, { colorScheme: "light" }, `${query()}&view=${view}`, (page) => painted(page));
 await browser.close();
+/* page.mjs has begun a browser for tests, which none of these ends. */
+process.exit();
