@@ -512,15 +512,28 @@ static enum resolve_reason reason_of_miss(const struct resolver_symbols *symbols
 	return RESOLVE_NO_SYMBOLS;
 }
 
+/* The address as the table has it; false, with the reason, when there is nothing to look it up in.
+ */
+static bool find_in_table(const struct resolver_symbols *symbols, bool is_offset, uint64_t *address,
+			  enum resolve_reason *ret_reason)
+{
+	*ret_reason = symbols->reason;
+	if (!symbols->shared)
+		return false;
+	*ret_reason = RESOLVE_OUTSIDE;
+	return !is_offset ||
+	       elf_offset_to_address(&symbols->shared->table->info, *address, address);
+}
+
 enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count)
 {
+	enum resolve_reason reason;
+
 	*ret_count = 0;
-	if (!symbols->shared)
-		return symbols->reason;
-	if (is_offset && !elf_offset_to_address(&symbols->shared->table->info, address, &address))
-		return RESOLVE_OUTSIDE;
+	if (!find_in_table(symbols, is_offset, &address, &reason))
+		return reason;
 	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
 	return *ret_count ? RESOLVE_OK : reason_of_miss(symbols, address);
 }
@@ -528,12 +541,11 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
 				   bool is_offset)
 {
+	enum resolve_reason reason;
 	struct symbol_spot spot;
 
-	if (!symbols->shared)
-		return symbols->reason;
-	if (is_offset && !elf_offset_to_address(&symbols->shared->table->info, address, &address))
-		return RESOLVE_OUTSIDE;
+	if (!find_in_table(symbols, is_offset, &address, &reason))
+		return reason;
 	symbol_lookup_spots(symbols->shared->table, &address, 1, &spot);
 	return spot.scope != SYMBOL_NONE || spot.line ? RESOLVE_OK
 						      : reason_of_miss(symbols, address);

@@ -198,34 +198,33 @@ static bool find_block(const struct symbol_table *table, const struct place *pla
 	return start <= place->behind;
 }
 
-/* Begins to load a block of rows. */
-static void prefetch_block(const struct symbol_table *table, uint32_t number)
+/* Begins to load a block of rows; NULL when the table is damaged there. */
+static const uint8_t *load_rows(const struct symbol_table *table, uint32_t number,
+				uint64_t *ret_bytes)
 {
 	const uint8_t *start =
 		table->bytes + table->starts.offset + (uint64_t)number * SYMBOL_START_BYTES;
 	uint32_t at = symbol_u32(start + 4), end = symbol_u32(start + SYMBOL_START_BYTES + 4);
+	const uint8_t *rows = table->bytes + table->rows.offset + at;
 
-	if (end <= table->rows.bytes && at <= end)
-		prefetch(table->bytes + table->rows.offset + at, end - at);
+	if (end > table->rows.bytes || at > end)
+		return NULL;
+	prefetch(rows, end - at);
+	*ret_bytes = end - at;
+	return rows;
 }
 
 /* Opens a block of rows, unless it is open. */
 static bool open_rows(const struct symbol_table *table, uint32_t number, struct open_pack *open)
 {
-	const uint8_t *start =
-		table->bytes + table->starts.offset + (uint64_t)number * SYMBOL_START_BYTES;
-	uint32_t at, end;
+	const uint8_t *rows;
+	uint64_t bytes;
 
 	if (open->block == number)
 		return true;
-	at = symbol_u32(start + 4);
-	end = symbol_u32(start + SYMBOL_START_BYTES + 4);
 	open->block = SYMBOL_NONE;
-	if (end > table->rows.bytes || at > end)
-		return false;
-	prefetch(table->bytes + table->rows.offset + at, end - at);
-	if (!symbol_pack_open(table->bytes + table->rows.offset + at, end - at, ROW_FIELDS,
-			      &open->pack))
+	rows = load_rows(table, number, &bytes);
+	if (!rows || !symbol_pack_open(rows, bytes, ROW_FIELDS, &open->pack))
 		return false;
 	open->block = number;
 	return true;
@@ -508,11 +507,12 @@ static void find_blocks(struct walk *walk)
 	}
 	for (size_t i = 0; i < walk->count; i++) {
 		struct lookup *lookup = &walk->lookups[i];
+		uint64_t bytes;
 
 		lookup->is_found = lookup->is_found && find_block(table, &lookup->place,
 								  &lookup->block, &lookup->behind);
 		if (lookup->is_found && lookup->block != walk->rows.block)
-			prefetch_block(table, lookup->block);
+			load_rows(table, lookup->block, &bytes);
 	}
 }
 

@@ -427,12 +427,13 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 			     "\"sandwich\"");
 	if (!rc && intervals)
 		rc = question_intervals(&question, tree, &err);
-	if (!rc && question_is_set(&question, request, "explain"))
+	if (!rc && question_is_set(&question, request, "explain")) {
 		explain(&tree->stats, format, response);
-	else if (!rc)
+	} else if (!rc) {
 		rc = render(&question, tree, format, &size, response, &err);
-	if (!rc && !question_is_set(&question, request, "explain"))
-		add_notes(&question, request, tree, format, response);
+		if (!rc)
+			add_notes(&question, request, tree, format, response);
+	}
 	if (rc)
 		net_response_error(request, response, &err);
 	tree_free(tree);

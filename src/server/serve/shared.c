@@ -10,7 +10,7 @@
 
 /* Waits for another's answer; on the stack of who asks. */
 struct follower {
-	struct follower *previous, *next;
+	struct follower *next;
 	struct net_response *response;
 	bool is_done; /* it was told something: */
 	bool is_answered;
@@ -20,7 +20,7 @@ struct follower {
 struct shared_lead {
 	struct shared_lead *next; /* of those that others can join */
 	struct strbuf key;
-	struct follower *first, *last;
+	struct follower *followers; /* the oldest first */
 };
 
 struct shared {
@@ -146,27 +146,14 @@ static struct shared_lead *begin_lead(struct shared *shared, struct slice key)
 	return lead;
 }
 
-static void append(struct shared_lead *lead, struct follower *follower)
+/* Where the list has it, or ends: they are few. */
+static struct follower **place_of(struct shared_lead *lead, const struct follower *follower)
 {
-	follower->previous = lead->last;
-	follower->next = NULL;
-	if (lead->last)
-		lead->last->next = follower;
-	else
-		lead->first = follower;
-	lead->last = follower;
-}
+	struct follower **at = &lead->followers;
 
-static void take_out(struct shared_lead *lead, struct follower *follower)
-{
-	if (follower->previous)
-		follower->previous->next = follower->next;
-	else
-		lead->first = follower->next;
-	if (follower->next)
-		follower->next->previous = follower->previous;
-	else
-		lead->last = follower->previous;
+	while (*at && *at != follower)
+		at = &(*at)->next;
+	return at;
 }
 
 /* While it is in the list the lead is there: it is told something before that goes. */
@@ -176,10 +163,11 @@ static int follow(struct shared *shared, const struct turns_ask *ask, struct sha
 	int rc;
 
 	follower->is_done = false;
-	append(lead, follower);
+	follower->next = NULL;
+	*place_of(lead, NULL) = follower;
 	rc = turns_wait(ask, &shared->lock, &follower->wake, &follower->is_done, err);
 	if (rc)
-		take_out(lead, follower);
+		*place_of(lead, follower) = follower->next;
 	return rc;
 }
 
@@ -246,7 +234,7 @@ void shared_finish(struct shared *shared, struct shared_lead *lead,
 
 	pthread_mutex_lock(&shared->lock);
 	close_lead(shared, lead);
-	for (struct follower *at = lead->first, *next; at; at = next) {
+	for (struct follower *at = lead->followers, *next; at; at = next) {
 		next = at->next;
 		if (response && response->body.len <= room) {
 			room -= response->body.len;
