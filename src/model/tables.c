@@ -43,7 +43,7 @@ void tables_init(struct tables *tables)
 	vmarray_init(&tables->groups, sizeof(struct group), TABLES_IDS_MAX);
 	vmarray_init(&tables->series, sizeof(struct series), TABLES_IDS_MAX);
 	vmarray_init(&tables->frames, sizeof(struct frame), TABLES_IDS_MAX);
-	vmarray_init(&tables->nodes, sizeof(struct node), TABLES_IDS_MAX);
+	vmarray_init(&tables->nodes, sizeof(struct node), TABLES_NODES_MAX);
 	vmarray_init(&tables->reports, sizeof(struct report), TABLES_IDS_MAX);
 	vmarray_init(&tables->rows, sizeof(struct row), TABLES_ROWS_MAX);
 	vmarray_init(&tables->values, sizeof(int64_t), TABLES_VALUES_MAX);

@@ -29,11 +29,17 @@
 
 #define TABLES_FULL UINT32_MAX
 
+/*
+ * A set reserves address space for all of these at once, about 27 GB. A server holds several sets
+ * per tenant, and there are 128 TB (1.5 under the thread sanitizer), so they are no larger than
+ * memory could ever fill.
+ */
 #define TABLES_STRING_BYTES_MAX ((size_t)4 << 30)
-#define TABLES_IDS_MAX ((size_t)1 << 28)    /* strings, frames, nodes, labels, label sets, series */
-#define TABLES_ROWS_MAX ((size_t)1 << 30)   /* rows in one set of tables */
-#define TABLES_VALUES_MAX ((size_t)1 << 32) /* values in one set of tables */
-#define TABLES_MOMENTS_MAX ((size_t)1 << 30)
+#define TABLES_IDS_MAX ((size_t)1 << 25) /* strings, frames, labels, label sets, series */
+#define TABLES_NODES_MAX ((size_t)1 << 28)
+#define TABLES_ROWS_MAX ((size_t)1 << 28)   /* rows in one set of tables */
+#define TABLES_VALUES_MAX ((size_t)1 << 29) /* values in one set of tables */
+#define TABLES_MOMENTS_MAX ((size_t)1 << 27)
 #define TABLES_COLUMNS_PER_GROUP_MAX 16u /* sample types that arrive together */
 #define TABLES_LABELS_PER_SET_MAX 64u
 

@@ -45,7 +45,7 @@ static void begin_links(struct normaliser *n, const struct tables *into)
 	if (into->nodes.count > 1 && known)
 		return;
 	n->links.count = 0;
-	if (into->nodes.count == 1 && COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+	if (into->nodes.count == 1 && COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
 		n->links.data[n->links.count++] = (struct normalise_links){ 0 };
 }
 
@@ -243,7 +243,7 @@ static uint32_t new_child(struct normaliser *n, uint32_t parent, uint32_t frame)
 
 	if (!n->links.count)
 		return checked(n, tables_new_node(n->into, parent, frame));
-	if (!COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+	if (!COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
 		return checked(n, TABLES_FULL);
 	id = checked(n, tables_add_node(n->into, parent, frame));
 	links = n->links.data;
@@ -260,7 +260,7 @@ static uint32_t mapped_child(struct normaliser *n, uint32_t parent, uint32_t fra
 {
 	uint32_t id;
 
-	if (n->links.count && !COLUMN_ROOM(&n->links, 1, TABLES_IDS_MAX))
+	if (n->links.count && !COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
 		return checked(n, TABLES_FULL);
 	id = checked(n, tables_node(n->into, parent, frame));
 	if (n->links.count && id == n->links.count)

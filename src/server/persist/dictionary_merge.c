@@ -325,8 +325,9 @@ int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input
 	int rc = 0;
 
 	if (!gather(merge, input))
-		rc = err_set(err, ERR_LIMIT, "more than %zu stacks, frames or strings together",
-			     TABLES_IDS_MAX);
+		rc = err_set(err, ERR_LIMIT,
+			     "more than %zu stacks or %zu frames or strings together",
+			     TABLES_NODES_MAX, TABLES_IDS_MAX);
 	else if (merge->gathered.groups.count > 1)
 		rc = err_set(err, ERR_INVALID, "different groups of sample types cannot be merged");
 	if (rc)

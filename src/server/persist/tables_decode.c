@@ -208,7 +208,7 @@ static void decode_nodes(struct tables_image *image, struct byte_reader *in, uin
 	int64_t next_frame = 0;
 
 	(void)version;
-	if (!count || count - 1 > byte_reader_left(in) || count > TABLES_IDS_MAX) {
+	if (!count || count - 1 > byte_reader_left(in) || count > TABLES_NODES_MAX) {
 		in->failed = true;
 		return;
 	}

@@ -238,6 +238,19 @@ static void full_is_passed_on(void **state)
 	assert_false(tables_row(tables, 0, TABLES_FULL, &value));
 }
 
+/* Each reserves the address space of its limits: a thousand of a server with many tenants. */
+static void a_thousand_fit_into_the_address_space(void **state)
+{
+	struct tables *many = calloc(1000, sizeof(*many));
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		tables_init(&many[i]);
+	for (int i = 0; i < 1000; i++)
+		tables_free(&many[i]);
+	free(many);
+}
+
 static void reports_keep_totals_per_column(void **state)
 {
 	struct tables *tables = *state;
@@ -636,6 +649,7 @@ int main(void)
 		TEST(label_sets_are_sorted_and_without_doubles),
 		TEST(numbers_and_units_tell_labels_apart),
 		TEST(full_is_passed_on),
+		TEST(a_thousand_fit_into_the_address_space),
 		TEST(reports_keep_totals_per_column),
 		TEST(totals_saturate),
 		TEST(a_cancelled_report_leaves_nothing),
