@@ -30,9 +30,8 @@
 #define TABLES_FULL UINT32_MAX
 
 /*
- * A set reserves address space for all of these at once, about 27 GB. A server holds several sets
- * per tenant, and there are 128 TB (1.5 under the thread sanitizer), so they are no larger than
- * memory could ever fill.
+ * A set reserves address space for all of these at once, about 27 GB. A server holds dozens of
+ * sets, and the thread sanitizer leaves a program 0.5 to 1.5 TB.
  */
 #define TABLES_STRING_BYTES_MAX ((size_t)4 << 30)
 #define TABLES_IDS_MAX ((size_t)1 << 25) /* strings, frames, labels, label sets, series */
