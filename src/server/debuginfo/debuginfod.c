@@ -2,12 +2,10 @@
 #include "server/debuginfo/debuginfod.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -68,67 +66,6 @@ static void settle(struct debuginfod *debuginfod, struct asked *asked, enum aske
 	asked->at_ns = debuginfo_now_ns(debuginfod->store);
 	asked->again_ns = asked->at_ns + pause_ns;
 	snprintf(asked->why, sizeof(asked->why), "%.255s", why);
-}
-
-void debuginfod_path(const struct debuginfod *debuginfod, const char *name, struct strbuf *ret)
-{
-	strbuf_clear(ret);
-	strbuf_addf(ret, "%s/%s", strbuf_text(&debuginfod->folder), name);
-}
-
-int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name)
-{
-	int64_t now_ns = debuginfo_now_ns(debuginfod->store), at_ns = 0;
-	struct strbuf path = { 0 }, text = { 0 };
-	struct stat status;
-	ssize_t len;
-	int fd;
-
-	debuginfod_path(debuginfod, name, &path);
-	fd = open(strbuf_text(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && !fstat(fd, &status)) {
-		size_t room = debuginfod->servers.len + 1;
-
-		len = read(fd, strbuf_reserve(&text, room), room);
-		at_ns = status.st_mtim.tv_sec * CLOCK_NS_PER_S;
-		if (len < 0 || !slice_equal(slice_from(text.data, (size_t)len),
-					    strbuf_slice(&debuginfod->servers)))
-			at_ns = 0; /* asked of others */
-	}
-	if (fd >= 0)
-		close(fd);
-	strbuf_free(&path);
-	strbuf_free(&text);
-	return now_ns - at_ns < NOT_THERE_NS && at_ns <= now_ns ? at_ns : 0;
-}
-
-void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name)
-{
-	int64_t now_ns = debuginfo_now_ns(debuginfod->store);
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
-					   { .tv_sec = now_ns / CLOCK_NS_PER_S } };
-	struct strbuf path = { 0 };
-	int fd;
-
-	if (atomic_load(&debuginfod->misses) >= MISSES_MAX)
-		return;
-	atomic_fetch_add(&debuginfod->misses, 1);
-	debuginfod_path(debuginfod, name, &path);
-	fd = open(strbuf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0 || write(fd, debuginfod->servers.data, debuginfod->servers.len) < 0 ||
-	    futimens(fd, times))
-		log_warn("debuginfod", "a miss is not kept", "file=\"%s\" cause=\"%s\"",
-			 strbuf_text(&path), strerrordesc_np(errno));
-	if (fd >= 0)
-		close(fd);
-	strbuf_free(&path);
-}
-
-int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index, int64_t deadline_at_ns)
-{
-	int64_t now_ns = clock_monotonic_ns();
-
-	return now_ns + (deadline_at_ns - now_ns) / (int64_t)(debuginfod->urls_count - index);
 }
 
 /* With the lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod_int - what the two halves of debuginfod share. debuginfod.c: debug information;
- * debuginfod_source.c: source files.
+ * debuginfod_int - what the parts of debuginfod share. debuginfod.c: debug information;
+ * debuginfod_source.c: source files; debuginfod_kept.c: what of both is on disk.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
 #define FIRN_SERVER_DEBUGINFO_DEBUGINFOD_INT_H
@@ -15,6 +15,8 @@
 #define DEBUGINFOD_THREADS 4
 #define NOT_THERE_NS (3600 * CLOCK_NS_PER_S)
 #define FOUND 1
+#define DEBUGINFOD_SOURCE_PREFIX "source-"
+#define DEBUGINFOD_NONE_SUFFIX ".none"
 #define MISSES_MAX 16384u /* remembered on disk, of files and of sources */
 
 struct debuginfod {
@@ -39,15 +41,24 @@ struct debuginfod {
 
 extern struct metric debuginfod_fetched, debuginfod_not_there, debuginfod_failed;
 
-/* Of a file in the folder. */
-void debuginfod_path(const struct debuginfod *debuginfod, const char *name, struct strbuf *ret);
-
 /* Until when the server may answer, so that those behind it have time, too. */
-int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index, int64_t deadline_at_ns);
+static inline int64_t debuginfod_share(const struct debuginfod *debuginfod, size_t index,
+				       int64_t deadline_at_ns)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	return now_ns + (deadline_at_ns - now_ns) / (int64_t)(debuginfod->urls_count - index);
+}
 
 /* When these servers were found not to have it; 0 for never, or too long ago. */
 int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);
 /* Remembers it, while there is room for more. Losing one costs a request. */
 void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name);
+
+/* Adds the kept text to `out`; false: there is none. */
+bool debuginfod_read_source(const struct debuginfod *debuginfod, const char *name,
+			    struct strbuf *out);
+void debuginfod_keep_source(const struct debuginfod *debuginfod, const char *name,
+			    struct slice text);
 
 #endif
