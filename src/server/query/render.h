@@ -17,6 +17,10 @@
  * flat and cum stand before the name. limit 0 = all. */
 void render_top(const struct tree *tree, size_t limit, struct strbuf *out);
 
+/* A table as render_top's for each group-by value, below a line "value: total share"; shares are of
+ * everything. No diff, no intervals. */
+void render_top_groups(const struct tree *tree, size_t limit, struct strbuf *out);
+
 /* "root;child;leaf VALUE" per line, root first; with group-by the value comes first. */
 void render_folded(const struct tree *tree, struct strbuf *out);
 

@@ -10,6 +10,8 @@
 #include "server/query/unresolved.h"
 #include "server/query/work.h"
 
+#define REASONS_MAX 5 /* beside a table that is read at a glance */
+
 /* A name on one line; `separator` may not be in it either. */
 static void add_name(struct strbuf *out, struct slice name, char separator, char instead)
 {
@@ -123,8 +125,9 @@ void render_unresolved_text(const struct tree *tree, struct strbuf *out)
 	for (uint32_t i = 0; i < tree->unresolved_count; i++) {
 		const struct tree_unresolved *item = &tree->unresolved[i];
 
-		if (i == UNRESOLVED_SHOWN_MAX) {
-			strbuf_addf(out, "         (%u more)\n", tree->unresolved_count - i);
+		if (i == REASONS_MAX) {
+			strbuf_addf(out, "         (%u more; JSON names %u)\n",
+				    tree->unresolved_count - i, UNRESOLVED_SHOWN_MAX);
 			break;
 		}
 		strbuf_addf(out, "%7.2f%%  ", percent_of(item->value, tree->total));

@@ -276,3 +276,54 @@ void render_top(const struct tree *tree, size_t limit, struct strbuf *out)
 	free(top.path);
 	idmap_free(&top.edge_map);
 }
+
+/* The subtree of a group-by value as a tree; the caller frees its nodes. */
+static struct tree part_of(const struct tree *tree, uint32_t group, uint32_t end)
+{
+	struct tree part = *tree;
+
+	part.nodes_count = end - group;
+	part.nodes = mem_new_array(struct tree_node, part.nodes_count);
+	for (uint32_t i = group; i < end; i++) {
+		struct tree_node *node = &part.nodes[i - group];
+
+		*node = tree->nodes[i];
+		node->parent = i > group ? node->parent - group : 0;
+		node->depth--;
+	}
+	part.intervals = NULL;
+	part.total = tree->nodes[group].total;
+	part.filtered = work_add(tree->filtered, tree->total - part.total);
+	return part;
+}
+
+static void print_group(const struct tree *part, int64_t all, struct strbuf *out)
+{
+	struct strbuf value = { 0 };
+
+	measure_value_auto(&value, part->total, part->type.sample_unit);
+	if (out->len)
+		strbuf_add_byte(out, '\n');
+	strbuf_add_slice(out, part->functions[part->nodes[0].function].name);
+	strbuf_addf(out, ": %s ", strbuf_text(&value));
+	measure_percentage(out, part->total, all);
+	strbuf_add_byte(out, '\n');
+	strbuf_free(&value);
+}
+
+void render_top_groups(const struct tree *tree, size_t limit, struct strbuf *out)
+{
+	uint32_t end;
+
+	for (uint32_t group = 1; group < tree->nodes_count; group = end) {
+		struct tree part;
+
+		end = group + 1;
+		while (end < tree->nodes_count && tree->nodes[end].depth > 1)
+			end++;
+		part = part_of(tree, group, end);
+		print_group(&part, work_add(tree->total, tree->filtered), out);
+		render_top(&part, limit, out);
+		free(part.nodes);
+	}
+}

@@ -288,7 +288,10 @@ static int render(const struct question *question, const struct tree *tree, stru
 
 	response->content_type = "text/plain; charset=utf-8";
 	if (slice_is(format, "top")) {
-		render_top(tree, size->limit, out);
+		if (question->params.group_by_count)
+			render_top_groups(tree, size->limit, out);
+		else
+			render_top(tree, size->limit, out);
 	} else if (as) {
 		return export(question, tree, as, response, err);
 	} else if (slice_is(format, "flamegraph")) {
@@ -404,8 +407,8 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		question.names_patience_ns = NAMES_PATIENCE_NS;
 	question.params.nodes_only = !needs_stacks(format);
 	intervals = question_is_set(&question, request, "intervals");
-	question.params.rows_only =
-		slice_is(format, "top") && !is_turned(&question, request) && !intervals;
+	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request) &&
+				    !intervals && !question.params.group_by_count;
 	question.params.rows_limit = (uint32_t)size.limit;
 	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
 		question.params.width_px = (uint32_t)size.width;
@@ -425,6 +428,9 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of the tree from its roots: leave out \"invert\" and "
 			     "\"sandwich\"");
+	if (!rc && intervals && slice_is(format, "top") && question.params.group_by_count)
+		rc = err_set(&err, ERR_UNSUPPORTED,
+			     "intervals are of all groups together: leave out \"group_by\"");
 	if (!rc && intervals)
 		rc = question_intervals(&question, tree, &err);
 	if (!rc && question_is_set(&question, request, "explain")) {

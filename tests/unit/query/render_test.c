@@ -73,6 +73,31 @@ static void top_counts_recursion_once(void **state)
 	tree_free(tree);
 }
 
+static void top_of_groups_has_a_table_for_each(void **state)
+{
+	struct tables *tables = &((struct world *)*state)->tables[0];
+	struct strbuf out = { 0 };
+	struct tree *tree;
+
+	world_report(tables, world_series(tables, WORLD_ON_CPU, 1, "comm=a"), 0, 1);
+	world_row(tables, "main;run;main", "", 60);
+	world_report(tables, world_series(tables, WORLD_ON_CPU, 1, "comm=b"), 0, 1);
+	world_row(tables, "main;idle", "", 30);
+	world_row(tables, "main", "", 10);
+	tree = world_tree_by(*state, WORLD_ON_CPU, 0, INT64_MAX, "comm");
+	render_top_groups(tree, 0, &out);
+	expect(&out, "a: 60 60.00%\n"
+		     "      flat  flat%   sum%        cum   cum%\n"
+		     "        60 60.00% 60.00%         60 60.00%  main\n"
+		     "         0     0% 60.00%         60 60.00%  run\n"
+		     "\n"
+		     "b: 40 40.00%\n"
+		     "      flat  flat%   sum%        cum   cum%\n"
+		     "        30 30.00% 30.00%         30 30.00%  idle\n"
+		     "        10 10.00% 40.00%         40 40.00%  main\n");
+	tree_free(tree);
+}
+
 static void top_of_nothing_is_its_header(void **state)
 {
 	struct tree *tree = world_tree(*state, WORLD_ON_CPU, 0, 1);
@@ -365,6 +390,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(top_counts_recursion_once),
+		TEST(top_of_groups_has_a_table_for_each),
 		TEST(top_of_nothing_is_its_header),
 		TEST(folded_keeps_names_apart_and_on_one_line),
 		TEST(flamegraph_text_sums_up_what_is_small),
