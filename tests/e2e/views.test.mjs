@@ -92,6 +92,14 @@ test("chosen cells of the heatmap are what the graph is of, to the sample, and p
 		await shownTotal(page, 6800);
 	}));
 
+test("the times below the heatmap have room, the last one too", () => withPage({}, async (page) => {
+	await open(page, query(`service="cells-${RUN}"`, CELLS_AT, CELLS_AT + 41_000, "&view=heatmap"));
+	const times = page.locator(".heat-times");
+	await times.waitFor();
+	assert.ok(await times.locator("span").count() > 3);
+	assert.equal(await times.evaluate((box) => box.scrollWidth - box.clientWidth), 0);
+}));
+
 test("the heatmap is walked by keys, which say what a cell holds",
 	() => withPage({ colorScheme: "dark" }, async (page) => {
 	await open(page, cells);

@@ -203,7 +203,8 @@ const TIME_LABELS = 10;
 
 function Axes({ current }: { current: Heatmap }): JSX.Element {
 	const every = Math.ceil(current.columns / TIME_LABELS);
-	const columns = Array.from({ length: Math.ceil(current.columns / every) }, (_, index) => index * every);
+	const columns = Array.from({ length: Math.ceil(current.columns / every) }, (_, index) => index * every)
+		.filter((column) => !column || column + every * 0.8 <= current.columns); /* has room for its text */
 	return (
 		<div class="heat-times" aria-hidden="true">
 			{columns.map((column) => (
