@@ -2,11 +2,15 @@
 #include "base/arena.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <string.h>
 
 #include "base/mem.h"
 
 #define ARENA_CHUNK_BYTES ((size_t)64 * 1024)
 #define ARENA_ALIGN ((size_t)16)
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
+#define SPARE_WASTE 4 /* a chunk may be larger than is needed by this part of it */
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -14,6 +18,90 @@ struct arena_chunk {
 	size_t capacity;
 	char bytes[] __attribute__((aligned(16)));
 };
+
+static struct {
+	pthread_mutex_t lock;	    /* guards the rest */
+	struct arena_chunk *chunks; /* the last that was freed first */
+	size_t bytes, bytes_max;
+} spares = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* With `lock`: takes off what is too much, the oldest first: sizes that are not asked for any more.
+ */
+static struct arena_chunk *take_surplus(void)
+{
+	struct arena_chunk *gone = NULL;
+
+	while (spares.bytes > spares.bytes_max) {
+		struct arena_chunk **at = &spares.chunks;
+
+		while ((*at)->next)
+			at = &(*at)->next;
+		spares.bytes -= (*at)->capacity;
+		(*at)->next = gone;
+		gone = *at;
+		*at = NULL;
+	}
+	return gone;
+}
+
+static void free_chunks(struct arena_chunk *chunk)
+{
+	while (chunk) {
+		struct arena_chunk *next = chunk->next;
+
+		free(chunk);
+		chunk = next;
+	}
+}
+
+void arena_keep_spares(size_t bytes)
+{
+	struct arena_chunk *surplus;
+
+	pthread_mutex_lock(&spares.lock);
+	spares.bytes_max = bytes;
+	surplus = take_surplus();
+	pthread_mutex_unlock(&spares.lock);
+	free_chunks(surplus);
+}
+
+static void put_spare(struct arena_chunk *chunk)
+{
+	struct arena_chunk *surplus;
+
+	pthread_mutex_lock(&spares.lock);
+	chunk->next = spares.chunks;
+	spares.chunks = chunk;
+	spares.bytes += chunk->capacity;
+	surplus = take_surplus();
+	pthread_mutex_unlock(&spares.lock);
+	free_chunks(surplus);
+}
+
+/* A chunk for a large object, cleared; NULL: none fits. */
+static struct arena_chunk *take_spare(size_t size)
+{
+	struct arena_chunk **at, *chunk;
+
+	if (size < SPARE_FROM_BYTES)
+		return NULL;
+	pthread_mutex_lock(&spares.lock);
+	for (at = &spares.chunks; *at; at = &(*at)->next)
+		if (size <= (*at)->capacity &&
+		    (*at)->capacity - size <= (*at)->capacity / SPARE_WASTE)
+			break;
+	chunk = *at;
+	if (chunk) {
+		*at = chunk->next;
+		spares.bytes -= chunk->capacity;
+	}
+	pthread_mutex_unlock(&spares.lock);
+	if (chunk) {
+		memset(chunk->bytes, 0, chunk->used);
+		chunk->used = 0;
+	}
+	return chunk;
+}
 
 void arena_init(struct arena *arena, size_t budget_bytes)
 {
@@ -27,7 +115,10 @@ void arena_free(struct arena *arena)
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
 
-		free(chunk);
+		if (chunk->capacity < SPARE_FROM_BYTES)
+			free(chunk);
+		else
+			put_spare(chunk);
 		chunk = next;
 	}
 	arena_init(arena, arena->budget_bytes);
@@ -36,9 +127,12 @@ void arena_free(struct arena *arena)
 static struct arena_chunk *add_chunk(struct arena *arena, size_t size)
 {
 	size_t capacity = size > ARENA_CHUNK_BYTES / 4 ? size : ARENA_CHUNK_BYTES;
-	struct arena_chunk *chunk = mem_calloc(1, sizeof(*chunk) + capacity);
+	struct arena_chunk *chunk = take_spare(capacity);
 
-	chunk->capacity = capacity;
+	if (!chunk) {
+		chunk = mem_calloc(1, sizeof(*chunk) + capacity);
+		chunk->capacity = capacity;
+	}
 	if (arena->chunks && capacity == size) {
 		/* A large object gets a chunk of its own behind the current one. */
 		chunk->next = arena->chunks->next;

@@ -23,6 +23,13 @@ struct arena {
 void arena_init(struct arena *arena, size_t budget_bytes);
 void arena_free(struct arena *arena); /* everything; the arena may be used again */
 
+/*
+ * For a process that answers many requests: large chunks of what is freed, `bytes` at most, wait
+ * for the next arenas of any thread. Pages that the system gives anew cost more than clearing
+ * these.
+ */
+void arena_keep_spares(size_t bytes);
+
 /* Zeroed, 16-byte aligned. NULL when over budget. */
 void *arena_alloc(struct arena *arena, size_t size);
 

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/access/access.h"
@@ -17,6 +18,7 @@
 #include "server/serve/web.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
+#define SPARE_BYTES ((size_t)24 << 20) /* about what the largest pictures need */
 
 struct server {
 	struct serve serve;
@@ -231,6 +233,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	int rc;
 
 	mem_bound_heaps();
+	arena_keep_spares(SPARE_BYTES);
 	rc = open_access(server, options, err);
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;

@@ -7,10 +7,13 @@
 #include "base/mem.h"
 
 #define BUCKETS 4096u /* of addresses, to bound what those of equal names may have */
+/* Reasons on the way to a node: a bit for all together, and one for each of the first of a trie. */
+#define ANY_LACK 1u
+#define BITS 32u
 
 /* What is known of a frame before it is named. */
 struct met_frame {
-	uint32_t lack;	 /* why it has no name + 1 (0: it has); 0 = not known yet */
+	uint32_t lack;	 /* why it has no name; 0: it has */
 	uint32_t bucket; /* + 1, of its address if that is in its name; equal for equal names */
 };
 
@@ -34,10 +37,12 @@ struct met_trie {
 	struct met_frame *frames; /* of the trie */
 };
 
-/* Reasons for which frames have no names: what stands for a reason on the way from the root. */
-struct lack {
-	uint32_t open; /* nodes on the way */
-	int64_t value;
+/* Of a frame of the trie on turn: what it adds to the way. One byte each: they stay in the cache.
+ */
+enum mark {
+	MARK_NONE, /* not met yet */
+	MARK_NAMED,
+	MARK_LATE, /* without a name, for a reason that got no bit; from here on by bits */
 };
 
 struct member {
@@ -72,10 +77,12 @@ struct trimming {
 	struct met_trie *tries;
 	size_t tries_count;
 	int64_t total, least; /* of all; that a node needs */
-	struct lack *lacks;   /* by reason; 0 is for all together */
+	int64_t *lacks;	      /* by reason: what is below such frames; 0 is for all together */
 	size_t lacks_capacity;
-	uint32_t *trail; /* reasons on the way from the root */
-	size_t trail_capacity;
+	uint8_t *marks;		 /* enum mark, by frame of the trie on turn */
+	uint32_t bit_lack[BITS]; /* reasons of the trie on turn, by bit */
+	uint32_t bits_used;
+	uint32_t *open;	       /* bits of the way, by node of the trie on turn */
 	uint64_t met, covered; /* nodes of tries with a total; those that members stand for */
 	struct member *members;
 	size_t members_count, members_capacity;
@@ -159,81 +166,96 @@ static bool meet_trie(struct trimming *t, const struct merge_trie *trie, struct 
 	return true;
 }
 
-/* A frame of the trie whose names are on turn; NULL when over budget. */
-static const struct met_frame *meet_frame(struct trimming *t, const struct met_trie *met,
-					  uint32_t id)
+static uint8_t mark_of(struct trimming *t, uint32_t lack)
 {
-	const struct tables_view *view = &met->trie->view;
-	struct met_frame *frame = &met->frames[id];
-	uint64_t address;
-	uint32_t lack;
+	uint32_t bit = 1;
 
-	if (frame->lack)
-		return frame;
-	lack = name_lack(t->names, id);
-	if (lack == IDMAP_NONE)
-		return NULL;
-	address = view->frames[id].address;
-	if (lack && name_has_address(tables_text(view, view->frames[id].mapping_file), address))
-		frame->bucket = hash_mix(0, address) % BUCKETS + 1;
-	frame->lack = lack + 1;
-	return frame;
+	if (!lack)
+		return MARK_NAMED;
+	while (bit < t->bits_used && t->bit_lack[bit] != lack)
+		bit++;
+	if (bit == BITS)
+		return MARK_LATE;
+	t->bit_lack[bit] = lack;
+	if (bit == t->bits_used)
+		t->bits_used++;
+	return (uint8_t)(MARK_LATE + bit);
 }
 
-/* What is below a node counts once for its reason, and once for all together. */
-static bool enter_lack(struct trimming *t, uint32_t lack, int64_t total)
+/* Its mark: of a frame of the trie whose names are on turn. MARK_NONE when over budget. */
+static uint8_t meet_frame(struct trimming *t, const struct met_trie *met, uint32_t id)
 {
+	const struct tables_view *view = &met->trie->view;
+	uint64_t address = view->frames[id].address;
+	uint32_t lack = name_lack(t->names, id);
+
+	if (lack == IDMAP_NONE)
+		return MARK_NONE;
 	while (t->lacks_capacity <= lack) {
 		size_t before = t->lacks_capacity;
 
 		t->lacks = work_grown(&t->work->arena, t->lacks, sizeof(*t->lacks), before,
 				      &t->lacks_capacity);
 		if (!t->lacks)
-			return false;
+			return MARK_NONE;
 	}
-	if (!t->lacks[0].open++)
-		t->lacks[0].value += total;
-	if (!t->lacks[lack].open++)
-		t->lacks[lack].value += total;
-	return true;
+	if (lack && name_has_address(tables_text(view, view->frames[id].mapping_file), address))
+		met->frames[id].bucket = hash_mix(0, address) % BUCKETS + 1;
+	met->frames[id].lack = lack;
+	return t->marks[id] = mark_of(t, lack);
 }
 
-static void leave_lack(struct trimming *t, uint32_t lack)
-{
-	t->lacks[0].open--;
-	t->lacks[lack].open--;
-}
-
-/* The nodes with totals, depth first: which of them have no name. */
-static int count_lacks(struct trimming *t, const struct met_trie *met, struct err *err)
+/* Whether there is a frame for that reason on the way to a node. */
+static bool is_on_way(const struct met_trie *met, uint32_t node, uint32_t lack)
 {
 	const struct node *nodes = met->trie->view.nodes;
-	uint32_t node = met->nodes[0].first;
-	size_t depth = 0;
+
+	while (node && met->frames[nodes[node].frame].lack != lack)
+		node = nodes[node].parent;
+	return node;
+}
+
+/* What is below a node counts once for its reason, and once for all together. Bits of the way. */
+static uint32_t enter_lack(struct trimming *t, const struct met_trie *met, uint32_t id,
+			   uint8_t mark)
+{
+	const struct node *node = &met->trie->view.nodes[id];
+	uint32_t bit = mark > MARK_LATE ? 1u << (mark - MARK_LATE) : 0;
+	uint32_t open = t->open[node->parent], lack;
+
+	if (bit & open)
+		return open;
+	lack = met->frames[node->frame].lack;
+	if (!(open & ANY_LACK))
+		t->lacks[0] += met->nodes[id].total;
+	if (bit || !is_on_way(met, node->parent, lack))
+		t->lacks[lack] += met->nodes[id].total;
+	return open | ANY_LACK | bit;
+}
+
+/* The nodes with totals, callers first: which of them have no name. */
+static int count_lacks(struct trimming *t, const struct met_trie *met, struct err *err)
+{
+	const struct tables_view *view = &met->trie->view;
 
 	name_turn(t->names, &met->names);
-	while (node) {
-		const struct met_frame *frame = meet_frame(t, met, nodes[node].frame);
-		int rc = work_tick(t->work, 4, err);
+	t->bits_used = 1;
+	memset(t->marks, MARK_NONE, view->frames_count);
+	for (uint32_t id = 1; id < view->nodes_count; id++) {
+		const struct node *node = &view->nodes[id];
+		uint8_t mark = t->marks[node->frame];
+		int rc = work_tick(t->work, 1, err);
 
 		if (rc)
 			return rc;
-		if (!frame || !WORK_GROW(&t->work->arena, t->trail, depth, t->trail_capacity))
-			return work_over_budget(t->work, err);
-		t->trail[depth++] = frame->lack - 1;
-		if (frame->lack > 1 && !enter_lack(t, frame->lack - 1, met->nodes[node].total))
-			return work_over_budget(t->work, err);
-		if (met->nodes[node].first) {
-			node = met->nodes[node].first;
+		if (!met->nodes[id].total)
 			continue;
-		}
-		for (; node; node = nodes[node].parent) {
-			if (t->trail[--depth])
-				leave_lack(t, t->trail[depth]);
-			if (met->nodes[node].next)
-				break;
-		}
-		node = met->nodes[node].next;
+		if (!mark)
+			mark = meet_frame(t, met, node->frame);
+		if (!mark)
+			return work_over_budget(t->work, err);
+		t->open[id] =
+			mark == MARK_NAMED ? t->open[node->parent] : enter_lack(t, met, id, mark);
 	}
 	return 0;
 }
@@ -291,56 +313,43 @@ static bool add_narrow_children(struct trimming *t, const struct member *of)
 	return true;
 }
 
-/* What is below all members from `first` on; of those within a chain what they are themselves. */
-static int64_t sum_below(const struct trimming *t, size_t first, bool *ret_within)
-{
-	int64_t below = 0;
-
-	*ret_within = false;
-	for (size_t i = first; i < t->members_count; i++) {
-		const struct member *member = &t->members[i];
-		const struct met_trie *met = &t->tries[member->trie];
-
-		*ret_within |= member->lines;
-		if (member->lines)
-			below += met->nodes[member->node].total;
-		for (uint32_t at = member->lines ? 0 : met->nodes[member->node].first; at;
-		     at = met->nodes[at].next)
-			below += met->nodes[at].total;
-	}
-	return below;
-}
-
 /*
  * Takes the members off from `first` on. What is below them, one line or frame, and may be wide
- * enough, are candidates.
+ * enough, are candidates. Below members at the end of their chain alone that is nothing when all of
+ * it together is too narrow.
  */
 static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below)
 {
-	bool within;
+	bool within = false;
+	int64_t below = 0;
 
 	t->candidates_count = 0;
 	t->any_shared = false;
-	*ret_below = sum_below(t, first, &within);
 	for (size_t i = first; i < t->members_count; i++) {
 		struct member member = t->members[i];
 		const struct met_trie *met = &t->tries[member.trie];
-		uint32_t at = 0;
+		const struct met_node *of = &met->nodes[member.node];
 
-		if (member.lines && !add_candidate(t, member, met->nodes[member.node].total))
+		if (member.lines && !add_candidate(t, member, of->total))
 			return false;
+		within |= member.lines;
 		t->covered += !member.lines;
-		if (!member.lines && (within || *ret_below >= t->least))
-			at = met->nodes[member.node].first;
-		for (; at; at = met->nodes[at].next)
-			if (!add_child(t, (struct member){ member.trie, at, 0 },
-				       met->nodes[at].total))
+		below += member.lines ? of->total : 0;
+		for (uint32_t at = member.lines ? 0 : of->first; at; at = met->nodes[at].next) {
+			int64_t total = met->nodes[at].total;
+
+			below += total;
+			if (!add_child(t, (struct member){ member.trie, at, 0 }, total))
 				return false;
+		}
 	}
 	for (size_t i = first; t->any_shared && i < t->members_count; i++)
 		if (!t->members[i].lines && !add_narrow_children(t, &t->members[i]))
 			return false;
+	if (!within && below < t->least)
+		t->candidates_count = 0;
 	t->members_count = first;
+	*ret_below = below;
 	return true;
 }
 
@@ -510,11 +519,21 @@ static int expand(struct trimming *t, struct err *err)
 static int begin(struct trimming *t, const struct merge *merge, uint32_t width_px, struct err *err)
 {
 	struct arena *arena = &t->work->arena;
+	uint32_t nodes_max = 1, frames_max = 0;
 
+	for (size_t i = 0; i < merge->tries_count; i++) {
+		const struct tables_view *view = &merge->tries[i].view;
+
+		nodes_max = view->nodes_count > nodes_max ? view->nodes_count : nodes_max;
+		frames_max = view->frames_count > frames_max ? view->frames_count : frames_max;
+	}
+	t->open = arena_new_array(arena, uint32_t, nodes_max);
+	t->marks = arena_new_array(arena, uint8_t, frames_max);
 	t->tries_count = merge->tries_count;
 	t->tries = arena_new_array(arena, struct met_trie, t->tries_count);
 	t->buckets = arena_new_array(arena, struct bucket, BUCKETS);
-	if (!t->tries || !t->buckets || !WORK_GROW(arena, t->branches, 0, t->branches_capacity))
+	if (!t->open || !t->marks || !t->tries || !t->buckets ||
+	    !WORK_GROW(arena, t->branches, 0, t->branches_capacity))
 		return work_over_budget(t->work, err);
 	for (size_t i = 0; i < t->tries_count; i++) {
 		if (!meet_trie(t, &merge->tries[i], &t->tries[i]) ||
@@ -550,9 +569,9 @@ static int give_tree(const struct trimming *t, struct tree *tree, struct err *er
 		if (tree->nodes[i].depth > tree->depth_max)
 			tree->depth_max = tree->nodes[i].depth;
 	for (size_t i = 0; i < names->unresolved.count && i + 1 < t->lacks_capacity; i++)
-		names->unresolved.items[i].value = t->lacks[i + 1].value;
+		names->unresolved.items[i].value = t->lacks[i + 1];
 	if (t->lacks_capacity)
-		tree->unresolved_value = t->lacks[0].value;
+		tree->unresolved_value = t->lacks[0];
 	return 0;
 }
 

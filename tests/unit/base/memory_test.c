@@ -131,6 +131,29 @@ static void arena_objects_do_not_overlap(void **state)
 	arena_free(&arena);
 }
 
+static void arena_clears_what_was_used_before(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	arena_keep_spares((size_t)4 << 20);
+	for (size_t round = 0; round < 20; round++) {
+		size_t size = ((size_t)300 << 10) + round % 7 * ((size_t)200 << 10);
+
+		arena_init(&arena, 0);
+		for (size_t i = 0; i < 6; i++) {
+			char *memory = arena_alloc(&arena, size - i * 5000);
+
+			assert_int_equal((uintptr_t)memory % 16, 0);
+			assert_int_equal(memory[0], 0);
+			assert_memory_equal(memory, memory + 1, size - i * 5000 - 1);
+			memset(memory, 0xff, size - i * 5000);
+		}
+		arena_free(&arena);
+	}
+	arena_keep_spares(0);
+}
+
 static void arena_refuses_over_its_budget_and_remembers(void **state)
 {
 	struct arena arena;
@@ -259,6 +282,7 @@ int main(void)
 		cmocka_unit_test(grow_doubles_the_capacity),
 		cmocka_unit_test(arena_gives_aligned_zeroes),
 		cmocka_unit_test(arena_objects_do_not_overlap),
+		cmocka_unit_test(arena_clears_what_was_used_before),
 		cmocka_unit_test(arena_refuses_over_its_budget_and_remembers),
 		cmocka_unit_test(arena_refuses_sizes_that_overflow),
 		cmocka_unit_test(arena_copy_terminates),

@@ -346,6 +346,43 @@ static void binary_reads_back(void **state)
 	tree_free(tree);
 }
 
+/* A picture knows the reasons by other means than a whole tree does. */
+static void pictures_count_any_number_of_reasons_why_names_are_missing(void **state)
+{
+	struct strbuf stack = { 0 }, texts[2] = { 0 };
+	struct world *world = *state;
+
+	world_report(&world->tables[0], world_series(&world->tables[0], WORLD_ON_CPU, 1, ""), 0,
+		     10);
+	for (uint32_t i = 0; i < 100; i++) {
+		if (i)
+			strbuf_add_byte(&stack, ';');
+		strbuf_addf(&stack, "@/lib/number%u.so:0x%x", i % 45, 0x1000 + i);
+		world_row(&world->tables[0], strbuf_text(&stack), "", 1 + i);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		struct query_params params = { .to_ns = INT64_MAX,
+					       .nodes_only = true,
+					       .width_px = i ? 1000000 : 0 };
+		struct tree *tree;
+		struct err err;
+
+		assert_int_equal(world_ask(world, WORLD_ON_CPU, &params, &tree, &err), 0);
+		assert_int_equal(tree->cut != NULL, i);
+		assert_int_equal(tree->unresolved_value, tree->total);
+		for (uint32_t at = 0; at < tree->unresolved_count; at++)
+			strbuf_addf(&texts[i], "%.*s %lld\n",
+				    SLICE_FMT(tree->unresolved[at].mapping),
+				    (long long)tree->unresolved[at].value);
+		tree_free(tree);
+	}
+	assert_string_equal(strbuf_text(&texts[0]), strbuf_text(&texts[1]));
+	assert_int_equal(strncmp(strbuf_text(&texts[0]), "/lib/number0.so 5050\n", 21), 0);
+	strbuf_free(&stack);
+	strbuf_free(&texts[0]);
+	strbuf_free(&texts[1]);
+}
+
 static void binary_sums_up_what_is_below_half_a_pixel(void **state)
 {
 	struct strbuf bytes = { 0 }, out = { 0 };
@@ -399,6 +436,7 @@ int main(void)
 		TEST(values_are_written_as_pprof_does),
 		TEST(binary_reads_back),
 		TEST(binary_sums_up_what_is_below_half_a_pixel),
+		TEST(pictures_count_any_number_of_reasons_why_names_are_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
