@@ -8,6 +8,9 @@
  * as two cores give at 99 Hz, drawn as runs of consecutive windows, so that phases stay together. A
  * regression is planted by letting each sample of one function in B occur once more with that
  * chance. An alarm is what breaks the rule: some function grew significantly.
+ *
+ * Several recordings are those of processes of one program: then a side is some of these, and no
+ * process is in both. Windows of one number are a block, processes are series.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +28,7 @@
 #define SHARE_WANTED 0.2
 #define SAMPLES_60_S (60 * 2 * 99) /* of two cores at 99 Hz */
 #define DRAWN_MAX 4096
+#define PROCESSES_MAX 64
 
 struct value {
 	uint32_t function;
@@ -40,6 +44,8 @@ struct window {
 struct recording {
 	struct window windows[WINDOWS_MAX];
 	size_t windows_count;
+	size_t first[PROCESSES_MAX + 1]; /* window of each process */
+	size_t processes_count;
 	char **names;
 	size_t names_count, names_capacity;
 	struct idmap map;
@@ -53,6 +59,8 @@ struct trial {
 	double growth;	   /* planted; 0: none */
 	uint32_t function; /* in which */
 	size_t blocks;	   /* of a side */
+	size_t processes;  /* likewise, instead of samples */
+	bool series_known; /* that they are several is looked at */
 };
 
 struct outcome {
@@ -93,11 +101,13 @@ static void take_line(struct recording *recording, char *line)
 {
 	char *name = strchr(line, '\t'), *self = name ? strrchr(name + 1, '\t') : NULL;
 	unsigned long number = strtoul(line, NULL, 10);
-	struct window *window = &recording->windows[number % WINDOWS_MAX];
+	struct window *window;
 	int64_t cum;
 
+	number += recording->first[recording->processes_count];
 	if (!self || number >= WINDOWS_MAX)
 		return;
+	window = &recording->windows[number];
 	cum = strtoll(self + 1, NULL, 10);
 	*self = 0;
 	self = strrchr(name + 1, '\t');
@@ -125,6 +135,7 @@ static int read_recording(struct recording *recording, const char *path)
 	while (fgets(line, sizeof(line), file))
 		take_line(recording, line);
 	fclose(file);
+	recording->first[++recording->processes_count] = recording->windows_count;
 	return 0;
 }
 
@@ -226,6 +237,85 @@ static void draw_side(struct recording *recording, const struct trial *trial,
 	}
 }
 
+/* Which processes; those of the two sides one behind the other. */
+static void draw_processes(struct recording *recording, const struct trial *trial, size_t *drawn)
+{
+	size_t all[PROCESSES_MAX];
+
+	for (size_t i = 0; i < recording->processes_count; i++)
+		all[i] = i;
+	for (size_t i = 0; i < 2 * trial->processes; i++) {
+		size_t left = recording->processes_count - i;
+		size_t at = i + (size_t)(uniform(recording) * (double)left);
+
+		drawn[i] = all[at];
+		all[at] = all[i];
+	}
+}
+
+/* Windows of one number of all processes are a block. */
+static void add_processes(struct recording *recording, const struct trial *trial,
+			  enum significance_side side, const size_t *drawn, struct significance *of,
+			  struct significance_test *tests, struct block *block)
+{
+	const bool planted = side == SIGNIFICANCE_OTHER && trial->growth > 0;
+	bool any = true;
+
+	for (size_t number = 0; any; number++) {
+		any = false;
+		for (size_t i = 0; i < trial->processes; i++) {
+			size_t at = recording->first[drawn[i]] + number;
+
+			if (at >= recording->first[drawn[i] + 1])
+				continue;
+			add_window(recording, &recording->windows[at], trial, planted, block);
+			any = true;
+		}
+		end_block(of, tests, side, recording->names_count * COMPARE_WHATS, block);
+	}
+}
+
+/* What each process says by itself, as compare.c has it of series. */
+static void add_series(struct recording *recording, const struct trial *trial,
+		       enum significance_side side, const size_t *drawn, struct significance *of,
+		       struct significance_test *tests, struct block *block)
+{
+	const bool planted = side == SIGNIFICANCE_OTHER && trial->growth > 0;
+	const size_t count = recording->names_count * COMPARE_WHATS;
+
+	for (size_t i = 0; i < trial->processes; i++) {
+		for (size_t at = recording->first[drawn[i]]; at < recording->first[drawn[i] + 1];
+		     at++)
+			add_window(recording, &recording->windows[at], trial, planted, block);
+		for (size_t k = 0; k < count; k++) {
+			double share = tests[k].value[side] / of->total[side];
+			double part = (block->values[k] - share * block->total) / of->total[side];
+			double weight = block->values[k] / of->total[side];
+
+			tests[k].series_squares += part * part;
+			tests[k].series_weights += weight * weight;
+			block->values[k] = 0;
+		}
+		block->total = 0;
+		of->series[side]++;
+	}
+}
+
+static void draw_groups(struct recording *recording, const struct trial *trial,
+			struct significance *of, struct significance_test *tests,
+			struct block *block)
+{
+	size_t drawn[PROCESSES_MAX];
+
+	draw_processes(recording, trial, drawn);
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		add_processes(recording, trial, (enum significance_side)side,
+			      drawn + (size_t)side * trial->processes, of, tests, block);
+	for (int side = 0; trial->series_known && side < SIGNIFICANCE_SIDES; side++)
+		add_series(recording, trial, (enum significance_side)side,
+			   drawn + (size_t)side * trial->processes, of, tests, block);
+}
+
 static struct outcome try(struct recording *recording, const struct trial *trial, size_t rounds)
 {
 	size_t count = recording->names_count * COMPARE_WHATS;
@@ -240,8 +330,12 @@ static struct outcome try(struct recording *recording, const struct trial *trial
 		bool any = false, grew = false;
 
 		memset(tests, 0, count * sizeof(*tests));
-		draw_side(recording, trial, SIGNIFICANCE_BASE, &of, tests, &block);
-		draw_side(recording, trial, SIGNIFICANCE_OTHER, &of, tests, &block);
+		if (trial->processes) {
+			draw_groups(recording, trial, &of, tests, &block);
+		} else {
+			draw_side(recording, trial, SIGNIFICANCE_BASE, &of, tests, &block);
+			draw_side(recording, trial, SIGNIFICANCE_OTHER, &of, tests, &block);
+		}
 		significance_judge(&of, tests, count);
 		for (size_t i = 0; i < count; i++) {
 			any |= tests[i].significant;
@@ -318,25 +412,32 @@ static void report(struct recording *recording, const char *what, const struct t
 	fflush(stdout);
 }
 
-int main(int argc, char **argv)
+static void report_processes(struct recording *recording, size_t rounds)
 {
-	struct recording *recording = mem_new(struct recording);
-	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 2000;
-	struct trial trial = { .blocks = 6, .samples = SAMPLES_60_S };
-	double share = 0, half;
+	for (size_t count = 1; count * 2 <= recording->processes_count && count <= 8;
+	     count += count < 4 ? 1 : 4) {
+		for (int known = 0; known <= (count > 1); known++) {
+			struct trial trial = { .processes = count, .series_known = known != 0 };
+			char what[64];
 
-	recording->random = 88172645463325252ull;
-	if (argc < 2 || read_recording(recording, argv[1]) || recording->windows_count < 12) {
-		fprintf(stderr, "usage: diff_resample WINDOWS.tsv [ROUNDS]; 12 windows or more\n");
-		return 2;
+			trial.function = find_function(recording, &(double){ 0 });
+			snprintf(what, sizeof(what), "%zu against %zu processes%s", count, count,
+				 known ? ", spread seen" : "");
+			report(recording, what, &trial, rounds);
+			trial.growth = 0.2;
+			snprintf(what, sizeof(what), "20 %% more, %zu against %zu%s", count, count,
+				 known ? ", spread seen" : "");
+			report(recording, what, &trial, rounds);
+		}
 	}
-	trial.function = find_function(recording, &share);
-	printf("%zu windows of %d s, %zu functions; planted in %s (%.1f %% of the samples)\n",
-	       recording->windows_count, WINDOW_S, recording->names_count,
-	       recording->names[trial.function], 100 * share);
-	printf("%-36s %8s %7s  %22s %22s\n", "", "samples", "disp.", "alarms, or found",
-	       "changes either way");
-	half = all_samples(recording) / 2;
+}
+
+static void report_samples(struct recording *recording, size_t rounds)
+{
+	struct trial trial = { .blocks = 6, .samples = SAMPLES_60_S };
+	double half = all_samples(recording) / 2;
+
+	trial.function = find_function(recording, &(double){ 0 });
 	trial.run = trial.samples < half ? trial.samples : half;
 	report(recording, "same program, 60 s", &trial, rounds);
 	trial.growth = 0.2;
@@ -353,5 +454,33 @@ int main(int argc, char **argv)
 	report(recording, "same program, 15 min", &trial, rounds / 2);
 	trial.growth = 0.05;
 	report(recording, "5 % more in that function, 15 min", &trial, rounds / 2);
+}
+
+int main(int argc, char **argv)
+{
+	struct recording *recording = mem_new(struct recording);
+	size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	bool bad = !rounds || argc < 3 || argc > 2 + PROCESSES_MAX;
+	double share = 0;
+	uint32_t function;
+
+	recording->random = 88172645463325252ull;
+	for (int i = 2; !bad && i < argc; i++)
+		bad = read_recording(recording, argv[i]) != 0;
+	if (bad || recording->windows_count < 12) {
+		fprintf(stderr, "usage: diff_resample ROUNDS WINDOWS.tsv...; 12 windows or more\n");
+		return 2;
+	}
+	function = find_function(recording, &share);
+	printf("%zu windows of %d s, %zu processes, %zu functions; planted in %s (%.1f %% of the "
+	       "samples)\n",
+	       recording->windows_count, WINDOW_S, recording->processes_count,
+	       recording->names_count, recording->names[function], 100 * share);
+	printf("%-36s %8s %7s  %22s %22s\n", "", "samples", "disp.", "alarms, or found",
+	       "changes either way");
+	if (recording->processes_count > 1)
+		report_processes(recording, rounds);
+	else
+		report_samples(recording, rounds);
 	return 0;
 }

@@ -18,6 +18,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import openapi_shapes
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRN = os.environ.get("FIRN", os.path.join(ROOT, "build", "firn"))
 ON_CPU = "on_cpu:samples:count:cpu:nanoseconds:delta"
@@ -125,10 +127,15 @@ class Server:
         """(status, body bytes) of a GET with parameters."""
         query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
         try:
-            with urllib.request.urlopen(self.url + path + query, timeout=timeout) as reply:
-                return reply.status, reply.read()
+            reply = urllib.request.urlopen(self.url + path + query, timeout=timeout)
         except urllib.error.HTTPError as error:
-            return error.code, error.read()
+            reply = error
+        with reply:
+            status, kind, body = reply.status, reply.headers.get("Content-Type", ""), reply.read()
+        wrong = openapi_shapes.problems_of("get", path, status, kind, body)
+        if wrong:
+            check(False, f"{path}{query}: an answer of the shape that is told", wrong)
+        return status, body
 
     def json(self, path, **parameters):
         status, body = self.get(path, **parameters)

@@ -20,12 +20,18 @@ struct block {
 	double per_second;
 };
 
+struct series_ids {
+	uint64_t *list;
+	size_t count, capacity;
+};
+
 struct comparing {
 	struct tree *tree;
 	struct comparison *result;
 	struct idmap names; /* rows of result->functions */
 	struct block blocks[COMPARE_BLOCKS_MAX];
 	size_t blocks_count;
+	double *parts; /* like result->tests: of one group of series, the difference and the sum */
 };
 
 static int64_t whole_up(int64_t ns, int64_t grain_ns)
@@ -101,6 +107,12 @@ static bool name_equal(const void *context, uint32_t id, const void *key)
 			   *(const struct slice *)key);
 }
 
+static uint32_t find_row(const struct comparing *comparing, struct slice name)
+{
+	return idmap_find(&comparing->names, hash_bytes(name.data, name.len), name_equal,
+			  &comparing->result->functions, &name);
+}
+
 static void add_value(struct significance_test *test, enum significance_side side, int64_t value,
 		      double total)
 {
@@ -121,9 +133,7 @@ static void add_block(struct comparing *comparing, enum significance_side side,
 	functions_make(&functions, tree);
 	for (uint32_t i = 0; i < functions.rows_count; i++) {
 		const struct functions_row *row = &functions.rows[i];
-		uint64_t hash = hash_bytes(row->name.data, row->name.len);
-		uint32_t id = idmap_find(&comparing->names, hash, name_equal, &result->functions,
-					 &row->name);
+		uint32_t id = find_row(comparing, row->name);
 		struct significance_test *tests;
 
 		if (id == IDMAP_NONE)
@@ -162,6 +172,149 @@ static int add_side(struct comparing *comparing, enum significance_side number,
 	}
 	result->rate.values[number] = result->rates[number];
 	result->rate.count[number] = comparing->blocks_count;
+	return rc;
+}
+
+/* How much the series of one side say of each test: its part in the difference of shares. */
+static void add_part(struct comparing *comparing, enum significance_side side,
+		     const struct tree *tree)
+{
+	struct comparison *result = comparing->result;
+	const double all = result->of.total[side], sign = side == SIGNIFICANCE_BASE ? -1 : 1;
+	const double total = (double)tree->total + (double)tree->filtered;
+	const size_t count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	struct functions functions;
+
+	if (!(total > 0))
+		return;
+	for (size_t i = 0; i < count; i++)
+		comparing->parts[2 * i] -=
+			sign * result->tests[i].value[side] / all * (total / all);
+	functions_make(&functions, tree);
+	for (uint32_t i = 0; i < functions.rows_count; i++) {
+		const struct functions_row *row = &functions.rows[i];
+		uint32_t id = find_row(comparing, row->name);
+		double *parts;
+
+		if (id == IDMAP_NONE)
+			continue;
+		parts = &comparing->parts[(size_t)id * COMPARE_WHATS * 2];
+		parts[2 * COMPARE_SELF] += sign * (double)row->value.flat / all;
+		parts[2 * COMPARE_SELF + 1] += (double)row->value.flat / all;
+		parts[2 * COMPARE_TOTAL] += sign * (double)row->value.cum / all;
+		parts[2 * COMPARE_TOTAL + 1] += (double)row->value.cum / all;
+	}
+	functions_free(&functions);
+}
+
+static void end_part(struct comparing *comparing, const bool has[static SIGNIFICANCE_SIDES])
+{
+	struct comparison *result = comparing->result;
+	const size_t count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+
+	for (size_t i = 0; i < count; i++) {
+		double *part = &comparing->parts[2 * i];
+
+		result->tests[i].series_squares += part[0] * part[0];
+		result->tests[i].series_weights += part[1] * part[1];
+		part[0] = part[1] = 0;
+	}
+	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
+		result->of.series[side] += has[side];
+	result->of.series_both += has[SIGNIFICANCE_BASE] && has[SIGNIFICANCE_OTHER];
+}
+
+static int ask_parts(struct comparing *comparing,
+		     const struct compare_side sides[static SIGNIFICANCE_SIDES],
+		     struct series_part *part, struct err *err)
+{
+	for (part->part = 0; part->part < part->parts; part->part++) {
+		bool has[SIGNIFICANCE_SIDES] = { false };
+
+		for (int side = 0; side < SIGNIFICANCE_SIDES; side++) {
+			struct query_params params = *sides[side].params;
+			struct tree *tree;
+			int rc;
+
+			params.nodes_only = true;
+			params.part = part;
+			rc = query_tree(sides[side].source, &params, &tree, err);
+			if (rc)
+				return rc;
+			has[side] = tree->total + tree->filtered > 0;
+			add_part(comparing, (enum significance_side)side, tree);
+			tree_free(tree);
+		}
+		end_part(comparing, has);
+	}
+	return 0;
+}
+
+static int id_order(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The series of a side, behind those that are there; more than can be listed: none. */
+static int list_series(const struct compare_side *side, struct series_ids *ids, struct err *err)
+{
+	struct query_range_params range = { .base = *side->params };
+	struct query_series_set set;
+	int rc;
+
+	range.base.filters = NULL;
+	range.step_ns = compare_step(range.base.from_ns, range.base.to_ns, DAY_NS);
+	rc = query_series(side->source, &range, &set, err);
+	if (rc)
+		return rc == -ERR_LIMIT ? 0 : rc;
+	for (size_t i = 0; i < set.series_count; i++) {
+		mem_grow(ids->list, ids->count, ids->capacity);
+		ids->list[ids->count++] = series_part_id(&set.series[i]);
+	}
+	query_series_free(&set);
+	return 0;
+}
+
+static size_t sort_ids(uint64_t *ids, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(ids, count, sizeof(*ids), id_order);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || ids[kept - 1] != ids[i])
+			ids[kept++] = ids[i];
+	return kept;
+}
+
+/* How series differ from each other, when there are several. */
+static int add_series(struct comparing *comparing,
+		      const struct compare_side sides[static SIGNIFICANCE_SIDES], struct err *err)
+{
+	const size_t count = (size_t)comparing->result->functions.rows_count * COMPARE_WHATS;
+	struct series_ids ids = { 0 };
+	struct series_part part = { 0 };
+	bool several = true;
+	int rc = 0;
+
+	for (int side = 0; !rc && side < SIGNIFICANCE_SIDES; side++) {
+		size_t before = ids.count;
+
+		rc = list_series(&sides[side], &ids, err);
+		several &= ids.count > before + 1 && comparing->result->of.total[side] > 0;
+	}
+	part.ids = ids.list;
+	part.ids_count = sort_ids(ids.list, ids.count);
+	part.parts = (uint32_t)(part.ids_count < COMPARE_SERIES_MAX ? part.ids_count
+								    : COMPARE_SERIES_MAX);
+	if (!rc && several) {
+		comparing->parts = mem_new_array(double, 2 * count);
+		rc = ask_parts(comparing, sides, &part, err);
+		free(comparing->parts);
+	}
+	free(ids.list);
 	return rc;
 }
 
@@ -305,6 +458,8 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 		if (result->of.samples_per_value > 0)
 			rc = add_side(&comparing, (enum significance_side)side, &sides[side],
 				      report_ns, err);
+	if (!rc && result->of.samples_per_value > 0)
+		rc = add_series(&comparing, sides, err);
 	rc = gathered(&comparing, rc);
 	if (rc)
 		return rc;

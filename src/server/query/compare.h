@@ -5,7 +5,8 @@
  *
  * Blocks are made of steps that have reports, COMPARE_BLOCKS_MAX at most, with about as many steps
  * in each. Each is asked as a tree of its own, so that names, filters and labels mean what they do
- * in the diff, and its reports are read once more; memory is that of one block.
+ * in the diff, and its reports are read once more; memory is that of one block. Where both sides
+ * have several series, these are read once more likewise, in COMPARE_SERIES_MAX groups at most.
  */
 #ifndef FIRN_SERVER_QUERY_COMPARE_H
 #define FIRN_SERVER_QUERY_COMPARE_H
@@ -15,6 +16,7 @@
 #include "server/query/significance.h"
 
 #define COMPARE_BLOCKS_MAX 24
+#define COMPARE_SERIES_MAX 24
 #define COMPARE_REPORT_NS (10 * CLOCK_NS_PER_S) /* what agents send: a step is no shorter */
 
 enum compare_what { COMPARE_SELF, COMPARE_TOTAL, COMPARE_WHATS };

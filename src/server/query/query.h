@@ -19,6 +19,7 @@
 #include "model/segment.h"
 #include "model/selector.h"
 #include "server/query/filter.h"
+#include "server/query/series_part.h"
 #include "server/query/stats.h"
 #include "server/query/tree.h"
 #include "server/resolve/demangle.h"
@@ -74,6 +75,7 @@ struct query_params {
 	size_t group_by_count;
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */
 	const struct filter_list *filters; /* of stacks and frames; may be NULL */
+	const struct series_part *part;	   /* of the series only these; NULL: all */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
 	/*
 	 * Of a picture that is so wide, 0 = of any: with nodes_only, nodes narrower than half a

@@ -62,9 +62,12 @@ void render_significance_json(const struct comparison *comparison, struct json *
 		json_member_uint(
 			json, "base_block_ms",
 			(uint64_t)(comparison->block_ns[SIGNIFICANCE_BASE] / CLOCK_NS_PER_MS));
+		json_member_uint(json, "series", of->series[SIGNIFICANCE_OTHER]);
+		json_member_uint(json, "base_series", of->series[SIGNIFICANCE_BASE]);
 		put_number(json, "level", SIGNIFICANCE_LEVEL);
 		json_member_uint(json, "tests", of->tests);
 		put_number(json, "dispersion", of->dispersion);
+		put_number(json, "series_dispersion", of->series_dispersion);
 		put_number(json, "freedom", of->freedom);
 		put_rate(json, &comparison->rate);
 	}
@@ -213,6 +216,11 @@ static void say_method(const struct comparison *comparison, struct strbuf *out)
 			    "sampling error and some drift are assumed, %zu tests; record with "
 			    "reports (-o x.firn) to know\n",
 			    of->tests);
+	if (of->series_dispersion > 0)
+		strbuf_addf(out,
+			    "processes or hosts: %zu against %zu series; what several of them have "
+			    "is judged by how these differ, too\n",
+			    of->series[SIGNIFICANCE_OTHER], of->series[SIGNIFICANCE_BASE]);
 }
 
 void render_significance_text(const struct comparison *comparison, struct strbuf *out)

@@ -57,6 +57,7 @@ static uint32_t open_group_names(const struct query_params *params, const struct
 static int select_by_labels(const struct selection *selection, struct select_segment *into,
 			    struct work *work, struct err *err)
 {
+	const struct series_part *part = selection->params->part;
 	struct select_open *open = into->open;
 	const struct tables_view *view = into->view;
 	uint32_t *columns = group_columns(selection, view, &work->arena);
@@ -78,7 +79,8 @@ static int select_by_labels(const struct selection *selection, struct select_seg
 		if (into->series[i].column == TYPES_NO_COLUMN)
 			continue;
 		result = match_label_set(&into->match, series->label_set);
-		if (result.present & ~result.passes)
+		if (result.present & ~result.passes ||
+		    (part && !series_part_has(part, view, series->label_set)))
 			continue;
 		open[i].matchers = all & ~result.present;
 		open[i].unsatisfied = open[i].matchers & ~into->match.passes_empty;

@@ -12,12 +12,17 @@
 #define WEIGHT_POWER 1.5      /* of a share, in dealing out the level */
 #define FREEDOM_MAX 1e9	      /* dispersions that differ by no more than chance */
 
+/* Between what values are compared to say how much they vary. */
+enum spread { SPREAD_BLOCKS, SPREAD_SERIES, SPREADS };
+
+#define UNKNOWN (-1.0) /* as a dispersion */
+
 /* One test while it is judged. */
 struct candidate {
 	struct significance_test *test;
-	double share;	   /* of both sides together */
-	double dispersion; /* its own, then the one that counts */
-	double typical;	   /* the logarithm of that of functions of about its share */
+	double share;		    /* of both sides together */
+	double dispersion[SPREADS]; /* its own */
+	double typical[SPREADS];    /* the logarithm of that of functions of about its share */
 	double p;
 	double weight;	/* of the level, how much is this test's */
 	size_t same_as; /* the first candidate with the same numbers */
@@ -28,8 +33,9 @@ struct judge {
 	struct candidate *candidates;
 	size_t count;
 	double total;
-	double freedom_own; /* of one function's dispersion */
-	double freedom_prior;
+	double freedom_own[SPREADS]; /* of one function's dispersion; 0: there is none */
+	double freedom_prior[SPREADS];
+	double typical[SPREADS]; /* of all functions */
 };
 
 static bool measures_spread(const struct significance *of)
@@ -38,6 +44,43 @@ static bool measures_spread(const struct significance *of)
 		if (of->total[side] > 0 && of->blocks[side] < SIGNIFICANCE_BLOCKS_MIN)
 			return false;
 	return true;
+}
+
+/* Series that only one side has are compared to each other: two means are estimated, not one. */
+static double series_freedom(const struct significance *of)
+{
+	size_t distinct = of->series[0] + of->series[1] - of->series_both;
+	size_t means = distinct > of->series_both ? 2 : 1;
+	double freedom = (double)distinct - (double)means;
+
+	if (!of->series[0] || !of->series[1] || freedom < SIGNIFICANCE_SERIES_FREEDOM_MIN ||
+	    (means == 2 && (of->series[0] < 2 || of->series[1] < 2)))
+		return 0;
+	return freedom;
+}
+
+/* What a dispersion of 1 means for the variance of the difference of shares. */
+static double sampling_variance(const struct judge *judge, double share)
+{
+	const struct significance *of = judge->of;
+
+	return (1 / of->total[SIGNIFICANCE_BASE] + 1 / of->total[SIGNIFICANCE_OTHER]) /
+	       of->samples_per_value * share * (1 - share);
+}
+
+static double series_dispersion(const struct judge *judge, const struct candidate *candidate)
+{
+	const struct significance_test *test = candidate->test;
+	double freedom = judge->freedom_own[SPREAD_SERIES];
+	double shares = test->share[SIGNIFICANCE_BASE] + test->share[SIGNIFICANCE_OTHER];
+	double distinct = (double)(judge->of->series[0] + judge->of->series[1]) -
+			  (double)judge->of->series_both;
+
+	if (!(freedom > 0) ||
+	    !(shares * shares >= SIGNIFICANCE_SERIES_EVEN_MIN * test->series_weights))
+		return UNKNOWN;
+	return test->series_squares * distinct / freedom /
+	       sampling_variance(judge, candidate->share);
 }
 
 static double own_dispersion(const struct judge *judge, const struct candidate *candidate)
@@ -50,7 +93,7 @@ static double own_dispersion(const struct judge *judge, const struct candidate *
 			sum += test->spread[side] -
 			       test->value[side] * test->value[side] / judge->of->total[side];
 	return fmax(sum, 0) * judge->of->samples_per_value /
-	       (judge->freedom_own * candidate->share * (1 - candidate->share));
+	       (judge->freedom_own[SPREAD_BLOCKS] * candidate->share * (1 - candidate->share));
 }
 
 static void add_candidate(struct judge *judge, struct significance_test *test)
@@ -68,9 +111,10 @@ static void add_candidate(struct judge *judge, struct significance_test *test)
 	*candidate = (struct candidate){ .test = test,
 					 .share = both / judge->total,
 					 .weight = pow(both / judge->total, WEIGHT_POWER),
-					 .dispersion = SIGNIFICANCE_DISPERSION_ASSUMED };
-	if (measures_spread(judge->of))
-		candidate->dispersion = own_dispersion(judge, candidate);
+					 .dispersion = { UNKNOWN, UNKNOWN } };
+	if (judge->freedom_own[SPREAD_BLOCKS] > 0)
+		candidate->dispersion[SPREAD_BLOCKS] = own_dispersion(judge, candidate);
+	candidate->dispersion[SPREAD_SERIES] = series_dispersion(judge, candidate);
 	test->tested = true;
 	judge->count++;
 }
@@ -103,11 +147,12 @@ static void find_equals(struct judge *judge)
 	}
 }
 
-static double log_dispersion(const struct judge *judge, const struct candidate *candidate)
+static double log_dispersion(const struct judge *judge, enum spread spread,
+			     const struct candidate *candidate)
 {
-	double half = judge->freedom_own / 2;
+	double half = judge->freedom_own[spread] / 2;
 
-	return log(fmax(candidate->dispersion, DISPERSION_LEAST)) + log(half) -
+	return log(fmax(candidate->dispersion[spread], DISPERSION_LEAST)) + log(half) -
 	       student_digamma(half);
 }
 
@@ -122,20 +167,21 @@ static int share_order(const void *left, const void *right)
  * What is typical for functions of about the same share: the more samples, the more of the spread
  * is phases of the program. Means of neighbours by share.
  */
-static void find_trend(const struct judge *judge, struct candidate **by_share, size_t count)
+static void find_trend(struct judge *judge, enum spread spread, struct candidate **by_share,
+		       size_t count)
 {
 	double *sums = mem_new_array(double, count + 1);
 
 	qsort(by_share, count, sizeof(struct candidate *), share_order);
 	for (size_t i = 0; i < count; i++)
-		sums[i + 1] = sums[i] + log_dispersion(judge, by_share[i]);
+		sums[i + 1] = sums[i] + log_dispersion(judge, spread, by_share[i]);
 	for (size_t i = 0; i < count; i++) {
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
 		size_t to = i + NEIGHBOURS + 1 < count ? i + NEIGHBOURS + 1 : count;
 
-		by_share[i]->typical = (sums[to] - sums[from]) / (double)(to - from);
+		by_share[i]->typical[spread] = (sums[to] - sums[from]) / (double)(to - from);
 	}
-	judge->of->dispersion = count ? exp(sums[count] / (double)count) : 1;
+	judge->typical[spread] = count ? exp(sums[count] / (double)count) : 1;
 	free(sums);
 }
 
@@ -143,60 +189,87 @@ static void find_trend(const struct judge *judge, struct candidate **by_share, s
  * How firmly dispersions are known before a function's own is looked at: by how much their
  * logarithms vary beyond what so few blocks explain.
  */
-static void find_typical(struct judge *judge)
+static void find_typical(struct judge *judge, enum spread spread)
 {
 	struct candidate **distinct = mem_new_array(struct candidate *, judge->count + 1);
-	double half = judge->freedom_own / 2, squares = 0, beyond;
+	double half = judge->freedom_own[spread] / 2, squares = 0, beyond;
 	size_t count = 0;
 
 	for (size_t i = 0; i < judge->count; i++)
-		if (judge->candidates[i].same_as == i)
+		if (judge->candidates[i].same_as == i &&
+		    judge->candidates[i].dispersion[spread] >= 0)
 			distinct[count++] = &judge->candidates[i];
-	find_trend(judge, distinct, count);
+	find_trend(judge, spread, distinct, count);
 	for (size_t i = 0; i < count; i++) {
-		double e = log_dispersion(judge, distinct[i]) - distinct[i]->typical;
+		double e =
+			log_dispersion(judge, spread, distinct[i]) - distinct[i]->typical[spread];
 
 		squares += e * e;
 	}
-	judge->freedom_prior = 0;
+	judge->freedom_prior[spread] = 0;
 	if (count > 1) {
 		beyond = squares / (double)(count - 1) - student_trigamma(half);
-		judge->freedom_prior =
+		judge->freedom_prior[spread] =
 			beyond > 0 ? 2 * student_trigamma_inverse(beyond) : FREEDOM_MAX;
 	}
 	for (size_t i = 0; i < judge->count; i++)
-		judge->candidates[i].typical =
-			judge->candidates[judge->candidates[i].same_as].typical;
+		judge->candidates[i].typical[spread] =
+			judge->candidates[judge->candidates[i].same_as].typical[spread];
 	free(distinct);
 }
 
-static double moderated(const struct judge *judge, const struct candidate *candidate)
+static double moderated(const struct judge *judge, enum spread spread,
+			const struct candidate *candidate)
 {
-	double half = judge->freedom_prior / 2, own = candidate->dispersion;
-	double together = judge->freedom_prior + judge->freedom_own, typical;
+	double half = judge->freedom_prior[spread] / 2, own = candidate->dispersion[spread];
+	double together = judge->freedom_prior[spread] + judge->freedom_own[spread], typical;
 
 	if (!(half > 0))
 		return fmax(1, own);
-	typical = exp(candidate->typical + student_digamma(half) - log(half));
-	typical = (judge->freedom_prior * typical + judge->freedom_own * own) / together;
+	typical = exp(candidate->typical[spread] + student_digamma(half) - log(half));
+	typical = (judge->freedom_prior[spread] * typical + judge->freedom_own[spread] * own) /
+		  together;
 	return fmax(1, fmax(own, typical));
 }
 
-static void test_difference(const struct judge *judge, struct candidate *candidate, double bound)
+/* The larger one of its dispersions, and how firmly that is known. */
+static double counting_dispersion(const struct judge *judge, const struct candidate *candidate,
+				  double *ret_freedom)
 {
-	const struct significance *of = judge->of;
+	double largest = 0;
+
+	*ret_freedom = FREEDOM_MAX;
+	for (int i = 0; i < SPREADS; i++) {
+		enum spread spread = (enum spread)i;
+		double dispersion;
+
+		if (candidate->dispersion[i] < 0)
+			continue;
+		dispersion = moderated(judge, spread, candidate);
+		if (dispersion <= largest)
+			continue;
+		largest = dispersion;
+		*ret_freedom = judge->freedom_own[i] + judge->freedom_prior[i];
+	}
+	return largest;
+}
+
+static void test_difference(const struct judge *judge, struct candidate *candidate)
+{
 	struct significance_test *test = candidate->test;
 	double difference = test->share[SIGNIFICANCE_OTHER] - test->share[SIGNIFICANCE_BASE];
-	double per_sample = candidate->dispersion *
-			    (1 / of->total[SIGNIFICANCE_BASE] + 1 / of->total[SIGNIFICANCE_OTHER]) /
-			    of->samples_per_value;
-	double drift = of->method == SIGNIFICANCE_COUNTS ? SIGNIFICANCE_DRIFT_ASSUMED : 0;
-	double error = sqrt(per_sample * candidate->share * (1 - candidate->share) +
-			    2 * drift * drift * candidate->share * candidate->share);
+	double freedom, drift = 0, error, bound;
+	double dispersion = counting_dispersion(judge, candidate, &freedom);
 
-	candidate->p = student_two_sided(difference / error, of->freedom);
-	test->low = difference - bound * error;
-	test->high = difference + bound * error;
+	if (!(dispersion > 0)) {
+		dispersion = SIGNIFICANCE_DISPERSION_ASSUMED;
+		drift = SIGNIFICANCE_DRIFT_ASSUMED * candidate->share;
+	}
+	error = sqrt(dispersion * sampling_variance(judge, candidate->share) + 2 * drift * drift);
+	bound = student_bound(SIGNIFICANCE_OUTSIDE, freedom) * error;
+	candidate->p = student_two_sided(difference / error, freedom);
+	test->low = difference - bound;
+	test->high = difference + bound;
 }
 
 static int p_order(const void *left, const void *right)
@@ -238,17 +311,25 @@ static void prepare(struct judge *judge, struct significance_test *tests, size_t
 
 	of->method = measures_spread(of) ? SIGNIFICANCE_BLOCKS : SIGNIFICANCE_COUNTS;
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
-		if (of->total[side] > 0)
-			judge->freedom_own += (double)of->blocks[side] - 1;
+		if (of->method == SIGNIFICANCE_BLOCKS && of->total[side] > 0)
+			judge->freedom_own[SPREAD_BLOCKS] += (double)of->blocks[side] - 1;
+	judge->freedom_own[SPREAD_SERIES] = series_freedom(of);
 	judge->candidates = mem_new_array(struct candidate, count + 1);
 	for (size_t i = 0; i < count; i++)
 		add_candidate(judge, &tests[i]);
 	find_equals(judge);
 	of->dispersion = SIGNIFICANCE_DISPERSION_ASSUMED;
+	of->series_dispersion = 0;
 	of->freedom = FREEDOM_MAX;
-	if (of->method == SIGNIFICANCE_BLOCKS) {
-		find_typical(judge);
-		of->freedom = judge->freedom_own + judge->freedom_prior;
+	if (judge->freedom_own[SPREAD_BLOCKS] > 0) {
+		find_typical(judge, SPREAD_BLOCKS);
+		of->dispersion = judge->typical[SPREAD_BLOCKS];
+		of->freedom =
+			judge->freedom_own[SPREAD_BLOCKS] + judge->freedom_prior[SPREAD_BLOCKS];
+	}
+	if (judge->freedom_own[SPREAD_SERIES] > 0) {
+		find_typical(judge, SPREAD_SERIES);
+		of->series_dispersion = judge->typical[SPREAD_SERIES];
 	}
 }
 
@@ -285,9 +366,11 @@ void significance_intervals(struct significance *of, struct significance_test *t
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];
 
-		if (of->method == SIGNIFICANCE_BLOCKS)
-			candidate->dispersion = moderated(&judge, candidate);
-		set_interval(of, candidate->test, candidate->dispersion, bound);
+		set_interval(of, candidate->test,
+			     of->method == SIGNIFICANCE_BLOCKS
+				     ? moderated(&judge, SPREAD_BLOCKS, candidate)
+				     : SIGNIFICANCE_DISPERSION_ASSUMED,
+			     bound);
 	}
 	free(judge.candidates);
 }
@@ -295,7 +378,6 @@ void significance_intervals(struct significance *of, struct significance_test *t
 void significance_judge(struct significance *of, struct significance_test *tests, size_t count)
 {
 	struct judge judge = { .of = of };
-	double bound;
 
 	of->method = SIGNIFICANCE_NONE;
 	of->tests = 0;
@@ -304,13 +386,10 @@ void significance_judge(struct significance *of, struct significance_test *tests
 	    !(of->total[SIGNIFICANCE_OTHER] > 0))
 		return;
 	prepare(&judge, tests, count);
-	bound = student_bound(SIGNIFICANCE_OUTSIDE, of->freedom);
 	for (size_t i = 0; i < judge.count; i++) {
 		struct candidate *candidate = &judge.candidates[i];
 
-		if (of->method == SIGNIFICANCE_BLOCKS)
-			candidate->dispersion = moderated(&judge, candidate);
-		test_difference(&judge, candidate, bound);
+		test_difference(&judge, candidate);
 		if (candidate->same_as != i)
 			candidate->same_as = SIZE_MAX;
 	}

@@ -14,6 +14,13 @@
  * is what one looks for (weights as of Genovese, Roeder, Wasserman 2006: they must not depend on
  * the difference, and these do not).
  *
+ * Where a side has several series (hosts, processes), these are blocks of another kind. What makes
+ * two processes of one program differ lasts as long as they do, so time does not show it. With u
+ * the part of a series in the difference of shares, (x - p * t) / T of one side less that of the
+ * other, the difference's variance is the sum of u * u (as of clusters in a survey; series that
+ * both sides have are pairs by this). As a dispersion it is moderated likewise, and the larger one
+ * of the two counts. It says something of functions that several series have.
+ *
  * Functions with so few samples that they could not tell are not tested: that depends on both
  * sides together and so spoils nothing. Equal tests (a function and its only callee) count once.
  * With too few blocks the dispersion is assumed, and that shares drift between samples. Pure
@@ -34,6 +41,9 @@
 #define SIGNIFICANCE_LEVEL (SIGNIFICANCE_ALARMS_MAX / 4)
 #define SIGNIFICANCE_OUTSIDE 0.05	  /* of intervals */
 #define SIGNIFICANCE_BLOCKS_MIN 4	  /* per side; fewer say nothing about the spread */
+#define SIGNIFICANCE_SERIES_FREEDOM_MIN 2 /* two series against two, or three that are pairs */
+#define SIGNIFICANCE_SERIES_EVEN_MIN 2.5  /* among so many even ones a function is spread at least \
+					   */
 #define SIGNIFICANCE_DISPERSION_ASSUMED 4 /* then: twice the error of independent samples, */
 #define SIGNIFICANCE_DRIFT_ASSUMED 0.05	  /* and a share is off by so much of itself */
 #define SIGNIFICANCE_SAMPLES_MIN 25 /* of a function, and of all others, on both sides together */
@@ -50,6 +60,8 @@ struct significance_test {
 	/* in, by side */
 	double value[SIGNIFICANCE_SIDES];
 	double spread[SIGNIFICANCE_SIDES]; /* S above */
+	double series_squares;		   /* sum of u * u, */
+	double series_weights;		   /* and of squares of the shares that each series gives */
 	/* out */
 	double share[SIGNIFICANCE_SIDES];
 	double low, high; /* 95 % interval of the difference of shares */
@@ -61,12 +73,15 @@ struct significance {
 	/* in */
 	double total[SIGNIFICANCE_SIDES];
 	size_t blocks[SIGNIFICANCE_SIDES];
+	size_t series[SIGNIFICANCE_SIDES]; /* or groups of them; 0: not looked at, */
+	size_t series_both;		   /* of these, those that both sides have */
 	double samples_per_value; /* 1 for counts, 1 / period for times; 0: not counted samples */
 	/* out */
 	enum significance_method method;
-	size_t tests;	   /* distinct */
-	double dispersion; /* the typical one */
-	double freedom;	   /* degrees of freedom of a test */
+	size_t tests;		  /* distinct */
+	double dispersion;	  /* the typical one, between blocks, */
+	double series_dispersion; /* and between series; 0: not known */
+	double freedom;		  /* degrees of freedom of a test */
 };
 
 void significance_judge(struct significance *significance, struct significance_test *tests,

@@ -434,12 +434,13 @@ int question_diff(struct question *base, struct question *question, struct tree 
 	return rc;
 }
 
-/* The snapshot for sums of each step. */
-static int take_for_steps(struct question *question, struct err *err)
+/* The snapshot for sums of each step, of single series too if they are told apart. */
+static int take_for_steps(struct question *question, bool by_series, struct err *err)
 {
 	const struct store_question asked = {
 		.step_ns = compare_step(question->params.from_ns, question->params.to_ns,
 					COMPARE_REPORT_NS),
+		.by_series = by_series,
 	};
 
 	return take_snapshot(question, asked, err);
@@ -453,20 +454,20 @@ int question_compare(struct question *base, struct question *question, struct tr
 		[SIGNIFICANCE_BASE] = { &base->source, &base_params },
 		[SIGNIFICANCE_OTHER] = { &question->source, &question->params },
 	};
-	int rc = take_for_steps(base, err);
+	int rc = take_for_steps(base, true, err);
 
 	base_params.selector = base->params.selector;
 	base_params.from_ns = base->params.from_ns;
 	base_params.to_ns = base->params.to_ns;
 	if (!rc)
-		rc = take_for_steps(question, err);
+		rc = take_for_steps(question, true, err);
 	return rc ? rc : compare(tree, sides, COMPARE_REPORT_NS, err);
 }
 
 int question_intervals(struct question *question, struct tree *tree, struct err *err)
 {
 	const struct compare_side side = { &question->source, &question->params };
-	int rc = take_for_steps(question, err);
+	int rc = take_for_steps(question, false, err);
 
 	return rc ? rc : compare_intervals(tree, &side, COMPARE_REPORT_NS, err);
 }

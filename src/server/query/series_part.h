@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * series_part - the series of a question dealt out to parts, evenly, so that each can be asked for
+ * by itself (query_params.part): how series differ from each other is seen so.
+ *
+ * A series is known by its labels alone, hence it falls to the same part in both sides of a diff.
+ * Pure functions over the caller's arrays; any thread.
+ */
+#ifndef FIRN_SERVER_QUERY_SERIES_PART_H
+#define FIRN_SERVER_QUERY_SERIES_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct query_series;
+struct tables_view;
+
+struct series_part {
+	const uint64_t *ids; /* of all series, sorted, distinct; none: by the id itself */
+	size_t ids_count;
+	uint32_t parts, part;
+};
+
+/* Of labels as answers show them: without those that begin with "__". */
+uint64_t series_part_id(const struct query_series *series);
+bool series_part_has(const struct series_part *part, const struct tables_view *view,
+		     uint32_t label_set);
+
+#endif
