@@ -200,15 +200,16 @@ static int print_diff(const struct diff_verb_options *values, const struct tree 
 {
 	struct strbuf out = { 0 }, notes = { 0 };
 	struct err err;
-	int code;
+	int code, rc;
 
 	if (strcmp(values->output, "json") != 0)
 		render_top(tree, values->limit, &out);
 	else
 		render_table_json(tree, &out);
-	render_verdict_text(tree, rules, &notes);
-	code = output_file_write("-", strbuf_slice(&out), &err) ? verb_error(&verb_diff, &err)
-								: VERB_OK;
+	rc = render_verdict_text(tree, rules, NULL, &notes, &err);
+	if (!rc)
+		rc = output_file_write("-", strbuf_slice(&out), &err);
+	code = rc ? verb_error(&verb_diff, &err) : VERB_OK;
 	if (!code)
 		code = tell_notes(strbuf_slice(&notes), rules->count > 0);
 	strbuf_free(&out);

@@ -9,7 +9,9 @@
 
 struct regex {
 	RE2 re;
-	regex(const re2::StringPiece &pattern, const RE2::Options &options) : re(pattern, options)
+	uint64_t size;
+	regex(const re2::StringPiece &pattern, const RE2::Options &options)
+		: re(pattern, options), size(re.ok() ? (uint64_t)re.ProgramSize() : 0)
 	{
 	}
 };
@@ -63,4 +65,13 @@ extern "C" bool regex_matches_whole(const struct regex *regex, const char *text,
 extern "C" bool regex_matches_part(const struct regex *regex, const char *text, size_t len)
 {
 	return regex->re.Match(re2::StringPiece(text, len), 0, len, RE2::UNANCHORED, nullptr, 0);
+}
+
+extern "C" uint32_t regex_steps(const struct regex *regex, size_t len)
+{
+	uint64_t steps = 0;
+
+	if (__builtin_mul_overflow(regex->size, (uint64_t)len, &steps) || steps > UINT32_MAX)
+		return UINT32_MAX;
+	return (uint32_t)steps;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,7 +27,12 @@ struct regex *regex_new(const char *pattern, size_t pattern_len, bool ignore_cas
 void regex_free(struct regex *regex);
 
 bool regex_matches_whole(const struct regex *regex, const char *text, size_t len); /* anchored */
-bool regex_matches_part(const struct regex *regex, const char *text, size_t len);  /* search */
+/*
+ * What a match of so many bytes costs at most, in steps of a few nanoseconds: patterns whose states
+ * do not fit into memory are followed through all of the program for each byte.
+ */
+uint32_t regex_steps(const struct regex *regex, size_t len);
+bool regex_matches_part(const struct regex *regex, const char *text, size_t len); /* search */
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "model/regex.h"
+
 enum { UNKNOWN, FITS_NOT, FITS };
 
 bool match_init(struct match *match, const struct selector *selector,
@@ -39,6 +41,15 @@ struct slice match_label_text(const struct tables_view *view, const struct label
 	return slice_from(digits, (size_t)len);
 }
 
+static bool compare(struct match *match, const struct matcher *matcher, struct slice text)
+{
+	uint32_t steps = matcher->regex ? regex_steps(matcher->regex, text.len) : 1;
+
+	if (__builtin_add_overflow(match->steps, steps, &match->steps))
+		match->steps = UINT32_MAX;
+	return matcher_matches(matcher, text);
+}
+
 static bool fits(struct match *match, size_t i, const struct label *label)
 {
 	const struct matcher *matcher = &match->matchers[i];
@@ -46,11 +57,10 @@ static bool fits(struct match *match, size_t i, const struct label *label)
 	uint8_t *known = match->known[i] ? &match->known[i][label->value] : NULL;
 
 	if (!known || label->numeric)
-		return matcher_matches(matcher, match_label_text(match->view, label, digits));
+		return compare(match, matcher, match_label_text(match->view, label, digits));
 	if (*known == UNKNOWN)
-		*known = matcher_matches(matcher, tables_text(match->view, label->value))
-				 ? FITS
-				 : FITS_NOT;
+		*known = compare(match, matcher, tables_text(match->view, label->value)) ? FITS
+											 : FITS_NOT;
 	return *known == FITS;
 }
 

@@ -24,6 +24,7 @@ struct match {
 	const struct tables_view *view;
 	uint8_t *known[SELECTOR_MATCHERS_MAX]; /* of regular expressions, by string id */
 	uint64_t passes_empty;		       /* matchers that "" satisfies */
+	uint32_t steps;			       /* of regular expressions since match_take_steps */
 };
 
 /* What one label set says: bit i for matcher i. */
@@ -37,6 +38,15 @@ bool match_init(struct match *match, const struct selector *selector,
 		const struct tables_view *view, struct arena *arena);
 
 struct match_result match_label_set(struct match *match, uint32_t label_set);
+
+/* For work_note. */
+static inline uint32_t match_take_steps(struct match *match)
+{
+	uint32_t steps = match->steps;
+
+	match->steps = 0;
+	return steps;
+}
 
 /* The text of a label: its value, or its number in decimal (in `digits`). */
 struct slice match_label_text(const struct tables_view *view, const struct label *label,

@@ -52,7 +52,8 @@ void render_interval_json(const struct comparison *intervals, uint32_t row, stru
 /* The same for the terminal. */
 void render_significance_text(const struct comparison *comparison, struct strbuf *out);
 /* "breach" or "no breach" where there are rules, what breaches them, and the text above. */
-void render_verdict_text(const struct tree *tree, const struct rules *rules, struct strbuf *out);
+int render_verdict_text(const struct tree *tree, const struct rules *rules,
+			const struct query_limits *limits, struct strbuf *out, struct err *err);
 
 /* What stays without a name, and why: the object that JSON and the UI's format have in common. */
 void render_unresolved_json(const struct tree *tree, struct json *json);

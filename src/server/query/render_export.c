@@ -30,8 +30,7 @@ static void speedscope(const struct tree *tree, const struct render_export_for *
 	render_speedscope(tree, out);
 }
 
-/* Each node has its function's texts. */
-static double bytes_by_node(const struct tree *tree)
+double render_bytes_by_node(const struct tree *tree)
 {
 	double bytes = 0;
 
@@ -69,7 +68,7 @@ const struct render_export render_exports[] = {
 	{ "pprof", "application/vnd.google.protobuf+gzip", ".pb.gz", true, true, NULL, pprof },
 	{ "folded", TEXT, ".folded", false, false, bytes_by_path, folded },
 	{ "speedscope", JSON, ".speedscope.json", false, false, NULL, speedscope },
-	{ "chrome", JSON, ".trace.json", false, false, bytes_by_node, render_chrome },
+	{ "chrome", JSON, ".trace.json", false, false, render_bytes_by_node, render_chrome },
 	{ "firefox", JSON, ".firefox.json", false, false, NULL, render_firefox },
 	{ "callgrind", TEXT, ".callgrind", true, false, NULL, render_callgrind },
 	{ "dot", TEXT, ".dot", false, false, NULL, render_dot },

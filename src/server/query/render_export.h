@@ -57,6 +57,8 @@ double render_export_ns(const struct tree *tree);
 
 /* At least so many bytes the answer has: before it is made, to be held against a budget. */
 double render_export_bytes(const struct render_export *as, const struct tree *tree);
+/* Of texts that stand with each node. */
+double render_bytes_by_node(const struct tree *tree);
 
 void render_chrome(const struct tree *tree, const struct render_export_for *asked,
 		   struct strbuf *out);

@@ -251,15 +251,19 @@ void render_significance_text(const struct comparison *comparison, struct strbuf
 	free(shown);
 }
 
-void render_verdict_text(const struct tree *tree, const struct rules *rules, struct strbuf *out)
+int render_verdict_text(const struct tree *tree, const struct rules *rules,
+			const struct query_limits *limits, struct strbuf *out, struct err *err)
 {
 	struct strbuf report = { 0 };
+	size_t breached;
+	int rc = rules_judge(rules, tree, limits, &report, &breached, err);
 
-	if (rules->count)
-		strbuf_add_text(out,
-				rules_judge(rules, tree, &report) ? "breach\n" : "no breach\n");
-	strbuf_add_slice(out, strbuf_slice(&report));
-	if (tree->comparison)
+	if (!rc && rules->count)
+		strbuf_add_text(out, breached ? "breach\n" : "no breach\n");
+	if (!rc)
+		strbuf_add_slice(out, strbuf_slice(&report));
+	if (!rc && tree->comparison)
 		render_significance_text(tree->comparison, out);
 	strbuf_free(&report);
+	return rc;
 }

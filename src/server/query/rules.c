@@ -6,8 +6,10 @@
 
 #include "model/regex.h"
 #include "server/query/compare.h"
+#include "server/query/query.h"
 
 #define NAMED_MAX 3 /* functions that a line names */
+#define STEPS_PER_CHECK (1u << 20)
 #define EXPECTED                                                                                   \
 	"expected significant, total>5%%, rate>5%%, func>10%%, func(\"re\")>10%%, "                \
 	"self(\"re\")>2pt"
@@ -186,7 +188,11 @@ bool rules_need_comparison(const struct rules *rules)
 struct judging {
 	const struct tree *tree;
 	const struct functions *functions;
-	double total, base_total; /* of everything, shown or filtered */
+	double total, base_total;	   /* of everything, shown or filtered */
+	const struct query_limits *limits; /* may be NULL */
+	uint32_t steps; /* of regular expressions since the limits were looked at */
+	int rc;
+	struct err *err;
 };
 
 static double growth(double value, double base)
@@ -256,7 +262,20 @@ static bool is_significant(const struct rules_rule *rule, const struct significa
 	return met || grew(&tests[COMPARE_SELF]) || grew(&tests[COMPARE_TOTAL]);
 }
 
-static bool row_breaches(const struct judging *judging, const struct rules_rule *rule, uint32_t at)
+static bool names_row(struct judging *judging, const struct rules_term *term, struct slice name)
+{
+	uint32_t steps = regex_steps(term->regex, name.len);
+
+	if (__builtin_add_overflow(judging->steps, steps, &judging->steps) ||
+	    judging->steps > STEPS_PER_CHECK) {
+		judging->steps = 0;
+		if (!judging->rc && judging->limits)
+			judging->rc = query_limits_check(judging->limits, judging->err);
+	}
+	return !judging->rc && regex_matches_part(term->regex, name.data, name.len);
+}
+
+static bool row_breaches(struct judging *judging, const struct rules_rule *rule, uint32_t at)
 {
 	const struct functions_row *row = &judging->functions->rows[at];
 	const struct comparison *comparison = judging->tree->comparison;
@@ -266,9 +285,9 @@ static bool row_breaches(const struct judging *judging, const struct rules_rule 
 
 		if (term->kind != RULES_FUNC && term->kind != RULES_SELF)
 			continue;
-		if (term->regex && !regex_matches_part(term->regex, row->name.data, row->name.len))
-			return false;
 		if (!beyond(term, change_of_row(judging, row, term)))
+			return false;
+		if (term->regex && !names_row(judging, term, row->name))
 			return false;
 	}
 	if (!rule->significant)
@@ -304,13 +323,12 @@ static void say_percent(struct strbuf *out, double change)
 }
 
 /* The functions of the rule, those with most first; false when there are none. */
-static bool say_rows(const struct judging *judging, const struct rules_rule *rule,
-		     struct strbuf *report)
+static bool say_rows(struct judging *judging, const struct rules_rule *rule, struct strbuf *report)
 {
 	const struct functions *functions = judging->functions;
 	uint32_t named[NAMED_MAX], count = 0, shown;
 
-	for (uint32_t i = 0; i < functions->rows_count; i++) {
+	for (uint32_t i = 0; i < functions->rows_count && !judging->rc; i++) {
 		uint32_t at = count < NAMED_MAX ? count : NAMED_MAX - 1;
 		int64_t cum = functions->rows[i].value.cum;
 
@@ -337,7 +355,7 @@ static bool say_rows(const struct judging *judging, const struct rules_rule *rul
 	return count > 0;
 }
 
-static bool judge_rule(const struct judging *judging, const struct rules_rule *rule,
+static bool judge_rule(struct judging *judging, const struct rules_rule *rule,
 		       struct strbuf *report)
 {
 	struct strbuf rows = { 0 };
@@ -362,19 +380,25 @@ static bool judge_rule(const struct judging *judging, const struct rules_rule *r
 	return breached;
 }
 
-size_t rules_judge(const struct rules *rules, const struct tree *tree, struct strbuf *report)
+int rules_judge(const struct rules *rules, const struct tree *tree,
+		const struct query_limits *limits, struct strbuf *report, size_t *ret,
+		struct err *err)
 {
 	struct functions functions;
 	struct judging judging = { .tree = tree,
 				   .functions = &functions,
 				   .total = (double)tree->total + (double)tree->filtered,
 				   .base_total =
-					   (double)tree->base_total + (double)tree->base_filtered };
+					   (double)tree->base_total + (double)tree->base_filtered,
+				   .limits = limits,
+				   .err = err };
 	size_t breached = 0;
 
 	functions_make(&functions, tree);
-	for (size_t i = 0; i < rules->count; i++)
+	for (size_t i = 0; i < rules->count && !judging.rc; i++)
 		breached += judge_rule(&judging, &rules->list[i], report);
 	functions_free(&functions);
-	return breached;
+	if (!judging.rc)
+		*ret = breached;
+	return judging.rc;
 }

@@ -13,6 +13,8 @@
 #include "base/strbuf.h"
 #include "server/query/tree.h"
 
+struct query_limits;
+
 #define RULES_MAX 32
 #define RULES_TERMS_MAX 8
 
@@ -47,7 +49,12 @@ void rules_free(struct rules *rules);
 /* Whether an answer has to be judged for significance (compare.h). */
 bool rules_need_comparison(const struct rules *rules);
 
-/* One line per breached rule, which says what breached it, to `report`; how many there are. */
-size_t rules_judge(const struct rules *rules, const struct tree *tree, struct strbuf *report);
+/*
+ * One line per breached rule, which says what breached it, to `report`; *ret: how many there are.
+ * Regular expressions may take long: fails as query_limits_check does. `limits` may be NULL.
+ */
+int rules_judge(const struct rules *rules, const struct tree *tree,
+		const struct query_limits *limits, struct strbuf *report, size_t *ret,
+		struct err *err);
 
 #endif

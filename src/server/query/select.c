@@ -79,6 +79,7 @@ static int select_by_labels(const struct selection *selection, struct select_seg
 		if (into->series[i].column == TYPES_NO_COLUMN)
 			continue;
 		result = match_label_set(&into->match, series->label_set);
+		work_note(work, match_take_steps(&into->match));
 		if (result.present & ~result.passes ||
 		    (part && !series_part_has(part, view, series->label_set)))
 			continue;
@@ -296,14 +297,20 @@ static bool is_open(const struct select_open *open)
 }
 
 /* Whether rows may carry any of the names that series with reports leave open. */
-static bool rows_may_say(const struct selection *selection, struct select_segment *in)
+static int rows_may_say(const struct selection *selection, struct select_segment *in,
+			struct work *work, bool *ret, struct err *err)
 {
 	const struct tables_view *view = in->view;
 	struct select_open all = { 0 };
 	struct select_open names = { 0 };
 
 	for (uint32_t i = 1; i < view->label_sets_count; i++) {
+		int rc;
+
 		note_label_set(selection, in, i);
+		rc = work_tick(work, match_take_steps(&in->match), err);
+		if (rc)
+			return rc;
 		names.matchers |= in->row_labels[i].result.present;
 		names.group_names |= in->row_labels[i].group_names;
 	}
@@ -313,7 +320,8 @@ static bool rows_may_say(const struct selection *selection, struct select_segmen
 		all.matchers |= in->open[i].matchers;
 		all.group_names |= in->open[i].group_names;
 	}
-	return (all.matchers & names.matchers) || (all.group_names & names.group_names);
+	*ret = (all.matchers & names.matchers) || (all.group_names & names.group_names);
+	return 0;
 }
 
 static void scan_report(const struct select_segment *in, const struct segment_block *block,
@@ -364,11 +372,15 @@ static bool anything_open(const struct select_segment *in)
 static int ask_rows(const struct selection *selection, struct select_segment *in, struct work *work,
 		    struct err *err)
 {
+	bool may_say;
+	int rc;
+
 	in->row_labels =
 		arena_new_array(&work->arena, struct select_row_labels, in->view->label_sets_count);
 	if (!in->row_labels)
 		return work_over_budget(work, err);
-	return rows_may_say(selection, in) ? scan_rows(selection, in, work, err) : 0;
+	rc = rows_may_say(selection, in, work, &may_say, err);
+	return rc || !may_say ? rc : scan_rows(selection, in, work, err);
 }
 
 static int choose_group(struct selection *selection, const struct select_segment *into,

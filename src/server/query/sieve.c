@@ -116,7 +116,8 @@ static bool contains(const struct filter_condition *condition, struct slice text
 }
 
 /* Whether the condition, taken without its negation, fits. */
-static bool fits(const struct filter_condition *condition, const struct place *place)
+static bool fits(struct work *work, const struct filter_condition *condition,
+		 const struct place *place)
 {
 	struct slice text;
 
@@ -132,6 +133,7 @@ static bool fits(const struct filter_condition *condition, const struct place *p
 		return text.len >= condition->text.len &&
 		       (!condition->text.len || same(condition, text.data));
 	case FILTER_REGEX:
+		work_note(work, regex_steps(condition->regex, text.len));
 		return regex_matches_whole(condition->regex, text.data, text.len);
 	default:
 		return !condition->text.len || contains(condition, text);
@@ -139,7 +141,8 @@ static bool fits(const struct filter_condition *condition, const struct place *p
 }
 
 /* Filters on stacks keep negated conditions apart: every frame has to meet them. */
-static uint64_t bits_of(const struct filter *filter, size_t number, const struct place *place)
+static uint64_t bits_of(struct work *work, const struct filter *filter, size_t number,
+			const struct place *place)
 {
 	size_t positive = 0, met = 0;
 	bool broken = false;
@@ -147,7 +150,7 @@ static uint64_t bits_of(const struct filter *filter, size_t number, const struct
 	for (size_t i = 0; i < filter->conditions_count; i++) {
 		const struct filter_condition *condition = &filter->conditions[i];
 		bool apart = condition->negated && is_of_stacks(filter);
-		bool fit = fits(condition, place);
+		bool fit = fits(work, condition, place);
 
 		positive += !apart;
 		met += !apart && fit != condition->negated;
@@ -163,7 +166,7 @@ static uint64_t bits_of_all(const struct sieve *sieve, const struct place *place
 
 	for (size_t i = 0; i < sieve->filters->count; i++)
 		if (is_by_line(&sieve->filters->list[i]) == by_line)
-			bits |= bits_of(&sieve->filters->list[i], i, place);
+			bits |= bits_of(sieve->work, &sieve->filters->list[i], i, place);
 	return bits;
 }
 

@@ -98,9 +98,16 @@ bool work_may_end(const struct work *work);
 /* What work_check says about memory; for failed allocations. */
 int work_over_budget(const struct work *work, struct err *err);
 
+/* Steps of what cannot fail: the next work_tick counts them. */
+static inline void work_note(struct work *work, uint32_t steps)
+{
+	if (__builtin_add_overflow(work->ticks, steps, &work->ticks))
+		work->ticks = UINT32_MAX;
+}
+
 static inline int work_tick(struct work *work, uint32_t steps, struct err *err)
 {
-	work->ticks += steps;
+	work_note(work, steps);
 	if (work->ticks < WORK_TICKS_PER_CHECK)
 		return 0;
 	work->ticks = 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer - the questions of /api/v1 (docs/api.md). */
-#include <math.h>
-
 #include "codec/json.h"
 #include "config/units.h"
 #include "server/query/invert.h"
@@ -240,28 +238,13 @@ struct size {
 	uint64_t width, limit;
 };
 
-/* What repeats names can be many times larger than the tree that was paid for. */
-static int check_size(const struct question *question, double bytes, struct err *err)
-{
-	struct query_pool *pool = question->params.limits.pool;
-	double left = (double)pool->limit_bytes - (double)atomic_load(&pool->used_bytes);
-
-	if (!pool->limit_bytes || bytes <= left)
-		return 0;
-	return err_set(
-		err, ERR_NO_MEMORY,
-		"the answer would have %.0f MiB, and queries may use %.0f more; narrow the "
-		"time range or the matchers, or take a format that has each name once (pprof)",
-		bytes / (1 << 20), fmax(0, left) / (1 << 20));
-}
-
 /* A format of another tool. */
 static int export(const struct question *question, const struct tree *tree,
 		  const struct render_export *as, struct net_response *response, struct err *err)
 {
 	const struct render_export_for asked = { .resolver = question->serve->resolver,
 						 .limits = &question->params.limits };
-	int rc = check_size(question, render_export_bytes(as, tree), err);
+	int rc = question_check_size(question, render_export_bytes(as, tree), err);
 
 	if (rc)
 		return rc;

@@ -53,8 +53,8 @@ static int read_wanted(struct question *question, const struct net_request *requ
 	return rc;
 }
 
-static void render(const struct wanted *wanted, const struct tree *tree,
-		   struct net_response *response)
+static int render(const struct wanted *wanted, const struct tree *tree,
+		  const struct query_limits *limits, struct net_response *response, struct err *err)
 {
 	response->content_type = "application/json";
 	if (wanted->format == DIFF_JSON) {
@@ -65,10 +65,10 @@ static void render(const struct wanted *wanted, const struct tree *tree,
 		response->content_type = "text/plain; charset=utf-8";
 		render_top(tree, (size_t)wanted->limit, &response->body);
 	}
-	if (wanted->notes) {
-		strbuf_add_byte(&response->body, '\f');
-		render_verdict_text(tree, &wanted->rules, &response->body);
-	}
+	if (!wanted->notes)
+		return 0;
+	strbuf_add_byte(&response->body, '\f');
+	return render_verdict_text(tree, &wanted->rules, limits, &response->body, err);
 }
 
 static int answer(struct serve *serve, const struct net_request *request,
@@ -90,7 +90,7 @@ static int answer(struct serve *serve, const struct net_request *request,
 	if (!rc && wanted.fail_empty && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no report matches");
 	if (!rc)
-		render(&wanted, tree, response);
+		rc = render(&wanted, tree, &question->params.limits, response, err);
 	rules_free(&wanted.rules);
 	tree_free(tree);
 	question_end(&base);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/question.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "config/units.h"
@@ -444,6 +445,20 @@ static int take_for_steps(struct question *question, bool by_series, struct err 
 	};
 
 	return take_snapshot(question, asked, err);
+}
+
+int question_check_size(const struct question *question, double bytes, struct err *err)
+{
+	struct query_pool *pool = question->params.limits.pool;
+	double left = (double)pool->limit_bytes - (double)atomic_load(&pool->used_bytes);
+
+	if (!pool->limit_bytes || bytes <= left)
+		return 0;
+	return err_set(
+		err, ERR_NO_MEMORY,
+		"the answer would have %.0f MiB, and queries may use %.0f more; narrow the "
+		"time range or the matchers, or take a format that has each name once (pprof)",
+		bytes / (1 << 20), fmax(0, left) / (1 << 20));
 }
 
 int question_compare(struct question *base, struct question *question, struct tree *tree,

@@ -83,6 +83,9 @@ int question_diff(struct question *base, struct question *question, struct tree 
 int question_compare(struct question *base, struct question *question, struct tree *tree,
 		     struct err *err);
 
+/* What repeats names can be many times larger than the tree that was paid for: ERR_NO_MEMORY. */
+int question_check_size(const struct question *question, double bytes, struct err *err);
+
 /* A tree per step. */
 int question_chart(struct question *question, int64_t step_ns, struct flamechart *ret,
 		   struct err *err);

@@ -297,8 +297,37 @@ static void add_timestamps(struct table *table, const struct rows *rows)
 	add_column(table, "timestamp", ARROW_INT64)->values = values;
 }
 
+/* By row, the group that it stands for; -1: none. */
+static int32_t *find_groups(struct table *table, const struct rows *rows)
+{
+	const struct tree *tree = rows->tree;
+	int32_t *found = new_values(table, sizeof(*found));
+	int32_t *first = arena_new_array(&table->arena, int32_t, tree->groups_count + 1);
+	struct report_texts names = { 0 };
+
+	for (uint32_t g = 0; g < tree->groups_count; g++) {
+		size_t before = names.count;
+		int32_t id = report_text(&names, tree->groups[g]);
+
+		if (names.count > before)
+			first[id] = (int32_t)g;
+	}
+	for (size_t r = 0; r < table->rows; r++) {
+		uint32_t node = rows->node[r];
+		size_t count = names.count;
+		int32_t id = -1;
+
+		if (is_label_row(tree, node))
+			id = report_text(&names, tree->functions[tree->nodes[node].function].name);
+		found[r] = id < 0 || names.count > count ? -1 : first[id];
+	}
+	report_texts_free(&names);
+	return found;
+}
+
 /* The value of one group-by label, on the rows that stand for a group. */
-static void add_label(struct table *table, const struct rows *rows, uint32_t label)
+static void add_label(struct table *table, const struct rows *rows, const int32_t *groups,
+		      uint32_t label)
 {
 	const struct tree *tree = rows->tree;
 	struct strbuf name = { 0 };
@@ -314,16 +343,10 @@ static void add_label(struct table *table, const struct rows *rows, uint32_t lab
 	for (uint32_t g = 0; g < tree->groups_count; g++)
 		texts[g] = tree->group_values[g * tree->group_names_count + label];
 	for (size_t r = 0; r < table->rows; r++) {
-		uint32_t node = rows->node[r];
-
-		for (uint32_t g = 0; is_label_row(tree, node) && g < tree->groups_count; g++) {
-			if (!slice_equal(tree->groups[g],
-					 tree->functions[tree->nodes[node].function].name))
-				continue;
-			values[r] = (int32_t)g;
-			valid[r] = texts[g].len > 0;
-			break;
-		}
+		if (groups[r] < 0)
+			continue;
+		values[r] = groups[r];
+		valid[r] = texts[groups[r]].len > 0;
 	}
 	column->values = values;
 	column->valid = valid;
@@ -334,6 +357,7 @@ static void add_label(struct table *table, const struct rows *rows, uint32_t lab
 static void fill_table(struct table *table, const struct rows *rows)
 {
 	uint64_t *numbers = new_values(table, sizeof(*numbers));
+	const int32_t *groups;
 
 	add_flags(table, "labels_only", rows, is_label_row);
 	add_addresses(table, rows);
@@ -353,8 +377,11 @@ static void fill_table(struct table *table, const struct rows *rows)
 	add_timestamps(table, rows);
 	add_numbers(table, "depth", rows, depth_of, numbers);
 	add_offsets(table, rows, numbers);
+	if (!rows->tree->group_names_count)
+		return;
+	groups = find_groups(table, rows);
 	for (uint32_t i = 0; i < rows->tree->group_names_count; i++)
-		add_label(table, rows, i);
+		add_label(table, rows, groups, i);
 }
 
 /* FlamegraphArrow{ record = 1; unit = 2; height = 3; trimmed = 4 } */

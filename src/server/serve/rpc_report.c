@@ -8,6 +8,7 @@
 #include "server/query/invert.h"
 #include "server/query/nodes.h"
 #include "server/query/render.h"
+#include "server/query/render_export.h"
 #include "server/serve/question.h"
 #include "server/serve/report.h"
 #include "server/serve/report_diff.h"
@@ -354,9 +355,12 @@ static int put_report(struct question *question, const struct rpc_report *rpc, s
 
 	switch (rpc->report) {
 	case REPORT_FLAMEGRAPH:
+		rc = question_check_size(question, render_bytes_by_node(tree), err);
+		if (!rc)
+			report_flamegraph(tree, rpc->trim_percent, false, out);
+		break;
 	case REPORT_FLAMEGRAPH_TABLE:
-		report_flamegraph(tree, rpc->trim_percent, rpc->report == REPORT_FLAMEGRAPH_TABLE,
-				  out);
+		report_flamegraph(tree, rpc->trim_percent, true, out);
 		break;
 	case REPORT_SOURCE:
 		rc = put_source(question, rpc, tree, out, err);

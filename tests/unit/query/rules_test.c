@@ -63,7 +63,7 @@ static size_t judge(const struct tree *tree, const char *text, struct strbuf *re
 	if (rules_parse(slice_of(text), &rules, &err))
 		fail_msg("%s", err.message);
 	strbuf_clear(report);
-	breached = rules_judge(&rules, tree, report);
+	assert_int_equal(rules_judge(&rules, tree, NULL, report, &breached, NULL), 0);
 	rules_free(&rules);
 	return breached;
 }
