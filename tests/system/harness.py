@@ -132,7 +132,7 @@ class Server:
             reply = error
         with reply:
             status, kind, body = reply.status, reply.headers.get("Content-Type", ""), reply.read()
-        wrong = openapi_shapes.problems_of("get", path, status, kind, body)
+        wrong = openapi_shapes.problems_of("get", path, parameters, status, kind, body)
         if wrong:
             check(False, f"{path}{query}: an answer of the shape that is told", wrong)
         return status, body

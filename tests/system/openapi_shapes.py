@@ -44,8 +44,10 @@ def problems(value, schema, at="$"):
     return found[:10]
 
 
-def problems_of(method, path, status, kind, body):
+def problems_of(method, path, parameters, status, kind, body):
     """What of an answer is not as told: of JSON of paths that are described, and of errors."""
+    if status == 200 and parameters.get("format", "json") not in ("json", "table"):
+        return []  # of another tool
     operation = DESCRIPTION["paths"].get(path, {}).get(method.lower())
     if not operation or not kind.startswith("application/json") or len(body) > BYTES_MAX:
         return []
