@@ -4,8 +4,8 @@
  *
  *     store_model MAKER [KEY=VALUE...] [OUTPUT...]
  *
- *   fleet      services=10 pods=10 minutes=60 mean=95 report_s=10 stacks=200000 labels=0 first=0
- *              hosts_run=0 (services per pod, 0 = all) times=0 (1: each sample's)
+ *   fleet      services=10 pods=10 after=0 minutes=60 mean=95 report_s=10 stacks=200000 labels=0
+ *              first=0 hosts_run=0 (services per pod, 0 = all) times=0 (1: each sample's)
  *   host       processes=200 minutes=1440
  *   requests   file=FILE that store_capture wrote
  *
@@ -73,6 +73,7 @@ static void make(const struct arguments *arguments, struct workload *workload)
 		.hosts_run = (uint32_t)number_of(arguments, "hosts_run", 0),
 		.report_s = (uint32_t)number_of(arguments, "report_s", 10),
 		.mean = number_of(arguments, "mean", 95),
+		.after = (int64_t)number_of(arguments, "after", 0),
 		.minutes = (int64_t)number_of(arguments, "minutes", 60),
 		.stacks = (uint32_t)number_of(arguments, "stacks", 200000),
 		.labels = (uint32_t)number_of(arguments, "labels", 0),

@@ -14,12 +14,13 @@ class Users:
     """
     `count` threads that ask until stop(); begin and end are seconds of the range. Each looks at an answer for `look`
     seconds on average (exponential: people do not keep step); with 0 it is a closed loop, which asks as fast as it is
-    answered, so that `count` questions are always there.
+    answered, so that `count` questions are always there. With `own`, no two ask for the same range (they begin at some
+    ms before, where nothing is), so that each question is computed.
     """
 
-    def __init__(self, address, selector, services, begin, end, count=50, look=0.0):
+    def __init__(self, address, selector, services, begin, end, count=50, look=0.0, own=False):
         self.address, self.selector, self.services = address, selector, services
-        self.range = {"from": begin * 1000, "to": end * 1000}
+        self.begin, self.end, self.own = begin * 1000, end * 1000, own
         self.took = {kind: [] for kind, _ in KINDS}
         self.look, self.refused, self.errors = look, 0, []
         self.ended = threading.Event()
@@ -35,7 +36,8 @@ class Users:
             what, asked = "series", {"query": one, "sum_by": "comm", "step": "30s"}
         elif kind == "all services":
             asked = {"query": self.selector, "format": "top", "limit": 50}
-        return f"/api/v1/{what}?" + urllib.parse.urlencode(asked | self.range)
+        begin = self.begin - (dice.randrange(10**6) if self.own else 0)
+        return f"/api/v1/{what}?" + urllib.parse.urlencode(asked | {"from": begin, "to": self.end})
 
     def run(self, dice):
         connection = http.client.HTTPConnection(self.address, timeout=120)

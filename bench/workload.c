@@ -388,6 +388,8 @@ void workload_make_fleet(struct workload *workload, const struct workload_fleet 
 	uint32_t *series = mem_new_array(uint32_t, (size_t)fleet->services * fleet->pods);
 	uint32_t runs = fleet->hosts_run ? fleet->hosts_run : fleet->services;
 	int64_t step_ns = fleet->report_s * CLOCK_NS_PER_S;
+	int64_t begin_ns = fleet->after * 60 * CLOCK_NS_PER_S;
+	int64_t end_ns = begin_ns + fleet->minutes * 60 * CLOCK_NS_PER_S;
 	struct law law;
 
 	*workload = (struct workload){ .with_times = fleet->times };
@@ -395,7 +397,7 @@ void workload_make_fleet(struct workload *workload, const struct workload_fleet 
 	make_law(&law, fleet->stacks, FRAMES, 22, 40, 1.35, SEED);
 	for (uint32_t i = 0; i < fleet->services; i++)
 		programs[i] = begin_program(workload, &law, fleet->first + i);
-	for (int64_t at = 0; at < fleet->minutes * 60 * CLOCK_NS_PER_S; at += step_ns) {
+	for (int64_t at = begin_ns; at < end_ns; at += step_ns) {
 		for (uint32_t pod = 0; pod < fleet->pods; pod++) {
 			for (uint32_t i = 0; i < runs; i++) {
 				uint32_t service = (pod + i) % fleet->services;

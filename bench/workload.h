@@ -24,11 +24,11 @@ struct workload_fleet {
 	uint32_t services, pods, hosts_run; /* services per pod; 0 = all */
 	uint32_t report_s;		    /* seconds per report */
 	double mean;			    /* samples per report */
-	int64_t minutes;
-	uint32_t stacks; /* per service */
-	uint32_t labels; /* further labels per series */
-	uint32_t first;	 /* number of the first service */
-	bool times;	 /* each sample's */
+	int64_t after, minutes;		    /* of the start; how many */
+	uint32_t stacks;		    /* per service */
+	uint32_t labels;		    /* further labels per series */
+	uint32_t first;			    /* number of the first service */
+	bool times;			    /* each sample's */
 };
 
 struct workload {

@@ -78,18 +78,21 @@ static void put_spare(struct arena_chunk *chunk)
 	free_chunks(surplus);
 }
 
+static bool suits(const struct arena_chunk *chunk, size_t size)
+{
+	return size <= chunk->capacity && chunk->capacity - size <= chunk->capacity / SPARE_WASTE;
+}
+
 /* A chunk for a large object, cleared; NULL: none fits. */
 static struct arena_chunk *take_spare(size_t size)
 {
-	struct arena_chunk **at, *chunk;
+	struct arena_chunk **at = &spares.chunks, *chunk;
 
 	if (size < SPARE_FROM_BYTES)
 		return NULL;
 	pthread_mutex_lock(&spares.lock);
-	for (at = &spares.chunks; *at; at = &(*at)->next)
-		if (size <= (*at)->capacity &&
-		    (*at)->capacity - size <= (*at)->capacity / SPARE_WASTE)
-			break;
+	while (*at && !suits(*at, size))
+		at = &(*at)->next;
 	chunk = *at;
 	if (chunk) {
 		*at = chunk->next;

@@ -104,6 +104,15 @@ static void fill_error(const struct net_request *request, struct net_response *r
 		strbuf_clear(&response->body);
 }
 
+void net_response_copy(const struct net_response *from, struct net_response *to)
+{
+	to->status = from->status;
+	to->content_type = from->content_type;
+	to->precompressed = from->precompressed;
+	strbuf_add_slice(&to->body, strbuf_slice(&from->body));
+	strbuf_add_slice(&to->headers, strbuf_slice(&from->headers));
+}
+
 void net_response_error(const struct net_request *request, struct net_response *response,
 			const struct err *err)
 {

@@ -79,6 +79,9 @@ struct net_response {
 void net_response_error(const struct net_request *request, struct net_response *response,
 			const struct err *err);
 
+/* Of what handlers fill in but for gRPC's; bytes are added to what `to` has. */
+void net_response_copy(const struct net_response *from, struct net_response *to);
+
 typedef void net_handler_f(void *context, const struct net_request *request,
 			   struct net_response *response);
 

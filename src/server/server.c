@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "server/access/access.h"
 #include "server/serve/origin.h"
+#include "server/serve/kept.h"
 #include "server/serve/running.h"
 #include "server/serve/serve.h"
 #include "server/serve/shared.h"
@@ -243,6 +244,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.running = running_new();
 	server->serve.turns = turns_new(0, TURNS_WAITING_DEFAULT);
 	server->serve.shared = shared_new(server->serve.turns);
+	server->serve.kept = kept_new(KEPT_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
@@ -294,6 +296,7 @@ void server_stop(struct server *server)
 	write_pool_free(server->serve.writes);
 	running_free(server->serve.running);
 	shared_free(server->serve.shared);
+	kept_free(server->serve.kept);
 	turns_free(server->serve.turns);
 	targets_free(server->serve.targets);
 	access_close(server->access);

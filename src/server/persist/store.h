@@ -98,6 +98,11 @@ struct store_snapshot {
 	struct segment *segments;
 	size_t count;
 	size_t parts_unreadable; /* quarantined: answers must say so */
+	/*
+	 * Equal: the same segments, all of parts, which never change. 0: it is never equal, since
+	 * memtables, deletions, or what cannot be read take part.
+	 */
+	uint64_t version;
 	void *pins;
 };
 

@@ -201,6 +201,23 @@ static struct tombstone_deletions find_others(struct pins *pins, const struct ta
 	return others;
 }
 
+static uint64_t version_of(const struct store_snapshot *snapshot, const struct pins *pins)
+{
+	uint64_t version = 1;
+
+	if (pins->memtables_count || pins->deletions_count || snapshot->parts_unreadable)
+		return 0;
+	for (size_t i = 0; i < snapshot->count; i++) {
+		const struct segment *segment = &snapshot->segments[i];
+
+		version = hash_mix(version, segment->id);
+		version = hash_mix(version, segment->level);
+		version = hash_mix(version, (uint64_t)segment->from_ns);
+		version = hash_mix(version, (uint64_t)segment->to_ns);
+	}
+	return version ? version : 1;
+}
+
 int store_snapshot(struct store *store, const struct store_question *question,
 		   struct store_snapshot *ret, struct err *err)
 {
@@ -227,6 +244,7 @@ int store_snapshot(struct store *store, const struct store_question *question,
 	}
 	if (snapshot.parts_unreadable)
 		store_wake_background(store); /* sets damaged ones aside */
+	snapshot.version = version_of(&snapshot, pins);
 	*ret = snapshot;
 	return 0;
 }

@@ -75,7 +75,10 @@ void render_explain_text(const struct query_stats *stats, struct strbuf *out)
 	for (int i = 0; i < QUERY_STEPS; i++)
 		strbuf_addf(out, "%-11s %.3f ms\n", steps[i],
 			    (double)stats->took_ns[i] / CLOCK_NS_PER_MS);
-	strbuf_addf(out, "all         %.3f ms\n", (double)total_ns(stats) / CLOCK_NS_PER_MS);
+	strbuf_addf(out, "all         %.3f ms\nkept        %s\n",
+		    (double)total_ns(stats) / CLOCK_NS_PER_MS,
+		    stats->kept ? "yes: asked again, it is not computed until something changes"
+				: "no: it is computed each time");
 }
 
 static void put(struct json *json, const char *key, uint64_t value)
@@ -110,6 +113,7 @@ void render_explain_json(const struct query_stats *stats, struct strbuf *out)
 	put(&json, "rows", stats->rows_read);
 	put(&json, "nodes", stats->nodes_merged);
 	put(&json, "threads", stats->threads);
+	json_member_bool(&json, "kept", stats->kept);
 	json_member_object(&json, "ms");
 	for (int i = 0; i < QUERY_STEPS; i++) {
 		json_put_key(&json, steps[i]);

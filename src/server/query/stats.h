@@ -30,6 +30,7 @@ struct query_stats {
 	uint64_t nodes_merged;		    /* of the segments' tries */
 	int64_t took_ns[QUERY_STEPS];
 	uint32_t threads;
+	bool kept; /* set by who asks: the same question is then answered by this one's answer */
 };
 
 /* May be read by another thread while the query runs; both only grow, `all` first. */

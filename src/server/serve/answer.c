@@ -191,7 +191,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	}
 	rc = read_range(&question, request, &range, &err);
 	if (!rc)
-		rc = question_share(&question, QUESTION_OF_SERIES, response, &is_answered, &err);
+		rc = question_share(&question, &range, response, &is_answered, &err);
 	if (is_answered) {
 		question_end(&question);
 		return;
@@ -396,7 +396,7 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
 		question.params.width_px = (uint32_t)size.width;
 	if (!rc)
-		rc = question_share(&question, QUESTION_OF_TREE, response, &is_answered, &err);
+		rc = question_share(&question, NULL, response, &is_answered, &err);
 	if (is_answered) {
 		question_end(&question);
 		return;

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "config/units.h"
 #include "server/query/compare.h"
+#include "server/serve/kept.h"
 #include "server/serve/running.h"
 #include "server/serve/shared.h"
 #include "server/serve/tenant.h"
@@ -275,6 +277,11 @@ static int take_snapshot(struct question *question, struct store_question asked,
 	if (rc)
 		return rc;
 	question->store = question->serve->store;
+	question->version = question->snapshot.version;
+	if (question->version)
+		question->version =
+			hash_mix(question->version, resolver_version(question->serve->resolver)) |
+			1;
 	question->source =
 		(struct query_source){ question->snapshot.segments, question->snapshot.count,
 				       question->serve->resolver };
@@ -419,8 +426,12 @@ int question_tree(struct question *question, struct tree **ret, struct err *err)
 {
 	int rc = answer_tree(NULL, question, ret, err);
 
-	if (!rc)
+	if (!rc) {
 		(*ret)->parts_unreadable += question->snapshot.parts_unreadable;
+		if ((*ret)->names_pending || (*ret)->parts_unreadable)
+			question->version = 0;
+		(*ret)->stats.kept = question->version;
+	}
 	return rc;
 }
 
@@ -484,6 +495,8 @@ int question_intervals(struct question *question, struct tree *tree, struct err 
 	const struct compare_side side = { &question->source, &question->params };
 	int rc = take_for_steps(question, false, err);
 
+	question->version = 0; /* it was of the tree's segments alone */
+	tree->stats.kept = false;
 	return rc ? rc : compare_intervals(tree, &side, COMPARE_REPORT_NS, err);
 }
 
@@ -509,8 +522,9 @@ int question_chart(struct question *question, int64_t step_ns, struct flamechart
 	return rc;
 }
 
-int question_series(struct question *question, const struct query_range_params *range,
-		    struct query_series_set *ret, struct err *err)
+/* The snapshot for totals of steps. */
+static int take_for_series(struct question *question, const struct query_range_params *range,
+			   struct err *err)
 {
 	const struct store_question asked = {
 		.names = range->base.group_by,
@@ -519,35 +533,58 @@ int question_series(struct question *question, const struct query_range_params *
 		.by_series =
 			range->base.by_times || (!range->sum_all && !range->base.group_by_count),
 	};
+
+	return take_snapshot(question, asked, err);
+}
+
+int question_series(struct question *question, const struct query_range_params *range,
+		    struct query_series_set *ret, struct err *err)
+{
 	struct query_range_params listed = *range;
-	int rc;
+	int rc = 0;
 
 	if (question->filters.count)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "filters are for trees: a time series is made of totals");
-	list(question);
-	rc = ask_turn(question, TURNS_SMALL, false, err);
-	if (!rc)
-		rc = take_snapshot(question, asked, err);
+	if (!question->turn) {
+		drop_snapshot(question); /* who waits holds nothing */
+		list(question);
+		rc = ask_turn(question, TURNS_SMALL, false, err);
+	}
+	if (!rc && !question->store)
+		rc = take_for_series(question, range, err);
 	listed.base.limits = question->params.limits;
 	if (!rc)
 		rc = query_series(&question->source, &listed, ret, err);
-	if (!rc)
+	if (!rc) {
 		ret->parts_unreadable += question->snapshot.parts_unreadable;
+		if (ret->parts_unreadable)
+			question->version = 0;
+		ret->stats.kept = question->version;
+	}
 	return rc;
 }
 
-static bool key_of(const struct question *question, struct strbuf *ret)
+/* What makes the answer, unless it cannot be told or is of this one time. */
+static void find_key(struct question *question)
 {
 	const struct query_params *params = &question->params;
-	struct strbuf times = { 0 };
-	bool is_known;
+	struct strbuf times = { 0 }, key = { 0 };
 
 	strbuf_addf(&times, "%d %lld %lld %lld", params->at_moment, (long long)params->from_ns,
 		    (long long)params->to_ns, (long long)params->moment_ns);
-	is_known = shared_key(question->request, question->tenant, strbuf_slice(&times), ret);
+	if (!question_is_set(question, question->request, "explain") &&
+	    shared_key(question->request, question->tenant, strbuf_slice(&times), &key))
+		question->key = arena_copy(&question->arena, strbuf_slice(&key));
 	strbuf_free(&times);
-	return is_known;
+	strbuf_free(&key);
+}
+
+static bool is_kept(const struct question *question, struct net_response *response)
+{
+	return question->key.len && question->version &&
+	       kept_find(question->serve->kept, question->key, question->version,
+			 clock_monotonic_ns(), response);
 }
 
 /* Leads and has its turn, or has the answer of another. */
@@ -556,15 +593,13 @@ static int lead_or_follow(struct question *question, enum turns_size size,
 {
 	const struct turns_ask patience = patience_of(question);
 	struct serve *serve = question->serve;
-	struct strbuf key = { 0 };
 	int rc = 0;
 
-	if (key_of(question, &key)) {
-		rc = shared_enter(serve->shared, strbuf_slice(&key), &patience, response,
+	if (question->key.len) {
+		rc = shared_enter(serve->shared, question->key, &patience, response,
 				  &question->lead, err);
 		*ret_is_answered = !rc && !question->lead;
 	}
-	strbuf_free(&key);
 	if (!rc && !*ret_is_answered)
 		rc = ask_turn(question, size, false, err);
 	if (!rc && question->lead)
@@ -572,26 +607,40 @@ static int lead_or_follow(struct question *question, enum turns_size size,
 	return rc;
 }
 
-int question_share(struct question *question, enum question_kind kind,
+static int take_for(struct question *question, const struct query_range_params *range,
+		    struct err *err)
+{
+	return range ? take_for_series(question, range, err) : take_for_tree(question, err);
+}
+
+int question_share(struct question *question, const struct query_range_params *range,
 		   struct net_response *response, bool *ret_is_answered, struct err *err)
 {
-	enum turns_size size = TURNS_SMALL;
-	int rc = 0;
+	enum turns_size size;
+	int rc = take_for(question, range, err);
 
 	*ret_is_answered = false;
-	if (kind == QUESTION_OF_SERIES)
-		list(question);
-	else
-		rc = take_for_tree(question, err);
 	if (rc)
 		return rc;
-	if (kind == QUESTION_OF_TREE)
-		size = size_of(question, NULL);
+	find_key(question);
+	*ret_is_answered = is_kept(question, response);
+	if (*ret_is_answered)
+		return 0;
+	size = range ? TURNS_SMALL : size_of(question, NULL);
 	rc = ask_turn(question, size, true, err);
 	if (rc != -ERR_BUSY)
 		return rc;
 	drop_snapshot(question); /* it would hold what others could give back */
-	return lead_or_follow(question, size, response, ret_is_answered, err);
+	rc = lead_or_follow(question, size, response, ret_is_answered, err);
+	if (rc || *ret_is_answered)
+		return rc;
+	rc = take_for(question, range, err);
+	if (!rc && is_kept(question, response)) { /* since it began to wait */
+		*ret_is_answered = true;
+		question->version = 0;
+		question_answered(question, 0, response);
+	}
+	return rc;
 }
 
 /* What another client of the same question would get as well. */
@@ -607,6 +656,10 @@ void question_answered(struct question *question, int rc, const struct net_respo
 		shared_finish(question->serve->shared, question->lead,
 			      is_of_question(rc) ? response : NULL);
 	question->lead = NULL;
+	if (!rc && question->key.len && question->version && response->status == 200)
+		kept_put(question->serve->kept, question->key, question->version,
+			 clock_monotonic_ns(), response);
+	question->key = SLICE_LITERAL("");
 }
 
 int question_read(struct serve *serve, const struct net_request *request, enum question_need need,

@@ -31,8 +31,10 @@ struct question {
 	bool is_part;		       /* of another question, which is listed */
 	struct turn *turn;	       /* since the answer is being computed: turns.h */
 	struct shared_lead *lead;      /* while others may get its answer too: shared.h */
-	int64_t names_patience_ns;     /* of trees, from then on; 0 = as long as it takes */
-	_Atomic bool crowded;	       /* others had the memory */
+	struct slice key;	       /* what makes its answer; "": it is shared with nobody */
+	uint64_t version;	   /* of what the answer is made of; 0: it is not kept (kept.h) */
+	int64_t names_patience_ns; /* of trees, from then on; 0 = as long as it takes */
+	_Atomic bool crowded;	   /* others had the memory */
 };
 
 enum question_need {
@@ -62,12 +64,12 @@ int question_series(struct question *question, const struct query_range_params *
 		    struct query_series_set *ret, struct err *err);
 
 /*
- * Before question_tree or question_series: waits for the turn, unless another question like this
- * one waits already. Then *ret_is_answered, and `response` has what the other got. Who goes on
- * itself says by question_answered, before question_end, what came out (`rc` as returned).
+ * Before question_tree or question_series (`range`, else NULL): waits for the turn, unless the
+ * answer is kept, or another question like this one waits already. Then *ret_is_answered, and
+ * `response` has the answer. Who goes on itself says by question_answered, before question_end,
+ * what came out (`rc` as returned). With explain=1 it is always computed.
  */
-enum question_kind { QUESTION_OF_TREE, QUESTION_OF_SERIES };
-int question_share(struct question *question, enum question_kind kind,
+int question_share(struct question *question, const struct query_range_params *range,
 		   struct net_response *response, bool *ret_is_answered, struct err *err);
 void question_answered(struct question *question, int rc, const struct net_response *response);
 

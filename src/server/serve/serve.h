@@ -12,7 +12,7 @@
  *   answer_place.c  where in the source and in the machine code; who calls whom
  *   answer_time.c   where in time: heatmap, flame chart
  *   running.c  the questions that are being answered; turns.c  which of them compute now
- *   shared.c   those that are the same and wait: computed once
+ *   shared.c   those that are the same and wait: computed once; kept.c  asked again later
  *   targets.c  who has sent what
  *   question.c parameters -> query_params      ops.c        metrics, status, own profile
  *   health.c   grpc.health.v1
@@ -27,6 +27,7 @@
 #include "server/resolve/resolver.h"
 
 struct access;	   /* server/access/access.h */
+struct kept;	   /* kept.h */
 struct running;	   /* running.h */
 struct shared;	   /* shared.h */
 struct targets;	   /* targets.h */
@@ -42,6 +43,7 @@ struct serve {
 	struct running *running;
 	struct turns *turns;
 	struct shared *shared;
+	struct kept *kept;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
 	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */
@@ -49,9 +51,9 @@ struct serve {
 	uint64_t retention_bytes;  /* likewise; 0: no limit */
 	const char *storage_path;
 	struct access *access; /* NULL: everyone may do everything */
-	bool has_users;	 /* nobody may change anything who does not log in */
-	bool no_moments; /* times of samples are not kept */
-	bool tenants;	 /* requests say whose they are: tenant.h */
+	bool has_users;	       /* nobody may change anything who does not log in */
+	bool no_moments;       /* times of samples are not kept */
+	bool tenants;	       /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
 	_Atomic bool ready;
 };

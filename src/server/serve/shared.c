@@ -218,15 +218,6 @@ void shared_close(struct shared *shared, struct shared_lead *lead)
 	pthread_mutex_unlock(&shared->lock);
 }
 
-static void copy(const struct net_response *from, struct net_response *to)
-{
-	to->status = from->status;
-	to->content_type = from->content_type;
-	to->precompressed = from->precompressed;
-	strbuf_add_slice(&to->body, strbuf_slice(&from->body));
-	strbuf_add_slice(&to->headers, strbuf_slice(&from->headers));
-}
-
 void shared_finish(struct shared *shared, struct shared_lead *lead,
 		   const struct net_response *response)
 {
@@ -238,7 +229,7 @@ void shared_finish(struct shared *shared, struct shared_lead *lead,
 		next = at->next;
 		if (response && response->body.len <= room) {
 			room -= response->body.len;
-			copy(response, at->response);
+			net_response_copy(response, at->response);
 			at->is_answered = true;
 			metric_add(&shared_total, 1);
 		}
