@@ -89,6 +89,9 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
+		code = bpf_map__set_max_entries(sampler->skeleton->maps.scratches,
+						(uint32_t)sampler->cpus);
+	if (!code)
 		code = sample_bpf__load(sampler->skeleton);
 	if (!code)
 		code = add_first_chunk(sampler->skeleton);
@@ -360,54 +363,45 @@ void sampler_drain(struct sampler *sampler)
 	ring_buffer__consume(sampler->ring);
 }
 
-/* The program's working memory of each CPU; the caller frees it. All zero when it is not to be had.
- */
-static char *read_scratches(const struct sampler *sampler, size_t *ret_bytes_each)
+/* A copy of the program's working memory of a CPU; the caller frees it. */
+static char *read_scratch(const struct sampler *sampler, int cpu)
 {
 	const struct bpf_map *scratches = sampler->skeleton->maps.scratches;
-	char *all;
-	uint32_t zero = 0;
+	size_t bytes = bpf_map__value_size(scratches);
+	char *copy = mem_calloc(1, bytes);
 
-	*ret_bytes_each = (bpf_map__value_size(scratches) + 7) & ~(size_t)7;
-	all = mem_calloc((size_t)sampler->cpus, *ret_bytes_each);
-	if (bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, all))
-		memset(all, 0, (size_t)sampler->cpus * *ret_bytes_each);
-	return all;
+	if (bpf_map_lookup_elem(bpf_map__fd(scratches), &cpu, copy))
+		memset(copy, 0, bytes);
+	return copy;
 }
 
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret)
 {
-	size_t bytes;
-	char *all = read_scratches(sampler, &bytes);
-
 	*ret = (struct sample_counters){ 0 };
 	for (int cpu = 0; cpu < sampler->cpus; cpu++) {
+		char *scratch = read_scratch(sampler, cpu);
 		const struct sample_counters *one =
-			(const void *)(all + (size_t)cpu * bytes +
-				       sampler->skeleton->rodata->counters_at);
+			(const void *)(scratch + sampler->skeleton->rodata->counters_at);
 
 		for (size_t i = 0; i < COUNTERS; i++)
 			ret->of[i] += one->of[i];
+		free(scratch);
 	}
-	free(all);
 }
 
 /* What the program has not sent yet. It no longer runs. */
 static void take_staged(struct sampler *sampler)
 {
-	size_t bytes;
-	char *all = read_scratches(sampler, &bytes);
-
 	for (int cpu = 0; cpu < sampler->cpus; cpu++) {
+		char *scratch = read_scratch(sampler, cpu);
 		const struct staged_samples *staged =
-			(const void *)(all + (size_t)cpu * bytes +
-				       sampler->skeleton->rodata->staged_at);
+			(const void *)(scratch + sampler->skeleton->rodata->staged_at);
 
 		if (staged->bytes && staged->bytes <= sizeof(staged->samples))
 			sampler->options.take(sampler->options.take_context,
 					      (const void *)staged->samples, staged->bytes);
+		free(scratch);
 	}
-	free(all);
 }
 
 struct sampler_maps sampler_maps(const struct sampler *sampler)

@@ -152,7 +152,7 @@ struct scratch {
 	struct description known[WALK_MEMORIES];
 	struct staged_samples staged;
 	bool has_news; /* of the mappings of the process at hand */
-};
+} __attribute__((aligned(64)));
 
 /* Where the sample at hand is made: behind those that wait to be sent. */
 static __always_inline struct sample *sample_at_hand(struct scratch *scratch)
@@ -173,12 +173,23 @@ const volatile __u32 staged_at = __builtin_offsetof(struct scratch, staged);
 
 _Static_assert(sizeof(struct user_registers) == 8 * WALK_REGISTERS, "of the walk");
 
+/*
+ * By CPU. Not a per-CPU array: where that lies is in memory too, which is cold, while the program
+ * knows where an array is.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* resized by the agent */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+static __always_inline struct scratch *scratch_of_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratches, &cpu);
+}
 
 /* A clock tick may interrupt the programs that follow mappings: each has its own memory. */
 enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_TASK, SPACE_SCRATCHES };
@@ -516,11 +527,9 @@ int sample_cpu(struct perf_context *ctx)
 	__u64 started_ns = bpf_ktime_get_ns();
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sample_counters *counts;
-	struct scratch *scratch;
+	struct scratch *scratch = scratch_of_cpu();
 	struct sample *sample;
-	__u32 zero = 0;
 
-	scratch = bpf_map_lookup_elem(&scratches, &zero);
 	if (!scratch)
 		return 0; /* the verifier wants it; there is one */
 	if (task->pid == 0)
@@ -551,8 +560,8 @@ struct follower {
 
 static __always_inline bool follower_get(struct follower *ret)
 {
-	__u32 index = SPACE_SCRATCH_TASK, zero = 0;
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct scratch *scratch = scratch_of_cpu();
+	__u32 index = SPACE_SCRATCH_TASK;
 
 	ret->scratch = bpf_map_lookup_elem(&space_scratches, &index);
 	ret->counts = scratch ? &scratch->counts : NULL;
