@@ -521,6 +521,36 @@ WALK_APART void count_time(struct sample_counters *counts, __u64 started_ns)
 	counts->of[COUNTER_RUN_NS] += RUN_ONE_IN * run_ns;
 }
 
+/* A load that nothing waits for. */
+static __always_inline void touch(const void *at)
+{
+	__u64 word;
+
+	asm volatile("%0 = *(u64 *)(%1 + 0)" : "=r"(word) : "r"(at));
+}
+
+/*
+ * What the sample is going to read is cold, and each place is known by now: asked for in one go,
+ * memory answers side by side, while the code that follows is fetched, which is cold too.
+ */
+static __always_inline void touch_all(const struct scratch *scratch, const struct task_struct *task)
+{
+	__u32 memory = row_masked(task->pid, WALK_MEMORIES - 1);
+	const struct description *known = &scratch->known[memory];
+	const struct walk *walk = &scratch->walk;
+
+	touch(&space_versions[task->tgid & (SPACE_VERSIONS - 1) & ~1u]);
+	touch(&known->head);
+	touch(&known->cgroup_id);
+	touch(&walk->kept[memory].high);
+	touch(&walk->memories[memory].leaf);
+	touch(&walk->memories[memory].current);
+	touch(&walk->trail.high);
+	touch(&walk->pc);
+	touch(&walk->window);
+	touch(&scratch->staged);
+}
+
 SEC("perf_event")
 int sample_cpu(struct perf_context *ctx)
 {
@@ -534,6 +564,7 @@ int sample_cpu(struct perf_context *ctx)
 		return 0; /* the verifier wants it; there is one */
 	if (task->pid == 0)
 		return while_idle(scratch, started_ns);
+	touch_all(scratch, task);
 	counts = &scratch->counts;
 	counts->of[COUNTER_SAMPLES]++;
 	describe_task(scratch, task, started_ns, is_user_mode(interrupted_cs(ctx)));
