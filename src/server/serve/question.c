@@ -721,6 +721,16 @@ int question_read_base(struct serve *serve, const struct net_request *request, s
 	return rc;
 }
 
+/* For lists of what there is: they cost little each, but are asked for by everyone at once. */
+static int open_in_turn(struct question *question, struct err *err)
+{
+	int rc;
+
+	list(question);
+	rc = ask_turn(question, TURNS_SMALL, false, err);
+	return rc ? rc : question_open(question, err);
+}
+
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err)
 {
@@ -728,7 +738,7 @@ int question_begin(struct serve *serve, const struct net_request *request, enum 
 
 	if (rc)
 		return rc;
-	rc = question_open(ret, err);
+	rc = open_in_turn(ret, err);
 	if (rc)
 		question_end(ret);
 	return rc;
@@ -748,7 +758,7 @@ int question_begin_with(struct serve *serve, const struct net_request *request,
 	if (!rc && from_ns > to_ns)
 		rc = err_set(err, ERR_INVALID, "start is later than end");
 	if (!rc && need == QUESTION_SELECTOR_OPTIONAL)
-		rc = question_open(ret, err);
+		rc = open_in_turn(ret, err);
 	if (rc)
 		question_end(ret);
 	return rc;

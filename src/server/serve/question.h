@@ -95,7 +95,7 @@ int question_chart(struct question *question, int64_t step_ns, struct flamechart
 /* How exactly the values of that tree are known: compare_intervals. */
 int question_intervals(struct question *question, struct tree *tree, struct err *err);
 
-/* question_read and question_open. */
+/* question_read, and question_open when its turn has come: for lists of what there is. */
 int question_begin(struct serve *serve, const struct net_request *request, enum question_need need,
 		   struct question *ret, struct err *err);
 

@@ -117,6 +117,79 @@ static void repeated_report_counts_once_across_seal_and_restart(void **state)
 	assert_int_equal(append(f, 0).reports_stored, 1);
 }
 
+static void status_counts_series_again_when_there_are_more(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(stat_of(f).series, 0);
+	append(f, 0);
+	assert_int_equal(stat_of(f).series, 1);
+	append(f, 1);
+	assert_int_equal(stat_of(f).series, 2);
+	append(f, BATCHES_SERIES); /* a further report of the first */
+	seal(f);
+	assert_int_equal(stat_of(f).series, 2);
+	append(f, 1 + BATCHES_SERIES); /* now in a part and in a memtable */
+	append(f, 2);
+	assert_int_equal(stat_of(f).series, 3);
+}
+
+/* Who asks each second does not have a million series counted each second. */
+static void status_that_counted_for_long_rests(void **state)
+{
+	const int64_t took_ns = 3600 * CLOCK_NS_PER_S;
+	struct fixture *f = *state;
+
+	append(f, 0);
+	assert_int_equal(stat_of(f).series, 1);
+	f->store->counted.took_ns = took_ns;
+	append(f, 1);
+	assert_int_equal(stat_of(f).series, 1);
+	assert_int_equal(stat_of(f).reports, 2);
+	f->store->counted.at_ns -= 19 * took_ns;
+	assert_int_equal(stat_of(f).series, 1);
+	f->store->counted.at_ns -= 2 * took_ns;
+	assert_int_equal(stat_of(f).series, 2);
+	assert_true(f->store->counted.took_ns < took_ns);
+}
+
+static uint64_t version_of(struct fixture *f, int64_t from_s, int64_t to_s)
+{
+	const struct store_question question = {
+		.from_ns = (BATCHES_START_S + from_s) * CLOCK_NS_PER_S,
+		.to_ns = (BATCHES_START_S + to_s) * CLOCK_NS_PER_S,
+	};
+	struct store_snapshot snapshot;
+	uint64_t version;
+
+	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	version = snapshot.version;
+	store_snapshot_release(f->store, &snapshot);
+	return version;
+}
+
+static void snapshots_of_parts_alone_have_a_version(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first, both;
+
+	append(f, 0);
+	assert_int_equal(version_of(f, 0, 10), 0);
+	seal(f);
+	first = version_of(f, 0, 10);
+	assert_int_not_equal(first, 0);
+	assert_int_equal(version_of(f, 0, 10), first);
+	append(f, 20);
+	assert_int_equal(version_of(f, 0, 10), first);
+	assert_int_equal(version_of(f, 0, 30), 0);
+	append(f, 1);
+	assert_int_equal(version_of(f, 0, 10), 0);
+	seal(f);
+	both = version_of(f, 0, 10);
+	assert_int_not_equal(both, 0);
+	assert_int_not_equal(both, first);
+}
+
 static void late_and_future_reports_are_refused_one_by_one(void **state)
 {
 	struct fixture *f = *state;
@@ -679,6 +752,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(repeated_report_counts_once_across_seal_and_restart),
+		TEST(status_counts_series_again_when_there_are_more),
+		TEST(status_that_counted_for_long_rests),
+		TEST(snapshots_of_parts_alone_have_a_version),
 		TEST(late_and_future_reports_are_refused_one_by_one),
 		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
 		TEST(snapshot_opens_nothing_outside_the_range),
