@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "server/persist/store.h"
+#include "server/query/index_cache.h"
 #include "server/query/render.h"
 
 #define ROUNDS 5
@@ -137,6 +138,8 @@ static int ask_values(struct asking *a, const struct query_source *source, struc
 	return rc;
 }
 
+static struct index_cache *indexes; /* asked about before: as the server keeps them */
+
 static void measure(struct asking *a, const char *what, const struct store_question *question,
 		    int (*ask)(struct asking *, const struct query_source *, struct err *))
 {
@@ -153,7 +156,7 @@ static void measure(struct asking *a, const char *what, const struct store_quest
 		if (store_snapshot(a->store, question, &snapshot, &err))
 			die("snapshot", &err);
 		open_ns = clock_monotonic_ns() - start_ns;
-		source = (struct query_source){ snapshot.segments, snapshot.count, NULL };
+		source = (struct query_source){ snapshot.segments, snapshot.count, NULL, indexes };
 		if (ask(a, &source, &err))
 			die(what, &err);
 		store_snapshot_release(a->store, &snapshot);
@@ -186,6 +189,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: store_query DIR SELECTOR [LABEL]\n");
 		return 2;
 	}
+	indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	if (selector_parse(slice_of(argv[2]), &a.selector, &err))
 		die("selector", &err);
 	a.label = slice_of(argc > 3 ? argv[3] : "");
@@ -215,6 +219,7 @@ int main(int argc, char **argv)
 		measure(&a, "values", &question, ask_values);
 	}
 	store_close(a.store);
+	index_cache_free(indexes);
 	selector_free(&a.selector);
 	return 0;
 }

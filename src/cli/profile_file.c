@@ -204,7 +204,7 @@ static int make_source(struct profile_file *file, const char *sample_type, const
 		rc = filter_list_parse(&file->filters, slice_of(filter), err);
 	if (!rc)
 		rc = resolver_new(&resolve, &file->resolver, err);
-	file->source = (struct query_source){ &file->segment, 1, file->resolver };
+	file->source = (struct query_source){ &file->segment, 1, file->resolver, NULL };
 	file->params.selector = &file->selector;
 	file->params.filters = &file->filters;
 	return rc;

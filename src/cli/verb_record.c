@@ -236,7 +236,7 @@ static int write_profile(const struct record_verb_options *values,
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(&recording->tables);
 	struct segment segment;
-	struct query_source source = { &segment, 1, recording->resolver };
+	struct query_source source = { &segment, 1, recording->resolver, NULL };
 	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct selector selector;
 	int rc = selector_parse(slice_of(type), &selector, err);

@@ -120,7 +120,7 @@ static int sum_up(struct live *live, int64_t names_until_ns, struct tree **ret, 
 {
 	struct tables_view view = tables_view_of(&live->tables);
 	struct segment segment;
-	struct query_source source = { &segment, 1, live->resolver };
+	struct query_source source = { &segment, 1, live->resolver, NULL };
 	struct query_params params = { .from_ns = INT64_MIN,
 				       .to_ns = INT64_MAX,
 				       .demangle = DEMANGLE_SIMPLE,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/access/access.h"
+#include "server/query/index_cache.h"
 #include "server/serve/origin.h"
 #include "server/serve/kept.h"
 #include "server/serve/running.h"
@@ -246,6 +247,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.shared = shared_new(server->serve.turns);
 	server->serve.kept = kept_new(KEPT_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
+	server->serve.indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	server->serve.access = server->access;
 	server->serve.has_users = server->access && !access_is_open(server->access);
 	if (!rc)
@@ -299,6 +301,7 @@ void server_stop(struct server *server)
 	kept_free(server->serve.kept);
 	turns_free(server->serve.turns);
 	targets_free(server->serve.targets);
+	index_cache_free(server->serve.indexes);
 	access_close(server->access);
 	web_free(&server->web);
 	free(server);

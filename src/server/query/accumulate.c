@@ -481,10 +481,30 @@ static size_t cut_pieces(const struct work *work, const struct select_segment *i
 	return count;
 }
 
-int accumulate_segment(struct selection *selection, struct work *work, struct select_segment *in,
-		       bool together, struct arena *into, struct accumulate_sums *ret,
-		       struct err *err)
+/* The counters of the only group; false when there are others, or of other kinds. */
+static bool are_plain(const struct tally_piece *pieces, size_t count,
+		      struct accumulate_counters counters[static PIECES_MAX])
 {
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_counters *of = &pieces[i].counters;
+
+		if (pieces[i].is_sparse)
+			return false;
+		for (size_t group = 0; group < of->groups_capacity; group++)
+			if (of->wide[group] || (group && (of->ones[group] || of->plain[group])))
+				return false;
+		counters[i] = (struct accumulate_counters){ 0 };
+		if (of->groups_capacity)
+			counters[i] = (struct accumulate_counters){ of->ones[0], of->plain[0] };
+	}
+	return true;
+}
+
+int accumulate_counts(struct selection *selection, struct work *work, struct select_segment *in,
+		      bool together, accumulate_take_f *take, void *context, struct arena *into,
+		      struct accumulate_sums *ret, struct err *err)
+{
+	struct accumulate_counters counters[PIECES_MAX];
 	struct tally_piece pieces[PIECES_MAX];
 	struct adding_together all = { .selection = selection, .in = in, .pieces = pieces };
 	struct accumulate_sums sums = { 0 };
@@ -495,13 +515,25 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 	count = cut_pieces(work, in, together, pieces);
 	all.mixed = weights_differ(selection, in, &weight);
 	rc = team_run(work, count, count > 1 ? in->rows_count : 0, add_piece, &all, err);
-	if (!rc && !tally_collect(pieces, count, all.mixed ? 1 : weight,
-				  selection->work->limit_bytes, into, &sums))
+	if (!rc && take && !all.mixed && are_plain(pieces, count, counters)) {
+		rc = take(context, work, counters, count, weight, err);
+		for (size_t i = 0; i < count; i++)
+			sums.rows += pieces[i].rows;
+	} else if (!rc && !tally_collect(pieces, count, all.mixed ? 1 : weight,
+					 selection->work->limit_bytes, into, &sums)) {
 		rc = work_over_budget(selection->work, err);
+	}
 	work->stats.rows_read += sums.rows;
 	for (size_t i = 0; i < count; i++)
 		tally_drop(&pieces[i]);
 	if (!rc)
 		*ret = sums;
 	return rc;
+}
+
+int accumulate_segment(struct selection *selection, struct work *work, struct select_segment *in,
+		       bool together, struct arena *into, struct accumulate_sums *ret,
+		       struct err *err)
+{
+	return accumulate_counts(selection, work, in, together, NULL, NULL, into, ret, err);
 }

@@ -36,6 +36,22 @@ int accumulate_segment(struct selection *selection, struct work *work, struct se
 		       bool together, struct arena *into, struct accumulate_sums *ret,
 		       struct err *err);
 
+/*
+ * The same for who takes the counters as they are: `take` gets them, by slot, of each thread that
+ * counted, while they live; what they count is to be multiplied by `weight`. It is not called, and
+ * `ret` gets a list, where there are several groups, or counters of other kinds.
+ */
+struct accumulate_counters {
+	const uint32_t *ones; /* either may be NULL; what a slot has is the sum of both */
+	const int64_t *plain;
+};
+typedef int accumulate_take_f(void *context, struct work *work,
+			      const struct accumulate_counters *counters, size_t count,
+			      int64_t weight, struct err *err);
+int accumulate_counts(struct selection *selection, struct work *work, struct select_segment *in,
+		      bool together, accumulate_take_f *take, void *context, struct arena *into,
+		      struct accumulate_sums *ret, struct err *err);
+
 /* The nodes of the slots, once the segment's stacks are loaded, in the order of the slots. */
 void accumulate_rename(const struct segment *segment, struct accumulate_sums *sums);
 

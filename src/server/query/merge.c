@@ -56,7 +56,8 @@ struct merging {
 	size_t items_count;
 	struct run *runs;
 	size_t runs_count;
-	struct item **order; /* kin behind kin */
+	struct item **order; /* kin behind kin; those without an index */
+	size_t order_count;
 	struct unit *units;
 	size_t units_count;
 	uint64_t cost;
@@ -210,8 +211,12 @@ static int sum_run(struct merging *merging, struct work *work, struct run *run, 
 	for (size_t i = run->first; !rc && i < run->end; i++) {
 		struct item *item = &merging->items[i];
 
-		rc = accumulate_segment(merging->selection, work, item->in, together, &run->arena,
-					&item->sums, err);
+		if (item->in->index)
+			rc = indexed_sum(merging->selection, work, item->in, together,
+					 &item->sums.rows, err);
+		else
+			rc = accumulate_segment(merging->selection, work, item->in, together,
+						&run->arena, &item->sums, err);
 		rc = work_spare(item->in->segment, rc);
 	}
 	work->other_bytes += run->arena.used_bytes;
@@ -310,11 +315,13 @@ static int take_items(struct merging *merging, struct err *err)
 		if (!selection->segments[i].blocks_count)
 			continue;
 		merging->items[merging->items_count].in = &selection->segments[i];
-		merging->order[merging->items_count] = &merging->items[merging->items_count];
+		if (!selection->segments[i].index)
+			merging->order[merging->order_count++] =
+				&merging->items[merging->items_count];
 		merging->items_count++;
 	}
-	if (merging->items_count)
-		qsort(merging->order, merging->items_count, sizeof(struct item *), kin_order);
+	if (merging->order_count)
+		qsort(merging->order, merging->order_count, sizeof(struct item *), kin_order);
 	return 0;
 }
 
@@ -365,7 +372,7 @@ static void cut_units(struct merging *merging)
 {
 	uint64_t unit_cost = 0;
 
-	for (size_t i = 0; i < merging->items_count; i++) {
+	for (size_t i = 0; i < merging->order_count; i++) {
 		if (begins_unit(merging, i, unit_cost)) {
 			merging->units[merging->units_count++] = (struct unit){ .first = i };
 			unit_cost = 0;
@@ -479,6 +486,27 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	return work_check(work, err);
 }
 
+/* What segments with an index came to. */
+static int take_indexed(struct merging *merging, struct merge *merge, struct err *err)
+{
+	size_t count = merging->items_count - merging->order_count;
+	struct work *work = merging->selection->work;
+
+	merge->indexed = arena_new_array(&work->arena, struct indexed_sums, count);
+	if (!merge->indexed)
+		return work_over_budget(work, err);
+	for (size_t i = 0; i < merging->items_count; i++) {
+		const struct item *item = &merging->items[i];
+
+		if (!item->in->index)
+			continue;
+		merge->unsuited |= item->in->sums->unsuited;
+		merge->indexed[merge->indexed_count++] = *item->in->sums;
+		merge->rows += item->sums.rows;
+	}
+	return 0;
+}
+
 static bool fit_apart(const struct merging *merging)
 {
 	size_t bytes = 0;
@@ -517,6 +545,8 @@ int merge_segments(struct selection *selection, enum merge_how how, struct merge
 		rc = join_units(&merging, err);
 	for (size_t i = 0; !rc && i < merging.units_count; i++)
 		rc = take_heap(&merging, &merging.units[i].heap, ret, err);
+	if (!rc)
+		rc = take_indexed(&merging, ret, err);
 	for (size_t i = 0; i < units_count; i++)
 		free_heap(work, &merging.units[i].heap);
 	free_runs(&merging);

@@ -8,12 +8,15 @@
  * units put together in their order; else each unit is a trie of its own, in that order, and equal
  * stacks may be in several: whoever goes on to functions puts them together there, once.
  *
+ * Segments whose functions are indexed (indexed.h) are summed by themselves and have no trie.
+ *
  * Values are rounded here, once, so that every format agrees with every other; what rounds to zero
  * is gone. Gauges are rounded per distinct stack, therefore always in one trie.
  */
 #ifndef FIRN_SERVER_QUERY_MERGE_H
 #define FIRN_SERVER_QUERY_MERGE_H
 
+#include "server/query/indexed.h"
 #include "server/query/trie.h"
 
 struct merge_value {
@@ -32,6 +35,9 @@ struct merge_trie {
 struct merge {
 	struct merge_trie *tries; /* in the work's arena; none when nothing is selected */
 	size_t tries_count;
+	struct indexed_sums *indexed; /* of segments with an index: in no trie */
+	size_t indexed_count;
+	bool unsuited; /* indexes are no use for these values */
 	uint64_t rows;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "server/query/collapse.h"
+#include "server/query/indexed.h"
 #include "server/query/stacks.h"
 #include "server/query/table.h"
 #include "server/query/trim.h"
@@ -180,11 +181,37 @@ static enum merge_how how_to_merge(const struct query_params *params)
 	return trim_is_wanted(params) ? MERGE_APART : MERGE_BY_KIN;
 }
 
+/*
+ * Tables are made of indexes where there are some; *indexes: with them. It is cleared, and nothing
+ * returned, when the values turn out to need the tries.
+ */
+static int merge_and_build(const struct query_source *source, struct selection *selection,
+			   struct tree *tree, bool *indexes, struct err *err)
+{
+	const struct query_params *params = selection->params;
+	struct work *work = selection->work;
+	struct indexed indexed = { 0 };
+	struct merge merge = { 0 };
+	bool again = false;
+	int rc = *indexes ? indexed_begin(&indexed, selection, source, err) : 0;
+
+	if (!rc)
+		rc = merge_segments(selection, how_to_merge(params), &merge, err);
+	work_step_done(work, QUERY_STEP_SUM);
+	if (!rc && merge.indexed_count)
+		again = merge.unsuited || !table_suffices(params, &merge);
+	if (!rc && !again)
+		rc = build(tree, work, source, selection, &merge, false, err);
+	*indexes = !again;
+	merge_free(&merge);
+	indexed_end(&indexed);
+	return rc;
+}
+
 static int try_tree(const struct query_source *source, const struct query_params *params,
-		    struct tree **ret, struct err *err)
+		    bool *indexes, struct tree **ret, struct err *err)
 {
 	struct selection selection;
-	struct merge merge = { 0 };
 	struct work work;
 	struct tree *tree;
 	int rc;
@@ -196,15 +223,11 @@ static int try_tree(const struct query_source *source, const struct query_params
 	rc = select_make(&selection, &work, source, params, (struct select_use){ 0 }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&selection, how_to_merge(params), &merge, err);
-	work_step_done(&work, QUERY_STEP_SUM);
-	if (!rc)
-		rc = build(tree, &work, source, &selection, &merge, false, err);
+		rc = merge_and_build(source, &selection, tree, indexes, err);
 	tree->stats = work_stats(&work);
-	merge_free(&merge);
 	work_end(&work);
 	keep_in_pool(tree, params->limits.pool);
-	if (rc)
+	if (rc || !*indexes)
 		tree_free(tree);
 	else
 		*ret = tree;
@@ -215,6 +238,7 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	       struct tree **ret, struct err *err)
 {
 	size_t unreadable = 0;
+	bool indexes = true;
 	int rc;
 
 	if (!params->selector->has_type)
@@ -223,7 +247,9 @@ int query_tree(const struct query_source *source, const struct query_params *par
 		return err_set(err, ERR_LIMIT, "query: group by at most %d labels",
 			       QUERY_GROUP_BY_MAX);
 	do {
-		rc = try_tree(source, params, ret, err);
+		rc = try_tree(source, params, &indexes, ret, err);
+		if (!rc && !indexes)
+			rc = try_tree(source, params, &indexes, ret, err);
 	} while (work_again(source, rc, &unreadable));
 	if (!rc)
 		(*ret)->parts_unreadable = unreadable;

@@ -24,6 +24,7 @@
 #include "server/query/tree.h"
 #include "server/resolve/demangle.h"
 
+struct index_cache;
 struct resolver;
 
 #define QUERY_GROUP_BY_MAX 8
@@ -34,7 +35,8 @@ struct resolver;
 struct query_source {
 	struct segment *segments;
 	size_t segments_count;
-	struct resolver *resolver; /* may be NULL: native frames stay addresses */
+	struct resolver *resolver;   /* may be NULL: native frames stay addresses */
+	struct index_cache *indexes; /* for tables of functions; may be NULL */
 };
 
 /* Memory of all queries that share it, their answers until tree_free included. */

@@ -70,8 +70,10 @@ void render_explain_text(const struct query_stats *stats, struct strbuf *out)
 	add_bytes(out, skipped(stats->blocks_bytes, stats->bytes_read));
 	strbuf_addf(out,
 		    " skipped\nreports     %" PRIu64 " looked at\nrows        %" PRIu64
-		    " summed\nstacks      %" PRIu64 " nodes of segments\nthreads     %" PRIu32 "\n",
-		    stats->reports_read, stats->rows_read, stats->nodes_merged, stats->threads);
+		    " summed\nstacks      %" PRIu64 " nodes of segments\nindexes     of %" PRIu64
+		    " segments, %" PRIu64 " made\nthreads     %" PRIu32 "\n",
+		    stats->reports_read, stats->rows_read, stats->nodes_merged, stats->indexes_used,
+		    stats->indexes_made, stats->threads);
 	for (int i = 0; i < QUERY_STEPS; i++)
 		strbuf_addf(out, "%-11s %.3f ms\n", steps[i],
 			    (double)stats->took_ns[i] / CLOCK_NS_PER_MS);
@@ -112,6 +114,8 @@ void render_explain_json(const struct query_stats *stats, struct strbuf *out)
 	put(&json, "reports", stats->reports_read);
 	put(&json, "rows", stats->rows_read);
 	put(&json, "nodes", stats->nodes_merged);
+	put(&json, "indexes_used", stats->indexes_used);
+	put(&json, "indexes_made", stats->indexes_made);
 	put(&json, "threads", stats->threads);
 	json_member_bool(&json, "kept", stats->kept);
 	json_member_object(&json, "ms");

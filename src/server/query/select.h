@@ -51,6 +51,8 @@ struct select_bucket {
 	mean_wide total; /* of the series' column */
 };
 
+struct function_index;
+struct indexed_sums;
 struct select_open; /* what is found out about each series while selecting */
 
 struct select_segment {
@@ -67,6 +69,9 @@ struct select_segment {
 	struct match match;
 	struct select_row_labels *row_labels; /* by label set; of rows that decide on anything */
 	struct select_open *open;	      /* by series */
+	/* Of its stacks, which are not needed then, and what merging makes of it; or NULL. */
+	const struct function_index *index;
+	struct indexed_sums *sums;
 };
 
 struct select_totals {			/* one series across segments */

@@ -28,6 +28,7 @@ struct query_stats {
 	uint64_t bytes_read;		    /* stored size of blocks whose rows were read */
 	uint64_t rows_read, reports_read;   /* rows summed; headers looked at */
 	uint64_t nodes_merged;		    /* of the segments' tries */
+	uint64_t indexes_used, indexes_made; /* segments whose tries were not needed */
 	int64_t took_ns[QUERY_STEPS];
 	uint32_t threads;
 	bool kept; /* set by who asks: the same question is then answered by this one's answer */

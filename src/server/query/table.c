@@ -1,102 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/table.h"
 
-#include "base/hash.h"
 #include "server/query/largest.h"
-#include "server/query/preorder.h"
+#include "server/query/table_int.h"
 
-#define NO_ROW UINT32_MAX
-#define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
-#define SPOT_LEFT_OUT (UINT32_MAX - 1) /* an address that cannot be among the rows shown */
-#define BOUNDS (1u << 16)
-#define BOUNDED_LIMIT_MAX 4096u /* with more rows to show, none is left out */
-
-/* What something sums up in pre-order: it is on the path already before the place `until`. */
-struct sum {
-	uint64_t until;
-	int64_t value;
-};
-
-/* A function, or an address, which gets its name when the row is shown. */
-struct table_row {
-	struct slice name; /* of an address: its binary */
-	uint64_t address;
-	int64_t flat;
-	int64_t least; /* that flat will be at least */
-	bool is_address;
-	bool has_inlined;     /* some line of it was inlined */
-	bool called, inlined; /* as in struct tree_row */
-};
-
-/* Who calls a function that is inlined somewhere. */
-struct edge {
-	uint32_t caller, callee;
-	uint64_t until;
-	bool inlined; /* wherever it occurs */
-};
-
-/* What a frame means when it is one line, not inlined. */
-struct spot {
-	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES, SPOT_LEFT_OUT */
-	uint32_t item; /* why it has no name; 0: it has */
-};
-
-/*
- * Addresses can be hundreds of thousands, and few are shown. So their flat values are summed first
- * in so many counters, by hash: no row has more than its counter; and those of single frames are a
- * lower bound. Rows whose counter is below what the last one shown has at least are not made.
- */
-struct bounds {
-	int64_t *most;	/* by hash */
-	int64_t *flats; /* by frame of the trie */
-	size_t flats_capacity;
-	int64_t *largest; /* a heap: the values of frames, as many as rows are to be shown */
-	size_t largest_count;
-	struct candidate {
-		struct table_row row;
-		int64_t flat;
-	} * candidates; /* those that were among the largest */
-	size_t candidates_count, candidates_capacity;
-	int64_t least; /* that a row needs */
-};
-
-/* The binary of the last address. */
-struct place {
-	uint32_t mapping; /* string of the trie; SPOT_LINES: none yet */
-	struct slice name;
-	bool is_one; /* all its addresses are one row */
-	uint64_t hash;
-};
-
-/*
- * Nodes are met in pre-order, whatever their order in the trie is: so it is known whether something
- * is on the path already. Places go on from trie to trie.
- */
-struct table {
-	struct work *work;
-	struct name_table *names;
-	const struct merge_trie *trie;
-	struct table_row *rows;
-	size_t rows_count, rows_capacity;
-	struct sum *cums; /* by row */
-	size_t cums_capacity;
-	struct idmap rows_map; /* by name, or by binary and address */
-	uint32_t *row_of;      /* by function: its row + 1; 0 = not known yet */
-	size_t row_of_capacity;
-	struct sum *items; /* by reason why there is no name; 0 is for all together */
-	size_t items_capacity;
-	struct edge *edges;
-	size_t edges_count, edges_capacity;
-	struct idmap edges_map;
-	bool any_inlined, with_edges;
-	struct spot *spots; /* by frame of the trie */
-	size_t spots_capacity;
-	struct preorder preorder; /* of the trie; marks are the last row on the way to each node */
-	uint64_t begin;		  /* place of the trie's root */
-	struct bounds bounds;
-	struct place place;
-	int64_t total;
-};
+#define SPOT_LINES UINT32_MAX		    /* look at the frame's lines */
+#define SPOT_LEFT_OUT (UINT32_MAX - 1)	    /* an address that cannot be among the rows shown */
+#define BOUNDED_LIMIT_MAX INDEXED_LIMIT_MAX /* with more rows to show, none is left out */
 
 bool table_suffices(const struct query_params *params, const struct merge *merge)
 {
@@ -114,7 +24,7 @@ static bool make_spots(struct table *table)
 {
 	const struct tables_view *view = &table->trie->view;
 
-	table->place.mapping = SPOT_LINES;
+	table->place.view = NULL;
 	if (table->spots_capacity >= view->frames_count) {
 		if (view->frames_count)
 			memset(table->spots, 0, view->frames_count * sizeof(*table->spots));
@@ -127,22 +37,12 @@ static bool make_spots(struct table *table)
 
 static bool row_equal(const void *context, uint32_t id, const void *key)
 {
-	const struct table_row *a = &((const struct table *)context)->rows[id], *b = key;
-
-	return a->address == b->address && a->is_address == b->is_address &&
-	       slice_equal(a->name, b->name);
+	return row_key_equal(&((const struct table *)context)->rows[id].key, key);
 }
 
-/* `name_hash` is that of its name. */
-static uint64_t hash_of(const struct table_row *row, uint64_t name_hash)
+uint32_t table_find_row(struct table *table, const struct row_key *key, uint64_t hash)
 {
-	return hash_mix(name_hash, row->address);
-}
-
-/* Finds or adds; NO_ROW when over budget. */
-static uint32_t find_row(struct table *table, const struct table_row *sought, uint64_t hash)
-{
-	uint32_t row = idmap_find(&table->rows_map, hash, row_equal, table, sought);
+	uint32_t row = idmap_find(&table->rows_map, hash, row_equal, table, key);
 	struct arena *arena = &table->work->arena;
 
 	if (row != IDMAP_NONE)
@@ -151,7 +51,7 @@ static uint32_t find_row(struct table *table, const struct table_row *sought, ui
 	    !WORK_GROW(arena, table->cums, table->rows_count, table->cums_capacity))
 		return NO_ROW;
 	row = (uint32_t)table->rows_count++;
-	table->rows[row] = *sought;
+	table->rows[row] = (struct table_row){ .key = *key, .hash = hash };
 	idmap_add(&table->rows_map, hash, row);
 	return row;
 }
@@ -167,51 +67,20 @@ static uint32_t row_of_function(struct table *table, uint32_t function)
 			return NO_ROW;
 	}
 	if (!table->row_of[function]) {
-		const struct table_row sought = { .name = table->names->functions[function].name };
-		uint64_t hash = hash_bytes(sought.name.data, sought.name.len);
+		const struct row_key key = { .name = table->names->functions[function].name };
+		uint64_t hash = hash_bytes(key.name.data, key.name.len);
 
-		table->row_of[function] = find_row(table, &sought, hash_of(&sought, hash)) + 1;
+		table->row_of[function] = table_find_row(table, &key, row_key_hash(&key, hash)) + 1;
 	}
 	return table->row_of[function] - 1;
-}
-
-/* Where the frame lies; neighbours mostly are in one binary. */
-static const struct place *place_of(struct table *table, const struct frame *frame)
-{
-	struct place *place = &table->place;
-	struct slice name;
-
-	if (place->mapping == frame->mapping_file)
-		return place;
-	name = name_binary_of(tables_text(&table->trie->view, frame->mapping_file));
-	place->mapping = frame->mapping_file;
-	place->is_one = slice_is(name, "[anon]");
-	if (!place->is_one && name.len > 2 && name.data[0] == '[' && name.data[name.len - 1] == ']')
-		name = slice_from(name.data + 1, name.len - 2);
-	place->name = name;
-	place->hash = hash_bytes(name.data, name.len);
-	return place;
-}
-
-/* Equal for addresses that are called the same. */
-static struct table_row address_row(struct table *table, const struct frame *frame,
-				    uint64_t *ret_hash)
-{
-	const struct place *place = place_of(table, frame);
-	struct table_row row = { .name = place->name,
-				 .address = place->is_one ? 0 : frame->address,
-				 .is_address = true };
-
-	*ret_hash = hash_of(&row, place->hash);
-	return row;
 }
 
 static uint32_t row_of_address(struct table *table, const struct frame *frame)
 {
 	uint64_t hash;
-	struct table_row sought = address_row(table, frame, &hash);
+	struct row_key key = row_key_of_address(&table->place, &table->trie->view, frame, &hash);
 
-	return find_row(table, &sought, hash);
+	return table_find_row(table, &key, hash);
 }
 
 /* Whether no row for that address can be shown. Callers of what is inlined are wanted all. */
@@ -221,8 +90,8 @@ static bool is_left_out(struct table *table, const struct frame *frame)
 
 	if (!table->bounds.least || table->with_edges)
 		return false;
-	address_row(table, frame, &hash);
-	return table->bounds.most[hash % BOUNDS] < table->bounds.least;
+	row_key_of_address(&table->place, &table->trie->view, frame, &hash);
+	return *bounds_counter(&table->bounds, hash) < table->bounds.least;
 }
 
 static uint32_t row_of_line(struct table *table, const struct frame *frame,
@@ -232,18 +101,7 @@ static uint32_t row_of_line(struct table *table, const struct frame *frame,
 						 : row_of_function(table, line->function);
 }
 
-/* Adds the value of a node at `place` unless what it is added to is on the path already. */
-static void add_once(struct sum *sum, uint64_t place, uint64_t end, int64_t value)
-{
-	if (place < sum->until)
-		return;
-	sum->until = end;
-	sum->value = work_add(sum->value, value);
-}
-
-/* A node without a name, for the reason with that number. */
-static bool meet_item(struct table *table, uint32_t item, uint64_t place, uint64_t end,
-		      int64_t total)
+struct sum *table_item(struct table *table, uint32_t item)
 {
 	while (table->items_capacity <= item) {
 		size_t before = table->items_capacity;
@@ -251,10 +109,21 @@ static bool meet_item(struct table *table, uint32_t item, uint64_t place, uint64
 		table->items = work_grown(&table->work->arena, table->items, sizeof(*table->items),
 					  before, &table->items_capacity);
 		if (!table->items)
-			return false;
+			return NULL;
 	}
-	add_once(&table->items[0], place, end, total);
-	add_once(&table->items[item], place, end, total);
+	return &table->items[item];
+}
+
+/* A node without a name, for the reason with that number. */
+static bool meet_item(struct table *table, uint32_t item, uint64_t place, uint64_t end,
+		      int64_t total)
+{
+	struct sum *sum = table_item(table, item);
+
+	if (!sum)
+		return false;
+	table_add_once(&table->items[0], place, end, total);
+	table_add_once(sum, place, end, total);
 	return true;
 }
 
@@ -283,9 +152,8 @@ static struct edge *edge_of(struct table *table, uint32_t caller, uint32_t calle
 	return &table->edges[id];
 }
 
-/* A node's row, called from another. False when over budget. */
-static bool meet_edge(struct table *table, uint32_t caller, uint32_t row, bool inlined,
-		      uint64_t place, uint64_t end)
+bool table_meet_edge(struct table *table, uint32_t caller, uint32_t row, bool inlined,
+		     uint64_t place, uint64_t end)
 {
 	struct edge *edge;
 
@@ -318,8 +186,9 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 		table->rows[row].has_inlined |= line->inlined;
 		table->any_inlined |= line->inlined;
 		if (!table->with_edges)
-			add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
-		else if (!meet_edge(table, caller, row, line->inlined, place, end))
+			table_add_once(&table->cums[row], place, end,
+				       table->preorder.nodes[node].total);
+		else if (!table_meet_edge(table, caller, row, line->inlined, place, end))
 			return false;
 		caller = row;
 	}
@@ -368,9 +237,9 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 	row = spot->row - 1;
 	table->preorder.nodes[node].mark = row;
 	if (table->with_edges)
-		return meet_edge(table, table->preorder.nodes[at->parent].mark, row, false, place,
-				 end);
-	add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
+		return table_meet_edge(table, table->preorder.nodes[at->parent].mark, row, false,
+				       place, end);
+	table_add_once(&table->cums[row], place, end, table->preorder.nodes[node].total);
 	return !spot->item ||
 	       meet_item(table, spot->item, place, end, table->preorder.nodes[node].total);
 }
@@ -439,27 +308,38 @@ static int sum_flats(struct table *table, const struct merge_trie *trie, struct 
 	return 0;
 }
 
+bool bounds_note(struct table *table, const struct row_key *key, uint64_t hash, int64_t flat)
+{
+	struct bounds *bounds = &table->bounds;
+
+	if (flat <= bounds->largest[0])
+		return true;
+	largest_sink(bounds->largest, bounds->largest_count, flat);
+	if (!WORK_GROW(&table->work->arena, bounds->candidates, bounds->candidates_count,
+		       bounds->candidates_capacity))
+		return false;
+	bounds->candidates[bounds->candidates_count++] = (struct candidate){ *key, hash, flat };
+	return true;
+}
+
 /* The frames' sums into the counters. False when over budget. */
 static bool take_flats(struct table *table, const struct merge_trie *trie)
 {
 	struct bounds *bounds = &table->bounds;
 
 	for (uint32_t i = 0; i < trie->view.frames_count; i++) {
-		struct candidate candidate = { .flat = bounds->flats[i] };
+		int64_t flat = bounds->flats[i], *counter;
+		struct row_key key;
 		uint64_t hash;
 
-		if (!candidate.flat)
+		if (!flat)
 			continue;
 		bounds->flats[i] = 0;
-		candidate.row = address_row(table, &trie->view.frames[i], &hash);
-		bounds->most[hash % BOUNDS] = work_add(bounds->most[hash % BOUNDS], candidate.flat);
-		if (candidate.flat <= bounds->largest[0])
-			continue;
-		largest_sink(bounds->largest, bounds->largest_count, candidate.flat);
-		if (!WORK_GROW(&table->work->arena, bounds->candidates, bounds->candidates_count,
-			       bounds->candidates_capacity))
+		key = row_key_of_address(&table->place, &trie->view, &trie->view.frames[i], &hash);
+		counter = bounds_counter(bounds, hash);
+		*counter = work_add(*counter, flat);
+		if (!bounds_note(table, &key, hash, flat))
 			return false;
-		bounds->candidates[bounds->candidates_count++] = candidate;
 	}
 	return true;
 }
@@ -471,7 +351,7 @@ static int bound_trie(struct table *table, const struct merge_trie *trie, struct
 	int rc = name_view(table->names, &trie->view, err);
 
 	table->trie = trie;
-	table->place.mapping = SPOT_LINES;
+	table->place.view = NULL;
 	if (!rc && bounds->flats_capacity < count) {
 		bounds->flats = arena_new_array(&table->work->arena, int64_t, count);
 		bounds->flats_capacity = count;
@@ -491,9 +371,7 @@ static int find_least(struct table *table, struct err *err)
 
 	for (size_t i = 0; i < bounds->candidates_count; i++) {
 		const struct candidate *candidate = &bounds->candidates[i];
-		struct slice name = candidate->row.name;
-		uint64_t hash = hash_of(&candidate->row, hash_bytes(name.data, name.len));
-		uint32_t row = find_row(table, &candidate->row, hash);
+		uint32_t row = table_find_row(table, &candidate->key, candidate->hash);
 
 		if (row == NO_ROW)
 			return work_over_budget(table->work, err);
@@ -524,23 +402,27 @@ static int find_bounds(struct table *table, const struct merge *merge, size_t li
 	for (size_t i = 0; !rc && i < merge->tries_count; i++)
 		rc = bound_trie(table, &merge->tries[i], err);
 	table->names->pending = pending; /* they are asked for again */
+	for (size_t i = 0; !rc && i < table->rows_count; i++) {
+		int64_t *counter = bounds_counter(bounds, table->rows[i].hash);
+
+		*counter = work_add(*counter, table->rows[i].least);
+	}
+	if (!rc)
+		rc = table_indexed_bounds(table, err);
 	return rc ? rc : find_least(table, err);
 }
 
-/* Once for values; once more for who calls and who inlines, if anything is inlined. */
-static int walk(struct table *table, const struct merge *merge, struct err *err)
+/* Who calls what is inlined somewhere, and whether it is there. */
+static int walk_edges(struct table *table, const struct merge *merge, struct err *err)
 {
-	uint64_t pending;
+	uint64_t pending = table->names->pending;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < merge->tries_count; i++)
-		rc = walk_trie(table, &merge->tries[i], err);
-	if (rc || !table->any_inlined)
-		return rc;
 	table->with_edges = true;
-	pending = table->names->pending;
 	for (size_t i = 0; !rc && i < merge->tries_count; i++)
 		rc = walk_trie(table, &merge->tries[i], err);
+	if (!rc)
+		rc = table_indexed_edges(table, err);
 	for (size_t i = 0; i < table->edges_count; i++) {
 		struct table_row *row = &table->rows[table->edges[i].callee];
 
@@ -567,33 +449,60 @@ static int64_t least_shown(const struct table *table, size_t limit, struct arena
 	return heap[0];
 }
 
-static struct slice name_of(const struct table_row *row, struct strbuf *scratch, struct arena *into)
+/* Those that can be among the first `limit`: names decide between equal values. */
+static int find_shown(struct table *table, size_t limit, struct err *err)
 {
-	if (!row->is_address)
-		return row->name;
+	int64_t least = least_shown(table, limit, &table->work->arena);
+
+	table->shown = arena_new_array(&table->work->arena, uint32_t, table->rows_count);
+	if (!table->shown)
+		return work_over_budget(table->work, err);
+	for (size_t i = 0; i < table->rows_count; i++)
+		if (table->rows[i].flat >= least)
+			table->shown[table->shown_count++] = (uint32_t)i;
+	return 0;
+}
+
+/* Once for values, of which those that are shown follow; once more for callers. */
+static int walk(struct table *table, const struct merge *merge, size_t limit, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < merge->tries_count; i++)
+		rc = walk_trie(table, &merge->tries[i], err);
+	if (!rc)
+		rc = table_indexed_flats(table, err);
+	if (!rc)
+		rc = find_shown(table, limit, err);
+	if (!rc)
+		rc = table_indexed_cums(table, err);
+	if (!rc)
+		rc = table_indexed_reasons(table, err);
+	return rc || !table->any_inlined ? rc : walk_edges(table, merge, err);
+}
+
+static struct slice name_of(const struct table *table, const struct table_row *row,
+			    struct strbuf *scratch, struct arena *into)
+{
+	if (!row->key.is_address) /* an index's name does not live as long as the answer */
+		return table->indexed_count ? arena_copy(into, row->key.name) : row->key.name;
 	strbuf_clear(scratch);
-	name_address(scratch, row->name, row->address);
+	name_address(scratch, row->key.name, row->key.address);
 	return arena_copy(into, strbuf_slice(scratch));
 }
 
-/* Those that can be among the first `limit`: names decide between equal values. */
-static int show_rows(const struct table *table, struct tree *tree, size_t limit, struct err *err)
+static int show_rows(const struct table *table, struct tree *tree, struct err *err)
 {
-	int64_t least = least_shown(table, limit, &table->work->arena);
 	struct strbuf scratch = { 0 };
-	size_t count = 0;
 
-	for (size_t i = 0; i < table->rows_count; i++)
-		count += table->rows[i].flat >= least;
-	tree->rows = arena_new_array(&tree->arena, struct tree_row, count);
-	for (size_t i = 0; tree->rows && i < table->rows_count; i++) {
-		const struct table_row *row = &table->rows[i];
+	tree->rows = arena_new_array(&tree->arena, struct tree_row, table->shown_count);
+	for (size_t i = 0; tree->rows && i < table->shown_count; i++) {
+		const struct table_row *row = &table->rows[table->shown[i]];
 
-		if (row->flat >= least)
-			tree->rows[tree->rows_count++] =
-				(struct tree_row){ name_of(row, &scratch, &tree->arena), row->flat,
-						   table->cums[i].value, row->called,
-						   row->inlined };
+		tree->rows[tree->rows_count++] =
+			(struct tree_row){ name_of(table, row, &scratch, &tree->arena), row->flat,
+					   table->cums[table->shown[i]].value, row->called,
+					   row->inlined };
 	}
 	strbuf_free(&scratch);
 	return tree->rows && !tree->arena.over_budget ? 0 : work_over_budget(table->work, err);
@@ -602,7 +511,10 @@ static int show_rows(const struct table *table, struct tree *tree, size_t limit,
 int table_into(struct tree *tree, struct work *work, const struct merge *merge,
 	       struct name_table *names, size_t limit, struct err *err)
 {
-	struct table table = { .work = work, .names = names };
+	struct table table = { .work = work,
+			       .names = names,
+			       .indexed = merge->indexed,
+			       .indexed_count = merge->indexed_count };
 	int rc;
 
 	work_add_map(work, &table.rows_map);
@@ -610,9 +522,9 @@ int table_into(struct tree *tree, struct work *work, const struct merge *merge,
 	names->by_address = true;
 	rc = find_bounds(&table, merge, limit, err);
 	if (!rc)
-		rc = walk(&table, merge, err);
+		rc = walk(&table, merge, limit, err);
 	if (!rc)
-		rc = show_rows(&table, tree, limit, err);
+		rc = show_rows(&table, tree, err);
 	tree->total = table.total;
 	for (size_t i = 0; i < names->unresolved.count && i + 1 < table.items_capacity; i++)
 		names->unresolved.items[i].value = table.items[i + 1].value;

@@ -23,14 +23,13 @@ void unresolved_begin(struct unresolved_list *list, struct work *work, struct ar
 	work_add_map(work, &list->map);
 }
 
-static bool place_equal(const void *context, uint32_t id, const void *key)
+static bool item_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct unresolved_list *list = context;
-	const struct unresolved_place *place = key;
-	const struct tree_unresolved *item = &list->items[id];
+	const struct tree_unresolved *item = &list->items[id], *sought = key;
 
-	return item->code == codes[place->reason] && slice_equal(item->mapping, place->mapping) &&
-	       slice_equal(item->build_id, place->build_id);
+	return item->code == sought->code && slice_equal(item->mapping, sought->mapping) &&
+	       slice_equal(item->build_id, sought->build_id);
 }
 
 static void write_text(struct strbuf *out, const struct unresolved_place *place)
@@ -90,28 +89,56 @@ static struct slice text_of(struct unresolved_list *list, const struct unresolve
 	return copy;
 }
 
-uint32_t unresolved_add(struct unresolved_list *list, const struct unresolved_place *place)
+static uint64_t hash_of(const struct tree_unresolved *item)
 {
 	uint64_t hash =
-		hash_mix(place->reason, hash_bytes(place->mapping.data, place->mapping.len));
-	struct tree_unresolved item = { .code = codes[place->reason] };
-	uint32_t id;
+		hash_mix((uintptr_t)item->code, hash_bytes(item->mapping.data, item->mapping.len));
 
-	hash = hash_mix(hash, hash_bytes(place->build_id.data, place->build_id.len));
-	id = idmap_find(&list->map, hash, place_equal, list, place);
-	if (id != IDMAP_NONE)
-		return id + 1;
+	return hash_mix(hash, hash_bytes(item->build_id.data, item->build_id.len));
+}
+
+/* `item` is not in the list; its text lives as long as the tree. */
+static uint32_t add_new(struct unresolved_list *list, const struct tree_unresolved *item)
+{
+	uint32_t id = (uint32_t)list->count;
+
 	if (!WORK_GROW(&list->work->arena, list->items, list->count, list->capacity))
 		return IDMAP_NONE;
-	item.mapping = arena_copy(list->strings, place->mapping);
-	item.build_id = arena_copy(list->strings, place->build_id);
-	item.text = text_of(list, place);
+	list->items[id] = (struct tree_unresolved){
+		.code = item->code,
+		.text = item->text,
+		.mapping = arena_copy(list->strings, item->mapping),
+		.build_id = arena_copy(list->strings, item->build_id),
+	};
 	if (list->strings->over_budget)
 		return IDMAP_NONE;
-	id = (uint32_t)list->count++;
-	list->items[id] = item;
-	idmap_add(&list->map, hash, id);
+	list->count++;
+	idmap_add(&list->map, hash_of(item), id);
 	return id + 1;
+}
+
+uint32_t unresolved_add(struct unresolved_list *list, const struct unresolved_place *place)
+{
+	struct tree_unresolved item = { .code = codes[place->reason],
+					.mapping = place->mapping,
+					.build_id = place->build_id };
+	uint32_t id = idmap_find(&list->map, hash_of(&item), item_equal, list, &item);
+
+	if (id != IDMAP_NONE)
+		return id + 1;
+	item.text = text_of(list, place);
+	return add_new(list, &item);
+}
+
+uint32_t unresolved_add_item(struct unresolved_list *list, const struct tree_unresolved *sought)
+{
+	struct tree_unresolved item = *sought;
+	uint32_t id = idmap_find(&list->map, hash_of(&item), item_equal, list, &item);
+
+	if (id != IDMAP_NONE)
+		return id + 1;
+	item.text = arena_copy(list->strings, item.text);
+	return add_new(list, &item);
 }
 
 /*

@@ -43,6 +43,9 @@ void unresolved_begin(struct unresolved_list *list, struct work *work, struct ar
 /* Its index + 1, made when new; IDMAP_NONE when over budget. */
 uint32_t unresolved_add(struct unresolved_list *list, const struct unresolved_place *place);
 
+/* The same of another answer's item, whose value does not matter. */
+uint32_t unresolved_add_item(struct unresolved_list *list, const struct tree_unresolved *item);
+
 /*
  * Counts the values once the tree is there, sorts by them, and gives the list to the tree. Of a
  * tree without nodes, or that is cut, they are known.

@@ -104,6 +104,8 @@ static void add_stats(struct query_stats *to, const struct query_stats *from)
 	to->rows_read += from->rows_read;
 	to->bytes_read += from->bytes_read;
 	to->nodes_merged += from->nodes_merged;
+	to->indexes_used += from->indexes_used;
+	to->indexes_made += from->indexes_made;
 	to->blocks += from->blocks;
 	to->blocks_bytes += from->blocks_bytes;
 	to->blocks_touched += from->blocks_touched;

@@ -203,7 +203,7 @@ static int render_own_profile(struct serve *serve, struct tables *tables,
 	static const char type[] = "process_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(tables);
 	struct segment segment;
-	struct query_source source = { &segment, 1, serve->resolver };
+	struct query_source source = { &segment, 1, serve->resolver, NULL };
 	struct query_params params = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct selector selector;
 	struct tree *tree;

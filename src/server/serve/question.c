@@ -284,7 +284,7 @@ static int take_snapshot(struct question *question, struct store_question asked,
 			1;
 	question->source =
 		(struct query_source){ question->snapshot.segments, question->snapshot.count,
-				       question->serve->resolver };
+				       question->serve->resolver, question->serve->indexes };
 	return 0;
 }
 

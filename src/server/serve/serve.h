@@ -26,13 +26,14 @@
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
-struct access;	   /* server/access/access.h */
-struct kept;	   /* kept.h */
-struct running;	   /* running.h */
-struct shared;	   /* shared.h */
-struct targets;	   /* targets.h */
-struct turns;	   /* turns.h */
-struct write_pool; /* write.c: buffers of running writes */
+struct access;	    /* server/access/access.h */
+struct index_cache; /* server/query/index_cache.h */
+struct kept;	    /* kept.h */
+struct running;	    /* running.h */
+struct shared;	    /* shared.h */
+struct targets;	    /* targets.h */
+struct turns;	    /* turns.h */
+struct write_pool;  /* write.c: buffers of running writes */
 
 struct serve {
 	struct store *store;
@@ -40,6 +41,7 @@ struct serve {
 	struct debuginfo *debuginfo;
 	struct write_pool *writes;
 	struct query_pool queries; /* memory of all questions */
+	struct index_cache *indexes;
 	struct running *running;
 	struct turns *turns;
 	struct shared *shared;

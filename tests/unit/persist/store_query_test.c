@@ -14,6 +14,7 @@
 
 #include "history.h"
 #include "server/persist/store_int.h"
+#include "server/query/index_cache.h"
 #include "server/query/render.h"
 #include "sim_disk.h"
 
@@ -44,7 +45,8 @@ struct world {
 	struct store_options options;
 	int64_t now_ns;
 	struct history history;
-	uint64_t rollups_used;
+	uint64_t rollups_used, indexes_used;
+	struct index_cache *indexes;
 };
 
 static int64_t clock_of(void *context)
@@ -65,6 +67,7 @@ static void begin(struct world *world, uint64_t seed)
 	world->disk = sim_disk_new(seed);
 	world->now_ns = BEGIN_NS;
 	history_init(&world->history, seed);
+	world->indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	world->options = (struct store_options){
 		.path = DIR,
 		.vfs = sim_disk_vfs(world->disk),
@@ -78,6 +81,7 @@ static void begin(struct world *world, uint64_t seed)
 static void end(struct world *world)
 {
 	store_close(world->store);
+	index_cache_free(world->indexes);
 	history_free(&world->history);
 	sim_disk_free(world->disk);
 }
@@ -130,13 +134,41 @@ static char *ask_tree(struct world *world, const struct query_params *params, bo
 
 	question.sums_only = rolled_up;
 	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
-	source = (struct query_source){ snapshot.segments, snapshot.count, NULL };
+	source = (struct query_source){ snapshot.segments, snapshot.count, NULL, NULL };
 	must(query_tree(&source, params, &tree, &err), &err);
 	render_folded(tree, &text);
 	strbuf_addf(&text, "reports %llu from %lld for %lld\n", (unsigned long long)tree->reports,
 		    (long long)tree->start_ns, (long long)tree->duration_ns);
 	for (int level = SEGMENT_RAW + 1; level < SEGMENT_LEVELS; level++)
 		world->rollups_used += tree->stats.segments_used[level];
+	tree_free(tree);
+	store_snapshot_release(world->store, &snapshot);
+	strbuf_reserve(&text, 1)[0] = '\0';
+	return text.data;
+}
+
+/* Of the ten largest functions; with indexes of what was asked about before, or without. */
+static char *ask_table(struct world *world, const struct query_params *asked, bool indexed)
+{
+	struct query_params params = *asked;
+	struct store_question question = question_of(&params);
+	struct store_snapshot snapshot;
+	struct query_source source;
+	struct strbuf text = { 0 };
+	struct tree *tree;
+	struct err err;
+
+	params.rows_only = true;
+	params.rows_limit = 10;
+	question.sums_only = indexed;
+	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
+	source = (struct query_source){ snapshot.segments, snapshot.count, NULL,
+					indexed ? world->indexes : NULL };
+	must(query_tree(&source, &params, &tree, &err), &err);
+	render_top(tree, 10, &text);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, &text);
+	world->indexes_used += tree->stats.indexes_used;
 	tree_free(tree);
 	store_snapshot_release(world->store, &snapshot);
 	strbuf_reserve(&text, 1)[0] = '\0';
@@ -160,7 +192,7 @@ static char *ask_series(struct world *world, const struct query_params *params, 
 	question.by_series = !range.sum_all && !params->group_by_count;
 	question.names_count = range.sum_all ? 0 : question.names_count;
 	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
-	source = (struct query_source){ snapshot.segments, snapshot.count, NULL };
+	source = (struct query_source){ snapshot.segments, snapshot.count, NULL, NULL };
 	must(query_series(&source, &range, &set, &err), &err);
 	render_series_json(&set, false, &text);
 	for (int level = SEGMENT_RAW + 1; level < SEGMENT_LEVELS; level++)
@@ -193,6 +225,8 @@ static void ask_all(struct world *world)
 		int64_t step_ns = PICK(&world->history, steps_ns);
 
 		expect_same(ask_tree(world, &params, true), ask_tree(world, &params, false),
+			    &params);
+		expect_same(ask_table(world, &params, true), ask_table(world, &params, false),
 			    &params);
 		expect_same(ask_series(world, &params, step_ns, true),
 			    ask_series(world, &params, step_ns, false), &params);
@@ -234,6 +268,7 @@ static void answers_are_the_same_with_and_without_rollups(void **state)
 		end(&world);
 	}
 	assert_true(world.rollups_used > 50);
+	assert_true(world.indexes_used > 50);
 }
 
 int main(void)

@@ -298,6 +298,37 @@ static void thaw(const struct tables_view *v)
 		free((void *)arrays[i]);
 }
 
+/* The nodes below one that stacks of the reports need, in pre-order. */
+static void copy_below(struct tables_copy *copy, const bool *needed, uint32_t parent)
+{
+	const struct tables_view *from = &copy->from;
+
+	for (uint32_t i = parent + 1; i < from->nodes_count; i++) {
+		if (!needed[i] || from->nodes[i].parent != parent)
+			continue;
+		tables_copy_node(copy, i);
+		copy_below(copy, needed, i);
+	}
+}
+
+/* As parts do: all levels share their nodes, which are in pre-order. */
+static void copy_nodes(struct tables_copy *copy, const uint32_t *order, uint32_t count)
+{
+	const struct tables_view *from = &copy->from;
+	bool *needed = mem_new_array(bool, from->nodes_count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct report *report = &from->reports[order[i]];
+
+		for (uint32_t r = 0; r < report->row_count; r++)
+			for (uint32_t at = from->rows[report->row_first + r].stack; at;
+			     at = from->nodes[at].parent)
+				needed[at] = true;
+	}
+	copy_below(copy, needed, 0);
+	free(needed);
+}
+
 static void fill_level(struct partition *partition, int number, uint32_t *order, uint32_t count)
 {
 	struct level *level = &partition->levels[number];
@@ -307,6 +338,7 @@ static void fill_level(struct partition *partition, int number, uint32_t *order,
 
 	tables_init(&tables);
 	tables_copy_begin(&copy, &tables, &partition->from);
+	copy_nodes(&copy, order, count);
 	for (uint32_t i = 0, end; number < 2 && i < count; i = end) {
 		end = i + 1;
 		if (number == 0) {

@@ -19,8 +19,10 @@
 #include "base/mem.h"
 #include "coded.h"
 #include "naive_filter.h"
+#include "server/query/index_cache.h"
 #include "server/query/render.h"
 
+#define INDEXES_FEW_BYTES ((size_t)4 << 10)
 #define WORLDS 60
 #define QUESTIONS 40
 #define RECORDS_MAX 600
@@ -635,6 +637,8 @@ static void render_table(const struct tree *tree, uint32_t limit, struct strbuf 
 		render_unresolved_text(tree, out);
 }
 
+static size_t indexes_used, indexes_made;
+
 /* Without the tree the table is the same; returns whether it came without. */
 static bool check_table(const struct query_source *source, const struct question *question,
 			const struct selector *selector, const struct tree *tree)
@@ -646,6 +650,8 @@ static bool check_table(const struct query_source *source, const struct question
 	struct strbuf rows = { 0 }, expected = { 0 };
 	bool has_rows = table->rows;
 
+	indexes_used += table->stats.indexes_used;
+	indexes_made += table->stats.indexes_made;
 	render_table(table, limit, &rows);
 	render_table(tree, limit, &expected);
 	assert_string_equal(strbuf_text(&rows), strbuf_text(&expected));
@@ -733,7 +739,9 @@ static void check_tree(const struct query_source *source, const struct model *mo
 			 sum_of_lines(naive_folded(model, question, selector, true)));
 	check_nodes(tree);
 	check_siblings(tree);
-	tables_without_trees += check_table(source, question, selector, tree);
+	/* Asked about again, segments are indexed, and then answer by that. */
+	for (int round = 0; round < (source->indexes ? 4 : 1); round++)
+		tables_without_trees += check_table(source, question, selector, tree);
 	check_picture(source, question, selector, tree);
 	free(expected);
 	free(folded);
@@ -783,6 +791,8 @@ static void trees_agree_with_the_model(void **state)
 	(void)state;
 	random_state = 1;
 	for (int i = 0; i < WORLDS; i++) {
+		size_t limit_bytes = i % 4 ? INDEX_CACHE_BYTES_DEFAULT : INDEXES_FEW_BYTES;
+		struct index_cache *indexes = index_cache_new(limit_bytes);
 		struct coded *coded;
 		struct world world;
 
@@ -802,12 +812,17 @@ static void trees_agree_with_the_model(void **state)
 			check_tree(&source, model, &question, text, &selector);
 			question.threads = 1 + draw(3);
 			source = plan_source(coded, &question, &selector);
+			source.indexes = indexes;
 			check_tree(&source, model, &question, text, &selector);
 			selector_free(&selector);
 		}
+		assert_true(index_cache_bytes(indexes) <= limit_bytes);
+		index_cache_free(indexes);
 		coded_free(coded);
 		world_free(&world);
 	}
+	assert_true(indexes_made > WORLDS);
+	assert_true(indexes_used > 2 * indexes_made);
 	assert_true(tables_without_trees > WORLDS);
 	assert_true(pictures_trimmed > WORLDS);
 	free(model);

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "coded.h"
+#include "server/query/index_cache.h"
 #include "server/query/render.h"
 #include "server/resolve/resolver.h"
 #include "server/resolve/symbol_worker.h"
@@ -318,6 +320,85 @@ static void what_stays_an_address_says_why(void **state)
 	world_free(&world);
 }
 
+/* The table of so many functions, as a terminal shows it; by indexes if there are some. */
+static char *table_of(const struct query_source *source, uint32_t limit, uint64_t *indexes_used)
+{
+	struct query_params params = { .to_ns = 1, .rows_only = true, .rows_limit = limit };
+	struct strbuf text = { 0 };
+	struct selector selector;
+	struct tree *tree;
+
+	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
+	params.selector = &selector;
+	assert_int_equal(query_tree(source, &params, &tree, NULL), 0);
+	render_top(tree, limit, &text);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, &text);
+	*indexes_used += tree->stats.indexes_used;
+	strbuf_reserve(&text, 1)[0] = '\0';
+	selector_free(&selector);
+	tree_free(tree);
+	return text.data;
+}
+
+/* Asked for often enough to be indexed; of the last answer, whether it has the text. */
+static bool tables_have(const struct query_source *source, const char *wanted)
+{
+	uint64_t used = 0;
+	bool has = false;
+
+	for (uint32_t round = 0; round < 8; round++) {
+		struct query_source without = *source;
+		char *expected, *table = table_of(source, 1 + round % 4, &used);
+
+		without.indexes = NULL;
+		expected = table_of(&without, 1 + round % 4, &used);
+		assert_string_equal(table, expected);
+		has = strstr(table, wanted);
+		free(expected);
+		free(table);
+	}
+	/* All but the first time, and once more where a symbol table came only then. */
+	assert_in_range(used, 6, 7);
+	return has;
+}
+
+/* An index has names, chains of inlined calls, and reasons; it goes when better symbols come. */
+static void indexes_have_the_names_of_now(void **state)
+{
+	const struct resolver_options options = { 0 };
+	struct program program = **(struct program **)state;
+	struct index_cache *indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
+	struct query_source source;
+	struct coded *coded;
+	struct world world;
+	uint32_t frames[4];
+
+	assert_int_equal(resolver_new(&options, &program.resolver, NULL), 0);
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	frames[0] = native(&world.tables[0], &program, program.main, BUILD_ID);
+	frames[1] = native(&world.tables[0], &program, program.spot, BUILD_ID);
+	frames[2] = native(&world.tables[0], &program, program.put, BUILD_ID);
+	frames[3] = native(&world.tables[0], &program, 0x1234, "bb00");
+	add_stack(&world, frames, 1, 1);
+	add_stack(&world, frames, 2, 5);
+	add_stack(&world, frames, 4, 3);
+	add_stack(&world, frames + 1, 1, 2);
+	add_stack(&world, frames + 2, 1, 4);
+	coded = coded_new(&world, "comm");
+	source = coded_source(coded, &(struct coded_wanted){ 0, 1, false, false });
+	source.resolver = program.resolver;
+	source.indexes = indexes;
+	assert_false(tables_have(&source, "(inline)"));
+	resolver_offer_program(&program);
+	assert_true(tables_have(&source, "inner (inline)"));
+	coded_free(coded);
+	world_free(&world);
+	index_cache_free(indexes);
+	resolver_free(program.resolver);
+}
+
 /* Where the worker, a child of the test, stands still until who holds the other end closes it. */
 static void fifo_of(pid_t parent, char path[static 64])
 {
@@ -405,6 +486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(kernel_frames_get_lines_from_vmlinux),
 		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
 		cmocka_unit_test(frames_of_another_build_stay_addresses),
+		cmocka_unit_test(indexes_have_the_names_of_now),
 		cmocka_unit_test(who_waits_for_symbols_can_leave),
 	};
 

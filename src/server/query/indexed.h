@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * indexed - the segments of a question whose functions are indexed, and their sums.
+ *
+ * indexed_begin looks up, or makes, the indexes that a table of functions can be made of; merge
+ * (merge.h) leaves these segments out of its tries and sums them here. The query's own thread, but
+ * for indexed_sum. The sums live in the work's memory, indexes are in use until indexed_end.
+ */
+#ifndef FIRN_SERVER_QUERY_INDEXED_H
+#define FIRN_SERVER_QUERY_INDEXED_H
+
+#include "server/query/accumulate.h"
+#include "server/query/index_cache.h"
+
+#define INDEXED_LIMIT_MAX 4096u /* rows of a table; with more, indexes save nothing */
+
+/* Of one segment. */
+struct indexed_sums {
+	const struct function_index *index;
+	int64_t *flats;	 /* by row that ends stacks; one more */
+	int64_t *before; /* by stack: those before it together; one more */
+	int64_t total;
+	bool unsuited; /* values are negative, or too large: the rest means nothing */
+};
+
+struct indexed {
+	struct index_cache *cache;
+	const struct function_index **used;
+	size_t used_count;
+};
+
+/* Sets `index` and `sums` of the selection's segments. indexed_end is due in any case. */
+int indexed_begin(struct indexed *indexed, struct selection *selection,
+		  const struct query_source *source, struct err *err);
+void indexed_end(struct indexed *indexed);
+
+/* A segment with an index: into its sums. As accumulate_segment. */
+int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,
+		bool together, uint64_t *ret_rows, struct err *err);
+
+#endif
