@@ -6,7 +6,9 @@
 Each gets the rows of bench/peer_csv.h in the best schema that it can have: stacks, series and services are
 dense numbers, sorted by (service, series, time, stack) or one row per report with arrays, whichever answers
 faster; the dictionary of stacks is a table of nodes (stack, parent, frame), frames and labels have their own.
-Times are the best of several runs in one process: no start of a process, no network, no names.
+Times are the best of several runs in one process: no start of a process, no network, no names. "merge" and "one" ask
+for a sum per stack; "table" and "one_table" for the ten frames with the largest own values, by number: nearer to what
+`firn query --limit 10` answers, which has names, callers' values and reasons besides.
 """
 import ctypes
 import glob
@@ -88,6 +90,11 @@ class DuckDB:
                   unnest("values") v from reports) group by stack)"""],
         "one": ["""select count(*), sum(v) from (select stack, sum(value) v from samples where service = 3
                 group by stack)"""],
+        "table": ["""select count(*), sum(v) from (select frame, sum(v) v from (select stack, sum(value) v from samples
+                  group by stack) join nodes using (stack) group by frame order by 2 desc limit 10)"""],
+        "one_table": ["""select count(*), sum(v) from (select frame, sum(v) v from (select stack, sum(value) v
+                      from samples where service = 3 group by stack) join nodes using (stack) group by frame
+                      order by 2 desc limit 10)"""],
         "series": ["""select count(*), sum(v) from (select series, time_bucket(interval 5 minutes, start) t,
                    sum(total) v from reports group by series, t)"""],
         "values": ["""select count(*), 0 from (select distinct "value" from labels where name = 'pod')"""],
@@ -160,6 +167,12 @@ class ClickHouse:
                 group by stack)""",
                 """select count(), sum(v) from (select stack, sum(v) v from peer.reports
                 array join stacks as stack, "values" as v where service = 3 group by stack)"""],
+        "table": ["""select count(), sum(v) from (select frame, sum(v) v from (select stack, sum(value) v
+                  from peer.samples group by stack) s join peer.nodes n on n.stack = s.stack group by frame
+                  order by 2 desc limit 10)"""],
+        "one_table": ["""select count(), sum(v) from (select frame, sum(v) v from (select stack, sum(value) v
+                      from peer.samples where service = 3 group by stack) s join peer.nodes n on n.stack = s.stack
+                      group by frame order by 2 desc limit 10)"""],
         "series": ["""select count(), sum(v) from (select series, toStartOfInterval(start, interval 5 minute) t,
                    sum(total) v from peer.reports group by series, t)"""],
         "values": ["select count(), 0 from (select distinct value from peer.labels where name = 'pod')"],

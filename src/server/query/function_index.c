@@ -479,21 +479,20 @@ static bool name_rows(struct making *making)
 static bool place_slots(struct making *making)
 {
 	struct function_index *index = &making->index;
-	uint32_t count = making->segment->slots_count;
+	struct arena *arena = &making->work->arena;
 
-	index->row_of_slot = arena_new_array(&making->work->arena, uint32_t, count);
-	index->stack_of_slot = arena_new_array(&making->work->arena, uint32_t, count);
-	if (!index->row_of_slot || !index->stack_of_slot)
+	index->slot_of_stack = arena_new_array(arena, uint32_t, index->stacks_count);
+	index->row_of_stack = arena_new_array(arena, uint32_t, index->stacks_count);
+	if (!index->slot_of_stack || !index->row_of_stack)
 		return false;
-	for (uint32_t slot = 0; slot < count; slot++) {
+	for (uint32_t slot = 0; slot < index->stacks_count; slot++) {
 		uint32_t node = segment_node(making->segment, slot);
-		uint32_t row = making->row_at[node];
+		uint32_t row = making->row_at[node], stack = making->before[node];
 
-		index->stack_of_slot[slot] = making->before[node];
-		index->row_of_slot[slot] =
+		index->slot_of_stack[stack] = slot;
+		index->row_of_stack[stack] =
 			row ? making->rows[row - 1].number : index->flat_rows_count;
 	}
-	index->slots_count = count;
 	return true;
 }
 
@@ -593,8 +592,8 @@ static void pack_text(struct packing *packing, struct slice *text)
 
 static void pack_index(struct packing *packing, struct function_index *index)
 {
-	PACK(packing, index->row_of_slot, index->slots_count);
-	PACK(packing, index->stack_of_slot, index->slots_count);
+	PACK(packing, index->slot_of_stack, index->stacks_count);
+	PACK(packing, index->row_of_stack, index->stacks_count);
 	PACK(packing, index->keys, index->rows_count);
 	PACK(packing, index->binaries, index->rows_count);
 	PACK(packing, index->places, index->rows_count);
@@ -670,27 +669,36 @@ static uint64_t hash_at(const struct function_index *index, uint32_t row)
 }
 
 /* Among rows first .. end - 1, which are in the order of their hashes. */
+static uint32_t first_from(const struct function_index *index, uint32_t first, uint32_t end,
+			   uint64_t hash)
+{
+	while (first < end) {
+		uint32_t middle = first + (end - first) / 2;
+
+		if (hash_at(index, middle) < hash)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+uint32_t function_index_from(const struct function_index *index, uint64_t hash)
+{
+	return first_from(index, 0, index->flat_rows_count, hash);
+}
+
 static uint32_t find_among(const struct function_index *index, uint32_t first, uint32_t end,
 			   const struct row_key *key, uint64_t hash)
 {
-	uint32_t low = first, high = end;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (hash_at(index, middle) < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < end; low++) {
+	for (uint32_t row = first_from(index, first, end, hash); row < end; row++) {
 		uint64_t found;
-		struct row_key at = function_index_key(index, low, &found);
+		struct row_key at = function_index_key(index, row, &found);
 
 		if (found != hash)
 			break;
 		if (row_key_equal(&at, key))
-			return low;
+			return row;
 	}
 	return FUNCTION_INDEX_NONE;
 }

@@ -36,13 +36,12 @@ struct function_index_binary {
 struct function_index {
 	size_t memory_bytes; /* of all that it points to, which lies behind it */
 	uint32_t rows_count, flat_rows_count;
-	uint32_t stacks_count, nodes_count;
-	uint32_t slots_count;
-	uint32_t *row_of_slot;	 /* flat_rows_count: of the root, which is no row */
-	uint32_t *stack_of_slot; /* its number in pre-order */
-	uint64_t *keys;		 /* by row: an address, or which of the names */
-	uint16_t *binaries;	 /* by row: which of the names, or FUNCTION_INDEX_NAMED */
-	uint32_t *places;	 /* by row: of its occurrences in `bytes` */
+	uint32_t stacks_count, nodes_count; /* as many stacks as the segment has slots */
+	uint32_t *slot_of_stack;
+	uint32_t *row_of_stack; /* flat_rows_count: of the root, which is no row */
+	uint64_t *keys;		/* by row: an address, or which of the names */
+	uint16_t *binaries;	/* by row: which of the names, or FUNCTION_INDEX_NAMED */
+	uint32_t *places;	/* by row: of its occurrences in `bytes` */
 	uint8_t *bytes;
 	size_t bytes_count;
 	struct function_index_name *names;
@@ -84,6 +83,9 @@ static inline struct row_key function_index_key(const struct function_index *ind
 /* FUNCTION_INDEX_NONE: the row does not occur. `hash` is row_key_hash's. */
 uint32_t function_index_find(const struct function_index *index, const struct row_key *key,
 			     uint64_t hash);
+
+/* Of the rows that end stacks, the first whose hash is not smaller. */
+uint32_t function_index_from(const struct function_index *index, uint64_t hash);
 
 struct function_occurrence {
 	uint32_t first, end; /* stacks below it: at least one */

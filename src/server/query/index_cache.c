@@ -2,6 +2,7 @@
 #include "server/query/index_cache.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -41,6 +42,8 @@ struct index_cache {
 	size_t bytes, limit_bytes;
 	uint64_t questions;
 	int64_t swept_at_ns;
+	void *room; /* that nobody has taken; may be NULL */
+	size_t room_bytes;
 };
 
 struct index_cache *index_cache_new(size_t limit_bytes)
@@ -79,12 +82,13 @@ void index_cache_free(struct index_cache *cache)
 		return;
 	for (size_t i = 0; i < (size_t)SETS * WAYS; i++)
 		drop_index(cache, &cache->entries[i]);
+	free(cache->room);
 	free(cache->entries);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
 
-/* With the lock, as all below. Indexes that nobody asked for in a while. */
+/* Indexes that nobody asked for in a while. */
 static void sweep(struct index_cache *cache, int64_t now_ns)
 {
 	if (now_ns - cache->swept_at_ns < IDLE_NS / 10)
@@ -124,9 +128,26 @@ static struct entry *entry_of(struct index_cache *cache, const struct index_cach
 	return worst;
 }
 
+/* With the lock: the room that is kept, which counts no more. */
+static void *take_kept(struct index_cache *cache, size_t *ret_bytes)
+{
+	void *room = cache->room;
+
+	*ret_bytes = cache->room_bytes;
+	cache->bytes -= cache->room_bytes;
+	cache->room = NULL;
+	cache->room_bytes = 0;
+	return room;
+}
+
 /* Whether there is room for so many bytes, once what can be missed has gone. */
 static bool make_room(struct index_cache *cache, uint64_t question, size_t bytes)
 {
+	if (cache->bytes + bytes > cache->limit_bytes) {
+		size_t kept_bytes;
+
+		free(take_kept(cache, &kept_bytes));
+	}
 	while (cache->bytes + bytes > cache->limit_bytes) {
 		struct entry *oldest = NULL;
 
@@ -217,6 +238,42 @@ void index_cache_release(struct index_cache *cache, const struct function_index 
 	if (!--kept->users && kept->dropped)
 		free_kept(cache, kept);
 	pthread_mutex_unlock(&cache->lock);
+}
+
+void *index_cache_take_room(struct index_cache *cache, size_t bytes)
+{
+	size_t kept_bytes;
+	void *room;
+
+	pthread_mutex_lock(&cache->lock);
+	room = take_kept(cache, &kept_bytes);
+	pthread_mutex_unlock(&cache->lock);
+	if (room && kept_bytes >= bytes)
+		return memset(room, 0, bytes);
+	free(room);
+	room = mem_calloc(bytes ? bytes : 1, 1);
+	mem_prefer_huge_pages(room, bytes);
+	return room;
+}
+
+void index_cache_give_room(struct index_cache *cache, void *room, size_t bytes)
+{
+	void *old = room;
+
+	if (!room)
+		return;
+	pthread_mutex_lock(&cache->lock);
+	if (bytes > cache->room_bytes && bytes <= cache->limit_bytes / 4 &&
+	    cache->bytes - cache->room_bytes + bytes <= cache->limit_bytes) {
+		size_t old_bytes;
+
+		old = take_kept(cache, &old_bytes);
+		cache->room = room;
+		cache->room_bytes = bytes;
+		cache->bytes += bytes;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	free(old);
 }
 
 size_t index_cache_bytes(struct index_cache *cache)

@@ -42,6 +42,13 @@ void index_cache_put(struct index_cache *cache, uint64_t question,
 		     const struct index_cache_key *key, struct function_index *index);
 void index_cache_release(struct index_cache *cache, const struct function_index *index);
 
+/*
+ * Zeroed memory for the sums of one question, given back when it ends: fresh pages would cost more
+ * than what is counted in them. Little of it is kept, within the budget.
+ */
+void *index_cache_take_room(struct index_cache *cache, size_t bytes);
+void index_cache_give_room(struct index_cache *cache, void *room, size_t bytes);
+
 size_t index_cache_bytes(struct index_cache *cache);
 
 #endif

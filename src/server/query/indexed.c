@@ -50,32 +50,39 @@ static int make_index(struct indexed *indexed, struct selection *selection,
 	return rc == -ERR_NO_MEMORY ? 0 : rc; /* it goes without */
 }
 
-/* Zeroed memory for the sums of all indexed segments; one piece, so that pages can be large. */
-static bool make_room(struct indexed *indexed, struct selection *selection)
+/* Memory for the sums of all indexed segments. */
+static int make_room(struct indexed *indexed, struct selection *selection, struct err *err)
 {
+	struct work *work = selection->work;
 	size_t count = 0, at = 0;
-	int64_t *room;
+	int rc;
 
 	for (size_t i = 0; i < indexed->used_count; i++)
 		count += indexed->used[i]->flat_rows_count + indexed->used[i]->stacks_count + 2ull;
-	room = arena_new_array(&selection->work->arena, int64_t, count);
-	if (!room)
-		return false;
-	mem_prefer_huge_pages(room, count * sizeof(*room));
+	if (!count)
+		return 0;
+	indexed->work = work;
+	indexed->room_bytes = count * sizeof(*indexed->room);
+	work->other_bytes += indexed->room_bytes;
+	rc = work_check(work, err);
+	if (rc)
+		return rc;
+	indexed->room = index_cache_take_room(indexed->cache, indexed->room_bytes);
 	for (size_t i = 0; i < selection->segments_count; i++) {
 		struct select_segment *in = &selection->segments[i];
 
 		if (!in->index)
 			continue;
-		in->sums = arena_new(&selection->work->arena, struct indexed_sums);
+		in->sums = arena_new(&work->arena, struct indexed_sums);
 		if (!in->sums)
-			return false;
-		*in->sums = (struct indexed_sums){ .index = in->index, .flats = &room[at] };
+			return work_over_budget(work, err);
+		*in->sums =
+			(struct indexed_sums){ .index = in->index, .flats = &indexed->room[at] };
 		at += in->index->flat_rows_count + 1ull;
-		in->sums->before = &room[at];
+		in->sums->before = &indexed->room[at];
 		at += in->index->stacks_count + 1ull;
 	}
-	return true;
+	return 0;
 }
 
 int indexed_begin(struct indexed *indexed, struct selection *selection,
@@ -112,9 +119,7 @@ int indexed_begin(struct indexed *indexed, struct selection *selection,
 			selection->work->stats.indexes_used++;
 		}
 	}
-	if (!rc && !make_room(indexed, selection))
-		rc = work_over_budget(selection->work, err);
-	return rc;
+	return rc ? rc : make_room(indexed, selection, err);
 }
 
 void indexed_end(struct indexed *indexed)
@@ -122,28 +127,40 @@ void indexed_end(struct indexed *indexed)
 	for (size_t i = 0; i < indexed->used_count; i++)
 		index_cache_release(indexed->cache, indexed->used[i]);
 	indexed->used_count = 0;
+	if (!indexed->work)
+		return;
+	index_cache_give_room(indexed->cache, indexed->room, indexed->room_bytes);
+	indexed->work->other_bytes -= indexed->room_bytes;
 }
 
-/* What is added to the sums of a segment, one slot at a time. */
-static bool add_slot(struct indexed_sums *sums, uint32_t slot, int64_t value)
+/* The usual case: each row counts one. Below 2^31 slots, 63 bits hold all. */
+static void sum_ones(struct indexed_sums *sums, const uint32_t *restrict counters)
 {
-	if (value < 0 || __builtin_add_overflow(sums->total, value, &sums->total))
-		return false;
-	sums->flats[sums->index->row_of_slot[slot]] += value;
-	sums->before[sums->index->stack_of_slot[slot]] = value;
-	return true;
-}
+	const struct function_index *index = sums->index;
+	const uint32_t *restrict rows = index->row_of_stack, *restrict slots = index->slot_of_stack;
+	int64_t *restrict flats = sums->flats, *restrict before = sums->before, total = 0;
 
-static void sum_up(struct indexed_sums *sums)
-{
-	int64_t so_far = 0;
+	for (uint32_t stack = 0; stack < index->stacks_count; stack++) {
+		uint32_t value = counters[slots[stack]];
 
-	for (uint32_t i = 0; i <= sums->index->stacks_count; i++) {
-		int64_t value = sums->before[i];
-
-		sums->before[i] = so_far;
-		so_far += value;
+		before[stack] = total;
+		total += value;
+		flats[rows[stack]] += value;
 	}
+	before[index->stacks_count] = total;
+}
+
+static int64_t counted(const struct accumulate_counters *counters, size_t count, uint32_t slot)
+{
+	int64_t value = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (counters[i].ones)
+			value = work_add(value, counters[i].ones[slot]);
+		if (counters[i].plain)
+			value = work_add(value, counters[i].plain[slot]);
+	}
+	return value;
 }
 
 /* An accumulate_take_f: the counters of one segment. */
@@ -152,47 +169,56 @@ static int take_counters(void *context, struct work *work,
 			 struct err *err)
 {
 	struct indexed_sums *sums = context;
+	const struct function_index *index = sums->index;
+	int64_t total = 0;
 
-	for (uint32_t slot = 0; slot < sums->index->slots_count; slot++) {
-		int64_t value = 0;
-
-		for (size_t i = 0; i < count; i++) {
-			if (counters[i].ones)
-				value = work_add(value, counters[i].ones[slot]);
-			if (counters[i].plain)
-				value = work_add(value, counters[i].plain[slot]);
-		}
-		if (!value)
-			continue;
-		sums->unsuited |= __builtin_mul_overflow(value, weight, &value) ||
-				  value == INT64_MAX || !add_slot(sums, slot, value);
+	if (count == 1 && counters->ones && !counters->plain && weight == 1) {
+		sum_ones(sums, counters->ones);
+		return work_check(work, err);
 	}
-	sum_up(sums);
+	for (uint32_t stack = 0; stack < index->stacks_count; stack++) {
+		int64_t value = counted(counters, count, index->slot_of_stack[stack]);
+
+		sums->before[stack] = total;
+		sums->unsuited |= value < 0 || __builtin_mul_overflow(value, weight, &value) ||
+				  __builtin_add_overflow(total, value, &total);
+		sums->flats[index->row_of_stack[stack]] += sums->unsuited ? 0 : value;
+	}
+	sums->before[index->stacks_count] = total;
 	return work_check(work, err);
+}
+
+/* The same of a list. */
+static int take_list(struct indexed_sums *sums, struct work *work, struct arena *scratch,
+		     const struct accumulate_sums *list, struct err *err)
+{
+	int64_t *values = arena_new_array(scratch, int64_t, sums->index->stacks_count);
+	const struct accumulate_counters counters = { .plain = values };
+
+	if (!values)
+		return work_over_budget(work, err);
+	for (size_t i = 0; i < list->count; i++) {
+		sums->unsuited |= list->list[i].value != (int64_t)list->list[i].value;
+		values[list->list[i].stack] = (int64_t)list->list[i].value;
+	}
+	return take_counters(sums, work, &counters, 1, 1, err);
 }
 
 int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,
 		bool together, uint64_t *ret_rows, struct err *err)
 {
 	struct accumulate_sums list = { 0 };
-	struct indexed_sums *sums = in->sums;
 	struct arena scratch;
 	int rc;
 
 	arena_init(&scratch, work->limit_bytes);
-	rc = accumulate_counts(selection, work, in, together, take_counters, sums, &scratch, &list,
-			       err);
+	rc = accumulate_counts(selection, work, in, together, take_counters, in->sums, &scratch,
+			       &list, err);
 	work->other_bytes += scratch.used_bytes;
 	if (!rc)
 		rc = work_check(work, err);
-	for (size_t i = 0; !rc && i < list.count; i++) {
-		const struct accumulate_sum *sum = &list.list[i];
-
-		sums->unsuited |=
-			sum->value > INT64_MAX || !add_slot(sums, sum->stack, (int64_t)sum->value);
-	}
-	if (list.count)
-		sum_up(sums);
+	if (!rc && list.count)
+		rc = take_list(in->sums, work, &scratch, &list, err);
 	work->other_bytes -= scratch.used_bytes;
 	arena_free(&scratch);
 	work->stats.nodes_merged += in->index->nodes_count;

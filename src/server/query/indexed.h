@@ -4,7 +4,7 @@
  *
  * indexed_begin looks up, or makes, the indexes that a table of functions can be made of; merge
  * (merge.h) leaves these segments out of its tries and sums them here. The query's own thread, but
- * for indexed_sum. The sums live in the work's memory, indexes are in use until indexed_end.
+ * for indexed_sum. Sums live, and indexes are in use, until indexed_end.
  */
 #ifndef FIRN_SERVER_QUERY_INDEXED_H
 #define FIRN_SERVER_QUERY_INDEXED_H
@@ -19,14 +19,16 @@ struct indexed_sums {
 	const struct function_index *index;
 	int64_t *flats;	 /* by row that ends stacks; one more */
 	int64_t *before; /* by stack: those before it together; one more */
-	int64_t total;
-	bool unsuited; /* values are negative, or too large: the rest means nothing */
+	bool unsuited;	 /* values are negative, or too large: the rest means nothing */
 };
 
 struct indexed {
 	struct index_cache *cache;
 	const struct function_index **used;
 	size_t used_count;
+	int64_t *room; /* of the sums */
+	size_t room_bytes;
+	struct work *work; /* that it counts in */
 };
 
 /* Sets `index` and `sums` of the selection's segments. indexed_end is due in any case. */

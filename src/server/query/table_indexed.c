@@ -33,31 +33,25 @@ int table_indexed_bounds(struct table *table, struct err *err)
 	return 0;
 }
 
-/* Rows that can be shown. When all are, those without a flat value too, if they have any. */
+/* A row that can be shown. When all are, those without a flat value too, if they have any. */
 static bool take_row(struct table *table, const struct indexed_sums *sums, uint32_t row)
 {
-	int64_t least = table->bounds.least, flat = 0;
-	struct function_occurrences list;
+	struct function_occurrences list = function_index_of_row(sums->index, row);
 	struct function_occurrence at;
 	struct row_key key;
 	uint64_t hash;
-	bool any = false;
+	int64_t flat = 0;
+	bool any;
 	uint32_t id;
 
 	if (row < sums->index->flat_rows_count)
 		flat = sums->flats[row];
-	if (least && !flat)
+	any = flat;
+	while (!any && !table->bounds.least && function_occurrences_next(&list, &at))
+		any = value_of(sums, &at);
+	if (!any)
 		return true;
 	key = function_index_key(sums->index, row, &hash);
-	if (least && *bounds_counter(&table->bounds, hash) < least)
-		return true;
-	if (!flat) {
-		list = function_index_of_row(sums->index, row);
-		while (!any && function_occurrences_next(&list, &at))
-			any = value_of(sums, &at);
-		if (!any)
-			return true;
-	}
 	id = table_find_row(table, &key, hash);
 	if (id == NO_ROW)
 		return false;
@@ -65,21 +59,45 @@ static bool take_row(struct table *table, const struct indexed_sums *sums, uint3
 	return true;
 }
 
+/* The rows of an index whose hash falls into one counter: they are neighbours. */
+static bool take_bucket(struct table *table, const struct indexed_sums *sums, uint64_t bucket)
+{
+	uint64_t hash = bucket << (64 - BOUNDS_BITS);
+	uint32_t row = function_index_from(sums->index, hash);
+
+	for (; row < sums->index->flat_rows_count; row++) {
+		function_index_key(sums->index, row, &hash);
+		if (hash >> (64 - BOUNDS_BITS) != bucket)
+			break;
+		if (!take_row(table, sums, row))
+			return false;
+	}
+	return true;
+}
+
 int table_indexed_flats(struct table *table, struct err *err)
 {
-	for (size_t i = 0; i < table->indexed_count; i++) {
-		const struct indexed_sums *sums = &table->indexed[i];
-		uint32_t count = table->bounds.least ? sums->index->flat_rows_count
-						     : sums->index->rows_count;
-		int rc = work_tick(table->work, count, err);
+	int64_t least = table->bounds.least;
+	int rc = 0;
 
-		for (uint32_t row = 0; !rc && row < count; row++)
+	for (size_t i = 0; !rc && !least && i < table->indexed_count; i++) {
+		const struct indexed_sums *sums = &table->indexed[i];
+
+		rc = work_tick(table->work, sums->index->rows_count, err);
+		for (uint32_t row = 0; !rc && row < sums->index->rows_count; row++)
 			if (!take_row(table, sums, row))
 				return work_over_budget(table->work, err);
-		if (rc)
-			return rc;
 	}
-	return 0;
+	for (uint64_t bucket = 0; !rc && least && table->indexed_count && bucket < BOUNDS;
+	     bucket++) {
+		if (table->bounds.most[bucket] < least)
+			continue;
+		rc = work_tick(table->work, 16 * (uint32_t)table->indexed_count, err);
+		for (size_t i = 0; !rc && i < table->indexed_count; i++)
+			if (!take_bucket(table, &table->indexed[i], bucket))
+				return work_over_budget(table->work, err);
+	}
+	return rc;
 }
 
 /* For each row that is shown, and each index in which it occurs. */
