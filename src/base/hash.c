@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
-uint64_t hash_secrets[2];
+uint64_t hash_secrets[4];
 static uint64_t process_seed;
 static uint32_t crc_table[256];
 #ifdef __x86_64__
@@ -23,7 +23,7 @@ static void draw_seed(void)
 		    (ssize_t)sizeof(process_seed) &&
 	    given)
 		memcpy(&process_seed, given, sizeof(process_seed));
-	for (uint64_t i = 0; i < 2; i++) /* odd, and different from each other */
+	for (uint64_t i = 0; i < 4; i++) /* odd, and different from each other */
 		hash_secrets[i] = XXH3_64bits_withSeed(&i, sizeof(i), process_seed) | 1;
 }
 
@@ -47,6 +47,13 @@ __attribute__((constructor)) static void set_up(void)
 uint64_t hash_bytes(const void *data, size_t len)
 {
 	return XXH3_64bits_withSeed(data ? data : "", data ? len : 0, process_seed);
+}
+
+struct hash_wide hash_wide_bytes(const void *data, size_t len)
+{
+	XXH128_hash_t hash = XXH3_128bits_withSeed(data ? data : "", data ? len : 0, process_seed);
+
+	return (struct hash_wide){ hash.low64, hash.high64 };
 }
 
 uint64_t hash_stable(const void *data, size_t len, uint64_t seed)

@@ -18,13 +18,41 @@ uint64_t hash_stable(const void *data, size_t len, uint64_t seed);
 /*
  * The same for a few words, inline: a 128-bit product of both halves, each blinded with a secret.
  */
-extern uint64_t hash_secrets[2]; /* drawn once per process */
-static inline uint64_t hash_pair(uint64_t a, uint64_t b)
+extern uint64_t hash_secrets[4]; /* drawn once per process */
+static inline uint64_t hash_product(uint64_t a, uint64_t b)
 {
-	unsigned __int128 product =
-		(unsigned __int128)(a ^ hash_secrets[0]) * (b ^ hash_secrets[1]);
+	unsigned __int128 product = (unsigned __int128)a * b;
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t hash_pair(uint64_t a, uint64_t b)
+{
+	return hash_product(a ^ hash_secrets[0], b ^ hash_secrets[1]);
+}
+
+/* 128 bits, keyed alike, that stand for what they are made of where comparing it is too slow. */
+struct hash_wide {
+	uint64_t low, high;
+};
+
+struct hash_wide hash_wide_bytes(const void *data, size_t len);
+
+/* Of both in this order. */
+static inline struct hash_wide hash_wide_mix(struct hash_wide a, struct hash_wide b)
+{
+	return (struct hash_wide){
+		hash_product(a.low ^ hash_secrets[0], b.low ^ hash_secrets[1]),
+		hash_product(a.high ^ hash_secrets[2], b.high ^ hash_secrets[3]),
+	};
+}
+
+static inline struct hash_wide hash_wide_words(struct hash_wide hash, uint64_t a, uint64_t b)
+{
+	return (struct hash_wide){
+		hash_product(hash.low ^ a ^ hash_secrets[0], b ^ hash_secrets[1]),
+		hash_product(hash.high ^ a ^ hash_secrets[2], b ^ hash_secrets[3]),
+	};
 }
 
 /* Mixes a value into a running hash (for tables over small structs). */

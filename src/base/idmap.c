@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define IDMAP_SLOTS_MIN 64u
+#define MAPPED_SLOTS_MIN ((size_t)1 << 18) /* in pages of their own */
 
 uint32_t idmap_guess(const struct idmap *map, uint64_t hash)
 {
@@ -33,19 +34,27 @@ static void place(struct idmap *map, uint64_t entry)
 	map->slots[at] = entry;
 }
 
+static void free_slots(uint64_t *slots, size_t count)
+{
+	if (count < MAPPED_SLOTS_MIN)
+		free(slots);
+	else
+		mem_unmap_pages(slots, count * sizeof(*slots));
+}
+
 static void grow(struct idmap *map)
 {
 	uint64_t *old = map->slots;
 	size_t old_slots = old ? (size_t)map->mask + 1 : 0;
 	size_t slots = old ? 2 * old_slots : IDMAP_SLOTS_MIN;
 
-	map->slots = mem_new_array(uint64_t, slots);
-	mem_prefer_huge_pages(map->slots, slots * sizeof(*map->slots));
+	map->slots = slots < MAPPED_SLOTS_MIN ? mem_new_array(uint64_t, slots)
+					      : mem_map_pages(slots * sizeof(*map->slots));
 	map->mask = (uint32_t)(slots - 1);
 	for (size_t i = 0; i < old_slots; i++)
 		if (old[i])
 			place(map, old[i]);
-	free(old);
+	free_slots(old, old_slots);
 }
 
 void idmap_add(struct idmap *map, uint64_t hash, uint32_t id)
@@ -66,6 +75,6 @@ void idmap_clear(struct idmap *map)
 
 void idmap_free(struct idmap *map)
 {
-	free(map->slots);
+	free_slots(map->slots, map->slots ? (size_t)map->mask + 1 : 0);
 	*map = (struct idmap){ 0 };
 }

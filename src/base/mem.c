@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
-#define HUGE_PAGES_FROM_BYTES ((size_t)4 << 20)
+#define HUGE_PAGES_FROM_BYTES ((size_t)2 << 20)
 #define HEAPS_MAX 2
 #define OWN_PAGES_FROM_BYTES (1 << 20) /* mapped for themselves, and unmapped when freed */
 
@@ -56,6 +56,36 @@ void mem_prefer_huge_pages(void *data, size_t bytes)
 
 	if (bytes >= HUGE_PAGES_FROM_BYTES && first < end)
 		madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
+
+void *mem_map_range(size_t bytes, int protection, int flags)
+{
+	size_t more = bytes >= HUGE_PAGES_FROM_BYTES ? HUGE_PAGE_BYTES : 0, before;
+	char *range =
+		mmap(NULL, bytes + more, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (range == MAP_FAILED)
+		return NULL;
+	before = more ? -(uintptr_t)range & (HUGE_PAGE_BYTES - 1) : 0;
+	if (before)
+		munmap(range, before);
+	if (before < more)
+		munmap(range + before + bytes, more - before);
+	return range + before;
+}
+
+void *mem_map_pages(size_t bytes)
+{
+	void *data = or_die(mem_map_range(bytes, PROT_READ | PROT_WRITE, 0), bytes, 1);
+
+	mem_prefer_huge_pages(data, bytes);
+	return data;
+}
+
+void mem_unmap_pages(void *data, size_t bytes)
+{
+	if (data)
+		munmap(data, bytes);
 }
 
 void mem_trim(void)

@@ -30,6 +30,16 @@ char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, 
 void mem_prefer_huge_pages(void *data, size_t bytes);
 
 /*
+ * Zeroed pages of their own, huge ones where the range is large enough, for what is hopped about in
+ * at once: otherwise the first touch of each small page is a fault.
+ */
+void *mem_map_pages(size_t bytes) __attribute__((returns_nonnull));
+void mem_unmap_pages(void *data, size_t bytes);
+
+/* Reserves or maps a range that begins with a huge page, if it is large enough for one. */
+void *mem_map_range(size_t bytes, int protection, int flags);
+
+/*
  * For a process of many threads that must stay small; before the first of them starts. Otherwise
  * each thread keeps a heap of its own, and what large requests leave behind is never given back:
  * the allocator learns from them to cut the next ones out of its heaps.

@@ -11,6 +11,9 @@
 #include "base/mem.h"
 
 #define STEP_BYTES ((size_t)64 * 1024) /* opened at a time while small; a whole number of pages */
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#define POPULATE_FROM_BYTES ((size_t)256 * 1024) /* arrays that grow on */
+#define HUGE_FROM_BYTES ((size_t)1 << 20)	 /* larger arrays are opened by whole huge pages */
 
 static size_t round_up(size_t value, size_t to)
 {
@@ -33,9 +36,10 @@ void vmarray_init(struct vmarray *array, size_t element_bytes, size_t max)
 	}
 	*array = (struct vmarray){ .element_bytes = element_bytes, .max = max };
 	array->range_bytes = round_up(bytes ? bytes : 1, STEP_BYTES);
-	array->data = mmap(NULL, array->range_bytes, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (array->data == MAP_FAILED)
+	if (array->range_bytes > HUGE_PAGE_BYTES)
+		array->range_bytes = round_up(array->range_bytes, HUGE_PAGE_BYTES);
+	array->data = mem_map_range(array->range_bytes, PROT_NONE, MAP_NORESERVE);
+	if (!array->data)
 		die("reserve", array->range_bytes);
 }
 
@@ -63,11 +67,23 @@ void vmarray_reset(struct vmarray *array, size_t keep_bytes)
 	array->count = 0;
 }
 
-static void open_to(struct vmarray *array, size_t bytes)
+/* One call instead of a fault for each page. Only a wish: not before Linux 5.14. */
+static void populate(void *data, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	if (bytes < HUGE_PAGE_BYTES)
+		madvise(data, bytes, MADV_POPULATE_WRITE);
+#else
+	(void)data;
+	(void)bytes;
+#endif
+}
+
+void vmarray_open(struct vmarray *array, size_t bytes)
 {
 	size_t step = array->open_bytes / 2 > STEP_BYTES ? array->open_bytes / 2 : STEP_BYTES;
 	size_t open = round_up(bytes > array->open_bytes + step ? bytes : array->open_bytes + step,
-			       STEP_BYTES);
+			       array->open_bytes < HUGE_FROM_BYTES ? STEP_BYTES : HUGE_PAGE_BYTES);
 
 	if (open > array->range_bytes)
 		open = array->range_bytes;
@@ -75,19 +91,8 @@ static void open_to(struct vmarray *array, size_t bytes)
 		     PROT_READ | PROT_WRITE))
 		die("open", open);
 	mem_prefer_huge_pages((char *)array->data + array->open_bytes, open - array->open_bytes);
+	if (array->open_bytes >= POPULATE_FROM_BYTES)
+		populate((char *)array->data + array->open_bytes, open - array->open_bytes);
 	array->open_bytes = open;
-}
-
-void *vmarray_add(struct vmarray *array, size_t count)
-{
-	size_t from = array->count * array->element_bytes;
-	size_t need = count * array->element_bytes;
-
-	if (count > vmarray_room(array))
-		return NULL;
-	if (from + need > array->open_bytes)
-		open_to(array, from + need);
-	assert(from + need <= array->open_bytes);
-	array->count += count;
-	return (char *)array->data + from;
+	assert(bytes <= open);
 }

@@ -31,12 +31,25 @@ void vmarray_free(struct vmarray *array);
 /* Forgets all elements and gives memory over `keep_bytes` back to the system. */
 void vmarray_reset(struct vmarray *array, size_t keep_bytes);
 
-/* Adds `count` zeroed elements and returns the first; NULL when they do not fit below max. */
-void *vmarray_add(struct vmarray *array, size_t count);
-
 static inline size_t vmarray_room(const struct vmarray *array)
 {
 	return array->max - array->count;
+}
+
+void vmarray_open(struct vmarray *array, size_t bytes); /* so many, at least */
+
+/* Adds `count` zeroed elements and returns the first; NULL when they do not fit below max. */
+static inline void *vmarray_add(struct vmarray *array, size_t count)
+{
+	size_t from = array->count * array->element_bytes;
+	size_t end = from + count * array->element_bytes;
+
+	if (count > vmarray_room(array))
+		return NULL;
+	if (end > array->open_bytes)
+		vmarray_open(array, end);
+	array->count += count;
+	return (char *)array->data + from;
 }
 
 #endif

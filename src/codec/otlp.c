@@ -50,6 +50,7 @@ static void clear(struct otlp *request)
 	request->mappings.count = request->locations.count = request->lines.count = 0;
 	request->functions.count = request->strings.count = request->attributes.count = 0;
 	request->stacks.count = request->links.count = 0;
+	request->stack_bytes = 0;
 }
 
 struct decoder {
@@ -108,6 +109,8 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 		return status;
 	if (field->wire == PB_VARINT)
 		request->numbers.data[request->numbers.count] = field->value;
+	else if (field->bytes.len == 1 && (uint8_t)field->bytes.data[0] < 0x80)
+		request->numbers.data[request->numbers.count] = (uint8_t)field->bytes.data[0];
 	else
 		added = pb_varints(field->bytes, request->numbers.data + request->numbers.count,
 				   &whole);
@@ -482,21 +485,40 @@ static int add_attribute(struct decoder *decoder, struct pb_reader in)
 	return end_of(decoder, &in, &shape);
 }
 
+/* The one field that encoders write stays as it is; with further ones, all become numbers. */
+static int add_places(struct decoder *decoder, const struct pb_reader *in,
+		      const struct pb_field *field, struct otlp_stack *stack)
+{
+	struct pb_field before = { .wire = PB_BYTES, .bytes = stack->packed };
+	int status;
+
+	if (field->wire == PB_BYTES && !stack->packed.len && !stack->apart.count) {
+		stack->packed = field->bytes;
+		return 0;
+	}
+	stack->packed = SLICE_LITERAL("");
+	status = before.bytes.len ? add_numbers(decoder, in, &before, &stack->apart) : 0;
+	return status ? status : add_numbers(decoder, in, field, &stack->apart);
+}
+
 static int add_stack(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Stack",
 					       .varints = PB_BIT(OTLP_STACK_LOCATION_INDICES),
 					       .bytes = PB_BIT(OTLP_STACK_LOCATION_INDICES) };
 	struct otlp *request = decoder->request;
-	struct otlp_run run = { 0 };
+	struct otlp_stack stack = { 0 };
 	struct pb_field field;
 	int status = 0;
 
 	while (!status && pb_next_known(&in, &shape, &field))
-		status = add_numbers(decoder, &in, &field, &run);
+		status = add_places(decoder, &in, &field, &stack);
+	if (!status && stack.packed.len && stack.packed.data[stack.packed.len - 1] & 0x80)
+		return pb_fail_packed(&in, "ExportProfilesServiceRequest", decoder->err);
 	if (status || !ROOM(decoder, &request->stacks))
 		return status ? status : -ERR_LIMIT;
-	request->stacks.data[request->stacks.count++] = run;
+	request->stacks.data[request->stacks.count++] = stack;
+	request->stack_bytes += stack.packed.len;
 	return end_of(decoder, &in, &shape);
 }
 

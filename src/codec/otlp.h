@@ -140,6 +140,14 @@ struct otlp_sample {
 	int64_t stack, link;
 	struct otlp_run attributes, values, timestamps;
 };
+/*
+ * Indexes of locations, leaf first. Mostly as they came, packed varints: stacks that follow each
+ * other have most of their bytes in common, so who compares these need not read all numbers.
+ */
+struct otlp_stack {
+	struct slice packed;   /* whole, but a number may be longer than 10 bytes */
+	struct otlp_run apart; /* counts when `packed` is empty: of other encodings */
+};
 struct otlp_link {
 	struct slice trace_id, span_id;
 };
@@ -176,7 +184,8 @@ struct otlp {
 	COLUMN(struct otlp_function) functions;
 	COLUMN(struct slice) strings;
 	COLUMN(struct otlp_attribute) attributes; /* the dictionary's */
-	COLUMN(struct otlp_run) stacks;
+	COLUMN(struct otlp_stack) stacks;
+	size_t stack_bytes; /* packed, of all stacks */
 	COLUMN(struct otlp_link) links;
 };
 

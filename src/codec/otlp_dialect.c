@@ -18,7 +18,6 @@ struct marks {
 	bool repeats;			 /* a number of field 2 repeats within its sample */
 	bool second_field;		 /* any sample has field 2 */
 	uint64_t number_min, number_max; /* of all numbers in field 2 */
-	uint64_t attributes;		 /* entries of the attribute table */
 	uint32_t samples;		 /* looked at */
 };
 
@@ -154,18 +153,26 @@ static int scan_resource_profiles(struct marks *marks, struct pb_reader in, stru
 	return in.problem ? pb_fail(&in, "ResourceProfiles", err) : 0;
 }
 
-static int scan_dictionary(struct marks *marks, struct pb_reader in, struct err *err)
+/* Entries of the attribute table: looked at where nothing else tells. */
+static uint64_t count_attributes(struct slice request)
 {
-	struct pb_field field;
+	struct pb_reader in = pb_reader_of(request);
+	struct pb_field field, entry;
+	uint64_t count = 0;
 
-	marks->dictionary = true;
-	while (pb_next(&in, &field))
-		marks->attributes += field.number == OTLP_DICTIONARY_ATTRIBUTE_TABLE;
-	return in.problem ? pb_fail(&in, "ProfilesDictionary", err) : 0;
+	while (pb_next(&in, &field)) {
+		struct pb_reader dictionary = within(&in, &field);
+
+		if (field.number != OTLP_REQUEST_DICTIONARY || field.wire != PB_BYTES)
+			continue;
+		while (pb_next(&dictionary, &entry))
+			count += entry.number == OTLP_DICTIONARY_ATTRIBUTE_TABLE;
+	}
+	return count;
 }
 
 /* Whether the numbers in Sample field 2 are attributes when nothing else tells. */
-static bool second_is_attributes(const struct marks *marks)
+static bool second_is_attributes(const struct marks *marks, struct slice request)
 {
 	if (!marks->second_field)
 		return true;
@@ -173,10 +180,12 @@ static bool second_is_attributes(const struct marks *marks)
 		return false;
 	if (marks->lengths_differ)
 		return true;
-	return !marks->repeats && marks->number_min >= 1 && marks->number_max < marks->attributes;
+	return !marks->repeats && marks->number_min >= 1 &&
+	       marks->number_max < count_attributes(request);
 }
 
-static int judge(const struct marks *marks, enum otlp_dialect *ret, struct err *err)
+static int judge(const struct marks *marks, struct slice request, enum otlp_dialect *ret,
+		 struct err *err)
 {
 	bool old = marks->sample_1_9 || marks->profile_1_8;
 
@@ -198,7 +207,7 @@ static int judge(const struct marks *marks, enum otlp_dialect *ret, struct err *
 			       marks->sample_1_10 ? "1.10" : "1.9");
 	if (marks->profile_1_8)
 		*ret = OTLP_1_8;
-	else if (old || (!marks->sample_1_10 && !second_is_attributes(marks)))
+	else if (old || (!marks->sample_1_10 && !second_is_attributes(marks, request)))
 		*ret = OTLP_1_9;
 	else
 		*ret = OTLP_1_10;
@@ -218,13 +227,13 @@ int otlp_dialect_detect(struct slice request, enum otlp_dialect *ret, struct err
 		if (field.number == OTLP_REQUEST_RESOURCE_PROFILES)
 			status = scan_resource_profiles(&marks, within(&in, &field), err);
 		else if (field.number == OTLP_REQUEST_DICTIONARY)
-			status = scan_dictionary(&marks, within(&in, &field), err);
+			marks.dictionary = true;
 	}
 	if (status)
 		return status;
 	if (in.problem)
 		return pb_fail(&in, "ExportProfilesServiceRequest", err);
-	return judge(&marks, ret, err);
+	return judge(&marks, request, ret, err);
 }
 
 const char *otlp_dialect_name(enum otlp_dialect dialect)

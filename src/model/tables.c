@@ -258,6 +258,22 @@ uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame)
 	return append(&tables->nodes, &node);
 }
 
+uint32_t tables_add_path(struct tables *tables, uint32_t parent, const uint32_t *frames,
+			 uint32_t count)
+{
+	uint32_t first = (uint32_t)tables->nodes.count;
+	struct node *nodes = parent == TABLES_FULL ? NULL : vmarray_add(&tables->nodes, count);
+
+	if (!nodes)
+		return TABLES_FULL;
+	assert(parent < first);
+	for (uint32_t i = 0; i < count; i++) {
+		assert(frames[i] < tables->frames.count);
+		nodes[i] = (struct node){ i ? first + i - 1 : parent, frames[i] };
+	}
+	return first;
+}
+
 uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame)
 {
 	struct node node = { parent, frame };

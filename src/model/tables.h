@@ -229,6 +229,9 @@ uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame)
  */
 uint32_t tables_add_frame(struct tables *tables, const struct frame *frame);
 uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame);
+/* A node for each frame, the child of the one before it; the first's id. All or none. */
+uint32_t tables_add_path(struct tables *tables, uint32_t parent, const uint32_t *frames,
+			 uint32_t count);
 /* Sorts `labels` in place; equal ones collapse. count <= TABLES_LABELS_PER_SET_MAX. */
 uint32_t tables_label_set(struct tables *tables, struct label *labels, uint32_t count);
 /* group->column_first is ignored; the columns are given. */
@@ -276,14 +279,7 @@ void tables_copy_end(struct tables_copy *copy);
 uint32_t tables_copy_string(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_label_set(struct tables_copy *copy, uint32_t id);
 uint32_t tables_copy_series(struct tables_copy *copy, uint32_t id);
-uint32_t tables_copy_node(struct tables_copy *copy, uint32_t id);
-/*
- * The stacks of all reports for which `takes` says so, at once: as tables_copy_node for each, but
- * several times as fast, because look-ups do not wait for each other. What does not fit stays
- * TABLES_FULL in the map.
- */
-void tables_copy_nodes(struct tables_copy *copy, bool (*takes)(void *context, uint32_t report),
-		       void *context);
+uint32_t tables_copy_node(struct tables_copy *copy, uint32_t id); /* many: model/stack_index.h */
 /* The moments of a report to the newest report of `into`, which has the same rows. */
 bool tables_copy_moments(struct tables_copy *copy, const struct report *report);
 /* A whole report with its rows; false when `into` is full (nothing of the report is left there). */

@@ -14,6 +14,7 @@
 
 #define ELEMENTS_PER_SAMPLE 16 /* of the decoder's limit per column, over samples_max */
 #define PROFILES_MAX 65536     /* per request */
+#define PLACE_BYTES 2	       /* of a place in a stack, of dictionaries worth a name */
 #define ATTRIBUTES_MAX 256     /* of one resource, scope or profile */
 #define DEMOTED_MAX 8
 #define TEMPORALITY_CUMULATIVE 2 /* AggregationTemporality of dialect 1.8 */
@@ -423,7 +424,7 @@ static int prepare(const struct door *door)
 		return err_set(door->err, ERR_LIMIT, "take OTLP: too many attributes");
 	memset(scratch->attribute_labels.data, 0xff,
 	       (o->attributes.count + 1) * sizeof(struct label));
-	normalise_places(door->n, o->locations.count, o->numbers.count);
+	normalise_places(door->n, o->locations.count, o->stack_bytes / PLACE_BYTES);
 	content_hash_begin(&scratch->content_hash);
 	return otlp_frames_begin(scratch, door->err);
 }

@@ -13,6 +13,8 @@ struct door {
 	const struct ingest_limits *limits;
 	const struct ingest_pprof *input;
 	struct err *err;
+	const struct pprof_sample *plain; /* the last, if each of its places was one frame */
+	bool unknown;			  /* the stack at hand has a place that is not there */
 };
 
 static uint64_t element_id(const struct id_index *index, uint32_t element)
@@ -168,14 +170,16 @@ static uint32_t unknown_frame(const struct door *door)
 }
 
 /* Adds the frames of a location; false when the stack is full. */
-static bool add_location(const struct door *door, uint64_t id)
+static bool add_location(struct door *door, uint64_t id)
 {
 	struct ingest_scratch *scratch = door->scratch;
 	uint32_t location = find_id(&scratch->location_index, id);
 	struct chain *chain;
 
-	if (location == IDMAP_NONE)
+	if (location == IDMAP_NONE) {
+		door->unknown = true;
 		return normalise_stack_frame(door->n, unknown_frame(door));
+	}
 	chain = &scratch->chains.data[location];
 	if (chain->first == CHAIN_NOT_MADE)
 		make_chain(door, location, chain);
@@ -185,15 +189,42 @@ static bool add_location(const struct door *door, uint64_t id)
 	return true;
 }
 
-static uint32_t stack_of(const struct door *door, const struct pprof_sample *sample)
+/* Places that the sample has in common with the one before it, counted from the root. */
+static uint32_t shared_places(const struct door *door, const struct pprof_sample *sample)
+{
+	const struct pprof_sample *last = door->plain;
+	const uint64_t *end =
+		door->p->location_ids.data + sample->location_first + sample->location_count;
+	const uint64_t *last_end;
+	uint32_t most = sample->location_count, shared = 0;
+
+	if (!last || most > door->limits->stack_depth_max)
+		return 0; /* what is cut off is its root side */
+	if (most > last->location_count)
+		most = last->location_count;
+	last_end = door->p->location_ids.data + last->location_first + last->location_count;
+	while (shared < most && *--end == *--last_end)
+		shared++;
+	return shared;
+}
+
+static uint32_t stack_of(struct door *door, const struct pprof_sample *sample)
 {
 	const uint64_t *ids = door->p->location_ids.data + sample->location_first;
+	const struct normaliser *n = door->n;
+	uint32_t shared = shared_places(door, sample), node;
 
-	normalise_stack_begin(door->n);
-	for (uint32_t i = 0; i < sample->location_count; i++)
+	door->unknown = false;
+	normalise_stack_begin_shared(door->n, shared);
+	for (uint32_t i = 0; i < sample->location_count - shared; i++)
 		if (!add_location(door, ids[i]))
 			break;
-	return normalise_stack_end(door->n);
+	node = normalise_stack_end(door->n);
+	door->plain = NULL;
+	if (!n->problem && !n->stack_cut && !door->unknown &&
+	    n->path_count == sample->location_count)
+		door->plain = sample;
+	return node;
 }
 
 static uint32_t labels_of(const struct door *door, const struct pprof_sample *sample)
@@ -217,7 +248,7 @@ static uint32_t labels_of(const struct door *door, const struct pprof_sample *sa
 	return normalise_sample_labels_end(door->n);
 }
 
-static int add_samples(const struct door *door, uint32_t columns)
+static int add_samples(struct door *door, uint32_t columns)
 {
 	normalise_rows_begin(door->n, columns);
 	for (size_t i = 0; i < door->p->samples.count && !door->n->problem; i++) {
@@ -365,7 +396,7 @@ static int decode(const struct door *door)
 			    door->err);
 }
 
-static int take(const struct door *door)
+static int take(struct door *door)
 {
 	const struct pprof *p = door->p;
 	int64_t start_ns, duration_ns;
@@ -395,7 +426,12 @@ static int take(const struct door *door)
 int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,
 		      const struct ingest_pprof *profile, struct tables *into, struct err *err)
 {
-	struct door door = { scratch, &scratch->normaliser, &scratch->pprof, limits, profile, err };
+	struct door door = { .scratch = scratch,
+			     .n = &scratch->normaliser,
+			     .p = &scratch->pprof,
+			     .limits = limits,
+			     .input = profile,
+			     .err = err };
 	struct err own_err = { 0 };
 	int status;
 

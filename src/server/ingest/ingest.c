@@ -48,6 +48,7 @@ void ingest_scratch_free(struct ingest_scratch *scratch)
 	free(scratch->string_ids.data);
 	free(scratch->attribute_labels.data);
 	free(scratch->stack_nodes.data);
+	free(scratch->places.data);
 	free(scratch->frame_kinds.data);
 	free(scratch);
 }

@@ -255,6 +255,29 @@ static uint32_t new_child(struct normaliser *n, uint32_t parent, uint32_t frame)
 	return id;
 }
 
+/* The path's nodes from `at` on, all of them new: they follow each other in the tables. */
+static uint32_t new_path(struct normaliser *n, uint32_t parent, size_t at, size_t depth)
+{
+	uint32_t count = (uint32_t)(depth - at), first;
+	struct normalise_links *links;
+
+	if (!COLUMN_ROOM(&n->links, count, TABLES_NODES_MAX))
+		return checked(n, TABLES_FULL);
+	first = tables_add_path(n->into, parent, n->path_frames + at, count);
+	if (checked(n, first) != first)
+		return 0;
+	links = n->links.data;
+	for (uint32_t i = 0; i < count; i++) {
+		n->path_nodes[at + i] = first + i;
+		links[first + i] = (struct normalise_links){ first + i + 1, 0 };
+	}
+	links[first + count - 1].first_child = 0;
+	links[first].next_sibling = links[parent].first_child;
+	links[parent].first_child = first;
+	n->links.count += count;
+	return first + count - 1;
+}
+
 /* One of more children than a list is good for: the tables' map has it, or gets it. */
 static uint32_t mapped_child(struct normaliser *n, uint32_t parent, uint32_t frame)
 {
@@ -311,13 +334,16 @@ uint32_t normalise_stack_end(struct normaliser *n)
 	n->frames_left -= depth - shared;
 	if (shared)
 		node = n->path_nodes[shared - 1];
-	first_new = n->into->nodes.count;
-	for (size_t i = shared; i < depth; i++) {
+	for (size_t i = shared; i < depth; i++)
 		n->path_frames[i] = n->stack[depth - 1 - i];
-		node = node < first_new ? child_of(n, node, n->path_frames[i])
-					: new_child(n, node, n->path_frames[i]);
-		n->path_nodes[i] = node;
+	first_new = n->into->nodes.count;
+	for (; shared < depth && (node < first_new || !n->links.count); shared++) {
+		node = node < first_new ? child_of(n, node, n->path_frames[shared])
+					: new_child(n, node, n->path_frames[shared]);
+		n->path_nodes[shared] = node;
 	}
+	if (shared < depth)
+		node = new_path(n, node, shared, depth);
 	n->path_count = depth;
 	return node;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/otlp_frames.h"
 
+#include "codec/pb.h"
+
 #define ATTRIBUTES_LOOKED_AT_MAX 64 /* of one mapping or location; they carry one to three */
 
 /* What an attribute says of a location's kind, besides the values of enum frame_kind. */
@@ -21,7 +23,7 @@ int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
 	scratch->string_ids.count = scratch->chains.count = 0;
 	scratch->chain_frames.count = scratch->stack_nodes.count = 0;
 	scratch->mapping_frames.count = scratch->frame_kinds.count = 0;
-	scratch->last_stack.count = 0;
+	scratch->last_stack.len = 0;
 	if (!COLUMN_ROOM(&scratch->string_ids, o->strings.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->chains, o->locations.count + 1, UINT32_MAX) ||
 	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX) ||
@@ -274,47 +276,112 @@ static int add_location(struct ingest_scratch *scratch, uint64_t index, struct e
 	return status;
 }
 
-/*
- * Places of the run that it has in common with the stack before it, counted from the root. Not
- * beyond one that leads nowhere: each of these is counted.
- */
-static uint32_t shared_places(const struct ingest_scratch *scratch, const struct otlp_run *run)
+/* Bytes that both end with, whole numbers only. */
+static size_t shared_bytes(struct slice a, struct slice b)
 {
-	const struct otlp_run *last = &scratch->last_stack;
-	const uint64_t *numbers = scratch->otlp.numbers.data;
-	uint32_t most = run->count < last->count ? run->count : last->count, shared = 0;
+	size_t most = a.len < b.len ? a.len : b.len, shared = 0;
+	uint64_t word, other;
 
-	if (run->count > scratch->normaliser.limits->stack_depth_max)
-		return 0; /* what is cut off is its root side */
-	for (; shared < most; shared++) {
-		uint64_t place = numbers[run->first + run->count - 1 - shared];
-
-		if (place != numbers[last->first + last->count - 1 - shared] || !place ||
-		    place >= scratch->otlp.locations.count)
+	for (; most - shared >= sizeof(word); shared += sizeof(word)) {
+		memcpy(&word, a.data + a.len - shared - sizeof(word), sizeof(word));
+		memcpy(&other, b.data + b.len - shared - sizeof(word), sizeof(word));
+		if (word != other)
 			break;
+	}
+	while (shared < most && a.data[a.len - shared - 1] == b.data[b.len - shared - 1])
+		shared++;
+	/* The number that the first of them belongs to may have begun before. */
+	if ((a.len > shared && a.data[a.len - shared - 1] & 0x80) ||
+	    (b.len > shared && b.data[b.len - shared - 1] & 0x80)) {
+		while (shared && a.data[a.len - shared] & 0x80)
+			shared--;
+		shared -= shared > 0;
 	}
 	return shared;
 }
 
-static int make_stack(struct ingest_scratch *scratch, const struct otlp_run *run, struct err *err,
-		      uint32_t *ret)
+static size_t count_numbers(const char *packed, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += !(packed[i] & 0x80);
+	return count;
+}
+
+/*
+ * The places of a stack that it has not in common with the one before it, to scratch->places; how
+ * many it has, counted from the root, to *ret_shared. None with one that leads nowhere (each of
+ * these is counted), and none where the stack may be cut off, on its root side.
+ */
+static int read_places(struct ingest_scratch *scratch, const struct otlp_stack *stack,
+		       struct err *err, size_t *ret_shared)
 {
 	struct normaliser *n = &scratch->normaliser;
-	uint32_t shared = shared_places(scratch, run);
-	bool more = true;
+	struct slice packed = stack->packed, last = scratch->last_stack;
+	size_t most = (n->limits->stack_depth_max + 1) * PB_VARINT_BYTES_MAX, shared = 0;
+	bool whole = true;
 
-	normalise_stack_begin_shared(n, shared);
-	for (uint32_t i = 0; more && i < run->count - shared; i++) {
-		int status = add_location(scratch, scratch->otlp.numbers.data[run->first + i], err,
-					  &more);
-
-		if (status)
-			return status;
+	*ret_shared = 0;
+	if (packed.len <= n->limits->stack_depth_max)
+		shared = shared_bytes(packed, last);
+	if (shared)
+		*ret_shared = n->path_count - count_numbers(last.data, last.len - shared);
+	packed.len -= shared;
+	if (packed.len > most) { /* what follows is not wanted */
+		while (packed.data[most - 1] & 0x80 && most < packed.len)
+			most++;
+		packed.len = most;
 	}
+	scratch->places.count = 0;
+	if (!COLUMN_ROOM(&scratch->places, packed.len + 1, UINT32_MAX))
+		return err_set(err, ERR_LIMIT, "take OTLP: a stack has too many locations");
+	scratch->places.count = pb_varints(packed, scratch->places.data, &whole);
+	return whole ? 0
+		     : err_set(err, ERR_INVALID, "take OTLP: a stack has broken location indexes");
+}
+
+static int add_places(struct ingest_scratch *scratch, const uint64_t *places, size_t count,
+		      struct err *err)
+{
+	bool more = true;
+	int status = 0;
+
+	for (size_t i = 0; more && i < count && !status; i++)
+		status = add_location(scratch, places[i], err, &more);
+	return status;
+}
+
+/* Whether each place of the stack made last was one frame. */
+static bool is_plain(const struct ingest_scratch *scratch, size_t shared)
+{
+	const struct normaliser *n = &scratch->normaliser;
+
+	for (size_t i = 0; i < scratch->places.count; i++)
+		if (!scratch->places.data[i] ||
+		    scratch->places.data[i] >= scratch->otlp.locations.count)
+			return false;
+	return !n->problem && !n->stack_cut && n->path_count == scratch->places.count + shared;
+}
+
+static int make_stack(struct ingest_scratch *scratch, const struct otlp_stack *stack,
+		      struct err *err, uint32_t *ret)
+{
+	struct normaliser *n = &scratch->normaliser;
+	const uint64_t *apart = scratch->otlp.numbers.data + stack->apart.first;
+	size_t shared = 0;
+	int status = read_places(scratch, stack, err, &shared);
+
+	if (status)
+		return status;
+	normalise_stack_begin_shared(n, shared);
+	status = stack->packed.len
+			 ? add_places(scratch, scratch->places.data, scratch->places.count, err)
+			 : add_places(scratch, apart, stack->apart.count, err);
+	if (status)
+		return status;
 	*ret = normalise_stack_end(n);
-	scratch->last_stack = *run;
-	if (n->problem || n->stack_cut || n->path_count != run->count)
-		scratch->last_stack.count = 0;
+	scratch->last_stack = is_plain(scratch, shared) ? stack->packed : SLICE_LITERAL("");
 	return 0;
 }
 
@@ -328,7 +395,7 @@ int otlp_frames_stack(struct ingest_scratch *scratch, int64_t index, struct err 
 		return 0;
 	}
 	if (index < 0 || (uint64_t)index >= scratch->otlp.stacks.count) {
-		scratch->last_stack.count = 0;
+		scratch->last_stack.len = 0;
 		normalise_stack_begin(n);
 		normalise_stack_frame(n, unknown_frame(scratch, REPAIR_STACK_INDEX));
 		*ret = normalise_stack_end(n);

@@ -44,7 +44,8 @@ struct ingest_scratch {
 	COLUMN(struct label)
 	attribute_labels;	      /* OTLP: by attribute index; name TABLES_FULL = not yet */
 	COLUMN(uint32_t) stack_nodes; /* OTLP: by stack index; TABLES_FULL = not yet */
-	struct otlp_run last_stack;   /* OTLP: the stack made last, if each place was one frame */
+	struct slice last_stack;      /* OTLP: the stack made last, if each place was one frame */
+	COLUMN(uint64_t) places;      /* OTLP: of the stack at hand */
 	COLUMN(uint8_t) frame_kinds;  /* OTLP: by attribute index; see otlp_frames.c */
 };
 

@@ -9,7 +9,7 @@
 #include "server/persist/store_metrics.h"
 
 #define PAYLOAD_HEADER_BYTES 28u
-#define PAYLOAD_ZSTD_LEVEL 1
+#define PAYLOAD_ZSTD_LEVEL (-4) /* a fifth larger than by 1, in two thirds of the time */
 #define PAYLOAD_RAW_BYTES_MAX ((uint32_t)1 << 30)
 
 struct memtable *memtable_new(uint64_t generation)
@@ -24,8 +24,20 @@ struct memtable *memtable_new(uint64_t generation)
 	return memtable;
 }
 
+size_t memtable_bytes(const struct memtable *memtable)
+{
+	return tables_bytes(&memtable->tables) + stack_index_bytes(&memtable->index);
+}
+
+void memtable_end(struct memtable *memtable)
+{
+	memtable->ended = true;
+	stack_index_free(&memtable->index);
+}
+
 void memtable_free(struct memtable *memtable)
 {
+	stack_index_free(&memtable->index);
 	tables_free(&memtable->tables);
 	strbuf_free(&memtable->state);
 	free(memtable->damaged);
@@ -40,6 +52,7 @@ struct application {
 	const struct memtable_window *window;
 	struct append_result *result;
 	struct tables_copy copy;
+	struct stack_copier stacks_copier;
 	struct identity *series; /* of each, computed on first use */
 	bool *series_known;
 	struct identity *stacks; /* NULL until a cumulative report needs them */
@@ -117,7 +130,8 @@ static void begin_report(struct application *app, const struct report *report, i
 
 static void store_row(struct application *app, const struct row *row, const int64_t *values)
 {
-	bool fits = tables_row(&app->memtable->tables, tables_copy_node(&app->copy, row->stack),
+	bool fits = tables_row(&app->memtable->tables,
+			       stack_copier_node(&app->stacks_copier, row->stack),
 			       tables_copy_label_set(&app->copy, row->label_set), values);
 
 	assert(fits);
@@ -333,7 +347,7 @@ static bool is_stored_as_is(void *context, uint32_t report)
 /* Which rows a converted report keeps is only known then, so its stacks are copied one by one. */
 static void store_all(struct application *app)
 {
-	tables_copy_nodes(&app->copy, is_stored_as_is, app);
+	stack_copier_take(&app->stacks_copier, is_stored_as_is, app);
 	for (uint32_t i = 0; i < app->batch->reports_count; i++)
 		if (app->verdict->outcomes[i] == MEMTABLE_AS_IS)
 			store_as_is(app, &app->batch->reports[i]);
@@ -395,7 +409,9 @@ void memtable_store(struct memtable *memtable, struct ledger *ledger,
 
 	app.verdict = verdict;
 	tables_copy_begin(&app.copy, &memtable->tables, batch);
+	stack_copier_begin(&app.stacks_copier, &memtable->index, &app.copy);
 	store_all(&app);
+	stack_copier_end(&app.stacks_copier);
 	tables_copy_end(&app.copy);
 	application_free(&app);
 }

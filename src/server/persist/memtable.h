@@ -10,6 +10,7 @@
 #ifndef FIRN_SERVER_PERSIST_MEMTABLE_H
 #define FIRN_SERVER_PERSIST_MEMTABLE_H
 
+#include "model/stack_index.h"
 #include "server/persist/ledger.h"
 #include "server/persist/store.h"
 #include "server/persist/tables_codec.h"
@@ -17,6 +18,7 @@
 
 struct memtable {
 	struct tables tables;
+	struct stack_index index; /* of them, until its generation ends */
 	uint64_t generation;
 	uint32_t references; /* guarded by the store's lock */
 	int64_t created_ns;  /* receipt of its first batch; 0 = none yet */
@@ -39,6 +41,8 @@ struct memtable_window {
 
 struct memtable *memtable_new(uint64_t generation);
 void memtable_free(struct memtable *memtable);
+size_t memtable_bytes(const struct memtable *memtable);
+void memtable_end(struct memtable *memtable); /* its generation has: nothing is added any more */
 
 /*
  * Applies a checked batch (tables_check). The tables never overflow: the store ends a generation

@@ -7,6 +7,7 @@
 #include "server/persist/dictionary_merge.h"
 
 #define NONE UINT32_MAX
+#define SCAN_IDS_MAX 64 /* looked at for one that is in use, rather than to sort those in use */
 
 /* Ids of one kind in use, each once. */
 struct used {
@@ -14,12 +15,18 @@ struct used {
 	uint32_t *epochs; /* by id: in the list when it is the arranger's */
 };
 
-/* What is known of a node, together: a partition's nodes lie scattered among those of others. */
+/* By node of all: a partition's nodes lie scattered among those of others. */
 struct place {
+	uint32_t epoch;	 /* in use when it is the arranger's */
+	uint32_t number; /* then, into `nodes` */
+};
+
+/* A node in use. They lie together, since putting them in order hops about among them. */
+struct used_node {
 	uint64_t rows;	 /* of the node itself */
 	uint64_t weight; /* rows at or below it */
-	uint32_t first_child, next_sibling;
-	uint32_t epoch; /* in use when it is the arranger's */
+	uint32_t id;
+	uint32_t parent, first_child, next_sibling; /* numbers */
 };
 
 struct part_arranger {
@@ -27,7 +34,8 @@ struct part_arranger {
 	struct tables into;
 	uint32_t epoch;
 	struct used series, label_sets, frames, strings;
-	uint32_t *nodes, nodes_count, nodes_capacity; /* in use, each once */
+	struct used_node *nodes, *unsorted; /* in use, each once */
+	uint32_t nodes_count, nodes_capacity, unsorted_capacity;
 	/* By old id. */
 	uint32_t *series_ids, *node_ids, *label_set_ids, *frame_ids, *string_ids;
 	struct place *places;
@@ -55,9 +63,8 @@ struct part_arranger *part_arranger_new(const struct tables_view *from)
 	arranger->label_set_ids = new_ids(from->label_sets_count);
 	arranger->frame_ids = new_ids(from->frames_count);
 	arranger->string_ids = new_ids(from->strings_count);
-	arranger->node_ids = new_ids(from->nodes_count);
-	arranger->places = mem_new_array(struct place, from->nodes_count);
-	mem_prefer_huge_pages(arranger->places, from->nodes_count * sizeof(struct place));
+	arranger->node_ids = mem_map_pages(from->nodes_count * sizeof(uint32_t));
+	arranger->places = mem_map_pages(from->nodes_count * sizeof(struct place));
 	return arranger;
 }
 
@@ -81,8 +88,9 @@ void part_arranger_free(struct part_arranger *arranger)
 	free(arranger->frame_ids);
 	free(arranger->string_ids);
 	free(arranger->nodes);
-	free(arranger->node_ids);
-	free(arranger->places);
+	free(arranger->unsorted);
+	mem_unmap_pages(arranger->node_ids, arranger->from.nodes_count * sizeof(uint32_t));
+	mem_unmap_pages(arranger->places, arranger->from.nodes_count * sizeof(struct place));
 	free(arranger->rows_of_node);
 	free(arranger);
 }
@@ -113,15 +121,14 @@ void part_arranger_use_stack(struct part_arranger *arranger, uint32_t node, uint
 	uint32_t at = node;
 
 	while (arranger->places[at].epoch != arranger->epoch) {
-		arranger->places[at] =
-			(struct place){ .first_child = NONE, .epoch = arranger->epoch };
+		arranger->places[at] = (struct place){ arranger->epoch, arranger->nodes_count };
 		mem_grow(arranger->nodes, arranger->nodes_count, arranger->nodes_capacity);
-		arranger->nodes[arranger->nodes_count++] = at;
+		arranger->nodes[arranger->nodes_count++] = (struct used_node){ .id = at };
 		if (!at)
 			break;
 		at = arranger->from.nodes[at].parent;
 	}
-	arranger->places[node].rows += rows;
+	arranger->nodes[arranger->places[node].number].rows += rows;
 }
 
 /* Copying. */
@@ -212,89 +219,106 @@ static void arrange_series(struct part_arranger *arranger)
 
 /* Nodes. */
 
-static int id_order(const void *left, const void *right)
+static int node_order(const void *left, const void *right)
 {
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct used_node *a = left, *b = right;
 
-	return (a > b) - (a < b);
+	return (a->id > b->id) - (a->id < b->id);
 }
 
 /* The heaviest first; they are few, or sorting them is what takes the time. */
 static int weight_order(const void *left, const void *right, void *context)
 {
-	const struct place *places = context;
+	const struct used_node *nodes = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (places[a].weight != places[b].weight)
-		return places[a].weight > places[b].weight ? -1 : 1;
+	if (nodes[a].weight != nodes[b].weight)
+		return nodes[a].weight > nodes[b].weight ? -1 : 1;
 	return (a > b) - (a < b);
 }
 
-/* Ascending. Where most nodes are in use, looking at each is quicker than sorting. */
+/* By id. Where most nodes are in use, looking at each is quicker than sorting. */
 static void sort_nodes(struct part_arranger *arranger)
 {
-	uint32_t ids = arranger->from.nodes_count;
+	uint32_t ids = arranger->from.nodes_count, count = 0, capacity;
+	struct used_node *unsorted = arranger->nodes;
 
-	if (ids / 16 > arranger->nodes_count) {
-		qsort(arranger->nodes, arranger->nodes_count, sizeof(uint32_t), id_order);
+	if (ids / SCAN_IDS_MAX > arranger->nodes_count) {
+		qsort(arranger->nodes, arranger->nodes_count, sizeof(*arranger->nodes), node_order);
 		return;
 	}
-	arranger->nodes_count = 0;
+	if (arranger->unsorted_capacity < arranger->nodes_capacity) {
+		arranger->unsorted_capacity = arranger->nodes_capacity;
+		arranger->unsorted = mem_realloc(arranger->unsorted, arranger->unsorted_capacity,
+						 sizeof(*arranger->unsorted));
+	}
 	for (uint32_t id = 0; id < ids; id++)
 		if (arranger->places[id].epoch == arranger->epoch)
-			arranger->nodes[arranger->nodes_count++] = id;
+			arranger->unsorted[count++] = unsorted[arranger->places[id].number];
+	assert(count == arranger->nodes_count);
+	capacity = arranger->nodes_capacity;
+	arranger->nodes = arranger->unsorted;
+	arranger->nodes_capacity = arranger->unsorted_capacity;
+	arranger->unsorted = unsorted;
+	arranger->unsorted_capacity = capacity;
 }
 
 /* Puts the children of a node in order, the heaviest first; `scratch` has room for all nodes. */
-static void order_children(struct place *places, uint32_t node, uint32_t *scratch)
+static void order_children(struct used_node *nodes, uint32_t node, uint32_t *scratch)
 {
-	uint32_t count = 0, at = places[node].first_child;
+	uint32_t count = 0, at = nodes[node].first_child;
 
-	for (; at != NONE; at = places[at].next_sibling)
+	for (; at != NONE; at = nodes[at].next_sibling)
 		scratch[count++] = at;
 	if (count < 2)
 		return;
-	if (count > 2 || weight_order(&scratch[0], &scratch[1], places) > 0)
-		qsort_r(scratch, count, sizeof(*scratch), weight_order, places);
+	if (count > 2 || weight_order(&scratch[0], &scratch[1], nodes) > 0)
+		qsort_r(scratch, count, sizeof(*scratch), weight_order, nodes);
 	for (uint32_t i = 0; i + 1 < count; i++)
-		places[scratch[i]].next_sibling = scratch[i + 1];
-	places[scratch[count - 1]].next_sibling = NONE;
-	places[node].first_child = scratch[0];
+		nodes[scratch[i]].next_sibling = scratch[i + 1];
+	nodes[scratch[count - 1]].next_sibling = NONE;
+	nodes[node].first_child = scratch[0];
 }
 
-/* Children in lists through the nodes, which are made in the order of their ids. */
+/* Children in lists through the nodes, whose parents come before them. */
 static void link_children(struct part_arranger *arranger)
 {
-	struct place *places = arranger->places;
+	struct used_node *nodes = arranger->nodes;
 
-	sort_nodes(arranger);
+	for (uint32_t i = 0; i < arranger->nodes_count; i++) {
+		struct used_node *node = &nodes[i];
+
+		arranger->places[node->id].number = i;
+		node->parent = arranger->places[arranger->from.nodes[node->id].parent].number;
+		node->first_child = node->next_sibling = NONE;
+		node->weight = node->rows;
+	}
 	for (uint32_t i = arranger->nodes_count; i-- > 1;) {
-		uint32_t id = arranger->nodes[i];
-		struct place *place = &places[id];
-		struct place *parent = &places[arranger->from.nodes[id].parent];
+		struct used_node *parent = &nodes[nodes[i].parent];
 
-		place->weight += place->rows;
-		parent->weight += place->weight;
-		place->next_sibling = parent->first_child;
-		parent->first_child = id;
+		parent->weight += nodes[i].weight;
+		nodes[i].next_sibling = parent->first_child;
+		parent->first_child = i;
 	}
 }
 
-static void copy_node(struct part_arranger *arranger, uint32_t id)
+static void copy_node(struct part_arranger *arranger, uint32_t number)
 {
-	const struct node *node = &arranger->from.nodes[id];
-	uint32_t made = id ? tables_add_node(&arranger->into, arranger->node_ids[node->parent],
-					     copy_frame(arranger, node->frame))
-			   : 0;
+	const struct used_node *used = &arranger->nodes[number];
+	const struct node *node = &arranger->from.nodes[used->id];
+	uint32_t made = 0;
 
+	if (number)
+		made = tables_add_node(&arranger->into, arranger->node_ids[node->parent],
+				       copy_frame(arranger, node->frame));
 	assert(made != TABLES_FULL);
-	arranger->node_ids[id] = made;
-	arranger->rows_of_node[made] += arranger->places[id].rows;
+	arranger->node_ids[used->id] = made;
+	arranger->rows_of_node[made] = used->rows;
 }
 
 static void arrange_nodes(struct part_arranger *arranger)
 {
-	struct place *places = arranger->places;
+	struct used_node *nodes;
 	uint32_t at = 0, *scratch;
 
 	part_arranger_use_stack(arranger, 0, 0);
@@ -303,19 +327,20 @@ static void arrange_nodes(struct part_arranger *arranger)
 		arranger->rows_of_node = mem_realloc(arranger->rows_of_node, arranger->nodes_count,
 						     sizeof(uint64_t));
 	}
-	memset(arranger->rows_of_node, 0, arranger->nodes_count * sizeof(uint64_t));
+	sort_nodes(arranger);
 	link_children(arranger);
+	nodes = arranger->nodes;
 	scratch = mem_new_array(uint32_t, arranger->nodes_count);
 	while (at != NONE) {
 		copy_node(arranger, at);
-		order_children(places, at, scratch);
-		if (places[at].first_child != NONE) {
-			at = places[at].first_child;
+		order_children(nodes, at, scratch);
+		if (nodes[at].first_child != NONE) {
+			at = nodes[at].first_child;
 			continue;
 		}
-		while (at && places[at].next_sibling == NONE)
-			at = arranger->from.nodes[at].parent;
-		at = at ? places[at].next_sibling : NONE;
+		while (at && nodes[at].next_sibling == NONE)
+			at = nodes[at].parent;
+		at = at ? nodes[at].next_sibling : NONE;
 	}
 	free(scratch);
 }

@@ -104,7 +104,7 @@ static int make_room(struct store *store, struct err *err)
 {
 	uint64_t limit = store->options.seal_bytes;
 
-	if (tables_bytes(&store->active->tables) < limit && store->wal.generation_bytes < limit)
+	if (memtable_bytes(store->active) < limit && store->wal.generation_bytes < limit)
 		return 0;
 	if (store_may_rotate(store)) {
 		store_rotate(store);
@@ -170,7 +170,7 @@ static void apply_group(struct store *store, struct pending *group, size_t count
 			       &pending->result);
 		count_result(&pending->result);
 	}
-	metric_set(&store_memtable_bytes, (int64_t)tables_bytes(&active->tables));
+	metric_set(&store_memtable_bytes, (int64_t)memtable_bytes(active));
 	metric_set(&store_wal_bytes, (int64_t)store->wal.generation_bytes);
 	pthread_mutex_unlock(&store->lock);
 }

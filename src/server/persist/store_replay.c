@@ -37,7 +37,7 @@ static void store_job(struct store_replay *replay, struct job *job)
 	struct memtable_window window;
 	int rc;
 
-	if (tables_bytes(&replay->memtable->tables) > replay->bytes_max) {
+	if (memtable_bytes(replay->memtable) > replay->bytes_max) {
 		replay->left_out = true;
 	} else {
 		if (!job->batch.bytes) {

@@ -39,7 +39,7 @@ void store_rotate(struct store *store)
 	count_forgotten(&store->ledger);
 	wal_begin_generation(&store->wal, next->generation);
 	pthread_mutex_lock(&store->lock);
-	old->ended = true;
+	memtable_end(old);
 	old->end = store->wal.last;
 	assert(store->memtables_count < STORE_MEMTABLES_MAX);
 	store->memtables[store->memtables_count++] = next;
@@ -212,7 +212,7 @@ static void rotate_if_due(struct store *store, bool now)
 	age = active->created_ns ? store_now_ns(store) - active->created_ns : 0;
 	if (active->created_ns && store_may_rotate(store) &&
 	    (now || age >= store->options.seal_age_ns ||
-	     tables_bytes(&active->tables) >= store->options.seal_bytes))
+	     memtable_bytes(active) >= store->options.seal_bytes))
 		store_rotate(store);
 	store_give_log(store);
 }

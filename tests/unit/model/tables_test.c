@@ -522,65 +522,6 @@ static void deep_stacks_are_copied_without_recursion(void **state)
 	tables_free(&from);
 }
 
-static bool is_even(void *context, uint32_t report)
-{
-	(void)context;
-	return report % 2 == 0;
-}
-
-/* Enough to fill many groups of look-ups, in tables that know a part of it. */
-static void stacks_copied_at_once_are_those_copied_one_by_one(void **state)
-{
-	struct tables *into = *state;
-	struct tables_view view;
-	struct tables_copy copy;
-	uint32_t random = 1, nodes;
-	struct tables from;
-
-	tables_init(&from);
-	for (uint32_t i = 0; i < 400; i++) {
-		uint32_t node = 0;
-
-		tables_report_begin(&from, series(&from, "cc1", 1), i, 1, i);
-		for (uint32_t depth = 0; depth < 30; depth++) {
-			char name[32];
-
-			random = random * 1664525 + 1013904223;
-			snprintf(name, sizeof(name), "function_%u", (random >> 16) % (depth + 2));
-			node = tables_node(&from, node, frame(&from, name));
-			if (depth % 7 == 0)
-				tables_row(&from, node, 0, &(int64_t){ 1 });
-		}
-		if (i % 3 == 0)
-			stack(into, "function_0;function_1;function_0");
-	}
-	view = tables_view_of(&from);
-	tables_copy_begin(&copy, into, &view);
-	tables_copy_nodes(&copy, is_even, NULL);
-	nodes = (uint32_t)into->nodes.count;
-	for (uint32_t i = 0; i < view.reports_count; i += 2) {
-		const struct row *row = &view.rows[view.reports[i].row_first];
-
-		for (; row < &view.rows[view.reports[i].row_first + view.reports[i].row_count];
-		     row++) {
-			struct strbuf before = { 0 }, after = { 0 };
-			struct tables_view there = tables_view_of(into);
-
-			print_stack(&view, row->stack, &before);
-			print_stack(&there, copy.nodes[row->stack], &after);
-			assert_string_equal(strbuf_text(&before), strbuf_text(&after));
-			strbuf_free(&before);
-			strbuf_free(&after);
-		}
-	}
-	assert_true(nodes > 1000);
-	for (uint32_t i = 0; i < view.reports_count; i += 2)
-		assert_true(tables_copy_report(&copy, i));
-	assert_int_equal(into->nodes.count, nodes); /* all were there, and each once */
-	tables_copy_end(&copy);
-	tables_free(&from);
-}
-
 static void frame_kinds_have_names_both_ways(void **state)
 {
 	(void)state;
@@ -672,7 +613,6 @@ int main(void)
 		TEST(reset_makes_them_as_new),
 		TEST(copies_say_the_same_under_other_ids),
 		TEST(deep_stacks_are_copied_without_recursion),
-		TEST(stacks_copied_at_once_are_those_copied_one_by_one),
 		TEST(moments_belong_to_rows_and_are_copied),
 		TEST(frame_kinds_have_names_both_ways),
 	};
