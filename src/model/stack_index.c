@@ -65,13 +65,22 @@ static void add(struct stack_index_kind *kind, const struct hash_wide *hash, uin
 	idmap_add(&kind->map, hash->low, id);
 }
 
-/* Brings near what the look-up of a hash will compare with. */
-static void fetch_candidate(const struct stack_index_kind *kind, const struct hash_wide *hash)
+/* What the look-up will mostly find, with what it will be compared with on its way here. */
+static uint32_t guess(const struct stack_index_kind *kind, const struct hash_wide *hash)
 {
-	uint32_t guess = idmap_guess(&kind->map, hash->low);
+	uint32_t id = idmap_guess(&kind->map, hash->low);
 
-	if (guess != IDMAP_NONE)
-		__builtin_prefetch((const uint64_t *)kind->hashes.data + guess);
+	if (id != IDMAP_NONE)
+		__builtin_prefetch((const uint64_t *)kind->hashes.data + id);
+	return id;
+}
+
+static uint32_t find_guessed(const struct stack_index_kind *kind, const struct hash_wide *hash,
+			     uint32_t guessed)
+{
+	bool right = guessed == IDMAP_NONE || hash_equal(kind, guessed, &hash->high);
+
+	return right ? guessed : find(kind, hash);
 }
 
 void stack_copier_begin(struct stack_copier *copier, struct stack_index *index,
@@ -181,15 +190,16 @@ static uint32_t look_up(struct stack_copier *copier, uint32_t count)
 	uint32_t next = 0;
 
 	for (uint32_t first = 0; first < count; first += GROUP) {
-		uint32_t group[GROUP], size = count - first < GROUP ? count - first : GROUP;
+		uint32_t group[GROUP], guesses[GROUP];
+		uint32_t size = count - first < GROUP ? count - first : GROUP;
 
 		memcpy(group, copier->list + first, size * sizeof(*group));
 		for (uint32_t i = 0; i < size; i++)
 			idmap_prefetch(&known->map, copier->nodes[group[i]].low);
 		for (uint32_t i = 0; i < size; i++)
-			fetch_candidate(known, &copier->nodes[group[i]]);
+			guesses[i] = guess(known, &copier->nodes[group[i]]);
 		for (uint32_t i = 0; i < size; i++) {
-			uint32_t id = find(known, &copier->nodes[group[i]]);
+			uint32_t id = find_guessed(known, &copier->nodes[group[i]], guesses[i]);
 
 			copier->copy->nodes[group[i]] = id;
 			copier->states[group[i]] = STATE_MISSING;
@@ -246,7 +256,7 @@ static void make_group(struct stack_copier *copier, const uint32_t *ids, uint32_
 	for (uint32_t i = 0; i < count; i++)
 		idmap_prefetch(&known->map, copier->frames[copy->from.nodes[ids[i]].frame].low);
 	for (uint32_t i = 0; i < count; i++)
-		fetch_candidate(known, &copier->frames[copy->from.nodes[ids[i]].frame]);
+		guess(known, &copier->frames[copy->from.nodes[ids[i]].frame]);
 	for (uint32_t i = 0; i < count; i++)
 		make_node(copier, ids[i]);
 }
