@@ -63,15 +63,17 @@ void *mem_map_range(size_t bytes, int protection, int flags)
 	size_t more = bytes >= HUGE_PAGES_FROM_BYTES ? HUGE_PAGE_BYTES : 0, before;
 	char *range =
 		mmap(NULL, bytes + more, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	char *first;
 
 	if (range == MAP_FAILED)
 		return NULL;
 	before = more ? -(uintptr_t)range & (HUGE_PAGE_BYTES - 1) : 0;
+	first = range + before;
+	if (before < more)
+		munmap(first + bytes, more - before);
 	if (before)
 		munmap(range, before);
-	if (before < more)
-		munmap(range + before + bytes, more - before);
-	return range + before;
+	return first;
 }
 
 void *mem_map_pages(size_t bytes)
