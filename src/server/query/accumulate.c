@@ -287,6 +287,7 @@ static int add_by_times(struct adding *adding, const struct segment_block *block
 	int rc = flush_run(adding);
 
 	times_begin(&times, adding->in, block, report);
+	times.for_links = adding->selection->params->links_count > 0;
 	while (!rc && times_next(&times, &row)) {
 		int64_t value = times_within(adding->selection->params, &row);
 		uint32_t group = series->group;
@@ -322,7 +323,8 @@ static int add_block(struct adding *adding, uint32_t number)
 		const struct segment_report *report = &block.reports[i];
 		const struct select_series *series = &in->series[report->series];
 
-		if (!select_takes(adding->selection, in, report) || !report->row_count)
+		if (!select_takes(adding->selection, in, report) || !report->row_count ||
+		    (!timed && adding->selection->params->links_count))
 			continue;
 		if (timed)
 			rc = add_by_times(adding, &block, report);

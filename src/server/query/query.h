@@ -69,10 +69,12 @@ struct query_params {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to, */
 	const struct query_span *spans;	 /* and in one of these; sorted, disjoint; none: anywhere */
 	size_t spans_count;		 /* with some, segments must be of raw reports */
-	bool by_times;	/* of delta types: samples whose times are known count at these (below) */
-	bool at_moment; /* instead: of each series the report that starts nearest to */
-	int64_t moment_ns;			   /* this moment, not further away than */
-	int64_t moment_window_ns;		   /* this; the views must cover that window */
+	bool by_times; /* of delta types: samples whose times are known count at these (below) */
+	const struct trace_link *links; /* with by_times: only what was sampled for one of these: */
+	size_t links_count;		/* a zero trace or span id stands for any; 0: everything */
+	bool at_moment;		  /* instead: of each series the report that starts nearest to */
+	int64_t moment_ns;	  /* this moment, not further away than */
+	int64_t moment_window_ns; /* this; the views must cover that window */
 	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
 	size_t group_by_count;
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */

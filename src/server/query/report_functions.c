@@ -15,10 +15,9 @@ static bool is_same(const void *context, uint32_t id, const void *key)
 	return a->caller == b->caller && a->callee == b->callee;
 }
 
-static struct report_edge *edge_of(struct report_functions *functions, uint32_t caller,
-				   uint32_t callee)
+static uint32_t edge_of(struct report_functions *functions, uint32_t caller, uint32_t callee)
 {
-	struct report_edge wanted = { caller, callee, 0 };
+	const struct report_edge wanted = { .caller = caller, .callee = callee };
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&functions->map, hash, is_same, functions, &wanted);
 
@@ -28,7 +27,7 @@ static struct report_edge *edge_of(struct report_functions *functions, uint32_t 
 		functions->edges[functions->edges_count++] = wanted;
 		idmap_add(&functions->map, hash, id);
 	}
-	return &functions->edges[id];
+	return id;
 }
 
 static void add_to(int64_t *sum, int64_t value)
@@ -36,18 +35,41 @@ static void add_to(int64_t *sum, int64_t value)
 	*sum = work_add(*sum, value);
 }
 
-/* `path` holds the functions from the root; `open` how often each is on it. */
-static void walk(const struct tree *tree, struct report_functions *functions, uint32_t *path,
+/* A node on the path, and the edge that led to it; IDMAP_NONE: none did. */
+struct step {
+	uint32_t function, edge;
+};
+
+static void leave(struct report_functions *functions, const struct step *step, uint32_t *open)
+{
+	open[step->function]--;
+	if (step->edge != IDMAP_NONE)
+		functions->edges[step->edge].open--;
+}
+
+static uint32_t take_edge(struct report_functions *functions, uint32_t caller, uint32_t callee,
+			  int64_t value)
+{
+	uint32_t id = edge_of(functions, caller, callee);
+	struct report_edge *edge = &functions->edges[id];
+
+	if (!edge->open++)
+		add_to(&edge->value, value);
+	return id;
+}
+
+/* `path` holds what lies between the root and a node; `open` how often each function is on it. */
+static void walk(const struct tree *tree, struct report_functions *functions, struct step *path,
 		 uint32_t *open)
 {
 	uint32_t depth = 0; /* of what is on the path, the root not counted */
 
 	for (uint32_t i = 1; i < tree->nodes_count; i++) {
 		const struct tree_node *node = &tree->nodes[i];
-		uint32_t caller;
+		uint32_t caller, edge = IDMAP_NONE;
 
 		while (depth >= node->depth)
-			open[path[depth--]]--;
+			leave(functions, &path[depth--], open);
 		caller = tree->nodes[node->parent].function;
 		if (!open[node->function])
 			add_to(&functions->cumulative[node->function], node->total);
@@ -59,8 +81,8 @@ static void walk(const struct tree *tree, struct report_functions *functions, ui
 				       tree->base[i].total);
 		}
 		if (node->parent && !tree->functions[caller].is_label)
-			add_to(&edge_of(functions, caller, node->function)->value, node->total);
-		path[++depth] = node->function;
+			edge = take_edge(functions, caller, node->function, node->total);
+		path[++depth] = (struct step){ node->function, edge };
 		open[node->function]++;
 	}
 }
@@ -86,7 +108,7 @@ static bool occurs(const struct report_functions *functions, uint32_t id)
 
 void report_functions_make(const struct tree *tree, struct report_functions *ret)
 {
-	uint32_t *path = mem_new_array(uint32_t, (size_t)tree->depth_max + 2);
+	struct step *path = mem_new_array(struct step, (size_t)tree->depth_max + 2);
 	uint32_t *open = mem_new_array(uint32_t, tree->functions_count);
 
 	*ret = (struct report_functions){ 0 };

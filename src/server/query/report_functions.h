@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_functions - what each function of a tree has by itself and with all that it called, and
- * who calls whom. Recursion counts once: the outermost call of a function on a path has it all.
+ * who calls whom. Recursion counts once: the outermost call of a function on a path has it all,
+ * and of a caller and a callee that meet several times on a path their outermost meeting.
  */
 #ifndef FIRN_SERVER_QUERY_REPORT_FUNCTIONS_H
 #define FIRN_SERVER_QUERY_REPORT_FUNCTIONS_H
@@ -11,6 +12,7 @@
 
 struct report_edge {
 	uint32_t caller, callee; /* functions; caller 0 (the root) is none */
+	uint32_t open;		 /* while they are made: how often it is on the path */
 	int64_t value;
 };
 

@@ -22,14 +22,18 @@ bool times_next(struct times *times, struct times_row *ret)
 
 	if (row >= report->row_count)
 		return false;
-	*ret = (struct times_row){ .number = row, .value = 1, .start_ns = report->start_ns };
+	*ret = (struct times_row){ .number = row,
+				   .value = 1,
+				   .start_ns = report->start_ns,
+				   .links = block->links,
+				   .links_count = block->links_count };
 	if (times->values)
 		ret->value = times->values[row * times->value_stride];
 	if (block->label_sets)
 		ret->label_set = block->label_sets[(report->row_first + row) * block->row_stride];
 	ret->moments = moments ? moments + times->moment : NULL;
 	for (; times->moment < count && moments[times->moment].row == row; times->moment++)
-		ret->moments_count += moments[times->moment].tick != UINT32_MAX;
+		ret->moments_count += times->for_links || moments[times->moment].tick != UINT32_MAX;
 	times->row++;
 	return true;
 }
@@ -41,7 +45,9 @@ int64_t times_part(const struct times_row *row, uint32_t i, int64_t *ret_at_ns)
 	*ret_at_ns = row->start_ns;
 	if (!count)
 		return row->value;
-	*ret_at_ns = work_add(row->start_ns, (int64_t)row->moments[i].tick * TABLES_TICK_NS);
+	if (row->moments[i].tick != UINT32_MAX)
+		*ret_at_ns =
+			work_add(row->start_ns, (int64_t)row->moments[i].tick * TABLES_TICK_NS);
 	return (int64_t)((mean_wide)row->value * (i + 1) / count -
 			 (mean_wide)row->value * i / count);
 }
@@ -52,6 +58,36 @@ bool times_takes(const struct query_params *params, int64_t at_ns)
 	       (!params->spans_count || select_in_spans(params, at_ns));
 }
 
+static bool is_any(const uint8_t *id, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (id[i])
+			return false;
+	return true;
+}
+
+static bool is_for(const struct trace_link *wanted, const struct trace_link *link)
+{
+	const size_t trace = sizeof(link->trace_id), span = sizeof(link->span_id);
+
+	return (is_any(wanted->trace_id, trace) ||
+		!memcmp(wanted->trace_id, link->trace_id, trace)) &&
+	       (is_any(wanted->span_id, span) || !memcmp(wanted->span_id, link->span_id, span));
+}
+
+/* Whether that sample was taken for one of the links that are asked for. */
+static bool links_take(const struct query_params *params, const struct times_row *row, uint32_t i)
+{
+	uint32_t link = i < row->moments_count ? row->moments[i].link : 0;
+
+	if (!link || link >= row->links_count)
+		return false;
+	for (size_t k = 0; k < params->links_count; k++)
+		if (is_for(&params->links[k], &row->links[link]))
+			return true;
+	return false;
+}
+
 int64_t times_within(const struct query_params *params, const struct times_row *row)
 {
 	int64_t sum = 0, at_ns;
@@ -59,7 +95,8 @@ int64_t times_within(const struct query_params *params, const struct times_row *
 	for (uint32_t i = 0; i < times_parts(row); i++) {
 		int64_t part = times_part(row, i, &at_ns);
 
-		if (times_takes(params, at_ns))
+		if (times_takes(params, at_ns) &&
+		    (!params->links_count || links_take(params, row, i)))
 			sum += part;
 	}
 	return sum;

@@ -15,8 +15,10 @@ struct times_row {
 	uint32_t label_set;
 	int64_t value; /* of the series' column */
 	int64_t start_ns;
-	const struct moment *moments; /* with known ticks */
+	const struct moment *moments; /* with known ticks, or, for links, all */
 	uint32_t moments_count;
+	const struct trace_link *links; /* of the moments */
+	uint32_t links_count;
 };
 
 struct times {
@@ -25,6 +27,7 @@ struct times {
 	const int64_t *values; /* of the column; NULL: all are 1 */
 	uint64_t value_stride;
 	uint32_t row, moment;
+	bool for_links; /* set after times_begin: moments whose tick is not known count too */
 };
 
 void times_begin(struct times *times, const struct select_segment *in,

@@ -3,6 +3,7 @@
 
 #include "codec/pb.h"
 #include "config/units.h"
+#include "model/regex.h"
 
 /* Location{ name = 1 } */
 static int add_call(const struct pb_reader *outer, struct slice bytes, struct pyro_request *ret,
@@ -41,16 +42,24 @@ static int read_stack_selector(const struct pb_reader *outer, struct slice bytes
 	return in.problem ? pb_fail(&in, "StackTraceSelector", err) : 0;
 }
 
-static int add_span(struct slice id, struct pyro_request *ret, struct err *err)
+static const char *const id_labels[PYRO_IDS] = {
+	[PYRO_SPAN] = PYRO_SPAN_LABEL, [PYRO_TRACE] = "trace_id", [PYRO_PROFILE] = "profile_id"
+};
+
+static int add_id(enum pyro_id kind, struct slice id, struct pyro_request *ret, struct err *err)
 {
-	if (ret->spans_count == PYRO_SPANS_MAX)
-		return err_set(err, ERR_LIMIT, "span_selector: more than %d", PYRO_SPANS_MAX);
+	size_t *count = &ret->ids_count[kind];
+
+	if (*count == PYRO_IDS_MAX)
+		return err_set(err, ERR_LIMIT, "selector of %s: more than %d", id_labels[kind],
+			       PYRO_IDS_MAX);
 	for (size_t i = 0; i < id.len; i++)
-		if (slice_hex_digit(id.data[i]) < 0)
-			return err_set(err, ERR_INVALID, "span_selector: not hexadecimal");
+		if (slice_hex_digit(id.data[i]) < 0 && !(kind == PYRO_PROFILE && id.data[i] == '-'))
+			return err_set(err, ERR_INVALID, "selector of %s: not hexadecimal",
+				       id_labels[kind]);
 	if (!id.len)
-		return err_set(err, ERR_INVALID, "span_selector: an empty one");
-	ret->spans[ret->spans_count++] = id;
+		return err_set(err, ERR_INVALID, "selector of %s: an empty one", id_labels[kind]);
+	ret->ids[kind][(*count)++] = id;
 	return 0;
 }
 
@@ -65,14 +74,15 @@ static int read_text(const struct pyro_shape *shape, const struct pb_reader *in,
 		ret->label = field->bytes;
 	else if (field->number == shape->stack_selector)
 		return read_stack_selector(in, field->bytes, ret, err);
-	else if (field->number == shape->spans)
-		return add_span(field->bytes, ret, err);
 	else if (field->number == shape->group_by) {
 		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
 			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
 				       QUERY_GROUP_BY_MAX);
 		ret->group_by[ret->group_by_count++] = field->bytes;
 	}
+	for (int kind = 0; kind < PYRO_IDS; kind++)
+		if (field->number == shape->ids[kind])
+			return add_id((enum pyro_id)kind, field->bytes, ret, err);
 	return 0;
 }
 
@@ -87,6 +97,8 @@ static void read_number(const struct pyro_shape *shape, const struct pb_field *f
 		ret->max_nodes = (int64_t)field->value;
 	else if (field->number == shape->format)
 		ret->format = (int64_t)field->value;
+	else if (field->number == shape->exemplars)
+		ret->exemplars = (int64_t)field->value;
 }
 
 int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
@@ -118,12 +130,13 @@ static int64_t ns_of_ms(int64_t ms)
 	return ms < UNITS_TIME_MIN_NS / CLOCK_NS_PER_MS ? UNITS_TIME_MIN_NS : ms * CLOCK_NS_PER_MS;
 }
 
-/* The selector's matchers, and one for the spans. */
+/* The selector's matchers, and one for each kind of ids. */
 static void add_matchers(const struct pyro_request *pyro, struct strbuf *out)
 {
 	struct slice text = slice_trim(pyro->selector);
 
-	if (!pyro->spans_count) {
+	if (!pyro->ids_count[PYRO_SPAN] && !pyro->ids_count[PYRO_TRACE] &&
+	    !pyro->ids_count[PYRO_PROFILE]) {
 		strbuf_add_slice(out, text);
 		return;
 	}
@@ -133,10 +146,85 @@ static void add_matchers(const struct pyro_request *pyro, struct strbuf *out)
 	strbuf_add_slice(out, text.len ? text : SLICE_LITERAL("{"));
 	if (text.len && text.data[text.len - 1] != '{' && text.data[text.len - 1] != ',')
 		strbuf_add_byte(out, ',');
-	strbuf_add_text(out, PYRO_SPAN_LABEL "=~\"");
-	for (size_t i = 0; i < pyro->spans_count; i++)
-		strbuf_addf(out, "%s%.*s", i ? "|" : "", SLICE_FMT(pyro->spans[i]));
-	strbuf_add_text(out, "\"}");
+	for (int kind = 0; kind < PYRO_IDS; kind++) {
+		for (size_t i = 0; i < pyro->ids_count[kind]; i++) {
+			if (i)
+				strbuf_add_byte(out, '|');
+			else
+				strbuf_addf(out, "%s=~\"", id_labels[kind]);
+			strbuf_add_slice(out, pyro->ids[kind][i]);
+		}
+		if (pyro->ids_count[kind])
+			strbuf_add_text(out, "\",");
+	}
+	strbuf_add_byte(out, '}');
+}
+
+static void read_id(struct slice hex, uint8_t *ret, size_t bytes)
+{
+	/* W3C writes ids in full; leading zeros may be left out. */
+	for (size_t i = 0; i < hex.len && i < 2 * bytes; i++) {
+		uint8_t digit = (uint8_t)slice_hex_digit(hex.data[hex.len - 1 - i]);
+
+		ret[bytes - 1 - i / 2] |= (uint8_t)(i % 2 ? digit << 4 : digit);
+	}
+}
+
+/* The matcher that add_matchers made. */
+static void drop_matcher(struct selector *selector, const char *name)
+{
+	size_t at = selector->matchers_count;
+
+	while (at > 0 && !slice_is(selector->matchers[at - 1].name, name))
+		at--;
+	if (!at)
+		return;
+	regex_free(selector->matchers[at - 1].regex);
+	selector->matchers_count--;
+	memmove(&selector->matchers[at - 1], &selector->matchers[at],
+		(selector->matchers_count - (at - 1)) * sizeof(*selector->matchers));
+}
+
+/* Links choose from now on, not labels. False when no ids are asked for, or several kinds. */
+static bool ask_links(const struct pyro_request *pyro, struct question *question)
+{
+	const enum pyro_id kind = pyro->ids_count[PYRO_SPAN] ? PYRO_SPAN : PYRO_TRACE;
+	const size_t count = pyro->ids_count[kind];
+	struct trace_link *links;
+
+	if (!count || pyro->ids_count[PYRO_PROFILE] ||
+	    (kind == PYRO_SPAN && pyro->ids_count[PYRO_TRACE]))
+		return false;
+	links = arena_new_array(&question->arena, struct trace_link, count);
+	for (size_t i = 0; links && i < count; i++) {
+		if (kind == PYRO_SPAN)
+			read_id(pyro->ids[kind][i], links[i].span_id, sizeof(links[i].span_id));
+		else
+			read_id(pyro->ids[kind][i], links[i].trace_id, sizeof(links[i].trace_id));
+	}
+	question->params.links = links;
+	question->params.links_count = links ? count : 0;
+	question->params.by_times = true;
+	drop_matcher(&question->selector, id_labels[kind]);
+	return links != NULL;
+}
+
+int pyro_tree(const struct pyro_request *pyro, struct question *question, struct tree **ret,
+	      struct err *err)
+{
+	struct tree *tree = NULL;
+	int rc = question_tree(question, &tree, err);
+
+	if (!rc && !tree->total && !tree->filtered && ask_links(pyro, question)) {
+		tree_free(tree);
+		tree = NULL;
+		rc = question_open(question, err); /* raw reports, not their sums */
+		if (!rc)
+			rc = question_tree(question, &tree, err);
+	}
+	if (!rc)
+		*ret = tree;
+	return rc;
 }
 
 static bool asks_for_service(const struct pyro_request *pyro, struct slice selector)

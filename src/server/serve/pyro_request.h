@@ -11,26 +11,29 @@
 #include "server/serve/service_name.h"
 
 #define PYRO_CALL_SITE_MAX 256
-#define PYRO_SPANS_MAX 64
+#define PYRO_IDS_MAX 64
 #define PYRO_SPAN_LABEL "span_id" /* of samples; its values are hex digits */
+
+/* By what ids samples are chosen: labels of samples that SDKs set. */
+enum pyro_id { PYRO_SPAN, PYRO_TRACE, PYRO_PROFILE, PYRO_IDS };
 
 /* Numbers of a request's fields; 0 = it has none. */
 struct pyro_shape {
 	const char *name;
 	uint32_t type, selector, start, end, group_by, step, max_nodes, format, label,
-		stack_selector, spans;
+		stack_selector, ids[PYRO_IDS], exemplars;
 };
 
 struct pyro_request {
 	struct slice type, selector, label;
-	int64_t start_ms, end_ms, max_nodes, format;
+	int64_t start_ms, end_ms, max_nodes, format, exemplars;
 	double step_s;
 	struct slice group_by[QUERY_GROUP_BY_MAX];
 	size_t group_by_count;
 	struct slice call_site[PYRO_CALL_SITE_MAX]; /* names of functions, root first */
 	size_t call_site_count;
-	struct slice spans[PYRO_SPANS_MAX];
-	size_t spans_count;
+	struct slice ids[PYRO_IDS][PYRO_IDS_MAX];
+	size_t ids_count[PYRO_IDS];
 	struct service_name service; /* empty when the request does not ask for it */
 };
 
@@ -39,7 +42,7 @@ int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_re
 	      struct err *err);
 
 /*
- * With spans, only what was spent in one of them is asked for. A request that names service_name
+ * With ids, only what was spent for one of them is asked for. A request that names service_name
  * gets what stands for it: in its matchers, and in group_by.
  */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
@@ -50,5 +53,12 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 int pyro_begin(struct serve *serve, const struct net_request *request,
 	       const struct pyro_shape *shape, enum question_need need, struct pyro_request *pyro,
 	       struct question *ret, struct err *err);
+
+/*
+ * question_tree. Where no sample has a label with the ids of spans or of traces that are asked for,
+ * OTLP's links say what samples were taken for.
+ */
+int pyro_tree(const struct pyro_request *pyro, struct question *question, struct tree **ret,
+	      struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "codec/pb.h"
 #include "server/query/nodes.h"
 #include "server/query/render.h"
+#include "server/query/render_export.h"
 #include "server/serve/pyro_request.h"
 #include "server/serve/rpc_message.h"
 
@@ -17,7 +18,7 @@
 #define MAX_NODES_MAX 1000000
 #define PPROF_BYTES_MAX ((size_t)1 << 30)
 
-enum { FORMAT_TREE = 2, FORMAT_DOT = 3 };
+enum { FORMAT_TREE = 2, FORMAT_DOT = 3, FORMAT_PPROF = 4 };
 
 static size_t nodes_of(int64_t asked)
 {
@@ -70,18 +71,71 @@ static void put_tree(struct strbuf *out, const struct tree *tree)
 	strbuf_free(&bytes);
 }
 
-static int put_stacktraces(struct strbuf *out, const struct tree *tree,
-			   const struct pyro_request *pyro, struct err *err)
+/* google.v1.Profile, not packed. */
+static int put_profile(struct strbuf *out, struct tree *tree, const struct pyro_request *pyro,
+		       struct err *err)
+{
+	struct strbuf packed = { 0 };
+	int rc = 0;
+
+	if (pyro->call_site_count) {
+		tree_keep_calls(tree, pyro->call_site, pyro->call_site_count);
+		rc = tree_stacks_of_nodes(tree, err);
+	}
+	if (!rc) {
+		render_pprof(tree, &packed);
+		rc = compress_gunzip(strbuf_slice(&packed), PPROF_BYTES_MAX, out, err);
+	}
+	strbuf_free(&packed);
+	return rc;
+}
+
+/* PprofProfile{ profile = 1 } as field 5 */
+static int put_profile_field(struct strbuf *out, struct tree *tree, const struct pyro_request *pyro,
+			     struct err *err)
+{
+	struct strbuf profile = { 0 };
+	int rc = put_profile(&profile, tree, pyro, err);
+	size_t begun;
+
+	if (!rc) {
+		begun = pb_begin(out, 5);
+		pb_put_bytes(out, 1, strbuf_slice(&profile));
+		pb_end(out, begun);
+	}
+	strbuf_free(&profile);
+	return rc;
+}
+
+static void put_dot(struct strbuf *out, const struct tree *tree)
+{
+	struct strbuf dot = { 0 };
+
+	render_dot(tree, NULL, &dot);
+	pb_put_bytes(out, 3, strbuf_slice(&dot));
+	strbuf_free(&dot);
+}
+
+static int put_stacktraces(struct strbuf *out, struct tree *tree, const struct pyro_request *pyro,
+			   struct err *err)
 {
 	struct flamebearer flame;
 
-	if (pyro->format >= FORMAT_DOT)
+	if (pyro->format > FORMAT_PPROF)
 		return err_set(err, ERR_UNSUPPORTED, "format %lld is not supported",
 			       (long long)pyro->format);
-	if (!tree->reports)
+	if (!tree->reports || (pyro->ids_count[PYRO_SPAN] && !tree->total))
 		return 0; /* no flame graph: what Pyroscope's clients take for "no data" */
+	if (pyro->format == FORMAT_PPROF)
+		return put_profile_field(out, tree, pyro, err);
+	if (pyro->call_site_count)
+		tree_keep_calls(tree, pyro->call_site, pyro->call_site_count);
 	if (pyro->format == FORMAT_TREE) {
 		put_tree(out, tree);
+		return 0;
+	}
+	if (pyro->format == FORMAT_DOT) {
+		put_dot(out, tree);
 		return 0;
 	}
 	render_flamebearer(tree, nodes_of(pyro->max_nodes), &flame);
@@ -99,11 +153,9 @@ static void answer_stacktraces(struct serve *serve, const struct net_request *re
 	struct err err;
 	int rc = pyro_begin(serve, request, shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
 
-	question.params.nodes_only = true;
+	question.params.nodes_only = rc || pyro.format != FORMAT_PPROF;
 	if (!rc)
-		rc = question_tree(&question, &tree, &err);
-	if (!rc && pyro.call_site_count)
-		tree_keep_calls(tree, pyro.call_site, pyro.call_site_count);
+		rc = pyro_tree(&pyro, &question, &tree, &err);
 	if (!rc)
 		rc = put_stacktraces(&response->body, tree, &pyro, &err);
 	tree_free(tree);
@@ -112,7 +164,7 @@ static void answer_stacktraces(struct serve *serve, const struct net_request *re
 
 #define STACKTRACES_SHAPE                                                                          \
 	.type = 1, .selector = 2, .start = 3, .end = 4, .max_nodes = 5, .format = 6,               \
-	.stack_selector = 7, .spans = 11
+	.stack_selector = 7, .ids = { [PYRO_PROFILE] = 8, [PYRO_TRACE] = 10, [PYRO_SPAN] = 11 }
 
 void pyro_stacktraces(void *context, const struct net_request *request,
 		      struct net_response *response)
@@ -129,7 +181,7 @@ void pyro_span_profile(void *context, const struct net_request *request,
 	static const struct pyro_shape shape = { .name = "SelectMergeSpanProfileRequest",
 						 .type = 1,
 						 .selector = 2,
-						 .spans = 3,
+						 .ids = { [PYRO_SPAN] = 3 },
 						 .start = 4,
 						 .end = 5,
 						 .max_nodes = 6,
@@ -199,25 +251,18 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 						 .start = 3,
 						 .end = 4,
 						 .max_nodes = 5,
-						 .stack_selector = 6 };
+						 .stack_selector = 6,
+						 .ids = { [PYRO_PROFILE] = 7, [PYRO_TRACE] = 8 } };
 	struct question question = { 0 };
-	struct strbuf packed = { 0 };
 	struct tree *tree = NULL;
 	struct pyro_request pyro;
 	struct err err;
 	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
 
 	if (!rc)
-		rc = question_tree(&question, &tree, &err);
-	if (!rc && pyro.call_site_count) {
-		tree_keep_calls(tree, pyro.call_site, pyro.call_site_count);
-		rc = tree_stacks_of_nodes(tree, &err);
-	}
-	if (!rc) {
-		render_pprof(tree, &packed);
-		rc = compress_gunzip(strbuf_slice(&packed), PPROF_BYTES_MAX, &response->body, &err);
-	}
-	strbuf_free(&packed);
+		rc = pyro_tree(&pyro, &question, &tree, &err);
+	if (!rc)
+		rc = put_profile(&response->body, tree, &pyro, &err);
 	tree_free(tree);
 	rpc_finish(request, response, rc, &question, &err);
 }

@@ -3,9 +3,9 @@
  * pyroscope_heatmap - querier.v1.QuerierService/SelectHeatmap: how many profiles of each step have
  * how large a value.
  *
- * A profile is a report of a series; where the range has more moments than a time series can have
- * points, neighbouring ones count as so many of their mean. Values are put into equal buckets from
- * the smallest to the largest of the whole answer.
+ * A profile is a report of a series; of spans, it is what one span has of a report. Where the range
+ * has more moments than a time series can have points, neighbouring ones count as so many of their
+ * mean. Values are put into equal buckets from the smallest to the largest of the whole answer.
  */
 #include <stdlib.h>
 
@@ -19,11 +19,19 @@
 #define SLOTS_MAX 11000
 #define COUNTS_MAX ((size_t)1 << 24) /* of one answer */
 
+enum { OF_SPANS = 2, EXEMPLARS_OF_SPANS = 3 }; /* HeatmapQueryType, ExemplarType */
+
+/* The largest one of a slot. */
+struct heat_exemplar {
+	const struct query_series *series;
+	const struct query_point *point;
+};
+
 /* Of one line of the answer: the series whose group-by labels are alike. */
 struct heat_line {
 	const struct query_series *series; /* one of them */
 	uint32_t *counts;		   /* [slot * BUCKETS + bucket] */
-	size_t slots_used;
+	struct heat_exemplar *exemplars;   /* [slot]; NULL: not asked for */
 };
 
 struct heat {
@@ -64,6 +72,9 @@ static struct heat_line *line_of(struct heat *heat, const struct query_series *s
 	heat->lines[heat->lines_count] =
 		(struct heat_line){ .series = series,
 				    .counts = mem_new_array(uint32_t, heat->slots * BUCKETS) };
+	if (heat->pyro->format == OF_SPANS && heat->pyro->exemplars == EXEMPLARS_OF_SPANS)
+		heat->lines[heat->lines_count].exemplars =
+			mem_new_array(struct heat_exemplar, heat->slots);
 	return &heat->lines[heat->lines_count++];
 }
 
@@ -72,12 +83,20 @@ static double value_of(const struct query_point *point)
 	return (double)point->value / (point->reports ? point->reports : 1);
 }
 
+/* Of spans, those without an id are none. */
+static bool counts(const struct heat *heat, const struct query_series *series)
+{
+	return heat->pyro->format != OF_SPANS ||
+	       label_of(series, SLICE_LITERAL(PYRO_SPAN_LABEL)).len;
+}
+
 static void find_bounds(struct heat *heat, const struct query_series_set *set)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < set->series_count; i++)
-		for (size_t k = 0; k < set->series[i].points_count; k++) {
+		for (size_t k = 0; counts(heat, &set->series[i]) && k < set->series[i].points_count;
+		     k++) {
 			double value = value_of(&set->series[i].points[k]);
 
 			if (!any || value < heat->smallest)
@@ -96,33 +115,69 @@ static size_t bucket_of(const struct heat *heat, double value)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
+static void add_point(struct heat *heat, struct heat_line *line, const struct query_series *series,
+		      const struct query_point *point)
+{
+	size_t slot = (size_t)((point->at_ns - heat->from_ns) / heat->step_ns);
+	struct heat_exemplar *exemplar;
+
+	if (slot >= heat->slots)
+		return;
+	line->counts[slot * BUCKETS + bucket_of(heat, value_of(point))] += point->reports;
+	exemplar = line->exemplars ? &line->exemplars[slot] : NULL;
+	if (exemplar && (!exemplar->point || value_of(exemplar->point) < value_of(point)))
+		*exemplar = (struct heat_exemplar){ series, point };
+}
+
 static int count_all(struct heat *heat, const struct query_series_set *set, struct err *err)
 {
 	for (size_t i = 0; i < set->series_count; i++) {
 		const struct query_series *series = &set->series[i];
-		struct heat_line *line = line_of(heat, series);
+		struct heat_line *line;
 
+		if (!counts(heat, series))
+			continue;
+		line = line_of(heat, series);
 		if (!line)
 			return err_set(err, ERR_LIMIT,
 				       "more than %zu series of %zu steps; take a larger step, or "
 				       "group by fewer labels",
 				       heat->lines_count, heat->slots);
-		for (size_t k = 0; k < series->points_count; k++) {
-			const struct query_point *point = &series->points[k];
-			size_t slot = (size_t)((point->at_ns - heat->from_ns) / heat->step_ns);
-
-			if (slot < heat->slots)
-				line->counts[slot * BUCKETS + bucket_of(heat, value_of(point))] +=
-					point->reports;
-		}
+		for (size_t k = 0; k < series->points_count; k++)
+			add_point(heat, line, series, &series->points[k]);
 	}
 	return 0;
 }
 
-/* HeatmapSlot{ timestamp = 1; y_min = 2 double; counts = 3 int32 }; empty ones are left out. */
-static void put_slot(struct strbuf *out, const struct heat *heat, const uint32_t *counts,
-		     int64_t at_ns)
+/* Exemplar{ timestamp = 1; span_id = 3; value = 4; labels = 5 } */
+static void put_exemplar(struct strbuf *out, const struct heat *heat,
+			 const struct heat_exemplar *exemplar)
 {
+	size_t begun = pb_begin(out, 4);
+
+	pb_put_varint(out, 1, (uint64_t)(exemplar->point->at_ns / CLOCK_NS_PER_MS));
+	pb_put_bytes(out, 3, label_of(exemplar->series, SLICE_LITERAL(PYRO_SPAN_LABEL)));
+	pb_put_varint(out, 4, (uint64_t)(int64_t)value_of(exemplar->point));
+	for (size_t k = 0; k < heat->pyro->group_by_count; k++) {
+		struct slice name = heat->pyro->group_by[k];
+		size_t label = pb_begin(out, 5);
+
+		pb_put_bytes(out, 1, name);
+		pb_put_bytes(out, 2, label_of(exemplar->series, name));
+		pb_end(out, label);
+	}
+	pb_end(out, begun);
+}
+
+/*
+ * HeatmapSlot{ timestamp = 1; y_min = 2 double; counts = 3 int32; exemplars = 4 }; empty ones are
+ * left out.
+ */
+static void put_slot(struct strbuf *out, const struct heat *heat, const struct heat_line *line,
+		     size_t slot)
+{
+	const uint32_t *counts = &line->counts[slot * BUCKETS];
+	int64_t at_ns = heat->from_ns + (int64_t)slot * heat->step_ns;
 	uint64_t numbers[BUCKETS];
 	size_t begun, bounds;
 	bool any = false;
@@ -146,6 +201,8 @@ static void put_slot(struct strbuf *out, const struct heat *heat, const uint32_t
 	}
 	pb_end(out, bounds);
 	pb_put_packed(out, 3, numbers, BUCKETS);
+	if (line->exemplars)
+		put_exemplar(out, heat, &line->exemplars[slot]);
 	pb_end(out, begun);
 }
 
@@ -160,8 +217,7 @@ static void put_heat(struct strbuf *out, const struct heat *heat)
 			rpc_put_label(out, heat->pyro->group_by[k],
 				      label_of(line->series, heat->pyro->group_by[k]));
 		for (size_t slot = 0; slot < heat->slots; slot++)
-			put_slot(out, heat, &line->counts[slot * BUCKETS],
-				 heat->from_ns + (int64_t)slot * heat->step_ns);
+			put_slot(out, heat, line, slot);
 		pb_end(out, begun);
 	}
 }
@@ -184,6 +240,15 @@ static int read_steps(struct heat *heat, const struct question *question,
 		parts--;
 	*range = (struct query_range_params){ .base = question->params };
 	range->base.group_by_count = 0;
+	if (heat->pyro->format == OF_SPANS) {
+		if (heat->pyro->group_by_count == QUERY_GROUP_BY_MAX)
+			return err_set(err, ERR_LIMIT, "group_by: more than %d labels of spans",
+				       QUERY_GROUP_BY_MAX - 1);
+		memcpy(range->base.group_by, heat->pyro->group_by,
+		       heat->pyro->group_by_count * sizeof(struct slice));
+		range->base.group_by_count = heat->pyro->group_by_count;
+		range->base.group_by[range->base.group_by_count++] = SLICE_LITERAL(PYRO_SPAN_LABEL);
+	}
 	range->step_ns = heat->step_ns / (parts > 1 ? parts : 1);
 	return 0;
 }
@@ -197,7 +262,8 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 						 .end = 4,
 						 .step = 5,
 						 .group_by = 6,
-						 .format = 7 };
+						 .format = 7,
+						 .exemplars = 8 };
 	struct question question = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
@@ -206,8 +272,9 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
 
-	if (!rc && pyro.format > 1)
-		rc = err_set(&err, ERR_UNSUPPORTED, "SelectHeatmap: only of individual profiles");
+	if (!rc && pyro.format > OF_SPANS)
+		rc = err_set(&err, ERR_INVALID, "SelectHeatmap: there is no query type %lld",
+			     (long long)pyro.format);
 	if (!rc)
 		rc = read_steps(&heat, &question, &range, &err);
 	if (!rc)
@@ -217,8 +284,10 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 		rc = count_all(&heat, &set, &err);
 		if (!rc)
 			put_heat(&response->body, &heat);
-		for (size_t i = 0; i < heat.lines_count; i++)
+		for (size_t i = 0; i < heat.lines_count; i++) {
 			free(heat.lines[i].counts);
+			free(heat.lines[i].exemplars);
+		}
 		free(heat.lines);
 		query_series_free(&set);
 	}

@@ -186,19 +186,11 @@ static const struct transcode_field schema_pyro_stacks_request_fields[] = {
 	{ 6, "format", TRANSCODE_ENUM, false, false, NULL, &format },
 	{ 7, "stack_trace_selector", TRANSCODE_MESSAGE, false, true, &stack_selector, NULL },
 	{ 8, "profile_id_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 10, "trace_id_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
 	{ 11, "span_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
 };
 const struct transcode_message schema_pyro_stacks_request = {
 	"SelectMergeStacktracesRequest", FIELDS(schema_pyro_stacks_request_fields)
-};
-
-static const struct transcode_field schema_pyro_stacks_response_fields[] = {
-	{ 1, "flamegraph", TRANSCODE_MESSAGE, false, true, &flame_graph, NULL },
-	{ 2, "tree", TRANSCODE_BYTES, false, true, NULL, NULL },
-	{ 3, "dot", TRANSCODE_TEXT, false, true, NULL, NULL },
-};
-const struct transcode_message schema_pyro_stacks_response = {
-	"SelectMergeStacktracesResponse", FIELDS(schema_pyro_stacks_response_fields)
 };
 
 static const struct transcode_field schema_pyro_profile_request_fields[] = {
@@ -209,6 +201,7 @@ static const struct transcode_field schema_pyro_profile_request_fields[] = {
 	{ 5, "max_nodes", TRANSCODE_INT64, false, true, NULL, NULL },
 	{ 6, "stack_trace_selector", TRANSCODE_MESSAGE, false, true, &stack_selector, NULL },
 	{ 7, "profile_id_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
+	{ 8, "trace_id_selector", TRANSCODE_TEXT, true, false, NULL, NULL },
 };
 const struct transcode_message schema_pyro_profile_request = {
 	"SelectMergeProfileRequest", FIELDS(schema_pyro_profile_request_fields)
@@ -295,6 +288,21 @@ static const struct transcode_field schema_pyro_profile_fields[] = {
 const struct transcode_message schema_pyro_profile = { "Profile",
 						       FIELDS(schema_pyro_profile_fields) };
 
+static const struct transcode_field pprof_fields[] = {
+	{ 1, "profile", TRANSCODE_MESSAGE, false, true, &schema_pyro_profile, NULL },
+};
+static const struct transcode_message pprof = { "PprofProfile", FIELDS(pprof_fields) };
+
+static const struct transcode_field schema_pyro_stacks_response_fields[] = {
+	{ 1, "flamegraph", TRANSCODE_MESSAGE, false, true, &flame_graph, NULL },
+	{ 2, "tree", TRANSCODE_BYTES, false, true, NULL, NULL },
+	{ 3, "dot", TRANSCODE_TEXT, false, true, NULL, NULL },
+	{ 5, "pprof", TRANSCODE_MESSAGE, false, true, &pprof, NULL },
+};
+const struct transcode_message schema_pyro_stacks_response = {
+	"SelectMergeStacktracesResponse", FIELDS(schema_pyro_stacks_response_fields)
+};
+
 static const struct transcode_field schema_pyro_diff_request_fields[] = {
 	{ 1, "left", TRANSCODE_MESSAGE, false, false, &schema_pyro_stacks_request, NULL },
 	{ 2, "right", TRANSCODE_MESSAGE, false, false, &schema_pyro_stacks_request, NULL },
@@ -367,10 +375,21 @@ const struct transcode_message schema_pyro_heatmap_request = {
 	"SelectHeatmapRequest", FIELDS(schema_pyro_heatmap_request_fields)
 };
 
+static const struct transcode_field exemplar_fields[] = {
+	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 2, "profile_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "span_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 4, "value", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 5, "labels", TRANSCODE_MESSAGE, true, false, &label, NULL },
+	{ 6, "trace_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message exemplar = { "Exemplar", FIELDS(exemplar_fields) };
+
 static const struct transcode_field heatmap_slot_fields[] = {
 	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
 	{ 2, "y_min", TRANSCODE_DOUBLE, true, false, NULL, NULL },
 	{ 3, "counts", TRANSCODE_INT32, true, false, NULL, NULL },
+	{ 4, "exemplars", TRANSCODE_MESSAGE, true, false, &exemplar, NULL },
 };
 static const struct transcode_message heatmap_slot = { "HeatmapSlot", FIELDS(heatmap_slot_fields) };
 
