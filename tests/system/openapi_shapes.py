@@ -18,7 +18,7 @@ def problems(value, schema, at="$"):
         schema = DESCRIPTION["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
     if "oneOf" in schema:
         tried = [problems(value, one, at) for one in schema["oneOf"]]
-        return [] if [] in tried else tried[0]
+        return min(tried, key=len)
     kinds = schema.get("type", list(KINDS))
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not any(isinstance(value, KINDS[k]) and (k == "boolean" or not isinstance(value, bool)) for k in kinds):
