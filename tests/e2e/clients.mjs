@@ -111,5 +111,4 @@ for (const call of JSON.parse(readFileSync(0))) {
 	}
 	results.push({ ...first, arrow: readArrow(first.answer), differ });
 }
-process.stdout.write(JSON.stringify(results));
-process.exit(0);
+process.stdout.write(JSON.stringify(results), () => process.exit(0));
