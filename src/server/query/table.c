@@ -4,8 +4,11 @@
 #include "server/query/largest.h"
 #include "server/query/table_int.h"
 
-#define SPOT_LINES UINT32_MAX		    /* look at the frame's lines */
-#define SPOT_LEFT_OUT (UINT32_MAX - 1)	    /* an address that cannot be among the rows shown */
+#define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
+#define SPOT_LEFT_OUT (UINT32_MAX - 1) /* an address that cannot be among the rows shown */
+#define MANY_ROWS ((size_t)1 << 20)
+#define BITS_OF_FEW 16 /* of counters that bound what rows have */
+#define BITS_OF_MANY 18
 #define BOUNDED_LIMIT_MAX INDEXED_LIMIT_MAX /* with more rows to show, none is left out */
 
 bool table_suffices(const struct query_params *params, const struct merge *merge)
@@ -365,9 +368,22 @@ static int bound_trie(struct table *table, const struct merge_trie *trie, struct
 }
 
 /* Of rows so far, the smallest lower bound among the largest; 0: there are not so many. */
+static void rank_bounds(struct table *table)
+{
+	struct bounds *bounds = &table->bounds;
+
+	memset(bounds->largest, 0, bounds->largest_count * sizeof(*bounds->largest));
+	for (size_t i = 0; i < table->rows_count; i++)
+		if (table->rows[i].least > bounds->largest[0])
+			largest_sink(bounds->largest, bounds->largest_count, table->rows[i].least);
+	bounds->least = bounds->largest[0];
+}
+
+/* Candidates become rows, and the largest of these tell what a row needs. */
 static int find_least(struct table *table, struct err *err)
 {
 	struct bounds *bounds = &table->bounds;
+	int rc;
 
 	for (size_t i = 0; i < bounds->candidates_count; i++) {
 		const struct candidate *candidate = &bounds->candidates[i];
@@ -377,12 +393,10 @@ static int find_least(struct table *table, struct err *err)
 			return work_over_budget(table->work, err);
 		table->rows[row].least = work_add(table->rows[row].least, candidate->flat);
 	}
-	memset(bounds->largest, 0, bounds->largest_count * sizeof(*bounds->largest));
-	for (size_t i = 0; i < table->rows_count; i++)
-		if (table->rows[i].least > bounds->largest[0])
-			largest_sink(bounds->largest, bounds->largest_count, table->rows[i].least);
-	bounds->least = bounds->largest[0];
-	return 0;
+	rank_bounds(table);
+	rc = table_indexed_refine(table, err);
+	rank_bounds(table);
+	return rc;
 }
 
 static int find_bounds(struct table *table, const struct merge *merge, size_t limit,
@@ -390,11 +404,15 @@ static int find_bounds(struct table *table, const struct merge *merge, size_t li
 {
 	struct bounds *bounds = &table->bounds;
 	uint64_t pending = table->names->pending;
+	size_t rows = 0;
 	int rc = 0;
 
 	if (!limit || limit > BOUNDED_LIMIT_MAX)
 		return 0;
-	bounds->most = arena_new_array(&table->work->arena, int64_t, BOUNDS);
+	for (size_t i = 0; i < table->indexed_count; i++)
+		rows += table->indexed[i].index->flat_rows_count;
+	bounds->bits = rows > MANY_ROWS ? BITS_OF_MANY : BITS_OF_FEW;
+	bounds->most = arena_new_array(&table->work->arena, int64_t, (size_t)1 << bounds->bits);
 	bounds->largest = arena_new_array(&table->work->arena, int64_t, limit);
 	bounds->largest_count = limit;
 	if (!bounds->most || !bounds->largest)

@@ -62,12 +62,12 @@ static bool take_row(struct table *table, const struct indexed_sums *sums, uint3
 /* The rows of an index whose hash falls into one counter: they are neighbours. */
 static bool take_bucket(struct table *table, const struct indexed_sums *sums, uint64_t bucket)
 {
-	uint64_t hash = bucket << (64 - BOUNDS_BITS);
+	uint64_t hash = bucket << (64 - table->bounds.bits);
 	uint32_t row = function_index_from(sums->index, hash);
 
 	for (; row < sums->index->flat_rows_count; row++) {
 		function_index_key(sums->index, row, &hash);
-		if (hash >> (64 - BOUNDS_BITS) != bucket)
+		if (hash >> (64 - table->bounds.bits) != bucket)
 			break;
 		if (!take_row(table, sums, row))
 			return false;
@@ -75,23 +75,79 @@ static bool take_bucket(struct table *table, const struct indexed_sums *sums, ui
 	return true;
 }
 
+/*
+ * A row may have a little in each of many segments. What those have in all of them that are ahead
+ * by what they have in one is a better bound.
+ */
+int table_indexed_refine(struct table *table, struct err *err)
+{
+	size_t left = 2 * table->bounds.largest_count;
+
+	for (size_t i = 0; table->bounds.least && left && i < table->rows_count; i++) {
+		struct table_row *row = &table->rows[i];
+		int64_t sum = 0;
+		int rc = work_tick(table->work, 16 * (uint32_t)table->indexed_count, err);
+
+		if (rc)
+			return rc;
+		if (row->least < table->bounds.least)
+			continue;
+		left--;
+		for (size_t at = 0; at < table->indexed_count; at++) {
+			const struct indexed_sums *sums = &table->indexed[at];
+			uint32_t found = function_index_find(sums->index, &row->key, row->hash);
+
+			if (found < sums->index->flat_rows_count)
+				sum = work_add(sum, sums->flats[found]);
+		}
+		row->least = sum > row->least ? sum : row->least;
+	}
+	return 0;
+}
+
+/* Rows are looked at one by one where they are few, most counters are high, or all are shown. */
+static int take_all(struct table *table, struct err *err)
+{
+	for (size_t i = 0; i < table->indexed_count; i++) {
+		const struct indexed_sums *sums = &table->indexed[i];
+		uint32_t count = table->bounds.least ? sums->index->flat_rows_count
+						     : sums->index->rows_count;
+		int rc = work_tick(table->work, count, err);
+
+		for (uint32_t row = 0; !rc && row < count; row++) {
+			uint64_t hash;
+
+			if (table->bounds.least && !sums->flats[row])
+				continue;
+			function_index_key(sums->index, row, &hash);
+			if (table->bounds.least &&
+			    *bounds_counter(&table->bounds, hash) < table->bounds.least)
+				continue;
+			if (!take_row(table, sums, row))
+				return work_over_budget(table->work, err);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 int table_indexed_flats(struct table *table, struct err *err)
 {
 	int64_t least = table->bounds.least;
+	size_t rows = 0, high = 0, buckets = (size_t)1 << table->bounds.bits;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && !least && i < table->indexed_count; i++) {
-		const struct indexed_sums *sums = &table->indexed[i];
-
-		rc = work_tick(table->work, sums->index->rows_count, err);
-		for (uint32_t row = 0; !rc && row < sums->index->rows_count; row++)
-			if (!take_row(table, sums, row))
-				return work_over_budget(table->work, err);
-	}
-	for (uint64_t bucket = 0; !rc && least && table->indexed_count && bucket < BOUNDS;
-	     bucket++) {
+	for (size_t i = 0; i < table->indexed_count; i++)
+		rows += table->indexed[i].index->flat_rows_count;
+	for (size_t bucket = 0; rows > buckets && least && bucket < buckets; bucket++)
+		high += table->bounds.most[bucket] >= least;
+	if (rows <= buckets || !least || high * table->indexed_count > rows / 16)
+		return take_all(table, err);
+	for (uint64_t bucket = 0; !rc && high && bucket < buckets; bucket++) {
 		if (table->bounds.most[bucket] < least)
 			continue;
+		high--;
 		rc = work_tick(table->work, 16 * (uint32_t)table->indexed_count, err);
 		for (size_t i = 0; !rc && i < table->indexed_count; i++)
 			if (!take_bucket(table, &table->indexed[i], bucket))

@@ -9,8 +9,6 @@
 #include "server/query/table.h"
 
 #define NO_ROW UINT32_MAX
-#define BOUNDS_BITS 16 /* the hash's highest, so that rows in its order meet them in theirs */
-#define BOUNDS (1u << BOUNDS_BITS)
 
 /* What something sums up in pre-order: it is on the path already before the place `until`. */
 struct sum {
@@ -47,7 +45,8 @@ struct spot {
  * lower bound. Rows whose counter is below what the last one shown has at least are not made.
  */
 struct bounds {
-	int64_t *most;	/* by hash */
+	unsigned bits;	/* of hashes, the highest: rows in their order meet counters in theirs */
+	int64_t *most;	/* by these */
 	int64_t *flats; /* by frame of the trie */
 	size_t flats_capacity;
 	int64_t *largest; /* a heap: the values of frames, as many as rows are to be shown */
@@ -101,7 +100,7 @@ uint32_t table_find_row(struct table *table, const struct row_key *key, uint64_t
 /* That row's counter. */
 static inline int64_t *bounds_counter(const struct bounds *bounds, uint64_t hash)
 {
-	return &bounds->most[hash >> (64 - BOUNDS_BITS)];
+	return &bounds->most[hash >> (64 - bounds->bits)];
 }
 
 /* A lower bound of what a row has: it may be among the largest. False when over budget. */
@@ -129,6 +128,7 @@ bool table_meet_edge(struct table *table, uint32_t caller, uint32_t row, bool in
  * why there are addresses, and the total.
  */
 int table_indexed_bounds(struct table *table, struct err *err);
+int table_indexed_refine(struct table *table, struct err *err);
 int table_indexed_flats(struct table *table, struct err *err);
 int table_indexed_cums(struct table *table, struct err *err);
 int table_indexed_edges(struct table *table, struct err *err);
