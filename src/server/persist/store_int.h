@@ -30,7 +30,7 @@
 #include "server/persist/tombstones.h"
 #include "server/persist/wal.h"
 
-#define STORE_SEAL_BYTES_DEFAULT ((uint64_t)48 << 20)
+#define STORE_SEAL_BYTES_DEFAULT ((uint64_t)32 << 20)
 #define STORE_SEAL_BYTES_MAX ((uint64_t)512 << 20)
 #define STORE_SEAL_AGE_NS_DEFAULT (600 * CLOCK_NS_PER_S)
 #define STORE_MEMTABLES_MAX 5 /* the active one and those that wait; then appends are refused */
