@@ -134,7 +134,10 @@ static int read_reference(const struct pb_reader *outer, struct slice bytes, str
 	return in.problem ? pb_fail(&in, "SourceReference", err) : 0;
 }
 
-/* GroupBy{ fields = 1 }: only labels.NAME fields. */
+/*
+ * GroupBy{ fields = 1 }: labels.NAME; function_name, which Parca's UI asks for, is what nodes of
+ * one caller are always grouped by.
+ */
 static int read_group_by(const struct pb_reader *outer, struct slice bytes, struct rpc_report *ret,
 			 struct err *err)
 {
@@ -144,10 +147,13 @@ static int read_group_by(const struct pb_reader *outer, struct slice bytes, stru
 	while (pb_next(&in, &field)) {
 		if (field.wire != PB_BYTES || field.number != 1)
 			continue;
+		if (slice_is(field.bytes, "function_name"))
+			continue;
 		if (!slice_starts_with(field.bytes, SLICE_LITERAL(LABEL_PREFIX)))
-			return err_set(err, ERR_UNSUPPORTED,
-				       "group_by: \"%.*s\" is not labels.NAME",
-				       SLICE_FMT(field.bytes));
+			return err_set(
+				err, ERR_UNSUPPORTED,
+				"group_by: \"%.*s\" is neither labels.NAME nor function_name",
+				SLICE_FMT(field.bytes));
 		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
 			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
 				       QUERY_GROUP_BY_MAX);
