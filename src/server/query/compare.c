@@ -84,16 +84,23 @@ static void cut(struct comparing *comparing, const struct query_params *params,
 	comparing->blocks_count = count;
 }
 
-static int find_blocks(struct comparing *comparing, const struct compare_side *side,
-		       int64_t report_ns, struct err *err)
+/* A side over time, whatever its filters hide: all of it together, or series by series. */
+static int ask_series(const struct compare_side *side, bool sum_all, int64_t report_ns,
+		      struct query_series_set *ret, struct err *err)
 {
-	struct query_range_params range = { .base = *side->params, .sum_all = true };
-	struct query_series_set set;
-	int rc;
+	struct query_range_params range = { .base = *side->params, .sum_all = sum_all };
 
 	range.base.filters = NULL;
 	range.step_ns = compare_step(range.base.from_ns, range.base.to_ns, report_ns);
-	rc = query_series(side->source, &range, &set, err);
+	return query_series(side->source, &range, ret, err);
+}
+
+static int find_blocks(struct comparing *comparing, const struct compare_side *side,
+		       int64_t report_ns, struct err *err)
+{
+	struct query_series_set set;
+	int rc = ask_series(side, true, report_ns, &set, err);
+
 	if (rc)
 		return rc;
 	cut(comparing, side->params, &set);
@@ -260,13 +267,9 @@ static int id_order(const void *left, const void *right)
 /* The series of a side, behind those that are there; more than can be listed: none. */
 static int list_series(const struct compare_side *side, struct series_ids *ids, struct err *err)
 {
-	struct query_range_params range = { .base = *side->params };
 	struct query_series_set set;
-	int rc;
+	int rc = ask_series(side, false, DAY_NS, &set, err);
 
-	range.base.filters = NULL;
-	range.step_ns = compare_step(range.base.from_ns, range.base.to_ns, DAY_NS);
-	rc = query_series(side->source, &range, &set, err);
 	if (rc)
 		return rc == -ERR_LIMIT ? 0 : rc;
 	for (size_t i = 0; i < set.series_count; i++) {
