@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
-#define HUGE_PAGES_FROM_BYTES ((size_t)2 << 20)
 #define HEAPS_MAX 2
 #define OWN_PAGES_FROM_BYTES (1 << 20) /* mapped for themselves, and unmapped when freed */
 
@@ -51,23 +49,23 @@ void mem_bound_heaps(void)
 
 void mem_prefer_huge_pages(void *data, size_t bytes)
 {
-	uintptr_t first = ((uintptr_t)data + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)data + bytes) & ~(HUGE_PAGE_BYTES - 1);
+	uintptr_t first = ((uintptr_t)data + MEM_HUGE_PAGE_BYTES - 1) & ~(MEM_HUGE_PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)data + bytes) & ~(MEM_HUGE_PAGE_BYTES - 1);
 
-	if (bytes >= HUGE_PAGES_FROM_BYTES && first < end)
+	if (bytes >= MEM_HUGE_PAGE_BYTES && first < end)
 		madvise((void *)first, end - first, MADV_HUGEPAGE);
 }
 
 void *mem_map_range(size_t bytes, int protection, int flags)
 {
-	size_t more = bytes >= HUGE_PAGES_FROM_BYTES ? HUGE_PAGE_BYTES : 0, before;
+	size_t more = bytes >= MEM_HUGE_PAGE_BYTES ? MEM_HUGE_PAGE_BYTES : 0, before;
 	char *range =
 		mmap(NULL, bytes + more, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 	char *first;
 
 	if (range == MAP_FAILED)
 		return NULL;
-	before = more ? -(uintptr_t)range & (HUGE_PAGE_BYTES - 1) : 0;
+	before = more ? -(uintptr_t)range & (MEM_HUGE_PAGE_BYTES - 1) : 0;
 	first = range + before;
 	if (before < more)
 		munmap(first + bytes, more - before);

@@ -23,6 +23,8 @@ void *mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_n
 /* A copy of the bytes with a NUL after it. */
 char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull, malloc));
 
+#define MEM_HUGE_PAGE_BYTES ((size_t)2 << 20)
+
 /*
  * Asks for huge pages where a range is large enough to be worth them: look-ups that hop about in it
  * then find the page's address in the processor's cache. Only a wish.

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 
 #define STEP_BYTES ((size_t)64 * 1024) /* opened at a time while small; a whole number of pages */
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define POPULATE_FROM_BYTES ((size_t)256 * 1024) /* arrays that grow on */
 #define HUGE_FROM_BYTES ((size_t)1 << 20)	 /* larger arrays are opened by whole huge pages */
 
@@ -36,8 +35,8 @@ void vmarray_init(struct vmarray *array, size_t element_bytes, size_t max)
 	}
 	*array = (struct vmarray){ .element_bytes = element_bytes, .max = max };
 	array->range_bytes = round_up(bytes ? bytes : 1, STEP_BYTES);
-	if (array->range_bytes > HUGE_PAGE_BYTES)
-		array->range_bytes = round_up(array->range_bytes, HUGE_PAGE_BYTES);
+	if (array->range_bytes > MEM_HUGE_PAGE_BYTES)
+		array->range_bytes = round_up(array->range_bytes, MEM_HUGE_PAGE_BYTES);
 	array->data = mem_map_range(array->range_bytes, PROT_NONE, MAP_NORESERVE);
 	if (!array->data)
 		die("reserve", array->range_bytes);
@@ -71,7 +70,7 @@ void vmarray_reset(struct vmarray *array, size_t keep_bytes)
 static void populate(void *data, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE
-	if (bytes < HUGE_PAGE_BYTES)
+	if (bytes < MEM_HUGE_PAGE_BYTES)
 		madvise(data, bytes, MADV_POPULATE_WRITE);
 #else
 	(void)data;
@@ -82,8 +81,9 @@ static void populate(void *data, size_t bytes)
 void vmarray_open(struct vmarray *array, size_t bytes)
 {
 	size_t step = array->open_bytes / 2 > STEP_BYTES ? array->open_bytes / 2 : STEP_BYTES;
-	size_t open = round_up(bytes > array->open_bytes + step ? bytes : array->open_bytes + step,
-			       array->open_bytes < HUGE_FROM_BYTES ? STEP_BYTES : HUGE_PAGE_BYTES);
+	size_t open =
+		round_up(bytes > array->open_bytes + step ? bytes : array->open_bytes + step,
+			 array->open_bytes < HUGE_FROM_BYTES ? STEP_BYTES : MEM_HUGE_PAGE_BYTES);
 
 	if (open > array->range_bytes)
 		open = array->range_bytes;
