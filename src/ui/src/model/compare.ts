@@ -6,24 +6,9 @@
  * box is as wide as both sides together, so that what is new and what is gone are both seen;
  * sides of different length count per second.
  */
-import { GROUP, TRIMMED, type Functions, type Profile, functionName } from "./profile";
+import { GROUP, TRIMMED, type Functions, type Profile, type Side, type Sides, functionName } from "./profile";
 import { sumFunctions } from "./top";
 import { TreeBuilder } from "./tree_builder";
-
-/* Values of one side, per node and per function of the merged tree. */
-export interface Side {
-	self: Float64Array;
-	total: Float64Array;
-	functionSelf: Float64Array;
-	functionTotal: Float64Array;
-	/* Seconds that its data covers; 0 when values are not per time. */
-	seconds: number;
-	reports: number;
-	/* Below this value a node may have been left out of what was sent. */
-	trimmed: number;
-}
-
-export type Sides = [Side, Side];
 
 /* How values are compared: per second, as a share of their side, or as they are. */
 export type Mode = "rate" | "share" | "raw";

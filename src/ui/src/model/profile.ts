@@ -8,8 +8,6 @@
  * unit (samples, nanoseconds, bytes): a box covers [start, start + total).
  */
 
-import type { Sides } from "./compare";
-
 /* Why frames of one binary are called by their address; `value` is of the stacks with any. */
 export interface UnresolvedReason {
 	code: string;
@@ -65,6 +63,21 @@ export interface Functions {
 	systemName: Uint32Array;
 	unresolved: Uint32Array;
 }
+
+/* Values of one side of a comparison, per node and per function of the merged tree. */
+export interface Side {
+	self: Float64Array;
+	total: Float64Array;
+	functionSelf: Float64Array;
+	functionTotal: Float64Array;
+	/* Seconds that its data covers; 0 when values are not per time. */
+	seconds: number;
+	reports: number;
+	/* Below this value a node may have been left out of what was sent. */
+	trimmed: number;
+}
+
+export type Sides = [Side, Side];
 
 export interface Profile {
 	header: ProfileHeader;
