@@ -110,20 +110,21 @@ void metrics_add_label_value(struct strbuf *out, struct slice value)
 	}
 }
 
-void metrics_add_histogram(struct strbuf *out, const char *name, const char *help,
+void metrics_add_histogram(struct strbuf *out, const char *name, const char *labels,
 			   const double *bounds, size_t bounds_count, const uint64_t *counts,
 			   double sum)
 {
-	uint64_t total = 0;
+	const char *comma = *labels ? "," : "";
+	const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
+	unsigned long long total = 0;
 
-	metrics_add_family(out, name, "histogram", help);
 	for (size_t i = 0; i < bounds_count; i++) {
 		total += counts[i];
-		strbuf_addf(out, "%s_bucket{le=\"%.12g\"} %llu\n", name, bounds[i],
-			    (unsigned long long)total);
+		strbuf_addf(out, "%s_bucket{%s%sle=\"%.12g\"} %llu\n", name, labels, comma,
+			    bounds[i], total);
 	}
 	total += counts[bounds_count];
-	strbuf_addf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)total);
-	strbuf_addf(out, "%s_sum %.12g\n%s_count %llu\n", name, sum, name,
-		    (unsigned long long)total);
+	strbuf_addf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, labels, comma, total);
+	strbuf_addf(out, "%s_sum%s%s%s %.12g\n", name, open, labels, close, sum);
+	strbuf_addf(out, "%s_count%s%s%s %llu\n", name, open, labels, close, total);
 }

@@ -74,10 +74,10 @@ void metrics_add_family(struct strbuf *out, const char *name, const char *type, 
 void metrics_add_label_value(struct strbuf *out, struct slice value);
 
 /*
- * A whole histogram without labels. counts[i] are the observations up to bounds[i] that are in no
- * bucket before; counts[bounds_count] those above all bounds.
+ * The lines of a histogram. `labels` go between the braces ("" or `path="/"`). counts[i] are the
+ * observations up to bounds[i] that are in no bucket before; counts[bounds_count] those above all.
  */
-void metrics_add_histogram(struct strbuf *out, const char *name, const char *help,
+void metrics_add_histogram(struct strbuf *out, const char *name, const char *labels,
 			   const double *bounds, size_t bounds_count, const uint64_t *counts,
 			   double sum);
 

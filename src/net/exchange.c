@@ -480,7 +480,6 @@ static int run_messages(struct exchange *exchange, struct err *err)
 static void run_stream(struct exchange *exchange)
 {
 	const struct net_route *route = exchange->route;
-	int64_t begun_ns = traffic_begin_handler();
 	struct net_response response;
 	struct err err = { 0 };
 	int code = run_messages(exchange, &err);
@@ -500,15 +499,33 @@ static void run_stream(struct exchange *exchange)
 		answer(exchange, &response);
 		response_fini(&response);
 	}
-	traffic_end_handler(begun_ns);
+}
+
+static void run_handler(struct exchange *exchange)
+{
+	struct net_response response;
+
+	response_init(&response);
+	exchange->route->handler(exchange->route->context, &exchange->request, &response);
+	answer(exchange, &response);
+	response_fini(&response);
+}
+
+static void run_counted(struct exchange *exchange, void (*run)(struct exchange *))
+{
+	int64_t begun_ns = clock_monotonic_ns();
+
+	traffic_add_handler(1);
+	run(exchange);
+	traffic_add_handler(-1);
+	durations_note(exchange->service->durations, exchange->route,
+		       clock_monotonic_ns() - begun_ns);
 }
 
 void exchange_run(struct exchange *exchange)
 {
-	struct net_response response;
 	struct err err = { 0 };
 	enum refusal refusal;
-	int64_t begun_ns;
 	int code;
 
 	refusal = admit(exchange);
@@ -517,20 +534,14 @@ void exchange_run(struct exchange *exchange)
 		return;
 	}
 	if (exchange->route->stream) {
-		run_stream(exchange);
+		run_counted(exchange, run_stream);
 		return;
 	}
 	code = decode_body(exchange, &err);
-	if (code) {
+	if (code)
 		answer_refusal(exchange, refusal_of(code), err.message);
-		return;
-	}
-	response_init(&response);
-	begun_ns = traffic_begin_handler();
-	exchange->route->handler(exchange->route->context, &exchange->request, &response);
-	traffic_end_handler(begun_ns);
-	answer(exchange, &response);
-	response_fini(&response);
+	else
+		run_counted(exchange, run_handler);
 }
 
 bool exchange_watch(struct exchange *exchange)

@@ -18,6 +18,7 @@
 #define FIRN_NET_EXCHANGE_H
 
 #include "net/budget.h"
+#include "net/durations.h"
 #include "net/head.h"
 #include "net/pace.h"
 #include "net/refusal.h"
@@ -25,7 +26,7 @@
 
 struct engine;
 
-/* What all exchanges of one server share. Read-only while the server runs, but for the budget. */
+/* What all exchanges of one server share. Read-only while the server runs, but for what counts. */
 struct service {
 	const struct net_route *routes;
 	size_t routes_count;
@@ -33,6 +34,7 @@ struct service {
 			 bool at_once);
 	void *authorize_context;
 	struct slice headers, path_prefix;
+	struct durations *durations;
 	struct budget budget;
 };
 

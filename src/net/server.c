@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/process_metrics.h"
 #include "net/conn.h"
 #include "net/listener.h"
 #include "net/pool.h"
@@ -227,6 +228,7 @@ static struct net_server *new_server(const struct net_server_options *options)
 
 	server->service.routes = options->routes;
 	server->service.routes_count = options->routes_count;
+	server->service.durations = durations_new(options->routes, options->routes_count);
 	server->service.authorize = options->authorize;
 	server->service.authorize_context = options->authorize_context;
 	server->service.headers = options->headers;
@@ -251,6 +253,7 @@ static struct net_server *new_server(const struct net_server_options *options)
 
 static void free_server(struct net_server *server)
 {
+	durations_free(server->service.durations);
 	free(server->owner.read_buffer);
 	free(server);
 }
@@ -312,6 +315,7 @@ int net_server_start(const struct net_server_options *options, struct net_server
 	code = listener_open(options->address, &fd, err);
 	if (code)
 		return code;
+	process_metrics_register();
 	traffic_register();
 	refusal_register();
 	server = new_server(options);

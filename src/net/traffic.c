@@ -32,19 +32,11 @@ static METRIC_GAUGE(connections_open, "firn_net_connections", "", "Connections o
 static METRIC_GAUGE(inflight_bytes, "firn_net_inflight_bytes", "",
 		    "Bytes of requests and answers in memory.");
 static METRIC_GAUGE(handlers_running, "firn_net_handlers_running", "", "Handlers running now.");
-static struct metric handler_seconds = { METRIC_TYPE_COUNTER,
-					 "firn_net_handler_seconds_total",
-					 "",
-					 "Time spent in handlers.",
-					 1e-9,
-					 0 };
-
 void traffic_register(void)
 {
 	static struct metric *const singles[] = { &received_bytes,     &sent_bytes,
 						  &connections_opened, &connections_open,
-						  &inflight_bytes,     &handlers_running,
-						  &handler_seconds };
+						  &inflight_bytes,     &handlers_running };
 
 	for (size_t i = 0; i < PROTOCOLS_COUNT; i++) {
 		for (size_t j = 0; j < CLASSES_COUNT; j++) {
@@ -67,16 +59,9 @@ void traffic_count_answer(const struct net_request *request, const struct net_re
 		metric_add(&requests[protocol][class], 1);
 }
 
-int64_t traffic_begin_handler(void)
+void traffic_add_handler(int change)
 {
-	metric_add(&handlers_running, 1);
-	return clock_monotonic_ns();
-}
-
-void traffic_end_handler(int64_t begun_ns)
-{
-	metric_add(&handlers_running, -1);
-	metric_add(&handler_seconds, clock_monotonic_ns() - begun_ns);
+	metric_add(&handlers_running, change);
 }
 
 void traffic_add_connection(int change)

@@ -70,8 +70,8 @@ static void render_sample_seconds(const struct sample_counters *counters, struct
 		counts[i] = counters->of[COUNTER_RUN_LOG2_FIRST + i];
 	for (int i = 0; i < RUN_LOG2_BUCKETS - 1; i++)
 		bounds[i] = (double)((uint64_t)RUN_LOG2_FIRST_NS << i) * 1e-9;
-	metrics_add_histogram(out, SAMPLE_SECONDS, "Time of the BPF program per sample.", bounds,
-			      RUN_LOG2_BUCKETS - 1, counts,
+	metrics_add_family(out, SAMPLE_SECONDS, "histogram", "Time of the BPF program per sample.");
+	metrics_add_histogram(out, SAMPLE_SECONDS, "", bounds, RUN_LOG2_BUCKETS - 1, counts,
 			      (double)counters->of[COUNTER_RUN_NS] * 1e-9);
 }
 

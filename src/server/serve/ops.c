@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/process_metrics.h"
 #include "codec/json.h"
 #include "server/access/access.h"
 #include "server/query/render.h"
@@ -87,20 +88,6 @@ void ops_put_stat(struct json *json, const struct store_stat *stat,
 	json_close_object(json);
 }
 
-/* Resident memory of this process. */
-static uint64_t resident_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long pages = 0;
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*s %llu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void put_limit(struct json *json, const char *key, uint64_t limit)
 {
 	json_put_key(json, key);
@@ -123,7 +110,7 @@ static void put_resources(struct json *json, struct serve *serve, const struct n
 	struct statvfs fs = { 0 };
 
 	json_member_object(json, "memory");
-	json_member_uint(json, "resident_bytes", resident_bytes());
+	json_member_uint(json, "resident_bytes", process_metrics_resident_bytes());
 	json_member_uint(json, "queries_bytes", atomic_load(&serve->queries.used_bytes));
 	put_limit(json, "queries_limit_bytes", serve->queries.limit_bytes);
 	json_close_object(json);

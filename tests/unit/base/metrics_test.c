@@ -2,14 +2,20 @@
 /* Metrics: the Prometheus text format, and counting from several threads. */
 #include "base/metrics.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/process_metrics.h"
 
 static METRIC_COUNTER(late, "firn_test_dropped_total", "{reason=\"late\"}", "Rows dropped.");
 static METRIC_GAUGE(open_files, "firn_test_open_files", "", "Files open.");
@@ -138,15 +144,55 @@ static void histograms_are_cumulative(void **state)
 	struct strbuf out = { 0 };
 
 	(void)state;
-	metrics_add_histogram(&out, "firn_test_s", "Time.", bounds, 2, counts, 12.25);
-	assert_string_equal(strbuf_text(&out), "# HELP firn_test_s Time.\n"
-					       "# TYPE firn_test_s histogram\n"
-					       "firn_test_s_bucket{le=\"2.56e-07\"} 3\n"
+	metrics_add_histogram(&out, "firn_test_s", "", bounds, 2, counts, 12.25);
+	metrics_add_histogram(&out, "firn_test_s", "path=\"/\"", bounds, 1, counts, 0.5);
+	assert_string_equal(strbuf_text(&out), "firn_test_s_bucket{le=\"2.56e-07\"} 3\n"
 					       "firn_test_s_bucket{le=\"0.5\"} 3\n"
 					       "firn_test_s_bucket{le=\"+Inf\"} 7\n"
 					       "firn_test_s_sum 12.25\n"
-					       "firn_test_s_count 7\n");
+					       "firn_test_s_count 7\n"
+					       "firn_test_s_bucket{path=\"/\",le=\"2.56e-07\"} 3\n"
+					       "firn_test_s_bucket{path=\"/\",le=\"+Inf\"} 3\n"
+					       "firn_test_s_sum{path=\"/\"} 0.5\n"
+					       "firn_test_s_count{path=\"/\"} 3\n");
 	strbuf_free(&out);
+}
+
+static double value_of(const struct strbuf *text, const char *name)
+{
+	const char *at = strstr(strbuf_text(text), name);
+
+	assert_non_null(at);
+	return strtod(at + strlen(name), NULL);
+}
+
+static void the_process_is_told_as_others_tell_theirs(void **state)
+{
+	struct strbuf before = { 0 }, after = { 0 };
+	int more[8];
+
+	(void)state;
+	process_metrics_register();
+	process_metrics_register();
+	metrics_render(&before);
+	for (size_t i = 0; i < 8; i++)
+		more[i] = dup(0);
+	metrics_render(&after);
+	for (size_t i = 0; i < 8; i++)
+		close(more[i]);
+	assert_int_equal(times_in(&after, "\nprocess_open_fds "), 1);
+	assert_true(value_of(&after, "\nprocess_open_fds ") ==
+		    value_of(&before, "\nprocess_open_fds ") + 8);
+	assert_true(value_of(&after, "\nprocess_cpu_seconds_total ") >=
+		    value_of(&before, "\nprocess_cpu_seconds_total "));
+	assert_true(value_of(&after, "\nprocess_resident_memory_bytes ") > 65536);
+	assert_true(value_of(&after, "\nprocess_resident_memory_bytes ") <
+		    value_of(&after, "\nprocess_virtual_memory_bytes "));
+	assert_true(fabs(value_of(&after, "\nprocess_start_time_seconds ") - (double)time(NULL)) <
+		    600);
+	assert_int_equal(times_in(&after, "firn_build_info{version=\"" FIRN_VERSION "\"} 1\n"), 1);
+	strbuf_free(&before);
+	strbuf_free(&after);
 }
 
 int main(void)
@@ -157,6 +203,7 @@ int main(void)
 		cmocka_unit_test(collectors_are_asked_until_they_are_removed),
 		cmocka_unit_test(label_values_are_always_utf8),
 		cmocka_unit_test(histograms_are_cumulative),
+		cmocka_unit_test(the_process_is_told_as_others_tell_theirs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,7 @@ static inline void engine_fake_init(struct engine_fake *fake,
 			     .budget = { .max_bytes = 1 << 20 } },
 		.queue_max = ENGINE_FAKE_QUEUE_MAX,
 	};
+	fake->service.durations = durations_new(fake->service.routes, fake->service.routes_count);
 	fake->engine = make(&fake->host);
 }
 
@@ -155,6 +156,7 @@ static inline void engine_fake_free(struct engine_fake *fake)
 	fake->engine->ops->free(fake->engine);
 	for (size_t i = 0; i < fake->queue_count; i++)
 		exchange_free(fake->queue[i]);
+	durations_free(fake->service.durations);
 	if (fake->service.budget.used_bytes)
 		abort();
 	strbuf_free(&fake->pending);

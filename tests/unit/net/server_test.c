@@ -675,7 +675,17 @@ static void the_server_counts(void **state)
 	struct strbuf text = { 0 };
 
 	strbuf_free(&reply.body);
+	for (int i = 0; i < 2; i++) {
+		reply = call(world, "GET", "/text", (struct slice){ 0 });
+		strbuf_free(&reply.body);
+	}
 	metrics_render(&text);
+	assert_non_null(
+		strstr(strbuf_text(&text),
+		       "firn_net_handler_seconds_count{method=\"GET\",path=\"/text\"} 2\n"));
+	assert_non_null(
+		strstr(strbuf_text(&text), "{method=\"GET\",path=\"/text\",le=\"30\"} 2\n"));
+	assert_null(strstr(strbuf_text(&text), "path=\"/nothing\""));
 	assert_non_null(strstr(strbuf_text(&text), "firn_net_refused_total{reason=\"no_route\"}"));
 	assert_non_null(strstr(strbuf_text(&text),
 			       "firn_net_requests_total{protocol=\"http2\",class=\"4xx\"}"));
