@@ -254,6 +254,8 @@ bool tables_row(struct tables *tables, uint32_t stack, uint32_t label_set, const
 bool tables_rows(struct tables *tables, const struct row *rows, uint32_t count,
 		 const int64_t *values);
 void tables_report_cancel(struct tables *tables);
+/* Into the order that reports have them in; equal ones by link. */
+void tables_order_moments(struct moment *moments, size_t count);
 /*
  * When samples of the newest report were taken, once, after its rows and in the order told above.
  * False when they do not fit: the report is whole without them.

@@ -35,6 +35,22 @@ uint32_t tables_link(struct tables *tables, const struct trace_link *link)
 	return id;
 }
 
+static int moment_order(const void *left, const void *right)
+{
+	const struct moment *a = left, *b = right;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	if (a->tick != b->tick)
+		return a->tick < b->tick ? -1 : 1;
+	return (a->link > b->link) - (a->link < b->link);
+}
+
+void tables_order_moments(struct moment *moments, size_t count)
+{
+	qsort(moments, count, sizeof(*moments), moment_order);
+}
+
 static struct report *newest_report(const struct tables *tables)
 {
 	assert(tables->reports.count > 0);

@@ -446,22 +446,11 @@ void normalise_moment(struct normaliser *n, uint32_t row, uint32_t tick,
 		n->problem = problem_full;
 }
 
-static int moment_order(const void *left, const void *right)
-{
-	const struct moment *a = left, *b = right;
-
-	if (a->row != b->row)
-		return a->row < b->row ? -1 : 1;
-	if (a->tick != b->tick)
-		return a->tick < b->tick ? -1 : 1;
-	return (a->link > b->link) - (a->link < b->link);
-}
-
 static bool add_moments(struct normaliser *n)
 {
 	if (!n->moments.count)
 		return true;
-	qsort(n->moments.data, n->moments.count, sizeof(struct moment), moment_order);
+	tables_order_moments(n->moments.data, n->moments.count);
 	return tables_moments(n->into, n->moments.data, (uint32_t)n->moments.count);
 }
 

@@ -52,17 +52,6 @@ static uint32_t number_link(struct part_moments *moments, const struct trace_lin
 	return moments->links_count - 1;
 }
 
-static int moment_order(const void *left, const void *right)
-{
-	const struct moment *a = left, *b = right;
-
-	if (a->row != b->row)
-		return a->row < b->row ? -1 : 1;
-	if (a->tick != b->tick)
-		return a->tick < b->tick ? -1 : 1;
-	return (a->link > b->link) - (a->link < b->link);
-}
-
 void part_moments_add(struct part_moments *moments, const struct part_report *report,
 		      const uint32_t *rows)
 {
@@ -80,7 +69,7 @@ void part_moments_add(struct part_moments *moments, const struct part_report *re
 		mem_grow(moments->items, moments->count, moments->capacity);
 		moments->items[moments->count++] = moment;
 	}
-	qsort(moments->items + first, report->moment_count, sizeof(struct moment), moment_order);
+	tables_order_moments(moments->items + first, report->moment_count);
 }
 
 /* Writing. */

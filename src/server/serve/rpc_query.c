@@ -113,6 +113,19 @@ static int begin(struct serve *serve, const struct net_request *request,
 	return rc ? rc : begin_with(serve, request, rpc, rpc->query, need, question, err);
 }
 
+/* `types` and `count` are set on success; `question` is to be finished in any case. */
+static int ask_types(struct serve *serve, const struct net_request *request,
+		     const struct rpc_shape *shape, struct question *question,
+		     struct query_type **types, size_t *count, struct err *err)
+{
+	struct rpc_request rpc;
+	int rc = begin(serve, request, shape, QUESTION_SELECTOR_OPTIONAL, &rpc, question, err);
+
+	return rc ? rc
+		  : query_types(&question->source, rpc.start_ns, rpc.end_ns, &question->arena,
+				types, count, err);
+}
+
 void rpc_profile_types(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
@@ -121,14 +134,10 @@ void rpc_profile_types(void *context, const struct net_request *request,
 						.end = 2 };
 	struct question question = { 0 };
 	struct query_type *types;
-	struct rpc_request rpc;
 	struct err err;
 	size_t count = 0;
-	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
+	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
 
-	if (!rc)
-		rc = query_types(&question.source, rpc.start_ns, rpc.end_ns, &question.arena,
-				 &types, &count, &err);
 	for (size_t i = 0; !rc && i < count; i++) {
 		size_t begun = pb_begin(&response->body, 1);
 
@@ -234,14 +243,10 @@ void rpc_has_data(void *context, const struct net_request *request, struct net_r
 	static const struct rpc_shape shape = { .name = "HasProfileDataRequest" };
 	struct question question = { 0 };
 	struct query_type *types;
-	struct rpc_request rpc;
 	struct err err;
 	size_t count = 0;
-	int rc = begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &rpc, &question, &err);
+	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
 
-	if (!rc)
-		rc = query_types(&question.source, rpc.start_ns, rpc.end_ns, &question.arena,
-				 &types, &count, &err);
 	if (!rc)
 		pb_put_varint(&response->body, 1, count > 0);
 	rpc_finish(request, response, rc, &question, &err);

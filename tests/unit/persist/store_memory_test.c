@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "batches.h"
 #include "server/persist/store_admin.h"
-#include "server/persist/vfs.h"
+#include "store_dir.h"
 
 #define REPORTS 12u
 #define FORKS 40u /* allocations that are tried to fail, spread over a life */
@@ -66,32 +66,6 @@ void *realloc(void *old, size_t size)
 }
 
 static int64_t now_ns = (BATCHES_START_S + 2000) * CLOCK_NS_PER_S;
-
-static char *fresh_dir(void)
-{
-	const char *parent = getenv("TMPDIR");
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/firn-store-XXXXXX", parent ? parent : "/tmp");
-	assert_non_null(mkdtemp(path.data));
-	return path.data;
-}
-
-static void remove_name(void *context, const char *name)
-{
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/%s", (const char *)context, name);
-	unlink(path.data);
-	strbuf_free(&path);
-}
-
-static void remove_dir(char *path)
-{
-	vfs_posix.list_dir(&vfs_posix, path, remove_name, path);
-	rmdir(path);
-	free(path);
-}
 
 static struct store_options options_of(const char *path)
 {
@@ -149,7 +123,7 @@ static void check(const char *path, const bool *acknowledged)
 /* A life in a process of its own. Returns its number of allocations when it came to its end. */
 static uint64_t live_and_check(uint64_t from)
 {
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	bool acknowledged[REPORTS] = { false };
 	uint64_t needed = 0;
 	int acks[2], ends[2], status;
@@ -179,7 +153,7 @@ static uint64_t live_and_check(uint64_t from)
 	assert_true(WIFEXITED(status) || WTERMSIG(status) == SIGABRT);
 	if (access(path, F_OK) == 0)
 		check(path, acknowledged);
-	remove_dir(path);
+	store_dir_remove(path);
 	return needed;
 }
 

@@ -18,6 +18,7 @@
 #include "batches.h"
 #include "server/persist/store_metrics.h"
 #include "server/persist/vfs.h"
+#include "store_dir.h"
 
 #define ROWS_OF_A_LARGE_BATCH 2500000u /* 40 MB: two are more than may be in flight */
 
@@ -55,32 +56,6 @@ static void wait_until_reached(void)
 	while (!gate.reached)
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	pthread_mutex_unlock(&gate.lock);
-}
-
-static char *fresh_dir(void)
-{
-	const char *parent = getenv("TMPDIR");
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/firn-store-XXXXXX", parent ? parent : "/tmp");
-	assert_non_null(mkdtemp(path.data));
-	return path.data;
-}
-
-static void remove_name(void *context, const char *name)
-{
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/%s", (const char *)context, name);
-	unlink(path.data);
-	strbuf_free(&path);
-}
-
-static void remove_dir(char *path)
-{
-	vfs_posix.list_dir(&vfs_posix, path, remove_name, path);
-	rmdir(path);
-	free(path);
 }
 
 static struct store *open_at(const char *path, const struct vfs *vfs, uint64_t seal_bytes)
@@ -143,7 +118,7 @@ static void *append_large(void *context)
 static void more_than_may_wait_is_refused_and_taken_later(void **state)
 {
 	struct vfs vfs = vfs_posix;
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	struct large first, second;
 	struct store *store;
 	pthread_t thread;
@@ -173,12 +148,12 @@ static void more_than_may_wait_is_refused_and_taken_later(void **state)
 	tables_free(&first.tables);
 	tables_free(&second.tables);
 	store_close(store);
-	remove_dir(path);
+	store_dir_remove(path);
 }
 
 static void memtables_that_nobody_writes_down_are_bounded(void **state)
 {
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	struct store *store = open_at(path, NULL, 4096);
 	struct append_result result;
 	struct store_stat stat;
@@ -198,7 +173,7 @@ static void memtables_that_nobody_writes_down_are_bounded(void **state)
 	assert_int_equal(batches_append(store, n - 1, &result, &err), 0);
 	assert_int_equal(result.reports_stored, 1);
 	store_close(store);
-	remove_dir(path);
+	store_dir_remove(path);
 }
 
 int main(void)

@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "batches.h"
-#include "server/persist/vfs.h"
+#include "store_dir.h"
 
 #define THREADS 6
 #define PER_THREAD 80
@@ -31,32 +31,6 @@
 #define MODEL_REPORTS 200
 
 static int64_t now_ns = (BATCHES_START_S + 2000) * CLOCK_NS_PER_S;
-
-static char *fresh_dir(void)
-{
-	const char *parent = getenv("TMPDIR");
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/firn-store-XXXXXX", parent ? parent : "/tmp");
-	assert_non_null(mkdtemp(path.data));
-	return path.data;
-}
-
-static void remove_name(void *context, const char *name)
-{
-	struct strbuf path = { 0 };
-
-	strbuf_addf(&path, "%s/%s", (const char *)context, name);
-	unlink(path.data);
-	strbuf_free(&path);
-}
-
-static void remove_dir(char *path)
-{
-	vfs_posix.list_dir(&vfs_posix, path, remove_name, path);
-	rmdir(path);
-	free(path);
-}
 
 static struct store *open_at(const char *path, bool background, uint64_t seal_bytes)
 {
@@ -132,7 +106,7 @@ static void *look_again_and_again(void *context)
 /* Small memtables: generations end and become parts all the time. */
 static void appends_seals_and_snapshots_run_side_by_side(void **state)
 {
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	struct store *store = open_at(path, true, 4096);
 	pthread_t threads[THREADS], reader;
 	struct appender appenders[THREADS];
@@ -157,7 +131,7 @@ static void appends_seals_and_snapshots_run_side_by_side(void **state)
 		assert_int_equal(found[n], 1);
 	store_close(store);
 	free(found);
-	remove_dir(path);
+	store_dir_remove(path);
 }
 
 /* Appends from `first` on and writes each number to the pipe once it is acknowledged. */
@@ -181,7 +155,7 @@ static void append_until_killed(const char *path, int acks, uint32_t first, uint
 static void acknowledged_reports_survive_kill_9(void **state)
 {
 	enum { LIMIT = 1 << 16 };
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	uint32_t next = 0, *found = mem_new_array(uint32_t, LIMIT);
 
 	(void)state;
@@ -214,7 +188,7 @@ static void acknowledged_reports_survive_kill_9(void **state)
 		store_close(store);
 	}
 	free(found);
-	remove_dir(path);
+	store_dir_remove(path);
 }
 
 struct model {
@@ -275,7 +249,7 @@ static void store_behaves_like_a_set(void **state)
 	const char *given = getenv("FIRN_TEST_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)clock_real_ns() | 1;
 	uint64_t random = seed;
-	char *path = fresh_dir();
+	char *path = store_dir_new();
 	struct store *store = open_at(path, false, 6000);
 	struct model model = { 0 };
 
@@ -286,7 +260,7 @@ static void store_behaves_like_a_set(void **state)
 	compare(&model, store);
 	store_close(store);
 	verify(path);
-	remove_dir(path);
+	store_dir_remove(path);
 }
 
 int main(void)
