@@ -8,6 +8,7 @@
 
 #define COUNT_QUICK_NS (100 * CLOCK_NS_PER_MS) /* series are counted each time then */
 #define COUNT_REST 20			       /* else again after that many times as long */
+#define COUNT_BYTES ((size_t)8 << 20)	       /* of series, in memory at once */
 
 struct pins {
 	struct memtable *memtables[STORE_MEMTABLES_MAX];
@@ -296,9 +297,10 @@ static void add_span(struct store_stat *stat, int64_t min_start_ns, int64_t max_
 		stat->newest_ns = max_start_ns;
 }
 
-/* Reads series and their labels, nothing else. */
+/* Reads series and their labels, nothing else; they go again, however many there are. */
 static int add_part_series(struct part_reader *reader, struct series_set *series)
 {
+	size_t bytes = part_reader_bytes(reader);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < part_reader_partitions(reader) && !rc; i++) {
@@ -309,6 +311,8 @@ static int add_part_series(struct part_reader *reader, struct series_set *series
 			break;
 		add_series(series, &segment.view);
 		part_reader_drop_segment(&segment);
+		if (part_reader_bytes(reader) > bytes + COUNT_BYTES)
+			part_reader_trim(reader);
 	}
 	return rc;
 }

@@ -15,11 +15,12 @@
 #include "server/query/mean.h"
 #include "server/query/select.h"
 
+/* Many: 24 bytes, not 32. */
 struct accumulate_sum {
 	mean_wide value; /* times the selection's denominator */
 	uint32_t stack;	 /* slot of the segment; after accumulate_find_nodes its node */
 	uint32_t group;
-};
+} __attribute__((packed, aligned(8)));
 
 /* Ordered by group, then stack. */
 struct accumulate_sums {

@@ -19,22 +19,27 @@
 #define SEGMENT_COST 20000u
 #define RUN_COST ((uint64_t)2 << 20)
 #define APART_BYTES ((size_t)96 << 20)	  /* of tries that are all in memory at once */
+#define OWN_SUMS ((size_t)4 << 10)	  /* of a segment: freed when they are merged */
+#define FOLD_SUMS ((size_t)128 << 10)	  /* added until a heap is folded, and half of it */
 #define TOGETHER_ROWS ((uint64_t)2 << 20) /* of a segment that is worth several threads */
 
 /* Sums over a trie of their own, or over that of a segment. */
 struct heap {
 	struct trie trie;
 	const struct tables_view *view; /* the segment's; NULL: see trie */
+	struct tables_view finished;	/* of the trie, once nothing is added any more */
 	struct accumulate_sum *sums;
 	size_t sums_count, sums_capacity; /* capacity 0: they are an item's */
+	size_t folded_count;		  /* of sums, when they were folded last */
 	uint64_t rows;
-	bool begun;
+	bool begun, is_finished;
 };
 
 /* A segment with reports, and its sums. */
 struct item {
 	struct select_segment *in;
-	struct accumulate_sums sums; /* in the run's arena */
+	struct accumulate_sums sums; /* in its own arena if they are many, or the run's */
+	struct arena arena;
 };
 
 /* Items first .. end - 1, in the source's order. */
@@ -88,35 +93,6 @@ static void free_heap(struct work *work, struct heap *heap)
 	if (heap->sums_capacity)
 		free(heap->sums);
 	*heap = (struct heap){ 0 };
-}
-
-/*
- * Adds sums of another trie; their stacks are renamed. Over a segment's trie there is one list of
- * sums, which is not copied: it lives until the runs are freed.
- */
-static int add_sums(struct heap *heap, struct work *work, const struct tables_view *view,
-		    struct accumulate_sum *sums, size_t count, struct err *err)
-{
-	int rc = 0;
-
-	if (heap->view) {
-		heap->sums = sums;
-		heap->sums_count = count;
-		return 0;
-	}
-	rc = trie_add(&heap->trie, work, view, sums, count, err);
-	if (rc || !count)
-		return rc;
-	while (heap->sums_capacity - heap->sums_count < count) {
-		size_t capacity = 2 * heap->sums_capacity + 1024;
-
-		heap->sums = mem_realloc(heap->sums, capacity, sizeof(*heap->sums));
-		work->other_bytes += (capacity - heap->sums_capacity) * sizeof(*heap->sums);
-		heap->sums_capacity = capacity;
-	}
-	memcpy(heap->sums + heap->sums_count, sums, count * sizeof(*sums));
-	heap->sums_count += count;
-	return work_check(work, err);
 }
 
 /* The sums' indexes ordered by group, stable: a counting sort. */
@@ -185,6 +161,8 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 	struct arena scratch;
 	int rc;
 
+	if (count == heap->folded_count)
+		return 0;
 	arena_init(&scratch, work->limit_bytes);
 	rc = add_up(selection, &scratch, (uint32_t)heap->trie.nodes.count, &sums, &count, err);
 	work->other_bytes += scratch.used_bytes;
@@ -195,9 +173,75 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 		if (count)
 			memcpy(heap->sums, sums, count * sizeof(*sums));
 		heap->sums_count = count;
+		heap->folded_count = count;
 	}
 	arena_free(&scratch);
 	return rc;
+}
+
+/*
+ * Adds sums of another trie; their stacks are renamed. Over a segment's trie there is one list of
+ * sums, which is not copied: it lives until the runs are freed. Else they are folded now and then:
+ * memory is for distinct stacks, however many segments have them.
+ */
+static int add_sums(const struct selection *selection, struct heap *heap, struct work *work,
+		    const struct tables_view *view, struct accumulate_sum *sums, size_t count,
+		    struct err *err)
+{
+	int rc = 0;
+
+	if (heap->view) {
+		heap->sums = sums;
+		heap->sums_count = count;
+		return 0;
+	}
+	rc = trie_add(&heap->trie, work, view, sums, count, err);
+	if (rc || !count)
+		return rc;
+	while (heap->sums_capacity - heap->sums_count < count) {
+		size_t capacity = 2 * heap->sums_capacity + 1024;
+
+		heap->sums = mem_realloc(heap->sums, capacity, sizeof(*heap->sums));
+		work->other_bytes += (capacity - heap->sums_capacity) * sizeof(*heap->sums);
+		heap->sums_capacity = capacity;
+	}
+	memcpy(heap->sums + heap->sums_count, sums, count * sizeof(*sums));
+	heap->sums_count += count;
+	if (heap->sums_count >= FOLD_SUMS + 2 * heap->folded_count)
+		rc = fold_heap(selection, work, heap, err);
+	return rc ? rc : work_check(work, err);
+}
+
+/* Nothing is added any more. */
+static void finish_heap(struct work *work, struct heap *heap)
+{
+	if (heap->view || heap->is_finished)
+		return;
+	work->other_bytes -= heap_bytes(heap);
+	trie_finish(&heap->trie, &heap->finished);
+	if (heap->sums_capacity) {
+		heap->sums_capacity = heap->sums_count ? heap->sums_count : 1;
+		heap->sums = mem_realloc(heap->sums, heap->sums_capacity, sizeof(*heap->sums));
+	}
+	heap->is_finished = true;
+	work->other_bytes += heap_bytes(heap);
+}
+
+/* Sums that are not many share the run's memory. */
+static struct arena *arena_of(struct run *run, struct item *item, const struct work *work)
+{
+	const struct select_segment *in = item->in;
+
+	if (in->segment->slots_count < OWN_SUMS || in->rows_count < OWN_SUMS)
+		return &run->arena;
+	arena_init(&item->arena, work->limit_bytes);
+	return &item->arena;
+}
+
+static void free_item(struct work *work, struct item *item)
+{
+	work->other_bytes -= item->arena.used_bytes;
+	arena_free(&item->arena);
 }
 
 /* Sums the segments of a run, in their order. */
@@ -216,7 +260,8 @@ static int sum_run(struct merging *merging, struct work *work, struct run *run, 
 					 &item->sums.rows, err);
 		else
 			rc = accumulate_segment(merging->selection, work, item->in, together,
-						&run->arena, &item->sums, err);
+						arena_of(run, item, work), &item->sums, err);
+		work->other_bytes += item->arena.used_bytes;
 		rc = work_spare(item->in->segment, rc);
 	}
 	work->other_bytes += run->arena.used_bytes;
@@ -238,9 +283,8 @@ static bool is_any_order(const struct merging *merging)
 	return merging->apart || merging->selection->params->rows_only;
 }
 
-/* `any_order`: of stacks. */
-static int add_item(struct work *work, struct heap *heap, struct item *item, bool any_order,
-		    struct err *err)
+static int add_item(const struct merging *merging, struct work *work, struct heap *heap,
+		    struct item *item, struct err *err)
 {
 	struct segment *segment = item->in->segment;
 	struct arena scratch;
@@ -249,16 +293,25 @@ static int add_item(struct work *work, struct heap *heap, struct item *item, boo
 	if (rc)
 		return rc;
 	arena_init(&scratch, work->limit_bytes);
-	if (any_order)
+	if (is_any_order(merging))
 		accumulate_rename(segment, &item->sums);
 	else if (!accumulate_find_nodes(segment, &scratch, &item->sums))
 		rc = work_over_budget(work, err);
 	arena_free(&scratch);
 	if (!rc)
-		rc = add_sums(heap, work, item->in->view, item->sums.list, item->sums.count, err);
+		rc = add_sums(merging->selection, heap, work, item->in->view, item->sums.list,
+			      item->sums.count, err);
+	if (!heap->view)
+		free_item(work, item);
 	heap->rows += item->sums.rows;
 	work->stats.nodes_merged += item->in->view->nodes_count;
 	return rc;
+}
+
+/* Whether the other units will be added to it. */
+static bool is_joined_into(const struct merging *merging, const struct unit *unit)
+{
+	return merging->as_one && merging->units_count > 1 && unit == merging->units;
 }
 
 static int merge_unit(struct merging *merging, struct work *work, struct unit *unit,
@@ -273,12 +326,15 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 	for (size_t i = unit->first; !rc && i < unit->end; i++) {
 		struct segment *segment = merging->order[i]->in->segment;
 
-		rc = work_spare(segment, add_item(work, heap, merging->order[i],
-						  is_any_order(merging), err));
+		rc = work_spare(segment, add_item(merging, work, heap, merging->order[i], err));
 		if (!alone)
 			work_drop_stacks(work, segment);
 	}
-	return rc || alone ? rc : fold_heap(merging->selection, work, heap, err);
+	if (!rc && !alone)
+		rc = fold_heap(merging->selection, work, heap, err);
+	if (!rc && !is_joined_into(merging, unit))
+		finish_heap(work, heap);
+	return rc;
 }
 
 /* A step for a team. */
@@ -412,6 +468,8 @@ static void free_runs(struct merging *merging)
 		arena_free(&merging->runs[i].arena);
 	}
 	merging->runs_count = 0;
+	for (size_t i = 0; i < merging->items_count; i++)
+		free_item(merging->selection->work, &merging->items[i]);
 }
 
 /* All units into the first. */
@@ -423,16 +481,10 @@ static int join_units(struct merging *merging, struct err *err)
 
 	for (size_t i = 1; !rc && i < merging->units_count; i++) {
 		struct heap *heap = &merging->units[i].heap;
-		struct tables_view view;
-		struct arena scratch;
 
-		arena_init(&scratch, work->limit_bytes);
-		if (!trie_view(&heap->trie, &scratch, &view))
-			rc = work_over_budget(work, err);
-		else
-			rc = add_sums(into, work, &view, heap->sums, heap->sums_count, err);
+		rc = add_sums(merging->selection, into, work, &heap->finished, heap->sums,
+			      heap->sums_count, err);
 		into->rows += heap->rows;
-		arena_free(&scratch);
 		free_heap(work, heap);
 	}
 	merging->units_count = 1;
@@ -464,14 +516,11 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 {
 	struct work *work = merging->selection->work;
 	struct merge_trie *into = &merge->tries[merge->tries_count];
-	int rc = 0;
+	int rc;
 
-	if (heap->view)
-		into->view = *heap->view;
-	else if (!trie_view(&heap->trie, &work->arena, &into->view))
-		rc = work_over_budget(work, err);
-	if (!rc)
-		rc = round_values(merging->selection, heap, into, err);
+	finish_heap(work, heap);
+	into->view = heap->view ? *heap->view : heap->finished;
+	rc = round_values(merging->selection, heap, into, err);
 	if (!rc && thin_pays(into) && !thin_trie(into, &work->arena))
 		rc = work_over_budget(work, err);
 	if (rc)

@@ -325,8 +325,8 @@ static int join_sides(struct work *work, const struct side *base, const struct s
 		rc = join_trie(work, &side->merge.tries[i], 0, both, err);
 	for (size_t i = 0; !rc && i < base->merge.tries_count; i++)
 		rc = join_trie(work, &base->merge.tries[i], 1, both, err);
-	if (!rc && !trie_view(&both->own, &work->arena, &both->view))
-		rc = work_over_budget(work, err);
+	if (!rc)
+		trie_finish(&both->own, &both->view);
 	return rc;
 }
 

@@ -30,6 +30,7 @@ void trie_free(struct trie *trie)
 	free(trie->string_bytes);
 	free(trie->strings);
 	free(trie->frames);
+	free(trie->plain);
 	children_free(&trie->nodes);
 	idmap_free(&trie->string_map);
 	idmap_free(&trie->frame_map);
@@ -45,7 +46,8 @@ size_t trie_bytes(const struct trie *trie)
 {
 	return trie->string_bytes_capacity + trie->strings_capacity * sizeof(*trie->strings) +
 	       trie->frames_capacity * sizeof(*trie->frames) + children_bytes(&trie->nodes) +
-	       map_bytes(&trie->string_map) + map_bytes(&trie->frame_map);
+	       trie->plain_count * sizeof(*trie->plain) + map_bytes(&trie->string_map) +
+	       map_bytes(&trie->frame_map);
 }
 
 static bool string_is(const struct trie *trie, uint32_t id, struct slice text)
@@ -223,23 +225,48 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 	return rc;
 }
 
-bool trie_view(const struct trie *trie, struct arena *arena, struct tables_view *ret)
+/* Where the children are, which take twice the room. */
+static void flatten(struct trie *trie)
 {
-	struct node *nodes = arena_new_array(arena, struct node, trie->nodes.count);
+	char *bytes = (char *)trie->nodes.nodes;
 
-	if (!nodes)
-		return false;
-	for (size_t i = 0; i < trie->nodes.count; i++)
-		nodes[i] = (struct node){ trie->nodes.nodes[i].parent, trie->nodes.nodes[i].key };
+	for (size_t i = 0; i < trie->nodes.count; i++) {
+		struct child_node from = trie->nodes.nodes[i];
+		struct node node = { from.parent, from.key };
+
+		memcpy(bytes + i * sizeof(node), &node, sizeof(node));
+	}
+	trie->plain_count = trie->nodes.count;
+	trie->plain = mem_realloc(bytes, trie->plain_count, sizeof(*trie->plain));
+	trie->nodes.nodes = NULL;
+	children_free(&trie->nodes);
+}
+
+static void *cut(void *array, size_t count, size_t element_bytes, size_t *ret_capacity)
+{
+	*ret_capacity = count;
+	return mem_realloc(array, count, element_bytes);
+}
+
+void trie_finish(struct trie *trie, struct tables_view *ret)
+{
+	flatten(trie);
+	idmap_free(&trie->string_map);
+	idmap_free(&trie->frame_map);
+	trie->string_bytes =
+		cut(trie->string_bytes, trie->string_bytes_count, 1, &trie->string_bytes_capacity);
+	trie->strings = cut(trie->strings, trie->strings_count, sizeof(*trie->strings),
+			    &trie->strings_capacity);
+	trie->frames = cut(trie->frames, trie->frames_count, sizeof(*trie->frames),
+			   &trie->frames_capacity);
 	*ret = (struct tables_view){
 		.string_bytes = trie->string_bytes,
 		.strings = trie->strings,
 		.frames = trie->frames,
-		.nodes = nodes,
+		.nodes = trie->plain,
 		.string_bytes_count = trie->string_bytes_count,
 		.strings_count = (uint32_t)trie->strings_count,
 		.frames_count = (uint32_t)trie->frames_count,
-		.nodes_count = (uint32_t)trie->nodes.count,
+		.nodes_count = (uint32_t)trie->plain_count,
 	};
-	return true;
 }

@@ -21,6 +21,8 @@ struct trie {
 	size_t strings_count, strings_capacity;
 	size_t frames_count, frames_capacity;
 	struct idmap string_map, frame_map;
+	struct node *plain; /* instead of `nodes`, once it is finished */
+	size_t plain_count;
 };
 
 void trie_init(struct trie *trie);
@@ -31,7 +33,10 @@ size_t trie_bytes(const struct trie *trie);
 int trie_add(struct trie *trie, struct work *work, const struct tables_view *view,
 	     struct accumulate_sum *sums, size_t count, struct err *err);
 
-/* Strings, frames and nodes as tables have them; the nodes in `arena`. False when over budget. */
-bool trie_view(const struct trie *trie, struct arena *arena, struct tables_view *ret);
+/*
+ * Nothing is added any more: what only adding needs is given back. Strings, frames and nodes as
+ * tables have them, until trie_free.
+ */
+void trie_finish(struct trie *trie, struct tables_view *ret);
 
 #endif

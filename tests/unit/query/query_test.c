@@ -456,6 +456,46 @@ static void queries_share_their_memory(void **state)
 	assert_int_equal(pool.used_bytes, 0);
 }
 
+#define ALIKE 40000
+#define ALIKE_BYTES ((size_t)78 << 20) /* 92 MiB with all lists of sums at once, 66 without */
+
+/* Each of eight segments has all the stacks: memory is for the distinct ones. */
+static void segments_of_equal_stacks_need_little_memory(void **state)
+{
+	struct query_params params = { .to_ns = 1,
+				       .rows_only = true,
+				       .rows_limit = 10,
+				       .limits = { .memory_bytes = ALIKE_BYTES } };
+	struct world *world = *state;
+	struct query_source source;
+	struct selector selector;
+	struct tree *tree = NULL;
+	struct err err = { 0 };
+	char stack[32];
+
+	world_free(world);
+	world_init(world, WORLD_VIEWS_MAX);
+	for (int view = 0; view < WORLD_VIEWS_MAX; view++) {
+		struct tables *tables = &world->tables[view];
+
+		world_report(tables, world_series(tables, WORLD_ON_CPU, 1, ""), 0, 1);
+		for (int i = 0; i < ALIKE; i++) {
+			snprintf(stack, sizeof(stack), "f%d;main", i);
+			world_row(tables, stack, "", 1 + view);
+		}
+	}
+	source = world_source(world);
+	for (size_t i = 0; i < source.segments_count; i++)
+		world->segments[i].kin = 1;
+	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
+	params.selector = &selector;
+	if (query_tree(&source, &params, &tree, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(tree->total, ALIKE * 36);
+	tree_free(tree);
+	selector_free(&selector);
+}
+
 #define MANY 2000
 #define WIDE 10000
 
@@ -674,6 +714,7 @@ int main(void)
 		TEST(each_selector_has_its_own_alias),
 		TEST(queries_share_their_memory),
 		TEST(sums_stop_at_the_largest_value),
+		TEST(segments_of_equal_stacks_need_little_memory),
 		TEST(many_groups_with_few_stacks_each_need_little_memory),
 		TEST(a_tree_turned_around_keeps_to_its_memory),
 		TEST(query_over_its_memory_fails_and_says_what_helps),
