@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_index - of one segment's stacks: which row of a table each ends in, and where in the
- * trie each row occurs. With it, and a value per slot, a table needs neither frames, nodes nor
- * names: flat is a sum per row, cum the sum over the stacks below the row's occurrences.
+ * function_index - of the stacks of some segments: which row of a table each ends in, and where in
+ * their trie each row occurs. With it, and a value per stack, a table needs neither frames, nodes
+ * nor names: flat is a sum per row, cum the sum over the stacks below the row's occurrences.
+ *
+ * Segments of one service, day after day, have much the same stacks: an index of all of them has
+ * each stack once, and for each segment only the numbers of its slots' stacks.
  *
  * Stacks are numbered in pre-order, so that what is below a node is a range of them. An occurrence
  * is such a range; those of one row are in pre-order, nested ones behind what they are in. Rows
@@ -14,6 +17,7 @@
 #ifndef FIRN_SERVER_QUERY_FUNCTION_INDEX_H
 #define FIRN_SERVER_QUERY_FUNCTION_INDEX_H
 
+#include "codec/pb.h"
 #include "server/query/row_key.h"
 #include "server/query/work.h"
 
@@ -33,16 +37,23 @@ struct function_index_binary {
 	bool by_offset;
 };
 
+struct function_index_member {
+	uint64_t segment; /* its id */
+	uint32_t slots_count;
+	uint32_t *stack_of_slot;
+};
+
 struct function_index {
 	size_t memory_bytes; /* of all that it points to, which lies behind it */
 	uint32_t rows_count, flat_rows_count;
-	uint32_t stacks_count, nodes_count; /* as many stacks as the segment has slots */
-	uint32_t *slot_of_stack;
+	uint32_t stacks_count, nodes_count;
+	struct function_index_member *members;
+	uint32_t members_count;
 	uint32_t *row_of_stack; /* flat_rows_count: of the root, which is no row */
 	uint64_t *keys;		/* by row: an address, or which of the names */
 	uint16_t *binaries;	/* by row: which of the names, or FUNCTION_INDEX_NAMED */
 	uint32_t *places;	/* by row: of its occurrences in `bytes` */
-	uint8_t *bytes;
+	char *bytes;
 	size_t bytes_count;
 	struct function_index_name *names;
 	uint32_t names_count;
@@ -55,16 +66,16 @@ struct function_index {
 	void *keeper; /* the cache's */
 };
 
-/* About how much memory one of so many will need: for deciding whether to make it. */
-size_t function_index_bytes_about(const struct segment *segment);
-
 /*
- * Of a segment whose stacks are loaded. *ret is NULL, without an error, where there can be none:
- * nodes are not in pre-order, or names are pending. Errors are those of `limits`.
+ * Of segments that are loaded, and given back, one after the other. *ret is NULL, without an error,
+ * where names are pending. Errors are those of reading and of `limits`.
  */
-int function_index_make(const struct segment *segment, struct resolver *resolver,
+int function_index_make(struct segment *const *segments, size_t count, struct resolver *resolver,
 			const struct query_params *params, struct function_index **ret,
 			struct err *err);
+
+/* A copy in one block of memory, of just the size; `made` is of no use afterwards. */
+struct function_index *function_index_pack(struct function_index *made);
 void function_index_free(struct function_index *index); /* accepts NULL */
 size_t function_index_bytes(const struct function_index *index);
 
@@ -94,7 +105,7 @@ struct function_occurrence {
 };
 
 struct function_occurrences {
-	const uint8_t *at;
+	struct pb_reader from;
 	uint32_t left;
 	uint32_t first; /* of the last one */
 	bool has_callers;

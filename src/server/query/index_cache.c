@@ -2,7 +2,6 @@
 #include "server/query/index_cache.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -13,6 +12,7 @@
 #define RECENT_QUESTIONS 16u /* what they used stays */
 #define IDLE_NS (600 * CLOCK_NS_PER_S)
 #define LOOK_NS (30 * CLOCK_NS_PER_S)
+#define ASKED_MAX 8u /* then there may be room */
 
 static METRIC_COUNTER(made, "firn_query_indexes_made_total", "",
 		      "Indexes of the functions of a segment that were made for tables.");
@@ -20,30 +20,34 @@ static METRIC_COUNTER(used, "firn_query_indexes_used_total", "",
 		      "Segments that a table was made of by such an index.");
 static METRIC_GAUGE(cached_bytes, "firn_query_indexes_bytes", "", "Memory of these indexes.");
 
-/* What is in use after its entry has gone is freed with its last user. */
+/* An index; what is in use when nothing leads to it any more is freed with its last user. */
 struct kept {
 	struct function_index *index;
+	struct kept *next, *before; /* of all that are not dropped */
+	enum demangle_mode demangle;
 	uint32_t users;
 	bool dropped;
+	uint64_t question; /* the last that used it */
+	int64_t used_at_ns, looked_at_ns;
 };
 
 /* A segment that was asked about. */
 struct entry {
 	struct index_cache_key key; /* segment 0: free */
 	struct kept *kept;	    /* NULL: no index yet */
+	uint32_t member;	    /* which of the index's segments it is */
 	uint32_t asked;
 	uint64_t question; /* the last that did */
-	int64_t used_at_ns, looked_at_ns;
+	int64_t used_at_ns;
 };
 
 struct index_cache {
 	pthread_mutex_t lock;
 	struct entry *entries; /* SETS of WAYS */
+	struct kept *kept;
 	size_t bytes, limit_bytes;
 	uint64_t questions;
 	int64_t swept_at_ns;
-	void *room; /* that nobody has taken; may be NULL */
-	size_t room_bytes;
 };
 
 struct index_cache *index_cache_new(size_t limit_bytes)
@@ -66,23 +70,44 @@ static void free_kept(struct index_cache *cache, struct kept *kept)
 	free(kept);
 }
 
-static void drop_index(struct index_cache *cache, struct entry *entry)
+static struct entry *set_of(struct index_cache *cache, uint64_t segment,
+			    enum demangle_mode demangle)
 {
-	if (!entry->kept)
-		return;
-	entry->kept->dropped = true;
-	if (!entry->kept->users)
-		free_kept(cache, entry->kept);
-	entry->kept = NULL;
+	return &cache->entries[(hash_mix(segment, demangle) >> 32) % SETS * WAYS];
+}
+
+/*
+ * With all entries that lead to it. Their segments count as asked for so often: once, and the next
+ * question makes an index again.
+ */
+static void drop_kept(struct index_cache *cache, struct kept *kept, uint32_t asked)
+{
+	for (uint32_t i = 0; i < kept->index->members_count; i++) {
+		struct entry *set = set_of(cache, kept->index->members[i].segment, kept->demangle);
+
+		for (unsigned way = 0; way < WAYS; way++)
+			if (set[way].kept == kept) {
+				set[way].kept = NULL;
+				set[way].asked = asked;
+			}
+	}
+	if (kept->before)
+		kept->before->next = kept->next;
+	else
+		cache->kept = kept->next;
+	if (kept->next)
+		kept->next->before = kept->before;
+	kept->dropped = true;
+	if (!kept->users)
+		free_kept(cache, kept);
 }
 
 void index_cache_free(struct index_cache *cache)
 {
 	if (!cache)
 		return;
-	for (size_t i = 0; i < (size_t)SETS * WAYS; i++)
-		drop_index(cache, &cache->entries[i]);
-	free(cache->room);
+	while (cache->kept)
+		drop_kept(cache, cache->kept, 0);
 	free(cache->entries);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
@@ -94,9 +119,11 @@ static void sweep(struct index_cache *cache, int64_t now_ns)
 	if (now_ns - cache->swept_at_ns < IDLE_NS / 10)
 		return;
 	cache->swept_at_ns = now_ns;
-	for (size_t i = 0; i < (size_t)SETS * WAYS; i++)
-		if (cache->entries[i].kept && now_ns - cache->entries[i].used_at_ns > IDLE_NS)
-			drop_index(cache, &cache->entries[i]);
+	for (struct kept *kept = cache->kept, *next; kept; kept = next) {
+		next = kept->next;
+		if (now_ns - kept->used_at_ns > IDLE_NS)
+			drop_kept(cache, kept, 1);
+	}
 }
 
 uint64_t index_cache_begin(struct index_cache *cache)
@@ -113,8 +140,7 @@ uint64_t index_cache_begin(struct index_cache *cache)
 /* The entry that the segment has, or takes: of its set the one that is missed least. */
 static struct entry *entry_of(struct index_cache *cache, const struct index_cache_key *key)
 {
-	uint64_t hash = hash_mix(key->segment, key->demangle);
-	struct entry *set = &cache->entries[(hash >> 32) % SETS * WAYS], *worst = set;
+	struct entry *set = set_of(cache, key->segment, key->demangle), *worst = set;
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		if (set[i].key.segment == key->segment && set[i].key.demangle == key->demangle)
@@ -123,110 +149,117 @@ static struct entry *entry_of(struct index_cache *cache, const struct index_cach
 						 : set[i].used_at_ns < worst->used_at_ns)
 			worst = &set[i];
 	}
-	drop_index(cache, worst);
 	*worst = (struct entry){ .key = *key };
 	return worst;
-}
-
-/* With the lock: the room that is kept, which counts no more. */
-static void *take_kept(struct index_cache *cache, size_t *ret_bytes)
-{
-	void *room = cache->room;
-
-	*ret_bytes = cache->room_bytes;
-	cache->bytes -= cache->room_bytes;
-	cache->room = NULL;
-	cache->room_bytes = 0;
-	return room;
 }
 
 /* Whether there is room for so many bytes, once what can be missed has gone. */
 static bool make_room(struct index_cache *cache, uint64_t question, size_t bytes)
 {
-	if (cache->bytes + bytes > cache->limit_bytes) {
-		size_t kept_bytes;
-
-		free(take_kept(cache, &kept_bytes));
-	}
 	while (cache->bytes + bytes > cache->limit_bytes) {
-		struct entry *oldest = NULL;
+		struct kept *oldest = NULL;
 
-		for (size_t i = 0; i < (size_t)SETS * WAYS; i++) {
-			struct entry *entry = &cache->entries[i];
-
-			if (entry->kept && !entry->kept->users &&
-			    entry->question + RECENT_QUESTIONS < question &&
-			    (!oldest || entry->question < oldest->question))
-				oldest = entry;
-		}
+		for (struct kept *kept = cache->kept; kept; kept = kept->next)
+			if (!kept->users && kept->question + RECENT_QUESTIONS < question &&
+			    (!oldest || kept->question < oldest->question))
+				oldest = kept;
 		if (!oldest)
 			return false;
-		drop_index(cache, oldest);
+		drop_kept(cache, oldest, 2);
 	}
 	return true;
 }
 
-static void use(struct kept *kept)
+static void use(struct kept *kept, uint64_t question, int64_t now_ns)
 {
 	kept->users++;
-	metric_add(&used, 1);
+	kept->question = question;
+	kept->used_at_ns = now_ns;
 }
 
-const struct function_index *index_cache_get(struct index_cache *cache, uint64_t question,
-					     const struct index_cache_key *key, size_t bytes_about,
-					     bool *ret_make, bool *ret_look)
+struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t question,
+					 const struct index_cache_key *key)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	const struct function_index *index = NULL;
+	struct index_cache_found found = { 0 };
 	struct entry *entry;
+	struct kept *kept;
 
-	*ret_make = false;
-	*ret_look = false;
 	pthread_mutex_lock(&cache->lock);
 	entry = entry_of(cache, key);
 	if (entry->key.version != key->version) {
-		drop_index(cache, entry);
+		if (entry->kept)
+			drop_kept(cache, entry->kept, 1);
 		*entry = (struct entry){ .key = *key };
 	}
+	kept = entry->kept;
 	entry->used_at_ns = now_ns;
-	if (entry->kept) {
-		index = entry->kept->index;
-		use(entry->kept);
-		*ret_look = now_ns - entry->looked_at_ns > LOOK_NS;
-		if (*ret_look)
-			entry->looked_at_ns = now_ns;
+	if (kept) {
+		found.index = kept->index;
+		found.member = entry->member;
+		use(kept, question, now_ns);
+		metric_add(&used, 1);
+		found.look = now_ns - kept->looked_at_ns > LOOK_NS;
+		if (found.look)
+			kept->looked_at_ns = now_ns;
 	} else if (entry->question != question) {
-		*ret_make = entry->asked++ == 1 && make_room(cache, question, bytes_about);
-		if (entry->asked > 8)
-			entry->asked = 1; /* there may be room now */
+		found.due = entry->asked++ == 1;
+		if (entry->asked > ASKED_MAX)
+			entry->asked = 1;
 	}
 	entry->question = question;
 	pthread_mutex_unlock(&cache->lock);
-	return index;
+	return found;
+}
+
+bool index_cache_make_room(struct index_cache *cache, uint64_t question, size_t bytes)
+{
+	bool is_room;
+
+	pthread_mutex_lock(&cache->lock);
+	is_room = make_room(cache, question, bytes);
+	pthread_mutex_unlock(&cache->lock);
+	return is_room;
+}
+
+/* With the lock: from its segments' entries; indexes that none is left of go. */
+static void lead_to(struct index_cache *cache, struct kept *kept, uint64_t version)
+{
+	for (uint32_t i = 0; i < kept->index->members_count; i++) {
+		const struct index_cache_key key = { kept->index->members[i].segment, version,
+						     kept->demangle };
+		struct entry *entry = entry_of(cache, &key);
+
+		if (entry->key.version != version)
+			continue;
+		if (entry->kept && entry->kept != kept)
+			drop_kept(cache, entry->kept, 1);
+		entry->kept = kept;
+		entry->member = i;
+		entry->used_at_ns = kept->used_at_ns;
+	}
 }
 
 void index_cache_put(struct index_cache *cache, uint64_t question,
 		     const struct index_cache_key *key, struct function_index *index)
 {
 	struct kept *kept = mem_new(struct kept);
-	size_t bytes = function_index_bytes(index);
-	struct entry *entry;
 
-	*kept = (struct kept){ .index = index, .dropped = true };
+	*kept = (struct kept){ .index = index, .demangle = key->demangle };
 	index->keeper = kept;
 	metric_add(&made, 1);
 	pthread_mutex_lock(&cache->lock);
-	entry = entry_of(cache, key);
-	if (!entry->kept && entry->key.version == key->version &&
-	    make_room(cache, question, bytes)) {
-		kept->dropped = false;
-		entry->kept = kept;
-		entry->question = question;
-		entry->used_at_ns = entry->looked_at_ns = clock_monotonic_ns();
-	}
-	cache->bytes += bytes;
+	use(kept, question, clock_monotonic_ns());
+	kept->looked_at_ns = kept->used_at_ns;
+	kept->next = cache->kept;
+	if (kept->next)
+		kept->next->before = kept;
+	cache->kept = kept;
+	lead_to(cache, kept, key->version);
+	if (!make_room(cache, question, function_index_bytes(index)))
+		drop_kept(cache, kept, 2);
+	cache->bytes += function_index_bytes(index);
 	metric_set(&cached_bytes, (int64_t)cache->bytes);
-	use(kept);
 	pthread_mutex_unlock(&cache->lock);
 }
 
@@ -238,42 +271,6 @@ void index_cache_release(struct index_cache *cache, const struct function_index 
 	if (!--kept->users && kept->dropped)
 		free_kept(cache, kept);
 	pthread_mutex_unlock(&cache->lock);
-}
-
-void *index_cache_take_room(struct index_cache *cache, size_t bytes)
-{
-	size_t kept_bytes;
-	void *room;
-
-	pthread_mutex_lock(&cache->lock);
-	room = take_kept(cache, &kept_bytes);
-	pthread_mutex_unlock(&cache->lock);
-	if (room && kept_bytes >= bytes)
-		return memset(room, 0, bytes);
-	free(room);
-	room = mem_calloc(bytes ? bytes : 1, 1);
-	mem_prefer_huge_pages(room, bytes);
-	return room;
-}
-
-void index_cache_give_room(struct index_cache *cache, void *room, size_t bytes)
-{
-	void *old = room;
-
-	if (!room)
-		return;
-	pthread_mutex_lock(&cache->lock);
-	if (bytes > cache->room_bytes && bytes <= cache->limit_bytes / 4 &&
-	    cache->bytes - cache->room_bytes + bytes <= cache->limit_bytes) {
-		size_t old_bytes;
-
-		old = take_kept(cache, &old_bytes);
-		cache->room = room;
-		cache->room_bytes = bytes;
-		cache->bytes += bytes;
-	}
-	pthread_mutex_unlock(&cache->lock);
-	free(old);
 }
 
 size_t index_cache_bytes(struct index_cache *cache)

@@ -2,11 +2,11 @@
 /*
  * index_cache - function indexes of segments that are asked for again and again, within a budget.
  *
- * An index is of one segment (model/segment.h: id), one way to show names and one version of the
- * resolver; segments never change, so nothing else makes it wrong. It is worth making when its
- * segment was asked about before, and there is room, or room can be had of what has not been used
- * by the last questions. What is not used for minutes leaves (its part may be gone). Thread-safe;
- * one lock, never held for long.
+ * An index is of one or several segments (model/segment.h: id), one way to show names and one
+ * version of the resolver; segments never change, so nothing else makes it wrong. It is worth
+ * making when its segments were asked about before, and there is room, or room can be had of what
+ * has not been used by the last questions. What is not used for minutes leaves (its parts may be
+ * gone). Thread-safe; one lock, never held for long.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_CACHE_H
 #define FIRN_SERVER_QUERY_INDEX_CACHE_H
@@ -29,25 +29,25 @@ struct index_cache_key {
 	enum demangle_mode demangle;
 };
 
-/*
- * NULL: there is none. *ret_make: one of about so many bytes is worth making, by whoever was told
- * so. *ret_look: nobody has looked for a while whether binaries without symbols have some now.
- */
-const struct function_index *index_cache_get(struct index_cache *cache, uint64_t question,
-					     const struct index_cache_key *key, size_t bytes_about,
-					     bool *ret_make, bool *ret_look);
+struct index_cache_found {
+	const struct function_index *index; /* NULL: there is none. In use until it is released */
+	uint32_t member;		    /* of the index: the segment */
+	bool due;			    /* one is worth making, by whoever is told so */
+	bool look; /* for a while nobody looked whether binaries without symbols have some now */
+};
+struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t question,
+					 const struct index_cache_key *key);
 
-/* Takes the index over, which is in use then, until index_cache_release. */
+/* Whether there is room for one of about so many bytes. */
+bool index_cache_make_room(struct index_cache *cache, uint64_t question, size_t bytes);
+
+/*
+ * Takes the index over, which is in use then. It takes the place of others of its segments; of
+ * `key`, it has segments of its own.
+ */
 void index_cache_put(struct index_cache *cache, uint64_t question,
 		     const struct index_cache_key *key, struct function_index *index);
 void index_cache_release(struct index_cache *cache, const struct function_index *index);
-
-/*
- * Zeroed memory for the sums of one question, given back when it ends: fresh pages would cost more
- * than what is counted in them. Little of it is kept, within the budget.
- */
-void *index_cache_take_room(struct index_cache *cache, size_t bytes);
-void index_cache_give_room(struct index_cache *cache, void *room, size_t bytes);
 
 size_t index_cache_bytes(struct index_cache *cache);
 

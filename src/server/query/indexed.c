@@ -2,8 +2,10 @@
 #include "server/query/indexed.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
+#include "server/query/index_plan.h"
 #include "server/resolve/resolver.h"
+
+#define SLOTS_AHEAD 24u
 
 static bool is_served(const struct selection *selection, const struct query_source *source)
 {
@@ -30,137 +32,264 @@ static void look_again(const struct function_index *index, struct resolver *reso
 	}
 }
 
-static int make_index(struct indexed *indexed, struct selection *selection,
-		      struct select_segment *in, const struct query_source *source,
-		      uint64_t question, const struct index_cache_key *key, struct err *err)
+/* The candidates of these segments go by the index, which is in use. */
+static void take_index(struct index_plan *plan, const struct function_index *index)
 {
-	struct work *work = selection->work;
-	struct function_index *index = NULL;
-	int rc = work_load_stacks(work, in->segment, err);
+	for (size_t i = 0; i < plan->candidates_count; i++) {
+		struct index_candidate *candidate = &plan->candidates[i];
+		uint32_t member = 0;
 
-	if (rc)
-		return work_spare(in->segment, rc);
-	rc = function_index_make(in->segment, source->resolver, selection->params, &index, err);
-	work_drop_stacks(work, in->segment);
-	if (index) {
-		work->stats.indexes_made++;
-		index_cache_put(indexed->cache, question, key, index);
+		while (member < index->members_count &&
+		       index->members[member].segment != candidate->in->segment->id)
+			member++;
+		if (member == index->members_count)
+			continue;
+		candidate->index = index;
+		candidate->member = member;
 	}
-	in->index = index;
-	return rc == -ERR_NO_MEMORY ? 0 : rc; /* it goes without */
 }
 
-/* Memory for the sums of all indexed segments. */
-static int make_room(struct indexed *indexed, struct selection *selection, struct err *err)
+/* What joins in is used no more, so that its memory is free for what takes its place. */
+static void give_up_olds(struct indexed *indexed, struct index_plan *plan)
 {
-	struct work *work = selection->work;
-	size_t count = 0, at = 0;
-	int rc;
-
 	for (size_t i = 0; i < indexed->used_count; i++)
-		count += indexed->used[i]->flat_rows_count + indexed->used[i]->stacks_count + 2ull;
-	if (!count)
-		return 0;
-	indexed->work = work;
-	indexed->room_bytes = count * sizeof(*indexed->room);
-	work->other_bytes += indexed->room_bytes;
-	rc = work_check(work, err);
-	if (rc)
-		return rc;
-	indexed->room = index_cache_take_room(indexed->cache, indexed->room_bytes);
-	for (size_t i = 0; i < selection->segments_count; i++) {
-		struct select_segment *in = &selection->segments[i];
+		for (size_t old = 0; indexed->used[i] && old < plan->olds_count; old++)
+			if (indexed->used[i] == plan->olds[old]) {
+				index_cache_release(indexed->cache, indexed->used[i]);
+				indexed->used[i] = NULL;
+				break;
+			}
+}
 
-		if (!in->index)
+/* An index of `count` of the plan's segments. */
+static int make_index(struct indexed *indexed, struct index_plan *plan, struct segment **segments,
+		      size_t count, struct err *err)
+{
+	const struct query_source *source = indexed->source;
+	struct work *work = indexed->selection->work;
+	struct function_index *index = NULL;
+	int rc = function_index_make(segments, count, source->resolver, indexed->selection->params,
+				     &index, err);
+
+	if (index) {
+		work->stats.indexes_made++;
+		if (count == plan->count)
+			give_up_olds(indexed, plan);
+		index_cache_put(indexed->cache, indexed->question, &indexed->key, index);
+		indexed->used[indexed->used_count++] = index;
+		take_index(plan, index);
+	}
+	/* It goes without; who reads a segment that cannot be read says so. */
+	return rc == -ERR_NO_MEMORY || rc == -ERR_CORRUPT ? 0 : rc;
+}
+
+/* As many of the segments as may be together. */
+static size_t count_together(struct segment *const *segments, size_t count)
+{
+	size_t bytes = segments[0]->stacks_bytes, end = 1;
+
+	while (end < count && bytes + segments[end]->stacks_bytes <= INDEX_PLAN_BYTES_MAX)
+		bytes += segments[end++]->stacks_bytes;
+	return end;
+}
+
+/* Of the segments of one key: all together, or else as many at a time as there is room for. */
+static int make_indexes(struct indexed *indexed, struct index_plan *plan, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0, count; !rc && at < plan->due_count; at += count) {
+		struct segment **segments = &plan->segments[at];
+
+		count = count_together(segments, plan->due_count - at);
+		while (count && !index_cache_make_room(indexed->cache, indexed->question,
+						       index_plan_bytes(segments, count)))
+			count /= 2;
+		if (!count)
+			break;
+		rc = make_index(indexed, plan, segments,
+				count == plan->due_count ? plan->count : count, err);
+	}
+	return rc;
+}
+
+/* What the cache has, and what it is worth to make. */
+static int find_indexes(struct indexed *indexed, struct index_candidate *candidates, size_t count,
+			struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct index_cache_found found;
+
+		indexed->key.segment = candidates[i].in->segment->id;
+		found = index_cache_get(indexed->cache, indexed->question, &indexed->key);
+		candidates[i].index = found.index;
+		candidates[i].member = found.member;
+		candidates[i].due = found.due;
+		if (found.index)
+			indexed->used[indexed->used_count++] = found.index;
+		if (found.look && indexed->source->resolver)
+			look_again(found.index, indexed->source->resolver);
+	}
+	index_plan_sort(candidates, count);
+	for (size_t at = 0, kin; !rc && at < count; at += kin) {
+		struct index_plan plan = { .candidates = &candidates[at] };
+
+		kin = index_plan_kin(&candidates[at], count - at);
+		plan.candidates_count = kin;
+		if (!index_plan_make(&plan, &indexed->selection->work->arena))
+			return work_over_budget(indexed->selection->work, err);
+		rc = make_indexes(indexed, &plan, err);
+	}
+	return rc;
+}
+
+/* One for each index, whichever of its segments are summed; not before `first`. */
+static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
+				    const struct function_index *index)
+{
+	struct arena *arena = &indexed->selection->work->arena;
+	struct indexed_sums *sums = &indexed->sums[first],
+			    *end = &indexed->sums[indexed->sums_count];
+
+	while (sums < end && sums->index != index)
+		sums++;
+	if (sums < end)
+		return sums;
+	*sums = (struct indexed_sums){
+		.index = index,
+		.flats = arena_new_array(arena, int64_t, index->flat_rows_count + 1ull),
+		.before = arena_new_array(arena, int64_t, index->stacks_count + 1ull),
+	};
+	if (!sums->flats || !sums->before)
+		return NULL;
+	pthread_mutex_init(&sums->lock, NULL);
+	indexed->sums_count++;
+	return sums;
+}
+
+static int make_sums(struct indexed *indexed, const struct index_candidate *candidates,
+		     size_t count, struct err *err)
+{
+	struct work *work = indexed->selection->work;
+	uint64_t kin = 0;
+	size_t first = 0;
+
+	indexed->sums = arena_new_array(&work->arena, struct indexed_sums, count);
+	if (!indexed->sums)
+		return work_over_budget(work, err);
+	for (size_t i = 0; i < count; i++) {
+		struct select_segment *in = candidates[i].in;
+
+		if (in->segment->kin != kin)
+			first = indexed->sums_count; /* indexes are of one key */
+		kin = in->segment->kin;
+		if (!candidates[i].index)
 			continue;
-		in->sums = arena_new(&work->arena, struct indexed_sums);
+		in->sums = sums_of(indexed, first, candidates[i].index);
 		if (!in->sums)
 			return work_over_budget(work, err);
-		*in->sums =
-			(struct indexed_sums){ .index = in->index, .flats = &indexed->room[at] };
-		at += in->index->flat_rows_count + 1ull;
-		in->sums->before = &indexed->room[at];
-		at += in->index->stacks_count + 1ull;
+		in->index = candidates[i].index;
+		in->index_member = candidates[i].member;
+		work->stats.indexes_used++;
 	}
-	return 0;
+	return work_check(work, err);
 }
 
 int indexed_begin(struct indexed *indexed, struct selection *selection,
 		  const struct query_source *source, struct err *err)
 {
-	struct index_cache_key key = { .demangle = selection->params->demangle };
-	uint64_t question;
-	int rc = 0;
+	struct arena *arena = &selection->work->arena;
+	struct index_candidate *candidates;
+	size_t count = 0;
+	int rc;
 
-	*indexed = (struct indexed){ .cache = source->indexes };
+	*indexed = (struct indexed){ .selection = selection, .source = source };
 	if (!is_served(selection, source))
 		return 0;
-	key.version = source->resolver ? resolver_version(source->resolver) : 0;
-	question = index_cache_begin(indexed->cache);
-	indexed->used = arena_new_array(&selection->work->arena, const struct function_index *,
-					selection->segments_count);
-	if (!indexed->used)
+	indexed->cache = source->indexes;
+	indexed->key.demangle = selection->params->demangle;
+	indexed->key.version = source->resolver ? resolver_version(source->resolver) : 0;
+	indexed->question = index_cache_begin(indexed->cache);
+	candidates = arena_new_array(arena, struct index_candidate, selection->segments_count);
+	/* Of each segment at most one that there was, and one that is made. */
+	indexed->used = arena_new_array(arena, const struct function_index *,
+					2 * selection->segments_count);
+	if (!candidates || !indexed->used)
 		return work_over_budget(selection->work, err);
-	for (size_t i = 0; !rc && i < selection->segments_count; i++) {
+	for (size_t i = 0; i < selection->segments_count; i++) {
 		struct select_segment *in = &selection->segments[i];
-		bool make, look;
 
-		if (!in->blocks_count || !in->segment->ops || !in->segment->id)
-			continue;
-		key.segment = in->segment->id;
-		in->index = index_cache_get(indexed->cache, question, &key,
-					    function_index_bytes_about(in->segment), &make, &look);
-		if (look && source->resolver)
-			look_again(in->index, source->resolver);
-		if (make)
-			rc = make_index(indexed, selection, in, source, question, &key, err);
-		if (in->index) {
-			indexed->used[indexed->used_count++] = in->index;
-			selection->work->stats.indexes_used++;
-		}
+		if (in->blocks_count && in->segment->ops && in->segment->id)
+			candidates[count++].in = in;
 	}
-	return rc ? rc : make_room(indexed, selection, err);
+	rc = find_indexes(indexed, candidates, count, err);
+	return rc ? rc : make_sums(indexed, candidates, count, err);
 }
 
 void indexed_end(struct indexed *indexed)
 {
 	for (size_t i = 0; i < indexed->used_count; i++)
-		index_cache_release(indexed->cache, indexed->used[i]);
+		if (indexed->used[i])
+			index_cache_release(indexed->cache, indexed->used[i]);
 	indexed->used_count = 0;
-	if (!indexed->work)
-		return;
-	index_cache_give_room(indexed->cache, indexed->room, indexed->room_bytes);
-	indexed->work->other_bytes -= indexed->room_bytes;
+	for (size_t i = 0; i < indexed->sums_count; i++)
+		pthread_mutex_destroy(&indexed->sums[i].lock);
+	indexed->sums_count = 0;
 }
 
-/* The usual case: each row counts one. Below 2^31 slots, 63 bits hold all. */
-static void sum_ones(struct indexed_sums *sums, const uint32_t *restrict counters)
+/* Sums of other indexes were in the cache meanwhile: what is needed soon is called for. */
+static inline void call_for(const struct indexed_sums *sums, const struct function_index_member *of,
+			    uint32_t slot)
 {
-	const struct function_index *index = sums->index;
-	const uint32_t *restrict rows = index->row_of_stack, *restrict slots = index->slot_of_stack;
-	int64_t *restrict flats = sums->flats, *restrict before = sums->before, total = 0;
-
-	for (uint32_t stack = 0; stack < index->stacks_count; stack++) {
-		uint32_t value = counters[slots[stack]];
-
-		before[stack] = total;
-		total += value;
-		flats[rows[stack]] += value;
-	}
-	before[index->stacks_count] = total;
+	if (slot + SLOTS_AHEAD < of->slots_count)
+		__builtin_prefetch(&sums->before[of->stack_of_slot[slot + SLOTS_AHEAD]], 1);
 }
 
-static int64_t counted(const struct accumulate_counters *counters, size_t count, uint32_t slot)
+/* Rows that count one each. Sums of fewer than 2^31 of these need no look. */
+static void add_ones(struct indexed_sums *sums, const struct function_index_member *of,
+		     const uint32_t *restrict counters)
 {
-	int64_t value = 0;
+	const uint32_t *restrict stacks = of->stack_of_slot;
+	int64_t *restrict values = sums->before;
 
-	for (size_t i = 0; i < count; i++) {
-		if (counters[i].ones)
-			value = work_add(value, counters[i].ones[slot]);
-		if (counters[i].plain)
-			value = work_add(value, counters[i].plain[slot]);
+	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
+		call_for(sums, of, slot);
+		values[stacks[slot]] += counters[slot];
 	}
-	return value;
+}
+
+static void add_plain(struct indexed_sums *sums, const struct function_index_member *of,
+		      const int64_t *restrict counters)
+{
+	const uint32_t *restrict stacks = of->stack_of_slot;
+	int64_t *restrict values = sums->before;
+	bool overflowed = false;
+	int64_t signs = 0;
+
+	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
+		int64_t *value = &values[stacks[slot]];
+
+		call_for(sums, of, slot);
+		signs |= counters[slot];
+		overflowed |= __builtin_add_overflow(*value, counters[slot], value);
+	}
+	sums->unsuited |= overflowed || signs < 0;
+}
+
+static void add_weighted(struct indexed_sums *sums, const struct function_index_member *of,
+			 const struct accumulate_counters *counters, int64_t weight)
+{
+	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
+		int64_t *sum = &sums->before[of->stack_of_slot[slot]];
+		int64_t value = counters->ones ? counters->ones[slot] : 0;
+
+		if (counters->plain)
+			value = work_add(value, counters->plain[slot]);
+		sums->unsuited |= value < 0 || __builtin_mul_overflow(value, weight, &value) ||
+				  __builtin_add_overflow(*sum, value, sum);
+	}
 }
 
 /* An accumulate_take_f: the counters of one segment. */
@@ -168,40 +297,38 @@ static int take_counters(void *context, struct work *work,
 			 const struct accumulate_counters *counters, size_t count, int64_t weight,
 			 struct err *err)
 {
-	struct indexed_sums *sums = context;
-	const struct function_index *index = sums->index;
-	int64_t total = 0;
+	const struct select_segment *in = context;
+	const struct function_index_member *of = &in->index->members[in->index_member];
 
-	if (count == 1 && counters->ones && !counters->plain && weight == 1) {
-		sum_ones(sums, counters->ones);
-		return work_check(work, err);
+	pthread_mutex_lock(&in->sums->lock);
+	for (size_t i = 0; i < count; i++) {
+		if (weight != 1) {
+			add_weighted(in->sums, of, &counters[i], weight);
+			continue;
+		}
+		if (counters[i].ones)
+			add_ones(in->sums, of, counters[i].ones);
+		if (counters[i].plain)
+			add_plain(in->sums, of, counters[i].plain);
 	}
-	for (uint32_t stack = 0; stack < index->stacks_count; stack++) {
-		int64_t value = counted(counters, count, index->slot_of_stack[stack]);
-
-		sums->before[stack] = total;
-		sums->unsuited |= value < 0 || __builtin_mul_overflow(value, weight, &value) ||
-				  __builtin_add_overflow(total, value, &total);
-		sums->flats[index->row_of_stack[stack]] += sums->unsuited ? 0 : value;
-	}
-	sums->before[index->stacks_count] = total;
+	pthread_mutex_unlock(&in->sums->lock);
 	return work_check(work, err);
 }
 
-/* The same of a list. */
-static int take_list(struct indexed_sums *sums, struct work *work, struct arena *scratch,
-		     const struct accumulate_sums *list, struct err *err)
+/* The same of a list, which has each slot once. */
+static void take_list(const struct select_segment *in, const struct accumulate_sums *list)
 {
-	int64_t *values = arena_new_array(scratch, int64_t, sums->index->stacks_count);
-	const struct accumulate_counters counters = { .plain = values };
+	const struct function_index_member *of = &in->index->members[in->index_member];
+	struct indexed_sums *sums = in->sums;
 
-	if (!values)
-		return work_over_budget(work, err);
+	pthread_mutex_lock(&sums->lock);
 	for (size_t i = 0; i < list->count; i++) {
-		sums->unsuited |= list->list[i].value != (int64_t)list->list[i].value;
-		values[list->list[i].stack] = (int64_t)list->list[i].value;
+		mean_wide value = list->list[i].value;
+		int64_t *sum = &sums->before[of->stack_of_slot[list->list[i].stack]];
+
+		sums->unsuited |= value < 0 || __builtin_add_overflow(*sum, value, sum);
 	}
-	return take_counters(sums, work, &counters, 1, 1, err);
+	pthread_mutex_unlock(&sums->lock);
 }
 
 int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,
@@ -212,16 +339,40 @@ int indexed_sum(struct selection *selection, struct work *work, struct select_se
 	int rc;
 
 	arena_init(&scratch, work->limit_bytes);
-	rc = accumulate_counts(selection, work, in, together, take_counters, in->sums, &scratch,
-			       &list, err);
+	rc = accumulate_counts(selection, work, in, together, take_counters, in, &scratch, &list,
+			       err);
 	work->other_bytes += scratch.used_bytes;
 	if (!rc)
 		rc = work_check(work, err);
-	if (!rc && list.count)
-		rc = take_list(in->sums, work, &scratch, &list, err);
+	if (!rc)
+		take_list(in, &list);
 	work->other_bytes -= scratch.used_bytes;
 	arena_free(&scratch);
-	work->stats.nodes_merged += in->index->nodes_count;
 	*ret_rows = list.rows;
 	return rc;
+}
+
+bool indexed_finish(struct indexed *indexed)
+{
+	bool suited = true;
+
+	for (size_t i = 0; i < indexed->sums_count; i++) {
+		struct indexed_sums *sums = &indexed->sums[i];
+		const struct function_index *index = sums->index;
+		const uint32_t *restrict rows = index->row_of_stack;
+		int64_t *restrict before = sums->before, *restrict flats = sums->flats, total = 0;
+		bool overflowed = false;
+
+		for (uint32_t stack = 0; stack < index->stacks_count; stack++) {
+			int64_t value = before[stack];
+
+			before[stack] = total;
+			overflowed |= __builtin_add_overflow(total, value, &total);
+			flats[rows[stack]] += overflowed ? 0 : value;
+		}
+		before[index->stacks_count] = total;
+		suited &= !sums->unsuited && !overflowed;
+		indexed->selection->work->stats.nodes_merged += index->nodes_count;
+	}
+	return suited;
 }

@@ -9,26 +9,33 @@
 #ifndef FIRN_SERVER_QUERY_INDEXED_H
 #define FIRN_SERVER_QUERY_INDEXED_H
 
+#include <pthread.h>
+
 #include "server/query/accumulate.h"
 #include "server/query/index_cache.h"
 
 #define INDEXED_LIMIT_MAX 4096u /* rows of a table; with more, indexes save nothing */
 
-/* Of one segment. */
+/* Of the segments of one index. Several threads add to it. */
 struct indexed_sums {
 	const struct function_index *index;
-	int64_t *flats;	 /* by row that ends stacks; one more */
-	int64_t *before; /* by stack: those before it together; one more */
-	bool unsuited;	 /* values are negative, or too large: the rest means nothing */
+	pthread_mutex_t lock;
+	int64_t *flats; /* by row that ends stacks; one more */
+	int64_t *
+		before; /* by stack: its value; when finished, those before it together; one more */
+	bool unsuited;	/* values are negative, or too large: the rest means nothing */
 };
 
 struct indexed {
+	struct selection *selection;
+	const struct query_source *source;
 	struct index_cache *cache;
-	const struct function_index **used;
+	struct index_cache_key key; /* of a segment at a time */
+	uint64_t question;
+	const struct function_index **used; /* to be released; NULL: it has been */
 	size_t used_count;
-	int64_t *room; /* of the sums */
-	size_t room_bytes;
-	struct work *work; /* that it counts in */
+	struct indexed_sums *sums; /* in the work's arena */
+	size_t sums_count;
 };
 
 /* Sets `index` and `sums` of the selection's segments. indexed_end is due in any case. */
@@ -39,5 +46,8 @@ void indexed_end(struct indexed *indexed);
 /* A segment with an index: into its sums. As accumulate_segment. */
 int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,
 		bool together, uint64_t *ret_rows, struct err *err);
+
+/* Once all segments are summed. False: indexes are no use for these values. */
+bool indexed_finish(struct indexed *indexed);
 
 #endif

@@ -535,27 +535,6 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	return work_check(work, err);
 }
 
-/* What segments with an index came to. */
-static int take_indexed(struct merging *merging, struct merge *merge, struct err *err)
-{
-	size_t count = merging->items_count - merging->order_count;
-	struct work *work = merging->selection->work;
-
-	merge->indexed = arena_new_array(&work->arena, struct indexed_sums, count);
-	if (!merge->indexed)
-		return work_over_budget(work, err);
-	for (size_t i = 0; i < merging->items_count; i++) {
-		const struct item *item = &merging->items[i];
-
-		if (!item->in->index)
-			continue;
-		merge->unsuited |= item->in->sums->unsuited;
-		merge->indexed[merge->indexed_count++] = *item->in->sums;
-		merge->rows += item->sums.rows;
-	}
-	return 0;
-}
-
 static bool fit_apart(const struct merging *merging)
 {
 	size_t bytes = 0;
@@ -594,8 +573,9 @@ int merge_segments(struct selection *selection, enum merge_how how, struct merge
 		rc = join_units(&merging, err);
 	for (size_t i = 0; !rc && i < merging.units_count; i++)
 		rc = take_heap(&merging, &merging.units[i].heap, ret, err);
-	if (!rc)
-		rc = take_indexed(&merging, ret, err);
+	for (size_t i = 0; i < merging.items_count; i++)
+		if (merging.items[i].in->index)
+			ret->rows += merging.items[i].sums.rows;
 	for (size_t i = 0; i < units_count; i++)
 		free_heap(work, &merging.units[i].heap);
 	free_runs(&merging);

@@ -35,9 +35,8 @@ struct merge_trie {
 struct merge {
 	struct merge_trie *tries; /* in the work's arena; none when nothing is selected */
 	size_t tries_count;
-	struct indexed_sums *indexed; /* of segments with an index: in no trie */
+	const struct indexed_sums *indexed; /* of segments in no trie; the caller's */
 	size_t indexed_count;
-	bool unsuited; /* indexes are no use for these values */
 	uint64_t rows;
 };
 

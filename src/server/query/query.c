@@ -197,9 +197,11 @@ static int merge_and_build(const struct query_source *source, struct selection *
 
 	if (!rc)
 		rc = merge_segments(selection, how_to_merge(params), &merge, err);
-	work_step_done(work, QUERY_STEP_SUM);
+	merge.indexed = indexed.sums;
+	merge.indexed_count = indexed.sums_count;
 	if (!rc && merge.indexed_count)
-		again = merge.unsuited || !table_suffices(params, &merge);
+		again = !indexed_finish(&indexed) || !table_suffices(params, &merge);
+	work_step_done(work, QUERY_STEP_SUM);
 	if (!rc && !again)
 		rc = build(tree, work, source, selection, &merge, false, err);
 	*indexes = !again;

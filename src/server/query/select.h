@@ -71,7 +71,8 @@ struct select_segment {
 	struct select_open *open;	      /* by series */
 	/* Of its stacks, which are not needed then, and what merging makes of it; or NULL. */
 	const struct function_index *index;
-	struct indexed_sums *sums;
+	uint32_t index_member;
+	struct indexed_sums *sums; /* shared with other segments of the index */
 };
 
 struct select_totals {			/* one series across segments */

@@ -21,12 +21,20 @@
 #define THREADS 4
 #define ROUNDS 60
 
-/* Nothing but its size. */
-static struct function_index *index_of(size_t bytes)
+/* Nothing but its size, and segments from `first` on. */
+static struct function_index *index_of(size_t bytes, uint64_t first, uint32_t count)
 {
-	struct function_index *index = mem_new(struct function_index);
+	uint32_t place = 0;
+	struct function_index made = { .members_count = count, .item_places = &place };
+	struct function_index_member *members = mem_new_array(struct function_index_member, count);
+	struct function_index *index;
 
+	for (uint32_t i = 0; i < count; i++)
+		members[i].segment = first + i;
+	made.members = members;
+	index = function_index_pack(&made);
 	index->memory_bytes = bytes - sizeof(*index);
+	free(members);
 	return index;
 }
 
@@ -35,20 +43,18 @@ static bool ask(struct index_cache *cache, uint64_t segment, uint64_t version)
 {
 	const struct index_cache_key key = { .segment = segment, .version = version };
 	uint64_t question = index_cache_begin(cache);
-	const struct function_index *index;
-	bool make, look, found;
+	struct index_cache_found found = index_cache_get(cache, question, &key);
+	bool has_found = found.index;
 
-	index = index_cache_get(cache, question, &key, BYTES, &make, &look);
-	found = index;
-	if (make) {
-		struct function_index *made = index_of(BYTES);
+	if (found.due && index_cache_make_room(cache, question, BYTES)) {
+		struct function_index *made = index_of(BYTES, segment, 1);
 
 		index_cache_put(cache, question, &key, made);
-		index = made;
+		found.index = made;
 	}
-	if (index)
-		index_cache_release(cache, index);
-	return found;
+	if (found.index)
+		index_cache_release(cache, found.index);
+	return has_found;
 }
 
 static void segments_are_indexed_that_are_asked_about_again(void **state)
@@ -90,31 +96,44 @@ static void memory_stays_within_the_budget(void **state)
 	index_cache_free(cache);
 }
 
-static void room_for_sums_is_zeroed_and_counted(void **state)
+/* What one question about a segment finds; NULL: nothing. */
+static const struct function_index *look_up(struct index_cache *cache, uint64_t segment,
+					    uint64_t version, uint32_t *ret_member)
 {
-	struct index_cache *cache = index_cache_new(8 * BYTES);
-	char *room = index_cache_take_room(cache, 2 * BYTES);
+	const struct index_cache_key key = { .segment = segment, .version = version };
+	struct index_cache_found found = index_cache_get(cache, index_cache_begin(cache), &key);
+
+	*ret_member = found.member;
+	if (found.index)
+		index_cache_release(cache, found.index);
+	return found.index;
+}
+
+static void segments_share_an_index(void **state)
+{
+	const struct index_cache_key key = { .version = 1 };
+	struct index_cache *cache = index_cache_new(10 * BYTES);
+	struct function_index *three = index_of(2 * BYTES, 1, 3), *five = index_of(BYTES, 1, 5);
+	uint32_t member;
 
 	(void)state;
-	for (size_t i = 0; i < 2 * BYTES; i++) {
-		assert_int_equal(room[i], 0);
-		room[i] = 1;
+	index_cache_put(cache, index_cache_begin(cache), &key, three);
+	index_cache_release(cache, three);
+	for (uint64_t segment = 1; segment <= 3; segment++) {
+		assert_ptr_equal(look_up(cache, segment, 1, &member), three);
+		assert_int_equal(member, segment - 1);
 	}
-	index_cache_give_room(cache, room, 2 * BYTES);
-	assert_int_equal(index_cache_bytes(cache), 2 * BYTES);
-	room = index_cache_take_room(cache, BYTES);
+	assert_null(look_up(cache, 4, 1, &member));
+	/* A larger one takes its place. */
+	index_cache_put(cache, index_cache_begin(cache), &key, five);
+	assert_int_equal(index_cache_bytes(cache), BYTES);
+	index_cache_release(cache, five);
+	assert_ptr_equal(look_up(cache, 5, 1, &member), five);
+	assert_ptr_equal(look_up(cache, 2, 1, &member), five);
+	/* When it is of no use for one of its segments, it is for none. */
+	assert_null(look_up(cache, 3, 2, &member));
 	assert_int_equal(index_cache_bytes(cache), 0);
-	for (size_t i = 0; i < BYTES; i++)
-		assert_int_equal(room[i], 0);
-	index_cache_give_room(cache, room, BYTES);
-	room = index_cache_take_room(cache, 7 * BYTES); /* too much to be kept */
-	index_cache_give_room(cache, room, 7 * BYTES);
-	assert_in_range(index_cache_bytes(cache), 0, BYTES);
-	/* Indexes come first. */
-	for (uint64_t segment = 1; segment <= 8; segment++)
-		for (int round = 0; round < 2; round++)
-			ask(cache, segment, 1);
-	assert_int_equal(index_cache_bytes(cache), 8 * BYTES);
+	assert_null(look_up(cache, 1, 1, &member));
 	index_cache_free(cache);
 }
 
@@ -123,12 +142,11 @@ static void what_is_in_use_outlives_its_entry(void **state)
 	const struct index_cache_key key = { .segment = 1, .version = 1 };
 	struct index_cache *cache = index_cache_new(10 * BYTES);
 	const struct function_index *index;
-	bool make, look;
 
 	(void)state;
 	ask(cache, 1, 1);
 	ask(cache, 1, 1);
-	index = index_cache_get(cache, index_cache_begin(cache), &key, BYTES, &make, &look);
+	index = index_cache_get(cache, index_cache_begin(cache), &key).index;
 	assert_non_null(index);
 	assert_false(ask(cache, 1, 2));
 	assert_int_equal(index->memory_bytes, BYTES - sizeof(*index));
@@ -241,7 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_are_indexed_that_are_asked_about_again),
 		cmocka_unit_test(memory_stays_within_the_budget),
-		cmocka_unit_test(room_for_sums_is_zeroed_and_counted),
+		cmocka_unit_test(segments_share_an_index),
 		cmocka_unit_test(what_is_in_use_outlives_its_entry),
 		cmocka_unit_test(threads_share_indexes),
 	};
