@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "server/persist/byte_reader.h"
+#include "server/persist/part_find.h"
 #include "server/persist/part_reader_int.h"
 
 #define SHARED_CHUNK_BYTES_MAX                                                                     \
@@ -292,8 +293,10 @@ int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_i
 		reader->partitions[i].number = i;
 		pthread_mutex_init(&reader->partitions[i].lock, NULL);
 	}
+	reader->runs = part_find_runs(&reader->directory);
 	reader->bytes = sizeof(*reader) + reader->directory.memory +
-			reader->directory.partitions_count * sizeof(*reader->partitions);
+			reader->directory.partitions_count *
+				(sizeof(*reader->partitions) + sizeof(*reader->runs));
 	*ret = reader;
 	return 0;
 }
@@ -307,6 +310,12 @@ const struct part_partition *part_reader_partition(const struct part_reader *rea
 						   uint32_t partition)
 {
 	return &reader->directory.partitions[partition].info;
+}
+
+uint32_t part_reader_next(const struct part_reader *reader, uint32_t from,
+			  const struct selector *selector)
+{
+	return part_find_next(&reader->directory, reader->runs, from, selector);
 }
 
 /* Dictionaries. */
@@ -470,6 +479,7 @@ void part_reader_close(struct part_reader *reader)
 		keep(reader, (enum part_section)i, NULL);
 	count_bytes(reader, 0 - reader->bytes);
 	free(reader->partitions);
+	free(reader->runs);
 	part_directory_free(&reader->directory);
 	vfs_close(reader->file);
 	pthread_mutex_destroy(&reader->lock);

@@ -57,6 +57,13 @@ const struct part_partition *part_reader_partition(const struct part_reader *rea
 						   uint32_t partition);
 
 /*
+ * The first partition from `from` on that part_key_may_match may be true of, found without a look
+ * at each where one service among many is asked for; part_reader_partitions: none.
+ */
+uint32_t part_reader_next(const struct part_reader *reader, uint32_t from,
+			  const struct selector *selector);
+
+/*
  * One level of a partition as a segment for [from, to): series and labels are ready, stacks after
  * segment_load_stacks. Uses the partition's dictionaries until part_reader_drop_segment.
  */

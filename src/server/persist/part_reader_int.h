@@ -31,6 +31,7 @@ struct part_reader {
 	struct part_info info;
 	struct part_directory directory;
 	struct part_reader_partition *partitions;
+	uint32_t *runs; /* part_find.h */
 	uint64_t instance; /* no two open readers have the same */
 	_Atomic size_t bytes;
 	struct part_budget *budget; /* may be NULL */

@@ -176,11 +176,15 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 /* What cannot be read is counted, once per part. */
 static void add_part_segments(struct store *store, struct part *part, struct finding *finding)
 {
+	const struct selector *selector = finding->question->selector;
 	int rc = part_cache_load(&store->cache, part, NULL);
+	uint32_t i = rc ? 0 : part_reader_next(part->reader, 0, selector);
 
-	for (uint32_t i = 0; !rc && i < part_reader_partitions(part->reader); i++)
+	while (!rc && i < part_reader_partitions(part->reader)) {
 		if (may_match(finding->question, part_reader_partition(part->reader, i)))
 			rc = add_partition(finding, part, i, NULL);
+		i = part_reader_next(part->reader, i + 1, selector);
+	}
 	finding->snapshot->parts_unreadable += rc != 0;
 }
 

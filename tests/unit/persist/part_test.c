@@ -712,6 +712,100 @@ static void partitions_that_cannot_match_are_left_out(void **state)
 	}
 }
 
+#define SERVICES 400u
+
+/* Of two tenants, called by two labels; rows of every fiftieth carry a label of one of the names.
+ */
+static void add_services(struct fixture *f)
+{
+	struct tables *tables = &f->tables;
+	struct column column = { tables_string(tables, SLICE_LITERAL("samples")), 0, COLUMN_DELTA };
+	struct group group = { .name = tables_string(tables, SLICE_LITERAL("on_cpu")),
+			       .column_count = 1 };
+	uint32_t type = tables_group(tables, &group, &column);
+
+	for (uint32_t i = 0; i < SERVICES; i++) {
+		struct label labels[] = {
+			{ .name = tables_string(tables, slice_of(i % 3 ? "comm" : "service_name")),
+			  .value = string(f, i % 3 ? "c" : "s", 1000000) },
+			{ .name = tables_string(tables, SLICE_LITERAL("__tenant__")),
+			  .value = string(f, "tenant", 2) },
+		};
+		struct label carried = { .name = tables_string(tables, SLICE_LITERAL("comm")),
+					 .value = labels[0].value };
+		const int64_t one = 1;
+
+		tables_report_begin(
+			tables, tables_series(tables, tables_label_set(tables, labels, 2), type),
+			1700000000, 0, i);
+		tables_row(tables, random_stack(f),
+			   i % 50 ? 0 : tables_label_set(tables, &carried, 1), &one);
+	}
+}
+
+static bool may_match(const struct part_reader *reader, uint32_t number,
+		      const struct selector *selector)
+{
+	const struct part_partition *partition = part_reader_partition(reader, number);
+
+	return part_key_may_match(&partition->key, partition->service_label,
+				  partition->sample_label_names,
+				  partition->sample_label_names_count, selector);
+}
+
+/* Leaves out no partition that a look at each would find. Returns how many are to be looked at. */
+static uint32_t find_all(const struct part_reader *reader, const char *text)
+{
+	uint32_t count = part_reader_partitions(reader), looked_at = 0, at = 0;
+	struct selector selector;
+
+	assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
+	for (uint32_t i = part_reader_next(reader, 0, &selector); i < count;
+	     i = part_reader_next(reader, i + 1, &selector)) {
+		for (; at < i; at++)
+			if (may_match(reader, at, &selector))
+				fail_msg("%s: partition %u was left out", text, at);
+		at = i + 1;
+		looked_at++;
+	}
+	for (; at < count; at++)
+		if (may_match(reader, at, &selector))
+			fail_msg("%s: partition %u was left out", text, at);
+	selector_free(&selector);
+	return looked_at;
+}
+
+static void one_of_many_services_is_found_without_a_look_at_each(void **state)
+{
+	struct fixture *f = *state;
+	struct part_reader *reader;
+	uint32_t count, others = 0;
+
+	add_services(f);
+	write_part(f);
+	reader = open_part(f);
+	count = part_reader_partitions(reader);
+	assert_in_range(count, SERVICES / 2, SERVICES);
+	for (uint32_t i = 0; i < count; i++)
+		others += !slice_is(part_reader_partition(reader, i)->service_label, "comm");
+	assert_in_range(others, count / 4, count / 2);
+	for (uint32_t i = 0; i < count; i++) {
+		struct slice service = part_reader_partition(reader, i)->key.service;
+		struct strbuf text = { 0 };
+
+		strbuf_addf(&text, "{comm=\"%.*s\"}", (int)service.len, service.data);
+		assert_in_range(find_all(reader, strbuf_text(&text)), others, others + 60);
+		strbuf_clear(&text);
+		strbuf_addf(&text, "{service_name=\"%.*s\"}", (int)service.len, service.data);
+		find_all(reader, strbuf_text(&text));
+		strbuf_free(&text);
+	}
+	assert_int_equal(find_all(reader, "{pod=\"a\"}"), count);
+	assert_int_equal(find_all(reader, "{comm!=\"a\"}"), count);
+	assert_int_equal(find_all(reader, "{comm=\"\"}"), count);
+	part_reader_close(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -731,6 +825,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(moments_bound_what_is_read_at_once, set_up,
 						tear_down),
 		cmocka_unit_test(partitions_that_cannot_match_are_left_out),
+		cmocka_unit_test_setup_teardown(
+			one_of_many_services_is_found_without_a_look_at_each, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
