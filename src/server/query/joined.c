@@ -81,25 +81,23 @@ static bool order_nodes(struct joined *joined, struct arena *arena, struct arena
 	return true;
 }
 
-/* Of the trie, frames and their texts are needed further on. */
-static void drop_nodes(struct joined *joined, struct work *work)
-{
-	work->other_bytes -= children_bytes(&joined->trie.nodes);
-	children_free(&joined->trie.nodes);
-	work->other_bytes += children_bytes(&joined->trie.nodes);
-}
-
 static int finish(struct joined *joined, struct work *work, struct err *err)
 {
 	struct arena scratch;
 	bool done;
 
+	if (joined->with_trie) {
+		work->other_bytes -= trie_bytes(&joined->trie);
+		trie_finish(&joined->trie, &joined->view);
+	}
 	arena_init(&scratch, work->limit_bytes);
-	done = !joined->with_trie || trie_view(&joined->trie, &scratch, &joined->view);
-	done = done && order_nodes(joined, &work->arena, &scratch);
+	done = order_nodes(joined, &work->arena, &scratch);
 	arena_free(&scratch);
-	if (done && joined->with_trie)
-		drop_nodes(joined, work);
+	if (joined->with_trie) {
+		if (done)
+			trie_drop_nodes(&joined->trie);
+		work->other_bytes += trie_bytes(&joined->trie);
+	}
 	return done ? work_check(work, err) : work_over_budget(work, err);
 }
 

@@ -270,3 +270,10 @@ void trie_finish(struct trie *trie, struct tables_view *ret)
 		.nodes_count = (uint32_t)trie->plain_count,
 	};
 }
+
+void trie_drop_nodes(struct trie *trie)
+{
+	free(trie->plain);
+	trie->plain = NULL;
+	trie->plain_count = 0;
+}
