@@ -67,11 +67,6 @@ void strbuf_add_text(struct strbuf *buf, const char *text)
 	strbuf_add(buf, text, strlen(text));
 }
 
-void strbuf_add_byte(struct strbuf *buf, char byte)
-{
-	strbuf_add(buf, &byte, 1);
-}
-
 void strbuf_addf(struct strbuf *buf, const char *format, ...)
 {
 	char *to = strbuf_reserve(buf, STRBUF_BYTES_MIN);
@@ -116,9 +111,4 @@ void strbuf_add_varint_slow(struct strbuf *buf, uint64_t value)
 	*at++ = (char)value;
 	*at = '\0';
 	buf->len += (size_t)(at - to);
-}
-
-void strbuf_add_zigzag(struct strbuf *buf, int64_t value)
-{
-	strbuf_add_varint(buf, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
 }

@@ -27,8 +27,15 @@ char *strbuf_reserve(struct strbuf *buf, size_t more);
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_slice(struct strbuf *buf, struct slice s);
 void strbuf_add_text(struct strbuf *buf, const char *text);
-void strbuf_add_byte(struct strbuf *buf, char byte);
 void strbuf_addf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline void strbuf_add_byte(struct strbuf *buf, char byte)
+{
+	if (buf->len + 2 > buf->capacity)
+		strbuf_reserve(buf, 1);
+	buf->data[buf->len++] = byte;
+	buf->data[buf->len] = '\0';
+}
 
 /* Little-endian integers and LEB128, for our own binary formats. */
 void strbuf_add_u32(struct strbuf *buf, uint32_t value);
@@ -43,7 +50,10 @@ static inline void strbuf_add_varint(struct strbuf *buf, uint64_t value)
 	buf->data[buf->len++] = (char)value;
 	buf->data[buf->len] = '\0';
 }
-void strbuf_add_zigzag(struct strbuf *buf, int64_t value);
+static inline void strbuf_add_zigzag(struct strbuf *buf, int64_t value)
+{
+	strbuf_add_varint(buf, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+}
 
 static inline struct slice strbuf_slice(const struct strbuf *buf)
 {

@@ -14,6 +14,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/mem.h"
+
 #define ROOM_BYTES_MIN 4096u
 #define ROOM_PER_INPUT_BYTE 32u /* first try at most; real profiles are near 4 */
 
@@ -157,17 +159,43 @@ static int finish(int code, size_t start, struct strbuf *out)
 	return code;
 }
 
+struct compress_gunzip_tables {
+	struct libdeflate_decompressor *decoder;
+};
+
+struct compress_gunzip_tables *compress_gunzip_tables_new(void)
+{
+	struct compress_gunzip_tables *tables = mem_new(struct compress_gunzip_tables);
+
+	tables->decoder = libdeflate_alloc_decompressor();
+	return tables;
+}
+
+void compress_gunzip_tables_free(struct compress_gunzip_tables *tables)
+{
+	if (!tables)
+		return;
+	libdeflate_free_decompressor(tables->decoder);
+	free(tables);
+}
+
+int compress_gunzip_with(struct compress_gunzip_tables *tables, struct slice bytes,
+			 size_t max_bytes, struct strbuf *out, struct err *err)
+{
+	size_t start = out->len;
+
+	if (!tables->decoder)
+		return err_set(err, ERR_NO_MEMORY, "decompress gzip: no memory");
+	return finish(gunzip_members(tables->decoder, bytes, max_bytes, out, err), start, out);
+}
+
 int compress_gunzip(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err)
 {
-	struct libdeflate_decompressor *decoder = libdeflate_alloc_decompressor();
-	size_t start = out->len;
-	int code;
+	struct compress_gunzip_tables tables = { libdeflate_alloc_decompressor() };
+	int code = compress_gunzip_with(&tables, bytes, max_bytes, out, err);
 
-	if (!decoder)
-		return err_set(err, ERR_NO_MEMORY, "decompress gzip: no memory");
-	code = gunzip_members(decoder, bytes, max_bytes, out, err);
-	libdeflate_free_decompressor(decoder);
-	return finish(code, start, out);
+	libdeflate_free_decompressor(tables.decoder);
+	return code;
 }
 
 /* RFC 1950: compression method 8, and the first two bytes are a multiple of 31. */

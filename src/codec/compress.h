@@ -17,6 +17,12 @@ bool compress_is_gzip(struct slice bytes); /* by magic 1f 8b */
  * with the offset-free cause when the bytes are not what they claim. gzip takes several members.
  */
 int compress_gunzip(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);
+/* The same with tables that are kept, for who reads many small ones. One thread at a time. */
+struct compress_gunzip_tables;
+struct compress_gunzip_tables *compress_gunzip_tables_new(void);
+void compress_gunzip_tables_free(struct compress_gunzip_tables *tables); /* accepts NULL */
+int compress_gunzip_with(struct compress_gunzip_tables *tables, struct slice bytes,
+			 size_t max_bytes, struct strbuf *out, struct err *err);
 int compress_inflate(struct slice bytes, size_t max_bytes, struct strbuf *out,
 		     struct err *err); /* zlib or raw */
 int compress_unzstd(struct slice bytes, size_t max_bytes, struct strbuf *out, struct err *err);

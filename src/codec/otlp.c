@@ -56,7 +56,8 @@ static void clear(struct otlp *request)
 struct decoder {
 	struct otlp *request;
 	const struct layout *layout;
-	size_t elements_max; /* of each column */
+	size_t elements_max;	  /* of each column */
+	const uint8_t *plain_end; /* before it, PB_PLAIN_BYTES can be read */
 	struct err *err;
 };
 
@@ -168,6 +169,87 @@ static int decode_value_type(struct decoder *decoder, struct pb_reader in,
 	return end_of(decoder, &in, &shape);
 }
 
+/*
+ * Samples, locations and stacks are nearly all that a request has, and senders write each in one
+ * way: fields in order, none twice. These are read with all that is known of them in registers,
+ * and written once. False: it is not one of these, and nothing has changed.
+ */
+/* The numbers of a packed field, whose length stands at `at`; the place behind them, or NULL. */
+static const uint8_t *plain_numbers(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
+				    struct otlp_run *run)
+{
+	struct otlp *request = decoder->request;
+	size_t len = *at++, added = 1;
+	bool whole = true;
+
+	if (at > end || len >= 0x80 || len > (size_t)(end - at) || run->count ||
+	    !COLUMN_ROOM(&request->numbers, len + 1, decoder->elements_max))
+		return NULL;
+	if (len == 1 && *at < 0x80)
+		request->numbers.data[request->numbers.count] = *at;
+	else
+		added = pb_varints(slice_from(at, len),
+				   request->numbers.data + request->numbers.count, &whole);
+	run->first = (uint32_t)request->numbers.count;
+	run->count = (uint32_t)added;
+	request->numbers.count += added;
+	return whole && request->numbers.count <= decoder->elements_max ? at + len : NULL;
+}
+
+static const uint8_t *plain_times(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
+				  struct otlp_run *run)
+{
+	struct otlp *request = decoder->request;
+	size_t len = *at++, count = len / sizeof(uint64_t);
+
+	if (at > end || len >= 0x80 || len > (size_t)(end - at) || len % sizeof(uint64_t) ||
+	    run->count || !COLUMN_ROOM(&request->numbers, count + 1, decoder->elements_max))
+		return NULL;
+	memcpy(request->numbers.data + request->numbers.count, at, len);
+	run->first = (uint32_t)request->numbers.count;
+	run->count = (uint32_t)count;
+	request->numbers.count += count;
+	return at + len;
+}
+
+static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	const struct layout *layout = decoder->layout;
+	struct otlp *request = decoder->request;
+	struct otlp_run values = { 0 }, attributes = { 0 }, times = { 0 };
+	size_t numbers = request->numbers.count;
+	struct otlp_sample *to;
+	uint64_t stack = 0;
+
+	if (end > decoder->plain_end || !COLUMN_ROOM(&request->samples, 1, decoder->elements_max))
+		return false;
+	if (at < end && *at == PB_TAG(OTLP_SAMPLE_STACK_INDEX, PB_VARINT))
+		at = pb_plain_varint(at + 1, &stack);
+	while (at && at < end) {
+		uint8_t tag = *at++;
+
+		if (tag == PB_TAG(layout->sample_values, PB_BYTES))
+			at = plain_numbers(decoder, at, end, &values);
+		else if (tag == PB_TAG(layout->sample_attributes, PB_BYTES))
+			at = plain_numbers(decoder, at, end, &attributes);
+		else if (tag == PB_TAG(OTLP_SAMPLE_TIMESTAMPS_UNIX_NANO, PB_BYTES))
+			at = plain_times(decoder, at, end, &times);
+		else
+			at = NULL;
+	}
+	if (at != end) {
+		request->numbers.count = numbers;
+		return false;
+	}
+	to = &request->samples.data[request->samples.count++];
+	to->stack = (int64_t)stack;
+	to->link = 0;
+	to->attributes = attributes;
+	to->values = values;
+	to->timestamps = times;
+	return true;
+}
+
 static int decode_sample(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Sample",
@@ -244,8 +326,13 @@ static int decode_profile(struct decoder *decoder, struct pb_reader in, uint32_t
 	struct pb_field field;
 	int status = 0;
 
-	while (!status && pb_next_known(&in, &shape, &field))
-		status = profile_field(decoder, &in, &field, &profile);
+	while (!status && pb_next_known(&in, &shape, &field)) {
+		const uint8_t *at = (const uint8_t *)field.bytes.data;
+
+		if (field.number != OTLP_PROFILE_SAMPLES ||
+		    !plain_sample(decoder, at, at + field.bytes.len))
+			status = profile_field(decoder, &in, &field, &profile);
+	}
 	if (status || !ROOM(decoder, &request->profiles))
 		return status ? status : -ERR_LIMIT;
 	profile.sample_count = (uint32_t)request->samples.count - profile.sample_first;
@@ -408,6 +495,36 @@ static int add_line(struct decoder *decoder, struct pb_reader in)
 	return end_of(decoder, &in, &shape);
 }
 
+/* Without lines, and with one attribute at most. */
+static bool plain_location(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	struct otlp *request = decoder->request;
+	uint64_t mapping = 0, address = 0;
+	struct otlp_run attributes = { 0 };
+	size_t numbers = request->numbers.count;
+	struct otlp_location *to;
+
+	if (end > decoder->plain_end || !COLUMN_ROOM(&request->locations, 1, decoder->elements_max))
+		return false;
+	if (at < end && *at == PB_TAG(OTLP_LOCATION_MAPPING_INDEX, PB_VARINT))
+		at = pb_plain_varint(at + 1, &mapping);
+	if (at && at < end && *at == PB_TAG(OTLP_LOCATION_ADDRESS, PB_VARINT))
+		at = pb_plain_varint(at + 1, &address);
+	if (at && at < end && *at == PB_TAG(OTLP_LOCATION_ATTRIBUTE_INDICES, PB_BYTES))
+		at = plain_numbers(decoder, at + 1, end, &attributes);
+	if (at != end) {
+		request->numbers.count = numbers;
+		return false;
+	}
+	to = &request->locations.data[request->locations.count++];
+	to->mapping = (int64_t)mapping;
+	to->address = address;
+	to->line_first = (uint32_t)request->lines.count;
+	to->line_count = 0;
+	to->attributes = attributes;
+	return true;
+}
+
 static int add_location(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = {
@@ -501,6 +618,27 @@ static int add_places(struct decoder *decoder, const struct pb_reader *in,
 	return status ? status : add_numbers(decoder, in, field, &stack->apart);
 }
 
+static bool plain_stack(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	struct otlp *request = decoder->request;
+	struct otlp_stack *to;
+	uint64_t len;
+
+	if (end > decoder->plain_end || end - at < 3 || end[-1] >= 0x80 ||
+	    *at != PB_TAG(OTLP_STACK_LOCATION_INDICES, PB_BYTES) ||
+	    !COLUMN_ROOM(&request->stacks, 1, decoder->elements_max))
+		return false;
+	at = pb_plain_varint(at + 1, &len);
+	if (!at || !len || len != (uint64_t)(end - at))
+		return false;
+	to = &request->stacks.data[request->stacks.count++];
+	to->packed.data = (const char *)at;
+	to->packed.len = len;
+	to->apart = (struct otlp_run){ 0 };
+	request->stack_bytes += len;
+	return true;
+}
+
 static int add_stack(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Stack",
@@ -551,6 +689,15 @@ static int add_link(struct decoder *decoder, struct pb_reader in)
 	return end_of(decoder, &in, &shape);
 }
 
+static bool plain_entry(struct decoder *decoder, const struct pb_field *field)
+{
+	const uint8_t *at = (const uint8_t *)field->bytes.data, *end = at + field->bytes.len;
+
+	if (field->number == OTLP_DICTIONARY_LOCATION_TABLE)
+		return plain_location(decoder, at, end);
+	return field->number == OTLP_DICTIONARY_STACK_TABLE && plain_stack(decoder, at, end);
+}
+
 static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "ProfilesDictionary",
@@ -559,8 +706,11 @@ static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
 	int status = 0;
 
 	while (!status && pb_next_known(&in, &shape, &field)) {
-		struct pb_reader inner = pb_reader_into(&in, field.bytes);
+		struct pb_reader inner;
 
+		if (plain_entry(decoder, &field))
+			continue;
+		inner = pb_reader_into(&in, field.bytes);
 		if (field.number == OTLP_DICTIONARY_MAPPING_TABLE)
 			status = add_mapping(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_LOCATION_TABLE)
@@ -591,6 +741,7 @@ int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struc
 	clear(ret);
 	status = otlp_dialect_detect(bytes, &ret->dialect, err);
 	decoder.layout = &layouts[ret->dialect];
+	decoder.plain_end = bytes.len > PB_PLAIN_BYTES ? in.end - PB_PLAIN_BYTES : in.at;
 	decoder.elements_max = elements_max < UINT32_MAX ? elements_max : UINT32_MAX;
 	while (!status && pb_next_known(&in, &shape, &field)) {
 		struct pb_reader inner = pb_reader_into(&in, field.bytes);

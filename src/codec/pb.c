@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/pb.h"
 
-#include <endian.h>
-
 bool pb_varint_slow(struct pb_reader *reader, uint64_t *ret)
 {
 	const uint8_t *at = reader->at;
@@ -10,6 +8,14 @@ bool pb_varint_slow(struct pb_reader *reader, uint64_t *ret)
 
 	if (at == reader->end)
 		return false;
+	if (reader->end - at >= PB_PLAIN_BYTES) {
+		const uint8_t *behind = pb_plain_varint(at, ret);
+
+		if (behind) {
+			reader->at = behind;
+			return true;
+		}
+	}
 	for (uint32_t shift = 0; at < reader->end; shift += 7) {
 		if (shift == 7 * PB_VARINT_BYTES_MAX)
 			return pb_refuse(reader, "varint longer than 10 bytes");
@@ -23,24 +29,13 @@ bool pb_varint_slow(struct pb_reader *reader, uint64_t *ret)
 	return pb_refuse(reader, "truncated varint");
 }
 
-/* Drops the top bit of each byte: 7-bit groups of a varint, lowest first, joined to a number. */
-static uint64_t join_groups(uint64_t groups)
-{
-	groups &= 0x7f7f7f7f7f7f7f7full;
-	groups = (groups & 0x007f007f007f007full) | ((groups & 0x7f007f007f007f00ull) >> 1);
-	groups = (groups & 0x00003fff00003fffull) | ((groups & 0x3fff00003fff0000ull) >> 2);
-	return (groups & 0x0fffffffull) | ((groups & 0x0fffffff00000000ull) >> 4);
-}
-
-#define STOP_BITS 0x8080808080808080ull
-
 /* Cuts numbers off the low end of `word`; `stops` has the top bits of their last bytes. */
 static inline uint64_t *cut_numbers(uint64_t word, uint64_t stops, uint64_t *next)
 {
 	while (stops) {
 		int top = __builtin_ctzll(stops);
 
-		*next++ = join_groups(word & (stops ^ (stops - 1)));
+		*next++ = pb_join_groups(word & (stops ^ (stops - 1)));
 		word = word >> top >> 1;
 		stops = stops >> top >> 1;
 	}
@@ -75,7 +70,7 @@ size_t pb_varints(struct slice bytes, uint64_t *to, bool *ret_whole)
 	while (in.end - in.at >= 8) {
 		memcpy(&word, in.at, sizeof(word));
 		word = le64toh(word);
-		stops = ~word & STOP_BITS;
+		stops = ~word & PB_STOP_BITS;
 		if (stops) {
 			in.at += 8 - (__builtin_clzll(stops) >> 3);
 			next = cut_numbers(word, stops, next);
@@ -89,7 +84,7 @@ size_t pb_varints(struct slice bytes, uint64_t *to, bool *ret_whole)
 	*ret_whole = !left;
 	if (left && left < 8) {
 		word = load_tail(bytes, left);
-		stops = ~word & STOP_BITS >> (64 - 8 * left);
+		stops = ~word & PB_STOP_BITS >> (64 - 8 * left);
 		next = cut_numbers(word, stops, next);
 		*ret_whole = stops >> (8 * left - 1);
 	}
@@ -107,6 +102,36 @@ bool pb_fixed(struct pb_reader *reader, size_t bytes, uint64_t *ret)
 	reader->at += bytes;
 	*ret = value;
 	return true;
+}
+
+bool pb_next_slow(struct pb_reader *reader, struct pb_field *ret)
+{
+	uint64_t tag, len;
+
+	if (!pb_varint(reader, &tag))
+		return false;
+	if (tag < 8 || tag > UINT32_MAX)
+		return pb_refuse(reader, "field number out of range");
+	*ret = (struct pb_field){ .number = (uint32_t)tag >> 3, .wire = (enum pb_wire)(tag & 7) };
+	reader->field = ret->number;
+	switch (tag & 7) {
+	case PB_VARINT:
+		return pb_varint(reader, &ret->value) || pb_refuse(reader, "truncated varint");
+	case PB_FIXED64:
+		return pb_fixed(reader, 8, &ret->value);
+	case PB_FIXED32:
+		return pb_fixed(reader, 4, &ret->value);
+	case PB_BYTES:
+		if (!pb_varint(reader, &len))
+			return pb_refuse(reader, "truncated length");
+		if (len > (uint64_t)(reader->end - reader->at))
+			return pb_refuse(reader, "length runs past the end of the message");
+		ret->bytes = slice_from(reader->at, (size_t)len);
+		reader->at += len;
+		return true;
+	default:
+		return pb_refuse(reader, "unknown wire type");
+	}
 }
 
 int pb_fail(const struct pb_reader *reader, const char *message, struct err *err)

@@ -19,11 +19,15 @@
 #ifndef FIRN_CODEC_PB_H
 #define FIRN_CODEC_PB_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "base/slice.h"
 #include "base/strbuf.h"
 
 #define PB_VARINT_BYTES_MAX 10
+#define PB_STOP_BITS 0x8080808080808080ull /* clear in the last byte of a number */
 
 enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2, PB_FIXED32 = 5 };
 
@@ -80,6 +84,37 @@ static inline bool pb_varint(struct pb_reader *reader, uint64_t *ret)
 	return pb_varint_slow(reader, ret);
 }
 
+/* Drops the top bit of each byte: 7-bit groups of a varint, lowest first, joined to a number. */
+static inline uint64_t pb_join_groups(uint64_t groups)
+{
+	groups &= 0x7f7f7f7f7f7f7f7full;
+	groups = (groups & 0x007f007f007f007full) | ((groups & 0x7f007f007f007f00ull) >> 1);
+	groups = (groups & 0x00003fff00003fffull) | ((groups & 0x3fff00003fff0000ull) >> 2);
+	return (groups & 0x0fffffffull) | ((groups & 0x0fffffff00000000ull) >> 4);
+}
+
+/*
+ * For the innermost loops of decoders, which keep their place in a register: the number at `at`,
+ * and the place behind it. NULL when it is longer than 8 bytes. PB_PLAIN_BYTES can be read at `at`.
+ */
+#define PB_PLAIN_BYTES 8
+static inline const uint8_t *pb_plain_varint(const uint8_t *at, uint64_t *ret)
+{
+	uint64_t word, stops;
+
+	if (*at < 0x80) {
+		*ret = *at;
+		return at + 1;
+	}
+	memcpy(&word, at, sizeof(word));
+	word = le64toh(word);
+	stops = ~word & PB_STOP_BITS;
+	if (!stops)
+		return NULL;
+	*ret = pb_join_groups(word & (stops ^ (stops - 1)));
+	return at + (__builtin_ctzll(stops) >> 3) + 1;
+}
+
 /*
  * All numbers of a packed field, to `to`, which has room for as many as there are bytes; returns
  * how many. *ret_whole is false when the bytes end inside a number or one is too long.
@@ -96,35 +131,45 @@ static inline bool pb_refuse(struct pb_reader *reader, const char *problem)
 	return false;
 }
 
-/* The next field. False at the end of the message or, with `problem` set, at bad bytes. */
+bool pb_next_slow(struct pb_reader *reader, struct pb_field *ret);
+
+/*
+ * The next field. False at the end of the message or, with `problem` set, at bad bytes. Inline for
+ * what nearly all fields are: a tag of one byte, then a number or length of one or two.
+ */
 static inline bool pb_next(struct pb_reader *reader, struct pb_field *ret)
 {
-	uint64_t tag, len;
+	const uint8_t *at = reader->at, *end = reader->end;
+	uint64_t number;
+	uint32_t tag;
 
-	if (reader->at == reader->end || !pb_varint(reader, &tag))
-		return false;
-	if (tag < 8 || tag > UINT32_MAX)
-		return pb_refuse(reader, "field number out of range");
-	*ret = (struct pb_field){ .number = (uint32_t)tag >> 3, .wire = (enum pb_wire)(tag & 7) };
-	reader->field = ret->number;
-	switch (tag & 7) {
-	case PB_VARINT:
-		return pb_varint(reader, &ret->value) || pb_refuse(reader, "truncated varint");
-	case PB_FIXED64:
-		return pb_fixed(reader, 8, &ret->value);
-	case PB_FIXED32:
-		return pb_fixed(reader, 4, &ret->value);
-	case PB_BYTES:
-		if (!pb_varint(reader, &len))
-			return pb_refuse(reader, "truncated length");
-		if (len > (uint64_t)(reader->end - reader->at))
-			return pb_refuse(reader, "length runs past the end of the message");
-		ret->bytes = slice_from(reader->at, (size_t)len);
-		reader->at += len;
-		return true;
-	default:
-		return pb_refuse(reader, "unknown wire type");
+	if (end - at < 3)
+		return at != end && pb_next_slow(reader, ret);
+	tag = at[0];
+	number = at[1];
+	at += 2;
+	if (number >= 0x80) {
+		if (*at >= 0x80)
+			return pb_next_slow(reader, ret);
+		number = (number & 0x7f) | (uint64_t)*at++ << 7;
 	}
+	ret->number = tag >> 3;
+	ret->wire = (enum pb_wire)(tag & 7);
+	if (tag - 8 >= 0x78 || (ret->wire != PB_VARINT && ret->wire != PB_BYTES))
+		return pb_next_slow(reader, ret);
+	ret->value = 0;
+	ret->bytes = slice_from(at, 0);
+	if (ret->wire == PB_VARINT) {
+		ret->value = number;
+	} else {
+		if (number > (uint64_t)(end - at))
+			return pb_next_slow(reader, ret);
+		ret->bytes.len = (size_t)number;
+		at += number;
+	}
+	reader->field = ret->number;
+	reader->at = at;
+	return true;
 }
 
 /* What a message's fields may be on the wire: bit N stands for field N (1 .. 31). */
@@ -132,6 +177,7 @@ struct pb_shape {
 	const char *name; /* of the message */
 	uint32_t varints, bytes, fixed64s;
 };
+#define PB_TAG(field, wire) ((uint8_t)((field) << 3 | (wire))) /* of fields below 16 */
 #define PB_BIT(field) (1u << (field))
 #define PB_BITS(first, last) ((PB_BIT((last) - (first) + 1) - 1) << (first))
 

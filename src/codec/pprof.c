@@ -105,7 +105,8 @@ void pprof_clear(struct pprof *profile)
 
 struct decoder {
 	struct pprof *profile;
-	size_t elements_max; /* of each column */
+	size_t elements_max;	  /* of each column */
+	const uint8_t *plain_end; /* before it, PB_PLAIN_BYTES can be read */
 	struct err *err;
 };
 
@@ -175,6 +176,86 @@ static int decode_label(struct decoder *decoder, struct pb_reader in)
 	}
 	profile->labels.data[profile->labels.count++] = label;
 	return end_of(decoder, &in, &shape);
+}
+
+/*
+ * Samples and locations are nearly all that a profile has, and most are written in one way: fields
+ * in order, none twice. These are read with all that is known of them in registers, and written
+ * once. False: it is not one of these, and nothing has changed.
+ */
+
+/* The packed numbers of the field whose tag stands at `at`; the place behind them, or NULL. */
+static const uint8_t *plain_numbers(const uint8_t *at, const uint8_t *end, uint64_t *to,
+				    size_t *count)
+{
+	bool whole = true;
+	uint64_t len;
+
+	at = pb_plain_varint(at + 1, &len);
+	if (!at || at > end || len > (uint64_t)(end - at))
+		return NULL;
+	if (len == 1 && *at < 0x80)
+		to[(*count)++] = *at;
+	else
+		*count += pb_varints(slice_from(at, (size_t)len), to + *count, &whole);
+	return whole ? at + len : NULL;
+}
+
+/* Without labels. */
+static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	struct pprof *p = decoder->profile;
+	size_t location_first = p->location_ids.count, locations = location_first;
+	size_t value_first = p->values.count, values = value_first, room = (size_t)(end - at) + 1;
+	struct pprof_sample *to;
+
+	if (end > decoder->plain_end || !COLUMN_ROOM(&p->samples, 1, decoder->elements_max) ||
+	    !COLUMN_ROOM(&p->location_ids, room, decoder->elements_max) ||
+	    !COLUMN_ROOM(&p->values, room, decoder->elements_max))
+		return false;
+	if (at < end && *at == PB_TAG(SAMPLE_LOCATION_ID, PB_BYTES))
+		at = plain_numbers(at, end, p->location_ids.data, &locations);
+	if (at && at < end && *at == PB_TAG(SAMPLE_VALUE, PB_BYTES))
+		at = plain_numbers(at, end, (uint64_t *)p->values.data, &values);
+	if (at != end)
+		return false;
+	to = &p->samples.data[p->samples.count++];
+	to->location_first = (uint32_t)location_first;
+	to->location_count = (uint32_t)(locations - location_first);
+	to->value_first = (uint32_t)value_first;
+	to->value_count = (uint32_t)(values - value_first);
+	to->label_first = (uint32_t)p->labels.count;
+	to->label_count = 0;
+	p->location_ids.count = locations;
+	p->values.count = values;
+	return true;
+}
+
+/* Without lines. */
+static bool plain_location(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+{
+	struct pprof *p = decoder->profile;
+	uint64_t id = 0, mapping_id = 0, address = 0;
+	struct pprof_location *to;
+
+	if (end > decoder->plain_end || !COLUMN_ROOM(&p->locations, 1, decoder->elements_max))
+		return false;
+	if (at < end && *at == PB_TAG(LOCATION_ID, PB_VARINT))
+		at = pb_plain_varint(at + 1, &id);
+	if (at && at < end && *at == PB_TAG(LOCATION_MAPPING_ID, PB_VARINT))
+		at = pb_plain_varint(at + 1, &mapping_id);
+	if (at && at < end && *at == PB_TAG(LOCATION_ADDRESS, PB_VARINT))
+		at = pb_plain_varint(at + 1, &address);
+	if (at != end)
+		return false;
+	to = &p->locations.data[p->locations.count++];
+	to->id = id;
+	to->mapping_id = mapping_id;
+	to->address = address;
+	to->line_first = (uint32_t)p->lines.count;
+	to->line_count = 0;
+	to->is_folded = false;
+	return true;
 }
 
 static int decode_sample(struct decoder *decoder, struct pb_reader in)
@@ -386,6 +467,15 @@ static int set_time(struct decoder *decoder, int64_t time_nanos)
 	return 0;
 }
 
+static bool plain_field(struct decoder *decoder, const struct pb_field *field)
+{
+	const uint8_t *at = (const uint8_t *)field->bytes.data, *end = at + field->bytes.len;
+
+	if (field->number == PROFILE_SAMPLE)
+		return plain_sample(decoder, at, end);
+	return field->number == PROFILE_LOCATION && plain_location(decoder, at, end);
+}
+
 static int decode_field(struct decoder *decoder, const struct pb_reader *in,
 			const struct pb_field *field)
 {
@@ -453,15 +543,17 @@ int pprof_decode(struct slice bytes, size_t elements_max, struct pprof *ret, str
 		.bytes = PB_BITS(PROFILE_SAMPLE_TYPE, PROFILE_STRING_TABLE) |
 			 PB_BIT(PROFILE_PERIOD_TYPE) | PB_BIT(PROFILE_COMMENT),
 	};
-	struct decoder decoder = { ret, elements_max < UINT32_MAX ? elements_max : UINT32_MAX,
-				   err };
+	struct decoder decoder = { .profile = ret, .err = err };
 	struct pb_reader in = pb_reader_of(bytes);
 	struct pb_field field;
 	int status = 0;
 
+	decoder.elements_max = elements_max < UINT32_MAX ? elements_max : UINT32_MAX;
+	decoder.plain_end = bytes.len > PB_PLAIN_BYTES ? in.end - PB_PLAIN_BYTES : in.at;
 	pprof_clear(ret);
 	while (!status && pb_next_known(&in, &shape, &field))
-		status = decode_field(&decoder, &in, &field);
+		if (!plain_field(&decoder, &field))
+			status = decode_field(&decoder, &in, &field);
 	if (status)
 		return status;
 	if (!within_limit(ret, decoder.elements_max))

@@ -210,23 +210,41 @@ static uint32_t look_up(struct stack_copier *copier, uint32_t count)
 	return next;
 }
 
+/* The frame with its texts in the other tables, or TABLES_FULL. */
+static uint32_t new_frame(struct tables_copy *copy, const struct frame *from)
+{
+	uint32_t mapping_file = tables_copy_string(copy, from->mapping_file);
+	uint32_t build_id = tables_copy_string(copy, from->build_id);
+	uint32_t function = tables_copy_string(copy, from->function);
+	uint32_t system_name = tables_copy_string(copy, from->system_name);
+	uint32_t file = tables_copy_string(copy, from->file), id;
+	struct frame *made;
+
+	if (mapping_file == TABLES_FULL || build_id == TABLES_FULL || function == TABLES_FULL ||
+	    system_name == TABLES_FULL || file == TABLES_FULL)
+		return TABLES_FULL;
+	made = tables_new_frame(copy->into, from, &id);
+	if (!made)
+		return TABLES_FULL;
+	made->mapping_file = mapping_file;
+	made->build_id = build_id;
+	made->function = function;
+	made->system_name = system_name;
+	made->file = file;
+	return id;
+}
+
 static uint32_t copy_frame(struct stack_copier *copier, uint32_t id)
 {
 	struct tables_copy *copy = copier->copy;
 	const struct hash_wide *hash = &copier->frames[id];
-	struct frame frame = copy->from.frames[id];
 	uint32_t made;
 
 	if (copy->frames[id] != TABLES_FULL)
 		return copy->frames[id];
 	made = find(&copier->index->frames, hash);
 	if (made == IDMAP_NONE) {
-		frame.mapping_file = tables_copy_string(copy, frame.mapping_file);
-		frame.build_id = tables_copy_string(copy, frame.build_id);
-		frame.function = tables_copy_string(copy, frame.function);
-		frame.system_name = tables_copy_string(copy, frame.system_name);
-		frame.file = tables_copy_string(copy, frame.file);
-		made = tables_add_frame(copy->into, &frame);
+		made = new_frame(copy, &copy->from.frames[id]);
 		add(&copier->index->frames, hash, made);
 	}
 	copy->frames[id] = made;
@@ -253,8 +271,10 @@ static void make_group(struct stack_copier *copier, const uint32_t *ids, uint32_
 	const struct tables_copy *copy = copier->copy;
 	const struct stack_index_kind *known = &copier->index->frames;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		idmap_prefetch(&known->map, copier->frames[copy->from.nodes[ids[i]].frame].low);
+		idmap_prefetch(&copier->index->nodes.map, copier->nodes[ids[i]].low);
+	}
 	for (uint32_t i = 0; i < count; i++)
 		guess(known, &copier->frames[copy->from.nodes[ids[i]].frame]);
 	for (uint32_t i = 0; i < count; i++)

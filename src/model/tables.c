@@ -236,9 +236,23 @@ uint32_t tables_frame(struct tables *tables, const struct frame *frame)
 	return id;
 }
 
+struct frame *tables_new_frame(struct tables *tables, const struct frame *like, uint32_t *ret_id)
+{
+	struct frame *frame = vmarray_add(&tables->frames, 1);
+
+	if (!frame)
+		return NULL;
+	*frame = *like;
+	*ret_id = (uint32_t)(tables->frames.count - 1);
+	return frame;
+}
+
 uint32_t tables_add_frame(struct tables *tables, const struct frame *frame)
 {
-	return has_strings(tables, frame) ? append(&tables->frames, frame) : TABLES_FULL;
+	uint32_t id;
+
+	return has_strings(tables, frame) && tables_new_frame(tables, frame, &id) ? id
+										  : TABLES_FULL;
 }
 
 static bool node_equal(const void *context, uint32_t id, const void *key)
@@ -250,12 +264,17 @@ static bool node_equal(const void *context, uint32_t id, const void *key)
 
 uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame)
 {
-	struct node node = { parent, frame };
+	struct node *node;
 
 	if (parent == TABLES_FULL || frame == TABLES_FULL)
 		return TABLES_FULL;
 	assert(parent < tables->nodes.count && frame < tables->frames.count);
-	return append(&tables->nodes, &node);
+	node = vmarray_add(&tables->nodes, 1);
+	if (!node)
+		return TABLES_FULL;
+	node->parent = parent;
+	node->frame = frame;
+	return (uint32_t)(tables->nodes.count - 1);
 }
 
 uint32_t tables_add_path(struct tables *tables, uint32_t parent, const uint32_t *frames,

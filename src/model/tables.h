@@ -228,6 +228,8 @@ uint32_t tables_new_node(struct tables *tables, uint32_t parent, uint32_t frame)
  * or does not mind if some are not.
  */
 uint32_t tables_add_frame(struct tables *tables, const struct frame *frame);
+/* The same, of a copy that the caller completes where it lies; NULL when the tables are full. */
+struct frame *tables_new_frame(struct tables *tables, const struct frame *like, uint32_t *ret_id);
 uint32_t tables_add_node(struct tables *tables, uint32_t parent, uint32_t frame);
 /* A node for each frame, the child of the one before it; the first's id. All or none. */
 uint32_t tables_add_path(struct tables *tables, uint32_t parent, const uint32_t *frames,

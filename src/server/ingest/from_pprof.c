@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The door for pprof: gzip, wire, ids and string indexes; the rest is done by normalise. */
 #include "base/hash.h"
-#include "codec/compress.h"
 #include "server/ingest/scratch_int.h"
 
 #define ELEMENTS_PER_SAMPLE 16 /* of the decoder's limit per column, over samples_max */
@@ -87,31 +86,35 @@ static uint32_t string_at(const struct door *door, int64_t index)
 	return *id;
 }
 
-static struct frame place_of(const struct door *door, const struct pprof_location *location)
+/* Where a location lies; what its mapping says of that. */
+static const struct frame *place_of(const struct door *door, const struct pprof_location *location,
+				    struct normalise_place *ret)
 {
-	struct normalise_place place = { .address = location->address };
+	static const struct frame nothing = { 0 };
 	uint32_t id = find_id(&door->scratch->mapping_index, location->mapping_id);
+	struct normalise_place place = { .address = location->address };
+	const struct pprof_mapping *mapping;
 	struct mapping_frame *known;
 
+	*ret = place;
 	if (id == IDMAP_NONE) {
-		struct frame nothing = { 0 };
-
 		if (location->mapping_id)
 			repairs_count(REPAIR_MAPPING_ID, 1);
-		return normalise_place(&nothing, &place);
+		return &nothing;
 	}
-	place.has_mapping = true;
-	place.memory_start = door->p->mappings.data[id].memory_start;
-	place.memory_limit = door->p->mappings.data[id].memory_limit;
-	place.file_offset = door->p->mappings.data[id].file_offset;
+	mapping = &door->p->mappings.data[id];
+	ret->has_mapping = true;
+	ret->memory_start = mapping->memory_start;
+	ret->memory_limit = mapping->memory_limit;
+	ret->file_offset = mapping->file_offset;
 	known = &door->scratch->mapping_frames.data[id];
 	if (!known->known) {
-		place.mapping_file = text_at(door, door->p->mappings.data[id].filename);
-		place.build_id = text_at(door, door->p->mappings.data[id].build_id);
-		known->frame = normalise_mapping(door->n, &place);
+		ret->mapping_file = text_at(door, mapping->filename);
+		ret->build_id = text_at(door, mapping->build_id);
+		known->frame = normalise_mapping(door->n, ret);
 		known->known = true;
 	}
-	return normalise_place(&known->frame, &place);
+	return &known->frame;
 }
 
 static uint32_t frame_of_line(const struct door *door, const struct frame *place,
@@ -139,7 +142,9 @@ static void make_chain(const struct door *door, uint32_t location_id, struct cha
 	const struct pprof_location *location = &door->p->locations.data[location_id];
 	struct ingest_scratch *scratch = door->scratch;
 	size_t lines = location->line_count;
-	struct frame place = place_of(door, location);
+	struct normalise_place place;
+	const struct frame *mapping = place_of(door, location, &place);
+	struct frame frame;
 
 	if (lines > door->limits->stack_depth_max + 1)
 		lines = door->limits->stack_depth_max + 1;
@@ -149,14 +154,17 @@ static void make_chain(const struct door *door, uint32_t location_id, struct cha
 		door->n->problem = "the locations have too many lines";
 		return;
 	}
+	if (lines)
+		frame = normalise_place(mapping, &place);
 	for (size_t i = 0; i < lines; i++) {
 		const struct pprof_line *line = &door->p->lines.data[location->line_first + i];
 
 		scratch->chain_frames.data[chain->first + i] =
-			frame_of_line(door, &place, line, i + 1 < location->line_count);
+			frame_of_line(door, &frame, line, i + 1 < location->line_count);
 	}
 	if (!lines)
-		scratch->chain_frames.data[chain->first] = normalise_bare_frame(door->n, &place);
+		scratch->chain_frames.data[chain->first] =
+			normalise_bare_place(door->n, mapping, &place);
 	chain->count = lines ? (uint32_t)lines : 1;
 	scratch->chain_frames.count += chain->count;
 }
@@ -381,8 +389,9 @@ static int decode(const struct door *door)
 
 	if (compress_is_gzip(bytes)) {
 		strbuf_clear(&scratch->inflated);
-		status = compress_gunzip(bytes, door->limits->decompressed_bytes_max,
-					 &scratch->inflated, door->err);
+		status = compress_gunzip_with(scratch->gunzip, bytes,
+					      door->limits->decompressed_bytes_max,
+					      &scratch->inflated, door->err);
 		if (status)
 			return status;
 		bytes = strbuf_slice(&scratch->inflated);

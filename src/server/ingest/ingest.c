@@ -20,6 +20,7 @@ struct ingest_scratch *ingest_scratch_new(void)
 	normaliser_init(&scratch->normaliser);
 	pprof_init(&scratch->pprof);
 	otlp_init(&scratch->otlp);
+	scratch->gunzip = compress_gunzip_tables_new();
 	repairs_register_metrics();
 	return scratch;
 }
@@ -35,6 +36,7 @@ void ingest_scratch_free(struct ingest_scratch *scratch)
 		return;
 	normaliser_free(&scratch->normaliser);
 	strbuf_free(&scratch->inflated);
+	compress_gunzip_tables_free(scratch->gunzip);
 	strbuf_free(&scratch->text);
 	pprof_free(&scratch->pprof);
 	otlp_free(&scratch->otlp);

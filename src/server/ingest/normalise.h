@@ -117,6 +117,9 @@ uint32_t normalise_line_frame(struct normaliser *n, const struct frame *place,
 			      const struct normalise_line *line);
 /* The frame of a place without lines: native code, or unknown when there is no address either. */
 uint32_t normalise_bare_frame(struct normaliser *n, const struct frame *place);
+/* Both steps, without lines. */
+uint32_t normalise_bare_place(struct normaliser *n, const struct frame *mapping,
+			      const struct normalise_place *place);
 
 static inline void normalise_stack_begin(struct normaliser *n)
 {

@@ -196,6 +196,27 @@ uint32_t normalise_line_frame(struct normaliser *n, const struct frame *place,
 	return add_frame(n, &frame);
 }
 
+uint32_t normalise_bare_place(struct normaliser *n, const struct frame *mapping,
+			      const struct normalise_place *place)
+{
+	struct frame *made, frame;
+	uint32_t id;
+
+	if (!n->places_differ || !place->address) {
+		frame = normalise_place(mapping, place);
+		return normalise_bare_frame(n, &frame);
+	}
+	made = tables_new_frame(n->into, mapping, &id);
+	if (!made) {
+		n->problem = "the batch is full";
+		return 0;
+	}
+	place_address(place, made);
+	if (made->kind == FRAME_UNKNOWN && made->address)
+		made->kind = FRAME_NATIVE;
+	return id;
+}
+
 uint32_t normalise_bare_frame(struct normaliser *n, const struct frame *place)
 {
 	struct frame frame = *place;

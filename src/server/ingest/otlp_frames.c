@@ -171,13 +171,13 @@ static int frame_of_mapping(struct ingest_scratch *scratch, const struct otlp_ma
 	return 0;
 }
 
+/* Where a location lies, and what its mapping says of that. */
 static int place_of(struct ingest_scratch *scratch, const struct otlp_location *location,
-		    struct err *err, struct frame *ret)
+		    struct err *err, struct normalise_place *ret, const struct frame **ret_mapping)
 {
 	const struct otlp *o = &scratch->otlp;
 	struct normalise_place place = { .address = location->address };
 	const struct otlp_mapping *mapping = NULL;
-	const struct frame *frame;
 	size_t index = 0;
 	int status = kind_of(scratch, &location->attributes, err, &place.kind);
 
@@ -193,9 +193,8 @@ static int place_of(struct ingest_scratch *scratch, const struct otlp_location *
 		place.file_offset = mapping->file_offset;
 	}
 	if (!status)
-		status = frame_of_mapping(scratch, mapping, index, &place, err, &frame);
-	if (!status)
-		*ret = normalise_place(frame, &place);
+		status = frame_of_mapping(scratch, mapping, index, &place, err, ret_mapping);
+	*ret = place;
 	return status;
 }
 
@@ -224,9 +223,11 @@ static int make_chain(struct ingest_scratch *scratch, size_t location_id, struct
 	const struct otlp_location *location = &scratch->otlp.locations.data[location_id];
 	size_t lines = location->line_count,
 	       lines_max = scratch->normaliser.limits->stack_depth_max;
+	const struct frame *mapping;
+	struct normalise_place place;
+	struct frame frame;
 	uint32_t *frames;
-	struct frame place;
-	int status = place_of(scratch, location, err, &place);
+	int status = place_of(scratch, location, err, &place, &mapping);
 
 	if (status)
 		return status;
@@ -235,12 +236,14 @@ static int make_chain(struct ingest_scratch *scratch, size_t location_id, struct
 	if (!COLUMN_ROOM(&scratch->chain_frames, lines + 1, UINT32_MAX - 1))
 		return err_set(err, ERR_LIMIT, "take OTLP: the locations have too many lines");
 	frames = scratch->chain_frames.data + scratch->chain_frames.count;
+	if (lines)
+		frame = normalise_place(mapping, &place);
 	for (size_t i = 0; i < lines; i++)
-		frames[i] = frame_of_line(scratch, &place,
+		frames[i] = frame_of_line(scratch, &frame,
 					  &scratch->otlp.lines.data[location->line_first + i],
 					  i + 1 < location->line_count);
 	if (!lines)
-		frames[0] = normalise_bare_frame(&scratch->normaliser, &place);
+		frames[0] = normalise_bare_place(&scratch->normaliser, mapping, &place);
 	scratch->chains.data[location_id] = (struct chain){ (uint32_t)scratch->chain_frames.count,
 							    lines ? (uint32_t)lines : 1 };
 	scratch->chain_frames.count += lines ? lines : 1;

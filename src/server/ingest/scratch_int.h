@@ -3,6 +3,7 @@
 #ifndef FIRN_SERVER_INGEST_SCRATCH_INT_H
 #define FIRN_SERVER_INGEST_SCRATCH_INT_H
 
+#include "codec/compress.h"
 #include "codec/otlp.h"
 #include "codec/pprof.h"
 #include "server/ingest/content_hash.h"
@@ -32,7 +33,8 @@ struct id_index {
 struct ingest_scratch {
 	struct normaliser normaliser;
 	struct strbuf inflated; /* gzip's output */
-	struct strbuf text;	/* a value turned to text */
+	struct compress_gunzip_tables *gunzip;
+	struct strbuf text; /* a value turned to text */
 	struct pprof pprof;
 	struct otlp otlp;
 	struct id_index mapping_index, location_index, function_index;

@@ -7,7 +7,7 @@
 #include "server/persist/dictionary_merge.h"
 
 #define NONE UINT32_MAX
-#define SCAN_IDS_MAX 64 /* looked at for one that is in use, rather than to sort those in use */
+#define WORD_BITS 64u
 
 /* Ids of one kind in use, each once. */
 struct used {
@@ -15,10 +15,9 @@ struct used {
 	uint32_t *epochs; /* by id: in the list when it is the arranger's */
 };
 
-/* By node of all: a partition's nodes lie scattered among those of others. */
-struct place {
-	uint32_t epoch;	 /* in use when it is the arranger's */
-	uint32_t number; /* then, into `nodes` */
+/* A set of ids: a bit for each, and one for each word of these that is not 0. */
+struct id_set {
+	uint64_t *words, *groups;
 };
 
 /* A node in use. They lie together, since putting them in order hops about among them. */
@@ -34,14 +33,20 @@ struct part_arranger {
 	struct tables into;
 	uint32_t epoch;
 	struct used series, label_sets, frames, strings;
-	struct used_node *nodes, *unsorted; /* in use, each once */
-	uint32_t nodes_count, nodes_capacity, unsorted_capacity;
-	/* By old id. */
+	struct id_set used_nodes;
+	struct used_node *nodes; /* in use, each once, by id */
+	uint32_t nodes_count, nodes_capacity;
+	/* By old id. Of a node, first its number among those in use. */
 	uint32_t *series_ids, *node_ids, *label_set_ids, *frame_ids, *string_ids;
-	struct place *places;
+	uint64_t *rows;		/* by node, of itself; 0 when it is not in use */
 	uint64_t *rows_of_node; /* by new id */
 	uint32_t rows_of_node_capacity;
 };
+
+static size_t words_for(size_t bits)
+{
+	return (bits + WORD_BITS - 1) / WORD_BITS;
+}
 
 static uint32_t *new_ids(uint32_t count)
 {
@@ -64,7 +69,10 @@ struct part_arranger *part_arranger_new(const struct tables_view *from)
 	arranger->frame_ids = new_ids(from->frames_count);
 	arranger->string_ids = new_ids(from->strings_count);
 	arranger->node_ids = mem_map_pages(from->nodes_count * sizeof(uint32_t));
-	arranger->places = mem_map_pages(from->nodes_count * sizeof(struct place));
+	arranger->rows = mem_map_pages(from->nodes_count * sizeof(uint64_t));
+	arranger->used_nodes.words = mem_new_array(uint64_t, words_for(from->nodes_count));
+	arranger->used_nodes.groups =
+		mem_new_array(uint64_t, words_for(words_for(from->nodes_count)));
 	return arranger;
 }
 
@@ -88,9 +96,10 @@ void part_arranger_free(struct part_arranger *arranger)
 	free(arranger->frame_ids);
 	free(arranger->string_ids);
 	free(arranger->nodes);
-	free(arranger->unsorted);
+	free(arranger->used_nodes.words);
+	free(arranger->used_nodes.groups);
 	mem_unmap_pages(arranger->node_ids, arranger->from.nodes_count * sizeof(uint32_t));
-	mem_unmap_pages(arranger->places, arranger->from.nodes_count * sizeof(struct place));
+	mem_unmap_pages(arranger->rows, arranger->from.nodes_count * sizeof(uint64_t));
 	free(arranger->rows_of_node);
 	free(arranger);
 }
@@ -116,19 +125,29 @@ void part_arranger_use_label_set(struct part_arranger *arranger, uint32_t label_
 	use(arranger, &arranger->label_sets, label_set);
 }
 
+/* Whether it is new. */
+static bool add_id(struct id_set *set, uint32_t id)
+{
+	uint64_t *word = &set->words[id / WORD_BITS], bit = (uint64_t)1 << id % WORD_BITS;
+
+	if (*word & bit)
+		return false;
+	if (!*word)
+		set->groups[id / WORD_BITS / WORD_BITS] |= (uint64_t)1
+							   << id / WORD_BITS % WORD_BITS;
+	*word |= bit;
+	return true;
+}
+
 void part_arranger_use_stack(struct part_arranger *arranger, uint32_t node, uint64_t rows)
 {
-	uint32_t at = node;
-
-	while (arranger->places[at].epoch != arranger->epoch) {
-		arranger->places[at] = (struct place){ arranger->epoch, arranger->nodes_count };
-		mem_grow(arranger->nodes, arranger->nodes_count, arranger->nodes_capacity);
-		arranger->nodes[arranger->nodes_count++] = (struct used_node){ .id = at };
+	arranger->rows[node] += rows;
+	for (uint32_t at = node; add_id(&arranger->used_nodes, at);) {
+		arranger->nodes_count++;
 		if (!at)
 			break;
 		at = arranger->from.nodes[at].parent;
 	}
-	arranger->nodes[arranger->places[node].number].rows += rows;
 }
 
 /* Copying. */
@@ -175,17 +194,18 @@ static uint32_t copy_group(struct part_arranger *arranger, uint32_t id)
 
 static uint32_t copy_frame(struct part_arranger *arranger, uint32_t id)
 {
-	struct frame frame = arranger->from.frames[id];
+	const struct frame *from = &arranger->from.frames[id];
+	struct frame *frame;
 
 	if (!use(arranger, &arranger->frames, id))
 		return arranger->frame_ids[id];
-	frame.mapping_file = copy_string(arranger, frame.mapping_file);
-	frame.build_id = copy_string(arranger, frame.build_id);
-	frame.function = copy_string(arranger, frame.function);
-	frame.system_name = copy_string(arranger, frame.system_name);
-	frame.file = copy_string(arranger, frame.file);
-	arranger->frame_ids[id] = tables_add_frame(&arranger->into, &frame);
-	assert(arranger->frame_ids[id] != TABLES_FULL);
+	frame = tables_new_frame(&arranger->into, from, &arranger->frame_ids[id]);
+	assert(frame);
+	frame->mapping_file = copy_string(arranger, from->mapping_file);
+	frame->build_id = copy_string(arranger, from->build_id);
+	frame->function = copy_string(arranger, from->function);
+	frame->system_name = copy_string(arranger, from->system_name);
+	frame->file = copy_string(arranger, from->file);
 	return arranger->frame_ids[id];
 }
 
@@ -219,13 +239,6 @@ static void arrange_series(struct part_arranger *arranger)
 
 /* Nodes. */
 
-static int node_order(const void *left, const void *right)
-{
-	const struct used_node *a = left, *b = right;
-
-	return (a->id > b->id) - (a->id < b->id);
-}
-
 /* The heaviest first; they are few, or sorting them is what takes the time. */
 static int weight_order(const void *left, const void *right, void *context)
 {
@@ -235,32 +248,6 @@ static int weight_order(const void *left, const void *right, void *context)
 	if (nodes[a].weight != nodes[b].weight)
 		return nodes[a].weight > nodes[b].weight ? -1 : 1;
 	return (a > b) - (a < b);
-}
-
-/* By id. Where most nodes are in use, looking at each is quicker than sorting. */
-static void sort_nodes(struct part_arranger *arranger)
-{
-	uint32_t ids = arranger->from.nodes_count, count = 0, capacity;
-	struct used_node *unsorted = arranger->nodes;
-
-	if (ids / SCAN_IDS_MAX > arranger->nodes_count) {
-		qsort(arranger->nodes, arranger->nodes_count, sizeof(*arranger->nodes), node_order);
-		return;
-	}
-	if (arranger->unsorted_capacity < arranger->nodes_capacity) {
-		arranger->unsorted_capacity = arranger->nodes_capacity;
-		arranger->unsorted = mem_realloc(arranger->unsorted, arranger->unsorted_capacity,
-						 sizeof(*arranger->unsorted));
-	}
-	for (uint32_t id = 0; id < ids; id++)
-		if (arranger->places[id].epoch == arranger->epoch)
-			arranger->unsorted[count++] = unsorted[arranger->places[id].number];
-	assert(count == arranger->nodes_count);
-	capacity = arranger->nodes_capacity;
-	arranger->nodes = arranger->unsorted;
-	arranger->nodes_capacity = arranger->unsorted_capacity;
-	arranger->unsorted = unsorted;
-	arranger->unsorted_capacity = capacity;
 }
 
 /* Puts the children of a node in order, the heaviest first; `scratch` has room for all nodes. */
@@ -280,19 +267,49 @@ static void order_children(struct used_node *nodes, uint32_t node, uint32_t *scr
 	nodes[node].first_child = scratch[0];
 }
 
-/* Children in lists through the nodes, whose parents come before them. */
+static void gather_node(struct part_arranger *arranger, uint32_t id, uint32_t number)
+{
+	struct used_node *node = &arranger->nodes[number];
+
+	arranger->node_ids[id] = number;
+	node->rows = node->weight = arranger->rows[id];
+	node->id = id;
+	node->parent = arranger->node_ids[arranger->from.nodes[id].parent];
+	node->first_child = node->next_sibling = NONE;
+	arranger->rows[id] = 0;
+}
+
+/* All in use, by id, so that parents come before their children; none is in use any more. */
+static void gather_nodes(struct part_arranger *arranger)
+{
+	struct id_set *set = &arranger->used_nodes;
+	size_t groups = words_for(words_for(arranger->from.nodes_count));
+	uint32_t count = 0;
+
+	if (arranger->nodes_capacity < arranger->nodes_count) {
+		arranger->nodes_capacity = arranger->nodes_count;
+		arranger->nodes = mem_realloc(arranger->nodes, arranger->nodes_capacity,
+					      sizeof(*arranger->nodes));
+	}
+	for (size_t group = 0; group < groups; group++) {
+		for (; set->groups[group]; set->groups[group] &= set->groups[group] - 1) {
+			size_t at = group * WORD_BITS + (size_t)__builtin_ctzll(set->groups[group]);
+
+			for (; set->words[at]; set->words[at] &= set->words[at] - 1)
+				gather_node(arranger,
+					    (uint32_t)(at * WORD_BITS) +
+						    (uint32_t)__builtin_ctzll(set->words[at]),
+					    count++);
+		}
+	}
+	assert(count == arranger->nodes_count);
+}
+
+/* Children in lists through the nodes; what is at or below each. */
 static void link_children(struct part_arranger *arranger)
 {
 	struct used_node *nodes = arranger->nodes;
 
-	for (uint32_t i = 0; i < arranger->nodes_count; i++) {
-		struct used_node *node = &nodes[i];
-
-		arranger->places[node->id].number = i;
-		node->parent = arranger->places[arranger->from.nodes[node->id].parent].number;
-		node->first_child = node->next_sibling = NONE;
-		node->weight = node->rows;
-	}
 	for (uint32_t i = arranger->nodes_count; i-- > 1;) {
 		struct used_node *parent = &nodes[nodes[i].parent];
 
@@ -327,7 +344,7 @@ static void arrange_nodes(struct part_arranger *arranger)
 		arranger->rows_of_node = mem_realloc(arranger->rows_of_node, arranger->nodes_count,
 						     sizeof(uint64_t));
 	}
-	sort_nodes(arranger);
+	gather_nodes(arranger);
 	link_children(arranger);
 	nodes = arranger->nodes;
 	scratch = mem_new_array(uint32_t, arranger->nodes_count);

@@ -8,6 +8,7 @@
 
 #define STREAM_BYTES_MIN 256u /* for a frame of its own */
 #define TABLE_BITS 4u	      /* of an entropy coder, per symbol, about */
+#define SORT_FEW_MAX 48u      /* keys that one by one are put in order sooner than by their bytes */
 #define STRATA_MAX 4u	      /* more would save a percent, and slow readers down */
 
 struct span { /* of reports that begin and last alike */
@@ -56,7 +57,7 @@ static void make_room(struct part_stripe *stripe, size_t rows)
 	if (want != stripe->rows_capacity) {
 		stripe->ranks = mem_realloc(stripe->ranks, want, sizeof(uint32_t));
 		stripe->label_sets = mem_realloc(stripe->label_sets, want, sizeof(uint32_t));
-		stripe->order = mem_realloc(stripe->order, want, sizeof(uint64_t));
+		stripe->order = mem_realloc(stripe->order, 2 * want, sizeof(uint64_t));
 	}
 	stripe->rows_capacity = want;
 	if (want * stripe->columns > stripe->values_capacity) {
@@ -66,25 +67,64 @@ static void make_room(struct part_stripe *stripe, size_t rows)
 	}
 }
 
-static int key_order(const void *left, const void *right)
+static void sort_few(uint64_t *keys, uint32_t count)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	for (uint32_t i = 1; i < count; i++) {
+		uint64_t key = keys[i];
+		uint32_t j = i;
 
-	return (a > b) - (a < b);
+		for (; j && keys[j - 1] > key; j--)
+			keys[j] = keys[j - 1];
+		keys[j] = key;
+	}
+}
+
+/* By a byte of the ranks, from one array to the other; those that are alike keep their order. */
+static void sort_by_byte(const uint64_t *from, uint64_t *to, uint32_t count, unsigned int shift)
+{
+	uint32_t places[256] = { 0 }, next = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		places[from[i] >> shift & 0xff]++;
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t alike = places[i];
+
+		places[i] = next;
+		next += alike;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		to[places[from[i] >> shift & 0xff]++] = from[i];
+}
+
+/* Keys of ranks up to `rank_max`, which come in the order of their lower halves. */
+static void sort_keys(uint64_t *keys, uint64_t *scratch, uint32_t count, uint32_t rank_max)
+{
+	if (count <= SORT_FEW_MAX) {
+		sort_few(keys, count);
+		return;
+	}
+	for (unsigned int shift = 32; shift < 64 && rank_max >> (shift - 32); shift += 16) {
+		sort_by_byte(keys, scratch, count, shift);
+		sort_by_byte(scratch, keys, count, shift + 8);
+	}
 }
 
 /* Places of the rows by rank, then label set, then place: rank << 32 | place. */
 static void sort_rows(const struct part_report *report, const uint32_t *rank_of_node,
-		      uint64_t *order)
+		      uint64_t *order, uint64_t *scratch)
 {
+	uint32_t rank_max = 0;
 	bool sorted = true;
 
 	for (uint32_t i = 0; i < report->row_count; i++) {
-		order[i] = (uint64_t)rank_of_node[report->nodes[i]] << 32 | i;
+		uint32_t rank = rank_of_node[report->nodes[i]];
+
+		order[i] = (uint64_t)rank << 32 | i;
+		rank_max = rank > rank_max ? rank : rank_max;
 		sorted &= !i || order[i] >= order[i - 1];
 	}
 	if (!sorted)
-		qsort(order, report->row_count, sizeof(*order), key_order);
+		sort_keys(order, scratch, report->row_count, rank_max);
 	if (!report->label_sets)
 		return;
 	for (uint32_t i = 1; i < report->row_count; i++) {
@@ -131,7 +171,7 @@ void part_stripe_add(struct part_stripe *stripe, const struct part_report *repor
 		.row_first = first,
 	};
 	stripe->blocks[stripe->blocks_count - 1]++;
-	sort_rows(report, rank_of_node, stripe->order);
+	sort_rows(report, rank_of_node, stripe->order, stripe->order + stripe->rows_capacity);
 	add_moments(stripe, report);
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		uint32_t place = (uint32_t)stripe->order[i];

@@ -117,18 +117,20 @@ static uint16_t encode_series(const struct tables_view *view, struct strbuf *out
 }
 
 /* Most fields are the same in all frames of a batch: those take one number. */
-static bool is_constant(const struct tables_view *view, size_t field)
+static struct frame differences_of(const struct tables_view *view)
 {
-	uint32_t first = view->frames_count ? *frame_field(&view->frames[0], field) : 0;
+	struct frame differences = { 0 };
 
 	for (uint32_t i = 1; i < view->frames_count; i++)
-		if (*frame_field(&view->frames[i], field) != first)
-			return false;
-	return true;
+		for (size_t field = 0; field < FRAME_FIELDS; field++)
+			*frame_field(&differences, field) |= *frame_field(&view->frames[0], field) ^
+							     *frame_field(&view->frames[i], field);
+	return differences;
 }
 
 static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out)
 {
+	struct frame differences = differences_of(view);
 	uint64_t address = 0;
 	struct run run;
 
@@ -138,7 +140,7 @@ static uint16_t encode_frames(const struct tables_view *view, struct strbuf *out
 		put_difference(&run, view->frames[i].address, &address);
 	end_run(&run);
 	for (size_t field = 0; field < FRAME_FIELDS; field++) {
-		bool constant = is_constant(view, field);
+		bool constant = !*frame_field(&differences, field);
 		uint32_t count = constant && view->frames_count ? 1 : view->frames_count;
 		uint64_t previous = 0;
 

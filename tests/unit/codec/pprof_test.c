@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "codec/compress.h"
+#include "codec/pb.h"
 #include "codec/pprof.h"
 
 #define ELEMENTS_MAX 100000
@@ -204,6 +205,93 @@ static void bad_profiles_are_refused(void **state)
 	pprof_free(&profile);
 }
 
+/*
+ * The profile with samples and locations that begin with a field that nobody knows, so that they
+ * are read field by field; of the one numbered `cut` only `left` bytes. Returns how many there are.
+ */
+static int rewrite(struct slice wire, bool unknown, int cut, size_t left, struct strbuf *out)
+{
+	struct pb_reader in = pb_reader_of(wire);
+	struct pb_field field;
+	int count = 0;
+
+	while (pb_next(&in, &field)) {
+		size_t begun;
+
+		if (field.wire == PB_VARINT) {
+			pb_put_varint_always(out, field.number, field.value);
+		} else if (field.number != 2 && field.number != 4) {
+			pb_put_bytes_always(out, field.number, field.bytes);
+		} else {
+			begun = pb_begin(out, field.number);
+			if (unknown)
+				strbuf_add(out, "\x78\x00", 2);
+			if (count++ == cut && field.bytes.len > left)
+				field.bytes.len = left;
+			strbuf_add_slice(out, field.bytes);
+			pb_end(out, begun);
+		}
+	}
+	return count;
+}
+
+/* Decodes it, and writes what was read in one way; or the code of the refusal. */
+static void read_again(struct slice wire, struct strbuf *out)
+{
+	struct pprof profile;
+	struct err err;
+
+	pprof_init(&profile);
+	if (pprof_decode(wire, ELEMENTS_MAX, &profile, &err))
+		strbuf_addf(out, "refused: %d", (int)err.code);
+	else
+		pprof_encode(&profile, out);
+	pprof_free(&profile);
+}
+
+static void assert_read_alike(struct slice wire, int cut, size_t left)
+{
+	struct strbuf plain = { 0 }, other = { 0 }, made = { 0 }, expected = { 0 };
+
+	rewrite(wire, false, cut, left, &plain);
+	rewrite(wire, true, cut, left, &other);
+	read_again(strbuf_slice(&plain), &made);
+	read_again(strbuf_slice(&other), &expected);
+	assert_true(slice_equal(strbuf_slice(&made), strbuf_slice(&expected)));
+	strbuf_free(&plain);
+	strbuf_free(&other);
+	strbuf_free(&made);
+	strbuf_free(&expected);
+}
+
+/* With their fields in order they are read at once, else field by field. */
+static void plain_messages_and_others_say_the_same(void **state)
+{
+	struct strbuf wire = { 0 }, bare = { 0 }, copy = { 0 };
+	struct pprof profile;
+	int count;
+
+	(void)state;
+	pprof_init(&profile);
+	read_golden("go_cpu", &wire);
+	assert_int_equal(pprof_decode(strbuf_slice(&wire), ELEMENTS_MAX, &profile, NULL), 0);
+	for (size_t i = 0; i < profile.locations.count; i++)
+		profile.locations.data[i].line_count = 0;
+	for (size_t i = 0; i < profile.samples.count; i += 2)
+		profile.samples.data[i].label_count = 0;
+	pprof_encode(&profile, &bare);
+	assert_read_alike(strbuf_slice(&wire), -1, 0);
+	count = rewrite(strbuf_slice(&bare), false, -1, 0, &copy);
+	assert_true(count > 10);
+	for (int cut = -1; cut < count; cut += 1 + count / 50)
+		for (size_t left = 0; left < 24; left++)
+			assert_read_alike(strbuf_slice(&bare), cut, left);
+	pprof_free(&profile);
+	strbuf_free(&wire);
+	strbuf_free(&bare);
+	strbuf_free(&copy);
+}
+
 static void builder_gives_equal_strings_one_index(void **state)
 {
 	struct pprof profile;
@@ -231,6 +319,7 @@ int main(void)
 		cmocka_unit_test(repeated_numbers_may_be_packed_or_not),
 		cmocka_unit_test(a_reused_struct_forgets_the_profile_before),
 		cmocka_unit_test(bad_profiles_are_refused),
+		cmocka_unit_test(plain_messages_and_others_say_the_same),
 		cmocka_unit_test(builder_gives_equal_strings_one_index),
 	};
 
