@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
-#define SETS 4096u
-#define WAYS 4u
+#define SETS 2048u
+#define WAYS 8u
 #define RECENT_QUESTIONS 16u /* what they used stays */
 #define IDLE_NS (600 * CLOCK_NS_PER_S)
 #define LOOK_NS (30 * CLOCK_NS_PER_S)

@@ -89,7 +89,7 @@ static void choose_lots(struct index_plan *plan, struct lot *lots, size_t count,
 		plan->olds_count = 0;
 }
 
-static bool is_old(const struct index_plan *plan, const struct function_index *index)
+bool index_plan_joins(const struct index_plan *plan, const struct function_index *index)
 {
 	for (size_t i = 0; i < plan->olds_count; i++)
 		if (plan->olds[i] == index)
@@ -104,7 +104,7 @@ static void take_segments(struct index_plan *plan)
 	plan->count = plan->due_count;
 	for (size_t i = 0; i < plan->candidates_count; i++)
 		if (plan->candidates[i].index && !is_again(plan, i) &&
-		    is_old(plan, plan->candidates[i].index))
+		    index_plan_joins(plan, plan->candidates[i].index))
 			plan->segments[plan->count++] = plan->candidates[i].in->segment;
 	for (size_t i = 0; i < plan->count; i++)
 		bytes += plan->segments[i]->stacks_bytes;

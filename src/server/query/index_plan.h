@@ -22,7 +22,8 @@ struct index_candidate {
 	struct select_segment *in;
 	const struct function_index *index; /* that it has; NULL: none */
 	uint32_t member;
-	bool due; /* it is to get one */
+	bool holds; /* the index is in use by it */
+	bool due;   /* it is to get one */
 };
 
 /* The candidates of one key, ordered by their segments' ids: some have the same. */
@@ -44,6 +45,9 @@ size_t index_plan_kin(const struct index_candidate *candidates, size_t count);
 
 /* False when over budget. Sets all but the candidates and their count. */
 bool index_plan_make(struct index_plan *plan, struct arena *arena);
+
+/* Whether the index is one of those that join in. */
+bool index_plan_joins(const struct index_plan *plan, const struct function_index *index);
 
 /* About how much memory an index of so many segments takes. */
 size_t index_plan_bytes(struct segment *const *segments, size_t count);

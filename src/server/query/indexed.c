@@ -2,7 +2,6 @@
 #include "server/query/indexed.h"
 
 #include "base/clock.h"
-#include "server/query/index_plan.h"
 #include "server/resolve/resolver.h"
 
 #define SLOTS_AHEAD 24u
@@ -32,9 +31,19 @@ static void look_again(const struct function_index *index, struct resolver *reso
 	}
 }
 
-/* The candidates of these segments go by the index, which is in use. */
-static void take_index(struct index_plan *plan, const struct function_index *index)
+static void release(struct indexed *indexed, struct index_candidate *candidate)
 {
+	if (candidate->holds)
+		index_cache_release(indexed->cache, candidate->index);
+	candidate->holds = false;
+}
+
+/* The candidates of these segments go by the index, which the first of them holds. */
+static void take_index(struct indexed *indexed, struct index_plan *plan,
+		       const struct function_index *index)
+{
+	bool held = false;
+
 	for (size_t i = 0; i < plan->candidates_count; i++) {
 		struct index_candidate *candidate = &plan->candidates[i];
 		uint32_t member = 0;
@@ -44,40 +53,30 @@ static void take_index(struct index_plan *plan, const struct function_index *ind
 			member++;
 		if (member == index->members_count)
 			continue;
+		release(indexed, candidate);
 		candidate->index = index;
 		candidate->member = member;
+		candidate->holds = !held;
+		held = true;
 	}
 }
 
-/* What joins in is used no more, so that its memory is free for what takes its place. */
-static void give_up_olds(struct indexed *indexed, struct index_plan *plan)
-{
-	for (size_t i = 0; i < indexed->used_count; i++)
-		for (size_t old = 0; indexed->used[i] && old < plan->olds_count; old++)
-			if (indexed->used[i] == plan->olds[old]) {
-				index_cache_release(indexed->cache, indexed->used[i]);
-				indexed->used[i] = NULL;
-				break;
-			}
-}
-
-/* An index of `count` of the plan's segments. */
+/* An index of `count` of the plan's segments. With all, its memory takes the place of the olds'. */
 static int make_index(struct indexed *indexed, struct index_plan *plan, struct segment **segments,
 		      size_t count, struct err *err)
 {
 	const struct query_source *source = indexed->source;
-	struct work *work = indexed->selection->work;
 	struct function_index *index = NULL;
 	int rc = function_index_make(segments, count, source->resolver, indexed->selection->params,
 				     &index, err);
 
 	if (index) {
-		work->stats.indexes_made++;
-		if (count == plan->count)
-			give_up_olds(indexed, plan);
+		indexed->selection->work->stats.indexes_made++;
+		for (size_t i = 0; count == plan->count && i < plan->candidates_count; i++)
+			if (index_plan_joins(plan, plan->candidates[i].index))
+				release(indexed, &plan->candidates[i]);
 		index_cache_put(indexed->cache, indexed->question, &indexed->key, index);
-		indexed->used[indexed->used_count++] = index;
-		take_index(plan, index);
+		take_index(indexed, plan, index);
 	}
 	/* It goes without; who reads a segment that cannot be read says so. */
 	return rc == -ERR_NO_MEMORY || rc == -ERR_CORRUPT ? 0 : rc;
@@ -93,7 +92,7 @@ static size_t count_together(struct segment *const *segments, size_t count)
 	return end;
 }
 
-/* Of the segments of one key: all together, or else as many at a time as there is room for. */
+/* Of the segments of one key: all, or as many at a time as there is room for. */
 static int make_indexes(struct indexed *indexed, struct index_plan *plan, struct err *err)
 {
 	int rc = 0;
@@ -113,33 +112,39 @@ static int make_indexes(struct indexed *indexed, struct index_plan *plan, struct
 	return rc;
 }
 
-/* What the cache has, and what it is worth to make. */
-static int find_indexes(struct indexed *indexed, struct index_candidate *candidates, size_t count,
-			struct err *err)
+/* What the cache has. */
+static void find_indexes(struct indexed *indexed)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < indexed->candidates_count; i++) {
+		struct index_candidate *candidate = &indexed->candidates[i];
 		struct index_cache_found found;
 
-		indexed->key.segment = candidates[i].in->segment->id;
+		indexed->key.segment = candidate->in->segment->id;
 		found = index_cache_get(indexed->cache, indexed->question, &indexed->key);
-		candidates[i].index = found.index;
-		candidates[i].member = found.member;
-		candidates[i].due = found.due;
-		if (found.index)
-			indexed->used[indexed->used_count++] = found.index;
+		candidate->index = found.index;
+		candidate->holds = found.index;
+		candidate->member = found.member;
+		candidate->due = found.due;
 		if (found.look && indexed->source->resolver)
 			look_again(found.index, indexed->source->resolver);
 	}
-	index_plan_sort(candidates, count);
-	for (size_t at = 0, kin; !rc && at < count; at += kin) {
-		struct index_plan plan = { .candidates = &candidates[at] };
+	index_plan_sort(indexed->candidates, indexed->candidates_count);
+}
 
-		kin = index_plan_kin(&candidates[at], count - at);
+/* Makes what it is worth to make: one after the other, for each needs memory for all its stacks. */
+static int make_missing(struct indexed *indexed, struct err *err)
+{
+	struct work *work = indexed->selection->work;
+	size_t count = indexed->candidates_count;
+	int rc = 0;
+
+	for (size_t at = 0, kin; !rc && at < count; at += kin) {
+		struct index_plan plan = { .candidates = &indexed->candidates[at] };
+
+		kin = index_plan_kin(plan.candidates, count - at);
 		plan.candidates_count = kin;
-		if (!index_plan_make(&plan, &indexed->selection->work->arena))
-			return work_over_budget(indexed->selection->work, err);
+		if (!index_plan_make(&plan, &work->arena))
+			return work_over_budget(work, err);
 		rc = make_indexes(indexed, &plan, err);
 	}
 	return rc;
@@ -169,10 +174,10 @@ static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
 	return sums;
 }
 
-static int make_sums(struct indexed *indexed, const struct index_candidate *candidates,
-		     size_t count, struct err *err)
+static int make_sums(struct indexed *indexed, struct err *err)
 {
 	struct work *work = indexed->selection->work;
+	size_t count = indexed->candidates_count;
 	uint64_t kin = 0;
 	size_t first = 0;
 
@@ -180,18 +185,19 @@ static int make_sums(struct indexed *indexed, const struct index_candidate *cand
 	if (!indexed->sums)
 		return work_over_budget(work, err);
 	for (size_t i = 0; i < count; i++) {
-		struct select_segment *in = candidates[i].in;
+		const struct index_candidate *candidate = &indexed->candidates[i];
+		struct select_segment *in = candidate->in;
 
 		if (in->segment->kin != kin)
 			first = indexed->sums_count; /* indexes are of one key */
 		kin = in->segment->kin;
-		if (!candidates[i].index)
+		if (!candidate->index)
 			continue;
-		in->sums = sums_of(indexed, first, candidates[i].index);
+		in->sums = sums_of(indexed, first, candidate->index);
 		if (!in->sums)
 			return work_over_budget(work, err);
-		in->index = candidates[i].index;
-		in->index_member = candidates[i].member;
+		in->index = candidate->index;
+		in->index_member = candidate->member;
 		work->stats.indexes_used++;
 	}
 	return work_check(work, err);
@@ -200,9 +206,6 @@ static int make_sums(struct indexed *indexed, const struct index_candidate *cand
 int indexed_begin(struct indexed *indexed, struct selection *selection,
 		  const struct query_source *source, struct err *err)
 {
-	struct arena *arena = &selection->work->arena;
-	struct index_candidate *candidates;
-	size_t count = 0;
 	int rc;
 
 	*indexed = (struct indexed){ .selection = selection, .source = source };
@@ -212,28 +215,26 @@ int indexed_begin(struct indexed *indexed, struct selection *selection,
 	indexed->key.demangle = selection->params->demangle;
 	indexed->key.version = source->resolver ? resolver_version(source->resolver) : 0;
 	indexed->question = index_cache_begin(indexed->cache);
-	candidates = arena_new_array(arena, struct index_candidate, selection->segments_count);
-	/* Of each segment at most one that there was, and one that is made. */
-	indexed->used = arena_new_array(arena, const struct function_index *,
-					2 * selection->segments_count);
-	if (!candidates || !indexed->used)
+	indexed->candidates = arena_new_array(&selection->work->arena, struct index_candidate,
+					      selection->segments_count);
+	if (!indexed->candidates)
 		return work_over_budget(selection->work, err);
 	for (size_t i = 0; i < selection->segments_count; i++) {
 		struct select_segment *in = &selection->segments[i];
 
 		if (in->blocks_count && in->segment->ops && in->segment->id)
-			candidates[count++].in = in;
+			indexed->candidates[indexed->candidates_count++].in = in;
 	}
-	rc = find_indexes(indexed, candidates, count, err);
-	return rc ? rc : make_sums(indexed, candidates, count, err);
+	find_indexes(indexed);
+	rc = make_missing(indexed, err);
+	return rc ? rc : make_sums(indexed, err);
 }
 
 void indexed_end(struct indexed *indexed)
 {
-	for (size_t i = 0; i < indexed->used_count; i++)
-		if (indexed->used[i])
-			index_cache_release(indexed->cache, indexed->used[i]);
-	indexed->used_count = 0;
+	for (size_t i = 0; i < indexed->candidates_count; i++)
+		release(indexed, &indexed->candidates[i]);
+	indexed->candidates_count = 0;
 	for (size_t i = 0; i < indexed->sums_count; i++)
 		pthread_mutex_destroy(&indexed->sums[i].lock);
 	indexed->sums_count = 0;

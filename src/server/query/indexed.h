@@ -13,6 +13,7 @@
 
 #include "server/query/accumulate.h"
 #include "server/query/index_cache.h"
+#include "server/query/index_plan.h"
 
 #define INDEXED_LIMIT_MAX 4096u /* rows of a table; with more, indexes save nothing */
 
@@ -32,9 +33,9 @@ struct indexed {
 	struct index_cache *cache;
 	struct index_cache_key key; /* of a segment at a time */
 	uint64_t question;
-	const struct function_index **used; /* to be released; NULL: it has been */
-	size_t used_count;
-	struct indexed_sums *sums; /* in the work's arena */
+	struct index_candidate *candidates; /* in the work's arena, as all that follows */
+	size_t candidates_count;
+	struct indexed_sums *sums;
 	size_t sums_count;
 };
 
