@@ -2,11 +2,9 @@
 #include "codec/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
+#include "codec/decimal.h"
 #include "codec/utf8.h"
 
 void json_begin(struct json *json, struct strbuf *out)
@@ -127,36 +125,35 @@ void json_put_text(struct json *json, const char *text)
 	json_put_string(json, slice_of(text));
 }
 
-void json_put_int(struct json *json, int64_t value)
+/* What the caller writes there, at most DECIMAL_BYTES_MAX, takes its place after number_added. */
+static char *number_room(struct json *json)
 {
 	separate(json);
-	strbuf_addf(json->out, "%" PRId64, value);
+	return strbuf_reserve(json->out, DECIMAL_BYTES_MAX);
+}
+
+static void number_added(struct json *json, size_t len)
+{
+	json->out->len += len;
+	json->out->data[json->out->len] = '\0';
+}
+
+void json_put_int(struct json *json, int64_t value)
+{
+	number_added(json, decimal_put_int(number_room(json), value));
 }
 
 void json_put_uint(struct json *json, uint64_t value)
 {
-	separate(json);
-	strbuf_addf(json->out, "%" PRIu64, value);
+	number_added(json, decimal_put_uint(number_room(json), value));
 }
 
-/* The shortest of the precisions that reads back as the same number. */
 void json_put_double(struct json *json, double value)
 {
-	char text[32];
-
-	if (!isfinite(value)) {
+	if (isfinite(value))
+		number_added(json, decimal_put_double(number_room(json), value));
+	else
 		json_put_null(json);
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	if (value == 0 && signbit(value)) /* "-0" is an integer to readers, which has no sign */
-		snprintf(text, sizeof(text), "-0.0");
-	separate(json);
-	strbuf_add_text(json->out, text);
 }
 
 void json_put_bool(struct json *json, bool value)
