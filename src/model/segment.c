@@ -16,6 +16,7 @@ void segment_buffer_free(struct segment_buffer *buffer)
 	if (buffer->free_decompressor)
 		buffer->free_decompressor(buffer->decompressor);
 	free(buffer->memory);
+	free(buffer->heads);
 	*buffer = (struct segment_buffer){ 0 };
 }
 
@@ -166,4 +167,82 @@ int segment_read(const struct segment *segment, uint32_t block, enum segment_wan
 	if (segment->deletions_count)
 		drop_deleted(segment, ret);
 	return 0;
+}
+
+/* Where the heads of so many reports lie in a buffer. */
+struct head_columns {
+	int64_t *starts_ns, *durations_ns, *ends_ns;
+	struct segment_run *runs;
+	uint32_t *row_counts, *total_firsts, *reports_counts;
+};
+
+static struct head_columns heads_room(struct segment_buffer *buffer, size_t reports)
+{
+	size_t bytes =
+		reports * (3 * sizeof(int64_t) + sizeof(struct segment_run) + 3 * sizeof(uint32_t));
+	struct head_columns columns;
+
+	if (buffer->heads_capacity < bytes) {
+		free(buffer->heads);
+		buffer->heads = mem_realloc(NULL, bytes, 1);
+		buffer->heads_capacity = bytes;
+	}
+	columns.starts_ns = buffer->heads;
+	columns.durations_ns = columns.starts_ns + reports;
+	columns.ends_ns = columns.durations_ns + reports;
+	columns.runs = (struct segment_run *)(columns.ends_ns + reports);
+	columns.row_counts = (uint32_t *)(columns.runs + reports);
+	columns.total_firsts = columns.row_counts + reports;
+	columns.reports_counts = columns.total_firsts + reports;
+	return columns;
+}
+
+static void heads_of_block(const struct segment_block *block, struct segment_buffer *buffer,
+			   struct segment_heads *ret)
+{
+	struct head_columns columns = heads_room(buffer, block->reports_count);
+	uint32_t runs = 0;
+
+	for (uint32_t i = 0; i < block->reports_count; i++) {
+		const struct segment_report *report = &block->reports[i];
+
+		if (!i || report->series != report[-1].series)
+			columns.runs[runs++] = (struct segment_run){ .series = report->series,
+								     .first = i,
+								     .times = i };
+		columns.runs[runs - 1].count++;
+		columns.starts_ns[i] = report->start_ns;
+		columns.durations_ns[i] = report->duration_ns;
+		columns.ends_ns[i] = report->end_ns;
+		columns.row_counts[i] = report->row_count;
+		columns.total_firsts[i] = report->total_first;
+		columns.reports_counts[i] = report->reports_count;
+	}
+	*ret = (struct segment_heads){
+		.runs = columns.runs,
+		.runs_count = runs,
+		.reports_count = block->reports_count,
+		.starts_ns = columns.starts_ns,
+		.durations_ns = columns.durations_ns,
+		.ends_ns = columns.ends_ns,
+		.longest_ns = INT64_MAX,
+		.row_counts = columns.row_counts,
+		.totals = block->totals,
+		.total_firsts = columns.total_firsts,
+		.reports_counts = columns.reports_counts,
+	};
+}
+
+int segment_read_heads(const struct segment *segment, uint32_t block, struct segment_buffer *buffer,
+		       struct segment_heads *ret, struct err *err)
+{
+	struct segment_block reports;
+	int rc;
+
+	if (segment->ops && segment->ops->read_heads && !segment->deletions_count)
+		return segment->ops->read_heads(segment, block, buffer, ret, err);
+	rc = segment_read(segment, block, SEGMENT_HEADERS, buffer, &reports, err);
+	if (!rc)
+		heads_of_block(&reports, buffer, ret);
+	return rc;
 }

@@ -58,6 +58,31 @@ struct segment_report {
 	uint32_t moment_count; /* 0 when no times were kept, and for roll-ups */
 };
 
+/* Reports of one series, one behind the other. */
+struct segment_run {
+	uint32_t series, count;
+	uint32_t first; /* of the block's arrays by report */
+	uint32_t times; /* and of those of times, which reports may share */
+	bool ordered;	/* surely: no report starts or ends before the one before it */
+};
+
+/*
+ * The reports of a block by columns: what they say without their rows, for who looks at very many.
+ * The arrays may hold reports of other blocks too.
+ */
+struct segment_heads {
+	const struct segment_run *runs;
+	uint32_t runs_count, reports_count;
+	const int64_t *starts_ns, *durations_ns, *ends_ns; /* as of segment_report */
+	int64_t longest_ns;				   /* no duration is longer */
+	/* By report. */
+	const uint32_t *row_counts;
+	const int64_t *totals; /* totals[report * total_stride + column], */
+	size_t total_stride;
+	const uint32_t *total_firsts;	/* or, if not NULL, totals[total_firsts[report] + column] */
+	const uint32_t *reports_counts; /* NULL: all are 1 */
+};
+
 struct segment_block {
 	const struct segment_report *reports;
 	uint32_t reports_count;
@@ -88,8 +113,8 @@ enum segment_want { SEGMENT_HEADERS, SEGMENT_ROWS, SEGMENT_MOMENTS };
 
 /* Where blocks are decoded; starts zeroed, is reused, and grows to the largest block. */
 struct segment_buffer {
-	void *memory;
-	size_t capacity;
+	void *memory, *heads;
+	size_t capacity, heads_capacity;
 	void *decompressor;
 	void (*free_decompressor)(void *decompressor);
 };
@@ -106,6 +131,10 @@ struct segment_ops { /* of encoded segments */
 	/* The reports of the block stand in the buffer. */
 	int (*read)(const struct segment *segment, uint32_t block, enum segment_want want,
 		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+	/* NULL: they are made of what `read` gives. */
+	int (*read_heads)(const struct segment *segment, uint32_t block,
+			  struct segment_buffer *buffer, struct segment_heads *ret,
+			  struct err *err);
 };
 
 /* Reports that were deleted although the segment still holds them: readers do not see them. */
@@ -151,6 +180,10 @@ struct segment_zone segment_zone(const struct segment *segment, uint32_t block);
 /* What `ret` points to lives until the buffer is used again or the segment is given back. */
 int segment_read(const struct segment *segment, uint32_t block, enum segment_want want,
 		 struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+
+/* As segment_read with SEGMENT_HEADERS. */
+int segment_read_heads(const struct segment *segment, uint32_t block, struct segment_buffer *buffer,
+		       struct segment_heads *ret, struct err *err);
 
 static inline uint32_t segment_node(const struct segment *segment, uint32_t slot)
 {

@@ -142,9 +142,11 @@ static void read_stripe(struct byte_reader *in)
 
 	strbuf_add_slice(&rows, rest);
 	memset(strbuf_reserve(&rows, PART_STRIPE_SLACK), 0, PART_STRIPE_SLACK);
-	if (!part_stripe_decode_headers(headers, &shape, &image, &err) &&
-	    !part_stripe_decode_rows(strbuf_slice(&rows), &image, &err))
-		part_stripe_check_totals(&image, &err);
+	if (!part_stripe_decode_headers(headers, &shape, &image, &err)) {
+		part_stripe_make_reports(&image);
+		if (!part_stripe_decode_rows(strbuf_slice(&rows), &image, &err))
+			part_stripe_check_totals(&image, &err);
+	}
 	part_stripe_image_free(&image);
 	strbuf_free(&rows);
 }

@@ -8,6 +8,8 @@
 #ifndef FIRN_SERVER_PERSIST_BYTE_READER_H
 #define FIRN_SERVER_PERSIST_BYTE_READER_H
 
+#include <string.h>
+
 #include "base/slice.h"
 
 struct byte_reader {
@@ -93,6 +95,16 @@ static inline uint32_t byte_reader_varint32(struct byte_reader *reader)
 		return 0;
 	}
 	return (uint32_t)value;
+}
+
+/* The next eight bytes as they lie there, or all ones when there are not as many. */
+static inline uint64_t byte_reader_peek(const struct byte_reader *reader)
+{
+	uint64_t word = UINT64_MAX;
+
+	if (byte_reader_left(reader) >= sizeof(word))
+		memcpy(&word, reader->at, sizeof(word));
+	return word;
 }
 
 static inline int64_t byte_reader_zigzag(struct byte_reader *reader)

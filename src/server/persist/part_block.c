@@ -115,6 +115,7 @@ static int load_rows(struct part_reader *reader, const char *stored, struct scra
 	const struct part_chunk *rows = &reader->directory.chunks[entry->chunk + 1];
 	int rc = 0;
 
+	part_stripe_make_reports(&scratch->image);
 	if (!stored) {
 		rc = read_stored(reader, rows, 1, scratch, err);
 		stored = scratch->stored;
@@ -168,30 +169,83 @@ static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment
 	return rc;
 }
 
-/* That the block's reports are what the partition and its index say. */
-static int check_block(const struct part_reader_partition *partition,
-		       const struct segment_zone *zone, uint32_t first, enum segment_want want,
-		       const struct part_stripe_image *image, struct err *err)
+/* The runs of a block. */
+struct block_runs {
+	uint32_t first, count;
+};
+
+/* A block is made of whole runs. */
+static int find_runs(const struct part_heads *heads, uint32_t first, uint32_t reports,
+		     struct block_runs *ret, struct err *err)
 {
-	const struct part_dictionary_shape *shape = &partition->entry->shape;
-	const struct segment_report *reports = &image->reports[first];
+	uint32_t low = 0, high = heads->runs_count, found;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (heads->runs[middle].first < first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (found = 0; reports && low + found < heads->runs_count; found++) {
+		const struct segment_run *run = &heads->runs[low + found];
+
+		if (run->first != first || run->count > reports)
+			break;
+		first += run->count;
+		reports -= run->count;
+	}
+	if (reports)
+		return err_set(err, ERR_CORRUPT, "a block has other reports than its stripe");
+	*ret = (struct block_runs){ low, found };
+	return 0;
+}
+
+/* Spans ascend, so of runs that have one after the other the ends say it all. */
+static bool run_within(const struct part_heads *heads, const struct segment_run *run,
+		       const struct segment_zone *zone)
+{
+	const int64_t *starts_ns = heads->starts_ns + run->times;
+	int64_t low = starts_ns[0], high = starts_ns[run->count - 1];
+
+	for (uint32_t i = 0; run->times >= heads->spans_count && i < run->count; i++) {
+		low = starts_ns[i] < low ? starts_ns[i] : low;
+		high = starts_ns[i] > high ? starts_ns[i] : high;
+	}
+	return run->series >= zone->series_min && run->series <= zone->series_max &&
+	       low >= zone->start_min_ns && high <= zone->start_max_ns;
+}
+
+/* That the block's reports are what the partition and its index say. */
+static int check_heads(const struct part_heads *heads, struct block_runs runs,
+		       const struct segment_zone *zone, struct err *err)
+{
+	const struct segment_run *list = &heads->runs[runs.first];
+	const uint32_t *row_counts = heads->row_counts + list->first;
 	uint64_t rows = 0;
 
-	for (uint32_t i = 0; i < zone->reports; i++) {
-		if (reports[i].series < zone->series_min || reports[i].series > zone->series_max ||
-		    reports[i].start_ns < zone->start_min_ns ||
-		    reports[i].start_ns > zone->start_max_ns)
+	for (uint32_t i = 0; i < runs.count; i++)
+		if (!run_within(heads, &list[i], zone))
 			return err_set(err, ERR_CORRUPT, "a report lies outside its block's zone");
-		if (want >= SEGMENT_ROWS && reports[i].row_count &&
-		    image->last_slots[first + i] >= shape->stacks)
-			return err_set(err, ERR_CORRUPT, "a row names a stack that is not there");
-		rows += reports[i].row_count;
-	}
+	for (uint32_t i = 0; i < zone->reports; i++)
+		rows += row_counts[i];
 	if (rows != zone->rows)
 		return err_set(err, ERR_CORRUPT, "a block has other rows than its zone says");
-	if (want < SEGMENT_ROWS || !image->has_labels)
-		return 0;
-	for (uint64_t i = reports[0].row_first; i < reports[0].row_first + rows; i++)
+	return 0;
+}
+
+static int check_rows(const struct part_reader_partition *partition,
+		      const struct segment_zone *zone, uint32_t first,
+		      const struct part_stripe_image *image, struct err *err)
+{
+	const struct part_dictionary_shape *shape = &partition->entry->shape;
+	uint64_t row = image->reports[first].row_first;
+
+	for (uint32_t i = first; i < first + zone->reports; i++)
+		if (image->reports[i].row_count && image->last_slots[i] >= shape->stacks)
+			return err_set(err, ERR_CORRUPT, "a row names a stack that is not there");
+	for (uint64_t i = row; image->heads.has_labels && i < row + zone->rows; i++)
 		if (image->label_sets[i] > shape->row_label_sets + shape->series)
 			return err_set(err, ERR_CORRUPT,
 				       "a row names a label set that is not there");
@@ -219,16 +273,16 @@ static void make_block(const struct segment *segment, uint32_t first, uint32_t c
 		.reports = segment->deletions_count ? copy_reports(scratch, first, count)
 						    : &image->reports[first],
 		.reports_count = count,
-		.totals = image->totals,
+		.totals = image->heads.totals,
 	};
 	if (want == SEGMENT_HEADERS)
 		return;
 	ret->slots = image->slots;
-	ret->label_sets = image->has_labels ? image->label_sets : NULL;
+	ret->label_sets = image->heads.has_labels ? image->label_sets : NULL;
 	ret->row_stride = 1;
 	ret->values = image->has_values ? image->values : NULL;
 	ret->value_stride = 1;
-	ret->column_stride = image->shape.rows;
+	ret->column_stride = image->heads.shape.rows;
 	if (want < SEGMENT_MOMENTS || !scratch->has_moments)
 		return;
 	ret->moments = scratch->moments.items;
@@ -236,8 +290,9 @@ static void make_block(const struct segment *segment, uint32_t first, uint32_t c
 	ret->links_count = scratch->moments.links_count;
 }
 
-int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,
-		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
+/* The stripe of a block stands in the buffer afterwards. */
+static int load_block(const struct segment *segment, uint32_t block, enum segment_want want,
+		      struct segment_buffer *buffer, struct block_runs *ret_runs, struct err *err)
 {
 	struct part_reader_partition *partition = segment->owner;
 	const struct part_block *place = &partition->series.blocks[segment->level][block];
@@ -249,10 +304,56 @@ int part_block_read(const struct segment *segment, uint32_t block, enum segment_
 	if (!rc)
 		rc = load_stripe(partition->reader, place->stripe, want, scratch, &cause);
 	if (!rc)
-		rc = check_block(partition, zone, place->first, want, &scratch->image, &cause);
+		rc = find_runs(&scratch->image.heads, place->first, zone->reports, ret_runs,
+			       &cause);
+	if (!rc)
+		rc = check_heads(&scratch->image.heads, *ret_runs, zone, &cause);
+	if (!rc && want >= SEGMENT_ROWS)
+		rc = check_rows(partition, zone, place->first, &scratch->image, &cause);
+	return rc ? part_reader_note(partition->reader, rc, &cause, err) : 0;
+}
+
+int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,
+		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err)
+{
+	const struct part_reader_partition *partition = segment->owner;
+	struct block_runs runs;
+	struct scratch *scratch;
+	int rc = load_block(segment, block, want, buffer, &runs, err);
+
 	if (rc)
-		return part_reader_note(partition->reader, rc, &cause, err);
-	make_block(segment, place->first, zone->reports, want, scratch, ret);
+		return rc;
+	scratch = buffer->decompressor;
+	part_stripe_make_reports(&scratch->image);
+	make_block(segment, partition->series.blocks[segment->level][block].first,
+		   partition->series.zones[segment->level][block].reports, want, scratch, ret);
+	return 0;
+}
+
+int part_block_read_heads(const struct segment *segment, uint32_t block,
+			  struct segment_buffer *buffer, struct segment_heads *ret, struct err *err)
+{
+	const struct part_reader_partition *partition = segment->owner;
+	const struct part_heads *heads;
+	struct block_runs runs;
+	int rc = load_block(segment, block, SEGMENT_HEADERS, buffer, &runs, err);
+
+	if (rc)
+		return rc;
+	heads = &((const struct scratch *)buffer->decompressor)->image.heads;
+	*ret = (struct segment_heads){
+		.runs = heads->runs + runs.first,
+		.runs_count = runs.count,
+		.reports_count = partition->series.zones[segment->level][block].reports,
+		.starts_ns = heads->starts_ns,
+		.durations_ns = heads->durations_ns,
+		.ends_ns = heads->ends_ns,
+		.longest_ns = heads->longest_ns,
+		.row_counts = heads->row_counts,
+		.totals = heads->totals,
+		.total_stride = heads->shape.columns,
+		.reports_counts = heads->is_rollup ? heads->reports_counts : NULL,
+	};
 	return 0;
 }
 

@@ -538,7 +538,7 @@ static void drop_segment_stacks(struct segment *segment)
 }
 
 static const struct segment_ops part_ops = { load_segment_stacks, drop_segment_stacks,
-					     part_block_read };
+					     part_block_read, .read_heads = part_block_read_heads };
 
 /* What part_stacks_decode makes. */
 static size_t stacks_bytes(const struct part_dictionary_shape *shape)

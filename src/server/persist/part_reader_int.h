@@ -52,6 +52,11 @@ int part_reader_note(struct part_reader *reader, int rc, struct err *cause, stru
 int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,
 		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
 
+/* segment_ops.read_heads. */
+int part_block_read_heads(const struct segment *segment, uint32_t block,
+			  struct segment_buffer *buffer, struct segment_heads *ret,
+			  struct err *err);
+
 /* Of the stripe that was read last with its rows. */
 int part_block_check_totals(const struct segment_buffer *buffer, struct err *err);
 

@@ -13,14 +13,12 @@ static int corrupt(const char *what, struct err *err)
 
 void part_stripe_image_free(struct part_stripe_image *image)
 {
+	part_heads_free(&image->heads);
 	free(image->reports);
-	free(image->totals);
 	free(image->last_slots);
 	free(image->slots);
 	free(image->label_sets);
 	free(image->values);
-	free(image->blocks);
-	free(image->spans);
 	*image = (struct part_stripe_image){ 0 };
 }
 
@@ -34,266 +32,60 @@ static void *room(void *memory, size_t *capacity, size_t count, size_t element_b
 	return mem_realloc(NULL, count, element_bytes);
 }
 
-static void make_report_room(struct part_stripe_image *image)
-{
-	uint32_t reports = image->shape.reports;
-
-	image->totals = room(image->totals, &image->totals_capacity,
-			     (size_t)reports * image->shape.columns, sizeof(int64_t));
-	if (image->reports_capacity >= reports)
-		return;
-	image->reports_capacity = reports;
-	image->reports = mem_realloc(image->reports, reports, sizeof(*image->reports));
-	image->last_slots = mem_realloc(image->last_slots, reports, sizeof(uint32_t));
-	image->blocks = mem_realloc(image->blocks, reports, sizeof(uint32_t));
-	image->spans = mem_realloc(image->spans, reports, sizeof(*image->spans));
-}
-
-/* Headers. */
-
-static int read_shape(struct byte_reader *in, struct part_stripe_image *image, uint32_t *ret_blocks,
-		      struct err *err)
-{
-	uint64_t flags = byte_reader_varint(in), blocks = byte_reader_varint(in), reports = 0;
-
-	if (flags & ~(uint64_t)PART_STRIPE_FLAGS)
-		return err_set(err, ERR_UNSUPPORTED, "stripe: flags %llx",
-			       (unsigned long long)flags);
-	if (blocks > image->shape.reports)
-		return corrupt("more blocks than reports", err);
-	image->has_labels = flags & PART_STRIPE_LABELS;
-	image->is_rollup = flags & PART_STRIPE_ROLLUP;
-	for (uint32_t i = 0; i < blocks; i++) {
-		image->blocks[i] = byte_reader_varint32(in);
-		reports += image->blocks[i];
-	}
-	if (in->failed || reports != image->shape.reports)
-		return corrupt("blocks have other reports than the stripe", err);
-	*ret_blocks = (uint32_t)blocks;
-	return 0;
-}
-
-static int read_columns(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
-{
-	image->has_values = false;
-	for (uint32_t i = 0; i < image->shape.columns; i++) {
-		struct part_column_code *column = &image->columns[i];
-		uint64_t mode = byte_reader_varint(in);
-
-		if (mode >= PART_COLUMN_MODES || (mode == PART_COLUMN_PROPORTIONAL && !i))
-			return corrupt("a column is kept in no known way", err);
-		column->mode = (enum part_column_mode)mode;
-		column->number = byte_reader_zigzag(in);
-		image->has_values |= mode != PART_COLUMN_CONSTANT || column->number != 1;
-	}
-	return in->failed ? corrupt("columns end early", err) : 0;
-}
-
-static int read_series(struct byte_reader *in, struct part_stripe_image *image, uint32_t blocks,
-		       struct err *err)
-{
-	uint32_t at = 0;
-
-	for (uint32_t block = 0; block < blocks; block++) {
-		uint32_t end = at + image->blocks[block];
-		uint64_t series = 0;
-
-		while (at < end) {
-			uint64_t run;
-
-			series += byte_reader_varint32(in);
-			run = (uint64_t)byte_reader_varint32(in) + 1;
-			if (in->failed || series > UINT32_MAX || run > end - at)
-				return corrupt("runs of series", err);
-			for (; run; run--)
-				image->reports[at++].series = (uint32_t)series;
-			series++;
-		}
-	}
-	return 0;
-}
-
-static void read_starts(struct byte_reader *in, struct part_stripe_image *image, uint64_t count)
-{
-	uint64_t start = (uint64_t)byte_reader_zigzag(in), step = byte_reader_varint(in);
-	uint64_t least = byte_reader_varint(in);
-
-	for (uint64_t i = 0; i < count; i++) {
-		if (i)
-			start += (byte_reader_varint(in) + least) * step;
-		image->spans[i].start_ns = (int64_t)start;
-	}
-}
-
-static int read_spans(struct byte_reader *in, struct part_stripe_image *image, uint32_t *ret_count,
-		      struct err *err)
-{
-	uint64_t count = byte_reader_varint(in), duration = 0, until_next;
-	struct part_span *spans = image->spans;
-
-	if (in->failed || count > image->shape.reports)
-		return corrupt("more spans than reports", err);
-	read_starts(in, image, count);
-	until_next = byte_reader_fixed(in, 1);
-	if (until_next > 1)
-		return corrupt("spans have an unknown form", err);
-	for (uint32_t i = 0; i < count; i++) {
-		if (until_next && i + 1 < count)
-			duration = (uint64_t)spans[i + 1].start_ns - (uint64_t)spans[i].start_ns;
-		duration += (uint64_t)byte_reader_zigzag(in);
-		spans[i].duration_ns = (int64_t)duration;
-		spans[i].end_ns = part_clamp((__int128)spans[i].start_ns + spans[i].duration_ns);
-	}
-	*ret_count = (uint32_t)count;
-	return in->failed ? corrupt("spans end early", err) : 0;
-}
-
-static int read_span_numbers(struct byte_reader *in, struct part_stripe_image *image,
-			     uint32_t blocks, uint32_t spans_count, struct err *err)
-{
-	uint64_t run_first = 0, expected = 0;
-	uint32_t at = 0;
-
-	for (uint32_t block = 0; block < blocks; block++) {
-		uint32_t first = at, end = at + image->blocks[block];
-
-		for (; at < end; at++) {
-			struct segment_report *report = &image->reports[at];
-			bool begins = at == first || report->series != report[-1].series;
-			uint64_t number =
-				(begins ? run_first : expected) + (uint64_t)byte_reader_zigzag(in);
-
-			if (number >= spans_count)
-				return corrupt("a report lies in no span", err);
-			report->start_ns = image->spans[number].start_ns;
-			report->duration_ns = image->spans[number].duration_ns;
-			report->end_ns = image->spans[number].end_ns;
-			if (begins)
-				run_first = number;
-			expected = number + 1;
-		}
-	}
-	return in->failed ? corrupt("numbers of spans end early", err) : 0;
-}
-
 static int64_t multiply(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-static bool has_totals(const struct part_column_code *code)
-{
-	return code->mode == PART_COLUMN_VALUES || code->mode == PART_COLUMN_COUNTS;
-}
-
-/* One per row and the excess, in units of the column's number. */
-static int64_t total_of(const struct part_column_code *code, uint32_t rows, uint64_t excess)
-{
-	return multiply((int64_t)(excess + rows), code->number);
-}
-
-static int read_row_counts(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
-{
-	const struct part_column_code *code = &image->columns[0];
-	struct slice bytes = byte_reader_bytes(in, image->shape.reports);
-	uint64_t rows = 0;
-
-	for (uint32_t i = 0; i < image->shape.reports && !in->failed; i++) {
-		struct segment_report *report = &image->reports[i];
-		uint8_t byte = (uint8_t)bytes.data[i];
-		uint64_t excess = byte >> 4;
-
-		report->row_count = byte & PART_NIBBLE_MORE;
-		if (report->row_count == PART_NIBBLE_MORE) {
-			uint64_t more = byte_reader_varint32(in);
-
-			in->failed |= more > UINT32_MAX - PART_NIBBLE_MORE;
-			report->row_count += (uint32_t)more;
-		}
-		if (excess == PART_NIBBLE_MORE)
-			excess = (uint64_t)byte_reader_zigzag(in);
-		if (has_totals(code))
-			image->totals[(size_t)i * image->shape.columns] =
-				total_of(code, report->row_count, excess);
-		report->row_first = rows;
-		report->value_first = rows;
-		report->total_first = i * image->shape.columns;
-		report->reports_count = 1;
-		rows += report->row_count;
-	}
-	if (in->failed || rows != image->shape.rows)
-		return corrupt("reports have other rows than the stripe", err);
-	return 0;
-}
-
-static int read_totals(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
-{
-	uint32_t columns = image->shape.columns;
-
-	for (uint32_t column = 0; column < columns; column++) {
-		const struct part_column_code *code = &image->columns[column];
-
-		for (uint32_t i = 0; i < image->shape.reports; i++) {
-			int64_t *total = &image->totals[(size_t)i * columns + column];
-			uint32_t rows = image->reports[i].row_count;
-
-			if (code->mode == PART_COLUMN_CONSTANT)
-				*total = part_clamp((__int128)code->number * rows);
-			else if (code->mode == PART_COLUMN_PROPORTIONAL)
-				*total = multiply(image->totals[(size_t)i * columns], code->number);
-			else if (column)
-				*total = total_of(code, rows, (uint64_t)byte_reader_zigzag(in));
-		}
-	}
-	return in->failed ? corrupt("totals end early", err) : 0;
-}
-
-static int read_rollup(struct byte_reader *in, struct part_stripe_image *image, struct err *err)
-{
-	if (!image->is_rollup)
-		return 0;
-	for (uint32_t i = 0; i < image->shape.reports; i++)
-		image->reports[i].reports_count = byte_reader_varint32(in);
-	for (uint32_t i = 0; i < image->shape.reports; i++)
-		image->reports[i].end_ns = (int64_t)((uint64_t)image->reports[i].start_ns +
-						     (uint64_t)byte_reader_zigzag(in));
-	return in->failed ? corrupt("fields of roll-ups end early", err) : 0;
-}
-
 int part_stripe_decode_headers(struct slice raw, const struct part_stripe_shape *shape,
 			       struct part_stripe_image *image, struct err *err)
 {
-	struct byte_reader in = byte_reader_of(raw);
-	uint32_t blocks = 0, spans_count = 0;
-	int rc;
+	const struct part_column_code *columns = image->heads.columns;
+	int rc = part_heads_decode(raw, shape, &image->heads, err);
 
-	image->shape = *shape;
-	if (!shape->columns || shape->columns > TABLES_COLUMNS_PER_GROUP_MAX ||
-	    shape->reports > raw.len || shape->rows > PART_STRIPE_ROWS_MAX ||
-	    shape->rows * shape->columns > PART_STRIPE_VALUES_MAX)
-		return corrupt("has impossible sizes", err);
-	make_report_room(image);
-	rc = read_shape(&in, image, &blocks, err);
-	if (!rc)
-		rc = read_columns(&in, image, err);
-	if (!rc)
-		rc = read_series(&in, image, blocks, err);
-	if (!rc)
-		rc = read_spans(&in, image, &spans_count, err);
-	if (!rc)
-		rc = read_span_numbers(&in, image, blocks, spans_count, err);
-	if (!rc)
-		rc = read_row_counts(&in, image, err);
-	if (!rc)
-		rc = read_totals(&in, image, err);
-	if (!rc)
-		rc = read_rollup(&in, image, err);
-	if (!rc && byte_reader_left(&in))
-		rc = corrupt("has bytes behind its headers", err);
+	image->has_reports = false;
+	image->has_values = false;
+	for (uint32_t i = 0; !rc && i < shape->columns; i++)
+		image->has_values |=
+			columns[i].mode != PART_COLUMN_CONSTANT || columns[i].number != 1;
 	return rc;
 }
 
-/* Rows. */
+void part_stripe_make_reports(struct part_stripe_image *image)
+{
+	const struct part_heads *heads = &image->heads;
+	uint32_t count = heads->shape.reports;
+	uint64_t rows = 0;
+
+	if (image->has_reports)
+		return;
+	image->has_reports = true;
+	if (image->reports_capacity < count) {
+		image->reports_capacity = count;
+		image->reports = mem_realloc(image->reports, count, sizeof(*image->reports));
+		image->last_slots = mem_realloc(image->last_slots, count, sizeof(uint32_t));
+	}
+	for (uint32_t r = 0; r < heads->runs_count; r++) {
+		const struct segment_run run = heads->runs[r];
+
+		for (uint32_t i = 0; i < run.count; i++) {
+			uint32_t at = run.first + i, time = run.times + i;
+
+			image->reports[at] = (struct segment_report){
+				.series = run.series,
+				.row_count = heads->row_counts[at],
+				.row_first = rows,
+				.value_first = rows,
+				.total_first = at * heads->shape.columns,
+				.reports_count = heads->is_rollup ? heads->reports_counts[at] : 1,
+				.start_ns = heads->starts_ns[time],
+				.duration_ns = heads->durations_ns[time],
+				.end_ns = heads->ends_ns[time],
+			};
+			rows += heads->row_counts[at];
+		}
+	}
+}
 
 struct streams {
 	struct slice bytes[PART_STREAMS];
@@ -399,7 +191,7 @@ static void find_strata(const struct part_stripe_image *image, const uint8_t *ga
 {
 	uint64_t sizes[PART_STRATA_MAX] = { 0 };
 
-	for (uint32_t i = 0; i < image->shape.reports && strata > 1; i++) {
+	for (uint32_t i = 0; i < image->heads.shape.reports && strata > 1; i++) {
 		uint32_t rows = image->reports[i].row_count, begin = 0;
 
 		for (uint32_t j = 0; j < strata; j++) {
@@ -424,7 +216,7 @@ static inline __attribute__((always_inline)) int decode_reports(const struct str
 
 	find_strata(image, (const uint8_t *)streams->bytes[PART_STREAM_GAPS].data, streams->strata,
 		    at);
-	for (uint32_t i = 0; i < image->shape.reports; i++) {
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
 		struct gaps gaps = { more, 0 };
 		uint32_t begin = 0;
@@ -457,7 +249,7 @@ static int decode_slots(const struct streams *streams, struct part_stripe_image 
 	const uint8_t *more_bytes = more.len ? (const uint8_t *)more.data : none;
 	uint64_t longs;
 
-	if (gaps.len != image->shape.rows)
+	if (gaps.len != image->heads.shape.rows)
 		return corrupt("has other gaps than rows", err);
 	longs = count_at_least(bytes, gaps.len, PART_GAP_LONG);
 	if (count_at_least(bytes, gaps.len, PART_GAP_WIDE) + 3 * longs != more.len)
@@ -470,9 +262,9 @@ static int decode_slots(const struct streams *streams, struct part_stripe_image 
 static int decode_labels(struct slice bytes, struct part_stripe_image *image, struct err *err)
 {
 	struct byte_reader in = byte_reader_of(bytes);
-	uint64_t rows = image->shape.rows;
+	uint64_t rows = image->heads.shape.rows;
 
-	if (!image->has_labels)
+	if (!image->heads.has_labels)
 		return bytes.len ? corrupt("has label sets that its headers deny", err) : 0;
 	image->label_sets =
 		room(image->label_sets, &image->labels_capacity, rows, sizeof(uint32_t));
@@ -532,12 +324,12 @@ static inline void decode_others(struct others *others, uint64_t rows, int64_t *
 /* Reports whose total says it all have nothing among the others. */
 static void decode_counts(struct others *others, uint32_t column, struct part_stripe_image *image)
 {
-	uint32_t columns = image->shape.columns;
-	int64_t *values = image->values + column * image->shape.rows;
+	uint32_t columns = image->heads.shape.columns;
+	int64_t *values = image->values + column * image->heads.shape.rows;
 
-	for (uint32_t i = 0; i < image->shape.reports; i++) {
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
-		int64_t total = image->totals[(size_t)i * columns + column];
+		int64_t total = image->heads.totals[(size_t)i * columns + column];
 
 		if (report->row_count == 1)
 			values[report->row_first] = total;
@@ -550,18 +342,18 @@ static int decode_values(const struct streams *streams, uint32_t column,
 			 struct part_stripe_image *image, struct err *err)
 {
 	const struct slice *bytes = &streams->bytes[PART_STREAM_COLUMNS + 2 * column];
-	const struct part_column_code *code = &image->columns[column];
-	int64_t *values = image->values + column * image->shape.rows;
+	const struct part_column_code *code = &image->heads.columns[column];
+	int64_t *values = image->values + column * image->heads.shape.rows;
 	struct others others = { .distances = byte_reader_of(bytes[0]),
 				 .values = byte_reader_of(bytes[1]),
 				 .divisor = code->number };
 
-	fill(values, image->shape.rows, code->number);
+	fill(values, image->heads.shape.rows, code->number);
 	find_next(&others);
 	if (code->mode == PART_COLUMN_COUNTS)
 		decode_counts(&others, column, image);
 	else
-		decode_others(&others, image->shape.rows, values);
+		decode_others(&others, image->heads.shape.rows, values);
 	if (others.distances.failed || others.values.failed || others.ones != UINT64_MAX ||
 	    byte_reader_left(&others.values))
 		return corrupt("values have the wrong length", err);
@@ -571,20 +363,20 @@ static int decode_values(const struct streams *streams, uint32_t column,
 static int decode_columns(const struct streams *streams, struct part_stripe_image *image,
 			  struct err *err)
 {
-	uint64_t rows = image->shape.rows;
+	uint64_t rows = image->heads.shape.rows;
 	int rc = 0;
 
 	if (!image->has_values)
 		return 0;
-	image->values = room(image->values, &image->values_capacity, rows * image->shape.columns,
-			     sizeof(int64_t));
-	for (uint32_t i = 0; i < image->shape.columns && !rc; i++) {
-		const struct part_column_code *code = &image->columns[i];
+	image->values = room(image->values, &image->values_capacity,
+			     rows * image->heads.shape.columns, sizeof(int64_t));
+	for (uint32_t i = 0; i < image->heads.shape.columns && !rc; i++) {
+		const struct part_column_code *code = &image->heads.columns[i];
 		int64_t *values = image->values + i * rows;
 
 		if (code->mode == PART_COLUMN_CONSTANT)
 			fill(values, rows, code->number);
-		else if (has_totals(code))
+		else if (part_column_has_totals(code))
 			rc = decode_values(streams, i, image, err);
 		else
 			for (uint64_t j = 0; j < rows; j++)
@@ -599,7 +391,7 @@ static int decode_nothing(const struct streams *streams, struct part_stripe_imag
 	for (uint32_t i = 0; i < PART_STREAMS; i++)
 		if (streams->bytes[i].len)
 			return corrupt("has streams but no rows", err);
-	memset(image->last_slots, 0, image->shape.reports * sizeof(uint32_t));
+	memset(image->last_slots, 0, image->heads.shape.reports * sizeof(uint32_t));
 	return 0;
 }
 
@@ -608,7 +400,7 @@ int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, s
 	struct streams streams;
 	int rc = find_streams(raw, &streams, err);
 
-	if (!rc && !image->shape.rows)
+	if (!rc && !image->heads.shape.rows)
 		return decode_nothing(&streams, image, err);
 	if (!rc)
 		rc = decode_slots(&streams, image, err);
@@ -621,21 +413,22 @@ int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, s
 
 int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err)
 {
-	uint32_t columns = image->shape.columns;
+	uint32_t columns = image->heads.shape.columns;
 
-	for (uint32_t i = 0; i < image->shape.reports; i++) {
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
 
 		for (uint32_t column = 0; column < columns; column++) {
-			const int64_t *values =
-				image->has_values ? image->values + column * image->shape.rows +
-							    report->row_first
-						  : NULL;
+			const int64_t *values = image->has_values
+							? image->values +
+								  column * image->heads.shape.rows +
+								  report->row_first
+							: NULL;
 			__int128 sum = 0;
 
 			for (uint32_t j = 0; j < report->row_count; j++)
 				sum += values ? values[j] : 1;
-			if (image->totals[(size_t)i * columns + column] != part_clamp(sum))
+			if (image->heads.totals[(size_t)i * columns + column] != part_clamp(sum))
 				return corrupt("a total is not the sum of its values", err);
 		}
 	}

@@ -273,6 +273,49 @@ static int event_order(const void *left, const void *right)
 	return (a->series > b->series) - (a->series < b->series);
 }
 
+static bool in_order(const struct event *events, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (event_order(&events[i - 1], &events[i]) > 0)
+			return false;
+	return true;
+}
+
+/*
+ * Mostly they are in order, or those of each line are: a part's segments come series by series, and
+ * a series' reports by time.
+ */
+static int sort_events(struct ranging *ranging)
+{
+	size_t count = ranging->events_count, lines = 0, *ends;
+	struct arena *arena = &ranging->selection->work->arena;
+	struct event *sorted;
+
+	if (in_order(ranging->events, count))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		lines = ranging->events[i].line < lines ? lines
+							: (size_t)ranging->events[i].line + 1;
+	ends = arena_new_array(arena, size_t, lines + 1);
+	sorted = arena_new_array(arena, struct event, count);
+	if (!ends || !sorted)
+		return work_over_budget(ranging->selection->work, ranging->err);
+	for (size_t i = 0; i < count; i++)
+		ends[ranging->events[i].line + 1]++;
+	for (size_t line = 0; line < lines; line++)
+		ends[line + 1] += ends[line];
+	for (size_t i = 0; i < count; i++)
+		sorted[ends[ranging->events[i].line]++] = ranging->events[i];
+	for (size_t line = 0; line < lines; line++) {
+		size_t first = line ? ends[line - 1] : 0;
+
+		if (!in_order(sorted + first, ends[line] - first))
+			qsort(sorted + first, ends[line] - first, sizeof(*sorted), event_order);
+	}
+	ranging->events = sorted;
+	return 0;
+}
+
 /* The reports of the events of one series from `first` on; *ret_next is behind them. */
 static uint32_t count_series(const struct event *events, size_t first, size_t end, size_t *ret_next)
 {
@@ -424,11 +467,10 @@ static int line_order(const void *left, const void *right)
 static int fold(struct ranging *ranging, struct query_series_set *set)
 {
 	size_t lines = 0;
-	int rc = 0;
+	int rc = sort_events(ranging);
 
-	if (ranging->events_count)
-		qsort(ranging->events, ranging->events_count, sizeof(*ranging->events),
-		      event_order);
+	if (rc)
+		return rc;
 	for (size_t at = 0; at < ranging->events_count; at = end_of_line(ranging, at))
 		lines++;
 	if (lines > QUERY_SERIES_MAX)

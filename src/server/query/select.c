@@ -124,69 +124,208 @@ static bool is_nearer(const struct query_params *params, int64_t start_ns, int64
 	return a < b || (a == b && start_ns < than_ns);
 }
 
-static void note_report(const struct query_params *params, struct select_open *open,
-			const struct segment_report *report)
-{
-	if (!open->reports || report->start_ns < open->start_ns)
-		open->start_ns = report->start_ns;
-	if (!open->reports || report->end_ns > open->end_ns)
-		open->end_ns = report->end_ns;
-	if (report->reports_count == 1 && report->duration_ns > open->longest_ns)
-		open->longest_ns = report->duration_ns;
-	if (params->at_moment &&
-	    (!open->reports || is_nearer(params, report->start_ns, open->nearest_ns)))
-		open->nearest_ns = report->start_ns;
-	open->reports += report->reports_count;
-}
-
 static int64_t bucket_start(int64_t at_ns, int64_t step_ns)
 {
 	int64_t rest = at_ns % step_ns;
 
-	return at_ns - (rest < 0 ? rest + step_ns : rest);
+	if (rest < 0)
+		rest += step_ns;
+	return (int64_t)((uint64_t)at_ns - (uint64_t)rest);
+}
+
+/* Selected reports of a run, one behind the other. */
+struct stretch {
+	const struct segment_heads *heads;
+	const struct segment_run *run;
+	uint32_t at, end; /* in the run */
+};
+
+/* Of times that ascend, the first from `at` on that is not before `time_ns`. */
+static uint32_t find_time(const int64_t *times_ns, uint32_t at, uint32_t end, int64_t time_ns)
+{
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (times_ns[middle] < time_ns)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	return at;
+}
+
+/* From `at` on; false: there is none. */
+static bool next_stretch(const struct selection *selection, const struct select_segment *in,
+			 const struct segment_heads *heads, const struct segment_run *run,
+			 uint32_t at, struct stretch *ret)
+{
+	const int64_t *starts_ns = heads->starts_ns + run->times;
+	const int64_t *ends_ns = heads->ends_ns + run->times;
+	uint32_t id = in->series[run->series].id, end;
+
+	*ret = (struct stretch){ heads, run, at, at };
+	if (run->ordered && !select_beyond_range(selection)) {
+		ret->at = find_time(starts_ns, at, run->count, in->from_ns);
+		ret->end = find_time(starts_ns, ret->at, run->count, in->to_ns);
+		return ret->at < ret->end;
+	}
+	while (at < run->count &&
+	       !select_takes_times(selection, in, id, starts_ns[at], ends_ns[at]))
+		at++;
+	for (end = at; end < run->count &&
+		       select_takes_times(selection, in, id, starts_ns[end], ends_ns[end]);)
+		end++;
+	ret->at = at;
+	ret->end = end;
+	return at < end;
+}
+
+static void note_times(const struct stretch *stretch, const struct query_params *params,
+		       struct select_open *open)
+{
+	const int64_t *starts_ns = stretch->heads->starts_ns + stretch->run->times;
+	const int64_t *ends_ns = stretch->heads->ends_ns + stretch->run->times;
+	int64_t start_ns = starts_ns[stretch->at], end_ns = ends_ns[stretch->end - 1];
+	int64_t nearest_ns = start_ns;
+
+	for (uint32_t i = stretch->at; !stretch->run->ordered && i < stretch->end; i++) {
+		start_ns = starts_ns[i] < start_ns ? starts_ns[i] : start_ns;
+		end_ns = ends_ns[i] > end_ns ? ends_ns[i] : end_ns;
+	}
+	for (uint32_t i = stretch->at; params->at_moment && i < stretch->end; i++)
+		if (is_nearer(params, starts_ns[i], nearest_ns))
+			nearest_ns = starts_ns[i];
+	if (!open->reports || start_ns < open->start_ns)
+		open->start_ns = start_ns;
+	if (!open->reports || end_ns > open->end_ns)
+		open->end_ns = end_ns;
+	if (!open->reports ||
+	    (params->at_moment && is_nearer(params, nearest_ns, open->nearest_ns)))
+		open->nearest_ns = nearest_ns;
+}
+
+static void note_durations(const struct stretch *stretch, struct select_open *open)
+{
+	const int64_t *durations_ns = stretch->heads->durations_ns + stretch->run->times;
+	const uint32_t *counts = stretch->heads->reports_counts;
+	int64_t bound_ns = stretch->heads->longest_ns;
+
+	for (uint32_t i = stretch->at; i < stretch->end && open->longest_ns < bound_ns; i++)
+		if (durations_ns[i] > open->longest_ns &&
+		    (!counts || counts[stretch->run->first + i] == 1))
+			open->longest_ns = durations_ns[i];
+}
+
+/* How many reports those from `at` to `end` stand for. */
+static uint64_t count_reports(const struct stretch *stretch, uint32_t at, uint32_t end)
+{
+	const uint32_t *counts = stretch->heads->reports_counts;
+	uint64_t reports = 0;
+
+	if (!counts)
+		return end - at;
+	for (uint32_t i = at; i < end; i++)
+		reports += counts[stretch->run->first + i];
+	return reports;
+}
+
+static void note_stretch(const struct stretch *stretch, const struct query_params *params,
+			 struct select_segment *in)
+{
+	const uint32_t *row_counts = stretch->heads->row_counts + stretch->run->first;
+	struct select_open *open = &in->open[stretch->run->series];
+	uint64_t rows = 0;
+
+	note_times(stretch, params, open);
+	note_durations(stretch, open);
+	open->reports += count_reports(stretch, stretch->at, stretch->end);
+	for (uint32_t i = stretch->at; i < stretch->end; i++)
+		rows += row_counts[i];
+	in->rows_count += rows;
+}
+
+/* The end of the step in which a report starts, `guess` being where it may be. */
+static uint32_t end_of_step(const struct stretch *stretch, uint32_t at, uint32_t guess,
+			    int64_t at_ns, int64_t step_ns)
+{
+	const int64_t *starts_ns = stretch->heads->starts_ns + stretch->run->times;
+	int64_t last_ns = work_add(at_ns, step_ns - 1);
+
+	if (stretch->run->ordered && guess > at && guess < stretch->end &&
+	    starts_ns[guess - 1] <= last_ns)
+		at = guess;
+	else
+		at++;
+	while (at < stretch->end && starts_ns[at] >= at_ns && starts_ns[at] <= last_ns)
+		at++;
+	return at;
+}
+
+static mean_wide sum_totals(const struct stretch *stretch, uint32_t column, uint32_t at,
+			    uint32_t end)
+{
+	const struct segment_heads *heads = stretch->heads;
+	const int64_t *totals = heads->totals + column;
+	mean_wide sum = 0;
+
+	at += stretch->run->first;
+	end += stretch->run->first;
+	if (heads->total_firsts)
+		for (; at < end; at++)
+			sum += totals[heads->total_firsts[at]];
+	else
+		for (; at < end; at++)
+			sum += totals[at * heads->total_stride];
+	return sum;
 }
 
 /* False when over budget. */
-static bool add_to_bucket(const struct selection *selection, struct select_segment *in,
-			  struct arena *arena, const struct segment_report *report, int64_t total)
+static bool add_to_buckets(const struct stretch *stretch, const struct selection *selection,
+			   struct select_segment *in, struct arena *arena)
 {
-	struct select_open *open = &in->open[report->series];
-	struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
+	const struct select_series *series = &in->series[stretch->run->series];
+	struct select_open *open = &in->open[stretch->run->series];
 
-	/* Reports of a series mostly come one after the other: no division for each. */
-	if (!bucket || report->start_ns < bucket->at_ns ||
-	    (uint64_t)report->start_ns - (uint64_t)bucket->at_ns >= (uint64_t)selection->step_ns) {
-		if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
-			return false;
-		bucket = &in->buckets[in->buckets_count++];
-		*bucket = (struct select_bucket){ .series = report->series,
-						  .at_ns = bucket_start(report->start_ns,
-									selection->step_ns) };
-		open->bucket = in->buckets_count;
+	for (uint32_t at = stretch->at, end, guess = at; at < stretch->end; at = end) {
+		struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
+		int64_t at_ns = bucket_start(stretch->heads->starts_ns[stretch->run->times + at],
+					     selection->step_ns);
+
+		end = end_of_step(stretch, at, guess, at_ns, selection->step_ns);
+		guess = 2 * end - at;
+		if (!bucket || bucket->at_ns != at_ns) {
+			if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
+				return false;
+			bucket = &in->buckets[in->buckets_count++];
+			*bucket = (struct select_bucket){ .series = stretch->run->series,
+							  .at_ns = at_ns };
+			open->bucket = in->buckets_count;
+		}
+		bucket->reports += count_reports(stretch, at, end);
+		bucket->total =
+			mean_add(bucket->total, sum_totals(stretch, series->column, at, end));
 	}
-	bucket->reports += report->reports_count;
-	bucket->total = mean_add(bucket->total, total);
 	return true;
 }
 
 /* Notes the reports of the block that are selected; *ret says whether any is. */
 static bool note_reports(const struct selection *selection, struct select_segment *in,
-			 struct arena *arena, const struct segment_block *block, bool *ret)
+			 struct arena *arena, const struct segment_heads *heads, bool *ret)
 {
 	*ret = false;
-	for (uint32_t i = 0; i < block->reports_count; i++) {
-		const struct segment_report *report = &block->reports[i];
-		uint32_t column = in->series[report->series].column;
+	for (uint32_t i = 0; i < heads->runs_count; i++) {
+		const struct segment_run *run = &heads->runs[i];
+		struct stretch stretch = { .end = 0 };
 
-		if (!select_takes(selection, in, report))
+		if (in->series[run->series].id == SELECT_NONE)
 			continue;
-		note_report(selection->params, &in->open[report->series], report);
-		in->rows_count += report->row_count;
-		*ret = true;
-		if (selection->step_ns && !selection->by_times &&
-		    !add_to_bucket(selection, in, arena, report,
-				   block->totals[report->total_first + column]))
-			return false;
+		while (next_stretch(selection, in, heads, run, stretch.end, &stretch)) {
+			*ret = true;
+			note_stretch(&stretch, selection->params, in);
+			if (selection->step_ns && !selection->by_times &&
+			    !add_to_buckets(&stretch, selection, in, arena))
+				return false;
+		}
 	}
 	return true;
 }
@@ -218,7 +357,7 @@ static int read_headers(const struct selection *selection, struct select_segment
 		return work_over_budget(work, err);
 	for (uint32_t i = 0; i < in->segment->blocks_count; i++) {
 		struct segment_zone zone = segment_zone(in->segment, i);
-		struct segment_block block;
+		struct segment_heads heads;
 		bool any;
 		int rc;
 
@@ -231,12 +370,12 @@ static int read_headers(const struct selection *selection, struct select_segment
 			continue;
 		}
 		work->stats.blocks_touched++;
-		rc = work_read(work, in->segment, i, SEGMENT_HEADERS, &block, err);
+		rc = work_read_heads(work, in->segment, i, &heads, err);
 		if (!rc)
-			rc = work_tick(work, block.reports_count, err);
+			rc = work_tick(work, heads.reports_count, err);
 		if (rc)
 			return rc;
-		if (!note_reports(selection, in, &work->arena, &block, &any))
+		if (!note_reports(selection, in, &work->arena, &heads, &any))
 			return work_over_budget(work, err);
 		if (any)
 			in->blocks[in->blocks_count++] = i;
@@ -254,15 +393,15 @@ static int read_nearest(const struct selection *selection, struct select_segment
 	for (uint32_t i = 0; i < in->view->series_count; i++)
 		in->open[i].reports = 0;
 	for (size_t i = 0; i < in->blocks_count; i++) {
-		struct segment_block block;
+		struct segment_heads heads;
 		bool any;
-		int rc = work_read(work, in->segment, in->blocks[i], SEGMENT_HEADERS, &block, err);
+		int rc = work_read_heads(work, in->segment, in->blocks[i], &heads, err);
 
 		if (!rc)
-			rc = work_tick(work, block.reports_count, err);
+			rc = work_tick(work, heads.reports_count, err);
 		if (rc)
 			return rc;
-		if (!note_reports(selection, in, &work->arena, &block, &any))
+		if (!note_reports(selection, in, &work->arena, &heads, &any))
 			return work_over_budget(work, err);
 		if (any)
 			in->blocks[kept++] = in->blocks[i];

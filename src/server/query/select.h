@@ -148,28 +148,42 @@ static inline bool select_in_spans(const struct query_params *params, int64_t at
 	return select_meets_spans(params, at_ns, at_ns);
 }
 
-/* With by_times: whether times of its samples may be in the range, and in some span. */
-static inline bool select_may_have_times(const struct query_params *params,
-					 const struct segment_report *report)
+/* With by_times: whether times of a report's samples may be in the range, and in some span. */
+static inline bool select_may_have_times(const struct query_params *params, int64_t start_ns,
+					 int64_t end_ns)
 {
-	return (report->start_ns >= params->from_ns || report->end_ns > params->from_ns) &&
-	       (!params->spans_count ||
-		select_meets_spans(params, report->start_ns, report->end_ns));
+	return (start_ns >= params->from_ns || end_ns > params->from_ns) &&
+	       (!params->spans_count || select_meets_spans(params, start_ns, end_ns));
 }
 
-/* Whether a report of a block is one of the selected. With by_times its rows decide (times.h). */
+/* Of a selected series, whether a report is. With by_times its rows decide (times.h). */
+static inline bool select_takes_times(const struct selection *selection,
+				      const struct select_segment *in, uint32_t id,
+				      int64_t start_ns, int64_t end_ns)
+{
+	if (start_ns < in->from_ns || start_ns >= in->to_ns)
+		return false;
+	if (selection->by_times)
+		return select_may_have_times(selection->params, start_ns, end_ns);
+	if (selection->params->spans_count && !select_in_spans(selection->params, start_ns))
+		return false;
+	return !selection->settled || start_ns == selection->series[id].nearest_ns;
+}
+
+/* Whether that asks for more than a start in the segment's range. */
+static inline bool select_beyond_range(const struct selection *selection)
+{
+	return selection->by_times || selection->params->spans_count || selection->settled;
+}
+
+/* Whether a report of a block is one of the selected. */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
 				const struct segment_report *report)
 {
 	uint32_t id = in->series[report->series].id;
 
-	if (id == SELECT_NONE || report->start_ns < in->from_ns || report->start_ns >= in->to_ns)
-		return false;
-	if (selection->by_times)
-		return select_may_have_times(selection->params, report);
-	if (selection->params->spans_count && !select_in_spans(selection->params, report->start_ns))
-		return false;
-	return !selection->settled || report->start_ns == selection->series[id].nearest_ns;
+	return id != SELECT_NONE &&
+	       select_takes_times(selection, in, id, report->start_ns, report->end_ns);
 }
 
 /* Whether a series is read as whole reports: no row can be left out or be in another group. */

@@ -141,6 +141,16 @@ static int mark_unreadable(struct work *work, struct segment *segment, int rc, s
 	return -ERR_CORRUPT;
 }
 
+static void note_progress(struct work *work, const struct segment *segment, uint32_t block)
+{
+	struct query_progress *progress = work->shared->progress;
+
+	if (!progress || !work->shared->announced)
+		return;
+	atomic_fetch_add(&progress->blocks_done, 1);
+	atomic_fetch_add(&progress->bytes_done, segment_zone(segment, block).bytes);
+}
+
 int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
 	      struct segment_block *ret, struct err *err)
 {
@@ -148,12 +158,7 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
-	if (work->shared->progress && work->shared->announced) {
-		struct query_progress *progress = work->shared->progress;
-
-		atomic_fetch_add(&progress->blocks_done, 1);
-		atomic_fetch_add(&progress->bytes_done, segment_zone(segment, block).bytes);
-	}
+	note_progress(work, segment, block);
 	if (want >= SEGMENT_ROWS) {
 		work->stats.blocks_read++;
 		work->stats.bytes_read += segment_zone(segment, block).bytes;
@@ -161,6 +166,19 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 		work->stats.headers_read++;
 		work->stats.reports_read += ret->reports_count;
 	}
+	return 0;
+}
+
+int work_read_heads(struct work *work, struct segment *segment, uint32_t block,
+		    struct segment_heads *ret, struct err *err)
+{
+	int rc = segment_read_heads(segment, block, &work->buffer, ret, err);
+
+	if (rc)
+		return mark_unreadable(work, segment, rc, err);
+	note_progress(work, segment, block);
+	work->stats.headers_read++;
+	work->stats.reports_read += ret->reports_count;
 	return 0;
 }
 

@@ -71,6 +71,10 @@ struct query_stats work_stats(const struct work *work);
 int work_read(struct work *work, struct segment *segment, uint32_t block, enum segment_want want,
 	      struct segment_block *ret, struct err *err);
 
+/* The same, of what reports say without their rows. */
+int work_read_heads(struct work *work, struct segment *segment, uint32_t block,
+		    struct segment_heads *ret, struct err *err);
+
 /* Once per segment; counted until work_drop_stacks, or to the end. */
 int work_load_stacks(struct work *work, struct segment *segment, struct err *err);
 void work_drop_stacks(struct work *work, struct segment *segment);

@@ -130,6 +130,48 @@ static void add_report(struct lines *lines, const struct segment *segment,
 	strbuf_free(&line);
 }
 
+/* One report as the heads of its block say it. */
+static void check_head(const struct segment_heads *heads, const struct segment_run *run, uint32_t i,
+		       const struct segment_report *report, const int64_t *totals, uint32_t columns)
+{
+	uint32_t time = run->times + i, at = run->first + i;
+	const int64_t *own = &heads->totals[heads->total_firsts ? heads->total_firsts[at]
+								: at * heads->total_stride];
+
+	assert_int_equal(run->series, report->series);
+	assert_int_equal(heads->starts_ns[time], report->start_ns);
+	assert_int_equal(heads->durations_ns[time], report->duration_ns);
+	assert_int_equal(heads->ends_ns[time], report->end_ns);
+	assert_true(report->duration_ns <= heads->longest_ns);
+	if (run->ordered && i)
+		assert_true(heads->starts_ns[time - 1] <= report->start_ns &&
+			    heads->ends_ns[time - 1] <= report->end_ns);
+	assert_int_equal(heads->row_counts[at], report->row_count);
+	assert_int_equal(heads->reports_counts ? heads->reports_counts[at] : 1,
+			 report->reports_count);
+	for (uint32_t column = 0; column < columns; column++)
+		assert_int_equal(own[column], totals[report->total_first + column]);
+}
+
+static void check_heads(const struct segment *segment, uint32_t number,
+			const struct segment_block *block)
+{
+	struct segment_buffer buffer = { 0 };
+	struct segment_heads heads;
+	struct err err = { 0 };
+	uint32_t seen = 0;
+
+	if (segment_read_heads(segment, number, &buffer, &heads, &err))
+		fail_msg("read heads of block %u: %s", number, err.message);
+	assert_int_equal(heads.reports_count, block->reports_count);
+	for (uint32_t i = 0; i < heads.runs_count; i++)
+		for (uint32_t j = 0; j < heads.runs[i].count; j++, seen++)
+			check_head(&heads, &heads.runs[i], j, &block->reports[seen], block->totals,
+				   tables_series_columns(&segment->view, heads.runs[i].series));
+	assert_int_equal(seen, block->reports_count);
+	segment_buffer_free(&buffer);
+}
+
 void lines_add(struct lines *lines, struct segment *segment)
 {
 	struct segment_buffer buffer = { 0 };
@@ -142,6 +184,7 @@ void lines_add(struct lines *lines, struct segment *segment)
 
 		if (segment_read(segment, i, SEGMENT_MOMENTS, &buffer, &block, &err))
 			fail_msg("read block %u: %s", i, err.message);
+		check_heads(segment, i, &block);
 		for (uint32_t j = 0; j < block.reports_count; j++)
 			if (block.reports[j].start_ns >= segment->from_ns &&
 			    block.reports[j].start_ns < segment->to_ns)
