@@ -2,6 +2,7 @@
 #include "server/query/indexed.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "server/resolve/resolver.h"
 
 #define SLOTS_AHEAD 24u
@@ -154,24 +155,42 @@ static int make_missing(struct indexed *indexed, struct err *err)
 static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
 				    const struct function_index *index)
 {
-	struct arena *arena = &indexed->selection->work->arena;
-	struct indexed_sums *sums = &indexed->sums[first],
-			    *end = &indexed->sums[indexed->sums_count];
+	struct indexed_sums *sums = &indexed->sums[first];
+	struct indexed_sums *end = &indexed->sums[indexed->sums_count];
 
 	while (sums < end && sums->index != index)
 		sums++;
 	if (sums < end)
 		return sums;
-	*sums = (struct indexed_sums){
-		.index = index,
-		.flats = arena_new_array(arena, int64_t, index->flat_rows_count + 1ull),
-		.before = arena_new_array(arena, int64_t, index->stacks_count + 1ull),
-	};
-	if (!sums->flats || !sums->before)
-		return NULL;
+	*sums = (struct indexed_sums){ .index = index };
 	pthread_mutex_init(&sums->lock, NULL);
 	indexed->sums_count++;
 	return sums;
+}
+
+/* Counters of all in one piece of memory: its pages may be large ones. */
+static int make_room(struct indexed *indexed, struct err *err)
+{
+	struct work *work = indexed->selection->work;
+	size_t count = 0;
+	int64_t *room;
+
+	for (size_t i = 0; i < indexed->sums_count; i++)
+		count += indexed->sums[i].index->flat_rows_count +
+			 indexed->sums[i].index->stacks_count + 2ull;
+	room = arena_new_array(&work->arena, int64_t, count);
+	if (!room)
+		return work_over_budget(work, err);
+	mem_prefer_huge_pages(room, count * sizeof(*room));
+	for (size_t i = 0; i < indexed->sums_count; i++) {
+		struct indexed_sums *sums = &indexed->sums[i];
+
+		sums->flats = room;
+		room += sums->index->flat_rows_count + 1ull;
+		sums->before = room;
+		room += sums->index->stacks_count + 1ull;
+	}
+	return work_check(work, err);
 }
 
 static int make_sums(struct indexed *indexed, struct err *err)
@@ -194,13 +213,11 @@ static int make_sums(struct indexed *indexed, struct err *err)
 		if (!candidate->index)
 			continue;
 		in->sums = sums_of(indexed, first, candidate->index);
-		if (!in->sums)
-			return work_over_budget(work, err);
 		in->index = candidate->index;
 		in->index_member = candidate->member;
 		work->stats.indexes_used++;
 	}
-	return work_check(work, err);
+	return indexed->sums_count ? make_room(indexed, err) : 0;
 }
 
 int indexed_begin(struct indexed *indexed, struct selection *selection,
