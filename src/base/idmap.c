@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define IDMAP_SLOTS_MIN 64u
+#define POPULATED_SLOTS_MIN ((size_t)1 << 13)
 #define MAPPED_SLOTS_MIN ((size_t)1 << 18) /* in pages of their own */
 
 uint32_t idmap_guess(const struct idmap *map, uint64_t hash)
@@ -42,14 +43,24 @@ static void free_slots(uint64_t *slots, size_t count)
 		mem_unmap_pages(slots, count * sizeof(*slots));
 }
 
+/* Placing an entry reads first: see mem_populate. */
+static uint64_t *new_slots(size_t count)
+{
+	uint64_t *slots = count < MAPPED_SLOTS_MIN ? mem_new_array(uint64_t, count)
+						   : mem_map_pages(count * sizeof(*slots));
+
+	if (count >= POPULATED_SLOTS_MIN)
+		mem_populate(slots, count * sizeof(*slots));
+	return slots;
+}
+
 static void grow(struct idmap *map)
 {
 	uint64_t *old = map->slots;
 	size_t old_slots = old ? (size_t)map->mask + 1 : 0;
 	size_t slots = old ? 2 * old_slots : IDMAP_SLOTS_MIN;
 
-	map->slots = slots < MAPPED_SLOTS_MIN ? mem_new_array(uint64_t, slots)
-					      : mem_map_pages(slots * sizeof(*map->slots));
+	map->slots = new_slots(slots);
 	map->mask = (uint32_t)(slots - 1);
 	for (size_t i = 0; i < old_slots; i++)
 		if (old[i])

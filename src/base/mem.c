@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define HEAPS_MAX 2
 #define OWN_PAGES_FROM_BYTES (1 << 20) /* mapped for themselves, and unmapped when freed */
@@ -54,6 +55,21 @@ void mem_prefer_huge_pages(void *data, size_t bytes)
 
 	if (bytes >= MEM_HUGE_PAGE_BYTES && first < end)
 		madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
+
+void mem_populate(void *data, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	uintptr_t first = ((uintptr_t)data + page) & ~page;
+	uintptr_t end = ((uintptr_t)data + bytes) & ~page;
+
+	if (first < end)
+		madvise((void *)first, end - first, MADV_POPULATE_WRITE);
+#else
+	(void)data;
+	(void)bytes;
+#endif
 }
 
 void *mem_map_range(size_t bytes, int protection, int flags)

@@ -66,18 +66,6 @@ void vmarray_reset(struct vmarray *array, size_t keep_bytes)
 	array->count = 0;
 }
 
-/* One call instead of a fault for each page. Only a wish: not before Linux 5.14. */
-static void populate(void *data, size_t bytes)
-{
-#ifdef MADV_POPULATE_WRITE
-	if (bytes < MEM_HUGE_PAGE_BYTES)
-		madvise(data, bytes, MADV_POPULATE_WRITE);
-#else
-	(void)data;
-	(void)bytes;
-#endif
-}
-
 void vmarray_open(struct vmarray *array, size_t bytes)
 {
 	size_t step = array->open_bytes / 2 > STEP_BYTES ? array->open_bytes / 2 : STEP_BYTES;
@@ -91,8 +79,9 @@ void vmarray_open(struct vmarray *array, size_t bytes)
 		     PROT_READ | PROT_WRITE))
 		die("open", open);
 	mem_prefer_huge_pages((char *)array->data + array->open_bytes, open - array->open_bytes);
-	if (array->open_bytes >= POPULATE_FROM_BYTES)
-		populate((char *)array->data + array->open_bytes, open - array->open_bytes);
+	if (array->open_bytes >= POPULATE_FROM_BYTES &&
+	    open - array->open_bytes < MEM_HUGE_PAGE_BYTES)
+		mem_populate((char *)array->data + array->open_bytes, open - array->open_bytes);
 	array->open_bytes = open;
 	assert(bytes <= open);
 }
