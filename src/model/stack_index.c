@@ -18,7 +18,8 @@ enum state { STATE_UNKNOWN, STATE_LISTED, STATE_MISSING };
 
 static void free_kind(struct stack_index_kind *kind)
 {
-	idmap_free(&kind->map);
+	for (uint32_t i = 0; i < STACK_INDEX_MAPS; i++)
+		idmap_free(&kind->maps[i]);
 	vmarray_free(&kind->hashes);
 	*kind = (struct stack_index_kind){ 0 };
 }
@@ -31,14 +32,27 @@ void stack_index_free(struct stack_index *index)
 
 static size_t kind_bytes(const struct stack_index_kind *kind)
 {
-	size_t slots = kind->map.slots ? (size_t)kind->map.mask + 1 : 0;
+	size_t slots = 0;
 
-	return slots * sizeof(*kind->map.slots) + kind->hashes.count * sizeof(uint64_t);
+	for (uint32_t i = 0; i < STACK_INDEX_MAPS; i++)
+		slots += kind->maps[i].slots ? (size_t)kind->maps[i].mask + 1 : 0;
+	return slots * sizeof(*kind->maps[0].slots) + kind->hashes.count * sizeof(uint64_t);
 }
 
 size_t stack_index_bytes(const struct stack_index *index)
 {
 	return kind_bytes(&index->frames) + kind_bytes(&index->nodes);
+}
+
+/* Each has a share about a tenth larger than the one before, so that they do not grow at once. */
+static uint32_t map_of(const struct hash_wide *hash)
+{
+	static const uint8_t maps[64] = {
+		[5 ... 10] = 1,	 [11 ... 16] = 2, [17 ... 23] = 3, [24 ... 31] = 4,
+		[32 ... 40] = 5, [41 ... 51] = 6, [52 ... 63] = 7,
+	};
+
+	return maps[hash->high % sizeof(maps)];
 }
 
 static bool hash_equal(const void *context, uint32_t id, const void *key)
@@ -50,7 +64,7 @@ static bool hash_equal(const void *context, uint32_t id, const void *key)
 
 static uint32_t find(const struct stack_index_kind *kind, const struct hash_wide *hash)
 {
-	return idmap_find(&kind->map, hash->low, hash_equal, kind, &hash->high);
+	return idmap_find(&kind->maps[map_of(hash)], hash->low, hash_equal, kind, &hash->high);
 }
 
 /* `id` is the next of its kind, or TABLES_FULL. */
@@ -62,13 +76,18 @@ static void add(struct stack_index_kind *kind, const struct hash_wide *hash, uin
 	if (!kind->hashes.data)
 		vmarray_init(&kind->hashes, sizeof(uint64_t), TABLES_NODES_MAX);
 	*(uint64_t *)vmarray_add(&kind->hashes, 1) = hash->high;
-	idmap_add(&kind->map, hash->low, id);
+	idmap_add(&kind->maps[map_of(hash)], hash->low, id);
+}
+
+static void prefetch(const struct stack_index_kind *kind, const struct hash_wide *hash)
+{
+	idmap_prefetch(&kind->maps[map_of(hash)], hash->low);
 }
 
 /* What the look-up will mostly find, with what it will be compared with on its way here. */
 static uint32_t guess(const struct stack_index_kind *kind, const struct hash_wide *hash)
 {
-	uint32_t id = idmap_guess(&kind->map, hash->low);
+	uint32_t id = idmap_guess(&kind->maps[map_of(hash)], hash->low);
 
 	if (id != IDMAP_NONE)
 		__builtin_prefetch((const uint64_t *)kind->hashes.data + id);
@@ -195,7 +214,7 @@ static uint32_t look_up(struct stack_copier *copier, uint32_t count)
 
 		memcpy(group, copier->list + first, size * sizeof(*group));
 		for (uint32_t i = 0; i < size; i++)
-			idmap_prefetch(&known->map, copier->nodes[group[i]].low);
+			prefetch(known, &copier->nodes[group[i]]);
 		for (uint32_t i = 0; i < size; i++)
 			guesses[i] = guess(known, &copier->nodes[group[i]]);
 		for (uint32_t i = 0; i < size; i++) {
@@ -272,8 +291,8 @@ static void make_group(struct stack_copier *copier, const uint32_t *ids, uint32_
 	const struct stack_index_kind *known = &copier->index->frames;
 
 	for (uint32_t i = 0; i < count; i++) {
-		idmap_prefetch(&known->map, copier->frames[copy->from.nodes[ids[i]].frame].low);
-		idmap_prefetch(&copier->index->nodes.map, copier->nodes[ids[i]].low);
+		prefetch(known, &copier->frames[copy->from.nodes[ids[i]].frame]);
+		prefetch(&copier->index->nodes, &copier->nodes[ids[i]]);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		guess(known, &copier->frames[copy->from.nodes[ids[i]].frame]);

@@ -20,8 +20,11 @@
 #include "base/hash.h"
 #include "model/tables.h"
 
+#define STACK_INDEX_MAPS 8u
+
+/* Several maps: one that grows holds up its writer, and a large one does so for long. */
 struct stack_index_kind {
-	struct idmap map;
+	struct idmap maps[STACK_INDEX_MAPS];
 	struct vmarray hashes; /* 64 bits each, by id */
 };
 
