@@ -92,6 +92,8 @@ static struct store *store_new(const struct store_options *options)
 		store->options.seal_bytes = STORE_SEAL_BYTES_MAX;
 	if (!store->options.seal_age_ns)
 		store->options.seal_age_ns = STORE_SEAL_AGE_NS_DEFAULT;
+	if (!store->options.segment_bytes)
+		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
 	if (!store->options.cache_bytes)
 		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
 	store->queue_end = &store->queue;
@@ -196,8 +198,10 @@ static int open_writable(struct store *store, struct err *err)
 	store->opened_ns = store_now_ns(store);
 	if (!rc)
 		store_watch_disk(store);
-	if (!rc && !store->options.no_background)
+	if (!rc && !store->options.no_background) {
+		store_make_log_ahead(store);
 		rc = store_start_background(store, err);
+	}
 	if (!rc && !store->options.no_background)
 		rc = store_start_maintenance(store, err);
 	if (rc)

@@ -46,6 +46,7 @@ struct store_options {
 	uint64_t reserve_bytes; /* appends stop while less is free on the disk; 0 = never */
 	uint64_t seal_bytes;	/* memtable size that makes it a part; 0 = default */
 	int64_t seal_age_ns;	/* likewise its age; 0 = default */
+	uint64_t segment_bytes; /* of a file of the log; 0 = default */
 	uint64_t cache_bytes;	/* decoded parts kept in memory; 0 = default */
 	bool read_only; /* for verify and stat: changes nothing on disk, takes no exclusive lock */
 	bool no_background; /* tests: nothing happens but in calls (store_tick does the work) */

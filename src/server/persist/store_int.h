@@ -131,6 +131,9 @@ int store_recover(struct store *store, bool fresh, struct err *err);
 /* store_lock.c */
 int store_take_lock(struct store *store, struct err *err);
 
+/* store_seal.c: the segment that the log will need next, if it is due. Without any lock. */
+void store_make_log_ahead(struct store *store);
+
 /* store_append.c: the log turn. */
 void store_take_log(struct store *store);
 void store_give_log(struct store *store);

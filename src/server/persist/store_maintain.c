@@ -52,6 +52,7 @@ static void *run(void *context)
 	char last_error[ERR_MESSAGE_BYTES] = "";
 	bool stopped = false;
 
+	pthread_setname_np(pthread_self(), "firn-compact");
 	lower_priority();
 	while (!stopped) {
 		struct err err = { 0 };

@@ -211,6 +211,12 @@ static int replay_segment(struct replay *replay, const struct layout_entry *entr
 	struct strbuf bytes = { 0 };
 	int rc = read_segment(store, path.text, &bytes, err);
 
+	if (!rc && !wal_is_begun(&replay->chain, strbuf_slice(&bytes))) {
+		if (!store->options.read_only)
+			store->vfs->unlink(store->vfs, path.text); /* else the next open does */
+		strbuf_free(&bytes);
+		return 0;
+	}
 	if (!rc && entry->name.number != store->active->generation) {
 		end_memtable(replay);
 		if (store->memtables_count == STORE_MEMTABLES_MAX)
@@ -265,7 +271,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 		.chain = { .last = state->log_from, .report = &report },
 		.generation = state->log_generation,
 	};
-	uint64_t segment_next = 0;
+	uint64_t segment_next = 0; /* of the last generation that was begun */
 	int rc = 0;
 
 	add_memtable(&replay, state->log_generation);
@@ -275,12 +281,13 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 		if (entry->name.kind != LAYOUT_WAL || entry->name.number < state->log_generation)
 			continue;
 		rc = replay_segment(&replay, entry, err);
-		segment_next = entry->name.segment + 1;
+		if (entry->name.number == store->active->generation)
+			segment_next = entry->name.segment + 1;
 	}
 	end_fillers(&replay);
 	if (!rc) {
 		tell(store, &replay.chain);
-		wal_init(&store->wal, store->vfs, store->path, WAL_SEGMENT_BYTES_DEFAULT,
+		wal_init(&store->wal, store->vfs, store->path, store->options.segment_bytes,
 			 store->active->generation, segment_next, replay.chain.last);
 	}
 	strbuf_free(&report);

@@ -287,10 +287,35 @@ int store_seal(struct store *store, struct err *err)
 	return work(store, true, err);
 }
 
+void store_make_log_ahead(struct store *store)
+{
+	struct layout_name name;
+	struct vfs_file *file = NULL;
+	struct err err = { 0 };
+	bool is_mine;
+
+	if (store_check_writable(store, &err))
+		return;
+	store_take_log(store);
+	is_mine = wal_claim_ahead(&store->wal, &name);
+	store_give_log(store);
+	if (!is_mine)
+		return;
+	if (wal_make_ahead(&store->wal, name, &file, &err))
+		log_warn("store",
+			 "a segment of the log cannot be made ahead: appends will wait for it",
+			 "error=\"%s\"", err.message);
+	store_take_log(store);
+	wal_give_ahead(&store->wal, name, file);
+	store_give_log(store);
+}
+
 int store_tick(struct store *store, struct err *err)
 {
-	int rc = work(store, false, err);
+	int rc;
 
+	store_make_log_ahead(store);
+	rc = work(store, false, err);
 	if (rc)
 		return rc;
 	rc = store_apply_tenant_limits(store, err);
@@ -304,6 +329,7 @@ static void *run(void *context)
 	struct store *store = context;
 	char last_error[ERR_MESSAGE_BYTES] = "";
 
+	pthread_setname_np(pthread_self(), "firn-seal");
 	pthread_mutex_lock(&store->wake_lock);
 	while (!store->stopping) {
 		struct timespec until;

@@ -5,10 +5,14 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "server/persist/byte_reader.h"
 
 #define SEGMENT_MAGIC "FIRNWAL"
-#define RECORD_MAGIC 0x524e5246u   /* "FRNR" */
+#define RECORD_MAGIC 0x524e5246u /* "FRNR" */
+#define AHEAD_STEP_BYTES                                                                           \
+	((size_t)1 << 20)	   /* synced each: a long write holds up those of the log          \
+				    */
 #define SEARCH_CANDIDATES_MAX 4096 /* records looked at behind a bad one: bounds hostile files */
 
 static size_t padded(size_t len)
@@ -29,19 +33,125 @@ void wal_init(struct wal *wal, const struct vfs *vfs, const char *dir, uint64_t 
 	};
 }
 
-void wal_fini(struct wal *wal)
+static void close_segment(struct wal *wal)
 {
 	vfs_close(wal->file); /* every acknowledged byte was synced */
 	wal->file = NULL;
 }
 
+/* Best effort: what stays, the next open removes. */
+static void remove_ahead(const struct wal *wal, struct layout_name name, struct vfs_file *file)
+{
+	struct layout_path path = layout_path_of(wal->dir, name);
+
+	vfs_close(file);
+	wal->vfs->unlink(wal->vfs, path.text);
+}
+
+static void drop_ahead(struct wal *wal)
+{
+	if (wal->ahead)
+		remove_ahead(wal, wal->ahead_name, wal->ahead);
+	wal->ahead = NULL;
+}
+
+void wal_fini(struct wal *wal)
+{
+	close_segment(wal);
+	drop_ahead(wal);
+}
+
 void wal_begin_generation(struct wal *wal, uint64_t generation)
 {
+	bool is_claimed =
+		(wal->ahead || wal->ahead_claimed) && wal->ahead_name.number == generation;
+
 	assert(generation > wal->generation);
-	wal_fini(wal);
+	close_segment(wal);
+	if (!is_claimed)
+		drop_ahead(wal);
 	wal->generation = generation;
-	wal->segment_next = 0;
+	wal->segment_next = is_claimed ? wal->ahead_name.segment + 1 : 0;
 	wal->generation_bytes = 0;
+	wal->ahead_failed = false;
+}
+
+bool wal_claim_ahead(struct wal *wal, struct layout_name *ret)
+{
+	if (wal->poisoned || wal->ahead || wal->ahead_claimed || wal->ahead_failed)
+		return false;
+	wal->ahead_name = (struct layout_name){ LAYOUT_WAL, wal->generation + 1, 0 };
+	if (!wal->file)
+		wal->ahead_name =
+			(struct layout_name){ LAYOUT_WAL, wal->generation, wal->segment_next++ };
+	wal->ahead_claimed = true;
+	*ret = wal->ahead_name;
+	return true;
+}
+
+static int reserve_segment(const struct wal *wal, struct vfs_file *file, uint64_t bytes,
+			   struct err *err)
+{
+	int rc = wal->vfs->allocate(file, bytes);
+
+	return rc ? err_set_errno(err, -rc, "reserve %llu bytes for \"%s\"",
+				  (unsigned long long)bytes, file->path)
+		  : 0;
+}
+
+static int fill_with_zeros(struct vfs_file *file, uint64_t bytes, struct err *err)
+{
+	char *zeros = mem_calloc(AHEAD_STEP_BYTES, 1);
+	int rc = 0;
+
+	for (uint64_t at = 0; !rc && at < bytes; at += AHEAD_STEP_BYTES) {
+		size_t len = bytes - at < AHEAD_STEP_BYTES ? bytes - at : AHEAD_STEP_BYTES;
+
+		rc = vfs_write_all(file, zeros, len, at, err);
+		if (!rc)
+			rc = vfs_sync(file, err);
+	}
+	free(zeros);
+	return rc;
+}
+
+int wal_make_ahead(const struct wal *wal, struct layout_name name, struct vfs_file **ret,
+		   struct err *err)
+{
+	struct layout_path path = layout_path_of(wal->dir, name);
+	struct vfs_file *file;
+	int rc = vfs_open(wal->vfs, path.text, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &file, err);
+
+	if (rc)
+		return rc;
+	rc = reserve_segment(wal, file, wal->segment_bytes, err);
+	if (!rc)
+		rc = fill_with_zeros(file, wal->segment_bytes, err);
+	if (!rc)
+		rc = vfs_sync_dir(wal->vfs, wal->dir, err);
+	if (rc)
+		remove_ahead(wal, name, file);
+	else
+		*ret = file;
+	return rc;
+}
+
+/* Segments are read in the order of their numbers: none with a later one may have been begun. */
+static bool comes_next(const struct wal *wal, const struct layout_name *name)
+{
+	return name->number == wal->generation && name->segment + 1 == wal->segment_next;
+}
+
+void wal_give_ahead(struct wal *wal, struct layout_name name, struct vfs_file *file)
+{
+	wal->ahead_claimed = false;
+	wal->ahead_failed = !file;
+	if (!file)
+		return;
+	if (comes_next(wal, &name) || name.number == wal->generation + 1)
+		wal->ahead = file;
+	else
+		remove_ahead(wal, name, file);
 }
 
 static void encode_segment_header(const struct wal *wal, uint64_t number, struct strbuf *out)
@@ -58,7 +168,7 @@ static void encode_segment_header(const struct wal *wal, uint64_t number, struct
 }
 
 /* Header and name durable before the first record is: recovery then knows where it belongs. */
-static int write_segment_header(struct wal *wal, uint64_t number, struct err *err)
+static int write_segment_header(struct wal *wal, uint64_t number, bool has_name, struct err *err)
 {
 	struct strbuf header = { 0 };
 	int rc;
@@ -67,35 +177,50 @@ static int write_segment_header(struct wal *wal, uint64_t number, struct err *er
 	rc = vfs_write_all(wal->file, header.data, header.len, 0, err);
 	if (!rc)
 		rc = vfs_sync(wal->file, err);
-	if (!rc)
+	if (!rc && !has_name)
 		rc = vfs_sync_dir(wal->vfs, wal->dir, err);
 	strbuf_free(&header);
 	return rc;
 }
 
-static int begin_segment(struct wal *wal, uint64_t records_bytes, struct err *err)
+static int make_segment(struct wal *wal, uint64_t bytes, struct err *err)
 {
 	struct layout_name name = { LAYOUT_WAL, wal->generation, wal->segment_next };
 	struct layout_path path = layout_path_of(wal->dir, name);
-	uint64_t need = WAL_SEGMENT_HEADER_BYTES + records_bytes;
-	uint64_t bytes = need > wal->segment_bytes ? need : wal->segment_bytes;
-	int rc;
+	int rc = vfs_open(wal->vfs, path.text, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &wal->file,
+			  err);
 
-	wal_fini(wal);
-	rc = vfs_open(wal->vfs, path.text, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &wal->file, err);
 	if (rc)
 		return rc;
 	wal->segment_next++;
-	rc = wal->file->vfs->allocate(wal->file, bytes);
-	if (rc) {
-		rc = err_set_errno(err, -rc, "reserve %llu bytes for \"%s\"",
-				   (unsigned long long)bytes, path.text);
-		wal_fini(wal);
-		wal->vfs->unlink(wal->vfs,
-				 path.text); /* best effort: an empty segment is harmless */
-		return rc;
+	rc = reserve_segment(wal, wal->file, bytes, err);
+	if (!rc)
+		return 0;
+	close_segment(wal);
+	wal->vfs->unlink(wal->vfs, path.text); /* best effort: an empty segment is harmless */
+	return rc;
+}
+
+static int begin_segment(struct wal *wal, uint64_t records_bytes, struct err *err)
+{
+	uint64_t need = WAL_SEGMENT_HEADER_BYTES + records_bytes;
+	uint64_t bytes = need > wal->segment_bytes ? need : wal->segment_bytes;
+	bool is_ahead =
+		wal->ahead && need <= wal->segment_bytes && comes_next(wal, &wal->ahead_name);
+	int rc = 0;
+
+	close_segment(wal);
+	if (is_ahead) {
+		wal->file = wal->ahead;
+		wal->ahead = NULL;
+	} else {
+		if (wal->ahead && wal->ahead_name.number == wal->generation)
+			drop_ahead(wal);
+		rc = make_segment(wal, bytes, err);
 	}
-	rc = write_segment_header(wal, name.segment, err);
+	if (rc)
+		return rc;
+	rc = write_segment_header(wal, wal->segment_next - 1, is_ahead, err);
 	wal->poisoned = rc != 0;
 	wal->offset = WAL_SEGMENT_HEADER_BYTES;
 	wal->file_bytes = bytes;
@@ -225,17 +350,25 @@ static void count_lost(struct wal_chain *chain, uint64_t next)
 
 enum header_state { HEADER_GOOD, HEADER_UNUSABLE, HEADER_BROKEN };
 
+static bool header_is_whole(struct slice bytes)
+{
+	struct byte_reader in = byte_reader_of(slice_tail(bytes, WAL_SEGMENT_HEADER_BYTES - 4));
+	uint32_t crc = byte_reader_u32(&in);
+
+	return !in.failed && slice_starts_with(bytes, slice_from(SEGMENT_MAGIC, 8)) &&
+	       hash_crc32c(0, bytes.data, WAL_SEGMENT_HEADER_BYTES - 4) == crc;
+}
+
 static enum header_state take_segment_header(struct wal_chain *chain,
 					     const struct layout_name *name, struct slice bytes)
 {
-	struct byte_reader in = byte_reader_of(bytes);
-	bool magic = slice_equal(byte_reader_bytes(&in, 8), slice_from(SEGMENT_MAGIC, 8));
+	struct byte_reader in = byte_reader_of(slice_tail(bytes, 8));
 	uint32_t version = byte_reader_u32(&in), zero = byte_reader_u32(&in);
 	uint64_t generation = byte_reader_u64(&in), number = byte_reader_u64(&in);
 	uint64_t sequence = byte_reader_u64(&in);
-	uint32_t prev_crc = byte_reader_u32(&in), crc = byte_reader_u32(&in);
+	uint32_t prev_crc = byte_reader_u32(&in);
 
-	if (in.failed || !magic || hash_crc32c(0, bytes.data, WAL_SEGMENT_HEADER_BYTES - 4) != crc)
+	if (!header_is_whole(bytes))
 		return HEADER_BROKEN;
 	if (version != WAL_VERSION || zero || generation != name->number ||
 	    number != name->segment) {
@@ -298,6 +431,32 @@ static bool continues(const struct wal_chain *chain, const struct header *header
 	return header->sequence == chain->last.sequence + 1 && header->prev_crc == chain->last.crc;
 }
 
+/* Of the chain, behind a header that is not whole. */
+static bool records_follow(const struct wal_chain *chain, struct slice bytes)
+{
+	struct header header;
+	struct slice payload;
+
+	return bytes.len > WAL_SEGMENT_HEADER_BYTES &&
+	       ((record_at(bytes, WAL_SEGMENT_HEADER_BYTES, &header, &payload) == FOUND_RECORD &&
+		 continues(chain, &header)) ||
+		find_proof(chain, bytes, WAL_SEGMENT_HEADER_BYTES));
+}
+
+bool wal_is_begun(const struct wal_chain *chain, struct slice bytes)
+{
+	return header_is_whole(bytes) || records_follow(chain, bytes);
+}
+
+/* Nothing was written there yet. */
+static bool is_blank(struct slice bytes)
+{
+	static const char zeros[WAL_SEGMENT_HEADER_BYTES];
+	size_t len = bytes.len < sizeof(zeros) ? bytes.len : sizeof(zeros);
+
+	return !len || !memcmp(bytes.data, zeros, len);
+}
+
 /*
  * A header that was never finished has no record behind it, for it is synced before them; or else
  * it was lost, and the records may still be read, or the next header's sequence will tell.
@@ -305,17 +464,12 @@ static bool continues(const struct wal_chain *chain, const struct header *header
 static bool header_was_lost(struct wal_chain *chain, const struct layout_name *name,
 			    struct slice bytes)
 {
-	struct header header;
-	struct slice payload;
-
-	if (bytes.len > WAL_SEGMENT_HEADER_BYTES &&
-	    ((record_at(bytes, WAL_SEGMENT_HEADER_BYTES, &header, &payload) == FOUND_RECORD &&
-	      continues(chain, &header)) ||
-	     find_proof(chain, bytes, WAL_SEGMENT_HEADER_BYTES))) {
+	if (records_follow(chain, bytes)) {
 		damage(chain, name, 0, "header is damaged, and records follow it");
 		return true;
 	}
-	torn_tail(chain, name, 0);
+	if (!is_blank(bytes))
+		torn_tail(chain, name, 0);
 	return false;
 }
 

@@ -24,7 +24,8 @@
  *     were lost: damage, reported with what is missing, and reading goes on behind it;
  *   - otherwise it is a torn tail: a group that was being written and never acknowledged.
  *
- * Names are never used twice and bytes never overwritten. One thread at a time.
+ * Names of segments that were begun are never used twice, and nothing but zeros is overwritten. One
+ * thread at a time.
  */
 #ifndef FIRN_SERVER_PERSIST_WAL_H
 #define FIRN_SERVER_PERSIST_WAL_H
@@ -57,6 +58,10 @@ struct wal {
 	uint64_t offset, file_bytes;
 	uint64_t generation_bytes; /* logged in this generation, for sealing */
 	bool poisoned;		   /* a write or sync failed: no append ever again */
+	/* The segment ahead: */
+	struct vfs_file *ahead; /* NULL: there is none */
+	struct layout_name ahead_name;
+	bool ahead_claimed, ahead_failed; /* somebody is making it; could not, in this generation */
 };
 
 /* `dir` is borrowed. Appends continue after `last` in segment `segment_next` of the generation. */
@@ -66,6 +71,20 @@ void wal_fini(struct wal *wal);
 
 /* Later appends go to the new generation. */
 void wal_begin_generation(struct wal *wal, uint64_t generation);
+
+/*
+ * The segment ahead. To make a file durable takes a while, and so does each sync where blocks are
+ * written for the first time: it waits for the file system's journal, and with that for all that
+ * others have written. So the next segment is made beforehand by another thread, full of zeros:
+ * claimed with the log, made without it, handed over with it again.
+ */
+
+/* False when there is one, it is being made, or could not be made. */
+bool wal_claim_ahead(struct wal *wal, struct layout_name *ret);
+int wal_make_ahead(const struct wal *wal, struct layout_name name, struct vfs_file **ret,
+		   struct err *err);
+/* Takes the file; NULL: it could not be made. One that comes too late is removed. */
+void wal_give_ahead(struct wal *wal, struct layout_name name, struct vfs_file *file);
 
 /*
  * Writes the payloads as records with one write and one sync. When it returns 0 they are durable.
@@ -90,6 +109,12 @@ struct wal_chain {
 	uint64_t torn;	       /* tails that were never acknowledged */
 	struct strbuf *report; /* one line per damage (and "note: " per torn tail), or NULL */
 };
+
+/*
+ * Whether anything counts in a segment that comes next. One that was not begun holds nothing that
+ * was acknowledged: it was made ahead, or cut off before its header was durable.
+ */
+bool wal_is_begun(const struct wal_chain *chain, struct slice bytes);
 
 /* Called for each good record, in order. A negative result (payload unusable) is a damage. */
 typedef int wal_record_f(void *context, const struct wal_record *record, struct err *err);

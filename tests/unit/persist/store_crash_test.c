@@ -79,6 +79,7 @@ static void begin(struct world *world, uint64_t seed)
 		.vfs = sim_disk_vfs(world->disk),
 		.clock = clock_of,
 		.clock_context = &world->now_ns,
+		.segment_bytes = 32 * 1024,
 		.no_background = true,
 	};
 	must_open(world);

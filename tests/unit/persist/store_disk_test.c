@@ -41,6 +41,7 @@ static void begin(struct world *world, uint64_t reserve_bytes)
 		.clock = batches_clock,
 		.clock_context = &world->now_ns,
 		.reserve_bytes = reserve_bytes,
+		.segment_bytes = 32 * 1024,
 		.no_background = true,
 	};
 	if (store_open(&world->options, &world->store, &err))

@@ -34,6 +34,7 @@ static struct store_options options_of(struct world *world)
 		.vfs = sim_disk_vfs(world->disk),
 		.clock = batches_clock,
 		.clock_context = &world->now_ns,
+		.segment_bytes = 32 * 1024,
 		.no_background = true,
 	};
 }
@@ -55,6 +56,8 @@ static void work(struct world *world, struct store *store)
 			world->acked[n] = true;
 		if (n % 5 == 3)
 			(void)store_seal(store, NULL); /* may fail: that is the test */
+		else if (n % 5 == 1)
+			(void)store_tick(store, NULL); /* likewise; makes a segment ahead */
 	}
 }
 

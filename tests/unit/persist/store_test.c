@@ -52,6 +52,7 @@ static int set_up(void **state)
 	f->options = (struct store_options){ .path = DIR,
 					     .vfs = sim_disk_vfs(f->disk),
 					     .clock = batches_clock,
+					     .segment_bytes = 32 * 1024,
 					     .no_background = true };
 	open_store(f);
 	*state = f;
@@ -393,6 +394,58 @@ static void damage_in_the_log_is_told_and_the_rest_kept(void **state)
 	batches_find(f->store, found, 5);
 	for (uint32_t n = 0; n < 5; n++)
 		assert_int_equal(found[n], 1);
+}
+
+/* How many operations of the disk an append takes. */
+static uint64_t operations_of_append(struct fixture *f, uint32_t n)
+{
+	sim_disk_plan(f->disk, SIM_NO_FAULT, 1, 0);
+	append(f, n);
+	return sim_disk_operations(f->disk);
+}
+
+static void segment_made_ahead_needs_no_name_when_it_begins(void **state)
+{
+	const uint64_t write_and_sync = 2;
+	struct fixture *f = *state;
+	uint32_t found[5];
+
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_true(sim_disk_has(f->disk, DIR "/wal-000001-0000.wal", NULL));
+	assert_int_equal(operations_of_append(f, 0), 2 * write_and_sync);
+	assert_int_equal(operations_of_append(f, 1), write_and_sync);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_true(sim_disk_has(f->disk, DIR "/wal-000002-0000.wal", NULL));
+	seal(f);
+	assert_int_equal(operations_of_append(f, 2), 2 * write_and_sync);
+	seal(f);
+	assert_true(operations_of_append(f, 3) > 2 * write_and_sync); /* none was made */
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	sim_disk_restart(f->disk, SIM_LOSE_ALL);
+	reopen(f);
+	append(f, 4);
+	assert_int_equal(batches_find(f->store, found, 5), 0);
+	for (uint32_t n = 0; n < 5; n++)
+		assert_int_equal(found[n], 1);
+}
+
+static void segment_that_was_never_begun_goes_at_the_next_start(void **state)
+{
+	struct strbuf report = { 0 };
+	struct fixture *f = *state;
+	struct err err;
+
+	append(f, 0);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_true(sim_disk_has(f->disk, DIR "/wal-000002-0000.wal", NULL));
+	sim_disk_restart(f->disk, SIM_LOSE_ALL);
+	assert_int_equal(store_verify(DIR, f->options.vfs, &report, &err), 0);
+	assert_string_equal(strbuf_text(&report), "");
+	reopen(f);
+	assert_false(sim_disk_has(f->disk, DIR "/wal-000002-0000.wal", NULL));
+	assert_int_equal(stat_of(f).memtables, 1);
+	assert_int_equal(stat_of(f).reports, 1);
+	strbuf_free(&report);
 }
 
 static void torn_tail_is_a_note_and_stays_one(void **state)
@@ -762,6 +815,8 @@ int main(void)
 		TEST(what_only_rows_are_called_is_found_in_parts),
 		TEST(damaged_part_is_set_aside_and_the_rest_served),
 		TEST(damage_in_the_log_is_told_and_the_rest_kept),
+		TEST(segment_made_ahead_needs_no_name_when_it_begins),
+		TEST(segment_that_was_never_begun_goes_at_the_next_start),
 		TEST(torn_tail_is_a_note_and_stays_one),
 		TEST(missing_log_segment_is_noticed),
 		TEST(damaged_segment_header_costs_no_record),
