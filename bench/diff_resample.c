@@ -32,7 +32,7 @@
 
 struct value {
 	uint32_t function;
-	int64_t of[COMPARE_WHATS];
+	int64_t of[COMPARISON_WHATS];
 };
 
 struct window {
@@ -151,7 +151,7 @@ static int64_t thin(struct recording *recording, int64_t count, double chance)
 
 /* Sums of one block. */
 struct block {
-	double *values; /* [function * COMPARE_WHATS + what] */
+	double *values; /* [function * COMPARISON_WHATS + what] */
 	double total;
 };
 
@@ -160,13 +160,13 @@ static void add_window(struct recording *recording, const struct window *window,
 {
 	for (size_t i = 0; i < window->count; i++) {
 		const struct value *value = &window->values[i];
-		double *into = &block->values[(size_t)value->function * COMPARE_WHATS];
+		double *into = &block->values[(size_t)value->function * COMPARISON_WHATS];
 		int64_t more = 0;
 
 		if (planted && value->function == trial->function)
-			more = thin(recording, value->of[COMPARE_TOTAL], trial->growth);
-		into[COMPARE_SELF] += (double)value->of[COMPARE_SELF];
-		into[COMPARE_TOTAL] += (double)(value->of[COMPARE_TOTAL] + more);
+			more = thin(recording, value->of[COMPARISON_TOTAL], trial->growth);
+		into[COMPARISON_SELF] += (double)value->of[COMPARISON_SELF];
+		into[COMPARISON_TOTAL] += (double)(value->of[COMPARISON_TOTAL] + more);
 		block->total += (double)more;
 	}
 	block->total += (double)window->total;
@@ -233,7 +233,7 @@ static void draw_side(struct recording *recording, const struct trial *trial,
 		for (; at < (i + 1) * drawn / blocks; at++)
 			add_window(recording, &recording->windows[windows[at]], trial,
 				   side == SIGNIFICANCE_OTHER && trial->growth > 0, block);
-		end_block(of, tests, side, recording->names_count * COMPARE_WHATS, block);
+		end_block(of, tests, side, recording->names_count * COMPARISON_WHATS, block);
 	}
 }
 
@@ -271,7 +271,7 @@ static void add_processes(struct recording *recording, const struct trial *trial
 			add_window(recording, &recording->windows[at], trial, planted, block);
 			any = true;
 		}
-		end_block(of, tests, side, recording->names_count * COMPARE_WHATS, block);
+		end_block(of, tests, side, recording->names_count * COMPARISON_WHATS, block);
 	}
 }
 
@@ -281,7 +281,7 @@ static void add_series(struct recording *recording, const struct trial *trial,
 		       struct significance_test *tests, struct block *block)
 {
 	const bool planted = side == SIGNIFICANCE_OTHER && trial->growth > 0;
-	const size_t count = recording->names_count * COMPARE_WHATS;
+	const size_t count = recording->names_count * COMPARISON_WHATS;
 
 	for (size_t i = 0; i < trial->processes; i++) {
 		for (size_t at = recording->first[drawn[i]]; at < recording->first[drawn[i] + 1];
@@ -318,14 +318,14 @@ static void draw_groups(struct recording *recording, const struct trial *trial,
 
 static struct outcome try(struct recording *recording, const struct trial *trial, size_t rounds)
 {
-	size_t count = recording->names_count * COMPARE_WHATS;
+	size_t count = recording->names_count * COMPARISON_WHATS;
 	struct significance_test *tests = mem_new_array(struct significance_test, count);
 	struct block block = { .values = mem_new_array(double, count) };
 	struct outcome outcome = { .rounds = rounds };
 
 	for (size_t round_ = 0; round_ < rounds; round_++) {
 		const struct significance_test *planted =
-			&tests[(size_t)trial->function * COMPARE_WHATS];
+			&tests[(size_t)trial->function * COMPARISON_WHATS];
 		struct significance of = { .samples_per_value = 1 };
 		bool any = false, grew = false;
 
@@ -344,8 +344,8 @@ static struct outcome try(struct recording *recording, const struct trial *trial
 		}
 		outcome.alarms += grew;
 		outcome.changes += any;
-		outcome.found +=
-			planted[COMPARE_TOTAL].significant || planted[COMPARE_SELF].significant;
+		outcome.found += planted[COMPARISON_TOTAL].significant ||
+				 planted[COMPARISON_SELF].significant;
 		outcome.samples += of.total[SIGNIFICANCE_BASE] / (double)rounds;
 		outcome.dispersion += of.dispersion / (double)rounds;
 	}
@@ -366,7 +366,7 @@ static uint32_t find_function(const struct recording *recording, double *ret_sha
 		total += (double)window->total;
 		for (size_t at = 0; at < window->count; at++)
 			sums[window->values[at].function] +=
-				(double)window->values[at].of[COMPARE_TOTAL];
+				(double)window->values[at].of[COMPARISON_TOTAL];
 	}
 	for (uint32_t i = 0; i < recording->names_count; i++) {
 		if (fabs(sums[i] / total - SHARE_WANTED) >= best)
@@ -449,7 +449,7 @@ static void report_samples(struct recording *recording, size_t rounds)
 	report(recording, "20 % more, a single report", &trial, rounds);
 	trial = (struct trial){ .samples = 15 * SAMPLES_60_S,
 				.run = trial.run,
-				.blocks = COMPARE_BLOCKS_MAX,
+				.blocks = COMPARISON_BLOCKS_MAX,
 				.function = trial.function };
 	report(recording, "same program, 15 min", &trial, rounds / 2);
 	trial.growth = 0.05;

@@ -24,24 +24,6 @@ struct pending {
 	struct pending *next;
 };
 
-void store_take_log(struct store *store)
-{
-	pthread_mutex_lock(&store->commit_lock);
-	while (store->log_busy)
-		pthread_cond_wait(&store->commit_changed, &store->commit_lock);
-	store->log_busy = true;
-	pthread_mutex_unlock(&store->commit_lock);
-}
-
-void store_give_log(struct store *store)
-{
-	pthread_mutex_lock(&store->commit_lock);
-	assert(store->log_busy);
-	store->log_busy = false;
-	pthread_cond_broadcast(&store->commit_changed);
-	pthread_mutex_unlock(&store->commit_lock);
-}
-
 static size_t view_bytes(const struct tables_view *view)
 {
 	return view->string_bytes_count + view->strings_count * sizeof(struct string_ref) +

@@ -120,23 +120,21 @@ int64_t store_now_ns(const struct store *store);
 
 /* store.c: no append from now on. Logs it once. */
 void store_poison(struct store *store, const struct err *err);
+/* After a failed change of the manifest: poisons the store when it has to. */
+void store_note_fault(struct store *store, int rc, const struct err *err);
 /* 0, or ERR_READ_ONLY with the reason. */
 int store_check_writable(struct store *store, struct err *err);
 /* Without `lock`: gives a reference back; frees the memtable with the last one. */
 void store_unref_memtable(struct store *store, struct memtable *memtable);
+/* The log turn: one at a time writes the log, or begins a generation. */
+void store_take_log(struct store *store);
+void store_give_log(struct store *store);
 
 /* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
 int store_recover(struct store *store, bool fresh, struct err *err);
 
 /* store_lock.c */
 int store_take_lock(struct store *store, struct err *err);
-
-/* store_seal.c: the segment that the log will need next, if it is due. Without any lock. */
-void store_make_log_ahead(struct store *store);
-
-/* store_append.c: the log turn. */
-void store_take_log(struct store *store);
-void store_give_log(struct store *store);
 
 /* store_retention.c: with seal_lock. */
 int store_apply_retention(struct store *store, struct err *err);
@@ -162,15 +160,17 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 int store_start_maintenance(struct store *store, struct err *err);
 void store_stop_maintenance(struct store *store);
 
-/* store_seal.c: after a failed change of the manifest: poisons the store when it has to. */
-void store_note_fault(struct store *store, int rc, const struct err *err);
-
 /* store_seal.c: with seal_lock. */
 void store_publish_parts(struct store *store);
 
 /* store_seal.c: with the log turn. Whether a new generation may begin (there is room to wait). */
 bool store_may_rotate(struct store *store);
 void store_rotate(struct store *store);
+/* store_seal.c: as store_seal, but the active memtable ends only if it is due. */
+int store_seal_due(struct store *store, struct err *err);
+
+/* store_background.c. The first: the segment that the log will need next; without any lock. */
+void store_make_log_ahead(struct store *store);
 void store_wake_background(struct store *store);
 int store_start_background(struct store *store, struct err *err);
 void store_stop_background(struct store *store);

@@ -9,7 +9,6 @@
  */
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "server/persist/store_int.h"
@@ -217,12 +216,6 @@ static void rotate_if_due(struct store *store, bool now)
 	store_give_log(store);
 }
 
-void store_note_fault(struct store *store, int rc, const struct err *err)
-{
-	if (rc && store->manifest.poisoned)
-		store_poison(store, err);
-}
-
 /* Appends tell it when there is no room for them. */
 static void note_sealed(struct store *store, int rc, const struct err *err)
 {
@@ -287,101 +280,7 @@ int store_seal(struct store *store, struct err *err)
 	return work(store, true, err);
 }
 
-void store_make_log_ahead(struct store *store)
+int store_seal_due(struct store *store, struct err *err)
 {
-	struct layout_name name;
-	struct vfs_file *file = NULL;
-	struct err err = { 0 };
-	bool is_mine;
-
-	if (store_check_writable(store, &err))
-		return;
-	store_take_log(store);
-	is_mine = wal_claim_ahead(&store->wal, &name);
-	store_give_log(store);
-	if (!is_mine)
-		return;
-	if (wal_make_ahead(&store->wal, name, &file, &err))
-		log_warn("store",
-			 "a segment of the log cannot be made ahead: appends will wait for it",
-			 "error=\"%s\"", err.message);
-	store_take_log(store);
-	wal_give_ahead(&store->wal, name, file);
-	store_give_log(store);
-}
-
-int store_tick(struct store *store, struct err *err)
-{
-	int rc;
-
-	store_make_log_ahead(store);
-	rc = work(store, false, err);
-	if (rc)
-		return rc;
-	rc = store_apply_tenant_limits(store, err);
-	return rc ? (err_wrap(err, "apply the limits of tenants"), rc) : 0;
-}
-
-/* The background thread. */
-
-static void *run(void *context)
-{
-	struct store *store = context;
-	char last_error[ERR_MESSAGE_BYTES] = "";
-
-	pthread_setname_np(pthread_self(), "firn-seal");
-	pthread_mutex_lock(&store->wake_lock);
-	while (!store->stopping) {
-		struct timespec until;
-		struct err err = { 0 };
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += STORE_TICK_NS / CLOCK_NS_PER_S;
-		if (!store->wanted)
-			pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
-		store->wanted = false;
-		if (store->stopping)
-			break;
-		pthread_mutex_unlock(&store->wake_lock);
-		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
-		    strcmp(last_error, err.message) != 0) {
-			memcpy(last_error, err.message, sizeof(last_error));
-			log_error("store",
-				  "work in the background failed; it is tried again every second",
-				  "error=\"%s\"", err.message);
-		}
-		pthread_mutex_lock(&store->wake_lock);
-	}
-	pthread_mutex_unlock(&store->wake_lock);
-	return NULL;
-}
-
-void store_wake_background(struct store *store)
-{
-	pthread_mutex_lock(&store->wake_lock);
-	store->wanted = true;
-	pthread_cond_signal(&store->wake);
-	pthread_mutex_unlock(&store->wake_lock);
-}
-
-int store_start_background(struct store *store, struct err *err)
-{
-	int rc = pthread_create(&store->background, NULL, run, store);
-
-	if (rc)
-		return err_set_errno(err, rc, "start the thread that writes parts");
-	store->background_runs = true;
-	return 0;
-}
-
-void store_stop_background(struct store *store)
-{
-	if (!store->background_runs)
-		return;
-	pthread_mutex_lock(&store->wake_lock);
-	store->stopping = true;
-	pthread_cond_signal(&store->wake);
-	pthread_mutex_unlock(&store->wake_lock);
-	pthread_join(store->background, NULL);
-	store->background_runs = false;
+	return work(store, false, err);
 }

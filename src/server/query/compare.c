@@ -29,7 +29,7 @@ struct comparing {
 	struct tree *tree;
 	struct comparison *result;
 	struct idmap names; /* rows of result->functions */
-	struct block blocks[COMPARE_BLOCKS_MAX];
+	struct block blocks[COMPARISON_BLOCKS_MAX];
 	size_t blocks_count;
 	double *parts; /* like result->tests: of one group of series, the difference and the sum */
 };
@@ -69,7 +69,7 @@ static void cut(struct comparing *comparing, const struct query_params *params,
 {
 	const struct query_series *line = set->series;
 	size_t points = set->series_count ? line->points_count : 0;
-	size_t count = points < COMPARE_BLOCKS_MAX ? points : COMPARE_BLOCKS_MAX;
+	size_t count = points < COMPARISON_BLOCKS_MAX ? points : COMPARISON_BLOCKS_MAX;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t first = i * points / count, end = (i + 1) * points / count;
@@ -145,9 +145,9 @@ static void add_block(struct comparing *comparing, enum significance_side side,
 
 		if (id == IDMAP_NONE)
 			continue;
-		tests = &result->tests[(size_t)id * COMPARE_WHATS];
-		add_value(&tests[COMPARE_SELF], side, row->value.flat, total);
-		add_value(&tests[COMPARE_TOTAL], side, row->value.cum, total);
+		tests = &result->tests[(size_t)id * COMPARISON_WHATS];
+		add_value(&tests[COMPARISON_SELF], side, row->value.flat, total);
+		add_value(&tests[COMPARISON_TOTAL], side, row->value.cum, total);
 	}
 	functions_free(&functions);
 	result->of.total[side] += total;
@@ -189,7 +189,7 @@ static void add_part(struct comparing *comparing, enum significance_side side,
 	struct comparison *result = comparing->result;
 	const double all = result->of.total[side], sign = side == SIGNIFICANCE_BASE ? -1 : 1;
 	const double total = (double)tree->total + (double)tree->filtered;
-	const size_t count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	const size_t count = (size_t)result->functions.rows_count * COMPARISON_WHATS;
 	struct functions functions;
 
 	if (!(total > 0))
@@ -205,11 +205,11 @@ static void add_part(struct comparing *comparing, enum significance_side side,
 
 		if (id == IDMAP_NONE)
 			continue;
-		parts = &comparing->parts[(size_t)id * COMPARE_WHATS * 2];
-		parts[2 * COMPARE_SELF] += sign * (double)row->value.flat / all;
-		parts[2 * COMPARE_SELF + 1] += (double)row->value.flat / all;
-		parts[2 * COMPARE_TOTAL] += sign * (double)row->value.cum / all;
-		parts[2 * COMPARE_TOTAL + 1] += (double)row->value.cum / all;
+		parts = &comparing->parts[(size_t)id * COMPARISON_WHATS * 2];
+		parts[2 * COMPARISON_SELF] += sign * (double)row->value.flat / all;
+		parts[2 * COMPARISON_SELF + 1] += (double)row->value.flat / all;
+		parts[2 * COMPARISON_TOTAL] += sign * (double)row->value.cum / all;
+		parts[2 * COMPARISON_TOTAL + 1] += (double)row->value.cum / all;
 	}
 	functions_free(&functions);
 }
@@ -217,7 +217,7 @@ static void add_part(struct comparing *comparing, enum significance_side side,
 static void end_part(struct comparing *comparing, const bool has[static SIGNIFICANCE_SIDES])
 {
 	struct comparison *result = comparing->result;
-	const size_t count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	const size_t count = (size_t)result->functions.rows_count * COMPARISON_WHATS;
 
 	for (size_t i = 0; i < count; i++) {
 		double *part = &comparing->parts[2 * i];
@@ -296,7 +296,7 @@ static size_t sort_ids(uint64_t *ids, size_t count)
 static int add_series(struct comparing *comparing,
 		      const struct compare_side sides[static SIGNIFICANCE_SIDES], struct err *err)
 {
-	const size_t count = (size_t)comparing->result->functions.rows_count * COMPARE_WHATS;
+	const size_t count = (size_t)comparing->result->functions.rows_count * COMPARISON_WHATS;
 	struct series_ids ids = { 0 };
 	struct series_part part = { 0 };
 	bool several = true;
@@ -368,7 +368,7 @@ static void begin(struct comparing *comparing, struct tree *tree, size_t *ret_co
 	comparing->tree = tree;
 	comparing->result = result;
 	functions_make(&result->functions, tree);
-	*ret_count = (size_t)result->functions.rows_count * COMPARE_WHATS;
+	*ret_count = (size_t)result->functions.rows_count * COMPARISON_WHATS;
 	result->tests = mem_new_array(struct significance_test, *ret_count);
 	result->of.samples_per_value = compare_samples_per_value(&tree->type, tree->period);
 	map_names(comparing);
@@ -439,8 +439,8 @@ static void leave_interrupts_out(struct comparison *result, const struct tree *t
 	bool *interrupts = interrupts_find(tree, &result->functions);
 
 	for (uint32_t i = 0; i < result->functions.rows_count; i++)
-		for (int what = 0; interrupts[i] && what < COMPARE_WHATS; what++)
-			result->tests[(size_t)i * COMPARE_WHATS + (size_t)what] =
+		for (int what = 0; interrupts[i] && what < COMPARISON_WHATS; what++)
+			result->tests[(size_t)i * COMPARISON_WHATS + (size_t)what] =
 				(struct significance_test){ 0 };
 	free(interrupts);
 }
@@ -471,13 +471,4 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 	compare_rates(result, tree);
 	tree->comparison = result;
 	return 0;
-}
-
-void comparison_free(struct comparison *comparison)
-{
-	if (!comparison)
-		return;
-	functions_free(&comparison->functions);
-	free(comparison->tests);
-	free(comparison);
 }

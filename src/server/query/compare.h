@@ -3,32 +3,20 @@
  * compare - which changes of a diff are more than noise: the tests of significance.h for each
  * function of its tree, by itself and with what it called.
  *
- * Blocks are made of steps that have reports, COMPARE_BLOCKS_MAX at most, with about as many steps
- * in each. Each is asked as a tree of its own, so that names, filters and labels mean what they do
- * in the diff, and its reports are read once more; memory is that of one block. Where both sides
- * have several series, these are read once more likewise, in COMPARE_SERIES_MAX groups at most.
+ * Blocks are made of steps that have reports, COMPARISON_BLOCKS_MAX at most, with about as many
+ * steps in each. Each is asked as a tree of its own, so that names, filters and labels mean what
+ * they do in the diff, and its reports are read once more; memory is that of one block. Where both
+ * sides have several series, these are read once more likewise, in COMPARE_SERIES_MAX groups at
+ * most.
  */
 #ifndef FIRN_SERVER_QUERY_COMPARE_H
 #define FIRN_SERVER_QUERY_COMPARE_H
 
-#include "server/query/functions.h"
+#include "server/query/comparison.h"
 #include "server/query/query.h"
-#include "server/query/significance.h"
 
-#define COMPARE_BLOCKS_MAX 24
 #define COMPARE_SERIES_MAX 24
 #define COMPARE_REPORT_NS (10 * CLOCK_NS_PER_S) /* what agents send: a step is no shorter */
-
-enum compare_what { COMPARE_SELF, COMPARE_TOTAL, COMPARE_WHATS };
-
-struct comparison {
-	struct functions functions;	 /* of the diff's tree */
-	struct significance_test *tests; /* [row * COMPARE_WHATS + what] */
-	struct significance of;
-	struct significance_mean rate; /* values per second */
-	double rates[SIGNIFICANCE_SIDES][COMPARE_BLOCKS_MAX];
-	int64_t block_ns[SIGNIFICANCE_SIDES]; /* a block's usual length */
-};
 
 /* A side: the same as query_diff's, but that its source suits steps of compare_step. */
 struct compare_side {
@@ -56,7 +44,5 @@ int compare_intervals(struct tree *tree, const struct compare_side *side, int64_
 
 /* How many samples a value of 1 is; 0 where that cannot be said: gauges, bytes. */
 double compare_samples_per_value(const struct profile_type *type, int64_t period);
-
-void comparison_free(struct comparison *comparison); /* accepts NULL */
 
 #endif

@@ -41,7 +41,7 @@ struct slice match_label_text(const struct tables_view *view, const struct label
 	return slice_from(digits, (size_t)len);
 }
 
-static bool compare(struct match *match, const struct matcher *matcher, struct slice text)
+static bool matches(struct match *match, const struct matcher *matcher, struct slice text)
 {
 	uint32_t steps = matcher->regex ? regex_steps(matcher->regex, text.len) : 1;
 
@@ -57,9 +57,9 @@ static bool fits(struct match *match, size_t i, const struct label *label)
 	uint8_t *known = match->known[i] ? &match->known[i][label->value] : NULL;
 
 	if (!known || label->numeric)
-		return compare(match, matcher, match_label_text(match->view, label, digits));
+		return matches(match, matcher, match_label_text(match->view, label, digits));
 	if (*known == UNKNOWN)
-		*known = compare(match, matcher, tables_text(match->view, label->value)) ? FITS
+		*known = matches(match, matcher, tables_text(match->view, label->value)) ? FITS
 											 : FITS_NOT;
 	return *known == FITS;
 }

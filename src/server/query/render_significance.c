@@ -112,14 +112,14 @@ void render_intervals_json(const struct tree *tree, struct json *json)
 
 void render_interval_json(const struct comparison *intervals, uint32_t row, struct json *json)
 {
-	const struct significance_test *tests = &intervals->tests[(size_t)row * COMPARE_WHATS];
+	const struct significance_test *tests = &intervals->tests[(size_t)row * COMPARISON_WHATS];
 
 	if (intervals->of.method == SIGNIFICANCE_NONE)
 		return;
 	json_put_key(json, "interval");
 	json_open_object(json);
-	put_bounds(json, "self", true, tests[COMPARE_SELF].low, tests[COMPARE_SELF].high);
-	put_bounds(json, "total", true, tests[COMPARE_TOTAL].low, tests[COMPARE_TOTAL].high);
+	put_bounds(json, "self", true, tests[COMPARISON_SELF].low, tests[COMPARISON_SELF].high);
+	put_bounds(json, "total", true, tests[COMPARISON_TOTAL].low, tests[COMPARISON_TOTAL].high);
 	json_close_object(json);
 }
 
@@ -139,14 +139,14 @@ static void put_change(struct json *json, const char *key, const struct signific
 
 void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json)
 {
-	const struct significance_test *tests = &comparison->tests[(size_t)row * COMPARE_WHATS];
+	const struct significance_test *tests = &comparison->tests[(size_t)row * COMPARISON_WHATS];
 
-	if (!tests[COMPARE_SELF].tested && !tests[COMPARE_TOTAL].tested)
+	if (!tests[COMPARISON_SELF].tested && !tests[COMPARISON_TOTAL].tested)
 		return;
 	json_put_key(json, "change");
 	json_open_object(json);
-	put_change(json, "self", &tests[COMPARE_SELF]);
-	put_change(json, "total", &tests[COMPARE_TOTAL]);
+	put_change(json, "self", &tests[COMPARISON_SELF]);
+	put_change(json, "total", &tests[COMPARISON_TOTAL]);
 	json_close_object(json);
 }
 
@@ -178,9 +178,9 @@ static size_t find_shown(const struct comparison *comparison, struct shown *show
 
 	for (uint32_t i = 0; i < comparison->functions.rows_count; i++) {
 		const struct significance_test *self =
-			&comparison->tests[(size_t)i * COMPARE_WHATS + COMPARE_SELF];
+			&comparison->tests[(size_t)i * COMPARISON_WHATS + COMPARISON_SELF];
 		const struct significance_test *total =
-			&comparison->tests[(size_t)i * COMPARE_WHATS + COMPARE_TOTAL];
+			&comparison->tests[(size_t)i * COMPARISON_WHATS + COMPARISON_TOTAL];
 		bool by_self =
 			self->significant &&
 			(!total->significant || fabs(change_of(self)) >= fabs(change_of(total)));

@@ -170,11 +170,11 @@ static bool has_intervals(const struct tree *tree)
 }
 
 /* "1.20s..1.40s" */
-static void print_interval(const struct top *top, const struct top_row *row, enum compare_what what,
-			   struct slice shown, struct strbuf *out)
+static void print_interval(const struct top *top, const struct top_row *row,
+			   enum comparison_what what, struct slice shown, struct strbuf *out)
 {
 	const struct significance_test *test =
-		&top->tree->intervals->tests[(size_t)row->number * COMPARE_WHATS + what];
+		&top->tree->intervals->tests[(size_t)row->number * COMPARISON_WHATS + what];
 	struct slice unit = top->tree->type.sample_unit;
 	struct strbuf text = { 0 };
 
@@ -206,8 +206,8 @@ static void print_rows(const struct top *top, struct strbuf *out)
 		strbuf_addf(out, " %10s ", strbuf_text(&value));
 		measure_percentage(out, row->value.cum, top->total);
 		if (has_intervals(top->tree)) {
-			print_interval(top, row, COMPARE_SELF, shown, out);
-			print_interval(top, row, COMPARE_TOTAL, shown, out);
+			print_interval(top, row, COMPARISON_SELF, shown, out);
+			print_interval(top, row, COMPARISON_TOTAL, shown, out);
 		}
 		strbuf_add_text(out, "  ");
 		strbuf_add_slice(out, row->name);

@@ -252,14 +252,15 @@ static bool is_significant(const struct rules_rule *rule, const struct significa
 
 		if (term->kind == RULES_FUNC || term->kind == RULES_SELF) {
 			const struct significance_test *test =
-				&tests[term->kind == RULES_SELF ? COMPARE_SELF : COMPARE_TOTAL];
+				&tests[term->kind == RULES_SELF ? COMPARISON_SELF
+								: COMPARISON_TOTAL];
 
 			if (!(term->shrinks ? shrank(test) : grew(test)))
 				return false;
 			met = true;
 		}
 	}
-	return met || grew(&tests[COMPARE_SELF]) || grew(&tests[COMPARE_TOTAL]);
+	return met || grew(&tests[COMPARISON_SELF]) || grew(&tests[COMPARISON_TOTAL]);
 }
 
 static bool names_row(struct judging *judging, const struct rules_term *term, struct slice name)
@@ -292,7 +293,8 @@ static bool row_breaches(struct judging *judging, const struct rules_rule *rule,
 	}
 	if (!rule->significant)
 		return true;
-	return comparison && is_significant(rule, &comparison->tests[(size_t)at * COMPARE_WHATS]);
+	return comparison &&
+	       is_significant(rule, &comparison->tests[(size_t)at * COMPARISON_WHATS]);
 }
 
 static bool all_breaches(const struct judging *judging, const struct rules_rule *rule)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "server/query/compare.h"
+#include "server/query/comparison.h"
 #include "server/query/query.h"
 
 void tree_free(struct tree *tree)

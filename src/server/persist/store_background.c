@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The background thread: the log's next segment, parts of the memtables that have ended, and the
+ * limits of tenants, every second and whenever an append asks for it.
+ */
+#include <time.h>
+
+#include "base/log.h"
+#include "server/persist/store_int.h"
+
+void store_make_log_ahead(struct store *store)
+{
+	struct layout_name name;
+	struct vfs_file *file = NULL;
+	struct err err = { 0 };
+	bool is_mine;
+
+	if (store_check_writable(store, &err))
+		return;
+	store_take_log(store);
+	is_mine = wal_claim_ahead(&store->wal, &name);
+	store_give_log(store);
+	if (!is_mine)
+		return;
+	if (wal_make_ahead(&store->wal, name, &file, &err))
+		log_warn("store",
+			 "a segment of the log cannot be made ahead: appends will wait for it",
+			 "error=\"%s\"", err.message);
+	store_take_log(store);
+	wal_give_ahead(&store->wal, name, file);
+	store_give_log(store);
+}
+
+int store_tick(struct store *store, struct err *err)
+{
+	int rc;
+
+	store_make_log_ahead(store);
+	rc = store_seal_due(store, err);
+	if (rc)
+		return rc;
+	rc = store_apply_tenant_limits(store, err);
+	return rc ? (err_wrap(err, "apply the limits of tenants"), rc) : 0;
+}
+
+static void *run(void *context)
+{
+	struct store *store = context;
+	char last_error[ERR_MESSAGE_BYTES] = "";
+
+	pthread_setname_np(pthread_self(), "firn-seal");
+	pthread_mutex_lock(&store->wake_lock);
+	while (!store->stopping) {
+		struct timespec until;
+		struct err err = { 0 };
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += STORE_TICK_NS / CLOCK_NS_PER_S;
+		if (!store->wanted)
+			pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
+		store->wanted = false;
+		if (store->stopping)
+			break;
+		pthread_mutex_unlock(&store->wake_lock);
+		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
+		    strcmp(last_error, err.message) != 0) {
+			memcpy(last_error, err.message, sizeof(last_error));
+			log_error("store",
+				  "work in the background failed; it is tried again every second",
+				  "error=\"%s\"", err.message);
+		}
+		pthread_mutex_lock(&store->wake_lock);
+	}
+	pthread_mutex_unlock(&store->wake_lock);
+	return NULL;
+}
+
+void store_wake_background(struct store *store)
+{
+	pthread_mutex_lock(&store->wake_lock);
+	store->wanted = true;
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+}
+
+int store_start_background(struct store *store, struct err *err)
+{
+	int rc = pthread_create(&store->background, NULL, run, store);
+
+	if (rc)
+		return err_set_errno(err, rc, "start the thread that writes parts");
+	store->background_runs = true;
+	return 0;
+}
+
+void store_stop_background(struct store *store)
+{
+	if (!store->background_runs)
+		return;
+	pthread_mutex_lock(&store->wake_lock);
+	store->stopping = true;
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+	pthread_join(store->background, NULL);
+	store->background_runs = false;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_open - from options to an open store, and back. */
+#include <errno.h>
+#include <libgen.h>
+
+#include "base/mem.h"
+#include "server/persist/store_int.h"
+
+#define HELD_PARTS_MAX 512u /* open files; more parts are read at their own risk */
+#define READ_ONLY_TRIES 5   /* a running server may drop files while we read */
+
+static void copy_tenant_limits(struct store *store, const struct store_options *options)
+{
+	size_t count = options->tenant_limits_count;
+	struct store_tenant_limit *limits = mem_new_array(struct store_tenant_limit, count);
+
+	for (size_t i = 0; i < count; i++) {
+		limits[i] = options->tenant_limits[i];
+		limits[i].tenant = mem_strndup(limits[i].tenant, strlen(limits[i].tenant));
+	}
+	store->options.tenant_limits = limits;
+}
+
+static struct store *store_new(const struct store_options *options)
+{
+	struct store *store = mem_new(struct store);
+
+	store->options = *options;
+	store->path = mem_strndup(options->path, strlen(options->path));
+	store->options.path = store->path;
+	copy_tenant_limits(store, options);
+	store->vfs = options->vfs ? options->vfs : &vfs_posix;
+	if (!store->options.seal_bytes)
+		store->options.seal_bytes = STORE_SEAL_BYTES_DEFAULT;
+	if (store->options.seal_bytes > STORE_SEAL_BYTES_MAX)
+		store->options.seal_bytes = STORE_SEAL_BYTES_MAX;
+	if (!store->options.seal_age_ns)
+		store->options.seal_age_ns = STORE_SEAL_AGE_NS_DEFAULT;
+	if (!store->options.segment_bytes)
+		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
+	if (!store->options.cache_bytes)
+		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
+	store->queue_end = &store->queue;
+	pthread_mutex_init(&store->compact_lock, NULL);
+	pthread_mutex_init(&store->seal_lock, NULL);
+	throttle_init(&store->throttle, STORE_MAINTAIN_BYTES_PER_S, STORE_MAINTAIN_CPU_PERCENT);
+	pthread_mutex_init(&store->commit_lock, NULL);
+	pthread_mutex_init(&store->lock, NULL);
+	pthread_mutex_init(&store->wake_lock, NULL);
+	pthread_cond_init(&store->commit_changed, NULL);
+	pthread_cond_init(&store->wake, NULL);
+	part_cache_init(&store->cache, store->vfs, store->path, store->options.cache_bytes,
+			store->options.read_only);
+	return store;
+}
+
+static void store_free(struct store *store)
+{
+	for (size_t i = 0; i < store->memtables_count; i++)
+		store_unref_memtable(store, store->memtables[i]);
+	wal_fini(&store->wal);
+	ledger_fini(&store->ledger);
+	manifest_fini(&store->manifest);
+	tombstones_unref(store->tombstones);
+	free(store->scrubbed);
+	free(store->held_back);
+	throttle_fini(&store->throttle);
+	pthread_mutex_destroy(&store->compact_lock);
+	for (size_t i = 0; i < store->held_count; i++)
+		part_cache_unpin(&store->cache, store->held[i]);
+	free(store->held);
+	part_cache_fini(&store->cache);
+	vfs_close(store->lock_file);
+	pthread_mutex_destroy(&store->seal_lock);
+	pthread_mutex_destroy(&store->commit_lock);
+	pthread_mutex_destroy(&store->lock);
+	pthread_mutex_destroy(&store->wake_lock);
+	pthread_cond_destroy(&store->commit_changed);
+	pthread_cond_destroy(&store->wake);
+	free(store->path);
+	for (size_t i = 0; i < store->options.tenant_limits_count; i++)
+		free((void *)(uintptr_t)store->options.tenant_limits[i].tenant);
+	free((void *)(uintptr_t)store->options.tenant_limits);
+	free(store);
+}
+
+/* What lies at the path. *ret_fresh: nothing yet, or what a first open left when it was cut off. */
+static int look(const struct store *store, bool *ret_fresh, struct err *err)
+{
+	struct layout_list list;
+	bool current = false, content = false;
+	int rc = layout_list(store->vfs, store->path, &list, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < list.count; i++) {
+		enum layout_kind kind = list.entries[i].name.kind;
+
+		current |= kind == LAYOUT_CURRENT_FILE;
+		content |= kind == LAYOUT_WAL || kind == LAYOUT_PART || kind == LAYOUT_STATE;
+	}
+	free(list.entries);
+	*ret_fresh = !current;
+	if (!current && content)
+		return err_set(err, ERR_CORRUPT,
+			       "store \"%s\" has lost its file CURRENT; restore it from a backup",
+			       store->path);
+	if (!current && list.foreign)
+		return err_set(err, ERR_INVALID,
+			       "\"%s\" is not a firn store: it holds \"%s\"; choose an empty "
+			       "--storage-path",
+			       store->path, list.foreign_name);
+	return 0;
+}
+
+static int make_dir(const struct store *store, struct err *err)
+{
+	char *copy = mem_strndup(store->path, strlen(store->path));
+	int rc = store->vfs->mkdir(store->vfs, store->path);
+
+	if (rc && rc != -EEXIST)
+		rc = err_set_errno(err, -rc, "make storage directory \"%s\"", store->path);
+	else
+		rc = rc ? 0 : vfs_sync_dir(store->vfs, dirname(copy), err);
+	free(copy);
+	return rc;
+}
+
+static int open_writable(struct store *store, struct err *err)
+{
+	bool fresh = false;
+	int rc = make_dir(store, err);
+
+	if (!rc)
+		rc = look(store, &fresh, err); /* before leaving a LOCK in somebody's directory */
+	if (!rc)
+		rc = store_take_lock(store, err);
+	if (!rc)
+		rc = look(store, &fresh, err);
+	if (!rc)
+		rc = store_recover(store, fresh, err);
+	store->opened_ns = store_now_ns(store);
+	if (!rc)
+		store_watch_disk(store);
+	if (!rc && !store->options.no_background) {
+		store_make_log_ahead(store);
+		rc = store_start_background(store, err);
+	}
+	if (!rc && !store->options.no_background)
+		rc = store_start_maintenance(store, err);
+	if (rc)
+		store_stop_background(store);
+	return rc;
+}
+
+/*
+ * A running server may compact and drop parts while we read: their files are held open, all of
+ * one moment. ERR_NOT_FOUND when one went already: the store is opened again then.
+ */
+static int hold_parts(struct store *store, struct err *err)
+{
+	size_t count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &store->held);
+	int rc = 0;
+
+	store->held_count = count;
+	for (size_t i = 0; i < count && i < HELD_PARTS_MAX && rc != -ERR_NOT_FOUND; i++)
+		rc = part_cache_load(&store->cache, store->held[i], err);
+	return rc == -ERR_NOT_FOUND ? rc : 0; /* what is damaged is told when it is asked for */
+}
+
+static int open_read_only(struct store *store, struct err *err)
+{
+	bool fresh = false;
+	int rc = look(store, &fresh, err);
+
+	if (!rc && fresh)
+		return err_set(err, ERR_NOT_FOUND, "no firn store in \"%s\"", store->path);
+	if (!rc)
+		rc = store_recover(store, false, err);
+	return rc ? rc : hold_parts(store, err);
+}
+
+int store_open(const struct store_options *options, struct store **ret, struct err *err)
+{
+	struct err cause = { 0 };
+	int rc = layout_check_dir(options->path, err);
+
+	if (rc)
+		return rc;
+	store_metrics_register();
+	for (int tries = 0; tries < READ_ONLY_TRIES; tries++) {
+		struct store *store = store_new(options);
+
+		rc = options->read_only ? open_read_only(store, &cause)
+					: open_writable(store, &cause);
+		if (!rc) {
+			*ret = store;
+			return 0;
+		}
+		store_free(store);
+		if (!options->read_only || rc != -ERR_NOT_FOUND)
+			break;
+	}
+	if (err)
+		*err = cause;
+	return rc;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	store_stop_maintenance(store);
+	store_stop_background(store);
+	store_take_log(store); /* running appends have theirs before */
+	store_give_log(store);
+	store_free(store);
+}
