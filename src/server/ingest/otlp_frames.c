@@ -267,6 +267,7 @@ static int add_location(struct ingest_scratch *scratch, uint64_t index, struct e
 	int status = 0;
 
 	if (!index || index >= scratch->otlp.locations.count) {
+		scratch->unknown_place = true;
 		*ret_more = normalise_stack_frame(n, unknown_frame(scratch, REPAIR_LOCATION_ID));
 		return 0;
 	}
@@ -360,11 +361,8 @@ static bool is_plain(const struct ingest_scratch *scratch, size_t shared)
 {
 	const struct normaliser *n = &scratch->normaliser;
 
-	for (size_t i = 0; i < scratch->places.count; i++)
-		if (!scratch->places.data[i] ||
-		    scratch->places.data[i] >= scratch->otlp.locations.count)
-			return false;
-	return !n->problem && !n->stack_cut && n->path_count == scratch->places.count + shared;
+	return !n->problem && !n->stack_cut && !scratch->unknown_place &&
+	       n->path_count == scratch->places.count + shared;
 }
 
 static int make_stack(struct ingest_scratch *scratch, const struct otlp_stack *stack,
@@ -378,6 +376,7 @@ static int make_stack(struct ingest_scratch *scratch, const struct otlp_stack *s
 	if (status)
 		return status;
 	normalise_stack_begin_shared(n, shared);
+	scratch->unknown_place = false;
 	status = stack->packed.len
 			 ? add_places(scratch, scratch->places.data, scratch->places.count, err)
 			 : add_places(scratch, apart, stack->apart.count, err);

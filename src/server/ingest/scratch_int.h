@@ -48,6 +48,7 @@ struct ingest_scratch {
 	COLUMN(uint32_t) stack_nodes; /* OTLP: by stack index; TABLES_FULL = not yet */
 	struct slice last_stack;      /* OTLP: the stack made last, if each place was one frame */
 	COLUMN(uint64_t) places;      /* OTLP: of the stack at hand */
+	bool unknown_place;	      /* OTLP: that stack has one that leads nowhere */
 	COLUMN(uint8_t) frame_kinds;  /* OTLP: by attribute index; see otlp_frames.c */
 };
 

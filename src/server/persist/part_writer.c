@@ -20,8 +20,8 @@
 #define OUT_BYTES ((size_t)1 << 20)
 #define SHARED_CHUNK_BYTES ((size_t)64 << 10) /* a chunk of sections is full with so many */
 #define ROWS_ZSTD_LEVEL 3		      /* higher ones gain under 1 %: it is entropy */
-#define SECTIONS_ZSTD_LEVEL 3
-#define SECTIONS_ZSTD_LEVEL_THOROUGH 19 /* better entropy coding more than longer matches */
+#define SECTIONS_ZSTD_LEVEL 19		      /* better entropy coding more than longer matches */
+#define QUICK_ZSTD_LEVEL 1 /* of all, in parts that are compacted soon: 3 gains 1 % at most */
 
 /* A run of reports of the partition in one stripe. */
 struct block {
@@ -45,7 +45,7 @@ struct part_writer {
 
 	struct part_written written;
 	struct part_stripe open_stripes[SEGMENT_LEVELS];
-	int sections_level;
+	int sections_level, rows_level;
 	struct part_chunk_builder headers, rows, moments;
 	struct part_chunk_builder sections[PART_SECTIONS];
 	struct part_info info;
@@ -130,8 +130,8 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	writer->vfs = vfs;
 	writer->dir = dir;
 	writer->number = number;
-	writer->sections_level =
-		effort == PART_THOROUGH ? SECTIONS_ZSTD_LEVEL_THOROUGH : SECTIONS_ZSTD_LEVEL;
+	writer->sections_level = effort == PART_THOROUGH ? SECTIONS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
+	writer->rows_level = effort == PART_THOROUGH ? ROWS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
 	writer->path = layout_path(dir, LAYOUT_PART, number);
 	writer->hash = XXH3_createState();
 	writer->encoder = ZSTD_createCCtx();
@@ -210,7 +210,7 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 	part_stripe_encode(stripe, &writer->headers, &writer->rows, &writer->moments);
 	rc = put_chunk(writer, &writer->headers, writer->sections_level, bytes, err);
 	if (!rc)
-		rc = put_chunk(writer, &writer->rows, ROWS_ZSTD_LEVEL, bytes, err);
+		rc = put_chunk(writer, &writer->rows, writer->rows_level, bytes, err);
 	if (!rc && writer->moments.raw.len)
 		rc = put_chunk(writer, &writer->moments, writer->sections_level,
 			       &writer->info.bytes_moments, err);
