@@ -71,7 +71,11 @@ size_t pb_varints(struct slice bytes, uint64_t *to, bool *ret_whole)
 		memcpy(&word, in.at, sizeof(word));
 		word = le64toh(word);
 		stops = ~word & PB_STOP_BITS;
-		if (stops) {
+		if (stops == PB_STOP_BITS) { /* small numbers have small neighbours */
+			for (unsigned int i = 0; i < 8; i++)
+				*next++ = word >> (8 * i) & 0xff;
+			in.at += 8;
+		} else if (stops) {
 			in.at += 8 - (__builtin_clzll(stops) >> 3);
 			next = cut_numbers(word, stops, next);
 		} else if (pb_varint(&in, next)) { /* of 9 or 10 bytes */

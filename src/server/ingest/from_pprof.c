@@ -53,14 +53,17 @@ static void index_ids(struct id_index *index, const void *elements, size_t count
 	}
 }
 
-/* The element, or IDMAP_NONE. Id 0 means "none" and never finds one. */
-static uint32_t find_id(const struct id_index *index, uint64_t id)
+static uint32_t find_sparse_id(const struct id_index *index, uint64_t id)
 {
-	if (!id)
-		return IDMAP_NONE;
-	if (index->dense)
-		return id <= index->count ? (uint32_t)(id - 1) : IDMAP_NONE;
 	return idmap_find(&index->map, hash_bytes(&id, sizeof(id)), id_equal, index, &id);
+}
+
+/* The element, or IDMAP_NONE. Id 0 means "none" and never finds one. */
+static inline uint32_t find_id(const struct id_index *index, uint64_t id)
+{
+	if (index->dense)
+		return id - 1 < index->count ? (uint32_t)(id - 1) : IDMAP_NONE;
+	return !id ? IDMAP_NONE : find_sparse_id(index, id);
 }
 
 static struct slice text_at(const struct door *door, int64_t index)
