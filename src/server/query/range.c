@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "server/query/mean.h"
 #include "server/query/query.h"
+#include "server/query/range_cells.h"
 #include "server/query/range_times.h"
 #include "server/query/select.h"
 
@@ -202,125 +203,37 @@ static int collect_buckets(struct ranging *ranging, const struct select_segment 
 	return 0;
 }
 
-/* What a line has in a step. */
-struct cell {
-	uint64_t reports;
-	mean_wide value;
-};
-
-/* A cell for each line and step, where that is no more than there are buckets to put into them. */
-struct cells {
-	struct cell *list; /* NULL: it is more */
-	size_t lines, steps;
-	int64_t first_ns;
-};
-
-/* Means of gauges need to know whose report is whose, and rows may add lines. */
-static bool cells_may_do(const struct selection *selection)
-{
-	for (size_t v = 0; v < selection->segments_count; v++)
-		if (selection->segments[v].by_rows)
-			return false;
-	return selection->type.delta;
-}
-
-static int make_cells(const struct ranging *ranging, struct cells *ret)
-{
-	const struct selection *selection = ranging->selection;
-	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-	size_t buckets = 0;
-
-	*ret = (struct cells){ .lines = ranging->line_per_series ? selection->series_count
-								 : selection->groups.count };
-	for (size_t v = 0; v < selection->segments_count; v++) {
-		const struct select_segment *in = &selection->segments[v];
-
-		buckets += in->buckets_count;
-		for (size_t i = 0; i < in->buckets_count; i++) {
-			int64_t at_ns = in->buckets[i].at_ns;
-
-			first_ns = at_ns < first_ns ? at_ns : first_ns;
-			last_ns = at_ns > last_ns ? at_ns : last_ns;
-		}
-	}
-	if (!buckets || !ret->lines)
-		return 0;
-	ret->first_ns = first_ns;
-	ret->steps =
-		((uint64_t)last_ns - (uint64_t)first_ns) / (uint64_t)ranging->params->step_ns + 1;
-	if (ret->steps > 2 * buckets / ret->lines)
-		return 0;
-	ret->list = arena_new_array(&selection->work->arena, struct cell, ret->lines * ret->steps);
-	return ret->list ? 0 : work_over_budget(selection->work, ranging->err);
-}
-
-static int fill_cells(const struct ranging *ranging, const struct select_segment *in,
-		      struct cells *cells)
-{
-	const struct selection *selection = ranging->selection;
-	int64_t step_ns = ranging->params->step_ns, at_ns = cells->first_ns;
-	size_t step = 0;
-
-	for (size_t i = 0; i < in->buckets_count; i++) {
-		const struct select_bucket *bucket = &in->buckets[i];
-		const struct select_series *series = &in->series[bucket->series];
-		mean_wide value = bucket->total;
-		struct cell *cell;
-		int rc = work_tick(selection->work, 1, ranging->err);
-
-		if (rc)
-			return rc;
-		if (series->id == SELECT_NONE)
-			continue;
-		/* Mostly the next one: no division for each. */
-		if ((uint64_t)bucket->at_ns - (uint64_t)at_ns == (uint64_t)step_ns)
-			step++;
-		else
-			step = ((uint64_t)bucket->at_ns - (uint64_t)cells->first_ns) /
-			       (uint64_t)step_ns;
-		at_ns = bucket->at_ns;
-		cell = &cells->list[step + cells->steps * (ranging->line_per_series
-								   ? series->id
-								   : series->group)];
-		if (selection->by_period)
-			value *= selection->series[series->id].period;
-		cell->value = mean_add(cell->value, value);
-		cell->reports += bucket->reports;
-	}
-	return 0;
-}
-
-/* Those that have something are events. */
-static int add_cells(struct ranging *ranging, const struct cells *cells)
-{
-	struct selection *selection = ranging->selection;
-
-	for (size_t i = 0; i < cells->lines * cells->steps; i++) {
-		const struct cell *cell = &cells->list[i];
-
-		if (!cell->reports)
-			continue;
-		if (!WORK_GROW(&selection->work->arena, ranging->events, ranging->events_count,
-			       ranging->events_capacity))
-			return work_over_budget(selection->work, ranging->err);
-		ranging->events[ranging->events_count++] = (struct event){
-			.line = (uint32_t)(i / cells->steps),
-			.reports = cell->reports,
-			.bucket_ns =
-				(int64_t)((uint64_t)cells->first_ns +
-					  i % cells->steps * (uint64_t)ranging->params->step_ns),
-			.value = cell->value,
-		};
-	}
-	return 0;
-}
-
 /* The steps that have something are events. */
+static int add_step(struct ranging *ranging, struct event event)
+{
+	struct work *work = ranging->selection->work;
+
+	if (!event.reports)
+		return 0;
+	if (!WORK_GROW(&work->arena, ranging->events, ranging->events_count,
+		       ranging->events_capacity))
+		return work_over_budget(work, ranging->err);
+	ranging->events[ranging->events_count++] = event;
+	return 0;
+}
+
+static int add_cells(struct ranging *ranging, const struct range_cells *cells)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < cells->lines * cells->steps; i++)
+		rc = add_step(ranging,
+			      (struct event){ .line = (uint32_t)(i / cells->steps),
+					      .reports = cells->list[i].reports,
+					      .bucket_ns = range_cells_at(cells, i % cells->steps),
+					      .value = cells->list[i].value });
+	return rc;
+}
+
 static int collect_by_times(struct ranging *ranging)
 {
 	const struct query_range_params *params = ranging->params;
-	struct selection *selection = ranging->selection;
-	struct range_times times = { .selection = selection,
+	struct range_times times = { .selection = ranging->selection,
 				     .line_per_series = ranging->line_per_series,
 				     .step_ns = params->step_ns,
 				     .err = ranging->err };
@@ -333,21 +246,14 @@ static int collect_by_times(struct ranging *ranging)
 		(size_t)((params->base.to_ns - 1 - times.first_ns) / params->step_ns) + 1;
 	rc = range_times_collect(&times);
 	for (size_t line = 0; !rc && line < times.lines_count; line++) {
-		for (size_t i = 0; times.lines[line] && i < times.steps_count; i++) {
-			const struct range_times_step *step = &times.lines[line][i];
-
-			if (!step->reports)
-				continue;
-			if (!WORK_GROW(&selection->work->arena, ranging->events,
-				       ranging->events_count, ranging->events_capacity))
-				return work_over_budget(selection->work, ranging->err);
-			ranging->events[ranging->events_count++] = (struct event){
-				.line = (uint32_t)line,
-				.reports = step->reports,
-				.bucket_ns = times.first_ns + (int64_t)i * params->step_ns,
-				.value = step->value,
-			};
-		}
+		for (size_t i = 0; !rc && times.lines[line] && i < times.steps_count; i++)
+			rc = add_step(ranging, (struct event){
+						       .line = (uint32_t)line,
+						       .reports = times.lines[line][i].reports,
+						       .bucket_ns = times.first_ns +
+								    (int64_t)i * params->step_ns,
+						       .value = times.lines[line][i].value,
+					       });
 	}
 	return rc;
 }
@@ -355,18 +261,15 @@ static int collect_by_times(struct ranging *ranging)
 static int collect_events(struct ranging *ranging)
 {
 	struct selection *selection = ranging->selection;
+	struct range_cells cells;
+	int rc;
 
 	if (selection->by_times)
 		return collect_by_times(ranging);
-	if (cells_may_do(selection)) {
-		struct cells cells;
-		int rc = make_cells(ranging, &cells);
-
-		for (size_t v = 0; !rc && cells.list && v < selection->segments_count; v++)
-			rc = fill_cells(ranging, &selection->segments[v], &cells);
-		if (rc || cells.list)
-			return rc ? rc : add_cells(ranging, &cells);
-	}
+	rc = range_cells_collect(selection, ranging->line_per_series, ranging->params->step_ns,
+				 &cells, ranging->err);
+	if (rc || cells.list)
+		return rc ? rc : add_cells(ranging, &cells);
 	ranging->last_events =
 		arena_new_array(&selection->work->arena, uint32_t, selection->series_count);
 	if (!ranging->last_events)
@@ -374,8 +277,7 @@ static int collect_events(struct ranging *ranging)
 	for (size_t v = 0; v < selection->segments_count; v++) {
 		struct select_segment *in = &selection->segments[v];
 
-		int rc = collect_buckets(ranging, in);
-
+		rc = collect_buckets(ranging, in);
 		for (size_t i = 0; !rc && in->by_rows && i < in->blocks_count; i++)
 			rc = collect_block(ranging, in, in->blocks[i]);
 		if (rc)
