@@ -22,7 +22,7 @@
 #include "net/pool.h"
 #include "net/traffic.h"
 
-#define WORKERS_MIN 2
+#define WORKERS_MIN 8 /* a write waits for the disk in its worker */
 #define WORKERS_MAX 16
 #define QUEUE_MAX 1024u /* requests that wait for a worker */
 #define INFLIGHT_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
