@@ -9,10 +9,8 @@
 #include "server/persist/byte_reader.h"
 
 #define SEGMENT_MAGIC "FIRNWAL"
-#define RECORD_MAGIC 0x524e5246u /* "FRNR" */
-#define AHEAD_STEP_BYTES                                                                           \
-	((size_t)1 << 20)	   /* synced each: a long write holds up those of the log          \
-				    */
+#define RECORD_MAGIC 0x524e5246u	   /* "FRNR" */
+#define AHEAD_STEP_BYTES ((size_t)1 << 20) /* synced each: long writes hold up the log's */
 #define SEARCH_CANDIDATES_MAX 4096 /* records looked at behind a bad one: bounds hostile files */
 
 static size_t padded(size_t len)
