@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "server/persist/store_int.h"
 
+#define LONG_LOG 8u /* times what a memtable holds, and so many segments at least */
+
 bool store_may_rotate(struct store *store)
 {
 	bool room;
@@ -200,6 +202,18 @@ static int set_damaged_parts_aside(struct store *store, struct err *err)
 	return rc;
 }
 
+/*
+ * Every run begins a segment, however little is written to it: a server that dies again and again
+ * would fill the disk with them, and read all of them back each time.
+ */
+static bool log_is_long(const struct store *store)
+{
+	uint64_t segments = store->wal.segment_next;
+
+	return segments >= LONG_LOG &&
+	       segments >= LONG_LOG * store->options.seal_bytes / store->options.segment_bytes;
+}
+
 /* Ends the active generation if it is due, or has anything in it when `now`. */
 static void rotate_if_due(struct store *store, bool now)
 {
@@ -210,7 +224,7 @@ static void rotate_if_due(struct store *store, bool now)
 	active = store->active;
 	age = active->created_ns ? store_now_ns(store) - active->created_ns : 0;
 	if (active->created_ns && store_may_rotate(store) &&
-	    (now || age >= store->options.seal_age_ns ||
+	    (now || age >= store->options.seal_age_ns || log_is_long(store) ||
 	     memtable_bytes(active) >= store->options.seal_bytes))
 		store_rotate(store);
 	store_give_log(store);

@@ -82,6 +82,31 @@ static uint32_t count_found(struct store *store, uint32_t reports)
 	return count;
 }
 
+/* Each begins a segment of the log, which is sealed before they are too many. */
+static void many_short_runs_do_not_make_the_log_long(void **state)
+{
+	struct store_stat stat;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin(&world, 0);
+	world.options.seal_bytes = 8 * MB;
+	world.options.segment_bytes = 8 * MB;
+	for (uint32_t run = 0; run < 20; run++) {
+		store_close(world.store);
+		must(store_open(&world.options, &world.store, &err), &err);
+		append(&world, run);
+		must(store_tick(world.store, &err), &err);
+		must(store_stat(world.store, &stat, &err), &err);
+		if (run < 2)
+			assert_int_equal(stat.parts, 0);
+	}
+	assert_in_range(stat.parts, 1, 10);
+	assert_int_equal(count_found(world.store, 20), 20);
+	end(&world);
+}
+
 static void appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not(void **state)
 {
 	struct append_result result;
@@ -383,6 +408,7 @@ static void backup_cut_off_at_any_step_is_no_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_short_runs_do_not_make_the_log_long),
 		cmocka_unit_test(appends_stop_before_the_disk_is_full_and_go_on_when_it_is_not),
 		cmocka_unit_test(what_cannot_be_compacted_does_not_keep_others_from_it),
 		cmocka_unit_test(a_disk_too_full_for_a_part_gets_room_by_retention),
