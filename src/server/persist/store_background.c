@@ -85,8 +85,11 @@ void store_wake_background(struct store *store)
 
 int store_start_background(struct store *store, struct err *err)
 {
-	int rc = pthread_create(&store->background, NULL, run, store);
+	int rc;
 
+	store->wanted =
+		true; /* what was read back may be due: whoever dies soon has no second to wait */
+	rc = pthread_create(&store->background, NULL, run, store);
 	if (rc)
 		return err_set_errno(err, rc, "start the thread that writes parts");
 	store->background_runs = true;
