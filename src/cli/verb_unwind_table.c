@@ -118,8 +118,7 @@ static int print_segment(const struct table_file *file, const struct elf_segment
 		table_image_free(&image);
 		/* Nothing is known behind it, unless the next one begins there. */
 		take_row(&printer,
-			 ((uint64_t)part->first_block + part->blocks) << TABLE_BLOCK_SHIFT,
-			 &none);
+			 ((uint64_t)part->first_block + part->blocks) << TABLE_BLOCK_SHIFT, &none);
 	}
 	print_held(&printer);
 	printer.offset = segment->offset + segment->file_bytes;
@@ -203,6 +202,10 @@ static int show(const char *path, bool with_stats, struct err *err, int *ret_cod
 		status = table_file_open(table_fd, path, &file, err);
 	if (!status)
 		status = print_table(fd, path, &file, err);
+	if (!status && file.damaged_count) {
+		*err = file.damage;
+		status = -err->code;
+	}
 	*ret_code = !status && !stats.rows ? VERB_NEGATIVE : VERB_OK;
 	if (fd >= 0)
 		close(fd);

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = memfd_create("table", MFD_CLOEXEC);
 	if (fd < 0 || table_build(&input, fd, &limits, &stats, &err))
 		return 0;
-	assert(!table_file_open(fd, "table", &file, &err));
+	assert(!table_file_open(fd, "table", &file, &err) && !file.damaged_count);
 	for (uint32_t i = 0; i < file.header.segments_count; i++) {
 		struct table_image image;
 		struct walk walk = { &image, 0 };

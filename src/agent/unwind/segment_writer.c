@@ -343,6 +343,9 @@ static int cut(struct segment_writer *writer, struct err *err)
 		kept[i].offset = writer->rows[first + i].at - start;
 		kept[i].rule = rule_of(writer, writer->rows[first + i].rule);
 	}
+	/* Or the row that waits: a segment has one row at its start. */
+	if (writer->pending.offset == (uint64_t)writer->block << TABLE_BLOCK_SHIFT)
+		kept[0].rule = writer->pending.rule;
 	status = close_segment(writer, writer->block, end, err);
 	if (!status)
 		open_segment(writer, writer->block, &kept[0].rule);
@@ -396,11 +399,12 @@ static int add_pending(struct segment_writer *writer, struct err *err)
 	status = advance_to_block(writer, block, err);
 	if (!status && writer->is_open && !has_room(writer))
 		status = cut(writer, err);
-	if (status || !writer->is_open ||
-	    !memcmp(&row->rule, &writer->last_rule, sizeof(row->rule)))
+	if (status || !writer->is_open)
 		return status;
 	writer->unsupported_count +=
 		row->rule.cfa == UNWIND_CFA_UNSUPPORTED || row->rule.ra == UNWIND_VALUE_UNSUPPORTED;
+	if (!memcmp(&row->rule, &writer->last_rule, sizeof(row->rule)))
+		return 0;
 	add_row(writer,
 		(uint32_t)(row->offset - ((uint64_t)writer->first_block << TABLE_BLOCK_SHIFT)),
 		&row->rule);

@@ -50,9 +50,13 @@ static bool find_cached(struct table_fetch *fetch, const struct table_request *r
 	    table_cache_find(fetch->cache, found->name, &fd, NULL))
 		return false;
 	if (!table_file_open(fd, request->path, &found->file, &err)) {
-		found->cached = true;
-		metric_add(&unwind_cache_hits, 1);
-		return true;
+		if (!found->file.damaged_count) {
+			found->cached = true;
+			metric_add(&unwind_cache_hits, 1);
+			return true;
+		}
+		err = found->file.damage;
+		found->file = (struct table_file){ .fd = -1 };
 	}
 	close(fd);
 	table_cache_remove(fetch->cache, found->name);
@@ -77,7 +81,14 @@ static int build(struct table_fetch *fetch, const struct table_request *request,
 	if (code)
 		return code;
 	metric_add(&unwind_builds, 1);
-	return table_file_open(out_fd, request->path, &found->file, err);
+	code = table_file_open(out_fd, request->path, &found->file, err);
+	if (!code && found->file.damaged_count) {
+		metric_add(&unwind_segments_damaged, found->file.damaged_count);
+		log_warn("agent", "a part of an unwind table is left out",
+			 "path=\"%s\" segments=%u reason=\"%s\"", request->path,
+			 found->file.damaged_count, found->file.damage.message);
+	}
+	return code;
 }
 
 static int build_in_memory(struct table_fetch *fetch, const struct table_request *request,
@@ -109,7 +120,9 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 		close(draft.fd);
 		return code;
 	}
-	if (table_cache_publish(fetch->cache, &draft, found->name, &publish_err)) {
+	if (found->file.damaged_count)
+		table_cache_discard(fetch->cache, &draft);
+	else if (table_cache_publish(fetch->cache, &draft, found->name, &publish_err)) {
 		metric_add(&unwind_cache_failed, 1);
 		log_debug("agent", "an unwind table is not kept on disk", "reason=\"%s\"",
 			  publish_err.message);

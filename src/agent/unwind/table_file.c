@@ -225,6 +225,35 @@ void table_image_free(struct table_image *image)
 	*image = (struct table_image){ 0 };
 }
 
+/* A damaged segment costs the code that it covers; only when all are, the table is refused. */
+static int leave_out_damaged(struct table_file *file, struct err *err)
+{
+	struct table_file_header *header = &file->header;
+	uint32_t count = header->segments_count, kept = 0;
+
+	header->rows_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct table_image image = { 0 };
+		struct err damage;
+		int status = table_image_load(file, i, &image, &damage);
+
+		table_image_free(&image);
+		if (!status) {
+			header->rows_count += header->segments[i].rows_count;
+			header->segments[kept++] = header->segments[i];
+			continue;
+		}
+		if (!file->damaged_count++)
+			file->damage = damage;
+		if (err && (status != -ERR_CORRUPT || file->damaged_count == count))
+			*err = damage;
+		if (status != -ERR_CORRUPT || file->damaged_count == count)
+			return status;
+	}
+	header->segments_count = kept;
+	return 0;
+}
+
 static int check_all(struct table_file *file, uint64_t file_bytes, struct table_file *ret,
 		     struct err *err)
 {
@@ -232,12 +261,8 @@ static int check_all(struct table_file *file, uint64_t file_bytes, struct table_
 
 	if (!status)
 		status = check_header(file, file_bytes, err);
-	for (uint32_t i = 0; !status && i < file->header.segments_count; i++) {
-		struct table_image image = { 0 };
-
-		status = table_image_load(file, i, &image, err);
-		table_image_free(&image);
-	}
+	if (!status)
+		status = leave_out_damaged(file, err);
 	if (!status)
 		*ret = *file;
 	return status;

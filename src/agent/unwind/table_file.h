@@ -4,7 +4,8 @@
  * in the layout of bpf/table.h. docs/formats/unwind_table.md tells it byte by byte.
  *
  * Opening checks everything, images included, so that whoever copies an image into the BPF maps
- * need not look at it. A damaged file is ERR_CORRUPT, one of another version ERR_UNSUPPORTED.
+ * need not look at it. A damaged file is ERR_CORRUPT, one of another version ERR_UNSUPPORTED; a
+ * damaged segment is left out, and counted, as long as there is a sound one.
  * Numbers are in the host's byte order: table files never leave the host.
  */
 #ifndef FIRN_AGENT_UNWIND_TABLE_FILE_H
@@ -60,7 +61,10 @@ struct table_file {
 	int fd; /* borrowed; -1: `bytes` */
 	struct slice bytes;
 	const char *name; /* borrowed, for messages */
+	/* As it is in the file, but for segments that are damaged: those are left out. */
 	struct table_file_header header;
+	uint32_t damaged_count;
+	struct err damage; /* of the first of them */
 };
 
 /* Takes 2 MB for a moment. Segments may be none: a binary without unwind information. */

@@ -26,6 +26,8 @@ struct metric unwind_build_seconds = { METRIC_TYPE_COUNTER,
 				       0 };
 METRIC_COUNTER(unwind_failures, "firn_agent_unwind_failures_total", "",
 	       "Unwind tables that could not be built or loaded.");
+METRIC_COUNTER(unwind_segments_damaged, "firn_agent_unwind_segments_damaged_total", "",
+	       "Segments left out of unwind tables because they failed their checks.");
 METRIC_COUNTER(unwind_empty, "firn_agent_unwind_empty_total", "",
 	       "Mapped files that turned out to have no usable unwind information.");
 METRIC_COUNTER(unwind_evictions, "firn_agent_unwind_evictions_total", "",
@@ -58,6 +60,7 @@ void unwind_metrics_register(void)
 		&unwind_builds,
 		&unwind_build_seconds,
 		&unwind_failures,
+		&unwind_segments_damaged,
 		&unwind_empty,
 		&unwind_evictions,
 		&unwind_reloads,

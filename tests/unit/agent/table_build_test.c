@@ -486,6 +486,37 @@ static void large_tables_are_cut_into_segments(void **state)
 	free(rows);
 }
 
+static void check_rows_at_block_starts(uint32_t rows_per_block, size_t count, uint32_t numbers)
+{
+	struct made_row *rows = mem_new_array(struct made_row, count);
+	uint32_t step = TABLE_BLOCK_BYTES / rows_per_block;
+	struct built built;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		rows[i].offset = at;
+		rows[i].number = (uint32_t)(1 + i % numbers);
+		at += step;
+	}
+	write_rows(rows, count, at, &built);
+	assert_int_equal(built.file.damaged_count, 0);
+	assert_true(built.file.header.segments_count >= 2);
+	assert_int_equal(built.file.header.rows_count, count);
+	check_rows(&built, rows, count, at);
+	free_built(&built);
+	free(rows);
+}
+
+/* Whichever row makes a segment full, and wherever the next one begins. */
+static void a_row_at_each_start_of_a_block_may_be_cut_there(void **state)
+{
+	(void)state;
+	check_rows_at_block_starts(1, 60000, 1000);
+	check_rows_at_block_starts(8, 600000, 1000);
+	check_rows_at_block_starts(4096, 221 * 4096, 1000);
+	check_rows_at_block_starts(2, 200000, 65521); /* more rules than fit */
+}
+
 static void rules_in_rows_come_back_as_they_were(void **state)
 {
 	static const int32_t offsets[] = {
@@ -585,6 +616,54 @@ static void each_damaged_byte_of_a_table_file_is_noticed(void **state)
 	strbuf_free(&copy);
 }
 
+/* Damages the image of a segment of the table, in its file. */
+static void damage_segment(const struct built *built, uint32_t segment)
+{
+	uint64_t at = built->file.header.segments[segment].image_at + 40;
+	uint8_t byte;
+
+	assert_int_equal(pread(built->fd, &byte, 1, (off_t)at), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(built->fd, &byte, 1, (off_t)at), 1);
+}
+
+static void a_damaged_segment_costs_what_it_covers(void **state)
+{
+	const size_t count = 600000;
+	struct made_row *rows = mem_new_array(struct made_row, count);
+	struct table_file_segment lost;
+	struct table_file file;
+	struct table_image image;
+	struct unwind_rule rule;
+	struct built built;
+	struct err err;
+	uint32_t segments;
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct made_row){ i * 16, (uint32_t)(1 + i % 1000) };
+	write_rows(rows, count, count * 16, &built);
+	segments = built.file.header.segments_count;
+	assert_true(segments >= 3);
+	lost = built.file.header.segments[1];
+	damage_segment(&built, 1);
+	assert_int_equal(table_file_open(built.fd, "table", &file, &err), 0);
+	assert_int_equal(file.damaged_count, 1);
+	assert_int_equal(file.damage.code, ERR_CORRUPT);
+	assert_int_equal(file.header.segments_count, segments - 1);
+	assert_int_equal(file.header.rows_count, built.file.header.rows_count - lost.rows_count);
+	assert_int_equal(table_image_load(&file, 1, &image, &err), 0);
+	assert_true(table_image_find(
+		&image, (uint64_t)(lost.first_block + lost.blocks) << TABLE_BLOCK_SHIFT, &rule));
+	table_image_free(&image);
+	for (uint32_t i = 0; i < segments; i++)
+		if (i != 1)
+			damage_segment(&built, i);
+	assert_int_equal(table_file_open(built.fd, "table", &file, &err), -ERR_CORRUPT);
+	free_built(&built);
+	free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -602,10 +681,12 @@ int main(void)
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(rows_at_the_edges_of_buckets_are_found),
 		cmocka_unit_test(large_tables_are_cut_into_segments),
+		cmocka_unit_test(a_row_at_each_start_of_a_block_may_be_cut_there),
 		cmocka_unit_test(rules_in_rows_come_back_as_they_were),
 		cmocka_unit_test(wide_gaps_between_code_take_no_room),
 		cmocka_unit_test(a_full_table_says_so),
 		cmocka_unit_test(each_damaged_byte_of_a_table_file_is_noticed),
+		cmocka_unit_test(a_damaged_segment_costs_what_it_covers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
