@@ -25,7 +25,9 @@ struct server_flags {
 	const char *web_external_url;
 	const char *web_cors_origin;
 	const char *web_embed_origin;
+	struct option_list web_allowed_hosts;
 	bool web_allow_unauthenticated;
+	bool web_enable_admin_api;
 	bool tenants;
 	struct option_list tenant_retention;
 	struct store_tenant_limit tenant_limits[OPTION_LIST_MAX];
@@ -128,6 +130,14 @@ struct server_flags {
 		  "how long times and trace ids of samples are kept (default 1d, 0 = not at all)", \
 		  0,                                                                               \
 		  0 },                                                                             \
+		{ 0,	       "web-allowed-host",                                                 \
+		  OPTION_LIST, offsetof(type, server.web_allowed_hosts),                           \
+		  "NAME",      "a further name of a server without users; * = any (repeatable)",   \
+		  0,	       0 },                                                                \
+		{ 0,	       "web-enable-admin-api",                                             \
+		  OPTION_FLAG, offsetof(type, server.web_enable_admin_api),                        \
+		  NULL,	       "let anyone who may ask delete profiles, too",                      \
+		  0,	       0 },                                                                \
 	{                                                                                          \
 		0, "web-allow-unauthenticated", OPTION_FLAG,                                       \
 			offsetof(type, server.web_allow_unauthenticated), NULL,                    \

@@ -15,6 +15,7 @@
 #include "cli/client_flags.h"
 #include "cli/defaults.h"
 #include "cli/verb.h"
+#include "net/hosts.h"
 #include "net/server.h"
 
 #define SEND_GRACE_NS (5 * CLOCK_NS_PER_S)
@@ -29,6 +30,8 @@ struct agent_verb_options {
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	struct net_access access;
 	const char *bearer_token;
+	struct option_list web_allowed_hosts;
+	bool web_allow_unauthenticated;
 	bool remote_store_insecure;
 	bool thread_labels;
 	bool no_sample_times;
@@ -49,6 +52,10 @@ static const struct option options[] = {
 	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
 	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
 	  "the agent's own /metrics (default 127.0.0.1:7071)", 0, 0 },
+	{ 0, "web-allowed-host", OPTION_LIST, AT(web_allowed_hosts), "NAME",
+	  "a further name for --http-address, or * for any; repeatable", 0, 0 },
+	{ 0, "web-allow-unauthenticated", OPTION_FLAG, AT(web_allow_unauthenticated), NULL,
+	  "let anyone who reaches --http-address read the metrics", 0, 0 },
 	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
 	  0 },
 	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
@@ -98,14 +105,15 @@ static void get_healthy(void *context, const struct net_request *request,
 
 static const struct net_route routes[] = {
 	{ "GET", "/metrics", get_metrics, NULL, 0, NULL, NET_ROLE_NONE },
-	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_NONE },
-	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
+	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
 };
 
 /* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */
-static struct net_server *serve_metrics(const char *address)
+static struct net_server *serve_metrics(const char *address, const struct hosts *hosts)
 {
 	struct net_server_options net = { .address = address,
+					  .hosts = hosts,
 					  .routes = routes,
 					  .routes_count = VERB_COUNT_OF(routes),
 					  .workers = 1 };
@@ -117,7 +125,29 @@ static struct net_server *serve_metrics(const char *address)
 	return server;
 }
 
-static int profile(const struct agent_verb_options *values, struct err *err)
+/* Nobody has to log in at the agent: others may reach it if that is meant, by its names alone. */
+static int read_listener(const struct agent_verb_options *values, struct hosts *ret,
+			 struct err *err)
+{
+	int rc = hosts_init(ret, values->http_address, err);
+
+	if (rc)
+		return err_wrap(err, "--http-address");
+	for (size_t i = 0; !rc && i < values->web_allowed_hosts.count; i++)
+		rc = hosts_add(ret, slice_of(values->web_allowed_hosts.items[i]), err);
+	if (rc)
+		return err_wrap(err, "--web-allowed-host");
+	if (values->web_allow_unauthenticated || net_address_is_loopback(values->http_address))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "listen on \"%s\": everyone who can reach this address could read what this "
+		       "host does from the metrics; give --web-allow-unauthenticated if that is "
+		       "meant, or listen on 127.0.0.1",
+		       values->http_address);
+}
+
+static int profile(const struct agent_verb_options *values, const struct hosts *hosts,
+		   struct err *err)
 {
 	struct exporter_options export = { .address = values->remote_store_address,
 					   .access = &values->access,
@@ -157,7 +187,7 @@ static int profile(const struct agent_verb_options *values, struct err *err)
 		exporter_free(exporter, 0);
 		return rc;
 	}
-	metrics = serve_metrics(values->http_address);
+	metrics = serve_metrics(values->http_address, hosts);
 	do {
 		number = verb_wait_signal(-1);
 	} while (number != SIGINT && number != SIGTERM);
@@ -185,6 +215,7 @@ static int run(int argc, char **argv)
 		.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 	};
 	struct option_operands operands;
+	struct hosts hosts = { 0 };
 	struct err err;
 	int code = verb_parse(&verb_agent, argc, argv, &values, &operands);
 
@@ -204,9 +235,11 @@ static int run(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		prctl(PR_SET_NAME, "firn"); /* started as /proc/self/exe: it would be "exe" */
 	}
-	if (profile(&values, &err))
-		return verb_error(&verb_agent, &err);
-	return VERB_OK;
+	code = read_listener(&values, &hosts, &err);
+	if (!code)
+		code = profile(&values, &hosts, &err);
+	hosts_free(&hosts);
+	return code ? verb_error(&verb_agent, &err) : VERB_OK;
 }
 
 const struct verb verb_agent = { &spec, run, LOG_INFO };

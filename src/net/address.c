@@ -111,6 +111,20 @@ unsigned address_socket_port(const union address_socket *socket)
 						       : socket->ip4.sin_port);
 }
 
+struct in6_addr address_network(const union address_socket *socket)
+{
+	struct in6_addr network = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (socket->any.sa_family == AF_INET6) {
+		network = socket->ip6.sin6_addr;
+		if (!IN6_IS_ADDR_V4MAPPED(&network))
+			memset(&network.s6_addr[8], 0, 8);
+	} else {
+		memcpy(&network.s6_addr[12], &socket->ip4.sin_addr, 4);
+	}
+	return network;
+}
+
 void address_format(const union address_socket *socket, char ret[static ADDRESS_TEXT_BYTES])
 {
 	char host[INET6_ADDRSTRLEN] = "?";

@@ -39,6 +39,9 @@ int address_resolve(const struct address *address, union address_socket *ret, si
 
 socklen_t address_socket_bytes(const union address_socket *socket);
 unsigned address_socket_port(const union address_socket *socket);
+
+/* What one peer has to itself: an IPv4 address (as IPv6 writes it), or the /64 of an IPv6 one. */
+struct in6_addr address_network(const union address_socket *socket);
 void address_format(const union address_socket *socket, char ret[static ADDRESS_TEXT_BYTES]);
 
 #endif

@@ -74,6 +74,7 @@ struct conn *conn_accept(uv_stream_t *listener, struct conn_owner *owner)
 	uv_tcp_getpeername(&conn->tcp, &peer.any, &peer_bytes);
 	address_format(&peer, conn->peer);
 	conn->host.peer = slice_of(conn->peer);
+	conn->network = address_network(&peer);
 	if (owner->tls) {
 		struct tls *tls = owner->tls(owner->tls_context);
 
@@ -361,6 +362,20 @@ void conn_tick(struct conn *conn)
 		conn->engine->ops->tick(conn->engine);
 		conn_run(conn);
 	}
+}
+
+int64_t conn_idle_since(const struct conn *conn)
+{
+	switch (conn->phase) {
+	case CONN_SNIFFING:
+	case CONN_LINGERING:
+		return conn->phase_since_ns;
+	case CONN_SPEAKING:
+		return conn->engine->ops->idle_since(conn->engine);
+	case CONN_CLOSING:
+		break;
+	}
+	return INT64_MAX;
 }
 
 void conn_stop(struct conn *conn)

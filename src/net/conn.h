@@ -56,6 +56,7 @@ struct conn {
 	size_t write_left; /* of the wire bytes, when last looked at */
 	int64_t phase_since_ns;
 	char peer[ADDRESS_TEXT_BYTES];
+	struct in6_addr network; /* whom it counts for: an IPv4 address, or an IPv6 /64 */
 };
 
 /* Accepts from the listener; the connection is CLOSING when there was nothing to accept after all.
@@ -69,6 +70,8 @@ void conn_turn_away(struct conn *conn, enum refusal refusal);
 void conn_run(struct conn *conn);  /* moves what can be moved, after anything happened */
 void conn_tick(struct conn *conn); /* acts on what is late */
 void conn_stop(struct conn *conn); /* ends when its requests under way are answered */
+/* Since when it waits for a request; INT64_MAX: one is under way, or it is being closed. */
+int64_t conn_idle_since(const struct conn *conn);
 void conn_close(struct conn *conn);
 
 static inline struct conn *conn_of_engine(struct engine *engine)

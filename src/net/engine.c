@@ -3,6 +3,15 @@
 
 #include <assert.h>
 
+int64_t engine_idle_max_ns(const struct engine *engine)
+{
+	int64_t most_ns = engine->host->idle_timeout_ns;
+
+	if (!engine->is_proven && most_ns > ENGINE_FIRST_REQUEST_NS)
+		most_ns = ENGINE_FIRST_REQUEST_NS;
+	return most_ns;
+}
+
 bool engine_submit(struct engine *engine, struct exchange *exchange)
 {
 	exchange->phase = EXCHANGE_RUNNING;

@@ -14,9 +14,10 @@
 
 #include "net/exchange.h"
 
-#define ENGINE_HEAD_TIMEOUT_NS (10 * CLOCK_NS_PER_S) /* first byte to the end of the headers */
-#define ENGINE_LINGER_NS (5 * CLOCK_NS_PER_S)	     /* reading on after an early answer */
-#define ENGINE_PARK_TIMEOUT_NS (10 * CLOCK_NS_PER_S) /* waiting for the budget */
+#define ENGINE_HEAD_TIMEOUT_NS (10 * CLOCK_NS_PER_S)   /* first byte to the end of the headers */
+#define ENGINE_FIRST_REQUEST_NS ENGINE_HEAD_TIMEOUT_NS /* from nothing to a first head */
+#define ENGINE_LINGER_NS (5 * CLOCK_NS_PER_S)	       /* reading on after an early answer */
+#define ENGINE_PARK_TIMEOUT_NS (10 * CLOCK_NS_PER_S)   /* waiting for the budget */
 
 /* What an engine needs from around it; outlives the engine. */
 struct engine_host {
@@ -39,6 +40,8 @@ struct engine_ops {
 	void (*answer)(struct engine *engine, struct exchange *exchange);
 	/* Acts on what is late; lets parked bodies go on when there is budget again. */
 	void (*tick)(struct engine *engine);
+	/* Since when it has been waiting for a request's head; INT64_MAX: it is not. */
+	int64_t (*idle_since)(const struct engine *engine);
 	/* Takes no new requests; done when those under way have been answered. */
 	void (*stop)(struct engine *engine);
 	/* Requests under way are marked cancelled and left to whoever runs them. */
@@ -51,6 +54,7 @@ struct engine {
 	bool is_done;
 	bool lingers;
 	bool is_parked; /* some body waits for the budget */
+	bool is_proven; /* a whole head has come: it may be idle for longer from now on */
 };
 
 struct engine *http1_new(struct engine_host *host);
@@ -58,6 +62,9 @@ struct engine *http1_new(struct engine_host *host);
 void http1_turn_away(struct engine *engine, enum refusal refusal);
 
 struct engine *http2_new(struct engine_host *host);
+
+/* How long it may go on with nothing under way. */
+int64_t engine_idle_max_ns(const struct engine *engine);
 
 /* Gives the request to the host, or refuses it when there is no room. True when it was taken. */
 bool engine_submit(struct engine *engine, struct exchange *exchange);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "codec/base64.h"
 #include "net/coding.h"
+#include "net/hosts.h"
 #include "net/lines.h"
 #include "net/response.h"
 #include "net/route.h"
@@ -17,6 +18,7 @@
 #define RPC_OVERHEAD_BYTES (GRPC_FRAME_BYTES + 1024u)
 #define DECODE_FIRST_FACTOR 8u /* decoded bytes reserved at first per received byte */
 #define DECODE_FIRST_BYTES 65536u
+#define HOST_SHOWN_BYTES 256
 #define STREAM_AHEAD_BYTES ((size_t)2 << 20) /* of a streamed request, beyond one message */
 
 struct exchange *exchange_new(struct service *service, enum net_protocol protocol,
@@ -55,16 +57,24 @@ void exchange_free(struct exchange *exchange)
 	free(exchange);
 }
 
-/* What the server's owner wants in each answer. */
-static void add_headers(struct exchange *exchange)
+static void add_missing(struct slice more, struct strbuf *lines)
 {
-	struct slice rest = exchange->service->headers;
-	struct strbuf *lines = &exchange->answer.lines;
 	struct net_header header;
 
-	while (lines_next(&rest, &header))
+	while (lines_next(&more, &header))
 		if (!lines_have(strbuf_slice(lines), header.name))
 			lines_add(lines, header.name, header.value);
+}
+
+/* What the server's owner wants in each answer, and what each should have. */
+static void add_headers(struct exchange *exchange)
+{
+	struct strbuf *lines = &exchange->answer.lines;
+
+	add_missing(exchange->service->headers, lines);
+	add_missing(SLICE_LITERAL("x-content-type-options: nosniff\r\n"
+				  "cache-control: no-store\r\n"),
+		    lines);
 }
 
 /* Encodes the response and trades the request's share of the budget for the answer's. */
@@ -142,6 +152,39 @@ static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 	return REFUSAL_COUNT;
 }
 
+/* Whether the client calls the server by a name that it has. A probe may call it anything. */
+static bool is_host_known(const struct exchange *exchange, const struct net_route *route)
+{
+	const struct hosts *hosts = exchange->service->hosts;
+	const struct net_request *request = &exchange->request;
+	bool is_named = false, is_known = true;
+
+	if (!hosts || (route && route->role == NET_ROLE_PROBE))
+		return true;
+	for (size_t i = 0; i < request->headers_count; i++) {
+		if (!slice_is(request->headers[i].name, "host"))
+			continue;
+		is_named = true;
+		is_known &= hosts_permit(hosts, request->headers[i].value);
+	}
+	return is_named ? is_known : hosts_permit(hosts, (struct slice){ 0 });
+}
+
+static void refuse_host(struct exchange *exchange)
+{
+	struct slice host = net_request_header(&exchange->request, "host");
+	char detail[2 * HOST_SHOWN_BYTES];
+
+	if (host.len > HOST_SHOWN_BYTES)
+		host.len = HOST_SHOWN_BYTES;
+	snprintf(detail, sizeof(detail),
+		 "\"%.*s\" is no name of this server, which asks nobody who they are: a web page "
+		 "could have made that name lead here; if it is meant, start with "
+		 "--web-allowed-host %.*s",
+		 SLICE_FMT(host), SLICE_FMT(host));
+	exchange_refuse(exchange, REFUSAL_HOST, detail);
+}
+
 /* What can be said before the body. A refusal, or REFUSAL_COUNT when all is well. */
 static enum refusal check_head(struct exchange *exchange)
 {
@@ -154,6 +197,8 @@ static enum refusal check_head(struct exchange *exchange)
 	}
 	match = route_find(exchange->service->routes, exchange->service->routes_count,
 			   request->method, request->path);
+	if (!is_host_known(exchange, match.route))
+		return REFUSAL_HOST;
 	if (!match.route)
 		return match.path_exists ? REFUSAL_METHOD : REFUSAL_NO_ROUTE;
 	if (match.route->stream &&
@@ -228,10 +273,12 @@ void exchange_begin_body(struct exchange *exchange, int64_t length, int64_t now_
 		else if (!charge(exchange, sizeof(*exchange) + head_cost(&exchange->head)))
 			refusal = REFUSAL_INFLIGHT;
 	}
-	if (refusal != REFUSAL_COUNT) {
+	if (refusal == REFUSAL_HOST)
+		refuse_host(exchange);
+	else if (refusal != REFUSAL_COUNT)
 		exchange_refuse(exchange, refusal, NULL);
+	if (refusal != REFUSAL_COUNT)
 		return;
-	}
 	exchange->phase = EXCHANGE_BODY;
 	exchange->is_parked = length != 0 && budget_is_tight(&exchange->service->budget);
 	pace_begin(&exchange->pace, now_ns);

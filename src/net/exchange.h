@@ -33,6 +33,7 @@ struct service {
 	int (*authorize)(void *context, const struct net_request *request, enum net_role role,
 			 bool at_once);
 	void *authorize_context;
+	const struct hosts *hosts;
 	struct slice headers, path_prefix;
 	struct durations *durations;
 	struct budget budget;

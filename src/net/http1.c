@@ -194,7 +194,7 @@ static int on_headers_complete(llhttp_t *parser)
 	struct slice expect;
 	const char *problem;
 
-	http->head_is_read = true;
+	http->head_is_read = http->engine.is_proven = true;
 	parser->upgrade = 0; /* no upgrades here: the request stands as it is */
 	http->keeps_alive = llhttp_should_keep_alive(parser);
 	if (!head_set_method(&exchange->head, slice_of(method)) ||
@@ -268,6 +268,7 @@ static const char *reason_of(int status)
 		{ 414, "URI Too Long" },
 		{ 415, "Unsupported Media Type" },
 		{ 417, "Expectation Failed" },
+		{ 421, "Misdirected Request" },
 		{ 422, "Unprocessable Content" },
 		{ 429, "Too Many Requests" },
 		{ 431, "Request Header Fields Too Large" },
@@ -472,7 +473,7 @@ static void http1_answer(struct engine *engine, struct exchange *exchange)
 /* Nothing is under way: how long may that last? */
 static void tick_idle(struct http1 *http)
 {
-	if (now_of(http) - http->idle_since_ns > http->engine.host->idle_timeout_ns)
+	if (now_of(http) - http->idle_since_ns > engine_idle_max_ns(&http->engine))
 		http->engine.is_done = true;
 }
 
@@ -511,6 +512,14 @@ static void http1_tick(struct engine *engine)
 		tick_idle(http);
 }
 
+static int64_t http1_idle_since(const struct engine *engine)
+{
+	const struct http1 *http = (const struct http1 *)engine;
+	bool has_head = http->state != READING || (http->exchange && http->head_is_read);
+
+	return has_head ? INT64_MAX : http->idle_since_ns;
+}
+
 static void http1_stop(struct engine *engine)
 {
 	struct http1 *http = http1_of(engine);
@@ -543,6 +552,7 @@ static const struct engine_ops http1_ops = {
 	.pull = http1_pull,
 	.answer = http1_answer,
 	.tick = http1_tick,
+	.idle_since = http1_idle_since,
 	.stop = http1_stop,
 	.free = http1_free,
 };

@@ -194,6 +194,7 @@ static void end_head(struct http2 *http, struct exchange *exchange, bool is_whol
 {
 	struct slice expect;
 
+	http->engine.is_proven = true;
 	if (exchange->phase == EXCHANGE_HEAD)
 		exchange_begin_body(exchange, is_whole ? 0 : body_length(exchange), now_of(http));
 	if (exchange->phase == EXCHANGE_ANSWER) {
@@ -503,8 +504,18 @@ static void http2_tick(struct engine *engine)
 		http->is_broken = engine->is_done = true;
 		return;
 	}
-	if (!http->exchanges && now_of(http) - http->idle_since_ns > engine->host->idle_timeout_ns)
+	if (!http->exchanges && now_of(http) - http->idle_since_ns > engine_idle_max_ns(engine))
 		http2_stop(engine);
+}
+
+static int64_t http2_idle_since(const struct engine *engine)
+{
+	const struct http2 *http = (const struct http2 *)engine;
+
+	for (const struct exchange *at = http->exchanges; at; at = at->next)
+		if (at->phase != EXCHANGE_HEAD)
+			return INT64_MAX;
+	return http->idle_since_ns;
 }
 
 static void http2_free(struct engine *engine)
@@ -533,6 +544,7 @@ static const struct engine_ops http2_ops = {
 	.pull = http2_pull,
 	.answer = http2_answer,
 	.tick = http2_tick,
+	.idle_since = http2_idle_since,
 	.stop = http2_stop,
 	.free = http2_free,
 };

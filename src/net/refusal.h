@@ -24,6 +24,7 @@
 	X(TARGET_BYTES, "target_bytes", 414, GRPC_RESOURCE_EXHAUSTED, 0, "the URL is too long")    \
 	X(CODING, "coding", 415, GRPC_UNIMPLEMENTED, 0, "unknown content coding")                  \
 	X(EXPECT, "expect", 417, GRPC_INVALID_ARGUMENT, 0, "unknown expectation")                  \
+	X(HOST, "host", 421, GRPC_PERMISSION_DENIED, 0, "this server has another name")            \
 	X(LOGINS, "logins", 429, GRPC_RESOURCE_EXHAUSTED, 1, "too many passwords are being tried") \
 	X(HEAD_BYTES, "head_bytes", 431, GRPC_RESOURCE_EXHAUSTED, 0, "the headers are too large")  \
 	X(CANCELLED, "cancelled", 499, GRPC_CANCELLED, 0, "the client went away")                  \

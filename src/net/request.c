@@ -30,20 +30,29 @@ int net_parameter_next(struct slice *query, struct strbuf *name, struct strbuf *
 		       : -ERR_INVALID;
 }
 
+/* The value as it stands in the query, of the n-th parameter of that name. */
+static bool find_parameter(struct slice query, const char *name, size_t n, struct strbuf *decoded,
+			   struct slice *ret)
+{
+	while (query.len) {
+		struct slice key = slice_cut(slice_cut(query, '&', &query), '=', ret);
+
+		strbuf_clear(decoded);
+		if (uri_decode(key, true, decoded) && slice_is(strbuf_slice(decoded), name) && !n--)
+			return true;
+	}
+	return false;
+}
+
 bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
 			   struct strbuf *out)
 {
-	struct slice query = request->query;
+	struct slice value;
+	bool is_there = find_parameter(request->query, name, n, out, &value);
 
-	while (query.len) {
-		struct slice value;
-		struct slice key = slice_cut(slice_cut(query, '&', &query), '=', &value);
-
-		strbuf_clear(out);
-		if (!uri_decode(key, true, out) || !slice_is(strbuf_slice(out), name) || n--)
-			continue;
-		strbuf_clear(out);
-		return uri_decode(value, true, out);
-	}
+	strbuf_clear(out); /* of the names that were looked at */
+	if (is_there && uri_decode(value, true, out))
+		return true;
+	strbuf_clear(out);
 	return false;
 }

@@ -27,6 +27,8 @@
 #define QUEUE_MAX 1024u /* requests that wait for a worker */
 #define INFLIGHT_BYTES_DEFAULT ((size_t)256 * 1024 * 1024)
 #define CONNECTIONS_DEFAULT 1024u
+#define PEER_SHARE 3u /* of the connections that one peer may have, over PEER_SHARE_OF */
+#define PEER_SHARE_OF 4u
 #define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
 #define IDLE_TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
 #define TICK_MS 250u
@@ -92,6 +94,65 @@ static bool on_submit(struct engine_host *host, struct exchange *exchange)
 	return pool_submit(asks ? server->askers : server->pool, exchange);
 }
 
+/* What is open besides a newcomer, and which of it could go: NULL where nothing is idle. */
+struct census {
+	unsigned open, of_peer;
+	struct conn *idle, *idle_of_peer;
+};
+
+static struct conn *older(struct conn *a, struct conn *b)
+{
+	return !a || conn_idle_since(b) < conn_idle_since(a) ? b : a;
+}
+
+static struct census take_census(const struct net_server *server, const struct conn *newcomer)
+{
+	struct census census = { 0 };
+
+	for (struct conn *conn = server->conns; conn; conn = conn->next) {
+		bool is_idle = conn_idle_since(conn) != INT64_MAX;
+		bool is_same = !memcmp(&conn->network, &newcomer->network, sizeof(conn->network));
+
+		if (conn == newcomer || conn->phase == CONN_CLOSING)
+			continue;
+		census.open++;
+		census.of_peer += is_same;
+		if (is_idle)
+			census.idle = older(census.idle, conn);
+		if (is_idle && is_same)
+			census.idle_of_peer = older(census.idle_of_peer, conn);
+	}
+	return census;
+}
+
+/*
+ * Whether there is room for a newcomer, after the connection that has been idle longest made some
+ * if need be: of its own peer, where that has its share. So nobody is locked out by connections
+ * that ask nothing.
+ */
+static bool make_room(struct net_server *server, const struct conn *newcomer)
+{
+	unsigned share = server->connections_max / PEER_SHARE_OF * PEER_SHARE;
+	struct conn *victim = NULL;
+	struct census census;
+
+	if (server->conns_count <= share)
+		return true;
+	census = take_census(server, newcomer);
+	if (census.of_peer >= share)
+		victim = census.idle_of_peer;
+	else if (census.open >= server->connections_max)
+		victim = census.idle;
+	else
+		return true;
+	if (!victim)
+		return false;
+	traffic_count_evicted();
+	conn_stop(victim); /* says so, where the protocol has words for it */
+	conn_close(victim);
+	return true;
+}
+
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct net_server *server = listener->data;
@@ -109,7 +170,7 @@ static void on_connection(uv_stream_t *listener, int status)
 	server->conns = conn;
 	if (conn->phase == CONN_CLOSING)
 		return;
-	if (server->conns_count <= server->connections_max) {
+	if (make_room(server, conn)) {
 		conn_begin(conn);
 	} else if (server->conns_count <= server->connections_max + TURNED_AWAY_MAX) {
 		conn_turn_away(conn, REFUSAL_CONNECTIONS);
@@ -231,6 +292,7 @@ static struct net_server *new_server(const struct net_server_options *options)
 	server->service.durations = durations_new(options->routes, options->routes_count);
 	server->service.authorize = options->authorize;
 	server->service.authorize_context = options->authorize_context;
+	server->service.hosts = options->hosts;
 	server->service.headers = options->headers;
 	server->service.path_prefix = options->path_prefix;
 	server->service.budget.max_bytes =

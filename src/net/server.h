@@ -8,6 +8,8 @@
  * (Content-Encoding, grpc-encoding: gzip, deflate, zstd, identity) and below the route's limit.
  * Bounds: connections, streams per connection, header bytes, body bytes per route and in flight
  * for all, idle and read time-outs; each excess is answered (413, 429, 431, 408, 503) and counted.
+ * When there are too many connections, of all or of one peer, the one that has been idle longest
+ * makes room. Each answer says `nosniff` and, unless its handler says otherwise, `no-store`.
  *
  * `net_server_options.authorize` is asked for each request; `tls` once per connection, on the loop
  * thread, so that new certificates need no restart.
@@ -46,7 +48,7 @@ struct net_request {
 struct slice net_request_header(const struct net_request *request, const char *name); /* or empty */
 /*
  * The n-th (from 0) query parameter `name`, percent-decoded ('+' is a blank) into `out`, which is
- * overwritten. False when absent.
+ * overwritten. False, and nothing in it, when absent.
  */
 bool net_request_parameter(const struct net_request *request, const char *name, size_t n,
 			   struct strbuf *out);
@@ -114,6 +116,7 @@ enum net_role {
 	NET_ROLE_INGEST,
 	NET_ROLE_QUERY,
 	NET_ROLE_ADMIN,
+	NET_ROLE_PROBE, /* nothing, by whatever name the server is called: whether it is well */
 };
 
 struct net_route {
@@ -129,7 +132,8 @@ struct net_route {
 #define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */
 
 struct net_server;
-struct tls; /* net/tls.h */
+struct hosts; /* net/hosts.h */
+struct tls;   /* net/tls.h */
 
 struct net_server_options {
 	const char *address; /* "127.0.0.1:7070", "[::1]:0"; port 0 = any free */
@@ -150,8 +154,9 @@ struct net_server_options {
 	/* NULL = plain text. Returns a reference to the certificates for a new connection. */
 	struct tls *(*tls)(void *context);
 	void *tls_context;
-	struct slice headers;	  /* lines for each answer that has none of the name; borrowed */
-	struct slice path_prefix; /* "/profiles": may stand before every path; borrowed */
+	const struct hosts *hosts; /* NULL = by any name; only probes may use others; borrowed */
+	struct slice headers;	   /* lines for each answer that has none of the name; borrowed */
+	struct slice path_prefix;  /* "/profiles": may stand before every path; borrowed */
 };
 
 /*

@@ -28,15 +28,18 @@ static METRIC_COUNTER(sent_bytes, "firn_net_sent_bytes_total", "",
 		      "Bytes sent on the listener's connections.");
 static METRIC_COUNTER(connections_opened, "firn_net_connections_opened_total", "",
 		      "Connections accepted.");
+static METRIC_COUNTER(connections_evicted, "firn_net_connections_evicted_total", "",
+		      "Idle connections closed to make room for new ones.");
 static METRIC_GAUGE(connections_open, "firn_net_connections", "", "Connections open now.");
 static METRIC_GAUGE(inflight_bytes, "firn_net_inflight_bytes", "",
 		    "Bytes of requests and answers in memory.");
 static METRIC_GAUGE(handlers_running, "firn_net_handlers_running", "", "Handlers running now.");
 void traffic_register(void)
 {
-	static struct metric *const singles[] = { &received_bytes,     &sent_bytes,
-						  &connections_opened, &connections_open,
-						  &inflight_bytes,     &handlers_running };
+	static struct metric *const singles[] = { &received_bytes,	&sent_bytes,
+						  &connections_opened,	&connections_open,
+						  &connections_evicted, &inflight_bytes,
+						  &handlers_running };
 
 	for (size_t i = 0; i < PROTOCOLS_COUNT; i++) {
 		for (size_t j = 0; j < CLASSES_COUNT; j++) {
@@ -69,6 +72,11 @@ void traffic_add_connection(int change)
 	metric_add(&connections_open, change);
 	if (change > 0)
 		metric_add(&connections_opened, change);
+}
+
+void traffic_count_evicted(void)
+{
+	metric_add(&connections_evicted, 1);
 }
 
 void traffic_set_inflight(int64_t bytes)

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/hosts.h"
 #include "server/access/access.h"
 #include "server/query/index_cache.h"
 #include "server/serve/origin.h"
@@ -28,6 +29,7 @@ struct server {
 	struct net_server *net;
 	struct net_route routes[SERVE_ROUTES_MAX];
 	struct web web;
+	struct hosts hosts;
 	struct strbuf storage_path;
 };
 
@@ -173,6 +175,21 @@ static int open_parts(struct server *server, const struct server_options *option
 	return rc;
 }
 
+/* By which names it may be called. With users, browsers keep their passwords from other names. */
+static int read_hosts(struct server *server, const struct server_options *options, struct err *err)
+{
+	int rc = hosts_init(&server->hosts, options->http_address, err);
+
+	if (!rc && server->web.host[0])
+		rc = hosts_add(&server->hosts, slice_of(server->web.host), err);
+	for (size_t i = 0; !rc && i < options->web_allowed_hosts_count; i++) {
+		rc = hosts_add(&server->hosts, slice_of(options->web_allowed_hosts[i]), err);
+		if (rc)
+			err_wrap(err, "--web-allowed-host");
+	}
+	return rc;
+}
+
 /* What changes something is no page's business but our own. */
 static int authorize(void *context, const struct net_request *request, enum net_role role,
 		     bool at_once)
@@ -217,6 +234,8 @@ static int listen_on(struct server *server, const struct server_options *options
 		return -ERR_INVALID;
 	web_add_headers(&server->web,
 			server->access ? access_headers(server->access) : (struct slice){ 0 });
+	if (!server->serve.has_users)
+		net.hosts = &server->hosts;
 	net.headers = strbuf_slice(&server->web.headers);
 	net.path_prefix = slice_of(server->web.prefix);
 	if (server_has_tls(server)) {
@@ -255,6 +274,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 			      options->web_embed_origin, &server->web, err);
 	server->serve.external_host = server->web.host;
 	server->serve.embed_origin = server->web.embed;
+	if (!rc)
+		rc = read_hosts(server, options, err);
 	if (!rc)
 		rc = open_parts(server, options, err);
 	if (!rc)
@@ -303,6 +324,7 @@ void server_stop(struct server *server)
 	targets_free(server->serve.targets);
 	index_cache_free(server->serve.indexes);
 	access_close(server->access);
+	hosts_free(&server->hosts);
 	web_free(&server->web);
 	free(server);
 }

@@ -27,7 +27,10 @@ struct server_options {
 	const char *web_cors_origin;  /* whose pages may ask: "https://HOST", "*"; or NULL */
 	const char *web_embed_origin; /* whose pages may show ours in a frame; or NULL */
 	const char *own_token;	      /* of our own agent: may send, whatever the file says */
+	const char *const *web_allowed_hosts; /* further names of a server without users */
+	size_t web_allowed_hosts_count;
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */
+	bool web_enable_admin_api;	/* delete without a login */
 	bool tenants;			/* the header X-Scope-OrgID says whose a request is */
 	bool local_files;		/* symbols may come from this host's files (firn up) */
 	const char *debuginfo_path;	/* further debug files by build id, or NULL */

@@ -298,6 +298,7 @@ static unsigned role_bit(enum net_role role)
 		[NET_ROLE_INGEST] = WEB_CONFIG_INGEST,
 		[NET_ROLE_QUERY] = WEB_CONFIG_QUERY,
 		[NET_ROLE_ADMIN] = WEB_CONFIG_ADMIN,
+		[NET_ROLE_PROBE] = 0,
 	};
 
 	return bits[role] | WEB_CONFIG_ADMIN;
@@ -310,7 +311,7 @@ static int verdict(struct access *access, const struct net_request *request, enu
 	unsigned roles;
 	int status = 200;
 
-	if (role == NET_ROLE_NONE)
+	if (role == NET_ROLE_PROBE || role == NET_ROLE_NONE)
 		return 200;
 	state = take_state(access);
 	if (!asks_for_nothing(&state->config)) {

@@ -285,8 +285,10 @@ static void ends_what_is_late(void **state)
 		int64_t seconds;
 		const char *outcome;
 	} late[] = {
-		{ "", 59, "open" },
-		{ "", 61, "close" },
+		{ "", 9, "open" }, /* nothing asked yet */
+		{ "", 11, "close" },
+		{ "GET /none HTTP/1.1\r\n" HOST "\r\n", 59, "404 open" },
+		{ "GET /none HTTP/1.1\r\n" HOST "\r\n", 61, "404 close" },
 		{ "GET /", 9, "open" },
 		{ "GET /", 11, "408 close" },
 		{ "GET / HTTP/1.1\r\n" HOST, 11, "408 close" },

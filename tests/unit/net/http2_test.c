@@ -445,13 +445,30 @@ static void stopping_says_goaway_and_finishes(void **state)
 	peer_free(&peer);
 }
 
-static void an_idle_connection_ends(void **state)
+static void a_connection_that_asks_nothing_ends_soon(void **state)
 {
 	struct peer peer;
 
 	(void)state;
 	peer_init(&peer);
 	exchange_bytes(&peer);
+	pass(&peer, 9);
+	assert_false(peer.got_goaway);
+	pass(&peer, 2);
+	assert_true(peer.got_goaway);
+	assert_true(peer.fake.engine->is_done);
+	peer_free(&peer);
+}
+
+static void an_idle_connection_ends(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	request(&peer, "GET", "/", "a", "b");
+	exchange_bytes(&peer);
+	run(&peer);
 	pass(&peer, 59);
 	assert_false(peer.got_goaway);
 	pass(&peer, 2);
@@ -692,6 +709,7 @@ int main(void)
 		cmocka_unit_test(large_heads_are_refused),
 		cmocka_unit_test(a_head_that_never_ends_ends_the_connection),
 		cmocka_unit_test(stopping_says_goaway_and_finishes),
+		cmocka_unit_test(a_connection_that_asks_nothing_ends_soon),
 		cmocka_unit_test(an_idle_connection_ends),
 		cmocka_unit_test(rubbish_ends_the_connection),
 	};

@@ -552,26 +552,89 @@ static void a_lost_connection_cancels_its_request(void **state)
 	wait_for(&world->gate, &world->gate.saw_cancel);
 }
 
-static void connections_over_the_limit_are_turned_away(void **state)
+/* From an address of this host's, as another peer would. */
+static int dial_from(const struct world *world, uint32_t from)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)net_server_port(world->server)),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr = { htonl(from) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void ask(int fd, const char *path, const char *until)
+{
+	struct strbuf text = { 0 };
+
+	strbuf_addf(&text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+	say(fd, strbuf_text(&text));
+	strbuf_clear(&text);
+	if (until)
+		hear(fd, until, &text);
+	strbuf_free(&text);
+}
+
+static bool is_turned_away(int fd)
+{
+	struct strbuf answer = { 0 };
+	bool is;
+
+	hear(fd, NULL, &answer);
+	is = answer.len > 12 && !memcmp(answer.data, "HTTP/1.1 503", 12);
+	strbuf_free(&answer);
+	return is;
+}
+
+#define PEER_SHARE 15 /* of the 20 connections of `start` */
+
+static void idle_connections_make_room_for_new_ones(void **state)
 {
 	struct world *world = *state;
 	struct strbuf answer = { 0 };
+	int fds[3 * PEER_SHARE];
+	size_t count = sizeof(fds) / sizeof(fds[0]);
+
+	for (size_t i = 0; i < count; i++) { /* some say nothing at all, some half of a head */
+		fds[i] = dial(world);
+		if (i % 3 == 0)
+			ask(fds[i], "/nothing", "refused");
+		else if (i % 3 == 1)
+			say(fds[i], "GET /nothing HTT");
+	}
+	ask(fds[count - 3], "/nothing", "refused"); /* among the last, so it is still there */
+	hear(fds[0], NULL, &answer);		    /* the first have gone: ends */
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	strbuf_free(&answer);
+}
+
+static void busy_connections_stay_and_leave_room_for_other_peers(void **state)
+{
+	struct world *world = *state;
 	int fds[20], fd;
 
-	for (size_t i = 0; i < 20; i++) {
+	for (size_t i = 0; i < PEER_SHARE; i++) {
 		fds[i] = dial(world);
-		say(fds[i], "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
-		strbuf_clear(&answer);
-		hear(fds[i], "refused", &answer);
+		ask(fds[i], "/gate", NULL);
 	}
+	wait_for(&world->gate, &world->gate.is_entered);
 	fd = dial(world);
-	strbuf_clear(&answer);
-	hear(fd, NULL, &answer);
-	assert_memory_equal(strbuf_text(&answer), "HTTP/1.1 503", 12);
+	assert_true(is_turned_away(fd));
+	close(fd);
+	for (size_t i = PEER_SHARE; i < 20; i++) {
+		fds[i] = dial_from(world, INADDR_LOOPBACK + 1);
+		ask(fds[i], "/nothing", "refused");
+	}
+	fd = dial_from(world, INADDR_LOOPBACK + 2); /* one that is idle goes */
+	ask(fd, "/nothing", "refused");
 	close(fd);
 	for (size_t i = 0; i < 20; i++)
 		close(fds[i]);
-	strbuf_free(&answer);
 }
 
 static void a_taken_port_names_its_holder(void **state)
@@ -710,7 +773,8 @@ int main(void)
 		WITH_SERVER(pipelined_requests_are_answered_in_order),
 		WITH_SERVER(a_client_that_still_sends_gets_the_refusal),
 		WITH_SERVER(a_lost_connection_cancels_its_request),
-		WITH_SERVER(connections_over_the_limit_are_turned_away),
+		WITH_SERVER(idle_connections_make_room_for_new_ones),
+		WITH_SERVER(busy_connections_stay_and_leave_room_for_other_peers),
 		WITH_SERVER(a_taken_port_names_its_holder),
 		WITH_SERVER(stopping_finishes_what_is_under_way),
 		WITH_SERVER(stopping_cancels_what_outlasts_the_grace),
