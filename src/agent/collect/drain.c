@@ -25,7 +25,8 @@
 #define WARM_UP_NS CLOCK_NS_PER_S
 #define FOLLOW_CPUS_NS CLOCK_NS_PER_S
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
-#define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S)  /* whoever starts an agent waits to see something */
+#define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
+#define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
 struct drain {
 	struct drain_options options;
@@ -38,6 +39,7 @@ struct drain {
 	struct kernel_image kernel_image;
 	struct jit *jit;
 	struct unwind_loader *loader;
+	struct lender *lender;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
 	int64_t window_start_ns; /* monotonic */
@@ -134,6 +136,7 @@ void drain_metrics_register(void)
 		if (counter_metrics[i])
 			metrics_register(&counter_metrics[i], 1);
 	unwind_loader_metrics_register();
+	lender_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -173,6 +176,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	};
 
 	kernel_symbols_refresh(&drain->kernel_symbols, now_ns);
+	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
@@ -325,10 +329,10 @@ static void warm_up(struct drain *drain)
 	const struct sampler_options *sampler = &drain->options.sampler;
 
 	for (size_t i = 0; i < sampler->pids_count; i++)
-		warm_up_process(drain->loader, (uint32_t)sampler->pids[i]);
+		warm_up_process(drain->loader, drain->lender, (uint32_t)sampler->pids[i]);
 	if (drain->options.program) {
-		warm_up_program(drain->loader, drain->options.program);
-		warm_up_process(drain->loader, (uint32_t)getppid());
+		warm_up_program(drain->loader, drain->lender, drain->options.program);
+		warm_up_process(drain->loader, drain->lender, (uint32_t)getppid());
 	}
 	if (sampler->pids_count)
 		unwind_loader_wait_idle(drain->loader, WARM_UP_NS);
@@ -369,18 +373,20 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->options.sampler.take_context = drain;
 	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
 		drain->batch_seed = (uint64_t)clock_real_ns();
+	code = lender_new(&drain->lender, err);
 	tracker_init(&drain->tracker,
 		     &(struct tracker_options){ .announce_binaries = options->announce_binaries,
 						.tables = { table_is_known, want_table, drain },
+						.lender = drain->lender,
 						.space_read = put_space,
 						.space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->jit = jit_new();
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (drain->stop_fd < 0)
+	if (!code && drain->stop_fd < 0)
 		code = err_set_errno(err, errno, "make an eventfd");
-	else
+	if (!code)
 		code = start_sampling(drain, err);
 	if (code) {
 		drain_free(drain);
@@ -414,14 +420,17 @@ void *drain_run(void *data)
 {
 	struct drain *drain = data;
 	struct pollfd fds[] = { { .fd = sampler_fd(drain->sampler), .events = POLLIN },
-				{ .fd = drain->stop_fd, .events = POLLIN } };
+				{ .fd = drain->stop_fd, .events = POLLIN },
+				{ .events = POLLIN } };
 
 	while (!(fds[1].revents & POLLIN)) {
 		int64_t now_ns;
 
-		poll(fds, 2, wait_ms(drain, clock_monotonic_ns()));
+		fds[2].fd = lender_fd(drain->lender);
+		poll(fds, 3, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
 		now_ns = clock_monotonic_ns();
+		tracker_take_files(&drain->tracker, now_ns);
 		if (now_ns >= drain->follow_cpus_at_ns) {
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
@@ -446,6 +455,7 @@ void drain_free(struct drain *drain)
 	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
+	lender_free(drain->lender);
 	counts_free(&drain->counts);
 	jit_free(drain->jit);
 	accounts_free(drain->accounts);

@@ -4,46 +4,79 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "agent/procs/maps_file.h"
-#include "agent/procs/opener.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
-#define KERNEL_MINOR_BITS 20 /* of dev_t inside the kernel, MINORBITS */
+/* What takes longer is found when samples fall into it. */
+#define WAIT_NS (2 * CLOCK_NS_PER_S)
 
-/* Takes over fd. */
-static void want(struct unwind_loader *loader, const struct file_key *key, int fd, const char *path)
+/* Hands the file on when it is one to unwind. */
+static void want(struct unwind_loader *loader, struct lender_answer *answer)
 {
-	struct elf_info elf;
-	struct err err;
-
-	if (elf_read_info(fd, path, &elf, &err))
-		close(fd);
-	else
-		unwind_loader_want(loader, key, fd, elf.build_id, path);
+	if (answer->is_done && answer->elf && answer->fd >= 0) {
+		unwind_loader_want(loader, &answer->key, answer->fd, answer->elf->build_id,
+				   answer->path);
+		answer->fd = -1;
+	}
+	lender_answer_free(answer);
 }
 
-static void warm_up_range(struct unwind_loader *loader, uint32_t pid,
-			  const struct maps_range *range)
+static void take_files(struct unwind_loader *loader, struct lender *lender)
 {
-	struct opener_place place = {
-		.pids = { pid }, .pids_count = 1, .start = range->start, .end = range->end
-	};
-	struct file_key key = opener_key(&place, range);
-	struct strbuf path = { 0 };
-	int fd = -1;
+	struct lender_answer answer;
 
-	if (!unwind_loader_is_known(loader, &key))
-		fd = opener_open(&place, &key, &path);
-	if (fd >= 0)
-		want(loader, &key, fd, range->path);
-	strbuf_free(&path);
+	lender_wait(lender, WAIT_NS);
+	while (lender_take(lender, &answer))
+		want(loader, &answer);
 }
 
-void warm_up_process(struct unwind_loader *loader, uint32_t pid)
+/* Asks for the files, of which all but the time of change is known. */
+static void ask_for_keys(struct lender *lender, uint32_t pid, const struct maps_file *maps)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct maps_range *range = &maps->ranges[i];
+		const struct lender_request request = {
+			.wish = LENDER_KEY,
+			.place = { .pids = { pid },
+				   .pids_count = 1,
+				   .start = range->start,
+				   .end = range->end },
+			.key = { .inode = range->inode, .device = range->device },
+			.path = range->path,
+		};
+
+		if (range->kind == MAPPING_FILE)
+			lender_ask(lender, &request);
+	}
+}
+
+static void ask_for_files(struct unwind_loader *loader, struct lender *lender)
+{
+	struct lender_answer *answers = NULL, answer;
+	size_t count = 0, room = 0;
+
+	lender_wait(lender, WAIT_NS);
+	while (lender_take(lender, &answer)) {
+		mem_grow(answers, count, room);
+		answers[count++] = answer;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct lender_request request = answers[i].request;
+
+		request.wish = LENDER_MAPPED;
+		request.key = answers[i].key;
+		if (answers[i].is_done && !unwind_loader_is_known(loader, &request.key))
+			lender_ask(lender, &request);
+		lender_answer_free(&answers[i]);
+	}
+	free(answers);
+}
+
+void warm_up_process(struct unwind_loader *loader, struct lender *lender, uint32_t pid)
 {
 	struct maps_file maps = { 0 };
 	char path[32];
@@ -53,33 +86,19 @@ void warm_up_process(struct unwind_loader *loader, uint32_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (maps_file_read(&maps, fd, NULL) > 0)
-		for (size_t i = 0; i < maps.count; i++)
-			if (maps.ranges[i].kind == MAPPING_FILE)
-				warm_up_range(loader, pid, &maps.ranges[i]);
+	if (maps_file_read(&maps, fd, NULL) > 0) {
+		ask_for_keys(lender, pid, &maps);
+		ask_for_files(loader, lender);
+		take_files(loader, lender);
+	}
 	maps_file_free(&maps);
 	close(fd);
 }
 
-void warm_up_program(struct unwind_loader *loader, const char *path)
+void warm_up_program(struct unwind_loader *loader, struct lender *lender, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct file_key key;
-	struct stat stat;
+	const struct lender_request request = { .wish = LENDER_PROGRAM, .path = path };
 
-	if (fd < 0)
-		return;
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
-		close(fd);
-		return;
-	}
-	key = (struct file_key){
-		.inode = stat.st_ino,
-		.device = (uint64_t)major(stat.st_dev) << KERNEL_MINOR_BITS | minor(stat.st_dev),
-		.changed_ns = stat.st_mtim.tv_sec * CLOCK_NS_PER_S + stat.st_mtim.tv_nsec,
-	};
-	if (unwind_loader_is_known(loader, &key))
-		close(fd);
-	else
-		want(loader, &key, fd, path);
+	if (lender_ask(lender, &request))
+		take_files(loader, lender);
 }

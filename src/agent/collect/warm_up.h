@@ -8,12 +8,13 @@
 
 #include <stdint.h>
 
+#include "agent/files/lender.h"
 #include "agent/unwind/loader.h"
 
 /* The files that a process has mapped executable. */
-void warm_up_process(struct unwind_loader *loader, uint32_t pid);
+void warm_up_process(struct unwind_loader *loader, struct lender *lender, uint32_t pid);
 
 /* A program that is about to be run. */
-void warm_up_program(struct unwind_loader *loader, const char *path);
+void warm_up_program(struct unwind_loader *loader, struct lender *lender, const char *path);
 
 #endif

@@ -90,11 +90,19 @@ static struct binary *add(struct binaries *binaries, const struct file_key *key)
 	return binary;
 }
 
-struct binary *binaries_get(struct binaries *binaries, const struct file_key *key, int64_t now_ns)
+struct binary *binaries_find(const struct binaries *binaries, const struct file_key *key)
 {
 	uint32_t id = idmap_find(&binaries->map, key_hash(key), key_equal, binaries, key);
-	struct binary *binary = id == IDMAP_NONE ? add(binaries, key) : binaries->items[id];
 
+	return id == IDMAP_NONE ? NULL : binaries->items[id];
+}
+
+struct binary *binaries_get(struct binaries *binaries, const struct file_key *key, int64_t now_ns)
+{
+	struct binary *binary = binaries_find(binaries, key);
+
+	if (!binary)
+		binary = add(binaries, key);
 	if (binary)
 		binary->used_at_ns = now_ns;
 	return binary_ref(binary);
@@ -132,18 +140,16 @@ bool binaries_needs_file(const struct binaries *binaries, const struct binary *b
 	return table_is_missing(binaries, binary);
 }
 
-/* The file's headers, or NULL when it is no ELF file. */
-static struct elf_info *read_elf(int fd, const char *path)
+/* Takes the headers over. */
+static void open_first(struct binary *binary, struct elf_info *elf, const char *path)
 {
-	struct elf_info *elf = mem_new(struct elf_info);
-	struct err err;
-
-	if (!elf_read_info(fd, path, elf, &err))
-		return elf;
-	log_debug("agent", "mapped file has no readable ELF headers", "reason=\"%s\"", err.message);
+	binary->opened = true;
+	binary->elf = elf;
+	binary->announced = !elf || !elf->build_id[0];
+	if (elf)
+		return;
+	log_debug("agent", "mapped file has no readable ELF headers", "path=\"%s\"", path);
 	metric_add(&procs_binaries_unreadable, 1);
-	free(elf);
-	return NULL;
 }
 
 static void want_table(struct binaries *binaries, const struct binary *binary, int fd)
@@ -186,9 +192,10 @@ static void announce(struct binaries *binaries, struct binary *binary)
 }
 
 void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pid, int fd,
-		   const char *path, int64_t now_ns)
+		   struct elf_info *elf, const char *path, int64_t now_ns)
 {
 	if (fd < 0) {
+		assert(!elf);
 		put_off(binary, now_ns);
 		if (binary->opened)
 			want_table(binaries, binary, -1);
@@ -196,11 +203,10 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pi
 	}
 	binary_name(binary, path);
 	binary->pid = pid;
-	if (!binary->opened) {
-		binary->opened = true;
-		binary->elf = read_elf(fd, path);
-		binary->announced = !binary->elf || !binary->elf->build_id[0];
-	}
+	if (!binary->opened)
+		open_first(binary, elf, path);
+	else
+		free(elf);
 	want_table(binaries, binary, fd);
 	if (binary->fd < 0 && binaries->announce && !binary->announced &&
 	    binaries->pinned < BINARIES_PINNED_MAX) {

@@ -27,6 +27,7 @@
 struct binary {
 	struct file_key key;
 	bool opened;	      /* its contents were looked at */
+	bool asked;	      /* its file is being opened */
 	bool has_frames;      /* a sample fell into it */
 	bool announced;	      /* or will not be */
 	int fd;		      /* pinned, else -1 */
@@ -74,6 +75,9 @@ struct binaries {
 void binaries_init(struct binaries *binaries, bool announce, const struct binaries_tables *tables);
 void binaries_fini(struct binaries *binaries);
 
+/* NULL when it is not known. */
+struct binary *binaries_find(const struct binaries *binaries, const struct file_key *key);
+
 /* The binary of this key, with a reference taken, made when new. NULL when over BINARIES_MAX. */
 struct binary *binaries_get(struct binaries *binaries, const struct file_key *key, int64_t now_ns);
 struct binary *binary_ref(struct binary *binary); /* accepts and returns NULL */
@@ -83,12 +87,12 @@ void binary_unref(struct binary *binary, int64_t now_ns);
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
 /*
- * Takes the open file of process `pid`, looks at it when it is the first time, and hands it to who
- * waits for it.
+ * Takes the open file of process `pid` and what its headers say (NULL: it is no ELF file), and
+ * hands it to who waits for it.
  * -1: it could not be opened; there will be no new try before some time has passed.
  */
 void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pid, int fd,
-		   const char *path, int64_t now_ns);
+		   struct elf_info *elf, const char *path, int64_t now_ns);
 
 /* Notes a path for a binary that has none yet. */
 void binary_name(struct binary *binary, const char *path);

@@ -17,9 +17,13 @@
 /* What could not be read is tried again so often, as long as there are samples. */
 #define LOOK_AGAIN_NS (50 * CLOCK_NS_PER_MS)
 
+/* Files are there in less than a thousandth of this. A file system that hangs must not cost more.
+ */
+#define WAIT_PER_WINDOW_NS (500 * CLOCK_NS_PER_MS)
+
 void tracker_init(struct tracker *tracker, const struct tracker_options *options)
 {
-	*tracker = (struct tracker){ .options = *options };
+	*tracker = (struct tracker){ .options = *options, .wait_left_ns = WAIT_PER_WINDOW_NS };
 	binaries_init(&tracker->binaries, options->announce_binaries, &options->tables);
 	spaces_init(&tracker->spaces, &tracker->binaries);
 }
@@ -124,14 +128,22 @@ static bool may_read(struct tracker *tracker, int64_t now_ns)
 	return false;
 }
 
-static int open_file(const struct process *process, const struct mapping *mapping,
-		     struct strbuf *ret_path)
+/* Has the file opened, and takes it when it comes. */
+static void ask_for_file(struct tracker *tracker, const struct process *process,
+			 const struct mapping *mapping, int64_t now_ns)
 {
-	struct opener_place place = process_place(process, mapping->start, mapping->end);
+	struct binary *binary = mapping->binary;
+	const struct lender_request request = {
+		.wish = LENDER_MAPPED,
+		.place = process_place(process, mapping->start, mapping->end),
+		.key = binary->key,
+		.mark = process->identity.pid,
+	};
 
-	if (mapping->binary->fd >= 0)
-		return fcntl(mapping->binary->fd, F_DUPFD_CLOEXEC, 0);
-	return opener_open(&place, &mapping->binary->key, ret_path);
+	binary->asked = tracker->options.lender && lender_ask(tracker->options.lender, &request);
+	if (!binary->asked)
+		binaries_fill(&tracker->binaries, binary, process->identity.pid, -1, NULL, "",
+			      now_ns);
 }
 
 /* Opens the mapping's file when there is a need to. `again`: not before its time has come. */
@@ -139,22 +151,64 @@ static void look_at_file(struct tracker *tracker, struct process *process,
 			 const struct mapping *mapping, bool again, int64_t now_ns)
 {
 	struct binary *binary = mapping->binary;
-	struct strbuf path = { 0 };
-	int64_t began_ns;
-	int fd;
 
 	if (!binary || !binaries_needs_file(&tracker->binaries, binary))
 		return;
-	if ((!again || now_ns >= binary->try_again_at_ns) && may_read(tracker, now_ns)) {
-		began_ns = cpu_ns();
-		fd = open_file(process, mapping, &path);
-		binaries_fill(&tracker->binaries, binary, process->identity.pid, fd,
-			      strbuf_text(&path), now_ns);
-		strbuf_free(&path);
-		proc_budget_spend(&tracker->budget, cpu_ns() - began_ns);
+	if (!binary->asked && (!again || now_ns >= binary->try_again_at_ns) &&
+	    may_read(tracker, now_ns)) {
+		if (binary->fd >= 0)
+			binaries_fill(&tracker->binaries, binary, process->identity.pid,
+				      fcntl(binary->fd, F_DUPFD_CLOEXEC, 0), NULL, "", now_ns);
+		else
+			ask_for_file(tracker, process, mapping, now_ns);
 	}
 	if (!binary->opened)
 		process->look_again_at_ns = now_ns + LOOK_AGAIN_NS;
+}
+
+/* Takes what the answer has. */
+static void take_file(struct tracker *tracker, struct lender_answer *answer, int64_t now_ns)
+{
+	struct binary *binary = binaries_find(&tracker->binaries, &answer->request.key);
+
+	proc_budget_spend(&tracker->budget, answer->cpu_ns);
+	if (binary && answer->request.wish == LENDER_MAPPED) {
+		binary->asked = false;
+		binaries_fill(&tracker->binaries, binary, (uint32_t)answer->request.mark,
+			      answer->fd, answer->elf, answer->path ? answer->path : "", now_ns);
+		answer->fd = -1;
+		answer->elf = NULL;
+	}
+	lender_answer_free(answer);
+}
+
+void tracker_take_files(struct tracker *tracker, int64_t now_ns)
+{
+	struct lender_answer answer;
+
+	if (!tracker->options.lender)
+		return;
+	lender_look_after(tracker->options.lender);
+	while (lender_take(tracker->options.lender, &answer))
+		take_file(tracker, &answer, now_ns);
+}
+
+void tracker_settle(struct tracker *tracker, int64_t timeout_ns, int64_t now_ns)
+{
+	if (tracker->options.lender)
+		lender_wait(tracker->options.lender, timeout_ns);
+	tracker_take_files(tracker, now_ns);
+}
+
+/* Waits for the lender, within the window's budget. */
+static void wait_for_lender(struct tracker *tracker)
+{
+	int64_t began_ns = clock_monotonic_ns();
+
+	if (tracker->wait_left_ns <= 0)
+		return;
+	lender_wait(tracker->options.lender, tracker->wait_left_ns);
+	tracker->wait_left_ns -= clock_monotonic_ns() - began_ns;
 }
 
 static void look_at_files(struct tracker *tracker, struct process *process, bool again,
@@ -167,18 +221,52 @@ static void look_at_files(struct tracker *tracker, struct process *process, bool
 			look_at_file(tracker, process, &space->mappings[i], again, now_ns);
 }
 
-static void add_range(struct tracker *tracker, const struct process *process,
-		      const struct maps_range *range, int64_t now_ns)
+static void add_range(struct tracker *tracker, const struct maps_range *range,
+		      const struct file_key *key, int64_t now_ns)
 {
-	struct opener_place place = process_place(process, range->start, range->end);
-	struct file_key key = FILE_KEY_VDSO;
-
-	if (range->kind == MAPPING_FILE)
-		key = opener_key(&place, range);
-	if (spaces_add(&tracker->spaces, range->start, range->end, range->offset, range->kind, &key,
+	if (spaces_add(&tracker->spaces, range->start, range->end, range->offset, range->kind, key,
 		       now_ns) &&
 	    spaces_added(&tracker->spaces))
 		binary_name(spaces_added(&tracker->spaces), range->path);
+}
+
+static uint64_t mark_of(uint32_t reading, size_t range)
+{
+	return (uint64_t)reading << 32 | range;
+}
+
+/* When the files of a list were changed; without it where that cannot be had in time. */
+static struct file_key *find_keys(struct tracker *tracker, const struct process *process,
+				  const struct maps_file *maps, int64_t now_ns)
+{
+	struct file_key *keys = mem_new_array(struct file_key, maps->count + 1);
+	uint64_t mark = mark_of(++tracker->readings, 0);
+	struct lender_answer answer;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct maps_range *range = &maps->ranges[i];
+		struct lender_request request = {
+			.wish = LENDER_KEY,
+			.place = process_place(process, range->start, range->end),
+			.key = { .inode = range->inode, .device = range->device },
+			.path = range->path,
+			.mark = mark + i,
+		};
+
+		keys[i] = range->kind == MAPPING_FILE ? request.key : FILE_KEY_VDSO;
+		if (range->kind == MAPPING_FILE && tracker->options.lender)
+			lender_ask(tracker->options.lender, &request);
+	}
+	if (!tracker->options.lender)
+		return keys;
+	wait_for_lender(tracker);
+	while (lender_take(tracker->options.lender, &answer)) {
+		if (answer.request.wish == LENDER_KEY && answer.is_done &&
+		    answer.request.mark >= mark)
+			keys[answer.request.mark - mark] = answer.key;
+		take_file(tracker, &answer, now_ns);
+	}
+	return keys;
 }
 
 /* Tells the kernel side what it could not see by itself. */
@@ -217,15 +305,18 @@ static void hand_out(const struct tracker *tracker, const struct process *proces
 static void read_maps(struct tracker *tracker, struct process *process, int64_t now_ns)
 {
 	struct maps_file maps = { 0 };
+	struct file_key *keys;
 	int64_t began_ns;
 
 	if (tracker->spaces.bytes >= TRACKER_BYTES_MAX || !may_read(tracker, now_ns))
 		return;
 	began_ns = cpu_ns();
 	if (process_read_maps(process, &maps)) {
+		keys = find_keys(tracker, process, &maps, now_ns);
 		spaces_begin(&tracker->spaces);
 		for (size_t i = 0; i < maps.count; i++)
-			add_range(tracker, process, &maps.ranges[i], now_ns);
+			add_range(tracker, &maps.ranges[i], &keys[i], now_ns);
+		free(keys);
 		process_set_space(process, spaces_end(&tracker->spaces, now_ns), now_ns, false);
 		hand_out(tracker, process);
 	}
@@ -351,6 +442,7 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 {
 	struct process *process = tracker->items[index];
 	const struct space *space;
+	bool wait = false;
 
 	describe(tracker, index, sample->cgroup_id, now_ns);
 	space = choose(tracker, process, (int64_t)sample->head.at_ns, addresses, count, now_ns);
@@ -361,6 +453,11 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 			continue;
 		binaries_add_frame(&tracker->binaries, mapping->binary);
 		look_at_file(tracker, process, mapping, true, now_ns);
+		wait |= mapping->binary->asked && !mapping->binary->opened;
+	}
+	if (wait) {
+		wait_for_lender(tracker);
+		tracker_take_files(tracker, now_ns);
 	}
 	return space ? space->index : SPACE_NONE;
 }
@@ -458,6 +555,7 @@ void tracker_sweep(struct tracker *tracker, int64_t now_ns)
 			index_family(tracker, (uint32_t)i);
 	}
 	metric_set(&procs_processes, (int64_t)tracker->count);
+	tracker->wait_left_ns = WAIT_PER_WINDOW_NS;
 	spaces_sweep(&tracker->spaces, now_ns);
 	binaries_sweep(&tracker->binaries, now_ns);
 }

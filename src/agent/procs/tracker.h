@@ -10,11 +10,13 @@
  * Indexes, of images and of lists, are dense and stay valid until tracker_sweep, which is called
  * when a window has been turned into tables. Owned by the drain thread. Bounds:
  * TRACKER_PROCESSES_MAX and TRACKER_BYTES_MAX; over these the longest unseen are forgotten at the
- * sweep (and read again from /proc when they come back). Reading /proc has a budget (proc_budget).
+ * sweep (and read again from /proc when they come back). Reading /proc has a budget (proc_budget),
+ * and so has waiting for files (files/lender.h): what is not there in time is taken when it comes.
  */
 #ifndef FIRN_AGENT_PROCS_TRACKER_H
 #define FIRN_AGENT_PROCS_TRACKER_H
 
+#include "agent/files/lender.h"
 #include "agent/procs/cgroup_names.h"
 #include "agent/procs/proc_budget.h"
 #include "agent/procs/process.h"
@@ -27,6 +29,7 @@
 struct tracker_options {
 	bool announce_binaries;
 	struct binaries_tables tables;
+	struct lender *lender; /* borrowed; NULL = files are not opened */
 
 	/*
 	 * Gets the mappings of an image that were read from /proc, for kernels that do not list
@@ -48,6 +51,8 @@ struct tracker {
 	struct space_parts parts;
 	struct cgroup_names cgroups;
 	struct proc_budget budget;
+	int64_t wait_left_ns; /* for files, until the next sweep */
+	uint32_t readings;    /* of lists, to tell their keys apart */
 };
 
 void tracker_init(struct tracker *tracker, const struct tracker_options *options);
@@ -82,6 +87,12 @@ uint32_t tracker_locate(struct tracker *tracker, uint32_t index, const struct sa
 /* For a stack seen before: tries again what could not be read of its process, at intervals. */
 void tracker_look_again(struct tracker *tracker, uint32_t index, const struct sample *sample,
 			int64_t now_ns);
+
+/* Takes the files that have been opened since. */
+void tracker_take_files(struct tracker *tracker, int64_t now_ns);
+
+/* The same, but waits for those that will soon be there. */
+void tracker_settle(struct tracker *tracker, int64_t timeout_ns, int64_t now_ns);
 
 /*
  * The list of a stack that was counted with an index; the process's present one when it had none.

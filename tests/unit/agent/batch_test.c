@@ -382,13 +382,17 @@ static void native_frames_have_the_addresses_of_their_file(void **state)
 	uint64_t in_file = address_in_file(path, "native_frames_have_the_addresses_of_their_file");
 	const struct frame *frame;
 	struct binary *binary;
+	struct elf_info *elf;
+	int fd;
 
 	/* The test program itself stands for a binary: mapped as a whole, as far as we say. */
 	binary = map_file(fixture, &sample, address - in_file, address + 4096, 0, 7);
 	add_user(&sample, address + 5);
 	count(fixture, &sample, 1);
-	binaries_fill(&fixture->tracker.binaries, binary, 1, open(path, O_RDONLY | O_CLOEXEC), path,
-		      1);
+	elf = mem_new(struct elf_info);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_read_info(fd, path, elf, NULL), 0);
+	binaries_fill(&fixture->tracker.binaries, binary, 1, fd, elf, path, 1);
 	assert_non_null(binary->elf);
 	build(fixture);
 	snprintf(want, sizeof(want), "%s!@%llx", path, (unsigned long long)in_file + 5);

@@ -24,8 +24,11 @@
 
 #define NOBODY (1u << 22) /* over the limit of pids */
 
+#define SETTLE_NS (60 * CLOCK_NS_PER_S)
+
 struct fixture {
 	struct tracker tracker;
+	struct lender *lender;
 	size_t wanted; /* tables */
 	size_t put;    /* lists read from /proc */
 	struct space_mapping put_first;
@@ -72,6 +75,8 @@ static int setup(void **state)
 		.space_read_context = fixture,
 	};
 
+	assert_int_equal(lender_new(&fixture->lender, NULL), 0);
+	options.lender = fixture->lender;
 	tracker_init(&fixture->tracker, &options);
 	*state = fixture;
 	return 0;
@@ -82,6 +87,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	tracker_fini(&fixture->tracker, 0);
+	lender_free(fixture->lender);
 	free(fixture);
 	return 0;
 }
@@ -97,7 +103,9 @@ static void take(struct fixture *fixture, const struct space_record *record)
 {
 	size_t len = SPACE_RECORD_HEADER_BYTES + record->count * sizeof(struct space_mapping);
 
+	fixture->tracker.wait_left_ns = SETTLE_NS; /* however slow the host is */
 	assert_true(tracker_take_space(&fixture->tracker, record, len, 1));
+	tracker_settle(&fixture->tracker, SETTLE_NS, 1);
 }
 
 static struct process *process_of(struct fixture *fixture, uint32_t tgid)
@@ -115,6 +123,7 @@ static const struct space *locate(struct fixture *fixture, const struct record_h
 	uint32_t index = tracker_get(&fixture->tracker, head, 1);
 
 	assert_int_not_equal(index, TRACKER_FULL);
+	fixture->tracker.wait_left_ns = SETTLE_NS;
 	sample.head = *head;
 	return tracker_space(
 		&fixture->tracker, index,
@@ -229,8 +238,10 @@ static void what_could_not_be_opened_is_tried_again(void **state)
 	sample.head.tid = (uint32_t)getpid(); /* another thread, which is there */
 	index = tracker_get(&fixture->tracker, &sample.head, 2);
 	tracker_look_again(&fixture->tracker, index, &sample, 2);
+	tracker_settle(&fixture->tracker, SETTLE_NS, 2);
 	assert_false(binary->opened); /* too early */
 	tracker_look_again(&fixture->tracker, index, &sample, CLOCK_NS_PER_S / 10);
+	tracker_settle(&fixture->tracker, SETTLE_NS, CLOCK_NS_PER_S / 10);
 	assert_true(binary->opened);
 	assert_announced(fixture, binary);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lender - opens files of other processes without ever waiting for their file systems.
+ *
+ * A file system may keep its caller waiting for ever (a dead NFS server, a FUSE daemon that hangs),
+ * even one who is killed, and even when a file is only closed. So processes of their own look at
+ * files, and lend them: the descriptor comes back over a socket, with what the ELF headers say.
+ *
+ *   lender (this process) -> starter (forked once, touches no file) -> workers, forked by it
+ *
+ * There are two workers: one for files of this host's disks and memory, which are lent as they are,
+ * and one for far files (network, FUSE), which are copied into memory and sealed, so that who has
+ * the descriptor never touches the far file system. A worker that does not get on is left to
+ * itself: it is killed, which it may not notice, counted as stuck, and another one takes its place;
+ * no further file of that device is asked for until the stuck one has ended.
+ *
+ * One thread at a time. Nothing here waits but lender_wait, for as long as it is told.
+ * Bounds: LENDER_WAITING_MAX requests, LENDER_STUCK_MAX stuck workers, copies of
+ * LENDER_COPY_BYTES_MAX.
+ */
+#ifndef FIRN_AGENT_FILES_LENDER_H
+#define FIRN_AGENT_FILES_LENDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/bpf/table.h"
+#include "agent/procs/opener.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "codec/elf.h"
+
+#define LENDER_WAITING_MAX 4096
+#define LENDER_STUCK_MAX 16
+#define LENDER_COPY_BYTES_MAX ((uint64_t)256 << 20)
+
+struct lender;
+
+enum lender_wish {
+	LENDER_MAPPED,	/* the file with this key that is mapped at this place */
+	LENDER_KEY,	/* the key alone: when the file mapped there was changed */
+	LENDER_PROGRAM, /* the regular file at a path of this process's own root */
+};
+
+struct lender_request {
+	enum lender_wish wish;
+	struct opener_place place;
+	struct file_key key; /* of LENDER_KEY: inode and device */
+	const char *path;    /* of LENDER_KEY, as the process sees it; of LENDER_PROGRAM */
+	uint64_t mark;	     /* comes back with the answer */
+};
+
+struct lender_answer {
+	struct lender_request request; /* without its path */
+	bool is_done;
+	struct file_key key;  /* found; that of the request when it failed */
+	int fd;		      /* open for reading; -1 for a key, and when it failed */
+	struct elf_info *elf; /* NULL: it is no ELF file */
+	char *path;	      /* as the process sees it; may be "" */
+	int64_t cpu_ns;	      /* that it took */
+};
+
+/* Forks; fails only when the system has no processes or descriptors left. */
+int lender_new(struct lender **ret, struct err *err);
+
+/* Leaves stuck workers to themselves. Accepts NULL. */
+void lender_free(struct lender *lender);
+
+/* False when it is refused: too many wait, or the file's device does not answer. */
+bool lender_ask(struct lender *lender, const struct lender_request *request);
+
+/* The next answer, if one is there: every request that was taken has one. The receiver owns it. */
+bool lender_take(struct lender *lender, struct lender_answer *ret);
+void lender_answer_free(struct lender_answer *answer); /* closes and frees what is still there */
+
+/* Waits until all is answered but what has to be copied; false when that takes longer. */
+bool lender_wait(struct lender *lender, int64_t timeout_ns);
+
+/* Readable when there is something to take; changes with lender_look_after. May be -1. */
+int lender_fd(const struct lender *lender);
+
+/* Gives up workers that do not get on, starts others. To be called now and then. */
+void lender_look_after(struct lender *lender);
+
+void lender_metrics_register(void); /* once per process */
+
+#endif

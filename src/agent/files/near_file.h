@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * near_file - whether reading a file can end in waiting for somebody else (network, FUSE), and a
+ * copy of such files that cannot.
+ */
+#ifndef FIRN_AGENT_FILES_NEAR_FILE_H
+#define FIRN_AGENT_FILES_NEAR_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `device` as in struct file_key: of the file that has the pages, below any overlay. */
+bool near_file_is(int fd, uint64_t device);
+
+/*
+ * A sealed copy in memory; -1 with EFBIG when the file is over `bytes_max`. Calls `progress` with
+ * each piece.
+ */
+int near_file_copy(int fd, uint64_t bytes_max, void (*progress)(void *context), void *context);
+
+#endif
