@@ -160,7 +160,7 @@ static void hash_frames(struct stack_copier *copier)
 		copier->frames[i] = hash_wide_words(
 			hash_wide_words(texts, frame->address,
 					(uint64_t)frame->flags << 32 | frame->kind),
-			(uint64_t)frame->column << 32 | frame->line, frame->start_line);
+			frame->column, frame->line);
 	}
 	free(strings);
 }

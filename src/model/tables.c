@@ -193,6 +193,7 @@ uint32_t tables_string(struct tables *tables, struct slice text)
 
 /* Structs without padding are hashed and compared as bytes. */
 static_assert(sizeof(struct frame) == 48, "no padding");
+static_assert(offsetof(struct frame, start_line) == 44, "what is no identity stands last");
 static_assert(sizeof(struct node) == 8, "no padding");
 static_assert(sizeof(struct label) == 24, "no padding");
 static_assert(sizeof(struct column) == 12, "no padding");
@@ -209,7 +210,8 @@ static bool frame_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct tables *tables = context;
 
-	return !memcmp(AT(tables->frames, struct frame, id), key, sizeof(struct frame));
+	return !memcmp(AT(tables->frames, struct frame, id), key,
+		       offsetof(struct frame, start_line));
 }
 
 /* False for strings that did not fit. */

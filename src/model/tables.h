@@ -133,6 +133,10 @@ struct frame {
 	uint32_t file;
 	uint32_t line; /* 0 = unknown, likewise column and start_line */
 	uint32_t column;
+	/*
+	 * Of the function. No part of what a frame is: producers leave it out at times, or tell it
+	 * differently, and that makes no other stack. The first that came is kept.
+	 */
 	uint32_t start_line;
 };
 

@@ -18,6 +18,7 @@ static inline uint64_t tables_hash_frame(const struct frame *frame)
 
 	_Static_assert(sizeof(*frame) == sizeof(words), "a frame is six words");
 	memcpy(words, frame, sizeof(words));
+	words[5] = frame->column; /* but not the start line */
 	hash = hash_pair(words[0], words[1]);
 	hash = hash_pair(hash ^ words[2], words[3]);
 	return hash_pair(hash ^ words[4], words[5]);

@@ -76,7 +76,7 @@ static struct frame frame_of(struct tables *tables, uint32_t number)
 	case 7:
 		return (struct frame){ .column = number };
 	case 8:
-		return (struct frame){ .start_line = number };
+		return (struct frame){ .line = 7, .start_line = number };
 	default:
 		return (struct frame){ .kind = number % FRAME_KINDS, .flags = number & 3 };
 	}

@@ -152,7 +152,7 @@ static void strings_may_hold_any_bytes(void **state)
 	assert_true(slice_equal(tables_text(&view, id), slice_from("a\0\xff", 3)));
 }
 
-/* Each field of a frame takes part in its identity. */
+/* Each field of a frame but one takes part in its identity. */
 static void frames_differ_by_every_field(void **state)
 {
 	struct tables *tables = *state;
@@ -169,13 +169,26 @@ static void frames_differ_by_every_field(void **state)
 		{ .file = s },
 		{ .line = 1 },
 		{ .column = 1 },
-		{ .start_line = 1 },
 	};
 	const uint32_t count = sizeof(variants) / sizeof(variants[0]);
 
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(tables_frame(tables, &variants[i]), i);
 	assert_int_equal(tables_view_of(tables).frames_count, count);
+}
+
+/* A producer that tells it at times, or tells it differently, has the same stacks still. */
+static void a_start_line_makes_no_other_frame(void **state)
+{
+	struct tables *tables = *state;
+	struct frame frame = { .function = text(tables, "s"), .line = 7, .start_line = 3 };
+	uint32_t id = tables_frame(tables, &frame);
+
+	frame.start_line = 5;
+	assert_int_equal(tables_frame(tables, &frame), id);
+	frame.start_line = 0;
+	assert_int_equal(tables_frame(tables, &frame), id);
+	assert_int_equal(tables_view_of(tables).frames[id].start_line, 3);
 }
 
 static void parents_come_before_their_children(void **state)
@@ -600,6 +613,7 @@ int main(void)
 		TEST(things_are_kept_once),
 		TEST(strings_may_hold_any_bytes),
 		TEST(frames_differ_by_every_field),
+		TEST(a_start_line_makes_no_other_frame),
 		TEST(parents_come_before_their_children),
 		TEST(label_sets_are_sorted_and_without_doubles),
 		TEST(numbers_and_units_tell_labels_apart),
