@@ -157,10 +157,10 @@ static void hash_frames(struct stack_copier *copier)
 
 		if (!i || !same_texts(frame, frame - 1))
 			texts = texts_hash(strings, frame);
-		copier->frames[i] = hash_wide_words(
-			hash_wide_words(texts, frame->address,
-					(uint64_t)frame->flags << 32 | frame->kind),
-			frame->column, frame->line);
+		copier->frames[i] =
+			hash_wide_words(hash_wide_words(texts, frame->address,
+							(uint64_t)frame->flags << 32 | frame->kind),
+					frame->column, frame->line);
 	}
 	free(strings);
 }

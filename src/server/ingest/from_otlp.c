@@ -351,7 +351,7 @@ static int add_samples(struct door *door, const struct otlp_profile *profile, in
 		int64_t value;
 		int status = value_of(door, sample, &value);
 
-		if (!status && !normalise_values_count(&value, 1))
+		if (!status && !normalise_values(&value, 1, &value))
 			continue;
 		if (!status)
 			status = otlp_frames_stack(door->scratch, sample->stack, door->err, &stack);

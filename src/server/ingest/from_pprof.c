@@ -261,6 +261,8 @@ static uint32_t labels_of(const struct door *door, const struct pprof_sample *sa
 
 static int add_samples(struct door *door, uint32_t columns)
 {
+	int64_t counted[TABLES_COLUMNS_PER_GROUP_MAX];
+
 	normalise_rows_begin(door->n, columns);
 	for (size_t i = 0; i < door->p->samples.count && !door->n->problem; i++) {
 		const struct pprof_sample *sample = &door->p->samples.data[i];
@@ -271,9 +273,9 @@ static int add_samples(struct door *door, uint32_t columns)
 				       "take pprof: sample %zu has %u values, but the profile has "
 				       "%u sample types",
 				       i, sample->value_count, columns);
-		if (normalise_values_count(values, columns))
+		if (normalise_values(values, columns, counted))
 			normalise_row(door->n, stack_of(door, sample), labels_of(door, sample),
-				      values);
+				      counted);
 	}
 	return normaliser_check(door->n, door->err);
 }

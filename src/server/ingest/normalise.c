@@ -369,20 +369,20 @@ void normalise_rows_begin(struct normaliser *n, uint32_t columns)
 	clear_row_map(n);
 }
 
-bool normalise_values_count(const int64_t *values, uint32_t columns)
+bool normalise_values(const int64_t *values, uint32_t columns, int64_t *ret)
 {
-	bool any = false;
+	bool any = false, kept = false;
 
 	for (uint32_t i = 0; i < columns; i++) {
-		if (values[i] < 0) {
-			repairs_count(REPAIR_NEGATIVE_VALUE, 1);
-			return false;
-		}
 		any |= values[i] != 0;
+		kept |= values[i] > 0;
+		if (values[i] < 0)
+			repairs_count(REPAIR_NEGATIVE_VALUE, 1);
+		ret[i] = values[i] < 0 ? 0 : values[i];
 	}
 	if (!any)
 		repairs_count(REPAIR_ZERO_SAMPLE, 1);
-	return any;
+	return kept;
 }
 
 static bool row_equal(const void *context, uint32_t id, const void *key)

@@ -152,8 +152,11 @@ static inline bool normalise_stack_frame(struct normaliser *n, uint32_t frame)
 uint32_t normalise_stack_end(struct normaliser *n);
 
 void normalise_rows_begin(struct normaliser *n, uint32_t columns);
-/* Whether a sample counts at all: not negative, not all zero. */
-bool normalise_values_count(const int64_t *values, uint32_t columns);
+/*
+ * The values that count: there are no negative amounts, which are taken as zero beside the others.
+ * False when nothing is left.
+ */
+bool normalise_values(const int64_t *values, uint32_t columns, int64_t *ret);
 /* Adds up with the row of the same stack and labels, if there is one. Returns the row. */
 uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,
 		       const int64_t *values);

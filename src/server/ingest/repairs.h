@@ -27,7 +27,7 @@
 	X(LONG_STRING, "long_string", "strings cut at the length limit")                           \
 	X(MAPPING_ID, "mapping_id", "mapping ids that led nowhere")                                \
 	X(MOMENTS_MANY, "moments_many", "times of samples beyond the limit of a report, dropped")  \
-	X(NEGATIVE_VALUE, "negative_value", "samples with a negative value, dropped")              \
+	X(NEGATIVE_VALUE, "negative_value", "negative values of samples, taken as zero")           \
 	X(PROCESS_IDENTITY, "process_identity", "attributes naming one process, not made labels")  \
 	X(STACK_INDEX, "stack_index", "stack indexes that led nowhere")                            \
 	X(STRING_INDEX, "string_index", "string indexes that led nowhere, taken as empty")         \

@@ -528,6 +528,27 @@ static void samples_without_meaning_are_dropped(void **state)
 	end(&w);
 }
 
+/* Heap profiles have them where a program's counters were read apart. */
+static void a_negative_value_takes_no_others_with_it(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_simple(&w);
+	add_type(&w, "wall", "nanoseconds");
+	add_sample(&w, 5, IDS(1));
+	ADD(&w.profile.values, -2);
+	add_sample(&w, -1, IDS(1));
+	ADD(&w.profile.values, 7);
+	for (size_t i = 0; i < w.profile.samples.count; i++)
+		w.profile.samples.data[i].value_count = 2;
+	assert_taken(&w);
+	assert_int_equal(w.view.totals[0], 5);
+	assert_int_equal(w.view.totals[1], 7);
+	assert_int_equal(repairs_of(&w, REPAIR_NEGATIVE_VALUE), 2);
+	end(&w);
+}
+
 static void an_idle_profile_is_a_report_of_nothing(void **state)
 {
 	struct world w;
@@ -752,6 +773,7 @@ int main(void)
 		cmocka_unit_test(ids_may_be_sparse_and_doubled),
 		cmocka_unit_test(samples_of_one_stack_and_labels_add_up),
 		cmocka_unit_test(samples_without_meaning_are_dropped),
+		cmocka_unit_test(a_negative_value_takes_no_others_with_it),
 		cmocka_unit_test(an_idle_profile_is_a_report_of_nothing),
 		cmocka_unit_test(labels_of_samples_may_be_numbers_and_repeat),
 		cmocka_unit_test(deep_stacks_keep_their_leaves),
