@@ -193,6 +193,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.thread_labels = options->thread_labels,
 		.sample_times = options->sample_times,
 		.unwind_cache_path = options->unwind_cache_path,
+		.unwind_memory_bytes = options->unwind_memory_bytes,
 		.program = options->program,
 		.announce_binaries = options->binary_seen != NULL,
 		.take_empty = take_empty,

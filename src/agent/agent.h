@@ -54,6 +54,7 @@ struct agent_options {
 	size_t pids_count;
 	const char *program;	       /* that these are about to run; may be NULL */
 	const char *unwind_cache_path; /* folder of unwind tables (table_cache.h); NULL = none */
+	uint64_t unwind_memory_bytes;  /* for unwind tables; 0 = by the host's memory */
 
 	/* Called on the report thread with each batch; the view is valid during the call. */
 	void (*deliver)(void *context, const struct tables_view *batch);

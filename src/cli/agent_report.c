@@ -44,6 +44,8 @@ static const char *const end_texts[STACK_ENDS] = {
 	[STACK_NO_USER_REGISTERS] = "in the kernel, user registers out of reach",
 	[STACK_NO_MAPPINGS] = "the process was changing its mappings",
 	[STACK_KERNEL_WALK] = "walked by the kernel, which does not tell",
+	[STACK_TABLE_FAILED] = "the binary's unwind table cannot be built: see below",
+	[STACK_TABLE_NO_ROOM] = "no room for the binary's unwind table (--unwind-memory)",
 };
 
 static uint64_t to_count(double value)
@@ -112,6 +114,21 @@ static void read_bucket(struct agent_report *report, const struct prometheus_sam
 					      .below = to_count(sample->value) };
 }
 
+static void read_missing(struct agent_report *report, const struct prometheus_sample *sample,
+			 struct strbuf *label)
+{
+	struct agent_report_missing *missing = &report->missing[report->missing_count];
+
+	if (report->missing_count == AGENT_REPORT_MISSING_MAX ||
+	    !prometheus_label(sample, "path", label))
+		return;
+	snprintf(missing->path, sizeof(missing->path), "%s", strbuf_text(label));
+	if (!prometheus_label(sample, "reason", label))
+		return;
+	snprintf(missing->reason, sizeof(missing->reason), "%s", strbuf_text(label));
+	report->missing_count++;
+}
+
 static void read_figure(struct agent_report *report, const struct prometheus_sample *sample)
 {
 	for (int i = 0; i < AGENT_FIGURES; i++) {
@@ -138,6 +155,8 @@ void agent_report_read(struct agent_report *ret, struct slice metrics)
 			read_binary(ret, &sample, &label);
 		} else if (slice_is(sample.name, "firn_agent_lost_samples_total")) {
 			read_loss(ret, &sample, &label);
+		} else if (slice_is(sample.name, "firn_agent_unwind_missing")) {
+			read_missing(ret, &sample, &label);
 		} else if (slice_is(sample.name, BUCKET)) {
 			read_bucket(ret, &sample, &label);
 		} else if (slice_is(sample.name, SECONDS_SUM)) {
@@ -220,14 +239,20 @@ static void stacks_text(const struct agent_report *report, struct strbuf *out)
 				    (unsigned long long)report->ends[end], end_texts[end]);
 }
 
+/* It goes to a terminal. */
+static void add_plain(const char *text, struct strbuf *out)
+{
+	for (const char *at = text; *at; at++)
+		strbuf_add_byte(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+}
+
 static void binary_text(const struct agent_report_binary *binary, struct strbuf *out)
 {
 	uint64_t cut = cut_of(binary->ends);
 	const char *separator = ": ";
 
 	strbuf_add_text(out, "  ");
-	for (const char *at = binary->name; *at; at++) /* it goes to a terminal */
-		strbuf_add_byte(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+	add_plain(binary->name, out);
 	strbuf_addf(out, "  %llu of %llu", (unsigned long long)cut,
 		    (unsigned long long)(cut + binary->ends[STACK_COMPLETE]));
 	for (int end = 0; end < STACK_ENDS; end++) {
@@ -253,6 +278,19 @@ static void tables_text(const struct agent_report *report, struct strbuf *out)
 	strbuf_addf(out, "           %.0f built in %.2f s of CPU time, %.0f taken from the cache\n",
 		    of[AGENT_TABLE_BUILDS], of[AGENT_TABLE_BUILD_SECONDS],
 		    of[AGENT_TABLE_CACHE_HITS]);
+}
+
+static void missing_text(const struct agent_report *report, struct strbuf *out)
+{
+	if (report->missing_count)
+		strbuf_add_text(out, "no table\n");
+	for (size_t i = 0; i < report->missing_count; i++) {
+		strbuf_add_text(out, "  ");
+		add_plain(report->missing[i].path, out);
+		strbuf_add_text(out, ": ");
+		add_plain(report->missing[i].reason, out);
+		strbuf_add_byte(out, '\n');
+	}
 }
 
 static void losses_text(const struct agent_report *report, struct strbuf *out)
@@ -287,6 +325,7 @@ void agent_report_text(const struct agent_report *report, size_t top, struct str
 	}
 	losses_text(report, out);
 	tables_text(report, out);
+	missing_text(report, out);
 	if (report->bpf_samples)
 		strbuf_addf(out,
 			    "BPF time   %.1f us per sample; half under %.1f, 90 %% under %.1f, "
@@ -360,6 +399,17 @@ void agent_report_json(const struct agent_report *report, size_t top, struct jso
 	json_put_key(json, "unwind_tables");
 	json_open_object(json);
 	figures_json(report, AGENT_TABLES, AGENT_FIGURES - 1, json);
+	json_put_key(json, "missing");
+	json_open_array(json);
+	for (size_t i = 0; i < report->missing_count; i++) {
+		json_open_object(json);
+		json_put_key(json, "path");
+		json_put_text(json, report->missing[i].path);
+		json_put_key(json, "reason");
+		json_put_text(json, report->missing[i].reason);
+		json_close_object(json);
+	}
+	json_close_array(json);
 	json_close_object(json);
 	json_put_key(json, "bpf_seconds_per_sample");
 	json_open_object(json);

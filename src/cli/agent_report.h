@@ -17,6 +17,7 @@
 #define AGENT_REPORT_NAME_BYTES 80
 #define AGENT_REPORT_LOSSES_MAX 16
 #define AGENT_REPORT_BUCKETS_MAX 64
+#define AGENT_REPORT_MISSING_MAX 32
 
 /* Metrics that are one number. */
 enum agent_figure {
@@ -49,6 +50,11 @@ struct agent_report_bucket {
 	uint64_t below; /* samples up to it, in all */
 };
 
+/* A file without an unwind table. */
+struct agent_report_missing {
+	char path[256], reason[256];
+};
+
 struct agent_report {
 	uint64_t ends[STACK_ENDS];
 	double figures[AGENT_FIGURES];
@@ -59,6 +65,8 @@ struct agent_report {
 	size_t losses_count;
 	struct agent_report_bucket buckets[AGENT_REPORT_BUCKETS_MAX];
 	size_t buckets_count;
+	struct agent_report_missing missing[AGENT_REPORT_MISSING_MAX];
+	size_t missing_count;
 	double bpf_seconds;
 	uint64_t bpf_samples;
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/attach/host_checks.h"
 #include "agent/export/debuginfo_upload.h"
 #include "agent/export/exporter.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ struct agent_verb_options {
 	const char *http_address;
 	const char *node;
 	const char *unwind_cache_path;
+	struct option_size unwind_memory;
 	unsigned frequency_hz;
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	struct net_access access;
@@ -64,6 +66,9 @@ static const struct option options[] = {
 	  "send how many samples a stack had, and not when each was taken", 0, 0 },
 	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
 	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
+	  0 },
+	{ 0, "unwind-memory", OPTION_SIZE, AT(unwind_memory), "B",
+	  "for unwind tables, where needed: 64MB, 2% of the memory (default 1%, at least 40MB)", 0,
 	  0 },
 	{ 0, "debuginfo-upload-disable", OPTION_FLAG, AT(debuginfo_upload_disable), NULL,
 	  "do not send what the server lacks of binaries' symbols", 0, 0 },
@@ -146,6 +151,13 @@ static int read_listener(const struct agent_verb_options *values, struct hosts *
 		       values->http_address);
 }
 
+static uint64_t unwind_memory(const struct option_size *size)
+{
+	if (size->percent > 0)
+		return (uint64_t)((double)host_checks_memory_bytes() * size->percent / 100);
+	return size->bytes;
+}
+
 static int profile(const struct agent_verb_options *values, const struct hosts *hosts,
 		   struct err *err)
 {
@@ -159,6 +171,7 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 		.thread_labels = values->thread_labels,
 		.sample_times = !values->no_sample_times,
 		.unwind_cache_path = values->unwind_cache_path,
+		.unwind_memory_bytes = unwind_memory(&values->unwind_memory),
 		.deliver = exporter_deliver,
 		.binary_seen = channel ? binary_channel_lend : NULL,
 		.binary_seen_context = &channel,

@@ -34,6 +34,7 @@ struct up_verb_options {
 	struct server_flags server;
 	const char *node;
 	const char *unwind_cache_path;
+	struct option_size unwind_memory;
 	unsigned frequency_hz;
 };
 
@@ -46,6 +47,9 @@ static const struct option options[] = {
 	  "label `node` (default: the host's name)", 0, 0 },
 	{ 0, "unwind-cache-path", OPTION_TEXT, offsetof(struct up_verb_options, unwind_cache_path),
 	  "DIR", "keeps unwind tables of binaries (default /var/cache/firn/unwind as root)", 0, 0 },
+	{ 0, "unwind-memory", OPTION_SIZE, offsetof(struct up_verb_options, unwind_memory), "B",
+	  "for unwind tables, where needed: 64MB, 2% of the memory (default 1%, at least 40MB)", 0,
+	  0 },
 	VERB_COMMON_OPTIONS,
 };
 
@@ -105,8 +109,8 @@ static void local_address(const struct up *up, char *ret, size_t ret_bytes)
 static pid_t spawn_agent(const struct up *up, int channel)
 {
 	const struct up_verb_options *values = up->values;
-	char address[300], url[320], frequency[16], descriptor[16];
-	const char *argv[20] = { "firn",
+	char address[300], url[320], frequency[16], descriptor[16], memory[32];
+	const char *argv[24] = { "firn",
 				 "agent",
 				 "--remote-store-address",
 				 url,
@@ -135,6 +139,15 @@ static pid_t spawn_agent(const struct up *up, int channel)
 	if (values->unwind_cache_path) {
 		argv[count++] = "--unwind-cache-path";
 		argv[count++] = values->unwind_cache_path;
+	}
+	if (values->unwind_memory.percent > 0)
+		snprintf(memory, sizeof(memory), "%g%%", values->unwind_memory.percent);
+	else
+		snprintf(memory, sizeof(memory), "%llu",
+			 (unsigned long long)values->unwind_memory.bytes);
+	if (values->unwind_memory.percent > 0 || values->unwind_memory.bytes) {
+		argv[count++] = "--unwind-memory";
+		argv[count++] = memory;
 	}
 	if (!values->server.sample_times_ns)
 		argv[count++] = "--no-sample-times";

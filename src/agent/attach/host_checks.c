@@ -426,6 +426,15 @@ static uint64_t cgroup_limit(char *folder, size_t folder_bytes)
 	return lowest;
 }
 
+uint64_t host_checks_memory_bytes(void)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	char folder[160];
+	uint64_t limit = cgroup_limit(folder, sizeof(folder));
+
+	return limit < machine ? limit : machine;
+}
+
 static void check_memory(struct host_check *check)
 {
 	char folder[160] = "";

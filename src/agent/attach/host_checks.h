@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define HOST_CHECKS_MAX 32
 
@@ -35,6 +36,9 @@ struct host_checks {
 };
 
 void host_checks_run(struct host_checks *ret);
+
+/* The memory of this host, or what our cgroup (v2) may have of it. */
+uint64_t host_checks_memory_bytes(void);
 
 /* "ok", "warning", "missing" */
 const char *host_check_state_name(enum host_check_state state);

@@ -32,6 +32,8 @@ enum stack_end {
 	STACK_NO_USER_REGISTERS, /* in the kernel, and the user registers could not be had */
 	STACK_NO_MAPPINGS,	 /* the process was changing its mappings, none known before */
 	STACK_KERNEL_WALK,	 /* walked by the kernel's own helper, which does not say */
+	STACK_TABLE_FAILED,	 /* the file's table could not be built or the file not be opened */
+	STACK_TABLE_NO_ROOM,	 /* ... found no room in the memory for tables */
 	STACK_ENDS
 };
 

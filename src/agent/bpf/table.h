@@ -33,7 +33,7 @@
 
 #define TABLE_CHUNK_BYTES (2u << 20) /* a power of two */
 #define TABLE_CHUNKS_MAX 256u
-#define TABLE_SEGMENTS_MAX 16u
+#define TABLE_SEGMENTS_MAX 32u
 #define TABLES_MAX 4096u /* binaries */
 
 #define TABLE_BLOCK_SHIFT 12
@@ -96,11 +96,18 @@ struct file_key {
 /* Executable memory behind which there is no file: generated code. */
 #define FILE_KEY_ANONYMOUS ((struct file_key){ 0 })
 
+/* Why there is an entry without segments. */
+enum table_missing {
+	TABLE_NOT_MISSING,     /* the file has no unwind information */
+	TABLE_MISSING_FAILED,  /* it could not be built, or the file not be opened */
+	TABLE_MISSING_NO_ROOM, /* all memory for tables is in use */
+};
+
 /* Value of the map `tables`, by struct file_key. */
 struct binary_tables {
 	__u64 used_at_ns;     /* CLOCK_MONOTONIC, set by the unwinder */
-	__u32 segments_count; /* 0 = looked at, and has no unwind information */
-	__u32 reserved;
+	__u32 segments_count; /* 0 = see `missing` */
+	__u32 missing;	      /* enum table_missing */
 	struct table_segment segments[TABLE_SEGMENTS_MAX]; /* by first_block */
 };
 

@@ -46,6 +46,8 @@ enum walk_range {
 	RANGE_TABLE,	 /* of a file, with a segment of a table */
 	RANGE_NO_TABLE,	 /* of a file without unwind information */
 	RANGE_PENDING,	 /* of a file whose table has not been loaded */
+	RANGE_FAILED,	 /* ... cannot be */
+	RANGE_NO_ROOM,	 /* ... cannot be for now: the memory for tables is full */
 	RANGE_ANONYMOUS, /* generated code */
 	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
@@ -196,8 +198,8 @@ static __always_inline enum walk_range walk_find_segment(struct walk *walk, stru
 {
 	__u32 block = (walk->pc + span->to_offset) >> TABLE_BLOCK_SHIFT;
 
-	if (tables->segments_count == 0)
-		return RANGE_NO_TABLE;
+	if (tables->missing)
+		return tables->missing == TABLE_MISSING_NO_ROOM ? RANGE_NO_ROOM : RANGE_FAILED;
 	for (__u32 i = 0; i < TABLE_SEGMENTS_MAX; i++) {
 		const struct table_segment *segment = &tables->segments[i];
 		__u64 first, last;
@@ -711,6 +713,10 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:
 		return walk_by_guess(walk, STACK_TABLE_PENDING);
+	case RANGE_FAILED:
+		return walk_by_guess(walk, STACK_TABLE_FAILED);
+	case RANGE_NO_ROOM:
+		return walk_by_guess(walk, STACK_TABLE_NO_ROOM);
 	case RANGE_UNKNOWN:
 		return walk_by_guess(walk, STACK_NO_MAPPINGS);
 	default:

@@ -228,6 +228,8 @@ const char *accounts_end_name(enum stack_end end)
 		[STACK_NO_USER_REGISTERS] = "no_user_registers",
 		[STACK_NO_MAPPINGS] = "no_mappings",
 		[STACK_KERNEL_WALK] = "kernel_walk",
+		[STACK_TABLE_FAILED] = "table_failed",
+		[STACK_TABLE_NO_ROOM] = "table_no_room",
 	};
 
 	return names[end];

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent/attach/host_checks.h"
 #include "agent/collect/accounts.h"
 #include "agent/collect/counts.h"
 #include "agent/collect/warm_up.h"
@@ -90,6 +91,8 @@ static METRIC_COUNTER(spaces_lost, "firn_agent_mapping_records_lost_total", "",
 static METRIC_COUNTER(end_complete, STACKS, "{end=\"complete\"}", STACKS_HELP);
 static METRIC_COUNTER(end_no_info, STACKS, "{end=\"no_unwind_info\"}", STACKS_HELP);
 static METRIC_COUNTER(end_pending, STACKS, "{end=\"table_pending\"}", STACKS_HELP);
+static METRIC_COUNTER(end_failed, STACKS, "{end=\"table_failed\"}", STACKS_HELP);
+static METRIC_COUNTER(end_no_room, STACKS, "{end=\"table_no_room\"}", STACKS_HELP);
 static METRIC_COUNTER(end_unsupported, STACKS, "{end=\"unsupported_rule\"}", STACKS_HELP);
 static METRIC_COUNTER(end_bad_address, STACKS, "{end=\"bad_address\"}", STACKS_HELP);
 static METRIC_COUNTER(end_no_mappings, STACKS, "{end=\"no_mappings\"}", STACKS_HELP);
@@ -116,6 +119,8 @@ static struct metric *const counter_metrics[COUNTERS] = {
 	[COUNTER_SPACES_LOST] = &spaces_lost,
 	[COUNTER_STACK_END_FIRST + STACK_NO_UNWIND_INFO] = &end_no_info,
 	[COUNTER_STACK_END_FIRST + STACK_TABLE_PENDING] = &end_pending,
+	[COUNTER_STACK_END_FIRST + STACK_TABLE_FAILED] = &end_failed,
+	[COUNTER_STACK_END_FIRST + STACK_TABLE_NO_ROOM] = &end_no_room,
 	[COUNTER_STACK_END_FIRST + STACK_UNSUPPORTED_RULE] = &end_unsupported,
 	[COUNTER_STACK_END_FIRST + STACK_BAD_ADDRESS] = &end_bad_address,
 	[COUNTER_STACK_END_FIRST + STACK_NO_MAPPINGS] = &end_no_mappings,
@@ -309,12 +314,30 @@ static void want_table(void *context, const struct file_key *key, int fd, const 
 	unwind_loader_want(drain->loader, key, fd, build_id, path);
 }
 
+static void cannot_open(void *context, const struct file_key *key, const char *path)
+{
+	struct drain *drain = context;
+
+	unwind_loader_cannot_open(drain->loader, key, path);
+}
+
+/* A share of the memory, so that what this host runs fits; it is taken when it is needed. */
+static uint64_t table_memory(const struct drain *drain)
+{
+	uint64_t share = host_checks_memory_bytes() / 100;
+
+	if (drain->options.unwind_memory_bytes)
+		return drain->options.unwind_memory_bytes;
+	return share > UNWIND_ARENA_DEFAULT_BYTES ? share : UNWIND_ARENA_DEFAULT_BYTES;
+}
+
 static int start_loader(struct drain *drain, struct err *err)
 {
 	struct sampler_maps maps = sampler_maps(drain->sampler);
 	struct unwind_loader_options options = { .chunks_fd = maps.chunks_fd,
 						 .tables_fd = maps.tables_fd,
 						 .space_versions = maps.space_versions,
+						 .arena_bytes = table_memory(drain),
 						 .cache_path = drain->options.unwind_cache_path };
 
 	return unwind_loader_start(&options, &drain->loader, err);
@@ -375,11 +398,12 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		drain->batch_seed = (uint64_t)clock_real_ns();
 	code = lender_new(&drain->lender, err);
 	tracker_init(&drain->tracker,
-		     &(struct tracker_options){ .announce_binaries = options->announce_binaries,
-						.tables = { table_is_known, want_table, drain },
-						.lender = drain->lender,
-						.space_read = put_space,
-						.space_read_context = drain });
+		     &(struct tracker_options){
+			     .announce_binaries = options->announce_binaries,
+			     .tables = { table_is_known, want_table, cannot_open, drain },
+			     .lender = drain->lender,
+			     .space_read = put_space,
+			     .space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->jit = jit_new();
 	drain->accounts = accounts_new();

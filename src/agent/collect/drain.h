@@ -33,6 +33,7 @@ struct drain_options {
 	bool sample_times; /* when each sample was taken is kept */
 	bool announce_binaries;
 	const char *unwind_cache_path; /* unwind/loader.h */
+	uint64_t unwind_memory_bytes;  /* 0 = a hundredth of the host's, 40 MiB at least */
 	const char *program;	       /* that chosen processes are about to run; may be NULL */
 
 	/*

@@ -23,6 +23,8 @@ static const char *const end_markers[STACK_ENDS] = {
 	[STACK_TOO_DEEP] = "[truncated: too deep]",
 	[STACK_32_BIT] = "[truncated: 32-bit process]",
 	[STACK_NO_USER_REGISTERS] = "[truncated: no user registers]",
+	[STACK_TABLE_FAILED] = "[truncated: no table: it cannot be built]",
+	[STACK_TABLE_NO_ROOM] = "[truncated: no table: no room for it]",
 	[STACK_NO_MAPPINGS] = "[truncated: mappings were changing]",
 };
 

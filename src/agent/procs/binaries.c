@@ -14,6 +14,7 @@
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
 #define PIN_KEEP_NS (10 * CLOCK_NS_PER_S)
 #define TRY_INTERVAL_MIN_NS (50 * CLOCK_NS_PER_MS)
+#define TRY_INTERVAL_TOLD_NS (400 * CLOCK_NS_PER_MS) /* after four tries it is said */
 #define TRY_INTERVAL_MAX_NS (30 * CLOCK_NS_PER_S)
 
 void binaries_init(struct binaries *binaries, bool announce, const struct binaries_tables *tables)
@@ -197,8 +198,13 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pi
 	if (fd < 0) {
 		assert(!elf);
 		put_off(binary, now_ns);
+		binary_name(binary, path);
 		if (binary->opened)
 			want_table(binaries, binary, -1);
+		else if (binary->try_interval_ns >= TRY_INTERVAL_TOLD_NS &&
+			 binaries->tables.cannot_open)
+			binaries->tables.cannot_open(binaries->tables.context, &binary->key,
+						     binary->path ? binary->path : "");
 		return;
 	}
 	binary_name(binary, path);

@@ -51,12 +51,13 @@ struct binary_news {
 /*
  * Who wants the files for unwind tables (unwind/loader.h). NULL members: no one. `is_known`: there
  * is nothing to do for this file. `want`: `fd` becomes the receiver's, -1 where the file could not
- * be opened again; the texts are valid during the call.
+ * be opened again; the texts are valid during the call. `cannot_open`: this was tried some times.
  */
 struct binaries_tables {
 	bool (*is_known)(void *context, const struct file_key *key);
 	void (*want)(void *context, const struct file_key *key, int fd, const char *build_id,
 		     const char *path);
+	void (*cannot_open)(void *context, const struct file_key *key, const char *path);
 	void *context;
 };
 

@@ -108,7 +108,7 @@ void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t co
 bool known_is_settled(const struct known_binary *binary, int64_t now_ns)
 {
 	if (binary->state == UNWIND_FAILED)
-		return now_ns < binary->retry_at_ns;
+		return now_ns < binary->retry_at_ns || known_is_homeless(binary);
 	return binary->state != UNWIND_EVICTED;
 }
 
@@ -117,9 +117,10 @@ bool known_is_vdso(const struct known_binary *binary)
 	return !memcmp(&binary->key, &FILE_KEY_VDSO, sizeof(binary->key));
 }
 
-bool known_is_in_map(const struct known_binary *binary)
+bool known_is_homeless(const struct known_binary *binary)
 {
-	return binary->state == UNWIND_LOADED || binary->state == UNWIND_EMPTY;
+	return binary->state == UNWIND_FAILED && binary->missing == TABLE_MISSING_NO_ROOM &&
+	       binary->cache_name && binary->retry_at_ns != INT64_MAX;
 }
 
 int64_t known_last_use_ns(const struct known_binary *binary)

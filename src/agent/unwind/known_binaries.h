@@ -22,10 +22,13 @@ struct known_binary {
 	uint64_t build_ns;
 	bool cached;
 	uint32_t loads;
-	uint32_t failures; /* in a row */
-	int64_t retry_at_ns;
-	int64_t settled_at_ns; /* when the last job for it ended */
-	int64_t used_at_ns;    /* as last read from the map */
+	uint32_t failures;	    /* in a row */
+	enum table_missing missing; /* UNWIND_FAILED: as the map says it */
+	bool is_told;		    /* in the log, that there is no table */
+	bool is_in_map;		    /* there is an entry, with segments or without */
+	int64_t retry_at_ns;	    /* INT64_MAX = never: the file is what it is */
+	int64_t settled_at_ns;	    /* when the last job for it ended */
+	int64_t used_at_ns;	    /* as last read from the map */
 };
 
 struct known_binaries {
@@ -50,7 +53,8 @@ void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t co
 /* Whether there is nothing to do for it now: see unwind_loader_is_known. */
 bool known_is_settled(const struct known_binary *binary, int64_t now_ns);
 bool known_is_vdso(const struct known_binary *binary);
-bool known_is_in_map(const struct known_binary *binary);
+/* Without room, while its table is on disk: the loader tries again by itself. */
+bool known_is_homeless(const struct known_binary *binary);
 int64_t known_last_use_ns(const struct known_binary *binary);
 
 void known_set_text(char **text, const char *by); /* a copy; "" and NULL are the same */

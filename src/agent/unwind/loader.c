@@ -17,11 +17,22 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 
 #define NICE 5 /* as the others: what waits for us has cut stacks; the stock bounds us */
 #define KEEP_DEFAULT_NS (10 * CLOCK_NS_PER_S)
 #define RETRY_FIRST_NS (10 * CLOCK_NS_PER_S)
 #define RETRY_DOUBLINGS_MAX 3 /* 80 s */
+
+/*
+ * Who found no room is tried again soon while it is asked for, and then makes those go that were
+ * unused for a shorter time: it has shown that it is used more often than they are.
+ */
+#define ROOM_RETRY_FIRST_NS (CLOCK_NS_PER_S / 2)
+#define ROOM_KEEP_DIVISOR 10
+
+#define MISSING_SHOWN_MAX 256u
+#define WARNINGS_MAX 32 /* in the log, of tables that are not to be had; /metrics has them all */
 
 /* The share of a CPU: a stock of CPU time that fills up by a fifth of the time that passes. */
 #define CPU_STOCK_NS (3 * CLOCK_NS_PER_S)
@@ -33,6 +44,7 @@
 
 struct unwind_loader {
 	/* Under the lock. */
+	struct metric_collector missing; /* of /metrics */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct known_binaries known;
@@ -46,7 +58,8 @@ struct unwind_loader {
 	pthread_t thread;
 
 	/* The worker's alone. */
-	int64_t keep_ns;
+	int64_t keep_ns, job_keep_ns;
+	uint32_t warnings;
 	struct table_fetch fetch;
 	struct table_placer placer;
 	int64_t stock_ns; /* of CPU time; negative = overdrawn */
@@ -60,6 +73,10 @@ struct job {
 	struct file_key key;
 	struct table_request request;
 	struct table_found found;
+	bool was_loaded;	    /* once; its file need not be open */
+	bool is_in_map;		    /* there is an entry */
+	bool is_final, is_closed;   /* nothing will be different; the file was not open */
+	enum table_missing missing; /* UNWIND_FAILED; before: as the map says it */
 };
 
 void unwind_loader_metrics_register(void)
@@ -121,7 +138,8 @@ static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const cha
 	loader->pinned += fd >= 0;
 	if (build_id && build_id[0])
 		known_set_text(&binary->build_id, build_id);
-	known_set_text(&binary->path, path);
+	if (path)
+		known_set_text(&binary->path, path);
 	loader->queue[(loader->queue_start + loader->queue_count++) % UNWIND_QUEUE_MAX] = id;
 	metric_add(&unwind_waiting, 1);
 	pthread_cond_broadcast(&loader->changed);
@@ -153,6 +171,20 @@ bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key
 	return loader->started && !refused;
 }
 
+void unwind_loader_cannot_open(struct unwind_loader *loader, const struct file_key *key,
+			       const char *path)
+{
+	struct known_binary *binary;
+	uint32_t id;
+
+	pthread_mutex_lock(&loader->lock);
+	binary = known_find(&loader->known, key, &id);
+	if (loader->started && !binary && loader->queue_count < UNWIND_QUEUE_MAX &&
+	    loader->known.count < UNWIND_BINARIES_MAX)
+		enqueue(loader, known_add(&loader->known, key), -1, NULL, path);
+	pthread_mutex_unlock(&loader->lock);
+}
+
 /* The binary when the map has it; worker only. */
 static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t id)
 {
@@ -160,7 +192,7 @@ static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t i
 
 	pthread_mutex_lock(&loader->lock);
 	binary = loader->known.items[id];
-	if (binary && !known_is_in_map(binary))
+	if (binary && !binary->is_in_map)
 		binary = NULL;
 	pthread_mutex_unlock(&loader->lock);
 	return binary;
@@ -185,7 +217,7 @@ static void read_uses(struct unwind_loader *loader)
 static const int64_t *last_uses(void *context)
 {
 	struct unwind_loader *loader = context;
-	int64_t limit_ns = clock_monotonic_ns() - loader->keep_ns;
+	int64_t limit_ns = clock_monotonic_ns() - loader->job_keep_ns;
 
 	read_uses(loader);
 	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
@@ -201,8 +233,9 @@ static const int64_t *last_uses(void *context)
 
 static void remove_table(struct unwind_loader *loader, uint32_t id)
 {
-	const struct known_binary *binary = loader->known.items[id];
+	struct known_binary *binary = loader->known.items[id];
 
+	binary->is_in_map = false;
 	table_placer_remove(&loader->placer, &binary->key, owner_of(id));
 	metric_add(&unwind_tables, -(binary->state == UNWIND_LOADED));
 	metric_add(&unwind_rows, -(int64_t)binary->rows);
@@ -245,6 +278,21 @@ static bool is_final(int code)
 	return code == -ERR_INVALID || code == -ERR_UNSUPPORTED || code == -ERR_LIMIT;
 }
 
+/* There is no table, and the map says why. */
+static enum unwind_state fail(struct unwind_loader *loader, struct job *job,
+			      enum table_missing missing, int code)
+{
+	struct err err;
+
+	job->is_final = is_final(code);
+	job->is_closed = code == -ERR_NOT_FOUND;
+	if (!job->is_in_map || job->missing != missing)
+		job->is_in_map |=
+			!table_placer_put_missing(&loader->placer, &job->key, missing, &err);
+	job->missing = missing;
+	return UNWIND_FAILED;
+}
+
 static enum unwind_state load(struct unwind_loader *loader, struct job *job, struct err *err)
 {
 	int code = table_fetch_get(&loader->fetch, &job->request, &job->found, err);
@@ -252,13 +300,19 @@ static enum unwind_state load(struct unwind_loader *loader, struct job *job, str
 	if (!code && job->found.file.header.segments_count) {
 		code = table_placer_put(&loader->placer, &job->key, owner_of(job->id),
 					&job->found.file, err);
-		return code ? UNWIND_FAILED : UNWIND_LOADED;
+		if (code == -ERR_NO_MEMORY || code == -ERR_LIMIT)
+			return fail(loader, job, TABLE_MISSING_NO_ROOM, code);
+		job->is_in_map |= !code;
+		return code ? fail(loader, job, TABLE_MISSING_FAILED, code) : UNWIND_LOADED;
 	}
-	if (code && !is_final(code))
-		return code == -ERR_NOT_FOUND ? UNWIND_EVICTED : UNWIND_FAILED;
+	if (code == -ERR_NOT_FOUND && job->was_loaded)
+		return UNWIND_EVICTED;
+	if (code && (job->found.is_elf || !is_final(code)))
+		return fail(loader, job, TABLE_MISSING_FAILED, code);
 	if (!code)
 		err->message[0] = '\0';
-	code = table_placer_put_empty(&loader->placer, &job->key, err);
+	code = table_placer_put_missing(&loader->placer, &job->key, TABLE_NOT_MISSING, err);
+	job->is_in_map |= !code;
 	return code ? UNWIND_FAILED : UNWIND_EMPTY;
 }
 
@@ -279,11 +333,39 @@ static void count_outcome(const struct known_binary *binary)
 	}
 }
 
-static void note_failure(struct known_binary *binary, int64_t now_ns)
+/* Once for each file; not of one that may have room in a moment. */
+static void tell_failure(struct unwind_loader *loader, struct known_binary *binary)
 {
-	binary->retry_at_ns = now_ns + (RETRY_FIRST_NS << binary->failures);
+	bool is_for_now = known_is_homeless(binary) && binary->failures < 2;
+
+	if (binary->is_told || is_for_now || atomic_load(&loader->stop) ||
+	    loader->warnings == WARNINGS_MAX)
+		return;
+	loader->warnings++;
+	binary->is_told = true;
+	log_warn("agent", "no unwind table: stacks through this file are cut",
+		 "path=\"%s\" reason=\"%s\"%s", binary->path ? binary->path : "",
+		 binary->reason ? binary->reason : "",
+		 loader->warnings == WARNINGS_MAX
+			 ? " further=\"see firn_agent_unwind_missing in /metrics\""
+			 : "");
+}
+
+static void note_failure(struct unwind_loader *loader, struct known_binary *binary,
+			 const struct job *job, int64_t now_ns)
+{
+	int64_t first_ns =
+		job->missing == TABLE_MISSING_NO_ROOM ? ROOM_RETRY_FIRST_NS : RETRY_FIRST_NS;
+
+	binary->missing = job->missing;
+	binary->retry_at_ns = now_ns + (first_ns << binary->failures);
+	if (job->is_final)
+		binary->retry_at_ns = INT64_MAX;
+	if (job->is_closed)
+		binary->retry_at_ns = now_ns; /* as soon as somebody has it open */
 	if (binary->failures < RETRY_DOUBLINGS_MAX)
 		binary->failures++;
+	tell_failure(loader, binary);
 }
 
 static void note_load(struct known_binary *binary, const struct table_file *file)
@@ -293,6 +375,7 @@ static void note_load(struct known_binary *binary, const struct table_file *file
 	binary->sources = file->header.sources;
 	binary->used_at_ns = 0;
 	binary->failures = 0;
+	binary->missing = TABLE_NOT_MISSING;
 	binary->loads++;
 }
 
@@ -306,6 +389,7 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 	pthread_mutex_lock(&loader->lock);
 	binary->state = state;
 	binary->settled_at_ns = now_ns;
+	binary->is_in_map = job->is_in_map;
 	if (job->found.build_id[0])
 		known_set_text(&binary->build_id, job->found.build_id);
 	if (job->found.name[0])
@@ -316,7 +400,7 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 	metric_add(&unwind_waiting, -1);
 	known_set_text(&binary->reason, state == UNWIND_LOADED ? NULL : err->message);
 	if (state == UNWIND_FAILED)
-		note_failure(binary, now_ns);
+		note_failure(loader, binary, job, now_ns);
 	else if (state == UNWIND_EVICTED)
 		known_set_text(&binary->cache_name, NULL);
 	else if (state == UNWIND_LOADED)
@@ -328,8 +412,12 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 static void work(struct unwind_loader *loader, struct job *job)
 {
 	struct err err = { 0 };
-	enum unwind_state state = load(loader, job, &err);
+	enum unwind_state state;
 
+	loader->job_keep_ns = loader->keep_ns;
+	if (job->missing == TABLE_MISSING_NO_ROOM)
+		loader->job_keep_ns /= ROOM_KEEP_DIVISOR;
+	state = load(loader, job, &err);
 	settle(loader, job, state, &err);
 	if (loader->fetch.cache)
 		metric_set(&unwind_cache_bytes, (int64_t)table_cache_bytes(loader->fetch.cache));
@@ -351,7 +439,7 @@ static void forget_some(struct unwind_loader *loader)
 	if (count > forgettable)
 		count = forgettable;
 	for (uint32_t i = 0; i < count; i++)
-		if (known_is_in_map(loader->known.items[ids[i]]))
+		if (loader->known.items[ids[i]]->is_in_map)
 			remove_table(loader, ids[i]);
 	known_forget(&loader->known, ids, count);
 	pthread_mutex_unlock(&loader->lock);
@@ -382,6 +470,34 @@ static void fill_stock(struct unwind_loader *loader, int64_t now_ns)
 		loader->stock_ns = CPU_STOCK_NS;
 }
 
+/*
+ * Under the lock: asks again for tables that found no room and that the unwinder has looked for
+ * since. Returns when the next ones are due.
+ */
+static int64_t ask_for_room(struct unwind_loader *loader, int64_t now_ns)
+{
+	int64_t next_ns = INT64_MAX;
+
+	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
+		struct known_binary *binary = loader->known.items[id];
+
+		if (!binary || !known_is_homeless(binary))
+			continue;
+		if (now_ns >= binary->retry_at_ns) {
+			if (loader->queue_count < UNWIND_QUEUE_MAX &&
+			    table_placer_used_at_ns(&loader->placer, &binary->key) >
+				    binary->settled_at_ns) {
+				enqueue(loader, id, -1, NULL, NULL);
+				continue;
+			}
+			binary->retry_at_ns = now_ns + ROOM_RETRY_FIRST_NS;
+		}
+		if (binary->retry_at_ns < next_ns)
+			next_ns = binary->retry_at_ns;
+	}
+	return next_ns;
+}
+
 /* Under the lock: waits until there is work and CPU time for it; false when stopping. */
 static bool wait_for_work(struct unwind_loader *loader)
 {
@@ -392,7 +508,14 @@ static bool wait_for_work(struct unwind_loader *loader)
 
 		fill_stock(loader, now_ns);
 		if (!loader->queue_count) {
-			pthread_cond_wait(&loader->changed, &loader->lock);
+			int64_t next_ns = ask_for_room(loader, now_ns);
+
+			if (loader->queue_count)
+				continue;
+			if (next_ns == INT64_MAX)
+				pthread_cond_wait(&loader->changed, &loader->lock);
+			else
+				wait_until(loader, next_ns);
 			continue;
 		}
 		if (loader->stock_ns > 0)
@@ -415,6 +538,9 @@ static struct job take_job(struct unwind_loader *loader)
 		.request = { .fd = binary->fd,
 			     .path = binary->path ? binary->path : "",
 			     .name = binary->cache_name ? binary->cache_name : "" },
+		.was_loaded = binary->cache_name || binary->loads,
+		.is_in_map = binary->is_in_map,
+		.missing = binary->missing,
 	};
 
 	if (known_is_vdso(binary))
@@ -483,6 +609,30 @@ size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary
 	return count;
 }
 
+/* The files without a table, and why, for /metrics. */
+static void render_missing(void *context, struct strbuf *out)
+{
+	struct unwind_loader *loader = context;
+	uint32_t shown = 0;
+
+	metrics_add_family(out, "firn_agent_unwind_missing", "gauge",
+			   "Files whose unwind table is not to be had, and why.");
+	pthread_mutex_lock(&loader->lock);
+	for (uint32_t id = 0; shown < MISSING_SHOWN_MAX && id < UNWIND_BINARIES_MAX; id++) {
+		const struct known_binary *binary = loader->known.items[id];
+
+		if (!binary || binary->state != UNWIND_FAILED)
+			continue;
+		shown++;
+		strbuf_add_text(out, "firn_agent_unwind_missing{path=\"");
+		metrics_add_label_value(out, slice_of(binary->path));
+		strbuf_add_text(out, "\",reason=\"");
+		metrics_add_label_value(out, slice_of(binary->reason));
+		strbuf_add_text(out, "\"} 1\n");
+	}
+	pthread_mutex_unlock(&loader->lock);
+}
+
 static void open_cache(struct unwind_loader *loader, const struct unwind_loader_options *options)
 {
 	struct err err;
@@ -536,6 +686,8 @@ int unwind_loader_start(const struct unwind_loader_options *options, struct unwi
 	struct unwind_loader *loader = loader_new(options);
 	int code = 0;
 
+	loader->missing = (struct metric_collector){ .render = render_missing, .context = loader };
+	metrics_add_collector(&loader->missing);
 	if (options->chunks_fd >= 0 && options->tables_fd >= 0) {
 		open_cache(loader, options);
 		code = start_thread(loader, err);
@@ -577,6 +729,7 @@ void unwind_loader_free(struct unwind_loader *loader)
 {
 	if (!loader)
 		return;
+	metrics_remove_collector(&loader->missing);
 	if (loader->started)
 		stop_thread(loader);
 	take_back_gauges(loader);

@@ -11,6 +11,8 @@
  * When the chunks are full, room is made where it hurts least: the tables that have to go there
  * were used longest ago, and none of them during the last `keep_ns`. So a set of binaries that is
  * larger than the budget does not push itself out in turns: who comes late waits, and is counted.
+ * When the unwinder has looked for it again half a second later, what was unused for a tenth of
+ * that time has to go, too.
  *
  * Any thread may call. Nothing here waits for the disk or for a build, but start and free.
  *
@@ -70,12 +72,19 @@ bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key 
 bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key, int fd,
 			const char *build_id, const char *path);
 
+/*
+ * Says of a file that is not known that it could not be opened, so that stacks through it say so
+ * in place of "not loaded yet". It may be asked for at any time.
+ */
+void unwind_loader_cannot_open(struct unwind_loader *loader, const struct file_key *key,
+			       const char *path);
+
 enum unwind_state {
 	UNWIND_WAITING, /* in the queue, or being built */
 	UNWIND_LOADED,
 	UNWIND_EMPTY,	/* no unwind information in the file */
 	UNWIND_EVICTED, /* was loaded; is again when it is wanted */
-	UNWIND_FAILED,	/* `reason` says why; tried again later when it is wanted */
+	UNWIND_FAILED,	/* `reason` says why; tried again, unless the file is at fault */
 	UNWIND_STATES
 };
 

@@ -119,6 +119,20 @@ bool table_chunks_find_used(const struct table_chunks *chunks, uint32_t pages,
 	return best_ns < INT64_MAX;
 }
 
+uint64_t table_chunks_pages_to_be_had(const struct table_chunks *chunks, const int64_t *used_at_ns)
+{
+	uint64_t pages = (uint64_t)(chunks->max - chunks->count) * TABLE_CHUNK_PAGES;
+
+	for (uint32_t i = 0; i < chunks->count; i++) {
+		const uint32_t *owners = chunks->chunks[i]->owners;
+
+		for (uint32_t page = 0; page < TABLE_CHUNK_PAGES; page++)
+			pages += owners[page] == TABLE_OWNER_NONE ||
+				 (used_at_ns && used_at_ns[owners[page]] < INT64_MAX);
+	}
+	return pages;
+}
+
 void table_chunks_take(struct table_chunks *chunks, const struct table_place *place, uint32_t owner)
 {
 	uint32_t *owners = chunks->chunks[place->chunk]->owners + place->page;

@@ -55,6 +55,12 @@ bool table_chunks_find_free(const struct table_chunks *chunks, uint32_t pages,
 bool table_chunks_find_used(const struct table_chunks *chunks, uint32_t pages,
 			    const int64_t *used_at_ns, struct table_place *ret);
 
+/*
+ * Pages that are free, or would be without those owners that need not stay, in all chunks that
+ * there may be. NULL: none may go.
+ */
+uint64_t table_chunks_pages_to_be_had(const struct table_chunks *chunks, const int64_t *used_at_ns);
+
 void table_chunks_take(struct table_chunks *chunks, const struct table_place *place,
 		       uint32_t owner);
 uint32_t table_chunks_owner(const struct table_chunks *chunks, const struct table_place *place,

@@ -32,6 +32,7 @@ static int identify(const struct table_request *request, struct table_found *fou
 		code = elf_read_info(request->fd, request->path, &info, err);
 	if (code)
 		return code;
+	found->is_elf = true;
 	memcpy(found->build_id, info.build_id, sizeof(found->build_id));
 	if (request->image.len || fstat(request->fd, &stat) ||
 	    !table_cache_name(&info, stat.st_uid, found->name))

@@ -31,6 +31,7 @@ struct table_found {
 	struct table_file file; /* checked; its fd is owned, its name is the request's path */
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char name[TABLE_CACHE_NAME_BYTES]; /* in the cache; "" = has none */
+	bool is_elf;			   /* it is one, so that what fails is worth telling */
 	bool cached;
 	uint64_t build_ns; /* CPU time; 0 = not built */
 };

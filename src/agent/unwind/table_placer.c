@@ -36,6 +36,13 @@ static bool add_chunk(struct table_placer *placer)
 	return false;
 }
 
+static int no_room(const struct table_placer *placer, struct err *err)
+{
+	return err_set(err, ERR_NO_MEMORY,
+		       "no room for its unwind table: the %u MiB for all tables are in use",
+		       placer->chunks.count * (TABLE_CHUNK_BYTES >> 20));
+}
+
 static int find_place(struct table_placer *placer, uint32_t pages, struct table_place *ret,
 		      struct err *err)
 {
@@ -49,9 +56,7 @@ static int find_place(struct table_placer *placer, uint32_t pages, struct table_
 		evict_from(placer, ret);
 		return 0;
 	}
-	return err_set(err, ERR_NO_MEMORY,
-		       "no room for its unwind table: the %u MiB for all tables are in use",
-		       chunks->count * (TABLE_CHUNK_BYTES >> 20));
+	return no_room(placer, err);
 }
 
 static uint32_t pages_of(const struct table_file_segment *segment)
@@ -75,9 +80,16 @@ static int find_places(struct table_placer *placer, uint32_t owner, const struct
 	int code = 0;
 
 	if (bytes > (uint64_t)placer->chunks.max * TABLE_CHUNK_BYTES)
-		return err_set(err, ERR_NO_MEMORY,
-			       "no room for its unwind table: %llu KiB are more than for all",
-			       (unsigned long long)bytes >> 10);
+		return err_set(err, ERR_LIMIT,
+			       "no room for its unwind table: it takes %llu KiB, and all together "
+			       "may take %u MiB",
+			       (unsigned long long)bytes >> 10,
+			       placer->chunks.max * (TABLE_CHUNK_BYTES >> 20));
+	/* Nothing goes for a table that finds no room all the same. */
+	if (bytes / TABLE_PAGE_BYTES > table_chunks_pages_to_be_had(&placer->chunks, NULL) &&
+	    bytes / TABLE_PAGE_BYTES > table_chunks_pages_to_be_had(
+					       &placer->chunks, placer->last_uses(placer->context)))
+		return no_room(placer, err);
 	for (uint32_t i = 0; !code && i < file->header.segments_count; i++) {
 		code = find_place(placer, pages_of(&file->header.segments[i]), &places[i], err);
 		if (!code)
@@ -115,9 +127,14 @@ static int copy_segment(struct table_placer *placer, const struct table_file *fi
 	return code;
 }
 
+/* What takes the place of an entry leaves its element to the next one: see wait_readers. */
 static int publish(struct table_placer *placer, const struct file_key *key,
 		   const struct binary_tables *value, struct err *err)
 {
+	struct binary_tables before;
+
+	if (!bpf_map_lookup_elem(placer->tables_fd, key, &before))
+		placer->readers_may_remain = true;
 	if (bpf_map_update_elem(placer->tables_fd, key, value, BPF_ANY))
 		return err_set_errno(err, errno, "give an unwind table to the BPF program");
 	return 0;
@@ -130,7 +147,7 @@ int table_placer_put(struct table_placer *placer, const struct file_key *key, ui
 	struct binary_tables value = { .segments_count = file->header.segments_count };
 	int code = find_places(placer, owner, file, places, err);
 
-	if (code == -ERR_NO_MEMORY)
+	if (code == -ERR_NO_MEMORY || code == -ERR_LIMIT)
 		metric_add(&unwind_refused_room, 1);
 	if (!code)
 		code = wait_readers(placer, err);
@@ -146,9 +163,10 @@ int table_placer_put(struct table_placer *placer, const struct file_key *key, ui
 	return code;
 }
 
-int table_placer_put_empty(struct table_placer *placer, const struct file_key *key, struct err *err)
+int table_placer_put_missing(struct table_placer *placer, const struct file_key *key,
+			     enum table_missing missing, struct err *err)
 {
-	struct binary_tables value = { 0 };
+	struct binary_tables value = { .missing = missing };
 	int code = wait_readers(placer, err);
 
 	return code ? code : publish(placer, key, &value, err);

@@ -29,14 +29,14 @@ struct table_placer {
 
 /*
  * Places a checked table with at least one segment. ERR_NO_MEMORY when all tables that stand in
- * the way have to stay, or it is larger than all chunks.
+ * the way have to stay; ERR_LIMIT when it is larger than all chunks.
  */
 int table_placer_put(struct table_placer *placer, const struct file_key *key, uint32_t owner,
 		     const struct table_file *file, struct err *err);
 
-/* An entry that says that the file has no unwind information. */
-int table_placer_put_empty(struct table_placer *placer, const struct file_key *key,
-			   struct err *err);
+/* An entry that says why there is none. */
+int table_placer_put_missing(struct table_placer *placer, const struct file_key *key,
+			     enum table_missing missing, struct err *err);
 
 void table_placer_remove(struct table_placer *placer, const struct file_key *key, uint32_t owner);
 

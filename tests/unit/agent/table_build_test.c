@@ -573,14 +573,14 @@ static void a_full_table_says_so(void **state)
 
 	(void)state;
 	writer = segment_writer_new(fd, "made");
-	for (uint32_t i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i < TABLE_SEGMENTS_MAX + 4; i++) {
 		struct unwind_rule rule = rule_number(i + 1), none = { 0 };
 		uint64_t at = (uint64_t)i << 27;
 
 		assert_int_equal(segment_writer_row(writer, at, &rule, NULL), 0);
 		assert_int_equal(segment_writer_row(writer, at + 8, &none, NULL), 0);
 	}
-	assert_int_equal(segment_writer_finish(writer, 20ull << 27, EM_X86_64, 0, &header, NULL),
+	assert_int_equal(segment_writer_finish(writer, 40ull << 27, EM_X86_64, 0, &header, NULL),
 			 0);
 	assert_true(segment_writer_is_full(writer));
 	assert_int_equal(header.segments_count, TABLE_SEGMENTS_MAX);

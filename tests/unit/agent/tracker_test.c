@@ -70,7 +70,7 @@ static int setup(void **state)
 	struct fixture *fixture = mem_new(struct fixture);
 	struct tracker_options options = {
 		.announce_binaries = true,
-		.tables = { no_table_is_known, want_table, fixture },
+		.tables = { no_table_is_known, want_table, NULL, fixture },
 		.space_read = space_read,
 		.space_read_context = fixture,
 	};

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <bpf/bpf.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -550,6 +551,80 @@ static void tables_in_use_stay_and_the_newcomer_waits(void **state)
 	unwind_loader_free(loader);
 }
 
+/* Whoever runs now comes before what was unused for a second, though not for ten. */
+static void a_newcomer_in_use_gets_room_soon(void **state)
+{
+	int64_t deadline_ns = clock_monotonic_ns() + WAIT_NS;
+	struct unwind_loader *loader;
+	uint32_t room;
+
+	NEEDS_MAPS();
+	room = tables_in_a_chunk(BASH);
+	loader = start((struct unwind_loader_options){ .cache_path = folder,
+						       .arena_bytes = TABLE_CHUNK_BYTES,
+						       .keep_ns = 10 * CLOCK_NS_PER_S });
+	fill(loader, 1, room, BASH);
+	fill(loader, 200, 1, BASH);
+	while (state_of(loader, 200) != UNWIND_LOADED && clock_monotonic_ns() < deadline_ns) {
+		if (state_of(loader, 200) == UNWIND_FAILED)
+			use(200); /* as the unwinder does when it misses the table */
+		sched_yield();
+	}
+	assert_int_equal(state_of(loader, 200), UNWIND_LOADED);
+	assert_true(clock_monotonic_ns() < deadline_ns);
+	unwind_loader_free(loader);
+}
+
+/* An ELF file of a machine that we know nothing of. */
+static void make_foreign(char path[PATH_MAX])
+{
+	uint16_t machine = EM_S390;
+	char command[2 * PATH_MAX];
+	int fd;
+
+	snprintf(path, PATH_MAX, "%s/foreign", folder);
+	snprintf(command, sizeof(command), "cp %s %s", BASH, path);
+	assert_int_equal(system(command), 0);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)),
+			 sizeof(machine));
+	close(fd);
+}
+
+static void a_table_that_cannot_be_had_says_so(void **state)
+{
+	struct file_key foreign = key_of(1), closed = key_of(2);
+	struct strbuf metrics = { 0 };
+	struct unwind_loader *loader;
+	struct binary_tables tables;
+	char path[PATH_MAX];
+
+	NEEDS_MAPS();
+	make_foreign(path);
+	loader = start((struct unwind_loader_options){ 0 });
+	assert_true(want(loader, foreign, path));
+	unwind_loader_cannot_open(loader, &closed, "/gone/lib\"x.so");
+	assert_true(unwind_loader_wait_idle(loader, WAIT_NS));
+	assert_int_equal(state_of(loader, 1), UNWIND_FAILED);
+	assert_int_equal(state_of(loader, 2), UNWIND_FAILED);
+	assert_int_equal(bpf_map_lookup_elem(tables_fd, &foreign, &tables), 0);
+	assert_int_equal(tables.missing, TABLE_MISSING_FAILED);
+	assert_int_equal(bpf_map_lookup_elem(tables_fd, &closed, &tables), 0);
+	assert_int_equal(tables.missing, TABLE_MISSING_FAILED);
+	assert_true(unwind_loader_is_known(loader, &foreign)); /* it stays what it is */
+	metrics_render(&metrics);
+	assert_non_null(strstr(strbuf_text(&metrics), "firn_agent_unwind_missing{path=\"/tmp/"));
+	assert_non_null(strstr(strbuf_text(&metrics), "{path=\"/gone/lib\\\"x.so\",reason=\""));
+	/* A file that can be opened in the end gets its table. */
+	assert_true(want(loader, closed, BASH));
+	assert_true(unwind_loader_wait_idle(loader, WAIT_NS));
+	assert_int_equal(state_of(loader, 2), UNWIND_LOADED);
+	assert_int_equal(bpf_map_lookup_elem(tables_fd, &closed, &tables), 0);
+	assert_true(tables.segments_count > 0 && !tables.missing);
+	strbuf_free(&metrics);
+	unwind_loader_free(loader);
+}
+
 struct caller {
 	struct unwind_loader *loader;
 	pthread_t thread;
@@ -699,6 +774,8 @@ int main(void)
 		TEST(without_a_cache_folder_it_works_all_the_same),
 		TEST(the_tables_unused_for_longest_make_room),
 		TEST(tables_in_use_stay_and_the_newcomer_waits),
+		TEST(a_newcomer_in_use_gets_room_soon),
+		TEST(a_table_that_cannot_be_had_says_so),
 		TEST(a_table_is_loaded_once_whoever_asks),
 		TEST(it_stops_in_the_middle_of_a_build),
 		TEST(old_binaries_are_forgotten_for_new_ones),

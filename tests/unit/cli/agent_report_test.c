@@ -24,6 +24,7 @@ static const char metrics[] =
 	"firn_agent_lost_samples_total{reason=\"ring_full\"} 2\n"
 	"firn_agent_unwind_tables 4\n"
 	"firn_agent_unwind_rows 1000\n"
+	"firn_agent_unwind_missing{path=\"/lib/large.so\",reason=\"no room\"} 1\n"
 	"firn_agent_bpf_sample_seconds_bucket{le=\"1e-06\"} 0\n"
 	"firn_agent_bpf_sample_seconds_bucket{le=\"2e-06\"} 50\n"
 	"firn_agent_bpf_sample_seconds_bucket{le=\"4e-06\"} 90\n"
@@ -46,6 +47,7 @@ static void it_says_what_was_cut_lost_and_loaded(void **state)
 	assert_null(strstr(text, "bash")); /* nothing of it was cut */
 	assert_non_null(strstr(text, "105 taken, 2 lost, ring_full 2\n"));
 	assert_non_null(strstr(text, "4 loaded: 1000 rows"));
+	assert_non_null(strstr(text, "no table\n  /lib/large.so: no room\n"));
 	assert_non_null(strstr(text, "3.0 us per sample; half under 2.0, 90 % under 4.0"));
 	strbuf_free(&out);
 	agent_report_free(&report);

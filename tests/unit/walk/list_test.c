@@ -145,6 +145,21 @@ static void beyond_a_cut_list_the_kernel_is_asked(void **state)
 	assert_false(walk.part_lost);
 }
 
+static void a_table_that_is_not_to_be_had_is_no_table_to_come(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	no_information.missing = TABLE_MISSING_FAILED;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_TABLE_FAILED);
+	no_information.missing = TABLE_MISSING_NO_ROOM;
+	assert_int_equal(walk_from(&walk, CODE, 0), STACK_TABLE_NO_ROOM);
+	/* A chain of frame pointers may leave out frames: it is no whole stack. */
+	stack[1] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_TABLE_NO_ROOM);
+	no_information.missing = TABLE_NOT_MISSING;
+}
+
 /* Without frame pointers the register is 0 for as long as no caller has had a use for it. */
 static void zero_ends_a_chain_but_is_none_by_itself(void **state)
 {
@@ -164,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup(a_part_that_is_gone_is_told, set_up),
 		cmocka_unit_test_setup(a_part_of_another_process_is_not_used, set_up),
 		cmocka_unit_test_setup(beyond_a_cut_list_the_kernel_is_asked, set_up),
+		cmocka_unit_test_setup(a_table_that_is_not_to_be_had_is_no_table_to_come, set_up),
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 	};
 
