@@ -19,7 +19,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
-#include "server/query/compare.h"
+#include "server/query/diff/compare.h"
 
 #define WINDOWS_MAX 512
 #define FUNCTIONS_MAX 65536

@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/query/accumulate.h"
-#include "server/query/render.h"
+#include "server/query/sum/accumulate.h"
+#include "server/query/render/render.h"
 
 #define VIEWS_MAX 4
 #define SERIES 1000

@@ -25,10 +25,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "server/resolve/debug_files.h"
-#include "server/resolve/symbol_sources.h"
-#include "server/resolve/symbol_texts.h"
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/read/debug_files.h"
+#include "server/resolve/sources/symbol_sources.h"
+#include "server/resolve/table/symbol_texts.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 #define ADDRESSES_DEFAULT 10000
 #define WARM_DEFAULT 2000000

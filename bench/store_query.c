@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "server/persist/store.h"
-#include "server/query/index_cache.h"
-#include "server/query/render.h"
+#include "server/query/index/index_cache.h"
+#include "server/query/render/render.h"
 
 #define ROUNDS 5
 #define WIDTH_PX 1920

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "codec/compress.h"
-#include "codec/pb.h"
-#include "codec/pprof.h"
+#include "codec/archive/compress.h"
+#include "codec/wire/pb.h"
+#include "codec/profile/pprof.h"
 
 #define GZIP_LEVEL 1
 

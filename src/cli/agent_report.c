@@ -8,7 +8,7 @@
 
 #include "agent/collect/accounts.h"
 #include "base/mem.h"
-#include "codec/prometheus_text.h"
+#include "codec/wire/prometheus_text.h"
 
 #define BUCKET "firn_agent_bpf_sample_seconds_bucket"
 #define SECONDS_SUM "firn_agent_bpf_sample_seconds_sum"

@@ -11,7 +11,7 @@
 
 #include "agent/bpf/shared.h"
 #include "base/strbuf.h"
-#include "codec/json.h"
+#include "codec/wire/json.h"
 
 #define AGENT_REPORT_BINARIES_MAX 1024
 #define AGENT_REPORT_NAME_BYTES 80

@@ -5,8 +5,8 @@
 
 #include "cli/manual.h"
 #include "cli/verb.h"
-#include "server/resolve/disassembler.h"
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/worker/disassembler.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 static const struct option common_options[] = {
 	VERB_COMMON_OPTIONS,

@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "base/whole_file.h"
 #include "cli/output_file.h"
-#include "codec/compress.h"
-#include "codec/firefox.h"
-#include "codec/folded.h"
-#include "codec/legacy_pprof.h"
-#include "codec/perf_script.h"
-#include "codec/speedscope.h"
+#include "codec/archive/compress.h"
+#include "codec/profile/firefox.h"
+#include "codec/profile/folded.h"
+#include "codec/profile/legacy_pprof.h"
+#include "codec/profile/perf_script.h"
+#include "codec/profile/speedscope.h"
 #include "server/ingest/ingest.h"
 
 #define FILE_BYTES_MAX ((size_t)2 << 30)

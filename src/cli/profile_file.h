@@ -10,9 +10,9 @@
 #ifndef FIRN_CLI_PROFILE_FILE_H
 #define FIRN_CLI_PROFILE_FILE_H
 
-#include "server/persist/tables_codec.h"
+#include "server/persist/log/tables_codec.h"
 #include "server/query/query.h"
-#include "server/query/render_export.h"
+#include "server/query/render/render_export.h"
 #include "server/resolve/resolver.h"
 
 struct profile_file {

@@ -11,8 +11,8 @@
 
 #include "base/strbuf.h"
 #include "base/whole_file.h"
-#include "codec/compress.h"
-#include "codec/tar.h"
+#include "codec/archive/compress.h"
+#include "codec/archive/tar.h"
 
 #define FILE_BYTES_MAX ((size_t)16 << 20) /* what servers show */
 #define ALL_BYTES_MAX ((uint64_t)4 << 30)

@@ -13,8 +13,8 @@
 #include "cli/client_flags.h"
 #include "cli/source_archive.h"
 #include "cli/verb.h"
-#include "server/resolve/spill.h"
-#include "server/resolve/split_pack.h"
+#include "server/resolve/table/spill.h"
+#include "server/resolve/read/split_pack.h"
 
 #define LIST_BYTES_MAX ((size_t)1 << 30)
 #define CALL_TIMEOUT_NS (30 * CLOCK_NS_PER_S)

@@ -7,7 +7,7 @@
 #include "cli/ask.h"
 #include "cli/output_file.h"
 #include "cli/profile_file.h"
-#include "server/query/render.h"
+#include "server/query/render/render.h"
 
 struct diff_verb_options {
 	struct verb_common common;

@@ -16,7 +16,7 @@
 #include "cli/defaults.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
-#include "codec/json.h"
+#include "codec/wire/json.h"
 #include "net/client.h"
 
 #define METRICS_BYTES_MAX ((size_t)8 << 20)

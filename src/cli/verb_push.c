@@ -10,9 +10,9 @@
 #include "base/whole_file.h"
 #include "cli/client_flags.h"
 #include "cli/verb.h"
-#include "codec/compress.h"
-#include "codec/pb.h"
-#include "codec/pprof.h"
+#include "codec/archive/compress.h"
+#include "codec/wire/pb.h"
+#include "codec/profile/pprof.h"
 #include "server/ingest/ingest.h"
 
 #define FILE_BYTES_MAX ((size_t)128 << 20)

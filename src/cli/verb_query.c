@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
-#include "server/query/render_export.h"
+#include "server/query/render/render_export.h"
 
 struct query_verb_options {
 	struct verb_common common;

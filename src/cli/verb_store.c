@@ -6,7 +6,7 @@
 #include "cli/output_file.h"
 #include "cli/verb.h"
 #include "config/units.h"
-#include "server/serve/ops.h"
+#include "server/serve/api/operations.h"
 
 #define TIME_BYTES 32
 

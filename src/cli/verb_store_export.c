@@ -10,8 +10,8 @@
 #include "cli/output_file.h"
 #include "cli/verb.h"
 #include "config/units.h"
-#include "server/export/export_parquet.h"
-#include "server/query/render.h"
+#include "server/parquet/export_parquet.h"
+#include "server/query/render/render.h"
 #include "server/resolve/resolver.h"
 
 struct export_verb_options {

@@ -13,10 +13,10 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cli/verb.h"
-#include "server/resolve/debug_files.h"
-#include "server/resolve/demangle.h"
-#include "server/resolve/symbol_store.h"
-#include "server/resolve/symbol_texts.h"
+#include "server/resolve/read/debug_files.h"
+#include "server/resolve/display/demangle.h"
+#include "server/resolve/sources/symbol_store.h"
+#include "server/resolve/table/symbol_texts.h"
 
 #define INPUT_BYTES ((size_t)64 * 1024) /* read at once; a line is far shorter */
 #define OUTPUT_BYTES ((size_t)64 * 1024)

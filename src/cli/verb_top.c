@@ -18,7 +18,7 @@
 #include "cli/defaults.h"
 #include "cli/pids.h"
 #include "cli/verb.h"
-#include "server/query/functions.h"
+#include "server/query/tree/functions.h"
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 

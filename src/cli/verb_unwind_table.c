@@ -13,7 +13,7 @@
 #include "agent/unwind/table_build.h"
 #include "base/clock.h"
 #include "cli/verb.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 struct unwind_table_verb_options {
 	struct verb_common common;

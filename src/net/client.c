@@ -17,8 +17,8 @@
 
 #include "base/mem.h"
 #include "base/whole_file.h"
-#include "codec/compress.h"
-#include "codec/base64.h"
+#include "codec/archive/compress.h"
+#include "codec/wire/base64.h"
 #include "net/coding.h"
 #include "net/grpc.h"
 #include "net/lines.h"

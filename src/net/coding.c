@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "codec/compress.h"
+#include "codec/archive/compress.h"
 
 #define PAYS_BYTES_MIN 1024u
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "codec/base64.h"
+#include "codec/wire/base64.h"
 #include "net/coding.h"
 #include "net/hosts.h"
 #include "net/lines.h"

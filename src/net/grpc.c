@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/grpc.h"
 
-#include "codec/pb.h"
-#include "codec/base64.h"
+#include "codec/wire/pb.h"
+#include "codec/wire/base64.h"
 #include "net/uri.h"
 
 #define RETRY_INFO_TYPE "type.googleapis.com/google.rpc.RetryInfo"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "codec/compress.h"
-#include "codec/json.h"
-#include "codec/base64.h"
+#include "codec/archive/compress.h"
+#include "codec/wire/json.h"
+#include "codec/wire/base64.h"
 #include "net/coding.h"
 #include "net/lines.h"
 

@@ -3,7 +3,7 @@
  * Call frame information from any bytes. Four bytes say how they are taken: kind of section,
  * machine, whether zeros end it, how many bytes are the header with its table of functions.
  */
-#include "codec/cfi.h"
+#include "codec/elf/cfi.h"
 
 #include <assert.h>
 #include <elf.h>

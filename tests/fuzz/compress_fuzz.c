@@ -2,7 +2,7 @@
 /* The first byte chooses the format; the rest is what a stranger sent. */
 #include <stdlib.h>
 
-#include "codec/compress.h"
+#include "codec/archive/compress.h"
 
 #define OUT_BYTES_MAX (1u << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Demangling of any bytes, in all modes. */
-#include "server/resolve/demangle.h"
+#include "server/resolve/display/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

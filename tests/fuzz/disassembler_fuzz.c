@@ -3,7 +3,7 @@
  * Machine code from any bytes: the first byte says for which machine, or that the rest is what a
  * worker wrote; 8 bytes of address follow. Instructions cover the code, one after the other.
  */
-#include "server/resolve/disassembler.h"
+#include "server/resolve/worker/disassembler.h"
 
 #include <elf.h>
 #include <stdlib.h>

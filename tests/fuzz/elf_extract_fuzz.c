@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "codec/elf.h"
-#include "codec/elf_extract.h"
+#include "codec/elf/elf.h"
+#include "codec/elf/elf_extract.h"
 
 #define EXTRACT_BYTES_MAX ((uint64_t)4 << 20)
 #define STEP_BYTES 4093u

@@ -2,7 +2,7 @@
 /* ELF headers, notes and the segment map from any bytes. */
 #include <stdlib.h>
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

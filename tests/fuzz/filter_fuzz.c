@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/query/filter.h"
+#include "server/query/tree/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  * tables of real programs (Go 1.19 for both machines, Go 1.23), cut down to some forty functions of
  * the runtime, and the tables by hand of gopclntab_test.
  */
-#include "codec/gopclntab.h"
+#include "codec/elf/gopclntab.h"
 
 #include <elf.h>
 #include <stdlib.h>

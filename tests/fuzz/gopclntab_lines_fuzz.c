@@ -4,7 +4,7 @@
  * how much of the input, from its end, is the data with inline trees; the table is the rest. Seeds
  * are those of gopclntab and a table by hand that has inlined calls.
  */
-#include "codec/gopclntab_lines.h"
+#include "codec/elf/gopclntab_lines.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Names of the JVM's methods from any bytes: what is refused leaves nothing behind. */
 #include <stdlib.h>
 
-#include "server/resolve/java_name.h"
+#include "server/resolve/display/java_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "agent/jit/code_reader.h"
-#include "codec/jitdump.h"
+#include "codec/process/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* Lines of /proc/kallsyms: what is accepted keeps its promises. */
 #include <stdlib.h>
 
-#include "codec/kallsyms.h"
+#include "codec/process/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "server/persist/ledger.h"
+#include "server/persist/batch/ledger.h"
 
 #define CHECKED_FROM 16
 

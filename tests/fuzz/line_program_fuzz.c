@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The input is .debug_line, and .debug_line_str and .debug_str as well. */
-#include "server/resolve/line_program.h"
+#include "server/resolve/read/line_program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

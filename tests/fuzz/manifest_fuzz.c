@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "server/persist/manifest.h"
+#include "server/persist/manifest/manifest.h"
 
 static void repair(struct strbuf *bytes)
 {

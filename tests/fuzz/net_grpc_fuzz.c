@@ -2,7 +2,7 @@
 /* gRPC frames, time-outs, messages and retry details; base64. The first byte chooses. */
 #include <stdlib.h>
 
-#include "codec/base64.h"
+#include "codec/wire/base64.h"
 #include "net/grpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

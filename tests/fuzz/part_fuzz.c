@@ -14,10 +14,10 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "server/persist/byte_reader.h"
-#include "server/persist/part_directory.h"
-#include "server/persist/part_moments.h"
-#include "server/persist/part_reader.h"
+#include "server/persist/disk/byte_reader.h"
+#include "server/persist/part/decode/part_directory.h"
+#include "server/persist/part/part_moments.h"
+#include "server/persist/part/decode/part_reader.h"
 
 #define COUNTS 7
 #define STACK_BYTES_MAX ((uint32_t)1 << 24) /* what a count may claim, so that rounds are short */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "codec/pb.h"
+#include "codec/wire/pb.h"
 
 static void compare_numbers(struct slice bytes)
 {

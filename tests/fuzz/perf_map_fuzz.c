@@ -9,7 +9,7 @@
 
 #include "agent/jit/code_name.h"
 #include "agent/jit/code_reader.h"
-#include "codec/perf_map.h"
+#include "codec/process/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* pprof: what decodes also encodes, and what was encoded decodes to the same profile. */
 #include <assert.h>
 
-#include "codec/pprof.h"
+#include "codec/profile/pprof.h"
 
 #define ELEMENTS_MAX 100000
 

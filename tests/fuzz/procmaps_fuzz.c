@@ -2,7 +2,7 @@
 /* Lines of /proc/PID/maps: what is accepted keeps its promises. */
 #include <stdlib.h>
 
-#include "codec/procmaps.h"
+#include "codec/process/procmaps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

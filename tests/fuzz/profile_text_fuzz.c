@@ -2,11 +2,11 @@
 /* Profiles of other formats: each decoder on any bytes; what it makes is a well-formed profile. */
 #include <stdlib.h>
 
-#include "codec/firefox.h"
-#include "codec/folded.h"
-#include "codec/legacy_pprof.h"
-#include "codec/perf_script.h"
-#include "codec/speedscope.h"
+#include "codec/profile/firefox.h"
+#include "codec/profile/folded.h"
+#include "codec/profile/legacy_pprof.h"
+#include "codec/profile/perf_script.h"
+#include "codec/profile/speedscope.h"
 
 #define ELEMENTS_MAX 10000
 

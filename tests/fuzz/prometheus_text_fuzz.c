@@ -2,7 +2,7 @@
 /* Metrics of an agent, as `firn doctor` reads them. */
 #include <stdlib.h>
 
-#include "codec/prometheus_text.h"
+#include "codec/wire/prometheus_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * SFrame sections from any bytes: functions and their rows. The seeds are those of golden/sframe,
  * the same as versions 2 and 3, and flexible rows by hand, all from sframe_test.
  */
-#include "codec/sframe.h"
+#include "codec/elf/sframe.h"
 
 #include <elf.h>
 #include <stdlib.h>

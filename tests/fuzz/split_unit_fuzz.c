@@ -4,11 +4,11 @@
  * and range lists. The first byte says which; 8 bytes of unit id follow for packages. Seeds are
  * packages of a small program by binutils' dwp (DWARF 4) and llvm-dwp (DWARF 5), and lists by hand.
  */
-#include "server/resolve/split_unit.h"
+#include "server/resolve/read/split_unit.h"
 
 #include <string.h>
 
-#include "server/resolve/range_list.h"
+#include "server/resolve/read/range_list.h"
 
 #define DIES_MAX 1000
 #define RANGES_MAX 100000

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/resolve/symbol_reader.h"
-#include "server/resolve/symbol_texts.h"
+#include "server/resolve/read/symbol_reader.h"
+#include "server/resolve/table/symbol_texts.h"
 
 #define LOOKUPS 64
 

@@ -3,7 +3,7 @@
  * The input is a symbol table's file, whose checksums are made right first: all that it leads to is
  * looked up. Seeds are tables of small programs.
  */
-#include "server/resolve/symbol_table.h"
+#include "server/resolve/table/symbol_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "server/resolve/symbol_format.h"
-#include "server/resolve/symbol_texts.h"
+#include "server/resolve/table/symbol_format.h"
+#include "server/resolve/table/symbol_texts.h"
 
 #define SIZE_MAX_HERE ((size_t)1 << 20)
 #define BLOCKS 64

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "server/persist/tables_codec.h"
+#include "server/persist/log/tables_codec.h"
 
 #define RAW_BYTES_MAX ((uint64_t)1 << 20)
 

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "codec/tar.h"
-#include "codec/unpack.h"
+#include "codec/archive/tar.h"
+#include "codec/archive/unpack.h"
 
 #define PLAIN_BYTES_MAX ((uint64_t)16 << 20)
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "codec/transcode.h"
+#include "codec/wire/transcode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

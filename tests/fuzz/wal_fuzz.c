@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "server/persist/memtable.h"
-#include "server/persist/wal.h"
+#include "server/persist/batch/memtable.h"
+#include "server/persist/log/wal.h"
 
 static void put_u32(char *at, uint32_t value)
 {

@@ -29,7 +29,7 @@
 
 #include <linux/types.h>
 
-#include "codec/unwind_rule.h"
+#include "codec/elf/unwind_rule.h"
 
 #define TABLE_CHUNK_BYTES (2u << 20) /* a power of two */
 #define TABLE_CHUNKS_MAX 256u

@@ -7,7 +7,7 @@
 #ifndef FIRN_AGENT_DESCRIBE_KERNEL_IMAGE_H
 #define FIRN_AGENT_DESCRIBE_KERNEL_IMAGE_H
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 struct kernel_image {
 	int fd; /* -1: there is none */

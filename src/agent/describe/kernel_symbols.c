@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "codec/kallsyms.h"
+#include "codec/process/kallsyms.h"
 
 #define KALLSYMS "/proc/kallsyms"
 #define MODULES "/proc/modules"

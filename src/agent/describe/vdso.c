@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define VDSO_BYTES ((size_t)4096) /* headers and notes lie in the first of its pages */
 #define FUNCTIONS_MAX 64u

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 #define LINK_BYTES_MAX 4096u

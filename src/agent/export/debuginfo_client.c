@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/pb.h"
-#include "codec/sha256.h"
+#include "codec/wire/pb.h"
+#include "codec/wire/sha256.h"
 #include "net/grpc.h"
 
 #define SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"

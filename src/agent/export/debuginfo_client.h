@@ -7,8 +7,8 @@
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 
-#include "codec/elf_extract.h"
-#include "codec/elf.h"
+#include "codec/elf/elf_extract.h"
+#include "codec/elf/elf.h"
 #include "net/client.h"
 
 struct debuginfo_client_file {

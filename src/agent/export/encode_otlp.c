@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
-#include "codec/otlp.h"
-#include "codec/pb.h"
+#include "codec/profile/otlp.h"
+#include "codec/wire/pb.h"
 
 /* Distinct elements of one size (a whole number of words, no padding), by dense id. */
 struct pool {

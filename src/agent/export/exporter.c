@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "codec/pb.h"
+#include "codec/wire/pb.h"
 #include "net/client.h"
 
 #define EXPORT_PATH "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"

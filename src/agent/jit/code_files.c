@@ -12,7 +12,7 @@
 
 #include "agent/jit/code_name.h"
 #include "agent/procs/proc_stat.h"
-#include "codec/procmaps.h"
+#include "codec/process/procmaps.h"
 
 #define USERS 4 /* real, effective, saved, of the file system */
 #define STATUS_BYTES_MAX 8192u

@@ -7,8 +7,8 @@
 
 #include "agent/jit/jit_metrics.h"
 #include "base/mem.h"
-#include "codec/jitdump.h"
-#include "codec/perf_map.h"
+#include "codec/process/jitdump.h"
+#include "codec/process/perf_map.h"
 
 #define WINDOW_BYTES ((size_t)256 * 1024)
 

@@ -19,7 +19,7 @@
 #include "agent/bpf/table.h"
 #include "base/clock.h"
 #include "base/idmap.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define BINARIES_MAX 8192
 #define BINARIES_PINNED_MAX 256

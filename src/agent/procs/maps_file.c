@@ -7,7 +7,7 @@
 
 #include "agent/procs/procs_metrics.h"
 #include "base/mem.h"
-#include "codec/procmaps.h"
+#include "codec/process/procmaps.h"
 
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define LINE_BYTES_MAX ((size_t)32 * 1024) /* a path is at most 4 kB, escaped fourfold */

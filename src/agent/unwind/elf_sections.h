@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "codec/elf.h"
-#include "codec/section_reader.h"
+#include "codec/elf/elf.h"
+#include "codec/elf/section_reader.h"
 
 enum elf_section {
 	ELF_SECTION_EH_FRAME,

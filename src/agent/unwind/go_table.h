@@ -11,7 +11,7 @@
 
 #include "agent/unwind/elf_sections.h"
 #include "agent/unwind/table_build.h"
-#include "codec/gopclntab.h"
+#include "codec/elf/gopclntab.h"
 
 /*
  * *ret is to be freed with free(), and NULL when this is no Go program. ERR_INVALID,

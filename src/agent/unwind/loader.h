@@ -28,7 +28,7 @@
 
 #include "agent/bpf/table.h"
 #include "base/err.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define UNWIND_ARENA_DEFAULT_BYTES (40ull << 20)
 #define UNWIND_BINARIES_MAX TABLES_MAX

@@ -6,8 +6,8 @@
 #ifndef FIRN_AGENT_UNWIND_PLT_ROWS_H
 #define FIRN_AGENT_UNWIND_PLT_ROWS_H
 
-#include "codec/section_reader.h"
-#include "codec/unwind_sink.h"
+#include "codec/elf/section_reader.h"
+#include "codec/elf/unwind_sink.h"
 
 #define PLT_CODE_BYTES 32 /* the first entries, enough to tell the form */
 

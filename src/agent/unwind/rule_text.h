@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "codec/unwind_rule.h"
+#include "codec/elf/unwind_rule.h"
 
 void rule_text_add(struct strbuf *out, const struct unwind_rule *rule, uint16_t machine);
 

@@ -26,7 +26,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define TABLE_CACHE_DEFAULT_BYTES (256ull << 20)
 #define TABLE_CACHE_NAME_BYTES 192

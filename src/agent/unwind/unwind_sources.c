@@ -9,8 +9,8 @@
 #include "agent/unwind/plt_rows.h"
 #include "agent/unwind/thread_start.h"
 #include "base/mem.h"
-#include "codec/cfi.h"
-#include "codec/sframe.h"
+#include "codec/elf/cfi.h"
+#include "codec/elf/sframe.h"
 
 #define SORT_SMALL 16		 /* sorted by insertion */
 #define START_BYTES_MAX 64	 /* of an entry point of unknown length */

@@ -11,7 +11,7 @@
 
 #include "agent/unwind/elf_sections.h"
 #include "agent/unwind/table_build.h"
-#include "codec/unwind_sink.h"
+#include "codec/elf/unwind_sink.h"
 
 /* Code of an executable segment, as offsets in the file. */
 struct source_function {

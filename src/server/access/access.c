@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "codec/base64.h"
+#include "codec/wire/base64.h"
 #include "server/access/password.h"
 #include "server/access/state.h"
 

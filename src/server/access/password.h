@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 
 #define PASSWORD_VERDICTS 1024u
 #define PASSWORD_TRIALS_MAX 2u /* under way or waiting */

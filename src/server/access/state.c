@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/whole_file.h"
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 
 #define TOKEN_BYTES_MAX 8192u
 

@@ -11,7 +11,7 @@
 
 #include "base/idmap.h"
 #include "base/metrics.h"
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 #include "server/debuginfo/debuginfo.h"
 
 #define UPLOADS_MAX 1024u /* asked for and under way */

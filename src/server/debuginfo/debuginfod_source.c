@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Source files from debuginfod servers. */
 
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 #include "server/debuginfo/debuginfod_int.h"
 #include "server/debuginfo/source_tar.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 /* The best source of names in a file, worst first. Stored in records by name. */
 enum debuginfo_quality {

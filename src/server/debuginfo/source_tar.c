@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "codec/tar.h"
-#include "codec/unpack.h"
+#include "codec/archive/tar.h"
+#include "codec/archive/unpack.h"
 
 #define READ_BYTES ((size_t)256 * 1024)
 

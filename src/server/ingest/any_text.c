@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/any_text.h"
 
-#include "codec/json.h"
-#include "codec/pb.h"
+#include "codec/wire/json.h"
+#include "codec/wire/pb.h"
 
 /* One array or list being written, and where its reader stands. */
 struct level {

@@ -7,7 +7,7 @@
 #define FIRN_SERVER_INGEST_ANY_TEXT_H
 
 #include "base/strbuf.h"
-#include "codec/otlp.h"
+#include "codec/profile/otlp.h"
 
 #define ANY_TEXT_DEPTH_MAX 16 /* arrays within arrays; deeper ones are written as null */
 

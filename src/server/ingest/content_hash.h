@@ -9,7 +9,7 @@
 #ifndef FIRN_SERVER_INGEST_CONTENT_HASH_H
 #define FIRN_SERVER_INGEST_CONTENT_HASH_H
 
-#include "codec/column.h"
+#include "codec/wire/column.h"
 #include "model/tables.h"
 
 struct content_hash {

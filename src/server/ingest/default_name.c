@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ingest_default_name: what a profile is called that does not say it. */
-#include "codec/pprof.h"
+#include "codec/profile/pprof.h"
 #include "server/ingest/ingest.h"
 
 static struct slice string_at(const struct pprof *profile, int64_t index)

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "codec/utf8.h"
+#include "codec/wire/utf8.h"
 
 #define FRAMES_PER_SAMPLE 16	/* of the budget of trie steps, on the average over samples_max */
 #define NAMED_PER_PLACE 3	/* by stacks, where a dictionary leaves nothing out */

@@ -16,7 +16,7 @@
 #define FIRN_SERVER_INGEST_NORMALISE_H
 
 #include "base/strbuf.h"
-#include "codec/column.h"
+#include "codec/wire/column.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/repairs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/otlp_frames.h"
 
-#include "codec/pb.h"
+#include "codec/wire/pb.h"
 
 #define ATTRIBUTES_LOOKED_AT_MAX 64 /* of one mapping or location; they carry one to three */
 

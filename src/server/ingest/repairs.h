@@ -8,7 +8,7 @@
 #define FIRN_SERVER_INGEST_REPAIRS_H
 
 #include "base/err.h"
-#include "codec/otlp.h"
+#include "codec/profile/otlp.h"
 
 /* The metric's label `reason`, and what it counts. */
 #define REPAIRS(X)                                                                                 \

@@ -3,9 +3,9 @@
 #ifndef FIRN_SERVER_INGEST_SCRATCH_INT_H
 #define FIRN_SERVER_INGEST_SCRATCH_INT_H
 
-#include "codec/compress.h"
-#include "codec/otlp.h"
-#include "codec/pprof.h"
+#include "codec/archive/compress.h"
+#include "codec/profile/otlp.h"
+#include "codec/profile/pprof.h"
 #include "server/ingest/content_hash.h"
 #include "server/ingest/normalise.h"
 

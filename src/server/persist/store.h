@@ -17,14 +17,10 @@
 #include "base/strbuf.h"
 #include "model/segment.h"
 #include "model/selector.h"
+#include "server/persist/batch/append.h"
 
 struct store;
 struct vfs; /* persist/vfs.h */
-
-#define STORE_FUTURE_MAX_NS (600 * CLOCK_NS_PER_S) /* reports later than now + this are refused */
-#define STORE_DEDUPE_NS                                                                            \
-	(24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this                  \
-				      */
 
 /* Of one tenant, besides those of the whole store. */
 struct store_tenant_limit {
@@ -57,16 +53,6 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
 void store_close(struct store *store);
-
-/* What became of the reports of one append. Refused ones are not an error of the call. */
-struct append_result {
-	uint32_t reports_stored;
-	uint32_t reports_duplicate; /* seen before: (series, start, batch id) */
-	uint32_t reports_late;	    /* older than retention */
-	uint32_t reports_future;    /* beyond now + STORE_FUTURE_MAX_NS */
-	uint64_t rows_stored;
-	char refused[160]; /* a sentence for the client about the first refused report, or "" */
-};
 
 /*
  * Makes the batch durable and visible; returns after fdatasync. Columns of COLUMN_CUMULATIVE

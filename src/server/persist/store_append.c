@@ -11,7 +11,7 @@
 #include <assert.h>
 
 #include "server/persist/store_int.h"
-#include "server/persist/tables_check.h"
+#include "server/persist/log/tables_check.h"
 
 struct pending {
 	const struct tables_view *batch;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "server/persist/manifest.h"
+#include "server/persist/manifest/manifest.h"
 
 #define TRIES_MAX 20
 #define COPY_BYTES ((size_t)1 << 20)

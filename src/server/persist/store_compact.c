@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/persist/compact.h"
-#include "server/persist/compact_plan.h"
+#include "server/persist/compact/compact.h"
+#include "server/persist/compact/compact_plan.h"
 #include "server/persist/store_int.h"
 
 #define HOLD_BACK_NS (60 * CLOCK_NS_PER_S) /* after a failure; doubled with each */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/persist/part_key.h"
+#include "server/persist/part/part_key.h"
 #include "server/persist/store_int.h"
 
 #define TOMBSTONES_IN_FORCE_MAX 1000u /* each is looked at by every question */

@@ -20,15 +20,15 @@
 
 #include <pthread.h>
 
-#include "server/persist/manifest.h"
-#include "server/persist/memtable.h"
-#include "server/persist/part_cache.h"
+#include "server/persist/manifest/manifest.h"
+#include "server/persist/batch/memtable.h"
+#include "server/persist/part/decode/part_cache.h"
 #include "server/persist/store.h"
 #include "server/persist/store_admin.h"
-#include "server/persist/store_metrics.h"
-#include "server/persist/throttle.h"
-#include "server/persist/tombstones.h"
-#include "server/persist/wal.h"
+#include "server/persist/disk/persist_metrics.h"
+#include "server/persist/disk/throttle.h"
+#include "server/persist/manifest/tombstones.h"
+#include "server/persist/log/wal.h"
 
 #define STORE_SEAL_BYTES_DEFAULT ((uint64_t)32 << 20)
 #define STORE_SEAL_BYTES_MAX ((uint64_t)512 << 20)

@@ -12,7 +12,7 @@
 #ifndef FIRN_SERVER_PERSIST_STORE_REPLAY_H
 #define FIRN_SERVER_PERSIST_STORE_REPLAY_H
 
-#include "server/persist/memtable.h"
+#include "server/persist/batch/memtable.h"
 
 struct store_replay;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "server/persist/part_scrub.h"
+#include "server/persist/part/part_scrub.h"
 #include "server/persist/store_int.h"
 
 #define NEVER_NS INT64_MIN

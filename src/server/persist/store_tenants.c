@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/persist/compact_plan.h"
+#include "server/persist/compact/compact_plan.h"
 #include "server/persist/store_admin.h"
 #include "server/persist/store_int.h"
 

@@ -2,11 +2,11 @@
 #include "server/query/query.h"
 
 #include "base/mem.h"
-#include "server/query/collapse.h"
-#include "server/query/indexed.h"
-#include "server/query/stacks.h"
-#include "server/query/table.h"
-#include "server/query/trim.h"
+#include "server/query/shape/collapse.h"
+#include "server/query/index/indexed.h"
+#include "server/query/shape/stacks.h"
+#include "server/query/shape/table.h"
+#include "server/query/shape/trim.h"
 
 #define ABSENT_VALUE "(none)"
 

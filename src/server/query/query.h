@@ -18,11 +18,11 @@
 #include "base/err.h"
 #include "model/segment.h"
 #include "model/selector.h"
-#include "server/query/filter.h"
+#include "server/query/tree/filter.h"
 #include "server/query/series_part.h"
 #include "server/query/stats.h"
-#include "server/query/tree.h"
-#include "server/resolve/demangle.h"
+#include "server/query/tree/tree.h"
+#include "server/resolve/display/demangle.h"
 
 struct index_cache;
 struct resolver;

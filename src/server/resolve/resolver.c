@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "server/resolve/debug_files.h"
-#include "server/resolve/symbol_store.h"
+#include "server/resolve/read/debug_files.h"
+#include "server/resolve/sources/symbol_store.h"
 
 #define CACHE_BYTES_DEFAULT ((uint64_t)512 << 20)
 #define BINARIES_MAX 16384u

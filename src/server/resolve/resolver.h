@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "server/resolve/symbol_texts.h"
+#include "server/resolve/table/symbol_texts.h"
 
 struct resolver;
 

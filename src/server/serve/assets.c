@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* assets - the web UI out of the binary. */
-#include "codec/compress.h"
+#include "codec/archive/compress.h"
 #include "server/serve/serve.h"
 #include "ui/ui_assets.h"
 

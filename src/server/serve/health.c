@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "codec/pb.h"
-#include "server/serve/reflection.h"
-#include "server/serve/schema.h"
+#include "codec/wire/pb.h"
+#include "server/serve/rpc/reflection.h"
+#include "server/serve/rpc/schema.h"
 #include "server/serve/serve.h"
 
 enum { SERVING = 1, NOT_SERVING, SERVICE_UNKNOWN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes - every path of the server, in one list. */
-#include "server/serve/calls.h"
+#include "server/serve/rpc/calls.h"
 #include "server/serve/serve.h"
 
 #define SMALL_BODY_BYTES ((size_t)1 << 20)

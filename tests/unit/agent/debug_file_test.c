@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 struct root {
 	char path[64];

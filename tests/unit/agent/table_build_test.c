@@ -21,7 +21,7 @@
 #include "agent/unwind/rule_text.h"
 #include "agent/unwind/segment_writer.h"
 #include "base/mem.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 struct built {
 	int fd;

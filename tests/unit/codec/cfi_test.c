@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Call frame information made by hand: forms of entries, every instruction, and nonsense. */
-#include "codec/cfi.h"
+#include "codec/elf/cfi.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "codec/cfi_expression.h"
+#include "codec/elf/cfi_expression.h"
 
 #define SECTION_ADDRESS 0x10000
 #define FUNCTION_ADDRESS 0x401000

@@ -9,7 +9,7 @@
 #include <lzma.h>
 #include <zlib.h>
 
-#include "codec/compress.h"
+#include "codec/archive/compress.h"
 
 #define MANY (1u << 20)
 

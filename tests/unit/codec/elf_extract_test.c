@@ -3,7 +3,7 @@
  * What is extracted of a program says the same as the program to binutils (nm, readelf,
  * addr2line), and is smaller.
  */
-#include "codec/elf_extract.h"
+#include "codec/elf/elf_extract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define BALLAST_BYTES 300000u
 #define ROOM ((uint64_t)64 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ELF headers in both classes and byte orders, identities, segments, and files that lie. */
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 
 /* An executable of two segments and a note segment; fields are set by the tests. */
 struct image {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "codec/firefox.h"
+#include "codec/profile/firefox.h"
 
 #define TABLES                                                                                     \
 	"\"frameTable\":{\"func\":[0],\"line\":[1]},\"funcTable\":{\"name\":[0]},"                 \

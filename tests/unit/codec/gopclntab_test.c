@@ -4,7 +4,7 @@
  * Go's linker writes, as readelf tells it; where we differ is in a list by hand, with reasons in
  * gopclntab_rule. Tables of all versions, damaged and hidden ones, are made by hand.
  */
-#include "codec/gopclntab_rule.h"
+#include "codec/elf/gopclntab_rule.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "codec/jitdump.h"
+#include "codec/process/jitdump.h"
 
 static bool swapped; /* what the writer below writes */
 

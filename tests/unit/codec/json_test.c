@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "codec/decimal.h"
-#include "codec/json.h"
+#include "codec/wire/decimal.h"
+#include "codec/wire/json.h"
 
 static void containers_get_their_commas(void **state)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "codec/kallsyms.h"
+#include "codec/process/kallsyms.h"
 
 static const struct {
 	const char *line;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/pb.h"
+#include "codec/wire/pb.h"
 
 static void numbers_of_every_size_come_back(void **state)
 {

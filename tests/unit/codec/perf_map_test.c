@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "codec/perf_map.h"
+#include "codec/process/perf_map.h"
 
 static const struct {
 	const char *line, *name;

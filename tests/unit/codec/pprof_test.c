@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "codec/compress.h"
-#include "codec/pb.h"
-#include "codec/pprof.h"
+#include "codec/archive/compress.h"
+#include "codec/wire/pb.h"
+#include "codec/profile/pprof.h"
 
 #define ELEMENTS_MAX 100000
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "codec/procmaps.h"
+#include "codec/process/procmaps.h"
 
 static const struct {
 	const char *line;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Prometheus text format: the examples of its documentation, and lines that are wrong. */
-#include "codec/prometheus_text.h"
+#include "codec/wire/prometheus_text.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows over a file and over memory: any order, any end, and a file that shrinks. */
-#include "codec/section_reader.h"
+#include "codec/elf/section_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

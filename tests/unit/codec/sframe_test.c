@@ -3,7 +3,7 @@
  * SFrame sections: those of golden/sframe against what readelf prints of them and of the .eh_frame
  * beside them; the same rows written as versions 2 and 3; what only version 3 can say, by hand.
  */
-#include "codec/sframe.h"
+#include "codec/elf/sframe.h"
 
 #include <elf.h>
 #include <inttypes.h>

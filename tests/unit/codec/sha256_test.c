@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 
 /* Of `len` bytes i * 7 mod 251, added in pieces of `piece`. */
 static void assert_digest(size_t len, size_t piece, const char *expected)

@@ -4,7 +4,7 @@
  * compressions, in pieces of any size; what is cut or damaged; archives made here, read by tar.
  * The archives are the fuzz target's seeds: `src` with main.c, empty.h, a long name, a link.
  */
-#include "codec/tar.h"
+#include "codec/archive/tar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "codec/unpack.h"
+#include "codec/archive/unpack.h"
 
 struct listing {
 	struct strbuf text; /* "name size:content-bytes first-byte\n" of files */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "codec/transcode.h"
+#include "codec/wire/transcode.h"
 
 static const char *const colours[] = { "COLOUR_NONE", "COLOUR_RED" };
 static const struct transcode_enum colour = { colours, 2 };

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "codec/sha256.h"
+#include "codec/wire/sha256.h"
 #include "server/debuginfo/debuginfod_int.h"
 #include "server/debuginfo/source.h"
 

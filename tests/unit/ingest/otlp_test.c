@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "codec/otlp_dialect.h"
-#include "codec/pb.h"
+#include "codec/profile/otlp_dialect.h"
+#include "codec/wire/pb.h"
 #include "model/profile_type.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/repairs.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "codec/compress.h"
-#include "codec/pprof.h"
+#include "codec/archive/compress.h"
+#include "codec/profile/pprof.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/repairs.h"
 #include "tables_text.h"

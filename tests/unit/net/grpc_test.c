@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "codec/base64.h"
+#include "codec/wire/base64.h"
 #include "net/grpc.h"
 
 #define BYTES(text) SLICE_LITERAL(text)

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "codec/compress.h"
+#include "codec/archive/compress.h"
 #include "net/client.h"
 #include "net/server.h"
 

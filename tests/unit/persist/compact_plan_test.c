@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "server/persist/compact_plan.h"
+#include "server/persist/compact/compact_plan.h"
 
 #define SECOND_NS ((int64_t)1000000000)
 #define MINUTE_NS (60 * SECOND_NS)

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "server/persist/dictionary_merge.h"
+#include "server/persist/part/dictionary_merge.h"
 
 #define INPUTS_MAX 6
 #define ROUNDS 300

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/persist/manifest.h"
+#include "server/persist/manifest/manifest.h"
 #include "sim_disk.h"
 
 #define DIR "/store"

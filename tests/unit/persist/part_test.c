@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "batches.h"
 #include "lines.h"
-#include "server/persist/part_arrange.h"
-#include "server/persist/part_reader.h"
+#include "server/persist/part/part_arrange.h"
+#include "server/persist/part/decode/part_reader.h"
 #include "sim_disk.h"
 
 #define DIR "/parts"

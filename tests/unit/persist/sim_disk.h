@@ -13,7 +13,7 @@
 #ifndef FIRN_TESTS_PERSIST_SIM_DISK_H
 #define FIRN_TESTS_PERSIST_SIM_DISK_H
 
-#include "server/persist/vfs.h"
+#include "server/persist/disk/vfs.h"
 
 enum sim_loss {
 	SIM_LOSE_ALL,  /* nothing unsynced survives */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "server/persist/vfs.h"
+#include "server/persist/disk/vfs.h"
 
 char *store_dir_new(void)
 {

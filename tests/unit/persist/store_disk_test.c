@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "batches.h"
-#include "server/persist/layout.h"
+#include "server/persist/disk/layout.h"
 #include "server/persist/store_admin.h"
 #include "server/persist/store_backup.h"
 #include "sim_disk.h"

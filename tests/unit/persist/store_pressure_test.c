@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "batches.h"
-#include "server/persist/store_metrics.h"
-#include "server/persist/vfs.h"
+#include "server/persist/disk/persist_metrics.h"
+#include "server/persist/disk/vfs.h"
 #include "store_dir.h"
 
 #define ROWS_OF_A_LARGE_BATCH 2500000u /* 40 MB: two are more than may be in flight */

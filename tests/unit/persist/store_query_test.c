@@ -14,8 +14,8 @@
 
 #include "history.h"
 #include "server/persist/store_int.h"
-#include "server/query/index_cache.h"
-#include "server/query/render.h"
+#include "server/query/index/index_cache.h"
+#include "server/query/render/render.h"
 #include "sim_disk.h"
 
 #define DIR "/store"

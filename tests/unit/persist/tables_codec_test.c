@@ -11,9 +11,9 @@
 
 #include "base/hash.h"
 #include "batches.h"
-#include "server/persist/tables_check.h"
-#include "server/persist/tables_codec.h"
-#include "server/persist/vfs.h"
+#include "server/persist/log/tables_check.h"
+#include "server/persist/log/tables_codec.h"
+#include "server/persist/disk/vfs.h"
 
 #define RAW_BYTES_MAX ((uint64_t)1 << 20)
 

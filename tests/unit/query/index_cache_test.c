@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "coded.h"
-#include "server/query/index_cache.h"
-#include "server/query/render.h"
+#include "server/query/index/index_cache.h"
+#include "server/query/render/render.h"
 
 #define BYTES ((size_t)1000)
 #define THREADS 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which segments are indexed together, and which indexes join in. */
-#include "server/query/index_plan.h"
+#include "server/query/index/index_plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

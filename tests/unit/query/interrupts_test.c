@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/query/interrupts.h"
+#include "server/query/diff/interrupts.h"
 
 enum { TOTAL, MAIN, WRITE, SCHEDULE, INTERRUPT, SOFTIRQ, LIKE_ONE, ALL };
 

@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "coded.h"
 #include "naive_filter.h"
-#include "server/query/index_cache.h"
-#include "server/query/render.h"
+#include "server/query/index/index_cache.h"
+#include "server/query/render/render.h"
 
 #define INDEXES_FEW_BYTES ((size_t)4 << 10)
 #define WORLDS 60

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "server/query/render.h"
+#include "server/query/render/render.h"
 
 #define ROUNDS 48
 

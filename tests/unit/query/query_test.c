@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/query/invert.h"
-#include "server/query/nodes.h"
+#include "server/query/tree/invert.h"
+#include "server/query/tree/nodes.h"
 
 #define HEAP "memory:inuse_space:bytes:space:bytes"
 

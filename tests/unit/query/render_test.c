@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "server/query/measure.h"
-#include "server/query/render.h"
+#include "server/query/render/measure.h"
+#include "server/query/render/render.h"
 
 #define HEAP "memory:inuse_space:bytes:space:bytes"
 #define START 1700000000000000000ll

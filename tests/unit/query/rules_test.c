@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/query/compare.h"
-#include "server/query/rules.h"
+#include "server/query/diff/compare.h"
+#include "server/query/diff/rules.h"
 
 #define SECOND CLOCK_NS_PER_S
 #define REPORTS 12

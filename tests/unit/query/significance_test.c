@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "server/query/series_noise.h"
-#include "server/query/significance.h"
-#include "server/query/student.h"
+#include "server/query/diff/series_noise.h"
+#include "server/query/significance/significance.h"
+#include "server/query/significance/student.h"
 
 #define FUNCTIONS 40
 #define BLOCKS 12

@@ -17,10 +17,10 @@
 #include <cmocka.h>
 
 #include "coded.h"
-#include "server/query/index_cache.h"
-#include "server/query/render.h"
+#include "server/query/index/index_cache.h"
+#include "server/query/render/render.h"
 #include "server/resolve/resolver.h"
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 #define BUILD_ID "00112233445566778899aabbccddeeff00112233"
 

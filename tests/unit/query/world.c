@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "server/query/render.h"
+#include "server/query/render/render.h"
 
 void world_init(struct world *world, size_t views_count)
 {

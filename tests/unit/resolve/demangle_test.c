@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Demangling: C++ and Rust names, what is left alone, and inputs made to be expensive. */
-#include "server/resolve/demangle.h"
+#include "server/resolve/display/demangle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/resolve/syscall_filter.h"
+#include "server/resolve/worker/syscall_filter.h"
 
 #define BYTES ((size_t)1 << 24)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of the JVM's methods: those of the class file's form become readable, others are left. */
-#include "server/resolve/java_name.h"
+#include "server/resolve/display/java_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

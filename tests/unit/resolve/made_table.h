@@ -6,9 +6,9 @@
 #ifndef FIRN_TESTS_RESOLVE_MADE_TABLE_H
 #define FIRN_TESTS_RESOLVE_MADE_TABLE_H
 
-#include "server/resolve/symbol_builder.h"
-#include "server/resolve/symbol_reader.h"
-#include "server/resolve/symbol_texts.h"
+#include "server/resolve/table/symbol_builder.h"
+#include "server/resolve/read/symbol_reader.h"
+#include "server/resolve/table/symbol_texts.h"
 
 struct made_table {
 	struct symbol_table *table;

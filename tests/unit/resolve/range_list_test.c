@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Range lists by hand, of both kinds, whole and cut off. */
-#include "server/resolve/range_list.h"
+#include "server/resolve/read/range_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resolver: where it finds files, which it refuses, what it remembers, many threads at once. */
 #include "server/resolve/resolver.h"
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "codec/elf.h"
-#include "server/resolve/symbol_reader.h"
+#include "codec/elf/elf.h"
+#include "server/resolve/read/symbol_reader.h"
 #include "workshop.h"
 
 #define THREADS 8

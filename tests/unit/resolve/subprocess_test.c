@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process that reads hostile bytes may still do: this program again, which tries. */
-#include "server/resolve/subprocess.h"
+#include "server/resolve/worker/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>

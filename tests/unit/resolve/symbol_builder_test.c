@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables from hand-made ranges, rows and symbols: random ones beside a search that looks at all. */
-#include "server/resolve/symbol_builder.h"
+#include "server/resolve/table/symbol_builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

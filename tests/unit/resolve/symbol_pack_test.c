@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs of random numbers: what was written is read, in no more room than is needed. */
-#include "server/resolve/symbol_pack.h"
+#include "server/resolve/table/symbol_pack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

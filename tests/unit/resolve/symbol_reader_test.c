@@ -3,7 +3,7 @@
  * Symbol tables of programs compiled in many ways, beside what llvm-symbolizer says about every
  * address; and files that are damaged.
  */
-#include "server/resolve/symbol_reader.h"
+#include "server/resolve/read/symbol_reader.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

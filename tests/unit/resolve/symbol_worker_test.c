@@ -4,7 +4,7 @@
  * are not wanted any more. The process is this program again, which misbehaves when the environment
  * says so.
  */
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/resolve/symbol_store.h"
+#include "server/resolve/sources/symbol_store.h"
 #include "workshop.h"
 
 #define MISBEHAVIOUR "FIRN_TEST_WORKER"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kept answers: for which questions, how long, and how many. */
-#include "server/serve/kept.h"
+#include "server/serve/admission/answer_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

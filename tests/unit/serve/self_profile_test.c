@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The profile of the own process: names, shares, one run at a time, cancelling. */
-#include "server/serve/self_profile.h"
+#include "server/serve/self/self_profile.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/resolve/symbol_worker.h"
+#include "server/resolve/worker/symbol_worker.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1 /* delivers signals late: shares mean nothing */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions that are the same: who leads, who gets whose answer, who asks again. */
-#include "server/serve/shared.h"
+#include "server/serve/admission/coalesce.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* targets: rates and losses of senders. */
-#include "server/serve/targets.h"
+#include "server/serve/api/targets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns of queries: who waits, who goes on, who is refused. */
-#include "server/serve/turns.h"
+#include "server/serve/admission/admission.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -17,8 +17,8 @@
 #include "agent/bpf/space.h"
 #include "agent/unwind/table_build.h"
 #include "base/mem.h"
-#include "codec/elf.h"
-#include "codec/procmaps.h"
+#include "codec/elf/elf.h"
+#include "codec/process/procmaps.h"
 
 #define MAPPINGS_MAX 256
 #define FILES_MAX 64

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * utf8 - making outside text well-formed (RFC 3629). Whether it already is: slice_is_utf8, which
+ * like these functions counts NUL as malformed.
+ */
+#ifndef FIRN_CODEC_WIRE_UTF8_H
+#define FIRN_CODEC_WIRE_UTF8_H
+
+#include "base/strbuf.h"
+
+/*
+ * Appends the first character of `text` (not empty), or U+FFFD for a byte that begins none;
+ * returns how many bytes were consumed.
+ */
+size_t utf8_add_repaired(struct strbuf *out, struct slice text);
+
+/* The longest prefix of at most `bytes_max` bytes that does not end inside a character. */
+struct slice utf8_cut(struct slice text, size_t bytes_max);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * append - the rules that every appended report passes, and what became of the reports of a batch.
+ */
+#ifndef FIRN_SERVER_PERSIST_BATCH_APPEND_H
+#define FIRN_SERVER_PERSIST_BATCH_APPEND_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define STORE_FUTURE_MAX_NS (600 * CLOCK_NS_PER_S) /* reports later than now + this are refused */
+#define STORE_DEDUPE_NS                                                                            \
+	(24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this                  \
+				      */
+
+/* What became of the reports of one append. Refused ones are not an error of the call. */
+struct append_result {
+	uint32_t reports_stored;
+	uint32_t reports_duplicate; /* seen before: (series, start, batch id) */
+	uint32_t reports_late;	    /* older than retention */
+	uint32_t reports_future;    /* beyond now + STORE_FUTURE_MAX_NS */
+	uint64_t rows_stored;
+	char refused[160]; /* a sentence for the client about the first refused report, or "" */
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compact - several parts become one, without what was deleted.
+ *
+ * A partition at a time: the rows of each input are counted, their dictionaries merged, ranks
+ * given anew by frequency, then blocks are read, mapped and written in (series, start) order, and
+ * sums of hours and days behind them. Every report of the inputs that no tombstone deletes is in
+ * the result once. Only a temporary file is made until all is on disk.
+ *
+ * Memory: the dictionaries of one partition, of each input and merged; counters of its stacks; one
+ * block per input; the writer's block index. Blocking; one thread per job.
+ */
+#ifndef FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
+#define FIRN_SERVER_PERSIST_COMPACT_COMPACT_H
+
+#include "server/persist/part/part.h"
+#include "server/persist/disk/throttle.h"
+#include "server/persist/manifest/tombstones.h"
+
+typedef void compact_progress_f(void *context, uint64_t rows_done, uint64_t rows_total);
+
+struct compact_job {
+	const struct vfs *vfs;
+	const char *dir;
+	const struct part_info *inputs;
+	size_t inputs_count;
+	uint64_t number;		     /* of the result */
+	enum part_tier tier;		     /* likewise; decides on roll-ups */
+	const struct tombstones *tombstones; /* with numbers below `number`; may be NULL */
+	int64_t moments_from_ns; /* times of samples are kept of reports that start then or later */
+	struct throttle *throttle;    /* may be NULL */
+	compact_progress_f *progress; /* may be NULL */
+	void *progress_context;
+};
+
+struct compact_result {
+	struct part_info part; /* number 0: everything was deleted, there is no part */
+	uint64_t reports_deleted;
+	uint64_t
+		damaged; /* after ERR_CORRUPT: the number of the input, 0 = of none in particular */
+};
+
+/* ERR_CORRUPT, ERR_IO, ERR_NO_SPACE, ERR_CANCELLED, ERR_LIMIT (too much for one part). */
+int compact_run(const struct compact_job *job, struct compact_result *ret, struct err *err);
+
+/*
+ * Whether something of the part is deleted by the tombstones: else it need not be written anew.
+ * 1, 0, or an error.
+ */
+int compact_is_deleted(const struct vfs *vfs, const char *dir, const struct part_info *part,
+		       const struct tombstones *tombstones, struct err *err);
+
+#endif

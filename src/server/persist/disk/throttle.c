@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/disk/throttle.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+
+#define PAUSE_MIN_NS ((int64_t)2000000)	  /* shorter ones cost more than they give */
+#define PAUSE_MAX_NS (2 * CLOCK_NS_PER_S) /* a clock that jumps stops nothing for long */
+
+void throttle_init(struct throttle *throttle, uint64_t bytes_per_s, unsigned int cpu_percent)
+{
+	pthread_condattr_t attributes;
+
+	*throttle = (struct throttle){ .bytes_per_s = bytes_per_s, .cpu_percent = cpu_percent };
+	pthread_mutex_init(&throttle->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&throttle->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+void throttle_fini(struct throttle *throttle)
+{
+	pthread_mutex_destroy(&throttle->lock);
+	pthread_cond_destroy(&throttle->changed);
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
+}
+
+void throttle_begin(struct throttle *throttle)
+{
+	if (!throttle)
+		return;
+	throttle->began_ns = clock_monotonic_ns();
+	throttle->cpu_began_ns = cpu_ns();
+	throttle->bytes = 0;
+}
+
+/* When as much as was done would be done within the budget. */
+static int64_t due_ns(const struct throttle *throttle)
+{
+	int64_t due = throttle->began_ns, cpu_due;
+
+	if (throttle->bytes_per_s)
+		due += (int64_t)((double)throttle->bytes / (double)throttle->bytes_per_s * 1e9);
+	if (!throttle->cpu_percent)
+		return due;
+	cpu_due = throttle->began_ns +
+		  (cpu_ns() - throttle->cpu_began_ns) * 100 / throttle->cpu_percent;
+	return cpu_due > due ? cpu_due : due;
+}
+
+bool throttle_sleep(struct throttle *throttle, int64_t duration_ns)
+{
+	struct timespec until;
+	bool stopped;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	duration_ns += until.tv_nsec;
+	until.tv_sec += duration_ns / CLOCK_NS_PER_S;
+	until.tv_nsec = duration_ns % CLOCK_NS_PER_S;
+	pthread_mutex_lock(&throttle->lock);
+	if (!throttle->stopped)
+		pthread_cond_timedwait(&throttle->changed, &throttle->lock, &until);
+	stopped = throttle->stopped;
+	pthread_mutex_unlock(&throttle->lock);
+	return stopped;
+}
+
+int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err)
+{
+	int64_t wait;
+	bool stopped;
+
+	if (!throttle)
+		return 0;
+	throttle->bytes += bytes;
+	wait = due_ns(throttle) - clock_monotonic_ns();
+	if (wait > PAUSE_MIN_NS) {
+		stopped = throttle_sleep(throttle, wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS);
+	} else {
+		pthread_mutex_lock(&throttle->lock);
+		stopped = throttle->stopped;
+		pthread_mutex_unlock(&throttle->lock);
+	}
+	return stopped ? err_set(err, ERR_CANCELLED, "stopped: the store closes") : 0;
+}
+
+void throttle_wake(struct throttle *throttle)
+{
+	pthread_mutex_lock(&throttle->lock);
+	pthread_cond_broadcast(&throttle->changed);
+	pthread_mutex_unlock(&throttle->lock);
+}
+
+void throttle_stop(struct throttle *throttle)
+{
+	pthread_mutex_lock(&throttle->lock);
+	throttle->stopped = true;
+	pthread_cond_broadcast(&throttle->changed);
+	pthread_mutex_unlock(&throttle->lock);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * throttle - keeps work in the background from taking the disk and the CPU from what is in front.
+ *
+ * The one who works says now and then how many bytes it read or wrote, and is made to wait until
+ * bytes and its own CPU time are within the budget since the beginning. One thread works;
+ * throttle_stop may come from any.
+ */
+#ifndef FIRN_SERVER_PERSIST_DISK_THROTTLE_H
+#define FIRN_SERVER_PERSIST_DISK_THROTTLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct throttle {
+	uint64_t bytes_per_s;	  /* 0 = as fast as it goes, likewise the next */
+	unsigned int cpu_percent; /* of one core */
+	int64_t began_ns, cpu_began_ns;
+	uint64_t bytes;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool stopped; /* guarded by lock */
+};
+
+void throttle_init(struct throttle *throttle, uint64_t bytes_per_s, unsigned int cpu_percent);
+void throttle_fini(struct throttle *throttle);
+
+void throttle_begin(struct throttle *throttle); /* a piece of work, with the thread that does it */
+
+/* Waits its turn. ERR_CANCELLED once stopped. Accepts NULL: 0. */
+int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
+
+/* Waits that long, or until stopped: true then. */
+bool throttle_sleep(struct throttle *throttle, int64_t duration_ns);
+void throttle_wake(struct throttle *throttle); /* ends a throttle_sleep */
+void throttle_stop(struct throttle *throttle); /* for good */
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * part_find - the partitions of one service among many, without a look at each.
+ *
+ * Partitions of one type and tenant lie in the order of their services (part.h). Where the same
+ * label says the service of neighbours, and their rows do not carry it, a matcher on that label is
+ * looked up by halving; others go one by one. Nobody vouches for the order: runs are found in the
+ * directory as it is. Pure functions.
+ */
+#ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_FIND_H
+#define FIRN_SERVER_PERSIST_PART_DECODE_PART_FIND_H
+
+#include "model/selector.h"
+#include "server/persist/part/decode/part_directory.h"
+
+/* By partition: where the run that it is in ends. To be freed. */
+uint32_t *part_find_runs(const struct part_directory *directory);
+
+/*
+ * The first partition from `from` on whose service may match; partitions_count: none. All others
+ * are still to be told by part_key_may_match. `selector` may be NULL.
+ */
+uint32_t part_find_next(const struct part_directory *directory, const uint32_t *runs, uint32_t from,
+			const struct selector *selector);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/part/decode/part_stripe_decode.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/persist/disk/byte_reader.h"
+
+static int corrupt(const char *what, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "stripe: %s", what);
+}
+
+void part_stripe_image_free(struct part_stripe_image *image)
+{
+	part_heads_free(&image->heads);
+	free(image->reports);
+	free(image->last_slots);
+	free(image->slots);
+	free(image->label_sets);
+	free(image->values);
+	*image = (struct part_stripe_image){ 0 };
+}
+
+/* Room for `count` elements; what was there is lost. NULL: none. */
+static void *room(void *memory, size_t *capacity, size_t count, size_t element_bytes)
+{
+	if (*capacity >= count)
+		return memory;
+	free(memory);
+	*capacity = count;
+	return mem_realloc(NULL, count, element_bytes);
+}
+
+static int64_t multiply(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+int part_stripe_decode_headers(struct slice raw, const struct part_stripe_shape *shape,
+			       struct part_stripe_image *image, struct err *err)
+{
+	const struct part_column_code *columns = image->heads.columns;
+	int rc = part_heads_decode(raw, shape, &image->heads, err);
+
+	image->has_reports = false;
+	image->has_values = false;
+	for (uint32_t i = 0; !rc && i < shape->columns; i++)
+		image->has_values |=
+			columns[i].mode != PART_COLUMN_CONSTANT || columns[i].number != 1;
+	return rc;
+}
+
+void part_stripe_make_reports(struct part_stripe_image *image)
+{
+	const struct part_heads *heads = &image->heads;
+	uint32_t count = heads->shape.reports;
+	uint64_t rows = 0;
+
+	if (image->has_reports)
+		return;
+	image->has_reports = true;
+	if (image->reports_capacity < count) {
+		image->reports_capacity = count;
+		image->reports = mem_realloc(image->reports, count, sizeof(*image->reports));
+		image->last_slots = mem_realloc(image->last_slots, count, sizeof(uint32_t));
+	}
+	for (uint32_t r = 0; r < heads->runs_count; r++) {
+		const struct segment_run run = heads->runs[r];
+
+		for (uint32_t i = 0; i < run.count; i++) {
+			uint32_t at = run.first + i, time = run.times + i;
+
+			image->reports[at] = (struct segment_report){
+				.series = run.series,
+				.row_count = heads->row_counts[at],
+				.row_first = rows,
+				.value_first = rows,
+				.total_first = at * heads->shape.columns,
+				.reports_count = heads->is_rollup ? heads->reports_counts[at] : 1,
+				.start_ns = heads->starts_ns[time],
+				.duration_ns = heads->durations_ns[time],
+				.end_ns = heads->ends_ns[time],
+			};
+			rows += heads->row_counts[at];
+		}
+	}
+}
+
+struct streams {
+	struct slice bytes[PART_STREAMS];
+	uint32_t strata;
+};
+
+static int find_streams(struct slice raw, struct streams *ret, struct err *err)
+{
+	struct byte_reader in = byte_reader_of(raw), table;
+	uint64_t strata = byte_reader_varint(&in), count = byte_reader_varint(&in);
+
+	if (!strata || strata > PART_STRATA_MAX)
+		return corrupt("has too many strata", err);
+	*ret = (struct streams){ .strata = (uint32_t)strata };
+	table = in;
+	for (uint64_t i = 0; i < count && !in.failed; i++) {
+		byte_reader_varint(&in);
+		byte_reader_varint(&in);
+	}
+	for (uint64_t i = 0; i < count && !in.failed; i++) {
+		uint64_t kind = byte_reader_varint(&table);
+		struct slice bytes = byte_reader_bytes(&in, byte_reader_varint(&table));
+
+		if (kind < PART_STREAMS)
+			ret->bytes[kind] = bytes;
+	}
+	if (in.failed || byte_reader_left(&in))
+		return corrupt("streams are not as long as the rows", err);
+	return 0;
+}
+
+typedef uint8_t bytes16 __attribute__((vector_size(16), aligned(1)));
+typedef int64_t words2 __attribute__((vector_size(16), aligned(8)));
+
+#define LANE_STEPS_MAX 255 /* before a lane of counts overflows */
+
+static uint64_t sum_lanes(bytes16 lanes)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 16; i++)
+		sum += lanes[i];
+	return sum;
+}
+
+/* How many bytes there are of at least `least`. Masks of comparisons are -1 per lane. */
+static uint64_t count_at_least(const uint8_t *bytes, uint64_t count, uint8_t least)
+{
+	uint64_t found = 0, i = 0;
+
+	while (count - i >= 16) {
+		bytes16 lanes = { 0 };
+
+		for (int step = 0; step < LANE_STEPS_MAX && count - i >= 16; step++, i += 16)
+			lanes -= (bytes16)(*(const bytes16 *)(bytes + i) >= least);
+		found += sum_lanes(lanes);
+	}
+	for (; i < count; i++)
+		found += bytes[i] >= least;
+	return found;
+}
+
+static uint32_t long_gap(const uint8_t *more)
+{
+	return more[0] | (uint32_t)more[1] << 8 | (uint32_t)more[2] << 16 | (uint32_t)more[3] << 24;
+}
+
+/* Where a decoder of gaps stands. */
+struct gaps {
+	const uint8_t *more;
+	uint64_t rank;
+};
+
+/*
+ * Some rows of one report. Without branches but for long gaps, which are rare: which of the two
+ * common lengths a gap has is as good as random. Reads one byte past the end of `more`.
+ */
+static inline __attribute__((always_inline)) void
+decode_gaps(const uint8_t *bytes, uint32_t count, bool has_long, struct gaps *gaps, uint32_t *slots)
+{
+	const uint8_t *more = gaps->more;
+	uint64_t rank = gaps->rank;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t byte = bytes[i], wide = byte >= PART_GAP_WIDE;
+		uint32_t rest = (byte - PART_GAP_WIDE) * 255u + *more;
+
+		if (has_long && __builtin_expect(byte == PART_GAP_LONG, 0)) {
+			rank += long_gap(more);
+			more += 4;
+		} else {
+			rank += byte + (rest & -wide);
+			more += wide;
+		}
+		slots[i] = (uint32_t)rank;
+	}
+	*gaps = (struct gaps){ more, rank };
+}
+
+/* Where the strata begin among the gaps. */
+static void find_strata(const struct part_stripe_image *image, const uint8_t *gaps, uint32_t strata,
+			const uint8_t *ret[PART_STRATA_MAX])
+{
+	uint64_t sizes[PART_STRATA_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < image->heads.shape.reports && strata > 1; i++) {
+		uint32_t rows = image->reports[i].row_count, begin = 0;
+
+		for (uint32_t j = 0; j < strata; j++) {
+			uint32_t end = part_stratum_begin(rows, j + 1, strata);
+
+			sizes[j] += end - begin;
+			begin = end;
+		}
+	}
+	for (uint32_t j = 0; j < strata; j++) {
+		ret[j] = gaps;
+		gaps += sizes[j];
+	}
+}
+
+static inline __attribute__((always_inline)) int decode_reports(const struct streams *streams,
+								bool has_long, const uint8_t *more,
+								struct part_stripe_image *image,
+								struct err *err)
+{
+	const uint8_t *at[PART_STRATA_MAX];
+
+	find_strata(image, (const uint8_t *)streams->bytes[PART_STREAM_GAPS].data, streams->strata,
+		    at);
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
+		const struct segment_report *report = &image->reports[i];
+		struct gaps gaps = { more, 0 };
+		uint32_t begin = 0;
+
+		for (uint32_t j = 0; j < streams->strata; j++) {
+			uint32_t end =
+				part_stratum_begin(report->row_count, j + 1, streams->strata);
+
+			decode_gaps(at[j], end - begin, has_long, &gaps,
+				    image->slots + report->row_first + begin);
+			at[j] += end - begin;
+			begin = end;
+		}
+		if (gaps.rank > UINT32_MAX)
+			return corrupt("a rank is too large", err);
+		image->last_slots[i] = (uint32_t)gaps.rank;
+		more = gaps.more;
+	}
+	return 0;
+}
+
+static int decode_slots(const struct streams *streams, struct part_stripe_image *image,
+			struct err *err)
+{
+	/* Somewhere to read from when there is nothing. */
+	static const uint8_t none[1];
+	struct slice gaps = streams->bytes[PART_STREAM_GAPS];
+	struct slice more = streams->bytes[PART_STREAM_GAP_BYTES];
+	const uint8_t *bytes = (const uint8_t *)gaps.data;
+	const uint8_t *more_bytes = more.len ? (const uint8_t *)more.data : none;
+	uint64_t longs;
+
+	if (gaps.len != image->heads.shape.rows)
+		return corrupt("has other gaps than rows", err);
+	longs = count_at_least(bytes, gaps.len, PART_GAP_LONG);
+	if (count_at_least(bytes, gaps.len, PART_GAP_WIDE) + 3 * longs != more.len)
+		return corrupt("gaps of ranks have the wrong length", err);
+	image->slots = room(image->slots, &image->rows_capacity, gaps.len, sizeof(uint32_t));
+	return longs ? decode_reports(streams, true, more_bytes, image, err)
+		     : decode_reports(streams, false, more_bytes, image, err);
+}
+
+static int decode_labels(struct slice bytes, struct part_stripe_image *image, struct err *err)
+{
+	struct byte_reader in = byte_reader_of(bytes);
+	uint64_t rows = image->heads.shape.rows;
+
+	if (!image->heads.has_labels)
+		return bytes.len ? corrupt("has label sets that its headers deny", err) : 0;
+	image->label_sets =
+		room(image->label_sets, &image->labels_capacity, rows, sizeof(uint32_t));
+	for (uint64_t i = 0; i < rows;) {
+		uint32_t label_set = byte_reader_varint32(&in);
+		uint64_t run = byte_reader_varint(&in);
+
+		if (in.failed || !run || run > rows - i)
+			return corrupt("runs of label sets", err);
+		for (; run; run--)
+			image->label_sets[i++] = label_set;
+	}
+	return byte_reader_left(&in) ? corrupt("has too many label sets", err) : 0;
+}
+
+static void fill(int64_t *values, uint64_t count, int64_t value)
+{
+	words2 two = { value, value };
+	uint64_t i = 0;
+
+	for (; count - i >= 2; i += 2)
+		*(words2 *)(values + i) = two;
+	if (i < count)
+		values[i] = value;
+}
+
+/* A walk through the values other than 1. */
+struct others {
+	struct byte_reader distances, values;
+	uint64_t ones; /* before the next; UINT64_MAX when there is none */
+	int64_t divisor;
+};
+
+static void find_next(struct others *others)
+{
+	others->ones = others->distances.at < others->distances.end
+			       ? byte_reader_varint(&others->distances)
+			       : UINT64_MAX;
+}
+
+static inline void decode_others(struct others *others, uint64_t rows, int64_t *values)
+{
+	uint64_t at = 0;
+
+	while (others->ones < rows - at) {
+		uint64_t value = byte_reader_varint(&others->values);
+
+		at += others->ones;
+		values[at++] =
+			multiply((int64_t)((value >> 1) ^ (0 - (value & 1))), others->divisor);
+		find_next(others);
+	}
+	if (others->ones != UINT64_MAX)
+		others->ones -= rows - at;
+}
+
+/* Reports whose total says it all have nothing among the others. */
+static void decode_counts(struct others *others, uint32_t column, struct part_stripe_image *image)
+{
+	uint32_t columns = image->heads.shape.columns;
+	int64_t *values = image->values + column * image->heads.shape.rows;
+
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
+		const struct segment_report *report = &image->reports[i];
+		int64_t total = image->heads.totals[(size_t)i * columns + column];
+
+		if (report->row_count == 1)
+			values[report->row_first] = total;
+		else if (total != multiply(report->row_count, others->divisor))
+			decode_others(others, report->row_count, values + report->row_first);
+	}
+}
+
+static int decode_values(const struct streams *streams, uint32_t column,
+			 struct part_stripe_image *image, struct err *err)
+{
+	const struct slice *bytes = &streams->bytes[PART_STREAM_COLUMNS + 2 * column];
+	const struct part_column_code *code = &image->heads.columns[column];
+	int64_t *values = image->values + column * image->heads.shape.rows;
+	struct others others = { .distances = byte_reader_of(bytes[0]),
+				 .values = byte_reader_of(bytes[1]),
+				 .divisor = code->number };
+
+	fill(values, image->heads.shape.rows, code->number);
+	find_next(&others);
+	if (code->mode == PART_COLUMN_COUNTS)
+		decode_counts(&others, column, image);
+	else
+		decode_others(&others, image->heads.shape.rows, values);
+	if (others.distances.failed || others.values.failed || others.ones != UINT64_MAX ||
+	    byte_reader_left(&others.values))
+		return corrupt("values have the wrong length", err);
+	return 0;
+}
+
+static int decode_columns(const struct streams *streams, struct part_stripe_image *image,
+			  struct err *err)
+{
+	uint64_t rows = image->heads.shape.rows;
+	int rc = 0;
+
+	if (!image->has_values)
+		return 0;
+	image->values = room(image->values, &image->values_capacity,
+			     rows * image->heads.shape.columns, sizeof(int64_t));
+	for (uint32_t i = 0; i < image->heads.shape.columns && !rc; i++) {
+		const struct part_column_code *code = &image->heads.columns[i];
+		int64_t *values = image->values + i * rows;
+
+		if (code->mode == PART_COLUMN_CONSTANT)
+			fill(values, rows, code->number);
+		else if (part_column_has_totals(code))
+			rc = decode_values(streams, i, image, err);
+		else
+			for (uint64_t j = 0; j < rows; j++)
+				values[j] = multiply(image->values[j], code->number);
+	}
+	return rc;
+}
+
+static int decode_nothing(const struct streams *streams, struct part_stripe_image *image,
+			  struct err *err)
+{
+	for (uint32_t i = 0; i < PART_STREAMS; i++)
+		if (streams->bytes[i].len)
+			return corrupt("has streams but no rows", err);
+	memset(image->last_slots, 0, image->heads.shape.reports * sizeof(uint32_t));
+	return 0;
+}
+
+int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, struct err *err)
+{
+	struct streams streams;
+	int rc = find_streams(raw, &streams, err);
+
+	if (!rc && !image->heads.shape.rows)
+		return decode_nothing(&streams, image, err);
+	if (!rc)
+		rc = decode_slots(&streams, image, err);
+	if (!rc)
+		rc = decode_labels(streams.bytes[PART_STREAM_LABELS], image, err);
+	if (!rc)
+		rc = decode_columns(&streams, image, err);
+	return rc;
+}
+
+int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err)
+{
+	uint32_t columns = image->heads.shape.columns;
+
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
+		const struct segment_report *report = &image->reports[i];
+
+		for (uint32_t column = 0; column < columns; column++) {
+			const int64_t *values = image->has_values
+							? image->values +
+								  column * image->heads.shape.rows +
+								  report->row_first
+							: NULL;
+			__int128 sum = 0;
+
+			for (uint32_t j = 0; j < report->row_count; j++)
+				sum += values ? values[j] : 1;
+			if (image->heads.totals[(size_t)i * columns + column] != part_clamp(sum))
+				return corrupt("a total is not the sum of its values", err);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/persist/part/part_chunk.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+void part_chunk_builder_free(struct part_chunk_builder *builder)
+{
+	strbuf_free(&builder->raw);
+	strbuf_free(&builder->packed);
+	free(builder->cuts);
+	*builder = (struct part_chunk_builder){ 0 };
+}
+
+void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min)
+{
+	size_t last = builder->cuts_count ? builder->cuts[builder->cuts_count - 1] : 0;
+
+	if (builder->raw.len - last < bytes_min || builder->raw.len == last)
+		return;
+	mem_grow(builder->cuts, builder->cuts_count, builder->cuts_capacity);
+	builder->cuts[builder->cuts_count++] = builder->raw.len;
+}
+
+#define THOROUGH_LEVEL 19 /* from here on tables take much memory, unless the window is small */
+#define THOROUGH_WINDOW_LOG 20
+
+static size_t pack_frame(ZSTD_CCtx *encoder, int level, struct slice raw, char *to, size_t bound)
+{
+	ZSTD_CCtx_reset(encoder, ZSTD_reset_session_and_parameters);
+	ZSTD_CCtx_setParameter(encoder, ZSTD_c_compressionLevel, level);
+	if (level >= THOROUGH_LEVEL && raw.len > (size_t)1 << THOROUGH_WINDOW_LOG) {
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_windowLog, THOROUGH_WINDOW_LOG);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_chainLog, THOROUGH_WINDOW_LOG);
+		ZSTD_CCtx_setParameter(encoder, ZSTD_c_hashLog, THOROUGH_WINDOW_LOG);
+	}
+	return ZSTD_compress2(encoder, to, bound, raw.data, raw.len);
+}
+
+static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
+		       struct err *err)
+{
+	size_t from = 0;
+
+	part_chunk_cut(builder, 1); /* the last frame */
+	for (size_t i = 0; i < builder->cuts_count; i++) {
+		size_t bytes = builder->cuts[i] - from;
+		size_t bound = ZSTD_compressBound(bytes);
+		size_t done =
+			pack_frame(encoder, level, slice_from(builder->raw.data + from, bytes),
+				   strbuf_reserve(&builder->packed, bound), bound);
+
+		if (ZSTD_isError(done))
+			return err_set(err, ERR_NO_MEMORY, "compress: %s", ZSTD_getErrorName(done));
+		builder->packed.len += done;
+		from = builder->cuts[i];
+	}
+	return 0;
+}
+
+int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
+		    struct part_chunk *ret, struct slice *ret_stored, struct err *err)
+{
+	struct slice raw = strbuf_slice(&builder->raw);
+	int rc;
+
+	if (raw.len > PART_CHUNK_RAW_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "a section has %zu bytes", raw.len);
+	strbuf_clear(&builder->packed);
+	rc = pack_frames(builder, encoder, level, err);
+	if (rc)
+		return rc;
+	if (builder->packed.len >= raw.len ||
+	    raw.len / PART_CHUNK_RATIO_MAX >= builder->packed.len) {
+		strbuf_clear(&builder->packed);
+		strbuf_add_slice(&builder->packed, raw);
+	}
+	*ret_stored = strbuf_slice(&builder->packed);
+	*ret = (struct part_chunk){
+		.stored = (uint32_t)ret_stored->len,
+		.raw = (uint32_t)raw.len,
+		.crc = hash_crc32c(0, ret_stored->data, ret_stored->len),
+	};
+	strbuf_clear(&builder->raw);
+	builder->cuts_count = 0;
+	return 0;
+}
+
+bool part_chunk_is_plausible(const struct part_chunk *chunk)
+{
+	return chunk->raw <= PART_CHUNK_RAW_BYTES_MAX && chunk->stored <= chunk->raw &&
+	       (chunk->raw == chunk->stored || chunk->raw / PART_CHUNK_RATIO_MAX < chunk->stored);
+}
+
+int part_chunk_unpack(const struct part_chunk *chunk, ZSTD_DCtx *decoder, const char *stored,
+		      char *to, struct err *err)
+{
+	size_t done;
+
+	if (hash_crc32c(0, stored, chunk->stored) != chunk->crc)
+		return err_set(err, ERR_CORRUPT, "checksum mismatch at offset %llu",
+			       (unsigned long long)chunk->offset);
+	if (chunk->raw == chunk->stored) {
+		memcpy(to, stored, chunk->raw);
+		return 0;
+	}
+	done = ZSTD_decompressDCtx(decoder, to, chunk->raw, stored, chunk->stored);
+	if (ZSTD_isError(done) || done != chunk->raw)
+		return err_set(err, ERR_CORRUPT, "not valid zstd data at offset %llu",
+			       (unsigned long long)chunk->offset);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interrupts - which functions of a tree are the kernel's work for others: what runs when a timer,
+ * a device or another CPU interrupts a program. How much of it hits a program says what its host
+ * had to do. Entries by their names in Linux 5 and 6, x86_64 and aarch64. Pure functions.
+ */
+#ifndef FIRN_SERVER_QUERY_DIFF_INTERRUPTS_H
+#define FIRN_SERVER_QUERY_DIFF_INTERRUPTS_H
+
+#include "server/query/tree/functions.h"
+
+/* By row: more than half of what it has, on both sides of a diff, is below an interrupt. To free.
+ */
+bool *interrupts_find(const struct tree *tree, const struct functions *functions);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules - what a diff must not show: "total>5% significant, func("^json_")>10%" (docs/api.md).
+ *
+ * Rules are separated by ',' or ';', any that holds is a breach; the terms of a rule, separated by
+ * blanks, have to hold together, those about functions for one and the same function.
+ */
+#ifndef FIRN_SERVER_QUERY_DIFF_RULES_H
+#define FIRN_SERVER_QUERY_DIFF_RULES_H
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "base/strbuf.h"
+#include "server/query/tree/tree.h"
+
+struct query_limits;
+
+#define RULES_MAX 32
+#define RULES_TERMS_MAX 8
+
+struct regex; /* model/regex.h */
+
+enum rules_term_kind { RULES_SIGNIFICANT, RULES_TOTAL, RULES_RATE, RULES_FUNC, RULES_SELF };
+
+struct rules_term {
+	enum rules_term_kind kind;
+	struct regex *regex; /* of functions; NULL: any */
+	bool shrinks;	     /* '<' */
+	bool points;	     /* of the share, not of the value */
+	double limit;	     /* 0.05 for 5% and for 5pt */
+};
+
+struct rules_rule {
+	struct slice text; /* borrowed from what was parsed */
+	struct rules_term terms[RULES_TERMS_MAX];
+	size_t terms_count;
+	bool of_functions, of_all, significant;
+};
+
+struct rules {
+	struct rules_rule list[RULES_MAX];
+	size_t count;
+};
+
+/* Errors quote the term and say what is expected. rules_free is due in any case. */
+int rules_parse(struct slice text, struct rules *ret, struct err *err);
+void rules_free(struct rules *rules);
+
+/* Whether an answer has to be judged for significance (compare.h). */
+bool rules_need_comparison(const struct rules *rules);
+
+/*
+ * One line per breached rule, which says what breached it, to `report`; *ret: how many there are.
+ * Regular expressions may take long: fails as query_limits_check does. `limits` may be NULL.
+ */
+int rules_judge(const struct rules *rules, const struct tree *tree,
+		const struct query_limits *limits, struct strbuf *report, size_t *ret,
+		struct err *err);
+
+#endif

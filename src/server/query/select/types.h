@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * types - which stored columns answer a profile type.
+ *
+ * A type is itself first. Else `:delta` may have been left out (Pyroscope's habit), and CPU time
+ * under Pyroscope's name is our agent's samples times their period. Which of these it is, the
+ * selected series decide: the first answer that any of them has reports of in the range. So what
+ * other services store changes no answer, and nothing is counted under two names.
+ */
+#ifndef FIRN_SERVER_QUERY_SELECT_TYPES_H
+#define FIRN_SERVER_QUERY_SELECT_TYPES_H
+
+#include "model/profile_type.h"
+#include "server/query/query.h"
+
+#define TYPES_NO_COLUMN UINT32_MAX
+
+struct types_answer {
+	struct profile_type stored;
+	bool by_period; /* values are to be multiplied by the period */
+};
+
+#define TYPES_ANSWERS_MAX 3
+
+/*
+ * What may answer, in the order of preference: types that some segment has, or the one asked for
+ * when none is. Returns how many, at least one.
+ */
+size_t types_find(const struct query_source *source, const struct profile_type *asked,
+		  struct types_answer ret[static TYPES_ANSWERS_MAX]);
+
+/* The column of a group that is of this type, or TYPES_NO_COLUMN. */
+uint32_t types_column(const struct tables_view *view, uint32_t group,
+		      const struct profile_type *type);
+
+#endif

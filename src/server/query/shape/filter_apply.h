@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sieve - filters (filter.h) applied to merged tries: each condition is looked at once per
+ * distinct function, or per line of a distinct frame where it is about addresses or lines; a stack
+ * is the union of what its frames say. One query, one thread; lives in the query's work memory.
+ */
+#ifndef FIRN_SERVER_QUERY_SHAPE_FILTER_APPLY_H
+#define FIRN_SERVER_QUERY_SHAPE_FILTER_APPLY_H
+
+#include "server/query/tree/filter.h"
+#include "server/query/name/name.h"
+
+/*
+ * What frames say stands in 64 bits. Bit i: some frame meets filter i. Bit SIEVE_BROKEN + i: some
+ * frame breaks a negated condition of filter i, which is one on stacks.
+ */
+#define SIEVE_BROKEN 30
+
+_Static_assert(FILTERS_MAX <= SIEVE_BROKEN, "a bit for each filter");
+
+struct sieve {
+	const struct filter_list *filters; /* NULL or none: everything is shown */
+	struct work *work;
+	struct name_table *names;
+	const struct tables_view *view;
+	uint64_t *frames, *nodes; /* by id; SIEVE_KNOWN when known */
+	uint64_t *functions;	  /* likewise; grows with the names */
+	size_t functions_capacity;
+	uint64_t from, only, hidden; /* filters by action */
+	uint32_t *trail;
+	size_t trail_capacity;
+};
+
+void sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
+		 struct name_table *names);
+
+/* From now on frames and stacks are of the view that the name table names now. */
+int sieve_view(struct sieve *sieve, struct err *err);
+
+/* What the stack's frames say; false when over budget. */
+bool sieve_stack(struct sieve *sieve, uint32_t stack, uint64_t *ret);
+
+/* Whether a stack whose frames say that is shown. */
+bool sieve_shows_stack(const struct sieve *sieve, uint64_t bits);
+
+/*
+ * Whether line `line` of a frame is shown; `*path` is what all frames and lines nearer to the root
+ * say, and is brought up to date. False in *ret when not; returns false when over budget.
+ */
+bool sieve_line(struct sieve *sieve, uint32_t frame, uint32_t line, uint64_t *path, bool *ret);
+
+static inline bool sieve_is_idle(const struct sieve *sieve)
+{
+	return !sieve->filters;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge - the sums of all segments as tries of frames with one value per (stack, group).
+ *
+ * Segments of one partition key come one behind the other, in units of bounded cost, which are
+ * merged in several threads. A unit of one segment is that segment's own trie; several segments
+ * meet in a new one (trie.h), while it is still in the cache. Who asks for one trie of all gets the
+ * units put together in their order; else each unit is a trie of its own, in that order, and equal
+ * stacks may be in several: whoever goes on to functions puts them together there, once.
+ *
+ * Segments whose functions are indexed (indexed.h) are summed by themselves and have no trie.
+ *
+ * Values are rounded here, once, so that every format agrees with every other; what rounds to zero
+ * is gone. Gauges are rounded per distinct stack, therefore always in one trie.
+ */
+#ifndef FIRN_SERVER_QUERY_SHAPE_MERGE_H
+#define FIRN_SERVER_QUERY_SHAPE_MERGE_H
+
+#include "server/query/index/indexed.h"
+#include "server/query/sum/merge_trie.h"
+
+struct merge {
+	struct merge_trie *tries; /* in the work's arena; none when nothing is selected */
+	size_t tries_count;
+	const struct indexed_sums *indexed; /* of segments in no trie; the caller's */
+	size_t indexed_count;
+	uint64_t rows;
+};
+
+enum merge_how {
+	MERGE_BY_KIN, /* segments of one partition key meet */
+	MERGE_AS_ONE, /* at most one trie */
+	MERGE_APART,  /* each segment's own trie, as long as all fit into memory at once */
+};
+
+/* merge_free is due in any case. */
+int merge_segments(struct selection *selection, enum merge_how how, struct merge *ret,
+		   struct err *err);
+void merge_free(struct merge *merge);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trim - the tree of functions as a picture of some width shows it, straight from the merged tries.
+ *
+ * Top down: a node of the tree stands for nodes of the tries (its members). The functions of their
+ * children are the node's children, and what is narrower than half a pixel is cut there, with all
+ * below it: it gets no node, and what is called by an address no name. Totals are known before, by
+ * one reverse pass over each trie; tries need not be merged. What is left is the whole tree's,
+ * value for value (collapse.h); only which frame describes a function first may differ.
+ *
+ * For values that are not negative, without filters and groups. One thread; lives in the query's
+ * work memory, the nodes in the tree's.
+ */
+#ifndef FIRN_SERVER_QUERY_SHAPE_TRIM_H
+#define FIRN_SERVER_QUERY_SHAPE_TRIM_H
+
+#include "server/query/shape/merge.h"
+#include "server/query/name/name.h"
+
+/* Whether params want such a tree; and whether it can be made of these values. */
+bool trim_is_wanted(const struct query_params *params);
+bool trim_suffices(const struct query_params *params, const struct merge *merge);
+
+/* Fills functions, nodes, cut, nodes_untrimmed, depth_max, total and what is unresolved. */
+int trim_into(struct tree *tree, struct work *work, const struct merge *merge,
+	      struct name_table *names, uint32_t width_px, struct err *err);
+
+#endif

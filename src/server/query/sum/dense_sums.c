@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query/sum/dense_sums.h"
+
+#include "base/mem.h"
+
+/* The counters of one group, all pieces together: one kind of them. */
+struct tally {
+	const uint32_t *ones;
+	const int64_t *plain;
+	const mean_wide *wide;
+};
+
+static bool is_empty(const struct tally *tally)
+{
+	return !tally->ones && !tally->plain && !tally->wide;
+}
+
+static mean_wide counted(const struct tally *tally, uint32_t slot)
+{
+	if (tally->ones)
+		return tally->ones[slot];
+	return tally->plain ? tally->plain[slot] : tally->wide[slot];
+}
+
+static void add_to_wide(mean_wide *total, const struct tally_counters *counters, uint32_t group)
+{
+	uint32_t count = counters->slots_count;
+
+	for (uint32_t i = 0; counters->ones[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->ones[group][i]);
+	for (uint32_t i = 0; counters->plain[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->plain[group][i]);
+	for (uint32_t i = 0; counters->wide[group] && i < count; i++)
+		total[i] = mean_add(total[i], counters->wide[group][i]);
+}
+
+static size_t kinds_of(const struct tally *tally)
+{
+	return (tally->ones != NULL) + (tally->plain != NULL) + (tally->wide != NULL);
+}
+
+/* False when over budget. */
+static bool tally_of(const struct tally_piece *pieces, size_t count, uint32_t group,
+		     struct arena *scratch, struct tally *ret)
+{
+	struct tally found = { 0 };
+	mean_wide *total;
+	size_t kinds = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_counters *counters = &pieces[i].counters;
+		struct tally tally;
+
+		if (group >= counters->groups_capacity)
+			continue;
+		tally = (struct tally){ counters->ones[group], counters->plain[group],
+					counters->wide[group] };
+		kinds += kinds_of(&tally);
+		if (kinds_of(&tally))
+			found = tally;
+	}
+	*ret = found;
+	if (kinds < 2)
+		return true;
+	total = arena_new_array(scratch, mean_wide, pieces[0].counters.slots_count);
+	for (size_t i = 0; total && i < count; i++)
+		if (group < pieces[i].counters.groups_capacity)
+			add_to_wide(total, &pieces[i].counters, group);
+	*ret = (struct tally){ .wide = total };
+	return total;
+}
+
+/* Adds what is not zero to `ret`, which has room. */
+static void take_sums(const struct tally *tally, uint32_t slots_count, uint32_t group,
+		      int64_t weight, struct accumulate_sums *ret)
+{
+	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
+		mean_wide value = counted(tally, slot);
+
+		if (value)
+			ret->list[ret->count++] =
+				(struct accumulate_sum){ value * weight, slot, group };
+	}
+}
+
+static size_t count_sums(const struct tally *tally, uint32_t slots_count)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; tally->ones && i < slots_count; i++)
+		count += tally->ones[i] != 0;
+	for (uint32_t i = 0; tally->plain && i < slots_count; i++)
+		count += tally->plain[i] != 0;
+	for (uint32_t i = 0; tally->wide && i < slots_count; i++)
+		count += tally->wide[i] != 0;
+	return count;
+}
+
+/* All that is not zero, in `into`; what is only needed on the way in `scratch`. */
+static bool gather_sums(const struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+			struct arena *scratch, struct arena *into, struct accumulate_sums *ret)
+{
+	uint32_t groups_count = 0, slots_count = pieces[0].counters.slots_count;
+	struct tally *tallies;
+	size_t count = 0;
+
+	for (size_t i = 0; i < pieces_count; i++) {
+		const struct tally_piece *piece = &pieces[i];
+
+		ret->rows += piece->rows;
+		if (piece->counters.groups_capacity > groups_count)
+			groups_count = (uint32_t)piece->counters.groups_capacity;
+	}
+	tallies = arena_new_array(scratch, struct tally, groups_count);
+	for (uint32_t group = 0; group < groups_count; group++) {
+		if (!tallies || !tally_of(pieces, pieces_count, group, scratch, &tallies[group]))
+			return false;
+		count += count_sums(&tallies[group], slots_count);
+	}
+	ret->list = arena_new_array(into, struct accumulate_sum, count);
+	if (!ret->list)
+		return false;
+	mem_prefer_huge_pages(ret->list, count * sizeof(*ret->list));
+	for (uint32_t group = 0; group < groups_count; group++)
+		take_sums(&tallies[group], slots_count, group, weight, ret);
+	return true;
+}
+
+static void add_tally(struct sparse *sparse, const struct tally *tally, uint32_t group,
+		      uint32_t slots_count, bool *ret_full)
+{
+	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
+		mean_wide value = counted(tally, slot);
+
+		if (value && !sparse_add(sparse, group, slot, value))
+			*ret_full = true;
+	}
+}
+
+/* All pieces' sums in the first one's sparse counters; false when there are too many. */
+static bool join_pieces(struct tally_piece *pieces, size_t pieces_count, uint32_t slots_count)
+{
+	struct sparse *into = &pieces[0].sparse;
+	bool full = false;
+
+	for (size_t i = 0; i < pieces_count; i++) {
+		const struct tally_counters *counters = &pieces[i].counters;
+
+		for (size_t j = 0; i && j < pieces[i].sparse.count; j++) {
+			const struct accumulate_sum *sum = &pieces[i].sparse.sums[j];
+
+			full |= !sparse_add(into, sum->group, sum->stack, sum->value);
+		}
+		for (uint32_t group = 0; group < counters->groups_capacity; group++) {
+			const struct tally kinds[] = { { .ones = counters->ones[group] },
+						       { .plain = counters->plain[group] },
+						       { .wide = counters->wide[group] } };
+
+			for (size_t kind = 0; kind < 3; kind++)
+				add_tally(into, &kinds[kind], group, slots_count, &full);
+		}
+	}
+	return !full;
+}
+
+/* The same where some piece is sparse. */
+static bool gather_sparse(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+			  struct arena *into, struct accumulate_sums *ret)
+{
+	struct sparse *sparse = &pieces[0].sparse;
+
+	if (join_pieces(pieces, pieces_count, pieces[0].counters.slots_count))
+		ret->list = arena_new_array(into, struct accumulate_sum, sparse->count);
+	if (!ret->list)
+		return false;
+	sparse_sort(sparse);
+	for (size_t i = 0; i < sparse->count; i++) {
+		struct accumulate_sum sum = sparse->sums[i];
+
+		sum.value *= weight;
+		if (sum.value)
+			ret->list[ret->count++] = sum;
+	}
+	for (size_t i = 0; i < pieces_count; i++)
+		ret->rows += pieces[i].rows;
+	return true;
+}
+
+bool tally_collect(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+		   size_t limit_bytes, struct arena *into, struct accumulate_sums *ret)
+{
+	struct arena scratch;
+	bool fits;
+
+	for (size_t i = 0; i < pieces_count; i++)
+		if (pieces[i].is_sparse)
+			return gather_sparse(pieces, pieces_count, weight, into, ret);
+	arena_init(&scratch, limit_bytes);
+	fits = gather_sums(pieces, pieces_count, weight, &scratch, into, ret);
+	arena_free(&scratch);
+	return fits;
+}
+
+void tally_drop(struct tally_piece *piece)
+{
+	arena_free(&piece->counters.arena);
+	sparse_free(&piece->sparse);
+	piece->counters = (struct tally_counters){ 0 };
+	piece->rows = 0;
+	piece->overflowed = false;
+	piece->too_many = false;
+}
+
+size_t tally_bytes(const struct tally_piece *piece)
+{
+	return piece->counters.arena.used_bytes + sparse_bytes(&piece->sparse);
+}

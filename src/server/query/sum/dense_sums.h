@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally - what the threads that summed pieces of a segment counted, as one list of sums.
+ *
+ * A piece has dense counters by slot, of the kinds that its values needed, or sparse ones where
+ * dense ones would be many. Pieces of one segment are put together exactly, whatever kinds they
+ * have. Memory is the piece's own until tally_drop.
+ */
+#ifndef FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
+#define FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
+
+#include "server/query/sum/accumulate.h"
+#include "server/query/sum/sparse.h"
+
+/* The kinds of counters, by group; NULL until the group occurs. */
+struct tally_counters {
+	struct arena arena;
+	uint32_t **ones;
+	int64_t **plain;
+	mean_wide **wide;
+	size_t groups_capacity;
+	uint32_t slots_count;
+};
+
+/* One thread's share of a segment: some of its blocks. */
+struct tally_piece {
+	size_t block_first, block_end; /* of in->blocks */
+	struct tally_counters counters;
+	uint64_t rows;
+	struct sparse sparse; /* instead of the counters */
+	bool overflowed;      /* 64 bits did not do */
+	bool is_sparse;
+	bool too_many; /* counters: it has to be sparse */
+};
+
+/* Forgets what was counted. */
+void tally_drop(struct tally_piece *piece);
+size_t tally_bytes(const struct tally_piece *piece);
+
+/*
+ * All that is not zero, times `weight`, in `into`; `limit_bytes` for what is needed on the way.
+ * False when over budget.
+ */
+bool tally_collect(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+		   size_t limit_bytes, struct arena *into, struct accumulate_sums *ret);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge_trie - one trie of stacks with a value per (stack, group): what merge makes of segments.
+ *
+ * The view borrows from a segment's tables or from `own`; values and view live in the work's arena.
+ */
+#ifndef FIRN_SERVER_QUERY_SUM_MERGE_TRIE_H
+#define FIRN_SERVER_QUERY_SUM_MERGE_TRIE_H
+
+#include "server/query/sum/trie.h"
+
+struct merge_value {
+	uint32_t stack; /* node of `view` */
+	uint32_t group;
+	int64_t value;
+};
+
+struct merge_trie {
+	struct tables_view view;    /* strings, frames, nodes */
+	struct trie own;	    /* behind the view, unless it is a segment's */
+	struct merge_value *values; /* ordered by group */
+	size_t values_count;
+};
+
+#endif

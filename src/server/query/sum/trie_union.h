@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * joined - the stacks of several segments as one trie whose nodes are in pre-order.
+ *
+ * Of all stacks that the segments have, whatever a question selects. The stacks of one segment are
+ * taken as they are, and stay loaded until joined_free; those of several are loaded one after the
+ * other, and leave memory again. One thread.
+ */
+#ifndef FIRN_SERVER_QUERY_SUM_TRIE_UNION_H
+#define FIRN_SERVER_QUERY_SUM_TRIE_UNION_H
+
+#include "server/query/sum/trie.h"
+
+struct joined {
+	struct segment *const *segments;
+	size_t segments_count;
+	struct tables_view view; /* strings, frames, nodes */
+	uint32_t **nodes;	 /* by segment, then slot */
+	uint32_t *ends;		 /* by node: behind all below it */
+	struct trie trie;
+	bool with_trie, loaded;
+};
+
+/* Memory is the work's. joined_free is due in any case. Errors: those of reading, and the work's.
+ */
+int joined_make(struct joined *joined, struct work *work, struct segment *const *segments,
+		size_t count, struct err *err);
+void joined_free(struct joined *joined, struct work *work);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * invert - a call tree upside down: functions at the top, their callers below.
+ *
+ * Without `function`: each node's own value, from it up to the root. With it: the outermost calls
+ * of that function with all that they caused, from it up, so that it is the one node at the top:
+ * who called it. Group-by values stay the first level. Totals of the result are those of the
+ * original (or the function's cumulative value).
+ */
+#ifndef FIRN_SERVER_QUERY_TREE_INVERT_H
+#define FIRN_SERVER_QUERY_TREE_INVERT_H
+
+#include "base/err.h"
+#include "server/query/tree/tree.h"
+
+/*
+ * Replaces nodes, nodes_count, depth_max, total, base and base_total; stacks and locations stay.
+ * `function` is a name as shown, or empty. ERR_NO_MEMORY when the tree's arena has no room; the
+ * tree is as it was then.
+ */
+int tree_invert(struct tree *tree, struct slice function, struct err *err);
+
+#endif

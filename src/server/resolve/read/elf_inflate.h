@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf_inflate - an ELF file whose debug sections are compressed, written out with them unpacked.
+ *
+ * So that they need not be in memory, nor be known to libelf: SHF_COMPRESSED with zlib or zstd, and
+ * the older .zdebug_* sections. The new file has all sections' content, elsewhere than before;
+ * segments keep their headers but not their content. Reads no more than there is, and writes no
+ * more than allowed and announced.
+ */
+#ifndef FIRN_SERVER_RESOLVE_READ_ELF_INFLATE_H
+#define FIRN_SERVER_RESOLVE_READ_ELF_INFLATE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+/* Whether a debug section is compressed. */
+bool elf_inflate_is_needed(Elf *elf);
+
+/* `image` is the whole file; `fd` an empty one. ERR_LIMIT over max_bytes of unpacked sections. */
+int elf_inflate(Elf *elf, struct slice image, uint64_t max_bytes, int fd, struct err *err);
+
+#endif

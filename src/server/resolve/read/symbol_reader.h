@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol_reader - reads open ELF files and writes the symbol table of their code.
+ *
+ * The one door to libelf and libdw. Files are mapped: whoever cuts one off under us ends the
+ * process, and so may what is hidden in its bytes. So outside of tests this runs in a process of
+ * its own: see symbol_worker.h. It needs nothing but file descriptors.
+ */
+#ifndef FIRN_SERVER_RESOLVE_READ_SYMBOL_READER_H
+#define FIRN_SERVER_RESOLVE_READ_SYMBOL_READER_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "server/resolve/table/symbol_table.h"
+
+#define SYMBOL_INPUTS_MAX SYMBOL_SOURCES_MAX
+
+enum symbol_input_kind {
+	SYMBOL_INPUT_MAIN,	/* the binary or a debug file of it */
+	SYMBOL_INPUT_ALTERNATE, /* what dwz moved out of the others' DWARF */
+	SYMBOL_INPUT_PACKAGE,	/* .dwp: split units of all compilations */
+};
+
+struct symbol_input {
+	int fd;		  /* regular file, readable */
+	const char *name; /* for messages */
+	enum symbol_input_kind kind;
+	/* Where it lies, so that split units beside it are found; NULL: none are looked for. */
+	const char *directory;
+};
+
+struct symbol_limits {
+	uint64_t file_bytes;	/* of one input */
+	uint64_t section_bytes; /* of all debug sections of one input, uncompressed */
+	uint64_t table_bytes;	/* memory for what the table is made of */
+	uint64_t entries;	/* DWARF entries visited */
+	int64_t duration_ns;	/* CPU time for reading DWARF */
+};
+
+extern const struct symbol_limits symbol_limits_default;
+
+/* What came of it, besides the table. */
+struct symbol_report {
+	uint64_t
+		damaged; /* units and line tables of DWARF that were left early because of damage */
+	uint64_t refused; /* files whose debug information was not used */
+};
+
+/*
+ * The first input is the binary, whose segments the table keeps; then come separate debug files.
+ * DWARF comes from the input that has most of it, symbols from all. When the debug information goes
+ * over a limit the table has symbols alone, and its note says why; so it is when `note` says why
+ * it is not to be read (NULL: read it). Writes to `out_fd`, an empty file; others without names are
+ * made in `scratch_directory` (NULL: in memory). Fails when no input is an ELF file that can be
+ * read.
+ */
+int symbol_reader_write(const struct symbol_input *inputs, size_t count,
+			const struct symbol_limits *limits, const char *note,
+			const char *scratch_directory, int out_fd, struct symbol_report *ret_report,
+			struct err *err);
+
+/* What tells one version of an input from another. */
+int symbol_reader_source(const struct symbol_input *input, struct symbol_source *ret,
+			 struct err *err);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol_builder - gathers what the readers of ELF and DWARF find and writes a symbol table of it.
+ *
+ * The readers may hand in anything in any order: overlapping, empty and dead ranges (the linker
+ * leaves address 0, -1 or -2 in debug information of code that it dropped) are sorted out here.
+ * Only what lies in code survives: see symbol_builder_code. What is known of addresses goes to a
+ * spill as soon as a unit is complete; in memory are texts, functions, calls and scopes, each
+ * distinct one once, and a few words for each function. One thread; used once.
+ */
+#ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_BUILDER_H
+#define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_BUILDER_H
+
+#include "base/idmap.h"
+#include "base/strbuf.h"
+#include "server/resolve/table/range_cover.h"
+#include "server/resolve/table/spill.h"
+#include "server/resolve/table/symbol_table.h"
+#include "server/resolve/table/symbol_writer.h"
+
+/* Texts are ids that symbol_builder_text gave out. */
+struct symbol_scope {
+	uint32_t parent; /* SYMBOL_NONE: a function of its own, else the scope it is inlined into */
+	uint32_t function;
+	uint32_t call_file, call_line; /* in the parent */
+};
+
+/* A function, and where it is called when it is inlined. */
+struct symbol_call {
+	uint32_t function, file, line;
+};
+
+/* How good a name is when several symbols have one address: a higher rank wins. */
+struct symbol_candidate {
+	uint64_t address, size; /* size 0: up to the next symbol */
+	uint64_t section_end;
+	uint32_t name;
+	uint32_t file; /* text, or 0 */
+	uint32_t rank;
+};
+
+struct symbol_line_row {
+	uint64_t address;
+	uint32_t file; /* text */
+	uint32_t line;
+};
+
+/*
+ * Rows for [low, high) in the spill, each its length and what differs from the one before. How far
+ * it was read is kept here, because another piece may lie within it.
+ */
+struct symbol_piece {
+	uint64_t low, high;
+	uint64_t begin;	      /* of its rows */
+	uint64_t at, row_end; /* read so far: the next row, and where it starts */
+	struct symbol_row row;
+	uint32_t root; /* scope of the function that the code is of */
+};
+
+struct symbol_piece_list {
+	struct symbol_piece *items;
+	size_t count, capacity;
+};
+
+/* The sequence of line rows that is being added. */
+struct symbol_line_sequence {
+	struct strbuf rows;
+	struct symbol_line_row pending; /* up to the next one */
+	struct symbol_row written;
+	uint64_t low;
+	bool open, has_pending;
+	bool dropped; /* not in code */
+};
+
+struct builder_scope {
+	uint32_t parent, call;
+};
+
+struct symbol_builder {
+	struct strbuf strings;
+	struct idmap string_map;
+	struct symbol_function *functions;
+	size_t functions_count, functions_capacity;
+	struct idmap function_map;
+	struct symbol_call *calls;
+	size_t calls_count, calls_capacity;
+	struct idmap call_map;
+	struct builder_scope *scopes;
+	size_t scopes_count, scopes_capacity;
+
+	struct address_range_list code;
+	struct address_range_list ranges; /* of the open unit; values are scopes */
+	size_t unit_scopes;		  /* where those of the open unit start */
+	struct spill spill;
+	struct symbol_piece_list scope_pieces, line_pieces;
+	struct symbol_line_sequence sequence;
+
+	struct symbol_candidate *candidates;
+	size_t candidates_count, candidates_capacity;
+	size_t budget_bytes;
+	bool over_budget; /* something was left out: the table must not be used */
+};
+
+/* `spill_fd`: an empty file for what need not be in memory, or -1. */
+void symbol_builder_init(struct symbol_builder *builder, size_t budget_bytes, int spill_fd);
+void symbol_builder_free(struct symbol_builder *builder);
+
+/* Names a piece of code; all pieces first, then symbol_builder_code_done, then the rest. */
+void symbol_builder_code(struct symbol_builder *builder, uint64_t low, uint64_t high);
+void symbol_builder_code_done(struct symbol_builder *builder);
+
+/* Interns text (cut at 64 KiB and at a NUL) and returns its id; "" is 0. */
+uint32_t symbol_builder_text(struct symbol_builder *builder, struct slice text);
+
+uint32_t symbol_builder_function(struct symbol_builder *builder,
+				 const struct symbol_function *function);
+
+uint32_t symbol_builder_call(struct symbol_builder *builder, const struct symbol_call *call);
+
+/* A parent must have been added before its children, in one unit, and its ranges hold theirs. */
+uint32_t symbol_builder_scope(struct symbol_builder *builder, const struct symbol_scope *scope);
+void symbol_builder_range(struct symbol_builder *builder, uint64_t low, uint64_t high,
+			  uint32_t scope);
+
+/* Scopes and ranges so far are complete: a compilation unit, a function. */
+void symbol_builder_unit_done(struct symbol_builder *builder);
+
+void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_candidate *symbol);
+
+/* Rows of a sequence by rising address (others are left out), then its end. */
+void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row);
+void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t address);
+
+/* Whether functions with ranges, or lines, have come. */
+bool symbol_builder_has_scopes(const struct symbol_builder *builder);
+bool symbol_builder_has_lines(const struct symbol_builder *builder);
+
+/*
+ * Writes the table to an empty file, with what the first fields of `about` say. ERR_LIMIT when over
+ * budget.
+ */
+int symbol_builder_finish(struct symbol_builder *builder, const struct symbol_table *about, int fd,
+			  struct err *err);
+
+#endif

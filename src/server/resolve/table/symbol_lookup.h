@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol_lookup - the look-ups in a symbol table: address -> scope and place -> chain of frames.
+ *
+ * A look-up at random waits for memory five times, one load leading to the next. Those of many
+ * addresses load for several at a time, and go through a large table by address, whatever order
+ * they were asked in. What keeps what it makes of a scope (its chain is always the same) asks for
+ * spots alone.
+ *
+ * No memory is needed but the caller's, besides some MB while many addresses are sorted. Any number
+ * of threads may look up in a table.
+ */
+#ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H
+#define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_LOOKUP_H
+
+#include "server/resolve/table/symbol_table.h"
+
+/* One frame of an answer. */
+struct symbol_frame {
+	uint32_t function; /* SYMBOL_NONE: only the place is known */
+	uint32_t file;	   /* text, 0 = unknown */
+	uint32_t line;	   /* 0 = unknown */
+};
+
+/* The innermost scope at an address, and the place there. Without both, nothing is known. */
+struct symbol_spot {
+	uint32_t scope;	     /* SYMBOL_NONE: none */
+	uint32_t file, line; /* 0 = unknown */
+};
+
+/*
+ * The frames at an ELF virtual address, innermost first; the last is the physical function.
+ * Returns how many; 0 when nothing is known of the address.
+ */
+size_t symbol_lookup(const struct symbol_table *table, uint64_t address,
+		     struct symbol_frame ret_frames[SYMBOL_CHAIN_MAX]);
+
+/*
+ * The same for many addresses. Visits come in any order and tell which of the addresses is meant;
+ * frames live during the call, and there may be none.
+ */
+typedef void symbol_lookup_visit_f(void *context, size_t index, const struct symbol_frame *frames,
+				   size_t count);
+void symbol_lookup_many(const struct symbol_table *table, const uint64_t *addresses, size_t count,
+			symbol_lookup_visit_f *visit, void *context);
+
+/* Where each of many addresses is. */
+void symbol_lookup_spots(const struct symbol_table *table, const uint64_t *addresses, size_t count,
+			 struct symbol_spot *ret_spots);
+
+/* A function, and where it is inlined: a step out of a chain of frames. */
+struct symbol_caller {
+	uint32_t function;
+	uint32_t scope;	     /* that it is inlined into; SYMBOL_NONE: it is a function of its own */
+	uint32_t file, line; /* of the call there; 0 = unknown */
+};
+
+/* False when the table has no such scope. */
+bool symbol_lookup_scope(const struct symbol_table *table, uint32_t scope,
+			 struct symbol_caller *ret);
+
+/* Unpacks what each look-up needs, while the table is opened; symbol_table_free frees it. */
+void symbol_lookup_prepare(struct symbol_table *table);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * subprocess - this program again, as a short-lived process of its own that does one task over
+ * hostile bytes: with the descriptors it needs, limits of its own, and nothing else.
+ */
+#ifndef FIRN_SERVER_RESOLVE_WORKER_SUBPROCESS_H
+#define FIRN_SERVER_RESOLVE_WORKER_SUBPROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "server/resolve/worker/syscall_filter.h"
+
+#define SUBPROCESS_FD_FIRST 3 /* the descriptors stand there, in their order */
+#define SUBPROCESS_FDS_MAX 16
+#define SUBPROCESS_POLL_MS 50
+
+/* Starts /proc/self/exe with arguments (NULL at the end); 0 or an errno. */
+int subprocess_start(const int *fds, int count, char **args, pid_t *ret);
+
+/*
+ * Waits for the end of one that has said its last word, for two seconds, or kills it at once when
+ * it is late. Returns the wait status.
+ */
+int subprocess_reap(pid_t pid, bool is_late);
+
+/*
+ * Called by the process itself: low priority, first to go when memory is short, gone with its
+ * parent, no core, no new privileges, limits, and few system calls (syscall_filter.h; what else it
+ * asks for ends it with SIGSYS). Under sanitizers neither memory nor system calls are limited.
+ */
+struct subprocess_limits {
+	const char *name;
+	uint64_t cpu_seconds, file_bytes;
+	uint64_t data_bytes, mapped_bytes;
+	enum syscall_filter_files files;
+};
+void subprocess_confine(const struct subprocess_limits *limits);
+
+#endif

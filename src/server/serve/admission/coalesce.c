@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/serve/admission/coalesce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+/* Waits for another's answer; on the stack of who asks. */
+struct follower {
+	struct follower *next;
+	struct net_response *response;
+	bool is_done; /* it was told something: */
+	bool is_answered;
+	pthread_cond_t wake;
+};
+
+struct shared_lead {
+	struct shared_lead *next; /* of those that others can join */
+	struct strbuf key;
+	struct follower *followers; /* the oldest first */
+};
+
+struct shared {
+	pthread_mutex_t lock; /* guards the rest, leads and followers */
+	struct turns *turns;
+	struct shared_lead *open;
+};
+
+static METRIC_COUNTER(shared_total, "firn_queries_shared_total", "",
+		      "Questions that were answered by the answer to another one like them.");
+
+struct shared *shared_new(struct turns *turns)
+{
+	static struct metric *const metrics[] = { &shared_total };
+	struct shared *shared = mem_new(struct shared);
+
+	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+	pthread_mutex_init(&shared->lock, NULL);
+	shared->turns = turns;
+	return shared;
+}
+
+void shared_free(struct shared *shared)
+{
+	if (!shared)
+		return;
+	pthread_mutex_destroy(&shared->lock);
+	free(shared);
+}
+
+struct parameter {
+	struct slice name; /* of an arena, as the next */
+	struct slice value;
+	size_t place;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct parameter *left = a, *right = b;
+	int order = slice_compare(left->name, right->name);
+
+	return order ? order : (left->place > right->place) - (left->place < right->place);
+}
+
+static bool makes_the_answer(struct slice name)
+{
+	return !slice_is(name, "id") && !slice_is(name, "from") && !slice_is(name, "to") &&
+	       !slice_is(name, "at");
+}
+
+static void add_part(struct strbuf *out, struct slice part)
+{
+	strbuf_add_varint(out, part.len);
+	strbuf_add_slice(out, part);
+}
+
+static bool read_parameters(struct slice query, struct arena *arena, struct parameter *ret,
+			    size_t *ret_count)
+{
+	struct strbuf name = { 0 }, value = { 0 };
+	size_t count = 0;
+	int rc;
+
+	while ((rc = net_parameter_next(&query, &name, &value)) > 0) {
+		if (!makes_the_answer(strbuf_slice(&name)))
+			continue;
+		if (count == SHARED_PARAMETERS_MAX)
+			break;
+		ret[count] = (struct parameter){ arena_copy(arena, strbuf_slice(&name)),
+						 arena_copy(arena, strbuf_slice(&value)), count };
+		count++;
+	}
+	strbuf_free(&name);
+	strbuf_free(&value);
+	*ret_count = count;
+	return !rc;
+}
+
+bool shared_key(const struct net_request *request, struct slice tenant, struct slice times,
+		struct strbuf *ret)
+{
+	struct parameter parameters[SHARED_PARAMETERS_MAX];
+	struct arena arena;
+	size_t count;
+	bool is_known;
+
+	if (request->rpc != NET_RPC_NONE || request->body.len)
+		return false;
+	arena_init(&arena, 0);
+	is_known = read_parameters(request->query, &arena, parameters, &count);
+	if (is_known) {
+		qsort(parameters, count, sizeof(*parameters), by_name);
+		add_part(ret, request->method);
+		add_part(ret, request->path);
+		add_part(ret, tenant);
+		add_part(ret, times);
+		for (size_t i = 0; i < count; i++) {
+			add_part(ret, parameters[i].name);
+			add_part(ret, parameters[i].value);
+		}
+	}
+	arena_free(&arena);
+	return is_known;
+}
+
+/* With the lock, as those below. */
+static struct shared_lead *find(const struct shared *shared, struct slice key)
+{
+	struct shared_lead *lead = shared->open;
+
+	while (lead && !slice_equal(strbuf_slice(&lead->key), key))
+		lead = lead->next;
+	return lead;
+}
+
+static struct shared_lead *begin_lead(struct shared *shared, struct slice key)
+{
+	struct shared_lead *lead = mem_new(struct shared_lead);
+
+	strbuf_add_slice(&lead->key, key);
+	lead->next = shared->open;
+	shared->open = lead;
+	return lead;
+}
+
+/* Where the list has it, or ends: they are few. */
+static struct follower **place_of(struct shared_lead *lead, const struct follower *follower)
+{
+	struct follower **at = &lead->followers;
+
+	while (*at && *at != follower)
+		at = &(*at)->next;
+	return at;
+}
+
+/* While it is in the list the lead is there: it is told something before that goes. */
+static int follow(struct shared *shared, const struct turns_ask *ask, struct shared_lead *lead,
+		  struct follower *follower, struct err *err)
+{
+	int rc;
+
+	follower->is_done = false;
+	follower->next = NULL;
+	*place_of(lead, NULL) = follower;
+	rc = turns_wait(ask, &shared->lock, &follower->wake, &follower->is_done, err);
+	if (rc)
+		*place_of(lead, follower) = follower->next;
+	return rc;
+}
+
+int shared_enter(struct shared *shared, struct slice key, const struct turns_ask *ask,
+		 struct net_response *response, struct shared_lead **ret, struct err *err)
+{
+	struct follower follower = { .response = response };
+	struct shared_lead *lead;
+	bool has_joined = false;
+	int rc = 0;
+
+	*ret = NULL;
+	turns_wake_init(&follower.wake);
+	pthread_mutex_lock(&shared->lock);
+	while (!rc && !follower.is_answered) {
+		lead = find(shared, key);
+		if (!lead) {
+			*ret = begin_lead(shared, key);
+			break;
+		}
+		if (!has_joined)
+			rc = turns_join(shared->turns, err);
+		has_joined |= !rc;
+		if (!rc)
+			rc = follow(shared, ask, lead, &follower, err);
+	}
+	pthread_mutex_unlock(&shared->lock);
+	if (has_joined)
+		turns_leave(shared->turns);
+	pthread_cond_destroy(&follower.wake);
+	return rc;
+}
+
+static void close_lead(struct shared *shared, struct shared_lead *lead)
+{
+	struct shared_lead **at = &shared->open;
+
+	while (*at && *at != lead)
+		at = &(*at)->next;
+	if (*at)
+		*at = lead->next;
+}
+
+void shared_close(struct shared *shared, struct shared_lead *lead)
+{
+	pthread_mutex_lock(&shared->lock);
+	close_lead(shared, lead);
+	pthread_mutex_unlock(&shared->lock);
+}
+
+void shared_finish(struct shared *shared, struct shared_lead *lead,
+		   const struct net_response *response)
+{
+	size_t room = SHARED_BYTES_MAX;
+
+	pthread_mutex_lock(&shared->lock);
+	close_lead(shared, lead);
+	for (struct follower *at = lead->followers, *next; at; at = next) {
+		next = at->next;
+		if (response && response->body.len <= room) {
+			room -= response->body.len;
+			net_response_copy(response, at->response);
+			at->is_answered = true;
+			metric_add(&shared_total, 1);
+		}
+		at->is_done = true;
+		pthread_cond_signal(&at->wake);
+	}
+	pthread_mutex_unlock(&shared->lock);
+	strbuf_free(&lead->key);
+	free(lead);
+}

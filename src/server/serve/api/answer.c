@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer - the questions of /api/v1 (docs/api.md). */
+#include "codec/wire/json.h"
+#include "config/units.h"
+#include "server/query/tree/invert.h"
+#include "server/query/render/render.h"
+#include "server/query/render/render_export.h"
+#include "server/serve/api/query_request.h"
+
+#define ANSWER_STEPS_DEFAULT 240
+/* A reader wants a picture now, and the missing names in the next one. */
+#define NAMES_PATIENCE_NS (CLOCK_NS_PER_S)
+#define ANSWER_WIDTH_MAX_PX 65536
+
+static void put_type(struct json *json, const struct query_type *type)
+{
+	struct strbuf text = { 0 };
+
+	profile_type_format(&text, &type->type);
+	json_open_object(json);
+	json_member_string(json, "type", strbuf_slice(&text));
+	json_member_string(json, "name", type->type.name);
+	json_member_string(json, "sample_type", type->type.sample_type);
+	json_member_string(json, "sample_unit", type->type.sample_unit);
+	json_member_string(json, "period_type", type->type.period_type);
+	json_member_string(json, "period_unit", type->type.period_unit);
+	json_member_bool(json, "delta", type->type.delta);
+	json_member_int(json, "period", type->period);
+	json_member_int(json, "newest_ms", type->newest_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
+	strbuf_free(&text);
+}
+
+void answer_types(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct query_type *types;
+	struct json json;
+	struct err err;
+	size_t count;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	if (query_types(&question.source, question.params.from_ns, question.params.to_ns,
+			&question.arena, &types, &count, &err)) {
+		net_response_error(request, response, &err);
+	} else {
+		response->content_type = "application/json";
+		json_begin(&json, &response->body);
+		json_open_object(&json);
+		json_member_array(&json, "types");
+		for (size_t i = 0; i < count; i++)
+			put_type(&json, &types[i]);
+		json_close_array(&json);
+		json_close_object(&json);
+	}
+	question_end(&question);
+}
+
+static void put_texts(struct net_response *response, const char *key, const struct slice *texts,
+		      size_t count)
+{
+	struct json json;
+
+	response->content_type = "application/json";
+	json_begin(&json, &response->body);
+	json_open_object(&json);
+	json_put_key(&json, key);
+	json_open_array(&json);
+	for (size_t i = 0; i < count; i++)
+		json_put_string(&json, texts[i]);
+	json_close_array(&json);
+	json_close_object(&json);
+}
+
+void answer_labels(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct slice *names;
+	struct err err;
+	size_t count;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	if (query_labels(&question.source, question.params.selector, question.params.from_ns,
+			 question.params.to_ns, &question.arena, &names, &count, &err))
+		net_response_error(request, response, &err);
+	else
+		put_texts(response, "labels", names, count);
+	question_end(&question);
+}
+
+void answer_label_values(void *context, const struct net_request *request,
+			 struct net_response *response)
+{
+	struct question question;
+	struct slice *values, label;
+	struct err err;
+	size_t count;
+	int rc;
+
+	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	label = question_text(&question, request, "label", "");
+	if (label.len)
+		rc = query_label_values(&question.source, question.params.selector, label,
+					question.params.from_ns, question.params.to_ns,
+					&question.arena, &values, &count, &err);
+	else
+		rc = err_set(&err, ERR_INVALID, "parameter \"label\" is missing");
+	if (rc)
+		net_response_error(request, response, &err);
+	else
+		put_texts(response, "values", values, count);
+	question_end(&question);
+}
+
+/* With fail_empty=1, scripts learn by the status that nothing matched. */
+static int check_found(struct question *question, const struct net_request *request, bool found,
+		       struct err *err)
+{
+	if (found || !slice_is(question_text(question, request, "fail_empty", ""), "1"))
+		return 0;
+	return err_set(
+		err, ERR_NOT_FOUND,
+		"no profile matches in this time range; GET /api/v1/types lists what there is, "
+		"with the newest time of each");
+}
+
+/* A round step that gives about ANSWER_STEPS_DEFAULT points. */
+static int64_t default_step(int64_t range_ns)
+{
+	static const int64_t steps_s[] = { 1,	5,   10,  15,	30,   60,   120,
+					   300, 600, 900, 1800, 3600, 7200, 21600 };
+	int64_t want_s = range_ns / ANSWER_STEPS_DEFAULT / CLOCK_NS_PER_S;
+
+	for (size_t i = 0; i < sizeof(steps_s) / sizeof(steps_s[0]); i++)
+		if (steps_s[i] >= want_s)
+			return steps_s[i] * CLOCK_NS_PER_S;
+	return 86400 * CLOCK_NS_PER_S;
+}
+
+static int read_range(struct question *question, const struct net_request *request,
+		      struct query_range_params *ret, struct err *err)
+{
+	struct slice step = question_text(question, request, "step", "");
+	struct slice sum_by = question_text(question, request, "sum_by", "");
+
+	question->params.group_by_count = 0;
+	if (!slice_is(sum_by, "*") && question_group_by(question, sum_by, err))
+		return -(int)err->code;
+	*ret = (struct query_range_params){ .base = question->params, .sum_all = !sum_by.len };
+	ret->step_ns = default_step(question->params.to_ns - question->params.from_ns);
+	if (step.len && units_parse_duration(step, &ret->step_ns, err))
+		return err_wrap(err, "parameter \"step\"");
+	return 0;
+}
+
+/* With explain=1, what the answer cost instead of the answer. */
+static void explain(const struct query_stats *stats, struct slice format,
+		    struct net_response *response)
+{
+	if (slice_is(format, "json")) {
+		response->content_type = "application/json";
+		render_explain_json(stats, &response->body);
+	} else {
+		response->content_type = "text/plain; charset=utf-8";
+		render_explain_text(stats, &response->body);
+	}
+}
+
+void answer_series(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct query_range_params range;
+	struct query_series_set set = { 0 };
+	bool is_answered = false;
+	struct err err;
+	int rc;
+
+	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	if (rc) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	rc = read_range(&question, request, &range, &err);
+	if (!rc)
+		rc = question_share(&question, &range, response, &is_answered, &err);
+	if (is_answered) {
+		question_end(&question);
+		return;
+	}
+	if (!rc)
+		rc = question_series(&question, &range, &set, &err);
+	if (!rc) {
+		rc = check_found(&question, request, set.series_count > 0, &err);
+		if (rc)
+			query_series_free(&set);
+	}
+	if (rc) {
+		net_response_error(request, response, &err);
+	} else {
+		struct slice format = question_text(&question, request, "format", "json");
+		bool intervals = question_is_set(&question, request, "intervals");
+
+		if (question_is_set(&question, request, "explain")) {
+			explain(&set.stats, format, response);
+		} else if (slice_is(format, "text")) {
+			response->content_type = "text/plain; charset=utf-8";
+			render_series_text(&set, intervals, &response->body);
+		} else {
+			response->content_type = "application/json";
+			render_series_json(&set, intervals, &response->body);
+		}
+		query_series_free(&set);
+	}
+	question_answered(&question, rc, response);
+	question_end(&question);
+}
+
+static bool count_parameter(struct question *question, const struct net_request *request,
+			    const char *name, uint64_t max, uint64_t *ret)
+{
+	struct slice text = question_text(question, request, name, "");
+
+	*ret = 0;
+	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
+}
+
+/* How much of it is wanted; 0: all. */
+struct size {
+	uint64_t width, limit;
+};
+
+/* A format of another tool. */
+static int export(const struct question *question, const struct tree *tree,
+		  const struct render_export *as, struct net_response *response, struct err *err)
+{
+	const struct render_export_for asked = { .resolver = question->serve->resolver,
+						 .limits = &question->params.limits };
+	int rc = question_check_size(question, render_export_bytes(as, tree), err);
+
+	if (rc)
+		return rc;
+	as->write(tree, &asked, &response->body);
+	rc = query_limits_check(asked.limits, err);
+	if (rc)
+		return rc;
+	response->content_type = as->content_type;
+	if (as->is_binary) {
+		strbuf_addf(&response->headers,
+			    "content-disposition: attachment; filename=\"profile%s\"\r\n",
+			    as->ending);
+		response->precompressed = true;
+	}
+	return 0;
+}
+
+/* Renders in the format asked for. */
+static int render(const struct question *question, const struct tree *tree, struct slice format,
+		  const struct size *size, struct net_response *response, struct err *err)
+{
+	const struct render_export *as = render_export_find(format);
+	struct strbuf *out = &response->body;
+
+	response->content_type = "text/plain; charset=utf-8";
+	if (slice_is(format, "top")) {
+		if (question->params.group_by_count)
+			render_top_groups(tree, size->limit, out);
+		else
+			render_top(tree, size->limit, out);
+	} else if (as) {
+		return export(question, tree, as, response, err);
+	} else if (slice_is(format, "flamegraph")) {
+		render_flamegraph_text(tree, 0.005, out);
+	} else if (slice_is(format, "json")) {
+		response->content_type = "application/json";
+		render_json(tree, out);
+	} else if (slice_is(format, "binary")) {
+		response->content_type = "application/octet-stream";
+		render_binary(tree, (uint32_t)size->width, out);
+	} else {
+		return err_set(err, ERR_INVALID,
+			       "parameter \"format\": \"%.*s\" is none of top, flamegraph, json, "
+			       "binary, " RENDER_EXPORT_NAMES,
+			       SLICE_FMT(format));
+	}
+	return 0;
+}
+
+static void note_filters(const struct tree *tree, struct strbuf *out)
+{
+	double all = (double)tree->total + (double)tree->filtered;
+
+	if (tree->filters.len && all != 0)
+		strbuf_addf(out, "filters show %.2f%% of all; shares are of all\n",
+			    100.0 * (double)tree->total / all);
+	if (tree->parts_unreadable)
+		strbuf_addf(out, "%llu parts of the store cannot be read: values are missing\n",
+			    (unsigned long long)tree->parts_unreadable);
+}
+
+/*
+ * With notes=1, a form feed and then what is to be known beside the answer follow the formats for
+ * terminals: what is missing, what has no name, and why.
+ */
+static void add_notes(struct question *question, const struct net_request *request,
+		      const struct tree *tree, struct slice format, struct net_response *response)
+{
+	struct strbuf notes = { 0 };
+
+	if (!question_is_set(question, request, "notes") ||
+	    !(slice_is(format, "top") || slice_is(format, "folded") ||
+	      slice_is(format, "flamegraph")))
+		return;
+	note_filters(tree, &notes);
+	if (tree->unresolved_count)
+		render_unresolved_text(tree, &notes);
+	if (notes.len) {
+		strbuf_add_byte(&response->body, '\f');
+		strbuf_add_slice(&response->body, strbuf_slice(&notes));
+	}
+	strbuf_free(&notes);
+}
+
+static bool is_turned(struct question *question, const struct net_request *request)
+{
+	return question_text(question, request, "sandwich", "").len ||
+	       question_is_set(question, request, "invert");
+}
+
+static bool needs_stacks(struct slice format)
+{
+	const struct render_export *as = render_export_find(format);
+
+	return as && as->needs_stacks;
+}
+
+/*
+ * Upside down: each function's callers below it; with `sandwich` those of that function alone, and
+ * what others have counts as filtered, so that shares stay shares of everything.
+ */
+static int turn(struct question *question, const struct net_request *request, struct slice format,
+		struct tree *tree, struct err *err)
+{
+	struct slice function = question_text(question, request, "sandwich", "");
+	int64_t total = tree->total;
+	int rc;
+
+	if (!is_turned(question, request))
+		return 0;
+	if (needs_stacks(format))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "%.*s has whole stacks, root to leaf: leave "
+			       "out \"invert\" and \"sandwich\"",
+			       SLICE_FMT(format));
+	rc = tree_invert(tree, function, err);
+	if (!rc)
+		tree->filtered += total - tree->total;
+	return rc;
+}
+
+void answer_query(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct tree *tree = NULL;
+	struct slice format;
+	struct size size = { 0 };
+	bool intervals, is_answered = false;
+	struct err err;
+	int rc;
+
+	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	if (rc) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	format = question_text(&question, request, "format", "json");
+	if (!count_parameter(&question, request, "width", ANSWER_WIDTH_MAX_PX, &size.width) ||
+	    !count_parameter(&question, request, "limit", UINT32_MAX, &size.limit))
+		rc = err_set(&err, ERR_INVALID,
+			     "parameter \"width\" or \"limit\" is not a number in range");
+	if (slice_is(format, "binary"))
+		question.names_patience_ns = NAMES_PATIENCE_NS;
+	question.params.nodes_only = !needs_stacks(format);
+	intervals = question_is_set(&question, request, "intervals");
+	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request) &&
+				    !intervals && !question.params.group_by_count;
+	question.params.rows_limit = (uint32_t)size.limit;
+	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
+		question.params.width_px = (uint32_t)size.width;
+	if (!rc)
+		rc = question_share(&question, NULL, response, &is_answered, &err);
+	if (is_answered) {
+		question_end(&question);
+		return;
+	}
+	if (!rc)
+		rc = question_tree(&question, &tree, &err);
+	if (!rc)
+		rc = check_found(&question, request, tree->reports > 0, &err);
+	if (!rc)
+		rc = turn(&question, request, format, tree, &err);
+	if (!rc && intervals && is_turned(&question, request))
+		rc = err_set(&err, ERR_UNSUPPORTED,
+			     "intervals are of the tree from its roots: leave out \"invert\" and "
+			     "\"sandwich\"");
+	if (!rc && intervals && slice_is(format, "top") && question.params.group_by_count)
+		rc = err_set(&err, ERR_UNSUPPORTED,
+			     "intervals are of all groups together: leave out \"group_by\"");
+	if (!rc && intervals)
+		rc = question_intervals(&question, tree, &err);
+	if (!rc && question_is_set(&question, request, "explain")) {
+		explain(&tree->stats, format, response);
+	} else if (!rc) {
+		rc = render(&question, tree, format, &size, response, &err);
+		if (!rc)
+			add_notes(&question, request, tree, format, response);
+	}
+	if (rc)
+		net_response_error(request, response, &err);
+	tree_free(tree);
+	question_answered(&question, rc, response);
+	question_end(&question);
+}

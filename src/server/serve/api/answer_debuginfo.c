@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer_debuginfo - what debug information is here, is coming and is missing, as JSON or text; and
+ * the text of source files.
+ */
+#include <time.h>
+
+#include "codec/wire/json.h"
+#include "server/debuginfo/source.h"
+#include "server/serve/serve.h"
+
+#define SOURCE_PATIENCE_NS (10 * CLOCK_NS_PER_S)
+
+static const char *kind_name(enum debuginfo_kind kind)
+{
+	static const char *const names[DEBUGINFO_KINDS] = {
+		[DEBUGINFO_BINARY] = "program",
+		[DEBUGINFO_DEBUG] = "debug",
+		[DEBUGINFO_SOURCES] = "sources",
+		[DEBUGINFO_PACKAGE] = "package",
+	};
+
+	return names[kind];
+}
+
+static void put_json_sections(struct json *json, unsigned sections)
+{
+	struct strbuf names = { 0 };
+	struct slice rest;
+
+	debuginfo_sections_write(sections, &names);
+	rest = strbuf_slice(&names);
+	json_member_array(json, "sections");
+	while (rest.len)
+		json_put_string(json, slice_cut(rest, ',', &rest));
+	json_close_array(json);
+	strbuf_free(&names);
+}
+
+static void put_json_file(void *context, const struct debuginfo_file *file)
+{
+	const struct debuginfo_record *record = file->record;
+	struct json *json = context;
+
+	json_open_object(json);
+	json_member_string(json, "build_id", file->build_id);
+	json_member_text(json, "kind", kind_name(file->kind));
+	json_member_text(json, "name", record->name);
+	json_member_text(json, "from", debuginfo_origin_name(record->origin));
+	json_member_uint(json, "bytes", record->bytes);
+	if (file->kind < DEBUGINFO_SOURCES) {
+		json_member_text(json, "quality", debuginfo_quality_name(record->quality));
+		put_json_sections(json, record->sections);
+	}
+	json_member_text(json, "sha256", record->sha256);
+	json_member_int(json, "uploaded_ms", record->uploaded_at_ns / CLOCK_NS_PER_MS);
+	json_member_int(json, "used_ms", file->used_at_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
+}
+
+static void put_json_coming(void *context, const struct debuginfo_coming *coming)
+{
+	struct json *json = context;
+
+	json_open_object(json);
+	json_member_string(json, "build_id", coming->build_id);
+	json_member_text(json, "state", coming->state);
+	json_member_uint(json, "bytes", coming->bytes);
+	json_member_uint(json, "received", coming->received);
+	json_close_object(json);
+}
+
+static void put_json_asked(void *context, const struct debuginfo_asked *asked)
+{
+	struct json *json = context;
+
+	json_open_object(json);
+	json_member_string(json, "build_id", asked->build_id);
+	json_member_text(json, "state", asked->state);
+	if (asked->why.len) {
+		json_member_string(json, "why", asked->why);
+	}
+	json_member_int(json, "at_ms", asked->at_ns / CLOCK_NS_PER_MS);
+	json_close_object(json);
+}
+
+/* What gives the names; empty when nothing of the kind does. */
+static void put_command(struct strbuf *out, const struct resolver_missing *missing)
+{
+	struct slice file = missing->path.len ? missing->path : SLICE_LITERAL("FILE");
+
+	if (missing->reason == RESOLVE_NO_FILE || missing->reason == RESOLVE_BAD_FILE)
+		strbuf_addf(out, "firn debuginfo upload %.*s", SLICE_FMT(file));
+	else if (missing->reason == RESOLVE_NO_SYMBOLS)
+		strbuf_add_text(out, "firn debuginfo upload DEBUG_FILE");
+}
+
+static void put_json_missing(void *context, const struct resolver_missing *missing)
+{
+	struct strbuf command = { 0 };
+	struct json *json = context;
+
+	json_open_object(json);
+	json_member_string(json, "build_id", missing->build_id);
+	json_member_string(json, "name", missing->path);
+	json_member_text(json, "code", resolve_reason_code(missing->reason));
+	json_member_text(json, "reason", resolve_reason_text(missing->reason));
+	if (missing->detail.len) {
+		json_member_string(json, "detail", missing->detail);
+	}
+	put_command(&command, missing);
+	if (command.len) {
+		json_member_string(json, "command", strbuf_slice(&command));
+	}
+	strbuf_free(&command);
+	json_close_object(json);
+}
+
+static void put_json(struct serve *serve, struct strbuf *out)
+{
+	struct json json;
+
+	json_begin(&json, out);
+	json_open_object(&json);
+	json_member_array(&json, "files");
+	debuginfo_each(serve->debuginfo, put_json_file, &json);
+	json_close_array(&json);
+	json_member_array(&json, "coming");
+	debuginfo_each_coming(serve->debuginfo, put_json_coming, &json);
+	json_close_array(&json);
+	json_member_array(&json, "debuginfod");
+	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
+	json_close_array(&json);
+	json_member_array(&json, "missing");
+	resolver_each_missing(serve->resolver, put_json_missing, &json);
+	json_close_array(&json);
+	json_close_object(&json);
+}
+
+static void put_time(struct strbuf *out, int64_t at_ns)
+{
+	time_t at = (time_t)(at_ns / CLOCK_NS_PER_S);
+	char text[32] = "";
+	struct tm utc;
+
+	if (gmtime_r(&at, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	strbuf_addf(out, "%-20s", text);
+}
+
+/* Build id, kind, state, from, bytes, time: what all lines begin with. */
+static void put_text_start(struct strbuf *out, struct slice build_id, const char *kind,
+			   const char *state, const char *from, uint64_t bytes, int64_t at_ns)
+{
+	strbuf_addf(out, "%-40.*s  %-7s  %-16s  %-10s  ", SLICE_FMT(build_id), kind, state, from);
+	if (bytes)
+		strbuf_addf(out, "%11llu  ", (unsigned long long)bytes);
+	else
+		strbuf_addf(out, "%11s  ", "-");
+	if (at_ns)
+		put_time(out, at_ns);
+	else
+		strbuf_addf(out, "%-20s", "-");
+	strbuf_add_text(out, "  ");
+}
+
+static void put_text_file(void *context, const struct debuginfo_file *file)
+{
+	const struct debuginfo_record *record = file->record;
+	bool has_quality = file->kind < DEBUGINFO_SOURCES;
+	struct strbuf *out = context, sections = { 0 };
+
+	debuginfo_sections_write(record->sections, &sections);
+	put_text_start(out, file->build_id, kind_name(file->kind),
+		       has_quality ? debuginfo_quality_name(record->quality) : "here",
+		       debuginfo_origin_name(record->origin), record->bytes, file->used_at_ns);
+	strbuf_addf(out, "%s  %s\n", record->name[0] ? record->name : "-", strbuf_text(&sections));
+	strbuf_free(&sections);
+}
+
+static void put_text_coming(void *context, const struct debuginfo_coming *coming)
+{
+	put_text_start(context, coming->build_id, "-", coming->state, "-", coming->bytes, 0);
+	strbuf_addf(context, "%llu bytes came before\n", (unsigned long long)coming->received);
+}
+
+static void put_text_asked(void *context, const struct debuginfo_asked *asked)
+{
+	if (!strcmp(asked->state, "here"))
+		return; /* it is among the files */
+	put_text_start(context, asked->build_id, "-", asked->state, "debuginfod", 0, asked->at_ns);
+	strbuf_addf(context, "%.*s\n", SLICE_FMT(asked->why));
+}
+
+static void put_text_missing(void *context, const struct resolver_missing *missing)
+{
+	struct strbuf command = { 0 };
+
+	put_command(&command, missing);
+	put_text_start(context, missing->build_id, "-", "missing", "-", 0, 0);
+	strbuf_addf(context, "%.*s  %s%s%.*s%s%s%s\n", SLICE_FMT(missing->path),
+		    resolve_reason_text(missing->reason), missing->detail.len ? ": " : "",
+		    SLICE_FMT(missing->detail), command.len ? ": run `" : "", strbuf_text(&command),
+		    command.len ? "`" : "");
+	strbuf_free(&command);
+}
+
+static void put_text(struct serve *serve, struct strbuf *out)
+{
+	strbuf_addf(out, "%-40s  %-7s  %-16s  %-10s  %11s  %-20s  %s\n", "build id", "kind",
+		    "quality", "from", "bytes", "last use", "name, what is in it");
+	debuginfo_each(serve->debuginfo, put_text_file, out);
+	debuginfo_each_coming(serve->debuginfo, put_text_coming, out);
+	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_text_asked, out);
+	resolver_each_missing(serve->resolver, put_text_missing, out);
+}
+
+void answer_debuginfo(void *context, const struct net_request *request,
+		      struct net_response *response)
+{
+	struct strbuf format = { 0 };
+
+	if (net_request_parameter(request, "format", 0, &format) &&
+	    slice_is(strbuf_slice(&format), "text")) {
+		response->content_type = "text/plain; charset=utf-8";
+		put_text(context, &response->body);
+	} else {
+		response->content_type = "application/json";
+		put_json(context, &response->body);
+	}
+	strbuf_free(&format);
+}
+
+void answer_source(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct strbuf build_id = { 0 }, file = { 0 };
+	struct serve *serve = context;
+	const char *from;
+	struct err err;
+
+	net_request_parameter(request, "build_id", 0, &build_id);
+	net_request_parameter(request, "file", 0, &file);
+	response->content_type = "text/plain; charset=utf-8";
+	if (source_find(serve->debuginfo, strbuf_slice(&build_id), strbuf_slice(&file),
+			clock_monotonic_ns() + SOURCE_PATIENCE_NS, &response->body, &from, &err)) {
+		strbuf_clear(&response->body);
+		net_response_error(request, response, &err);
+	} else { /* whatever is in it, a browser is to show it and do nothing else */
+		strbuf_addf(&response->headers,
+			    "firn-source: %s\r\nx-content-type-options: nosniff\r\n"
+			    "content-security-policy: sandbox\r\n",
+			    from);
+	}
+	strbuf_free(&build_id);
+	strbuf_free(&file);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/diff: one tree with the values of two selections, and what of it is more than noise.
+ */
+#include "server/query/render/render.h"
+#include "server/query/diff/rules.h"
+#include "server/serve/api/query_request.h"
+
+#define ROWS_MAX ((uint64_t)UINT32_MAX)
+
+enum diff_format { DIFF_JSON, DIFF_TOP, DIFF_TABLE };
+
+/* What a request wants of the diff. */
+struct wanted {
+	enum diff_format format;
+	uint64_t limit; /* of rows; 0 = all */
+	bool significance, notes, fail_empty;
+	struct rules rules; /* none: count 0 */
+};
+
+static int read_format(struct slice text, enum diff_format *ret, struct err *err)
+{
+	if (slice_is(text, "json"))
+		*ret = DIFF_JSON;
+	else if (slice_is(text, "top"))
+		*ret = DIFF_TOP;
+	else if (slice_is(text, "table"))
+		*ret = DIFF_TABLE;
+	else
+		return err_set(err, ERR_INVALID,
+			       "parameter \"format\": \"%.*s\" is none of json, top, table",
+			       SLICE_FMT(text));
+	return 0;
+}
+
+static int read_wanted(struct question *question, const struct net_request *request,
+		       struct wanted *ret, struct err *err)
+{
+	struct slice rules = question_text(question, request, "fail_on", "");
+	struct slice limit = question_text(question, request, "limit", "0");
+	int rc = read_format(question_text(question, request, "format", "json"), &ret->format, err);
+
+	ret->significance = question_is_set(question, request, "significance");
+	ret->notes = question_is_set(question, request, "notes");
+	ret->fail_empty = question_is_set(question, request, "fail_empty");
+	if (!rc && (!slice_parse_u64(limit, &ret->limit) || ret->limit > ROWS_MAX))
+		rc = err_set(err, ERR_INVALID, "parameter \"limit\" is not a number in range");
+	if (!rc && rules.len) {
+		rc = rules_parse(rules, &ret->rules, err);
+		if (rc)
+			return err_wrap(err, "parameter \"fail_on\"");
+	}
+	ret->significance |= rules_need_comparison(&ret->rules);
+	return rc;
+}
+
+static int render(const struct wanted *wanted, const struct tree *tree,
+		  const struct query_limits *limits, struct net_response *response, struct err *err)
+{
+	response->content_type = "application/json";
+	if (wanted->format == DIFF_JSON) {
+		render_json(tree, &response->body);
+	} else if (wanted->format == DIFF_TABLE) {
+		render_table_json(tree, &response->body);
+	} else {
+		response->content_type = "text/plain; charset=utf-8";
+		render_top(tree, (size_t)wanted->limit, &response->body);
+	}
+	if (!wanted->notes)
+		return 0;
+	strbuf_add_byte(&response->body, '\f');
+	return render_verdict_text(tree, &wanted->rules, limits, &response->body, err);
+}
+
+static int answer(struct serve *serve, const struct net_request *request,
+		  struct net_response *response, struct question *question, struct err *err)
+{
+	struct wanted wanted = { 0 };
+	struct question base;
+	struct tree *tree = NULL;
+	int rc = question_read_base(serve, request, &base, err);
+
+	if (rc)
+		return rc;
+	question->params.nodes_only = true;
+	rc = read_wanted(question, request, &wanted, err);
+	if (!rc)
+		rc = question_diff(&base, question, &tree, err);
+	if (!rc && wanted.significance)
+		rc = question_compare(&base, question, tree, err);
+	if (!rc && wanted.fail_empty && !tree->reports)
+		rc = err_set(err, ERR_NOT_FOUND, "no report matches");
+	if (!rc)
+		rc = render(&wanted, tree, &question->params.limits, response, err);
+	rules_free(&wanted.rules);
+	tree_free(tree);
+	question_end(&base);
+	return rc;
+}
+
+void answer_diff(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct question question;
+	struct err err;
+	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+
+	if (!rc) {
+		rc = answer(context, request, response, &question, &err);
+		question_end(&question);
+	}
+	if (rc)
+		net_response_error(request, response, &err);
+}

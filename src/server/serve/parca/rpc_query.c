@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc_query - parca.query.v1alpha1.QueryService, but for Query, which is rpc_report's. Field
+ * numbers: parca/query/v1alpha1/query.proto.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "codec/wire/pb.h"
+#include "config/units.h"
+#include "server/serve/api/query_request.h"
+#include "server/serve/rpc/rpc_message.h"
+
+static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
+{
+	size_t begun = pb_begin(out, field);
+
+	pb_put_varint(out, 1, (uint64_t)(at_ns / CLOCK_NS_PER_S));
+	pb_put_varint(out, 2, (uint64_t)(at_ns % CLOCK_NS_PER_S));
+	pb_end(out, begun);
+}
+
+/* Where the fields of a request's texts and times are; 0 = it has none. */
+struct rpc_shape {
+	const char *name;
+	uint32_t query, match, start, end, step, limit, sum_by, label, profile_type;
+};
+
+#define MATCHES_MAX 16
+
+struct rpc_request {
+	struct slice query, label, profile_type;
+	struct slice matches[MATCHES_MAX];
+	size_t matches_count;
+	int64_t start_ns, end_ns, step_ns;
+	uint64_t limit;
+	struct slice sum_by[QUERY_GROUP_BY_MAX];
+	size_t sum_by_count;
+};
+
+static int read_field(const struct rpc_shape *shape, const struct pb_reader *in,
+		      const struct pb_field *field, struct rpc_request *ret, struct err *err)
+{
+	if (field->wire == PB_VARINT && field->number == shape->limit)
+		ret->limit = field->value;
+	if (field->wire != PB_BYTES)
+		return 0;
+	if (field->number == shape->query)
+		ret->query = field->bytes;
+	else if (field->number == shape->label)
+		ret->label = field->bytes;
+	else if (field->number == shape->profile_type)
+		ret->profile_type = field->bytes;
+	else if (field->number == shape->start)
+		return rpc_read_time(in, field->bytes, &ret->start_ns, err);
+	else if (field->number == shape->end)
+		return rpc_read_time(in, field->bytes, &ret->end_ns, err);
+	else if (field->number == shape->step)
+		return rpc_read_time(in, field->bytes, &ret->step_ns, err);
+	else if (field->number == shape->match) {
+		if (ret->matches_count == MATCHES_MAX)
+			return err_set(err, ERR_LIMIT, "match: more than %d", MATCHES_MAX);
+		ret->matches[ret->matches_count++] = field->bytes;
+	} else if (field->number == shape->sum_by) {
+		if (ret->sum_by_count == QUERY_GROUP_BY_MAX)
+			return err_set(err, ERR_LIMIT, "sum_by: more than %d labels",
+				       QUERY_GROUP_BY_MAX);
+		ret->sum_by[ret->sum_by_count++] = field->bytes;
+	}
+	return 0;
+}
+
+/* A range of all time when the request leaves it open. */
+static int read_request(const struct rpc_shape *shape, struct slice bytes, struct rpc_request *ret,
+			struct err *err)
+{
+	struct pb_reader in = pb_reader_of(bytes);
+	struct pb_field field;
+
+	*ret = (struct rpc_request){ .end_ns = INT64_MAX };
+	while (pb_next(&in, &field)) {
+		int rc = read_field(shape, &in, &field, ret, err);
+
+		if (rc)
+			return err_wrap(err, "%s", shape->name);
+	}
+	return in.problem ? pb_fail(&in, shape->name, err) : 0;
+}
+
+/* A selector without a type is one of the type that stands in a field of its own. */
+static int begin_with(struct serve *serve, const struct net_request *request,
+		      const struct rpc_request *rpc, struct slice selector, enum question_need need,
+		      struct question *question, struct err *err)
+{
+	struct strbuf text = { 0 };
+	int rc;
+
+	if (!selector.len || selector.data[0] == '{')
+		strbuf_add_slice(&text, rpc->profile_type);
+	strbuf_add_slice(&text, selector);
+	rc = question_begin_with(serve, request, strbuf_slice(&text), need, rpc->start_ns,
+				 rpc->end_ns, question, err);
+	strbuf_free(&text);
+	return rc;
+}
+
+static int begin(struct serve *serve, const struct net_request *request,
+		 const struct rpc_shape *shape, enum question_need need, struct rpc_request *rpc,
+		 struct question *question, struct err *err)
+{
+	int rc = read_request(shape, request->body, rpc, err);
+
+	return rc ? rc : begin_with(serve, request, rpc, rpc->query, need, question, err);
+}
+
+/* `types` and `count` are set on success; `question` is to be finished in any case. */
+static int ask_types(struct serve *serve, const struct net_request *request,
+		     const struct rpc_shape *shape, struct question *question,
+		     struct query_type **types, size_t *count, struct err *err)
+{
+	struct rpc_request rpc;
+	int rc = begin(serve, request, shape, QUESTION_SELECTOR_OPTIONAL, &rpc, question, err);
+
+	return rc ? rc
+		  : query_types(&question->source, rpc.start_ns, rpc.end_ns, &question->arena,
+				types, count, err);
+}
+
+void rpc_profile_types(void *context, const struct net_request *request,
+		       struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "ProfileTypesRequest",
+						.start = 1,
+						.end = 2 };
+	struct question question = { 0 };
+	struct query_type *types;
+	struct err err;
+	size_t count = 0;
+	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
+
+	for (size_t i = 0; !rc && i < count; i++) {
+		size_t begun = pb_begin(&response->body, 1);
+
+		pb_put_bytes(&response->body, 1, types[i].type.name);
+		pb_put_bytes(&response->body, 2, types[i].type.sample_type);
+		pb_put_bytes(&response->body, 3, types[i].type.sample_unit);
+		pb_put_bytes(&response->body, 4, types[i].type.period_type);
+		pb_put_bytes(&response->body, 5, types[i].type.period_unit);
+		pb_put_varint(&response->body, 6, types[i].type.delta);
+		pb_end(&response->body, begun);
+	}
+	rpc_finish(request, response, rc, &question, &err);
+}
+
+/* Names, or the values of a label. */
+static int list_texts(struct question *question, struct slice label, struct slice **ret,
+		      size_t *ret_count, struct err *err)
+{
+	const struct query_params *params = &question->params;
+
+	if (!label.data)
+		return query_labels(&question->source, params->selector, params->from_ns,
+				    params->to_ns, &question->arena, ret, ret_count, err);
+	return query_label_values(&question->source, params->selector, label, params->from_ns,
+				  params->to_ns, &question->arena, ret, ret_count, err);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* What any of the matches has: sorted, each once. */
+static void answer_texts(struct serve *serve, const struct net_request *request,
+			 struct net_response *response, const struct rpc_shape *shape,
+			 bool is_values)
+{
+	struct question question = { 0 };
+	struct rpc_request rpc;
+	struct arena arena;
+	struct slice *all = NULL;
+	size_t count = 0, capacity = 0, kept = 0;
+	struct err err;
+	int rc = read_request(shape, request->body, &rpc, &err);
+
+	arena_init(&arena, 0); /* questions bound what they list */
+	if (!rpc.matches_count)
+		rpc.matches_count = 1; /* which is empty */
+	if (is_values && !rpc.label.len && !rc)
+		rc = err_set(&err, ERR_INVALID, "ValuesRequest: label_name is missing");
+	for (size_t i = 0; !rc && i < rpc.matches_count; i++) {
+		struct slice *texts;
+		size_t more = 0;
+
+		rc = begin_with(serve, request, &rpc, rpc.matches[i], QUESTION_SELECTOR_OPTIONAL,
+				&question, &err);
+		if (!rc)
+			rc = list_texts(&question, is_values ? rpc.label : (struct slice){ 0 },
+					&texts, &more, &err);
+		for (size_t k = 0; !rc && k < more; k++) {
+			mem_grow(all, count, capacity);
+			all[count++] = arena_copy(&arena, texts[k]);
+		}
+		question_end(&question);
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), by_text);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || !slice_equal(all[kept - 1], all[i]))
+			all[kept++] = all[i];
+	if (!rc)
+		rpc_put_texts(&response->body, all, kept);
+	else
+		net_response_error(request, response, &err);
+	free(all);
+	arena_free(&arena);
+}
+
+void rpc_labels(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = {
+		.name = "LabelsRequest", .match = 1, .start = 2, .end = 3, .profile_type = 4
+	};
+
+	answer_texts(context, request, response, &shape, false);
+}
+
+void rpc_values(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "ValuesRequest",
+						.label = 1,
+						.match = 2,
+						.start = 3,
+						.end = 4,
+						.profile_type = 5 };
+
+	answer_texts(context, request, response, &shape, true);
+}
+
+/* HasProfileDataResponse{ has_data = 1 } */
+void rpc_has_data(void *context, const struct net_request *request, struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "HasProfileDataRequest" };
+	struct question question = { 0 };
+	struct query_type *types;
+	struct err err;
+	size_t count = 0;
+	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
+
+	if (!rc)
+		pb_put_varint(&response->body, 1, count > 0);
+	rpc_finish(request, response, rc, &question, &err);
+}
+
+/* Parca has never answered this one either: SeriesResponse has no fields. */
+void rpc_series(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct err err;
+
+	(void)context;
+	err_set(&err, ERR_UNSUPPORTED, "Series: its answer has no fields; use Labels and Values");
+	net_response_error(request, response, &err);
+}
+
+void rpc_share(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct err err;
+
+	(void)context;
+	err_set(&err, ERR_UNSUPPORTED,
+		"ShareProfile: profiles are sent to no other server; ask for a PPROF report");
+	net_response_error(request, response, &err);
+}
+
+static void put_value_type(struct strbuf *out, uint32_t field, struct slice type, struct slice unit)
+{
+	size_t begun = pb_begin(out, field);
+
+	pb_put_bytes(out, 1, type);
+	pb_put_bytes(out, 2, unit);
+	pb_end(out, begun);
+}
+
+/* MetricsSample{ timestamp = 1; value = 2; value_per_second = 3 double; duration = 4; count = 5 }
+ */
+static void put_point(struct strbuf *out, const struct query_point *point, int64_t step_ns)
+{
+	size_t begun = pb_begin(out, 2);
+
+	put_time(out, 1, point->at_ns);
+	pb_put_varint(out, 2, (uint64_t)point->value);
+	pb_put_double(out, 3, point->per_second);
+	pb_put_varint(out, 4, (uint64_t)step_ns);
+	pb_put_varint(out, 5, point->reports);
+	pb_end(out, begun);
+}
+
+/* MetricsSeries{ labelset = 1; samples = 2; period_type = 3; sample_type = 4 } */
+static void put_series(struct strbuf *out, const struct query_series_set *set,
+		       const struct query_series *series, int64_t step_ns)
+{
+	size_t begun = pb_begin(out, 1), labels = pb_begin(out, 1);
+
+	for (size_t i = 0; i < series->labels_count; i++)
+		rpc_put_label(out, series->labels[i].name, series->labels[i].value);
+	pb_end(out, labels);
+	for (size_t i = 0; i < series->points_count; i++)
+		put_point(out, &series->points[i], step_ns);
+	put_value_type(out, 3, set->type.period_type, set->type.period_unit);
+	put_value_type(out, 4, set->type.sample_type, set->type.sample_unit);
+	pb_end(out, begun);
+}
+
+void rpc_query_range(void *context, const struct net_request *request,
+		     struct net_response *response)
+{
+	static const struct rpc_shape shape = { .name = "QueryRangeRequest",
+						.query = 1,
+						.start = 2,
+						.end = 3,
+						.limit = 4,
+						.step = 5,
+						.sum_by = 6 };
+	struct question question = { 0 };
+	struct query_range_params range;
+	struct query_series_set set;
+	struct rpc_request rpc;
+	struct err err;
+	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &rpc, &question, &err);
+
+	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
+		rc = question_group_by(&question, rpc.sum_by[i], &err);
+	if (!rc) {
+		range = (struct query_range_params){ .base = question.params,
+						     .step_ns = rpc.step_ns,
+						     .sum_all = !rpc.sum_by_count };
+		rc = question_series(&question, &range, &set, &err);
+	}
+	if (!rc) {
+		for (size_t i = 0; i < set.series_count; i++)
+			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
+		query_series_free(&set);
+	}
+	rpc_finish(request, response, rc, &question, &err);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pyro_request - the requests of Pyroscope's calls, which have the same few fields under different
+ * numbers, as questions. Times are milliseconds; ranges take in the end; no times at all mean all
+ * time. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
+ */
+#ifndef FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
+#define FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
+
+#include "server/serve/api/query_request.h"
+#include "server/serve/api/service_name.h"
+
+#define PYRO_CALL_SITE_MAX 256
+#define PYRO_IDS_MAX 64
+#define PYRO_SPAN_LABEL "span_id" /* of samples; its values are hex digits */
+
+/* By what ids samples are chosen: labels of samples that SDKs set. */
+enum pyro_id { PYRO_SPAN, PYRO_TRACE, PYRO_PROFILE, PYRO_IDS };
+
+/* Numbers of a request's fields; 0 = it has none. */
+struct pyro_shape {
+	const char *name;
+	uint32_t type, selector, start, end, group_by, step, max_nodes, format, label,
+		stack_selector, ids[PYRO_IDS], exemplars;
+};
+
+struct pyro_request {
+	struct slice type, selector, label;
+	int64_t start_ms, end_ms, max_nodes, format, exemplars;
+	double step_s;
+	struct slice group_by[QUERY_GROUP_BY_MAX];
+	size_t group_by_count;
+	struct slice call_site[PYRO_CALL_SITE_MAX]; /* names of functions, root first */
+	size_t call_site_count;
+	struct slice ids[PYRO_IDS][PYRO_IDS_MAX];
+	size_t ids_count[PYRO_IDS];
+	struct service_name service; /* empty when the request does not ask for it */
+};
+
+/* Of the message itself. Texts are borrowed from it. */
+int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
+	      struct err *err);
+
+/*
+ * With ids, only what was spent for one of them is asked for. A request that names service_name
+ * gets what stands for it: in its matchers, and in group_by.
+ */
+int pyro_begin_with(struct serve *serve, const struct net_request *request,
+		    struct pyro_request *pyro, enum question_need need, struct question *ret,
+		    struct err *err);
+
+/* pyro_read and pyro_begin_with of the request's body. */
+int pyro_begin(struct serve *serve, const struct net_request *request,
+	       const struct pyro_shape *shape, enum question_need need, struct pyro_request *pyro,
+	       struct question *ret, struct err *err);
+
+/*
+ * question_tree. Where no sample has a label with the ids of spans or of traces that are asked for,
+ * OTLP's links say what samples were taken for.
+ */
+int pyro_tree(const struct pyro_request *pyro, struct question *question, struct tree **ret,
+	      struct err *err);
+
+#endif
