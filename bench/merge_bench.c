@@ -142,7 +142,7 @@ static void make(struct fleet *fleet)
 		fleet->views[i] = freeze(&tables);
 		tables_free(&tables);
 		segment_of_tables(&fleet->segments[i], &fleet->views[i]);
-		fleet->segments[i].kin = service + 1;
+		fleet->segments[i].partition_key_hash = service + 1;
 		fleet->nodes += fleet->views[i].nodes_count;
 		fleet->rows += fleet->views[i].rows_count;
 	}

@@ -4,7 +4,7 @@
  *
  *     store_query DIR SELECTOR [LABEL]
  *
- * Each question is asked ROUNDS times in one process, so that all but the first are warm: the table
+ * Each query is asked ROUNDS times in one process, so that all but the first are warm: the table
  * of functions, a picture, the tree of all reports and, with LABEL, one line per value of it in
  * steps of five minutes, and its values. Times are from taking the snapshot to the finished answer.
  */
@@ -140,7 +140,7 @@ static int ask_values(struct asking *a, const struct query_source *source, struc
 
 static struct index_cache *indexes; /* asked about before: as the server keeps them */
 
-static void measure(struct asking *a, const char *what, const struct store_question *question,
+static void measure(struct asking *a, const char *what, const struct store_query *query,
 		    int (*ask)(struct asking *, const struct query_source *, struct err *))
 {
 	int64_t first_ns = 0, best_ns = INT64_MAX, best_cpu_ns = INT64_MAX,
@@ -153,7 +153,7 @@ static void measure(struct asking *a, const char *what, const struct store_quest
 		struct store_snapshot snapshot;
 		struct query_source source;
 
-		if (store_snapshot(a->store, question, &snapshot, &err))
+		if (store_snapshot(a->store, query, &snapshot, &err))
 			die("snapshot", &err);
 		open_ns = clock_monotonic_ns() - start_ns;
 		source = (struct query_source){ snapshot.segments, snapshot.count, NULL, indexes };
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 {
 	struct store_options options = { .path = argc > 1 ? argv[1] : "", .no_background = true };
 	struct asking a = { .from_ns = 0, .to_ns = INT64_MAX / 2 };
-	struct store_question question;
+	struct store_query query;
 	struct store_stat stat;
 	struct err err = { 0 };
 
@@ -200,23 +200,23 @@ int main(int argc, char **argv)
 	printf("%llu rows, %llu reports, %llu parts, %.1f MB\n", (unsigned long long)stat.rows,
 	       (unsigned long long)stat.reports, (unsigned long long)stat.parts,
 	       (double)stat.bytes_total / 1e6);
-	question = (struct store_question){
+	query = (struct store_query){
 		.from_ns = a.from_ns, .to_ns = a.to_ns, .selector = &a.selector, .sums_only = true
 	};
-	measure(&a, "table", &question, ask_table);
-	measure(&a, "picture", &question, ask_picture);
-	measure(&a, "tree", &question, ask_tree);
-	question.sums_only = false;
-	measure(&a, "picture without roll-ups", &question, ask_picture);
-	measure(&a, "tree without roll-ups", &question, ask_tree);
+	measure(&a, "table", &query, ask_table);
+	measure(&a, "picture", &query, ask_picture);
+	measure(&a, "tree", &query, ask_tree);
+	query.sums_only = false;
+	measure(&a, "picture without roll-ups", &query, ask_picture);
+	measure(&a, "tree without roll-ups", &query, ask_tree);
 	if (a.label.len) {
-		question.names = &a.label;
-		question.names_count = 1;
-		question.step_ns = STEP_NS;
-		measure(&a, "series", &question, ask_series);
-		question.step_ns = 0;
-		question.by_series = true;
-		measure(&a, "values", &question, ask_values);
+		query.names = &a.label;
+		query.names_count = 1;
+		query.step_ns = STEP_NS;
+		measure(&a, "series", &query, ask_series);
+		query.step_ns = 0;
+		query.by_series = true;
+		measure(&a, "values", &query, ask_values);
 	}
 	store_close(a.store);
 	index_cache_free(indexes);

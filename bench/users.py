@@ -14,8 +14,8 @@ class Users:
     """
     `count` threads that ask until stop(); begin and end are seconds of the range. Each looks at an answer for `look`
     seconds on average (exponential: people do not keep step); with 0 it is a closed loop, which asks as fast as it is
-    answered, so that `count` questions are always there. With `own`, no two ask for the same range (they begin at some
-    ms before, where nothing is), so that each question is computed.
+    answered, so that `count` queries are always there. With `own`, no two ask for the same range (they begin at some
+    ms before, where nothing is), so that each query is computed.
     """
 
     def __init__(self, address, selector, services, begin, end, count=50, look=0.0, own=False):
@@ -71,7 +71,7 @@ class Users:
 
 
 def cancel(address, selector, begin, end):
-    """Goes away while a question about everything runs; seconds until it is no longer listed."""
+    """Goes away while a query about everything runs; seconds until it is no longer listed."""
     query = urllib.parse.urlencode({"query": selector, "format": "json", "id": "gone", "from": begin * 1000,
                                     "to": end * 1000})
     asking = http.client.HTTPConnection(address, timeout=120)

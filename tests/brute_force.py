@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of trees by brute force: raw samples in, one Python dictionary of stacks out.
 
-Nothing here knows how firn does it: samples are a list, a question is a loop over it. Frames are names
+Nothing here knows how firn does it: samples are a list, a query is a loop over it. Frames are names
 (each its own function); labels are those of the series and, where the series lacks the name, of the sample.
 """
 import re
@@ -59,20 +59,20 @@ def apply_filters(stack, filters):
     return [frame for at, frame in enumerate(stack) if kept[at] and at >= start]
 
 
-def tree(samples, question):
+def tree(samples, query):
     """{stack as a tuple, root first: value}, and what filters hide."""
     shown, hidden = {}, 0
     for sample in samples:
-        if not question["from_ns"] <= sample.start_ns < question["to_ns"] or not matches(
-            sample, question["matchers"]
+        if not query["from_ns"] <= sample.start_ns < query["to_ns"] or not matches(
+            sample, query["matchers"]
         ):
             continue
-        stack = apply_filters(sample.stack, question.get("filters", ()))
+        stack = apply_filters(sample.stack, query.get("filters", ()))
         if stack is None:
             hidden += sample.value
             continue
-        if question.get("group_by"):
-            stack = [",".join(sample.label(name) or NONE for name in question["group_by"])] + stack
+        if query.get("group_by"):
+            stack = [",".join(sample.label(name) or NONE for name in query["group_by"])] + stack
         key = tuple(stack)
         shown[key] = shown.get(key, 0) + sample.value
     return {k: v for k, v in shown.items() if v}, hidden
@@ -97,12 +97,12 @@ def table(shown):
     return rows
 
 
-def series(samples, question, step_ns):
+def series(samples, query, step_ns):
     """{label values: {start of step: value}}."""
     lines = {}
     for sample in samples:
-        if question["from_ns"] <= sample.start_ns < question["to_ns"] and matches(sample, question["matchers"]):
-            key = tuple(sample.label(name) for name in question.get("group_by", ()))
+        if query["from_ns"] <= sample.start_ns < query["to_ns"] and matches(sample, query["matchers"]):
+            key = tuple(sample.label(name) for name in query.get("group_by", ()))
             at = sample.start_ns // step_ns * step_ns
             line = lines.setdefault(key, {})
             line[at] = line.get(at, 0) + sample.value

@@ -43,7 +43,7 @@ void ask_add_parameter(struct strbuf *path, const char *name, const char *value)
 	}
 }
 
-/* A short call about the question itself; whether it was answered. */
+/* A short call about the query itself; whether it was answered. */
 static bool call_about(const struct watch *watch, struct net_client *client, const char *method,
 		       struct strbuf *ret)
 {

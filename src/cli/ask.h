@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - a question to a server, from the command line: while the answer is awaited, a terminal
+ * ask - a query to a server, from the command line: while the answer is awaited, a terminal
  * shows how far it is, and Ctrl-C tells the server to stop.
  */
 #ifndef FIRN_CLI_ASK_H

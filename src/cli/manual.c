@@ -60,7 +60,7 @@ void manual_page(const struct verb *const *verbs, size_t count, struct strbuf *o
 			".SH SYNOPSIS\n\\fBfirn\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] "
 			"[\\fIOPERANDS\\fR]\n"
 			".SH DESCRIPTION\nOne program: it samples this host, keeps profiles, "
-			"answers questions about them, and reads and writes other tools' "
+			"answers queries about them, and reads and writes other tools' "
 			"files. \\fBfirn\\fR \\fIVERB\\fR \\fB\\-\\-help\\fR says what follows "
 			"here about each verb.\n.SH VERBS\n");
 	for (size_t i = 0; i < count; i++)

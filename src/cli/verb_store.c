@@ -124,7 +124,7 @@ static void print_json(const struct store_stat *stat, const struct store_deletes
 	struct json json;
 
 	json_begin(&json, &text);
-	ops_put_stat(&json, stat, deletes);
+	operations_put_stat(&json, stat, deletes);
 	printf("%s\n", strbuf_text(&text));
 	strbuf_free(&text);
 }

@@ -157,10 +157,10 @@ static int write_profile(struct store *store, const char *dir,
 			 const struct export_verb_options *values,
 			 const struct export_options *what, struct err *err)
 {
-	const struct store_question question = { .from_ns = what->from_ns,
-						 .to_ns = what->to_ns,
-						 .selector = what->selector,
-						 .sums_only = true };
+	const struct store_query query = { .from_ns = what->from_ns,
+					   .to_ns = what->to_ns,
+					   .selector = what->selector,
+					   .sums_only = true };
 	struct query_params params = { .selector = what->selector,
 				       .from_ns = what->from_ns,
 				       .to_ns = what->to_ns,
@@ -177,7 +177,7 @@ static int write_profile(struct store *store, const char *dir,
 			       "%s needs a selector with a profile type, for example "
 			       "on_cpu:samples:count:cpu:nanoseconds:delta",
 			       values->format);
-	rc = store_snapshot(store, &question, &snapshot, err);
+	rc = store_snapshot(store, &query, &snapshot, err);
 	if (rc)
 		return rc;
 	strbuf_addf(&uploads, "%s/debuginfo", dir);

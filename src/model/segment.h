@@ -158,8 +158,9 @@ struct segment {
 	const uint32_t *node_of_slot; /* NULL: a slot is a node */
 	bool has_sample_labels;	      /* some row of it carries some */
 	bool has_moments;	      /* of some report, times of samples may be known */
-	uint64_t id;  /* of (part, partition): equal for levels that share dictionaries */
-	uint64_t kin; /* of the partition's key: likely equal stacks, merged first; 0 = unknown */
+	uint64_t id; /* of (part, partition): equal for levels that share dictionaries */
+	uint64_t partition_key_hash; /* of the partition's key: likely equal stacks, merged first; 0
+					= unknown */
 	_Atomic bool unreadable; /* set by who failed to read it: the answer goes on without it */
 };
 

@@ -2,7 +2,7 @@
 /*
  * durations - how long the handlers of a server take, by route: the histogram
  * firn_net_handler_seconds{method,path} of /metrics, of routes that were asked for. A call that
- * waits (for the disk, for other questions) counts with its wait. Noting is safe from any thread.
+ * waits (for the disk, for other queries) counts with its wait. Noting is safe from any thread.
  */
 #ifndef FIRN_NET_DURATIONS_H
 #define FIRN_NET_DURATIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server: one loop thread that owns the listener and all connections, and the pools: questions
+ * The server: one loop thread that owns the listener and all connections, and the pools: queries
  * have one of their own, so that nothing else waits behind them.
  *
  * Other threads reach the loop through one uv_async_t only: a worker when requests are finished,

@@ -245,8 +245,8 @@ static int listen_on(struct server *server, const struct server_options *options
 	return net_server_start(&net, &server->net, err);
 }
 
-_Static_assert(TURNS_RUNNING_MAX + TURNS_WAITING_DEFAULT < NET_SERVER_ASKERS,
-	       "questions that wait leave no worker for pages, metrics and cancelling");
+_Static_assert(ADMISSION_RUNNING_MAX + ADMISSION_WAITING_DEFAULT < NET_SERVER_ASKERS,
+	       "queries that wait leave no worker for pages, metrics and cancelling");
 
 int server_start(const struct server_options *options, struct server **ret, struct err *err)
 {
@@ -261,10 +261,10 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.no_moments = !options->sample_times_ns;
 	server->serve.queries.limit_bytes = query_memory(options);
 	server->serve.writes = write_pool_new();
-	server->serve.running = running_new();
-	server->serve.turns = turns_new(0, TURNS_WAITING_DEFAULT);
-	server->serve.shared = shared_new(server->serve.turns);
-	server->serve.kept = kept_new(KEPT_BYTES_DEFAULT);
+	server->serve.active = active_queries_new();
+	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);
+	server->serve.coalesce = coalesce_new(server->serve.admission);
+	server->serve.cache = answer_cache_new(ANSWER_CACHE_BYTES_DEFAULT);
 	server->serve.targets = targets_new();
 	server->serve.indexes = index_cache_new(INDEX_CACHE_BYTES_DEFAULT);
 	server->serve.access = server->access;
@@ -317,10 +317,10 @@ void server_stop(struct server *server)
 	store_close(server->serve.store);
 	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);
-	running_free(server->serve.running);
-	shared_free(server->serve.shared);
-	kept_free(server->serve.kept);
-	turns_free(server->serve.turns);
+	active_queries_free(server->serve.active);
+	coalesce_free(server->serve.coalesce);
+	answer_cache_free(server->serve.cache);
+	admission_free(server->serve.admission);
 	targets_free(server->serve.targets);
 	index_cache_free(server->serve.indexes);
 	access_close(server->access);

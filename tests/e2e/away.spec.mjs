@@ -60,7 +60,7 @@ for (const colorScheme of ["light", "dark"])
 			/* By hand once; then by itself. */
 			await page.getByRole("button", { name: "Retry now" }).click();
 			await page.getByRole("alert").waitFor({ state: "detached" });
-			assert.ok(asked >= 3, `${asked} questions`);
+			assert.ok(asked >= 3, `${asked} queries`);
 			assert.equal((await firn(page, "profile")).root, root);
 			expected(complaints, /\b(503|429)\b/);
 			await stop(child, "SIGINT");

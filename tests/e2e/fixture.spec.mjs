@@ -180,7 +180,7 @@ test("grouping by a label whose values are anything, and back to the zoom of bef
 	await page.waitForFunction(() => window.__firn.focus() === "serve");
 }));
 
-test("of two questions in a row only the last one's answer shows", () => withPage({}, async (page) => {
+test("of two queries in a row only the last one's answer shows", () => withPage({}, async (page) => {
 	await open(page, placeOf("known"));
 	let release;
 	const held = new Promise((resolve) => (release = resolve));

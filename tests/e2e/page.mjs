@@ -79,8 +79,8 @@ export async function settled(page) {
 	});
 }
 
-export const firn = (page, question, ...args) =>
-	page.evaluate(([name, list]) => window.__firn[name](...list), [question, args]);
+export const firn = (page, query, ...args) =>
+	page.evaluate(([name, list]) => window.__firn[name](...list), [query, args]);
 
 /* A query whose answer does not change any more: ten minutes that ended when every report had come. */
 export function fixedRange() {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firn, fixedRange, open, withPage } from "./page.mjs";
 
-test("a slow answer shows how far it is; Cancel ends the question and keeps the picture",
+test("a slow answer shows how far it is; Cancel ends the query and keeps the picture",
 	() => withPage({}, async (page) => {
 		await open(page, fixedRange());
 		const { root } = await firn(page, "profile");

@@ -125,7 +125,7 @@ for (const [job, nodes] of Object.entries(NODES))
 		await page.keyboard.press("0");
 		await settled(page);
 		assert.ok(figure.data_to_paint_ms < 1500, `${figure.data_to_paint_ms} ms from data to paint`);
-		assert.ok(figure.full_paint_ms < 4000, `${figure.full_paint_ms} ms from the question to paint`);
+		assert.ok(figure.full_paint_ms < 4000, `${figure.full_paint_ms} ms from the query to paint`);
 		assert.ok(figure.longest_block_ms < 300, `the page stood still for ${figure.longest_block_ms} ms`);
 		assert.ok(figure.move_ms.p95 < 33.5, `${figure.move_ms.p95} ms between frames while moving`);
 
@@ -227,7 +227,7 @@ test("memory stays below 150 MB, and flat over 20 rounds", async () => {
 	}
 });
 
-test("a question that is called off leaves the server within half a second", () => withPage({}, async (page) => {
+test("a query that is called off leaves the server within half a second", () => withPage({}, async (page) => {
 	await open(page, placeOf("k"));
 	const { root } = await firn(page, "profile");
 	const asked = async () => (await (await fetch(new URL("api/v1/queries", base))).json()).queries
@@ -244,7 +244,7 @@ test("a question that is called off leaves the server within half a second", () 
 	await seen;
 	const began = performance.now();
 	const gone = until(false);
-	/* What the Cancel button does; that comes for questions of more than a second. */
+	/* What the Cancel button does; that comes for queries of more than a second. */
 	await page.evaluate(() => window.__firn.cancel());
 	await gone;
 	const took = performance.now() - began;

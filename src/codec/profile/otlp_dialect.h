@@ -16,7 +16,7 @@
  * values, times} since.
  *
  * Samples with fields 1, 2 and 5 alone (the eBPF profiler sends attributes and times, no values)
- * leave the last question open. Then, over the whole request: a sample with field 2 but no times
+ * leave the last query open. Then, over the whole request: a sample with field 2 but no times
  * must have values in it (without values and times it would be void): <= 1.9. Different lengths
  * of fields 2 and 5 cannot be values and times: >= 1.10. With equal lengths throughout it is
  * >= 1.10 only if all numbers are indexes into the attribute table that no sample repeats.

@@ -122,7 +122,7 @@ static int find_local(const struct debuginfo *debuginfo, struct slice path, stru
 	return rc;
 }
 
-static int check_question(struct slice build_id, struct slice path,
+static int check_query(struct slice build_id, struct slice path,
 			  char ret_id[ELF_BUILD_ID_TEXT_BYTES], struct err *err)
 {
 	if (build_id.len && !debuginfo_normalise_id(build_id, ret_id))
@@ -139,7 +139,7 @@ int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice
 	char id[ELF_BUILD_ID_TEXT_BYTES] = "";
 	struct strbuf why = { 0 };
 	const char *from = "upload";
-	int rc = check_question(build_id, path, id, err);
+	int rc = check_query(build_id, path, id, err);
 
 	if (rc)
 		return rc;

@@ -5,7 +5,7 @@
  * tar, plain or packed with gzip, zstd or xz. An entry is the file asked for when the paths are
  * equal but for a leading "/" or "./"; else when one path ends in the whole other one (builds map
  * their folder away, archives are made within it): the longest such entry. Reads all of the archive
- * for each question. Any thread.
+ * for each query. Any thread.
  */
 #ifndef FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H
 #define FIRN_SERVER_DEBUGINFO_SOURCE_TAR_H

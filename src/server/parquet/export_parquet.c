@@ -322,14 +322,14 @@ int export_parquet(struct store *store, const struct export_options *options,
 		   const struct export_sink *rows, const struct export_sink *stacks,
 		   struct export_result *ret, struct err *err)
 {
-	const struct store_question question = { .from_ns = options->from_ns,
-						 .to_ns = options->to_ns,
-						 .selector = options->selector,
-						 .by_series = true };
+	const struct store_query query = { .from_ns = options->from_ns,
+					      .to_ns = options->to_ns,
+					      .selector = options->selector,
+					      .by_series = true };
 	struct export export = { .options = options };
 	struct strbuf column_names = { 0 };
 	struct store_snapshot snapshot;
-	int rc = store_snapshot(store, &question, &snapshot, err);
+	int rc = store_snapshot(store, &query, &snapshot, err);
 
 	if (rc)
 		return rc;

@@ -65,7 +65,7 @@ int store_append(struct store *store, const struct tables_view *batch, struct ap
 		 struct err *err);
 
 /* What a snapshot is for, so that it leaves out what cannot matter. */
-struct store_question {
+struct store_query {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
 	const struct selector *selector; /* NULL: everything */
 	const struct slice *names;	 /* label names that group the answer */
@@ -93,9 +93,9 @@ struct store_snapshot {
 	void *pins;
 };
 
-/* The question's texts and selector need not outlive the call. */
-int store_snapshot(struct store *store, const struct store_question *question,
-		   struct store_snapshot *ret, struct err *err);
+/* The query's texts and selector need not outlive the call. */
+int store_snapshot(struct store *store, const struct store_query *query, struct store_snapshot *ret,
+		   struct err *err);
 void store_snapshot_release(struct store *store, struct store_snapshot *snapshot);
 
 /* Numbers for `firn store stat` and /metrics. */

@@ -12,7 +12,7 @@
 #include "server/persist/part/part_key.h"
 #include "server/persist/store_int.h"
 
-#define TOMBSTONES_IN_FORCE_MAX 1000u /* each is looked at by every question */
+#define TOMBSTONES_IN_FORCE_MAX 1000u /* each is looked at by every query */
 
 int store_load_tombstones(struct store *store, struct err *err)
 {

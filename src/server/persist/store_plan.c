@@ -32,18 +32,18 @@ static int64_t whole_after(int64_t at_ns, int64_t grain_ns)
 }
 
 /* The level of that grain which may answer, or SEGMENT_LEVELS. */
-static enum segment_level level_of(const struct store_question *question,
+static enum segment_level level_of(const struct store_query *query,
 				   const struct store_plan_partition *partition, int64_t grain_ns)
 {
 	enum segment_level by_series =
 		grain_ns == DAY_NS ? SEGMENT_DAY_SERIES : SEGMENT_HOUR_SERIES;
 	enum segment_level of_all = grain_ns == DAY_NS ? SEGMENT_DAY_ALL : SEGMENT_HOUR_ALL;
-	bool whole_steps = question->step_ns > 0 && question->step_ns % grain_ns == 0;
+	bool whole_steps = query->step_ns > 0 && query->step_ns % grain_ns == 0;
 
 	if (partition->raw_only || partition->start_min_ns < -TIME_NS_MAX ||
-	    partition->start_max_ns > TIME_NS_MAX || (!question->sums_only && !whole_steps))
+	    partition->start_max_ns > TIME_NS_MAX || (!query->sums_only && !whole_steps))
 		return SEGMENT_LEVELS;
-	if (partition->alike && !question->by_series && partition->levels >> of_all & 1)
+	if (partition->alike && !query->by_series && partition->levels >> of_all & 1)
 		return of_all;
 	return partition->levels >> by_series & 1 ? by_series : SEGMENT_LEVELS;
 }
@@ -81,11 +81,11 @@ static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segm
 }
 
 /* Hours inside, raw reports at the edges. */
-static size_t plan_hours(const struct store_question *question,
+static size_t plan_hours(const struct store_query *query,
 			 const struct store_plan_partition *partition, struct range range,
 			 struct store_plan_piece *pieces, size_t count)
 {
-	enum segment_level level = level_of(question, partition, HOUR_NS);
+	enum segment_level level = level_of(query, partition, HOUR_NS);
 	struct range hours;
 
 	if (is_empty(partition, range))
@@ -103,12 +103,11 @@ static size_t plan_hours(const struct store_question *question,
 	return count;
 }
 
-size_t store_plan(const struct store_question *question,
-		  const struct store_plan_partition *partition,
+size_t store_plan(const struct store_query *query, const struct store_plan_partition *partition,
 		  struct store_plan_piece pieces[static STORE_PLAN_PIECES_MAX])
 {
-	struct range range = { question->from_ns, question->to_ns };
-	enum segment_level level = level_of(question, partition, DAY_NS);
+	struct range range = { query->from_ns, query->to_ns };
+	enum segment_level level = level_of(query, partition, DAY_NS);
 	struct range days;
 	size_t count = 0;
 
@@ -116,43 +115,43 @@ size_t store_plan(const struct store_question *question,
 		return 0;
 	days = inside(partition, range, DAY_NS);
 	if (level == SEGMENT_LEVELS || is_empty(partition, days))
-		return plan_hours(question, partition, range, pieces, 0);
+		return plan_hours(query, partition, range, pieces, 0);
 	count = add_piece(pieces, count, level, days);
-	count = plan_hours(question, partition, (struct range){ range.from_ns, days.from_ns },
-			   pieces, count);
-	return plan_hours(question, partition, (struct range){ days.to_ns, range.to_ns }, pieces,
+	count = plan_hours(query, partition, (struct range){ range.from_ns, days.from_ns }, pieces,
+			   count);
+	return plan_hours(query, partition, (struct range){ days.to_ns, range.to_ns }, pieces,
 			  count);
 }
 
-/* The label names of a question, matchers first. */
-static size_t names_of(const struct store_question *question)
+/* The label names of a query, matchers first. */
+static size_t names_of(const struct store_query *query)
 {
-	size_t count = question->names_count;
+	size_t count = query->names_count;
 
-	return question->selector ? count + question->selector->matchers_count : count;
+	return query->selector ? count + query->selector->matchers_count : count;
 }
 
-static struct slice name_at(const struct store_question *question, size_t i)
+static struct slice name_at(const struct store_query *query, size_t i)
 {
-	size_t matchers = question->selector ? question->selector->matchers_count : 0;
+	size_t matchers = query->selector ? query->selector->matchers_count : 0;
 
-	return i < matchers ? question->selector->matchers[i].name : question->names[i - matchers];
+	return i < matchers ? query->selector->matchers[i].name : query->names[i - matchers];
 }
 
-bool store_plan_names(const struct store_question *question, const struct slice *names,
+bool store_plan_names(const struct store_query *query, const struct slice *names,
 		      size_t names_count)
 {
-	for (size_t i = 0; i < names_of(question); i++)
+	for (size_t i = 0; i < names_of(query); i++)
 		for (size_t at = 0; at < names_count; at++)
-			if (slice_equal(name_at(question, i), names[at]))
+			if (slice_equal(name_at(query, i), names[at]))
 				return true;
 	return false;
 }
 
-bool store_plan_alike(const struct store_question *question, const struct tables_view *series)
+bool store_plan_alike(const struct store_query *query, const struct tables_view *series)
 {
-	for (size_t i = 0; i < names_of(question); i++) {
-		struct slice name = name_at(question, i), first = { 0 };
+	for (size_t i = 0; i < names_of(query); i++) {
+		struct slice name = name_at(query, i), first = { 0 };
 
 		for (uint32_t at = 0; at < series->series_count; at++) {
 			struct slice value =

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_plan - which levels of a partition answer a question: the coarsest that are exact inside
+ * store_plan - which levels of a partition answer a query: the coarsest that are exact inside
  * the range, finer ones at the edges, so that every report counts exactly once.
  *
  * A roll-up stands for the reports of its part that start within its hour or day (UTC), so a level
  * is exact for ranges, and for steps, that are made of whole ones; where the range reaches beyond
  * all reports of the partition its edge does not matter. Levels of the whole partition (*_ALL) are
- * for questions that cannot tell its series apart. Pure functions.
+ * for queries that cannot tell its series apart. Pure functions.
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_PLAN_H
 #define FIRN_SERVER_PERSIST_STORE_PLAN_H
@@ -19,7 +19,7 @@
 struct store_plan_partition {
 	int64_t start_min_ns, start_max_ns; /* of its reports; inclusive */
 	uint32_t levels;		    /* 1 << enum segment_level for each that there is */
-	bool raw_only; /* a name of the question is of its rows, or a tombstone touches it */
+	bool raw_only; /* a name of the query is of its rows, or a tombstone touches it */
 	bool alike;    /* store_plan_alike */
 };
 
@@ -30,18 +30,17 @@ struct store_plan_piece {
 };
 
 /* Fills `pieces` and returns how many; 0 = nothing of the partition is in range. */
-size_t store_plan(const struct store_question *question,
-		  const struct store_plan_partition *partition,
+size_t store_plan(const struct store_query *query, const struct store_plan_partition *partition,
 		  struct store_plan_piece pieces[static STORE_PLAN_PIECES_MAX]);
 
-/* Whether the question names a label that is among those. */
-bool store_plan_names(const struct store_question *question, const struct slice *names,
+/* Whether the query names a label that is among those. */
+bool store_plan_names(const struct store_query *query, const struct slice *names,
 		      size_t names_count);
 
 /*
- * Whether all series of the view have the same value of each label that the question names, so
+ * Whether all series of the view have the same value of each label that the query names, so
  * that it cannot tell them apart.
  */
-bool store_plan_alike(const struct store_question *question, const struct tables_view *series);
+bool store_plan_alike(const struct store_query *query, const struct tables_view *series);
 
 #endif

@@ -32,7 +32,7 @@ static bool may_be_number(struct slice value)
 
 /*
  * False when a label of the selector has a value that is nowhere among the texts: however many
- * series a memtable holds, a question about others does not look at them. With `lock`.
+ * series a memtable holds, a query about others does not look at them. With `lock`.
  */
 static bool memtable_may_match(const struct memtable *memtable, const struct selector *selector)
 {
@@ -86,7 +86,7 @@ static void unpin(struct store *store, struct pins *pins)
 
 /* The segments as they are found. */
 struct finding {
-	const struct store_question *question;
+	const struct store_query *query;
 	struct store_snapshot *snapshot;
 	size_t capacity;
 	struct pins *pins;
@@ -101,15 +101,14 @@ static struct segment *add_segment(struct finding *finding)
 }
 
 /* Decided by the part's directory alone. */
-static bool may_match(const struct store_question *question, const struct part_partition *partition)
+static bool may_match(const struct store_query *query, const struct part_partition *partition)
 {
-	const struct selector *selector = question->selector;
+	const struct selector *selector = query->selector;
 
-	if (question->one_tenant && !slice_equal(partition->key.tenant, question->tenant))
+	if (query->one_tenant && !slice_equal(partition->key.tenant, query->tenant))
 		return false;
 
-	if (partition->start_max_ns < question->from_ns ||
-	    partition->start_min_ns >= question->to_ns)
+	if (partition->start_max_ns < query->from_ns || partition->start_min_ns >= query->to_ns)
 		return false;
 	if (!selector)
 		return true;
@@ -140,12 +139,12 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 {
 	struct part_reader *reader = part->reader;
 	const struct part_partition *partition = part_reader_partition(reader, number);
-	const struct store_question *question = finding->question;
+	const struct store_query *query = finding->query;
 	struct store_plan_partition plan = {
 		.start_min_ns = partition->start_min_ns,
 		.start_max_ns = partition->start_max_ns,
 		.levels = partition->levels,
-		.raw_only = store_plan_names(question, partition->sample_label_names,
+		.raw_only = store_plan_names(query, partition->sample_label_names,
 					     partition->sample_label_names_count),
 	};
 	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
@@ -158,8 +157,8 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 		return rc;
 	deletions = find_deletions(finding->pins, part, &series.view);
 	plan.raw_only |= deletions.count > 0;
-	plan.alike = store_plan_alike(question, &series.view);
-	count = store_plan(question, &plan, pieces);
+	plan.alike = store_plan_alike(query, &series.view);
+	count = store_plan(query, &plan, pieces);
 	for (size_t i = 0; i < count && !rc; i++) {
 		struct segment *segment = add_segment(finding);
 
@@ -176,19 +175,19 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 /* What cannot be read is counted, once per part. */
 static void add_part_segments(struct store *store, struct part *part, struct finding *finding)
 {
-	const struct selector *selector = finding->question->selector;
+	const struct selector *selector = finding->query->selector;
 	int rc = part_cache_load(&store->cache, part, NULL);
 	uint32_t i = rc ? 0 : part_reader_next(part->reader, 0, selector);
 
 	while (!rc && i < part_reader_partitions(part->reader)) {
-		if (may_match(finding->question, part_reader_partition(part->reader, i)))
+		if (may_match(finding->query, part_reader_partition(part->reader, i)))
 			rc = add_partition(finding, part, i, NULL);
 		i = part_reader_next(part->reader, i + 1, selector);
 	}
 	finding->snapshot->parts_unreadable += rc != 0;
 }
 
-/* What of a memtable, which holds all tenants, is not the question's. Kept like deletions. */
+/* What of a memtable, which holds all tenants, is not the query's. Kept like deletions. */
 static struct tombstone_deletions find_others(struct pins *pins, const struct tables_view *view,
 					      struct slice tenant)
 {
@@ -223,12 +222,12 @@ static uint64_t version_of(const struct store_snapshot *snapshot, const struct p
 	return version ? version : 1;
 }
 
-int store_snapshot(struct store *store, const struct store_question *question,
-		   struct store_snapshot *ret, struct err *err)
+int store_snapshot(struct store *store, const struct store_query *query, struct store_snapshot *ret,
+		   struct err *err)
 {
-	struct pins *pins = pin(store, question->from_ns, question->to_ns, question->selector);
+	struct pins *pins = pin(store, query->from_ns, query->to_ns, query->selector);
 	struct store_snapshot snapshot = { .pins = pins };
-	struct finding finding = { question, &snapshot, 0, pins };
+	struct finding finding = { query, &snapshot, 0, pins };
 
 	(void)err;
 	for (size_t i = 0; i < pins->parts_count; i++)
@@ -237,11 +236,11 @@ int store_snapshot(struct store *store, const struct store_question *question,
 		struct segment *segment = add_segment(&finding);
 
 		segment_of_tables(segment, &pins->views[i]);
-		segment->from_ns = question->from_ns;
-		segment->to_ns = question->to_ns;
-		if (question->one_tenant) {
+		segment->from_ns = query->from_ns;
+		segment->to_ns = query->to_ns;
+		if (query->one_tenant) {
 			struct tombstone_deletions others =
-				find_others(pins, &pins->views[i], question->tenant);
+				find_others(pins, &pins->views[i], query->tenant);
 
 			segment->deletions = others.items;
 			segment->deletions_count = others.count;

@@ -14,16 +14,16 @@ static struct slice join(struct arena *arena, const struct slice *parts, size_t 
 			 const char *empty)
 {
 	struct strbuf text = { 0 };
-	struct slice joined;
+	struct slice united;
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			strbuf_add_byte(&text, ',');
 		strbuf_add_slice(&text, parts[i].len ? parts[i] : slice_of(empty));
 	}
-	joined = arena_copy(arena, strbuf_slice(&text));
+	united = arena_copy(arena, strbuf_slice(&text));
 	strbuf_free(&text);
-	return joined;
+	return united;
 }
 
 /* Reports may begin before the range, and end after it: the samples shown do not. */
@@ -115,8 +115,8 @@ static int name_groups(const struct tree *tree, struct work *work, struct name_t
 
 /* From merged tries to functions, in the cheapest way that says all that is wanted. */
 static int make_functions(struct tree *tree, struct work *work, const struct query_params *params,
-			  const struct merge *merge, struct name_table *names, struct sieve *sieve,
-			  bool diff, struct err *err)
+			  const struct merge *merge, struct name_table *names,
+			  struct filter_apply *applied, bool diff, struct err *err)
 {
 	uint32_t *group_names = NULL;
 	int rc;
@@ -126,7 +126,7 @@ static int make_functions(struct tree *tree, struct work *work, const struct que
 	if (!diff && trim_suffices(params, merge))
 		return trim_into(tree, work, merge, names, params->width_px, err);
 	rc = name_groups(tree, work, names, &group_names, err);
-	return rc ? rc : collapse_into(tree, work, merge, names, sieve, group_names, diff, err);
+	return rc ? rc : collapse_into(tree, work, merge, names, applied, group_names, diff, err);
 }
 
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
@@ -134,7 +134,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 		 struct err *err)
 {
 	struct name_table names;
-	struct sieve sieve;
+	struct filter_apply applied;
 	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
 	if (selection->params->limits.names_until_ns)
@@ -144,13 +144,13 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	tree->samples_rows = merge->rows;
 	if (!rc)
 		rc = describe_groups(tree, selection, err);
-	sieve_begin(&sieve, work, selection->params->filters, &names);
+	filter_apply_begin(&applied, work, selection->params->filters, &names);
 	if (!rc)
-		rc = make_functions(tree, work, selection->params, merge, &names, &sieve, diff,
+		rc = make_functions(tree, work, selection->params, merge, &names, &applied, diff,
 				    err);
 	work_step_done(work, QUERY_STEP_NAME);
 	if (!rc && !selection->params->nodes_only && !tree->rows && !diff && merge->tries_count)
-		rc = stacks_into(tree, work, &merge->tries[0], &names, &sieve, err);
+		rc = stacks_into(tree, work, &merge->tries[0], &names, &applied, err);
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
 		rc = unresolved_into(tree, &names.unresolved, err);
@@ -178,7 +178,7 @@ static enum merge_how how_to_merge(const struct query_params *params)
 {
 	if (!params->nodes_only)
 		return MERGE_AS_ONE;
-	return trim_is_wanted(params) ? MERGE_APART : MERGE_BY_KIN;
+	return trim_is_wanted(params) ? MERGE_APART : MERGE_BY_PARTITION_KEY;
 }
 
 /*
@@ -273,7 +273,7 @@ static int merge_side(struct side *side, struct work *work, struct err *err)
 
 	work_step_done(work, QUERY_STEP_SELECT);
 	if (!rc)
-		rc = merge_segments(&side->selection, MERGE_BY_KIN, &side->merge, err);
+		rc = merge_segments(&side->selection, MERGE_BY_PARTITION_KEY, &side->merge, err);
 	work_step_done(work, QUERY_STEP_SUM);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series_part - the series of a question dealt out to parts, evenly, so that each can be asked for
+ * series_part - the series of a query dealt out to parts, evenly, so that each can be asked for
  * by itself (query_params.part): how series differ from each other is seen so.
  *
  * A series is known by its labels alone, hence it falls to the same part in both sides of a diff.

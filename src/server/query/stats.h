@@ -31,7 +31,7 @@ struct query_stats {
 	uint64_t indexes_used, indexes_made; /* segments whose tries were not needed */
 	int64_t took_ns[QUERY_STEPS];
 	uint32_t threads;
-	bool kept; /* set by who asks: the same question is then answered by this one's answer */
+	bool kept; /* set by who asks: the same query is then answered by this one's answer */
 };
 
 /* May be read by another thread while the query runs; both only grow, `all` first. */

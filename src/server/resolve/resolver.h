@@ -11,7 +11,7 @@
  * remembered too. When a file comes that did not go into a table, it is made anew; until then the
  * old one answers. Thread-safe.
  *
- * One thread builds tables that a look-up would not wait for, so that the first question about a
+ * One thread builds tables that a look-up would not wait for, so that the first query about a
  * host is not held up by its largest binary.
  */
 #ifndef FIRN_SERVER_RESOLVE_RESOLVER_H

@@ -5,16 +5,16 @@
  * parallel; what they share is thread-safe or behind a lock named in the module.
  *
  *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
- *   answer.c   /api/v1 questions               rpc_query.c  Parca's QueryService
+ *   answer.c   /api/v1 queries               rpc_query.c  Parca's QueryService
  *   calls.c    calls in all their spellings    pyroscope.c  Pyroscope's QuerierService, render
  *   rpc_debuginfo.c  Parca's DebuginfoService
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   answer_place.c  where in the source and in the machine code; who calls whom
  *   answer_time.c   where in time: heatmap, flame chart
- *   running.c  the questions that are being answered; turns.c  which of them compute now
+ *   running.c  the queries that are being answered; turns.c  which of them compute now
  *   shared.c   those that are the same and wait: computed once; kept.c  asked again later
  *   targets.c  who has sent what
- *   question.c parameters -> query_params      ops.c        metrics, status, own profile
+ *   query.c parameters -> query_params      ops.c        metrics, status, own profile
  *   health.c   grpc.health.v1
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H
@@ -26,26 +26,26 @@
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
-struct access;	    /* server/access/access.h */
-struct index_cache; /* server/query/index_cache.h */
-struct kept;	    /* kept.h */
-struct running;	    /* running.h */
-struct shared;	    /* shared.h */
-struct targets;	    /* targets.h */
-struct turns;	    /* turns.h */
-struct write_pool;  /* write.c: buffers of running writes */
+struct access;	       /* server/access/access.h */
+struct index_cache;    /* server/query/index_cache.h */
+struct answer_cache;   /* answer_cache.h */
+struct active_queries; /* active_queries.h */
+struct coalesce;       /* coalesce.h */
+struct targets;	       /* targets.h */
+struct admission;      /* admission.h */
+struct write_pool;     /* write.c: buffers of running writes */
 
 struct serve {
 	struct store *store;
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
 	struct write_pool *writes;
-	struct query_pool queries; /* memory of all questions */
+	struct query_pool queries; /* memory of all queries */
 	struct index_cache *indexes;
-	struct running *running;
-	struct turns *turns;
-	struct shared *shared;
-	struct kept *kept;
+	struct active_queries *active;
+	struct admission *admission;
+	struct coalesce *coalesce;
+	struct answer_cache *cache;
 	struct targets *targets;
 	const char *external_host; /* of --web-external-url, without port; "": none */
 	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */
@@ -76,7 +76,8 @@ net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_qu
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
 	pyro_select_series, pyro_stacktraces, pyro_span_profile, pyro_profile, pyro_diff,
 	pyro_heatmap, pyro_analyze, pyro_stats, pyro_render, pyro_render_diff;
-net_handler_f ops_metrics, ops_healthy, ops_ready, ops_status, ops_profile, ops_profile_index;
+net_handler_f operations_metrics, operations_healthy, operations_ready, operations_status,
+	operations_profile, operations_profile_index;
 net_handler_f health_check;
 net_handler_f admin_delete, admin_deletes;
 net_handler_f asset_get, web_options, answer_openapi;

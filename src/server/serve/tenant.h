@@ -4,8 +4,8 @@
  * Pyroscope, Mimir and Loki have it. Without the header it is the tenant "", as is what was stored
  * without --tenants. Which clients may use which tenant is for a proxy to say, which sets it.
  *
- * What comes in gets the label __tenant__ (ingest_scratch_set_tenant); questions see one tenant's
- * reports alone (store_question.tenant). Clients can give no such label.
+ * What comes in gets the label __tenant__ (ingest_scratch_set_tenant); queries see one tenant's
+ * reports alone (store_query.tenant). Clients can give no such label.
  */
 #ifndef FIRN_SERVER_SERVE_TENANT_H
 #define FIRN_SERVER_SERVE_TENANT_H

@@ -195,14 +195,14 @@ static bool find_in(struct segment *segment, struct segment_buffer *buffer, uint
 
 size_t batches_find(struct store *store, uint32_t *found, uint32_t count)
 {
-	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	struct err err = { 0 };
 	size_t unreadable = 0;
 
 	memset(found, 0, count * sizeof(*found));
-	if (store_snapshot(store, &question, &snapshot, &err))
+	if (store_snapshot(store, &query, &snapshot, &err))
 		fail_msg("snapshot: %s", err.message);
 	for (size_t i = 0; i < snapshot.count; i++)
 		unreadable += !find_in(&snapshot.segments[i], &buffer, found, count);

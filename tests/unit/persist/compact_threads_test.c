@@ -80,13 +80,13 @@ static void *compact(void *context)
 /* Reads the rows too: what a snapshot has pinned must stay readable. */
 static uint64_t count_reports(struct world *world)
 {
-	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	uint64_t count = 0;
 	struct err err;
 
-	if (store_snapshot(world->store, &question, &snapshot, &err))
+	if (store_snapshot(world->store, &query, &snapshot, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(snapshot.parts_unreadable, 0);
 	for (size_t i = 0; i < snapshot.count; i++) {

@@ -394,14 +394,14 @@ static void damage_found(struct history *history, const char *what, const struct
 	history->told++;
 }
 
-static void visit_all(struct history *history, struct store *store,
-		      const struct store_question *question, visit_f *visit, void *context)
+static void visit_all(struct history *history, struct store *store, const struct store_query *query,
+		      visit_f *visit, void *context)
 {
 	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	struct err err = { 0 };
 
-	if (store_snapshot(store, question, &snapshot, &err))
+	if (store_snapshot(store, query, &snapshot, &err))
 		fail_msg("snapshot: %s", err.message);
 	if (!history->disk_lies)
 		assert_int_equal(snapshot.parts_unreadable, 0);
@@ -486,13 +486,13 @@ static void settle(struct history_report *report, bool found)
 
 void history_check(struct history *history, struct store *store)
 {
-	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct own_line *own;
 	struct lines found = { 0 };
 	size_t at = 0;
 
 	history->missing = history->told = 0;
-	visit_all(history, store, &question, add_found, &found);
+	visit_all(history, store, &query, add_found, &found);
 	sort_lines(&found);
 	own = own_lines(history);
 	for (size_t i = 0; i < history->count; i++) {
@@ -528,7 +528,7 @@ struct sums {
 	struct sum *items;
 	size_t count, capacity;
 	bool by_series;
-	const struct store_question *question;
+	const struct store_query *query;
 };
 
 static void add_sum(struct sums *sums, const char *key, const int64_t *values, uint32_t columns,
@@ -648,7 +648,7 @@ static void compare_sums(const struct sums *own, const struct sums *found)
 void history_check_sums(struct history *history, struct store *store, int64_t from_ns,
 			int64_t to_ns, bool by_series)
 {
-	const struct store_question question = {
+	const struct store_query query = {
 		.from_ns = from_ns, .to_ns = to_ns, .sums_only = true, .by_series = by_series
 	};
 	struct sums own = { .by_series = by_series }, found = { .by_series = by_series };
@@ -660,7 +660,7 @@ void history_check_sums(struct history *history, struct store *store, int64_t fr
 		    report->start_ns < to_ns)
 			sum_own(&own, report);
 	}
-	visit_all(history, store, &question, sum_found, &found);
+	visit_all(history, store, &query, sum_found, &found);
 	finish_sums(&own);
 	finish_sums(&found);
 	compare_sums(&own, &found);

@@ -331,7 +331,7 @@ static void retention_takes_old_reports_and_no_others(void **state)
 
 static void scrubbing_finds_a_flipped_bit_and_answers_say_so(void **state)
 {
-	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct store_snapshot snapshot;
 	struct world world;
 	struct err err;
@@ -355,7 +355,7 @@ static void scrubbing_finds_a_flipped_bit_and_answers_say_so(void **state)
 	assert_int_equal(store_scrub(world.store, &more, &err), -ERR_CORRUPT);
 	must(store_tick(world.store, &err), &err);
 	assert_true(sim_disk_has(world.disk, DIR "/quarantine/part-000002.firn", NULL));
-	must(store_snapshot(world.store, &question, &snapshot, &err), &err);
+	must(store_snapshot(world.store, &query, &snapshot, &err), &err);
 	assert_int_equal(snapshot.parts_unreadable, 1);
 	store_snapshot_release(world.store, &snapshot);
 	compact(&world, true); /* goes on without it */

@@ -44,7 +44,7 @@ static int64_t before(int64_t at_ns, int64_t grain_ns)
 struct world {
 	int64_t starts[REPORTS];
 	struct store_plan_partition partition;
-	struct store_question question;
+	struct store_query query;
 	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
 	size_t count;
 };
@@ -72,13 +72,13 @@ static void make_world(struct world *w)
 	w->partition.levels = 1u << SEGMENT_RAW | draw(1u << SEGMENT_LEVELS);
 	w->partition.alike = draw(2);
 	w->partition.raw_only = !draw(8);
-	w->question.from_ns = draw(8) ? draw_time(base_ns - DAY_NS) : INT64_MIN;
-	w->question.to_ns = draw(8) ? draw_time(base_ns + DAY_NS) : INT64_MAX;
-	w->question.by_series = draw(2);
-	w->question.sums_only = draw(2);
-	if (!w->question.sums_only)
-		w->question.step_ns = draw(2) ? (int64_t)draw(60) * HOUR_NS : 15 * CLOCK_NS_PER_S;
-	w->count = store_plan(&w->question, &w->partition, w->pieces);
+	w->query.from_ns = draw(8) ? draw_time(base_ns - DAY_NS) : INT64_MIN;
+	w->query.to_ns = draw(8) ? draw_time(base_ns + DAY_NS) : INT64_MAX;
+	w->query.by_series = draw(2);
+	w->query.sums_only = draw(2);
+	if (!w->query.sums_only)
+		w->query.step_ns = draw(2) ? (int64_t)draw(60) * HOUR_NS : 15 * CLOCK_NS_PER_S;
+	w->count = store_plan(&w->query, &w->partition, w->pieces);
 	assert_in_range(w->count, 0, STORE_PLAN_PIECES_MAX);
 }
 
@@ -104,8 +104,7 @@ static void plans_count_every_report_of_the_range_once(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		make_world(&w);
 		for (int i = 0; i < REPORTS; i++) {
-			bool wanted =
-				w.question.from_ns <= w.starts[i] && w.starts[i] < w.question.to_ns;
+			bool wanted = w.query.from_ns <= w.starts[i] && w.starts[i] < w.query.to_ns;
 			uint32_t times = 0;
 
 			for (size_t at = 0; at < w.count; at++)
@@ -129,15 +128,14 @@ static void plans_use_only_levels_that_may_answer(void **state)
 			if (level == SEGMENT_RAW)
 				continue;
 			assert_false(w.partition.raw_only);
-			assert_true(w.question.sums_only ||
-				    w.question.step_ns % grain_of(level) == 0);
+			assert_true(w.query.sums_only || w.query.step_ns % grain_of(level) == 0);
 			if (level == SEGMENT_HOUR_ALL || level == SEGMENT_DAY_ALL)
-				assert_true(w.partition.alike && !w.question.by_series);
+				assert_true(w.partition.alike && !w.query.by_series);
 		}
 	}
 }
 
-static void expect_plan(const struct store_question *question, uint32_t levels, const char *wanted)
+static void expect_plan(const struct store_query *query, uint32_t levels, const char *wanted)
 {
 	static const char names[] = "rhHdD"; /* by level */
 	struct store_plan_partition partition = { .start_min_ns = 10 * DAY_NS,
@@ -145,7 +143,7 @@ static void expect_plan(const struct store_question *question, uint32_t levels, 
 						  .levels = levels,
 						  .alike = true };
 	struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
-	size_t count = store_plan(question, &partition, pieces);
+	size_t count = store_plan(query, &partition, pieces);
 	char got[8] = "";
 
 	for (size_t i = 0; i < count; i++)
@@ -155,7 +153,7 @@ static void expect_plan(const struct store_question *question, uint32_t levels, 
 
 static void plans_take_the_coarsest_level(void **state)
 {
-	struct store_question q = { .from_ns = 0, .to_ns = INT64_MAX, .sums_only = true };
+	struct store_query q = { .from_ns = 0, .to_ns = INT64_MAX, .sums_only = true };
 
 	(void)state;
 	expect_plan(&q, ALL_LEVELS, "D");
@@ -170,7 +168,7 @@ static void plans_take_the_coarsest_level(void **state)
 	expect_plan(&q, ALL_LEVELS, "r");
 	q.from_ns = q.to_ns;
 	expect_plan(&q, ALL_LEVELS, "");
-	q = (struct store_question){ .from_ns = 0, .to_ns = INT64_MAX, .step_ns = HOUR_NS };
+	q = (struct store_query){ .from_ns = 0, .to_ns = INT64_MAX, .step_ns = HOUR_NS };
 	expect_plan(&q, ALL_LEVELS, "H");
 	q.by_series = true;
 	expect_plan(&q, ALL_LEVELS, "h");
@@ -187,9 +185,9 @@ static void plans_survive_any_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < count * count * count * count; i++) {
-		struct store_question question = { .from_ns = times[i % count],
-						   .to_ns = times[i / count % count],
-						   .sums_only = true };
+		struct store_query query = { .from_ns = times[i % count],
+					     .to_ns = times[i / count % count],
+					     .sums_only = true };
 		struct store_plan_partition partition = { .start_min_ns =
 								  times[i / count / count % count],
 							  .start_max_ns =
@@ -197,8 +195,7 @@ static void plans_survive_any_times(void **state)
 							  .levels = ALL_LEVELS };
 		struct store_plan_piece pieces[STORE_PLAN_PIECES_MAX];
 
-		assert_in_range(store_plan(&question, &partition, pieces), 0,
-				STORE_PLAN_PIECES_MAX);
+		assert_in_range(store_plan(&query, &partition, pieces), 0, STORE_PLAN_PIECES_MAX);
 	}
 }
 
@@ -217,11 +214,11 @@ static void add_series(struct tables *tables, const char *service, const char *p
 		      tables_group(tables, &group, &column));
 }
 
-static void series_are_alike_in_what_the_question_names(void **state)
+static void series_are_alike_in_what_the_query_names(void **state)
 {
 	const struct slice service = SLICE_LITERAL("service_name"), pod = SLICE_LITERAL("pod");
 	const struct slice none = SLICE_LITERAL("none");
-	struct store_question question = { 0 };
+	struct store_query query = { 0 };
 	struct tables_view view;
 	struct selector selector;
 	struct tables tables;
@@ -231,21 +228,21 @@ static void series_are_alike_in_what_the_question_names(void **state)
 	add_series(&tables, "api", "p1");
 	add_series(&tables, "api", "p2");
 	view = tables_view_of(&tables);
-	assert_true(store_plan_alike(&question, &view));
-	question.names = &service;
-	question.names_count = 1;
-	assert_true(store_plan_alike(&question, &view));
-	question.names = &none;
-	assert_true(store_plan_alike(&question, &view));
-	question.names = &pod;
-	assert_false(store_plan_alike(&question, &view));
-	assert_true(store_plan_names(&question, &pod, 1));
-	assert_false(store_plan_names(&question, &service, 1));
-	question.names_count = 0;
+	assert_true(store_plan_alike(&query, &view));
+	query.names = &service;
+	query.names_count = 1;
+	assert_true(store_plan_alike(&query, &view));
+	query.names = &none;
+	assert_true(store_plan_alike(&query, &view));
+	query.names = &pod;
+	assert_false(store_plan_alike(&query, &view));
+	assert_true(store_plan_names(&query, &pod, 1));
+	assert_false(store_plan_names(&query, &service, 1));
+	query.names_count = 0;
 	assert_int_equal(selector_parse(SLICE_LITERAL("{pod=~\"p.\"}"), &selector, NULL), 0);
-	question.selector = &selector;
-	assert_false(store_plan_alike(&question, &view));
-	assert_true(store_plan_names(&question, &pod, 1));
+	query.selector = &selector;
+	assert_false(store_plan_alike(&query, &view));
+	assert_true(store_plan_names(&query, &pod, 1));
 	selector_free(&selector);
 	tables_free(&tables);
 }
@@ -257,7 +254,7 @@ int main(void)
 		cmocka_unit_test(plans_use_only_levels_that_may_answer),
 		cmocka_unit_test(plans_take_the_coarsest_level),
 		cmocka_unit_test(plans_survive_any_times),
-		cmocka_unit_test(series_are_alike_in_what_the_question_names),
+		cmocka_unit_test(series_are_alike_in_what_the_query_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

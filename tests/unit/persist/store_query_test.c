@@ -114,26 +114,26 @@ static struct query_params draw_params(struct world *world, struct selector *sel
 	return params;
 }
 
-static struct store_question question_of(const struct query_params *params)
+static struct store_query question_of(const struct query_params *params)
 {
-	return (struct store_question){ .from_ns = params->from_ns,
-					.to_ns = params->to_ns,
-					.selector = params->selector,
-					.names = params->group_by,
-					.names_count = params->group_by_count };
+	return (struct store_query){ .from_ns = params->from_ns,
+				     .to_ns = params->to_ns,
+				     .selector = params->selector,
+				     .names = params->group_by,
+				     .names_count = params->group_by_count };
 }
 
 static char *ask_tree(struct world *world, const struct query_params *params, bool rolled_up)
 {
-	struct store_question question = question_of(params);
+	struct store_query query = question_of(params);
 	struct store_snapshot snapshot;
 	struct query_source source;
 	struct strbuf text = { 0 };
 	struct tree *tree;
 	struct err err;
 
-	question.sums_only = rolled_up;
-	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
+	query.sums_only = rolled_up;
+	must(store_snapshot(world->store, &query, &snapshot, &err), &err);
 	source = (struct query_source){ snapshot.segments, snapshot.count, NULL, NULL };
 	must(query_tree(&source, params, &tree, &err), &err);
 	render_folded(tree, &text);
@@ -151,7 +151,7 @@ static char *ask_tree(struct world *world, const struct query_params *params, bo
 static char *ask_table(struct world *world, const struct query_params *asked, bool indexed)
 {
 	struct query_params params = *asked;
-	struct store_question question = question_of(&params);
+	struct store_query query = question_of(&params);
 	struct store_snapshot snapshot;
 	struct query_source source;
 	struct strbuf text = { 0 };
@@ -160,8 +160,8 @@ static char *ask_table(struct world *world, const struct query_params *asked, bo
 
 	params.rows_only = true;
 	params.rows_limit = 10;
-	question.sums_only = indexed;
-	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
+	query.sums_only = indexed;
+	must(store_snapshot(world->store, &query, &snapshot, &err), &err);
 	source = (struct query_source){ snapshot.segments, snapshot.count, NULL,
 					indexed ? world->indexes : NULL };
 	must(query_tree(&source, &params, &tree, &err), &err);
@@ -181,17 +181,17 @@ static char *ask_series(struct world *world, const struct query_params *params, 
 	struct query_range_params range = { .base = *params,
 					    .step_ns = step_ns,
 					    .sum_all = params->limits.threads_max == 1 };
-	struct store_question question = question_of(params);
+	struct store_query query = question_of(params);
 	struct query_series_set set;
 	struct store_snapshot snapshot;
 	struct query_source source;
 	struct strbuf text = { 0 };
 	struct err err;
 
-	question.step_ns = rolled_up ? step_ns : 0;
-	question.by_series = !range.sum_all && !params->group_by_count;
-	question.names_count = range.sum_all ? 0 : question.names_count;
-	must(store_snapshot(world->store, &question, &snapshot, &err), &err);
+	query.step_ns = rolled_up ? step_ns : 0;
+	query.by_series = !range.sum_all && !params->group_by_count;
+	query.names_count = range.sum_all ? 0 : query.names_count;
+	must(store_snapshot(world->store, &query, &snapshot, &err), &err);
 	source = (struct query_source){ snapshot.segments, snapshot.count, NULL, NULL };
 	must(query_series(&source, &range, &set, &err), &err);
 	render_series_json(&set, false, &text);

@@ -138,16 +138,16 @@ struct found {
 
 static struct found find(struct world *world, const char *tenant)
 {
-	const struct store_question question = { .from_ns = INT64_MIN,
-						 .to_ns = INT64_MAX,
-						 .one_tenant = true,
-						 .tenant = slice_of(tenant) };
+	const struct store_query query = { .from_ns = INT64_MIN,
+					   .to_ns = INT64_MAX,
+					   .one_tenant = true,
+					   .tenant = slice_of(tenant) };
 	struct found found = { .first_ns = INT64_MAX };
 	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	struct err err;
 
-	assert_int_equal(store_snapshot(world->store, &question, &snapshot, &err), 0);
+	assert_int_equal(store_snapshot(world->store, &query, &snapshot, &err), 0);
 	for (size_t i = 0; i < snapshot.count; i++) {
 		struct segment *segment = &snapshot.segments[i];
 
@@ -248,14 +248,14 @@ static void times_of_samples_go_before_the_rest(void **state)
 
 static void *read_all(void *context)
 {
-	const struct store_question question = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
 	struct world *world = context;
 
 	while (!atomic_load(&world->done)) {
 		struct store_snapshot snapshot;
 		struct err err;
 
-		if (!store_snapshot(world->store, &question, &snapshot, &err))
+		if (!store_snapshot(world->store, &query, &snapshot, &err))
 			store_snapshot_release(world->store, &snapshot);
 	}
 	return NULL;

@@ -156,14 +156,14 @@ static void status_that_counted_for_long_rests(void **state)
 
 static uint64_t version_of(struct fixture *f, int64_t from_s, int64_t to_s)
 {
-	const struct store_question question = {
+	const struct store_query query = {
 		.from_ns = (BATCHES_START_S + from_s) * CLOCK_NS_PER_S,
 		.to_ns = (BATCHES_START_S + to_s) * CLOCK_NS_PER_S,
 	};
 	struct store_snapshot snapshot;
 	uint64_t version;
 
-	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	assert_int_equal(store_snapshot(f->store, &query, &snapshot, NULL), 0);
 	version = snapshot.version;
 	store_snapshot_release(f->store, &snapshot);
 	return version;
@@ -214,9 +214,9 @@ static void late_and_future_reports_are_refused_one_by_one(void **state)
 
 static int take(struct fixture *f, int64_t from_ns, int64_t to_ns, struct store_snapshot *ret)
 {
-	const struct store_question question = { .from_ns = from_ns, .to_ns = to_ns };
+	const struct store_query query = { .from_ns = from_ns, .to_ns = to_ns };
 
-	return store_snapshot(f->store, &question, ret, NULL);
+	return store_snapshot(f->store, &query, ret, NULL);
 }
 
 static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **state)
@@ -295,8 +295,8 @@ static void append_rows_of_containers(struct fixture *f)
 	tables_free(&tables);
 }
 
-/* However many series a memtable has, a question about others does not look at them. */
-static void memtable_without_a_text_of_the_question_is_left_out(void **state)
+/* However many series a memtable has, a query about others does not look at them. */
+static void memtable_without_a_text_of_the_query_is_left_out(void **state)
 {
 	static const struct {
 		const char *selector;
@@ -307,7 +307,7 @@ static void memtable_without_a_text_of_the_question_is_left_out(void **state)
 		{ "{other=\"\"}", 1 },	      { "{container=\"17\"}", 1 }, /* may be a number */
 		{ "{container=\"-17\"}", 1 }, { "{container=\"17a\"}", 0 },
 	};
-	struct store_question question = { .from_ns = 0, .to_ns = INT64_MAX };
+	struct store_query query = { .from_ns = 0, .to_ns = INT64_MAX };
 	struct fixture *f = *state;
 
 	append_rows_of_containers(f);
@@ -316,8 +316,8 @@ static void memtable_without_a_text_of_the_question_is_left_out(void **state)
 		struct selector selector;
 
 		assert_int_equal(selector_parse(slice_of(cases[i].selector), &selector, NULL), 0);
-		question.selector = &selector;
-		assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+		query.selector = &selector;
+		assert_int_equal(store_snapshot(f->store, &query, &snapshot, NULL), 0);
 		assert_int_equal(snapshot.count, cases[i].segments);
 		store_snapshot_release(f->store, &snapshot);
 		selector_free(&selector);
@@ -326,7 +326,7 @@ static void memtable_without_a_text_of_the_question_is_left_out(void **state)
 
 static void what_only_rows_are_called_is_found_in_parts(void **state)
 {
-	struct store_question question = { .from_ns = 0, .to_ns = INT64_MAX };
+	struct store_query query = { .from_ns = 0, .to_ns = INT64_MAX };
 	struct fixture *f = *state;
 	struct store_snapshot snapshot;
 	struct selector selector;
@@ -334,13 +334,13 @@ static void what_only_rows_are_called_is_found_in_parts(void **state)
 	append_rows_of_containers(f);
 	seal(f);
 	assert_int_equal(selector_parse(slice_of("{container=\"web\"}"), &selector, NULL), 0);
-	question.selector = &selector;
-	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	query.selector = &selector;
+	assert_int_equal(store_snapshot(f->store, &query, &snapshot, NULL), 0);
 	assert_int_equal(snapshot.count, 1);
 	store_snapshot_release(f->store, &snapshot);
 	selector_free(&selector);
 	assert_int_equal(selector_parse(slice_of("{comm=\"web\"}"), &selector, NULL), 0);
-	assert_int_equal(store_snapshot(f->store, &question, &snapshot, NULL), 0);
+	assert_int_equal(store_snapshot(f->store, &query, &snapshot, NULL), 0);
 	assert_int_equal(snapshot.count, 0); /* nor series nor rows have it */
 	store_snapshot_release(f->store, &snapshot);
 	selector_free(&selector);
@@ -811,7 +811,7 @@ int main(void)
 		TEST(late_and_future_reports_are_refused_one_by_one),
 		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
 		TEST(snapshot_opens_nothing_outside_the_range),
-		TEST(memtable_without_a_text_of_the_question_is_left_out),
+		TEST(memtable_without_a_text_of_the_query_is_left_out),
 		TEST(what_only_rows_are_called_is_found_in_parts),
 		TEST(damaged_part_is_set_aside_and_the_rest_served),
 		TEST(damage_in_the_log_is_told_and_the_rest_kept),

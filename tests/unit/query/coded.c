@@ -35,7 +35,7 @@ struct partition {
 	uint32_t group;
 	struct slice key;
 	struct level levels[3]; /* raw, hours by series, hours of all */
-	uint64_t id, kin;
+	uint64_t id, key_hash;
 	bool is_delta, broken;
 };
 
@@ -180,7 +180,7 @@ static struct partition *partition_of(struct coded *coded, const struct tables_v
 		.group = group,
 		.key = value,
 		.id = (uint64_t)part * 1000000 + coded->count + 1,
-		.kin = group * 10 + (value.len ? (uint64_t)value.data[0] : 0),
+		.key_hash = group * 10 + (value.len ? (uint64_t)value.data[0] : 0),
 		.is_delta = view->columns[view->groups[group].column_first].kind == COLUMN_DELTA &&
 			    view->groups[group].column_count == 1,
 	};
@@ -473,7 +473,7 @@ static void add_segment(struct coded *coded, size_t *count, struct partition *pa
 		.slots_count = level->view.nodes_count,
 		.has_sample_labels = level->labels,
 		.id = partition->id,
-		.kin = partition->kin,
+		.partition_key_hash = partition->key_hash,
 	};
 	/* Only what there is before stacks are loaded. */
 	hide_stacks(segment);

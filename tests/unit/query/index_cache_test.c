@@ -38,18 +38,18 @@ static struct function_index *index_of(size_t bytes, uint64_t first, uint32_t co
 	return index;
 }
 
-/* One question about one segment, which makes an index where that is worth it. */
+/* One query about one segment, which makes an index where that is worth it. */
 static bool ask(struct index_cache *cache, uint64_t segment, uint64_t version)
 {
 	const struct index_cache_key key = { .segment = segment, .version = version };
-	uint64_t question = index_cache_begin(cache);
-	struct index_cache_found found = index_cache_get(cache, question, &key);
+	uint64_t query = index_cache_begin(cache);
+	struct index_cache_found found = index_cache_get(cache, query, &key);
 	bool has_found = found.index;
 
-	if (found.due && index_cache_make_room(cache, question, BYTES)) {
+	if (found.due && index_cache_make_room(cache, query, BYTES)) {
 		struct function_index *made = index_of(BYTES, segment, 1);
 
-		index_cache_put(cache, question, &key, made);
+		index_cache_put(cache, query, &key, made);
 		found.index = made;
 	}
 	if (found.index)
@@ -96,7 +96,7 @@ static void memory_stays_within_the_budget(void **state)
 	index_cache_free(cache);
 }
 
-/* What one question about a segment finds; NULL: nothing. */
+/* What one query about a segment finds; NULL: nothing. */
 static const struct function_index *look_up(struct index_cache *cache, uint64_t segment,
 					    uint64_t version, uint32_t *ret_member)
 {

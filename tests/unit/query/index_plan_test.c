@@ -13,7 +13,7 @@
 #define SLOTS 1000u
 
 /* Segments of one key, by id; `sizes` of the indexes that the first of them have. */
-struct question {
+struct query {
 	struct segment segments[SEGMENTS_MAX];
 	struct select_segment ins[SEGMENTS_MAX];
 	struct index_candidate candidates[SEGMENTS_MAX];
@@ -22,176 +22,177 @@ struct question {
 	struct arena arena;
 };
 
-static struct index_candidate *add(struct question *question, uint64_t kin, size_t stacks_bytes)
+static struct index_candidate *add(struct query *query, uint64_t kin, size_t stacks_bytes)
 {
-	size_t at = question->count++;
+	size_t at = query->count++;
 
-	question->segments[at] = (struct segment){
-		.id = at + 1, .kin = kin, .slots_count = SLOTS, .stacks_bytes = stacks_bytes
-	};
-	question->ins[at] = (struct select_segment){ .segment = &question->segments[at] };
-	question->candidates[at] = (struct index_candidate){ .in = &question->ins[at] };
-	return &question->candidates[at];
+	query->segments[at] = (struct segment){ .id = at + 1,
+						.partition_key_hash = kin,
+						.slots_count = SLOTS,
+						.stacks_bytes = stacks_bytes };
+	query->ins[at] = (struct select_segment){ .segment = &query->segments[at] };
+	query->candidates[at] = (struct index_candidate){ .in = &query->ins[at] };
+	return &query->candidates[at];
 }
 
-static void add_due(struct question *question, size_t count)
+static void add_due(struct query *query, size_t count)
 {
 	while (count--)
-		add(question, 1, 100)->due = true;
+		add(query, 1, 100)->due = true;
 }
 
 /* An index of `count` segments, of which `met` are asked about. */
-static void add_indexed(struct question *question, size_t met, uint32_t count)
+static void add_indexed(struct query *query, size_t met, uint32_t count)
 {
-	struct function_index *index = &question->indexes[question->indexes_count++];
+	struct function_index *index = &query->indexes[query->indexes_count++];
 
 	index->members_count = count;
 	for (uint32_t i = 0; i < met; i++) {
-		struct index_candidate *candidate = add(question, 1, 100);
+		struct index_candidate *candidate = add(query, 1, 100);
 
 		candidate->index = index;
 		candidate->member = i;
 	}
 }
 
-static struct index_plan plan(struct question *question)
+static struct index_plan plan(struct query *query)
 {
-	struct index_plan plan = { .candidates = question->candidates };
+	struct index_plan plan = { .candidates = query->candidates };
 
-	arena_init(&question->arena, 0);
-	index_plan_sort(plan.candidates, question->count);
-	plan.candidates_count = index_plan_kin(plan.candidates, question->count);
-	assert_true(index_plan_make(&plan, &question->arena));
+	arena_init(&query->arena, 0);
+	index_plan_sort(plan.candidates, query->count);
+	plan.candidates_count = index_plan_partition(plan.candidates, query->count);
+	assert_true(index_plan_make(&plan, &query->arena));
 	return plan;
 }
 
 static void what_is_due_is_indexed_together(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 30);
-	made = plan(&question);
+	add_due(&query, 30);
+	made = plan(&query);
 	assert_int_equal(made.due_count, 30);
 	assert_int_equal(made.count, 30);
 	assert_int_equal(made.olds_count, 0);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void keys_are_apart(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 
 	(void)state;
 	for (uint64_t i = 0; i < 6; i++)
-		add(&question, i % 2 + 1, 100);
-	add(&question, 0, 100); /* it is not known of these that they resemble each other */
-	add(&question, 0, 100);
-	index_plan_sort(question.candidates, question.count);
-	assert_int_equal(index_plan_kin(question.candidates, 8), 1);
-	assert_int_equal(index_plan_kin(question.candidates + 1, 7), 1);
-	assert_int_equal(index_plan_kin(question.candidates + 2, 6), 3);
-	assert_int_equal(index_plan_kin(question.candidates + 5, 3), 3);
+		add(&query, i % 2 + 1, 100);
+	add(&query, 0, 100); /* it is not known of these that they resemble each other */
+	add(&query, 0, 100);
+	index_plan_sort(query.candidates, query.count);
+	assert_int_equal(index_plan_partition(query.candidates, 8), 1);
+	assert_int_equal(index_plan_partition(query.candidates + 1, 7), 1);
+	assert_int_equal(index_plan_partition(query.candidates + 2, 6), 3);
+	assert_int_equal(index_plan_partition(query.candidates + 5, 3), 3);
 }
 
 static void indexes_join_what_outweighs_them(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 15);
-	add_indexed(&question, 15, 15);
-	made = plan(&question);
+	add_due(&query, 15);
+	add_indexed(&query, 15, 15);
+	made = plan(&query);
 	assert_int_equal(made.olds_count, 1);
 	assert_int_equal(made.count, 30);
 	assert_int_equal(made.segments[0]->id, 1); /* those that are due come first */
 	assert_int_equal(made.segments[15]->id, 16);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void large_indexes_stay_as_they_are(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 1);
-	add_indexed(&question, 2, 2);
-	add_indexed(&question, 30, 30);
-	made = plan(&question);
+	add_due(&query, 1);
+	add_indexed(&query, 2, 2);
+	add_indexed(&query, 30, 30);
+	made = plan(&query);
 	assert_int_equal(made.olds_count, 0);
 	assert_int_equal(made.count, 1);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 	/* Many small ones become one, beside the large one. */
-	add_indexed(&question, 1, 1);
-	add_indexed(&question, 1, 1);
-	made = plan(&question);
+	add_indexed(&query, 1, 1);
+	add_indexed(&query, 1, 1);
+	made = plan(&query);
 	assert_int_equal(made.olds_count, 3);
 	assert_int_equal(made.count, 5);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void an_index_joins_with_all_its_segments_or_not(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 4);
-	add_indexed(&question, 2, 3);
-	made = plan(&question);
+	add_due(&query, 4);
+	add_indexed(&query, 2, 3);
+	made = plan(&query);
 	assert_int_equal(made.olds_count, 0);
 	assert_int_equal(made.count, 4);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void levels_of_a_partition_are_one_segment(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 2);
-	add(&question, 1, 100);
-	question.segments[2].id = 1; /* the cache tells one of them that it is due */
-	add_indexed(&question, 2, 1);
-	question.segments[4].id = question.segments[3].id;
-	made = plan(&question);
+	add_due(&query, 2);
+	add(&query, 1, 100);
+	query.segments[2].id = 1; /* the cache tells one of them that it is due */
+	add_indexed(&query, 2, 1);
+	query.segments[4].id = query.segments[3].id;
+	made = plan(&query);
 	assert_int_equal(made.due_count, 2);
 	assert_int_equal(made.olds_count, 1);
 	assert_int_equal(made.count, 3);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void only_so_many_stacks_are_joined(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
-	add_due(&question, 4);
-	add_indexed(&question, 4, 4);
-	question.segments[6].stacks_bytes = INDEX_PLAN_BYTES_MAX;
-	made = plan(&question);
+	add_due(&query, 4);
+	add_indexed(&query, 4, 4);
+	query.segments[6].stacks_bytes = INDEX_PLAN_BYTES_MAX;
+	made = plan(&query);
 	assert_int_equal(made.olds_count, 0);
 	assert_int_equal(made.count, 4);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 static void nothing_is_made_when_nothing_is_due(void **state)
 {
-	struct question question = { 0 };
+	struct query query = { 0 };
 	struct index_plan made;
 
 	(void)state;
 	for (int i = 0; i < 8; i++)
-		add_indexed(&question, 1, 1);
-	made = plan(&question);
+		add_indexed(&query, 1, 1);
+	made = plan(&query);
 	assert_int_equal(made.count, 0);
 	assert_int_equal(made.olds_count, 0);
-	arena_free(&question.arena);
+	arena_free(&query.arena);
 }
 
 int main(void)

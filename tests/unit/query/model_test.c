@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random tables against a naive model: all rows as a flat list, stacks as lists of strings, POSIX
- * regular expressions, one loop per question. Checks trees (also at full detail), time series and
+ * regular expressions, one loop per query. Checks trees (also at full detail), time series and
  * catalogues, and the invariants that every tree keeps.
  */
 #include "world.h"
@@ -123,7 +123,7 @@ struct model {
 	uint32_t reports;
 };
 
-struct question {
+struct query {
 	uint32_t group, column;
 	const char *matchers;
 	const char *group_by;
@@ -274,16 +274,16 @@ static const char *const matcher_lists[] = {
 static const char *const group_lists[] = { "",	       "",	"comm",	      "pod", "thread",
 					   "comm,pod", "bytes", "thread,pod", "none" };
 
-static struct question make_question(void)
+static struct query make_query(void)
 {
-	struct question question = { .group = draw(2),
-				     .matchers = PICK(matcher_lists),
-				     .group_by = PICK(group_lists) };
+	struct query query = { .group = draw(2),
+			       .matchers = PICK(matcher_lists),
+			       .group_by = PICK(group_lists) };
 
-	question.column = draw(groups[question.group].columns);
-	question.from_ns = (int64_t)draw(TIMES) * REPORT_NS + (int64_t)draw(3) - 1;
-	question.to_ns = question.from_ns + (int64_t)draw(TIMES * REPORT_NS);
-	return question;
+	query.column = draw(groups[query.group].columns);
+	query.from_ns = (int64_t)draw(TIMES) * REPORT_NS + (int64_t)draw(3) - 1;
+	query.to_ns = query.from_ns + (int64_t)draw(TIMES * REPORT_NS);
+	return query;
 }
 
 /* ---- the naive answers ---- */
@@ -312,11 +312,11 @@ static bool regex_fits(const char *value, struct slice pattern)
 	return fits;
 }
 
-static bool record_fits(const struct record *record, const struct question *question,
+static bool record_fits(const struct record *record, const struct query *query,
 			const struct selector *selector)
 {
-	if (record->group != question->group || record->start_ns < question->from_ns ||
-	    record->start_ns >= question->to_ns)
+	if (record->group != query->group || record->start_ns < query->from_ns ||
+	    record->start_ns >= query->to_ns)
 		return false;
 	for (size_t i = 0; i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
@@ -400,14 +400,14 @@ static uint32_t frames_of(const struct record *record, struct naive_frame *frame
 	return count;
 }
 
-static struct line line_of(const struct record *record, const struct question *question)
+static struct line line_of(const struct record *record, const struct query *query)
 {
 	struct naive_frame frames[2 * DEPTH_MAX];
 	struct strbuf shown = { 0 }, key = { 0 };
 	uint32_t count = frames_of(record, frames);
 
-	add_groups(&shown, record, question->group_by);
-	naive_filters_frames(&question->filters, frames, &count);
+	add_groups(&shown, record, query->group_by);
+	naive_filters_frames(&query->filters, frames, &count);
 	for (uint32_t i = 0; i < count; i++)
 		strbuf_addf(&shown, "%s%s", shown.len ? ";" : "", frames[i].name);
 	if (!shown.len)
@@ -459,7 +459,7 @@ static int64_t round_half_away(int64_t numerator)
 }
 
 /* With `hidden`, the stacks that filters hide. */
-static char *naive_folded(const struct model *model, const struct question *question,
+static char *naive_folded(const struct model *model, const struct query *query,
 			  const struct selector *selector, bool hidden)
 {
 	struct line *lines = mem_new_array(struct line, model->count + 1);
@@ -470,17 +470,15 @@ static char *naive_folded(const struct model *model, const struct question *ques
 		const struct record *record = &model->records[i];
 		int64_t divisor = 1;
 
-		if (!record_fits(record, question, selector) ||
-		    naive_filters_show(&question->filters, frames, frames_of(record, frames)) ==
+		if (!record_fits(record, query, selector) ||
+		    naive_filters_show(&query->filters, frames, frames_of(record, frames)) ==
 			    hidden)
 			continue;
 		if (!selector->type.delta)
-			divisor = reports_of_series(model, record, question->from_ns,
-						    question->to_ns);
+			divisor = reports_of_series(model, record, query->from_ns, query->to_ns);
 		assert_in_range(divisor, 1, 10);
-		lines[count] = line_of(record, question);
-		lines[count++].value =
-			record->values[question->column] * (COMMON_MULTIPLE / divisor);
+		lines[count] = line_of(record, query);
+		lines[count++].value = record->values[query->column] * (COMMON_MULTIPLE / divisor);
 	}
 	count = fold_lines(lines, count, by_key);
 	for (size_t i = 0; i < count; i++)
@@ -605,23 +603,23 @@ static int64_t sum_of_lines(char *folded)
 }
 
 /* `as` says which tree. */
-static struct tree *ask_as(const struct query_source *source, const struct question *question,
+static struct tree *ask_as(const struct query_source *source, const struct query *query,
 			   const struct selector *selector, const struct query_params *as)
 {
 	struct query_params params = *as;
-	struct slice rest = slice_of(question->group_by);
+	struct slice rest = slice_of(query->group_by);
 	struct filter_list filters = { 0 };
 	struct tree *tree = NULL;
 	struct err err = { 0 };
 
 	params.selector = selector;
-	params.from_ns = question->from_ns;
-	params.to_ns = question->to_ns;
-	params.limits.threads_max = question->threads;
+	params.from_ns = query->from_ns;
+	params.to_ns = query->to_ns;
+	params.limits.threads_max = query->threads;
 	while (rest.len)
 		params.group_by[params.group_by_count++] = slice_cut(rest, ',', &rest);
-	if (filter_list_parse(&filters, slice_of(question->filters.text), &err))
-		fail_msg("%s: %s", question->filters.text, err.message);
+	if (filter_list_parse(&filters, slice_of(query->filters.text), &err))
+		fail_msg("%s: %s", query->filters.text, err.message);
 	params.filters = &filters;
 	if (query_tree(source, &params, &tree, &err))
 		fail_msg("query: %s", err.message);
@@ -640,12 +638,12 @@ static void render_table(const struct tree *tree, uint32_t limit, struct strbuf 
 static size_t indexes_used, indexes_made;
 
 /* Without the tree the table is the same; returns whether it came without. */
-static bool check_table(const struct query_source *source, const struct question *question,
+static bool check_table(const struct query_source *source, const struct query *query,
 			const struct selector *selector, const struct tree *tree)
 {
 	uint32_t limit = draw(2) ? 1 + draw(6) : 0;
 	struct tree *table =
-		ask_as(source, question, selector,
+		ask_as(source, query, selector,
 		       &(struct query_params){ .rows_only = true, .rows_limit = limit });
 	struct strbuf rows = { 0 }, expected = { 0 };
 	bool has_rows = table->rows;
@@ -696,12 +694,12 @@ static void draw_tree(const struct tree *tree, uint32_t width_px, struct strbuf 
 static size_t pictures_trimmed;
 
 /* A tree that is trimmed while it is made shows the same; of all, when nothing is too narrow. */
-static void check_picture(const struct query_source *source, const struct question *question,
+static void check_picture(const struct query_source *source, const struct query *query,
 			  const struct selector *selector, const struct tree *tree)
 {
 	uint32_t width_px = draw(3) ? 1 + draw(40) : 1000000;
 	struct tree *trimmed =
-		ask_as(source, question, selector,
+		ask_as(source, query, selector,
 		       &(struct query_params){ .nodes_only = true, .width_px = width_px });
 	struct strbuf shown = { 0 }, expected = { 0 };
 
@@ -722,47 +720,45 @@ static void check_picture(const struct query_source *source, const struct questi
 static size_t tables_without_trees;
 
 static void check_tree(const struct query_source *source, const struct model *model,
-		       const struct question *question, const char *text,
-		       const struct selector *selector)
+		       const struct query *query, const char *text, const struct selector *selector)
 {
-	struct tree *tree = ask_as(source, question, selector, &(struct query_params){ 0 });
-	char *expected = naive_folded(model, question, selector, false);
+	struct tree *tree = ask_as(source, query, selector, &(struct query_params){ 0 });
+	char *expected = naive_folded(model, query, selector, false);
 	char *folded = merged_folded(tree);
 	char *stacks = folded_stacks(tree);
 
 	if (strcmp(expected, folded) || strcmp(expected, stacks))
-		print_message("%s by %s [%d, %d) filters %s\n", text, question->group_by,
-			      (int)question->from_ns, (int)question->to_ns, question->filters.text);
+		print_message("%s by %s [%d, %d) filters %s\n", text, query->group_by,
+			      (int)query->from_ns, (int)query->to_ns, query->filters.text);
 	assert_string_equal(folded, expected);
 	assert_string_equal(stacks, expected);
-	assert_int_equal(tree->filtered,
-			 sum_of_lines(naive_folded(model, question, selector, true)));
+	assert_int_equal(tree->filtered, sum_of_lines(naive_folded(model, query, selector, true)));
 	check_nodes(tree);
 	check_siblings(tree);
 	/* Asked about again, segments are indexed, and then answer by that. */
 	for (int round = 0; round < (source->indexes ? 4 : 1); round++)
-		tables_without_trees += check_table(source, question, selector, tree);
-	check_picture(source, question, selector, tree);
+		tables_without_trees += check_table(source, query, selector, tree);
+	check_picture(source, query, selector, tree);
 	free(expected);
 	free(folded);
 	free(stacks);
 	tree_free(tree);
 }
 
-/* The same answers with filters; half of the questions have none. */
-static void draw_filters(struct question *question)
+/* The same answers with filters; half of the queries have none. */
+static void draw_filters(struct query *query)
 {
 	if (draw(2))
-		naive_filters_draw(&question->filters, draw);
+		naive_filters_draw(&query->filters, draw);
 }
 
 static const char *const labels_of_rows[] = { "thread", "pod", "bytes" };
 
-/* Whether the question names a label that rows may carry. */
-static bool names_rows(const struct question *question, const struct selector *selector)
+/* Whether the query names a label that rows may carry. */
+static bool names_rows(const struct query *query, const struct selector *selector)
 {
 	for (size_t i = 0; i < sizeof(labels_of_rows) / sizeof(labels_of_rows[0]); i++) {
-		if (strstr(question->group_by, labels_of_rows[i]))
+		if (strstr(query->group_by, labels_of_rows[i]))
 			return true;
 		for (size_t at = 0; at < selector->matchers_count; at++)
 			if (slice_is(selector->matchers[at].name, labels_of_rows[i]))
@@ -772,12 +768,12 @@ static bool names_rows(const struct question *question, const struct selector *s
 }
 
 /* As the store would plan it, where partitions are made by `comm`. */
-static struct query_source plan_source(struct coded *coded, const struct question *question,
+static struct query_source plan_source(struct coded *coded, const struct query *query,
 				       const struct selector *selector)
 {
-	struct coded_wanted wanted = { question->from_ns, question->to_ns, false, false };
+	struct coded_wanted wanted = { query->from_ns, query->to_ns, false, false };
 
-	if (!names_rows(question, selector)) {
+	if (!names_rows(query, selector)) {
 		wanted.rolled_up = draw(3);
 		wanted.all = draw(2);
 	}
@@ -799,21 +795,21 @@ static void trees_agree_with_the_model(void **state)
 		make_world(&world, model);
 		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
-			struct question question = make_question();
+			struct query query = make_query();
 			struct query_source source;
 			struct selector selector;
 			char text[160];
 
-			draw_filters(&question);
+			draw_filters(&query);
 			snprintf(text, sizeof(text), "%s%s",
-				 groups[question.group].types[question.column], question.matchers);
+				 groups[query.group].types[query.column], query.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
 			source = world_source(&world);
-			check_tree(&source, model, &question, text, &selector);
-			question.threads = 1 + draw(3);
-			source = plan_source(coded, &question, &selector);
+			check_tree(&source, model, &query, text, &selector);
+			query.threads = 1 + draw(3);
+			source = plan_source(coded, &query, &selector);
 			source.indexes = indexes;
-			check_tree(&source, model, &question, text, &selector);
+			check_tree(&source, model, &query, text, &selector);
 			selector_free(&selector);
 		}
 		assert_true(index_cache_bytes(indexes) <= limit_bytes);
@@ -828,31 +824,30 @@ static void trees_agree_with_the_model(void **state)
 	free(model);
 }
 
-static struct query_params params_of(const struct question *question,
-				     const struct selector *selector)
+static struct query_params params_of(const struct query *query, const struct selector *selector)
 {
 	return (struct query_params){ .selector = selector,
-				      .from_ns = question->from_ns,
-				      .to_ns = question->to_ns,
-				      .limits = { .threads_max = question->threads } };
+				      .from_ns = query->from_ns,
+				      .to_ns = query->to_ns,
+				      .limits = { .threads_max = query->threads } };
 }
 
 static void check_diff(const struct query_source *base_source, const struct query_source *source,
-		       const struct model *model, const struct question questions[2],
+		       const struct model *model, const struct query queries[2],
 		       const struct selector selectors[2])
 {
-	struct query_params base = params_of(&questions[0], &selectors[0]);
-	struct query_params params = params_of(&questions[1], &selectors[1]);
+	struct query_params base = params_of(&queries[0], &selectors[0]);
+	struct query_params params = params_of(&queries[1], &selectors[1]);
 	char *expected[2], *folded[2];
 	struct filter_list filters = { 0 };
 	struct tree *tree;
 
-	assert_int_equal(filter_list_parse(&filters, slice_of(questions[1].filters.text), NULL), 0);
+	assert_int_equal(filter_list_parse(&filters, slice_of(queries[1].filters.text), NULL), 0);
 	params.filters = &filters;
 	assert_int_equal(query_diff(base_source, &base, source, &params, &tree, NULL), 0);
 	filter_list_free(&filters);
 	for (int i = 0; i < 2; i++)
-		expected[i] = naive_folded(model, &questions[i], &selectors[i], false);
+		expected[i] = naive_folded(model, &queries[i], &selectors[i], false);
 	check_nodes(tree);
 	folded[1] = merged_folded(tree);
 	for (uint32_t i = 0; i < tree->nodes_count; i++) {
@@ -883,28 +878,28 @@ static void diffs_hold_both_trees(void **state)
 		make_world(&world, model);
 		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS / 4; at++) {
-			struct question questions[2] = { make_question(), make_question() };
+			struct query queries[2] = { make_query(), make_query() };
 			struct query_source base_source = world_source(&world), source;
 			struct selector selectors[2];
 
-			draw_filters(&questions[1]);
-			questions[0].filters = questions[1].filters;
-			questions[0].group = questions[1].group;
-			questions[0].column = questions[1].column;
+			draw_filters(&queries[1]);
+			queries[0].filters = queries[1].filters;
+			queries[0].group = queries[1].group;
+			queries[0].column = queries[1].column;
 			for (int side = 0; side < 2; side++) {
 				char text[160];
 
-				questions[side].group_by = "";
-				questions[side].threads = 1 + draw(3);
+				queries[side].group_by = "";
+				queries[side].threads = 1 + draw(3);
 				snprintf(
 					text, sizeof(text), "%s%s",
-					groups[questions[side].group].types[questions[side].column],
-					questions[side].matchers);
+					groups[queries[side].group].types[queries[side].column],
+					queries[side].matchers);
 				assert_int_equal(
 					selector_parse(slice_of(text), &selectors[side], NULL), 0);
 			}
-			source = plan_source(coded, &questions[1], &selectors[1]);
-			check_diff(&base_source, &source, model, questions, selectors);
+			source = plan_source(coded, &queries[1], &selectors[1]);
+			check_diff(&base_source, &source, model, queries, selectors);
 			selector_free(&selectors[0]);
 			selector_free(&selectors[1]);
 		}
@@ -949,20 +944,20 @@ static void partitions_that_cannot_be_read_are_left_out_as_a_whole(void **state)
 			drop_partition(model, &broken);
 		}
 		for (int at = 0; at < QUESTIONS / 4; at++) {
-			struct question question = make_question();
+			struct query query = make_query();
 			struct query_source source;
 			struct selector selector;
 			char text[160];
 
 			/* All of it: what is never read is not noticed. */
-			question.column = 0;
-			question.from_ns = 0;
-			question.to_ns = TIMES * REPORT_NS;
-			question.threads = 1 + draw(3);
-			snprintf(text, sizeof(text), "%s", groups[question.group].types[0]);
+			query.column = 0;
+			query.from_ns = 0;
+			query.to_ns = TIMES * REPORT_NS;
+			query.threads = 1 + draw(3);
+			snprintf(text, sizeof(text), "%s", groups[query.group].types[0]);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
-			source = plan_source(coded, &question, &selector);
-			check_tree(&source, model, &question, text, &selector);
+			source = plan_source(coded, &query, &selector);
+			check_tree(&source, model, &query, text, &selector);
 			selector_free(&selector);
 		}
 		coded_free(coded);
@@ -972,38 +967,38 @@ static void partitions_that_cannot_be_read_are_left_out_as_a_whole(void **state)
 }
 
 /* The naive value of one bucket of one line. */
-static int64_t naive_point(const struct model *model, const struct question *question,
+static int64_t naive_point(const struct model *model, const struct query *query,
 			   const struct selector *selector, const char *line, int64_t from_ns,
 			   int64_t to_ns)
 {
 	int64_t sum = 0;
 
-	from_ns = from_ns > question->from_ns ? from_ns : question->from_ns;
-	to_ns = to_ns < question->to_ns ? to_ns : question->to_ns;
+	from_ns = from_ns > query->from_ns ? from_ns : query->from_ns;
+	to_ns = to_ns < query->to_ns ? to_ns : query->to_ns;
 	for (size_t i = 0; i < model->count; i++) {
 		const struct record *record = &model->records[i];
 		struct strbuf group = { 0 };
 		int64_t divisor = 1;
 		bool same;
 
-		add_groups(&group, record, question->group_by);
+		add_groups(&group, record, query->group_by);
 		same = !strcmp(strbuf_text(&group), line);
 		strbuf_free(&group);
-		if (!same || !record_fits(record, question, selector) ||
-		    record->start_ns < from_ns || record->start_ns >= to_ns)
+		if (!same || !record_fits(record, query, selector) || record->start_ns < from_ns ||
+		    record->start_ns >= to_ns)
 			continue;
 		if (!selector->type.delta)
 			divisor = reports_of_series(model, record, from_ns, to_ns);
-		sum += record->values[question->column] * (COMMON_MULTIPLE / divisor);
+		sum += record->values[query->column] * (COMMON_MULTIPLE / divisor);
 	}
 	return round_half_away(sum);
 }
 
 /* The line's labels as add_groups writes them. */
-static void line_name(const struct question *question, const struct query_series *series,
+static void line_name(const struct query *query, const struct query_series *series,
 		      struct strbuf *out)
 {
-	struct slice rest = slice_of(question->group_by);
+	struct slice rest = slice_of(query->group_by);
 
 	strbuf_reserve(out, 1)[0] = '\0';
 	while (rest.len) {
@@ -1018,17 +1013,17 @@ static void line_name(const struct question *question, const struct query_series
 
 /* Each point is right, and together they are all there is. */
 static void check_series(const struct query_source *source, const struct model *model,
-			 const struct question *question, const struct selector *selector)
+			 const struct query *query, const struct selector *selector)
 {
 	struct query_range_params params = {
 		.base = { .selector = selector,
-			  .from_ns = question->from_ns,
-			  .to_ns = question->to_ns + 1 },
+			  .from_ns = query->from_ns,
+			  .to_ns = query->to_ns + 1 },
 		.step_ns = 1000000, /* the least allowed: one bucket or two */
-		.sum_all = !*question->group_by,
+		.sum_all = !*query->group_by,
 	};
-	struct question asked = *question;
-	struct slice rest = slice_of(question->group_by);
+	struct query asked = *query;
+	struct slice rest = slice_of(query->group_by);
 	struct query_series_set set;
 	int64_t sum = 0, expected = 0;
 
@@ -1039,7 +1034,7 @@ static void check_series(const struct query_source *source, const struct model *
 	for (size_t i = 0; i < set.series_count; i++) {
 		struct strbuf name = { 0 };
 
-		line_name(question, &set.series[i], &name);
+		line_name(query, &set.series[i], &name);
 		assert_in_range(set.series[i].points_count, 1, 2);
 		for (size_t at = 0; at < set.series[i].points_count; at++) {
 			const struct query_point *point = &set.series[i].points[at];
@@ -1054,16 +1049,16 @@ static void check_series(const struct query_source *source, const struct model *
 	query_series_free(&set);
 	for (size_t i = 0; i < model->count; i++)
 		if (record_fits(&model->records[i], &asked, selector))
-			expected += model->records[i].values[question->column];
+			expected += model->records[i].values[query->column];
 	if (selector->type.delta)
 		assert_int_equal(sum, expected);
 }
 
 /* A gauge that is read row by row has no event where a report has no row for the line. */
-static bool is_by_rows(const struct question *question)
+static bool is_by_rows(const struct query *query)
 {
-	return strstr(question->group_by, "thread") || strstr(question->group_by, "bytes") ||
-	       strstr(question->group_by, "pod");
+	return strstr(query->group_by, "thread") || strstr(query->group_by, "bytes") ||
+	       strstr(query->group_by, "pod");
 }
 
 static void series_agree_with_the_model(void **state)
@@ -1079,21 +1074,21 @@ static void series_agree_with_the_model(void **state)
 		make_world(&world, model);
 		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
-			struct question question = make_question();
+			struct query query = make_query();
 			struct query_source source;
 			struct selector selector;
 			char text[160];
 
 			snprintf(text, sizeof(text), "%s%s",
-				 groups[question.group].types[question.column], question.matchers);
+				 groups[query.group].types[query.column], query.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
-			if (selector.type.delta || !is_by_rows(&question)) {
+			if (selector.type.delta || !is_by_rows(&query)) {
 				source = world_source(&world);
-				check_series(&source, model, &question, &selector);
-				question.to_ns++;
-				source = plan_source(coded, &question, &selector);
-				question.to_ns--;
-				check_series(&source, model, &question, &selector);
+				check_series(&source, model, &query, &selector);
+				query.to_ns++;
+				source = plan_source(coded, &query, &selector);
+				query.to_ns--;
+				check_series(&source, model, &query, &selector);
 			}
 			selector_free(&selector);
 		}
@@ -1104,7 +1099,7 @@ static void series_agree_with_the_model(void **state)
 }
 
 static void check_values(const struct query_source *source, const struct model *model,
-			 const struct question *question, const struct selector *selector,
+			 const struct query *query, const struct selector *selector,
 			 const char *name)
 {
 	struct slice *values = NULL;
@@ -1112,14 +1107,14 @@ static void check_values(const struct query_source *source, const struct model *
 	size_t count = 0;
 
 	arena_init(&arena, 0);
-	assert_int_equal(query_label_values(source, selector, slice_of(name), question->from_ns,
-					    question->to_ns, &arena, &values, &count, NULL),
+	assert_int_equal(query_label_values(source, selector, slice_of(name), query->from_ns,
+					    query->to_ns, &arena, &values, &count, NULL),
 			 0);
 	for (size_t i = 0; i + 1 < count; i++)
 		assert_true(slice_compare(values[i], values[i + 1]) < 0);
 	for (size_t i = 0; i < model->count; i++) {
 		const char *value = label_of(&model->records[i], slice_of(name));
-		bool found = !*value || !record_fits(&model->records[i], question, selector);
+		bool found = !*value || !record_fits(&model->records[i], query, selector);
 
 		for (size_t at = 0; !found && at < count; at++)
 			found = slice_is(values[at], value);
@@ -1131,7 +1126,7 @@ static void check_values(const struct query_source *source, const struct model *
 
 		for (size_t i = 0; !found && i < model->count; i++)
 			found = slice_is(values[at], model->records[i].comm) &&
-				record_fits(&model->records[i], question, selector);
+				record_fits(&model->records[i], query, selector);
 		assert_true(found);
 	}
 	arena_free(&arena);
@@ -1151,22 +1146,22 @@ static void catalogues_list_what_the_model_has(void **state)
 		make_world(&world, model);
 		coded = coded_new(&world, "comm");
 		for (int at = 0; at < QUESTIONS; at++) {
-			struct question question = make_question();
+			struct query query = make_query();
 			struct query_source source;
 			struct selector selector;
 			const char *name;
 			char text[160];
 
 			snprintf(text, sizeof(text), "%s%s",
-				 groups[question.group].types[question.column], question.matchers);
+				 groups[query.group].types[query.column], query.matchers);
 			assert_int_equal(selector_parse(slice_of(text), &selector, NULL), 0);
 			name = PICK(names);
 			source = world_source(&world);
-			check_values(&source, model, &question, &selector, name);
-			source = coded_source(coded, &(struct coded_wanted){ question.from_ns,
-									     question.to_ns, false,
-									     false });
-			check_values(&source, model, &question, &selector, name);
+			check_values(&source, model, &query, &selector, name);
+			source = coded_source(
+				coded,
+				&(struct coded_wanted){ query.from_ns, query.to_ns, false, false });
+			check_values(&source, model, &query, &selector, name);
 			selector_free(&selector);
 		}
 		coded_free(coded);

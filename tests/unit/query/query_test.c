@@ -486,7 +486,7 @@ static void segments_of_equal_stacks_need_little_memory(void **state)
 	}
 	source = world_source(world);
 	for (size_t i = 0; i < source.segments_count; i++)
-		world->segments[i].kin = 1;
+		world->segments[i].partition_key_hash = 1;
 	assert_int_equal(selector_parse(slice_of(WORLD_ON_CPU), &selector, NULL), 0);
 	params.selector = &selector;
 	if (query_tree(&source, &params, &tree, &err))

@@ -7,7 +7,7 @@ import { gzipSync, gunzipSync } from "node:zlib";
 import { openFile } from "../../../src/ui/src/files/open";
 import { parseFrame, parseHead } from "../../../src/ui/src/files/perf_script";
 import type { Tables } from "../../../src/ui/src/files/tables";
-import { type FileQuestion, treeOf } from "../../../src/ui/src/files/tree";
+import { type FileQuery, treeOf } from "../../../src/ui/src/files/tree";
 import { foldedText, speedscopeText } from "../../../src/ui/src/model/export";
 import { functionName, nodeName, type Profile } from "../../../src/ui/src/model/profile";
 
@@ -15,9 +15,9 @@ const tests = process.env.FIRN_TESTS ?? "";
 const golden = (name: string) => readFileSync(path.join(tests, "golden/pprof", name));
 const seed = (name: string) => readFileSync(path.join(tests, "fuzz/corpus/profile_text", name));
 
-const ALL: FileQuestion = { type: "", groupBy: [], filters: [], inverted: false };
+const ALL: FileQuery = { type: "", groupBy: [], filters: [], inverted: false };
 const open = async (content: string | Uint8Array) => openFile(new Blob([content as BlobPart]));
-const tree = (tables: Tables, question: Partial<FileQuestion> = {}) => treeOf(tables, { ...ALL, ...question });
+const tree = (tables: Tables, query: Partial<FileQuery> = {}) => treeOf(tables, { ...ALL, ...query });
 
 /* flat and cum by name, as `go tool pprof -top` has them. */
 function top(profile: Profile): Record<string, [flat: number, cum: number]> {

@@ -302,7 +302,7 @@ int rollup_write(const struct rollup_job *job, struct err *err)
 {
 	const struct rollup_count *count = job->count;
 	bool all = only_deltas(job->view) && job->view->series_count > 1;
-	uint64_t rows = count->raw_rows; /* that are read without the level in question */
+	uint64_t rows = count->raw_rows; /* that are read without the level in query */
 	int64_t span_ns;
 	int rc = 0;
 

@@ -2,7 +2,7 @@
 /*
  * tables_check - whether a view keeps every promise of model/tables.h.
  *
- * Asked twice with the same question: of a batch before it is logged (what cannot be read back
+ * Asked twice with the same query: of a batch before it is logged (what cannot be read back
  * must not be acknowledged), and of every view decoded from disk (then no reader needs to check an
  * id again). One pass, no memory.
  *

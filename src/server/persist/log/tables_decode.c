@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reading half of tables_codec.h. An array is allocated only after its count was compared with
- * the bytes that are left (every element takes at least one); all questions about ids are left to
+ * the bytes that are left (every element takes at least one); all queries about ids are left to
  * tables_check.
  */
 #include "base/hash.h"

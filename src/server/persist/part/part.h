@@ -29,7 +29,7 @@ enum part_tier {
 };
 
 /*
- * What the manifest knows, so that a part outside the question is never opened. The writer fills
+ * What the manifest knows, so that a part outside the query is never opened. The writer fills
  * it in, but for the last three fields, which are the manifest's alone.
  */
 struct part_info {

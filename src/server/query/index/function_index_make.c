@@ -9,7 +9,7 @@
 #define SPOT_NEW UINT32_MAX
 
 /* What a frame means: its lines, outermost first. */
-struct spot {
+struct index_place {
 	uint32_t line_first, line_count; /* SPOT_NEW: not known yet */
 	uint32_t item;			 /* why it has no name; 0: it has */
 };
@@ -36,14 +36,14 @@ struct entry {
 
 struct making {
 	struct work *work;
-	struct joined joined;
+	struct trie_union united;
 	const struct tables_view *view; /* its */
 	struct name_table names;
 	struct row_place place;
 	struct met_row *rows;
 	size_t rows_count, rows_capacity;
 	struct idmap map;
-	struct spot *spots; /* by frame */
+	struct index_place *spots; /* by frame */
 	struct line *lines;
 	size_t lines_count, lines_capacity;
 	uint32_t *before; /* by node: the stacks before it; one more at the end */
@@ -58,12 +58,12 @@ struct making {
 /* Stacks are nodes that some slot means. */
 static void number_stacks(struct making *making)
 {
-	const struct joined *joined = &making->joined;
+	const struct trie_union *united = &making->united;
 	uint32_t stacks = 0;
 
-	for (size_t i = 0; i < joined->segments_count; i++)
-		for (uint32_t slot = 0; slot < joined->segments[i]->slots_count; slot++)
-			making->before[joined->nodes[i][slot]] = 1;
+	for (size_t i = 0; i < united->segments_count; i++)
+		for (uint32_t slot = 0; slot < united->segments[i]->slots_count; slot++)
+			making->before[united->nodes[i][slot]] = 1;
 	for (uint32_t node = 0; node <= making->view->nodes_count; node++) {
 		uint32_t mark = making->before[node];
 
@@ -114,14 +114,14 @@ static uint32_t row_of_line(struct making *making, const struct frame *frame,
 	return row_of(making, &key, hash);
 }
 
-static bool find_spot(struct making *making, uint32_t id, struct spot *spot)
+static bool find_spot(struct making *making, uint32_t id, struct index_place *spot)
 {
 	const struct frame *frame = &making->view->frames[id];
 	const struct name_chain *chain = name_frame(&making->names, id);
 
 	if (!chain)
 		return false;
-	*spot = (struct spot){ (uint32_t)making->lines_count, chain->line_count, 0 };
+	*spot = (struct index_place){ (uint32_t)making->lines_count, chain->line_count, 0 };
 	for (uint32_t i = chain->line_count; i-- > 0;) {
 		const struct name_line *line = &making->names.lines[chain->line_first + i];
 		uint32_t row = row_of_line(making, frame, line);
@@ -138,7 +138,7 @@ static bool find_spot(struct making *making, uint32_t id, struct spot *spot)
 
 static bool has_stacks_below(const struct making *making, uint32_t node)
 {
-	return making->before[node] < making->before[making->joined.ends[node]];
+	return making->before[node] < making->before[making->united.ends[node]];
 }
 
 /* Meets rows, counts their occurrences. */
@@ -146,7 +146,7 @@ static int meet_nodes(struct making *making, struct err *err)
 {
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		uint32_t frame = making->view->nodes[node].frame;
-		struct spot *spot = &making->spots[frame];
+		struct index_place *spot = &making->spots[frame];
 		int rc = work_tick(making->work, 4, err);
 
 		if (rc)
@@ -213,7 +213,7 @@ static bool collect_entries(struct making *making)
 		return false;
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		const struct node *at = &making->view->nodes[node];
-		const struct spot *spot = &making->spots[at->frame];
+		const struct index_place *spot = &making->spots[at->frame];
 		uint32_t caller = making->row_at[at->parent];
 
 		if (!has_stacks_below(making, node))
@@ -223,7 +223,7 @@ static bool collect_entries(struct making *making)
 
 			making->entries[making->starts[line->row]++] = (struct entry){
 				.first = making->before[node],
-				.end = making->before[making->joined.ends[node]],
+				.end = making->before[making->united.ends[node]],
 				.caller = caller,
 				.inlined = line->inlined,
 			};
@@ -308,7 +308,7 @@ static void meet_reasons(const struct making *making, struct reason *reasons, st
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		uint32_t item = making->spots[making->view->nodes[node].frame].item;
 		uint32_t first = making->before[node],
-			 end = making->before[making->joined.ends[node]];
+			 end = making->before[making->united.ends[node]];
 
 		if (!item || first == end)
 			continue;
@@ -409,23 +409,23 @@ static bool name_rows(struct making *making)
 
 static bool place_slots(struct making *making)
 {
-	const struct joined *joined = &making->joined;
+	const struct trie_union *united = &making->united;
 	struct function_index *index = &making->index;
 	struct arena *arena = &making->work->arena;
 
-	index->members_count = (uint32_t)joined->segments_count;
+	index->members_count = (uint32_t)united->segments_count;
 	index->members =
-		arena_new_array(arena, struct function_index_member, joined->segments_count);
+		arena_new_array(arena, struct function_index_member, united->segments_count);
 	index->row_of_stack = arena_new_array(arena, uint32_t, index->stacks_count);
 	if (!index->members || !index->row_of_stack)
 		return false;
-	for (size_t i = 0; i < joined->segments_count; i++) {
-		uint32_t *stacks = joined->nodes[i]; /* their numbers from now on */
+	for (size_t i = 0; i < united->segments_count; i++) {
+		uint32_t *stacks = united->nodes[i]; /* their numbers from now on */
 
 		index->members[i] =
-			(struct function_index_member){ joined->segments[i]->id,
-							joined->segments[i]->slots_count, stacks };
-		for (uint32_t slot = 0; slot < joined->segments[i]->slots_count; slot++)
+			(struct function_index_member){ united->segments[i]->id,
+							united->segments[i]->slots_count, stacks };
+		for (uint32_t slot = 0; slot < united->segments[i]->slots_count; slot++)
 			stacks[slot] = making->before[stacks[slot]];
 	}
 	for (uint32_t node = 0; node < making->view->nodes_count; node++) {
@@ -478,7 +478,7 @@ static bool begin(struct making *making)
 	making->index.nodes_count = view->nodes_count;
 	making->before = arena_new_array(arena, uint32_t, view->nodes_count + 1ull);
 	making->row_at = arena_new_array(arena, uint32_t, view->nodes_count);
-	making->spots = arena_new_array(arena, struct spot, view->frames_count);
+	making->spots = arena_new_array(arena, struct index_place, view->frames_count);
 	for (uint32_t i = 0; making->spots && i < view->frames_count; i++)
 		making->spots[i].line_count = SPOT_NEW;
 	return !arena->over_budget;
@@ -490,7 +490,7 @@ static int make(struct making *making, bool *ret_possible, struct err *err)
 	int rc;
 
 	*ret_possible = false;
-	making->view = &making->joined.view;
+	making->view = &making->united.view;
 	if (!begin(making))
 		return work_over_budget(making->work, err);
 	number_stacks(making);
@@ -525,14 +525,14 @@ int function_index_make(struct segment *const *segments, size_t count, struct re
 	if (params->limits.names_until_ns)
 		making.names.wait_until_ns = params->limits.names_until_ns;
 	if (!rc)
-		rc = joined_make(&making.joined, &work, segments, count, err);
+		rc = trie_union_make(&making.united, &work, segments, count, err);
 	if (!rc)
 		rc = make(&making, &possible, err);
 	if (!rc && possible)
 		*ret = function_index_pack(&making.index);
 	strbuf_free(&making.bytes);
 	name_end(&making.names);
-	joined_free(&making.joined, &work);
+	trie_union_free(&making.united, &work);
 	work_drop_map(&work, &making.map);
 	work_end(&work);
 	return rc;

@@ -21,32 +21,32 @@ static METRIC_COUNTER(used, "firn_query_indexes_used_total", "",
 static METRIC_GAUGE(cached_bytes, "firn_query_indexes_bytes", "", "Memory of these indexes.");
 
 /* An index; what is in use when nothing leads to it any more is freed with its last user. */
-struct kept {
+struct cached_index {
 	struct function_index *index;
-	struct kept *next, *before; /* of all that are not dropped */
+	struct cached_index *next, *before; /* of all that are not dropped */
 	enum demangle_mode demangle;
 	uint32_t users;
 	bool dropped;
-	uint64_t question; /* the last that used it */
+	uint64_t query; /* the last that used it */
 	int64_t used_at_ns, looked_at_ns;
 };
 
 /* A segment that was asked about. */
 struct entry {
 	struct index_cache_key key; /* segment 0: free */
-	struct kept *kept;	    /* NULL: no index yet */
+	struct cached_index *kept;  /* NULL: no index yet */
 	uint32_t member;	    /* which of the index's segments it is */
 	uint32_t asked;
-	uint64_t question; /* the last that did */
+	uint64_t query; /* the last that did */
 	int64_t used_at_ns;
 };
 
 struct index_cache {
 	pthread_mutex_t lock;
 	struct entry *entries; /* SETS of WAYS */
-	struct kept *kept;
+	struct cached_index *kept;
 	size_t bytes, limit_bytes;
-	uint64_t questions;
+	uint64_t queries;
 	int64_t swept_at_ns;
 };
 
@@ -62,7 +62,7 @@ struct index_cache *index_cache_new(size_t limit_bytes)
 	return cache;
 }
 
-static void free_kept(struct index_cache *cache, struct kept *kept)
+static void free_kept(struct index_cache *cache, struct cached_index *kept)
 {
 	cache->bytes -= function_index_bytes(kept->index);
 	metric_set(&cached_bytes, (int64_t)cache->bytes);
@@ -78,9 +78,9 @@ static struct entry *set_of(struct index_cache *cache, uint64_t segment,
 
 /*
  * With all entries that lead to it. Their segments count as asked for so often: once, and the next
- * question makes an index again.
+ * query makes an index again.
  */
-static void drop_kept(struct index_cache *cache, struct kept *kept, uint32_t asked)
+static void drop_kept(struct index_cache *cache, struct cached_index *kept, uint32_t asked)
 {
 	for (uint32_t i = 0; i < kept->index->members_count; i++) {
 		struct entry *set = set_of(cache, kept->index->members[i].segment, kept->demangle);
@@ -119,7 +119,7 @@ static void sweep(struct index_cache *cache, int64_t now_ns)
 	if (now_ns - cache->swept_at_ns < IDLE_NS / 10)
 		return;
 	cache->swept_at_ns = now_ns;
-	for (struct kept *kept = cache->kept, *next; kept; kept = next) {
+	for (struct cached_index *kept = cache->kept, *next; kept; kept = next) {
 		next = kept->next;
 		if (now_ns - kept->used_at_ns > IDLE_NS)
 			drop_kept(cache, kept, 1);
@@ -128,13 +128,13 @@ static void sweep(struct index_cache *cache, int64_t now_ns)
 
 uint64_t index_cache_begin(struct index_cache *cache)
 {
-	uint64_t question;
+	uint64_t query;
 
 	pthread_mutex_lock(&cache->lock);
 	sweep(cache, clock_monotonic_ns());
-	question = ++cache->questions;
+	query = ++cache->queries;
 	pthread_mutex_unlock(&cache->lock);
-	return question;
+	return query;
 }
 
 /* The entry that the segment has, or takes: of its set the one that is missed least. */
@@ -154,14 +154,14 @@ static struct entry *entry_of(struct index_cache *cache, const struct index_cach
 }
 
 /* Whether there is room for so many bytes, once what can be missed has gone. */
-static bool make_room(struct index_cache *cache, uint64_t question, size_t bytes)
+static bool make_room(struct index_cache *cache, uint64_t query, size_t bytes)
 {
 	while (cache->bytes + bytes > cache->limit_bytes) {
-		struct kept *oldest = NULL;
+		struct cached_index *oldest = NULL;
 
-		for (struct kept *kept = cache->kept; kept; kept = kept->next)
-			if (!kept->users && kept->question + RECENT_QUESTIONS < question &&
-			    (!oldest || kept->question < oldest->question))
+		for (struct cached_index *kept = cache->kept; kept; kept = kept->next)
+			if (!kept->users && kept->query + RECENT_QUESTIONS < query &&
+			    (!oldest || kept->query < oldest->query))
 				oldest = kept;
 		if (!oldest)
 			return false;
@@ -170,20 +170,20 @@ static bool make_room(struct index_cache *cache, uint64_t question, size_t bytes
 	return true;
 }
 
-static void use(struct kept *kept, uint64_t question, int64_t now_ns)
+static void use(struct cached_index *kept, uint64_t query, int64_t now_ns)
 {
 	kept->users++;
-	kept->question = question;
+	kept->query = query;
 	kept->used_at_ns = now_ns;
 }
 
-struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t question,
+struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t query,
 					 const struct index_cache_key *key)
 {
 	int64_t now_ns = clock_monotonic_ns();
 	struct index_cache_found found = { 0 };
 	struct entry *entry;
-	struct kept *kept;
+	struct cached_index *kept;
 
 	pthread_mutex_lock(&cache->lock);
 	entry = entry_of(cache, key);
@@ -197,33 +197,33 @@ struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t que
 	if (kept) {
 		found.index = kept->index;
 		found.member = entry->member;
-		use(kept, question, now_ns);
+		use(kept, query, now_ns);
 		metric_add(&used, 1);
 		found.look = now_ns - kept->looked_at_ns > LOOK_NS;
 		if (found.look)
 			kept->looked_at_ns = now_ns;
-	} else if (entry->question != question) {
+	} else if (entry->query != query) {
 		found.due = entry->asked++ == 1;
 		if (entry->asked > ASKED_MAX)
 			entry->asked = 1;
 	}
-	entry->question = question;
+	entry->query = query;
 	pthread_mutex_unlock(&cache->lock);
 	return found;
 }
 
-bool index_cache_make_room(struct index_cache *cache, uint64_t question, size_t bytes)
+bool index_cache_make_room(struct index_cache *cache, uint64_t query, size_t bytes)
 {
 	bool is_room;
 
 	pthread_mutex_lock(&cache->lock);
-	is_room = make_room(cache, question, bytes);
+	is_room = make_room(cache, query, bytes);
 	pthread_mutex_unlock(&cache->lock);
 	return is_room;
 }
 
 /* With the lock: from its segments' entries; indexes that none is left of go. */
-static void lead_to(struct index_cache *cache, struct kept *kept, uint64_t version)
+static void lead_to(struct index_cache *cache, struct cached_index *kept, uint64_t version)
 {
 	for (uint32_t i = 0; i < kept->index->members_count; i++) {
 		const struct index_cache_key key = { kept->index->members[i].segment, version,
@@ -240,23 +240,23 @@ static void lead_to(struct index_cache *cache, struct kept *kept, uint64_t versi
 	}
 }
 
-void index_cache_put(struct index_cache *cache, uint64_t question,
-		     const struct index_cache_key *key, struct function_index *index)
+void index_cache_put(struct index_cache *cache, uint64_t query, const struct index_cache_key *key,
+		     struct function_index *index)
 {
-	struct kept *kept = mem_new(struct kept);
+	struct cached_index *kept = mem_new(struct cached_index);
 
-	*kept = (struct kept){ .index = index, .demangle = key->demangle };
+	*kept = (struct cached_index){ .index = index, .demangle = key->demangle };
 	index->keeper = kept;
 	metric_add(&made, 1);
 	pthread_mutex_lock(&cache->lock);
-	use(kept, question, clock_monotonic_ns());
+	use(kept, query, clock_monotonic_ns());
 	kept->looked_at_ns = kept->used_at_ns;
 	kept->next = cache->kept;
 	if (kept->next)
 		kept->next->before = kept;
 	cache->kept = kept;
 	lead_to(cache, kept, key->version);
-	if (!make_room(cache, question, function_index_bytes(index)))
+	if (!make_room(cache, query, function_index_bytes(index)))
 		drop_kept(cache, kept, 2);
 	cache->bytes += function_index_bytes(index);
 	metric_set(&cached_bytes, (int64_t)cache->bytes);
@@ -265,7 +265,7 @@ void index_cache_put(struct index_cache *cache, uint64_t question,
 
 void index_cache_release(struct index_cache *cache, const struct function_index *index)
 {
-	struct kept *kept = index->keeper;
+	struct cached_index *kept = index->keeper;
 
 	pthread_mutex_lock(&cache->lock);
 	if (!--kept->users && kept->dropped)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* An index that some candidates have. */
-struct lot {
+struct index_group {
 	const struct function_index *index;
 	uint32_t met;	/* of its segments */
 	uint64_t slots; /* of all of them */
@@ -15,8 +15,8 @@ static int candidate_order(const void *left, const void *right)
 	const struct index_candidate *a = left, *b = right;
 	const struct segment *a_segment = a->in->segment, *b_segment = b->in->segment;
 
-	if (a_segment->kin != b_segment->kin)
-		return a_segment->kin < b_segment->kin ? -1 : 1;
+	if (a_segment->partition_key_hash != b_segment->partition_key_hash)
+		return a_segment->partition_key_hash < b_segment->partition_key_hash ? -1 : 1;
 	if (a_segment->id != b_segment->id)
 		return a_segment->id < b_segment->id ? -1 : 1;
 	return (int)b->due - (int)a->due;
@@ -28,12 +28,13 @@ void index_plan_sort(struct index_candidate *candidates, size_t count)
 		qsort(candidates, count, sizeof(*candidates), candidate_order);
 }
 
-size_t index_plan_kin(const struct index_candidate *candidates, size_t count)
+size_t index_plan_partition(const struct index_candidate *candidates, size_t count)
 {
-	uint64_t kin = candidates[0].in->segment->kin;
+	uint64_t key_hash = candidates[0].in->segment->partition_key_hash;
 	size_t end = 1;
 
-	while (end < count && kin && candidates[end].in->segment->kin == kin)
+	while (end < count && key_hash &&
+	       candidates[end].in->segment->partition_key_hash == key_hash)
 		end++;
 	return end;
 }
@@ -45,7 +46,7 @@ static bool is_again(const struct index_plan *plan, size_t at)
 	       plan->candidates[at].in->segment->id == plan->candidates[at - 1].in->segment->id;
 }
 
-static size_t find_lots(const struct index_plan *plan, struct lot *lots)
+static size_t find_groups(const struct index_plan *plan, struct index_group *groups)
 {
 	size_t count = 0;
 
@@ -55,35 +56,36 @@ static size_t find_lots(const struct index_plan *plan, struct lot *lots)
 
 		if (!index || is_again(plan, i))
 			continue;
-		while (at < count && lots[at].index != index)
+		while (at < count && groups[at].index != index)
 			at++;
 		if (at == count)
-			lots[count++] = (struct lot){ .index = index };
-		lots[at].met++;
-		lots[at].slots += plan->candidates[i].in->segment->slots_count;
+			groups[count++] = (struct index_group){ .index = index };
+		groups[at].met++;
+		groups[at].slots += plan->candidates[i].in->segment->slots_count;
 	}
 	return count;
 }
 
-static int lot_order(const void *left, const void *right)
+static int group_order(const void *left, const void *right)
 {
-	const struct lot *a = left, *b = right;
+	const struct index_group *a = left, *b = right;
 
 	return (a->slots > b->slots) - (a->slots < b->slots);
 }
 
-/* Of lots whose segments are all here the smallest, as long as none outweighs all before it. */
-static void choose_lots(struct index_plan *plan, struct lot *lots, size_t count, uint64_t due_slots)
+/* Of groups whose segments are all here the smallest, as long as none outweighs all before it. */
+static void choose_groups(struct index_plan *plan, struct index_group *groups, size_t count,
+			  uint64_t due_slots)
 {
 	uint64_t slots = due_slots;
 
 	if (count)
-		qsort(lots, count, sizeof(*lots), lot_order);
-	for (size_t i = 0; i < count && lots[i].slots / 2 <= slots; i++) {
-		if (lots[i].met < lots[i].index->members_count)
+		qsort(groups, count, sizeof(*groups), group_order);
+	for (size_t i = 0; i < count && groups[i].slots / 2 <= slots; i++) {
+		if (groups[i].met < groups[i].index->members_count)
 			continue;
-		slots += lots[i].slots;
-		plan->olds[plan->olds_count++] = lots[i].index;
+		slots += groups[i].slots;
+		plan->olds[plan->olds_count++] = groups[i].index;
 	}
 	if (slots - due_slots > due_slots && plan->olds_count + 1 < INDEX_PLAN_LOTS_MIN)
 		plan->olds_count = 0;
@@ -117,13 +119,13 @@ static void take_segments(struct index_plan *plan)
 bool index_plan_make(struct index_plan *plan, struct arena *arena)
 {
 	size_t most = plan->candidates_count, count;
-	struct lot *lots = arena_new_array(arena, struct lot, most);
+	struct index_group *groups = arena_new_array(arena, struct index_group, most);
 	uint64_t due_slots = 0;
 
 	plan->segments = arena_new_array(arena, struct segment *, most);
 	plan->olds = arena_new_array(arena, const struct function_index *, most);
 	plan->count = plan->due_count = plan->olds_count = 0;
-	if (!lots || !plan->segments || !plan->olds)
+	if (!groups || !plan->segments || !plan->olds)
 		return false;
 	for (size_t i = 0; i < plan->candidates_count; i++) {
 		if (!plan->candidates[i].due)
@@ -133,8 +135,8 @@ bool index_plan_make(struct index_plan *plan, struct arena *arena)
 	}
 	if (!plan->due_count)
 		return true;
-	count = find_lots(plan, lots);
-	choose_lots(plan, lots, count, due_slots);
+	count = find_groups(plan, groups);
+	choose_groups(plan, groups, count, due_slots);
 	take_segments(plan);
 	return true;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_plan - which segments of a question get an index, and which get one together.
+ * index_plan - which segments of a query get an index, and which get one together.
  *
- * Segments of one partition key (segment.h: kin) have much the same stacks, so they are indexed
- * together, as far as that needs no more than PLAN_BYTES_MAX of stacks. Indexes that there are
- * already join in when what is new outweighs them, or when they are many of similar size: so each
- * segment is indexed a few times at most while others come, and a question meets few indexes.
+ * Segments of one partition key (segment.h: key_hash) have much the same stacks, so they are
+ * indexed together, as far as that needs no more than PLAN_BYTES_MAX of stacks. Indexes that there
+ * are already join in when what is new outweighs them, or when they are many of similar size: so
+ * each segment is indexed a few times at most while others come, and a query meets few indexes.
  * A pure function of what the cache said.
  */
 #ifndef FIRN_SERVER_QUERY_INDEX_INDEX_PLAN_H
@@ -17,7 +17,7 @@
 #define INDEX_PLAN_BYTES_MAX ((size_t)64 << 20)
 #define INDEX_PLAN_LOTS_MIN 4u /* that are joined although what is new is small */
 
-/* A segment of the question. */
+/* A segment of the query. */
 struct index_candidate {
 	struct select_segment *in;
 	const struct function_index *index; /* that it has; NULL: none */
@@ -41,7 +41,7 @@ struct index_plan {
 void index_plan_sort(struct index_candidate *candidates, size_t count);
 
 /* How many candidates from the first on have its key. */
-size_t index_plan_kin(const struct index_candidate *candidates, size_t count);
+size_t index_plan_partition(const struct index_candidate *candidates, size_t count);
 
 /* False when over budget. Sets all but the candidates and their count. */
 bool index_plan_make(struct index_plan *plan, struct arena *arena);

@@ -76,7 +76,7 @@ static int make_index(struct indexed *indexed, struct index_plan *plan, struct s
 		for (size_t i = 0; count == plan->count && i < plan->candidates_count; i++)
 			if (index_plan_joins(plan, plan->candidates[i].index))
 				release(indexed, &plan->candidates[i]);
-		index_cache_put(indexed->cache, indexed->question, &indexed->key, index);
+		index_cache_put(indexed->cache, indexed->query, &indexed->key, index);
 		take_index(indexed, plan, index);
 	}
 	/* It goes without; who reads a segment that cannot be read says so. */
@@ -102,7 +102,7 @@ static int make_indexes(struct indexed *indexed, struct index_plan *plan, struct
 		struct segment **segments = &plan->segments[at];
 
 		count = count_together(segments, plan->due_count - at);
-		while (count && !index_cache_make_room(indexed->cache, indexed->question,
+		while (count && !index_cache_make_room(indexed->cache, indexed->query,
 						       index_plan_bytes(segments, count)))
 			count /= 2;
 		if (!count)
@@ -121,7 +121,7 @@ static void find_indexes(struct indexed *indexed)
 		struct index_cache_found found;
 
 		indexed->key.segment = candidate->in->segment->id;
-		found = index_cache_get(indexed->cache, indexed->question, &indexed->key);
+		found = index_cache_get(indexed->cache, indexed->query, &indexed->key);
 		candidate->index = found.index;
 		candidate->holds = found.index;
 		candidate->member = found.member;
@@ -139,11 +139,11 @@ static int make_missing(struct indexed *indexed, struct err *err)
 	size_t count = indexed->candidates_count;
 	int rc = 0;
 
-	for (size_t at = 0, kin; !rc && at < count; at += kin) {
+	for (size_t at = 0, key_hash; !rc && at < count; at += key_hash) {
 		struct index_plan plan = { .candidates = &indexed->candidates[at] };
 
-		kin = index_plan_kin(plan.candidates, count - at);
-		plan.candidates_count = kin;
+		key_hash = index_plan_partition(plan.candidates, count - at);
+		plan.candidates_count = key_hash;
 		if (!index_plan_make(&plan, &work->arena))
 			return work_over_budget(work, err);
 		rc = make_indexes(indexed, &plan, err);
@@ -197,7 +197,7 @@ static int make_sums(struct indexed *indexed, struct err *err)
 {
 	struct work *work = indexed->selection->work;
 	size_t count = indexed->candidates_count;
-	uint64_t kin = 0;
+	uint64_t key_hash = 0;
 	size_t first = 0;
 
 	indexed->sums = arena_new_array(&work->arena, struct indexed_sums, count);
@@ -207,9 +207,9 @@ static int make_sums(struct indexed *indexed, struct err *err)
 		const struct index_candidate *candidate = &indexed->candidates[i];
 		struct select_segment *in = candidate->in;
 
-		if (in->segment->kin != kin)
+		if (in->segment->partition_key_hash != key_hash)
 			first = indexed->sums_count; /* indexes are of one key */
-		kin = in->segment->kin;
+		key_hash = in->segment->partition_key_hash;
 		if (!candidate->index)
 			continue;
 		in->sums = sums_of(indexed, first, candidate->index);
@@ -231,7 +231,7 @@ int indexed_begin(struct indexed *indexed, struct selection *selection,
 	indexed->cache = source->indexes;
 	indexed->key.demangle = selection->params->demangle;
 	indexed->key.version = source->resolver ? resolver_version(source->resolver) : 0;
-	indexed->question = index_cache_begin(indexed->cache);
+	indexed->query = index_cache_begin(indexed->cache);
 	indexed->candidates = arena_new_array(&selection->work->arena, struct index_candidate,
 					      selection->segments_count);
 	if (!indexed->candidates)

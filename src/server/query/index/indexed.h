@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * indexed - the segments of a question whose functions are indexed, and their sums.
+ * indexed - the segments of a query whose functions are indexed, and their sums.
  *
  * indexed_begin looks up, or makes, the indexes that a table of functions can be made of; merge
  * (merge.h) leaves these segments out of its tries and sums them here. The query's own thread, but
@@ -32,7 +32,7 @@ struct indexed {
 	const struct query_source *source;
 	struct index_cache *cache;
 	struct index_cache_key key; /* of a segment at a time */
-	uint64_t question;
+	uint64_t query;
 	struct index_candidate *candidates; /* in the work's arena, as all that follows */
 	size_t candidates_count;
 	struct indexed_sums *sums;

@@ -298,7 +298,7 @@ static uint32_t number_of_place(struct name_table *table, const struct unresolve
 	return table->place_number;
 }
 
-static uint32_t number_of_lack(struct name_table *table, const struct frame *frame,
+static uint32_t missing_number(struct name_table *table, const struct frame *frame,
 			       enum unresolved_reason reason, const char *detail)
 {
 	const struct unresolved_place place = { reason,
@@ -316,7 +316,7 @@ static bool name_by_address(struct name_table *table, const struct frame *frame,
 	struct strbuf text = { 0 };
 	uint32_t id;
 
-	function.unresolved = number_of_lack(table, frame, reason, detail);
+	function.unresolved = missing_number(table, frame, reason, detail);
 	if (function.unresolved == IDMAP_NONE)
 		return false;
 	if (table->by_address)
@@ -572,7 +572,7 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame)
 	return chain;
 }
 
-uint32_t name_lack(struct name_table *table, uint32_t id)
+uint32_t name_missing(struct name_table *table, uint32_t id)
 {
 	const struct frame *frame = &table->view->frames[id];
 	const struct resolver_symbols *symbols;
@@ -584,7 +584,7 @@ uint32_t name_lack(struct name_table *table, uint32_t id)
 	if (table->view->strings[frame->function].len)
 		return name_kernel(table, frame, &done) ? 0 : IDMAP_NONE;
 	if (!is_resolvable(table, frame))
-		return number_of_lack(table, frame, reason_of_place(table, frame), NULL);
+		return missing_number(table, frame, reason_of_place(table, frame), NULL);
 	binary = binary_of(table, frame);
 	if (binary == IDMAP_NONE)
 		return IDMAP_NONE;
@@ -592,7 +592,7 @@ uint32_t name_lack(struct name_table *table, uint32_t id)
 	reason = resolver_check(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET);
 	table->pending += reason == RESOLVE_PENDING;
 	return reason == RESOLVE_OK ? 0
-				    : number_of_lack(table, frame, unresolved_reason_of(reason),
+				    : missing_number(table, frame, unresolved_reason_of(reason),
 						     symbols->detail);
 }
 

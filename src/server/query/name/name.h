@@ -106,7 +106,7 @@ void name_turn(struct name_table *table, const struct name_column *column);
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
 
 /* The number of the reason why a frame has no name, 0: it has one. IDMAP_NONE when over budget. */
-uint32_t name_lack(struct name_table *table, uint32_t frame);
+uint32_t name_missing(struct name_table *table, uint32_t frame);
 
 /* The function that stands for a group-by value; IDMAP_NONE when over budget. */
 uint32_t name_group(struct name_table *table, struct slice value);

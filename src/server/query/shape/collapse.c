@@ -17,7 +17,7 @@ struct collapsing {
 	struct work *work;
 	const struct merge_trie *trie; /* that is met now */
 	struct name_table *names;
-	struct sieve *sieve;
+	struct filter_apply *applied;
 	int64_t filtered, base_filtered;
 	struct tree_base *base; /* of a diff, by node of the tree */
 	size_t base_capacity;
@@ -59,15 +59,16 @@ static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 	const struct name_chain *chain = name_frame(c->names, at->frame);
 	uint64_t path = 0;
 
-	if (!chain || (!sieve_is_idle(c->sieve) && !sieve_stack(c->sieve, at->parent, &path)))
+	if (!chain || (!filter_apply_is_idle(c->applied) &&
+		       !filter_apply_stack(c->applied, at->parent, &path)))
 		return IDMAP_NONE;
 	for (uint32_t i = chain->line_count; i > 0 && node != IDMAP_NONE; i--) {
 		uint32_t number = chain->line_first + i - 1;
 		const struct name_line *line = &c->names->lines[number];
 		bool shown = true;
 
-		if (!sieve_is_idle(c->sieve) &&
-		    !sieve_line(c->sieve, at->frame, number, &path, &shown))
+		if (!filter_apply_is_idle(c->applied) &&
+		    !filter_apply_line(c->applied, at->frame, number, &path, &shown))
 			return IDMAP_NONE;
 		if (shown)
 			node = child_of(c, node, line->function, line->inlined);
@@ -108,11 +109,11 @@ static bool passes(struct collapsing *c, const struct merge_value *value, bool *
 	uint64_t bits;
 
 	*ret = true;
-	if (sieve_is_idle(c->sieve))
+	if (filter_apply_is_idle(c->applied))
 		return true;
-	if (!sieve_stack(c->sieve, value->stack, &bits))
+	if (!filter_apply_stack(c->applied, value->stack, &bits))
 		return false;
-	*ret = sieve_shows_stack(c->sieve, bits);
+	*ret = filter_apply_shows_stack(c->applied, bits);
 	if (!*ret && is_base(c, value))
 		c->base_filtered = work_add(c->base_filtered, value->value);
 	else if (!*ret)
@@ -138,7 +139,7 @@ static int begin_trie(struct collapsing *c, const struct merge_trie *trie, struc
 
 	c->trie = trie;
 	if (!rc)
-		rc = sieve_view(c->sieve, err);
+		rc = filter_apply_view(c->applied, err);
 	if (rc)
 		return rc;
 	if (c->landed_capacity >= count) {
@@ -334,10 +335,10 @@ static int copy_functions(struct tree *tree, const struct name_table *names, str
 }
 
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
-		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
-		  bool diff, struct err *err)
+		  struct name_table *names, struct filter_apply *applied,
+		  const uint32_t *group_names, bool diff, struct err *err)
 {
-	struct collapsing c = { .work = work, .names = names, .sieve = sieve, .diff = diff };
+	struct collapsing c = { .work = work, .names = names, .applied = applied, .diff = diff };
 	struct family family;
 	int rc = 0;
 

@@ -19,7 +19,7 @@
  * filled too.
  */
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
-		  struct name_table *names, struct sieve *sieve, const uint32_t *group_names,
-		  bool diff, struct err *err);
+		  struct name_table *names, struct filter_apply *applied,
+		  const uint32_t *group_names, bool diff, struct err *err);
 
 #endif

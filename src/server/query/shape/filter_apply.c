@@ -39,37 +39,37 @@ static bool is_by_line(const struct filter *filter)
 	return false;
 }
 
-void sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
-		 struct name_table *names)
+void filter_apply_begin(struct filter_apply *applied, struct work *work,
+			const struct filter_list *filters, struct name_table *names)
 {
-	*sieve = (struct sieve){ .work = work, .names = names };
+	*applied = (struct filter_apply){ .work = work, .names = names };
 	if (!filters || !filters->count)
 		return;
-	sieve->filters = filters;
+	applied->filters = filters;
 	for (size_t i = 0; i < filters->count; i++) {
 		uint64_t bit = 1ull << i;
 
 		if (filters->list[i].action == FILTER_SHOW_FROM)
-			sieve->from |= bit;
+			applied->from |= bit;
 		else if (filters->list[i].action == FILTER_SHOW_FRAME)
-			sieve->only |= bit;
+			applied->only |= bit;
 		else if (filters->list[i].action == FILTER_HIDE_FRAME)
-			sieve->hidden |= bit;
+			applied->hidden |= bit;
 	}
 }
 
-int sieve_view(struct sieve *sieve, struct err *err)
+int filter_apply_view(struct filter_apply *applied, struct err *err)
 {
-	struct arena *arena = &sieve->work->arena;
+	struct arena *arena = &applied->work->arena;
 
-	sieve->view = sieve->names->view;
-	if (sieve_is_idle(sieve))
+	applied->view = applied->names->view;
+	if (filter_apply_is_idle(applied))
 		return 0;
-	sieve->frames = arena_new_array(arena, uint64_t, sieve->view->frames_count);
-	sieve->nodes = arena_new_array(arena, uint64_t, sieve->view->nodes_count);
-	if (!sieve->frames || !sieve->nodes)
-		return work_over_budget(sieve->work, err);
-	sieve->nodes[0] = KNOWN; /* the root: no frame, nothing to say */
+	applied->frames = arena_new_array(arena, uint64_t, applied->view->frames_count);
+	applied->nodes = arena_new_array(arena, uint64_t, applied->view->nodes_count);
+	if (!applied->frames || !applied->nodes)
+		return work_over_budget(applied->work, err);
+	applied->nodes[0] = KNOWN; /* the root: no frame, nothing to say */
 	return 0;
 }
 
@@ -160,93 +160,95 @@ static uint64_t bits_of(struct work *work, const struct filter *filter, size_t n
 	       (uint64_t)broken << (SIEVE_BROKEN + number);
 }
 
-static uint64_t bits_of_all(const struct sieve *sieve, const struct place *place, bool by_line)
+static uint64_t bits_of_all(const struct filter_apply *applied, const struct place *place,
+			    bool by_line)
 {
 	uint64_t bits = 0;
 
-	for (size_t i = 0; i < sieve->filters->count; i++)
-		if (is_by_line(&sieve->filters->list[i]) == by_line)
-			bits |= bits_of(sieve->work, &sieve->filters->list[i], i, place);
+	for (size_t i = 0; i < applied->filters->count; i++)
+		if (is_by_line(&applied->filters->list[i]) == by_line)
+			bits |= bits_of(applied->work, &applied->filters->list[i], i, place);
 	return bits;
 }
 
 /* What a function says to filters that need no more than it. */
-static bool function_bits(struct sieve *sieve, uint32_t function, uint64_t *ret)
+static bool function_bits(struct filter_apply *applied, uint32_t function, uint64_t *ret)
 {
-	struct place place = { .function = &sieve->names->functions[function] };
+	struct place place = { .function = &applied->names->functions[function] };
 
 	place.mapping = place.function->mapping;
-	while (sieve->functions_capacity <= function) {
-		size_t count = sieve->functions_capacity;
+	while (applied->functions_capacity <= function) {
+		size_t count = applied->functions_capacity;
 
-		sieve->functions =
-			work_grown(&sieve->work->arena, sieve->functions, sizeof(*sieve->functions),
-				   count, &sieve->functions_capacity);
-		if (!sieve->functions)
+		applied->functions = work_grown(&applied->work->arena, applied->functions,
+						sizeof(*applied->functions), count,
+						&applied->functions_capacity);
+		if (!applied->functions)
 			return false;
 	}
-	if (!(sieve->functions[function] & KNOWN))
-		sieve->functions[function] = bits_of_all(sieve, &place, false) | KNOWN;
-	*ret = sieve->functions[function] & ~KNOWN;
+	if (!(applied->functions[function] & KNOWN))
+		applied->functions[function] = bits_of_all(applied, &place, false) | KNOWN;
+	*ret = applied->functions[function] & ~KNOWN;
 	return true;
 }
 
-static bool line_bits(struct sieve *sieve, uint32_t frame, uint32_t line, uint64_t *ret)
+static bool line_bits(struct filter_apply *applied, uint32_t frame, uint32_t line, uint64_t *ret)
 {
-	const struct name_line *at = &sieve->names->lines[line];
-	const struct frame *of = &sieve->view->frames[frame];
-	struct place place = { .function = &sieve->names->functions[at->function],
-			       .mapping = tables_text(sieve->view, of->mapping_file),
+	const struct name_line *at = &applied->names->lines[line];
+	const struct frame *of = &applied->view->frames[frame];
+	struct place place = { .function = &applied->names->functions[at->function],
+			       .mapping = tables_text(applied->view, of->mapping_file),
 			       .address = of->address,
 			       .line = at->line };
 
-	if (!function_bits(sieve, at->function, ret))
+	if (!function_bits(applied, at->function, ret))
 		return false;
-	*ret |= bits_of_all(sieve, &place, true);
+	*ret |= bits_of_all(applied, &place, true);
 	return true;
 }
 
-static bool frame_bits(struct sieve *sieve, uint32_t frame, uint64_t *ret)
+static bool frame_bits(struct filter_apply *applied, uint32_t frame, uint64_t *ret)
 {
 	const struct name_chain *chain;
 	uint64_t bits = KNOWN;
 
-	if (!(sieve->frames[frame] & KNOWN)) {
-		chain = name_frame(sieve->names, frame);
+	if (!(applied->frames[frame] & KNOWN)) {
+		chain = name_frame(applied->names, frame);
 		if (!chain)
 			return false;
 		for (uint32_t i = 0; i < chain->line_count; i++) {
 			uint64_t line;
 
-			if (!line_bits(sieve, frame, chain->line_first + i, &line))
+			if (!line_bits(applied, frame, chain->line_first + i, &line))
 				return false;
 			bits |= line;
 		}
-		sieve->frames[frame] = bits;
+		applied->frames[frame] = bits;
 	}
-	*ret = sieve->frames[frame];
+	*ret = applied->frames[frame];
 	return true;
 }
 
-bool sieve_stack(struct sieve *sieve, uint32_t stack, uint64_t *ret)
+bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *ret)
 {
-	const struct node *nodes = sieve->view->nodes;
+	const struct node *nodes = applied->view->nodes;
 	size_t trail = 0;
 
-	for (; !(sieve->nodes[stack] & KNOWN); stack = nodes[stack].parent) {
-		if (!WORK_GROW(&sieve->work->arena, sieve->trail, trail, sieve->trail_capacity))
+	for (; !(applied->nodes[stack] & KNOWN); stack = nodes[stack].parent) {
+		if (!WORK_GROW(&applied->work->arena, applied->trail, trail,
+			       applied->trail_capacity))
 			return false;
-		sieve->trail[trail++] = stack;
+		applied->trail[trail++] = stack;
 	}
-	*ret = sieve->nodes[stack];
+	*ret = applied->nodes[stack];
 	while (trail) {
 		uint64_t frame;
 
-		stack = sieve->trail[--trail];
-		if (!frame_bits(sieve, nodes[stack].frame, &frame))
+		stack = applied->trail[--trail];
+		if (!frame_bits(applied, nodes[stack].frame, &frame))
 			return false;
 		*ret |= frame;
-		sieve->nodes[stack] = *ret;
+		applied->nodes[stack] = *ret;
 	}
 	*ret &= ~KNOWN;
 	return true;
@@ -261,12 +263,12 @@ static bool meets(const struct filter *filter, size_t number, uint64_t bits)
 	return (!positive || bits >> number & 1) && !(bits >> (SIEVE_BROKEN + number) & 1);
 }
 
-bool sieve_shows_stack(const struct sieve *sieve, uint64_t bits)
+bool filter_apply_shows_stack(const struct filter_apply *applied, uint64_t bits)
 {
-	if ((bits & sieve->from) != sieve->from)
+	if ((bits & applied->from) != applied->from)
 		return false;
-	for (size_t i = 0; i < sieve->filters->count; i++) {
-		const struct filter *filter = &sieve->filters->list[i];
+	for (size_t i = 0; i < applied->filters->count; i++) {
+		const struct filter *filter = &applied->filters->list[i];
 
 		if (filter->action == FILTER_SHOW_STACK && !meets(filter, i, bits))
 			return false;
@@ -276,14 +278,15 @@ bool sieve_shows_stack(const struct sieve *sieve, uint64_t bits)
 	return true;
 }
 
-bool sieve_line(struct sieve *sieve, uint32_t frame, uint32_t line, uint64_t *path, bool *ret)
+bool filter_apply_line(struct filter_apply *applied, uint32_t frame, uint32_t line, uint64_t *path,
+		       bool *ret)
 {
 	uint64_t bits;
 
-	if (!line_bits(sieve, frame, line, &bits))
+	if (!line_bits(applied, frame, line, &bits))
 		return false;
 	*path |= bits;
-	*ret = (*path & sieve->from) == sieve->from && !(bits & sieve->hidden) &&
-	       (bits & sieve->only) == sieve->only;
+	*ret = (*path & applied->from) == applied->from && !(bits & applied->hidden) &&
+	       (bits & applied->only) == applied->only;
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sieve - filters (filter.h) applied to merged tries: each condition is looked at once per
+ * applied - filters (filter.h) applied to merged tries: each condition is looked at once per
  * distinct function, or per line of a distinct frame where it is about addresses or lines; a stack
  * is the union of what its frames say. One query, one thread; lives in the query's work memory.
  */
@@ -18,7 +18,7 @@
 
 _Static_assert(FILTERS_MAX <= SIEVE_BROKEN, "a bit for each filter");
 
-struct sieve {
+struct filter_apply {
 	const struct filter_list *filters; /* NULL or none: everything is shown */
 	struct work *work;
 	struct name_table *names;
@@ -31,27 +31,28 @@ struct sieve {
 	size_t trail_capacity;
 };
 
-void sieve_begin(struct sieve *sieve, struct work *work, const struct filter_list *filters,
-		 struct name_table *names);
+void filter_apply_begin(struct filter_apply *applied, struct work *work,
+			const struct filter_list *filters, struct name_table *names);
 
 /* From now on frames and stacks are of the view that the name table names now. */
-int sieve_view(struct sieve *sieve, struct err *err);
+int filter_apply_view(struct filter_apply *applied, struct err *err);
 
 /* What the stack's frames say; false when over budget. */
-bool sieve_stack(struct sieve *sieve, uint32_t stack, uint64_t *ret);
+bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *ret);
 
 /* Whether a stack whose frames say that is shown. */
-bool sieve_shows_stack(const struct sieve *sieve, uint64_t bits);
+bool filter_apply_shows_stack(const struct filter_apply *applied, uint64_t bits);
 
 /*
  * Whether line `line` of a frame is shown; `*path` is what all frames and lines nearer to the root
  * say, and is brought up to date. False in *ret when not; returns false when over budget.
  */
-bool sieve_line(struct sieve *sieve, uint32_t frame, uint32_t line, uint64_t *path, bool *ret);
+bool filter_apply_line(struct filter_apply *applied, uint32_t frame, uint32_t line, uint64_t *path,
+		       bool *ret);
 
-static inline bool sieve_is_idle(const struct sieve *sieve)
+static inline bool filter_apply_is_idle(const struct filter_apply *applied)
 {
-	return !sieve->filters;
+	return !applied->filters;
 }
 
 #endif

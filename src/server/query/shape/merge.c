@@ -61,7 +61,7 @@ struct merging {
 	size_t items_count;
 	struct run *runs;
 	size_t runs_count;
-	struct item **order; /* kin behind kin; those without an index */
+	struct item **order; /* kin behind key_hash; those without an index */
 	size_t order_count;
 	struct unit *units;
 	size_t units_count;
@@ -345,13 +345,14 @@ static int merge_one_unit(void *context, struct work *work, size_t index, struct
 	return merge_unit(merging, work, &merging->units[index], err);
 }
 
-static int kin_order(const void *left, const void *right)
+static int partition_key_order(const void *left, const void *right)
 {
 	const struct item *a = *(struct item *const *)left, *b = *(struct item *const *)right;
-	uint64_t a_kin = a->in->segment->kin, b_kin = b->in->segment->kin;
+	uint64_t a_key_hash = a->in->segment->partition_key_hash,
+		 b_key_hash = b->in->segment->partition_key_hash;
 
-	if (a_kin != b_kin)
-		return a_kin < b_kin ? -1 : 1;
+	if (a_key_hash != b_key_hash)
+		return a_key_hash < b_key_hash ? -1 : 1;
 	return (a > b) - (a < b);
 }
 
@@ -377,7 +378,8 @@ static int take_items(struct merging *merging, struct err *err)
 		merging->items_count++;
 	}
 	if (merging->order_count)
-		qsort(merging->order, merging->order_count, sizeof(struct item *), kin_order);
+		qsort(merging->order, merging->order_count, sizeof(struct item *),
+		      partition_key_order);
 	return 0;
 }
 
@@ -415,11 +417,11 @@ static void cut_runs(struct merging *merging)
 /* Whether the item at `i` of the order begins a unit, where the last one costs `unit_cost`. */
 static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_cost)
 {
-	uint64_t kin = merging->order[i]->in->segment->kin;
+	uint64_t key_hash = merging->order[i]->in->segment->partition_key_hash;
 
 	if (!i || unit_cost > UNIT_COST_MAX || merging->apart)
 		return true;
-	if (kin && kin == merging->order[i - 1]->in->segment->kin)
+	if (key_hash && key_hash == merging->order[i - 1]->in->segment->partition_key_hash)
 		return false;
 	return !merging->as_one || unit_cost > UNIT_COST;
 }
@@ -521,7 +523,7 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	finish_heap(work, heap);
 	into->view = heap->view ? *heap->view : heap->finished;
 	rc = round_values(merging->selection, heap, into, err);
-	if (!rc && thin_pays(into) && !thin_trie(into, &work->arena))
+	if (!rc && trie_prune_pays(into) && !trie_prune_apply(into, &work->arena))
 		rc = work_over_budget(work, err);
 	if (rc)
 		return rc;

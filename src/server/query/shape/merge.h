@@ -28,9 +28,9 @@ struct merge {
 };
 
 enum merge_how {
-	MERGE_BY_KIN, /* segments of one partition key meet */
-	MERGE_AS_ONE, /* at most one trie */
-	MERGE_APART,  /* each segment's own trie, as long as all fit into memory at once */
+	MERGE_BY_PARTITION_KEY, /* segments of one partition key meet */
+	MERGE_AS_ONE,		/* at most one trie */
+	MERGE_APART, /* each segment's own trie, as long as all fit into memory at once */
 };
 
 /* merge_free is due in any case. */

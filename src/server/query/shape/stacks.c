@@ -18,7 +18,7 @@ struct detailing {
 	struct work *work;
 	const struct merge_trie *merge;
 	struct name_table *names;
-	struct sieve *sieve;
+	struct filter_apply *applied;
 	struct tree *tree;
 	struct run *runs;
 	size_t runs_count, runs_capacity;
@@ -73,7 +73,8 @@ static bool find_lines(struct detailing *d, uint32_t frame, uint64_t *path, size
 		uint32_t line = chain->line_first + i - 1;
 		bool shown = true;
 
-		if (!sieve_is_idle(d->sieve) && !sieve_line(d->sieve, frame, line, path, &shown))
+		if (!filter_apply_is_idle(d->applied) &&
+		    !filter_apply_line(d->applied, frame, line, path, &shown))
 			return false;
 		if (!shown)
 			continue;
@@ -149,11 +150,11 @@ static bool goes_on(const struct tables_view *view, uint32_t stack)
 static bool callers_say(struct detailing *d, uint32_t stack, uint64_t *ret)
 {
 	*ret = 0;
-	if (sieve_is_idle(d->sieve))
+	if (filter_apply_is_idle(d->applied))
 		return true;
-	if (!sieve_stack(d->sieve, d->merge->view.nodes[stack].parent, ret))
+	if (!filter_apply_stack(d->applied, d->merge->view.nodes[stack].parent, ret))
 		return false;
-	*ret &= d->sieve->from;
+	*ret &= d->applied->from;
 	return true;
 }
 
@@ -180,10 +181,10 @@ static bool add_stack(struct detailing *d, const struct merge_value *value)
 	uint32_t run = IDMAP_NONE;
 	uint64_t say = 0;
 
-	if (!sieve_is_idle(d->sieve)) {
-		if (!sieve_stack(d->sieve, value->stack, &say))
+	if (!filter_apply_is_idle(d->applied)) {
+		if (!filter_apply_stack(d->applied, value->stack, &say))
 			return false;
-		if (!sieve_shows_stack(d->sieve, say))
+		if (!filter_apply_shows_stack(d->applied, say))
 			return true;
 	}
 	*into = (struct tree_stack){ .location_first = (uint32_t)d->stack_locations_count,
@@ -209,12 +210,12 @@ static bool add_stack(struct detailing *d, const struct merge_value *value)
 }
 
 int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *merge,
-		struct name_table *names, struct sieve *sieve, struct err *err)
+		struct name_table *names, struct filter_apply *applied, struct err *err)
 {
 	struct detailing d = { .work = work,
 			       .merge = merge,
 			       .names = names,
-			       .sieve = sieve,
+			       .applied = applied,
 			       .tree = tree,
 			       .err = err };
 	int rc = 0;

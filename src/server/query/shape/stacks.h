@@ -11,9 +11,9 @@
 #include "server/query/shape/merge.h"
 #include "server/query/shape/filter_apply.h"
 
-/* Fills lines, locations, stacks and stack_locations of `tree`; names and sieve are at this trie.
+/* Fills lines, locations, stacks and stack_locations of `tree`; names and applied are at this trie.
  */
 int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *merge,
-		struct name_table *names, struct sieve *sieve, struct err *err);
+		struct name_table *names, struct filter_apply *applied, struct err *err);
 
 #endif

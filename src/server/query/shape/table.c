@@ -33,7 +33,7 @@ static bool make_spots(struct table *table)
 			memset(table->spots, 0, view->frames_count * sizeof(*table->spots));
 		return true;
 	}
-	table->spots = arena_new_array(&table->work->arena, struct spot, view->frames_count);
+	table->spots = arena_new_array(&table->work->arena, struct table_place, view->frames_count);
 	table->spots_capacity = table->spots ? view->frames_count : 0;
 	return table->spots;
 }
@@ -200,7 +200,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 }
 
 /* What the frame means; false when over budget. */
-static bool find_spot(struct table *table, uint32_t frame, struct spot *spot)
+static bool find_spot(struct table *table, uint32_t frame, struct table_place *spot)
 {
 	const struct name_chain *chain = name_frame(table->names, frame);
 	const struct name_line *line;
@@ -209,23 +209,23 @@ static bool find_spot(struct table *table, uint32_t frame, struct spot *spot)
 	if (!chain)
 		return false;
 	line = &table->names->lines[chain->line_first];
-	*spot = (struct spot){ .row = SPOT_LINES };
+	*spot = (struct table_place){ .row = SPOT_LINES };
 	if (chain->line_count > 1 || line->inlined)
 		return true;
 	if (line->function == NAME_BY_ADDRESS &&
 	    is_left_out(table, &table->trie->view.frames[frame])) {
-		*spot = (struct spot){ SPOT_LEFT_OUT, line->line };
+		*spot = (struct table_place){ SPOT_LEFT_OUT, line->line };
 		return true;
 	}
 	row = row_of_line(table, &table->trie->view.frames[frame], line);
-	*spot = (struct spot){ row + 1, line->function == NAME_BY_ADDRESS ? line->line : 0 };
+	*spot = (struct table_place){ row + 1, line->function == NAME_BY_ADDRESS ? line->line : 0 };
 	return row != NO_ROW;
 }
 
 static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 {
 	const struct node *at = &table->trie->view.nodes[node];
-	struct spot *spot = &table->spots[at->frame];
+	struct table_place *spot = &table->spots[at->frame];
 	uint64_t end = place + table->preorder.nodes[node].size;
 	uint32_t row;
 

@@ -34,7 +34,7 @@ struct edge {
 };
 
 /* What a frame means when it is one line, not inlined. */
-struct spot {
+struct table_place {
 	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES, SPOT_LEFT_OUT */
 	uint32_t item; /* why it has no name; 0: it has */
 };
@@ -81,7 +81,7 @@ struct table {
 	size_t edges_count, edges_capacity;
 	struct idmap edges_map;
 	bool any_inlined, with_edges;
-	struct spot *spots; /* by frame of the trie */
+	struct table_place *spots; /* by frame of the trie */
 	size_t spots_capacity;
 	struct preorder preorder; /* of the trie; marks are the last row on the way to each node */
 	uint64_t begin;		  /* place of the trie's root */

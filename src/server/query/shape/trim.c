@@ -12,7 +12,7 @@
 #define BITS 32u
 
 /* What is known of a frame before it is named. */
-struct met_frame {
+struct trim_frame {
 	uint32_t lack;	 /* why it has no name; 0: it has */
 	uint32_t bucket; /* + 1, of its address if that is in its name; equal for equal names */
 };
@@ -24,17 +24,17 @@ struct bucket {
 };
 
 /* What is known of a node of a trie. */
-struct met_node {
+struct trim_node {
 	int64_t total;	      /* 0: there is no value below */
 	uint32_t first, next; /* child and sibling with a total; 0 = none */
 };
 
 /* A trie, and what is known of it. */
-struct met_trie {
+struct trim_trie {
 	const struct merge_trie *trie;
 	struct name_column names;
-	struct met_node *nodes;
-	struct met_frame *frames; /* of the trie */
+	struct trim_node *nodes;
+	struct trim_frame *frames; /* of the trie */
 };
 
 /* Of a frame of the trie on turn: what it adds to the way. One byte each: they stay in the cache.
@@ -74,13 +74,13 @@ struct branch {
 struct trimming {
 	struct work *work;
 	struct name_table *names;
-	struct met_trie *tries;
+	struct trim_trie *tries;
 	size_t tries_count;
 	int64_t total, least; /* of all; that a node needs */
 	int64_t *lacks;	      /* by reason: what is below such frames; 0 is for all together */
 	size_t lacks_capacity;
-	uint8_t *marks;		 /* enum mark, by frame of the trie on turn */
-	uint32_t bit_lack[BITS]; /* reasons of the trie on turn, by bit */
+	uint8_t *marks;		    /* enum mark, by frame of the trie on turn */
+	uint32_t bit_missing[BITS]; /* reasons of the trie on turn, by bit */
 	uint32_t bits_used;
 	uint32_t *open;	       /* bits of the way, by node of the trie on turn */
 	uint64_t met, covered; /* nodes of tries with a total; those that members stand for */
@@ -127,14 +127,14 @@ bool trim_suffices(const struct query_params *params, const struct merge *merge)
 }
 
 /* Totals, and children where there is one. */
-static uint64_t sum_up(const struct merge_trie *trie, struct met_node *nodes)
+static uint64_t sum_up(const struct merge_trie *trie, struct trim_node *nodes)
 {
 	uint64_t met = 0;
 
 	for (size_t i = 0; i < trie->values_count; i++)
 		nodes[trie->values[i].stack].total += trie->values[i].value;
 	for (uint32_t i = trie->view.nodes_count; i-- > 1;) {
-		struct met_node *parent = &nodes[trie->view.nodes[i].parent];
+		struct trim_node *parent = &nodes[trie->view.nodes[i].parent];
 
 		if (!nodes[i].total)
 			continue;
@@ -147,14 +147,14 @@ static uint64_t sum_up(const struct merge_trie *trie, struct met_node *nodes)
 }
 
 /* False when over budget. */
-static bool meet_trie(struct trimming *t, const struct merge_trie *trie, struct met_trie *ret)
+static bool sum_trie(struct trimming *t, const struct merge_trie *trie, struct trim_trie *ret)
 {
 	uint32_t count = trie->view.nodes_count;
 	struct arena *arena = &t->work->arena;
-	struct met_trie met = {
+	struct trim_trie met = {
 		.trie = trie,
-		.nodes = arena_new_array(arena, struct met_node, count),
-		.frames = arena_new_array(arena, struct met_frame, trie->view.frames_count),
+		.nodes = arena_new_array(arena, struct trim_node, count),
+		.frames = arena_new_array(arena, struct trim_frame, trie->view.frames_count),
 	};
 
 	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &met.names))
@@ -172,22 +172,22 @@ static uint8_t mark_of(struct trimming *t, uint32_t lack)
 
 	if (!lack)
 		return MARK_NAMED;
-	while (bit < t->bits_used && t->bit_lack[bit] != lack)
+	while (bit < t->bits_used && t->bit_missing[bit] != lack)
 		bit++;
 	if (bit == BITS)
 		return MARK_LATE;
-	t->bit_lack[bit] = lack;
+	t->bit_missing[bit] = lack;
 	if (bit == t->bits_used)
 		t->bits_used++;
 	return (uint8_t)(MARK_LATE + bit);
 }
 
 /* Its mark: of a frame of the trie whose names are on turn. MARK_NONE when over budget. */
-static uint8_t meet_frame(struct trimming *t, const struct met_trie *met, uint32_t id)
+static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint32_t id)
 {
 	const struct tables_view *view = &met->trie->view;
 	uint64_t address = view->frames[id].address;
-	uint32_t lack = name_lack(t->names, id);
+	uint32_t lack = name_missing(t->names, id);
 
 	if (lack == IDMAP_NONE)
 		return MARK_NONE;
@@ -206,7 +206,7 @@ static uint8_t meet_frame(struct trimming *t, const struct met_trie *met, uint32
 }
 
 /* Whether there is a frame for that reason on the way to a node. */
-static bool is_on_way(const struct met_trie *met, uint32_t node, uint32_t lack)
+static bool is_on_way(const struct trim_trie *met, uint32_t node, uint32_t lack)
 {
 	const struct node *nodes = met->trie->view.nodes;
 
@@ -216,8 +216,8 @@ static bool is_on_way(const struct met_trie *met, uint32_t node, uint32_t lack)
 }
 
 /* What is below a node counts once for its reason, and once for all together. Bits of the way. */
-static uint32_t enter_lack(struct trimming *t, const struct met_trie *met, uint32_t id,
-			   uint8_t mark)
+static uint32_t enter_missing(struct trimming *t, const struct trim_trie *met, uint32_t id,
+			      uint8_t mark)
 {
 	const struct node *node = &met->trie->view.nodes[id];
 	uint32_t bit = mark > MARK_LATE ? 1u << (mark - MARK_LATE) : 0;
@@ -234,7 +234,7 @@ static uint32_t enter_lack(struct trimming *t, const struct met_trie *met, uint3
 }
 
 /* The nodes with totals, callers first: which of them have no name. */
-static int count_lacks(struct trimming *t, const struct met_trie *met, struct err *err)
+static int count_lacks(struct trimming *t, const struct trim_trie *met, struct err *err)
 {
 	const struct tables_view *view = &met->trie->view;
 
@@ -254,8 +254,8 @@ static int count_lacks(struct trimming *t, const struct met_trie *met, struct er
 			mark = meet_frame(t, met, node->frame);
 		if (!mark)
 			return work_over_budget(t->work, err);
-		t->open[id] =
-			mark == MARK_NAMED ? t->open[node->parent] : enter_lack(t, met, id, mark);
+		t->open[id] = mark == MARK_NAMED ? t->open[node->parent]
+						 : enter_missing(t, met, id, mark);
 	}
 	return 0;
 }
@@ -299,7 +299,7 @@ static bool add_child(struct trimming *t, struct member member, int64_t total)
 /* Children that are narrow alone, but not with others that may be called the same. */
 static bool add_narrow_children(struct trimming *t, const struct member *of)
 {
-	const struct met_trie *met = &t->tries[of->trie];
+	const struct trim_trie *met = &t->tries[of->trie];
 
 	for (uint32_t at = met->nodes[of->node].first; at; at = met->nodes[at].next) {
 		struct member member = { of->trie, at, 0 };
@@ -327,8 +327,8 @@ static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below
 	t->any_shared = false;
 	for (size_t i = first; i < t->members_count; i++) {
 		struct member member = t->members[i];
-		const struct met_trie *met = &t->tries[member.trie];
-		const struct met_node *of = &met->nodes[member.node];
+		const struct trim_trie *met = &t->tries[member.trie];
+		const struct trim_node *of = &met->nodes[member.node];
 
 		if (member.lines && !add_candidate(t, member, of->total))
 			return false;
@@ -530,13 +530,13 @@ static int begin(struct trimming *t, const struct merge *merge, uint32_t width_p
 	t->open = arena_new_array(arena, uint32_t, nodes_max);
 	t->marks = arena_new_array(arena, uint8_t, frames_max);
 	t->tries_count = merge->tries_count;
-	t->tries = arena_new_array(arena, struct met_trie, t->tries_count);
+	t->tries = arena_new_array(arena, struct trim_trie, t->tries_count);
 	t->buckets = arena_new_array(arena, struct bucket, BUCKETS);
 	if (!t->open || !t->marks || !t->tries || !t->buckets ||
 	    !WORK_GROW(arena, t->branches, 0, t->branches_capacity))
 		return work_over_budget(t->work, err);
 	for (size_t i = 0; i < t->tries_count; i++) {
-		if (!meet_trie(t, &merge->tries[i], &t->tries[i]) ||
+		if (!sum_trie(t, &merge->tries[i], &t->tries[i]) ||
 		    !WORK_GROW(arena, t->members, t->members_count, t->members_capacity))
 			return work_over_budget(t->work, err);
 		t->members[t->members_count++] = (struct member){ .trie = (uint32_t)i };

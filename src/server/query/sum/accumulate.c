@@ -28,7 +28,7 @@ struct adding {
 	struct selection *selection;
 	struct select_segment *in;
 	struct work *work;
-	struct tally_piece *piece;
+	struct dense_sums_piece *piece;
 	struct run run;
 	bool mixed; /* weights differ: they are applied row by row */
 	bool wide;
@@ -47,7 +47,7 @@ static int over_budget(const struct adding *adding)
 }
 
 /* Rows may bring new groups. */
-static bool room_for_group(struct tally_counters *counters, uint32_t group)
+static bool room_for_group(struct dense_sums_counters *counters, uint32_t group)
 {
 	size_t capacity = counters->groups_capacity;
 
@@ -71,7 +71,7 @@ static bool room_for_group(struct tally_counters *counters, uint32_t group)
 /* Whether further counters for all slots are too many for the rows that there are, or at all. */
 static bool is_too_dense(const struct adding *adding)
 {
-	const struct tally_counters *counters = &adding->piece->counters;
+	const struct dense_sums_counters *counters = &adding->piece->counters;
 	size_t bytes = counters->arena.used_bytes + counters->slots_count * sizeof(int64_t);
 
 	if (bytes > adding->work->limit_bytes / 4)
@@ -81,7 +81,7 @@ static bool is_too_dense(const struct adding *adding)
 
 static bool has_counters(const struct adding *adding, const struct run *run)
 {
-	const struct tally_counters *counters = &adding->piece->counters;
+	const struct dense_sums_counters *counters = &adding->piece->counters;
 
 	if (adding->wide)
 		return counters->wide[run->group];
@@ -92,7 +92,7 @@ static bool has_counters(const struct adding *adding, const struct run *run)
 /* The counters that the run needs. */
 static int counters_for(struct adding *adding, const struct run *run)
 {
-	struct tally_counters *counters = &adding->piece->counters;
+	struct dense_sums_counters *counters = &adding->piece->counters;
 	size_t before = counters->arena.used_bytes;
 
 	if (!room_for_group(counters, run->group))
@@ -186,7 +186,7 @@ static int add_sparse(struct adding *adding, const struct run *run)
 
 static void add_dense(struct adding *adding, const struct run *run)
 {
-	const struct tally_counters *counters = &adding->piece->counters;
+	const struct dense_sums_counters *counters = &adding->piece->counters;
 
 	if (adding->wide)
 		add_wide(counters->wide[run->group], run, adding->mixed ? run->weight : 1);
@@ -339,13 +339,13 @@ static int add_block(struct adding *adding, uint32_t number)
 struct adding_together {
 	struct selection *selection;
 	struct select_segment *in;
-	struct tally_piece *pieces;
+	struct dense_sums_piece *pieces;
 	bool mixed;
 };
 
 static int add_blocks(struct adding *adding)
 {
-	struct tally_piece *piece = adding->piece;
+	struct dense_sums_piece *piece = adding->piece;
 	int rc = 0;
 
 	arena_init(&piece->counters.arena, adding->work->limit_bytes);
@@ -375,12 +375,12 @@ static int add_piece(void *context, struct work *work, size_t index, struct err 
 	while (!rc && (adding.piece->overflowed || adding.piece->too_many)) {
 		adding.wide = true;
 		adding.piece->is_sparse |= adding.piece->too_many;
-		work->other_bytes -= tally_bytes(adding.piece);
-		tally_drop(adding.piece);
+		work->other_bytes -= dense_sums_bytes(adding.piece);
+		dense_sums_drop(adding.piece);
 		adding.run.count = 0;
 		rc = add_blocks(&adding);
 	}
-	work->other_bytes -= tally_bytes(adding.piece);
+	work->other_bytes -= dense_sums_bytes(adding.piece);
 	return rc;
 }
 
@@ -462,7 +462,7 @@ static bool weights_differ(const struct selection *selection, const struct selec
 
 /* Blocks are dealt out evenly; they have about the same number of rows. */
 static size_t cut_pieces(const struct work *work, const struct select_segment *in, bool together,
-			 struct tally_piece pieces[static PIECES_MAX])
+			 struct dense_sums_piece pieces[static PIECES_MAX])
 {
 	size_t count = 1;
 
@@ -478,17 +478,18 @@ static size_t cut_pieces(const struct work *work, const struct select_segment *i
 			count = 1;
 	}
 	for (size_t i = 0; i < count; i++)
-		pieces[i] = (struct tally_piece){ .block_first = in->blocks_count * i / count,
-						  .block_end = in->blocks_count * (i + 1) / count };
+		pieces[i] = (struct dense_sums_piece){ .block_first = in->blocks_count * i / count,
+						       .block_end =
+							       in->blocks_count * (i + 1) / count };
 	return count;
 }
 
 /* The counters of the only group; false when there are others, or of other kinds. */
-static bool are_plain(const struct tally_piece *pieces, size_t count,
+static bool are_plain(const struct dense_sums_piece *pieces, size_t count,
 		      struct accumulate_counters counters[static PIECES_MAX])
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_counters *of = &pieces[i].counters;
+		const struct dense_sums_counters *of = &pieces[i].counters;
 
 		if (pieces[i].is_sparse)
 			return false;
@@ -507,7 +508,7 @@ int accumulate_counts(struct selection *selection, struct work *work, struct sel
 		      struct accumulate_sums *ret, struct err *err)
 {
 	struct accumulate_counters counters[PIECES_MAX];
-	struct tally_piece pieces[PIECES_MAX];
+	struct dense_sums_piece pieces[PIECES_MAX];
 	struct adding_together all = { .selection = selection, .in = in, .pieces = pieces };
 	struct accumulate_sums sums = { 0 };
 	int64_t weight;
@@ -521,13 +522,13 @@ int accumulate_counts(struct selection *selection, struct work *work, struct sel
 		rc = take(context, work, counters, count, weight, err);
 		for (size_t i = 0; i < count; i++)
 			sums.rows += pieces[i].rows;
-	} else if (!rc && !tally_collect(pieces, count, all.mixed ? 1 : weight,
-					 selection->work->limit_bytes, into, &sums)) {
+	} else if (!rc && !dense_sums_collect(pieces, count, all.mixed ? 1 : weight,
+					      selection->work->limit_bytes, into, &sums)) {
 		rc = work_over_budget(selection->work, err);
 	}
 	work->stats.rows_read += sums.rows;
 	for (size_t i = 0; i < count; i++)
-		tally_drop(&pieces[i]);
+		dense_sums_drop(&pieces[i]);
 	if (!rc)
 		*ret = sums;
 	return rc;

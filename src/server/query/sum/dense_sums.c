@@ -4,25 +4,26 @@
 #include "base/mem.h"
 
 /* The counters of one group, all pieces together: one kind of them. */
-struct tally {
+struct dense_sum {
 	const uint32_t *ones;
 	const int64_t *plain;
 	const mean_wide *wide;
 };
 
-static bool is_empty(const struct tally *tally)
+static bool is_empty(const struct dense_sum *sum)
 {
-	return !tally->ones && !tally->plain && !tally->wide;
+	return !sum->ones && !sum->plain && !sum->wide;
 }
 
-static mean_wide counted(const struct tally *tally, uint32_t slot)
+static mean_wide counted(const struct dense_sum *sum, uint32_t slot)
 {
-	if (tally->ones)
-		return tally->ones[slot];
-	return tally->plain ? tally->plain[slot] : tally->wide[slot];
+	if (sum->ones)
+		return sum->ones[slot];
+	return sum->plain ? sum->plain[slot] : sum->wide[slot];
 }
 
-static void add_to_wide(mean_wide *total, const struct tally_counters *counters, uint32_t group)
+static void add_to_wide(mean_wide *total, const struct dense_sums_counters *counters,
+			uint32_t group)
 {
 	uint32_t count = counters->slots_count;
 
@@ -34,30 +35,30 @@ static void add_to_wide(mean_wide *total, const struct tally_counters *counters,
 		total[i] = mean_add(total[i], counters->wide[group][i]);
 }
 
-static size_t kinds_of(const struct tally *tally)
+static size_t kinds_of(const struct dense_sum *sum)
 {
-	return (tally->ones != NULL) + (tally->plain != NULL) + (tally->wide != NULL);
+	return (sum->ones != NULL) + (sum->plain != NULL) + (sum->wide != NULL);
 }
 
 /* False when over budget. */
-static bool tally_of(const struct tally_piece *pieces, size_t count, uint32_t group,
-		     struct arena *scratch, struct tally *ret)
+static bool dense_sums_of(const struct dense_sums_piece *pieces, size_t count, uint32_t group,
+			  struct arena *scratch, struct dense_sum *ret)
 {
-	struct tally found = { 0 };
+	struct dense_sum found = { 0 };
 	mean_wide *total;
 	size_t kinds = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_counters *counters = &pieces[i].counters;
-		struct tally tally;
+		const struct dense_sums_counters *counters = &pieces[i].counters;
+		struct dense_sum sum;
 
 		if (group >= counters->groups_capacity)
 			continue;
-		tally = (struct tally){ counters->ones[group], counters->plain[group],
-					counters->wide[group] };
-		kinds += kinds_of(&tally);
-		if (kinds_of(&tally))
-			found = tally;
+		sum = (struct dense_sum){ counters->ones[group], counters->plain[group],
+					  counters->wide[group] };
+		kinds += kinds_of(&sum);
+		if (kinds_of(&sum))
+			found = sum;
 	}
 	*ret = found;
 	if (kinds < 2)
@@ -66,16 +67,16 @@ static bool tally_of(const struct tally_piece *pieces, size_t count, uint32_t gr
 	for (size_t i = 0; total && i < count; i++)
 		if (group < pieces[i].counters.groups_capacity)
 			add_to_wide(total, &pieces[i].counters, group);
-	*ret = (struct tally){ .wide = total };
+	*ret = (struct dense_sum){ .wide = total };
 	return total;
 }
 
 /* Adds what is not zero to `ret`, which has room. */
-static void take_sums(const struct tally *tally, uint32_t slots_count, uint32_t group,
+static void take_sums(const struct dense_sum *sum, uint32_t slots_count, uint32_t group,
 		      int64_t weight, struct accumulate_sums *ret)
 {
-	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
-		mean_wide value = counted(tally, slot);
+	for (uint32_t slot = 0; !is_empty(sum) && slot < slots_count; slot++) {
+		mean_wide value = counted(sum, slot);
 
 		if (value)
 			ret->list[ret->count++] =
@@ -83,37 +84,38 @@ static void take_sums(const struct tally *tally, uint32_t slots_count, uint32_t 
 	}
 }
 
-static size_t count_sums(const struct tally *tally, uint32_t slots_count)
+static size_t count_sums(const struct dense_sum *sum, uint32_t slots_count)
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; tally->ones && i < slots_count; i++)
-		count += tally->ones[i] != 0;
-	for (uint32_t i = 0; tally->plain && i < slots_count; i++)
-		count += tally->plain[i] != 0;
-	for (uint32_t i = 0; tally->wide && i < slots_count; i++)
-		count += tally->wide[i] != 0;
+	for (uint32_t i = 0; sum->ones && i < slots_count; i++)
+		count += sum->ones[i] != 0;
+	for (uint32_t i = 0; sum->plain && i < slots_count; i++)
+		count += sum->plain[i] != 0;
+	for (uint32_t i = 0; sum->wide && i < slots_count; i++)
+		count += sum->wide[i] != 0;
 	return count;
 }
 
 /* All that is not zero, in `into`; what is only needed on the way in `scratch`. */
-static bool gather_sums(const struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+static bool gather_sums(const struct dense_sums_piece *pieces, size_t pieces_count, int64_t weight,
 			struct arena *scratch, struct arena *into, struct accumulate_sums *ret)
 {
 	uint32_t groups_count = 0, slots_count = pieces[0].counters.slots_count;
-	struct tally *tallies;
+	struct dense_sum *tallies;
 	size_t count = 0;
 
 	for (size_t i = 0; i < pieces_count; i++) {
-		const struct tally_piece *piece = &pieces[i];
+		const struct dense_sums_piece *piece = &pieces[i];
 
 		ret->rows += piece->rows;
 		if (piece->counters.groups_capacity > groups_count)
 			groups_count = (uint32_t)piece->counters.groups_capacity;
 	}
-	tallies = arena_new_array(scratch, struct tally, groups_count);
+	tallies = arena_new_array(scratch, struct dense_sum, groups_count);
 	for (uint32_t group = 0; group < groups_count; group++) {
-		if (!tallies || !tally_of(pieces, pieces_count, group, scratch, &tallies[group]))
+		if (!tallies ||
+		    !dense_sums_of(pieces, pieces_count, group, scratch, &tallies[group]))
 			return false;
 		count += count_sums(&tallies[group], slots_count);
 	}
@@ -126,11 +128,11 @@ static bool gather_sums(const struct tally_piece *pieces, size_t pieces_count, i
 	return true;
 }
 
-static void add_tally(struct sparse *sparse, const struct tally *tally, uint32_t group,
-		      uint32_t slots_count, bool *ret_full)
+static void add_dense_sum(struct sparse *sparse, const struct dense_sum *sum, uint32_t group,
+			  uint32_t slots_count, bool *ret_full)
 {
-	for (uint32_t slot = 0; !is_empty(tally) && slot < slots_count; slot++) {
-		mean_wide value = counted(tally, slot);
+	for (uint32_t slot = 0; !is_empty(sum) && slot < slots_count; slot++) {
+		mean_wide value = counted(sum, slot);
 
 		if (value && !sparse_add(sparse, group, slot, value))
 			*ret_full = true;
@@ -138,13 +140,13 @@ static void add_tally(struct sparse *sparse, const struct tally *tally, uint32_t
 }
 
 /* All pieces' sums in the first one's sparse counters; false when there are too many. */
-static bool join_pieces(struct tally_piece *pieces, size_t pieces_count, uint32_t slots_count)
+static bool join_pieces(struct dense_sums_piece *pieces, size_t pieces_count, uint32_t slots_count)
 {
 	struct sparse *into = &pieces[0].sparse;
 	bool full = false;
 
 	for (size_t i = 0; i < pieces_count; i++) {
-		const struct tally_counters *counters = &pieces[i].counters;
+		const struct dense_sums_counters *counters = &pieces[i].counters;
 
 		for (size_t j = 0; i && j < pieces[i].sparse.count; j++) {
 			const struct accumulate_sum *sum = &pieces[i].sparse.sums[j];
@@ -152,19 +154,19 @@ static bool join_pieces(struct tally_piece *pieces, size_t pieces_count, uint32_
 			full |= !sparse_add(into, sum->group, sum->stack, sum->value);
 		}
 		for (uint32_t group = 0; group < counters->groups_capacity; group++) {
-			const struct tally kinds[] = { { .ones = counters->ones[group] },
-						       { .plain = counters->plain[group] },
-						       { .wide = counters->wide[group] } };
+			const struct dense_sum kinds[] = { { .ones = counters->ones[group] },
+							   { .plain = counters->plain[group] },
+							   { .wide = counters->wide[group] } };
 
 			for (size_t kind = 0; kind < 3; kind++)
-				add_tally(into, &kinds[kind], group, slots_count, &full);
+				add_dense_sum(into, &kinds[kind], group, slots_count, &full);
 		}
 	}
 	return !full;
 }
 
 /* The same where some piece is sparse. */
-static bool gather_sparse(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
+static bool gather_sparse(struct dense_sums_piece *pieces, size_t pieces_count, int64_t weight,
 			  struct arena *into, struct accumulate_sums *ret)
 {
 	struct sparse *sparse = &pieces[0].sparse;
@@ -186,8 +188,8 @@ static bool gather_sparse(struct tally_piece *pieces, size_t pieces_count, int64
 	return true;
 }
 
-bool tally_collect(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
-		   size_t limit_bytes, struct arena *into, struct accumulate_sums *ret)
+bool dense_sums_collect(struct dense_sums_piece *pieces, size_t pieces_count, int64_t weight,
+			size_t limit_bytes, struct arena *into, struct accumulate_sums *ret)
 {
 	struct arena scratch;
 	bool fits;
@@ -201,17 +203,17 @@ bool tally_collect(struct tally_piece *pieces, size_t pieces_count, int64_t weig
 	return fits;
 }
 
-void tally_drop(struct tally_piece *piece)
+void dense_sums_drop(struct dense_sums_piece *piece)
 {
 	arena_free(&piece->counters.arena);
 	sparse_free(&piece->sparse);
-	piece->counters = (struct tally_counters){ 0 };
+	piece->counters = (struct dense_sums_counters){ 0 };
 	piece->rows = 0;
 	piece->overflowed = false;
 	piece->too_many = false;
 }
 
-size_t tally_bytes(const struct tally_piece *piece)
+size_t dense_sums_bytes(const struct dense_sums_piece *piece)
 {
 	return piece->counters.arena.used_bytes + sparse_bytes(&piece->sparse);
 }

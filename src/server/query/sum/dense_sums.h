@@ -4,7 +4,7 @@
  *
  * A piece has dense counters by slot, of the kinds that its values needed, or sparse ones where
  * dense ones would be many. Pieces of one segment are put together exactly, whatever kinds they
- * have. Memory is the piece's own until tally_drop.
+ * have. Memory is the piece's own until dense_sums_drop.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
 #define FIRN_SERVER_QUERY_SUM_DENSE_SUMS_H
@@ -13,7 +13,7 @@
 #include "server/query/sum/sparse.h"
 
 /* The kinds of counters, by group; NULL until the group occurs. */
-struct tally_counters {
+struct dense_sums_counters {
 	struct arena arena;
 	uint32_t **ones;
 	int64_t **plain;
@@ -23,9 +23,9 @@ struct tally_counters {
 };
 
 /* One thread's share of a segment: some of its blocks. */
-struct tally_piece {
+struct dense_sums_piece {
 	size_t block_first, block_end; /* of in->blocks */
-	struct tally_counters counters;
+	struct dense_sums_counters counters;
 	uint64_t rows;
 	struct sparse sparse; /* instead of the counters */
 	bool overflowed;      /* 64 bits did not do */
@@ -34,14 +34,14 @@ struct tally_piece {
 };
 
 /* Forgets what was counted. */
-void tally_drop(struct tally_piece *piece);
-size_t tally_bytes(const struct tally_piece *piece);
+void dense_sums_drop(struct dense_sums_piece *piece);
+size_t dense_sums_bytes(const struct dense_sums_piece *piece);
 
 /*
  * All that is not zero, times `weight`, in `into`; `limit_bytes` for what is needed on the way.
  * False when over budget.
  */
-bool tally_collect(struct tally_piece *pieces, size_t pieces_count, int64_t weight,
-		   size_t limit_bytes, struct arena *into, struct accumulate_sums *ret);
+bool dense_sums_collect(struct dense_sums_piece *pieces, size_t pieces_count, int64_t weight,
+			size_t limit_bytes, struct arena *into, struct accumulate_sums *ret);
 
 #endif

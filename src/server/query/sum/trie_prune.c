@@ -11,7 +11,7 @@ struct staying {
 	uint32_t count;
 };
 
-bool thin_pays(const struct merge_trie *trie)
+bool trie_prune_pays(const struct merge_trie *trie)
 {
 	return trie->values_count < trie->view.nodes_count / NODES_PER_VALUE;
 }
@@ -55,7 +55,7 @@ static void take_nodes(const struct staying *staying, size_t words_count, const 
 	}
 }
 
-bool thin_trie(struct merge_trie *trie, struct arena *arena)
+bool trie_prune_apply(struct merge_trie *trie, struct arena *arena)
 {
 	size_t words_count = trie->view.nodes_count / WORD_BITS + 1;
 	struct staying staying = { .words = arena_new_array(arena, uint64_t, words_count),

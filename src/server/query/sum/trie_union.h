@@ -2,16 +2,16 @@
 /*
  * joined - the stacks of several segments as one trie whose nodes are in pre-order.
  *
- * Of all stacks that the segments have, whatever a question selects. The stacks of one segment are
- * taken as they are, and stay loaded until joined_free; those of several are loaded one after the
- * other, and leave memory again. One thread.
+ * Of all stacks that the segments have, whatever a query selects. The stacks of one segment are
+ * taken as they are, and stay loaded until trie_union_free; those of several are loaded one after
+ * the other, and leave memory again. One thread.
  */
 #ifndef FIRN_SERVER_QUERY_SUM_TRIE_UNION_H
 #define FIRN_SERVER_QUERY_SUM_TRIE_UNION_H
 
 #include "server/query/sum/trie.h"
 
-struct joined {
+struct trie_union {
 	struct segment *const *segments;
 	size_t segments_count;
 	struct tables_view view; /* strings, frames, nodes */
@@ -21,10 +21,11 @@ struct joined {
 	bool with_trie, loaded;
 };
 
-/* Memory is the work's. joined_free is due in any case. Errors: those of reading, and the work's.
+/* Memory is the work's. trie_union_free is due in any case. Errors: those of reading, and the
+ * work's.
  */
-int joined_make(struct joined *joined, struct work *work, struct segment *const *segments,
-		size_t count, struct err *err);
-void joined_free(struct joined *joined, struct work *work);
+int trie_union_make(struct trie_union *united, struct work *work, struct segment *const *segments,
+		    size_t count, struct err *err);
+void trie_union_free(struct trie_union *united, struct work *work);
 
 #endif

@@ -12,7 +12,7 @@
 #define STEPS_BETWEEN_LOOKS ((size_t)1 << 16)
 
 /* What a value belongs to, by its number. */
-struct spot {
+struct line_place {
 	uint32_t place;
 	uint64_t at;
 	int64_t self, total;
@@ -32,7 +32,7 @@ struct lining {
 	const struct lines_wanted *wanted;
 	struct place *places;
 	size_t places_count, places_capacity;
-	struct spot *spots;
+	struct line_place *spots;
 	size_t spots_count, spots_capacity;
 	struct idmap place_map, spot_map;
 	uint32_t *spot_of;  /* by line of the tree, or by location */
@@ -78,14 +78,14 @@ static uint32_t place_of(struct lining *lining, const struct place *wanted)
 
 static bool same_spot(const void *context, uint32_t id, const void *key)
 {
-	const struct spot *a = &((const struct lining *)context)->spots[id], *b = key;
+	const struct line_place *a = &((const struct lining *)context)->spots[id], *b = key;
 
 	return a->place == b->place && a->at == b->at;
 }
 
 static uint32_t spot_of(struct lining *lining, const struct place *place, uint64_t at)
 {
-	struct spot wanted = { .place = place_of(lining, place), .at = at };
+	struct line_place wanted = { .place = place_of(lining, place), .at = at };
 	uint64_t hash = hash_mix(hash_mix(0, wanted.place), at);
 	uint32_t id = idmap_find(&lining->spot_map, hash, same_spot, lining, &wanted);
 
@@ -183,7 +183,7 @@ static int find_spots(struct lining *lining, struct err *err)
 static void count(struct lining *lining, uint32_t number, uint32_t stack, bool is_leaf,
 		  int64_t value)
 {
-	struct spot *spot;
+	struct line_place *spot;
 	struct place *place;
 
 	if (number == NONE)
@@ -303,7 +303,7 @@ static int put_together(struct lining *lining, struct lines *lines, struct err *
 	}
 	lines->places_count = lining->places_count;
 	for (size_t i = 0; i < lining->spots_count; i++) {
-		const struct spot *spot = &lining->spots[i];
+		const struct line_place *spot = &lining->spots[i];
 		struct lines_place *place = &lines->places[spot->place];
 
 		place->values[place->values_count++] =

@@ -11,47 +11,48 @@
 
 #define TEXT_BYTES_MAX 4096 /* of a query, for the list */
 
-struct running_entry {
-	struct running_entry *previous, *next;
+struct active_query {
+	struct active_query *previous, *next;
 	struct arena arena; /* the texts */
-	struct running_what what;
+	struct active_query_what what;
 	int64_t started_at_ns, began_ns; /* wall clock, monotonic */
 	struct query_progress progress;
 	_Atomic bool stopped;
 };
 
-struct running {
+struct active_queries {
 	pthread_mutex_t lock; /* guards the rest */
-	struct running_entry *first, *last;
+	struct active_query *first, *last;
 	uint64_t number;
 };
 
-struct running *running_new(void)
+struct active_queries *active_queries_new(void)
 {
-	struct running *running = mem_new(struct running);
+	struct active_queries *active = mem_new(struct active_queries);
 
-	pthread_mutex_init(&running->lock, NULL);
-	return running;
+	pthread_mutex_init(&active->lock, NULL);
+	return active;
 }
 
-void running_free(struct running *running)
+void active_queries_free(struct active_queries *active)
 {
-	if (!running)
+	if (!active)
 		return;
-	pthread_mutex_destroy(&running->lock);
-	free(running);
+	pthread_mutex_destroy(&active->lock);
+	free(active);
 }
 
-static struct slice copy(struct running_entry *entry, struct slice text)
+static struct slice copy(struct active_query *entry, struct slice text)
 {
 	if (text.len > TEXT_BYTES_MAX)
 		text.len = TEXT_BYTES_MAX;
 	return arena_copy(&entry->arena, text);
 }
 
-struct running_entry *running_add(struct running *running, const struct running_what *what)
+struct active_query *active_queries_add(struct active_queries *active,
+					const struct active_query_what *what)
 {
-	struct running_entry *entry = mem_new(struct running_entry);
+	struct active_query *entry = mem_new(struct active_query);
 	char made[32];
 
 	arena_init(&entry->arena, 0);
@@ -63,82 +64,82 @@ struct running_entry *running_add(struct running *running, const struct running_
 	entry->what.by = copy(entry, what->by);
 	entry->started_at_ns = clock_real_ns();
 	entry->began_ns = clock_monotonic_ns();
-	pthread_mutex_lock(&running->lock);
-	running->number++;
+	pthread_mutex_lock(&active->lock);
+	active->number++;
 	if (!what->id.len) {
-		snprintf(made, sizeof(made), "q%llu", (unsigned long long)running->number);
+		snprintf(made, sizeof(made), "q%llu", (unsigned long long)active->number);
 		entry->what.id = copy(entry, slice_of(made));
 	}
-	entry->previous = running->last;
-	if (running->last)
-		running->last->next = entry;
+	entry->previous = active->last;
+	if (active->last)
+		active->last->next = entry;
 	else
-		running->first = entry;
-	running->last = entry;
-	pthread_mutex_unlock(&running->lock);
+		active->first = entry;
+	active->last = entry;
+	pthread_mutex_unlock(&active->lock);
 	return entry;
 }
 
-void running_remove(struct running *running, struct running_entry *entry)
+void active_queries_remove(struct active_queries *active, struct active_query *entry)
 {
 	if (!entry)
 		return;
-	pthread_mutex_lock(&running->lock);
+	pthread_mutex_lock(&active->lock);
 	if (entry->previous)
 		entry->previous->next = entry->next;
 	else
-		running->first = entry->next;
+		active->first = entry->next;
 	if (entry->next)
 		entry->next->previous = entry->previous;
 	else
-		running->last = entry->previous;
-	pthread_mutex_unlock(&running->lock);
+		active->last = entry->previous;
+	pthread_mutex_unlock(&active->lock);
 	arena_free(&entry->arena);
 	free(entry);
 }
 
-const _Atomic bool *running_stopped(const struct running_entry *entry)
+const _Atomic bool *active_queries_stopped(const struct active_query *entry)
 {
 	return &entry->stopped;
 }
 
-struct query_progress *running_progress(struct running_entry *entry)
+struct query_progress *active_queries_progress(struct active_query *entry)
 {
 	return &entry->progress;
 }
 
-size_t running_stop(struct running *running, struct slice tenant, struct slice id)
+size_t active_queries_stop(struct active_queries *active, struct slice tenant, struct slice id)
 {
 	size_t count = 0;
 
-	pthread_mutex_lock(&running->lock);
-	for (struct running_entry *at = running->first; at; at = at->next) {
+	pthread_mutex_lock(&active->lock);
+	for (struct active_query *at = active->first; at; at = at->next) {
 		if (!slice_equal(at->what.tenant, tenant) || !slice_equal(at->what.id, id))
 			continue;
 		count += !atomic_exchange(&at->stopped, true);
 	}
-	pthread_mutex_unlock(&running->lock);
+	pthread_mutex_unlock(&active->lock);
 	return count;
 }
 
-void running_each(struct running *running, struct slice tenant, running_visit_f *visit,
-		  void *context)
+void active_queries_each(struct active_queries *active, struct slice tenant,
+			 active_queries_visit_f *visit, void *context)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	pthread_mutex_lock(&running->lock);
-	for (struct running_entry *at = running->first; at; at = at->next) {
-		struct running_state state = { .what = at->what,
-					       .started_at_ns = at->started_at_ns,
-					       .took_ns = now_ns - at->began_ns,
-					       .blocks_done = at->progress.blocks_done,
-					       .blocks_all = at->progress.blocks_all,
-					       .bytes_done = at->progress.bytes_done,
-					       .bytes_all = at->progress.bytes_all,
-					       .is_stopped = at->stopped };
+	pthread_mutex_lock(&active->lock);
+	for (struct active_query *at = active->first; at; at = at->next) {
+		struct active_query_state state = { .what = at->what,
+						    .started_at_ns = at->started_at_ns,
+						    .took_ns = now_ns - at->began_ns,
+						    .blocks_done = at->progress.blocks_done,
+						    .blocks_all = at->progress.blocks_all,
+						    .bytes_done = at->progress.bytes_done,
+						    .bytes_all = at->progress.bytes_all,
+						    .is_stopped = at->stopped };
 
 		if (slice_equal(at->what.tenant, tenant))
 			visit(context, &state);
 	}
-	pthread_mutex_unlock(&running->lock);
+	pthread_mutex_unlock(&active->lock);
 }

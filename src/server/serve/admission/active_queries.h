@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running - the questions that are being answered: who asked what, how far it is, and a way to stop
+ * running - the queries that are being answered: who asked what, how far it is, and a way to stop
  * it. Thread-safe. An entry belongs to who added it; what it tells to others is copied under the
  * lock.
  */
@@ -11,40 +11,42 @@
 #include "base/strbuf.h"
 #include "server/query/stats.h"
 
-#define RUNNING_ID_BYTES_MAX 64
+#define ACTIVE_QUERY_ID_BYTES_MAX 64
 
-struct running;
-struct running_entry;
+struct active_queries;
+struct active_query;
 
-struct running_what {
-	struct slice id; /* at most RUNNING_ID_BYTES_MAX; empty: one is made up */
+struct active_query_what {
+	struct slice id; /* at most ACTIVE_QUERY_ID_BYTES_MAX; empty: one is made up */
 	struct slice tenant, path, query, by;
 	int64_t from_ns, to_ns;
 };
 
-struct running *running_new(void);
-void running_free(struct running *running); /* accepts NULL; no entry may be left */
+struct active_queries *active_queries_new(void);
+void active_queries_free(struct active_queries *active); /* accepts NULL; no entry may be left */
 
 /* Copies what it is given. */
-struct running_entry *running_add(struct running *running, const struct running_what *what);
-void running_remove(struct running *running, struct running_entry *entry); /* accepts NULL */
+struct active_query *active_queries_add(struct active_queries *active,
+					const struct active_query_what *what);
+void active_queries_remove(struct active_queries *active,
+			   struct active_query *entry); /* accepts NULL */
 
-const _Atomic bool *running_stopped(const struct running_entry *entry);
-struct query_progress *running_progress(struct running_entry *entry);
+const _Atomic bool *active_queries_stopped(const struct active_query *entry);
+struct query_progress *active_queries_progress(struct active_query *entry);
 
-/* Tells the tenant's questions of that id to stop; returns how many there were. */
-size_t running_stop(struct running *running, struct slice tenant, struct slice id);
+/* Tells the tenant's queries of that id to stop; returns how many there were. */
+size_t active_queries_stop(struct active_queries *active, struct slice tenant, struct slice id);
 
-/* Visits the tenant's questions, oldest first, under the lock: the visitor must not call back. */
-struct running_state {
-	struct running_what what; /* valid during the visit */
-	int64_t started_at_ns;	  /* wall clock */
+/* Visits the tenant's queries, oldest first, under the lock: the visitor must not call back. */
+struct active_query_state {
+	struct active_query_what what; /* valid during the visit */
+	int64_t started_at_ns;	       /* wall clock */
 	int64_t took_ns;
 	uint64_t blocks_done, blocks_all, bytes_done, bytes_all;
 	bool is_stopped;
 };
-typedef void running_visit_f(void *context, const struct running_state *state);
-void running_each(struct running *running, struct slice tenant, running_visit_f *visit,
-		  void *context);
+typedef void active_queries_visit_f(void *context, const struct active_query_state *state);
+void active_queries_each(struct active_queries *active, struct slice tenant,
+			 active_queries_visit_f *visit, void *context);
 
 #endif

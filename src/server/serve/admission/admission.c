@@ -10,22 +10,22 @@
 #define RUNNING_MIN 4u
 #define SERVED_KEPT 64u /* clients whose last turn is remembered */
 
-struct turn {
-	struct turn *previous, *next; /* of those that wait, oldest first; or of those that run */
+struct ticket {
+	struct ticket *previous, *next; /* of those that wait, oldest first; or of those that run */
 	uint64_t client;
-	enum turns_size size;
+	enum admission_size size;
 	bool granted;
 	pthread_cond_t wake;
 };
 
-struct turn_list {
-	struct turn *first, *last;
+struct ticket_list {
+	struct ticket *first, *last;
 	uint32_t count;
 };
 
-struct turns {
+struct admission {
 	pthread_mutex_t lock; /* guards the rest */
-	struct turn_list running, waiting;
+	struct ticket_list active, waiting;
 	uint32_t running_max, waiting_max, large_max;
 	uint32_t joined; /* of waiting_max as well */
 	struct served {
@@ -34,159 +34,163 @@ struct turns {
 	uint64_t given;
 };
 
-static uint32_t turns_by_cpus(void)
+static uint32_t admission_by_cpus(void)
 {
 	cpu_set_t set;
 	uint32_t count = RUNNING_MIN;
 
 	if (!sched_getaffinity(0, sizeof(set), &set) && (uint32_t)CPU_COUNT(&set) > count)
 		count = (uint32_t)CPU_COUNT(&set);
-	return count < TURNS_RUNNING_MAX ? count : TURNS_RUNNING_MAX;
+	return count < ADMISSION_RUNNING_MAX ? count : ADMISSION_RUNNING_MAX;
 }
 
-struct turns *turns_new(uint32_t running_max, uint32_t waiting_max)
+struct admission *admission_new(uint32_t running_max, uint32_t waiting_max)
 {
-	struct turns *turns = mem_new(struct turns);
+	struct admission *admission = mem_new(struct admission);
 
-	pthread_mutex_init(&turns->lock, NULL);
-	turns->running_max = running_max ? running_max : turns_by_cpus();
-	turns->large_max = turns->running_max > 1 ? turns->running_max / 2 : 1;
-	turns->waiting_max = waiting_max;
-	return turns;
+	pthread_mutex_init(&admission->lock, NULL);
+	admission->running_max = running_max ? running_max : admission_by_cpus();
+	admission->large_max = admission->running_max > 1 ? admission->running_max / 2 : 1;
+	admission->waiting_max = waiting_max;
+	return admission;
 }
 
-void turns_free(struct turns *turns)
+void admission_free(struct admission *admission)
 {
-	if (!turns)
+	if (!admission)
 		return;
-	pthread_mutex_destroy(&turns->lock);
-	free(turns);
+	pthread_mutex_destroy(&admission->lock);
+	free(admission);
 }
 
-static void append(struct turn_list *list, struct turn *turn)
+static void append(struct ticket_list *list, struct ticket *ticket)
 {
-	turn->previous = list->last;
-	turn->next = NULL;
+	ticket->previous = list->last;
+	ticket->next = NULL;
 	if (list->last)
-		list->last->next = turn;
+		list->last->next = ticket;
 	else
-		list->first = turn;
-	list->last = turn;
+		list->first = ticket;
+	list->last = ticket;
 	list->count++;
 }
 
-static void take_out(struct turn_list *list, struct turn *turn)
+static void take_out(struct ticket_list *list, struct ticket *ticket)
 {
-	if (turn->previous)
-		turn->previous->next = turn->next;
+	if (ticket->previous)
+		ticket->previous->next = ticket->next;
 	else
-		list->first = turn->next;
-	if (turn->next)
-		turn->next->previous = turn->previous;
+		list->first = ticket->next;
+	if (ticket->next)
+		ticket->next->previous = ticket->previous;
 	else
-		list->last = turn->previous;
+		list->last = ticket->previous;
 	list->count--;
 }
 
-static uint32_t running_of(const struct turns *turns, uint64_t client)
+static uint32_t running_of(const struct admission *admission, uint64_t client)
 {
 	uint32_t count = 0;
 
-	for (const struct turn *turn = turns->running.first; turn; turn = turn->next)
-		count += turn->client == client;
+	for (const struct ticket *ticket = admission->active.first; ticket; ticket = ticket->next)
+		count += ticket->client == client;
 	return count;
 }
 
-static uint32_t large_running(const struct turns *turns)
+static uint32_t large_running(const struct admission *admission)
 {
 	uint32_t count = 0;
 
-	for (const struct turn *turn = turns->running.first; turn; turn = turn->next)
-		count += turn->size != TURNS_SMALL;
+	for (const struct ticket *ticket = admission->active.first; ticket; ticket = ticket->next)
+		count += ticket->size != ADMISSION_SMALL;
 	return count;
 }
 
-static bool somebody_wants_all(const struct turns *turns)
+static bool somebody_wants_all(const struct admission *admission)
 {
-	for (const struct turn *turn = turns->waiting.first; turn; turn = turn->next)
-		if (turn->size == TURNS_ALONE)
+	for (const struct ticket *ticket = admission->waiting.first; ticket; ticket = ticket->next)
+		if (ticket->size == ADMISSION_ALONE)
 			return true;
 	return false;
 }
 
 /* `behind`: somebody before it waits to be alone. */
-static bool fits(const struct turns *turns, const struct turn *turn, bool behind)
+static bool fits(const struct admission *admission, const struct ticket *ticket, bool behind)
 {
-	const struct turn *running = turns->running.first;
+	const struct ticket *active = admission->active.first;
 
-	if (turn->size == TURNS_ALONE)
-		return !running;
-	if (behind || (running && running->size == TURNS_ALONE))
+	if (ticket->size == ADMISSION_ALONE)
+		return !active;
+	if (behind || (active && active->size == ADMISSION_ALONE))
 		return false;
-	return turns->running.count < turns->running_max &&
-	       (turn->size == TURNS_SMALL || large_running(turns) < turns->large_max);
+	return admission->active.count < admission->running_max &&
+	       (ticket->size == ADMISSION_SMALL || large_running(admission) < admission->large_max);
 }
 
 /* When the client had its last turn; 0: none that is remembered. */
-static uint64_t last_served(const struct turns *turns, uint64_t client)
+static uint64_t last_served(const struct admission *admission, uint64_t client)
 {
 	for (size_t i = 0; i < SERVED_KEPT; i++)
-		if (turns->served[i].at && turns->served[i].client == client)
-			return turns->served[i].at;
+		if (admission->served[i].at && admission->served[i].client == client)
+			return admission->served[i].at;
 	return 0;
 }
 
-static void note_served(struct turns *turns, uint64_t client)
+static void note_served(struct admission *admission, uint64_t client)
 {
-	struct served *oldest = &turns->served[0];
+	struct served *oldest = &admission->served[0];
 
 	for (size_t i = 0; i < SERVED_KEPT; i++) {
-		struct served *served = &turns->served[i];
+		struct served *served = &admission->served[i];
 
 		if (served->at && served->client == client) {
-			served->at = ++turns->given;
+			served->at = ++admission->given;
 			return;
 		}
 		if (served->at < oldest->at)
 			oldest = served;
 	}
-	*oldest = (struct served){ client, ++turns->given };
+	*oldest = (struct served){ client, ++admission->given };
 }
 
 /* Whether the first goes before the second, which has waited longer. */
-static bool goes_first(const struct turns *turns, const struct turn *a, const struct turn *b)
+static bool goes_first(const struct admission *admission, const struct ticket *a,
+		       const struct ticket *b)
 {
-	uint32_t a_running = running_of(turns, a->client), b_running = running_of(turns, b->client);
+	uint32_t a_running = running_of(admission, a->client),
+		 b_running = running_of(admission, b->client);
 
 	if (a_running != b_running)
 		return a_running < b_running;
-	return last_served(turns, a->client) < last_served(turns, b->client);
+	return last_served(admission, a->client) < last_served(admission, b->client);
 }
 
-static void grant(struct turns *turns, struct turn *turn)
+static void grant(struct admission *admission, struct ticket *ticket)
 {
-	append(&turns->running, turn);
-	note_served(turns, turn->client);
-	turn->granted = true;
+	append(&admission->active, ticket);
+	note_served(admission, ticket->client);
+	ticket->granted = true;
 }
 
 /* Gives turns to those that wait, as many as there are. With the lock. */
-static void serve_waiting(struct turns *turns)
+static void serve_waiting(struct admission *admission)
 {
-	struct turn *best;
+	struct ticket *best;
 
 	do {
 		bool behind = false; /* somebody who waits to be alone */
 
 		best = NULL;
-		for (struct turn *turn = turns->waiting.first; turn; turn = turn->next) {
-			if (fits(turns, turn, behind) && (!best || goes_first(turns, turn, best)))
-				best = turn;
-			behind |= turn->size == TURNS_ALONE;
+		for (struct ticket *ticket = admission->waiting.first; ticket;
+		     ticket = ticket->next) {
+			if (fits(admission, ticket, behind) &&
+			    (!best || goes_first(admission, ticket, best)))
+				best = ticket;
+			behind |= ticket->size == ADMISSION_ALONE;
 		}
 		if (best) {
-			take_out(&turns->waiting, best);
-			grant(turns, best);
+			take_out(&admission->waiting, best);
+			grant(admission, best);
 			pthread_cond_signal(&best->wake);
 		}
 	} while (best);
@@ -197,7 +201,7 @@ static bool is_set(const _Atomic bool *flag)
 	return flag && atomic_load_explicit(flag, memory_order_relaxed);
 }
 
-static int check(const struct turns_ask *ask, struct err *err)
+static int check(const struct admission_ask *ask, struct err *err)
 {
 	if (is_set(ask->cancelled) || is_set(ask->stopped))
 		return err_set(err, ERR_CANCELLED, "query: cancelled");
@@ -206,13 +210,13 @@ static int check(const struct turns_ask *ask, struct err *err)
 	return 0;
 }
 
-int turns_wait(const struct turns_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
-	       const bool *is_done, struct err *err)
+int admission_wait(const struct admission_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
+		   const bool *is_done, struct err *err)
 {
 	int rc = 0;
 
 	while (!*is_done && !rc) {
-		int64_t until_ns = clock_monotonic_ns() + TURNS_LOOK_NS;
+		int64_t until_ns = clock_monotonic_ns() + ADMISSION_LOOK_NS;
 		struct timespec until = { .tv_sec = until_ns / CLOCK_NS_PER_S,
 					  .tv_nsec = until_ns % CLOCK_NS_PER_S };
 
@@ -223,37 +227,37 @@ int turns_wait(const struct turns_ask *ask, pthread_mutex_t *lock, pthread_cond_
 }
 
 /* Whether there is room for one more. With the lock. */
-static int check_room(const struct turns *turns, struct err *err)
+static int check_room(const struct admission *admission, struct err *err)
 {
-	uint32_t others = turns->waiting.count + turns->joined;
+	uint32_t others = admission->waiting.count + admission->joined;
 
-	if (others < turns->waiting_max)
+	if (others < admission->waiting_max)
 		return 0;
 	return err_set(err, ERR_NO_MEMORY,
 		       "query: %u others wait for their turn already; ask again in a second",
 		       others);
 }
 
-static int wait_or_refuse(struct turns *turns, const struct turns_ask *ask, struct turn *turn,
-			  struct err *err)
+static int wait_or_refuse(struct admission *admission, const struct admission_ask *ask,
+			  struct ticket *ticket, struct err *err)
 {
 	int rc;
 
 	if (ask->at_once)
 		return err_set(err, ERR_BUSY, "query: others are answered now");
-	rc = check_room(turns, err);
+	rc = check_room(admission, err);
 	if (rc)
 		return rc;
-	append(&turns->waiting, turn);
-	rc = turns_wait(ask, &turns->lock, &turn->wake, &turn->granted, err);
+	append(&admission->waiting, ticket);
+	rc = admission_wait(ask, &admission->lock, &ticket->wake, &ticket->granted, err);
 	if (rc) {
-		take_out(&turns->waiting, turn);
-		serve_waiting(turns); /* it may have been in the way */
+		take_out(&admission->waiting, ticket);
+		serve_waiting(admission); /* it may have been in the way */
 	}
 	return rc;
 }
 
-void turns_wake_init(pthread_cond_t *wake)
+void admission_wake_init(pthread_cond_t *wake)
 {
 	pthread_condattr_t attributes;
 
@@ -263,78 +267,79 @@ void turns_wake_init(pthread_cond_t *wake)
 	pthread_condattr_destroy(&attributes);
 }
 
-static struct turn *new_turn(const struct turns_ask *ask)
+static struct ticket *new_turn(const struct admission_ask *ask)
 {
-	struct turn *turn = mem_new(struct turn);
+	struct ticket *ticket = mem_new(struct ticket);
 
-	turn->client = hash_bytes(ask->client.data, ask->client.len);
-	turn->size = ask->size;
-	turns_wake_init(&turn->wake);
-	return turn;
+	ticket->client = hash_bytes(ask->client.data, ask->client.len);
+	ticket->size = ask->size;
+	admission_wake_init(&ticket->wake);
+	return ticket;
 }
 
-static void free_turn(struct turn *turn)
+static void free_turn(struct ticket *ticket)
 {
-	pthread_cond_destroy(&turn->wake);
-	free(turn);
+	pthread_cond_destroy(&ticket->wake);
+	free(ticket);
 }
 
-int turns_take(struct turns *turns, const struct turns_ask *ask, struct turn **ret, struct err *err)
+int admission_take(struct admission *admission, const struct admission_ask *ask,
+		   struct ticket **ret, struct err *err)
 {
-	struct turn *turn;
+	struct ticket *ticket;
 	int rc = check(ask, err);
 
 	if (rc)
 		return rc;
-	turn = new_turn(ask);
-	pthread_mutex_lock(&turns->lock);
-	if (fits(turns, turn, somebody_wants_all(turns)))
-		grant(turns, turn);
+	ticket = new_turn(ask);
+	pthread_mutex_lock(&admission->lock);
+	if (fits(admission, ticket, somebody_wants_all(admission)))
+		grant(admission, ticket);
 	else
-		rc = wait_or_refuse(turns, ask, turn, err);
-	pthread_mutex_unlock(&turns->lock);
+		rc = wait_or_refuse(admission, ask, ticket, err);
+	pthread_mutex_unlock(&admission->lock);
 	if (rc)
-		free_turn(turn);
+		free_turn(ticket);
 	else
-		*ret = turn;
+		*ret = ticket;
 	return rc;
 }
 
-void turns_give(struct turns *turns, struct turn *turn)
+void admission_give(struct admission *admission, struct ticket *ticket)
 {
-	if (!turn)
+	if (!ticket)
 		return;
-	pthread_mutex_lock(&turns->lock);
-	take_out(&turns->running, turn);
-	serve_waiting(turns);
-	pthread_mutex_unlock(&turns->lock);
-	free_turn(turn);
+	pthread_mutex_lock(&admission->lock);
+	take_out(&admission->active, ticket);
+	serve_waiting(admission);
+	pthread_mutex_unlock(&admission->lock);
+	free_turn(ticket);
 }
 
-int turns_join(struct turns *turns, struct err *err)
+int admission_join(struct admission *admission, struct err *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&turns->lock);
-	rc = check_room(turns, err);
-	turns->joined += !rc;
-	pthread_mutex_unlock(&turns->lock);
+	pthread_mutex_lock(&admission->lock);
+	rc = check_room(admission, err);
+	admission->joined += !rc;
+	pthread_mutex_unlock(&admission->lock);
 	return rc;
 }
 
-void turns_leave(struct turns *turns)
+void admission_leave(struct admission *admission)
 {
-	pthread_mutex_lock(&turns->lock);
-	turns->joined--;
-	pthread_mutex_unlock(&turns->lock);
+	pthread_mutex_lock(&admission->lock);
+	admission->joined--;
+	pthread_mutex_unlock(&admission->lock);
 }
 
-uint32_t turns_waiting(struct turns *turns)
+uint32_t admission_waiting(struct admission *admission)
 {
 	uint32_t count;
 
-	pthread_mutex_lock(&turns->lock);
-	count = turns->waiting.count + turns->joined;
-	pthread_mutex_unlock(&turns->lock);
+	pthread_mutex_lock(&admission->lock);
+	count = admission->waiting.count + admission->joined;
+	pthread_mutex_unlock(&admission->lock);
 	return count;
 }

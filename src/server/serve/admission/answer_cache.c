@@ -16,64 +16,64 @@ struct answer {
 	struct net_response response;
 };
 
-struct kept {
+struct answer_cache {
 	pthread_mutex_t lock; /* guards the rest */
-	uint64_t hashes[KEPT_ANSWERS_MAX];
-	struct answer answers[KEPT_ANSWERS_MAX];
+	uint64_t hashes[ANSWER_CACHE_COUNT_MAX];
+	struct answer answers[ANSWER_CACHE_COUNT_MAX];
 	uint64_t uses;
 	size_t bytes, bytes_max;
 };
 
 static METRIC_COUNTER(kept_total, "firn_queries_kept_total", "",
-		      "Questions that were answered by the kept answer to the same one.");
+		      "Queries that were answered by the kept answer to the same one.");
 
-struct kept *kept_new(size_t bytes_max)
+struct answer_cache *answer_cache_new(size_t bytes_max)
 {
 	static struct metric *const metrics[] = { &kept_total };
-	struct kept *kept = mem_new(struct kept);
+	struct answer_cache *cache = mem_new(struct answer_cache);
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
-	pthread_mutex_init(&kept->lock, NULL);
-	kept->bytes_max = bytes_max;
-	return kept;
+	pthread_mutex_init(&cache->lock, NULL);
+	cache->bytes_max = bytes_max;
+	return cache;
 }
 
-static void drop(struct kept *kept, struct answer *answer)
+static void drop(struct answer_cache *cache, struct answer *answer)
 {
-	kept->bytes -= answer->bytes;
+	cache->bytes -= answer->bytes;
 	strbuf_free(&answer->key);
 	strbuf_free(&answer->response.body);
 	strbuf_free(&answer->response.headers);
 	*answer = (struct answer){ 0 };
 }
 
-void kept_free(struct kept *kept)
+void answer_cache_free(struct answer_cache *cache)
 {
-	if (!kept)
+	if (!cache)
 		return;
-	for (size_t i = 0; i < KEPT_ANSWERS_MAX; i++)
-		if (kept->answers[i].used_at)
-			drop(kept, &kept->answers[i]);
-	pthread_mutex_destroy(&kept->lock);
-	free(kept);
+	for (size_t i = 0; i < ANSWER_CACHE_COUNT_MAX; i++)
+		if (cache->answers[i].used_at)
+			drop(cache, &cache->answers[i]);
+	pthread_mutex_destroy(&cache->lock);
+	free(cache);
 }
 
 /* With the lock, as those below. */
-static struct answer *find(struct kept *kept, struct slice key, uint64_t hash)
+static struct answer *find(struct answer_cache *cache, struct slice key, uint64_t hash)
 {
-	for (size_t i = 0; i < KEPT_ANSWERS_MAX; i++)
-		if (kept->hashes[i] == hash && kept->answers[i].used_at &&
-		    slice_equal(strbuf_slice(&kept->answers[i].key), key))
-			return &kept->answers[i];
+	for (size_t i = 0; i < ANSWER_CACHE_COUNT_MAX; i++)
+		if (cache->hashes[i] == hash && cache->answers[i].used_at &&
+		    slice_equal(strbuf_slice(&cache->answers[i].key), key))
+			return &cache->answers[i];
 	return NULL;
 }
 
-static struct answer *least_used(struct kept *kept, bool or_free)
+static struct answer *least_used(struct answer_cache *cache, bool or_free)
 {
 	struct answer *least = NULL;
 
-	for (size_t i = 0; i < KEPT_ANSWERS_MAX; i++) {
-		struct answer *answer = &kept->answers[i];
+	for (size_t i = 0; i < ANSWER_CACHE_COUNT_MAX; i++) {
+		struct answer *answer = &cache->answers[i];
 
 		if ((or_free || answer->used_at) && (!least || answer->used_at < least->used_at))
 			least = answer;
@@ -81,54 +81,55 @@ static struct answer *least_used(struct kept *kept, bool or_free)
 	return least;
 }
 
-bool kept_find(struct kept *kept, struct slice key, uint64_t version, int64_t now_ns,
-	       struct net_response *response)
+bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t version,
+		       int64_t now_ns, struct net_response *response)
 {
 	uint64_t hash = hash_bytes(key.data, key.len);
 	struct answer *answer;
 
-	pthread_mutex_lock(&kept->lock);
-	answer = find(kept, key, hash);
-	if (answer && (answer->version != version || now_ns - answer->made_at_ns > KEPT_NS)) {
-		drop(kept, answer);
+	pthread_mutex_lock(&cache->lock);
+	answer = find(cache, key, hash);
+	if (answer &&
+	    (answer->version != version || now_ns - answer->made_at_ns > ANSWER_CACHE_NS)) {
+		drop(cache, answer);
 		answer = NULL;
 	}
 	if (answer) {
-		answer->used_at = ++kept->uses;
+		answer->used_at = ++cache->uses;
 		net_response_copy(&answer->response, response);
 		metric_add(&kept_total, 1);
 	}
-	pthread_mutex_unlock(&kept->lock);
+	pthread_mutex_unlock(&cache->lock);
 	return answer;
 }
 
-void kept_put(struct kept *kept, struct slice key, uint64_t version, int64_t now_ns,
-	      const struct net_response *response)
+void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t version,
+		      int64_t now_ns, const struct net_response *response)
 {
 	size_t bytes = key.len + response->body.len + response->headers.len;
 	uint64_t hash = hash_bytes(key.data, key.len);
 	struct answer *answer;
 
-	if (bytes > kept->bytes_max / 4)
+	if (bytes > cache->bytes_max / 4)
 		return;
-	pthread_mutex_lock(&kept->lock);
-	answer = find(kept, key, hash);
+	pthread_mutex_lock(&cache->lock);
+	answer = find(cache, key, hash);
 	if (answer)
-		drop(kept, answer);
-	while (kept->bytes + bytes > kept->bytes_max)
-		drop(kept, least_used(kept, false));
-	answer = least_used(kept, true);
+		drop(cache, answer);
+	while (cache->bytes + bytes > cache->bytes_max)
+		drop(cache, least_used(cache, false));
+	answer = least_used(cache, true);
 	if (answer->used_at)
-		drop(kept, answer);
-	kept->hashes[answer - kept->answers] = hash;
+		drop(cache, answer);
+	cache->hashes[answer - cache->answers] = hash;
 	*answer = (struct answer){
 		.version = version,
 		.made_at_ns = now_ns,
-		.used_at = ++kept->uses,
+		.used_at = ++cache->uses,
 		.bytes = bytes,
 	};
 	strbuf_add_slice(&answer->key, key);
 	net_response_copy(response, &answer->response);
-	kept->bytes += bytes;
-	pthread_mutex_unlock(&kept->lock);
+	cache->bytes += bytes;
+	pthread_mutex_unlock(&cache->lock);
 }

@@ -2,10 +2,10 @@
 /*
  * kept - answers that are kept for who asks the same again.
  *
- * An answer goes with the version of what it was made of: it is given for an equal question of an
- * equal version alone (shared_key; the store's snapshot and the resolver's sources), and not later
- * than KEPT_NS after it was made, so that symbols are looked for again where there were none. Those
- * that were asked for least recently go first. Thread-safe.
+ * An answer goes with the version of what it was made of: it is given for an equal query of an
+ * equal version alone (coalesce_key; the store's snapshot and the resolver's sources), and not
+ * later than ANSWER_CACHE_NS after it was made, so that symbols are looked for again where there
+ * were none. Those that were asked for least recently go first. Thread-safe.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ANSWER_CACHE_H
 #define FIRN_SERVER_SERVE_ADMISSION_ANSWER_CACHE_H
@@ -13,21 +13,21 @@
 #include "base/clock.h"
 #include "net/server.h"
 
-#define KEPT_ANSWERS_MAX 512u
-#define KEPT_BYTES_DEFAULT ((size_t)16 << 20)
-#define KEPT_NS (60 * CLOCK_NS_PER_S)
+#define ANSWER_CACHE_COUNT_MAX 512u
+#define ANSWER_CACHE_BYTES_DEFAULT ((size_t)16 << 20)
+#define ANSWER_CACHE_NS (60 * CLOCK_NS_PER_S)
 
-struct kept;
+struct answer_cache;
 
-struct kept *kept_new(size_t bytes_max); /* of all answers with their keys */
-void kept_free(struct kept *kept);	 /* accepts NULL */
+struct answer_cache *answer_cache_new(size_t bytes_max); /* of all answers with their keys */
+void answer_cache_free(struct answer_cache *cache);	 /* accepts NULL */
 
 /* At the monotonic time `now_ns`, likewise below. True: `response`, as preset, has the answer. */
-bool kept_find(struct kept *kept, struct slice key, uint64_t version, int64_t now_ns,
-	       struct net_response *response);
+bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t version,
+		       int64_t now_ns, struct net_response *response);
 
 /* Copies it, unless it would take more than a quarter of all bytes. */
-void kept_put(struct kept *kept, struct slice key, uint64_t version, int64_t now_ns,
-	      const struct net_response *response);
+void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t version,
+		      int64_t now_ns, const struct net_response *response);
 
 #endif

@@ -17,38 +17,38 @@ struct follower {
 	pthread_cond_t wake;
 };
 
-struct shared_lead {
-	struct shared_lead *next; /* of those that others can join */
+struct coalesce_lead {
+	struct coalesce_lead *next; /* of those that others can join */
 	struct strbuf key;
 	struct follower *followers; /* the oldest first */
 };
 
-struct shared {
+struct coalesce {
 	pthread_mutex_t lock; /* guards the rest, leads and followers */
-	struct turns *turns;
-	struct shared_lead *open;
+	struct admission *admission;
+	struct coalesce_lead *open;
 };
 
 static METRIC_COUNTER(shared_total, "firn_queries_shared_total", "",
-		      "Questions that were answered by the answer to another one like them.");
+		      "Queries that were answered by the answer to another one like them.");
 
-struct shared *shared_new(struct turns *turns)
+struct coalesce *coalesce_new(struct admission *admission)
 {
 	static struct metric *const metrics[] = { &shared_total };
-	struct shared *shared = mem_new(struct shared);
+	struct coalesce *coalesce = mem_new(struct coalesce);
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
-	pthread_mutex_init(&shared->lock, NULL);
-	shared->turns = turns;
-	return shared;
+	pthread_mutex_init(&coalesce->lock, NULL);
+	coalesce->admission = admission;
+	return coalesce;
 }
 
-void shared_free(struct shared *shared)
+void coalesce_free(struct coalesce *coalesce)
 {
-	if (!shared)
+	if (!coalesce)
 		return;
-	pthread_mutex_destroy(&shared->lock);
-	free(shared);
+	pthread_mutex_destroy(&coalesce->lock);
+	free(coalesce);
 }
 
 struct parameter {
@@ -87,7 +87,7 @@ static bool read_parameters(struct slice query, struct arena *arena, struct para
 	while ((rc = net_parameter_next(&query, &name, &value)) > 0) {
 		if (!makes_the_answer(strbuf_slice(&name)))
 			continue;
-		if (count == SHARED_PARAMETERS_MAX)
+		if (count == COALESCE_PARAMETERS_MAX)
 			break;
 		ret[count] = (struct parameter){ arena_copy(arena, strbuf_slice(&name)),
 						 arena_copy(arena, strbuf_slice(&value)), count };
@@ -99,10 +99,10 @@ static bool read_parameters(struct slice query, struct arena *arena, struct para
 	return !rc;
 }
 
-bool shared_key(const struct net_request *request, struct slice tenant, struct slice times,
-		struct strbuf *ret)
+bool coalesce_key(const struct net_request *request, struct slice tenant, struct slice times,
+		  struct strbuf *ret)
 {
-	struct parameter parameters[SHARED_PARAMETERS_MAX];
+	struct parameter parameters[COALESCE_PARAMETERS_MAX];
 	struct arena arena;
 	size_t count;
 	bool is_known;
@@ -127,27 +127,27 @@ bool shared_key(const struct net_request *request, struct slice tenant, struct s
 }
 
 /* With the lock, as those below. */
-static struct shared_lead *find(const struct shared *shared, struct slice key)
+static struct coalesce_lead *find(const struct coalesce *coalesce, struct slice key)
 {
-	struct shared_lead *lead = shared->open;
+	struct coalesce_lead *lead = coalesce->open;
 
 	while (lead && !slice_equal(strbuf_slice(&lead->key), key))
 		lead = lead->next;
 	return lead;
 }
 
-static struct shared_lead *begin_lead(struct shared *shared, struct slice key)
+static struct coalesce_lead *begin_lead(struct coalesce *coalesce, struct slice key)
 {
-	struct shared_lead *lead = mem_new(struct shared_lead);
+	struct coalesce_lead *lead = mem_new(struct coalesce_lead);
 
 	strbuf_add_slice(&lead->key, key);
-	lead->next = shared->open;
-	shared->open = lead;
+	lead->next = coalesce->open;
+	coalesce->open = lead;
 	return lead;
 }
 
 /* Where the list has it, or ends: they are few. */
-static struct follower **place_of(struct shared_lead *lead, const struct follower *follower)
+static struct follower **place_of(struct coalesce_lead *lead, const struct follower *follower)
 {
 	struct follower **at = &lead->followers;
 
@@ -157,53 +157,53 @@ static struct follower **place_of(struct shared_lead *lead, const struct followe
 }
 
 /* While it is in the list the lead is there: it is told something before that goes. */
-static int follow(struct shared *shared, const struct turns_ask *ask, struct shared_lead *lead,
-		  struct follower *follower, struct err *err)
+static int follow(struct coalesce *coalesce, const struct admission_ask *ask,
+		  struct coalesce_lead *lead, struct follower *follower, struct err *err)
 {
 	int rc;
 
 	follower->is_done = false;
 	follower->next = NULL;
 	*place_of(lead, NULL) = follower;
-	rc = turns_wait(ask, &shared->lock, &follower->wake, &follower->is_done, err);
+	rc = admission_wait(ask, &coalesce->lock, &follower->wake, &follower->is_done, err);
 	if (rc)
 		*place_of(lead, follower) = follower->next;
 	return rc;
 }
 
-int shared_enter(struct shared *shared, struct slice key, const struct turns_ask *ask,
-		 struct net_response *response, struct shared_lead **ret, struct err *err)
+int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct admission_ask *ask,
+		   struct net_response *response, struct coalesce_lead **ret, struct err *err)
 {
 	struct follower follower = { .response = response };
-	struct shared_lead *lead;
+	struct coalesce_lead *lead;
 	bool has_joined = false;
 	int rc = 0;
 
 	*ret = NULL;
-	turns_wake_init(&follower.wake);
-	pthread_mutex_lock(&shared->lock);
+	admission_wake_init(&follower.wake);
+	pthread_mutex_lock(&coalesce->lock);
 	while (!rc && !follower.is_answered) {
-		lead = find(shared, key);
+		lead = find(coalesce, key);
 		if (!lead) {
-			*ret = begin_lead(shared, key);
+			*ret = begin_lead(coalesce, key);
 			break;
 		}
 		if (!has_joined)
-			rc = turns_join(shared->turns, err);
+			rc = admission_join(coalesce->admission, err);
 		has_joined |= !rc;
 		if (!rc)
-			rc = follow(shared, ask, lead, &follower, err);
+			rc = follow(coalesce, ask, lead, &follower, err);
 	}
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_unlock(&coalesce->lock);
 	if (has_joined)
-		turns_leave(shared->turns);
+		admission_leave(coalesce->admission);
 	pthread_cond_destroy(&follower.wake);
 	return rc;
 }
 
-static void close_lead(struct shared *shared, struct shared_lead *lead)
+static void close_lead(struct coalesce *coalesce, struct coalesce_lead *lead)
 {
-	struct shared_lead **at = &shared->open;
+	struct coalesce_lead **at = &coalesce->open;
 
 	while (*at && *at != lead)
 		at = &(*at)->next;
@@ -211,20 +211,20 @@ static void close_lead(struct shared *shared, struct shared_lead *lead)
 		*at = lead->next;
 }
 
-void shared_close(struct shared *shared, struct shared_lead *lead)
+void coalesce_close(struct coalesce *coalesce, struct coalesce_lead *lead)
 {
-	pthread_mutex_lock(&shared->lock);
-	close_lead(shared, lead);
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_lock(&coalesce->lock);
+	close_lead(coalesce, lead);
+	pthread_mutex_unlock(&coalesce->lock);
 }
 
-void shared_finish(struct shared *shared, struct shared_lead *lead,
-		   const struct net_response *response)
+void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
+		     const struct net_response *response)
 {
-	size_t room = SHARED_BYTES_MAX;
+	size_t room = COALESCE_BYTES_MAX;
 
-	pthread_mutex_lock(&shared->lock);
-	close_lead(shared, lead);
+	pthread_mutex_lock(&coalesce->lock);
+	close_lead(coalesce, lead);
 	for (struct follower *at = lead->followers, *next; at; at = next) {
 		next = at->next;
 		if (response && response->body.len <= room) {
@@ -236,7 +236,7 @@ void shared_finish(struct shared *shared, struct shared_lead *lead,
 		at->is_done = true;
 		pthread_cond_signal(&at->wake);
 	}
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_unlock(&coalesce->lock);
 	strbuf_free(&lead->key);
 	free(lead);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared - questions that are the same and wait for a turn at once are computed once.
+ * shared - queries that are the same and wait for a turn at once are computed once.
  *
- * The first leads: it waits for the turn (turns.h). Who asks the same before that has come joins
- * it, and waits for the answer. From its turn on nobody joins any more, because only then it takes
- * its snapshot: what was written before one asked is in the answer that one gets. When the leader
- * goes without an answer for all (its client left, its time was up), who joined asks again, and the
- * first of them leads.
+ * The first leads: it waits for the turn (admission.h). Who asks the same before that has come
+ * joins it, and waits for the answer. From its turn on nobody joins any more, because only then it
+ * takes its snapshot: what was written before one asked is in the answer that one gets. When the
+ * leader goes without an answer for all (its client left, its time was up), who joined asks again,
+ * and the first of them leads.
  *
- * Copies of one answer have SHARED_BYTES_MAX together; who gets none asks again likewise. Who joins
- * counts as one that waits (turns_join) and gives up as those do.
+ * Copies of one answer have COALESCE_BYTES_MAX together; who gets none asks again likewise. Who
+ * joins counts as one that waits (admission_join) and gives up as those do.
  *
  * Thread-safe. A lead belongs to who got it; responses to who asked, for the call.
  */
@@ -19,33 +19,33 @@
 #include "net/server.h"
 #include "server/serve/admission/admission.h"
 
-#define SHARED_BYTES_MAX ((size_t)32 << 20)
-#define SHARED_PARAMETERS_MAX 64
+#define COALESCE_BYTES_MAX ((size_t)32 << 20)
+#define COALESCE_PARAMETERS_MAX 64
 
-struct shared;
-struct shared_lead;
+struct coalesce;
+struct coalesce_lead;
 
-struct shared *shared_new(struct turns *turns); /* borrowed */
-void shared_free(struct shared *shared);	/* accepts NULL; nobody leads or has joined */
+struct coalesce *coalesce_new(struct admission *admission); /* borrowed */
+void coalesce_free(struct coalesce *coalesce); /* accepts NULL; nobody leads or has joined */
 
 /*
- * Adds what makes the answer to a question: the tenant, `times` (any bytes) instead of the
+ * Adds what makes the answer to a query: the tenant, `times` (any bytes) instead of the
  * parameters id, from, to and at, and the other parameters, in any order but among those of one
- * name. False: it cannot be told, and the question is shared with nobody.
+ * name. False: it cannot be told, and the query is shared with nobody.
  */
-bool shared_key(const struct net_request *request, struct slice tenant, struct slice times,
-		struct strbuf *ret);
+bool coalesce_key(const struct net_request *request, struct slice tenant, struct slice times,
+		  struct strbuf *ret);
 
 /*
- * Either *ret leads, and ends with shared_finish; or it is NULL, and `response`, as preset, has
+ * Either *ret leads, and ends with coalesce_finish; or it is NULL, and `response`, as preset, has
  * another's answer. ERR_NO_MEMORY, ERR_CANCELLED, ERR_DEADLINE. Of `ask` only the last three count.
  */
-int shared_enter(struct shared *shared, struct slice key, const struct turns_ask *ask,
-		 struct net_response *response, struct shared_lead **ret, struct err *err);
+int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct admission_ask *ask,
+		   struct net_response *response, struct coalesce_lead **ret, struct err *err);
 /* Its turn has come: nobody joins from here on. */
-void shared_close(struct shared *shared, struct shared_lead *lead);
+void coalesce_close(struct coalesce *coalesce, struct coalesce_lead *lead);
 /* The answer for all who joined, or NULL: they ask again. */
-void shared_finish(struct shared *shared, struct shared_lead *lead,
-		   const struct net_response *response);
+void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
+		     const struct net_response *response);
 
 #endif

@@ -93,7 +93,7 @@ void admin_delete(void *context, const struct net_request *request, struct net_r
 	strbuf_free(&selector);
 }
 
-void ops_put_deletes(struct json *json, const struct store_deletes *deletes)
+void operations_put_deletes(struct json *json, const struct store_deletes *deletes)
 {
 	json_open_array(json);
 	for (size_t i = 0; i < deletes->count; i++) {
@@ -133,7 +133,7 @@ void admin_deletes(void *context, const struct net_request *request, struct net_
 	json_begin(&json, &response->body);
 	json_open_object(&json);
 	json_put_key(&json, "deletes");
-	ops_put_deletes(&json, &deletes);
+	operations_put_deletes(&json, &deletes);
 	json_close_object(&json);
 	store_deletes_free(&deletes);
 }

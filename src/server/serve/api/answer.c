@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer - the questions of /api/v1 (docs/api.md). */
+/* answer - the queries of /api/v1 (docs/api.md). */
 #include "codec/wire/json.h"
 #include "config/units.h"
 #include "server/query/tree/invert.h"
@@ -33,18 +33,18 @@ static void put_type(struct json *json, const struct query_type *type)
 
 void answer_types(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct query_type *types;
 	struct json json;
 	struct err err;
 	size_t count;
 
-	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	if (query_types(&question.source, question.params.from_ns, question.params.to_ns,
-			&question.arena, &types, &count, &err)) {
+	if (query_types(&query.source, query.params.from_ns, query.params.to_ns, &query.arena,
+			&types, &count, &err)) {
 		net_response_error(request, response, &err);
 	} else {
 		response->content_type = "application/json";
@@ -56,7 +56,7 @@ void answer_types(void *context, const struct net_request *request, struct net_r
 		json_close_array(&json);
 		json_close_object(&json);
 	}
-	question_end(&question);
+	query_request_end(&query);
 }
 
 static void put_texts(struct net_response *response, const char *key, const struct slice *texts,
@@ -77,55 +77,55 @@ static void put_texts(struct net_response *response, const char *key, const stru
 
 void answer_labels(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct slice *names;
 	struct err err;
 	size_t count;
 
-	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	if (query_labels(&question.source, question.params.selector, question.params.from_ns,
-			 question.params.to_ns, &question.arena, &names, &count, &err))
+	if (query_labels(&query.source, query.params.selector, query.params.from_ns,
+			 query.params.to_ns, &query.arena, &names, &count, &err))
 		net_response_error(request, response, &err);
 	else
 		put_texts(response, "labels", names, count);
-	question_end(&question);
+	query_request_end(&query);
 }
 
 void answer_label_values(void *context, const struct net_request *request,
 			 struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct slice *values, label;
 	struct err err;
 	size_t count;
 	int rc;
 
-	if (question_begin(context, request, QUESTION_SELECTOR_OPTIONAL, &question, &err)) {
+	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	label = question_text(&question, request, "label", "");
+	label = query_request_text(&query, request, "label", "");
 	if (label.len)
-		rc = query_label_values(&question.source, question.params.selector, label,
-					question.params.from_ns, question.params.to_ns,
-					&question.arena, &values, &count, &err);
+		rc = query_label_values(&query.source, query.params.selector, label,
+					query.params.from_ns, query.params.to_ns, &query.arena,
+					&values, &count, &err);
 	else
 		rc = err_set(&err, ERR_INVALID, "parameter \"label\" is missing");
 	if (rc)
 		net_response_error(request, response, &err);
 	else
 		put_texts(response, "values", values, count);
-	question_end(&question);
+	query_request_end(&query);
 }
 
 /* With fail_empty=1, scripts learn by the status that nothing matched. */
-static int check_found(struct question *question, const struct net_request *request, bool found,
+static int check_found(struct query_request *query, const struct net_request *request, bool found,
 		       struct err *err)
 {
-	if (found || !slice_is(question_text(question, request, "fail_empty", ""), "1"))
+	if (found || !slice_is(query_request_text(query, request, "fail_empty", ""), "1"))
 		return 0;
 	return err_set(
 		err, ERR_NOT_FOUND,
@@ -146,17 +146,17 @@ static int64_t default_step(int64_t range_ns)
 	return 86400 * CLOCK_NS_PER_S;
 }
 
-static int read_range(struct question *question, const struct net_request *request,
+static int read_range(struct query_request *query, const struct net_request *request,
 		      struct query_range_params *ret, struct err *err)
 {
-	struct slice step = question_text(question, request, "step", "");
-	struct slice sum_by = question_text(question, request, "sum_by", "");
+	struct slice step = query_request_text(query, request, "step", "");
+	struct slice sum_by = query_request_text(query, request, "sum_by", "");
 
-	question->params.group_by_count = 0;
-	if (!slice_is(sum_by, "*") && question_group_by(question, sum_by, err))
+	query->params.group_by_count = 0;
+	if (!slice_is(sum_by, "*") && query_request_group_by(query, sum_by, err))
 		return -(int)err->code;
-	*ret = (struct query_range_params){ .base = question->params, .sum_all = !sum_by.len };
-	ret->step_ns = default_step(question->params.to_ns - question->params.from_ns);
+	*ret = (struct query_range_params){ .base = query->params, .sum_all = !sum_by.len };
+	ret->step_ns = default_step(query->params.to_ns - query->params.from_ns);
 	if (step.len && units_parse_duration(step, &ret->step_ns, err))
 		return err_wrap(err, "parameter \"step\"");
 	return 0;
@@ -177,39 +177,39 @@ static void explain(const struct query_stats *stats, struct slice format,
 
 void answer_series(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct query_range_params range;
 	struct query_series_set set = { 0 };
 	bool is_answered = false;
 	struct err err;
 	int rc;
 
-	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	rc = read_range(&question, request, &range, &err);
+	rc = read_range(&query, request, &range, &err);
 	if (!rc)
-		rc = question_share(&question, &range, response, &is_answered, &err);
+		rc = query_request_share(&query, &range, response, &is_answered, &err);
 	if (is_answered) {
-		question_end(&question);
+		query_request_end(&query);
 		return;
 	}
 	if (!rc)
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	if (!rc) {
-		rc = check_found(&question, request, set.series_count > 0, &err);
+		rc = check_found(&query, request, set.series_count > 0, &err);
 		if (rc)
 			query_series_free(&set);
 	}
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {
-		struct slice format = question_text(&question, request, "format", "json");
-		bool intervals = question_is_set(&question, request, "intervals");
+		struct slice format = query_request_text(&query, request, "format", "json");
+		bool intervals = query_request_is_set(&query, request, "intervals");
 
-		if (question_is_set(&question, request, "explain")) {
+		if (query_request_is_set(&query, request, "explain")) {
 			explain(&set.stats, format, response);
 		} else if (slice_is(format, "text")) {
 			response->content_type = "text/plain; charset=utf-8";
@@ -220,14 +220,14 @@ void answer_series(void *context, const struct net_request *request, struct net_
 		}
 		query_series_free(&set);
 	}
-	question_answered(&question, rc, response);
-	question_end(&question);
+	query_request_answered(&query, rc, response);
+	query_request_end(&query);
 }
 
-static bool count_parameter(struct question *question, const struct net_request *request,
+static bool count_parameter(struct query_request *query, const struct net_request *request,
 			    const char *name, uint64_t max, uint64_t *ret)
 {
-	struct slice text = question_text(question, request, name, "");
+	struct slice text = query_request_text(query, request, name, "");
 
 	*ret = 0;
 	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
@@ -239,12 +239,12 @@ struct size {
 };
 
 /* A format of another tool. */
-static int export(const struct question *question, const struct tree *tree,
+static int export(const struct query_request *query, const struct tree *tree,
 		  const struct render_export *as, struct net_response *response, struct err *err)
 {
-	const struct render_export_for asked = { .resolver = question->serve->resolver,
-						 .limits = &question->params.limits };
-	int rc = question_check_size(question, render_export_bytes(as, tree), err);
+	const struct render_export_for asked = { .resolver = query->serve->resolver,
+						 .limits = &query->params.limits };
+	int rc = query_request_check_size(query, render_export_bytes(as, tree), err);
 
 	if (rc)
 		return rc;
@@ -263,7 +263,7 @@ static int export(const struct question *question, const struct tree *tree,
 }
 
 /* Renders in the format asked for. */
-static int render(const struct question *question, const struct tree *tree, struct slice format,
+static int render(const struct query_request *query, const struct tree *tree, struct slice format,
 		  const struct size *size, struct net_response *response, struct err *err)
 {
 	const struct render_export *as = render_export_find(format);
@@ -271,12 +271,12 @@ static int render(const struct question *question, const struct tree *tree, stru
 
 	response->content_type = "text/plain; charset=utf-8";
 	if (slice_is(format, "top")) {
-		if (question->params.group_by_count)
+		if (query->params.group_by_count)
 			render_top_groups(tree, size->limit, out);
 		else
 			render_top(tree, size->limit, out);
 	} else if (as) {
-		return export(question, tree, as, response, err);
+		return export(query, tree, as, response, err);
 	} else if (slice_is(format, "flamegraph")) {
 		render_flamegraph_text(tree, 0.005, out);
 	} else if (slice_is(format, "json")) {
@@ -310,12 +310,12 @@ static void note_filters(const struct tree *tree, struct strbuf *out)
  * With notes=1, a form feed and then what is to be known beside the answer follow the formats for
  * terminals: what is missing, what has no name, and why.
  */
-static void add_notes(struct question *question, const struct net_request *request,
+static void add_notes(struct query_request *query, const struct net_request *request,
 		      const struct tree *tree, struct slice format, struct net_response *response)
 {
 	struct strbuf notes = { 0 };
 
-	if (!question_is_set(question, request, "notes") ||
+	if (!query_request_is_set(query, request, "notes") ||
 	    !(slice_is(format, "top") || slice_is(format, "folded") ||
 	      slice_is(format, "flamegraph")))
 		return;
@@ -329,10 +329,10 @@ static void add_notes(struct question *question, const struct net_request *reque
 	strbuf_free(&notes);
 }
 
-static bool is_turned(struct question *question, const struct net_request *request)
+static bool is_turned(struct query_request *query, const struct net_request *request)
 {
-	return question_text(question, request, "sandwich", "").len ||
-	       question_is_set(question, request, "invert");
+	return query_request_text(query, request, "sandwich", "").len ||
+	       query_request_is_set(query, request, "invert");
 }
 
 static bool needs_stacks(struct slice format)
@@ -346,14 +346,14 @@ static bool needs_stacks(struct slice format)
  * Upside down: each function's callers below it; with `sandwich` those of that function alone, and
  * what others have counts as filtered, so that shares stay shares of everything.
  */
-static int turn(struct question *question, const struct net_request *request, struct slice format,
-		struct tree *tree, struct err *err)
+static int ticket(struct query_request *query, const struct net_request *request,
+		  struct slice format, struct tree *tree, struct err *err)
 {
-	struct slice function = question_text(question, request, "sandwich", "");
+	struct slice function = query_request_text(query, request, "sandwich", "");
 	int64_t total = tree->total;
 	int rc;
 
-	if (!is_turned(question, request))
+	if (!is_turned(query, request))
 		return 0;
 	if (needs_stacks(format))
 		return err_set(err, ERR_UNSUPPORTED,
@@ -368,7 +368,7 @@ static int turn(struct question *question, const struct net_request *request, st
 
 void answer_query(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct tree *tree = NULL;
 	struct slice format;
 	struct size size = { 0 };
@@ -376,56 +376,56 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	int rc;
 
-	rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	format = question_text(&question, request, "format", "json");
-	if (!count_parameter(&question, request, "width", ANSWER_WIDTH_MAX_PX, &size.width) ||
-	    !count_parameter(&question, request, "limit", UINT32_MAX, &size.limit))
+	format = query_request_text(&query, request, "format", "json");
+	if (!count_parameter(&query, request, "width", ANSWER_WIDTH_MAX_PX, &size.width) ||
+	    !count_parameter(&query, request, "limit", UINT32_MAX, &size.limit))
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"width\" or \"limit\" is not a number in range");
 	if (slice_is(format, "binary"))
-		question.names_patience_ns = NAMES_PATIENCE_NS;
-	question.params.nodes_only = !needs_stacks(format);
-	intervals = question_is_set(&question, request, "intervals");
-	question.params.rows_only = slice_is(format, "top") && !is_turned(&question, request) &&
-				    !intervals && !question.params.group_by_count;
-	question.params.rows_limit = (uint32_t)size.limit;
-	if (slice_is(format, "binary") && !is_turned(&question, request) && !intervals)
-		question.params.width_px = (uint32_t)size.width;
+		query.names_patience_ns = NAMES_PATIENCE_NS;
+	query.params.nodes_only = !needs_stacks(format);
+	intervals = query_request_is_set(&query, request, "intervals");
+	query.params.rows_only = slice_is(format, "top") && !is_turned(&query, request) &&
+				 !intervals && !query.params.group_by_count;
+	query.params.rows_limit = (uint32_t)size.limit;
+	if (slice_is(format, "binary") && !is_turned(&query, request) && !intervals)
+		query.params.width_px = (uint32_t)size.width;
 	if (!rc)
-		rc = question_share(&question, NULL, response, &is_answered, &err);
+		rc = query_request_share(&query, NULL, response, &is_answered, &err);
 	if (is_answered) {
-		question_end(&question);
+		query_request_end(&query);
 		return;
 	}
 	if (!rc)
-		rc = question_tree(&question, &tree, &err);
+		rc = query_request_tree(&query, &tree, &err);
 	if (!rc)
-		rc = check_found(&question, request, tree->reports > 0, &err);
+		rc = check_found(&query, request, tree->reports > 0, &err);
 	if (!rc)
-		rc = turn(&question, request, format, tree, &err);
-	if (!rc && intervals && is_turned(&question, request))
+		rc = ticket(&query, request, format, tree, &err);
+	if (!rc && intervals && is_turned(&query, request))
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of the tree from its roots: leave out \"invert\" and "
 			     "\"sandwich\"");
-	if (!rc && intervals && slice_is(format, "top") && question.params.group_by_count)
+	if (!rc && intervals && slice_is(format, "top") && query.params.group_by_count)
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of all groups together: leave out \"group_by\"");
 	if (!rc && intervals)
-		rc = question_intervals(&question, tree, &err);
-	if (!rc && question_is_set(&question, request, "explain")) {
+		rc = query_request_intervals(&query, tree, &err);
+	if (!rc && query_request_is_set(&query, request, "explain")) {
 		explain(&tree->stats, format, response);
 	} else if (!rc) {
-		rc = render(&question, tree, format, &size, response, &err);
+		rc = render(&query, tree, format, &size, response, &err);
 		if (!rc)
-			add_notes(&question, request, tree, format, response);
+			add_notes(&query, request, tree, format, response);
 	}
 	if (rc)
 		net_response_error(request, response, &err);
 	tree_free(tree);
-	question_answered(&question, rc, response);
-	question_end(&question);
+	query_request_answered(&query, rc, response);
+	query_request_end(&query);
 }

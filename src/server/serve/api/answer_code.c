@@ -197,11 +197,11 @@ static void put_addresses(struct code *code, size_t next, const struct err *err)
 	json_close_array(code->json);
 }
 
-static void put_part(const struct question *question, struct json *json,
+static void put_part(const struct query_request *query, struct json *json,
 		     const struct lines_place *place)
 {
-	struct code code = { .serve = question->serve,
-			     .limits = &question->params.limits,
+	struct code code = { .serve = query->serve,
+			     .limits = &query->params.limits,
 			     .place = place,
 			     .json = json,
 			     .fd = -1 };
@@ -223,18 +223,18 @@ static void put_part(const struct question *question, struct json *json,
 	if (rc)
 		put_addresses(&code, next, &err);
 	json_close_object(json);
-	resolver_close(question->serve->resolver, &code.symbols);
+	resolver_close(query->serve->resolver, &code.symbols);
 	if (code.fd >= 0)
 		close(code.fd);
 	arena_free(&code.arena);
 }
 
-static int code_of(struct question *question, const struct net_request *request, struct strbuf *out,
-		   struct err *err)
+static int code_of(struct query_request *query, const struct net_request *request,
+		   struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = {
-		.function = question_text(question, request, "function", ""),
-		.build_id = question_text(question, request, "build_id", ""),
+		.function = query_request_text(query, request, "function", ""),
+		.build_id = query_request_text(query, request, "build_id", ""),
 		.by_address = true,
 	};
 	struct tree *tree = NULL;
@@ -245,10 +245,10 @@ static int code_of(struct question *question, const struct net_request *request,
 	if (!wanted.function.len)
 		return err_set(err, ERR_INVALID,
 			       "parameter \"function\" is missing: the code of what?");
-	rc = question_tree(question, &tree, err);
+	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
 	if (!rc) {
 		json_begin(&json, out);
 		json_open_object(&json);
@@ -256,7 +256,7 @@ static int code_of(struct question *question, const struct net_request *request,
 		json_member_string(&json, "function", wanted.function);
 		json_member_array(&json, "parts");
 		for (size_t i = 0; i < lines.places_count && i < PARTS_MAX; i++)
-			put_part(question, &json, &lines.places[i]);
+			put_part(query, &json, &lines.places[i]);
 		json_close_array(&json);
 		json_close_object(&json);
 		lines_free(&lines);
@@ -268,5 +268,5 @@ static int code_of(struct question *question, const struct net_request *request,
 void answer_instructions(void *context, const struct net_request *request,
 			 struct net_response *response)
 {
-	question_answer(context, request, response, code_of);
+	query_request_answer(context, request, response, code_of);
 }

@@ -32,16 +32,17 @@ static int read_format(struct slice text, enum diff_format *ret, struct err *err
 	return 0;
 }
 
-static int read_wanted(struct question *question, const struct net_request *request,
+static int read_wanted(struct query_request *query, const struct net_request *request,
 		       struct wanted *ret, struct err *err)
 {
-	struct slice rules = question_text(question, request, "fail_on", "");
-	struct slice limit = question_text(question, request, "limit", "0");
-	int rc = read_format(question_text(question, request, "format", "json"), &ret->format, err);
+	struct slice rules = query_request_text(query, request, "fail_on", "");
+	struct slice limit = query_request_text(query, request, "limit", "0");
+	int rc = read_format(query_request_text(query, request, "format", "json"), &ret->format,
+			     err);
 
-	ret->significance = question_is_set(question, request, "significance");
-	ret->notes = question_is_set(question, request, "notes");
-	ret->fail_empty = question_is_set(question, request, "fail_empty");
+	ret->significance = query_request_is_set(query, request, "significance");
+	ret->notes = query_request_is_set(query, request, "notes");
+	ret->fail_empty = query_request_is_set(query, request, "fail_empty");
 	if (!rc && (!slice_parse_u64(limit, &ret->limit) || ret->limit > ROWS_MAX))
 		rc = err_set(err, ERR_INVALID, "parameter \"limit\" is not a number in range");
 	if (!rc && rules.len) {
@@ -72,40 +73,40 @@ static int render(const struct wanted *wanted, const struct tree *tree,
 }
 
 static int answer(struct serve *serve, const struct net_request *request,
-		  struct net_response *response, struct question *question, struct err *err)
+		  struct net_response *response, struct query_request *query, struct err *err)
 {
 	struct wanted wanted = { 0 };
-	struct question base;
+	struct query_request base;
 	struct tree *tree = NULL;
-	int rc = question_read_base(serve, request, &base, err);
+	int rc = query_request_read_base(serve, request, &base, err);
 
 	if (rc)
 		return rc;
-	question->params.nodes_only = true;
-	rc = read_wanted(question, request, &wanted, err);
+	query->params.nodes_only = true;
+	rc = read_wanted(query, request, &wanted, err);
 	if (!rc)
-		rc = question_diff(&base, question, &tree, err);
+		rc = query_request_diff(&base, query, &tree, err);
 	if (!rc && wanted.significance)
-		rc = question_compare(&base, question, tree, err);
+		rc = query_request_compare(&base, query, tree, err);
 	if (!rc && wanted.fail_empty && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no report matches");
 	if (!rc)
-		rc = render(&wanted, tree, &question->params.limits, response, err);
+		rc = render(&wanted, tree, &query->params.limits, response, err);
 	rules_free(&wanted.rules);
 	tree_free(tree);
-	question_end(&base);
+	query_request_end(&base);
 	return rc;
 }
 
 void answer_diff(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
 
 	if (!rc) {
-		rc = answer(context, request, response, &question, &err);
-		question_end(&question);
+		rc = answer(context, request, response, &query, &err);
+		query_request_end(&query);
 	}
 	if (rc)
 		net_response_error(request, response, &err);

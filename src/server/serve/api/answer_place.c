@@ -52,13 +52,13 @@ static void put_lines(const struct tree *tree, const struct lines_wanted *wanted
 	json_close_object(&json);
 }
 
-static int lines_of(struct question *question, const struct net_request *request,
+static int lines_of(struct query_request *query, const struct net_request *request,
 		    struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = {
-		.function = question_text(question, request, "function", ""),
-		.file = question_text(question, request, "file", ""),
-		.build_id = question_text(question, request, "build_id", ""),
+		.function = query_request_text(query, request, "function", ""),
+		.file = query_request_text(query, request, "file", ""),
+		.build_id = query_request_text(query, request, "build_id", ""),
 	};
 	struct tree *tree = NULL;
 	struct lines lines;
@@ -67,10 +67,10 @@ static int lines_of(struct question *question, const struct net_request *request
 	if (!wanted.function.len && !wanted.file.len)
 		return err_set(err, ERR_INVALID,
 			       "parameter \"function\" or \"file\" is missing: the lines of what?");
-	rc = question_tree(question, &tree, err);
+	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
 	if (!rc) {
 		put_lines(tree, &wanted, &lines, out);
 		lines_free(&lines);
@@ -81,7 +81,7 @@ static int lines_of(struct question *question, const struct net_request *request
 
 void answer_lines(void *context, const struct net_request *request, struct net_response *response)
 {
-	question_answer(context, request, response, lines_of);
+	query_request_answer(context, request, response, lines_of);
 }
 
 /* The functions with the largest cumulative values, and where each stands in the answer. */
@@ -137,10 +137,10 @@ static void put_callgraph(const struct tree *tree, const struct chosen *chosen, 
 	json_close_object(&json);
 }
 
-static int callgraph_of(struct question *question, const struct net_request *request,
+static int callgraph_of(struct query_request *query, const struct net_request *request,
 			struct strbuf *out, struct err *err)
 {
-	struct slice limit = question_text(question, request, "limit", "");
+	struct slice limit = query_request_text(query, request, "limit", "");
 	struct report_functions functions;
 	uint64_t count = CALLGRAPH_DEFAULT;
 	struct tree *tree = NULL;
@@ -150,8 +150,8 @@ static int callgraph_of(struct question *question, const struct net_request *req
 	if (limit.len && (!slice_parse_u64(limit, &count) || !count || count > CALLGRAPH_MAX))
 		return err_set(err, ERR_INVALID, "parameter \"limit\" is not 1 to %d",
 			       CALLGRAPH_MAX);
-	question->params.nodes_only = true;
-	rc = question_tree(question, &tree, err);
+	query->params.nodes_only = true;
+	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;
 	report_functions_make(tree, &functions);
@@ -166,5 +166,5 @@ static int callgraph_of(struct question *question, const struct net_request *req
 void answer_callgraph(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
-	question_answer(context, request, response, callgraph_of);
+	query_request_answer(context, request, response, callgraph_of);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer_queries - which questions are being answered, and stopping them. */
+/* answer_queries - which queries are being answered, and stopping them. */
 #include "base/clock.h"
 #include "codec/wire/json.h"
 #include "server/serve/origin.h"
@@ -11,7 +11,7 @@ struct listing {
 	struct slice id; /* empty: all */
 };
 
-static void put_query(void *context, const struct running_state *state)
+static void put_query(void *context, const struct active_query_state *state)
 {
 	struct listing *listing = context;
 	struct json *json = &listing->json;
@@ -53,7 +53,7 @@ void answer_queries(void *context, const struct net_request *request, struct net
 	json_begin(&listing.json, &response->body);
 	json_open_object(&listing.json);
 	json_member_array(&listing.json, "queries");
-	running_each(serve->running, tenant, put_query, &listing);
+	active_queries_each(serve->active, tenant, put_query, &listing);
 	json_close_array(&listing.json);
 	json_close_object(&listing.json);
 	strbuf_free(&id);
@@ -69,9 +69,9 @@ static int stop(struct serve *serve, const struct net_request *request, size_t *
 	if (!rc)
 		rc = tenant_of(serve, request, &tenant, err);
 	if (!rc && (!net_request_parameter(request, "id", 0, &id) || !id.len))
-		rc = err_set(err, ERR_INVALID, "parameter \"id\" is missing: which question?");
+		rc = err_set(err, ERR_INVALID, "parameter \"id\" is missing: which query?");
 	if (!rc)
-		*ret = running_stop(serve->running, tenant, strbuf_slice(&id));
+		*ret = active_queries_stop(serve->active, tenant, strbuf_slice(&id));
 	strbuf_free(&id);
 	return rc;
 }

@@ -9,12 +9,12 @@
 #define ROWS_MAX 200
 #define COLUMNS_DEFAULT 120
 
-static int duration(struct question *question, const struct net_request *request, const char *name,
-		    int64_t parts, int64_t *ret_ns, struct err *err)
+static int duration(struct query_request *query, const struct net_request *request,
+		    const char *name, int64_t parts, int64_t *ret_ns, struct err *err)
 {
-	struct slice text = question_text(question, request, name, "");
+	struct slice text = query_request_text(query, request, name, "");
 
-	*ret_ns = flamechart_round_step(question->params.to_ns - question->params.from_ns, parts);
+	*ret_ns = flamechart_round_step(query->params.to_ns - query->params.from_ns, parts);
 	if (text.len && units_parse_duration(text, ret_ns, err))
 		return err_wrap(err, "parameter \"%s\"", name);
 	if (*ret_ns <= 0 || *ret_ns % CLOCK_NS_PER_MS)
@@ -35,11 +35,11 @@ struct heatmap {
 	struct query_range_params range;
 };
 
-static int read_heatmap(struct question *question, const struct net_request *request,
+static int read_heatmap(struct query_request *query, const struct net_request *request,
 			struct heatmap *ret, struct err *err)
 {
-	struct slice rows = question_text(question, request, "rows", "");
-	int rc = duration(question, request, "column", COLUMNS_DEFAULT, &ret->column_ns, err);
+	struct slice rows = query_request_text(query, request, "rows", "");
+	int rc = duration(query, request, "column", COLUMNS_DEFAULT, &ret->column_ns, err);
 
 	if (rc)
 		return rc;
@@ -55,12 +55,12 @@ static int read_heatmap(struct question *question, const struct net_request *req
 				       (unsigned long long)ret->rows);
 		ret->rows = 1;
 	}
-	ret->from_ns = floor_to(question->params.from_ns, ret->column_ns);
-	ret->to_ns = question->params.to_ns;
-	ret->range = (struct query_range_params){ .base = question->params, .sum_all = true };
+	ret->from_ns = floor_to(query->params.from_ns, ret->column_ns);
+	ret->to_ns = query->params.to_ns;
+	ret->range = (struct query_range_params){ .base = query->params, .sum_all = true };
 	ret->range.step_ns = ret->column_ns / (int64_t)ret->rows;
-	question_times(question, request, ret->range.step_ns);
-	ret->range.base.by_times = question->params.by_times;
+	query_request_times(query, request, ret->range.step_ns);
+	ret->range.base.by_times = query->params.by_times;
 	return 0;
 }
 
@@ -88,59 +88,59 @@ static void put_cells(struct json *json, const struct heatmap *heatmap,
 	json_member_int(json, "max", max);
 }
 
-static void put_resolution(struct json *json, const struct question *question, bool has_times,
+static void put_resolution(struct json *json, const struct query_request *query, bool has_times,
 			   int64_t report_ns)
 {
-	json_member_bool(json, "times", question->params.by_times);
+	json_member_bool(json, "times", query->params.by_times);
 	json_member_int(json, "resolution_ms",
 			has_times ? TABLES_TICK_NS / CLOCK_NS_PER_MS : report_ns / CLOCK_NS_PER_MS);
 }
 
-static void put_heatmap(const struct question *question, const struct heatmap *heatmap,
+static void put_heatmap(const struct query_request *query, const struct heatmap *heatmap,
 			const struct query_series_set *set, struct strbuf *out)
 {
-	struct strbuf query = { 0 };
+	struct strbuf text = { 0 };
 	struct json json;
 
-	selector_format(&query, &question->selector);
+	selector_format(&text, &query->selector);
 	json_begin(&json, out);
 	json_open_object(&json);
-	json_member_string(&json, "query", strbuf_slice(&query));
+	json_member_string(&json, "query", strbuf_slice(&text));
 	render_type_json(&json, &set->type, set->period);
 	json_member_int(&json, "from_ms", heatmap->from_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "to_ms", heatmap->to_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "column_ms", heatmap->column_ns / CLOCK_NS_PER_MS);
 	json_member_uint(&json, "rows", heatmap->rows);
-	put_resolution(&json, question, set->has_times, set->report_ns);
+	put_resolution(&json, query, set->has_times, set->report_ns);
 	json_member_bool(&json, "partial", set->parts_unreadable != 0);
 	put_cells(&json, heatmap, set->series_count ? &set->series[0] : NULL);
 	json_close_object(&json);
-	strbuf_free(&query);
+	strbuf_free(&text);
 }
 
 void answer_heatmap(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct query_series_set set;
-	struct question question;
+	struct query_request query;
 	struct heatmap heatmap;
 	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
 
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	rc = read_heatmap(&question, request, &heatmap, &err);
+	rc = read_heatmap(&query, request, &heatmap, &err);
 	if (!rc)
-		rc = question_series(&question, &heatmap.range, &set, &err);
+		rc = query_request_series(&query, &heatmap.range, &set, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {
 		response->content_type = "application/json";
-		put_heatmap(&question, &heatmap, &set, &response->body);
+		put_heatmap(&query, &heatmap, &set, &response->body);
 		query_series_free(&set);
 	}
-	question_end(&question);
+	query_request_end(&query);
 }
 
 static void put_lane(struct json *json, const struct flamechart *chart, size_t lane, size_t *box)
@@ -164,7 +164,7 @@ static void put_lane(struct json *json, const struct flamechart *chart, size_t l
 	json_close_object(json);
 }
 
-static void put_chart(const struct question *question, const struct flamechart *chart,
+static void put_chart(const struct query_request *query, const struct flamechart *chart,
 		      int64_t step_ns, struct strbuf *out)
 {
 	struct json json;
@@ -174,10 +174,10 @@ static void put_chart(const struct question *question, const struct flamechart *
 	json_open_object(&json);
 	json_member_string(&json, "query", chart->query);
 	render_type_json(&json, &chart->type, chart->period);
-	json_member_int(&json, "from_ms", question->params.from_ns / CLOCK_NS_PER_MS);
-	json_member_int(&json, "to_ms", question->params.to_ns / CLOCK_NS_PER_MS);
+	json_member_int(&json, "from_ms", query->params.from_ns / CLOCK_NS_PER_MS);
+	json_member_int(&json, "to_ms", query->params.to_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "step_ms", step_ns / CLOCK_NS_PER_MS);
-	put_resolution(&json, question, chart->has_times, chart->report_ns);
+	put_resolution(&json, query, chart->has_times, chart->report_ns);
 	json_member_int(&json, "total", chart->total);
 	json_member_bool(&json, "partial", chart->parts_unreadable != 0);
 	json_member_uint(&json, "lanes_left_out", chart->lanes_left_out);
@@ -195,44 +195,44 @@ static void put_chart(const struct question *question, const struct flamechart *
 	json_close_object(&json);
 }
 
-static int read_chart(struct question *question, const struct net_request *request,
+static int read_chart(struct query_request *query, const struct net_request *request,
 		      int64_t *ret_step_ns, struct err *err)
 {
-	int rc = duration(question, request, "step", FLAMECHART_STEPS_DEFAULT, ret_step_ns, err);
+	int rc = duration(query, request, "step", FLAMECHART_STEPS_DEFAULT, ret_step_ns, err);
 
 	if (rc)
 		return rc;
-	if (question->params.at_moment)
+	if (query->params.at_moment)
 		return err_set(err, ERR_INVALID, "a flame chart is of a range, not of a moment");
-	question_times(question, request, *ret_step_ns);
-	question->params.nodes_only = true;
-	question->params.group_by_count = 0;
-	return question_group_by(question, question_text(question, request, "by", "thread_name"),
-				 err);
+	query_request_times(query, request, *ret_step_ns);
+	query->params.nodes_only = true;
+	query->params.group_by_count = 0;
+	return query_request_group_by(query,
+				      query_request_text(query, request, "by", "thread_name"), err);
 }
 
 void answer_flamechart(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
-	struct question question;
+	struct query_request query;
 	struct flamechart chart;
 	int64_t step_ns = 0;
 	struct err err;
-	int rc = question_read(context, request, QUESTION_TYPE_NEEDED, &question, &err);
+	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
 
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	rc = read_chart(&question, request, &step_ns, &err);
+	rc = read_chart(&query, request, &step_ns, &err);
 	if (!rc)
-		rc = question_chart(&question, step_ns, &chart, &err);
+		rc = query_request_chart(&query, step_ns, &chart, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {
 		response->content_type = "application/json";
-		put_chart(&question, &chart, step_ns, &response->body);
+		put_chart(&query, &chart, step_ns, &response->body);
 		flamechart_free(&chart);
 	}
-	question_end(&question);
+	query_request_end(&query);
 }

@@ -25,7 +25,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-void ops_metrics(void *context, const struct net_request *request, struct net_response *response)
+void operations_metrics(void *context, const struct net_request *request,
+			struct net_response *response)
 {
 	(void)context;
 	(void)request;
@@ -40,14 +41,16 @@ static void plain(struct net_response *response, int status, const char *text)
 	strbuf_add_text(&response->body, text);
 }
 
-void ops_healthy(void *context, const struct net_request *request, struct net_response *response)
+void operations_healthy(void *context, const struct net_request *request,
+			struct net_response *response)
 {
 	(void)context;
 	(void)request;
 	plain(response, 200, "firn is healthy.\n");
 }
 
-void ops_ready(void *context, const struct net_request *request, struct net_response *response)
+void operations_ready(void *context, const struct net_request *request,
+		      struct net_response *response)
 {
 	struct serve *serve = context;
 
@@ -58,8 +61,8 @@ void ops_ready(void *context, const struct net_request *request, struct net_resp
 		plain(response, 503, "firn is starting.\n");
 }
 
-void ops_put_stat(struct json *json, const struct store_stat *stat,
-		  const struct store_deletes *deletes)
+void operations_put_stat(struct json *json, const struct store_stat *stat,
+			 const struct store_deletes *deletes)
 {
 	json_open_object(json);
 	json_member_uint(json, "rows", stat->rows);
@@ -83,7 +86,7 @@ void ops_put_stat(struct json *json, const struct store_stat *stat,
 	json_member_bool(json, "poisoned", stat->poisoned);
 	if (deletes) {
 		json_put_key(json, "deletes");
-		ops_put_deletes(json, deletes);
+		operations_put_deletes(json, deletes);
 	}
 	json_close_object(json);
 }
@@ -140,7 +143,8 @@ static void put_build(struct json *json)
 	json_close_object(json);
 }
 
-void ops_status(void *context, const struct net_request *request, struct net_response *response)
+void operations_status(void *context, const struct net_request *request,
+		       struct net_response *response)
 {
 	struct serve *serve = context;
 	struct store_stat stat;
@@ -162,12 +166,12 @@ void ops_status(void *context, const struct net_request *request, struct net_res
 	put_build(&json);
 	put_resources(&json, serve, request);
 	json_put_key(&json, "store");
-	ops_put_stat(&json, &stat, NULL);
+	operations_put_stat(&json, &stat, NULL);
 	json_close_object(&json);
 }
 
-void ops_profile_index(void *context, const struct net_request *request,
-		       struct net_response *response)
+void operations_profile_index(void *context, const struct net_request *request,
+			      struct net_response *response)
 {
 	(void)context;
 	(void)request;
@@ -211,7 +215,8 @@ static int render_own_profile(struct serve *serve, struct tables *tables,
 	return rc;
 }
 
-void ops_profile(void *context, const struct net_request *request, struct net_response *response)
+void operations_profile(void *context, const struct net_request *request,
+			struct net_response *response)
 {
 	struct strbuf text = { 0 };
 	uint64_t seconds = PROFILE_SECONDS_DEFAULT;

@@ -7,10 +7,10 @@
 #include "server/persist/store_admin.h"
 
 /* Writes the object of docs/api.md's status and of `store stat --json`; deletes may be NULL. */
-void ops_put_stat(struct json *json, const struct store_stat *stat,
-		  const struct store_deletes *deletes);
+void operations_put_stat(struct json *json, const struct store_stat *stat,
+			 const struct store_deletes *deletes);
 
 /* An array: orders to delete, newest first. */
-void ops_put_deletes(struct json *json, const struct store_deletes *deletes);
+void operations_put_deletes(struct json *json, const struct store_deletes *deletes);
 
 #endif

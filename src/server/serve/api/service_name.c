@@ -6,13 +6,13 @@
 static const char *const stand_ins[] = { SERVICE_NAME, "service",      "job", "app",
 					 "container",  "systemd_unit", "comm" };
 
-int service_name_find(struct question *question, struct service_name *ret, struct err *err)
+int service_name_find(struct query_request *query, struct service_name *ret, struct err *err)
 {
-	const struct query_params *params = &question->params;
+	const struct query_params *params = &query->params;
 	struct slice *names;
 	size_t count;
-	int rc = query_labels(&question->source, NULL, params->from_ns, params->to_ns,
-			      &question->arena, &names, &count, err);
+	int rc = query_labels(&query->source, NULL, params->from_ns, params->to_ns, &query->arena,
+			      &names, &count, err);
 
 	*ret = (struct service_name){ 0 };
 	for (size_t i = 0; !rc && i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++)
@@ -23,18 +23,18 @@ int service_name_find(struct question *question, struct service_name *ret, struc
 }
 
 /* The label that has the value; service_name itself when none has. */
-static int label_of(struct question *question, const struct service_name *service,
+static int label_of(struct query_request *query, const struct service_name *service,
 		    struct slice value, struct slice *ret, struct err *err)
 {
-	const struct query_params *params = &question->params;
+	const struct query_params *params = &query->params;
 
 	*ret = SLICE_LITERAL(SERVICE_NAME);
 	for (size_t i = 0; i < service->count; i++) {
 		struct slice *values;
 		size_t count;
-		int rc = query_label_values(&question->source, NULL, service->labels[i],
-					    params->from_ns, params->to_ns, &question->arena,
-					    &values, &count, err);
+		int rc = query_label_values(&query->source, NULL, service->labels[i],
+					    params->from_ns, params->to_ns, &query->arena, &values,
+					    &count, err);
 
 		for (size_t k = 0; !rc && k < count; k++)
 			if (slice_equal(values[k], value)) {
@@ -47,18 +47,18 @@ static int label_of(struct question *question, const struct service_name *servic
 	return 0;
 }
 
-int service_name_match(struct question *question, const struct service_name *service,
+int service_name_match(struct query_request *query, const struct service_name *service,
 		       struct err *err)
 {
-	for (size_t i = 0; service->count && i < question->selector.matchers_count; i++) {
-		struct matcher *matcher = &question->selector.matchers[i];
+	for (size_t i = 0; service->count && i < query->selector.matchers_count; i++) {
+		struct matcher *matcher = &query->selector.matchers[i];
 		struct slice name = service->labels[0];
 		int rc = 0;
 
 		if (!slice_is(matcher->name, SERVICE_NAME))
 			continue;
 		if (matcher->op == MATCH_EQUAL && matcher->value.len)
-			rc = label_of(question, service, matcher->value, &name, err);
+			rc = label_of(query, service, matcher->value, &name, err);
 		if (rc)
 			return rc;
 		matcher->name = name;
@@ -89,7 +89,7 @@ int service_name_expand(const struct service_name *service, struct slice *group_
 static void fold_labels(const struct service_name *service, struct query_series *series)
 {
 	struct slice value = { 0 };
-	size_t kept = 0;
+	size_t cache = 0;
 
 	for (size_t s = 0; !value.len && s < service->count; s++)
 		for (size_t i = 0; i < series->labels_count; i++)
@@ -101,11 +101,12 @@ static void fold_labels(const struct service_name *service, struct query_series 
 		for (size_t s = 0; s < service->count; s++)
 			stands |= slice_equal(series->labels[i].name, service->labels[s]);
 		if (!stands)
-			series->labels[kept++] = series->labels[i];
+			series->labels[cache++] = series->labels[i];
 	}
 	if (value.len) /* one that stood for it has gone */
-		series->labels[kept++] = (struct query_label){ SLICE_LITERAL(SERVICE_NAME), value };
-	series->labels_count = kept;
+		series->labels[cache++] =
+			(struct query_label){ SLICE_LITERAL(SERVICE_NAME), value };
+	series->labels_count = cache;
 }
 
 static int by_labels(const void *a, const void *b)
@@ -135,7 +136,7 @@ static int by_time(const void *a, const void *b)
 static bool add_points(struct query_series_set *set, struct query_series *to,
 		       const struct query_series *from)
 {
-	size_t count = to->points_count + from->points_count, kept = 0;
+	size_t count = to->points_count + from->points_count, cache = 0;
 	struct query_point *points = arena_new_array(&set->arena, struct query_point, count);
 
 	if (!points)
@@ -144,22 +145,22 @@ static bool add_points(struct query_series_set *set, struct query_series *to,
 	memcpy(points + to->points_count, from->points, from->points_count * sizeof(*points));
 	qsort(points, count, sizeof(*points), by_time);
 	for (size_t i = 0; i < count; i++) {
-		if (!kept || points[kept - 1].at_ns != points[i].at_ns) {
-			points[kept++] = points[i];
+		if (!cache || points[cache - 1].at_ns != points[i].at_ns) {
+			points[cache++] = points[i];
 			continue;
 		}
-		points[kept - 1].value += points[i].value;
-		points[kept - 1].per_second += points[i].per_second;
-		points[kept - 1].reports += points[i].reports;
+		points[cache - 1].value += points[i].value;
+		points[cache - 1].per_second += points[i].per_second;
+		points[cache - 1].reports += points[i].reports;
 	}
 	to->points = points;
-	to->points_count = kept;
+	to->points_count = cache;
 	return true;
 }
 
 void service_name_fold(const struct service_name *service, struct query_series_set *set)
 {
-	size_t kept = 0;
+	size_t cache = 0;
 
 	if (!service->count || !set->series_count)
 		return;
@@ -167,10 +168,10 @@ void service_name_fold(const struct service_name *service, struct query_series_s
 		fold_labels(service, &set->series[i]);
 	qsort(set->series, set->series_count, sizeof(*set->series), by_labels);
 	for (size_t i = 0; i < set->series_count; i++) {
-		if (kept && !by_labels(&set->series[kept - 1], &set->series[i]) &&
-		    add_points(set, &set->series[kept - 1], &set->series[i]))
+		if (cache && !by_labels(&set->series[cache - 1], &set->series[i]) &&
+		    add_points(set, &set->series[cache - 1], &set->series[i]))
 			continue;
-		set->series[kept++] = set->series[i];
+		set->series[cache++] = set->series[i];
 	}
-	set->series_count = kept;
+	set->series_count = cache;
 }

@@ -21,11 +21,11 @@ struct service_name {
 	size_t count;
 };
 
-/* Which labels stand for it; `question` has a snapshot. */
-int service_name_find(struct question *question, struct service_name *ret, struct err *err);
+/* Which labels stand for it; `query` has a snapshot. */
+int service_name_find(struct query_request *query, struct service_name *ret, struct err *err);
 
-/* Renames matchers of service_name in the question's selector. */
-int service_name_match(struct question *question, const struct service_name *service,
+/* Renames matchers of service_name in the query's selector. */
+int service_name_match(struct query_request *query, const struct service_name *service,
 		       struct err *err);
 
 /* Puts the labels in place of service_name in a group-by list; ERR_LIMIT when they are too many. */

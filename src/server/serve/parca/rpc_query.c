@@ -89,8 +89,8 @@ static int read_request(const struct rpc_shape *shape, struct slice bytes, struc
 
 /* A selector without a type is one of the type that stands in a field of its own. */
 static int begin_with(struct serve *serve, const struct net_request *request,
-		      const struct rpc_request *rpc, struct slice selector, enum question_need need,
-		      struct question *question, struct err *err)
+		      const struct rpc_request *rpc, struct slice selector,
+		      enum query_request_need need, struct query_request *query, struct err *err)
 {
 	struct strbuf text = { 0 };
 	int rc;
@@ -98,32 +98,32 @@ static int begin_with(struct serve *serve, const struct net_request *request,
 	if (!selector.len || selector.data[0] == '{')
 		strbuf_add_slice(&text, rpc->profile_type);
 	strbuf_add_slice(&text, selector);
-	rc = question_begin_with(serve, request, strbuf_slice(&text), need, rpc->start_ns,
-				 rpc->end_ns, question, err);
+	rc = query_request_begin_with(serve, request, strbuf_slice(&text), need, rpc->start_ns,
+				      rpc->end_ns, query, err);
 	strbuf_free(&text);
 	return rc;
 }
 
 static int begin(struct serve *serve, const struct net_request *request,
-		 const struct rpc_shape *shape, enum question_need need, struct rpc_request *rpc,
-		 struct question *question, struct err *err)
+		 const struct rpc_shape *shape, enum query_request_need need,
+		 struct rpc_request *rpc, struct query_request *query, struct err *err)
 {
 	int rc = read_request(shape, request->body, rpc, err);
 
-	return rc ? rc : begin_with(serve, request, rpc, rpc->query, need, question, err);
+	return rc ? rc : begin_with(serve, request, rpc, rpc->query, need, query, err);
 }
 
-/* `types` and `count` are set on success; `question` is to be finished in any case. */
+/* `types` and `count` are set on success; `query` is to be finished in any case. */
 static int ask_types(struct serve *serve, const struct net_request *request,
-		     const struct rpc_shape *shape, struct question *question,
+		     const struct rpc_shape *shape, struct query_request *query,
 		     struct query_type **types, size_t *count, struct err *err)
 {
 	struct rpc_request rpc;
-	int rc = begin(serve, request, shape, QUESTION_SELECTOR_OPTIONAL, &rpc, question, err);
+	int rc = begin(serve, request, shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &rpc, query, err);
 
 	return rc ? rc
-		  : query_types(&question->source, rpc.start_ns, rpc.end_ns, &question->arena,
-				types, count, err);
+		  : query_types(&query->source, rpc.start_ns, rpc.end_ns, &query->arena, types,
+				count, err);
 }
 
 void rpc_profile_types(void *context, const struct net_request *request,
@@ -132,11 +132,11 @@ void rpc_profile_types(void *context, const struct net_request *request,
 	static const struct rpc_shape shape = { .name = "ProfileTypesRequest",
 						.start = 1,
 						.end = 2 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_type *types;
 	struct err err;
 	size_t count = 0;
-	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
+	int rc = ask_types(context, request, &shape, &query, &types, &count, &err);
 
 	for (size_t i = 0; !rc && i < count; i++) {
 		size_t begun = pb_begin(&response->body, 1);
@@ -149,20 +149,20 @@ void rpc_profile_types(void *context, const struct net_request *request,
 		pb_put_varint(&response->body, 6, types[i].type.delta);
 		pb_end(&response->body, begun);
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /* Names, or the values of a label. */
-static int list_texts(struct question *question, struct slice label, struct slice **ret,
+static int list_texts(struct query_request *query, struct slice label, struct slice **ret,
 		      size_t *ret_count, struct err *err)
 {
-	const struct query_params *params = &question->params;
+	const struct query_params *params = &query->params;
 
 	if (!label.data)
-		return query_labels(&question->source, params->selector, params->from_ns,
-				    params->to_ns, &question->arena, ret, ret_count, err);
-	return query_label_values(&question->source, params->selector, label, params->from_ns,
-				  params->to_ns, &question->arena, ret, ret_count, err);
+		return query_labels(&query->source, params->selector, params->from_ns,
+				    params->to_ns, &query->arena, ret, ret_count, err);
+	return query_label_values(&query->source, params->selector, label, params->from_ns,
+				  params->to_ns, &query->arena, ret, ret_count, err);
 }
 
 static int by_text(const void *a, const void *b)
@@ -175,15 +175,15 @@ static void answer_texts(struct serve *serve, const struct net_request *request,
 			 struct net_response *response, const struct rpc_shape *shape,
 			 bool is_values)
 {
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct rpc_request rpc;
 	struct arena arena;
 	struct slice *all = NULL;
-	size_t count = 0, capacity = 0, kept = 0;
+	size_t count = 0, capacity = 0, cache = 0;
 	struct err err;
 	int rc = read_request(shape, request->body, &rpc, &err);
 
-	arena_init(&arena, 0); /* questions bound what they list */
+	arena_init(&arena, 0); /* queries bound what they list */
 	if (!rpc.matches_count)
 		rpc.matches_count = 1; /* which is empty */
 	if (is_values && !rpc.label.len && !rc)
@@ -192,24 +192,24 @@ static void answer_texts(struct serve *serve, const struct net_request *request,
 		struct slice *texts;
 		size_t more = 0;
 
-		rc = begin_with(serve, request, &rpc, rpc.matches[i], QUESTION_SELECTOR_OPTIONAL,
-				&question, &err);
+		rc = begin_with(serve, request, &rpc, rpc.matches[i],
+				QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err);
 		if (!rc)
-			rc = list_texts(&question, is_values ? rpc.label : (struct slice){ 0 },
-					&texts, &more, &err);
+			rc = list_texts(&query, is_values ? rpc.label : (struct slice){ 0 }, &texts,
+					&more, &err);
 		for (size_t k = 0; !rc && k < more; k++) {
 			mem_grow(all, count, capacity);
 			all[count++] = arena_copy(&arena, texts[k]);
 		}
-		question_end(&question);
+		query_request_end(&query);
 	}
 	if (count)
 		qsort(all, count, sizeof(*all), by_text);
 	for (size_t i = 0; i < count; i++)
-		if (!kept || !slice_equal(all[kept - 1], all[i]))
-			all[kept++] = all[i];
+		if (!cache || !slice_equal(all[cache - 1], all[i]))
+			all[cache++] = all[i];
 	if (!rc)
-		rpc_put_texts(&response->body, all, kept);
+		rpc_put_texts(&response->body, all, cache);
 	else
 		net_response_error(request, response, &err);
 	free(all);
@@ -241,15 +241,15 @@ void rpc_values(void *context, const struct net_request *request, struct net_res
 void rpc_has_data(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct rpc_shape shape = { .name = "HasProfileDataRequest" };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_type *types;
 	struct err err;
 	size_t count = 0;
-	int rc = ask_types(context, request, &shape, &question, &types, &count, &err);
+	int rc = ask_types(context, request, &shape, &query, &types, &count, &err);
 
 	if (!rc)
 		pb_put_varint(&response->body, 1, count > 0);
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /* Parca has never answered this one either: SeriesResponse has no fields. */
@@ -321,25 +321,25 @@ void rpc_query_range(void *context, const struct net_request *request,
 						.limit = 4,
 						.step = 5,
 						.sum_by = 6 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
 	struct rpc_request rpc;
 	struct err err;
-	int rc = begin(context, request, &shape, QUESTION_TYPE_NEEDED, &rpc, &question, &err);
+	int rc = begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &rpc, &query, &err);
 
 	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
-		rc = question_group_by(&question, rpc.sum_by[i], &err);
+		rc = query_request_group_by(&query, rpc.sum_by[i], &err);
 	if (!rc) {
-		range = (struct query_range_params){ .base = question.params,
+		range = (struct query_range_params){ .base = query.params,
 						     .step_ns = rpc.step_ns,
 						     .sum_all = !rpc.sum_by_count };
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	}
 	if (!rc) {
 		for (size_t i = 0; i < set.series_count; i++)
 			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
 		query_series_free(&set);
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }

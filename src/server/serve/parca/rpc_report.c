@@ -273,11 +273,12 @@ static int add_sandwich(struct rpc_report *rpc, struct err *err)
 }
 
 static int begin_side(struct serve *serve, const struct net_request *request,
-		      const struct rpc_side *side, struct question *ret, struct err *err)
+		      const struct rpc_side *side, struct query_request *ret, struct err *err)
 {
-	int64_t window_ns = side->is_single ? QUESTION_MOMENT_WINDOW_NS : 0;
-	int rc = question_begin_with(
-		serve, request, side->selector, QUESTION_TYPE_NEEDED, side->start_ns - window_ns,
+	int64_t window_ns = side->is_single ? QUERY_REQUEST_MOMENT_WINDOW_NS : 0;
+	int rc = query_request_begin_with(
+		serve, request, side->selector, QUERY_REQUEST_TYPE_NEEDED,
+		side->start_ns - window_ns,
 		side->is_single ? side->start_ns + window_ns : side->end_ns, ret, err);
 
 	ret->params.at_moment = side->is_single;
@@ -287,12 +288,12 @@ static int begin_side(struct serve *serve, const struct net_request *request,
 }
 
 static int begin(struct serve *serve, const struct net_request *request, struct rpc_report *rpc,
-		 struct question *ret, struct err *err)
+		 struct query_request *ret, struct err *err)
 {
 	int rc = begin_side(serve, request, &rpc->side, ret, err);
 
 	for (size_t i = 0; !rc && i < rpc->group_by_count; i++)
-		rc = question_group_by(ret, rpc->group_by[i], err);
+		rc = query_request_group_by(ret, rpc->group_by[i], err);
 	if (rc)
 		return rc;
 	ret->params.filters = &rpc->filters;
@@ -300,17 +301,16 @@ static int begin(struct serve *serve, const struct net_request *request, struct 
 	return 0;
 }
 
-static int put_metadata(struct question *question, const struct tree *tree, struct strbuf *out,
+static int put_metadata(struct query_request *query, const struct tree *tree, struct strbuf *out,
 			struct err *err)
 {
 	struct slice *names;
 	size_t count;
-	int rc = question_open(question, err); /* roll-ups may lack series */
+	int rc = query_request_open(query, err); /* roll-ups may lack series */
 
 	if (!rc)
-		rc = query_labels(&question->source, question->params.selector,
-				  question->params.from_ns, question->params.to_ns,
-				  &question->arena, &names, &count, err);
+		rc = query_labels(&query->source, query->params.selector, query->params.from_ns,
+				  query->params.to_ns, &query->arena, &names, &count, err);
 	if (!rc)
 		report_metadata(tree, names, count, out);
 	return rc;
@@ -330,21 +330,21 @@ static int put_pprof(struct tree *tree, struct strbuf *out, struct err *err)
 }
 
 /* Values by line, and the text when there is one: Parca's UI shows either alone. */
-static int put_source(struct question *question, const struct rpc_report *rpc,
+static int put_source(struct query_request *query, const struct rpc_report *rpc,
 		      const struct tree *tree, struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = { .file = rpc->file, .build_id = rpc->build_id };
 	struct strbuf text = { 0 };
 	struct lines lines;
 	const char *from;
-	int rc = source_find(question->serve->debuginfo, rpc->build_id, rpc->file,
+	int rc = source_find(query->serve->debuginfo, rpc->build_id, rpc->file,
 			     clock_monotonic_ns() + SOURCE_PATIENCE_NS, &text, &from, err);
 
 	if (rc && (rpc->source_only || rc != -ERR_NOT_FOUND)) {
 		strbuf_free(&text);
 		return rc;
 	}
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &question->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
 	if (!rc) {
 		report_source(tree, &lines, strbuf_slice(&text), out);
 		lines_free(&lines);
@@ -354,14 +354,14 @@ static int put_source(struct question *question, const struct rpc_report *rpc,
 }
 
 /* QueryResponse{ one report; total = 9; filtered = 10 } */
-static int put_report(struct question *question, const struct rpc_report *rpc, struct tree *tree,
+static int put_report(struct query_request *query, const struct rpc_report *rpc, struct tree *tree,
 		      struct strbuf *out, struct err *err)
 {
 	int rc = 0;
 
 	switch (rpc->report) {
 	case REPORT_FLAMEGRAPH:
-		rc = question_check_size(question, render_bytes_by_node(tree), err);
+		rc = query_request_check_size(query, render_bytes_by_node(tree), err);
 		if (!rc)
 			report_flamegraph(tree, rpc->trim_percent, false, out);
 		break;
@@ -369,7 +369,7 @@ static int put_report(struct question *question, const struct rpc_report *rpc, s
 		report_flamegraph(tree, rpc->trim_percent, true, out);
 		break;
 	case REPORT_SOURCE:
-		rc = put_source(question, rpc, tree, out, err);
+		rc = put_source(query, rpc, tree, out, err);
 		break;
 	case REPORT_TOP:
 		report_top(tree, out);
@@ -384,7 +384,7 @@ static int put_report(struct question *question, const struct rpc_report *rpc, s
 		report_table_arrow(tree, out);
 		break;
 	case REPORT_METADATA:
-		rc = put_metadata(question, tree, out, err);
+		rc = put_metadata(query, tree, out, err);
 		break;
 	default:
 		rc = put_pprof(tree, out, err);
@@ -396,25 +396,25 @@ static int put_report(struct question *question, const struct rpc_report *rpc, s
 }
 
 /* Both selections in one tree, the base's values made such that differences are right. */
-static int ask_diff(struct question *question, const struct rpc_report *rpc, struct tree **ret,
+static int ask_diff(struct query_request *query, const struct rpc_report *rpc, struct tree **ret,
 		    struct err *err)
 {
-	struct question base = { 0 };
-	int rc = begin_side(question->serve, question->request, &rpc->base, &base, err);
+	struct query_request base = { 0 };
+	int rc = begin_side(query->serve, query->request, &rpc->base, &base, err);
 
 	base.is_part = true;
 	if (!rc)
-		rc = question_diff(&base, question, ret, err);
-	question_end(&base);
+		rc = query_request_diff(&base, query, ret, err);
+	query_request_end(&base);
 	return rc;
 }
 
-static int answer_tree(struct question *question, const struct rpc_report *rpc, struct strbuf *out,
-		       struct err *err)
+static int answer_tree(struct query_request *query, const struct rpc_report *rpc,
+		       struct strbuf *out, struct err *err)
 {
 	struct tree *tree = NULL;
-	int rc = rpc->mode == MODE_DIFF ? ask_diff(question, rpc, &tree, err)
-					: question_tree(question, &tree, err);
+	int rc = rpc->mode == MODE_DIFF ? ask_diff(query, rpc, &tree, err)
+					: query_request_tree(query, &tree, err);
 
 	if (!rc && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
@@ -423,14 +423,14 @@ static int answer_tree(struct question *question, const struct rpc_report *rpc, 
 	if (!rc && tree->base && !rpc->is_absolute)
 		report_scale(tree);
 	if (!rc)
-		rc = put_report(question, rpc, tree, out, err);
+		rc = put_report(query, rpc, tree, out, err);
 	tree_free(tree);
 	return rc;
 }
 
-static int answer_chart(struct question *question, struct strbuf *out, struct err *err)
+static int answer_chart(struct query_request *query, struct strbuf *out, struct err *err)
 {
-	const struct query_params *params = &question->params;
+	const struct query_params *params = &query->params;
 	struct flamechart chart;
 	int64_t step_ns;
 	int rc;
@@ -438,7 +438,7 @@ static int answer_chart(struct question *question, struct strbuf *out, struct er
 	if (params->to_ns == INT64_MAX || params->from_ns <= 0)
 		return err_set(err, ERR_INVALID, "Query: a flame chart needs start and end");
 	step_ns = flamechart_round_step(params->to_ns - params->from_ns, FLAMECHART_STEPS_DEFAULT);
-	rc = question_chart(question, step_ns, &chart, err);
+	rc = query_request_chart(query, step_ns, &chart, err);
 	if (rc)
 		return rc;
 	if (chart.boxes_count)
@@ -452,7 +452,7 @@ static int answer_chart(struct question *question, struct strbuf *out, struct er
 
 void rpc_query(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct rpc_report rpc = { 0 };
 	struct err err;
 	int rc = read_request(request->body, &rpc, &err);
@@ -460,12 +460,12 @@ void rpc_query(void *context, const struct net_request *request, struct net_resp
 	if (!rc)
 		rc = add_sandwich(&rpc, &err);
 	if (!rc)
-		rc = begin(context, request, &rpc, &question, &err);
+		rc = begin(context, request, &rpc, &query, &err);
 	if (!rc && rpc.report == REPORT_FLAMECHART)
-		rc = answer_chart(&question, &response->body, &err);
+		rc = answer_chart(&query, &response->body, &err);
 	else if (!rc)
-		rc = answer_tree(&question, &rpc, &response->body, &err);
-	question_end(&question);
+		rc = answer_tree(&query, &rpc, &response->body, &err);
+	query_request_end(&query);
 	filter_list_free(&rpc.filters);
 	if (rc)
 		net_response_error(request, response, &err);

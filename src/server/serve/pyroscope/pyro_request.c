@@ -186,7 +186,7 @@ static void drop_matcher(struct selector *selector, const char *name)
 }
 
 /* Links choose from now on, not labels. False when no ids are asked for, or several kinds. */
-static bool ask_links(const struct pyro_request *pyro, struct question *question)
+static bool ask_links(const struct pyro_request *pyro, struct query_request *query)
 {
 	const enum pyro_id kind = pyro->ids_count[PYRO_SPAN] ? PYRO_SPAN : PYRO_TRACE;
 	const size_t count = pyro->ids_count[kind];
@@ -195,32 +195,32 @@ static bool ask_links(const struct pyro_request *pyro, struct question *question
 	if (!count || pyro->ids_count[PYRO_PROFILE] ||
 	    (kind == PYRO_SPAN && pyro->ids_count[PYRO_TRACE]))
 		return false;
-	links = arena_new_array(&question->arena, struct trace_link, count);
+	links = arena_new_array(&query->arena, struct trace_link, count);
 	for (size_t i = 0; links && i < count; i++) {
 		if (kind == PYRO_SPAN)
 			read_id(pyro->ids[kind][i], links[i].span_id, sizeof(links[i].span_id));
 		else
 			read_id(pyro->ids[kind][i], links[i].trace_id, sizeof(links[i].trace_id));
 	}
-	question->params.links = links;
-	question->params.links_count = links ? count : 0;
-	question->params.by_times = true;
-	drop_matcher(&question->selector, id_labels[kind]);
+	query->params.links = links;
+	query->params.links_count = links ? count : 0;
+	query->params.by_times = true;
+	drop_matcher(&query->selector, id_labels[kind]);
 	return links != NULL;
 }
 
-int pyro_tree(const struct pyro_request *pyro, struct question *question, struct tree **ret,
+int pyro_tree(const struct pyro_request *pyro, struct query_request *query, struct tree **ret,
 	      struct err *err)
 {
 	struct tree *tree = NULL;
-	int rc = question_tree(question, &tree, err);
+	int rc = query_request_tree(query, &tree, err);
 
-	if (!rc && !tree->total && !tree->filtered && ask_links(pyro, question)) {
+	if (!rc && !tree->total && !tree->filtered && ask_links(pyro, query)) {
 		tree_free(tree);
 		tree = NULL;
-		rc = question_open(question, err); /* raw reports, not their sums */
+		rc = query_request_open(query, err); /* raw reports, not their sums */
 		if (!rc)
-			rc = question_tree(question, &tree, err);
+			rc = query_request_tree(query, &tree, err);
 	}
 	if (!rc)
 		*ret = tree;
@@ -238,29 +238,29 @@ static bool asks_for_service(const struct pyro_request *pyro, struct slice selec
 }
 
 /* Looks at all that is there in the range: what the selector leaves out may have the label. */
-static int find_service(struct pyro_request *pyro, struct question *question, struct err *err)
+static int find_service(struct pyro_request *pyro, struct query_request *query, struct err *err)
 {
-	struct selector selector = question->selector;
-	bool was_open = question->store != NULL;
+	struct selector selector = query->selector;
+	bool was_open = query->store != NULL;
 	int rc;
 
-	question->selector.has_type = false;
-	question->selector.matchers_count = 0;
-	rc = question_open(question, err);
+	query->selector.has_type = false;
+	query->selector.matchers_count = 0;
+	rc = query_request_open(query, err);
 	if (!rc)
-		rc = service_name_find(question, &pyro->service, err);
-	question->selector = selector;
+		rc = service_name_find(query, &pyro->service, err);
+	query->selector = selector;
 	if (!rc)
-		rc = service_name_match(question, &pyro->service, err);
+		rc = service_name_match(query, &pyro->service, err);
 	if (!rc)
 		rc = service_name_expand(&pyro->service, pyro->group_by, &pyro->group_by_count,
 					 err);
-	return rc || !was_open ? rc : question_open(question, err);
+	return rc || !was_open ? rc : query_request_open(query, err);
 }
 
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    struct pyro_request *pyro, enum question_need need, struct question *ret,
-		    struct err *err)
+		    struct pyro_request *pyro, enum query_request_need need,
+		    struct query_request *ret, struct err *err)
 {
 	bool always = !pyro->start_ms && !pyro->end_ms;
 	struct strbuf selector = { 0 };
@@ -268,9 +268,9 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 
 	strbuf_add_slice(&selector, pyro->type);
 	add_matchers(pyro, &selector);
-	rc = question_begin_with(serve, request, strbuf_slice(&selector), need,
-				 always ? 0 : ns_of_ms(pyro->start_ms),
-				 always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
+	rc = query_request_begin_with(serve, request, strbuf_slice(&selector), need,
+				      always ? 0 : ns_of_ms(pyro->start_ms),
+				      always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
 	if (!rc && asks_for_service(pyro, strbuf_slice(&selector)))
 		rc = find_service(pyro, ret, err);
 	strbuf_free(&selector);
@@ -278,8 +278,8 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 }
 
 int pyro_begin(struct serve *serve, const struct net_request *request,
-	       const struct pyro_shape *shape, enum question_need need, struct pyro_request *pyro,
-	       struct question *ret, struct err *err)
+	       const struct pyro_shape *shape, enum query_request_need need,
+	       struct pyro_request *pyro, struct query_request *ret, struct err *err)
 {
 	int rc = pyro_read(shape, request->body, pyro, err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pyro_request - the requests of Pyroscope's calls, which have the same few fields under different
- * numbers, as questions. Times are milliseconds; ranges take in the end; no times at all mean all
+ * numbers, as queries. Times are milliseconds; ranges take in the end; no times at all mean all
  * time. Field numbers: querier/v1/querier.proto, types/v1/types.proto.
  */
 #ifndef FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
@@ -46,19 +46,19 @@ int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_re
  * gets what stands for it: in its matchers, and in group_by.
  */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    struct pyro_request *pyro, enum question_need need, struct question *ret,
-		    struct err *err);
+		    struct pyro_request *pyro, enum query_request_need need,
+		    struct query_request *ret, struct err *err);
 
 /* pyro_read and pyro_begin_with of the request's body. */
 int pyro_begin(struct serve *serve, const struct net_request *request,
-	       const struct pyro_shape *shape, enum question_need need, struct pyro_request *pyro,
-	       struct question *ret, struct err *err);
+	       const struct pyro_shape *shape, enum query_request_need need,
+	       struct pyro_request *pyro, struct query_request *ret, struct err *err);
 
 /*
- * question_tree. Where no sample has a label with the ids of spans or of traces that are asked for,
- * OTLP's links say what samples were taken for.
+ * query_request_tree. Where no sample has a label with the ids of spans or of traces that are asked
+ * for, OTLP's links say what samples were taken for.
  */
-int pyro_tree(const struct pyro_request *pyro, struct question *question, struct tree **ret,
+int pyro_tree(const struct pyro_request *pyro, struct query_request *query, struct tree **ret,
 	      struct err *err);
 
 #endif

@@ -57,17 +57,17 @@ static size_t known_types(const struct query_type *types, size_t count, struct p
 	return count;
 }
 
-static int list_types(struct question *question, struct profile_type **ret, size_t *ret_count,
+static int list_types(struct query_request *query, struct profile_type **ret, size_t *ret_count,
 		      struct err *err)
 {
 	struct query_type *types;
 	size_t count;
-	int rc = query_types(&question->source, question->params.from_ns, question->params.to_ns,
-			     &question->arena, &types, &count, err);
+	int rc = query_types(&query->source, query->params.from_ns, query->params.to_ns,
+			     &query->arena, &types, &count, err);
 
 	if (rc)
 		return rc;
-	*ret = arena_new_array(&question->arena, struct profile_type, count + 1);
+	*ret = arena_new_array(&query->arena, struct profile_type, count + 1);
 	if (!*ret)
 		return err_set(err, ERR_LIMIT, "too many profile types");
 	*ret_count = known_types(types, count, *ret);
@@ -80,19 +80,19 @@ void pyro_profile_types(void *context, const struct net_request *request,
 	static const struct pyro_shape shape = { .name = "ProfileTypesRequest",
 						 .start = 1,
 						 .end = 2 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct profile_type *types;
 	struct pyro_request pyro;
 	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
+			    &query, &err);
 
 	if (!rc)
-		rc = list_types(&question, &types, &count, &err);
+		rc = list_types(&query, &types, &count, &err);
 	for (size_t i = 0; !rc && i < count; i++)
 		put_type(&response->body, &types[i]);
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /* Labels. */
@@ -108,35 +108,34 @@ void pyro_label_names(void *context, const struct net_request *request,
 	static const struct pyro_shape shape = {
 		.name = "LabelNamesRequest", .selector = 1, .start = 2, .end = 3
 	};
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct pyro_request pyro;
 	struct service_name service;
 	struct slice *names;
 	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
+			    &query, &err);
 
 	if (!rc)
-		rc = query_labels(&question.source, question.params.selector,
-				  question.params.from_ns, question.params.to_ns, &question.arena,
-				  &names, &count, &err);
+		rc = query_labels(&query.source, query.params.selector, query.params.from_ns,
+				  query.params.to_ns, &query.arena, &names, &count, &err);
 	if (!rc)
-		rc = service_name_find(&question, &service, &err);
+		rc = service_name_find(&query, &service, &err);
 	if (!rc) {
 		rpc_put_texts(&response->body, names, count);
 		pb_put_bytes(&response->body, 1, SLICE_LITERAL(TYPE_LABEL));
 		if (service.count && !slice_is(service.labels[0], SERVICE_NAME))
 			pb_put_bytes(&response->body, 1, SLICE_LITERAL(SERVICE_NAME));
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
-static int put_type_values(struct question *question, struct strbuf *out, struct err *err)
+static int put_type_values(struct query_request *query, struct strbuf *out, struct err *err)
 {
 	struct profile_type *types;
 	size_t count;
-	int rc = list_types(question, &types, &count, err);
+	int rc = list_types(query, &types, &count, err);
 
 	for (size_t i = 0; !rc && i < count; i++) {
 		struct strbuf id = { 0 };
@@ -154,19 +153,19 @@ static int by_text(const void *a, const void *b)
 	return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* The services of one type, added to a list in the question's arena. */
-static int add_services(struct question *question, const struct pyro_request *pyro,
+/* The services of one type, added to a list in the query's arena. */
+static int add_services(struct query_request *query, const struct pyro_request *pyro,
 			struct slice_list *list, struct err *err)
 {
-	struct query_range_params range = { .base = question->params };
+	struct query_range_params range = { .base = query->params };
 	struct query_series_set set;
-	int64_t length_ns = question->params.to_ns / 2 - question->params.from_ns / 2;
+	int64_t length_ns = query->params.to_ns / 2 - query->params.from_ns / 2;
 	int rc;
 
 	range.step_ns = length_ns > CLOCK_NS_PER_S ? length_ns : CLOCK_NS_PER_S;
 	memcpy(range.base.group_by, pyro->service.labels, sizeof(pyro->service.labels));
 	range.base.group_by_count = pyro->service.count;
-	rc = query_series(&question->source, &range, &set, err);
+	rc = query_series(&query->source, &range, &set, err);
 	if (rc)
 		return rc;
 	service_name_fold(&pyro->service, &set);
@@ -175,34 +174,34 @@ static int add_services(struct question *question, const struct pyro_request *py
 			continue;
 		mem_grow(list->texts, list->count, list->capacity);
 		list->texts[list->count++] =
-			arena_copy(&question->arena, set.series[i].labels[0].value);
+			arena_copy(&query->arena, set.series[i].labels[0].value);
 	}
 	query_series_free(&set);
 	return 0;
 }
 
-static int put_services(struct question *question, const struct pyro_request *pyro,
+static int put_services(struct query_request *query, const struct pyro_request *pyro,
 			struct strbuf *out, struct err *err)
 {
-	struct selector selector = question->selector;
+	struct selector selector = query->selector;
 	struct slice_list list = { 0 };
 	struct profile_type *types;
-	size_t count = 0, kept = 0;
-	int rc = list_types(question, &types, &count, err);
+	size_t count = 0, cache = 0;
+	int rc = list_types(query, &types, &count, err);
 
-	question->params.selector = &selector;
+	query->params.selector = &selector;
 	selector.has_type = true;
 	for (size_t i = 0; !rc && i < count; i++) {
 		selector.type = types[i];
-		rc = add_services(question, pyro, &list, err);
+		rc = add_services(query, pyro, &list, err);
 	}
 	if (list.count)
 		qsort(list.texts, list.count, sizeof(*list.texts), by_text);
 	for (size_t i = 0; i < list.count; i++)
-		if (!kept || !slice_equal(list.texts[kept - 1], list.texts[i]))
-			list.texts[kept++] = list.texts[i];
+		if (!cache || !slice_equal(list.texts[cache - 1], list.texts[i]))
+			list.texts[cache++] = list.texts[i];
 	if (!rc)
-		rpc_put_texts(out, list.texts, kept);
+		rpc_put_texts(out, list.texts, cache);
 	free(list.texts);
 	return rc;
 }
@@ -213,36 +212,36 @@ void pyro_label_values(void *context, const struct net_request *request,
 	static const struct pyro_shape shape = {
 		.name = "LabelValuesRequest", .label = 1, .selector = 2, .start = 3, .end = 4
 	};
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct pyro_request pyro;
 	struct slice *values;
 	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
+			    &query, &err);
 
 	if (!rc && slice_is(pyro.label, TYPE_LABEL))
-		rc = put_type_values(&question, &response->body, &err);
+		rc = put_type_values(&query, &response->body, &err);
 	else if (!rc && pyro.service.count && slice_is(pyro.label, SERVICE_NAME))
-		rc = put_services(&question, &pyro, &response->body, &err);
+		rc = put_services(&query, &pyro, &response->body, &err);
 	else if (!rc)
-		rc = query_label_values(&question.source, question.params.selector, pyro.label,
-					question.params.from_ns, question.params.to_ns,
-					&question.arena, &values, &count, &err);
+		rc = query_label_values(&query.source, query.params.selector, pyro.label,
+					query.params.from_ns, query.params.to_ns, &query.arena,
+					&values, &count, &err);
 	if (!rc)
 		rpc_put_texts(&response->body, values, count);
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /* Series. */
 
 /* Label sets of one type, each once: those of the series that it has in the range. */
-static int put_type_series(struct question *question, const struct pyro_request *pyro,
+static int put_type_series(struct query_request *query, const struct pyro_request *pyro,
 			   struct slice type, struct strbuf *out, struct err *err)
 {
-	struct query_range_params range = { .base = question->params };
+	struct query_range_params range = { .base = query->params };
 	struct query_series_set set;
-	int64_t length_ns = question->params.to_ns / 2 - question->params.from_ns / 2;
+	int64_t length_ns = query->params.to_ns / 2 - query->params.from_ns / 2;
 	bool wants_type = false;
 	int rc;
 
@@ -255,7 +254,7 @@ static int put_type_series(struct question *question, const struct pyro_request 
 			range.base.group_by[range.base.group_by_count++] = pyro->group_by[i];
 	}
 	range.sum_all = pyro->group_by_count && !range.base.group_by_count;
-	rc = query_series(&question->source, &range, &set, err);
+	rc = query_series(&query->source, &range, &set, err);
 	if (rc)
 		return rc;
 	service_name_fold(&pyro->service, &set);
@@ -275,15 +274,15 @@ static int put_type_series(struct question *question, const struct pyro_request 
 }
 
 /* Asks for each type in turn: a selector without one is not a time series. */
-static int put_series(struct question *question, const struct pyro_request *pyro,
+static int put_series(struct query_request *query, const struct pyro_request *pyro,
 		      struct strbuf *out, struct err *err)
 {
-	struct selector selector = question->selector;
+	struct selector selector = query->selector;
 	struct profile_type *types;
 	size_t count = 0;
-	int rc = list_types(question, &types, &count, err);
+	int rc = list_types(query, &types, &count, err);
 
-	question->params.selector = &selector;
+	query->params.selector = &selector;
 	for (size_t i = 0; !rc && i < count; i++) {
 		struct strbuf id = { 0 };
 
@@ -291,7 +290,7 @@ static int put_series(struct question *question, const struct pyro_request *pyro
 		selector.type = types[i];
 		types[i].delta = false;
 		profile_type_format(&id, &types[i]);
-		rc = put_type_series(question, pyro, strbuf_slice(&id), out, err);
+		rc = put_type_series(query, pyro, strbuf_slice(&id), out, err);
 		strbuf_free(&id);
 	}
 	return rc;
@@ -302,15 +301,15 @@ void pyro_series(void *context, const struct net_request *request, struct net_re
 	static const struct pyro_shape shape = {
 		.name = "SeriesRequest", .selector = 1, .group_by = 2, .start = 3, .end = 4
 	};
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_SELECTOR_OPTIONAL, &pyro, &question,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
+			    &query, &err);
 
 	if (!rc)
-		rc = put_series(&question, &pyro, &response->body, &err);
-	rpc_finish(request, response, rc, &question, &err);
+		rc = put_series(&query, &pyro, &response->body, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /* types.v1.Point{ value = 1 double; timestamp = 2 } */
@@ -357,14 +356,15 @@ void pyro_select_series(void *context, const struct net_request *request,
 						 .group_by = 5,
 						 .step = 6,
 						 .stack_selector = 8 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
+			    &err);
 
-	range = (struct query_range_params){ .base = question.params,
+	range = (struct query_range_params){ .base = query.params,
 					     .sum_all = !pyro.group_by_count };
 	if (!rc && pyro.call_site_count)
 		rc = err_set(&err, ERR_UNSUPPORTED,
@@ -374,13 +374,13 @@ void pyro_select_series(void *context, const struct net_request *request,
 	if (!rc)
 		rc = step_of(pyro.step_s, &range.step_ns, &err);
 	if (!rc)
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	if (!rc) {
 		service_name_fold(&pyro.service, &set);
 		put_time_series(&response->body, &set);
 		query_series_free(&set);
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 struct span {
@@ -422,20 +422,20 @@ static int widen_by_segment(struct span *span, const struct segment *segment, st
 void pyro_stats(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct pyro_request always = { 0 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct span span = { 0 };
 	struct err err;
-	int rc = pyro_begin_with(context, request, &always, QUESTION_SELECTOR_OPTIONAL, &question,
+	int rc = pyro_begin_with(context, request, &always, QUERY_REQUEST_SELECTOR_OPTIONAL, &query,
 				 &err);
 
-	for (size_t i = 0; !rc && i < question.snapshot.count; i++)
-		rc = widen_by_segment(&span, &question.snapshot.segments[i], &err);
+	for (size_t i = 0; !rc && i < query.snapshot.count; i++)
+		rc = widen_by_segment(&span, &query.snapshot.segments[i], &err);
 	if (!rc) {
 		pb_put_varint(&response->body, 1, span.any);
 		pb_put_varint(&response->body, 2, (uint64_t)(span.oldest_ns / CLOCK_NS_PER_MS));
 		pb_put_varint(&response->body, 3, (uint64_t)(span.newest_ns / CLOCK_NS_PER_MS));
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 /*
@@ -470,22 +470,23 @@ void pyro_analyze(void *context, const struct net_request *request, struct net_r
 	static const struct pyro_shape shape = {
 		.name = "AnalyzeQueryRequest", .start = 2, .end = 3, .selector = 4
 	};
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
+			    &err);
 
-	range = (struct query_range_params){ .base = question.params };
-	range.step_ns = question.params.to_ns / 2 - question.params.from_ns / 2;
+	range = (struct query_range_params){ .base = query.params };
+	range.step_ns = query.params.to_ns / 2 - query.params.from_ns / 2;
 	if (range.step_ns < CLOCK_NS_PER_S)
 		range.step_ns = CLOCK_NS_PER_S;
 	if (!rc)
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	if (!rc) {
 		put_analysis(&response->body, &set);
 		query_series_free(&set);
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }

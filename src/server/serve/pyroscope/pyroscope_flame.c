@@ -147,19 +147,19 @@ static int put_stacktraces(struct strbuf *out, struct tree *tree, const struct p
 static void answer_stacktraces(struct serve *serve, const struct net_request *request,
 			       struct net_response *response, const struct pyro_shape *shape)
 {
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct tree *tree = NULL;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(serve, request, shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(serve, request, shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query, &err);
 
-	question.params.nodes_only = rc || pyro.format != FORMAT_PPROF;
+	query.params.nodes_only = rc || pyro.format != FORMAT_PPROF;
 	if (!rc)
-		rc = pyro_tree(&pyro, &question, &tree, &err);
+		rc = pyro_tree(&pyro, &query, &tree, &err);
 	if (!rc)
 		rc = put_stacktraces(&response->body, tree, &pyro, &err);
 	tree_free(tree);
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }
 
 #define STACKTRACES_SHAPE                                                                          \
@@ -215,7 +215,7 @@ static int read_diff(struct slice body, struct pyro_request *left, struct pyro_r
 
 void pyro_diff(void *context, const struct net_request *request, struct net_response *response)
 {
-	struct question left = { 0 }, right = { 0 };
+	struct query_request left = { 0 }, right = { 0 };
 	struct pyro_request *sides = mem_new_array(struct pyro_request, 2);
 	struct tree *tree = NULL;
 	struct flamebearer flame;
@@ -223,22 +223,22 @@ void pyro_diff(void *context, const struct net_request *request, struct net_resp
 	int rc = read_diff(request->body, &sides[0], &sides[1], &err);
 
 	if (!rc)
-		rc = pyro_begin_with(context, request, &sides[0], QUESTION_TYPE_NEEDED, &left,
+		rc = pyro_begin_with(context, request, &sides[0], QUERY_REQUEST_TYPE_NEEDED, &left,
 				     &err);
 	left.is_part = true;
 	if (!rc)
-		rc = pyro_begin_with(context, request, &sides[1], QUESTION_TYPE_NEEDED, &right,
+		rc = pyro_begin_with(context, request, &sides[1], QUERY_REQUEST_TYPE_NEEDED, &right,
 				     &err);
 	right.params.nodes_only = true;
 	if (!rc)
-		rc = question_diff(&left, &right, &tree, &err);
+		rc = query_request_diff(&left, &right, &tree, &err);
 	if (!rc) {
 		render_flamebearer(tree, nodes_of(sides[0].max_nodes), &flame);
 		put_flame_graph(&response->body, &flame);
 		flamebearer_free(&flame);
 	}
 	tree_free(tree);
-	question_end(&left);
+	query_request_end(&left);
 	free(sides);
 	rpc_finish(request, response, rc, &right, &err);
 }
@@ -253,16 +253,17 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 						 .max_nodes = 5,
 						 .stack_selector = 6,
 						 .ids = { [PYRO_PROFILE] = 7, [PYRO_TRACE] = 8 } };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct tree *tree = NULL;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
+			    &err);
 
 	if (!rc)
-		rc = pyro_tree(&pyro, &question, &tree, &err);
+		rc = pyro_tree(&pyro, &query, &tree, &err);
 	if (!rc)
 		rc = put_profile(&response->body, tree, &pyro, &err);
 	tree_free(tree);
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }

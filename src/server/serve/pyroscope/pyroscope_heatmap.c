@@ -223,10 +223,10 @@ static void put_heat(struct strbuf *out, const struct heat *heat)
 }
 
 /* Steps so fine that reports stand alone, and the slots are whole ones. */
-static int read_steps(struct heat *heat, const struct question *question,
+static int read_steps(struct heat *heat, const struct query_request *query,
 		      struct query_range_params *range, struct err *err)
 {
-	int64_t from_ns = question->params.from_ns, to_ns = question->params.to_ns, parts;
+	int64_t from_ns = query->params.from_ns, to_ns = query->params.to_ns, parts;
 
 	if (!(heat->pyro->step_s >= 0.001) || heat->pyro->step_s > 1e9)
 		return err_set(err, ERR_INVALID, "step: %g s is out of range", heat->pyro->step_s);
@@ -238,7 +238,7 @@ static int read_steps(struct heat *heat, const struct question *question,
 	parts = MOMENTS_MAX / (int64_t)heat->slots;
 	while (parts > 1 && heat->step_ns % (parts * CLOCK_NS_PER_MS))
 		parts--;
-	*range = (struct query_range_params){ .base = question->params };
+	*range = (struct query_range_params){ .base = query->params };
 	range->base.group_by_count = 0;
 	if (heat->pyro->format == OF_SPANS) {
 		if (heat->pyro->group_by_count == QUERY_GROUP_BY_MAX)
@@ -264,21 +264,22 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 						 .group_by = 6,
 						 .format = 7,
 						 .exemplars = 8 };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_range_params range;
 	struct query_series_set set;
 	struct pyro_request pyro;
 	struct heat heat = { .pyro = &pyro };
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUESTION_TYPE_NEEDED, &pyro, &question, &err);
+	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
+			    &err);
 
 	if (!rc && pyro.format > OF_SPANS)
 		rc = err_set(&err, ERR_INVALID, "SelectHeatmap: there is no query type %lld",
 			     (long long)pyro.format);
 	if (!rc)
-		rc = read_steps(&heat, &question, &range, &err);
+		rc = read_steps(&heat, &query, &range, &err);
 	if (!rc)
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	if (!rc) {
 		find_bounds(&heat, &set);
 		rc = count_all(&heat, &set, &err);
@@ -291,5 +292,5 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 		free(heat.lines);
 		query_series_free(&set);
 	}
-	rpc_finish(request, response, rc, &question, &err);
+	rpc_finish(request, response, rc, &query, &err);
 }

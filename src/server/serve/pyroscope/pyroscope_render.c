@@ -116,10 +116,10 @@ static void put_render_json(struct strbuf *out, const struct tree *tree,
 }
 
 /* from and until: as everywhere, and seconds or milliseconds since the epoch. */
-static int render_time(struct question *question, const struct net_request *request,
+static int render_time(struct query_request *query, const struct net_request *request,
 		       const char *name, const char *fallback, int64_t *ret, struct err *err)
 {
-	struct slice text = question_text(question, request, name, fallback);
+	struct slice text = query_request_text(query, request, name, fallback);
 	uint64_t number;
 
 	if (slice_parse_u64(text, &number) && number < SECONDS_BELOW) {
@@ -135,10 +135,10 @@ struct side_names {
 };
 
 static int begin_render(struct serve *serve, const struct net_request *request,
-			const struct side_names *names, struct question *ret,
+			const struct side_names *names, struct query_request *ret,
 			struct slice *ret_nodes, struct err *err)
 {
-	struct question reading = { 0 };
+	struct query_request reading = { 0 };
 	int64_t from_ns, to_ns;
 	int rc;
 
@@ -147,13 +147,13 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 	if (!rc)
 		rc = render_time(&reading, request, names->until, "now", &to_ns, err);
 	if (!rc)
-		rc = question_begin_with(serve, request,
-					 question_text(&reading, request, names->query, ""),
-					 QUESTION_TYPE_NEEDED, from_ns, to_ns, ret, err);
+		rc = query_request_begin_with(
+			serve, request, query_request_text(&reading, request, names->query, ""),
+			QUERY_REQUEST_TYPE_NEEDED, from_ns, to_ns, ret, err);
 	if (!rc) {
-		*ret_nodes = question_text(ret, request, "max-nodes", "");
+		*ret_nodes = query_request_text(ret, request, "max-nodes", "");
 		if (!ret_nodes->len)
-			*ret_nodes = question_text(ret, request, "maxNodes", "");
+			*ret_nodes = query_request_text(ret, request, "maxNodes", "");
 	}
 	arena_free(&reading.arena);
 	return rc;
@@ -170,28 +170,28 @@ static size_t nodes_of(struct slice text)
 void pyro_render(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct side_names names = { "query", "from", "until" };
-	struct question question = { 0 };
+	struct query_request query = { 0 };
 	struct query_series_set set = { 0 };
 	struct query_range_params range;
 	struct tree *tree = NULL;
 	struct slice nodes = { 0 };
 	struct err err;
-	int rc = begin_render(context, request, &names, &question, &nodes, &err);
+	int rc = begin_render(context, request, &names, &query, &nodes, &err);
 
-	range = (struct query_range_params){ .base = question.params, .sum_all = true };
-	range.step_ns = timeline_step_ns(question.params.from_ns, question.params.to_ns);
-	question.params.nodes_only = true;
+	range = (struct query_range_params){ .base = query.params, .sum_all = true };
+	range.step_ns = timeline_step_ns(query.params.from_ns, query.params.to_ns);
+	query.params.nodes_only = true;
 	if (!rc)
-		rc = question_tree(&question, &tree, &err);
+		rc = query_request_tree(&query, &tree, &err);
 	if (!rc)
-		rc = question_series(&question, &range, &set, &err);
+		rc = query_request_series(&query, &range, &set, &err);
 	if (!rc) {
 		response->content_type = "application/json";
 		put_render_json(&response->body, tree, &set, nodes_of(nodes));
 		query_series_free(&set);
 	}
 	tree_free(tree);
-	question_end(&question);
+	query_request_end(&query);
 	if (rc)
 		net_response_error(request, response, &err);
 }
@@ -214,7 +214,7 @@ void pyro_render_diff(void *context, const struct net_request *request,
 {
 	static const struct side_names sides[] = { { "leftQuery", "leftFrom", "leftUntil" },
 						   { "rightQuery", "rightFrom", "rightUntil" } };
-	struct question left = { 0 }, right = { 0 };
+	struct query_request left = { 0 }, right = { 0 };
 	struct tree *tree = NULL;
 	struct slice nodes = { 0 };
 	struct err err;
@@ -225,14 +225,14 @@ void pyro_render_diff(void *context, const struct net_request *request,
 		rc = begin_render(context, request, &sides[1], &right, &nodes, &err);
 	right.params.nodes_only = true;
 	if (!rc)
-		rc = question_diff(&left, &right, &tree, &err);
+		rc = query_request_diff(&left, &right, &tree, &err);
 	if (!rc) {
 		response->content_type = "application/json";
 		put_diff_json(&response->body, tree, nodes_of(nodes));
 	}
 	tree_free(tree);
-	question_end(&left);
-	question_end(&right);
+	query_request_end(&left);
+	query_request_end(&right);
 	if (rc)
 		net_response_error(request, response, &err);
 }

@@ -45,9 +45,9 @@ void rpc_put_label(struct strbuf *out, struct slice name, struct slice value)
 }
 
 void rpc_finish(const struct net_request *request, struct net_response *response, int rc,
-		struct question *question, const struct err *err)
+		struct query_request *query, const struct err *err)
 {
-	question_end(question);
+	query_request_end(query);
 	if (rc)
 		net_response_error(request, response, err);
 }

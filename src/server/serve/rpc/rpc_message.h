@@ -19,8 +19,8 @@ void rpc_put_texts(struct strbuf *out, const struct slice *texts, size_t count);
 /* Field 1: a message { name = 1; value = 2 }. */
 void rpc_put_label(struct strbuf *out, struct slice name, struct slice value);
 
-/* Ends the question, and answers with the error when rc is one. */
+/* Ends the query, and answers with the error when rc is one. */
 void rpc_finish(const struct net_request *request, struct net_response *response, int rc,
-		struct question *question, const struct err *err);
+		struct query_request *query, const struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api - the server's questions (docs/api.md). Relative to the page, so any path prefix works. */
+/* api - the server's queries (docs/api.md). Relative to the page, so any path prefix works. */
 import { retryAfterMs } from "../model/retry";
 import type { TimeRange } from "../model/timerange";
 
@@ -92,7 +92,7 @@ export async function askJson<T>(path: string, parameters: Parameters, signal?: 
 	return bodyOf(await ask(path, parameters, signal), "json");
 }
 
-/* How many questions of that id were told to stop. */
+/* How many queries of that id were told to stop. */
 export async function askToStop(id: string): Promise<number> {
 	const response = await ask("queries", { id }, undefined, "DELETE");
 	return (await bodyOf<{ cancelled: number }>(response, "json")).cancelled;
@@ -123,7 +123,7 @@ export async function fetchSeries(
 }
 
 /* What a tree is of. */
-export interface TreeQuestion {
+export interface TreeQuery {
 	query: string;
 	range: TimeRange;
 	groupBy: string[];
@@ -134,20 +134,20 @@ export interface TreeQuestion {
 	times: string;
 }
 
-const treeParameters = ({ query, range, groupBy, demangle, filters, cells, times }: TreeQuestion) =>
+const treeParameters = ({ query, range, groupBy, demangle, filters, cells, times }: TreeQuery) =>
 	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters, cells, times });
 
 /* The flame graph in its binary form; width 0 is everything. */
 export async function fetchProfileBytes(
-	question: TreeQuestion, width: number, id: string, signal?: AbortSignal,
+	query: TreeQuery, width: number, id: string, signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
 	const response = await ask("query", {
-		...treeParameters(question), format: "binary", width: width || undefined, id,
+		...treeParameters(query), format: "binary", width: width || undefined, id,
 	}, signal);
 	return bodyOf(response, "arrayBuffer");
 }
 
-/* How far the server is with the question of that id; null when it is not at it. */
+/* How far the server is with the query of that id; null when it is not at it. */
 export async function fetchProgress(
 	id: string, signal?: AbortSignal,
 ): Promise<{ bytes_done: number; bytes_all: number } | null> {
@@ -180,7 +180,7 @@ export interface Significance {
 
 /* What of a comparison is more than noise, by function. */
 export async function fetchSignificance(
-	{ query, range, demangle, filters }: TreeQuestion, base: { query: string; range: TimeRange },
+	{ query, range, demangle, filters }: TreeQuery, base: { query: string; range: TimeRange },
 	signal?: AbortSignal,
 ): Promise<Significance> {
 	const response = await ask("diff", {
@@ -191,8 +191,8 @@ export async function fetchSignificance(
 }
 
 /* Where it is in another format. */
-export function queryUrl(question: TreeQuestion, format: string): string {
-	return addressOf("query", { ...treeParameters(question), format }).href;
+export function queryUrl(query: TreeQuery, format: string): string {
+	return addressOf("query", { ...treeParameters(query), format }).href;
 }
 
 /* Values by line of source; line 0 is what says no line. */
@@ -216,16 +216,16 @@ export interface InstructionsAnswer {
 }
 
 export async function fetchLines(
-	question: TreeQuestion, fn: string, signal?: AbortSignal,
+	query: TreeQuery, fn: string, signal?: AbortSignal,
 ): Promise<LinesAnswer> {
-	const response = await ask("lines", { ...treeParameters({ ...question, groupBy: [] }), function: fn }, signal);
+	const response = await ask("lines", { ...treeParameters({ ...query, groupBy: [] }), function: fn }, signal);
 	return bodyOf<LinesAnswer>(response, "json");
 }
 
 export async function fetchInstructions(
-	question: TreeQuestion, fn: string, signal?: AbortSignal,
+	query: TreeQuery, fn: string, signal?: AbortSignal,
 ): Promise<InstructionsAnswer> {
-	const parameters = { ...treeParameters({ ...question, groupBy: [] }), function: fn };
+	const parameters = { ...treeParameters({ ...query, groupBy: [] }), function: fn };
 	const response = await ask("instructions", parameters, signal);
 	return bodyOf<InstructionsAnswer>(response, "json");
 }
@@ -284,9 +284,9 @@ export interface FlameChartAnswer {
 }
 
 export async function fetchFlameChart(
-	question: TreeQuestion, by: string, stepMs: number, signal?: AbortSignal,
+	query: TreeQuery, by: string, stepMs: number, signal?: AbortSignal,
 ): Promise<FlameChartAnswer> {
-	const parameters = { ...treeParameters({ ...question, groupBy: [] }), by, step: `${stepMs}ms` };
+	const parameters = { ...treeParameters({ ...query, groupBy: [] }), by, step: `${stepMs}ms` };
 	const response = await ask("flamechart", parameters, signal);
 	return bodyOf<FlameChartAnswer>(response, "json");
 }
@@ -299,8 +299,8 @@ export interface CallGraphAnswer {
 }
 
 export async function fetchCallGraph(
-	question: TreeQuestion, limit: number, signal?: AbortSignal,
+	query: TreeQuery, limit: number, signal?: AbortSignal,
 ): Promise<CallGraphAnswer> {
-	const response = await ask("callgraph", { ...treeParameters({ ...question, groupBy: [] }), limit }, signal);
+	const response = await ask("callgraph", { ...treeParameters({ ...query, groupBy: [] }), limit }, signal);
 	return bodyOf<CallGraphAnswer>(response, "json");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_worker - holds the file that was opened, and answers questions about it off the page's thread. */
+/* file_worker - holds the file that was opened, and answers queries about it off the page's thread. */
 import { openFile } from "../files/open";
 import { type Tables } from "../files/tables";
-import { type FileQuestion, treeOf, typeName } from "../files/tree";
+import { type FileQuery, treeOf, typeName } from "../files/tree";
 import { transferables } from "../model/decode";
 
 /* What the page has to know of a file. */
@@ -14,7 +14,7 @@ export interface FileFacts {
 	labels: string[];
 }
 
-export type FileRequest = { id: number } & ({ open: Blob } | { question: FileQuestion });
+export type FileRequest = { id: number } & ({ open: Blob } | { query: FileQuery });
 
 const scope = self as unknown as {
 	onmessage: ((event: MessageEvent<FileRequest>) => void) | null;
@@ -36,7 +36,7 @@ async function answer(request: FileRequest): Promise<void> {
 		return;
 	}
 	if (!tables) throw new Error("no file is open");
-	const profile = treeOf(tables, request.question);
+	const profile = treeOf(tables, request.query);
 	scope.postMessage({ id: request.id, answer: profile }, transferables(profile));
 }
 

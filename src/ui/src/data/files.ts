@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* files - a profile file in a worker of its own, which ends with it. */
 import type { Profile } from "../model/profile";
-import type { FileQuestion } from "../files/tree";
+import type { FileQuery } from "../files/tree";
 import type { FileFacts, FileRequest } from "./file_worker";
 
 interface Waiting {
@@ -33,7 +33,7 @@ export class OpenFile {
 			this.end("what reads files ended: the file may be too large for this browser");
 	}
 
-	private ask<T>(request: { open: Blob } | { question: FileQuestion }): Promise<T> {
+	private ask<T>(request: { open: Blob } | { query: FileQuery }): Promise<T> {
 		const id = ++this.last;
 		return new Promise<T>((resolve, reject) => {
 			this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
@@ -58,8 +58,8 @@ export class OpenFile {
 		}
 	}
 
-	tree(question: FileQuestion): Promise<Profile> {
-		return this.ask<Profile>({ question });
+	tree(query: FileQuery): Promise<Profile> {
+		return this.ask<Profile>({ query });
 	}
 
 	close(): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * tables - a profile file in columns: functions, a trie of stacks, and rows of values by stack and
- * labels. The decoders fill it; `tree` answers questions from it. As in the server, stacks stand
+ * labels. The decoders fill it; `tree` answers queries from it. As in the server, stacks stand
  * root first in the trie, and equal rows are one.
  */
 import { type Functions, KERNEL, KINDS } from "../model/profile";

@@ -7,7 +7,7 @@ import { TreeBuilder } from "../model/tree_builder";
 import { sift } from "./sieve";
 import type { Tables, ValueType } from "./tables";
 
-export interface FileQuestion {
+export interface FileQuery {
 	/* "cpu:nanoseconds", as typeName says it; what is not there means the file's first choice. */
 	type: string;
 	groupBy: readonly string[];
@@ -119,12 +119,12 @@ function rowsByGroup(tables: Tables, ofLabels: readonly number[], count: number)
 	return lists;
 }
 
-export function treeOf(tables: Tables, question: FileQuestion): Profile {
-	const asked = tables.types.findIndex((each) => typeName(each) === question.type);
+export function treeOf(tables: Tables, query: FileQuery): Profile {
+	const asked = tables.types.findIndex((each) => typeName(each) === query.type);
 	const type = asked >= 0 ? asked : tables.chosen;
-	const grower = new Grower(tables, question.filters);
-	const { names, ofLabels } = groupsOf(tables, question.groupBy);
-	const isGrouped = question.groupBy.length > 0;
+	const grower = new Grower(tables, query.filters);
+	const { names, ofLabels } = groupsOf(tables, query.groupBy);
+	const isGrouped = query.groupBy.length > 0;
 	const functions = tables.columns(isGrouped ? names : []);
 	let filtered = 0;
 	rowsByGroup(tables, ofLabels, names.length).forEach((rows, group) => {
@@ -147,5 +147,5 @@ export function treeOf(tables: Tables, question: FileQuestion): Profile {
 		depth: profile.rows - 1,
 		functions: functions.count,
 	});
-	return question.inverted ? invertProfile(profile) : profile;
+	return query.inverted ? invertProfile(profile) : profile;
 }

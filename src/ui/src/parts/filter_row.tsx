@@ -7,7 +7,7 @@ import { lengthOf, lengthText, parseCells } from "../model/heatmap";
 import { formatPercent } from "../model/quantity";
 import { clockTime } from "../model/timerange";
 import { go, place } from "../state/place";
-import { profile, question } from "../state/session";
+import { profile, query } from "../state/session";
 import { removeFilter } from "../state/transforms";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
@@ -54,7 +54,7 @@ function Moments(): JSX.Element {
 
 export function FilterRow(): JSX.Element | null {
 	const { filters, view } = place.value;
-	const moments = question.value.cells && view !== "heatmap";
+	const moments = query.value.cells && view !== "heatmap";
 	if (!filters.length && !moments)
 		return null;
 	const { filtered, total } = profile.value?.header ?? { filtered: 0, total: 0 };

@@ -19,7 +19,7 @@ const KEPT_MS = 30_000;
 /* What can be offered, or what it will come with. */
 type Answer = readonly string[] | Promise<readonly string[]>;
 
-/* Answers by question, for as long as the page lives; a place has few labels. */
+/* Answers by query, for as long as the page lives; a place has few labels. */
 const answers = new Map<string, Answer>();
 
 function offered(want: Completion): Answer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* progress - how far the server is with the question that is being waited for, asked by its id. */
+/* progress - how far the server is with the query that is being waited for, asked by its id. */
 import { signal } from "@preact/signals";
 import { fetchProgress } from "../data/api";
 
@@ -16,14 +16,14 @@ const FIRST_MS = 700;
 const EVERY_MS = 400;
 
 const serial = Math.random().toString(36).slice(2, 10);
-let questions = 0;
+let queries = 0;
 
-/* An id for one question, which no other page uses. */
-export function newQuestionId(): string {
-	return `ui-${serial}-${++questions}`;
+/* An id for one query, which no other page uses. */
+export function newQueryId(): string {
+	return `ui-${serial}-${++queries}`;
 }
 
-/* Follows a question until `done` aborts. */
+/* Follows a query until `done` aborts. */
 export function followProgress(id: string, done: AbortSignal): void {
 	const began = performance.now();
 	let timer = setTimeout(ask, FIRST_MS);

@@ -8,7 +8,7 @@
  */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import {
-	ApiError, type ProfileType, type SeriesAnswer, type TreeQuestion, fetchProfileBytes, fetchSeries, fetchTypes,
+	ApiError, type ProfileType, type SeriesAnswer, type TreeQuery, fetchProfileBytes, fetchSeries, fetchTypes,
 } from "../data/api";
 import { decode } from "../data/decoder";
 import { secondsOf } from "../model/compare";
@@ -19,7 +19,7 @@ import {
 } from "../model/timerange";
 import { unitOf } from "../model/quantity";
 import { retryDelay } from "../model/retry";
-import { followProgress, newQuestionId } from "./progress";
+import { followProgress, newQueryId } from "./progress";
 import { isLocal, needsServer, shown as shownFile, treeOfLocal } from "./local";
 import { page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
@@ -72,7 +72,7 @@ export const unit = computed(() => {
 /* Seconds of the profile's range that data covers: an agent may have started in the middle of it. */
 export const seconds = computed(() => {
 	const current = profile.value;
-	const { cells } = question.value;
+	const { cells } = query.value;
 	return !current ? 0 : cells ? lengthOf(parseCells(cells)) / 1000 : secondsOf(current);
 });
 
@@ -161,7 +161,7 @@ async function loadTypes(): Promise<void> {
 }
 
 /* What the tree on screen is of. */
-export const question = computed<TreeQuestion>(() => {
+export const query = computed<TreeQuery>(() => {
 	const { view, range, groupBy, demangle, filters } = place.value;
 	/* What is compared to has other moments. */
 	const chosen = view !== "compare" && place.value.cells;
@@ -174,7 +174,7 @@ const inverted = computed(() => place.value.inverted && !isComparison.value && p
 
 /* Everything that another tree follows from. */
 const treeKey = () => [
-	question.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range],
+	query.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range],
 	place.value.file, shownFile.value?.file.serial,
 ];
 
@@ -192,7 +192,7 @@ async function loadProfile(signal_: AbortSignal): Promise<void> {
 			show(await treeOfLocal(shownFile.value, inverted.value), signal_);
 		return;
 	}
-	const id = newQuestionId();
+	const id = newQueryId();
 	const done = new AbortController();
 	signal_.addEventListener("abort", () => done.abort());
 	followProgress(id, done.signal);
@@ -204,7 +204,7 @@ async function loadProfile(signal_: AbortSignal): Promise<void> {
 }
 
 async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
-	const asked = question.value;
+	const asked = query.value;
 	const key = JSON.stringify(treeKey());
 	if (isComparison.value) {
 		const other = { ...asked, query: baseSelector.value, range: base.value.range };

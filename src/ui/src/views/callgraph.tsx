@@ -12,7 +12,7 @@ import { shorten } from "../model/shortname";
 import { type KeyEntry, addKeys } from "../state/keys";
 import { go, place } from "../state/place";
 import { functionNamed, pattern, selectFunction, selectedFunction } from "../state/reading";
-import { profile, question, reload, unit } from "../state/session";
+import { profile, query, reload, unit } from "../state/session";
 import "./callgraph.css";
 
 const FUNCTIONS_MAX = 400;
@@ -34,10 +34,10 @@ const selected = computed(() => {
 	return graph.value.nodes.findIndex((node) => node.fn.name === name && (node.fn.mapping ?? "") === mapping);
 });
 
-reload(() => place.value.view === "callgraph" && [question.value, place.value.functions], async (aborted) => {
+reload(() => place.value.view === "callgraph" && [query.value, place.value.functions], async (aborted) => {
 	if (place.value.view !== "callgraph")
 		return;
-	const next = await fetchCallGraph(question.value, place.value.functions, aborted);
+	const next = await fetchCallGraph(query.value, place.value.functions, aborted);
 	if (!aborted.aborted)
 		answer.value = next;
 });

@@ -18,7 +18,7 @@ import { formatDelta, formatMeasured } from "../state/changes";
 import { base, baseSelector, go, place } from "../state/place";
 import { matches, selectFunction, selectedFunction, widestOf, zoomTo } from "../state/reading";
 import { isLocal } from "../state/local";
-import { profile, question, reload, unit } from "../state/session";
+import { profile, query, reload, unit } from "../state/session";
 
 const MODES: { value: Mode; label: string; hint: string }[] = [
 	{ value: "rate", label: "Per second", hint: "ranges of any length" },
@@ -55,7 +55,7 @@ const VERSIONS_RANGE = { from: "now-30d", to: "now" };
 /* B is the value of the label that was seen last, A the one before it, each over all its time. */
 async function compareVersions(label: string): Promise<void> {
 	const { type, matchers } = place.value;
-	const answer = await fetchSeries(question.value.query, VERSIONS_RANGE, HOUR, label);
+	const answer = await fetchSeries(query.value.query, VERSIONS_RANGE, HOUR, label);
 	const seen = answer.series
 		.map(({ labels, points }) => ({
 			value: labels[label] ?? "",
@@ -82,7 +82,7 @@ const labels = signal<string[]>([]);
 
 function Presets(): JSX.Element {
 	const load = () => {
-		fetchLabels(question.value.query, place.value.range)
+		fetchLabels(query.value.query, place.value.range)
 			.then((all) => (labels.value = all), () => undefined);
 	};
 	const telling = (label: string) => (/version|release|revision|commit|image|build/i.test(label) ? 0 : 1);
@@ -130,13 +130,13 @@ const verdicts = signal<{ method: string; byName: Map<string, Significance["func
 
 const isCompared = () => place.value.view === "compare" && !isLocal.value;
 
-reload(() => isCompared() && [question.value, baseSelector.value, base.value.range],
+reload(() => isCompared() && [query.value, baseSelector.value, base.value.range],
 	async (aborted) => {
 		verdicts.value = null;
 		if (!isCompared())
 			return;
 		const answer = await fetchSignificance(
-			question.value, { query: baseSelector.value, range: base.value.range }, aborted);
+			query.value, { query: baseSelector.value, range: base.value.range }, aborted);
 		if (aborted.aborted || !answer.significance)
 			return;
 		const { method, total } = answer.significance;

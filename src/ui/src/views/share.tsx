@@ -15,7 +15,7 @@ import { isLocal } from "../state/local";
 import { root } from "../state/pages";
 import { base, place } from "../state/place";
 import { colouring, focus } from "../state/reading";
-import { profile, question, unit } from "../state/session";
+import { profile, query, unit } from "../state/session";
 import "../style/share.css";
 
 const PICTURE_WIDTH = 1600;
@@ -164,7 +164,7 @@ function Files(): JSX.Element {
 	const current = profile.value;
 	const text = (content: string, type: string) => new Blob([content], { type });
 	const { from, to } = pinned(place.value, Date.now()).range;
-	const asked = { ...question.value, range: { from, to } };
+	const asked = { ...query.value, range: { from, to } };
 	return (
 		<ul aria-label="Files">
 			{!isLocal.value &&

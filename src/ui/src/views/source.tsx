@@ -14,7 +14,7 @@ import { isLocal } from "../state/local";
 import { Find, foundRow, sought } from "./source_find";
 import { paneOpen, paneTab } from "../state/preferences";
 import { selectedFunction } from "../state/reading";
-import { profile, question } from "../state/session";
+import { profile, query } from "../state/session";
 
 const LINE = 18;
 const MARGIN = 12;
@@ -51,11 +51,11 @@ const wanted = computed(() => {
 	return profile.value && fn ? functionName(profile.value, fn) : "";
 });
 
-/* Asks again when the function, the question or the data are others. */
+/* Asks again when the function, the query or the data are others. */
 effect(() => {
 	const name = wanted.value;
 	const kind = what.value;
-	const asked = question.value;
+	const asked = query.value;
 	void profile.value;
 	if (!name)
 		return;

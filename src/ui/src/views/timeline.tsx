@@ -28,7 +28,7 @@ import { type KeyEntry, addKeys } from "../state/keys";
 import { go, place, selector } from "../state/place";
 import { dark } from "../state/preferences";
 import { functionNamed, pattern, selectFunction, selectedFunction, slots } from "../state/reading";
-import { profile, question, reload, unit } from "../state/session";
+import { profile, query, reload, unit } from "../state/session";
 import { Empty } from "./empty";
 import "./timeline.css";
 
@@ -76,8 +76,8 @@ async function loadBoxes(aborted: AbortSignal): Promise<void> {
 	if (!open.length)
 		return;
 	const only = open.length === 1 && now.label ? [`${quoteName(now.label)}=${quote(open[0]!.value)}`] : [];
-	const query = formatSelector(place.value.type, [place.value.matchers, ...only].filter(Boolean).join(", "));
-	const asked = { ...question.value, query, range: absoluteRange(now.span) };
+	const selected = formatSelector(place.value.type, [place.value.matchers, ...only].filter(Boolean).join(", "));
+	const asked = { ...query.value, query: selected, range: absoluteRange(now.span) };
 	const answer = await fetchFlameChart(asked, now.label, stepsFor(now.span), aborted);
 	if (!aborted.aborted)
 		boxes.value = answer;
@@ -85,7 +85,7 @@ async function loadBoxes(aborted: AbortSignal): Promise<void> {
 
 reload(() => place.value.view === "timeline" && [selector.value, place.value.range, place.value.lanes], loadLanes);
 reload(() => place.value.view === "timeline" && [
-	question.value, series.value?.label, series.value?.span,
+	query.value, series.value?.label, series.value?.span,
 	lanes.value?.list.filter(({ open }) => open).map(({ value }) => value),
 ], loadBoxes);
 

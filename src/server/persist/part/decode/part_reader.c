@@ -549,7 +549,7 @@ static size_t stacks_bytes(const struct part_dictionary_shape *shape)
 	       (size_t)shape->stacks * sizeof(uint32_t);
 }
 
-static uint64_t kin_of(const struct part_partition *info)
+static uint64_t partition_key_hash_of(const struct part_partition *info)
 {
 	const struct slice texts[] = { info->key.tenant, info->key.service, info->group_name,
 				       info->period_type, info->period_unit };
@@ -595,7 +595,7 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 		.has_sample_labels = partition->entry->info.sample_label_names_count > 0,
 		.has_moments = level == SEGMENT_RAW && reader->directory.has_moments,
 		.id = hash_mix(hash_mix(0, reader->instance), (uint64_t)number + 1),
-		.kin = kin_of(&partition->entry->info),
+		.partition_key_hash = partition_key_hash_of(&partition->entry->info),
 	};
 	return 0;
 }

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns of queries: who waits, who goes on, who is refused. */
+#include "server/serve/admission/admission.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A thread that takes a turn; what it got is read after it was joined. */
+struct asker {
+	struct admission *admission;
+	struct admission_ask ask;
+	struct ticket *ticket;
+	_Atomic bool is_served;
+	struct err err;
+	int rc;
+	pthread_t thread;
+};
+
+static void *take(void *context)
+{
+	struct asker *asker = context;
+
+	asker->rc = admission_take(asker->admission, &asker->ask, &asker->ticket, &asker->err);
+	atomic_store(&asker->is_served, true);
+	return NULL;
+}
+
+/* Returns when it waits: those that are started one by one wait in this order. */
+static void start(struct asker *asker, struct admission *admission, const char *client,
+		  enum admission_size size)
+{
+	uint32_t before = admission_waiting(admission);
+
+	asker->admission = admission;
+	asker->ask.client = slice_of(client);
+	asker->ask.size = size;
+	assert_int_equal(pthread_create(&asker->thread, NULL, take, asker), 0);
+	while (admission_waiting(admission) == before)
+		sched_yield();
+}
+
+static void join(struct asker *asker)
+{
+	assert_int_equal(pthread_join(asker->thread, NULL), 0);
+}
+
+static struct ticket *take_now(struct admission *admission, const char *client,
+			       enum admission_size size)
+{
+	const struct admission_ask ask = { .client = slice_of(client),
+					   .size = size,
+					   .at_once = true };
+	struct ticket *ticket = NULL;
+	struct err err;
+
+	return admission_take(admission, &ask, &ticket, &err) ? NULL : ticket;
+}
+
+static void clients_take_turns_in_a_round(void **state)
+{
+	struct admission *admission = admission_new(1, 8);
+	struct ticket *first = take_now(admission, "a", ADMISSION_SMALL);
+	struct asker askers[4] = { 0 };
+
+	(void)state;
+	start(&askers[0], admission, "a", ADMISSION_SMALL);
+	start(&askers[1], admission, "a", ADMISSION_SMALL);
+	start(&askers[2], admission, "b", ADMISSION_SMALL);
+	start(&askers[3], admission, "c", ADMISSION_SMALL);
+	assert_null(take_now(admission, "d", ADMISSION_SMALL));
+	admission_give(admission, first);
+	/* b and c had none yet, then a's in their order. */
+	for (int i = 0; i < 4; i++) {
+		static const int order[] = { 2, 3, 0, 1 };
+		struct asker *next = &askers[order[i]];
+
+		join(next);
+		assert_int_equal(next->rc, 0);
+		for (int later = i + 1; later < 4; later++)
+			assert_false(atomic_load(&askers[order[later]].is_served));
+		admission_give(admission, next->ticket);
+	}
+	admission_free(admission);
+}
+
+static void small_queries_do_not_wait_for_large_ones(void **state)
+{
+	struct admission *admission = admission_new(4, 8);
+	struct ticket *large[2] = { take_now(admission, "a", ADMISSION_LARGE),
+				    take_now(admission, "a", ADMISSION_LARGE) };
+	struct ticket *small[2];
+	struct asker third = { 0 };
+
+	(void)state;
+	assert_non_null(large[0]);
+	assert_non_null(large[1]);
+	start(&third, admission, "b", ADMISSION_LARGE);
+	small[0] = take_now(admission, "a", ADMISSION_SMALL);
+	small[1] = take_now(admission, "a", ADMISSION_SMALL);
+	assert_non_null(small[0]);
+	assert_non_null(small[1]);
+	assert_null(take_now(admission, "c", ADMISSION_SMALL));
+	admission_give(admission, small[0]); /* which is not for another large one */
+	assert_int_equal(admission_waiting(admission), 1);
+	admission_give(admission, large[0]);
+	join(&third);
+	assert_int_equal(third.rc, 0);
+	admission_give(admission, large[1]);
+	admission_give(admission, small[1]);
+	admission_give(admission, third.ticket);
+	admission_free(admission);
+}
+
+static void who_asks_to_be_alone_gets_it_next(void **state)
+{
+	struct admission *admission = admission_new(4, 8);
+	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	struct asker alone = { 0 }, other = { 0 };
+
+	(void)state;
+	start(&alone, admission, "a", ADMISSION_ALONE);
+	assert_null(take_now(admission, "b", ADMISSION_SMALL));
+	start(&other, admission, "b", ADMISSION_SMALL);
+	admission_give(admission, active);
+	join(&alone);
+	assert_int_equal(alone.rc, 0);
+	assert_int_equal(admission_waiting(admission), 1);
+	admission_give(admission, alone.ticket);
+	join(&other);
+	assert_int_equal(other.rc, 0);
+	admission_give(admission, other.ticket);
+	admission_free(admission);
+}
+
+static void queue_is_bounded(void **state)
+{
+	struct admission *admission = admission_new(1, 1);
+	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	const struct admission_ask ask = { .client = SLICE_LITERAL("b") };
+	struct asker waiting = { 0 };
+	struct ticket *ticket;
+	struct err err;
+
+	(void)state;
+	start(&waiting, admission, "a", ADMISSION_SMALL);
+	assert_int_equal(admission_take(admission, &ask, &ticket, &err), -ERR_NO_MEMORY);
+	assert_non_null(strstr(err.message, "ask again"));
+	admission_give(admission, active);
+	join(&waiting);
+	admission_give(admission, waiting.ticket);
+	admission_free(admission);
+}
+
+static void who_waits_can_leave(void **state)
+{
+	struct admission *admission = admission_new(1, 8);
+	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	struct asker gone = { 0 }, stopped = { 0 }, late = { 0 }, alone = { 0 };
+	_Atomic bool flag = false, other_flag = false, alone_flag = false;
+	struct ticket *next;
+
+	(void)state;
+	gone.ask.cancelled = &flag;
+	stopped.ask.stopped = &other_flag;
+	late.ask.deadline_at_ns = clock_monotonic_ns() + CLOCK_NS_PER_S / 5;
+	alone.ask.cancelled = &alone_flag;
+	start(&gone, admission, "b", ADMISSION_SMALL);
+	start(&stopped, admission, "b", ADMISSION_SMALL);
+	start(&alone, admission, "b", ADMISSION_ALONE);
+	atomic_store(&flag, true);
+	atomic_store(&other_flag, true);
+	join(&gone);
+	join(&stopped);
+	assert_int_equal(gone.rc, -ERR_CANCELLED);
+	assert_int_equal(stopped.rc, -ERR_CANCELLED);
+	late.admission = admission;
+	take(&late);
+	assert_int_equal(late.rc, -ERR_DEADLINE);
+	assert_int_equal(admission_waiting(admission), 1);
+	/* Who is gone is in nobody's way. */
+	atomic_store(&alone_flag, true);
+	join(&alone);
+	assert_int_equal(admission_waiting(admission), 0);
+	admission_give(admission, active);
+	next = take_now(admission, "b", ADMISSION_SMALL);
+	assert_non_null(next);
+	admission_give(admission, next);
+	admission_free(admission);
+}
+
+#define CROWD 16
+#define ROUNDS 200
+
+struct crowd {
+	struct admission *admission;
+	_Atomic int active;
+	_Atomic int number;
+};
+
+static void *ask_often(void *context)
+{
+	struct crowd *crowd = context;
+	int number = atomic_fetch_add(&crowd->number, 1);
+	const struct admission_ask ask = { .client = slice_from(&"abcd"[number % 4], 1),
+					   .size = (enum admission_size)(number % 3) };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ticket *ticket;
+		struct err err;
+		int active;
+
+		if (admission_take(crowd->admission, &ask, &ticket, &err))
+			return context;
+		active = atomic_fetch_add(&crowd->active, 1) + 1;
+		if (active > 4 || (ask.size == ADMISSION_ALONE && active > 1))
+			return context;
+		sched_yield();
+		atomic_fetch_sub(&crowd->active, 1);
+		admission_give(crowd->admission, ticket);
+	}
+	return NULL;
+}
+
+static void a_crowd_keeps_to_the_rules(void **state)
+{
+	struct crowd crowd = { .admission = admission_new(4, CROWD) };
+	pthread_t threads[CROWD];
+
+	(void)state;
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &crowd), 0);
+	for (int i = 0; i < CROWD; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(admission_waiting(crowd.admission), 0);
+	admission_free(crowd.admission);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clients_take_turns_in_a_round),
+		cmocka_unit_test(small_queries_do_not_wait_for_large_ones),
+		cmocka_unit_test(who_asks_to_be_alone_gets_it_next),
+		cmocka_unit_test(queue_is_bounded),
+		cmocka_unit_test(who_waits_can_leave),
+		cmocka_unit_test(a_crowd_keeps_to_the_rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
