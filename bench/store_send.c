@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "bench/requests.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 #define CONNECTIONS_MAX 64
 #define ATTEMPTS_MAX 200

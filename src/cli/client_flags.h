@@ -4,7 +4,7 @@
 #define FIRN_CLI_CLIENT_FLAGS_H
 
 #include "cli/verb.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 #define CLIENT_TOKEN_VARIABLE "FIRN_BEARER_TOKEN" /* when no option says how to prove oneself */
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "net/sniff.h"
 #include "net/tls.h"
-#include "net/traffic.h"
+#include "net/http/traffic.h"
 
 #define OUT_BYTES_MAX (256u * 1024) /* pulled at a time */
 #define OUT_KEPT_BYTES (32u * 1024) /* buffer kept by a quiet connection */

@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "net/address.h"
-#include "net/engine.h"
+#include "net/http/engine.h"
 #include "net/tls.h"
 
 #define CONN_READ_BYTES (64u * 1024)

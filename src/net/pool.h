@@ -8,7 +8,7 @@
 #ifndef FIRN_NET_POOL_H
 #define FIRN_NET_POOL_H
 
-#include "net/exchange.h"
+#include "net/http/exchange.h"
 
 struct pool;
 

@@ -20,7 +20,7 @@
 #include "net/conn.h"
 #include "net/listener.h"
 #include "net/pool.h"
-#include "net/traffic.h"
+#include "net/http/traffic.h"
 
 #define WORKERS_MIN 8 /* a write waits for the disk in its worker */
 #define WORKERS_MAX 16

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/hosts.h"
+#include "net/http/hosts.h"
 #include "server/access/access.h"
 #include "server/query/index/index_cache.h"
 #include "server/serve/origin.h"

@@ -2,7 +2,7 @@
 /* Answers of other people's servers, in pieces whose size the first byte decides. */
 #include <assert.h>
 
-#include "net/answer.h"
+#include "net/client/answer.h"
 
 #define BYTES_MAX 10000u
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "codec/wire/base64.h"
-#include "net/grpc.h"
+#include "net/http/grpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

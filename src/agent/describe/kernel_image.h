@@ -17,8 +17,8 @@ struct kernel_image {
 };
 
 /*
- * Looks in the places of Debian, Fedora and their kin below `root` ("" for the host's), and takes
- * the file only when its build id is the one in `notes` (/sys/kernel/notes).
+ * Looks in the places of Debian, Fedora and similar distributions below `root` ("" for the host's),
+ * and takes the file only when its build id is the one in `notes` (/sys/kernel/notes).
  */
 void kernel_image_find(struct kernel_image *image, const char *root, const char *notes,
 		       const char *release);

@@ -9,7 +9,7 @@
 
 #include "codec/wire/pb.h"
 #include "codec/wire/sha256.h"
-#include "net/grpc.h"
+#include "net/http/grpc.h"
 
 #define SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define TYPE_EXECUTABLE 1 /* DebuginfoType */

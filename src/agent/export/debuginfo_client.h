@@ -9,7 +9,7 @@
 
 #include "codec/elf/elf_extract.h"
 #include "codec/elf/elf.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 struct debuginfo_client_file {
 	int fd;				   /* a regular file; the caller's */

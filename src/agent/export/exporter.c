@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "codec/wire/pb.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 #define EXPORT_PATH "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 #define QUEUE_BYTES_DEFAULT ((uint64_t)64 << 20)

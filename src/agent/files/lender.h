@@ -28,7 +28,7 @@
 #include "agent/procs/opener.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define LENDER_WAITING_MAX 4096
 #define LENDER_STUCK_MAX 16

@@ -12,7 +12,7 @@
 
 #define WINDOW_BYTES ((size_t)256 * 1024)
 
-struct turn {
+struct read_turn {
 	struct code_reader *reader;
 	struct code_map_builder *builder;
 	const struct code_map *base;
@@ -67,7 +67,7 @@ void code_reader_adopt(struct code_reader *reader, int fd)
 }
 
 /* Up to `len` bytes from the reader's offset into the window; less only at the file's end. */
-static struct slice read_window(struct turn *turn, size_t len)
+static struct slice read_window(struct read_turn *turn, size_t len)
 {
 	size_t total = 0;
 	ssize_t got;
@@ -112,7 +112,7 @@ static struct slice cut_name(struct slice name)
 	return name;
 }
 
-static bool add_line(struct turn *turn, struct slice text)
+static bool add_line(struct read_turn *turn, struct slice text)
 {
 	struct perf_map_line line;
 	struct code_place place = { 0 };
@@ -129,7 +129,7 @@ static bool add_line(struct turn *turn, struct slice text)
 }
 
 /* Whole lines off the front of the window; false when the builder is full. */
-static bool take_lines(struct turn *turn, struct slice window)
+static bool take_lines(struct read_turn *turn, struct slice window)
 {
 	struct code_reader *reader = turn->reader;
 	size_t at;
@@ -145,7 +145,7 @@ static bool take_lines(struct turn *turn, struct slice window)
 }
 
 /* True when there is more. */
-static bool read_perf_map(struct turn *turn)
+static bool read_perf_map(struct read_turn *turn)
 {
 	struct code_reader *reader = turn->reader;
 
@@ -169,7 +169,7 @@ static bool read_perf_map(struct turn *turn)
 	return true;
 }
 
-static bool add_load(struct turn *turn, struct slice body)
+static bool add_load(struct read_turn *turn, struct slice body)
 {
 	struct code_reader *reader = turn->reader;
 	struct jitdump_load load;
@@ -191,7 +191,7 @@ static bool add_load(struct turn *turn, struct slice body)
 	return true;
 }
 
-static bool add_move(struct turn *turn, struct slice body)
+static bool add_move(struct read_turn *turn, struct slice body)
 {
 	struct jitdump_move move;
 	struct strbuf copy = { 0 };
@@ -228,7 +228,8 @@ static void keep_source(struct code_reader *reader, struct slice body)
 }
 
 /* False when the builder is full. Unwinding information is not used: frame pointers are. */
-static bool add_record(struct turn *turn, const struct jitdump_record *record, struct slice body)
+static bool add_record(struct read_turn *turn, const struct jitdump_record *record,
+		       struct slice body)
 {
 	switch (record->id) {
 	case JITDUMP_LOAD:
@@ -244,7 +245,7 @@ static bool add_record(struct turn *turn, const struct jitdump_record *record, s
 }
 
 /* False when no further record can be taken now. */
-static bool take_record(struct turn *turn, struct slice *window, bool *ret_full)
+static bool take_record(struct read_turn *turn, struct slice *window, bool *ret_full)
 {
 	struct code_reader *reader = turn->reader;
 	struct jitdump_record record;
@@ -274,7 +275,7 @@ static bool take_record(struct turn *turn, struct slice *window, bool *ret_full)
 	return true;
 }
 
-static void take_header(struct turn *turn)
+static void take_header(struct read_turn *turn)
 {
 	struct code_reader *reader = turn->reader;
 	struct slice window = read_window(turn, JITDUMP_HEADER_BYTES);
@@ -293,7 +294,7 @@ static void take_header(struct turn *turn)
 }
 
 /* True when there is more. */
-static bool read_jitdump(struct turn *turn)
+static bool read_jitdump(struct read_turn *turn)
 {
 	struct code_reader *reader = turn->reader;
 	bool full = false;
@@ -317,7 +318,7 @@ static bool read_jitdump(struct turn *turn)
 bool code_reader_read(struct code_reader *reader, struct code_map_builder *builder,
 		      const struct code_map *base)
 {
-	struct turn turn = { .reader = reader, .builder = builder, .base = base };
+	struct read_turn turn = { .reader = reader, .builder = builder, .base = base };
 	struct stat stat;
 	bool more;
 

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "net/fetch.h"
+#include "net/client/fetch.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
 

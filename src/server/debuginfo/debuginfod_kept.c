@@ -124,7 +124,7 @@ void debuginfod_keep_source(const struct debuginfod *debuginfod, const char *nam
 
 /* Files of the folder, of one kind. */
 struct kept_list {
-	struct kept {
+	struct stored_file {
 		char name[NAME_MAX + 1];
 		uint64_t bytes;
 		int64_t at_ns;
@@ -135,14 +135,14 @@ struct kept_list {
 
 static int older_first(const void *a, const void *b)
 {
-	const struct kept *left = a, *right = b;
+	const struct stored_file *left = a, *right = b;
 
 	return left->at_ns < right->at_ns ? -1 : left->at_ns > right->at_ns;
 }
 
 static void add_kept(struct kept_list *list, const char *name, const struct stat *status)
 {
-	struct kept *kept;
+	struct stored_file *kept;
 
 	mem_grow(list->items, list->count, list->capacity);
 	kept = &list->items[list->count++];

@@ -14,7 +14,7 @@
 #include "agent/export/encode_otlp.h"
 #include "agent/export/exporter.h"
 #include "base/metrics.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 #define CALLS_MAX 64
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "net/coding.h"
-#include "net/lines.h"
+#include "net/http/coding.h"
+#include "net/http/lines.h"
 
 static void gzip_is_used_only_where_it_is_accepted(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "net/engine.h"
+#include "net/http/engine.h"
 
 #define ENGINE_FAKE_BODY_MAX 1000u
 #define ENGINE_FAKE_QUEUE_MAX 200u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch and answer: addresses that are none, paths escaped, answers that are cut, endless or no
  * answers. */
-#include "net/fetch.h"
+#include "net/client/fetch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "net/answer.h"
+#include "net/client/answer.h"
 
 static void addresses_are_checked(void **state)
 {

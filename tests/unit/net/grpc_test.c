@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "codec/wire/base64.h"
-#include "net/grpc.h"
+#include "net/http/grpc.h"
 
 #define BYTES(text) SLICE_LITERAL(text)
 

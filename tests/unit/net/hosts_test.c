@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hosts: which names are taken, and which are not. */
-#include "net/hosts.h"
+#include "net/http/hosts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

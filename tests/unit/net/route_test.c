@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "net/route.h"
+#include "net/http/route.h"
 
 static const struct net_route routes[] = {
 	{ .method = "GET", .path = "*" },	   /* 0 */

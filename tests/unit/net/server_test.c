@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "codec/archive/compress.h"
-#include "net/client.h"
+#include "net/client/client.h"
 #include "net/server.h"
 
 #include "engine_fake.h"

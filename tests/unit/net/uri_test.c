@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "net/uri.h"
+#include "net/http/uri.h"
 
 static void targets_are_split(void **state)
 {

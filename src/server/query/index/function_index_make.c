@@ -20,7 +20,7 @@ struct line {
 };
 
 /* A row as it is met, and its place among all. */
-struct met_row {
+struct index_row {
 	struct row_key key;
 	uint64_t hash;
 	uint32_t occurrences;
@@ -40,7 +40,7 @@ struct making {
 	const struct tables_view *view; /* its */
 	struct name_table names;
 	struct row_place place;
-	struct met_row *rows;
+	struct index_row *rows;
 	size_t rows_count, rows_capacity;
 	struct idmap map;
 	struct index_place *spots; /* by frame */
@@ -80,7 +80,7 @@ static bool is_stack(const struct making *making, uint32_t node)
 
 static bool row_equal(const void *context, uint32_t id, const void *key)
 {
-	return row_key_equal(&((const struct met_row *)context)[id].key, key);
+	return row_key_equal(&((const struct index_row *)context)[id].key, key);
 }
 
 /* IDMAP_NONE when over budget. */
@@ -94,7 +94,7 @@ static uint32_t row_of(struct making *making, const struct row_key *key, uint64_
 		       making->rows_capacity))
 		return IDMAP_NONE;
 	row = (uint32_t)making->rows_count++;
-	making->rows[row] = (struct met_row){ .key = *key, .hash = hash };
+	making->rows[row] = (struct index_row){ .key = *key, .hash = hash };
 	idmap_add(&making->map, hash, row);
 	return row;
 }
@@ -170,9 +170,9 @@ static int meet_nodes(struct making *making, struct err *err)
 
 static int row_order(const void *left, const void *right, void *context)
 {
-	const struct met_row *rows = context;
-	const struct met_row *a = &rows[*(const uint32_t *)left];
-	const struct met_row *b = &rows[*(const uint32_t *)right];
+	const struct index_row *rows = context;
+	const struct index_row *a = &rows[*(const uint32_t *)left];
+	const struct index_row *b = &rows[*(const uint32_t *)right];
 
 	if (a->ends_stacks != b->ends_stacks)
 		return a->ends_stacks ? -1 : 1;
@@ -269,7 +269,7 @@ static bool encode_rows(struct making *making)
 	if (!index->places)
 		return false;
 	for (uint32_t i = 0; i < making->rows_count; i++) {
-		const struct met_row *row = &making->rows[making->order[i]];
+		const struct index_row *row = &making->rows[making->order[i]];
 		size_t end = making->starts[making->order[i]];
 
 		if (!begin_entries(making, &index->places[i]))
@@ -375,7 +375,7 @@ static bool name_rows(struct making *making)
 	if (!index->keys || !index->binaries || !index->names)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct met_row *row = &making->rows[making->order[i]];
+		const struct index_row *row = &making->rows[making->order[i]];
 		struct slice name = row->key.name;
 
 		if (!row->key.is_address)
@@ -393,7 +393,7 @@ static bool name_rows(struct making *making)
 		index->keys[i] = row->key.address;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		const struct met_row *row = &making->rows[making->order[i]];
+		const struct index_row *row = &making->rows[making->order[i]];
 		struct slice name = row->key.name;
 
 		if (row->key.is_address)

@@ -61,7 +61,7 @@ struct merging {
 	size_t items_count;
 	struct run *runs;
 	size_t runs_count;
-	struct item **order; /* kin behind key_hash; those without an index */
+	struct item **order; /* equal partition keys side by side; those without an index */
 	size_t order_count;
 	struct unit *units;
 	size_t units_count;

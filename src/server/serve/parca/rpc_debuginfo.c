@@ -6,7 +6,7 @@
  */
 #include "base/mem.h"
 #include "codec/wire/pb.h"
-#include "net/grpc.h"
+#include "net/http/grpc.h"
 #include "server/serve/serve.h"
 
 /* DebuginfoType */

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "codec/wire/json.h"
-#include "net/grpc.h"
+#include "net/http/grpc.h"
 #include "server/serve/rpc/schema.h"
 #include "server/serve/serve.h"
 

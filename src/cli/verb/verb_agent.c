@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* firn agent - samples this host and sends reports to a server. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/attach/host_checks.h"
+#include "agent/export/debuginfo_upload.h"
+#include "agent/export/exporter.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cli/binary_channel.h"
+#include "cli/client_flags.h"
+#include "cli/defaults.h"
+#include "cli/verb.h"
+#include "net/http/hosts.h"
+#include "net/server.h"
+
+#define SEND_GRACE_NS (5 * CLOCK_NS_PER_S)
+
+struct agent_verb_options {
+	struct verb_common common;
+	const char *remote_store_address;
+	const char *http_address;
+	const char *node;
+	const char *unwind_cache_path;
+	struct option_size unwind_memory;
+	unsigned frequency_hz;
+	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
+	struct net_access access;
+	const char *bearer_token;
+	struct option_list web_allowed_hosts;
+	bool web_allow_unauthenticated;
+	bool remote_store_insecure;
+	bool thread_labels;
+	bool no_sample_times;
+	bool debuginfo_upload_disable;
+};
+
+#define AT(member) offsetof(struct agent_verb_options, member)
+
+static const struct option options[] = {
+	{ 0, "remote-store-address", OPTION_TEXT, AT(remote_store_address), "HOST:PORT",
+	  "the server to send to (required)", 0, 0 },
+	{ 0, "remote-store-insecure", OPTION_FLAG, AT(remote_store_insecure), NULL,
+	  "send without TLS (needed unless the server is on this host)", 0, 0 },
+	ACCESS_OPTIONS(AT(access), "remote-store-"),
+	{ 0, "remote-store-bearer-token", OPTION_TEXT, AT(bearer_token), "TOKEN",
+	  "send this token; others on this host can read it here: prefer the file", 0, 0 },
+	{ 0, "profiling-cpu-sampling-frequency", OPTION_COUNT, AT(frequency_hz), "HZ",
+	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
+	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
+	  "the agent's own /metrics (default 127.0.0.1:7071)", 0, 0 },
+	{ 0, "web-allowed-host", OPTION_LIST, AT(web_allowed_hosts), "NAME",
+	  "a further name for --http-address, or * for any; repeatable", 0, 0 },
+	{ 0, "web-allow-unauthenticated", OPTION_FLAG, AT(web_allow_unauthenticated), NULL,
+	  "let anyone who reaches --http-address read the metrics", 0, 0 },
+	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
+	  0 },
+	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
+	  0, 0 },
+	{ 0, "no-sample-times", OPTION_FLAG, AT(no_sample_times), NULL,
+	  "send how many samples a stack had, and not when each was taken", 0, 0 },
+	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
+	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
+	  0 },
+	{ 0, "unwind-memory", OPTION_SIZE, AT(unwind_memory), "B",
+	  "for unwind tables, where needed: 64MB, 2% of the memory (default 1%, at least 40MB)", 0,
+	  0 },
+	{ 0, "debuginfo-upload-disable", OPTION_FLAG, AT(debuginfo_upload_disable), NULL,
+	  "do not send what the server lacks of binaries' symbols", 0, 0 },
+	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
+	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb spec = {
+	.name = "agent",
+	.operands = "",
+	.summary = "profile this host and send to a server",
+	.details = "Samples every process with eBPF (needs root, or CAP_BPF, CAP_PERFMON, "
+		   "CAP_SYS_PTRACE)\n"
+		   "and sends OTLP Profiles every 10 seconds; keeps and retries when the server is "
+		   "away.\n\n"
+		   "  sudo firn agent --remote-store-address profiles.example.net:7070",
+	.options = options,
+	.options_count = VERB_COUNT_OF(options),
+};
+
+static void get_metrics(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	metrics_render(&response->body);
+}
+
+static void get_healthy(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "text/plain; charset=utf-8";
+	strbuf_add_text(&response->body, "firn agent is healthy.\n");
+}
+
+static const struct net_route routes[] = {
+	{ "GET", "/metrics", get_metrics, NULL, 0, NULL, NET_ROLE_NONE },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
+	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
+};
+
+/* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */
+static struct net_server *serve_metrics(const char *address, const struct hosts *hosts)
+{
+	struct net_server_options net = { .address = address,
+					  .hosts = hosts,
+					  .routes = routes,
+					  .routes_count = VERB_COUNT_OF(routes),
+					  .workers = 1 };
+	struct net_server *server = NULL;
+	struct err err;
+
+	if (net_server_start(&net, &server, &err))
+		log_warn("agent", "no /metrics", "error=\"%s\"", err.message);
+	return server;
+}
+
+/* Nobody has to log in at the agent: others may reach it if that is meant, by its names alone. */
+static int read_listener(const struct agent_verb_options *values, struct hosts *ret,
+			 struct err *err)
+{
+	int rc = hosts_init(ret, values->http_address, err);
+
+	if (rc)
+		return err_wrap(err, "--http-address");
+	for (size_t i = 0; !rc && i < values->web_allowed_hosts.count; i++)
+		rc = hosts_add(ret, slice_of(values->web_allowed_hosts.items[i]), err);
+	if (rc)
+		return err_wrap(err, "--web-allowed-host");
+	if (values->web_allow_unauthenticated || net_address_is_loopback(values->http_address))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "listen on \"%s\": everyone who can reach this address could read what this "
+		       "host does from the metrics; give --web-allow-unauthenticated if that is "
+		       "meant, or listen on 127.0.0.1",
+		       values->http_address);
+}
+
+static uint64_t unwind_memory(const struct option_size *size)
+{
+	if (size->percent > 0)
+		return (uint64_t)((double)host_checks_memory_bytes() * size->percent / 100);
+	return size->bytes;
+}
+
+static int profile(const struct agent_verb_options *values, const struct hosts *hosts,
+		   struct err *err)
+{
+	struct exporter_options export = { .address = values->remote_store_address,
+					   .access = &values->access,
+					   .lost = agent_lost_samples };
+	int channel = (int)values->binary_channel;
+	struct agent_options start = {
+		.frequency_hz = values->frequency_hz,
+		.node = values->node,
+		.thread_labels = values->thread_labels,
+		.sample_times = !values->no_sample_times,
+		.unwind_cache_path = values->unwind_cache_path,
+		.unwind_memory_bytes = unwind_memory(&values->unwind_memory),
+		.deliver = exporter_deliver,
+		.binary_seen = channel ? binary_channel_lend : NULL,
+		.binary_seen_context = &channel,
+	};
+	struct debuginfo_upload_options upload = { .address = values->remote_store_address,
+						   .access = &values->access };
+	struct debuginfo_upload *uploads = NULL;
+	struct net_server *metrics;
+	struct exporter *exporter;
+	struct agent *agent;
+	int rc, number;
+
+	rc = exporter_new(&export, &exporter, err);
+	if (rc)
+		return rc;
+	start.deliver_context = exporter;
+	if (!channel && !values->debuginfo_upload_disable) {
+		rc = debuginfo_upload_new(&upload, &uploads, err);
+		start.binary_seen = debuginfo_upload_offer;
+		start.binary_seen_context = uploads;
+	}
+	if (!rc)
+		rc = agent_start(&start, &agent, err);
+	if (rc) {
+		debuginfo_upload_free(uploads);
+		exporter_free(exporter, 0);
+		return rc;
+	}
+	metrics = serve_metrics(values->http_address, hosts);
+	do {
+		number = verb_wait_signal(-1);
+	} while (number != SIGINT && number != SIGTERM);
+	agent_stop(agent);
+	debuginfo_upload_free(uploads);
+	exporter_free(exporter, SEND_GRACE_NS);
+	net_server_stop(metrics, CLOCK_NS_PER_S);
+	return 0;
+}
+
+/* TLS unless it is declined, or nobody is in between. */
+static void complete_access(struct agent_verb_options *values)
+{
+	values->access.tls = !values->remote_store_insecure &&
+			     !net_address_is_loopback(values->remote_store_address);
+	values->access.token = values->bearer_token;
+	if (!values->bearer_token)
+		client_flags_complete(&values->access);
+}
+
+static int run(int argc, char **argv)
+{
+	struct agent_verb_options values = {
+		.http_address = DEFAULT_AGENT_HTTP_ADDRESS,
+		.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
+	};
+	struct option_operands operands;
+	struct hosts hosts = { 0 };
+	struct err err;
+	int code = verb_parse(&verb_agent, argc, argv, &values, &operands);
+
+	if (code >= 0)
+		return code;
+	if (!values.remote_store_address) {
+		err_set(&err, ERR_INVALID,
+			"--remote-store-address is required, for example "
+			"--remote-store-address 127.0.0.1:7070");
+		return verb_error(&verb_agent, &err);
+	}
+	complete_access(&values);
+	verb_block_signals();
+	verb_raise_file_limit();
+	prctl(PR_SET_NAME, "firn-agent"); /* what profiles of this host call it */
+	if (values.binary_channel) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		prctl(PR_SET_NAME, "firn"); /* started as /proc/self/exe: it would be "exe" */
+	}
+	code = read_listener(&values, &hosts, &err);
+	if (!code)
+		code = profile(&values, &hosts, &err);
+	hosts_free(&hosts);
+	return code ? verb_error(&verb_agent, &err) : VERB_OK;
+}
+
+const struct verb verb_agent = { &spec, run, LOG_INFO };

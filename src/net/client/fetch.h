@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch - one GET by HTTP/1.1, plain or over TLS, whose body is handed over as it arrives: for
+ * what other people's servers give (debuginfod). Blocks; a connection of its own for each call;
+ * follows redirections, but never from https to http.
+ *
+ * The answer comes from a stranger: its head, its body and its redirections are bounded, a body
+ * must say where it ends.
+ */
+#ifndef FIRN_NET_CLIENT_FETCH_H
+#define FIRN_NET_CLIENT_FETCH_H
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "net/tls.h"
+
+#define FETCH_URL_BYTES_MAX 8192
+
+struct fetch {
+	const char *url;	/* http://HOST[:PORT]/PATH or https: */
+	struct tls *tls;	/* for https: tls_client_new with http1_only; NULL: there is none */
+	int64_t deadline_at_ns; /* monotonic; for all of it */
+	uint64_t body_bytes_max;
+	/* The body of an answer with status 200 begins; `bytes` is 0 when it is not known. May be
+	 * NULL.
+	 */
+	int (*begin)(void *context, uint64_t bytes, struct err *err);
+	/* A piece of the body of an answer with status 200. What is not 0 ends the call. */
+	int (*take)(void *context, struct slice bytes, struct err *err);
+	void *context;
+	const _Atomic bool *cancelled; /* looked at several times a second; may be NULL */
+};
+
+/*
+ * *ret_status is the HTTP status, and the call a success, whatever it is. ERR_INVALID (the URL),
+ * ERR_UNAVAILABLE, ERR_DENIED (not trusted), ERR_DEADLINE, ERR_LIMIT, ERR_CANCELLED, or what
+ * `take` returned.
+ */
+int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err);
+
+/* Whether fetch_get would try it; ERR_INVALID says why not. */
+int fetch_check_url(const char *url, struct err *err);
+
+/* Appends the text so that it can stand in the path of a URL, with its "/" as they are. */
+void fetch_add_path(struct strbuf *url, struct slice text);
+
+#endif

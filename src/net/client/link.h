@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link - the client's end of one TCP connection: connected, read and written under a deadline.
+ * All bytes pass the transport. Not thread-safe.
+ */
+#ifndef FIRN_NET_CLIENT_LINK_H
+#define FIRN_NET_CLIENT_LINK_H
+
+#include "net/address.h"
+#include "net/tls.h"
+
+#define LINK_READ_BYTES (64u * 1024)
+
+struct link {
+	int fd; /* -1: closed */
+	struct net_transport transport;
+	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port", for messages */
+	char *read_buffer;
+};
+
+void link_init(struct link *link);
+void link_close(struct link *link); /* may be opened again */
+
+/*
+ * Connects to the first address that answers, and makes a TLS session when `tls` is given.
+ * ERR_UNAVAILABLE (ERR_DENIED: not trusted) names the address and the cause.
+ */
+int link_open(struct link *link, const struct address *address, struct tls *tls,
+	      int64_t deadline_at_ns, struct err *err);
+
+/* Sends all of it. ERR_UNAVAILABLE or ERR_DEADLINE. */
+int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err);
+
+/*
+ * Waits for bytes; *ret_plain lives until the next call. An end of the connection is
+ * ERR_UNAVAILABLE. With a deadline in the past it looks only: nothing there is ERR_DEADLINE.
+ */
+int link_receive(struct link *link, struct slice *ret_plain, int64_t deadline_at_ns,
+		 struct err *err);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * durations - how long the handlers of a server take, by route: the histogram
+ * firn_net_handler_seconds{method,path} of /metrics, of routes that were asked for. A call that
+ * waits (for the disk, for other queries) counts with its wait. Noting is safe from any thread.
+ */
+#ifndef FIRN_NET_HTTP_DURATIONS_H
+#define FIRN_NET_HTTP_DURATIONS_H
+
+#include "net/server.h"
+
+struct durations;
+
+/* `routes` must live until durations_free. */
+struct durations *durations_new(const struct net_route *routes, size_t count);
+void durations_free(struct durations *durations); /* NULL is fine */
+
+/* `route` is one of those that durations_new was given. */
+void durations_note(struct durations *durations, const struct net_route *route, int64_t ns);
+
+#endif

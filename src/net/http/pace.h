@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pace - whether a body moves fast enough to be worth its place.
+ *
+ * A peer that sends or takes a byte now and then keeps a connection for ever; so a body must
+ * neither stand still for PACE_STALL_NS nor fall below PACE_BYTES_PER_S_MIN on the whole.
+ */
+#ifndef FIRN_NET_HTTP_PACE_H
+#define FIRN_NET_HTTP_PACE_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+
+#define PACE_STALL_NS (30 * CLOCK_NS_PER_S)
+#define PACE_BYTES_PER_S_MIN 1024
+
+struct pace {
+	int64_t begun_at_ns, moved_at_ns;
+	int64_t bytes;
+};
+
+static inline void pace_begin(struct pace *pace, int64_t now_ns)
+{
+	*pace = (struct pace){ .begun_at_ns = now_ns, .moved_at_ns = now_ns };
+}
+
+static inline void pace_move(struct pace *pace, int64_t now_ns, size_t bytes)
+{
+	pace->bytes += (int64_t)bytes;
+	if (bytes)
+		pace->moved_at_ns = now_ns;
+}
+
+static inline bool pace_is_late(const struct pace *pace, int64_t now_ns)
+{
+	int64_t allowed_ns = PACE_STALL_NS + pace->bytes / PACE_BYTES_PER_S_MIN * CLOCK_NS_PER_S;
+
+	return now_ns - pace->moved_at_ns > PACE_STALL_NS ||
+	       now_ns - pace->begun_at_ns > allowed_ns;
+}
+
+#endif

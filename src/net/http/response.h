@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * response - from what a handler filled in to what an engine sends: statuses, gRPC endings,
+ * gRPC-Web frames, compression, standard headers. Any thread.
+ */
+#ifndef FIRN_NET_HTTP_RESPONSE_H
+#define FIRN_NET_HTTP_RESPONSE_H
+
+#include "net/http/exchange.h"
+
+void response_init(struct net_response *response); /* the presets of net/server.h */
+void response_fini(struct net_response *response);
+
+/* Fills the response with a refusal; `detail` replaces the standing text when not NULL. */
+void response_refuse(const struct net_request *request, enum refusal refusal, const char *detail,
+		     struct net_response *response);
+
+/* The HTTP status that a gRPC status would have had, for counting and gRPC-less clients. */
+int response_http_of_grpc(int grpc_status);
+
+/* Encodes into an empty `ret`. Takes the response's body; static bodies are borrowed. */
+void response_encode(const struct net_request *request, struct net_response *response,
+		     struct answer *ret);
+
+#endif

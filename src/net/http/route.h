@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * route - which handler a path and method belong to.
+ *
+ * An exact path wins over any prefix ("/ui/" + "*"), a longer prefix over a shorter one; among
+ * equals a route that names the method wins over "*". A route for GET takes HEAD too.
+ */
+#ifndef FIRN_NET_HTTP_ROUTE_H
+#define FIRN_NET_HTTP_ROUTE_H
+
+#include "net/server.h"
+
+struct route_match {
+	const struct net_route *route; /* NULL: none */
+	bool path_exists;	       /* some route has the path, though not for this method */
+};
+
+struct route_match route_find(const struct net_route *routes, size_t count, struct slice method,
+			      struct slice path);
+
+/* Appends the methods that `path` has, as an Allow header wants them: "GET, HEAD, POST". */
+void route_add_methods(const struct net_route *routes, size_t count, struct slice path,
+		       struct strbuf *out);
+
+#endif

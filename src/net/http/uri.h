@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * uri - request targets (RFC 3986, RFC 9112 section 3.2) and their percent-encoding.
+ */
+#ifndef FIRN_NET_HTTP_URI_H
+#define FIRN_NET_HTTP_URI_H
+
+#include "base/strbuf.h"
+
+/*
+ * Splits "/path?query" or "http://host/path?query". The slices borrow from `target`; a fragment
+ * is cut off. False when it is neither form.
+ */
+bool uri_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
+
+/*
+ * Appends the decoded text to `out`. False on a '%' without two hex digits, and on an encoded NUL,
+ * which nothing behind us could carry; `out` then holds what came before.
+ */
+bool uri_decode(struct slice text, bool plus_is_blank, struct strbuf *out);
+
+/* The byte that "%XX" at text.data[at] stands for, or -1 when there is no such escape. */
+int uri_escaped_byte(struct slice text, size_t at);
+
+/* Whether uri_decode would take it. */
+bool uri_is_decodable(struct slice text);
+
+#endif
