@@ -211,6 +211,15 @@ class Chains:
             words = [w if w == ".." else (frozenset(w.rstrip("+").split("|")), w.endswith("+")) for w in words]
             self.chains.append(words)
             self.named |= set().union(*(w[0] for w in words if w != ".."))
+        # Functions with which chains end: where the processor was in one, the whole chain is there;
+        # or in whatever it called, where ".." follows.
+        self.last = set().union(*(w[-1][0] for w in self.chains if w[-1] != ".."))
+        self.last_of_its_own = set().union(*(w[-2][0] for w in self.chains if w[-1] == ".."))
+
+    def is_at_end(self, names):
+        """Whether the instruction pointer alone says that a chain is complete; names outermost first."""
+        named = [name for name in names if name in self.named]
+        return names[-1] in self.last or bool(named) and named[-1] in self.last_of_its_own
 
     def fits(self, names):
         """"complete", "begun" or None, of names outermost first."""
@@ -261,17 +270,22 @@ class Verdict:
     """Counts of one program's samples."""
 
     def __init__(self):
-        self.samples = self.whole = self.fit = self.complete = self.no_user_half = 0
+        self.samples = self.whole = self.fit = self.no_user_half = 0
+        self.at_end = self.complete = 0  # of samples at the end of a chain: all; those with the whole chain
         self.cut = collections.Counter()
         self.misfits = collections.Counter()
 
     def share(self, part):
         return part / self.samples if self.samples else 0.0
 
+    def share_complete(self):
+        """Of the samples at the end of a chain."""
+        return self.complete / self.at_end if self.at_end else 1.0
+
     def line(self, name):
         reasons = ", ".join(f"{n} {reason}" for reason, n in self.cut.most_common(3))
         return (f"{name:<18}{self.samples:>7} samples {self.share(self.whole):>8.2%} whole "
-                f"{self.share(self.fit):>8.2%} in order {self.share(self.complete):>8.2%} complete"
+                f"{self.share(self.fit):>8.2%} in order, {self.complete} of {self.at_end} complete"
                 f"{'; cut: ' + reasons if reasons else ''}")
 
 
@@ -328,9 +342,12 @@ def judge(files, program, stacks):
             verdict.cut[why] += samples
         else:
             verdict.whole += samples
-        fit = chains.fits([frame_name(files, f) for f in reversed(user)])
+        names = [frame_name(files, f) for f in reversed(user)]
+        fit = chains.fits(names)
         verdict.fit += samples if fit else 0
-        verdict.complete += samples if fit == "complete" else 0
+        if chains.is_at_end(names):
+            verdict.at_end += samples
+            verdict.complete += samples if fit == "complete" else 0
         if not fit:
             verdict.misfits[";".join(shown(files, f) for f in reversed(user))] += samples
     return verdict

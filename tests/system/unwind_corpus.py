@@ -35,7 +35,7 @@ class Program:
     needs: list = field(default_factory=list)  # names of programs and libraries that must be there
     run: list = field(default_factory=list)  # with {dir}; default: the program with MS
     env: dict = field(default_factory=dict)
-    complete: float = 0.5  # at least this share of samples has a whole chain
+    seldom: bool = False  # its time is spent outside the last functions of its chains
     root: str = ""  # "musl": the C library has no unwind information
     loads: list = field(default_factory=list)  # names of libraries in the folder that it opens itself
 
@@ -162,7 +162,7 @@ PROGRAMS = [
     Program("threads", threads()),
     Program("coroutines", [".. first_routine step yield ..", ".. second_routine step spin",
                            ".. second_routine step yield ..", "main over"]),
-    Program("signals", signals(), complete=0.2),
+    Program("signals", signals()),
     Program("children", chains(CHILDREN)),
     Program("plugins", ["main use_plugin plug_outer a_inner leaf_a",
                         "main use_plugin plug_outer b_inner leaf_b", "main over"],
@@ -170,17 +170,15 @@ PROGRAMS = [
     Program("moved", ["main use_moved plug_outer a_inner leaf_a", "main over"], loads=["libplug_a.so"]),
     Program("syscalls", ["main read_zeros ..", "main random_bytes ..", "main page_faults touch",
                          "main small_calls ..", "main over"]),
-    # About half of the time is in stubs, on some CPUs a little more.
-    Program("plt", PLT_CHAINS, flags=["-Wl,-z,lazy", "-fcf-protection=none", "-fno-plt", "-fplt"],
-            complete=0.4),
+    Program("plt", PLT_CHAINS, flags=["-Wl,-z,lazy", "-fcf-protection=none", "-fno-plt", "-fplt"]),
     Program("plt_ibt", PLT_CHAINS, source="plt.c",
-            flags=["-Wl,-z,lazy", "-fcf-protection=full", "-Wl,-z,ibtplt"], complete=0.4),
+            flags=["-Wl,-z,lazy", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
     Program("plt_resolve", PLT_CHAINS, source="plt.c", flags=["-Wl,-z,lazy"],
-            env={"LD_BIND_NOT": "1"}, complete=0.0),
-    Program("jit", ["main run_generated [anon] back_again spin", "main over"], complete=0.15),
+            env={"LD_BIND_NOT": "1"}, seldom=True),
+    Program("jit", ["main run_generated [anon] back_again spin", "main over"]),
     Program("exceptions", chains(EXCEPTIONS), "g++", "exceptions.cc"),
     Program("calls", chains(CALLS), "g++", "calls.cc"),
-    Program("go", chains(GO), "go", "go", needs=["go"], complete=0.3),
+    Program("go", chains(GO), "go", "go", needs=["go"]),
     Program("cgo", chains(CGO), "go", "cgo", needs=["go"]),
     Program("rust", chains(RUST), "rustc", "chain.rs", needs=["rustc"]),
     Program("musl", deep(40), source="deep.c", flags=["-DLEVELS=40"], **MUSL),
