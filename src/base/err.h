@@ -13,7 +13,7 @@
 
 #define ERR_MESSAGE_BYTES 512
 
-/* Kinds of failure. net/response.c maps them to HTTP and gRPC statuses. */
+/* Kinds of failure. net/http/response.c maps them to HTTP and gRPC statuses. */
 enum err_code {
 	ERR_NONE = 0,
 	ERR_INVALID,	 /* the caller's bytes or arguments are wrong; retrying cannot help */

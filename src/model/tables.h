@@ -10,7 +10,7 @@
  *
  * A decoded request is a small set of tables ("batch"), the memtable a large one that grows, a
  * part file one written down, and the WAL keeps batches in the same encoding
- * (server/persist/tables_codec.h). Queries read them all through `struct tables_view`.
+ * (server/persist/log/tables_codec.h). Queries read them all through `struct tables_view`.
  *
  * Ids are dense indexes into the array of their kind and mean something only inside their own
  * tables. Id 0 of strings is "", of label sets the empty set, of nodes the root (no frame).

@@ -132,7 +132,7 @@ struct net_route {
 #define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */
 
 struct net_server;
-struct hosts; /* net/hosts.h */
+struct hosts; /* net/http/hosts.h */
 struct tls;   /* net/tls.h */
 
 struct net_server_options {

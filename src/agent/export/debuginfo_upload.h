@@ -5,9 +5,9 @@
  *
  * With the program goes its separate debug file, where the program's container or this host has it
  * installed, and the file that dwz moved parts of it to. Of all of them only what symbols need
- * (codec/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no faster
- * than it may; the queue is bounded (the oldest goes, and is counted); files over a size are not
- * sent. What another agent is sending, or could not be sent, is tried again later.
+ * (codec/elf/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no
+ * faster than it may; the queue is bounded (the oldest goes, and is counted); files over a size are
+ * not sent. What another agent is sending, or could not be sent, is tried again later.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
@@ -18,7 +18,7 @@ struct debuginfo_upload;
 
 struct debuginfo_upload_options {
 	const char *address;		 /* HOST:PORT */
-	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
+	const struct net_access *access; /* net/client/client.h; may be NULL; borrowed */
 	uint64_t file_bytes_max;	 /* of what is extracted of one; 0 = default (1 GiB) */
 	uint64_t bytes_per_s;		 /* 0 = default (8 MiB) */
 	int64_t retry_ns;		 /* 0 = default (5 min) */

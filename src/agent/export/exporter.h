@@ -17,7 +17,7 @@ struct exporter;
 
 struct exporter_options {
 	const char *address;		 /* HOST:PORT */
-	const struct net_access *access; /* net/client.h; may be NULL; borrowed */
+	const struct net_access *access; /* net/client/client.h; may be NULL; borrowed */
 	uint64_t queue_bytes_max;	 /* 0 = default (64 MiB) */
 	uint64_t (*lost)(void); /* samples lost so far, which the server is told; may be NULL */
 };

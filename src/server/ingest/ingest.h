@@ -75,7 +75,7 @@ int ingest_from_otlp(struct ingest_scratch *scratch, const struct ingest_limits 
  * stem), and without one the first sample type. The slice lives as long as the profile's bytes
  * and the fallback.
  */
-struct pprof; /* codec/pprof.h */
+struct pprof; /* codec/profile/pprof.h */
 struct slice ingest_default_name(const struct pprof *profile, struct slice fallback);
 
 #endif

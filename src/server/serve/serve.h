@@ -27,7 +27,7 @@
 #include "server/resolve/resolver.h"
 
 struct access;	       /* server/access/access.h */
-struct index_cache;    /* server/query/index_cache.h */
+struct index_cache;    /* server/query/index/index_cache.h */
 struct answer_cache;   /* answer_cache.h */
 struct active_queries; /* active_queries.h */
 struct coalesce;       /* coalesce.h */

@@ -7,7 +7,7 @@
  *                     55d0c9a3 main+0x13 (/usr/bin/cat)
  *
  * Leaf first, an empty line ends a sample. Sample types and labels are those of the server's own
- * decoder (codec/perf_script.h).
+ * decoder (codec/profile/perf_script.h).
  */
 import { eachLine } from "./lines";
 import { DEPTH_MAX, FileError, type FrameText, Tables } from "./tables";

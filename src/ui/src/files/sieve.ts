@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * sieve - the filters of docs/api.md on stacks and frames of a file, with the server's meaning
- * (server/query/filter.h, sieve.c).
+ * (server/query/tree/tree/filter.h, shape/filter_apply.c).
  */
 import { KINDS } from "../model/profile";
 import type { FrameText, Tables } from "./tables";
