@@ -271,7 +271,7 @@ int agent_start(const struct agent_options *options, struct agent **ret, struct 
 	agent = agent_new(options);
 	code = start_sampling(agent, err);
 	if (code)
-		code = privileges_explain(err);
+		code = privileges_explain(options->command, err);
 	if (!code)
 		code = start_threads(agent, err);
 	if (code) {
@@ -317,5 +317,5 @@ bool agent_wait_window(struct agent *agent, int64_t timeout_ns)
 
 void agent_missing_privileges(struct strbuf *out)
 {
-	privileges_missing(out);
+	privileges_missing(NULL, out);
 }

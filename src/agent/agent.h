@@ -52,7 +52,8 @@ struct agent_options {
 	enum agent_target target;
 	const pid_t *pids;
 	size_t pids_count;
-	const char *program;	       /* that these are about to run; may be NULL */
+	const char *command; /* "firn record": said when privilege is missing; may be NULL */
+	const char *program; /* that these are about to run; may be NULL */
 	const char *unwind_cache_path; /* folder of unwind tables (table_cache.h); NULL = none */
 	uint64_t unwind_memory_bytes;  /* for unwind tables; 0 = by the host's memory */
 

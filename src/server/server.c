@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/server.h"
 
+#include <libgen.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/address.h"
 #include "net/http/hosts.h"
 #include "server/access/access.h"
 #include "server/query/index/index_cache.h"
@@ -36,8 +39,11 @@ struct server {
 /* Who may come in; an address that others can reach needs an answer to that. */
 static int open_access(struct server *server, const struct server_options *options, struct err *err)
 {
-	int rc = 0;
+	struct address address;
+	int rc = address_parse(slice_of(options->http_address), &address, err);
 
+	if (rc)
+		return err_wrap(err, "--http-address");
 	if (options->web_config_file)
 		rc = access_open(options->web_config_file, options->own_token, &server->access,
 				 err);
@@ -52,6 +58,16 @@ static int open_access(struct server *server, const struct server_options *optio
 		       options->http_address);
 }
 
+/* A folder that is still to be made will be where the one above it is. */
+static bool find_disk(const char *path, struct statvfs *ret)
+{
+	char *copy = mem_strndup(path, strlen(path));
+	bool is_found = !statvfs(path, ret) || !statvfs(dirname(copy), ret);
+
+	free(copy);
+	return is_found;
+}
+
 /* A byte limit: as given, or what a share of the file system comes to; 0 = none. */
 static uint64_t limit_of(const char *path, uint64_t bytes, double percent)
 {
@@ -59,7 +75,7 @@ static uint64_t limit_of(const char *path, uint64_t bytes, double percent)
 
 	if (bytes || percent <= 0)
 		return bytes;
-	if (statvfs(path, &fs) && statvfs(".", &fs))
+	if (!find_disk(path, &fs))
 		return 0;
 	return (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * percent / 100);
 }

@@ -110,7 +110,7 @@ static void check_capabilities(struct host_check *check)
 	}
 	found(check, "neither CAP_SYS_ADMIN nor CAP_BPF with CAP_PERFMON");
 	judge(check, HOST_CHECK_MISSING, "Sampling needs root, or CAP_BPF and CAP_PERFMON.",
-	      "run it with sudo, for example `sudo firn up`");
+	      "run it with sudo, for example `" HOST_CHECKS_EXAMPLE "`");
 }
 
 static void check_other_users(struct host_check *check)
@@ -159,7 +159,7 @@ static void check_perf_events(struct host_check *check)
 		      "`--privileged` or a seccomp profile that has it");
 	else
 		judge(check, HOST_CHECK_MISSING, "Only privileged programs may sample CPUs.",
-		      "run it with sudo, for example `sudo firn up`");
+		      "run it with sudo, for example `" HOST_CHECKS_EXAMPLE "`");
 }
 
 static void check_sample_rate(struct host_check *check)
@@ -214,7 +214,7 @@ static void check_bpf(struct host_check *check)
 		      "seccomp profile that has it");
 	else
 		judge(check, HOST_CHECK_MISSING, "Only privileged programs may use BPF.",
-		      "run it with sudo, for example `sudo firn up`");
+		      "run it with sudo, for example `" HOST_CHECKS_EXAMPLE "`");
 }
 
 static void check_btf(struct host_check *check)

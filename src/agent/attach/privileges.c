@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/attach/privileges.h"
 
+#include <string.h>
+
 #include "agent/attach/host_checks.h"
 
-void privileges_missing(struct strbuf *out)
+static void add_remedy(struct strbuf *out, const char *remedy, const char *command)
+{
+	const char *example = strstr(remedy, HOST_CHECKS_EXAMPLE);
+
+	if (command && example)
+		strbuf_addf(out, "%.*ssudo %s%s", (int)(example - remedy), remedy, command,
+			    example + strlen(HOST_CHECKS_EXAMPLE));
+	else
+		strbuf_add_text(out, remedy);
+}
+
+void privileges_missing(const char *command, struct strbuf *out)
 {
 	struct host_checks checks;
 
@@ -11,20 +24,22 @@ void privileges_missing(struct strbuf *out)
 	for (size_t i = 0; i < checks.count; i++) {
 		const struct host_check *check = &checks.items[i];
 
-		if (check->needed && check->state == HOST_CHECK_MISSING)
-			strbuf_addf(out, "%s (%s) Remedy: %s.\n", check->meaning, check->found,
-				    check->remedy);
+		if (!check->needed || check->state != HOST_CHECK_MISSING)
+			continue;
+		strbuf_addf(out, "%s (%s) Remedy: ", check->meaning, check->found);
+		add_remedy(out, check->remedy, command);
+		strbuf_add_text(out, ".\n");
 	}
 }
 
-int privileges_explain(struct err *err)
+int privileges_explain(const char *command, struct err *err)
 {
 	struct strbuf missing = { 0 };
 	struct slice first, rest;
 
 	if (!err)
 		return -ERR_DENIED;
-	privileges_missing(&missing);
+	privileges_missing(command, &missing);
 	first = slice_cut(strbuf_slice(&missing), '\n', &rest);
 	if (first.len) {
 		struct err cause = *err;

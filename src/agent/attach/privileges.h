@@ -9,10 +9,10 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-/* One line per lack, with its remedy. */
-void privileges_missing(struct strbuf *out);
+/* One line per lack, with its remedy; `command` is what to run then, NULL = `firn up`. */
+void privileges_missing(const char *command, struct strbuf *out);
 
 /* Adds to a failed start what is missing; returns -err->code, which becomes ERR_DENIED if so. */
-int privileges_explain(struct err *err);
+int privileges_explain(const char *command, struct err *err);
 
 #endif

@@ -166,6 +166,7 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 					   .lost = agent_lost_samples };
 	int channel = (int)values->binary_channel;
 	struct agent_options start = {
+		.command = "firn agent",
 		.frequency_hz = values->frequency_hz,
 		.node = values->node,
 		.thread_labels = values->thread_labels,

@@ -320,6 +320,7 @@ static int record(const struct record_verb_options *values, const struct option_
 			/* A recording shows how values spread over time: more, shorter reports. */
 			.window_ns = format == &profile_recording ? CLOCK_NS_PER_S : 0,
 			.sample_times = format == &profile_recording,
+			.command = "firn record",
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 

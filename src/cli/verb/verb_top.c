@@ -429,6 +429,7 @@ static int top(const struct top_verb_options *values, struct err *err)
 			.deliver_context = &live,
 			.binary_seen = lend,
 			.binary_seen_context = &live,
+			.command = "firn top",
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};
 

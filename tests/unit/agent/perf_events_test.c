@@ -43,7 +43,7 @@ static void what_is_missing_is_said_in_lines_with_remedies(void **state)
 	struct strbuf out = { 0 };
 
 	(void)state;
-	privileges_missing(&out);
+	privileges_missing(NULL, &out);
 	if (out.len)
 		assert_int_equal(out.data[out.len - 1], '\n');
 	strbuf_free(&out);
