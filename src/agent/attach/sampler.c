@@ -58,6 +58,7 @@ static void leave_out_followers(struct sample_bpf *skeleton)
 {
 	bool has_loop = skeleton->rodata->has_loop;
 
+	bpf_program__set_autoload(skeleton->progs.follow_running, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_protection, has_loop);
@@ -345,9 +346,41 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 	return 0;
 }
 
+/* Has the program look at all tasks: what it finds comes through the ring buffer. */
+static void look_at_running(const struct sampler *sampler)
+{
+	struct bpf_link *link =
+		bpf_program__attach_iter(sampler->skeleton->progs.follow_running, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	char none[64];
+
+	if (fd < 0)
+		log_debug("agent", "processes are first seen by their samples", "cause=\"%s\"",
+			  strerrordesc_np(errno));
+	while (fd >= 0 && read(fd, none, sizeof(none)) > 0)
+		continue;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+}
+
+void sampler_follow(struct sampler *sampler)
+{
+	const struct sampler_options *options = &sampler->options;
+
+	follow(sampler);
+	if (!sampler->skeleton->rodata->has_loop)
+		return;
+	for (size_t i = 0; i < options->pids_count; i++) {
+		sampler->skeleton->bss->asked_tgid = (uint32_t)options->pids[i];
+		look_at_running(sampler);
+	}
+	if (!options->pids)
+		look_at_running(sampler);
+}
+
 int sampler_attach(struct sampler *sampler, struct err *err)
 {
-	follow(sampler);
 	sampler->attached = true;
 	slept_ns(&sampler->slept_ns);
 	return attach_to_clocks(sampler, err);

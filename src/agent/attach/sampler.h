@@ -25,8 +25,13 @@ struct sampler_options {
 	void *take_context;
 };
 
-/* Loads the programs and opens the clocks; samples come after sampler_attach. */
+/*
+ * Loads the programs and opens the clocks. Then changes of mappings are followed from
+ * sampler_follow on, which also asks for the mappings of all that runs (or of the chosen
+ * processes): sampler_drain hands these records over. Samples come after sampler_attach.
+ */
 int sampler_start(const struct sampler_options *options, struct sampler **ret, struct err *err);
+void sampler_follow(struct sampler *sampler);
 int sampler_attach(struct sampler *sampler, struct err *err);
 
 /* Readable when many records wait (most of the time records wait without a notice). */

@@ -192,7 +192,7 @@ static __always_inline struct scratch *scratch_of_cpu(void)
 }
 
 /* A clock tick may interrupt the programs that follow mappings: each has its own memory. */
-enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_TASK, SPACE_SCRATCHES };
+enum { SPACE_SCRATCH_SAMPLE, SPACE_SCRATCH_TASK, SPACE_SCRATCH_ALL, SPACE_SCRATCHES };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -620,6 +620,34 @@ int follow_exec(void *ctx)
 		return 0; /* its first sample will ask */
 	describe_process(&head, follower.task);
 	update_space(&follower, &head);
+	return 0;
+}
+
+/* Which process follow_running asks for; 0: all. */
+__u32 asked_tgid;
+
+/*
+ * Run over all tasks before the first sample: the agent gets to know what runs already, as it does
+ * of a process that a sample finds.
+ */
+SEC("iter/task")
+int follow_running(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct record_head head = { .at_ns = bpf_ktime_get_ns() };
+	struct scratch *scratch = scratch_of_cpu();
+	__u32 index = SPACE_SCRATCH_ALL;
+	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
+	__u32 tgid;
+
+	if (!task || !scratch || !space)
+		return 0;
+	tgid = task->tgid;
+	if ((__u32)task->pid != tgid || !task->mm || (asked_tgid && asked_tgid != tgid) ||
+	    bpf_map_lookup_elem(&spaces, &tgid))
+		return 0;
+	describe_process(&head, task);
+	space_ask(space, task, &head, &scratch->counts);
 	return 0;
 }
 

@@ -9,7 +9,8 @@
  * The list is read where the change was made, by the task that made it. A tick of the clock cannot
  * read it: kernels since 6.12.91 and 6.18.33 refuse the iterator while interrupts are off. Where
  * there is no list, for a process older than the agent or a kernel without the iterator, the agent
- * is asked to read /proc, and until it has, bpf_find_vma answers for one address in each sample.
+ * is asked to read /proc, and until it has, bpf_find_vma answers for one address in each sample. Of
+ * what runs when the agent starts it is asked before the first sample.
  */
 #ifndef FIRN_AGENT_BPF_SPACE_BPF_H
 #define FIRN_AGENT_BPF_SPACE_BPF_H

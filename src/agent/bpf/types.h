@@ -75,6 +75,10 @@ struct task_struct {
 	char comm[16];
 };
 
+struct bpf_iter__task { /* context of iter/task */
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop
 
 #define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */

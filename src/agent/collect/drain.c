@@ -23,7 +23,7 @@
 #include "base/metrics.h"
 
 #define POLL_MS 200
-#define WARM_UP_NS CLOCK_NS_PER_S
+#define WARM_UP_NS (5 * CLOCK_NS_PER_S) /* at most; with tables in the cache far less */
 #define FOLLOW_CPUS_NS CLOCK_NS_PER_S
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
@@ -344,21 +344,20 @@ static int start_loader(struct drain *drain, struct err *err)
 }
 
 /*
- * What chosen processes have mapped already, and a program about to be run, with the libraries that
- * whoever started us has mapped: it will need some of them too.
+ * So that the first samples are whole: the mappings and tables of what runs, and of a program about
+ * to be run, with the libraries that whoever started us has mapped: it will need some of them too.
  */
 static void warm_up(struct drain *drain)
 {
-	const struct sampler_options *sampler = &drain->options.sampler;
-
-	for (size_t i = 0; i < sampler->pids_count; i++)
-		warm_up_process(drain->loader, drain->lender, (uint32_t)sampler->pids[i]);
+	sampler_follow(drain->sampler);
 	if (drain->options.program) {
 		warm_up_program(drain->loader, drain->lender, drain->options.program);
 		warm_up_process(drain->loader, drain->lender, (uint32_t)getppid());
 	}
-	if (sampler->pids_count)
-		unwind_loader_wait_idle(drain->loader, WARM_UP_NS);
+	sampler_drain(drain->sampler);
+	tracker_settle(&drain->tracker, WARM_UP_NS, clock_monotonic_ns());
+	unwind_loader_wait_idle(drain->loader, WARM_UP_NS);
+	sampler_drain(drain->sampler); /* what has changed meanwhile */
 }
 
 static int start_sampling(struct drain *drain, struct err *err)

@@ -20,10 +20,11 @@
 /* Files are there in less than a thousandth of this. A file system that hangs must not cost more.
  */
 #define WAIT_PER_WINDOW_NS (500 * CLOCK_NS_PER_MS)
+#define WAIT_AT_START_NS (3 * CLOCK_NS_PER_S) /* all that runs is to be got to know */
 
 void tracker_init(struct tracker *tracker, const struct tracker_options *options)
 {
-	*tracker = (struct tracker){ .options = *options, .wait_left_ns = WAIT_PER_WINDOW_NS };
+	*tracker = (struct tracker){ .options = *options, .wait_left_ns = WAIT_AT_START_NS };
 	binaries_init(&tracker->binaries, options->announce_binaries, &options->tables);
 	spaces_init(&tracker->spaces, &tracker->binaries);
 }

@@ -333,12 +333,15 @@ static void count_outcome(const struct known_binary *binary)
 	}
 }
 
-/* Once for each file; not of one that may have room in a moment. */
-static void tell_failure(struct unwind_loader *loader, struct known_binary *binary)
+/*
+ * Once for each file; not of one that may have room in a moment, nor of one that nobody could open,
+ * of which there are many where programs end soon.
+ */
+static void tell_failure(struct unwind_loader *loader, struct known_binary *binary, bool is_closed)
 {
 	bool is_for_now = known_is_homeless(binary) && binary->failures < 2;
 
-	if (binary->is_told || is_for_now || atomic_load(&loader->stop) ||
+	if (binary->is_told || is_for_now || is_closed || atomic_load(&loader->stop) ||
 	    loader->warnings == WARNINGS_MAX)
 		return;
 	loader->warnings++;
@@ -365,7 +368,7 @@ static void note_failure(struct unwind_loader *loader, struct known_binary *bina
 		binary->retry_at_ns = now_ns; /* as soon as somebody has it open */
 	if (binary->failures < RETRY_DOUBLINGS_MAX)
 		binary->failures++;
-	tell_failure(loader, binary);
+	tell_failure(loader, binary, job->is_closed);
 }
 
 static void note_load(struct known_binary *binary, const struct table_file *file)
@@ -621,7 +624,7 @@ static void render_missing(void *context, struct strbuf *out)
 	for (uint32_t id = 0; shown < MISSING_SHOWN_MAX && id < UNWIND_BINARIES_MAX; id++) {
 		const struct known_binary *binary = loader->known.items[id];
 
-		if (!binary || binary->state != UNWIND_FAILED)
+		if (!binary || binary->state != UNWIND_FAILED || !binary->path)
 			continue;
 		shown++;
 		strbuf_add_text(out, "firn_agent_unwind_missing{path=\"");

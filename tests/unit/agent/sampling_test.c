@@ -501,6 +501,71 @@ static void sampling_the_host_costs_little(void **state)
 	collector_free(collector);
 }
 
+/* Whether the process has exec'd and has used the CPU since. */
+static bool is_spinning(pid_t pid)
+{
+	char path[64], text[512] = "";
+	unsigned long ticks = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (!file || !fgets(text, sizeof(text), file))
+		fail_msg("read \"%s\"", path);
+	fclose(file);
+	return strstr(text, "(spin)") &&
+	       sscanf(strstr(text, "(spin)"),
+		      "(spin) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu", &ticks) == 1 &&
+	       ticks > 10;
+}
+
+/* How many samples of the host, or of one process, are cut with this word in the reason. */
+static void check_first_samples(enum agent_target target, const char *reason)
+{
+	struct collector *collector = mem_new(struct collector);
+	struct agent_options options = { .frequency_hz = 997,
+					 .window_ns = WINDOW_NS,
+					 .target = target,
+					 .pids_count = target == AGENT_TARGET_PIDS,
+					 .deliver = collect,
+					 .deliver_context = collector };
+	int64_t samples = 0, cut = 0;
+	struct agent *agent;
+	struct err err = { 0 };
+	int go, status;
+	pid_t pid = prepare_spin("chain", "60000", NULL, &go);
+
+	options.pids = &pid;
+	assert_int_equal(write(go, "g", 1), 1);
+	close(go);
+	while (!is_spinning(pid))
+		usleep(1000);
+	if (agent_start(&options, &agent, &err))
+		fail_msg("%s", err.message);
+	assert_true(agent_wait_window(agent, 60 * CLOCK_NS_PER_S));
+	agent_stop(agent);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (size_t i = 0; i < collector->count; i++) {
+		if (!strstr(collector->rows[i].stack, "spin_c"))
+			continue;
+		samples += collector->rows[i].samples;
+		if (strstr(collector->rows[i].stack, reason))
+			cut += collector->rows[i].samples;
+	}
+	assert_true(samples > 0);
+	assert_int_equal(cut, 0);
+	collector_free(collector);
+}
+
+static void what_runs_already_is_whole_from_the_first_sample(void **state)
+{
+	(void)state;
+	/* A busy host may have more tables to build than a start waits for. */
+	check_first_samples(AGENT_TARGET_HOST, "mappings were changing");
+	check_first_samples(AGENT_TARGET_PIDS, "[truncated");
+}
+
 static void wrong_requests_are_refused(void **state)
 {
 	struct agent_options options = { .frequency_hz = 5000, .target = AGENT_TARGET_HOST };
@@ -529,6 +594,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(generated_code_is_one_frame),
 		cmocka_unit_test(sampling_the_host_costs_little),
 		cmocka_unit_test(every_sample_drained_is_delivered),
+		cmocka_unit_test(what_runs_already_is_whole_from_the_first_sample),
 		cmocka_unit_test(wrong_requests_are_refused),
 	};
 
