@@ -13,6 +13,7 @@
 #include "agent/attach/privileges.h"
 #include "agent/collect/drain.h"
 #include "agent/jit/jit_metrics.h"
+#include "agent/runtime/runtime_metrics.h"
 #include "agent/procs/procs_metrics.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -56,6 +57,7 @@ static void register_metrics(void)
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 	procs_metrics_register();
 	jit_metrics_register();
+	runtime_metrics_register();
 	drain_metrics_register();
 }
 

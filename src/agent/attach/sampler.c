@@ -469,6 +469,13 @@ static uint32_t space_flags(const struct space_mapping *mappings, size_t count)
 	return flags;
 }
 
+/* What the program keeps of the process holds no longer. */
+static void count_up(struct sampler *sampler, uint32_t tgid)
+{
+	__atomic_add_fetch(&sampler->skeleton->bss->space_versions[tgid & (SPACE_VERSIONS - 1)],
+			   SPACE_VERSION_STEP, __ATOMIC_SEQ_CST);
+}
+
 void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		       const struct space_mapping *mappings, size_t count)
 {
@@ -496,8 +503,22 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		at += some;
 	}
 	bpf_map_update_elem(spaces_fd, &tgid, &space, BPF_EXIST);
-	__atomic_add_fetch(&sampler->skeleton->bss->space_versions[tgid & (SPACE_VERSIONS - 1)],
-			   SPACE_VERSION_STEP, __ATOMIC_SEQ_CST);
+	count_up(sampler, tgid);
+}
+
+bool sampler_put_script(struct sampler *sampler, uint32_t tgid, const struct script_process *script)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.script_processes);
+
+	if (!sampler->skeleton->rodata->has_loop || bpf_map_update_elem(fd, &tgid, script, BPF_ANY))
+		return false;
+	count_up(sampler, tgid);
+	return true;
+}
+
+void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
 }
 
 static void detach(struct sampler *sampler)

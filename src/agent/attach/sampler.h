@@ -62,6 +62,15 @@ struct sampler_maps sampler_maps(const struct sampler *sampler);
 void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 		       const struct space_mapping *mappings, size_t count);
 
+/*
+ * Tells the program how the frames of a process's interpreter are read (bpf/script.h), from its
+ * next sample on; a process that has one already gets the new one. False when there is no room, or
+ * this kernel cannot. Dropped when the process has ended.
+ */
+bool sampler_put_script(struct sampler *sampler, uint32_t tgid,
+			const struct script_process *script);
+void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
+
 /* No further samples are taken; those taken are handed over. Once, after sampler_attach. */
 void sampler_stop(struct sampler *sampler);
 

@@ -112,7 +112,17 @@ static __always_inline void walk_copy(void *to, __u32 bytes, const void *from)
 struct walk;
 static bool walk_ask(struct walk *walk);
 
+#include "agent/bpf/script.h"
 #include "agent/bpf/walk.h"
+
+/* Processes that run an interpreter, and how its frames are read: made by the agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SCRIPT_PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct script_process);
+} script_processes SEC(".maps");
 
 /* bpf_find_vma callback. */
 static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *data)
@@ -140,6 +150,7 @@ struct description {
 	__u32 second;	 /* of CLOCK_MONOTONIC, nearly: ns >> 30 */
 	__u32 version;	 /* of the process: SPACE_VERSIONS */
 	bool is_settled; /* what the walk keeps of the thread holds as long as this does */
+	bool has_script; /* its process is in script_processes */
 };
 
 /*
@@ -151,6 +162,7 @@ struct scratch {
 	struct sample_counters counts;
 	struct description known[WALK_MEMORIES];
 	struct staged_samples staged;
+	struct script script;
 	bool has_news; /* of the mappings of the process at hand */
 } __attribute__((aligned(64)));
 
@@ -261,6 +273,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 		known->second = now_ns >> 30;
 		known->version = version;
 		known->is_settled = false;
+		known->has_script = bpf_map_lookup_elem(&script_processes, &known->head.tgid);
 	}
 	sample->head = known->head;
 	sample->head.at_ns = now_ns;
@@ -423,6 +436,37 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	counts->of[COUNTER_FRAMES_BY_POINTER] += walk->by_pointer;
 }
 
+/* bpf_loop callback. */
+static long next_script_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_frame(&scratch->script, sample_at_hand(scratch));
+}
+
+/* The frames of an interpreter, behind the native ones. */
+WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
+{
+	struct sample *sample = sample_at_hand(scratch);
+	const struct script_process *process =
+		bpf_map_lookup_elem(&script_processes, &sample->head.tgid);
+	struct script *script = &scratch->script;
+	__u32 first = sample->kernel_count + sample->user_count;
+
+	if (!process || process->start_ns != sample->head.process_start_ns ||
+	    process->exec_id != sample->head.exec_id)
+		return;
+	script->process = *process;
+	script->at = first;
+	script->room = SCRIPT_FRAMES_MAX;
+	if (!script_start(script, task->thread.fsbase))
+		return;
+	bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
+	sample->script_kind = process->kind;
+	sample->script_words = script->at - first;
+}
+
 /* For kernels without bpf_loop: the kernel's own walk along frame pointers. */
 static __always_inline void ask_for_user_half(struct perf_context *ctx, struct sample *sample)
 {
@@ -486,7 +530,8 @@ static __always_inline void stage(struct scratch *scratch, const struct sample *
 	if (!staged->count)
 		staged->first_at_ns = sample->head.at_ns;
 	staged->count++;
-	staged->bytes += SAMPLE_HEADER_BYTES + 8 * (sample->kernel_count + sample->user_count);
+	staged->bytes += SAMPLE_HEADER_BYTES +
+			 8 * (sample->kernel_count + sample->user_count + sample->script_words);
 	if (!has_loop || !wakeup_bytes || scratch->has_news || staged->bytes >= STAGED_BYTES ||
 	    is_late(staged, sample->head.at_ns))
 		send(scratch);
@@ -570,9 +615,14 @@ int sample_cpu(struct perf_context *ctx)
 	describe_task(scratch, task, started_ns, is_user_mode(interrupted_cs(ctx)));
 	sample = sample_at_hand(scratch);
 	take_kernel_half(ctx, sample, counts);
-	if (has_loop)
+	sample->script_kind = SCRIPT_NONE;
+	sample->script_words = 0;
+	if (has_loop) {
 		walk_user_half(ctx, task, scratch, counts);
-	else
+		if (description_of(scratch, task->pid)->has_script)
+			take_script_frames(task, scratch);
+	}
+	if (!has_loop)
 		ask_for_user_half(ctx, sample);
 	if (sample->user_end < STACK_ENDS)
 		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;

@@ -17,6 +17,8 @@
 #define SAMPLE_KERNEL_FRAMES_MAX 127 /* kernel.perf_event_max_stack by default */
 #define SAMPLE_USER_FRAMES_MAX 512
 #define SAMPLE_FRAMES_MAX (SAMPLE_KERNEL_FRAMES_MAX + SAMPLE_USER_FRAMES_MAX)
+#define SCRIPT_FRAMES_MAX 512 /* of an interpreter, two words each; one more says why no others */
+#define SAMPLE_WORDS_MAX (SAMPLE_FRAMES_MAX + 2 * (SCRIPT_FRAMES_MAX + 1))
 
 /* Why the walk of a user stack ended. */
 enum stack_end {
@@ -34,6 +36,7 @@ enum stack_end {
 	STACK_KERNEL_WALK,	 /* walked by the kernel's own helper, which does not say */
 	STACK_TABLE_FAILED,	 /* the file's table could not be built or the file not be opened */
 	STACK_TABLE_NO_ROOM,	 /* ... found no room in the memory for tables */
+	STACK_GUESSED_POINTER,	 /* at its start, but through generated code by the frame pointer */
 	STACK_ENDS
 };
 
@@ -48,6 +51,64 @@ enum record_kind {
 	RECORD_SAMPLE = 1, /* struct sample */
 	RECORD_SPACE,	   /* struct space_record */
 };
+
+/* Whose own frames are behind the native ones. */
+enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_KINDS };
+
+/* In the first word of an interpreter's frame, whose other bits are the address of its code. */
+enum script_flag {
+	SCRIPT_ENDS_RUN = 1, /* the outermost of those that one call of the loop runs */
+	SCRIPT_IS_MARK = 2,  /* ... and no frame: the run ends before it */
+	SCRIPT_IS_CUT = 4,   /* no frame: the second word is an enum script_end */
+	SCRIPT_FLAGS = 7,
+};
+
+/* Why the frames of an interpreter end before the last one. */
+enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_ENDS };
+
+/* How a thread's state is found. */
+enum script_state_form {
+	SCRIPT_STATE_KEY,     /* state_at: of {is it created, number} of a pthread key */
+	SCRIPT_STATE_STATIC,  /* state_at: offset from the thread pointer */
+	SCRIPT_STATE_SLOT,    /* state_at: of that offset */
+	SCRIPT_STATE_DYNAMIC, /* state_at: of {number of the module, offset in it} */
+};
+
+/* What tells where a run of frames ends. */
+enum script_boundary {
+	SCRIPT_EACH_FRAME, /* a call of the loop for each frame */
+	SCRIPT_LAST_FRAME, /* the byte at `boundary` is not 0 in the last one */
+	SCRIPT_MARK_FRAME, /* the byte is `boundary_value` or more in one behind the last */
+};
+
+#define SCRIPT_NO_HOP 0xffffu
+
+/* Where things are in an interpreter's structures, in bytes. */
+struct script_layout {
+	__u16 first_frame;     /* in the thread's state */
+	__u16 first_frame_hop; /* in what that points at; SCRIPT_NO_HOP = it is the frame */
+	__u16 frame_bytes;     /* to be read of a frame, at most 128 */
+	__u16 previous, object, position, boundary; /* in a frame */
+	__u16 object_start; /* of the first instruction in the code object */
+	__u16 proof;	    /* in the code object */
+	__u8 proof_words;   /* 3 or 4 */
+	__u8 boundary_kind; /* enum script_boundary */
+	__u8 boundary_value;
+	__u8 position_is_index; /* 32 bits; otherwise an address in the code object */
+	__u16 reserved;
+};
+
+/* Value of the map `script_processes`, by tgid. */
+struct script_process {
+	__u64 start_ns; /* with exec_id: whose it is */
+	__u32 exec_id;
+	__u16 kind;	  /* enum script_kind */
+	__u16 state_form; /* enum script_state_form */
+	__u64 state_at;
+	struct script_layout layout;
+};
+
+#define SCRIPT_PROCESSES_MAX 4096
 
 /* What every record begins with. */
 struct record_head {
@@ -67,7 +128,8 @@ struct record_head {
 /*
  * One sample, with only the used part of `frames`: first the kernel frames as bpf_get_stack
  * gave them (innermost first; all but the first are return addresses), then the user frames
- * (innermost first; return addresses already moved back by one, so that each lies inside its call).
+ * (innermost first; return addresses already moved back by one, so that each lies inside its call),
+ * then the frames of an interpreter (innermost first; two words each: bpf/script.h).
  * A record of the ring buffer that begins with a sample consists of samples, one after the other.
  */
 struct sample {
@@ -76,9 +138,10 @@ struct sample {
 	char thread_name[SAMPLE_NAME_BYTES];
 	__u16 kernel_count;
 	__u16 user_count;
-	__u8 user_end; /* enum stack_end */
-	__u8 reserved[3];
-	__u64 frames[SAMPLE_FRAMES_MAX];
+	__u8 user_end;	    /* enum stack_end */
+	__u8 script_kind;   /* enum script_kind */
+	__u16 script_words; /* two for each frame */
+	__u64 frames[SAMPLE_WORDS_MAX];
 };
 
 #define SAMPLE_HEADER_BYTES 96
@@ -167,10 +230,11 @@ struct sample_counters {
 
 _Static_assert(sizeof(struct record_head) == 64, "record head");
 _Static_assert(__builtin_offsetof(struct sample, frames) == SAMPLE_HEADER_BYTES, "sample header");
-_Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_FRAMES_MAX, "sample");
+_Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_WORDS_MAX, "sample");
 _Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD_HEADER_BYTES,
 	       "space record header");
 _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
+_Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

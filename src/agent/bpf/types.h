@@ -63,6 +63,10 @@ struct mm_struct {
 	} context;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -73,6 +77,7 @@ struct task_struct {
 	__u64 start_boottime;
 	__u64 self_exec_id;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 struct bpf_iter__task { /* context of iter/task */

@@ -111,7 +111,8 @@ struct walk {
 	__u32 thread;		    /* chooses among the memories */
 	bool full;		    /* all registers of the frame are known, not only pc, sp, fp */
 	bool fp_known, bx_known;
-	bool part_lost; /* of the list of mappings */
+	bool part_lost;	   /* of the list of mappings */
+	bool by_generated; /* a frame was left by the frame pointer of generated code */
 	struct {
 		__u64 start;
 		__u64 bytes;
@@ -703,6 +704,16 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
 	return walk_by_pointer(walk, why);
 }
 
+/*
+ * Generated code that leaves rbp alone has an older frame's in it: the walk then jumps over all
+ * frames between, and looks whole. Who knows better of a runtime may say so (agent/describe).
+ */
+static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
+{
+	walk->by_generated = true;
+	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
+}
+
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
 {
@@ -719,6 +730,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_by_guess(walk, STACK_TABLE_NO_ROOM);
 	case RANGE_UNKNOWN:
 		return walk_by_guess(walk, STACK_NO_MAPPINGS);
+	case RANGE_ANONYMOUS:
+		return walk_out_of_generated(walk);
 	default:
 		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 	}
@@ -734,7 +747,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->guessed = STACK_ENDS;
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
-	walk->part_lost = false;
+	walk->part_lost = walk->by_generated = false;
 	trail_start(&walk->trail, walk_kept(walk));
 }
 
@@ -953,6 +966,8 @@ static __always_inline bool walk_goes_on(struct walk *walk, enum stack_end end)
 		return true;
 	if (walk->guessed != STACK_ENDS)
 		walk->end = walk->guessed;
+	else if (end == STACK_COMPLETE && walk->by_generated)
+		walk->end = STACK_GUESSED_POINTER;
 	return false;
 }
 

@@ -230,6 +230,7 @@ const char *accounts_end_name(enum stack_end end)
 		[STACK_KERNEL_WALK] = "kernel_walk",
 		[STACK_TABLE_FAILED] = "table_failed",
 		[STACK_TABLE_NO_ROOM] = "table_no_room",
+		[STACK_GUESSED_POINTER] = "guessed_frame_pointer",
 	};
 
 	return names[end];

@@ -43,14 +43,21 @@ const struct sample *counts_next_sample(const void **rest, size_t *len)
 	if (*len < SAMPLE_HEADER_BYTES || sample->head.kind != RECORD_SAMPLE ||
 	    sample->kernel_count > SAMPLE_KERNEL_FRAMES_MAX ||
 	    sample->kernel_count + sample->user_count > SAMPLE_FRAMES_MAX ||
-	    sample->user_end >= STACK_ENDS)
+	    sample->user_end >= STACK_ENDS || sample->script_kind >= SCRIPT_KINDS ||
+	    sample->script_words % 2 || sample->script_words > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX)
 		return NULL;
-	bytes = SAMPLE_HEADER_BYTES + 8 * ((size_t)sample->kernel_count + sample->user_count);
+	bytes = SAMPLE_HEADER_BYTES +
+		8 * ((size_t)sample->kernel_count + sample->user_count + sample->script_words);
 	if (bytes > *len)
 		return NULL;
 	*rest = (const char *)*rest + bytes;
 	*len -= bytes;
 	return sample;
+}
+
+static size_t words_of(const struct counted *stack)
+{
+	return (size_t)stack->kernel_count + stack->user_count + stack->script_words;
 }
 
 static bool stack_equal(const void *context, uint32_t id, const void *key)
@@ -63,8 +70,9 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	return a->process == b->process && a->space == b->space &&
 	       a->thread_name == b->thread_name && a->kernel_count == b->kernel_count &&
 	       a->user_count == b->user_count && a->user_end == b->user_end &&
+	       a->script_kind == b->script_kind && a->script_words == b->script_words &&
 	       !memcmp(counts_kernel_frames(counts, a), sought->frames,
-		       ((size_t)a->kernel_count + a->user_count) * sizeof(uint64_t));
+		       words_of(a) * sizeof(uint64_t));
 }
 
 static bool name_equal(const void *context, uint32_t id, const void *key)
@@ -94,7 +102,7 @@ static uint32_t intern_name(struct counts *counts, const char *name)
 
 static uint32_t add_stack(struct counts *counts, const struct counts_key *key, uint64_t hash)
 {
-	size_t frames_count = (size_t)key->stack.kernel_count + key->stack.user_count;
+	size_t frames_count = words_of(&key->stack);
 	struct counted *stack;
 	uint32_t id;
 
@@ -121,15 +129,16 @@ static void move_back(uint64_t *user_frames, size_t count)
 bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t process,
 		   bool keep_thread_name, struct counts_key *ret)
 {
-	size_t frames_bytes =
-		((size_t)sample->kernel_count + sample->user_count) * sizeof(*ret->frames);
+	size_t frames_bytes;
 
 	ret->stack = (struct counted){
 		.process = process,
 		.thread_name = COUNTS_NO_NAME,
 		.kernel_count = sample->kernel_count,
 		.user_count = sample->user_count,
+		.script_words = sample->script_words,
 		.user_end = sample->user_end,
+		.script_kind = sample->script_kind,
 		.newest_time = COUNTS_NO_TIME,
 	};
 	if (keep_thread_name) {
@@ -137,6 +146,7 @@ bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t 
 		if (ret->stack.thread_name == COUNTS_FULL)
 			return false;
 	}
+	frames_bytes = words_of(&ret->stack) * sizeof(*ret->frames);
 	memcpy(ret->frames, sample->frames, frames_bytes);
 	if (sample->head.flags & SAMPLE_RETURN_ADDRESSES)
 		move_back(ret->frames + sample->kernel_count, sample->user_count);

@@ -30,8 +30,10 @@ struct counted {
 	uint32_t thread_name; /* index of names, or COUNTS_NO_NAME when not kept */
 	uint32_t frame_first; /* kernel frames, then user frames, each innermost first */
 	uint16_t kernel_count, user_count;
-	uint16_t user_end;    /* enum stack_end */
-	uint32_t newest_time; /* index of times, or COUNTS_NO_TIME */
+	uint16_t script_words; /* of an interpreter's frames, behind the others */
+	uint8_t user_end;      /* enum stack_end */
+	uint8_t script_kind;   /* enum script_kind */
+	uint32_t newest_time;  /* index of times, or COUNTS_NO_TIME */
 };
 
 struct counts_time { /* of one sample */
@@ -62,7 +64,7 @@ const struct sample *counts_next_sample(const void **rest, size_t *len);
 struct counts_key {
 	struct counted stack; /* without frame_first and samples */
 	uint64_t frames_hash;
-	uint64_t frames[SAMPLE_FRAMES_MAX];
+	uint64_t frames[SAMPLE_WORDS_MAX];
 };
 
 /* The key of a sound sample; false when there is no room for its thread's name. */
@@ -72,6 +74,12 @@ bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t 
 static inline const uint64_t *counts_key_user_frames(const struct counts_key *key)
 {
 	return key->frames + key->stack.kernel_count;
+}
+
+/* Two words for each frame of an interpreter. */
+static inline const uint64_t *counts_key_script_words(const struct counts_key *key)
+{
+	return counts_key_user_frames(key) + key->stack.user_count;
 }
 
 /* Whether it was counted before, with these mappings. */
@@ -99,6 +107,12 @@ static inline const uint64_t *counts_user_frames(const struct counts *counts,
 						 const struct counted *stack)
 {
 	return counts_kernel_frames(counts, stack) + stack->kernel_count;
+}
+
+static inline const uint64_t *counts_script_words(const struct counts *counts,
+						  const struct counted *stack)
+{
+	return counts_user_frames(counts, stack) + stack->user_count;
 }
 
 static inline const struct counts_time *counts_time(const struct counts *counts, uint32_t id)

@@ -17,6 +17,7 @@
 #include "agent/jit/jit.h"
 #include "agent/procs/procs_metrics.h"
 #include "agent/procs/tracker.h"
+#include "agent/runtime/runtimes.h"
 #include "agent/unwind/loader.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 #define POLL_MS 200
 #define WARM_UP_NS (5 * CLOCK_NS_PER_S) /* at most; with tables in the cache far less */
 #define FOLLOW_CPUS_NS CLOCK_NS_PER_S
+#define RUNTIMES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
@@ -39,6 +41,8 @@ struct drain {
 	struct kernel_symbols kernel_symbols;
 	struct kernel_image kernel_image;
 	struct jit *jit;
+	struct runtimes *runtimes;
+	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct unwind_loader *loader;
 	struct lender *lender;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
@@ -101,6 +105,7 @@ static METRIC_COUNTER(end_unreadable, STACKS, "{end=\"unreadable\"}", STACKS_HEL
 static METRIC_COUNTER(end_too_deep, STACKS, "{end=\"too_deep\"}", STACKS_HELP);
 static METRIC_COUNTER(end_32_bit, STACKS, "{end=\"32_bit\"}", STACKS_HELP);
 static METRIC_COUNTER(end_no_registers, STACKS, "{end=\"no_user_registers\"}", STACKS_HELP);
+static METRIC_COUNTER(end_guessed, STACKS, "{end=\"guessed_frame_pointer\"}", STACKS_HELP);
 static METRIC_COUNTER(end_kernel_walk, STACKS, "{end=\"kernel_walk\"}", STACKS_HELP);
 
 /* The program's counters, by enum sample_counter. */
@@ -129,6 +134,7 @@ static struct metric *const counter_metrics[COUNTERS] = {
 	[COUNTER_STACK_END_FIRST + STACK_TOO_DEEP] = &end_too_deep,
 	[COUNTER_STACK_END_FIRST + STACK_32_BIT] = &end_32_bit,
 	[COUNTER_STACK_END_FIRST + STACK_NO_USER_REGISTERS] = &end_no_registers,
+	[COUNTER_STACK_END_FIRST + STACK_GUESSED_POINTER] = &end_guessed,
 	[COUNTER_STACK_END_FIRST + STACK_KERNEL_WALK] = &end_kernel_walk,
 };
 
@@ -173,6 +179,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.kernel_symbols = &drain->kernel_symbols,
 		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
+		.runtimes = drain->runtimes,
 		.node = drain->options.node,
 		.duration_ns = now_ns - drain->window_start_ns,
 		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
@@ -183,6 +190,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	kernel_symbols_refresh(&drain->kernel_symbols, now_ns);
 	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
+	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
 	window->news = binaries_take_news(&drain->tracker.binaries, &window->news_count);
@@ -200,6 +208,7 @@ static void end_window(struct drain *drain)
 	counts_clear(&drain->counts);
 	tracker_sweep(&drain->tracker, now_ns);
 	jit_sweep(drain->jit, now_ns);
+	runtimes_sweep(drain->runtimes, now_ns);
 	report_counters(drain);
 	metric_add(&windows_total, 1);
 }
@@ -214,6 +223,16 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 		if (mapping_is_generated(space_find(mappings, addresses[i])))
 			jit_note(drain->jit, &tracker_process(&drain->tracker, process)->identity,
 				 addresses[i], now_ns);
+}
+
+/* Whether there is an interpreter in it, and what its frames in this stack are called. */
+static void note_script(struct drain *drain, uint32_t index, int64_t now_ns)
+{
+	const struct process *process = tracker_process(&drain->tracker, index);
+
+	runtimes_look(drain->runtimes, process, process->space, now_ns);
+	runtimes_note(drain->runtimes, &process->identity, counts_key_script_words(&drain->key),
+		      drain->key.stack.script_words / 2, now_ns);
 }
 
 /* When in the window a sample was taken. */
@@ -240,6 +259,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 		space = tracker_locate(&drain->tracker, process, sample,
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
 		note_generated(drain, process, space, now_ns);
+		note_script(drain, process, now_ns);
 	} else {
 		tracker_look_again(&drain->tracker, process, sample, now_ns);
 	}
@@ -269,14 +289,57 @@ static void take_samples(struct drain *drain, const void *record, size_t len)
 		metric_add(&lost_bad_record, 1);
 }
 
+/* Before its first sample, if that may be. */
+static void look_for_runtime(struct drain *drain, const struct record_head *head, int64_t now_ns)
+{
+	uint32_t index = tracker_get(&drain->tracker, head, now_ns);
+	const struct process *process;
+
+	if (index == TRACKER_FULL)
+		return;
+	process = tracker_process(&drain->tracker, index);
+	runtimes_look(drain->runtimes, process, process->space, now_ns);
+}
+
+/* A file turned out to be a runtime: processes have had it mapped before. */
+static void look_for_new_runtimes(struct drain *drain, int64_t now_ns)
+{
+	if (drain->runtimes_known == drain->tracker.binaries.runtimes)
+		return;
+	drain->runtimes_known = drain->tracker.binaries.runtimes;
+	for (uint32_t i = 0; i < drain->tracker.count; i++) {
+		const struct process *process = tracker_process(&drain->tracker, i);
+
+		runtimes_look(drain->runtimes, process, process->space, now_ns);
+	}
+}
+
 static void take_space(struct drain *drain, const struct space_record *record, size_t len)
 {
-	if (tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns()))
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (tracker_take_space(&drain->tracker, record, len, now_ns)) {
+		look_for_runtime(drain, &record->head, now_ns);
 		return;
+	}
 	metric_add(&windows_short, 1);
 	end_window(drain); /* makes room */
 	if (!tracker_take_space(&drain->tracker, record, len, clock_monotonic_ns()))
 		metric_add(&procs_space_lists_lost, 1);
+}
+
+static bool put_script(void *context, uint32_t tgid, const struct script_process *script)
+{
+	struct drain *drain = context;
+
+	return sampler_put_script(drain->sampler, tgid, script);
+}
+
+static void drop_script(void *context, uint32_t tgid)
+{
+	struct drain *drain = context;
+
+	sampler_drop_script(drain->sampler, tgid);
 }
 
 static void put_space(void *context, const struct record_head *head,
@@ -405,6 +468,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 			     .space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->jit = jit_new();
+	drain->runtimes =
+		runtimes_new(&(struct runtimes_options){ put_script, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!code && drain->stop_fd < 0)
@@ -452,8 +517,10 @@ void *drain_run(void *data)
 		fds[2].fd = lender_fd(drain->lender);
 		poll(fds, 3, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
+		runtimes_turn(drain->runtimes, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();
 		tracker_take_files(&drain->tracker, now_ns);
+		look_for_new_runtimes(drain, now_ns);
 		if (now_ns >= drain->follow_cpus_at_ns) {
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
@@ -481,6 +548,7 @@ void drain_free(struct drain *drain)
 	lender_free(drain->lender);
 	counts_free(&drain->counts);
 	jit_free(drain->jit);
+	runtimes_free(drain->runtimes);
 	accounts_free(drain->accounts);
 	kernel_symbols_free(&drain->kernel_symbols);
 	kernel_image_free(&drain->kernel_image);

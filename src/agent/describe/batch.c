@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include "agent/describe/labels.h"
+#include "agent/describe/script_frames.h"
 #include "agent/describe/text.h"
 #include "agent/describe/vdso.h"
+#include "agent/runtime/splice.h"
 #include "base/mem.h"
 
 #define MODULE_BYTES_MAX 80
@@ -26,6 +28,7 @@ static const char *const end_markers[STACK_ENDS] = {
 	[STACK_TABLE_FAILED] = "[truncated: no table: it cannot be built]",
 	[STACK_TABLE_NO_ROOM] = "[truncated: no table: no room for it]",
 	[STACK_NO_MAPPINGS] = "[truncated: mappings were changing]",
+	[STACK_GUESSED_POINTER] = "[guess: frame pointer]",
 };
 
 struct line {
@@ -172,21 +175,90 @@ static uint32_t add_frame(struct builder *builder, uint32_t node, uint32_t frame
 	return node;
 }
 
-static uint32_t stack_node(struct builder *builder, const struct counted *stack)
+/* The user half of a stack. */
+struct user_half {
+	const struct process *process;
+	const struct space *space;
+	const struct counted *stack;
+	const uint64_t *addresses, *script;
+	bool loops[SAMPLE_FRAMES_MAX];
+	struct splice_step steps[SPLICE_STEPS_MAX];
+};
+
+static struct user_half user_half_of(const struct builder *builder, const struct counted *stack)
 {
 	const struct tracker *tracker = builder->window->tracker;
-	const struct process *process = tracker_process(tracker, stack->process);
-	const struct space *space = tracker_space(tracker, stack->process, stack->space);
+	struct user_half half = {
+		.process = tracker_process(tracker, stack->process),
+		.space = tracker_space(tracker, stack->process, stack->space),
+		.stack = stack,
+		.addresses = counts_user_frames(builder->window->counts, stack),
+		.script = counts_script_words(builder->window->counts, stack),
+	};
+
+	for (size_t i = 0; i < stack->user_count; i++)
+		half.loops[i] = script_is_loop(space_find(half.space, half.addresses[i]),
+					       half.addresses[i]);
+	return half;
+}
+
+static uint32_t add_native(struct builder *builder, uint32_t node, const struct user_half *half,
+			   size_t index)
+{
+	uint64_t address = half->addresses[index];
+	const struct runtime_file *file;
+
+	node = add_frame(builder, node, user_frame(builder, half->process, half->space, address));
+	if (!half->loops[index])
+		return node;
+	file = script_runtime_of(space_find(half->space, address));
+	if (file->problem)
+		node = add_frame(builder, node, script_problem_frame(builder->tables, file));
+	return node;
+}
+
+/* With the frames of an interpreter between the native ones. */
+static uint32_t add_user_half(struct builder *builder, uint32_t node, const struct counted *stack)
+{
+	struct user_half half = user_half_of(builder, stack);
+	bool is_complete =
+		stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
+	size_t count = splice(half.loops, stack->user_count, is_complete, half.script,
+			      stack->script_words / 2, half.steps);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t index = half.steps[i].index;
+
+		node = half.steps[i].is_native
+			       ? add_native(builder, node, &half, index)
+			       : add_frame(builder, node,
+					   script_frame_of(builder->tables,
+							   builder->window->runtimes,
+							   &half.process->identity,
+							   half.script + 2 * index));
+	}
+	return node;
+}
+
+static const char *marker_of(const struct builder *builder, const struct counted *stack)
+{
+	if (stack->user_end == STACK_GUESSED_POINTER &&
+	    script_keeps_frame_pointers(
+		    tracker_space(builder->window->tracker, stack->process, stack->space)))
+		return NULL;
+	return end_markers[stack->user_end];
+}
+
+static uint32_t stack_node(struct builder *builder, const struct counted *stack)
+{
 	const uint64_t *kernel = counts_kernel_frames(builder->window->counts, stack);
-	const uint64_t *user = counts_user_frames(builder->window->counts, stack);
-	const char *marker = end_markers[stack->user_end];
+	const char *marker = marker_of(builder, stack);
 	uint32_t node = 0;
 
 	if (marker)
 		node = add_frame(builder, node,
 				 named_frame(builder, FRAME_MARKER, 0, slice_of(marker)));
-	for (size_t i = stack->user_count; i-- > 0;)
-		node = add_frame(builder, node, user_frame(builder, process, space, user[i]));
+	node = add_user_half(builder, node, stack);
 	/* All but the innermost are return addresses. */
 	for (size_t i = stack->kernel_count; i-- > 0;)
 		node = add_frame(builder, node, kernel_frame(builder, kernel[i] - (i > 0)));

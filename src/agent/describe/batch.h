@@ -17,6 +17,7 @@
 #include "agent/describe/kernel_symbols.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
+#include "agent/runtime/runtimes.h"
 #include "model/tables.h"
 
 struct batch_window {
@@ -24,7 +25,8 @@ struct batch_window {
 	const struct tracker *tracker;
 	struct kernel_symbols *kernel_symbols;
 	const struct kernel_image *kernel_image;
-	struct jit *jit; /* NULL = no names of generated code */
+	const struct runtimes *runtimes; /* NULL = no frames of interpreters */
+	struct jit *jit;		 /* NULL = no names of generated code */
 	const char *node;
 	int64_t start_ns; /* wall clock */
 	int64_t duration_ns;

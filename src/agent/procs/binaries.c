@@ -37,6 +37,7 @@ static void binary_free(struct binaries *binaries, struct binary *binary)
 {
 	unpin(binaries, binary);
 	free(binary->elf);
+	free(binary->runtime);
 	free(binary->path);
 	free(binary);
 }
@@ -142,11 +143,14 @@ bool binaries_needs_file(const struct binaries *binaries, const struct binary *b
 }
 
 /* Takes the headers over. */
-static void open_first(struct binary *binary, struct elf_info *elf, const char *path)
+static void open_first(struct binaries *binaries, struct binary *binary, int fd,
+		       struct elf_info *elf, const char *path)
 {
 	binary->opened = true;
 	binary->elf = elf;
 	binary->announced = !elf || !elf->build_id[0];
+	binary->runtime = elf ? runtime_file_read(fd, elf) : NULL;
+	binaries->runtimes += binary->runtime != NULL;
 	if (elf)
 		return;
 	log_debug("agent", "mapped file has no readable ELF headers", "path=\"%s\"", path);
@@ -210,7 +214,7 @@ void binaries_fill(struct binaries *binaries, struct binary *binary, uint32_t pi
 	binary_name(binary, path);
 	binary->pid = pid;
 	if (!binary->opened)
-		open_first(binary, elf, path);
+		open_first(binaries, binary, fd, elf, path);
 	else
 		free(elf);
 	want_table(binaries, binary, fd);

@@ -17,6 +17,7 @@
 #define FIRN_AGENT_PROCS_BINARIES_H
 
 #include "agent/bpf/table.h"
+#include "agent/runtime/runtime_file.h"
 #include "base/clock.h"
 #include "base/idmap.h"
 #include "codec/elf/elf.h"
@@ -26,16 +27,17 @@
 
 struct binary {
 	struct file_key key;
-	bool opened;	      /* its contents were looked at */
-	bool asked;	      /* its file is being opened */
-	bool has_frames;      /* a sample fell into it */
-	bool announced;	      /* or will not be */
-	int fd;		      /* pinned, else -1 */
-	uint32_t pid;	      /* of the process through which it was opened last */
-	struct elf_info *elf; /* NULL = no ELF file, or not opened */
-	char *path;	      /* as the first process to map it sees it; NULL = not known */
-	uint32_t references;  /* mappings */
-	int64_t used_at_ns;   /* monotonic, when a reference was last taken or dropped */
+	bool opened;		      /* its contents were looked at */
+	bool asked;		      /* its file is being opened */
+	bool has_frames;	      /* a sample fell into it */
+	bool announced;		      /* or will not be */
+	int fd;			      /* pinned, else -1 */
+	uint32_t pid;		      /* of the process through which it was opened last */
+	struct elf_info *elf;	      /* NULL = no ELF file, or not opened */
+	struct runtime_file *runtime; /* NULL = no language runtime that we know */
+	char *path;		      /* as the first process to map it sees it; NULL = not known */
+	uint32_t references;	      /* mappings */
+	int64_t used_at_ns;	      /* monotonic, when a reference was last taken or dropped */
 	int64_t try_again_at_ns, try_interval_ns; /* of opening */
 	int64_t pinned_at_ns;
 };
@@ -66,6 +68,7 @@ struct binaries {
 	size_t count, capacity;
 	struct idmap map;
 	size_t pinned;
+	uint64_t runtimes; /* binaries found to be language runtimes, ever */
 	struct binary_news *news;
 	size_t news_count, news_capacity;
 	bool announce; /* keep files for binaries_take_news */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * script - the frames that an interpreter keeps of its own, from the thread's state outwards.
+ *
+ *   thread pointer -> thread state -> innermost frame -> previous -> ...
+ *
+ * The native walk of such a thread shows the interpreter's loop and not what it runs. Each frame
+ * gives two words: the code object with flags, and the position in it with a proof of what the
+ * object was. What they mean is found out by the agent (agent/runtime), which also told how the
+ * structures lie: struct script_process.
+ *
+ * Plain C over walk_read (walk.h), so that the same code runs in the kernel and over forged memory
+ * (tests/unit/walk). Whatever a process has there is hostile: every walk ends after
+ * SCRIPT_FRAMES_MAX frames, and reads nothing but that process's memory.
+ */
+#ifndef FIRN_AGENT_BPF_SCRIPT_H
+#define FIRN_AGENT_BPF_SCRIPT_H
+
+#include <stdbool.h>
+
+#include "agent/bpf/script_proof.h"
+#include "agent/bpf/shared.h"
+
+/* Of glibc's struct pthread on x86-64, from the thread pointer on. */
+#define SCRIPT_KEYS_AT 0x310u	    /* the first 32 keys: {sequence, value} each */
+#define SCRIPT_KEY_BLOCKS_AT 0x510u /* pointers to 32 further ones each */
+#define SCRIPT_KEYS_PER_BLOCK 32u
+#define SCRIPT_KEYS_MAX 1024u
+#define SCRIPT_DTV_AT 8u
+
+#define SCRIPT_FRAME_WORDS 16u /* a power of two */
+
+struct script {
+	__u64 frame; /* the next one; 0 = none */
+	__u32 at;    /* where its words go in sample.frames */
+	__u32 room;
+	struct script_process process;
+	__u64 words[SCRIPT_FRAME_WORDS];
+	__u64 proof[SCRIPT_PROOF_WORDS];
+};
+
+/* The slot of a pthread key, whose number the interpreter keeps. */
+static __always_inline bool script_find_key(const struct script *script, __u64 thread, __u64 *ret)
+{
+	__u32 key[2] = { 0 }; /* is it created, and its number */
+	__u64 block = 0;
+
+	if (walk_read(key, sizeof(key), script->process.state_at) || !key[0] ||
+	    key[1] >= SCRIPT_KEYS_MAX)
+		return false;
+	if (key[1] < SCRIPT_KEYS_PER_BLOCK) {
+		*ret = thread + SCRIPT_KEYS_AT + 16ull * key[1] + 8;
+		return true;
+	}
+	if (walk_read(&block, sizeof(block),
+		      thread + SCRIPT_KEY_BLOCKS_AT + 8ull * (key[1] / SCRIPT_KEYS_PER_BLOCK)))
+		return false;
+	*ret = block + 16ull * (key[1] % SCRIPT_KEYS_PER_BLOCK) + 8;
+	return block != 0;
+}
+
+/* A variable of a thread, by the module's number and its offset there. */
+static __always_inline bool script_find_dynamic(const struct script *script, __u64 thread,
+						__u64 *ret)
+{
+	__u64 slot[2] = { 0 }, table = 0, block = 0;
+
+	if (walk_read(slot, sizeof(slot), script->process.state_at) || !slot[0] ||
+	    walk_read(&table, sizeof(table), thread + SCRIPT_DTV_AT) ||
+	    walk_read(&block, sizeof(block), table + 16 * slot[0]))
+		return false;
+	*ret = block + slot[1];
+	return true;
+}
+
+/* Where the thread keeps the address of its interpreter's state. */
+static __always_inline bool script_find_state(const struct script *script, __u64 thread, __u64 *ret)
+{
+	__u64 offset = script->process.state_at;
+
+	switch (script->process.state_form) {
+	case SCRIPT_STATE_KEY:
+		return script_find_key(script, thread, ret);
+	case SCRIPT_STATE_DYNAMIC:
+		return script_find_dynamic(script, thread, ret);
+	case SCRIPT_STATE_SLOT:
+		if (walk_read(&offset, sizeof(offset), script->process.state_at))
+			return false;
+		*ret = thread + offset;
+		return true;
+	case SCRIPT_STATE_STATIC:
+		*ret = thread + offset;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Sets script->frame to the innermost one of the thread. False when it runs nothing. */
+static __always_inline bool script_start(struct script *script, __u64 thread)
+{
+	const struct script_layout *layout = &script->process.layout;
+	__u64 at = 0, state = 0;
+
+	script->frame = 0;
+	if (!script_find_state(script, thread, &at) || walk_read(&state, sizeof(state), at) ||
+	    !state || walk_read(&at, sizeof(at), state + layout->first_frame))
+		return false;
+	if (layout->first_frame_hop != SCRIPT_NO_HOP &&
+	    walk_read(&at, sizeof(at), at + layout->first_frame_hop))
+		return false;
+	script->frame = at;
+	return at != 0;
+}
+
+static __always_inline __u64 script_word(const struct script *script, __u32 at)
+{
+	return script->words[at / 8 & (SCRIPT_FRAME_WORDS - 1)];
+}
+
+/* Tells an object from another one that came to its place. */
+static __always_inline __u32 script_prove(struct script *script, __u64 object)
+{
+	const struct script_layout *layout = &script->process.layout;
+
+	if (walk_read(script->proof, sizeof(script->proof), object + layout->proof))
+		return 0;
+	if (layout->proof_words < SCRIPT_PROOF_WORDS)
+		script->proof[SCRIPT_PROOF_WORDS - 1] = 0;
+	return script_proof(script->proof);
+}
+
+static __always_inline void script_put(struct script *script, struct sample *sample, __u64 first,
+				       __u64 second)
+{
+	__u32 at = script->at;
+
+	if (at >= SAMPLE_WORDS_MAX - 1)
+		return;
+	sample->frames[at] = first;
+	sample->frames[at + 1] = second;
+	script->at = at + 2;
+}
+
+static __always_inline bool script_cut(struct script *script, struct sample *sample,
+				       enum script_end why)
+{
+	script_put(script, sample, SCRIPT_IS_CUT, why);
+	return false;
+}
+
+/* What the frame says of the end of a run: SCRIPT_ENDS_RUN, SCRIPT_IS_MARK. */
+static __always_inline __u64 script_flags(const struct script *script)
+{
+	const struct script_layout *layout = &script->process.layout;
+	__u32 at = layout->boundary;
+	__u8 value = script_word(script, at) >> 8 * (at & 7);
+
+	switch (layout->boundary_kind) {
+	case SCRIPT_EACH_FRAME:
+		return SCRIPT_ENDS_RUN;
+	case SCRIPT_LAST_FRAME:
+		return value ? SCRIPT_ENDS_RUN : 0;
+	default:
+		return value >= layout->boundary_value ? SCRIPT_ENDS_RUN | SCRIPT_IS_MARK : 0;
+	}
+}
+
+/* Notes the frame at hand and goes to the one outside of it. False when there is none. */
+static __always_inline bool script_frame(struct script *script, struct sample *sample)
+{
+	const struct script_layout *layout = &script->process.layout;
+	__u32 bytes = layout->frame_bytes;
+	__u64 object, position, flags;
+
+	if (!script->frame)
+		return false;
+	if (!script->room)
+		return script_cut(script, sample, SCRIPT_TOO_DEEP);
+	script->room--;
+	if (bytes > sizeof(script->words))
+		bytes = sizeof(script->words);
+	if (script->frame & 7 || walk_read(script->words, bytes, script->frame))
+		return script_cut(script, sample, SCRIPT_UNREADABLE);
+	flags = script_flags(script);
+	script->frame = script_word(script, layout->previous);
+	if (flags & SCRIPT_IS_MARK) {
+		script_put(script, sample, flags, 0);
+		return true;
+	}
+	object = script_word(script, layout->object) & ~(__u64)SCRIPT_FLAGS;
+	position = script_word(script, layout->position);
+	if (!layout->position_is_index)
+		position -= object + layout->object_start;
+	script_put(script, sample, object | flags,
+		   (__u64)script_prove(script, object) << 32 | (__u32)position);
+	return true;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only OR BSD-2-Clause */
+/*
+ * script_proof - tells a code object of an interpreter from another one that came to its place
+ * before its name was read. Made by the program in the kernel of the object that a frame runs, and
+ * by the agent of the one that it reads.
+ */
+#ifndef FIRN_AGENT_BPF_SCRIPT_PROOF_H
+#define FIRN_AGENT_BPF_SCRIPT_PROOF_H
+
+#include <linux/types.h>
+
+#define SCRIPT_PROOF_WORDS 4u /* pointers of the object to its names, file and lines */
+#define SCRIPT_PROOF_MIX 0x9e3779b97f4a7c15ull
+
+static inline __u32 script_proof(const __u64 *words)
+{
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < SCRIPT_PROOF_WORDS; i++)
+		hash = (hash ^ words[i]) * SCRIPT_PROOF_MIX;
+	return hash >> 32;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/describe/script_frames.h"
+
+#include <stdio.h>
+
+#include "agent/describe/text.h"
+#include "agent/runtime/python_lines.h"
+
+#define PROBLEM_BYTES_MAX 96
+
+static const char *const cut_markers[SCRIPT_ENDS] = {
+	[SCRIPT_UNREADABLE] = "[truncated: unreadable python frame]",
+	[SCRIPT_TOO_DEEP] = "[truncated: too many python frames]",
+};
+
+static uint32_t marker(struct tables *tables, const char *text)
+{
+	struct frame frame = { .kind = FRAME_MARKER,
+			       .function = tables_string(tables, slice_of(text)) };
+
+	return tables_frame(tables, &frame);
+}
+
+static uint32_t named_frame(struct tables *tables, const struct script_code *code, int32_t position)
+{
+	struct slice lines = slice_from(code->lines, code->lines_len);
+	struct frame frame = {
+		.kind = FRAME_PYTHON,
+		.mapping_file = tables_string(tables, slice_of("[python]")),
+		.function = text_intern(tables, slice_of(code->function)),
+		.file = text_intern(tables, slice_of(code->file)),
+		.line = python_line(lines, code->lines_form, code->first_line, position),
+		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
+	};
+
+	if (strcmp(code->name, code->function) != 0)
+		frame.system_name = text_intern(tables, slice_of(code->name));
+	return tables_frame(tables, &frame);
+}
+
+static uint32_t nameless_frame(struct tables *tables)
+{
+	struct frame frame = {
+		.kind = FRAME_PYTHON,
+		.mapping_file = tables_string(tables, slice_of("[python]")),
+		.function = tables_string(tables, slice_of("[python: name not read]")),
+	};
+
+	return tables_frame(tables, &frame);
+}
+
+uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words)
+{
+	const struct script_code *code;
+
+	if (words[0] & SCRIPT_IS_CUT)
+		return marker(tables, cut_markers[words[1] < SCRIPT_ENDS ? words[1] : 0]);
+	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
+	return code ? named_frame(tables, code, (int32_t)(uint32_t)words[1])
+		    : nameless_frame(tables);
+}
+
+uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
+{
+	char text[PROBLEM_BYTES_MAX];
+
+	snprintf(text, sizeof(text), "[%s %s: %s]", runtime_kind_name(file->kind), file->version,
+		 file->problem);
+	return marker(tables, text);
+}
+
+const struct runtime_file *script_runtime_of(const struct mapping *mapping)
+{
+	return mapping && mapping->binary ? mapping->binary->runtime : NULL;
+}
+
+bool script_is_loop(const struct mapping *mapping, uint64_t address)
+{
+	const struct runtime_file *file = script_runtime_of(mapping);
+
+	return file && runtime_file_is_loop(file, address - mapping->start + mapping->offset);
+}
+
+bool script_keeps_frame_pointers(const struct space *space)
+{
+	for (uint32_t i = 0; space && i < space->count; i++) {
+		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
+
+		if (file && file->kind == RUNTIME_V8)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * script_frames - frames of interpreters as rows of tables: function, file and line, or a marker
+ * that says why there is none.
+ */
+#ifndef FIRN_AGENT_DESCRIBE_SCRIPT_FRAMES_H
+#define FIRN_AGENT_DESCRIBE_SCRIPT_FRAMES_H
+
+#include "agent/procs/process.h"
+#include "agent/runtime/runtimes.h"
+#include "model/tables.h"
+
+/* The frame of two words as the program in the kernel sent them (bpf/shared.h). */
+uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
+			 const struct process_identity *identity, const uint64_t *words);
+
+/* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
+uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);
+
+/* The runtime that an address of code belongs to; NULL = none, or we do not know. */
+const struct runtime_file *script_runtime_of(const struct mapping *mapping);
+
+/* Whether a frame is a call of an interpreter's loop. */
+bool script_is_loop(const struct mapping *mapping, uint64_t address);
+
+/* Whether the generated code of this process is known to keep frame pointers. */
+bool script_keeps_frame_pointers(const struct space *space);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * python_state - how a thread's state is found in a binary that has CPython in it.
+ *
+ * Up to 3.11 it is the value of a pthread key, whose number is in _PyRuntime; from 3.12 on a
+ * variable of the thread. Small exported functions read either, so that their code says where it
+ * is: which word of the global offset table, and the relocation of that word says in what way.
+ */
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_STATE_H
+#define FIRN_AGENT_RUNTIME_PYTHON_STATE_H
+
+#include "agent/runtime/elf_exports.h"
+#include "agent/runtime/python_layout.h"
+
+struct python_state {
+	enum script_state_form form;
+	uint64_t at; /* as state_at of struct script_process, with virtual addresses */
+};
+
+/*
+ * `key_at` is where in _PyRuntime the key is by a table of
+ * versions, 0 = not known: the last resort. False when nothing is found.
+ */
+bool python_state_find(const struct elf_exports *symbols, const struct elf_export *runtime,
+		       uint16_t version, uint64_t key_at, struct python_state *ret);
+
+#endif

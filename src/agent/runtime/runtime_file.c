@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/runtime_file.h"
+
+#include <elf.h>
+
+#include "agent/runtime/python_file.h"
+#include "base/mem.h"
+
+static const struct {
+	const char *symbol;
+	enum runtime_kind kind;
+} marks[] = {
+	{ "_PyRuntime", RUNTIME_PYTHON },
+	{ "v8dbg_off_fp_function", RUNTIME_V8 },
+	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
+};
+
+const char *runtime_kind_name(enum runtime_kind kind)
+{
+	static const char *const names[RUNTIME_KINDS] = { "python", "v8" };
+
+	return names[kind];
+}
+
+struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
+{
+	struct runtime_file *file = NULL;
+	struct elf_exports symbols;
+	struct elf_export mark;
+
+	if (info->machine != EM_X86_64 || !elf_exports_open(&symbols, fd, info))
+		return NULL;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !file; i++) {
+		if (!elf_exports_find(&symbols, marks[i].symbol, &mark))
+			continue;
+		file = mem_new(struct runtime_file);
+		file->kind = marks[i].kind;
+		if (file->kind == RUNTIME_PYTHON)
+			python_file_read(&symbols, &mark, file);
+	}
+	return file;
+}
+
+bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset)
+{
+	for (size_t i = 0; i < file->loops_count; i++)
+		if (offset >= file->loops[i].start && offset < file->loops[i].end)
+			return true;
+	return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime_file - what language runtime a binary is, told by the symbols that it exports and not by
+ * its name: a runtime is at home in a library, in a program of its own, or in another's.
+ *
+ * Made once per binary, from the file alone; nothing changes afterwards. Reading is bounded; the
+ * file may say anything, so that everything taken from it is checked when it is used.
+ */
+#ifndef FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
+#define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
+
+#include "agent/runtime/python_layout.h"
+#include "codec/elf.h"
+
+#define RUNTIME_LOOPS_MAX 4
+#define RUNTIME_VERSION_BYTES 16
+
+enum runtime_kind {
+	RUNTIME_PYTHON,
+	RUNTIME_V8, /* its generated code keeps frame pointers; names are not read */
+	RUNTIME_KINDS
+};
+
+struct runtime_range {
+	uint64_t start, end; /* offsets in the file */
+};
+
+struct runtime_file {
+	enum runtime_kind kind;
+	char version[RUNTIME_VERSION_BYTES]; /* "3.11.7"; "" = not known */
+	/* The function whose calls run the language's frames, and parts of it laid elsewhere. */
+	struct runtime_range loops[RUNTIME_LOOPS_MAX];
+	size_t loops_count;
+	const char *source;  /* of the layout: "debug_offsets", "table"; NULL = there is none */
+	const char *problem; /* why frames cannot be read; NULL = they can */
+	struct python_layout python;
+	/*
+	 * For the program in the kernel (bpf/script.h); start_ns and exec_id are 0, and `state_at`
+	 * is a virtual address, except with SCRIPT_STATE_STATIC.
+	 */
+	struct script_process script;
+};
+
+/* NULL when it is no runtime that we know. The caller frees it with free(). */
+struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
+
+bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
+
+/* "python", "v8" */
+const char *runtime_kind_name(enum runtime_kind kind);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/runtimes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "agent/runtime/runtime_file.h"
+#include "agent/runtime/runtime_metrics.h"
+#include "agent/runtime/script_reader.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
+#define DOUBT_MAX 16   /* objects that are none, before one is, until we do not believe it */
+#define OFFSETS_MAX 64 /* kinds of binaries that the metric names */
+
+enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
+
+struct code {
+	uint64_t address;
+	uint32_t proof;
+	uint32_t window; /* that it was last used in */
+	enum code_state state;
+	struct script_code code;
+};
+
+struct codes {
+	struct code *items;
+	size_t count, capacity;
+	struct idmap map;
+	size_t bytes;
+};
+
+/* A process image with an interpreter. */
+struct entry {
+	struct process_identity identity;
+	uint32_t parent; /* pid; 0 = it has called exec since the fork */
+	int64_t used_at_ns;
+	uint64_t bias;
+	uint32_t proof_words;
+	struct python_layout layout;
+	struct codes codes;
+	struct script_job *job; /* being filled */
+	uint32_t read, other;	/* objects */
+	bool refused;		/* its structures are not what we take them for */
+	char version_text[RUNTIME_VERSION_BYTES];
+};
+
+/* A kind of binary, for the metric. */
+struct offsets_note {
+	enum runtime_kind kind;
+	char version[RUNTIME_VERSION_BYTES];
+	const char *source; /* or the problem */
+};
+
+struct runtimes {
+	struct runtimes_options options;
+	struct script_reader *reader;
+	struct entry **items;
+	size_t count, capacity;
+	struct idmap map;
+	uint32_t window;
+	int64_t swept_at_ns;
+	struct metric_collector collector;
+	pthread_mutex_t lock; /* guards what follows */
+	struct offsets_note notes[OFFSETS_MAX];
+	size_t notes_count;
+};
+
+/* ---- the metric ---- */
+
+static void render_offsets(void *context, struct strbuf *out)
+{
+	struct runtimes *runtimes = context;
+
+	metrics_add_family(out, "firn_agent_runtime_offsets", "gauge",
+			   "Language runtimes seen, and where the layout of their structures comes "
+			   "from, or why it is not known.");
+	pthread_mutex_lock(&runtimes->lock);
+	for (size_t i = 0; i < runtimes->notes_count; i++) {
+		const struct offsets_note *note = &runtimes->notes[i];
+
+		strbuf_addf(out, "firn_agent_runtime_offsets{runtime=\"%s\",version=\"",
+			    runtime_kind_name(note->kind));
+		metrics_add_label_value(out, slice_of(note->version));
+		strbuf_addf(out, "\",source=\"%s\"} 1\n", note->source);
+	}
+	pthread_mutex_unlock(&runtimes->lock);
+}
+
+static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
+{
+	struct offsets_note note = { .kind = file->kind, .source = "none" };
+	bool known = false;
+
+	if (file->problem)
+		note.source = file->problem;
+	else if (file->source)
+		note.source = file->source;
+	memcpy(note.version, file->version, sizeof(note.version));
+	pthread_mutex_lock(&runtimes->lock);
+	for (size_t i = 0; i < runtimes->notes_count && !known; i++)
+		known = runtimes->notes[i].kind == note.kind &&
+			runtimes->notes[i].source == note.source &&
+			!memcmp(runtimes->notes[i].version, note.version, sizeof(note.version));
+	if (!known && runtimes->notes_count < OFFSETS_MAX)
+		runtimes->notes[runtimes->notes_count++] = note;
+	pthread_mutex_unlock(&runtimes->lock);
+}
+
+/* ---- code objects ---- */
+
+static uint64_t hash_code(uint64_t address, uint32_t proof)
+{
+	return hash_mix(address, proof);
+}
+
+static bool same_code(const void *context, uint32_t id, const void *key)
+{
+	const struct codes *codes = context;
+	const struct code *sought = key;
+
+	return codes->items[id].address == sought->address &&
+	       codes->items[id].proof == sought->proof;
+}
+
+static struct code *find_code(const struct codes *codes, uint64_t address, uint32_t proof)
+{
+	struct code sought = { .address = address, .proof = proof };
+	uint32_t id = idmap_find(&codes->map, hash_code(address, proof), same_code, codes, &sought);
+
+	return id == IDMAP_NONE ? NULL : &codes->items[id];
+}
+
+static struct code *add_code(struct codes *codes, uint64_t address, uint32_t proof)
+{
+	struct code *code;
+
+	mem_grow(codes->items, codes->count, codes->capacity);
+	idmap_add(&codes->map, hash_code(address, proof), (uint32_t)codes->count);
+	code = &codes->items[codes->count++];
+	*code = (struct code){ .address = address, .proof = proof };
+	codes->bytes += sizeof(*code);
+	return code;
+}
+
+static void codes_free(struct codes *codes)
+{
+	for (size_t i = 0; i < codes->count; i++)
+		script_code_fini(&codes->items[i].code);
+	free(codes->items);
+	idmap_free(&codes->map);
+}
+
+/* Keeps those used in the last two windows, or none when these are too many. */
+static void codes_shrink(struct codes *codes, uint32_t window)
+{
+	struct codes kept = { 0 };
+	bool keep = codes->bytes <= 2 * RUNTIMES_PROCESS_BYTES_MAX;
+
+	for (size_t i = 0; i < codes->count; i++) {
+		struct code *old = &codes->items[i], *code;
+
+		if (!keep || window - old->window > 1 || old->state != CODE_KNOWN)
+			continue;
+		code = add_code(&kept, old->address, old->proof);
+		*code = *old;
+		old->code = (struct script_code){ 0 };
+		kept.bytes += script_code_bytes(&code->code);
+	}
+	codes_free(codes);
+	*codes = kept;
+}
+
+/* ---- processes ---- */
+
+static void entry_free(struct entry *entry)
+{
+	codes_free(&entry->codes);
+	script_job_free(entry->job);
+	free(entry);
+}
+
+static uint64_t hash_identity(const struct process_identity *identity)
+{
+	return hash_mix(hash_mix(identity->start_ns, identity->pid), identity->exec_id);
+}
+
+static bool same_identity(const void *context, uint32_t id, const void *key)
+{
+	const struct runtimes *runtimes = context;
+	const struct process_identity *have = &runtimes->items[id]->identity, *wanted = key;
+
+	return have->pid == wanted->pid && have->start_ns == wanted->start_ns &&
+	       have->exec_id == wanted->exec_id;
+}
+
+static struct entry *find_entry(const struct runtimes *runtimes,
+				const struct process_identity *identity)
+{
+	uint32_t id = idmap_find(&runtimes->map, hash_identity(identity), same_identity, runtimes,
+				 identity);
+
+	return id == IDMAP_NONE ? NULL : runtimes->items[id];
+}
+
+static void add_entry(struct runtimes *runtimes, struct entry *entry)
+{
+	mem_grow(runtimes->items, runtimes->count, runtimes->capacity);
+	idmap_add(&runtimes->map, hash_identity(&entry->identity), (uint32_t)runtimes->count);
+	runtimes->items[runtimes->count++] = entry;
+}
+
+/* What the binary's virtual addresses are moved by. */
+static bool bias_of(const struct mapping *mapping, uint64_t *ret)
+{
+	const struct elf_info *elf = mapping->binary->elf;
+
+	for (size_t i = 0; i < elf->segments_count; i++) {
+		const struct elf_segment *segment = &elf->segments[i];
+		uint64_t into = mapping->offset - segment->offset;
+
+		/* A mapping begins with a page, which may be before the segment. */
+		if (!segment->executable ||
+		    (into >= segment->file_bytes && segment->offset - mapping->offset >= 4096))
+			continue;
+		*ret = mapping->start - (segment->address + into);
+		return true;
+	}
+	return false;
+}
+
+/* The first binary that is an interpreter of which frames can be read. */
+static const struct mapping *find_interpreter(struct runtimes *runtimes, const struct space *space)
+{
+	for (uint32_t i = 0; i < space->count; i++) {
+		const struct mapping *mapping = &space->mappings[i];
+
+		if (!mapping->binary || !mapping->binary->runtime)
+			continue;
+		note_offsets(runtimes, mapping->binary->runtime);
+		if (!mapping->binary->runtime->problem && mapping->binary->runtime->source)
+			return mapping;
+	}
+	return NULL;
+}
+
+static struct entry *entry_new(const struct process *process, const struct runtime_file *file,
+			       uint64_t bias)
+{
+	struct entry *entry = mem_new(struct entry);
+
+	entry->identity = process->identity;
+	entry->parent = process->image_of_parent ? process->parent_pid : 0;
+	entry->bias = bias;
+	entry->proof_words = file->script.layout.proof_words;
+	entry->layout = file->python;
+	memcpy(entry->version_text, file->version, sizeof(entry->version_text));
+	return entry;
+}
+
+void runtimes_look(struct runtimes *runtimes, const struct process *process,
+		   const struct space *space, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, &process->identity);
+	const struct mapping *mapping;
+	struct script_process script;
+	uint64_t bias;
+
+	if (entry)
+		entry->used_at_ns = now_ns;
+	if (entry || !space || runtimes->count >= RUNTIMES_PROCESSES_MAX)
+		return;
+	mapping = find_interpreter(runtimes, space);
+	if (!mapping || !bias_of(mapping, &bias))
+		return;
+	script = mapping->binary->runtime->script;
+	script.start_ns = process->identity.start_ns;
+	script.exec_id = process->identity.exec_id;
+	if (script.state_form != SCRIPT_STATE_STATIC)
+		script.state_at += bias;
+	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
+		return;
+	entry = entry_new(process, mapping->binary->runtime, bias);
+	entry->used_at_ns = now_ns;
+	add_entry(runtimes, entry);
+}
+
+/* ---- reading ---- */
+
+static void send_job(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
+{
+	struct script_job *job = entry->job;
+
+	entry->job = NULL;
+	if (job && !script_reader_put(runtimes->reader, job, now_ns))
+		metric_add(&runtime_codes_refused, 1);
+}
+
+static void want(struct runtimes *runtimes, struct entry *entry, uint64_t address, uint32_t proof,
+		 int64_t now_ns)
+{
+	struct script_job_item *item;
+
+	if (!entry->job) {
+		entry->job = mem_new(struct script_job);
+		entry->job->identity = entry->identity;
+		entry->job->proof_words = entry->proof_words;
+		entry->job->bias = entry->bias;
+		entry->job->layout = entry->layout;
+	}
+	item = &entry->job->items[entry->job->count++];
+	item->address = address;
+	item->proof = proof;
+	if (entry->job->count == SCRIPT_JOB_ITEMS)
+		send_job(runtimes, entry, now_ns);
+}
+
+void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
+		   const uint64_t *words, size_t count, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, identity);
+
+	if (!entry || entry->refused)
+		return;
+	entry->used_at_ns = now_ns;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = words[2 * i] & ~(uint64_t)SCRIPT_FLAGS;
+		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
+		struct code *code;
+
+		if (words[2 * i] & (SCRIPT_IS_MARK | SCRIPT_IS_CUT))
+			continue;
+		code = find_code(&entry->codes, address, proof);
+		if (!code) {
+			code = add_code(&entry->codes, address, proof);
+			want(runtimes, entry, address, proof, now_ns);
+		}
+		code->window = runtimes->window;
+	}
+}
+
+/* Its first objects are none: better no frames than wrong ones. */
+static void refuse(struct runtimes *runtimes, struct entry *entry)
+{
+	entry->refused = true;
+	runtimes->options.drop(runtimes->options.context, entry->identity.pid);
+	log_warn("runtime", "an interpreter's structures are not as expected: no frames of it",
+		 "pid=%u version=%s", (unsigned)entry->identity.pid, entry->version_text);
+}
+
+static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
+{
+	struct code *code = find_code(&entry->codes, item->address, item->proof);
+
+	if (item->result == PYTHON_CODE_READ)
+		metric_add(&runtime_codes_read, 1);
+	else if (item->result == PYTHON_CODE_GONE)
+		metric_add(&runtime_codes_gone, 1);
+	else
+		metric_add(&runtime_codes_other, 1);
+	entry->read += item->result == PYTHON_CODE_READ;
+	entry->other += item->result == PYTHON_CODE_OTHER;
+	if (entry->other > DOUBT_MAX && !entry->read && !entry->refused)
+		refuse(runtimes, entry);
+	if (!code || code->state != CODE_WANTED)
+		return;
+	code->state = item->result == PYTHON_CODE_READ ? CODE_KNOWN : CODE_LOST;
+	code->code = item->code;
+	item->code = (struct script_code){ 0 };
+	entry->codes.bytes += script_code_bytes(&code->code);
+}
+
+static void take_done(struct runtimes *runtimes)
+{
+	struct script_job *job;
+
+	while ((job = script_reader_take(runtimes->reader))) {
+		struct entry *entry = find_entry(runtimes, &job->identity);
+
+		for (size_t i = 0; entry && i < job->count; i++)
+			take_item(runtimes, entry, &job->items[i]);
+		script_job_free(job);
+	}
+}
+
+void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
+{
+	for (size_t i = 0; i < runtimes->count; i++)
+		if (runtimes->items[i]->job)
+			send_job(runtimes, runtimes->items[i], now_ns);
+	take_done(runtimes);
+}
+
+void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
+{
+	runtimes_turn(runtimes, clock_monotonic_ns());
+	script_reader_settle(runtimes->reader, timeout_ns);
+	take_done(runtimes);
+}
+
+static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)
+{
+	const struct code *code = find_code(&entry->codes, words[0] & ~(uint64_t)SCRIPT_FLAGS,
+					    (uint32_t)(words[1] >> 32));
+
+	return code && code->state == CODE_KNOWN ? &code->code : NULL;
+}
+
+const struct script_code *runtimes_find(const struct runtimes *runtimes,
+					const struct process_identity *identity,
+					const uint64_t *words)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+	const struct script_code *code = entry ? known_code(entry, words) : NULL;
+
+	if (code || !entry || !entry->parent)
+		return code;
+	for (size_t i = 0; i < runtimes->count && !code; i++)
+		if (runtimes->items[i]->identity.pid == entry->parent ||
+		    runtimes->items[i]->parent == entry->parent)
+			code = known_code(runtimes->items[i], words);
+	return code;
+}
+
+/* ---- life ---- */
+
+static int by_use(const void *a, const void *b)
+{
+	const struct entry *first = *(struct entry *const *)a, *second = *(struct entry *const *)b;
+
+	return (first->used_at_ns < second->used_at_ns) - (first->used_at_ns > second->used_at_ns);
+}
+
+/* One that is not needed for long goes, too: its number may be another's by now. */
+static bool is_over(const struct runtimes *runtimes, const struct entry *entry, int64_t now_ns)
+{
+	if (now_ns - entry->used_at_ns >= UNUSED_KEEP_NS)
+		return true;
+	return entry->used_at_ns < runtimes->swept_at_ns && kill((pid_t)entry->identity.pid, 0) &&
+	       errno == ESRCH;
+}
+
+/* Unless another image of that number is read, too: its exec, or a new process. */
+static void drop(struct runtimes *runtimes, const struct entry *entry)
+{
+	for (size_t i = 0; i < runtimes->count; i++)
+		if (runtimes->items[i]->identity.pid == entry->identity.pid)
+			return;
+	runtimes->options.drop(runtimes->options.context, entry->identity.pid);
+}
+
+void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns)
+{
+	size_t count = runtimes->count, bytes = 0;
+
+	if (count)
+		qsort(runtimes->items, count, sizeof(*runtimes->items), by_use);
+	idmap_clear(&runtimes->map);
+	runtimes->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = runtimes->items[i];
+
+		if (entry->codes.bytes > RUNTIMES_PROCESS_BYTES_MAX)
+			codes_shrink(&entry->codes, runtimes->window);
+		if (is_over(runtimes, entry, now_ns) ||
+		    bytes + entry->codes.bytes > RUNTIMES_BYTES_MAX) {
+			drop(runtimes, entry);
+			entry_free(entry);
+			continue;
+		}
+		bytes += entry->codes.bytes;
+		add_entry(runtimes, entry);
+	}
+	runtimes->window++;
+	runtimes->swept_at_ns = now_ns;
+	script_reader_look_after(runtimes->reader, now_ns);
+	metric_set(&runtime_bytes, (int64_t)bytes);
+	metric_set(&runtime_processes, (int64_t)runtimes->count);
+}
+
+struct runtimes *runtimes_new(const struct runtimes_options *options)
+{
+	struct runtimes *runtimes = mem_new(struct runtimes);
+
+	runtimes->options = *options;
+	runtimes->reader = script_reader_new();
+	pthread_mutex_init(&runtimes->lock, NULL);
+	runtimes->collector = (struct metric_collector){ render_offsets, runtimes, NULL };
+	metrics_add_collector(&runtimes->collector);
+	return runtimes;
+}
+
+void runtimes_free(struct runtimes *runtimes)
+{
+	if (!runtimes)
+		return;
+	metrics_remove_collector(&runtimes->collector);
+	script_reader_free(runtimes->reader);
+	for (size_t i = 0; i < runtimes->count; i++)
+		entry_free(runtimes->items[i]);
+	free(runtimes->items);
+	idmap_free(&runtimes->map);
+	pthread_mutex_destroy(&runtimes->lock);
+	free(runtimes);
+}

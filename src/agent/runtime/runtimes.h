@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtimes - the processes that run an interpreter, and what the code objects in their samples are
+ * called. The way in to agent/runtime.
+ *
+ *   a list of mappings with a runtime's binary -> how to read its frames, for the kernel's program
+ *   a new stack with such frames -> code objects that have no name yet -> script_reader
+ *   the end of a window -> names
+ *
+ * A code object is known by its address and a proof of its contents: one that came to the place of
+ * another has a name of its own. What has gone before it could be read has none; a child that was
+ * forked without exec has its parent's objects at the same addresses, and is helped out by it.
+ *
+ * All functions are for the drain thread. Bounds: RUNTIMES_PROCESSES_MAX, and
+ * RUNTIMES_PROCESS_BYTES_MAX of names each, over which those unused for longest go.
+ */
+#ifndef FIRN_AGENT_RUNTIME_RUNTIMES_H
+#define FIRN_AGENT_RUNTIME_RUNTIMES_H
+
+#include "agent/procs/process.h"
+#include "agent/runtime/script_code.h"
+
+#define RUNTIMES_PROCESSES_MAX SCRIPT_PROCESSES_MAX
+#define RUNTIMES_PROCESS_BYTES_MAX ((size_t)16 << 20)
+#define RUNTIMES_BYTES_MAX ((size_t)100 << 20)
+
+struct runtimes;
+
+struct runtimes_options {
+	/* The program in the kernel: sampler_put_script, sampler_drop_script. */
+	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
+	void (*drop)(void *context, uint32_t tgid);
+	void *context;
+};
+
+struct runtimes *runtimes_new(const struct runtimes_options *options);
+void runtimes_free(struct runtimes *runtimes); /* accepts NULL */
+
+/* The process has these mappings: when there is a runtime in them its frames are read from now on.
+ */
+void runtimes_look(struct runtimes *runtimes, const struct process *process,
+		   const struct space *space, int64_t now_ns);
+
+/* `count` frames of an interpreter in a new stack, two words each: their names will be wanted. */
+void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
+		   const uint64_t *words, size_t count, int64_t now_ns);
+
+/* After a few samples: sees to it that what is wanted is read, and takes what has been. */
+void runtimes_turn(struct runtimes *runtimes, int64_t now_ns);
+
+/* At the end of a window: the same, and waits for it, at most so long. */
+void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
+
+/* The code of a frame (two words); NULL = it could not be read. Until the next call of `turn`. */
+const struct script_code *runtimes_find(const struct runtimes *runtimes,
+					const struct process_identity *identity,
+					const uint64_t *words);
+
+/* After a window: forgets processes that have ended, and more when over the bounds. */
+void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns);
+
+#endif

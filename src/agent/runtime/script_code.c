@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/script_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void script_code_fini(struct script_code *code)
+{
+	free(code->function);
+	free(code->name);
+	free(code->file);
+	free(code->lines);
+	*code = (struct script_code){ 0 };
+}
+
+size_t script_code_bytes(const struct script_code *code)
+{
+	return code->function ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
+					code->lines_len + 64
+			      : 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * script_code - what a code object of an interpreter says: function, file, lines.
+ */
+#ifndef FIRN_AGENT_RUNTIME_SCRIPT_CODE_H
+#define FIRN_AGENT_RUNTIME_SCRIPT_CODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct script_code {
+	char *function; /* with its module: "json.decoder.JSONDecoder.decode" */
+	char *name;	/* as the interpreter has it: "JSONDecoder.decode" */
+	char *file;
+	uint32_t first_line;
+	uint8_t lines_form;
+	uint8_t *lines;
+	size_t lines_len;
+	uint32_t proof; /* see script_prove in bpf/script.h */
+};
+
+void script_code_fini(struct script_code *code);
+size_t script_code_bytes(const struct script_code *code);
+
+#endif

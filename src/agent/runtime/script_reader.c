@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/script_reader.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "agent/runtime/runtime_metrics.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define STUCK_NS (10 * CLOCK_NS_PER_S)
+#define STUCK_MAX 4
+#define STOP_NS (2 * CLOCK_NS_PER_S)
+
+struct jobs {
+	struct script_job *first, *last;
+	size_t count;
+};
+
+/* A thread; when it is abandoned it frees itself, and the reader with the last one. */
+struct worker {
+	struct script_reader *reader;
+	pthread_t thread;
+	struct script_job *job; /* at hand */
+	int64_t began_at_ns;
+	bool abandoned, ended;
+};
+
+struct script_reader {
+	pthread_mutex_t lock; /* guards all of it */
+	pthread_cond_t work, idle;
+	struct jobs waiting, done;
+	struct worker *worker; /* NULL = none has been started, or the last one was abandoned */
+	int stuck;
+	int users; /* the owner, and threads */
+	bool stopping;
+};
+
+void script_job_free(struct script_job *job)
+{
+	if (!job)
+		return;
+	for (size_t i = 0; i < job->count; i++)
+		script_code_fini(&job->items[i].code);
+	free(job);
+}
+
+static void append(struct jobs *jobs, struct script_job *job)
+{
+	job->next = NULL;
+	if (jobs->first)
+		jobs->last->next = job;
+	else
+		jobs->first = job;
+	jobs->last = job;
+	jobs->count++;
+}
+
+static struct script_job *take_first(struct jobs *jobs)
+{
+	struct script_job *job = jobs->first;
+
+	if (!job)
+		return NULL;
+	jobs->first = job->next;
+	jobs->count--;
+	return job;
+}
+
+static void free_jobs(struct jobs *jobs)
+{
+	struct script_job *job;
+
+	while ((job = take_first(jobs)))
+		script_job_free(job);
+}
+
+static void read_item(struct script_job *job, struct script_job_item *item)
+{
+	struct process_memory process = { (int)job->identity.pid };
+	struct memory_reader memory = process_memory_reader(&process);
+
+	item->result = python_code_read(&memory, &job->layout, job->bias, job->proof_words,
+					item->address, &item->code);
+	if (item->result == PYTHON_CODE_READ && item->code.proof != item->proof) {
+		script_code_fini(&item->code);
+		item->result = PYTHON_CODE_GONE;
+	}
+}
+
+static void read_job(struct script_job *job)
+{
+	int64_t began_at_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < job->count; i++)
+		read_item(job, &job->items[i]);
+	metric_add(&runtime_read_seconds, clock_monotonic_ns() - began_at_ns);
+}
+
+/* Without the lock. */
+static void drop_user(struct script_reader *reader)
+{
+	bool last;
+
+	pthread_mutex_lock(&reader->lock);
+	last = !--reader->users;
+	pthread_mutex_unlock(&reader->lock);
+	if (!last)
+		return;
+	free_jobs(&reader->waiting);
+	free_jobs(&reader->done);
+	pthread_mutex_destroy(&reader->lock);
+	pthread_cond_destroy(&reader->work);
+	pthread_cond_destroy(&reader->idle);
+	free(reader);
+}
+
+/* With the lock held, which it lets go of meanwhile. */
+static void do_job(struct worker *worker)
+{
+	struct script_reader *reader = worker->reader;
+	struct script_job *job = take_first(&reader->waiting);
+
+	worker->job = job;
+	worker->began_at_ns = clock_monotonic_ns();
+	pthread_mutex_unlock(&reader->lock);
+	read_job(job);
+	pthread_mutex_lock(&reader->lock);
+	worker->job = NULL;
+	append(&reader->done, job);
+	if (!reader->waiting.first)
+		pthread_cond_broadcast(&reader->idle);
+}
+
+static void *work_loop(void *data)
+{
+	struct worker *worker = data;
+	struct script_reader *reader = worker->reader;
+	bool abandoned;
+
+	pthread_mutex_lock(&reader->lock);
+	while (!worker->abandoned) {
+		while (!reader->waiting.first && !reader->stopping && !worker->abandoned)
+			pthread_cond_wait(&reader->work, &reader->lock);
+		if (reader->stopping || worker->abandoned)
+			break;
+		do_job(worker);
+	}
+	worker->ended = true;
+	pthread_cond_broadcast(&reader->idle);
+	abandoned = worker->abandoned;
+	pthread_mutex_unlock(&reader->lock);
+	if (abandoned)
+		free(worker);
+	drop_user(reader);
+	return NULL;
+}
+
+/* With the lock held. */
+static void start_worker(struct script_reader *reader)
+{
+	struct worker *worker = mem_new(struct worker);
+
+	worker->reader = reader;
+	if (pthread_create(&worker->thread, NULL, work_loop, worker)) {
+		free(worker);
+		return; /* tried again with the next job */
+	}
+	pthread_setname_np(worker->thread, "firn-runtime");
+	reader->worker = worker;
+	reader->users++;
+}
+
+/* With the lock held. */
+static void abandon(struct script_reader *reader)
+{
+	reader->worker->abandoned = true;
+	pthread_detach(reader->worker->thread);
+	reader->worker = NULL;
+}
+
+/* With the lock held. */
+static void look_after(struct script_reader *reader, int64_t now_ns)
+{
+	struct worker *worker = reader->worker;
+
+	if (worker && worker->job && now_ns - worker->began_at_ns > STUCK_NS) {
+		log_warn("runtime", "reading a process takes too long: given up", "pid=%u",
+			 (unsigned)worker->job->identity.pid);
+		abandon(reader);
+		reader->stuck++;
+		metric_add(&runtime_stuck, 1);
+	}
+	if (!reader->worker && reader->waiting.first && reader->stuck < STUCK_MAX)
+		start_worker(reader);
+}
+
+struct script_reader *script_reader_new(void)
+{
+	struct script_reader *reader = mem_new(struct script_reader);
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&reader->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&reader->work, NULL);
+	pthread_cond_init(&reader->idle, &attributes);
+	pthread_condattr_destroy(&attributes);
+	reader->users = 1;
+	return reader;
+}
+
+bool script_reader_put(struct script_reader *reader, struct script_job *job, int64_t now_ns)
+{
+	bool taken;
+
+	pthread_mutex_lock(&reader->lock);
+	taken = reader->waiting.count < SCRIPT_JOBS_MAX;
+	if (taken) {
+		append(&reader->waiting, job);
+		look_after(reader, now_ns);
+		pthread_cond_signal(&reader->work);
+	}
+	pthread_mutex_unlock(&reader->lock);
+	if (!taken)
+		script_job_free(job);
+	return taken;
+}
+
+struct script_job *script_reader_take(struct script_reader *reader)
+{
+	struct script_job *job;
+
+	pthread_mutex_lock(&reader->lock);
+	job = take_first(&reader->done);
+	pthread_mutex_unlock(&reader->lock);
+	return job;
+}
+
+/* With the lock held. */
+static bool is_busy(const struct script_reader *reader)
+{
+	return reader->worker && (reader->waiting.first || reader->worker->job);
+}
+
+static struct timespec deadline_after(int64_t timeout_ns)
+{
+	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
+
+	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
+}
+
+bool script_reader_settle(struct script_reader *reader, int64_t timeout_ns)
+{
+	struct timespec deadline = deadline_after(timeout_ns);
+	bool busy;
+	int late = 0;
+
+	pthread_mutex_lock(&reader->lock);
+	while (is_busy(reader) && !late)
+		late = pthread_cond_timedwait(&reader->idle, &reader->lock, &deadline);
+	busy = is_busy(reader);
+	pthread_mutex_unlock(&reader->lock);
+	return !busy;
+}
+
+void script_reader_look_after(struct script_reader *reader, int64_t now_ns)
+{
+	pthread_mutex_lock(&reader->lock);
+	look_after(reader, now_ns);
+	pthread_mutex_unlock(&reader->lock);
+}
+
+void script_reader_free(struct script_reader *reader)
+{
+	struct timespec deadline = deadline_after(STOP_NS);
+	struct worker *worker;
+	int late = 0;
+
+	if (!reader)
+		return;
+	pthread_mutex_lock(&reader->lock);
+	reader->stopping = true;
+	pthread_cond_broadcast(&reader->work);
+	worker = reader->worker;
+	while (worker && !worker->ended && !late)
+		late = pthread_cond_timedwait(&reader->idle, &reader->lock, &deadline);
+	if (worker && !worker->ended) {
+		abandon(reader);
+		worker = NULL;
+	}
+	pthread_mutex_unlock(&reader->lock);
+	if (worker)
+		pthread_join(worker->thread, NULL);
+	free(worker);
+	drop_user(reader);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/splice.h"
+
+#include <assert.h>
+
+struct runs {
+	uint16_t ends[SCRIPT_FRAMES_MAX + 2]; /* the first frame behind each run */
+	size_t count;
+};
+
+struct splicing {
+	const uint64_t *words;
+	struct runs runs;
+	struct splice_step *steps;
+	size_t count;
+};
+
+static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (words[2 * i] & SCRIPT_ENDS_RUN)
+			runs->ends[runs->count++] = (uint16_t)(done = i + 1);
+	if (done < count)
+		runs->ends[runs->count++] = (uint16_t)count;
+}
+
+static void add(struct splicing *splicing, bool is_native, size_t index)
+{
+	splicing->steps[splicing->count++] = (struct splice_step){ is_native, (uint16_t)index };
+}
+
+static void add_run(struct splicing *splicing, size_t run)
+{
+	size_t first = run ? splicing->runs.ends[run - 1] : 0;
+
+	for (size_t i = splicing->runs.ends[run]; i-- > first;)
+		if (!(splicing->words[2 * i] & SCRIPT_IS_MARK))
+			add(splicing, false, i);
+}
+
+/* How many of the innermost loops have no run. */
+static size_t idle_loops(const bool *loops, size_t loops_count, size_t runs_count)
+{
+	return loops_count == runs_count + 1 && runs_count && loops[0] ? 1 : 0;
+}
+
+size_t splice(const bool *loops, size_t native_count, bool is_complete, const uint64_t *words,
+	      size_t script_count, struct splice_step *steps)
+{
+	struct splicing splicing = { .words = words, .steps = steps };
+	size_t loops_count = 0, idle, early = 0, runs;
+
+	assert(script_count <= SCRIPT_FRAMES_MAX + 1);
+	find_runs(&splicing.runs, words, script_count);
+	runs = splicing.runs.count;
+	for (size_t i = 0; i < native_count; i++)
+		loops_count += loops[i];
+	idle = is_complete ? idle_loops(loops, loops_count, runs) : 0;
+	if (is_complete && runs > loops_count)
+		early = runs - loops_count; /* innermost, without a loop */
+	for (size_t run = runs; run-- > loops_count + early;)
+		add_run(&splicing, run);
+	for (size_t i = native_count, loop = loops_count; i-- > 0;) {
+		add(&splicing, true, i);
+		if (!loops[i])
+			continue;
+		loop--; /* among the loops, from the innermost */
+		if (loop >= idle && loop - idle + early < runs)
+			add_run(&splicing, loop - idle + early);
+	}
+	for (size_t run = early; run-- > 0;)
+		add_run(&splicing, run);
+	return splicing.count;
+}

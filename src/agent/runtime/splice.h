@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * splice - puts the frames of an interpreter between the native ones.
+ *
+ * Each call of the interpreter's loop runs one run of the interpreter's frames, and both lists are
+ * in order, so they are paired by count. Where the counts differ:
+ *
+ *   the native walk was cut     runs beyond its loops are outside of all that it shows
+ *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
+ *                               ended it; otherwise the outermost ones belong to other stacks
+ *   a run more than loops       its loop was not recognised: it is put innermost
+ */
+#ifndef FIRN_AGENT_RUNTIME_SPLICE_H
+#define FIRN_AGENT_RUNTIME_SPLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/bpf/shared.h"
+
+#define SPLICE_STEPS_MAX (SAMPLE_FRAMES_MAX + SCRIPT_FRAMES_MAX + 1)
+
+struct splice_step {
+	bool is_native;
+	uint16_t index; /* of the native frame, or of the interpreter's */
+};
+
+/*
+ * `loops[i]`: native frame i (innermost first) is in the loop. `words`: two for each frame of the
+ * interpreter (bpf/shared.h). Fills `steps`, outermost first, and returns how many.
+ */
+size_t splice(const bool *loops, size_t native_count, bool is_complete, const uint64_t *words,
+	      size_t script_count, struct splice_step *steps);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of an interpreter between the native ones: paired by count, and where counts differ. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/runtime/splice.h"
+
+/*
+ * Native frames innermost first: 'L' a loop, 'n' another. Script frames innermost first: a digit,
+ * 'E' behind the last of a run, 'M' a mark. The result outermost first: native frames as letters
+ * with their index, script frames as "s" with theirs.
+ */
+static void check(const char *native, const char *script, bool is_complete, const char *expected)
+{
+	struct splice_step steps[SPLICE_STEPS_MAX];
+	uint64_t words[2 * (SCRIPT_FRAMES_MAX + 1)] = { 0 };
+	bool loops[SAMPLE_FRAMES_MAX];
+	char text[256] = "";
+	size_t frames = 0, count;
+
+	for (size_t i = 0; native[i]; i++)
+		loops[i] = native[i] == 'L';
+	for (size_t i = 0; script[i]; i++) {
+		if (script[i] == 'E')
+			words[2 * frames - 2] |= SCRIPT_ENDS_RUN;
+		else if (script[i] == 'M')
+			words[2 * frames++] = SCRIPT_ENDS_RUN | SCRIPT_IS_MARK;
+		else
+			frames++;
+	}
+	count = splice(loops, strlen(native), is_complete, words, frames, steps);
+	for (size_t i = 0; i < count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
+			 steps[i].is_native ? native[steps[i].index] : 's', steps[i].index);
+	assert_string_equal(text, expected);
+}
+
+static void runs_follow_their_loops(void **state)
+{
+	(void)state;
+	check("nLnLn", "12E3E", true, "n4 L3 s2 n2 L1 s1 s0 n0 ");
+	check("L", "1E", true, "L0 s0 ");
+	check("nn", "", true, "n1 n0 ");
+	/* The last run has no mark of its own where the list just ends. */
+	check("LnL", "1E23", true, "L2 s2 s1 n1 L0 s0 ");
+}
+
+static void marks_are_not_shown(void **state)
+{
+	(void)state;
+	check("nLnL", "12M3M", true, "L3 s3 n2 L1 s1 s0 n0 ");
+	/* A loop that has not begun its first frame. */
+	check("LnL", "M1M", true, "L2 s1 n1 L0 ");
+}
+
+static void a_loop_may_have_no_run_yet(void **state)
+{
+	(void)state;
+	check("LnLnL", "1E2E", true, "L4 s1 n3 L2 s0 n1 L0 ");
+	/* Behind it there is something: then it is the outermost ones that belong elsewhere. */
+	check("nLnLnL", "1E2E", true, "L5 n4 L3 s1 n2 L1 s0 n0 ");
+}
+
+static void a_run_without_a_loop_is_innermost(void **state)
+{
+	(void)state;
+	check("nL", "1E2E", true, "L1 s1 n0 s0 ");
+	check("n", "12E", true, "n0 s1 s0 ");
+}
+
+static void what_a_cut_walk_does_not_show_is_outside(void **state)
+{
+	(void)state;
+	check("nLn", "1E2E34E", false, "s3 s2 s1 n2 L1 s0 n0 ");
+	check("", "1E", false, "s0 ");
+}
+
+static void all_that_a_sample_can_have_is_placed(void **state)
+{
+	struct splice_step steps[SPLICE_STEPS_MAX];
+	uint64_t words[2 * (SCRIPT_FRAMES_MAX + 1)];
+	bool loops[SAMPLE_FRAMES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i <= SCRIPT_FRAMES_MAX; i++)
+		words[2 * i] = SCRIPT_ENDS_RUN;
+	memset(loops, 1, sizeof(loops));
+	assert_int_equal(
+		splice(loops, SAMPLE_FRAMES_MAX, true, words, SCRIPT_FRAMES_MAX + 1, steps),
+		SPLICE_STEPS_MAX);
+	memset(loops, 0, sizeof(loops));
+	assert_int_equal(
+		splice(loops, SAMPLE_FRAMES_MAX, false, words, SCRIPT_FRAMES_MAX + 1, steps),
+		SPLICE_STEPS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_follow_their_loops),
+		cmocka_unit_test(marks_are_not_shown),
+		cmocka_unit_test(a_loop_may_have_no_run_yet),
+		cmocka_unit_test(a_run_without_a_loop_is_innermost),
+		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),
+		cmocka_unit_test(all_that_a_sample_can_have_is_placed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
