@@ -11,7 +11,7 @@
 #ifndef FIRN_AGENT_RUNTIME_ELF_EXPORTS_H
 #define FIRN_AGENT_RUNTIME_ELF_EXPORTS_H
 
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define ELF_EXPORTS_CHAIN_MAX 4096u
 #define ELF_EXPORTS_TABLE_MAX ((uint64_t)16 << 20)

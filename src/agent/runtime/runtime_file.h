@@ -10,7 +10,7 @@
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
 #include "agent/runtime/python_layout.h"
-#include "codec/elf.h"
+#include "codec/elf/elf.h"
 
 #define RUNTIME_LOOPS_MAX 4
 #define RUNTIME_VERSION_BYTES 16
