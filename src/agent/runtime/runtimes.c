@@ -288,6 +288,10 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	entry = entry_new(process, mapping->binary->runtime, bias);
 	entry->used_at_ns = now_ns;
 	add_entry(runtimes, entry);
+	log_debug("runtime", "interpreter", "pid=%u runtime=%s version=%s source=%s",
+		  (unsigned)entry->identity.pid,
+		  runtime_kind_name(mapping->binary->runtime->kind), entry->version_text,
+		  mapping->binary->runtime->source);
 }
 
 /* ---- reading ---- */

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with a known chain of calls, for python_test: `chains.py SHAPE SECONDS [GATE]`.
+
+Each spends its time in hot_leaf, on the lines between its two marks; the seconds are of CPU time.
+Runs on CPython from 3.7 on.
+"""
+import asyncio
+import ctypes
+import re
+import sys
+import threading
+import time
+
+
+def is_over():
+    return time.process_time() > END
+
+
+def hot_leaf():
+    total = 0
+    for i in range(20000):  # HOT
+        total += i * i  # HOT
+    return total
+
+
+def by_key(value):
+    hot_leaf()
+    return value
+
+
+def callbacks():
+    """C code in between: sorting, and a regular expression's replacement."""
+    while not is_over():
+        re.sub("b", lambda match: str(sorted([3, 1, 2], key=by_key)), "abc")
+
+
+def dive(depth):
+    return dive(depth - 1) if depth else hot_leaf()
+
+
+def recursion():
+    while not is_over():
+        dive(300)
+
+
+def inner_generator():
+    while not is_over():
+        yield hot_leaf()
+
+
+def outer_generator():
+    yield from inner_generator()
+
+
+def generators():
+    for _ in outer_generator():
+        pass
+
+
+async def inner_coroutine():
+    return hot_leaf()
+
+
+async def outer_coroutine():
+    while not is_over():
+        await inner_coroutine()
+        await asyncio.sleep(0)
+
+
+def coroutines():
+    asyncio.run(outer_coroutine())
+
+
+def in_thread():
+    while not is_over():
+        hot_leaf()
+
+
+def threads():
+    started = [threading.Thread(target=in_thread) for _ in range(2)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def compare(first, second):
+    hot_leaf()
+    return first[0] - second[0]
+
+
+def foreign():
+    """qsort of the C library calls back."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    called = kind(compare)
+    library = ctypes.CDLL(None)
+    while not is_over():
+        library.qsort((ctypes.c_int * 3)(3, 1, 2), 3, ctypes.sizeof(ctypes.c_int), called)
+
+
+class Größe:
+    def 测量(self):
+        while not is_over():
+            hot_leaf()
+
+
+def names():
+    Größe().测量()
+
+
+if len(sys.argv) > 3:
+    with open(sys.argv[3]) as gate:
+        gate.read()
+END = time.process_time() + float(sys.argv[2])
+globals()[sys.argv[1]]()
