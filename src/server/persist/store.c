@@ -21,12 +21,12 @@ void store_poison(struct store *store, const struct err *err)
 {
 	bool first;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	first = !store->poisoned;
 	store->poisoned = true;
 	if (first)
 		store->poison_reason = *err;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	metric_set(&store_poisoned, 1);
 	if (first)
 		log_error("store", "a write failed: no more appends until a restart",
@@ -40,12 +40,12 @@ int store_check_writable(struct store *store, struct err *err)
 	if (store->options.read_only)
 		return err_set(err, ERR_READ_ONLY, "store \"%s\" was opened read-only",
 			       store->path);
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	if (store->poisoned)
 		rc = err_set(err, ERR_READ_ONLY,
 			     "store \"%.200s\" takes no writes until a restart, after: %.250s",
 			     store->path, store->poison_reason.message);
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return rc;
 }
 
@@ -54,34 +54,36 @@ void store_unref_memtable(struct store *store, struct memtable *memtable)
 {
 	bool last;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	assert(memtable->references);
 	last = !--memtable->references;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	if (last)
 		memtable_free(memtable);
 }
 
 void store_note_fault(struct store *store, int rc, const struct err *err)
 {
+	lock_assert_held(&store->seal_lock);
 	if (rc && store->manifest.poisoned)
 		store_poison(store, err);
 }
 
 void store_take_log(struct store *store)
 {
-	pthread_mutex_lock(&store->commit_lock);
-	while (store->log_busy)
-		pthread_cond_wait(&store->commit_changed, &store->commit_lock);
-	store->log_busy = true;
-	pthread_mutex_unlock(&store->commit_lock);
+	lock_take(&store->commit_lock);
+	assert(store->log_owner != lock_thread());
+	while (store->log_owner)
+		lock_wait(&store->commit_changed, &store->commit_lock);
+	store->log_owner = lock_thread();
+	lock_give(&store->commit_lock);
 }
 
 void store_give_log(struct store *store)
 {
-	pthread_mutex_lock(&store->commit_lock);
-	assert(store->log_busy);
-	store->log_busy = false;
-	pthread_cond_broadcast(&store->commit_changed);
-	pthread_mutex_unlock(&store->commit_lock);
+	lock_take(&store->commit_lock);
+	store_assert_owns_log(store);
+	store->log_owner = NULL;
+	lock_broadcast(&store->commit_changed);
+	lock_give(&store->commit_lock);
 }

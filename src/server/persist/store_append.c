@@ -47,12 +47,12 @@ static int reserve(struct store *store, size_t bytes, struct err *err)
 	if (bytes > STORE_BATCH_BYTES_MAX)
 		return err_set(err, ERR_INVALID, "a batch of %zu bytes is over the limit of %zu",
 			       bytes, STORE_BATCH_BYTES_MAX);
-	pthread_mutex_lock(&store->commit_lock);
+	lock_take(&store->commit_lock);
 	in_flight = store->in_flight_bytes;
 	fits = !in_flight || in_flight + bytes <= STORE_IN_FLIGHT_BYTES_MAX;
 	if (fits)
 		store->in_flight_bytes += bytes;
-	pthread_mutex_unlock(&store->commit_lock);
+	lock_give(&store->commit_lock);
 	if (!fits)
 		return err_set(err, ERR_NO_MEMORY,
 			       "batches of %zu bytes wait for the disk already; try again later",
@@ -63,9 +63,9 @@ static int reserve(struct store *store, size_t bytes, struct err *err)
 
 static void unreserve(struct store *store, size_t bytes)
 {
-	pthread_mutex_lock(&store->commit_lock);
+	lock_take(&store->commit_lock);
 	store->in_flight_bytes -= bytes;
-	pthread_mutex_unlock(&store->commit_lock);
+	lock_give(&store->commit_lock);
 	metric_add(&store_in_flight_bytes, -(int64_t)bytes);
 }
 
@@ -81,11 +81,12 @@ static struct memtable_window window_now(const struct store *store)
 	};
 }
 
-/* Begins a new generation when the active one is large. With the log turn. */
+/* Begins a new generation when the active one is large. */
 static int make_room(struct store *store, struct err *err)
 {
 	uint64_t limit = store->options.seal_bytes;
 
+	store_assert_owns_log(store);
 	if (memtable_bytes(store->active) < limit && store->wal.generation_bytes < limit)
 		return 0;
 	if (store_may_rotate(store)) {
@@ -94,14 +95,14 @@ static int make_room(struct store *store, struct err *err)
 		return 0;
 	}
 	store_wake_background(store);
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	if (store->seal_err.code)
 		err_set(err, store->seal_err.code, "parts cannot be written: %.400s",
 			store->seal_err.message);
 	else
 		err_set(err, ERR_NO_MEMORY,
 			"parts are written more slowly than batches arrive; try again later");
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return -(int)err->code;
 }
 
@@ -146,7 +147,9 @@ static void apply_group(struct store *store, struct pending *group, size_t count
 	struct memtable *active = store->active;
 	size_t i = 0;
 
-	pthread_mutex_lock(&store->lock);
+	store_assert_owns_log(store);
+	assert(!active->ended);
+	lock_take(&store->lock);
 	for (struct pending *pending = group; i < count; pending = pending->next, i++) {
 		memtable_apply(active, &store->ledger, pending->batch, &pending->window,
 			       &pending->result);
@@ -154,16 +157,18 @@ static void apply_group(struct store *store, struct pending *group, size_t count
 	}
 	metric_set(&store_memtable_bytes, (int64_t)memtable_bytes(active));
 	metric_set(&store_wal_bytes, (int64_t)store->wal.generation_bytes);
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 }
 
-/* With the log turn and without commit_lock. */
 static void commit_group(struct store *store, struct pending *group, size_t count)
 {
 	struct err err = { 0 };
-	int rc = log_group(store, group, count, &err);
 	size_t i = 0;
+	int rc;
 
+	store_assert_owns_log(store);
+	assert(count && !lock_is_held(&store->commit_lock));
+	rc = log_group(store, group, count, &err);
 	if (!rc)
 		apply_group(store, group, count);
 	for (struct pending *pending = group; i < count; pending = pending->next, i++) {
@@ -172,12 +177,13 @@ static void commit_group(struct store *store, struct pending *group, size_t coun
 	}
 }
 
-/* Takes up to STORE_GROUP_BATCHES_MAX batches off the queue. With commit_lock. */
+/* Takes up to STORE_GROUP_BATCHES_MAX batches off the queue. */
 static size_t take_group(struct store *store, struct pending **ret)
 {
 	struct pending **end = &store->queue;
 	size_t count = 0;
 
+	lock_assert_held(&store->commit_lock);
 	*ret = store->queue;
 	while (*end && count < STORE_GROUP_BATCHES_MAX) {
 		end = &(*end)->next;
@@ -189,40 +195,43 @@ static size_t take_group(struct store *store, struct pending **ret)
 	return count;
 }
 
-/* Leads groups until its own batch was in one. With commit_lock, which is given up meanwhile. */
+/* Leads groups until its own batch was in one; gives commit_lock up meanwhile. */
 static void lead(struct store *store, const struct pending *mine)
 {
-	store->log_busy = true;
+	lock_assert_held(&store->commit_lock);
+	assert(!store->log_owner);
+	store->log_owner = lock_thread();
 	while (!mine->done) {
 		struct pending *group;
 		size_t count = take_group(store, &group);
 
-		pthread_mutex_unlock(&store->commit_lock);
+		lock_give(&store->commit_lock);
 		commit_group(store, group, count);
-		pthread_mutex_lock(&store->commit_lock);
+		lock_take(&store->commit_lock);
 		while (count--) {
 			struct pending *next = group->next;
 
 			group->done = true;
 			group = next;
 		}
-		pthread_cond_broadcast(&store->commit_changed);
+		lock_broadcast(&store->commit_changed);
 	}
-	store->log_busy = false;
+	store_assert_owns_log(store);
+	store->log_owner = NULL;
 }
 
 static void commit(struct store *store, struct pending *mine)
 {
-	pthread_mutex_lock(&store->commit_lock);
+	lock_take(&store->commit_lock);
 	*store->queue_end = mine;
 	store->queue_end = &mine->next;
 	while (!mine->done) {
-		if (store->log_busy)
-			pthread_cond_wait(&store->commit_changed, &store->commit_lock);
+		if (store->log_owner)
+			lock_wait(&store->commit_changed, &store->commit_lock);
 		else
 			lead(store, mine);
 	}
-	pthread_mutex_unlock(&store->commit_lock);
+	lock_give(&store->commit_lock);
 }
 
 static int append(struct store *store, const struct tables_view *batch, struct append_result *ret,

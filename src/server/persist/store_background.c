@@ -3,8 +3,6 @@
  * The background thread: the log's next segment, parts of the memtables that have ended, and the
  * limits of tenants, every second and whenever an append asks for it.
  */
-#include <time.h>
-
 #include "base/log.h"
 #include "server/persist/store_int.h"
 
@@ -49,19 +47,17 @@ static void *run(void *context)
 	char last_error[ERR_MESSAGE_BYTES] = "";
 
 	pthread_setname_np(pthread_self(), "firn-seal");
-	pthread_mutex_lock(&store->wake_lock);
+	lock_take(&store->wake_lock);
 	while (!store->stopping) {
-		struct timespec until;
 		struct err err = { 0 };
 
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += STORE_TICK_NS / CLOCK_NS_PER_S;
 		if (!store->wanted)
-			pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
+			lock_wait_until(&store->wake, &store->wake_lock,
+					clock_monotonic_ns() + STORE_TICK_NS);
 		store->wanted = false;
 		if (store->stopping)
 			break;
-		pthread_mutex_unlock(&store->wake_lock);
+		lock_give(&store->wake_lock);
 		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
 		    strcmp(last_error, err.message) != 0) {
 			memcpy(last_error, err.message, sizeof(last_error));
@@ -69,18 +65,18 @@ static void *run(void *context)
 				  "work in the background failed; it is tried again every second",
 				  "error=\"%s\"", err.message);
 		}
-		pthread_mutex_lock(&store->wake_lock);
+		lock_take(&store->wake_lock);
 	}
-	pthread_mutex_unlock(&store->wake_lock);
+	lock_give(&store->wake_lock);
 	return NULL;
 }
 
 void store_wake_background(struct store *store)
 {
-	pthread_mutex_lock(&store->wake_lock);
+	lock_take(&store->wake_lock);
 	store->wanted = true;
-	pthread_cond_signal(&store->wake);
-	pthread_mutex_unlock(&store->wake_lock);
+	lock_signal(&store->wake);
+	lock_give(&store->wake_lock);
 }
 
 int store_start_background(struct store *store, struct err *err)
@@ -100,10 +96,10 @@ void store_stop_background(struct store *store)
 {
 	if (!store->background_runs)
 		return;
-	pthread_mutex_lock(&store->wake_lock);
+	lock_take(&store->wake_lock);
 	store->stopping = true;
-	pthread_cond_signal(&store->wake);
-	pthread_mutex_unlock(&store->wake_lock);
+	lock_signal(&store->wake);
+	lock_give(&store->wake_lock);
 	pthread_join(store->background, NULL);
 	store->background_runs = false;
 }

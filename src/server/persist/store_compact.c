@@ -51,6 +51,7 @@ static void hold_back(struct store *store, uint64_t number, int64_t now_ns)
 {
 	struct store_held_back *held = find_held_back(store, number);
 
+	lock_assert_held(&store->compact_lock);
 	if (!held) {
 		mem_grow(store->held_back, store->held_back_count, store->held_back_capacity);
 		held = &store->held_back[store->held_back_count++];
@@ -112,11 +113,12 @@ static const struct part_info *find_part(const struct store *store, uint64_t num
 	return NULL;
 }
 
-/* Forgets those held back that are no parts any more. With seal_lock. */
+/* Forgets those held back that are no parts any more. */
 static void prune_held_back(struct store *store)
 {
 	size_t kept = 0;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < store->held_back_count; i++)
 		if (find_part(store, store->held_back[i].number))
 			store->held_back[kept++] = store->held_back[i];
@@ -124,7 +126,7 @@ static void prune_held_back(struct store *store)
 	metric_set(&store_compact_held_back, (int64_t)kept);
 }
 
-/* As compact_plan_next, without the parts that are held back. With seal_lock. */
+/* As compact_plan_next, without the parts that are held back. */
 static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
 {
 	const struct manifest_state *state = &store->manifest.state;
@@ -133,6 +135,7 @@ static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
 	size_t count = 0;
 	bool found;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++)
 		if (!is_held_back(store, state->parts[i].number, now_ns))
 			parts[count++] = state->parts[i];
@@ -154,12 +157,12 @@ static int check_room(const struct store *store, const struct compact_plan *plan
 		       (unsigned long long)(need >> 20), (unsigned long long)(free_bytes >> 20));
 }
 
-/* With seal_lock. */
 static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 {
 	struct store *store = step->store;
 	int rc = store_check_writable(store, err);
 
+	lock_assert_held(&store->seal_lock);
 	*ret_found = false;
 	if (rc)
 		return rc;
@@ -179,9 +182,10 @@ static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 	return 0;
 }
 
-/* With seal_lock: whether all inputs are as they were. */
+/* Whether all inputs are as they were. */
 static bool inputs_stand(const struct step *step)
 {
+	lock_assert_held(&step->store->seal_lock);
 	for (size_t i = 0; i < step->plan.parts_count; i++) {
 		const struct part_info *part = find_part(step->store, step->inputs[i].number);
 
@@ -196,12 +200,12 @@ static void swap_in(struct step *step, const struct part_info *part)
 {
 	struct store *store = step->store;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	for (size_t i = 0; i < step->plan.parts_count; i++)
 		part_cache_drop(&store->cache, step->inputs[i].number);
 	if (part->number)
 		part_cache_add(&store->cache, part);
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 }
 
 static void remove_part_file(const struct store *store, uint64_t number)
@@ -211,13 +215,13 @@ static void remove_part_file(const struct store *store, uint64_t number)
 	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
 }
 
-/* With seal_lock. */
 static int put_in_force(struct step *step, const struct part_info *part, struct err *err)
 {
 	struct store *store = step->store;
 	struct manifest_edit edit = { 0 };
 	int rc;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < step->plan.parts_count; i++)
 		manifest_edit_drop_part(&edit, step->inputs[i].number);
 	if (part->number)
@@ -236,7 +240,7 @@ static int finish(struct step *step, const struct part_info *part, struct err *e
 	bool stand;
 	int rc = 0;
 
-	pthread_mutex_lock(&store->seal_lock);
+	lock_take(&store->seal_lock);
 	stand = inputs_stand(step);
 	if (stand)
 		rc = put_in_force(step, part, err);
@@ -245,7 +249,7 @@ static int finish(struct step *step, const struct part_info *part, struct err *e
 		remove_part_file(store, part->number);
 	store_note_fault(store, rc, err);
 	store_publish_parts(store);
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 	return rc;
 }
 
@@ -317,7 +321,7 @@ static int note_untouched(struct step *step, struct err *err)
 	struct manifest_edit edit = { 0 };
 	int rc = 0;
 
-	pthread_mutex_lock(&store->seal_lock);
+	lock_take(&store->seal_lock);
 	if (inputs_stand(step)) {
 		uint64_t last = tombstones->items[tombstones->count - 1].number;
 
@@ -328,7 +332,7 @@ static int note_untouched(struct step *step, struct err *err)
 		manifest_edit_free(&edit);
 		store_note_fault(store, rc, err);
 	}
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 	return rc;
 }
 
@@ -353,9 +357,10 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 	struct err cause = { 0 };
 	int rc;
 
-	pthread_mutex_lock(&store->seal_lock);
+	lock_assert_held(&store->compact_lock);
+	lock_take(&store->seal_lock);
 	rc = choose(&step, options->all, ret_done, &cause);
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 	if (!rc && *ret_done) {
 		metric_set(&store_compact_running, 1);
 		rc = step.only_deletes ? run_deletes(&step, options, throttle, ret, &cause)
@@ -380,7 +385,7 @@ int store_compact(struct store *store, const struct store_compact_options *optio
 	int rc = 0, failed = 0;
 
 	*ret = (struct store_compacted){ 0 };
-	pthread_mutex_lock(&store->compact_lock);
+	lock_take(&store->compact_lock);
 	store->held_back_count = 0; /* who asks wants it tried now */
 	while (!rc && done) {
 		rc = store_compact_step(store, options, NULL, ret, &done, &cause);
@@ -395,6 +400,6 @@ int store_compact(struct store *store, const struct store_compact_options *optio
 			rc = 0; /* there may be others */
 		}
 	}
-	pthread_mutex_unlock(&store->compact_lock);
+	lock_give(&store->compact_lock);
 	return failed ? failed : rc;
 }

@@ -19,12 +19,13 @@ int store_load_tombstones(struct store *store, struct err *err)
 	struct tombstones *made, *old;
 	int rc = tombstones_of(&store->manifest.state, &made, err);
 
+	lock_assert_held(&store->seal_lock);
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	old = store->tombstones;
 	store->tombstones = made;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	tombstones_unref(old);
 	if (!store->options.read_only)
 		metric_set(&store_tombstones, (int64_t)made->count);
@@ -63,6 +64,7 @@ int store_settle_tombstones(struct store *store, struct err *err)
 	int64_t now_ns = store_now_ns(store);
 	int rc = 0;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->tombstones_count; i++) {
 		const struct manifest_tombstone *tombstone = &state->tombstones[i];
 
@@ -83,12 +85,12 @@ int store_settle_tombstones(struct store *store, struct err *err)
 	return rc;
 }
 
-/* With seal_lock. */
 static int put_in_force(struct store *store, struct manifest_tombstone *tombstone, struct err *err)
 {
 	struct manifest_edit edit = { 0 };
 	int rc;
 
+	lock_assert_held(&store->seal_lock);
 	if (store->tombstones->count >= TOMBSTONES_IN_FORCE_MAX)
 		return err_set(err, ERR_BUSY, "%u deletions are being carried out; try again later",
 			       TOMBSTONES_IN_FORCE_MAX);
@@ -180,9 +182,9 @@ int store_delete(struct store *store, const struct store_delete *order, uint64_t
 	if (!rc)
 		rc = store_seal(store, &cause);
 	if (!rc) {
-		pthread_mutex_lock(&store->seal_lock);
+		lock_take(&store->seal_lock);
 		rc = put_in_force(store, &tombstone, &cause);
-		pthread_mutex_unlock(&store->seal_lock);
+		lock_give(&store->seal_lock);
 	}
 	if (!rc) {
 		log_info("store", "deletion ordered",
@@ -203,7 +205,7 @@ void store_deletes(struct store *store, const struct slice *tenant, struct store
 {
 	const struct manifest_state *state = &store->manifest.state;
 
-	pthread_mutex_lock(&store->seal_lock);
+	lock_take(&store->seal_lock);
 	ret->count = 0;
 	ret->items = mem_new_array(struct store_deleted, state->tombstones_count);
 	for (size_t i = state->tombstones_count; i-- > 0;) {
@@ -221,7 +223,7 @@ void store_deletes(struct store *store, const struct slice *tenant, struct store
 			.done_ns = from->done_ns,
 		};
 	}
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 }
 
 void store_deletes_free(struct store_deletes *deletes)

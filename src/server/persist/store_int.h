@@ -6,8 +6,8 @@
  *
  *   compact_lock one thread at a time compacts or scrubs
  *   seal_lock    one thread at a time turns memtables into parts and edits the manifest
- *   log turn     `log_busy`: one thread at a time owns the log and the ledger (append, rotate)
- *   commit_lock  the queue of appends, log_busy, in_flight_bytes
+ *   log turn     `log_owner`: one thread at a time owns the log and the ledger (append, rotate)
+ *   commit_lock  the queue of appends, log_owner, in_flight_bytes
  *   lock         the list of memtables and their tables (writing), poison
  *   cache.lock   the parts
  *
@@ -18,8 +18,9 @@
 #ifndef FIRN_SERVER_PERSIST_STORE_INT_H
 #define FIRN_SERVER_PERSIST_STORE_INT_H
 
-#include <pthread.h>
+#include <assert.h>
 
+#include "server/persist/disk/persist_locks.h"
 #include "server/persist/manifest/manifest.h"
 #include "server/persist/batch/memtable.h"
 #include "server/persist/part/decode/part_cache.h"
@@ -70,20 +71,20 @@ struct store {
 	char *path;
 	struct vfs_file *lock_file;
 
-	pthread_mutex_t seal_lock;
+	struct lock seal_lock;
 	struct manifest manifest; /* guarded by seal_lock */
 	struct err seal_err;	  /* guarded by lock: why the last seal failed */
 
-	pthread_mutex_t commit_lock;
-	pthread_cond_t commit_changed;
+	struct lock commit_lock;
+	struct lock_condition commit_changed;
 	struct pending *queue, **queue_end;
-	bool log_busy;
+	const void *log_owner; /* lock_thread() of who has the log turn, or NULL */
 	size_t in_flight_bytes;
 	struct wal wal;		 /* with the log turn */
 	struct ledger ledger;	 /* with the log turn */
 	struct memtable *active; /* with the log turn; its tables are written under lock besides */
 
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct memtable *memtables[STORE_MEMTABLES_MAX + 1]; /* oldest first, the last is active */
 	size_t memtables_count;
 	bool poisoned;
@@ -99,11 +100,11 @@ struct store {
 
 	pthread_t background;
 	bool background_runs;
-	pthread_mutex_t wake_lock;
-	pthread_cond_t wake;
+	struct lock wake_lock;
+	struct lock_condition wake;
 	bool wanted, stopping; /* guarded by wake_lock */
 
-	pthread_mutex_t compact_lock; /* one compaction or scrub at a time; before seal_lock */
+	struct lock compact_lock; /* one compaction or scrub at a time; before seal_lock */
 	pthread_t maintenance;
 	bool maintenance_runs;
 	struct throttle throttle;	 /* of the maintenance thread */
@@ -129,6 +130,12 @@ void store_unref_memtable(struct store *store, struct memtable *memtable);
 /* The log turn: one at a time writes the log, or begins a generation. */
 void store_take_log(struct store *store);
 void store_give_log(struct store *store);
+
+/* The calling thread has the log turn. */
+static inline void store_assert_owns_log(const struct store *store)
+{
+	assert(store->log_owner == lock_thread());
+}
 
 /* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
 int store_recover(struct store *store, bool fresh, struct err *err);

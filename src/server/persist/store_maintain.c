@@ -39,9 +39,9 @@ static int compact_all(struct store *store, struct err *err)
 	int rc = 0;
 
 	while (done && may_go_on(rc)) {
-		pthread_mutex_lock(&store->compact_lock);
+		lock_take(&store->compact_lock);
 		rc = store_compact_step(store, &options, &store->throttle, &compacted, &done, err);
-		pthread_mutex_unlock(&store->compact_lock);
+		lock_give(&store->compact_lock);
 	}
 	return rc;
 }

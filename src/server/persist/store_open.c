@@ -41,14 +41,14 @@ static struct store *store_new(const struct store_options *options)
 	if (!store->options.cache_bytes)
 		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
 	store->queue_end = &store->queue;
-	pthread_mutex_init(&store->compact_lock, NULL);
-	pthread_mutex_init(&store->seal_lock, NULL);
+	lock_init(&store->compact_lock, "store.compact", STORE_COMPACT_RANK);
+	lock_init(&store->seal_lock, "store.seal", STORE_SEAL_RANK);
 	throttle_init(&store->throttle, STORE_MAINTAIN_BYTES_PER_S, STORE_MAINTAIN_CPU_PERCENT);
-	pthread_mutex_init(&store->commit_lock, NULL);
-	pthread_mutex_init(&store->lock, NULL);
-	pthread_mutex_init(&store->wake_lock, NULL);
-	pthread_cond_init(&store->commit_changed, NULL);
-	pthread_cond_init(&store->wake, NULL);
+	lock_init(&store->commit_lock, "store.commit", STORE_COMMIT_RANK);
+	lock_init(&store->lock, "store", STORE_RANK);
+	lock_init(&store->wake_lock, "store.wake", STORE_WAKE_RANK);
+	lock_condition_init(&store->commit_changed);
+	lock_condition_init(&store->wake);
 	part_cache_init(&store->cache, store->vfs, store->path, store->options.cache_bytes,
 			store->options.read_only);
 	return store;
@@ -65,18 +65,18 @@ static void store_free(struct store *store)
 	free(store->scrubbed);
 	free(store->held_back);
 	throttle_fini(&store->throttle);
-	pthread_mutex_destroy(&store->compact_lock);
+	lock_free(&store->compact_lock);
 	for (size_t i = 0; i < store->held_count; i++)
 		part_cache_unpin(&store->cache, store->held[i]);
 	free(store->held);
 	part_cache_fini(&store->cache);
 	vfs_close(store->lock_file);
-	pthread_mutex_destroy(&store->seal_lock);
-	pthread_mutex_destroy(&store->commit_lock);
-	pthread_mutex_destroy(&store->lock);
-	pthread_mutex_destroy(&store->wake_lock);
-	pthread_cond_destroy(&store->commit_changed);
-	pthread_cond_destroy(&store->wake);
+	lock_free(&store->seal_lock);
+	lock_free(&store->commit_lock);
+	lock_free(&store->lock);
+	lock_free(&store->wake_lock);
+	lock_condition_free(&store->commit_changed);
+	lock_condition_free(&store->wake);
 	free(store->path);
 	for (size_t i = 0; i < store->options.tenant_limits_count; i++)
 		free((void *)(uintptr_t)store->options.tenant_limits[i].tenant);

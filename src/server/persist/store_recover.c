@@ -294,7 +294,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 	return rc;
 }
 
-int store_recover(struct store *store, bool fresh, struct err *err)
+static int recover(struct store *store, bool fresh, struct err *err)
 {
 	bool writable = !store->options.read_only;
 	struct layout_list list = { 0 };
@@ -319,5 +319,15 @@ int store_recover(struct store *store, bool fresh, struct err *err)
 	if (!rc)
 		rc = replay_log(store, &list, err);
 	free(list.entries);
+	return rc;
+}
+
+int store_recover(struct store *store, bool fresh, struct err *err)
+{
+	int rc;
+
+	lock_take(&store->seal_lock);
+	rc = recover(store, fresh, err);
+	lock_give(&store->seal_lock);
 	return rc;
 }

@@ -2,9 +2,10 @@
 #include "server/persist/store_replay.h"
 
 #include <assert.h>
-#include <pthread.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
+#include "server/persist/disk/persist_locks.h"
 
 #define DECODED_BYTES_MAX ((size_t)32 << 20) /* batches that wait as they were judged */
 
@@ -22,8 +23,8 @@ struct store_replay {
 	bool left_out;
 	struct strbuf *kept;
 	size_t kept_count, kept_capacity;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct lock lock;
+	struct lock_condition changed;
 	/* Guarded by lock: */
 	struct job *jobs;
 	size_t jobs_count, jobs_capacity, taken, done;
@@ -54,23 +55,23 @@ static void *run(void *context)
 {
 	struct store_replay *replay = context;
 
-	pthread_mutex_lock(&replay->lock);
+	lock_take(&replay->lock);
 	for (;;) {
 		struct job job;
 
 		while (replay->taken == replay->jobs_count && !replay->ending)
-			pthread_cond_wait(&replay->changed, &replay->lock);
+			lock_wait(&replay->changed, &replay->lock);
 		if (replay->taken == replay->jobs_count)
 			break;
 		job = replay->jobs[replay->taken++];
 		replay->decoded_bytes -= job.batch.bytes;
-		pthread_mutex_unlock(&replay->lock);
+		lock_give(&replay->lock);
 		store_job(replay, &job);
-		pthread_mutex_lock(&replay->lock);
+		lock_take(&replay->lock);
 		replay->done++;
-		pthread_cond_broadcast(&replay->changed);
+		lock_broadcast(&replay->changed);
 	}
-	pthread_mutex_unlock(&replay->lock);
+	lock_give(&replay->lock);
 	return NULL;
 }
 
@@ -80,8 +81,8 @@ struct store_replay *store_replay_new(struct memtable *memtable, size_t bytes_ma
 
 	replay->memtable = memtable;
 	replay->bytes_max = bytes_max;
-	pthread_mutex_init(&replay->lock, NULL);
-	pthread_cond_init(&replay->changed, NULL);
+	lock_init(&replay->lock, "store.replay", STORE_REPLAY_RANK);
+	lock_condition_init(&replay->changed);
 	replay->runs = !pthread_create(&replay->thread, NULL, run, replay);
 	return replay;
 }
@@ -103,32 +104,32 @@ void store_replay_give(struct store_replay *replay, struct slice payload,
 		store_job(replay, &job);
 		return;
 	}
-	pthread_mutex_lock(&replay->lock);
+	lock_take(&replay->lock);
 	if (replay->decoded_bytes + job.batch.bytes > DECODED_BYTES_MAX)
 		tables_image_free(&job.batch);
 	replay->decoded_bytes += job.batch.bytes;
 	mem_grow(replay->jobs, replay->jobs_count, replay->jobs_capacity);
 	replay->jobs[replay->jobs_count++] = job;
-	pthread_cond_broadcast(&replay->changed);
-	pthread_mutex_unlock(&replay->lock);
+	lock_broadcast(&replay->changed);
+	lock_give(&replay->lock);
 }
 
 void store_replay_wait(struct store_replay *replay)
 {
-	pthread_mutex_lock(&replay->lock);
+	lock_take(&replay->lock);
 	while (replay->done < replay->jobs_count)
-		pthread_cond_wait(&replay->changed, &replay->lock);
-	pthread_mutex_unlock(&replay->lock);
+		lock_wait(&replay->changed, &replay->lock);
+	lock_give(&replay->lock);
 }
 
 bool store_replay_end(struct store_replay *replay)
 {
 	bool whole;
 
-	pthread_mutex_lock(&replay->lock);
+	lock_take(&replay->lock);
 	replay->ending = true;
-	pthread_cond_broadcast(&replay->changed);
-	pthread_mutex_unlock(&replay->lock);
+	lock_broadcast(&replay->changed);
+	lock_give(&replay->lock);
 	if (replay->runs)
 		pthread_join(replay->thread, NULL);
 	whole = !replay->left_out;
@@ -136,8 +137,8 @@ bool store_replay_end(struct store_replay *replay)
 		strbuf_free(&replay->kept[i]);
 	free(replay->kept);
 	free(replay->jobs);
-	pthread_mutex_destroy(&replay->lock);
-	pthread_cond_destroy(&replay->changed);
+	lock_free(&replay->lock);
+	lock_condition_free(&replay->changed);
 	free(replay);
 	return whole;
 }

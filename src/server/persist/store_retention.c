@@ -14,6 +14,7 @@ static int drop_part(struct store *store, uint64_t number, struct err *err)
 	struct manifest_edit edit = { 0 };
 	int rc;
 
+	lock_assert_held(&store->seal_lock);
 	manifest_edit_drop_part(&edit, number);
 	rc = manifest_commit(&store->manifest, &edit, err);
 	manifest_edit_free(&edit);
@@ -51,6 +52,7 @@ int store_apply_retention(struct store *store, struct err *err)
 	uint64_t number;
 	int rc = 0;
 
+	lock_assert_held(&store->seal_lock);
 	while (!rc && (number = part_to_drop(store)))
 		rc = drop_part(store, number, err);
 	return rc;
@@ -63,12 +65,12 @@ void store_watch_disk(struct store *store)
 
 	if (store->vfs->space(store->vfs, store->path, &free_bytes, &total_bytes))
 		return; /* nothing is known: what is written will tell */
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	was = store->disk_full;
 	full = free_bytes < (was ? reserve / 100 * RESUME_PERCENT : reserve);
 	store->disk_full = full;
 	store->disk_free_bytes = free_bytes;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	metric_set(&store_disk_free_bytes, (int64_t)free_bytes);
 	metric_set(&store_disk_full, full);
 	if (full && !was)
@@ -86,7 +88,7 @@ int store_check_space(struct store *store, struct err *err)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	if (store->disk_full)
 		rc = err_set(err, ERR_NO_SPACE,
 			     "no profiles are taken: the disk of \"%.200s\" has %llu MB free, and "
@@ -94,6 +96,6 @@ int store_check_space(struct store *store, struct err *err)
 			     "are kept in reserve; free space, or lower --storage-retention-size",
 			     store->path, (unsigned long long)(store->disk_free_bytes >> 20),
 			     (unsigned long long)(store->options.reserve_bytes >> 20));
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return rc;
 }

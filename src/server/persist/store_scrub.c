@@ -19,13 +19,15 @@ static struct store_scrubbed *find(struct store *store, uint64_t number)
 	return NULL;
 }
 
-/* With seal_lock: forgets parts that are gone, and adds new ones. */
+/* Forgets parts that are gone, and adds new ones. */
 static void refresh(struct store *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct store_scrubbed *fresh = mem_new_array(struct store_scrubbed, state->parts_count);
 	size_t count = 0;
 
+	lock_assert_held(&store->compact_lock);
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
 		const struct store_scrubbed *known = find(store, state->parts[i].number);
 
@@ -44,6 +46,7 @@ static struct store_scrubbed *choose(struct store *store, int64_t now_ns, bool *
 	struct store_scrubbed *oldest = NULL;
 	size_t due = 0;
 
+	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->scrubbed_count; i++) {
 		struct store_scrubbed *scrubbed = &store->scrubbed[i];
 
@@ -60,6 +63,7 @@ static void publish_age(struct store *store, int64_t now_ns)
 {
 	int64_t oldest_ns = now_ns;
 
+	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->scrubbed_count; i++) {
 		int64_t at_ns = store->scrubbed[i].at_ns == NEVER_NS ? store->opened_ns
 								     : store->scrubbed[i].at_ns;
@@ -94,20 +98,20 @@ int store_scrub(struct store *store, bool *ret_more, struct err *err)
 	struct part_info info = { 0 };
 	int rc = 0;
 
-	pthread_mutex_lock(&store->compact_lock);
-	pthread_mutex_lock(&store->seal_lock);
+	lock_take(&store->compact_lock);
+	lock_take(&store->seal_lock);
 	refresh(store);
 	scrubbed = choose(store, now_ns, ret_more);
 	for (size_t i = 0; scrubbed && i < state->parts_count; i++)
 		if (state->parts[i].number == scrubbed->number)
 			info = state->parts[i];
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 	store->throttle.bytes_per_s = STORE_SCRUB_BYTES_PER_S;
 	throttle_begin(&store->throttle);
 	if (info.number)
 		rc = scrub_part(store, scrubbed, &info, now_ns, err);
 	store->throttle.bytes_per_s = STORE_MAINTAIN_BYTES_PER_S;
 	publish_age(store, now_ns);
-	pthread_mutex_unlock(&store->compact_lock);
+	lock_give(&store->compact_lock);
 	return rc;
 }

@@ -19,9 +19,10 @@ bool store_may_rotate(struct store *store)
 {
 	bool room;
 
-	pthread_mutex_lock(&store->lock);
+	store_assert_owns_log(store);
+	lock_take(&store->lock);
 	room = store->memtables_count < STORE_MEMTABLES_MAX;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return room;
 }
 
@@ -36,15 +37,17 @@ void store_rotate(struct store *store)
 	struct memtable *old = store->active;
 	struct memtable *next = memtable_new(old->generation + 1);
 
+	store_assert_owns_log(store);
+	assert(!old->ended);
 	ledger_capture(&store->ledger, old->newest_receipt_ns, &old->state);
 	count_forgotten(&store->ledger);
 	wal_begin_generation(&store->wal, next->generation);
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	memtable_end(old);
 	old->end = store->wal.last;
 	assert(store->memtables_count < STORE_MEMTABLES_MAX);
 	store->memtables[store->memtables_count++] = next;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	store->active = next;
 }
 
@@ -52,9 +55,9 @@ static struct memtable *oldest_ended(struct store *store)
 {
 	struct memtable *memtable;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	memtable = store->memtables[0]->ended ? store->memtables[0] : NULL;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return memtable;
 }
 
@@ -104,14 +107,14 @@ static int write_generation(struct store *store, const struct memtable *memtable
 /* Snapshots see the memtable before and the part after, never both or none. */
 static void swap_in(struct store *store, struct memtable *memtable, const struct part_info *part)
 {
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	assert(store->memtables[0] == memtable);
 	if (part->number)
 		part_cache_add(&store->cache, part);
 	store->memtables_count--;
 	memmove(&store->memtables[0], &store->memtables[1],
 		store->memtables_count * sizeof(store->memtables[0]));
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	store_unref_memtable(store, memtable);
 }
 
@@ -149,6 +152,7 @@ void store_publish_parts(struct store *store)
 	const struct manifest_state *state = &store->manifest.state;
 	uint64_t bytes = 0, damaged = 0;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
 		bytes += state->parts[i].bytes;
 		damaged += state->parts[i].damaged;
@@ -158,12 +162,12 @@ void store_publish_parts(struct store *store)
 	metric_set(&store_parts_quarantined, (int64_t)damaged);
 }
 
-/* With seal_lock. */
 static int seal_oldest(struct store *store, struct memtable *memtable, struct err *err)
 {
 	struct part_info part = { 0 };
 	int rc = write_generation(store, memtable, &part, err);
 
+	lock_assert_held(&store->seal_lock);
 	if (rc)
 		return rc;
 	set_damaged_log_aside(store, memtable);
@@ -210,6 +214,7 @@ static bool log_is_long(const struct store *store)
 {
 	uint64_t segments = store->wal.segment_next;
 
+	store_assert_owns_log(store);
 	return segments >= LONG_LOG &&
 	       segments >= LONG_LOG * store->options.seal_bytes / store->options.segment_bytes;
 }
@@ -233,17 +238,18 @@ static void rotate_if_due(struct store *store, bool now)
 /* Appends tell it when there is no room for them. */
 static void note_sealed(struct store *store, int rc, const struct err *err)
 {
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	store->seal_err = rc ? *err : (struct err){ 0 };
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	metric_add(&store_seal_errors, rc != 0);
 }
 
-/* Besides sealing; with seal_lock. */
+/* Besides sealing. */
 static int keep_house(struct store *store, struct err *err)
 {
 	int rc = set_damaged_parts_aside(store, err);
 
+	lock_assert_held(&store->seal_lock);
 	if (rc)
 		return err_wrap(err, "set damaged parts aside"), rc;
 	rc = store_apply_retention(store, err);
@@ -276,14 +282,14 @@ static int work(struct store *store, bool seal_now, struct err *err)
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&store->seal_lock);
+	lock_take(&store->seal_lock);
 	rotate_if_due(store, seal_now);
 	rc = seal_and_keep_house(store, &cause);
 	store_publish_parts(store);
 	store_watch_disk(store);
 	if (store->manifest.poisoned || vfs_is_fault(rc))
 		store_poison(store, &cause);
-	pthread_mutex_unlock(&store->seal_lock);
+	lock_give(&store->seal_lock);
 	if (rc && err)
 		*err = cause;
 	return rc;

@@ -32,7 +32,7 @@ static bool may_be_number(struct slice value)
 
 /*
  * False when a label of the selector has a value that is nowhere among the texts: however many
- * series a memtable holds, a query about others does not look at them. With `lock`.
+ * series a memtable holds, a query about others does not look at them. With the store's `lock`.
  */
 static bool memtable_may_match(const struct memtable *memtable, const struct selector *selector)
 {
@@ -53,7 +53,7 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
 {
 	struct pins *pins = mem_new(struct pins);
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	for (size_t i = 0; i < store->memtables_count; i++) {
 		struct memtable *memtable = store->memtables[i];
 
@@ -66,7 +66,7 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
 	}
 	pins->tombstones = tombstones_ref(store->tombstones);
 	pins->parts_count = part_cache_select(&store->cache, from_ns, to_ns, &pins->parts);
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return pins;
 }
 
@@ -341,9 +341,9 @@ static bool are_counted(struct store *store, uint64_t of, uint64_t *ret)
 {
 	struct store_counted counted;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	counted = store->counted;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	if (!counted.of || (counted.of != of &&
 			    (counted.took_ns < COUNT_QUICK_NS ||
 			     clock_monotonic_ns() - counted.at_ns > COUNT_REST * counted.took_ns)))
@@ -357,9 +357,9 @@ static void note_counted(struct store *store, uint64_t of, uint64_t series, int6
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	store->counted = (struct store_counted){ of, series, now_ns, now_ns - begin_ns };
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 }
 
 /* `series` may be NULL: they are not to be counted. */
@@ -449,9 +449,9 @@ int store_stat(struct store *store, struct store_stat *ret, struct err *err)
 	}
 	idmap_free(&series.map);
 	free(series.items);
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	stat.poisoned = store->poisoned;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	rc = add_files(store, &stat, err);
 	if (!rc)
 		*ret = stat;

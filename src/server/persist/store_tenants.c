@@ -44,11 +44,12 @@ static uint64_t bytes_of(const struct part_info *part, const struct part_partiti
 			: 0);
 }
 
-/* With seal_lock: whether what the tenant has in the part before `to_ns` was ordered to go. */
+/* Whether what the tenant has in the part before `to_ns` was ordered to go. */
 static bool is_ordered(const struct looking *looking, const struct part_info *part, int64_t to_ns)
 {
 	const struct manifest_state *state = &looking->store->manifest.state;
 
+	lock_assert_held(&looking->store->seal_lock);
 	for (size_t i = 0; i < state->tombstones_count; i++) {
 		const struct manifest_tombstone *tombstone = &state->tombstones[i];
 
@@ -128,11 +129,11 @@ static int apply(struct looking *looking, const struct store_tenant_limit *limit
 	looking->count = 0;
 	strbuf_clear(&looking->selector);
 	strbuf_addf(&looking->selector, "{" PART_KEY_TENANT "=\"%s\"}", limit->tenant);
-	pthread_mutex_lock(&looking->store->seal_lock);
+	lock_take(&looking->store->seal_lock);
 	for (size_t i = 0; i < looking->parts_count; i++)
 		add_part(looking, looking->parts[i], slice_of(limit->tenant));
 	order.to_ns = find_moment(looking, limit);
-	pthread_mutex_unlock(&looking->store->seal_lock);
+	lock_give(&looking->store->seal_lock);
 	if (order.to_ns == INT64_MIN)
 		return 0;
 	order.selector = strbuf_slice(&looking->selector);
@@ -145,12 +146,12 @@ static bool is_due(struct store *store)
 	int64_t now_ns = store_now_ns(store);
 	bool due;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	due = !store->tenants_looked_ns || now_ns - store->tenants_looked_ns >= LOOK_NS ||
 	      now_ns < store->tenants_looked_ns;
 	if (due)
 		store->tenants_looked_ns = now_ns;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	return due;
 }
 
@@ -163,9 +164,9 @@ static void take_parts(struct looking *looking)
 	struct store *store = looking->store;
 	size_t count;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &looking->parts);
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	for (size_t i = 0; i < count; i++)
 		if (part_cache_load(&store->cache, looking->parts[i], NULL))
 			part_cache_unpin(&store->cache, looking->parts[i]);

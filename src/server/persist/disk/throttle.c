@@ -4,26 +4,22 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/persist/disk/persist_locks.h"
 
 #define PAUSE_MIN_NS ((int64_t)2000000)	  /* shorter ones cost more than they give */
 #define PAUSE_MAX_NS (2 * CLOCK_NS_PER_S) /* a clock that jumps stops nothing for long */
 
 void throttle_init(struct throttle *throttle, uint64_t bytes_per_s, unsigned int cpu_percent)
 {
-	pthread_condattr_t attributes;
-
 	*throttle = (struct throttle){ .bytes_per_s = bytes_per_s, .cpu_percent = cpu_percent };
-	pthread_mutex_init(&throttle->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&throttle->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&throttle->lock, "throttle", THROTTLE_RANK);
+	lock_condition_init(&throttle->changed);
 }
 
 void throttle_fini(struct throttle *throttle)
 {
-	pthread_mutex_destroy(&throttle->lock);
-	pthread_cond_destroy(&throttle->changed);
+	lock_free(&throttle->lock);
+	lock_condition_free(&throttle->changed);
 }
 
 static int64_t cpu_ns(void)
@@ -59,18 +55,14 @@ static int64_t due_ns(const struct throttle *throttle)
 
 bool throttle_sleep(struct throttle *throttle, int64_t duration_ns)
 {
-	struct timespec until;
 	bool stopped;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	duration_ns += until.tv_nsec;
-	until.tv_sec += duration_ns / CLOCK_NS_PER_S;
-	until.tv_nsec = duration_ns % CLOCK_NS_PER_S;
-	pthread_mutex_lock(&throttle->lock);
+	lock_take(&throttle->lock);
 	if (!throttle->stopped)
-		pthread_cond_timedwait(&throttle->changed, &throttle->lock, &until);
+		lock_wait_until(&throttle->changed, &throttle->lock,
+				clock_monotonic_ns() + duration_ns);
 	stopped = throttle->stopped;
-	pthread_mutex_unlock(&throttle->lock);
+	lock_give(&throttle->lock);
 	return stopped;
 }
 
@@ -86,24 +78,24 @@ int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err)
 	if (wait > PAUSE_MIN_NS) {
 		stopped = throttle_sleep(throttle, wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS);
 	} else {
-		pthread_mutex_lock(&throttle->lock);
+		lock_take(&throttle->lock);
 		stopped = throttle->stopped;
-		pthread_mutex_unlock(&throttle->lock);
+		lock_give(&throttle->lock);
 	}
 	return stopped ? err_set(err, ERR_CANCELLED, "stopped: the store closes") : 0;
 }
 
 void throttle_wake(struct throttle *throttle)
 {
-	pthread_mutex_lock(&throttle->lock);
-	pthread_cond_broadcast(&throttle->changed);
-	pthread_mutex_unlock(&throttle->lock);
+	lock_take(&throttle->lock);
+	lock_broadcast(&throttle->changed);
+	lock_give(&throttle->lock);
 }
 
 void throttle_stop(struct throttle *throttle)
 {
-	pthread_mutex_lock(&throttle->lock);
+	lock_take(&throttle->lock);
 	throttle->stopped = true;
-	pthread_cond_broadcast(&throttle->changed);
-	pthread_mutex_unlock(&throttle->lock);
+	lock_broadcast(&throttle->changed);
+	lock_give(&throttle->lock);
 }

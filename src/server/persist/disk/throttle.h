@@ -9,19 +9,19 @@
 #ifndef FIRN_SERVER_PERSIST_DISK_THROTTLE_H
 #define FIRN_SERVER_PERSIST_DISK_THROTTLE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/lock.h"
 
 struct throttle {
 	uint64_t bytes_per_s;	  /* 0 = as fast as it goes, likewise the next */
 	unsigned int cpu_percent; /* of one core */
 	int64_t began_ns, cpu_began_ns;
 	uint64_t bytes;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct lock lock;
+	struct lock_condition changed;
 	bool stopped; /* guarded by lock */
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/persist/disk/persist_metrics.h"
+#include "server/persist/disk/persist_locks.h"
 
 void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char *dir,
 		     uint64_t budget_bytes, bool read_only)
@@ -14,8 +15,8 @@ void part_cache_init(struct part_cache *cache, const struct vfs *vfs, const char
 				      .dir = dir,
 				      .budget = { .limit_bytes = (size_t)budget_bytes },
 				      .read_only = read_only };
-	pthread_mutex_init(&cache->lock, NULL);
-	pthread_cond_init(&cache->opened, NULL);
+	lock_init(&cache->lock, "part_cache", PART_CACHE_RANK);
+	lock_condition_init(&cache->opened);
 }
 
 static void remove_file(const struct part_cache *cache, const struct part *part)
@@ -38,8 +39,8 @@ void part_cache_fini(struct part_cache *cache)
 	for (size_t i = 0; i < cache->count; i++)
 		part_free(cache, cache->parts[i]);
 	free(cache->parts);
-	pthread_mutex_destroy(&cache->lock);
-	pthread_cond_destroy(&cache->opened);
+	lock_free(&cache->lock);
+	lock_condition_free(&cache->opened);
 }
 
 void part_cache_add(struct part_cache *cache, const struct part_info *info)
@@ -47,15 +48,15 @@ void part_cache_add(struct part_cache *cache, const struct part_info *info)
 	struct part *part = mem_new(struct part);
 
 	part->info = *info;
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	mem_grow(cache->parts, cache->count, cache->capacity);
 	cache->parts[cache->count++] = part;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
 void part_cache_drop(struct part_cache *cache, uint64_t number)
 {
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	for (size_t i = 0; i < cache->count; i++) {
 		struct part *part = cache->parts[i];
 
@@ -73,7 +74,7 @@ void part_cache_drop(struct part_cache *cache, uint64_t number)
 			part_free(cache, part);
 		break;
 	}
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
 size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_ns,
@@ -82,7 +83,7 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 	struct part **parts;
 	size_t count = 0;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	parts = mem_new_array(struct part *, cache->count);
 	for (size_t i = 0; i < cache->count; i++) {
 		struct part *part = cache->parts[i];
@@ -93,7 +94,7 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 		part->last_use = ++cache->uses;
 		parts[count++] = part;
 	}
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	*ret_parts = parts;
 	return count;
 }
@@ -138,6 +139,7 @@ static void shrink(struct part_cache *cache)
 	uint64_t after = 0;
 	struct part *part;
 
+	lock_assert_held(&cache->lock);
 	while ((usage.bytes > cache->budget.limit_bytes || usage.files > PART_CACHE_FILES_MAX) &&
 	       (part = next_oldest(cache, after))) {
 		after = part->last_use;
@@ -167,26 +169,28 @@ static void note_damage(struct part *part, const struct err *err)
 
 void part_cache_note_damaged(struct part_cache *cache, uint64_t number, const struct err *err)
 {
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	for (size_t i = 0; i < cache->count; i++)
 		if (cache->parts[i]->info.number == number && !cache->parts[i]->info.damaged)
 			note_damage(cache->parts[i], err);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
-/* With the lock held; gives it up while reading. */
+/* Gives the lock up while reading. */
 static int open_part(struct part_cache *cache, struct part *part, struct err *err)
 {
 	struct part_reader *reader = NULL;
 	struct err cause = { 0 };
 	int rc;
 
+	lock_assert_held(&cache->lock);
+	assert(part->pins && !part->reader && !part->opening);
 	part->opening = true;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	rc = part_reader_open(cache->vfs, cache->dir, &part->info, &reader, &cause);
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	part->opening = false;
-	pthread_cond_broadcast(&cache->opened);
+	lock_broadcast(&cache->opened);
 	if (!rc) {
 		part_reader_set_budget(reader, &cache->budget);
 		part->reader = reader;
@@ -208,16 +212,16 @@ int part_cache_load(struct part_cache *cache, struct part *part, struct err *err
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	assert(part->pins);
 	while (part->opening)
-		pthread_cond_wait(&cache->opened, &cache->lock);
+		lock_wait(&cache->opened, &cache->lock);
 	if (part->info.damaged)
 		rc = err_set(err, ERR_CORRUPT, "part %llu is damaged",
 			     (unsigned long long)part->info.number);
 	else if (!part->reader)
 		rc = open_part(cache, part, err);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return rc;
 }
 
@@ -225,7 +229,7 @@ void part_cache_unpin(struct part_cache *cache, struct part *part)
 {
 	struct err damage;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	assert(part->pins);
 	if (part->reader && !part->info.damaged && !part->dropped &&
 	    part_reader_is_damaged(part->reader, &damage))
@@ -233,20 +237,20 @@ void part_cache_unpin(struct part_cache *cache, struct part *part)
 	if (!--part->pins && part->dropped)
 		part_free(cache, part);
 	shrink(cache);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
 uint64_t part_cache_take_damaged(struct part_cache *cache)
 {
 	uint64_t number = 0;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	for (size_t i = 0; i < cache->count && !number; i++) {
 		if (!cache->parts[i]->newly_damaged)
 			continue;
 		cache->parts[i]->newly_damaged = false;
 		number = cache->parts[i]->info.number;
 	}
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return number;
 }

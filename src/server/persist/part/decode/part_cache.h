@@ -14,8 +14,7 @@
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_CACHE_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_CACHE_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "server/persist/part/decode/part_reader.h"
 
 #define PART_CACHE_BYTES_DEFAULT ((uint64_t)64 << 20)
@@ -36,8 +35,8 @@ struct part_cache {
 	const char *dir;
 	bool read_only; /* a missing file was dropped by its owner meanwhile, not damaged */
 	struct part_budget budget;
-	pthread_mutex_t lock;
-	pthread_cond_t opened;
+	struct lock lock;
+	struct lock_condition opened;
 	struct part **parts; /* in the order in which they were added */
 	size_t count, capacity;
 	uint64_t uses;

@@ -12,6 +12,7 @@
 #include "server/persist/disk/byte_reader.h"
 #include "server/persist/part/decode/part_find.h"
 #include "server/persist/part/decode/part_reader_int.h"
+#include "server/persist/disk/persist_locks.h"
 
 #define SHARED_CHUNK_BYTES_MAX                                                                     \
 	((size_t)1 << 20) /* larger ones are not kept for the next section                         \
@@ -50,12 +51,12 @@ int part_reader_note(struct part_reader *reader, int rc, struct err *cause, stru
 		return 0;
 	err_wrap(cause, "part \"%s\"", reader->file->path);
 	if (rc == -ERR_CORRUPT) {
-		pthread_mutex_lock(&reader->lock);
+		lock_take(&reader->lock);
 		if (!reader->damaged) {
 			reader->damage = *cause;
 			reader->damaged = true;
 		}
-		pthread_mutex_unlock(&reader->lock);
+		lock_give(&reader->lock);
 	}
 	if (err)
 		*err = *cause;
@@ -66,11 +67,11 @@ bool part_reader_is_damaged(struct part_reader *reader, struct err *ret)
 {
 	bool damaged;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	damaged = reader->damaged;
 	if (damaged)
 		*ret = reader->damage;
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	return damaged;
 }
 
@@ -97,9 +98,9 @@ static void unref_chunk(struct part_reader *reader, struct chunk_bytes *bytes)
 
 	if (!bytes)
 		return;
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	last = !--bytes->references;
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	if (last) {
 		free(bytes->raw);
 		free(bytes);
@@ -111,12 +112,12 @@ static struct chunk_bytes *find_kept(struct part_reader *reader, enum part_secti
 {
 	struct chunk_bytes *found = NULL;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	if (reader->kept[section] && reader->kept[section]->chunk == chunk) {
 		found = reader->kept[section];
 		found->references++;
 	}
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	return found;
 }
 
@@ -125,12 +126,12 @@ static void keep(struct part_reader *reader, enum part_section section, struct c
 {
 	struct chunk_bytes *old;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	old = reader->kept[section];
 	reader->kept[section] = bytes;
 	if (bytes)
 		bytes->references++;
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	unref_chunk(reader, old);
 }
 
@@ -277,7 +278,7 @@ int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_i
 		free(reader);
 		return rc;
 	}
-	pthread_mutex_init(&reader->lock, NULL);
+	lock_init(&reader->lock, "part_reader", PART_READER_RANK);
 	reader->info = *info;
 	reader->instance = ++instances;
 	rc = part_reader_note(reader, read_directory(reader, &cause), &cause, err);
@@ -291,7 +292,8 @@ int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_i
 		reader->partitions[i].reader = reader;
 		reader->partitions[i].entry = &reader->directory.partitions[i];
 		reader->partitions[i].number = i;
-		pthread_mutex_init(&reader->partitions[i].lock, NULL);
+		lock_init(&reader->partitions[i].lock, "part_reader.partition",
+			  PART_PARTITION_RANK);
 	}
 	reader->runs = part_find_runs(&reader->directory);
 	reader->bytes = sizeof(*reader) + reader->directory.memory +
@@ -454,13 +456,13 @@ void part_reader_trim(struct part_reader *reader)
 	for (uint32_t i = 0; i < reader->directory.partitions_count; i++) {
 		struct part_reader_partition *partition = &reader->partitions[i];
 
-		if (pthread_mutex_trylock(&partition->lock))
+		if (!lock_try(&partition->lock))
 			continue; /* somebody is about to use it */
 		if (!partition->users)
 			drop_dictionaries(partition);
 		else if (!partition->stacks_users)
 			drop_stacks(partition);
-		pthread_mutex_unlock(&partition->lock);
+		lock_give(&partition->lock);
 	}
 	for (int i = 0; i < PART_SECTIONS; i++)
 		keep(reader, (enum part_section)i, NULL);
@@ -473,7 +475,7 @@ void part_reader_close(struct part_reader *reader)
 	for (uint32_t i = 0; reader->partitions && i < reader->directory.partitions_count; i++) {
 		assert(!reader->partitions[i].users);
 		drop_dictionaries(&reader->partitions[i]);
-		pthread_mutex_destroy(&reader->partitions[i].lock);
+		lock_free(&reader->partitions[i].lock);
 	}
 	for (int i = 0; i < PART_SECTIONS; i++)
 		keep(reader, (enum part_section)i, NULL);
@@ -482,7 +484,7 @@ void part_reader_close(struct part_reader *reader)
 	free(reader->runs);
 	part_directory_free(&reader->directory);
 	vfs_close(reader->file);
-	pthread_mutex_destroy(&reader->lock);
+	lock_free(&reader->lock);
 	free(reader);
 }
 
@@ -502,7 +504,7 @@ static int load_segment_stacks(struct segment *segment, struct err *err)
 	struct err cause = { 0 };
 	int rc = 0;
 
-	pthread_mutex_lock(&partition->lock);
+	lock_take(&partition->lock);
 	if (!partition->has_stacks)
 		rc = load_stacks(partition, &cause);
 	if (!rc && !has_stacks(segment)) {
@@ -510,16 +512,16 @@ static int load_segment_stacks(struct segment *segment, struct err *err)
 		segment->node_of_slot = partition->stacks.node_of_rank;
 		partition->stacks_users++;
 	}
-	pthread_mutex_unlock(&partition->lock);
+	lock_give(&partition->lock);
 	return part_reader_note(partition->reader, rc, &cause, err);
 }
 
-/* With the partition's lock. */
 static void leave_stacks(struct segment *segment)
 {
 	struct part_reader_partition *partition = segment->owner;
 	const struct part_budget *budget = partition->reader->budget;
 
+	lock_assert_held(&partition->lock);
 	if (!has_stacks(segment))
 		return;
 	segment->view = partition->series.view;
@@ -532,9 +534,9 @@ static void drop_segment_stacks(struct segment *segment)
 {
 	struct part_reader_partition *partition = segment->owner;
 
-	pthread_mutex_lock(&partition->lock);
+	lock_take(&partition->lock);
 	leave_stacks(segment);
-	pthread_mutex_unlock(&partition->lock);
+	lock_give(&partition->lock);
 }
 
 static const struct segment_ops part_ops = { load_segment_stacks, drop_segment_stacks,
@@ -573,12 +575,12 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 	struct err cause = { 0 };
 	int rc = 0;
 
-	pthread_mutex_lock(&partition->lock);
+	lock_take(&partition->lock);
 	if (!partition->has_series)
 		rc = load_series(partition, &cause);
 	if (!rc)
 		partition->users++;
-	pthread_mutex_unlock(&partition->lock);
+	lock_give(&partition->lock);
 	if (rc)
 		return part_reader_note(reader, rc, &cause, err);
 	*ret = (struct segment){
@@ -604,11 +606,11 @@ void part_reader_drop_segment(struct segment *segment)
 {
 	struct part_reader_partition *partition = segment->owner;
 
-	pthread_mutex_lock(&partition->lock);
+	lock_take(&partition->lock);
 	assert(partition->users);
 	leave_stacks(segment);
 	partition->users--;
-	pthread_mutex_unlock(&partition->lock);
+	lock_give(&partition->lock);
 	*segment = (struct segment){ 0 };
 }
 

@@ -3,8 +3,7 @@
 #ifndef FIRN_SERVER_PERSIST_PART_DECODE_PART_READER_INT_H
 #define FIRN_SERVER_PERSIST_PART_DECODE_PART_READER_INT_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "server/persist/part/decode/part_directory.h"
 #include "server/persist/part/decode/part_reader.h"
 
@@ -18,7 +17,7 @@ struct part_reader_partition {
 	struct part_reader *reader;
 	const struct part_entry *entry;
 	uint32_t number;
-	pthread_mutex_t lock;
+	struct lock lock;
 	uint32_t users;	       /* segments; guarded, as all below */
 	uint32_t stacks_users; /* of these, those that have loaded stacks */
 	bool has_series, has_stacks;
@@ -35,7 +34,7 @@ struct part_reader {
 	uint64_t instance; /* no two open readers have the same */
 	_Atomic size_t bytes;
 	struct part_budget *budget; /* may be NULL */
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct chunk_bytes *kept[PART_SECTIONS]; /* guarded, as all below */
 	bool damaged;
 	struct err damage;
