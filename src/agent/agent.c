@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/privilege.h"
 
 /* Of the agent's threads: the programs that it watches come first. */
 #define NICE 5
@@ -48,6 +49,9 @@ static METRIC_COUNTER(samples_delivered, "firn_agent_delivered_samples_total", "
 		      "Samples in the batches handed out.");
 static METRIC_COUNTER(binaries_announced, "firn_agent_binaries_announced_total", "",
 		      "Binaries made known for their symbols.");
+
+/* What agent_confine has opened; without a lender: nothing. */
+static struct host_handles confined = { .kernel = KERNEL_SYMBOL_FILES_NONE };
 
 static void register_metrics(void)
 {
@@ -203,6 +207,16 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.context = agent,
 	};
 
+	int code = 0;
+
+	if (!confined.lender)
+		code = host_handles_open(&confined, err);
+	if (code) {
+		free(drain.node);
+		return code;
+	}
+	drain.handles = confined;
+	confined = (struct host_handles){ .kernel = KERNEL_SYMBOL_FILES_NONE };
 	return drain_new(&drain, &agent->drain, err);
 }
 
@@ -259,6 +273,13 @@ static int check_options(const struct agent_options *options, struct err *err)
 	if (options->target == AGENT_TARGET_PIDS && !options->pids_count)
 		return err_set(err, ERR_INVALID, "start sampling: no process was named");
 	return 0;
+}
+
+int agent_confine(struct err *err)
+{
+	int code = host_handles_open(&confined, err);
+
+	return code ? code : privilege_enter(PRIVILEGE_AGENT, NULL, err);
 }
 
 int agent_start(const struct agent_options *options, struct agent **ret, struct err *err)

@@ -69,6 +69,12 @@ struct agent_options {
 	void *binary_seen_context;
 };
 
+/*
+ * Opens what needs root, and gives up all privileges but those of an agent (base/privilege.h) for
+ * good. Called before any other thread is started; the next agent_start uses what was opened.
+ */
+int agent_confine(struct err *err);
+
 /* Errors say what is missing and the remedy (privilege, BTF, kernel.perf_event_paranoid, ...). */
 int agent_start(const struct agent_options *options, struct agent **ret, struct err *err);
 

@@ -11,6 +11,9 @@
 
 #include "base/slice.h"
 
+/* The folder "events", kept open; -1 = it is looked for each time. */
+static int kept_events = -1;
+
 /* tracefs itself, or -errno. */
 static int mount_tracefs(void)
 {
@@ -33,6 +36,8 @@ static int open_events(void)
 	int events = open("/sys/kernel/tracing/events", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int root;
 
+	if (events < 0 && kept_events >= 0)
+		return fcntl(kept_events, F_DUPFD_CLOEXEC, 0);
 	if (events < 0)
 		events = open("/sys/kernel/debug/tracing/events", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (events >= 0)
@@ -45,6 +50,12 @@ static int open_events(void)
 		events = -errno;
 	close(root);
 	return events;
+}
+
+void tracepoints_prepare(void)
+{
+	if (kept_events < 0)
+		kept_events = open_events();
 }
 
 /* The tracepoint's number, or -errno. */

@@ -10,6 +10,9 @@
 
 #include "base/err.h"
 
+/* Opens tracefs for all later calls, by who may mount it. */
+void tracepoints_prepare(void);
+
 /* Of "syscalls", "sys_exit_mmap". The file descriptor is the caller's; the event is on all CPUs. */
 int tracepoints_open(const char *category, const char *name, int *ret_fd, struct err *err);
 

@@ -44,7 +44,6 @@ struct drain {
 	struct runtimes *runtimes;
 	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct unwind_loader *loader;
-	struct lender *lender;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
 	int64_t window_start_ns; /* monotonic */
@@ -187,7 +186,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.batch_id = hash_stable(identity, sizeof(identity), 0),
 	};
 
-	kernel_symbols_refresh(&drain->kernel_symbols, now_ns);
+	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel, now_ns);
 	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
@@ -414,8 +413,9 @@ static void warm_up(struct drain *drain)
 {
 	sampler_follow(drain->sampler);
 	if (drain->options.program) {
-		warm_up_program(drain->loader, drain->lender, drain->options.program);
-		warm_up_process(drain->loader, drain->lender, (uint32_t)getppid());
+		warm_up_program(drain->loader, drain->options.handles.lender,
+				drain->options.program);
+		warm_up_process(drain->loader, drain->options.handles.lender, (uint32_t)getppid());
 	}
 	sampler_drain(drain->sampler);
 	tracker_settle(&drain->tracker, WARM_UP_NS, clock_monotonic_ns());
@@ -451,19 +451,18 @@ static void find_kernel_image(struct drain *drain)
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err)
 {
 	struct drain *drain = mem_new(struct drain);
-	int code;
+	int code = 0;
 
 	drain->options = *options;
 	drain->options.sampler.take = take_record;
 	drain->options.sampler.take_context = drain;
 	if (getrandom(&drain->batch_seed, sizeof(drain->batch_seed), 0) < 0)
 		drain->batch_seed = (uint64_t)clock_real_ns();
-	code = lender_new(&drain->lender, err);
 	tracker_init(&drain->tracker,
 		     &(struct tracker_options){
 			     .announce_binaries = options->announce_binaries,
 			     .tables = { table_is_known, want_table, cannot_open, drain },
-			     .lender = drain->lender,
+			     .lender = drain->options.handles.lender,
 			     .space_read = put_space,
 			     .space_read_context = drain });
 	counts_init(&drain->counts);
@@ -481,7 +480,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		return code;
 	}
 	drain->window_start_ns = clock_monotonic_ns();
-	kernel_symbols_refresh(&drain->kernel_symbols, drain->window_start_ns);
+	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel,
+			       drain->window_start_ns);
 	find_kernel_image(drain);
 	*ret = drain;
 	return 0;
@@ -514,7 +514,7 @@ void *drain_run(void *data)
 	while (!(fds[1].revents & POLLIN)) {
 		int64_t now_ns;
 
-		fds[2].fd = lender_fd(drain->lender);
+		fds[2].fd = lender_fd(drain->options.handles.lender);
 		poll(fds, 3, wait_ms(drain, clock_monotonic_ns()));
 		sampler_drain(drain->sampler);
 		runtimes_turn(drain->runtimes, clock_monotonic_ns());
@@ -545,7 +545,7 @@ void drain_free(struct drain *drain)
 	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());
-	lender_free(drain->lender);
+	host_handles_close(&drain->options.handles);
 	counts_free(&drain->counts);
 	jit_free(drain->jit);
 	runtimes_free(drain->runtimes);

@@ -11,6 +11,7 @@
 #ifndef FIRN_AGENT_COLLECT_DRAIN_H
 #define FIRN_AGENT_COLLECT_DRAIN_H
 
+#include "agent/attach/host_handles.h"
 #include "agent/attach/sampler.h"
 #include "agent/procs/binaries.h"
 #include "base/clock.h"
@@ -32,6 +33,7 @@ struct drain_options {
 	bool thread_labels;
 	bool sample_times; /* when each sample was taken is kept */
 	bool announce_binaries;
+	struct host_handles handles;   /* the drain closes them */
 	const char *unwind_cache_path; /* unwind/loader.h */
 	uint64_t unwind_memory_bytes;  /* 0 = a hundredth of the host's, 40 MiB at least */
 	const char *program;	       /* that chosen processes are about to run; may be NULL */
@@ -45,7 +47,7 @@ struct drain_options {
 	void *context;
 };
 
-/* Starts sampling; the thread is started by drain_run. Owns options->node in any case. */
+/* Starts sampling; the thread is started by drain_run. Owns node and handles in any case. */
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err);
 
 /* The thread's body: until drain_stop. The last window is given before it returns. */

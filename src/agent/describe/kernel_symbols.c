@@ -116,17 +116,31 @@ static size_t keep_one_each(struct kernel_symbol *items, size_t count)
 	return kept;
 }
 
-int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err)
+void kernel_symbols_open(struct kernel_symbol_files *ret)
+{
+	ret->symbols = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
+	ret->modules = open(MODULES, O_RDONLY | O_CLOEXEC);
+}
+
+void kernel_symbols_close(struct kernel_symbol_files *files)
+{
+	if (files->symbols >= 0)
+		close(files->symbols);
+	if (files->modules >= 0)
+		close(files->modules);
+	*files = KERNEL_SYMBOL_FILES_NONE;
+}
+
+/* From the file's beginning; `path` is for messages. */
+static int read_symbols(struct kernel_symbols *symbols, int fd, const char *path, struct err *err)
 {
 	struct reading reading = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int failed = fd < 0 ? -1 : 0, error_number = errno;
+	int failed = lseek(fd, 0, SEEK_SET) < 0 ? -1 : 0, error_number = errno;
 
 	strbuf_add_byte(&reading.text, '\0'); /* offset 0 = no module */
-	if (fd >= 0) {
+	if (!failed) {
 		failed = read_lines(&reading, fd);
 		error_number = errno;
-		close(fd);
 	}
 	if (failed || !reading.count) {
 		free(reading.items);
@@ -151,6 +165,17 @@ int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct
 	return 0;
 }
 
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), code;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "read kernel symbols \"%s\"", path);
+	code = read_symbols(symbols, fd, path, err);
+	close(fd);
+	return code;
+}
+
 void kernel_symbols_free(struct kernel_symbols *symbols)
 {
 	free(symbols->items);
@@ -164,15 +189,14 @@ static bool is_telling(unsigned field)
 	return field == 0 || field == 1 || field == 5;
 }
 
-uint64_t kernel_symbols_hash_modules(const char *path)
+static uint64_t hash_modules(int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned field = 0;
 	uint64_t hash = 0;
 	char chunk[8192];
 	ssize_t len;
 
-	if (fd < 0)
+	if (lseek(fd, 0, SEEK_SET) < 0)
 		return 0;
 	while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
 		for (ssize_t i = 0; i < len; i++) {
@@ -181,11 +205,23 @@ uint64_t kernel_symbols_hash_modules(const char *path)
 			field = chunk[i] == '\n' ? 0 : field + (chunk[i] == ' ');
 		}
 	}
-	close(fd);
 	return hash;
 }
 
-/* Their ids never come back, so a program that is loaded anew counts. Needs CAP_SYS_ADMIN. */
+uint64_t kernel_symbols_hash_modules(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t hash = hash_modules(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return hash;
+}
+
+/*
+ * Their ids never come back, so a program that is loaded anew counts. Needs CAP_SYS_ADMIN: without
+ * it, addresses that are not found have to tell.
+ */
 static uint64_t hash_bpf_programs(void)
 {
 	uint64_t hash = 0;
@@ -196,7 +232,8 @@ static uint64_t hash_bpf_programs(void)
 	return hash;
 }
 
-void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
+void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
+			    int64_t now_ns)
 {
 	bool first = symbols->wait_ns == 0;
 	uint64_t code_hash;
@@ -204,7 +241,7 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
 
 	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
 		return;
-	code_hash = hash_mix(kernel_symbols_hash_modules(MODULES), hash_bpf_programs());
+	code_hash = hash_mix(hash_modules(files->modules), hash_bpf_programs());
 	symbols->checked_at_ns = now_ns;
 	if (first || code_hash != symbols->code_hash)
 		symbols->wait_ns = WAIT_MIN_NS;
@@ -212,7 +249,7 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns)
 		return;
 	else if (symbols->wait_ns < WAIT_MAX_NS)
 		symbols->wait_ns *= 2; /* some addresses never get a name */
-	if (kernel_symbols_read(symbols, KALLSYMS, &err) && first)
+	if (read_symbols(symbols, files->symbols, KALLSYMS, &err) && first)
 		log_warn("agent", "kernel frames stay without names", "reason=\"%s\"", err.message);
 	symbols->code_hash = code_hash;
 }

@@ -33,6 +33,16 @@ struct kernel_symbols {
 	bool missed;	       /* an address was not found since the last reading */
 };
 
+/* /proc/kallsyms and /proc/modules, opened by who may see addresses; -1 = cannot be had. */
+struct kernel_symbol_files {
+	int symbols, modules;
+};
+
+#define KERNEL_SYMBOL_FILES_NONE ((struct kernel_symbol_files){ -1, -1 })
+
+void kernel_symbols_open(struct kernel_symbol_files *ret);
+void kernel_symbols_close(struct kernel_symbol_files *files);
+
 /* `path` is /proc/kallsyms (tests give their own). */
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path, struct err *err);
 void kernel_symbols_free(struct kernel_symbols *symbols);
@@ -41,7 +51,8 @@ void kernel_symbols_free(struct kernel_symbols *symbols);
 uint64_t kernel_symbols_hash_modules(const char *path);
 
 /* Reads /proc/kallsyms again if that is due. Failures keep the old table. */
-void kernel_symbols_refresh(struct kernel_symbols *symbols, int64_t now_ns);
+void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
+			    int64_t now_ns);
 
 /*
  * The function that holds the address; *ret_module is empty for the kernel itself. Slices live

@@ -18,6 +18,7 @@
 
 #include "agent/files/lender_wire.h"
 #include "agent/files/near_file.h"
+#include "base/privilege.h"
 
 #define CHILDREN_MAX (2u * LENDER_STUCK_MAX)
 #define REAP_MS 1000
@@ -192,6 +193,8 @@ static _Noreturn void run_worker(bool is_far)
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	prctl(PR_SET_NAME, is_far ? "firn-far-files" : "firn-files");
+	if (privilege_enter(PRIVILEGE_FILE_WORKER, NULL, NULL))
+		_exit(1);
 	worker.is_far = is_far;
 	worker.reply.number = (uint32_t)getpid();
 	send_reply(&worker, LENDER_HELLO, -1);
@@ -299,6 +302,8 @@ _Noreturn void lender_starter_run(int fd)
 
 	begin(fd);
 	prctl(PR_SET_NAME, "firn-starter");
+	if (privilege_enter(PRIVILEGE_FILE_STARTER, NULL, NULL))
+		_exit(1);
 	for (;;) {
 		struct pollfd event = { .fd = FD_SOCKET, .events = POLLIN };
 		struct lender_order order;

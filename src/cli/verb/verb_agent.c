@@ -249,7 +249,9 @@ static int run(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		prctl(PR_SET_NAME, "firn"); /* started as /proc/self/exe: it would be "exe" */
 	}
-	code = read_listener(&values, &hosts, &err);
+	code = agent_confine(&err);
+	if (!code)
+		code = read_listener(&values, &hosts, &err);
 	if (!code)
 		code = profile(&values, &hosts, &err);
 	hosts_free(&hosts);

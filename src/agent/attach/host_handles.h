@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_handles - what an agent opens while it still has all privileges that it was started with:
+ * the processes that open files for it, and the kernel's symbols, whose addresses are shown to who
+ * may see them when the file is opened.
+ */
+#ifndef FIRN_AGENT_ATTACH_HOST_HANDLES_H
+#define FIRN_AGENT_ATTACH_HOST_HANDLES_H
+
+#include "agent/describe/kernel_symbols.h"
+#include "agent/files/lender.h"
+
+struct host_handles {
+	struct lender *lender;
+	struct kernel_symbol_files kernel;
+};
+
+int host_handles_open(struct host_handles *ret, struct err *err);
+void host_handles_close(struct host_handles *handles);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * privilege - what each kind of firn's processes may do, in one table (privilege.c), and how a
+ * process gives up the rest for good: capabilities, its user, new privileges by running programs,
+ * and system calls that its kind has no use for.
+ */
+#ifndef FIRN_BASE_PRIVILEGE_H
+#define FIRN_BASE_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+enum privilege_role {
+	PRIVILEGE_AGENT,
+	PRIVILEGE_FILE_STARTER, /* forks file workers */
+	PRIVILEGE_FILE_WORKER,	/* opens files of other processes */
+	PRIVILEGE_UP,		/* watches server and agent, starts the agent again */
+	PRIVILEGE_SERVER,	/* of firn up */
+	PRIVILEGE_ROLES
+};
+
+struct privilege_user {
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * Keeps what the role has of what this process has, and becomes `user` (NULL: stays who it is).
+ * Capabilities are of the calling thread: to be called before any other is started. On an error
+ * the process must end: it may have given up a part.
+ */
+int privilege_enter(enum privilege_role role, const struct privilege_user *user, struct err *err);
+
+/* The capabilities of a role on this kernel, as bits; those of a mask, by name: "CAP_BPF CAP_KILL".
+ */
+uint64_t privilege_capabilities(enum privilege_role role);
+void privilege_names(uint64_t capabilities, struct strbuf *out);
+
+/* A user of this host by its entry in /etc/passwd; false when there is none. */
+bool privilege_find_user(const char *name, struct privilege_user *ret);
+
+#endif
