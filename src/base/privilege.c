@@ -69,7 +69,9 @@ static const struct role roles[PRIVILEGE_ROLES] = {
 	[PRIVILEGE_UP] = { BIT(CAP_KILL) | TO_SAMPLE | TO_READ_PROCESSES | TO_OPEN_MAPPED |
 				   TO_START_AGENT,
 			   NO_SYSTEM },
-	[PRIVILEGE_SERVER] = { 0, NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
+	/* NET_BIND_SERVICE: it may be told to listen on port 443. */
+	[PRIVILEGE_SERVER] = { BIT(CAP_NET_BIND_SERVICE),
+			       NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
 };
 
 static const struct {
@@ -270,6 +272,7 @@ static void bound(uint64_t capabilities)
 
 static int become(const struct privilege_user *user)
 {
+	prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0); /* of which set_capabilities leaves the role's */
 	if (setgroups(0, NULL) || setresgid(user->gid, user->gid, user->gid))
 		return -1;
 	return setresuid(user->uid, user->uid, user->uid);
@@ -344,7 +347,7 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 	bound(privilege_capabilities(role));
 	if (user && become(user))
 		return err_set_errno(err, errno, "run as user %u", (unsigned)user->uid);
-	if (set_capabilities(user ? 0 : capabilities))
+	if (set_capabilities(capabilities))
 		return err_set_errno(err, errno, "give up capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set_errno(err, errno, "give up new privileges");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -382,6 +383,10 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 	answer->cpu_ns = reply->cpu_ns;
 	answer->is_done = is_done;
 	answer->fd = fd;
+	/* Who may read the file says who may see its code; workers must change no modes. */
+	if (is_done && reply->is_copy &&
+	    fchmod(fd, (mode_t)reply->mode & (S_IRWXU | S_IRWXG | S_IRWXO)))
+		log_debug("files", "a copy has another mode than its file", "path=\"%s\"", path);
 	if (is_done) {
 		answer->key = reply->key;
 		answer->path = mem_strndup(path, reply->path_bytes ? reply->path_bytes - 1 : 0);

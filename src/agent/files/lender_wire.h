@@ -33,6 +33,8 @@ struct lender_reply {
 	struct file_key key;
 	uint32_t is_elf;
 	uint32_t is_too_large; /* of LENDER_FAILED */
+	uint32_t is_copy;      /* which is to have the mode of the file */
+	uint32_t mode;
 	uint32_t path_bytes;
 	struct elf_info elf;
 };

@@ -136,9 +136,14 @@ static int open_wanted(struct worker *worker, const struct lender_request *reque
 static int copy_far(struct worker *worker, int fd)
 {
 	int copy = near_file_copy(fd, LENDER_COPY_BYTES_MAX, tell_progress, worker);
+	struct stat stat;
 
 	if (copy < 0 && errno == EFBIG)
 		worker->reply.is_too_large = 1;
+	if (copy >= 0 && !fstat(fd, &stat)) {
+		worker->reply.is_copy = 1;
+		worker->reply.mode = stat.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+	}
 	close(fd);
 	return copy;
 }

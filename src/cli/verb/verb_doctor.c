@@ -15,6 +15,7 @@
 #include "cli/agent_report.h"
 #include "cli/defaults.h"
 #include "cli/output_file.h"
+#include "cli/firn_processes.h"
 #include "cli/verb.h"
 #include "codec/wire/json.h"
 #include "net/client/client.h"
@@ -179,14 +180,16 @@ static int ask_agent(const char *address, struct strbuf *ret, struct err *err)
 	return rc;
 }
 
-static void print_text(const struct host_checks *checks, const char *address,
-		       const struct agent_report *report, unsigned top, struct strbuf *out)
+static void print_text(const struct host_checks *checks, const struct firn_processes *processes,
+		       const char *address, const struct agent_report *report, unsigned top,
+		       struct strbuf *out)
 {
 	for (size_t i = 0; i < checks->count; i++)
 		check_text(&checks->items[i], out);
 	strbuf_add_text(out, anything_missing(checks)
 				     ? "\nSomething needed is missing: see above.\n"
 				     : "\nThe whole host can be profiled, with unwind tables.\n");
+	firn_processes_text(processes, out);
 	if (report) {
 		strbuf_addf(out, "\nThe agent at %s since its start:\n", address);
 		agent_report_text(report, top, out);
@@ -195,8 +198,9 @@ static void print_text(const struct host_checks *checks, const char *address,
 	}
 }
 
-static void print_json(const struct host_checks *checks, const char *address,
-		       const struct agent_report *report, unsigned top, struct strbuf *out)
+static void print_json(const struct host_checks *checks, const struct firn_processes *processes,
+		       const char *address, const struct agent_report *report, unsigned top,
+		       struct strbuf *out)
 {
 	struct json json;
 
@@ -209,6 +213,8 @@ static void print_json(const struct host_checks *checks, const char *address,
 	for (size_t i = 0; i < checks->count; i++)
 		check_json(&checks->items[i], &json);
 	json_close_array(&json);
+	json_put_key(&json, "processes");
+	firn_processes_json(processes, &json);
 	json_put_key(&json, "agent");
 	if (report) {
 		json_open_object(&json);
@@ -231,6 +237,7 @@ static int run(int argc, char **argv)
 	struct option_operands operands;
 	struct agent_report report = { 0 };
 	struct host_checks checks;
+	struct firn_processes processes;
 	struct err err;
 	bool running;
 	int code = verb_parse(&verb_doctor, argc, argv, &values, &operands);
@@ -243,11 +250,12 @@ static int run(int argc, char **argv)
 	if (!running && values.agent)
 		return verb_error(&verb_doctor, &err);
 	agent_report_read(&report, strbuf_slice(&metrics));
+	firn_processes_find(&processes);
 	host_checks_run(&checks);
 	if (!anything_missing(&checks))
 		try_sampling(&checks);
-	(values.json ? print_json : print_text)(&checks, address, running ? &report : NULL,
-						values.top, &out);
+	(values.json ? print_json : print_text)(&checks, &processes, address,
+						running ? &report : NULL, values.top, &out);
 	code = anything_missing(&checks) ? VERB_NEGATIVE : VERB_OK;
 	if (output_file_write("-", strbuf_slice(&out), &err))
 		code = verb_error(&verb_doctor, &err);

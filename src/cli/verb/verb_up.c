@@ -2,12 +2,12 @@
 /*
  * firn up - server and agent of this host as one command.
  *
- * The server runs in this process; the agent is a child (this very binary as `firn agent`), so
+ * Both are children of this process, which only watches: the server without any privilege
+ * (server_process.h), the agent (this very binary as `firn agent`) with those that it needs, so
  * that a fault of one does not take the other down. The agent is started again when it ends
- * unexpectedly, with a growing pause; it ends with us.
+ * unexpectedly, with a growing pause; both end with us, and we with the server.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -19,9 +19,11 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
+#include "base/privilege.h"
 #include "cli/binary_channel.h"
 #include "cli/client_flags.h"
 #include "cli/server_flags.h"
+#include "cli/server_process.h"
 
 #define OWN_TOKEN_BYTES 32u
 #define RESTART_PAUSE_FIRST_NS CLOCK_NS_PER_S
@@ -35,6 +37,7 @@ struct up_verb_options {
 	const char *node;
 	const char *unwind_cache_path;
 	struct option_size unwind_memory;
+	const char *user;
 	unsigned frequency_hz;
 };
 
@@ -45,6 +48,10 @@ static const struct option options[] = {
 	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
 	{ 0, "node", OPTION_TEXT, offsetof(struct up_verb_options, node), "NAME",
 	  "label `node` (default: the host's name)", 0, 0 },
+	{ 0, "user", OPTION_TEXT, offsetof(struct up_verb_options, user), "NAME",
+	  "whom the server runs as, and the storage belongs to (as root: default firn, else "
+	  "nobody)",
+	  0, 0 },
 	{ 0, "unwind-cache-path", OPTION_TEXT, offsetof(struct up_verb_options, unwind_cache_path),
 	  "DIR", "keeps unwind tables of binaries (default /var/cache/firn/unwind as root)", 0, 0 },
 	{ 0, "unwind-memory", OPTION_SIZE, offsetof(struct up_verb_options, unwind_memory), "B",
@@ -71,27 +78,12 @@ static const struct option_verb spec = {
 
 struct up {
 	const struct up_verb_options *values;
-	struct server *server;
+	struct server_process server;
 	pid_t agent;		  /* 0 = not running */
 	int64_t agent_started_ns; /* monotonic */
 	int64_t pause_ns;	  /* before the next start */
-	int channel;		  /* our end, while the agent runs */
-	pthread_t lending;	  /* takes what the agent lends; ends with it */
+	int channel;		  /* the agents' end: they lend binaries to the server */
 };
-
-static void lend(void *context, struct slice build_id, struct slice path, int fd)
-{
-	server_offer_binary(context, build_id, path, fd);
-}
-
-static void *lending_thread(void *argument)
-{
-	struct up *up = argument;
-
-	while (binary_channel_take(up->channel, lend, up->server))
-		continue;
-	return NULL;
-}
 
 /* Where an agent on this host finds a server that listens on `address`. */
 static void local_address(const struct up *up, char *ret, size_t ret_bytes)
@@ -101,12 +93,12 @@ static void local_address(const struct up *up, char *ret, size_t ret_bytes)
 	int host_len = (int)(colon - address);
 
 	if (!strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5) || !host_len)
-		snprintf(ret, ret_bytes, "127.0.0.1:%u", server_port(up->server));
+		snprintf(ret, ret_bytes, "127.0.0.1:%u", up->server.port);
 	else
-		snprintf(ret, ret_bytes, "%.*s:%u", host_len, address, server_port(up->server));
+		snprintf(ret, ret_bytes, "%.*s:%u", host_len, address, up->server.port);
 }
 
-static pid_t spawn_agent(const struct up *up, int channel)
+static pid_t spawn_agent(const struct up *up)
 {
 	const struct up_verb_options *values = up->values;
 	char address[300], url[320], frequency[16], descriptor[16], memory[32];
@@ -124,9 +116,9 @@ static pid_t spawn_agent(const struct up *up, int channel)
 	int rc;
 
 	local_address(up, address, sizeof(address));
-	snprintf(url, sizeof(url), "%s://%s", server_has_tls(up->server) ? "https" : "http",
+	snprintf(url, sizeof(url), "%s://%s", up->server.has_tls ? "https" : "http",
 		 address); /* it is ourselves: no certificate need be looked at */
-	snprintf(descriptor, sizeof(descriptor), "%d", channel);
+	snprintf(descriptor, sizeof(descriptor), "%d", up->channel);
 	snprintf(frequency, sizeof(frequency), "%u", values->frequency_hz);
 	if (values->frequency_hz) {
 		argv[count++] = "--profiling-cpu-sampling-frequency";
@@ -174,33 +166,18 @@ static pid_t spawn_agent(const struct up *up, int channel)
 
 static void start_agent(struct up *up)
 {
-	struct err err;
-	int ends[2];
-
-	if (binary_channel_open(ends, &err)) {
-		log_error("up", "agent not started", "error=\"%s\"", err.message);
-		return;
-	}
-	up->channel = ends[0];
 	up->agent_started_ns = clock_monotonic_ns();
-	up->agent = spawn_agent(up, ends[1]);
-	close(ends[1]);
-	if (up->agent < 0 || pthread_create(&up->lending, NULL, lending_thread, up)) {
+	up->agent = spawn_agent(up);
+	if (up->agent < 0) {
 		log_error("up", "agent not started", "error=\"%s\"", strerrordesc_np(errno));
-		if (up->agent > 0)
-			kill(up->agent, SIGKILL);
-		close(ends[0]);
 		up->agent = 0;
 	}
 }
 
-/* After the agent's end: its channel is closed, so the lending thread ends. */
 static void agent_ended(struct up *up, int status)
 {
 	int64_t ran_ns = clock_monotonic_ns() - up->agent_started_ns;
 
-	pthread_join(up->lending, NULL);
-	close(up->channel);
 	up->agent = 0;
 	if (ran_ns > STABLE_NS || !up->pause_ns)
 		up->pause_ns = RESTART_PAUSE_FIRST_NS;
@@ -214,8 +191,25 @@ static void agent_ended(struct up *up, int status)
 			  WEXITSTATUS(status), (long long)(up->pause_ns / CLOCK_NS_PER_S));
 }
 
-/* Until SIGINT or SIGTERM; starts the agent again when it ends. */
-static void watch(struct up *up, bool privileged)
+static bool server_has_ended(struct up *up)
+{
+	int status;
+
+	if (waitpid(up->server.pid, &status, WNOHANG) != up->server.pid)
+		return false;
+	up->server.pid = 0;
+	if (WIFSIGNALED(status))
+		log_error("up", "the server was killed", "signal=%d", WTERMSIG(status));
+	else
+		log_error("up", "the server ended", "exit_code=%d", WEXITSTATUS(status));
+	return true;
+}
+
+/*
+ * Until SIGINT or SIGTERM; starts the agent again when it ends. False when the server has ended by
+ * itself.
+ */
+static bool watch(struct up *up, bool privileged)
 {
 	for (;;) {
 		bool restart = privileged && !up->agent;
@@ -223,7 +217,9 @@ static void watch(struct up *up, bool privileged)
 		int status;
 
 		if (number == SIGINT || number == SIGTERM)
-			return;
+			return true;
+		if (server_has_ended(up))
+			return false;
 		if (up->agent && waitpid(up->agent, &status, WNOHANG) == up->agent)
 			agent_ended(up, status);
 		else if (restart && !number)
@@ -244,8 +240,6 @@ static void stop_agent(struct up *up)
 			kill(up->agent, SIGKILL);
 		verb_wait_signal(100 * CLOCK_NS_PER_MS);
 	}
-	pthread_join(up->lending, NULL);
-	close(up->channel);
 	up->agent = 0;
 }
 
@@ -254,8 +248,8 @@ static void announce(const struct up *up, bool privileged)
 	char address[300];
 
 	local_address(up, address, sizeof(address));
-	printf("firn is ready at %s://%s%s\n", server_has_tls(up->server) ? "https" : "http",
-	       address, privileged ? "  (first profiles in a few seconds; Ctrl-C stops)" : "");
+	printf("firn is ready at %s://%s%s\n", up->server.has_tls ? "https" : "http", address,
+	       privileged ? "  (first profiles in a few seconds; Ctrl-C stops)" : "");
 	fflush(stdout);
 }
 
@@ -296,8 +290,8 @@ static int run(int argc, char **argv)
 	struct option_operands operands;
 	struct server_options start;
 	struct err err;
-	bool privileged;
-	int code;
+	bool privileged, asked;
+	int ends[2], code;
 
 	server_flags_init(&values.server);
 	code = verb_parse(&verb_up, argc, argv, &values, &operands);
@@ -309,16 +303,22 @@ static int run(int argc, char **argv)
 		return verb_error(&verb_up, &err);
 	start.local_files = true;
 	start.own_token = make_own_token();
-	if (server_start(&start, &up.server, &err))
+	if (binary_channel_open(ends, &err) ||
+	    server_process_start(&start, values.user, ends[0], &up.server, &err))
 		return verb_error(&verb_up, &err);
+	up.channel = ends[1];
 	privileged = may_profile();
+	if (privilege_enter(PRIVILEGE_UP, NULL, &err)) {
+		server_process_stop(&up.server);
+		return verb_error(&verb_up, &err);
+	}
 	if (privileged)
 		start_agent(&up);
 	announce(&up, privileged);
-	watch(&up, privileged);
+	asked = watch(&up, privileged);
 	stop_agent(&up);
-	server_stop(up.server);
-	return VERB_OK;
+	server_process_stop(&up.server);
+	return asked ? VERB_OK : VERB_ERROR;
 }
 
 const struct verb verb_up = { &spec, run, LOG_INFO };
