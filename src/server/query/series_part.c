@@ -47,6 +47,8 @@ bool series_part_has(const struct series_part *part, const struct tables_view *v
 		else
 			high = middle;
 	}
+	if (part->only)
+		return low < part->ids_count && part->ids[low] == id;
 	if (low == part->ids_count || part->ids[low] != id)
 		return id % part->parts == part->part;
 	return low * part->parts / part->ids_count == part->part;

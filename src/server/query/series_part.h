@@ -20,6 +20,7 @@ struct series_part {
 	const uint64_t *ids; /* of all series, sorted, distinct; none: by the id itself */
 	size_t ids_count;
 	uint32_t parts, part;
+	bool only; /* instead: those of `ids` alone */
 };
 
 /* Of labels as answers show them: without those that begin with "__". */

@@ -6,7 +6,7 @@
  *
  *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
  *   answer.c   /api/v1 queries               rpc_query.c  Parca's QueryService
- *   calls.c    calls in all their spellings    pyroscope.c  Pyroscope's QuerierService, render
+ *   calls.c    calls in all their spellings    pyroscope_*  Pyroscope's QuerierService, render
  *   rpc_debuginfo.c  Parca's DebuginfoService
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   answer_place.c  where in the source and in the machine code; who calls whom
@@ -75,7 +75,8 @@ net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_qu
 	rpc_series, rpc_share;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
 	pyro_select_series, pyro_stacktraces, pyro_span_profile, pyro_profile, pyro_diff,
-	pyro_heatmap, pyro_analyze, pyro_stats, pyro_render, pyro_render_diff;
+	pyro_heatmap, pyro_analyze, pyro_stats, pyro_render, pyro_render_diff, pyro_render_values,
+	pyro_ready, pyro_build_info, pyro_feature_flags, pyro_settings, pyro_settings_change;
 net_handler_f operations_metrics, operations_healthy, operations_ready, operations_status,
 	operations_profile, operations_profile_index;
 net_handler_f health_check;

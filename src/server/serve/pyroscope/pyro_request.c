@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/pyroscope/pyro_request.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "codec/wire/pb.h"
 #include "config/units.h"
 #include "model/regex.h"
+#include "server/query/series_part.h"
 
 /* Location{ name = 1 } */
 static int add_call(const struct pb_reader *outer, struct slice bytes, struct pyro_request *ret,
@@ -68,9 +72,12 @@ static int read_text(const struct pyro_shape *shape, const struct pb_reader *in,
 {
 	if (field->number == shape->type)
 		ret->type = field->bytes;
-	else if (field->number == shape->selector)
-		ret->selector = field->bytes;
-	else if (field->number == shape->label)
+	else if (field->number == shape->selector) {
+		if (ret->selectors_count == PYRO_SELECTORS_MAX)
+			return err_set(err, ERR_LIMIT, "matchers: more than %d",
+				       PYRO_SELECTORS_MAX);
+		ret->selectors[ret->selectors_count++] = field->bytes;
+	} else if (field->number == shape->label)
 		ret->label = field->bytes;
 	else if (field->number == shape->stack_selector)
 		return read_stack_selector(in, field->bytes, ret, err);
@@ -99,6 +106,10 @@ static void read_number(const struct pyro_shape *shape, const struct pb_field *f
 		ret->format = (int64_t)field->value;
 	else if (field->number == shape->exemplars)
 		ret->exemplars = (int64_t)field->value;
+	else if (field->number == shape->aggregation)
+		ret->aggregation = (int64_t)field->value;
+	else if (field->number == shape->limit)
+		ret->limit = (int64_t)field->value;
 }
 
 int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_request *ret,
@@ -130,33 +141,51 @@ static int64_t ns_of_ms(int64_t ms)
 	return ms < UNITS_TIME_MIN_NS / CLOCK_NS_PER_MS ? UNITS_TIME_MIN_NS : ms * CLOCK_NS_PER_MS;
 }
 
-/* The selector's matchers, and one for each kind of ids. */
-static void add_matchers(const struct pyro_request *pyro, struct strbuf *out)
+/* What stands between the braces. */
+static void add_inner(struct slice text, struct strbuf *out)
 {
-	struct slice text = slice_trim(pyro->selector);
-
-	if (!pyro->ids_count[PYRO_SPAN] && !pyro->ids_count[PYRO_TRACE] &&
-	    !pyro->ids_count[PYRO_PROFILE]) {
-		strbuf_add_slice(out, text);
-		return;
-	}
+	text = slice_trim(text);
+	if (text.len && text.data[0] == '{')
+		text = slice_tail(text, 1);
 	if (text.len && text.data[text.len - 1] == '}')
 		text.len--;
 	text = slice_trim(text);
-	strbuf_add_slice(out, text.len ? text : SLICE_LITERAL("{"));
-	if (text.len && text.data[text.len - 1] != '{' && text.data[text.len - 1] != ',')
+	if (!text.len)
+		return;
+	strbuf_add_slice(out, text);
+	if (text.data[text.len - 1] != ',')
 		strbuf_add_byte(out, ',');
-	for (int kind = 0; kind < PYRO_IDS; kind++) {
-		for (size_t i = 0; i < pyro->ids_count[kind]; i++) {
-			if (i)
-				strbuf_add_byte(out, '|');
-			else
-				strbuf_addf(out, "%s=~\"", id_labels[kind]);
-			strbuf_add_slice(out, pyro->ids[kind][i]);
-		}
-		if (pyro->ids_count[kind])
-			strbuf_add_text(out, "\",");
+}
+
+static void add_ids(const struct pyro_request *pyro, enum pyro_id kind, struct strbuf *out)
+{
+	for (size_t i = 0; i < pyro->ids_count[kind]; i++) {
+		if (i)
+			strbuf_add_byte(out, '|');
+		else
+			strbuf_addf(out, "%s=~\"", id_labels[kind]);
+		strbuf_add_slice(out, pyro->ids[kind][i]);
 	}
+	if (pyro->ids_count[kind])
+		strbuf_add_text(out, "\",");
+}
+
+/* The matchers of all selectors, and one for each kind of ids. */
+static void add_matchers(const struct pyro_request *pyro, struct strbuf *out)
+{
+	bool has_ids = false;
+
+	for (int kind = 0; kind < PYRO_IDS; kind++)
+		has_ids |= pyro->ids_count[kind] > 0;
+	if (pyro->selectors_count == 1 && !has_ids) {
+		strbuf_add_slice(out, slice_trim(pyro->selectors[0]));
+		return;
+	}
+	strbuf_add_byte(out, '{');
+	for (size_t i = 0; i < pyro->selectors_count; i++)
+		add_inner(pyro->selectors[i], out);
+	for (int kind = 0; kind < PYRO_IDS; kind++)
+		add_ids(pyro, (enum pyro_id)kind, out);
 	strbuf_add_byte(out, '}');
 }
 
@@ -209,13 +238,89 @@ static bool ask_links(const struct pyro_request *pyro, struct query_request *que
 	return links != NULL;
 }
 
+void pyro_report_id(const struct query_series *series, int64_t start_ns,
+		    char ret[static PYRO_REPORT_ID_BYTES])
+{
+	uint64_t id = series_part_id(series), at = (uint64_t)start_ns;
+
+	snprintf(ret, PYRO_REPORT_ID_BYTES, "%08x-%04x-%04x-%04x-%04x%08x", (uint32_t)(at >> 32),
+		 (uint32_t)(at >> 16 & 0xffff), (uint32_t)(at & 0xffff), (uint32_t)(id >> 48),
+		 (uint32_t)(id >> 32 & 0xffff), (uint32_t)id);
+}
+
+static bool read_report_id(struct slice text, int64_t *ret_start_ns, uint64_t *ret_series)
+{
+	uint64_t halves[2] = { 0 };
+	size_t digits = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		int digit = slice_hex_digit(text.data[i]);
+
+		if (digit < 0)
+			continue; /* add_id has seen to it: a hyphen */
+		if (digits == 32)
+			return false;
+		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)digit;
+		digits++;
+	}
+	*ret_start_ns = (int64_t)halves[0];
+	*ret_series = halves[1];
+	return digits == 32 && *ret_start_ns >= 0 && *ret_start_ns < INT64_MAX;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct query_span *left = a, *right = b;
+
+	return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* Starts and series choose from now on. False when the ids are none of reports. */
+static bool ask_reports(const struct pyro_request *pyro, struct query_request *query)
+{
+	const size_t count = pyro->ids_count[PYRO_PROFILE];
+	struct arena *arena = &query->arena;
+	struct query_span *spans = arena_new_array(arena, struct query_span, count);
+	struct series_part *part = arena_new_array(arena, struct series_part, 1);
+	uint64_t *series = arena_new_array(arena, uint64_t, count);
+	size_t kept = 0;
+
+	if (!count || !spans || !part || !series || pyro->ids_count[PYRO_SPAN] ||
+	    pyro->ids_count[PYRO_TRACE])
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!read_report_id(pyro->ids[PYRO_PROFILE][i], &spans[i].from_ns, &series[i]))
+			return false;
+		spans[i].to_ns = spans[i].from_ns + 1;
+	}
+	qsort(spans, count, sizeof(*spans), by_start);
+	qsort(series, count, sizeof(*series), by_number);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || spans[kept - 1].from_ns != spans[i].from_ns)
+			spans[kept++] = spans[i];
+	*part = (struct series_part){ .ids = series, .ids_count = count, .parts = 1, .only = true };
+	query->params.spans = spans;
+	query->params.spans_count = kept;
+	query->params.part = part;
+	drop_matcher(&query->selector, id_labels[PYRO_PROFILE]);
+	return true;
+}
+
 int pyro_tree(const struct pyro_request *pyro, struct query_request *query, struct tree **ret,
 	      struct err *err)
 {
 	struct tree *tree = NULL;
 	int rc = query_request_tree(query, &tree, err);
 
-	if (!rc && !tree->total && !tree->filtered && ask_links(pyro, query)) {
+	if (!rc && !tree->total && !tree->filtered &&
+	    (ask_links(pyro, query) || ask_reports(pyro, query))) {
 		tree_free(tree);
 		tree = NULL;
 		rc = query_request_open(query, err); /* raw reports, not their sums */
@@ -273,6 +378,8 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 				      always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
 	if (!rc && asks_for_service(pyro, strbuf_slice(&selector)))
 		rc = find_service(pyro, ret, err);
+	if (!rc)
+		rc = pyro_types_match(ret, &pyro->types, err);
 	strbuf_free(&selector);
 	return rc;
 }

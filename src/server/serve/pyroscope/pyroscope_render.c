@@ -3,9 +3,12 @@
  * pyroscope_render - GET /pyroscope/render and render-diff: a flame graph and its time line as
  * "flamebearer" JSON, for scripts and tools that know Pyroscope.
  */
+#include <stdio.h>
+
 #include "codec/wire/json.h"
 #include "config/units.h"
 #include "server/query/render/render.h"
+#include "server/query/render/render_export.h"
 #include "server/serve/api/query_request.h"
 
 #define MAX_NODES_DEFAULT 8192
@@ -13,7 +16,19 @@
 #define ARENA_BYTES ((size_t)1 << 20)
 #define TIMELINE_POINTS 1500
 #define TIMELINE_UNIT_NS (15 * CLOCK_NS_PER_S)
+#define GROUP_KEY_BYTES 1024
 #define SECONDS_BELOW 100000000000ull /* larger numbers are milliseconds */
+
+struct timeline {
+	int64_t from_ns, to_ns, step_ns;
+	bool mean;
+};
+
+struct rendering {
+	struct tree *tree;
+	struct query_series_set whole, groups;
+	bool is_grouped;
+};
 
 static void put_flamebearer_json(struct json *json, const struct flamebearer *flame)
 {
@@ -56,26 +71,47 @@ static void put_metadata_json(struct json *json, const struct tree *tree, const 
 	json_close_object(json);
 }
 
-static void put_timeline_json(struct json *json, const struct query_series_set *set,
-			      int64_t from_ns)
+/* A time line of the whole range, zero where nothing is. With `mean`, of the reports of a step. */
+static void put_timeline_json(struct json *json, const char *key, const struct query_series *series,
+			      const struct timeline *line)
 {
-	const struct query_series *series = set->series_count ? &set->series[0] : NULL;
-	int64_t first = series && series->points_count ? series->points[0].at_ns : from_ns;
-	int64_t at_ns = first;
+	int64_t at_ns = line->from_ns / line->step_ns * line->step_ns;
+	size_t i = 0;
 
-	json_member_object(json, "timeline");
-	json_member_int(json, "startTime", first / CLOCK_NS_PER_S);
+	json_member_object(json, key);
+	json_member_int(json, "startTime", at_ns / CLOCK_NS_PER_S);
 	json_member_array(json, "samples");
-	for (size_t i = 0; series && i < series->points_count; at_ns += set->step_ns) {
-		bool is_there = series->points[i].at_ns == at_ns;
+	for (; at_ns < line->to_ns; at_ns += line->step_ns) {
+		const struct query_point *point =
+			series && i < series->points_count && series->points[i].at_ns == at_ns
+				? &series->points[i++]
+				: NULL;
+		int64_t parts = line->mean && point && point->reports ? point->reports : 1;
 
-		json_put_int(json, is_there ? series->points[i].value : 0);
-		i += is_there;
+		json_put_int(json, point ? point->value / parts : 0);
 	}
 	json_close_array(json);
-	json_member_int(json, "durationDelta", set->step_ns / CLOCK_NS_PER_S);
+	json_member_int(json, "durationDelta", line->step_ns / CLOCK_NS_PER_S);
 	json_put_key(json, "watermarks");
 	json_put_null(json);
+	json_close_object(json);
+}
+
+/* A time line for each value of the label. */
+static void put_groups_json(struct json *json, const struct query_series_set *groups,
+			    const struct timeline *line)
+{
+	char key[GROUP_KEY_BYTES];
+
+	json_member_object(json, "groups");
+	for (size_t i = 0; i < groups->series_count; i++) {
+		const struct query_series *series = &groups->series[i];
+		struct slice value =
+			series->labels_count ? series->labels[0].value : SLICE_LITERAL("*");
+
+		snprintf(key, sizeof(key), "%.*s", (int)value.len, value.data);
+		put_timeline_json(json, key, series, line);
+	}
 	json_close_object(json);
 }
 
@@ -99,16 +135,21 @@ static void begin_json(struct json *json, struct strbuf *out, const struct tree 
 	put_metadata_json(json, tree, format);
 }
 
-static void put_render_json(struct strbuf *out, const struct tree *tree,
-			    const struct query_series_set *set, size_t max_nodes)
+static void put_render_json(struct strbuf *out, const struct rendering *rendering,
+			    const struct timeline *line, size_t max_nodes)
 {
+	const struct query_series_set *whole = &rendering->whole;
 	struct flamebearer flame;
 	struct json json;
 
-	begin_json(&json, out, tree, "single", max_nodes, &flame);
-	put_timeline_json(&json, set, tree->from_ns);
-	json_put_key(&json, "groups");
-	json_put_null(&json);
+	begin_json(&json, out, rendering->tree, "single", max_nodes, &flame);
+	put_timeline_json(&json, "timeline", whole->series_count ? whole->series : NULL, line);
+	if (rendering->is_grouped) {
+		put_groups_json(&json, &rendering->groups, line);
+	} else {
+		json_put_key(&json, "groups");
+		json_put_null(&json);
+	}
 	json_put_key(&json, "heatmap");
 	json_put_null(&json);
 	json_close_object(&json);
@@ -129,6 +170,33 @@ static int render_time(struct query_request *query, const struct net_request *re
 	return units_parse_time(text, clock_real_ns(), ret, err);
 }
 
+/* A selector may have its type as the matcher __name__, too: with the type in front. */
+static int read_selector(struct slice text, struct strbuf *out, struct err *err)
+{
+	struct selector selector;
+	size_t kept = 0;
+	int rc = selector_parse(text, &selector, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < selector.matchers_count; i++) {
+		const struct matcher *matcher = &selector.matchers[i];
+
+		if (selector.has_type || !slice_is(matcher->name, "__name__") ||
+		    matcher->op != MATCH_EQUAL) {
+			selector.matchers[kept++] = *matcher;
+			continue;
+		}
+		rc = profile_type_parse(matcher->value, &selector.type, err);
+		selector.has_type = true;
+	}
+	selector.matchers_count = kept;
+	if (!rc)
+		selector_format(out, &selector);
+	selector_free(&selector);
+	return rc;
+}
+
 /* The names of one side's parameters. */
 struct side_names {
 	const char *query, *from, *until;
@@ -139,6 +207,7 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 			struct slice *ret_nodes, struct err *err)
 {
 	struct query_request reading = { 0 };
+	struct strbuf selector = { 0 };
 	int64_t from_ns, to_ns;
 	int rc;
 
@@ -147,14 +216,17 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 	if (!rc)
 		rc = render_time(&reading, request, names->until, "now", &to_ns, err);
 	if (!rc)
-		rc = query_request_begin_with(
-			serve, request, query_request_text(&reading, request, names->query, ""),
-			QUERY_REQUEST_TYPE_NEEDED, from_ns, to_ns, ret, err);
+		rc = read_selector(query_request_text(&reading, request, names->query, ""),
+				   &selector, err);
+	if (!rc)
+		rc = query_request_begin_with(serve, request, strbuf_slice(&selector),
+					      QUERY_REQUEST_TYPE_NEEDED, from_ns, to_ns, ret, err);
 	if (!rc) {
 		*ret_nodes = query_request_text(ret, request, "max-nodes", "");
 		if (!ret_nodes->len)
 			*ret_nodes = query_request_text(ret, request, "maxNodes", "");
 	}
+	strbuf_free(&selector);
 	arena_free(&reading.arena);
 	return rc;
 }
@@ -167,30 +239,76 @@ static size_t nodes_of(struct slice text)
 	return nodes && nodes < MAX_NODES_MAX ? nodes : MAX_NODES_DEFAULT;
 }
 
+/* The time lines come first: their snapshot does for the sum, too, but not the other way round. */
+static int render(struct query_request *query, struct slice group_by, const struct timeline *line,
+		  struct rendering *ret, struct err *err)
+{
+	struct query_range_params range = { .base = query->params,
+					    .step_ns = line->step_ns,
+					    .sum_all = true };
+	int rc = query_request_series(query, &range, &ret->whole, err);
+
+	if (!rc && group_by.len) {
+		range.sum_all = false;
+		range.base.group_by[0] = group_by;
+		range.base.group_by_count = 1;
+		rc = query_request_open(query, err);
+		if (!rc)
+			rc = query_request_series(query, &range, &ret->groups, err);
+		ret->is_grouped = !rc;
+	}
+	query->params.nodes_only = true;
+	return rc ? rc : query_request_tree(query, &ret->tree, err);
+}
+
+static int render_as_dot(struct query_request *query, struct net_response *response,
+			 struct err *err)
+{
+	struct tree *tree = NULL;
+	int rc;
+
+	query->params.nodes_only = true;
+	rc = query_request_tree(query, &tree, err);
+	response->content_type = "text/plain; charset=utf-8";
+	if (!rc && tree->total)
+		render_dot(tree, NULL, &response->body);
+	tree_free(tree);
+	return rc;
+}
+
+static int render_as_json(struct query_request *query, const struct net_request *request,
+			  struct net_response *response, size_t max_nodes, struct err *err)
+{
+	struct timeline line = { .from_ns = query->params.from_ns, .to_ns = query->params.to_ns };
+	struct rendering rendering = { 0 };
+	int rc;
+
+	line.step_ns = timeline_step_ns(line.from_ns, line.to_ns);
+	line.mean = slice_is(query_request_text(query, request, "aggregation", ""), "avg");
+	rc = render(query, query_request_text(query, request, "groupBy", ""), &line, &rendering,
+		    err);
+	if (!rc) {
+		response->content_type = "application/json";
+		put_render_json(&response->body, &rendering, &line, max_nodes);
+	}
+	query_series_free(&rendering.whole);
+	query_series_free(&rendering.groups);
+	tree_free(rendering.tree);
+	return rc;
+}
+
 void pyro_render(void *context, const struct net_request *request, struct net_response *response)
 {
 	static const struct side_names names = { "query", "from", "until" };
 	struct query_request query = { 0 };
-	struct query_series_set set = { 0 };
-	struct query_range_params range;
-	struct tree *tree = NULL;
 	struct slice nodes = { 0 };
 	struct err err;
 	int rc = begin_render(context, request, &names, &query, &nodes, &err);
 
-	range = (struct query_range_params){ .base = query.params, .sum_all = true };
-	range.step_ns = timeline_step_ns(query.params.from_ns, query.params.to_ns);
-	query.params.nodes_only = true;
-	if (!rc)
-		rc = query_request_tree(&query, &tree, &err);
-	if (!rc)
-		rc = query_request_series(&query, &range, &set, &err);
-	if (!rc) {
-		response->content_type = "application/json";
-		put_render_json(&response->body, tree, &set, nodes_of(nodes));
-		query_series_free(&set);
-	}
-	tree_free(tree);
+	if (!rc && slice_is(query_request_text(&query, request, "format", ""), "dot"))
+		rc = render_as_dot(&query, response, &err);
+	else if (!rc)
+		rc = render_as_json(&query, request, response, nodes_of(nodes), &err);
 	query_request_end(&query);
 	if (rc)
 		net_response_error(request, response, &err);

@@ -9,6 +9,8 @@
 
 #define QUERY "/parca.query.v1alpha1.QueryService/"
 #define QUERIER "/querier.v1.QuerierService/"
+#define FLAGS "/capabilities.v1.FeatureFlagsService/"
+#define SETTINGS "/settings.v1.SettingsService/"
 #define HEALTH "/grpc.health.v1.Health/"
 #define GATEWAY_LABELS "/api/profiles/labels/"
 #define GATEWAY_VALUES "/values"
@@ -54,6 +56,14 @@ static const struct call calls[] = {
 	  &schema_pyro_analyze_response, NULL },
 	{ QUERIER "GetProfileStats", pyro_stats, &schema_pyro_stats_request,
 	  &schema_pyro_stats_response, NULL },
+	{ FLAGS "GetFeatureFlags", pyro_feature_flags, &schema_pyro_flags_request,
+	  &schema_pyro_flags_response, NULL },
+	{ SETTINGS "Get", pyro_settings, &schema_pyro_settings_request,
+	  &schema_pyro_settings_response, NULL },
+	{ SETTINGS "Set", pyro_settings_change, &schema_pyro_set_request, &schema_pyro_set_response,
+	  NULL },
+	{ SETTINGS "Delete", pyro_settings_change, &schema_pyro_delete_request,
+	  &schema_pyro_delete_response, NULL },
 	{ HEALTH "Check", health_check, &schema_health_request, &schema_health_response, NULL },
 	{ HEALTH "Watch", NULL, &schema_health_request, &schema_health_response, NULL },
 };

@@ -26,7 +26,10 @@ extern const struct transcode_message schema_pyro_types_request, schema_pyro_typ
 	schema_pyro_profile_request, schema_pyro_profile, schema_pyro_diff_request,
 	schema_pyro_diff_response, schema_pyro_stats_request, schema_pyro_stats_response,
 	schema_pyro_span_request, schema_pyro_heatmap_request, schema_pyro_heatmap_response,
-	schema_pyro_analyze_request, schema_pyro_analyze_response;
+	schema_pyro_analyze_request, schema_pyro_analyze_response, schema_pyro_flags_request,
+	schema_pyro_flags_response, schema_pyro_settings_request, schema_pyro_settings_response,
+	schema_pyro_set_request, schema_pyro_set_response, schema_pyro_delete_request,
+	schema_pyro_delete_response;
 
 /* grpc.health.v1 (health.c) */
 extern const struct transcode_message schema_health_request, schema_health_response;

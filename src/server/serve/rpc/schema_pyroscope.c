@@ -128,10 +128,21 @@ static const struct transcode_field annotation_fields[] = {
 static const struct transcode_message annotation = { "ProfileAnnotation",
 						     FIELDS(annotation_fields) };
 
+static const struct transcode_field exemplar_fields[] = {
+	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 2, "profile_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "span_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 4, "value", TRANSCODE_INT64, false, false, NULL, NULL },
+	{ 5, "labels", TRANSCODE_MESSAGE, true, false, &label, NULL },
+	{ 6, "trace_id", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message exemplar = { "Exemplar", FIELDS(exemplar_fields) };
+
 static const struct transcode_field point_fields[] = {
 	{ 1, "value", TRANSCODE_DOUBLE, false, false, NULL, NULL },
 	{ 2, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
 	{ 3, "annotations", TRANSCODE_MESSAGE, true, false, &annotation, NULL },
+	{ 4, "exemplars", TRANSCODE_MESSAGE, true, false, &exemplar, NULL },
 };
 static const struct transcode_message point = { "Point", FIELDS(point_fields) };
 
@@ -375,16 +386,6 @@ const struct transcode_message schema_pyro_heatmap_request = {
 	"SelectHeatmapRequest", FIELDS(schema_pyro_heatmap_request_fields)
 };
 
-static const struct transcode_field exemplar_fields[] = {
-	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
-	{ 2, "profile_id", TRANSCODE_TEXT, false, false, NULL, NULL },
-	{ 3, "span_id", TRANSCODE_TEXT, false, false, NULL, NULL },
-	{ 4, "value", TRANSCODE_INT64, false, false, NULL, NULL },
-	{ 5, "labels", TRANSCODE_MESSAGE, true, false, &label, NULL },
-	{ 6, "trace_id", TRANSCODE_TEXT, false, false, NULL, NULL },
-};
-static const struct transcode_message exemplar = { "Exemplar", FIELDS(exemplar_fields) };
-
 static const struct transcode_field heatmap_slot_fields[] = {
 	{ 1, "timestamp", TRANSCODE_INT64, false, false, NULL, NULL },
 	{ 2, "y_min", TRANSCODE_DOUBLE, true, false, NULL, NULL },
@@ -443,3 +444,54 @@ static const struct transcode_field schema_pyro_analyze_response_fields[] = {
 const struct transcode_message schema_pyro_analyze_response = {
 	"AnalyzeQueryResponse", FIELDS(schema_pyro_analyze_response_fields)
 };
+
+/* capabilities.v1 and settings.v1 */
+
+const struct transcode_message schema_pyro_flags_request = { "GetFeatureFlagsRequest", NULL, 0 };
+
+static const struct transcode_field flag_fields[] = {
+	{ 1, "name", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "enabled", TRANSCODE_BOOL, false, false, NULL, NULL },
+	{ 3, "description", TRANSCODE_TEXT, false, true, NULL, NULL },
+	{ 4, "documentation_url", TRANSCODE_TEXT, false, true, NULL, NULL },
+};
+static const struct transcode_message flag = { "FeatureFlag", FIELDS(flag_fields) };
+
+static const struct transcode_field schema_pyro_flags_response_fields[] = {
+	{ 1, "feature_flags", TRANSCODE_MESSAGE, true, false, &flag, NULL },
+};
+const struct transcode_message schema_pyro_flags_response = {
+	"GetFeatureFlagsResponse", FIELDS(schema_pyro_flags_response_fields)
+};
+
+static const struct transcode_field setting_fields[] = {
+	{ 1, "name", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 2, "value", TRANSCODE_TEXT, false, false, NULL, NULL },
+	{ 3, "modifiedAt", TRANSCODE_INT64, false, false, NULL, NULL },
+};
+static const struct transcode_message setting = { "Setting", FIELDS(setting_fields) };
+
+const struct transcode_message schema_pyro_settings_request = { "GetSettingsRequest", NULL, 0 };
+
+static const struct transcode_field schema_pyro_settings_response_fields[] = {
+	{ 1, "settings", TRANSCODE_MESSAGE, true, false, &setting, NULL },
+};
+const struct transcode_message schema_pyro_settings_response = {
+	"GetSettingsResponse", FIELDS(schema_pyro_settings_response_fields)
+};
+
+static const struct transcode_field schema_pyro_set_fields[] = {
+	{ 1, "setting", TRANSCODE_MESSAGE, false, false, &setting, NULL },
+};
+const struct transcode_message schema_pyro_set_request = { "SetSettingsRequest",
+							   FIELDS(schema_pyro_set_fields) };
+const struct transcode_message schema_pyro_set_response = { "SetSettingsResponse",
+							    FIELDS(schema_pyro_set_fields) };
+
+static const struct transcode_field schema_pyro_delete_request_fields[] = {
+	{ 1, "name", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+const struct transcode_message schema_pyro_delete_request = {
+	"DeleteSettingsRequest", FIELDS(schema_pyro_delete_request_fields)
+};
+const struct transcode_message schema_pyro_delete_response = { "DeleteSettingsResponse", NULL, 0 };
