@@ -12,8 +12,9 @@ NONE = "(none)"
 class Sample:
     """One row as it was sent."""
 
-    def __init__(self, series, start_ns, labels, stack, value):
+    def __init__(self, series, start_ns, labels, stack, value, report=None):
         self.series, self.start_ns, self.labels, self.stack, self.value = series, start_ns, labels, stack, value
+        self.report = report  # what tells it from others of the same series and start
 
     def label(self, name):
         return self.series.get(name, "") or self.labels.get(name, "")
@@ -97,13 +98,31 @@ def table(shown):
     return rows
 
 
-def series(samples, query, step_ns):
-    """{label values: {start of step: value}}."""
-    lines = {}
+WHOLE_STEP_NS = 3600 * 10**9  # in multiples of it, reports count where they start
+
+
+def shares(start_ns, duration_ns, value, step_ns):
+    """{start of step: share of what was spent evenly}: differences of the floors of the running sum."""
+    result, before, at = {}, 0, start_ns // step_ns * step_ns
+    while at < start_ns + max(1, duration_ns):
+        end = at + step_ns
+        until = value if end >= start_ns + duration_ns else value * (end - start_ns) // duration_ns
+        result[at], before, at = until - before, until, end
+    return result
+
+
+def series(samples, query, step_ns, duration_ns):
+    """{label values: {start of step: value}}, of reports that all last as long. Steps without a value are left out."""
+    reports, lines = {}, {}
     for sample in samples:
         if query["from_ns"] <= sample.start_ns < query["to_ns"] and matches(sample, query["matchers"]):
             key = tuple(sample.label(name) for name in query.get("group_by", ()))
-            at = sample.start_ns // step_ns * step_ns
-            line = lines.setdefault(key, {})
-            line[at] = line.get(at, 0) + sample.value
+            report = (key, sample.start_ns, tuple(sorted(sample.series.items())), sample.report)
+            reports[report] = reports.get(report, 0) + sample.value
+    for (key, start_ns, *_), value in reports.items():
+        line = lines.setdefault(key, {})
+        length = duration_ns if step_ns % WHOLE_STEP_NS else 0
+        for at, share in shares(start_ns, length, value, step_ns).items():
+            if share:
+                line[at] = line.get(at, 0) + share
     return lines

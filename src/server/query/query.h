@@ -117,7 +117,8 @@ int query_diff(const struct query_source *base_source, const struct query_params
 /*
  * One point per step that has data. A bucket is floor(start / step) * step; `value` as in
  * query_tree, gauges rounded once. `per_second`: of delta types value / step, at the edges of the
- * range / the part of the step that is in it; of gauges the value.
+ * range / the part of the step that is in it; of gauges the value. `reports` are those that start
+ * in the step.
  */
 struct query_point {
 	int64_t at_ns;
@@ -151,6 +152,13 @@ struct query_range_params {
 	struct query_params base;
 	int64_t step_ns; /* >= 1 ms; the range over the step is at most QUERY_STEPS_MAX */
 	bool sum_all;	 /* base.group_by are the sum-by labels otherwise */
+	/*
+	 * The value of a report is spread evenly over its duration: each step has its share, also
+	 * beyond the range, so that the steps add up to the tree and no step has more per second
+	 * than the reports. Not in steps of whole hours, where a report counts in the step in which
+	 * it starts, as without this. For delta types, without by_times.
+	 */
+	bool spread;
 };
 int query_series(const struct query_source *source, const struct query_range_params *params,
 		 struct query_series_set *ret, struct err *err);

@@ -210,6 +210,8 @@ test("a chart has gaps where nobody reported, zero where only others did, cores 
 	assert.deepEqual(chart.lines.map((line) => line.label), ["a", "b"], "heaviest first");
 	assert.deepEqual(chart.lines[0]!.ys, [0.5, null, 1, null]);
 	assert.deepEqual(chart.lines[1]!.ys, [0.01, null, 0, null]);
+	assert.deepEqual(chart.lines.map((line) => line.mean), [1500 / 40 / 100, 10 / 40 / 100],
+		"the mean is of the whole range, empty buckets included");
 });
 
 test("source lines get their values; lines that the text lacks are kept", () => {

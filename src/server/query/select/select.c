@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/select.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "server/query/team.h"
 #include "server/query/select/types.h"
 
 #define HEADER_COST 20u	 /* ns, roughly, to look at a report */
 #define SERIES_COST 200u /* to match a series */
+
+/* Roll-ups may answer such steps: they know no single report. */
+#define WHOLE_STEP_NS (3600 * CLOCK_NS_PER_S)
 
 /* What the labels of one series leave open, and which of these names its rows carry. */
 struct select_open {
@@ -279,28 +283,89 @@ static mean_wide sum_totals(const struct stretch *stretch, uint32_t column, uint
 	return sum;
 }
 
+bool select_shares_next(struct select_shares *shares)
+{
+	int64_t until_ns = work_add(shares->start_ns, shares->duration_ns);
+	int64_t at_ns = shares->count ? work_add(shares->at_ns, shares->step_ns)
+				      : bucket_start(shares->start_ns, shares->step_ns);
+	int64_t end_ns = work_add(at_ns, shares->step_ns), before = shares->value;
+
+	if (shares->count && (at_ns >= until_ns || shares->count == QUERY_STEPS_MAX))
+		return false;
+	shares->count++;
+	if (end_ns < until_ns && shares->count < QUERY_STEPS_MAX)
+		before = (int64_t)((mean_wide)shares->value * (end_ns - shares->start_ns) /
+				   shares->duration_ns);
+	shares->at_ns = at_ns;
+	shares->share = before - shares->before;
+	shares->before = before;
+	return true;
+}
+
+/* The bucket of a step: the last one of the series, or a new one. NULL when over budget. */
+static struct select_bucket *bucket_at(struct select_segment *in, uint32_t series, int64_t at_ns,
+				       struct arena *arena)
+{
+	struct select_open *open = &in->open[series];
+	struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
+
+	if (bucket && bucket->at_ns == at_ns)
+		return bucket;
+	if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
+		return NULL;
+	bucket = &in->buckets[in->buckets_count++];
+	*bucket = (struct select_bucket){ .series = series, .at_ns = at_ns };
+	open->bucket = in->buckets_count;
+	return bucket;
+}
+
+/* Report by report, each by its shares. False when over budget. */
+static bool spread_to_buckets(const struct stretch *stretch, const struct selection *selection,
+			      struct select_segment *in, struct arena *arena)
+{
+	const struct segment_heads *heads = stretch->heads;
+	uint32_t series = stretch->run->series, times = stretch->run->times;
+
+	for (uint32_t at = stretch->at; at < stretch->end; at++) {
+		struct select_shares shares = { .value = (int64_t)sum_totals(
+							stretch, in->series[series].column, at,
+							at + 1),
+						.start_ns = heads->starts_ns[times + at],
+						.duration_ns = heads->durations_ns[times + at],
+						.step_ns = selection->step_ns };
+		uint64_t reports = count_reports(stretch, at, at + 1);
+
+		while (select_shares_next(&shares)) {
+			struct select_bucket *bucket = bucket_at(in, series, shares.at_ns, arena);
+
+			if (!bucket)
+				return false;
+			bucket->reports += reports;
+			bucket->total = mean_add(bucket->total, shares.share);
+			reports = 0; /* it starts in the first */
+		}
+	}
+	return true;
+}
+
 /* False when over budget. */
 static bool add_to_buckets(const struct stretch *stretch, const struct selection *selection,
 			   struct select_segment *in, struct arena *arena)
 {
 	const struct select_series *series = &in->series[stretch->run->series];
-	struct select_open *open = &in->open[stretch->run->series];
 
+	if (select_is_spread(selection))
+		return spread_to_buckets(stretch, selection, in, arena);
 	for (uint32_t at = stretch->at, end, guess = at; at < stretch->end; at = end) {
-		struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
+		struct select_bucket *bucket;
 		int64_t at_ns = bucket_start(stretch->heads->starts_ns[stretch->run->times + at],
 					     selection->step_ns);
 
 		end = end_of_step(stretch, at, guess, at_ns, selection->step_ns);
 		guess = 2 * end - at;
-		if (!bucket || bucket->at_ns != at_ns) {
-			if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
-				return false;
-			bucket = &in->buckets[in->buckets_count++];
-			*bucket = (struct select_bucket){ .series = stretch->run->series,
-							  .at_ns = at_ns };
-			open->bucket = in->buckets_count;
-		}
+		bucket = bucket_at(in, stretch->run->series, at_ns, arena);
+		if (!bucket)
+			return false;
 		bucket->reports += count_reports(stretch, at, end);
 		bucket->total =
 			mean_add(bucket->total, sum_totals(stretch, series->column, at, end));
@@ -938,6 +1003,7 @@ int select_make(struct selection *selection, struct work *work, const struct que
 	*selection = (struct selection){ .work = work,
 					 .params = params,
 					 .step_ns = use.step_ns,
+					 .spread = use.spread && use.step_ns % WHOLE_STEP_NS != 0,
 					 .series_only = use.series_only,
 					 .denominator = 1 };
 	rc = begin_selection(selection, source, err);

@@ -43,12 +43,12 @@ struct select_row_labels { /* what a label set says when a row carries it */
 	uint32_t group;	      /* and the group that it made */
 };
 
-/* With steps: the reports of a series that start in one. Several may be of the same. */
+/* With steps: what a series has in one. Several may be of the same. */
 struct select_bucket {
-	uint32_t series; /* of the segment */
-	uint64_t reports;
-	int64_t at_ns;	 /* its start */
-	mean_wide total; /* of the series' column */
+	uint32_t series;  /* of the segment */
+	uint64_t reports; /* that start in it */
+	int64_t at_ns;	  /* its start */
+	mean_wide total;  /* of the series' column */
 };
 
 struct function_index;
@@ -104,6 +104,7 @@ struct selection {
 	bool weighted;	 /* some weight is not 1 */
 	bool settled;	 /* nearest reports are known */
 	int64_t step_ns; /* 0 = no steps */
+	bool spread;	 /* with steps: as asked, and they are no whole hours (query.h) */
 	bool series_only;
 	int64_t denominator; /* that sums are divided by: of gauges, else 1 */
 	int64_t period;	     /* the largest of those selected */
@@ -119,8 +120,29 @@ struct selection {
 /* What a selection is for, besides rows. */
 struct select_use {
 	int64_t step_ns;  /* not 0: totals are summed on the way, in buckets */
+	bool spread;	  /* into all buckets that a report lasts, by their shares */
 	bool series_only; /* which series have reports; not how many, and from when to when */
 };
+
+/*
+ * The shares that the steps have of a value which was spent evenly from `start_ns` on, for
+ * `duration_ns`. They add up to the value; of more than QUERY_STEPS_MAX steps the last has the
+ * rest.
+ */
+struct select_shares {
+	int64_t value, start_ns, duration_ns, step_ns;
+	int64_t before; /* what the shares so far have */
+	uint32_t count; /* of them */
+	int64_t at_ns;	/* the step of the last one, */
+	int64_t share;	/* and what it has */
+};
+bool select_shares_next(struct select_shares *shares);
+
+/* Whether a selection with steps has to ask for shares. */
+static inline bool select_is_spread(const struct selection *selection)
+{
+	return selection->spread && selection->type.delta;
+}
 
 /* `params->selector` may be NULL or without a type: then every type's first column. */
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,

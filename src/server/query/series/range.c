@@ -4,7 +4,8 @@
  *
  * A report's value is its total; only series whose labels leave it to their rows whether they
  * count, or on which line, are summed row by row. There a report without a row for some line is
- * no event on that line. Where samples count at their own times, range_times sums up steps.
+ * no event on that line. With `spread`, a report is an event in each step that it lasts. Where
+ * samples count at their own times, range_times sums up steps.
  */
 #include <stdlib.h>
 
@@ -125,6 +126,28 @@ static int touch_group(struct ranging *ranging, uint32_t group)
 	return 0;
 }
 
+/* In the step in which it starts, or by the shares of all that it lasts. */
+static int add_report(struct ranging *ranging, uint32_t series, uint32_t group,
+		      const struct segment_report *report, int64_t value)
+{
+	struct select_shares shares = { .value = value,
+					.start_ns = report->start_ns,
+					.step_ns = ranging->params->step_ns };
+	uint64_t reports = report->reports_count;
+	int rc = 0;
+
+	if (select_is_spread(ranging->selection))
+		shares.duration_ns = report->duration_ns;
+	while (!rc && select_shares_next(&shares)) {
+		rc = add_event(ranging, series, group,
+			       &(struct select_bucket){ .at_ns = shares.at_ns,
+							.reports = reports,
+							.total = shares.share });
+		reports = 0;
+	}
+	return rc;
+}
+
 static int sum_rows(struct ranging *ranging, struct select_segment *in,
 		    const struct segment_block *block, const struct segment_report *report)
 {
@@ -158,12 +181,8 @@ static int sum_rows(struct ranging *ranging, struct select_segment *in,
 
 		ranging->sums.used[group] = false;
 		if (!rc)
-			rc = add_event(ranging, series->id, group,
-				       &(struct select_bucket){
-					       .at_ns = bucket_of(report->start_ns,
-								  ranging->params->step_ns),
-					       .reports = report->reports_count,
-					       .total = ranging->sums.values[group] });
+			rc = add_report(ranging, series->id, group, report,
+					ranging->sums.values[group]);
 	}
 	return rc;
 }
@@ -203,13 +222,10 @@ static int collect_buckets(struct ranging *ranging, const struct select_segment 
 	return 0;
 }
 
-/* The steps that have something are events. */
 static int add_step(struct ranging *ranging, struct event event)
 {
 	struct work *work = ranging->selection->work;
 
-	if (!event.reports)
-		return 0;
 	if (!WORK_GROW(&work->arena, ranging->events, ranging->events_count,
 		       ranging->events_capacity))
 		return work_over_budget(work, ranging->err);
@@ -222,11 +238,12 @@ static int add_cells(struct ranging *ranging, const struct range_cells *cells)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < cells->lines * cells->steps; i++)
-		rc = add_step(ranging,
-			      (struct event){ .line = (uint32_t)(i / cells->steps),
-					      .reports = cells->list[i].reports,
-					      .bucket_ns = range_cells_at(cells, i % cells->steps),
-					      .value = cells->list[i].value });
+		if (cells->list[i].is_there)
+			rc = add_step(ranging, (struct event){ .line = (uint32_t)(i / cells->steps),
+							       .reports = cells->list[i].reports,
+							       .bucket_ns = range_cells_at(
+								       cells, i % cells->steps),
+							       .value = cells->list[i].value });
 	return rc;
 }
 
@@ -247,13 +264,15 @@ static int collect_by_times(struct ranging *ranging)
 	rc = range_times_collect(&times);
 	for (size_t line = 0; !rc && line < times.lines_count; line++) {
 		for (size_t i = 0; !rc && times.lines[line] && i < times.steps_count; i++)
-			rc = add_step(ranging, (struct event){
-						       .line = (uint32_t)line,
-						       .reports = times.lines[line][i].reports,
-						       .bucket_ns = times.first_ns +
-								    (int64_t)i * params->step_ns,
-						       .value = times.lines[line][i].value,
-					       });
+			if (times.lines[line][i].reports)
+				rc = add_step(ranging,
+					      (struct event){
+						      .line = (uint32_t)line,
+						      .reports = times.lines[line][i].reports,
+						      .bucket_ns = times.first_ns +
+								   (int64_t)i * params->step_ns,
+						      .value = times.lines[line][i].value,
+					      });
 	}
 	return rc;
 }
@@ -369,14 +388,27 @@ static int64_t gauge_value(const struct event *events, size_t first, size_t end)
 	return mean_round(numerator, denominator);
 }
 
-static double shown_seconds(const struct query_range_params *params, int64_t bucket_ns)
+/*
+ * How long a step is within the range, which the last report may pass. A step that has whole
+ * reports is no shorter than one.
+ */
+static double shown_seconds(const struct ranging *ranging, int64_t bucket_ns)
 {
+	const struct query_range_params *params = ranging->params;
+	const struct selection *selection = ranging->selection;
 	int64_t from_ns = bucket_ns > params->base.from_ns ? bucket_ns : params->base.from_ns;
-	int64_t to_ns = work_add(bucket_ns, params->step_ns);
+	int64_t to_ns = work_add(bucket_ns, params->step_ns), end_ns = params->base.to_ns;
+	int64_t shown_ns;
 
-	if (to_ns > params->base.to_ns)
-		to_ns = params->base.to_ns;
-	return (double)(to_ns - from_ns) / CLOCK_NS_PER_S;
+	if (select_is_spread(selection) && selection->end_ns > end_ns)
+		end_ns = selection->end_ns;
+	if (to_ns > end_ns)
+		to_ns = end_ns;
+	shown_ns = to_ns - from_ns;
+	if (params->spread && !selection->spread && shown_ns < selection->report_ns)
+		shown_ns = selection->report_ns < params->step_ns ? selection->report_ns
+								  : params->step_ns;
+	return (double)shown_ns / CLOCK_NS_PER_S;
 }
 
 static struct query_point point_of(const struct ranging *ranging, size_t first, size_t end)
@@ -395,8 +427,7 @@ static struct query_point point_of(const struct ranging *ranging, size_t first, 
 		return point;
 	}
 	point.value = mean_round(sum, 1);
-	point.per_second =
-		(double)point.value / shown_seconds(ranging->params, events[first].bucket_ns);
+	point.per_second = (double)point.value / shown_seconds(ranging, events[first].bucket_ns);
 	return point;
 }
 
@@ -549,8 +580,9 @@ static int try_series(const struct query_source *source, const struct query_rang
 	ranging.line_per_series = !params->sum_all && !base.group_by_count;
 	work_begin(&work, &base.limits);
 	arena_init(&set.arena, work.limit_bytes);
-	rc = select_make(&selection, &work, source, &base,
-			 (struct select_use){ .step_ns = params->step_ns }, err);
+	rc = select_make(
+		&selection, &work, source, &base,
+		(struct select_use){ .step_ns = params->step_ns, .spread = params->spread }, err);
 	work_step_done(&work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = collect_events(&ranging);

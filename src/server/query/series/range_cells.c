@@ -78,6 +78,7 @@ static int fill(const struct selection *selection, const struct select_segment *
 			value *= selection->series[series->id].period;
 		cell->value = mean_add(cell->value, value);
 		cell->reports += bucket->reports;
+		cell->is_there = true;
 	}
 	return 0;
 }

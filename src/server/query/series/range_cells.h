@@ -9,8 +9,9 @@
 #include "server/query/select/select.h"
 
 struct range_cell {
-	uint64_t reports; /* 0: nothing in that step */
+	uint64_t reports; /* that start in that step */
 	mean_wide value;
+	bool is_there; /* something is in that step */
 };
 
 struct range_cells {

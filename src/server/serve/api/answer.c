@@ -155,7 +155,10 @@ static int read_range(struct query_request *query, const struct net_request *req
 	query->params.group_by_count = 0;
 	if (!slice_is(sum_by, "*") && query_request_group_by(query, sum_by, err))
 		return -(int)err->code;
-	*ret = (struct query_range_params){ .base = query->params, .sum_all = !sum_by.len };
+	*ret = (struct query_range_params){ .base = query->params,
+					    .sum_all = !sum_by.len,
+					    .spread = !query_request_is_set(query, request,
+									    "intervals") };
 	ret->step_ns = default_step(query->params.to_ns - query->params.from_ns);
 	if (step.len && units_parse_duration(step, &ret->step_ns, err))
 		return err_wrap(err, "parameter \"step\"");

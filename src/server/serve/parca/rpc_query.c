@@ -281,23 +281,58 @@ static void put_value_type(struct strbuf *out, uint32_t field, struct slice type
 	pb_end(out, begun);
 }
 
+/* What values of a time series are told in. */
+struct shown_as {
+	struct slice type, unit;
+	int64_t factor; /* of values: of samples the period, which makes time of them */
+	int64_t step_ns;
+	int64_t duration_ns; /* that a point is of; 0 for gauges */
+	double per_second;   /* of the rate: nanoseconds per second are cores */
+};
+
+/* As Parca has it: samples become time, time per time has no unit, others are per second. */
+static struct shown_as shown_as_of(const struct query_series_set *set, int64_t step_ns)
+{
+	struct shown_as as = { .type = set->type.sample_type,
+			       .unit = set->type.sample_unit,
+			       .factor = 1,
+			       .step_ns = step_ns,
+			       .per_second = 1 };
+
+	if (!set->type.delta)
+		return as;
+	as.duration_ns = step_ns > set->report_ns ? step_ns : set->report_ns;
+	if (slice_is(as.type, "samples") && slice_is(as.unit, "count") && set->period > 0) {
+		as.factor = set->period;
+		as.type = set->type.period_type;
+		as.unit = set->type.period_unit;
+	}
+	if (slice_is(as.unit, "nanoseconds"))
+		as.per_second = 1.0 / (double)CLOCK_NS_PER_S;
+	return as;
+}
+
 /* MetricsSample{ timestamp = 1; value = 2; value_per_second = 3 double; duration = 4; count = 5 }
  */
-static void put_point(struct strbuf *out, const struct query_point *point, int64_t step_ns)
+static void put_point(struct strbuf *out, const struct query_point *point,
+		      const struct shown_as *as)
 {
 	size_t begun = pb_begin(out, 2);
+	int64_t value;
 
+	if (__builtin_mul_overflow(point->value, as->factor, &value))
+		value = INT64_MAX;
 	put_time(out, 1, point->at_ns);
-	pb_put_varint(out, 2, (uint64_t)point->value);
-	pb_put_double(out, 3, point->per_second);
-	pb_put_varint(out, 4, (uint64_t)step_ns);
+	pb_put_varint(out, 2, (uint64_t)value);
+	pb_put_double(out, 3, point->per_second * (double)as->factor * as->per_second);
+	pb_put_varint(out, 4, (uint64_t)as->duration_ns);
 	pb_put_varint(out, 5, point->reports);
 	pb_end(out, begun);
 }
 
 /* MetricsSeries{ labelset = 1; samples = 2; period_type = 3; sample_type = 4 } */
 static void put_series(struct strbuf *out, const struct query_series_set *set,
-		       const struct query_series *series, int64_t step_ns)
+		       const struct query_series *series, const struct shown_as *as)
 {
 	size_t begun = pb_begin(out, 1), labels = pb_begin(out, 1);
 
@@ -305,10 +340,35 @@ static void put_series(struct strbuf *out, const struct query_series_set *set,
 		rpc_put_label(out, series->labels[i].name, series->labels[i].value);
 	pb_end(out, labels);
 	for (size_t i = 0; i < series->points_count; i++)
-		put_point(out, &series->points[i], step_ns);
+		put_point(out, &series->points[i], as);
 	put_value_type(out, 3, set->type.period_type, set->type.period_unit);
-	put_value_type(out, 4, set->type.sample_type, set->type.sample_unit);
+	put_value_type(out, 4, as->type, as->unit);
 	pb_end(out, begun);
+}
+
+/* Without labels to sum by, a delta is one line, and of a gauge each label set is. */
+static int ask_range(struct query_request *query, const struct rpc_request *rpc,
+		     struct query_series_set *ret, struct err *err)
+{
+	struct query_range_params range = { .base = query->params,
+					    .step_ns = rpc->step_ns,
+					    .sum_all = !rpc->sum_by_count,
+					    .spread = true };
+	int rc = query_request_series(query, &range, ret, err);
+
+	if (!rc && range.sum_all && !ret->type.delta) {
+		query_series_free(ret);
+		range.sum_all = false;
+		rc = query_request_open(query, err);
+		if (!rc)
+			rc = query_request_series(query, &range, ret, err);
+	}
+	if (!rc && !ret->series_count) {
+		query_series_free(ret);
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "QueryRange: there is nothing of this query in this range");
+	}
+	return rc;
 }
 
 void rpc_query_range(void *context, const struct net_request *request,
@@ -322,7 +382,6 @@ void rpc_query_range(void *context, const struct net_request *request,
 						.step = 5,
 						.sum_by = 6 };
 	struct query_request query = { 0 };
-	struct query_range_params range;
 	struct query_series_set set;
 	struct rpc_request rpc;
 	struct err err;
@@ -330,15 +389,13 @@ void rpc_query_range(void *context, const struct net_request *request,
 
 	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
 		rc = query_request_group_by(&query, rpc.sum_by[i], &err);
+	if (!rc)
+		rc = ask_range(&query, &rpc, &set, &err);
 	if (!rc) {
-		range = (struct query_range_params){ .base = query.params,
-						     .step_ns = rpc.step_ns,
-						     .sum_all = !rpc.sum_by_count };
-		rc = query_request_series(&query, &range, &set, &err);
-	}
-	if (!rc) {
+		struct shown_as as = shown_as_of(&set, rpc.step_ns);
+
 		for (size_t i = 0; i < set.series_count; i++)
-			put_series(&response->body, &set, &set.series[i], rpc.step_ns);
+			put_series(&response->body, &set, &set.series[i], &as);
 		query_series_free(&set);
 	}
 	rpc_finish(request, response, rc, &query, &err);

@@ -134,6 +134,13 @@ static int read_reference(const struct pb_reader *outer, struct slice bytes, str
 	return in.problem ? pb_fail(&in, "SourceReference", err) : 0;
 }
 
+/* Fields that Parca groups by, and we do not. */
+static bool is_parcas(struct slice field)
+{
+	return slice_is(field, "function_file_name") || slice_is(field, "location_address") ||
+	       slice_is(field, "mapping_file") || slice_is(field, "timestamp");
+}
+
 /*
  * GroupBy{ fields = 1 }: labels.NAME; function_name, which Parca's UI asks for, is what nodes of
  * one caller are always grouped by.
@@ -151,7 +158,7 @@ static int read_group_by(const struct pb_reader *outer, struct slice bytes, stru
 			continue;
 		if (!slice_starts_with(field.bytes, SLICE_LITERAL(LABEL_PREFIX)))
 			return err_set(
-				err, ERR_UNSUPPORTED,
+				err, is_parcas(field.bytes) ? ERR_UNSUPPORTED : ERR_INVALID,
 				"group_by: \"%.*s\" is neither labels.NAME nor function_name",
 				SLICE_FMT(field.bytes));
 		if (ret->group_by_count == QUERY_GROUP_BY_MAX)

@@ -245,7 +245,8 @@ static int render(struct query_request *query, struct slice group_by, const stru
 {
 	struct query_range_params range = { .base = query->params,
 					    .step_ns = line->step_ns,
-					    .sum_all = true };
+					    .sum_all = true,
+					    .spread = !line->mean };
 	int rc = query_request_series(query, &range, &ret->whole, err);
 
 	if (!rc && group_by.len) {

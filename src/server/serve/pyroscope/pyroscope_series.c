@@ -315,7 +315,8 @@ static int select_series(struct selecting *selecting, struct query_request *quer
 {
 	const struct pyro_request *pyro = &selecting->pyro;
 	struct query_range_params range = { .base = query->params,
-					    .sum_all = !pyro->group_by_count };
+					    .sum_all = !pyro->group_by_count,
+					    .spread = pyro->aggregation != AVERAGE };
 	int rc = step_of(pyro->step_s, &range.step_ns, err);
 
 	if (!rc && pyro->exemplars == EXEMPLARS_SPAN)

@@ -2,6 +2,10 @@
 #include "server/serve/rpc/rpc_filter.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define DIGITS_BYTES 24
 
 struct reading {
 	struct filter_list *filters;
@@ -56,13 +60,16 @@ static int read_number(struct reading *reading, const struct pb_reader *outer, s
 	int rc = 0;
 
 	while (!rc && pb_next(&in, &field)) {
-		const struct filter_condition condition = { .field = of,
-							    .op = FILTER_IS,
-							    .negated = field.number == 2,
-							    .number = field.value };
+		struct filter_condition condition = { .field = of,
+						      .op = FILTER_IS,
+						      .negated = field.number == 2 };
+		char digits[DIGITS_BYTES];
 
-		if (field.wire == PB_VARINT && field.number <= 2)
-			rc = add(reading, &condition);
+		if (field.wire != PB_VARINT || field.number > 2)
+			continue;
+		snprintf(digits, sizeof(digits), "%" PRIu64, field.value);
+		condition.text = slice_of(digits); /* which filters are shown and parsed by */
+		rc = add(reading, &condition);
 	}
 	return !rc && in.problem ? pb_fail(&in, "NumberCondition", reading->err) : rc;
 }

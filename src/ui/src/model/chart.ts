@@ -26,6 +26,17 @@ function sum(source: Source): number {
 	return source.points.reduce((total, point) => total + point[2], 0);
 }
 
+/*
+ * Of values that add up, all of them over the whole range: what the area under the line is, empty
+ * buckets included. Of others, of the buckets that have one.
+ */
+function meanOf(answer: SeriesAnswer, source: Source, ys: readonly (number | null)[], span: Span): number {
+	if (answer.delta)
+		return source.points.reduce((total, point) => total + point[1], 0) / Math.max(1e-3, (span.toMs - span.fromMs) / 1000);
+	const present = ys.filter((value): value is number => value !== null);
+	return present.reduce((total, value) => total + value, 0) / Math.max(1, present.length);
+}
+
 function labelOf(labels: Record<string, string>): string {
 	const values = Object.values(labels).filter(Boolean);
 	return values.join(", ") || (Object.keys(labels).length ? "(none)" : "all");
@@ -48,9 +59,7 @@ export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit): Chart {
 		for (const [at, , perSecond] of source.points)
 			if (indexOf(at) >= 0 && indexOf(at) < count)
 				ys[indexOf(at)] = perSecond * scale;
-		const present = ys.filter((value): value is number => value !== null);
-		const mean = present.reduce((total, value) => total + value, 0) / Math.max(1, present.length);
-		return { label: labelOf(source.labels), labels: source.labels, ys, mean };
+		return { label: labelOf(source.labels), labels: source.labels, ys, mean: meanOf(answer, source, ys, span) * (answer.delta ? scale : 1) };
 	});
 	return { xs, lines, hidden: ranked.length - lines.length, stepMs: step };
 }
