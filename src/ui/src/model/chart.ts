@@ -30,9 +30,10 @@ function sum(source: Source): number {
  * Of values that add up, all of them over the whole range: what the area under the line is, empty
  * buckets included. Of others, of the buckets that have one.
  */
-function meanOf(answer: SeriesAnswer, source: Source, ys: readonly (number | null)[], span: Span): number {
-	if (answer.delta)
-		return source.points.reduce((total, point) => total + point[1], 0) / Math.max(1e-3, (span.toMs - span.fromMs) / 1000);
+function meanOf(isDelta: boolean, source: Source, ys: readonly (number | null)[], span: Span): number {
+	const seconds = Math.max(1, span.toMs - span.fromMs) / 1000;
+	if (isDelta)
+		return source.points.reduce((total, point) => total + point[1], 0) / seconds;
 	const present = ys.filter((value): value is number => value !== null);
 	return present.reduce((total, value) => total + value, 0) / Math.max(1, present.length);
 }
@@ -59,7 +60,8 @@ export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit): Chart {
 		for (const [at, , perSecond] of source.points)
 			if (indexOf(at) >= 0 && indexOf(at) < count)
 				ys[indexOf(at)] = perSecond * scale;
-		return { label: labelOf(source.labels), labels: source.labels, ys, mean: meanOf(answer, source, ys, span) * (answer.delta ? scale : 1) };
+		const mean = meanOf(answer.delta, source, ys, span) * (answer.delta ? scale : 1);
+		return { label: labelOf(source.labels), labels: source.labels, ys, mean };
 	});
 	return { xs, lines, hidden: ranked.length - lines.length, stepMs: step };
 }
