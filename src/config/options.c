@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config/options.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "config/units.h"
 
 #define HELP_COLUMN 44
 #define NAME_BYTES_MAX 64
+#define OPTIONS_MAX 128 /* of a verb */
 
 static const struct option *find_long(const struct option_verb *verb, struct slice name)
 {
@@ -123,9 +125,12 @@ static int store_value(const struct option *option, const char *text, void *valu
 	return 0;
 }
 
-/* Handles argv[at], which starts with '-'; *ret_used is 1 or 2. */
+/*
+ * Handles argv[at], which starts with '-'; *ret_used is 1 or 2. `given_before` is by option: of
+ * two values one would be dropped in silence.
+ */
 static int take_option(const struct option_verb *verb, int argc, char **argv, int at, void *values,
-		       int *ret_used, struct err *err)
+		       bool *given_before, int *ret_used, struct err *err)
 {
 	const char *given = argv[at], *value = NULL;
 	const struct option *option;
@@ -154,6 +159,10 @@ static int take_option(const struct option_verb *verb, int argc, char **argv, in
 		value = argv[at + 1];
 		*ret_used = 2;
 	}
+	if (given_before[option - verb->options] && option->kind != OPTION_LIST &&
+	    option->kind != OPTION_FLAG)
+		return err_set(err, ERR_INVALID, "--%s is given twice", option->name);
+	given_before[option - verb->options] = true;
 	if (store_value(option, value, values, err))
 		return err_wrap(err, "--%s", option->name);
 	return 0;
@@ -163,7 +172,10 @@ int options_parse(const struct option_verb *verb, int argc, char **argv, void *v
 		  struct option_operands *ret, bool *ret_help, struct err *err)
 {
 	struct option_operands operands = { .items = argv };
+	bool given[OPTIONS_MAX] = { false };
 	int at = 0;
+
+	assert(verb->options_count <= OPTIONS_MAX);
 
 	*ret_help = false;
 	while (at < argc) {
@@ -184,7 +196,7 @@ int options_parse(const struct option_verb *verb, int argc, char **argv, void *v
 			operands.items[operands.count++] = argv[at++];
 			continue;
 		}
-		rc = take_option(verb, argc, argv, at, values, &used, err);
+		rc = take_option(verb, argc, argv, at, values, given, &used, err);
 		if (rc)
 			return rc;
 		at += used;

@@ -4,8 +4,8 @@
  *
  * A verb declares its options once, as rows that say where the value goes; parsing, --help and
  * nearest-name hints come from the table. `--name VALUE`, `--name=VALUE`, `-x VALUE`; flags take no
- * value; `--` ends options; operands are collected in order. Parsing stops at the first operand
- * when the verb says so (for `record -- CMD ARGS`).
+ * value; `--` ends options; operands are collected in order. What takes one value is given once.
+ * Parsing stops at the first operand when the verb says so (for `record -- CMD ARGS`).
  */
 #ifndef FIRN_CONFIG_OPTIONS_H
 #define FIRN_CONFIG_OPTIONS_H

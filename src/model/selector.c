@@ -53,7 +53,7 @@ static int take_quoted(struct parser *p, struct slice *ret)
 			*ret = slice_from(from, (size_t)(p->unescaped - from));
 			return 0;
 		}
-		if (c == '\\') {
+		if (c == '\\' && quote != '`') {
 			if (++p->at == p->text.len)
 				break;
 			c = p->text.data[p->at];
@@ -122,7 +122,7 @@ static int take_matcher(struct parser *p, struct matcher *ret)
 	if (rc)
 		return rc;
 	skip_blanks(p);
-	if (p->at == p->text.len || (p->text.data[p->at] != '"' && p->text.data[p->at] != '\''))
+	if (p->at == p->text.len || !memchr("\"'`", p->text.data[p->at], 3))
 		return fail(p, "a quoted value");
 	rc = take_quoted(p, &ret->value);
 	if (rc || ret->op == MATCH_EQUAL || ret->op == MATCH_NOT_EQUAL)

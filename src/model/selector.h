@@ -6,7 +6,8 @@
  *
  * Grammar: a profile type (profile_type.h; may be empty to mean every type), then optional
  * matchers in braces: NAME OP "VALUE" with OP one of = != =~ !~. A name is letters, digits, '_',
- * '.', '-', '/' or ':' or is itself quoted ("k8s.pod/name"); values take \\ \" \n \t escapes;
+ * '.', '-', '/' or ':' or is itself quoted ("k8s.pod/name"); values may stand in ' as
+ * well, and take \\ \" \n \t escapes; in ` they stand as they are;
  * a trailing comma is allowed. Regular expressions are RE2, anchored at both ends, dot matches
  * newline, linear time. A series without the label has the value "".
  *

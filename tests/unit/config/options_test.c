@@ -95,6 +95,22 @@ static void errors_name_the_option_and_help_on(void **state)
 	}
 }
 
+/* But for lists, and flags, which say the same twice. */
+static void an_option_given_twice_is_refused(void **state)
+{
+	static const char *const twice[] = { "--output=x", "-o", "y", NULL };
+	static const char *const flags[] = { "-a", "--all", NULL };
+	struct option_operands operands;
+	struct values values;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(twice, &values, &operands, &err), -ERR_INVALID);
+	assert_string_equal(err.message, "--output is given twice");
+	assert_int_equal(parse(flags, &values, &operands, &err), 0);
+	assert_true(values.all);
+}
+
 static void a_verb_without_operands_refuses_them(void **state)
 {
 	struct option_verb bare = verb;
@@ -145,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_forms_of_options_are_read),
 		cmocka_unit_test(errors_name_the_option_and_help_on),
+		cmocka_unit_test(an_option_given_twice_is_refused),
 		cmocka_unit_test(a_verb_without_operands_refuses_them),
 		cmocka_unit_test(parsing_stops_at_the_first_operand_when_the_verb_says_so),
 		cmocka_unit_test(help_lists_every_option),

@@ -32,6 +32,7 @@ static void selector_understands_and_spells_back(void **state)
 		{ "{\"a name\"=\"x\"}", "{\"a name\"=\"x\"}" },
 		{ "{a=\"\\\\ \\\" \\n \\t\"}", "{a=\"\\\\ \\\" \\n \t\"}" },
 		{ "{a=~\"\\\\d+\"}", "{a=~\"\\\\d+\"}" },
+		{ "{a=~`\\d\"'`,b='\"'}", "{a=~\"\\\\d\\\"'\",b=\"\\\"\"}" },
 		{ "{a=~\"\\d+\"}", "{a=~\"\\\\d+\"}" },
 		{ "{caf\xc3\xa9=\"\xe2\x98\x83\"}", "{caf\xc3\xa9=\"\xe2\x98\x83\"}" },
 		{ "memory:inuse_space:bytes::", "memory:inuse_space:bytes::" },

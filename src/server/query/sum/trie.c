@@ -111,8 +111,8 @@ static bool frame_is(const struct frame *a, const struct frame *b)
 	return a->kind == b->kind && a->flags == b->flags && a->address == b->address &&
 	       a->mapping_file == b->mapping_file && a->build_id == b->build_id &&
 	       a->function == b->function && a->system_name == b->system_name &&
-	       a->file == b->file && a->line == b->line && a->column == b->column &&
-	       a->start_line == b->start_line;
+	       a->file == b->file && a->line == b->line &&
+	       a->column == b->column; /* but not the start line */
 }
 
 static bool frame_same(const void *context, uint32_t id, const void *key)
@@ -127,7 +127,7 @@ static uint64_t frame_hash(const struct frame *frame)
 	hash = hash_mix(hash, (uint64_t)frame->mapping_file << 32 | frame->build_id);
 	hash = hash_mix(hash, (uint64_t)frame->function << 32 | frame->system_name);
 	hash = hash_mix(hash, (uint64_t)frame->file << 32 | frame->line);
-	return hash_mix(hash, (uint64_t)frame->column << 32 | frame->start_line);
+	return hash_mix(hash, frame->column);
 }
 
 static uint32_t add_frame(struct adding *a, uint32_t id)
