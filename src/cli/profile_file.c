@@ -60,7 +60,7 @@ static bool looks_like_pprof(struct slice bytes)
 static int take_pprof(struct profile_file *file, struct slice bytes, struct err *err)
 {
 	struct ingest_limits limits = ingest_limits_default;
-	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	struct ingest_pprof input = { .bytes = bytes, .now_ns = clock_real_ns() };
 	int rc;
 

@@ -17,7 +17,7 @@ struct server_flags {
 	int64_t retention_ns;
 	struct option_size retention;
 	struct option_size reserve;
-	struct option_size query_memory;
+	struct option_size request_memory, query_memory;
 	int64_t debuginfo_retention_ns;
 	struct option_size debuginfo_retention;
 	struct debuginfo_flags debuginfo;
@@ -65,6 +65,10 @@ struct server_flags {
 		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",    \
 		  0,                                                                               \
 		  0 },                                                                             \
+		{ 0,	       "request-memory",                                                   \
+		  OPTION_SIZE, offsetof(type, server.request_memory),                              \
+		  "B",	       "of requests and of what they become, together (default 192MiB)",   \
+		  0,	       0 },                                                                \
 		{ 0,                                                                               \
 		  "query-memory",                                                                  \
 		  OPTION_SIZE,                                                                     \

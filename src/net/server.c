@@ -298,6 +298,9 @@ static struct net_server *new_server(const struct net_server_options *options)
 	server->service.budget.max_bytes =
 		(int64_t)(options->inflight_bytes_max ? options->inflight_bytes_max
 						      : INFLIGHT_BYTES_DEFAULT);
+	server->service.budget.parent = options->memory;
+	if (options->memory && options->memory->max_bytes < server->service.budget.max_bytes)
+		server->service.budget.max_bytes = options->memory->max_bytes;
 	server->connections_max =
 		options->connections_max ? options->connections_max : CONNECTIONS_DEFAULT;
 	server->owner = (struct conn_owner){

@@ -132,8 +132,9 @@ struct net_route {
 #define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */
 
 struct net_server;
-struct hosts; /* net/http/hosts.h */
-struct tls;   /* net/tls.h */
+struct budget; /* base/budget.h */
+struct hosts;  /* net/http/hosts.h */
+struct tls;    /* net/tls.h */
 
 struct net_server_options {
 	const char *address; /* "127.0.0.1:7070", "[::1]:0"; port 0 = any free */
@@ -141,6 +142,7 @@ struct net_server_options {
 	size_t routes_count;
 	unsigned workers;	   /* 0 = default */
 	size_t inflight_bytes_max; /* bodies of all running requests; 0 = default */
+	struct budget *memory;	   /* pays for them with others; NULL = nobody does; borrowed */
 	unsigned connections_max;  /* 0 = default */
 	int64_t idle_timeout_ns;   /* 0 = default */
 	/*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/address.h"
@@ -24,6 +25,7 @@
 #include "server/serve/web.h"
 
 #define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
+#define REQUEST_MEMORY_BYTES_DEFAULT ((size_t)192 << 20)
 #define SPARE_BYTES ((size_t)24 << 20) /* about what the largest pictures need */
 
 struct server {
@@ -33,6 +35,7 @@ struct server {
 	struct net_route routes[SERVE_ROUTES_MAX];
 	struct web web;
 	struct hosts hosts;
+	struct budget memory; /* of requests, and of what is made of their bodies */
 	struct strbuf storage_path;
 };
 
@@ -151,6 +154,7 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 		.debuginfod_bytes_max = options->debuginfod_bytes_max,
 		.source_paths = options->source_paths,
 		.source_paths_count = options->source_paths_count,
+		.public_files_only = !server->serve.has_users,
 	};
 
 	return debuginfo_open(&debuginfo, &server->serve.debuginfo, err);
@@ -170,6 +174,7 @@ static int open_parts(struct server *server, const struct server_options *option
 	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,
 					     .local_files = options->local_files,
+					     .public_files_only = !server->serve.has_users,
 					     .build_ahead = options->local_files };
 	int rc = store_open(&store, &server->serve.store, err);
 
@@ -212,8 +217,7 @@ static int authorize(void *context, const struct net_request *request, enum net_
 {
 	const struct server *server = context;
 
-	if ((role == NET_ROLE_INGEST || role == NET_ROLE_ADMIN) &&
-	    origin_check(&server->serve, request, NULL))
+	if ((role == NET_ROLE_INGEST || role == NET_ROLE_ADMIN) && origin_check(request, NULL))
 		return 403;
 	return server->access ? access_authorize(server->access, request, role, at_once) : 200;
 }
@@ -244,6 +248,7 @@ static int listen_on(struct server *server, const struct server_options *options
 		.routes_count = serve_routes(&server->serve, server->routes),
 		.authorize = authorize,
 		.authorize_context = server,
+		.memory = &server->memory,
 	};
 
 	if (check_prefix(server, net.routes_count, err))
@@ -272,11 +277,14 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	mem_bound_heaps();
 	arena_keep_spares(SPARE_BYTES);
 	rc = open_access(server, options, err);
+	server->memory.max_bytes =
+		(int64_t)(options->request_memory_bytes ? options->request_memory_bytes
+							: REQUEST_MEMORY_BYTES_DEFAULT);
 	server->serve.started_at_ns = clock_real_ns();
 	server->serve.tenants = options->tenants;
 	server->serve.no_moments = !options->sample_times_ns;
 	server->serve.queries.limit_bytes = query_memory(options);
-	server->serve.writes = write_pool_new();
+	server->serve.writes = write_pool_new(&server->memory);
 	server->serve.active = active_queries_new();
 	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);
 	server->serve.coalesce = coalesce_new(server->serve.admission);
@@ -288,7 +296,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	if (!rc)
 		rc = web_read(options->web_external_url, options->web_cors_origin,
 			      options->web_embed_origin, &server->web, err);
-	server->serve.external_host = server->web.host;
+	server->serve.admin_enabled = options->web_enable_admin_api;
 	server->serve.embed_origin = server->web.embed;
 	if (!rc)
 		rc = read_hosts(server, options, err);

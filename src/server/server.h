@@ -14,19 +14,20 @@ struct store_tenant_limit; /* server/persist/store.h */
 
 struct server_options {
 	const char *storage_path;
-	const char *http_address;     /* HOST:PORT; port 0 = any free */
-	int64_t retention_ns;	      /* 0 = for ever */
-	uint64_t retention_bytes;     /* 0 = use the percentage */
-	double retention_percent;     /* of the file system that holds the storage; 0 = no limit */
-	uint64_t reserve_bytes;	      /* no profiles are taken while less is free on the disk; */
-	double reserve_percent;	      /* 0 bytes = this share of the disk, at most 1 GiB */
-	uint64_t query_memory_bytes;  /* of all queries together; 0 = use the percentage */
-	double query_memory_percent;  /* of the machine's memory; 0 = no limit */
-	const char *web_config_file;  /* TLS, users, tokens (config/web_config.h); or NULL */
-	const char *web_external_url; /* http(s)://HOST[:PORT][/PATH]; or NULL */
-	const char *web_cors_origin;  /* whose pages may ask: "https://HOST", "*"; or NULL */
-	const char *web_embed_origin; /* whose pages may show ours in a frame; or NULL */
-	const char *own_token;	      /* of our own agent: may send, whatever the file says */
+	const char *http_address;      /* HOST:PORT; port 0 = any free */
+	int64_t retention_ns;	       /* 0 = for ever */
+	uint64_t retention_bytes;      /* 0 = use the percentage */
+	double retention_percent;      /* of the file system that holds the storage; 0 = no limit */
+	uint64_t reserve_bytes;	       /* no profiles are taken while less is free on the disk; */
+	double reserve_percent;	       /* 0 bytes = this share of the disk, at most 1 GiB */
+	uint64_t request_memory_bytes; /* bodies and what is made of them; 0 = default */
+	uint64_t query_memory_bytes;   /* of all queries together; 0 = use the percentage */
+	double query_memory_percent;   /* of the machine's memory; 0 = no limit */
+	const char *web_config_file;   /* TLS, users, tokens (config/web_config.h); or NULL */
+	const char *web_external_url;  /* http(s)://HOST[:PORT][/PATH]; or NULL */
+	const char *web_cors_origin;   /* whose pages may ask: "https://HOST", "*"; or NULL */
+	const char *web_embed_origin;  /* whose pages may show ours in a frame; or NULL */
+	const char *own_token;	       /* of our own agent: may send, whatever the file says */
 	const char *const *web_allowed_hosts; /* further names of a server without users */
 	size_t web_allowed_hosts_count;
 	bool web_allow_unauthenticated; /* listen on addresses that others can reach */

@@ -19,6 +19,9 @@ static const struct ingest_limits fuzz_limits = {
 	.moments_max = 100,
 };
 
+/* Nothing goes over it. */
+static struct budget fuzz_budget = { .max_bytes = 6 << 20 };
+
 static inline void check_frames(const struct tables_view *view)
 {
 	for (uint32_t i = 0; i < view->frames_count; i++) {

@@ -16,14 +16,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err;
 
 	if (!scratch) {
-		scratch = ingest_scratch_new();
+		scratch = ingest_scratch_new(&fuzz_budget);
 		tables_init(&tables);
 	}
 	tables_reset(&tables);
+	ingest_scratch_forget_batch(scratch);
 	if (ingest_from_pprof(scratch, &fuzz_limits, &input, &tables, &err))
 		assert(err.code && err.message[0] && !tables.reports.count);
 	else
 		assert(tables.reports.count == 1);
 	check_tables(&tables);
+	assert(fuzz_budget.used_bytes <= fuzz_budget.max_bytes);
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "codec/profile/otlp_dialect.h"
 #include "codec/wire/pb.h"
 
@@ -26,21 +27,21 @@ void otlp_init(struct otlp *request)
 
 void otlp_free(struct otlp *request)
 {
-	free(request->resources.data);
-	free(request->scopes.data);
-	free(request->profiles.data);
-	free(request->samples.data);
-	free(request->own_attributes.data);
-	free(request->numbers.data);
-	free(request->mappings.data);
-	free(request->locations.data);
-	free(request->lines.data);
-	free(request->functions.data);
-	free(request->strings.data);
-	free(request->attributes.data);
-	free(request->stacks.data);
-	free(request->links.data);
-	otlp_init(request);
+	COLUMN_FREE(&request->resources, request->budget);
+	COLUMN_FREE(&request->scopes, request->budget);
+	COLUMN_FREE(&request->profiles, request->budget);
+	COLUMN_FREE(&request->samples, request->budget);
+	COLUMN_FREE(&request->own_attributes, request->budget);
+	COLUMN_FREE(&request->numbers, request->budget);
+	COLUMN_FREE(&request->mappings, request->budget);
+	COLUMN_FREE(&request->locations, request->budget);
+	COLUMN_FREE(&request->lines, request->budget);
+	COLUMN_FREE(&request->functions, request->budget);
+	COLUMN_FREE(&request->strings, request->budget);
+	COLUMN_FREE(&request->attributes, request->budget);
+	COLUMN_FREE(&request->stacks, request->budget);
+	COLUMN_FREE(&request->links, request->budget);
+	request->stack_bytes = 0;
 }
 
 static void clear(struct otlp *request)
@@ -56,37 +57,59 @@ static void clear(struct otlp *request)
 struct decoder {
 	struct otlp *request;
 	const struct layout *layout;
-	size_t elements_max;	  /* of each column */
-	const uint8_t *plain_end; /* before it, PB_PLAIN_BYTES can be read */
+	size_t elements_max;		  /* of each column, */
+	size_t samples_max, profiles_max; /* but for these */
+	size_t moves_left;		  /* numbers that extend_run may move */
+	struct budget *budget;		  /* the struct's */
+	const uint8_t *plain_end;	  /* before it, PB_PLAIN_BYTES can be read */
 	struct err *err;
 };
 
-static int fail_limit(struct decoder *decoder)
+static int fail_limit(struct decoder *decoder, size_t elements_max)
 {
 	return err_set(decoder->err, ERR_LIMIT,
-		       "decode OTLP profiles: more than %zu elements of a kind",
-		       decoder->elements_max);
+		       "decode OTLP profiles: more than %zu elements of a kind", elements_max);
 }
 
-/* Whether the column has (or now got) room for one more; says so in `err` when it is full. */
-#define ROOM(decoder, column)                                                                      \
-	(COLUMN_ROOM(column, 1, (decoder)->elements_max) || (fail_limit(decoder), false))
+static int fail_memory(struct decoder *decoder, size_t bytes)
+{
+	return budget_fail(decoder->budget, bytes, "decode OTLP profiles", decoder->err);
+}
+
+/* Whether the column has (or now got) room for one more; says so in `err` when it has none. */
+#define ROOM_UP_TO(decoder, column, most)                                                          \
+	(COLUMN_ROOM_PAID(column, (decoder)->budget, 1, most) ||                                   \
+	 ((column)->count >= (most) ? fail_limit(decoder, most)                                    \
+				    : fail_memory(decoder, sizeof(*(column)->data)),               \
+	  false))
+#define ROOM(decoder, column) ROOM_UP_TO(decoder, column, (decoder)->elements_max)
 
 static int end_of(struct decoder *decoder, const struct pb_reader *in, const struct pb_shape *shape)
 {
 	return in->problem ? pb_fail(in, shape->name, decoder->err) : 0;
 }
 
-/* Room for further numbers of a field, behind those that it has. All of one go to one run. */
-static int extend_run(struct decoder *decoder, const struct pb_field *field, struct otlp_run *run)
+/*
+ * Room for `more` numbers of a field, behind those that it has. All of one go to one run. A message
+ * whose fields come in turns has its runs moved each time: as often as an encoder might, not as
+ * often as somebody likes who wants a few bytes to become many.
+ */
+static int extend_run(struct decoder *decoder, size_t more, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
+	bool moves = run->count && run->first + run->count != request->numbers.count;
+	size_t room = moves ? more + run->count : more;
 
-	if (!COLUMN_ROOM(&request->numbers, field->bytes.len + run->count + 1,
-			 decoder->elements_max))
-		return fail_limit(decoder);
-	if (run->count && run->first + run->count != request->numbers.count) {
-		/* Another field of the message came in between: the run moves to the end. */
+	if (moves && run->count > decoder->moves_left)
+		return err_set(
+			decoder->err, ERR_LIMIT,
+			"decode OTLP profiles: the numbers of a field come in too many pieces");
+	if (!COLUMN_ROOM_PAID(&request->numbers, decoder->budget, room, decoder->elements_max))
+		return request->numbers.count + room > decoder->elements_max
+			       ? fail_limit(decoder, decoder->elements_max)
+			       : fail_memory(decoder, room * sizeof(uint64_t));
+	if (moves) {
+		decoder->moves_left -= run->count;
 		memcpy(request->numbers.data + request->numbers.count,
 		       request->numbers.data + run->first, run->count * sizeof(uint64_t));
 		run->first = (uint32_t)request->numbers.count;
@@ -102,7 +125,7 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 		       const struct pb_field *field, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
-	int status = extend_run(decoder, field, run);
+	int status = extend_run(decoder, pb_numbers_count(field), run);
 	size_t added = 1;
 	bool whole = true;
 
@@ -117,8 +140,6 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 				   &whole);
 	request->numbers.count += added;
 	run->count += (uint32_t)added;
-	if (request->numbers.count > decoder->elements_max)
-		return fail_limit(decoder);
 	return whole ? 0 : pb_fail_packed(in, "ExportProfilesServiceRequest", decoder->err);
 }
 
@@ -128,7 +149,7 @@ static int add_fixed_numbers(struct decoder *decoder, const struct pb_reader *in
 {
 	struct otlp *request = decoder->request;
 	size_t count = field->wire == PB_BYTES ? field->bytes.len / sizeof(uint64_t) : 1;
-	int status = extend_run(decoder, field, run);
+	int status = extend_run(decoder, count ? count : 1, run);
 	uint64_t *to;
 
 	if (status)
@@ -183,7 +204,7 @@ static const uint8_t *plain_numbers(struct decoder *decoder, const uint8_t *at, 
 	bool whole = true;
 
 	if (at > end || len >= 0x80 || len > (size_t)(end - at) || run->count ||
-	    !COLUMN_ROOM(&request->numbers, len + 1, decoder->elements_max))
+	    !COLUMN_ROOM_PAID(&request->numbers, decoder->budget, len + 1, decoder->elements_max))
 		return NULL;
 	if (len == 1 && *at < 0x80)
 		request->numbers.data[request->numbers.count] = *at;
@@ -193,7 +214,7 @@ static const uint8_t *plain_numbers(struct decoder *decoder, const uint8_t *at, 
 	run->first = (uint32_t)request->numbers.count;
 	run->count = (uint32_t)added;
 	request->numbers.count += added;
-	return whole && request->numbers.count <= decoder->elements_max ? at + len : NULL;
+	return whole ? at + len : NULL;
 }
 
 static const uint8_t *plain_times(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
@@ -203,7 +224,8 @@ static const uint8_t *plain_times(struct decoder *decoder, const uint8_t *at, co
 	size_t len = *at++, count = len / sizeof(uint64_t);
 
 	if (at > end || len >= 0x80 || len > (size_t)(end - at) || len % sizeof(uint64_t) ||
-	    run->count || !COLUMN_ROOM(&request->numbers, count + 1, decoder->elements_max))
+	    run->count ||
+	    !COLUMN_ROOM_PAID(&request->numbers, decoder->budget, count + 1, decoder->elements_max))
 		return NULL;
 	memcpy(request->numbers.data + request->numbers.count, at, len);
 	run->first = (uint32_t)request->numbers.count;
@@ -221,7 +243,8 @@ static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8
 	struct otlp_sample *to;
 	uint64_t stack = 0;
 
-	if (end > decoder->plain_end || !COLUMN_ROOM(&request->samples, 1, decoder->elements_max))
+	if (end > decoder->plain_end ||
+	    !COLUMN_ROOM_PAID(&request->samples, decoder->budget, 1, decoder->samples_max))
 		return false;
 	if (at < end && *at == PB_TAG(OTLP_SAMPLE_STACK_INDEX, PB_VARINT))
 		at = pb_plain_varint(at + 1, &stack);
@@ -276,7 +299,7 @@ static int decode_sample(struct decoder *decoder, struct pb_reader in)
 		else
 			sample.link = number_of(&field);
 	}
-	if (status || !ROOM(decoder, &request->samples))
+	if (status || !ROOM_UP_TO(decoder, &request->samples, decoder->samples_max))
 		return status ? status : -ERR_LIMIT;
 	request->samples.data[request->samples.count++] = sample;
 	return end_of(decoder, &in, &shape);
@@ -333,7 +356,7 @@ static int decode_profile(struct decoder *decoder, struct pb_reader in, uint32_t
 		    !plain_sample(decoder, at, at + field.bytes.len))
 			status = profile_field(decoder, &in, &field, &profile);
 	}
-	if (status || !ROOM(decoder, &request->profiles))
+	if (status || !ROOM_UP_TO(decoder, &request->profiles, decoder->profiles_max))
 		return status ? status : -ERR_LIMIT;
 	profile.sample_count = (uint32_t)request->samples.count - profile.sample_first;
 	request->profiles.data[request->profiles.count++] = profile;
@@ -504,7 +527,8 @@ static bool plain_location(struct decoder *decoder, const uint8_t *at, const uin
 	size_t numbers = request->numbers.count;
 	struct otlp_location *to;
 
-	if (end > decoder->plain_end || !COLUMN_ROOM(&request->locations, 1, decoder->elements_max))
+	if (end > decoder->plain_end ||
+	    !COLUMN_ROOM_PAID(&request->locations, decoder->budget, 1, decoder->elements_max))
 		return false;
 	if (at < end && *at == PB_TAG(OTLP_LOCATION_MAPPING_INDEX, PB_VARINT))
 		at = pb_plain_varint(at + 1, &mapping);
@@ -626,7 +650,7 @@ static bool plain_stack(struct decoder *decoder, const uint8_t *at, const uint8_
 
 	if (end > decoder->plain_end || end - at < 3 || end[-1] >= 0x80 ||
 	    *at != PB_TAG(OTLP_STACK_LOCATION_INDICES, PB_BYTES) ||
-	    !COLUMN_ROOM(&request->stacks, 1, decoder->elements_max))
+	    !COLUMN_ROOM_PAID(&request->stacks, decoder->budget, 1, decoder->elements_max))
 		return false;
 	at = pb_plain_varint(at + 1, &len);
 	if (!at || !len || len != (uint64_t)(end - at))
@@ -733,7 +757,7 @@ int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struc
 {
 	static const struct pb_shape shape = { .name = "ExportProfilesServiceRequest",
 					       .bytes = PB_BITS(1, 2) };
-	struct decoder decoder = { .request = ret, .err = err };
+	struct decoder decoder = { .request = ret, .budget = ret->budget, .err = err };
 	struct pb_reader in = pb_reader_of(bytes);
 	struct pb_field field;
 	int status;
@@ -743,6 +767,9 @@ int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struc
 	decoder.layout = &layouts[ret->dialect];
 	decoder.plain_end = bytes.len > PB_PLAIN_BYTES ? in.end - PB_PLAIN_BYTES : in.at;
 	decoder.elements_max = elements_max < UINT32_MAX ? elements_max : UINT32_MAX;
+	decoder.samples_max = ret->samples_max ? ret->samples_max : decoder.elements_max;
+	decoder.profiles_max = ret->profiles_max ? ret->profiles_max : decoder.elements_max;
+	decoder.moves_left = bytes.len;
 	while (!status && pb_next_known(&in, &shape, &field)) {
 		struct pb_reader inner = pb_reader_into(&in, field.bytes);
 

@@ -171,6 +171,8 @@ struct otlp_resource {
 };
 
 struct otlp {
+	struct budget *budget;		  /* pays for the columns; NULL: nobody */
+	size_t samples_max, profiles_max; /* 0: as all other elements */
 	enum otlp_dialect dialect;
 	COLUMN(struct otlp_resource) resources;
 	COLUMN(struct otlp_scope) scopes;
@@ -189,11 +191,12 @@ struct otlp {
 	COLUMN(struct otlp_link) links;
 };
 
-void otlp_init(struct otlp *request);
+void otlp_init(struct otlp *request); /* before the budget and the limits are set */
 void otlp_free(struct otlp *request);
 
 /*
- * elements_max bounds each column (ERR_LIMIT); ERR_INVALID names message, field and offset.
+ * elements_max bounds each column (ERR_LIMIT), and the budget their memory (ERR_LIMIT, or
+ * ERR_NO_MEMORY when others have it); ERR_INVALID names message, field and offset.
  * On an error *ret holds what was read so far.
  */
 int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struct err *err);

@@ -7,6 +7,7 @@
 #include "codec/profile/pprof.h"
 
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -77,18 +78,18 @@ void pprof_init(struct pprof *profile)
 
 void pprof_free(struct pprof *profile)
 {
-	free(profile->sample_types.data);
-	free(profile->samples.data);
-	free(profile->location_ids.data);
-	free(profile->values.data);
-	free(profile->labels.data);
-	free(profile->mappings.data);
-	free(profile->locations.data);
-	free(profile->lines.data);
-	free(profile->functions.data);
-	free(profile->strings.data);
-	free(profile->comments.data);
-	*profile = (struct pprof){ 0 };
+	COLUMN_FREE(&profile->sample_types, profile->budget);
+	COLUMN_FREE(&profile->samples, profile->budget);
+	COLUMN_FREE(&profile->location_ids, profile->budget);
+	COLUMN_FREE(&profile->values, profile->budget);
+	COLUMN_FREE(&profile->labels, profile->budget);
+	COLUMN_FREE(&profile->mappings, profile->budget);
+	COLUMN_FREE(&profile->locations, profile->budget);
+	COLUMN_FREE(&profile->lines, profile->budget);
+	COLUMN_FREE(&profile->functions, profile->budget);
+	COLUMN_FREE(&profile->strings, profile->budget);
+	COLUMN_FREE(&profile->comments, profile->budget);
+	pprof_clear(profile);
 }
 
 void pprof_clear(struct pprof *profile)
@@ -105,20 +106,32 @@ void pprof_clear(struct pprof *profile)
 
 struct decoder {
 	struct pprof *profile;
-	size_t elements_max;	  /* of each column */
+	size_t elements_max;	  /* of each column, */
+	size_t samples_max;	  /* but for samples */
+	struct budget *budget;	  /* the struct's */
 	const uint8_t *plain_end; /* before it, PB_PLAIN_BYTES can be read */
 	struct err *err;
 };
 
-/* Whether the column has (or now got) room; says so in `err` when it is at its limit. */
-#define ROOM(decoder, column, more)                                                                \
-	(COLUMN_ROOM(column, more, (decoder)->elements_max) || (fail_limit(decoder), false))
-
-static int fail_limit(struct decoder *decoder)
+static int fail_limit(struct decoder *decoder, size_t elements_max)
 {
 	return err_set(decoder->err, ERR_LIMIT, "decode Profile: more than %zu elements of a kind",
-		       decoder->elements_max);
+		       elements_max);
 }
+
+static int fail_memory(struct decoder *decoder, size_t bytes)
+{
+	return budget_fail(decoder->budget, bytes, "decode Profile", decoder->err);
+}
+
+/* Whether the column has (or now got) room; says so in `err` when it has none. */
+#define ROOM_UP_TO(decoder, column, more, most)                                                    \
+	(COLUMN_ROOM_PAID(column, (decoder)->budget, more, most) ||                                \
+	 ((column)->count + (more) > (most)                                                        \
+		  ? fail_limit(decoder, most)                                                      \
+		  : fail_memory(decoder, (more) * sizeof(*(column)->data)),                        \
+	  false))
+#define ROOM(decoder, column, more) ROOM_UP_TO(decoder, column, more, (decoder)->elements_max)
 
 /* 0 at the end of a message, else the error that the reader stopped at. */
 static int end_of(struct decoder *decoder, const struct pb_reader *in, const struct pb_shape *shape)
@@ -126,7 +139,7 @@ static int end_of(struct decoder *decoder, const struct pb_reader *in, const str
 	return in->problem ? pb_fail(in, shape->name, decoder->err) : 0;
 }
 
-/* Appends a repeated number, packed or not; `to` has room for field->bytes.len + 1 more. */
+/* Appends a repeated number, packed or not; `to` has room for pb_numbers_count more. */
 static int decode_numbers(struct decoder *decoder, const struct pb_reader *in,
 			  const struct pb_field *field, uint64_t *to, size_t *count)
 {
@@ -209,9 +222,10 @@ static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8
 	size_t value_first = p->values.count, values = value_first, room = (size_t)(end - at) + 1;
 	struct pprof_sample *to;
 
-	if (end > decoder->plain_end || !COLUMN_ROOM(&p->samples, 1, decoder->elements_max) ||
-	    !COLUMN_ROOM(&p->location_ids, room, decoder->elements_max) ||
-	    !COLUMN_ROOM(&p->values, room, decoder->elements_max))
+	if (end > decoder->plain_end ||
+	    !COLUMN_ROOM_PAID(&p->samples, decoder->budget, 1, decoder->samples_max) ||
+	    !COLUMN_ROOM_PAID(&p->location_ids, decoder->budget, room, decoder->elements_max) ||
+	    !COLUMN_ROOM_PAID(&p->values, decoder->budget, room, decoder->elements_max))
 		return false;
 	if (at < end && *at == PB_TAG(SAMPLE_LOCATION_ID, PB_BYTES))
 		at = plain_numbers(at, end, p->location_ids.data, &locations);
@@ -238,7 +252,8 @@ static bool plain_location(struct decoder *decoder, const uint8_t *at, const uin
 	uint64_t id = 0, mapping_id = 0, address = 0;
 	struct pprof_location *to;
 
-	if (end > decoder->plain_end || !COLUMN_ROOM(&p->locations, 1, decoder->elements_max))
+	if (end > decoder->plain_end ||
+	    !COLUMN_ROOM_PAID(&p->locations, decoder->budget, 1, decoder->elements_max))
 		return false;
 	if (at < end && *at == PB_TAG(LOCATION_ID, PB_VARINT))
 		at = pb_plain_varint(at + 1, &id);
@@ -274,18 +289,18 @@ static int decode_sample(struct decoder *decoder, struct pb_reader in)
 			status = decode_label(decoder, pb_reader_into(&in, field.bytes));
 		else if (field.number == SAMPLE_LOCATION_ID)
 			status =
-				!ROOM(decoder, &p->location_ids, field.bytes.len + 1)
+				!ROOM(decoder, &p->location_ids, pb_numbers_count(&field))
 					? -ERR_LIMIT
 					: decode_numbers(decoder, &in, &field, p->location_ids.data,
 							 &p->location_ids.count);
 		else
-			status = !ROOM(decoder, &p->values, field.bytes.len + 1)
+			status = !ROOM(decoder, &p->values, pb_numbers_count(&field))
 					 ? -ERR_LIMIT
 					 : decode_numbers(decoder, &in, &field,
 							  (uint64_t *)p->values.data,
 							  &p->values.count);
 	}
-	if (status || !ROOM(decoder, &p->samples, 1))
+	if (status || !ROOM_UP_TO(decoder, &p->samples, 1, decoder->samples_max))
 		return status ? status : -ERR_LIMIT;
 	p->samples.data[p->samples.count++] = (struct pprof_sample){
 		.location_first = (uint32_t)location_first,
@@ -450,7 +465,7 @@ static int add_comments(struct decoder *decoder, const struct pb_reader *in,
 {
 	struct pprof *profile = decoder->profile;
 
-	if (!ROOM(decoder, &profile->comments, field->bytes.len + 1))
+	if (!ROOM(decoder, &profile->comments, pb_numbers_count(field)))
 		return -ERR_LIMIT;
 	return decode_numbers(decoder, in, field, (uint64_t *)profile->comments.data,
 			      &profile->comments.count);
@@ -523,17 +538,6 @@ static int decode_field(struct decoder *decoder, const struct pb_reader *in,
 	}
 }
 
-static bool within_limit(const struct pprof *profile, size_t elements_max)
-{
-	return profile->location_ids.count <= elements_max &&
-	       profile->values.count <= elements_max && profile->labels.count <= elements_max &&
-	       profile->samples.count <= elements_max && profile->strings.count <= elements_max &&
-	       profile->lines.count <= elements_max && profile->locations.count <= elements_max &&
-	       profile->functions.count <= elements_max &&
-	       profile->mappings.count <= elements_max && profile->comments.count <= elements_max &&
-	       profile->sample_types.count <= elements_max;
-}
-
 int pprof_decode(struct slice bytes, size_t elements_max, struct pprof *ret, struct err *err)
 {
 	static const struct pb_shape shape = {
@@ -543,22 +547,19 @@ int pprof_decode(struct slice bytes, size_t elements_max, struct pprof *ret, str
 		.bytes = PB_BITS(PROFILE_SAMPLE_TYPE, PROFILE_STRING_TABLE) |
 			 PB_BIT(PROFILE_PERIOD_TYPE) | PB_BIT(PROFILE_COMMENT),
 	};
-	struct decoder decoder = { .profile = ret, .err = err };
+	struct decoder decoder = { .profile = ret, .budget = ret->budget, .err = err };
 	struct pb_reader in = pb_reader_of(bytes);
 	struct pb_field field;
 	int status = 0;
 
 	decoder.elements_max = elements_max < UINT32_MAX ? elements_max : UINT32_MAX;
+	decoder.samples_max = ret->samples_max ? ret->samples_max : decoder.elements_max;
 	decoder.plain_end = bytes.len > PB_PLAIN_BYTES ? in.end - PB_PLAIN_BYTES : in.at;
 	pprof_clear(ret);
 	while (!status && pb_next_known(&in, &shape, &field))
 		if (!plain_field(&decoder, &field))
 			status = decode_field(&decoder, &in, &field);
-	if (status)
-		return status;
-	if (!within_limit(ret, decoder.elements_max))
-		return fail_limit(&decoder);
-	return end_of(&decoder, &in, &shape);
+	return status ? status : end_of(&decoder, &in, &shape);
 }
 
 static void encode_value_type(struct strbuf *out, uint32_t field,

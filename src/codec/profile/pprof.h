@@ -46,6 +46,8 @@ struct pprof_function {
 };
 
 struct pprof {
+	struct budget *budget; /* pays for the columns; NULL: nobody */
+	size_t samples_max;    /* 0: as all other elements */
 	COLUMN(struct pprof_value_type) sample_types;
 	COLUMN(struct pprof_sample) samples;
 	COLUMN(uint64_t) location_ids;
@@ -62,13 +64,14 @@ struct pprof {
 	int64_t default_sample_type, doc_url;
 };
 
-void pprof_init(struct pprof *profile);
+void pprof_init(struct pprof *profile); /* before `budget` and `samples_max` are set */
 void pprof_free(struct pprof *profile);
 void pprof_clear(struct pprof *profile); /* empty, memory kept */
 
 /*
- * `bytes` is the protobuf, already decompressed; elements_max bounds each column. Errors name
- * message, field number and offset, and leave *ret with what was read so far. Two profiles glued
+ * `bytes` is the protobuf, already decompressed; elements_max bounds each column, and the budget
+ * their memory: ERR_LIMIT, or ERR_NO_MEMORY when others have it. Errors of form name message,
+ * field number and offset. All leave *ret with what was read so far. Two profiles glued
  * together are refused.
  */
 int pprof_decode(struct slice bytes, size_t elements_max, struct pprof *ret, struct err *err);

@@ -9,30 +9,50 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct budget; /* base/budget.h */
+
 #define COLUMN(type)                                                                               \
 	struct {                                                                                   \
 		type *data;                                                                        \
 		size_t count, capacity;                                                            \
 	}
 
-/*
- * Resizes for `more` elements beyond `count`; NULL when count has reached elements_max. A single
- * call may reserve past elements_max: whoever adds several at once checks the count afterwards.
- */
-void *column_grow(void *data, size_t count, size_t *capacity, size_t more, size_t element_bytes,
-		  size_t elements_max);
+/* What column_grow needs to know. */
+struct column_growth {
+	size_t count, more, element_bytes, elements_max;
+	struct budget *budget; /* pays, before memory is asked for; NULL: nobody */
+};
 
-/* Whether the column has, or now got, room for `more` elements (not 0). */
-#define COLUMN_ROOM(column, more, elements_max)                                                    \
+/* Resizes for `more` elements. NULL: they are not paid for. */
+void *column_grow(void *data, size_t *capacity, const struct column_growth *growth);
+
+/*
+ * Whether the column has, or now got, room for `wanted` elements (not 0) below `most`. With a
+ * budget, whoever frees the column does it with COLUMN_FREE.
+ */
+#define COLUMN_ROOM_PAID(column, payer, wanted, most)                                              \
 	({                                                                                         \
-		void *data_ = (column)->data;                                                      \
-		if ((column)->capacity - (column)->count < (more)) {                               \
-			data_ = column_grow(data_, (column)->count, &(column)->capacity, more,     \
-					    sizeof(*(column)->data), elements_max);                \
+		const struct column_growth growth_ = { (column)->count, wanted,                    \
+						       sizeof(*(column)->data), most, payer };     \
+		void *data_ = NULL;                                                                \
+		if (growth_.count + growth_.more <= growth_.elements_max) {                        \
+			data_ = (column)->data;                                                    \
+			if ((column)->capacity - growth_.count < growth_.more)                     \
+				data_ = column_grow(data_, &(column)->capacity, &growth_);         \
 			if (data_)                                                                 \
 				(column)->data = data_;                                            \
 		}                                                                                  \
 		data_ != NULL;                                                                     \
 	})
+#define COLUMN_ROOM(column, wanted, most) COLUMN_ROOM_PAID(column, NULL, wanted, most)
+
+/* Empties the column and gives its memory back. */
+#define COLUMN_FREE(column, payer)                                                                 \
+	do {                                                                                       \
+		budget_give(payer, (column)->capacity * sizeof(*(column)->data));                  \
+		free((column)->data);                                                              \
+		(column)->data = NULL;                                                             \
+		(column)->count = (column)->capacity = 0;                                          \
+	} while (0)
 
 #endif

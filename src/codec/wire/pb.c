@@ -95,6 +95,17 @@ size_t pb_varints(struct slice bytes, uint64_t *to, bool *ret_whole)
 	return (size_t)(next - to);
 }
 
+size_t pb_numbers_count(const struct pb_field *field)
+{
+	size_t count = 0;
+
+	if (field->wire != PB_BYTES)
+		return 1;
+	for (size_t i = 0; i < field->bytes.len; i++)
+		count += (uint8_t)field->bytes.data[i] < 0x80;
+	return count ? count : 1;
+}
+
 bool pb_fixed(struct pb_reader *reader, size_t bytes, uint64_t *ret)
 {
 	uint64_t value = 0;

@@ -116,10 +116,13 @@ static inline const uint8_t *pb_plain_varint(const uint8_t *at, uint64_t *ret)
 }
 
 /*
- * All numbers of a packed field, to `to`, which has room for as many as there are bytes; returns
+ * All numbers of a packed field, to `to`, which has room for them (pb_numbers_count); returns
  * how many. *ret_whole is false when the bytes end inside a number or one is too long.
  */
 size_t pb_varints(struct slice bytes, uint64_t *to, bool *ret_whole);
+
+/* How many numbers a field has, packed or not; 1 where it has none, so that there is room. */
+size_t pb_numbers_count(const struct pb_field *field);
 
 bool pb_fixed(struct pb_reader *reader, size_t bytes, uint64_t *ret); /* 4 or 8, little-endian */
 

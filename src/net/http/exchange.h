@@ -17,7 +17,7 @@
 #ifndef FIRN_NET_HTTP_EXCHANGE_H
 #define FIRN_NET_HTTP_EXCHANGE_H
 
-#include "net/http/budget.h"
+#include "base/budget.h"
 #include "net/http/durations.h"
 #include "net/http/head.h"
 #include "net/http/pace.h"

@@ -125,6 +125,8 @@ static const char *check_header(struct http1 *http)
 	struct slice name = strbuf_slice(&http->name);
 	struct slice value = strbuf_slice(&http->value);
 
+	if (!name.len)
+		return "a header without a name";
 	if (name.len == 4 && !strncasecmp(name.data, "host", 4) && http->hosts++)
 		return "more than one Host header";
 	if (name.len == 17 && !strncasecmp(name.data, "transfer-encoding", 17) &&

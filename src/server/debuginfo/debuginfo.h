@@ -51,6 +51,7 @@ struct debuginfo_options {
 	uint64_t debuginfod_bytes_max;	 /* of one file; 0 = default, 2 GiB */
 	const char *const *source_paths; /* folders whose files may be shown: source.h */
 	size_t source_paths_count;
+	bool public_files_only; /* of them, what everybody on this host may read: nobody logs in */
 };
 
 int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **ret,

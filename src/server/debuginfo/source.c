@@ -55,13 +55,17 @@ static int open_beneath(int folder, const char *path)
 	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
-static int read_file(int fd, struct strbuf *out, struct err *err)
+static int read_file(int fd, bool public_only, struct strbuf *out, struct err *err)
 {
 	struct stat status;
 	ssize_t got;
 
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		return 0;
+	if (public_only && !(status.st_mode & S_IROTH))
+		return err_set(err, ERR_DENIED,
+			       "not everybody on this host may read the file, and nobody logs in "
+			       "here (--web-config-file)");
 	if ((uint64_t)status.st_size > SOURCE_FILE_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "the file has %lld bytes, more than %zu",
 			       (long long)status.st_size, SOURCE_FILE_BYTES_MAX);
@@ -111,7 +115,7 @@ static int find_local(const struct debuginfo *debuginfo, struct slice path, stru
 		if (folder >= 0 && fd < 0)
 			fd = open_below(folder, path);
 		if (fd >= 0) {
-			rc = read_file(fd, out, err);
+			rc = read_file(fd, options->public_files_only, out, err);
 			close(fd);
 		}
 		if (folder >= 0)

@@ -15,8 +15,15 @@ struct writer {
 	struct json json;
 	struct level levels[ANY_TEXT_DEPTH_MAX];
 	uint32_t depth;
+	size_t bytes_max;
 	struct err *err;
 };
+
+/* The front of bytes of which no more is wanted. */
+static struct slice front(struct slice bytes, size_t bytes_max)
+{
+	return bytes.len > bytes_max ? slice_from(bytes.data, bytes_max) : bytes;
+}
 
 static void add_hex(struct strbuf *out, struct slice bytes)
 {
@@ -46,7 +53,7 @@ static void write_value(struct writer *writer, const struct otlp_any *value)
 
 	switch (value->type) {
 	case OTLP_TYPE_STRING:
-		json_put_string(&writer->json, value->bytes);
+		json_put_string(&writer->json, front(value->bytes, writer->bytes_max));
 		break;
 	case OTLP_TYPE_BOOL:
 		json_put_bool(&writer->json, value->number);
@@ -58,7 +65,7 @@ static void write_value(struct writer *writer, const struct otlp_any *value)
 		json_put_double(&writer->json, value->real);
 		break;
 	case OTLP_TYPE_BYTES:
-		add_hex(&hex, value->bytes);
+		add_hex(&hex, front(value->bytes, writer->bytes_max));
 		json_put_string(&writer->json, strbuf_slice(&hex));
 		strbuf_free(&hex);
 		break;
@@ -92,7 +99,7 @@ static int read_pair(struct writer *writer, struct slice bytes, struct slice *re
 		else
 			key = otlp_string(writer->request, (int64_t)field.value, &dangling);
 	}
-	json_put_key_slice(&writer->json, key);
+	json_put_key_slice(&writer->json, front(key, writer->bytes_max));
 	return in.problem ? pb_fail(&in, shape.name, writer->err) : 0;
 }
 
@@ -126,30 +133,30 @@ static int step(struct writer *writer)
 	return status;
 }
 
-static int write_nested(const struct otlp *request, const struct otlp_any *value,
+static int write_nested(const struct otlp *request, const struct otlp_any *value, size_t bytes_max,
 			struct strbuf *out, struct err *err)
 {
-	struct writer writer = { .request = request, .err = err };
+	struct writer writer = { .request = request, .bytes_max = bytes_max, .err = err };
 	int status = 0;
 
 	json_begin(&writer.json, out);
 	write_value(&writer, value);
-	while (!status && writer.depth)
+	while (!status && writer.depth && out->len <= bytes_max)
 		status = step(&writer);
 	return status;
 }
 
-int any_text(const struct otlp *request, const struct otlp_any *value, struct strbuf *out,
-	     struct err *err)
+int any_text(const struct otlp *request, const struct otlp_any *value, size_t bytes_max,
+	     struct strbuf *out, struct err *err)
 {
 	strbuf_clear(out);
 	if (value->type == OTLP_TYPE_EMPTY)
 		return 0;
 	if (value->type == OTLP_TYPE_STRING)
-		strbuf_add_slice(out, value->bytes);
+		strbuf_add_slice(out, front(value->bytes, bytes_max));
 	else if (value->type == OTLP_TYPE_BYTES)
-		add_hex(out, value->bytes);
+		add_hex(out, front(value->bytes, bytes_max));
 	else
-		return write_nested(request, value, out, err);
+		return write_nested(request, value, bytes_max, out, err);
 	return 0;
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/content_hash.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/hash.h"
 
 void content_hash_free(struct content_hash *hash)
 {
-	free(hash->strings.data);
-	free(hash->frames.data);
-	free(hash->nodes.data);
-	free(hash->label_sets.data);
-	*hash = (struct content_hash){ 0 };
+	COLUMN_FREE(&hash->strings, hash->budget);
+	COLUMN_FREE(&hash->frames, hash->budget);
+	COLUMN_FREE(&hash->nodes, hash->budget);
+	COLUMN_FREE(&hash->label_sets, hash->budget);
 }
 
 void content_hash_begin(struct content_hash *hash)
@@ -63,44 +62,46 @@ static uint64_t label_set_hash(const struct content_hash *hash, const struct lab
 	return sum;
 }
 
-/* Room for all elements of a table; there is no limit but the table's own. */
-#define REACH(column, elements)                                                                    \
-	do {                                                                                       \
-		if ((elements) > (column)->count) {                                                \
-			bool ok_ = COLUMN_ROOM(column, (elements) - (column)->count, SIZE_MAX);    \
-			assert(ok_);                                                               \
-		}                                                                                  \
-	} while (0)
+/* Whether there is room for all elements of a table. */
+#define REACHES(hash, column, elements)                                                            \
+	((elements) <= (column)->count ||                                                          \
+	 COLUMN_ROOM_PAID(column, (hash)->budget, (elements) - (column)->count, SIZE_MAX))
 
-void content_hash_update(struct content_hash *hash, const struct tables *tables)
+static void add_node(struct content_hash *hash, size_t id)
+{
+	const struct node *node = &hash->view.nodes[id];
+	uint64_t words[2] = { 0 };
+
+	if (id) { /* parents come before their children */
+		words[0] = hash->nodes.data[node->parent];
+		words[1] = hash->frames.data[node->frame];
+	}
+	hash->nodes.data[hash->nodes.count++] = hash_words(1, words, 2);
+}
+
+bool content_hash_update(struct content_hash *hash, const struct tables *tables)
 {
 	struct tables_view view = tables_view_of(tables);
 
 	hash->view = view;
-	REACH(&hash->strings, view.strings_count);
+	if (!REACHES(hash, &hash->strings, view.strings_count) ||
+	    !REACHES(hash, &hash->frames, view.frames_count) ||
+	    !REACHES(hash, &hash->nodes, view.nodes_count) ||
+	    !REACHES(hash, &hash->label_sets, view.label_sets_count))
+		return false;
 	for (size_t i = hash->strings.count; i < view.strings_count; i++) {
 		struct slice text = tables_text(&view, (uint32_t)i);
 
 		hash->strings.data[hash->strings.count++] = hash_stable(text.data, text.len, 0);
 	}
-	REACH(&hash->frames, view.frames_count);
 	for (size_t i = hash->frames.count; i < view.frames_count; i++)
 		hash->frames.data[hash->frames.count++] = frame_hash(hash, &view.frames[i]);
-	REACH(&hash->nodes, view.nodes_count);
-	for (size_t i = hash->nodes.count; i < view.nodes_count; i++) {
-		const struct node *node = &view.nodes[i];
-		uint64_t words[2] = { 0 };
-
-		if (i) { /* parents come before their children */
-			words[0] = hash->nodes.data[node->parent];
-			words[1] = hash->frames.data[node->frame];
-		}
-		hash->nodes.data[hash->nodes.count++] = hash_words(1, words, 2);
-	}
-	REACH(&hash->label_sets, view.label_sets_count);
+	for (size_t i = hash->nodes.count; i < view.nodes_count; i++)
+		add_node(hash, i);
 	for (size_t i = hash->label_sets.count; i < view.label_sets_count; i++)
 		hash->label_sets.data[hash->label_sets.count++] =
 			label_set_hash(hash, &view.label_sets[i]);
+	return true;
 }
 
 uint64_t content_hash_row(const struct content_hash *hash, uint64_t seed, const struct row *row,

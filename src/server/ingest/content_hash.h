@@ -13,6 +13,7 @@
 #include "model/tables.h"
 
 struct content_hash {
+	struct budget *budget; /* pays; NULL: nobody */
 	struct tables_view view;
 	COLUMN(uint64_t) strings, frames, nodes, label_sets;
 };
@@ -20,8 +21,8 @@ struct content_hash {
 void content_hash_free(struct content_hash *hash);
 void content_hash_begin(struct content_hash *hash); /* other tables, or the same ones reset */
 
-/* Catches up with what the tables hold now; call before hashing rows. */
-void content_hash_update(struct content_hash *hash, const struct tables *tables);
+/* Catches up with what the tables hold now, before rows are hashed. False: that is not paid for. */
+bool content_hash_update(struct content_hash *hash, const struct tables *tables);
 
 uint64_t content_hash_row(const struct content_hash *hash, uint64_t seed, const struct row *row,
 			  const int64_t *values, uint32_t columns);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "codec/wire/utf8.h"
 #include "server/ingest/any_text.h"
 #include "server/ingest/otlp_frames.h"
 #include "server/ingest/scratch_int.h"
@@ -87,6 +88,12 @@ static int decode_any(const struct door *door, const struct otlp_attribute *attr
 	return status;
 }
 
+/* Texts that are longer are cut, and that is counted: so one byte more is enough. */
+static size_t text_bytes_max(const struct door *door)
+{
+	return door->limits->string_bytes_max + 1;
+}
+
 /* An attribute as a label of samples: integers stay numbers, all else is text. */
 static int sample_label(const struct door *door, const struct otlp_attribute *attribute,
 			struct label *ret)
@@ -102,7 +109,8 @@ static int sample_label(const struct door *door, const struct otlp_attribute *at
 		label.number = value.number;
 		label.unit = normalise_text(door->n, string_of(door, attribute->unit_index));
 	} else {
-		status = any_text(door->o, &value, &door->scratch->text, door->err);
+		status = any_text(door->o, &value, text_bytes_max(door), &door->scratch->text,
+				  door->err);
 		label.value = normalise_text(door->n, strbuf_slice(&door->scratch->text));
 	}
 	if (!status)
@@ -126,7 +134,8 @@ static int series_attribute(struct door *door, const struct otlp_attribute *attr
 	}
 	status = decode_any(door, attribute, &value);
 	if (!status)
-		status = any_text(door->o, &value, &door->scratch->text, door->err);
+		status = any_text(door->o, &value, text_bytes_max(door), &door->scratch->text,
+				  door->err);
 	if (!status)
 		normalise_label(door->n, key, strbuf_slice(&door->scratch->text), level);
 	return status;
@@ -203,7 +212,8 @@ static uint32_t name_of(const struct door *door, const struct otlp_profile *prof
 	if (slice_is(type, "off_cpu") && slice_is(unit, "nanoseconds"))
 		return normalise_type_text(door->n, type);
 	strbuf_clear(text);
-	strbuf_add_slice(text, door->o->scopes.data[profile->scope].name);
+	strbuf_add_slice(text,
+			 utf8_cut(door->o->scopes.data[profile->scope].name, text_bytes_max(door)));
 	for (size_t i = 0; i < text->len; i++)
 		if (text->data[i] == '.' || text->data[i] == '/' || text->data[i] == '-')
 			text->data[i] = '_';
@@ -366,7 +376,7 @@ static int add_samples(struct door *door, const struct otlp_profile *profile, in
 }
 
 /* The sender's id of the profile; without one, what the profile says. */
-static uint64_t batch_id_of(const struct door *door, const struct otlp_profile *profile)
+static int batch_id_of(const struct door *door, const struct otlp_profile *profile, uint64_t *ret)
 {
 	static const char no_id[16];
 	const struct normaliser *n = door->n;
@@ -375,14 +385,19 @@ static uint64_t batch_id_of(const struct door *door, const struct otlp_profile *
 	struct slice id = profile->profile_id;
 	uint64_t sum;
 
-	if (id.len == sizeof(no_id) && memcmp(id.data, no_id, sizeof(no_id)) != 0)
-		return hash_stable(id.data, id.len, 0);
+	if (id.len == sizeof(no_id) && memcmp(id.data, no_id, sizeof(no_id)) != 0) {
+		*ret = hash_stable(id.data, id.len, 0);
+		return 0;
+	}
 	id = door->o->resources.data[scope->resource].bytes;
 	sum = hash_stable(id.data, id.len, 0);
-	content_hash_update(hash, n->into);
+	if (!content_hash_update(hash, n->into))
+		return budget_fail(n->budget, n->into->nodes.count * sizeof(uint64_t), "take OTLP",
+				   door->err);
 	for (size_t i = 0; i < n->rows.count; i++)
 		sum = content_hash_row(hash, sum, &n->rows.data[i], &n->values.data[i], 1);
-	return sum;
+	*ret = sum;
+	return 0;
 }
 
 static int add_profile(struct door *door, const struct otlp_profile *profile)
@@ -390,6 +405,7 @@ static int add_profile(struct door *door, const struct otlp_profile *profile)
 	int64_t start_ns = normalise_time(door->n, (int64_t)profile->time_unix_nano);
 	int64_t duration_ns = normalise_duration((int64_t)profile->duration_nano);
 	uint32_t label_set = 0, group = TABLES_FULL, series;
+	uint64_t batch_id = 0;
 	int status;
 
 	door->rejected = false;
@@ -398,11 +414,12 @@ static int add_profile(struct door *door, const struct otlp_profile *profile)
 		status = label_set_of(door, profile, &label_set);
 	if (!status)
 		status = add_samples(door, profile, start_ns);
+	if (!status)
+		status = batch_id_of(door, profile, &batch_id);
 	if (status)
 		return status;
 	series = tables_series(door->n->into, label_set, group);
-	return normalise_rows_end(door->n, series, start_ns, duration_ns,
-				  batch_id_of(door, profile), door->err);
+	return normalise_rows_end(door->n, series, start_ns, duration_ns, batch_id, door->err);
 }
 
 /* Tables indexed by the request's own ids, none of them looked at yet. */
@@ -411,17 +428,11 @@ static int prepare(const struct door *door)
 	struct ingest_scratch *scratch = door->scratch;
 	const struct otlp *o = door->o;
 
-	if (o->profiles.count > PROFILES_MAX)
-		return err_set(door->err, ERR_LIMIT,
-			       "take OTLP: the request has %zu profiles, more than %d",
-			       o->profiles.count, PROFILES_MAX);
-	if (o->samples.count > door->limits->samples_max)
-		return err_set(door->err, ERR_LIMIT,
-			       "take OTLP: the request has %zu samples, more than %zu",
-			       o->samples.count, door->limits->samples_max);
 	scratch->attribute_labels.count = 0;
-	if (!COLUMN_ROOM(&scratch->attribute_labels, o->attributes.count + 1, UINT32_MAX))
-		return err_set(door->err, ERR_LIMIT, "take OTLP: too many attributes");
+	if (!COLUMN_ROOM_PAID(&scratch->attribute_labels, door->scratch->budget,
+			      o->attributes.count + 1, UINT32_MAX))
+		return budget_fail(scratch->budget, o->attributes.count * sizeof(struct label),
+				   "take OTLP", door->err);
 	memset(scratch->attribute_labels.data, 0xff,
 	       (o->attributes.count + 1) * sizeof(struct label));
 	normalise_places(door->n, o->locations.count, o->stack_bytes / PLACE_BYTES);
@@ -432,8 +443,12 @@ static int prepare(const struct door *door)
 static int take(struct door *door, struct slice bytes, struct ingest_partial *partial)
 {
 	uint64_t reports = 0, rows = 0;
-	int status = otlp_decode(bytes, door->limits->samples_max * ELEMENTS_PER_SAMPLE,
-				 &door->scratch->otlp, door->err);
+	int status;
+
+	door->scratch->otlp.samples_max = door->limits->samples_max;
+	door->scratch->otlp.profiles_max = PROFILES_MAX;
+	status = otlp_decode(bytes, door->limits->samples_max * ELEMENTS_PER_SAMPLE,
+			     &door->scratch->otlp, door->err);
 
 	if (!status) {
 		repairs_count_dialect(door->o->dialect);

@@ -3,6 +3,9 @@
 #include "base/hash.h"
 #include "server/ingest/scratch_int.h"
 
+#define INFLATE_FIRST_FACTOR 8u /* gzip's output that is paid for at first, by its bytes */
+#define INFLATE_FIRST_BYTES ((size_t)64 << 10)
+#define INFLATE_NEXT_FACTOR 2u
 #define ELEMENTS_PER_SAMPLE 16 /* of the decoder's limit per column, over samples_max */
 
 struct door {
@@ -153,8 +156,8 @@ static void make_chain(const struct door *door, uint32_t location_id, struct cha
 		lines = door->limits->stack_depth_max + 1;
 	chain->first = (uint32_t)scratch->chain_frames.count;
 	chain->count = 0;
-	if (!COLUMN_ROOM(&scratch->chain_frames, lines + 1, UINT32_MAX - 1)) {
-		door->n->problem = "the locations have too many lines";
+	if (!COLUMN_ROOM_PAID(&scratch->chain_frames, scratch->budget, lines + 1, UINT32_MAX - 1)) {
+		door->n->problem = "the locations have too many lines for the memory";
 		return;
 	}
 	if (lines)
@@ -354,29 +357,20 @@ static uint64_t batch_id_of(const struct ingest_pprof *input)
 	return hash;
 }
 
-/* Tables indexed by the request's own ids, none of them looked at yet. */
-static int prepare(const struct door *door)
+/* Pays for the maps beforehand, also where they will not be needed. */
+static int index_all(const struct door *door)
 {
 	struct ingest_scratch *scratch = door->scratch;
 	const struct pprof *p = door->p;
+	size_t bytes =
+		(p->mappings.count + p->locations.count + p->functions.count) * NORMALISE_MAP_BYTES;
 
-	if (p->samples.count > door->limits->samples_max)
-		return err_set(door->err, ERR_LIMIT,
-			       "take pprof: the profile has %zu samples, more than %zu",
-			       p->samples.count, door->limits->samples_max);
-	scratch->string_ids.count = scratch->chains.count = scratch->chain_frames.count = 0;
-	scratch->mapping_frames.count = 0;
-	normalise_places(door->n, p->locations.count, p->location_ids.count);
-	if (!COLUMN_ROOM(&scratch->string_ids, p->strings.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->mapping_frames, p->mappings.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->chains, p->locations.count + 1, UINT32_MAX))
-		return err_set(door->err, ERR_LIMIT, "take pprof: too many strings or locations");
-	memset(scratch->mapping_frames.data, 0,
-	       (p->mappings.count + 1) * sizeof(struct mapping_frame));
-	if (p->strings.count)
-		memset(scratch->string_ids.data, 0xff, p->strings.count * sizeof(uint32_t));
-	if (p->locations.count)
-		memset(scratch->chains.data, 0xff, p->locations.count * sizeof(struct chain));
+	if (bytes > scratch->index_bytes) {
+		if (!budget_take(scratch->budget, bytes - scratch->index_bytes))
+			return budget_fail(scratch->budget, bytes - scratch->index_bytes,
+					   "take pprof", door->err);
+		scratch->index_bytes = bytes;
+	}
 	index_ids(&scratch->mapping_index, p->mappings.data, p->mappings.count,
 		  sizeof(*p->mappings.data));
 	index_ids(&scratch->location_index, p->locations.data, p->locations.count,
@@ -386,6 +380,69 @@ static int prepare(const struct door *door)
 	return 0;
 }
 
+/* Tables indexed by the request's own ids, none of them looked at yet. */
+static int prepare(const struct door *door)
+{
+	struct ingest_scratch *scratch = door->scratch;
+	const struct pprof *p = door->p;
+
+	scratch->string_ids.count = scratch->chains.count = scratch->chain_frames.count = 0;
+	scratch->mapping_frames.count = 0;
+	normalise_places(door->n, p->locations.count, p->location_ids.count);
+	if (!COLUMN_ROOM_PAID(&scratch->string_ids, scratch->budget, p->strings.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->mapping_frames, scratch->budget, p->mappings.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->chains, scratch->budget, p->locations.count + 1,
+			      UINT32_MAX))
+		return budget_fail(scratch->budget,
+				   p->strings.count * sizeof(uint32_t) +
+					   p->mappings.count * sizeof(struct mapping_frame) +
+					   p->locations.count * sizeof(struct chain),
+				   "take pprof", door->err);
+	memset(scratch->mapping_frames.data, 0,
+	       (p->mappings.count + 1) * sizeof(struct mapping_frame));
+	if (p->strings.count)
+		memset(scratch->string_ids.data, 0xff, p->strings.count * sizeof(uint32_t));
+	if (p->locations.count)
+		memset(scratch->chains.data, 0xff, p->locations.count * sizeof(struct chain));
+	return index_all(door);
+}
+
+/* Room for so much of gzip's output, paid for. */
+static bool pay_inflated(struct ingest_scratch *scratch, size_t bytes)
+{
+	size_t more = bytes > scratch->inflated_bytes ? bytes - scratch->inflated_bytes : 0;
+
+	if (!budget_take(scratch->budget, more))
+		return false;
+	scratch->inflated_bytes += more;
+	return true;
+}
+
+/* Gunzips a little at a time: what a few bytes become nobody knows before. */
+static int inflate(const struct door *door)
+{
+	struct ingest_scratch *scratch = door->scratch;
+	struct slice bytes = door->input->bytes;
+	size_t most = door->limits->decompressed_bytes_max;
+	size_t room = bytes.len * INFLATE_FIRST_FACTOR + INFLATE_FIRST_BYTES;
+	int status;
+
+	for (;; room *= INFLATE_NEXT_FACTOR) {
+		if (room > most)
+			room = most;
+		if (!pay_inflated(scratch, room))
+			return budget_fail(scratch->budget, room - scratch->inflated_bytes,
+					   "take pprof", door->err);
+		strbuf_clear(&scratch->inflated);
+		status = compress_gunzip_with(scratch->gunzip, bytes, room, &scratch->inflated,
+					      door->err);
+		if (status != -ERR_LIMIT || room == most)
+			return status;
+	}
+}
+
 static int decode(const struct door *door)
 {
 	struct ingest_scratch *scratch = door->scratch;
@@ -393,10 +450,7 @@ static int decode(const struct door *door)
 	int status;
 
 	if (compress_is_gzip(bytes)) {
-		strbuf_clear(&scratch->inflated);
-		status = compress_gunzip_with(scratch->gunzip, bytes,
-					      door->limits->decompressed_bytes_max,
-					      &scratch->inflated, door->err);
+		status = inflate(door);
 		if (status)
 			return status;
 		bytes = strbuf_slice(&scratch->inflated);
@@ -406,6 +460,7 @@ static int decode(const struct door *door)
 			       bytes.len, door->limits->decompressed_bytes_max);
 	if (!bytes.len)
 		return err_set(door->err, ERR_INVALID, "take pprof: the profile is empty");
+	scratch->pprof.samples_max = door->limits->samples_max;
 	return pprof_decode(bytes, door->limits->samples_max * ELEMENTS_PER_SAMPLE, &scratch->pprof,
 			    door->err);
 }

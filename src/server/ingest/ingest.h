@@ -14,6 +14,7 @@
 #ifndef FIRN_SERVER_INGEST_INGEST_H
 #define FIRN_SERVER_INGEST_INGEST_H
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/tables.h"
@@ -28,9 +29,16 @@ struct ingest_limits {
 };
 extern const struct ingest_limits ingest_limits_default;
 
+/*
+ * The memory of one running request; kept for the next, because that makes ingest fast. The budget
+ * (NULL: no limit) pays for all of it until it is freed, and for what is added to batches until
+ * these are forgotten: a request that takes more is refused, ERR_LIMIT, or ERR_NO_MEMORY when the
+ * budget's parents have none left at the moment.
+ */
 struct ingest_scratch;
-struct ingest_scratch *ingest_scratch_new(void);
+struct ingest_scratch *ingest_scratch_new(struct budget *budget);
 void ingest_scratch_free(struct ingest_scratch *scratch);
+void ingest_scratch_forget_batch(struct ingest_scratch *scratch); /* it was reset or freed */
 
 /* Whom the next requests belong to: a label that clients cannot give. Empty: none. Borrowed. */
 #define INGEST_TENANT_LABEL "__tenant__"

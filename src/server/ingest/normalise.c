@@ -11,30 +11,34 @@
 #define NAMED_PER_PLACE 3	/* by stacks, where a dictionary leaves nothing out */
 #define SIBLINGS_MAX 16		/* in lists; further children are looked up in the tables' map */
 #define ROW_MAP_SLOTS_KEPT 4096 /* a larger map that is mostly empty is freed, not cleared */
+#define ROW_BYTES ((size_t)64 << 10) /* what a sample may add, as a rule: paid beforehand */
+#define PAID_AHEAD_BYTES ((size_t)1 << 20)
 #define TIME_MIN_NS (946684800ll * CLOCK_NS_PER_S) /* 2000-01-01: nothing profiled is older */
 #define TIME_AHEAD_NS (24 * 3600 * CLOCK_NS_PER_S) /* clocks may be this wrong */
 #define DURATION_MAX_NS (10 * 365 * 24 * 3600 * CLOCK_NS_PER_S)
 
 static const char problem_full[] = "the batch is full";
+static const char problem_memory[] = "it takes too much memory";
 static const char problem_frames[] = "the stacks have too many frames in all";
 
-void normaliser_init(struct normaliser *n)
+void normaliser_init(struct normaliser *n, struct budget *budget)
 {
-	*n = (struct normaliser){ 0 };
+	*n = (struct normaliser){ .budget = budget };
 }
 
 void normaliser_free(struct normaliser *n)
 {
+	normaliser_forget(n);
 	strbuf_free(&n->text);
 	free(n->stack);
 	free(n->path_frames);
 	free(n->path_nodes);
-	free(n->links.data);
-	free(n->rows.data);
-	free(n->values.data);
-	free(n->moments.data);
+	COLUMN_FREE(&n->links, n->budget);
+	COLUMN_FREE(&n->rows, n->budget);
+	COLUMN_FREE(&n->values, n->budget);
+	COLUMN_FREE(&n->moments, n->budget);
 	idmap_free(&n->row_map);
-	normaliser_init(n);
+	normaliser_init(n, n->budget);
 }
 
 /* The lists of children go on where the tables are as the request before left them. */
@@ -45,7 +49,7 @@ static void begin_links(struct normaliser *n, const struct tables *into)
 	if (into->nodes.count > 1 && known)
 		return;
 	n->links.count = 0;
-	if (into->nodes.count == 1 && COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
+	if (into->nodes.count == 1 && COLUMN_ROOM_PAID(&n->links, n->budget, 1, TABLES_NODES_MAX))
 		n->links.data[n->links.count++] = (struct normalise_links){ 0 };
 }
 
@@ -80,7 +84,50 @@ int normaliser_check(const struct normaliser *n, struct err *err)
 {
 	if (!n->problem)
 		return 0;
+	if (n->problem == problem_memory)
+		return budget_fail(n->budget, n->wanted_bytes, "take profile", err);
 	return err_set(err, ERR_LIMIT, "take profile: %s; send smaller requests", n->problem);
+}
+
+/* What a batch takes, with the maps over it. */
+static size_t bytes_of(const struct tables *t)
+{
+	size_t maps = t->strings.count + t->label_sets.count + t->frames.count + t->nodes.count +
+		      t->series.count + t->links.count;
+
+	return t->string_bytes.count + t->strings.count * sizeof(struct string_ref) +
+	       t->labels.count * sizeof(struct label) +
+	       t->label_sets.count * sizeof(struct label_set) +
+	       t->frames.count * sizeof(struct frame) + t->nodes.count * sizeof(struct node) +
+	       t->series.count * sizeof(struct series) + t->reports.count * sizeof(struct report) +
+	       t->rows.count * sizeof(struct row) +
+	       (t->values.count + t->totals.count) * sizeof(int64_t) +
+	       t->moments.count * sizeof(struct moment) +
+	       t->links.count * sizeof(struct trace_link) + maps * NORMALISE_MAP_BYTES;
+}
+
+/* Whether what the batch holds is paid for, and `more` bytes that come next. */
+static bool is_affordable(struct normaliser *n, size_t more)
+{
+	size_t needed = bytes_of(n->into) + more;
+
+	if (!n->budget || needed <= n->batch_bytes)
+		return true;
+	n->wanted_bytes = needed - n->batch_bytes;
+	if (budget_take(n->budget, n->wanted_bytes + PAID_AHEAD_BYTES))
+		n->wanted_bytes += PAID_AHEAD_BYTES;
+	else if (!budget_take(n->budget, n->wanted_bytes)) {
+		n->problem = n->problem ? n->problem : problem_memory;
+		return false;
+	}
+	n->batch_bytes += n->wanted_bytes;
+	return true;
+}
+
+void normaliser_forget(struct normaliser *n)
+{
+	budget_give(n->budget, n->batch_bytes);
+	n->batch_bytes = 0;
 }
 
 /* An id that tables gave, or 0 when they are full. */
@@ -243,7 +290,7 @@ static uint32_t new_child(struct normaliser *n, uint32_t parent, uint32_t frame)
 
 	if (!n->links.count)
 		return checked(n, tables_new_node(n->into, parent, frame));
-	if (!COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
+	if (!COLUMN_ROOM_PAID(&n->links, n->budget, 1, TABLES_NODES_MAX))
 		return checked(n, TABLES_FULL);
 	id = checked(n, tables_add_node(n->into, parent, frame));
 	links = n->links.data;
@@ -261,7 +308,7 @@ static uint32_t new_path(struct normaliser *n, uint32_t parent, size_t at, size_
 	uint32_t count = (uint32_t)(depth - at), first;
 	struct normalise_links *links;
 
-	if (!COLUMN_ROOM(&n->links, count, TABLES_NODES_MAX))
+	if (!COLUMN_ROOM_PAID(&n->links, n->budget, count, TABLES_NODES_MAX))
 		return checked(n, TABLES_FULL);
 	first = tables_add_path(n->into, parent, n->path_frames + at, count);
 	if (checked(n, first) != first)
@@ -283,7 +330,7 @@ static uint32_t mapped_child(struct normaliser *n, uint32_t parent, uint32_t fra
 {
 	uint32_t id;
 
-	if (n->links.count && !COLUMN_ROOM(&n->links, 1, TABLES_NODES_MAX))
+	if (n->links.count && !COLUMN_ROOM_PAID(&n->links, n->budget, 1, TABLES_NODES_MAX))
 		return checked(n, TABLES_FULL);
 	id = checked(n, tables_node(n->into, parent, frame));
 	if (n->links.count && id == n->links.count)
@@ -367,6 +414,7 @@ void normalise_rows_begin(struct normaliser *n, uint32_t columns)
 	n->values.count = 0;
 	n->moments.count = 0;
 	clear_row_map(n);
+	is_affordable(n, 0);
 }
 
 bool normalise_values(const int64_t *values, uint32_t columns, int64_t *ret)
@@ -416,9 +464,10 @@ uint32_t normalise_row(struct normaliser *n, uint32_t stack, uint32_t label_set,
 		add_values(n, id, values);
 		return id;
 	}
-	if (!COLUMN_ROOM(&n->rows, 1, TABLES_ROWS_MAX) ||
-	    !COLUMN_ROOM(&n->values, n->columns, TABLES_VALUES_MAX)) {
-		n->problem = problem_full;
+	if (!is_affordable(n, ROW_BYTES + n->rows.count * NORMALISE_MAP_BYTES) ||
+	    !COLUMN_ROOM_PAID(&n->rows, n->budget, 1, TABLES_ROWS_MAX) ||
+	    !COLUMN_ROOM_PAID(&n->values, n->budget, n->columns, TABLES_VALUES_MAX)) {
+		n->problem = n->problem ? n->problem : problem_full;
 		return 0;
 	}
 	memcpy(n->values.data + n->values.count, values, n->columns * sizeof(*values));
@@ -440,7 +489,7 @@ void normalise_moment(struct normaliser *n, uint32_t row, uint32_t tick,
 	}
 	if (link)
 		moment.link = checked(n, tables_link(n->into, link));
-	if (COLUMN_ROOM(&n->moments, 1, TABLES_MOMENTS_MAX))
+	if (COLUMN_ROOM_PAID(&n->moments, n->budget, 1, TABLES_MOMENTS_MAX))
 		n->moments.data[n->moments.count++] = moment;
 	else
 		n->problem = problem_full;
@@ -459,6 +508,10 @@ int normalise_rows_end(struct normaliser *n, uint32_t series, int64_t start_ns, 
 {
 	if (!n->problem)
 		checked(n, tables_report_begin(n->into, series, start_ns, duration_ns, batch_id));
+	if (!is_affordable(n, n->rows.count * sizeof(*n->rows.data) +
+				      n->values.count * sizeof(*n->values.data) +
+				      n->moments.count * sizeof(*n->moments.data)))
+		tables_report_cancel(n->into);
 	if (n->problem)
 		return normaliser_check(n, err);
 	if (tables_rows(n->into, n->rows.data, (uint32_t)n->rows.count, n->values.data) &&

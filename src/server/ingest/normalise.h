@@ -20,16 +20,21 @@
 #include "server/ingest/ingest.h"
 #include "server/ingest/repairs.h"
 
+#define NORMALISE_MAP_BYTES 22 /* of an entry of a map, at most: 8 bytes, three eighths used */
+
 /* Of a node: its first child and the next one of its parent; 0 = none. */
 struct normalise_links {
 	uint32_t first_child, next_sibling;
 };
 
 struct normaliser {
+	struct budget *budget; /* pays; NULL: nobody */
 	const struct ingest_limits *limits;
 	struct tables *into;
 	int64_t now_ns;
 	const char *problem; /* NULL, or why the request cannot be taken */
+	size_t wanted_bytes; /* what was asked of the budget last */
+	size_t batch_bytes;  /* paid for what `into` holds */
 	size_t frames_left;  /* budget of trie steps, against stacks that explode */
 	struct strbuf text;  /* scratch of normalise_text */
 	struct slice tenant; /* of all series; empty: none */
@@ -58,8 +63,9 @@ struct normaliser {
 	COLUMN(struct moment) moments;
 };
 
-void normaliser_init(struct normaliser *n);
+void normaliser_init(struct normaliser *n, struct budget *budget);
 void normaliser_free(struct normaliser *n);
+void normaliser_forget(struct normaliser *n); /* the batch: nothing is paid for it any more */
 void normaliser_begin(struct normaliser *n, const struct ingest_limits *limits, struct tables *into,
 		      int64_t now_ns);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of normalise.h about frames: where an address lies, and what kind of code it is. */
+#include "codec/wire/utf8.h"
 #include "server/ingest/normalise.h"
 
 static bool ends_with(struct slice text, struct slice end)
@@ -42,7 +43,7 @@ static uint32_t bracketed(struct normaliser *n, struct slice name)
 	uint32_t id;
 
 	strbuf_add_byte(&text, '[');
-	strbuf_add_slice(&text, name);
+	strbuf_add_slice(&text, utf8_cut(name, n->limits->string_bytes_max));
 	strbuf_add_byte(&text, ']');
 	id = normalise_text(n, strbuf_slice(&text));
 	strbuf_free(&text);

@@ -16,6 +16,14 @@ static const char *const build_id_keys[] = {
 	"process.executable.build_id.htlhash",
 };
 
+/* About what is kept besides a request's dictionary. */
+static size_t dictionary_bytes(const struct otlp *o)
+{
+	return (o->strings.count + o->stacks.count) * sizeof(uint32_t) + o->attributes.count +
+	       o->locations.count * sizeof(struct chain) +
+	       o->mappings.count * sizeof(struct mapping_frame);
+}
+
 int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
 {
 	const struct otlp *o = &scratch->otlp;
@@ -24,12 +32,17 @@ int otlp_frames_begin(struct ingest_scratch *scratch, struct err *err)
 	scratch->chain_frames.count = scratch->stack_nodes.count = 0;
 	scratch->mapping_frames.count = scratch->frame_kinds.count = 0;
 	scratch->last_stack.len = 0;
-	if (!COLUMN_ROOM(&scratch->string_ids, o->strings.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->chains, o->locations.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->stack_nodes, o->stacks.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->mapping_frames, o->mappings.count + 1, UINT32_MAX) ||
-	    !COLUMN_ROOM(&scratch->frame_kinds, o->attributes.count + 1, UINT32_MAX))
-		return err_set(err, ERR_LIMIT, "take OTLP: the dictionary is too large");
+	if (!COLUMN_ROOM_PAID(&scratch->string_ids, scratch->budget, o->strings.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->chains, scratch->budget, o->locations.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->stack_nodes, scratch->budget, o->stacks.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->mapping_frames, scratch->budget, o->mappings.count + 1,
+			      UINT32_MAX) ||
+	    !COLUMN_ROOM_PAID(&scratch->frame_kinds, scratch->budget, o->attributes.count + 1,
+			      UINT32_MAX))
+		return budget_fail(scratch->budget, dictionary_bytes(o), "take OTLP", err);
 	memset(scratch->string_ids.data, 0xff, (o->strings.count + 1) * sizeof(uint32_t));
 	memset(scratch->chains.data, 0xff, (o->locations.count + 1) * sizeof(struct chain));
 	memset(scratch->stack_nodes.data, 0xff, (o->stacks.count + 1) * sizeof(uint32_t));
@@ -233,8 +246,9 @@ static int make_chain(struct ingest_scratch *scratch, size_t location_id, struct
 		return status;
 	if (lines > lines_max)
 		lines = lines_max + 1;
-	if (!COLUMN_ROOM(&scratch->chain_frames, lines + 1, UINT32_MAX - 1))
-		return err_set(err, ERR_LIMIT, "take OTLP: the locations have too many lines");
+	if (!COLUMN_ROOM_PAID(&scratch->chain_frames, scratch->budget, lines + 1, UINT32_MAX - 1))
+		return budget_fail(scratch->budget, (lines + 1) * sizeof(uint32_t), "take OTLP",
+				   err);
 	frames = scratch->chain_frames.data + scratch->chain_frames.count;
 	if (lines)
 		frame = normalise_place(mapping, &place);
@@ -338,8 +352,9 @@ static int read_places(struct ingest_scratch *scratch, const struct otlp_stack *
 		packed.len = most;
 	}
 	scratch->places.count = 0;
-	if (!COLUMN_ROOM(&scratch->places, packed.len + 1, UINT32_MAX))
-		return err_set(err, ERR_LIMIT, "take OTLP: a stack has too many locations");
+	if (!COLUMN_ROOM_PAID(&scratch->places, scratch->budget, packed.len + 1, UINT32_MAX))
+		return budget_fail(scratch->budget, packed.len * sizeof(uint64_t), "take OTLP",
+				   err);
 	scratch->places.count = pb_varints(packed, scratch->places.data, &whole);
 	return whole ? 0
 		     : err_set(err, ERR_INVALID, "take OTLP: a stack has broken location indexes");

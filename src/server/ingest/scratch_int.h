@@ -31,12 +31,15 @@ struct id_index {
 };
 
 struct ingest_scratch {
+	struct budget *budget; /* pays for all of it; NULL: nobody */
 	struct normaliser normaliser;
 	struct strbuf inflated; /* gzip's output */
+	size_t inflated_bytes;	/* paid for it */
 	struct compress_gunzip_tables *gunzip;
 	struct strbuf text; /* a value turned to text */
 	struct pprof pprof;
 	struct otlp otlp;
+	size_t index_bytes; /* paid for the next three */
 	struct id_index mapping_index, location_index, function_index;
 	struct content_hash content_hash;
 	COLUMN(struct chain) chains; /* by location */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -72,7 +73,7 @@ struct binary {
 
 struct resolver {
 	char *debuginfo_path, *uploads_path;
-	bool local_files, build_ahead;
+	bool local_files, build_ahead, public_files_only;
 	uint64_t budget_bytes;
 	struct symbol_store *store;
 	_Atomic uint64_t version;
@@ -601,14 +602,20 @@ bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t addre
 	return true;
 }
 
-int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
-			 struct err *err)
+/* The process may read more than those who ask. */
+static bool is_for_everyone(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && status.st_mode & S_IROTH;
+}
+
+/* The program as an agent on this host lent it; negative: none did. */
+static int open_offered(struct resolver *resolver, struct slice build_id)
 {
 	struct binary *binary;
 	int fd = -1;
 
-	if (!debug_files_id_valid(build_id))
-		return err_set(err, ERR_NOT_FOUND, "the binary has no build id");
 	pthread_mutex_lock(&resolver->lock);
 	binary = binary_of(resolver, build_id);
 	if (binary && binary->offer_fd >= 0)
@@ -618,10 +625,29 @@ int resolver_open_binary(struct resolver *resolver, struct slice build_id, struc
 		close(fd);
 		fd = -1;
 	}
-	if (fd < 0)
-		fd = debug_files_open_upload(resolver->uploads_path, build_id, "bin", NULL);
+	return fd;
+}
+
+int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
+			 struct err *err)
+{
+	int fd;
+
+	if (!debug_files_id_valid(build_id))
+		return err_set(err, ERR_NOT_FOUND, "the binary has no build id");
+	fd = debug_files_open_upload(resolver->uploads_path, build_id, "bin", NULL);
+	if (fd >= 0)
+		return fd;
+	fd = open_offered(resolver, build_id);
 	if (fd < 0 && resolver->local_files)
 		fd = debug_files_open_binary(path, build_id, NULL);
+	if (fd >= 0 && resolver->public_files_only && !is_for_everyone(fd)) {
+		close(fd);
+		return err_set(
+			err, ERR_DENIED,
+			"not everybody on this host may read the program, and nobody logs in "
+			"here (--web-config-file)");
+	}
 	return fd >= 0 ? fd
 		       : err_set(err, ERR_NOT_FOUND,
 				 "the program itself is not here; run `firn debuginfo upload %.*s`",
@@ -694,6 +720,7 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret, 
 		resolver->uploads_path =
 			mem_strndup(options->uploads_path, strlen(options->uploads_path));
 	resolver->local_files = options->local_files;
+	resolver->public_files_only = options->public_files_only;
 	resolver->build_ahead = options->build_ahead;
 	resolver->budget_bytes = options->cache_bytes ? options->cache_bytes : CACHE_BYTES_DEFAULT;
 	atomic_init(&resolver->version, 1);

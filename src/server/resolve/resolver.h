@@ -31,8 +31,9 @@ struct resolver_options {
 	const char *uploads_path;   /* files that others have sent, checked; may be NULL */
 	const char *tables_path;    /* where symbol tables are kept; NULL: nowhere */
 	bool local_files;	    /* this host's files may be opened by the path in a frame */
-	bool build_ahead;     /* build tables of offered binaries at once, in the background */
-	uint64_t cache_bytes; /* 0 = default */
+	bool public_files_only; /* code is shown of those alone that all on this host may read */
+	bool build_ahead;	/* build tables of offered binaries at once, in the background */
+	uint64_t cache_bytes;	/* 0 = default */
 };
 
 int resolver_new(const struct resolver_options *options, struct resolver **ret, struct err *err);
@@ -94,7 +95,10 @@ enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint6
 bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t address,
 			  uint64_t bytes_max, uint64_t *ret_low, uint64_t *ret_high);
 
-/* Opens the program or library itself: a descriptor, ERR_NOT_FOUND when it is not here. */
+/*
+ * Opens the program or library itself, to show its code: a descriptor, ERR_NOT_FOUND when it is not
+ * here, ERR_DENIED when it is a file of this host that is not for everyone (public_files_only).
+ */
 int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
 			 struct err *err);
 

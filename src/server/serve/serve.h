@@ -27,6 +27,7 @@
 #include "server/resolve/resolver.h"
 
 struct access;	       /* server/access/access.h */
+struct budget;	       /* base/budget.h */
 struct index_cache;    /* server/query/index/index_cache.h */
 struct answer_cache;   /* answer_cache.h */
 struct active_queries; /* active_queries.h */
@@ -47,13 +48,13 @@ struct serve {
 	struct coalesce *coalesce;
 	struct answer_cache *cache;
 	struct targets *targets;
-	const char *external_host; /* of --web-external-url, without port; "": none */
 	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */
 	int64_t retention_ns;	   /* as configured; 0: for ever */
 	uint64_t retention_bytes;  /* likewise; 0: no limit */
 	const char *storage_path;
 	struct access *access; /* NULL: everyone may do everything */
 	bool has_users;	       /* nobody may change anything who does not log in */
+	bool admin_enabled;    /* or anybody may, administration included */
 	bool no_moments;       /* times of samples are not kept */
 	bool tenants;	       /* requests say whose they are: tenant.h */
 	int64_t started_at_ns;
@@ -86,7 +87,7 @@ net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_fi
 	answer_debuginfo, answer_source;
 extern const struct net_stream rpc_debuginfo_upload, rpc_reflection, health_watch;
 
-struct write_pool *write_pool_new(void);
+struct write_pool *write_pool_new(struct budget *memory); /* pays for what requests become */
 void write_pool_free(struct write_pool *pool);
 
 #endif

@@ -767,6 +767,25 @@ static void local_sources_stay_in_their_folder(void **state)
 	strbuf_free(&text);
 }
 
+static void local_sources_may_have_to_be_for_everyone(void **state)
+{
+	struct world *world = *state;
+	const char *roots[] = { world->path };
+	struct strbuf text = { 0 };
+	struct err err;
+
+	shell(world, "mkdir src && echo open >src/all.c && echo closed >src/few.c && "
+		     "chmod 644 src/all.c && chmod 640 src/few.c");
+	world->options.source_paths = roots;
+	world->options.source_paths_count = 1;
+	world->options.public_files_only = true;
+	open_world(world);
+	assert_int_equal(find_source(world, 1, "src/all.c", &text, &err), 0);
+	assert_string_equal(text.data, "open\n");
+	assert_int_equal(find_source(world, 1, "src/few.c", &text, &err), -ERR_DENIED);
+	strbuf_free(&text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int count_misses(const struct world *world)
@@ -829,6 +848,7 @@ int main(void)
 		TEST(sources_are_kept_beside),
 		TEST(sources_are_found_by_their_path),
 		TEST(local_sources_stay_in_their_folder),
+		TEST(local_sources_may_have_to_be_for_everyone),
 		TEST(what_servers_do_not_have_is_remembered_within_bounds),
 	};
 

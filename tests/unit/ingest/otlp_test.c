@@ -33,7 +33,7 @@ struct world {
 
 static void begin(struct world *w)
 {
-	*w = (struct world){ .limits = ingest_limits_default, .scratch = ingest_scratch_new() };
+	*w = (struct world){ .limits = ingest_limits_default, .scratch = ingest_scratch_new(NULL) };
 	tables_init(&w->tables);
 	for (int i = 0; i < REPAIR_KINDS; i++)
 		w->repaired[i] = repairs_counted((enum repair)i);

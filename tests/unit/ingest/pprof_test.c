@@ -99,7 +99,7 @@ static void begin(struct world *w)
 	*w = (struct world){ .limits = ingest_limits_default };
 	pprof_init(&w->profile);
 	w->builder = pprof_builder_new(&w->profile);
-	w->scratch = ingest_scratch_new();
+	w->scratch = ingest_scratch_new(NULL);
 	tables_init(&w->tables);
 	w->profile.time_nanos = NOW_NS;
 	for (int i = 0; i < REPAIR_KINDS; i++)
@@ -696,7 +696,7 @@ static void refusals_say_what_and_where(void **state)
 	w.limits.samples_max = 1;
 	add_sample(&w, 1, IDS(1));
 	add_sample(&w, 2, IDS(1));
-	assert_refused(&w, ERR_LIMIT, "2 samples");
+	assert_refused(&w, ERR_LIMIT, "more than 1 elements");
 	end(&w);
 
 	begin_simple(&w);

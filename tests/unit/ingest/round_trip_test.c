@@ -205,7 +205,7 @@ static void fill(struct tables *tables)
 
 static void random_tables_come_back_as_they_were(void **state)
 {
-	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	struct tables sent, taken;
 	struct strbuf wire = { 0 };
 
@@ -238,7 +238,7 @@ static void random_tables_come_back_as_they_were(void **state)
 
 static void columns_of_a_group_become_groups_of_their_own(void **state)
 {
-	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	struct tables sent, taken;
 	struct strbuf wire = { 0 };
 	struct group group = { .column_count = 2 };
@@ -280,7 +280,7 @@ static void columns_of_a_group_become_groups_of_their_own(void **state)
 
 static void nothing_to_send_is_an_empty_request(void **state)
 {
-	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	struct ingest_partial partial;
 	struct strbuf wire = { 0 };
 	struct tables tables;

@@ -304,6 +304,26 @@ static void debug_files_are_found_by_id_and_by_link(void **state)
 	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
 }
 
+/* Its code, that is: names are in the pictures anyway. */
+static void a_program_may_have_to_be_for_everyone(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct resolver_options options = { .local_files = true, .public_files_only = true };
+	struct err err;
+	int fd;
+
+	use_resolver(fixture, options);
+	assert_true(workshop_run(&fixture->workshop, "chmod 755 program"));
+	fd = resolver_open_binary(fixture->resolver, fixture->build_id, fixture->path, &err);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_true(workshop_run(&fixture->workshop, "chmod 750 program"));
+	assert_int_equal(
+		resolver_open_binary(fixture->resolver, fixture->build_id, fixture->path, &err),
+		-ERR_DENIED);
+	assert_int_equal(look_up_main(fixture, fixture->path), RESOLVE_OK);
+}
+
 struct missing {
 	const struct fixture *fixture;
 	enum resolve_reason reason;
@@ -531,6 +551,7 @@ int main(int argc, char **argv)
 		TEST(offer_resolves_and_grows_the_version),
 		TEST(impatient_look_up_gets_its_names_later),
 		TEST(debug_files_are_found_by_id_and_by_link),
+		TEST(a_program_may_have_to_be_for_everyone),
 		TEST(uploads_are_used_when_they_come),
 		TEST(a_better_file_is_used_whenever_it_comes),
 		TEST(tables_are_kept),

@@ -9,6 +9,16 @@
 
 #define BY_BYTES 256
 
+/* Where nobody logs in, whoever reaches the port would be an administrator. */
+static int check_enabled(const struct serve *serve, struct err *err)
+{
+	if (serve->has_users || serve->admin_enabled)
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "nobody logs in here, so nobody may administer: name users or tokens in "
+		       "--web-config-file, or start the server with --web-enable-admin-api");
+}
+
 static int time_parameter(const struct net_request *request, const char *name, int64_t fallback_ns,
 			  int64_t *ret_ns, struct err *err)
 {
@@ -47,8 +57,10 @@ static void put_time(struct json *json, const char *key, int64_t at_ns)
 static int read_order(const struct serve *serve, const struct net_request *request,
 		      struct strbuf *selector, struct store_delete *ret, struct err *err)
 {
-	int rc = origin_check(serve, request, err);
+	int rc = check_enabled(serve, err);
 
+	if (!rc)
+		rc = origin_check(request, err);
 	if (rc)
 		return rc;
 	if (!net_request_parameter(request, "query", 0, selector))
@@ -124,7 +136,7 @@ void admin_deletes(void *context, const struct net_request *request, struct net_
 	struct json json;
 	struct err err;
 
-	if (tenant_of(serve, request, &tenant, &err)) {
+	if (check_enabled(serve, &err) || tenant_of(serve, request, &tenant, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}

@@ -64,7 +64,7 @@ static int stop(struct serve *serve, const struct net_request *request, size_t *
 {
 	struct strbuf id = { 0 };
 	struct slice tenant = { 0 };
-	int rc = origin_check(serve, request, err);
+	int rc = origin_check(request, err);
 
 	if (!rc)
 		rc = tenant_of(serve, request, &tenant, err);

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "codec/wire/pb.h"
 #include "server/ingest/ingest.h"
@@ -13,10 +14,13 @@
 
 #define WRITE_LABELS_MAX 256
 #define WRITE_IDLE_SLOTS_MAX 8
-#define WRITE_BATCH_BYTES_MAX ((size_t)256 << 20) /* what one request may become in memory */
+#define WRITE_IDLE_BYTES_MAX ((int64_t)48 << 20) /* what the idle slots hold together */
+#define WRITE_SHARE 2				 /* of the memory that one request may become, */
+#define WRITE_SHARE_OF 3			 /* so that others go on beside it */
 
 /* The buffers of one running write; reused, because their memory is what makes ingest fast. */
 struct write_slot {
+	struct budget budget; /* of the request, and of what is kept for the next */
 	struct ingest_scratch *scratch;
 	struct tables batch;
 	struct write_slot *next;
@@ -26,14 +30,29 @@ struct write_pool {
 	pthread_mutex_t lock; /* guards the rest */
 	struct write_slot *idle;
 	unsigned idle_count;
+	int64_t idle_bytes;
+	struct budget *memory;
 };
 
-struct write_pool *write_pool_new(void)
+struct write_pool *write_pool_new(struct budget *memory)
 {
 	struct write_pool *pool = mem_new(struct write_pool);
 
+	pool->memory = memory;
+
 	pthread_mutex_init(&pool->lock, NULL);
 	return pool;
+}
+
+static struct write_slot *slot_new(struct budget *memory)
+{
+	struct write_slot *slot = mem_new(struct write_slot);
+
+	slot->budget.max_bytes = memory->max_bytes / WRITE_SHARE_OF * WRITE_SHARE;
+	slot->budget.parent = memory;
+	slot->scratch = ingest_scratch_new(&slot->budget);
+	tables_init(&slot->batch);
+	return slot;
 }
 
 static void slot_free(struct write_slot *slot)
@@ -70,13 +89,11 @@ static struct write_slot *take_slot(struct serve *serve, const struct net_reques
 	if (slot) {
 		pool->idle = slot->next;
 		pool->idle_count--;
+		pool->idle_bytes -= slot->budget.used_bytes;
 	}
 	pthread_mutex_unlock(&pool->lock);
-	if (!slot) {
-		slot = mem_new(struct write_slot);
-		slot->scratch = ingest_scratch_new();
-		tables_init(&slot->batch);
-	}
+	if (!slot)
+		slot = slot_new(pool->memory);
 	ingest_scratch_set_tenant(slot->scratch, tenant);
 	return slot;
 }
@@ -84,12 +101,15 @@ static struct write_slot *take_slot(struct serve *serve, const struct net_reques
 static void give_slot(struct write_pool *pool, struct write_slot *slot)
 {
 	tables_reset(&slot->batch);
+	ingest_scratch_forget_batch(slot->scratch);
 	ingest_scratch_set_tenant(slot->scratch, (struct slice){ "", 0 });
 	pthread_mutex_lock(&pool->lock);
-	if (pool->idle_count < WRITE_IDLE_SLOTS_MAX) {
+	if (pool->idle_count < WRITE_IDLE_SLOTS_MAX &&
+	    pool->idle_bytes + slot->budget.used_bytes <= WRITE_IDLE_BYTES_MAX) {
 		slot->next = pool->idle;
 		pool->idle = slot;
 		pool->idle_count++;
+		pool->idle_bytes += slot->budget.used_bytes;
 		slot = NULL;
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -288,18 +308,6 @@ static int read_sample(const struct pb_reader *outer, struct slice bytes, struct
 	return in.problem ? pb_fail(&in, "RawSample", err) : 0;
 }
 
-/* Each profile has a limit of its own; many small gzip bombs in one request have this one. */
-static int check_batch(const struct write_slot *slot, struct err *err)
-{
-	size_t bytes = tables_bytes(&slot->batch);
-
-	if (bytes <= WRITE_BATCH_BYTES_MAX)
-		return 0;
-	return err_set(err, ERR_LIMIT,
-		       "the profiles take %zu MB unpacked, more than %zu; send smaller requests",
-		       bytes >> 20, WRITE_BATCH_BYTES_MAX >> 20);
-}
-
 /* RawProfileSeries{ labels = 1 LabelSet; samples = 2 RawSample } - in any order, so labels first.
  */
 static int read_series(struct write_slot *slot, const struct pb_reader *outer, struct slice bytes,
@@ -324,8 +332,6 @@ static int read_series(struct write_slot *slot, const struct pb_reader *outer, s
 		if (!rc)
 			rc = ingest_from_pprof(slot->scratch, &ingest_limits_default, &profile,
 					       &slot->batch, err);
-		if (!rc)
-			rc = check_batch(slot, err);
 	}
 	return rc;
 }
