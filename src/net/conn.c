@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 
+#include <sys/socket.h>
+
 #include "base/mem.h"
 #include "net/sniff.h"
 #include "net/tls.h"
@@ -319,9 +321,22 @@ void conn_run(struct conn *conn)
 		update_reading(conn);
 }
 
+/*
+ * What has come already is taken at once: when many connect at a time, who asks is not among those
+ * that make room because nothing of theirs was read.
+ */
 void conn_begin(struct conn *conn)
 {
+	uv_buf_t buf = uv_buf_init(conn->owner->read_buffer, CONN_READ_BYTES);
+	uv_os_fd_t fd;
+	ssize_t len;
+
 	update_reading(conn);
+	if (uv_fileno((uv_handle_t *)&conn->tcp, &fd))
+		return;
+	len = recv(fd, buf.base, buf.len, MSG_DONTWAIT);
+	if (len > 0)
+		on_read((uv_stream_t *)&conn->tcp, len, &buf);
 }
 
 void conn_turn_away(struct conn *conn, enum refusal refusal)

@@ -29,6 +29,7 @@
 #define CONNECTIONS_DEFAULT 1024u
 #define PEER_SHARE 3u /* of the connections that one peer may have, over PEER_SHARE_OF */
 #define PEER_SHARE_OF 4u
+#define ACCEPTED_PER_TURN 16u
 #define TURNED_AWAY_MAX 64u /* connections over the limit that still get an answer */
 #define IDLE_TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
 #define TICK_MS 250u
@@ -45,6 +46,9 @@ struct net_server {
 	uv_tcp_t listener;
 	uv_async_t wake;
 	uv_timer_t ticker;
+	uv_prepare_t turn; /* begins a turn of the loop */
+	unsigned accepted_in_turn;
+	bool has_unaccepted; /* libuv has one more, and waits until it is taken */
 	struct conn *conns;
 	unsigned conns_count;
 	bool is_stopping, is_closing;
@@ -67,6 +71,7 @@ static void close_handles(struct net_server *server)
 	server->is_closing = true;
 	uv_close((uv_handle_t *)&server->wake, NULL);
 	uv_close((uv_handle_t *)&server->ticker, NULL);
+	uv_close((uv_handle_t *)&server->turn, NULL);
 }
 
 static void on_conn_closed(struct conn_owner *owner, struct conn *conn)
@@ -153,16 +158,11 @@ static bool make_room(struct net_server *server, const struct conn *newcomer)
 	return true;
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static void accept_one(struct net_server *server)
 {
-	struct net_server *server = listener->data;
-	struct conn *conn;
+	struct conn *conn = conn_accept((uv_stream_t *)&server->listener, &server->owner);
 
-	if (status) {
-		refusal_count(REFUSAL_CONNECTIONS);
-		return;
-	}
-	conn = conn_accept(listener, &server->owner);
+	server->accepted_in_turn++;
 	server->conns_count++;
 	conn->next = server->conns;
 	if (conn->next)
@@ -178,6 +178,33 @@ static void on_connection(uv_stream_t *listener, int status)
 		refusal_count(REFUSAL_CONNECTIONS);
 		conn_close(conn);
 	}
+}
+
+/*
+ * Only so many at a time: where somebody connects faster than connections are accepted, those that
+ * are there would never be read.
+ */
+static void on_connection(uv_stream_t *listener, int status)
+{
+	struct net_server *server = listener->data;
+
+	if (status)
+		refusal_count(REFUSAL_CONNECTIONS);
+	else if (server->accepted_in_turn >= ACCEPTED_PER_TURN)
+		server->has_unaccepted = true;
+	else
+		accept_one(server);
+}
+
+static void on_turn(uv_prepare_t *turn)
+{
+	struct net_server *server = turn->data;
+
+	server->accepted_in_turn = 0;
+	if (!server->has_unaccepted || server->is_stopping)
+		return;
+	server->has_unaccepted = false;
+	accept_one(server);
 }
 
 /* Hands answers to their engines; then each connection sends what it has, once. */
@@ -335,7 +362,9 @@ static int open_loop(struct net_server *server, int fd, struct err *err)
 	uv_tcp_init(&server->loop, &server->listener);
 	uv_async_init(&server->loop, &server->wake, on_wake);
 	uv_timer_init(&server->loop, &server->ticker);
+	uv_prepare_init(&server->loop, &server->turn);
 	server->listener.data = server->wake.data = server->ticker.data = server;
+	server->turn.data = server;
 	code = uv_tcp_open(&server->listener, fd);
 	if (code)
 		close(fd);
@@ -343,6 +372,8 @@ static int open_loop(struct net_server *server, int fd, struct err *err)
 		code = uv_listen((uv_stream_t *)&server->listener, SOMAXCONN, on_connection);
 	if (!code)
 		code = uv_timer_start(&server->ticker, on_tick, TICK_MS, TICK_MS);
+	if (!code)
+		code = uv_prepare_start(&server->turn, on_turn);
 	if (code)
 		err_set(err, ERR_IO, "listen: %s", uv_strerror(code));
 	return code ? -ERR_IO : 0;
