@@ -109,7 +109,8 @@ enum frame_kind {
 	FRAME_DOTNET,
 	FRAME_BEAM,
 	FRAME_LUA,
-	FRAME_MARKER, /* not code: "[truncated: ...]" */
+	FRAME_MARKER,	      /* not code: "[truncated: ...]" */
+	FRAME_PYTHON_RUNTIME, /* native code of the interpreter, between Python's functions */
 	FRAME_KINDS
 };
 

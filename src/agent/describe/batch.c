@@ -143,7 +143,7 @@ static uint32_t vdso_frame(struct builder *builder, uint64_t offset)
 
 static uint32_t file_frame(struct builder *builder, const struct binary *binary, uint64_t offset)
 {
-	struct frame frame = { .kind = FRAME_NATIVE, .address = offset };
+	struct frame frame = { .kind = script_kind_of(binary), .address = offset };
 
 	frame.mapping_file = binary && binary->path
 				     ? text_intern(builder->tables, slice_of(binary->path))

@@ -75,6 +75,14 @@ const struct runtime_file *script_runtime_of(const struct mapping *mapping)
 	return mapping && mapping->binary ? mapping->binary->runtime : NULL;
 }
 
+enum frame_kind script_kind_of(const struct binary *binary)
+{
+	const struct runtime_file *file = binary ? binary->runtime : NULL;
+
+	return file && file->kind == RUNTIME_PYTHON && !file->problem ? FRAME_PYTHON_RUNTIME
+								      : FRAME_NATIVE;
+}
+
 bool script_is_loop(const struct mapping *mapping, uint64_t address)
 {
 	const struct runtime_file *file = script_runtime_of(mapping);

@@ -20,6 +20,9 @@ uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *
 /* The runtime that an address of code belongs to; NULL = none, or we do not know. */
 const struct runtime_file *script_runtime_of(const struct mapping *mapping);
 
+/* Of native code in a file: FRAME_NATIVE, or that of an interpreter whose frames we show. */
+enum frame_kind script_kind_of(const struct binary *binary);
+
 /* Whether a frame is a call of an interpreter's loop. */
 bool script_is_loop(const struct mapping *mapping, uint64_t address);
 

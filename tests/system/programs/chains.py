@@ -18,7 +18,7 @@ def is_over():
 
 def hot_leaf():
     total = 0
-    for i in range(20000):  # HOT
+    for i in range(40000):  # HOT
         total += i * i  # HOT
     return total
 

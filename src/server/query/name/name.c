@@ -85,6 +85,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_GO:
 	case FRAME_RUST:
 	case FRAME_MARKER:
+	case FRAME_PYTHON_RUNTIME:
 		return false;
 	default:
 		return true;
