@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/strbuf.h"
+#include "base/printable.h"
 
 #define DETAIL_BYTES 2048 /* what is longer is cut */
 
@@ -47,18 +47,6 @@ bool log_parse_format(const char *name, enum log_format *ret)
 	return true;
 }
 
-/*
- * Text from outside must not end our line, nor break the JSON: control characters are escaped, and
- * so are all bytes above ASCII when they are not UTF-8.
- */
-static void add_escaped_byte(struct strbuf *line, unsigned char c, bool utf8)
-{
-	if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
-		strbuf_addf(line, "\\u%04x", c);
-	else
-		strbuf_add_byte(line, (char)c);
-}
-
 /* Whether a quotation mark ends a value: the line ends there, or the next key=value begins. */
 static bool ends_value(const char *quote)
 {
@@ -72,26 +60,22 @@ static bool ends_value(const char *quote)
 /* key=value pairs; quotation marks inside of a quoted value (a message's operand) are escaped. */
 static void add_pairs(struct strbuf *line, const char *pairs)
 {
-	bool utf8 = slice_is_utf8(slice_of(pairs));
-
 	for (const char *at = pairs; *at; at++) {
 		bool begins = at > pairs && at[-1] == '=';
 
 		if (*at == '"' && !begins && !ends_value(at))
 			strbuf_add_byte(line, '\\');
-		add_escaped_byte(line, (unsigned char)*at, utf8);
+		strbuf_add_byte(line, *at);
 	}
 }
 
 static void add_quoted(struct strbuf *line, const char *text)
 {
-	bool utf8 = slice_is_utf8(slice_of(text));
-
 	strbuf_add_byte(line, '"');
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			strbuf_add_byte(line, '\\');
-		add_escaped_byte(line, (unsigned char)*text, utf8);
+		strbuf_add_byte(line, *text);
 	}
 	strbuf_add_byte(line, '"');
 }
@@ -112,7 +96,7 @@ void log_event(enum log_level level, const char *module, const char *message, co
 	       ...)
 {
 	bool json = line_format == LOG_JSON;
-	struct strbuf line = { 0 };
+	struct strbuf line = { 0 }, shown = { 0 };
 	char detail[DETAIL_BYTES] = "";
 
 	if (level < level_min)
@@ -142,10 +126,13 @@ void log_event(enum log_level level, const char *module, const char *message, co
 			add_pairs(&line, detail);
 		}
 	}
-	strbuf_add_byte(&line, '\n');
+	/* Text from outside can neither end our line, nor break the JSON, nor command terminals. */
+	printable_add(&shown, strbuf_slice(&line));
+	strbuf_add_byte(&shown, '\n');
 	pthread_mutex_lock(&write_lock);
-	fwrite(line.data, 1, line.len, stderr);
+	fwrite(shown.data, 1, shown.len, stderr);
 	fflush(stderr);
 	pthread_mutex_unlock(&write_lock);
 	strbuf_free(&line);
+	strbuf_free(&shown);
 }

@@ -41,14 +41,16 @@ size_t slice_find_byte(struct slice s, char byte)
 	return at ? (size_t)(at - s.data) : SIZE_MAX;
 }
 
-/* Length of the well-formed sequence at p (RFC 3629), or 0. */
-static size_t utf8_sequence(const unsigned char *p, size_t left)
+size_t slice_character(struct slice s)
 {
-	size_t need;
+	const unsigned char *p = (const unsigned char *)s.data;
 	unsigned char low = 0x80, high = 0xbf;
+	size_t need;
 
+	if (!s.len)
+		return 0;
 	if (p[0] < 0x80)
-		return p[0] != 0;
+		return 1;
 	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
 		need = 2;
 	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
@@ -62,7 +64,7 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
 	} else {
 		return 0;
 	}
-	if (left < need || p[1] < low || p[1] > high)
+	if (s.len < need || p[1] < low || p[1] > high)
 		return 0;
 	for (size_t i = 2; i < need; i++)
 		if ((p[i] & 0xc0) != 0x80)
@@ -86,8 +88,8 @@ bool slice_is_utf8(struct slice s)
 		}
 		if (!left)
 			break;
-		step = utf8_sequence(p, left);
-		if (!step)
+		step = slice_character(slice_from(p, left));
+		if (!step || !*p)
 			return false;
 		p += step;
 		left -= step;

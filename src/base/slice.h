@@ -69,6 +69,10 @@ struct slice slice_tail(struct slice s, size_t from);
 /* Index of the first `byte`, or SIZE_MAX. */
 size_t slice_find_byte(struct slice s, char byte);
 
+/* Bytes of the well-formed character (RFC 3629) that `s` begins with; 0 when it begins with none.
+ */
+size_t slice_character(struct slice s);
+
 /* Whether the bytes are well-formed UTF-8 without NUL. */
 bool slice_is_utf8(struct slice s);
 

@@ -67,17 +67,15 @@ void strbuf_add_text(struct strbuf *buf, const char *text)
 	strbuf_add(buf, text, strlen(text));
 }
 
-void strbuf_addf(struct strbuf *buf, const char *format, ...)
+void strbuf_addv(struct strbuf *buf, const char *format, va_list args)
 {
 	char *to = strbuf_reserve(buf, STRBUF_BYTES_MIN);
 	size_t room = buf->capacity - buf->len;
-	va_list args, again;
+	va_list again;
 	int len;
 
-	va_start(args, format);
 	va_copy(again, args);
 	len = vsnprintf(to, room, format, args);
-	va_end(args);
 	if (len > 0 && (size_t)len >= room)
 		vsnprintf(strbuf_reserve(buf, (size_t)len), (size_t)len + 1, format, again);
 	va_end(again);
@@ -85,6 +83,15 @@ void strbuf_addf(struct strbuf *buf, const char *format, ...)
 		buf->len += (size_t)len;
 	else
 		*to = '\0';
+}
+
+void strbuf_addf(struct strbuf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	strbuf_addv(buf, format, args);
+	va_end(args);
 }
 
 void strbuf_add_u32(struct strbuf *buf, uint32_t value)

@@ -9,6 +9,8 @@
 #ifndef FIRN_BASE_STRBUF_H
 #define FIRN_BASE_STRBUF_H
 
+#include <stdarg.h>
+
 #include "base/slice.h"
 
 struct strbuf {
@@ -28,6 +30,8 @@ void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_slice(struct strbuf *buf, struct slice s);
 void strbuf_add_text(struct strbuf *buf, const char *text);
 void strbuf_addf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void strbuf_addv(struct strbuf *buf, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 static inline void strbuf_add_byte(struct strbuf *buf, char byte)
 {

@@ -8,6 +8,7 @@
 
 #include "agent/collect/accounts.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "codec/wire/prometheus_text.h"
 
 #define BUCKET "firn_agent_bpf_sample_seconds_bucket"
@@ -239,20 +240,13 @@ static void stacks_text(const struct agent_report *report, struct strbuf *out)
 				    (unsigned long long)report->ends[end], end_texts[end]);
 }
 
-/* It goes to a terminal. */
-static void add_plain(const char *text, struct strbuf *out)
-{
-	for (const char *at = text; *at; at++)
-		strbuf_add_byte(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
-}
-
 static void binary_text(const struct agent_report_binary *binary, struct strbuf *out)
 {
 	uint64_t cut = cut_of(binary->ends);
 	const char *separator = ": ";
 
 	strbuf_add_text(out, "  ");
-	add_plain(binary->name, out);
+	printable_add(out, slice_of(binary->name));
 	strbuf_addf(out, "  %llu of %llu", (unsigned long long)cut,
 		    (unsigned long long)(cut + binary->ends[STACK_COMPLETE]));
 	for (int end = 0; end < STACK_ENDS; end++) {
@@ -286,9 +280,9 @@ static void missing_text(const struct agent_report *report, struct strbuf *out)
 		strbuf_add_text(out, "no table\n");
 	for (size_t i = 0; i < report->missing_count; i++) {
 		strbuf_add_text(out, "  ");
-		add_plain(report->missing[i].path, out);
+		printable_add(out, slice_of(report->missing[i].path));
 		strbuf_add_text(out, ": ");
-		add_plain(report->missing[i].reason, out);
+		printable_add(out, slice_of(report->missing[i].reason));
 		strbuf_add_byte(out, '\n');
 	}
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/output_file.h"
 
 #define ANSWER_BYTES_MAX ((size_t)1 << 30)
@@ -181,16 +182,18 @@ int ask_print(const struct verb *verb, const struct net_reply *reply, bool is_te
 	struct slice body = strbuf_slice(&reply->body), rest;
 	const char *end = is_text && body.len ? memrchr(body.data, '\f', body.len) : NULL;
 	struct err err;
+	int rc;
 
 	*ret_notes = (struct slice){ 0 };
 	if (reply->status != 200) {
-		fprintf(stderr, "firn %s: %.*s\n", verb->spec->name,
-			SLICE_FMT(slice_cut(body, '\n', &rest)));
+		printable_print(stderr, "firn %s: %.*s\n", verb->spec->name,
+				SLICE_FMT(slice_cut(body, '\n', &rest)));
 		return reply->status == 404 ? VERB_NEGATIVE : VERB_ERROR;
 	}
 	if (end) {
 		*ret_notes = slice_tail(body, (size_t)(end - body.data) + 1);
 		body.len = (size_t)(end - body.data);
 	}
-	return output_file_write("-", body, &err) ? verb_error(verb, &err) : VERB_OK;
+	rc = is_text ? output_file_print("-", body, &err) : output_file_write("-", body, &err);
+	return rc ? verb_error(verb, &err) : VERB_OK;
 }

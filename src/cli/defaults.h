@@ -6,7 +6,6 @@
 #define DEFAULT_HTTP_ADDRESS "127.0.0.1:7070"
 #define DEFAULT_AGENT_HTTP_ADDRESS "127.0.0.1:7071"
 #define DEFAULT_SERVER_URL "http://127.0.0.1:7070"
-#define DEFAULT_STORAGE_PATH "./data"
 #define DEFAULT_UNWIND_CACHE_PATH "/var/cache/firn/unwind" /* as root; else none */
 #define DEFAULT_RETENTION_DAYS 15
 #define DEFAULT_SAMPLE_TIMES_DAYS 1

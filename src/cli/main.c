@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "cli/manual.h"
 #include "cli/verb.h"
 #include "server/resolve/worker/disassembler.h"
@@ -64,6 +65,7 @@ static const struct verb *const verbs[] = {
 	&verb_check_config,
 	&verb_completion,
 	&verb_manual,
+	&verb_version,
 };
 
 static void print_help(FILE *to)
@@ -106,8 +108,9 @@ static int unknown_verb(int argc, char **argv)
 			      !strcmp(argv[0], "check"));
 	snprintf(given, sizeof(given), "%s%s%s", argv[0], is_two ? " " : "", is_two ? argv[1] : "");
 	nearest = options_nearest(given, names, VERB_COUNT_OF(names));
-	fprintf(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,
-		nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+	printable_print(stderr, "firn: unknown verb \"%s\"%s%s%s; firn --help lists them\n", given,
+			nearest ? " (did you mean " : "", nearest ? nearest : "",
+			nearest ? "?)" : "");
 	return VERB_ERROR;
 }
 
@@ -146,8 +149,17 @@ static int run_manual(int argc, char **argv)
 	return VERB_OK;
 }
 
+static bool has_argument(int argc, char **argv, const char *wanted)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], wanted))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
+	char verbose[] = "--verbose", *verbose_only[] = { verbose };
 	int worker = symbol_worker_main(argc, argv);
 
 	if (worker < 0)
@@ -162,12 +174,8 @@ int main(int argc, char **argv)
 		print_help(stdout);
 		return VERB_OK;
 	}
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-		if (!strcmp(argv[i], "--version")) {
-			printf("firn " FIRN_VERSION "\n");
-			return VERB_OK;
-		}
-	}
+	if (has_argument(argc, argv, "--version"))
+		return verb_version.run(has_argument(argc, argv, verbose), verbose_only);
 	for (size_t i = 0; i < VERB_COUNT_OF(verbs); i++) {
 		int words = name_words(verbs[i], argc - 1, argv + 1);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/whole_file.h"
 
 static int write_beside(const char *temporary, const char *path, struct slice bytes,
@@ -65,5 +66,16 @@ int output_file_write(const char *path, struct slice bytes, struct err *err)
 	strbuf_addf(&temporary, "%s.tmp.%d", path, (int)getpid());
 	rc = write_beside(strbuf_text(&temporary), path, bytes, err);
 	strbuf_free(&temporary);
+	return rc;
+}
+
+int output_file_print(const char *path, struct slice text, struct err *err)
+{
+	struct strbuf shown = { 0 };
+	int rc;
+
+	printable_add_lines(&shown, text);
+	rc = output_file_write(path, strbuf_slice(&shown), err);
+	strbuf_free(&shown);
 	return rc;
 }

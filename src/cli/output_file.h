@@ -11,4 +11,7 @@
 
 int output_file_write(const char *path, struct slice bytes, struct err *err);
 
+/* The same of text that others have a part in: printable (base/printable.h). */
+int output_file_print(const char *path, struct slice text, struct err *err);
+
 #endif

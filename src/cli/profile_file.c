@@ -372,7 +372,8 @@ int profile_write(const struct query_source *source, struct query_params *params
 		rc = render(source, params, format, &out, err);
 	}
 	if (!rc)
-		rc = output_file_write(path, strbuf_slice(&out), err);
+		rc = (format->is_binary ? output_file_write
+					: output_file_print)(path, strbuf_slice(&out), err);
 	strbuf_free(&out);
 	return rc;
 }

@@ -10,7 +10,6 @@
 void server_flags_init(struct server_flags *flags)
 {
 	*flags = (struct server_flags){
-		.storage_path = DEFAULT_STORAGE_PATH,
 		.http_address = DEFAULT_HTTP_ADDRESS,
 		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
 		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
@@ -88,6 +87,11 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		.sample_times_ns = flags->sample_times_ns,
 	};
 
+	if (!options.storage_path) {
+		if (storage_path_default(flags->storage_default, err))
+			return -ERR_INVALID;
+		options.storage_path = flags->storage_default;
+	}
 	for (size_t i = 0; i < flags->tenant_retention.count; i++)
 		if (read_tenant_limit(flags, i, err))
 			return -ERR_INVALID;

@@ -4,6 +4,7 @@
 #define FIRN_CLI_SERVER_FLAGS_H
 
 #include "cli/debuginfo_flags.h"
+#include "cli/storage_path.h"
 #include "cli/verb.h"
 #include "server/persist/store.h"
 #include "server/server.h"
@@ -11,7 +12,8 @@
 #define SERVER_FLAGS_TENANT_BYTES 151
 
 struct server_flags {
-	const char *storage_path;
+	const char *storage_path; /* NULL: the default */
+	char storage_default[STORAGE_PATH_BYTES];
 	const char *http_address;
 	const char *debuginfo_path;
 	int64_t retention_ns;
@@ -39,7 +41,7 @@ struct server_flags {
 #define SERVER_FLAGS_OPTIONS(type)                                                                 \
 	{ 0,	       "storage-path",                                                             \
 	  OPTION_TEXT, offsetof(type, server.storage_path),                                        \
-	  "DIR",       "where profiles are kept (default ./data)",                                 \
+	  "DIR",       "profiles; default /var/lib/firn as root, else ~/.local/share/firn",        \
 	  0,	       0 },                                                                        \
 		{ 0,	       "http-address",                                                     \
 		  OPTION_TEXT, offsetof(type, server.http_address),                                \

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 
 static int apply_common(const struct verb *verb, const struct verb_common *common, struct err *err)
 {
@@ -47,7 +48,7 @@ int verb_parse(const struct verb *verb, int argc, char **argv, void *options,
 
 int verb_error(const struct verb *verb, const struct err *err)
 {
-	fprintf(stderr, "firn %s: %s\n", verb->spec->name, err->message);
+	printable_print(stderr, "firn %s: %s\n", verb->spec->name, err->message);
 	return VERB_ERROR;
 }
 

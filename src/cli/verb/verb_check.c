@@ -2,6 +2,7 @@
 /* firn check config - whether a configuration file is right, before a server reads it. */
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/verb.h"
 #include "config/web_config.h"
 #include "server/access/access.h"
@@ -39,10 +40,11 @@ static int check(const char *path, struct err *err)
 		return rc;
 	rc = access_open(path, NULL, &access, err);
 	if (!rc) {
-		printf("%s: right: %s, %zu users, %zu tokens%s\n", path,
-		       access_has_tls(access) ? "TLS" : "no TLS", config.users_count,
-		       config.tokens_count,
-		       access_is_open(access) ? "; anyone who connects may do everything" : "");
+		printable_print(stdout, "%s: right: %s, %zu users, %zu tokens%s\n", path,
+				access_has_tls(access) ? "TLS" : "no TLS", config.users_count,
+				config.tokens_count,
+				access_is_open(access) ? "; anyone who connects may do everything"
+						       : "");
 		access_close(access);
 	}
 	web_config_free(&config);
@@ -66,7 +68,7 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < operands.count; i++) {
 		if (!check(operands.items[i], &err))
 			continue;
-		fprintf(stderr, "%s\n", err.message);
+		printable_print(stderr, "%s\n", err.message);
 		code = VERB_NEGATIVE;
 	}
 	return code;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/export/debuginfo_client.h"
+#include "base/printable.h"
 #include "cli/output_file.h"
 #include "cli/client_flags.h"
 #include "cli/source_archive.h"
@@ -120,7 +121,9 @@ static bool tell_progress(void *context, uint64_t sent, uint64_t total)
 	if (!isatty(STDERR_FILENO) || (sent < total && now_ns - progress->told_at_ns < PROGRESS_NS))
 		return true;
 	progress->told_at_ns = now_ns;
-	fprintf(stderr, "\r%s: %llu of %llu MB%s", progress->path, (unsigned long long)(sent >> 20),
+	fputc('\r', stderr);
+	printable_print(stderr, "%s", progress->path);
+	fprintf(stderr, ": %llu of %llu MB%s", (unsigned long long)(sent >> 20),
 		(unsigned long long)(total >> 20), sent == total ? "\n" : "");
 	return true;
 }
@@ -164,8 +167,9 @@ static int upload_sources(const struct debuginfo_verb_options *values, struct ne
 	file.belongs_to = build_id;
 	if (send_file(client, &file, id, &is_present, err))
 		return err_wrap(err, "%s", path);
-	printf("%s: sources of build id %s: %s\n", path, build_id,
-	       is_present ? "the server has some already (--force replaces them)" : "sent");
+	printable_print(stdout, "%s: sources of build id %s: %s\n", path, build_id,
+			is_present ? "the server has some already (--force replaces them)"
+				   : "sent");
 	fflush(stdout);
 	return 0;
 }
@@ -202,7 +206,8 @@ static int make_package(int fd, const char *path, struct err *err)
 		return package;
 	rc = split_pack_write(fd, path, package, &report, err);
 	if (!rc && report.missing)
-		fprintf(stderr,
+		printable_print(
+			stderr,
 			"%s: of %zu compilations with split DWARF %zu lack their .dwo file\n", path,
 			report.named, report.missing);
 	if (!rc && report.named > report.missing)
@@ -232,8 +237,9 @@ static int upload_split(const struct debuginfo_verb_options *values, struct net_
 	if (file.fd >= 0)
 		close(file.fd);
 	if (!rc)
-		printf("%s: split DWARF of build id %s: %s\n", path, build_id,
-		       is_present ? "the server has some already (--force replaces it)" : "sent");
+		printable_print(stdout, "%s: split DWARF of build id %s: %s\n", path, build_id,
+				is_present ? "the server has some already (--force replaces it)"
+					   : "sent");
 	fflush(stdout);
 	strbuf_free(&package_path);
 	if (rc == -ERR_NOT_FOUND)
@@ -263,8 +269,8 @@ static int upload_file(const struct debuginfo_verb_options *values, struct net_c
 		close(file.fd);
 		return err_wrap(err, "%s", path);
 	}
-	printf("%s: build id %s: %s\n", path, build_id,
-	       is_present ? "the server has it already" : "sent");
+	printable_print(stdout, "%s: build id %s: %s\n", path, build_id,
+			is_present ? "the server has it already" : "sent");
 	fflush(stdout);
 	rc = upload_split(values, client, file.fd, path, build_id, err);
 	close(file.fd);
@@ -286,7 +292,7 @@ static int open_archive(const struct debuginfo_verb_options *values, int *ret_fd
 	if (fd < 0)
 		return fd;
 	if (files)
-		printf("%s: %zu source files\n", values->sources.items[0], files);
+		printable_print(stdout, "%s: %zu source files\n", values->sources.items[0], files);
 	*ret_fd = fd;
 	return 0;
 }
@@ -347,7 +353,7 @@ static int run_list(int argc, char **argv)
 	if (!code && values.json)
 		strbuf_add_byte(&reply.body, '\n');
 	if (!code)
-		code = output_file_write("-", strbuf_slice(&reply.body), &err);
+		code = output_file_print("-", strbuf_slice(&reply.body), &err);
 	strbuf_free(&reply.body);
 	return code ? verb_error(&verb_debuginfo_list, &err) : VERB_OK;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/ask.h"
 #include "cli/output_file.h"
 #include "cli/profile_file.h"
@@ -111,7 +112,7 @@ static int tell_notes(struct slice notes, bool has_rules)
 
 	if (has_rules && !breach)
 		notes = rest;
-	fprintf(stderr, "%.*s", SLICE_FMT(notes));
+	printable_write(stderr, notes);
 	return breach ? VERB_NEGATIVE : VERB_OK;
 }
 
@@ -208,7 +209,7 @@ static int print_diff(const struct diff_verb_options *values, const struct tree 
 		render_table_json(tree, &out);
 	rc = render_verdict_text(tree, rules, NULL, &notes, &err);
 	if (!rc)
-		rc = output_file_write("-", strbuf_slice(&out), &err);
+		rc = output_file_print("-", strbuf_slice(&out), &err);
 	code = rc ? verb_error(&verb_diff, &err) : VERB_OK;
 	if (!code)
 		code = tell_notes(strbuf_slice(&notes), rules->count > 0);

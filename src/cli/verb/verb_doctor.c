@@ -257,7 +257,7 @@ static int run(int argc, char **argv)
 	(values.json ? print_json : print_text)(&checks, &processes, address,
 						running ? &report : NULL, values.top, &out);
 	code = anything_missing(&checks) ? VERB_NEGATIVE : VERB_OK;
-	if (output_file_write("-", strbuf_slice(&out), &err))
+	if (output_file_print("-", strbuf_slice(&out), &err))
 		code = verb_error(&verb_doctor, &err);
 	agent_report_free(&report);
 	strbuf_free(&metrics);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/ask.h"
 #include "server/query/render/render_export.h"
 
@@ -163,7 +164,7 @@ static int run(int argc, char **argv)
 	} else {
 		code = ask_print(&verb_query, &reply, is_text, &notes);
 		if (notes.len)
-			fprintf(stderr, "firn query: %.*s", SLICE_FMT(notes));
+			printable_print(stderr, "firn query: %.*s", SLICE_FMT(notes));
 	}
 	strbuf_free(&path);
 	strbuf_free(&reply.body);

@@ -23,7 +23,7 @@ static const struct option_verb spec = {
 		"Takes profiles from agents, SDKs and firn push; serves the UI and the API on one "
 		"port.\n"
 		"Runs until SIGINT or SIGTERM; everything acknowledged is on disk at all times.\n\n"
-		"  firn server --storage-path /var/lib/firn --storage-retention-time 30d",
+		"  firn server --storage-path /srv/firn --storage-retention-time 30d",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

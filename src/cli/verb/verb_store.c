@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/printable.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
 #include "config/units.h"
@@ -48,7 +49,7 @@ static int one_directory(const struct verb *verb, const struct option_operands *
 
 	if (operands->count == 1)
 		return -1;
-	err_set(&err, ERR_INVALID, "expected one storage directory, for example ./data");
+	err_set(&err, ERR_INVALID, "expected one storage directory, for example /var/lib/firn");
 	return verb_error(verb, &err);
 }
 
@@ -65,11 +66,11 @@ static int run_verify(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (!store_verify(operands.items[0], NULL, &report, &err)) {
-		printf("%sclean: %s\n", strbuf_text(&report), operands.items[0]);
+		printable_print(stdout, "%sclean: %s\n", strbuf_text(&report), operands.items[0]);
 		code = VERB_OK;
 	} else if (report.len) {
-		fputs(strbuf_text(&report), stdout);
-		fprintf(stderr, "firn store verify: %s\n", err.message);
+		printable_write(stdout, strbuf_slice(&report));
+		verb_error(&verb_store_verify, &err);
 		code = VERB_NEGATIVE;
 	} else {
 		code = verb_error(&verb_store_verify, &err);
@@ -111,10 +112,11 @@ static void print_deletes(const struct store_deletes *deletes)
 		const struct store_deleted *deleted = &deletes->items[i];
 		char from[TIME_BYTES], to[TIME_BYTES], created[TIME_BYTES];
 
-		printf("deleted   %s from %s to %s, at %s by %s%s\n", deleted->selector,
-		       time_text(deleted->from_ns, from), time_text(deleted->to_ns, to),
-		       time_text(deleted->created_ns, created), deleted->by,
-		       deleted->done_ns ? "" : " (bytes remain until compaction)");
+		printable_print(stdout, "deleted   %s from %s to %s, at %s by %s%s\n",
+				deleted->selector, time_text(deleted->from_ns, from),
+				time_text(deleted->to_ns, to),
+				time_text(deleted->created_ns, created), deleted->by,
+				deleted->done_ns ? "" : " (bytes remain until compaction)");
 	}
 }
 

@@ -2,6 +2,7 @@
 /* firn store backup - a second directory that opens as the store is now. */
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/verb.h"
 #include "server/persist/store_backup.h"
 
@@ -37,7 +38,7 @@ static int run_backup(int argc, char **argv)
 
 	if (code < 0 && operands.count != 2) {
 		err_set(&err, ERR_INVALID,
-			"expected a storage directory and one to make, for example ./data "
+			"expected a storage directory and one to make, for example /var/lib/firn "
 			"./backup");
 		code = verb_error(&verb_store_backup, &err);
 	}
@@ -45,9 +46,10 @@ static int run_backup(int argc, char **argv)
 		return code;
 	if (store_backup(operands.items[0], operands.items[1], NULL, &done, &err))
 		return verb_error(&verb_store_backup, &err);
-	printf("%s: %llu parts, %llu of them linked (%llu bytes), %llu bytes copied\n",
-	       operands.items[1], (unsigned long long)done.parts, (unsigned long long)done.linked,
-	       (unsigned long long)done.bytes_linked, (unsigned long long)done.bytes_copied);
+	printable_print(
+		stdout, "%s: %llu parts, %llu of them linked (%llu bytes), %llu bytes copied\n",
+		operands.items[1], (unsigned long long)done.parts, (unsigned long long)done.linked,
+		(unsigned long long)done.bytes_linked, (unsigned long long)done.bytes_copied);
 	return VERB_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/verb.h"
 #include "server/persist/store_admin.h"
 
@@ -56,10 +57,13 @@ static int compact(const char *path, uint64_t *ret_damaged, struct err *err)
 	if (on_terminal && done.jobs)
 		fprintf(stderr, "\n");
 	if (!rc)
-		printf("%s: %llu parts became %llu, %llu bytes became %llu; %llu reports deleted\n",
-		       path, (unsigned long long)done.parts_in, (unsigned long long)done.parts_out,
-		       (unsigned long long)done.bytes_in, (unsigned long long)done.bytes_out,
-		       (unsigned long long)done.reports_deleted);
+		printable_print(
+			stdout,
+			"%s: %llu parts became %llu, %llu bytes became %llu; %llu reports "
+			"deleted\n",
+			path, (unsigned long long)done.parts_in, (unsigned long long)done.parts_out,
+			(unsigned long long)done.bytes_in, (unsigned long long)done.bytes_out,
+			(unsigned long long)done.reports_deleted);
 	*ret_damaged = done.parts_damaged;
 	store_close(store);
 	return rc;
@@ -74,7 +78,8 @@ static int run_compact(int argc, char **argv)
 	int code = verb_parse(&verb_store_compact, argc, argv, &values, &operands);
 
 	if (code < 0 && operands.count != 1) {
-		err_set(&err, ERR_INVALID, "expected one storage directory, for example ./data");
+		err_set(&err, ERR_INVALID,
+			"expected one storage directory, for example /var/lib/firn");
 		code = verb_error(&verb_store_compact, &err);
 	}
 	if (code >= 0)
@@ -87,11 +92,11 @@ static int run_compact(int argc, char **argv)
 	if (compact(operands.items[0], &damaged, &err))
 		return verb_error(&verb_store_compact, &err);
 	if (damaged)
-		fprintf(stderr,
-			"firn store compact: %llu parts are damaged and were set aside in "
-			"%s/quarantine; "
-			"answers lack them\n",
-			(unsigned long long)damaged, operands.items[0]);
+		printable_print(stderr,
+				"firn store compact: %llu parts are damaged and were set aside in "
+				"%s/quarantine; "
+				"answers lack them\n",
+				(unsigned long long)damaged, operands.items[0]);
 	return damaged ? VERB_NEGATIVE : VERB_OK;
 }
 

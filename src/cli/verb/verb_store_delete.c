@@ -2,6 +2,7 @@
 /* firn store delete - has a server delete the profiles that a selector means. */
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/client_flags.h"
 #include "cli/verb.h"
 
@@ -93,9 +94,9 @@ static int run_delete(int argc, char **argv)
 		return verb_error(&verb_store_delete, &err);
 	text = slice_cut(strbuf_slice(&reply.body), '\n', &rest);
 	if (reply.status == 200)
-		printf("deleted: %.*s\n", SLICE_FMT(text));
+		printable_print(stdout, "deleted: %.*s\n", SLICE_FMT(text));
 	else
-		fprintf(stderr, "firn store delete: %.*s\n", SLICE_FMT(text));
+		printable_print(stderr, "firn store delete: %.*s\n", SLICE_FMT(text));
 	strbuf_free(&reply.body);
 	return reply.status == 200 ? VERB_OK : VERB_ERROR;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
 #include "config/units.h"
@@ -43,8 +44,8 @@ static const struct option_verb spec = {
 		"pprof, folded: the merged profile of one type, which SELECTOR has to name. The "
 		"server may be\n"
 		"running.\n\n"
-		"  firn store export ./data -o ./out\n"
-		"  firn store export ./data --format folded "
+		"  firn store export /var/lib/firn -o ./out\n"
+		"  firn store export /var/lib/firn --format folded "
 		"'on_cpu:samples:count:cpu:nanoseconds:delta' | flamegraph.pl",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
@@ -125,9 +126,9 @@ static int write_parquet(struct store *store, const struct export_verb_options *
 	rc = output_end(&rows, rc, err);
 	if (rc)
 		return rc;
-	printf("%s: %llu rows of %llu reports, %llu stacks\n", values->output,
-	       (unsigned long long)result.rows, (unsigned long long)result.reports,
-	       (unsigned long long)result.stacks);
+	printable_print(stdout, "%s: %llu rows of %llu reports, %llu stacks\n", values->output,
+			(unsigned long long)result.rows, (unsigned long long)result.reports,
+			(unsigned long long)result.stacks);
 	if (result.parts_unreadable)
 		fprintf(stderr, "firn store export: %llu parts could not be read and are missing\n",
 			(unsigned long long)result.parts_unreadable);
@@ -240,7 +241,7 @@ static int export(const struct option_operands *operands, const struct export_ve
 	if (operands->count < 1 || operands->count > 2)
 		return err_set(err, ERR_INVALID,
 			       "expected a storage directory and perhaps a selector, for example "
-			       "./data");
+			       "/var/lib/firn");
 	if (strcmp(values->format, "parquet") != 0 && strcmp(values->format, "pprof") != 0 &&
 	    strcmp(values->format, "folded") != 0)
 		return err_set(err, ERR_INVALID, "--format: \"%s\" is not parquet, pprof or folded",

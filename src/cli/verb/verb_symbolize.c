@@ -12,6 +12,7 @@
 #include "base/idmap.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/verb.h"
 #include "server/resolve/read/debug_files.h"
 #include "server/resolve/display/demangle.h"
@@ -115,12 +116,15 @@ static bool shown_equal(const void *context, uint32_t id, const void *key)
 /* Names come from files that anyone can make: they may not break lines and columns. */
 static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 {
-	struct slice copy = arena_copy(&symbolizer->arena, text);
+	struct strbuf shown = { 0 };
+	struct slice copy;
 
-	for (size_t i = 0; i < copy.len; i++)
-		if ((unsigned char)copy.data[i] < ' ' || copy.data[i] == 0x7f)
-			((char *)copy.data)[i] = '?';
-	return copy.len ? copy : SLICE_LITERAL("?\?");
+	if (!text.len)
+		return SLICE_LITERAL("?\?");
+	printable_add(&shown, text);
+	copy = arena_copy(&symbolizer->arena, strbuf_slice(&shown));
+	strbuf_free(&shown);
+	return copy;
 }
 
 /* The source's name where the mangled one cannot be read. */
@@ -429,20 +433,21 @@ static void explain(const struct symbolizer *symbolizer)
 	const struct symbol_table *table = symbolizer->table;
 
 	if (symbolizer->outside)
-		fprintf(stderr,
-			"firn symbolize: %" PRIu64 " of %" PRIu64
-			" addresses are not in the code of "
-			"\"%s\"\n",
-			symbolizer->outside, symbolizer->asked, symbolizer->path);
+		printable_print(stderr,
+				"firn symbolize: %" PRIu64 " of %" PRIu64
+				" addresses are not in the code of "
+				"\"%s\"\n",
+				symbolizer->outside, symbolizer->asked, symbolizer->path);
 	if (symbolizer->unknown == symbolizer->outside)
 		return;
-	fprintf(stderr,
-		"firn symbolize: %" PRIu64 " of %" PRIu64
-		" addresses are in no function that \"%s\" "
-		"names",
-		symbolizer->unknown - symbolizer->outside, symbolizer->asked, symbolizer->path);
+	printable_print(stderr,
+			"firn symbolize: %" PRIu64 " of %" PRIu64
+			" addresses are in no function that \"%s\" "
+			"names",
+			symbolizer->unknown - symbolizer->outside, symbolizer->asked,
+			symbolizer->path);
 	if (*table->note)
-		fprintf(stderr, "; its debug information was left out: %s", table->note);
+		printable_print(stderr, "; its debug information was left out: %s", table->note);
 	else if (table->origin <= SYMBOL_ORIGIN_SYMBOLS)
 		fprintf(stderr, "; it has no debug information, nor is any here for build id %s",
 			table->info.build_id);

@@ -14,7 +14,9 @@
 
 #include "agent/agent.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/whole_file.h"
+#include "codec/wire/utf8.h"
 #include "cli/defaults.h"
 #include "cli/pids.h"
 #include "cli/verb.h"
@@ -203,21 +205,11 @@ static bool is_shown(const struct screen *screen, const struct functions_row *ro
 static void add_line(const struct screen *screen, struct strbuf *out, const struct strbuf *line,
 		     size_t columns)
 {
-	size_t len = line->len < columns ? line->len : columns;
+	struct strbuf shown = { 0 };
 
-	while (len < line->len && len && ((unsigned char)line->data[len] & 0xc0) == 0x80)
-		len--;
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)line->data[i];
-		unsigned char next = i + 1 < len ? (unsigned char)line->data[i + 1] : 0;
-
-		/* U+0080 to U+009F are commands too, some as mighty as an escape. */
-		if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
-			c = ' ';
-			i++;
-		}
-		strbuf_add_byte(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
-	}
+	printable_add(&shown, strbuf_slice(line));
+	strbuf_add_slice(out, utf8_cut(strbuf_slice(&shown), columns));
+	strbuf_free(&shown);
 	strbuf_add_text(out, screen->tty ? "\033[K\r\n" : "\n");
 }
 

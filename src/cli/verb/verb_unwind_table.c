@@ -12,6 +12,7 @@
 #include "agent/unwind/rule_text.h"
 #include "agent/unwind/table_build.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "cli/verb.h"
 #include "codec/elf/elf.h"
 
@@ -160,7 +161,7 @@ static void print_stats(const struct table_stats *stats, uint64_t cpu_ns)
 
 	for (size_t i = 0; i < TABLE_SOURCES; i++)
 		functions += stats->functions[i];
-	fprintf(stderr, "sources: %s\nfunctions: %" PRIu64, stats->sources, functions);
+	printable_print(stderr, "sources: %s\nfunctions: %" PRIu64, stats->sources, functions);
 	for (size_t i = 0; i < TABLE_SOURCES; i++)
 		fprintf(stderr, " %s=%" PRIu64, names[i], stats->functions[i]);
 	fprintf(stderr,
@@ -230,8 +231,8 @@ static int run(int argc, char **argv)
 	if (show(operands.items[0], values.stats, &err, &result))
 		return verb_error(&verb_unwind_table, &err);
 	if (result == VERB_NEGATIVE)
-		fprintf(stderr, "firn unwind-table: \"%s\" has no unwind information\n",
-			operands.items[0]);
+		printable_print(stderr, "firn unwind-table: \"%s\" has no unwind information\n",
+				operands.items[0]);
 	return result;
 }
 

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/privilege.h"
 #include "cli/binary_channel.h"
 #include "cli/client_flags.h"
@@ -71,7 +72,7 @@ static const struct option_verb spec = {
 		"and\n"
 		"what is missing is said.\n\n"
 		"  sudo firn up\n"
-		"  sudo firn up --profiling-cpu-sampling-frequency 99 --storage-path /var/lib/firn",
+		"  sudo firn up --profiling-cpu-sampling-frequency 99 --storage-retention-time 30d",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -261,7 +262,8 @@ static bool may_profile(void)
 	agent_missing_privileges(&missing);
 	privileged = missing.len == 0;
 	if (!privileged)
-		fprintf(stderr,
+		printable_print(
+			stderr,
 			"firn up: this host cannot be profiled yet:\n%s"
 			"The server runs without an agent; it takes profiles from elsewhere.\n",
 			strbuf_text(&missing));

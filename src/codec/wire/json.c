@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/printable.h"
 #include "codec/wire/decimal.h"
 #include "codec/wire/utf8.h"
 
@@ -78,6 +79,18 @@ static bool plain(unsigned char byte)
 	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && byte != 0x7f;
 }
 
+/* One beyond ASCII: as it is, unless a terminal would obey it. Returns its bytes. */
+static size_t add_character(struct strbuf *out, struct slice text)
+{
+	uint32_t code;
+	size_t len = printable_command(text, &code);
+
+	if (len < 2) /* or no character at all */
+		return utf8_add_repaired(out, text);
+	strbuf_addf(out, "\\u%04x", code);
+	return len;
+}
+
 static void add_quoted(struct strbuf *out, struct slice text)
 {
 	size_t at = 0;
@@ -95,7 +108,7 @@ static void add_quoted(struct strbuf *out, struct slice text)
 		if ((unsigned char)text.data[at] < 0x80)
 			add_escape(out, (unsigned char)text.data[at++]);
 		else
-			at += utf8_add_repaired(out, slice_tail(text, at));
+			at += add_character(out, slice_tail(text, at));
 	}
 	strbuf_add_byte(out, '"');
 }

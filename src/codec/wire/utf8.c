@@ -2,24 +2,12 @@
 #include "codec/wire/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-#define SEQUENCE_BYTES_MAX 4
-
-/* Bytes of the well-formed character that `text` begins with; 0 when it begins with none. */
-static size_t character_bytes(struct slice text)
-{
-	size_t most = text.len < SEQUENCE_BYTES_MAX ? text.len : SEQUENCE_BYTES_MAX;
-
-	for (size_t len = 1; len <= most; len++)
-		if (slice_is_utf8(slice_from(text.data, len)))
-			return len;
-	return 0;
-}
 
 size_t utf8_add_repaired(struct strbuf *out, struct slice text)
 {
-	size_t len = character_bytes(text);
+	size_t len = slice_character(text);
 
-	if (!len) {
+	if (!len || !text.data[0]) {
 		strbuf_add_text(out, REPLACEMENT);
 		return 1;
 	}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/printable.h"
 #include "codec/archive/compress.h"
 #include "codec/wire/json.h"
 #include "codec/wire/base64.h"
@@ -89,7 +90,8 @@ static void write_text_error(struct net_response *response, const char *message)
 {
 	response->content_type = "text/plain; charset=utf-8";
 	strbuf_clear(&response->body);
-	strbuf_addf(&response->body, "%s\n", message);
+	printable_add(&response->body, slice_of(message));
+	strbuf_add_byte(&response->body, '\n');
 }
 
 static void fill_error(const struct net_request *request, struct net_response *response,

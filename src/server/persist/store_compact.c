@@ -276,6 +276,23 @@ static void count(const struct step *step, const struct compact_result *result, 
 		 (unsigned long long)result->reports_deleted);
 }
 
+int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err)
+{
+	bool stands;
+
+	if (rc == -ERR_NOT_FOUND) {
+		lock_take(&store->seal_lock);
+		stands = find_part(store, number) != NULL;
+		lock_give(&store->seal_lock);
+		if (stands)
+			rc = err_set(err, ERR_CORRUPT, "part %llu: its file is missing",
+				     (unsigned long long)number);
+	}
+	if (rc == -ERR_CORRUPT)
+		part_cache_note_damaged(&store->cache, number, err);
+	return rc;
+}
+
 static int run(struct step *step, const struct store_compact_options *options,
 	       struct throttle *throttle, struct store_compacted *ret, struct err *err)
 {
@@ -305,7 +322,7 @@ static int run(struct step *step, const struct store_compact_options *options,
 	rc = compact_run(&job, &result, err);
 
 	if (rc && result.damaged)
-		part_cache_note_damaged(&step->store->cache, result.damaged, err);
+		rc = store_note_unreadable(step->store, result.damaged, rc, err);
 	if (!rc)
 		rc = finish(step, &result.part, err);
 	if (!rc)
@@ -342,8 +359,8 @@ static int run_deletes(struct step *step, const struct store_compact_options *op
 	int rc = compact_is_deleted(step->store->vfs, step->store->path, &step->inputs[0],
 				    step->tombstones, err);
 
-	if (rc == -ERR_CORRUPT)
-		part_cache_note_damaged(&step->store->cache, step->inputs[0].number, err);
+	if (rc < 0)
+		rc = store_note_unreadable(step->store, step->inputs[0].number, rc, err);
 	if (rc > 0)
 		return run(step, options, throttle, ret, err);
 	return rc ? rc : note_untouched(step, err);
@@ -355,11 +372,12 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 {
 	struct step step = { .store = store };
 	struct err cause = { 0 };
-	int rc;
+	int rc = throttle_check(throttle, &cause);
 
-	lock_assert_held(&store->compact_lock);
+	*ret_done = false;
 	lock_take(&store->seal_lock);
-	rc = choose(&step, options->all, ret_done, &cause);
+	if (!rc)
+		rc = choose(&step, options->all, ret_done, &cause);
 	lock_give(&store->seal_lock);
 	if (!rc && *ret_done) {
 		metric_set(&store_compact_running, 1);

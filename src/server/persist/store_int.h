@@ -163,6 +163,13 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
 		       struct err *err);
 
+/*
+ * store_compact.c: without locks. What is to be made of an error of reading a part: damage is told
+ * and the part will be set aside; a missing file is damage too when the manifest has the part.
+ * Returns ERR_CORRUPT then, else `rc`.
+ */
+int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err);
+
 /* store_maintain.c: compacts and scrubs while the store is open. */
 int store_start_maintenance(struct store *store, struct err *err);
 void store_stop_maintenance(struct store *store);

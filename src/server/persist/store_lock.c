@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The LOCK file: an open-file-description lock, so that it goes with the process however it ends.
- * Its content (pid and boot id) only serves the message of the one who comes second.
+ * Whose the store is. The folder is ours alone to write, and so is the LOCK file: an
+ * open-file-description lock, so that it goes with the process however it ends. Its content (pid
+ * and boot id) only serves the message of the one who comes second.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/persist/store_int.h"
@@ -21,6 +24,61 @@ static void read_boot_id(char *ret, size_t bytes)
 	if (fgets(ret, (int)bytes, file))
 		ret[strcspn(ret, "\n")] = '\0';
 	fclose(file);
+}
+
+static bool is_our_group(gid_t group)
+{
+	gid_t groups[NGROUPS_MAX];
+	int count = getgroups(NGROUPS_MAX, groups);
+
+	for (int i = 0; i < count; i++)
+		if (groups[i] == group)
+			return true;
+	return group == getegid();
+}
+
+/* Whoever can put files here chooses what we write to, and what we believe to have written. */
+static int check_folder(const struct store *store, struct err *err)
+{
+	struct vfs_owner owner;
+	bool group_writes, others_write;
+
+	if (!store->vfs->owner || store->vfs->owner(store->vfs, store->path, &owner))
+		return 0; /* opening the LOCK says what is wrong */
+	group_writes = owner.mode & S_IWGRP && !is_our_group(owner.group);
+	others_write = owner.mode & S_IWOTH;
+	if (owner.user != geteuid() && owner.user)
+		return err_set(err, ERR_DENIED,
+			       "store \"%s\" belongs to uid %u, and this process is uid %u: run it "
+			       "as that user, or choose another --storage-path",
+			       store->path, owner.user, geteuid());
+	if (group_writes || others_write)
+		return err_set(err, ERR_DENIED,
+			       "store \"%s\" can be written by %s (mode %04o): run `chmod %s "
+			       "\"%s\"`, or choose another --storage-path",
+			       store->path, others_write ? "everyone" : "a group that is not ours",
+			       owner.mode, others_write ? "go-w" : "g-w", store->path);
+	return 0;
+}
+
+static int check_lock_file(const struct store *store, const char *path, struct err *err)
+{
+	struct vfs_owner owner;
+
+	if (!store->vfs->owner || store->vfs->owner(store->vfs, path, &owner))
+		return 0;
+	if (owner.user != geteuid())
+		return err_set(
+			err, ERR_DENIED,
+			"\"%s\" belongs to uid %u, and this process is uid %u: run it as that "
+			"user",
+			path, owner.user, geteuid());
+	if (owner.mode & (S_IWGRP | S_IWOTH))
+		return err_set(
+			err, ERR_DENIED,
+			"\"%s\" can be written by others (mode %04o): run `chmod go-w \"%s\"`",
+			path, owner.mode, path);
+	return 0;
 }
 
 static int held_elsewhere(struct store *store, const char *path, struct err *err)
@@ -59,10 +117,15 @@ static int write_holder(struct store *store, struct err *err)
 int store_take_lock(struct store *store, struct err *err)
 {
 	struct layout_path path = layout_join(store->path, LAYOUT_LOCK);
-	int rc = vfs_open(store->vfs, path.text, VFS_WRITE | VFS_CREATE, &store->lock_file, err);
+	int rc = check_folder(store, err);
 
+	if (rc)
+		return rc;
+	rc = vfs_open(store->vfs, path.text, VFS_WRITE | VFS_CREATE, &store->lock_file, err);
 	if (rc == -ERR_DENIED || rc == -ERR_READ_ONLY)
 		return err_wrap(err, "store \"%s\" cannot be written", store->path), rc;
+	if (!rc)
+		rc = check_lock_file(store, path.text, err);
 	if (rc)
 		return rc;
 	rc = store->vfs->lock(store->lock_file);

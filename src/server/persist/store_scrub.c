@@ -79,10 +79,10 @@ static int scrub_part(struct store *store, struct store_scrubbed *scrubbed,
 	int rc = part_scrub(store->vfs, store->path, info,
 			    store->maintenance_runs ? &store->throttle : NULL, err);
 
+	if (rc)
+		rc = store_note_unreadable(store, info->number, rc, err);
 	if (rc == -ERR_NOT_FOUND)
-		return 0; /* dropped meanwhile, or the next read says so */
-	if (rc == -ERR_CORRUPT)
-		part_cache_note_damaged(&store->cache, info->number, err);
+		return 0; /* it was dropped meanwhile */
 	if (rc && rc != -ERR_CORRUPT)
 		return rc;
 	scrubbed->at_ns = now_ns;
@@ -108,7 +108,9 @@ int store_scrub(struct store *store, bool *ret_more, struct err *err)
 	lock_give(&store->seal_lock);
 	store->throttle.bytes_per_s = STORE_SCRUB_BYTES_PER_S;
 	throttle_begin(&store->throttle);
-	if (info.number)
+	if (info.number && store->maintenance_runs)
+		rc = throttle_check(&store->throttle, err);
+	if (info.number && !rc)
 		rc = scrub_part(store, scrubbed, &info, now_ns, err);
 	store->throttle.bytes_per_s = STORE_MAINTAIN_BYTES_PER_S;
 	publish_age(store, now_ns);

@@ -364,6 +364,79 @@ static void scrubbing_finds_a_flipped_bit_and_answers_say_so(void **state)
 	sim_disk_free(world.disk);
 }
 
+static uint64_t unreadable_parts(struct world *world)
+{
+	const struct store_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
+	struct store_snapshot snapshot;
+	uint64_t count;
+	struct err err;
+
+	must(store_snapshot(world->store, &query, &snapshot, &err), &err);
+	count = snapshot.parts_unreadable;
+	store_snapshot_release(world->store, &snapshot);
+	return count;
+}
+
+/* Two parts, and the file of one is gone. */
+static void begin_without_a_file(struct world *world, uint64_t seed)
+{
+	struct err err;
+
+	begin(world, seed);
+	for (int i = 0; i < 2; i++) {
+		append(world, 40);
+		must(store_seal(world->store, &err), &err);
+	}
+	assert_int_equal(world->options.vfs->unlink(world->options.vfs, DIR "/part-000002.firn"),
+			 0);
+}
+
+static void end_without_a_file(struct world *world)
+{
+	assert_int_equal(unreadable_parts(world), 1);
+	store_close(world->store);
+	history_free(&world->history);
+	sim_disk_free(world->disk);
+}
+
+static void scrubbing_finds_a_missing_file_once(void **state)
+{
+	struct world world;
+	struct err err;
+	bool more = true;
+	int found = 0;
+
+	(void)state;
+	begin_without_a_file(&world, 7);
+	for (int i = 0; more; i++) {
+		int rc = store_scrub(world.store, &more, &err);
+
+		found += rc == -ERR_CORRUPT;
+		assert_true(!rc || (rc == -ERR_CORRUPT && strstr(err.message, "missing")));
+		must(store_tick(world.store, &err), &err); /* sets it aside */
+		assert_true(i < 3);
+	}
+	assert_int_equal(found, 1);
+	compact(&world, true); /* goes on without it */
+	end_without_a_file(&world);
+}
+
+static void compaction_goes_on_without_a_missing_file(void **state)
+{
+	const struct store_compact_options options = { .all = true };
+	struct store_compacted done;
+	struct world world;
+	struct err err;
+
+	(void)state;
+	begin_without_a_file(&world, 7);
+	must(store_compact(world.store, &options, &done, &err), &err);
+	assert_int_equal(done.parts_damaged, 1);
+	must(store_compact(world.store, &options, &done, &err), &err);
+	assert_int_equal(done.parts_damaged, 0); /* it is known */
+	end_without_a_file(&world);
+}
+
 static void a_reader_beside_a_server_keeps_what_it_opened(void **state)
 {
 	struct store_options options;
@@ -472,6 +545,8 @@ int main(void)
 		cmocka_unit_test(retention_takes_old_reports_and_no_others),
 		cmocka_unit_test(a_reader_beside_a_server_keeps_what_it_opened),
 		cmocka_unit_test(scrubbing_finds_a_flipped_bit_and_answers_say_so),
+		cmocka_unit_test(scrubbing_finds_a_missing_file_once),
+		cmocka_unit_test(compaction_goes_on_without_a_missing_file),
 		cmocka_unit_test(compaction_and_deletion_survive_a_cut_at_every_step),
 		cmocka_unit_test(compaction_and_deletion_survive_failing_operations),
 	};

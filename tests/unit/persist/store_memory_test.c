@@ -135,7 +135,8 @@ static uint64_t live_and_check(uint64_t from)
 	child = fork();
 	if (!child) {
 		signal(SIGABRT, SIG_DFL);
-		freopen("/dev/null", "w", stderr); /* it says why it dies */
+		if (!freopen("/dev/null", "w", stderr)) /* it says why it dies */
+			_exit(1);
 		refuse_from = from;
 		needed = live(path, acks[1]);
 		refuse_from = UINT64_MAX;

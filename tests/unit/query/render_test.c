@@ -120,7 +120,7 @@ static void folded_keeps_names_apart_and_on_one_line(void **state)
 			       &(int64_t){ 5 }));
 	tree = world_tree(*state, WORLD_ON_CPU, 0, 1);
 	render_folded(tree, &out);
-	expect(&out, "La:b c 5\n");
+	expect(&out, "La:b\\u000ac 5\n");
 	tree_free(tree);
 }
 

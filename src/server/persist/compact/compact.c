@@ -187,7 +187,7 @@ int compact_run(const struct compact_job *job, struct compact_result *ret, struc
 	}
 	close_readers(&compaction);
 	ret->reports_deleted = compaction.reports_deleted;
-	if (rc == -ERR_CORRUPT && compaction.failed < job->inputs_count)
+	if ((rc == -ERR_CORRUPT || rc == -ERR_NOT_FOUND) && compaction.failed < job->inputs_count)
 		ret->damaged = job->inputs[compaction.failed].number;
 	if (rc && err)
 		*err = cause;

@@ -36,8 +36,7 @@ struct compact_job {
 struct compact_result {
 	struct part_info part; /* number 0: everything was deleted, there is no part */
 	uint64_t reports_deleted;
-	uint64_t
-		damaged; /* after ERR_CORRUPT: the number of the input, 0 = of none in particular */
+	uint64_t damaged; /* after ERR_CORRUPT and ERR_NOT_FOUND: the input, 0 = of none of them */
 };
 
 /* ERR_CORRUPT, ERR_IO, ERR_NO_SPACE, ERR_CANCELLED, ERR_LIMIT (too much for one part). */

@@ -66,23 +66,29 @@ bool throttle_sleep(struct throttle *throttle, int64_t duration_ns)
 	return stopped;
 }
 
+int throttle_check(struct throttle *throttle, struct err *err)
+{
+	bool stopped;
+
+	if (!throttle)
+		return 0;
+	lock_take(&throttle->lock);
+	stopped = throttle->stopped;
+	lock_give(&throttle->lock);
+	return stopped ? err_set(err, ERR_CANCELLED, "stopped: the store closes") : 0;
+}
+
 int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err)
 {
 	int64_t wait;
-	bool stopped;
 
 	if (!throttle)
 		return 0;
 	throttle->bytes += bytes;
 	wait = due_ns(throttle) - clock_monotonic_ns();
-	if (wait > PAUSE_MIN_NS) {
-		stopped = throttle_sleep(throttle, wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS);
-	} else {
-		lock_take(&throttle->lock);
-		stopped = throttle->stopped;
-		lock_give(&throttle->lock);
-	}
-	return stopped ? err_set(err, ERR_CANCELLED, "stopped: the store closes") : 0;
+	if (wait > PAUSE_MIN_NS)
+		throttle_sleep(throttle, wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS);
+	return throttle_check(throttle, err);
 }
 
 void throttle_wake(struct throttle *throttle)

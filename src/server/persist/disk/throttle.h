@@ -30,6 +30,9 @@ void throttle_fini(struct throttle *throttle);
 
 void throttle_begin(struct throttle *throttle); /* a piece of work, with the thread that does it */
 
+/* ERR_CANCELLED once stopped. Accepts NULL: 0. */
+int throttle_check(struct throttle *throttle, struct err *err);
+
 /* Waits its turn. ERR_CANCELLED once stopped. Accepts NULL: 0. */
 int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
 

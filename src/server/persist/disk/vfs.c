@@ -18,6 +18,11 @@ int vfs_open(const struct vfs *vfs, const char *path, unsigned int flags, struct
 
 	if (rc == -EMFILE || rc == -ENFILE)
 		return err_set(err, ERR_BUSY, "open \"%s\": no file descriptor left", path);
+	if (rc == -ELOOP)
+		return err_set(err, ERR_CORRUPT,
+			       "open \"%s\": it is a symbolic link, which is not followed", path);
+	if (rc == -ESPIPE || rc == -EISDIR || rc == -ENXIO)
+		return err_set(err, ERR_CORRUPT, "open \"%s\": it is no regular file", path);
 	if (rc)
 		return err_set_errno(err, -rc, "open \"%s\"", path);
 	return 0;

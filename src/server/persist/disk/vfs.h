@@ -34,7 +34,15 @@ struct vfs_file {
 
 typedef void vfs_name_f(void *context, const char *name);
 
+struct vfs_owner {
+	uid_t user;
+	gid_t group;
+	mode_t mode; /* who may do what, without the kind of file */
+};
+
 struct vfs {
+	/* -ELOOP for a symbolic link, -ESPIPE for what else is no regular file: never waits for it.
+	 */
 	int (*open)(const struct vfs *vfs, const char *path, unsigned int flags,
 		    struct vfs_file **ret);
 	int (*close)(struct vfs_file *file); /* frees it, whatever it returns */
@@ -50,6 +58,8 @@ struct vfs {
 	int (*link)(const struct vfs *vfs, const char *from, const char *to); /* a second name */
 	int (*unlink)(const struct vfs *vfs, const char *path);
 	int (*mkdir)(const struct vfs *vfs, const char *path);
+	int (*owner)(const struct vfs *vfs, const char *path,
+		     struct vfs_owner *ret); /* NULL: nobody else is there */
 	int (*sync_dir)(const struct vfs *vfs, const char *path);
 	int (*list_dir)(const struct vfs *vfs, const char *path, vfs_name_f *name, void *context);
 	int (*space)(const struct vfs *vfs, const char *path, uint64_t *ret_free,

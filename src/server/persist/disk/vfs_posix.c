@@ -28,8 +28,10 @@ static int fd_of(const struct vfs_file *file)
 static int posix_open(const struct vfs *vfs, const char *path, unsigned int flags,
 		      struct vfs_file **ret)
 {
-	int how = O_CLOEXEC | (flags & VFS_WRITE ? O_RDWR : O_RDONLY);
+	/* O_NONBLOCK: a pipe in a file's place is to be refused, not waited for. */
+	int how = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (flags & VFS_WRITE ? O_RDWR : O_RDONLY);
 	struct posix_file *file;
+	struct stat status;
 	int fd;
 
 	how |= flags & VFS_CREATE ? O_CREAT : 0;
@@ -39,6 +41,10 @@ static int posix_open(const struct vfs *vfs, const char *path, unsigned int flag
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return -errno;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return -ESPIPE;
+	}
 	file = mem_new(struct posix_file);
 	file->fd = fd;
 	file->path = mem_strndup(path, strlen(path));
@@ -158,6 +164,17 @@ static int posix_mkdir(const struct vfs *vfs, const char *path)
 	return mkdir(path, 0750) ? -errno : 0;
 }
 
+static int posix_owner(const struct vfs *vfs, const char *path, struct vfs_owner *ret)
+{
+	struct stat status;
+
+	(void)vfs;
+	if (stat(path, &status))
+		return -errno;
+	*ret = (struct vfs_owner){ status.st_uid, status.st_gid, status.st_mode & 07777 };
+	return 0;
+}
+
 static int posix_sync_dir(const struct vfs *vfs, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -215,6 +232,7 @@ const struct vfs vfs_posix = {
 	.link = posix_link,
 	.unlink = posix_unlink,
 	.mkdir = posix_mkdir,
+	.owner = posix_owner,
 	.sync_dir = posix_sync_dir,
 	.list_dir = posix_list_dir,
 	.space = posix_space,

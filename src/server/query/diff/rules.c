@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/printable.h"
 #include "model/regex.h"
 #include "server/query/diff/compare.h"
 #include "server/query/query.h"
@@ -349,7 +350,8 @@ static bool say_rows(struct judging *judging, const struct rules_rule *rule, str
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct functions_row *row = &functions->rows[named[i]];
 
-		strbuf_addf(report, "%s%.*s", i ? ", " : "", SLICE_FMT(row->name));
+		strbuf_add_text(report, i ? ", " : "");
+		printable_add(report, row->name);
 		say_percent(report, growth((double)row->value.cum, (double)row->base.cum));
 	}
 	if (count > shown)
@@ -367,7 +369,8 @@ static bool judge_rule(struct judging *judging, const struct rules_rule *rule,
 	if (breached && of_rows)
 		breached = say_rows(judging, rule, &rows);
 	if (breached) {
-		strbuf_addf(report, "%.*s: ", SLICE_FMT(rule->text));
+		printable_add(report, rule->text);
+		strbuf_add_text(report, ": ");
 		if (rule->of_all) {
 			strbuf_add_text(report, "total");
 			say_percent(report, change_of_all(judging, RULES_TOTAL));

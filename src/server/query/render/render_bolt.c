@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "codec/elf/elf.h"
 #include "server/query/query.h"
 #include "server/query/render/render_export.h"
@@ -96,13 +97,15 @@ static bool find_binary(const struct tree *tree, uint32_t *ret)
 /* Blanks end words here: they and backslashes are escaped. Nothing can hold the end of a line. */
 static void put_name(struct strbuf *out, struct slice name)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		char c = (unsigned char)name.data[i] < ' ' ? '_' : name.data[i];
+	struct strbuf shown = { 0 };
 
-		if (c == ' ' || c == '\\')
+	printable_add(&shown, name);
+	for (size_t i = 0; i < shown.len; i++) {
+		if (shown.data[i] == ' ' || shown.data[i] == '\\')
 			strbuf_add_byte(out, '\\');
-		strbuf_add_byte(out, c);
+		strbuf_add_byte(out, shown.data[i]);
 	}
+	strbuf_free(&shown);
 }
 
 struct binary {

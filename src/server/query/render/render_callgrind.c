@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/render/render_export.h"
 #include "server/query/work.h"
 
@@ -100,8 +101,7 @@ static void add_text(struct strbuf *out, struct slice text, const char *otherwis
 		text = slice_of(otherwise);
 	if (is_numbered(text))
 		strbuf_add_byte(out, '_');
-	for (size_t i = 0; i < text.len; i++)
-		strbuf_add_byte(out, (unsigned char)text.data[i] < ' ' ? ' ' : text.data[i]);
+	printable_add(out, text);
 }
 
 static void put_place(struct strbuf *out, const struct tree_function *function, const char *prefix)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/render/measure.h"
 #include "server/query/render/render_export.h"
 #include "server/query/tree/report_functions.h"
@@ -15,13 +16,15 @@
 /* Inside of double quotes. */
 static void add_quoted(struct strbuf *out, struct slice text)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
+	struct strbuf shown = { 0 };
 
-		if (c == '"' || c == '\\')
+	printable_add(&shown, text);
+	for (size_t i = 0; i < shown.len; i++) {
+		if (shown.data[i] == '"' || shown.data[i] == '\\')
 			strbuf_add_byte(out, '\\');
-		strbuf_add_byte(out, (unsigned char)c < ' ' ? ' ' : c);
+		strbuf_add_byte(out, shown.data[i]);
 	}
+	strbuf_free(&shown);
 }
 
 static void add_value(const struct tree *tree, int64_t value, struct strbuf *out)

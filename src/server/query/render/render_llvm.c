@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/render/render_export.h"
 #include "server/query/work.h"
 #include "server/resolve/resolver.h"
@@ -133,8 +134,12 @@ static void put_name(struct strbuf *out, const struct tree_function *function)
 {
 	struct slice name = function->system_name.len ? function->system_name : function->name;
 
-	for (size_t i = 0; i < name.len; i++)
-		strbuf_add_byte(out, (unsigned char)name.data[i] <= ' ' ? '_' : name.data[i]);
+	size_t from = out->len;
+
+	printable_add(out, name);
+	for (size_t i = from; i < out->len; i++)
+		if (out->data[i] == ' ')
+			out->data[i] = '_';
 }
 
 static void put_parts(const struct writing *w, uint32_t of)

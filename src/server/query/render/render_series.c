@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "server/query/render/render.h"
 #include "server/query/diff/series_noise.h"
 
@@ -32,9 +33,13 @@ static void add_time(struct strbuf *out, int64_t at_ns)
 static void add_labels(struct strbuf *out, const struct query_series *series)
 {
 	strbuf_add_byte(out, '{');
-	for (size_t i = 0; i < series->labels_count; i++)
-		strbuf_addf(out, "%s%.*s=\"%.*s\"", i ? "," : "", SLICE_FMT(series->labels[i].name),
-			    SLICE_FMT(series->labels[i].value));
+	for (size_t i = 0; i < series->labels_count; i++) {
+		strbuf_add_text(out, i ? "," : "");
+		printable_add(out, series->labels[i].name);
+		strbuf_add_text(out, "=\"");
+		printable_add(out, series->labels[i].value);
+		strbuf_add_byte(out, '"');
+	}
 	strbuf_add_text(out, "}\n");
 }
 

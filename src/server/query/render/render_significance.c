@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/render/render.h"
 
 #define SHOWN_MAX 20 /* changes that are told one by one */
@@ -237,13 +238,16 @@ void render_significance_text(const struct comparison *comparison, struct strbuf
 			100 * (rate->mean[SIGNIFICANCE_OTHER] / rate->mean[SIGNIFICANCE_BASE] - 1),
 			100 * rate->low, 100 * rate->high,
 			rate->significant ? "" : ", not significant");
-	for (size_t i = 0; i < count && i < SHOWN_MAX; i++)
-		strbuf_addf(
-			out, "  %+6.2f pt (%+.2f .. %+.2f), %.2f %% -> %.2f %%, p %.2g, %s  %.*s\n",
-			100 * change_of(shown[i].test), 100 * shown[i].test->low,
-			100 * shown[i].test->high, 100 * shown[i].test->share[SIGNIFICANCE_BASE],
-			100 * shown[i].test->share[SIGNIFICANCE_OTHER], shown[i].test->p,
-			shown[i].what, SLICE_FMT(shown[i].row->name));
+	for (size_t i = 0; i < count && i < SHOWN_MAX; i++) {
+		strbuf_addf(out, "  %+6.2f pt (%+.2f .. %+.2f), %.2f %% -> %.2f %%, p %.2g, %s  ",
+			    100 * change_of(shown[i].test), 100 * shown[i].test->low,
+			    100 * shown[i].test->high,
+			    100 * shown[i].test->share[SIGNIFICANCE_BASE],
+			    100 * shown[i].test->share[SIGNIFICANCE_OTHER], shown[i].test->p,
+			    shown[i].what);
+		printable_add(out, shown[i].row->name);
+		strbuf_add_byte(out, '\n');
+	}
 	if (count > SHOWN_MAX)
 		strbuf_addf(out, "  (%zu more)\n", count - SHOWN_MAX);
 	if (!count && comparison->of.method != SIGNIFICANCE_NONE)

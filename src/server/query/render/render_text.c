@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/render/measure.h"
 #include "server/query/render/render.h"
 #include "server/query/tree/unresolved.h"
@@ -12,16 +13,15 @@
 
 #define REASONS_MAX 5 /* beside a table that is read at a glance */
 
-/* A name on one line; `separator` may not be in it either. */
-static void add_name(struct strbuf *out, struct slice name, char separator, char instead)
+/* A name of a folded stack, whose frames stand between semicolons. */
+static void add_folded_name(struct strbuf *out, struct slice name)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.data[i];
+	size_t from = out->len;
 
-		if ((unsigned char)c < ' ')
-			c = ' ';
-		strbuf_add_byte(out, c == separator ? instead : c);
-	}
+	printable_add(out, name);
+	for (size_t i = from; i < out->len; i++)
+		if (out->data[i] == ';')
+			out->data[i] = ':';
 }
 
 void render_folded(const struct tree *tree, struct strbuf *out)
@@ -36,7 +36,7 @@ void render_folded(const struct tree *tree, struct strbuf *out)
 			path.len = ends[node->depth - 1];
 			if (path.len)
 				strbuf_add_byte(&path, ';');
-			add_name(&path, tree->functions[node->function].name, ';', ':');
+			add_folded_name(&path, tree->functions[node->function].name);
 		}
 		ends[node->depth] = path.len;
 		if (!node->self)
@@ -104,7 +104,7 @@ void render_flamegraph_text(const struct tree *tree, double min_share, struct st
 			continue;
 		}
 		print_line(tree, node->depth, node->total, out);
-		add_name(out, tree->functions[node->function].name, '\n', ' ');
+		printable_add(out, tree->functions[node->function].name);
 		strbuf_add_text(out, node->inlined ? " (inline)\n" : "\n");
 	}
 	print_hidden(tree, hidden, last, 0, out);
@@ -131,9 +131,9 @@ void render_unresolved_text(const struct tree *tree, struct strbuf *out)
 			break;
 		}
 		strbuf_addf(out, "%7.2f%%  ", percent_of(item->value, tree->total));
-		add_name(out, item->mapping, '\f', ' ');
+		printable_add(out, item->mapping);
 		strbuf_add_text(out, item->mapping.len ? ": " : "");
-		add_name(out, item->text, '\f', ' ');
+		printable_add(out, item->text);
 		strbuf_add_byte(out, '\n');
 	}
 }

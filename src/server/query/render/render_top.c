@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "server/query/tree/functions.h"
 #include "server/query/render/measure.h"
 #include "server/query/render/render.h"
@@ -210,7 +211,7 @@ static void print_rows(const struct top *top, struct strbuf *out)
 			print_interval(top, row, COMPARISON_TOTAL, shown, out);
 		}
 		strbuf_add_text(out, "  ");
-		strbuf_add_slice(out, row->name);
+		printable_add(out, row->name);
 		if (row->inlined)
 			strbuf_add_text(out, row->called ? " (partial-inline)" : " (inline)");
 		strbuf_add_byte(out, '\n');
@@ -304,7 +305,7 @@ static void print_group(const struct tree *part, int64_t all, struct strbuf *out
 	measure_value_auto(&value, part->total, part->type.sample_unit);
 	if (out->len)
 		strbuf_add_byte(out, '\n');
-	strbuf_add_slice(out, part->functions[part->nodes[0].function].name);
+	printable_add(out, part->functions[part->nodes[0].function].name);
 	strbuf_addf(out, ": %s ", strbuf_text(&value));
 	measure_percentage(out, part->total, all);
 	strbuf_add_byte(out, '\n');

@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "base/printable.h"
 #include "codec/wire/json.h"
 #include "server/debuginfo/source.h"
 #include "server/serve/serve.h"
@@ -85,14 +86,42 @@ static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 }
 
 /* What gives the names; empty when nothing of the kind does. */
+/* As a word of a shell: whoever runs the command that is told runs no more than that. */
+static void put_word(struct strbuf *out, struct slice word)
+{
+	strbuf_add_byte(out, '\'');
+	for (size_t i = 0; i < word.len; i++) {
+		if (word.data[i] == '\'')
+			strbuf_add_text(out, "'\\'");
+		strbuf_add_byte(out, word.data[i]);
+	}
+	strbuf_add_byte(out, '\'');
+}
+
+static bool is_plain_path(struct slice path)
+{
+	for (size_t i = 0; i < path.len; i++)
+		if (!strchr("+-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+			    "abcdefghijklmnopqrstuvwxyz",
+			    path.data[i]) ||
+		    !path.data[i])
+			return false;
+	return path.len && path.data[0] != '-';
+}
+
 static void put_command(struct strbuf *out, const struct resolver_missing *missing)
 {
-	struct slice file = missing->path.len ? missing->path : SLICE_LITERAL("FILE");
-
-	if (missing->reason == RESOLVE_NO_FILE || missing->reason == RESOLVE_BAD_FILE)
-		strbuf_addf(out, "firn debuginfo upload %.*s", SLICE_FMT(file));
-	else if (missing->reason == RESOLVE_NO_SYMBOLS)
+	if (missing->reason == RESOLVE_NO_FILE || missing->reason == RESOLVE_BAD_FILE) {
+		strbuf_add_text(out, "firn debuginfo upload ");
+		if (!missing->path.len)
+			strbuf_add_text(out, "FILE");
+		else if (is_plain_path(missing->path))
+			strbuf_add_slice(out, missing->path);
+		else
+			put_word(out, missing->path);
+	} else if (missing->reason == RESOLVE_NO_SYMBOLS) {
 		strbuf_add_text(out, "firn debuginfo upload DEBUG_FILE");
+	}
 }
 
 static void put_json_missing(void *context, const struct resolver_missing *missing)
@@ -174,7 +203,8 @@ static void put_text_file(void *context, const struct debuginfo_file *file)
 	put_text_start(out, file->build_id, kind_name(file->kind),
 		       has_quality ? debuginfo_quality_name(record->quality) : "here",
 		       debuginfo_origin_name(record->origin), record->bytes, file->used_at_ns);
-	strbuf_addf(out, "%s  %s\n", record->name[0] ? record->name : "-", strbuf_text(&sections));
+	printable_add(out, slice_of(record->name[0] ? record->name : "-"));
+	strbuf_addf(out, "  %s\n", strbuf_text(&sections));
 	strbuf_free(&sections);
 }
 
@@ -189,20 +219,24 @@ static void put_text_asked(void *context, const struct debuginfo_asked *asked)
 	if (!strcmp(asked->state, "here"))
 		return; /* it is among the files */
 	put_text_start(context, asked->build_id, "-", asked->state, "debuginfod", 0, asked->at_ns);
-	strbuf_addf(context, "%.*s\n", SLICE_FMT(asked->why));
+	printable_add(context, asked->why);
+	strbuf_add_byte(context, '\n');
 }
 
 static void put_text_missing(void *context, const struct resolver_missing *missing)
 {
-	struct strbuf command = { 0 };
+	struct strbuf command = { 0 }, line = { 0 };
 
 	put_command(&command, missing);
 	put_text_start(context, missing->build_id, "-", "missing", "-", 0, 0);
-	strbuf_addf(context, "%.*s  %s%s%.*s%s%s%s\n", SLICE_FMT(missing->path),
+	strbuf_addf(&line, "%.*s  %s%s%.*s%s%s%s", SLICE_FMT(missing->path),
 		    resolve_reason_text(missing->reason), missing->detail.len ? ": " : "",
 		    SLICE_FMT(missing->detail), command.len ? ": run `" : "", strbuf_text(&command),
 		    command.len ? "`" : "");
+	printable_add(context, strbuf_slice(&line));
+	strbuf_add_byte(context, '\n');
 	strbuf_free(&command);
+	strbuf_free(&line);
 }
 
 static void put_text(struct serve *serve, struct strbuf *out)
