@@ -484,8 +484,11 @@ static int set_time(struct decoder *decoder, int64_t time_nanos)
 
 static bool plain_field(struct decoder *decoder, const struct pb_field *field)
 {
-	const uint8_t *at = (const uint8_t *)field->bytes.data, *end = at + field->bytes.len;
+	const uint8_t *at = (const uint8_t *)field->bytes.data, *end;
 
+	if (!at) /* a number */
+		return false;
+	end = at + field->bytes.len;
 	if (field->number == PROFILE_SAMPLE)
 		return plain_sample(decoder, at, end);
 	return field->number == PROFILE_LOCATION && plain_location(decoder, at, end);

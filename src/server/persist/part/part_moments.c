@@ -69,7 +69,8 @@ void part_moments_add(struct part_moments *moments, const struct part_report *re
 		mem_grow(moments->items, moments->count, moments->capacity);
 		moments->items[moments->count++] = moment;
 	}
-	tables_order_moments(moments->items + first, report->moment_count);
+	if (report->moment_count)
+		tables_order_moments(moments->items + first, report->moment_count);
 }
 
 /* Writing. */
