@@ -58,6 +58,7 @@ static void register_metrics(void)
 	static struct metric *const metrics[] = { &batches_delivered, &samples_delivered,
 						  &binaries_announced };
 
+	mem_bound_heaps();
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 	procs_metrics_register();
 	jit_metrics_register();

@@ -466,7 +466,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 			     .space_read = put_space,
 			     .space_read_context = drain });
 	counts_init(&drain->counts);
-	drain->jit = jit_new();
+	drain->jit = jit_new(host_checks_memory_bytes());
 	drain->runtimes =
 		runtimes_new(&(struct runtimes_options){ put_script, drop_script, drain });
 	drain->accounts = accounts_new();

@@ -18,10 +18,10 @@
 #include "base/idmap.h"
 #include "base/strbuf.h"
 
-#define CODE_MAP_RANGES_MAX ((size_t)1 << 19)
-#define CODE_MAP_TEXT_BYTES_MAX ((size_t)16 << 20)
-#define CODE_MAP_ADDED_MAX ((size_t)1 << 16)		/* entries waiting in a builder */
-#define CODE_MAP_ADDED_TEXT_BYTES_MAX ((size_t)8 << 20) /* their texts */
+#define CODE_MAP_RANGES_MAX ((size_t)1 << 17)
+#define CODE_MAP_TEXT_BYTES_MAX ((size_t)6 << 20)
+#define CODE_MAP_ADDED_MAX ((size_t)1 << 15)		/* entries waiting in a builder */
+#define CODE_MAP_ADDED_TEXT_BYTES_MAX ((size_t)2 << 20) /* their texts */
 
 /* Where a function is: name, source file and first line; the latter two empty and 0 if unknown. */
 struct code_place {

@@ -16,7 +16,7 @@
 #include "agent/jit/code_map.h"
 
 #define CODE_READER_TURN_BYTES ((size_t)8 << 20)
-#define CODE_READER_PERF_MAP_BYTES_MAX ((uint64_t)256 << 20)
+#define CODE_READER_PERF_MAP_BYTES_MAX ((uint64_t)32 << 20)
 #define CODE_READER_NAME_BYTES_MAX 4096u
 #define CODE_READER_SEEN_BYTES 256
 

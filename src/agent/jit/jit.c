@@ -17,12 +17,19 @@
 #define INTERVAL_MIN_NS (200 * CLOCK_NS_PER_MS)
 #define INTERVAL_MAX_NS (10 * CLOCK_NS_PER_S)
 #define INTERVAL_MAX_WITHOUT_FILES_NS (60 * CLOCK_NS_PER_S)
-#define REST_FACTOR 20 /* at most a twentieth of the time is spent on one process */
+#define REST_FACTOR 20	 /* at most a twentieth of the time is spent on one process */
+#define SHARE_DIVISOR 20 /* ... and on all together, after a burst */
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S) /* of processes that live */
 #define STUCK_NS (10 * CLOCK_NS_PER_S)
 #define STUCK_MAX 4
 #define STOP_NS (2 * CLOCK_NS_PER_S)
-#define JIT_BYTES_KEPT_MAX (JIT_BYTES_MAX / 4 * 3)
+
+static struct timespec deadline_after(int64_t timeout_ns)
+{
+	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
+
+	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
+}
 
 /* The files of one process: the worker's while they are read. */
 struct files {
@@ -68,12 +75,14 @@ struct jit {
 	size_t count, capacity;
 	struct idmap map; /* by identity */
 	int64_t swept_at_ns;
+	size_t bytes_max;
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work, idle;
 	struct entry *first, *last; /* the queue */
 	struct worker *worker;	    /* NULL = none is needed, or can be had */
 	size_t bytes, open_files;
+	int64_t stock_ns, stock_at_ns; /* of CPU time for reading; negative = overdrawn */
 	unsigned stuck;
 	unsigned users; /* of this memory: the owner, and each worker */
 	bool stopping;
@@ -209,7 +218,7 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	struct jit *jit = worker->jit;
 	struct files *files = entry->files;
 	bool keep_open = jit->open_files < JIT_OPEN_MAX;
-	bool more = false, room = jit->bytes < JIT_BYTES_MAX;
+	bool more = false, room = jit->bytes < jit->bytes_max;
 	int64_t began_at_ns = clock_monotonic_ns(), now_ns;
 
 	worker->began_at_ns = began_at_ns;
@@ -276,6 +285,48 @@ static void drop_user(struct jit *jit)
 	free(jit);
 }
 
+static int64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+/* How long until there is CPU time for another reading; 0 = now. */
+static int64_t until_stock_ns(struct jit *jit)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	jit->stock_ns += (now_ns - jit->stock_at_ns) / SHARE_DIVISOR;
+	jit->stock_at_ns = now_ns;
+	if (jit->stock_ns > JIT_BURST_NS)
+		jit->stock_ns = JIT_BURST_NS;
+	return jit->stock_ns > 0 ? 0 : (1 - jit->stock_ns) * SHARE_DIVISOR;
+}
+
+/* Waits for an entry and for CPU time to read it; NULL when it is time to stop. */
+static struct entry *wait_for_entry(struct jit *jit)
+{
+	while (true) {
+		int64_t wait_ns = 0;
+
+		if (jit->first && !jit->first->forgotten && !jit->stopping)
+			wait_ns = until_stock_ns(jit);
+		if (jit->first && !wait_ns)
+			return take_first(jit);
+		if (!jit->first && jit->stopping)
+			return NULL;
+		if (jit->first) {
+			struct timespec deadline = deadline_after(wait_ns);
+
+			pthread_cond_timedwait(&jit->work, &jit->lock, &deadline);
+		} else {
+			pthread_cond_wait(&jit->work, &jit->lock);
+		}
+	}
+}
+
 static void *work_loop(void *data)
 {
 	struct worker *worker = data;
@@ -284,14 +335,13 @@ static void *work_loop(void *data)
 
 	pthread_mutex_lock(&jit->lock);
 	while (go_on) {
-		struct entry *entry;
+		struct entry *entry = wait_for_entry(jit);
+		int64_t began_ns = cpu_ns();
 
-		while (!jit->first && !jit->stopping)
-			pthread_cond_wait(&jit->work, &jit->lock);
-		if (!jit->first)
+		if (!entry)
 			break;
-		entry = take_first(jit);
 		go_on = entry->forgotten ? free_entry(worker, entry) : read_entry(worker, entry);
+		jit->stock_ns -= cpu_ns() - began_ns;
 		if (!jit->first)
 			pthread_cond_broadcast(&jit->idle);
 	}
@@ -353,26 +403,26 @@ static void look_after_worker(struct jit *jit, int64_t now_ns)
 		start_worker(jit);
 }
 
-struct jit *jit_new(void)
+struct jit *jit_new(uint64_t memory_bytes)
 {
 	struct jit *jit = mem_new(struct jit);
+	size_t share = (size_t)(memory_bytes / 1024);
 	pthread_condattr_t attributes;
+
+	jit->bytes_max = share > JIT_BYTES_MAX ? JIT_BYTES_MAX : share;
+	if (share < JIT_BYTES_MIN)
+		jit->bytes_max = JIT_BYTES_MIN;
 
 	pthread_mutex_init(&jit->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&jit->work, NULL);
+	pthread_cond_init(&jit->work, &attributes);
 	pthread_cond_init(&jit->idle, &attributes);
 	pthread_condattr_destroy(&attributes);
 	jit->users = 1;
+	jit->stock_ns = JIT_BURST_NS;
+	jit->stock_at_ns = clock_monotonic_ns();
 	return jit;
-}
-
-static struct timespec deadline_after(int64_t timeout_ns)
-{
-	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
-
-	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
 }
 
 /* With the lock held: the worker frees it, as closing files may take its time. */
@@ -549,7 +599,8 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = jit->entries[i];
 
-		if (is_over(jit, entry, now_ns) || kept_bytes + entry->bytes > JIT_BYTES_KEPT_MAX) {
+		if (is_over(jit, entry, now_ns) ||
+		    kept_bytes + entry->bytes > jit->bytes_max / 4 * 3) {
 			forget(jit, entry);
 			continue;
 		}

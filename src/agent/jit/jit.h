@@ -15,7 +15,8 @@
  * names; another thread goes on.
  *
  * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
- * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader.
+ * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader. Reading
+ * takes a twentieth of one CPU after a burst of JIT_BURST_NS, of all processes together.
  */
 #ifndef FIRN_AGENT_JIT_JIT_H
 #define FIRN_AGENT_JIT_JIT_H
@@ -24,12 +25,14 @@
 #include "agent/procs/process.h"
 
 #define JIT_PROCESSES_MAX 16384
+#define JIT_BYTES_MIN ((size_t)16 << 20) /* of maps: a thousandth of the memory, but in between */
 #define JIT_BYTES_MAX ((size_t)64 << 20)
+#define JIT_BURST_NS (2 * CLOCK_NS_PER_S) /* of CPU time */
 #define JIT_OPEN_MAX 512 /* files kept open: what a process writes as it ends can be read, too */
 
 struct jit;
 
-struct jit *jit_new(void);
+struct jit *jit_new(uint64_t memory_bytes); /* of this host */
 void jit_free(struct jit *jit); /* accepts NULL; waits for the thread unless that is stuck */
 
 /* An address of the process was sampled outside of files: its name should be there at the end. */

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@
 #include "agent/jit/jit.h"
 #include "agent/jit/jit_metrics.h"
 #include "agent/procs/proc_stat.h"
+#include "base/mem.h"
 
 #define LONG_NS (10 * CLOCK_NS_PER_S)
 
@@ -81,7 +84,7 @@ static const char *name_of(struct jit *jit, uint64_t address)
 
 static void a_perf_map_is_followed_as_it_grows(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 
 	(void)state;
 	write_map("w", "1000 10 first\n2000 10 JS:*f /a.js:1:2\n30");
@@ -97,7 +100,7 @@ static void a_perf_map_is_followed_as_it_grows(void **state)
 
 static void a_perf_map_written_anew_is_read_anew(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 
 	(void)state;
 	write_map("w", "1000 10 first\n2000 10 second\n");
@@ -117,7 +120,7 @@ static void a_perf_map_written_anew_is_read_anew(void **state)
 
 static void a_file_is_read_to_its_end_when_its_name_is_gone(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	FILE *file;
 
 	(void)state;
@@ -134,7 +137,7 @@ static void a_file_is_read_to_its_end_when_its_name_is_gone(void **state)
 
 static void what_is_no_regular_file_is_left_alone(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 
 	(void)state;
 	assert_int_equal(mkfifo(map_path, 0600), 0);
@@ -147,7 +150,7 @@ static void what_is_no_regular_file_is_left_alone(void **state)
 
 static void a_map_of_an_earlier_process_is_not_believed(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 
 	(void)state;
@@ -166,7 +169,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 		printf("# skip: giving a file to another user needs root\n");
 		skip();
 	}
-	jit = jit_new();
+	jit = jit_new(0);
 	write_map("w", "1000 10 planted\n");
 	assert_int_equal(chown(map_path, 12345, 12345), 0);
 	assert_string_equal(name_of(jit, 0x1000), "");
@@ -175,7 +178,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 
 static void another_process_of_that_number_is_not_read(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	struct process_identity identity = identity_of(getpid());
 	struct code_name name;
 	struct slice raw;
@@ -191,7 +194,7 @@ static void another_process_of_that_number_is_not_read(void **state)
 
 static void readings_are_spaced_out(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	struct process_identity identity = identity_of(getpid());
 	int64_t now_ns = clock_monotonic_ns();
 	struct code_name name;
@@ -213,7 +216,7 @@ static void readings_are_spaced_out(void **state)
 
 static void unused_processes_are_forgotten_though_their_number_lives(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	struct process_identity identity = identity_of(getpid());
 	int64_t now_ns = clock_monotonic_ns();
 	struct code_name name;
@@ -267,7 +270,7 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 {
 	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
 	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	FILE *file;
 	void *marker;
 
@@ -286,7 +289,7 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
 	assert_ptr_not_equal(marker, MAP_FAILED);
 	jit_free(jit);
-	jit = jit_new(); /* or the next look is a minute away */
+	jit = jit_new(0); /* or the next look is a minute away */
 	assert_string_equal(name_of(jit, 0x1000), "plain :0");
 	assert_string_equal(name_of(jit, 0x2000), "lined /srv/a.jl:17");
 	assert_string_equal(name_of(jit, 0x300f), "lined /srv/a.jl:17");
@@ -305,12 +308,12 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 
 static void large_maps_are_read_in_turns(void **state)
 {
-	struct jit *jit = jit_new();
+	struct jit *jit = jit_new(0);
 	FILE *file = fopen(map_path, "w");
 
 	(void)state;
 	assert_non_null(file);
-	for (unsigned i = 0; i < 200000; i++)
+	for (unsigned i = 0; i < 90000; i++)
 		fprintf(file, "%x 10 void com.acme.generated.Class%u.method(int, long)\n",
 			0x100000 + i * 16, i);
 	for (unsigned i = 0; i < 300000; i++)
@@ -318,11 +321,89 @@ static void large_maps_are_read_in_turns(void **state)
 	fputs("\n10 10 last\n", file);
 	fclose(file);
 	assert_string_equal(name_of(jit, 0x10), "last :0");
-	assert_string_equal(name_of(jit, 0x100000 + 199999 * 16),
-			    "void com.acme.generated.Class199999.method(int, long) :0");
+	assert_string_equal(name_of(jit, 0x100000 + 89999 * 16),
+			    "void com.acme.generated.Class89999.method(int, long) :0");
 	assert_string_equal(name_of(jit, 0x100000),
 			    "void com.acme.generated.Class0.method(int, long) :0");
 	jit_free(jit);
+}
+
+static long peak_kb(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+static double cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+#define GREEDY 6
+#define GREEDY_LINES 500000u
+
+static pid_t start_greedy(char path[64])
+{
+	pid_t pid = fork();
+	FILE *file;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+		pause();
+		_exit(0);
+	}
+	snprintf(path, 64, "/tmp/perf-%d.map", (int)pid);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (unsigned i = 0; i < GREEDY_LINES; i++)
+		fprintf(file,
+			"%x 10 void com.acme.generated.of.process%d.Class%u.method(int, long)\n",
+			0x100000 + i * 16, (int)pid, i);
+	fclose(file);
+	return pid;
+}
+
+/* Whatever processes write, together they cost a bounded part of memory and CPU time. */
+static void greedy_processes_share_a_budget(void **state)
+{
+	struct process_identity identities[GREEDY];
+	char paths[GREEDY][64];
+	struct jit *jit = jit_new(0);
+	pid_t pids[GREEDY];
+	double began;
+	long before;
+
+	(void)state;
+	for (size_t i = 0; i < GREEDY; i++) {
+		pids[i] = start_greedy(paths[i]);
+		identities[i] = identity_of(pids[i]);
+	}
+	before = peak_kb();
+	began = cpu_seconds();
+	for (int round = 0; round < 40; round++) {
+		for (size_t i = 0; i < GREEDY; i++)
+			jit_note(jit, &identities[i], 0x10, clock_monotonic_ns());
+		jit_settle(jit, 100 * CLOCK_NS_PER_MS);
+		jit_sweep(jit, clock_monotonic_ns());
+	}
+	printf("# %ld kB more at most, %.1f s of CPU time\n", peak_kb() - before,
+	       cpu_seconds() - began);
+	assert_true(cpu_seconds() - began < 2.0 * (double)JIT_BURST_NS / CLOCK_NS_PER_S);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_true(peak_kb() - before < 32 << 10);
+#endif
+	jit_free(jit);
+	for (size_t i = 0; i < GREEDY; i++) {
+		kill(pids[i], SIGKILL);
+		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+		unlink(paths[i]);
+	}
 }
 
 /* A process with a /tmp that never answers: a FUSE file system without a server. */
@@ -368,7 +449,7 @@ static void a_file_system_that_never_answers_holds_nobody_up(void **state)
 		printf("# skip: a FUSE file system cannot be mounted here\n");
 		skip();
 	}
-	jit = jit_new();
+	jit = jit_new(0);
 	identity = identity_of(pid);
 	jit_note(jit, &identity, 0x1000, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10); /* gives up waiting */
@@ -394,7 +475,7 @@ static void stopping_does_not_wait_for_a_file_system(void **state)
 		printf("# skip: a FUSE file system cannot be mounted here\n");
 		skip();
 	}
-	jit = jit_new();
+	jit = jit_new(0);
 	identity = identity_of(pid);
 	jit_note(jit, &identity, 0x1000, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10);
@@ -420,11 +501,13 @@ int main(void)
 					  remove_map),
 		cmocka_unit_test(a_mapped_jitdump_is_followed_as_it_grows),
 		cmocka_unit_test_teardown(large_maps_are_read_in_turns, remove_map),
+		cmocka_unit_test(greedy_processes_share_a_budget),
 		cmocka_unit_test_teardown(a_file_system_that_never_answers_holds_nobody_up,
 					  remove_map),
 		cmocka_unit_test(stopping_does_not_wait_for_a_file_system),
 	};
 
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	mem_bound_heaps();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
