@@ -57,7 +57,8 @@ struct role {
 
 /* Who may do what. */
 static const struct role roles[PRIVILEGE_ROLES] = {
-	[PRIVILEGE_AGENT] = { TO_SAMPLE | TO_READ_PROCESSES,
+	/* SYS_ADMIN: without it the unwinder finds no tables on some kernels. */
+	[PRIVILEGE_AGENT] = { TO_SAMPLE | TO_READ_PROCESSES | BIT(CAP_SYS_ADMIN),
 			      NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_EXEC },
 	[PRIVILEGE_FILE_STARTER] = { TO_READ_PROCESSES | TO_OPEN_MAPPED,
 				     NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |

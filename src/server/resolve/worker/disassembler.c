@@ -143,7 +143,8 @@ static int run_worker(uint16_t machine, uint64_t address)
 	FILE *out = fdopen(FD_OUT, "w");
 	ssize_t len;
 
-	subprocess_confine(&limits);
+	if (!subprocess_confine(&limits))
+		return 1;
 	len = pread(FD_CODE, code, DISASSEMBLER_CODE_BYTES_MAX, 0);
 	if (len < 0 || !out)
 		return 1;

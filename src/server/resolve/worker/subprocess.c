@@ -88,7 +88,7 @@ static void set_limit(int resource, uint64_t value)
 	setrlimit(resource, &limit);
 }
 
-void subprocess_confine(const struct subprocess_limits *limits)
+bool subprocess_confine(const struct subprocess_limits *limits)
 {
 	int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -98,7 +98,8 @@ void subprocess_confine(const struct subprocess_limits *limits)
 		close(oom);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return false;
 	prctl(PR_SET_NAME, limits->name);
 	setpriority(PRIO_PROCESS, 0, NICENESS);
 	set_limit(RLIMIT_CORE, 0);
@@ -106,9 +107,8 @@ void subprocess_confine(const struct subprocess_limits *limits)
 		  &(struct rlimit){ limits->cpu_seconds, limits->cpu_seconds + CPU_KILL_SECONDS });
 	set_limit(RLIMIT_FSIZE, limits->file_bytes);
 	if (HAS_SHADOW)
-		return;
+		return true;
 	set_limit(RLIMIT_DATA, limits->data_bytes);
 	set_limit(RLIMIT_AS, limits->mapped_bytes);
-	if (!syscall_filter_apply(limits->files))
-		errno = 0; /* the other limits have to do */
+	return syscall_filter_apply(limits->files);
 }

@@ -36,6 +36,7 @@ struct subprocess_limits {
 	uint64_t data_bytes, mapped_bytes;
 	enum syscall_filter_files files;
 };
-void subprocess_confine(const struct subprocess_limits *limits);
+/* False when it cannot be confined: then it must not go on. */
+bool subprocess_confine(const struct subprocess_limits *limits);
 
 #endif

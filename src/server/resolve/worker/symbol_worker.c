@@ -102,7 +102,7 @@ static enum syscall_filter_files files_of(const struct symbol_input *inputs, siz
 	return SYSCALL_FILTER_NO_FILES;
 }
 
-static void confine(const struct symbol_limits *limits, const struct symbol_input *inputs,
+static bool confine(const struct symbol_limits *limits, const struct symbol_input *inputs,
 		    size_t inputs_count)
 {
 	const struct subprocess_limits confined = {
@@ -115,7 +115,7 @@ static void confine(const struct symbol_limits *limits, const struct symbol_inpu
 		.files = files_of(inputs, inputs_count),
 	};
 
-	subprocess_confine(&confined);
+	return subprocess_confine(&confined);
 }
 
 static uint64_t number_of(const char *text)
@@ -152,10 +152,14 @@ static int run_worker(char **args, size_t count)
 			.directory = text_or_null(at[2]),
 		};
 	}
-	confine(&limits, inputs, count);
-	if (symbol_reader_write(inputs, count, &limits, text_or_null(args[ARG_NOTE]),
-				text_or_null(args[ARG_SCRATCH_DIRECTORY]), FD_OUT, &status.report,
-				&err)) {
+	if (!confine(&limits, inputs, count)) {
+		status.code = ERR_UNSUPPORTED;
+		snprintf(status.message, sizeof(status.message),
+			 "read symbols: the kernel has no filter of system calls "
+			 "(CONFIG_SECCOMP_FILTER)");
+	} else if (symbol_reader_write(inputs, count, &limits, text_or_null(args[ARG_NOTE]),
+				       text_or_null(args[ARG_SCRATCH_DIRECTORY]), FD_OUT,
+				       &status.report, &err)) {
 		status.code = err.code;
 		memcpy(status.message, err.message, sizeof(status.message));
 	}
