@@ -328,6 +328,7 @@ static void cut_stacks_say_why_at_the_root(void **state)
 		{ STACK_32_BIT, "![truncated: 32-bit process];[anon]!" },
 		{ STACK_NO_USER_REGISTERS, "![truncated: no user registers];[anon]!" },
 		{ STACK_KERNEL_WALK, "[anon]!" },
+		{ STACK_GUESSED_POINTER, "![guess: frame pointer];[anon]!" },
 	};
 	struct fixture *fixture = *state;
 	bool found[sizeof(cases) / sizeof(cases[0])] = { false };

@@ -173,6 +173,22 @@ static void zero_ends_a_chain_but_is_none_by_itself(void **state)
 	assert_int_equal(walk.at, 2);
 }
 
+/* Such code may have left an older frame's pointer in the register: the stack is not known whole.
+ */
+static void the_way_out_of_generated_code_is_a_guess(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	stack[0] = 0;
+	stack[1] = CODE + 0x10;
+	assert_int_equal(walk_from(&walk, CODE + 0x2000, STACK), STACK_GUESSED_POINTER);
+	assert_int_equal(walk.at, 2);
+	/* The next walk begins anew. */
+	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_COMPLETE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +197,7 @@ int main(void)
 		cmocka_unit_test_setup(beyond_a_cut_list_the_kernel_is_asked, set_up),
 		cmocka_unit_test_setup(a_table_that_is_not_to_be_had_is_no_table_to_come, set_up),
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
+		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
