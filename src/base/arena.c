@@ -2,9 +2,9 @@
 #include "base/arena.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 
 #define ARENA_CHUNK_BYTES ((size_t)64 * 1024)
@@ -20,10 +20,10 @@ struct arena_chunk {
 };
 
 static struct {
-	pthread_mutex_t lock;	    /* guards the rest */
+	struct lock lock;	    /* guards the rest */
 	struct arena_chunk *chunks; /* the last that was freed first */
 	size_t bytes, bytes_max;
-} spares = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} spares = { .lock = LOCK_INITIALIZER("arena.spares", LOCK_MEMORY) };
 
 /* With `lock`: takes off what is too much, the oldest first: sizes that are not asked for any more.
  */
@@ -58,10 +58,10 @@ void arena_keep_spares(size_t bytes)
 {
 	struct arena_chunk *surplus;
 
-	pthread_mutex_lock(&spares.lock);
+	lock_take(&spares.lock);
 	spares.bytes_max = bytes;
 	surplus = take_surplus();
-	pthread_mutex_unlock(&spares.lock);
+	lock_give(&spares.lock);
 	free_chunks(surplus);
 }
 
@@ -69,12 +69,12 @@ static void put_spare(struct arena_chunk *chunk)
 {
 	struct arena_chunk *surplus;
 
-	pthread_mutex_lock(&spares.lock);
+	lock_take(&spares.lock);
 	chunk->next = spares.chunks;
 	spares.chunks = chunk;
 	spares.bytes += chunk->capacity;
 	surplus = take_surplus();
-	pthread_mutex_unlock(&spares.lock);
+	lock_give(&spares.lock);
 	free_chunks(surplus);
 }
 
@@ -90,7 +90,7 @@ static struct arena_chunk *take_spare(size_t size)
 
 	if (size < SPARE_FROM_BYTES)
 		return NULL;
-	pthread_mutex_lock(&spares.lock);
+	lock_take(&spares.lock);
 	while (*at && !suits(*at, size))
 		at = &(*at)->next;
 	chunk = *at;
@@ -98,7 +98,7 @@ static struct arena_chunk *take_spare(size_t size)
 		*at = chunk->next;
 		spares.bytes -= chunk->capacity;
 	}
-	pthread_mutex_unlock(&spares.lock);
+	lock_give(&spares.lock);
 	if (chunk) {
 		memset(chunk->bytes, 0, chunk->used);
 		chunk->used = 0;

@@ -139,14 +139,9 @@ void lock_give(struct lock *lock)
 
 void lock_condition_init(struct lock_condition *condition)
 {
-	pthread_condattr_t attributes;
-	int rc;
+	int rc = pthread_cond_init(&condition->condition, NULL);
 
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&condition->condition, &attributes);
 	assert(!rc);
-	pthread_condattr_destroy(&attributes);
 }
 
 void lock_condition_free(struct lock_condition *condition)
@@ -179,7 +174,7 @@ bool lock_wait_until(struct lock_condition *condition, struct lock *lock, int64_
 	at.tv_sec = at_ns / CLOCK_NS_PER_S;
 	at.tv_nsec = at_ns % CLOCK_NS_PER_S;
 	begin_wait(lock);
-	rc = pthread_cond_timedwait(&condition->condition, &lock->mutex, &at);
+	rc = pthread_cond_clockwait(&condition->condition, &lock->mutex, CLOCK_MONOTONIC, &at);
 	set_owner(lock, lock_thread());
 	must(rc == ETIMEDOUT ? 0 : rc, "cannot be waited with", lock);
 	return rc != ETIMEDOUT;

@@ -57,6 +57,11 @@ struct lock_condition {
 		PTHREAD_MUTEX_INITIALIZER, NULL, name, rank                                        \
 	}
 
+#define LOCK_CONDITION_INITIALIZER                                                                 \
+	{                                                                                          \
+		PTHREAD_COND_INITIALIZER                                                           \
+	}
+
 void lock_init(struct lock *lock, const char *name, unsigned int rank);
 void lock_free(struct lock *lock); /* nobody holds it */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/printable.h"
 
 #define DETAIL_BYTES 2048 /* what is longer is cut */
@@ -17,7 +17,7 @@ static const char *const level_names[LOG_LEVELS] = { "debug", "info", "warn", "e
 
 static _Atomic enum log_level level_min = LOG_INFO;
 static _Atomic enum log_format line_format = LOG_LOGFMT;
-static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock write_lock = LOCK_INITIALIZER("log", LOCK_LOG);
 
 void log_set(enum log_level level, enum log_format format)
 {
@@ -129,10 +129,10 @@ void log_event(enum log_level level, const char *module, const char *message, co
 	/* Text from outside can neither end our line, nor break the JSON, nor command terminals. */
 	printable_add(&shown, strbuf_slice(&line));
 	strbuf_add_byte(&shown, '\n');
-	pthread_mutex_lock(&write_lock);
+	lock_take(&write_lock);
 	fwrite(shown.data, 1, shown.len, stderr);
 	fflush(stderr);
-	pthread_mutex_unlock(&write_lock);
+	lock_give(&write_lock);
 	strbuf_free(&line);
 	strbuf_free(&shown);
 }

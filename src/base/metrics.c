@@ -2,15 +2,16 @@
 #include "base/metrics.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <string.h>
+
+#include "base/lock.h"
 
 #define METRICS_MAX 1024
 
 static struct metric *registered[METRICS_MAX];
 static size_t registered_count;
 static struct metric_collector *collectors;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
+static struct lock lock = LOCK_INITIALIZER("metrics", LOCK_METRICS); /* guards all three */
 
 static bool is_registered(const struct metric *metric)
 {
@@ -22,14 +23,14 @@ static bool is_registered(const struct metric *metric)
 
 void metrics_register(struct metric *const *metrics, size_t count)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	for (size_t i = 0; i < count; i++) {
 		if (!is_registered(metrics[i])) {
 			assert(registered_count < METRICS_MAX);
 			registered[registered_count++] = metrics[i];
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 static bool seen_before(size_t index)
@@ -51,7 +52,7 @@ static void render_one(struct strbuf *out, const struct metric *metric)
 
 void metrics_render(struct strbuf *out)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	for (size_t i = 0; i < registered_count; i++) {
 		if (seen_before(i))
 			continue;
@@ -64,27 +65,27 @@ void metrics_render(struct strbuf *out)
 	}
 	for (struct metric_collector *at = collectors; at; at = at->next)
 		at->render(at->context, out);
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 void metrics_add_collector(struct metric_collector *collector)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	collector->next = collectors;
 	collectors = collector;
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 void metrics_remove_collector(struct metric_collector *collector)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	for (struct metric_collector **at = &collectors; *at; at = &(*at)->next) {
 		if (*at == collector) {
 			*at = collector->next;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 void metrics_add_family(struct strbuf *out, const char *name, const char *type, const char *help)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 
 struct queue {
@@ -11,8 +12,8 @@ struct queue {
 };
 
 struct pool {
-	pthread_mutex_t lock; /* guards all but the threads' own fields */
-	pthread_cond_t wake;
+	struct lock lock; /* guards all but the threads' own fields */
+	struct lock_condition wake;
 	struct queue waiting, finished;
 	unsigned waiting_count, queue_max, idle_count;
 	bool is_stopping;
@@ -45,12 +46,13 @@ static struct exchange *pop(struct queue *queue)
 	return exchange;
 }
 
-/* The next exchange to run; NULL when the pool stops. Called and returns with the lock held. */
+/* The next exchange to run; NULL when the pool stops. */
 static struct exchange *wait_for_work(struct pool *pool)
 {
+	lock_assert_held(&pool->lock);
 	while (!pool->waiting.first && !pool->is_stopping) {
 		pool->idle_count++;
-		pthread_cond_wait(&pool->wake, &pool->lock);
+		lock_wait(&pool->wake, &pool->lock);
 		pool->idle_count--;
 	}
 	if (pool->is_stopping)
@@ -65,19 +67,19 @@ static void *work(void *context)
 	struct exchange *exchange;
 
 	pthread_setname_np(pthread_self(), "firn-http-work");
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	while ((exchange = wait_for_work(pool))) {
 		bool was_empty;
 
-		pthread_mutex_unlock(&pool->lock);
+		lock_give(&pool->lock);
 		exchange_run(exchange);
-		pthread_mutex_lock(&pool->lock);
+		lock_take(&pool->lock);
 		was_empty = !pool->finished.first;
 		push(&pool->finished, exchange);
 		if (was_empty)
 			pool->on_finished(pool->context);
 	}
-	pthread_mutex_unlock(&pool->lock);
+	lock_give(&pool->lock);
 	return NULL;
 }
 
@@ -85,15 +87,15 @@ bool pool_submit(struct pool *pool, struct exchange *exchange)
 {
 	bool has_room;
 
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	has_room = pool->waiting_count < pool->queue_max && !pool->is_stopping;
 	if (has_room) {
 		push(&pool->waiting, exchange);
 		pool->waiting_count++;
 		if (pool->idle_count)
-			pthread_cond_signal(&pool->wake);
+			lock_signal(&pool->wake);
 	}
-	pthread_mutex_unlock(&pool->lock);
+	lock_give(&pool->lock);
 	return has_room;
 }
 
@@ -101,10 +103,10 @@ struct exchange *pool_take_finished(struct pool *pool)
 {
 	struct exchange *first;
 
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	first = pool->finished.first;
 	pool->finished = (struct queue){ 0 };
-	pthread_mutex_unlock(&pool->lock);
+	lock_give(&pool->lock);
 	return first;
 }
 
@@ -120,16 +122,16 @@ void pool_stop(struct pool *pool)
 {
 	if (!pool)
 		return;
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	pool->is_stopping = true;
-	pthread_cond_broadcast(&pool->wake);
-	pthread_mutex_unlock(&pool->lock);
+	lock_broadcast(&pool->wake);
+	lock_give(&pool->lock);
 	for (unsigned i = 0; i < pool->threads_count; i++)
 		pthread_join(pool->threads[i], NULL);
 	free_all(&pool->waiting);
 	free_all(&pool->finished);
-	pthread_cond_destroy(&pool->wake);
-	pthread_mutex_destroy(&pool->lock);
+	lock_condition_free(&pool->wake);
+	lock_free(&pool->lock);
 	free(pool->threads);
 	free(pool);
 }
@@ -141,8 +143,8 @@ int pool_start(unsigned workers, unsigned queue_max, void (*finished)(void *cont
 	sigset_t all, old;
 	int code = 0;
 
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->wake, NULL);
+	lock_init(&pool->lock, "net.pool", LOCK_NET);
+	lock_condition_init(&pool->wake);
 	pool->queue_max = queue_max;
 	pool->on_finished = finished;
 	pool->context = context;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/whole_file.h"
@@ -75,8 +75,8 @@ static const struct option_verb spec = {
 
 /* What the agent delivered last, until it is shown. */
 struct live {
-	pthread_mutex_t lock;
-	pthread_cond_t came;
+	struct lock lock;
+	struct lock_condition came;
 	struct tables tables;
 	bool fresh;
 	struct resolver *resolver;
@@ -99,7 +99,7 @@ static void take(void *context, const struct tables_view *batch)
 	struct live *live = context;
 	struct tables_copy copy;
 
-	pthread_mutex_lock(&live->lock);
+	lock_take(&live->lock);
 	tables_reset(&live->tables);
 	tables_copy_begin(&copy, &live->tables, batch);
 	for (uint32_t i = 0; i < batch->reports_count; i++)
@@ -107,8 +107,8 @@ static void take(void *context, const struct tables_view *batch)
 			break;
 	tables_copy_end(&copy);
 	live->fresh = true;
-	pthread_cond_signal(&live->came);
-	pthread_mutex_unlock(&live->lock);
+	lock_signal(&live->came);
+	lock_give(&live->lock);
 }
 
 static void lend(void *context, const struct agent_binary *binary)
@@ -171,14 +171,14 @@ static int refresh(struct screen *screen, struct err *err)
 	struct tree *tree = NULL;
 	int rc = 0;
 
-	pthread_mutex_lock(&screen->live->lock);
+	lock_take(&screen->live->lock);
 	if (screen->live->fresh && !screen->held) {
 		/* A table that stays waits for its names; the next one of many will have them. */
 		rc = sum_up(screen->live,
 			    screen->tty ? clock_monotonic_ns() + NAMES_PATIENCE_NS : 0, &tree, err);
 		screen->live->fresh = false;
 	}
-	pthread_mutex_unlock(&screen->live->lock);
+	lock_give(&screen->live->lock);
 	if (rc || !tree)
 		return rc;
 	functions_free(&screen->functions);
@@ -379,15 +379,12 @@ static int show_once(struct screen *screen, struct err *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&screen->live->lock);
+	lock_take(&screen->live->lock);
 	while (!screen->live->fresh && !is_told_to_end()) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec++;
-		pthread_cond_timedwait(&screen->live->came, &screen->live->lock, &until);
+		lock_wait_until(&screen->live->came, &screen->live->lock,
+				clock_monotonic_ns() + CLOCK_NS_PER_S);
 	}
-	pthread_mutex_unlock(&screen->live->lock);
+	lock_give(&screen->live->lock);
 	rc = refresh(screen, err);
 	draw(screen);
 	return rc;
@@ -395,7 +392,8 @@ static int show_once(struct screen *screen, struct err *err)
 
 static int top(const struct top_verb_options *values, struct err *err)
 {
-	struct live live = { .lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER };
+	struct live live = { .lock = LOCK_INITIALIZER("top.live", LOCK_CLI),
+			     .came = LOCK_CONDITION_INITIALIZER };
 	struct screen screen = { .live = &live,
 				 .values = values,
 				 .tty = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) };

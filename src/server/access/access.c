@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -19,7 +20,7 @@
 struct access {
 	char *path;
 	struct strbuf headers;
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct state *state;  /* guarded, as the next two */
 	int64_t look_next_ns; /* monotonic */
 	bool failed;	      /* the last reading; told once */
@@ -89,7 +90,7 @@ int access_open(const char *path, const char *own_token, struct access **ret, st
 	access = mem_new(struct access);
 	access->path = mem_strndup(path, strlen(path));
 	access->state = state;
-	pthread_mutex_init(&access->lock, NULL);
+	lock_init(&access->lock, "access", LOCK_ACCESS);
 	password_init(&access->passwords);
 	write_headers(access);
 	access->has_own_token = own_token;
@@ -106,7 +107,7 @@ void access_close(struct access *access)
 		return;
 	state_unref(access->state);
 	password_fini(&access->passwords);
-	pthread_mutex_destroy(&access->lock);
+	lock_free(&access->lock);
 	strbuf_free(&access->headers);
 	free(access->path);
 	free(access);
@@ -188,14 +189,14 @@ static struct state *take_state(struct access *access)
 	int64_t now_ns = clock_monotonic_ns();
 	struct state *state;
 
-	pthread_mutex_lock(&access->lock);
+	lock_take(&access->lock);
 	if (now_ns >= access->look_next_ns) {
 		access->look_next_ns = now_ns + LOOK_NS;
 		if (state_is_stale(access->state))
 			read_again(access);
 	}
 	state = state_ref(access->state);
-	pthread_mutex_unlock(&access->lock);
+	lock_give(&access->lock);
 	return state;
 }
 

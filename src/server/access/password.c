@@ -12,14 +12,14 @@ void password_init(struct password_memory *memory)
 	*memory = (struct password_memory){ 0 };
 	if (getrandom(memory->salt, sizeof(memory->salt), 0) != sizeof(memory->salt))
 		abort(); /* never happens for so few bytes once the system is up */
-	pthread_mutex_init(&memory->lock, NULL);
-	pthread_mutex_init(&memory->trying, NULL);
+	lock_init(&memory->lock, "password.verdicts", LOCK_ACCESS + 2);
+	lock_init(&memory->trying, "password.trying", LOCK_ACCESS + 1);
 }
 
 void password_fini(struct password_memory *memory)
 {
-	pthread_mutex_destroy(&memory->lock);
-	pthread_mutex_destroy(&memory->trying);
+	lock_free(&memory->lock);
+	lock_free(&memory->trying);
 }
 
 static void digest_of(const struct password_memory *memory, struct slice bcrypt,
@@ -45,10 +45,10 @@ static bool recall(struct password_memory *memory, const uint8_t *digest, bool *
 	const struct password_verdict *verdict = verdict_of(memory, digest);
 	bool known;
 
-	pthread_mutex_lock(&memory->lock);
+	lock_take(&memory->lock);
 	known = verdict->known && !memcmp(verdict->digest, digest, SHA256_DIGEST_BYTES);
 	*ret_fits = known && verdict->fits;
-	pthread_mutex_unlock(&memory->lock);
+	lock_give(&memory->lock);
 	return known;
 }
 
@@ -56,13 +56,13 @@ static void remember(struct password_memory *memory, const uint8_t *digest, bool
 {
 	struct password_verdict *verdict = verdict_of(memory, digest);
 
-	pthread_mutex_lock(&memory->lock);
+	lock_take(&memory->lock);
 	if (fits || !verdict->fits) { /* or who guesses makes those who know wait */
 		memcpy(verdict->digest, digest, SHA256_DIGEST_BYTES);
 		verdict->known = true;
 		verdict->fits = fits;
 	}
-	pthread_mutex_unlock(&memory->lock);
+	lock_give(&memory->lock);
 }
 
 /* Equal in a time that does not tell where they differ. */
@@ -102,18 +102,18 @@ static bool begin_trial(struct password_memory *memory)
 {
 	bool may;
 
-	pthread_mutex_lock(&memory->lock);
+	lock_take(&memory->lock);
 	may = memory->trials < PASSWORD_TRIALS_MAX;
 	memory->trials += may;
-	pthread_mutex_unlock(&memory->lock);
+	lock_give(&memory->lock);
 	return may;
 }
 
 static void end_trial(struct password_memory *memory)
 {
-	pthread_mutex_lock(&memory->lock);
+	lock_take(&memory->lock);
 	memory->trials--;
-	pthread_mutex_unlock(&memory->lock);
+	lock_give(&memory->lock);
 }
 
 enum password_answer password_try(struct password_memory *memory, struct slice bcrypt,
@@ -130,7 +130,7 @@ enum password_answer password_try(struct password_memory *memory, struct slice b
 		return fits ? PASSWORD_FITS : PASSWORD_WRONG; /* without waiting for guesses */
 	if (!begin_trial(memory))
 		return PASSWORD_LATER;
-	pthread_mutex_lock(&memory->trying);
+	lock_take(&memory->trying);
 	if (!recall(memory, digest, &fits)) {
 		text = mem_strndup(password.len ? password.data : "", password.len);
 		hash = mem_strndup(bcrypt.data, bcrypt.len);
@@ -140,7 +140,7 @@ enum password_answer password_try(struct password_memory *memory, struct slice b
 		free(text);
 		free(hash);
 	}
-	pthread_mutex_unlock(&memory->trying);
+	lock_give(&memory->trying);
 	end_trial(memory);
 	return fits ? PASSWORD_FITS : PASSWORD_WRONG;
 }

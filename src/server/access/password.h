@@ -10,9 +10,9 @@
 #ifndef FIRN_SERVER_ACCESS_PASSWORD_H
 #define FIRN_SERVER_ACCESS_PASSWORD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
 #include "base/slice.h"
 #include "codec/wire/sha256.h"
 
@@ -26,9 +26,9 @@ struct password_verdict {
 
 struct password_memory {
 	uint8_t salt[SHA256_DIGEST_BYTES];
-	pthread_mutex_t lock; /* of the verdicts and trials */
+	struct lock lock; /* of the verdicts and trials */
 	unsigned trials;
-	pthread_mutex_t trying; /* whoever hashes */
+	struct lock trying; /* whoever hashes */
 	struct password_verdict
 		verdicts[PASSWORD_VERDICTS]; /* by digest; right ones stay, the later wins */
 };

@@ -15,12 +15,12 @@
 
 void debuginfo_collect(struct debuginfo *debuginfo)
 {
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	debuginfo_note_uses(debuginfo);
 	debuginfo_remove_old(debuginfo);
 	debuginfo_drop_partials(debuginfo, NULL);
 	debuginfo_make_room(debuginfo, NULL, 0);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	if (debuginfo->debuginfod)
 		debuginfod_collect(debuginfo->debuginfod);
 }
@@ -37,9 +37,9 @@ static void remove_garbage(struct debuginfo *debuginfo)
 		char id[DISK_UPLOAD_ID_BYTES];
 
 		memcpy(id, debuginfo->garbage[--debuginfo->garbage_count], sizeof(id));
-		pthread_mutex_unlock(&debuginfo->lock);
+		lock_give(&debuginfo->lock);
 		disk_remove_upload(debuginfo->path, id);
-		pthread_mutex_lock(&debuginfo->lock);
+		lock_take(&debuginfo->lock);
 	}
 }
 
@@ -47,26 +47,25 @@ static void *run(void *data)
 {
 	struct debuginfo *debuginfo = data;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	while (!debuginfo->is_stopping) {
 		int64_t until_ns = clock_monotonic_ns() + COLLECT_NS;
-		struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
-		int code = 0;
+		bool in_time = true;
 
-		while (!code && !debuginfo->is_stopping) {
+		while (in_time && !debuginfo->is_stopping) {
 			remove_garbage(debuginfo);
 			if (!debuginfo->is_stopping)
-				code = pthread_cond_clockwait(&debuginfo->wake, &debuginfo->lock,
-							      CLOCK_MONOTONIC, &until);
+				in_time = lock_wait_until(&debuginfo->wake, &debuginfo->lock,
+							  until_ns);
 		}
 		if (debuginfo->is_stopping)
 			break;
-		pthread_mutex_unlock(&debuginfo->lock);
+		lock_give(&debuginfo->lock);
 		debuginfo_collect(debuginfo);
-		pthread_mutex_lock(&debuginfo->lock);
+		lock_take(&debuginfo->lock);
 	}
 	remove_garbage(debuginfo);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	return NULL;
 }
 
@@ -118,8 +117,8 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 	debuginfo->path = mem_strndup(options->path, strlen(options->path));
 	if (!debuginfo->options.file_bytes_max)
 		debuginfo->options.file_bytes_max = FILE_BYTES_DEFAULT;
-	pthread_mutex_init(&debuginfo->lock, NULL);
-	pthread_cond_init(&debuginfo->wake, NULL);
+	lock_init(&debuginfo->lock, "debuginfo", LOCK_DEBUGINFO + 1);
+	lock_condition_init(&debuginfo->wake);
 	rc = disk_open(debuginfo->path, err);
 	if (!rc)
 		rc = disk_each(debuginfo->path, found, debuginfo, err);
@@ -142,10 +141,10 @@ void debuginfo_close(struct debuginfo *debuginfo)
 	if (!debuginfo)
 		return;
 	debuginfod_stop(debuginfo->debuginfod);
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	debuginfo->is_stopping = true;
-	pthread_cond_signal(&debuginfo->wake);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_signal(&debuginfo->wake);
+	lock_give(&debuginfo->lock);
 	if (debuginfo->has_thread)
 		pthread_join(debuginfo->thread, NULL);
 	debuginfo_note_uses(debuginfo);
@@ -155,8 +154,8 @@ void debuginfo_close(struct debuginfo *debuginfo)
 	free(debuginfo->uploads);
 	free(debuginfo->garbage);
 	idmap_free(&debuginfo->map);
-	pthread_cond_destroy(&debuginfo->wake);
-	pthread_mutex_destroy(&debuginfo->lock);
+	lock_condition_free(&debuginfo->wake);
+	lock_free(&debuginfo->lock);
 	free(debuginfo->path);
 	free(debuginfo);
 }

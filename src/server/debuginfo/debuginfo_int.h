@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "base/idmap.h"
+#include "base/lock.h"
 #include "base/metrics.h"
 #include "codec/wire/sha256.h"
 #include "server/debuginfo/debuginfo.h"
@@ -65,8 +66,8 @@ struct debuginfo {
 	char *path;
 	struct debuginfod *debuginfod; /* NULL: no servers to ask */
 
-	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t wake;  /* the thread: something is to be removed, or the end */
+	struct lock lock;	    /* for all below */
+	struct lock_condition wake; /* the thread: something is to be removed, or the end */
 	pthread_t thread;
 	bool has_thread, is_stopping;
 	struct entry *entries;

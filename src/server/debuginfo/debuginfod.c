@@ -101,7 +101,7 @@ static void want(struct debuginfod *debuginfod, struct slice build_id)
 		return;
 	if (asked->state != WAITING)
 		settle(debuginfod, asked, WAITING, 0, "");
-	pthread_cond_signal(&debuginfod->wake);
+	lock_signal(&debuginfod->wake);
 }
 
 static void want_missing(void *context, struct slice build_id)
@@ -124,7 +124,7 @@ static void want_better(struct debuginfod *debuginfod)
 	struct debuginfo *store = debuginfod->store;
 	int64_t since_ns;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	debuginfo_note_uses(store);
 	since_ns = debuginfo_now_ns(store) - RECENT_NS;
 	for (size_t i = 0; i < store->count; i++) {
@@ -138,7 +138,7 @@ static void want_better(struct debuginfod *debuginfod)
 		if (alternate.len && !debuginfo_find(store, alternate, DEBUGINFO_DEBUG))
 			want(debuginfod, alternate);
 	}
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 }
 
 static void poll_wanted(struct debuginfod *debuginfod)
@@ -277,14 +277,14 @@ static void fetch_one(struct debuginfod *debuginfod, size_t index)
 
 	settle(debuginfod, asked, FETCHING, 0, "");
 	memcpy(build_id, asked->build_id, sizeof(build_id));
-	pthread_mutex_unlock(&debuginfod->lock);
+	lock_give(&debuginfod->lock);
 	rc = fetch_from_all(debuginfod, build_id, &err);
 	if (!rc)
 		debuginfod_write_miss(debuginfod, build_id);
 	if (rc < 0 && rc != -ERR_EXISTS && rc != -ERR_BUSY && rc != -ERR_CANCELLED)
 		log_info("debuginfod", "not fetched", "build_id=%s cause=\"%s\"", build_id,
 			 err.message);
-	pthread_mutex_lock(&debuginfod->lock);
+	lock_take(&debuginfod->lock);
 	asked = find(debuginfod, slice_of(build_id));
 	if (!asked) /* forgotten meanwhile */
 		return;
@@ -314,10 +314,9 @@ static void *run(void *data)
 {
 	struct debuginfod *debuginfod = data;
 
-	pthread_mutex_lock(&debuginfod->lock);
+	lock_take(&debuginfod->lock);
 	while (!atomic_load(&debuginfod->stopping)) {
 		int64_t until_ns = clock_monotonic_ns() + POLL_NS;
-		struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
 		size_t next;
 
 		poll_wanted(debuginfod);
@@ -325,10 +324,9 @@ static void *run(void *data)
 		if (next != SIZE_MAX)
 			fetch_one(debuginfod, next);
 		else
-			pthread_cond_clockwait(&debuginfod->wake, &debuginfod->lock,
-					       CLOCK_MONOTONIC, &until);
+			lock_wait_until(&debuginfod->wake, &debuginfod->lock, until_ns);
 	}
-	pthread_mutex_unlock(&debuginfod->lock);
+	lock_give(&debuginfod->lock);
 	return NULL;
 }
 
@@ -394,8 +392,8 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 		debuginfo->options.debuginfod_timeout_ns = TIMEOUT_DEFAULT_NS;
 	if (!debuginfo->options.debuginfod_bytes_max)
 		debuginfo->options.debuginfod_bytes_max = BYTES_MAX_DEFAULT;
-	pthread_mutex_init(&debuginfod->lock, NULL);
-	pthread_cond_init(&debuginfod->wake, NULL);
+	lock_init(&debuginfod->lock, "debuginfod", LOCK_DEBUGINFO);
+	lock_condition_init(&debuginfod->wake);
 	strbuf_addf(&debuginfod->folder, "%s/debuginfod", debuginfo->path);
 	rc = add_servers(debuginfod, err);
 	if (!rc && mkdir(strbuf_text(&debuginfod->folder), 0750) && errno != EEXIST)
@@ -419,10 +417,10 @@ void debuginfod_stop(struct debuginfod *debuginfod)
 {
 	if (!debuginfod)
 		return;
-	pthread_mutex_lock(&debuginfod->lock);
+	lock_take(&debuginfod->lock);
 	atomic_store(&debuginfod->stopping, true);
-	pthread_cond_broadcast(&debuginfod->wake);
-	pthread_mutex_unlock(&debuginfod->lock);
+	lock_broadcast(&debuginfod->wake);
+	lock_give(&debuginfod->lock);
 	for (size_t i = 0; i < debuginfod->threads_count; i++)
 		pthread_join(debuginfod->threads[i], NULL);
 	for (size_t i = 0; i < debuginfod->urls_count; i++)
@@ -433,8 +431,8 @@ void debuginfod_stop(struct debuginfod *debuginfod)
 	tls_unref(debuginfod->tls);
 	strbuf_free(&debuginfod->folder);
 	strbuf_free(&debuginfod->servers);
-	pthread_cond_destroy(&debuginfod->wake);
-	pthread_mutex_destroy(&debuginfod->lock);
+	lock_condition_free(&debuginfod->wake);
+	lock_free(&debuginfod->lock);
 	free(debuginfod);
 }
 
@@ -446,7 +444,7 @@ void debuginfod_each(struct debuginfod *debuginfod, struct slice build_id, debug
 		[NOT_THERE] = "not there", [FAILED] = "failed",
 	};
 
-	pthread_mutex_lock(&debuginfod->lock);
+	lock_take(&debuginfod->lock);
 	for (size_t i = 0; i < debuginfod->asked_count; i++) {
 		const struct asked *asked = &debuginfod->asked[i];
 
@@ -455,5 +453,5 @@ void debuginfod_each(struct debuginfod *debuginfod, struct slice build_id, debug
 					       slice_of(asked->build_id), states[asked->state],
 					       slice_of(asked->why), asked->at_ns });
 	}
-	pthread_mutex_unlock(&debuginfod->lock);
+	lock_give(&debuginfod->lock);
 }

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "net/client/fetch.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
@@ -29,8 +30,8 @@ struct debuginfod {
 	_Atomic bool stopping;
 	_Atomic size_t misses; /* on disk, at most: one that is written anew counts again */
 
-	pthread_mutex_t lock; /* for all below; taken before the store's and the resolver's */
-	pthread_cond_t wake;
+	struct lock lock; /* for all below; taken before the store's and the resolver's */
+	struct lock_condition wake;
 	struct asked *asked; /* debuginfod.c */
 	size_t asked_count, asked_capacity;
 	struct idmap map;

@@ -183,7 +183,7 @@ void debuginfo_add_garbage(struct debuginfo *debuginfo, const char *id)
 {
 	mem_grow(debuginfo->garbage, debuginfo->garbage_count, debuginfo->garbage_capacity);
 	memcpy(debuginfo->garbage[debuginfo->garbage_count++], id, DISK_UPLOAD_ID_BYTES);
-	pthread_cond_signal(&debuginfo->wake);
+	lock_signal(&debuginfo->wake);
 }
 
 static void drop_partial(struct debuginfo *debuginfo, size_t index)
@@ -257,7 +257,7 @@ void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *
 {
 	const struct entry **sorted;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	sorted = mem_new_array(const struct entry *, debuginfo->count);
 	for (size_t i = 0; i < debuginfo->count; i++)
 		sorted[i] = &debuginfo->entries[i];
@@ -269,5 +269,5 @@ void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *
 		visit(context, &file);
 	}
 	free(sorted);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 }

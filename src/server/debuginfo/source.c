@@ -23,10 +23,10 @@ static int find_uploaded(struct debuginfo *debuginfo, struct slice build_id, str
 	bool is_here;
 	int fd, rc;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	is_here = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
 	debuginfo_touch(debuginfo, build_id, DEBUGINFO_SOURCES, debuginfo_now_ns(debuginfo));
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	if (!is_here) {
 		strbuf_add_text(why, "no archive of sources was uploaded for this build id (firn "
 				     "debuginfo upload --source DIR FILE)");
@@ -127,7 +127,7 @@ static int find_local(const struct debuginfo *debuginfo, struct slice path, stru
 }
 
 static int check_query(struct slice build_id, struct slice path,
-			  char ret_id[ELF_BUILD_ID_TEXT_BYTES], struct err *err)
+		       char ret_id[ELF_BUILD_ID_TEXT_BYTES], struct err *err)
 {
 	if (build_id.len && !debuginfo_normalise_id(build_id, ret_id))
 		return err_set(err, ERR_INVALID, "\"%.*s\" is no build id",

@@ -215,7 +215,7 @@ int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *off
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	expire(debuginfo);
 	*ret = judge(debuginfo, slice_of(build_id), offer);
 	if (!offer->is_forced && *ret != DEBUGINFO_PRESENT &&
@@ -223,7 +223,7 @@ int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *off
 		*ret = DEBUGINFO_IN_PROGRESS;
 	else if (!offer->is_forced && *ret != DEBUGINFO_PRESENT)
 		(void)add_upload(debuginfo, build_id, offer->content);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	return 0;
 }
 
@@ -308,7 +308,7 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	rc = begin(debuginfo, offer, build_id, &upload, err);
 	if (!rc) {
 		upload->state = UPLOAD_BEGUN;
@@ -326,7 +326,7 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 		memcpy(ret_id, upload->id, sizeof(upload->id));
 		publish(debuginfo);
 	}
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	return rc;
 }
 
@@ -383,7 +383,7 @@ int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, 
 	struct upload *upload;
 	int rc = 0;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	expire(debuginfo);
 	upload = upload_of(debuginfo, build_id, id);
 	if (!upload)
@@ -399,7 +399,7 @@ int debuginfo_receive_begin(struct debuginfo *debuginfo, struct slice build_id, 
 		upload->since_ns = clock_monotonic_ns();
 		receiver->upload = *upload;
 	}
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	if (rc) {
 		free(receiver);
 		return rc;
@@ -446,7 +446,7 @@ static void end_receiver(struct debuginfo_receiver *receiver, enum fate fate)
 
 	if (receiver->fd >= 0)
 		close(receiver->fd);
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	upload = upload_of(debuginfo, slice_of(receiver->upload.build_id),
 			   slice_of(receiver->upload.id));
 	if (upload)
@@ -458,7 +458,7 @@ static void end_receiver(struct debuginfo_receiver *receiver, enum fate fate)
 		debuginfo_add_garbage(debuginfo, receiver->upload.id);
 	else
 		debuginfo_drop_partials(debuginfo, receiver->upload.build_id);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	free(receiver);
 }
 
@@ -590,9 +590,9 @@ static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, str
 	receiver->upload.record.sections = found.sections;
 	memcpy(receiver->upload.record.alternate, found.alternate, sizeof(found.alternate));
 	receiver->upload.record.has_offsets = found.has_offsets;
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	rc = install(receiver, kind, ret_is_same, err);
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	return rc;
 }
 
@@ -602,14 +602,14 @@ static void tell_added(struct debuginfo *debuginfo, const char *build_id)
 	char(*gainers)[ELF_BUILD_ID_TEXT_BYTES] = NULL;
 	size_t count = 0, capacity = 0;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	for (size_t i = 0; i < debuginfo->count; i++) {
 		if (strcmp(debuginfo->entries[i].record.alternate, build_id) != 0)
 			continue;
 		mem_grow(gainers, count, capacity);
 		snprintf(gainers[count++], sizeof(*gainers), "%s", debuginfo->entries[i].build_id);
 	}
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	debuginfo->options.added(debuginfo->options.context, slice_of(build_id));
 	for (size_t i = 0; i < count; i++)
 		debuginfo->options.added(debuginfo->options.context, slice_of(gainers[i]));
@@ -647,7 +647,7 @@ int debuginfo_confirm(struct debuginfo *debuginfo, struct slice build_id, struct
 	char normal[ELF_BUILD_ID_TEXT_BYTES];
 	bool is_here = false, is_under_way;
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	is_under_way = upload_of(debuginfo, build_id, id);
 	for (int kind = 0; debuginfo_normalise_id(build_id, normal) && kind < DEBUGINFO_KINDS;
 	     kind++) {
@@ -656,7 +656,7 @@ int debuginfo_confirm(struct debuginfo *debuginfo, struct slice build_id, struct
 
 		is_here |= entry && id.len && slice_is(id, entry->record.upload_id);
 	}
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 	if (is_under_way)
 		return err_set(err, ERR_INVALID, "the upload has not come as a whole");
 	if (!is_here)
@@ -672,7 +672,7 @@ void debuginfo_each_coming(struct debuginfo *debuginfo, debuginfo_coming_f *visi
 		[UPLOAD_RECEIVING] = "receiving",
 	};
 
-	pthread_mutex_lock(&debuginfo->lock);
+	lock_take(&debuginfo->lock);
 	expire(debuginfo);
 	for (size_t i = 0; i < debuginfo->uploads_count; i++) {
 		const struct upload *upload = &debuginfo->uploads[i];
@@ -687,5 +687,5 @@ void debuginfo_each_coming(struct debuginfo *debuginfo, debuginfo_coming_f *visi
 		visit(context, &(struct debuginfo_coming){ slice_of(partial->build_id), "cut off",
 							   partial->bytes, partial->received });
 	}
-	pthread_mutex_unlock(&debuginfo->lock);
+	lock_give(&debuginfo->lock);
 }

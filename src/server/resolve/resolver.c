@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -80,9 +81,9 @@ struct resolver {
 	_Atomic bool stopping;
 	pthread_t builder;
 
-	pthread_mutex_t lock;  /* for all below */
-	pthread_cond_t built;  /* some binary was settled */
-	pthread_cond_t queued; /* work for the builder, or its end */
+	struct lock lock;	      /* for all below */
+	struct lock_condition built;  /* some binary was settled */
+	struct lock_condition queued; /* work for the builder, or its end */
 	struct binary **binaries;
 	size_t binaries_count, binaries_capacity;
 	struct idmap map; /* build id -> binaries */
@@ -147,9 +148,9 @@ static void resolver_release(struct resolver *resolver)
 	free(resolver->binaries);
 	idmap_free(&resolver->map);
 	symbol_store_close(resolver->store);
-	pthread_cond_destroy(&resolver->built);
-	pthread_cond_destroy(&resolver->queued);
-	pthread_mutex_destroy(&resolver->lock);
+	lock_condition_free(&resolver->built);
+	lock_condition_free(&resolver->queued);
+	lock_free(&resolver->lock);
 	free(resolver->debuginfo_path);
 	free(resolver->uploads_path);
 	free(resolver);
@@ -370,7 +371,7 @@ static void settle(struct resolver *resolver, struct binary *binary, struct outc
 	binary->detail = outcome->detail;
 	binary->failed_at_ns = clock_monotonic_ns();
 	evict(resolver, binary);
-	pthread_cond_broadcast(&resolver->built);
+	lock_broadcast(&resolver->built);
 }
 
 static bool must_build(const struct binary *binary)
@@ -381,13 +382,14 @@ static bool must_build(const struct binary *binary)
 	       clock_monotonic_ns() - binary->failed_at_ns >= RETRY_NS;
 }
 
-/* Called and returns with the lock held; lets go of it while it builds. */
+/* Lets go of the lock while it builds. */
 static void build_binary(struct resolver *resolver, struct binary *binary, struct slice path)
 {
 	struct outcome outcome;
 	char *offer_name = NULL;
 	int offer_fd = -1;
 
+	lock_assert_held(&resolver->lock);
 	binary->state = BINARY_BUILDING;
 	binary->retry = false;
 	free(binary->asked_path);
@@ -397,9 +399,9 @@ static void build_binary(struct resolver *resolver, struct binary *binary, struc
 		offer_name = mem_strndup(binary->offer_path, strlen(binary->offer_path));
 		binary->offered_at = ++resolver->ticks;
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 	outcome = make_table(resolver, binary->build_id, path, offer_fd, offer_name);
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	settle(resolver, binary, &outcome);
 }
 
@@ -409,17 +411,16 @@ static void enqueue(struct resolver *resolver, struct binary *binary, struct sli
 	binary->wanted_path = mem_strndup(path.data, path.len);
 	binary->state = BINARY_QUEUED;
 	binary->queued_at = ++resolver->ticks;
-	pthread_cond_signal(&resolver->queued);
+	lock_signal(&resolver->queued);
 }
 
 /* False when the time is over. */
 static bool wait_built(struct resolver *resolver, int64_t until_ns)
 {
-	struct timespec until = { until_ns / CLOCK_NS_PER_S, until_ns % CLOCK_NS_PER_S };
-
-	if (until_ns == RESOLVE_WAIT_ALWAYS)
-		return !pthread_cond_wait(&resolver->built, &resolver->lock);
-	return !pthread_cond_clockwait(&resolver->built, &resolver->lock, CLOCK_MONOTONIC, &until);
+	if (until_ns != RESOLVE_WAIT_ALWAYS)
+		return lock_wait_until(&resolver->built, &resolver->lock, until_ns);
+	lock_wait(&resolver->built, &resolver->lock);
+	return true;
 }
 
 /* Returns when the binary is settled or the time is over; NULL when it cannot be remembered. */
@@ -455,7 +456,7 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 	*ret = (struct resolver_symbols){ .reason = RESOLVE_NO_BUILD_ID };
 	if (!debug_files_id_valid(build_id))
 		return;
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	binary = settled_binary(resolver, build_id, path, wait_until_ns);
 	if (binary)
 		binary->is_used = true;
@@ -479,16 +480,16 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 						  strlen(ret->shared->table->note));
 		binary->used_at = ++resolver->ticks;
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 }
 
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols)
 {
 	symbol_texts_free(symbols->texts);
 	if (symbols->shared) {
-		pthread_mutex_lock(&resolver->lock);
+		lock_take(&resolver->lock);
 		release(symbols->shared);
-		pthread_mutex_unlock(&resolver->lock);
+		lock_give(&resolver->lock);
 	}
 	free(symbols->detail);
 	*symbols = (struct resolver_symbols){ 0 };
@@ -616,11 +617,11 @@ static int open_offered(struct resolver *resolver, struct slice build_id)
 	struct binary *binary;
 	int fd = -1;
 
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	binary = binary_of(resolver, build_id);
 	if (binary && binary->offer_fd >= 0)
 		fd = fcntl(binary->offer_fd, F_DUPFD_CLOEXEC, 0);
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 	if (fd >= 0 && !offer_matches(fd, "an offered file", build_id)) {
 		close(fd);
 		fd = -1;
@@ -672,7 +673,7 @@ static void *run_builder(void *data)
 {
 	struct resolver *resolver = data;
 
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	while (!atomic_load(&resolver->stopping)) {
 		struct binary *binary = next_queued(resolver);
 
@@ -683,10 +684,10 @@ static void *run_builder(void *data)
 			build_binary(resolver, binary, slice_of(path));
 			free(path);
 		} else {
-			pthread_cond_wait(&resolver->queued, &resolver->lock);
+			lock_wait(&resolver->queued, &resolver->lock);
 		}
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 	return NULL;
 }
 
@@ -724,9 +725,9 @@ int resolver_new(const struct resolver_options *options, struct resolver **ret, 
 	resolver->build_ahead = options->build_ahead;
 	resolver->budget_bytes = options->cache_bytes ? options->cache_bytes : CACHE_BYTES_DEFAULT;
 	atomic_init(&resolver->version, 1);
-	pthread_mutex_init(&resolver->lock, NULL);
-	pthread_cond_init(&resolver->built, NULL);
-	pthread_cond_init(&resolver->queued, NULL);
+	lock_init(&resolver->lock, "resolver", LOCK_RESOLVE);
+	lock_condition_init(&resolver->built);
+	lock_condition_init(&resolver->queued);
 	status = symbol_store_open(options->tables_path, SYMBOL_STORE_BYTES_DEFAULT,
 				   &resolver->store, err);
 	if (!status)
@@ -743,10 +744,10 @@ void resolver_free(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	atomic_store(&resolver->stopping, true);
-	pthread_cond_signal(&resolver->queued);
-	pthread_mutex_unlock(&resolver->lock);
+	lock_signal(&resolver->queued);
+	lock_give(&resolver->lock);
 	pthread_join(resolver->builder, NULL);
 	resolver_release(resolver);
 }
@@ -803,7 +804,7 @@ void resolver_offer(struct resolver *resolver, struct slice build_id, struct sli
 
 	if (!debug_files_id_valid(build_id))
 		return;
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	binary = binary_of(resolver, build_id);
 	if (binary) {
 		bool is_new = note_offer(binary, fd);
@@ -821,7 +822,7 @@ void resolver_offer(struct resolver *resolver, struct slice build_id, struct sli
 		}
 		binary->offered_at = ++resolver->ticks;
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 }
 
 void resolver_file_added(struct resolver *resolver, struct slice build_id)
@@ -830,13 +831,13 @@ void resolver_file_added(struct resolver *resolver, struct slice build_id)
 
 	if (!debug_files_id_valid(build_id))
 		return;
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	binary = binary_of(resolver, build_id);
 	if (binary) {
 		binary->retry = true;
 		atomic_fetch_add(&resolver->version, 1);
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 }
 
 bool resolver_take_used(struct resolver *resolver, struct slice build_id)
@@ -844,20 +845,20 @@ bool resolver_take_used(struct resolver *resolver, struct slice build_id)
 	bool is_used = false;
 	uint32_t id;
 
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	id = idmap_find(&resolver->map, hash_of(build_id), binary_equal, resolver->binaries,
 			&build_id);
 	if (id != IDMAP_NONE) {
 		is_used = resolver->binaries[id]->is_used;
 		resolver->binaries[id]->is_used = false;
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 	return is_used;
 }
 
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context)
 {
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
 		struct resolver_missing missing = {
@@ -873,12 +874,12 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 		}
 		visit(context, &missing);
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 }
 
 void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context)
 {
-	pthread_mutex_lock(&resolver->lock);
+	lock_take(&resolver->lock);
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
 
@@ -886,5 +887,5 @@ void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void 
 		    binary->shared->table->origin < SYMBOL_ORIGIN_GO)
 			visit(context, binary->build_id);
 	}
-	pthread_mutex_unlock(&resolver->lock);
+	lock_give(&resolver->lock);
 }

@@ -45,11 +45,11 @@ static void who_is_known_does_not_wait_for_those_who_guess(void **state)
 	(void)state;
 	password_init(&memory);
 	assert_true(try(&memory, "ann-secret"));
-	pthread_mutex_lock(&memory.trying); /* a guess is being hashed */
+	lock_take(&memory.trying); /* a guess is being hashed */
 	alarm(PATIENCE_S);
 	assert_true(try(&memory, "ann-secret"));
 	alarm(0);
-	pthread_mutex_unlock(&memory.trying);
+	lock_give(&memory.trying);
 	password_fini(&memory);
 }
 
@@ -62,9 +62,9 @@ static unsigned trials_of(struct password_memory *memory)
 {
 	unsigned trials;
 
-	pthread_mutex_lock(&memory->lock);
+	lock_take(&memory->lock);
 	trials = memory->trials;
-	pthread_mutex_unlock(&memory->lock);
+	lock_give(&memory->lock);
 	return trials;
 }
 
@@ -75,7 +75,7 @@ static void who_guesses_does_not_make_more_than_one_other_wait(void **state)
 
 	(void)state;
 	password_init(&memory);
-	pthread_mutex_lock(&memory.trying); /* so that none of them gets on */
+	lock_take(&memory.trying); /* so that none of them gets on */
 	alarm(PATIENCE_S);
 	for (unsigned i = 0; i < PASSWORD_TRIALS_MAX; i++)
 		assert_int_equal(pthread_create(&guessers[i], NULL, guess, &memory), 0);
@@ -83,7 +83,7 @@ static void who_guesses_does_not_make_more_than_one_other_wait(void **state)
 		sched_yield();
 	assert_int_equal(password_try(&memory, slice_of(HASH), slice_of("ann-secret")),
 			 PASSWORD_LATER);
-	pthread_mutex_unlock(&memory.trying);
+	lock_give(&memory.trying);
 	for (unsigned i = 0; i < PASSWORD_TRIALS_MAX; i++)
 		pthread_join(guessers[i], NULL);
 	alarm(0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/index_cache.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -42,7 +41,7 @@ struct entry {
 };
 
 struct index_cache {
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct entry *entries; /* SETS of WAYS */
 	struct cached_index *kept;
 	size_t bytes, limit_bytes;
@@ -58,7 +57,7 @@ struct index_cache *index_cache_new(size_t limit_bytes)
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 	cache->limit_bytes = limit_bytes;
 	cache->entries = mem_new_array(struct entry, (size_t)SETS * WAYS);
-	pthread_mutex_init(&cache->lock, NULL);
+	lock_init(&cache->lock, "index_cache", LOCK_QUERY);
 	return cache;
 }
 
@@ -109,7 +108,7 @@ void index_cache_free(struct index_cache *cache)
 	while (cache->kept)
 		drop_kept(cache, cache->kept, 0);
 	free(cache->entries);
-	pthread_mutex_destroy(&cache->lock);
+	lock_free(&cache->lock);
 	free(cache);
 }
 
@@ -130,10 +129,10 @@ uint64_t index_cache_begin(struct index_cache *cache)
 {
 	uint64_t query;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	sweep(cache, clock_monotonic_ns());
 	query = ++cache->queries;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return query;
 }
 
@@ -185,7 +184,7 @@ struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t que
 	struct entry *entry;
 	struct cached_index *kept;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	entry = entry_of(cache, key);
 	if (entry->key.version != key->version) {
 		if (entry->kept)
@@ -208,7 +207,7 @@ struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t que
 			entry->asked = 1;
 	}
 	entry->query = query;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return found;
 }
 
@@ -216,9 +215,9 @@ bool index_cache_make_room(struct index_cache *cache, uint64_t query, size_t byt
 {
 	bool is_room;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	is_room = make_room(cache, query, bytes);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return is_room;
 }
 
@@ -248,7 +247,7 @@ void index_cache_put(struct index_cache *cache, uint64_t query, const struct ind
 	*kept = (struct cached_index){ .index = index, .demangle = key->demangle };
 	index->keeper = kept;
 	metric_add(&made, 1);
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	use(kept, query, clock_monotonic_ns());
 	kept->looked_at_ns = kept->used_at_ns;
 	kept->next = cache->kept;
@@ -260,25 +259,25 @@ void index_cache_put(struct index_cache *cache, uint64_t query, const struct ind
 		drop_kept(cache, kept, 2);
 	cache->bytes += function_index_bytes(index);
 	metric_set(&cached_bytes, (int64_t)cache->bytes);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
 void index_cache_release(struct index_cache *cache, const struct function_index *index)
 {
 	struct cached_index *kept = index->keeper;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	if (!--kept->users && kept->dropped)
 		free_kept(cache, kept);
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }
 
 size_t index_cache_bytes(struct index_cache *cache)
 {
 	size_t bytes;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	bytes = cache->bytes;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return bytes;
 }

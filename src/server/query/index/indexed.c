@@ -163,7 +163,7 @@ static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
 	if (sums < end)
 		return sums;
 	*sums = (struct indexed_sums){ .index = index };
-	pthread_mutex_init(&sums->lock, NULL);
+	lock_init(&sums->lock, "indexed.sums", LOCK_QUERY + 1);
 	indexed->sums_count++;
 	return sums;
 }
@@ -253,7 +253,7 @@ void indexed_end(struct indexed *indexed)
 		release(indexed, &indexed->candidates[i]);
 	indexed->candidates_count = 0;
 	for (size_t i = 0; i < indexed->sums_count; i++)
-		pthread_mutex_destroy(&indexed->sums[i].lock);
+		lock_free(&indexed->sums[i].lock);
 	indexed->sums_count = 0;
 }
 
@@ -318,7 +318,7 @@ static int take_counters(void *context, struct work *work,
 	const struct select_segment *in = context;
 	const struct function_index_member *of = &in->index->members[in->index_member];
 
-	pthread_mutex_lock(&in->sums->lock);
+	lock_take(&in->sums->lock);
 	for (size_t i = 0; i < count; i++) {
 		if (weight != 1) {
 			add_weighted(in->sums, of, &counters[i], weight);
@@ -329,7 +329,7 @@ static int take_counters(void *context, struct work *work,
 		if (counters[i].plain)
 			add_plain(in->sums, of, counters[i].plain);
 	}
-	pthread_mutex_unlock(&in->sums->lock);
+	lock_give(&in->sums->lock);
 	return work_check(work, err);
 }
 
@@ -339,14 +339,14 @@ static void take_list(const struct select_segment *in, const struct accumulate_s
 	const struct function_index_member *of = &in->index->members[in->index_member];
 	struct indexed_sums *sums = in->sums;
 
-	pthread_mutex_lock(&sums->lock);
+	lock_take(&sums->lock);
 	for (size_t i = 0; i < list->count; i++) {
 		mean_wide value = list->list[i].value;
 		int64_t *sum = &sums->before[of->stack_of_slot[list->list[i].stack]];
 
 		sums->unsuited |= value < 0 || __builtin_add_overflow(*sum, value, sum);
 	}
-	pthread_mutex_unlock(&sums->lock);
+	lock_give(&sums->lock);
 }
 
 int indexed_sum(struct selection *selection, struct work *work, struct select_segment *in,

@@ -9,8 +9,7 @@
 #ifndef FIRN_SERVER_QUERY_INDEX_INDEXED_H
 #define FIRN_SERVER_QUERY_INDEX_INDEXED_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "server/query/sum/accumulate.h"
 #include "server/query/index/index_cache.h"
 #include "server/query/index/index_plan.h"
@@ -20,7 +19,7 @@
 /* Of the segments of one index. Several threads add to it. */
 struct indexed_sums {
 	const struct function_index *index;
-	pthread_mutex_t lock;
+	struct lock lock;
 	int64_t *flats; /* by row that ends stacks; one more */
 	int64_t *
 		before; /* by stack: its value; when finished, those before it together; one more */

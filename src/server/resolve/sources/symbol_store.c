@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -33,9 +34,9 @@ static METRIC_GAUGE(kept_bytes, "firn_resolve_tables_bytes", "", "Symbol tables 
 struct symbol_store {
 	char *path; /* NULL: nothing is kept */
 	uint64_t budget_bytes;
-	pthread_mutex_t lock; /* for the rest, and for deleting files */
-	uint64_t bytes;	      /* of all tables */
-	uint64_t made;	      /* names of files that are not yet whole */
+	struct lock lock; /* for the rest, and for deleting files */
+	uint64_t bytes;	  /* of all tables */
+	uint64_t made;	  /* names of files that are not yet whole */
 };
 
 /* A file that is kept. */
@@ -133,7 +134,7 @@ int symbol_store_open(const char *path, uint64_t budget_bytes, struct symbol_sto
 		return err_set_errno(err, errno, "make the folder \"%s\" for symbol tables", path);
 	store = mem_new(struct symbol_store);
 	store->budget_bytes = budget_bytes;
-	pthread_mutex_init(&store->lock, NULL);
+	lock_init(&store->lock, "symbol_store", LOCK_RESOLVE + 1);
 	if (path) {
 		store->path = mem_strndup(path, strlen(path));
 		list = list_files(store);
@@ -150,7 +151,7 @@ void symbol_store_close(struct symbol_store *store)
 {
 	if (!store)
 		return;
-	pthread_mutex_destroy(&store->lock);
+	lock_free(&store->lock);
 	free(store->path);
 	free(store);
 }
@@ -203,9 +204,9 @@ static struct symbol_table *load(struct symbol_store *store, const char *path,
 		log_warn("resolver", "a kept symbol table is made anew", "cause=\"%s\"",
 			 err.message);
 		fstat(fd, &st);
-		pthread_mutex_lock(&store->lock);
+		lock_take(&store->lock);
 		remove_file(store, path, (uint64_t)st.st_size);
-		pthread_mutex_unlock(&store->lock);
+		lock_give(&store->lock);
 	}
 	close(fd);
 	return table;
@@ -280,7 +281,7 @@ static void put(struct symbol_store *store, const char *half, const char *path)
 {
 	struct stat was = { .st_size = 0 }, is;
 
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	if (stat(path, &was))
 		was.st_size = 0;
 	if (stat(half, &is) || rename(half, path)) {
@@ -294,7 +295,7 @@ static void put(struct symbol_store *store, const char *half, const char *path)
 		make_room(store, path);
 		metric_set(&kept_bytes, (int64_t)store->bytes);
 	}
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 }
 
 /* The file that a table is made in; *ret_half is its name, or NULL when it has none. */
@@ -308,9 +309,9 @@ static int open_half(struct symbol_store *store, struct slice build_id, char **r
 	*ret_half = NULL;
 	if (!store->path)
 		return spill_file(P_tmpdir, err);
-	pthread_mutex_lock(&store->lock);
+	lock_take(&store->lock);
 	number = ++store->made;
-	pthread_mutex_unlock(&store->lock);
+	lock_give(&store->lock);
 	strbuf_addf(&path, "%s/%.*s", store->path, SHARD_CHARS, build_id.data);
 	if (mkdir(strbuf_text(&path), 0700) && errno != EEXIST) {
 		fd = err_set_errno(err, errno, "make the folder \"%s\"", strbuf_text(&path));

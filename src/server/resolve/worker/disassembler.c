@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "server/resolve/worker/subprocess.h"
@@ -37,10 +37,10 @@ enum { ARG_VERB = 1, ARG_MACHINE, ARG_ADDRESS, ARGS };
 static _Atomic bool is_available;
 
 static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct lock lock;
+	struct lock_condition changed;
 	unsigned running;
-} workers = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+} workers = { LOCK_INITIALIZER("disassembler", LOCK_RESOLVE + 2), LOCK_CONDITION_INITIALIZER, 0 };
 
 /*
  * The engines of other processors: defined here, they stay out of the binary. One of them has
@@ -279,16 +279,16 @@ int disassembler_run(uint16_t machine, uint64_t address, struct slice code, stru
 		return err_set(err, ERR_LIMIT, "disassemble: %zu bytes of code", code.len);
 	if (!atomic_load(&is_available))
 		return err_set(err, ERR_UNSUPPORTED, "disassemble: this program cannot run itself");
-	pthread_mutex_lock(&workers.lock);
+	lock_take(&workers.lock);
 	while (workers.running == WORKERS_MAX)
-		pthread_cond_wait(&workers.changed, &workers.lock);
+		lock_wait(&workers.changed, &workers.lock);
 	workers.running++;
-	pthread_mutex_unlock(&workers.lock);
+	lock_give(&workers.lock);
 	rc = run_process(machine, address, code, &texts, err);
-	pthread_mutex_lock(&workers.lock);
+	lock_take(&workers.lock);
 	workers.running--;
-	pthread_cond_signal(&workers.changed);
-	pthread_mutex_unlock(&workers.lock);
+	lock_signal(&workers.changed);
+	lock_give(&workers.lock);
 	if (!rc)
 		rc = disassembler_parse(strbuf_slice(&texts), address, code.len, arena, ret,
 					ret_count, err);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/strbuf.h"
@@ -62,10 +62,10 @@ static METRIC_COUNTER(died, "firn_resolve_workers_died_total", "",
 static _Atomic bool is_available;
 
 static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct lock lock;
+	struct lock_condition changed;
 	unsigned running;
-} workers = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+} workers = { LOCK_INITIALIZER("symbol_worker", LOCK_RESOLVE + 2), LOCK_CONDITION_INITIALIZER, 0 };
 
 void symbol_worker_init(void)
 {
@@ -188,19 +188,19 @@ static bool is_cancelled(const _Atomic bool *cancelled)
 
 static void take_place(void)
 {
-	pthread_mutex_lock(&workers.lock);
+	lock_take(&workers.lock);
 	while (workers.running == WORKERS_MAX)
-		pthread_cond_wait(&workers.changed, &workers.lock);
+		lock_wait(&workers.changed, &workers.lock);
 	workers.running++;
-	pthread_mutex_unlock(&workers.lock);
+	lock_give(&workers.lock);
 }
 
 static void leave_place(void)
 {
-	pthread_mutex_lock(&workers.lock);
+	lock_take(&workers.lock);
 	workers.running--;
-	pthread_cond_signal(&workers.changed);
-	pthread_mutex_unlock(&workers.lock);
+	lock_signal(&workers.changed);
+	lock_give(&workers.lock);
 }
 
 static char *copy_text(const char *text)

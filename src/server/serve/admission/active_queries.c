@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/admission/active_queries.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 #define TEXT_BYTES_MAX 4096 /* of a query, for the list */
@@ -21,7 +21,7 @@ struct active_query {
 };
 
 struct active_queries {
-	pthread_mutex_t lock; /* guards the rest */
+	struct lock lock; /* guards the rest */
 	struct active_query *first, *last;
 	uint64_t number;
 };
@@ -30,7 +30,7 @@ struct active_queries *active_queries_new(void)
 {
 	struct active_queries *active = mem_new(struct active_queries);
 
-	pthread_mutex_init(&active->lock, NULL);
+	lock_init(&active->lock, "active_queries", LOCK_SERVE + 3);
 	return active;
 }
 
@@ -38,7 +38,7 @@ void active_queries_free(struct active_queries *active)
 {
 	if (!active)
 		return;
-	pthread_mutex_destroy(&active->lock);
+	lock_free(&active->lock);
 	free(active);
 }
 
@@ -64,7 +64,7 @@ struct active_query *active_queries_add(struct active_queries *active,
 	entry->what.by = copy(entry, what->by);
 	entry->started_at_ns = clock_real_ns();
 	entry->began_ns = clock_monotonic_ns();
-	pthread_mutex_lock(&active->lock);
+	lock_take(&active->lock);
 	active->number++;
 	if (!what->id.len) {
 		snprintf(made, sizeof(made), "q%llu", (unsigned long long)active->number);
@@ -76,7 +76,7 @@ struct active_query *active_queries_add(struct active_queries *active,
 	else
 		active->first = entry;
 	active->last = entry;
-	pthread_mutex_unlock(&active->lock);
+	lock_give(&active->lock);
 	return entry;
 }
 
@@ -84,7 +84,7 @@ void active_queries_remove(struct active_queries *active, struct active_query *e
 {
 	if (!entry)
 		return;
-	pthread_mutex_lock(&active->lock);
+	lock_take(&active->lock);
 	if (entry->previous)
 		entry->previous->next = entry->next;
 	else
@@ -93,7 +93,7 @@ void active_queries_remove(struct active_queries *active, struct active_query *e
 		entry->next->previous = entry->previous;
 	else
 		active->last = entry->previous;
-	pthread_mutex_unlock(&active->lock);
+	lock_give(&active->lock);
 	arena_free(&entry->arena);
 	free(entry);
 }
@@ -112,13 +112,13 @@ size_t active_queries_stop(struct active_queries *active, struct slice tenant, s
 {
 	size_t count = 0;
 
-	pthread_mutex_lock(&active->lock);
+	lock_take(&active->lock);
 	for (struct active_query *at = active->first; at; at = at->next) {
 		if (!slice_equal(at->what.tenant, tenant) || !slice_equal(at->what.id, id))
 			continue;
 		count += !atomic_exchange(&at->stopped, true);
 	}
-	pthread_mutex_unlock(&active->lock);
+	lock_give(&active->lock);
 	return count;
 }
 
@@ -127,7 +127,7 @@ void active_queries_each(struct active_queries *active, struct slice tenant,
 {
 	int64_t now_ns = clock_monotonic_ns();
 
-	pthread_mutex_lock(&active->lock);
+	lock_take(&active->lock);
 	for (struct active_query *at = active->first; at; at = at->next) {
 		struct active_query_state state = { .what = at->what,
 						    .started_at_ns = at->started_at_ns,
@@ -141,5 +141,5 @@ void active_queries_each(struct active_queries *active, struct slice tenant,
 		if (slice_equal(at->what.tenant, tenant))
 			visit(context, &state);
 	}
-	pthread_mutex_unlock(&active->lock);
+	lock_give(&active->lock);
 }

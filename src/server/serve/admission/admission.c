@@ -15,7 +15,7 @@ struct ticket {
 	uint64_t client;
 	enum admission_size size;
 	bool granted;
-	pthread_cond_t wake;
+	struct lock_condition wake;
 };
 
 struct ticket_list {
@@ -24,7 +24,7 @@ struct ticket_list {
 };
 
 struct admission {
-	pthread_mutex_t lock; /* guards the rest */
+	struct lock lock; /* guards the rest */
 	struct ticket_list active, waiting;
 	uint32_t running_max, waiting_max, large_max;
 	uint32_t joined; /* of waiting_max as well */
@@ -48,7 +48,7 @@ struct admission *admission_new(uint32_t running_max, uint32_t waiting_max)
 {
 	struct admission *admission = mem_new(struct admission);
 
-	pthread_mutex_init(&admission->lock, NULL);
+	lock_init(&admission->lock, "admission", LOCK_SERVE + 1);
 	admission->running_max = running_max ? running_max : admission_by_cpus();
 	admission->large_max = admission->running_max > 1 ? admission->running_max / 2 : 1;
 	admission->waiting_max = waiting_max;
@@ -59,7 +59,7 @@ void admission_free(struct admission *admission)
 {
 	if (!admission)
 		return;
-	pthread_mutex_destroy(&admission->lock);
+	lock_free(&admission->lock);
 	free(admission);
 }
 
@@ -172,11 +172,12 @@ static void grant(struct admission *admission, struct ticket *ticket)
 	ticket->granted = true;
 }
 
-/* Gives turns to those that wait, as many as there are. With the lock. */
+/* Gives turns to those that wait, as many as there are. */
 static void serve_waiting(struct admission *admission)
 {
 	struct ticket *best;
 
+	lock_assert_held(&admission->lock);
 	do {
 		bool behind = false; /* somebody who waits to be alone */
 
@@ -191,7 +192,7 @@ static void serve_waiting(struct admission *admission)
 		if (best) {
 			take_out(&admission->waiting, best);
 			grant(admission, best);
-			pthread_cond_signal(&best->wake);
+			lock_signal(&best->wake);
 		}
 	} while (best);
 }
@@ -210,27 +211,24 @@ static int check(const struct admission_ask *ask, struct err *err)
 	return 0;
 }
 
-int admission_wait(const struct admission_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
+int admission_wait(const struct admission_ask *ask, struct lock *lock, struct lock_condition *wake,
 		   const bool *is_done, struct err *err)
 {
 	int rc = 0;
 
 	while (!*is_done && !rc) {
-		int64_t until_ns = clock_monotonic_ns() + ADMISSION_LOOK_NS;
-		struct timespec until = { .tv_sec = until_ns / CLOCK_NS_PER_S,
-					  .tv_nsec = until_ns % CLOCK_NS_PER_S };
-
-		pthread_cond_timedwait(wake, lock, &until);
+		lock_wait_until(wake, lock, clock_monotonic_ns() + ADMISSION_LOOK_NS);
 		rc = *is_done ? 0 : check(ask, err);
 	}
 	return rc;
 }
 
-/* Whether there is room for one more. With the lock. */
+/* Whether there is room for one more. */
 static int check_room(const struct admission *admission, struct err *err)
 {
 	uint32_t others = admission->waiting.count + admission->joined;
 
+	lock_assert_held(&admission->lock);
 	if (others < admission->waiting_max)
 		return 0;
 	return err_set(err, ERR_NO_MEMORY,
@@ -257,29 +255,19 @@ static int wait_or_refuse(struct admission *admission, const struct admission_as
 	return rc;
 }
 
-void admission_wake_init(pthread_cond_t *wake)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 static struct ticket *new_turn(const struct admission_ask *ask)
 {
 	struct ticket *ticket = mem_new(struct ticket);
 
 	ticket->client = hash_bytes(ask->client.data, ask->client.len);
 	ticket->size = ask->size;
-	admission_wake_init(&ticket->wake);
+	lock_condition_init(&ticket->wake);
 	return ticket;
 }
 
 static void free_turn(struct ticket *ticket)
 {
-	pthread_cond_destroy(&ticket->wake);
+	lock_condition_free(&ticket->wake);
 	free(ticket);
 }
 
@@ -292,12 +280,12 @@ int admission_take(struct admission *admission, const struct admission_ask *ask,
 	if (rc)
 		return rc;
 	ticket = new_turn(ask);
-	pthread_mutex_lock(&admission->lock);
+	lock_take(&admission->lock);
 	if (fits(admission, ticket, somebody_wants_all(admission)))
 		grant(admission, ticket);
 	else
 		rc = wait_or_refuse(admission, ask, ticket, err);
-	pthread_mutex_unlock(&admission->lock);
+	lock_give(&admission->lock);
 	if (rc)
 		free_turn(ticket);
 	else
@@ -309,10 +297,10 @@ void admission_give(struct admission *admission, struct ticket *ticket)
 {
 	if (!ticket)
 		return;
-	pthread_mutex_lock(&admission->lock);
+	lock_take(&admission->lock);
 	take_out(&admission->active, ticket);
 	serve_waiting(admission);
-	pthread_mutex_unlock(&admission->lock);
+	lock_give(&admission->lock);
 	free_turn(ticket);
 }
 
@@ -320,26 +308,26 @@ int admission_join(struct admission *admission, struct err *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&admission->lock);
+	lock_take(&admission->lock);
 	rc = check_room(admission, err);
 	admission->joined += !rc;
-	pthread_mutex_unlock(&admission->lock);
+	lock_give(&admission->lock);
 	return rc;
 }
 
 void admission_leave(struct admission *admission)
 {
-	pthread_mutex_lock(&admission->lock);
+	lock_take(&admission->lock);
 	admission->joined--;
-	pthread_mutex_unlock(&admission->lock);
+	lock_give(&admission->lock);
 }
 
 uint32_t admission_waiting(struct admission *admission)
 {
 	uint32_t count;
 
-	pthread_mutex_lock(&admission->lock);
+	lock_take(&admission->lock);
 	count = admission->waiting.count + admission->joined;
-	pthread_mutex_unlock(&admission->lock);
+	lock_give(&admission->lock);
 	return count;
 }

@@ -17,11 +17,11 @@
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
 #define FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/slice.h"
 
 #define ADMISSION_WAITING_DEFAULT 48u
@@ -60,13 +60,11 @@ void admission_leave(struct admission *admission);
 
 uint32_t admission_waiting(struct admission *admission); /* with those that joined */
 
-/* A condition on the monotonic clock, for admission_wait. */
-void admission_wake_init(pthread_cond_t *wake);
 /*
  * With the lock: until *is_done, which it guards, is true. ERR_CANCELLED, ERR_DEADLINE: who asks
  * gives up before.
  */
-int admission_wait(const struct admission_ask *ask, pthread_mutex_t *lock, pthread_cond_t *wake,
+int admission_wait(const struct admission_ask *ask, struct lock *lock, struct lock_condition *wake,
 		   const bool *is_done, struct err *err);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/admission/answer_cache.h"
 
-#include <pthread.h>
-
 #include "base/hash.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -17,7 +16,7 @@ struct answer {
 };
 
 struct answer_cache {
-	pthread_mutex_t lock; /* guards the rest */
+	struct lock lock; /* guards the rest */
 	uint64_t hashes[ANSWER_CACHE_COUNT_MAX];
 	struct answer answers[ANSWER_CACHE_COUNT_MAX];
 	uint64_t uses;
@@ -33,7 +32,7 @@ struct answer_cache *answer_cache_new(size_t bytes_max)
 	struct answer_cache *cache = mem_new(struct answer_cache);
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
-	pthread_mutex_init(&cache->lock, NULL);
+	lock_init(&cache->lock, "answer_cache", LOCK_SERVE + 2);
 	cache->bytes_max = bytes_max;
 	return cache;
 }
@@ -54,7 +53,7 @@ void answer_cache_free(struct answer_cache *cache)
 	for (size_t i = 0; i < ANSWER_CACHE_COUNT_MAX; i++)
 		if (cache->answers[i].used_at)
 			drop(cache, &cache->answers[i]);
-	pthread_mutex_destroy(&cache->lock);
+	lock_free(&cache->lock);
 	free(cache);
 }
 
@@ -87,7 +86,7 @@ bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t ve
 	uint64_t hash = hash_bytes(key.data, key.len);
 	struct answer *answer;
 
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	answer = find(cache, key, hash);
 	if (answer &&
 	    (answer->version != version || now_ns - answer->made_at_ns > ANSWER_CACHE_NS)) {
@@ -99,7 +98,7 @@ bool answer_cache_find(struct answer_cache *cache, struct slice key, uint64_t ve
 		net_response_copy(&answer->response, response);
 		metric_add(&kept_total, 1);
 	}
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 	return answer;
 }
 
@@ -112,7 +111,7 @@ void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t ver
 
 	if (bytes > cache->bytes_max / 4)
 		return;
-	pthread_mutex_lock(&cache->lock);
+	lock_take(&cache->lock);
 	answer = find(cache, key, hash);
 	if (answer)
 		drop(cache, answer);
@@ -131,5 +130,5 @@ void answer_cache_put(struct answer_cache *cache, struct slice key, uint64_t ver
 	strbuf_add_slice(&answer->key, key);
 	net_response_copy(response, &answer->response);
 	cache->bytes += bytes;
-	pthread_mutex_unlock(&cache->lock);
+	lock_give(&cache->lock);
 }

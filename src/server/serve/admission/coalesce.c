@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -14,7 +15,7 @@ struct follower {
 	struct net_response *response;
 	bool is_done; /* it was told something: */
 	bool is_answered;
-	pthread_cond_t wake;
+	struct lock_condition wake;
 };
 
 struct coalesce_lead {
@@ -24,7 +25,7 @@ struct coalesce_lead {
 };
 
 struct coalesce {
-	pthread_mutex_t lock; /* guards the rest, leads and followers */
+	struct lock lock; /* guards the rest, leads and followers */
 	struct admission *admission;
 	struct coalesce_lead *open;
 };
@@ -38,7 +39,7 @@ struct coalesce *coalesce_new(struct admission *admission)
 	struct coalesce *coalesce = mem_new(struct coalesce);
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
-	pthread_mutex_init(&coalesce->lock, NULL);
+	lock_init(&coalesce->lock, "coalesce", LOCK_SERVE);
 	coalesce->admission = admission;
 	return coalesce;
 }
@@ -47,7 +48,7 @@ void coalesce_free(struct coalesce *coalesce)
 {
 	if (!coalesce)
 		return;
-	pthread_mutex_destroy(&coalesce->lock);
+	lock_free(&coalesce->lock);
 	free(coalesce);
 }
 
@@ -126,11 +127,11 @@ bool coalesce_key(const struct net_request *request, struct slice tenant, struct
 	return is_known;
 }
 
-/* With the lock, as those below. */
 static struct coalesce_lead *find(const struct coalesce *coalesce, struct slice key)
 {
 	struct coalesce_lead *lead = coalesce->open;
 
+	lock_assert_held(&coalesce->lock);
 	while (lead && !slice_equal(strbuf_slice(&lead->key), key))
 		lead = lead->next;
 	return lead;
@@ -162,6 +163,7 @@ static int follow(struct coalesce *coalesce, const struct admission_ask *ask,
 {
 	int rc;
 
+	lock_assert_held(&coalesce->lock);
 	follower->is_done = false;
 	follower->next = NULL;
 	*place_of(lead, NULL) = follower;
@@ -180,8 +182,8 @@ int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct adm
 	int rc = 0;
 
 	*ret = NULL;
-	admission_wake_init(&follower.wake);
-	pthread_mutex_lock(&coalesce->lock);
+	lock_condition_init(&follower.wake);
+	lock_take(&coalesce->lock);
 	while (!rc && !follower.is_answered) {
 		lead = find(coalesce, key);
 		if (!lead) {
@@ -194,10 +196,10 @@ int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct adm
 		if (!rc)
 			rc = follow(coalesce, ask, lead, &follower, err);
 	}
-	pthread_mutex_unlock(&coalesce->lock);
+	lock_give(&coalesce->lock);
 	if (has_joined)
 		admission_leave(coalesce->admission);
-	pthread_cond_destroy(&follower.wake);
+	lock_condition_free(&follower.wake);
 	return rc;
 }
 
@@ -205,6 +207,7 @@ static void close_lead(struct coalesce *coalesce, struct coalesce_lead *lead)
 {
 	struct coalesce_lead **at = &coalesce->open;
 
+	lock_assert_held(&coalesce->lock);
 	while (*at && *at != lead)
 		at = &(*at)->next;
 	if (*at)
@@ -213,9 +216,9 @@ static void close_lead(struct coalesce *coalesce, struct coalesce_lead *lead)
 
 void coalesce_close(struct coalesce *coalesce, struct coalesce_lead *lead)
 {
-	pthread_mutex_lock(&coalesce->lock);
+	lock_take(&coalesce->lock);
 	close_lead(coalesce, lead);
-	pthread_mutex_unlock(&coalesce->lock);
+	lock_give(&coalesce->lock);
 }
 
 void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
@@ -223,7 +226,7 @@ void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
 {
 	size_t room = COALESCE_BYTES_MAX;
 
-	pthread_mutex_lock(&coalesce->lock);
+	lock_take(&coalesce->lock);
 	close_lead(coalesce, lead);
 	for (struct follower *at = lead->followers, *next; at; at = next) {
 		next = at->next;
@@ -234,9 +237,9 @@ void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
 			metric_add(&shared_total, 1);
 		}
 		at->is_done = true;
-		pthread_cond_signal(&at->wake);
+		lock_signal(&at->wake);
 	}
-	pthread_mutex_unlock(&coalesce->lock);
+	lock_give(&coalesce->lock);
 	strbuf_free(&lead->key);
 	free(lead);
 }

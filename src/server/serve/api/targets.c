@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/api/targets.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 #define INTERVAL_WEIGHT 8 /* a new interval counts for one part in so many */
 #define RATE_SECONDS 60.0 /* a rate is of about as many seconds */
 
 struct targets {
-	pthread_mutex_t lock; /* guards the rest */
+	struct lock lock; /* guards the rest */
 	struct target *list;
 	size_t count, capacity;
 	struct idmap map;
@@ -24,7 +24,7 @@ struct targets *targets_new(void)
 {
 	struct targets *targets = mem_new(struct targets);
 
-	pthread_mutex_init(&targets->lock, NULL);
+	lock_init(&targets->lock, "targets", LOCK_SERVE + 4);
 	return targets;
 }
 
@@ -33,7 +33,7 @@ void targets_free(struct targets *targets)
 	if (!targets)
 		return;
 	idmap_free(&targets->map);
-	pthread_mutex_destroy(&targets->lock);
+	lock_free(&targets->lock);
 	free(targets->list);
 	free(targets);
 }
@@ -140,7 +140,7 @@ void targets_note(struct targets *targets, const struct targets_write *write)
 	int64_t now_ns = clock_real_ns();
 	struct target *target;
 
-	pthread_mutex_lock(&targets->lock);
+	lock_take(&targets->lock);
 	target = find(targets, write);
 	if (!target->requests) {
 		target->first_at_ns = now_ns;
@@ -162,7 +162,7 @@ void targets_note(struct targets *targets, const struct targets_write *write)
 		target->error_at_ns = now_ns;
 		snprintf(target->error, sizeof(target->error), "%s", write->err->message);
 	}
-	pthread_mutex_unlock(&targets->lock);
+	lock_give(&targets->lock);
 }
 
 struct target *targets_list(struct targets *targets, struct slice tenant, size_t *ret_count)
@@ -170,12 +170,12 @@ struct target *targets_list(struct targets *targets, struct slice tenant, size_t
 	struct target *list;
 	size_t count = 0;
 
-	pthread_mutex_lock(&targets->lock);
+	lock_take(&targets->lock);
 	list = mem_new_array(struct target, targets->count + 1);
 	for (size_t i = 0; i < targets->count; i++)
 		if (slice_is(tenant, targets->list[i].tenant))
 			list[count++] = targets->list[i];
-	pthread_mutex_unlock(&targets->lock);
+	lock_give(&targets->lock);
 	qsort(list, count, sizeof(*list), by_last);
 	*ret_count = count;
 	return list;

@@ -3,9 +3,8 @@
  * write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. Each request becomes one batch,
  * appended as a whole; the answer goes out after the store made it durable.
  */
-#include <pthread.h>
-
 #include "base/budget.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "codec/wire/pb.h"
 #include "server/ingest/ingest.h"
@@ -27,7 +26,7 @@ struct write_slot {
 };
 
 struct write_pool {
-	pthread_mutex_t lock; /* guards the rest */
+	struct lock lock; /* guards the rest */
 	struct write_slot *idle;
 	unsigned idle_count;
 	int64_t idle_bytes;
@@ -40,7 +39,7 @@ struct write_pool *write_pool_new(struct budget *memory)
 
 	pool->memory = memory;
 
-	pthread_mutex_init(&pool->lock, NULL);
+	lock_init(&pool->lock, "write_pool", LOCK_SERVE + 5);
 	return pool;
 }
 
@@ -70,7 +69,7 @@ void write_pool_free(struct write_pool *pool)
 		pool->idle = slot->next;
 		slot_free(slot);
 	}
-	pthread_mutex_destroy(&pool->lock);
+	lock_free(&pool->lock);
 	free(pool);
 }
 
@@ -84,14 +83,14 @@ static struct write_slot *take_slot(struct serve *serve, const struct net_reques
 
 	if (tenant_of(serve, request, &tenant, err))
 		return NULL;
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	slot = pool->idle;
 	if (slot) {
 		pool->idle = slot->next;
 		pool->idle_count--;
 		pool->idle_bytes -= slot->budget.used_bytes;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	lock_give(&pool->lock);
 	if (!slot)
 		slot = slot_new(pool->memory);
 	ingest_scratch_set_tenant(slot->scratch, tenant);
@@ -103,7 +102,7 @@ static void give_slot(struct write_pool *pool, struct write_slot *slot)
 	tables_reset(&slot->batch);
 	ingest_scratch_forget_batch(slot->scratch);
 	ingest_scratch_set_tenant(slot->scratch, (struct slice){ "", 0 });
-	pthread_mutex_lock(&pool->lock);
+	lock_take(&pool->lock);
 	if (pool->idle_count < WRITE_IDLE_SLOTS_MAX &&
 	    pool->idle_bytes + slot->budget.used_bytes <= WRITE_IDLE_BYTES_MAX) {
 		slot->next = pool->idle;
@@ -112,7 +111,7 @@ static void give_slot(struct write_pool *pool, struct write_slot *slot)
 		pool->idle_bytes += slot->budget.used_bytes;
 		slot = NULL;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	lock_give(&pool->lock);
 	if (slot)
 		slot_free(slot);
 }
