@@ -15,6 +15,7 @@
 #include "agent/jit/jit_metrics.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/procs/procs_metrics.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -36,8 +37,8 @@ struct agent {
 	pthread_t drain_thread, report_thread;
 	struct window window;
 
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t changed;
+	struct lock lock; /* guards what follows */
+	struct lock_condition changed;
 	enum window_state state;
 	bool finished; /* no further window will come */
 	uint64_t delivered;
@@ -70,10 +71,10 @@ static struct window *take_empty(void *context)
 {
 	struct agent *agent = context;
 
-	pthread_mutex_lock(&agent->lock);
+	lock_take(&agent->lock);
 	while (agent->state != WINDOW_EMPTY)
-		pthread_cond_wait(&agent->changed, &agent->lock);
-	pthread_mutex_unlock(&agent->lock);
+		lock_wait(&agent->changed, &agent->lock);
+	lock_give(&agent->lock);
 	return &agent->window;
 }
 
@@ -82,10 +83,10 @@ static void give(void *context, struct window *window)
 	struct agent *agent = context;
 
 	assert(window == &agent->window && agent->state == WINDOW_EMPTY);
-	pthread_mutex_lock(&agent->lock);
+	lock_take(&agent->lock);
 	agent->state = WINDOW_FULL;
-	pthread_cond_broadcast(&agent->changed);
-	pthread_mutex_unlock(&agent->lock);
+	lock_broadcast(&agent->changed);
+	lock_give(&agent->lock);
 }
 
 static void announce(struct agent *agent)
@@ -124,11 +125,11 @@ static bool wait_full(struct agent *agent)
 {
 	bool full;
 
-	pthread_mutex_lock(&agent->lock);
+	lock_take(&agent->lock);
 	while (agent->state != WINDOW_FULL && !agent->finished)
-		pthread_cond_wait(&agent->changed, &agent->lock);
+		lock_wait(&agent->changed, &agent->lock);
 	full = agent->state == WINDOW_FULL;
-	pthread_mutex_unlock(&agent->lock);
+	lock_give(&agent->lock);
 	return full;
 }
 
@@ -140,11 +141,11 @@ static void *run_report(void *data)
 	while (wait_full(agent)) {
 		announce(agent);
 		deliver(agent);
-		pthread_mutex_lock(&agent->lock);
+		lock_take(&agent->lock);
 		agent->state = WINDOW_EMPTY;
 		agent->delivered++;
-		pthread_cond_broadcast(&agent->changed);
-		pthread_mutex_unlock(&agent->lock);
+		lock_broadcast(&agent->changed);
+		lock_give(&agent->lock);
 	}
 	return NULL;
 }
@@ -155,10 +156,10 @@ static void *run_drain(void *data)
 
 	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
 	drain_run(agent->drain);
-	pthread_mutex_lock(&agent->lock);
+	lock_take(&agent->lock);
 	agent->finished = true;
-	pthread_cond_broadcast(&agent->changed);
-	pthread_mutex_unlock(&agent->lock);
+	lock_broadcast(&agent->changed);
+	lock_give(&agent->lock);
 	return NULL;
 }
 
@@ -230,10 +231,10 @@ static int start_threads(struct agent *agent, struct err *err)
 	pthread_setname_np(agent->report_thread, "firn-report");
 	failed = pthread_create(&agent->drain_thread, NULL, run_drain, agent);
 	if (failed) {
-		pthread_mutex_lock(&agent->lock);
+		lock_take(&agent->lock);
 		agent->finished = true;
-		pthread_cond_broadcast(&agent->changed);
-		pthread_mutex_unlock(&agent->lock);
+		lock_broadcast(&agent->changed);
+		lock_give(&agent->lock);
 		pthread_join(agent->report_thread, NULL);
 		return err_set_errno(err, failed, "start the drain thread");
 	}
@@ -246,23 +247,19 @@ static void agent_free(struct agent *agent)
 	drain_free(agent->drain);
 	tables_free(&agent->window.tables);
 	free(agent->pids);
-	pthread_cond_destroy(&agent->changed);
-	pthread_mutex_destroy(&agent->lock);
+	lock_condition_free(&agent->changed);
+	lock_free(&agent->lock);
 	free(agent);
 }
 
 static struct agent *agent_new(const struct agent_options *options)
 {
 	struct agent *agent = mem_new(struct agent);
-	pthread_condattr_t attributes;
 
 	copy_options(agent, options);
 	tables_init(&agent->window.tables);
-	pthread_mutex_init(&agent->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&agent->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&agent->lock, "agent", LOCK_AGENT);
+	lock_condition_init(&agent->changed);
 	return agent;
 }
 
@@ -326,16 +323,13 @@ uint64_t agent_lost_samples(void)
 bool agent_wait_window(struct agent *agent, int64_t timeout_ns)
 {
 	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
-	struct timespec deadline = { .tv_sec = deadline_ns / CLOCK_NS_PER_S,
-				     .tv_nsec = deadline_ns % CLOCK_NS_PER_S };
-	int failed = 0;
-	bool delivered;
+	bool delivered, in_time = true;
 
-	pthread_mutex_lock(&agent->lock);
-	while (!agent->delivered && !failed)
-		failed = pthread_cond_timedwait(&agent->changed, &agent->lock, &deadline);
+	lock_take(&agent->lock);
+	while (!agent->delivered && in_time)
+		in_time = lock_wait_until(&agent->changed, &agent->lock, deadline_ns);
 	delivered = agent->delivered > 0;
-	pthread_mutex_unlock(&agent->lock);
+	lock_give(&agent->lock);
 	return delivered;
 }
 

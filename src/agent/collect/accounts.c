@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/collect/accounts.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -20,7 +20,7 @@ struct account {
 
 struct accounts {
 	struct metric_collector collector;
-	pthread_mutex_t lock; /* guards what follows */
+	struct lock lock; /* guards what follows */
 	struct account *items;
 	uint32_t count, capacity;
 	struct idmap map;
@@ -82,13 +82,13 @@ static void render(void *context, struct strbuf *out)
 	struct account *copy;
 	uint32_t count;
 
-	pthread_mutex_lock(&accounts->lock);
+	lock_take(&accounts->lock);
 	count = accounts->count;
 	counters = accounts->counters;
 	copy = mem_new_array(struct account, count + 1);
 	if (count)
 		memcpy(copy, accounts->items, count * sizeof(*copy));
-	pthread_mutex_unlock(&accounts->lock);
+	lock_give(&accounts->lock);
 	qsort(copy, count, sizeof(*copy), by_need);
 	metrics_add_family(out, STACKS, "counter",
 			   "User stacks by the binary in which the walk ended, and why; of the "
@@ -103,7 +103,7 @@ struct accounts *accounts_new(void)
 {
 	struct accounts *accounts = mem_new(struct accounts);
 
-	pthread_mutex_init(&accounts->lock, NULL);
+	lock_init(&accounts->lock, "accounts", LOCK_AGENT + 1);
 	accounts->collector = (struct metric_collector){ .render = render, .context = accounts };
 	metrics_add_collector(&accounts->collector);
 	return accounts;
@@ -114,7 +114,7 @@ void accounts_free(struct accounts *accounts)
 	if (!accounts)
 		return;
 	metrics_remove_collector(&accounts->collector);
-	pthread_mutex_destroy(&accounts->lock);
+	lock_free(&accounts->lock);
 	idmap_free(&accounts->map);
 	free(accounts->items);
 	free(accounts);
@@ -170,9 +170,9 @@ void accounts_add(struct accounts *accounts, struct slice path, enum stack_end e
 
 	if (end >= STACK_ENDS)
 		return;
-	pthread_mutex_lock(&accounts->lock);
+	lock_take(&accounts->lock);
 	find(accounts, name)->ends[end] += samples;
-	pthread_mutex_unlock(&accounts->lock);
+	lock_give(&accounts->lock);
 }
 
 /* The path of what the outermost user frame lies in. */
@@ -208,9 +208,9 @@ void accounts_add_window(struct accounts *accounts, const struct counts *counts,
 
 void accounts_set_counters(struct accounts *accounts, const struct sample_counters *counters)
 {
-	pthread_mutex_lock(&accounts->lock);
+	lock_take(&accounts->lock);
 	accounts->counters = *counters;
-	pthread_mutex_unlock(&accounts->lock);
+	lock_give(&accounts->lock);
 }
 
 const char *accounts_end_name(enum stack_end end)

@@ -14,6 +14,7 @@
 #include "agent/export/debuginfo_client.h"
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -54,8 +55,8 @@ struct debuginfo_upload {
 	pthread_t thread;
 	_Atomic bool is_stopping;
 
-	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t wake;
+	struct lock lock; /* for all below */
+	struct lock_condition wake;
 	struct item items[QUEUE_MAX]; /* in no order */
 	size_t count;
 	char (*known)[ELF_BUILD_ID_TEXT_BYTES]; /* offered before */
@@ -119,7 +120,7 @@ static void enqueue(struct debuginfo_upload *upload, const struct item *item)
 		metric_add(&dropped, 1);
 	}
 	upload->items[upload->count++] = *item;
-	pthread_cond_signal(&upload->wake);
+	lock_signal(&upload->wake);
 }
 
 void debuginfo_upload_offer(void *context, const struct agent_binary *binary)
@@ -131,7 +132,7 @@ void debuginfo_upload_offer(void *context, const struct agent_binary *binary)
 	if (!build_id.len || build_id.len >= sizeof(item.build_id))
 		return;
 	memcpy(item.build_id, build_id.data, build_id.len);
-	pthread_mutex_lock(&upload->lock);
+	lock_take(&upload->lock);
 	if (remember(upload, build_id)) {
 		item.fd = fcntl(binary->fd, F_DUPFD_CLOEXEC, 0);
 		item.root_fd = debug_file_root(binary->pid);
@@ -141,7 +142,7 @@ void debuginfo_upload_offer(void *context, const struct agent_binary *binary)
 		else
 			free_item(&item);
 	}
-	pthread_mutex_unlock(&upload->lock);
+	lock_give(&upload->lock);
 }
 
 /* After each piece: waits until its share of time is over. */
@@ -150,19 +151,16 @@ static bool goes_on(void *context, uint64_t bytes, uint64_t total)
 	struct debuginfo_upload *upload = context;
 	uint64_t piece = bytes >= upload->sent_bytes ? bytes - upload->sent_bytes : bytes;
 	int64_t now_ns = clock_monotonic_ns();
-	struct timespec until;
 
 	(void)total;
 	upload->sent_bytes = bytes;
 	if (upload->next_ns < now_ns)
 		upload->next_ns = now_ns;
 	upload->next_ns += (int64_t)(piece * 1000 / upload->bytes_per_s) * CLOCK_NS_PER_MS;
-	until = (struct timespec){ upload->next_ns / CLOCK_NS_PER_S,
-				   upload->next_ns % CLOCK_NS_PER_S };
-	pthread_mutex_lock(&upload->lock);
+	lock_take(&upload->lock);
 	while (!atomic_load(&upload->is_stopping) && clock_monotonic_ns() < upload->next_ns)
-		pthread_cond_clockwait(&upload->wake, &upload->lock, CLOCK_MONOTONIC, &until);
-	pthread_mutex_unlock(&upload->lock);
+		lock_wait_until(&upload->wake, &upload->lock, upload->next_ns);
+	lock_give(&upload->lock);
 	return !atomic_load(&upload->is_stopping);
 }
 
@@ -251,16 +249,16 @@ static int send_item(struct debuginfo_upload *upload, const struct item *item)
 	return rc;
 }
 
-/* Waits for an item that is due and takes it out. False at the end. With the lock held. */
+/* Waits for an item that is due and takes it out. False at the end. */
 static bool next_item(struct debuginfo_upload *upload, struct item *ret)
 {
+	lock_assert_held(&upload->lock);
 	while (!atomic_load(&upload->is_stopping)) {
 		int64_t now_ns = clock_monotonic_ns();
-		struct timespec until;
 		size_t first = 0;
 
 		if (!upload->count) {
-			pthread_cond_wait(&upload->wake, &upload->lock);
+			lock_wait(&upload->wake, &upload->lock);
 			continue;
 		}
 		for (size_t i = 1; i < upload->count; i++)
@@ -271,9 +269,7 @@ static bool next_item(struct debuginfo_upload *upload, struct item *ret)
 			upload->items[first] = upload->items[--upload->count];
 			return true;
 		}
-		until = (struct timespec){ upload->items[first].due_ns / CLOCK_NS_PER_S,
-					   upload->items[first].due_ns % CLOCK_NS_PER_S };
-		pthread_cond_clockwait(&upload->wake, &upload->lock, CLOCK_MONOTONIC, &until);
+		lock_wait_until(&upload->wake, &upload->lock, upload->items[first].due_ns);
 	}
 	return false;
 }
@@ -284,20 +280,20 @@ static void *run(void *data)
 	struct item item;
 
 	setpriority(PRIO_PROCESS, 0, PRIORITY); /* of this thread alone */
-	pthread_mutex_lock(&upload->lock);
+	lock_take(&upload->lock);
 	while (next_item(upload, &item)) {
 		int rc;
 
-		pthread_mutex_unlock(&upload->lock);
+		lock_give(&upload->lock);
 		rc = send_item(upload, &item);
-		pthread_mutex_lock(&upload->lock);
+		lock_take(&upload->lock);
 		item.due_ns = clock_monotonic_ns() + upload->retry_ns;
 		if (rc && !atomic_load(&upload->is_stopping))
 			enqueue(upload, &item);
 		else
 			free_item(&item);
 	}
-	pthread_mutex_unlock(&upload->lock);
+	lock_give(&upload->lock);
 	return NULL;
 }
 
@@ -308,8 +304,8 @@ static void release(struct debuginfo_upload *upload)
 	free(upload->known);
 	idmap_free(&upload->known_map);
 	net_client_free(upload->client);
-	pthread_cond_destroy(&upload->wake);
-	pthread_mutex_destroy(&upload->lock);
+	lock_condition_free(&upload->wake);
+	lock_free(&upload->lock);
 	free(upload);
 }
 
@@ -326,8 +322,8 @@ int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 		options->file_bytes_max ? options->file_bytes_max : FILE_BYTES_DEFAULT;
 	upload->bytes_per_s = options->bytes_per_s ? options->bytes_per_s : BYTES_PER_S_DEFAULT;
 	upload->retry_ns = options->retry_ns ? options->retry_ns : RETRY_DEFAULT_NS;
-	pthread_mutex_init(&upload->lock, NULL);
-	pthread_cond_init(&upload->wake, NULL);
+	lock_init(&upload->lock, "debuginfo_upload", LOCK_AGENT + 5);
+	lock_condition_init(&upload->wake);
 	rc = net_client_new(options->address, options->access, &upload->client, err);
 	if (!rc) {
 		int code;
@@ -352,10 +348,10 @@ void debuginfo_upload_free(struct debuginfo_upload *upload)
 {
 	if (!upload)
 		return;
-	pthread_mutex_lock(&upload->lock);
+	lock_take(&upload->lock);
 	atomic_store(&upload->is_stopping, true);
-	pthread_cond_signal(&upload->wake);
-	pthread_mutex_unlock(&upload->lock);
+	lock_signal(&upload->wake);
+	lock_give(&upload->lock);
 	pthread_join(upload->thread, NULL);
 	release(upload);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "agent/export/encode_otlp.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -44,8 +45,8 @@ struct exporter {
 	uint64_t (*lost)(void);
 	int64_t backoff_ns; /* of the next failure; 0 = the last call went well */
 
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t changed;
+	struct lock lock; /* guards what follows */
+	struct lock_condition changed;
 	struct parcel *first, *last; /* waiting, oldest first */
 	uint64_t queue_bytes;	     /* of these */
 	bool stopping;
@@ -116,10 +117,10 @@ void exporter_deliver(void *data, const struct tables_view *batch)
 	struct parcel *parcel = mem_new(struct parcel);
 
 	encode_otlp(batch, &parcel->bytes);
-	pthread_mutex_lock(&exporter->lock);
+	lock_take(&exporter->lock);
 	push_locked(exporter, parcel);
-	pthread_cond_broadcast(&exporter->changed);
-	pthread_mutex_unlock(&exporter->lock);
+	lock_broadcast(&exporter->changed);
+	lock_give(&exporter->lock);
 }
 
 /* gRPC statuses that OTLP calls retryable (opentelemetry.io/docs/specs/otlp, "Failures"). */
@@ -195,13 +196,13 @@ static int64_t call_timeout_ns(struct exporter *exporter)
 {
 	int64_t timeout_ns = CALL_TIMEOUT_NS;
 
-	pthread_mutex_lock(&exporter->lock);
+	lock_take(&exporter->lock);
 	if (exporter->stopping) {
 		int64_t left_ns = exporter->stop_by_ns - clock_monotonic_ns();
 
 		timeout_ns = left_ns < timeout_ns ? left_ns : timeout_ns;
 	}
-	pthread_mutex_unlock(&exporter->lock);
+	lock_give(&exporter->lock);
 	return timeout_ns > CLOCK_NS_PER_MS ? timeout_ns : CLOCK_NS_PER_MS;
 }
 
@@ -264,10 +265,7 @@ static int64_t next_wait_ns(struct exporter *exporter, int64_t retry_after_ns)
 
 static void wait_until_locked(struct exporter *exporter, int64_t at_ns)
 {
-	struct timespec at = { .tv_sec = at_ns / CLOCK_NS_PER_S,
-			       .tv_nsec = at_ns % CLOCK_NS_PER_S };
-
-	pthread_cond_timedwait(&exporter->changed, &exporter->lock, &at);
+	lock_wait_until(&exporter->changed, &exporter->lock, at_ns);
 }
 
 static bool is_out_of_time_locked(const struct exporter *exporter)
@@ -281,7 +279,7 @@ static bool pause_between_tries(struct exporter *exporter, int64_t wait_ns)
 	bool was_stopping, go_on;
 	int64_t until_ns;
 
-	pthread_mutex_lock(&exporter->lock);
+	lock_take(&exporter->lock);
 	was_stopping = exporter->stopping;
 	if (was_stopping && wait_ns > BACKOFF_STOPPING_NS)
 		wait_ns = BACKOFF_STOPPING_NS;
@@ -289,7 +287,7 @@ static bool pause_between_tries(struct exporter *exporter, int64_t wait_ns)
 	while (clock_monotonic_ns() < until_ns && exporter->stopping == was_stopping)
 		wait_until_locked(exporter, until_ns);
 	go_on = !is_out_of_time_locked(exporter);
-	pthread_mutex_unlock(&exporter->lock);
+	lock_give(&exporter->lock);
 	return go_on;
 }
 
@@ -325,13 +323,13 @@ static struct parcel *wait_parcel(struct exporter *exporter)
 {
 	struct parcel *parcel = NULL;
 
-	pthread_mutex_lock(&exporter->lock);
+	lock_take(&exporter->lock);
 	while (!exporter->first && !exporter->stopping)
-		pthread_cond_wait(&exporter->changed, &exporter->lock);
+		lock_wait(&exporter->changed, &exporter->lock);
 	if (exporter->first && !is_out_of_time_locked(exporter))
 		parcel = pop_locked(exporter);
 	metric_set(&queue_bytes, (int64_t)exporter->queue_bytes);
-	pthread_mutex_unlock(&exporter->lock);
+	lock_give(&exporter->lock);
 	return parcel;
 }
 
@@ -353,7 +351,6 @@ int exporter_new(const struct exporter_options *options, struct exporter **ret, 
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct exporter *exporter = mem_new(struct exporter);
-	pthread_condattr_t attributes;
 	int code = net_client_new(options->address, options->access, &exporter->client, err);
 
 	if (code) {
@@ -363,11 +360,8 @@ int exporter_new(const struct exporter_options *options, struct exporter **ret, 
 	pthread_once(&once, register_metrics);
 	exporter->queue_bytes_max =
 		options->queue_bytes_max ? options->queue_bytes_max : QUEUE_BYTES_DEFAULT;
-	pthread_mutex_init(&exporter->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&exporter->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&exporter->lock, "exporter", LOCK_AGENT + 4);
+	lock_condition_init(&exporter->changed);
 	code = pthread_create(&exporter->thread, NULL, run_export, exporter);
 	if (code) {
 		net_client_free(exporter->client);
@@ -383,11 +377,11 @@ void exporter_free(struct exporter *exporter, int64_t grace_ns)
 {
 	if (!exporter)
 		return;
-	pthread_mutex_lock(&exporter->lock);
+	lock_take(&exporter->lock);
 	exporter->stopping = true;
 	exporter->stop_by_ns = clock_monotonic_ns() + grace_ns;
-	pthread_cond_broadcast(&exporter->changed);
-	pthread_mutex_unlock(&exporter->lock);
+	lock_broadcast(&exporter->changed);
+	lock_give(&exporter->lock);
 	pthread_join(exporter->thread, NULL);
 	while (exporter->first) {
 		parcel_free(pop_locked(exporter));
@@ -395,7 +389,7 @@ void exporter_free(struct exporter *exporter, int64_t grace_ns)
 	}
 	metric_set(&queue_bytes, 0);
 	net_client_free(exporter->client);
-	pthread_cond_destroy(&exporter->changed);
-	pthread_mutex_destroy(&exporter->lock);
+	lock_condition_free(&exporter->changed);
+	lock_free(&exporter->lock);
 	free(exporter);
 }

@@ -15,6 +15,7 @@
 #include "agent/unwind/table_placer.h"
 #include "agent/unwind/unwind_metrics.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -45,8 +46,8 @@
 struct unwind_loader {
 	/* Under the lock. */
 	struct metric_collector missing; /* of /metrics */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct lock lock;
+	struct lock_condition changed;
 	struct known_binaries known;
 	uint32_t queue[UNWIND_QUEUE_MAX];
 	uint32_t queue_start, queue_count;
@@ -106,10 +107,10 @@ bool unwind_loader_is_known(struct unwind_loader *loader, const struct file_key 
 
 	if (!loader->started)
 		return true;
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary = known_find(&loader->known, key, &id);
 	known = binary && known_is_settled(binary, now_ns);
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	return known;
 }
 
@@ -142,7 +143,7 @@ static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const cha
 		known_set_text(&binary->path, path);
 	loader->queue[(loader->queue_start + loader->queue_count++) % UNWIND_QUEUE_MAX] = id;
 	metric_add(&unwind_waiting, 1);
-	pthread_cond_broadcast(&loader->changed);
+	lock_broadcast(&loader->changed);
 }
 
 bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key, int fd,
@@ -154,7 +155,7 @@ bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key
 	bool queued = false;
 	uint32_t id;
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary = known_find(&loader->known, key, &id);
 	if (loader->started && !(binary && known_is_settled(binary, now_ns))) {
 		refused = refusal(loader, binary, fd);
@@ -163,7 +164,7 @@ bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key
 			enqueue(loader, binary ? id : known_add(&loader->known, key), fd, build_id,
 				path);
 	}
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	if (!queued && fd >= 0)
 		close(fd);
 	if (refused)
@@ -177,12 +178,12 @@ void unwind_loader_cannot_open(struct unwind_loader *loader, const struct file_k
 	struct known_binary *binary;
 	uint32_t id;
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary = known_find(&loader->known, key, &id);
 	if (loader->started && !binary && loader->queue_count < UNWIND_QUEUE_MAX &&
 	    loader->known.count < UNWIND_BINARIES_MAX)
 		enqueue(loader, known_add(&loader->known, key), -1, NULL, path);
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 }
 
 /* The binary when the map has it; worker only. */
@@ -190,11 +191,11 @@ static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t i
 {
 	struct known_binary *binary;
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary = loader->known.items[id];
 	if (binary && !binary->is_in_map)
 		binary = NULL;
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	return binary;
 }
 
@@ -208,9 +209,9 @@ static void read_uses(struct unwind_loader *loader)
 		if (!binary)
 			continue;
 		used_at_ns = table_placer_used_at_ns(&loader->placer, &binary->key);
-		pthread_mutex_lock(&loader->lock);
+		lock_take(&loader->lock);
 		binary->used_at_ns = used_at_ns;
-		pthread_mutex_unlock(&loader->lock);
+		lock_give(&loader->lock);
 	}
 }
 
@@ -248,10 +249,10 @@ static void evict(void *context, uint32_t owner)
 	struct known_binary *binary = loader->known.items[owner - 1];
 
 	remove_table(loader, owner - 1);
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary->state = UNWIND_EVICTED;
 	binary->rows = binary->bytes = 0;
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	metric_add(&unwind_evictions, 1);
 }
 
@@ -389,7 +390,7 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 	struct known_binary *binary = loader->known.items[job->id];
 	int64_t now_ns = clock_monotonic_ns();
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	binary->state = state;
 	binary->settled_at_ns = now_ns;
 	binary->is_in_map = job->is_in_map;
@@ -409,7 +410,7 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 	else if (state == UNWIND_LOADED)
 		note_load(binary, &job->found.file);
 	count_outcome(binary);
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 }
 
 static void work(struct unwind_loader *loader, struct job *job)
@@ -436,7 +437,7 @@ static void forget_some(struct unwind_loader *loader)
 	uint32_t count, forgettable;
 
 	read_uses(loader);
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	count = loader->known.count - FORGET_DOWN_TO;
 	forgettable = known_list_forgettable(&loader->known, ids);
 	if (count > forgettable)
@@ -445,7 +446,7 @@ static void forget_some(struct unwind_loader *loader)
 		if (loader->known.items[ids[i]]->is_in_map)
 			remove_table(loader, ids[i]);
 	known_forget(&loader->known, ids, count);
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	free(ids);
 }
 
@@ -459,10 +460,7 @@ static int64_t thread_cpu_ns(void)
 
 static void wait_until(struct unwind_loader *loader, int64_t at_ns)
 {
-	struct timespec at = { .tv_sec = at_ns / CLOCK_NS_PER_S,
-			       .tv_nsec = at_ns % CLOCK_NS_PER_S };
-
-	pthread_cond_timedwait(&loader->changed, &loader->lock, &at);
+	lock_wait_until(&loader->changed, &loader->lock, at_ns);
 }
 
 static void fill_stock(struct unwind_loader *loader, int64_t now_ns)
@@ -474,13 +472,14 @@ static void fill_stock(struct unwind_loader *loader, int64_t now_ns)
 }
 
 /*
- * Under the lock: asks again for tables that found no room and that the unwinder has looked for
+ * Asks again for tables that found no room and that the unwinder has looked for
  * since. Returns when the next ones are due.
  */
 static int64_t ask_for_room(struct unwind_loader *loader, int64_t now_ns)
 {
 	int64_t next_ns = INT64_MAX;
 
+	lock_assert_held(&loader->lock);
 	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
 		struct known_binary *binary = loader->known.items[id];
 
@@ -501,11 +500,12 @@ static int64_t ask_for_room(struct unwind_loader *loader, int64_t now_ns)
 	return next_ns;
 }
 
-/* Under the lock: waits until there is work and CPU time for it; false when stopping. */
+/* Waits until there is work and CPU time for it; false when stopping. */
 static bool wait_for_work(struct unwind_loader *loader)
 {
 	bool paused = false;
 
+	lock_assert_held(&loader->lock);
 	while (!atomic_load(&loader->stop)) {
 		int64_t now_ns = clock_monotonic_ns();
 
@@ -516,7 +516,7 @@ static bool wait_for_work(struct unwind_loader *loader)
 			if (loader->queue_count)
 				continue;
 			if (next_ns == INT64_MAX)
-				pthread_cond_wait(&loader->changed, &loader->lock);
+				lock_wait(&loader->changed, &loader->lock);
 			else
 				wait_until(loader, next_ns);
 			continue;
@@ -559,7 +559,7 @@ static void *run(void *data)
 	struct unwind_loader *loader = data;
 
 	setpriority(PRIO_PROCESS, 0, NICE); /* on Linux, of this thread */
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	while (wait_for_work(loader)) {
 		int64_t start_ns = thread_cpu_ns();
 		struct job job = take_job(loader);
@@ -567,20 +567,20 @@ static void *run(void *data)
 
 		crowded = loader->known.count > FORGET_ABOVE;
 		loader->busy = true;
-		pthread_mutex_unlock(&loader->lock);
+		lock_give(&loader->lock);
 		if (crowded)
 			forget_some(loader);
 		work(loader, &job);
-		pthread_mutex_lock(&loader->lock);
+		lock_take(&loader->lock);
 		if (job.request.fd >= 0) {
 			close(job.request.fd);
 			loader->pinned--;
 		}
 		loader->stock_ns -= thread_cpu_ns() - start_ns;
 		loader->busy = false;
-		pthread_cond_broadcast(&loader->changed);
+		lock_broadcast(&loader->changed);
 	}
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	return NULL;
 }
 
@@ -589,11 +589,11 @@ bool unwind_loader_wait_idle(struct unwind_loader *loader, int64_t timeout_ns)
 	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
 	bool idle;
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	while ((loader->queue_count || loader->busy) && clock_monotonic_ns() < deadline_ns)
 		wait_until(loader, deadline_ns);
 	idle = !loader->queue_count && !loader->busy;
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	return idle;
 }
 
@@ -601,11 +601,11 @@ size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary
 {
 	size_t count = 0;
 
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	for (uint32_t id = 0; count < max && id < UNWIND_BINARIES_MAX; id++)
 		if (loader->known.items[id])
 			known_describe(loader->known.items[id], &ret[count++]);
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 	for (size_t i = 0; i < count; i++)
 		if (ret[i].state == UNWIND_LOADED)
 			ret[i].used_at_ns = table_placer_used_at_ns(&loader->placer, &ret[i].key);
@@ -620,7 +620,7 @@ static void render_missing(void *context, struct strbuf *out)
 
 	metrics_add_family(out, "firn_agent_unwind_missing", "gauge",
 			   "Files whose unwind table is not to be had, and why.");
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	for (uint32_t id = 0; shown < MISSING_SHOWN_MAX && id < UNWIND_BINARIES_MAX; id++) {
 		const struct known_binary *binary = loader->known.items[id];
 
@@ -633,7 +633,7 @@ static void render_missing(void *context, struct strbuf *out)
 		metrics_add_label_value(out, slice_of(binary->reason));
 		strbuf_add_text(out, "\"} 1\n");
 	}
-	pthread_mutex_unlock(&loader->lock);
+	lock_give(&loader->lock);
 }
 
 static void open_cache(struct unwind_loader *loader, const struct unwind_loader_options *options)
@@ -664,13 +664,9 @@ static int start_thread(struct unwind_loader *loader, struct err *err)
 static struct unwind_loader *loader_new(const struct unwind_loader_options *options)
 {
 	struct unwind_loader *loader = mem_new(struct unwind_loader);
-	pthread_condattr_t attributes;
 
-	pthread_mutex_init(&loader->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&loader->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&loader->lock, "unwind_loader", LOCK_AGENT + 3);
+	lock_condition_init(&loader->changed);
 	loader->keep_ns = options->keep_ns ? options->keep_ns : KEEP_DEFAULT_NS;
 	loader->fetch.cancel = &loader->stop;
 	loader->placer = (struct table_placer){ .tables_fd = options->tables_fd,
@@ -705,10 +701,10 @@ int unwind_loader_start(const struct unwind_loader_options *options, struct unwi
 
 static void stop_thread(struct unwind_loader *loader)
 {
-	pthread_mutex_lock(&loader->lock);
+	lock_take(&loader->lock);
 	atomic_store(&loader->stop, true);
-	pthread_cond_broadcast(&loader->changed);
-	pthread_mutex_unlock(&loader->lock);
+	lock_broadcast(&loader->changed);
+	lock_give(&loader->lock);
 	pthread_join(loader->thread, NULL);
 }
 
@@ -739,7 +735,7 @@ void unwind_loader_free(struct unwind_loader *loader)
 	known_binaries_free(&loader->known);
 	table_chunks_fini(&loader->placer.chunks);
 	table_cache_close(loader->fetch.cache);
-	pthread_cond_destroy(&loader->changed);
-	pthread_mutex_destroy(&loader->lock);
+	lock_condition_free(&loader->changed);
+	lock_free(&loader->lock);
 	free(loader);
 }
