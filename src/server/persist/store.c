@@ -69,6 +69,20 @@ void store_note_fault(struct store *store, int rc, const struct err *err)
 		store_poison(store, err);
 }
 
+void store_check_memtables(const struct store *store)
+{
+	lock_assert_held(&store->lock);
+	assert(store->memtables_count && store->memtables_count <= STORE_MEMTABLES_MAX);
+	for (size_t i = 0; i < store->memtables_count; i++) {
+		const struct memtable *memtable = store->memtables[i];
+		bool is_last = i + 1 == store->memtables_count;
+
+		assert(memtable->references);
+		assert(memtable->ended == !is_last);
+		assert(is_last || memtable->generation < store->memtables[i + 1]->generation);
+	}
+}
+
 void store_take_log(struct store *store)
 {
 	lock_take(&store->commit_lock);

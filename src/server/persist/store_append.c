@@ -64,6 +64,7 @@ static int reserve(struct store *store, size_t bytes, struct err *err)
 static void unreserve(struct store *store, size_t bytes)
 {
 	lock_take(&store->commit_lock);
+	assert(store->in_flight_bytes >= bytes);
 	store->in_flight_bytes -= bytes;
 	lock_give(&store->commit_lock);
 	metric_add(&store_in_flight_bytes, -(int64_t)bytes);
@@ -114,6 +115,8 @@ static int log_group(struct store *store, const struct pending *group, size_t co
 	int rc = store_check_writable(store, err);
 	size_t i = 0;
 
+	store_assert_owns_log(store);
+	assert(count <= STORE_GROUP_BATCHES_MAX);
 	if (!rc)
 		rc = make_room(store, err);
 	if (rc)
@@ -192,6 +195,7 @@ static size_t take_group(struct store *store, struct pending **ret)
 	store->queue = *end;
 	if (!store->queue)
 		store->queue_end = &store->queue;
+	assert(count || !*ret);
 	return count;
 }
 
@@ -211,6 +215,7 @@ static void lead(struct store *store, const struct pending *mine)
 		while (count--) {
 			struct pending *next = group->next;
 
+			assert(!group->done);
 			group->done = true;
 			group = next;
 		}

@@ -90,6 +90,7 @@ static bool plan_deletes(const struct store *store, struct compact_plan *ret)
 {
 	const struct manifest_state *state = &store->manifest.state;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
 		const struct part_info *part = &state->parts[i];
 
@@ -107,6 +108,7 @@ static const struct part_info *find_part(const struct store *store, uint64_t num
 {
 	const struct manifest_state *state = &store->manifest.state;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++)
 		if (state->parts[i].number == number)
 			return &state->parts[i];
@@ -122,6 +124,7 @@ static void prune_held_back(struct store *store)
 	for (size_t i = 0; i < store->held_back_count; i++)
 		if (find_part(store, store->held_back[i].number))
 			store->held_back[kept++] = store->held_back[i];
+	assert(kept <= store->held_back_count);
 	store->held_back_count = kept;
 	metric_set(&store_compact_held_back, (int64_t)kept);
 }
@@ -316,6 +319,9 @@ static int run(struct step *step, const struct store_compact_options *options,
 	struct compact_result result;
 	int rc;
 
+	assert(step->inputs && step->number && step->plan.parts_count);
+	for (size_t i = 0; i < step->plan.parts_count; i++)
+		assert(step->inputs[i].number < step->number);
 	if (throttle)
 		throttle->cpu_percent =
 			step->plan.parts_count >= BACKLOG_PARTS ? 100 : STORE_MAINTAIN_CPU_PERCENT;
@@ -338,6 +344,7 @@ static int note_untouched(struct step *step, struct err *err)
 	struct manifest_edit edit = { 0 };
 	int rc = 0;
 
+	assert(step->only_deletes && tombstones->count);
 	lock_take(&store->seal_lock);
 	if (inputs_stand(step)) {
 		uint64_t last = tombstones->items[tombstones->count - 1].number;

@@ -95,6 +95,7 @@ static int put_in_force(struct store *store, struct manifest_tombstone *tombston
 		return err_set(err, ERR_BUSY, "%u deletions are being carried out; try again later",
 			       TOMBSTONES_IN_FORCE_MAX);
 	tombstone->number = manifest_take_number(&store->manifest);
+	assert(tombstone->from_ns < tombstone->to_ns && !tombstone->done_ns);
 	tombstone->created_ns = store_now_ns(store);
 	manifest_edit_add_tombstone(&edit, tombstone);
 	rc = manifest_commit(&store->manifest, &edit, err);

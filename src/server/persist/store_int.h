@@ -130,6 +130,8 @@ void store_unref_memtable(struct store *store, struct memtable *memtable);
 /* The log turn: one at a time writes the log, or begins a generation. */
 void store_take_log(struct store *store);
 void store_give_log(struct store *store);
+/* With `lock`: aborts when the list of memtables contradicts itself. */
+void store_check_memtables(const struct store *store);
 
 /* The calling thread has the log turn. */
 static inline void store_assert_owns_log(const struct store *store)

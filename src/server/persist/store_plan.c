@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/store_plan.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
@@ -76,6 +78,7 @@ static bool is_empty(const struct store_plan_partition *partition, struct range 
 static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segment_level level,
 			struct range range)
 {
+	assert(count < STORE_PLAN_PIECES_MAX && level < SEGMENT_LEVELS);
 	pieces[count] = (struct store_plan_piece){ level, range.from_ns, range.to_ns };
 	return count + 1;
 }

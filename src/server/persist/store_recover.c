@@ -22,6 +22,7 @@ static int begin_fresh(struct store *store, struct err *err)
 	struct manifest_edit edit = { 0 };
 	int rc;
 
+	lock_assert_held(&store->seal_lock);
 	manifest_init(&store->manifest, store->vfs, store->path);
 	manifest_edit_log_from(&edit, 1, (struct wal_position){ 0 }, 0);
 	rc = manifest_commit(&store->manifest, &edit, err);
@@ -55,6 +56,7 @@ static bool is_orphan(const struct manifest *manifest, const struct layout_name 
 /* Removes what an earlier run left behind between two steps. We hold the lock. */
 static void remove_orphans(struct store *store, const struct layout_list *list)
 {
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < list->count; i++) {
 		struct layout_path path = layout_join(store->path, list->entries[i].text);
 
@@ -69,6 +71,7 @@ static void set_aside_damaged(struct store *store)
 	const struct manifest_state *state = &store->manifest.state;
 	struct err err;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
 		struct layout_name name = { LAYOUT_PART, state->parts[i].number, 0 };
 
@@ -104,6 +107,7 @@ static int load_state(struct store *store, struct err *err)
 	struct strbuf bytes = { 0 };
 	int rc;
 
+	lock_assert_held(&store->seal_lock);
 	if (!generation)
 		return 0;
 	rc = vfs_read_whole(store->vfs, path.text, LEDGER_FILE_BYTES_MAX, &bytes, err);
@@ -129,6 +133,8 @@ static void add_memtable(struct replay *replay, uint64_t generation)
 {
 	struct store *store = replay->store;
 
+	assert(store->memtables_count < STORE_MEMTABLES_MAX);
+	assert(replay->fillers_count == store->memtables_count);
 	store->active = memtable_new(generation);
 	store->memtables[store->memtables_count++] = store->active;
 	replay->fillers[replay->fillers_count++] =
@@ -138,6 +144,7 @@ static void add_memtable(struct replay *replay, uint64_t generation)
 /* Of the active memtable. */
 static struct store_replay *filler_of(const struct replay *replay)
 {
+	assert(replay->fillers_count);
 	return replay->fillers[replay->fillers_count - 1];
 }
 
@@ -146,6 +153,7 @@ static void end_memtable(struct replay *replay)
 {
 	struct memtable *memtable = replay->store->active;
 
+	assert(!memtable->ended && !memtable->state.len);
 	memtable->ended = true;
 	memtable->end = replay->chain.last;
 	ledger_capture(&replay->store->ledger, memtable->newest_receipt_ns, &memtable->state);
@@ -274,6 +282,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 	uint64_t segment_next = 0; /* of the last generation that was begun */
 	int rc = 0;
 
+	lock_assert_held(&store->seal_lock);
 	add_memtable(&replay, state->log_generation);
 	for (size_t i = 0; !rc && i < list->count; i++) {
 		const struct layout_entry *entry = &list->entries[i];

@@ -63,7 +63,9 @@ static void *run(void *context)
 			lock_wait(&replay->changed, &replay->lock);
 		if (replay->taken == replay->jobs_count)
 			break;
+		assert(replay->taken < replay->jobs_count);
 		job = replay->jobs[replay->taken++];
+		assert(replay->decoded_bytes >= job.batch.bytes);
 		replay->decoded_bytes -= job.batch.bytes;
 		lock_give(&replay->lock);
 		store_job(replay, &job);
@@ -105,6 +107,7 @@ void store_replay_give(struct store_replay *replay, struct slice payload,
 		return;
 	}
 	lock_take(&replay->lock);
+	assert(!replay->ending);
 	if (replay->decoded_bytes + job.batch.bytes > DECODED_BYTES_MAX)
 		tables_image_free(&job.batch);
 	replay->decoded_bytes += job.batch.bytes;
@@ -132,6 +135,7 @@ bool store_replay_end(struct store_replay *replay)
 	lock_give(&replay->lock);
 	if (replay->runs)
 		pthread_join(replay->thread, NULL);
+	assert(replay->taken == replay->jobs_count && replay->done == replay->jobs_count);
 	whole = !replay->left_out;
 	for (size_t i = 0; i < replay->kept_count; i++)
 		strbuf_free(&replay->kept[i]);

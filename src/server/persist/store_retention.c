@@ -33,6 +33,7 @@ static uint64_t part_to_drop(const struct store *store)
 	int64_t keep_from = store_now_ns(store) - store->options.retention_ns;
 	uint64_t bytes = 0;
 
+	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
 		bytes += state->parts[i].bytes;
 		if (!oldest || state->parts[i].max_start_ns < oldest->max_start_ns)

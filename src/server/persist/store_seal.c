@@ -39,6 +39,7 @@ void store_rotate(struct store *store)
 
 	store_assert_owns_log(store);
 	assert(!old->ended);
+	assert(!old->state.len);
 	ledger_capture(&store->ledger, old->newest_receipt_ns, &old->state);
 	count_forgotten(&store->ledger);
 	wal_begin_generation(&store->wal, next->generation);
@@ -46,7 +47,9 @@ void store_rotate(struct store *store)
 	memtable_end(old);
 	old->end = store->wal.last;
 	assert(store->memtables_count < STORE_MEMTABLES_MAX);
+	assert(store->memtables[store->memtables_count - 1] == old);
 	store->memtables[store->memtables_count++] = next;
+	store_check_memtables(store);
 	lock_give(&store->lock);
 	store->active = next;
 }
@@ -67,6 +70,7 @@ static int write_state(struct store *store, const struct memtable *memtable, str
 	struct strbuf bytes = { 0 };
 	int rc;
 
+	assert(memtable->ended);
 	ledger_encode_file(memtable->generation, strbuf_slice(&memtable->state), &bytes);
 	rc = vfs_replace(store->vfs, store->path, path.text, strbuf_slice(&bytes), err);
 	strbuf_free(&bytes);
@@ -82,6 +86,9 @@ static int write_generation(struct store *store, const struct memtable *memtable
 	uint64_t number = 0;
 	int rc = 0;
 
+	lock_assert_held(&store->seal_lock);
+	assert(memtable->ended && !ret->number);
+	memtable_check(memtable);
 	if (view.reports_count) {
 		number = manifest_take_number(&store->manifest);
 		rc = part_write(store->vfs, store->path, &view, number, ret, err);
@@ -108,12 +115,14 @@ static int write_generation(struct store *store, const struct memtable *memtable
 static void swap_in(struct store *store, struct memtable *memtable, const struct part_info *part)
 {
 	lock_take(&store->lock);
-	assert(store->memtables[0] == memtable);
+	assert(store->memtables[0] == memtable && memtable->ended);
+	assert(store->memtables_count > 1);
 	if (part->number)
 		part_cache_add(&store->cache, part);
 	store->memtables_count--;
 	memmove(&store->memtables[0], &store->memtables[1],
 		store->memtables_count * sizeof(store->memtables[0]));
+	store_check_memtables(store);
 	lock_give(&store->lock);
 	store_unref_memtable(store, memtable);
 }
@@ -124,6 +133,7 @@ static void remove_old_files(struct store *store)
 	const struct manifest_state *state = &store->manifest.state;
 	struct layout_list list;
 
+	lock_assert_held(&store->seal_lock);
 	if (layout_list(store->vfs, store->path, &list, NULL))
 		return;
 	for (size_t i = 0; i < list.count; i++) {
@@ -192,6 +202,7 @@ static int set_damaged_parts_aside(struct store *store, struct err *err)
 	uint64_t generation;
 	int rc = 0;
 
+	lock_assert_held(&store->seal_lock);
 	while (!rc && (generation = part_cache_take_damaged(&store->cache))) {
 		struct manifest_edit edit = { 0 };
 

@@ -60,6 +60,7 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
 		if (memtable->max_start_ns < from_ns || memtable->min_start_ns >= to_ns ||
 		    !memtable_may_match(memtable, selector))
 			continue;
+		assert(memtable->references && pins->memtables_count < STORE_MEMTABLES_MAX);
 		memtable->references++;
 		pins->views[pins->memtables_count] = tables_view_of(&memtable->tables);
 		pins->memtables[pins->memtables_count++] = memtable;
@@ -153,12 +154,14 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 	size_t count;
 	int rc = part_reader_segment(reader, number, SEGMENT_RAW, 0, 0, &series, err);
 
+	assert(number < part_reader_partitions(reader));
 	if (rc)
 		return rc;
 	deletions = find_deletions(finding->pins, part, &series.view);
 	plan.raw_only |= deletions.count > 0;
 	plan.alike = store_plan_alike(query, &series.view);
 	count = store_plan(query, &plan, pieces);
+	assert(count <= STORE_PLAN_PIECES_MAX);
 	for (size_t i = 0; i < count && !rc; i++) {
 		struct segment *segment = add_segment(finding);
 

@@ -29,6 +29,13 @@ void baselines_fini(struct baselines *baselines)
 	*baselines = (struct baselines){ 0 };
 }
 
+void baselines_check(const struct baselines *baselines)
+{
+	assert(baselines->count <= baselines->capacity);
+	assert(baselines->map.count == baselines->count);
+	assert(baselines->bytes >= baselines->count * sizeof(struct baseline));
+}
+
 static bool series_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct baselines *baselines = context;
@@ -44,6 +51,7 @@ static void forget_before(struct baselines *baselines, int64_t received_ns)
 	idmap_clear(&baselines->map);
 	for (uint32_t i = 0; i < baselines->count; i++) {
 		if (baselines->items[i].received_ns < received_ns) {
+			assert(baselines->bytes >= baseline_bytes(&baselines->items[i]));
 			baselines->bytes -= baseline_bytes(&baselines->items[i]);
 			baseline_free(&baselines->items[i]);
 			continue;
@@ -52,6 +60,7 @@ static void forget_before(struct baselines *baselines, int64_t received_ns)
 		idmap_add(&baselines->map, baselines->items[kept].series.low, kept);
 		kept++;
 	}
+	assert(kept <= baselines->count);
 	baselines->count = kept;
 }
 
@@ -73,6 +82,7 @@ static void shed(struct baselines *baselines)
 	uint32_t before = baselines->count;
 	int64_t *times = mem_new_array(int64_t, before);
 
+	assert(before);
 	for (uint32_t i = 0; i < before; i++)
 		times[i] = baselines->items[i].received_ns;
 	qsort(times, before, sizeof(*times), time_order);
@@ -111,6 +121,7 @@ static uint32_t columns_reset(const struct baseline *baseline, const int64_t *va
 {
 	uint32_t reset = 0;
 
+	assert(baseline->columns <= TABLES_COLUMNS_PER_GROUP_MAX);
 	for (uint32_t column = 0; column < baseline->columns; column++) {
 		int64_t before = 0, now = 0;
 
@@ -173,6 +184,7 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 		     baseline->received_ns > received_ns - STORE_DEDUPE_NS;
 	struct baseline newest = *baseline;
 
+	assert(columns && columns <= TABLES_COLUMNS_PER_GROUP_MAX);
 	assert(baseline->columns == columns); /* the columns are part of the identity */
 	if (known && start_ns <= baseline->start_ns)
 		return BASELINE_LATE;
@@ -186,6 +198,7 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 		if (__builtin_sub_overflow(start_ns, baseline->start_ns, ret_elapsed_ns))
 			*ret_elapsed_ns = INT64_MAX;
 	}
+	assert(baselines->bytes >= baseline_bytes(baseline));
 	baselines->bytes -= baseline_bytes(baseline);
 	baseline_free(baseline);
 	*baseline = newest;
@@ -197,6 +210,7 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 
 void baselines_encode(const struct baselines *baselines, struct strbuf *out)
 {
+	baselines_check(baselines);
 	strbuf_add_varint(out, baselines->count);
 	for (uint32_t i = 0; i < baselines->count; i++) {
 		const struct baseline *baseline = &baselines->items[i];
@@ -240,6 +254,7 @@ bool baselines_decode(struct baselines *baselines, struct byte_reader *in)
 {
 	uint64_t count = byte_reader_varint(in);
 
+	assert(!baselines->count);
 	for (uint64_t i = 0; i < count; i++) {
 		struct identity series;
 		struct baseline *baseline;

@@ -44,6 +44,7 @@ struct baselines {
 enum baseline_outcome { BASELINE_FIRST, BASELINE_DELTA, BASELINE_LATE };
 
 void baselines_fini(struct baselines *baselines);
+void baselines_check(const struct baselines *baselines); /* aborts when it contradicts itself */
 
 /*
  * `rows` (distinct, ascending) and `values` are raw; on BASELINE_DELTA the values become deltas and

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/batch/dedupe.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "server/persist/batch/append.h"
 
@@ -11,6 +13,12 @@ void dedupe_fini(struct dedupe *dedupe)
 	free(dedupe->entries);
 	idmap_free(&dedupe->map);
 	*dedupe = (struct dedupe){ 0 };
+}
+
+void dedupe_check(const struct dedupe *dedupe)
+{
+	assert(dedupe->count <= dedupe->capacity && dedupe->count <= DEDUPE_REPORTS_MAX);
+	assert(dedupe->map.count == dedupe->count);
 }
 
 static bool entry_equal(const void *context, uint32_t id, const void *key)
@@ -31,6 +39,7 @@ static void rebuild(struct dedupe *dedupe, uint32_t first, int64_t now_ns)
 {
 	uint32_t kept = 0;
 
+	assert(first <= dedupe->count);
 	idmap_clear(&dedupe->map);
 	for (uint32_t i = first; i < dedupe->count; i++) {
 		if (!is_current(&dedupe->entries[i], now_ns))
@@ -39,6 +48,7 @@ static void rebuild(struct dedupe *dedupe, uint32_t first, int64_t now_ns)
 		idmap_add(&dedupe->map, dedupe->entries[kept].report.low, kept);
 		kept++;
 	}
+	assert(kept <= dedupe->count);
 	dedupe->count = kept;
 }
 
@@ -67,6 +77,7 @@ bool dedupe_seen(struct dedupe *dedupe, struct identity report, int64_t now_ns)
 		dedupe->forgotten += DEDUPE_REPORTS_MAX / 4;
 		rebuild(dedupe, DEDUPE_REPORTS_MAX / 4, now_ns);
 	}
+	assert(dedupe->count < DEDUPE_REPORTS_MAX);
 	mem_grow(dedupe->entries, dedupe->count, dedupe->capacity);
 	dedupe->entries[dedupe->count] = (struct dedupe_entry){ report, now_ns };
 	idmap_add(&dedupe->map, report.low, dedupe->count++);
@@ -77,6 +88,7 @@ void dedupe_encode(const struct dedupe *dedupe, struct strbuf *out)
 {
 	int64_t previous = 0;
 
+	dedupe_check(dedupe);
 	strbuf_add_varint(out, dedupe->count);
 	for (uint32_t i = 0; i < dedupe->count; i++) {
 		const struct dedupe_entry *entry = &dedupe->entries[i];
@@ -94,6 +106,7 @@ bool dedupe_decode(struct dedupe *dedupe, struct byte_reader *in)
 	uint64_t count = byte_reader_varint(in);
 	uint64_t received = 0;
 
+	assert(!dedupe->count);
 	if (count > DEDUPE_REPORTS_MAX || count > byte_reader_left(in) / ENTRY_BYTES_MIN)
 		return false;
 	for (uint64_t i = 0; i < count; i++) {

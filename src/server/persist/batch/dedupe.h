@@ -30,6 +30,7 @@ struct dedupe {
 };
 
 void dedupe_fini(struct dedupe *dedupe);
+void dedupe_check(const struct dedupe *dedupe); /* aborts when it contradicts itself */
 
 /* True when it was seen within STORE_DEDUPE_NS before `now_ns`; otherwise it is remembered now. */
 bool dedupe_seen(struct dedupe *dedupe, struct identity report, int64_t now_ns);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/batch/ledger.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "codec/archive/compress.h"
 
@@ -16,8 +18,15 @@ void ledger_fini(struct ledger *ledger)
 	baselines_fini(&ledger->baselines);
 }
 
+void ledger_check(const struct ledger *ledger)
+{
+	dedupe_check(&ledger->dedupe);
+	baselines_check(&ledger->baselines);
+}
+
 void ledger_capture(struct ledger *ledger, int64_t now_ns, struct strbuf *out)
 {
+	ledger_check(ledger);
 	dedupe_expire(&ledger->dedupe, now_ns);
 	baselines_expire(&ledger->baselines, now_ns);
 	dedupe_encode(&ledger->dedupe, out);
@@ -28,6 +37,7 @@ void ledger_encode_file(uint64_t generation, struct slice captured, struct strbu
 {
 	struct strbuf rest = { 0 };
 
+	assert(captured.len <= LEDGER_RAW_BYTES_MAX);
 	strbuf_add_u64(&rest, generation);
 	strbuf_add_u64(&rest, captured.len);
 	compress_zstd(captured, ZSTD_LEVEL, &rest);
@@ -49,6 +59,7 @@ static int decode_raw(struct slice raw, struct ledger *ret, struct err *err)
 		return err_set(err, ERR_CORRUPT, "state: malformed near byte %zu of %zu",
 			       raw.len - byte_reader_left(&in), raw.len);
 	}
+	ledger_check(&ledger);
 	*ret = ledger;
 	return 0;
 }

@@ -31,6 +31,7 @@ struct ledger {
 };
 
 void ledger_fini(struct ledger *ledger);
+void ledger_check(const struct ledger *ledger); /* aborts when it contradicts itself */
 
 /* Expires what is old and appends the rest, raw: quick, for the moment when a generation ends. */
 void ledger_capture(struct ledger *ledger, int64_t now_ns, struct strbuf *out);

@@ -24,6 +24,15 @@ struct memtable *memtable_new(uint64_t generation)
 	return memtable;
 }
 
+void memtable_check(const struct memtable *memtable)
+{
+	bool has_reports = memtable->tables.reports.count > 0;
+
+	assert(has_reports == (memtable->min_start_ns <= memtable->max_start_ns));
+	assert(memtable->tables.rows.count == 0 || has_reports);
+	assert(memtable->damaged_count <= memtable->damaged_capacity);
+}
+
 size_t memtable_bytes(const struct memtable *memtable)
 {
 	return tables_bytes(&memtable->tables) + stack_index_bytes(&memtable->index);
@@ -31,6 +40,8 @@ size_t memtable_bytes(const struct memtable *memtable)
 
 void memtable_end(struct memtable *memtable)
 {
+	assert(!memtable->ended);
+	memtable_check(memtable);
 	memtable->ended = true;
 	stack_index_free(&memtable->index);
 }
@@ -62,6 +73,7 @@ struct application {
 
 static struct identity series_identity(struct application *app, uint32_t series)
 {
+	assert(series < app->batch->series_count);
 	if (!app->series_known[series]) {
 		app->series[series] = identity_of_series(app->batch, series);
 		app->series_known[series] = true;
@@ -98,6 +110,7 @@ static uint32_t copy_series(struct application *app, uint32_t series)
 
 	if (app->copy.series[series] != TABLES_FULL)
 		return app->copy.series[series];
+	assert(from->column_count <= TABLES_COLUMNS_PER_GROUP_MAX);
 	group.name = tables_copy_string(&app->copy, from->name);
 	group.period_type = tables_copy_string(&app->copy, from->period_type);
 	group.period_unit = tables_copy_string(&app->copy, from->period_unit);
@@ -112,6 +125,7 @@ static uint32_t copy_series(struct application *app, uint32_t series)
 		&app->memtable->tables,
 		tables_copy_label_set(&app->copy, app->batch->series[series].label_set),
 		tables_group(&app->memtable->tables, &group, columns));
+	assert(app->copy.series[series] != TABLES_FULL);
 	return app->copy.series[series];
 }
 
@@ -125,6 +139,7 @@ static void begin_report(struct application *app, const struct report *report, i
 		app->memtable->min_start_ns = report->start_ns;
 	if (report->start_ns > app->memtable->max_start_ns)
 		app->memtable->max_start_ns = report->start_ns;
+	assert(app->memtable->min_start_ns <= app->memtable->max_start_ns);
 	app->result->reports_stored++;
 }
 
@@ -144,6 +159,7 @@ static void store_as_is(struct application *app, const struct report *report)
 	struct row *rows = mem_new_array(struct row, report->row_count);
 	bool fits;
 
+	assert(report->row_first + report->row_count <= app->batch->rows_count);
 	for (uint32_t i = 0; i < report->row_count; i++)
 		rows[i] = (struct row){
 			app->copy.nodes[from[i].stack], /* all are there: apply_reports */
@@ -220,6 +236,7 @@ static uint32_t merge_rows(const struct application *app, const struct report *r
 		for (uint32_t column = 0; column < columns; column++)
 			into[column] = add_saturating(into[column], from[column]);
 	}
+	assert(merged <= report->row_count);
 	return merged;
 }
 
@@ -283,6 +300,7 @@ static void store_converted(struct application *app, const struct report *report
 	enum baseline_outcome outcome;
 	uint32_t count;
 
+	assert(app->ledger && columns);
 	identify_rows(app, report, rows);
 	count = merge_rows(app, report, rows, values);
 	outcome = subtract_baseline(app, report, rows, count, values, &duration_ns);
@@ -407,6 +425,7 @@ void memtable_store(struct memtable *memtable, struct ledger *ledger,
 {
 	struct application app = application_of(memtable, ledger, batch, &verdict->window, result);
 
+	assert(verdict->outcomes && (ledger || !verdict->needs_ledger));
 	app.verdict = verdict;
 	tables_copy_begin(&app.copy, &memtable->tables, batch);
 	stack_copier_begin(&app.stacks_copier, &memtable->index, &app.copy);
@@ -423,8 +442,13 @@ void memtable_apply(struct memtable *memtable, struct ledger *ledger,
 	struct append_result result = { 0 };
 	struct memtable_verdict verdict = memtable_judge(memtable, ledger, batch, window, &result);
 
+	assert(!memtable->ended && ledger);
 	memtable_store(memtable, ledger, batch, &verdict, &result);
 	free(verdict.outcomes);
+	memtable_check(memtable);
+	assert(result.reports_stored + result.reports_duplicate + result.reports_late +
+		       result.reports_future ==
+	       batch->reports_count);
 	*ret = result;
 }
 

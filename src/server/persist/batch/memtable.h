@@ -42,6 +42,7 @@ struct memtable_window {
 struct memtable *memtable_new(uint64_t generation);
 void memtable_free(struct memtable *memtable);
 size_t memtable_bytes(const struct memtable *memtable);
+void memtable_check(const struct memtable *memtable); /* aborts when it contradicts itself */
 void memtable_end(struct memtable *memtable); /* its generation has: nothing is added any more */
 
 /*

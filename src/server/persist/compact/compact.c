@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/compact/compact.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -115,6 +116,7 @@ static size_t count_alike(const struct place *places, size_t count, size_t at)
 {
 	size_t end = at + 1;
 
+	assert(at < count);
 	while (end < count && !partition_order(places[at].partition, places[end].partition))
 		end++;
 	return end - at;
@@ -150,6 +152,7 @@ static int commit(struct compaction *compaction, struct compact_result *ret, str
 	struct part_info info = { 0 };
 	int rc;
 
+	assert(compaction->writer && !ret->part.number);
 	if (!compaction->partitions_written) {
 		part_writer_abort(compaction->writer);
 		return 0;
@@ -157,6 +160,7 @@ static int commit(struct compaction *compaction, struct compact_result *ret, str
 	rc = part_writer_commit(compaction->writer, &info, err);
 	if (rc)
 		return rc;
+	assert(info.number == compaction->job->number && info.bytes);
 	info.tier = compaction->job->tier;
 	info.deleted_to = info.number;
 	ret->part = info;
@@ -169,6 +173,7 @@ int compact_run(const struct compact_job *job, struct compact_result *ret, struc
 	struct err cause = { 0 };
 	int rc;
 
+	assert(job->inputs_count && job->number && job->tier < PART_TIERS);
 	*ret = (struct compact_result){ 0 };
 	throttle_begin(job->throttle);
 	rc = open_readers(&compaction, &cause);

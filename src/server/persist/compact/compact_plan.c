@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/compact/compact_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,6 +10,7 @@ int64_t compact_window(int64_t at_ns, int64_t window_ns)
 {
 	int64_t rest = at_ns % window_ns;
 
+	assert(window_ns > 0);
 	rest += rest < 0 ? window_ns : 0;
 	return at_ns < INT64_MIN + rest ? INT64_MIN : at_ns - rest;
 }
@@ -36,6 +38,7 @@ static bool is_over(int64_t begin_ns, int64_t window_ns, int64_t grace_ns, int64
 
 static void take(struct compact_plan *plan, const struct part_info *part)
 {
+	assert(plan->parts_count < COMPACT_INPUTS_MAX && !part->damaged);
 	plan->parts[plan->parts_count++] = part->number;
 	plan->bytes += part->bytes;
 }
@@ -103,6 +106,7 @@ static bool plan_closed(const struct window *window, enum part_tier tier, struct
 		 there = bytes_of(window, tier, tier);
 	bool fits = there + late <= COMPACT_BYTES_MAX;
 
+	assert(window->count && tier > PART_SEALED);
 	*plan = (struct compact_plan){ .tier = tier };
 	if (!late)
 		return false;
@@ -131,6 +135,7 @@ static struct window window_at(const struct part_info **parts, size_t count, siz
 	int64_t begin = compact_window(parts[at]->max_start_ns, window_ns);
 	struct window window = { parts + at, 0 };
 
+	assert(at < count);
 	while (at + window.count < count &&
 	       compact_window(parts[at + window.count]->max_start_ns, window_ns) == begin)
 		window.count++;
@@ -173,6 +178,7 @@ bool compact_plan_next(const struct part_info *parts, size_t count, int64_t now_
 				: plan_hours(&day, now_ns, ret);
 		i += day.count;
 	}
+	assert(!found || ret->parts_count);
 	free(order);
 	return found;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/compact/report_stream.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -35,6 +36,7 @@ struct report_stream *report_stream_new(const struct report_source *sources, siz
 {
 	struct report_stream *stream = mem_new(struct report_stream);
 
+	assert(sources_count && columns);
 	stream->cursors = mem_new_array(struct cursor, sources_count);
 	stream->heap = mem_new_array(size_t, sources_count);
 	stream->count = sources_count;
@@ -72,6 +74,7 @@ static int advance(struct report_stream *stream, struct cursor *cursor, struct e
 	uint32_t series;
 	int rc;
 
+	assert(cursor->at <= cursor->block.reports_count);
 	while (cursor->at == cursor->block.reports_count) {
 		if (cursor->next_block == segment->blocks_count)
 			return 0;
@@ -194,6 +197,7 @@ static int take_rows(struct report_stream *stream, const struct cursor *cursor,
 		stream->nodes[i] = source->nodes[block->slots[at]];
 		bad |= stream->nodes[i] == TABLES_FULL;
 	}
+	assert(report->row_count <= stream->rows_capacity);
 	ret->nodes = stream->nodes;
 	if (block->label_sets && source->label_sets) {
 		for (uint32_t i = 0; i < report->row_count; i++) {
@@ -225,6 +229,7 @@ static int leave_top(struct report_stream *stream, struct err *err)
 	struct cursor *cursor = &stream->cursors[stream->heap[0]];
 	int rc;
 
+	assert(stream->heap_count && stream->heap_count <= stream->count);
 	cursor->at++;
 	rc = advance(stream, cursor, err);
 	if (rc < 0)

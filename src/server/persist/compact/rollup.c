@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/compact/rollup.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -46,6 +47,7 @@ void rollup_count_report(struct rollup_count *count, const struct part_report *r
 	int64_t day_ns = window_of(report->start_ns, ROLLUP_DAY_NS);
 	bool other = !count->begun || count->series != report->series;
 
+	assert(!count->begun || report->series >= count->series);
 	count->windows[HOURS] += other || count->hour_ns != hour_ns;
 	count->windows[DAYS] += other || count->day_ns != day_ns;
 	count->series = report->series;
@@ -121,6 +123,7 @@ static int sums_write(struct sums *sums, enum segment_level level, uint32_t colu
 	int64_t *values = mem_new_array(int64_t, (size_t)sums->nodes_count * columns);
 	int rc;
 
+	assert(sums->report.reports_count);
 	for (uint32_t i = 0; i < sums->nodes_count; i++) {
 		int64_t *from = sums->values + (size_t)sums->nodes[i] * columns;
 
@@ -272,6 +275,7 @@ static int write_by_window(const struct rollup_job *job, enum segment_level leve
 
 	by.windows = ROLLUP_BYTES_MAX / bytes ? ROLLUP_BYTES_MAX / bytes : 1;
 	by.windows = by.windows < windows ? by.windows : windows;
+	assert(windows && by.windows);
 	by.sums = mem_new_array(struct sums, by.windows);
 	for (uint64_t done = 0; !rc && done < windows; done += by.windows) {
 		by.from_ns = from_ns + (int64_t)done * window_ns;
@@ -306,6 +310,7 @@ int rollup_write(const struct rollup_job *job, struct err *err)
 	int64_t span_ns;
 	int rc = 0;
 
+	assert(job->view->groups_count == 1);
 	if (!count->raw_reports ||
 	    __builtin_sub_overflow(count->last_ns, count->first_ns, &span_ns) ||
 	    span_ns > SPAN_NS_MAX)

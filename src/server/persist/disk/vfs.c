@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/disk/vfs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -39,6 +40,7 @@ int vfs_write_all(struct vfs_file *file, const void *data, size_t len, uint64_t 
 {
 	const char *from = data;
 
+	assert(file && (data || !len));
 	while (len) {
 		ssize_t done = file->vfs->pwrite(file, from, len, offset);
 
@@ -59,6 +61,7 @@ int vfs_sync(struct vfs_file *file, struct err *err)
 {
 	int rc = file->vfs->fdatasync(file);
 
+	assert(file);
 	if (rc)
 		return err_set_errno(err, -rc, "sync \"%s\"", file->path);
 	return 0;

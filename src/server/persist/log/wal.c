@@ -31,6 +31,15 @@ void wal_init(struct wal *wal, const struct vfs *vfs, const char *dir, uint64_t 
 	};
 }
 
+void wal_check(const struct wal *wal)
+{
+	assert(!(wal->ahead && wal->ahead_claimed));
+	if (!wal->file)
+		return;
+	assert(wal->segment_next);
+	assert(wal->offset >= WAL_SEGMENT_HEADER_BYTES && wal->offset <= wal->file_bytes);
+}
+
 static void close_segment(struct wal *wal)
 {
 	vfs_close(wal->file); /* every acknowledged byte was synced */
@@ -76,6 +85,7 @@ void wal_begin_generation(struct wal *wal, uint64_t generation)
 
 bool wal_claim_ahead(struct wal *wal, struct layout_name *ret)
 {
+	wal_check(wal);
 	if (wal->poisoned || wal->ahead || wal->ahead_claimed || wal->ahead_failed)
 		return false;
 	wal->ahead_name = (struct layout_name){ LAYOUT_WAL, wal->generation + 1, 0 };
@@ -142,6 +152,7 @@ static bool comes_next(const struct wal *wal, const struct layout_name *name)
 
 void wal_give_ahead(struct wal *wal, struct layout_name name, struct vfs_file *file)
 {
+	assert(wal->ahead_claimed && !wal->ahead);
 	wal->ahead_claimed = false;
 	wal->ahead_failed = !file;
 	if (!file)
@@ -171,6 +182,7 @@ static int write_segment_header(struct wal *wal, uint64_t number, bool has_name,
 	struct strbuf header = { 0 };
 	int rc;
 
+	assert(wal->file && number < wal->segment_next);
 	encode_segment_header(wal, number, &header);
 	rc = vfs_write_all(wal->file, header.data, header.len, 0, err);
 	if (!rc)
@@ -244,6 +256,7 @@ static struct wal_position encode_record(struct strbuf *out, struct wal_position
 	strbuf_add_u32(out, crc);
 	strbuf_add_slice(out, payload);
 	strbuf_add(out, zeros, padded(payload.len) - payload.len);
+	assert((out->len - begin) % 8 == 0);
 	return (struct wal_position){ after.sequence + 1, crc };
 }
 
@@ -253,6 +266,7 @@ int wal_append(struct wal *wal, const struct slice *payloads, size_t count, stru
 	struct strbuf records = { 0 };
 	int rc = 0;
 
+	assert(count);
 	if (wal->poisoned)
 		return err_set(err, ERR_READ_ONLY, "the log is closed after a failed write");
 	for (size_t i = 0; i < count; i++) {
@@ -262,6 +276,7 @@ int wal_append(struct wal *wal, const struct slice *payloads, size_t count, stru
 	if (!wal->file || records.len > wal->file_bytes - wal->offset)
 		rc = begin_segment(wal, records.len, err);
 	if (!rc) {
+		assert(records.len <= wal->file_bytes - wal->offset);
 		rc = vfs_write_all(wal->file, records.data, records.len, wal->offset, err);
 		if (!rc)
 			rc = vfs_sync(wal->file, err);
@@ -271,6 +286,7 @@ int wal_append(struct wal *wal, const struct slice *payloads, size_t count, stru
 		wal->last = last;
 		wal->offset += records.len;
 		wal->generation_bytes += records.len;
+		wal_check(wal);
 	}
 	strbuf_free(&records);
 	return rc;

@@ -68,6 +68,7 @@ struct wal {
 void wal_init(struct wal *wal, const struct vfs *vfs, const char *dir, uint64_t segment_bytes,
 	      uint64_t generation, uint64_t segment_next, struct wal_position last);
 void wal_fini(struct wal *wal);
+void wal_check(const struct wal *wal); /* aborts when it contradicts itself */
 
 /* Later appends go to the new generation. */
 void wal_begin_generation(struct wal *wal, uint64_t generation);

@@ -29,6 +29,23 @@ void manifest_state_free(struct manifest_state *state)
 	*state = (struct manifest_state){ 0 };
 }
 
+void manifest_state_check(const struct manifest_state *state)
+{
+	assert(state->next_number && state->log_generation);
+	assert(state->parts_count <= state->parts_capacity);
+	assert(state->tombstones_count <= MANIFEST_TOMBSTONES_MAX);
+	for (size_t i = 0; i < state->parts_count; i++) {
+		assert(state->parts[i].number && state->parts[i].number < state->next_number);
+		assert(!i || state->parts[i - 1].number < state->parts[i].number);
+		assert(state->parts[i].tier < PART_TIERS);
+	}
+	for (size_t i = 0; i < state->tombstones_count; i++) {
+		assert(state->tombstones[i].number < state->next_number);
+		assert(!i || state->tombstones[i - 1].number < state->tombstones[i].number);
+		assert(state->tombstones[i].by && state->tombstones[i].selector);
+	}
+}
+
 /* Items. */
 
 void manifest_edit_free(struct manifest_edit *edit)
@@ -73,6 +90,7 @@ void manifest_edit_add_part(struct manifest_edit *edit, const struct part_info *
 {
 	struct strbuf fields = { 0 };
 
+	assert(info->number && info->tier < PART_TIERS);
 	put_part(&fields, info);
 	add_item(edit, MANIFEST_PART_ADDED, fields.len);
 	strbuf_add_slice(&edit->items, strbuf_slice(&fields));
@@ -113,16 +131,19 @@ static bool take_part(struct byte_reader *item, struct part_info *ret)
 
 void manifest_edit_drop_part(struct manifest_edit *edit, uint64_t number)
 {
+	assert(number);
 	add_item(edit, MANIFEST_PART_DROPPED, number);
 }
 
 void manifest_edit_damage_part(struct manifest_edit *edit, uint64_t number)
 {
+	assert(number);
 	add_item(edit, MANIFEST_PART_DAMAGED, number);
 }
 
 void manifest_edit_deleted_to(struct manifest_edit *edit, uint64_t number, uint64_t tombstone)
 {
+	assert(number && tombstone);
 	add_item(edit, MANIFEST_PART_DELETED_TO, number);
 	strbuf_add_varint(&edit->items, tombstone);
 }
@@ -130,6 +151,7 @@ void manifest_edit_deleted_to(struct manifest_edit *edit, uint64_t number, uint6
 void manifest_edit_add_tombstone(struct manifest_edit *edit,
 				 const struct manifest_tombstone *tombstone)
 {
+	assert(tombstone->number && tombstone->by && tombstone->selector);
 	add_item(edit, MANIFEST_TOMBSTONE_ADDED, tombstone->number);
 	strbuf_add_zigzag(&edit->items, tombstone->from_ns);
 	strbuf_add_zigzag(&edit->items, tombstone->to_ns);
@@ -140,18 +162,21 @@ void manifest_edit_add_tombstone(struct manifest_edit *edit,
 
 void manifest_edit_tombstone_done(struct manifest_edit *edit, uint64_t number, int64_t done_ns)
 {
+	assert(number && done_ns);
 	add_item(edit, MANIFEST_TOMBSTONE_DONE, number);
 	strbuf_add_zigzag(&edit->items, done_ns);
 }
 
 void manifest_edit_drop_tombstone(struct manifest_edit *edit, uint64_t number)
 {
+	assert(number);
 	add_item(edit, MANIFEST_TOMBSTONE_DROPPED, number);
 }
 
 void manifest_edit_log_from(struct manifest_edit *edit, uint64_t generation,
 			    struct wal_position before, uint64_t state_generation)
 {
+	assert(generation);
 	strbuf_add_byte(&edit->items, MANIFEST_LOG_FROM);
 	strbuf_add_varint(&edit->items, generation);
 	strbuf_add_varint(&edit->items, before.sequence);
@@ -200,6 +225,7 @@ static bool add_part(struct manifest_state *state, const struct part_info *info)
 {
 	size_t place = part_place(state, info->number);
 
+	assert(place <= state->parts_count);
 	if (!note_number(state, info->number) || find_part(state, info->number))
 		return false;
 	mem_grow(state->parts, state->parts_count, state->parts_capacity);
@@ -398,6 +424,7 @@ static uint32_t encode_record(const struct manifest_edit *edit, uint32_t chain_c
 	size_t begin = out->len;
 	uint32_t crc;
 
+	assert(edit->items.len <= UINT32_MAX);
 	strbuf_add_u32(out, (uint32_t)edit->items.len);
 	strbuf_add_u32(out, chain_crc);
 	crc = hash_crc32c(0, out->data + begin, out->len - begin);
@@ -508,6 +535,7 @@ int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *
 		manifest_state_free(&state);
 		return rc;
 	}
+	manifest_state_check(&state);
 	*ret = state;
 	return 0;
 }
@@ -635,6 +663,7 @@ static int begin_file(struct manifest *manifest, const struct manifest_edit *edi
 	uint32_t crc;
 	int rc;
 
+	assert(!manifest->file || manifest->edits >= EDITS_MAX);
 	encode_state(&manifest->state, &whole);
 	strbuf_add_slice(&whole.items, strbuf_slice(&edit->items));
 	crc = encode_record(&whole, encode_header(&bytes), &bytes);
@@ -668,6 +697,7 @@ static int append_edit(struct manifest *manifest, const struct manifest_edit *ed
 	uint32_t crc = encode_record(edit, manifest->chain_crc, &bytes);
 	int rc = vfs_write_all(manifest->file, bytes.data, bytes.len, manifest->offset, err);
 
+	assert(manifest->number && manifest->offset > HEADER_BYTES);
 	if (rc == -ERR_NO_SPACE) {
 		vfs_close(manifest->file); /* its tail is torn now: the next commit begins a new
 					      file */
@@ -690,6 +720,7 @@ uint64_t manifest_take_number(struct manifest *manifest)
 {
 	if (manifest->taken < manifest->state.next_number)
 		manifest->taken = manifest->state.next_number;
+	assert(manifest->taken && manifest->taken >= manifest->state.next_number);
 	return manifest->taken++;
 }
 
@@ -711,5 +742,6 @@ int manifest_commit(struct manifest *manifest, const struct manifest_edit *edit,
 		return rc;
 	sensible = apply_items(&manifest->state, strbuf_slice(&edit->items));
 	assert(sensible);
+	manifest_state_check(&manifest->state);
 	return 0;
 }

@@ -73,6 +73,8 @@ struct manifest_state {
 };
 
 void manifest_state_free(struct manifest_state *state);
+void manifest_state_check(
+	const struct manifest_state *state); /* aborts when it contradicts itself */
 
 /* A pure function of the bytes of a manifest file. */
 int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/manifest/tombstones.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ int tombstones_of(const struct manifest_state *state, struct tombstones **ret, s
 		into->from_ns = from->from_ns;
 		into->to_ns = from->to_ns;
 		made->count++;
+		assert(made->count <= state->tombstones_count);
 	}
 	*ret = made;
 	return 0;

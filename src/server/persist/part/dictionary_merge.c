@@ -120,6 +120,7 @@ static bool gather(struct dictionary_merge *merge, struct dictionary_input *inpu
 	struct tables_copy copy;
 	bool fits = true;
 
+	assert(input->rows_of_node && input->series_used && view->nodes_count);
 	tables_copy_begin(&copy, &merge->gathered, view);
 	input->series = new_map(view->series_count);
 	input->nodes = new_map(view->nodes_count);
@@ -224,6 +225,7 @@ static uint32_t *number_nodes(const struct tables_view *view, const uint64_t *ro
 			next += forest.sizes[forest.list[c]];
 		}
 	}
+	assert(forest.first[view->nodes_count] == view->nodes_count - 1);
 	free_forest(&forest);
 	return numbers;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/part_chunk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -18,6 +19,7 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min)
 {
 	size_t last = builder->cuts_count ? builder->cuts[builder->cuts_count - 1] : 0;
 
+	assert(last <= builder->raw.len);
 	if (builder->raw.len - last < bytes_min || builder->raw.len == last)
 		return;
 	mem_grow(builder->cuts, builder->cuts_count, builder->cuts_capacity);
@@ -57,6 +59,7 @@ static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, i
 		builder->packed.len += done;
 		from = builder->cuts[i];
 	}
+	assert(from == builder->raw.len);
 	return 0;
 }
 
@@ -83,6 +86,7 @@ int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int 
 		.raw = (uint32_t)raw.len,
 		.crc = hash_crc32c(0, ret_stored->data, ret_stored->len),
 	};
+	assert(part_chunk_is_plausible(ret));
 	strbuf_clear(&builder->raw);
 	builder->cuts_count = 0;
 	return 0;

@@ -63,6 +63,7 @@ void part_moments_add(struct part_moments *moments, const struct part_report *re
 	for (uint32_t i = 0; i < report->moment_count; i++) {
 		struct moment moment = report->moments[i];
 
+		assert(moment.row < report->row_count);
 		moment.row = rows[moment.row];
 		if (moment.link)
 			moment.link = number_link(moments, &report->links[moment.link]);
@@ -107,6 +108,7 @@ static void encode_links(const struct part_moments *moments, struct strbuf *out)
 void part_moments_encode(const struct part_moments *moments, const uint32_t *counts,
 			 uint32_t reports_count, struct part_chunk_builder *out)
 {
+	assert(moments->count && moments->links_count);
 	strbuf_add_varint(&out->raw, moments->links_count - 1);
 	for (uint32_t i = 1; i < moments->links_count; i++)
 		strbuf_add(&out->raw, (const char *)&moments->links[i], sizeof(struct trace_link));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/part_stripe_encode.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -158,6 +159,7 @@ void part_stripe_add(struct part_stripe *stripe, const struct part_report *repor
 {
 	uint64_t first = stripe->rows_count;
 
+	assert(stripe->open && stripe->blocks_count && stripe->columns);
 	make_room(stripe, first + report->row_count);
 	mem_grow(stripe->reports, stripe->reports_count, stripe->reports_capacity);
 	stripe->reports[stripe->reports_count++] = (struct part_stripe_report){
@@ -185,6 +187,7 @@ void part_stripe_add(struct part_stripe *stripe, const struct part_report *repor
 		       &report->values[(size_t)place * stripe->columns],
 		       stripe->columns * sizeof(int64_t));
 	}
+	assert(first + report->row_count <= stripe->rows_capacity);
 	stripe->rows_count += report->row_count;
 }
 
@@ -732,6 +735,8 @@ void part_stripe_encode(struct part_stripe *stripe, struct part_chunk_builder *h
 {
 	struct column_code codes[TABLES_COLUMNS_PER_GROUP_MAX];
 
+	assert(stripe->reports_count && stripe->columns <= TABLES_COLUMNS_PER_GROUP_MAX);
+	assert(stripe->blocks_count <= stripe->reports_count);
 	for (uint32_t i = 0; i < stripe->columns; i++)
 		codes[i] = code_of(stripe, i);
 	encode_headers(stripe, codes, headers);

@@ -61,6 +61,33 @@ struct part_writer {
 	int64_t last_start_ns;
 };
 
+/* Between the calls of a partition; once per partition. */
+static void check(const struct part_writer *writer)
+{
+	const struct part_written *written = &writer->written;
+
+	assert(writer->file && writer->number == writer->info.number);
+	assert(!writer->dictionary == !writer->row_label_sets_used);
+	assert(writer->blocks_count <= writer->blocks_capacity);
+	assert(written->partitions_count <= written->partitions_capacity);
+	assert(written->chunks_count <= written->chunks_capacity);
+	assert(written->stripes_count <= written->stripes_capacity);
+	for (int i = 0; i < SEGMENT_LEVELS; i++)
+		assert(!writer->open_stripes[i].open ||
+		       writer->open_stripes[i].number < written->stripes_count);
+}
+
+/* What the manifest is going to say of the part. */
+static void check_info(const struct part_info *info, uint64_t file_bytes)
+{
+	assert(info->bytes == file_bytes);
+	assert(info->bytes_samples + info->bytes_rollups + info->bytes_moments +
+		       info->bytes_stacks + info->bytes_symbols <
+	       info->bytes);
+	assert(!info->reports || info->min_start_ns <= info->max_start_ns);
+	assert(info->reports || !info->rows);
+}
+
 /* The file. */
 
 static int flush(struct part_writer *writer, struct err *err)
@@ -127,6 +154,7 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	struct part_writer *writer = mem_new(struct part_writer);
 	int rc;
 
+	assert(number);
 	writer->vfs = vfs;
 	writer->dir = dir;
 	writer->number = number;
@@ -191,6 +219,7 @@ static int put_section_chunk(struct part_writer *writer, enum part_section secti
 			  : section == PART_SECTION_INDEX ? &writer->info.bytes_samples
 							  : &writer->info.bytes_symbols;
 
+	assert(writer->sections[section].raw.len);
 	mem_grow(chunks->numbers, chunks->count, chunks->capacity);
 	chunks->numbers[chunks->count++] = writer->written.chunks_count;
 	return put_chunk(writer, &writer->sections[section], writer->sections_level, bytes, err);
@@ -203,6 +232,8 @@ static int put_stripe(struct part_writer *writer, enum segment_level level, stru
 		level == SEGMENT_RAW ? &writer->info.bytes_samples : &writer->info.bytes_rollups;
 	int rc;
 
+	assert(stripe->open && stripe->number < writer->written.stripes_count);
+	assert(stripe->reports_count && stripe->columns);
 	writer->written.stripes[stripe->number] =
 		(struct part_written_stripe){ writer->written.chunks_count, stripe->reports_count,
 					      stripe->columns, stripe->moments.count > 0,
@@ -297,11 +328,13 @@ int part_writer_begin_partition(struct part_writer *writer,
 	writer->level = SEGMENT_RAW;
 	writer->last_series = 0;
 	writer->last_start_ns = INT64_MIN;
+	check(writer);
 	return 0;
 }
 
 static struct part_written_partition *current(struct part_writer *writer)
 {
+	assert(writer->written.partitions_count);
 	return &writer->written.partitions[writer->written.partitions_count - 1];
 }
 
@@ -484,6 +517,8 @@ int part_writer_end_partition(struct part_writer *writer, struct err *err)
 	size_t before[PART_SECTIONS];
 	int rc;
 
+	assert(writer->dictionary);
+	check(writer);
 	for (int i = 0; i < PART_SECTIONS; i++)
 		before[i] = writer->sections[i].raw.len;
 	encode_index(writer, &writer->sections[PART_SECTION_INDEX].raw);
@@ -515,6 +550,7 @@ static int put_directory(struct part_writer *writer, struct part_chunk *ret, str
 	struct slice stored;
 	int rc;
 
+	assert(!writer->dictionary);
 	part_directory_encode(&writer->written, &builder.raw);
 	rc = part_chunk_pack(&builder, writer->encoder, writer->sections_level, ret, &stored, err);
 	ret->offset = writer->offset + writer->out.len;
@@ -536,6 +572,7 @@ static int put_end(struct part_writer *writer, struct err *err)
 	if (rc)
 		return rc;
 	hash = XXH3_128bits_digest(writer->hash);
+	assert(!writer->out.len);
 	writer->info.hash = (struct identity){ hash.low64, hash.high64 };
 	begin = writer->out.len;
 	strbuf_add_u64(&writer->out, directory.offset);
@@ -589,6 +626,7 @@ int part_writer_commit(struct part_writer *writer, struct part_info *ret, struct
 	int rc;
 
 	assert(!writer->dictionary && writer->written.partitions_count);
+	check(writer);
 	rc = put_rest(writer, err);
 	if (!rc)
 		rc = make_durable(writer, err);
@@ -596,6 +634,7 @@ int part_writer_commit(struct part_writer *writer, struct part_info *ret, struct
 		part_writer_abort(writer);
 		return rc;
 	}
+	check_info(&writer->info, writer->offset);
 	*ret = writer->info;
 	free_writer(writer);
 	return 0;

@@ -28,6 +28,7 @@ static void remove_file(const struct part_cache *cache, const struct part *part)
 
 static void part_free(const struct part_cache *cache, struct part *part)
 {
+	assert(!part->opening);
 	part_reader_close(part->reader);
 	if (part->dropped && !part->removed)
 		remove_file(cache, part);
@@ -47,6 +48,7 @@ void part_cache_add(struct part_cache *cache, const struct part_info *info)
 {
 	struct part *part = mem_new(struct part);
 
+	assert(info->number);
 	part->info = *info;
 	lock_take(&cache->lock);
 	mem_grow(cache->parts, cache->count, cache->capacity);
@@ -149,6 +151,7 @@ static void shrink(struct part_cache *cache)
 			usage.bytes += part_reader_bytes(part->reader);
 			continue;
 		}
+		assert(!part->opening);
 		part_reader_close(part->reader);
 		part->reader = NULL;
 		usage.files--;
@@ -189,6 +192,7 @@ static int open_part(struct part_cache *cache, struct part *part, struct err *er
 	lock_give(&cache->lock);
 	rc = part_reader_open(cache->vfs, cache->dir, &part->info, &reader, &cause);
 	lock_take(&cache->lock);
+	assert(part->opening && part->pins && !part->reader);
 	part->opening = false;
 	lock_broadcast(&cache->opened);
 	if (!rc) {

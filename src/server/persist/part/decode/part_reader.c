@@ -99,6 +99,7 @@ static void unref_chunk(struct part_reader *reader, struct chunk_bytes *bytes)
 	if (!bytes)
 		return;
 	lock_take(&reader->lock);
+	assert(bytes->references);
 	last = !--bytes->references;
 	lock_give(&reader->lock);
 	if (last) {
@@ -429,6 +430,7 @@ static int load_stacks(struct part_reader_partition *partition, struct err *err)
 /* With the partition's lock, as drop_dictionaries. */
 static void drop_stacks(struct part_reader_partition *partition)
 {
+	assert(!partition->stacks_users);
 	if (!partition->has_stacks)
 		return;
 	count_bytes(partition->reader, 0 - partition->stacks.bytes);
@@ -438,6 +440,7 @@ static void drop_stacks(struct part_reader_partition *partition)
 
 static void drop_dictionaries(struct part_reader_partition *partition)
 {
+	assert(!partition->users);
 	drop_stacks(partition);
 	if (!partition->has_series)
 		return;
@@ -505,6 +508,7 @@ static int load_segment_stacks(struct segment *segment, struct err *err)
 	int rc = 0;
 
 	lock_take(&partition->lock);
+	assert(partition->users && partition->has_series);
 	if (!partition->has_stacks)
 		rc = load_stacks(partition, &cause);
 	if (!rc && !has_stacks(segment)) {
@@ -524,6 +528,8 @@ static void leave_stacks(struct segment *segment)
 	lock_assert_held(&partition->lock);
 	if (!has_stacks(segment))
 		return;
+	assert(partition->has_stacks && partition->stacks_users);
+	assert(partition->stacks_users <= partition->users);
 	segment->view = partition->series.view;
 	segment->node_of_slot = NULL;
 	if (!--partition->stacks_users && budget && budget->used_bytes > budget->limit_bytes)
@@ -575,6 +581,7 @@ int part_reader_segment(struct part_reader *reader, uint32_t number, enum segmen
 	struct err cause = { 0 };
 	int rc = 0;
 
+	assert(number < reader->directory.partitions_count && level < SEGMENT_LEVELS);
 	lock_take(&partition->lock);
 	if (!partition->has_series)
 		rc = load_series(partition, &cause);
@@ -610,6 +617,7 @@ void part_reader_drop_segment(struct segment *segment)
 	assert(partition->users);
 	leave_stacks(segment);
 	partition->users--;
+	assert(partition->stacks_users <= partition->users);
 	lock_give(&partition->lock);
 	*segment = (struct segment){ 0 };
 }
