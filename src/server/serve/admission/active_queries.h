@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running - the queries that are being answered: who asked what, how far it is, and a way to stop
- * it. Thread-safe. An entry belongs to who added it; what it tells to others is copied under the
- * lock.
+ * active_queries - the queries that run now: who asked what, how far each is, and a way to stop it.
+ *
+ * Thread-safe. An entry belongs to the thread that added it; texts are copied under the lock.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ACTIVE_QUERIES_H
 #define FIRN_SERVER_SERVE_ADMISSION_ACTIVE_QUERIES_H

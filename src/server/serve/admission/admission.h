@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns - who may compute now: as many queries as the machine has use for, the others wait.
+ * admission - tickets to compute: as many queries run as the machine has use for, the others wait.
  *
- * Small queries and large ones have turns of their own: large ones have at most half of all, so
- * that small ones are never behind them alone, and are served in order with the rest, so that they
- * are not starved. Between clients turns go round: who has fewest now comes first, then who was
- * served longest ago. The queue is bounded: beyond it a query is refused (ERR_NO_MEMORY: 429
- * with Retry-After). Who waits gives up when the client has gone, when it is told to stop, or at
- * its deadline, within ADMISSION_LOOK_NS.
+ * Large queries get at most half of all tickets, so that a small query never waits behind large
+ * ones alone; both are served in order of arrival, so that large ones do not starve. Between
+ * clients, the one that has the fewest tickets comes first, then the one that was served longest
+ * ago. The queue is bounded: a query beyond it fails with ERR_NO_MEMORY (429 with Retry-After). A
+ * query that waits gives up within ADMISSION_LOOK_NS when its client has left, when it is stopped,
+ * or at its deadline.
  *
- * Who could not go on because others had the memory asks for a turn alone: then nobody who came
- * later gets one before.
+ * A query that failed because others held the memory asks for a ticket alone (ADMISSION_ALONE): no
+ * query that arrived later gets one before.
  *
- * Thread-safe. A turn belongs to who took it.
+ * Thread-safe. A ticket belongs to the thread that took it.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
 #define FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
@@ -61,8 +61,8 @@ void admission_leave(struct admission *admission);
 uint32_t admission_waiting(struct admission *admission); /* with those that joined */
 
 /*
- * With the lock: until *is_done, which it guards, is true. ERR_CANCELLED, ERR_DEADLINE: who asks
- * gives up before.
+ * With the lock: until *is_done, which it guards, is true. ERR_CANCELLED, ERR_DEADLINE: the caller
+ * gives up earlier.
  */
 int admission_wait(const struct admission_ask *ask, struct lock *lock, struct lock_condition *wake,
 		   const bool *is_done, struct err *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept - answers that are kept for who asks the same again.
+ * answer_cache - answers to queries, kept for the next client that sends an equal query.
  *
- * An answer goes with the version of what it was made of: it is given for an equal query of an
- * equal version alone (coalesce_key; the store's snapshot and the resolver's sources), and not
- * later than ANSWER_CACHE_NS after it was made, so that symbols are looked for again where there
- * were none. Those that were asked for least recently go first. Thread-safe.
+ * The key is the query (coalesce_key); the version says what the answer was made of (the store's
+ * snapshot and the resolver's sources). An answer is given for an equal key and version only, and
+ * for ANSWER_CACHE_NS at most, so that symbols that were missing are looked for again. The answers
+ * that were asked for least recently leave first. Thread-safe.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ANSWER_CACHE_H
 #define FIRN_SERVER_SERVE_ADMISSION_ANSWER_CACHE_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared - queries that are the same and wait for a turn at once are computed once.
+ * coalesce - equal queries that wait for admission at the same time are computed once.
  *
- * The first leads: it waits for the turn (admission.h). Who asks the same before that has come
- * joins it, and waits for the answer. From its turn on nobody joins any more, because only then it
- * takes its snapshot: what was written before one asked is in the answer that one gets. When the
- * leader goes without an answer for all (its client left, its time was up), who joined asks again,
- * and the first of them leads.
+ * The first query leads and waits for its ticket (admission.h). An equal query that arrives before
+ * the ticket does joins it and waits for the answer. Nobody joins after that, because the leader
+ * then takes its snapshot: a client's answer must hold everything that was written before it asked.
+ * If the leader ends without an answer for all (its client left, its deadline passed), those that
+ * joined ask again, and the first of them leads.
  *
- * Copies of one answer have COALESCE_BYTES_MAX together; who gets none asks again likewise. Who
- * joins counts as one that waits (admission_join) and gives up as those do.
+ * Copies of one answer have COALESCE_BYTES_MAX together; a client that gets no copy asks again. A
+ * query that joins counts as one that waits (admission_join), and gives up as those do.
  *
- * Thread-safe. A lead belongs to who got it; responses to who asked, for the call.
+ * Thread-safe. A lead belongs to the thread that got it; a response to its caller, for the call.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_COALESCE_H
 #define FIRN_SERVER_SERVE_ADMISSION_COALESCE_H
@@ -42,9 +42,9 @@ bool coalesce_key(const struct net_request *request, struct slice tenant, struct
  */
 int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct admission_ask *ask,
 		   struct net_response *response, struct coalesce_lead **ret, struct err *err);
-/* Its turn has come: nobody joins from here on. */
+/* The leader has its ticket: nobody joins from here on. */
 void coalesce_close(struct coalesce *coalesce, struct coalesce_lead *lead);
-/* The answer for all who joined, or NULL: they ask again. */
+/* The answer for all that joined, or NULL: they ask again. */
 void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,
 		     const struct net_response *response);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query - what a request asks: its parameters checked and turned into query_params, together
- * with the snapshot of the store that the answer will be computed over. query_request_tree and
- * query_request_series take the snapshot that suits what is asked: roll-ups where they are exact.
- * They and query_request_diff wait for their turn first (admission.h), which lasts until
- * query_request_end.
+ * query_request - what a request asks: its parameters, checked and turned into query_params, and
+ * the snapshot of the store that the answer is computed over.
+ *
+ * query_request_tree and query_request_series take the snapshot that suits the query: roll-ups
+ * where they are exact. They and query_request_diff wait for a ticket first (admission/admission.h)
+ * and hold it until query_request_end.
  */
 #ifndef FIRN_SERVER_SERVE_API_QUERY_REQUEST_H
 #define FIRN_SERVER_SERVE_API_QUERY_REQUEST_H
@@ -66,7 +67,7 @@ int query_request_series(struct query_request *query, const struct query_range_p
 			 struct query_series_set *ret, struct err *err);
 
 /*
- * Before query_request_tree or query_request_series (`range`, else NULL): waits for the turn,
+ * Before query_request_tree or query_request_series (`range`, else NULL): waits for the ticket,
  * unless the answer is kept, or another query like this one waits already. Then
  * *ret_is_answered, and `response` has the answer. Who goes on itself says by
  * query_request_answered, before query_request_end, what came out (`rc` as returned). With
@@ -99,7 +100,7 @@ int query_request_chart(struct query_request *query, int64_t step_ns, struct fla
 /* How exactly the values of that tree are known: compare_intervals. */
 int query_request_intervals(struct query_request *query, struct tree *tree, struct err *err);
 
-/* query_request_read, and query_request_open when its turn has come: for lists of what there is. */
+/* query_request_read, and query_request_open when it has a ticket: for lists of what there is. */
 int query_request_begin(struct serve *serve, const struct net_request *request,
 			enum query_request_need need, struct query_request *ret, struct err *err);
 
