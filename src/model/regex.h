@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * regex - RE2 behind C: linear time, no back-references. Thread-safe after compiling.
- * Implemented in regex.cc, the only C++ of firn.
+ * Implemented in regex.cc, because RE2 is C++.
  */
 #ifndef FIRN_MODEL_REGEX_H
 #define FIRN_MODEL_REGEX_H

@@ -8,7 +8,8 @@
  * Knows nothing of HTTP. Each call has a memory budget, a deadline and a cancel flag; going over
  * fails that call (ERR_NO_MEMORY, ERR_DEADLINE, ERR_CANCELLED), never the process. Numbers are
  * exact. A segment that cannot be read is left out: the answer counts them (parts_unreadable).
- * Calls share nothing, and may run at the same time over segments of their own.
+ * Calls share a memory budget (query_pool) and nothing else. They may run at the same time, each
+ * over segments of its own.
  */
 #ifndef FIRN_SERVER_QUERY_QUERY_H
 #define FIRN_SERVER_QUERY_QUERY_H
