@@ -18,7 +18,7 @@ before(async () => {
 });
 
 const line = (page) => page.locator(".status-doubts");
-const told = (page) => page.getByRole("region", { name: "To know of these numbers" });
+const told = (page) => page.getByRole("region", { name: "About these numbers" });
 
 test("cut stacks: their share stays in sight, and why is a click away", () => withPage({}, async (page) => {
 	await open(page, place("cut"));

@@ -115,7 +115,7 @@ export function nodeName(profile: Profile, node: number): string {
 	if (node === 0)
 		return "total";
 	if (profile.flags[node]! & TRIMMED)
-		return "(too small to send)";
+		return "(too narrow to draw)";
 	return functionName(profile, profile.func[node]!);
 }
 

@@ -64,7 +64,7 @@ function Summary(): JSX.Element {
 	const { header, count } = profile.value!;
 	const trimmed = formatPercent(header.trimmed, header.total);
 	const shown = header.trimmed
-		? `${formatCount(count)} of ${formatCount(header.nodes_total)} frames, ${trimmed} too small to send`
+		? `${formatCount(count)} of ${formatCount(header.nodes_total)} frames; too narrow to draw: ${trimmed}`
 		: counted(count, "frame");
 	const facts = [
 		shown,

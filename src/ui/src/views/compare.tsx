@@ -89,7 +89,7 @@ function Presets(): JSX.Element {
 	const options = [
 		...TIMES.map(({ value, label }) => ({ value, label })),
 		...labels.value.slice().sort((a, b) => telling(a) - telling(b))
-			.map((label) => ({ value: `label:${label}`, label: `Previous ${label}`, hint: "by label" })),
+			.map((label) => ({ value: `label:${label}`, label: `The ${label} before`, hint: "label" })),
 	];
 	const choose = ([chosen]: string[]) => {
 		note.value = "";

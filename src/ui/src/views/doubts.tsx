@@ -33,8 +33,8 @@ export function DoubtsInFull(): JSX.Element | null {
 	if (!told.length)
 		return null;
 	return (
-		<section class="unresolved" aria-label="To know of these numbers">
-			<h3>To know of these numbers</h3>
+		<section class="unresolved" aria-label="About these numbers">
+			<h3>About these numbers</h3>
 			{told.map(({ full, page: more }) => (
 				<p key={full} class="thin">
 					{full}{" "}
