@@ -12,6 +12,7 @@ import harness
 
 START_BYTES = 64  # of the entry function, where nothing else tells its length
 GONE = "the outermost file is gone"
+GUESS = "[guess: frame pointer]"  # stands outside of a stack that was walked through generated code
 CLONE_BYTES = 12  # from the system call of clone3 to the new thread's part, which glibc leaves without rows
 # Where stacks of Go's run time begin.
 GO_ROOTS = re.compile(r"runtime\.(goexit|mstart|mstart0|mstart1|mcall|morestack|rt0_go|systemstack)(\.abi0)?$|_rt0_")
@@ -304,7 +305,9 @@ def shown(files, frame):
 
 
 def why_not_whole(files, program, user):
-    """None when the outermost frame is the start of a thread."""
+    """None when the outermost frame is the start of a thread; what had to be guessed must say so."""
+    if program.guesses and len(user) > 1 and user[-1].names[0] == GUESS:
+        user = user[:-1]
     if is_marker(user[-1]):
         return user[-1].names[0]
     outermost = user[-1]

@@ -36,6 +36,7 @@ class Program:
     run: list = field(default_factory=list)  # with {dir}; default: the program with MS
     env: dict = field(default_factory=dict)
     seldom: bool = False  # its time is spent outside the last functions of its chains
+    guesses: bool = False  # its stacks go through generated code, which may not keep the frame pointer
     root: str = ""  # "musl": the C library has no unwind information
     loads: list = field(default_factory=list)  # names of libraries in the folder that it opens itself
 
@@ -175,7 +176,7 @@ PROGRAMS = [
             flags=["-Wl,-z,lazy", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
     Program("plt_resolve", PLT_CHAINS, source="plt.c", flags=["-Wl,-z,lazy"],
             env={"LD_BIND_NOT": "1"}, seldom=True),
-    Program("jit", ["main run_generated [anon] back_again spin", "main over"]),
+    Program("jit", ["main run_generated [anon] back_again spin", "main over"], guesses=True),
     Program("exceptions", chains(EXCEPTIONS), "g++", "exceptions.cc"),
     Program("calls", chains(CALLS), "g++", "calls.cc"),
     Program("go", chains(GO), "go", "go", needs=["go"]),
