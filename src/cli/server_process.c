@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@
 #include "cli/storage_owner.h"
 #include "cli/verb.h"
 
-#define STOP_GRACE_NS (60 * CLOCK_NS_PER_S) /* it has limits of its own, and data to write */
+#define STOP_GRACE_NS (10 * CLOCK_NS_PER_S) /* it has limits of its own; its data is on disk */
+#define STOP_LOOK_MS 100
 
 /* What the server says when it has begun. */
 struct beginning {
@@ -122,12 +124,25 @@ static int choose_user(const char *name, struct privilege_user *ret, bool *ret_i
 	return 0;
 }
 
+/* It may read a long log: who is asked to stop meanwhile hands that on, and waits on. */
+static void wait_for_report(int fd, pid_t pid)
+{
+	struct pollfd report = { .fd = fd, .events = POLLIN };
+	bool was_told = false;
+
+	while (poll(&report, 1, STOP_LOOK_MS) <= 0) {
+		if (!was_told && verb_is_stopping())
+			was_told = !kill(pid, SIGTERM);
+	}
+}
+
 /* Waits for the report; an error when the process ends without one. */
 static int take_report(int fd, struct server_process *ret, struct err *err)
 {
 	struct beginning report;
 	ssize_t got;
 
+	wait_for_report(fd, ret->pid);
 	while ((got = read(fd, &report, sizeof(report))) < 0 && errno == EINTR)
 		continue;
 	if (got != (ssize_t)sizeof(report))

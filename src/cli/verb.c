@@ -80,6 +80,14 @@ void verb_block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+bool verb_is_stopping(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
 int verb_wait_signal(long long timeout_ns)
 {
 	struct timespec timeout = { timeout_ns / CLOCK_NS_PER_S, timeout_ns % CLOCK_NS_PER_S };

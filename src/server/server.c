@@ -24,7 +24,7 @@
 #include "server/serve/admission/admission.h"
 #include "server/serve/web.h"
 
-#define STOP_GRACE_NS (10 * CLOCK_NS_PER_S)
+#define STOP_GRACE_NS (2 * CLOCK_NS_PER_S)
 #define REQUEST_MEMORY_BYTES_DEFAULT ((size_t)192 << 20)
 #define SPARE_BYTES ((size_t)24 << 20) /* about what the largest pictures need */
 
@@ -170,6 +170,7 @@ static int open_parts(struct server *server, const struct server_options *option
 				       .tenant_limits = options->tenant_limits,
 				       .tenant_limits_count = options->tenant_limits_count,
 				       .moments_ns = options->sample_times_ns,
+				       .is_stopping = options->is_stopping,
 				       .reserve_bytes = reserve_of(options) };
 	struct strbuf uploads_path = { 0 }, tables_path = { 0 };
 	struct resolver_options resolver = { .debuginfo_path = options->debuginfo_path,

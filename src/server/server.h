@@ -46,7 +46,8 @@ struct server_options {
 	size_t source_paths_count;
 	const struct store_tenant_limit *tenant_limits;
 	size_t tenant_limits_count;
-	int64_t sample_times_ns; /* how long times of samples are kept; 0 = they are not taken */
+	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */
+	int64_t sample_times_ns;   /* how long times of samples are kept; 0 = they are not taken */
 };
 
 /*
@@ -60,7 +61,7 @@ bool server_has_tls(const struct server *server);
 /* A file of this host as a source of symbols; the fd stays the caller's. Any thread. */
 void server_offer_binary(struct server *server, struct slice build_id, struct slice path, int fd);
 
-/* Finishes running requests (10 s at most) and closes the store. Accepts NULL. */
+/* Finishes running requests (2 s at most) and closes the store. Accepts NULL. */
 void server_stop(struct server *server);
 
 #endif

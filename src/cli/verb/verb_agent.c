@@ -19,7 +19,7 @@
 #include "net/http/hosts.h"
 #include "net/server.h"
 
-#define SEND_GRACE_NS (5 * CLOCK_NS_PER_S)
+#define SEND_GRACE_NS (2 * CLOCK_NS_PER_S)
 
 struct agent_verb_options {
 	struct verb_common common;

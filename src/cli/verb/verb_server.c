@@ -43,8 +43,13 @@ static int run(int argc, char **argv)
 		return code;
 	verb_block_signals();
 	verb_raise_file_limit();
-	if (server_flags_options(&values.server, &start, &err) ||
-	    server_start(&start, &server, &err))
+	code = server_flags_options(&values.server, &start, &err);
+	start.is_stopping = verb_is_stopping;
+	if (!code)
+		code = server_start(&start, &server, &err);
+	if (code == -ERR_CANCELLED)
+		return VERB_OK;
+	if (code)
 		return verb_error(&verb_server, &err);
 	printf("firn is ready at %s://%.*s:%u\n", server_has_tls(server) ? "https" : "http",
 	       (int)(strrchr(start.http_address, ':') - start.http_address), start.http_address,

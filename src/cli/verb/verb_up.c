@@ -29,7 +29,7 @@
 #define OWN_TOKEN_BYTES 32u
 #define RESTART_PAUSE_FIRST_NS CLOCK_NS_PER_S
 #define RESTART_PAUSE_MAX_NS (60 * CLOCK_NS_PER_S)
-#define AGENT_GRACE_NS (8 * CLOCK_NS_PER_S)
+#define AGENT_GRACE_NS (3 * CLOCK_NS_PER_S)
 #define STABLE_NS (60 * CLOCK_NS_PER_S) /* an agent that ran this long was fine */
 
 struct up_verb_options {
@@ -305,8 +305,13 @@ static int run(int argc, char **argv)
 		return verb_error(&verb_up, &err);
 	start.local_files = true;
 	start.own_token = make_own_token();
-	if (binary_channel_open(ends, &err) ||
-	    server_process_start(&start, values.user, ends[0], &up.server, &err))
+	start.is_stopping = verb_is_stopping;
+	code = binary_channel_open(ends, &err);
+	if (!code)
+		code = server_process_start(&start, values.user, ends[0], &up.server, &err);
+	if (code == -ERR_CANCELLED)
+		return VERB_OK;
+	if (code)
 		return verb_error(&verb_up, &err);
 	up.channel = ends[1];
 	privileged = may_profile();

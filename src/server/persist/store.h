@@ -44,11 +44,15 @@ struct store_options {
 	int64_t seal_age_ns;	/* likewise its age; 0 = default */
 	uint64_t segment_bytes; /* of a file of the log; 0 = default */
 	uint64_t cache_bytes;	/* decoded parts kept in memory; 0 = default */
+	bool (*is_stopping)(void); /* looked at while the log is replayed; NULL = never */
 	bool read_only; /* for verify and stat: changes nothing on disk, takes no exclusive lock */
 	bool no_background; /* tests: nothing happens but in calls (store_tick does the work) */
 };
 
-/* Errors say which file and what to do: held by pid N, not a firn store, newer format, ... */
+/*
+ * Errors say which file and what to do: held by pid N, not a firn store, newer format, ...
+ * ERR_CANCELLED once is_stopping says so; the next open begins anew.
+ */
 int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */

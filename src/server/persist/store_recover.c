@@ -159,6 +159,11 @@ static void end_memtable(struct replay *replay)
 	ledger_capture(&replay->store->ledger, memtable->newest_receipt_ns, &memtable->state);
 }
 
+static bool is_stopping(const struct store *store)
+{
+	return store->options.is_stopping && store->options.is_stopping();
+}
+
 static int replay_record(void *context, const struct wal_record *record, struct err *err)
 {
 	struct replay *replay = context;
@@ -169,6 +174,8 @@ static int replay_record(void *context, const struct wal_record *record, struct 
 	struct tables_image batch;
 	int rc;
 
+	if (is_stopping(store))
+		return 0; /* the store is not going to open */
 	if (record->type != WAL_RECORD_BATCH)
 		return err_set(err, ERR_UNSUPPORTED, "record has type %u, newer than this firn",
 			       record->type);
@@ -256,9 +263,11 @@ static void tell(const struct store *store, const struct wal_chain *chain)
 			 (unsigned long long)chain->torn);
 }
 
-/* All memtables are as the log says then. */
-static void end_fillers(struct replay *replay)
+/* All memtables are as the log says then, unless cancelled. */
+static void end_fillers(struct replay *replay, bool cancelled)
 {
+	for (size_t i = 0; cancelled && i < replay->fillers_count; i++)
+		store_replay_cancel(replay->fillers[i]);
 	for (size_t i = 0; i < replay->fillers_count; i++) {
 		if (store_replay_end(replay->fillers[i]))
 			continue;
@@ -290,10 +299,12 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 		if (entry->name.kind != LAYOUT_WAL || entry->name.number < state->log_generation)
 			continue;
 		rc = replay_segment(&replay, entry, err);
+		if (!rc && is_stopping(store))
+			rc = err_set(err, ERR_CANCELLED, "stopped while the log was replayed");
 		if (entry->name.number == store->active->generation)
 			segment_next = entry->name.segment + 1;
 	}
-	end_fillers(&replay);
+	end_fillers(&replay, rc != 0);
 	if (!rc) {
 		tell(store, &replay.chain);
 		wal_init(&store->wal, store->vfs, store->path, store->options.segment_bytes,

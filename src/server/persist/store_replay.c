@@ -29,8 +29,14 @@ struct store_replay {
 	struct job *jobs;
 	size_t jobs_count, jobs_capacity, taken, done;
 	size_t decoded_bytes; /* of the batches that wait */
-	bool ending;
+	bool ending, cancelled;
 };
+
+static void free_job(struct job *job)
+{
+	tables_image_free(&job->batch);
+	free(job->verdict.outcomes);
+}
 
 static void store_job(struct store_replay *replay, struct job *job)
 {
@@ -47,8 +53,7 @@ static void store_job(struct store_replay *replay, struct job *job)
 		}
 		memtable_store(replay->memtable, NULL, &job->batch.view, &job->verdict, &result);
 	}
-	tables_image_free(&job->batch);
-	free(job->verdict.outcomes);
+	free_job(job);
 }
 
 static void *run(void *context)
@@ -58,6 +63,7 @@ static void *run(void *context)
 	lock_take(&replay->lock);
 	for (;;) {
 		struct job job;
+		bool cancelled;
 
 		while (replay->taken == replay->jobs_count && !replay->ending)
 			lock_wait(&replay->changed, &replay->lock);
@@ -67,8 +73,12 @@ static void *run(void *context)
 		job = replay->jobs[replay->taken++];
 		assert(replay->decoded_bytes >= job.batch.bytes);
 		replay->decoded_bytes -= job.batch.bytes;
+		cancelled = replay->cancelled;
 		lock_give(&replay->lock);
-		store_job(replay, &job);
+		if (cancelled)
+			free_job(&job);
+		else
+			store_job(replay, &job);
 		lock_take(&replay->lock);
 		replay->done++;
 		lock_broadcast(&replay->changed);
@@ -122,6 +132,13 @@ void store_replay_wait(struct store_replay *replay)
 	lock_take(&replay->lock);
 	while (replay->done < replay->jobs_count)
 		lock_wait(&replay->changed, &replay->lock);
+	lock_give(&replay->lock);
+}
+
+void store_replay_cancel(struct store_replay *replay)
+{
+	lock_take(&replay->lock);
+	replay->cancelled = true;
 	lock_give(&replay->lock);
 }
 

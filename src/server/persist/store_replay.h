@@ -28,6 +28,9 @@ void store_replay_give(struct store_replay *replay, struct slice payload,
 /* Until all that was given is stored. */
 void store_replay_wait(struct store_replay *replay);
 
+/* Whatever waits is left out, for a store that will not open. */
+void store_replay_cancel(struct store_replay *replay);
+
 /* Waits and frees. False: the memtable became larger than bytes_max, and batches were left out. */
 bool store_replay_end(struct store_replay *replay);
 

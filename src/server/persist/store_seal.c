@@ -192,7 +192,7 @@ static int seal_ended(struct store *store, struct err *err)
 	struct memtable *memtable;
 	int rc = 0;
 
-	while (!rc && (memtable = oldest_ended(store)))
+	while (!rc && !throttle_check(&store->throttle, NULL) && (memtable = oldest_ended(store)))
 		rc = seal_oldest(store, memtable, err);
 	return rc;
 }

@@ -539,7 +539,8 @@ static void write_levels(struct fixture *f, const struct tables_view *view, uint
 	struct part_writer *writer;
 	struct err err = { 0 };
 
-	assert_int_equal(part_writer_open(f->vfs, DIR, NUMBER, PART_THOROUGH, &writer, &err), 0);
+	assert_int_equal(part_writer_open(f->vfs, DIR, NUMBER, PART_THOROUGH, NULL, &writer, &err),
+			 0);
 	assert_int_equal(part_writer_begin_partition(writer, &dictionary, &err), 0);
 	for (int i = 0; i < 3; i++, report.start_ns += 20, report.end_ns += 20)
 		assert_int_equal(part_writer_report(writer, SEGMENT_RAW, &report, &err), 0);

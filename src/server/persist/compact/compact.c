@@ -180,7 +180,7 @@ int compact_run(const struct compact_job *job, struct compact_result *ret, struc
 	if (!rc) {
 		rc = part_writer_open(job->vfs, job->dir, job->number,
 				      job->tier >= PART_HOURS ? PART_THOROUGH : PART_QUICK,
-				      &compaction.writer, &cause);
+				      job->throttle, &compaction.writer, &cause);
 		compaction.failed = job->inputs_count;
 	}
 	if (!rc) {

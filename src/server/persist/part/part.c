@@ -202,7 +202,7 @@ int part_write(const struct vfs *vfs, const char *dir, const struct tables_view 
 {
 	struct part_writer *writer;
 	struct split split;
-	int rc = part_writer_open(vfs, dir, number, PART_QUICK, &writer, err);
+	int rc = part_writer_open(vfs, dir, number, PART_QUICK, NULL, &writer, err);
 
 	assert(view->reports_count);
 	if (rc)

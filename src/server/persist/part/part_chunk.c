@@ -28,8 +28,9 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min)
 
 #define THOROUGH_LEVEL 19 /* from here on tables take much memory, unless the window is small */
 #define THOROUGH_WINDOW_LOG 20
+#define STEP_BYTES ((size_t)128 << 10) /* a block; a thorough one takes 0.1 s */
 
-static size_t pack_frame(ZSTD_CCtx *encoder, int level, struct slice raw, char *to, size_t bound)
+static void set_up(ZSTD_CCtx *encoder, int level, struct slice raw)
 {
 	ZSTD_CCtx_reset(encoder, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(encoder, ZSTD_c_compressionLevel, level);
@@ -38,33 +39,56 @@ static size_t pack_frame(ZSTD_CCtx *encoder, int level, struct slice raw, char *
 		ZSTD_CCtx_setParameter(encoder, ZSTD_c_chainLog, THOROUGH_WINDOW_LOG);
 		ZSTD_CCtx_setParameter(encoder, ZSTD_c_hashLog, THOROUGH_WINDOW_LOG);
 	}
-	return ZSTD_compress2(encoder, to, bound, raw.data, raw.len);
+	ZSTD_CCtx_setPledgedSrcSize(encoder, raw.len);
+}
+
+/* In steps: a large frame takes longer than who waits for the end has time. */
+static int pack_frame(ZSTD_CCtx *encoder, struct slice raw, struct strbuf *out,
+		      struct throttle *throttle, struct err *err)
+{
+	size_t bound = ZSTD_compressBound(raw.len), left = 1;
+	ZSTD_outBuffer to = { strbuf_reserve(out, bound), bound, 0 };
+	ZSTD_inBuffer from = { raw.data, 0, 0 };
+	int rc = 0;
+
+	while (!rc && left) {
+		bool is_last = raw.len - from.pos <= STEP_BYTES;
+
+		from.size = is_last ? raw.len : from.pos + STEP_BYTES;
+		left = ZSTD_compressStream2(encoder, &to, &from,
+					    is_last ? ZSTD_e_end : ZSTD_e_continue);
+		if (ZSTD_isError(left))
+			return err_set(err, ERR_NO_MEMORY, "compress: %s", ZSTD_getErrorName(left));
+		assert(!is_last || !left);
+		left |= !is_last;
+		if (left)
+			rc = throttle_pause(throttle, 0, err);
+	}
+	out->len += to.pos;
+	return rc;
 }
 
 static int pack_frames(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
-		       struct err *err)
+		       struct throttle *throttle, struct err *err)
 {
 	size_t from = 0;
+	int rc = 0;
 
 	part_chunk_cut(builder, 1); /* the last frame */
-	for (size_t i = 0; i < builder->cuts_count; i++) {
-		size_t bytes = builder->cuts[i] - from;
-		size_t bound = ZSTD_compressBound(bytes);
-		size_t done =
-			pack_frame(encoder, level, slice_from(builder->raw.data + from, bytes),
-				   strbuf_reserve(&builder->packed, bound), bound);
+	for (size_t i = 0; !rc && i < builder->cuts_count; i++) {
+		struct slice raw = slice_from(builder->raw.data + from, builder->cuts[i] - from);
 
-		if (ZSTD_isError(done))
-			return err_set(err, ERR_NO_MEMORY, "compress: %s", ZSTD_getErrorName(done));
-		builder->packed.len += done;
+		set_up(encoder, level, raw);
+		rc = pack_frame(encoder, raw, &builder->packed, throttle, err);
 		from = builder->cuts[i];
 	}
-	assert(from == builder->raw.len);
-	return 0;
+	assert(rc || from == builder->raw.len);
+	return rc;
 }
 
 int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
-		    struct part_chunk *ret, struct slice *ret_stored, struct err *err)
+		    struct throttle *throttle, struct part_chunk *ret, struct slice *ret_stored,
+		    struct err *err)
 {
 	struct slice raw = strbuf_slice(&builder->raw);
 	int rc;
@@ -72,7 +96,7 @@ int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int 
 	if (raw.len > PART_CHUNK_RAW_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "a section has %zu bytes", raw.len);
 	strbuf_clear(&builder->packed);
-	rc = pack_frames(builder, encoder, level, err);
+	rc = pack_frames(builder, encoder, level, throttle, err);
 	if (rc)
 		return rc;
 	if (builder->packed.len >= raw.len ||

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "server/persist/disk/throttle.h"
 
 #define PART_CHUNK_RAW_BYTES_MAX ((uint32_t)1 << 30)
 #define PART_CHUNK_RATIO_MAX 16384u /* raw bytes per stored one, at most: no bombs */
@@ -37,10 +38,12 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min);
 
 /*
  * What is to be stored, until the builder is used again; fills all but the offset, and empties the
- * builder. ERR_LIMIT when there is more than PART_CHUNK_RAW_BYTES_MAX.
+ * builder. ERR_LIMIT when there is more than PART_CHUNK_RAW_BYTES_MAX, ERR_CANCELLED once the
+ * throttle (may be NULL) is stopped.
  */
 int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
-		    struct part_chunk *ret, struct slice *ret_stored, struct err *err);
+		    struct throttle *throttle, struct part_chunk *ret, struct slice *ret_stored,
+		    struct err *err);
 
 /* Whether the sizes can be true: then memory may be spent on them. */
 bool part_chunk_is_plausible(const struct part_chunk *chunk);

@@ -42,6 +42,7 @@ struct part_writer {
 	uint64_t offset; /* of `out` in the file */
 	XXH3_state_t *hash;
 	ZSTD_CCtx *encoder;
+	struct throttle *throttle;
 
 	struct part_written written;
 	struct part_stripe open_stripes[SEGMENT_LEVELS];
@@ -149,7 +150,8 @@ static void put_header(struct part_writer *writer)
 }
 
 int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
-		     enum part_effort effort, struct part_writer **ret, struct err *err)
+		     enum part_effort effort, struct throttle *throttle, struct part_writer **ret,
+		     struct err *err)
 {
 	struct part_writer *writer = mem_new(struct part_writer);
 	int rc;
@@ -158,6 +160,7 @@ int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
 	writer->vfs = vfs;
 	writer->dir = dir;
 	writer->number = number;
+	writer->throttle = throttle;
 	writer->sections_level = effort == PART_THOROUGH ? SECTIONS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
 	writer->rows_level = effort == PART_THOROUGH ? ROWS_ZSTD_LEVEL : QUICK_ZSTD_LEVEL;
 	writer->path = layout_path(dir, LAYOUT_PART, number);
@@ -200,7 +203,8 @@ static int put_chunk(struct part_writer *writer, struct part_chunk_builder *buil
 {
 	struct part_chunk chunk;
 	struct slice stored;
-	int rc = part_chunk_pack(builder, writer->encoder, level, &chunk, &stored, err);
+	int rc = part_chunk_pack(builder, writer->encoder, level, writer->throttle, &chunk, &stored,
+				 err);
 
 	if (rc)
 		return rc;
@@ -552,7 +556,8 @@ static int put_directory(struct part_writer *writer, struct part_chunk *ret, str
 
 	assert(!writer->dictionary);
 	part_directory_encode(&writer->written, &builder.raw);
-	rc = part_chunk_pack(&builder, writer->encoder, writer->sections_level, ret, &stored, err);
+	rc = part_chunk_pack(&builder, writer->encoder, writer->sections_level, writer->throttle,
+			     ret, &stored, err);
 	ret->offset = writer->offset + writer->out.len;
 	if (!rc)
 		rc = put(writer, stored, err);

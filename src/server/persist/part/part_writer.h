@@ -10,6 +10,7 @@
 #define FIRN_SERVER_PERSIST_PART_PART_WRITER_H
 
 #include "model/segment.h"
+#include "server/persist/disk/throttle.h"
 #include "server/persist/part/part.h"
 #include "server/persist/part/part_key.h"
 
@@ -43,8 +44,10 @@ struct part_report {
 /* Thorough: a tenth smaller, and dictionaries take ten times as long: for what stays. */
 enum part_effort { PART_QUICK, PART_THOROUGH };
 
+/* The throttle is borrowed until the end, and may be NULL: ERR_CANCELLED once it is stopped. */
 int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
-		     enum part_effort effort, struct part_writer **ret, struct err *err);
+		     enum part_effort effort, struct throttle *throttle, struct part_writer **ret,
+		     struct err *err);
 int part_writer_begin_partition(struct part_writer *writer,
 				const struct part_dictionary *dictionary, struct err *err);
 
