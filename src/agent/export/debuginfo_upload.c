@@ -350,6 +350,7 @@ void debuginfo_upload_free(struct debuginfo_upload *upload)
 		return;
 	lock_take(&upload->lock);
 	atomic_store(&upload->is_stopping, true);
+	net_client_end_by(upload->client, clock_monotonic_ns());
 	lock_signal(&upload->wake);
 	lock_give(&upload->lock);
 	pthread_join(upload->thread, NULL);

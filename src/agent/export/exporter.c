@@ -380,6 +380,7 @@ void exporter_free(struct exporter *exporter, int64_t grace_ns)
 	lock_take(&exporter->lock);
 	exporter->stopping = true;
 	exporter->stop_by_ns = clock_monotonic_ns() + grace_ns;
+	net_client_end_by(exporter->client, exporter->stop_by_ns);
 	lock_broadcast(&exporter->changed);
 	lock_give(&exporter->lock);
 	pthread_join(exporter->thread, NULL);

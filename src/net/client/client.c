@@ -596,6 +596,11 @@ static void pack_body(const struct net_call *call, struct strbuf *out)
 	strbuf_free(&packed);
 }
 
+void net_client_end_by(struct net_client *client, int64_t at_ns)
+{
+	link_end_by(&client->link, at_ns);
+}
+
 int net_client_call(struct net_client *client, const struct net_call *call, struct net_reply *ret,
 		    struct err *err)
 {

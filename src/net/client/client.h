@@ -32,6 +32,9 @@ int net_client_new(const char *address, const struct net_access *access, struct 
 		   struct err *err);
 void net_client_free(struct net_client *client); /* accepts NULL */
 
+/* For who stops: no call lasts longer (monotonic), the one under way included. Any thread. */
+void net_client_end_by(struct net_client *client, int64_t at_ns);
+
 struct net_reply {
 	int status;	 /* HTTP */
 	int grpc_status; /* -1 when the answer had none */

@@ -4,15 +4,23 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 
+#define LOOK_MS 200 /* between looks at end_by_ns */
+
 void link_init(struct link *link)
 {
-	*link = (struct link){ .fd = -1 };
+	*link = (struct link){ .fd = -1, .end_by_ns = INT64_MAX };
+}
+
+void link_end_by(struct link *link, int64_t at_ns)
+{
+	atomic_store(&link->end_by_ns, at_ns);
 }
 
 void link_close(struct link *link)
@@ -26,23 +34,25 @@ void link_close(struct link *link)
 	link->read_buffer = NULL;
 }
 
-/* Waits until the socket is ready for `events`. 0, or an error number. */
-static int wait_ready(int fd, short events, int64_t deadline_at_ns)
+/* Waits until the socket is ready for `events`, looking at end_by_ns now and then. 0, or errno. */
+static int wait_ready(const struct link *link, int fd, short events, int64_t deadline_at_ns)
 {
 	for (;;) {
 		struct pollfd poll_fd = { .fd = fd, .events = events };
-		int64_t left_ms = (deadline_at_ns - clock_monotonic_ns() + CLOCK_NS_PER_MS - 1) /
-				  CLOCK_NS_PER_MS;
+		int64_t end_by_ns = atomic_load(&link->end_by_ns);
+		int64_t until_ns = end_by_ns < deadline_at_ns ? end_by_ns : deadline_at_ns;
+		int64_t left_ms =
+			(until_ns - clock_monotonic_ns() + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
 		int ready;
 
 		if (left_ms < 0)
 			left_ms = 0;
-		ready = poll(&poll_fd, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
+		ready = poll(&poll_fd, 1, left_ms > LOOK_MS ? LOOK_MS : (int)left_ms);
 		if (ready > 0)
 			return 0;
 		if (ready < 0 && errno != EINTR)
 			return errno;
-		if (ready == 0 && clock_monotonic_ns() >= deadline_at_ns)
+		if (ready == 0 && clock_monotonic_ns() >= until_ns)
 			return ETIMEDOUT;
 	}
 }
@@ -58,7 +68,8 @@ static int failure(const struct link *link, const char *what, int error_number, 
 }
 
 /* 0, or an error number. */
-static int try_connect(const union address_socket *to, int64_t deadline_at_ns, int *ret_fd)
+static int try_connect(const struct link *link, const union address_socket *to,
+		       int64_t deadline_at_ns, int *ret_fd)
 {
 	const int on = 1;
 	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -70,7 +81,7 @@ static int try_connect(const union address_socket *to, int64_t deadline_at_ns, i
 	if (connect(fd, &to->any, address_socket_bytes(to)))
 		code = errno;
 	if (code == EINPROGRESS || code == EINTR)
-		code = wait_ready(fd, POLLOUT, deadline_at_ns);
+		code = wait_ready(link, fd, POLLOUT, deadline_at_ns);
 	if (!code && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &bytes))
 		code = errno;
 	if (code) {
@@ -98,7 +109,7 @@ static int connect_tcp(struct link *link, const struct address *address, int64_t
 	if (code)
 		return err_wrap(err, "connect to \"%s\"", link->text);
 	for (size_t i = 0; i < count; i++) {
-		code = try_connect(&sockets[i], deadline_at_ns, &link->fd);
+		code = try_connect(link, &sockets[i], deadline_at_ns, &link->fd);
 		if (!code) {
 			link->read_buffer = mem_calloc(LINK_READ_BYTES, 1);
 			return 0;
@@ -124,7 +135,7 @@ static int receive_wire(struct link *link, struct slice *ret, int64_t deadline_a
 				       "receive from \"%s\": connection closed by the server",
 				       link->text);
 		if (code == EAGAIN)
-			code = wait_ready(link->fd, POLLIN, deadline_at_ns);
+			code = wait_ready(link, link->fd, POLLIN, deadline_at_ns);
 		if (code && code != EINTR)
 			return failure(link, "receive from", code, err);
 	}
@@ -141,7 +152,7 @@ static int send_wire(struct link *link, struct slice wire, int64_t deadline_at_n
 			continue;
 		}
 		if (code == EAGAIN)
-			code = wait_ready(link->fd, POLLOUT, deadline_at_ns);
+			code = wait_ready(link, link->fd, POLLOUT, deadline_at_ns);
 		if (code && code != EINTR)
 			return failure(link, "send to", code, err);
 	}

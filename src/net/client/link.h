@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * link - the client's end of one TCP connection: connected, read and written under a deadline.
- * All bytes pass the transport. Not thread-safe.
+ * All bytes pass the transport. One thread, but for link_end_by.
  */
 #ifndef FIRN_NET_CLIENT_LINK_H
 #define FIRN_NET_CLIENT_LINK_H
@@ -16,10 +16,14 @@ struct link {
 	struct net_transport transport;
 	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port", for messages */
 	char *read_buffer;
+	_Atomic int64_t end_by_ns; /* monotonic */
 };
 
 void link_init(struct link *link);
 void link_close(struct link *link); /* may be opened again */
+
+/* No deadline is later from now on, of calls that wait already, either. Any thread. */
+void link_end_by(struct link *link, int64_t at_ns);
 
 /*
  * Connects to the first address that answers, and makes a TLS session when `tls` is given.
