@@ -23,6 +23,7 @@
 
 #define RECORD_HZ_DEFAULT 99
 #define EXIT_CANNOT_RUN 127 /* as shells say */
+#define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
 	struct verb_common common;
@@ -201,8 +202,8 @@ static bool is_end(int number)
 	return number == SIGINT || number == SIGTERM;
 }
 
-/* Until the command or the processes end, the time is over, or a signal comes. */
-static void wait_end(const struct record_verb_options *values, const struct command *command,
+/* Until the command or the processes end, the time is over, or a signal comes: returns it, or 0. */
+static int wait_end(const struct record_verb_options *values, const struct command *command,
 		     const pid_t *pids, size_t pids_count, int *status)
 {
 	int64_t until_ns =
@@ -216,22 +217,22 @@ static void wait_end(const struct record_verb_options *values, const struct comm
 		bool alive = values->all;
 
 		if (is_end(number) || clock_monotonic_ns() >= until_ns)
-			return;
+			return is_end(number) ? number : 0;
 		if (command->pid > 0) {
 			if (waitpid(command->pid, status, WNOHANG) == command->pid)
-				return;
+				return 0;
 			continue;
 		}
 		for (size_t i = 0; i < pids_count; i++)
 			alive |= !kill(pids[i], 0) || errno != ESRCH;
 		if (!alive)
-			return;
+			return 0;
 	}
 }
 
 static int write_profile(const struct record_verb_options *values,
 			 const struct render_export *format, struct recording *recording,
-			 struct err *err)
+			 int64_t names_until_ns, struct err *err)
 {
 	static const char type[] = "on_cpu:samples:count:cpu:nanoseconds:delta";
 	struct tables_view view = tables_view_of(&recording->tables);
@@ -244,6 +245,7 @@ static int write_profile(const struct record_verb_options *values,
 	if (rc)
 		return rc;
 	params.selector = &selector;
+	params.limits.names_until_ns = names_until_ns;
 	segment_of_tables(&segment, &view);
 	rc = profile_write(&source, &params, format, values->output, err);
 	selector_free(&selector);
@@ -294,6 +296,7 @@ static int record(const struct record_verb_options *values, const struct option_
 	struct agent *agent = NULL;
 	pid_t pids[PIDS_MAX];
 	size_t count = 0;
+	int64_t names_until_ns = 0;
 	int exec_errno, status = 0, rc = 0;
 
 	if (values->pids)
@@ -329,11 +332,11 @@ static int record(const struct record_verb_options *values, const struct option_
 	exec_errno = let_go(&command, !rc);
 	if (exec_errno)
 		rc = err_set_errno(err, exec_errno, "run \"%s\"", operands->items[0]);
-	else if (!rc)
-		wait_end(values, &command, pids, count, &status);
+	else if (!rc && wait_end(values, &command, pids, count, &status) == SIGTERM)
+		names_until_ns = clock_monotonic_ns() + NAMES_GRACE_NS;
 	agent_stop(agent);
 	if (!rc)
-		rc = write_profile(values, format, &recording, err);
+		rc = write_profile(values, format, &recording, names_until_ns, err);
 	if (!rc)
 		tell(values, &recording, &command, status);
 	resolver_free(recording.resolver);

@@ -33,6 +33,7 @@ static struct {
 	size_t calls;
 	char bodies[CALLS_MAX][32];
 	bool closed; /* calls wait until it is opened */
+	int64_t end_by_ns;
 } server = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static int batch_number;
@@ -51,6 +52,12 @@ int net_client_new(const char *address, const struct net_access *access, struct 
 		return err_set(err, ERR_INVALID, "address \"%s\": no port", address);
 	*ret = (struct net_client *)&server;
 	return 0;
+}
+
+void net_client_end_by(struct net_client *client, int64_t at_ns)
+{
+	assert_ptr_equal(client, &server);
+	server.end_by_ns = at_ns;
 }
 
 void net_client_free(struct net_client *client)
@@ -223,7 +230,7 @@ static void stop_gives_up_after_the_grace(void **state)
 {
 	static const struct answer answers[] = { { -ERR_UNAVAILABLE, 0, 0, 0 } };
 	const char *dropped = "\nfirn_agent_export_dropped_batches_total{reason=\"stopped\"} ";
-	int64_t started_ns = clock_monotonic_ns();
+	int64_t started_ns = clock_monotonic_ns(), stopped_ns;
 	struct exporter *exporter;
 	long before;
 
@@ -234,7 +241,10 @@ static void stop_gives_up_after_the_grace(void **state)
 	deliver(exporter, 0);
 	deliver(exporter, 1);
 	wait_calls(1);
+	stopped_ns = clock_monotonic_ns();
 	exporter_free(exporter, 200 * CLOCK_NS_PER_MS);
+	assert_true(server.end_by_ns >= stopped_ns + 200 * CLOCK_NS_PER_MS &&
+		    server.end_by_ns <= clock_monotonic_ns() + 200 * CLOCK_NS_PER_MS);
 	assert_true(server.calls >= 2); /* the stop brought one more try */
 	assert_int_equal(counter(dropped) - before, 2);
 	assert_true(clock_monotonic_ns() - started_ns < 5 * CLOCK_NS_PER_S);
