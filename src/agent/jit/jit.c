@@ -11,6 +11,7 @@
 #include "agent/jit/code_reader.h"
 #include "agent/jit/jit_metrics.h"
 #include "base/hash.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -23,13 +24,6 @@
 #define STUCK_NS (10 * CLOCK_NS_PER_S)
 #define STUCK_MAX 4
 #define STOP_NS (2 * CLOCK_NS_PER_S)
-
-static struct timespec deadline_after(int64_t timeout_ns)
-{
-	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
-
-	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
-}
 
 /* The files of one process: the worker's while they are read. */
 struct files {
@@ -77,8 +71,8 @@ struct jit {
 	int64_t swept_at_ns;
 	size_t bytes_max;
 
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t work, idle;
+	struct lock lock; /* guards what follows */
+	struct lock_condition work, idle;
 	struct entry *first, *last; /* the queue */
 	struct worker *worker;	    /* NULL = none is needed, or can be had */
 	size_t bytes, open_files;
@@ -159,6 +153,7 @@ static bool read_files(struct files *files, bool keep_open)
 
 static void queue(struct jit *jit, struct entry *entry)
 {
+	lock_assert_held(&jit->lock);
 	entry->queued = true;
 	entry->unknown = false;
 	entry->next = NULL;
@@ -167,7 +162,7 @@ static void queue(struct jit *jit, struct entry *entry)
 	else
 		jit->first = entry;
 	jit->last = entry;
-	pthread_cond_signal(&jit->work);
+	lock_signal(&jit->work);
 }
 
 static struct entry *take_first(struct jit *jit)
@@ -200,6 +195,7 @@ static void publish(struct jit *jit, struct entry *entry)
 	size_t bytes = code_map_bytes(files->map);
 	size_t open_files = (size_t)(files->perf_map.fd >= 0) + (size_t)(files->jitdump.fd >= 0);
 
+	lock_assert_held(&jit->lock);
 	if (files->map != entry->map && files->map != entry->fresh) {
 		code_map_unref(entry->fresh);
 		entry->fresh = code_map_ref(files->map);
@@ -224,19 +220,19 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	worker->began_at_ns = began_at_ns;
 	worker->busy = true;
 	worker->reading = entry;
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	if (room)
 		more = read_files(files, keep_open);
 	now_ns = clock_monotonic_ns();
 	metric_add(&jit_reads, 1);
 	metric_add(&jit_read_seconds, now_ns - began_at_ns);
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	worker->busy = false;
 	worker->reading = NULL;
 	if (worker->abandoned) {
-		pthread_mutex_unlock(&jit->lock);
+		lock_give(&jit->lock);
 		files_free(files);
-		pthread_mutex_lock(&jit->lock);
+		lock_take(&jit->lock);
 		return false;
 	}
 	publish(jit, entry);
@@ -260,9 +256,9 @@ static bool free_entry(struct worker *worker, struct entry *entry)
 	jit->open_files -= entry->open_files;
 	worker->began_at_ns = clock_monotonic_ns();
 	worker->busy = true;
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	entry_free(entry);
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	worker->busy = false;
 	return !worker->abandoned;
 }
@@ -272,16 +268,16 @@ static void drop_user(struct jit *jit)
 {
 	bool last;
 
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	last = !--jit->users;
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	if (!last)
 		return;
 	while (jit->first)
 		entry_free(take_first(jit));
-	pthread_mutex_destroy(&jit->lock);
-	pthread_cond_destroy(&jit->work);
-	pthread_cond_destroy(&jit->idle);
+	lock_free(&jit->lock);
+	lock_condition_free(&jit->work);
+	lock_condition_free(&jit->idle);
 	free(jit);
 }
 
@@ -298,6 +294,7 @@ static int64_t until_stock_ns(struct jit *jit)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
+	lock_assert_held(&jit->lock);
 	jit->stock_ns += (now_ns - jit->stock_at_ns) / SHARE_DIVISOR;
 	jit->stock_at_ns = now_ns;
 	if (jit->stock_ns > JIT_BURST_NS)
@@ -317,13 +314,10 @@ static struct entry *wait_for_entry(struct jit *jit)
 			return take_first(jit);
 		if (!jit->first && jit->stopping)
 			return NULL;
-		if (jit->first) {
-			struct timespec deadline = deadline_after(wait_ns);
-
-			pthread_cond_timedwait(&jit->work, &jit->lock, &deadline);
-		} else {
-			pthread_cond_wait(&jit->work, &jit->lock);
-		}
+		if (jit->first)
+			lock_wait_until(&jit->work, &jit->lock, clock_monotonic_ns() + wait_ns);
+		else
+			lock_wait(&jit->work, &jit->lock);
 	}
 }
 
@@ -333,7 +327,7 @@ static void *work_loop(void *data)
 	struct jit *jit = worker->jit;
 	bool go_on = true;
 
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	while (go_on) {
 		struct entry *entry = wait_for_entry(jit);
 		int64_t began_ns = cpu_ns();
@@ -343,12 +337,12 @@ static void *work_loop(void *data)
 		go_on = entry->forgotten ? free_entry(worker, entry) : read_entry(worker, entry);
 		jit->stock_ns -= cpu_ns() - began_ns;
 		if (!jit->first)
-			pthread_cond_broadcast(&jit->idle);
+			lock_broadcast(&jit->idle);
 	}
 	worker->ended = true;
-	pthread_cond_broadcast(&jit->idle);
+	lock_broadcast(&jit->idle);
 	go_on = worker->abandoned; /* the owner frees it otherwise, once it has ended */
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	if (go_on)
 		free(worker);
 	drop_user(jit);
@@ -360,6 +354,7 @@ static void start_worker(struct jit *jit)
 {
 	struct worker *worker = mem_new(struct worker);
 
+	lock_assert_held(&jit->lock);
 	worker->jit = jit;
 	if (pthread_create(&worker->thread, NULL, work_loop, worker)) {
 		free(worker);
@@ -376,6 +371,7 @@ static void abandon_worker(struct jit *jit)
 	struct worker *worker = jit->worker;
 	struct entry *entry = worker->reading;
 
+	lock_assert_held(&jit->lock);
 	worker->abandoned = true;
 	pthread_detach(worker->thread);
 	jit->worker = NULL;
@@ -392,6 +388,7 @@ static void look_after_worker(struct jit *jit, int64_t now_ns)
 {
 	struct worker *worker = jit->worker;
 
+	lock_assert_held(&jit->lock);
 	if (worker && worker->busy && now_ns - worker->began_at_ns > STUCK_NS) {
 		log_warn("jit", "reading names of generated code takes too long: given up",
 			 "pid=%u", worker->reading ? (unsigned)worker->reading->identity.pid : 0);
@@ -407,18 +404,14 @@ struct jit *jit_new(uint64_t memory_bytes)
 {
 	struct jit *jit = mem_new(struct jit);
 	size_t share = (size_t)(memory_bytes / 1024);
-	pthread_condattr_t attributes;
 
 	jit->bytes_max = share > JIT_BYTES_MAX ? JIT_BYTES_MAX : share;
 	if (share < JIT_BYTES_MIN)
 		jit->bytes_max = JIT_BYTES_MIN;
 
-	pthread_mutex_init(&jit->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&jit->work, &attributes);
-	pthread_cond_init(&jit->idle, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&jit->lock, "jit", LOCK_AGENT + 6);
+	lock_condition_init(&jit->work);
+	lock_condition_init(&jit->idle);
 	jit->users = 1;
 	jit->stock_ns = JIT_BURST_NS;
 	jit->stock_at_ns = clock_monotonic_ns();
@@ -428,6 +421,7 @@ struct jit *jit_new(uint64_t memory_bytes)
 /* With the lock held: the worker frees it, as closing files may take its time. */
 static void forget(struct jit *jit, struct entry *entry)
 {
+	lock_assert_held(&jit->lock);
 	entry->forgotten = true;
 	if (!entry->queued)
 		queue(jit, entry);
@@ -435,26 +429,26 @@ static void forget(struct jit *jit, struct entry *entry)
 
 void jit_free(struct jit *jit)
 {
-	struct timespec deadline = deadline_after(STOP_NS);
+	int64_t deadline_ns = clock_monotonic_ns() + STOP_NS;
 	struct worker *worker;
-	int late = 0;
+	bool late = false;
 
 	if (!jit)
 		return;
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	for (size_t i = 0; i < jit->count; i++)
 		forget(jit, jit->entries[i]);
 	jit->stopping = true;
 	look_after_worker(jit, clock_monotonic_ns());
-	pthread_cond_signal(&jit->work);
+	lock_signal(&jit->work);
 	worker = jit->worker;
 	while (worker && !worker->ended && !late)
-		late = pthread_cond_timedwait(&jit->idle, &jit->lock, &deadline);
+		late = !lock_wait_until(&jit->idle, &jit->lock, deadline_ns);
 	if (worker && !worker->ended) {
 		abandon_worker(jit);
 		worker = NULL;
 	}
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	if (worker)
 		pthread_join(worker->thread, NULL);
 	free(worker);
@@ -516,7 +510,7 @@ void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t
 	entry->used_at_ns = now_ns;
 	if (code_map_find(entry->map, address, &place))
 		return;
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	take_fresh(entry);
 	if (entry->files && !code_map_find(entry->map, address, &place)) {
 		entry->unknown = true;
@@ -524,15 +518,15 @@ void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t
 			queue(jit, entry);
 		look_after_worker(jit, now_ns);
 	}
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 }
 
 void jit_settle(struct jit *jit, int64_t timeout_ns)
 {
-	struct timespec deadline = deadline_after(timeout_ns);
-	int late = 0;
+	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
+	bool late = false;
 
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	for (size_t i = 0; i < jit->count; i++) {
 		struct entry *entry = jit->entries[i];
 
@@ -542,10 +536,10 @@ void jit_settle(struct jit *jit, int64_t timeout_ns)
 	}
 	look_after_worker(jit, clock_monotonic_ns());
 	while (jit->worker && (jit->first || jit->worker->busy) && !late)
-		late = pthread_cond_timedwait(&jit->idle, &jit->lock, &deadline);
+		late = !lock_wait_until(&jit->idle, &jit->lock, deadline_ns);
 	for (size_t i = 0; i < jit->count; i++)
 		take_fresh(jit->entries[i]);
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 }
 
 bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t address,
@@ -559,9 +553,9 @@ bool jit_find(struct jit *jit, const struct process_identity *identity, uint64_t
 		metric_add(&jit_not_found, 1);
 		return false;
 	}
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	runtime = entry->runtime;
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	code_name_parse(&place, runtime, ret);
 	*ret_raw = place.name;
 	metric_add(&jit_found, 1);
@@ -595,7 +589,7 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 		qsort(jit->entries, count, sizeof(*jit->entries), by_use);
 	idmap_clear(&jit->map);
 	jit->count = 0;
-	pthread_mutex_lock(&jit->lock);
+	lock_take(&jit->lock);
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = jit->entries[i];
 
@@ -609,7 +603,7 @@ void jit_sweep(struct jit *jit, int64_t now_ns)
 	}
 	look_after_worker(jit, now_ns);
 	metric_set(&jit_map_bytes, (int64_t)jit->bytes);
-	pthread_mutex_unlock(&jit->lock);
+	lock_give(&jit->lock);
 	jit->swept_at_ns = now_ns;
 	metric_set(&jit_processes, (int64_t)jit->count);
 }

@@ -2,7 +2,6 @@
 #include "agent/runtime/runtimes.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -11,6 +10,7 @@
 #include "agent/runtime/script_reader.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -66,7 +66,7 @@ struct runtimes {
 	uint32_t window;
 	int64_t swept_at_ns;
 	struct metric_collector collector;
-	pthread_mutex_t lock; /* guards what follows */
+	struct lock lock; /* guards what follows */
 	struct offsets_note notes[OFFSETS_MAX];
 	size_t notes_count;
 };
@@ -80,7 +80,7 @@ static void render_offsets(void *context, struct strbuf *out)
 	metrics_add_family(out, "firn_agent_runtime_offsets", "gauge",
 			   "Language runtimes seen, and where the layout of their structures comes "
 			   "from, or why it is not known.");
-	pthread_mutex_lock(&runtimes->lock);
+	lock_take(&runtimes->lock);
 	for (size_t i = 0; i < runtimes->notes_count; i++) {
 		const struct offsets_note *note = &runtimes->notes[i];
 
@@ -89,7 +89,7 @@ static void render_offsets(void *context, struct strbuf *out)
 		metrics_add_label_value(out, slice_of(note->version));
 		strbuf_addf(out, "\",source=\"%s\"} 1\n", note->source);
 	}
-	pthread_mutex_unlock(&runtimes->lock);
+	lock_give(&runtimes->lock);
 }
 
 static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
@@ -102,14 +102,14 @@ static void note_offsets(struct runtimes *runtimes, const struct runtime_file *f
 	else if (file->source)
 		note.source = file->source;
 	memcpy(note.version, file->version, sizeof(note.version));
-	pthread_mutex_lock(&runtimes->lock);
+	lock_take(&runtimes->lock);
 	for (size_t i = 0; i < runtimes->notes_count && !known; i++)
 		known = runtimes->notes[i].kind == note.kind &&
 			runtimes->notes[i].source == note.source &&
 			!memcmp(runtimes->notes[i].version, note.version, sizeof(note.version));
 	if (!known && runtimes->notes_count < OFFSETS_MAX)
 		runtimes->notes[runtimes->notes_count++] = note;
-	pthread_mutex_unlock(&runtimes->lock);
+	lock_give(&runtimes->lock);
 }
 
 /* ---- code objects ---- */
@@ -289,9 +289,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	entry->used_at_ns = now_ns;
 	add_entry(runtimes, entry);
 	log_debug("runtime", "interpreter", "pid=%u runtime=%s version=%s source=%s",
-		  (unsigned)entry->identity.pid,
-		  runtime_kind_name(mapping->binary->runtime->kind), entry->version_text,
-		  mapping->binary->runtime->source);
+		  (unsigned)entry->identity.pid, runtime_kind_name(mapping->binary->runtime->kind),
+		  entry->version_text, mapping->binary->runtime->source);
 }
 
 /* ---- reading ---- */
@@ -493,7 +492,7 @@ struct runtimes *runtimes_new(const struct runtimes_options *options)
 
 	runtimes->options = *options;
 	runtimes->reader = script_reader_new();
-	pthread_mutex_init(&runtimes->lock, NULL);
+	lock_init(&runtimes->lock, "runtimes", LOCK_AGENT + 7);
 	runtimes->collector = (struct metric_collector){ render_offsets, runtimes, NULL };
 	metrics_add_collector(&runtimes->collector);
 	return runtimes;
@@ -509,6 +508,6 @@ void runtimes_free(struct runtimes *runtimes)
 		entry_free(runtimes->items[i]);
 	free(runtimes->items);
 	idmap_free(&runtimes->map);
-	pthread_mutex_destroy(&runtimes->lock);
+	lock_free(&runtimes->lock);
 	free(runtimes);
 }

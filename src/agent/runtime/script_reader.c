@@ -6,6 +6,7 @@
 
 #include "agent/runtime/runtime_metrics.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -28,8 +29,8 @@ struct worker {
 };
 
 struct script_reader {
-	pthread_mutex_t lock; /* guards all of it */
-	pthread_cond_t work, idle;
+	struct lock lock; /* guards all of it */
+	struct lock_condition work, idle;
 	struct jobs waiting, done;
 	struct worker *worker; /* NULL = none has been started, or the last one was abandoned */
 	int stuck;
@@ -103,16 +104,16 @@ static void drop_user(struct script_reader *reader)
 {
 	bool last;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	last = !--reader->users;
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	if (!last)
 		return;
 	free_jobs(&reader->waiting);
 	free_jobs(&reader->done);
-	pthread_mutex_destroy(&reader->lock);
-	pthread_cond_destroy(&reader->work);
-	pthread_cond_destroy(&reader->idle);
+	lock_free(&reader->lock);
+	lock_condition_free(&reader->work);
+	lock_condition_free(&reader->idle);
 	free(reader);
 }
 
@@ -120,17 +121,19 @@ static void drop_user(struct script_reader *reader)
 static void do_job(struct worker *worker)
 {
 	struct script_reader *reader = worker->reader;
-	struct script_job *job = take_first(&reader->waiting);
+	struct script_job *job;
 
+	lock_assert_held(&reader->lock);
+	job = take_first(&reader->waiting);
 	worker->job = job;
 	worker->began_at_ns = clock_monotonic_ns();
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	read_job(job);
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	worker->job = NULL;
 	append(&reader->done, job);
 	if (!reader->waiting.first)
-		pthread_cond_broadcast(&reader->idle);
+		lock_broadcast(&reader->idle);
 }
 
 static void *work_loop(void *data)
@@ -139,18 +142,18 @@ static void *work_loop(void *data)
 	struct script_reader *reader = worker->reader;
 	bool abandoned;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	while (!worker->abandoned) {
 		while (!reader->waiting.first && !reader->stopping && !worker->abandoned)
-			pthread_cond_wait(&reader->work, &reader->lock);
+			lock_wait(&reader->work, &reader->lock);
 		if (reader->stopping || worker->abandoned)
 			break;
 		do_job(worker);
 	}
 	worker->ended = true;
-	pthread_cond_broadcast(&reader->idle);
+	lock_broadcast(&reader->idle);
 	abandoned = worker->abandoned;
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	if (abandoned)
 		free(worker);
 	drop_user(reader);
@@ -162,6 +165,7 @@ static void start_worker(struct script_reader *reader)
 {
 	struct worker *worker = mem_new(struct worker);
 
+	lock_assert_held(&reader->lock);
 	worker->reader = reader;
 	if (pthread_create(&worker->thread, NULL, work_loop, worker)) {
 		free(worker);
@@ -175,6 +179,7 @@ static void start_worker(struct script_reader *reader)
 /* With the lock held. */
 static void abandon(struct script_reader *reader)
 {
+	lock_assert_held(&reader->lock);
 	reader->worker->abandoned = true;
 	pthread_detach(reader->worker->thread);
 	reader->worker = NULL;
@@ -185,6 +190,7 @@ static void look_after(struct script_reader *reader, int64_t now_ns)
 {
 	struct worker *worker = reader->worker;
 
+	lock_assert_held(&reader->lock);
 	if (worker && worker->job && now_ns - worker->began_at_ns > STUCK_NS) {
 		log_warn("runtime", "reading a process takes too long: given up", "pid=%u",
 			 (unsigned)worker->job->identity.pid);
@@ -199,14 +205,10 @@ static void look_after(struct script_reader *reader, int64_t now_ns)
 struct script_reader *script_reader_new(void)
 {
 	struct script_reader *reader = mem_new(struct script_reader);
-	pthread_condattr_t attributes;
 
-	pthread_mutex_init(&reader->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&reader->work, NULL);
-	pthread_cond_init(&reader->idle, &attributes);
-	pthread_condattr_destroy(&attributes);
+	lock_init(&reader->lock, "script_reader", LOCK_AGENT + 8);
+	lock_condition_init(&reader->work);
+	lock_condition_init(&reader->idle);
 	reader->users = 1;
 	return reader;
 }
@@ -215,14 +217,14 @@ bool script_reader_put(struct script_reader *reader, struct script_job *job, int
 {
 	bool taken;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	taken = reader->waiting.count < SCRIPT_JOBS_MAX;
 	if (taken) {
 		append(&reader->waiting, job);
 		look_after(reader, now_ns);
-		pthread_cond_signal(&reader->work);
+		lock_signal(&reader->work);
 	}
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	if (!taken)
 		script_job_free(job);
 	return taken;
@@ -232,65 +234,58 @@ struct script_job *script_reader_take(struct script_reader *reader)
 {
 	struct script_job *job;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	job = take_first(&reader->done);
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	return job;
 }
 
 /* With the lock held. */
 static bool is_busy(const struct script_reader *reader)
 {
+	lock_assert_held(&reader->lock);
 	return reader->worker && (reader->waiting.first || reader->worker->job);
-}
-
-static struct timespec deadline_after(int64_t timeout_ns)
-{
-	int64_t at_ns = clock_monotonic_ns() + timeout_ns;
-
-	return (struct timespec){ at_ns / CLOCK_NS_PER_S, at_ns % CLOCK_NS_PER_S };
 }
 
 bool script_reader_settle(struct script_reader *reader, int64_t timeout_ns)
 {
-	struct timespec deadline = deadline_after(timeout_ns);
-	bool busy;
-	int late = 0;
+	int64_t deadline_ns = clock_monotonic_ns() + timeout_ns;
+	bool busy, late = false;
 
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	while (is_busy(reader) && !late)
-		late = pthread_cond_timedwait(&reader->idle, &reader->lock, &deadline);
+		late = !lock_wait_until(&reader->idle, &reader->lock, deadline_ns);
 	busy = is_busy(reader);
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	return !busy;
 }
 
 void script_reader_look_after(struct script_reader *reader, int64_t now_ns)
 {
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	look_after(reader, now_ns);
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 }
 
 void script_reader_free(struct script_reader *reader)
 {
-	struct timespec deadline = deadline_after(STOP_NS);
+	int64_t deadline_ns = clock_monotonic_ns() + STOP_NS;
 	struct worker *worker;
-	int late = 0;
+	bool late = false;
 
 	if (!reader)
 		return;
-	pthread_mutex_lock(&reader->lock);
+	lock_take(&reader->lock);
 	reader->stopping = true;
-	pthread_cond_broadcast(&reader->work);
+	lock_broadcast(&reader->work);
 	worker = reader->worker;
 	while (worker && !worker->ended && !late)
-		late = pthread_cond_timedwait(&reader->idle, &reader->lock, &deadline);
+		late = !lock_wait_until(&reader->idle, &reader->lock, deadline_ns);
 	if (worker && !worker->ended) {
 		abandon(reader);
 		worker = NULL;
 	}
-	pthread_mutex_unlock(&reader->lock);
+	lock_give(&reader->lock);
 	if (worker)
 		pthread_join(worker->thread, NULL);
 	free(worker);
