@@ -33,6 +33,7 @@ int store_tick(struct store *store, struct err *err)
 {
 	int rc;
 
+	assert(!store->options.read_only);
 	store_make_log_ahead(store);
 	rc = store_seal_due(store, err);
 	if (rc)
@@ -83,6 +84,7 @@ int store_start_background(struct store *store, struct err *err)
 {
 	int rc;
 
+	assert(!store->background_runs && !store->stopping);
 	store->wanted =
 		true; /* what was read back may be due: whoever dies soon has no second to wait */
 	rc = pthread_create(&store->background, NULL, run, store);

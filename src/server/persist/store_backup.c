@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/store_backup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ static int try_once(struct backup *backup, struct err *err)
 {
 	int rc = manifest_load(&backup->manifest, backup->vfs, backup->from, false, err);
 
+	assert(!backup->list.entries && !backup->result.bytes_copied);
 	if (rc == -ERR_NOT_FOUND)
 		return err_set(err, ERR_INVALID, "no firn store in \"%s\"", backup->from);
 	if (!rc)

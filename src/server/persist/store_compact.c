@@ -28,6 +28,7 @@ struct step {
 
 static struct store_held_back *find_held_back(const struct store *store, uint64_t number)
 {
+	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->held_back_count; i++)
 		if (store->held_back[i].number == number)
 			return &store->held_back[i];
@@ -65,6 +66,7 @@ static void hold_back(struct store *store, uint64_t number, int64_t now_ns)
 static void hold_back_job(struct store *store, const struct compact_plan *plan,
 			  const struct err *err)
 {
+	assert(plan->parts_count && plan->parts_count <= COMPACT_INPUTS_MAX);
 	for (size_t i = 0; i < plan->parts_count; i++)
 		hold_back(store, plan->parts[i], store_now_ns(store));
 	metric_set(&store_compact_held_back, (int64_t)store->held_back_count);
@@ -166,6 +168,7 @@ static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 	int rc = store_check_writable(store, err);
 
 	lock_assert_held(&store->seal_lock);
+	assert(!step->inputs && !step->number);
 	*ret_found = false;
 	if (rc)
 		return rc;
@@ -203,6 +206,7 @@ static void swap_in(struct step *step, const struct part_info *part)
 {
 	struct store *store = step->store;
 
+	lock_assert_held(&store->seal_lock);
 	lock_take(&store->lock);
 	for (size_t i = 0; i < step->plan.parts_count; i++)
 		part_cache_drop(&store->cache, step->inputs[i].number);
@@ -215,6 +219,7 @@ static void remove_part_file(const struct store *store, uint64_t number)
 {
 	struct layout_path path = layout_path(store->path, LAYOUT_PART, number);
 
+	assert(number);
 	store->vfs->unlink(store->vfs, path.text); /* else the next open does */
 }
 
@@ -225,6 +230,7 @@ static int put_in_force(struct step *step, const struct part_info *part, struct 
 	int rc;
 
 	lock_assert_held(&store->seal_lock);
+	assert(!part->number || part->number == step->number);
 	for (size_t i = 0; i < step->plan.parts_count; i++)
 		manifest_edit_drop_part(&edit, step->inputs[i].number);
 	if (part->number)
@@ -259,6 +265,7 @@ static int finish(struct step *step, const struct part_info *part, struct err *e
 static void count(const struct step *step, const struct compact_result *result, int64_t began_ns,
 		  struct store_compacted *ret)
 {
+	assert(!result->part.number || result->part.number == step->number);
 	ret->jobs++;
 	ret->parts_in += step->plan.parts_count;
 	ret->parts_out += result->part.number != 0;
@@ -366,6 +373,7 @@ static int run_deletes(struct step *step, const struct store_compact_options *op
 	int rc = compact_is_deleted(step->store->vfs, step->store->path, &step->inputs[0],
 				    step->tombstones, err);
 
+	assert(step->plan.parts_count == 1);
 	if (rc < 0)
 		rc = store_note_unreadable(step->store, step->inputs[0].number, rc, err);
 	if (rc > 0)
@@ -381,6 +389,7 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 	struct err cause = { 0 };
 	int rc = throttle_check(throttle, &cause);
 
+	lock_assert_held(&store->compact_lock);
 	*ret_done = false;
 	lock_take(&store->seal_lock);
 	if (!rc)

@@ -22,6 +22,7 @@ int store_load_tombstones(struct store *store, struct err *err)
 	lock_assert_held(&store->seal_lock);
 	if (rc)
 		return rc;
+	assert(made->count <= store->manifest.state.tombstones_count);
 	lock_take(&store->lock);
 	old = store->tombstones;
 	store->tombstones = made;
@@ -91,6 +92,7 @@ static int put_in_force(struct store *store, struct manifest_tombstone *tombston
 	int rc;
 
 	lock_assert_held(&store->seal_lock);
+	assert(store->tombstones && !tombstone->number);
 	if (store->tombstones->count >= TOMBSTONES_IN_FORCE_MAX)
 		return err_set(err, ERR_BUSY, "%u deletions are being carried out; try again later",
 			       TOMBSTONES_IN_FORCE_MAX);

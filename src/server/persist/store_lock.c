@@ -108,6 +108,7 @@ static int write_holder(struct store *store, struct err *err)
 {
 	char content[CONTENT_BYTES_MAX], boot_id[64];
 
+	assert(store->lock_file && !store->options.read_only);
 	read_boot_id(boot_id, sizeof(boot_id));
 	/* Padded: a longer old content may not show through. */
 	snprintf(content, sizeof(content), "pid %d boot %s %80s\n", getpid(), boot_id, "");
@@ -119,6 +120,7 @@ int store_take_lock(struct store *store, struct err *err)
 	struct layout_path path = layout_join(store->path, LAYOUT_LOCK);
 	int rc = check_folder(store, err);
 
+	assert(!store->lock_file); /* taken once */
 	if (rc)
 		return rc;
 	rc = vfs_open(store->vfs, path.text, VFS_WRITE | VFS_CREATE, &store->lock_file, err);

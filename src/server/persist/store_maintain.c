@@ -78,6 +78,7 @@ int store_start_maintenance(struct store *store, struct err *err)
 {
 	int rc;
 
+	assert(!store->maintenance_runs && !store->options.read_only);
 	store->maintenance_runs = true; /* the thread reads it */
 	rc = pthread_create(&store->maintenance, NULL, run, store);
 	if (!rc)

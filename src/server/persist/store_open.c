@@ -40,6 +40,7 @@ static struct store *store_new(const struct store_options *options)
 		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
 	if (!store->options.cache_bytes)
 		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
+	assert(store->options.seal_bytes <= STORE_SEAL_BYTES_MAX && store->options.seal_age_ns > 0);
 	store->queue_end = &store->queue;
 	lock_init(&store->compact_lock, "store.compact", STORE_COMPACT_RANK);
 	lock_init(&store->seal_lock, "store.seal", STORE_SEAL_RANK);
@@ -56,6 +57,7 @@ static struct store *store_new(const struct store_options *options)
 
 static void store_free(struct store *store)
 {
+	assert(!store->background_runs && !store->maintenance_runs);
 	for (size_t i = 0; i < store->memtables_count; i++)
 		store_unref_memtable(store, store->memtables[i]);
 	wal_fini(&store->wal);
@@ -139,6 +141,7 @@ static int open_writable(struct store *store, struct err *err)
 		rc = look(store, &fresh, err);
 	if (!rc)
 		rc = store_recover(store, fresh, err);
+	assert(!store->options.read_only && (rc || store->lock_file));
 	store->opened_ns = store_now_ns(store);
 	if (!rc)
 		store_watch_disk(store);
@@ -162,6 +165,7 @@ static int hold_parts(struct store *store, struct err *err)
 	size_t count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &store->held);
 	int rc = 0;
 
+	assert(store->options.read_only && !store->held_count);
 	store->held_count = count;
 	for (size_t i = 0; i < count && i < HELD_PARTS_MAX && rc != -ERR_NOT_FOUND; i++)
 		rc = part_cache_load(&store->cache, store->held[i], err);

@@ -18,6 +18,7 @@ static int64_t whole_before(int64_t at_ns, int64_t grain_ns)
 {
 	int64_t rest = at_ns % grain_ns, before;
 
+	assert(grain_ns > 0);
 	if (rest < 0)
 		rest += grain_ns;
 	return __builtin_sub_overflow(at_ns, rest, &before) ? INT64_MIN : before;
@@ -42,6 +43,7 @@ static enum segment_level level_of(const struct store_query *query,
 	enum segment_level of_all = grain_ns == DAY_NS ? SEGMENT_DAY_ALL : SEGMENT_HOUR_ALL;
 	bool whole_steps = query->step_ns > 0 && query->step_ns % grain_ns == 0;
 
+	assert(grain_ns == DAY_NS || grain_ns == HOUR_NS);
 	if (partition->raw_only || partition->start_min_ns < -TIME_NS_MAX ||
 	    partition->start_max_ns > TIME_NS_MAX || (!query->sums_only && !whole_steps))
 		return SEGMENT_LEVELS;
@@ -79,6 +81,7 @@ static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segm
 			struct range range)
 {
 	assert(count < STORE_PLAN_PIECES_MAX && level < SEGMENT_LEVELS);
+	assert(range.from_ns < range.to_ns);
 	pieces[count] = (struct store_plan_piece){ level, range.from_ns, range.to_ns };
 	return count + 1;
 }

@@ -13,6 +13,7 @@
 
 static struct store_scrubbed *find(struct store *store, uint64_t number)
 {
+	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->scrubbed_count; i++)
 		if (store->scrubbed[i].number == number)
 			return &store->scrubbed[i];
@@ -35,6 +36,7 @@ static void refresh(struct store *store)
 			fresh[count++] = (struct store_scrubbed){ state->parts[i].number,
 								  known ? known->at_ns : NEVER_NS };
 	}
+	assert(count <= state->parts_count);
 	free(store->scrubbed);
 	store->scrubbed = fresh;
 	store->scrubbed_count = count;
@@ -54,6 +56,7 @@ static struct store_scrubbed *choose(struct store *store, int64_t now_ns, bool *
 		if (!oldest || scrubbed->at_ns < oldest->at_ns)
 			oldest = scrubbed;
 	}
+	assert(!due || oldest);
 	*ret_more = due > 1;
 	return due ? oldest : NULL;
 }
@@ -76,9 +79,12 @@ static void publish_age(struct store *store, int64_t now_ns)
 static int scrub_part(struct store *store, struct store_scrubbed *scrubbed,
 		      const struct part_info *info, int64_t now_ns, struct err *err)
 {
-	int rc = part_scrub(store->vfs, store->path, info,
-			    store->maintenance_runs ? &store->throttle : NULL, err);
+	struct throttle *throttle = store->maintenance_runs ? &store->throttle : NULL;
+	int rc;
 
+	lock_assert_held(&store->compact_lock);
+	assert(scrubbed->number == info->number && !info->damaged);
+	rc = part_scrub(store->vfs, store->path, info, throttle, err);
 	if (rc)
 		rc = store_note_unreadable(store, info->number, rc, err);
 	if (rc == -ERR_NOT_FOUND)
@@ -105,6 +111,7 @@ int store_scrub(struct store *store, bool *ret_more, struct err *err)
 	for (size_t i = 0; scrubbed && i < state->parts_count; i++)
 		if (state->parts[i].number == scrubbed->number)
 			info = state->parts[i];
+	assert(!scrubbed || info.number == scrubbed->number);
 	lock_give(&store->seal_lock);
 	store->throttle.bytes_per_s = STORE_SCRUB_BYTES_PER_S;
 	throttle_begin(&store->throttle);

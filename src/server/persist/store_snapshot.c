@@ -127,6 +127,7 @@ static struct tombstone_deletions find_deletions(struct pins *pins, const struct
 	struct tombstone_deletions deletions;
 
 	tombstones_apply(pins->tombstones, &part->info, series, &deletions);
+	assert(!deletions.count || pins->tombstones);
 	if (!deletions.count)
 		return deletions;
 	mem_grow(pins->deletions, pins->deletions_count, pins->deletions_capacity);
@@ -182,6 +183,7 @@ static void add_part_segments(struct store *store, struct part *part, struct fin
 	int rc = part_cache_load(&store->cache, part, NULL);
 	uint32_t i = rc ? 0 : part_reader_next(part->reader, 0, selector);
 
+	assert(rc || part->reader);
 	while (!rc && i < part_reader_partitions(part->reader)) {
 		if (may_match(finding->query, part_reader_partition(part->reader, i)))
 			rc = add_partition(finding, part, i, NULL);

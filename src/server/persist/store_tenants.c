@@ -67,6 +67,7 @@ static void add_part(struct looking *looking, const struct part *part, struct sl
 			       .start_min_ns = INT64_MAX,
 			       .start_max_ns = INT64_MIN };
 
+	assert(part->reader);
 	for (uint32_t i = 0; i < part_reader_partitions(part->reader); i++) {
 		const struct part_partition *partition = part_reader_partition(part->reader, i);
 
@@ -106,6 +107,7 @@ static int64_t find_moment(struct looking *looking, const struct store_tenant_li
 	int64_t by_age = moment_by_age(looking->store, limit->retention_ns), moment = INT64_MIN;
 	uint64_t bytes = 0;
 
+	lock_assert_held(&looking->store->seal_lock);
 	if (looking->count)
 		qsort(looking->shares, looking->count, sizeof(*looking->shares), newest_first);
 	for (size_t i = 0; i < looking->count; i++) {
@@ -172,6 +174,7 @@ static void take_parts(struct looking *looking)
 			part_cache_unpin(&store->cache, looking->parts[i]);
 		else
 			looking->parts[looking->parts_count++] = looking->parts[i];
+	assert(looking->parts_count <= count);
 }
 
 int store_apply_tenant_limits(struct store *store, struct err *err)

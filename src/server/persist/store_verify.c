@@ -25,6 +25,7 @@ struct verify {
 
 static void problem(struct verify *verify, int rc, const struct err *err)
 {
+	assert(rc < 0 && err->code);
 	if (rc == -ERR_NOT_FOUND)
 		verify->vanished = true;
 	verify->problems++;
@@ -122,6 +123,7 @@ static void verify_log(struct verify *verify)
 					 NULL);
 		strbuf_free(&bytes);
 	}
+	assert(chain.last.sequence >= state->log_from.sequence);
 	verify->problems += chain.damages;
 }
 
@@ -142,6 +144,7 @@ static int verify_once(struct verify *verify, struct err *err)
 	struct err cause = { 0 };
 	int rc = manifest_load(&verify->manifest, verify->vfs, verify->path, false, &cause);
 
+	assert(!verify->problems && !verify->report.len && !verify->list.count);
 	if (rc == -ERR_CORRUPT) {
 		problem(verify, rc, &cause);
 		return 0;

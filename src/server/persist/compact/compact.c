@@ -66,6 +66,7 @@ static int open_readers(struct compaction *compaction, struct err *err)
 		int rc = part_reader_open(job->vfs, job->dir, &job->inputs[i],
 					  &compaction->readers[i], err);
 
+		assert(job->inputs[i].number && job->inputs[i].number < job->number);
 		compaction->failed = i;
 		if (rc)
 			return rc;
@@ -137,6 +138,7 @@ static int write_partitions(struct compaction *compaction, struct err *err)
 		for (size_t j = 0; j < alike; j++)
 			sources[j] = (struct compact_source){ .input = places[i + j].input,
 							      .partition = places[i + j].number };
+		assert(alike && alike <= count - i);
 		rc = compact_partition(compaction, sources, alike, err);
 		for (size_t j = 0; j < alike; j++)
 			part_reader_trim(compaction->readers[places[i + j].input]);

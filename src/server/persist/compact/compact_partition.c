@@ -3,6 +3,7 @@
  * One partition of a compaction: count what is used, merge dictionaries, write reports and sums.
  * Reports are read once to count and once to write, and again for each level of sums.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -43,10 +44,12 @@ struct partition {
 static int open_input(struct partition *partition, struct input *input, struct err *err)
 {
 	struct compaction *compaction = partition->compaction;
-	int rc = part_reader_segment(compaction->readers[input->source->input],
-				     input->source->partition, SEGMENT_RAW, INT64_MIN, INT64_MAX,
-				     &input->segment, err);
+	int rc;
 
+	assert(!input->open);
+	rc = part_reader_segment(compaction->readers[input->source->input],
+				 input->source->partition, SEGMENT_RAW, INT64_MIN, INT64_MAX,
+				 &input->segment, err);
 	if (rc)
 		return rc;
 	input->open = true;
@@ -150,6 +153,7 @@ static int merge_input(struct partition *partition, struct input *input, struct 
 
 	if (rc)
 		return rc;
+	assert(!input->nodes_of_slots);
 	input->slots_count = count;
 	input->nodes_of_slots = mem_new_array(uint32_t, count);
 	for (uint32_t s = 0; s < count; s++)
@@ -186,6 +190,7 @@ static int prepare_input(struct partition *partition, struct input *input, struc
 
 static void finish_merge(struct partition *partition)
 {
+	assert(partition->merge && !partition->is_merged);
 	dictionary_merge_finish(partition->merge, &partition->merged);
 	partition->merge = NULL;
 	partition->is_merged = true;
@@ -218,6 +223,7 @@ static int make_sources(struct partition *partition, struct err *err)
 			.label_sets = input->dictionary.label_sets,
 		};
 	}
+	assert(partition->sources_count && partition->sources_count <= partition->count);
 	return 0;
 }
 
@@ -272,6 +278,7 @@ static int write_partition(struct partition *partition, struct err *err)
 
 	if (rc)
 		return rc;
+	assert(view->groups_count == 1);
 	compaction->partitions_written++;
 	partition->stream =
 		report_stream_new(partition->sources, partition->sources_count,
@@ -314,6 +321,7 @@ int compact_partition(struct compaction *compaction, const struct compact_source
 	uint64_t reports = 0;
 	int rc = 0;
 
+	assert(sources_count && compaction->writer);
 	partition.inputs = mem_new_array(struct input, sources_count);
 	partition.merge = dictionary_merge_new();
 	for (size_t i = 0; !rc && i < sources_count; i++) {

@@ -149,6 +149,7 @@ int report_stream_begin(struct report_stream *stream, enum segment_want want, st
 		if (rc)
 			stream->heap[stream->heap_count++] = i;
 	}
+	assert(stream->heap_count <= stream->count);
 	for (size_t i = stream->heap_count / 2; i--;)
 		sink(stream, i);
 	return 0;
@@ -257,6 +258,7 @@ int report_stream_next(struct report_stream *stream, struct part_report *ret, st
 		return 0;
 	stream->failed = stream->heap[0];
 	cursor = &stream->cursors[stream->heap[0]];
+	assert(cursor->at < cursor->block.reports_count);
 	report = &cursor->block.reports[cursor->at];
 	*ret = (struct part_report){
 		.series = cursor->series,

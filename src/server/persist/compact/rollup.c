@@ -35,6 +35,7 @@ static void count_rows(struct rollup_count *count, int grain, const struct part_
 	uint64_t window = count->windows[grain];
 	uint64_t *last = count->last_window[grain];
 
+	assert(window); /* 0 means that no window counted the node yet */
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		count->rows[grain] += last[report->nodes[i]] != window;
 		last[report->nodes[i]] = window;
@@ -124,6 +125,7 @@ static int sums_write(struct sums *sums, enum segment_level level, uint32_t colu
 	int rc;
 
 	assert(sums->report.reports_count);
+	assert(level > SEGMENT_RAW && level < SEGMENT_LEVELS);
 	for (uint32_t i = 0; i < sums->nodes_count; i++) {
 		int64_t *from = sums->values + (size_t)sums->nodes[i] * columns;
 

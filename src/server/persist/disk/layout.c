@@ -160,6 +160,7 @@ int layout_quarantine(const struct vfs *vfs, const char *dir, struct layout_name
 	struct layout_path to = layout_path_of(quarantine.text, name);
 	int rc = vfs->mkdir(vfs, quarantine.text);
 
+	assert(name.kind == LAYOUT_PART || name.kind == LAYOUT_STATE || name.kind == LAYOUT_WAL);
 	if (rc && rc != -EEXIST)
 		return err_set_errno(err, -rc, "make directory \"%s\"", quarantine.text);
 	rc = vfs->rename(vfs, from.text, to.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/disk/throttle.h"
 
+#include <assert.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 
 void throttle_init(struct throttle *throttle, uint64_t bytes_per_s, unsigned int cpu_percent)
 {
+	assert(cpu_percent <= 100);
 	*throttle = (struct throttle){ .bytes_per_s = bytes_per_s, .cpu_percent = cpu_percent };
 	lock_init(&throttle->lock, "throttle", THROTTLE_RANK);
 	lock_condition_init(&throttle->changed);
@@ -44,6 +46,7 @@ static int64_t due_ns(const struct throttle *throttle)
 {
 	int64_t due = throttle->began_ns, cpu_due;
 
+	assert(throttle->began_ns && throttle->cpu_percent <= 100);
 	if (throttle->bytes_per_s)
 		due += (int64_t)((double)throttle->bytes / (double)throttle->bytes_per_s * 1e9);
 	if (!throttle->cpu_percent)
@@ -57,6 +60,7 @@ bool throttle_sleep(struct throttle *throttle, int64_t duration_ns)
 {
 	bool stopped;
 
+	assert(duration_ns > 0);
 	lock_take(&throttle->lock);
 	if (!throttle->stopped)
 		lock_wait_until(&throttle->changed, &throttle->lock,

@@ -59,9 +59,10 @@ int vfs_write_all(struct vfs_file *file, const void *data, size_t len, uint64_t 
 
 int vfs_sync(struct vfs_file *file, struct err *err)
 {
-	int rc = file->vfs->fdatasync(file);
+	int rc;
 
 	assert(file);
+	rc = file->vfs->fdatasync(file);
 	if (rc)
 		return err_set_errno(err, -rc, "sync \"%s\"", file->path);
 	return 0;

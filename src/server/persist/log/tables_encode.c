@@ -4,6 +4,8 @@
  * lie together, because neighbours are then alike and zstd finds it. Ids that usually count up
  * are kept as the distance from the expected next one, so that the usual case is a run of zeros.
  */
+#include <assert.h>
+
 #include "base/hash.h"
 #include "codec/archive/compress.h"
 #include "server/persist/log/tables_codec_int.h"
@@ -23,6 +25,7 @@ static struct run begin_run(struct strbuf *out, uint64_t numbers)
 
 static void end_run(struct run *run)
 {
+	assert(run->at < run->out->data + run->out->capacity);
 	*run->at = '\0';
 	run->out->len = (size_t)(run->at - run->out->data);
 }
@@ -265,6 +268,7 @@ static uint16_t encode_values(const struct tables_view *view, struct strbuf *out
 
 static uint16_t encode_links(const struct tables_view *view, struct strbuf *out)
 {
+	assert(view->links_count); /* the first is none */
 	strbuf_add_varint(out, view->links_count - 1);
 	for (uint32_t i = 1; i < view->links_count; i++)
 		strbuf_add(out, (const char *)&view->links[i], sizeof(view->links[i]));
@@ -339,6 +343,7 @@ void tables_encode(const struct tables_view *view, int zstd_level, struct strbuf
 
 	uint32_t end = view->moments_count ? TABLES_SECTIONS_END : TABLES_SECTION_LINKS;
 
+	assert(view->strings_count && view->label_sets_count && view->nodes_count);
 	for (uint32_t type = TABLES_SECTION_STRINGS; type < end; type++) {
 		size_t from = out->len;
 		uint16_t version;

@@ -236,6 +236,7 @@ static void arrange_nodes(const struct tables_view *view, const uint64_t *rows,
 {
 	uint32_t *frames = new_map(view->frames_count), frames_count = 0;
 
+	assert(!numbers[0]); /* the root stays first */
 	ret->nodes = mem_new_array(struct node, view->nodes_count);
 	ret->frames = mem_new_array(struct frame, view->frames_count);
 	ret->rows_of_node = mem_new_array(uint64_t, view->nodes_count);
@@ -341,6 +342,8 @@ void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *
 {
 	struct tables_view view = tables_view_of(&merge->gathered);
 
+	assert(view.groups_count <= 1);
+	assert(view.nodes_count <= merge->rows_capacity);
 	*ret = (struct dictionary){ .gathered = merge->gathered };
 	ret->node_numbers = number_nodes(&view, merge->rows);
 	ret->series_numbers = arrange_series(&view, ret);

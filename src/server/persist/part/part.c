@@ -59,6 +59,7 @@ static void number_partitions(struct split *split)
 			split->partitions_count++;
 		split->partitions[order[i]] = split->partitions_count - 1;
 	}
+	assert(split->partitions_count <= count);
 	free(order);
 }
 
@@ -80,6 +81,8 @@ static void gather_reports(struct split *split)
 	}
 	for (uint32_t i = view->reports_count; i--;)
 		split->reports[--split->firsts[split->partitions[view->reports[i].series]]] = i;
+	assert(!split->firsts[0]);
+	assert(split->firsts[split->partitions_count] == view->reports_count);
 	split->nodes = mem_new_array(uint32_t, rows_max);
 	split->label_sets = mem_new_array(uint32_t, rows_max);
 }

@@ -45,6 +45,7 @@ static void number_label_strings(const struct tables_view *view, struct part_num
 		qsort_r(list, count, sizeof(*list), text_order, (void *)(uintptr_t)view);
 	for (uint32_t i = 0; i < count; i++)
 		numbers->strings[list[i]] = i + 1;
+	assert(count < view->strings_count);
 	numbers->label_strings_count = count + 1;
 	free(list);
 }
@@ -79,6 +80,7 @@ static void number_frames(const struct tables_view *view, struct part_numbers *n
 		numbers->frames_in_order[count] = i;
 		numbers->frames[i] = count++;
 	}
+	assert(count == view->frames_count);
 }
 
 static const struct frame *frame_at(const struct tables_view *view,
@@ -102,6 +104,7 @@ static void number_strings(const struct tables_view *view, struct part_numbers *
 				numbers->strings[text] = numbers->strings_count++;
 		}
 	}
+	assert(numbers->strings_count <= view->strings_count);
 }
 
 /* Sets that no series has come first; a row may have one of a series besides. */
@@ -132,6 +135,7 @@ static void number_ranks(const struct part_dictionary *dictionary, struct part_n
 		first[class] = numbers->ranks_count;
 		numbers->ranks_count += count;
 	}
+	assert(numbers->ranks_count <= nodes);
 	numbers->ranks = mem_realloc(NULL, nodes, sizeof(uint32_t));
 	memset(numbers->ranks, 0xff, nodes * sizeof(uint32_t));
 	for (uint32_t i = 0; i < nodes; i++)
@@ -499,6 +503,7 @@ static void find_stack_frames(const struct tables_view *view, const uint32_t *nu
 				  frame < popularity.count ? popularity.places[frame] + 1 : 0);
 		part_popularity_meet(&popularity, frame);
 	}
+	assert(popularity.count <= view->frames_count);
 	free(calls.items);
 	free(calls.callees);
 	free(children);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/part_directory_encode.h"
 
+#include <assert.h>
+
 static void encode_texts(const struct tables *texts, struct strbuf *out)
 {
 	struct tables_view view = tables_view_of(texts);
 
+	assert(view.strings_count); /* the empty one */
 	strbuf_add_varint(out, view.strings_count - 1);
 	for (uint32_t i = 1; i < view.strings_count; i++)
 		strbuf_add_varint(out, view.strings[i].len);
@@ -27,6 +30,7 @@ static void encode_chunks(const struct part_written *written, struct strbuf *out
 
 		strbuf_add_varint(out, chunks->count);
 		for (uint32_t i = 0; i < chunks->count; i++) {
+			assert(chunks->numbers[i] >= next);
 			strbuf_add_varint(out, chunks->numbers[i] - next);
 			next = chunks->numbers[i] + 1;
 		}
@@ -41,6 +45,7 @@ static void encode_stripes(const struct part_written *written, struct strbuf *ou
 	for (uint32_t i = 0; i < written->stripes_count; i++) {
 		const struct part_written_stripe *stripe = &written->stripes[i];
 
+		assert(stripe->chunk + 1 + stripe->has_moments < written->chunks_count);
 		strbuf_add_zigzag(out, (int64_t)stripe->chunk - next);
 		strbuf_add_varint(out, stripe->reports);
 		strbuf_add_varint(out, stripe->rows);
@@ -53,6 +58,8 @@ static void encode_partition(const struct part_written_partition *partition, str
 {
 	bool has_raw = partition->reports > 0;
 
+	assert(!has_raw || partition->start_min_ns <= partition->start_max_ns);
+	assert(partition->label_strings && partition->strings >= partition->label_strings);
 	strbuf_add_varint(out, partition->tenant);
 	strbuf_add_varint(out, partition->service);
 	strbuf_add_varint(out, partition->service_label);

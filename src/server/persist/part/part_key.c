@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/part_key.h"
 
+#include <assert.h>
+
 static const char *const service_labels[] = {
 	"service_name", "container", "systemd_unit", "executable", "comm",
 };
@@ -16,6 +18,7 @@ struct part_key part_key_of(const struct tables_view *view, uint32_t label_set,
 	};
 	struct slice label = SLICE_LITERAL("");
 
+	assert(label_set < view->label_sets_count);
 	for (size_t i = 0; i < SERVICE_LABELS && !key.service.len; i++) {
 		label = slice_of(service_labels[i]);
 		key.service = tables_label_value(view, label_set, label);

@@ -45,6 +45,7 @@ bool part_stripe_has_room(const struct part_stripe *stripe, const struct part_re
 
 void part_stripe_begin_block(struct part_stripe *stripe)
 {
+	assert(stripe->open);
 	mem_grow(stripe->blocks, stripe->blocks_count, stripe->blocks_capacity);
 	stripe->blocks[stripe->blocks_count++] = 0;
 }
@@ -317,6 +318,7 @@ static uint32_t collect_spans(const struct part_stripe *stripe, struct span *spa
 	for (uint32_t i = 0; i < stripe->reports_count; i++)
 		if (!i || span_order(&spans[i], &spans[count - 1]) != 0)
 			spans[count++] = spans[i];
+	assert(count <= stripe->reports_count);
 	return count;
 }
 
@@ -413,8 +415,10 @@ static void encode_span_numbers(const struct part_stripe *stripe, const struct s
 					    stripe->reports[i].duration_ns };
 			const struct span *found =
 				bsearch(&key, spans, count, sizeof(*spans), span_order);
-			int64_t number = found - spans;
+			int64_t number;
 
+			assert(found);
+			number = found - spans;
 			if (begins_run(stripe, i, first)) {
 				expected = run_first;
 				run_first = number;
@@ -432,6 +436,7 @@ static uint64_t excess_of(const struct part_stripe *stripe, const struct part_st
 {
 	int64_t total = part_clamp(sum_of(stripe, report, column));
 
+	assert(code->number);
 	return (uint64_t)(total / code->number) - report->row_count;
 }
 
@@ -618,6 +623,7 @@ static void encode_gaps(const struct part_stripe *stripe, struct streams *stream
 		}
 		streams->strata_ends[j] = out->len;
 	}
+	assert(out->len == stripe->rows_count);
 	free(gaps);
 }
 
@@ -678,6 +684,7 @@ static void write_gaps(const struct streams *streams, struct part_chunk_builder 
 		part_chunk_cut(out, STREAM_BYTES_MIN);
 		begin = streams->strata_ends[i];
 	}
+	assert(begin == streams->bytes[PART_STREAM_GAPS].len);
 }
 
 static void write_streams(struct streams *streams, struct part_chunk_builder *out)

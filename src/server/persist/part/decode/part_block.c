@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of partitions out of stripes, which are read, unpacked and decoded into buffers. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -115,6 +116,7 @@ static int load_rows(struct part_reader *reader, const char *stored, struct scra
 	const struct part_chunk *rows = &reader->directory.chunks[entry->chunk + 1];
 	int rc = 0;
 
+	assert(scratch->instance == reader->instance);
 	part_stripe_make_reports(&scratch->image);
 	if (!stored) {
 		rc = read_stored(reader, rows, 1, scratch, err);
@@ -136,6 +138,7 @@ static int load_moments(struct part_reader *reader, struct scratch *scratch, str
 	const struct part_chunk *chunk = &reader->directory.chunks[entry->chunk + 2];
 	int rc;
 
+	assert(scratch->instance == reader->instance && scratch->has_rows);
 	if (!entry->has_moments)
 		return 0;
 	rc = read_stored(reader, chunk, 1, scratch, err);
@@ -269,6 +272,7 @@ static void make_block(const struct segment *segment, uint32_t first, uint32_t c
 {
 	const struct part_stripe_image *image = &scratch->image;
 
+	assert(count <= image->heads.shape.reports && first <= image->heads.shape.reports - count);
 	*ret = (struct segment_block){
 		.reports = segment->deletions_count ? copy_reports(scratch, first, count)
 						    : &image->reports[first],
@@ -301,6 +305,7 @@ static int load_block(const struct segment *segment, uint32_t block, enum segmen
 	struct err cause = { 0 };
 	int rc = scratch_of(buffer, &scratch, &cause);
 
+	assert(block < segment->blocks_count);
 	if (!rc)
 		rc = load_stripe(partition->reader, place->stripe, want, scratch, &cause);
 	if (!rc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/decode/part_directory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -213,6 +214,7 @@ static uint64_t stored_share(const struct part_directory *directory, const struc
 	if (place->chunk == UINT32_MAX)
 		return 0;
 	chunk = &directory->chunks[place->chunk];
+	assert(chunk->raw && place->bytes <= chunk->raw);
 	return (uint64_t)place->bytes * chunk->stored / chunk->raw;
 }
 

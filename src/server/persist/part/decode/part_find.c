@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/decode/part_find.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 
 #define RUN_MIN 8u /* fewer are looked at one by one */
@@ -73,6 +75,7 @@ uint32_t part_find_next(const struct part_directory *directory, const uint32_t *
 		if (!value)
 			return from;
 		at = halve(directory, from, runs[from], *value);
+		assert(at >= from && at <= runs[from]);
 		if (at < runs[from] &&
 		    slice_equal(directory->partitions[at].info.key.service, *value))
 			return at;

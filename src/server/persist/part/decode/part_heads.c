@@ -2,6 +2,7 @@
 /* Loops keep their reader in a local: what they store must not make the compiler read it again. */
 #include "server/persist/part/decode/part_heads.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -106,6 +107,7 @@ static int read_series(struct byte_reader *in, struct part_heads *heads, uint32_
 			series++;
 		}
 	}
+	assert(at == heads->shape.reports && heads->runs_count <= heads->reports_capacity);
 	return 0;
 }
 
@@ -274,6 +276,7 @@ static int read_span_numbers(struct byte_reader *reader, struct part_heads *head
 		if (!read_run_spans(&in, heads, &heads->runs[i], first))
 			return corrupt("a report lies in no span", err);
 	}
+	assert(heads->times_count <= 2 * (uint64_t)heads->reports_capacity);
 	*reader = in;
 	return in.failed ? corrupt("numbers of spans end early", err) : 0;
 }

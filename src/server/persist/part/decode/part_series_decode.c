@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first helping of part_dictionary_decode.h. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -150,6 +151,7 @@ static int read_strings(struct byte_reader *in, const struct part_dictionary_sha
 		refs[count + 1 + i] = (struct string_ref){ bytes, (uint32_t)text.len };
 		bytes += text.len;
 	}
+	assert(bytes == lengths.bytes + type_bytes);
 	image->view.string_bytes_count = bytes;
 	image->view.strings_count = count + 1 + type_count;
 	image->type_strings_first = count + 1;
@@ -163,6 +165,7 @@ static uint32_t type_string(const struct part_series_image *image, uint32_t i)
 	uint32_t id = image->type_strings_first + i, low = 1, high = image->type_strings_first;
 	struct slice text = tables_text(&image->view, id);
 
+	assert(i < image->type_strings_count);
 	if (!text.len)
 		return 0;
 	while (low < high) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/persist/part/decode/part_stripe_decode.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -85,6 +86,7 @@ void part_stripe_make_reports(struct part_stripe_image *image)
 			rows += heads->row_counts[at];
 		}
 	}
+	assert(rows == heads->shape.rows);
 }
 
 struct streams {
@@ -400,6 +402,7 @@ int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, s
 	struct streams streams;
 	int rc = find_streams(raw, &streams, err);
 
+	assert(image->has_reports);
 	if (!rc && !image->heads.shape.rows)
 		return decode_nothing(&streams, image, err);
 	if (!rc)
@@ -415,6 +418,7 @@ int part_stripe_check_totals(const struct part_stripe_image *image, struct err *
 {
 	uint32_t columns = image->heads.shape.columns;
 
+	assert(image->has_reports);
 	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
 		const struct segment_report *report = &image->reports[i];
 
