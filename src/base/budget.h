@@ -25,7 +25,7 @@ struct budget {
 };
 
 /* NULL stands for no limit in all of these. */
-bool budget_take(struct budget *budget, size_t bytes); /* false: nothing was taken */
+MUST_USE bool budget_take(struct budget *budget, size_t bytes); /* false: nothing was taken */
 void budget_force(struct budget *budget, size_t bytes);
 void budget_give(struct budget *budget, size_t bytes);
 
@@ -37,6 +37,7 @@ bool budget_is_over(const struct budget *budget);
  * Why it does not go on: ERR_LIMIT when `bytes` more (or what is used) are too much for this
  * budget; ERR_NO_MEMORY when its parents have none left at the moment.
  */
-int budget_fail(const struct budget *budget, size_t bytes, const char *what, struct err *err);
+MUST_USE int budget_fail(const struct budget *budget, size_t bytes, const char *what,
+			 struct err *err);
 
 #endif

@@ -13,6 +13,9 @@
 
 #define ERR_MESSAGE_BYTES 512
 
+/* Stands before a function that can fail, so that no caller forgets to ask whether it did. */
+#define MUST_USE __attribute__((warn_unused_result))
+
 /* Kinds of failure. net/http/response.c maps them to HTTP and gRPC statuses. */
 enum err_code {
 	ERR_NONE = 0,

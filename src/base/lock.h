@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 #define LOCK_HELD_MAX 16 /* by one thread at once */
 
 /*
@@ -66,7 +68,7 @@ void lock_init(struct lock *lock, const char *name, unsigned int rank);
 void lock_free(struct lock *lock); /* nobody holds it */
 
 void lock_take(struct lock *lock);
-bool lock_try(struct lock *lock); /* false: another thread holds it */
+MUST_USE bool lock_try(struct lock *lock); /* false: another thread holds it */
 void lock_give(struct lock *lock);
 
 void lock_condition_init(struct lock_condition *condition);

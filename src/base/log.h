@@ -13,12 +13,14 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
+
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVELS };
 enum log_format { LOG_LOGFMT, LOG_JSON };
 
 void log_set(enum log_level level, enum log_format format);
-bool log_parse_level(const char *name, enum log_level *ret);
-bool log_parse_format(const char *name, enum log_format *ret);
+MUST_USE bool log_parse_level(const char *name, enum log_level *ret);
+MUST_USE bool log_parse_format(const char *name, enum log_format *ret);
 
 void log_event(enum log_level level, const char *module, const char *message, const char *pairs,
 	       ...) __attribute__((format(printf, 4, 5)));

@@ -33,7 +33,8 @@ struct privilege_user {
  * Capabilities are of the calling thread: to be called before any other is started. On an error
  * the process must end: it may have given up a part.
  */
-int privilege_enter(enum privilege_role role, const struct privilege_user *user, struct err *err);
+MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_user *user,
+			     struct err *err);
 
 /* The capabilities of a role on this kernel, as bits; those of a mask, by name: "CAP_BPF CAP_KILL".
  */
@@ -41,6 +42,6 @@ uint64_t privilege_capabilities(enum privilege_role role);
 void privilege_names(uint64_t capabilities, struct strbuf *out);
 
 /* A user of this host by its entry in /etc/passwd; false when there is none. */
-bool privilege_find_user(const char *name, struct privilege_user *ret);
+MUST_USE bool privilege_find_user(const char *name, struct privilege_user *ret);
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/err.h"
+
 struct slice {
 	const char *data;
 	size_t len;
@@ -93,6 +95,6 @@ static inline int slice_hex_digit(char c)
 }
 
 /* Decimal digits only, whole slice, no overflow. Returns false and leaves *ret alone otherwise. */
-bool slice_parse_u64(struct slice s, uint64_t *ret);
+MUST_USE bool slice_parse_u64(struct slice s, uint64_t *ret);
 
 #endif

@@ -10,9 +10,10 @@
 #include "base/strbuf.h"
 
 /* Appends to `out`. ERR_LIMIT when there is more; errors name the path. */
-int whole_file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err);
+MUST_USE int whole_file_read(const char *path, size_t max_bytes, struct strbuf *out,
+			     struct err *err);
 
 /* Writes all of them to any descriptor, however many calls that takes. 0 or -errno. */
-int whole_file_write(int fd, struct slice bytes);
+MUST_USE int whole_file_write(int fd, struct slice bytes);
 
 #endif

@@ -15,9 +15,9 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/printable.h"
-#include "base/whole_file.h"
 #include "codec/wire/utf8.h"
 #include "cli/defaults.h"
+#include "cli/output_file.h"
 #include "cli/pids.h"
 #include "cli/verb.h"
 #include "server/query/tree/functions.h"
@@ -240,14 +240,15 @@ static void draw_head(const struct screen *screen, size_t columns, struct strbuf
 	strbuf_free(&line);
 }
 
-static void draw(const struct screen *screen)
+static int draw(const struct screen *screen, struct err *err)
 {
 	struct winsize size = { .ws_row = ROWS_PLAIN + HEAD_LINES, .ws_col = COLUMNS_PLAIN };
 	struct strbuf out = { 0 }, line = { 0 };
 	uint32_t left;
+	int rc;
 
 	if (!screen->tree)
-		return;
+		return 0;
 	if (screen->tty)
 		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	if (!size.ws_row || !size.ws_col) /* a terminal that does not know its size */
@@ -271,9 +272,10 @@ static void draw(const struct screen *screen)
 	}
 	if (screen->tty)
 		strbuf_add_text(&out, "\033[J");
-	whole_file_write(STDOUT_FILENO, strbuf_slice(&out));
+	rc = output_file_write("-", strbuf_slice(&out), err);
 	strbuf_free(&out);
 	strbuf_free(&line);
+	return rc;
 }
 
 static void take_search_key(struct screen *screen, char key)
@@ -335,7 +337,7 @@ static void take_keys(struct screen *screen)
 }
 
 /* The terminal as it is needed, on a page of its own; and as it was. */
-static void open_terminal(struct screen *screen)
+static int open_terminal(struct screen *screen, struct err *err)
 {
 	struct termios raw;
 
@@ -344,14 +346,18 @@ static void open_terminal(struct screen *screen)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE; /* or it would stay like this */
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	whole_file_write(STDOUT_FILENO, SLICE_LITERAL("\033[?1049h\033[?25l\033[2J\033[Hfirn top: "
-						      "the first samples are coming ..."));
+	return output_file_write("-",
+				 SLICE_LITERAL("\033[?1049h\033[?25l\033[2J\033[Hfirn top: "
+					       "the first samples are coming ..."),
+				 err);
 }
 
-static void close_terminal(const struct screen *screen)
+static int close_terminal(const struct screen *screen, struct err *err)
 {
-	whole_file_write(STDOUT_FILENO, SLICE_LITERAL("\033[?25h\033[?1049l"));
+	int rc = output_file_write("-", SLICE_LITERAL("\033[?25h\033[?1049l"), err);
+
 	tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+	return rc;
 }
 
 static bool is_told_to_end(void)
@@ -363,16 +369,16 @@ static bool is_told_to_end(void)
 
 static int show_live(struct screen *screen, struct err *err)
 {
-	int rc = 0;
+	int rc = open_terminal(screen, err), closed;
 
-	open_terminal(screen);
 	while (!rc && !screen->quit && !is_told_to_end()) {
 		rc = refresh(screen, err);
-		draw(screen);
+		if (!rc)
+			rc = draw(screen, err);
 		take_keys(screen);
 	}
-	close_terminal(screen);
-	return rc;
+	closed = close_terminal(screen, rc ? NULL : err);
+	return rc ? rc : closed;
 }
 
 static int show_once(struct screen *screen, struct err *err)
@@ -386,8 +392,7 @@ static int show_once(struct screen *screen, struct err *err)
 	}
 	lock_give(&screen->live->lock);
 	rc = refresh(screen, err);
-	draw(screen);
-	return rc;
+	return rc ? rc : draw(screen, err);
 }
 
 static int top(const struct top_verb_options *values, struct err *err)

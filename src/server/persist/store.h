@@ -53,7 +53,7 @@ struct store_options {
  * Errors say which file and what to do: held by pid N, not a firn store, newer format, ...
  * ERR_CANCELLED once is_stopping says so; the next open begins anew.
  */
-int store_open(const struct store_options *options, struct store **ret, struct err *err);
+MUST_USE int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
 /* Flushes nothing (the WAL has it all); waits for running appends. Accepts NULL. */
 void store_close(struct store *store);
@@ -65,8 +65,8 @@ void store_close(struct store *store);
  * ERR_NO_MEMORY when more is in flight than allowed, ERR_NO_SPACE, ERR_READ_ONLY from a fault on:
  * the client should retry later. ERR_INVALID when the batch can never be taken.
  */
-int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
-		 struct err *err);
+MUST_USE int store_append(struct store *store, const struct tables_view *batch,
+			  struct append_result *ret, struct err *err);
 
 /* What a snapshot is for, so that it leaves out what cannot matter. */
 struct store_query {
@@ -98,8 +98,8 @@ struct store_snapshot {
 };
 
 /* The query's texts and selector need not outlive the call. */
-int store_snapshot(struct store *store, const struct store_query *query, struct store_snapshot *ret,
-		   struct err *err);
+MUST_USE int store_snapshot(struct store *store, const struct store_query *query,
+			    struct store_snapshot *ret, struct err *err);
 void store_snapshot_release(struct store *store, struct store_snapshot *snapshot);
 
 /* Numbers for `firn store stat` and /metrics. */
@@ -114,13 +114,14 @@ struct store_stat {
 	int64_t oldest_ns, newest_ns; /* report starts; 0 when empty */
 	bool poisoned;
 };
-int store_stat(struct store *store, struct store_stat *ret, struct err *err);
+MUST_USE int store_stat(struct store *store, struct store_stat *ret, struct err *err);
 
 /* Reads and checks every byte below path; appends one line per problem to `report`. 0 = clean. */
-int store_verify(const char *path, const struct vfs *vfs, struct strbuf *report, struct err *err);
+MUST_USE int store_verify(const char *path, const struct vfs *vfs, struct strbuf *report,
+			  struct err *err);
 
 /* Turns the memtable into a part now, and applies retention. For tests, shutdown and admin. */
-int store_seal(struct store *store, struct err *err);
-int store_tick(struct store *store, struct err *err);
+MUST_USE int store_seal(struct store *store, struct err *err);
+MUST_USE int store_tick(struct store *store, struct err *err);
 
 #endif

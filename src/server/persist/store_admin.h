@@ -23,8 +23,8 @@ struct store_delete {
  * go with compaction. ERR_INVALID: the selector cannot be read, or means everything.
  * ret_number names the tombstone.
  */
-int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
-		 struct err *err);
+MUST_USE int store_delete(struct store *store, const struct store_delete *order,
+			  uint64_t *ret_number, struct err *err);
 
 /* Orders to delete that are known still, newest first; of one tenant, unless NULL. */
 struct store_deleted {
@@ -58,14 +58,14 @@ struct store_compact_options {
  * Compacts until nothing is left to do. `ret` counts what was done, also on failure. Reads and
  * appends go on beside it.
  */
-int store_compact(struct store *store, const struct store_compact_options *options,
-		  struct store_compacted *ret, struct err *err);
+MUST_USE int store_compact(struct store *store, const struct store_compact_options *options,
+			   struct store_compacted *ret, struct err *err);
 
 /*
  * Reads and checks the part that was not looked at for the longest time, unless that was less than
  * STORE_SCRUB_NS ago. A part found damaged is set aside. *ret_more: others are due too.
  */
 #define STORE_SCRUB_NS (24 * 3600 * CLOCK_NS_PER_S)
-int store_scrub(struct store *store, bool *ret_more, struct err *err);
+MUST_USE int store_scrub(struct store *store, bool *ret_more, struct err *err);
 
 #endif

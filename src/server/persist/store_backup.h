@@ -25,7 +25,7 @@ struct store_backup {
 };
 
 /* `to` is made; it may exist when it is empty. ERR_EXISTS, ERR_NOT_FOUND, ERR_IO, ERR_NO_SPACE. */
-int store_backup(const char *from, const char *to, const struct vfs *vfs, struct store_backup *ret,
-		 struct err *err);
+MUST_USE int store_backup(const char *from, const char *to, const struct vfs *vfs,
+			  struct store_backup *ret, struct err *err);
 
 #endif

@@ -124,7 +124,7 @@ void store_poison(struct store *store, const struct err *err);
 /* After a failed change of the manifest: poisons the store when it has to. */
 void store_note_fault(struct store *store, int rc, const struct err *err);
 /* 0, or ERR_READ_ONLY with the reason. */
-int store_check_writable(struct store *store, struct err *err);
+MUST_USE int store_check_writable(struct store *store, struct err *err);
 /* Without `lock`: gives a reference back; frees the memtable with the last one. */
 void store_unref_memtable(struct store *store, struct memtable *memtable);
 /* The log turn: one at a time writes the log, or begins a generation. */
@@ -140,40 +140,40 @@ static inline void store_assert_owns_log(const struct store *store)
 }
 
 /* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
-int store_recover(struct store *store, bool fresh, struct err *err);
+MUST_USE int store_recover(struct store *store, bool fresh, struct err *err);
 
 /* store_lock.c */
-int store_take_lock(struct store *store, struct err *err);
+MUST_USE int store_take_lock(struct store *store, struct err *err);
 
 /* store_retention.c: with seal_lock. */
-int store_apply_retention(struct store *store, struct err *err);
+MUST_USE int store_apply_retention(struct store *store, struct err *err);
 /* store_tenants.c: without any lock. */
-int store_apply_tenant_limits(struct store *store, struct err *err);
+MUST_USE int store_apply_tenant_limits(struct store *store, struct err *err);
 void store_watch_disk(struct store *store);
 /* 0, or ERR_NO_SPACE while the disk is over its watermark. */
-int store_check_space(struct store *store, struct err *err);
+MUST_USE int store_check_space(struct store *store, struct err *err);
 
 /* store_delete.c: with seal_lock. After every change of tombstones or parts. */
-int store_load_tombstones(struct store *store, struct err *err);
-int store_settle_tombstones(struct store *store, struct err *err);
+MUST_USE int store_load_tombstones(struct store *store, struct err *err);
+MUST_USE int store_settle_tombstones(struct store *store, struct err *err);
 
 /*
  * store_compact.c: with compact_lock. One job, if one is due; *ret_done: there was one. The parts
  * of a job that failed are left out for a while: the next call takes another job.
  */
-int store_compact_step(struct store *store, const struct store_compact_options *options,
-		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
-		       struct err *err);
+MUST_USE int store_compact_step(struct store *store, const struct store_compact_options *options,
+				struct throttle *throttle, struct store_compacted *ret,
+				bool *ret_done, struct err *err);
 
 /*
  * store_compact.c: without locks. What is to be made of an error of reading a part: damage is told
  * and the part will be set aside; a missing file is damage too when the manifest has the part.
  * Returns ERR_CORRUPT then, else `rc`.
  */
-int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err);
+MUST_USE int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err);
 
 /* store_maintain.c: compacts and scrubs while the store is open. */
-int store_start_maintenance(struct store *store, struct err *err);
+MUST_USE int store_start_maintenance(struct store *store, struct err *err);
 void store_stop_maintenance(struct store *store);
 
 /* store_seal.c: with seal_lock. */
@@ -183,12 +183,12 @@ void store_publish_parts(struct store *store);
 bool store_may_rotate(struct store *store);
 void store_rotate(struct store *store);
 /* store_seal.c: as store_seal, but the active memtable ends only if it is due. */
-int store_seal_due(struct store *store, struct err *err);
+MUST_USE int store_seal_due(struct store *store, struct err *err);
 
 /* store_background.c. The first: the segment that the log will need next; without any lock. */
 void store_make_log_ahead(struct store *store);
 void store_wake_background(struct store *store);
-int store_start_background(struct store *store, struct err *err);
+MUST_USE int store_start_background(struct store *store, struct err *err);
 void store_stop_background(struct store *store);
 
 #endif

@@ -99,6 +99,16 @@ static void add_parts(struct store *store)
 	metric_set(&store_parts_quarantined, (int64_t)damaged);
 }
 
+/* What cannot be moved is told, and found again by the next open. */
+static void set_state_aside(const struct store *store, uint64_t generation)
+{
+	struct layout_name name = { LAYOUT_STATE, generation, 0 };
+	struct err err;
+
+	if (layout_quarantine(store->vfs, store->path, name, &err))
+		log_warn("store", "cannot set a damaged state aside", "error=\"%s\"", err.message);
+}
+
 /* Without its state the store still has all data, but a retry of the last day may count twice. */
 static int load_state(struct store *store, struct err *err)
 {
@@ -121,9 +131,7 @@ static int load_state(struct store *store, struct err *err)
 			  "path=\"%s\" error=\"%s\"", path.text, err->message);
 		metric_add(&store_wal_damages, 1);
 		if (!store->options.read_only)
-			layout_quarantine(store->vfs, store->path,
-					  (struct layout_name){ LAYOUT_STATE, generation, 0 },
-					  NULL);
+			set_state_aside(store, generation);
 		return 0;
 	}
 	return rc;

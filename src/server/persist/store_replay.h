@@ -32,6 +32,6 @@ void store_replay_wait(struct store_replay *replay);
 void store_replay_cancel(struct store_replay *replay);
 
 /* Waits and frees. False: the memtable became larger than bytes_max, and batches were left out. */
-bool store_replay_end(struct store_replay *replay);
+MUST_USE bool store_replay_end(struct store_replay *replay);
 
 #endif

@@ -41,7 +41,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 
 	(void)session;
 	(void)flags;
-	(void)slice_parse_u64(slice_from(value, value_len), &number);
+	if (!slice_parse_u64(slice_from(value, value_len), &number))
+		number = 0;
 	if (slice_is(slice_from(name, name_len), ":status")) {
 		peer->got_continue |= number == 100;
 		seen->status = (int)number;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "batches.h"
 #include "history.h"
 #include "server/persist/store_int.h"
 #include "sim_disk.h"
@@ -110,17 +111,17 @@ static void step(struct world *world)
 	world->now_ns += (int64_t)dice(world, 3600) * CLOCK_NS_PER_S;
 	switch (dice(world, 10)) {
 	case 0:
-		(void)store_seal(world->store, NULL);
+		may_fail(store_seal(world->store, NULL));
 		break;
 	case 1:
-		(void)store_compact(world->store, &compact, &done, NULL);
+		may_fail(store_compact(world->store, &compact, &done, NULL));
 		break;
 	case 2:
 		(void)history_delete(&world->history, world->store, dice(world, HISTORY_DELETES),
 				     world->now_ns - HOUR_NS, world->now_ns, NULL);
 		break;
 	case 3:
-		(void)store_tick(world->store, NULL);
+		may_fail(store_tick(world->store, NULL));
 		break;
 	default:
 		append(world, 1 + dice(world, 6));

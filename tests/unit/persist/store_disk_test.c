@@ -388,7 +388,7 @@ static void backup_cut_off_at_any_step_is_no_store(void **state)
 		must(store_seal(world.store, &err), &err);
 		append(&world, 4);
 		sim_disk_plan(world.disk, SIM_STOP, k, 0);
-		(void)store_backup(DIR, COPY, world.options.vfs, &result, NULL);
+		may_fail(store_backup(DIR, COPY, world.options.vfs, &result, NULL));
 		hit = sim_disk_hit(world.disk);
 		store_close(world.store);
 		sim_disk_restart(world.disk, SIM_LOSE_RANDOM);

@@ -92,9 +92,9 @@ static uint64_t live(const char *path, int acknowledged)
 		    write(acknowledged, &n, sizeof(n)) != sizeof(n))
 			_exit(1);
 		if (n % 4 == 3)
-			(void)store_seal(store, NULL);
+			may_fail(store_seal(store, NULL));
 	}
-	(void)store_compact(store, &all, &compacted, NULL);
+	may_fail(store_compact(store, &all, &compacted, NULL));
 	store_close(store);
 	return allocations;
 }

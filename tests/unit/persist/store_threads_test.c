@@ -96,7 +96,8 @@ static void *look_again_and_again(void *context)
 				abort(); /* twice, or gone again */
 			before[n] = found[n];
 		}
-		store_stat(appender->store, &stat, NULL);
+		if (store_stat(appender->store, &stat, NULL))
+			abort();
 	}
 	free(found);
 	free(before);

@@ -58,6 +58,6 @@ enum baseline_outcome baselines_apply(struct baselines *baselines, struct identi
 void baselines_expire(struct baselines *baselines, int64_t now_ns);
 
 void baselines_encode(const struct baselines *baselines, struct strbuf *out);
-bool baselines_decode(struct baselines *baselines, struct byte_reader *in);
+MUST_USE bool baselines_decode(struct baselines *baselines, struct byte_reader *in);
 
 #endif

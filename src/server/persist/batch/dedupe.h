@@ -39,6 +39,6 @@ bool dedupe_seen(struct dedupe *dedupe, struct identity report, int64_t now_ns);
 void dedupe_expire(struct dedupe *dedupe, int64_t now_ns);
 
 void dedupe_encode(const struct dedupe *dedupe, struct strbuf *out);
-bool dedupe_decode(struct dedupe *dedupe, struct byte_reader *in);
+MUST_USE bool dedupe_decode(struct dedupe *dedupe, struct byte_reader *in);
 
 #endif

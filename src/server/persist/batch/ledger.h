@@ -40,7 +40,7 @@ void ledger_capture(struct ledger *ledger, int64_t now_ns, struct strbuf *out);
 void ledger_encode_file(uint64_t generation, struct slice captured, struct strbuf *out);
 
 /* ERR_CORRUPT says what is wrong; ret is then untouched. */
-int ledger_decode_file(struct slice bytes, uint64_t generation, struct ledger *ret,
-		       struct err *err);
+MUST_USE int ledger_decode_file(struct slice bytes, uint64_t generation, struct ledger *ret,
+				struct err *err);
 
 #endif

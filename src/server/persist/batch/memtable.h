@@ -78,7 +78,7 @@ void memtable_store(struct memtable *memtable, struct ledger *ledger,
 /* A batch with its window, as the log keeps it (docs/formats/wal.md). */
 void memtable_encode_batch(const struct tables_view *batch, const struct memtable_window *window,
 			   struct strbuf *out);
-int memtable_decode_batch(struct slice payload, struct memtable_window *ret_window,
-			  struct tables_image *ret, struct err *err);
+MUST_USE int memtable_decode_batch(struct slice payload, struct memtable_window *ret_window,
+				   struct tables_image *ret, struct err *err);
 
 #endif

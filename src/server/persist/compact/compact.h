@@ -40,13 +40,15 @@ struct compact_result {
 };
 
 /* ERR_CORRUPT, ERR_IO, ERR_NO_SPACE, ERR_CANCELLED, ERR_LIMIT (too much for one part). */
-int compact_run(const struct compact_job *job, struct compact_result *ret, struct err *err);
+MUST_USE int compact_run(const struct compact_job *job, struct compact_result *ret,
+			 struct err *err);
 
 /*
  * Whether something of the part is deleted by the tombstones: else it need not be written anew.
  * 1, 0, or an error.
  */
-int compact_is_deleted(const struct vfs *vfs, const char *dir, const struct part_info *part,
-		       const struct tombstones *tombstones, struct err *err);
+MUST_USE int compact_is_deleted(const struct vfs *vfs, const char *dir,
+				const struct part_info *part, const struct tombstones *tombstones,
+				struct err *err);
 
 #endif

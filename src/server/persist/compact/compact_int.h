@@ -22,8 +22,8 @@ struct compact_source { /* one partition of one input */
 };
 
 /* compact_partition.c: those partitions, of one key and group, become one of the result. */
-int compact_partition(struct compaction *compaction, const struct compact_source *sources,
-		      size_t sources_count, struct err *err);
+MUST_USE int compact_partition(struct compaction *compaction, const struct compact_source *sources,
+			       size_t sources_count, struct err *err);
 
 /* So many more rows have been written. */
 void compaction_tell(struct compaction *compaction, uint64_t rows);

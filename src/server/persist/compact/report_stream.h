@@ -28,10 +28,12 @@ struct report_stream *report_stream_new(const struct report_source *sources, siz
 void report_stream_free(struct report_stream *stream); /* accepts NULL */
 
 /* From the first report on (again). SEGMENT_MOMENTS: with times of samples. */
-int report_stream_begin(struct report_stream *stream, enum segment_want want, struct err *err);
+MUST_USE int report_stream_begin(struct report_stream *stream, enum segment_want want,
+				 struct err *err);
 
 /* 1 and a report that is good until the next call, 0 at the end, or an error. */
-int report_stream_next(struct report_stream *stream, struct part_report *ret, struct err *err);
+MUST_USE int report_stream_next(struct report_stream *stream, struct part_report *ret,
+				struct err *err);
 
 /* The source that the last error came from. */
 size_t report_stream_failed(const struct report_stream *stream);

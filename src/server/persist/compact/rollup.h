@@ -47,6 +47,6 @@ struct rollup_job {
 };
 
 /* Writes the levels that are worth it, behind the raw reports of the open partition. */
-int rollup_write(const struct rollup_job *job, struct err *err);
+MUST_USE int rollup_write(const struct rollup_job *job, struct err *err);
 
 #endif

@@ -59,7 +59,7 @@ void layout_format(const struct layout_name *name, char ret[LAYOUT_NAME_BYTES_MA
 struct layout_path layout_join(const char *dir, const char *name);
 struct layout_path layout_path_of(const char *dir, struct layout_name name);
 struct layout_path layout_path(const char *dir, enum layout_kind kind, uint64_t number);
-int layout_check_dir(const char *dir, struct err *err);
+MUST_USE int layout_check_dir(const char *dir, struct err *err);
 
 struct layout_entry {
 	struct layout_name name;
@@ -74,11 +74,12 @@ struct layout_list {
 	size_t foreign;				  /* entries that are not ours */
 	char foreign_name[LAYOUT_NAME_BYTES_MAX]; /* one of them */
 };
-int layout_list(const struct vfs *vfs, const char *dir, struct layout_list *ret, struct err *err);
+MUST_USE int layout_list(const struct vfs *vfs, const char *dir, struct layout_list *ret,
+			 struct err *err);
 
 /* Moves a damaged file into quarantine/, which is made when missing. Not an error when it is gone.
  */
-int layout_quarantine(const struct vfs *vfs, const char *dir, struct layout_name name,
-		      struct err *err);
+MUST_USE int layout_quarantine(const struct vfs *vfs, const char *dir, struct layout_name name,
+			       struct err *err);
 
 #endif

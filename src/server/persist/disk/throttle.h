@@ -31,10 +31,10 @@ void throttle_fini(struct throttle *throttle);
 void throttle_begin(struct throttle *throttle); /* a piece of work, with the thread that does it */
 
 /* ERR_CANCELLED once stopped. Accepts NULL: 0. */
-int throttle_check(struct throttle *throttle, struct err *err);
+MUST_USE int throttle_check(struct throttle *throttle, struct err *err);
 
 /* Waits its turn. ERR_CANCELLED once stopped. Accepts NULL: 0. */
-int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
+MUST_USE int throttle_pause(struct throttle *throttle, uint64_t bytes, struct err *err);
 
 /* Waits that long, or until stopped: true then. */
 bool throttle_sleep(struct throttle *throttle, int64_t duration_ns);

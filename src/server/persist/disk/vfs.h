@@ -75,24 +75,24 @@ extern const struct vfs vfs_posix;
 bool vfs_is_fault(int rc);
 
 /* What callers use: the whole job or an error that names the file. */
-int vfs_open(const struct vfs *vfs, const char *path, unsigned int flags, struct vfs_file **ret,
-	     struct err *err);
+MUST_USE int vfs_open(const struct vfs *vfs, const char *path, unsigned int flags,
+		      struct vfs_file **ret, struct err *err);
 void vfs_close(struct vfs_file
 		       *file); /* of a file that was only read, or that is given up; accepts NULL */
-int vfs_write_all(struct vfs_file *file, const void *data, size_t len, uint64_t offset,
-		  struct err *err);
-int vfs_sync(struct vfs_file *file, struct err *err);
-int vfs_sync_dir(const struct vfs *vfs, const char *path, struct err *err);
+MUST_USE int vfs_write_all(struct vfs_file *file, const void *data, size_t len, uint64_t offset,
+			   struct err *err);
+MUST_USE int vfs_sync(struct vfs_file *file, struct err *err);
+MUST_USE int vfs_sync_dir(const struct vfs *vfs, const char *path, struct err *err);
 
 /* Appends the file to `out`. ERR_CORRUPT when it has more than max_bytes. */
-int vfs_read_whole(const struct vfs *vfs, const char *path, uint64_t max_bytes, struct strbuf *out,
-		   struct err *err);
+MUST_USE int vfs_read_whole(const struct vfs *vfs, const char *path, uint64_t max_bytes,
+			    struct strbuf *out, struct err *err);
 
 /*
  * Makes the file `path` have these bytes or, after a crash, the ones it had before: writes
  * `path`.tmp, syncs it, renames it, syncs the directory `dir_path`.
  */
-int vfs_replace(const struct vfs *vfs, const char *dir_path, const char *path, struct slice bytes,
-		struct err *err);
+MUST_USE int vfs_replace(const struct vfs *vfs, const char *dir_path, const char *path,
+			 struct slice bytes, struct err *err);
 
 #endif

@@ -19,6 +19,6 @@
  * label set and node 0 are the empty ones; label sets strictly ascending; a node's parent is
  * smaller than the node; reports lie one behind the other; totals are the (saturated) sums.
  */
-int tables_check(const struct tables_view *view, struct err *err);
+MUST_USE int tables_check(const struct tables_view *view, struct err *err);
 
 #endif

@@ -71,8 +71,8 @@ struct tables_image {
  * raw sections (ERR_LIMIT); memory is at most 60 times that (a frame of 56 bytes has at least 12).
  * Errors name the section and the rule.
  */
-int tables_decode(struct slice bytes, uint64_t max_raw_bytes, struct tables_image *ret,
-		  struct err *err);
+MUST_USE int tables_decode(struct slice bytes, uint64_t max_raw_bytes, struct tables_image *ret,
+			   struct err *err);
 void tables_image_free(struct tables_image *image);
 
 #endif

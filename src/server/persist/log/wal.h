@@ -81,9 +81,9 @@ void wal_begin_generation(struct wal *wal, uint64_t generation);
  */
 
 /* False when there is one, it is being made, or could not be made. */
-bool wal_claim_ahead(struct wal *wal, struct layout_name *ret);
-int wal_make_ahead(const struct wal *wal, struct layout_name name, struct vfs_file **ret,
-		   struct err *err);
+MUST_USE bool wal_claim_ahead(struct wal *wal, struct layout_name *ret);
+MUST_USE int wal_make_ahead(const struct wal *wal, struct layout_name name, struct vfs_file **ret,
+			    struct err *err);
 /* Takes the file; NULL: it could not be made. One that comes too late is removed. */
 void wal_give_ahead(struct wal *wal, struct layout_name name, struct vfs_file *file);
 
@@ -92,7 +92,8 @@ void wal_give_ahead(struct wal *wal, struct layout_name name, struct vfs_file *f
  * When it fails without setting `poisoned`, nothing was written (no space, no file) and a later
  * call may succeed.
  */
-int wal_append(struct wal *wal, const struct slice *payloads, size_t count, struct err *err);
+MUST_USE int wal_append(struct wal *wal, const struct slice *payloads, size_t count,
+			struct err *err);
 
 /* Reader. */
 struct wal_record {

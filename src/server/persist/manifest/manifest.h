@@ -77,7 +77,7 @@ void manifest_state_check(
 	const struct manifest_state *state); /* aborts when it contradicts itself */
 
 /* A pure function of the bytes of a manifest file. */
-int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *err);
+MUST_USE int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *err);
 
 /* An edit being put together. Zero-initialised is empty. */
 struct manifest_edit {
@@ -112,8 +112,8 @@ struct manifest {
  * Reads what CURRENT names. ERR_NOT_FOUND when there is no CURRENT. With `durable`, makes sure
  * that what was read cannot vanish any more (before acting on it).
  */
-int manifest_load(struct manifest *manifest, const struct vfs *vfs, const char *dir, bool durable,
-		  struct err *err);
+MUST_USE int manifest_load(struct manifest *manifest, const struct vfs *vfs, const char *dir,
+			   bool durable, struct err *err);
 
 /* An empty store whose log begins at generation 1; in force after the first commit. */
 void manifest_init(struct manifest *manifest, const struct vfs *vfs, const char *dir);
@@ -126,6 +126,7 @@ uint64_t manifest_take_number(struct manifest *manifest);
  * Makes the edit durable, then part of the state. A failure that leaves `poisoned` unset changed
  * nothing and may be tried again (no space). ERR_LIMIT: over MANIFEST_EDIT_BYTES_MAX.
  */
-int manifest_commit(struct manifest *manifest, const struct manifest_edit *edit, struct err *err);
+MUST_USE int manifest_commit(struct manifest *manifest, const struct manifest_edit *edit,
+			     struct err *err);
 
 #endif

@@ -28,7 +28,8 @@ struct tombstones {
 };
 
 /* Those in force, with one reference. ERR_CORRUPT: a selector that cannot be read. */
-int tombstones_of(const struct manifest_state *state, struct tombstones **ret, struct err *err);
+MUST_USE int tombstones_of(const struct manifest_state *state, struct tombstones **ret,
+			   struct err *err);
 struct tombstones *tombstones_ref(struct tombstones *tombstones); /* accepts NULL */
 void tombstones_unref(struct tombstones *tombstones);		  /* accepts NULL */
 

@@ -49,8 +49,8 @@ void dictionary_free(struct dictionary *dictionary);
 struct dictionary_merge;
 struct dictionary_merge *dictionary_merge_new(void);
 void dictionary_merge_free(struct dictionary_merge *merge); /* accepts NULL */
-int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input *input,
-			 struct err *err);
+MUST_USE int dictionary_merge_add(struct dictionary_merge *merge, struct dictionary_input *input,
+				  struct err *err);
 
 /* Ends and frees the merge. */
 void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *ret);

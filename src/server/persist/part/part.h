@@ -46,7 +46,7 @@ struct part_info {
 };
 
 /* Plain tables (with reports) as a part: arranged, encoded, durable under its name. */
-int part_write(const struct vfs *vfs, const char *dir, const struct tables_view *view,
-	       uint64_t number, struct part_info *ret, struct err *err);
+MUST_USE int part_write(const struct vfs *vfs, const char *dir, const struct tables_view *view,
+			uint64_t number, struct part_info *ret, struct err *err);
 
 #endif

@@ -41,15 +41,15 @@ void part_chunk_cut(struct part_chunk_builder *builder, size_t bytes_min);
  * builder. ERR_LIMIT when there is more than PART_CHUNK_RAW_BYTES_MAX, ERR_CANCELLED once the
  * throttle (may be NULL) is stopped.
  */
-int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
-		    struct throttle *throttle, struct part_chunk *ret, struct slice *ret_stored,
-		    struct err *err);
+MUST_USE int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *encoder, int level,
+			     struct throttle *throttle, struct part_chunk *ret,
+			     struct slice *ret_stored, struct err *err);
 
 /* Whether the sizes can be true: then memory may be spent on them. */
 bool part_chunk_is_plausible(const struct part_chunk *chunk);
 
 /* Checks and unpacks into chunk->raw bytes at `to`. ERR_CORRUPT. */
-int part_chunk_unpack(const struct part_chunk *chunk, ZSTD_DCtx *decoder, const char *stored,
-		      char *to, struct err *err);
+MUST_USE int part_chunk_unpack(const struct part_chunk *chunk, ZSTD_DCtx *decoder,
+			       const char *stored, char *to, struct err *err);
 
 #endif

@@ -29,7 +29,7 @@ void part_moments_encode(const struct part_moments *moments, const uint32_t *cou
 			 uint32_t reports_count, struct part_chunk_builder *out);
 
 /* Says in the reports which are theirs. ERR_CORRUPT. */
-int part_moments_decode(struct slice raw, struct segment_report *reports, uint32_t reports_count,
-			struct part_moments *ret, struct err *err);
+MUST_USE int part_moments_decode(struct slice raw, struct segment_report *reports,
+				 uint32_t reports_count, struct part_moments *ret, struct err *err);
 
 #endif

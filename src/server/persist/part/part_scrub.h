@@ -10,7 +10,7 @@
 #include "server/persist/disk/throttle.h"
 
 /* ERR_CORRUPT: other bytes than were written. ERR_NOT_FOUND, ERR_IO, ERR_CANCELLED. */
-int part_scrub(const struct vfs *vfs, const char *dir, const struct part_info *info,
-	       struct throttle *throttle, struct err *err);
+MUST_USE int part_scrub(const struct vfs *vfs, const char *dir, const struct part_info *info,
+			struct throttle *throttle, struct err *err);
 
 #endif

@@ -45,19 +45,19 @@ struct part_report {
 enum part_effort { PART_QUICK, PART_THOROUGH };
 
 /* The throttle is borrowed until the end, and may be NULL: ERR_CANCELLED once it is stopped. */
-int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
-		     enum part_effort effort, struct throttle *throttle, struct part_writer **ret,
-		     struct err *err);
-int part_writer_begin_partition(struct part_writer *writer,
-				const struct part_dictionary *dictionary, struct err *err);
+MUST_USE int part_writer_open(const struct vfs *vfs, const char *dir, uint64_t number,
+			      enum part_effort effort, struct throttle *throttle,
+			      struct part_writer **ret, struct err *err);
+MUST_USE int part_writer_begin_partition(struct part_writer *writer,
+					 const struct part_dictionary *dictionary, struct err *err);
 
 /* Levels ascend; within one, reports come ordered by (series, start). Raw must come first. */
-int part_writer_report(struct part_writer *writer, enum segment_level level,
-		       const struct part_report *report, struct err *err);
-int part_writer_end_partition(struct part_writer *writer, struct err *err);
+MUST_USE int part_writer_report(struct part_writer *writer, enum segment_level level,
+				const struct part_report *report, struct err *err);
+MUST_USE int part_writer_end_partition(struct part_writer *writer, struct err *err);
 
 /* Synced, renamed, directory synced. Frees the writer, whatever it returns. */
-int part_writer_commit(struct part_writer *writer, struct part_info *ret, struct err *err);
+MUST_USE int part_writer_commit(struct part_writer *writer, struct part_info *ret, struct err *err);
 void part_writer_abort(struct part_writer *writer); /* removes the temporary file; accepts NULL */
 
 #endif

@@ -165,7 +165,8 @@ static void note(struct serve *serve, const struct net_request *request,
 
 	if (tenant_of(serve, request, &write.tenant, NULL))
 		return;
-	slice_parse_u64(net_request_header(request, "firn-lost-samples"), &write.lost);
+	if (!slice_parse_u64(net_request_header(request, "firn-lost-samples"), &write.lost))
+		write.lost = 0; /* not every sender tells */
 	if (slot) {
 		view = tables_view_of(&slot->batch);
 		write.node = node_of(&view);

@@ -235,8 +235,9 @@ static size_t nodes_of(struct slice text)
 {
 	uint64_t nodes = 0;
 
-	slice_parse_u64(text, &nodes);
-	return nodes && nodes < MAX_NODES_MAX ? nodes : MAX_NODES_DEFAULT;
+	if (!slice_parse_u64(text, &nodes) || !nodes || nodes >= MAX_NODES_MAX)
+		return MAX_NODES_DEFAULT;
+	return nodes;
 }
 
 /* The time lines come first: their snapshot does for the sum, too, but not the other way round. */

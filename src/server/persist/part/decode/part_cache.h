@@ -62,7 +62,7 @@ size_t part_cache_select(struct part_cache *cache, int64_t from_ns, int64_t to_n
 
 /* Opens a pinned part: its reader stays until it is unpinned. ERR_CORRUPT (and `damaged` from now
  * on) or ERR_IO. */
-int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
+MUST_USE int part_cache_load(struct part_cache *cache, struct part *part, struct err *err);
 
 /* After its segments were dropped. Damage that the reader found counts from now on. */
 void part_cache_unpin(struct part_cache *cache, struct part *part);

@@ -38,15 +38,15 @@ struct part_stacks_image {
 	size_t bytes;
 };
 
-int part_series_decode(struct slice index, struct slice series,
-		       const struct part_dictionary_shape *shape, struct part_series_image *ret,
-		       struct err *err);
+MUST_USE int part_series_decode(struct slice index, struct slice series,
+				const struct part_dictionary_shape *shape,
+				struct part_series_image *ret, struct err *err);
 void part_series_free(struct part_series_image *image);
 
-int part_stacks_decode(struct slice strings, struct slice frames, struct slice nodes,
-		       const struct part_dictionary_shape *shape,
-		       const struct part_series_image *series, struct part_stacks_image *ret,
-		       struct err *err);
+MUST_USE int part_stacks_decode(struct slice strings, struct slice frames, struct slice nodes,
+				const struct part_dictionary_shape *shape,
+				const struct part_series_image *series,
+				struct part_stacks_image *ret, struct err *err);
 void part_stacks_free(struct part_stacks_image *image);
 
 #endif

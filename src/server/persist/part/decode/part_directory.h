@@ -45,8 +45,8 @@ struct part_directory {
 };
 
 /* `end` is where the chunks end in the file. */
-int part_directory_decode(struct slice bytes, uint64_t end, struct part_directory *ret,
-			  struct err *err);
+MUST_USE int part_directory_decode(struct slice bytes, uint64_t end, struct part_directory *ret,
+				   struct err *err);
 void part_directory_free(struct part_directory *directory);
 
 #endif

@@ -53,7 +53,7 @@ static inline bool part_column_has_totals(const struct part_column_code *code)
 void part_heads_free(struct part_heads *heads);
 
 /* ERR_CORRUPT, ERR_UNSUPPORTED. */
-int part_heads_decode(struct slice raw, const struct part_stripe_shape *shape,
-		      struct part_heads *heads, struct err *err);
+MUST_USE int part_heads_decode(struct slice raw, const struct part_stripe_shape *shape,
+			       struct part_heads *heads, struct err *err);
 
 #endif

@@ -45,8 +45,8 @@ struct part_partition {
 };
 
 /* ERR_CORRUPT also when it is not the file that `info` describes. */
-int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_info *info,
-		     struct part_reader **ret, struct err *err);
+MUST_USE int part_reader_open(const struct vfs *vfs, const char *dir, const struct part_info *info,
+			      struct part_reader **ret, struct err *err);
 void part_reader_close(struct part_reader *reader); /* accepts NULL */
 
 /* Once, before anything is read. */
@@ -67,8 +67,9 @@ uint32_t part_reader_next(const struct part_reader *reader, uint32_t from,
  * One level of a partition as a segment for [from, to): series and labels are ready, stacks after
  * segment_load_stacks. Uses the partition's dictionaries until part_reader_drop_segment.
  */
-int part_reader_segment(struct part_reader *reader, uint32_t partition, enum segment_level level,
-			int64_t from_ns, int64_t to_ns, struct segment *ret, struct err *err);
+MUST_USE int part_reader_segment(struct part_reader *reader, uint32_t partition,
+				 enum segment_level level, int64_t from_ns, int64_t to_ns,
+				 struct segment *ret, struct err *err);
 void part_reader_drop_segment(struct segment *segment);
 
 /* Memory that it uses now. */
@@ -81,6 +82,6 @@ void part_reader_trim(struct part_reader *reader);
 bool part_reader_is_damaged(struct part_reader *reader, struct err *ret);
 
 /* Reads and checks every byte. */
-int part_reader_verify(struct part_reader *reader, struct err *err);
+MUST_USE int part_reader_verify(struct part_reader *reader, struct err *err);
 
 #endif

@@ -41,22 +41,24 @@ struct part_reader {
 };
 
 /* The whole range or an error. */
-int part_reader_read(struct part_reader *reader, char *to, size_t len, uint64_t offset,
-		     struct err *err);
+MUST_USE int part_reader_read(struct part_reader *reader, char *to, size_t len, uint64_t offset,
+			      struct err *err);
 
 /* The outermost frame of an error: names the file, remembers damage. Returns rc. */
-int part_reader_note(struct part_reader *reader, int rc, struct err *cause, struct err *err);
+MUST_USE int part_reader_note(struct part_reader *reader, int rc, struct err *cause,
+			      struct err *err);
 
 /* part_block.c: segment_ops.read. */
-int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,
-		    struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
+MUST_USE int part_block_read(const struct segment *segment, uint32_t block, enum segment_want want,
+			     struct segment_buffer *buffer, struct segment_block *ret,
+			     struct err *err);
 
 /* segment_ops.read_heads. */
-int part_block_read_heads(const struct segment *segment, uint32_t block,
-			  struct segment_buffer *buffer, struct segment_heads *ret,
-			  struct err *err);
+MUST_USE int part_block_read_heads(const struct segment *segment, uint32_t block,
+				   struct segment_buffer *buffer, struct segment_heads *ret,
+				   struct err *err);
 
 /* Of the stripe that was read last with its rows. */
-int part_block_check_totals(const struct segment_buffer *buffer, struct err *err);
+MUST_USE int part_block_check_totals(const struct segment_buffer *buffer, struct err *err);
 
 #endif

@@ -29,16 +29,17 @@ struct part_stripe_image {
 void part_stripe_image_free(struct part_stripe_image *image);
 
 /* ERR_CORRUPT, ERR_UNSUPPORTED. Without `reports`. */
-int part_stripe_decode_headers(struct slice raw, const struct part_stripe_shape *shape,
-			       struct part_stripe_image *image, struct err *err);
+MUST_USE int part_stripe_decode_headers(struct slice raw, const struct part_stripe_shape *shape,
+					struct part_stripe_image *image, struct err *err);
 
 /* After the headers, any number of times: `reports`. */
 void part_stripe_make_reports(struct part_stripe_image *image);
 
 /* After the reports; PART_STRIPE_SLACK bytes behind `raw` are readable. */
-int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, struct err *err);
+MUST_USE int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image,
+				     struct err *err);
 
 /* Whether the totals are what the rows say; for who reads everything. */
-int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err);
+MUST_USE int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err);
 
 #endif
