@@ -360,7 +360,7 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 bool privilege_find_user(const char *name, struct privilege_user *ret)
 {
 	FILE *file = fopen("/etc/passwd", "re");
-	struct passwd entry, *found = NULL;
+	struct passwd entry = { 0 }, *found = NULL;
 	char text[4096];
 	bool known = false;
 

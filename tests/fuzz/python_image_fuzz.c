@@ -75,8 +75,8 @@ static void check_walk(const struct script_process *process, const struct python
 	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
 		abort();
 	frames = script.at / 2;
-	if (splice(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames, steps) >
-	    SPLICE_STEPS_MAX)
+	if (splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
+			  steps) > SPLICE_STEPS_MAX)
 		abort();
 	for (size_t i = 0; i < frames && i < 8; i++)
 		check_code(layout, sample.frames[2 * i] & ~(uint64_t)SCRIPT_FLAGS);

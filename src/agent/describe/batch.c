@@ -223,8 +223,8 @@ static uint32_t add_user_half(struct builder *builder, uint32_t node, const stru
 	struct user_half half = user_half_of(builder, stack);
 	bool is_complete =
 		stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
-	size_t count = splice(half.loops, stack->user_count, is_complete, half.script,
-			      stack->script_words / 2, half.steps);
+	size_t count = splice_frames(half.loops, stack->user_count, is_complete, half.script,
+				     stack->script_words / 2, half.steps);
 
 	for (size_t i = 0; i < count; i++) {
 		size_t index = half.steps[i].index;

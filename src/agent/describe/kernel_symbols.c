@@ -196,7 +196,7 @@ static uint64_t hash_modules(int fd)
 	char chunk[8192];
 	ssize_t len;
 
-	if (lseek(fd, 0, SEEK_SET) < 0)
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return 0;
 	while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
 		for (ssize_t i = 0; i < len; i++) {

@@ -128,7 +128,8 @@ static uint16_t read_version(const struct elf_exports *symbols, struct runtime_f
 	}
 	version = version_by_symbols(symbols);
 	if (version)
-		snprintf(ret->version, sizeof(ret->version), "%u.%u", version >> 8, version & 255u);
+		snprintf(ret->version, sizeof(ret->version), "%u.%u", (unsigned)version >> 8,
+			 version & 255u);
 	return version;
 }
 

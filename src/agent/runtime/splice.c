@@ -46,8 +46,8 @@ static size_t idle_loops(const bool *loops, size_t loops_count, size_t runs_coun
 	return loops_count == runs_count + 1 && runs_count && loops[0] ? 1 : 0;
 }
 
-size_t splice(const bool *loops, size_t native_count, bool is_complete, const uint64_t *words,
-	      size_t script_count, struct splice_step *steps)
+size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
+		     const uint64_t *words, size_t script_count, struct splice_step *steps)
 {
 	struct splicing splicing = { .words = words, .steps = steps };
 	size_t loops_count = 0, idle, early = 0, runs;

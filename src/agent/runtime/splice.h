@@ -30,7 +30,7 @@ struct splice_step {
  * `loops[i]`: native frame i (innermost first) is in the loop. `words`: two for each frame of the
  * interpreter (bpf/shared.h). Fills `steps`, outermost first, and returns how many.
  */
-size_t splice(const bool *loops, size_t native_count, bool is_complete, const uint64_t *words,
-	      size_t script_count, struct splice_step *steps);
+size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
+		     const uint64_t *words, size_t script_count, struct splice_step *steps);
 
 #endif

@@ -188,7 +188,7 @@ static int show(const char *path, bool with_stats, struct err *err, int *ret_cod
 	struct table_input input = { .fd = fd, .name = path };
 	uint64_t before_ns = cpu_time_ns();
 	struct table_stats stats = { 0 };
-	struct table_file file;
+	struct table_file file = { 0 };
 	int status = 0;
 
 	if (fd < 0)

@@ -33,7 +33,7 @@ static void check(const char *native, const char *script, bool is_complete, cons
 		else
 			frames++;
 	}
-	count = splice(loops, strlen(native), is_complete, words, frames, steps);
+	count = splice_frames(loops, strlen(native), is_complete, words, frames, steps);
 	for (size_t i = 0; i < count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
 			 steps[i].is_native ? native[steps[i].index] : 's', steps[i].index);
@@ -91,11 +91,11 @@ static void all_that_a_sample_can_have_is_placed(void **state)
 		words[2 * i] = SCRIPT_ENDS_RUN;
 	memset(loops, 1, sizeof(loops));
 	assert_int_equal(
-		splice(loops, SAMPLE_FRAMES_MAX, true, words, SCRIPT_FRAMES_MAX + 1, steps),
+		splice_frames(loops, SAMPLE_FRAMES_MAX, true, words, SCRIPT_FRAMES_MAX + 1, steps),
 		SPLICE_STEPS_MAX);
 	memset(loops, 0, sizeof(loops));
 	assert_int_equal(
-		splice(loops, SAMPLE_FRAMES_MAX, false, words, SCRIPT_FRAMES_MAX + 1, steps),
+		splice_frames(loops, SAMPLE_FRAMES_MAX, false, words, SCRIPT_FRAMES_MAX + 1, steps),
 		SPLICE_STEPS_MAX);
 }
 

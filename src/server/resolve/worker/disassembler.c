@@ -141,11 +141,10 @@ static int run_worker(uint16_t machine, uint64_t address)
 	};
 	uint8_t *code = mem_calloc(DISASSEMBLER_CODE_BYTES_MAX, 1);
 	FILE *out = fdopen(FD_OUT, "w");
-	ssize_t len;
+	ssize_t len = -1;
 
-	if (!subprocess_confine(&limits))
-		return 1;
-	len = pread(FD_CODE, code, DISASSEMBLER_CODE_BYTES_MAX, 0);
+	if (subprocess_confine(&limits))
+		len = pread(FD_CODE, code, DISASSEMBLER_CODE_BYTES_MAX, 0);
 	if (len < 0 || !out)
 		return 1;
 	return disassembler_write(machine, address, slice_from(code, (size_t)len), out) ? 1 : 0;
