@@ -12,6 +12,8 @@ import harness
 
 START_BYTES = 64  # of the entry function, where nothing else tells its length
 GONE = "the outermost file is gone"
+NOT_LOADED = "[truncated: unwind table not loaded yet]"
+LATE_MAX = 0.05  # share of samples that may come before a table that could not be there earlier
 GUESS = "[guess: frame pointer]"  # stands outside of a stack that was walked through generated code
 CLONE_BYTES = 12  # from the system call of clone3 to the new thread's part, which glibc leaves without rows
 # Where stacks of Go's run time begin.
@@ -272,6 +274,7 @@ class Verdict:
 
     def __init__(self):
         self.samples = self.whole = self.fit = self.no_user_half = 0
+        self.late = 0  # left out: before the table of a file that was not there before the program's start
         self.at_end = self.complete = 0  # of samples at the end of a chain: all; those with the whole chain
         self.cut = collections.Counter()
         self.misfits = collections.Counter()
@@ -337,8 +340,11 @@ def judge(files, program, stacks):
         if not user:
             verdict.no_user_half += samples
             continue
-        verdict.samples += samples
         why = why_not_whole(files, program, user)
+        if program.late and why == NOT_LOADED:
+            verdict.late += samples
+            continue
+        verdict.samples += samples
         if why and program.root == "musl" and musl_is_whole(files, chains, user):
             why = None
         if why:

@@ -37,6 +37,7 @@ class Program:
     env: dict = field(default_factory=dict)
     seldom: bool = False  # its time is spent outside the last functions of its chains
     guesses: bool = False  # its stacks go through generated code, which may not keep the frame pointer
+    late: bool = False  # its file exists only from its start on: the first samples come before its table
     root: str = ""  # "musl": the C library has no unwind information
     loads: list = field(default_factory=list)  # names of libraries in the folder that it opens itself
 
@@ -186,11 +187,11 @@ PROGRAMS = [
     Program("musl_static", deep(40), source="deep.c", flags=["-DLEVELS=40", "-static"], **MUSL),
     Program("musl_threads", threads(), source="threads.c", **MUSL),
     # The program of deep_40 as it is found in containers and launchers.
-    Program("deleted", deep(40), "none", "deep_40",
+    Program("deleted", deep(40), "none", "deep_40", late=True,
             run=["sh", "-c", SHELL_SETUP["deleted"], MS]),
-    Program("memfd", deep(40), "none", "deep_40",
+    Program("memfd", deep(40), "none", "deep_40", late=True,
             run=["/usr/bin/python3", "-c", MEMFD, "{dir}/deep_40", MS]),
-    Program("overlay", deep(40), "none", "deep_40", needs=["unshare"],
+    Program("overlay", deep(40), "none", "deep_40", late=True, needs=["unshare"],
             run=["unshare", "--mount", "--pid", "--fork", "sh", "-c", SHELL_SETUP["overlay"], MS]),
 ]
 
