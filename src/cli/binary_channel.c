@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/strbuf.h"
 
 #define MESSAGE_BYTES_MAX 8192
@@ -42,19 +43,6 @@ void binary_channel_lend(void *channel, const struct agent_binary *binary)
 		(void)!sendmsg(*(int *)channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	strbuf_free(&text);
-}
-
-/* The one descriptor of a message, or -1. */
-static int descriptor_of(struct msghdr *message)
-{
-	struct cmsghdr *rights = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
-	    rights->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
-	return fd;
 }
 
 bool binary_channel_take(int fd, binary_channel_taken_f *taken, void *context)

@@ -16,6 +16,7 @@
 
 #include "agent/files/lender_wire.h"
 #include "agent/files/lender_worker.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -418,18 +419,6 @@ static void take_reply(struct lender *lender, struct lane *lane, const struct le
 	}
 	if (fd >= 0)
 		close(fd);
-}
-
-static int descriptor_of(struct msghdr *message)
-{
-	struct cmsghdr *rights = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
-	    rights->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
-	return fd;
 }
 
 /* One reply, if there is one; notices the end of the worker. */
