@@ -127,6 +127,7 @@ struct net_route {
 	size_t body_bytes_max; /* decompressed; 0 = no body allowed; of a stream: of one message */
 	const struct net_stream *stream; /* instead of a handler; usually NULL */
 	enum net_role role;
+	bool ignores_body; /* it is thrown away as it comes, up to body_bytes_max */
 };
 
 #define NET_SERVER_ASKERS 64u /* workers for NET_ROLE_QUERY, which may wait for one another */

@@ -109,9 +109,9 @@ static void get_healthy(void *context, const struct net_request *request,
 }
 
 static const struct net_route routes[] = {
-	{ "GET", "/metrics", get_metrics, NULL, 0, NULL, NET_ROLE_NONE },
-	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
-	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE },
+	{ "GET", "/metrics", get_metrics, NULL, 0, NULL, NET_ROLE_NONE, false },
+	{ "GET", "/-/healthy", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE, false },
+	{ "GET", "/-/ready", get_healthy, NULL, 0, NULL, NET_ROLE_PROBE, false },
 };
 
 /* Metrics are a convenience: an agent whose port is taken goes on profiling, and says so. */

@@ -9,17 +9,16 @@
  *   Profile 8 of 16 bytes, Profile 9 varint, Profile 12,
  *   ValueType 3                                                1.8
  *   Profile 7 of 16 bytes, Profile 8 varint                    >= 1.9
- *   Sample 3 length-delimited or Sample 4 varint               <= 1.9
- *   Sample 3 varint or Sample 4 length-delimited               >= 1.10
  *
- * where Sample is {stack, values, attributes, link, times} up to 1.9 and {stack, attributes, link,
- * values, times} since.
- *
- * Samples with fields 1, 2 and 5 alone (the eBPF profiler sends attributes and times, no values)
- * leave the last query open. Then, over the whole request: a sample with field 2 but no times
- * must have values in it (without values and times it would be void): <= 1.9. Different lengths
- * of fields 2 and 5 cannot be values and times: >= 1.10. With equal lengths throughout it is
- * >= 1.10 only if all numbers are indexes into the attribute table that no sample repeats.
+ * Sample is {stack, values, attributes, link, times} up to 1.9 and {stack, attributes, link,
+ * values, times} since. Wire types do not tell these apart: a parser must take repeated numbers
+ * packed and one by one, and senders write both. So both readings are tried on the samples of the
+ * request, each field as a set of numbers, and the one counts against which less speaks. In this
+ * order: a link, which is one number, comes packed or twice in a sample; a sample has neither
+ * values nor times; values and times of a sample differ in number; attributes repeat in a sample,
+ * or they or links lead nowhere in the dictionary's tables; what is repeated came as one number.
+ * When nothing tells it is >= 1.10. Links that cannot be one in either reading are refused, and so
+ * are marks of Profile against the samples.
  */
 #ifndef FIRN_CODEC_PROFILE_OTLP_DIALECT_H
 #define FIRN_CODEC_PROFILE_OTLP_DIALECT_H

@@ -205,9 +205,10 @@ static enum refusal check_head(struct exchange *exchange)
 	    (request->rpc != NET_RPC_GRPC ||
 	     !coding_is_identity(net_request_header(request, "content-encoding"))))
 		return REFUSAL_UNARY;
-	if (!coding_is_known(net_request_header(request, "content-encoding")) ||
-	    (request->rpc != NET_RPC_NONE &&
-	     !coding_is_known(net_request_header(request, "grpc-encoding"))))
+	if (!match.route->ignores_body &&
+	    (!coding_is_known(net_request_header(request, "content-encoding")) ||
+	     (request->rpc != NET_RPC_NONE &&
+	      !coding_is_known(net_request_header(request, "grpc-encoding")))))
 		return REFUSAL_CODING;
 	exchange->route = match.route;
 	return REFUSAL_COUNT;
@@ -288,8 +289,10 @@ void exchange_add_body(struct exchange *exchange, struct slice bytes, int64_t no
 {
 	assert(exchange->phase == EXCHANGE_BODY);
 	pace_move(&exchange->pace, now_ns, bytes.len);
-	if (bytes.len > exchange->body_bytes_max - exchange->body.len)
+	if (bytes.len > exchange->body_bytes_max - exchange->body.len - exchange->ignored_bytes)
 		exchange_refuse(exchange, REFUSAL_BODY_BYTES, NULL);
+	else if (exchange->route->ignores_body)
+		exchange->ignored_bytes += bytes.len;
 	else if (!charge(exchange, bytes.len))
 		exchange_refuse(exchange, REFUSAL_INFLIGHT, NULL);
 	else
@@ -446,8 +449,11 @@ static int decode_message(struct exchange *exchange, struct err *err)
 
 static int decode_body(struct exchange *exchange, struct err *err)
 {
-	int code = decode_content(exchange, err);
+	int code;
 
+	if (exchange->route->ignores_body)
+		return 0;
+	code = decode_content(exchange, err);
 	if (!code && exchange->request.rpc == NET_RPC_GRPC_WEB_TEXT)
 		code = decode_text(exchange, err);
 	exchange->request.body = strbuf_slice(&exchange->body);

@@ -58,6 +58,7 @@ struct exchange {
 	struct strbuf path; /* decoded */
 	struct strbuf body; /* as received; decoded while the handler runs */
 	size_t body_bytes_max;
+	size_t ignored_bytes; /* of a body that its route ignores */
 	size_t charged_bytes; /* taken from the budget, given back when freed */
 	struct net_request request;
 	const struct net_route *route;

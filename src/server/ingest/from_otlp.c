@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "codec/profile/otlp_dialect.h"
 #include "codec/wire/utf8.h"
 #include "server/ingest/any_text.h"
 #include "server/ingest/otlp_frames.h"
@@ -50,7 +51,8 @@ struct door {
 	struct err *err;
 	struct label demoted[DEMOTED_MAX]; /* IDENTITY_SAMPLE attributes */
 	uint32_t demoted_count;
-	bool rejected; /* the error concerns this profile alone */
+	bool rejected;	 /* the error concerns this profile alone */
+	uint64_t zeroes; /* samples of this profile that were dropped because they are 0 */
 };
 
 static enum identity identity_of(struct slice name)
@@ -361,8 +363,10 @@ static int add_samples(struct door *door, const struct otlp_profile *profile, in
 		int64_t value;
 		int status = value_of(door, sample, &value);
 
-		if (!status && !normalise_values(&value, 1, &value))
+		if (!status && !normalise_values(&value, 1, &value)) {
+			door->zeroes++;
 			continue;
+		}
 		if (!status)
 			status = otlp_frames_stack(door->scratch, sample->stack, door->err, &stack);
 		if (!status)
@@ -409,6 +413,7 @@ static int add_profile(struct door *door, const struct otlp_profile *profile)
 	int status;
 
 	door->rejected = false;
+	door->zeroes = 0;
 	status = group_of(door, profile, duration_ns, &group);
 	if (!status)
 		status = label_set_of(door, profile, &label_set);
@@ -440,6 +445,25 @@ static int prepare(const struct door *door)
 	return otlp_frames_begin(scratch, door->err);
 }
 
+static void put_partial(struct ingest_partial *partial, size_t profile, const char *why)
+{
+	if (!partial->rejected_profiles++)
+		snprintf(partial->message, sizeof(partial->message),
+			 "profile %zu of the request: %.200s", profile, why);
+}
+
+/* A sender that means something else by its values would lose them all and never know. */
+static void tell_of_nothing(const struct door *door, size_t profile, struct ingest_partial *partial)
+{
+	char why[128];
+
+	if (door->n->rows.count || !door->zeroes)
+		return;
+	snprintf(why, sizeof(why), "all its %llu samples have the value 0, read as version %s",
+		 (unsigned long long)door->zeroes, otlp_dialect_name(door->o->dialect));
+	put_partial(partial, profile, why);
+}
+
 static int take(struct door *door, struct slice bytes, struct ingest_partial *partial)
 {
 	uint64_t reports = 0, rows = 0;
@@ -459,11 +483,9 @@ static int take(struct door *door, struct slice bytes, struct ingest_partial *pa
 		if (!status) {
 			reports++;
 			rows += door->n->rows.count;
+			tell_of_nothing(door, i, partial);
 		} else if (door->rejected) {
-			if (!partial->rejected_profiles++)
-				snprintf(partial->message, sizeof(partial->message),
-					 "profile %zu of the request: %.200s", i,
-					 door->err->message);
+			put_partial(partial, i, door->err->message);
 			repairs_count_rejected_profile();
 			status = 0;
 		}

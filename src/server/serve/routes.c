@@ -4,6 +4,7 @@
 #include "server/serve/serve.h"
 
 #define SMALL_BODY_BYTES ((size_t)1 << 20)
+#define UNREAD_BODY_BYTES ((size_t)16 << 20)
 #define UPLOAD_MESSAGE_BYTES ((size_t)16 << 20) /* Parca's agents send pieces of 8 MiB */
 
 #define QUERY_SERVICE "/parca.query.v1alpha1.QueryService/"
@@ -105,15 +106,29 @@ static const struct route_row rows[] = {
 	{ "GET", "/*", asset_get, 0, NULL, NET_ROLE_QUERY },
 };
 
+/* Bodies that nobody reads: senders that came to the wrong place. */
+static const struct route_row unread_rows[] = {
+	{ "POST", "/*", unknown_path, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "PUT", "/*", unknown_path, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define UNREAD_ROWS (sizeof(unread_rows) / sizeof(unread_rows[0]))
+
 size_t serve_routes(struct serve *serve, struct net_route *routes)
 {
-	size_t count = sizeof(rows) / sizeof(rows[0]);
+	_Static_assert(ROWS + UNREAD_ROWS <= SERVE_ROUTES_MAX, "too many routes");
+	for (size_t i = 0; i < ROWS + UNREAD_ROWS; i++) {
+		const struct route_row *row = i < ROWS ? &rows[i] : &unread_rows[i - ROWS];
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= SERVE_ROUTES_MAX, "too many routes");
-	for (size_t i = 0; i < count; i++)
-		routes[i] =
-			(struct net_route){ rows[i].method, rows[i].path,	    rows[i].handler,
-					    serve,	    rows[i].body_bytes_max, rows[i].stream,
-					    rows[i].role };
-	return count;
+		routes[i] = (struct net_route){ .method = row->method,
+						.path = row->path,
+						.handler = row->handler,
+						.context = serve,
+						.body_bytes_max = row->body_bytes_max,
+						.stream = row->stream,
+						.role = row->role,
+						.ignores_body = i >= ROWS };
+	}
+	return ROWS + UNREAD_ROWS;
 }

@@ -4,7 +4,7 @@
  * results to answers. Nothing is computed here. Handlers run on the listener's workers, in
  * parallel; what they share is thread-safe or behind a lock named in the module.
  *
- *   routes.c   the list of all paths           write.c      OTLP and WriteRaw -> ingest -> store
+ *   routes.c   the list of all paths           intake/      profiles in -> ingest -> store
  *   answer.c   /api/v1 queries               rpc_query.c  Parca's QueryService
  *   calls.c    calls in all their spellings    pyroscope_*  Pyroscope's QuerierService, render
  *   rpc_debuginfo.c  Parca's DebuginfoService
@@ -34,7 +34,7 @@ struct active_queries; /* active_queries.h */
 struct coalesce;       /* coalesce.h */
 struct targets;	       /* targets.h */
 struct admission;      /* admission.h */
-struct write_pool;     /* write.c: buffers of running writes */
+struct write_pool;     /* writing.h: buffers of running writes */
 
 struct serve {
 	struct store *store;
@@ -71,7 +71,7 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
 	answer_flamechart, answer_targets, answer_queries, answer_cancel;
-net_handler_f write_otlp, write_raw;
+net_handler_f write_otlp, write_raw, unknown_path;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
 	rpc_series, rpc_share;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,

@@ -223,7 +223,8 @@ struct sketch {
 	const char *samples[4]; /* encoded Sample messages, in hex */
 	const char *profile;	/* further fields of Profile, in hex */
 	bool no_dictionary;
-	int attributes; /* entries of the attribute table beside the empty one */
+	int attributes, links; /* entries of these tables beside the empty one */
+	struct slice encoded;  /* further samples */
 };
 
 static void add_hex(struct strbuf *out, const char *hex)
@@ -252,6 +253,7 @@ static void draw(struct strbuf *out, const struct sketch *sketch)
 		add_hex(out, sketch->samples[i]);
 		pb_end(out, inner);
 	}
+	strbuf_add_slice(out, sketch->encoded);
 	add_hex(out, sketch->profile);
 	pb_end(out, profile);
 	pb_end(out, scope);
@@ -263,6 +265,8 @@ static void draw(struct strbuf *out, const struct sketch *sketch)
 	pb_put_bytes_always(out, OTLP_DICTIONARY_STACK_TABLE, SLICE_LITERAL(""));
 	for (int i = 0; i <= sketch->attributes; i++)
 		pb_put_bytes_always(out, OTLP_DICTIONARY_ATTRIBUTE_TABLE, SLICE_LITERAL(""));
+	for (int i = 0; i <= sketch->links; i++)
+		pb_put_bytes_always(out, OTLP_DICTIONARY_LINK_TABLE, SLICE_LITERAL(""));
 	pb_put_bytes_always(out, OTLP_DICTIONARY_STRING_TABLE, SLICE_LITERAL(""));
 	pb_put_bytes_always(out, OTLP_DICTIONARY_STRING_TABLE, SLICE_LITERAL("samples"));
 	pb_put_bytes_always(out, OTLP_DICTIONARY_STRING_TABLE, SLICE_LITERAL("count"));
@@ -284,8 +288,29 @@ static void dialects_are_told_apart(void **state)
 		{ "field 3 packed: attributes",
 		  { .samples = { "08 01 12 01 05 1a 01 01" } },
 		  OTLP_1_9 },
-		{ "field 4 a number: link", { .samples = { "08 01 12 01 05 20 01" } }, OTLP_1_9 },
-		{ "field 3 a number: link", { .samples = { "08 01 12 01 01 18 01" } }, OTLP_1_10 },
+		{ "field 4 a number: link",
+		  { .samples = { "08 01 12 01 05 20 01" }, .links = 1 },
+		  OTLP_1_9 },
+		{ "field 4 a number, and field 2 leads nowhere: link",
+		  { .samples = { "08 01 12 01 05 20 01" } },
+		  OTLP_1_9 },
+		{ "field 3 a number: link",
+		  { .samples = { "08 01 12 01 01 18 01 22 01 05" }, .attributes = 1, .links = 1 },
+		  OTLP_1_10 },
+		{ "field 4 a number, nothing else: values",
+		  { .samples = { "08 01 20 04" }, .links = 9 },
+		  OTLP_1_10 },
+		{ "numbers one by one, attributes and values",
+		  { .samples = { "08 01 10 01 20 04" }, .attributes = 1 },
+		  OTLP_1_10 },
+		{ "numbers one by one, values and attributes",
+		  { .samples = { "08 01 10 04 18 01" }, .attributes = 1 },
+		  OTLP_1_9 },
+		{ "field 4 twice in a sample: values",
+		  { .samples = { "08 01 10 01 20 00 20 01" TWO_TIMES },
+		    .attributes = 1,
+		    .links = 1 },
+		  OTLP_1_10 },
 		{ "field 4 packed: values", { .samples = { "08 01 22 01 05" } }, OTLP_1_10 },
 		{ "field 2 alone: values",
 		  { .samples = { "08 01 12 01 01" }, .attributes = 3 },
@@ -331,6 +356,91 @@ static void dialects_are_told_apart(void **state)
 			fail_msg("%s: read as %s", cases[i].what, otlp_dialect_name(dialect));
 		strbuf_free(&wire);
 	}
+}
+
+/* How an encoder may write repeated numbers. */
+enum packing { PACKED, UNPACKED, MIXED, PACKINGS };
+enum shape { VALUES, TIMES, VALUES_AND_TIMES, SHAPES };
+
+static void put_numbers(struct strbuf *out, uint32_t field, const uint64_t *numbers, size_t count,
+			bool packed)
+{
+	if (packed)
+		pb_put_packed(out, field, numbers, count);
+	for (size_t i = 0; i < count && !packed; i++)
+		pb_put_varint_always(out, field, numbers[i]);
+}
+
+/* Three samples of 3, 7 and 3 in all, each with an attribute, the last with a link. */
+static void put_samples(struct strbuf *out, bool old, enum packing packing, enum shape shape)
+{
+	static const struct {
+		uint64_t values[2], times;
+	} model[] = { { { 2, 1 }, 3 }, { { 3, 4 }, 7 }, { { 1, 2 }, 3 } };
+
+	for (uint64_t i = 0; i < 3; i++) {
+		bool packed = packing == PACKED || (packing == MIXED && i == 1);
+		size_t sample = pb_begin(out, OTLP_PROFILE_SAMPLES);
+		uint64_t attribute = i + 1;
+
+		pb_put_varint(out, OTLP_SAMPLE_STACK_INDEX, 1);
+		if (shape != TIMES)
+			put_numbers(out, old ? 2 : 4, model[i].values, 2, packed);
+		put_numbers(out, old ? 3 : 2, &attribute, 1, packed);
+		if (i == 2)
+			pb_put_varint(out, old ? 4 : 3, 1);
+		for (uint64_t t = 0; shape != VALUES && t < (shape == TIMES ? model[i].times : 2);
+		     t++)
+			pb_put_fixed64(out, OTLP_SAMPLE_TIMESTAMPS_UNIX_NANO,
+				       (uint64_t)NOW_NS + t + 1);
+		pb_end(out, sample);
+	}
+}
+
+static int64_t total_of(const struct world *w)
+{
+	int64_t sum = 0;
+
+	for (uint64_t i = 0; i < w->view.values_count; i++)
+		sum += w->view.values[i];
+	return sum;
+}
+
+static void totals_do_not_depend_on_how_numbers_are_packed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2 * PACKINGS * SHAPES; i++) {
+		struct sketch sketch = { .profile_type = 1, .attributes = 3, .links = 1 };
+		struct strbuf samples = { 0 };
+		struct world w;
+
+		begin(&w);
+		put_samples(&samples, i & 1, (enum packing)(i / 2 % PACKINGS),
+			    (enum shape)(i / 2 / PACKINGS));
+		sketch.encoded = strbuf_slice(&samples);
+		draw(&w.wire, &sketch);
+		assert_taken(&w);
+		if (total_of(&w) != 13 || w.partial.rejected_profiles)
+			fail_msg("case %d: %lld", i, (long long)total_of(&w));
+		assert_int_equal(repairs_of(&w, REPAIR_ATTRIBUTE_INDEX), 0);
+		strbuf_free(&samples);
+		end(&w);
+	}
+}
+
+static void a_profile_of_zeroes_is_not_taken_in_silence(void **state)
+{
+	static const struct sketch zeroes = { .profile_type = 1,
+					      .samples = { "08 01 22 01 00", "08 01 22 01 00" } };
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	draw(&w.wire, &zeroes);
+	assert_taken(&w);
+	assert_int_equal(w.partial.rejected_profiles, 1);
+	assert_non_null(strstr(w.partial.message, "all its 2 samples have the value 0"));
+	end(&w);
 }
 
 static void dialects_too_old_or_mixed_are_refused(void **state)
@@ -570,6 +680,8 @@ int main(void)
 		cmocka_unit_test(references_to_strings_are_resolved),
 		cmocka_unit_test(content_makes_the_identity_where_the_sender_gives_none),
 		cmocka_unit_test(dialects_are_told_apart),
+		cmocka_unit_test(totals_do_not_depend_on_how_numbers_are_packed),
+		cmocka_unit_test(a_profile_of_zeroes_is_not_taken_in_silence),
 		cmocka_unit_test(dialects_too_old_or_mixed_are_refused),
 		cmocka_unit_test(a_bad_profile_costs_only_itself),
 		cmocka_unit_test(broken_bytes_refuse_the_whole_request),

@@ -121,15 +121,18 @@ static const struct net_stream engine_fake_watch = { .message = engine_fake_mess
 						     .watch = engine_fake_say };
 
 static const struct net_route engine_fake_routes[] = {
-	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE },
-	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL, NET_ROLE_NONE },
-	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE },
+	{ "GET", "/", engine_fake_echo, NULL, 0, NULL, NET_ROLE_NONE, false },
+	{ "GET", "/parameter", engine_fake_parameter, NULL, 0, NULL, NET_ROLE_NONE, false },
+	{ "POST", "/echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE,
+	  false },
+	{ "POST", "/unread", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL, NET_ROLE_NONE,
+	  true },
 	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL,
-	  NET_ROLE_NONE },
+	  NET_ROLE_NONE, false },
 	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream,
-	  NET_ROLE_NONE },
+	  NET_ROLE_NONE, false },
 	{ "POST", "/firn.Test/Watch", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_watch,
-	  NET_ROLE_NONE },
+	  NET_ROLE_NONE, false },
 };
 
 static inline void engine_fake_init(struct engine_fake *fake,

@@ -24,6 +24,12 @@ static void summarise(const struct engine_fake *fake, struct strbuf *ret)
 	strbuf_add_text(ret, fake->engine->is_done ? "close" : "open");
 }
 
+#define HUNDRED                                                                                    \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
+	"890123456789"
+#define THOUSAND_AND_ONE                                                                           \
+	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED "x"
+
 static const struct {
 	const char *request;
 	const char *outcome;
@@ -44,6 +50,14 @@ static const struct {
 	{ "GET / HTTP/1.1\r\n" HOST "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n"
 	  "HTTP2-Settings: AAMAAABkAAQ\r\n\r\n",
 	  "200 open" },
+	/* A body that its route ignores: any coding, within its bound. */
+	{ "POST /unread HTTP/1.1\r\n" HOST "Content-Length: 3\r\nContent-Encoding: br\r\n\r\nabc"
+	  "GET / HTTP/1.1\r\n" HOST "\r\n",
+	  "200 200 open" },
+	{ "POST /unread HTTP/1.1\r\n" HOST "Content-Length: 1001\r\n\r\n", "413 close" },
+	{ "POST /unread HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+	  "3e9\r\n" THOUSAND_AND_ONE "\r\n0\r\n\r\n",
+	  "413 close" },
 	/* Not here. */
 	{ "DELETE / HTTP/1.1\r\n" HOST "\r\n", "405 open" },
 	{ "GET /echo HTTP/1.1\r\n" HOST "\r\n", "405 open" },

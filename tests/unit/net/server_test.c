@@ -138,16 +138,18 @@ static int start(void **state)
 {
 	struct world *world = mem_new(struct world);
 	const struct net_route routes[] = {
-		{ "GET", "/text", handle_text, NULL, 0, NULL, NET_ROLE_NONE },
-		{ "GET", "/big", handle_big, NULL, 0, NULL, NET_ROLE_NONE },
-		{ "GET", "/secret", handle_text, NULL, 0, NULL, NET_ROLE_ADMIN },
-		{ "*", "/error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
-		{ "GET", "/gate", handle_gate, &world->gate, 0, NULL, NET_ROLE_NONE },
-		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
-		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
-		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE },
+		{ "GET", "/text", handle_text, NULL, 0, NULL, NET_ROLE_NONE, false },
+		{ "GET", "/big", handle_big, NULL, 0, NULL, NET_ROLE_NONE, false },
+		{ "GET", "/secret", handle_text, NULL, 0, NULL, NET_ROLE_ADMIN, false },
+		{ "*", "/error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE, false },
+		{ "GET", "/gate", handle_gate, &world->gate, 0, NULL, NET_ROLE_NONE, false },
+		{ "POST", "/echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE, false },
+		{ "POST", "/firn.Test/Echo", handle_echo, NULL, BODY_MAX, NULL, NET_ROLE_NONE,
+		  false },
+		{ "POST", "/firn.Test/Error", handle_error, NULL, BODY_MAX, NULL, NET_ROLE_NONE,
+		  false },
 		{ "POST", "/firn.Test/Count", NULL, NULL, BODY_MAX, &engine_fake_stream,
-		  NET_ROLE_NONE },
+		  NET_ROLE_NONE, false },
 	};
 	struct net_server_options options = {
 		.address = "127.0.0.1:0",

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unknown_path - the handler of POST and PUT where nothing listens: 404 that names the nearest
+ * door.
+ */
+#ifndef FIRN_SERVER_SERVE_INTAKE_UNKNOWN_PATH_H
+#define FIRN_SERVER_SERVE_INTAKE_UNKNOWN_PATH_H
+
+void unknown_path_register_metrics(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. */
+#include "codec/wire/pb.h"
+#include "server/serve/intake/writing.h"
+
+#define WRITE_LABELS_MAX 256
+
+/* ExportProfilesServiceResponse{ partial_success = 1 { rejected_profiles = 1; error_message = 2 } }
+ */
+static void put_partial(struct strbuf *out, int64_t rejected, const char *message)
+{
+	size_t begun;
+
+	if (!rejected && !message[0])
+		return;
+	begun = pb_begin(out, 1);
+	pb_put_varint(out, 1, (uint64_t)rejected);
+	pb_put_bytes(out, 2, slice_of(message));
+	pb_end(out, begun);
+}
+
+static bool is_protobuf(const struct net_request *request)
+{
+	struct slice type = net_request_header(request, "content-type");
+	struct slice parameters;
+
+	if (request->rpc != NET_RPC_NONE)
+		return true;
+	type = slice_cut(type, ';', &parameters);
+	return slice_is(type, "application/x-protobuf") || slice_is(type, "application/protobuf");
+}
+
+static int take_otlp(struct writing *writing, struct net_response *response)
+{
+	struct ingest_partial partial = { 0 };
+	const struct append_result *result = &writing->result;
+	int rc = ingest_from_otlp(writing->scratch, &writing->limits, writing->request->body,
+				  clock_real_ns(), writing->batch, &partial, &writing->err);
+
+	if (!rc)
+		rc = writing_append(writing);
+	if (rc)
+		return rc;
+	put_partial(&response->body,
+		    partial.rejected_profiles + result->reports_late + result->reports_future,
+		    partial.message[0] ? partial.message : result->refused);
+	response->content_type = "application/x-protobuf";
+	return 0;
+}
+
+void write_otlp(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct writing writing;
+	int rc = writing_begin(&writing, context, request, WRITING_OTLP);
+	bool is_known = is_protobuf(request);
+
+	if (!rc && !is_known)
+		rc = err_set(&writing.err, ERR_UNSUPPORTED,
+			     "content type \"%.*s\": send application/x-protobuf",
+			     SLICE_FMT(net_request_header(request, "content-type")));
+	if (!rc)
+		rc = take_otlp(&writing, response);
+	writing_end(&writing, response);
+	if (rc && !is_known)
+		response->status = 415;
+}
+
+/* Label{ name = 1; value = 2 } */
+static int read_label(const struct pb_reader *outer, struct slice bytes, struct ingest_label *ret,
+		      struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+
+	*ret = (struct ingest_label){ 0 };
+	while (pb_next(&in, &field)) {
+		if (field.wire == PB_BYTES && field.number == 1)
+			ret->name = field.bytes;
+		else if (field.wire == PB_BYTES && field.number == 2)
+			ret->value = field.bytes;
+	}
+	return in.problem ? pb_fail(&in, "Label", err) : 0;
+}
+
+/* LabelSet{ labels = 1 } */
+static int read_labels(const struct pb_reader *outer, struct slice bytes,
+		       struct ingest_label *labels, size_t *count, struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+
+	while (pb_next(&in, &field)) {
+		int rc;
+
+		if (field.wire != PB_BYTES || field.number != 1)
+			continue;
+		if (*count == WRITE_LABELS_MAX)
+			return err_set(err, ERR_LIMIT, "LabelSet: more than %d labels",
+				       WRITE_LABELS_MAX);
+		rc = read_label(&in, field.bytes, &labels[(*count)++], err);
+		if (rc)
+			return rc;
+	}
+	return in.problem ? pb_fail(&in, "LabelSet", err) : 0;
+}
+
+/* RawSample{ raw_profile = 1; executable_info = 2 } */
+static int read_sample(const struct pb_reader *outer, struct slice bytes, struct slice *ret,
+		       struct err *err)
+{
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+
+	*ret = (struct slice){ 0 };
+	while (pb_next(&in, &field))
+		if (field.wire == PB_BYTES && field.number == 1)
+			*ret = field.bytes;
+	return in.problem ? pb_fail(&in, "RawSample", err) : 0;
+}
+
+/* RawProfileSeries{ labels = 1 LabelSet; samples = 2 RawSample } - in any order, so labels first.
+ */
+static int read_series(struct writing *writing, const struct pb_reader *outer, struct slice bytes)
+{
+	struct err *err = &writing->err;
+	struct ingest_label labels[WRITE_LABELS_MAX];
+	struct ingest_pprof profile = { .labels = labels, .now_ns = clock_real_ns() };
+	struct pb_reader in = pb_reader_into(outer, bytes);
+	struct pb_field field;
+	int rc = 0;
+
+	while (!rc && pb_next(&in, &field))
+		if (field.wire == PB_BYTES && field.number == 1)
+			rc = read_labels(&in, field.bytes, labels, &profile.labels_count, err);
+	if (!rc && in.problem)
+		return pb_fail(&in, "RawProfileSeries", err);
+	in = pb_reader_into(outer, bytes);
+	while (!rc && pb_next(&in, &field)) {
+		if (field.wire != PB_BYTES || field.number != 2)
+			continue;
+		rc = read_sample(&in, field.bytes, &profile.bytes, err);
+		if (!rc)
+			rc = ingest_from_pprof(writing->scratch, &writing->limits, &profile,
+					       writing->batch, err);
+	}
+	return rc;
+}
+
+/* WriteRawRequest{ tenant = 1; series = 2 RawProfileSeries; normalized = 3 } */
+static int read_request(struct writing *writing)
+{
+	struct pb_reader in = pb_reader_of(writing->request->body);
+	struct pb_field field;
+	unsigned index = 0;
+
+	while (pb_next(&in, &field)) {
+		if (field.wire != PB_BYTES || field.number != 2)
+			continue;
+		if (read_series(writing, &in, field.bytes))
+			return err_wrap(&writing->err, "series %u", index);
+		index++;
+	}
+	return in.problem ? pb_fail(&in, "WriteRawRequest", &writing->err) : 0;
+}
+
+/* WriteRawResponse is empty, so a refused report fails the call. */
+void write_raw(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct writing writing;
+	int rc = writing_begin(&writing, context, request, WRITING_PARCA);
+
+	if (!rc)
+		rc = read_request(&writing);
+	if (!rc)
+		rc = writing_append_all(&writing);
+	writing_end(&writing, response);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writing - one request that brings profiles, from its arrival to its answer: the buffers that it
+ * works in, whose it is, the append that makes it durable, and its line in the list of senders.
+ *
+ *     struct writing writing;
+ *
+ *     if (!writing_begin(&writing, serve, request, WRITING_OTLP) && !...ingest_from_...)
+ *             writing_append(&writing);
+ *     writing_end(&writing, response);
+ *
+ * Each request becomes one batch, appended as a whole; the answer goes out after the store made it
+ * durable. A writing belongs to its handler's thread; buffers are shared through serve->writes.
+ */
+#ifndef FIRN_SERVER_SERVE_INTAKE_WRITING_H
+#define FIRN_SERVER_SERVE_INTAKE_WRITING_H
+
+#include "server/ingest/ingest.h"
+#include "server/serve/serve.h"
+
+/* X(name, label of the metrics) */
+#define WRITING_PROTOCOLS(X)                                                                       \
+	X(OTLP, "otlp")                                                                            \
+	X(PARCA, "parca")
+
+enum writing_protocol {
+#define X(name, label) WRITING_##name,
+	WRITING_PROTOCOLS(X)
+#undef X
+		WRITING_PROTOCOL_COUNT
+};
+
+struct writing {
+	struct serve *serve;
+	const struct net_request *request;
+	enum writing_protocol protocol;
+	struct write_slot *slot;	/* NULL after writing_begin failed */
+	struct ingest_scratch *scratch; /* the slot's */
+	struct tables *batch;		/* likewise, being built */
+	struct ingest_limits limits;
+	struct append_result result;
+	struct err err; /* of the first step that failed; code 0: none did */
+};
+
+/* ERR_INVALID: the request names a tenant wrongly. In any case writing_end must follow. */
+MUST_USE int writing_begin(struct writing *writing, struct serve *serve,
+			   const struct net_request *request, enum writing_protocol protocol);
+
+/* Stores what is in the batch; nothing is no error. `result` tells what was refused of it. */
+MUST_USE int writing_append(struct writing *writing);
+
+/*
+ * The same for protocols whose answer cannot say that a part was refused: that is ERR_INVALID then,
+ * so that the client does not believe it is kept. What was stored stays; a retry counts once.
+ */
+MUST_USE int writing_append_all(struct writing *writing);
+
+/* Answers the error, if there is one; notes the sender; gives the buffers back. */
+void writing_end(struct writing *writing, struct net_response *response);
+
+/* Notes a sender whose request brought nothing and failed. */
+void writing_note_failure(struct serve *serve, const struct net_request *request,
+			  const struct err *err);
+
+void writing_register_metrics(void);
+
+#endif
