@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/whole_file.h"
 #include "cli/client_flags.h"
 #include "cli/verb.h"
@@ -14,6 +15,7 @@
 #include "codec/wire/pb.h"
 #include "codec/profile/pprof.h"
 #include "server/ingest/ingest.h"
+#include "server/serve/intake/write_summary.h"
 
 #define FILE_BYTES_MAX ((size_t)128 << 20)
 #define UNPACKED_BYTES_MAX ((size_t)1 << 30)
@@ -51,9 +53,11 @@ static const struct option_verb spec = {
 		   "sample type\n"
 		   "is CPU time, memory for heap types, mutex, block, goroutine for those, else "
 		   "the file's stem.\n"
+		   "Prints the types, rows and totals that the server made of each, and what it "
+		   "repaired.\n"
 		   "Exits 0 only when the server has acknowledged all of them as durable; running "
 		   "it again\n"
-		   "is safe: a profile that says its time counts once.\n\n"
+		   "is safe: a profile that says its time counts once, compressed anew too.\n\n"
 		   "  firn push --label job=api --label version=1.4.2 cpu.pb.gz heap.pb.gz",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
@@ -117,13 +121,13 @@ static int send_once(struct net_client *client, struct slice request, struct net
 		.path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
 		.content_type = "application/grpc",
 		.body = request,
+		.headers = WRITE_SUMMARY_HEADER ": 1\r\n",
 		.grpc = true,
 		.timeout_ns = PUSH_TIMEOUT_NS,
 		.body_bytes_max = ANSWER_BYTES_MAX,
 	};
 	int rc = net_client_call(client, &call, reply, err);
 
-	strbuf_free(&reply->body);
 	if (rc)
 		return rc;
 	if (reply->status != 200)
@@ -133,8 +137,21 @@ static int send_once(struct net_client *client, struct slice request, struct net
 	return 0;
 }
 
+/* What the server says that it made of the file; others than ours say nothing. */
+static void print_summary(const char *path, struct slice answer)
+{
+	struct pb_reader in = pb_reader_of(answer);
+	struct pb_field field;
+
+	printable_print(stdout, "%s: stored\n", path);
+	while (pb_next(&in, &field))
+		if (field.wire == PB_BYTES && field.number == WRITE_SUMMARY_FIELD)
+			printable_write(stdout, field.bytes);
+}
+
 /* A retry sends the same bytes, which count once. */
-static int send_profile(struct net_client *client, struct slice request, struct err *err)
+static int send_profile(struct net_client *client, const char *path, struct slice request,
+			struct err *err)
 {
 	int64_t pause_ns = RETRY_PAUSE_NS;
 	int rc = 0;
@@ -143,6 +160,9 @@ static int send_profile(struct net_client *client, struct slice request, struct 
 		struct net_reply reply = { .grpc_status = -1 };
 
 		rc = send_once(client, request, &reply, err);
+		if (!rc)
+			print_summary(path, strbuf_slice(&reply.body));
+		strbuf_free(&reply.body);
 		if (!rc || !may_retry(reply.status ? 0 : rc, &reply))
 			return rc;
 		if (attempt + 1 < ATTEMPTS_MAX) {
@@ -200,7 +220,7 @@ static int push_file(const struct push_verb_options *values, struct net_client *
 	if (!rc)
 		rc = put_request(values, strbuf_slice(&name), strbuf_slice(&file), &request, err);
 	if (!rc)
-		rc = send_profile(client, strbuf_slice(&request), err);
+		rc = send_profile(client, path, strbuf_slice(&request), err);
 	strbuf_free(&file);
 	strbuf_free(&request);
 	strbuf_free(&name);

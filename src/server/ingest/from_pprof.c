@@ -344,10 +344,10 @@ static int series_of(const struct door *door, uint32_t group, uint32_t *ret)
 	return status;
 }
 
-/* The same bytes sent again for the same series are the same report. */
-static uint64_t batch_id_of(const struct ingest_pprof *input)
+/* The same profile sent again for the same series is the same report, however it is compressed. */
+static uint64_t batch_id_of(const struct ingest_pprof *input, struct slice unpacked)
 {
-	uint64_t hash = hash_stable(input->bytes.data, input->bytes.len, 0);
+	uint64_t hash = hash_stable(unpacked.data, unpacked.len, 0);
 
 	hash = hash_stable(input->name.data, input->name.len, hash);
 	for (size_t i = 0; i < input->labels_count; i++) {
@@ -443,7 +443,7 @@ static int inflate(const struct door *door)
 	}
 }
 
-static int decode(const struct door *door)
+static int decode(const struct door *door, struct slice *ret_unpacked)
 {
 	struct ingest_scratch *scratch = door->scratch;
 	struct slice bytes = door->input->bytes;
@@ -461,6 +461,7 @@ static int decode(const struct door *door)
 	if (!bytes.len)
 		return err_set(door->err, ERR_INVALID, "take pprof: the profile is empty");
 	scratch->pprof.samples_max = door->limits->samples_max;
+	*ret_unpacked = bytes;
 	return pprof_decode(bytes, door->limits->samples_max * ELEMENTS_PER_SAMPLE, &scratch->pprof,
 			    door->err);
 }
@@ -470,7 +471,8 @@ static int take(struct door *door)
 	const struct pprof *p = door->p;
 	int64_t start_ns, duration_ns;
 	uint32_t group = TABLES_FULL, series = TABLES_FULL;
-	int status = decode(door);
+	struct slice unpacked = { 0 };
+	int status = decode(door, &unpacked);
 
 	if (status)
 		return status;
@@ -488,8 +490,8 @@ static int take(struct door *door)
 	status = add_samples(door, (uint32_t)p->sample_types.count);
 	if (status)
 		return status;
-	return normalise_rows_end(door->n, series, start_ns, duration_ns, batch_id_of(door->input),
-				  door->err);
+	return normalise_rows_end(door->n, series, start_ns, duration_ns,
+				  batch_id_of(door->input, unpacked), door->err);
 }
 
 int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/repairs.h"
 
+#include <string.h>
+
 #include "base/metrics.h"
 
 #define COUNTER(name, labels, help)                                                                \
@@ -18,6 +20,15 @@ static struct metric repaired[REPAIR_KINDS] = {
 	REPAIRS(X)
 #undef X
 };
+
+static const char *const texts[REPAIR_KINDS] = {
+#define X(id, reason, help) [REPAIR_##id] = help,
+	REPAIRS(X)
+#undef X
+};
+
+/* A request is read by one thread from its beginning to its end. */
+static _Thread_local int64_t tally[REPAIR_KINDS];
 
 enum refusal { REFUSAL_INVALID, REFUSAL_LIMIT, REFUSAL_UNSUPPORTED, REFUSAL_PROFILE, REFUSALS };
 static struct metric refused[REFUSALS] = {
@@ -76,6 +87,22 @@ void repairs_register_metrics(void)
 void repairs_count(enum repair repair, int64_t count)
 {
 	metric_add(&repaired[repair], count);
+	tally[repair] += count;
+}
+
+const char *repairs_text(enum repair repair)
+{
+	return texts[repair];
+}
+
+void repairs_tally_begin(void)
+{
+	memset(tally, 0, sizeof(tally));
+}
+
+int64_t repairs_tallied(enum repair repair)
+{
+	return tally[repair];
 }
 
 int64_t repairs_counted(enum repair repair)

@@ -52,7 +52,12 @@ enum ingest_door { DOOR_PPROF, DOOR_OTLP, DOORS };
 void repairs_register_metrics(void); /* may be called again */
 
 void repairs_count(enum repair repair, int64_t count);
-int64_t repairs_counted(enum repair repair); /* since the process began */
+int64_t repairs_counted(enum repair repair);  /* since the process began */
+const char *repairs_text(enum repair repair); /* what it counts */
+
+/* What this thread has repaired since it began a tally. */
+void repairs_tally_begin(void);
+int64_t repairs_tallied(enum repair repair);
 
 /* A request that came in, whole; one that went well; one that was refused. */
 void repairs_count_request(enum ingest_door door, size_t bytes);

@@ -557,15 +557,19 @@ static struct append_result append_heap(struct fixture *f, int64_t at_s, uint64_
 	return result;
 }
 
-/* Totals and duration of the report that starts at that second. */
+/*
+ * Totals and duration of the report that starts at that second. A snapshot of the amounts since
+ * the start of the program is beside it, or none (0).
+ */
 static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t delta,
-			int64_t gauge, int64_t duration_s)
+			int64_t gauge, int64_t duration_s, int64_t snapshot_total)
 {
 	int64_t start_ns = (BATCHES_START_S + at_s) * CLOCK_NS_PER_S;
 	struct segment_buffer buffer = { 0 };
 	struct store_snapshot snapshot;
 	struct segment_block block;
 	size_t seen = 0;
+	int64_t snapshots = 0;
 
 	assert_int_equal(take(f, start_ns, start_ns + 1, &snapshot), 0);
 	for (size_t i = 0; i < snapshot.count; i++) {
@@ -583,6 +587,13 @@ static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t 
 
 				if (report->start_ns != start_ns)
 					continue;
+				if (group->column_count == 1) {
+					assert_int_equal(view->columns[group->column_first].kind,
+							 COLUMN_GAUGE);
+					assert_int_equal(report->duration_ns, 0);
+					snapshots += block.totals[report->total_first];
+					continue;
+				}
 				seen++;
 				assert_int_equal(view->columns[group->column_first].kind,
 						 COLUMN_DELTA);
@@ -596,6 +607,7 @@ static void expect_heap(struct fixture *f, int64_t at_s, uint32_t rows, int64_t 
 		}
 	}
 	assert_int_equal(seen, 1);
+	assert_int_equal(snapshots, snapshot_total);
 	store_snapshot_release(f->store, &snapshot);
 	segment_buffer_free(&buffer);
 }
@@ -609,18 +621,18 @@ static void cumulative_values_become_deltas_across_restarts(void **state)
 	const int64_t restarted[][2] = { { 20, 3 }, { 70, 0 } };
 
 	append_heap(f, 0, 1, first, 2);
-	expect_heap(f, 0, 1, 0, 7, 0); /* only a baseline; the gauge is kept */
+	expect_heap(f, 0, 1, 0, 7, 0, 150); /* a baseline: no delta yet; the gauge is kept */
 	reopen(f);
 	append_heap(f, 10, 2, second, 3);
-	expect_heap(f, 10, 2, 30 + 5, 8, 10);
+	expect_heap(f, 10, 2, 30 + 5, 8, 10, 0);
 	seal(f);
 	reopen(f);
 	append_heap(f, 25, 3, third, 3);
-	expect_heap(f, 25, 2, 1 + 10, 0, 15);
-	append_heap(f, 12, 4, first, 2); /* older than the baseline: only the gauge has a place */
-	expect_heap(f, 12, 1, 0, 7, 0);
+	expect_heap(f, 25, 2, 1 + 10, 0, 15, 0);
+	append_heap(f, 12, 4, first, 2); /* older than the baseline: nothing to count from */
+	expect_heap(f, 12, 1, 0, 7, 0, 150);
 	append_heap(f, 35, 5, restarted, 2); /* the total went down: all of it is new */
-	expect_heap(f, 35, 2, 90, 3, 10);
+	expect_heap(f, 35, 2, 90, 3, 10, 0);
 }
 
 static void repeated_rows_of_a_cumulative_report_are_summed_first(void **state)
@@ -642,10 +654,11 @@ static void repeated_rows_of_a_cumulative_report_are_summed_first(void **state)
 			tables_row(&tables, batches_stack(&tables, functions, 1), 0, &value);
 		view = tables_view_of(&tables);
 		assert_int_equal(store_append(f->store, &view, &result, NULL), 0);
-		assert_int_equal(result.rows_stored, (uint64_t)at); /* one row of 3 */
+		assert_int_equal(result.rows_stored, 1); /* of 3; first of the snapshot */
+		assert_int_equal(result.snapshots, 1 - at);
 		tables_free(&tables);
 	}
-	assert_int_equal(stat_of(f).rows, 1);
+	assert_int_equal(stat_of(f).rows, 2);
 }
 
 /* Plain and cumulative reports in turn, each in a generation of its own. */
@@ -663,9 +676,9 @@ static void log_of_several_generations_is_read_back_as_it_was(void **state)
 	for (int round = 0; round < 3; round++) {
 		reopen(f);
 		assert_int_equal(stat_of(f).memtables, 3);
-		assert_int_equal(stat_of(f).reports, 3);
-		expect_heap(f, 100, 1, 0, 7, 0);
-		expect_heap(f, 110, 1, 30, 8, 10);
+		assert_int_equal(stat_of(f).reports, 3 + 1); /* a snapshot */
+		expect_heap(f, 100, 1, 0, 7, 0, 100);
+		expect_heap(f, 110, 1, 30, 8, 10, 0);
 	}
 	assert_int_equal(append(f, 1).reports_duplicate, 1);
 }

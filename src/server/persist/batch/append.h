@@ -20,8 +20,9 @@ struct append_result {
 	uint32_t reports_duplicate; /* seen before: (series, start, batch id) */
 	uint32_t reports_late;	    /* older than retention */
 	uint32_t reports_future;    /* beyond now + STORE_FUTURE_MAX_NS */
-	uint64_t rows_stored;
-	char refused[160]; /* a sentence for the client about the first refused report, or "" */
+	uint32_t snapshots; /* of cumulative columns that had nothing to count from (baseline.h) */
+	uint64_t rows_stored; /* those of snapshots too */
+	char refused[160];    /* a sentence for the client about the first refused report, or "" */
 };
 
 #endif

@@ -7,7 +7,9 @@
  *   - a value that went down was reset by a restart of the program: all of it is new;
  *   - so is every value of a column whose total went down, as a restart shows best there;
  *   - the first report of a series is only a baseline, as is one after more than 24 h;
- *   - a report that is not newer than the baseline has no place to count from: it is dropped.
+ *   - a report that is not newer than the baseline has no place to count from.
+ * What has nothing to count from is kept as a snapshot, of a type of its own, unless it says by its
+ * duration since when it counts: it began at zero then (memtable.c).
  *
  * Deterministic, as dedupe.h is, and bounded by BASELINE_BYTES_MAX (the series that were not
  * seen for longest are forgotten, counted: their next report is a first one). One thread at a time.

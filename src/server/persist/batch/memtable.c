@@ -101,38 +101,53 @@ static uint32_t cumulative_columns(const struct tables_view *view, const struct 
 	return count;
 }
 
-/* The series in the memtable; its cumulative columns are deltas there. */
-static uint32_t copy_series(struct application *app, uint32_t series)
+/*
+ * The series in the memtable: its cumulative columns are deltas there. Of a snapshot they are
+ * gauges, and alone.
+ */
+static uint32_t add_series(struct application *app, uint32_t series, bool snapshot)
 {
 	const struct group *from = group_of(app->batch, series);
 	struct column columns[TABLES_COLUMNS_PER_GROUP_MAX];
 	struct group group = *from;
+	uint32_t id;
 
-	if (app->copy.series[series] != TABLES_FULL)
-		return app->copy.series[series];
 	assert(from->column_count <= TABLES_COLUMNS_PER_GROUP_MAX);
 	group.name = tables_copy_string(&app->copy, from->name);
 	group.period_type = tables_copy_string(&app->copy, from->period_type);
 	group.period_unit = tables_copy_string(&app->copy, from->period_unit);
+	group.column_count = 0;
 	for (uint32_t i = 0; i < from->column_count; i++) {
-		columns[i] = app->batch->columns[from->column_first + i];
-		columns[i].sample_type = tables_copy_string(&app->copy, columns[i].sample_type);
-		columns[i].sample_unit = tables_copy_string(&app->copy, columns[i].sample_unit);
-		if (columns[i].kind == COLUMN_CUMULATIVE)
-			columns[i].kind = COLUMN_DELTA;
+		struct column *column = &columns[group.column_count];
+
+		if (snapshot && !is_cumulative(app->batch, from, i))
+			continue;
+		*column = app->batch->columns[from->column_first + i];
+		column->sample_type = tables_copy_string(&app->copy, column->sample_type);
+		column->sample_unit = tables_copy_string(&app->copy, column->sample_unit);
+		if (column->kind == COLUMN_CUMULATIVE)
+			column->kind = snapshot ? COLUMN_GAUGE : COLUMN_DELTA;
+		group.column_count++;
 	}
-	app->copy.series[series] = tables_series(
-		&app->memtable->tables,
-		tables_copy_label_set(&app->copy, app->batch->series[series].label_set),
-		tables_group(&app->memtable->tables, &group, columns));
-	assert(app->copy.series[series] != TABLES_FULL);
+	id = tables_series(&app->memtable->tables,
+			   tables_copy_label_set(&app->copy, app->batch->series[series].label_set),
+			   tables_group(&app->memtable->tables, &group, columns));
+	assert(id != TABLES_FULL);
+	return id;
+}
+
+static uint32_t copy_series(struct application *app, uint32_t series)
+{
+	if (app->copy.series[series] == TABLES_FULL)
+		app->copy.series[series] = add_series(app, series, false);
 	return app->copy.series[series];
 }
 
-static void begin_report(struct application *app, const struct report *report, int64_t duration_ns)
+static void begin_report(struct application *app, uint32_t series, const struct report *report,
+			 int64_t duration_ns)
 {
-	uint32_t id = tables_report_begin(&app->memtable->tables, copy_series(app, report->series),
-					  report->start_ns, duration_ns, report->batch_id);
+	uint32_t id = tables_report_begin(&app->memtable->tables, series, report->start_ns,
+					  duration_ns, report->batch_id);
 
 	assert(id != TABLES_FULL);
 	if (report->start_ns < app->memtable->min_start_ns)
@@ -140,7 +155,6 @@ static void begin_report(struct application *app, const struct report *report, i
 	if (report->start_ns > app->memtable->max_start_ns)
 		app->memtable->max_start_ns = report->start_ns;
 	assert(app->memtable->min_start_ns <= app->memtable->max_start_ns);
-	app->result->reports_stored++;
 }
 
 static void store_row(struct application *app, const struct row *row, const int64_t *values)
@@ -165,7 +179,8 @@ static void store_as_is(struct application *app, const struct report *report)
 			app->copy.nodes[from[i].stack], /* all are there: apply_reports */
 			tables_copy_label_set(&app->copy, from[i].label_set),
 		};
-	begin_report(app, report, report->duration_ns);
+	begin_report(app, copy_series(app, report->series), report, report->duration_ns);
+	app->result->reports_stored++;
 	fits = tables_rows(&app->memtable->tables, rows, report->row_count,
 			   &app->batch->values[report->value_first]);
 	assert(fits);
@@ -258,12 +273,31 @@ static void move_cumulative(const struct tables_view *batch, const struct group 
 	}
 }
 
-static bool all_zero(const int64_t *values, uint32_t count)
+static bool all_zero(const int64_t *values, size_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (values[i])
 			return false;
 	return true;
+}
+
+/*
+ * What nothing can be subtracted from, because it is the first of its series, or too old: the
+ * amounts since the program started, as a state of that moment. A profile that is sent alone
+ * would say nothing otherwise.
+ */
+static void store_snapshot(struct application *app, const struct report *report,
+			   const struct keyed_row *rows, uint32_t rows_count, uint32_t columns,
+			   const int64_t *values)
+{
+	if (all_zero(values, (size_t)rows_count * columns))
+		return;
+	begin_report(app, add_series(app, report->series, true), report, 0);
+	for (uint32_t i = 0; i < rows_count; i++)
+		if (!all_zero(&values[(size_t)i * columns], columns))
+			store_row(app, &app->batch->rows[report->row_first + rows[i].row],
+				  &values[(size_t)i * columns]);
+	app->result->snapshots++;
 }
 
 static enum baseline_outcome subtract_baseline(struct application *app, const struct report *report,
@@ -282,8 +316,11 @@ static enum baseline_outcome subtract_baseline(struct application *app, const st
 	outcome = baselines_apply(&app->ledger->baselines, series_identity(app, report->series),
 				  report->start_ns, app->window->received_ns, columns, identities,
 				  rows_count, cumulative, ret_elapsed_ns);
-	if (outcome != BASELINE_DELTA)
+	/* A first report that says since when it counts began at zero then. */
+	if (outcome == BASELINE_LATE || (outcome == BASELINE_FIRST && !report->duration_ns)) {
+		store_snapshot(app, report, rows, rows_count, columns, cumulative);
 		memset(cumulative, 0, (size_t)rows_count * columns * sizeof(*cumulative));
+	}
 	move_cumulative(app->batch, group, values, cumulative, rows_count, false);
 	free(identities);
 	free(cumulative);
@@ -306,7 +343,8 @@ static void store_converted(struct application *app, const struct report *report
 	outcome = subtract_baseline(app, report, rows, count, values, &duration_ns);
 	metric_add(&store_baseline_first, outcome == BASELINE_FIRST);
 	metric_add(&store_baseline_late, outcome == BASELINE_LATE);
-	begin_report(app, report, duration_ns);
+	begin_report(app, copy_series(app, report->series), report, duration_ns);
+	app->result->reports_stored++;
 	for (uint32_t i = 0; i < count; i++)
 		if (!all_zero(&values[(size_t)i * columns], columns))
 			store_row(app, &app->batch->rows[report->row_first + rows[i].row],

@@ -23,6 +23,7 @@ struct select_open {
 	int64_t start_ns, end_ns; /* from the first one's start to the last one's end */
 	int64_t longest_ns;	  /* of those that are no roll-ups */
 	int64_t nearest_ns;	  /* with a moment: the start of the nearest one */
+	bool lasts;		  /* some has a duration, or may have */
 	size_t bucket;		  /* with steps: index + 1 of its last one */
 };
 
@@ -220,6 +221,16 @@ static void note_durations(const struct stretch *stretch, struct select_open *op
 			open->longest_ns = durations_ns[i];
 }
 
+static void note_lasting(const struct stretch *stretch, struct select_open *open)
+{
+	const int64_t *durations_ns = stretch->heads->durations_ns + stretch->run->times;
+	const uint32_t *counts = stretch->heads->reports_counts;
+
+	for (uint32_t i = stretch->at; i < stretch->end && !open->lasts; i++)
+		open->lasts =
+			durations_ns[i] > 0 || (counts && counts[stretch->run->first + i] > 1);
+}
+
 /* How many reports those from `at` to `end` stand for. */
 static uint64_t count_reports(const struct stretch *stretch, uint32_t at, uint32_t end)
 {
@@ -242,6 +253,7 @@ static void note_stretch(const struct stretch *stretch, const struct query_param
 
 	note_times(stretch, params, open);
 	note_durations(stretch, open);
+	note_lasting(stretch, open);
 	open->reports += count_reports(stretch, stretch->at, stretch->end);
 	for (uint32_t i = stretch->at; i < stretch->end; i++)
 		rows += row_counts[i];
@@ -406,8 +418,10 @@ static bool note_zone(const struct selection *selection, struct select_segment *
 	    zone->series_max - zone->series_min > 1 || zone->series_max >= in->view->series_count ||
 	    zone->start_min_ns < in->from_ns || zone->start_max_ns >= in->to_ns)
 		return false;
-	for (uint32_t i = zone->series_min; i <= zone->series_max; i++)
+	for (uint32_t i = zone->series_min; i <= zone->series_max; i++) {
 		in->open[i].reports += in->series[i].id != SELECT_NONE;
+		in->open[i].lasts = true;
+	}
 	in->rows_count += zone->rows;
 	return true;
 }
@@ -815,6 +829,7 @@ static void sum_up_reports(struct selection *selection, const struct select_segm
 			selection->period = series->period;
 		if (open->longest_ns > selection->report_ns)
 			selection->report_ns = open->longest_ns;
+		selection->lasts |= open->lasts;
 		series->reports_count += open->reports;
 		selection->reports_count += open->reports;
 	}
@@ -922,12 +937,21 @@ static void announce(const struct selection *selection, const struct select_segm
 
 static void sum_up(struct selection *selection)
 {
+	for (size_t i = 0; i < selection->segments_count; i++)
+		sum_up_reports(selection, &selection->segments[i]);
+	if (__builtin_sub_overflow(selection->end_ns, selection->start_ns, &selection->duration_ns))
+		selection->duration_ns = INT64_MAX;
+	weigh_series(selection);
+}
+
+/* Once it is certain what is selected. */
+static void announce_all(struct selection *selection)
+{
 	struct query_stats *stats = &selection->work->stats;
 
 	for (size_t i = 0; i < selection->segments_count; i++) {
 		const struct select_segment *in = &selection->segments[i];
 
-		sum_up_reports(selection, in);
 		if (!in->blocks_count)
 			continue;
 		stats->segments_used[in->segment->level]++;
@@ -936,9 +960,6 @@ static void sum_up(struct selection *selection)
 		announce(selection, in);
 	}
 	selection->work->shared->announced = true;
-	if (__builtin_sub_overflow(selection->end_ns, selection->start_ns, &selection->duration_ns))
-		selection->duration_ns = INT64_MAX;
-	weigh_series(selection);
 }
 
 static int begin_selection(struct selection *selection, const struct query_source *source,
@@ -965,6 +986,10 @@ static void begin_again(struct selection *selection)
 	selection->segments_count = 0;
 	selection->series_count = 0;
 	selection->settled = false;
+	selection->lasts = selection->weighted = false;
+	selection->reports_count = 0;
+	selection->report_ns = selection->period = 0;
+	selection->denominator = 1;
 	idmap_clear(&selection->series_map);
 	groups_clear(&selection->groups);
 	groups_clear(&selection->templates);
@@ -992,12 +1017,50 @@ static int select_chosen(struct selection *selection, const struct query_source 
 	return rc;
 }
 
+/* What is selected of the type that this answer stores, in place of what was. */
+static int select_answer(struct selection *selection, const struct query_source *source,
+			 const struct types_answer *answer, struct err *err)
+{
+	if (selection->segments_count)
+		begin_again(selection);
+	choose_type(selection, answer);
+	return select_chosen(selection, source, err);
+}
+
+/* A delta over no time is where counting began: others may have more to say (types.h). */
+static bool says_enough(const struct selection *selection)
+{
+	return selection->reports_count && (!selection->stored.delta || selection->lasts);
+}
+
+static int select_typed(struct selection *selection, const struct query_source *source,
+			struct err *err)
+{
+	const struct query_params *params = selection->params;
+	struct types_answer answers[TYPES_ANSWERS_MAX];
+	size_t count = types_find(source, &params->selector->type, params->deltas_first, answers);
+	size_t chosen = count, last = 0;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < count && !says_enough(selection); i++) {
+		rc = select_answer(selection, source, &answers[i], err);
+		last = i;
+		if (chosen == count && selection->reports_count)
+			chosen = i;
+	}
+	if (rc || says_enough(selection))
+		return rc;
+	if (chosen != count && chosen != last)
+		return select_answer(selection, source, &answers[chosen], err);
+	if (chosen == count)
+		choose_type(selection, &answers[0]);
+	return 0;
+}
+
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err)
 {
 	bool typed = params->selector && params->selector->has_type;
-	struct types_answer answers[TYPES_ANSWERS_MAX];
-	size_t count = 1;
 	int rc;
 
 	*selection = (struct selection){ .work = work,
@@ -1007,16 +1070,10 @@ int select_make(struct selection *selection, struct work *work, const struct que
 					 .series_only = use.series_only,
 					 .denominator = 1 };
 	rc = begin_selection(selection, source, err);
-	if (typed)
-		count = types_find(source, &params->selector->type, answers);
-	for (size_t i = 0; !rc && i < count && !selection->reports_count; i++) {
-		if (i)
-			begin_again(selection);
-		if (typed)
-			choose_type(selection, &answers[i]);
-		rc = select_chosen(selection, source, err);
-	}
-	if (!rc && typed && !selection->reports_count)
-		choose_type(selection, &answers[0]);
+	if (!rc)
+		rc = typed ? select_typed(selection, source, err)
+			   : select_chosen(selection, source, err);
+	if (!rc)
+		announce_all(selection);
 	return rc;
 }

@@ -102,6 +102,7 @@ struct selection {
 	bool by_times;	 /* as asked, and the type is a delta */
 	bool has_times;	 /* with it: times of some samples may be known */
 	bool weighted;	 /* some weight is not 1 */
+	bool lasts;	 /* some report has a duration, or may have */
 	bool settled;	 /* nearest reports are known */
 	int64_t step_ns; /* 0 = no steps */
 	bool spread;	 /* with steps: as asked, and they are no whole hours (query.h) */

@@ -42,15 +42,17 @@ static bool is_stored(const struct query_source *source, const struct profile_ty
 }
 
 size_t types_find(const struct query_source *source, const struct profile_type *asked,
-		  struct types_answer ret[static TYPES_ANSWERS_MAX])
+		  bool deltas_first, struct types_answer ret[static TYPES_ANSWERS_MAX])
 {
 	struct profile_type delta = *asked;
 	size_t count = 0;
 
 	delta.delta = true;
-	if (is_stored(source, asked))
+	if (deltas_first && is_stored(source, &delta))
+		ret[count++] = (struct types_answer){ delta, false };
+	if (is_stored(source, asked) && !(deltas_first && asked->delta))
 		ret[count++] = (struct types_answer){ *asked, false };
-	if (!asked->delta && is_stored(source, &delta))
+	if (!deltas_first && !asked->delta && is_stored(source, &delta))
 		ret[count++] = (struct types_answer){ delta, false };
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (profile_type_equal(&aliases[i].asked, &delta) &&

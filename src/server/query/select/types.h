@@ -2,10 +2,12 @@
 /*
  * types - which stored columns answer a profile type.
  *
- * A type is itself first. Else `:delta` may have been left out (Pyroscope's habit), and CPU time
- * under Pyroscope's name is our agent's samples times their period. Which of these it is, the
- * selected series decide: the first answer that any of them has reports of in the range. So what
- * other services store changes no answer, and nothing is counted under two names.
+ * A type is itself first. Else `:delta` may have been left out (Pyroscope's habit; there it comes
+ * first), and CPU time under Pyroscope's name is our agent's samples times their period. Which of
+ * these it is, the selected series decide: the first answer that any of them has reports of in the
+ * range. Deltas over no time come last: they only say where counting began, and a snapshot says how
+ * much it was. So what other services store changes no answer, and nothing is counted under two
+ * names.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_TYPES_H
 #define FIRN_SERVER_QUERY_SELECT_TYPES_H
@@ -27,7 +29,7 @@ struct types_answer {
  * when none is. Returns how many, at least one.
  */
 size_t types_find(const struct query_source *source, const struct profile_type *asked,
-		  struct types_answer ret[static TYPES_ANSWERS_MAX]);
+		  bool deltas_first, struct types_answer ret[static TYPES_ANSWERS_MAX]);
 
 /* The column of a group that is of this type, or TYPES_NO_COLUMN. */
 uint32_t types_column(const struct tables_view *view, uint32_t group,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. */
 #include "codec/wire/pb.h"
+#include "server/ingest/repairs.h"
+#include "server/serve/intake/write_summary.h"
 #include "server/serve/intake/writing.h"
 
 #define WRITE_LABELS_MAX 256
@@ -163,15 +165,28 @@ static int read_request(struct writing *writing)
 	return in.problem ? pb_fail(&in, "WriteRawRequest", &writing->err) : 0;
 }
 
-/* WriteRawResponse is empty, so a refused report fails the call. */
+static void put_summary(const struct writing *writing, struct net_response *response)
+{
+	struct tables_view view = tables_view_of(writing->batch);
+	struct strbuf text = { 0 };
+
+	write_summary_add(&view, &writing->result, &text);
+	pb_put_bytes(&response->body, WRITE_SUMMARY_FIELD, strbuf_slice(&text));
+	strbuf_free(&text);
+}
+
+/* WriteRawResponse is empty but for write_summary.h, so a refused report fails the call. */
 void write_raw(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct writing writing;
 	int rc = writing_begin(&writing, context, request, WRITING_PARCA);
 
+	repairs_tally_begin();
 	if (!rc)
 		rc = read_request(&writing);
 	if (!rc)
 		rc = writing_append_all(&writing);
+	if (!rc && net_request_header(request, WRITE_SUMMARY_HEADER).len)
+		put_summary(&writing, response);
 	writing_end(&writing, response);
 }

@@ -376,6 +376,7 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 	rc = query_request_begin_with(serve, request, strbuf_slice(&selector), need,
 				      always ? 0 : ns_of_ms(pyro->start_ms),
 				      always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
+	ret->params.deltas_first = true;
 	if (!rc && asks_for_service(pyro, strbuf_slice(&selector)))
 		rc = find_service(pyro, ret, err);
 	if (!rc)

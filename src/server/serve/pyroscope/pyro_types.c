@@ -19,6 +19,18 @@ static struct slice id_of(const struct profile_type *type, struct arena *arena)
 	return text;
 }
 
+/* Of a gauge and a delta that have one name here, the delta (query.h: deltas_first). */
+static bool is_hidden(const struct query_type *types, size_t count, const struct profile_type *type)
+{
+	struct profile_type delta = *type;
+
+	delta.delta = true;
+	for (size_t i = 0; !type->delta && i < count; i++)
+		if (profile_type_equal(&types[i].type, &delta))
+			return true;
+	return false;
+}
+
 /* What is there, with CPU time under the name by which Pyroscope's users know it. */
 static size_t add_known(const struct query_type *types, size_t count, struct arena *arena,
 			struct pyro_type *ret)
@@ -27,9 +39,11 @@ static size_t add_known(const struct query_type *types, size_t count, struct are
 	size_t known = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		if (is_hidden(types, count, &types[i].type))
+			continue;
 		ret[known++] = (struct pyro_type){ types[i].type, id_of(&types[i].type, arena) };
 		has_own |= slice_is(types[i].type.name, OWN_CPU);
-		has_theirs |= slice_is(ret[i].id, THEIR_CPU);
+		has_theirs |= slice_is(ret[known - 1].id, THEIR_CPU);
 	}
 	if (has_own && !has_theirs) {
 		ret[known].id = SLICE_LITERAL(THEIR_CPU);

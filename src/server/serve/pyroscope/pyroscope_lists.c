@@ -59,15 +59,6 @@ static void put_type(struct strbuf *out, const struct pyro_type *type)
 	pb_end(out, begun);
 }
 
-/* Whether one before it, which may be of the other kind, has its id. */
-static bool is_repeated(const struct pyro_type *types, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (slice_equal(types[i].id, types[at].id))
-			return true;
-	return false;
-}
-
 void pyro_profile_types(void *context, const struct net_request *request,
 			struct net_response *response)
 {
@@ -85,8 +76,7 @@ void pyro_profile_types(void *context, const struct net_request *request,
 	if (!rc)
 		rc = pyro_types_list(&query, &pyro.types, &types, &count, &err);
 	for (size_t i = 0; !rc && i < count; i++)
-		if (!is_repeated(types, i))
-			put_type(&response->body, &types[i]);
+		put_type(&response->body, &types[i]);
 	rpc_finish(request, response, rc, &query, &err);
 }
 

@@ -221,6 +221,7 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 	if (!rc)
 		rc = query_request_begin_with(serve, request, strbuf_slice(&selector),
 					      QUERY_REQUEST_TYPE_NEEDED, from_ns, to_ns, ret, err);
+	ret->params.deltas_first = true;
 	if (!rc) {
 		*ret_nodes = query_request_text(ret, request, "max-nodes", "");
 		if (!ret_nodes->len)
