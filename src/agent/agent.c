@@ -50,6 +50,8 @@ static METRIC_COUNTER(samples_delivered, "firn_agent_delivered_samples_total", "
 		      "Samples in the batches handed out.");
 static METRIC_COUNTER(binaries_announced, "firn_agent_binaries_announced_total", "",
 		      "Binaries made known for their symbols.");
+static METRIC_COUNTER(binaries_put_off, "firn_agent_binaries_put_off_total", "",
+		      "Binaries that there was no room for, and that are offered again.");
 
 /* What agent_confine has opened; without a lender: nothing. */
 static struct host_handles confined = { .kernel = KERNEL_SYMBOL_FILES_NONE };
@@ -57,7 +59,7 @@ static struct host_handles confined = { .kernel = KERNEL_SYMBOL_FILES_NONE };
 static void register_metrics(void)
 {
 	static struct metric *const metrics[] = { &batches_delivered, &samples_delivered,
-						  &binaries_announced };
+						  &binaries_announced, &binaries_put_off };
 
 	mem_bound_heaps();
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
@@ -89,22 +91,32 @@ static void give(void *context, struct window *window)
 	lock_give(&agent->lock);
 }
 
+static bool offer(const struct agent *agent, const struct binary_news *news)
+{
+	const struct agent_binary binary = { slice_of(news->build_id), slice_of(news->path),
+					     news->fd, (pid_t)news->pid };
+
+	return agent->options.binary_seen(agent->options.binary_seen_context, &binary);
+}
+
+/* What is not taken stays in the window. */
 static void announce(struct agent *agent)
 {
 	struct window *window = &agent->window;
+	size_t kept = 0;
 
-	for (size_t i = 0; agent->options.binary_seen && i < window->news_count; i++) {
-		const struct binary_news *news = &window->news[i];
+	for (size_t i = 0; i < window->news_count; i++) {
+		struct binary_news *news = &window->news[i];
 
-		const struct agent_binary binary = { slice_of(news->build_id), slice_of(news->path),
-						     news->fd, (pid_t)news->pid };
-
-		agent->options.binary_seen(agent->options.binary_seen_context, &binary);
-		metric_add(&binaries_announced, 1);
+		if (agent->options.binary_seen && !offer(agent, news)) {
+			window->news[kept++] = *news;
+			metric_add(&binaries_put_off, 1);
+		} else {
+			metric_add(&binaries_announced, 1);
+			binary_news_free(news);
+		}
 	}
-	binary_news_free(window->news, window->news_count);
-	window->news = NULL;
-	window->news_count = 0;
+	window->news_count = kept;
 }
 
 static void deliver(struct agent *agent)
@@ -246,6 +258,9 @@ static void agent_free(struct agent *agent)
 {
 	drain_free(agent->drain);
 	tables_free(&agent->window.tables);
+	for (size_t i = 0; i < agent->window.news_count; i++)
+		binary_news_free(&agent->window.news[i]);
+	free(agent->window.news);
 	free(agent->pids);
 	lock_condition_free(&agent->changed);
 	lock_free(&agent->lock);

@@ -63,9 +63,10 @@ struct agent_options {
 
 	/*
 	 * Called (report thread) when a binary is first seen, so that its symbols can be found.
-	 * May be NULL.
+	 * False: there is no room for it now; it is offered again with the next window. May be
+	 * NULL.
 	 */
-	void (*binary_seen)(void *context, const struct agent_binary *binary);
+	bool (*binary_seen)(void *context, const struct agent_binary *binary);
 	void *binary_seen_context;
 };
 

@@ -19,7 +19,7 @@ int binary_channel_open(int ret[2], struct err *err)
 	return 0;
 }
 
-void binary_channel_lend(void *channel, const struct agent_binary *binary)
+bool binary_channel_lend(void *channel, const struct agent_binary *binary)
 {
 	union {
 		struct cmsghdr header;
@@ -32,6 +32,7 @@ void binary_channel_lend(void *channel, const struct agent_binary *binary)
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+	bool is_full = false;
 
 	strbuf_addf(&text, "%.*s\n%.*s", SLICE_FMT(binary->build_id), SLICE_FMT(binary->path));
 	if (text.len <= MESSAGE_BYTES_MAX) {
@@ -40,9 +41,12 @@ void binary_channel_lend(void *channel, const struct agent_binary *binary)
 		rights->cmsg_type = SCM_RIGHTS;
 		rights->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(rights), &binary->fd, sizeof(binary->fd));
-		(void)!sendmsg(*(int *)channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		/* ETOOMANYREFS: too many descriptors are on their way. */
+		is_full = sendmsg(*(int *)channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+			  (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS);
 	}
 	strbuf_free(&text);
+	return !is_full;
 }
 
 bool binary_channel_take(int fd, binary_channel_taken_f *taken, void *context)

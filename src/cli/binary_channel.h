@@ -14,9 +14,8 @@
 /* ret[0] is the server's end, ret[1] the agent's (inherited across exec). */
 int binary_channel_open(int ret[2], struct err *err);
 
-/* The agent's side; never blocks: when the channel is full the binary is not lent. `channel` is the
- * fd. */
-void binary_channel_lend(void *channel, const struct agent_binary *binary);
+/* The agent's side; never blocks: false when the channel is full. `channel` is the fd. */
+bool binary_channel_lend(void *channel, const struct agent_binary *binary);
 
 typedef void binary_channel_taken_f(void *context, struct slice build_id, struct slice path,
 				    int fd);

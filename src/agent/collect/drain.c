@@ -192,6 +192,8 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
+	binaries_give_back(&drain->tracker.binaries, window->news, window->news_count);
+	free(window->news);
 	window->news = binaries_take_news(&drain->tracker.binaries, &window->news_count);
 }
 

@@ -22,7 +22,7 @@ struct drain;
 /* One window on its way to the report thread. */
 struct window {
 	struct tables tables;
-	struct binary_news *news;
+	struct binary_news *news; /* owned; those that come back were not taken */
 	size_t news_count;
 };
 

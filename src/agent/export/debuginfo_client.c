@@ -18,6 +18,8 @@
 #define STRATEGY_GRPC 1 /* UploadInstructions.UploadStrategy */
 /* Ours, unknown to Parca: UploadInstructions.received and UploadInfo.offset, bytes. */
 #define FIELD_RESUME 100
+/* Ours too, of both requests that offer a file: what names it can give (elf_quality_name). */
+#define FIELD_QUALITY 101
 #define PIECE_BYTES ((size_t)1 << 20)
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)
 #define CALL_TIMEOUT_NS (30 * CLOCK_NS_PER_S)
@@ -166,6 +168,13 @@ static int call_with(struct sending *sending, const char *path, const struct str
 	return call(sending, path, &unary, ret, err);
 }
 
+static void put_quality(const struct sending *sending, struct strbuf *message)
+{
+	if (sending->file->quality != ELF_QUALITY_NOTHING)
+		pb_put_bytes(message, FIELD_QUALITY,
+			     slice_of(elf_quality_name(sending->file->quality)));
+}
+
 /*
  * ShouldInitiateUploadRequest{ build_id = 1; hash = 2; force = 3; type = 4; build_id_type = 5 }
  * ShouldInitiateUploadResponse{ should_initiate_upload = 1; reason = 2 }
@@ -193,6 +202,7 @@ static int ask(struct sending *sending, bool *ret_present, struct err *err)
 	pb_put_varint(&message, 3, sending->file->is_forced);
 	pb_put_varint(&message, 4, type_of(sending));
 	pb_put_varint(&message, 5, id_type(&sending->info));
+	put_quality(sending, &message);
 	rc = call_with(sending, SERVICE "ShouldInitiateUpload", &message, &answer, err);
 	if (!rc) {
 		struct pb_reader in = pb_reader_of(strbuf_slice(&answer));
@@ -256,6 +266,7 @@ static int begin(struct sending *sending, struct err *err)
 	pb_put_varint(&message, 4, sending->file->is_forced);
 	pb_put_varint(&message, 5, type_of(sending));
 	pb_put_varint(&message, 6, id_type(&sending->info));
+	put_quality(sending, &message);
 	rc = call_with(sending, SERVICE "InitiateUpload", &message, &answer, err);
 	if (!rc)
 		rc = read_instructions(sending, strbuf_slice(&answer), err);

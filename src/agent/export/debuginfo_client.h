@@ -8,6 +8,7 @@
 #define FIRN_AGENT_EXPORT_DEBUGINFO_CLIENT_H
 
 #include "codec/elf/elf_extract.h"
+#include "codec/elf/elf_inspect.h"
 #include "codec/elf/elf.h"
 #include "net/client/client.h"
 
@@ -25,6 +26,8 @@ struct debuginfo_client_file {
 	bool hash_first; /* so that the server may take it in spite of a poor one with another hash
 			  */
 	bool is_debug_file; /* worth its bytes although the server has the stripped program */
+	/* What names it can give, for servers that know (firn's); _NOTHING: is not told. */
+	enum elf_quality quality;
 	/* Called after each piece; false gives up (ERR_CANCELLED). May be NULL. */
 	bool (*progress)(void *context, uint64_t sent, uint64_t total);
 	void *progress_context;

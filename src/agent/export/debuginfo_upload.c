@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/export/debuginfo_upload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/export/debug_file.h"
@@ -18,12 +20,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "codec/elf/elf_inspect.h"
 
 #define FILE_BYTES_DEFAULT ((uint64_t)1 << 30)
 #define BYTES_PER_S_DEFAULT ((uint64_t)8 << 20)
 #define RETRY_DEFAULT_NS (300 * CLOCK_NS_PER_S)
-#define QUEUE_MAX 256u	 /* descriptors kept open */
-#define KNOWN_MAX 16384u /* build ids remembered; then all are forgotten, and asked about anew */
+#define BUSY_RETRY_NS (10 * CLOCK_NS_PER_S) /* somebody else sends a file of this build id */
+#define QUEUE_MAX 256u			    /* descriptors kept open */
+#define KNOWN_MAX 16384u /* files remembered; then all are forgotten, and asked about anew */
 #define PRIORITY 19
 
 static METRIC_COUNTER(sent, "firn_agent_debuginfo_files_total", "{result=\"sent\"}",
@@ -34,8 +38,6 @@ static METRIC_COUNTER(failed, "firn_agent_debuginfo_files_total", "{result=\"fai
 		      "Binaries and debug files that the server was asked about.");
 static METRIC_COUNTER(too_large, "firn_agent_debuginfo_files_total", "{result=\"too_large\"}",
 		      "Binaries and debug files that the server was asked about.");
-static METRIC_COUNTER(dropped, "firn_agent_debuginfo_files_total", "{result=\"dropped\"}",
-		      "Binaries and debug files that the server was asked about.");
 
 /* One binary that waits. */
 struct item {
@@ -44,6 +46,12 @@ struct item {
 	int fd;
 	int root_fd;	/* of its process */
 	int64_t due_ns; /* monotonic */
+};
+
+/* Files of one build id and size are taken for the same. */
+struct known {
+	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	off_t bytes;
 };
 
 struct debuginfo_upload {
@@ -59,14 +67,14 @@ struct debuginfo_upload {
 	struct lock_condition wake;
 	struct item items[QUEUE_MAX]; /* in no order */
 	size_t count;
-	char (*known)[ELF_BUILD_ID_TEXT_BYTES]; /* offered before */
+	struct known *known; /* offered before */
 	size_t known_count, known_capacity;
 	struct idmap known_map;
 };
 
 static void register_metrics(void)
 {
-	static struct metric *const metrics[] = { &sent, &present, &failed, &too_large, &dropped };
+	static struct metric *const metrics[] = { &sent, &present, &failed, &too_large };
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 }
@@ -80,28 +88,25 @@ static void free_item(struct item *item)
 
 static bool known_equal(const void *context, uint32_t id, const void *key)
 {
-	const char(*known)[ELF_BUILD_ID_TEXT_BYTES] = context;
+	const struct known *known = context, *wanted = key;
 
-	return slice_is(*(const struct slice *)key, known[id]);
+	return known[id].bytes == wanted->bytes && !strcmp(known[id].build_id, wanted->build_id);
 }
 
 /* False when it was known already. */
-static bool remember(struct debuginfo_upload *upload, struct slice build_id)
+static bool remember(struct debuginfo_upload *upload, const struct known *file)
 {
-	uint64_t hash = hash_bytes(build_id.data, build_id.len);
-	char *place;
+	uint64_t hash =
+		hash_mix(hash_bytes(file->build_id, strlen(file->build_id)), (uint64_t)file->bytes);
 
-	if (idmap_find(&upload->known_map, hash, known_equal, upload->known, &build_id) !=
-	    IDMAP_NONE)
+	if (idmap_find(&upload->known_map, hash, known_equal, upload->known, file) != IDMAP_NONE)
 		return false;
 	if (upload->known_count == KNOWN_MAX) {
 		idmap_clear(&upload->known_map);
 		upload->known_count = 0;
 	}
 	mem_grow(upload->known, upload->known_count, upload->known_capacity);
-	place = upload->known[upload->known_count];
-	memcpy(place, build_id.data, build_id.len);
-	place[build_id.len] = '\0';
+	upload->known[upload->known_count] = *file;
 	idmap_add(&upload->known_map, hash, (uint32_t)upload->known_count++);
 	return true;
 }
@@ -109,40 +114,46 @@ static bool remember(struct debuginfo_upload *upload, struct slice build_id)
 /* Takes over what the item owns. */
 static void enqueue(struct debuginfo_upload *upload, const struct item *item)
 {
-	size_t oldest = 0;
-
-	if (upload->count == QUEUE_MAX) {
-		for (size_t i = 1; i < upload->count; i++)
-			if (upload->items[i].due_ns < upload->items[oldest].due_ns)
-				oldest = i;
-		free_item(&upload->items[oldest]);
-		upload->items[oldest] = upload->items[--upload->count];
-		metric_add(&dropped, 1);
-	}
+	lock_assert_held(&upload->lock);
+	assert(upload->count < QUEUE_MAX);
 	upload->items[upload->count++] = *item;
 	lock_signal(&upload->wake);
 }
 
-void debuginfo_upload_offer(void *context, const struct agent_binary *binary)
+/* Takes copies of what it needs. */
+static void enqueue_offered(struct debuginfo_upload *upload, const struct agent_binary *binary,
+			    const struct known *file)
+{
+	struct item item = { .due_ns = clock_monotonic_ns(),
+			     .fd = fcntl(binary->fd, F_DUPFD_CLOEXEC, 0),
+			     .root_fd = debug_file_root(binary->pid),
+			     .path = mem_strndup(binary->path.data, binary->path.len) };
+
+	memcpy(item.build_id, file->build_id, sizeof(item.build_id));
+	if (item.fd >= 0 && item.root_fd >= 0)
+		enqueue(upload, &item);
+	else
+		free_item(&item);
+}
+
+bool debuginfo_upload_offer(void *context, const struct agent_binary *binary)
 {
 	struct debuginfo_upload *upload = context;
-	struct item item = { .due_ns = clock_monotonic_ns() };
 	struct slice build_id = binary->build_id;
+	struct known file = { .bytes = 0 };
+	struct stat status;
+	bool has_room;
 
-	if (!build_id.len || build_id.len >= sizeof(item.build_id))
-		return;
-	memcpy(item.build_id, build_id.data, build_id.len);
+	if (!build_id.len || build_id.len >= sizeof(file.build_id) || fstat(binary->fd, &status))
+		return true;
+	memcpy(file.build_id, build_id.data, build_id.len);
+	file.bytes = status.st_size;
 	lock_take(&upload->lock);
-	if (remember(upload, build_id)) {
-		item.fd = fcntl(binary->fd, F_DUPFD_CLOEXEC, 0);
-		item.root_fd = debug_file_root(binary->pid);
-		item.path = mem_strndup(binary->path.data, binary->path.len);
-		if (item.fd >= 0 && item.root_fd >= 0)
-			enqueue(upload, &item);
-		else
-			free_item(&item);
-	}
+	has_room = upload->count + 1 < QUEUE_MAX; /* the one under way may come back */
+	if (has_room && remember(upload, &file))
+		enqueue_offered(upload, binary, &file);
 	lock_give(&upload->lock);
+	return has_room;
 }
 
 /* After each piece: waits until its share of time is over. */
@@ -168,18 +179,21 @@ static bool goes_on(void *context, uint64_t bytes, uint64_t total)
 static int send_extract(struct debuginfo_upload *upload, int fd, const char *path,
 			bool is_debug_file, const struct elf_extract *extract)
 {
-	const struct debuginfo_client_file file = { .fd = fd,
-						    .path = path,
-						    .extract = extract,
-						    .is_agent = true,
-						    .is_debug_file = is_debug_file,
-						    .progress = goes_on,
-						    .progress_context = upload };
+	struct debuginfo_client_file file = { .fd = fd,
+					      .path = path,
+					      .extract = extract,
+					      .is_agent = true,
+					      .is_debug_file = is_debug_file,
+					      .progress = goes_on,
+					      .progress_context = upload };
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
+	struct elf_inspection inspection;
 	bool is_present;
 	struct err err;
 	int rc;
 
+	if (!elf_inspect(fd, path, &inspection, &err))
+		file.quality = inspection.quality;
 	upload->sent_bytes = 0;
 	rc = debuginfo_client_send(upload->client, &file, build_id, &is_present, &err);
 	if (!rc) {
@@ -274,6 +288,12 @@ static bool next_item(struct debuginfo_upload *upload, struct item *ret)
 	return false;
 }
 
+static int64_t retry_after_ns(const struct debuginfo_upload *upload, int rc)
+{
+	return rc == -ERR_BUSY && upload->retry_ns > BUSY_RETRY_NS ? BUSY_RETRY_NS
+								   : upload->retry_ns;
+}
+
 static void *run(void *data)
 {
 	struct debuginfo_upload *upload = data;
@@ -287,7 +307,7 @@ static void *run(void *data)
 		lock_give(&upload->lock);
 		rc = send_item(upload, &item);
 		lock_take(&upload->lock);
-		item.due_ns = clock_monotonic_ns() + upload->retry_ns;
+		item.due_ns = clock_monotonic_ns() + retry_after_ns(upload, rc);
 		if (rc && !atomic_load(&upload->is_stopping))
 			enqueue(upload, &item);
 		else

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * debuginfo_upload - sends the binaries that an agent has seen to its server, in the background, so
- * that frames get names: once per build id for all agents of a server, which is asked first.
+ * that frames get names: once per build id for all agents of a server, which is asked first. Of
+ * several files with one build id each is offered, with what names it can give: the best wins.
  *
  * With the program goes its separate debug file, where the program's container or this host has it
  * installed, and the file that dwz moved parts of it to. Of all of them only what symbols need
  * (codec/elf/elf_extract.h) is sent. One thread of low priority sends one file at a time, and no
- * faster than it may; the queue is bounded (the oldest goes, and is counted); files over a size are
- * not sent. What another agent is sending, or could not be sent, is tried again later.
+ * faster than it may; the queue is bounded (a full one refuses); files over a size are not sent.
+ * What another agent is sending, or could not be sent, is tried again later.
  */
 #ifndef FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
 #define FIRN_AGENT_EXPORT_DEBUGINFO_UPLOAD_H
@@ -27,8 +28,11 @@ struct debuginfo_upload_options {
 int debuginfo_upload_new(const struct debuginfo_upload_options *options,
 			 struct debuginfo_upload **ret, struct err *err);
 
-/* An agent's binary_seen; the descriptor stays the caller's. Any thread; never waits. */
-void debuginfo_upload_offer(void *upload, const struct agent_binary *binary);
+/*
+ * An agent's binary_seen; the descriptor stays the caller's. False when the queue is full. Any
+ * thread; never waits.
+ */
+bool debuginfo_upload_offer(void *upload, const struct agent_binary *binary);
 
 /* Gives up what is being sent. Accepts NULL. */
 void debuginfo_upload_free(struct debuginfo_upload *upload);

@@ -13,6 +13,7 @@
 
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
 #define PIN_KEEP_NS (10 * CLOCK_NS_PER_S)
+#define BINARIES_GIVEN_BACK_MAX (BINARIES_PINNED_MAX / 2) /* new ones find room too */
 #define TRY_INTERVAL_MIN_NS (50 * CLOCK_NS_PER_MS)
 #define TRY_INTERVAL_TOLD_NS (400 * CLOCK_NS_PER_MS) /* after four tries it is said */
 #define TRY_INTERVAL_MAX_NS (30 * CLOCK_NS_PER_S)
@@ -48,17 +49,16 @@ void binaries_fini(struct binaries *binaries)
 		binary_free(binaries, binaries->items[i]);
 	free(binaries->items);
 	idmap_free(&binaries->map);
-	binary_news_free(binaries->news, binaries->news_count);
+	for (size_t i = 0; i < binaries->news_count; i++)
+		binary_news_free(&binaries->news[i]);
+	free(binaries->news);
 	*binaries = (struct binaries){ 0 };
 }
 
-void binary_news_free(struct binary_news *news, size_t count)
+void binary_news_free(struct binary_news *news)
 {
-	for (size_t i = 0; i < count; i++) {
-		close(news[i].fd);
-		free(news[i].path);
-	}
-	free(news);
+	close(news->fd);
+	free(news->path);
 }
 
 static bool key_equal(const void *context, uint32_t id, const void *key)
@@ -187,6 +187,7 @@ static void announce(struct binaries *binaries, struct binary *binary)
 		return;
 	mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
 	news = &binaries->news[binaries->news_count++];
+	news->key = binary->key;
 	memcpy(news->build_id, binary->elf->build_id, sizeof(news->build_id));
 	news->path = mem_strndup(binary->path ? binary->path : "",
 				 binary->path ? strlen(binary->path) : 0);
@@ -287,4 +288,21 @@ struct binary_news *binaries_take_news(struct binaries *binaries, size_t *ret_co
 	binaries->news = NULL;
 	binaries->news_count = binaries->news_capacity = 0;
 	return news;
+}
+
+void binaries_give_back(struct binaries *binaries, struct binary_news *news, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct binary *binary = binaries_find(binaries, &news[i].key);
+
+		if (binaries->pinned < BINARIES_GIVEN_BACK_MAX) {
+			mem_grow(binaries->news, binaries->news_count, binaries->news_capacity);
+			binaries->news[binaries->news_count++] = news[i];
+			binaries->pinned++;
+			continue;
+		}
+		if (binary)
+			binary->announced = false;
+		binary_news_free(&news[i]);
+	}
 }

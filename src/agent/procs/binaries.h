@@ -44,6 +44,7 @@ struct binary {
 
 /* A binary that a frame lies in for the first time. The receiver owns all of it. */
 struct binary_news {
+	struct file_key key; /* zero: no process maps it */
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char *path;
 	int fd;
@@ -115,6 +116,12 @@ void binaries_add_news(struct binaries *binaries, const char *build_id, const ch
 
 /* Gives the news away (array and elements); the count may be 0. */
 struct binary_news *binaries_take_news(struct binaries *binaries, size_t *ret_count);
-void binary_news_free(struct binary_news *news, size_t count);
+void binary_news_free(struct binary_news *news); /* what it owns */
+
+/*
+ * Takes back what there was no room for: it is among the next news, or, when too many files are
+ * open, as soon as a frame lies in the binary again.
+ */
+void binaries_give_back(struct binaries *binaries, struct binary_news *news, size_t count);
 
 #endif

@@ -22,7 +22,7 @@
 #include "server/resolve/resolver.h"
 
 #define RECORD_HZ_DEFAULT 99
-#define EXIT_CANNOT_RUN 127 /* as shells say */
+#define EXIT_CANNOT_RUN 127		    /* as shells say */
 #define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
 
 struct record_verb_options {
@@ -94,11 +94,12 @@ static void gather(void *context, const struct tables_view *batch)
 	tables_copy_end(&copy);
 }
 
-static void lend(void *context, const struct agent_binary *binary)
+static bool lend(void *context, const struct agent_binary *binary)
 {
 	struct recording *recording = context;
 
 	resolver_offer(recording->resolver, binary->build_id, binary->path, binary->fd);
+	return true;
 }
 
 /* A command held before its exec until the profiler watches it. */
@@ -204,7 +205,7 @@ static bool is_end(int number)
 
 /* Until the command or the processes end, the time is over, or a signal comes: returns it, or 0. */
 static int wait_end(const struct record_verb_options *values, const struct command *command,
-		     const pid_t *pids, size_t pids_count, int *status)
+		    const pid_t *pids, size_t pids_count, int *status)
 {
 	int64_t until_ns =
 		values->duration_ns ? clock_monotonic_ns() + values->duration_ns : INT64_MAX;

@@ -111,11 +111,12 @@ static void take(void *context, const struct tables_view *batch)
 	lock_give(&live->lock);
 }
 
-static void lend(void *context, const struct agent_binary *binary)
+static bool lend(void *context, const struct agent_binary *binary)
 {
 	struct live *live = context;
 
 	resolver_offer(live->resolver, binary->build_id, binary->path, binary->fd);
+	return true;
 }
 
 static int sum_up(struct live *live, int64_t names_until_ns, struct tree **ret, struct err *err)

@@ -4,7 +4,7 @@
  *
  * For each build id at most four files are kept: a program (or library), a separate debug file, an
  * archive of the sources, a package of split DWARF. A better one replaces a worse one (enum
- * debuginfo_quality), never the other way round. Of many that ask about the same build id one is
+ * elf_quality), never the other way round. Of many that ask about the same build id one is
  * told to send; it names itself by the upload's id:
  *
  *     debuginfo_ask -> debuginfo_begin -> debuginfo_receive_begin, _receive..., _receive_end
@@ -84,11 +84,15 @@ struct debuginfo_offer {
 	bool is_open_ended; /* fewer than `bytes` may come */
 	bool is_executable; /* its segments are wanted even if a debug file is here */
 	bool is_forced;	    /* replaces a file of the same quality */
+	/* What its sender says that it holds; ELF_QUALITY_NOTHING = does not say. */
+	enum elf_quality quality;
 };
 
 enum debuginfo_verdict {
-	DEBUGINFO_WANTED,      /* nothing is known of the build id */
-	DEBUGINFO_WANTED_MORE, /* what is here is poor, and the hash says that this is another */
+	DEBUGINFO_WANTED, /* nothing is known of the build id */
+	/* What is here is poorer than this is said to be; or it is poor, and by its hash this is
+	 * another. */
+	DEBUGINFO_WANTED_MORE,
 	DEBUGINFO_WANTED_FORCED,
 	DEBUGINFO_IN_PROGRESS,
 	DEBUGINFO_PRESENT, /* as good, or the same file */

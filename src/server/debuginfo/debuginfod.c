@@ -109,11 +109,11 @@ static void want_missing(void *context, struct slice build_id)
 	want(context, build_id);
 }
 
-static enum debuginfo_quality best_quality(struct debuginfo *store, struct slice build_id)
+static enum elf_quality best_quality(struct debuginfo *store, struct slice build_id)
 {
 	const struct entry *binary = debuginfo_find(store, build_id, DEBUGINFO_BINARY);
 	const struct entry *debug = debuginfo_find(store, build_id, DEBUGINFO_DEBUG);
-	enum debuginfo_quality quality = binary ? binary->record.quality : DEBUGINFO_NOTHING;
+	enum elf_quality quality = binary ? binary->record.quality : ELF_QUALITY_NOTHING;
 
 	return debug && debug->record.quality > quality ? debug->record.quality : quality;
 }
@@ -133,7 +133,7 @@ static void want_better(struct debuginfod *debuginfod)
 
 		if (entry->used_at_ns < since_ns || entry->kind >= DEBUGINFO_SOURCES)
 			continue;
-		if (best_quality(store, slice_of(entry->build_id)) < DEBUGINFO_DEBUG_INFO)
+		if (best_quality(store, slice_of(entry->build_id)) < ELF_QUALITY_DEBUG_INFO)
 			want(debuginfod, slice_of(entry->build_id));
 		if (alternate.len && !debuginfo_find(store, alternate, DEBUGINFO_DEBUG))
 			want(debuginfod, alternate);

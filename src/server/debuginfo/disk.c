@@ -120,7 +120,7 @@ static bool make_record(const char *path, enum debuginfo_kind kind, const struct
 			struct debuginfo_record *ret)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct debuginfo_inspection inspection = { .sections = 0 };
+	struct elf_inspection inspection = { .sections = 0 };
 	struct err err;
 	int rc = 0;
 
@@ -128,7 +128,7 @@ static bool make_record(const char *path, enum debuginfo_kind kind, const struct
 		return false;
 	if (kind == DEBUGINFO_BINARY ||
 	    kind == DEBUGINFO_DEBUG) /* others are found wanting when read */
-		rc = debuginfo_inspect(fd, path, &inspection, &err);
+		rc = elf_inspect(fd, path, &inspection, &err);
 	close(fd);
 	if (rc) {
 		log_warn("debuginfo", "file is not used", "cause=\"%s\"", err.message);

@@ -42,11 +42,11 @@ void debuginfo_record_set_name(struct debuginfo_record *record, struct slice nam
 void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf *out)
 {
 	strbuf_addf(out, FIRST_LINE "\nbytes %llu\nquality %s\noffsets %d\nuploaded_at_ns %llu\n",
-		    (unsigned long long)record->bytes, debuginfo_quality_name(record->quality),
+		    (unsigned long long)record->bytes, elf_quality_name(record->quality),
 		    record->has_offsets,
 		    (unsigned long long)(record->uploaded_at_ns > 0 ? record->uploaded_at_ns : 0));
 	strbuf_add_text(out, "sections ");
-	debuginfo_sections_write(record->sections, out);
+	elf_sections_write(record->sections, out);
 	strbuf_addf(out, "\norigin %s\nalternate %s\nbuild_id %s\n",
 		    debuginfo_origin_name(record->origin), record->alternate, record->build_id);
 	strbuf_addf(out, "upload_id %s\nsha256 %s\nhash %s\nname %s\n", record->upload_id,
@@ -96,9 +96,9 @@ static bool take_line(struct slice key, struct slice value, struct debuginfo_rec
 		return is_number && number <= INT64_MAX;
 	}
 	if (slice_is(key, "quality"))
-		return debuginfo_quality_parse(value, &record->quality);
+		return elf_quality_parse(value, &record->quality);
 	if (slice_is(key, "sections"))
-		return debuginfo_sections_parse(value, &record->sections);
+		return elf_sections_parse(value, &record->sections);
 	if (slice_is(key, "origin"))
 		return parse_origin(value, &record->origin);
 	if (slice_is(key, "alternate"))

@@ -7,7 +7,7 @@
 #define FIRN_SERVER_DEBUGINFO_RECORD_H
 
 #include "base/strbuf.h"
-#include "server/debuginfo/inspect.h"
+#include "codec/elf/elf_inspect.h"
 
 #define DEBUGINFO_HASH_BYTES 129 /* hex, with NUL */
 #define DEBUGINFO_NAME_BYTES 256 /* with NUL */
@@ -23,8 +23,8 @@ const char *debuginfo_origin_name(enum debuginfo_origin origin);
 
 struct debuginfo_record {
 	uint64_t bytes; /* of what is being received: announced */
-	enum debuginfo_quality quality;
-	unsigned sections; /* enum debuginfo_section */
+	enum elf_quality quality;
+	unsigned sections; /* enum elf_symbol_section */
 	enum debuginfo_origin origin;
 	bool has_offsets;
 	char alternate[ELF_BUILD_ID_TEXT_BYTES]; /* build id of the file dwz moved DWARF to; or ""

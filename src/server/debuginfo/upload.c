@@ -166,6 +166,14 @@ static enum debuginfo_verdict judge_belonging(struct debuginfo *debuginfo, struc
 							       : DEBUGINFO_PRESENT;
 }
 
+static enum elf_quality best_quality(const struct entry *binary, const struct entry *debug)
+{
+	enum elf_quality of_binary = binary ? binary->record.quality : ELF_QUALITY_NOTHING;
+	enum elf_quality of_debug = debug ? debug->record.quality : ELF_QUALITY_NOTHING;
+
+	return of_binary > of_debug ? of_binary : of_debug;
+}
+
 static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice build_id,
 				    const struct debuginfo_offer *offer)
 {
@@ -186,7 +194,10 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 		return best ? DEBUGINFO_WANTED_FORCED : DEBUGINFO_WANTED;
 	if (!best)
 		return DEBUGINFO_WANTED;
-	if (best->record.quality < DEBUGINFO_DEBUG_INFO &&
+	if (offer->quality != ELF_QUALITY_NOTHING)
+		return offer->quality > best_quality(binary, debug) ? DEBUGINFO_WANTED_MORE
+								    : DEBUGINFO_PRESENT;
+	if (best->record.quality < ELF_QUALITY_DEBUG_INFO &&
 	    (offer->hash.len || offer->origin == DEBUGINFO_FROM_DEBUGINFOD))
 		return DEBUGINFO_WANTED_MORE;
 	return DEBUGINFO_PRESENT;
@@ -494,7 +505,7 @@ static int check_content(struct debuginfo_receiver *receiver, struct err *err)
  * A GNU build id stands in the content, also of what is left of a program. Other ids are made from
  * the program's file: they are believed where the content cannot tell.
  */
-static int check_identity(const struct upload *upload, const struct debuginfo_inspection *found,
+static int check_identity(const struct upload *upload, const struct elf_inspection *found,
 			  struct err *err)
 {
 	if (!strcmp(found->build_id, upload->build_id))
@@ -518,8 +529,8 @@ static int compare(const struct entry *old, const struct upload *upload, bool *r
 		return err_set(err, ERR_EXISTS,
 			       "a file with %s is here for build id %s; this one with %s is not "
 			       "better",
-			       debuginfo_quality_name(old->record.quality), upload->build_id,
-			       debuginfo_quality_name(upload->record.quality));
+			       elf_quality_name(old->record.quality), upload->build_id,
+			       elf_quality_name(upload->record.quality));
 	return 0;
 }
 
@@ -554,7 +565,7 @@ static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind
 	return 0;
 }
 
-static int check_kind(struct debuginfo_receiver *receiver, struct debuginfo_inspection *found,
+static int check_kind(struct debuginfo_receiver *receiver, struct elf_inspection *found,
 		      enum debuginfo_kind *ret, struct err *err)
 {
 	const struct upload *upload = &receiver->upload;
@@ -566,9 +577,9 @@ static int check_kind(struct debuginfo_receiver *receiver, struct debuginfo_insp
 	}
 	if (upload->content == DEBUGINFO_SPLIT) {
 		*ret = DEBUGINFO_PACKAGE;
-		return debuginfo_inspect_package(receiver->fd, "the upload", err);
+		return elf_inspect_package(receiver->fd, "the upload", err);
 	}
-	rc = debuginfo_inspect(receiver->fd, "the upload", found, err);
+	rc = elf_inspect(receiver->fd, "the upload", found, err);
 	*ret = found->has_offsets ? DEBUGINFO_BINARY : DEBUGINFO_DEBUG;
 	return rc ? rc : check_identity(upload, found, err);
 }
@@ -576,7 +587,7 @@ static int check_kind(struct debuginfo_receiver *receiver, struct debuginfo_insp
 static int take_file(struct debuginfo_receiver *receiver, bool *ret_is_same, struct err *err)
 {
 	struct debuginfo *debuginfo = receiver->debuginfo;
-	struct debuginfo_inspection found = { .quality = DEBUGINFO_NOTHING };
+	struct elf_inspection found = { .quality = ELF_QUALITY_NOTHING };
 	enum debuginfo_kind kind = DEBUGINFO_SOURCES;
 	int rc = check_content(receiver, err);
 
@@ -635,7 +646,7 @@ int debuginfo_receive_end(struct debuginfo_receiver *receiver, uint64_t *ret_byt
 		return 0;
 	log_info("debuginfo", "received", "build_id=%s bytes=%llu quality=%s name=\"%s\"",
 		 upload.build_id, (unsigned long long)upload.record.bytes,
-		 debuginfo_quality_name(upload.record.quality), upload.record.name);
+		 elf_quality_name(upload.record.quality), upload.record.name);
 	if (debuginfo->options.added && upload.content != DEBUGINFO_ARCHIVE)
 		tell_added(debuginfo, upload.build_id);
 	return 0;

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "codec/elf/elf_inspect.h"
 #include "server/resolve/read/debug_files.h"
 #include "server/resolve/sources/symbol_store.h"
 
@@ -63,6 +64,7 @@ struct binary {
 	uint64_t used_at; /* the resolver's ticks */
 	int offer_fd;	  /* -1: none */
 	char *offer_path;
+	enum elf_quality offer_quality;
 	uint64_t offered_at;
 	char *wanted_path; /* of the look-up that queued it */
 	char *asked_path;  /* of the look-up that it was last built for */
@@ -783,7 +785,9 @@ static bool note_offer(struct binary *binary, int fd)
 	return true;
 }
 
-static void keep_offer(struct resolver *resolver, struct binary *binary, struct slice path, int fd)
+/* Of several files with one build id the best is kept. */
+static void keep_offer(struct resolver *resolver, struct binary *binary, struct slice path, int fd,
+		       enum elf_quality quality)
 {
 	drop_offer(resolver, binary);
 	if (resolver->offers_count == OFFERS_MAX)
@@ -796,21 +800,25 @@ static void keep_offer(struct resolver *resolver, struct binary *binary, struct 
 	}
 	resolver->offers_count++;
 	binary->offer_path = mem_strndup(path.data, path.len);
+	binary->offer_quality = quality;
 }
 
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd)
 {
+	struct elf_inspection inspection = { .quality = ELF_QUALITY_NOTHING };
 	struct binary *binary;
 
 	if (!debug_files_id_valid(build_id))
 		return;
+	if (elf_inspect(fd, "an offered file", &inspection, NULL))
+		inspection.quality = ELF_QUALITY_NOTHING;
 	lock_take(&resolver->lock);
 	binary = binary_of(resolver, build_id);
 	if (binary) {
 		bool is_new = note_offer(binary, fd);
 
-		if (binary->offer_fd < 0 || is_new) {
-			keep_offer(resolver, binary, path, fd);
+		if (binary->offer_fd < 0 || inspection.quality > binary->offer_quality) {
+			keep_offer(resolver, binary, path, fd, inspection.quality);
 			is_new &= !binary->shared || symbol_store_is_news(binary->shared->table, fd,
 									  SYMBOL_INPUT_MAIN);
 			if (binary->state != BINARY_READY || is_new) {

@@ -156,7 +156,7 @@ static void collect(void *context, const struct tables_view *view)
 	}
 }
 
-static void binary_seen(void *context, const struct agent_binary *binary)
+static bool binary_seen(void *context, const struct agent_binary *binary)
 {
 	struct collector *collector = context;
 	char magic[4];
@@ -167,6 +167,7 @@ static void binary_seen(void *context, const struct agent_binary *binary)
 	if (slice_is(binary->path, spin_name))
 		snprintf(collector->build_id, sizeof(collector->build_id), "%.*s",
 			 SLICE_FMT(binary->build_id));
+	return true;
 }
 
 /* A child that runs spin once *ret_go is written to. */

@@ -168,7 +168,9 @@ static void assert_announced(struct fixture *fixture, const struct binary *binar
 		assert_string_equal(news[0].path, binary->path);
 		assert_string_equal(news[0].build_id, binary->elf->build_id);
 	}
-	binary_news_free(news, count);
+	for (size_t i = 0; i < count; i++)
+		binary_news_free(&news[i]);
+	free(news);
 }
 
 static void files_of_a_living_process_are_opened_at_once(void **state)
@@ -191,6 +193,45 @@ static void files_of_a_living_process_are_opened_at_once(void **state)
 	locate(fixture, &record.head, &address, 1);
 	assert_announced(fixture, NULL); /* once is enough */
 	free(self);
+}
+
+/* Who should have taken them was full: they come again, file and all, or with the next sample. */
+static void news_that_were_not_taken_come_again(void **state)
+{
+	struct space_record record = { .head = head_of((uint32_t)getpid(), 5), .parts = 1 };
+	uint64_t address = (uint64_t)(uintptr_t)news_that_were_not_taken_come_again;
+	struct fixture *fixture = *state;
+	struct binaries *binaries = &fixture->tracker.binaries;
+	const struct mapping *mapping;
+	struct binary_news *news;
+	size_t count;
+
+	own_mappings(&record);
+	take(fixture, &record);
+	mapping = space_find(process_of(fixture, (uint32_t)getpid())->space, address);
+	locate(fixture, &record.head, &address, 1);
+	news = binaries_take_news(binaries, &count);
+	assert_int_equal(count, 1);
+	binaries_give_back(binaries, news, count);
+	free(news);
+	assert_announced(fixture, mapping->binary);
+	locate(fixture, &record.head, &address, 1);
+	assert_announced(fixture, NULL);
+
+	/* Too many are open: the file is opened again when there is room. */
+	mapping->binary->announced = false;
+	locate(fixture, &record.head, &address, 1);
+	tracker_settle(&fixture->tracker, SETTLE_NS, 1);
+	news = binaries_take_news(binaries, &count);
+	assert_int_equal(count, 1);
+	binaries->pinned += BINARIES_PINNED_MAX;
+	binaries_give_back(binaries, news, count);
+	binaries->pinned -= BINARIES_PINNED_MAX;
+	free(news);
+	assert_announced(fixture, NULL);
+	locate(fixture, &record.head, &address, 1);
+	tracker_settle(&fixture->tracker, SETTLE_NS, 1);
+	assert_announced(fixture, mapping->binary);
 }
 
 static void ended_process_gets_its_files_from_the_next_that_maps_them(void **state)
@@ -536,6 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(files_of_a_living_process_are_opened_at_once),
+		TEST(news_that_were_not_taken_come_again),
 		TEST(ended_process_gets_its_files_from_the_next_that_maps_them),
 		TEST(what_could_not_be_opened_is_tried_again),
 		TEST(other_files_in_the_place_are_not_taken),

@@ -231,7 +231,7 @@ static void add_to_list(void *context, const struct debuginfo_file *file)
 		    file->kind == DEBUGINFO_BINARY  ? "bin"
 		    : file->kind == DEBUGINFO_DEBUG ? "debug"
 						    : "sources",
-		    debuginfo_quality_name(file->record->quality));
+		    elf_quality_name(file->record->quality));
 }
 
 static void assert_files(struct world *world, const char *wanted)
@@ -646,6 +646,36 @@ static void too_little_debug_info_does_not_shadow(void **state)
 	assert_files(world, "01 debug debug_info;");
 }
 
+/* Who says what his file has is told at once whether it is better, without a hash. */
+static void a_better_file_is_wanted_by_what_it_is_said_to_have(void **state)
+{
+	static const enum shape shapes[] = { STRIPPED, SYMBOLS, DEBUG_FILE };
+	static const enum elf_quality qualities[] = { ELF_QUALITY_DYNSYM, ELF_QUALITY_SYMTAB,
+						      ELF_QUALITY_DEBUG_INFO };
+	struct world *world = *state;
+	char text[41];
+	struct err err;
+
+	for (size_t held = 1; held < 3; held++) {
+		unsigned char id = (unsigned char)(held + 1);
+
+		assert_int_equal(send_image(world, id, shapes[held], &err), 0);
+		for (size_t offered = 0; offered < 3; offered++) {
+			struct debuginfo_offer offer = offer_of(id_of(id, text), 100);
+			enum debuginfo_verdict verdict;
+
+			offer.quality = qualities[offered];
+			offer.hash = (struct slice){ 0 };
+			assert_int_equal(debuginfo_ask(world->debuginfo, &offer, &verdict, &err),
+					 0);
+			if (offered <= held)
+				assert_int_equal(verdict, DEBUGINFO_PRESENT);
+			else
+				assert_int_equal(verdict, DEBUGINFO_WANTED_MORE);
+		}
+	}
+}
+
 /* Of the archive's name below the fuzz target's seeds, without that target's first byte. */
 static struct strbuf read_archive(const char *name)
 {
@@ -845,6 +875,7 @@ int main(void)
 		TEST(too_many_bytes_are_not_kept),
 		TEST(what_was_cut_off_goes_after_a_day_or_with_too_many_bytes),
 		TEST(too_little_debug_info_does_not_shadow),
+		TEST(a_better_file_is_wanted_by_what_it_is_said_to_have),
 		TEST(sources_are_kept_beside),
 		TEST(sources_are_found_by_their_path),
 		TEST(local_sources_stay_in_their_folder),

@@ -12,14 +12,13 @@
 static void record_comes_back_as_it_was(void **state)
 {
 	struct debuginfo_record record = { .bytes = 1ull << 40,
-					   .quality = DEBUGINFO_GOPCLNTAB,
+					   .quality = ELF_QUALITY_GOPCLNTAB,
 					   .has_offsets = true,
 					   .sha256 = "ab",
 					   .hash = "CD",
 					   .upload_id = "ef01",
 					   .name = "a b.debug",
-					   .sections =
-						   DEBUGINFO_HAS_DEBUG_INFO | DEBUGINFO_HAS_DYNSYM,
+					   .sections = ELF_HAS_DEBUG_INFO | ELF_HAS_DYNSYM,
 					   .origin = DEBUGINFO_FROM_DEBUGINFOD,
 					   .alternate = "0a",
 					   .build_id = "bc",

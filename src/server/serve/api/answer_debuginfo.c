@@ -29,7 +29,7 @@ static void put_json_sections(struct json *json, unsigned sections)
 	struct strbuf names = { 0 };
 	struct slice rest;
 
-	debuginfo_sections_write(sections, &names);
+	elf_sections_write(sections, &names);
 	rest = strbuf_slice(&names);
 	json_member_array(json, "sections");
 	while (rest.len)
@@ -50,7 +50,7 @@ static void put_json_file(void *context, const struct debuginfo_file *file)
 	json_member_text(json, "from", debuginfo_origin_name(record->origin));
 	json_member_uint(json, "bytes", record->bytes);
 	if (file->kind < DEBUGINFO_SOURCES) {
-		json_member_text(json, "quality", debuginfo_quality_name(record->quality));
+		json_member_text(json, "quality", elf_quality_name(record->quality));
 		put_json_sections(json, record->sections);
 	}
 	json_member_text(json, "sha256", record->sha256);
@@ -199,9 +199,9 @@ static void put_text_file(void *context, const struct debuginfo_file *file)
 	bool has_quality = file->kind < DEBUGINFO_SOURCES;
 	struct strbuf *out = context, sections = { 0 };
 
-	debuginfo_sections_write(record->sections, &sections);
+	elf_sections_write(record->sections, &sections);
 	put_text_start(out, file->build_id, kind_name(file->kind),
-		       has_quality ? debuginfo_quality_name(record->quality) : "here",
+		       has_quality ? elf_quality_name(record->quality) : "here",
 		       debuginfo_origin_name(record->origin), record->bytes, file->used_at_ns);
 	printable_add(out, slice_of(record->name[0] ? record->name : "-"));
 	strbuf_addf(out, "  %s\n", strbuf_text(&sections));

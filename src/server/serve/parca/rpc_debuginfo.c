@@ -22,12 +22,14 @@
  * an upload that was cut off, UploadInfo.offset behind how many of them the content begins.
  */
 #define FIELD_RESUME 100
+/* Ours too, of both requests that offer a file: what names it can give (elf_quality_name). */
+#define FIELD_QUALITY 101
 
 static const char *const reasons[] = {
 	[DEBUGINFO_WANTED] = "First time we see this Build ID, therefore please upload!",
 	[DEBUGINFO_WANTED_MORE] =
-		"What is here for this Build ID is without DWARF and this is another "
-		"file, therefore please upload!",
+		"What is here for this Build ID is poorer than this may be, therefore please "
+		"upload!",
 	[DEBUGINFO_WANTED_FORCED] =
 		"Debuginfo already exists and is not marked as invalid, therefore "
 		"wouldn't have accepted a new upload, but accepting it because "
@@ -77,6 +79,8 @@ static int read_offer(const struct net_request *request, const struct offer_shap
 			ret->offer.id_kind = field.value <= DEBUGINFO_ID_GO
 						     ? (enum debuginfo_id_kind)field.value
 						     : DEBUGINFO_ID_UNKNOWN;
+		else if (field.wire == PB_BYTES && field.number == FIELD_QUALITY)
+			(void)elf_quality_parse(field.bytes, &ret->offer.quality);
 	}
 	ret->offer.is_executable = ret->type == TYPE_EXECUTABLE;
 	ret->offer.content = ret->type == TYPE_SOURCES ? DEBUGINFO_ARCHIVE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/debuginfo/inspect.h"
+#include "codec/elf/elf_inspect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,23 +12,23 @@
 #define DEBUG_PART 32
 #define ALTERNATE_BYTES_MAX (4096 + 64)
 
-static const char *const quality_names[DEBUGINFO_QUALITIES] = {
-	[DEBUGINFO_NOTHING] = "nothing",       [DEBUGINFO_DYNSYM] = "dynsym",
-	[DEBUGINFO_MINI] = "gnu_debugdata",    [DEBUGINFO_GOPCLNTAB] = "gopclntab",
-	[DEBUGINFO_SYMTAB] = "symtab",	       [DEBUGINFO_SOME_DEBUG_INFO] = "some_debug_info",
-	[DEBUGINFO_DEBUG_INFO] = "debug_info",
+static const char *const quality_names[ELF_QUALITIES] = {
+	[ELF_QUALITY_NOTHING] = "nothing",	 [ELF_QUALITY_DYNSYM] = "dynsym",
+	[ELF_QUALITY_MINI] = "gnu_debugdata",	 [ELF_QUALITY_GOPCLNTAB] = "gopclntab",
+	[ELF_QUALITY_SYMTAB] = "symtab",	 [ELF_QUALITY_SOME_DEBUG_INFO] = "some_debug_info",
+	[ELF_QUALITY_DEBUG_INFO] = "debug_info",
 };
 
-const char *debuginfo_quality_name(enum debuginfo_quality quality)
+const char *elf_quality_name(enum elf_quality quality)
 {
-	return quality < DEBUGINFO_QUALITIES ? quality_names[quality] : "unknown";
+	return quality < ELF_QUALITIES ? quality_names[quality] : "unknown";
 }
 
-bool debuginfo_quality_parse(struct slice name, enum debuginfo_quality *ret)
+bool elf_quality_parse(struct slice name, enum elf_quality *ret)
 {
-	for (int i = 0; i < DEBUGINFO_QUALITIES; i++) {
+	for (int i = 0; i < ELF_QUALITIES; i++) {
 		if (slice_is(name, quality_names[i])) {
-			*ret = (enum debuginfo_quality)i;
+			*ret = (enum elf_quality)i;
 			return true;
 		}
 	}
@@ -37,20 +37,20 @@ bool debuginfo_quality_parse(struct slice name, enum debuginfo_quality *ret)
 
 static const struct {
 	const char *name;
-	enum debuginfo_section bit;
-	enum debuginfo_quality quality;
+	enum elf_symbol_section bit;
+	enum elf_quality quality;
 } kinds[] = {
-	{ "debug_info", DEBUGINFO_HAS_DEBUG_INFO, DEBUGINFO_DEBUG_INFO },
-	{ "debug_line", DEBUGINFO_HAS_DEBUG_LINE, DEBUGINFO_NOTHING }, /* lines without names */
-	{ "symtab", DEBUGINFO_HAS_SYMTAB, DEBUGINFO_SYMTAB },
-	{ "gopclntab", DEBUGINFO_HAS_GOPCLNTAB, DEBUGINFO_GOPCLNTAB },
-	{ "gnu_debugdata", DEBUGINFO_HAS_MINI, DEBUGINFO_MINI },
-	{ "dynsym", DEBUGINFO_HAS_DYNSYM, DEBUGINFO_DYNSYM },
+	{ "debug_info", ELF_HAS_DEBUG_INFO, ELF_QUALITY_DEBUG_INFO },
+	{ "debug_line", ELF_HAS_DEBUG_LINE, ELF_QUALITY_NOTHING }, /* lines without names */
+	{ "symtab", ELF_HAS_SYMTAB, ELF_QUALITY_SYMTAB },
+	{ "gopclntab", ELF_HAS_GOPCLNTAB, ELF_QUALITY_GOPCLNTAB },
+	{ "gnu_debugdata", ELF_HAS_MINI, ELF_QUALITY_MINI },
+	{ "dynsym", ELF_HAS_DYNSYM, ELF_QUALITY_DYNSYM },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-void debuginfo_sections_write(unsigned sections, struct strbuf *out)
+void elf_sections_write(unsigned sections, struct strbuf *out)
 {
 	bool is_first = true;
 
@@ -62,7 +62,7 @@ void debuginfo_sections_write(unsigned sections, struct strbuf *out)
 	}
 }
 
-bool debuginfo_sections_parse(struct slice text, unsigned *ret)
+bool elf_sections_parse(struct slice text, unsigned *ret)
 {
 	unsigned sections = 0;
 
@@ -84,7 +84,7 @@ struct look {
 	int fd;
 	char alternate[ELF_BUILD_ID_TEXT_BYTES];
 	unsigned sections;
-	enum debuginfo_quality quality;
+	enum elf_quality quality;
 	uint64_t debug_bytes, code_bytes;
 };
 
@@ -129,7 +129,7 @@ static void look_at(void *context, const struct elf_section_info *section)
 		if (strcmp(name, kinds[i].name) != 0)
 			continue;
 		look->sections |= kinds[i].bit;
-		if (kinds[i].bit & (DEBUGINFO_HAS_DEBUG_INFO | DEBUGINFO_HAS_DEBUG_LINE))
+		if (kinds[i].bit & (ELF_HAS_DEBUG_INFO | ELF_HAS_DEBUG_LINE))
 			look->debug_bytes += section->file_bytes;
 		if (kinds[i].quality > look->quality)
 			look->quality = kinds[i].quality;
@@ -147,9 +147,9 @@ static uint64_t code_bytes(const struct look *look, const struct elf_info *info)
 	return bytes;
 }
 
-int debuginfo_inspect(int fd, const char *name, struct debuginfo_inspection *ret, struct err *err)
+int elf_inspect(int fd, const char *name, struct elf_inspection *ret, struct err *err)
 {
-	struct look look = { .fd = fd, .quality = DEBUGINFO_NOTHING };
+	struct look look = { .fd = fd, .quality = ELF_QUALITY_NOTHING };
 	struct elf_info info;
 	int rc = elf_read_info(fd, name, &info, err);
 
@@ -157,9 +157,9 @@ int debuginfo_inspect(int fd, const char *name, struct debuginfo_inspection *ret
 		rc = elf_each_section(fd, name, look_at, &look, err);
 	if (rc)
 		return rc;
-	if (look.quality == DEBUGINFO_DEBUG_INFO &&
+	if (look.quality == ELF_QUALITY_DEBUG_INFO &&
 	    look.debug_bytes < code_bytes(&look, &info) / DEBUG_PART)
-		look.quality = DEBUGINFO_SOME_DEBUG_INFO;
+		look.quality = ELF_QUALITY_SOME_DEBUG_INFO;
 	memcpy(ret->build_id, info.build_id, sizeof(info.build_id));
 	memcpy(ret->alternate, look.alternate, sizeof(look.alternate));
 	ret->id_kind = info.id_kind;
@@ -177,7 +177,7 @@ static void look_at_package(void *context, const struct elf_section_info *sectio
 	*parts |= !strcmp(section->name, ".debug_cu_index") ? 2u : 0;
 }
 
-int debuginfo_inspect_package(int fd, const char *name, struct err *err)
+int elf_inspect_package(int fd, const char *name, struct err *err)
 {
 	struct elf_info info;
 	unsigned parts = 0;

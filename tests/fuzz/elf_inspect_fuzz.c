@@ -5,24 +5,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "server/debuginfo/record.h"
+#include "codec/elf/elf_inspect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct debuginfo_inspection found;
+	struct elf_inspection found;
 	struct strbuf sections = { 0 };
 	unsigned again;
 
 	assert(fd >= 0);
 	assert(write(fd, data, size) == (ssize_t)size);
-	if (!debuginfo_inspect(fd, "fuzz", &found, NULL)) {
-		assert(found.quality < DEBUGINFO_QUALITIES);
+	if (!elf_inspect(fd, "fuzz", &found, NULL)) {
+		assert(found.quality < ELF_QUALITIES);
 		assert(strlen(found.build_id) < sizeof(found.build_id));
 		assert(strlen(found.alternate) < sizeof(found.alternate));
-		debuginfo_sections_write(found.sections, &sections);
-		assert(debuginfo_sections_parse(strbuf_slice(&sections), &again));
+		elf_sections_write(found.sections, &sections);
+		assert(elf_sections_parse(strbuf_slice(&sections), &again));
 		assert(again == found.sections);
 	}
 	strbuf_free(&sections);
