@@ -16,8 +16,9 @@ export const AT = { before: NOW - 90 * MINUTE, now: NOW - 30 * MINUTE };
 const spanOf = (at) => ({ from: at - MINUTE, to: at + 2 * MINUTE });
 export const queryOf = (job) => `?query=${encodeURIComponent(`${TYPE}{job="${job}"}`)}`;
 export const placeOf = (job, at = AT.now) => `${queryOf(job)}&from=${spanOf(at).from}&to=${spanOf(at).to}`;
-export const compared =
-	`${placeOf("known")}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
+export const comparedOf = (job) =>
+	`${placeOf(job)}&view=compare&base_from=${spanOf(AT.before).from}&base_to=${spanOf(AT.before).to}`;
+export const compared = comparedOf("known");
 
 const binary = "/usr/bin/shop";
 const known = ["main", "serve", "json::Parser::parse", "json_value", "deflate", "write_log", "idle"]
@@ -26,6 +27,11 @@ const knownStacks = (deflate) => [
 	{ path: [0, 1, 2], samples: 400 }, { path: [0, 1, 2, 3], samples: 300 },
 		{ path: [0, 1, 2, 3, 3], samples: 200 },
 	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: 600 }, { path: [0, 6], samples: 500 },
+];
+/* As much in all, but elsewhere; and a little of what may be noise. */
+const movedStacks = (deflate, write, idle) => [
+	{ path: [0, 1, 4], samples: deflate }, { path: [0, 1, 5], samples: write }, { path: [0, 6], samples: idle },
+	{ path: [0, 1, 2], samples: 10_000 - deflate - write - idle },
 ];
 const LONG = `long_${"name_".repeat(2000)}end`;
 export const HOSTILE = ["<script>alert(1)</script>", "\u202Eمرحبا بالعالم", LONG, "nul\0byte\u0001",
@@ -44,6 +50,9 @@ async function sendAll() {
 	for (const [name, deflate] of [["before", 1000], ["now", 1500]])
 		await send(name, ["job=known", "team=a \"b\", {c}"],
 			{ functions: known, stacks: knownStacks(deflate), at_ms: AT[name], seconds: 10 });
+	for (const [name, ...samples] of [["before", 6000, 2000, 30], ["now", 2000, 6000, 45]])
+		await send(`moved-${name}`, ["job=moved"],
+			{ functions: known, stacks: movedStacks(...samples), at_ms: AT[name], seconds: 10 });
 	await send("other", ["job=known", "team=Größe 日本"],
 		{ functions: known, stacks: [{ path: [0, 6], samples: 300 }], at_ms: AT.now - MINUTE * 10,
 			seconds: 10 });

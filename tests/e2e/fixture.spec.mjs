@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { AT, HOSTILE, MINUTE, compared, placeOf, queryOf, run } from "./fixture.mjs";
+import { AT, HOSTILE, MINUTE, compared, comparedOf, placeOf, queryOf, run } from "./fixture.mjs";
 import { deepAnswer } from "./generated.mjs";
-import { clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
+import { base, clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
 
 /* What go tool pprof says of what the page offers for download. */
 async function goPprof(page, ...options) {
@@ -97,6 +97,67 @@ test("a function that takes half as much again is named first, and the others st
 		await page.waitForFunction(() => !window.__firn.busy());
 		assert.equal(await page.getByRole("alert").count(), 0);
 		await picture(page, "compare-known");
+	}));
+
+const wordsOf = (page) => page.getByRole("grid", { name: "Changes" }).locator(".table-body .row")
+	.evaluateAll((rows) => Object.fromEntries(rows.map((row) =>
+		[row.querySelector(".cell.name").textContent, row.querySelector(".cell.certain").textContent])));
+
+test("graph, table and sentence agree on what is more than noise: before it is known, then, and while it is asked anew",
+	() => withPage({}, async (page) => {
+		let answer;
+		const held = new Promise((resolve) => (answer = resolve));
+		const hold = async (route) => {
+			await held;
+			await route.continue();
+		};
+		await page.route("**/api/v1/diff?*", hold);
+		await page.goto(new URL(comparedOf("moved"), base).href);
+		await page.getByRole("grid", { name: "Changes" }).locator(".table-body .row").nth(5).waitFor();
+		await page.locator(".sentence").getByText("Checking what is more than noise").waitFor();
+		assert.deepEqual(new Set(Object.values(await wordsOf(page))), new Set(["…"]));
+		for (const name of ["deflate", "write_log", "idle"]) {
+			const { step, verdict, doubt } = await firn(page, "change", name);
+			assert.deepEqual([step, verdict, doubt], [0, "pending", "checking…"], name);
+		}
+		await picture(page, "compare-pending");
+		answer();
+		const sentence = page.locator(".sentence");
+		await sentence.getByText(/^A and B use the same: .*Surely changed: (deflate|write_log)/).waitFor();
+		const agree = async () => {
+			const words = await wordsOf(page);
+			const first = Object.entries(words).slice(0, 2);
+			assert.deepEqual(new Set(first.map(([name]) => name)), new Set(["deflate", "write_log"]));
+			assert.deepEqual(first.map(([, word]) => word), ["yes", "yes"]);
+			assert.notEqual(words.idle, "yes");
+			for (const [name, word] of Object.entries(words)) {
+				const { step, verdict } = await firn(page, "change", name);
+				assert.equal(verdict === "sure", word === "yes", name);
+				assert.ok(step === 0 || verdict === "sure", `${name}: ${verdict}, colour ${step}`);
+			}
+			assert.equal((await firn(page, "change", "deflate")).step, -5);
+			assert.ok((await firn(page, "change", "write_log")).step > 0);
+			assert.doesNotMatch(await sentence.textContent(), /idle/);
+		};
+		await agree();
+		/* Asked anew, and not answered yet: what was known stays. */
+		await page.unroute("**/api/v1/diff?*");
+		let again;
+		const seen = new Promise((resolve) => (again = resolve));
+		let release;
+		const later = new Promise((resolve) => (release = resolve));
+		await page.route("**/api/v1/diff?*", async (route) => {
+			again();
+			await later;
+			await route.continue();
+		});
+		await page.keyboard.press("r");
+		await seen;
+		await agree();
+		release();
+		await page.waitForFunction(() => !window.__firn.busy());
+		await agree();
+		await picture(page, "compare-moved");
 	}));
 
 test("swapping turns every sign around; each mode gives the numbers that it says", () => withPage({}, async (page) => {

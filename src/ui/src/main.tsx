@@ -16,6 +16,7 @@ import { followSelection } from "./state/reading";
 import { paletteOpen } from "./state/overlays";
 import { page } from "./state/pages";
 import { startSession } from "./state/session";
+import { followVerdicts } from "./state/verdicts";
 
 installHook();
 startKeys(() => (paletteOpen.value = true));
@@ -27,4 +28,5 @@ const stop = effect(() => {
 		return;
 	queueMicrotask(() => stop());
 	startSession();
+	followVerdicts();
 });

@@ -6,9 +6,10 @@
  * one refresh to the next for as long as it stays among the eight.
  */
 import { KERNEL, KINDS, TRIMMED, type Profile, functionName } from "./profile";
-import { type Mode, stepsOf } from "./compare";
+import type { Mode } from "./compare";
 import { hashText } from "./framepath";
 import type { ColourBy } from "./place";
+import { type Verdicts, stepsOf } from "./verdicts";
 
 export const SLOTS = 8;
 export const OTHER = SLOTS;
@@ -174,12 +175,12 @@ export function colourProfile(profile: Profile, by: ColourBy, memory: SlotMemory
 	return { by, slots, tones, categories: shown, categoryOf };
 }
 
-export function colourChanges(profile: Profile, mode: Mode, sampled: boolean): Colouring {
+export function colourChanges(profile: Profile, mode: Mode, verdicts: Verdicts): Colouring {
 	const none = new Uint8Array(profile.functions.count);
 	const [a, b] = profile.sides!;
 	const hatched = Uint8Array.from(a.total, (value, node) => ((value > 0) !== (b.total[node]! > 0) ? 1 : 0));
 	return {
 		by: "binary", slots: none, tones: none, categories: [], categoryOf: none,
-		steps: stepsOf(profile, mode, sampled), hatched,
+		steps: stepsOf(profile, mode, verdicts), hatched,
 	};
 }

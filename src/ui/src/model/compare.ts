@@ -122,33 +122,23 @@ export interface Change {
 	delta: number;
 	/* delta / a; Infinity for what is new, 0 when nothing changed. */
 	ratio: number;
-	/* Standard errors of the delta, if values are counted samples; Infinity otherwise. */
-	z: number;
 }
 
-/* Samples come in bursts: twice the error of a fair count is assumed. */
-const DISPERSION = 2;
-
-export function changeOf([sideA, sideB]: Sides, valueA: number, valueB: number, mode: Mode, sampled: boolean): Change {
+export function changeOf([sideA, sideB]: Sides, valueA: number, valueB: number, mode: Mode): Change {
 	const a = measured(sideA, valueA, mode);
 	const b = measured(sideB, valueB, mode);
 	const delta = b - a;
 	const ratio = a > 0 ? delta / a : b > 0 ? Infinity : 0;
-	const errorA = valueA > 0 ? a / Math.sqrt(valueA) : 0;
-	const errorB = valueB > 0 ? b / Math.sqrt(valueB) : 0;
-	const error = Math.hypot(errorA, errorB) * Math.sqrt(DISPERSION);
-	const z = !sampled ? (delta ? Infinity : 0) : error > 0 ? Math.abs(delta) / error : 0;
-	return { a, b, delta, ratio, z };
+	return { a, b, delta, ratio };
 }
 
 /* Upper ends of the steps of a change's colour, as ratios. */
 export const STEPS = [0.02, 0.1, 0.25, 0.5, 1] as const;
-const Z_MIN = 2;
 
-/* -5..5: how much less or more; 0 for what changed by nothing, or by no more than chance does. */
+/* -5..5: how much less or more; 0 for what changed by next to nothing. */
 export function stepOf(change: Change): number {
 	const size = change.ratio < 0 ? -change.ratio : change.ratio;
-	if (size <= STEPS[0] || change.z < Z_MIN)
+	if (size <= STEPS[0])
 		return 0;
 	let step = 1;
 	/* A half less is as much as twice more. */
@@ -156,15 +146,6 @@ export function stepOf(change: Change): number {
 	while (step < 5 && grown > STEPS[step]!)
 		step++;
 	return change.ratio < 0 ? -step : step;
-}
-
-/* Colour step of every node. */
-export function stepsOf(profile: Profile, mode: Mode, sampled: boolean): Int8Array {
-	const sides = profile.sides!;
-	const steps = new Int8Array(profile.count);
-	for (let node = 0; node < profile.count; node++)
-		steps[node] = stepOf(changeOf(sides, sides[0].total[node]!, sides[1].total[node]!, mode, sampled));
-	return steps;
 }
 
 /* "▲ +12 %", "▼ −8 %", "new", "gone", or "" where nothing is to be said. */
@@ -191,7 +172,7 @@ export interface FunctionChange {
 }
 
 /* A row per function that either side has. */
-export function functionChanges(profile: Profile, mode: Mode, sampled: boolean): FunctionChange[] {
+export function functionChanges(profile: Profile, mode: Mode): FunctionChange[] {
 	const sides = profile.sides!;
 	const [a, b] = sides;
 	const rows: FunctionChange[] = [];
@@ -200,8 +181,8 @@ export function functionChanges(profile: Profile, mode: Mode, sampled: boolean):
 			continue;
 		rows.push({
 			fn, name: functionName(profile, fn),
-			self: changeOf(sides, a.functionSelf[fn]!, b.functionSelf[fn]!, mode, sampled),
-			total: changeOf(sides, a.functionTotal[fn]!, b.functionTotal[fn]!, mode, sampled),
+			self: changeOf(sides, a.functionSelf[fn]!, b.functionSelf[fn]!, mode),
+			total: changeOf(sides, a.functionTotal[fn]!, b.functionTotal[fn]!, mode),
 		});
 	}
 	return rows;

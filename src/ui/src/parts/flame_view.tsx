@@ -10,6 +10,8 @@ import { changeWords } from "../model/compare";
 import { type Profile, childrenOf, depthOf, nodeName } from "../model/profile";
 import { formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { changeTexts, nodeChange } from "../state/changes";
+import { isShown, nodeVerdict } from "../model/verdicts";
+import { verdicts } from "../state/verdicts";
 import { addKeys } from "../state/keys";
 import { go, place } from "../state/place";
 import { dark, minimapOpen } from "../state/preferences";
@@ -59,7 +61,11 @@ function bind(graph: FlameGraph): () => void {
 		effect(() => {
 			const current = profile.value;
 			void place.value.mode;
-			graph.setPrefix(current?.sides ? (node) => changeWords(nodeChange(current, node)) : null);
+			const said = verdicts.value;
+			/* What may be noise is not said in large letters. */
+			const words = (node: number) => (isShown(nodeVerdict(said, current!, node))
+				? changeWords(nodeChange(current!, node)) : "");
+			graph.setPrefix(current?.sides ? words : null);
 		}),
 		effect(() => {
 			void dark.value;
@@ -177,10 +183,10 @@ function Tooltip({ node, x, y, size }: {
 }
 
 function ChangeLines({ current, node }: { current: Profile; node: number }): JSX.Element {
-	const { a, b, words, noise } = changeTexts(current, node);
+	const { a, b, words, doubt } = changeTexts(current, node);
 	return (
 		<>
-			<div class="number"><b>{words}</b> {noise && <span class="muted">may be noise</span>}</div>
+			<div class="number"><b>{words}</b> {doubt && <span class="muted">{doubt}</span>}</div>
 			<div class="number muted">A {a} · B {b}</div>
 		</>
 	);
@@ -189,8 +195,8 @@ function ChangeLines({ current, node }: { current: Profile; node: number }): JSX
 /* What a screen reader says of a frame. */
 function spoken(current: Profile, node: number): string {
 	if (current.sides) {
-		const { a, b, words, noise } = changeTexts(current, node);
-		return `${nodeName(current, node)}, ${words}, A ${a}, B ${b}${noise ? ", may be noise" : ""}`;
+		const { a, b, words, doubt } = changeTexts(current, node);
+		return `${nodeName(current, node)}, ${words}, A ${a}, B ${b}${doubt && `, ${doubt}`}`;
 	}
 	const total = formatPercent(current.total[node]!, current.total[0]!);
 	const self = formatPercent(current.self[node]!, current.total[0]!);

@@ -147,8 +147,8 @@ function Unresolved({ current }: { current: Profile }): JSX.Element | null {
 }
 
 function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
-	const { a, b, words, noise } = changeTexts(current, node);
-	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${noise ? ", may be noise" : ""}`]];
+	const { a, b, words, doubt } = changeTexts(current, node);
+	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${doubt && `, ${doubt}`}`]];
 	return (
 		<dl class="measures">
 			{facts.map(([title, value]) => (

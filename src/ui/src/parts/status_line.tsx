@@ -18,14 +18,14 @@ const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 /* The same of a comparison. */
 function ChangedFrame({ node }: { node: number }): JSX.Element {
 	const current = profile.value!;
-	const { a, b, words, noise } = changeTexts(current, node);
+	const { a, b, words, doubt } = changeTexts(current, node);
 	return (
 		<>
 			<span class="status-name mono"><bdi>{nodeName(current, node)}</bdi></span>
 			<span class="number"><i>A</i> {a}</span>
 			<span class="number"><i>B</i> {b}</span>
 			<span class="number"><b>{words}</b></span>
-			{noise && <span class="muted">may be noise</span>}
+			{doubt && <span class="muted">{doubt}</span>}
 		</>
 	);
 }

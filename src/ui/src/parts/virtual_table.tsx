@@ -28,6 +28,8 @@ interface Properties<Row> {
 	rows: readonly Row[];
 	columns: readonly Column<Row>[];
 	sortedBy: string;
+	/* Until the reader chooses a column, rows of a higher rank come first. */
+	firstBy?(row: Row): number;
 	keyOf(row: Row): number;
 	selected: number;
 	onSelect(row: Row): void;
@@ -48,6 +50,7 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 	const id = useRef(`table-${++serial}`).current;
 	const column = useSignal(properties.sortedBy);
 	const down = useSignal(true);
+	const isChosen = useSignal(false);
 	const scroll = useSignal(0);
 	const height = useSignal(600);
 	const box = useRef<HTMLDivElement>(null);
@@ -56,8 +59,9 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 	const sorted = useComputed(() => {
 		const by = columns.find(({ key }) => key === column.value) ?? columns[0]!;
 		const sign = down.value ? -1 : 1;
-		return source.value.map((row) => ({ row, at: by.value(row) }))
-			.sort((a, b) => sign * compare(a.at, b.at)).map(({ row }) => row);
+		const rank = isChosen.value ? undefined : properties.firstBy;
+		return source.value.map((row) => ({ row, at: by.value(row), rank: rank?.(row) ?? 0 }))
+			.sort((a, b) => b.rank - a.rank || sign * compare(a.at, b.at)).map(({ row }) => row);
 	}).value;
 
 	useEffect(() => {
@@ -73,6 +77,7 @@ export function VirtualTable<Row>(properties: Properties<Row>): JSX.Element {
 		const text = sorted.length > 0 && typeof value(sorted[0]!) === "string";
 		down.value = key === column.value ? !down.value : !text;
 		column.value = key;
+		isChosen.value = true;
 	};
 	const reveal = (row: number) => {
 		const room = box.current!.clientHeight - HEAD;

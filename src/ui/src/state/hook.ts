@@ -6,7 +6,7 @@
  *   busy()           whether anything is loaded
  *   profile()        header and root total of what is shown, or null
  *   sides()          totals and seconds of both sides of a comparison, or null
- *   change(name)     what a comparison says of the widest frame of that name
+ *   change(name)     what a comparison says of the widest frame of that name, and the step of its colour
  *   series()         number of lines, sum of all values, step
  *   frame(name)      the widest frame of that exact name: values, and its box in page pixels
  *   cursor()         the selected frame, likewise
@@ -19,7 +19,7 @@ import { depthOf, functionName, nodeName, type Profile } from "../model/profile"
 import { graphOnScreen, lastPaint } from "../parts/flame_view";
 import { changeTexts } from "./changes";
 import { place } from "./place";
-import { cursor, focus, hovered, matches } from "./reading";
+import { colouring, cursor, focus, hovered, matches } from "./reading";
 import { busy, cancel, isLoading, profile, series } from "./session";
 
 interface FrameBox {
@@ -77,7 +77,8 @@ export function installHook(): void {
 		sides: () => profile.value?.sides?.map(({ total, seconds }) => ({ total: total[0], seconds })) ?? null,
 		change: (name: string) => {
 			const node = profile.value?.sides ? widestNamed(profile.value, name) : -1;
-			return node < 0 ? null : changeTexts(profile.value!, node);
+			return node < 0 ? null
+				: { ...changeTexts(profile.value!, node), step: colouring.value!.steps![node]! };
 		},
 		series: () => series.value && {
 			lines: series.value.answer.series.length,

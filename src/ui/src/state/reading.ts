@@ -10,7 +10,8 @@ import { type Profile, functionMapping, functionName } from "../model/profile";
 import { compilePattern, findMatches, nextMatch } from "../model/search";
 import { topTable } from "../model/top";
 import { go, place, undoZoom } from "./place";
-import { profile, unit } from "./session";
+import { profile } from "./session";
+import { verdicts } from "./verdicts";
 
 /* Every picture of one session gives a category the same colour. */
 export const slots: SlotMemory = new Map();
@@ -21,7 +22,7 @@ const search = computed(() => place.value.search);
 
 export const colouring = computed(() =>
 	!profile.value ? null
-		: profile.value.sides ? colourChanges(profile.value, mode.value, unit.value.sampled)
+		: profile.value.sides ? colourChanges(profile.value, mode.value, verdicts.value)
 		: colourProfile(profile.value, colourBy.value, slots));
 
 export const pattern = computed(() => compilePattern(search.value));

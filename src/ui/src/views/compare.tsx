@@ -2,23 +2,24 @@
 /* compare - what stands around the graph of a comparison: what A is, the summary, the table of changes. */
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Significance, fetchLabels, fetchSeries, fetchSignificance } from "../data/api";
+import { fetchLabels, fetchSeries } from "../data/api";
 import {
-	type Change, type FunctionChange, type Mode, STEPS, changeOf, changeWords, functionChanges, mainCause,
+	type FunctionChange, type Mode, STEPS, changeOf, changeWords, functionChanges, mainCause,
 } from "../model/compare";
 import { formatPercent, formatPerSecond } from "../model/quantity";
 import { formatMatchers, parseMatchers } from "../model/selector";
+import { type Verdict, isShown, partVerdict, totalVerdict, verdictOf } from "../model/verdicts";
 import { earlier } from "../model/timerange";
 import { Icon } from "../parts/icons";
 import { Picker } from "../parts/picker";
 import { QueryBar } from "../parts/query_bar";
 import { RangePicker } from "../parts/range_picker";
 import { VirtualTable, type Column } from "../parts/virtual_table";
-import { formatDelta, formatMeasured } from "../state/changes";
+import { VERDICT_WORDS, formatDelta, formatMeasured } from "../state/changes";
 import { base, baseSelector, go, place } from "../state/place";
 import { matches, selectFunction, selectedFunction, widestOf, zoomTo } from "../state/reading";
-import { isLocal } from "../state/local";
-import { profile, query, reload, unit } from "../state/session";
+import { profile, query, unit } from "../state/session";
+import { verdicts } from "../state/verdicts";
 
 const MODES: { value: Mode; label: string; hint: string }[] = [
 	{ value: "rate", label: "Per second", hint: "ranges of any length" },
@@ -124,48 +125,36 @@ export function CompareBar(): JSX.Element {
 	);
 }
 
-/* What the server says about significance, by function name; null until, or unless, it does. */
-const verdicts = signal<{ method: string; byName: Map<string, Significance["functions"][number]["change"]>;
-	total: Significance["significance"]["total"]; } | null>(null);
-
-const isCompared = () => place.value.view === "compare" && !isLocal.value;
-
-reload(() => isCompared() && [query.value, baseSelector.value, base.value.range],
-	async (aborted) => {
-		verdicts.value = null;
-		if (!isCompared())
-			return;
-		const answer = await fetchSignificance(
-			query.value, { query: baseSelector.value, range: base.value.range }, aborted);
-		if (aborted.aborted || !answer.significance)
-			return;
-		const { method, total } = answer.significance;
-		const byName = new Map(answer.functions.map(({ name, change }) => [name, change]));
-		verdicts.value = { method, byName, total };
-	});
-
 const rows = computed(() =>
-	profile.value?.sides ? functionChanges(profile.value, place.value.mode, unit.value.sampled) : []);
+	profile.value?.sides ? functionChanges(profile.value, place.value.mode) : []);
 
-/* True, false, or null when nothing can be said. */
-function isSignificant(row: FunctionChange, what: "self" | "total"): boolean | null {
-	const said = verdicts.value?.byName.get(row.name)?.[what];
-	if (said)
-		return said.significant;
-	const change = row[what];
-	return Number.isFinite(change.z) ? change.z >= 2 && !verdicts.value : null;
-}
+const verdictOfRow = (row: FunctionChange) => verdictOf(verdicts.value, profile.value!, row.name);
 
-function Delta({ change, certain }: { change: Change; certain: boolean | null }): JSX.Element {
+function Delta({ row, part }: { row: FunctionChange; part: "self" | "total" }): JSX.Element {
 	const { mode } = place.value;
+	const change = row[part];
 	const shown = (value: number) => formatMeasured(unit.value, mode, value);
 	const direction = change.delta > 0 ? "more" : change.delta < 0 ? "less" : "same";
+	const isSure = isShown(partVerdict(verdicts.value, profile.value!, row.name, part));
 	return (
-		<span class={certain === false ? "noise" : `change-${direction}`}
+		<span class={isSure ? `change-${direction}` : "noise"}
 			title={`A ${shown(change.a)}, B ${shown(change.b)}`}>
 			{formatDelta(unit.value, mode, change.delta)}
 		</span>
 	);
+}
+
+/* What comes first, and what the column says; "none" says nothing: all changes are as they are. */
+const SURE: Record<Verdict, { rank: number; word: string }> = {
+	sure: { rank: 2, word: "yes" }, none: { rank: 2, word: "" }, pending: { rank: 2, word: "…" },
+	noise: { rank: 1, word: "noise" }, untested: { rank: 0, word: "–" },
+};
+
+function Sure({ row }: { row: FunctionChange }): JSX.Element {
+	const verdict = verdictOfRow(row);
+	const p = verdicts.value?.byName.get(row.name)?.p;
+	const why = p === undefined ? VERDICT_WORDS[verdict] : `p = ${p.toPrecision(2)}`;
+	return <span class={verdict === "sure" ? "" : "muted"} title={why}>{SURE[verdict].word}</span>;
 }
 
 const columns: Column<FunctionChange>[] = [
@@ -176,12 +165,12 @@ const columns: Column<FunctionChange>[] = [
 	{
 		key: "delta-self", title: "Δ self", number: true, hint: "Change of the function's own value, B − A",
 		value: (row) => Math.abs(row.self.delta),
-		cell: (row) => <Delta change={row.self} certain={isSignificant(row, "self")} />,
+		cell: (row) => <Delta row={row} part="self" />,
 	},
 	{
 		key: "delta-total", title: "Δ total", number: true, hint: "Change with everything it calls, B − A",
 		value: (row) => Math.abs(row.total.delta),
-		cell: (row) => <Delta change={row.total} certain={isSignificant(row, "total")} />,
+		cell: (row) => <Delta row={row} part="total" />,
 	},
 	{
 		key: "ratio", title: "Change", number: true, hint: "Of the total, relative to A",
@@ -190,14 +179,8 @@ const columns: Column<FunctionChange>[] = [
 	},
 	{
 		key: "certain", title: "Sure", hint: "Whether it is more than noise",
-		value: (row) => Number(isSignificant(row, "self") || isSignificant(row, "total")),
-		cell: (row) => {
-			const said = [isSignificant(row, "self"), isSignificant(row, "total")];
-			const p = verdicts.value?.byName.get(row.name)?.total?.p;
-			return said.includes(true)
-				? <span title={p === undefined ? "" : `p = ${p.toPrecision(2)}`}>yes</span>
-				: said.includes(false) ? <span class="muted">noise</span> : "";
-		},
+		value: (row) => SURE[verdictOfRow(row)].rank,
+		cell: (row) => <Sure row={row} />,
 	},
 ];
 
@@ -209,9 +192,51 @@ export function ChangesTable(): JSX.Element | null {
 	const open = ({ fn }: FunctionChange) => zoomTo(widestOf(current, fn));
 	return (
 		<VirtualTable label="Changes" class="changes" columns={columns} sortedBy="delta-self"
+			firstBy={(row) => SURE[verdictOfRow(row)].rank}
 			rows={found ? rows.value.filter(({ fn }) => found.functions[fn]) : rows.value}
 			keyOf={({ fn }) => fn} selected={selectedFunction.value}
 			onSelect={({ fn }) => selectFunction(fn)} onOpen={open} />
+	);
+}
+
+/* What of the change is in which function; with its own verdict, as the table has it. */
+function Cause({ delta, mode }: { delta: number; mode: Mode }): JSX.Element | null {
+	const cause = mainCause(mode === place.value.mode ? rows.value : functionChanges(profile.value!, mode), delta);
+	if (!cause)
+		return null;
+	const part = Math.abs(cause.self.delta / delta);
+	return (
+		<>
+			; {part <= 1 ? `${formatPercent(part, 1)} of it` : "most"} in <code>{cause.name}</code>
+			{verdictOfRow(cause) === "noise" && " (may be noise)"}
+		</>
+	);
+}
+
+const MOVED_MAX = 3;
+
+/* The functions that changed for sure, though all values together may be what they were. */
+function Moved(): JSX.Element | null {
+	const verdict = totalVerdict(verdicts.value, profile.value!);
+	if (verdict === "pending")
+		return <span class="muted"> Checking what is more than noise…</span>;
+	if (verdict === "none")
+		return null;
+	const size = (row: FunctionChange) => Math.abs(row.self.delta);
+	const sure = rows.value.filter((row) => verdictOfRow(row) === "sure");
+	const moved = sure.filter((row) => size(row) > 0).sort((a, b) => size(b) - size(a)).slice(0, MOVED_MAX);
+	if (!moved.length)
+		return <> No function changed by more than noise.</>;
+	return (
+		<>
+			{" "}Surely changed:{" "}
+			{moved.map((row, index) => (
+				<span key={row.fn}>
+					{index > 0 && ", "}<code>{row.name}</code> {changeWords(row.self)}
+				</span>
+			))}
+			{sure.length > moved.length && ` and ${sure.length - moved.length} more`}.
+		</>
 	);
 }
 
@@ -222,26 +247,22 @@ function Sentence(): JSX.Element | null {
 	const sides = current.sides;
 	const [a, b] = sides;
 	const rated: Mode = place.value.mode === "share" ? "rate" : place.value.mode;
-	const whole = changeOf(sides, a.total[0]!, b.total[0]!, rated, unit.value.sampled);
+	const whole = changeOf(sides, a.total[0]!, b.total[0]!, rated);
 	if (!a.total[0] || !b.total[0])
 		return <span>{a.total[0] ? "B" : "A"} has no data: everything is {a.total[0] ? "gone" : "new"}.</span>;
-	const certain = verdicts.value?.total?.significant ?? (Number.isFinite(whole.z) ? whole.z >= 2 : null);
-	const cause = mainCause(rated === place.value.mode ? rows.value
-		: functionChanges(current, rated, unit.value.sampled), whole.delta);
-	const part = cause && Math.abs(cause.self.delta / whole.delta);
 	const size = rated === "rate" && unit.value.delta ? formatPerSecond(unit.value, Math.abs(whole.delta))
 		: formatMeasured(unit.value, rated, Math.abs(whole.delta));
 	if (Math.abs(whole.ratio) < 5e-4)
-		return <span>A and B use the same: {formatMeasured(unit.value, rated, whole.b)}.</span>;
+		return <span>A and B use the same: {formatMeasured(unit.value, rated, whole.b)}.<Moved /></span>;
 	return (
 		<span>
 			B uses <b>{size} {whole.delta > 0 ? "more" : "less"}</b> than A
 			({formatMeasured(unit.value, rated, whole.a)} →{" "}
 			{formatMeasured(unit.value, rated, whole.b)},{" "}
-			{changeWords(whole)}){certain === false && ", which may be noise"}
-			{cause && part !== null && (part <= 1
-				? <>; {formatPercent(part, 1)} of it in <code>{cause.name}</code></>
-				: <>; most in <code>{cause.name}</code></>)}.
+			{changeWords(whole)})
+			{totalVerdict(verdicts.value, current) === "noise" && ", which may be noise"}
+			<Cause delta={whole.delta} mode={rated} />.
+			<Moved />
 		</span>
 	);
 }
@@ -260,7 +281,7 @@ export function CompareSummary(): JSX.Element {
 				))}
 				<li>
 					<span class="swatch diff-same" />
-					<span>within {100 * STEPS[0]} %, or noise</span>
+					<span>within {100 * STEPS[0]} %, noise, or not tested</span>
 				</li>
 				<li><span class="swatch diff-hatched" /><span>new, gone</span></li>
 			</ul>

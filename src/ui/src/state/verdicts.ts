@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * verdicts - what of the comparison on screen is more than noise: asked for with the comparison, kept while it is
+ * asked anew.
+ */
+import { signal } from "@preact/signals";
+import { fetchSignificance } from "../data/api";
+import { type Verdicts, verdictsOf } from "../model/verdicts";
+import { isLocal } from "./local";
+import { base, baseSelector, place } from "./place";
+import { query, reload } from "./session";
+
+export const verdicts = signal<Verdicts>(null);
+
+const isCompared = () => place.value.view === "compare" && !isLocal.value;
+const asked = () => isCompared() && [query.value, baseSelector.value, base.value.range];
+
+/* What `verdicts` is of. */
+let known = "";
+
+export function followVerdicts(): void {
+	reload(asked, async (aborted) => {
+		const key = JSON.stringify(asked());
+		if (key !== known)
+			verdicts.value = null;
+		known = key;
+		if (!isCompared())
+			return;
+		const answer = await fetchSignificance(
+			query.value, { query: baseSelector.value, range: base.value.range }, aborted);
+		if (!aborted.aborted)
+			verdicts.value = verdictsOf(answer);
+	});
+}
