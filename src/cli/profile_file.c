@@ -13,15 +13,16 @@
 #include "codec/profile/folded.h"
 #include "codec/profile/legacy_pprof.h"
 #include "codec/profile/perf_script.h"
+#include "codec/profile/pprof_check.h"
 #include "codec/profile/speedscope.h"
 #include "server/ingest/ingest.h"
 
-#define FILE_BYTES_MAX ((size_t)2 << 30)
 #define ELEMENTS_MAX ((size_t)1 << 28)
 #define SAMPLES_MAX ((size_t)1 << 26)
 #define RECORDING_MAGIC "FIRNREC1" /* docs/formats/recording.md */
 #define RECORDING_MAGIC_BYTES (sizeof(RECORDING_MAGIC) - 1)
 #define RECORDING_ZSTD_LEVEL 3
+#define GZIP_LEVEL 6
 
 struct text_format {
 	bool (*is)(struct slice text);
@@ -64,7 +65,7 @@ static int take_pprof(struct profile_file *file, struct slice bytes, struct err 
 	struct ingest_pprof input = { .bytes = bytes, .now_ns = clock_real_ns() };
 	int rc;
 
-	limits.decompressed_bytes_max = FILE_BYTES_MAX;
+	limits.decompressed_bytes_max = PROFILE_FILE_BYTES_MAX;
 	limits.samples_max = SAMPLES_MAX;
 	rc = ingest_from_pprof(scratch, &limits, &input, &file->tables, err);
 	ingest_scratch_free(scratch);
@@ -93,8 +94,8 @@ static int take_text(struct profile_file *file, struct slice bytes, struct err *
 
 static int take_recording(struct profile_file *file, struct slice bytes, struct err *err)
 {
-	return tables_decode(slice_tail(bytes, RECORDING_MAGIC_BYTES), FILE_BYTES_MAX, &file->image,
-			     err);
+	return tables_decode(slice_tail(bytes, RECORDING_MAGIC_BYTES), PROFILE_FILE_BYTES_MAX,
+			     &file->image, err);
 }
 
 static int take(struct profile_file *file, struct slice bytes, struct err *err)
@@ -103,7 +104,7 @@ static int take(struct profile_file *file, struct slice bytes, struct err *err)
 	int rc = 0;
 
 	if (compress_is_gzip(bytes)) {
-		rc = compress_gunzip(bytes, FILE_BYTES_MAX, &unpacked, err);
+		rc = compress_gunzip(bytes, PROFILE_FILE_BYTES_MAX, &unpacked, err);
 		bytes = strbuf_slice(&unpacked);
 	}
 	if (!rc && slice_starts_with(bytes, SLICE_LITERAL(RECORDING_MAGIC)))
@@ -218,7 +219,8 @@ static char *default_type(struct slice bytes)
 	char *name = NULL;
 
 	pprof_init(&profile);
-	if (compress_is_gzip(bytes) && !compress_gunzip(bytes, FILE_BYTES_MAX, &unpacked, NULL))
+	if (compress_is_gzip(bytes) &&
+	    !compress_gunzip(bytes, PROFILE_FILE_BYTES_MAX, &unpacked, NULL))
 		bytes = strbuf_slice(&unpacked);
 	if (!pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL) && profile.default_sample_type > 0 &&
 	    (uint64_t)profile.default_sample_type < profile.strings.count) {
@@ -252,7 +254,7 @@ int profile_file_open(struct profile_file *file, const char *path, const char *s
 		      const char *filter, struct err *err)
 {
 	struct strbuf bytes = { 0 };
-	int rc = whole_file_read(path, FILE_BYTES_MAX, &bytes, err);
+	int rc = whole_file_read(path, PROFILE_FILE_BYTES_MAX, &bytes, err);
 
 	*file = (struct profile_file){ 0 };
 	if (!rc)
@@ -374,6 +376,51 @@ int profile_write(const struct query_source *source, struct query_params *params
 	if (!rc)
 		rc = (format->is_binary ? output_file_write
 					: output_file_print)(path, strbuf_slice(&out), err);
+	strbuf_free(&out);
+	return rc;
+}
+
+/* All that it has, or of the one type; false: firn has to read and write it as any other. */
+static bool copy_pprof(struct slice bytes, const char *sample_type, struct strbuf *out)
+{
+	struct pprof profile;
+	struct strbuf encoded = { 0 };
+	size_t type = 0;
+	bool sound;
+
+	pprof_init(&profile);
+	sound = !pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL) && pprof_is_sound(&profile);
+	while (sound && sample_type && type < profile.sample_types.count &&
+	       !slice_is(profile.strings.data[profile.sample_types.data[type].type], sample_type))
+		type++;
+	sound = sound && type < profile.sample_types.count;
+	if (sound && sample_type) {
+		pprof_keep_type(&profile, type);
+		pprof_encode(&profile, &encoded);
+		bytes = strbuf_slice(&encoded);
+	}
+	if (sound)
+		compress_gzip(bytes, GZIP_LEVEL, out);
+	strbuf_free(&encoded);
+	pprof_free(&profile);
+	return sound;
+}
+
+int profile_copy(struct slice bytes, const char *sample_type, const char *to, bool *ret,
+		 struct err *err)
+{
+	struct strbuf unpacked = { 0 }, out = { 0 };
+	int rc = 0;
+
+	if (compress_is_gzip(bytes)) {
+		rc = compress_gunzip(bytes, PROFILE_FILE_BYTES_MAX, &unpacked, err);
+		bytes = strbuf_slice(&unpacked);
+	}
+	if (!rc && copy_pprof(bytes, sample_type, &out)) {
+		*ret = true;
+		rc = output_file_write(to, strbuf_slice(&out), err);
+	}
+	strbuf_free(&unpacked);
 	strbuf_free(&out);
 	return rc;
 }

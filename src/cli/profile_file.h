@@ -15,6 +15,8 @@
 #include "server/query/render/render_export.h"
 #include "server/resolve/resolver.h"
 
+#define PROFILE_FILE_BYTES_MAX ((size_t)2 << 30)
+
 struct profile_file {
 	struct tables tables;	   /* of decoded files, */
 	struct tables_image image; /* or a recording */
@@ -39,6 +41,14 @@ int profile_file_open(struct profile_file *file, const char *path, const char *s
 int profile_file_decode(struct profile_file *file, struct slice bytes, const char *name,
 			const char *sample_type, const char *filter, struct err *err);
 void profile_file_close(struct profile_file *file);
+
+/*
+ * A pprof in pprof again, with all that it has: every sample type (or the one that is asked for),
+ * mappings, build ids, places without names, comments, and what firn has no use for. Other formats,
+ * and profiles that need repair, are not for this: *ret stays false.
+ */
+int profile_copy(struct slice bytes, const char *sample_type, const char *to, bool *ret,
+		 struct err *err);
 
 /* A recording, which has all of the profile; it has no `write`. */
 extern const struct render_export profile_recording;

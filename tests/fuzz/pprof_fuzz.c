@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "base/budget.h"
-#include "codec/profile/pprof.h"
+#include "codec/profile/pprof_check.h"
 
 #define BYTES_PER_BYTE 96 /* an empty line takes two bytes on the wire, three quarters used */
 #define BYTES_MIN 65536	  /* the smallest columns */
@@ -34,6 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(first.samples.count == second.samples.count);
 		pprof_encode(&second, &twice);
 		assert(slice_equal(strbuf_slice(&once), strbuf_slice(&twice)));
+		assert(pprof_is_sound(&first) == pprof_is_sound(&second));
+		if (pprof_is_sound(&first)) {
+			pprof_keep_type(&first, first.sample_types.count - 1);
+			assert(pprof_is_sound(&first));
+		}
 	}
 	strbuf_free(&once);
 	strbuf_free(&twice);

@@ -21,6 +21,11 @@ struct words {
 	bool big;
 };
 
+#define WORDS_NATIVE 0
+#define WORDS_JAVA 1
+#define COUNT_NAME_BYTES 64
+#define COUNT_TOTAL "profile: total "
+
 struct map {
 	uint64_t start, end, offset;
 	struct slice path;
@@ -48,7 +53,8 @@ static bool take_word(struct words *words, uint64_t *ret)
 }
 
 /* The header in one of four shapes; *ret stands behind it. */
-static bool open_words(struct slice bytes, struct words *ret, uint64_t *ret_period_us)
+static bool open_words(struct slice bytes, uint64_t version, struct words *ret,
+		       uint64_t *ret_period_us)
 {
 	for (int shape = 0; shape < 4; shape++) {
 		struct words words = { bytes, shape & 1 ? 4 : 8, shape & 2 };
@@ -57,7 +63,7 @@ static bool open_words(struct slice bytes, struct words *ret, uint64_t *ret_peri
 
 		for (int i = 0; whole && i < HEADER_WORDS; i++)
 			whole = take_word(&words, &header[i]);
-		if (whole && !header[0] && header[1] == 3 && !header[2] && header[3] &&
+		if (whole && !header[0] && header[1] == 3 && header[2] == version && header[3] &&
 		    header[3] <= UINT32_MAX && !header[4]) {
 			*ret = words;
 			*ret_period_us = header[3];
@@ -78,12 +84,47 @@ static bool is_contention(struct slice text)
 	       slice_starts_with(text, SLICE_LITERAL("--- mutex"));
 }
 
-bool legacy_pprof_is(struct slice bytes)
+/* "goroutine profile: total 7"; the name in *ret_name. */
+static bool is_go_count(struct slice text, struct slice *ret_name)
 {
+	struct slice line = slice_trim(slice_cut(text, '\n', &text)), total;
+	uint64_t number;
+
+	*ret_name = slice_cut(line, ' ', &total);
+	if (!ret_name->len || ret_name->len >= COUNT_NAME_BYTES ||
+	    !slice_starts_with(total, SLICE_LITERAL(COUNT_TOTAL)))
+		return false;
+	return slice_parse_u64(slice_tail(total, sizeof(COUNT_TOTAL) - 1), &number);
+}
+
+static bool is_threads(struct slice text)
+{
+	return slice_starts_with(text, SLICE_LITERAL("--- threadz ")) ||
+	       slice_starts_with(text, SLICE_LITERAL("--- Thread "));
+}
+
+static bool is_java(struct slice bytes)
+{
+	struct slice rest, second;
 	struct words words;
 	uint64_t period_us;
 
-	return is_heap(bytes) || is_contention(bytes) || open_words(bytes, &words, &period_us);
+	if (open_words(bytes, WORDS_JAVA, &words, &period_us))
+		return true;
+	slice_cut(bytes, '\n', &rest);
+	second = slice_trim(slice_cut(rest, '\n', &rest));
+	return slice_starts_with(bytes, SLICE_LITERAL("--- ")) && slice_is(second, "format = java");
+}
+
+bool legacy_pprof_is(struct slice bytes)
+{
+	struct words words;
+	struct slice name;
+	uint64_t period_us;
+
+	return is_heap(bytes) || is_contention(bytes) || is_go_count(bytes, &name) ||
+	       is_threads(bytes) || is_java(bytes) ||
+	       open_words(bytes, WORDS_NATIVE, &words, &period_us);
 }
 
 /* Lines of /proc/PID/maps; others are skipped. */
@@ -236,7 +277,7 @@ static int push_addresses(struct slice text, const struct maps *maps, struct sta
 
 /* How the lines of a heap or contention profile are read: one in so many was recorded. */
 struct lines_form {
-	int columns;	     /* 4: of a heap; 2: of contention */
+	int columns;	     /* 4: of a heap; 2: of contention; 1: counts */
 	uint64_t rate;	     /* heap: bytes between samples; 0 or 1: all were recorded */
 	double count, delay; /* contention: what to multiply by */
 };
@@ -259,6 +300,8 @@ static void scale_values(const struct lines_form *form, int64_t values[4])
 {
 	int64_t delay = values[0];
 
+	if (form->columns == 1)
+		return;
 	if (form->columns == 4) {
 		unsample(&values[0], form->rate);
 		unsample(&values[2], form->rate);
@@ -354,16 +397,38 @@ static int decode_contention(struct slice text, struct stack_builder *into, stru
 	return decode_lines(text, &form, into, err);
 }
 
+static int decode_go_count(struct slice text, struct slice name, struct stack_builder *into,
+			   struct err *err)
+{
+	const struct lines_form form = { .columns = 1 };
+	char type[COUNT_NAME_BYTES];
+
+	slice_cut(text, '\n', &text);
+	memcpy(type, name.data, name.len);
+	type[name.len] = 0;
+	stack_builder_type(into, type, "count");
+	return decode_lines(text, &form, into, err);
+}
+
 int legacy_pprof_decode(struct slice bytes, struct stack_builder *into, struct err *err)
 {
 	uint64_t period_us;
 	struct words words;
+	struct slice name;
 
+	if (is_threads(bytes) || is_java(bytes))
+		return err_set(
+			err, ERR_UNSUPPORTED,
+			"a legacy profile of %s: `go tool pprof -proto FILE > profile.pb.gz` "
+			"makes one that can be read",
+			is_java(bytes) ? "Java" : "threads");
 	if (is_heap(bytes))
 		return decode_heap(bytes, into, err);
 	if (is_contention(bytes))
 		return decode_contention(bytes, into, err);
-	if (open_words(bytes, &words, &period_us))
+	if (is_go_count(bytes, &name))
+		return decode_go_count(bytes, name, into, err);
+	if (open_words(bytes, WORDS_NATIVE, &words, &period_us))
 		return decode_cpu(words, period_us, into, err);
 	return err_set(err, ERR_INVALID, "this is no profile of gperftools");
 }

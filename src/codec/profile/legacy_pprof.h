@@ -7,9 +7,11 @@
  *             count, depth, addresses (leaf first); 0, 1, 0 ends them; then /proc/self/maps
  *   heap      "heap profile: 1: 2 [ 3: 4 ] @ heapprofile", then "1: 2 [ 3: 4 ] @ 0x.. 0x.." lines
  *   contention "--- contention", "cycles/second = 1000", then "DELAY COUNT @ 0x.. 0x.." lines
+ *   Go's counts "goroutine profile: total 7", then "COUNT @ 0x.. 0x.." lines
  *
- * Lines that begin with '#' are comments. What was sampled stands for what was not, as go tool
- * pprof has it: by the rate behind heap_v2/ or heap/, by "sampling period = 5".
+ * Threads ("--- threadz") and what Java wrote ("format = java") are known and refused with a
+ * remedy. Lines that begin with '#' are comments. What was sampled stands for what was not, as go
+ * tool pprof has it: by the rate behind heap_v2/ or heap/, by "sampling period = 5".
  *
  * Addresses become places in their binaries by the mappings; callers' addresses are return
  * addresses, and one less is inside the call.
