@@ -3,10 +3,15 @@
 #include <stdlib.h>
 
 #include "codec/archive/compress.h"
+#include "codec/archive/frames.h"
 
 #define OUT_BYTES_MAX (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int (*const formats[])(struct slice, size_t, struct strbuf *,
+			      struct err *) = { compress_gunzip, compress_inflate, compress_unzstd,
+						compress_unxz,	 frames_unsnappy,  frames_unlz4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,14 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	if (data[0] % 4 == 0)
-		(void)compress_gunzip(bytes, OUT_BYTES_MAX, &out, &err);
-	else if (data[0] % 4 == 1)
-		(void)compress_inflate(bytes, OUT_BYTES_MAX, &out, &err);
-	else if (data[0] % 4 == 3)
-		(void)compress_unxz(bytes, OUT_BYTES_MAX, &out, &err);
-	else
-		(void)compress_unzstd(bytes, OUT_BYTES_MAX, &out, &err);
+	(void)formats[data[0] % (sizeof(formats) / sizeof(formats[0]))](bytes, OUT_BYTES_MAX, &out,
+									 &err);
 	if (out.len > OUT_BYTES_MAX)
 		abort();
 	strbuf_free(&out);

@@ -5,15 +5,15 @@
 
 #include "base/budget.h"
 #include "codec/profile/otlp_dialect.h"
-#include "codec/wire/pb.h"
+#include "codec/profile/otlp_int.h"
 
 /* Where the dialects put the fields that moved. */
-struct layout {
+struct otlp_layout {
 	uint32_t profile_id, profile_attributes;
 	uint32_t sample_values, sample_attributes, sample_link;
 };
 
-static const struct layout layouts[OTLP_DIALECTS] = {
+static const struct otlp_layout layouts[OTLP_DIALECTS] = {
 	[OTLP_1_8] = { 8, 12, 2, 3, 4 },
 	[OTLP_1_9] = { 7, 11, 2, 3, 4 },
 	[OTLP_1_10] = { OTLP_PROFILE_PROFILE_ID, OTLP_PROFILE_ATTRIBUTE_INDICES, OTLP_SAMPLE_VALUES,
@@ -54,37 +54,19 @@ static void clear(struct otlp *request)
 	request->stack_bytes = 0;
 }
 
-struct decoder {
-	struct otlp *request;
-	const struct layout *layout;
-	size_t elements_max;		  /* of each column, */
-	size_t samples_max, profiles_max; /* but for these */
-	size_t moves_left;		  /* numbers that extend_run may move */
-	struct budget *budget;		  /* the struct's */
-	const uint8_t *plain_end;	  /* before it, PB_PLAIN_BYTES can be read */
-	struct err *err;
-};
-
-static int fail_limit(struct decoder *decoder, size_t elements_max)
+int otlp_fail_limit(struct otlp_decoder *decoder, size_t elements_max)
 {
 	return err_set(decoder->err, ERR_LIMIT,
 		       "decode OTLP profiles: more than %zu elements of a kind", elements_max);
 }
 
-static int fail_memory(struct decoder *decoder, size_t bytes)
+int otlp_fail_memory(struct otlp_decoder *decoder, size_t bytes)
 {
 	return budget_fail(decoder->budget, bytes, "decode OTLP profiles", decoder->err);
 }
 
-/* Whether the column has (or now got) room for one more; says so in `err` when it has none. */
-#define ROOM_UP_TO(decoder, column, most)                                                          \
-	(COLUMN_ROOM_PAID(column, (decoder)->budget, 1, most) ||                                   \
-	 ((column)->count >= (most) ? fail_limit(decoder, most)                                    \
-				    : fail_memory(decoder, sizeof(*(column)->data)),               \
-	  false))
-#define ROOM(decoder, column) ROOM_UP_TO(decoder, column, (decoder)->elements_max)
-
-static int end_of(struct decoder *decoder, const struct pb_reader *in, const struct pb_shape *shape)
+int otlp_end_of(struct otlp_decoder *decoder, const struct pb_reader *in,
+		const struct pb_shape *shape)
 {
 	return in->problem ? pb_fail(in, shape->name, decoder->err) : 0;
 }
@@ -94,7 +76,7 @@ static int end_of(struct decoder *decoder, const struct pb_reader *in, const str
  * whose fields come in turns has its runs moved each time: as often as an encoder might, not as
  * often as somebody likes who wants a few bytes to become many.
  */
-static int extend_run(struct decoder *decoder, size_t more, struct otlp_run *run)
+static int extend_run(struct otlp_decoder *decoder, size_t more, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
 	bool moves = run->count && run->first + run->count != request->numbers.count;
@@ -106,8 +88,8 @@ static int extend_run(struct decoder *decoder, size_t more, struct otlp_run *run
 			"decode OTLP profiles: the numbers of a field come in too many pieces");
 	if (!COLUMN_ROOM_PAID(&request->numbers, decoder->budget, room, decoder->elements_max))
 		return request->numbers.count + room > decoder->elements_max
-			       ? fail_limit(decoder, decoder->elements_max)
-			       : fail_memory(decoder, room * sizeof(uint64_t));
+			       ? otlp_fail_limit(decoder, decoder->elements_max)
+			       : otlp_fail_memory(decoder, room * sizeof(uint64_t));
 	if (moves) {
 		decoder->moves_left -= run->count;
 		memcpy(request->numbers.data + request->numbers.count,
@@ -121,8 +103,8 @@ static int extend_run(struct decoder *decoder, size_t more, struct otlp_run *run
 }
 
 /* A repeated number, packed (varints) or not. */
-static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
-		       const struct pb_field *field, struct otlp_run *run)
+int otlp_add_numbers(struct otlp_decoder *decoder, const struct pb_reader *in,
+		     const struct pb_field *field, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
 	int status = extend_run(decoder, pb_numbers_count(field), run);
@@ -144,7 +126,7 @@ static int add_numbers(struct decoder *decoder, const struct pb_reader *in,
 }
 
 /* A repeated number of eight bytes, packed or not. */
-static int add_fixed_numbers(struct decoder *decoder, const struct pb_reader *in,
+static int add_fixed_numbers(struct otlp_decoder *decoder, const struct pb_reader *in,
 			     const struct pb_field *field, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
@@ -172,8 +154,8 @@ static int64_t number_of(const struct pb_field *field)
 	return (int64_t)field->value;
 }
 
-static int decode_value_type(struct decoder *decoder, struct pb_reader in,
-			     struct otlp_value_type *ret)
+int otlp_decode_value_type(struct otlp_decoder *decoder, struct pb_reader in,
+			   struct otlp_value_type *ret)
 {
 	static const struct pb_shape shape = { .name = "ValueType", .varints = PB_BITS(1, 3) };
 	struct pb_field field;
@@ -187,7 +169,7 @@ static int decode_value_type(struct decoder *decoder, struct pb_reader in,
 		else
 			ret->temporality = field.value;
 	}
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
 /*
@@ -196,8 +178,8 @@ static int decode_value_type(struct decoder *decoder, struct pb_reader in,
  * and written once. False: it is not one of these, and nothing has changed.
  */
 /* The numbers of a packed field, whose length stands at `at`; the place behind them, or NULL. */
-static const uint8_t *plain_numbers(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
-				    struct otlp_run *run)
+static const uint8_t *plain_numbers(struct otlp_decoder *decoder, const uint8_t *at,
+				    const uint8_t *end, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
 	size_t len = *at++, added = 1;
@@ -217,8 +199,8 @@ static const uint8_t *plain_numbers(struct decoder *decoder, const uint8_t *at, 
 	return whole ? at + len : NULL;
 }
 
-static const uint8_t *plain_times(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
-				  struct otlp_run *run)
+static const uint8_t *plain_times(struct otlp_decoder *decoder, const uint8_t *at,
+				  const uint8_t *end, struct otlp_run *run)
 {
 	struct otlp *request = decoder->request;
 	size_t len = *at++, count = len / sizeof(uint64_t);
@@ -234,9 +216,9 @@ static const uint8_t *plain_times(struct decoder *decoder, const uint8_t *at, co
 	return at + len;
 }
 
-static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+static bool plain_sample(struct otlp_decoder *decoder, const uint8_t *at, const uint8_t *end)
 {
-	const struct layout *layout = decoder->layout;
+	const struct otlp_layout *layout = decoder->layout;
 	struct otlp *request = decoder->request;
 	struct otlp_run values = { 0 }, attributes = { 0 }, times = { 0 };
 	size_t numbers = request->numbers.count;
@@ -273,13 +255,13 @@ static bool plain_sample(struct decoder *decoder, const uint8_t *at, const uint8
 	return true;
 }
 
-static int decode_sample(struct decoder *decoder, struct pb_reader in)
+static int decode_sample(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Sample",
 					       .varints = PB_BITS(1, 4),
 					       .bytes = PB_BITS(2, 5),
 					       .fixed64s = PB_BIT(5) };
-	const struct layout *layout = decoder->layout;
+	const struct otlp_layout *layout = decoder->layout;
 	struct otlp *request = decoder->request;
 	struct otlp_sample sample = { 0 };
 	struct pb_field field;
@@ -289,9 +271,9 @@ static int decode_sample(struct decoder *decoder, struct pb_reader in)
 		uint32_t number = field.number;
 
 		if (number == layout->sample_values)
-			status = add_numbers(decoder, &in, &field, &sample.values);
+			status = otlp_add_numbers(decoder, &in, &field, &sample.values);
 		else if (number == layout->sample_attributes)
-			status = add_numbers(decoder, &in, &field, &sample.attributes);
+			status = otlp_add_numbers(decoder, &in, &field, &sample.attributes);
 		else if (number == OTLP_SAMPLE_TIMESTAMPS_UNIX_NANO)
 			status = add_fixed_numbers(decoder, &in, &field, &sample.timestamps);
 		else if (number == OTLP_SAMPLE_STACK_INDEX)
@@ -299,13 +281,13 @@ static int decode_sample(struct decoder *decoder, struct pb_reader in)
 		else
 			sample.link = number_of(&field);
 	}
-	if (status || !ROOM_UP_TO(decoder, &request->samples, decoder->samples_max))
+	if (status || !OTLP_ROOM_UP_TO(decoder, &request->samples, decoder->samples_max))
 		return status ? status : -ERR_LIMIT;
 	request->samples.data[request->samples.count++] = sample;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static int profile_field(struct decoder *decoder, const struct pb_reader *in,
+static int profile_field(struct otlp_decoder *decoder, const struct pb_reader *in,
 			 const struct pb_field *field, struct otlp_profile *profile)
 {
 	struct pb_reader inner = pb_reader_into(in, field->bytes);
@@ -313,10 +295,10 @@ static int profile_field(struct decoder *decoder, const struct pb_reader *in,
 	if (field->number == decoder->layout->profile_id && field->wire == PB_BYTES)
 		profile->profile_id = field->bytes;
 	else if (field->number == decoder->layout->profile_attributes)
-		return add_numbers(decoder, in, field, &profile->attributes);
+		return otlp_add_numbers(decoder, in, field, &profile->attributes);
 	switch (field->number) {
 	case OTLP_PROFILE_SAMPLE_TYPE:
-		return decode_value_type(decoder, inner, &profile->sample_type);
+		return otlp_decode_value_type(decoder, inner, &profile->sample_type);
 	case OTLP_PROFILE_SAMPLES:
 		return decode_sample(decoder, inner);
 	case OTLP_PROFILE_TIME_UNIX_NANO:
@@ -326,7 +308,7 @@ static int profile_field(struct decoder *decoder, const struct pb_reader *in,
 		profile->duration_nano = field->value;
 		return 0;
 	case OTLP_PROFILE_PERIOD_TYPE:
-		return decode_value_type(decoder, inner, &profile->period_type);
+		return otlp_decode_value_type(decoder, inner, &profile->period_type);
 	case OTLP_PROFILE_PERIOD:
 		profile->period = number_of(field);
 		return 0;
@@ -335,7 +317,7 @@ static int profile_field(struct decoder *decoder, const struct pb_reader *in,
 	}
 }
 
-static int decode_profile(struct decoder *decoder, struct pb_reader in, uint32_t scope)
+static int decode_profile(struct otlp_decoder *decoder, struct pb_reader in, uint32_t scope)
 {
 	static const struct pb_shape shape = {
 		.name = "Profile",
@@ -356,15 +338,15 @@ static int decode_profile(struct decoder *decoder, struct pb_reader in, uint32_t
 		    !plain_sample(decoder, at, at + field.bytes.len))
 			status = profile_field(decoder, &in, &field, &profile);
 	}
-	if (status || !ROOM_UP_TO(decoder, &request->profiles, decoder->profiles_max))
+	if (status || !OTLP_ROOM_UP_TO(decoder, &request->profiles, decoder->profiles_max))
 		return status ? status : -ERR_LIMIT;
 	profile.sample_count = (uint32_t)request->samples.count - profile.sample_first;
 	request->profiles.data[request->profiles.count++] = profile;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
 /* KeyValue of resources and scopes. */
-static int add_own_attribute(struct decoder *decoder, struct pb_reader in)
+static int add_own_attribute(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "KeyValue",
 					       .varints = PB_BIT(OTLP_KEY_VALUE_KEY_STRINDEX),
@@ -381,13 +363,13 @@ static int add_own_attribute(struct decoder *decoder, struct pb_reader in)
 		else
 			attribute.key_index = number_of(&field);
 	}
-	if (!ROOM(decoder, &request->own_attributes))
+	if (!OTLP_ROOM(decoder, &request->own_attributes))
 		return -ERR_LIMIT;
 	request->own_attributes.data[request->own_attributes.count++] = attribute;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static int decode_resource(struct decoder *decoder, struct pb_reader in,
+static int decode_resource(struct otlp_decoder *decoder, struct pb_reader in,
 			   struct otlp_resource *resource)
 {
 	static const struct pb_shape shape = { .name = "Resource",
@@ -402,10 +384,10 @@ static int decode_resource(struct decoder *decoder, struct pb_reader in,
 		status = add_own_attribute(decoder, pb_reader_into(&in, field.bytes));
 	resource->attribute_count =
 		(uint32_t)request->own_attributes.count - resource->attribute_first;
-	return status ? status : end_of(decoder, &in, &shape);
+	return status ? status : otlp_end_of(decoder, &in, &shape);
 }
 
-static int decode_scope(struct decoder *decoder, struct pb_reader in, struct otlp_scope *scope)
+static int decode_scope(struct otlp_decoder *decoder, struct pb_reader in, struct otlp_scope *scope)
 {
 	static const struct pb_shape shape = { .name = "InstrumentationScope",
 					       .bytes = PB_BITS(1, 3) };
@@ -421,11 +403,12 @@ static int decode_scope(struct decoder *decoder, struct pb_reader in, struct otl
 			status = add_own_attribute(decoder, pb_reader_into(&in, field.bytes));
 	}
 	scope->attribute_count = (uint32_t)request->own_attributes.count - scope->attribute_first;
-	return status ? status : end_of(decoder, &in, &shape);
+	return status ? status : otlp_end_of(decoder, &in, &shape);
 }
 
 /* The scope may follow its profiles on the wire, so its place is taken first. */
-static int decode_scope_profiles(struct decoder *decoder, struct pb_reader in, uint32_t resource)
+static int decode_scope_profiles(struct otlp_decoder *decoder, struct pb_reader in,
+				 uint32_t resource)
 {
 	static const struct pb_shape shape = { .name = "ScopeProfiles", .bytes = PB_BITS(1, 2) };
 	struct otlp *request = decoder->request;
@@ -433,7 +416,7 @@ static int decode_scope_profiles(struct decoder *decoder, struct pb_reader in, u
 	struct pb_field field;
 	int status = 0;
 
-	if (!ROOM(decoder, &request->scopes))
+	if (!OTLP_ROOM(decoder, &request->scopes))
 		return -ERR_LIMIT;
 	request->scopes.data[request->scopes.count++] = (struct otlp_scope){ .resource = resource };
 	while (!status && pb_next_known(&in, &shape, &field)) {
@@ -441,13 +424,15 @@ static int decode_scope_profiles(struct decoder *decoder, struct pb_reader in, u
 
 		if (field.number == OTLP_SCOPE_PROFILES_SCOPE)
 			status = decode_scope(decoder, inner, &request->scopes.data[id]);
+		else if (request->dialect < OTLP_1_8)
+			status = otlp_old_profile(decoder, inner, id);
 		else
 			status = decode_profile(decoder, inner, id);
 	}
-	return status ? status : end_of(decoder, &in, &shape);
+	return status ? status : otlp_end_of(decoder, &in, &shape);
 }
 
-static int decode_resource_profiles(struct decoder *decoder, struct pb_reader in)
+static int decode_resource_profiles(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "ResourceProfiles", .bytes = PB_BITS(1, 2) };
 	struct otlp *request = decoder->request;
@@ -455,7 +440,7 @@ static int decode_resource_profiles(struct decoder *decoder, struct pb_reader in
 	struct pb_field field;
 	int status = 0;
 
-	if (!ROOM(decoder, &request->resources))
+	if (!OTLP_ROOM(decoder, &request->resources))
 		return -ERR_LIMIT;
 	request->resources.data[request->resources.count++] = (struct otlp_resource){ 0 };
 	while (!status && pb_next_known(&in, &shape, &field)) {
@@ -466,10 +451,10 @@ static int decode_resource_profiles(struct decoder *decoder, struct pb_reader in
 		else
 			status = decode_scope_profiles(decoder, inner, id);
 	}
-	return status ? status : end_of(decoder, &in, &shape);
+	return status ? status : otlp_end_of(decoder, &in, &shape);
 }
 
-static int add_mapping(struct decoder *decoder, struct pb_reader in)
+int otlp_add_mapping(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Mapping",
 					       .varints = PB_BITS(1, 5),
@@ -489,15 +474,15 @@ static int add_mapping(struct decoder *decoder, struct pb_reader in)
 		else if (field.number == OTLP_MAPPING_FILENAME)
 			mapping.filename = number_of(&field);
 		else
-			status = add_numbers(decoder, &in, &field, &mapping.attributes);
+			status = otlp_add_numbers(decoder, &in, &field, &mapping.attributes);
 	}
-	if (status || !ROOM(decoder, &request->mappings))
+	if (status || !OTLP_ROOM(decoder, &request->mappings))
 		return status ? status : -ERR_LIMIT;
 	request->mappings.data[request->mappings.count++] = mapping;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static int add_line(struct decoder *decoder, struct pb_reader in)
+int otlp_add_line(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Line", .varints = PB_BITS(1, 3) };
 	struct otlp *request = decoder->request;
@@ -512,14 +497,14 @@ static int add_line(struct decoder *decoder, struct pb_reader in)
 		else
 			line.column = number_of(&field);
 	}
-	if (!ROOM(decoder, &request->lines))
+	if (!OTLP_ROOM(decoder, &request->lines))
 		return -ERR_LIMIT;
 	request->lines.data[request->lines.count++] = line;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
 /* Without lines, and with one attribute at most. */
-static bool plain_location(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+static bool plain_location(struct otlp_decoder *decoder, const uint8_t *at, const uint8_t *end)
 {
 	struct otlp *request = decoder->request;
 	uint64_t mapping = 0, address = 0;
@@ -549,7 +534,7 @@ static bool plain_location(struct decoder *decoder, const uint8_t *at, const uin
 	return true;
 }
 
-static int add_location(struct decoder *decoder, struct pb_reader in)
+static int add_location(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = {
 		.name = "Location",
@@ -567,18 +552,18 @@ static int add_location(struct decoder *decoder, struct pb_reader in)
 		else if (field.number == OTLP_LOCATION_ADDRESS)
 			location.address = field.value;
 		else if (field.number == OTLP_LOCATION_LINES)
-			status = add_line(decoder, pb_reader_into(&in, field.bytes));
+			status = otlp_add_line(decoder, pb_reader_into(&in, field.bytes));
 		else
-			status = add_numbers(decoder, &in, &field, &location.attributes);
+			status = otlp_add_numbers(decoder, &in, &field, &location.attributes);
 	}
-	if (status || !ROOM(decoder, &request->locations))
+	if (status || !OTLP_ROOM(decoder, &request->locations))
 		return status ? status : -ERR_LIMIT;
 	location.line_count = (uint32_t)request->lines.count - location.line_first;
 	request->locations.data[request->locations.count++] = location;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static int add_function(struct decoder *decoder, struct pb_reader in)
+int otlp_add_function(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Function", .varints = PB_BITS(1, 4) };
 	struct otlp *request = decoder->request;
@@ -595,14 +580,14 @@ static int add_function(struct decoder *decoder, struct pb_reader in)
 		else
 			function.start_line = number_of(&field);
 	}
-	if (!ROOM(decoder, &request->functions))
+	if (!OTLP_ROOM(decoder, &request->functions))
 		return -ERR_LIMIT;
 	request->functions.data[request->functions.count++] = function;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
 /* KeyValueAndUnit of the dictionary. */
-static int add_attribute(struct decoder *decoder, struct pb_reader in)
+static int add_attribute(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "KeyValueAndUnit",
 					       .varints = PB_BIT(OTLP_ATTRIBUTE_KEY) |
@@ -620,14 +605,14 @@ static int add_attribute(struct decoder *decoder, struct pb_reader in)
 		else
 			attribute.unit_index = number_of(&field);
 	}
-	if (!ROOM(decoder, &request->attributes))
+	if (!OTLP_ROOM(decoder, &request->attributes))
 		return -ERR_LIMIT;
 	request->attributes.data[request->attributes.count++] = attribute;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
 /* The one field that encoders write stays as it is; with further ones, all become numbers. */
-static int add_places(struct decoder *decoder, const struct pb_reader *in,
+static int add_places(struct otlp_decoder *decoder, const struct pb_reader *in,
 		      const struct pb_field *field, struct otlp_stack *stack)
 {
 	struct pb_field before = { .wire = PB_BYTES, .bytes = stack->packed };
@@ -638,11 +623,11 @@ static int add_places(struct decoder *decoder, const struct pb_reader *in,
 		return 0;
 	}
 	stack->packed = SLICE_LITERAL("");
-	status = before.bytes.len ? add_numbers(decoder, in, &before, &stack->apart) : 0;
-	return status ? status : add_numbers(decoder, in, field, &stack->apart);
+	status = before.bytes.len ? otlp_add_numbers(decoder, in, &before, &stack->apart) : 0;
+	return status ? status : otlp_add_numbers(decoder, in, field, &stack->apart);
 }
 
-static bool plain_stack(struct decoder *decoder, const uint8_t *at, const uint8_t *end)
+static bool plain_stack(struct otlp_decoder *decoder, const uint8_t *at, const uint8_t *end)
 {
 	struct otlp *request = decoder->request;
 	struct otlp_stack *to;
@@ -663,7 +648,7 @@ static bool plain_stack(struct decoder *decoder, const uint8_t *at, const uint8_
 	return true;
 }
 
-static int add_stack(struct decoder *decoder, struct pb_reader in)
+static int add_stack(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Stack",
 					       .varints = PB_BIT(OTLP_STACK_LOCATION_INDICES),
@@ -677,24 +662,24 @@ static int add_stack(struct decoder *decoder, struct pb_reader in)
 		status = add_places(decoder, &in, &field, &stack);
 	if (!status && stack.packed.len && stack.packed.data[stack.packed.len - 1] & 0x80)
 		return pb_fail_packed(&in, "ExportProfilesServiceRequest", decoder->err);
-	if (status || !ROOM(decoder, &request->stacks))
+	if (status || !OTLP_ROOM(decoder, &request->stacks))
 		return status ? status : -ERR_LIMIT;
 	request->stacks.data[request->stacks.count++] = stack;
 	request->stack_bytes += stack.packed.len;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static int add_string(struct decoder *decoder, struct slice text)
+int otlp_add_string(struct otlp_decoder *decoder, struct slice text)
 {
 	struct otlp *request = decoder->request;
 
-	if (!ROOM(decoder, &request->strings))
+	if (!OTLP_ROOM(decoder, &request->strings))
 		return -ERR_LIMIT;
 	request->strings.data[request->strings.count++] = text;
 	return 0;
 }
 
-static int add_link(struct decoder *decoder, struct pb_reader in)
+int otlp_add_link(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "Link", .bytes = PB_BITS(1, 2) };
 	struct otlp *request = decoder->request;
@@ -707,13 +692,13 @@ static int add_link(struct decoder *decoder, struct pb_reader in)
 		else
 			link.span_id = field.bytes;
 	}
-	if (!ROOM(decoder, &request->links))
+	if (!OTLP_ROOM(decoder, &request->links))
 		return -ERR_LIMIT;
 	request->links.data[request->links.count++] = link;
-	return end_of(decoder, &in, &shape);
+	return otlp_end_of(decoder, &in, &shape);
 }
 
-static bool plain_entry(struct decoder *decoder, const struct pb_field *field)
+static bool plain_entry(struct otlp_decoder *decoder, const struct pb_field *field)
 {
 	const uint8_t *at = (const uint8_t *)field->bytes.data, *end = at + field->bytes.len;
 
@@ -722,7 +707,7 @@ static bool plain_entry(struct decoder *decoder, const struct pb_field *field)
 	return field->number == OTLP_DICTIONARY_STACK_TABLE && plain_stack(decoder, at, end);
 }
 
-static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
+static int decode_dictionary(struct otlp_decoder *decoder, struct pb_reader in)
 {
 	static const struct pb_shape shape = { .name = "ProfilesDictionary",
 					       .bytes = PB_BITS(1, 7) };
@@ -736,28 +721,28 @@ static int decode_dictionary(struct decoder *decoder, struct pb_reader in)
 			continue;
 		inner = pb_reader_into(&in, field.bytes);
 		if (field.number == OTLP_DICTIONARY_MAPPING_TABLE)
-			status = add_mapping(decoder, inner);
+			status = otlp_add_mapping(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_LOCATION_TABLE)
 			status = add_location(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_FUNCTION_TABLE)
-			status = add_function(decoder, inner);
+			status = otlp_add_function(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_STRING_TABLE)
-			status = add_string(decoder, field.bytes);
+			status = otlp_add_string(decoder, field.bytes);
 		else if (field.number == OTLP_DICTIONARY_ATTRIBUTE_TABLE)
 			status = add_attribute(decoder, inner);
 		else if (field.number == OTLP_DICTIONARY_STACK_TABLE)
 			status = add_stack(decoder, inner);
 		else
-			status = add_link(decoder, inner);
+			status = otlp_add_link(decoder, inner);
 	}
-	return status ? status : end_of(decoder, &in, &shape);
+	return status ? status : otlp_end_of(decoder, &in, &shape);
 }
 
 int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struct err *err)
 {
 	static const struct pb_shape shape = { .name = "ExportProfilesServiceRequest",
 					       .bytes = PB_BITS(1, 2) };
-	struct decoder decoder = { .request = ret, .budget = ret->budget, .err = err };
+	struct otlp_decoder decoder = { .request = ret, .budget = ret->budget, .err = err };
 	struct pb_reader in = pb_reader_of(bytes);
 	struct pb_field field;
 	int status;
@@ -770,15 +755,19 @@ int otlp_decode(struct slice bytes, size_t elements_max, struct otlp *ret, struc
 	decoder.samples_max = ret->samples_max ? ret->samples_max : decoder.elements_max;
 	decoder.profiles_max = ret->profiles_max ? ret->profiles_max : decoder.elements_max;
 	decoder.moves_left = bytes.len;
+	if (!status && ret->dialect < OTLP_1_8)
+		status = otlp_old_begin(&decoder);
 	while (!status && pb_next_known(&in, &shape, &field)) {
 		struct pb_reader inner = pb_reader_into(&in, field.bytes);
 
 		if (field.number == OTLP_REQUEST_RESOURCE_PROFILES)
 			status = decode_resource_profiles(&decoder, inner);
+		else if (ret->dialect < OTLP_1_8)
+			status = otlp_old_dictionary(&decoder, inner);
 		else
 			status = decode_dictionary(&decoder, inner);
 	}
-	return status ? status : end_of(&decoder, &in, &shape);
+	return status ? status : otlp_end_of(&decoder, &in, &shape);
 }
 
 struct slice otlp_string(const struct otlp *request, int64_t index, bool *ret_dangling)

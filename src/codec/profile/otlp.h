@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * otlp - ExportProfilesServiceRequest of OTLP Profiles (opentelemetry-proto, package
- * profiles/v1development) from bytes to columns, in the dialects 1.8 to 1.11.
+ * profiles/v1development) from bytes to columns, in the dialects 1.5 and 1.7 to 1.11.
  *
  * The dialects share a package name but not their field numbers, and a request does not say which
  * it is: otlp_dialect.h tells it from the fields' wire types, once per request, before decoding.
+ * Requests of 1.5 and 1.7, which are laid out otherwise (tables in each profile; several values
+ * per sample; ranges of locations instead of stacks), become the same columns: one profile for
+ * each of their sample types, a stack for each of their samples.
+ *
  * Decoding is structural only, as for pprof: indexes may point anywhere, strings may be anything;
  * server/ingest checks and repairs meaning. Slices point into the input, which must outlive the
  * struct; the columns are kept from call to call (reuse one struct per thread).
@@ -18,7 +22,14 @@
 #include "base/slice.h"
 #include "codec/wire/column.h"
 
-enum otlp_dialect { OTLP_1_8, OTLP_1_9, OTLP_1_10, OTLP_DIALECTS }; /* 1.11 reads as 1.10 */
+enum otlp_dialect {
+	OTLP_1_5,
+	OTLP_1_7,
+	OTLP_1_8,
+	OTLP_1_9,
+	OTLP_1_10, /* 1.11 too */
+	OTLP_DIALECTS
+};
 
 enum otlp_field {
 	OTLP_REQUEST_RESOURCE_PROFILES = 1,

@@ -40,6 +40,7 @@ struct numbers {
 struct marks {
 	bool dictionary, profiles;
 	bool before_1_8; /* Profile laid out as in 1.7 */
+	bool own_tables; /* Profile laid out as in 1.5 */
 	bool profile_1_8, profile_1_9;
 	bool objections[READINGS][OBJECTIONS];
 	uint64_t attribute_max[READINGS], link_max[READINGS];
@@ -163,8 +164,10 @@ static int scan_profile(struct marks *marks, struct pb_reader in, struct err *er
 			status = scan_sample_type(marks, within(&in, &field), err);
 		else if (number == OTLP_PROFILE_SAMPLES && is_bytes && !have_told(marks))
 			status = scan_sample(marks, within(&in, &field), err);
-		marks->before_1_8 |= (number == 3 && is_bytes) || (number == 5 && is_varint) ||
-				     (number == 6 && is_bytes);
+		marks->own_tables |= (number == 4 && is_bytes) || (number == 13 && is_bytes) ||
+				     (number == 11 && is_varint);
+		marks->before_1_8 |= (number == 3 && field.wire != PB_FIXED64) ||
+				     (number == 5 && is_varint) || (number == 6 && is_bytes);
 		marks->profile_1_8 |=
 			(number == 8 && is_id) || (number == 9 && is_varint) || number == 12;
 		marks->profile_1_9 |= (number == 7 && is_id) || (number == 8 && is_varint);
@@ -243,16 +246,14 @@ static int judge(struct marks *marks, struct slice request, enum otlp_dialect *r
 	bool not_old = marks->objections[READING_OLD][LINK_MANY];
 	bool not_new = marks->objections[READING_NEW][LINK_MANY] || marks->profile_1_8;
 
-	if (marks->profiles && !marks->dictionary)
-		return err_set(
-			err, ERR_UNSUPPORTED,
-			"decode OTLP profiles: no dictionary, so this is version 1.5 or older; "
-			"upgrade the sender to 1.8 or newer");
-	if (marks->before_1_8)
-		return err_set(
-			err, ERR_UNSUPPORTED,
-			"decode OTLP profiles: this is version 1.7; upgrade the sender to 1.8 "
-			"or newer");
+	if (marks->profiles && !marks->dictionary && !marks->own_tables)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "decode OTLP profiles: neither a dictionary nor tables in the "
+			       "profiles, so this is no version from 1.5 on");
+	if (marks->profiles && (!marks->dictionary || marks->before_1_8)) {
+		*ret = marks->dictionary ? OTLP_1_7 : OTLP_1_5;
+		return 0;
+	}
 	if ((marks->profile_1_8 && marks->profile_1_9) || (not_old && not_new))
 		return err_set(err, ERR_INVALID,
 			       "decode OTLP profiles: the request mixes fields of version %s with "
@@ -289,7 +290,7 @@ int otlp_dialect_detect(struct slice request, enum otlp_dialect *ret, struct err
 
 const char *otlp_dialect_name(enum otlp_dialect dialect)
 {
-	static const char *const names[OTLP_DIALECTS] = { "1.8", "1.9", "1.10" };
+	static const char *const names[OTLP_DIALECTS] = { "1.5", "1.7", "1.8", "1.9", "1.10" };
 
 	return names[dialect];
 }

@@ -4,8 +4,9 @@
  *
  * Versions 1.8, 1.9 and 1.10 number some fields of Profile and Sample differently. The marks:
  *
- *   no dictionary beside profiles                              <= 1.5, refused
- *   Profile 3 or 6 length-delimited, Profile 5 varint          1.7, refused
+ *   no dictionary beside profiles, but tables in them          1.5
+ *   Profile 3 a number or length-delimited, Profile 6
+ *   length-delimited, Profile 5 varint                         1.7
  *   Profile 8 of 16 bytes, Profile 9 varint, Profile 12,
  *   ValueType 3                                                1.8
  *   Profile 7 of 16 bytes, Profile 8 varint                    >= 1.9
@@ -25,7 +26,7 @@
 
 #include "codec/profile/otlp.h"
 
-/* ERR_UNSUPPORTED names a dialect that is too old; ERR_INVALID: broken, or contradicting marks. */
+/* ERR_UNSUPPORTED: of no dialect known; ERR_INVALID: broken, or contradicting marks. */
 int otlp_dialect_detect(struct slice request, enum otlp_dialect *ret, struct err *err);
 
 const char *otlp_dialect_name(enum otlp_dialect dialect); /* "1.10" */

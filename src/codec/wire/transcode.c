@@ -215,6 +215,39 @@ static int put_base64(const struct reading *reading, struct slice text, struct s
 	return ok ? 0 : unexpected(reading, "base64");
 }
 
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int put_hex(const struct reading *reading, struct slice text, struct strbuf *out)
+{
+	size_t begun = pb_begin(out, reading->field->number);
+	bool ok = text.len % 2 == 0;
+
+	for (size_t i = 0; i + 1 < text.len && ok; i += 2) {
+		int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+
+		ok = high >= 0 && low >= 0;
+		strbuf_add_byte(out, (char)(high << 4 | low));
+	}
+	pb_end(out, begun);
+	return ok ? 0 : unexpected(reading, "pairs of hex digits");
+}
+
+static int put_fixed64(const struct reading *reading, const char *text, struct strbuf *out)
+{
+	uint64_t value = 0;
+	int rc = parse_integer(reading, text, &value);
+
+	if (!rc)
+		pb_put_fixed64(out, reading->field->number, value);
+	return rc;
+}
+
 static int put_real(const struct reading *reading, const char *text, struct strbuf *out)
 {
 	double real = 0;
@@ -248,6 +281,10 @@ static int put_text_form(const struct reading *reading, const char *text, size_t
 		return 0;
 	case TRANSCODE_BYTES:
 		return put_base64(reading, slice_from(text, len), out);
+	case TRANSCODE_HEX:
+		return put_hex(reading, slice_from(text, len), out);
+	case TRANSCODE_FIXED64:
+		return put_fixed64(reading, text, out);
 	case TRANSCODE_FLOAT:
 	case TRANSCODE_DOUBLE:
 		return put_real(reading, text, out);
@@ -310,7 +347,8 @@ static int put_value(const struct reading *reading, const json_t *value, struct 
 	default:
 		return unexpected(reading, "no array");
 	}
-	if (reading->field->kind == TRANSCODE_TEXT || reading->field->kind == TRANSCODE_BYTES)
+	if (reading->field->kind == TRANSCODE_TEXT || reading->field->kind == TRANSCODE_BYTES ||
+	    reading->field->kind == TRANSCODE_HEX)
 		return unexpected(reading, "a string");
 	return put_text_form(reading, text, strlen(text), out);
 }

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "codec/archive/compress.h"
+#include "codec/archive/frames.h"
 
 #define PAYS_BYTES_MIN 1024u
 
@@ -16,7 +17,11 @@ static const struct {
 	{ "gzip", compress_gunzip },
 	{ "x-gzip", compress_gunzip },
 	{ "deflate", compress_inflate },
+	{ "zlib", compress_inflate }, /* as OpenTelemetry's Collector calls it */
 	{ "zstd", compress_unzstd },
+	{ "snappy", frames_unsnappy },
+	{ "x-snappy-framed", frames_unsnappy },
+	{ "lz4", frames_unlz4 },
 };
 
 static bool is_word(struct slice s, const char *word)

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-#define CODING_NAMES "gzip, deflate, zstd, identity"
+#define CODING_NAMES "gzip, deflate, zstd, snappy, lz4, identity"
 
 /* Whether the coding leaves bytes as they are: "" and "identity". */
 bool coding_is_identity(struct slice name);

@@ -52,6 +52,7 @@ struct door {
 	struct label demoted[DEMOTED_MAX]; /* IDENTITY_SAMPLE attributes */
 	uint32_t demoted_count;
 	bool rejected;	 /* the error concerns this profile alone */
+	int64_t scale;	 /* of this profile's values; 1: they are kept as they are */
 	uint64_t zeroes; /* samples of this profile that were dropped because they are 0 */
 };
 
@@ -224,6 +225,57 @@ static uint32_t name_of(const struct door *door, const struct otlp_profile *prof
 	return normalise_type_text(door->n, period.len ? period : type);
 }
 
+/* Short names of units, which some senders use. */
+static struct slice unit_of(const struct door *door, int64_t index)
+{
+	static const struct {
+		const char *brief, *name;
+	} units[] = { { "ns", "nanoseconds" },
+		      { "us", "microseconds" },
+		      { "ms", "milliseconds" },
+		      { "s", "seconds" },
+		      { "By", "bytes" } };
+	struct slice unit = string_of(door, index);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (slice_is(unit, units[i].brief))
+			return slice_of(units[i].name);
+	return unit;
+}
+
+/*
+ * async-profiler names the type of CPU samples by the engine that took them. All mean CPU time:
+ * the count of samples, each worth the period.
+ */
+static bool is_cpu_engine(const struct door *door, const struct otlp_profile *profile)
+{
+	struct slice type = string_of(door, profile->sample_type.type);
+
+	return (slice_is(type, "cpu") || slice_is(type, "itimer") || slice_is(type, "ctimer")) &&
+	       slice_is(string_of(door, profile->sample_type.unit), "count") &&
+	       slice_equal(string_of(door, profile->period_type.type), type) &&
+	       slice_is(unit_of(door, profile->period_type.unit), "nanoseconds") &&
+	       profile->period > 0;
+}
+
+static uint32_t cpu_time_group(struct door *door, const struct otlp_profile *profile,
+			       int64_t duration_ns)
+{
+	uint32_t cpu = normalise_type_text(door->n, SLICE_LITERAL("cpu"));
+	uint32_t nanoseconds = normalise_type_text(door->n, SLICE_LITERAL("nanoseconds"));
+	struct column column = { .sample_type = cpu,
+				 .sample_unit = nanoseconds,
+				 .kind = normalise_kind(SLICE_LITERAL("cpu"), duration_ns) };
+	struct group group = { .name = normalise_type_text(door->n, SLICE_LITERAL("process_cpu")),
+			       .column_count = 1,
+			       .period = profile->period,
+			       .period_type = cpu,
+			       .period_unit = nanoseconds };
+
+	door->scale = profile->period;
+	return tables_group(door->n->into, &group, &column);
+}
+
 static int group_of(struct door *door, const struct otlp_profile *profile, int64_t duration_ns,
 		    uint32_t *ret)
 {
@@ -233,17 +285,20 @@ static int group_of(struct door *door, const struct otlp_profile *profile, int64
 
 	if (!type.len)
 		return reject(door, "its sample type has no name");
+	door->scale = 1;
+	if (is_cpu_engine(door, profile)) {
+		*ret = cpu_time_group(door, profile, duration_ns);
+		return 0;
+	}
 	column.sample_type = normalise_type_text(door->n, type);
-	column.sample_unit =
-		normalise_type_text(door->n, string_of(door, profile->sample_type.unit));
+	column.sample_unit = normalise_type_text(door->n, unit_of(door, profile->sample_type.unit));
 	column.kind = normalise_kind(type, duration_ns);
 	if (profile->sample_type.temporality == TEMPORALITY_CUMULATIVE)
 		column.kind = COLUMN_CUMULATIVE;
 	group.name = name_of(door, profile);
 	group.period_type =
 		normalise_type_text(door->n, string_of(door, profile->period_type.type));
-	group.period_unit =
-		normalise_type_text(door->n, string_of(door, profile->period_type.unit));
+	group.period_unit = normalise_type_text(door->n, unit_of(door, profile->period_type.unit));
 	*ret = tables_group(door->n->into, &group, &column);
 	return 0;
 }
@@ -283,12 +338,21 @@ static int labels_of(const struct door *door, const struct otlp_sample *sample, 
 	return 0;
 }
 
-/* Values alone add up; times alone count one each; values with times are as many as these. */
+/*
+ * Values alone add up; times alone count one each; values with times are as many as these. Before
+ * 1.8 there is one value, whatever the times; samplers of that age wrote a 1 beside several.
+ */
 static int value_of(struct door *door, const struct otlp_sample *sample, int64_t *ret)
 {
 	const uint64_t *values = door->o->numbers.data + sample->values.first;
 	int64_t sum = sample->values.count ? 0 : sample->timestamps.count;
 
+	if (door->o->dialect < OTLP_1_8 && sample->values.count == 1) {
+		*ret = (int64_t)values[0] == 1 && sample->timestamps.count > 1
+			       ? sample->timestamps.count
+			       : (int64_t)values[0];
+		return 0;
+	}
 	if (sample->values.count && sample->timestamps.count &&
 	    sample->values.count != sample->timestamps.count)
 		return reject(door, "a sample has as many values as times, or none of one of them; "
@@ -353,6 +417,14 @@ static void add_moments(const struct door *door, const struct otlp_sample *sampl
 		normalise_moment(door->n, row, UINT32_MAX, &link);
 }
 
+static void scale(const struct door *door, int64_t *value)
+{
+	if (!__builtin_mul_overflow(*value, door->scale, value))
+		return;
+	repairs_count(REPAIR_VALUE_OVERFLOW, 1);
+	*value = INT64_MAX;
+}
+
 static int add_samples(struct door *door, const struct otlp_profile *profile, int64_t start_ns)
 {
 	normalise_rows_begin(door->n, 1);
@@ -363,6 +435,8 @@ static int add_samples(struct door *door, const struct otlp_profile *profile, in
 		int64_t value;
 		int status = value_of(door, sample, &value);
 
+		if (!status)
+			scale(door, &value);
 		if (!status && !normalise_values(&value, 1, &value)) {
 			door->zeroes++;
 			continue;

@@ -70,7 +70,7 @@ struct ingest_partial {
 	char message[256];
 };
 
-/* A protobuf ExportProfilesServiceRequest, dialects 1.8 to 1.11 (detected per request). */
+/* A protobuf ExportProfilesServiceRequest, dialects 1.5 and 1.7 to 1.11 (detected per request). */
 int ingest_from_otlp(struct ingest_scratch *scratch, const struct ingest_limits *limits,
 		     struct slice bytes, int64_t now_ns, struct tables *into,
 		     struct ingest_partial *ret, struct err *err);

@@ -54,9 +54,11 @@ static struct metric bytes_in[DOORS] = {
 #define DIALECT(dialect)                                                                           \
 	COUNTER("firn_ingest_otlp_dialects_total", "{dialect=\"" dialect "\"}",                    \
 		"OTLP requests by the version of the protocol that they were read as")
-static struct metric dialects[OTLP_DIALECTS] = {
-	[OTLP_1_8] = DIALECT("1.8"), [OTLP_1_9] = DIALECT("1.9"), [OTLP_1_10] = DIALECT("1.10")
-};
+static struct metric dialects[OTLP_DIALECTS] = { [OTLP_1_5] = DIALECT("1.5"),
+						 [OTLP_1_7] = DIALECT("1.7"),
+						 [OTLP_1_8] = DIALECT("1.8"),
+						 [OTLP_1_9] = DIALECT("1.9"),
+						 [OTLP_1_10] = DIALECT("1.10") };
 
 static METRIC_COUNTER(reports_taken, "firn_ingest_reports_total", "",
 		      "Reports normalised and handed to the store");

@@ -27,6 +27,8 @@ static const struct route_row rows[] = {
 	{ "POST", OTLP_SERVICE "Export", write_otlp, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
 	{ "POST", "/v1development/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
+	{ "POST", "/v1experimental/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
 	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
 	/* queries */

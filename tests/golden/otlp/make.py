@@ -50,12 +50,28 @@ DIALECTS = {
              "Sample": "stack=1:i32 attributes=2*i32 link=3:i32 values=4*i64 times=5*f64"},
 }
 
+OLD_SAMPLE = "start=1:i32 length=2:i32 values=3*i64 attributes=4*i32 link=5:i32 times=6*u64"
+OLD_LOCATION = "mapping=1:i32 address=2:u64 lines=3*Line folded=4:bool attributes=5*i32"
+TABLES = "mapping location function link string attribute".split()
+OLD_DIALECTS = {
+    "1.5": {"Request": "resource_profiles=1*ResourceProfiles",
+            "Profile": "sample_type=1*ValueType samples=2*Sample mapping=3*Mapping location=4*Location places=5*i32 "
+                       "function=6*Function attribute=7*KeyValue link=9*Link string=10*str time=11:i64 "
+                       "duration=12:i64 period_type=13:ValueType period=14:i64 id=17:bytes attributes=22*i32",
+            "Location": OLD_LOCATION, "Sample": OLD_SAMPLE},
+    "1.7": {"Dictionary": "mapping=1*Mapping location=2*Location function=3*Function link=4*Link string=5*str "
+                          "attribute=6*KeyValue",
+            "Profile": "sample_type=1*ValueType samples=2*Sample places=3*i32 time=4:i64 duration=5:i64 "
+                       "period_type=6:ValueType period=7:i64 id=10:bytes attributes=14*i32",
+            "Location": OLD_LOCATION, "Sample": OLD_SAMPLE},
+}
+
 
 def classes(dialect):
     """The message classes of a dialect, by name."""
     file = descriptor_pb2.FileDescriptorProto(name=dialect + ".proto", package="p" + dialect.replace(".", "_"),
                                               syntax="proto3")
-    layout = {**COMMON, **DIALECTS[dialect]}
+    layout = {**COMMON, **(DIALECTS.get(dialect) or OLD_DIALECTS[dialect])}
     for name, fields in layout.items():
         message = file.message_type.add(name=name)
         for field in fields.split():
@@ -73,6 +89,12 @@ def classes(dialect):
     any_message.oneof_decl.add(name="value")
     for f in any_message.field:
         f.oneof_index = 0
+    # So is that of indexes before 1.8: 0 is an entry like any other.
+    for name, optional in (("Sample", "link"), ("Location", "mapping")) if dialect in OLD_DIALECTS else ():
+        message = next(m for m in file.message_type if m.name == name)
+        field = next(f for f in message.field if f.name == optional)
+        message.oneof_decl.add(name="_" + optional)
+        field.proto3_optional, field.oneof_index = True, 0
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     factory = message_factory.MessageFactory(pool)
@@ -200,9 +222,43 @@ def references():
     return b.request
 
 
+def old(dialect):
+    """Two profiles with two sample types, whose tables have other contents (1.5) or are shared (1.7)."""
+    request = classes(dialect)["Request"]()
+    scope = request.resource_profiles.add().scope_profiles.add()
+    scope.scope.name = "my.memory-profiler"
+    for i, service in enumerate(("shop", "bank")):
+        p = scope.profiles.add(duration=10**10, period=524288, id=(b"%d" % i) * 16)
+        p.time = 1700000000 * 10**9
+        d = p if dialect == "1.5" else request.dictionary
+        at = {table: len(getattr(d, table)) for table in TABLES}
+        if not i or dialect == "1.5":
+            d.string.append("")
+        base = len(d.string)
+        d.string.extend(["alloc_objects", "count", "alloc_space", "bytes", "space", "/usr/bin/" + service,
+                         service + "_main", service + ".c"])
+        p.sample_type.add(type=base, unit=base + 1)
+        p.sample_type.add(type=base + 2, unit=base + 3)
+        p.period_type.type, p.period_type.unit = base + 4, base + 3
+        d.mapping.add(filename=base + 5)
+        d.function.add(name=base + 6, filename=base + 7)
+        d.link.add(trace_id=b"t" * 16, span_id=b"s" * 8)
+        d.attribute.add(key="size").value.int = 64 + i
+        d.attribute.add(key="service.name").value.string = service
+        p.attributes.append(at["attribute"] + 1)
+        d.location.add(mapping=at["mapping"], address=0x1234 + i)
+        d.location.add().lines.add(function=at["function"], line=7)
+        p.places.extend([at["location"], at["location"], at["location"] + 1])
+        p.samples.add(start=1, length=2, values=[3, 300 + i], attributes=[at["attribute"]], link=at["link"])
+        p.samples.add(start=0, length=1, values=[1, 7])
+    return request
+
+
 def main():
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     requests = {"references_1.10": references()}
+    for dialect in OLD_DIALECTS:
+        requests["old_" + dialect] = old(dialect)
     for dialect in DIALECTS:
         requests["ebpf_" + dialect] = ebpf(dialect)
         requests["values_" + dialect] = values(dialect)

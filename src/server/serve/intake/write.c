@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. */
+#include "base/budget.h"
 #include "codec/wire/pb.h"
 #include "server/ingest/repairs.h"
+#include "server/serve/intake/schema_otlp.h"
 #include "server/serve/intake/write_summary.h"
 #include "server/serve/intake/writing.h"
 
 #define WRITE_LABELS_MAX 256
+#define JSON_BYTES_MAX ((size_t)16 << 20)
+#define JSON_MEMORY_FACTOR 24 /* what jansson takes for a list of small numbers, by its bytes */
 
 /* ExportProfilesServiceResponse{ partial_success = 1 { rejected_profiles = 1; error_message = 2 } }
  */
@@ -21,23 +25,64 @@ static void put_partial(struct strbuf *out, int64_t rejected, const char *messag
 	pb_end(out, begun);
 }
 
-static bool is_protobuf(const struct net_request *request)
+enum body { BODY_PROTOBUF, BODY_JSON, BODY_OTHER };
+
+/* A body without a type is JSON when it begins like it. */
+static enum body body_of(const struct net_request *request)
 {
 	struct slice type = net_request_header(request, "content-type");
 	struct slice parameters;
 
 	if (request->rpc != NET_RPC_NONE)
-		return true;
-	type = slice_cut(type, ';', &parameters);
-	return slice_is(type, "application/x-protobuf") || slice_is(type, "application/protobuf");
+		return BODY_PROTOBUF;
+	type = slice_trim(slice_cut(type, ';', &parameters));
+	if (!type.len)
+		return request->body.len && request->body.data[0] == '{' ? BODY_JSON
+									 : BODY_PROTOBUF;
+	if (slice_is(type, "application/json"))
+		return BODY_JSON;
+	return slice_is(type, "application/x-protobuf") || slice_is(type, "application/protobuf")
+		       ? BODY_PROTOBUF
+		       : BODY_OTHER;
 }
 
-static int take_otlp(struct writing *writing, struct net_response *response)
+/* The JSON's message in protobuf, to `message`. The request pays for what reading JSON takes. */
+static int read_json(struct writing *writing, struct strbuf *message)
+{
+	struct slice json = writing->request->body;
+	size_t paid = json.len * JSON_MEMORY_FACTOR;
+	int rc;
+
+	if (json.len > JSON_BYTES_MAX)
+		return err_set(&writing->err, ERR_LIMIT,
+			       "take OTLP: JSON of %zu bytes, more than %zu; send protobuf",
+			       json.len, JSON_BYTES_MAX);
+	if (!budget_take(writing->budget, paid))
+		return budget_fail(writing->budget, paid, "take OTLP", &writing->err);
+	rc = transcode_from_json(&schema_otlp_request, json, message, &writing->err);
+	budget_give(writing->budget, paid);
+	return rc;
+}
+
+/* The answer's message becomes JSON. */
+static int answer_json(struct net_response *response, struct err *err)
+{
+	struct strbuf json = { 0 };
+	int rc = transcode_to_json(&schema_otlp_response, strbuf_slice(&response->body), false,
+				   &json, err);
+
+	strbuf_free(&response->body);
+	response->body = json;
+	response->content_type = "application/json";
+	return rc;
+}
+
+static int take_otlp(struct writing *writing, struct slice body, struct net_response *response)
 {
 	struct ingest_partial partial = { 0 };
 	const struct append_result *result = &writing->result;
-	int rc = ingest_from_otlp(writing->scratch, &writing->limits, writing->request->body,
-				  clock_real_ns(), writing->batch, &partial, &writing->err);
+	int rc = ingest_from_otlp(writing->scratch, &writing->limits, body, clock_real_ns(),
+				  writing->batch, &partial, &writing->err);
 
 	if (!rc)
 		rc = writing_append(writing);
@@ -54,16 +99,24 @@ void write_otlp(void *context, const struct net_request *request, struct net_res
 {
 	struct writing writing;
 	int rc = writing_begin(&writing, context, request, WRITING_OTLP);
-	bool is_known = is_protobuf(request);
+	enum body body = body_of(request);
+	struct strbuf message = { 0 };
 
-	if (!rc && !is_known)
-		rc = err_set(&writing.err, ERR_UNSUPPORTED,
-			     "content type \"%.*s\": send application/x-protobuf",
-			     SLICE_FMT(net_request_header(request, "content-type")));
+	if (!rc && body == BODY_OTHER)
+		rc = err_set(
+			&writing.err, ERR_UNSUPPORTED,
+			"content type \"%.*s\": send application/x-protobuf or application/json",
+			SLICE_FMT(net_request_header(request, "content-type")));
+	if (!rc && body == BODY_JSON)
+		rc = read_json(&writing, &message);
 	if (!rc)
-		rc = take_otlp(&writing, response);
+		rc = take_otlp(&writing, body == BODY_JSON ? strbuf_slice(&message) : request->body,
+			       response);
+	if (!rc && body == BODY_JSON)
+		rc = answer_json(response, &writing.err);
+	strbuf_free(&message);
 	writing_end(&writing, response);
-	if (rc && !is_known)
+	if (rc && body == BODY_OTHER)
 		response->status = 415;
 }
 

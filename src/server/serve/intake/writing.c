@@ -215,6 +215,7 @@ int writing_begin(struct writing *writing, struct serve *serve, const struct net
 	writing->slot = take_slot(serve->writes, tenant);
 	writing->scratch = writing->slot->scratch;
 	writing->batch = &writing->slot->batch;
+	writing->budget = &writing->slot->budget;
 	return 0;
 }
 

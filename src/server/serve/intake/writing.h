@@ -37,6 +37,7 @@ struct writing {
 	struct write_slot *slot;	/* NULL after writing_begin failed */
 	struct ingest_scratch *scratch; /* the slot's */
 	struct tables *batch;		/* likewise, being built */
+	struct budget *budget;		/* pays for this request */
 	struct ingest_limits limits;
 	struct append_result result;
 	struct err err; /* of the first step that failed; code 0: none did */
