@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/attach/features.h"
 #include "agent/attach/privileges.h"
 #include "agent/collect/drain.h"
 #include "agent/jit/jit_metrics.h"
@@ -292,7 +293,10 @@ int agent_confine(struct err *err)
 {
 	int code = host_handles_open(&confined, err);
 
-	return code ? code : privilege_enter(PRIVILEGE_AGENT, NULL, err);
+	if (code)
+		return code;
+	return privilege_enter(features_need_admin() ? PRIVILEGE_AGENT_ADMIN : PRIVILEGE_AGENT,
+			       NULL, err);
 }
 
 int agent_start(const struct agent_options *options, struct agent **ret, struct err *err)

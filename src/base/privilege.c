@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/privilege.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -57,9 +58,10 @@ struct role {
 
 /* Who may do what. */
 static const struct role roles[PRIVILEGE_ROLES] = {
-	/* SYS_ADMIN: without it the unwinder finds no tables on some kernels. */
-	[PRIVILEGE_AGENT] = { TO_SAMPLE | TO_READ_PROCESSES | BIT(CAP_SYS_ADMIN),
+	[PRIVILEGE_AGENT] = { TO_SAMPLE | TO_READ_PROCESSES,
 			      NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_EXEC },
+	[PRIVILEGE_AGENT_ADMIN] = { TO_SAMPLE | TO_READ_PROCESSES | BIT(CAP_SYS_ADMIN),
+				    NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_EXEC },
 	[PRIVILEGE_FILE_STARTER] = { TO_READ_PROCESSES | TO_OPEN_MAPPED,
 				     NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
 					     NO_CHANGE },
@@ -252,14 +254,32 @@ static uint64_t own_capabilities(void)
 	return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
-static int set_capabilities(uint64_t capabilities)
+static int set_capabilities(uint64_t permitted, uint64_t effective)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-	data[0].permitted = data[0].effective = (uint32_t)capabilities;
-	data[1].permitted = data[1].effective = (uint32_t)(capabilities >> 32);
+	data[0].permitted = (uint32_t)permitted;
+	data[1].permitted = (uint32_t)(permitted >> 32);
+	data[0].effective = (uint32_t)effective;
+	data[1].effective = (uint32_t)(effective >> 32);
 	return (int)syscall(SYS_capset, &header, data);
+}
+
+bool privilege_put_aside(unsigned capability)
+{
+	uint64_t own = own_capabilities();
+
+	return own & BIT(capability) && !set_capabilities(own, own & ~BIT(capability));
+}
+
+void privilege_take_up(unsigned capability)
+{
+	uint64_t own = own_capabilities();
+	int failed = set_capabilities(own, own);
+
+	assert(own & BIT(capability) && !failed);
+	(void)failed;
 }
 
 /* What no program that it runs can have either; without CAP_SETPCAP no_new_privs has to do. */
@@ -348,7 +368,7 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 	bound(privilege_capabilities(role));
 	if (user && become(user))
 		return err_set_errno(err, errno, "run as user %u", (unsigned)user->uid);
-	if (set_capabilities(capabilities))
+	if (set_capabilities(capabilities, capabilities))
 		return err_set_errno(err, errno, "give up capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set_errno(err, errno, "give up new privileges");

@@ -16,6 +16,7 @@
 
 enum privilege_role {
 	PRIVILEGE_AGENT,
+	PRIVILEGE_AGENT_ADMIN,	/* the same, on kernels that refuse it without CAP_SYS_ADMIN */
 	PRIVILEGE_FILE_STARTER, /* forks file workers */
 	PRIVILEGE_FILE_WORKER,	/* opens files of other processes */
 	PRIVILEGE_UP,		/* watches server and agent, starts the agent again */
@@ -35,6 +36,13 @@ struct privilege_user {
  */
 MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 			     struct err *err);
+
+/*
+ * Puts a capability aside, of the calling thread alone, to see what can be done without it; false
+ * when it does not have it. privilege_take_up has it back.
+ */
+MUST_USE bool privilege_put_aside(unsigned capability);
+void privilege_take_up(unsigned capability);
 
 /* The capabilities of a role on this kernel, as bits; those of a mask, by name: "CAP_BPF CAP_KILL".
  */

@@ -59,6 +59,7 @@ static void leave_out_followers(struct sample_bpf *skeleton)
 	bool has_loop = skeleton->rodata->has_loop;
 
 	bpf_program__set_autoload(skeleton->progs.follow_running, has_loop);
+	bpf_program__set_autoload(skeleton->progs.hash_programs, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_fork, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_protection, has_loop);
@@ -346,22 +347,38 @@ int sampler_start(const struct sampler_options *options, struct sampler **ret, s
 	return 0;
 }
 
-/* Has the program look at all tasks: what it finds comes through the ring buffer. */
-static void look_at_running(const struct sampler *sampler)
+/* Has the program run over all things of its kind; false, with errno, when the kernel refuses. */
+static bool iterate(struct bpf_program *program)
 {
-	struct bpf_link *link =
-		bpf_program__attach_iter(sampler->skeleton->progs.follow_running, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1, failed = errno;
 	char none[64];
 
-	if (fd < 0)
-		log_debug("agent", "processes are first seen by their samples", "cause=\"%s\"",
-			  strerrordesc_np(errno));
 	while (fd >= 0 && read(fd, none, sizeof(none)) > 0)
 		continue;
 	if (fd >= 0)
 		close(fd);
 	bpf_link__destroy(link);
+	errno = failed;
+	return fd >= 0;
+}
+
+/* Has the program look at all tasks: what it finds comes through the ring buffer. */
+static void look_at_running(const struct sampler *sampler)
+{
+	if (!iterate(sampler->skeleton->progs.follow_running))
+		log_debug("agent", "processes are first seen by their samples", "cause=\"%s\"",
+			  strerrordesc_np(errno));
+}
+
+uint64_t sampler_hash_programs(struct sampler *sampler)
+{
+	struct sample_bpf *skeleton = sampler->skeleton;
+
+	if (!skeleton->rodata->has_loop)
+		return 0;
+	skeleton->bss->programs_hash = 0;
+	return iterate(skeleton->progs.hash_programs) ? skeleton->bss->programs_hash : 0;
 }
 
 void sampler_follow(struct sampler *sampler)
@@ -440,8 +457,12 @@ static void take_staged(struct sampler *sampler)
 struct sampler_maps sampler_maps(const struct sampler *sampler)
 {
 	if (!sampler->skeleton->rodata->has_loop)
-		return (struct sampler_maps){ .chunks_fd = -1, .tables_fd = -1 };
+		return (struct sampler_maps){ .chunks_fd = -1,
+					      .first_chunk_fd = -1,
+					      .tables_fd = -1 };
 	return (struct sampler_maps){ .chunks_fd = bpf_map__fd(sampler->skeleton->maps.chunks),
+				      .first_chunk_fd =
+					      bpf_map__fd(sampler->skeleton->maps.first_chunk),
 				      .tables_fd = bpf_map__fd(sampler->skeleton->maps.tables),
 				      .space_versions = sampler->skeleton->bss->space_versions };
 }

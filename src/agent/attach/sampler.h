@@ -46,9 +46,15 @@ void sampler_follow_cpus(struct sampler *sampler);
 /* Sums of all CPUs since the start. */
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 
+/*
+ * Of the BPF programs that are loaded; another one when any has come or gone. 0 where this kernel
+ * does not say. One thread at a time.
+ */
+uint64_t sampler_hash_programs(struct sampler *sampler);
+
 /* What unwind tables are put into (bpf/table.h); -1 where this kernel cannot use them. */
 struct sampler_maps {
-	int chunks_fd, tables_fd;
+	int chunks_fd, first_chunk_fd, tables_fd;
 	uint32_t *space_versions; /* all to be counted up when a table is taken away */
 };
 

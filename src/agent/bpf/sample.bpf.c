@@ -701,6 +701,22 @@ int follow_running(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+__u64 programs_hash;
+
+/*
+ * Run over all BPF programs now and then: loaded ones have names in the kernel's symbols. Their ids
+ * never come back, so a program that is loaded anew counts.
+ */
+SEC("iter/bpf_prog")
+int hash_programs(struct bpf_iter__bpf_prog *ctx)
+{
+	struct bpf_prog *program = ctx->prog;
+
+	if (program)
+		programs_hash = (programs_hash ^ program->aux->id) * 0x9e3779b97f4a7c15ull;
+	return 0;
+}
+
 struct fork_context {
 	struct space_scratch *scratch;
 	const struct space_head *kept; /* the parent's */

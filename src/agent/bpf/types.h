@@ -84,6 +84,18 @@ struct bpf_iter__task { /* context of iter/task */
 	struct task_struct *task;
 };
 
+struct bpf_prog_aux {
+	__u32 id;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_iter__bpf_prog { /* context of iter/bpf_prog */
+	struct bpf_prog *prog;
+};
+
 #pragma clang attribute pop
 
 #define TASK_KERNEL_THREAD 0x00200000u /* PF_KTHREAD */

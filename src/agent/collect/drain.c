@@ -169,6 +169,19 @@ static void report_counters(struct drain *drain)
 	accounts_set_counters(drain->accounts, &now);
 }
 
+static uint64_t hash_programs(void *context)
+{
+	const struct drain *drain = context;
+
+	return sampler_hash_programs(drain->sampler);
+}
+
+static void refresh_kernel_symbols(struct drain *drain, int64_t now_ns)
+{
+	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel,
+			       hash_programs, drain, now_ns);
+}
+
 static void build(struct drain *drain, struct window *window, int64_t now_ns)
 {
 	uint64_t identity[] = { drain->batch_seed, drain->batches++ };
@@ -186,7 +199,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.batch_id = hash_stable(identity, sizeof(identity), 0),
 	};
 
-	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel, now_ns);
+	refresh_kernel_symbols(drain, now_ns);
 	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
@@ -399,6 +412,7 @@ static int start_loader(struct drain *drain, struct err *err)
 {
 	struct sampler_maps maps = sampler_maps(drain->sampler);
 	struct unwind_loader_options options = { .chunks_fd = maps.chunks_fd,
+						 .first_chunk_fd = maps.first_chunk_fd,
 						 .tables_fd = maps.tables_fd,
 						 .space_versions = maps.space_versions,
 						 .arena_bytes = table_memory(drain),
@@ -482,8 +496,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		return code;
 	}
 	drain->window_start_ns = clock_monotonic_ns();
-	kernel_symbols_refresh(&drain->kernel_symbols, &drain->options.handles.kernel,
-			       drain->window_start_ns);
+	refresh_kernel_symbols(drain, drain->window_start_ns);
 	find_kernel_image(drain);
 	*ret = drain;
 	return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/describe/kernel_symbols.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +14,6 @@
 #define MODULES "/proc/modules"
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define FUNCTION_BYTES_MAX ((uint64_t)1 << 20) /* an address further behind a symbol is not its */
-#define BPF_PROGRAMS_MAX 65536u
 #define WAIT_MIN_NS (60 * CLOCK_NS_PER_S)
 #define WAIT_MAX_NS (3600 * CLOCK_NS_PER_S)
 
@@ -218,22 +216,8 @@ uint64_t kernel_symbols_hash_modules(const char *path)
 	return hash;
 }
 
-/*
- * Their ids never come back, so a program that is loaded anew counts. Needs CAP_SYS_ADMIN: without
- * it, addresses that are not found have to tell.
- */
-static uint64_t hash_bpf_programs(void)
-{
-	uint64_t hash = 0;
-	uint32_t id = 0;
-
-	for (size_t i = 0; i < BPF_PROGRAMS_MAX && !bpf_prog_get_next_id(id, &id); i++)
-		hash = hash_mix(hash, id);
-	return hash;
-}
-
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
-			    int64_t now_ns)
+			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns)
 {
 	bool first = symbols->wait_ns == 0;
 	uint64_t code_hash;
@@ -241,7 +225,7 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_
 
 	if (!first && now_ns - symbols->checked_at_ns < symbols->wait_ns)
 		return;
-	code_hash = hash_mix(hash_modules(files->modules), hash_bpf_programs());
+	code_hash = hash_mix(hash_modules(files->modules), programs(context));
 	symbols->checked_at_ns = now_ns;
 	if (first || code_hash != symbols->code_hash)
 		symbols->wait_ns = WAIT_MIN_NS;

@@ -50,9 +50,12 @@ void kernel_symbols_free(struct kernel_symbols *symbols);
 /* Of the names, sizes and addresses in /proc/modules, or a file like it; 0 where there are none. */
 uint64_t kernel_symbols_hash_modules(const char *path);
 
+/* Another number when BPF programs have come or gone; 0 = not known: missed addresses must tell. */
+typedef uint64_t kernel_symbols_hash_f(void *context);
+
 /* Reads /proc/kallsyms again if that is due. Failures keep the old table. */
 void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_symbol_files *files,
-			    int64_t now_ns);
+			    kernel_symbols_hash_f *programs, void *context, int64_t now_ns);
 
 /*
  * The function that holds the address; *ret_module is empty for the kernel itself. Slices live

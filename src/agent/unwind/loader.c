@@ -674,7 +674,7 @@ static struct unwind_loader *loader_new(const struct unwind_loader_options *opti
 						.last_uses = last_uses,
 						.evict = evict,
 						.context = loader };
-	table_chunks_init(&loader->placer.chunks, options->chunks_fd,
+	table_chunks_init(&loader->placer.chunks, options->chunks_fd, options->first_chunk_fd,
 			  options->arena_bytes ? options->arena_bytes : UNWIND_ARENA_DEFAULT_BYTES);
 	return loader;
 }

@@ -41,6 +41,7 @@ struct unwind_loader;
 struct unwind_loader_options {
 	/* The maps `chunks` and `tables`, borrowed; -1 = there are none, and nothing is loaded. */
 	int chunks_fd, tables_fd;
+	int first_chunk_fd; /* in `chunks` already, borrowed; -1 = `chunks` is empty */
 	/* See bpf/shared.h; counted up when a table is taken away. NULL = nothing is kept. */
 	uint32_t *space_versions;
 	const char *cache_path; /* folder of table files (table_cache.h); NULL or "" = none */

@@ -3,16 +3,17 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-void table_chunks_init(struct table_chunks *chunks, int outer_fd, uint64_t max_bytes)
+void table_chunks_init(struct table_chunks *chunks, int outer_fd, int first_fd, uint64_t max_bytes)
 {
 	uint64_t max = max_bytes / TABLE_CHUNK_BYTES;
 
-	*chunks = (struct table_chunks){ .outer_fd = outer_fd };
+	*chunks = (struct table_chunks){ .outer_fd = outer_fd, .first_fd = first_fd };
 	chunks->max = max > TABLE_CHUNKS_MAX ? TABLE_CHUNKS_MAX : (uint32_t)max;
 	if (!chunks->max)
 		chunks->max = 1;
@@ -45,23 +46,28 @@ static int make_chunk(int outer_fd, uint32_t index, int *ret_fd, struct err *err
 }
 
 /* The first one comes with the BPF program. */
-static int find_chunk(int outer_fd, uint32_t index)
+static int take_first_chunk(int first_fd, int *ret_fd, struct err *err)
 {
-	uint32_t id;
+	int fd = fcntl(first_fd, F_DUPFD_CLOEXEC, 0);
 
-	return bpf_map_lookup_elem(outer_fd, &index, &id) ? -1 : bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		return err_set_errno(err, errno, "take the first chunk for unwind tables");
+	*ret_fd = fd;
+	return 0;
 }
 
 int table_chunks_add(struct table_chunks *chunks, struct err *err)
 {
 	uint32_t index = chunks->count;
-	int code, fd;
+	int code, fd = -1;
 
 	if (index >= chunks->max)
 		return err_set(err, ERR_LIMIT, "add a chunk for unwind tables: %u is the most",
 			       chunks->max);
-	fd = find_chunk(chunks->outer_fd, index);
-	code = fd < 0 ? make_chunk(chunks->outer_fd, index, &fd, err) : 0;
+	if (index == 0 && chunks->first_fd >= 0)
+		code = take_first_chunk(chunks->first_fd, &fd, err);
+	else
+		code = make_chunk(chunks->outer_fd, index, &fd, err);
 	if (code)
 		return code;
 	chunks->chunks[index] = mem_new(struct table_chunk);

@@ -29,7 +29,7 @@ struct table_chunk {
 };
 
 struct table_chunks {
-	int outer_fd; /* borrowed */
+	int outer_fd, first_fd; /* borrowed */
 	uint32_t count, max;
 	struct table_chunk *chunks[TABLE_CHUNKS_MAX];
 };
@@ -38,7 +38,11 @@ struct table_place {
 	uint32_t chunk, page, pages;
 };
 
-void table_chunks_init(struct table_chunks *chunks, int outer_fd, uint64_t max_bytes);
+/*
+ * `first_fd` is the chunk that the program reads as the first one, whatever the outer map says; -1:
+ * none is there. Asking the kernel for it by its id would take CAP_SYS_ADMIN.
+ */
+void table_chunks_init(struct table_chunks *chunks, int outer_fd, int first_fd, uint64_t max_bytes);
 void table_chunks_fini(struct table_chunks *chunks); /* the outer map keeps the chunks */
 
 /* A new, empty chunk. ERR_LIMIT when there may be no more. Takes tens of milliseconds. */

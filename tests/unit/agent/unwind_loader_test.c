@@ -97,6 +97,7 @@ static struct unwind_loader *start(struct unwind_loader_options options)
 	struct err err;
 
 	options.chunks_fd = chunks_fd;
+	options.first_chunk_fd = -1;
 	options.tables_fd = tables_fd;
 	if (unwind_loader_start(&options, &loader, &err))
 		fail_msg("%s", err.message);
