@@ -241,6 +241,37 @@ test("grouping by a label whose values are anything, and back to the zoom of bef
 	await page.waitForFunction(() => window.__firn.focus() === "serve");
 }));
 
+test("live, what has not changed is not sent again, and nothing is dimmed", () => withPage({}, async (page) => {
+	/* Ticks of ten seconds come faster. */
+	await page.addInitScript(() => {
+		const real = window.setInterval;
+		window.setInterval = (run, ms, ...more) => real(run, ms === 10_000 ? 250 : ms, ...more);
+		window.__dimmed = 0;
+		new MutationObserver((changes) => {
+			window.__dimmed += changes.filter(({ target }) => target.matches?.("main.busy")).length;
+		}).observe(document, { attributes: true, attributeFilter: ["class"], subtree: true });
+	});
+	await open(page, `${queryOf("known")}&from=now-2h&to=now`);
+	const dimmed = await page.evaluate(() => window.__dimmed);
+	const { count } = await firn(page, "paint");
+	const seen = [];
+	page.on("response", (response) => seen.push({
+		path: new URL(response.url()).pathname, status: response.status(),
+		bytes: Number(response.headers()["content-length"] ?? 0),
+	}));
+	const trees = () => seen.filter(({ path }) => path.endsWith("/query"));
+	const enough = Date.now() + 60_000;
+	while (trees().length < 6 && Date.now() < enough)
+		await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+	/* Six ticks are a minute. */
+	assert.ok(trees().length >= 6, JSON.stringify(seen));
+	const bytes = seen.reduce((sum, each) => sum + each.bytes, 0) * 6 / trees().length;
+	assert.ok(bytes < 50_000, `${bytes} bytes a minute`);
+	assert.deepEqual(new Set(trees().map(({ status }) => status)), new Set([304]));
+	assert.equal((await firn(page, "paint")).count, count, "it was painted anew");
+	assert.equal(await page.evaluate(() => window.__dimmed), dimmed, "it was dimmed");
+}));
+
 test("of two queries in a row only the last one's answer shows", () => withPage({}, async (page) => {
 	await open(page, placeOf("known"));
 	let release;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes - every path of the server, in one list. */
+#include "server/serve/api/unchanged.h"
 #include "server/serve/rpc/calls.h"
 #include "server/serve/serve.h"
 
@@ -12,6 +13,23 @@
 #define STORE_SERVICE "/parca.profilestore.v1alpha1.ProfileStoreService/"
 #define DEBUGINFO_SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
 #define OTLP_SERVICE "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/"
+
+/* What is asked again and again while it is looked at. */
+#define IF_CHANGED(name)                                                                           \
+	static void name##_if_changed(void *context, const struct net_request *request,            \
+				      struct net_response *response)                               \
+	{                                                                                          \
+		answer_##name(context, request, response);                                         \
+		unchanged_check(request, response);                                                \
+	}
+IF_CHANGED(series)
+IF_CHANGED(diff)
+IF_CHANGED(query)
+IF_CHANGED(lines)
+IF_CHANGED(instructions)
+IF_CHANGED(callgraph)
+IF_CHANGED(heatmap)
+IF_CHANGED(flamechart)
 
 struct route_row {
 	const char *method;
@@ -35,14 +53,14 @@ static const struct route_row rows[] = {
 	{ "GET", "/api/v1/types", answer_types, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/labels", answer_labels, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/label_values", answer_label_values, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/series", answer_series, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/diff", answer_diff, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/query", answer_query, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/lines", answer_lines, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/instructions", answer_instructions, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/callgraph", answer_callgraph, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/heatmap", answer_heatmap, 0, NULL, NET_ROLE_QUERY },
-	{ "GET", "/api/v1/flamechart", answer_flamechart, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/series", series_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/diff", diff_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/query", query_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/lines", lines_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/instructions", instructions_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/callgraph", callgraph_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/heatmap", heatmap_if_changed, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/flamechart", flamechart_if_changed, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/targets", answer_targets, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/queries", answer_queries, 0, NULL, NET_ROLE_QUERY },
 	{ "DELETE", "/api/v1/queries", answer_cancel, 0, NULL, NET_ROLE_QUERY },

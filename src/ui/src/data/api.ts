@@ -46,19 +46,20 @@ function addressOf(path: string, parameters: Parameters): URL {
 	return url;
 }
 
+/* With the name of an answer that is here already, 304 says that there is no newer one. */
 async function ask(
-	path: string, parameters: Parameters, signal?: AbortSignal, method = "GET",
+	path: string, parameters: Parameters, signal?: AbortSignal, method = "GET", etag = "",
 ): Promise<Response> {
 	const url = addressOf(path, parameters);
 	let response: Response;
 	try {
-		response = await fetch(url, { signal, method });
+		response = await fetch(url, { signal, method, headers: etag ? { "if-none-match": etag } : {} });
 	} catch (error) {
 		if (signal?.aborted)
 			throw error;
 		throw new ApiError("The server does not answer.", 0, url.href);
 	}
-	if (!response.ok)
+	if (!response.ok && !(etag && response.status === 304))
 		throw new ApiError(
 			await errorText(response), response.status, url.href,
 			retryAfterMs(response.headers.get("retry-after"), Date.now()));
@@ -92,6 +93,27 @@ export async function askJson<T>(path: string, parameters: Parameters, signal?: 
 	return bodyOf(await ask(path, parameters, signal), "json");
 }
 
+/* The last answers that name themselves, by address: they are asked for again and again while they are looked at. */
+const kept = new Map<string, { etag: string; value: unknown }>();
+const KEPT_MAX = 8;
+
+/* The same object as before while the server has nothing newer. */
+async function askIfChanged<T>(path: string, parameters: Parameters, signal?: AbortSignal): Promise<T> {
+	const { href } = addressOf(path, parameters);
+	const known = kept.get(href);
+	const response = await ask(path, parameters, signal, "GET", known?.etag);
+	if (known && response.status === 304)
+		return known.value as T;
+	const value = await bodyOf<T>(response, "json");
+	const etag = response.headers.get("etag");
+	kept.delete(href);
+	if (etag)
+		kept.set(href, { etag, value });
+	for (const oldest of [...kept.keys()].slice(0, Math.max(0, kept.size - KEPT_MAX)))
+		kept.delete(oldest);
+	return value;
+}
+
 /* How many queries of that id were told to stop. */
 export async function askToStop(id: string): Promise<number> {
 	const response = await ask("queries", { id }, undefined, "DELETE");
@@ -118,8 +140,7 @@ export async function fetchLabelValues(
 export async function fetchSeries(
 	query: string, range: TimeRange, stepMs: number, sumBy: string, signal?: AbortSignal,
 ): Promise<SeriesAnswer> {
-	const response = await ask("series", { query, ...range, step: `${stepMs / 1000}s`, sum_by: sumBy }, signal);
-	return bodyOf<SeriesAnswer>(response, "json");
+	return askIfChanged("series", { query, ...range, step: `${stepMs / 1000}s`, sum_by: sumBy }, signal);
 }
 
 /* What a tree is of. */
@@ -137,14 +158,28 @@ export interface TreeQuery {
 const treeParameters = ({ query, range, groupBy, demangle, filters, cells, times }: TreeQuery) =>
 	({ query, ...range, group_by: groupBy.join(","), demangle, filter: filters, cells, times });
 
-/* The flame graph in its binary form; width 0 is everything. */
+export interface ProfileBytes {
+	bytes: ArrayBuffer;
+	/* Names the answer; "" when it has no name. */
+	etag: string;
+	/* As it was sent. */
+	sent: number;
+}
+
+/* The flame graph in its binary form; width 0 is everything. Null when it is still the one named `etag`. */
 export async function fetchProfileBytes(
-	query: TreeQuery, width: number, id: string, signal?: AbortSignal,
-): Promise<ArrayBuffer> {
+	query: TreeQuery, width: number, id: string, signal?: AbortSignal, etag = "",
+): Promise<ProfileBytes | null> {
 	const response = await ask("query", {
 		...treeParameters(query), format: "binary", width: width || undefined, id,
-	}, signal);
-	return bodyOf(response, "arrayBuffer");
+	}, signal, "GET", etag);
+	if (response.status === 304)
+		return null;
+	const bytes = await bodyOf<ArrayBuffer>(response, "arrayBuffer");
+	return {
+		bytes, etag: response.headers.get("etag") ?? "",
+		sent: Number(response.headers.get("content-length")) || bytes.byteLength,
+	};
 }
 
 /* How far the server is with the query of that id; null when it is not at it. */
@@ -183,11 +218,10 @@ export async function fetchSignificance(
 	{ query, range, demangle, filters }: TreeQuery, base: { query: string; range: TimeRange },
 	signal?: AbortSignal,
 ): Promise<Significance> {
-	const response = await ask("diff", {
+	return askIfChanged("diff", {
 		query, ...range, demangle, filter: filters, format: "table", significance: "1",
 		base_query: base.query, base_from: base.range.from, base_to: base.range.to,
 	}, signal);
-	return bodyOf<Significance>(response, "json");
 }
 
 /* Where it is in another format. */
@@ -218,16 +252,14 @@ export interface InstructionsAnswer {
 export async function fetchLines(
 	query: TreeQuery, fn: string, signal?: AbortSignal,
 ): Promise<LinesAnswer> {
-	const response = await ask("lines", { ...treeParameters({ ...query, groupBy: [] }), function: fn }, signal);
-	return bodyOf<LinesAnswer>(response, "json");
+	return askIfChanged("lines", { ...treeParameters({ ...query, groupBy: [] }), function: fn }, signal);
 }
 
 export async function fetchInstructions(
 	query: TreeQuery, fn: string, signal?: AbortSignal,
 ): Promise<InstructionsAnswer> {
 	const parameters = { ...treeParameters({ ...query, groupBy: [] }), function: fn };
-	const response = await ask("instructions", parameters, signal);
-	return bodyOf<InstructionsAnswer>(response, "json");
+	return askIfChanged("instructions", parameters, signal);
 }
 
 export async function fetchSource(buildId: string, file: string, signal?: AbortSignal): Promise<string> {
@@ -250,8 +282,7 @@ export interface HeatmapAnswer {
 export async function fetchHeatmap(
 	query: string, range: TimeRange, columnMs: number, rows: number, signal?: AbortSignal,
 ): Promise<HeatmapAnswer> {
-	const response = await ask("heatmap", { query, ...range, column: `${columnMs / 1000}s`, rows }, signal);
-	return bodyOf<HeatmapAnswer>(response, "json");
+	return askIfChanged("heatmap", { query, ...range, column: `${columnMs / 1000}s`, rows }, signal);
 }
 
 /* A function as JSON answers have it. */
@@ -287,8 +318,7 @@ export async function fetchFlameChart(
 	query: TreeQuery, by: string, stepMs: number, signal?: AbortSignal,
 ): Promise<FlameChartAnswer> {
 	const parameters = { ...treeParameters({ ...query, groupBy: [] }), by, step: `${stepMs}ms` };
-	const response = await ask("flamechart", parameters, signal);
-	return bodyOf<FlameChartAnswer>(response, "json");
+	return askIfChanged("flamechart", parameters, signal);
 }
 
 export interface CallGraphAnswer {
@@ -301,6 +331,5 @@ export interface CallGraphAnswer {
 export async function fetchCallGraph(
 	query: TreeQuery, limit: number, signal?: AbortSignal,
 ): Promise<CallGraphAnswer> {
-	const response = await ask("callgraph", { ...treeParameters({ ...query, groupBy: [] }), limit }, signal);
-	return bodyOf<CallGraphAnswer>(response, "json");
+	return askIfChanged("callgraph", { ...treeParameters({ ...query, groupBy: [] }), limit }, signal);
 }

@@ -10,7 +10,6 @@ import { busy, failure, profile, refresh } from "../state/session";
 import { toggleInverted, toggleUpright, transform, transforms } from "../state/transforms";
 import { FilterRow } from "./filter_row";
 import { FlameView, graphOnScreen } from "./flame_view";
-import { FrameMenu, frameMenu } from "./frame_menu";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
 import { Palette } from "./palette";
@@ -24,7 +23,7 @@ import { lazy } from "./lazy";
 import { Drop } from "./drop";
 import { chooseLocal, isLocal, needsServer, shown } from "../state/local";
 import { formatPlace } from "../model/place";
-import { helpOpen, paletteOpen } from "../state/overlays";
+import { frameMenu, helpOpen, paletteOpen } from "../state/overlays";
 import { page, root } from "../state/pages";
 
 const focusOn = (id: string) => {
@@ -37,6 +36,7 @@ const focusOn = (id: string) => {
 const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.SandwichView));
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
+const FrameMenu = lazy(() => import("../views/frame_menu").then((view) => view.FrameMenu));
 const Help = lazy(() => import("../views/help").then((view) => view.Help));
 const Empty = lazy(() => import("../views/empty").then((view) => view.Empty));
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
@@ -56,7 +56,7 @@ const pageKeys: KeyEntry[] = [
 	{ keys: ["/"], does: "Search", where: "page", run: () => focusOn("search") },
 	{ keys: ["e"], does: "Edit the matchers", where: "page", run: () => focusOn("query") },
 	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
-	{ keys: ["r"], does: "Refresh", where: "page", run: refresh },
+	{ keys: ["r"], does: "Refresh", where: "page", run: () => refresh() },
 	{
 		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page",
 			run: showView,
@@ -135,7 +135,7 @@ function Explorer(): JSX.Element {
 			</main>
 			{place.value.embed && <EmbedLink />}
 			<StatusLine />
-			<FrameMenu />
+			{frameMenu.value && <FrameMenu />}
 			{helpOpen.value && <Help />}
 			{paletteOpen.value && <Palette />}
 		</div>

@@ -13,6 +13,7 @@ import { changeTexts, nodeChange } from "../state/changes";
 import { isShown, nodeVerdict } from "../model/verdicts";
 import { verdicts } from "../state/verdicts";
 import { addKeys } from "../state/keys";
+import { frameMenu } from "../state/overlays";
 import { go, place } from "../state/place";
 import { dark, minimapOpen } from "../state/preferences";
 import {
@@ -20,7 +21,6 @@ import {
 	walkMatches, zoomBack, zoomTo,
 } from "../state/reading";
 import { graphWidth, profile, seconds, unit } from "../state/session";
-import { frameMenu } from "./frame_menu";
 import { lazy } from "./lazy";
 
 const Minimap = lazy(() => import("../views/minimap").then((view) => view.Minimap));

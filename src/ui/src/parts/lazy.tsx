@@ -3,14 +3,33 @@
 import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
 
-export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+/* Frames until the picture that is about to be painted is seen. */
+const LATER_FRAMES = 4;
+
+function later(run: () => void, frames = LATER_FRAMES): void {
+	if (frames)
+		requestAnimationFrame(() => later(run, frames - 1));
+	else
+		run();
+}
+
+/* What is not urgent comes after the picture. */
+export function lazy<Props extends object>(
+	load: () => Promise<ComponentType<Props>>, isUrgent = true,
+): ComponentType<Props> {
 	const loaded = signal<ComponentType<Props> | null>(null);
 	const failed = signal(false);
 	let asked = false;
+	const fetch = () => {
+		load().then((component) => (loaded.value = component), () => (failed.value = true));
+	};
 	const ask = () => {
 		asked = true;
 		failed.value = false;
-		load().then((component) => (loaded.value = component), () => (failed.value = true));
+		if (isUrgent)
+			fetch();
+		else
+			later(fetch);
 	};
 	return function Lazy(properties: Props): JSX.Element | null {
 		const Component = loaded.value;

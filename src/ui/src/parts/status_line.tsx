@@ -9,7 +9,7 @@ import { profile, seconds, unit } from "../state/session";
 import { problems } from "../state/place";
 import { lazy } from "./lazy";
 
-const DoubtsBrief = lazy(() => import("../views/doubts").then((view) => view.DoubtsBrief));
+const DoubtsBrief = lazy(() => import("../views/doubts").then((view) => view.DoubtsBrief), false);
 
 const FOCUS_LOST = "The frame of this link is not in this range; showing everything.";
 

@@ -8,7 +8,8 @@
  */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import {
-	ApiError, type ProfileType, type SeriesAnswer, type TreeQuery, fetchProfileBytes, fetchSeries, fetchTypes,
+	ApiError, type ProfileBytes, type ProfileType, type SeriesAnswer, type TreeQuery, fetchProfileBytes,
+	fetchSeries, fetchTypes,
 } from "../data/api";
 import { decode } from "../data/decoder";
 import { secondsOf } from "../model/compare";
@@ -25,6 +26,9 @@ import { page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
+/* Trees that are looked at live are asked for as often as this allows, at least once a minute. */
+const LIVE_BYTES_PER_MS = 900_000 / 60_000;
+const LIVE_WAIT_MAX_MS = 60_000;
 const SLOW_MS = 150;
 /* When to ask again for names that the server is still reading. */
 const PENDING_MS = 2_000;
@@ -55,8 +59,11 @@ export const graphWidth = signal(1600);
 
 type Load = (signal_: AbortSignal) => Promise<void>;
 
-/* Counts refreshes; loads depend on it. */
-const tick = signal(0);
+/* Who wants it all again: the reader, the clock, or names that were missing. */
+type Wish = "reader" | "clock" | "names";
+
+/* The last refresh; loads depend on it. */
+const tick = signal<{ wish: Wish }>({ wish: "reader" });
 
 export const unit = computed(() => {
 	const header = profile.value?.header;
@@ -76,8 +83,8 @@ export const seconds = computed(() => {
 	return !current ? 0 : cells ? lengthOf(parseCells(cells)) / 1000 : secondsOf(current);
 });
 
-export function refresh(): void {
-	tick.value++;
+export function refresh(wish: Wish = "reader"): void {
+	tick.value = { wish };
 }
 
 /* Failures in a row, and what wakes the next attempt. */
@@ -129,9 +136,9 @@ let loads = 0;
 export const isLoading = (): boolean => loads > 0;
 
 /* Runs one load; shows progress only when it takes longer than a blink. */
-async function tracked(signal_: AbortSignal, load: Load): Promise<void> {
+async function tracked(signal_: AbortSignal, load: Load, isQuiet = false): Promise<void> {
 	loads++;
-	const timer = setTimeout(() => (busy.value = true), SLOW_MS);
+	const timer = isQuiet ? undefined : setTimeout(() => (busy.value = true), SLOW_MS);
 	try {
 		await load(signal_);
 		if (!signal_.aborted)
@@ -180,10 +187,19 @@ const treeKey = () => [
 
 /* The last place that was loaded in full: a live refresh of it needs no trimmed picture first. */
 let loadedKey = "";
+/* What is shown of it, by the names of the answers, and when it may be asked for live again. */
+let shownEtags: string[] = [];
+let liveAtMs = 0;
 
-function show(next: Profile, aborted: AbortSignal): void {
-	if (!aborted.aborted)
-		profile.value = next;
+/* Of what place it is in full, and by which answers; "" when it is not. */
+function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly ProfileBytes[] = []): void {
+	if (aborted.aborted)
+		return;
+	const sent = answers.reduce((sum, answer) => sum + answer.sent, 0);
+	profile.value = next;
+	loadedKey = key;
+	shownEtags = answers.map(({ etag }) => etag);
+	liveAtMs = Date.now() + Math.min(LIVE_WAIT_MAX_MS, sent / LIVE_BYTES_PER_MS);
 }
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
@@ -206,31 +222,47 @@ async function loadProfile(signal_: AbortSignal): Promise<void> {
 async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 	const asked = query.value;
 	const key = JSON.stringify(treeKey());
+	const isKnown = key === loadedKey;
+	if (isKnown && tick.peek().wish === "clock" && Date.now() < liveAtMs)
+		return;
 	if (isComparison.value) {
-		const other = { ...asked, query: baseSelector.value, range: base.value.range };
-		const [bytes, baseBytes] = await Promise.all(
-			[asked, other].map((each) => fetchProfileBytes(each, WIDTH_LARGE, id, signal_)));
-		show(await decode(bytes!, false, baseBytes), signal_);
-		loadedKey = key;
+		const answers = await askSides(asked, id, isKnown ? shownEtags : [], signal_);
+		if (!answers)
+			return;
+		const [own, other] = answers.map(({ bytes }) => bytes);
+		show(await decode(own!, false, other), signal_, key, answers);
 		return;
 	}
-	const ask = async (width: number) =>
-		decode(await fetchProfileBytes(asked, width, id, signal_), inverted.value);
-	let largest = 0;
-	if (key !== loadedKey) {
+	const ask = async (width: number, etag = "") => {
+		const answer = await fetchProfileBytes(asked, width, id, signal_, etag);
+		return answer && { answer, tree: await decode(answer.bytes, inverted.value) };
+	};
+	let largest = profile.value?.header.nodes_total ?? 0;
+	if (!isKnown) {
 		/* Upside down, what is wide is not what was wide: nothing is trimmed to the screen first. */
-		const first = await ask(inverted.value ? WIDTH_LARGE : untracked(() => graphWidth.value));
-		show(first, signal_);
-		if (!first.header.trimmed || inverted.value) {
-			loadedKey = key;
+		const first = (await ask(inverted.value ? WIDTH_LARGE : untracked(() => graphWidth.value)))!;
+		const isAll = !first.tree.header.trimmed || inverted.value;
+		show(first.tree, signal_, isAll ? key : "", [first.answer]);
+		if (isAll)
 			return;
-		}
-		largest = first.header.nodes_total;
-	} else {
-		largest = profile.value?.header.nodes_total ?? 0;
+		largest = first.tree.header.nodes_total;
 	}
-	show(await ask(largest > NODES_FULL_MAX || inverted.value ? WIDTH_LARGE : 0), signal_);
-	loadedKey = key;
+	const width = largest > NODES_FULL_MAX || inverted.value ? WIDTH_LARGE : 0;
+	const all = await ask(width, isKnown ? shownEtags[0] : "");
+	if (all)
+		show(all.tree, signal_, key, [all.answer]);
+}
+
+/* Both sides of a comparison; null when neither has changed. */
+async function askSides(
+	asked: TreeQuery, id: string, etags: readonly string[], signal_: AbortSignal,
+): Promise<ProfileBytes[] | null> {
+	const sides = [asked, { ...asked, query: baseSelector.value, range: base.value.range }];
+	const ask = (side: number, etag = "") => fetchProfileBytes(sides[side]!, WIDTH_LARGE, id, signal_, etag);
+	const answers = await Promise.all(sides.map((_, side) => ask(side, etags[side])));
+	if (!answers.some((answer) => answer))
+		return null;
+	return Promise.all(answers.map(async (answer, side) => answer ?? (await ask(side))!));
 }
 
 /* What the strip shows: of a comparison, both ranges on one axis. */
@@ -287,9 +319,13 @@ export function cancel(): void {
 export function reload(key: () => unknown, load: Load): void {
 	const wanted = computed(() => JSON.stringify([isLocal.value, key()]));
 	let last: AbortController | undefined;
+	/* What it was loaded for before: what the clock wants is not shown as work. */
+	let [told, was] = [tick.peek(), ""];
 	effect(() => {
 		void wanted.value;
-		void tick.value;
+		const { wish } = tick.value;
+		const isQuiet = wish !== "reader" && tick.value !== told && wanted.value === was;
+		[told, was] = [tick.value, wanted.value];
 		last?.abort();
 		if (!untracked(() => place.value.type && (!isLocal.value || load === loadProfile))) {
 			untracked(() => worked(load));
@@ -297,7 +333,7 @@ export function reload(key: () => unknown, load: Load): void {
 		}
 		const controller = (last = new AbortController());
 		running.add(controller);
-		untracked(() => void tracked(controller.signal, load)
+		untracked(() => void tracked(controller.signal, load, isQuiet)
 			.finally(() => running.delete(controller)));
 	});
 }
@@ -312,7 +348,7 @@ export function startSession(): void {
 	], loadSeries);
 	setInterval(() => {
 		if (loads === 0 && !failure.value && profile.value?.header.pending)
-			refresh();
+			refresh("names");
 	}, PENDING_MS);
 	setInterval(() => {
 		/* A load that takes longer than the interval is let finish. */
@@ -320,7 +356,7 @@ export function startSession(): void {
 			return;
 		if (!types.value?.length)
 			void tracked(none, loadTypes);
-		refresh();
+		refresh("clock");
 	}, REFRESH_MS);
 	document.addEventListener("visibilitychange", () => {
 		if (document.hidden)

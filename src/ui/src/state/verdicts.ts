@@ -4,7 +4,7 @@
  * asked anew.
  */
 import { signal } from "@preact/signals";
-import { fetchSignificance } from "../data/api";
+import { type Significance, fetchSignificance } from "../data/api";
 import { type Verdicts, verdictsOf } from "../model/verdicts";
 import { isLocal } from "./local";
 import { base, baseSelector, place } from "./place";
@@ -17,18 +17,21 @@ const asked = () => isCompared() && [query.value, baseSelector.value, base.value
 
 /* What `verdicts` is of. */
 let known = "";
+let shown: Significance | null = null;
 
 export function followVerdicts(): void {
 	reload(asked, async (aborted) => {
 		const key = JSON.stringify(asked());
 		if (key !== known)
-			verdicts.value = null;
+			verdicts.value = shown = null;
 		known = key;
 		if (!isCompared())
 			return;
 		const answer = await fetchSignificance(
 			query.value, { query: baseSelector.value, range: base.value.range }, aborted);
-		if (!aborted.aborted)
-			verdicts.value = verdictsOf(answer);
+		if (aborted.aborted || answer === shown)
+			return;
+		shown = answer;
+		verdicts.value = verdictsOf(answer);
 	});
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frame_menu - what can be done with a frame, at the frame: right click, or x. */
-import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { frameMenu } from "../state/overlays";
 import { transformable, transforms } from "../state/transforms";
-
-/* Where it is open, in page pixels. */
-export const frameMenu = signal<{ x: number; y: number } | null>(null);
 
 export function FrameMenu(): JSX.Element | null {
 	const menu = useRef<HTMLUListElement>(null);
