@@ -85,8 +85,10 @@ struct identity identity_of_label_set(const struct tables_view *view, uint32_t l
 	return take(&bytes);
 }
 
-static void add_frame(struct strbuf *out, const struct tables_view *view, const struct frame *frame)
+static void add_frame(struct strbuf *out, const struct tables_view *view, const struct frame *from)
 {
+	const struct frame identity = frame_identity(from), *frame = &identity;
+
 	strbuf_add_varint(out, frame->kind);
 	strbuf_add_varint(out, frame->flags);
 	strbuf_add_varint(out, frame->address);
@@ -96,8 +98,6 @@ static void add_frame(struct strbuf *out, const struct tables_view *view, const 
 	add_text(out, view, frame->system_name);
 	add_text(out, view, frame->file);
 	strbuf_add_varint(out, frame->line);
-	strbuf_add_varint(out, frame->column);
-	strbuf_add_varint(out, frame->start_line);
 }
 
 void identity_of_stacks(const struct tables_view *view, struct identity *ret)

@@ -123,8 +123,9 @@ void stack_copier_end(struct stack_copier *copier)
 	*copier = (struct stack_copier){ 0 };
 }
 
-static struct hash_wide texts_hash(const struct hash_wide *strings, const struct frame *frame)
+static struct hash_wide texts_hash(const struct hash_wide *strings, const struct frame *from)
 {
+	const struct frame identity = frame_identity(from), *frame = &identity;
 	struct hash_wide hash =
 		hash_wide_mix(strings[frame->mapping_file], strings[frame->build_id]);
 
@@ -160,7 +161,7 @@ static void hash_frames(struct stack_copier *copier)
 		copier->frames[i] =
 			hash_wide_words(hash_wide_words(texts, frame->address,
 							(uint64_t)frame->flags << 32 | frame->kind),
-					frame->column, frame->line);
+					0, frame->line);
 	}
 	free(strings);
 }

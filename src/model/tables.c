@@ -193,7 +193,6 @@ uint32_t tables_string(struct tables *tables, struct slice text)
 
 /* Structs without padding are hashed and compared as bytes. */
 static_assert(sizeof(struct frame) == 48, "no padding");
-static_assert(offsetof(struct frame, start_line) == 44, "what is no identity stands last");
 static_assert(sizeof(struct node) == 8, "no padding");
 static_assert(sizeof(struct label) == 24, "no padding");
 static_assert(sizeof(struct column) == 12, "no padding");
@@ -209,9 +208,10 @@ static bool has_string(const struct tables *tables, uint32_t id)
 static bool frame_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct tables *tables = context;
+	struct frame have = frame_identity(AT(tables->frames, struct frame, id));
+	struct frame wanted = frame_identity(key);
 
-	return !memcmp(AT(tables->frames, struct frame, id), key,
-		       offsetof(struct frame, start_line));
+	return !memcmp(&have, &wanted, sizeof(have));
 }
 
 /* False for strings that did not fit. */

@@ -134,12 +134,26 @@ struct frame {
 	uint32_t file;
 	uint32_t line; /* 0 = unknown, likewise column and start_line */
 	uint32_t column;
-	/*
-	 * Of the function. No part of what a frame is: producers leave it out at times, or tell it
-	 * differently, and that makes no other stack. The first that came is kept.
-	 */
-	uint32_t start_line;
+	uint32_t start_line; /* of the function */
 };
+
+/*
+ * What makes a frame the same as another; the rest is 0. Start line, column and system name are
+ * none of it, nor is the binary's path when a build id, or function and file, say what the code
+ * is: producers leave these out at times, or tell them differently, and that makes no other stack.
+ * What came first is kept.
+ */
+static inline struct frame frame_identity(const struct frame *frame)
+{
+	struct frame identity = *frame;
+
+	if (frame->build_id || (frame->function && frame->file))
+		identity.mapping_file = 0;
+	if (frame->function)
+		identity.system_name = 0;
+	identity.column = identity.start_line = 0;
+	return identity;
+}
 
 /* A node of the trie is a stack: the frames from it up to the root. */
 struct node {

@@ -13,12 +13,12 @@ static inline uint64_t tables_hash_node(const struct node *node)
 
 static inline uint64_t tables_hash_frame(const struct frame *frame)
 {
+	struct frame identity = frame_identity(frame);
 	uint64_t words[6];
 	uint64_t hash;
 
-	_Static_assert(sizeof(*frame) == sizeof(words), "a frame is six words");
-	memcpy(words, frame, sizeof(words));
-	words[5] = frame->column; /* but not the start line */
+	_Static_assert(sizeof(identity) == sizeof(words), "a frame is six words");
+	memcpy(words, &identity, sizeof(words));
 	hash = hash_pair(words[0], words[1]);
 	hash = hash_pair(hash ^ words[2], words[3]);
 	return hash_pair(hash ^ words[4], words[5]);

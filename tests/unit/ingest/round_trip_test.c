@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -54,9 +55,15 @@ static void set_source(struct tables *tables, struct frame *frame)
 
 static void set_place(struct tables *tables, struct frame *frame)
 {
+	char path[32] = "/usr/lib/lib.so", id[16];
+
 	frame->kind = FRAME_NATIVE;
-	frame->mapping_file = random_text(tables, "/usr/lib/lib.so.", 5);
-	frame->build_id = random_below(4) ? random_text(tables, "0af", 5) : 0;
+	if (random_below(4)) { /* one path for each, as the first that came is kept */
+		snprintf(id, sizeof(id), "0af%u", random_below(5));
+		snprintf(path, sizeof(path), "/usr/lib/lib.so.%s", id);
+		frame->build_id = tables_string(tables, slice_of(id));
+	}
+	frame->mapping_file = tables_string(tables, slice_of(path));
 	frame->address = random_below(40) + 1;
 	frame->flags = random_below(2) ? FRAME_ADDR_OFFSET : 0;
 }

@@ -152,8 +152,7 @@ static void strings_may_hold_any_bytes(void **state)
 	assert_true(slice_equal(tables_text(&view, id), slice_from("a\0\xff", 3)));
 }
 
-/* Each field of a frame but one takes part in its identity. */
-static void frames_differ_by_every_field(void **state)
+static void frames_differ_by_what_they_are(void **state)
 {
 	struct tables *tables = *state;
 	uint32_t s = text(tables, "s");
@@ -168,7 +167,7 @@ static void frames_differ_by_every_field(void **state)
 		{ .system_name = s },
 		{ .file = s },
 		{ .line = 1 },
-		{ .column = 1 },
+		{ .mapping_file = s, .function = s }, /* no build id, no file: which code is it? */
 	};
 	const uint32_t count = sizeof(variants) / sizeof(variants[0]);
 
@@ -177,18 +176,34 @@ static void frames_differ_by_every_field(void **state)
 	assert_int_equal(tables_view_of(tables).frames_count, count);
 }
 
-/* A producer that tells it at times, or tells it differently, has the same stacks still. */
-static void a_start_line_makes_no_other_frame(void **state)
+/* A producer that tells them at times, or tells them differently, has the same stacks still. */
+static void what_producers_write_besides_makes_no_other_frame(void **state)
 {
 	struct tables *tables = *state;
-	struct frame frame = { .function = text(tables, "s"), .line = 7, .start_line = 3 };
-	uint32_t id = tables_frame(tables, &frame);
+	uint32_t s = text(tables, "s"), other = text(tables, "other");
+	struct frame frame = { .function = s,
+			       .file = s,
+			       .line = 7,
+			       .mapping_file = s,
+			       .system_name = s,
+			       .column = 2,
+			       .start_line = 3 };
+	struct frame place = { .build_id = s, .address = 7, .mapping_file = s };
+	uint32_t id = tables_frame(tables, &frame), place_id = tables_frame(tables, &place);
+	struct tables_view view;
 
-	frame.start_line = 5;
-	assert_int_equal(tables_frame(tables, &frame), id);
-	frame.start_line = 0;
-	assert_int_equal(tables_frame(tables, &frame), id);
-	assert_int_equal(tables_view_of(tables).frames[id].start_line, 3);
+	assert_int_not_equal(id, place_id);
+	for (int round = 0; round < 2; round++) {
+		frame.start_line = frame.column = round;
+		frame.system_name = frame.mapping_file = place.mapping_file = round ? other : 0;
+		assert_int_equal(tables_frame(tables, &frame), id);
+		assert_int_equal(tables_frame(tables, &place), place_id);
+	}
+	view = tables_view_of(tables);
+	assert_int_equal(view.frames[id].start_line, 3);
+	assert_int_equal(view.frames[id].column, 2);
+	assert_int_equal(view.frames[id].system_name, s);
+	assert_int_equal(view.frames[place_id].mapping_file, s);
 }
 
 static void parents_come_before_their_children(void **state)
@@ -612,8 +627,8 @@ int main(void)
 		TEST(id_zero_is_the_empty_thing),
 		TEST(things_are_kept_once),
 		TEST(strings_may_hold_any_bytes),
-		TEST(frames_differ_by_every_field),
-		TEST(a_start_line_makes_no_other_frame),
+		TEST(frames_differ_by_what_they_are),
+		TEST(what_producers_write_besides_makes_no_other_frame),
 		TEST(parents_come_before_their_children),
 		TEST(label_sets_are_sorted_and_without_doubles),
 		TEST(numbers_and_units_tell_labels_apart),

@@ -108,11 +108,9 @@ static uint32_t string_of(struct adding *a, uint32_t id)
 
 static bool frame_is(const struct frame *a, const struct frame *b)
 {
-	return a->kind == b->kind && a->flags == b->flags && a->address == b->address &&
-	       a->mapping_file == b->mapping_file && a->build_id == b->build_id &&
-	       a->function == b->function && a->system_name == b->system_name &&
-	       a->file == b->file && a->line == b->line &&
-	       a->column == b->column; /* but not the start line */
+	struct frame left = frame_identity(a), right = frame_identity(b);
+
+	return !memcmp(&left, &right, sizeof(left));
 }
 
 static bool frame_same(const void *context, uint32_t id, const void *key)
@@ -120,14 +118,14 @@ static bool frame_same(const void *context, uint32_t id, const void *key)
 	return frame_is(&((const struct trie *)context)->frames[id], key);
 }
 
-static uint64_t frame_hash(const struct frame *frame)
+static uint64_t frame_hash(const struct frame *from)
 {
+	const struct frame identity = frame_identity(from), *frame = &identity;
 	uint64_t hash = hash_mix((uint64_t)frame->kind << 32 | frame->flags, frame->address);
 
 	hash = hash_mix(hash, (uint64_t)frame->mapping_file << 32 | frame->build_id);
 	hash = hash_mix(hash, (uint64_t)frame->function << 32 | frame->system_name);
-	hash = hash_mix(hash, (uint64_t)frame->file << 32 | frame->line);
-	return hash_mix(hash, frame->column);
+	return hash_mix(hash, (uint64_t)frame->file << 32 | frame->line);
 }
 
 static uint32_t add_frame(struct adding *a, uint32_t id)
