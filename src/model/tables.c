@@ -714,14 +714,23 @@ struct slice tables_label_value(const struct tables_view *view, uint32_t label_s
 
 /* OpenTelemetry's values of profile.frame.type, and our own for a runtime's native code. */
 static const char *const kind_names[FRAME_KINDS] = {
-	[FRAME_UNKNOWN] = "unknown", [FRAME_NATIVE] = "native",
-	[FRAME_KERNEL] = "kernel",   [FRAME_GO] = "go",
-	[FRAME_RUST] = "rust",	     [FRAME_JVM] = "jvm",
-	[FRAME_PYTHON] = "cpython",  [FRAME_RUBY] = "ruby",
-	[FRAME_NODE] = "v8js",	     [FRAME_PHP] = "php",
-	[FRAME_PERL] = "perl",	     [FRAME_DOTNET] = "dotnet",
-	[FRAME_BEAM] = "beam",	     [FRAME_LUA] = "luajit",
-	[FRAME_MARKER] = "marker",   [FRAME_PYTHON_RUNTIME] = "cpython-runtime",
+	[FRAME_UNKNOWN] = "unknown",
+	[FRAME_NATIVE] = "native",
+	[FRAME_KERNEL] = "kernel",
+	[FRAME_GO] = "go",
+	[FRAME_RUST] = "rust",
+	[FRAME_JVM] = "jvm",
+	[FRAME_PYTHON] = "cpython",
+	[FRAME_RUBY] = "ruby",
+	[FRAME_NODE] = "v8js",
+	[FRAME_PHP] = "php",
+	[FRAME_PERL] = "perl",
+	[FRAME_DOTNET] = "dotnet",
+	[FRAME_BEAM] = "beam",
+	[FRAME_LUA] = "luajit",
+	[FRAME_MARKER] = "marker",
+	[FRAME_PYTHON_RUNTIME] = "cpython-runtime",
+	[FRAME_V8_RUNTIME] = "v8-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -45,7 +45,7 @@ static void check_code(const struct python_layout *layout, uint64_t address)
 	struct memory_reader memory = { read_image, NULL };
 	struct script_code code;
 
-	if (python_code_read(&memory, layout, 0, 4, address, &code) != PYTHON_CODE_READ)
+	if (python_code_read(&memory, layout, 0, 4, address, &code) != SCRIPT_CODE_READ)
 		return;
 	if (strlen(code.name) > (size_t)PYTHON_TEXT_MAX * 4 ||
 	    strlen(code.file) > (size_t)PYTHON_TEXT_MAX * 4 || code.lines_len > PYTHON_LINES_MAX ||

@@ -114,6 +114,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/script.h"
 #include "agent/bpf/walk.h"
+#include "agent/bpf/script_v8.h"
 
 /* Processes that run an interpreter, and how its frames are read: made by the agent. */
 struct {
@@ -416,6 +417,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	scratch->has_news = false;
 	walk->at = sample->kernel_count;
 	walk->thread = sample->head.tid;
+	walk->notes_places = description_of(scratch, walk->thread)->has_script;
 	walk_start(walk);
 	walk->end = start_of_user_half(ctx, task, scratch);
 	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
@@ -445,6 +447,15 @@ static long next_script_frame(__u32 index, void *data)
 	return !script_frame(&scratch->script, sample_at_hand(scratch));
 }
 
+/* bpf_loop callback. */
+static long next_v8_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	script_v8_frame(&scratch->script, &scratch->walk, index, sample_at_hand(scratch));
+	return 0;
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -460,9 +471,10 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->process = *process;
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
-	if (!script_start(script, task->thread.fsbase))
-		return;
-	bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
+	if (process->kind == SCRIPT_V8)
+		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
+	else if (script_start(script, task->thread.fsbase))
+		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;
 	sample->script_words = script->at - first;
 }

@@ -21,4 +21,15 @@ static inline __u32 script_proof(const __u64 *words)
 	return hash >> 32;
 }
 
+#define SCRIPT_V8_PROOF_WORDS 3u /* of a function: script; lengths and flags; flags and number */
+
+/* Without the flags, which change. */
+static inline __u32 script_v8_proof(const __u64 *words)
+{
+	const __u64 lasting[SCRIPT_PROOF_WORDS] = { words[0], words[1] & 0xffffffffffffull,
+						    words[2] >> 32, 0 };
+
+	return script_proof(lasting);
+}
+
 #endif

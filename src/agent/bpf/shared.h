@@ -53,7 +53,15 @@ enum record_kind {
 };
 
 /* Whose own frames are behind the native ones. */
-enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_KINDS };
+enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_V8, SCRIPT_KINDS };
+
+/*
+ * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
+ * native ones, too, the bits above it say which (counted from the innermost).
+ */
+#define SCRIPT_ADDRESS(word) ((word)&0xfffffffffff8ull)
+#define SCRIPT_PLACE_SHIFT 48
+#define SCRIPT_V8_NO_POSITION 0xffffffffu
 
 /* In the first word of an interpreter's frame, whose other bits are the address of its code. */
 enum script_flag {
@@ -98,6 +106,15 @@ struct script_layout {
 	__u16 reserved;
 };
 
+/* The same of V8; the first three from the frame pointer on. */
+struct script_v8_layout {
+	__s16 function;
+	__s16 bytecode_array, bytecode_offset; /* the lowest */
+	__u16 shared;			       /* in a function: what its closures have in common */
+	__u16 proof;			       /* in that */
+	__u16 reserved[7];
+};
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -105,7 +122,10 @@ struct script_process {
 	__u16 kind;	  /* enum script_kind */
 	__u16 state_form; /* enum script_state_form */
 	__u64 state_at;
-	struct script_layout layout;
+	union {
+		struct script_layout layout;
+		struct script_v8_layout v8; /* SCRIPT_V8 */
+	};
 };
 
 #define SCRIPT_PROCESSES_MAX 4096
@@ -235,6 +255,7 @@ _Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD
 	       "space record header");
 _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

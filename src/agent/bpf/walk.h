@@ -92,6 +92,15 @@ struct walk_memory {
 	struct walk_span spans[WALK_SPANS];
 };
 
+#define WALK_PLACES_MAX 512 /* a power of two */
+
+/* A frame that was left by its frame pointer. */
+struct walk_place {
+	__u64 fp;
+	__u32 at; /* in sample.frames */
+	bool is_generated;
+};
+
 /* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
 struct walk {
 	struct trail_kept kept[WALK_MEMORIES];
@@ -122,6 +131,9 @@ struct walk {
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
 	__u64 code;
+	bool notes_places; /* set by the user */
+	__u32 places_count;
+	struct walk_place places[WALK_PLACES_MAX];
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)
@@ -495,6 +507,19 @@ static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_ret
 	return STACK_ENDS;
 }
 
+static __always_inline void walk_note_place(struct walk *walk, bool is_generated)
+{
+	__u32 count = walk->places_count;
+	struct walk_place *place = &walk->places[row_masked(count, WALK_PLACES_MAX - 1)];
+
+	if (count >= WALK_PLACES_MAX)
+		return;
+	place->fp = walk->fp;
+	place->at = walk->at - 1;
+	place->is_generated = is_generated;
+	walk->places_count = count + 1;
+}
+
 /* Leaves a frame that begins with "push %rbp; mov %rsp, %rbp": fp points at (caller's fp, pc). */
 WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end otherwise)
 {
@@ -514,6 +539,8 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 		return otherwise;
 	if (!walk_pair(walk, fp))
 		return otherwise;
+	if (walk->notes_places)
+		walk_note_place(walk, otherwise == STACK_NO_FRAME_POINTER);
 	walk->cfa = fp + 16;
 	walk->bx_known = false;
 	walk->by_pointer++;
@@ -748,6 +775,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
 	walk->part_lost = walk->by_generated = false;
+	walk->places_count = 0;
 	trail_start(&walk->trail, walk_kept(walk));
 }
 

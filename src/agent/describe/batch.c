@@ -182,6 +182,7 @@ struct user_half {
 	const struct counted *stack;
 	const uint64_t *addresses, *script;
 	bool loops[SAMPLE_FRAMES_MAX];
+	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
 	struct splice_step steps[SPLICE_STEPS_MAX];
 };
 
@@ -217,25 +218,47 @@ static uint32_t add_native(struct builder *builder, uint32_t node, const struct 
 	return node;
 }
 
+static uint32_t add_script(struct builder *builder, uint32_t node, const struct user_half *half,
+			   size_t index)
+{
+	const uint64_t *words = half->script + 2 * index;
+	uint32_t frame = script_frame_of(builder->tables, builder->window->runtimes,
+					 &half->process->identity,
+					 (enum script_kind)half->stack->script_kind, words);
+	size_t native = words[0] >> SCRIPT_PLACE_SHIFT;
+
+	if (frame != SCRIPT_NO_FRAME)
+		return add_frame(builder, node, frame);
+	return half->natives[native] == SPLICE_GENERATED ? add_native(builder, node, half, native)
+							 : node;
+}
+
+static size_t splice_half(struct user_half *half)
+{
+	const struct counted *stack = half->stack;
+	bool is_complete =
+		stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
+
+	if (stack->script_kind != SCRIPT_V8)
+		return splice_frames(half->loops, stack->user_count, is_complete, half->script,
+				     stack->script_words / 2, half->steps);
+	for (size_t i = 0; i < stack->user_count; i++)
+		half->natives[i] = script_native_of(half->space, half->addresses[i]);
+	return splice_places(half->natives, stack->user_count, half->script,
+			     stack->script_words / 2, half->steps);
+}
+
 /* With the frames of an interpreter between the native ones. */
 static uint32_t add_user_half(struct builder *builder, uint32_t node, const struct counted *stack)
 {
 	struct user_half half = user_half_of(builder, stack);
-	bool is_complete =
-		stack->user_end == STACK_COMPLETE || stack->user_end == STACK_GUESSED_POINTER;
-	size_t count = splice_frames(half.loops, stack->user_count, is_complete, half.script,
-				     stack->script_words / 2, half.steps);
+	size_t count = splice_half(&half);
 
 	for (size_t i = 0; i < count; i++) {
 		size_t index = half.steps[i].index;
 
-		node = half.steps[i].is_native
-			       ? add_native(builder, node, &half, index)
-			       : add_frame(builder, node,
-					   script_frame_of(builder->tables,
-							   builder->window->runtimes,
-							   &half.process->identity,
-							   half.script + 2 * index));
+		node = half.steps[i].is_native ? add_native(builder, node, &half, index)
+					       : add_script(builder, node, &half, index);
 	}
 	return node;
 }

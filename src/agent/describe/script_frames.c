@@ -5,6 +5,7 @@
 
 #include "agent/describe/text.h"
 #include "agent/runtime/python_lines.h"
+#include "agent/runtime/splice.h"
 
 #define PROBLEM_BYTES_MAX 96
 
@@ -21,15 +22,33 @@ static uint32_t marker(struct tables *tables, const char *text)
 	return tables_frame(tables, &frame);
 }
 
-static uint32_t named_frame(struct tables *tables, const struct script_code *code, int32_t position)
+/* What frames of each language are. */
+static const struct language {
+	enum frame_kind kind;
+	const char *mapping, *nameless;
+} languages[SCRIPT_KINDS] = {
+	[SCRIPT_PYTHON] = { FRAME_PYTHON, "[python]", "[python: name not read]" },
+	[SCRIPT_V8] = { FRAME_NODE, "[javascript]", "[javascript: name not read]" },
+};
+
+static uint32_t line_of(const struct script_code *code, enum script_kind kind, int32_t position)
 {
 	struct slice lines = slice_from(code->lines, code->lines_len);
+
+	if (kind == SCRIPT_PYTHON)
+		return python_line(lines, code->lines_form, code->first_line, position);
+	return code->first_line;
+}
+
+static uint32_t named_frame(struct tables *tables, enum script_kind kind,
+			    const struct script_code *code, int32_t position)
+{
 	struct frame frame = {
-		.kind = FRAME_PYTHON,
-		.mapping_file = tables_string(tables, slice_of("[python]")),
+		.kind = languages[kind].kind,
+		.mapping_file = tables_string(tables, slice_of(languages[kind].mapping)),
 		.function = text_intern(tables, slice_of(code->function)),
 		.file = text_intern(tables, slice_of(code->file)),
-		.line = python_line(lines, code->lines_form, code->first_line, position),
+		.line = line_of(code, kind, position),
 		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
 	};
 
@@ -38,35 +57,39 @@ static uint32_t named_frame(struct tables *tables, const struct script_code *cod
 	return tables_frame(tables, &frame);
 }
 
-static uint32_t nameless_frame(struct tables *tables)
+static uint32_t nameless_frame(struct tables *tables, enum script_kind kind)
 {
 	struct frame frame = {
-		.kind = FRAME_PYTHON,
-		.mapping_file = tables_string(tables, slice_of("[python]")),
-		.function = tables_string(tables, slice_of("[python: name not read]")),
+		.kind = languages[kind].kind,
+		.mapping_file = tables_string(tables, slice_of(languages[kind].mapping)),
+		.function = tables_string(tables, slice_of(languages[kind].nameless)),
 	};
 
 	return tables_frame(tables, &frame);
 }
 
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
-			 const struct process_identity *identity, const uint64_t *words)
+			 const struct process_identity *identity, enum script_kind kind,
+			 const uint64_t *words)
 {
 	const struct script_code *code;
 
 	if (words[0] & SCRIPT_IS_CUT)
 		return marker(tables, cut_markers[words[1] < SCRIPT_ENDS ? words[1] : 0]);
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
-	return code ? named_frame(tables, code, (int32_t)(uint32_t)words[1])
-		    : nameless_frame(tables);
+	if (!code)
+		return nameless_frame(tables, kind);
+	return *code->file || kind != SCRIPT_V8
+		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
+		       : SCRIPT_NO_FRAME;
 }
 
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
 {
 	char text[PROBLEM_BYTES_MAX];
 
-	snprintf(text, sizeof(text), "[%s %s: %s]", runtime_kind_name(file->kind), file->version,
-		 file->problem);
+	snprintf(text, sizeof(text), "[%s %s: %s]", runtime_kind_name(file->layout.kind),
+		 file->version, file->problem);
 	return marker(tables, text);
 }
 
@@ -79,8 +102,10 @@ enum frame_kind script_kind_of(const struct binary *binary)
 {
 	const struct runtime_file *file = binary ? binary->runtime : NULL;
 
-	return file && file->kind == RUNTIME_PYTHON && !file->problem ? FRAME_PYTHON_RUNTIME
-								      : FRAME_NATIVE;
+	static const enum frame_kind kinds[RUNTIME_KINDS] = { FRAME_PYTHON_RUNTIME,
+							      FRAME_V8_RUNTIME };
+
+	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;
 }
 
 bool script_is_loop(const struct mapping *mapping, uint64_t address)
@@ -95,8 +120,18 @@ bool script_keeps_frame_pointers(const struct space *space)
 	for (uint32_t i = 0; space && i < space->count; i++) {
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
-		if (file && file->kind == RUNTIME_V8)
+		if (file && file->layout.kind == RUNTIME_V8)
 			return true;
 	}
 	return false;
+}
+
+uint8_t script_native_of(const struct space *space, uint64_t address)
+{
+	const struct mapping *mapping = space_find(space, address);
+	const struct runtime_file *file = script_runtime_of(mapping);
+
+	if (mapping_is_generated(mapping))
+		return SPLICE_GENERATED;
+	return file && file->layout.kind == RUNTIME_V8 ? SPLICE_RUNTIME : SPLICE_FOREIGN;
 }

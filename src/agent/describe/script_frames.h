@@ -10,9 +10,15 @@
 #include "agent/runtime/runtimes.h"
 #include "model/tables.h"
 
-/* The frame of two words as the program in the kernel sent them (bpf/shared.h). */
+#define SCRIPT_NO_FRAME UINT32_MAX
+
+/*
+ * The frame of two words as the program in the kernel sent them (bpf/shared.h). SCRIPT_NO_FRAME:
+ * the native frame says it all.
+ */
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
-			 const struct process_identity *identity, const uint64_t *words);
+			 const struct process_identity *identity, enum script_kind kind,
+			 const uint64_t *words);
 
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);
@@ -28,5 +34,8 @@ bool script_is_loop(const struct mapping *mapping, uint64_t address);
 
 /* Whether the generated code of this process is known to keep frame pointers. */
 bool script_keeps_frame_pointers(const struct space *space);
+
+/* Of a process that runs V8: what the code at an address is (enum splice_native). */
+uint8_t script_native_of(const struct space *space, uint64_t address);
 
 #endif

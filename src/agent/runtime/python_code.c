@@ -9,11 +9,10 @@
 #include "agent/bpf/script_proof.h"
 #include "base/mem.h"
 #include "base/slice.h"
+#include "codec/wire/utf8.h"
 
 #define CODE_BYTES_MAX 256u
 #define TEXT_HEADER_BYTES 72u
-#define REPLACEMENT 0xfffdu
-#define CHARACTER_MAX 0x10ffffu
 
 static uint64_t word_at(const uint8_t *bytes, uint16_t at)
 {
@@ -49,38 +48,13 @@ static bool parse_text_state(uint32_t word, struct text_state *ret)
 	return false;
 }
 
-static void add_character(struct strbuf *out, uint32_t character)
-{
-	char bytes[4];
-
-	if (character < 0x80) {
-		strbuf_add_byte(out, (char)character);
-		return;
-	}
-	if (character > CHARACTER_MAX || (character >= 0xd800 && character < 0xe000))
-		character = REPLACEMENT;
-	bytes[3] = (char)(0x80 | (character & 63));
-	bytes[2] = (char)(0x80 | (character >> 6 & 63));
-	if (character < 0x800) {
-		bytes[2] = (char)(0xc0 | character >> 6);
-		strbuf_add(out, bytes + 2, 2);
-	} else if (character < 0x10000) {
-		bytes[1] = (char)(0xe0 | character >> 12);
-		strbuf_add(out, bytes + 1, 3);
-	} else {
-		bytes[0] = (char)(0xf0 | character >> 18);
-		bytes[1] = (char)(0x80 | (character >> 12 & 63));
-		strbuf_add(out, bytes, 4);
-	}
-}
-
 static void add_text(struct strbuf *out, const uint8_t *data, size_t count, unsigned kind)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t character = 0;
 
 		memcpy(&character, data + i * kind, kind);
-		add_character(out, character ? character : REPLACEMENT);
+		utf8_add_character(out, character);
 	}
 }
 
@@ -231,7 +205,7 @@ static uint32_t prove(const uint8_t *code, uint16_t at, uint32_t words)
 	return script_proof(proof);
 }
 
-enum python_code_result python_code_read(const struct memory_reader *memory,
+enum script_code_result python_code_read(const struct memory_reader *memory,
 					 const struct python_layout *layout, uint64_t bias,
 					 uint32_t proof_words, uint64_t address,
 					 struct script_code *ret)
@@ -242,18 +216,18 @@ enum python_code_result python_code_read(const struct memory_reader *memory,
 
 	*ret = (struct script_code){ 0 };
 	if (!memory_read(memory, address, code, layout->lines + sizeof(uint64_t)))
-		return PYTHON_CODE_GONE;
+		return SCRIPT_CODE_GONE;
 	if (word_at(code, layout->type) != layout->code_type + bias)
-		return PYTHON_CODE_OTHER;
+		return SCRIPT_CODE_OTHER;
 	ret->first_line = (uint32_t)word_at(code, layout->first_line);
 	ret->proof = prove(code, layout->file_name, proof_words);
 	ret->name = read_text(memory, layout, word_at(code, name));
 	ret->file = read_text(memory, layout, word_at(code, layout->file_name));
 	if (!ret->name || !ret->file) {
 		script_code_fini(ret);
-		return PYTHON_CODE_GONE;
+		return SCRIPT_CODE_GONE;
 	}
 	read_lines(memory, layout, word_at(code, layout->lines), ret);
 	name_function(ret);
-	return PYTHON_CODE_READ;
+	return SCRIPT_CODE_READ;
 }

@@ -16,17 +16,11 @@
 #define PYTHON_TEXT_MAX 1024u
 #define PYTHON_LINES_MAX 65536u
 
-enum python_code_result {
-	PYTHON_CODE_READ,
-	PYTHON_CODE_GONE,  /* its memory is not there, or has changed under the reading */
-	PYTHON_CODE_OTHER, /* there is something else: no code object */
-};
-
 /*
  * `bias` is what the binary's virtual addresses are moved by in the process; `proof_words` as in
- * the script_layout. Nothing is to be freed unless PYTHON_CODE_READ.
+ * the script_layout. Nothing is to be freed unless SCRIPT_CODE_READ.
  */
-enum python_code_result python_code_read(const struct memory_reader *memory,
+enum script_code_result python_code_read(const struct memory_reader *memory,
 					 const struct python_layout *layout, uint64_t bias,
 					 uint32_t proof_words, uint64_t address,
 					 struct script_code *ret);

@@ -228,7 +228,7 @@ static bool take_words(const struct words *words, struct runtime_file *ret)
 		.object_start = (uint16_t)code[8],
 		.proof_words = 4,
 	};
-	ret->python = (struct python_layout){
+	ret->layout.python = (struct python_layout){
 		.type = (uint16_t)object[1],
 		.file_name = (uint16_t)code[0],
 		.name = (uint16_t)code[1],
@@ -260,13 +260,13 @@ static bool find_layout(const struct elf_exports *symbols, const struct elf_expo
 		ret->source = "debug_offsets";
 	} else if (known) {
 		ret->script.layout = known->script;
-		ret->python = known->python;
+		ret->layout.python = known->python;
 		ret->source = "table";
 	} else {
 		return false;
 	}
-	ret->python.version = version;
-	ret->script.layout.proof = ret->python.file_name;
+	ret->layout.python.version = version;
+	ret->script.layout.proof = ret->layout.python.file_name;
 	return true;
 }
 
@@ -316,7 +316,7 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 		ret->problem = "thread state not found";
 	if (ret->problem)
 		return;
-	ret->python.code_type = code_type.address;
+	ret->layout.python.code_type = code_type.address;
 	ret->script.state_form = (uint16_t)state.form;
 	ret->script.state_at = state.at;
 }

@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "agent/runtime/python_file.h"
+#include "agent/runtime/v8_file.h"
 #include "base/mem.h"
 
 static const struct {
@@ -34,9 +35,11 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 		if (!elf_exports_find(&symbols, marks[i].symbol, &mark))
 			continue;
 		file = mem_new(struct runtime_file);
-		file->kind = marks[i].kind;
-		if (file->kind == RUNTIME_PYTHON)
+		file->layout.kind = marks[i].kind;
+		if (marks[i].kind == RUNTIME_PYTHON)
 			python_file_read(&symbols, &mark, file);
+		else
+			v8_file_read(&symbols, file);
 	}
 	return file;
 }

@@ -10,6 +10,7 @@
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
 #include "agent/runtime/python_layout.h"
+#include "agent/runtime/v8_layout.h"
 #include "codec/elf/elf.h"
 
 #define RUNTIME_LOOPS_MAX 4
@@ -17,8 +18,17 @@
 
 enum runtime_kind {
 	RUNTIME_PYTHON,
-	RUNTIME_V8, /* its generated code keeps frame pointers; names are not read */
+	RUNTIME_V8, /* its generated code keeps frame pointers */
 	RUNTIME_KINDS
+};
+
+/* What the kind's code objects are read by. */
+struct runtime_layout {
+	enum runtime_kind kind;
+	union {
+		struct python_layout python;
+		struct v8_layout v8;
+	};
 };
 
 struct runtime_range {
@@ -26,14 +36,14 @@ struct runtime_range {
 };
 
 struct runtime_file {
-	enum runtime_kind kind;
 	char version[RUNTIME_VERSION_BYTES]; /* "3.11.7"; "" = not known */
 	/* The function whose calls run the language's frames, and parts of it laid elsewhere. */
 	struct runtime_range loops[RUNTIME_LOOPS_MAX];
 	size_t loops_count;
-	const char *source;  /* of the layout: "debug_offsets", "table"; NULL = there is none */
+	const char *
+		source; /* of the layout: "debug_offsets", "v8dbg", "table"; NULL = there is none */
 	const char *problem; /* why frames cannot be read; NULL = they can */
-	struct python_layout python;
+	struct runtime_layout layout;
 	/*
 	 * For the program in the kernel (bpf/script.h); start_ns and exec_id are 0, and `state_at`
 	 * is a virtual address, except with SCRIPT_STATE_STATIC.

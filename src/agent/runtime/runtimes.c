@@ -42,7 +42,7 @@ struct entry {
 	int64_t used_at_ns;
 	uint64_t bias;
 	uint32_t proof_words;
-	struct python_layout layout;
+	struct runtime_layout layout;
 	struct codes codes;
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
@@ -94,7 +94,7 @@ static void render_offsets(void *context, struct strbuf *out)
 
 static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
 {
-	struct offsets_note note = { .kind = file->kind, .source = "none" };
+	struct offsets_note note = { .kind = file->layout.kind, .source = "none" };
 	bool known = false;
 
 	if (file->problem)
@@ -258,7 +258,7 @@ static struct entry *entry_new(const struct process *process, const struct runti
 	entry->parent = process->image_of_parent ? process->parent_pid : 0;
 	entry->bias = bias;
 	entry->proof_words = file->script.layout.proof_words;
-	entry->layout = file->python;
+	entry->layout = file->layout;
 	memcpy(entry->version_text, file->version, sizeof(entry->version_text));
 	return entry;
 }
@@ -289,7 +289,7 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	entry->used_at_ns = now_ns;
 	add_entry(runtimes, entry);
 	log_debug("runtime", "interpreter", "pid=%u runtime=%s version=%s source=%s",
-		  (unsigned)entry->identity.pid, runtime_kind_name(mapping->binary->runtime->kind),
+		  (unsigned)entry->identity.pid, runtime_kind_name(entry->layout.kind),
 		  entry->version_text, mapping->binary->runtime->source);
 }
 
@@ -332,7 +332,7 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		return;
 	entry->used_at_ns = now_ns;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t address = words[2 * i] & ~(uint64_t)SCRIPT_FLAGS;
+		uint64_t address = SCRIPT_ADDRESS(words[2 * i]);
 		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
 		struct code *code;
 
@@ -360,19 +360,21 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 {
 	struct code *code = find_code(&entry->codes, item->address, item->proof);
 
-	if (item->result == PYTHON_CODE_READ)
+	if (item->result == SCRIPT_CODE_READ)
 		metric_add(&runtime_codes_read, 1);
-	else if (item->result == PYTHON_CODE_GONE)
+	else if (item->result == SCRIPT_CODE_GONE)
 		metric_add(&runtime_codes_gone, 1);
 	else
 		metric_add(&runtime_codes_other, 1);
-	entry->read += item->result == PYTHON_CODE_READ;
-	entry->other += item->result == PYTHON_CODE_OTHER;
+	entry->read += item->result == SCRIPT_CODE_READ;
+	entry->other += item->result == SCRIPT_CODE_OTHER;
 	if (entry->other > DOUBT_MAX && !entry->read && !entry->refused)
 		refuse(runtimes, entry);
 	if (!code || code->state != CODE_WANTED)
 		return;
-	code->state = item->result == PYTHON_CODE_READ ? CODE_KNOWN : CODE_LOST;
+	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
+		item->code = script_code_none(); /* a native frame that looked like one of V8's */
+	code->state = item->code.function ? CODE_KNOWN : CODE_LOST;
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };
 	entry->codes.bytes += script_code_bytes(&code->code);
@@ -408,8 +410,8 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 
 static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)
 {
-	const struct code *code = find_code(&entry->codes, words[0] & ~(uint64_t)SCRIPT_FLAGS,
-					    (uint32_t)(words[1] >> 32));
+	const struct code *code =
+		find_code(&entry->codes, SCRIPT_ADDRESS(words[0]), (uint32_t)(words[1] >> 32));
 
 	return code && code->state == CODE_KNOWN ? &code->code : NULL;
 }

@@ -4,6 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
+struct script_code script_code_none(void)
+{
+	return (struct script_code){ .function = mem_strndup("", 0),
+				     .name = mem_strndup("", 0),
+				     .file = mem_strndup("", 0) };
+}
+
 void script_code_fini(struct script_code *code)
 {
 	free(code->function);

@@ -8,10 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum script_code_result {
+	SCRIPT_CODE_READ,
+	SCRIPT_CODE_GONE,  /* its memory is not there, or has changed under the reading */
+	SCRIPT_CODE_OTHER, /* there is something else: no code object */
+};
+
 struct script_code {
 	char *function; /* with its module: "json.decoder.JSONDecoder.decode" */
 	char *name;	/* as the interpreter has it: "JSONDecoder.decode" */
-	char *file;
+	char *file;	/* "" = it is the runtime's own, and not shown */
 	uint32_t first_line;
 	uint8_t lines_form;
 	uint8_t *lines;
@@ -19,6 +25,7 @@ struct script_code {
 	uint32_t proof; /* see script_prove in bpf/script.h */
 };
 
+struct script_code script_code_none(void); /* there is nothing to be shown */
 void script_code_fini(struct script_code *code);
 size_t script_code_bytes(const struct script_code *code);
 

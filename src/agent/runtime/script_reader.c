@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "agent/runtime/python_code.h"
 #include "agent/runtime/runtime_metrics.h"
+#include "agent/runtime/v8_code.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -82,11 +84,14 @@ static void read_item(struct script_job *job, struct script_job_item *item)
 	struct process_memory process = { (int)job->identity.pid };
 	struct memory_reader memory = process_memory_reader(&process);
 
-	item->result = python_code_read(&memory, &job->layout, job->bias, job->proof_words,
-					item->address, &item->code);
-	if (item->result == PYTHON_CODE_READ && item->code.proof != item->proof) {
+	if (job->layout.kind == RUNTIME_V8)
+		item->result = v8_code_read(&memory, &job->layout.v8, item->address, &item->code);
+	else
+		item->result = python_code_read(&memory, &job->layout.python, job->bias,
+						job->proof_words, item->address, &item->code);
+	if (item->result == SCRIPT_CODE_READ && item->code.proof != item->proof) {
 		script_code_fini(&item->code);
-		item->result = PYTHON_CODE_GONE;
+		item->result = SCRIPT_CODE_GONE;
 	}
 }
 

@@ -13,7 +13,8 @@
 #define FIRN_AGENT_RUNTIME_SCRIPT_READER_H
 
 #include "agent/procs/process.h"
-#include "agent/runtime/python_code.h"
+#include "agent/runtime/runtime_file.h"
+#include "agent/runtime/script_code.h"
 
 #define SCRIPT_JOB_ITEMS 64
 #define SCRIPT_JOBS_MAX 1024 /* that wait */
@@ -21,7 +22,7 @@
 struct script_job_item {
 	uint64_t address;
 	uint32_t proof;
-	uint32_t result; /* enum python_code_result */
+	uint32_t result; /* enum script_code_result */
 	struct script_code code;
 };
 
@@ -30,7 +31,7 @@ struct script_job {
 	struct process_identity identity;
 	uint32_t proof_words;
 	uint64_t bias;
-	struct python_layout layout;
+	struct runtime_layout layout;
 	size_t count;
 	struct script_job_item items[SCRIPT_JOB_ITEMS];
 };

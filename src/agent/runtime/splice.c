@@ -74,3 +74,35 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 		add_run(&splicing, run);
 	return splicing.count;
 }
+
+/* The innermost function of these that is not taken yet is native frame `native`. */
+static bool is_next(const uint64_t *words, size_t script_count, size_t native)
+{
+	return script_count && words[2 * (script_count - 1)] >> SCRIPT_PLACE_SHIFT == native;
+}
+
+size_t splice_places(const uint8_t *natives, size_t native_count, const uint64_t *words,
+		     size_t script_count, struct splice_step *steps)
+{
+	struct splicing splicing = { .words = words, .steps = steps };
+	size_t i = native_count;
+
+	assert(script_count <= SCRIPT_FRAMES_MAX + 1);
+	while (i-- > 0) {
+		if (natives[i] == SPLICE_FOREIGN || !is_next(words, script_count, i)) {
+			add(&splicing, true, i);
+			while (is_next(words, script_count, i))
+				script_count--;
+			continue;
+		}
+		if (natives[i] == SPLICE_RUNTIME)
+			add(&splicing, true, i);
+		script_count--;
+		/* A part of the interpreter, called by the one that has the function. */
+		if (i == 1 && natives[0] == SPLICE_RUNTIME && natives[1] == SPLICE_RUNTIME &&
+		    !script_count)
+			add(&splicing, true, --i);
+		add(&splicing, false, script_count);
+	}
+	return splicing.count;
+}

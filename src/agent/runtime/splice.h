@@ -33,4 +33,19 @@ struct splice_step {
 size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 		     const uint64_t *words, size_t script_count, struct splice_step *steps);
 
+enum splice_native {
+	SPLICE_FOREIGN,	  /* code that has nothing to do with the runtime */
+	SPLICE_RUNTIME,	  /* the runtime's own: its interpreter, or what its code calls */
+	SPLICE_GENERATED, /* made by the runtime */
+};
+
+/*
+ * The same of a runtime whose functions have native frames of their own, of which `words` say the
+ * number (SCRIPT_PLACE_SHIFT): the function stands for generated code, and inside of the
+ * interpreter's, that of its leaf included. A function's native frame has its step before it,
+ * unless it stands for it.
+ */
+size_t splice_places(const uint8_t *natives, size_t native_count, const uint64_t *words,
+		     size_t script_count, struct splice_step *steps);
+
 #endif

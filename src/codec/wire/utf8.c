@@ -15,6 +15,31 @@ size_t utf8_add_repaired(struct strbuf *out, struct slice text)
 	return len;
 }
 
+void utf8_add_character(struct strbuf *out, uint32_t character)
+{
+	char bytes[4];
+
+	if (!character || character > 0x10ffff || (character >= 0xd800 && character < 0xe000))
+		character = 0xfffd;
+	if (character < 0x80) {
+		strbuf_add_byte(out, (char)character);
+		return;
+	}
+	bytes[3] = (char)(0x80 | (character & 63));
+	bytes[2] = (char)(0x80 | (character >> 6 & 63));
+	bytes[1] = (char)(0x80 | (character >> 12 & 63));
+	if (character < 0x800) {
+		bytes[2] = (char)(0xc0 | character >> 6);
+		strbuf_add(out, bytes + 2, 2);
+	} else if (character < 0x10000) {
+		bytes[1] = (char)(0xe0 | character >> 12);
+		strbuf_add(out, bytes + 1, 3);
+	} else {
+		bytes[0] = (char)(0xf0 | character >> 18);
+		strbuf_add(out, bytes, 4);
+	}
+}
+
 struct slice utf8_cut(struct slice text, size_t bytes_max)
 {
 	size_t len = bytes_max;

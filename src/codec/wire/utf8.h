@@ -14,6 +14,9 @@
  */
 size_t utf8_add_repaired(struct strbuf *out, struct slice text);
 
+/* Appends a character, or U+FFFD for a number that is none. */
+void utf8_add_character(struct strbuf *out, uint32_t character);
+
 /* The longest prefix of at most `bytes_max` bytes that does not end inside a character. */
 struct slice utf8_cut(struct slice text, size_t bytes_max);
 

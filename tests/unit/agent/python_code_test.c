@@ -184,7 +184,7 @@ static void make_image(struct image *image)
 	memcpy(image->bytes + (LINES - BASE) + layout.bytes_data, table_3_11, sizeof(table_3_11));
 }
 
-static enum python_code_result read_code(struct image *image, struct script_code *ret)
+static enum script_code_result read_code(struct image *image, struct script_code *ret)
 {
 	struct memory_reader memory = { read_image, image };
 
@@ -198,7 +198,7 @@ static void a_code_object_has_its_names_and_lines(void **state)
 
 	(void)state;
 	make_image(&image);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_READ);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_READ);
 	assert_string_equal(code.function, "app.Area.f");
 	assert_string_equal(code.name, "Area.f");
 	assert_string_equal(code.file, "/srv/app.py");
@@ -239,7 +239,7 @@ static void names_may_have_any_characters(void **state)
 				 cases[i].count, cases[i].count * cases[i].kind);
 			put(&image, NAME + layout.text_state,
 			    (cases[i].kind | 1 << 3) << shifts[j] | 1);
-			assert_int_equal(read_code(&image, &code), PYTHON_CODE_READ);
+			assert_int_equal(read_code(&image, &code), SCRIPT_CODE_READ);
 			assert_string_equal(code.name, cases[i].name);
 			script_code_fini(&code);
 		}
@@ -254,13 +254,13 @@ static void what_is_no_code_object_is_told(void **state)
 	(void)state;
 	make_image(&image);
 	put(&image, CODE + layout.type, TYPE);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_OTHER);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_OTHER);
 	make_image(&image);
 	put(&image, CODE + layout.qualified_name, 0);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_GONE);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_GONE);
 	make_image(&image);
 	put(&image, NAME + layout.text_state, 0);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_GONE);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_GONE);
 }
 
 static void lengths_are_bounded_before_memory_is_taken(void **state)
@@ -272,7 +272,7 @@ static void lengths_are_bounded_before_memory_is_taken(void **state)
 	make_image(&image);
 	put(&image, NAME + layout.text_count, UINT64_MAX);
 	put(&image, LINES + layout.bytes_count, UINT64_MAX);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_READ);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_READ);
 	assert_true(strlen(code.name) <= PYTHON_TEXT_MAX * 3);
 	assert_null(code.lines);
 	assert_true(image.reads <= 8);
@@ -280,7 +280,7 @@ static void lengths_are_bounded_before_memory_is_taken(void **state)
 	/* A table that ends in memory that is not there. */
 	put(&image, NAME + layout.text_count, 1);
 	put(&image, LINES + layout.bytes_count, PYTHON_LINES_MAX);
-	assert_int_equal(read_code(&image, &code), PYTHON_CODE_READ);
+	assert_int_equal(read_code(&image, &code), SCRIPT_CODE_READ);
 	assert_null(code.lines);
 	script_code_fini(&code);
 }
@@ -292,9 +292,9 @@ static void another_object_at_the_place_has_another_proof(void **state)
 
 	(void)state;
 	make_image(&image);
-	assert_int_equal(read_code(&image, &first), PYTHON_CODE_READ);
+	assert_int_equal(read_code(&image, &first), SCRIPT_CODE_READ);
 	put(&image, CODE + layout.lines, LINES + 8);
-	assert_int_equal(read_code(&image, &second), PYTHON_CODE_READ);
+	assert_int_equal(read_code(&image, &second), SCRIPT_CODE_READ);
 	assert_int_not_equal(first.proof, second.proof);
 	script_code_fini(&first);
 	script_code_fini(&second);

@@ -80,6 +80,45 @@ static void what_a_cut_walk_does_not_show_is_outside(void **state)
 	check("", "1E", false, "s0 ");
 }
 
+/*
+ * Of functions with native frames of their own. Native frames innermost first: 'n' foreign, 'R' the
+ * runtime's, 'G' generated; `places`: which of them have a function.
+ */
+static void check_places(const char *native, const char *places, const char *expected)
+{
+	struct splice_step steps[SPLICE_STEPS_MAX];
+	uint64_t words[2 * (SCRIPT_FRAMES_MAX + 1)] = { 0 };
+	uint8_t natives[SAMPLE_FRAMES_MAX];
+	char text[256] = "";
+	size_t count;
+
+	for (size_t i = 0; native[i]; i++)
+		natives[i] = native[i] == 'n'	? SPLICE_FOREIGN
+			     : native[i] == 'R' ? SPLICE_RUNTIME
+						: SPLICE_GENERATED;
+	for (size_t i = 0; places[i]; i++)
+		words[2 * i] = (uint64_t)(places[i] - '0') << SCRIPT_PLACE_SHIFT;
+	count = splice_places(natives, strlen(native), words, strlen(places), steps);
+	for (size_t i = 0; i < count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
+			 steps[i].is_native ? native[steps[i].index] : 's', steps[i].index);
+	assert_string_equal(text, expected);
+}
+
+static void functions_stand_at_their_native_frames(void **state)
+{
+	(void)state;
+	check_places("GnRGn", "023", "n4 s2 R2 s1 n1 s0 ");
+	/* What the interpreter calls to run a function's instruction is a part of it. */
+	check_places("RRRn", "12", "n3 R2 s1 R1 R0 s0 ");
+	check_places("RRRn", "012", "n3 R2 s2 R1 s1 R0 s0 ");
+	/* Generated code calls the runtime's. */
+	check_places("RGn", "1", "n2 s0 R0 ");
+	check_places("GG", "", "G1 G0 ");
+	/* A frame of other code is none of a function, whatever its frame pointer shows. */
+	check_places("nGn", "012", "n2 s1 n0 ");
+}
+
 static void all_that_a_sample_can_have_is_placed(void **state)
 {
 	struct splice_step steps[SPLICE_STEPS_MAX];
@@ -107,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_loop_may_have_no_run_yet),
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
 		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),
+		cmocka_unit_test(functions_stand_at_their_native_frames),
 		cmocka_unit_test(all_that_a_sample_can_have_is_placed),
 	};
 

@@ -86,6 +86,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_RUST:
 	case FRAME_MARKER:
 	case FRAME_PYTHON_RUNTIME:
+	case FRAME_V8_RUNTIME:
 		return false;
 	default:
 		return true;

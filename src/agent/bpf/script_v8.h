@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * script_v8 - which functions the frames of V8's generated code are of.
+ *
+ *   frame pointer -> JSFunction -> SharedFunctionInfo
+ *
+ * Such a frame is on the native walk, which noted its frame pointer (walk_place). Below that V8
+ * keeps the function and, of interpreted ones, the place in its bytecode. The function may move at
+ * the next collection of garbage, what it shares with other closures of its kind hardly ever does:
+ * so the latter is sent, with a proof of what it was and the frame's number.
+ *
+ * Plain C, like script.h.
+ */
+#ifndef FIRN_AGENT_BPF_SCRIPT_V8_H
+#define FIRN_AGENT_BPF_SCRIPT_V8_H
+
+#include "agent/bpf/script.h"
+#include "agent/bpf/walk.h"
+
+#define SCRIPT_V8_CONTEXT (-8) /* from the frame pointer on: or the kind of a frame without one */
+#define SCRIPT_V8_SLOTS_MAX 128u
+
+static __always_inline bool script_v8_is_object(__u64 word)
+{
+	return (word & 3) == 1 && word >> SCRIPT_PLACE_SHIFT == 0;
+}
+
+/* A word that read_slots has read. */
+static __always_inline __u64 script_v8_slot(const struct script *script, __s32 at)
+{
+	return script_word(script, (__u32)(at - script->process.v8.bytecode_offset));
+}
+
+static __always_inline bool script_v8_read_slots(struct script *script, __u64 fp)
+{
+	__s32 lowest = script->process.v8.bytecode_offset;
+	__u32 bytes = (__u32)-lowest & (SCRIPT_V8_SLOTS_MAX - 1);
+
+	return !walk_read(script->words, bytes, fp + (__s64)lowest);
+}
+
+/* Where in its bytecode an interpreted function is; what other code has there is something else. */
+static __always_inline __u32 script_v8_position(const struct script *script)
+{
+	__u64 array = script_v8_slot(script, script->process.v8.bytecode_array);
+	__u64 offset = script_v8_slot(script, script->process.v8.bytecode_offset);
+
+	return script_v8_is_object(array) && (__u32)offset == 0 ? (__u32)(offset >> 32)
+								: SCRIPT_V8_NO_POSITION;
+}
+
+/* The function of a frame whose slots are read. */
+static __always_inline void script_v8_function(struct script *script, struct sample *sample,
+					       __u32 place, bool is_generated)
+{
+	const struct script_v8_layout *layout = &script->process.v8;
+	__u64 function = script_v8_slot(script, layout->function), shared = 0;
+	__u32 position = SCRIPT_V8_NO_POSITION;
+
+	if (!script_v8_is_object(function) ||
+	    walk_read(&shared, sizeof(shared), function - 1 + layout->shared) ||
+	    !script_v8_is_object(shared) ||
+	    walk_read(script->proof, 8 * SCRIPT_V8_PROOF_WORDS, shared - 1 + layout->proof))
+		return;
+	if (!is_generated)
+		position = script_v8_position(script);
+	script_put(script, sample, (__u64)place << SCRIPT_PLACE_SHIFT | (shared - 1),
+		   (__u64)script_v8_proof(script->proof) << 32 | position);
+}
+
+/* The frame at a place of the walk, if it is one of a function. */
+static __always_inline void script_v8_frame(struct script *script, const struct walk *walk,
+					    __u32 index, struct sample *sample)
+{
+	const struct walk_place *place = &walk->places[row_masked(index, WALK_PLACES_MAX - 1)];
+
+	if (!script_v8_read_slots(script, place->fp) ||
+	    !script_v8_is_object(script_v8_slot(script, SCRIPT_V8_CONTEXT)))
+		return;
+	script_v8_function(script, sample, place->at - sample->kernel_count, place->is_generated);
+}
+
+#endif

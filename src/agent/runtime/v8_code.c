@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layouts: V8's src/objects/shared-function-info.tq, scope-info.tq, script.tq.
+ */
+#include "agent/runtime/v8_code.h"
+
+#include <string.h>
+
+#include "agent/bpf/script_proof.h"
+#include "agent/runtime/v8_text.h"
+#include "base/mem.h"
+#include "base/slice.h"
+
+#define SHARED_BYTES_MAX 96u
+#define SCOPE_WORDS_MAX 4u /* behind the variables: class variable, function with its slot, name   \
+			    */
+#define SCOPE_VARIABLES_MAX 4096u
+#define SCOPE_INLINE_MAX 75u /* names, over which they are in a table of their own */
+#define ANONYMOUS "(anonymous)"
+
+/* Of a scope's flags, the same ones since 8.4. */
+#define SCOPE_HAS_CLASS_VARIABLE(flags) ((flags) >> 10 & 1)
+#define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)
+#define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
+
+struct source {
+	const struct memory_reader *memory;
+	const struct v8_layout *layout;
+};
+
+static bool read_word(const struct source *source, uint64_t address, uint64_t *ret)
+{
+	return memory_read(source->memory, address, ret, sizeof(*ret));
+}
+
+static uint64_t word_at(const uint8_t *bytes, uint16_t at)
+{
+	uint64_t word = 0;
+
+	if (at <= SHARED_BYTES_MAX - sizeof(word))
+		memcpy(&word, bytes + at, sizeof(word));
+	return word;
+}
+
+/* Numbers are in the upper half, or, from 13 on, flags in the lower. */
+static uint32_t flags_of(uint64_t word)
+{
+	return (uint32_t)word ? (uint32_t)word : (uint32_t)(word >> 32);
+}
+
+/* Where the words behind a scope's variables are. */
+static bool find_scope_rest(const struct source *source, uint64_t scope, uint32_t *ret_flags,
+			    uint64_t *ret)
+{
+	uint64_t flags, count, names;
+	uint64_t at = scope - 1 + source->layout->scope_flags;
+
+	if (!read_word(source, at, &flags) || !read_word(source, at + 16, &count))
+		return false;
+	count >>= 32;
+	if (count > SCOPE_VARIABLES_MAX)
+		return false;
+	names = count < SCOPE_INLINE_MAX ? count : 1;
+	*ret_flags = flags_of(flags);
+	*ret = scope - 1 + source->layout->scope_variables + 8 * (names + count);
+	return true;
+}
+
+/* What the scope says of its function: its name, or else what it was assigned to. */
+static void add_scope_name(const struct source *source, uint64_t scope, struct strbuf *out)
+{
+	uint64_t words[SCOPE_WORDS_MAX], at;
+	uint32_t flags, next;
+
+	if (!find_scope_rest(source, scope, &flags, &at) ||
+	    !memory_read(source->memory, at, words, sizeof(words)))
+		return;
+	next = SCOPE_HAS_CLASS_VARIABLE(flags);
+	if (SCOPE_HAS_FUNCTION(flags)) {
+		v8_text_read(source->memory, source->layout, words[next], out);
+		next += 2;
+	}
+	if (!out->len && SCOPE_HAS_INFERRED_NAME(flags))
+		v8_text_read(source->memory, source->layout, words[next], out);
+}
+
+static char *read_name(const struct source *source, uint64_t word)
+{
+	uint16_t type = v8_type(source->memory, source->layout, word);
+	struct strbuf text = { 0 };
+	char *name;
+
+	if (type == source->layout->type_scope)
+		add_scope_name(source, word, &text);
+	else if (type < source->layout->text_types)
+		v8_text_read(source->memory, source->layout, word, &text);
+	name = text.len ? mem_strndup(text.data, text.len)
+			: mem_strndup(ANONYMOUS, strlen(ANONYMOUS));
+	strbuf_free(&text);
+	return name;
+}
+
+static int hex_digit(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	digit |= 0x20;
+	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* The path of a module's URL. */
+static char *path_of(struct slice url)
+{
+	struct strbuf path = { 0 };
+	char *copy;
+
+	for (size_t i = 0; i < url.len; i++) {
+		int high = i + 2 < url.len ? hex_digit(url.data[i + 1]) : -1;
+		int low = i + 2 < url.len ? hex_digit(url.data[i + 2]) : -1;
+
+		if (url.data[i] == '%' && high >= 0 && low >= 0 && (high || low)) {
+			strbuf_add_byte(&path, (char)(high << 4 | low));
+			i += 2;
+		} else {
+			strbuf_add_byte(&path, url.data[i]);
+		}
+	}
+	copy = slice_is_utf8(strbuf_slice(&path)) ? mem_strndup(path.data, path.len)
+						  : mem_strndup(url.data, url.len);
+	strbuf_free(&path);
+	return copy;
+}
+
+static char *read_file(const struct source *source, uint64_t script)
+{
+	struct strbuf text = { 0 };
+	char *file = NULL;
+	uint64_t name;
+
+	if (read_word(source, script - 1 + source->layout->script_name, &name) &&
+	    v8_text_read(source->memory, source->layout, name, &text) && text.len) {
+		struct slice url = strbuf_slice(&text), scheme = SLICE_LITERAL("file://");
+
+		if (slice_starts_with(url, scheme))
+			file = path_of(slice_from(url.data + scheme.len, url.len - scheme.len));
+		else
+			file = mem_strndup(url.data, url.len);
+	}
+	strbuf_free(&text);
+	return file ? file : mem_strndup(ANONYMOUS, strlen(ANONYMOUS));
+}
+
+static uint32_t prove(const uint8_t *shared, uint16_t at)
+{
+	__u64 words[SCRIPT_V8_PROOF_WORDS];
+
+	for (uint16_t i = 0; i < SCRIPT_V8_PROOF_WORDS; i++)
+		words[i] = word_at(shared, (uint16_t)(at + 8 * i));
+	return script_v8_proof(words);
+}
+
+enum script_code_result v8_code_read(const struct memory_reader *memory,
+				     const struct v8_layout *layout, uint64_t address,
+				     struct script_code *ret)
+{
+	const struct source source = { memory, layout };
+	uint8_t shared[SHARED_BYTES_MAX] = { 0 };
+	uint64_t script;
+	uint16_t type = v8_type(memory, layout, address + 1);
+
+	*ret = (struct script_code){ 0 };
+	if (layout->shared_script > SHARED_BYTES_MAX - 8 * SCRIPT_V8_PROOF_WORDS)
+		return SCRIPT_CODE_OTHER;
+	if (type == V8_NO_FIELD || !memory_read(memory, address, shared,
+						layout->shared_script + 8u * SCRIPT_V8_PROOF_WORDS))
+		return SCRIPT_CODE_GONE;
+	if (type != layout->type_shared)
+		return SCRIPT_CODE_OTHER;
+	script = word_at(shared, layout->shared_script);
+	ret->proof = prove(shared, layout->shared_script);
+	ret->name = read_name(&source, word_at(shared, layout->shared_name));
+	if (v8_type(memory, layout, script) == layout->type_script)
+		ret->file = read_file(&source, script);
+	else
+		ret->file = mem_strndup("", 0);
+	ret->function = mem_strndup(ret->name, strlen(ret->name));
+	return SCRIPT_CODE_READ;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names: V8's tools/gen-postmortem-metadata.py, of the versions in Node.js 14 to 26.
+ */
+#include "agent/runtime/v8_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SPELLINGS_MAX 3
+#define SMALL_NUMBER_SHIFT 31 /* of numbers in whole words: no compressed pointers */
+#define WORD_BYTES 8
+
+/* What a field is called, which has the C++ type in it. */
+struct field {
+	uint16_t at; /* in struct v8_layout */
+	const char *spellings[SPELLINGS_MAX];
+};
+
+#define FIELD(member, ...)                                                                         \
+	{                                                                                          \
+		offsetof(struct v8_layout, member),                                                \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+static const struct field fields[] = {
+	FIELD(map_type, "class_Map__instance_type__uint16_t"),
+	FIELD(type_shared, "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"),
+	FIELD(type_scope, "type_ScopeInfo__SCOPE_INFO_TYPE"),
+	FIELD(type_script, "type_Script__SCRIPT_TYPE"),
+	FIELD(text_types, "FirstNonstringType"),
+	FIELD(form_mask, "StringRepresentationMask"),
+	FIELD(narrow_mask, "StringEncodingMask"),
+	FIELD(form_cons, "ConsStringTag"),
+	FIELD(form_external, "ExternalStringTag"),
+	FIELD(form_sliced, "SlicedStringTag"),
+	FIELD(form_thin, "ThinStringTag"),
+	FIELD(text_length, "class_String__length__int32_t"),
+	FIELD(text_characters, "class_SeqOneByteString__chars__char"),
+	FIELD(cons_first, "class_ConsString__first__String"),
+	FIELD(cons_second, "class_ConsString__second__String"),
+	FIELD(sliced_parent, "class_SlicedString__parent__String"),
+	FIELD(sliced_start, "class_SlicedString__offset__SMI"),
+	FIELD(thin_actual, "class_ThinString__actual__String"),
+	FIELD(external_resource, "class_ExternalString__resource__Object"),
+	FIELD(shared_name, "class_SharedFunctionInfo__name_or_scope_info__Object",
+	      "class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+	      "class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_"),
+	FIELD(shared_script, "class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+	      "class_SharedFunctionInfo__script__Tagged_HeapObject_"),
+	FIELD(shared_token_offset, "class_SharedFunctionInfo__raw_function_token_offset__int16_t"),
+	FIELD(scope_variables, "scopeinfo_idx_first_vars"),
+	FIELD(script_name, "class_Script__name__Object"),
+};
+
+/* The value of one of V8's numbers for debuggers. */
+static bool read_number(const struct elf_exports *symbols, const char *name, int32_t *ret)
+{
+	struct elf_export symbol;
+	char text[128];
+
+	snprintf(text, sizeof(text), "v8dbg_%s", name);
+	if (!elf_exports_find(symbols, text, &symbol))
+		return false;
+	*ret = 0; /* those that are 0 may lie behind what the file has */
+	elf_exports_read(symbols, symbol.address, ret, sizeof(*ret));
+	return true;
+}
+
+static int32_t number_or(const struct elf_exports *symbols, const char *name, int32_t otherwise)
+{
+	int32_t value;
+
+	return read_number(symbols, name, &value) ? value : otherwise;
+}
+
+static bool read_field(const struct elf_exports *symbols, const struct field *field,
+		       struct v8_layout *ret)
+{
+	int32_t value;
+
+	for (size_t i = 0; i < SPELLINGS_MAX && field->spellings[i]; i++) {
+		uint16_t *to = (uint16_t *)((char *)ret + field->at);
+
+		if (!read_number(symbols, field->spellings[i], &value))
+			continue;
+		*to = (uint16_t)value;
+		return value >= 0 && value < V8_NO_FIELD;
+	}
+	return false;
+}
+
+static bool read_version(const struct elf_exports *symbols, struct runtime_file *ret,
+			 uint32_t *ret_major)
+{
+	static const char *const names[] = { "_ZN2v88internal7Version6major_E",
+					     "_ZN2v88internal7Version6minor_E",
+					     "_ZN2v88internal7Version6build_E" };
+	uint32_t parts[3] = { 0 };
+	struct elf_export symbol;
+
+	for (size_t i = 0; i < 3; i++)
+		if (!elf_exports_find(symbols, names[i], &symbol) ||
+		    !elf_exports_read(symbols, symbol.address, &parts[i], sizeof(parts[i])))
+			return false;
+	snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", parts[0] % 1000, parts[1] % 1000,
+		 parts[2] % 100000);
+	*ret_major = parts[0];
+	return true;
+}
+
+/* Where frames keep things; before 9.7 V8 did not say it, and before 8.9 had one word less. */
+static void read_slots(const struct elf_exports *symbols, uint32_t major,
+		       struct script_v8_layout *ret)
+{
+	int32_t array = major < 9 ? -24 : -32;
+
+	ret->function = (int16_t)number_or(symbols, "off_fp_function", -16);
+	ret->bytecode_array = (int16_t)number_or(symbols, "off_fp_bytecode_array", array);
+	ret->bytecode_offset =
+		(int16_t)number_or(symbols, "off_fp_bytecode_offset", array - WORD_BYTES);
+}
+
+static bool is_slot(int16_t at)
+{
+	return at < 0 && at >= -128 && at % WORD_BYTES == 0;
+}
+
+static bool are_slots_right(const struct script_v8_layout *layout)
+{
+	return is_slot(layout->function) && is_slot(layout->bytecode_array) &&
+	       is_slot(layout->bytecode_offset) &&
+	       layout->bytecode_offset < layout->bytecode_array &&
+	       layout->bytecode_array < layout->function;
+}
+
+static bool read_layout(const struct elf_exports *symbols, struct v8_layout *ret)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!read_field(symbols, &fields[i], ret))
+			return false;
+	ret->script_source =
+		(uint16_t)number_or(symbols, "class_Script__source__Object", WORD_BYTES);
+	return true;
+}
+
+/* Of 8.x scopes are arrays, with their length before the words. */
+static void set_scope(uint32_t major, struct v8_layout *ret)
+{
+	ret->scope_flags = major < 9 ? 2 * WORD_BYTES : WORD_BYTES;
+	ret->scope_variables =
+		(uint16_t)(ret->scope_flags + WORD_BYTES * (ret->scope_variables & 15));
+}
+
+void v8_file_read(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	struct script_v8_layout *script = &ret->script.v8;
+	uint32_t major = 0;
+
+	ret->script.kind = SCRIPT_V8;
+	ret->script.state_form = SCRIPT_STATE_STATIC;
+	if (!read_version(symbols, ret, &major) || !read_layout(symbols, &ret->layout.v8))
+		ret->problem = "unknown layout";
+	else if (number_or(symbols, "SmiShiftSize", 0) != SMALL_NUMBER_SHIFT)
+		ret->problem = "compressed pointers";
+	if (ret->problem)
+		return;
+	set_scope(major, &ret->layout.v8);
+	read_slots(symbols, major, script);
+	script->shared =
+		(uint16_t)number_or(symbols, "class_JSFunction__shared__SharedFunctionInfo", 0);
+	script->proof = ret->layout.v8.shared_script;
+	if (!script->shared || !are_slots_right(script))
+		ret->problem = "unknown layout";
+	else
+		ret->source = "v8dbg";
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8_file - what is found out of a binary that has V8 in it: its version, and where things are in
+ * its objects.
+ *
+ * V8 exports that for debuggers (v8dbg_...), in Node.js from 14 on; other programs mostly do not.
+ */
+#ifndef FIRN_AGENT_RUNTIME_V8_FILE_H
+#define FIRN_AGENT_RUNTIME_V8_FILE_H
+
+#include "agent/runtime/elf_exports.h"
+#include "agent/runtime/runtime_file.h"
+
+/* Sets all but the kind; ret->problem where it fails. */
+void v8_file_read(const struct elf_exports *symbols, struct runtime_file *ret);
+
+#endif

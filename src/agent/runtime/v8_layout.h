@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8_layout - where things are in V8's objects. Offsets in bytes from an object's start. Plain
+ * data, made by v8_file, used by v8_text and v8_code.
+ *
+ * Words of objects are tagged: an object's address + 1, or a small number in the upper half.
+ */
+#ifndef FIRN_AGENT_RUNTIME_V8_LAYOUT_H
+#define FIRN_AGENT_RUNTIME_V8_LAYOUT_H
+
+#include <stdint.h>
+
+#define V8_NO_FIELD 0xffffu
+
+struct v8_layout {
+	uint16_t map_type; /* the kind of a map's objects */
+	uint16_t type_shared, type_scope, type_script;
+	/* Text: kinds below `text_types`, of which masks and tags say the form. */
+	uint16_t text_types, form_mask, narrow_mask;
+	uint16_t form_cons, form_external, form_sliced, form_thin;
+	uint16_t text_length, text_characters;
+	uint16_t cons_first, cons_second, sliced_parent, sliced_start, thin_actual,
+		external_resource;
+	/* What the closures of a function share; of its scope: words, `scope_variables` by number.
+	 */
+	uint16_t shared_name, shared_script, shared_token_offset;
+	uint16_t scope_flags, scope_variables;
+	uint16_t script_name, script_source;
+};
+
+#endif

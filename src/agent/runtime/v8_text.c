@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layouts: V8's src/objects/string.tq and name.tq.
+ */
+#include "agent/runtime/v8_text.h"
+
+#include "codec/wire/utf8.h"
+
+/* A piece of a string that is still to be read. */
+struct piece {
+	uint64_t word;
+	uint32_t start, count;
+};
+
+struct text {
+	const struct memory_reader *memory;
+	const struct v8_layout *layout;
+	struct strbuf *out;
+	uint32_t room; /* characters */
+	struct piece pieces[V8_TEXT_PIECES_MAX];
+	int waiting, seen;
+};
+
+uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word)
+{
+	uint64_t map;
+	uint16_t type;
+
+	if (!v8_is_object(word) || !memory_read(memory, word - 1, &map, sizeof(map)) ||
+	    !v8_is_object(map) ||
+	    !memory_read(memory, map - 1 + layout->map_type, &type, sizeof(type)))
+		return V8_NO_FIELD;
+	return type;
+}
+
+static bool is_high(uint16_t unit)
+{
+	return unit >> 10 == 0xd800 >> 10;
+}
+
+static bool is_low(uint16_t unit)
+{
+	return unit >> 10 == 0xdc00 >> 10;
+}
+
+static void add_wide(struct strbuf *out, const uint16_t *units, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t character = units[i];
+
+		if (is_high(units[i]) && i + 1 < count && is_low(units[i + 1])) {
+			character = 0x10000 + ((units[i] & 0x3ffu) << 10) + (units[i + 1] & 0x3ffu);
+			i++;
+		}
+		utf8_add_character(out, character);
+	}
+}
+
+static void add_narrow(struct strbuf *out, const uint8_t *characters, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		utf8_add_character(out, characters[i]);
+}
+
+static bool read_characters(struct text *text, const struct piece *piece, uint64_t at,
+			    bool is_narrow)
+{
+	uint16_t units[V8_TEXT_MAX];
+	uint32_t count = piece->count < text->room ? piece->count : text->room;
+	uint32_t bytes = is_narrow ? 1 : 2;
+
+	if (count && !memory_read(text->memory, at + (uint64_t)piece->start * bytes, units,
+				  (size_t)count * bytes))
+		return false;
+	text->room -= count;
+	if (is_narrow)
+		add_narrow(text->out, (const uint8_t *)units, count);
+	else
+		add_wide(text->out, units, count);
+	return true;
+}
+
+static bool word_of(const struct text *text, const struct piece *piece, uint16_t at, uint64_t *ret)
+{
+	return memory_read(text->memory, piece->word - 1 + at, ret, sizeof(*ret));
+}
+
+static bool put(struct text *text, uint64_t word, uint32_t start, uint32_t count)
+{
+	if (text->waiting == V8_TEXT_PIECES_MAX)
+		return false;
+	text->pieces[text->waiting++] = (struct piece){ word, start, count };
+	return true;
+}
+
+static bool length_of(const struct text *text, uint64_t word, uint32_t *ret)
+{
+	return v8_is_object(word) &&
+	       memory_read(text->memory, word - 1 + text->layout->text_length, ret, sizeof(*ret)) &&
+	       *ret <= INT32_MAX;
+}
+
+/* Of the two that a string is made of: the second is read after the first. */
+static bool put_both(struct text *text, const struct piece *piece)
+{
+	uint64_t first, second;
+	uint32_t in_first, end = piece->start + piece->count;
+
+	if (!word_of(text, piece, text->layout->cons_first, &first) ||
+	    !word_of(text, piece, text->layout->cons_second, &second) ||
+	    !length_of(text, first, &in_first))
+		return false;
+	if (end > in_first &&
+	    !put(text, second, piece->start > in_first ? piece->start - in_first : 0,
+		 end - (piece->start > in_first ? piece->start : in_first)))
+		return false;
+	return piece->start >= in_first ||
+	       put(text, first, piece->start, (end < in_first ? end : in_first) - piece->start);
+}
+
+static bool put_parent(struct text *text, const struct piece *piece)
+{
+	uint64_t parent, start;
+
+	return word_of(text, piece, text->layout->sliced_parent, &parent) &&
+	       word_of(text, piece, text->layout->sliced_start, &start) &&
+	       start >> 32 <= INT32_MAX &&
+	       put(text, parent, (uint32_t)(start >> 32) + piece->start, piece->count);
+}
+
+static bool read_piece(struct text *text, const struct piece *piece)
+{
+	const struct v8_layout *layout = text->layout;
+	uint16_t type = v8_type(text->memory, layout, piece->word), form = type & layout->form_mask;
+	bool is_narrow = type & layout->narrow_mask;
+	uint64_t word;
+
+	if (type >= layout->text_types)
+		return false;
+	if (form == layout->form_cons)
+		return put_both(text, piece);
+	if (form == layout->form_sliced)
+		return put_parent(text, piece);
+	if (form == layout->form_thin)
+		return word_of(text, piece, layout->thin_actual, &word) &&
+		       put(text, word, piece->start, piece->count);
+	if (form == layout->form_external) /* behind the resource: where its characters are */
+		return word_of(text, piece, layout->external_resource + sizeof(word), &word) &&
+		       read_characters(text, piece, word, is_narrow);
+	return form == 0 &&
+	       read_characters(text, piece, piece->word - 1 + layout->text_characters, is_narrow);
+}
+
+bool v8_text_read(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
+		  struct strbuf *out)
+{
+	struct text text = { .memory = memory, .layout = layout, .out = out, .room = V8_TEXT_MAX };
+	uint32_t count;
+
+	if (!length_of(&text, word, &count))
+		return false;
+	put(&text, word, 0, count);
+	while (text.waiting && text.room && text.seen++ < V8_TEXT_PIECES_MAX) {
+		struct piece piece = text.pieces[--text.waiting];
+
+		if (!read_piece(&text, &piece))
+			return false;
+	}
+	return true;
+}

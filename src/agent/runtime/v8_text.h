@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8_text - reads strings of V8 out of a process, as UTF-8.
+ *
+ * A string may be of two, a piece of another, or stand for another: the pieces are followed, at
+ * most V8_TEXT_PIECES_MAX of them, and V8_TEXT_MAX characters read in all. What is longer is cut.
+ */
+#ifndef FIRN_AGENT_RUNTIME_V8_TEXT_H
+#define FIRN_AGENT_RUNTIME_V8_TEXT_H
+
+#include <stdbool.h>
+
+#include "agent/runtime/memory_reader.h"
+#include "agent/runtime/v8_layout.h"
+#include "base/strbuf.h"
+
+#define V8_TEXT_MAX 1024u
+#define V8_TEXT_PIECES_MAX 64
+
+static inline bool v8_is_object(uint64_t word)
+{
+	return (word & 3) == 1;
+}
+
+/* The kind of the object that a word points at; V8_NO_FIELD = none, or it has gone. */
+uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word);
+
+/* False when there is no string, or it has gone. */
+bool v8_text_read(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
+		  struct strbuf *out);
+
+#endif
