@@ -11,6 +11,7 @@
 #define OUT_BYTES_MAX (256u * 1024) /* pulled at a time */
 #define OUT_KEPT_BYTES (32u * 1024) /* buffer kept by a quiet connection */
 #define WRITES_PER_RUN 8u	    /* then others have their turn */
+#define FIRST_READ_BYTES (4u * 1024)
 #define KEEPALIVE_S 60u
 
 static struct conn *conn_of(void *handle)
@@ -323,11 +324,12 @@ void conn_run(struct conn *conn)
 
 /*
  * What has come already is taken at once: when many connect at a time, who asks is not among those
- * that make room because nothing of theirs was read.
+ * that make room because nothing of theirs was read. It is a little only: those who connect after it
+ * are not to wait for all that it sends.
  */
 void conn_begin(struct conn *conn)
 {
-	uv_buf_t buf = uv_buf_init(conn->owner->read_buffer, CONN_READ_BYTES);
+	uv_buf_t buf = uv_buf_init(conn->owner->read_buffer, FIRST_READ_BYTES);
 	uv_os_fd_t fd;
 	ssize_t len;
 

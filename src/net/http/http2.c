@@ -6,9 +6,13 @@
  * and held back while a body waits for the budget. When an answer comes before the request was read
  * whole, what still arrives is dropped, and only after a while RST_STREAM(NO_ERROR) (section 8.1)
  * ends it: there are clients that forget the answer when they see the reset.
- * nghttp2 checks frames and header fields, bounds CONTINUATION frames, outgoing ACKs and the rate
- * of resets; the number of requests that run for this connection is bounded here, because a reset
- * frees its stream at once but not the worker.
+ * nghttp2 checks frames and header fields, bounds CONTINUATION frames and outgoing ACKs. The number
+ * of requests that run for this connection is bounded here, because a reset frees its stream at
+ * once but not the worker. So are the rate of streams that end by an error, whoever resets them
+ * (nghttp2 would read on until its GOAWAY is sent, and one read holds a thousand requests that are
+ * reset), the number of frames that ask for nothing (PING, SETTINGS, WINDOW_UPDATE, PRIORITY, empty
+ * DATA), and what compressed header fields grow to. A peer that goes beyond these loses the
+ * connection: it would cost more to read than to send, and those who connect after it would wait.
  */
 #include "net/http/engine.h"
 
@@ -22,18 +26,37 @@
 #define RUNNING_MAX (2 * STREAMS_MAX) /* with those whose stream was reset */
 #define STREAM_WINDOW_BYTES (1024 * 1024)
 #define CONNECTION_WINDOW_BYTES (4 * 1024 * 1024)
-#define RESET_BURST 200u /* resets by the peer at once, and per second after that */
-#define RESETS_PER_S 50u
-#define HEADERS_OUT_MAX 64u /* of one answer */
-#define STREAM_GONE (-1)    /* exchange->stream after the peer closed it */
+#define RESET_BURST 200 /* streams that end by an error: at once, and per second after that */
+#define RESETS_PER_S 50
+#define IDLE_FRAMES_BURST                                                                          \
+	200 /* frames that ask for nothing: at once, and per second after that                     \
+	     */
+#define IDLE_FRAMES_PER_S 100
+#define IDLE_FRAMES_PER_REQUEST 10
+#define IDLE_FRAMES_PER_KIB 1 /* of answers: their receiver opens windows */
+#define FIELDS_BYTES_MAX                                                                           \
+	(4u * HEAD_BYTES_MAX)	 /* of one head; over HEAD_BYTES_MAX it is refused                 \
+				  */
+#define FIELD_OVERHEAD_BYTES 32u /* RFC 9113, section 6.5.2 */
+#define HEADERS_OUT_MAX 64u	 /* of one answer */
+#define STREAM_GONE (-1)	 /* exchange->stream after the peer closed it */
+
+/* How often a peer may do something: a number at once, and a rate after that. */
+struct allowance {
+	double left;
+	int64_t at_ns;
+};
 
 struct http2 {
 	struct engine engine;
 	nghttp2_session *session;
 	struct exchange *exchanges; /* of open streams, and of closed ones while they run */
 	unsigned running_count;
+	struct allowance resets, idle_frames;
+	size_t fields_bytes; /* of the head that is being read */
 	bool is_stopping;
 	bool is_broken; /* nghttp2 gave up on the peer */
+	bool is_enough; /* we did: a GOAWAY says so, nothing is read any more */
 	int64_t idle_since_ns;
 };
 
@@ -45,6 +68,26 @@ static struct http2 *http2_of(struct engine *engine)
 static int64_t now_of(const struct http2 *http)
 {
 	return http->engine.host->now_ns;
+}
+
+/* False when none is left. */
+static bool spend(struct allowance *allowance, int64_t now_ns, double per_s, double burst)
+{
+	if (now_ns > allowance->at_ns)
+		allowance->left += (double)(now_ns - allowance->at_ns) / CLOCK_NS_PER_S * per_s;
+	allowance->at_ns = now_ns;
+	if (allowance->left > burst)
+		allowance->left = burst;
+	allowance->left -= 1;
+	return allowance->left >= 0;
+}
+
+/* Ends the connection from within a callback. */
+static int end_flood(struct http2 *http)
+{
+	http->is_enough = true;
+	nghttp2_session_terminate_session(http->session, NGHTTP2_ENHANCE_YOUR_CALM);
+	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 static void link_exchange(struct http2 *http, struct exchange *exchange)
@@ -101,6 +144,7 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to
 	if (rest.len)
 		memcpy(to, rest.data, rest.len);
 	exchange->answered_bytes += rest.len;
+	http->idle_frames.left += (double)rest.len / 1024 * IDLE_FRAMES_PER_KIB;
 	pace_move(&exchange->pace, now_of(http), rest.len);
 	if (exchange->answered_bytes < exchange->answer.body.len)
 		return (ssize_t)rest.len;
@@ -224,6 +268,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	exchange->engine = &http->engine;
 	exchange->stream = frame->hd.stream_id;
 	link_exchange(http, exchange);
+	http->fields_bytes = 0;
+	http->idle_frames.left += IDLE_FRAMES_PER_REQUEST;
 	return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
 }
 
@@ -244,10 +290,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *context)
 {
-	struct exchange *exchange = exchange_of(context, frame->hd.stream_id);
+	struct http2 *http = context;
+	struct exchange *exchange = exchange_of(http, frame->hd.stream_id);
 
 	(void)session;
 	(void)flags;
+	http->fields_bytes += name_len + value_len + FIELD_OVERHEAD_BYTES;
+	if (http->fields_bytes > FIELDS_BYTES_MAX)
+		return end_flood(http);
 	if (!exchange || exchange->phase != EXCHANGE_HEAD)
 		return 0;
 	if (!add_field(&exchange->head, slice_from(name, name_len), slice_from(value, value_len)))
@@ -262,6 +312,21 @@ static void end_body(struct http2 *http, struct exchange *exchange)
 		submit(http, exchange);
 }
 
+static bool asks_nothing(const nghttp2_frame *frame)
+{
+	switch (frame->hd.type) {
+	case NGHTTP2_PING:
+	case NGHTTP2_SETTINGS:
+	case NGHTTP2_WINDOW_UPDATE:
+	case NGHTTP2_PRIORITY:
+		return true;
+	case NGHTTP2_DATA:
+		return !frame->hd.length && !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
+	default:
+		return false;
+	}
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
 	struct http2 *http = context;
@@ -269,6 +334,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct exchange *exchange;
 
 	(void)session;
+	if (asks_nothing(frame) &&
+	    !spend(&http->idle_frames, now_of(http), IDLE_FRAMES_PER_S, IDLE_FRAMES_BURST))
+		return end_flood(http);
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	exchange = exchange_of(http, frame->hd.stream_id);
@@ -339,7 +407,9 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t co
 	struct http2 *http = context;
 	struct exchange *exchange = exchange_of(http, stream);
 
-	(void)code;
+	if (code != NGHTTP2_NO_ERROR &&
+	    !spend(&http->resets, now_of(http), RESETS_PER_S, RESET_BURST))
+		return end_flood(http);
 	if (!exchange)
 		return 0;
 	if (exchange->unread_bytes)
@@ -366,10 +436,10 @@ static size_t http2_feed(struct engine *engine, struct slice bytes)
 {
 	struct http2 *http = http2_of(engine);
 
-	if (engine->is_done)
+	if (engine->is_done || http->is_enough)
 		return bytes.len;
 	if (nghttp2_session_mem_recv(http->session, (const uint8_t *)bytes.data, bytes.len) < 0) {
-		http->is_broken = true;
+		http->is_broken = !http->is_enough;
 		refusal_count(REFUSAL_MALFORMED);
 	}
 	update_done(http);
@@ -571,7 +641,6 @@ static nghttp2_session *new_session(struct http2 *http)
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
 	nghttp2_option_set_no_auto_window_update(option, 1);
 	nghttp2_option_set_no_closed_streams(option, 1);
-	nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESETS_PER_S);
 	if (nghttp2_session_server_new2(&session, callbacks, http, option) ||
 	    nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings,
 				    sizeof(settings) / sizeof(settings[0])) ||
@@ -590,6 +659,8 @@ struct engine *http2_new(struct engine_host *host)
 	http->engine.ops = &http2_ops;
 	http->engine.host = host;
 	http->idle_since_ns = host->now_ns;
+	http->resets = (struct allowance){ RESET_BURST, host->now_ns };
+	http->idle_frames = (struct allowance){ IDLE_FRAMES_BURST, host->now_ns };
 	http->session = new_session(http);
 	return &http->engine;
 }

@@ -345,6 +345,86 @@ static void rapid_resets_end_the_connection(void **state)
 	peer_free(&peer);
 }
 
+/* As one read: the engine has no chance to send anything in between. */
+static void resets_of_one_read_end_the_connection(void **state)
+{
+	struct strbuf wire = { 0 };
+	struct peer peer;
+	const uint8_t *data;
+	ssize_t len;
+
+	(void)state;
+	peer_init(&peer);
+	exchange_bytes(&peer);
+	for (int i = 0; i < 900; i++) {
+		int32_t stream = request(&peer, "GET", "/", "a", "b");
+
+		while ((len = nghttp2_session_mem_send(peer.session, &data)) > 0)
+			strbuf_add(&wire, data, (size_t)len);
+		nghttp2_submit_rst_stream(peer.session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+		while ((len = nghttp2_session_mem_send(peer.session, &data)) > 0)
+			strbuf_add(&wire, data, (size_t)len);
+	}
+	engine_fake_feed(&peer.fake, strbuf_slice(&wire));
+	exchange_bytes(&peer);
+	assert_true(peer.got_goaway && peer.fake.engine->is_done);
+	assert_in_range(peer.fake.queue_count, 190, 210);
+	strbuf_free(&wire);
+	peer_free(&peer);
+}
+
+static bool ends_after_pings(struct peer *peer, int count)
+{
+	for (int i = 0; i < count && !peer->fake.engine->is_done; i++) {
+		nghttp2_submit_ping(peer->session, NGHTTP2_FLAG_NONE, NULL);
+		exchange_bytes(peer);
+	}
+	return peer->fake.engine->is_done;
+}
+
+static void frames_that_ask_nothing_end_the_connection(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	assert_false(ends_after_pings(&peer, 190));
+	pass(&peer, 5); /* an honest client's keep-alive goes on for ever */
+	assert_false(ends_after_pings(&peer, 190));
+	assert_true(ends_after_pings(&peer, 100));
+	peer_free(&peer);
+}
+
+/* 4,000 bytes in the table, and then a byte for each time that they are named. */
+static void a_bomb_of_the_header_table_ends_the_connection(void **state)
+{
+	static const uint8_t head[] = { 0, 0, 0, 1, 0, 0, 0, 0, 1 };
+	struct strbuf block = { 0 }, wire = { 0 };
+	struct peer peer;
+
+	(void)state;
+	peer_init(&peer);
+	exchange_bytes(&peer);
+	strbuf_add(&block,
+		   "\x82\x84\x86\x40\x01"
+		   "a\x7f\xa1\x1e",
+		   9);
+	for (int i = 0; i < 4000; i++)
+		strbuf_add_byte(&block, 'y');
+	for (int i = 0; i < 4000; i++)
+		strbuf_add_byte(&block, '\xbe');
+	strbuf_add(&wire, head, sizeof(head));
+	wire.data[1] = (char)(block.len >> 8);
+	wire.data[2] = (char)block.len;
+	strbuf_add_slice(&wire, strbuf_slice(&block));
+	engine_fake_feed(&peer.fake, strbuf_slice(&wire));
+	exchange_bytes(&peer);
+	assert_true(peer.got_goaway && peer.fake.engine->is_done);
+	strbuf_free(&block);
+	strbuf_free(&wire);
+	peer_free(&peer);
+}
+
 static void requests_end_their_calls_with_trailers(void **state)
 {
 	struct peer peer;
@@ -703,6 +783,9 @@ int main(void)
 		cmocka_unit_test(a_stalled_body_is_refused),
 		cmocka_unit_test(a_parked_body_goes_on_when_there_is_budget),
 		cmocka_unit_test(a_reset_cancels_the_request),
+		cmocka_unit_test(resets_of_one_read_end_the_connection),
+		cmocka_unit_test(frames_that_ask_nothing_end_the_connection),
+		cmocka_unit_test(a_bomb_of_the_header_table_ends_the_connection),
 		cmocka_unit_test(rapid_resets_end_the_connection),
 		cmocka_unit_test(requests_end_their_calls_with_trailers),
 		cmocka_unit_test(a_deadline_that_passed_in_the_queue_is_told),
