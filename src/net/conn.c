@@ -323,9 +323,9 @@ void conn_run(struct conn *conn)
 }
 
 /*
- * What has come already is taken at once: when many connect at a time, who asks is not among those
- * that make room because nothing of theirs was read. It is a little only: those who connect after it
- * are not to wait for all that it sends.
+ * The first bytes are taken at once: when many connect at a time, one that asks is not among those
+ * that make room because nothing of theirs was read. Only the first: those who connect after it do
+ * not wait for all that it sends.
  */
 void conn_begin(struct conn *conn)
 {
