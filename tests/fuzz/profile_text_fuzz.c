@@ -5,10 +5,12 @@
 #include "codec/profile/firefox.h"
 #include "codec/profile/folded.h"
 #include "codec/profile/legacy_pprof.h"
+#include "codec/profile/name_tree.h"
 #include "codec/profile/perf_script.h"
 #include "codec/profile/speedscope.h"
 
 #define ELEMENTS_MAX 10000
+#define TRIE_TEXT_BYTES 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,12 +34,17 @@ static void check(const struct pprof *profile)
 		abort();
 }
 
+static int trie_decode(struct slice bytes, struct stack_builder *into, struct err *err)
+{
+	return name_trie_decode(bytes, TRIE_TEXT_BYTES, into, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static int (*const decoders[])(struct slice, struct stack_builder *,
-				       struct err *) = { firefox_decode, folded_decode,
-							 legacy_pprof_decode, perf_script_decode,
-							 speedscope_decode };
+	static int (*const decoders[])(struct slice, struct stack_builder *, struct err *) = {
+		firefox_decode,	   folded_decode,    legacy_pprof_decode, perf_script_decode,
+		speedscope_decode, name_tree_decode, trie_decode
+	};
 	struct slice bytes = slice_from(data, size);
 
 	for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {

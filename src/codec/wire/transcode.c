@@ -215,21 +215,13 @@ static int put_base64(const struct reading *reading, struct slice text, struct s
 	return ok ? 0 : unexpected(reading, "base64");
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int put_hex(const struct reading *reading, struct slice text, struct strbuf *out)
 {
 	size_t begun = pb_begin(out, reading->field->number);
 	bool ok = text.len % 2 == 0;
 
 	for (size_t i = 0; i + 1 < text.len && ok; i += 2) {
-		int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+		int high = slice_hex_digit(text.data[i]), low = slice_hex_digit(text.data[i + 1]);
 
 		ok = high >= 0 && low >= 0;
 		strbuf_add_byte(out, (char)(high << 4 | low));

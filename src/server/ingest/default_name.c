@@ -69,3 +69,25 @@ struct slice ingest_default_name(const struct pprof *profile, struct slice fallb
 		return fallback;
 	return string_at(profile, profile->sample_types.data[0].type);
 }
+
+struct slice ingest_type_name(const struct pprof *profile, size_t type, struct slice said)
+{
+	struct slice name = string_at(profile, profile->sample_types.data[type].type);
+	struct slice period = string_at(profile, profile->period_type.type);
+
+	if (slice_is(name, "wall"))
+		return SLICE_LITERAL("wall");
+	if (slice_starts_with(name, SLICE_LITERAL("cpu")))
+		return SLICE_LITERAL("process_cpu");
+	if (slice_is(name, "samples") || slice_is(name, "sample"))
+		return slice_is(period, "wall")	 ? SLICE_LITERAL("wall")
+		       : slice_is(period, "cpu") ? SLICE_LITERAL("process_cpu")
+						 : name;
+	if (is_memory(name) || slice_is(name, "space") || slice_is(name, "objects"))
+		return SLICE_LITERAL("memory");
+	if (slice_starts_with(said, SLICE_LITERAL("block_")))
+		return SLICE_LITERAL("block");
+	if (is_waiting(name))
+		return SLICE_LITERAL("mutex");
+	return is_goroutine(name) ? SLICE_LITERAL("goroutine") : name;
+}

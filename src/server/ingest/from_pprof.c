@@ -17,6 +17,11 @@ struct door {
 	struct err *err;
 	const struct pprof_sample *plain; /* the last, if each of its places was one frame */
 	bool unknown;			  /* the stack at hand has a place that is not there */
+
+	/* the sample types that become one report, by their index in the profile */
+	uint32_t types[TABLES_COLUMNS_PER_GROUP_MAX];
+	uint32_t types_count;
+	struct slice name; /* of these */
 };
 
 static uint64_t element_id(const struct id_index *index, uint32_t element)
@@ -262,11 +267,12 @@ static uint32_t labels_of(const struct door *door, const struct pprof_sample *sa
 	return normalise_sample_labels_end(door->n);
 }
 
-static int add_samples(struct door *door, uint32_t columns)
+static int add_samples(struct door *door)
 {
-	int64_t counted[TABLES_COLUMNS_PER_GROUP_MAX];
+	int64_t counted[TABLES_COLUMNS_PER_GROUP_MAX], chosen[TABLES_COLUMNS_PER_GROUP_MAX];
+	uint32_t columns = (uint32_t)door->p->sample_types.count;
 
-	normalise_rows_begin(door->n, columns);
+	normalise_rows_begin(door->n, door->types_count);
 	for (size_t i = 0; i < door->p->samples.count && !door->n->problem; i++) {
 		const struct pprof_sample *sample = &door->p->samples.data[i];
 		const int64_t *values = door->p->values.data + sample->value_first;
@@ -276,7 +282,9 @@ static int add_samples(struct door *door, uint32_t columns)
 				       "take pprof: sample %zu has %u values, but the profile has "
 				       "%u sample types",
 				       i, sample->value_count, columns);
-		if (normalise_values(values, columns, counted))
+		for (uint32_t c = 0; c < door->types_count; c++)
+			chosen[c] = values[door->types[c]];
+		if (normalise_values(chosen, door->types_count, counted))
 			normalise_row(door->n, stack_of(door, sample), labels_of(door, sample),
 				      counted);
 	}
@@ -293,12 +301,37 @@ static struct slice name_of(const struct door *door)
 	return name.len ? name : ingest_default_name(door->p, name);
 }
 
-static int group_of(const struct door *door, int64_t duration_ns, uint32_t *ret)
+/* What the request says of a sample type; nothing, if it does not. */
+static struct ingest_type told_of(const struct door *door, struct slice type)
 {
-	struct column columns[TABLES_COLUMNS_PER_GROUP_MAX];
+	const struct ingest_pprof *input = door->input;
+
+	for (size_t i = 0; i < input->types_count; i++)
+		if (slice_equal(input->types[i].type, type))
+			return input->types[i];
+	return (struct ingest_type){ .type = type };
+}
+
+static bool is_state(struct slice type)
+{
+	return slice_starts_with(type, SLICE_LITERAL("inuse_")) || slice_is(type, "live") ||
+	       slice_is(type, "goroutine") || slice_is(type, "goroutines");
+}
+
+static enum column_kind kind_of(const struct door *door, struct slice type, int64_t duration_ns)
+{
+	struct ingest_type told = told_of(door, type);
+
+	if (told.cumulative)
+		return COLUMN_CUMULATIVE;
+	if (told.average || (door->input->deltas && is_state(type)))
+		return COLUMN_GAUGE;
+	return door->input->deltas ? COLUMN_DELTA : normalise_kind(type, duration_ns);
+}
+
+static int check_types(const struct door *door)
+{
 	const struct pprof *p = door->p;
-	struct group group = { .column_count = (uint32_t)p->sample_types.count,
-			       .period = p->period };
 
 	if (!p->sample_types.count)
 		return err_set(door->err, ERR_INVALID,
@@ -308,22 +341,53 @@ static int group_of(const struct door *door, int64_t duration_ns, uint32_t *ret)
 			door->err, ERR_LIMIT,
 			"take pprof: the profile has %zu sample types, at most %u can be kept",
 			p->sample_types.count, TABLES_COLUMNS_PER_GROUP_MAX);
+	for (size_t i = 0; i < p->sample_types.count; i++)
+		if (!text_at(door, p->sample_types.data[i].type).len)
+			return err_set(door->err, ERR_INVALID,
+				       "take pprof: sample type %zu has no name", i);
+	return 0;
+}
+
+/* The next report's share of the sample types: those of one name. False: all are taken. */
+static bool next_types(struct door *door, bool *taken)
+{
+	door->types_count = 0;
+	for (uint32_t i = 0; i < door->p->sample_types.count; i++) {
+		struct slice type = text_at(door, door->p->sample_types.data[i].type), name;
+
+		if (taken[i])
+			continue;
+		name = door->input->named_by_type
+			       ? ingest_type_name(door->p, i, told_of(door, type).name)
+			       : name_of(door);
+		if (!door->types_count)
+			door->name = name;
+		else if (!slice_equal(door->name, name))
+			continue;
+		taken[i] = true;
+		door->types[door->types_count++] = i;
+	}
+	return door->types_count;
+}
+
+static uint32_t group_of(const struct door *door, int64_t duration_ns)
+{
+	struct column columns[TABLES_COLUMNS_PER_GROUP_MAX];
+	const struct pprof *p = door->p;
+	struct group group = { .column_count = door->types_count, .period = p->period };
+
 	for (uint32_t i = 0; i < group.column_count; i++) {
-		const struct pprof_value_type *type = &p->sample_types.data[i];
+		const struct pprof_value_type *type = &p->sample_types.data[door->types[i]];
 		struct slice name = text_at(door, type->type);
 
-		if (!name.len)
-			return err_set(door->err, ERR_INVALID,
-				       "take pprof: sample type %u has no name", i);
 		columns[i].sample_type = normalise_type_text(door->n, name);
 		columns[i].sample_unit = normalise_type_text(door->n, text_at(door, type->unit));
-		columns[i].kind = normalise_kind(name, duration_ns);
+		columns[i].kind = kind_of(door, name, duration_ns);
 	}
-	group.name = normalise_type_text(door->n, name_of(door));
+	group.name = normalise_type_text(door->n, door->name);
 	group.period_type = normalise_type_text(door->n, text_at(door, p->period_type.type));
 	group.period_unit = normalise_type_text(door->n, text_at(door, p->period_type.unit));
-	*ret = tables_group(door->n->into, &group, columns);
-	return 0;
+	return tables_group(door->n->into, &group, columns);
 }
 
 static int series_of(const struct door *door, uint32_t group, uint32_t *ret)
@@ -466,32 +530,49 @@ static int decode(const struct door *door, struct slice *ret_unpacked)
 			    door->err);
 }
 
+/* The profile's own times; where it has none, the request's. */
+static void times_of(const struct door *door, int64_t *ret_start_ns, int64_t *ret_duration_ns)
+{
+	const struct ingest_pprof *input = door->input;
+	int64_t start_ns = door->p->time_nanos ? door->p->time_nanos : input->from_ns;
+
+	*ret_start_ns = normalise_time(door->n, start_ns);
+	*ret_duration_ns = normalise_duration(door->p->duration_nanos);
+	if (!*ret_duration_ns && input->until_ns > input->from_ns)
+		*ret_duration_ns = normalise_duration(input->until_ns - input->from_ns);
+}
+
+static int add_report(struct door *door, int64_t start_ns, int64_t duration_ns, uint64_t batch_id)
+{
+	uint32_t group = group_of(door, duration_ns), series = TABLES_FULL;
+	int status = series_of(door, group, &series);
+
+	if (!status)
+		status = add_samples(door);
+	if (status)
+		return status;
+	return normalise_rows_end(door->n, series, start_ns, duration_ns, batch_id, door->err);
+}
+
 static int take(struct door *door)
 {
-	const struct pprof *p = door->p;
-	int64_t start_ns, duration_ns;
-	uint32_t group = TABLES_FULL, series = TABLES_FULL;
+	bool taken[TABLES_COLUMNS_PER_GROUP_MAX] = { false };
 	struct slice unpacked = { 0 };
+	int64_t start_ns, duration_ns;
+	uint64_t batch_id;
 	int status = decode(door, &unpacked);
 
+	if (!status)
+		status = prepare(door);
+	if (!status)
+		status = check_types(door);
 	if (status)
 		return status;
-	status = prepare(door);
-	if (status)
-		return status;
-	start_ns = normalise_time(door->n, p->time_nanos);
-	duration_ns = normalise_duration(p->duration_nanos);
-	status = group_of(door, duration_ns, &group);
-	if (status)
-		return status;
-	status = series_of(door, group, &series);
-	if (status)
-		return status;
-	status = add_samples(door, (uint32_t)p->sample_types.count);
-	if (status)
-		return status;
-	return normalise_rows_end(door->n, series, start_ns, duration_ns,
-				  batch_id_of(door->input, unpacked), door->err);
+	times_of(door, &start_ns, &duration_ns);
+	batch_id = batch_id_of(door->input, unpacked);
+	while (!status && next_types(door, taken))
+		status = add_report(door, start_ns, duration_ns, batch_id);
+	return status;
 }
 
 int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,

@@ -48,6 +48,8 @@ struct ingest_label {
 	struct slice name, value;
 };
 
+struct ingest_type;
+
 /* One pprof (gzip or not) for one series. `labels` may hold __name__ (the profile's name). */
 struct ingest_pprof {
 	struct slice bytes;
@@ -55,11 +57,25 @@ struct ingest_pprof {
 	const struct ingest_label *labels;
 	size_t labels_count;
 	int64_t now_ns;
+	int64_t from_ns, until_ns; /* as the request says; where the profile does not. 0: neither */
+	bool deltas;	    /* values are of this profile alone, but for inuse_* and the like */
+	bool named_by_type; /* each sample type under the name that Pyroscope gives it */
+	const struct ingest_type *types; /* what the request says of sample types */
+	size_t types_count;
+};
+
+/* What a request says of one sample type of its profile. */
+struct ingest_type {
+	struct slice type;
+	struct slice name; /* "mutex_count", to tell mutex from block; empty: none */
+	bool cumulative;   /* since the program's start */
+	bool average;	   /* a gauge */
 };
 
 /*
  * Adds to `into` (a batch being built; several profiles may share it). Kinds: a duration means
  * delta; without one, Go's alloc_*, contentions and delay are cumulative, everything else a gauge.
+ * With `deltas`, all that is no gauge by its name is a delta; `types` come before that.
  */
 int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,
 		      const struct ingest_pprof *profile, struct tables *into, struct err *err);
@@ -85,5 +101,11 @@ int ingest_from_otlp(struct ingest_scratch *scratch, const struct ingest_limits 
  */
 struct pprof; /* codec/profile/pprof.h */
 struct slice ingest_default_name(const struct pprof *profile, struct slice fallback);
+
+/*
+ * The same for one sample type, as Pyroscope names it: `wall`, `process_cpu`, `memory`, `mutex`,
+ * `block`, `goroutine`; else the type's own name. `said` is what the request calls the type.
+ */
+struct slice ingest_type_name(const struct pprof *profile, size_t type, struct slice said);
 
 #endif

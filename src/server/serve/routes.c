@@ -5,6 +5,7 @@
 #include "server/serve/serve.h"
 
 #define SMALL_BODY_BYTES ((size_t)1 << 20)
+#define PUSH_BODY_BYTES ((size_t)32 << 20) /* JSON too, which takes several times as much */
 #define UNREAD_BODY_BYTES ((size_t)16 << 20)
 #define UPLOAD_MESSAGE_BYTES ((size_t)16 << 20) /* Parca's agents send pieces of 8 MiB */
 
@@ -48,6 +49,10 @@ static const struct route_row rows[] = {
 	{ "POST", "/v1experimental/profiles", write_otlp, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
 	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
+	{ "POST", "/ingest", pyro_ingest, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
+	{ "POST", "/pyroscope/ingest", pyro_ingest, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
+	{ "POST", "/push.v1.PusherService/Push", calls_serve, PUSH_BODY_BYTES, NULL,
 	  NET_ROLE_INGEST },
 	/* queries */
 	{ "GET", "/api/v1/types", answer_types, 0, NULL, NET_ROLE_QUERY },

@@ -21,7 +21,9 @@
 /* X(name, label of the metrics) */
 #define WRITING_PROTOCOLS(X)                                                                       \
 	X(OTLP, "otlp")                                                                            \
-	X(PARCA, "parca")
+	X(PARCA, "parca")                                                                          \
+	X(PYROSCOPE, "pyroscope")                                                                  \
+	X(DATADOG, "datadog")
 
 enum writing_protocol {
 #define X(name, label) WRITING_##name,

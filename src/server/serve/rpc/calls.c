@@ -64,6 +64,8 @@ static const struct call calls[] = {
 	  NULL },
 	{ SETTINGS "Delete", pyro_settings_change, &schema_pyro_delete_request,
 	  &schema_pyro_delete_response, NULL },
+	{ "/push.v1.PusherService/Push", pyro_push, &schema_pyro_push_request,
+	  &schema_pyro_push_response, NULL },
 	{ HEALTH "Check", health_check, &schema_health_request, &schema_health_response, NULL },
 	{ HEALTH "Watch", NULL, &schema_health_request, &schema_health_response, NULL },
 };

@@ -31,6 +31,9 @@ extern const struct transcode_message schema_pyro_types_request, schema_pyro_typ
 	schema_pyro_set_request, schema_pyro_set_response, schema_pyro_delete_request,
 	schema_pyro_delete_response;
 
+/* push.v1 */
+extern const struct transcode_message schema_pyro_push_request, schema_pyro_push_response;
+
 /* grpc.health.v1 (health.c) */
 extern const struct transcode_message schema_health_request, schema_health_response;
 

@@ -495,3 +495,25 @@ const struct transcode_message schema_pyro_delete_request = {
 	"DeleteSettingsRequest", FIELDS(schema_pyro_delete_request_fields)
 };
 const struct transcode_message schema_pyro_delete_response = { "DeleteSettingsResponse", NULL, 0 };
+
+/* push.v1 */
+static const struct transcode_field raw_sample_fields[] = {
+	{ 1, "raw_profile", TRANSCODE_BYTES, false, false, NULL, NULL },
+	{ 2, "ID", TRANSCODE_TEXT, false, false, NULL, NULL },
+};
+static const struct transcode_message raw_sample = { "RawSample", FIELDS(raw_sample_fields) };
+
+static const struct transcode_field raw_series_fields[] = {
+	{ 1, "labels", TRANSCODE_MESSAGE, true, false, &label, NULL },
+	{ 2, "samples", TRANSCODE_MESSAGE, true, false, &raw_sample, NULL },
+};
+static const struct transcode_message raw_series = { "RawProfileSeries",
+						     FIELDS(raw_series_fields) };
+
+static const struct transcode_field schema_pyro_push_request_fields[] = {
+	{ 1, "series", TRANSCODE_MESSAGE, true, false, &raw_series, NULL },
+};
+const struct transcode_message schema_pyro_push_request = {
+	"PushRequest", FIELDS(schema_pyro_push_request_fields)
+};
+const struct transcode_message schema_pyro_push_response = { "PushResponse", NULL, 0 };
