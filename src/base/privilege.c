@@ -35,7 +35,7 @@
 enum {
 	NO_SYSTEM = 1,	 /* the host itself, other processes, other namespaces */
 	NO_MOUNT = 2,	 /* file systems */
-	NO_IDENTITY = 4, /* another user, other capabilities */
+	NO_IDENTITY = 4, /* another user; capset only takes away */
 	NO_EXEC = 8,	 /* other programs */
 	NO_PROFILING = 16,
 	NO_NETWORK = 32,  /* sockets other than those that are there */
@@ -75,6 +75,8 @@ static const struct role roles[PRIVILEGE_ROLES] = {
 	/* NET_BIND_SERVICE: it may be told to listen on port 443. */
 	[PRIVILEGE_SERVER] = { BIT(CAP_NET_BIND_SERVICE),
 			       NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
+	[PRIVILEGE_SERVER_OF_ROOT] = { BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_DAC_OVERRIDE),
+				       NO_SYSTEM | NO_MOUNT | NO_IDENTITY | NO_PROFILING },
 };
 
 static const struct {
@@ -125,7 +127,6 @@ static const struct {
 	{ NO_MOUNT, SYS_move_mount },
 	{ NO_MOUNT, SYS_open_tree },
 	{ NO_MOUNT, SYS_umount2 },
-	{ NO_IDENTITY, SYS_capset },
 	{ NO_IDENTITY, SYS_setfsgid },
 	{ NO_IDENTITY, SYS_setfsuid },
 	{ NO_IDENTITY, SYS_setgid },
@@ -359,6 +360,14 @@ static int filter_calls(unsigned refused)
 	write_filter(&program, refused);
 	filter.len = program.len;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+bool privilege_keep(uint64_t capabilities)
+{
+	uint64_t kept = own_capabilities() & capabilities;
+
+	bound(capabilities);
+	return !set_capabilities(kept, kept);
 }
 
 int privilege_enter(enum privilege_role role, const struct privilege_user *user, struct err *err)

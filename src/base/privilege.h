@@ -20,7 +20,8 @@ enum privilege_role {
 	PRIVILEGE_FILE_STARTER, /* forks file workers */
 	PRIVILEGE_FILE_WORKER,	/* opens files of other processes */
 	PRIVILEGE_UP,		/* watches server and agent, starts the agent again */
-	PRIVILEGE_SERVER,	/* of firn up */
+	PRIVILEGE_SERVER,
+	PRIVILEGE_SERVER_OF_ROOT, /* stays root, with root's rights over files */
 	PRIVILEGE_ROLES
 };
 
@@ -36,6 +37,9 @@ struct privilege_user {
  */
 MUST_USE int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 			     struct err *err);
+
+/* Keeps no other capabilities than these, for good; false when it cannot. */
+MUST_USE bool privilege_keep(uint64_t capabilities);
 
 /*
  * Puts a capability aside, of the calling thread alone, to see what can be done without it; false

@@ -191,6 +191,22 @@ static int enter_storage(struct server_options *options, const struct privilege_
 	return code;
 }
 
+int server_process_confine(struct server_options *options, const char *user_name, struct err *err)
+{
+	struct privilege_user user = { 0 };
+	bool is_other = false;
+	int code = 0;
+
+	if (user_name)
+		code = choose_user(user_name, &user, &is_other, err);
+	if (!code && is_other)
+		code = enter_storage(options, &user, err);
+	if (code)
+		return code;
+	return privilege_enter(is_other || geteuid() ? PRIVILEGE_SERVER : PRIVILEGE_SERVER_OF_ROOT,
+			       is_other ? &user : NULL, err);
+}
+
 int server_process_start(const struct server_options *options, const char *user_name, int lent,
 			 struct server_process *ret, struct err *err)
 {

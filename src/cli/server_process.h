@@ -29,6 +29,13 @@ struct server_process {
 int server_process_start(const struct server_options *options, const char *user, int lent,
 			 struct server_process *ret, struct err *err);
 
+/*
+ * Confines this process, which is to be a server, for good. Started as root it becomes `user`, who
+ * gets the storage folder, or stays root without root's other rights where `user` is NULL. Called
+ * before any thread is started. `options` is changed: paths become absolute.
+ */
+int server_process_confine(struct server_options *options, const char *user, struct err *err);
+
 /* Asks it to end and waits for that. */
 void server_process_stop(struct server_process *process);
 

@@ -4,14 +4,18 @@
 #include <stdio.h>
 
 #include "cli/server_flags.h"
+#include "cli/server_process.h"
 
 struct server_verb_options {
 	struct verb_common common;
 	struct server_flags server;
+	const char *user;
 };
 
 static const struct option options[] = {
 	SERVER_FLAGS_OPTIONS(struct server_verb_options),
+	{ 0, "user", OPTION_TEXT, offsetof(struct server_verb_options, user), "NAME",
+	  "as root: whom the server runs as, and the storage belongs to (default: root)", 0, 0 },
 	VERB_COMMON_OPTIONS,
 };
 
@@ -45,6 +49,8 @@ static int run(int argc, char **argv)
 	verb_raise_file_limit();
 	code = server_flags_options(&values.server, &start, &err);
 	start.is_stopping = verb_is_stopping;
+	if (!code)
+		code = server_process_confine(&start, values.user, &err);
 	if (!code)
 		code = server_start(&start, &server, &err);
 	if (code == -ERR_CANCELLED)

@@ -22,7 +22,6 @@
 #include "workshop.h"
 
 #define THREADS 8
-#define FORBIDDEN "FIRN_TEST_FORBIDDEN"
 #define ARG_NOTE 7 /* of a worker's arguments: why debug information is not to be read */
 
 /* A program with debug information, "program", and the address of its main. */
@@ -466,10 +465,10 @@ static void frames_say_why_debug_information_is_left_out(void **state)
 	size_t count;
 
 	assert_true(workshop_run(&fixture->workshop, "objcopy -w -N '*' program"));
-	setenv(FORBIDDEN, "1", 1);
+	workshop_tell("forbidden");
 	resolver_open(fixture->resolver, fixture->build_id, fixture->path, false,
 		      RESOLVE_WAIT_ALWAYS, &symbols);
-	unsetenv(FORBIDDEN);
+	workshop_tell(NULL);
 	assert_int_equal(resolver_find(&symbols, fixture->main_address, false, lines, &count),
 			 RESOLVE_NO_SYMBOLS);
 	assert_non_null(strstr(symbols.detail, "made a system call that it is not allowed"));
@@ -533,8 +532,8 @@ static void threads_share_one_build(void **state)
  */
 static void misbehave(int argc, char **argv)
 {
-	if (getenv(FORBIDDEN) && argc > ARG_NOTE && !strcmp(argv[1], "symbol-worker") &&
-	    !*argv[ARG_NOTE]) {
+	if (argc > ARG_NOTE && !strcmp(argv[1], "symbol-worker") && !*argv[ARG_NOTE] &&
+	    *workshop_told()) {
 		signal(SIGSYS, SIG_DFL);
 		raise(SIGSYS);
 	}

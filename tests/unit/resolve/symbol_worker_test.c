@@ -26,7 +26,6 @@
 #include "server/resolve/sources/symbol_store.h"
 #include "workshop.h"
 
-#define MISBEHAVIOUR "FIRN_TEST_WORKER"
 #define VERB "symbol-worker"
 #define ARG_NOTE 7 /* of the worker's arguments: why debug information is not to be read */
 
@@ -42,7 +41,7 @@ static int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	*state = fixture;
-	unsetenv(MISBEHAVIOUR);
+	workshop_tell(NULL);
 	workshop_open(&fixture->workshop);
 	fixture->input = (struct symbol_input){ .fd = -1 };
 	if (workshop_run(&fixture->workshop, "cc=$(command -v g++ || command -v clang++-14) && "
@@ -58,7 +57,7 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	unsetenv(MISBEHAVIOUR);
+	workshop_tell(NULL);
 	close(fixture->out);
 	if (fixture->input.fd >= 0)
 		close(fixture->input.fd);
@@ -117,7 +116,7 @@ static void a_crash_over_debug_information_leaves_the_symbols(void **state)
 	struct symbol_table *table;
 	struct err err;
 
-	setenv(MISBEHAVIOUR, "crash once", 1);
+	workshop_tell("crash once");
 	assert_int_equal(build(fixture, &symbol_limits_default, NULL, &err), 0);
 	table = open_built(fixture);
 	assert_int_equal(table->origin, SYMBOL_ORIGIN_SYMBOLS);
@@ -131,7 +130,7 @@ static void a_forbidden_system_call_leaves_the_symbols(void **state)
 	struct symbol_table *table;
 	struct err err;
 
-	setenv(MISBEHAVIOUR, "forbidden once", 1);
+	workshop_tell("forbidden once");
 	assert_int_equal(build(fixture, &symbol_limits_default, NULL, &err), 0);
 	table = open_built(fixture);
 	assert_int_equal(table->origin, SYMBOL_ORIGIN_SYMBOLS);
@@ -180,14 +179,14 @@ static void what_went_wrong_is_tried_again_a_few_times(void **state)
 	assert_int_equal(symbol_store_open(workshop_path(&fixture->workshop, "tables", path),
 					   SYMBOL_STORE_BYTES_DEFAULT, &store, NULL),
 			 0);
-	setenv(MISBEHAVIOUR, "crash once", 1);
+	workshop_tell("crash once");
 	for (unsigned tries = 0; tries < 3; tries++) {
 		get(store, fixture, &table);
 		assert_int_equal(table->tries, tries);
 		assert_true(*table->note);
 		symbol_table_free(table);
 	}
-	unsetenv(MISBEHAVIOUR);
+	workshop_tell(NULL);
 	get(store, fixture, &table);
 	assert_true(*table->note); /* not once more */
 	symbol_table_free(table);
@@ -213,7 +212,7 @@ static void what_a_worker_dies_of_is_the_error(void **state)
 	struct err err;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		setenv(MISBEHAVIOUR, cases[i].misbehaviour, 1);
+		workshop_tell(cases[i].misbehaviour);
 		assert_true(build(fixture, &symbol_limits_default, NULL, &err) < 0);
 		if (!strstr(err.message, cases[i].message))
 			fail_msg("%s: %s", cases[i].misbehaviour, err.message);
@@ -228,7 +227,7 @@ static void a_worker_that_hangs_is_ended(void **state)
 	struct err err;
 
 	limits.duration_ns = CLOCK_NS_PER_S / 10;
-	setenv(MISBEHAVIOUR, "hang", 1);
+	workshop_tell("hang");
 	assert_int_equal(build(fixture, &limits, NULL, &err), -ERR_LIMIT);
 	assert_non_null(strstr(err.message, "not done after"));
 }
@@ -248,7 +247,7 @@ static void a_worker_that_is_not_wanted_any_more_is_ended(void **state)
 	pthread_t thread;
 	struct err err;
 
-	setenv(MISBEHAVIOUR, "hang", 1);
+	workshop_tell("hang");
 	assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &cancelled), 0);
 	assert_int_equal(build(fixture, &symbol_limits_default, &cancelled, &err), -ERR_CANCELLED);
 	pthread_join(thread, NULL);
@@ -315,9 +314,9 @@ static void many_threads_build_at_once(void **state)
 /* As a worker: what a damaged file could make it do. */
 static void misbehave(int argc, char **argv)
 {
-	const char *how = getenv(MISBEHAVIOUR);
+	const char *how = workshop_told();
 
-	if (!how || argc <= ARG_NOTE || strcmp(argv[1], VERB))
+	if (argc <= ARG_NOTE || strcmp(argv[1], VERB))
 		return;
 	if (!strcmp(how, "crash") || (!strcmp(how, "crash once") && !*argv[ARG_NOTE])) {
 		signal(SIGSEGV, SIG_DFL);

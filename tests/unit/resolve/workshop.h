@@ -23,4 +23,11 @@ bool workshop_run(const struct workshop *workshop, const char *format, ...)
 /* The path of a file in the directory, in `into`. */
 const char *workshop_path(const struct workshop *workshop, const char *name, char into[256]);
 
+/*
+ * What this test's workers are told to do (NULL: nothing); a worker gets to know by workshop_told,
+ * "" when nothing was said. They have no environment: it is a file by the test's process id.
+ */
+void workshop_tell(const char *what);
+const char *workshop_told(void);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -12,10 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/privilege.h"
+
 #define END_MS 2000 /* between the last word and the end */
 #define NICENESS 10
 #define CPU_KILL_SECONDS 5 /* after the signal that says whose fault it is */
 #define OOM_SCORE "800"
+#define BIT_READ_ANY (UINT64_C(1) << CAP_DAC_READ_SEARCH) /* where root reads for others */
 #define FD_HIGH 64 /* where descriptors wait until each is at its place */
 
 /* Sanitizers of addresses and threads reserve far more memory than they use. */
@@ -36,6 +40,7 @@ int subprocess_start(const int *fds, int count, char **args, pid_t *ret)
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	int high[SUBPROCESS_FDS_MAX], status = 0;
+	char *nothing[] = { NULL };
 	sigset_t none, all;
 
 	sigemptyset(&none);
@@ -47,6 +52,8 @@ int subprocess_start(const int *fds, int count, char **args, pid_t *ret)
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	if (!HAS_SHADOW) /* whose findings stand there */
+		posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
 	for (int i = 0; i < count; i++) {
 		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_HIGH);
 		if (high[i] < 0)
@@ -55,7 +62,8 @@ int subprocess_start(const int *fds, int count, char **args, pid_t *ret)
 	}
 	posix_spawn_file_actions_addclosefrom_np(&actions, SUBPROCESS_FD_FIRST + count);
 	if (!status)
-		status = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, args, environ);
+		status = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, args,
+				     HAS_SHADOW ? environ : nothing);
 	for (int i = 0; i < count; i++)
 		if (high[i] >= 0)
 			close(high[i]);
@@ -98,6 +106,8 @@ bool subprocess_confine(const struct subprocess_limits *limits)
 		close(oom);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!privilege_keep(limits->files == SYSCALL_FILTER_READ_FILES ? BIT_READ_ANY : 0))
+		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return false;
 	prctl(PR_SET_NAME, limits->name);

@@ -16,7 +16,7 @@
 #define SUBPROCESS_FDS_MAX 16
 #define SUBPROCESS_POLL_MS 50
 
-/* Starts /proc/self/exe with arguments (NULL at the end); 0 or an errno. */
+/* Starts /proc/self/exe with arguments (NULL at the end) and no environment; 0 or an errno. */
 int subprocess_start(const int *fds, int count, char **args, pid_t *ret);
 
 /*
@@ -27,8 +27,9 @@ int subprocess_reap(pid_t pid, bool is_late);
 
 /*
  * Called by the process itself: low priority, first to go when memory is short, gone with its
- * parent, no core, no new privileges, limits, and few system calls (syscall_filter.h; what else it
- * asks for ends it with SIGSYS). Under sanitizers neither memory nor system calls are limited.
+ * parent, no core, no capabilities (of root's, reading files where it opens files), no new
+ * privileges, limits, and few system calls (syscall_filter.h; what else it asks for ends it with
+ * SIGSYS). Under sanitizers neither memory nor system calls are limited.
  */
 struct subprocess_limits {
 	const char *name;
