@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { AT, HOSTILE, MINUTE, compared, comparedOf, placeOf, queryOf, run } from "./fixture.mjs";
-import { deepAnswer } from "./generated.mjs";
+import { deepAnswer, treeAnswer } from "./generated.mjs";
 import { base, clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
 
 /* What go tool pprof says of what the page offers for download. */
@@ -271,6 +271,70 @@ test("live, what has not changed is not sent again, and nothing is dimmed", () =
 	assert.equal((await firn(page, "paint")).count, count, "it was painted anew");
 	assert.equal(await page.evaluate(() => window.__dimmed), dimmed, "it was dimmed");
 }));
+
+test("a right click on the row of a label's value narrows to it", () => withPage({}, async (page) => {
+	await open(page, `${placeOf("known")}&group_by=team`);
+	const { total } = await firn(page, "frame", 'a "b", {c}');
+	const box = await firn(page, "frame", 'a "b", {c}');
+	await page.mouse.click(box.x + 20, box.y + 8, { button: "right" });
+	await page.getByRole("menuitem", { name: /^Show only team=/ }).click();
+	await page.waitForFunction((wanted) => window.__firn.profile()?.root === wanted, total);
+	assert.equal((await firn(page, "place")).matchers, 'job="known", team="a \\"b\\", {c}"');
+}));
+
+test("an interpreter's frames are folded into the functions that they work for, until they are asked for",
+	() => withPage({}, async (page) => {
+		const frames = [["_start", 15, 1, 0], ["handle", 6, 2, 10], ["_PyEval_Vector", 15, 3, 30],
+			["parse", 6, 4, 5], ["PyDict_GetItem", 15, 5, 20], ["memcpy", 1, 6, 7],
+			["gc_collect", 15, 1, 3]];
+		const body = treeAnswer(frames.map(([name, kind, depth, self]) => ({ name, kind, depth, self })));
+		await page.route("**/api/v1/query?*", (route) =>
+			route.fulfill({ body, contentType: "application/octet-stream" }));
+		await open(page, placeOf("known"));
+		const read = async () => Object.fromEntries((await firn(page, "frames")).map(({ name, self, depth }) =>
+			[name, [depth, self]]));
+		const folded =
+			{ total: [0, 0], handle: [1, 40], parse: [2, 25], memcpy: [3, 7], gc_collect: [1, 3] };
+		assert.deepEqual(await read(), folded);
+		await page.getByRole("button", { name: "Show interpreter" }).click();
+		await page.waitForFunction(() => window.__firn.frame("PyDict_GetItem"));
+		await painted(page);
+		assert.deepEqual((await read()).PyDict_GetItem, [5, 20]);
+		assert.equal(new URL(page.url()).searchParams.get("runtimes"), "1");
+		await page.getByRole("button", { name: "Hide interpreter" }).click();
+		await page.waitForFunction(() => !window.__firn.frame("PyDict_GetItem"));
+		await painted(page);
+		assert.deepEqual(await read(), folded);
+	}));
+
+test("narrow frames that match a search keep their colours: outlines do not swallow them",
+	() => withPage({ colorScheme: "light" }, async (page) => {
+		await open(page, placeOf("grown"));
+		await page.fill("#search", "/./");
+		await page.waitForFunction(() => window.__firn.search()?.functions > 100);
+		await settled(page);
+		/* Of the pixels that boxes cover. */
+		const share = await page.evaluate(() => {
+			const canvas = document.querySelector(".flame-base");
+			const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+			const colour = (name) => {
+				probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name);
+				probe.fillRect(0, 0, 1, 1);
+				return probe.getImageData(0, 0, 1, 1).data.slice(0, 3).join();
+			};
+			const [outline, background] = [colour("--frame-match"), colour("--surface")];
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			let [outlined, covered] = [0, 0];
+			for (let at = 0; at < data.length; at += 4) {
+				const pixel = `${data[at]},${data[at + 1]},${data[at + 2]}`;
+				covered += pixel !== background;
+				outlined += pixel === outline;
+			}
+			return outlined / covered;
+		});
+		assert.ok(share < 0.3, `${share} of all is outlines`);
+		await picture(page, "search-narrow");
+	}));
 
 test("of two queries in a row only the last one's answer shows", () => withPage({}, async (page) => {
 	await open(page, placeOf("known"));

@@ -180,16 +180,22 @@ export function grownProfile(nodes, count) {
 }
 
 /* In docs/formats/flamegraph.md's form: one stack of so many functions. */
-export function deepAnswer(levels) {
+export const deepAnswer = (levels) => treeAnswer(Array.from({ length: levels }, (_, level) =>
+	({ name: `level_${level}`, depth: level + 1, self: level + 1 === levels ? 1e9 : 0 })));
+
+/* What a server would answer: `nodes` from the root's first child on, in the order of a walk. */
+export function treeAnswer(nodes) {
+	const levels = nodes.length;
 	const header = {
 		type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", unit: "nanoseconds", period: PERIOD_NS,
 		period_unit: "nanoseconds", delta: true, from_ms: 0, to_ms: 60_000, duration_ms: 60_000, total: 1e9,
 			filtered: 0,
-		nodes: levels + 1, nodes_total: levels + 1, depth: levels, functions: levels + 1, trimmed: 0,
-			reports: 1,
+		nodes: levels + 1, nodes_total: levels + 1,
+		depth: nodes.reduce((most, { depth }) => Math.max(most, depth), 0), functions: levels + 1,
+		trimmed: 0, reports: 1,
 		partial: false, pending: 0, unresolved: { value: 0, reasons_total: 0, reasons: [] },
 	};
-	const names = ["", "total", ...Array.from({ length: levels }, (_, level) => `level_${level}`)].map((name) =>
+	const names = ["", "total", ...nodes.map(({ name }) => name)].map((name) =>
 		Buffer.from(name));
 	const ends = Buffer.alloc(4 + 4 * names.length);
 	ends.writeUInt32LE(names.length);
@@ -199,8 +205,8 @@ export function deepAnswer(levels) {
 	const each = (entry) => numbers(Array.from({ length: levels + 1 }, (_, index) => entry(index)).flat());
 	const sections = [
 		Buffer.from(JSON.stringify(header)), Buffer.concat([ends, ...names]),
-		each((index) => [index + 1, 0, 0, 0, 1, 0]),
-			each((index) => [index, index, index === levels ? 2e9 : 0, 0]),
+		each((index) => [index + 1, 0, 0, 0, nodes[index - 1]?.kind ?? 1, 0]),
+			each((index) => [nodes[index - 1]?.depth ?? 0, index, 2 * (nodes[index - 1]?.self ?? 0), 0]),
 	];
 	const head = Buffer.alloc(16 + 12 * sections.length);
 	head.write("FRNF");

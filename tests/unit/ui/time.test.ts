@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SeriesAnswer } from "../../../src/ui/src/data/api";
 import {
-	COLUMNS_MAX, cellSpan, cellsOf, columnChoices, formatCells, heatStep, HEAT_STEPS, heatmapOf, layoutFor,
-	lengthOf,
-	parseCells, sumOf,
+	COLUMNS_MAX, cellSpan, cellsOf, columnChoices, heatStep, HEAT_STEPS, heatmapOf, layoutFor, sumOf,
 } from "../../../src/ui/src/model/heatmap";
+import { formatCells, lengthOf, parseCells } from "../../../src/ui/src/model/moments";
 import { START, formatPlace, parsePlace } from "../../../src/ui/src/model/place";
 import { type Profile, GROUP, nodeAt, nodeName } from "../../../src/ui/src/model/profile";
 import { chartOf, laneLabel, laneOf, lanesOf, stepsFor } from "../../../src/ui/src/model/timeline";

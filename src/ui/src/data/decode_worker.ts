@@ -2,6 +2,7 @@
 /* decode_worker - decodes and rebuilds trees off the page's thread; buffers are handed over, not copied. */
 import { compareProfiles } from "../model/compare";
 import { decodeProfile, transferables } from "../model/decode";
+import { foldRuntimes } from "../model/fold";
 import { invertProfile } from "../model/invert";
 import type { Profile } from "../model/profile";
 
@@ -11,6 +12,8 @@ export interface DecodeRequest {
 	/* What it is compared to. */
 	base?: ArrayBuffer;
 	inverted: boolean;
+	/* With the C frames of interpreters. */
+	runtimes: boolean;
 }
 
 const scope = self as unknown as {
@@ -18,9 +21,10 @@ const scope = self as unknown as {
 	postMessage(message: unknown, transfer?: Transferable[]): void;
 };
 
-function answer({ buffer, base, inverted }: DecodeRequest): Profile {
+function answer({ buffer, base, inverted, runtimes }: DecodeRequest): Profile {
 	const read = (bytes: ArrayBuffer) => {
-		const profile = decodeProfile(bytes);
+		const all = decodeProfile(bytes);
+		const profile = runtimes ? all : foldRuntimes(all);
 		return inverted ? invertProfile(profile) : profile;
 	};
 	return base ? compareProfiles(read(base), read(buffer)) : read(buffer);

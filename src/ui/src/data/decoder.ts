@@ -45,13 +45,15 @@ function start(): Worker {
 	return started;
 }
 
-/* With `base`, a comparison to it. */
-export function decode(buffer: ArrayBuffer, inverted: boolean, base?: ArrayBuffer): Promise<Profile> {
+/* With `base`, a comparison to it; with `runtimes`, the C frames of interpreters stay. */
+export function decode(
+	buffer: ArrayBuffer, inverted: boolean, runtimes: boolean, base?: ArrayBuffer,
+): Promise<Profile> {
 	worker ??= start();
 	large ||= buffer.byteLength > KEPT_BYTES_MAX;
 	const id = ++last;
 	return new Promise((resolve, reject) => {
 		waiting.set(id, { resolve, reject });
-		worker!.postMessage({ id, buffer, base, inverted }, base ? [buffer, base] : [buffer]);
+		worker!.postMessage({ id, buffer, base, inverted, runtimes }, base ? [buffer, base] : [buffer]);
 	});
 }

@@ -132,21 +132,22 @@ function collectRow(scene: Scene, depth: number, y: number): void {
 		}
 		/* A sliver stands for all that end within its pixel, in the plain tone of the first. */
 		const next = firstEndingAfter(profile, node + 1, end, view.left + (x0 + 1) / scale);
-		const marked = hit || (matches && hasMatch(scene, node + 1, next)) ? 1 : 0;
-		const fill = fillOf(scene, node, hit);
+		const match = !matches || hit ? node : firstMatch(scene, node + 1, next);
+		const marked = matches && match >= 0 ? 1 : 0;
+		const fill = marked ? fillOf(scene, match, 1) : fillOf(scene, node, hit);
 		boxes.addSliver(x0, y, fill < PALETTE ? fill - (fill % TONES) : fill, marked);
 		node = next;
 	}
 }
 
-/* Whether a match is among the nodes that a sliver stands for. */
-function hasMatch(scene: Scene, from: number, to: number): boolean {
+/* The first match among the nodes that a sliver stands for, or -1: it is that one's colour. */
+function firstMatch(scene: Scene, from: number, to: number): number {
 	const { func } = scene.profile;
 	const { functions } = scene.matches!;
 	for (let node = from; node < to; node++)
 		if (functions[func[node]!])
-			return true;
-	return false;
+			return node;
+	return -1;
 }
 
 /* Returns the tops of the rows on screen, the nearest to the root first. */
@@ -169,14 +170,17 @@ function fillColours(theme: FlameTheme): number[] {
 	return [...theme.fills, theme.neutral, theme.group, theme.dim, theme.trimmed, ...theme.steps].map(pixelOf);
 }
 
-/* A match too narrow for an outline is filled with the outline's colour. */
-const isMarked = (i: number, ratio: number) =>
-	boxes.hit[i] === 1 && (boxes.node[i] === NO_NODE || boxes.width[i]! - 1 <= 3 * ratio);
+/*
+ * A match too narrow for an outline keeps its own colour among those that are dimmed: outlines side by side would be
+ * one black surface.
+ */
+const OUTLINED_MIN = 8;
+const isOutlined = (i: number, ratio: number) =>
+	boxes.hit[i] === 1 && boxes.node[i] !== NO_NODE && boxes.width[i]! >= OUTLINED_MIN * ratio;
 
 function paintFills(context: CanvasRenderingContext2D, scene: Scene, tops: number[]): void {
-	const { surface, ratio, theme, matches } = scene;
+	const { surface, ratio, theme } = scene;
 	const colours = fillColours(theme);
-	const outline = pixelOf(theme.outline);
 	const gapped = GAP_WIDTH_MIN * ratio;
 	rowImage.begin(Math.ceil(surface.width * ratio), tops, pixelOf(theme.background));
 	let row = 0;
@@ -185,8 +189,7 @@ function paintFills(context: CanvasRenderingContext2D, scene: Scene, tops: numbe
 			row++;
 		const width = boxes.width[i]!;
 		const gap = width > gapped && boxes.node[i] !== NO_NODE ? 1 : 0;
-		const colour = matches && isMarked(i, ratio) ? outline : colours[boxes.fill[i]!]!;
-		rowImage.fill(row, boxes.x[i]!, width - gap, colour);
+		rowImage.fill(row, boxes.x[i]!, width - gap, colours[boxes.fill[i]!]!);
 	}
 	rowImage.draw(context, Math.round(surface.rowHeight * ratio) - 1);
 }
@@ -239,7 +242,7 @@ function paintMatches(context: CanvasRenderingContext2D, scene: Scene): void {
 	context.lineWidth = line;
 	context.beginPath();
 	for (let i = 0; i < boxes.count; i++)
-		if (boxes.hit[i] && !isMarked(i, ratio))
+		if (isOutlined(i, ratio))
 			context.rect(boxes.x[i]! + line / 2, boxes.y[i]! + line / 2, boxes.width[i]! - 1 - line,
 				height - line);
 	context.stroke();

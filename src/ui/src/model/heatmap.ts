@@ -2,10 +2,9 @@
 /*
  * heatmap - values in cells of time: columns of equal width, rows within a column from its start
  * (top) to its end. Cells are numbered in the order of time, so a stretch of time is a range of
- * numbers. Chosen moments are spans of milliseconds, half open, apart and in order.
+ * numbers.
  */
 import type { HeatmapAnswer } from "../data/api";
-import { formatTime } from "./quantity";
 import type { Span } from "./timerange";
 
 export interface Layout {
@@ -37,7 +36,6 @@ export const COLUMN_CHOICES = ["1s", "10s", "1m", "10m", "1h", "1d"] as const;
 
 export const COLUMNS_MAX = 200;
 const COLUMNS_SHOWN_MAX = 2_000;
-const SPANS_MAX = 32;
 /* A column of fewer cells says little. */
 const ROWS_WANTED = 5;
 export const HEAT_STEPS = 8;
@@ -114,36 +112,3 @@ export function sumOf(map: Heatmap, spans: readonly Span[]): number {
 			sum += map.values[cell]!;
 	return sum;
 }
-
-export const lengthOf = (spans: readonly Span[]) => spans.reduce((sum, span) => sum + span.toMs - span.fromMs, 0);
-
-/* In order, those that touch joined. */
-export function mergeSpans(spans: readonly Span[]): Span[] {
-	const merged: Span[] = [];
-	for (const span of spans.slice().sort((a, b) => a.fromMs - b.fromMs)) {
-		const last = merged.at(-1);
-		if (last && span.fromMs <= last.toMs)
-			last.toMs = Math.max(last.toMs, span.toMs);
-		else
-			merged.push({ ...span });
-	}
-	return merged;
-}
-
-export function parseCells(text: string): Span[] {
-	const spans: Span[] = [];
-	for (const part of text.split(",").slice(0, SPANS_MAX)) {
-		const [, from, to] = /^(\d{1,15})-(\d{1,15})$/.exec(part) ?? [];
-		if (from && to && Number(from) < Number(to))
-			spans.push({ fromMs: Number(from), toMs: Number(to) });
-	}
-	return mergeSpans(spans);
-}
-
-export function formatCells(spans: readonly Span[]): string {
-	return mergeSpans(spans).slice(0, SPANS_MAX)
-		.map(({ fromMs, toMs }) => `${Math.round(fromMs)}-${Math.round(toMs)}`).join(",");
-}
-
-/* "10 s", "1.5 min" */
-export const lengthText = (ms: number) => formatTime(ms * 1e6).replace(/\.0+(?=\D)/, "");

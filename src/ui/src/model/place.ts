@@ -10,7 +10,7 @@
  * falls back to the default and is reported.
  */
 import type { Mode } from "./compare";
-import { formatCells, parseCells } from "./heatmap";
+import { formatCells, parseCells } from "./moments";
 import { formatSelector, splitSelector } from "./selector";
 import { DEFAULT_RANGE, type TimeRange, endsNow, isValidRange } from "./timerange";
 
@@ -46,6 +46,8 @@ export interface Place {
 	inverted: boolean;
 	/* Roots at the bottom. */
 	upright: boolean;
+	/* With the C frames of interpreters, which are folded else. */
+	runtimes: boolean;
 	/* The function in the middle of the sandwich, by name. */
 	func: string;
 	/* null: the time before. */
@@ -71,7 +73,7 @@ export interface Place {
 export const START: Place = {
 	type: "", matchers: "", range: DEFAULT_RANGE, live: true, view: "flame", zoom: "", search: "",
 	groupBy: [], sumBy: "", colourBy: "binary", demangle: "full",
-	filters: [], inverted: false, upright: false, func: "", base: null, mode: "rate",
+	filters: [], inverted: false, upright: false, runtimes: false, func: "", base: null, mode: "rate",
 	cells: "", times: "", column: "", lanes: "", lane: "", functions: 40, file: "", embed: false,
 };
 
@@ -106,6 +108,7 @@ export function formatPlace(place: Place): string {
 		params.append("filter", filter);
 	put("invert", place.inverted ? "1" : "");
 	put("upright", place.upright ? "1" : "");
+	put("runtimes", place.runtimes ? "1" : "");
 	put("function", place.func);
 	if (place.base) {
 		params.set("base_from", place.base.range.from);
@@ -184,6 +187,7 @@ export function parsePlace(search: string): { place: Place; problems: string[] }
 		filters: params.getAll("filter").filter(Boolean).slice(0, FILTERS_MAX),
 		inverted: params.get("invert") === "1",
 		upright: params.get("upright") === "1",
+		runtimes: params.get("runtimes") === "1",
 		func: params.get("function") ?? "",
 		base: parseBase(params, asked.matchers, problems),
 		mode: choice<Mode>("mode", MODES, START.mode),

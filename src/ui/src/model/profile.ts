@@ -95,13 +95,15 @@ export interface Profile {
 	/* Per function; a function that calls itself counts once per stack in its total. */
 	functionSelf: Float64Array;
 	functionTotal: Float64Array;
+	/* How many frames of interpreters were folded into the functions that they work for. */
+	folded?: number;
 	/* Of a comparison: the values of A and B; `total` above is then the width of both together. */
 	sides?: Sides;
 }
 
 export const KINDS = [
 	"unknown", "native", "kernel", "go", "rust", "jvm", "python", "ruby", "node", "php", "perl",
-	"dotnet", "beam", "lua", "marker",
+	"dotnet", "beam", "lua", "marker", "cpython-runtime",
 ] as const;
 
 export const KERNEL = 2;

@@ -122,6 +122,13 @@ export function parseMatchers(text: string): Parsed {
 }
 
 /* Canonical text, without braces. */
+/* Narrowed: what was said of the label before gives way. */
+export function withMatcher(matchers: string, added: Matcher): string {
+	const parsed = parseMatchers(matchers);
+	const others = parsed.ok ? parsed.matchers.filter(({ name }) => name !== added.name) : [];
+	return formatMatchers([...others, added]);
+}
+
 export function formatMatchers(matchers: readonly Matcher[]): string {
 	return matchers.map(({ name, op, value }) => `${quoteName(name)}${op}${quote(value)}`).join(", ");
 }

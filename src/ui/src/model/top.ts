@@ -56,6 +56,29 @@ export function topTable(profile: Profile): TopTable {
 	return { rows: Uint32Array.from(rows), self: profile.functionSelf, total: profile.functionTotal };
 }
 
+export interface Part {
+	name: string;
+	value: number;
+}
+
+const LARGEST = 3;
+
+/* What most of it is: the values that it is grouped by, else functions by what they do themselves. */
+export function largestOf(profile: Profile): Part[] {
+	const { flags, func, total, rowStart, rows, functionSelf } = profile;
+	const parts: Part[] = [];
+	if (rows > 1 && flags[rowStart[1]!]! & GROUP) {
+		for (let node = rowStart[1]!; node < rowStart[2]!; node++)
+			if (flags[node]! & GROUP)
+				parts.push({ name: functionName(profile, func[node]!), value: total[node]! });
+	} else {
+		for (let fn = 1; fn < functionSelf.length; fn++)
+			if (functionSelf[fn]! > 0)
+				parts.push({ name: functionName(profile, fn), value: functionSelf[fn]! });
+	}
+	return parts.sort((a, b) => b.value - a.value).slice(0, LARGEST);
+}
+
 /* Sorted copy; ties go by name so that the order never jumps between refreshes. */
 export function sortTop(profile: Profile, table: TopTable, column: TopColumn, down: boolean): TopTable {
 	const name = (fn: number) => functionName(profile, fn);

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { describeFilter } from "../model/filters";
-import { lengthOf, lengthText, parseCells } from "../model/heatmap";
+import { lengthOf, lengthText, parseCells } from "../model/moments";
 import { formatPercent } from "../model/quantity";
 import { clockTime } from "../model/timerange";
 import { go, place } from "../state/place";

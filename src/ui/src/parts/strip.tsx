@@ -9,12 +9,16 @@ import { type Chart, chartOf } from "../model/chart";
 import { type Unit, digits, formatBytes, formatCount } from "../model/quantity";
 import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName,
 	zoomOut } from "../model/timerange";
+import { alone, colourOf, pointed } from "../state/lines";
 import { base, go, place } from "../state/place";
 import { dark, stripOpen, toggleZone, zone } from "../state/preferences";
 import { series, unit } from "../state/session";
 import { Icon } from "./icons";
-import { LineKeys, LineSort, alone, colourOf, pointed } from "./line_keys";
+import { lazy } from "./lazy";
 import { Picker } from "./picker";
+
+const LineKeys = lazy(() => import("../views/line_keys").then((view) => view.LineKeys));
+const LineSort = lazy(() => import("../views/line_keys").then((view) => view.LineSort));
 
 const chart = computed<Chart | null>(() =>
 	series.value ? chartOf(series.value.answer, series.value.span, unit.value) : null);
@@ -317,7 +321,7 @@ export function Strip(): JSX.Element {
 					{zone.value === "utc" ? "UTC" : "Local time"}
 				</button>
 				<Reading hover={hover.value} />
-				<LineSort current={chart.value} />
+				{(chart.value?.lines.length ?? 0) > 1 && <LineSort current={chart.value} />}
 			</div>
 			<div class="strip-body">
 				<Plot onHover={(next) => (hover.value = next)} />

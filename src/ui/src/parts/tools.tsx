@@ -8,6 +8,7 @@ import type { ColourBy, Demangle, View } from "../model/place";
 import { type Profile, nodeName, pathOf } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { shorten } from "../model/shortname";
+import { largestOf } from "../model/top";
 import { go, place, selector } from "../state/place";
 import { paneOpen } from "../state/preferences";
 import { isLocal, shown as shownFile } from "../state/local";
@@ -181,6 +182,20 @@ function Direction(): JSX.Element | null {
 	);
 }
 
+/* There when an interpreter's frames are folded, or are shown because the reader wants them. */
+function Runtimes(): JSX.Element | null {
+	const { runtimes } = place.value;
+	if (!runtimes && !profile.value?.folded)
+		return null;
+	return (
+		<button type="button" class="control" aria-pressed={runtimes}
+			title="An interpreter's own C frames; hidden, they count for the functions that they work for"
+			onClick={() => go({ runtimes: !runtimes, zoom: "" })}>
+			{runtimes ? "Hide interpreter" : "Show interpreter"}
+		</button>
+	);
+}
+
 function ColourPicker(): JSX.Element {
 	return (
 		<Picker label="Colour" showLabel options={COLOURS} chosen={[place.value.colourBy]}
@@ -204,9 +219,10 @@ export function Tools(): JSX.Element {
 			<ViewTabs />
 			<Search />
 			<span class="tools-end">
-				<AddFilter />
-				<Direction />
 				<GroupBy />
+				<AddFilter />
+				<Runtimes />
+				<Direction />
 				{place.value.view !== "compare" && <ColourPicker />}
 				{!isLocal.value && <NamesPicker />}
 				<Share />
@@ -266,6 +282,23 @@ function Sum(): JSX.Element {
 	);
 }
 
+/* What the whole is made of, before anything is zoomed to. */
+function Largest(): JSX.Element {
+	const parts = largestOf(profile.value!);
+	const whole = profile.value!.total[0]!;
+	return (
+		<span class="largest" title={parts.map(({ name }) => name).join(", ")}>
+			{parts.length > 0 && <span class="muted">mostly </span>}
+			{parts.map(({ name, value }, index) => (
+				<span key={name}>
+					{index > 0 && ", "}<b>{shorten(name, 28)}</b>
+					{" "}<span class="number muted">{formatPercent(value, whole)}</span>
+				</span>
+			))}
+		</span>
+	);
+}
+
 function Legend(): JSX.Element | null {
 	const colours = colouring.value;
 	const total = profile.value!.total[0]!;
@@ -290,7 +323,7 @@ export function PathRow(): JSX.Element {
 	const compared = profile.value?.sides;
 	return (
 		<div class="path-row">
-			{profile.value && !compared && <><Sum /><Crumbs /><Legend /></>}
+			{profile.value && !compared && <><Sum />{focus.value ? <Crumbs /> : <Largest />}<Legend /></>}
 			{compared && <>{focus.value > 0 && <Crumbs />}<CompareSummary /></>}
 		</div>
 	);

@@ -13,7 +13,7 @@ import {
 } from "../data/api";
 import { decode } from "../data/decoder";
 import { secondsOf } from "../model/compare";
-import { lengthOf, parseCells } from "../model/heatmap";
+import { lengthOf, parseCells } from "../model/moments";
 import type { Profile } from "../model/profile";
 import {
 	type Span, type TimeRange, absoluteRange, isRelative, resolveRange, snapSpan, stepFor,
@@ -158,12 +158,16 @@ function chooseType(list: ProfileType[]): string {
 	return (onCpu ?? list[0])?.type ?? "";
 }
 
+/* The agent's own, which names the program of each sample. */
+const isOfHost = (type: string) => type.startsWith("on_cpu:");
+
 async function loadTypes(): Promise<void> {
 	types.value = await fetchTypes(TYPES_RANGE);
 	if (!place.value.type) {
 		const type = chooseType(types.value);
+		/* Of a host, the program comes before where in it: `_start` and `clone3` tell a newcomer nothing. */
 		if (type)
-			go({ type }, "replace");
+			go(isOfHost(type) ? { type, groupBy: ["comm"] } : { type }, "replace");
 	}
 }
 
@@ -181,7 +185,7 @@ const inverted = computed(() => place.value.inverted && !isComparison.value && p
 
 /* Everything that another tree follows from. */
 const treeKey = () => [
-	query.value, inverted.value, isComparison.value && [baseSelector.value, base.value.range],
+	query.value, inverted.value, place.value.runtimes, isComparison.value && [baseSelector.value, base.value.range],
 	place.value.file, shownFile.value?.file.serial,
 ];
 
@@ -230,12 +234,12 @@ async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 		if (!answers)
 			return;
 		const [own, other] = answers.map(({ bytes }) => bytes);
-		show(await decode(own!, false, other), signal_, key, answers);
+		show(await decode(own!, false, place.value.runtimes, other), signal_, key, answers);
 		return;
 	}
 	const ask = async (width: number, etag = "") => {
 		const answer = await fetchProfileBytes(asked, width, id, signal_, etag);
-		return answer && { answer, tree: await decode(answer.bytes, inverted.value) };
+		return answer && { answer, tree: await decode(answer.bytes, inverted.value, place.value.runtimes) };
 	};
 	let largest = profile.value?.header.nodes_total ?? 0;
 	if (!isKnown) {

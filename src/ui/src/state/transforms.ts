@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* transforms - what can be done with the selected function: one list for keys, menu and palette. */
 import { type Action, filterText } from "../model/filters";
-import { GROUP, TRIMMED, functionName } from "../model/profile";
+import { GROUP, TRIMMED, depthOf, functionName } from "../model/profile";
+import { formatMatchers, parseMatchers, withMatcher } from "../model/selector";
 import { go, place } from "./place";
 import { cursor, selectedFunction } from "./reading";
 import { profile } from "./session";
@@ -47,6 +48,25 @@ export function transformable(): string {
 	if (!current || !fn || (node > 0 && current.flags[node]! & (GROUP | TRIMMED)))
 		return "";
 	return functionName(current, fn);
+}
+
+/* The value of a label that the selected box stands for, or null. */
+export function selectedGroup(): { label: string; value: string } | null {
+	const current = profile.value;
+	const node = cursor.value;
+	if (!current || node <= 0 || !(current.flags[node]! & GROUP))
+		return null;
+	const label = place.value.groupBy[depthOf(current, node) - 1];
+	return label ? { label, value: functionName(current, current.func[node]!) } : null;
+}
+
+/* Only what has that value of the label, or all but that. */
+export function narrow({ label, value }: { label: string; value: string }, op: "=" | "!="): void {
+	const { matchers } = place.value;
+	const added = { name: label, op, value } as const;
+	const parsed = parseMatchers(matchers);
+	const all = parsed.ok ? [...parsed.matchers, added] : [added];
+	go({ matchers: op === "=" ? withMatcher(matchers, added) : formatMatchers(all), zoom: "" });
 }
 
 export function transform(key: string): void {

@@ -7,7 +7,7 @@ import {
 	type FunctionChange, type Mode, STEPS, changeOf, changeWords, functionChanges, mainCause,
 } from "../model/compare";
 import { formatPercent, formatPerSecond } from "../model/quantity";
-import { formatMatchers, parseMatchers } from "../model/selector";
+import { withMatcher } from "../model/selector";
 import { type Verdict, isShown, partVerdict, totalVerdict, verdictOf } from "../model/verdicts";
 import { earlier } from "../model/timerange";
 import { Icon } from "../parts/icons";
@@ -45,11 +45,8 @@ function swap(): void {
 	go({ matchers: base.value.matchers, range: base.value.range, base: { matchers, range }, zoom: "" });
 }
 
-const withLabel = (matchers: string, name: string, value: string) => {
-	const parsed = parseMatchers(matchers);
-	const others = parsed.ok ? parsed.matchers.filter((matcher) => matcher.name !== name) : [];
-	return formatMatchers([...others, { name, op: "=", value }]);
-};
+const withLabel = (matchers: string, name: string, value: string) =>
+	withMatcher(matchers, { name, op: "=", value });
 
 const VERSIONS_RANGE = { from: "now-30d", to: "now" };
 

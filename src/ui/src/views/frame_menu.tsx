@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { frameMenu } from "../state/overlays";
-import { transformable, transforms } from "../state/transforms";
+import { narrow, selectedGroup, transformable, transforms } from "../state/transforms";
 
 export function FrameMenu(): JSX.Element | null {
 	const menu = useRef<HTMLUListElement>(null);
@@ -32,13 +32,18 @@ export function FrameMenu(): JSX.Element | null {
 			document.removeEventListener("pointerdown", outside);
 		};
 	}, [at]);
-	const name = transformable();
+	const group = selectedGroup();
+	const name = transformable() || group?.value;
+	const entries = group ? [
+		{ key: "f", title: `Show only ${group.label}=${group.value}`, run: () => narrow(group, "=") },
+		{ key: "D", title: `Leave ${group.label}=${group.value} out`, run: () => narrow(group, "!=") },
+	] : transforms;
 	const key = (event: KeyboardEvent) => {
 		const items = [...(menu.current?.querySelectorAll("button") ?? [])];
 		if (!items.length || event.isComposing || event.ctrlKey || event.metaKey || event.altKey)
 			return;
 		const here = items.indexOf(document.activeElement as HTMLButtonElement);
-		const entry = transforms.find((each) => each.key === event.key);
+		const entry = entries.find((each) => each.key === event.key);
 		if (event.key === "Escape" || event.key === "Tab") {
 			close();
 			document.getElementById("graph")?.focus({ preventScroll: true });
@@ -46,7 +51,7 @@ export function FrameMenu(): JSX.Element | null {
 			items[(here + (event.key === "ArrowDown" ? 1 : items.length - 1)) % items.length]!.focus();
 		else if (entry) {
 			close();
-			entry.run(transformable());
+			entry.run(name!);
 		} else
 			return;
 		event.preventDefault();
@@ -57,7 +62,7 @@ export function FrameMenu(): JSX.Element | null {
 	return (
 		<ul class="frame-menu options" role="menu" aria-label={name} ref={menu}>
 			<li class="frame-menu-name mono" role="presentation">{name}</li>
-			{transforms.map((each) => (
+			{entries.map((each) => (
 				<li key={each.key} role="presentation">
 					<button type="button" role="menuitem" onClick={() => {
 						close();

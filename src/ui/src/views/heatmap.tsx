@@ -5,9 +5,9 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type HeatmapAnswer, fetchHeatmap } from "../data/api";
 import {
-	type Heatmap, HEAT_STEPS, cellSpan, cellsOf, columnChoices, formatCells, heatmapOf, layoutFor, lengthOf,
-	lengthText, mergeSpans, parseCells, sumOf,
+	type Heatmap, HEAT_STEPS, cellSpan, cellsOf, columnChoices, heatmapOf, layoutFor, sumOf,
 } from "../model/heatmap";
+import { formatCells, lengthOf, lengthText, mergeSpans, parseCells } from "../model/moments";
 import { formatRate, formatSamples, formatValue } from "../model/quantity";
 import { type Span, absoluteRange, clockTime, dayOf, describeDuration, resolveRange } from "../model/timerange";
 import { FlameView } from "../parts/flame_view";

@@ -13,7 +13,7 @@ import { FlameGraph } from "../flame/flame_graph";
 import { neighbour } from "../flame/overlay";
 import { type Viewport, rowTop } from "../flame/viewport";
 import { colourProfile } from "../model/colours";
-import { lengthText } from "../model/heatmap";
+import { lengthText } from "../model/moments";
 import { GROUP, type Profile, depthOf, functionMapping, functionName, nodeName } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { findMatches } from "../model/search";

@@ -7,19 +7,14 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Chart } from "../model/chart";
 import { quote, quoteName } from "../model/selector";
+import { alone, colourOf, pointed } from "../state/lines";
 import { go, place } from "../state/place";
-import { Icon } from "./icons";
+import { Icon } from "../parts/icons";
 
 /* Fewer are seen at a glance. */
 const SORTED_MIN = 4;
 
-/* The line that is drawn alone, and the one pointed at, by label; "" for none. */
-export const alone = signal("");
-export const pointed = signal("");
-
 const order = signal<{ by: "mean" | "label"; down: boolean }>({ by: "mean", down: true });
-
-export const colourOf = (line: number): number => line % 8;
 
 export function LineSort({ current }: { current: Chart | null }): JSX.Element | null {
 	if (!current || current.lines.length < SORTED_MIN)
