@@ -48,6 +48,13 @@ def note(text):
     print(f"# {text}", flush=True)
 
 
+def skip(name, reason):
+    """One TAP line for what cannot be checked here: counted as skipped."""
+    global _count
+    _count += 1
+    print(f"ok {_count} - {name} # SKIP {reason}", flush=True)
+
+
 def skip_all(reason):
     print(f"1..0 # SKIP {reason}", flush=True)
     sys.exit(77)

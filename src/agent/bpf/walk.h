@@ -5,9 +5,10 @@
  *   walk_frame: pc -> mapping -> table -> rule -> caller's (pc, sp, fp)
  *
  * Each frame is left by the row of its file's unwind table, or, where there is none (generated
- * code, a file without unwind information), by the frame pointer. The range of addresses that the
- * last look-up holds for is kept, since most frames lie in the same file as their callee. So are
- * the row that the innermost frame was left by, and the outer frames of the last walk (trail.h).
+ * code, a file without unwind information), by the code at pc if that is a function's end, or by
+ * the frame pointer. The range of addresses that the last look-up holds for is kept, since most
+ * frames lie in the same file as their callee. So are the row that the innermost frame was left by,
+ * and the outer frames of the last walk (trail.h).
  *
  * The walk is plain C over eight functions that its user defines, so that the same code runs in the
  * kernel (sample.bpf.c) and over a recorded process (tests/unit/walk):
@@ -122,6 +123,7 @@ struct walk {
 	bool fp_known, bx_known;
 	bool part_lost;	   /* of the list of mappings */
 	bool by_generated; /* a frame was left by the frame pointer of generated code */
+	bool after_call;   /* pc is a byte before what runs next, in the call */
 	struct {
 		__u64 start;
 		__u64 bytes;
@@ -504,6 +506,7 @@ static __always_inline enum stack_end walk_arrive(struct walk *walk, bool is_ret
 	walk->sp = walk->cfa;
 	walk->fp = walk->saved.fp;
 	walk->full = false;
+	walk->after_call = is_return_address;
 	return STACK_ENDS;
 }
 
@@ -731,12 +734,46 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
 	return walk_by_pointer(walk, why);
 }
 
+/* Instructions of x86-64, little-endian. */
+#define CODE_ADD_SP 0xc48348u /* add $imm8,%rsp */
+#define CODE_POP_FP 0x5du     /* pop %rbp */
+#define CODE_RET 0xc3u
+
 /*
- * Generated code that leaves rbp alone has an older frame's in it: the walk then jumps over all
- * frames between, and looks whole. Who knows better of a runtime may say so (agent/describe).
+ * The row for a place where a function ends: `add $N,%rsp`, `pop %rbp`, `ret`, of which the first
+ * two may be missing. TABLE_ROW_UNUSED for other code.
+ */
+static __always_inline __u32 walk_row_of_end(__u64 code)
+{
+	__u32 words = 0, pops;
+
+	if ((code & 0xffffff) == CODE_ADD_SP) {
+		if (code >> 24 & 0x87) /* no multiple of 8, or negative */
+			return TABLE_ROW_UNUSED;
+		words = (code >> 27) & 15;
+		code >>= 32;
+	}
+	pops = (code & 0xff) == CODE_POP_FP;
+	if (pops)
+		code >>= 8;
+	return (code & 0xff) == CODE_RET ? (words + pops + 1) << 1 | pops << 11 : TABLE_ROW_UNUSED;
+}
+
+/*
+ * What runs next says how the frame is left, where it is the function's end: so with stubs that do
+ * nothing after a call, as CPython's trampolines (-X perf), which keep no frame pointer.
+ *
+ * Other generated code that leaves rbp alone has an older frame's in it: the walk then jumps over
+ * all frames between, and looks whole. Who knows better of a runtime may say so (agent/describe).
  */
 static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 {
+	if (!walk_read(&walk->code, sizeof(walk->code), walk->pc + walk->after_call)) {
+		__u32 row = walk_row_of_end(walk->code);
+
+		if (row != TABLE_ROW_UNUSED)
+			return walk_by_row(walk, row);
+	}
 	walk->by_generated = true;
 	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
@@ -774,7 +811,7 @@ static __always_inline void walk_start(struct walk *walk)
 	walk->guessed = STACK_ENDS;
 	walk->fp_known = walk->bx_known = true;
 	walk->bx_at = 0;
-	walk->part_lost = walk->by_generated = false;
+	walk->part_lost = walk->by_generated = walk->after_call = false;
 	walk->places_count = 0;
 	trail_start(&walk->trail, walk_kept(walk));
 }

@@ -27,6 +27,10 @@ static struct binary_tables no_information;
 static uint64_t stack[64];
 static bool has_part, has_answer;
 
+/* Code of a runtime, where the list says that there is some. */
+#define GENERATED (CODE + 0x2000)
+static uint8_t generated[16];
+
 struct walk;
 static bool walk_ask(struct walk *walk);
 
@@ -34,6 +38,11 @@ static inline long walk_read(void *to, __u32 bytes, __u64 address)
 {
 	uint64_t at = address - STACK;
 
+	if (bytes <= sizeof(generated) && address >= GENERATED &&
+	    address - GENERATED <= sizeof(generated) - bytes) {
+		memcpy(to, generated + (address - GENERATED), bytes);
+		return 0;
+	}
 	if (at >= sizeof(stack) || bytes > sizeof(stack) - at)
 		return -1;
 	memcpy(to, (const char *)stack + at, bytes);
@@ -89,6 +98,7 @@ static int set_up(void **state)
 	kept_head = (struct space_head){ .start_ns = 1, .parts = 1, .firsts = { CODE } };
 	kept_part = (struct space_part){ .start_ns = 1, .count = 1, .mappings = { code } };
 	memset(stack, 0, sizeof(stack));
+	memset(generated, 0x90, sizeof(generated));
 	has_part = true;
 	has_answer = false;
 	return 0;
@@ -183,10 +193,63 @@ static void the_way_out_of_generated_code_is_a_guess(void **state)
 	kept_head.flags = SPACE_HAS_GENERATED;
 	stack[0] = 0;
 	stack[1] = CODE + 0x10;
-	assert_int_equal(walk_from(&walk, CODE + 0x2000, STACK), STACK_GUESSED_POINTER);
+	assert_int_equal(walk_from(&walk, GENERATED, STACK), STACK_GUESSED_POINTER);
 	assert_int_equal(walk.at, 2);
 	/* The next walk begins anew. */
 	assert_int_equal(walk_from(&walk, CODE, STACK), STACK_COMPLETE);
+}
+
+/* CPython's trampolines keep no frame pointer, but what follows their call says all. */
+static void the_end_of_a_stub_says_how_it_is_left(void **state)
+{
+	static const struct {
+		uint8_t code[8];
+		unsigned words; /* below the return address */
+		bool pops;
+	} ends[] = {
+		{ { 0xc3 }, 0, false },				     /* ret */
+		{ { 0x48, 0x83, 0xc4, 0x08, 0xc3 }, 1, false },	     /* add $8,%rsp; ret */
+		{ { 0x48, 0x83, 0xc4, 0x78, 0xc3 }, 15, false },     /* the most */
+		{ { 0x5d, 0xc3 }, 1, true },			     /* pop %rbp; ret */
+		{ { 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3 }, 3, true }, /* add $16,%rsp; pop; ret */
+	};
+	static const uint8_t others[][8] = {
+		{ 0x48, 0x83, 0xc4, 0x07, 0xc3 }, /* no word */
+		{ 0x48, 0x83, 0xc4, 0x88, 0xc3 }, /* add $-120,%rsp */
+		{ 0x48, 0x83, 0xec, 0x08, 0xc3 }, /* sub $8,%rsp */
+		{ 0x5d, 0x5b, 0xc3 },		  /* pop %rbp; pop %rbx; ret */
+	};
+	struct walk walk;
+
+	(void)state;
+	kept_head.flags = SPACE_HAS_GENERATED;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		memset(stack, 0, sizeof(stack));
+		memcpy(generated, ends[i].code, sizeof(ends[i].code));
+		stack[ends[i].words] = CODE + 0x10;
+		if (ends[i].pops) /* of a chain, which ends there */
+			stack[ends[i].words - 1] = STACK + 8 * 32;
+		stack[33] = CODE + 0x20;
+		assert_int_equal(walk_from(&walk, GENERATED, STACK + 8 * 32), STACK_COMPLETE);
+		assert_int_equal(walk.at, 3);
+		assert_int_equal(walk.by_table, 1);
+
+		/* The same as the caller of a function with frame pointers. */
+		memmove(stack + 2, stack, sizeof(stack) - 16);
+		stack[0] = STACK + 8 * 34;
+		stack[1] = GENERATED;
+		if (ends[i].pops)
+			stack[ends[i].words + 1] = STACK + 8 * 34;
+		assert_int_equal(walk_from(&walk, CODE, STACK), STACK_COMPLETE);
+		assert_int_equal(walk.at, 4);
+		assert_int_equal(walk.by_table, 1);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		memset(stack, 0, sizeof(stack));
+		memcpy(generated, others[i], sizeof(others[i]));
+		assert_int_equal(walk_from(&walk, GENERATED, 1), STACK_NO_FRAME_POINTER);
+		assert_int_equal(walk.by_table, 0);
+	}
 }
 
 int main(void)
@@ -198,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(a_table_that_is_not_to_be_had_is_no_table_to_come, set_up),
 		cmocka_unit_test_setup(zero_ends_a_chain_but_is_none_by_itself, set_up),
 		cmocka_unit_test_setup(the_way_out_of_generated_code_is_a_guess, set_up),
+		cmocka_unit_test_setup(the_end_of_a_stub_says_how_it_is_left, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
