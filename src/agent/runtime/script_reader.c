@@ -8,6 +8,7 @@
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/v8_code.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,6 +28,7 @@ struct worker {
 	pthread_t thread;
 	struct script_job *job; /* at hand */
 	int64_t began_at_ns;
+	struct v8_lines lines; /* the thread's own */
 	bool abandoned, ended;
 };
 
@@ -79,13 +81,19 @@ static void free_jobs(struct jobs *jobs)
 		script_job_free(job);
 }
 
-static void read_item(struct script_job *job, struct script_job_item *item)
+static uint64_t process_key(const struct script_job *job)
+{
+	return hash_mix(hash_mix(job->identity.start_ns, job->identity.pid), job->identity.exec_id);
+}
+
+static void read_item(struct worker *worker, struct script_job *job, struct script_job_item *item)
 {
 	struct process_memory process = { (int)job->identity.pid };
 	struct memory_reader memory = process_memory_reader(&process);
 
 	if (job->layout.kind == RUNTIME_V8)
-		item->result = v8_code_read(&memory, &job->layout.v8, item->address, &item->code);
+		item->result = v8_code_read(&memory, &job->layout.v8, &worker->lines,
+					    process_key(job), item->address, &item->code);
 	else
 		item->result = python_code_read(&memory, &job->layout.python, job->bias,
 						job->proof_words, item->address, &item->code);
@@ -95,12 +103,12 @@ static void read_item(struct script_job *job, struct script_job_item *item)
 	}
 }
 
-static void read_job(struct script_job *job)
+static void read_job(struct worker *worker, struct script_job *job)
 {
 	int64_t began_at_ns = clock_monotonic_ns();
 
 	for (size_t i = 0; i < job->count; i++)
-		read_item(job, &job->items[i]);
+		read_item(worker, job, &job->items[i]);
 	metric_add(&runtime_read_seconds, clock_monotonic_ns() - began_at_ns);
 }
 
@@ -133,7 +141,7 @@ static void do_job(struct worker *worker)
 	worker->job = job;
 	worker->began_at_ns = clock_monotonic_ns();
 	lock_give(&reader->lock);
-	read_job(job);
+	read_job(worker, job);
 	lock_take(&reader->lock);
 	worker->job = NULL;
 	append(&reader->done, job);
@@ -155,6 +163,7 @@ static void *work_loop(void *data)
 			break;
 		do_job(worker);
 	}
+	v8_lines_fini(&worker->lines);
 	worker->ended = true;
 	lock_broadcast(&reader->idle);
 	abandoned = worker->abandoned;

@@ -12,10 +12,11 @@
 #include "base/slice.h"
 
 #define SHARED_BYTES_MAX 96u
-#define SCOPE_WORDS_MAX 4u /* behind the variables: class variable, function with its slot, name   \
-			    */
+#define SCOPE_WORDS_MAX                                                                            \
+	4u /* behind the variables: class variable, function with its slot, name                   \
+	    */
 #define SCOPE_VARIABLES_MAX 4096u
-#define SCOPE_INLINE_MAX 75u /* names, over which they are in a table of their own */
+#define SCOPE_INFIRST_LINE_MAX 75u /* names, over which they are in a table of their own */
 #define ANONYMOUS "(anonymous)"
 
 /* Of a scope's flags, the same ones since 8.4. */
@@ -23,9 +24,18 @@
 #define SCOPE_HAS_FUNCTION(flags) (((flags) >> 12 & 3) != 0)
 #define SCOPE_HAS_INFERRED_NAME(flags) ((flags) >> 14 & 1)
 
+#define POSITION_NONE UINT32_MAX
+#define FIRST_LINE_MAX 0x3fffffffu
+
 struct source {
 	const struct memory_reader *memory;
 	const struct v8_layout *layout;
+};
+
+/* What is read of a function, besides its script. */
+struct identity {
+	struct strbuf name;
+	uint32_t position; /* in the source, of its parameters; POSITION_NONE = not known */
 };
 
 static bool read_word(const struct source *source, uint64_t address, uint64_t *ret)
@@ -60,16 +70,23 @@ static bool find_scope_rest(const struct source *source, uint64_t scope, uint32_
 	count >>= 32;
 	if (count > SCOPE_VARIABLES_MAX)
 		return false;
-	names = count < SCOPE_INLINE_MAX ? count : 1;
+	names = count < SCOPE_INFIRST_LINE_MAX ? count : 1;
 	*ret_flags = flags_of(flags);
 	*ret = scope - 1 + source->layout->scope_variables + 8 * (names + count);
 	return true;
 }
 
-/* What the scope says of its function: its name, or else what it was assigned to. */
-static void add_scope_name(const struct source *source, uint64_t scope, struct strbuf *out)
+/* A number of the scope that may be one; otherwise there is none. */
+static uint32_t position_of(uint64_t word)
 {
-	uint64_t words[SCOPE_WORDS_MAX], at;
+	return (uint32_t)word == 0 && word >> 32 <= INT32_MAX ? (uint32_t)(word >> 32)
+							      : POSITION_NONE;
+}
+
+/* What the scope says of its function: its name, or else what it was assigned to; and its place. */
+static void read_scope(const struct source *source, uint64_t scope, struct identity *ret)
+{
+	uint64_t words[SCOPE_WORDS_MAX], at, position;
 	uint32_t flags, next;
 
 	if (!find_scope_rest(source, scope, &flags, &at) ||
@@ -77,27 +94,47 @@ static void add_scope_name(const struct source *source, uint64_t scope, struct s
 		return;
 	next = SCOPE_HAS_CLASS_VARIABLE(flags);
 	if (SCOPE_HAS_FUNCTION(flags)) {
-		v8_text_read(source->memory, source->layout, words[next], out);
+		v8_text_read(source->memory, source->layout, words[next], &ret->name);
 		next += 2;
 	}
-	if (!out->len && SCOPE_HAS_INFERRED_NAME(flags))
-		v8_text_read(source->memory, source->layout, words[next], out);
+	if (SCOPE_HAS_INFERRED_NAME(flags)) {
+		if (!ret->name.len)
+			v8_text_read(source->memory, source->layout, words[next], &ret->name);
+		next++;
+	}
+	position = words[next];
+	if (source->layout->scope_position != V8_NO_FIELD &&
+	    !read_word(source, scope - 1 + source->layout->scope_position, &position))
+		return;
+	ret->position = position_of(position);
 }
 
-static char *read_name(const struct source *source, uint64_t word)
+static void read_identity(const struct source *source, uint64_t word, struct identity *ret)
 {
 	uint16_t type = v8_type(source->memory, source->layout, word);
-	struct strbuf text = { 0 };
-	char *name;
 
 	if (type == source->layout->type_scope)
-		add_scope_name(source, word, &text);
+		read_scope(source, word, ret);
 	else if (type < source->layout->text_types)
-		v8_text_read(source->memory, source->layout, word, &text);
-	name = text.len ? mem_strndup(text.data, text.len)
-			: mem_strndup(ANONYMOUS, strlen(ANONYMOUS));
-	strbuf_free(&text);
-	return name;
+		v8_text_read(source->memory, source->layout, word, &ret->name);
+	if (!ret->name.len)
+		strbuf_add_text(&ret->name, ANONYMOUS);
+}
+
+static uint32_t read_line(const struct source *source, struct v8_lines *lines, uint64_t process,
+			  uint64_t script, uint32_t position)
+{
+	uint64_t text, first;
+	uint32_t line;
+
+	if (position == POSITION_NONE ||
+	    !read_word(source, script - 1 + source->layout->script_source, &text) ||
+	    !read_word(source, script - 1 + source->layout->script_line, &first))
+		return 0;
+	line = v8_lines_find(lines, process, source->memory, source->layout, text, position);
+	if (line && (uint32_t)first == 0 && first >> 32 <= FIRST_LINE_MAX)
+		line += (uint32_t)(first >> 32);
+	return line;
 }
 
 static int hex_digit(char digit)
@@ -159,30 +196,43 @@ static uint32_t prove(const uint8_t *shared, uint16_t at)
 	return script_v8_proof(words);
 }
 
+/* Its script's part; "" for V8's own functions, which have none. */
+static void read_script(const struct source *source, struct v8_lines *lines, uint64_t process,
+			uint64_t script, uint32_t position, struct script_code *ret)
+{
+	if (v8_type(source->memory, source->layout, script) != source->layout->type_script) {
+		ret->file = mem_strndup("", 0);
+		return;
+	}
+	ret->file = read_file(source, script);
+	ret->first_line = read_line(source, lines, process, script, position);
+}
+
 enum script_code_result v8_code_read(const struct memory_reader *memory,
-				     const struct v8_layout *layout, uint64_t address,
-				     struct script_code *ret)
+				     const struct v8_layout *layout, struct v8_lines *lines,
+				     uint64_t process, uint64_t address, struct script_code *ret)
 {
 	const struct source source = { memory, layout };
+	struct identity identity = { .position = POSITION_NONE };
 	uint8_t shared[SHARED_BYTES_MAX] = { 0 };
-	uint64_t script;
 	uint16_t type = v8_type(memory, layout, address + 1);
 
 	*ret = (struct script_code){ 0 };
 	if (layout->shared_script > SHARED_BYTES_MAX - 8 * SCRIPT_V8_PROOF_WORDS)
 		return SCRIPT_CODE_OTHER;
-	if (type == V8_NO_FIELD || !memory_read(memory, address, shared,
-						layout->shared_script + 8u * SCRIPT_V8_PROOF_WORDS))
+	if (type == V8_NO_FIELD)
 		return SCRIPT_CODE_GONE;
 	if (type != layout->type_shared)
 		return SCRIPT_CODE_OTHER;
-	script = word_at(shared, layout->shared_script);
+	if (!memory_read(memory, address, shared,
+			 layout->shared_script + 8u * SCRIPT_V8_PROOF_WORDS))
+		return SCRIPT_CODE_GONE;
 	ret->proof = prove(shared, layout->shared_script);
-	ret->name = read_name(&source, word_at(shared, layout->shared_name));
-	if (v8_type(memory, layout, script) == layout->type_script)
-		ret->file = read_file(&source, script);
-	else
-		ret->file = mem_strndup("", 0);
-	ret->function = mem_strndup(ret->name, strlen(ret->name));
+	read_identity(&source, word_at(shared, layout->shared_name), &identity);
+	ret->name = mem_strndup(identity.name.data, identity.name.len);
+	ret->function = mem_strndup(identity.name.data, identity.name.len);
+	strbuf_free(&identity.name);
+	read_script(&source, lines, process, word_at(shared, layout->shared_script),
+		    identity.position, ret);
 	return SCRIPT_CODE_READ;
 }

@@ -50,7 +50,6 @@ static const struct field fields[] = {
 	      "class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_"),
 	FIELD(shared_script, "class_SharedFunctionInfo__script_or_debug_info__HeapObject",
 	      "class_SharedFunctionInfo__script__Tagged_HeapObject_"),
-	FIELD(shared_token_offset, "class_SharedFunctionInfo__raw_function_token_offset__int16_t"),
 	FIELD(scope_variables, "scopeinfo_idx_first_vars"),
 	FIELD(script_name, "class_Script__name__Object"),
 };
@@ -87,7 +86,7 @@ static bool read_field(const struct elf_exports *symbols, const struct field *fi
 		if (!read_number(symbols, field->spellings[i], &value))
 			continue;
 		*to = (uint16_t)value;
-		return value >= 0 && value < V8_NO_FIELD;
+		return value >= 0 && value < (int32_t)V8_NO_FIELD;
 	}
 	return false;
 }
@@ -143,12 +142,15 @@ static bool read_layout(const struct elf_exports *symbols, struct v8_layout *ret
 			return false;
 	ret->script_source =
 		(uint16_t)number_or(symbols, "class_Script__source__Object", WORD_BYTES);
+	ret->script_line = ret->script_name + WORD_BYTES;
 	return true;
 }
 
 /* Of 8.x scopes are arrays, with their length before the words. */
 static void set_scope(uint32_t major, struct v8_layout *ret)
 {
+	/* From 12 on the place in the source is before the variables. */
+	ret->scope_position = ret->scope_variables == 5 ? 4 * WORD_BYTES : V8_NO_FIELD;
 	ret->scope_flags = major < 9 ? 2 * WORD_BYTES : WORD_BYTES;
 	ret->scope_variables =
 		(uint16_t)(ret->scope_flags + WORD_BYTES * (ret->scope_variables & 15));

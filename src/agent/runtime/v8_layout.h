@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define V8_NO_FIELD 0xffffu
+#define V8_NO_FIELD 0xffff
 
 struct v8_layout {
 	uint16_t map_type; /* the kind of a map's objects */
@@ -23,9 +23,10 @@ struct v8_layout {
 		external_resource;
 	/* What the closures of a function share; of its scope: words, `scope_variables` by number.
 	 */
-	uint16_t shared_name, shared_script, shared_token_offset;
+	uint16_t shared_name, shared_script;
 	uint16_t scope_flags, scope_variables;
-	uint16_t script_name, script_source;
+	uint16_t scope_position; /* V8_NO_FIELD = behind the variables and names */
+	uint16_t script_name, script_source, script_line; /* number of its first line */
 };
 
 #endif

@@ -168,3 +168,57 @@ bool v8_text_read(const struct memory_reader *memory, const struct v8_layout *la
 	}
 	return true;
 }
+
+/* Goes on to what the string is a stand-in or a part of. False when it is neither. */
+static bool follow(const struct memory_reader *memory, const struct v8_layout *layout,
+		   uint16_t form, uint64_t *word, uint32_t *start)
+{
+	uint64_t second, into = 0;
+	uint32_t in_second = 1;
+	uint16_t at = form == layout->form_cons	    ? layout->cons_first
+		      : form == layout->form_sliced ? layout->sliced_parent
+						    : layout->thin_actual;
+
+	/* A string of two that was put together has all in the first. */
+	if (form == layout->form_cons &&
+	    (!memory_read(memory, *word - 1 + layout->cons_second, &second, sizeof(second)) ||
+	     !v8_is_object(second) ||
+	     !memory_read(memory, second - 1 + layout->text_length, &in_second,
+			  sizeof(in_second)) ||
+	     in_second))
+		return false;
+	if (form == layout->form_sliced &&
+	    !memory_read(memory, *word - 1 + layout->sliced_start, &into, sizeof(into)))
+		return false;
+	*start += (uint32_t)(into >> 32);
+	return memory_read(memory, *word - 1 + at, word, sizeof(*word)) && v8_is_object(*word);
+}
+
+bool v8_text_find(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
+		  struct v8_flat *ret)
+{
+	uint32_t start = 0;
+
+	if (!v8_is_object(word) ||
+	    !memory_read(memory, word - 1 + layout->text_length, &ret->count, sizeof(ret->count)))
+		return false;
+	for (int i = 0; i < V8_FLAT_HOPS_MAX; i++) {
+		uint16_t type = v8_type(memory, layout, word), form = type & layout->form_mask;
+
+		if (type >= layout->text_types)
+			return false;
+		ret->is_narrow = type & layout->narrow_mask;
+		ret->at = word - 1 + layout->text_characters;
+		if (form == layout->form_external &&
+		    !memory_read(memory, word - 1 + layout->external_resource + sizeof(ret->at),
+				 &ret->at, sizeof(ret->at)))
+			return false;
+		if (form == 0 || form == layout->form_external) {
+			ret->at += (uint64_t)start * (ret->is_narrow ? 1 : 2);
+			return true;
+		}
+		if (!follow(memory, layout, form, &word, &start))
+			return false;
+	}
+	return false;
+}

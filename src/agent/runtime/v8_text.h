@@ -29,4 +29,16 @@ uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *lay
 bool v8_text_read(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
 		  struct strbuf *out);
 
+/* A string whose characters lie in one piece. */
+struct v8_flat {
+	uint64_t at;
+	uint32_t count;
+	bool is_narrow; /* characters of one byte, otherwise of two */
+};
+
+/* False when there is no such string; what stands for one is followed V8_FLAT_HOPS_MAX times. */
+#define V8_FLAT_HOPS_MAX 4
+bool v8_text_find(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word,
+		  struct v8_flat *ret);
+
 #endif

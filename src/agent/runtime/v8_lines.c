@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/v8_lines.h"
+
+#include <stdlib.h>
+
+#include "agent/runtime/v8_text.h"
+#include "base/mem.h"
+
+#define PIECE_CHARACTERS 16384u
+
+struct counting {
+	struct v8_script_lines *to;
+	size_t capacity;
+	bool after_return; /* the last character was one, and ended a line */
+};
+
+void v8_lines_fini(struct v8_lines *lines)
+{
+	for (size_t i = 0; i < V8_LINES_SCRIPTS; i++)
+		free(lines->scripts[i].ends);
+	*lines = (struct v8_lines){ 0 };
+}
+
+/* As JavaScript has it: of a carriage return and a line feed the latter ends the line. */
+static bool count_character(struct counting *counting, uint32_t place, uint16_t character)
+{
+	struct v8_script_lines *to = counting->to;
+	bool is_pair = counting->after_return && character == '\n';
+
+	counting->after_return = character == '\r';
+	if (is_pair) {
+		to->ends[to->count - 1] = place;
+		return true;
+	}
+	if (character != '\n' && character != '\r' && character != 0x2028 && character != 0x2029)
+		return true;
+	if (to->count == V8_LINES_MAX)
+		return false;
+	mem_grow(to->ends, to->count, counting->capacity);
+	to->ends[to->count++] = place;
+	return true;
+}
+
+static bool count_piece(struct counting *counting, const struct v8_flat *text, uint32_t first,
+			const uint8_t *bytes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint16_t character = bytes[i];
+
+		if (!text->is_narrow)
+			character = (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
+		if (!count_character(counting, first + i, character))
+			return false;
+	}
+	return true;
+}
+
+/* Nothing is kept of what cannot be read whole. */
+static void read_lines(const struct memory_reader *memory, const struct v8_flat *text,
+		       struct v8_script_lines *ret)
+{
+	uint8_t bytes[2 * PIECE_CHARACTERS];
+	struct counting counting = { .to = ret };
+	uint32_t width = text->is_narrow ? 1 : 2;
+
+	for (uint32_t at = 0; at < text->count; at += PIECE_CHARACTERS) {
+		uint32_t left = text->count - at;
+		uint32_t count = left < PIECE_CHARACTERS ? left : PIECE_CHARACTERS;
+
+		if (memory_read(memory, text->at + (uint64_t)at * width, bytes,
+				(size_t)count * width) &&
+		    count_piece(&counting, text, at, bytes, count))
+			continue;
+		ret->source = 0;
+		return;
+	}
+}
+
+static struct v8_script_lines *lines_of(struct v8_lines *lines, uint64_t process,
+					const struct memory_reader *memory,
+					const struct v8_layout *layout, uint64_t source)
+{
+	struct v8_script_lines *script;
+	struct v8_flat text;
+
+	for (size_t i = 0; i < V8_LINES_SCRIPTS; i++) {
+		script = &lines->scripts[i];
+		if (script->source == source && script->process == process)
+			return script;
+	}
+	if (!v8_text_find(memory, layout, source, &text) || text.count > V8_LINES_SOURCE_MAX)
+		return NULL;
+	script = &lines->scripts[lines->next++ % V8_LINES_SCRIPTS];
+	free(script->ends);
+	*script = (struct v8_script_lines){ .process = process, .source = source };
+	read_lines(memory, &text, script);
+	return script->source ? script : NULL;
+}
+
+uint32_t v8_lines_find(struct v8_lines *lines, uint64_t process, const struct memory_reader *memory,
+		       const struct v8_layout *layout, uint64_t source, uint32_t position)
+{
+	const struct v8_script_lines *script = lines_of(lines, process, memory, layout, source);
+	uint32_t low = 0, high;
+
+	if (!script)
+		return 0;
+	for (high = script->count; low < high;) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (script->ends[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low + 1;
+}

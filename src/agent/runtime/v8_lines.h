@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8_lines - from a place in a script's source to its line.
+ *
+ * V8 makes a table of lines only when somebody asks it for one, so they are counted here: the
+ * source is read once, in pieces, and where its lines end is kept for the last V8_LINES_SCRIPTS
+ * scripts. Of sources over V8_LINES_SOURCE_MAX characters or V8_LINES_MAX lines no line is known.
+ *
+ * One thread at a time.
+ */
+#ifndef FIRN_AGENT_RUNTIME_V8_LINES_H
+#define FIRN_AGENT_RUNTIME_V8_LINES_H
+
+#include "agent/runtime/memory_reader.h"
+#include "agent/runtime/v8_layout.h"
+
+#define V8_LINES_SCRIPTS 8
+#define V8_LINES_MAX (1u << 18)
+#define V8_LINES_SOURCE_MAX (1u << 24)
+
+struct v8_script_lines {
+	uint64_t process; /* anything that tells it from others */
+	uint64_t source;
+	uint32_t *ends; /* places of the characters that end lines */
+	uint32_t count;
+};
+
+struct v8_lines {
+	struct v8_script_lines scripts[V8_LINES_SCRIPTS];
+	uint32_t next; /* the one that is given up next */
+};
+
+void v8_lines_fini(struct v8_lines *lines);
+
+/* `source` is a string. The line counted from 1; 0 = not known. */
+uint32_t v8_lines_find(struct v8_lines *lines, uint64_t process, const struct memory_reader *memory,
+		       const struct v8_layout *layout, uint64_t source, uint32_t position);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is read of V8's functions, out of memory that is laid out by hand as in Node.js 20. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/runtime/v8_code.h"
+
+#define BASE 0x10000ull
+#define IMAGE_BYTES 8192u
+#define SOURCE "let a;\nfunction f() {}\r\nfunction g() {}\n\nclass C { m() {} }\n"
+
+/* Kinds of objects. */
+enum {
+	WIDE = 0x20,
+	NARROW = 0x28,
+	CONS = 0x29,
+	EXTERNAL = 0x2a,
+	SLICED = 0x2b,
+	THIN = 0x2d,
+	SHARED = 262,
+	SCOPE = 261,
+	SCRIPT = 167,
+	ODDBALL = 131
+};
+
+/* Function variable, inferred name; both are there. */
+#define SCOPE_FLAGS (3u << 12 | 1u << 14)
+#define NUMBER(value) ((uint64_t)(value) << 32)
+
+static const struct v8_layout layout = {
+	.map_type = 12,
+	.type_shared = SHARED,
+	.type_scope = SCOPE,
+	.type_script = SCRIPT,
+	.text_types = 128,
+	.form_mask = 7,
+	.narrow_mask = 8,
+	.form_cons = 1,
+	.form_external = 2,
+	.form_sliced = 3,
+	.form_thin = 5,
+	.text_length = 12,
+	.text_characters = 16,
+	.cons_first = 16,
+	.cons_second = 24,
+	.sliced_parent = 16,
+	.sliced_start = 24,
+	.thin_actual = 16,
+	.external_resource = 16,
+	.shared_name = 16,
+	.shared_script = 32,
+	.scope_flags = 8,
+	.scope_variables = 32,
+	.scope_position = V8_NO_FIELD,
+	.script_name = 16,
+	.script_source = 8,
+	.script_line = 24,
+};
+
+static uint8_t image[IMAGE_BYTES];
+static size_t used;
+
+static bool read_image(void *context, uint64_t address, void *to, size_t len)
+{
+	(void)context;
+	if (address < BASE || address - BASE > used || len > used - (address - BASE))
+		return false;
+	memcpy(to, image + (address - BASE), len);
+	return true;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(image, 0, sizeof(image));
+	used = 64;
+	return 0;
+}
+
+/* An object of these words behind its map; returns the word that points at it. */
+static uint64_t object(uint16_t type, const uint64_t *words, size_t count)
+{
+	uint64_t map = BASE + used + 1, at = BASE + used + 24;
+
+	assert_true(used + 24 + 8 * (count + 1) <= sizeof(image));
+	memcpy(image + used + 12, &type, sizeof(type));
+	memcpy(image + used + 24, &map, sizeof(map));
+	memcpy(image + used + 32, words, 8 * count);
+	used += 24 + 8 * (count + 1);
+	return at + 1;
+}
+
+/* The word before a string's characters: its hash, and how many there are. */
+static uint64_t length(size_t count)
+{
+	return (uint64_t)count << 32;
+}
+
+static uint64_t narrow(const char *text)
+{
+	uint64_t words[40] = { length(strlen(text)) };
+
+	assert_true(strlen(text) <= sizeof(words) - 8);
+	memcpy(words + 1, text, strlen(text));
+	return object(NARROW, words, 1 + (strlen(text) + 7) / 8);
+}
+
+static uint64_t script_of(const char *name)
+{
+	return object(SCRIPT, (uint64_t[]){ narrow(SOURCE), narrow(name), 0 }, 3);
+}
+
+static uint64_t scope_of(uint64_t name, uint64_t inferred, uint32_t position)
+{
+	return object(SCOPE,
+		      (uint64_t[]){ NUMBER(SCOPE_FLAGS), NUMBER(1), NUMBER(2), narrow("x"),
+				    narrow("y"), NUMBER(7), NUMBER(7), name, NUMBER(-1), inferred,
+				    NUMBER(position), NUMBER(position + 5) },
+		      12);
+}
+
+static uint64_t shared_of(uint64_t name, uint64_t script)
+{
+	return object(SHARED, (uint64_t[]){ 0, name, 0, script, 1, 2, 3 }, 7) - 1;
+}
+
+static void check(uint64_t shared, const char *name, const char *file, uint32_t line)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct script_code code;
+
+	assert_int_equal(v8_code_read(&memory, &layout, &lines, 1, shared, &code),
+			 SCRIPT_CODE_READ);
+	assert_string_equal(code.name, name);
+	assert_string_equal(code.file, file);
+	assert_int_equal(code.first_line, line);
+	script_code_fini(&code);
+	v8_lines_fini(&lines);
+}
+
+static void names_and_lines_are_those_of_the_scope(void **state)
+{
+	uint64_t script = script_of("/srv/app.js");
+
+	(void)state;
+	check(shared_of(scope_of(narrow("f"), narrow(""), 17), script), "f", "/srv/app.js", 2);
+	check(shared_of(scope_of(narrow("g"), narrow(""), 34), script), "g", "/srv/app.js", 3);
+	check(shared_of(scope_of(narrow("m"), narrow(""), 53), script), "m", "/srv/app.js", 5);
+	check(shared_of(scope_of(narrow("top"), narrow(""), 0), script), "top", "/srv/app.js", 1);
+}
+
+static void without_a_name_it_is_what_it_was_assigned_to(void **state)
+{
+	uint64_t script = script_of("/srv/app.js");
+
+	(void)state;
+	check(shared_of(scope_of(narrow(""), narrow("Module._load"), 17), script), "Module._load",
+	      "/srv/app.js", 2);
+	check(shared_of(scope_of(0, narrow(""), 17), script), "(anonymous)", "/srv/app.js", 2);
+	/* Not compiled: the name stands for the scope. */
+	check(shared_of(narrow("lazy"), script), "lazy", "/srv/app.js", 0);
+}
+
+static void files_of_modules_are_paths(void **state)
+{
+	(void)state;
+	check(shared_of(scope_of(narrow("f"), 0, 17), script_of("file:///srv/a%20b.mjs")), "f",
+	      "/srv/a b.mjs", 2);
+	check(shared_of(scope_of(narrow("f"), 0, 17), script_of("node:internal/timers")), "f",
+	      "node:internal/timers", 2);
+	check(shared_of(scope_of(narrow("f"), 0, 17), script_of("file:///srv/%zz%c3")), "f",
+	      "file:///srv/%zz%c3" + 7, 2);
+}
+
+static void functions_of_v8_have_no_file(void **state)
+{
+	uint64_t undefined = object(ODDBALL, (uint64_t[]){ 0 }, 1);
+
+	(void)state;
+	check(shared_of(narrow("sort"), undefined), "sort", "", 0);
+}
+
+static void strings_of_all_forms_are_read(void **state)
+{
+	uint64_t script = script_of("/srv/app.js");
+	uint64_t one = narrow("One"), two = narrow("Two");
+	uint64_t both = object(CONS, (uint64_t[]){ length(6), one, two }, 3);
+	uint64_t piece = object(SLICED, (uint64_t[]){ length(3), both, NUMBER(2) }, 3);
+	uint64_t thin = object(THIN, (uint64_t[]){ length(3), two }, 2);
+	uint64_t wide = object(WIDE, (uint64_t[]){ length(4), 0xde00d83d00e46d4bull }, 2);
+	uint64_t outside = object(EXTERNAL, (uint64_t[]){ length(3), 0, one - 1 + 16 }, 3);
+
+	(void)state;
+	check(shared_of(both, script), "OneTwo", "/srv/app.js", 0);
+	check(shared_of(piece, script), "eTw", "/srv/app.js", 0);
+	check(shared_of(thin, script), "Two", "/srv/app.js", 0);
+	check(shared_of(outside, script), "One", "/srv/app.js", 0);
+	check(shared_of(wide, script), "\xe6\xb5\x8b\xc3\xa4\xf0\x9f\x98\x80", "/srv/app.js", 0);
+}
+
+static void strings_that_go_in_circles_end(void **state)
+{
+	uint64_t script = script_of("/srv/app.js");
+	uint64_t circle = object(CONS, (uint64_t[]){ length(6), 0, 0 }, 3);
+
+	(void)state;
+	memcpy(image + (circle - 1 - BASE) + 16, &circle, sizeof(circle));
+	memcpy(image + (circle - 1 - BASE) + 24, &circle, sizeof(circle));
+	check(shared_of(circle, script), "(anonymous)", "/srv/app.js", 0);
+}
+
+static void what_is_no_function_is_refused(void **state)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	struct script_code code;
+	uint64_t text = narrow("no function");
+
+	(void)state;
+	assert_int_equal(v8_code_read(&memory, &layout, &lines, 1, text - 1, &code),
+			 SCRIPT_CODE_OTHER);
+	assert_int_equal(v8_code_read(&memory, &layout, &lines, 1, BASE + IMAGE_BYTES, &code),
+			 SCRIPT_CODE_GONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(names_and_lines_are_those_of_the_scope, setup),
+		cmocka_unit_test_setup(without_a_name_it_is_what_it_was_assigned_to, setup),
+		cmocka_unit_test_setup(files_of_modules_are_paths, setup),
+		cmocka_unit_test_setup(functions_of_v8_have_no_file, setup),
+		cmocka_unit_test_setup(strings_of_all_forms_are_read, setup),
+		cmocka_unit_test_setup(strings_that_go_in_circles_end, setup),
+		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
