@@ -9,6 +9,10 @@
 #define HELD_PARTS_MAX 512u /* open files; more parts are read at their own risk */
 #define READ_ONLY_TRIES 5   /* a running server may drop files while we read */
 
+#define SEAL_SHARE 8 /* of the limit of bytes */
+#define SEGMENT_SHARE 32
+#define FITTED_BYTES_MIN ((uint64_t)1 << 20)
+
 static void copy_tenant_limits(struct store *store, const struct store_options *options)
 {
 	size_t count = options->tenant_limits_count;
@@ -19,6 +23,22 @@ static void copy_tenant_limits(struct store *store, const struct store_options *
 		limits[i].tenant = mem_strndup(limits[i].tenant, strlen(limits[i].tenant));
 	}
 	store->options.tenant_limits = limits;
+}
+
+/* A small store has a small log: it counts to the limit, and is no part yet. */
+static void fit_log(struct store_options *options)
+{
+	uint64_t seal = options->retention_bytes / SEAL_SHARE;
+	uint64_t segment = options->retention_bytes / SEGMENT_SHARE;
+
+	if (!options->retention_bytes)
+		return;
+	seal = seal > FITTED_BYTES_MIN ? seal : FITTED_BYTES_MIN;
+	segment = segment > FITTED_BYTES_MIN ? segment : FITTED_BYTES_MIN;
+	if (options->seal_bytes > seal)
+		options->seal_bytes = seal;
+	if (options->segment_bytes > segment)
+		options->segment_bytes = segment;
 }
 
 static struct store *store_new(const struct store_options *options)
@@ -38,6 +58,7 @@ static struct store *store_new(const struct store_options *options)
 		store->options.seal_age_ns = STORE_SEAL_AGE_NS_DEFAULT;
 	if (!store->options.segment_bytes)
 		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
+	fit_log(&store->options);
 	if (!store->options.cache_bytes)
 		store->options.cache_bytes = PART_CACHE_BYTES_DEFAULT;
 	assert(store->options.seal_bytes <= STORE_SEAL_BYTES_MAX && store->options.seal_age_ns > 0);

@@ -25,13 +25,27 @@ static int drop_part(struct store *store, uint64_t number, struct err *err)
 	return 0;
 }
 
+/*
+ * What the log and the files of state take, which count as well. At most half of the limit: parts
+ * are what is kept, and the log becomes one of them soon.
+ */
+static uint64_t other_bytes(const struct store *store)
+{
+	uint64_t bytes = 0;
+
+	if (!store->options.retention_bytes || layout_other_bytes(store->vfs, store->path, &bytes))
+		return 0;
+	if (bytes > store->options.retention_bytes / 2)
+		return store->options.retention_bytes / 2;
+	return bytes;
+}
+
 /* The part that ends first, if retention says that it has to go; else 0. */
-static uint64_t part_to_drop(const struct store *store)
+static uint64_t part_to_drop(const struct store *store, uint64_t bytes)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	const struct part_info *oldest = NULL;
 	int64_t keep_from = store_now_ns(store) - store->options.retention_ns;
-	uint64_t bytes = 0;
 
 	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < state->parts_count; i++) {
@@ -50,11 +64,11 @@ static uint64_t part_to_drop(const struct store *store)
 
 int store_apply_retention(struct store *store, struct err *err)
 {
-	uint64_t number;
+	uint64_t number, others = other_bytes(store);
 	int rc = 0;
 
 	lock_assert_held(&store->seal_lock);
-	while (!rc && (number = part_to_drop(store)))
+	while (!rc && (number = part_to_drop(store, others)))
 		rc = drop_part(store, number, err);
 	return rc;
 }

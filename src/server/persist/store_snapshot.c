@@ -7,8 +7,9 @@
 #include "server/persist/store_plan.h"
 
 #define COUNT_QUICK_NS (100 * CLOCK_NS_PER_MS) /* series are counted each time then */
-#define COUNT_REST 20			       /* else again after that many times as long */
-#define COUNT_BYTES ((size_t)8 << 20)	       /* of series, in memory at once */
+#define SHOWN_STEP_NS (60 * CLOCK_NS_PER_S)
+#define COUNT_REST 20		      /* else again after that many times as long */
+#define COUNT_BYTES ((size_t)8 << 20) /* of series, in memory at once */
 
 struct pins {
 	struct memtable *memtables[STORE_MEMTABLES_MAX];
@@ -227,9 +228,41 @@ static uint64_t version_of(const struct store_snapshot *snapshot, const struct p
 	return version ? version : 1;
 }
 
-int store_snapshot(struct store *store, const struct store_query *query, struct store_snapshot *ret,
+/*
+ * What is older is not shown, though its part may be there still, because it has younger reports
+ * too. Whole minutes, so that answers which were kept are found again.
+ */
+static int64_t shown_from_ns(const struct store *store, const struct store_query *query)
+{
+	const struct store_options *options = &store->options;
+	int64_t retention_ns = options->retention_ns, now_ns = store_now_ns(store);
+
+	for (size_t i = 0; query->one_tenant && i < options->tenant_limits_count; i++) {
+		const struct store_tenant_limit *limit = &options->tenant_limits[i];
+
+		if (limit->retention_ns && slice_is(query->tenant, limit->tenant) &&
+		    (!retention_ns || limit->retention_ns < retention_ns))
+			retention_ns = limit->retention_ns;
+	}
+	if (!retention_ns || now_ns < retention_ns)
+		return INT64_MIN;
+	return (now_ns - retention_ns) / SHOWN_STEP_NS * SHOWN_STEP_NS;
+}
+
+static struct store_query shown(const struct store *store, const struct store_query *query)
+{
+	struct store_query part = *query;
+	int64_t from_ns = shown_from_ns(store, query);
+
+	if (part.from_ns < from_ns)
+		part.from_ns = from_ns < part.to_ns ? from_ns : part.to_ns;
+	return part;
+}
+
+int store_snapshot(struct store *store, const struct store_query *asked, struct store_snapshot *ret,
 		   struct err *err)
 {
+	const struct store_query part = shown(store, asked), *query = &part;
 	struct pins *pins = pin(store, query->from_ns, query->to_ns, query->selector);
 	struct store_snapshot snapshot = { .pins = pins };
 	struct finding finding = { query, &snapshot, 0, pins };

@@ -249,6 +249,68 @@ static void retention_drops_whole_parts_and_keeps_pinned_ones_readable(void **st
 	assert_int_equal(stat_of(f).parts, 0);
 }
 
+/* The part stays as long as it has younger reports; what is older in it is not shown. */
+static void what_is_over_age_is_not_shown(void **state)
+{
+	struct fixture *f = *state;
+	struct store_snapshot snapshot;
+	struct segment_buffer buffer = { 0 };
+	struct segment_block block;
+	uint32_t found[2] = { 0 };
+
+	append(f, 0);
+	f->now_ns = (BATCHES_START_S + 50 * 60) * CLOCK_NS_PER_S;
+	append(f, 50 * 60);
+	seal(f);
+	f->options.retention_ns = HOUR_NS;
+	reopen(f);
+	f->now_ns = (BATCHES_START_S + 3600 + 30 * 60) * CLOCK_NS_PER_S;
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	assert_int_equal(stat_of(f).reports, 2);
+	assert_int_equal(take(f, 0, INT64_MAX, &snapshot), 0);
+	for (size_t i = 0; i < snapshot.count; i++) {
+		struct segment *segment = &snapshot.segments[i];
+
+		assert_int_equal(segment_read(segment, 0, SEGMENT_ROWS, &buffer, &block, NULL), 0);
+		for (uint32_t k = 0; k < block.reports_count; k++) {
+			int64_t at_ns = block.reports[k].start_ns;
+
+			if (at_ns >= segment->from_ns && at_ns < segment->to_ns)
+				found[at_ns > BATCHES_START_S * CLOCK_NS_PER_S]++;
+		}
+	}
+	assert_int_equal(found[0], 0);
+	assert_int_equal(found[1], 1);
+	segment_buffer_free(&buffer);
+	store_snapshot_release(f->store, &snapshot);
+}
+
+#define SEALS 400
+
+static void retention_by_size_counts_the_log_and_keeps_something(void **state)
+{
+	struct fixture *f = *state;
+	struct store_stat stat;
+	uint64_t limit;
+
+	for (uint32_t i = 0; i < SEALS; i++) {
+		append(f, i);
+		seal(f);
+	}
+	append(f, SEALS);
+	reopen(f);
+	stat = stat_of(f);
+	assert_int_equal(stat.parts, SEALS);
+	limit = stat.bytes_total - stat.bytes_wal / 2;
+	assert_true(limit < stat.bytes_total && limit > 2 * stat.bytes_wal);
+	f->options.retention_bytes = limit;
+	reopen(f);
+	assert_int_equal(store_tick(f->store, NULL), 0);
+	stat = stat_of(f);
+	assert_in_range(stat.bytes_total, limit / 2, limit);
+	assert_in_range(stat.parts, 1, SEALS - 1);
+}
+
 static void snapshot_opens_nothing_outside_the_range(void **state)
 {
 	struct fixture *f = *state;
@@ -823,6 +885,8 @@ int main(void)
 		TEST(snapshots_of_parts_alone_have_a_version),
 		TEST(late_and_future_reports_are_refused_one_by_one),
 		TEST(retention_drops_whole_parts_and_keeps_pinned_ones_readable),
+		TEST(what_is_over_age_is_not_shown),
+		TEST(retention_by_size_counts_the_log_and_keeps_something),
 		TEST(snapshot_opens_nothing_outside_the_range),
 		TEST(memtable_without_a_text_of_the_query_is_left_out),
 		TEST(what_only_rows_are_called_is_found_in_parts),

@@ -152,6 +152,35 @@ int layout_list(const struct vfs *vfs, const char *dir, struct layout_list *ret,
 	return 0;
 }
 
+static bool is_other(enum layout_kind kind)
+{
+	return kind == LAYOUT_WAL || kind == LAYOUT_MANIFEST || kind == LAYOUT_STATE;
+}
+
+int layout_other_bytes(const struct vfs *vfs, const char *dir, uint64_t *ret)
+{
+	struct layout_list list = { 0 };
+	int rc = layout_list(vfs, dir, &list, NULL);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; !rc && i < list.count; i++) {
+		struct layout_path path = layout_join(dir, list.entries[i].text);
+		struct vfs_file *file;
+		uint64_t bytes;
+
+		if (!is_other(list.entries[i].name.kind) ||
+		    vfs_open(vfs, path.text, VFS_READ, &file, NULL))
+			continue; /* it went meanwhile */
+		if (!vfs->size(file, &bytes))
+			sum += bytes;
+		vfs_close(file);
+	}
+	free(list.entries);
+	if (!rc)
+		*ret = sum;
+	return rc;
+}
+
 int layout_quarantine(const struct vfs *vfs, const char *dir, struct layout_name name,
 		      struct err *err)
 {
