@@ -280,10 +280,13 @@ static unsigned roles_of_request(struct access *access, const struct web_config 
 {
 	struct slice value = net_request_header(request, "authorization");
 	struct strbuf credentials = { 0 };
+	struct slice key = net_request_header(request, "dd-api-key");
 	unsigned roles = 0;
 
-	if (value.len > CREDENTIALS_BYTES_MAX)
+	if (value.len > CREDENTIALS_BYTES_MAX || key.len > CREDENTIALS_BYTES_MAX)
 		return 0;
+	if (!value.len && key.len) /* Datadog's tracers know no other way to give a token */
+		return roles_of_token(access, config, (struct slice){ 0 }, key);
 	if (take_scheme(&value, "Bearer"))
 		return roles_of_token(access, config, (struct slice){ 0 }, value);
 	if (take_scheme(&value, "Basic") && base64_decode(value, &credentials))

@@ -83,7 +83,8 @@ struct slice ingest_type_name(const struct pprof *profile, size_t type, struct s
 		return slice_is(period, "wall")	 ? SLICE_LITERAL("wall")
 		       : slice_is(period, "cpu") ? SLICE_LITERAL("process_cpu")
 						 : name;
-	if (is_memory(name) || slice_is(name, "space") || slice_is(name, "objects"))
+	if (is_memory(name) || slice_is(name, "space") || slice_is(name, "objects") ||
+	    slice_starts_with(name, SLICE_LITERAL("alloc-")))
 		return SLICE_LITERAL("memory");
 	if (slice_starts_with(said, SLICE_LITERAL("block_")))
 		return SLICE_LITERAL("block");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The door for pprof: gzip, wire, ids and string indexes; the rest is done by normalise. */
+#include <endian.h>
+
 #include "base/hash.h"
 #include "server/ingest/scratch_int.h"
 
@@ -7,6 +9,11 @@
 #define INFLATE_FIRST_BYTES ((size_t)64 << 10)
 #define INFLATE_NEXT_FACTOR 2u
 #define ELEMENTS_PER_SAMPLE 16 /* of the decoder's limit per column, over samples_max */
+
+/* Labels that are times and links of samples. */
+enum told { TOLD_TIME, TOLD_SPAN, TOLD_ROOT, TOLD_KINDS };
+static const char *const told_names[TOLD_KINDS] = { "end_timestamp_ns", "span id",
+						    "local root span id" };
 
 struct door {
 	struct ingest_scratch *scratch;
@@ -22,6 +29,9 @@ struct door {
 	uint32_t types[TABLES_COLUMNS_PER_GROUP_MAX];
 	uint32_t types_count;
 	struct slice name; /* of these */
+
+	int64_t told_keys[TOLD_KINDS]; /* string indexes of Datadog's keys; 0: not there */
+	int64_t start_ns;
 };
 
 static uint64_t element_id(const struct id_index *index, uint32_t element)
@@ -246,13 +256,75 @@ static uint32_t stack_of(struct door *door, const struct pprof_sample *sample)
 	return node;
 }
 
+static void find_told_keys(struct door *door)
+{
+	const struct pprof *p = door->p;
+
+	for (int kind = 0; kind < TOLD_KINDS && door->input->datadog_labels; kind++)
+		for (size_t i = 1; i < p->strings.count && !door->told_keys[kind]; i++)
+			if (slice_is(p->strings.data[i], told_names[kind]))
+				door->told_keys[kind] = (int64_t)i;
+}
+
+/* Which of these a label is, or TOLD_KINDS. */
+static enum told told_kind(const struct door *door, const struct pprof_label *label)
+{
+	enum told kind = TOLD_TIME;
+
+	while (kind < TOLD_KINDS && (!door->told_keys[kind] || label->key != door->told_keys[kind]))
+		kind++;
+	return kind;
+}
+
+static uint64_t told_number(const struct door *door, const struct pprof_label *label)
+{
+	uint64_t number;
+
+	if (!label->str)
+		return (uint64_t)label->num;
+	return slice_parse_u64(text_at(door, label->str), &number) ? number : 0;
+}
+
+static void put_id(uint8_t *to, uint64_t id)
+{
+	id = htobe64(id);
+	memcpy(to, &id, sizeof(id));
+}
+
+/* Datadog has no trace id there: the root of the spans in this process stands in for it. */
+static void add_told(const struct door *door, const struct pprof_sample *sample, uint32_t row)
+{
+	uint64_t told[TOLD_KINDS] = { 0 }, start_ns = (uint64_t)door->start_ns;
+	struct trace_link link = { { 0 }, { 0 } };
+	uint32_t tick = UINT32_MAX;
+	bool linked;
+
+	for (uint32_t i = 0; i < sample->label_count; i++) {
+		const struct pprof_label *label = &door->p->labels.data[sample->label_first + i];
+		enum told kind = told_kind(door, label);
+
+		if (kind < TOLD_KINDS)
+			told[kind] = told_number(door, label);
+	}
+	if (told[TOLD_TIME] >= start_ns && (told[TOLD_TIME] - start_ns) / TABLES_TICK_NS < tick)
+		tick = (uint32_t)((told[TOLD_TIME] - start_ns) / TABLES_TICK_NS);
+	linked = told[TOLD_SPAN] || told[TOLD_ROOT];
+	put_id(link.trace_id + sizeof(link.trace_id) - sizeof(uint64_t), told[TOLD_ROOT]);
+	put_id(link.span_id, told[TOLD_SPAN]);
+	if (linked || tick != UINT32_MAX)
+		normalise_moment(door->n, row, tick, linked ? &link : NULL);
+}
+
 static uint32_t labels_of(const struct door *door, const struct pprof_sample *sample)
 {
 	normalise_labels_begin(door->n);
 	for (uint32_t i = 0; i < sample->label_count; i++) {
 		const struct pprof_label *source = &door->p->labels.data[sample->label_first + i];
-		struct label label = { .name = string_at(door, source->key) };
+		struct label label;
 
+		if (door->input->datadog_labels && told_kind(door, source) != TOLD_KINDS)
+			continue;
+		label = (struct label){ .name = string_at(door, source->key) };
 		if (source->str) {
 			label.value = string_at(door, source->str);
 		} else if (source->num || source->num_unit) {
@@ -276,6 +348,7 @@ static int add_samples(struct door *door)
 	for (size_t i = 0; i < door->p->samples.count && !door->n->problem; i++) {
 		const struct pprof_sample *sample = &door->p->samples.data[i];
 		const int64_t *values = door->p->values.data + sample->value_first;
+		uint32_t row;
 
 		if (sample->value_count != columns)
 			return err_set(door->err, ERR_INVALID,
@@ -284,9 +357,12 @@ static int add_samples(struct door *door)
 				       i, sample->value_count, columns);
 		for (uint32_t c = 0; c < door->types_count; c++)
 			chosen[c] = values[door->types[c]];
-		if (normalise_values(chosen, door->types_count, counted))
-			normalise_row(door->n, stack_of(door, sample), labels_of(door, sample),
-				      counted);
+		if (!normalise_values(chosen, door->types_count, counted))
+			continue;
+		row = normalise_row(door->n, stack_of(door, sample), labels_of(door, sample),
+				    counted);
+		if (door->input->datadog_labels && door->limits->moments_max)
+			add_told(door, sample, row);
 	}
 	return normaliser_check(door->n, door->err);
 }
@@ -568,7 +644,9 @@ static int take(struct door *door)
 		status = check_types(door);
 	if (status)
 		return status;
+	find_told_keys(door);
 	times_of(door, &start_ns, &duration_ns);
+	door->start_ns = start_ns;
 	batch_id = batch_id_of(door->input, unpacked);
 	while (!status && next_types(door, taken))
 		status = add_report(door, start_ns, duration_ns, batch_id);

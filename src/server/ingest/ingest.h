@@ -60,6 +60,7 @@ struct ingest_pprof {
 	int64_t from_ns, until_ns; /* as the request says; where the profile does not. 0: neither */
 	bool deltas;	    /* values are of this profile alone, but for inuse_* and the like */
 	bool named_by_type; /* each sample type under the name that Pyroscope gives it */
+	bool datadog_labels; /* span ids and times of samples are in labels, as Datadog's are */
 	const struct ingest_type *types; /* what the request says of sample types */
 	size_t types_count;
 };

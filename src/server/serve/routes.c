@@ -54,6 +54,10 @@ static const struct route_row rows[] = {
 	{ "POST", "/pyroscope/ingest", pyro_ingest, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
 	{ "POST", "/push.v1.PusherService/Push", calls_serve, PUSH_BODY_BYTES, NULL,
 	  NET_ROLE_INGEST },
+	{ "POST", "/profiling/v1/input", datadog_input, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
+	{ "POST", "/api/v2/profile", datadog_input, SERVE_BODY_BYTES_MAX, NULL, NET_ROLE_INGEST },
+	{ "GET", "/info", datadog_info, 0, NULL, NET_ROLE_INGEST },
 	/* queries */
 	{ "GET", "/api/v1/types", answer_types, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/api/v1/labels", answer_labels, 0, NULL, NET_ROLE_QUERY },
@@ -131,8 +135,20 @@ static const struct route_row rows[] = {
 	{ "GET", "/*", asset_get, 0, NULL, NET_ROLE_QUERY },
 };
 
-/* Bodies that nobody reads: senders that came to the wrong place. */
+/* Bodies that nobody reads: what tracers send besides, and senders that came to the wrong place. */
 static const struct route_row unread_rows[] = {
+	{ "*", "/v0.1/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.2/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.3/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.4/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.5/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.6/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v0.7/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/v1.0/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/telemetry/proxy/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/dogstatsd/v2/proxy", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/evp_proxy/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
+	{ "*", "/debugger/v1/*", datadog_ignored, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
 	{ "POST", "/*", unknown_path, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
 	{ "PUT", "/*", unknown_path, UNREAD_BODY_BYTES, NULL, NET_ROLE_INGEST },
 };

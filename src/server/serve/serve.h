@@ -61,7 +61,7 @@ struct serve {
 	_Atomic bool ready;
 };
 
-#define SERVE_ROUTES_MAX 96
+#define SERVE_ROUTES_MAX 128
 #define SERVE_BODY_BYTES_MAX ((size_t)128 << 20) /* of a write, decompressed */
 
 /* Fills `routes` (of SERVE_ROUTES_MAX) with contexts pointing at `serve`; returns how many. */
@@ -71,7 +71,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
 	answer_flamechart, answer_targets, answer_queries, answer_cancel;
-net_handler_f write_otlp, write_raw, unknown_path, pyro_ingest, pyro_push;
+net_handler_f write_otlp, write_raw, unknown_path, pyro_ingest, pyro_push,
+	datadog_input, datadog_ignored, datadog_info;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
 	rpc_series, rpc_share;
 net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_series,
