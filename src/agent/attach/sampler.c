@@ -537,8 +537,20 @@ bool sampler_put_script(struct sampler *sampler, uint32_t tgid, const struct scr
 	return true;
 }
 
+bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_process *process)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.jvm_processes);
+
+	if (!sampler->skeleton->rodata->has_loop ||
+	    bpf_map_update_elem(fd, &tgid, process, BPF_ANY))
+		return false;
+	count_up(sampler, tgid);
+	return true;
+}
+
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
 {
+	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.jvm_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
 }
 

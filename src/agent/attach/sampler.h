@@ -75,6 +75,7 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
  */
 bool sampler_put_script(struct sampler *sampler, uint32_t tgid,
 			const struct script_process *script);
+bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_process *process);
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
 
 /* No further samples are taken; those taken are handed over. Once, after sampler_attach. */

@@ -112,8 +112,8 @@ static __always_inline void walk_copy(void *to, __u32 bytes, const void *from)
 struct walk;
 static bool walk_ask(struct walk *walk);
 
+#include "agent/bpf/jvm.h"
 #include "agent/bpf/script.h"
-#include "agent/bpf/walk.h"
 #include "agent/bpf/script_v8.h"
 
 /* Processes that run an interpreter, and how its frames are read: made by the agent. */
@@ -124,6 +124,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct script_process);
 } script_processes SEC(".maps");
+
+/* Processes that run HotSpot: made by the agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SCRIPT_PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct jvm_process);
+} jvm_processes SEC(".maps");
 
 /* bpf_find_vma callback. */
 static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *data)
@@ -152,6 +161,7 @@ struct description {
 	__u32 version;	 /* of the process: SPACE_VERSIONS */
 	bool is_settled; /* what the walk keeps of the thread holds as long as this does */
 	bool has_script; /* its process is in script_processes */
+	bool has_jvm;	 /* ... in jvm_processes */
 };
 
 /*
@@ -275,6 +285,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 		known->version = version;
 		known->is_settled = false;
 		known->has_script = bpf_map_lookup_elem(&script_processes, &known->head.tgid);
+		known->has_jvm = bpf_map_lookup_elem(&jvm_processes, &known->head.tgid);
 	}
 	sample->head = known->head;
 	sample->head.at_ns = now_ns;
@@ -408,6 +419,32 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 	known->is_settled = is_followed && owner.fingerprint && owner.tgid == head->tgid;
 }
 
+/* For a process that is in the map; another of its number may have been meant. */
+WALK_APART void prepare_jvm(struct walk *walk, const struct record_head *head)
+{
+	const struct jvm_process *process = bpf_map_lookup_elem(&jvm_processes, &head->tgid);
+
+	walk->jvm.count = 0;
+	walk->has_jvm = process && process->start_ns == head->process_start_ns &&
+			process->exec_id == head->exec_id;
+	if (walk->has_jvm)
+		walk->jvm.process = *process;
+}
+
+/* What the walk noted of Java's frames goes behind the native ones. */
+WALK_APART void take_jvm_frames(struct scratch *scratch)
+{
+	struct sample *sample = sample_at_hand(scratch);
+	__u32 first = sample->kernel_count + sample->user_count;
+	__u32 count = scratch->walk.jvm.count;
+
+	if (!count || count > SAMPLE_USER_FRAMES_MAX || first > SAMPLE_FRAMES_MAX)
+		return;
+	walk_copy(&sample->frames[first], 16 * count, scratch->walk.jvm.words);
+	sample->script_kind = SCRIPT_HOTSPOT;
+	sample->script_words = 2 * count;
+}
+
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
 					   struct scratch *scratch, struct sample_counters *counts)
 {
@@ -419,6 +456,9 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk->thread = sample->head.tid;
 	walk->notes_places = description_of(scratch, walk->thread)->has_script;
 	walk_start(walk);
+	walk->has_jvm = false;
+	if (description_of(scratch, walk->thread)->has_jvm)
+		prepare_jvm(walk, &sample->head);
 	walk->end = start_of_user_half(ctx, task, scratch);
 	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
 		sample->frames[walk->at] = walk->pc;
@@ -631,7 +671,9 @@ int sample_cpu(struct perf_context *ctx)
 	sample->script_words = 0;
 	if (has_loop) {
 		walk_user_half(ctx, task, scratch, counts);
-		if (description_of(scratch, task->pid)->has_script)
+		if (scratch->walk.has_jvm)
+			take_jvm_frames(scratch);
+		if (description_of(scratch, task->pid)->has_script && !sample->script_words)
 			take_script_frames(task, scratch);
 	}
 	if (!has_loop)

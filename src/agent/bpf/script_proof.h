@@ -32,4 +32,20 @@ static inline __u32 script_v8_proof(const __u64 *words)
 	return script_proof(lasting);
 }
 
+/* Of a code blob of HotSpot: its first words, and a word with its compile id. */
+static inline __u32 jvm_proof(const __u64 *head, __u64 ids)
+{
+	__u64 hash = ids * SCRIPT_PROOF_MIX;
+
+	for (__u32 i = 0; i < 8; i++)
+		hash = (hash ^ head[i]) * SCRIPT_PROOF_MIX;
+	return hash >> 32;
+}
+
+/* Of a method: where its ConstMethod is, and what that says of sizes and names. */
+static inline __u32 jvm_method_proof(__u64 const_method, __u64 ids)
+{
+	return ((const_method ^ ids * SCRIPT_PROOF_MIX) * SCRIPT_PROOF_MIX) >> 32;
+}
+
 #endif

@@ -53,7 +53,7 @@ enum record_kind {
 };
 
 /* Whose own frames are behind the native ones. */
-enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_V8, SCRIPT_KINDS };
+enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_V8, SCRIPT_HOTSPOT, SCRIPT_KINDS };
 
 /*
  * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
@@ -129,6 +129,42 @@ struct script_process {
 };
 
 #define SCRIPT_PROCESSES_MAX 4096
+
+#define JVM_HEAPS_MAX 4
+#define JVM_HEAD_BYTES 64u /* read of each code blob */
+
+/* One heap of HotSpot's code cache, and the map that leads from an address to its blob. */
+struct jvm_heap {
+	__u64 low, bytes, segments;
+};
+
+/* Where things are in HotSpot's structures, in bytes. */
+struct jvm_layout {
+	__u16 blob;				/* in its block */
+	__u16 frame_complete, frame_size, data; /* in a blob, below JVM_HEAD_BYTES */
+	__u16 code;				/* ... an address, or an offset */
+	__u16 frame_complete_bytes, code_bytes; /* 2 or 4; 8 = an address, 4 = an offset */
+	__u16 orig_pc;	     /* in a blob: {place of the pc in a frame, compile id} */
+	__u16 deopt;	     /* ... where deoptimised frames return to */
+	__u16 deopt_bytes;   /* 8 = an address, 4 = an offset */
+	__u16 const_method;  /* in a Method */
+	__u16 bytecodes;     /* in a ConstMethod */
+	__u16 proof;	     /* ... eight bytes that tell it from others */
+	__u16 bci_slot;	     /* words below the frame pointer of an interpreter's frame */
+	__u16 segment_shift; /* log2 of the bytes of a segment */
+	__u16 reserved;
+};
+
+/* Value of the map `jvm_processes`, by tgid: a process that runs HotSpot (bpf/jvm.h). */
+struct jvm_process {
+	__u64 start_ns; /* with exec_id: whose it is */
+	__u32 exec_id;
+	__u32 heaps_count;
+	__u64 low, bytes; /* of all its generated code */
+	__u64 interpreter, interpreter_bytes;
+	struct jvm_heap heaps[JVM_HEAPS_MAX];
+	struct jvm_layout layout;
+};
 
 /* What every record begins with. */
 struct record_head {
@@ -254,6 +290,7 @@ _Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_WORDS_M
 _Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD_HEADER_BYTES,
 	       "space record header");
 _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
+_Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");

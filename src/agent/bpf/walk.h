@@ -50,6 +50,7 @@ enum walk_range {
 	RANGE_FAILED,	 /* ... cannot be */
 	RANGE_NO_ROOM,	 /* ... cannot be for now: the memory for tables is full */
 	RANGE_ANONYMOUS, /* generated code */
+	RANGE_JVM,	 /* ... of HotSpot, in a process that is known to run it */
 	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
@@ -102,6 +103,21 @@ struct walk_place {
 	bool is_generated;
 };
 
+#define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
+
+/* Of frames of HotSpot's generated code (jvm.h). */
+struct walk_jvm {
+	struct jvm_process process;
+	__u64 blob, object;
+	__u32 position, proof;
+	__u64 head[JVM_HEAD_BYTES / 8];
+	__u64 ids;
+	__u64 code[JVM_PEEK_BYTES / 8];
+	__u32 count; /* of frames noted */
+	__u32 reserved;
+	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
+};
+
 /* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
 struct walk {
 	struct trail_kept kept[WALK_MEMORIES];
@@ -124,6 +140,7 @@ struct walk {
 	bool part_lost;	   /* of the list of mappings */
 	bool by_generated; /* a frame was left by the frame pointer of generated code */
 	bool after_call;   /* pc is a byte before what runs next, in the call */
+	bool has_jvm;	   /* the user of the walk has set jvm.process, and jvm.count to 0 */
 	struct {
 		__u64 start;
 		__u64 bytes;
@@ -136,6 +153,7 @@ struct walk {
 	bool notes_places; /* set by the user */
 	__u32 places_count;
 	struct walk_place places[WALK_PLACES_MAX];
+	struct walk_jvm jvm;
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)
@@ -249,10 +267,23 @@ static __always_inline enum walk_range walk_range_of_file(struct walk *walk, str
 	return walk_find_segment(walk, span, tables);
 }
 
+/* All generated code of HotSpot is in one range, which is reserved at its start. */
+static __always_inline bool walk_is_in_jvm(const struct walk *walk)
+{
+	return walk->has_jvm && walk->pc - walk->jvm.process.low < walk->jvm.process.bytes;
+}
+
 WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 {
-	enum walk_range kind = walk_find_mapping(walk);
+	enum walk_range kind;
 
+	if (walk_is_in_jvm(walk)) {
+		span->start = walk->jvm.process.low;
+		span->end = span->start + walk->jvm.process.bytes;
+		span->kind = RANGE_JVM;
+		return;
+	}
+	kind = walk_find_mapping(walk);
 	if (kind == RANGE_TABLE) {
 		span->start = walk->mapping.start;
 		span->end = walk->mapping.end;
@@ -778,6 +809,9 @@ static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
 
+/* In jvm.h, which whoever walks includes. */
+static enum stack_end walk_out_of_jvm(struct walk *walk);
+
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
 {
@@ -796,6 +830,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_by_guess(walk, STACK_NO_MAPPINGS);
 	case RANGE_ANONYMOUS:
 		return walk_out_of_generated(walk);
+	case RANGE_JVM:
+		return walk_out_of_jvm(walk);
 	default:
 		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 	}

@@ -349,6 +349,13 @@ static bool put_script(void *context, uint32_t tgid, const struct script_process
 	return sampler_put_script(drain->sampler, tgid, script);
 }
 
+static bool put_jvm(void *context, uint32_t tgid, const struct jvm_process *process)
+{
+	struct drain *drain = context;
+
+	return sampler_put_jvm(drain->sampler, tgid, process);
+}
+
 static void drop_script(void *context, uint32_t tgid)
 {
 	struct drain *drain = context;
@@ -484,7 +491,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	counts_init(&drain->counts);
 	drain->jit = jit_new(host_checks_memory_bytes());
 	drain->runtimes =
-		runtimes_new(&(struct runtimes_options){ put_script, drop_script, drain });
+		runtimes_new(&(struct runtimes_options){ put_script, put_jvm, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!code && drain->stop_fd < 0)

@@ -248,11 +248,41 @@ static size_t splice_half(struct user_half *half)
 			     stack->script_words / 2, half->steps);
 }
 
+/* Of a Java runtime there are words for each frame of generated code, which say what it is. */
+static uint32_t add_java_half(struct builder *builder, uint32_t node, const struct user_half *half)
+{
+	const struct runtimes *runtimes = builder->window->runtimes;
+	const struct process_identity *identity = &half->process->identity;
+	size_t noted = half->stack->script_words / 2, inside = 0;
+	uint32_t frames[JAVA_INLINED_MAX];
+
+	for (size_t i = 0; i < half->stack->user_count; i++)
+		inside += runtimes_is_noted(runtimes, identity, half->addresses[i]);
+	for (size_t i = half->stack->user_count; i-- > 0;) {
+		size_t count;
+
+		if (!runtimes_is_noted(runtimes, identity, half->addresses[i]) ||
+		    inside-- > noted) {
+			node = add_native(builder, node, half, i);
+			continue;
+		}
+		count = script_java_frames(builder->tables, runtimes, identity,
+					   half->script + 2 * inside, frames);
+		while (count-- > 0)
+			node = add_frame(builder, node, frames[count]);
+	}
+	return node;
+}
+
 /* With the frames of an interpreter between the native ones. */
 static uint32_t add_user_half(struct builder *builder, uint32_t node, const struct counted *stack)
 {
 	struct user_half half = user_half_of(builder, stack);
-	size_t count = splice_half(&half);
+	size_t count;
+
+	if (stack->script_kind == SCRIPT_HOTSPOT && builder->window->runtimes)
+		return add_java_half(builder, node, &half);
+	count = splice_half(&half);
 
 	for (size_t i = 0; i < count; i++) {
 		size_t index = half.steps[i].index;

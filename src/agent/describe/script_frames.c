@@ -84,6 +84,51 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 		       : SCRIPT_NO_FRAME;
 }
 
+static uint32_t java_frame(struct tables *tables, const struct java_frame *java)
+{
+	const struct java_method *method = java->method;
+	struct frame frame = {
+		.kind = FRAME_JVM,
+		.mapping_file = tables_string(tables, slice_of("[java]")),
+		.function = text_intern(tables, slice_of(method->function)),
+		.file = text_intern(tables, slice_of(method->file)),
+		.line = java->line,
+		.start_line = java_method_first_line(method),
+	};
+
+	return tables_frame(tables, &frame);
+}
+
+static uint32_t java_stub_frame(struct tables *tables, const char *name)
+{
+	char text[PROBLEM_BYTES_MAX];
+	struct frame frame = { .kind = FRAME_JVM,
+			       .mapping_file = tables_string(tables, slice_of("[java]")) };
+
+	snprintf(text, sizeof(text), "%s%s]", name ? "[stub: " : "[java: name not read",
+		 name ? name : "");
+	frame.function = text_intern(tables, slice_of(text));
+	return tables_frame(tables, &frame);
+}
+
+size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
+			  const struct process_identity *identity, const uint64_t *words,
+			  uint32_t ret[JAVA_INLINED_MAX])
+{
+	const struct script_code *code = runtimes_find(runtimes, identity, words);
+	struct java_frame frames[JAVA_INLINED_MAX];
+	size_t count;
+
+	if (!code || !code->java || code->java->stub) {
+		ret[0] = java_stub_frame(tables, code && code->java ? code->java->stub : NULL);
+		return 1;
+	}
+	count = java_code_frames(code->java, (uint32_t)words[1], frames);
+	for (size_t i = 0; i < count; i++)
+		ret[i] = java_frame(tables, &frames[i]);
+	return count;
+}
+
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
 {
 	char text[PROBLEM_BYTES_MAX];

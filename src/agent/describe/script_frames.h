@@ -7,6 +7,7 @@
 #define FIRN_AGENT_DESCRIBE_SCRIPT_FRAMES_H
 
 #include "agent/procs/process.h"
+#include "agent/runtime/hotspot/java_code.h"
 #include "agent/runtime/runtimes.h"
 #include "model/tables.h"
 
@@ -19,6 +20,14 @@
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, enum script_kind kind,
 			 const uint64_t *words);
+
+/*
+ * What runs in a piece of a Java runtime's code, by its two words: a method and those that it is
+ * inlined into, or a stub. Innermost first; how many.
+ */
+size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
+			  const struct process_identity *identity, const uint64_t *words,
+			  uint32_t ret[JAVA_INLINED_MAX]);
 
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);

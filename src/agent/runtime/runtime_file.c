@@ -12,15 +12,23 @@ static const struct {
 	enum runtime_kind kind;
 } marks[] = {
 	{ "_PyRuntime", RUNTIME_PYTHON },
+	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
 	{ "v8dbg_off_fp_function", RUNTIME_V8 },
 	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
 };
 
 const char *runtime_kind_name(enum runtime_kind kind)
 {
-	static const char *const names[RUNTIME_KINDS] = { "python", "v8" };
+	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8" };
 
 	return names[kind];
+}
+
+static void read_hotspot(const struct elf_exports *symbols, struct runtime_file *ret)
+{
+	ret->source = "vm_structs";
+	if (!vm_symbols_find(symbols, &ret->layout.hotspot))
+		ret->problem = "unknown layout";
 }
 
 struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
@@ -38,6 +46,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 		file->layout.kind = marks[i].kind;
 		if (marks[i].kind == RUNTIME_PYTHON)
 			python_file_read(&symbols, &mark, file);
+		else if (marks[i].kind == RUNTIME_HOTSPOT)
+			read_hotspot(&symbols, file);
 		else
 			v8_file_read(&symbols, file);
 	}

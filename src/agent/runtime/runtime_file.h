@@ -9,6 +9,7 @@
 #ifndef FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
+#include "agent/runtime/hotspot/vm_structs.h"
 #include "agent/runtime/python_layout.h"
 #include "agent/runtime/v8_layout.h"
 #include "codec/elf/elf.h"
@@ -18,6 +19,7 @@
 
 enum runtime_kind {
 	RUNTIME_PYTHON,
+	RUNTIME_HOTSPOT,
 	RUNTIME_V8, /* its generated code keeps frame pointers */
 	RUNTIME_KINDS
 };
@@ -28,6 +30,7 @@ struct runtime_layout {
 	union {
 		struct python_layout python;
 		struct v8_layout v8;
+		struct vm_symbols hotspot; /* by which each process tells its own */
 	};
 };
 
@@ -40,8 +43,8 @@ struct runtime_file {
 	/* The function whose calls run the language's frames, and parts of it laid elsewhere. */
 	struct runtime_range loops[RUNTIME_LOOPS_MAX];
 	size_t loops_count;
-	const char *
-		source; /* of the layout: "debug_offsets", "v8dbg", "table"; NULL = there is none */
+	/* Of the layout: "debug_offsets", "v8dbg", "vm_structs", "table"; NULL = there is none. */
+	const char *source;
 	const char *problem; /* why frames cannot be read; NULL = they can */
 	struct runtime_layout layout;
 	/*
@@ -56,7 +59,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "v8" */
+/* "python", "hotspot", "v8" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -15,7 +15,8 @@
 #include "base/mem.h"
 
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
-#define DOUBT_MAX 16   /* objects that are none, before one is, until we do not believe it */
+#define DOUBT_MAX 16 /* objects that are none, before one is, until we do not believe it */
+#define ASK_AGAIN_NS (20 * CLOCK_NS_PER_MS)
 #define OFFSETS_MAX 64 /* kinds of binaries that the metric names */
 
 enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
@@ -43,6 +44,9 @@ struct entry {
 	uint64_t bias;
 	uint32_t proof_words;
 	struct runtime_layout layout;
+	struct hotspot_process *hotspot; /* of a HotSpot, once it is known */
+	bool is_asked;			 /* ... a job is at that */
+	int64_t ask_at_ns;
 	struct codes codes;
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
@@ -92,16 +96,13 @@ static void render_offsets(void *context, struct strbuf *out)
 	lock_give(&runtimes->lock);
 }
 
-static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
+static void add_note(struct runtimes *runtimes, enum runtime_kind kind, const char *version,
+		     const char *source)
 {
-	struct offsets_note note = { .kind = file->layout.kind, .source = "none" };
+	struct offsets_note note = { .kind = kind, .source = source };
 	bool known = false;
 
-	if (file->problem)
-		note.source = file->problem;
-	else if (file->source)
-		note.source = file->source;
-	memcpy(note.version, file->version, sizeof(note.version));
+	memcpy(note.version, version, sizeof(note.version));
 	lock_take(&runtimes->lock);
 	for (size_t i = 0; i < runtimes->notes_count && !known; i++)
 		known = runtimes->notes[i].kind == note.kind &&
@@ -110,6 +111,16 @@ static void note_offsets(struct runtimes *runtimes, const struct runtime_file *f
 	if (!known && runtimes->notes_count < OFFSETS_MAX)
 		runtimes->notes[runtimes->notes_count++] = note;
 	lock_give(&runtimes->lock);
+}
+
+static void note_offsets(struct runtimes *runtimes, const struct runtime_file *file)
+{
+	const char *source = file->source ? file->source : "none";
+
+	if (file->layout.kind == RUNTIME_HOTSPOT && !file->problem)
+		return; /* its processes say more */
+	add_note(runtimes, file->layout.kind, file->version,
+		 file->problem ? file->problem : source);
 }
 
 /* ---- code objects ---- */
@@ -182,6 +193,7 @@ static void entry_free(struct entry *entry)
 {
 	codes_free(&entry->codes);
 	script_job_free(entry->job);
+	free(entry->hotspot);
 	free(entry);
 }
 
@@ -278,6 +290,12 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	mapping = find_interpreter(runtimes, space);
 	if (!mapping || !bias_of(mapping, &bias))
 		return;
+	if (mapping->binary->runtime->layout.kind == RUNTIME_HOTSPOT) {
+		entry = entry_new(process, mapping->binary->runtime, bias);
+		entry->used_at_ns = now_ns;
+		add_entry(runtimes, entry);
+		return; /* runtimes_turn asks it */
+	}
 	script = mapping->binary->runtime->script;
 	script.start_ns = process->identity.start_ns;
 	script.exec_id = process->identity.exec_id;
@@ -304,6 +322,18 @@ static void send_job(struct runtimes *runtimes, struct entry *entry, int64_t now
 		metric_add(&runtime_codes_refused, 1);
 }
 
+/* NULL of other runtimes. */
+static struct hotspot_process *copy_hotspot(const struct entry *entry)
+{
+	struct hotspot_process *copy;
+
+	if (!entry->hotspot)
+		return NULL;
+	copy = mem_new(struct hotspot_process);
+	*copy = *entry->hotspot;
+	return copy;
+}
+
 static void want(struct runtimes *runtimes, struct entry *entry, uint64_t address, uint32_t proof,
 		 int64_t now_ns)
 {
@@ -315,6 +345,7 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t addres
 		entry->job->proof_words = entry->proof_words;
 		entry->job->bias = entry->bias;
 		entry->job->layout = entry->layout;
+		entry->job->hotspot = copy_hotspot(entry);
 	}
 	item = &entry->job->items[entry->job->count++];
 	item->address = address;
@@ -328,7 +359,7 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 {
 	struct entry *entry = find_entry(runtimes, identity);
 
-	if (!entry || entry->refused)
+	if (!entry || entry->refused || (entry->layout.kind == RUNTIME_HOTSPOT && !entry->hotspot))
 		return;
 	entry->used_at_ns = now_ns;
 	for (size_t i = 0; i < count; i++) {
@@ -336,7 +367,7 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
 		struct code *code;
 
-		if (words[2 * i] & (SCRIPT_IS_MARK | SCRIPT_IS_CUT))
+		if (words[2 * i] & (SCRIPT_IS_MARK | SCRIPT_IS_CUT) || !address)
 			continue;
 		code = find_code(&entry->codes, address, proof);
 		if (!code) {
@@ -374,10 +405,53 @@ static void take_item(struct runtimes *runtimes, struct entry *entry, struct scr
 		return;
 	if (item->result == SCRIPT_CODE_OTHER && entry->layout.kind == RUNTIME_V8)
 		item->code = script_code_none(); /* a native frame that looked like one of V8's */
-	code->state = item->code.function ? CODE_KNOWN : CODE_LOST;
+	code->state = item->code.function || item->code.java ? CODE_KNOWN : CODE_LOST;
 	code->code = item->code;
 	item->code = (struct script_code){ 0 };
 	entry->codes.bytes += script_code_bytes(&code->code);
+}
+
+/* Asks a HotSpot that is not known yet how its structures lie. */
+static void ask_hotspot(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
+{
+	struct script_job *job;
+
+	if (entry->layout.kind != RUNTIME_HOTSPOT || entry->hotspot || entry->is_asked ||
+	    entry->refused || now_ns < entry->ask_at_ns)
+		return;
+	job = mem_new(struct script_job);
+	job->identity = entry->identity;
+	job->bias = entry->bias;
+	job->layout = entry->layout;
+	job->hotspot = mem_new(struct hotspot_process);
+	job->state = HOTSPOT_NOT_YET;
+	entry->is_asked = script_reader_put(runtimes->reader, job, now_ns);
+}
+
+/* Its frames are read from now on, or never. */
+static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct script_job *job)
+{
+	struct hotspot_process *hotspot = job->hotspot;
+
+	entry->is_asked = false;
+	if (job->state == HOTSPOT_NOT_YET) {
+		entry->ask_at_ns = clock_monotonic_ns() + ASK_AGAIN_NS;
+		return;
+	}
+	memcpy(entry->version_text, hotspot->version, sizeof(entry->version_text));
+	add_note(runtimes, RUNTIME_HOTSPOT, hotspot->version,
+		 hotspot->problem ? hotspot->problem : "vm_structs");
+	hotspot->walk.start_ns = entry->identity.start_ns;
+	hotspot->walk.exec_id = entry->identity.exec_id;
+	entry->refused =
+		hotspot->problem || !runtimes->options.put_jvm(runtimes->options.context,
+							       entry->identity.pid, &hotspot->walk);
+	if (entry->refused)
+		return;
+	entry->hotspot = hotspot;
+	job->hotspot = NULL;
+	log_debug("runtime", "interpreter", "pid=%u runtime=hotspot version=%s source=vm_structs",
+		  (unsigned)entry->identity.pid, entry->version_text);
 }
 
 static void take_done(struct runtimes *runtimes)
@@ -387,6 +461,8 @@ static void take_done(struct runtimes *runtimes)
 	while ((job = script_reader_take(runtimes->reader))) {
 		struct entry *entry = find_entry(runtimes, &job->identity);
 
+		if (entry && !job->count)
+			take_hotspot(runtimes, entry, job);
 		for (size_t i = 0; entry && i < job->count; i++)
 			take_item(runtimes, entry, &job->items[i]);
 		script_job_free(job);
@@ -395,9 +471,11 @@ static void take_done(struct runtimes *runtimes)
 
 void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 {
-	for (size_t i = 0; i < runtimes->count; i++)
+	for (size_t i = 0; i < runtimes->count; i++) {
+		ask_hotspot(runtimes, runtimes->items[i], now_ns);
 		if (runtimes->items[i]->job)
 			send_job(runtimes, runtimes->items[i], now_ns);
+	}
 	take_done(runtimes);
 }
 
@@ -430,6 +508,15 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 		    runtimes->items[i]->parent == entry->parent)
 			code = known_code(runtimes->items[i], words);
 	return code;
+}
+
+bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
+		       uint64_t address)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+
+	return entry && entry->hotspot &&
+	       address - entry->hotspot->walk.low < entry->hotspot->walk.bytes;
 }
 
 /* ---- life ---- */

@@ -27,8 +27,9 @@
 struct runtimes;
 
 struct runtimes_options {
-	/* The program in the kernel: sampler_put_script, sampler_drop_script. */
+	/* The program in the kernel: sampler_put_script, _put_jvm, _drop_script. */
 	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
+	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_process *process);
 	void (*drop)(void *context, uint32_t tgid);
 	void *context;
 };
@@ -55,6 +56,10 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
 const struct script_code *runtimes_find(const struct runtimes *runtimes,
 					const struct process_identity *identity,
 					const uint64_t *words);
+
+/* Whether the address lies in generated code whose frames are noted each (bpf/jvm.h). */
+bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
+		       uint64_t address);
 
 /* After a window: forgets processes that have ended, and more when over the bounds. */
 void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/runtime/hotspot/java_code.h"
 #include "base/mem.h"
 
 struct script_code script_code_none(void)
@@ -19,11 +20,14 @@ void script_code_fini(struct script_code *code)
 	free(code->name);
 	free(code->file);
 	free(code->lines);
+	java_code_free(code->java);
 	*code = (struct script_code){ 0 };
 }
 
 size_t script_code_bytes(const struct script_code *code)
 {
+	if (code->java)
+		return java_code_bytes(code->java);
 	return code->function ? strlen(code->function) + strlen(code->name) + strlen(code->file) +
 					code->lines_len + 64
 			      : 0;

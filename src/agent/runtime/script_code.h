@@ -14,6 +14,9 @@ enum script_code_result {
 	SCRIPT_CODE_OTHER, /* there is something else: no code object */
 };
 
+struct java_code;
+
+/* Of HotSpot there is `java` and nothing else. */
 struct script_code {
 	char *function; /* with its module: "json.decoder.JSONDecoder.decode" */
 	char *name;	/* as the interpreter has it: "JSONDecoder.decode" */
@@ -22,6 +25,7 @@ struct script_code {
 	uint8_t lines_form;
 	uint8_t *lines;
 	size_t lines_len;
+	struct java_code *java;
 	uint32_t proof; /* see script_prove in bpf/script.h */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/runtime/python_code.h"
+#include "agent/runtime/hotspot/java_code.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/v8_code.h"
 #include "base/clock.h"
@@ -48,6 +49,7 @@ void script_job_free(struct script_job *job)
 		return;
 	for (size_t i = 0; i < job->count; i++)
 		script_code_fini(&job->items[i].code);
+	free(job->hotspot);
 	free(job);
 }
 
@@ -86,17 +88,37 @@ static uint64_t process_key(const struct script_job *job)
 	return hash_mix(hash_mix(job->identity.start_ns, job->identity.pid), job->identity.exec_id);
 }
 
-static void read_item(struct worker *worker, struct script_job *job, struct script_job_item *item)
+static enum script_code_result read_java(const struct script_job *job,
+					 const struct memory_reader *memory,
+					 struct script_job_item *item)
 {
-	struct process_memory process = { (int)job->identity.pid };
-	struct memory_reader memory = process_memory_reader(&process);
+	item->code.java = java_code_read(memory, job->hotspot, item->address);
+	if (!item->code.java)
+		return SCRIPT_CODE_GONE;
+	item->code.proof = item->code.java->proof;
+	return SCRIPT_CODE_READ;
+}
 
-	if (job->layout.kind == RUNTIME_V8)
-		item->result = v8_code_read(&memory, &job->layout.v8, &worker->lines,
-					    process_key(job), item->address, &item->code);
-	else
-		item->result = python_code_read(&memory, &job->layout.python, job->bias,
-						job->proof_words, item->address, &item->code);
+static enum script_code_result read_code(struct worker *worker, const struct script_job *job,
+					 const struct memory_reader *memory,
+					 struct script_job_item *item)
+{
+	switch (job->layout.kind) {
+	case RUNTIME_V8:
+		return v8_code_read(memory, &job->layout.v8, &worker->lines, process_key(job),
+				    item->address, &item->code);
+	case RUNTIME_HOTSPOT:
+		return read_java(job, memory, item);
+	default:
+		return python_code_read(memory, &job->layout.python, job->bias, job->proof_words,
+					item->address, &item->code);
+	}
+}
+
+static void read_item(struct worker *worker, const struct script_job *job,
+		      const struct memory_reader *memory, struct script_job_item *item)
+{
+	item->result = read_code(worker, job, memory, item);
 	if (item->result == SCRIPT_CODE_READ && item->code.proof != item->proof) {
 		script_code_fini(&item->code);
 		item->result = SCRIPT_CODE_GONE;
@@ -105,10 +127,15 @@ static void read_item(struct worker *worker, struct script_job *job, struct scri
 
 static void read_job(struct worker *worker, struct script_job *job)
 {
+	struct process_memory process = { (int)job->identity.pid };
+	struct memory_reader memory = process_memory_reader(&process);
 	int64_t began_at_ns = clock_monotonic_ns();
 
+	if (!job->count)
+		job->state = hotspot_process_read(&memory, job->bias, &job->layout.hotspot,
+						  job->hotspot);
 	for (size_t i = 0; i < job->count; i++)
-		read_item(worker, job, &job->items[i]);
+		read_item(worker, job, &memory, &job->items[i]);
 	metric_add(&runtime_read_seconds, clock_monotonic_ns() - began_at_ns);
 }
 

@@ -13,6 +13,7 @@
 #define FIRN_AGENT_RUNTIME_SCRIPT_READER_H
 
 #include "agent/procs/process.h"
+#include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/script_code.h"
 
@@ -32,6 +33,9 @@ struct script_job {
 	uint32_t proof_words;
 	uint64_t bias;
 	struct runtime_layout layout;
+	/* Of a HotSpot, the job's own; a job without items is there to fill it. */
+	struct hotspot_process *hotspot;
+	enum hotspot_state state;
 	size_t count;
 	struct script_job_item items[SCRIPT_JOB_ITEMS];
 };

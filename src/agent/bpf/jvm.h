@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * jvm - out of the generated code of HotSpot, one frame at a time. Part of the walk (walk.h), and
+ * like it plain C; what it reads is the process's own and may say anything.
+ *
+ *   pc in the interpreter       frame pointer: sender's sp, Method, bytecode pointer
+ *   pc in a heap of code        segment map -> block -> blob: frame size, where the frame is whole
+ *   a blob without frame size   stubs: the frame pointer, or the return address on top of the stack
+ *
+ * Compiled code uses the frame pointer for anything, so that its frames are left by their size and
+ * never by the pointer; the caller's is saved below the return address. For each frame that is left
+ * the walk notes two words: the blob or Method, and the position in it with a proof of what was
+ * there. agent/runtime/hotspot makes names of them.
+ */
+#ifndef FIRN_AGENT_BPF_JVM_H
+#define FIRN_AGENT_BPF_JVM_H
+
+#include "agent/bpf/script_proof.h"
+#include "agent/bpf/walk.h"
+
+#define JVM_HOPS_MAX 24 /* in the segment map: each goes back by up to 254 segments */
+#define JVM_FRAME_WORDS_MAX (1u << 16)
+#define JVM_TAIL_BYTES 128u /* before a blob's data: where deoptimised frames return to */
+#define JVM_METHOD_SLOT 3u  /* words below the frame pointer, as is the sender's sp */
+#define JVM_SENDER_SLOT 1u
+#define JVM_CODE_MAX 65536u /* bytes of a method */
+#define JVM_NO_POSITION 0xffffffffu
+
+static __always_inline bool jvm_has(const struct walk *walk, __u64 address)
+{
+	return address - walk->jvm.process.low < walk->jvm.process.bytes;
+}
+
+static __always_inline __u64 jvm_head(const struct walk *walk, __u32 at, __u32 bytes)
+{
+	__u64 word = walk->jvm.head[at / 8 & (JVM_HEAD_BYTES / 8 - 1)] >> 8 * (at & 7);
+
+	return bytes >= 8 ? word : word & ((1ull << 8 * bytes) - 1);
+}
+
+/* The start of the segment's block, in segments. False when nothing is there. */
+static __always_inline bool jvm_find_block(const struct jvm_heap *heap, __u64 *segment)
+{
+	WALK_KEEP_LOOP
+	for (int i = 0; i < JVM_HOPS_MAX; i++) {
+		__u8 back = 0;
+
+		if (walk_read(&back, sizeof(back), heap->segments + *segment) || back == 0xff ||
+		    back > *segment)
+			return false;
+		if (!back)
+			return true;
+		*segment -= back;
+	}
+	return false;
+}
+
+/* The heap around pc; JVM_HEAPS_MAX = none. */
+static __always_inline __u32 jvm_find_heap(const struct walk *walk)
+{
+	__u32 found = JVM_HEAPS_MAX;
+
+	WALK_UNROLL
+	for (__u32 i = 0; i < JVM_HEAPS_MAX; i++) {
+		const struct jvm_heap *heap = &walk->jvm.process.heaps[i];
+
+		if (walk->pc - heap->low < heap->bytes)
+			found = i;
+	}
+	return found;
+}
+
+/* Sets blob, head and proof. */
+static __always_inline bool jvm_find_blob(struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	__u32 shift = layout->segment_shift & 31, index = jvm_find_heap(walk);
+	const struct jvm_heap *heap;
+	__u64 segment;
+
+	if (index >= JVM_HEAPS_MAX)
+		return false;
+	heap = &walk->jvm.process.heaps[index & (JVM_HEAPS_MAX - 1)];
+	segment = (walk->pc - heap->low) >> shift;
+	if (!jvm_find_block(heap, &segment))
+		return false;
+	walk->jvm.blob = heap->low + (segment << shift) + layout->blob;
+	if (walk_read(walk->jvm.head, JVM_HEAD_BYTES, walk->jvm.blob) ||
+	    walk_read(&walk->jvm.ids, sizeof(walk->jvm.ids), walk->jvm.blob + layout->orig_pc))
+		return false;
+	walk->jvm.object = walk->jvm.blob;
+	walk->jvm.position = walk->pc - walk->jvm.blob;
+	walk->jvm.proof = jvm_proof(walk->jvm.head, walk->jvm.ids);
+	return true;
+}
+
+/* The caller's frame begins at cfa. */
+static __always_inline enum stack_end jvm_arrive(struct walk *walk, __u64 cfa)
+{
+	if (cfa <= walk->sp || cfa & 7)
+		return STACK_BAD_ADDRESS;
+	walk->cfa = cfa;
+	if (!walk_word(walk, cfa - 8, &walk->saved.pc))
+		return STACK_UNREADABLE;
+	walk->fp_known = true;
+	walk->bx_known = false;
+	return walk_arrive(walk, true);
+}
+
+/* With the caller's frame pointer below the return address. */
+static __always_inline enum stack_end jvm_arrive_built(struct walk *walk, __u64 cfa)
+{
+	if (!walk_word(walk, cfa - 16, &walk->saved.fp))
+		return STACK_UNREADABLE;
+	return jvm_arrive(walk, cfa);
+}
+
+/* With the caller's frame pointer still, or again, in its register. */
+static __always_inline enum stack_end jvm_arrive_bare(struct walk *walk, __u64 cfa)
+{
+	walk->saved.fp = walk->fp;
+	return jvm_arrive(walk, cfa);
+}
+
+/* ---- the interpreter ---- */
+
+/* The bytecode that runs, of the innermost frame in r13, of others in the frame. */
+static __always_inline __u32 jvm_bci(struct walk *walk, __u64 start)
+{
+	__u64 at = 0;
+
+	if (walk->full && walk_register(walk, 13, &at) && at - start < JVM_CODE_MAX)
+		return at - start;
+	at = 0;
+	if (!walk_word(walk, walk->fp - 8ull * walk->jvm.process.layout.bci_slot, &at) ||
+	    at - start >= JVM_CODE_MAX)
+		return JVM_NO_POSITION;
+	return at - start;
+}
+
+/* Notes the Method of a frame of the interpreter. False when there is none. */
+static __always_inline bool jvm_find_method(struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	__u64 method = 0, code = 0;
+
+	if (!walk_word(walk, walk->fp - 8 * JVM_METHOD_SLOT, &method) || method & 7 ||
+	    method < USER_ADDRESS_MIN ||
+	    walk_read(&code, sizeof(code), method + layout->const_method) || code & 7 ||
+	    walk_read(&walk->jvm.ids, sizeof(walk->jvm.ids), code + layout->proof))
+		return false;
+	walk->jvm.object = method;
+	walk->jvm.position = jvm_bci(walk, code + layout->bytecodes);
+	walk->jvm.proof = jvm_method_proof(code, walk->jvm.ids);
+	return true;
+}
+
+/* The interpreter pushes where to return to, and jumps. */
+static __always_inline bool jvm_is_return(struct walk *walk, __u64 address)
+{
+	const struct jvm_process *process = &walk->jvm.process;
+
+	return address - process->interpreter < process->interpreter_bytes ||
+	       walk_is_after_call(walk, address);
+}
+
+/* Before the frame is there, or after it has gone: the return address is on top of the stack. */
+static __always_inline enum stack_end jvm_leave_top(struct walk *walk)
+{
+	__u64 word = 0;
+
+	if (walk->full && walk_word(walk, walk->sp, &word) && jvm_has(walk, word) &&
+	    jvm_is_return(walk, word))
+		return jvm_arrive_bare(walk, walk->sp + 8);
+	return walk_out_of_generated(walk);
+}
+
+static __always_inline enum stack_end jvm_leave_interpreted(struct walk *walk)
+{
+	__u64 fp = walk->fp, sender = 0;
+
+	if (!walk->fp_known || fp & 7 || fp < walk->sp || fp - walk->sp > WALK_FRAME_BYTES_MAX ||
+	    !walk_word(walk, fp - 8 * JVM_SENDER_SLOT, &sender) || sender < fp + 8 ||
+	    sender - fp > WALK_FRAME_BYTES_MAX || sender & 7 || !jvm_find_method(walk))
+		return jvm_leave_top(walk);
+	if (!walk_pair(walk, fp))
+		return STACK_UNREADABLE;
+	/* Linkers of method handles take an argument off, below where the sender's sp was. */
+	walk->cfa = sender < fp + 16 ? fp + 16 : sender;
+	walk->bx_known = false;
+	return walk_arrive(walk, true);
+}
+
+/* ---- compiled code ---- */
+
+/* A byte at pc + at. */
+static __always_inline __u8 jvm_code(const struct walk *walk, __u32 at)
+{
+	return ((const __u8 *)walk->jvm.code)[(at + 1) & (JVM_PEEK_BYTES - 1)];
+}
+
+/* sub imm, %rsp */
+static __always_inline bool jvm_is_sub(const struct walk *walk, __u32 at)
+{
+	__u8 form = jvm_code(walk, at + 1);
+
+	return jvm_code(walk, at) == 0x48 && (form == 0x83 || form == 0x81) &&
+	       jvm_code(walk, at + 2) == 0xec;
+}
+
+/* cmp poll(%r15), %rsp; ja: whether to stop, behind the frame's end */
+static __always_inline bool jvm_is_poll(const struct walk *walk, __u32 at)
+{
+	__u8 form = jvm_code(walk, at + 2);
+
+	return jvm_code(walk, at) == 0x49 && jvm_code(walk, at + 1) == 0x3b &&
+	       (form == 0xa7 || form == 0x67) &&
+	       jvm_code(walk, at + (form == 0xa7 ? 7 : 4)) == 0x0f;
+}
+
+/* Behind the frame's end: poll, branch of the poll, return. */
+static __always_inline bool jvm_is_end(const struct walk *walk, __u32 at)
+{
+	__u8 first = jvm_code(walk, at);
+
+	return first == 0xc3 || jvm_is_poll(walk, at) ||
+	       (first == 0x0f && jvm_code(walk, at + 1) == 0x87 &&
+		jvm_code(walk, at + 6) == 0xc3) ||
+	       (first == 0x85 && jvm_code(walk, at + 1) == 0x05 && jvm_code(walk, at + 6) == 0xc3);
+}
+
+enum jvm_frame_state {
+	JVM_BUILT,
+	JVM_UNSAVED, /* there is room, but the frame pointer is not in it yet */
+	JVM_PUSHED,  /* only the frame pointer is on the stack */
+	JVM_BARE,    /* nothing */
+};
+
+/* In code that builds the frame, `left` bytes before it is whole. */
+static __always_inline enum jvm_frame_state jvm_state_at_start(const struct walk *walk, __u64 left)
+{
+	bool is_ahead = false;
+	__u32 sub = 0;
+
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < JVM_PEEK_BYTES - 4; i++) {
+		if (i >= left)
+			break;
+		if (jvm_is_sub(walk, i)) {
+			sub = i;
+			is_ahead = true;
+			break;
+		}
+	}
+	if (is_ahead && sub == 0)
+		return ((const __u8 *)walk->jvm.code)[0] == 0x55 ? JVM_PUSHED : JVM_BARE;
+	if (is_ahead) /* mov %rsp, %rbp between the two */
+		return sub == 3 && jvm_code(walk, 1) == 0x8b && jvm_code(walk, 2) == 0xec
+			       ? JVM_PUSHED
+			       : JVM_BARE;
+	if (jvm_code(walk, 0) == 0x55)
+		return JVM_BARE;
+	if (jvm_code(walk, 0) == 0x48 && jvm_code(walk, 1) == 0x89 &&
+	    (jvm_code(walk, 2) == 0x6c || jvm_code(walk, 2) == 0xac) && jvm_code(walk, 3) == 0x24)
+		return JVM_UNSAVED;
+	return JVM_BUILT;
+}
+
+/* How much of the interrupted frame is there, by the instructions at hand. */
+WALK_APART enum jvm_frame_state jvm_state_of(struct walk *walk, __u64 complete)
+{
+	if (walk_read(walk->jvm.code, JVM_PEEK_BYTES, walk->pc - 1))
+		return JVM_BUILT;
+	if (jvm_is_end(walk, 0))
+		return JVM_BARE;
+	if (jvm_code(walk, 0) == 0x5d && jvm_is_end(walk, 1))
+		return JVM_PUSHED;
+	if (walk->pc < complete)
+		return jvm_state_at_start(walk, complete - walk->pc);
+	return JVM_BUILT;
+}
+
+/* Stubs, adapters and dispatch code have no frame, or one by the frame pointer. */
+static __always_inline enum stack_end jvm_leave_stub(struct walk *walk)
+{
+	__u64 word = 0, fp = walk->fp;
+
+	if (walk->full && walk_word(walk, walk->sp, &word) && jvm_is_return(walk, word))
+		return jvm_arrive_bare(walk, walk->sp + 8);
+	if (walk->full && walk_word(walk, walk->sp, &word) && word == fp &&
+	    walk_word(walk, walk->sp + 8, &word) && jvm_is_return(walk, word))
+		return jvm_arrive_bare(walk, walk->sp + 16);
+	if (walk->fp_known && fp >= walk->sp && fp - walk->sp < WALK_FRAME_BYTES_MAX && !(fp & 7) &&
+	    walk_word(walk, fp + 8, &word) && jvm_is_return(walk, word))
+		return jvm_arrive_built(walk, fp + 16);
+	return walk_out_of_generated(walk);
+}
+
+/* A frame that is to be deoptimised returns elsewhere, and keeps where it was. */
+static __always_inline void jvm_find_orig_pc(struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	__u64 end = walk->jvm.blob + jvm_head(walk, layout->data, 4), handler = 0, orig = 0;
+
+	if (end - walk->pc > JVM_TAIL_BYTES || !layout->deopt ||
+	    walk_read(&handler, sizeof(handler), walk->jvm.blob + layout->deopt))
+		return;
+	if (layout->deopt_bytes == 4)
+		handler = walk->jvm.blob + (__u32)handler;
+	if (walk->pc + 1 != handler)
+		return;
+	walk->jvm.position = JVM_NO_POSITION;
+	if (walk_word(walk, walk->sp + (__u32)walk->jvm.ids, &orig) &&
+	    orig - walk->jvm.blob < end - walk->jvm.blob)
+		walk->jvm.position = orig - 1 - walk->jvm.blob;
+}
+
+static __always_inline __u64 jvm_complete_at(const struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	__u64 code = jvm_head(walk, layout->code, layout->code_bytes);
+	__u64 bytes = jvm_head(walk, layout->frame_complete, layout->frame_complete_bytes);
+
+	if (layout->code_bytes == 4)
+		code += walk->jvm.blob;
+	return bytes >> (8 * layout->frame_complete_bytes - 1) & 1 ? 0 : code + bytes;
+}
+
+static __always_inline enum stack_end jvm_leave_compiled(struct walk *walk)
+{
+	const struct jvm_layout *layout = &walk->jvm.process.layout;
+	enum jvm_frame_state state = JVM_BUILT;
+	__u64 words;
+
+	if (!jvm_find_blob(walk))
+		return walk_out_of_generated(walk);
+	words = jvm_head(walk, layout->frame_size, 4);
+	if (words == 0 || words > JVM_FRAME_WORDS_MAX)
+		return jvm_leave_stub(walk);
+	if (walk->full)
+		state = jvm_state_of(walk, jvm_complete_at(walk));
+	else
+		jvm_find_orig_pc(walk);
+	switch (state) {
+	case JVM_BARE:
+		return jvm_arrive_bare(walk, walk->sp + 8);
+	case JVM_PUSHED:
+		return jvm_arrive_built(walk, walk->sp + 16);
+	case JVM_UNSAVED:
+		return jvm_arrive_bare(walk, walk->sp + 8 * words);
+	default:
+		return jvm_arrive_built(walk, walk->sp + 8 * words);
+	}
+}
+
+static __always_inline void jvm_note(struct walk *walk)
+{
+	__u32 at = walk->jvm.count;
+
+	if (at >= SAMPLE_USER_FRAMES_MAX)
+		return;
+	walk->jvm.words[2 * at] = (walk->jvm.object & ~(__u64)SCRIPT_FLAGS) | SCRIPT_ENDS_RUN;
+	walk->jvm.words[2 * at + 1] = (__u64)walk->jvm.proof << 32 | walk->jvm.position;
+	walk->jvm.count = at + 1;
+}
+
+/* Leaves a frame of generated code, and notes it. */
+WALK_APART enum stack_end walk_out_of_jvm(struct walk *walk)
+{
+	const struct jvm_process *process = &walk->jvm.process;
+	enum stack_end end;
+
+	trail_break(&walk->trail);
+	walk->jvm.object = walk->jvm.proof = 0;
+	walk->jvm.position = JVM_NO_POSITION;
+	if (walk->pc - process->interpreter < process->interpreter_bytes)
+		end = jvm_leave_interpreted(walk);
+	else
+		end = jvm_leave_compiled(walk);
+	jvm_note(walk);
+	return end;
+}
+
+#endif

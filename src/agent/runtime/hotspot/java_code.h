@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * java_code - what a piece of HotSpot's code runs: a method that is interpreted, a compiled method
+ * with all that was inlined into it, or a stub.
+ *
+ * The compiler noted for some instructions, in order, which method's bytecode they belong to, and
+ * inlined into what: a scope. An instruction belongs to the next one that was noted.
+ *
+ * Bounds: JAVA_PLACES_MAX instructions, JAVA_METHODS_MAX methods, chains of JAVA_INLINED_MAX.
+ */
+#ifndef FIRN_AGENT_RUNTIME_HOTSPOT_JAVA_CODE_H
+#define FIRN_AGENT_RUNTIME_HOTSPOT_JAVA_CODE_H
+
+#include "agent/runtime/hotspot/java_method.h"
+
+#define JAVA_PLACES_MAX 65536u
+#define JAVA_METHODS_MAX 4096u
+#define JAVA_INLINED_MAX 64u
+#define JAVA_NO_SCOPE UINT32_MAX
+#define JAVA_DEBUG_BYTES_MAX ((uint32_t)4 << 20)
+
+struct java_scope {
+	uint32_t outer;	 /* scope that this one is inlined into; JAVA_NO_SCOPE = none */
+	uint32_t method; /* of java_code.methods */
+	uint32_t bci;
+};
+
+struct java_place {
+	uint32_t last; /* position of the last instruction, from the blob's start */
+	uint32_t scope;
+};
+
+struct java_code {
+	char *stub; /* name of code that is of no method; else NULL */
+	bool is_interpreted;
+	struct java_method *methods; /* [0]: the outermost */
+	uint32_t methods_count;
+	struct java_scope *scopes;
+	uint32_t scopes_count;
+	struct java_place *places;
+	uint32_t places_count;
+	uint32_t proof;
+};
+
+/* NULL when there is no such thing. The caller frees it. */
+struct java_code *java_code_read(const struct memory_reader *memory,
+				 const struct hotspot_process *process, uint64_t address);
+
+void java_code_free(struct java_code *code); /* accepts NULL */
+size_t java_code_bytes(const struct java_code *code);
+
+struct java_frame {
+	const struct java_method *method;
+	uint32_t line; /* 0 = not known */
+};
+
+/* What runs at a position (bpf/jvm.h), innermost first; how many, of JAVA_INLINED_MAX at most. */
+size_t java_code_frames(const struct java_code *code, uint32_t position, struct java_frame *ret);
+
+#endif
