@@ -226,6 +226,14 @@ static bool goes_astray(const struct sim_disk *disk)
 	       disk->operations >= disk->at;
 }
 
+/* A machine that stops leaves whole sectors, of a write as of all else. */
+static size_t half_in_sectors(size_t len, uint64_t offset)
+{
+	uint64_t end = (offset + len / 2) / SECTOR_BYTES * SECTOR_BYTES;
+
+	return end > offset ? (size_t)(end - offset) : 0;
+}
+
 static ssize_t pwrite_locked(struct sim_disk *disk, struct sim_file *file, const void *data,
 			     size_t len, uint64_t offset)
 {
@@ -243,7 +251,7 @@ static ssize_t pwrite_locked(struct sim_disk *disk, struct sim_file *file, const
 		offset += SECTOR_BYTES * (1 + next_random(disk) % 8);
 	}
 	if (verdict == DO_HALF && len > 1)
-		len /= 2;
+		len = disk->down ? half_in_sectors(len, offset) : len / 2;
 	set_len(&file->inode->seen, offset + len);
 	memcpy(file->inode->seen.data + offset, data, len);
 	return disk->down ? -EIO : (ssize_t)len;

@@ -4,8 +4,8 @@
  *
  * Keeps apart what a program sees (its writes) and what survives a crash: bytes after fdatasync,
  * names after sync_dir. Every operation is counted; at the k-th one it can
- *   - stop the machine: a write is cut off half-way, every later operation fails, and
- *     sim_disk_restart decides what of the unsynced rest is there afterwards;
+ *   - stop the machine: a write is cut off half-way, between sectors, every later operation
+ *     fails, and sim_disk_restart decides what of the unsynced rest is there afterwards;
  *   - fail that operation (or all from then on) with an error. A failed fdatasync leaves the bytes
  *     visible but never on disk, as Linux does, however often it is repeated.
  * Thread-safe.

@@ -510,6 +510,46 @@ static void segment_that_was_never_begun_goes_at_the_next_start(void **state)
 	strbuf_free(&report);
 }
 
+/* As a machine leaves a write that it stopped in: the segment was full of zeros. */
+static void cut_off(const struct fixture *f, const char *path, uint64_t from)
+{
+	static const char zeros[4096];
+	struct vfs_file *file;
+
+	assert_int_equal(vfs_open(f->options.vfs, path, VFS_WRITE, &file, NULL), 0);
+	assert_int_equal(vfs_write_all(file, zeros, sizeof(zeros), from, NULL), 0);
+	assert_int_equal(vfs_sync(file, NULL), 0);
+	vfs_close(file);
+}
+
+/* It was written as a whole, so that no crash cut it off: header and payload, any bit. */
+static void damage_of_the_last_record_is_told(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t found[3];
+
+	append(f, 0);
+	append(f, 1);
+	for (uint64_t at = 480; at < 520; at += 5) {
+		struct strbuf report = { 0 };
+
+		assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", at, 4));
+		assert_int_equal(store_verify(DIR, f->options.vfs, &report, NULL), -ERR_CORRUPT);
+		assert_non_null(strstr(report.data, "the last record is damaged"));
+		assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", at, 4));
+		strbuf_free(&report);
+	}
+	assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", 500, 4));
+	for (int round = 0; round < 2; round++) {
+		reopen(f);
+		append(f, 2);
+		batches_find(f->store, found, 3);
+		assert_int_equal(found[0], 1);
+		assert_int_equal(found[1], 0);
+		assert_int_equal(found[2], 1);
+	}
+}
+
 static void torn_tail_is_a_note_and_stays_one(void **state)
 {
 	struct fixture *f = *state;
@@ -519,7 +559,7 @@ static void torn_tail_is_a_note_and_stays_one(void **state)
 	append(f, 0);
 	append(f, 1);
 	/* The last record was not acknowledged by anything later: taken as never finished. */
-	assert_true(sim_disk_flip(f->disk, DIR "/wal-000001-0000.wal", 500, 4));
+	cut_off(f, DIR "/wal-000001-0000.wal", 512);
 	for (int round = 0; round < 3; round++) {
 		reopen(f);
 		assert_int_equal(append(f, 2 + (uint32_t)round).reports_stored, 1);
@@ -895,6 +935,7 @@ int main(void)
 		TEST(segment_made_ahead_needs_no_name_when_it_begins),
 		TEST(segment_that_was_never_begun_goes_at_the_next_start),
 		TEST(torn_tail_is_a_note_and_stays_one),
+		TEST(damage_of_the_last_record_is_told),
 		TEST(missing_log_segment_is_noticed),
 		TEST(damaged_segment_header_costs_no_record),
 		TEST(damaged_manifest_is_refused_and_no_part_removed),

@@ -11,6 +11,7 @@
 #define SEGMENT_MAGIC "FIRNWAL"
 #define RECORD_MAGIC 0x524e5246u	   /* "FRNR" */
 #define AHEAD_STEP_BYTES ((size_t)1 << 20) /* synced each: long writes hold up the log's */
+#define SECTOR_BYTES 512u		   /* what a disk writes wholly or not at all */
 #define SEARCH_CANDIDATES_MAX 4096 /* records looked at behind a bad one: bounds hostile files */
 
 static size_t padded(size_t len)
@@ -427,6 +428,59 @@ static size_t find_proof(const struct wal_chain *chain, struct slice bytes, size
 	return 0;
 }
 
+/*
+ * Whether every sector that the bytes lie in was written: a write that was cut off leaves zeros in
+ * some, for a segment is full of zeros before it is begun.
+ */
+static bool is_written(struct slice bytes, size_t from, size_t to)
+{
+	while (from < to) {
+		size_t end = from / SECTOR_BYTES * SECTOR_BYTES + SECTOR_BYTES, at = from;
+
+		if (end > to)
+			end = to;
+		while (at < end && !bytes.data[at])
+			at++;
+		if (at == end)
+			return false;
+		from = end;
+	}
+	return true;
+}
+
+/*
+ * Nothing behind a bad record says whether it was acknowledged. When all of it was written it was
+ * not cut off, so it was harmed later. Where the header is, its payload need not be looked at: a
+ * bad one that is there as a whole was harmed.
+ */
+static bool was_harmed(struct slice bytes, size_t offset, const struct header *header)
+{
+	size_t payload = offset + WAL_RECORD_HEADER_BYTES;
+	bool is_header_good = hash_crc32c(0, bytes.data + offset, 32) == header->header_crc;
+
+	if (!is_written(bytes, offset, payload))
+		return false;
+	if (!is_header_good)
+		return true;
+	return header->payload_bytes <= bytes.len - payload &&
+	       is_written(bytes, payload, payload + header->payload_bytes);
+}
+
+/* The last thing in a segment that is no good record. */
+static void take_tail(struct wal_chain *chain, const struct layout_name *name, struct slice bytes,
+		      size_t offset, const struct header *header, enum found found)
+{
+	if (found == FOUND_ZEROS)
+		return;
+	if (found == FOUND_NOTHING && was_harmed(bytes, offset, header)) {
+		damage(chain, name, offset,
+		       "the last record is damaged; it was written as a whole");
+		chain->lost++;
+	} else {
+		torn_tail(chain, name, offset);
+	}
+}
+
 static void give_record(struct wal_chain *chain, const struct layout_name *name, size_t offset,
 			const struct header *header, struct slice payload, wal_record_f *record,
 			void *context)
@@ -510,8 +564,7 @@ bool wal_read_segment(struct wal_chain *chain, const struct layout_name *name, s
 		}
 		proof = find_proof(chain, bytes, offset);
 		if (!proof) {
-			if (found != FOUND_ZEROS)
-				torn_tail(chain, name, offset);
+			take_tail(chain, name, bytes, offset, &header, found);
 			break;
 		}
 		damage(chain, name, offset, "record is damaged, and later ones were acknowledged");

@@ -22,6 +22,7 @@
  * behind it, it was never finished. Reading stops at the first record that is not good. Then
  *   - if a later record or segment says that the missing sequence was durable, acknowledged bytes
  *     were lost: damage, reported with what is missing, and reading goes on behind it;
+ *   - if no sector that it lies in was left as it was, zeros, it was written as a whole: damage;
  *   - otherwise it is a torn tail: a group that was being written and never acknowledged.
  *
  * Names of segments that were begun are never used twice, and nothing but zeros is overwritten. One
