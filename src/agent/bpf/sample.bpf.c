@@ -330,11 +330,17 @@ static __always_inline bool is_new_image_ready(const struct user_registers *regi
 	return !(registers->bx | registers->bp | registers->cx | registers->r12);
 }
 
-/* The old image has gone, and its list of mappings is still there: follow_exec comes later. */
-static __always_inline bool is_old_image_gone(const struct record_head *head)
+/*
+ * exec has taken the memory of the old image away, which may take it long. It says where the new
+ * code is among the last that it does; the list of mappings is the old one's until follow_exec.
+ */
+static __always_inline bool is_old_image_gone(const struct task_struct *task,
+					      const struct record_head *head)
 {
 	const struct space_head *kept = bpf_map_lookup_elem(&spaces, &head->tgid);
 
+	if (!task->mm->start_code)
+		return true;
 	return kept && kept->start_ns == head->process_start_ns &&
 	       kept->exec_id + 1 == head->exec_id;
 }
@@ -352,7 +358,7 @@ static __always_inline enum stack_end start_in_kernel(struct task_struct *task,
 		return STACK_NO_USER_REGISTERS;
 	start_from(walk, saved->ip, saved->sp, saved->bp, saved->bx);
 	if (is_in_exec(saved) && !is_new_image_ready(saved) &&
-	    is_old_image_gone(&sample_at_hand(scratch)->head))
+	    is_old_image_gone(task, &sample_at_hand(scratch)->head))
 		return STACK_COMPLETE;
 	/* After a system call's instruction, but exactly at a faulting or interrupted one. */
 	if (saved->orig_ax != ORIG_AX_NO_SYSCALL &&

@@ -57,7 +57,7 @@ struct vm_area_struct {
 
 struct mm_struct {
 	unsigned long exec_vm;
-	unsigned long start_stack;
+	unsigned long start_code, start_stack;
 	struct {
 		void *vdso;
 	} context;
