@@ -183,6 +183,7 @@ struct user_half {
 	const uint64_t *addresses, *script;
 	bool loops[SAMPLE_FRAMES_MAX];
 	uint8_t natives[SAMPLE_FRAMES_MAX]; /* enum splice_native */
+	bool is_problem_told;
 	struct splice_step steps[SPLICE_STEPS_MAX];
 };
 
@@ -203,13 +204,27 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 	return half;
 }
 
-static uint32_t add_native(struct builder *builder, uint32_t node, const struct user_half *half,
+/* Before the first frame of generated code without a name, whose runtime we cannot read. */
+static uint32_t add_problem(struct builder *builder, uint32_t node, struct user_half *half)
+{
+	const struct runtime_file *file = half->is_problem_told ? NULL : script_v8_of(half->space);
+
+	half->is_problem_told = true;
+	return file && file->problem
+		       ? add_frame(builder, node, script_problem_frame(builder->tables, file))
+		       : node;
+}
+
+static uint32_t add_native(struct builder *builder, uint32_t node, struct user_half *half,
 			   size_t index)
 {
 	uint64_t address = half->addresses[index];
+	uint32_t frame = user_frame(builder, half->process, half->space, address);
 	const struct runtime_file *file;
 
-	node = add_frame(builder, node, user_frame(builder, half->process, half->space, address));
+	if (frame == builder->anonymous)
+		node = add_problem(builder, node, half);
+	node = add_frame(builder, node, frame);
 	if (!half->loops[index])
 		return node;
 	file = script_runtime_of(space_find(half->space, address));
@@ -218,7 +233,7 @@ static uint32_t add_native(struct builder *builder, uint32_t node, const struct 
 	return node;
 }
 
-static uint32_t add_script(struct builder *builder, uint32_t node, const struct user_half *half,
+static uint32_t add_script(struct builder *builder, uint32_t node, struct user_half *half,
 			   size_t index)
 {
 	const uint64_t *words = half->script + 2 * index;
@@ -296,8 +311,7 @@ static uint32_t add_user_half(struct builder *builder, uint32_t node, const stru
 static const char *marker_of(const struct builder *builder, const struct counted *stack)
 {
 	if (stack->user_end == STACK_GUESSED_POINTER &&
-	    script_keeps_frame_pointers(
-		    tracker_space(builder->window->tracker, stack->process, stack->space)))
+	    script_v8_of(tracker_space(builder->window->tracker, stack->process, stack->space)))
 		return NULL;
 	return end_markers[stack->user_end];
 }

@@ -160,15 +160,15 @@ bool script_is_loop(const struct mapping *mapping, uint64_t address)
 	return file && runtime_file_is_loop(file, address - mapping->start + mapping->offset);
 }
 
-bool script_keeps_frame_pointers(const struct space *space)
+const struct runtime_file *script_v8_of(const struct space *space)
 {
 	for (uint32_t i = 0; space && i < space->count; i++) {
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
 		if (file && file->layout.kind == RUNTIME_V8)
-			return true;
+			return file;
 	}
-	return false;
+	return NULL;
 }
 
 uint8_t script_native_of(const struct space *space, uint64_t address)

@@ -41,8 +41,8 @@ enum frame_kind script_kind_of(const struct binary *binary);
 /* Whether a frame is a call of an interpreter's loop. */
 bool script_is_loop(const struct mapping *mapping, uint64_t address);
 
-/* Whether the generated code of this process is known to keep frame pointers. */
-bool script_keeps_frame_pointers(const struct space *space);
+/* The V8 of this process, whose generated code keeps frame pointers; NULL = there is none. */
+const struct runtime_file *script_v8_of(const struct space *space);
 
 /* Of a process that runs V8: what the code at an address is (enum splice_native). */
 uint8_t script_native_of(const struct space *space, uint64_t address);
