@@ -133,8 +133,8 @@ uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *
 {
 	char text[PROBLEM_BYTES_MAX];
 
-	snprintf(text, sizeof(text), "[%s %s: %s]", runtime_kind_name(file->layout.kind),
-		 file->version, file->problem);
+	snprintf(text, sizeof(text), "[%s%s%s: %s]", runtime_kind_name(file->layout.kind),
+		 *file->version ? " " : "", file->version, file->problem);
 	return marker(tables, text);
 }
 

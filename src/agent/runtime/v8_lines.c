@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "agent/runtime/v8_text.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define PIECE_CHARACTERS 16384u
+#define PRINT_BYTES 512u
 
 struct counting {
 	struct v8_script_lines *to;
@@ -76,23 +78,40 @@ static void read_lines(const struct memory_reader *memory, const struct v8_flat 
 	}
 }
 
+/* What tells the source from another one that was at its place before. */
+static bool print_of(const struct memory_reader *memory, const struct v8_flat *text, uint64_t *ret)
+{
+	uint8_t bytes[2 * PRINT_BYTES];
+	uint64_t all = (uint64_t)text->count * (text->is_narrow ? 1 : 2);
+	size_t some = all < PRINT_BYTES ? (size_t)all : PRINT_BYTES;
+
+	if (!memory_read(memory, text->at, bytes, some) ||
+	    !memory_read(memory, text->at + all - some, bytes + some, some))
+		return false;
+	*ret = hash_mix(hash_bytes(bytes, 2 * some), all);
+	return true;
+}
+
 static struct v8_script_lines *lines_of(struct v8_lines *lines, uint64_t process,
 					const struct memory_reader *memory,
 					const struct v8_layout *layout, uint64_t source)
 {
 	struct v8_script_lines *script;
 	struct v8_flat text;
+	uint64_t print;
 
+	if (!v8_text_find(memory, layout, source, &text) || text.count > V8_LINES_SOURCE_MAX ||
+	    !print_of(memory, &text, &print))
+		return NULL;
 	for (size_t i = 0; i < V8_LINES_SCRIPTS; i++) {
 		script = &lines->scripts[i];
-		if (script->source == source && script->process == process)
+		if (script->source == source && script->process == process &&
+		    script->print == print)
 			return script;
 	}
-	if (!v8_text_find(memory, layout, source, &text) || text.count > V8_LINES_SOURCE_MAX)
-		return NULL;
 	script = &lines->scripts[lines->next++ % V8_LINES_SCRIPTS];
 	free(script->ends);
-	*script = (struct v8_script_lines){ .process = process, .source = source };
+	*script = (struct v8_script_lines){ .process = process, .source = source, .print = print };
 	read_lines(memory, &text, script);
 	return script->source ? script : NULL;
 }

@@ -21,6 +21,7 @@
 struct v8_script_lines {
 	uint64_t process; /* anything that tells it from others */
 	uint64_t source;
+	uint64_t print; /* of its length, its beginning and its end: strings move */
 	uint32_t *ends; /* places of the characters that end lines */
 	uint32_t count;
 };

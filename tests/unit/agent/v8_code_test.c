@@ -214,6 +214,20 @@ static void strings_that_go_in_circles_end(void **state)
 	check(shared_of(circle, script), "(anonymous)", "/srv/app.js", 0);
 }
 
+/* Strings move: what came to the place of a source has lines of its own. */
+static void a_source_at_the_place_of_another_has_its_own_lines(void **state)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct v8_lines lines = { 0 };
+	uint64_t source = narrow("a\nb\nc\n");
+
+	(void)state;
+	assert_int_equal(v8_lines_find(&lines, 1, &memory, &layout, source, 4), 3);
+	image[source - 1 - BASE + 16 + 1] = ' ';
+	assert_int_equal(v8_lines_find(&lines, 1, &memory, &layout, source, 4), 2);
+	v8_lines_fini(&lines);
+}
+
 static void what_is_no_function_is_refused(void **state)
 {
 	struct memory_reader memory = { read_image, NULL };
@@ -237,6 +251,7 @@ int main(void)
 		cmocka_unit_test_setup(functions_of_v8_have_no_file, setup),
 		cmocka_unit_test_setup(strings_of_all_forms_are_read, setup),
 		cmocka_unit_test_setup(strings_that_go_in_circles_end, setup),
+		cmocka_unit_test_setup(a_source_at_the_place_of_another_has_its_own_lines, setup),
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
 	};
 
