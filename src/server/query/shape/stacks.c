@@ -133,7 +133,10 @@ static bool add_location(struct detailing *d, uint32_t run)
 	return true;
 }
 
-/* Whether the frame of `stack` was inlined into its caller's, at the same address. */
+/*
+ * Whether the frame of `stack` was inlined into its caller's, at the same address. Paths of the
+ * binary do not tell: each of the two frames has the one that came first with it (frame_identity).
+ */
 static bool goes_on(const struct tables_view *view, uint32_t stack)
 {
 	const struct frame *frame = &view->frames[view->nodes[stack].frame];
@@ -143,7 +146,7 @@ static bool goes_on(const struct tables_view *view, uint32_t stack)
 	if (!(frame->flags & FRAME_INLINED) || !parent)
 		return false;
 	caller = &view->frames[view->nodes[parent].frame];
-	return caller->address == frame->address && caller->mapping_file == frame->mapping_file;
+	return caller->address == frame->address && caller->build_id == frame->build_id;
 }
 
 /* What the callers of `stack` say, as far as it decides on what is shown of a location. */
