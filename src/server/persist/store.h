@@ -68,6 +68,9 @@ void store_close(struct store *store);
 MUST_USE int store_append(struct store *store, const struct tables_view *batch,
 			  struct append_result *ret, struct err *err);
 
+/* 0, or why appends are refused at the moment: a fault, or no room on the disk. Cheap. */
+MUST_USE int store_takes_appends(struct store *store, struct err *err);
+
 /* What a snapshot is for, so that it leaves out what cannot matter. */
 struct store_query {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */

@@ -260,6 +260,13 @@ static int append(struct store *store, const struct tables_view *batch, struct a
 	return 0;
 }
 
+int store_takes_appends(struct store *store, struct err *err)
+{
+	int rc = store_check_writable(store, err);
+
+	return rc ? rc : store_check_space(store, err);
+}
+
 int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
 		 struct err *err)
 {

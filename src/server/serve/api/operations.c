@@ -53,12 +53,15 @@ void operations_ready(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
 	struct serve *serve = context;
+	struct err err;
 
 	(void)request;
-	if (atomic_load(&serve->ready))
-		plain(response, 200, "firn is ready.\n");
-	else
+	if (!atomic_load(&serve->ready))
 		plain(response, 503, "firn is starting.\n");
+	else if (store_takes_appends(serve->store, &err))
+		plain(response, 503, "firn answers queries, but takes no profiles now.\n");
+	else
+		plain(response, 200, "firn is ready.\n");
 }
 
 void operations_put_stat(struct json *json, const struct store_stat *stat,
