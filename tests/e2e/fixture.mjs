@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { grownProfile, pprof } from "./generated.mjs";
 
 export const run = promisify(execFile);
-const TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+export const TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
 export const MINUTE = 60_000;
 /* The same for every program of a run. */
 export const NOW = Math.floor(Number(process.env.FIRN_NOW ?? Date.now()) / MINUTE) * MINUTE;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { AT, HOSTILE, MINUTE, compared, comparedOf, placeOf, queryOf, run } from "./fixture.mjs";
+import { AT, HOSTILE, MINUTE, TYPE, compared, comparedOf, placeOf, queryOf, run } from "./fixture.mjs";
 import { deepAnswer, treeAnswer } from "./generated.mjs";
 import { base, clickFrame, firn, open, painted, picture, settled, withPage } from "./page.mjs";
 
@@ -335,6 +335,25 @@ test("narrow frames that match a search keep their colours: outlines do not swal
 		assert.ok(share < 0.3, `${share} of all is outlines`);
 		await picture(page, "search-narrow");
 	}));
+
+test("completion has the largest first, with its cores, and forgives a slip", () => withPage({}, async (page) => {
+	await open(page, `?query=${encodeURIComponent(TYPE)}&from=${AT.now - 2 * MINUTE}&to=${AT.now + 2 * MINUTE}`);
+	const field = page.getByRole("combobox", { name: /^Matchers for/ });
+	await field.click();
+	await page.keyboard.type("job=");
+	const options = page.getByRole("listbox", { name: "Suggestions" }).getByRole("option");
+	await options.nth(3).waitFor();
+	const all = await options.allTextContents();
+	const cores = all.map((text) => parseFloat(/([\d.]+) cores?$/.exec(text)[1]));
+	assert.ok(cores[0] > 0);
+	assert.deepEqual(cores, cores.slice().sort((a, b) => b - a));
+	await page.keyboard.type("\"hsotile");
+	await options.getByText("hostile").waitFor();
+	assert.equal(await options.count(), 1);
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	await page.waitForFunction(() => window.__firn.place().matchers === 'job="hostile"');
+}));
 
 test("of two queries in a row only the last one's answer shows", () => withPage({}, async (page) => {
 	await open(page, placeOf("known"));

@@ -70,6 +70,23 @@ test("a hundred series: all are drawn, sorted by name and mean, each alone and w
 		assert.equal(await key.getAttribute("aria-pressed"), "false");
 		assert.equal(await drawn(page), all);
 
+		/* One stop for Tab, however many lines; arrows walk them. */
+		const list = page.getByRole("list", { name: "Lines of the chart" });
+		assert.equal(await list.locator("button").evaluateAll((all) =>
+			all.filter(({ tabIndex }) => tabIndex === 0).length), 1);
+		await list.locator(".line-key").first().focus();
+		for (const step of ["ArrowDown", "ArrowDown", "ArrowRight"])
+			await page.keyboard.press(step);
+		const third = (await names(page))[2];
+		assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")),
+			`Show only ${third} in all views`);
+		/* The values are of the moment that is pointed at, and their heading says so. */
+		const plot = await page.locator(".plot .u-over").boundingBox();
+		await page.mouse.move(plot.x + plot.width * 0.4, plot.y + 20);
+		await sort.getByText(/^\d\d:\d\d/).waitFor();
+		await page.mouse.move(5, 5);
+		await sort.getByText("Mean").waitFor();
+
 		await key.hover();
 		await page.getByRole("button", { name: `Show only ${podOf(60)} in all views` }).click();
 		await page.waitForFunction((sum) => window.__firn.profile()?.root === sum, REPORTS * 61);

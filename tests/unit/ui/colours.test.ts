@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { stepColours } from "../../../src/ui/src/flame/theme";
-import { packageOf } from "../../../src/ui/src/model/colours";
+import { colourProfile, packageOf } from "../../../src/ui/src/model/colours";
+import { profileOf } from "./encode";
 
 type Triple = [number, number, number];
 
@@ -72,4 +73,20 @@ test("a package is what the language calls one", () => {
 	];
 	for (const [name, kind, file, wanted] of cases)
 		assert.equal(packageOf(name, kind, file), wanted, name);
+});
+
+test("a binary has one colour, whoever else is there; of one name twice the folders are shown", () => {
+	const binaries = ["/usr/bin/cc1", "/usr/bin/node", "/usr/lib/libc.so.6", "/opt/a/run", "/opt/b/run"];
+	const coloursOf = (weights: number[]) => {
+		const children = weights.map((self, at) => ({ name: `f${at}`, self, kind: 1, mapping: binaries[at]! }))
+			.filter(({ self }) => self > 0);
+		return colourProfile(profileOf({ name: "total", children }), "binary", new Map()).categories;
+	};
+	const slotOf = (weights: number[], label: string) =>
+		coloursOf(weights).find((category) => category.label === label)!.slot;
+	const alone = slotOf([0, 7, 0, 0, 0], "node");
+	for (const weights of [[9, 10, 0, 0, 0], [3, 8, 7, 1, 0], [1, 10, 5, 4, 9]])
+		assert.equal(slotOf(weights, "node"), alone, weights.join());
+	const labels = coloursOf([1, 1, 1, 1, 1]).map(({ label }) => label);
+	assert.deepEqual(labels.filter((label) => label.includes("/")).sort(), ["a/run", "b/run"]);
 });

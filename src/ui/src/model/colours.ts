@@ -2,8 +2,8 @@
 /*
  * colours - which category each function is in, and which of the palette's slots the category has.
  *
- * The eight heaviest categories get a hue, the rest share a grey. A category keeps its slot from
- * one refresh to the next for as long as it stays among the eight.
+ * The eight heaviest categories get a hue, the rest share a grey. Which hue the name says; a category keeps it from one
+ * refresh to the next for as long as it stays among the eight.
  */
 import { KERNEL, KINDS, TRIMMED, type Profile, functionName } from "./profile";
 import type { Mode } from "./compare";
@@ -120,25 +120,45 @@ function weigh(profile: Profile, by: ColourBy): { categories: Map<string, Catego
 	return { categories, keys };
 }
 
+/*
+ * What it had, else what its name says, so that another visit finds it in the same colour. Of two that want one slot
+ * the heavier has it; the other takes the next that is free.
+ */
 function giveSlots(heaviest: Category[], memory: SlotMemory): void {
-	const taken = new Set(heaviest.some((category) => category.key === KERNEL_KEY) ? [KERNEL_SLOT] : []);
 	memory.set(KERNEL_KEY, KERNEL_SLOT);
-	for (const category of heaviest) {
-		const slot = memory.get(category.key);
-		if (slot !== undefined && (category.key === KERNEL_KEY || !taken.has(slot))) {
-			category.slot = slot;
-			taken.add(slot);
-		}
-	}
+	const taken = new Set([KERNEL_SLOT]);
+	let isKernelsFree = !heaviest.some(({ key }) => key === KERNEL_KEY);
+	const wanted = (key: string) => memory.get(key) ?? 1 + ((hashText(key) >>> 4) % (SLOTS - 1));
+	const give = (category: Category, slot: number) => {
+		category.slot = slot;
+		taken.add(slot);
+		isKernelsFree &&= slot !== KERNEL_SLOT;
+		memory.set(category.key, slot);
+	};
+	/* Who was there before is not driven out by who is new. */
+	const [known, fresh] = [true, false].map((had) => heaviest.filter(({ key }) => memory.has(key) === had));
+	for (const category of [...known!, ...fresh!])
+		if (category.key === KERNEL_KEY || !taken.has(wanted(category.key)) ||
+			(isKernelsFree && memory.get(category.key) === KERNEL_SLOT))
+			give(category, wanted(category.key));
 	for (const category of heaviest) {
 		if (category.slot !== OTHER)
 			continue;
-		let slot = 0;
-		while (taken.has(slot))
-			slot++;
-		category.slot = slot;
-		taken.add(slot);
-		memory.set(category.key, slot);
+		let slot = wanted(category.key);
+		for (let tries = 0; taken.has(slot) && tries < SLOTS; tries++)
+			slot = (slot + 1) % SLOTS;
+		/* The kernel's own, when it is not among them. */
+		give(category, taken.has(slot) ? KERNEL_SLOT : slot);
+	}
+}
+
+/* Binaries and files of one name are told apart by the folders they are in. */
+function nameApart(shown: readonly Category[]): void {
+	const labels = shown.map(({ label }) => label);
+	for (const category of shown) {
+		const isShared = labels.indexOf(category.label) !== labels.lastIndexOf(category.label);
+		if (isShared && /^(binary|file):/.test(category.key))
+			category.label = category.key.split("/").slice(-2).join("/").replace(/^(binary|file):/, "");
 	}
 }
 
@@ -164,6 +184,7 @@ export function colourProfile(profile: Profile, by: ColourBy, memory: SlotMemory
 		.sort((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1));
 	const heaviest = ranked.filter((category) => category.key !== UNKNOWN).slice(0, SLOTS);
 	giveSlots(heaviest, memory);
+	nameApart(heaviest);
 	const rest = ranked.filter((category) => category.slot === OTHER);
 	const value = rest.reduce((sum, category) => sum + category.value, 0);
 	const shown = rest.length === 1 ? [...heaviest, rest[0]!]

@@ -59,6 +59,7 @@ function Asked(): JSX.Element {
 	return (
 		<>
 			<TypePicker />
+			{place.value.view === "compare" && <b class="side side-b" title="What it is now">B</b>}
 			<QueryBar id="query" label={`Matchers for ${selector.value}`} matchers={place.value.matchers}
 				onApply={(matchers) => go({ matchers })} />
 			<RangePicker id="range" label="Time range" range={place.value.range}

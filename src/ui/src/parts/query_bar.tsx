@@ -6,14 +6,18 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { fetchLabelValues, fetchLabels } from "../data/api";
+import { fetchLabelValues, fetchLabels, fetchSeries } from "../data/api";
+import { formatRate } from "../model/quantity";
 import {
 	type Completion, OPERATORS, type Token, completionAt, parseMatchers, quote, quoteName, tokenise,
 } from "../model/selector";
+import { type TimeRange, resolveRange } from "../model/timerange";
 import { place } from "../state/place";
+import { unit } from "../state/session";
 import { Icon } from "./icons";
 
 const SHOWN_MAX = 200;
+const NEAR_MAX = 5;
 const KEPT_MS = 30_000;
 
 /* What can be offered, or what it will come with. */
@@ -32,7 +36,7 @@ function offered(want: Completion): Answer {
 	const known = answers.get(key);
 	if (known)
 		return known;
-	const asked = want.want === "name" ? fetchLabels(type, range) : fetchLabelValues(want.label, type, range);
+	const asked = want.want === "name" ? fetchLabels(type, range) : fetchValuesByWeight(want.label, type, range);
 	const coming = asked.then((all) => {
 		answers.set(key, all);
 		return all;
@@ -45,11 +49,44 @@ function offered(want: Completion): Answer {
 	return coming;
 }
 
+/* Values, those that most is spent in first; of a label with very many only by name. */
+async function fetchValuesByWeight(label: string, type: string, range: TimeRange): Promise<readonly string[]> {
+	const { fromMs, toMs } = resolveRange(range, Date.now());
+	const [values, weighed] = await Promise.all([
+		fetchLabelValues(label, type, range),
+		fetchSeries(type, range, Math.max(1_000, toMs - fromMs), label).catch(() => null),
+	]);
+	const sums = new Map(weighed?.series.map(({ labels, points }) =>
+		[labels[label] ?? "", points.reduce((sum, point) => sum + point[1], 0)]));
+	const seconds = (toMs - fromMs) / 1000;
+	for (const [value, sum] of sums)
+		weights.set(`${label}=${value}`, formatRate(unit.peek(), sum, seconds));
+	return values.slice().sort((a, b) => (sums.get(b) ?? 0) - (sums.get(a) ?? 0));
+}
+
+/* What was spent in a value, in words, by "label=value". */
+const weights = new Map<string, string>();
+
+/* One letter wrong, missing, added or swapped with its neighbour. */
+function isNear(typed: string, item: string): boolean {
+	if (typed.length < 3 || Math.abs(typed.length - item.length) > 1)
+		return false;
+	let from = 0;
+	while (from < typed.length && typed[from] === item[from])
+		from++;
+	const rest = (text: string, skipped: number) => text.slice(from + skipped);
+	return rest(typed, 1) === rest(item, 1) ||
+		rest(typed, 0) === rest(item, 1) || rest(typed, 1) === rest(item, 0) ||
+		(typed[from] === item[from + 1] && typed[from + 1] === item[from] && rest(typed, 2) === rest(item, 2));
+}
+
 function narrowed(all: readonly string[], typed: string): string[] {
 	const wanted = typed.toLowerCase();
 	const starts = all.filter((item) => item.toLowerCase().startsWith(wanted));
-	const contains = all.filter((item) => !starts.includes(item) && item.toLowerCase().includes(wanted));
-	return [...starts, ...contains].slice(0, SHOWN_MAX);
+	const contains = all.filter((item) => !item.toLowerCase().startsWith(wanted) &&
+		item.toLowerCase().includes(wanted));
+	const found = [...starts, ...contains].slice(0, SHOWN_MAX);
+	return found.length ? found : all.filter((item) => isNear(wanted, item.toLowerCase())).slice(0, NEAR_MAX);
 }
 
 /* The text after taking a suggestion, and where the caret goes. */
@@ -252,6 +289,11 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 						onPointerDown={(event) => event.preventDefault()}
 						onClick={() => take(item)}>
 						<span class="mono">{item || '""'}</span>
+						{want.value?.want === "value" && (
+							<span class="hint number">
+								{weights.get(`${want.value.label}=${item}`)}
+							</span>
+						)}
 					</li>
 				))}
 			</ul>

@@ -51,7 +51,9 @@ function Frame({ node }: { node: number }): JSX.Element {
 			{node > 0 && <span class="number status-parent">{shareOf(parent)} <i>of parent</i></span>}
 			{samples && <span class="number status-samples">{samples}</span>}
 			<span class="status-file mono">
-				<bdi>{functionFile(current, fn) || functionUnresolved(current, fn)}</bdi>
+				<bdi>
+					{functionFile(current, fn) || functionUnresolved(current, fn).replace(/`/g, "")}
+				</bdi>
 			</span>
 			<span class="status-binary">{baseName(functionMapping(current, fn))}</span>
 		</>
@@ -64,7 +66,7 @@ function Summary(): JSX.Element {
 	const { header, count } = profile.value!;
 	const trimmed = formatPercent(header.trimmed, header.total);
 	const shown = header.trimmed
-		? `${formatCount(count)} of ${formatCount(header.nodes_total)} frames; too narrow to draw: ${trimmed}`
+		? `${formatCount(count)} frames; ${trimmed} is in frames too narrow to see`
 		: counted(count, "frame");
 	const facts = [
 		shown,

@@ -82,8 +82,9 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 	const font = `11px ${getComputedStyle(host).fontFamily}`;
 	const axis = { stroke: paint.axis, font, grid: { stroke: paint.grid, width: 1 }, ticks: { show: false } };
 	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
-	const axisValues = (_: uPlot, splits: number[]) =>
-		splits.map((value) => (value ? plain(axisValue(value, what)) : ""));
+	/* The uppermost says what they are of. */
+	const axisValues = (_: uPlot, splits: number[]) => splits.map((value, at) =>
+		plain(at > 0 && at === splits.length - 1 ? valueLabel(value, what) : axisValue(value, what)));
 	return {
 		width: host.clientWidth,
 		height: host.clientHeight,
@@ -105,7 +106,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 		},
 		axes: [
 			{ ...axis, size: 22, gap: 3, space: 80, values: axisTimes },
-			{ ...axis, size: 58, gap: 6, space: 28, values: axisValues },
+			{ ...axis, size: 68, gap: 6, space: 18, values: axisValues },
 		],
 		series: [
 			{},
@@ -321,7 +322,8 @@ export function Strip(): JSX.Element {
 					{zone.value === "utc" ? "UTC" : "Local time"}
 				</button>
 				<Reading hover={hover.value} />
-				{(chart.value?.lines.length ?? 0) > 1 && <LineSort current={chart.value} />}
+				{(chart.value?.lines.length ?? 0) > 1 && <LineSort current={chart.value}
+					at={hover.value.index < 0 ? 0 : chart.value!.xs[hover.value.index]! * 1000} />}
 			</div>
 			<div class="strip-body">
 				<Plot onHover={(next) => (hover.value = next)} />

@@ -7,6 +7,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Chart } from "../model/chart";
 import { quote, quoteName } from "../model/selector";
+import { clockTime } from "../model/timerange";
 import { alone, colourOf, pointed } from "../state/lines";
 import { go, place } from "../state/place";
 import { Icon } from "../parts/icons";
@@ -14,9 +15,13 @@ import { Icon } from "../parts/icons";
 /* Fewer are seen at a glance. */
 const SORTED_MIN = 4;
 
+/* The line that the Tab key leads to. */
+const walked = signal("");
+
 const order = signal<{ by: "mean" | "label"; down: boolean }>({ by: "mean", down: true });
 
-export function LineSort({ current }: { current: Chart | null }): JSX.Element | null {
+/* Above the values: what they are of, the mean or the moment pointed at (0: none). */
+export function LineSort({ current, at }: { current: Chart | null; at: number }): JSX.Element | null {
 	if (!current || current.lines.length < SORTED_MIN)
 		return null;
 	const choose = (by: "mean" | "label") => {
@@ -32,7 +37,7 @@ export function LineSort({ current }: { current: Chart | null }): JSX.Element | 
 					<button key={by} type="button" aria-pressed={chosen} onClick={() => choose(by)}
 						aria-label={chosen ? `${title}, ${way}` : title}
 						title={`Sort the lines by ${title.toLowerCase()}`}>
-						{title}
+						{by === "mean" && at > 0 ? clockTime(at) : title}
 						<span class="sort-mark" aria-hidden="true">
 							{chosen && (order.value.down ? "↓" : "↑")}
 						</span>
@@ -64,13 +69,30 @@ export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
 		a.line.mean - b.line.mean : a.line.label < b.line.label ? -1 : 1));
 	/* A comparison's lines are queries, not labels. */
 	const filters = place.value.view !== "compare";
+	/* One stop for the Tab key; arrows walk the lines, and to what can be done with one. */
+	const stop = rows.some(({ line }) => line.label === walked.value) ? walked.value : rows[0]?.line.label;
+	const walk = (event: KeyboardEvent) => {
+		const here = (event.target as Element).closest("li");
+		const goal = event.key === "ArrowDown" ? here?.nextElementSibling
+			: event.key === "ArrowUp" ? here?.previousElementSibling
+			: event.key === "ArrowRight" || event.key === "ArrowLeft" ? here : null;
+		const button = goal?.querySelector<HTMLElement>(
+			event.key === "ArrowRight" ? ".line-filter" : ".line-key");
+		if (!button)
+			return;
+		button.focus();
+		event.preventDefault();
+		event.stopPropagation();
+	};
 	return (
-		<ul class="line-keys" aria-label="Lines of the chart">
+		<ul class="line-keys" aria-label="Lines of the chart" onKeyDown={walk}>
 			{rows.map(({ line, at }) => (
 				<li key={line.label} class={at === near ? "near" : undefined}
 					onMouseEnter={() => (pointed.value = line.label)}
 					onMouseLeave={() => (pointed.value = "")}>
-					<button type="button" class="line-key" aria-pressed={only === line.label}
+					<button type="button" class="line-key" tabIndex={line.label === stop ? 0 : -1}
+						onFocus={() => (walked.value = line.label)}
+						aria-pressed={only === line.label}
 						title={`Draw ${only === line.label ? "all" : `only ${line.label}`}`}
 						onClick={() => toggle(line.label)}>
 						<span class={`swatch line-${colourOf(at)}`} />
@@ -78,7 +100,7 @@ export function LineKeys({ current, near, valueOf }: Properties): JSX.Element {
 						<span class="number">{valueOf(line)}</span>
 					</button>
 					{filters && (
-						<button type="button" class="line-filter"
+						<button type="button" class="line-filter" tabIndex={-1}
 							onClick={() => addCondition(line.labels)}
 							aria-label={`Show only ${line.label} in all views`}
 							title={`Show only ${line.label} in all views`}>
