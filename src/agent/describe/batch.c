@@ -264,7 +264,7 @@ static size_t splice_half(struct user_half *half)
 }
 
 /* Of a Java runtime there are words for each frame of generated code, which say what it is. */
-static uint32_t add_java_half(struct builder *builder, uint32_t node, const struct user_half *half)
+static uint32_t add_java_half(struct builder *builder, uint32_t node, struct user_half *half)
 {
 	const struct runtimes *runtimes = builder->window->runtimes;
 	const struct process_identity *identity = &half->process->identity;
