@@ -19,6 +19,14 @@ int binary_channel_open(int ret[2], struct err *err)
 	return 0;
 }
 
+pid_t binary_channel_opener(int fd)
+{
+	struct ucred opener = { 0 };
+	socklen_t len = sizeof(opener);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &opener, &len) ? 0 : opener.pid;
+}
+
 bool binary_channel_lend(void *channel, const struct agent_binary *binary)
 {
 	union {

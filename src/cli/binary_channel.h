@@ -7,12 +7,17 @@
 #ifndef FIRN_CLI_BINARY_CHANNEL_H
 #define FIRN_CLI_BINARY_CHANNEL_H
 
+#include <sys/types.h>
+
 #include "agent/agent.h"
 #include "base/err.h"
 #include "base/slice.h"
 
 /* ret[0] is the server's end, ret[1] the agent's (inherited across exec). */
 int binary_channel_open(int ret[2], struct err *err);
+
+/* The process that opened it; 0 when this is no such channel. */
+pid_t binary_channel_opener(int fd);
 
 /* The agent's side; never blocks: false when the channel is full. `channel` is the fd. */
 bool binary_channel_lend(void *channel, const struct agent_binary *binary);
