@@ -16,6 +16,7 @@
 #define PC_BYTES 16u /* struct PcDesc: offset of the instruction, of its scope, ... */
 #define METADATA_MAX 65536u
 #define NO_BCI UINT32_MAX
+#define LOST_MAX 64u /* places without a method, until the rest is left */
 
 /* A compiled method, as it is read. */
 struct source {
@@ -169,9 +170,11 @@ static void add_place(struct source *source, uint32_t last, uint32_t scope)
 
 static void read_places(struct source *source)
 {
+	uint32_t lost = 0;
 	int32_t before = -1;
 
-	for (uint32_t at = 0; at + PC_BYTES <= source->pcs_bytes; at += PC_BYTES) {
+	for (uint32_t at = 0; at + PC_BYTES <= source->pcs_bytes && lost < LOST_MAX;
+	     at += PC_BYTES) {
 		int32_t pc = int_at(source->pcs, at), offset = int_at(source->pcs, at + 4);
 		uint32_t scope;
 
@@ -179,9 +182,12 @@ static void read_places(struct source *source)
 		if (pc < 0 || pc < before || (uint32_t)pc > INT32_MAX - source->to_code)
 			continue;
 		before = pc;
-		if (offset < 0 || !find_scope(source, (uint32_t)offset, &scope))
+		if (offset <= 0)
 			continue;
-		add_place(source, (uint32_t)pc + source->to_code, scope);
+		if (find_scope(source, (uint32_t)offset, &scope))
+			add_place(source, (uint32_t)pc + source->to_code, scope);
+		else
+			lost++;
 	}
 }
 
@@ -215,7 +221,7 @@ static bool open_inside(struct source *source)
 	source->pcs_bytes = (uint32_t)pcs_end - (uint32_t)pcs;
 	source->scopes_bytes = (uint32_t)((uint64_t)pcs - (scopes - source->blob));
 	source->scopes = read_table(source, scopes, source->scopes_bytes);
-	return source->pcs && source->scopes;
+	return source->pcs && source->scopes && source->pcs_bytes <= PC_BYTES * JAVA_PLACES_MAX;
 }
 
 static bool open_apart(struct source *source)
@@ -239,7 +245,7 @@ static bool open_apart(struct source *source)
 	source->pcs_bytes = (uint32_t)(scopes - pcs);
 	source->scopes = read_table(source, debug + (uint32_t)scopes, (int64_t)bytes - scopes);
 	source->scopes_bytes = (uint32_t)(bytes - scopes);
-	return source->pcs && source->scopes;
+	return source->pcs && source->scopes && source->pcs_bytes <= PC_BYTES * JAVA_PLACES_MAX;
 }
 
 static bool open_debug(struct source *source)

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's memory that is not what HotSpot keeps there: frames are left within the bounds of the
+ * walk, and what is read of methods, compiled code and the runtime's tables stays within theirs.
+ * The first bytes choose layout, registers and the object that is read.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/bpf/space.h"
+#include "agent/runtime/hotspot/hotspot_process.h"
+#include "agent/runtime/hotspot/java_code.h"
+#include "base/slice.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define BASE 0x1000ull /* so low that pointers of few bytes lead into it */
+#define HEAD_BYTES 16u
+#define FRAMES_MAX 600u
+
+static const uint8_t *image;
+static size_t image_bytes;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline long walk_read(void *to, __u32 bytes, __u64 address)
+{
+	if (address < BASE || address - BASE > image_bytes ||
+	    bytes > image_bytes - (address - BASE))
+		return -1;
+	memcpy(to, image + (address - BASE), bytes);
+	return 0;
+}
+
+static inline const struct space_head *walk_space(__u32 tgid)
+{
+	(void)tgid;
+	return NULL;
+}
+
+static inline const struct space_part *walk_space_part(const struct space_part_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
+static inline const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
+{
+	(void)file;
+	(void)now_ns;
+	return NULL;
+}
+
+static inline const __u8 *walk_chunk(__u32 index)
+{
+	(void)index;
+	return NULL;
+}
+
+static inline long walk_read_registers(__u64 *to)
+{
+	return walk_read(to, 168, BASE);
+}
+
+static inline void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	memcpy(to, from, bytes);
+}
+
+struct walk;
+static bool walk_ask(struct walk *walk);
+
+#include "agent/bpf/jvm.h"
+
+static bool walk_ask(struct walk *walk)
+{
+	(void)walk;
+	return false;
+}
+
+static bool read_image(void *context, uint64_t address, void *to, size_t len)
+{
+	(void)context;
+	return len <= UINT32_MAX && !walk_read(to, (__u32)len, address);
+}
+
+/* Of 17, and, where it differs, of 25. */
+static struct hotspot_process layouts(uint8_t flags)
+{
+	bool is_new = flags & 1;
+	struct hotspot_process process = {
+		.walk = {
+			.heaps_count = 1,
+			.low = BASE,
+			.bytes = 4096,
+			.interpreter = BASE,
+			.interpreter_bytes = flags & 4 ? 256 : 0,
+			.heaps = { { BASE, 4096, BASE + 64 } },
+			.layout = { .blob = is_new ? 8 : 16,
+				    .frame_complete = is_new ? 54 : 20,
+				    .frame_size = is_new ? 44 : 28,
+				    .data = is_new ? 40 : 24,
+				    .code = is_new ? 36 : 32,
+				    .frame_complete_bytes = is_new ? 2 : 4,
+				    .code_bytes = is_new ? 4 : 8,
+				    .orig_pc = is_new ? 208 : 300,
+				    .deopt = is_new ? 176 : 128,
+				    .deopt_bytes = is_new ? 4 : 8,
+				    .const_method = 8,
+				    .bytecodes = is_new ? 56 : 48,
+				    .proof = 32,
+				    .bci_slot = 8,
+				    .segment_shift = 7 },
+		},
+		.layout = { .const_method = 8,
+			    .bytecodes = is_new ? 56 : 48,
+			    .proof = 32,
+			    .constants = 8,
+			    .method_flags = 28,
+			    .method_words = 24,
+			    .code_size = is_new ? 34 : 32,
+			    .name_index = is_new ? 36 : 34,
+			    .pool_holder = 24,
+			    .pool_source = 54,
+			    .pool_bytes = 72,
+			    .pool_length = 60,
+			    .klass_name = 24,
+			    .symbol_length = 4,
+			    .symbol_text = 6,
+			    .blob_name = is_new ? 8 : 96,
+			    .code = is_new ? 36 : 32,
+			    .code_bytes = is_new ? 4 : 8,
+			    .orig_pc = is_new ? 208 : 300,
+			    .method = is_new ? 80 : 112,
+			    .metadata = 260,
+			    .pcs = is_new ? 196 : 268,
+			    .pcs_end = 272,
+			    .scopes = is_new ? 200 : 120,
+			    .debug = 96,
+			    .debug_bytes = 160,
+			    .mutable_data = 16,
+			    .relocation_bytes = 28,
+			    .debug_form = is_new ? HOTSPOT_DEBUG_APART : HOTSPOT_DEBUG_INSIDE,
+			    .has_numbers_from_one = (flags & 2) != 0 },
+	};
+
+	return process;
+}
+
+static void check_code(const struct hotspot_process *process, uint64_t address)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct java_code *code = java_code_read(&memory, process, address);
+	struct java_frame frames[JAVA_INLINED_MAX];
+
+	if (!code)
+		return;
+	if (code->methods_count > JAVA_METHODS_MAX || (!code->stub && !code->methods_count))
+		abort();
+	for (uint32_t at = 0; at < 512; at++) {
+		size_t count = java_code_frames(code, at, frames);
+
+		if (count > JAVA_INLINED_MAX || (!code->stub && !count))
+			abort();
+		for (size_t i = 0; i < count; i++)
+			if (strlen(frames[i].method->function) > 2 * JAVA_NAME_MAX + 1)
+				abort();
+	}
+	java_code_bytes(code);
+	java_code_free(code);
+}
+
+static uint64_t address_at(const uint8_t *data)
+{
+	return BASE + (data[0] | (uint32_t)data[1] << 8);
+}
+
+static void check_walk(const struct hotspot_process *process, const uint8_t *data)
+{
+	static struct walk walk;
+	static struct sample sample;
+	uint32_t count = 0;
+
+	memset(&walk, 0, offsetof(struct walk, memories));
+	memset(walk.memories, 0, sizeof(walk.memories));
+	walk.jvm.process = process->walk;
+	walk.jvm.count = 0;
+	walk_start(&walk);
+	walk.at = 0;
+	walk.has_jvm = true;
+	walk.full = true;
+	walk.pc = address_at(data);
+	walk.sp = address_at(data + 2);
+	walk.fp = address_at(data + 4);
+	while (walk_frame(&walk, &sample))
+		if (count++ > FRAMES_MAX)
+			abort();
+	if (walk.jvm.count > SAMPLE_USER_FRAMES_MAX)
+		abort();
+	for (uint32_t i = 0; i < walk.jvm.count && i < 8; i++)
+		check_code(process, SCRIPT_ADDRESS(walk.jvm.words[2 * i]));
+}
+
+static void check_tables(void)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct hotspot_process process;
+	struct vm_symbols symbols;
+
+	for (size_t i = 0; i < VM_SYMBOLS; i++)
+		symbols.at[i] = 8 * i;
+	hotspot_process_read(&memory, BASE, &symbols, &process);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hotspot_process process;
+
+	if (size < HEAD_BYTES)
+		return 0;
+	image = data + HEAD_BYTES;
+	image_bytes = size - HEAD_BYTES;
+	process = layouts(data[0]);
+	check_walk(&process, data + 2);
+	process.walk.low = data[0] & 8 ? 0 : BASE; /* whether the object is one of code */
+	process.walk.bytes = data[0] & 8 ? 0 : 65536;
+	check_code(&process, address_at(data + 8));
+	check_tables();
+	return 0;
+}
