@@ -11,6 +11,7 @@
 #include "codec/archive/compress.h"
 #include "codec/profile/firefox.h"
 #include "codec/profile/folded.h"
+#include "codec/profile/jfr.h"
 #include "codec/profile/legacy_pprof.h"
 #include "codec/profile/perf_script.h"
 #include "codec/profile/pprof_check.h"
@@ -58,11 +59,15 @@ static bool looks_like_pprof(struct slice bytes)
 	return rc;
 }
 
-static int take_pprof(struct profile_file *file, struct slice bytes, struct err *err)
+/* `name` is the profile's, or empty. */
+static int take_pprof(struct profile_file *file, struct slice bytes, const char *name,
+		      struct err *err)
 {
 	struct ingest_limits limits = ingest_limits_default;
 	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
-	struct ingest_pprof input = { .bytes = bytes, .now_ns = clock_real_ns() };
+	struct ingest_pprof input = { .bytes = bytes,
+				      .name = slice_of(name),
+				      .now_ns = clock_real_ns() };
 	int rc;
 
 	limits.decompressed_bytes_max = PROFILE_FILE_BYTES_MAX;
@@ -85,10 +90,30 @@ static int take_text(struct profile_file *file, struct slice bytes, struct err *
 	rc = text_formats[at].decode(bytes, &builder, err);
 	if (!rc) {
 		pprof_encode(&builder.profile, &encoded);
-		rc = take_pprof(file, strbuf_slice(&encoded), err);
+		rc = take_pprof(file, strbuf_slice(&encoded), "", err);
 	}
 	strbuf_free(&encoded);
 	stack_builder_free(&builder);
+	return rc;
+}
+
+/* Every kind that a flight recording has, the first one first: that is what a file is by default.
+ */
+static int take_jfr(struct profile_file *file, struct slice bytes, struct err *err)
+{
+	struct jfr jfr;
+	int rc = jfr_decode(bytes, ELEMENTS_MAX, &jfr, err);
+
+	for (int i = 0; i < JFR_KINDS && !rc; i++) {
+		struct strbuf encoded = { 0 };
+
+		if (!jfr.built[i].strings)
+			continue;
+		pprof_encode(&jfr.built[i].profile, &encoded);
+		rc = take_pprof(file, strbuf_slice(&encoded), jfr_name((enum jfr_kind)i), err);
+		strbuf_free(&encoded);
+	}
+	jfr_free(&jfr);
 	return rc;
 }
 
@@ -109,8 +134,10 @@ static int take(struct profile_file *file, struct slice bytes, struct err *err)
 	}
 	if (!rc && slice_starts_with(bytes, SLICE_LITERAL(RECORDING_MAGIC)))
 		rc = take_recording(file, bytes, err);
+	else if (!rc && jfr_is(bytes))
+		rc = take_jfr(file, bytes, err);
 	else if (!rc && looks_like_pprof(bytes))
-		rc = take_pprof(file, bytes, err);
+		rc = take_pprof(file, bytes, "", err);
 	else if (!rc)
 		rc = take_text(file, bytes, err);
 	strbuf_free(&unpacked);
@@ -144,22 +171,27 @@ static void list_types(const struct tables_view *view, struct strbuf *out)
 			    SLICE_FMT(tables_text(view, view->columns[i].sample_type)));
 }
 
+static bool find_type(const struct tables_view *view, const char *sample_type,
+		      struct profile_type *ret)
+{
+	for (uint32_t i = 0; i < view->groups_count; i++)
+		for (uint32_t k = 0; k < view->groups[i].column_count; k++) {
+			*ret = profile_type_of(view, i, k);
+			if (slice_is(ret->sample_type, sample_type))
+				return true;
+		}
+	return false;
+}
+
 static int choose_type(struct profile_file *file, const struct tables_view *view,
 		       const char *sample_type, struct err *err)
 {
-	const struct group *group = &view->groups[0];
-	uint32_t chosen = group->column_count - 1;
 	struct profile_type type;
 	struct strbuf known = { 0 };
 	int rc = 0;
 
-	for (uint32_t i = 0; sample_type && i < group->column_count; i++) {
-		chosen = i;
-		type = profile_type_of(view, 0, i);
-		if (slice_is(type.sample_type, sample_type))
-			break;
-	}
-	type = profile_type_of(view, 0, chosen);
+	if (!sample_type || !find_type(view, sample_type, &type))
+		type = profile_type_of(view, 0, view->groups[0].column_count - 1);
 	if (sample_type && !slice_is(type.sample_type, sample_type)) {
 		list_types(view, &known);
 		rc = err_set(err, ERR_NOT_FOUND, "no sample type \"%s\"; there are: %.*s",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profile_file - a profile in a file, of any format that firn reads, as what queries are asked of:
- * pprof, legacy pprof, folded stacks, speedscope, Firefox Profiler, perf script, and firn's own
- * recordings (docs/formats/recording.md). The format is told by the content.
+ * pprof, legacy pprof, Java flight recordings, folded stacks, speedscope, Firefox Profiler, perf
+ * script, and firn's own recordings (docs/formats/recording.md). The content tells the format.
  *
  * Values are amounts, whatever the file says of its duration; only inuse_* and goroutines are
  * states. One thread. Files are written as output_file.h does.

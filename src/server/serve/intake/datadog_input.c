@@ -9,7 +9,9 @@
 #include "base/budget.h"
 #include "codec/archive/compress.h"
 #include "codec/archive/frames.h"
+#include "codec/profile/jfr.h"
 #include "codec/wire/multipart.h"
+#include "server/serve/intake/jfr_input.h"
 #include "server/serve/intake/writing.h"
 
 #define LABELS_MAX 128
@@ -140,6 +142,8 @@ static int take_bytes(struct input *input, const struct multipart_part *part, st
 		.types_count = sizeof(types) / sizeof(types[0]),
 	};
 
+	if (jfr_is(bytes))
+		return jfr_input_take(writing, &profile);
 	return ingest_from_pprof(writing->scratch, &writing->limits, &profile, writing->batch,
 				 &writing->err);
 }

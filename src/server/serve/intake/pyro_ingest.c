@@ -10,6 +10,7 @@
 #include "codec/profile/name_tree.h"
 #include "codec/profile/speedscope.h"
 #include "codec/wire/multipart.h"
+#include "server/serve/intake/jfr_input.h"
 #include "server/serve/intake/pyro_name.h"
 #include "server/serve/intake/writing.h"
 
@@ -29,7 +30,8 @@ enum format {
 	FORMAT_TRIE,
 	FORMAT_TREE,
 	FORMAT_SPEEDSCOPE,
-	FORMAT_PPROF
+	FORMAT_PPROF,
+	FORMAT_JFR
 };
 
 struct ingest_request {
@@ -61,6 +63,7 @@ static int read_format(struct ingest_request *ingest)
 		{ "pprof", "multipart/form-data", FORMAT_PPROF },
 		{ "trie", "binary/octet-stream+trie", FORMAT_TRIE },
 		{ "tree", "binary/octet-stream+tree", FORMAT_TREE },
+		{ "jfr", "", FORMAT_JFR },
 		{ "lines", "", FORMAT_LINES },
 		{ "speedscope", "", FORMAT_SPEEDSCOPE },
 		{ "groups", "", FORMAT_GROUPS },
@@ -81,8 +84,8 @@ static int read_format(struct ingest_request *ingest)
 	if (!name.len)
 		return 0;
 	return err_set(&ingest->writing.err, ERR_INVALID,
-		       "parameter format \"%.*s\": pprof, groups, folded, lines, trie, tree and "
-		       "speedscope are known",
+		       "parameter format \"%.*s\": pprof, jfr, groups, folded, lines, trie, tree "
+		       "and speedscope are known",
 		       SLICE_FMT(name));
 }
 
@@ -97,7 +100,7 @@ static int read_parameters(struct ingest_request *ingest)
 	net_request_parameter(request, "name", 0, &ingest->name_text);
 	net_request_parameter(request, "units", 0, &ingest->units);
 	rc = pyro_name_parse(strbuf_slice(&ingest->name_text), strbuf_slice(&ingest->units),
-			     ingest->format == FORMAT_PPROF, &ingest->name, &ingest->writing.err);
+			     ingest->format >= FORMAT_PPROF, &ingest->name, &ingest->writing.err);
 	ingest->from_ns = pyro_name_time_ns(parameter(ingest, "from"));
 	ingest->until_ns = pyro_name_time_ns(parameter(ingest, "until"));
 	ingest->average = slice_is(parameter(ingest, "aggregationType"), "average");
@@ -128,6 +131,8 @@ static int take_pprof(struct ingest_request *ingest, struct slice bytes, struct 
 		.types_count = ingest->types_count,
 	};
 
+	if (ingest->format == FORMAT_JFR)
+		return jfr_input_take(writing, &profile);
 	return ingest_from_pprof(writing->scratch, &writing->limits, &profile, writing->batch,
 				 &writing->err);
 }
@@ -177,7 +182,7 @@ static int take_parts(struct ingest_request *ingest)
 	int more = 1;
 
 	while (!rc && (more = multipart_next(&reader, &part, &writing->err)) > 0) {
-		if (slice_is(part.name, "profile"))
+		if (slice_is(part.name, ingest->format == FORMAT_JFR ? "jfr" : "profile"))
 			profile = part.bytes;
 		else if (slice_is(part.name, "sample_type_config") && part.bytes.len)
 			rc = read_config(ingest, part.bytes);
@@ -189,7 +194,8 @@ static int take_parts(struct ingest_request *ingest)
 	if (rc || more < 0)
 		return rc ? rc : more;
 	if (!profile.len)
-		return err_set(&writing->err, ERR_INVALID, "no part \"profile\" in the body");
+		return err_set(&writing->err, ERR_INVALID, "no part \"%s\" in the body",
+			       ingest->format == FORMAT_JFR ? "jfr" : "profile");
 	return take_pprof(ingest, profile, SLICE_LITERAL(""));
 }
 
@@ -323,7 +329,7 @@ static int take(struct ingest_request *ingest)
 
 	if (rc)
 		return rc;
-	if (ingest->format != FORMAT_PPROF)
+	if (ingest->format < FORMAT_PPROF)
 		return take_stacks_paid(ingest);
 	if (multipart_is(net_request_header(request, "content-type")))
 		return take_parts(ingest);

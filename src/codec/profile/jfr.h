@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jfr - Java Flight Recorder's files, of the JDK (8 and newer) and of async-profiler, to stacks.
+ *
+ * A file is chunks, each with a description of its own events and with its constants; the layout of
+ * every event is taken from there. One recording holds profiles of several kinds: CPU, wall clock,
+ * allocations, locks. Each kind that has samples becomes one profile. All belongs to the struct.
+ */
+#ifndef FIRN_CODEC_PROFILE_JFR_H
+#define FIRN_CODEC_PROFILE_JFR_H
+
+#include "codec/profile/stack_builder.h"
+
+enum jfr_kind {
+	JFR_CPU,
+	JFR_WALL,
+	JFR_NEW_TLAB,
+	JFR_OUTSIDE_TLAB,
+	JFR_ALLOCATION,
+	JFR_MUTEX,
+	JFR_BLOCK,
+	JFR_LIVE,
+	JFR_MALLOC,
+	JFR_KINDS
+};
+
+struct jfr {
+	struct stack_builder built[JFR_KINDS]; /* those without samples are not there */
+	bool unfinished; /* the last chunk was still being written: left out */
+};
+
+bool jfr_is(struct slice bytes); /* by magic "FLR\0" */
+
+/* The name of the profile of a kind: "process_cpu", "wall", "memory", "mutex", "block". */
+const char *jfr_name(enum jfr_kind kind);
+
+/*
+ * `ret` is to be freed in any case. ERR_INVALID names offset and chunk, or says that there is no
+ * event with a stack; ERR_LIMIT: more than elements_max of something. Memory: some 64 bytes per
+ * constant of a chunk.
+ */
+MUST_USE int jfr_decode(struct slice bytes, size_t elements_max, struct jfr *ret, struct err *err);
+void jfr_free(struct jfr *jfr);
+
+#endif
