@@ -21,13 +21,19 @@ struct text {
 	int waiting, seen;
 };
 
+/* While garbage is collected an object that has moved has its new address in place of its map. */
+static bool is_moved(uint64_t map)
+{
+	return map && (map & 7) == 0;
+}
+
 uint16_t v8_type(const struct memory_reader *memory, const struct v8_layout *layout, uint64_t word)
 {
 	uint64_t map;
 	uint16_t type;
 
 	if (!v8_is_object(word) || !memory_read(memory, word - 1, &map, sizeof(map)) ||
-	    !v8_is_object(map) ||
+	    (is_moved(map) && !memory_read(memory, map, &map, sizeof(map))) || !v8_is_object(map) ||
 	    !memory_read(memory, map - 1 + layout->map_type, &type, sizeof(type)))
 		return V8_NO_FIELD;
 	return type;

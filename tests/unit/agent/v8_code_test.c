@@ -203,6 +203,17 @@ static void strings_of_all_forms_are_read(void **state)
 	check(shared_of(wide, script), "\xe6\xb5\x8b\xc3\xa4\xf0\x9f\x98\x80", "/srv/app.js", 0);
 }
 
+/* As garbage is collected: its new address stands in place of its map. */
+static void a_string_that_is_being_moved_is_read(void **state)
+{
+	uint64_t script = script_of("/srv/app.js");
+	uint64_t old = narrow("moved"), new = narrow("moved") - 1;
+
+	(void)state;
+	memcpy(image + (old - 1 - BASE), &new, sizeof(new));
+	check(shared_of(old, script), "moved", "/srv/app.js", 0);
+}
+
 static void strings_that_go_in_circles_end(void **state)
 {
 	uint64_t script = script_of("/srv/app.js");
@@ -250,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(files_of_modules_are_paths, setup),
 		cmocka_unit_test_setup(functions_of_v8_have_no_file, setup),
 		cmocka_unit_test_setup(strings_of_all_forms_are_read, setup),
+		cmocka_unit_test_setup(a_string_that_is_being_moved_is_read, setup),
 		cmocka_unit_test_setup(strings_that_go_in_circles_end, setup),
 		cmocka_unit_test_setup(a_source_at_the_place_of_another_has_its_own_lines, setup),
 		cmocka_unit_test_setup(what_is_no_function_is_refused, setup),
