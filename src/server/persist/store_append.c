@@ -264,7 +264,25 @@ int store_takes_appends(struct store *store, struct err *err)
 {
 	int rc = store_check_writable(store, err);
 
-	return rc ? rc : store_check_space(store, err);
+	if (!rc)
+		rc = store_check_space(store, err);
+	if (rc)
+		return rc;
+	lock_take(&store->lock);
+	if (store->seal_err.code == ERR_NO_SPACE)
+		rc = err_set(err, ERR_NO_SPACE, "parts cannot be written: %.400s",
+			     store->seal_err.message);
+	else if (store->log_full)
+		rc = err_set(err, ERR_NO_SPACE, "there is no room for the log");
+	lock_give(&store->lock);
+	return rc;
+}
+
+static void note_log_full(struct store *store)
+{
+	lock_take(&store->lock);
+	store->log_full = true;
+	lock_give(&store->lock);
 }
 
 int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
@@ -285,6 +303,8 @@ int store_append(struct store *store, const struct tables_view *batch, struct ap
 		rc = append(store, batch, ret, err);
 		unreserve(store, bytes);
 	}
+	if (rc == -ERR_NO_SPACE)
+		note_log_full(store);
 	if (rc)
 		metric_add(&store_append_errors, 1);
 	return rc;

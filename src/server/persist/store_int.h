@@ -90,6 +90,7 @@ struct store {
 	bool poisoned;
 	struct err poison_reason;
 	bool disk_full; /* less is free than the reserve: appends are refused */
+	bool log_full;	/* the last append found no room */
 	uint64_t disk_free_bytes;
 
 	struct tombstones *tombstones; /* guarded by lock: those in force; NULL before recovery */

@@ -85,6 +85,8 @@ void store_watch_disk(struct store *store)
 	full = free_bytes < (was ? reserve / 100 * RESUME_PERCENT : reserve);
 	store->disk_full = full;
 	store->disk_free_bytes = free_bytes;
+	if (free_bytes >= 2 * store->options.segment_bytes)
+		store->log_full = false; /* whoever asks whether to send has to be told to try */
 	lock_give(&store->lock);
 	metric_set(&store_disk_free_bytes, (int64_t)free_bytes);
 	metric_set(&store_disk_full, full);
