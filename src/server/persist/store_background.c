@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "server/persist/store_int.h"
 
+#define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S) /* a message that tells what is free is always new */
+
 void store_make_log_ahead(struct store *store)
 {
 	struct layout_name name;
@@ -46,6 +48,7 @@ static void *run(void *context)
 {
 	struct store *store = context;
 	char last_error[ERR_MESSAGE_BYTES] = "";
+	int64_t quiet_until_ns = 0;
 
 	pthread_setname_np(pthread_self(), "firn-seal");
 	lock_take(&store->wake_lock);
@@ -60,10 +63,13 @@ static void *run(void *context)
 			break;
 		lock_give(&store->wake_lock);
 		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
+		    clock_monotonic_ns() >= quiet_until_ns &&
 		    strcmp(last_error, err.message) != 0) {
+			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
 			memcpy(last_error, err.message, sizeof(last_error));
 			log_error("store",
-				  "work in the background failed; it is tried again every second",
+				  "work in the background failed; it is tried again every second, "
+				  "told once a minute",
 				  "error=\"%s\"", err.message);
 		}
 		lock_take(&store->wake_lock);
