@@ -43,10 +43,13 @@ const source = async (page) => {
 	await page.getByRole("table", { name: "Source of spin" }).getByRole("row").first().waitFor();
 };
 
-await take("light", { colorScheme: "light" }, query(), hover);
-await take("dark", { colorScheme: "dark" }, query(), hover);
+/* As a host is opened first. */
+const host = `${query()}&group_by=comm`;
+await take("light", { colorScheme: "light" }, host, hover);
+await take("dark", { colorScheme: "dark" }, host, hover);
 await take("compare", { colorScheme: "light" }, `${query()}&view=compare&${early}`);
 await take("source", { colorScheme: "dark" }, query('comm="busy"'), source);
+await take("400", { colorScheme: "light", viewport: { width: 400, height: 860 } }, host);
 await take("600", { colorScheme: "light", viewport: { width: 600, height: 900 } }, query());
 await take("table", { colorScheme: "light" }, `${query()}&view=table`);
 await take("sandwich", { colorScheme: "dark" }, `${query('comm="busy"')}&view=sandwich&function=spin`);

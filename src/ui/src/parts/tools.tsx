@@ -188,10 +188,11 @@ function Runtimes(): JSX.Element | null {
 	if (!runtimes && !profile.value?.folded)
 		return null;
 	return (
-		<button type="button" class="control" aria-pressed={runtimes}
-			title="An interpreter's own C frames; hidden, they count for the functions that they work for"
+		<button type="button" class="control"
+			aria-label={runtimes ? "Hide interpreter" : "Show interpreter"}
+			title="Interpreters' own C frames; hidden, they count for the functions that they work for"
 			onClick={() => go({ runtimes: !runtimes, zoom: "" })}>
-			{runtimes ? "Hide interpreter" : "Show interpreter"}
+			{runtimes ? "− C" : "+ C"}
 		</button>
 	);
 }
