@@ -285,6 +285,8 @@ static __always_inline enum stack_end jvm_leave_stub(struct walk *walk)
 {
 	__u64 word = 0, fp = walk->fp;
 
+	/* A virtual thread's oldest frame on the stack returns to where others are fetched. */
+	walk->jvm.is_barrier = !walk->full && !walk_is_after_call(walk, walk->pc + 1);
 	if (walk->full && walk_word(walk, walk->sp, &word) && jvm_is_return(walk, word))
 		return jvm_arrive_bare(walk, walk->sp + 8);
 	if (walk->full && walk_word(walk, walk->sp, &word) && word == fp &&
@@ -361,6 +363,10 @@ static __always_inline void jvm_note(struct walk *walk)
 		return;
 	walk->jvm.words[2 * at] = (walk->jvm.object & ~(__u64)SCRIPT_FLAGS) | SCRIPT_ENDS_RUN;
 	walk->jvm.words[2 * at + 1] = (__u64)walk->jvm.proof << 32 | walk->jvm.position;
+	if (walk->jvm.is_barrier) {
+		walk->jvm.words[2 * at] = SCRIPT_IS_CUT;
+		walk->jvm.words[2 * at + 1] = SCRIPT_IN_HEAP;
+	}
 	walk->jvm.count = at + 1;
 }
 
@@ -372,6 +378,7 @@ WALK_APART enum stack_end walk_out_of_jvm(struct walk *walk)
 
 	trail_break(&walk->trail);
 	walk->jvm.object = walk->jvm.proof = 0;
+	walk->jvm.is_barrier = false;
 	walk->jvm.position = JVM_NO_POSITION;
 	if (walk->pc - process->interpreter < process->interpreter_bytes)
 		end = jvm_leave_interpreted(walk);

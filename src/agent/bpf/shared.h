@@ -72,7 +72,7 @@ enum script_flag {
 };
 
 /* Why the frames of an interpreter end before the last one. */
-enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_ENDS };
+enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_IN_HEAP, SCRIPT_ENDS };
 
 /* How a thread's state is found. */
 enum script_state_form {

@@ -113,8 +113,8 @@ struct walk_jvm {
 	__u64 head[JVM_HEAD_BYTES / 8];
 	__u64 ids;
 	__u64 code[JVM_PEEK_BYTES / 8];
-	__u32 count; /* of frames noted */
-	__u32 reserved;
+	__u32 count;	 /* of frames noted */
+	bool is_barrier; /* the frame is none: those before it are in the heap */
 	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
 };
 

@@ -12,6 +12,7 @@
 static const char *const cut_markers[SCRIPT_ENDS] = {
 	[SCRIPT_UNREADABLE] = "[truncated: unreadable python frame]",
 	[SCRIPT_TOO_DEEP] = "[truncated: too many python frames]",
+	[SCRIPT_IN_HEAP] = "[truncated: virtual thread's frames in the heap]",
 };
 
 static uint32_t marker(struct tables *tables, const char *text)
@@ -115,10 +116,15 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 			  const struct process_identity *identity, const uint64_t *words,
 			  uint32_t ret[JAVA_INLINED_MAX])
 {
-	const struct script_code *code = runtimes_find(runtimes, identity, words);
+	const struct script_code *code;
 	struct java_frame frames[JAVA_INLINED_MAX];
 	size_t count;
 
+	if (words[0] & SCRIPT_IS_CUT) {
+		ret[0] = marker(tables, cut_markers[SCRIPT_IN_HEAP]);
+		return 1;
+	}
+	code = runtimes_find(runtimes, identity, words);
 	if (!code || !code->java || code->java->stub) {
 		ret[0] = java_stub_frame(tables, code && code->java ? code->java->stub : NULL);
 		return 1;
