@@ -272,7 +272,7 @@ static void push_frame(struct decoder *decoder, struct stack_builder *into,
 }
 
 /* StackTrace{ truncated, frames }, leaf first. */
-static bool push_stack(struct decoder *decoder, struct stack_builder *into,
+static bool read_stack(struct decoder *decoder, struct stack_builder *into,
 		       const struct jfr_constant *stack)
 {
 	struct jfr_chunk *chunk = &decoder->chunk;
@@ -300,10 +300,33 @@ static bool push_stack(struct decoder *decoder, struct stack_builder *into,
 	return !reader.failed;
 }
 
+/* A stack is read once for each kind; later samples have the frames of the first one with it. */
+static bool push_stack(struct decoder *decoder, enum jfr_kind kind, struct jfr_constant *stack)
+{
+	struct stack_builder *into = &decoder->jfr->built[kind];
+	const struct pprof *profile = &into->profile;
+	const struct pprof_sample *sample;
+
+	if (!stack->samples) {
+		stack->samples = arena_new_array(&decoder->chunk.arena, uint32_t, JFR_KINDS);
+		memset(stack->samples, 0, JFR_KINDS * sizeof(*stack->samples));
+	}
+	if (!stack->samples[kind]) { /* by number from 1, as the sample that is being made */
+		stack->samples[kind] = (uint32_t)profile->samples.count + 1;
+		return read_stack(decoder, into, stack);
+	}
+	if (into->full)
+		return true;
+	sample = &profile->samples.data[stack->samples[kind] - 1];
+	for (uint32_t i = 0; i < sample->location_count; i++)
+		stack_builder_push_id(into, profile->location_ids.data[sample->location_first + i]);
+	return true;
+}
+
 /* Events. */
 
 struct event {
-	const struct jfr_constant *stack;
+	struct jfr_constant *stack;
 	struct jfr_constant *thread;
 	int64_t amount; /* of the field that weighs */
 };
@@ -351,9 +374,9 @@ static struct stack_builder *builder_of(struct decoder *decoder, enum jfr_kind k
 
 static int64_t ticks_to_ns(const struct decoder *decoder, int64_t ticks)
 {
-	return ticks <= 0
-		       ? 0
-		       : (int64_t)((double)ticks * NS_PER_S / (double)decoder->chunk.ticks_per_s);
+	double ns = (double)ticks * NS_PER_S / (double)decoder->chunk.ticks_per_s;
+
+	return ns <= 0 ? 0 : ns < 9e18 ? (int64_t)ns : INT64_MAX;
 }
 
 /* What a sample of a source stands for. */
@@ -396,7 +419,7 @@ static bool add_event(struct decoder *decoder, struct jfr_reader *reader, size_t
 		kind = JFR_WALL;
 	into = builder_of(decoder, kind);
 	into->stack_count = 0;
-	if (!push_stack(decoder, into, event.stack))
+	if (!push_stack(decoder, kind, event.stack))
 		return false;
 	weigh(decoder, source, event.amount, values);
 	stack_builder_sample(into, false, values);

@@ -41,6 +41,7 @@ struct jfr_constant {
 	int64_t key;
 	size_t at;	   /* in the chunk */
 	struct slice text; /* for whoever made one of it; data NULL: nobody did */
+	uint32_t *samples; /* likewise, of a stack: in the chunk's arena */
 };
 
 struct jfr_chunk {
