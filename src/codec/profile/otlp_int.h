@@ -29,8 +29,7 @@ MUST_USE int otlp_fail_memory(struct otlp_decoder *decoder, size_t bytes);
 #define OTLP_ROOM_UP_TO(decoder, column, most)                                                     \
 	(COLUMN_ROOM_PAID(column, (decoder)->budget, 1, most) ||                                   \
 	 ((column)->count >= (most) ? otlp_fail_limit(decoder, most)                               \
-				    : otlp_fail_memory(decoder, sizeof(*(column)->data)),          \
-	  false))
+				    : otlp_fail_memory(decoder, sizeof(*(column)->data))) == 0)
 #define OTLP_ROOM(decoder, column) OTLP_ROOM_UP_TO(decoder, column, (decoder)->elements_max)
 
 MUST_USE int otlp_end_of(struct otlp_decoder *decoder, const struct pb_reader *in,
