@@ -33,14 +33,14 @@
 
 /* Kinds of system calls that a role is refused. */
 enum {
-	NO_SYSTEM = 1,	 /* the host itself, other processes, other namespaces */
-	NO_MOUNT = 2,	 /* file systems */
-	NO_IDENTITY = 4, /* another user; capset only takes away */
-	NO_EXEC = 8,	 /* other programs */
-	NO_PROFILING = 16,
-	NO_NETWORK = 32,  /* sockets other than those that are there */
-	NO_CHANGE = 64,	  /* files: made, changed, removed */
-	NO_PROCESS = 128, /* more processes and threads */
+	NO_SYSTEM = 1,	   /* the host itself, other processes, other namespaces */
+	NO_MOUNT = 2,	   /* file systems */
+	NO_IDENTITY = 4,   /* another user; capset only takes away */
+	NO_EXEC = 8,	   /* other programs */
+	NO_PROFILING = 16, /* events, BPF, the memory of other processes */
+	NO_NETWORK = 32,   /* sockets other than those that are there */
+	NO_CHANGE = 64,	   /* files: made, changed, removed */
+	NO_PROCESS = 128,  /* more processes and threads */
 };
 
 struct role {
@@ -102,7 +102,6 @@ static const struct {
 	{ NO_SYSTEM, SYS_open_by_handle_at },
 	{ NO_SYSTEM, SYS_personality },
 	{ NO_SYSTEM, SYS_pivot_root },
-	{ NO_SYSTEM, SYS_process_vm_readv },
 	{ NO_SYSTEM, SYS_process_vm_writev },
 	{ NO_SYSTEM, SYS_ptrace },
 	{ NO_SYSTEM, SYS_quotactl },
@@ -140,6 +139,7 @@ static const struct {
 	{ NO_EXEC, SYS_execveat },
 	{ NO_PROFILING, SYS_bpf },
 	{ NO_PROFILING, SYS_perf_event_open },
+	{ NO_PROFILING, SYS_process_vm_readv },
 	{ NO_NETWORK, SYS_accept },
 	{ NO_NETWORK, SYS_accept4 },
 	{ NO_NETWORK, SYS_bind },
