@@ -12,11 +12,10 @@
 #include "base/slice.h"
 
 #define SHARED_BYTES_MAX 96u
-#define SCOPE_WORDS_MAX                                                                            \
-	4u /* behind the variables: class variable, function with its slot, name                   \
-	    */
+/* Behind the variables: class variable, function with its slot, inferred name, position. */
+#define SCOPE_WORDS_MAX 5u
 #define SCOPE_VARIABLES_MAX 4096u
-#define SCOPE_INFIRST_LINE_MAX 75u /* names, over which they are in a table of their own */
+#define SCOPE_LOCALS_INLINED_MAX 75u /* names, over which they are in a table of their own */
 #define ANONYMOUS "(anonymous)"
 
 /* Of a scope's flags, the same ones since 8.4. */
@@ -70,7 +69,7 @@ static bool find_scope_rest(const struct source *source, uint64_t scope, uint32_
 	count >>= 32;
 	if (count > SCOPE_VARIABLES_MAX)
 		return false;
-	names = count < SCOPE_INFIRST_LINE_MAX ? count : 1;
+	names = count < SCOPE_LOCALS_INLINED_MAX ? count : 1;
 	*ret_flags = flags_of(flags);
 	*ret = scope - 1 + source->layout->scope_variables + 8 * (names + count);
 	return true;

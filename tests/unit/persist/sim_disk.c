@@ -253,7 +253,8 @@ static ssize_t pwrite_locked(struct sim_disk *disk, struct sim_file *file, const
 	if (verdict == DO_HALF && len > 1)
 		len = disk->down ? half_in_sectors(len, offset) : len / 2;
 	set_len(&file->inode->seen, offset + len);
-	memcpy(file->inode->seen.data + offset, data, len);
+	if (len)
+		memcpy(file->inode->seen.data + offset, data, len);
 	return disk->down ? -EIO : (ssize_t)len;
 }
 

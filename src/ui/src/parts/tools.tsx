@@ -189,7 +189,7 @@ function Runtimes(): JSX.Element | null {
 		return null;
 	return (
 		<button type="button" class="control"
-			aria-label={runtimes ? "Hide interpreter" : "Show interpreter"}
+			aria-label={runtimes ? "− C: hide interpreter" : "+ C: show interpreter"}
 			title="Interpreters' own C frames; hidden, they count for the functions that they work for"
 			onClick={() => go({ runtimes: !runtimes, zoom: "" })}>
 			{runtimes ? "− C" : "+ C"}
