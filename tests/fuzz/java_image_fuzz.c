@@ -12,28 +12,16 @@
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/hotspot/java_code.h"
 #include "base/slice.h"
+#include "image_fuzz.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define BASE 0x1000ull /* so low that pointers of few bytes lead into it */
 #define HEAD_BYTES 16u
 #define FRAMES_MAX 600u
 
-static const uint8_t *image;
-static size_t image_bytes;
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static inline long walk_read(void *to, __u32 bytes, __u64 address)
-{
-	if (address < BASE || address - BASE > image_bytes ||
-	    bytes > image_bytes - (address - BASE))
-		return -1;
-	memcpy(to, image + (address - BASE), bytes);
-	return 0;
-}
 
 static inline const struct space_head *walk_space(__u32 tgid)
 {
@@ -79,12 +67,6 @@ static bool walk_ask(struct walk *walk)
 {
 	(void)walk;
 	return false;
-}
-
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	return len <= UINT32_MAX && !walk_read(to, (__u32)len, address);
 }
 
 /* Of 17, and, where it differs, of 25. */

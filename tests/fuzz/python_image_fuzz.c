@@ -11,34 +11,15 @@
 #include "agent/runtime/python_code.h"
 #include "agent/runtime/python_lines.h"
 #include "agent/runtime/splice.h"
+#include "image_fuzz.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define BASE 0x1000ull /* so low that pointers of few bytes lead into it */
-
-static const uint8_t *image;
-static size_t image_bytes;
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline long walk_read(void *to, __u32 bytes, __u64 address)
-{
-	if (address < BASE || address - BASE > image_bytes ||
-	    bytes > image_bytes - (address - BASE))
-		return -1;
-	memcpy(to, image + (address - BASE), bytes);
-	return 0;
-}
-
 #include "agent/bpf/script.h"
-
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	return len <= UINT32_MAX && !walk_read(to, (__u32)len, address);
-}
 
 static void check_code(const struct python_layout *layout, uint64_t address)
 {

@@ -12,57 +12,23 @@
 #include "agent/runtime/v8_code.h"
 #include "agent/runtime/v8_text.h"
 #include "base/slice.h"
+#include "image_fuzz.h"
+#include "v8_layout_20.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define BASE 0x1000ull /* so low that pointers of few bytes lead into it */
 #define PLACES 8
-
-static const uint8_t *image;
-static size_t image_bytes;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool read_image(void *context, uint64_t address, void *to, size_t len)
-{
-	(void)context;
-	if (address < BASE || address - BASE > image_bytes || len > image_bytes - (address - BASE))
-		return false;
-	memcpy(to, image + (address - BASE), len);
-	return true;
-}
-
 /* As in Node.js 20, but for kinds, which are small. */
 static const struct v8_layout layout = {
-	.map_type = 12,
 	.type_shared = 130,
 	.type_scope = 131,
 	.type_script = 132,
-	.text_types = 128,
-	.form_mask = 7,
-	.narrow_mask = 8,
-	.form_cons = 1,
-	.form_external = 2,
-	.form_sliced = 3,
-	.form_thin = 5,
-	.text_length = 12,
-	.text_characters = 16,
-	.cons_first = 16,
-	.cons_second = 24,
-	.sliced_parent = 16,
-	.sliced_start = 24,
-	.thin_actual = 16,
-	.external_resource = 16,
-	.shared_name = 16,
-	.shared_script = 32,
-	.scope_flags = 8,
-	.scope_variables = 32,
-	.scope_position = V8_NO_FIELD,
-	.script_name = 16,
-	.script_source = 8,
-	.script_line = 24,
+	V8_LAYOUT_20,
 };
 
 static void check_code(const struct v8_layout *of, uint64_t address)

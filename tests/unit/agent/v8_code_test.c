@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "agent/runtime/v8_code.h"
+#include "fuzz/v8_layout_20.h"
 
 #define BASE 0x10000ull
 #define IMAGE_BYTES 8192u
@@ -32,33 +33,10 @@ enum {
 #define NUMBER(value) ((uint64_t)(value) << 32)
 
 static const struct v8_layout layout = {
-	.map_type = 12,
 	.type_shared = SHARED,
 	.type_scope = SCOPE,
 	.type_script = SCRIPT,
-	.text_types = 128,
-	.form_mask = 7,
-	.narrow_mask = 8,
-	.form_cons = 1,
-	.form_external = 2,
-	.form_sliced = 3,
-	.form_thin = 5,
-	.text_length = 12,
-	.text_characters = 16,
-	.cons_first = 16,
-	.cons_second = 24,
-	.sliced_parent = 16,
-	.sliced_start = 24,
-	.thin_actual = 16,
-	.external_resource = 16,
-	.shared_name = 16,
-	.shared_script = 32,
-	.scope_flags = 8,
-	.scope_variables = 32,
-	.scope_position = V8_NO_FIELD,
-	.script_name = 16,
-	.script_source = 8,
-	.script_line = 24,
+	V8_LAYOUT_20,
 };
 
 static uint8_t image[IMAGE_BYTES];
