@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/bpf/shared.h"
-#include "agent/runtime/python_code.h"
-#include "agent/runtime/python_lines.h"
+#include "agent/runtime/python/python_code.h"
+#include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/splice.h"
 #include "image_fuzz.h"
 

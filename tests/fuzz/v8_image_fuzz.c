@@ -9,8 +9,8 @@
 
 #include "agent/bpf/shared.h"
 #include "agent/runtime/splice.h"
-#include "agent/runtime/v8_code.h"
-#include "agent/runtime/v8_text.h"
+#include "agent/runtime/v8/v8_code.h"
+#include "agent/runtime/v8/v8_text.h"
 #include "base/slice.h"
 #include "image_fuzz.h"
 #include "v8_layout_20.h"

@@ -3,7 +3,7 @@
 #ifndef FIRN_TESTS_V8_LAYOUT_20_H
 #define FIRN_TESTS_V8_LAYOUT_20_H
 
-#include "agent/runtime/v8_layout.h"
+#include "agent/runtime/v8/v8_layout.h"
 
 #define V8_LAYOUT_20                                                                               \
 	.map_type = 12, .text_types = 128, .form_mask = 7, .narrow_mask = 8, .form_cons = 1,       \

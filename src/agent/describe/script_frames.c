@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "agent/describe/text.h"
-#include "agent/runtime/python_lines.h"
+#include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/splice.h"
 
 #define PROBLEM_BYTES_MAX 96

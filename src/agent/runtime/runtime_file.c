@@ -3,8 +3,8 @@
 
 #include <elf.h>
 
-#include "agent/runtime/python_file.h"
-#include "agent/runtime/v8_file.h"
+#include "agent/runtime/python/python_file.h"
+#include "agent/runtime/v8/v8_file.h"
 #include "base/mem.h"
 
 static const struct {

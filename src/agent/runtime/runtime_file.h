@@ -10,8 +10,8 @@
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
 #include "agent/runtime/hotspot/vm_structs.h"
-#include "agent/runtime/python_layout.h"
-#include "agent/runtime/v8_layout.h"
+#include "agent/runtime/python/python_layout.h"
+#include "agent/runtime/v8/v8_layout.h"
 #include "codec/elf/elf.h"
 
 #define RUNTIME_LOOPS_MAX 4

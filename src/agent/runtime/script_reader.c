@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "agent/runtime/python_code.h"
+#include "agent/runtime/python/python_code.h"
 #include "agent/runtime/hotspot/java_code.h"
 #include "agent/runtime/runtime_metrics.h"
-#include "agent/runtime/v8_code.h"
+#include "agent/runtime/v8/v8_code.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/runtime/python_code.h"
-#include "agent/runtime/python_lines.h"
+#include "agent/runtime/python/python_code.h"
+#include "agent/runtime/python/python_lines.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

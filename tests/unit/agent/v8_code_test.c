@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/runtime/v8_code.h"
+#include "agent/runtime/v8/v8_code.h"
 #include "fuzz/v8_layout_20.h"
 
 #define BASE 0x10000ull

@@ -5,8 +5,8 @@
  *
  * Words of objects are tagged: an object's address + 1, or a small number in the upper half.
  */
-#ifndef FIRN_AGENT_RUNTIME_V8_LAYOUT_H
-#define FIRN_AGENT_RUNTIME_V8_LAYOUT_H
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_LAYOUT_H
+#define FIRN_AGENT_RUNTIME_V8_V8_LAYOUT_H
 
 #include <stdint.h>
 

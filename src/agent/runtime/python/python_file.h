@@ -7,8 +7,8 @@
  * small exported functions, and for older versions from a table by version. Without symbols other
  * than exported ones, and without debug information.
  */
-#ifndef FIRN_AGENT_RUNTIME_PYTHON_FILE_H
-#define FIRN_AGENT_RUNTIME_PYTHON_FILE_H
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_FILE_H
+#define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_FILE_H
 
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"

@@ -3,12 +3,12 @@
  * Layouts: CPython's Include/internal/pycore_debug_offsets.h, pycore_frame.h, cpython/code.h,
  * cpython/pystate.h of the versions named; seen in the debug information of builds of 3.7 to 3.13.
  */
-#include "agent/runtime/python_file.h"
+#include "agent/runtime/python/python_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/runtime/python_state.h"
+#include "agent/runtime/python/python_state.h"
 
 #define FRAME_BYTES_MAX 128u
 #define FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK; from 3.14 also _BY_INTERPRETER, and 4 */

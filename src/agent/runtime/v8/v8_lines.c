@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/runtime/v8_lines.h"
+#include "agent/runtime/v8/v8_lines.h"
 
 #include <stdlib.h>
 
-#include "agent/runtime/v8_text.h"
+#include "agent/runtime/v8/v8_text.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

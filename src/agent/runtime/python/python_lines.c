@@ -2,7 +2,7 @@
 /*
  * Forms: CPython's Objects/lnotab_notes.txt (3.6, 3.10) and Objects/locations.md (3.11).
  */
-#include "agent/runtime/python_lines.h"
+#include "agent/runtime/python/python_lines.h"
 
 #include <stdbool.h>
 

@@ -5,10 +5,10 @@
  * Three forms of the table, by version (python_layout.h). The bytes are a stranger's: decoding ends
  * with them, and lines that are none become 0.
  */
-#ifndef FIRN_AGENT_RUNTIME_PYTHON_LINES_H
-#define FIRN_AGENT_RUNTIME_PYTHON_LINES_H
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LINES_H
+#define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LINES_H
 
-#include "agent/runtime/python_layout.h"
+#include "agent/runtime/python/python_layout.h"
 #include "base/slice.h"
 
 /*

@@ -2,12 +2,12 @@
 /*
  * Layouts: V8's src/objects/shared-function-info.tq, scope-info.tq, script.tq.
  */
-#include "agent/runtime/v8_code.h"
+#include "agent/runtime/v8/v8_code.h"
 
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
-#include "agent/runtime/v8_text.h"
+#include "agent/runtime/v8/v8_text.h"
 #include "base/mem.h"
 #include "base/slice.h"
 

@@ -5,11 +5,11 @@
  * Bounds: names of PYTHON_TEXT_MAX characters (longer ones are cut), tables of lines of
  * PYTHON_LINES_MAX bytes (longer ones are left out), and some seven reads, whatever is there.
  */
-#ifndef FIRN_AGENT_RUNTIME_PYTHON_CODE_H
-#define FIRN_AGENT_RUNTIME_PYTHON_CODE_H
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_CODE_H
+#define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_CODE_H
 
 #include "agent/runtime/memory_reader.h"
-#include "agent/runtime/python_layout.h"
+#include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/script_code.h"
 #include "base/strbuf.h"
 

@@ -2,7 +2,7 @@
 /*
  * Layouts: V8's src/objects/string.tq and name.tq.
  */
-#include "agent/runtime/v8_text.h"
+#include "agent/runtime/v8/v8_text.h"
 
 #include "codec/wire/utf8.h"
 

@@ -2,7 +2,7 @@
 /*
  * Layouts: CPython's Include/cpython/code.h, unicodeobject.h, bytesobject.h.
  */
-#include "agent/runtime/python_code.h"
+#include "agent/runtime/python/python_code.h"
 
 #include <string.h>
 

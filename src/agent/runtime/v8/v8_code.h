@@ -6,12 +6,12 @@
  * Functions of V8's own have no script: their file is "", and they are not shown, as the code that
  * stands for them has a name. Bounded as v8_text is, and by some ten reads besides.
  */
-#ifndef FIRN_AGENT_RUNTIME_V8_CODE_H
-#define FIRN_AGENT_RUNTIME_V8_CODE_H
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_CODE_H
+#define FIRN_AGENT_RUNTIME_V8_V8_CODE_H
 
 #include "agent/runtime/memory_reader.h"
 #include "agent/runtime/script_code.h"
-#include "agent/runtime/v8_lines.h"
+#include "agent/runtime/v8/v8_lines.h"
 
 /* `process` is for `lines`. Nothing is to be freed unless SCRIPT_CODE_READ. */
 enum script_code_result v8_code_read(const struct memory_reader *memory,

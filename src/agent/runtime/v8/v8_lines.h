@@ -8,11 +8,11 @@
  *
  * One thread at a time.
  */
-#ifndef FIRN_AGENT_RUNTIME_V8_LINES_H
-#define FIRN_AGENT_RUNTIME_V8_LINES_H
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_LINES_H
+#define FIRN_AGENT_RUNTIME_V8_V8_LINES_H
 
 #include "agent/runtime/memory_reader.h"
-#include "agent/runtime/v8_layout.h"
+#include "agent/runtime/v8/v8_layout.h"
 
 #define V8_LINES_SCRIPTS 8
 #define V8_LINES_MAX (1u << 18)

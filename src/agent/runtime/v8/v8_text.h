@@ -5,13 +5,13 @@
  * A string may be of two, a piece of another, or stand for another: the pieces are followed, at
  * most V8_TEXT_PIECES_MAX of them, and V8_TEXT_MAX characters read in all. What is longer is cut.
  */
-#ifndef FIRN_AGENT_RUNTIME_V8_TEXT_H
-#define FIRN_AGENT_RUNTIME_V8_TEXT_H
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_TEXT_H
+#define FIRN_AGENT_RUNTIME_V8_V8_TEXT_H
 
 #include <stdbool.h>
 
 #include "agent/runtime/memory_reader.h"
-#include "agent/runtime/v8_layout.h"
+#include "agent/runtime/v8/v8_layout.h"
 #include "base/strbuf.h"
 
 #define V8_TEXT_MAX 1024u

@@ -6,11 +6,11 @@
  * variable of the thread. Small exported functions read either, so that their code says where it
  * is: which word of the global offset table, and the relocation of that word says in what way.
  */
-#ifndef FIRN_AGENT_RUNTIME_PYTHON_STATE_H
-#define FIRN_AGENT_RUNTIME_PYTHON_STATE_H
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
+#define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_STATE_H
 
 #include "agent/runtime/elf_exports.h"
-#include "agent/runtime/python_layout.h"
+#include "agent/runtime/python/python_layout.h"
 
 struct python_state {
 	enum script_state_form form;

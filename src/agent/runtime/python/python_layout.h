@@ -3,8 +3,8 @@
  * python_layout - where things are in CPython's objects, and by what versions they differ. Offsets
  * in bytes. Plain data, made by python_file, used by python_code.
  */
-#ifndef FIRN_AGENT_RUNTIME_PYTHON_LAYOUT_H
-#define FIRN_AGENT_RUNTIME_PYTHON_LAYOUT_H
+#ifndef FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LAYOUT_H
+#define FIRN_AGENT_RUNTIME_PYTHON_PYTHON_LAYOUT_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  *
  * V8 exports that for debuggers (v8dbg_...), in Node.js from 14 on; other programs mostly do not.
  */
-#ifndef FIRN_AGENT_RUNTIME_V8_FILE_H
-#define FIRN_AGENT_RUNTIME_V8_FILE_H
+#ifndef FIRN_AGENT_RUNTIME_V8_V8_FILE_H
+#define FIRN_AGENT_RUNTIME_V8_V8_FILE_H
 
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/runtime_file.h"

@@ -2,7 +2,7 @@
 /*
  * Names: V8's tools/gen-postmortem-metadata.py, of the versions in Node.js 14 to 26.
  */
-#include "agent/runtime/v8_file.h"
+#include "agent/runtime/v8/v8_file.h"
 
 #include <stdio.h>
 #include <string.h>

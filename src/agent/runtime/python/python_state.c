@@ -3,7 +3,7 @@
  * Instructions as GCC and clang emit them for x86-64, in the models of the System V ABI's
  * supplement on thread-local storage.
  */
-#include "agent/runtime/python_state.h"
+#include "agent/runtime/python/python_state.h"
 
 #include <elf.h>
 #include <string.h>
