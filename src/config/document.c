@@ -60,6 +60,11 @@ const struct yaml_node_s *document_root(struct document *document)
 	return yaml_document_get_root_node(&document->document);
 }
 
+size_t document_line(const struct yaml_node_s *value)
+{
+	return value->start_mark.line + 1;
+}
+
 int document_error(const struct document *document, const struct yaml_node_s *value,
 		   struct err *err, const char *format, ...)
 {
@@ -69,7 +74,7 @@ int document_error(const struct document *document, const struct yaml_node_s *va
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	return err_set(err, ERR_INVALID, "%s:%zu: %s", document->where, value->start_mark.line + 1,
+	return err_set(err, ERR_INVALID, "%s:%zu: %s", document->where, document_line(value),
 		       message);
 }
 

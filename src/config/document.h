@@ -28,6 +28,8 @@ const struct yaml_node_s *document_root(struct document *document);
 int document_error(const struct document *document, const struct yaml_node_s *value,
 		   struct err *err, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+size_t document_line(const struct yaml_node_s *value); /* from 1 */
+
 /* Calls for each pair; stops at the first negative result. An absent value (null) is no pair. */
 typedef int document_pair_f(void *context, struct slice key, const struct yaml_node_s *value,
 			    struct err *err);

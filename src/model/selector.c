@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 #include "base/mem.h"
-#include "model/regex.h"
+#include "base/regex.h"
 
 struct parser {
 	struct slice text;

@@ -26,7 +26,7 @@
 
 enum matcher_op { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
 
-struct regex; /* model/regex.h */
+struct regex; /* base/regex.h */
 
 struct matcher {
 	enum matcher_op op;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/printable.h"
-#include "model/regex.h"
+#include "base/regex.h"
 #include "server/query/diff/compare.h"
 #include "server/query/query.h"
 

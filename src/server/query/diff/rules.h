@@ -18,7 +18,7 @@ struct query_limits;
 #define RULES_MAX 32
 #define RULES_TERMS_MAX 8
 
-struct regex; /* model/regex.h */
+struct regex; /* base/regex.h */
 
 enum rules_term_kind { RULES_SIGNIFICANT, RULES_TOTAL, RULES_RATE, RULES_FUNC, RULES_SELF };
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "model/regex.h"
+#include "base/regex.h"
 
 enum { UNKNOWN, FITS_NOT, FITS };
 

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "model/regex.h"
+#include "base/regex.h"
 
 #define KNOWN (1ull << 63)
 

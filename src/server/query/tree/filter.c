@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
-#include "model/regex.h"
+#include "base/regex.h"
 
 #define REGEX_ERROR_BYTES 128
 

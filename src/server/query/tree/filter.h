@@ -27,7 +27,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-struct regex; /* model/regex.h */
+struct regex; /* base/regex.h */
 
 #define FILTERS_MAX 30
 #define FILTER_CONDITIONS_MAX 8

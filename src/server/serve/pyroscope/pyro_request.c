@@ -6,7 +6,7 @@
 
 #include "codec/wire/pb.h"
 #include "config/units.h"
-#include "model/regex.h"
+#include "base/regex.h"
 #include "server/query/series_part.h"
 
 /* Location{ name = 1 } */

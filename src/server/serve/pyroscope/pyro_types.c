@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/pyroscope/pyro_types.h"
 
-#include "model/regex.h"
+#include "base/regex.h"
 
 #define OWN_CPU "on_cpu"
 #define THEIR_CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

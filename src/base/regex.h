@@ -3,8 +3,8 @@
  * regex - RE2 behind C: linear time, no back-references. Thread-safe after compiling.
  * Implemented in regex.cc, because RE2 is C++.
  */
-#ifndef FIRN_MODEL_REGEX_H
-#define FIRN_MODEL_REGEX_H
+#ifndef FIRN_BASE_REGEX_H
+#define FIRN_BASE_REGEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +33,25 @@ bool regex_matches_whole(const struct regex *regex, const char *text, size_t len
  */
 uint32_t regex_steps(const struct regex *regex, size_t len);
 bool regex_matches_part(const struct regex *regex, const char *text, size_t len); /* search */
+
+/* What a group of a match took of the text; start NULL: the group had no part in it. */
+struct regex_group {
+	const char *start;
+	size_t len;
+};
+
+/*
+ * Fills `groups` (0 is the whole match, as many as asked for) when the whole text matches,
+ * or, of regex_find, the first match in it. More groups than the pattern has are NULL.
+ */
+#define REGEX_GROUPS_MAX 64
+bool regex_capture_whole(const struct regex *regex, const char *text, size_t len,
+			 struct regex_group *groups, size_t count);
+bool regex_find(const struct regex *regex, const char *text, size_t len, size_t from,
+		struct regex_group *groups, size_t count);
+
+/* The number of the group (?P<name>...), or -1. */
+int regex_group_named(const struct regex *regex, const char *name, size_t len);
 
 #ifdef __cplusplus
 }

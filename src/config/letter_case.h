@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * letter_case - upper and lower case of UTF-8 text, letter by letter, without a locale: Latin (with
+ * its supplements of the first two blocks), Greek, Cyrillic and Armenian. Other characters, and
+ * bytes that are no UTF-8, stay as they are.
+ */
+#ifndef FIRN_CONFIG_LETTER_CASE_H
+#define FIRN_CONFIG_LETTER_CASE_H
+
+#include "base/strbuf.h"
+
+void letter_case_lower(struct strbuf *out, struct slice text); /* appends */
+void letter_case_upper(struct strbuf *out, struct slice text);
+
+#endif
