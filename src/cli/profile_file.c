@@ -9,138 +9,78 @@
 #include "base/whole_file.h"
 #include "cli/output_file.h"
 #include "codec/archive/compress.h"
-#include "codec/profile/firefox.h"
-#include "codec/profile/folded.h"
-#include "codec/profile/jfr.h"
-#include "codec/profile/legacy_pprof.h"
-#include "codec/profile/perf_script.h"
 #include "codec/profile/pprof_check.h"
-#include "codec/profile/speedscope.h"
 #include "server/ingest/ingest.h"
 
-#define ELEMENTS_MAX ((size_t)1 << 28)
 #define SAMPLES_MAX ((size_t)1 << 26)
 #define RECORDING_MAGIC "FIRNREC1" /* docs/formats/recording.md */
-#define RECORDING_MAGIC_BYTES (sizeof(RECORDING_MAGIC) - 1)
 #define RECORDING_ZSTD_LEVEL 3
 #define GZIP_LEVEL 6
 
-struct text_format {
-	bool (*is)(struct slice text);
-	int (*decode)(struct slice text, struct stack_builder *into, struct err *err);
-};
-
-static bool is_folded(struct slice text)
+static struct ingest_limits limits_of_files(void)
 {
-	(void)text;
-	return true;
-}
+	struct ingest_limits limits = ingest_limits_default;
 
-/* Asked in this order; the last one says what is wrong with a text that is none of them. */
-static const struct text_format text_formats[] = {
-	{ legacy_pprof_is, legacy_pprof_decode },
-	{ firefox_is, firefox_decode },
-	{ speedscope_is, speedscope_decode },
-	{ perf_script_is, perf_script_decode },
-	{ is_folded, folded_decode },
-};
-
-/* Whether these are the bytes of a Profile: its first field is sample_type, or another known one.
- */
-static bool looks_like_pprof(struct slice bytes)
-{
-	struct pprof profile;
-	int rc;
-
-	pprof_init(&profile);
-	rc = pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL);
-	rc = !rc && profile.sample_types.count && profile.strings.count;
-	pprof_free(&profile);
-	return rc;
+	limits.decompressed_bytes_max = PROFILE_FILE_BYTES_MAX;
+	limits.samples_max = SAMPLES_MAX;
+	return limits;
 }
 
 /* `name` is the profile's, or empty. */
 static int take_pprof(struct profile_file *file, struct slice bytes, const char *name,
 		      struct err *err)
 {
-	struct ingest_limits limits = ingest_limits_default;
+	struct ingest_limits limits = limits_of_files();
 	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	struct ingest_pprof input = { .bytes = bytes,
 				      .name = slice_of(name),
 				      .now_ns = clock_real_ns() };
 	int rc;
 
-	limits.decompressed_bytes_max = PROFILE_FILE_BYTES_MAX;
-	limits.samples_max = SAMPLES_MAX;
 	rc = ingest_from_pprof(scratch, &limits, &input, &file->tables, err);
 	ingest_scratch_free(scratch);
 	return rc;
 }
 
-static int take_text(struct profile_file *file, struct slice bytes, struct err *err)
+static int take_profile(void *context, struct pprof *profile, const char *name, struct err *err)
 {
-	struct stack_builder builder;
 	struct strbuf encoded = { 0 };
-	size_t at = 0;
 	int rc;
 
-	while (!text_formats[at].is(bytes))
-		at++;
-	stack_builder_init(&builder, ELEMENTS_MAX);
-	rc = text_formats[at].decode(bytes, &builder, err);
-	if (!rc) {
-		pprof_encode(&builder.profile, &encoded);
-		rc = take_pprof(file, strbuf_slice(&encoded), "", err);
-	}
+	pprof_encode(profile, &encoded);
+	rc = take_pprof(context, strbuf_slice(&encoded), name, err);
 	strbuf_free(&encoded);
-	stack_builder_free(&builder);
 	return rc;
 }
 
-/* Every kind that a flight recording has, the first one first: that is what a file is by default.
- */
-static int take_jfr(struct profile_file *file, struct slice bytes, struct err *err)
+static int take_otlp(struct profile_file *file, struct slice bytes, struct err *err)
 {
-	struct jfr jfr;
-	int rc = jfr_decode(bytes, ELEMENTS_MAX, &jfr, err);
+	struct ingest_limits limits = limits_of_files();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
+	struct ingest_partial partial = { 0 };
+	int rc = ingest_from_otlp(scratch, &limits, bytes, clock_real_ns(), &file->tables, &partial,
+				  err);
 
-	for (int i = 0; i < JFR_KINDS && !rc; i++) {
-		struct strbuf encoded = { 0 };
-
-		if (!jfr.built[i].strings)
-			continue;
-		pprof_encode(&jfr.built[i].profile, &encoded);
-		rc = take_pprof(file, strbuf_slice(&encoded), jfr_name((enum jfr_kind)i), err);
-		strbuf_free(&encoded);
-	}
-	jfr_free(&jfr);
+	if (!rc && partial.rejected_profiles)
+		rc = err_set(err, ERR_INVALID, "%s", partial.message);
+	ingest_scratch_free(scratch);
 	return rc;
-}
-
-static int take_recording(struct profile_file *file, struct slice bytes, struct err *err)
-{
-	return tables_decode(slice_tail(bytes, RECORDING_MAGIC_BYTES), PROFILE_FILE_BYTES_MAX,
-			     &file->image, err);
 }
 
 static int take(struct profile_file *file, struct slice bytes, struct err *err)
 {
-	struct strbuf unpacked = { 0 };
-	int rc = 0;
+	struct profile_decode decode;
+	int rc = profile_decode_open(&decode, bytes, err);
 
-	if (compress_is_gzip(bytes)) {
-		rc = compress_gunzip(bytes, PROFILE_FILE_BYTES_MAX, &unpacked, err);
-		bytes = strbuf_slice(&unpacked);
-	}
-	if (!rc && slice_starts_with(bytes, SLICE_LITERAL(RECORDING_MAGIC)))
-		rc = take_recording(file, bytes, err);
-	else if (!rc && jfr_is(bytes))
-		rc = take_jfr(file, bytes, err);
-	else if (!rc && looks_like_pprof(bytes))
-		rc = take_pprof(file, bytes, "", err);
+	if (!rc && decode.form == PROFILE_FORM_RECORDING)
+		rc = tables_decode(decode.bytes, PROFILE_FILE_BYTES_MAX, &file->image, err);
+	else if (!rc && decode.form == PROFILE_FORM_OTLP)
+		rc = take_otlp(file, decode.bytes, err);
+	else if (!rc && decode.form == PROFILE_FORM_PPROF)
+		rc = take_pprof(file, decode.bytes, "", err);
 	else if (!rc)
-		rc = take_text(file, bytes, err);
-	strbuf_free(&unpacked);
+		rc = profile_decode_each(&decode, take_profile, file, err);
+	profile_decode_close(&decode);
 	return rc;
 }
 
@@ -254,7 +194,8 @@ static char *default_type(struct slice bytes)
 	if (compress_is_gzip(bytes) &&
 	    !compress_gunzip(bytes, PROFILE_FILE_BYTES_MAX, &unpacked, NULL))
 		bytes = strbuf_slice(&unpacked);
-	if (!pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL) && profile.default_sample_type > 0 &&
+	if (!pprof_decode(bytes, PROFILE_ELEMENTS_MAX, &profile, NULL) &&
+	    profile.default_sample_type > 0 &&
 	    (uint64_t)profile.default_sample_type < profile.strings.count) {
 		struct slice text = profile.strings.data[profile.default_sample_type];
 
@@ -421,7 +362,8 @@ static bool copy_pprof(struct slice bytes, const char *sample_type, struct strbu
 	bool sound;
 
 	pprof_init(&profile);
-	sound = !pprof_decode(bytes, ELEMENTS_MAX, &profile, NULL) && pprof_is_sound(&profile);
+	sound = !pprof_decode(bytes, PROFILE_ELEMENTS_MAX, &profile, NULL) &&
+		pprof_is_sound(&profile);
 	while (sound && sample_type && type < profile.sample_types.count &&
 	       !slice_is(profile.strings.data[profile.sample_types.data[type].type], sample_type))
 		type++;

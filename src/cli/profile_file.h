@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profile_file - a profile in a file, of any format that firn reads, as what queries are asked of:
- * pprof, legacy pprof, Java flight recordings, folded stacks, speedscope, Firefox Profiler, perf
- * script, and firn's own recordings (docs/formats/recording.md). The content tells the format.
+ * all that profile_decode.h knows.
  *
  * Values are amounts, whatever the file says of its duration; only inuse_* and goroutines are
  * states. One thread. Files are written as output_file.h does.
@@ -10,12 +9,11 @@
 #ifndef FIRN_CLI_PROFILE_FILE_H
 #define FIRN_CLI_PROFILE_FILE_H
 
+#include "cli/push/profile_decode.h"
 #include "server/persist/log/tables_codec.h"
 #include "server/query/query.h"
 #include "server/query/render/render_export.h"
 #include "server/resolve/resolver.h"
-
-#define PROFILE_FILE_BYTES_MAX ((size_t)2 << 30)
 
 struct profile_file {
 	struct tables tables;	   /* of decoded files, */

@@ -31,11 +31,11 @@ static const struct option_verb spec = {
 	.operands = "IN OUT",
 	.summary = "turn a profile into another format",
 	.details =
-		"Reads pprof, legacy pprof (gperftools), folded stacks, speedscope, Firefox "
-		"Profiler (samply), the\n"
-		"output of `perf script` and firn's recordings, told apart by their content. OUT's "
-		"extension says the "
-		"format: .pb.gz\n"
+		"Reads pprof, legacy pprof (gperftools), Java Flight Recorder, OTLP, folded "
+		"stacks, speedscope, Firefox\n"
+		"Profiler (samply), the output of `perf script` and firn's recordings, told apart "
+		"by their content. OUT's\n"
+		"extension says the format: .pb.gz\n"
 		"(pprof), .pgo (pprof, for Go's compiler), .folded, .speedscope.json, .trace.json "
 		"(Chrome, Perfetto),\n"
 		".firefox.json (profiler.firefox.com), .callgrind, .dot (Graphviz), .afdo (sample "

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firn push - sends profile files to a server; says success only when all of them are durable
- * there. */
+ * there. With --watch it goes on: what appears in a folder is sent. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/printable.h"
 #include "base/whole_file.h"
 #include "cli/client_flags.h"
+#include "cli/push/push_folder.h"
+#include "cli/push/push_request.h"
 #include "cli/verb.h"
-#include "codec/archive/compress.h"
 #include "codec/wire/pb.h"
-#include "codec/profile/pprof.h"
-#include "server/ingest/ingest.h"
+#include "net/http/grpc.h"
 #include "server/serve/intake/write_summary.h"
 
-#define FILE_BYTES_MAX ((size_t)128 << 20)
-#define UNPACKED_BYTES_MAX ((size_t)1 << 30)
-#define ELEMENTS_MAX ((size_t)1 << 28)
 #define PUSH_TIMEOUT_NS (60 * CLOCK_NS_PER_S)
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)
 #define ATTEMPTS_MAX 5
 #define RETRY_PAUSE_NS (500 * CLOCK_NS_PER_MS)
-#define GRPC_OK 0
-#define GRPC_UNAVAILABLE 14
+#define RETRY_PAUSE_NS_MAX (60 * CLOCK_NS_PER_S)
+#define LOOK_EVERY_NS CLOCK_NS_PER_S /* at a folder */
+#define STOP_WITHIN_NS (5 * CLOCK_NS_PER_S)
+#define SLICE_NS (100 * CLOCK_NS_PER_MS)
 
 struct push_verb_options {
 	struct verb_common common;
 	struct client_flags client;
 	const char *name;
+	const char *watch;
 	struct option_list labels;
 };
 
@@ -38,6 +40,8 @@ struct push_verb_options {
 
 static const struct option options[] = {
 	CLIENT_FLAGS_OPTIONS(struct push_verb_options),
+	{ 0, "watch", OPTION_TEXT, AT(watch), "DIR",
+	  "send the files that are in this folder, and those that appear, until SIGTERM", 0, 0 },
 	{ 0, "name", OPTION_TEXT, AT(name), "NAME",
 	  "the profile's name (default: by its sample types)", 0, 0 },
 	{ 0, "label", OPTION_LIST, AT(labels), "K=V", "a label of the series; may be repeated", 0,
@@ -47,134 +51,177 @@ static const struct option options[] = {
 
 static const struct option_verb spec = {
 	.name = "push",
-	.operands = "FILE...",
+	.operands = "[FILE...]",
 	.summary = "send profile files to a server",
-	.details = "Takes pprof files, gzip-compressed or not. Without --name: process_cpu when a "
-		   "sample type\n"
-		   "is CPU time, memory for heap types, mutex, block, goroutine for those, else "
-		   "the file's stem.\n"
-		   "Prints the types, rows and totals that the server made of each, and what it "
-		   "repaired.\n"
-		   "Exits 0 only when the server has acknowledged all of them as durable; running "
-		   "it again\n"
-		   "is safe: a profile that says its time counts once, compressed anew too.\n\n"
-		   "  firn push --label job=api --label version=1.4.2 cpu.pb.gz heap.pb.gz",
+	.details =
+		"Takes all that `firn convert` reads: pprof, Java Flight Recorder, OTLP, folded "
+		"stacks,\n"
+		"perf script, speedscope, Firefox Profiler, recordings of firn; gzip, zstd or LZ4 "
+		"around them.\n"
+		"Without --name: process_cpu when a sample type is CPU time, memory for heap "
+		"types, mutex,\n"
+		"block, goroutine for those, else the file's stem.\n"
+		"Prints the types, rows and totals that the server made of each, and what it "
+		"repaired.\n"
+		"Exits 0 only when the server has acknowledged all of them as durable; running "
+		"it again\n"
+		"is safe: a file counts once, compressed anew too. A profile that does not say "
+		"its time has the\n"
+		"file's.\n\n"
+		"--watch DIR sends each file once, when it is complete and nobody writes it any "
+		"more, and tries\n"
+		"again for as long as the server does not answer.\n\n"
+		"  firn push --label job=api --label version=1.4.2 cpu.pb.gz heap.pb.gz a.jfr\n"
+		"  firn push --watch /var/spool/profiles --label host=a",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
 
-static void put_label(struct strbuf *out, struct slice name, struct slice value)
+enum verdict { VERDICT_STORED, VERDICT_REFUSED, VERDICT_AGAIN, VERDICT_CHANGED };
+
+struct push {
+	const struct push_verb_options *values;
+	struct net_client *client;
+	_Atomic bool stopping;
+	int64_t wait_ns; /* before the next attempt, as the server or we want it */
+};
+
+/* Waits for so long, or until there is to be an end. */
+static void pause_for(const struct push *push, int64_t wait_ns)
 {
-	size_t begun = pb_begin(out, 1);
+	int64_t until_ns = clock_monotonic_ns() + wait_ns;
 
-	pb_put_bytes(out, 1, name);
-	pb_put_bytes(out, 2, value);
-	pb_end(out, begun);
-}
+	while (!atomic_load(&push->stopping)) {
+		int64_t left_ns = until_ns - clock_monotonic_ns();
+		struct timespec wait = { 0, left_ns < SLICE_NS ? left_ns : SLICE_NS };
 
-static int put_labels(const struct push_verb_options *values, struct slice name, struct strbuf *out,
-		      struct err *err)
-{
-	size_t begun = pb_begin(out, 1);
-
-	put_label(out, SLICE_LITERAL("__name__"), name);
-	for (size_t i = 0; i < values->labels.count; i++) {
-		struct slice value, key = slice_cut(slice_of(values->labels.items[i]), '=', &value);
-
-		if (!key.len || !strchr(values->labels.items[i], '='))
-			return err_set(err, ERR_INVALID, "--label: \"%s\" is not KEY=VALUE",
-				       values->labels.items[i]);
-		put_label(out, key, value);
+		if (left_ns <= 0)
+			return;
+		nanosleep(&wait, NULL);
 	}
-	pb_end(out, begun);
-	return 0;
 }
 
-/* WriteRawRequest{ series = 2 { labels = 1; samples = 2 { raw_profile = 1 } } } */
-static int put_request(const struct push_verb_options *values, struct slice name,
-		       struct slice profile, struct strbuf *out, struct err *err)
+static bool is_again_by_status(int status)
 {
-	size_t series = pb_begin(out, 2), sample;
-	int rc = put_labels(values, name, out, err);
-
-	if (rc)
-		return rc;
-	sample = pb_begin(out, 2);
-	pb_put_bytes(out, 1, profile);
-	pb_end(out, sample);
-	pb_end(out, series);
-	return 0;
+	return status == 429 || (status >= 502 && status <= 504);
 }
 
-static bool may_retry(int rc, const struct net_reply *reply)
+/* What another attempt may mend. Who is not let in by now may be given a token meanwhile. */
+static bool may_mend(const struct push *push, const struct net_reply *reply)
 {
-	if (rc)
-		return true;
-	return reply->grpc_status == GRPC_UNAVAILABLE;
-}
-
-static int send_once(struct net_client *client, struct slice request, struct net_reply *reply,
-		     struct err *err)
-{
-	struct net_call call = {
-		.method = "POST",
-		.path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
-		.content_type = "application/grpc",
-		.body = request,
-		.headers = WRITE_SUMMARY_HEADER ": 1\r\n",
-		.grpc = true,
-		.timeout_ns = PUSH_TIMEOUT_NS,
-		.body_bytes_max = ANSWER_BYTES_MAX,
-	};
-	int rc = net_client_call(client, &call, reply, err);
-
-	if (rc)
-		return rc;
 	if (reply->status != 200)
-		return err_set(err, ERR_UNAVAILABLE, "the server answers HTTP %d", reply->status);
-	if (reply->grpc_status != GRPC_OK)
-		return err_set(err, ERR_INVALID, "the server refuses: %s", reply->grpc_message);
-	return 0;
+		return is_again_by_status(reply->status) ||
+		       (push->values->watch && (reply->status == 401 || reply->status == 403));
+	return reply->grpc_status == GRPC_UNAVAILABLE || reply->retry_after_ns ||
+	       (push->values->watch && (reply->grpc_status == GRPC_UNAUTHENTICATED ||
+					reply->grpc_status == GRPC_PERMISSION_DENIED));
 }
 
 /* What the server says that it made of the file; others than ours say nothing. */
-static void print_summary(const char *path, struct slice answer)
+static void print_summary(const char *path, const struct push_request *request, struct slice answer)
 {
 	struct pb_reader in = pb_reader_of(answer);
 	struct pb_field field;
 
-	printable_print(stdout, "%s: stored\n", path);
+	printable_print(stdout, "%s: stored", path);
+	if (request->form != PROFILE_FORM_PPROF)
+		printf(", from %s", profile_form_text(request->form));
+	putchar('\n');
 	while (pb_next(&in, &field))
 		if (field.wire == PB_BYTES && field.number == WRITE_SUMMARY_FIELD)
 			printable_write(stdout, field.bytes);
+	if (request->timed_by_file)
+		puts("  its time is that of the file: the profile says none");
+	fflush(stdout);
+}
+
+static bool is_otlp(const struct push_request *request)
+{
+	return request->form == PROFILE_FORM_OTLP || request->form == PROFILE_FORM_RECORDING;
+}
+
+/* Of OTLP's answer: { partial_success = 1 { rejected_profiles = 1; error_message = 2 } } */
+static int check_partial(const struct push_request *request, struct slice answer, struct err *err)
+{
+	struct pb_reader in = pb_reader_of(answer);
+	struct pb_field field, inner;
+
+	while (is_otlp(request) && pb_next(&in, &field)) {
+		struct pb_reader partial = pb_reader_into(&in, field.bytes);
+		struct slice message = { "", 0 };
+		uint64_t rejected = 0;
+
+		if (field.wire != PB_BYTES || field.number != 1)
+			continue;
+		while (pb_next(&partial, &inner)) {
+			if (inner.wire == PB_VARINT && inner.number == 1)
+				rejected = inner.value;
+			else if (inner.wire == PB_BYTES && inner.number == 2)
+				message = inner.bytes;
+		}
+		if (rejected || message.len)
+			return err_set(err, ERR_INVALID, "the server took a part: %.*s",
+				       SLICE_FMT(message));
+	}
+	return 0;
+}
+
+static enum verdict send_once(struct push *push, const char *path,
+			      const struct push_request *request, struct err *err)
+{
+	struct net_reply reply = { .grpc_status = -1 };
+	struct net_call call = {
+		.method = "POST",
+		.path = request->path,
+		.content_type = "application/grpc",
+		.body = strbuf_slice(&request->message),
+		.headers = WRITE_SUMMARY_HEADER ": 1\r\n",
+		.grpc = true,
+		.compress = is_otlp(request),
+		.timeout_ns = PUSH_TIMEOUT_NS,
+		.body_bytes_max = ANSWER_BYTES_MAX,
+	};
+	enum verdict verdict = VERDICT_AGAIN;
+	int rc = net_client_call(push->client, &call, &reply, err);
+
+	push->wait_ns = reply.retry_after_ns;
+	if (!rc && reply.status == 200 && reply.grpc_status == GRPC_OK) {
+		print_summary(path, request, strbuf_slice(&reply.body));
+		verdict = check_partial(request, strbuf_slice(&reply.body), err) ? VERDICT_REFUSED
+										 : VERDICT_STORED;
+	} else if (!rc) {
+		verdict = may_mend(push, &reply) ? VERDICT_AGAIN : VERDICT_REFUSED;
+		if (reply.status != 200)
+			err_set(err, ERR_UNAVAILABLE, "the server answers HTTP %d", reply.status);
+		else
+			err_set(err, ERR_INVALID, "the server refuses: %s", reply.grpc_message);
+	}
+	strbuf_free(&reply.body);
+	return verdict;
 }
 
 /* A retry sends the same bytes, which count once. */
-static int send_profile(struct net_client *client, const char *path, struct slice request,
-			struct err *err)
+static enum verdict send_request(struct push *push, const char *path,
+				 const struct push_request *request, struct err *err)
 {
 	int64_t pause_ns = RETRY_PAUSE_NS;
-	int rc = 0;
 
-	for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-		struct net_reply reply = { .grpc_status = -1 };
+	for (int attempt = 1;; attempt++) {
+		enum verdict verdict = send_once(push, path, request, err);
 
-		rc = send_once(client, request, &reply, err);
-		if (!rc)
-			print_summary(path, strbuf_slice(&reply.body));
-		strbuf_free(&reply.body);
-		if (!rc || !may_retry(reply.status ? 0 : rc, &reply))
-			return rc;
-		if (attempt + 1 < ATTEMPTS_MAX) {
-			int64_t wait_ns = reply.retry_after_ns ? reply.retry_after_ns : pause_ns;
-			struct timespec wait = { wait_ns / CLOCK_NS_PER_S,
-						 wait_ns % CLOCK_NS_PER_S };
-
-			nanosleep(&wait, NULL);
-			pause_ns *= 2;
-		}
+		if (verdict != VERDICT_AGAIN || atomic_load(&push->stopping) ||
+		    (!push->values->watch && attempt == ATTEMPTS_MAX))
+			return verdict;
+		if (push->wait_ns > 0)
+			pause_ns = push->wait_ns;
+		if (pause_ns > RETRY_PAUSE_NS_MAX)
+			pause_ns = RETRY_PAUSE_NS_MAX;
+		if (push->values->watch)
+			printable_print(stderr, "firn push: %s: %s; again in %.1f s\n", path,
+					err->message, (double)pause_ns / CLOCK_NS_PER_S);
+		pause_for(push, pause_ns);
+		pause_ns *= 2;
 	}
-	return rc;
 }
 
 /* The file's name without folders and without what follows the first dot. */
@@ -186,68 +233,130 @@ static struct slice stem_of(const char *path)
 	return slice_cut(slice_of(slash ? slash + 1 : path), '.', &rest);
 }
 
-/* The name that the rule in --help gives to a profile. */
-static int name_profile(struct slice file, struct slice stem, struct strbuf *ret, struct err *err)
+static bool is_same(const struct stat *a, const struct stat *b)
 {
-	struct strbuf unpacked = { 0 };
-	struct pprof profile;
-	int rc = 0;
-
-	pprof_init(&profile);
-	if (compress_is_gzip(file)) {
-		rc = compress_gunzip(file, UNPACKED_BYTES_MAX, &unpacked, err);
-		file = strbuf_slice(&unpacked);
-	}
-	if (!rc)
-		rc = pprof_decode(file, ELEMENTS_MAX, &profile, err);
-	if (!rc)
-		strbuf_add_slice(ret, ingest_default_name(&profile, stem));
-	pprof_free(&profile);
-	strbuf_free(&unpacked);
-	return rc;
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int push_file(const struct push_verb_options *values, struct net_client *client,
-		     const char *path, struct err *err)
+static enum verdict push_file(struct push *push, const char *path, struct err *err)
 {
-	struct strbuf file = { 0 }, request = { 0 }, name = { 0 };
-	int rc = whole_file_read(path, FILE_BYTES_MAX, &file, err);
+	struct push_about about = { push->values->name, &push->values->labels, stem_of(path), 0 };
+	struct push_request request = { .form = PROFILE_FORM_PPROF };
+	struct strbuf file = { 0 };
+	struct stat before, after;
+	enum verdict verdict = VERDICT_REFUSED;
+	int rc = stat(path, &before) ? err_set_errno(err, errno, "read \"%s\"", path) : 0;
 
-	if (!rc && values->name)
-		strbuf_add_text(&name, values->name);
-	else if (!rc)
-		rc = name_profile(strbuf_slice(&file), stem_of(path), &name, err);
 	if (!rc)
-		rc = put_request(values, strbuf_slice(&name), strbuf_slice(&file), &request, err);
-	if (!rc)
-		rc = send_profile(client, path, strbuf_slice(&request), err);
+		rc = whole_file_read(path, PROFILE_FILE_BYTES_MAX, &file, err);
+	if (!rc && !stat(path, &after) && !is_same(&before, &after))
+		verdict = VERDICT_CHANGED; /* another one by now, or still being written */
+	if (rc || (push->values->watch && verdict == VERDICT_CHANGED)) {
+		strbuf_free(&file);
+		return verdict;
+	}
+	about.file_time_ns = before.st_mtim.tv_sec * CLOCK_NS_PER_S + before.st_mtim.tv_nsec;
+	rc = push_request_make(strbuf_slice(&file), &about, &request, err);
 	strbuf_free(&file);
-	strbuf_free(&request);
-	strbuf_free(&name);
-	return rc ? err_wrap(err, "%s", path) : 0;
+	verdict = rc ? VERDICT_REFUSED : send_request(push, path, &request, err);
+	push_request_free(&request);
+	return verdict;
+}
+
+static int push_files(struct push *push, const struct option_operands *files)
+{
+	int code = VERB_OK;
+	struct err err;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (push_file(push, files->items[i], &err) != VERDICT_STORED) {
+			err_wrap(&err, "%s", files->items[i]);
+			code = verb_error(&verb_push, &err);
+		}
+	return code;
+}
+
+/* All that is complete now. What is refused does not come again until it changes. */
+static void push_new(struct push *push, struct push_folder *folder)
+{
+	const char *path;
+	struct err err;
+
+	while (!atomic_load(&push->stopping) && (path = push_folder_next(folder))) {
+		enum verdict verdict = push_file(push, path, &err);
+
+		if (verdict == VERDICT_AGAIN || verdict == VERDICT_CHANGED)
+			return;
+		if (verdict == VERDICT_REFUSED) {
+			err_wrap(&err, "%s", path);
+			verb_error(&verb_push, &err);
+		}
+		push_folder_done(folder);
+	}
+}
+
+/* Takes the signal that ends; a call that is under way has a little time left then. */
+static void *await_end(void *context)
+{
+	struct push *push = context;
+	int number = 0;
+
+	while (number != SIGINT && number != SIGTERM)
+		number = verb_wait_signal(-1);
+	net_client_end_by(push->client, clock_monotonic_ns() + STOP_WITHIN_NS);
+	atomic_store(&push->stopping, true);
+	return NULL;
+}
+
+static int watch(struct push *push, struct err *err)
+{
+	struct push_folder *folder;
+	pthread_t thread;
+	int rc = push_folder_open(push->values->watch, &folder, err);
+
+	if (rc)
+		return rc;
+	verb_block_signals();
+	if (pthread_create(&thread, NULL, await_end, push)) {
+		push_folder_free(folder);
+		return err_set(err, ERR_NO_MEMORY, "start a thread");
+	}
+	while (!rc && !atomic_load(&push->stopping)) {
+		rc = push_folder_look(folder, err);
+		if (!rc)
+			push_new(push, folder);
+		pause_for(push, LOOK_EVERY_NS);
+	}
+	if (rc)
+		pthread_kill(thread, SIGTERM); /* it waits for one */
+	pthread_join(thread, NULL);
+	push_folder_free(folder);
+	return rc;
 }
 
 static int run(int argc, char **argv)
 {
 	struct push_verb_options values = { 0 };
 	struct option_operands operands;
-	struct net_client *client;
+	struct push push = { .values = &values };
 	struct err err;
 	int code = verb_parse(&verb_push, argc, argv, &values, &operands);
 
 	if (code >= 0)
 		return code;
-	if (!operands.count) {
-		err_set(&err, ERR_INVALID, "expected profile files, for example cpu.pb.gz");
+	if (!operands.count == !values.watch) {
+		err_set(&err, ERR_INVALID,
+			"expected profile files, for example cpu.pb.gz, or --watch DIR");
 		return verb_error(&verb_push, &err);
 	}
-	if (client_flags_open(&values.client, &client, &err))
+	if (client_flags_open(&values.client, &push.client, &err))
 		return verb_error(&verb_push, &err);
-	code = VERB_OK;
-	for (size_t i = 0; i < operands.count; i++)
-		if (push_file(&values, client, operands.items[i], &err))
-			code = verb_error(&verb_push, &err);
-	net_client_free(client);
+	if (values.watch)
+		code = watch(&push, &err) ? verb_error(&verb_push, &err) : VERB_OK;
+	else
+		code = push_files(&push, &operands);
+	net_client_free(push.client);
 	return code;
 }
 

@@ -25,6 +25,19 @@ static void put_partial(struct strbuf *out, int64_t rejected, const char *messag
 	pb_end(out, begun);
 }
 
+/* What the request became, for who asks for it. */
+static void put_summary(const struct writing *writing, struct net_response *response)
+{
+	struct tables_view view = tables_view_of(writing->batch);
+	struct strbuf text = { 0 };
+
+	if (!net_request_header(writing->request, WRITE_SUMMARY_HEADER).len)
+		return;
+	write_summary_add(&view, &writing->result, &text);
+	pb_put_bytes(&response->body, WRITE_SUMMARY_FIELD, strbuf_slice(&text));
+	strbuf_free(&text);
+}
+
 enum body { BODY_PROTOBUF, BODY_JSON, BODY_OTHER };
 
 /* A body without a type is JSON when it begins like it. */
@@ -91,6 +104,7 @@ static int take_otlp(struct writing *writing, struct slice body, struct net_resp
 	put_partial(&response->body,
 		    partial.rejected_profiles + result->reports_late + result->reports_future,
 		    partial.message[0] ? partial.message : result->refused);
+	put_summary(writing, response);
 	response->content_type = "application/x-protobuf";
 	return 0;
 }
@@ -102,6 +116,7 @@ void write_otlp(void *context, const struct net_request *request, struct net_res
 	enum body body = body_of(request);
 	struct strbuf message = { 0 };
 
+	repairs_tally_begin();
 	if (!rc && body == BODY_OTHER)
 		rc = err_set(
 			&writing.err, ERR_UNSUPPORTED,
@@ -173,6 +188,22 @@ static int read_sample(const struct pb_reader *outer, struct slice bytes, struct
 	return in.problem ? pb_fail(&in, "RawSample", err) : 0;
 }
 
+/* As in push.v1: with __delta__="false" values are of the profile alone; it is no label. */
+static bool take_delta_label(struct ingest_label *labels, size_t *count)
+{
+	bool deltas = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		if (slice_is(labels[i].name, "__delta__"))
+			deltas = slice_is(labels[i].value, "false");
+		else
+			labels[kept++] = labels[i];
+	}
+	*count = kept;
+	return deltas;
+}
+
 /* RawProfileSeries{ labels = 1 LabelSet; samples = 2 RawSample } - in any order, so labels first.
  */
 static int read_series(struct writing *writing, const struct pb_reader *outer, struct slice bytes)
@@ -187,6 +218,7 @@ static int read_series(struct writing *writing, const struct pb_reader *outer, s
 	while (!rc && pb_next(&in, &field))
 		if (field.wire == PB_BYTES && field.number == 1)
 			rc = read_labels(&in, field.bytes, labels, &profile.labels_count, err);
+	profile.deltas = take_delta_label(labels, &profile.labels_count);
 	if (!rc && in.problem)
 		return pb_fail(&in, "RawProfileSeries", err);
 	in = pb_reader_into(outer, bytes);
@@ -218,16 +250,6 @@ static int read_request(struct writing *writing)
 	return in.problem ? pb_fail(&in, "WriteRawRequest", &writing->err) : 0;
 }
 
-static void put_summary(const struct writing *writing, struct net_response *response)
-{
-	struct tables_view view = tables_view_of(writing->batch);
-	struct strbuf text = { 0 };
-
-	write_summary_add(&view, &writing->result, &text);
-	pb_put_bytes(&response->body, WRITE_SUMMARY_FIELD, strbuf_slice(&text));
-	strbuf_free(&text);
-}
-
 /* WriteRawResponse is empty but for write_summary.h, so a refused report fails the call. */
 void write_raw(void *context, const struct net_request *request, struct net_response *response)
 {
@@ -239,7 +261,7 @@ void write_raw(void *context, const struct net_request *request, struct net_resp
 		rc = read_request(&writing);
 	if (!rc)
 		rc = writing_append_all(&writing);
-	if (!rc && net_request_header(request, WRITE_SUMMARY_HEADER).len)
+	if (!rc)
 		put_summary(&writing, response);
 	writing_end(&writing, response);
 }

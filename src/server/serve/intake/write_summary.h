@@ -12,7 +12,7 @@
 #include "server/persist/batch/append.h"
 
 #define WRITE_SUMMARY_HEADER "firn-summary"
-#define WRITE_SUMMARY_FIELD 1000 /* of WriteRawResponse, where Parca has none: the text */
+#define WRITE_SUMMARY_FIELD 1000 /* of WriteRawResponse and of OTLP's answer: the text */
 
 /*
  * Lines of text, each ended. `batch` is what was appended with `result`, by this thread, which has
