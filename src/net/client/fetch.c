@@ -3,65 +3,20 @@
 
 #include <ctype.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "net/client/answer.h"
 #include "net/client/link.h"
+#include "net/client/url.h"
 
 #define REDIRECTIONS_MAX 5
 #define CONNECT_NS (10 * CLOCK_NS_PER_S)
 #define LOOK_NS (200 * CLOCK_NS_PER_MS) /* between looks at `cancelled` */
 
-/* A URL's parts. */
-struct target {
-	bool is_tls;
-	struct address address;
-	char authority[ADDRESS_HOST_BYTES + 16];
-	struct slice path; /* with the query; may be empty */
-};
-
-static int bad_url(const char *url, const char *why, struct err *err)
-{
-	return err_set(err, ERR_INVALID, "address \"%.200s\": %s", url, why);
-}
-
-static int parse_url(const char *url, struct target *ret, struct err *err)
-{
-	struct slice text = slice_of(url), authority, rest;
-	char with_port[ADDRESS_HOST_BYTES + 32];
-	bool is_http = slice_starts_with(text, SLICE_LITERAL("http://"));
-	const char *bracket, *colon;
-
-	ret->is_tls = slice_starts_with(text, SLICE_LITERAL("https://"));
-	if (!is_http && !ret->is_tls)
-		return bad_url(url, "it begins with neither http:// nor https://", err);
-	if (text.len > FETCH_URL_BYTES_MAX)
-		return bad_url(url, "it is too long", err);
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] > '~')
-			return bad_url(url, "blanks and bytes beyond ASCII have to be escaped",
-				       err);
-	text = slice_tail(text, is_http ? strlen("http://") : strlen("https://"));
-	authority = slice_cut(text, '/', &rest);
-	ret->path = slice_tail(text, authority.len);
-	if (authority.len >= ADDRESS_HOST_BYTES || !authority.len ||
-	    memchr(authority.data, '@', authority.len) ||
-	    memchr(authority.data, '?', authority.len))
-		return bad_url(url, "no host and port", err);
-	snprintf(ret->authority, sizeof(ret->authority), "%.*s", SLICE_FMT(authority));
-	bracket = strrchr(ret->authority, ']');
-	colon = strrchr(ret->authority, ':');
-	if (colon && (!bracket || colon > bracket))
-		return address_parse(authority, &ret->address, err);
-	snprintf(with_port, sizeof(with_port), "%s:%d", ret->authority, ret->is_tls ? 443 : 80);
-	return address_parse(slice_of(with_port), &ret->address, err);
-}
-
 int fetch_check_url(const char *url, struct err *err)
 {
-	struct target target;
+	struct url target;
 
-	return parse_url(url, &target, err);
+	return url_parse(url, &target, err);
 }
 
 void fetch_add_path(struct strbuf *url, struct slice text)
@@ -117,7 +72,7 @@ static int converse(struct link *link, const struct fetch *fetch, struct answer 
 	return rc == -ERR_UNAVAILABLE && answer->status > 299 ? 0 : rc;
 }
 
-static int ask(const struct fetch *fetch, const struct target *target, struct answer *answer,
+static int ask(const struct fetch *fetch, const struct url *target, struct answer *answer,
 	       struct err *err)
 {
 	int64_t connect_until_ns = clock_monotonic_ns() + CONNECT_NS;
@@ -148,7 +103,7 @@ static int ask(const struct fetch *fetch, const struct target *target, struct an
 }
 
 /* Where the answer points to becomes the URL: another one, or a path on the same server. */
-static int redirect(const struct target *target, struct slice location, struct strbuf *url,
+static int redirect(const struct url *target, struct slice location, struct strbuf *url,
 		    struct err *err)
 {
 	bool is_path = location.data[0] == '/' && !slice_starts_with(location, SLICE_LITERAL("//"));
@@ -169,13 +124,13 @@ static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_statu
 	const struct answer_sink sink = { fetch->begin, fetch->take, fetch->context,
 					  fetch->body_bytes_max };
 	struct strbuf asked = { 0 };
-	struct target target;
+	struct url target;
 	struct answer answer;
 	int rc;
 
 	answer_begin(&answer, &sink);
 	strbuf_add_slice(&asked, strbuf_slice(url)); /* the target borrows from it */
-	rc = parse_url(strbuf_text(&asked), &target, err);
+	rc = url_parse(strbuf_text(&asked), &target, err);
 	if (!rc)
 		rc = ask(fetch, &target, &answer, err);
 	*ret_is_moved = !rc && answer_is_redirection(&answer);

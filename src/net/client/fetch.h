@@ -14,8 +14,6 @@
 #include "base/strbuf.h"
 #include "net/tls.h"
 
-#define FETCH_URL_BYTES_MAX 8192
-
 struct fetch {
 	const char *url;	/* http://HOST[:PORT]/PATH or https: */
 	struct tls *tls;	/* for https: tls_client_new with http1_only; NULL: there is none */

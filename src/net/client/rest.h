@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rest - requests of any method to one server by HTTP/1.1, over a connection that is kept between
+ * them. Whole bodies in and out. Blocks; one thread at a time.
+ *
+ * The answer comes from a stranger: its head and its body are bounded, and a body that is cut short
+ * is an error. Redirections are answers like others. Nothing is tried twice here.
+ */
+#ifndef FIRN_NET_CLIENT_REST_H
+#define FIRN_NET_CLIENT_REST_H
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "net/tls.h"
+
+struct rest;
+
+struct rest_request {
+	const char *method;
+	const char *target;   /* path and query, escaped */
+	struct slice headers; /* "name: value\r\n" lines, without host and content-length */
+	struct slice body;
+	int64_t deadline_at_ns; /* monotonic; for all of it */
+	uint64_t body_bytes_max;
+};
+
+struct rest_answer {
+	int status;
+	struct strbuf headers; /* "name: value\r\n" lines, names in lower case */
+	struct strbuf body;
+	uint64_t length; /* what Content-Length says, also of an answer to HEAD; 0 if nothing */
+};
+
+/* `url` is http[s]://HOST[:PORT]; `tls` is kept by reference, NULL where there is none. */
+MUST_USE int rest_new(const char *url, struct tls *tls, struct rest **ret, struct err *err);
+void rest_free(struct rest *rest); /* accepts NULL */
+
+/* Host and port as they stand in the URL: the value of the header Host. */
+const char *rest_authority(const struct rest *rest);
+
+/*
+ * A success with whatever status. ERR_UNAVAILABLE (no connection, an answer that is cut or none),
+ * ERR_DENIED (not trusted), ERR_DEADLINE, ERR_LIMIT (more than body_bytes_max). Free the answer
+ * after success.
+ */
+MUST_USE int rest_ask(struct rest *rest, const struct rest_request *request,
+		      struct rest_answer *ret, struct err *err);
+
+/* No call lasts longer, the one under way included (monotonic). Any thread. */
+void rest_end_by(struct rest *rest, int64_t at_ns);
+
+void rest_answer_free(struct rest_answer *answer);
+
+/* The header's value, or empty; the name in lower case. */
+struct slice rest_header(const struct rest_answer *answer, const char *name);
+
+#endif
