@@ -211,6 +211,8 @@ static int start_sampling(struct agent *agent, struct err *err)
 			     .pids_count = options->pids_count },
 		.window_ns = options->window_ns,
 		.node = copy_node(options->node),
+		.container_sockets = options->container_sockets,
+		.container_sockets_count = options->container_sockets_count,
 		.thread_labels = options->thread_labels,
 		.sample_times = options->sample_times,
 		.unwind_cache_path = options->unwind_cache_path,

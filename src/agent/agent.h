@@ -47,6 +47,8 @@ struct agent_options {
 	unsigned frequency_hz; /* 0 = default */
 	int64_t window_ns;     /* 0 = default; the first window lasts 2 s at most */
 	const char *node;      /* label `node`; NULL = the host's name */
+	const char *const *container_sockets; /* identify/container_source.h; NULL = the usual */
+	size_t container_sockets_count;
 	bool thread_labels;    /* label `thread_name` on the series */
 	bool sample_times;     /* batches say when each sample was taken */
 	enum agent_target target;

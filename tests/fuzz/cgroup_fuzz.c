@@ -2,7 +2,7 @@
 /* /proc/PID/cgroup and /proc/PID/stat: text in which programs and users choose names. */
 #include <stdlib.h>
 
-#include "agent/describe/cgroup.h"
+#include "agent/identify/cgroup.h"
 #include "agent/procs/proc_stat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,6 +14,8 @@
 #include "agent/collect/warm_up.h"
 #include "agent/describe/batch.h"
 #include "agent/describe/kernel_symbols.h"
+#include "agent/identify/cgroup.h"
+#include "agent/identify/container_names.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/procs_metrics.h"
 #include "agent/procs/tracker.h"
@@ -24,11 +26,13 @@
 #include "base/metrics.h"
 
 #define POLL_MS 200
+#define OVERDUE_POLL_MS 10
 #define WARM_UP_NS (5 * CLOCK_NS_PER_S) /* at most; with tables in the cache far less */
 #define FOLLOW_CPUS_NS CLOCK_NS_PER_S
 #define RUNTIMES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
+#define CONTAINERS_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
 struct drain {
@@ -43,6 +47,7 @@ struct drain {
 	struct jit *jit;
 	struct runtimes *runtimes;
 	uint64_t runtimes_known; /* of binaries.runtimes */
+	struct container_names *containers;
 	struct unwind_loader *loader;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
@@ -147,6 +152,7 @@ void drain_metrics_register(void)
 			metrics_register(&counter_metrics[i], 1);
 	unwind_loader_metrics_register();
 	lender_metrics_register();
+	container_names_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -182,6 +188,25 @@ static void refresh_kernel_symbols(struct drain *drain, int64_t now_ns)
 			       hash_programs, drain, now_ns);
 }
 
+static void want_container(struct drain *drain, const struct process *process, int64_t now_ns)
+{
+	struct cgroup cgroup;
+
+	cgroup_parse(slice_of(process->cgroups), &cgroup);
+	container_names_want(drain->containers, cgroup.container, cgroup.runtime, now_ns);
+}
+
+/* Those that have samples in this window: they are still seen. */
+static void want_containers(struct drain *drain, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < drain->tracker.count; i++) {
+		const struct process *process = tracker_process(&drain->tracker, i);
+
+		if (process->seen_at_ns >= drain->window_start_ns)
+			want_container(drain, process, now_ns);
+	}
+}
+
 static void build(struct drain *drain, struct window *window, int64_t now_ns)
 {
 	uint64_t identity[] = { drain->batch_seed, drain->batches++ };
@@ -192,7 +217,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
 		.runtimes = drain->runtimes,
-		.node = drain->options.node,
+		.labels = { drain->options.node, drain->containers },
 		.duration_ns = now_ns - drain->window_start_ns,
 		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
 		.period_ns = CLOCK_NS_PER_S / drain->options.sampler.frequency_hz,
@@ -203,6 +228,8 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
+	want_containers(drain, now_ns);
+	container_names_settle(drain->containers, CONTAINERS_SETTLE_NS);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
 	binaries_give_back(&drain->tracker.binaries, window->news, window->news_count);
@@ -223,6 +250,7 @@ static void end_window(struct drain *drain)
 	tracker_sweep(&drain->tracker, now_ns);
 	jit_sweep(drain->jit, now_ns);
 	runtimes_sweep(drain->runtimes, now_ns);
+	container_names_sweep(drain->containers, now_ns);
 	report_counters(drain);
 	metric_add(&windows_total, 1);
 }
@@ -259,6 +287,17 @@ static uint32_t tick_of(const struct drain *drain, const struct sample *sample)
 	return since_ns > 0 ? (uint32_t)(since_ns / TABLES_TICK_NS) : 0;
 }
 
+/* As soon as its cgroup is known: a container may be gone before the window ends. */
+static void note_container(struct drain *drain, uint32_t index, int64_t now_ns)
+{
+	struct process *process = drain->tracker.items[index];
+
+	if (process->is_noted || !process->cgroups)
+		return;
+	process->is_noted = true;
+	want_container(drain, process, now_ns);
+}
+
 static bool count(struct drain *drain, const struct sample *sample)
 {
 	int64_t now_ns = clock_monotonic_ns();
@@ -274,6 +313,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
 		note_generated(drain, process, space, now_ns);
 		note_script(drain, process, now_ns);
+		note_container(drain, process, now_ns);
 	} else {
 		tracker_look_again(&drain->tracker, process, sample, now_ns);
 	}
@@ -494,6 +534,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 		runtimes_new(&(struct runtimes_options){ put_script, put_jvm, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	code = container_names_new(options->container_sockets, options->container_sockets_count,
+				   &drain->containers, err);
 	if (!code && drain->stop_fd < 0)
 		code = err_set_errno(err, errno, "make an eventfd");
 	if (!code)
@@ -516,13 +558,24 @@ static int64_t window_length_ns(const struct drain *drain)
 	return drain->options.window_ns;
 }
 
+/* The names of a new container may make a window longer; samples are taken meanwhile. */
+static bool is_over(struct drain *drain, int64_t now_ns)
+{
+	int64_t left_ns = drain->window_start_ns + window_length_ns(drain) - now_ns;
+
+	if (left_ns > 0)
+		return false;
+	return -left_ns >= CONTAINER_SOURCE_DEADLINE_NS ||
+	       !container_names_is_pending(drain->containers, now_ns);
+}
+
 static int wait_ms(const struct drain *drain, int64_t now_ns)
 {
 	int64_t left_ms =
 		(drain->window_start_ns + window_length_ns(drain) - now_ns) / CLOCK_NS_PER_MS + 1;
 
-	if (left_ms < 0)
-		return 0;
+	if (left_ms < OVERDUE_POLL_MS)
+		return OVERDUE_POLL_MS;
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
@@ -547,7 +600,7 @@ void *drain_run(void *data)
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
 		}
-		if (now_ns - drain->window_start_ns >= window_length_ns(drain))
+		if (is_over(drain, now_ns))
 			end_window(drain);
 	}
 	sampler_stop(drain->sampler);
@@ -571,6 +624,7 @@ void drain_free(struct drain *drain)
 	counts_free(&drain->counts);
 	jit_free(drain->jit);
 	runtimes_free(drain->runtimes);
+	container_names_free(drain->containers);
 	accounts_free(drain->accounts);
 	kernel_symbols_free(&drain->kernel_symbols);
 	kernel_image_free(&drain->kernel_image);

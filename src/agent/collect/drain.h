@@ -30,6 +30,8 @@ struct drain_options {
 	struct sampler_options sampler; /* `take` is set by the drain */
 	int64_t window_ns;		/* the first one is shorter */
 	char *node;			/* the drain frees it */
+	const char *const *container_sockets; /* container_names.h; NULL = the usual ones */
+	size_t container_sockets_count;
 	bool thread_labels;
 	bool sample_times; /* when each sample was taken is kept */
 	bool announce_binaries;

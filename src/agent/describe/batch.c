@@ -340,11 +340,11 @@ static uint32_t stack_series(struct builder *builder, const struct counted *stac
 	uint32_t label_set;
 
 	if (stack->thread_name != COUNTS_NO_NAME) {
-		label_set = labels_of_process(builder->tables, window->node, process,
+		label_set = labels_of_process(builder->tables, &window->labels, process,
 					      counts_name(window->counts, stack->thread_name));
 	} else {
 		if (*labels == TABLES_FULL)
-			*labels = labels_of_process(builder->tables, window->node, process,
+			*labels = labels_of_process(builder->tables, &window->labels, process,
 						    (struct slice){ 0 });
 		label_set = *labels;
 	}

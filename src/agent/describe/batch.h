@@ -15,6 +15,7 @@
 #include "agent/collect/counts.h"
 #include "agent/describe/kernel_image.h"
 #include "agent/describe/kernel_symbols.h"
+#include "agent/describe/labels.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
 #include "agent/runtime/runtimes.h"
@@ -27,7 +28,7 @@ struct batch_window {
 	const struct kernel_image *kernel_image;
 	const struct runtimes *runtimes; /* NULL = no frames of interpreters */
 	struct jit *jit;		 /* NULL = no names of generated code */
-	const char *node;
+	struct label_sources labels;
 	int64_t start_ns; /* wall clock */
 	int64_t duration_ns;
 	int64_t period_ns; /* of the sampling clock */

@@ -2,19 +2,28 @@
 /*
  * labels - the labels of a series: which program, where.
  *
- *   node  comm  executable  cgroup  systemd_unit  container  thread_name (by choice)
+ *   node  comm  executable  cgroup  systemd_unit  thread_name (by choice)
+ *   container  container_id  image           of containers
+ *   namespace  pod  workload  app            of Kubernetes
  *
- * Never the pid: all processes with equal labels are one series. A label without a value is left
- * out.
+ * docs/labels.md says where each comes from. Never the pid: all processes with equal labels are one
+ * series. A label without a value is left out.
  */
 #ifndef FIRN_AGENT_DESCRIBE_LABELS_H
 #define FIRN_AGENT_DESCRIBE_LABELS_H
 
+#include "agent/identify/container_names.h"
 #include "agent/procs/process.h"
 #include "model/tables.h"
 
+/* What is known beside the process itself. */
+struct label_sources {
+	const char *node;
+	struct container_names *containers; /* NULL = no names of containers */
+};
+
 /* The id of the label set; `thread_name` may be empty. */
-uint32_t labels_of_process(struct tables *tables, const char *node, const struct process *process,
-			   struct slice thread_name);
+uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
+			   const struct process *process, struct slice thread_name);
 
 #endif

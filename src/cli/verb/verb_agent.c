@@ -32,6 +32,7 @@ struct agent_verb_options {
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	struct net_access access;
 	const char *bearer_token;
+	struct option_list container_sockets;
 	struct option_list web_allowed_hosts;
 	bool web_allow_unauthenticated;
 	bool remote_store_insecure;
@@ -60,6 +61,10 @@ static const struct option options[] = {
 	  "let anyone who reaches --http-address read the metrics", 0, 0 },
 	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
 	  0 },
+	{ 0, "metadata-container-runtime-socket-path", OPTION_LIST, AT(container_sockets), "PATH",
+	  "ask this socket for names of containers, not the usual ones: docker:PATH or cri:PATH; "
+	  "repeatable",
+	  0, 0 },
 	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
 	  0, 0 },
 	{ 0, "no-sample-times", OPTION_FLAG, AT(no_sample_times), NULL,
@@ -169,6 +174,9 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 		.command = "firn agent",
 		.frequency_hz = values->frequency_hz,
 		.node = values->node,
+		.container_sockets =
+			values->container_sockets.count ? values->container_sockets.items : NULL,
+		.container_sockets_count = values->container_sockets.count,
 		.thread_labels = values->thread_labels,
 		.sample_times = !values->no_sample_times,
 		.unwind_cache_path = values->unwind_cache_path,

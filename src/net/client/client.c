@@ -35,6 +35,7 @@
 
 struct net_client {
 	struct address address;
+	char *socket_path; /* asked in place of the address; NULL = none */
 	char authority[ADDRESS_HOST_BYTES + 16];
 	struct tls *tls; /* NULL: plain text */
 	struct net_access access;
@@ -123,6 +124,18 @@ static int parse_target(struct net_client *client, const char *address, bool *re
 	return code;
 }
 
+/* A socket of this host: neither a name nor TLS. */
+static bool take_socket(struct net_client *client, const char *address)
+{
+	struct slice path = slice_of(address);
+
+	if (!take_prefix(&path, "unix:"))
+		return false;
+	client->socket_path = mem_strndup(path.data, path.len);
+	snprintf(client->authority, sizeof(client->authority), "localhost");
+	return true;
+}
+
 static int make_tls(struct net_client *client, struct err *err)
 {
 	const struct net_access *access = &client->access;
@@ -158,6 +171,10 @@ int net_client_new(const char *address, const struct net_access *access, struct 
 	link_init(&client->link);
 	if (access)
 		client->access = *access;
+	if (take_socket(client, address)) {
+		*ret = client;
+		return 0;
+	}
 	code = parse_target(client, address, &wants_tls, err);
 	if (!code && wants_tls)
 		code = make_tls(client, err);
@@ -184,6 +201,7 @@ void net_client_free(struct net_client *client)
 	disconnect(client);
 	tls_unref(client->tls);
 	strbuf_free(&client->basic);
+	free(client->socket_path);
 	free(client);
 }
 
@@ -268,7 +286,10 @@ static int connect_to(struct net_client *client, int64_t deadline_at_ns, struct 
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, ANSWER_HEAD_BYTES_MAX },
 	};
 	nghttp2_session_callbacks *callbacks;
-	int code = link_open(&client->link, &client->address, client->tls, deadline_at_ns, err);
+	int code = client->socket_path ? link_open_local(&client->link, client->socket_path,
+							 deadline_at_ns, err)
+				       : link_open(&client->link, &client->address, client->tls,
+						   deadline_at_ns, err);
 
 	if (code)
 		return code;

@@ -25,8 +25,8 @@ struct net_access {
 };
 
 /*
- * `address` is HOST:PORT or http[s]://[USER:PASSWORD@]HOST[:PORT][/]. `access` may be NULL. Does
- * not connect yet. ERR_INVALID names the file that cannot be used.
+ * `address` is HOST:PORT, http[s]://[USER:PASSWORD@]HOST[:PORT][/], or unix:/PATH. `access` may be
+ * NULL. Does not connect yet. ERR_INVALID names the file that cannot be used.
  */
 int net_client_new(const char *address, const struct net_access *access, struct net_client **ret,
 		   struct err *err);

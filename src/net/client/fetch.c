@@ -85,8 +85,11 @@ static int ask(const struct fetch *fetch, const struct url *target, struct answe
 	if (target->is_tls && !fetch->tls)
 		return err_set(err, ERR_UNSUPPORTED, "https is not set up");
 	link_init(&link);
-	rc = link_open(&link, &target->address, target->is_tls ? fetch->tls : NULL,
-		       connect_until_ns, err);
+	if (fetch->socket_path)
+		rc = link_open_local(&link, fetch->socket_path, connect_until_ns, err);
+	else
+		rc = link_open(&link, &target->address, target->is_tls ? fetch->tls : NULL,
+			       connect_until_ns, err);
 	if (rc)
 		return rc;
 	strbuf_addf(&request,
@@ -150,9 +153,9 @@ int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err)
 
 	strbuf_add_text(&url, fetch->url);
 	for (int i = 0; !rc && is_moved; i++) {
-		if (i > REDIRECTIONS_MAX)
+		if (i > (fetch->socket_path ? 0 : REDIRECTIONS_MAX))
 			rc = err_set(err, ERR_UNAVAILABLE, "more than %d redirections",
-				     REDIRECTIONS_MAX);
+				     fetch->socket_path ? 0 : REDIRECTIONS_MAX);
 		else
 			rc = try_url(fetch, &url, &status, &is_moved, err);
 	}

@@ -15,7 +15,8 @@
 #include "net/tls.h"
 
 struct fetch {
-	const char *url;	/* http://HOST[:PORT]/PATH or https: */
+	const char *url;	 /* http://HOST[:PORT]/PATH or https: */
+	const char *socket_path; /* of this host, to be asked in place of HOST; NULL = none */
 	struct tls *tls;	/* for https: tls_client_new with http1_only; NULL: there is none */
 	int64_t deadline_at_ns; /* monotonic; for all of it */
 	uint64_t body_bytes_max;

@@ -6,12 +6,14 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 
 #define LOOK_MS 200 /* between looks at end_by_ns */
+#define FULL_QUEUE_MS 20
 
 void link_init(struct link *link)
 {
@@ -197,6 +199,45 @@ static int shake_hands(struct link *link, int64_t deadline_at_ns, struct err *er
 		(void)link_send(link, (struct slice){ 0 }, deadline_at_ns, NULL);
 	}
 	return code;
+}
+
+/* A socket of this host tells nobody when its queue has room again. */
+static int connect_local(const struct link *link, const struct sockaddr_un *to, int fd,
+			 int64_t deadline_at_ns)
+{
+	while (connect(fd, (const struct sockaddr *)to, sizeof(*to))) {
+		int64_t end_by_ns = atomic_load(&link->end_by_ns), now_ns = clock_monotonic_ns();
+
+		if (errno != EAGAIN && errno != EINTR)
+			return errno;
+		if (now_ns >= deadline_at_ns || now_ns >= end_by_ns)
+			return ETIMEDOUT;
+		poll(NULL, 0, FULL_QUEUE_MS);
+	}
+	return 0;
+}
+
+int link_open_local(struct link *link, const char *path, int64_t deadline_at_ns, struct err *err)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd, code;
+
+	link_close(link);
+	snprintf(link->text, sizeof(link->text), "%s", path);
+	if (strlen(path) >= sizeof(to.sun_path))
+		return failure(link, "connect to", ENAMETOOLONG, err);
+	memcpy(to.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return failure(link, "connect to", errno, err);
+	code = connect_local(link, &to, fd, deadline_at_ns);
+	if (code) {
+		close(fd);
+		return failure(link, "connect to", code, err);
+	}
+	link->fd = fd;
+	link->read_buffer = mem_calloc(LINK_READ_BYTES, 1);
+	return 0;
 }
 
 int link_open(struct link *link, const struct address *address, struct tls *tls,

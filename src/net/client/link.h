@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link - the client's end of one TCP connection: connected, read and written under a deadline.
- * All bytes pass the transport. One thread, but for link_end_by.
+ * link - the client's end of one connection, by TCP or to a socket of this host: connected, read
+ * and written under a deadline. All bytes pass the transport. One thread, but for link_end_by.
  */
 #ifndef FIRN_NET_CLIENT_LINK_H
 #define FIRN_NET_CLIENT_LINK_H
@@ -14,7 +14,7 @@
 struct link {
 	int fd; /* -1: closed */
 	struct net_transport transport;
-	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port", for messages */
+	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port" or a path, for messages */
 	char *read_buffer;
 	_Atomic int64_t end_by_ns; /* monotonic */
 };
@@ -31,6 +31,12 @@ void link_end_by(struct link *link, int64_t at_ns);
  */
 int link_open(struct link *link, const struct address *address, struct tls *tls,
 	      int64_t deadline_at_ns, struct err *err);
+
+/*
+ * Connects to a socket in the file system. A socket whose queue is full is tried again until the
+ * deadline. Errors as above.
+ */
+int link_open_local(struct link *link, const char *path, int64_t deadline_at_ns, struct err *err);
 
 /* Sends all of it. ERR_UNAVAILABLE or ERR_DEADLINE. */
 int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err);

@@ -141,7 +141,7 @@ static void build(struct fixture *fixture)
 		.tracker = &fixture->tracker,
 		.kernel_symbols = &fixture->symbols,
 		.kernel_image = &fixture->image,
-		.node = "host-1",
+		.labels = { .node = "host-1" },
 		.start_ns = 1000,
 		.duration_ns = 500,
 		.period_ns = 52631578,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/describe/cgroup.h"
+#include "agent/identify/cgroup.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -65,9 +65,69 @@ static void paths_give_unit_and_container(void **state)
 	}
 }
 
+#define UID "9d5a6c1e-4c1b-4ad9-8a06-0d8c3c7d1f11"
+#define UID_OF_SLICE "9d5a6c1e_4c1b_4ad9_8a06_0d8c3c7d1f11"
+
+/* As runtimes write them; the first three are recorded (Docker 20.10, containerd 1.6, cgroupfs). */
+static const struct {
+	const char *text;
+	enum cgroup_runtime runtime;
+	const char *container, *pod_uid, *qos, *slice;
+} containers[] = {
+	{ "9:name=systemd:/docker/" ID "\n4:memory:/docker/" ID "\n0::/docker/" ID "\n",
+	  CGROUP_RUNTIME_DOCKER, ID, "", NULL, "" },
+	{ "9:name=systemd:/kubepods/burstable/pod" UID "/" ID "\n0::/kubepods/burstable/pod" UID
+	  "/" ID "\n",
+	  CGROUP_RUNTIME_UNKNOWN, ID, UID, "burstable", "" },
+	{ "9:name=systemd:/\n4:memory:/k8s.io/" ID "\n0::/\n", CGROUP_RUNTIME_UNKNOWN, ID, "", NULL,
+	  "" },
+	{ "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_OF_SLICE
+	  ".slice/cri-containerd-" ID ".scope\n",
+	  CGROUP_RUNTIME_CONTAINERD, ID, UID, "burstable",
+	  "kubepods-burstable-pod" UID_OF_SLICE ".slice" },
+	{ "0::/kubepods.slice/kubepods-pod" UID_OF_SLICE ".slice/crio-" ID ".scope/container\n",
+	  CGROUP_RUNTIME_CRIO, ID, UID, "guaranteed", "kubepods-pod" UID_OF_SLICE ".slice" },
+	{ "0::/kubepods/besteffort/pod" UID "/" ID "\n", CGROUP_RUNTIME_UNKNOWN, ID, UID,
+	  "besteffort", "" },
+	{ "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_OF_SLICE
+	  ".slice/docker-" ID ".scope\n",
+	  CGROUP_RUNTIME_DOCKER, ID, UID, "besteffort",
+	  "kubepods-besteffort-pod" UID_OF_SLICE ".slice" },
+	{ "0::/machine.slice/libpod-" ID ".scope/container\n", CGROUP_RUNTIME_PODMAN, ID, "", NULL,
+	  "machine.slice" },
+	{ "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+	  CGROUP_RUNTIME_PODMAN, ID, "", NULL, "user.slice" },
+	/* the program that watches a container is outside of it */
+	{ "0::/machine.slice/libpod-conmon-" ID ".scope\n", CGROUP_RUNTIME_UNKNOWN, "", "", NULL,
+	  "machine.slice" },
+	/* seen from a control group namespace of our own */
+	{ "0::/../../system.slice/docker-" ID ".scope\n", CGROUP_RUNTIME_DOCKER, ID, "", NULL,
+	  "system.slice" },
+	{ "0::/../" ID "\n", CGROUP_RUNTIME_UNKNOWN, ID, "", NULL, "" },
+	{ "0::/lxc.payload.web\n", CGROUP_RUNTIME_LXC, "web", "", NULL, "" },
+	/* a folder of somebody's that is called like a pod's */
+	{ "0::/podcast/" ID "\n", CGROUP_RUNTIME_UNKNOWN, ID, "", NULL, "" },
+};
+
+static void paths_give_runtime_and_pod(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
+		struct cgroup cgroup;
+
+		cgroup_parse(slice_of(containers[i].text), &cgroup);
+		assert_text(cgroup.container, containers[i].container);
+		assert_int_equal(cgroup.runtime, containers[i].runtime);
+		assert_string_equal(cgroup.pod_uid, containers[i].pod_uid);
+		assert_text(slice_of(cgroup.pod_qos), containers[i].qos ? containers[i].qos : "");
+		assert_text(cgroup.systemd_slice, containers[i].slice);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(paths_give_unit_and_container) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(paths_give_unit_and_container),
+					    cmocka_unit_test(paths_give_runtime_and_pod) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

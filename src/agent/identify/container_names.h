@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container_names - what is known of the containers of this host, and the threads that ask.
+ *
+ * Each socket has a thread, started when a container is first wanted that it may know. A container
+ * is asked for when it is first seen, by all sockets that may know it; the first answer holds, and
+ * is asked for anew every five minutes while the container is seen. What was found is kept for ten
+ * minutes after the container was last seen, so that its last samples have names.
+ *
+ * A socket that hangs, ends or says nonsense is left alone for a while (1 s, doubling to 60 s);
+ * meanwhile nothing waits for it. One that is not there is looked for every ten seconds.
+ *
+ * Wanting and finding take a lock for a moment and never wait for a socket; they are for one
+ * thread. Limits: CONTAINER_NAMES_MAX containers, 32 KiB of text each (meta_labels.h).
+ */
+#ifndef FIRN_AGENT_IDENTIFY_CONTAINER_NAMES_H
+#define FIRN_AGENT_IDENTIFY_CONTAINER_NAMES_H
+
+#include "agent/identify/container_source.h"
+
+#define CONTAINER_NAMES_MAX 4096
+#define CONTAINER_NAMES_SOURCES_MAX 16
+#define CONTAINER_ID_BYTES_MAX 128
+
+struct container_names;
+
+/* `sources`: see container_source_new; NULL = the defaults. Starts no thread yet. */
+int container_names_new(const char *const *sources, size_t count, struct container_names **ret,
+			struct err *err);
+void container_names_free(struct container_names *names); /* ends the threads; accepts NULL */
+
+/* This container is seen now. */
+void container_names_want(struct container_names *names, struct slice id,
+			  enum cgroup_runtime runtime, int64_t now_ns);
+
+/*
+ * Adds what is known of it, and true; false when nothing is.
+ */
+bool container_names_find(struct container_names *names, struct slice id, struct meta_labels *ret);
+
+/* Whether an answer about a new container may come soon: never for longer than a question lasts. */
+bool container_names_is_pending(struct container_names *names, int64_t now_ns);
+
+/* Waits for those, no longer than told. */
+void container_names_settle(struct container_names *names, int64_t timeout_ns);
+
+/* Forgets those that were not seen for long. */
+void container_names_sweep(struct container_names *names, int64_t now_ns);
+
+void container_names_metrics_register(void); /* once per process */
+
+#endif

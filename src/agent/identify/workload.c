@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/identify/workload.h"
+
+#define POD WORKLOAD_META "pod_"
+#define POD_LABEL POD "label_"
+
+/* The parts of "NAME-LAST"; false when there is no such part. */
+static bool cut_last(struct slice text, struct slice *ret_name, struct slice *ret_last)
+{
+	size_t dash = text.len;
+
+	while (dash && text.data[dash - 1] != '-')
+		dash--;
+	if (dash < 2 || dash == text.len)
+		return false;
+	*ret_name = slice_from(text.data, dash - 1);
+	*ret_last = slice_tail(text, dash);
+	return true;
+}
+
+static bool is_number(struct slice text)
+{
+	uint64_t number;
+
+	return slice_parse_u64(text, &number);
+}
+
+/* What is found, copied: the labels' text moves when one is added. */
+static void add(struct meta_labels *labels, const char *kind, struct slice controller,
+		struct slice workload)
+{
+	struct strbuf copy = { 0 };
+
+	strbuf_add_slice(&copy, controller);
+	strbuf_add_slice(&copy, workload);
+	meta_labels_add(labels, POD "controller_kind", slice_of(kind));
+	meta_labels_add(labels, POD "controller_name",
+			slice_from(strbuf_text(&copy), controller.len));
+	meta_labels_add(labels, POD "workload",
+			slice_from(strbuf_text(&copy) + controller.len, workload.len));
+	strbuf_free(&copy);
+}
+
+void workload_add(struct meta_labels *labels)
+{
+	struct slice pod = meta_labels_find(labels, POD "name");
+	struct slice hash = meta_labels_find(labels, POD_LABEL "pod_template_hash");
+	struct slice job = meta_labels_find(labels, POD_LABEL "batch_kubernetes_io_job_name");
+	struct slice name, last, deployment;
+
+	if (!job.len)
+		job = meta_labels_find(labels, POD_LABEL "job_name");
+	if (job.len) {
+		add(labels, "Job", job, job);
+		return;
+	}
+	if (!cut_last(pod, &name, &last))
+		return;
+	if (hash.len) {
+		if (cut_last(name, &deployment, &last) && slice_equal(last, hash))
+			add(labels, "ReplicaSet", name, deployment);
+	} else if (meta_labels_find(labels, POD_LABEL "statefulset_kubernetes_io_pod_name").len) {
+		if (is_number(last))
+			add(labels, "StatefulSet", name, name);
+	} else if (meta_labels_find(labels, POD_LABEL "controller_revision_hash").len &&
+		   meta_labels_find(labels, POD_LABEL "pod_template_generation").len) {
+		add(labels, "DaemonSet", name, name);
+	}
+}
