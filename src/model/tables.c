@@ -731,6 +731,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_MARKER] = "marker",
 	[FRAME_PYTHON_RUNTIME] = "cpython-runtime",
 	[FRAME_V8_RUNTIME] = "v8-runtime",
+	[FRAME_RUBY_RUNTIME] = "ruby-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

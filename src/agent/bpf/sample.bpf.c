@@ -114,6 +114,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/script.h"
+#include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
 
 /* Processes that run an interpreter, and how its frames are read: made by the agent. */
@@ -437,6 +438,18 @@ WALK_APART void prepare_jvm(struct walk *walk, const struct record_head *head)
 		walk->jvm.process = *process;
 }
 
+/* The same of an interpreter whose generated code keeps no frame pointer. */
+WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
+{
+	const struct script_process *process = bpf_map_lookup_elem(&script_processes, &head->tgid);
+
+	if (!process || process->kind != SCRIPT_RUBY ||
+	    process->start_ns != head->process_start_ns || process->exec_id != head->exec_id)
+		return;
+	walk->entry_start = process->ruby.code_start;
+	walk->entry_bytes = process->ruby.code_bytes;
+}
+
 /* What the walk noted of Java's frames goes behind the native ones. */
 WALK_APART void take_jvm_frames(struct scratch *scratch)
 {
@@ -463,6 +476,9 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk->notes_places = description_of(scratch, walk->thread)->has_script;
 	walk_start(walk);
 	walk->has_jvm = false;
+	walk->entry_bytes = 0;
+	if (walk->notes_places)
+		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)
 		prepare_jvm(walk, &sample->head);
 	walk->end = start_of_user_half(ctx, task, scratch);
@@ -502,6 +518,21 @@ static long next_v8_frame(__u32 index, void *data)
 	return 0;
 }
 
+/* bpf_loop callback. */
+static long next_ruby_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_ruby_frame(&scratch->script, sample_at_hand(scratch));
+}
+
+WALK_APART void take_ruby_frames(__u64 thread, struct scratch *scratch)
+{
+	if (script_ruby_start(&scratch->script, thread))
+		bpf_loop(2 * SCRIPT_FRAMES_MAX, next_ruby_frame, &scratch, 0);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -519,6 +550,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->room = SCRIPT_FRAMES_MAX;
 	if (process->kind == SCRIPT_V8)
 		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
+	else if (process->kind == SCRIPT_RUBY)
+		take_ruby_frames(task->thread.fsbase, scratch);
 	else if (script_start(script, task->thread.fsbase))
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;

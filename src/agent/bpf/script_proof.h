@@ -7,6 +7,8 @@
 #ifndef FIRN_AGENT_BPF_SCRIPT_PROOF_H
 #define FIRN_AGENT_BPF_SCRIPT_PROOF_H
 
+#include <stdbool.h>
+
 #include <linux/types.h>
 
 #define SCRIPT_PROOF_WORDS 4u /* pointers of the object to its names, file and lines */
@@ -28,6 +30,16 @@ static inline __u32 script_v8_proof(const __u64 *words)
 {
 	const __u64 lasting[SCRIPT_PROOF_WORDS] = { words[0], words[1] & 0xffffffffffffull,
 						    words[2] >> 32, 0 };
+
+	return script_proof(lasting);
+}
+
+/* Of a method entry of Ruby, its class, definition and name; of instructions, their body alone. */
+static inline __u32 script_ruby_proof(const __u64 *words, bool is_method)
+{
+	const __u64 lasting[SCRIPT_PROOF_WORDS] = { words[1], is_method ? words[0] : 0,
+						    is_method ? words[2] : 0,
+						    is_method ? words[3] : 0 };
 
 	return script_proof(lasting);
 }

@@ -53,7 +53,14 @@ enum record_kind {
 };
 
 /* Whose own frames are behind the native ones. */
-enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_V8, SCRIPT_HOTSPOT, SCRIPT_KINDS };
+enum script_kind {
+	SCRIPT_NONE,
+	SCRIPT_PYTHON,
+	SCRIPT_V8,
+	SCRIPT_HOTSPOT,
+	SCRIPT_RUBY,
+	SCRIPT_KINDS
+};
 
 /*
  * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
@@ -66,8 +73,12 @@ enum script_kind { SCRIPT_NONE, SCRIPT_PYTHON, SCRIPT_V8, SCRIPT_HOTSPOT, SCRIPT
 /* In the first word of an interpreter's frame, whose other bits are the address of its code. */
 enum script_flag {
 	SCRIPT_ENDS_RUN = 1, /* the outermost of those that one call of the loop runs */
-	SCRIPT_IS_MARK = 2,  /* ... and no frame: the run ends before it */
-	SCRIPT_IS_CUT = 4,   /* no frame: the second word is an enum script_end */
+	/*
+	 * ... and no frame: the run ends before it. With an address, which only Ruby has, the
+	 * method that the frame before it belongs to.
+	 */
+	SCRIPT_IS_MARK = 2,
+	SCRIPT_IS_CUT = 4, /* no frame: the second word is an enum script_end */
 	SCRIPT_FLAGS = 7,
 };
 
@@ -115,6 +126,15 @@ struct script_v8_layout {
 	__u16 reserved[7];
 };
 
+/* The same of Ruby, and where the code is that enters what its compiler generated. */
+struct script_ruby_layout {
+	__u16 frame_bytes; /* of a control frame, at most 64 */
+	__u16 reserved;
+	__u32 code_bytes;
+	__u64 code_start; /* in the process */
+	__u64 reserved_too;
+};
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -124,7 +144,8 @@ struct script_process {
 	__u64 state_at;
 	union {
 		struct script_layout layout;
-		struct script_v8_layout v8; /* SCRIPT_V8 */
+		struct script_v8_layout v8;	/* SCRIPT_V8 */
+		struct script_ruby_layout ruby; /* SCRIPT_RUBY */
 	};
 };
 
@@ -293,6 +314,7 @@ _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "sta
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

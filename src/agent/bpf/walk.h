@@ -150,6 +150,8 @@ struct walk {
 	__u64 registers[WALK_REGISTERS]; /* struct pt_regs, of the interrupted frame */
 	struct space_mapping mapping;	 /* the last one found */
 	__u64 code;
+	/* Code that enters generated code without frame pointers; 0 bytes: none. By the user. */
+	__u64 entry_start, entry_bytes;
 	bool notes_places; /* set by the user */
 	__u32 places_count;
 	struct walk_place places[WALK_PLACES_MAX];
@@ -765,6 +767,37 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
 	return walk_by_pointer(walk, why);
 }
 
+#define WALK_ENTRY_WORDS 32 /* of the frame of generated code, which is small */
+
+/*
+ * Code that Ruby's compiler made runs in one native frame, however many methods call one another in
+ * it: the one that the interpreter entered it with. So the way out is the innermost return address
+ * that lies in the interpreter's own code.
+ */
+WALK_APART enum stack_end walk_out_to_entry(struct walk *walk)
+{
+	trail_break(&walk->trail);
+	walk->cfa = walk->sp;
+	WALK_KEEP_LOOP
+	for (int i = 0; i < WALK_ENTRY_WORDS; i++) {
+		walk->saved.fp = walk->fp;
+		if (!walk_word(walk, walk->cfa, &walk->saved.pc))
+			return STACK_UNREADABLE;
+		if (walk->saved.pc - walk->entry_start < walk->entry_bytes &&
+		    walk_is_after_call(walk, walk->saved.pc)) {
+			/* Newer compilers save the frame pointer and use it. */
+			if (walk->fp_known && walk->fp == walk->cfa - 8 &&
+			    !walk_word(walk, walk->cfa - 8, &walk->saved.fp))
+				return STACK_UNREADABLE;
+			walk->cfa += 8;
+			walk->bx_known = false;
+			return walk_arrive(walk, true);
+		}
+		walk->cfa += 8;
+	}
+	return STACK_NO_FRAME_POINTER;
+}
+
 /* Instructions of x86-64, little-endian. */
 #define CODE_ADD_SP 0xc48348u /* add $imm8,%rsp */
 #define CODE_POP_FP 0x5du     /* pop %rbp */
@@ -799,6 +832,9 @@ static __always_inline __u32 walk_row_of_end(__u64 code)
  */
 static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 {
+	if (walk->entry_bytes)
+		return walk_out_to_entry(walk);
+
 	if (!walk_read(&walk->code, sizeof(walk->code), walk->pc + walk->after_call)) {
 		__u32 row = walk_row_of_end(walk->code);
 

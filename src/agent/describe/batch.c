@@ -222,7 +222,9 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 	uint32_t frame = user_frame(builder, half->process, half->space, address);
 	const struct runtime_file *file;
 
-	if (frame == builder->anonymous)
+	if (frame == builder->anonymous && half->stack->script_kind == SCRIPT_RUBY)
+		frame = script_compiled_frame(builder->tables);
+	else if (frame == builder->anonymous)
 		node = add_problem(builder, node, half);
 	node = add_frame(builder, node, frame);
 	if (!half->loops[index])
@@ -237,9 +239,10 @@ static uint32_t add_script(struct builder *builder, uint32_t node, struct user_h
 			   size_t index)
 {
 	const uint64_t *words = half->script + 2 * index;
+	const uint64_t *outer = 2 * index + 2 < half->stack->script_words ? words + 2 : NULL;
 	uint32_t frame = script_frame_of(builder->tables, builder->window->runtimes,
 					 &half->process->identity,
-					 (enum script_kind)half->stack->script_kind, words);
+					 (enum script_kind)half->stack->script_kind, words, outer);
 	size_t native = words[0] >> SCRIPT_PLACE_SHIFT;
 
 	if (frame != SCRIPT_NO_FRAME)

@@ -5,15 +5,13 @@
 
 #include "agent/describe/text.h"
 #include "agent/runtime/python/python_lines.h"
+#include "agent/runtime/ruby/ruby_code.h"
+#include "agent/runtime/ruby/ruby_lines.h"
 #include "agent/runtime/splice.h"
 
 #define PROBLEM_BYTES_MAX 96
 
-static const char *const cut_markers[SCRIPT_ENDS] = {
-	[SCRIPT_UNREADABLE] = "[truncated: unreadable python frame]",
-	[SCRIPT_TOO_DEEP] = "[truncated: too many python frames]",
-	[SCRIPT_IN_HEAP] = "[truncated: virtual thread's frames in the heap]",
-};
+#define IN_HEAP "[truncated: virtual thread's frames in the heap]"
 
 static uint32_t marker(struct tables *tables, const char *text)
 {
@@ -27,9 +25,22 @@ static uint32_t marker(struct tables *tables, const char *text)
 static const struct language {
 	enum frame_kind kind;
 	const char *mapping, *nameless;
+	const char *cut[SCRIPT_ENDS]; /* by enum script_end */
 } languages[SCRIPT_KINDS] = {
-	[SCRIPT_PYTHON] = { FRAME_PYTHON, "[python]", "[python: name not read]" },
-	[SCRIPT_V8] = { FRAME_NODE, "[javascript]", "[javascript: name not read]" },
+	[SCRIPT_PYTHON] = { FRAME_PYTHON,
+			    "[python]",
+			    "[python: name not read]",
+			    { "[truncated: unreadable python frame]",
+			      "[truncated: too many python frames]", IN_HEAP } },
+	[SCRIPT_V8] = { FRAME_NODE,
+			"[javascript]",
+			"[javascript: name not read]",
+			{ IN_HEAP, IN_HEAP, IN_HEAP } },
+	[SCRIPT_RUBY] = { FRAME_RUBY,
+			  "[ruby]",
+			  "[ruby: name not read]",
+			  { "[truncated: unreadable ruby frame]",
+			    "[truncated: too many ruby frames]", IN_HEAP } },
 };
 
 static uint32_t line_of(const struct script_code *code, enum script_kind kind, int32_t position)
@@ -38,7 +49,32 @@ static uint32_t line_of(const struct script_code *code, enum script_kind kind, i
 
 	if (kind == SCRIPT_PYTHON)
 		return python_line(lines, code->lines_form, code->first_line, position);
+	if (kind == SCRIPT_RUBY)
+		return ruby_line(lines, (uint32_t)position);
 	return code->first_line;
+}
+
+/* Functions of Ruby that are a method's have its class in their name. */
+static uint32_t ruby_frame(struct tables *tables, const struct runtimes *runtimes,
+			   const struct process_identity *identity, const struct script_code *code,
+			   int32_t position, const uint64_t *outer)
+{
+	const struct script_code *method = NULL;
+	struct strbuf label = { 0 };
+	struct frame frame = {
+		.kind = FRAME_RUBY,
+		.mapping_file = tables_string(tables, slice_of("[ruby]")),
+		.file = text_intern(tables, slice_of(code->file)),
+		.line = line_of(code, SCRIPT_RUBY, position),
+		.start_line = code->first_line,
+	};
+
+	if (outer && outer[0] & SCRIPT_IS_MARK && SCRIPT_ADDRESS(outer[0]))
+		method = runtimes_find(runtimes, identity, outer);
+	ruby_full_label(code, method, &label);
+	frame.function = text_intern(tables, slice_from(label.data, label.len));
+	strbuf_free(&label);
+	return tables_frame(tables, &frame);
 }
 
 static uint32_t named_frame(struct tables *tables, enum script_kind kind,
@@ -71,15 +107,18 @@ static uint32_t nameless_frame(struct tables *tables, enum script_kind kind)
 
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, enum script_kind kind,
-			 const uint64_t *words)
+			 const uint64_t *words, const uint64_t *outer)
 {
 	const struct script_code *code;
 
 	if (words[0] & SCRIPT_IS_CUT)
-		return marker(tables, cut_markers[words[1] < SCRIPT_ENDS ? words[1] : 0]);
+		return marker(tables, languages[kind].cut[words[1] < SCRIPT_ENDS ? words[1] : 0]);
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
 	if (!code)
 		return nameless_frame(tables, kind);
+	if (kind == SCRIPT_RUBY)
+		return ruby_frame(tables, runtimes, identity, code, (int32_t)(uint32_t)words[1],
+				  outer);
 	return *code->file || kind != SCRIPT_V8
 		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
 		       : SCRIPT_NO_FRAME;
@@ -121,7 +160,7 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	size_t count;
 
 	if (words[0] & SCRIPT_IS_CUT) {
-		ret[0] = marker(tables, cut_markers[SCRIPT_IN_HEAP]);
+		ret[0] = marker(tables, IN_HEAP);
 		return 1;
 	}
 	code = runtimes_find(runtimes, identity, words);
@@ -133,6 +172,15 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	for (size_t i = 0; i < count; i++)
 		ret[i] = java_frame(tables, &frames[i]);
 	return count;
+}
+
+uint32_t script_compiled_frame(struct tables *tables)
+{
+	struct frame frame = { .kind = FRAME_RUBY_RUNTIME,
+			       .mapping_file = tables_string(tables, slice_of("[anon]")),
+			       .function = tables_string(tables, slice_of("[generated code]")) };
+
+	return tables_frame(tables, &frame);
 }
 
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
@@ -153,8 +201,12 @@ enum frame_kind script_kind_of(const struct binary *binary)
 {
 	const struct runtime_file *file = binary ? binary->runtime : NULL;
 
-	static const enum frame_kind kinds[RUNTIME_KINDS] = { FRAME_PYTHON_RUNTIME,
-							      FRAME_V8_RUNTIME };
+	static const enum frame_kind kinds[RUNTIME_KINDS] = {
+		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME,
+		[RUNTIME_HOTSPOT] = FRAME_NATIVE,
+		[RUNTIME_V8] = FRAME_V8_RUNTIME,
+		[RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
+	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;
 }

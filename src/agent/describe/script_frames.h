@@ -14,12 +14,12 @@
 #define SCRIPT_NO_FRAME UINT32_MAX
 
 /*
- * The frame of two words as the program in the kernel sent them (bpf/shared.h). SCRIPT_NO_FRAME:
- * the native frame says it all.
+ * The frame of two words as the program in the kernel sent them (bpf/shared.h); `outer` are those
+ * of the next one, NULL = there is none. SCRIPT_NO_FRAME: the native frame says it all.
  */
 uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 			 const struct process_identity *identity, enum script_kind kind,
-			 const uint64_t *words);
+			 const uint64_t *words, const uint64_t *outer);
 
 /*
  * What runs in a piece of a Java runtime's code, by its two words: a method and those that it is
@@ -28,6 +28,9 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes,
 			  const struct process_identity *identity, const uint64_t *words,
 			  uint32_t ret[JAVA_INLINED_MAX]);
+
+/* Generated code in a process of Ruby, whose functions have frames of their own. */
+uint32_t script_compiled_frame(struct tables *tables);
 
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);

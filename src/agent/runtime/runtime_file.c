@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "agent/runtime/python/python_file.h"
+#include "agent/runtime/ruby/ruby_file.h"
 #include "agent/runtime/v8/v8_file.h"
 #include "base/mem.h"
 
@@ -11,15 +12,14 @@ static const struct {
 	const char *symbol;
 	enum runtime_kind kind;
 } marks[] = {
-	{ "_PyRuntime", RUNTIME_PYTHON },
-	{ "gHotSpotVMStructs", RUNTIME_HOTSPOT },
-	{ "v8dbg_off_fp_function", RUNTIME_V8 },
-	{ "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
+	{ "_PyRuntime", RUNTIME_PYTHON },	 { "gHotSpotVMStructs", RUNTIME_HOTSPOT },
+	{ "v8dbg_off_fp_function", RUNTIME_V8 }, { "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
+	{ "rb_vm_exec", RUNTIME_RUBY },
 };
 
 const char *runtime_kind_name(enum runtime_kind kind)
 {
-	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8" };
+	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8", "ruby" };
 
 	return names[kind];
 }
@@ -48,6 +48,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			python_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_HOTSPOT)
 			read_hotspot(&symbols, file);
+		else if (marks[i].kind == RUNTIME_RUBY)
+			ruby_file_read(&symbols, &mark, file);
 		else
 			v8_file_read(&symbols, file);
 	}

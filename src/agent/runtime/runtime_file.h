@@ -11,6 +11,7 @@
 
 #include "agent/runtime/hotspot/vm_structs.h"
 #include "agent/runtime/python/python_layout.h"
+#include "agent/runtime/ruby/ruby_layout.h"
 #include "agent/runtime/v8/v8_layout.h"
 #include "codec/elf/elf.h"
 
@@ -21,6 +22,7 @@ enum runtime_kind {
 	RUNTIME_PYTHON,
 	RUNTIME_HOTSPOT,
 	RUNTIME_V8, /* its generated code keeps frame pointers */
+	RUNTIME_RUBY,
 	RUNTIME_KINDS
 };
 
@@ -30,6 +32,7 @@ struct runtime_layout {
 	union {
 		struct python_layout python;
 		struct v8_layout v8;
+		struct ruby_layout ruby;
 		struct vm_symbols hotspot; /* by which each process tells its own */
 	};
 };
@@ -59,7 +62,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8" */
+/* "python", "hotspot", "v8", "ruby" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

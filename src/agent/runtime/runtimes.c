@@ -269,7 +269,8 @@ static struct entry *entry_new(const struct process *process, const struct runti
 	entry->identity = process->identity;
 	entry->parent = process->image_of_parent ? process->parent_pid : 0;
 	entry->bias = bias;
-	entry->proof_words = file->script.layout.proof_words;
+	if (file->script.kind == SCRIPT_PYTHON)
+		entry->proof_words = file->script.layout.proof_words;
 	entry->layout = file->layout;
 	memcpy(entry->version_text, file->version, sizeof(entry->version_text));
 	return entry;
@@ -301,6 +302,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	script.exec_id = process->identity.exec_id;
 	if (script.state_form != SCRIPT_STATE_STATIC)
 		script.state_at += bias;
+	if (script.kind == SCRIPT_RUBY)
+		script.ruby.code_start += bias;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, mapping->binary->runtime, bias);
@@ -367,7 +370,7 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
 		struct code *code;
 
-		if (words[2 * i] & (SCRIPT_IS_MARK | SCRIPT_IS_CUT) || !address)
+		if (words[2 * i] & SCRIPT_IS_CUT || !address)
 			continue;
 		code = find_code(&entry->codes, address, proof);
 		if (!code) {

@@ -6,6 +6,7 @@
 
 #include "agent/runtime/python/python_code.h"
 #include "agent/runtime/hotspot/java_code.h"
+#include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/v8/v8_code.h"
 #include "base/clock.h"
@@ -107,6 +108,9 @@ static enum script_code_result read_code(struct worker *worker, const struct scr
 	case RUNTIME_V8:
 		return v8_code_read(memory, &job->layout.v8, &worker->lines, process_key(job),
 				    item->address, &item->code);
+	case RUNTIME_RUBY:
+		return ruby_code_read(memory, &job->layout.ruby, job->bias, item->address,
+				      &item->code);
 	case RUNTIME_HOTSPOT:
 		return read_java(job, memory, item);
 	default:

@@ -6,6 +6,7 @@
 struct runs {
 	uint16_t ends[SCRIPT_FRAMES_MAX + 2]; /* the first frame behind each run */
 	size_t count;
+	bool has_rest; /* the last one has no end, and is not cut */
 };
 
 struct splicing {
@@ -22,8 +23,10 @@ static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
 	for (size_t i = 0; i < count; i++)
 		if (words[2 * i] & SCRIPT_ENDS_RUN)
 			runs->ends[runs->count++] = (uint16_t)(done = i + 1);
-	if (done < count)
-		runs->ends[runs->count++] = (uint16_t)count;
+	if (done == count)
+		return;
+	runs->ends[runs->count++] = (uint16_t)count;
+	runs->has_rest = !(words[2 * (count - 1)] & SCRIPT_IS_CUT);
 }
 
 static void add(struct splicing *splicing, bool is_native, size_t index)
@@ -57,6 +60,8 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 	runs = splicing.runs.count;
 	for (size_t i = 0; i < native_count; i++)
 		loops_count += loops[i];
+	if (is_complete && splicing.runs.has_rest && runs == loops_count + 1)
+		add_run(&splicing, --runs);
 	idle = is_complete ? idle_loops(loops, loops_count, runs) : 0;
 	if (is_complete && runs > loops_count)
 		early = runs - loops_count; /* innermost, without a loop */

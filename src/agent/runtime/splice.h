@@ -8,7 +8,9 @@
  *   the native walk was cut     runs beyond its loops are outside of all that it shows
  *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
  *                               ended it; otherwise the outermost ones belong to other stacks
- *   a run more than loops       its loop was not recognised: it is put innermost
+ *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
+ *                               outermost has no end, that is of native functions that were called
+ *                               without a loop: outside of all
  */
 #ifndef FIRN_AGENT_RUNTIME_SPLICE_H
 #define FIRN_AGENT_RUNTIME_SPLICE_H

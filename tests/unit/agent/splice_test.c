@@ -73,6 +73,15 @@ static void a_run_without_a_loop_is_innermost(void **state)
 	check("n", "12E", true, "n0 s1 s0 ");
 }
 
+/* Functions in C that were called without a loop, as by a new fiber of Ruby. */
+static void a_rest_without_an_end_is_outermost(void **state)
+{
+	(void)state;
+	check("nLn", "0E1", true, "s1 n2 L1 s0 n0 ");
+	check("nLnLn", "0E1E2", true, "s2 n4 L3 s1 n2 L1 s0 n0 ");
+	check("nLn", "01", true, "n2 L1 s1 s0 n0 ");
+}
+
 static void what_a_cut_walk_does_not_show_is_outside(void **state)
 {
 	(void)state;
@@ -145,6 +154,7 @@ int main(void)
 		cmocka_unit_test(marks_are_not_shown),
 		cmocka_unit_test(a_loop_may_have_no_run_yet),
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
+		cmocka_unit_test(a_rest_without_an_end_is_outermost),
 		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),
 		cmocka_unit_test(functions_stand_at_their_native_frames),
 		cmocka_unit_test(all_that_a_sample_can_have_is_placed),

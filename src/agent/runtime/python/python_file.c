@@ -301,7 +301,7 @@ void python_file_read(const struct elf_exports *symbols, const struct elf_export
 {
 	uint16_t version = read_version(symbols, ret);
 	const struct known_version *known = find_version(version);
-	struct python_state state;
+	struct thread_variable state;
 	struct elf_export code_type;
 
 	ret->script.kind = SCRIPT_PYTHON;

@@ -11,17 +11,13 @@
 
 #include "agent/runtime/elf_exports.h"
 #include "agent/runtime/python/python_layout.h"
-
-struct python_state {
-	enum script_state_form form;
-	uint64_t at; /* as state_at of struct script_process, with virtual addresses */
-};
+#include "agent/runtime/thread_variable.h"
 
 /*
  * `key_at` is where in _PyRuntime the key is by a table of
  * versions, 0 = not known: the last resort. False when nothing is found.
  */
 bool python_state_find(const struct elf_exports *symbols, const struct elf_export *runtime,
-		       uint16_t version, uint64_t key_at, struct python_state *ret);
+		       uint16_t version, uint64_t key_at, struct thread_variable *ret);
 
 #endif

@@ -75,7 +75,8 @@ static uint32_t count(struct llvm *all, uint32_t outer, uint32_t offset, uint32_
 static bool is_compiled(const struct tree_function *function)
 {
 	return (function->kind == FRAME_NATIVE || function->kind == FRAME_RUST ||
-		function->kind == FRAME_PYTHON_RUNTIME || function->kind == FRAME_V8_RUNTIME) &&
+		function->kind == FRAME_PYTHON_RUNTIME || function->kind == FRAME_V8_RUNTIME ||
+		function->kind == FRAME_RUBY_RUNTIME) &&
 	       function->start_line && !function->unresolved;
 }
 

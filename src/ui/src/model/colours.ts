@@ -46,7 +46,8 @@ function baseName(path: string): string {
 const KIND_LABELS: Record<string, string> = {
 	native: "native", kernel: "kernel", go: "Go", rust: "Rust", jvm: "JVM", python: "Python",
 	ruby: "Ruby", node: "Node.js", php: "PHP", perl: "Perl", dotnet: ".NET", beam: "BEAM",
-	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter", unknown: "unknown",
+	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter",
+	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter", unknown: "unknown",
 };
 
 const UNKNOWN = "kind:0";

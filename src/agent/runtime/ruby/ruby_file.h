@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ruby_file - what is found out of a binary that has Ruby in it: its version, how threads find
+ * their execution context, where things are in its structures, and the evaluation loop.
+ *
+ * The layout comes from a table by version; the thread's variable and the table of names from the
+ * code of small exported functions. Works in stripped files.
+ */
+#ifndef FIRN_AGENT_RUNTIME_RUBY_RUBY_FILE_H
+#define FIRN_AGENT_RUNTIME_RUBY_RUBY_FILE_H
+
+#include "agent/runtime/elf_exports.h"
+#include "agent/runtime/runtime_file.h"
+
+/* `loop` is the symbol rb_vm_exec. Sets all but the kind; ret->problem where it fails. */
+void ruby_file_read(const struct elf_exports *symbols, const struct elf_export *loop,
+		    struct runtime_file *ret);
+
+#endif
