@@ -8,6 +8,9 @@
 #include "server/serve/serve.h"
 
 #define QUERY "/parca.query.v1alpha1.QueryService/"
+#define STORE "/parca.profilestore.v1alpha1.ProfileStoreService/"
+#define AGENTS "/parca.profilestore.v1alpha1.AgentsService/"
+#define TELEMETRY "/parca.telemetry.v1alpha1.TelemetryService/"
 #define QUERIER "/querier.v1.QuerierService/"
 #define FLAGS "/capabilities.v1.FeatureFlagsService/"
 #define SETTINGS "/settings.v1.SettingsService/"
@@ -33,6 +36,11 @@ static const struct call calls[] = {
 	  "/api/profiles/series" },
 	{ QUERY "ShareProfile", rpc_share, &schema_parca_share_request,
 	  &schema_parca_share_response, NULL },
+	{ STORE "WriteRaw", write_raw, &schema_parca_raw_request, &schema_parca_empty,
+	  "/api/profiles/writeraw" },
+	{ AGENTS "Agents", rpc_agents, &schema_parca_empty, &schema_parca_agents, "/api/agents" },
+	{ TELEMETRY "ReportPanic", rpc_report_panic, &schema_parca_panic, &schema_parca_empty,
+	  "/api/telemetry/panic" },
 	{ QUERIER "ProfileTypes", pyro_profile_types, &schema_pyro_types_request,
 	  &schema_pyro_types_response, NULL },
 	{ QUERIER "LabelNames", pyro_label_names, &schema_pyro_names_request,
@@ -285,7 +293,9 @@ static int read_gateway(const struct net_request *request, const struct call **r
 	*ret = rc ? NULL : find_gateway(request->path, parameters);
 	if (!rc && !*ret)
 		rc = err_set(err, ERR_NOT_FOUND, "nothing here");
-	if (!rc)
+	if (!rc && slice_is(request->method, "POST"))
+		rc = transcode_from_json((*ret)->request, request->body, message, err);
+	else if (!rc)
 		rc = transcode_from_parameters((*ret)->request, parameters->list, parameters->count,
 					       message, err);
 	arena_free(&parameters->arena);

@@ -18,6 +18,10 @@ extern const struct transcode_message schema_parca_types_request, schema_parca_t
 	schema_parca_has_data_response, schema_parca_series_request, schema_parca_series_response,
 	schema_parca_share_request, schema_parca_share_response;
 
+/* parca.profilestore.v1alpha1, parca.telemetry.v1alpha1 */
+extern const struct transcode_message schema_parca_raw_request, schema_parca_agents,
+	schema_parca_panic, schema_parca_empty;
+
 /* querier.v1 */
 extern const struct transcode_message schema_pyro_types_request, schema_pyro_types_response,
 	schema_pyro_names_request, schema_pyro_values_request, schema_pyro_names_response,
