@@ -38,7 +38,9 @@ static struct slice field_of(struct slice message, uint32_t number)
 	while (pb_next(&in, &field))
 		if (field.number == number && field.wire == PB_BYTES)
 			found = field.bytes;
-	return in.problem ? (struct slice){ 0 } : found;
+	if (in.problem)
+		return slice_of("");
+	return found;
 }
 
 /* A map's entries as meta labels, and that they are there. */
