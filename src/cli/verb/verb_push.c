@@ -24,6 +24,7 @@
 #define ATTEMPTS_MAX 5
 #define RETRY_PAUSE_NS (500 * CLOCK_NS_PER_MS)
 #define RETRY_PAUSE_NS_MAX (60 * CLOCK_NS_PER_S)
+#define PATIENCE_NS (10 * CLOCK_NS_PER_S) /* the longest pause that somebody at a terminal bears */
 #define LOOK_EVERY_NS CLOCK_NS_PER_S /* at a folder */
 #define STOP_WITHIN_NS (5 * CLOCK_NS_PER_S)
 #define SLICE_NS (100 * CLOCK_NS_PER_MS)
@@ -200,7 +201,10 @@ static enum verdict send_once(struct push *push, const char *path,
 	return verdict;
 }
 
-/* A retry sends the same bytes, which count once. */
+/*
+ * A retry sends the same bytes, which count once. A server that wants a long pause, as one whose disk
+ * is full does, gets no retry but in --watch.
+ */
 static enum verdict send_request(struct push *push, const char *path,
 				 const struct push_request *request, struct err *err)
 {
@@ -216,6 +220,8 @@ static enum verdict send_request(struct push *push, const char *path,
 			pause_ns = push->wait_ns;
 		if (pause_ns > RETRY_PAUSE_NS_MAX)
 			pause_ns = RETRY_PAUSE_NS_MAX;
+		if (!push->values->watch && pause_ns > PATIENCE_NS)
+			return verdict;
 		if (push->values->watch)
 			printable_print(stderr, "firn push: %s: %s; again in %.1f s\n", path,
 					err->message, (double)pause_ns / CLOCK_NS_PER_S);
