@@ -23,6 +23,7 @@ struct server_flags {
 	int64_t debuginfo_retention_ns;
 	struct option_size debuginfo_retention;
 	struct debuginfo_flags debuginfo;
+	const char *config_file;
 	const char *web_config_file;
 	const char *web_external_url;
 	const char *web_cors_origin;
@@ -100,6 +101,10 @@ struct server_flags {
 		  0,                                                                               \
 		  0 },                                                                             \
 		DEBUGINFO_FLAGS_OPTIONS(type),                                                     \
+		{ 0,	       "config-file",                                                      \
+		  OPTION_TEXT, offsetof(type, server.config_file),                                 \
+		  "FILE",      "whom to ask for profiles (scraping): docs/scraping.md",            \
+		  0,	       0 },                                                                \
 		{ 0,	       "web-config-file",                                                  \
 		  OPTION_TEXT, offsetof(type, server.web_config_file),                             \
 		  "FILE",      "TLS, users and tokens: docs/web-config.md",                        \

@@ -67,11 +67,23 @@ static void say(int fd, int code, const struct child *child, const struct err *e
 	close(fd);
 }
 
-/* The terminal's Ctrl-C is for who started us: he stops the agent first. */
-static void serve_until_asked(void)
+void server_process_reload(struct server *server)
 {
-	while (verb_wait_signal(-1) != SIGTERM)
-		continue;
+	struct err err;
+
+	if (server_reload(server, &err))
+		log_error("server", "the configuration is wrong; the old one stays", "error=\"%s\"",
+			  err.message);
+}
+
+/* The terminal's Ctrl-C is for who started us: he stops the agent first. */
+static void serve_until_asked(struct server *server)
+{
+	int number;
+
+	while ((number = verb_wait_signal(-1)) != SIGTERM)
+		if (number == SIGHUP)
+			server_process_reload(server);
 }
 
 static _Noreturn void run_child(const struct server_options *options,
@@ -95,7 +107,7 @@ static _Noreturn void run_child(const struct server_options *options,
 	say(report_fd, code, &child, &err);
 	if (code)
 		_exit(VERB_ERROR);
-	serve_until_asked();
+	serve_until_asked(child.server);
 	shutdown(lent, SHUT_RD);
 	pthread_join(taking, NULL);
 	server_stop(child.server);
@@ -177,6 +189,7 @@ static int enter_storage(struct server_options *options, const struct privilege_
 		free(sources);
 		return code;
 	}
+	options->config_file = absolute(options->config_file);
 	options->web_config_file = absolute(options->web_config_file);
 	options->debuginfo_path = absolute(options->debuginfo_path);
 	for (size_t i = 0; i < options->source_paths_count; i++)

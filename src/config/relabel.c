@@ -104,7 +104,7 @@ static struct slice bounded(const struct strbuf *text)
 	return slice;
 }
 
-static void replace(const struct relabel_rule *rule, struct slice value, struct label_set *set)
+static void replace(const struct relabel_rule *rule, struct slice value, struct rule_labels *set)
 {
 	struct regex_group groups[REGEX_GROUPS_MAX];
 	struct strbuf target = { 0 }, replacement = { 0 };
@@ -112,15 +112,15 @@ static void replace(const struct relabel_rule *rule, struct slice value, struct 
 	if (!regex_capture_whole(rule->regex, value.data, value.len, groups, REGEX_GROUPS_MAX))
 		return;
 	expand(rule->regex, groups, rule->target, &target);
-	if (label_set_is_name(strbuf_slice(&target))) {
+	if (rule_labels_is_name(strbuf_slice(&target))) {
 		expand(rule->regex, groups, rule->replacement, &replacement);
-		label_set_put(set, strbuf_slice(&target), bounded(&replacement));
+		rule_labels_put(set, strbuf_slice(&target), bounded(&replacement));
 	}
 	strbuf_free(&target);
 	strbuf_free(&replacement);
 }
 
-static void hashmod(const struct relabel_rule *rule, struct slice value, struct label_set *set)
+static void hashmod(const struct relabel_rule *rule, struct slice value, struct rule_labels *set)
 {
 	uint8_t digest[MD5_BYTES];
 	struct strbuf text = { 0 };
@@ -130,11 +130,12 @@ static void hashmod(const struct relabel_rule *rule, struct slice value, struct 
 	for (unsigned i = 8; i < MD5_BYTES; i++)
 		hash = hash << 8 | digest[i];
 	strbuf_addf(&text, "%" PRIu64, hash % rule->modulus);
-	label_set_put(set, rule->target, strbuf_slice(&text));
+	rule_labels_put(set, rule->target, strbuf_slice(&text));
 	strbuf_free(&text);
 }
 
-static void change_case(const struct relabel_rule *rule, struct slice value, struct label_set *set)
+static void change_case(const struct relabel_rule *rule, struct slice value,
+			struct rule_labels *set)
 {
 	struct strbuf text = { 0 };
 
@@ -142,13 +143,13 @@ static void change_case(const struct relabel_rule *rule, struct slice value, str
 		letter_case_lower(&text, value);
 	else
 		letter_case_upper(&text, value);
-	label_set_put(set, rule->target, strbuf_slice(&text));
+	rule_labels_put(set, rule->target, strbuf_slice(&text));
 	strbuf_free(&text);
 }
 
 /* All matches in the name replaced, as Go's ReplaceAllString: the expression is anchored. */
 static void map_one(const struct relabel_rule *rule, struct slice name, struct slice value,
-		    struct label_set *set)
+		    struct rule_labels *set)
 {
 	struct regex_group groups[REGEX_GROUPS_MAX];
 	struct strbuf mapped = { 0 };
@@ -157,22 +158,22 @@ static void map_one(const struct relabel_rule *rule, struct slice name, struct s
 		return;
 	expand(rule->regex, groups, rule->replacement, &mapped);
 	if (mapped.len)
-		label_set_put(set, bounded(&mapped), value);
+		rule_labels_put(set, bounded(&mapped), value);
 	strbuf_free(&mapped);
 }
 
-static void labelmap(const struct relabel_rule *rule, struct label_set *set)
+static void labelmap(const struct relabel_rule *rule, struct rule_labels *set)
 {
-	struct label_set before;
+	struct rule_labels before;
 
-	label_set_init(&before);
-	label_set_copy(&before, set);
+	rule_labels_init(&before);
+	rule_labels_copy(&before, set);
 	for (size_t i = 0; i < before.count; i++)
 		map_one(rule, before.labels[i].name, before.labels[i].value, set);
-	label_set_free(&before);
+	rule_labels_free(&before);
 }
 
-static void keep_names(const struct relabel_rule *rule, struct label_set *set, bool matching)
+static void keep_names(const struct relabel_rule *rule, struct rule_labels *set, bool matching)
 {
 	size_t kept = 0;
 
@@ -186,20 +187,20 @@ static void keep_names(const struct relabel_rule *rule, struct label_set *set, b
 }
 
 /* The values of the source labels, joined. */
-static struct slice join(const struct relabel_rule *rule, const struct label_set *set,
+static struct slice join(const struct relabel_rule *rule, const struct rule_labels *set,
 			 struct strbuf *buffer)
 {
 	if (rule->sources_count == 1)
-		return label_set_get(set, rule->sources[0]);
+		return rule_labels_get(set, rule->sources[0]);
 	for (size_t i = 0; i < rule->sources_count; i++) {
 		if (i)
 			strbuf_add_slice(buffer, rule->separator);
-		strbuf_add_slice(buffer, label_set_get(set, rule->sources[i]));
+		strbuf_add_slice(buffer, rule_labels_get(set, rule->sources[i]));
 	}
 	return (struct slice){ strbuf_text(buffer), buffer->len };
 }
 
-bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct label_set *set)
+bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct rule_labels *set)
 {
 	const struct relabel_rule *rule = &relabel->rules[index];
 	struct strbuf joined = { 0 };
@@ -217,7 +218,7 @@ bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct labe
 		break;
 	case RELABEL_KEEPEQUAL:
 	case RELABEL_DROPEQUAL:
-		keeps = slice_equal(value, label_set_get(set, rule->target)) ==
+		keeps = slice_equal(value, rule_labels_get(set, rule->target)) ==
 			(rule->action == RELABEL_KEEPEQUAL);
 		break;
 	case RELABEL_HASHMOD:
@@ -241,7 +242,7 @@ bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct labe
 	return keeps;
 }
 
-bool relabel_apply(const struct relabel *relabel, struct label_set *set, size_t *ret_rule)
+bool relabel_apply(const struct relabel *relabel, struct rule_labels *set, size_t *ret_rule)
 {
 	for (size_t i = 0; i < relabel_count(relabel); i++) {
 		if (relabel_apply_rule(relabel, i, set))

@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "config/label_set.h"
+#include "config/rule_labels.h"
 
 #define RELABEL_RULES_MAX 1000u
 #define RELABEL_VALUE_BYTES_MAX ((size_t)64 << 10) /* of what a rule makes; cut there */
@@ -51,10 +51,10 @@ void relabel_free(struct relabel *relabel); /* accepts NULL */
 size_t relabel_count(const struct relabel *relabel); /* NULL has none */
 
 /* One rule; false: it drops the target. */
-bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct label_set *set);
+bool relabel_apply_rule(const struct relabel *relabel, size_t index, struct rule_labels *set);
 
 /* All; false: *ret_rule (may be NULL) drops the target, and later ones were not looked at. */
-bool relabel_apply(const struct relabel *relabel, struct label_set *set, size_t *ret_rule);
+bool relabel_apply(const struct relabel *relabel, struct rule_labels *set, size_t *ret_rule);
 
 size_t relabel_rule_line(const struct relabel *relabel, size_t index); /* of the file; from 1 */
 

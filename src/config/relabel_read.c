@@ -36,7 +36,7 @@ static int take_source(void *context, const struct yaml_node_s *item, struct err
 
 	if (rc)
 		return rc;
-	if (!label_set_is_name(name))
+	if (!rule_labels_is_name(name))
 		return document_error(reading->document, item, err,
 				      "\"%.*s\" is not a valid label name", SLICE_FMT(name));
 	if (rule->sources_count == SOURCES_MAX)
@@ -129,13 +129,13 @@ static bool is_name_template(struct slice text)
 		if (text.data[i] != '$') {
 			bool digit = text.data[i] >= '0' && text.data[i] <= '9';
 
-			if (!label_set_is_name(slice_from(text.data + i, 1)) && !(digit && i))
+			if (!rule_labels_is_name(slice_from(text.data + i, 1)) && !(digit && i))
 				return false;
 			continue;
 		}
 		braced = i + 1 < text.len && text.data[i + 1] == '{';
 		start = i += 1 + braced;
-		while (i < text.len && (label_set_is_name(slice_from(text.data + i, 1)) ||
+		while (i < text.len && (rule_labels_is_name(slice_from(text.data + i, 1)) ||
 					(text.data[i] >= '0' && text.data[i] <= '9')))
 			i++;
 		if (i == start || (braced && (i == text.len || text.data[i] != '}')))
@@ -167,7 +167,7 @@ static const char *why_bad_target(const struct relabel_rule *rule)
 		return "requires a \"target_label\"";
 	if (rule->action == RELABEL_REPLACE && has_variable(rule->target))
 		return is_name_template(rule->target) ? NULL : "has an invalid \"target_label\"";
-	return label_set_is_name(rule->target) ? NULL : "has an invalid \"target_label\"";
+	return rule_labels_is_name(rule->target) ? NULL : "has an invalid \"target_label\"";
 }
 
 static const char *why_bad(const struct relabel_rule *rule, bool has_pattern)

@@ -15,6 +15,7 @@
 #include "net/http/hosts.h"
 #include "server/access/access.h"
 #include "server/query/index/index_cache.h"
+#include "server/scrape/scrape.h"
 #include "server/serve/origin.h"
 #include "server/serve/admission/answer_cache.h"
 #include "server/serve/admission/active_queries.h"
@@ -267,6 +268,22 @@ static int listen_on(struct server *server, const struct server_options *options
 	return net_server_start(&net, &server->net, err);
 }
 
+static int start_scraping(struct server *server, const struct server_options *options,
+			  struct err *err)
+{
+	const struct scrape_options scraping = { .config_file = options->config_file,
+						 .store = write_scraped,
+						 .store_context = &server->serve,
+						 .memory = &server->memory };
+
+	return scrape_start(&scraping, &server->serve.scrape, err);
+}
+
+int server_reload(struct server *server, struct err *err)
+{
+	return server->serve.scrape ? scrape_reload(server->serve.scrape, err) : 0;
+}
+
 _Static_assert(ADMISSION_RUNNING_MAX + ADMISSION_WAITING_DEFAULT < NET_SERVER_ASKERS,
 	       "queries that wait leave no worker for pages, metrics and cancelling");
 
@@ -303,6 +320,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 		rc = read_hosts(server, options, err);
 	if (!rc)
 		rc = open_parts(server, options, err);
+	if (!rc && options->config_file)
+		rc = start_scraping(server, options, err);
 	if (!rc)
 		rc = listen_on(server, options, err);
 	if (rc) {
@@ -337,6 +356,7 @@ void server_stop(struct server *server)
 		return;
 	atomic_store(&server->serve.ready, false);
 	net_server_stop(server->net, STOP_GRACE_NS);
+	scrape_stop(server->serve.scrape);
 	debuginfo_close(server->serve.debuginfo);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);

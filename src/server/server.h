@@ -23,6 +23,7 @@ struct server_options {
 	uint64_t request_memory_bytes; /* bodies and what is made of them; 0 = default */
 	uint64_t query_memory_bytes;   /* of all queries together; 0 = use the percentage */
 	double query_memory_percent;   /* of the machine's memory; 0 = no limit */
+	const char *config_file;       /* who is scraped (config/scrape_config.h); or NULL */
 	const char *web_config_file;   /* TLS, users, tokens (config/web_config.h); or NULL */
 	const char *web_external_url;  /* http(s)://HOST[:PORT][/PATH]; or NULL */
 	const char *web_cors_origin;   /* whose pages may ask: "https://HOST", "*"; or NULL */
@@ -60,6 +61,9 @@ bool server_has_tls(const struct server *server);
 
 /* A file of this host as a source of symbols; the fd stays the caller's. Any thread. */
 void server_offer_binary(struct server *server, struct slice build_id, struct slice path, int fd);
+
+/* Reads config_file anew; when it is wrong, all stays as it is. Any thread. */
+int server_reload(struct server *server, struct err *err);
 
 /* Finishes running requests (2 s at most) and closes the store. Accepts NULL. */
 void server_stop(struct server *server);

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seen seen = { 0 };
-	const struct answer_sink sink = { see_begin, see_bytes, &seen, BYTES_MAX };
+	const struct answer_sink sink = { see_begin, see_bytes, &seen, BYTES_MAX, NULL, false };
 	struct slice rest = slice_tail(slice_from(data, size), 1);
 	size_t piece_bytes = size && data[0] ? data[0] : SIZE_MAX;
 	struct answer answer;

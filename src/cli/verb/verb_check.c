@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "cli/verb.h"
+#include "config/scrape_config.h"
 #include "config/web_config.h"
 #include "server/access/access.h"
 
@@ -19,18 +20,32 @@ static const struct option_verb spec = {
 	.name = "check config",
 	.operands = "FILE...",
 	.summary = "look a configuration file over, with the files that it names",
-	.details =
-		"FILE is what --web-config-file takes (docs/web-config.md): TLS, users, tokens. "
-		"Certificates, keys and\n"
-		"token files are read too, as the server would. A mistake is told with file, line "
-		"and remedy.\n\n"
-		"  firn check config /etc/firn/web.yml && systemctl reload firn\n\n"
-		"Exits 0 when all are right, 1 when one is not, 2 on a wrong command line.",
+	.details = "FILE is what --web-config-file takes (docs/web-config.md): TLS, users, tokens, "
+		   "whose certificates, keys\n"
+		   "and token files are read too; or what --config-file takes (docs/scraping.md), "
+		   "when it has global,\n"
+		   "scrape_configs or object_storage. A mistake is told with file, line "
+		   "and remedy.\n\n"
+		   "  firn check config /etc/firn/web.yml && systemctl reload firn\n\n"
+		   "Exits 0 when all are right, 1 when one is not, 2 on a wrong command line.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
 
-static int check(const char *path, struct err *err)
+static int check_scraping(const char *path, struct err *err)
+{
+	struct scrape_config *config;
+	int rc = scrape_config_load(path, &config, err);
+
+	if (rc)
+		return rc;
+	printable_print(stdout, "%s: right: %zu scrape jobs%s\n", path, config->jobs_count,
+			config->has_object_storage ? "; object_storage is ignored" : "");
+	scrape_config_free(config);
+	return 0;
+}
+
+static int check_web(const char *path, struct err *err)
 {
 	struct web_config config;
 	struct access *access;
@@ -66,7 +81,9 @@ static int run(int argc, char **argv)
 	}
 	code = VERB_OK;
 	for (size_t i = 0; i < operands.count; i++) {
-		if (!check(operands.items[i], &err))
+		const char *path = operands.items[i];
+
+		if (!(scrape_config_is_meant(path) ? check_scraping : check_web)(path, &err))
 			continue;
 		printable_print(stderr, "%s\n", err.message);
 		code = VERB_NEGATIVE;

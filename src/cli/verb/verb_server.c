@@ -63,6 +63,8 @@ static int run(int argc, char **argv)
 	fflush(stdout);
 	do {
 		number = verb_wait_signal(-1);
+		if (number == SIGHUP)
+			server_process_reload(server);
 	} while (number != SIGINT && number != SIGTERM);
 	server_stop(server);
 	return VERB_OK;

@@ -221,6 +221,8 @@ static bool watch(struct up *up, bool privileged)
 			return true;
 		if (server_has_ended(up))
 			return false;
+		if (number == SIGHUP)
+			kill(up->server.pid, SIGHUP);
 		if (up->agent && waitpid(up->agent, &status, WNOHANG) == up->agent)
 			agent_ended(up, status);
 		else if (restart && !number)

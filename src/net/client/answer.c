@@ -53,9 +53,9 @@ static int check_length(struct answer *answer, uint64_t length)
 	if (length <= answer->sink->bytes_max)
 		return 0;
 	return stop(answer,
-		    err_set(answer->err, ERR_LIMIT, "%llu bytes are more than the limit of %llu MB",
+		    err_set(answer->err, ERR_LIMIT, "%llu bytes are more than the limit of %llu",
 			    (unsigned long long)length,
-			    (unsigned long long)(answer->sink->bytes_max >> 20)));
+			    (unsigned long long)answer->sink->bytes_max));
 }
 
 static int on_head(llhttp_t *parser)
@@ -69,7 +69,7 @@ static int on_head(llhttp_t *parser)
 	answer->status = parser->status_code;
 	if (answer->status != 200)
 		return 0;
-	if (!is_chunked && !has_length)
+	if (!is_chunked && !has_length && !answer->sink->may_end_with_connection)
 		return stop(answer, err_set(answer->err, ERR_UNAVAILABLE,
 					    "the answer does not say where it ends"));
 	if (has_length && check_length(answer, parser->content_length))
@@ -87,6 +87,10 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 	int rc;
 
 	if (answer->status != 200) { /* a page that says why: not read to its end */
+		if (answer->sink->refusal)
+			strbuf_add(answer->sink->refusal, at,
+				   length < ANSWER_REFUSAL_BYTES_MAX ? length
+								     : ANSWER_REFUSAL_BYTES_MAX);
 		answer->is_over = true;
 		return HPE_PAUSED;
 	}
@@ -140,6 +144,13 @@ int answer_add(struct answer *answer, struct slice bytes, struct err *err)
 		return answer->code;
 	return err_set(err, ERR_UNAVAILABLE, "the answer is not HTTP/1.1: %s",
 		       llhttp_get_error_reason(&answer->parser));
+}
+
+bool answer_end(struct answer *answer)
+{
+	if (!answer->is_over && answer->status >= 200)
+		(void)llhttp_finish(&answer->parser);
+	return answer->is_over;
 }
 
 bool answer_is_redirection(const struct answer *answer)

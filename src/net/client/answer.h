@@ -20,8 +20,12 @@ struct answer_sink {
 	int (*begin)(void *context, uint64_t bytes, struct err *err);
 	int (*take)(void *context, struct slice bytes, struct err *err);
 	void *context;
-	uint64_t bytes_max; /* of the body */
+	uint64_t bytes_max;	/* of the body */
+	struct strbuf *refusal; /* the beginning of the body that is not a 200's; may be NULL */
+	bool may_end_with_connection; /* a body that does not say where it ends is taken */
 };
+
+#define ANSWER_REFUSAL_BYTES_MAX 256u
 
 struct answer {
 	const struct answer_sink *sink;
@@ -44,6 +48,9 @@ void answer_free(struct answer *answer);
  * answer. Nothing more after an error or the end.
  */
 int answer_add(struct answer *answer, struct slice bytes, struct err *err);
+
+/* The connection has ended properly: whether that ends the answer, too. */
+bool answer_end(struct answer *answer);
 
 /* Whether it is a redirection to `location`. */
 bool answer_is_redirection(const struct answer *answer);

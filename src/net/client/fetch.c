@@ -68,12 +68,14 @@ static int converse(struct link *link, const struct fetch *fetch, struct answer 
 		if (rc)
 			return rc;
 	}
+	if (rc && link->is_at_end && answer_end(answer))
+		return 0;
 	/* A status and no more is an answer, too. */
 	return rc == -ERR_UNAVAILABLE && answer->status > 299 ? 0 : rc;
 }
 
-static int ask(const struct fetch *fetch, const struct url *target, struct answer *answer,
-	       struct err *err)
+static int ask(const struct fetch *fetch, const struct url *target, const char *headers,
+	       struct answer *answer, struct err *err)
 {
 	int64_t connect_until_ns = clock_monotonic_ns() + CONNECT_NS;
 	struct strbuf request = { 0 };
@@ -94,13 +96,13 @@ static int ask(const struct fetch *fetch, const struct url *target, struct answe
 		return rc;
 	strbuf_addf(&request,
 		    "GET %s%.*s HTTP/1.1\r\nhost: %s\r\nuser-agent: firn/%s\r\n"
-		    "accept: */*\r\naccept-encoding: identity\r\nconnection: close\r\n\r\n",
+		    "accept: */*\r\naccept-encoding: identity\r\nconnection: close\r\n%s\r\n",
 		    target->path.len ? "" : "/", SLICE_FMT(target->path), target->authority,
-		    FIRN_VERSION);
+		    FIRN_VERSION, headers);
 	rc = link_send(&link, strbuf_slice(&request), fetch->deadline_at_ns, err);
 	if (!rc)
 		rc = converse(&link, fetch, answer, err);
-	strbuf_free(&request);
+	strbuf_wipe(&request); /* it may hold a password */
 	link_close(&link);
 	return rc;
 }
@@ -120,12 +122,22 @@ static int redirect(const struct url *target, struct slice location, struct strb
 	return 0;
 }
 
+/* What proves who we are is for whom it was meant, not for where he sends us. */
+static bool may_have_headers(const struct fetch *fetch, const struct url *target)
+{
+	struct url first;
+
+	return fetch->headers && !url_parse(fetch->url, &first, NULL) &&
+	       first.is_tls == target->is_tls && !strcmp(first.authority, target->authority);
+}
+
 /* One request; *ret_is_moved: the URL is another one now. */
 static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_status,
 		   bool *ret_is_moved, struct err *err)
 {
-	const struct answer_sink sink = { fetch->begin, fetch->take, fetch->context,
-					  fetch->body_bytes_max };
+	const struct answer_sink sink = { fetch->begin,	  fetch->take,
+					  fetch->context, fetch->body_bytes_max,
+					  fetch->refusal, fetch->may_end_with_connection };
 	struct strbuf asked = { 0 };
 	struct url target;
 	struct answer answer;
@@ -135,8 +147,9 @@ static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_statu
 	strbuf_add_slice(&asked, strbuf_slice(url)); /* the target borrows from it */
 	rc = url_parse(strbuf_text(&asked), &target, err);
 	if (!rc)
-		rc = ask(fetch, &target, &answer, err);
-	*ret_is_moved = !rc && answer_is_redirection(&answer);
+		rc = ask(fetch, &target, may_have_headers(fetch, &target) ? fetch->headers : "",
+			 &answer, err);
+	*ret_is_moved = !rc && !fetch->stays && answer_is_redirection(&answer);
 	*ret_status = answer.status;
 	if (*ret_is_moved)
 		rc = redirect(&target, strbuf_slice(&answer.location), url, err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fetch - one GET by HTTP/1.1, plain or over TLS, whose body is handed over as it arrives: for
- * what other people's servers give (debuginfod). Blocks; a connection of its own for each call;
- * follows redirections, but never from https to http.
+ * what other people's servers give (debuginfod, targets of scraping and who lists them). Blocks; a
+ * connection of its own for each call; follows redirections, but never from https to http.
  *
  * The answer comes from a stranger: its head, its body and its redirections are bounded, a body
- * must say where it ends.
+ * must say where it ends, unless the caller can tell a whole one.
  */
 #ifndef FIRN_NET_CLIENT_FETCH_H
 #define FIRN_NET_CLIENT_FETCH_H
@@ -28,6 +28,10 @@ struct fetch {
 	int (*take)(void *context, struct slice bytes, struct err *err);
 	void *context;
 	const _Atomic bool *cancelled; /* looked at several times a second; may be NULL */
+	const char *headers;	/* "name: value\r\n" lines, for the URL's own host alone; or NULL */
+	struct strbuf *refusal; /* takes the beginning of a body that is not a 200's; or NULL */
+	bool may_end_with_connection; /* a body that does not say where it ends is taken */
+	bool stays;		      /* a redirection is an answer like others */
 };
 
 /*

@@ -132,6 +132,7 @@ static int receive_wire(struct link *link, struct slice *ret, int64_t deadline_a
 			*ret = slice_from(link->read_buffer, (size_t)len);
 			return 0;
 		}
+		link->is_at_end = len == 0;
 		if (len == 0)
 			return err_set(err, ERR_UNAVAILABLE,
 				       "receive from \"%s\": connection closed by the server",

@@ -17,6 +17,7 @@ struct link {
 	char text[ADDRESS_HOST_BYTES + 16]; /* "host:port" or a path, for messages */
 	char *read_buffer;
 	_Atomic int64_t end_by_ns; /* monotonic */
+	bool is_at_end; /* the server has closed it; what failed is the reading behind its end */
 };
 
 void link_init(struct link *link);

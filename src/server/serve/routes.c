@@ -126,6 +126,8 @@ static const struct route_row rows[] = {
 	{ "POST", "/api/v1/admin/delete", admin_delete, SMALL_BODY_BYTES, NULL, NET_ROLE_ADMIN },
 	{ "GET", "/api/v1/admin/deletes", admin_deletes, 0, NULL, NET_ROLE_ADMIN },
 	/* operations */
+	{ "POST", "/-/reload", admin_reload, SMALL_BODY_BYTES, NULL, NET_ROLE_ADMIN },
+	{ "PUT", "/-/reload", admin_reload, SMALL_BODY_BYTES, NULL, NET_ROLE_ADMIN },
 	{ "GET", "/metrics", operations_metrics, 0, NULL, NET_ROLE_QUERY },
 	{ "GET", "/-/healthy", operations_healthy, 0, NULL, NET_ROLE_PROBE },
 	{ "GET", "/-/ready", operations_ready, 0, NULL, NET_ROLE_PROBE },

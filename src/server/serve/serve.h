@@ -34,6 +34,7 @@ struct active_queries; /* active_queries.h */
 struct coalesce;       /* coalesce.h */
 struct targets;	       /* targets.h */
 struct admission;      /* admission.h */
+struct scrape_taken;   /* server/scrape/scrape.h */
 struct write_pool;     /* writing.h: buffers of running writes */
 
 struct serve {
@@ -48,9 +49,10 @@ struct serve {
 	struct coalesce *coalesce;
 	struct answer_cache *cache;
 	struct targets *targets;
-	const char *embed_origin;  /* whose pages may have ours in a frame; "": none but our own */
-	int64_t retention_ns;	   /* as configured; 0: for ever */
-	uint64_t retention_bytes;  /* likewise; 0: no limit */
+	struct scrape *scrape;	  /* server/scrape/scrape.h; NULL: no --config-file */
+	const char *embed_origin; /* whose pages may have ours in a frame; "": none but our own */
+	int64_t retention_ns;	  /* as configured; 0: for ever */
+	uint64_t retention_bytes; /* likewise; 0: no limit */
 	const char *storage_path;
 	struct access *access; /* NULL: everyone may do everything */
 	bool has_users;	       /* nobody may change anything who does not log in */
@@ -71,8 +73,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
 	answer_flamechart, answer_targets, answer_queries, answer_cancel;
-net_handler_f write_otlp, write_raw, unknown_path, pyro_ingest, pyro_push,
-	datadog_input, datadog_ignored, datadog_info;
+net_handler_f write_otlp, write_raw, unknown_path, pyro_ingest, pyro_push, datadog_input,
+	datadog_ignored, datadog_info;
 net_handler_f rpc_agents, rpc_report_panic;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
 	rpc_series, rpc_share;
@@ -83,11 +85,14 @@ net_handler_f pyro_profile_types, pyro_label_names, pyro_label_values, pyro_seri
 net_handler_f operations_metrics, operations_healthy, operations_ready, operations_status,
 	operations_profile, operations_profile_index;
 net_handler_f health_check;
-net_handler_f admin_delete, admin_deletes;
+net_handler_f admin_delete, admin_deletes, admin_reload;
 net_handler_f asset_get, web_options, answer_openapi;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
 	answer_debuginfo, answer_source;
 extern const struct net_stream rpc_debuginfo_upload, rpc_reflection, health_watch;
+
+/* A scrape_store_f, with the struct serve: what a target gave goes the way of what is sent. */
+int write_scraped(void *context, const struct scrape_taken *taken, struct err *err);
 
 struct write_pool *write_pool_new(struct budget *memory); /* pays for what requests become */
 void write_pool_free(struct write_pool *pool);

@@ -14,19 +14,19 @@
 #include "config/relabel.h"
 
 /* "a=foo b=bar" */
-static void fill(struct label_set *set, const char *text)
+static void fill(struct rule_labels *set, const char *text)
 {
 	struct slice rest = slice_of(text), pair;
 
-	label_set_init(set);
+	rule_labels_init(set);
 	while (rest.len) {
 		struct slice value, name;
 
 		pair = slice_cut(rest, ' ', &rest);
 		name = slice_cut(pair, '=', &value);
-		label_set_put(set, name, value);
+		rule_labels_put(set, name, value);
 	}
-	label_set_sort(set);
+	rule_labels_sort(set);
 }
 
 static int read_rules(const char *yaml, struct relabel **ret, struct err *err)
@@ -43,7 +43,7 @@ static int read_rules(const char *yaml, struct relabel **ret, struct err *err)
 
 static void check(const char *rules, const char *before, const char *after)
 {
-	struct label_set set, wanted;
+	struct rule_labels set, wanted;
 	struct relabel *relabel;
 	struct err err;
 	bool kept;
@@ -55,16 +55,16 @@ static void check(const char *rules, const char *before, const char *after)
 	assert_int_equal(kept, after != NULL);
 	if (after) {
 		fill(&wanted, after);
-		label_set_sort(&set);
-		if (!label_set_equal(&set, &wanted)) {
+		rule_labels_sort(&set);
+		if (!rule_labels_equal(&set, &wanted)) {
 			for (size_t i = 0; i < set.count; i++)
 				print_error("%.*s=%.*s\n", SLICE_FMT(set.labels[i].name),
 					    SLICE_FMT(set.labels[i].value));
 			fail_msg("not %s: %s", after, rules);
 		}
-		label_set_free(&wanted);
+		rule_labels_free(&wanted);
 	}
-	label_set_free(&set);
+	rule_labels_free(&set);
 	relabel_free(relabel);
 }
 
@@ -166,7 +166,7 @@ static void case_is_changed_beyond_ascii(void **state)
 
 static void who_drops_a_target_is_told(void **state)
 {
-	struct label_set set;
+	struct rule_labels set;
 	struct relabel *relabel;
 	struct strbuf text = { 0 };
 	size_t rule = 99;
@@ -185,7 +185,7 @@ static void who_drops_a_target_is_told(void **state)
 	relabel_describe_rule(relabel, rule, &text);
 	assert_string_equal(strbuf_text(&text), "drop source_labels [a] regex \"b\"");
 	strbuf_free(&text);
-	label_set_free(&set);
+	rule_labels_free(&set);
 	relabel_free(relabel);
 }
 

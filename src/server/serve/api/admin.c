@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin - what only the role admin may: delete profiles, and see what was deleted. */
+/* admin - what only the role admin may: delete profiles, see what was deleted, reload. */
 #include <stdio.h>
 
 #include "config/units.h"
+#include "server/scrape/scrape.h"
 #include "server/serve/api/operations.h"
 #include "server/serve/origin.h"
 #include "server/serve/tenant.h"
@@ -148,4 +149,21 @@ void admin_deletes(void *context, const struct net_request *request, struct net_
 	operations_put_deletes(&json, &deletes);
 	json_close_object(&json);
 	store_deletes_free(&deletes);
+}
+
+/* Changes nothing that is not in the file: no need of --web-enable-admin-api. */
+void admin_reload(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct serve *serve = context;
+	struct err err;
+	int rc = origin_check(request, &err);
+
+	if (!rc && !serve->scrape)
+		rc = err_set(&err, ERR_INVALID, "there is nothing to reload: no --config-file");
+	if (!rc)
+		rc = scrape_reload(serve->scrape, &err);
+	if (rc)
+		net_response_error(request, response, &err);
+	else
+		response->content_type = "text/plain; charset=utf-8";
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "codec/wire/json.h"
+#include "server/serve/api/answer_scraped.h"
 #include "server/serve/api/targets.h"
 #include "server/serve/tenant.h"
 
@@ -40,6 +41,7 @@ static void put_target(struct json *json, const struct target *target)
 void answer_targets(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
+	struct strbuf state = { 0 };
 	struct target *list;
 	struct slice tenant;
 	struct json json;
@@ -59,6 +61,11 @@ void answer_targets(void *context, const struct net_request *request, struct net
 	for (size_t i = 0; i < count; i++)
 		put_target(&json, &list[i]);
 	json_close_array(&json);
+	(void)net_request_parameter(request, "state", 0, &state);
+	/* The file is the operator's: other tenants have no such targets. */
+	answer_scraped_put(&json, tenant.len ? NULL : serve->scrape,
+			   (struct slice){ strbuf_text(&state), state.len });
 	json_close_object(&json);
+	strbuf_free(&state);
 	free(list);
 }

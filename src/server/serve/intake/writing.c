@@ -186,6 +186,8 @@ static void note(const struct writing *writing)
 				       .err = writing->err.code ? &writing->err : NULL };
 	struct tables_view view;
 
+	if (writing->protocol == WRITING_SCRAPE) /* has a list of its own */
+		return;
 	if (tenant_of(writing->serve, request, &write.tenant, NULL))
 		return;
 	if (!slice_parse_u64(net_request_header(request, "firn-lost-samples"), &write.lost))

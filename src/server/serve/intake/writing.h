@@ -23,7 +23,8 @@
 	X(OTLP, "otlp")                                                                            \
 	X(PARCA, "parca")                                                                          \
 	X(PYROSCOPE, "pyroscope")                                                                  \
-	X(DATADOG, "datadog")
+	X(DATADOG, "datadog")                                                                      \
+	X(SCRAPE, "scrape")
 
 enum writing_protocol {
 #define X(name, label) WRITING_##name,

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config/label_set.h"
+#include "config/rule_labels.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-void label_set_init(struct label_set *set)
+void rule_labels_init(struct rule_labels *set)
 {
-	*set = (struct label_set){ 0 };
-	arena_init(&set->arena, LABEL_SET_BYTES_MAX);
+	*set = (struct rule_labels){ 0 };
+	arena_init(&set->arena, RULE_LABELS_BYTES_MAX);
 }
 
-void label_set_free(struct label_set *set)
+void rule_labels_free(struct rule_labels *set)
 {
 	free(set->labels);
 	arena_free(&set->arena);
-	label_set_init(set);
+	rule_labels_init(set);
 }
 
-static struct label *find(const struct label_set *set, struct slice name)
+static struct rule_label *find(const struct rule_labels *set, struct slice name)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (slice_equal(set->labels[i].name, name))
@@ -26,14 +26,14 @@ static struct label *find(const struct label_set *set, struct slice name)
 	return NULL;
 }
 
-struct slice label_set_get(const struct label_set *set, struct slice name)
+struct slice rule_labels_get(const struct rule_labels *set, struct slice name)
 {
-	const struct label *label = find(set, name);
+	const struct rule_label *label = find(set, name);
 
 	return label ? label->value : (struct slice){ "", 0 };
 }
 
-static void remove_at(struct label_set *set, struct label *label)
+static void remove_at(struct rule_labels *set, struct rule_label *label)
 {
 	size_t after = set->count - (size_t)(label - set->labels) - 1;
 
@@ -41,20 +41,20 @@ static void remove_at(struct label_set *set, struct label *label)
 	set->count--;
 }
 
-void label_set_remove(struct label_set *set, struct slice name)
+void rule_labels_remove(struct rule_labels *set, struct slice name)
 {
-	struct label *label = find(set, name);
+	struct rule_label *label = find(set, name);
 
 	if (label)
 		remove_at(set, label);
 }
 
-void label_set_put(struct label_set *set, struct slice name, struct slice value)
+void rule_labels_put(struct rule_labels *set, struct slice name, struct slice value)
 {
-	struct label made = { .is_added = true }, *old = find(set, name);
+	struct rule_label made = { .is_added = true }, *old = find(set, name);
 
 	if (!value.len) {
-		label_set_remove(set, name);
+		rule_labels_remove(set, name);
 		return;
 	}
 	made.value = arena_copy(&set->arena, value);
@@ -73,19 +73,20 @@ void label_set_put(struct label_set *set, struct slice name, struct slice value)
 	set->labels[set->count++] = made;
 }
 
-void label_set_copy(struct label_set *to, const struct label_set *from)
+void rule_labels_copy(struct rule_labels *to, const struct rule_labels *from)
 {
 	for (size_t i = 0; i < from->count; i++)
-		label_set_put(to, from->labels[i].name, from->labels[i].value);
+		rule_labels_put(to, from->labels[i].name, from->labels[i].value);
 	to->is_cut |= from->is_cut;
 }
 
 static int compare(const void *a, const void *b)
 {
-	return slice_compare(((const struct label *)a)->name, ((const struct label *)b)->name);
+	return slice_compare(((const struct rule_label *)a)->name,
+			     ((const struct rule_label *)b)->name);
 }
 
-void label_set_sort(struct label_set *set)
+void rule_labels_sort(struct rule_labels *set)
 {
 	if (set->count)
 		qsort(set->labels, set->count, sizeof(*set->labels), compare);
@@ -93,7 +94,7 @@ void label_set_sort(struct label_set *set)
 		set->labels[i].is_added = false;
 }
 
-bool label_set_equal(const struct label_set *a, const struct label_set *b)
+bool rule_labels_equal(const struct rule_labels *a, const struct rule_labels *b)
 {
 	if (a->count != b->count)
 		return false;
@@ -109,7 +110,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool label_set_is_name(struct slice name)
+bool rule_labels_is_name(struct slice name)
 {
 	if (!name.len || !is_letter(name.data[0]))
 		return false;

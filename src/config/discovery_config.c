@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config/discovery_config.h"
+
+#include "base/strbuf.h"
+#include "config/rule_labels.h"
+
+#define REFRESH_NS (60 * CLOCK_NS_PER_S)
+
+const char *const discovery_config_names[DISCOVERY_KINDS] = {
+	[DISCOVERY_STATIC] = "static_configs",
+	[DISCOVERY_FILE] = "file_sd_configs",
+	[DISCOVERY_HTTP] = "http_sd_configs",
+};
+
+#define ROW(name, kind, member)                                                                    \
+	{                                                                                          \
+		name, kind, offsetof(struct discovery_config, member), NULL, NULL                  \
+	}
+#define ACCESS HTTP_ACCESS_CONFIG_FIELDS(struct discovery_config, access)
+
+static const struct field static_fields[] = {
+	ROW("targets", FIELD_TEXTS, targets),
+	ROW("labels", FIELD_PAIRS, labels),
+	{ 0 },
+};
+
+static const struct field file_fields[] = {
+	ROW("files", FIELD_TEXTS, files),
+	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
+	{ 0 },
+};
+
+static const struct field http_fields[] = {
+	ROW("url", FIELD_TEXT, url),
+	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
+	ACCESS,
+	{ 0 },
+};
+
+struct taking {
+	struct fields_reader *reader;
+	void *into;
+	enum discovery_kind kind;
+};
+
+static const struct field *const fields_of[DISCOVERY_KINDS] = {
+	[DISCOVERY_STATIC] = static_fields,
+	[DISCOVERY_FILE] = file_fields,
+	[DISCOVERY_HTTP] = http_fields,
+};
+
+static const char *why_bad(const struct discovery_config *config)
+{
+	switch (config->kind) {
+	case DISCOVERY_STATIC:
+		for (size_t i = 0; i < config->labels.count; i++)
+			if (!rule_labels_is_name(config->labels.items[i].name))
+				return "\"labels\" has what is no name of a label";
+		return NULL;
+	case DISCOVERY_FILE:
+		return config->files.count ? NULL : "\"files\" is missing";
+	case DISCOVERY_HTTP:
+		return slice_starts_with(config->url, SLICE_LITERAL("http://")) ||
+				       slice_starts_with(config->url, SLICE_LITERAL("https://"))
+			       ? NULL
+			       : "\"url\" has to begin with http:// or https://";
+	default:
+		return NULL;
+	}
+}
+
+static int resolve_paths(struct fields_reader *reader, struct discovery_config *config,
+			 const struct yaml_node_s *at, struct err *err)
+{
+	for (size_t i = 0; i < config->files.count; i++) {
+		struct slice *file = &config->files.items[i];
+		bool known = slice_ends_with(*file, SLICE_LITERAL(".json")) ||
+			     slice_ends_with(*file, SLICE_LITERAL(".yml")) ||
+			     slice_ends_with(*file, SLICE_LITERAL(".yaml"));
+		struct strbuf path = { 0 };
+
+		if (!known)
+			return document_error(reader->document, at, err,
+					      "\"%.*s\" ends in none of .json, .yml, .yaml",
+					      SLICE_FMT(*file));
+		if (file->data[0] == '/')
+			continue;
+		strbuf_add_slice(&path, reader->directory);
+		strbuf_add_slice(&path, *file);
+		*file = arena_copy(reader->arena, strbuf_slice(&path));
+		strbuf_free(&path);
+	}
+	return 0;
+}
+
+static int take_one(void *context, const struct yaml_node_s *item, struct err *err)
+{
+	struct taking *taking = context;
+	struct discovery_configs *configs = taking->into;
+	struct discovery_config *config = fields_add(taking->reader, &configs->items,
+						     sizeof(*config), &configs->count, item, err);
+	const char *why;
+	int rc;
+
+	if (!config)
+		return -ERR_INVALID;
+	*config = (struct discovery_config){
+		.kind = taking->kind,
+		.line = document_line(item),
+		.refresh_ns = taking->kind == DISCOVERY_FILE ? 5 * REFRESH_NS : REFRESH_NS,
+		.access = HTTP_ACCESS_CONFIG_DEFAULT,
+	};
+	rc = fields_read(taking->reader, item, fields_of[taking->kind], config, err);
+	if (!rc)
+		rc = http_access_config_check(taking->reader, &config->access, item, err);
+	if (!rc)
+		rc = resolve_paths(taking->reader, config, item, err);
+	why = rc ? NULL : why_bad(config);
+	return why ? document_error(taking->reader->document, item, err, "%s: %s",
+				    discovery_config_names[config->kind], why)
+		   : rc;
+}
+
+#define TAKE(name, kind)                                                                           \
+	static int name(struct fields_reader *reader, const struct yaml_node_s *value, void *into, \
+			struct err *err)                                                           \
+	{                                                                                          \
+		struct taking taking = { reader, into, kind };                                     \
+                                                                                                   \
+		return document_each_item(reader->document, value, take_one, &taking, err);        \
+	}
+TAKE(take_static, DISCOVERY_STATIC)
+TAKE(take_file, DISCOVERY_FILE)
+TAKE(take_http, DISCOVERY_HTTP)
+
+field_take_f *const discovery_config_takes[DISCOVERY_KINDS] = {
+	[DISCOVERY_STATIC] = take_static,
+	[DISCOVERY_FILE] = take_file,
+	[DISCOVERY_HTTP] = take_http,
+};

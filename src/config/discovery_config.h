@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * discovery_config - where a job's targets come from: static_configs, file_sd_configs and
+ * http_sd_configs of Prometheus' configuration, with its defaults. Plain data in the arena of
+ * whoever reads.
+ */
+#ifndef FIRN_CONFIG_DISCOVERY_CONFIG_H
+#define FIRN_CONFIG_DISCOVERY_CONFIG_H
+
+#include "base/clock.h"
+#include "config/http_access_config.h"
+
+enum discovery_kind {
+	DISCOVERY_STATIC,
+	DISCOVERY_FILE,
+	DISCOVERY_HTTP,
+	DISCOVERY_KINDS,
+};
+
+struct discovery_config {
+	enum discovery_kind kind;
+	size_t line;
+	int64_t refresh_ns;
+	struct http_access_config access;
+
+	struct field_texts targets; /* static */
+	struct field_pairs labels;
+
+	struct field_texts files; /* file: paths; * in the last part */
+	struct slice url;	  /* http */
+};
+
+struct discovery_configs {
+	struct discovery_config *items;
+	size_t count;
+};
+
+/* static_configs, file_sd_configs, ...: one field_take_f each, into a struct discovery_configs. */
+extern field_take_f *const discovery_config_takes[DISCOVERY_KINDS];
+extern const char *const discovery_config_names[DISCOVERY_KINDS];
+
+#endif

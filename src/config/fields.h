@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fields - maps of a configuration file into structs, by tables: a row says which key it is, what
+ * its value looks like and where it goes. Unknown and repeated keys are errors with their line.
+ *
+ * All text is copied into the reader's arena.
+ */
+#ifndef FIRN_CONFIG_FIELDS_H
+#define FIRN_CONFIG_FIELDS_H
+
+#include "base/arena.h"
+#include "config/document.h"
+
+#define FIELDS_LIST_MAX 100000u /* elements of one list */
+
+struct fields_reader {
+	struct document *document;
+	struct arena *arena;
+	struct slice
+		directory; /* of the file, with the slash; or empty: paths are relative to it */
+};
+
+enum field_kind {
+	FIELD_TEXT,	/* struct slice */
+	FIELD_PATH,	/* struct slice */
+	FIELD_BOOL,	/* bool */
+	FIELD_DURATION, /* int64_t, ns, more than 0 */
+	FIELD_SIZE,	/* uint64_t, bytes */
+	FIELD_COUNT,	/* uint64_t */
+	FIELD_TEXTS,	/* struct field_texts */
+	FIELD_PAIRS,	/* struct field_pairs: a map of texts */
+	FIELD_MAP,	/* a struct that `fields` describes */
+	FIELD_OTHER,	/* `take` reads it; `into` is offset into the struct */
+	FIELD_IGNORED,
+	FIELD_REFUSED, /* known elsewhere, and not supported */
+};
+
+struct field_texts {
+	struct slice *items;
+	size_t count;
+};
+
+struct field_pair {
+	struct slice name, value;
+};
+
+struct field_pairs {
+	struct field_pair *items;
+	size_t count;
+};
+
+typedef int field_take_f(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
+			 struct err *err);
+
+struct field {
+	const char *name;
+	enum field_kind kind;
+	size_t offset;
+	const struct field *fields; /* of FIELD_MAP, ended by a row without a name */
+	field_take_f *take;	    /* of FIELD_OTHER */
+};
+
+int fields_read(struct fields_reader *reader, const struct yaml_node_s *map,
+		const struct field *fields, void *into, struct err *err);
+
+/* One more element of a list in the arena, zeroed; NULL and an error when there are too many. */
+void *fields_add(struct fields_reader *reader, void *list_of_pointer, size_t size, size_t *count,
+		 const struct yaml_node_s *at, struct err *err);
+
+int fields_text(struct fields_reader *reader, const struct yaml_node_s *value, struct slice *ret,
+		struct err *err);
+field_take_f fields_texts, fields_pairs; /* for those in other structs */
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/scrape/discovery.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/scrape/http_access.h"
+
+#define STACK_BYTES ((size_t)1 << 20)
+
+static void (*const bodies[DISCOVERY_KINDS])(struct discovery *) = {
+	[DISCOVERY_FILE] = discover_file,
+	[DISCOVERY_HTTP] = discover_http,
+};
+
+static void *run(void *argument)
+{
+	struct discovery *discovery = argument;
+
+	bodies[discovery->config->kind](discovery);
+	return NULL;
+}
+
+static void publish_static(struct discovery *discovery)
+{
+	const struct discovery_config *config = discovery->config;
+	struct found *found = found_new();
+
+	for (size_t i = 0; i < config->targets.count; i++) {
+		for (size_t j = 0; j < config->labels.count; j++)
+			found_label(found, config->labels.items[j].name,
+				    config->labels.items[j].value);
+		found_label(found, SLICE_LITERAL("__address__"), config->targets.items[i]);
+		found_target(found, 0);
+	}
+	discovery_publish(discovery, found);
+}
+
+static void start_thread(struct discovery *discovery)
+{
+	pthread_attr_t attributes;
+	struct err err;
+	int code;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	code = pthread_create(&discovery->thread, &attributes, run, discovery);
+	pthread_attr_destroy(&attributes);
+	discovery->has_thread = !code;
+	if (code) {
+		err_set_errno(&err, code, "start a thread for discovery");
+		discovery_fail(discovery, &err);
+	}
+}
+
+struct discovery *discovery_start(const struct discovery_config *config,
+				  void (*changed)(void *context), void *context)
+{
+	struct discovery *discovery = mem_new(struct discovery);
+
+	discovery->config = config;
+	discovery->changed = changed;
+	discovery->context = context;
+	lock_init(&discovery->lock, "discovery", LOCK_SCRAPE + 1);
+	lock_condition_init(&discovery->wakes);
+	discovery->found = found_new();
+	if (config->kind == DISCOVERY_STATIC)
+		publish_static(discovery);
+	else
+		start_thread(discovery);
+	return discovery;
+}
+
+void discovery_ask_to_stop(struct discovery *discovery)
+{
+	lock_take(&discovery->lock);
+	atomic_store(&discovery->stops, true);
+	lock_broadcast(&discovery->wakes);
+	lock_give(&discovery->lock);
+}
+
+void discovery_stop(struct discovery *discovery)
+{
+	discovery_ask_to_stop(discovery);
+	if (discovery->has_thread)
+		pthread_join(discovery->thread, NULL);
+	found_free(discovery->found);
+	lock_condition_free(&discovery->wakes);
+	lock_free(&discovery->lock);
+	free(discovery);
+}
+
+uint64_t discovery_copy(struct discovery *discovery, struct found *into)
+{
+	uint64_t version;
+
+	lock_take(&discovery->lock);
+	found_add_all(into, discovery->found);
+	version = discovery->version;
+	lock_give(&discovery->lock);
+	return version;
+}
+
+uint64_t discovery_version(struct discovery *discovery)
+{
+	uint64_t version;
+
+	lock_take(&discovery->lock);
+	version = discovery->version;
+	lock_give(&discovery->lock);
+	return version;
+}
+
+bool discovery_failure(struct discovery *discovery, struct err *ret)
+{
+	bool has_failed;
+
+	lock_take(&discovery->lock);
+	has_failed = discovery->has_failed;
+	if (has_failed)
+		*ret = discovery->err;
+	lock_give(&discovery->lock);
+	return has_failed;
+}
+
+void discovery_publish(struct discovery *discovery, struct found *found)
+{
+	struct found *old;
+
+	if (found->is_cut)
+		log_warn("scrape", "discovery found too much; some is left out", "%s at line %zu",
+			 discovery_config_names[discovery->config->kind], discovery->config->line);
+	lock_take(&discovery->lock);
+	old = discovery->found;
+	discovery->found = found;
+	discovery->version++;
+	discovery->has_failed = false;
+	lock_give(&discovery->lock);
+	found_free(old);
+	discovery->changed(discovery->context);
+}
+
+void discovery_fail(struct discovery *discovery, const struct err *err)
+{
+	bool is_news;
+
+	if (atomic_load(&discovery->stops))
+		return;
+	lock_take(&discovery->lock);
+	is_news = !discovery->has_failed || strcmp(discovery->err.message, err->message) != 0;
+	discovery->has_failed = true;
+	discovery->err = *err;
+	lock_give(&discovery->lock);
+	if (is_news)
+		log_warn("scrape", "discovery failed; what it found before stays",
+			 "what=%s line=%zu error=\"%s\"",
+			 discovery_config_names[discovery->config->kind], discovery->config->line,
+			 err->message);
+}
+
+bool discovery_sleep(struct discovery *discovery, int64_t ns)
+{
+	int64_t until_ns = clock_monotonic_ns() + ns;
+
+	lock_take(&discovery->lock);
+	while (!atomic_load(&discovery->stops) &&
+	       lock_wait_until(&discovery->wakes, &discovery->lock, until_ns))
+		continue;
+	lock_give(&discovery->lock);
+	return !atomic_load(&discovery->stops);
+}
+
+int discovery_get(struct discovery *discovery, const struct discovery_request *request,
+		  int *ret_status, struct err *err)
+{
+	const struct http_access_config *config = &discovery->config->access;
+	struct strbuf refusal = { 0 };
+	struct http_access access;
+	struct fetch fetch = {
+		.url = request->url,
+		.socket_path = request->socket_path,
+		.deadline_at_ns = clock_monotonic_ns() + request->timeout_ns,
+		.body_bytes_max = DISCOVERY_BODY_BYTES_MAX,
+		.take = request->take,
+		.context = request->context,
+		.cancelled = &discovery->stops,
+		.may_end_with_connection = true, /* half a list is none */
+		.stays = !config->follow_redirects,
+		.refusal = &refusal,
+	};
+	int rc = http_access_make(config, !strncmp(request->url, "https:", 6), &access, err);
+
+	*ret_status = 0;
+	if (request->headers)
+		strbuf_add_text(&access.headers, request->headers);
+	fetch.headers = strbuf_text(&access.headers);
+	fetch.tls = access.tls;
+	if (!rc)
+		rc = fetch_get(&fetch, ret_status, err);
+	if (!rc && *ret_status != 200)
+		rc = err_set(err, ERR_UNAVAILABLE, "status %d: %.*s", *ret_status,
+			     SLICE_FMT(slice_trim(
+				     (struct slice){ strbuf_text(&refusal), refusal.len })));
+	if (rc && rc != -ERR_CANCELLED)
+		err_wrap(err, "GET %.200s", request->url);
+	http_access_free(&access);
+	strbuf_free(&refusal);
+	return rc;
+}
+
+static int keep(void *context, struct slice bytes, struct err *err)
+{
+	(void)err;
+	strbuf_add_slice(context, bytes);
+	return 0;
+}
+
+int discovery_get_body(struct discovery *discovery, const struct discovery_request *request,
+		       struct strbuf *ret, struct err *err)
+{
+	struct discovery_request with = *request;
+	int status;
+
+	with.take = keep;
+	with.context = ret;
+	strbuf_clear(ret);
+	return discovery_get(discovery, &with, &status, err);
+}

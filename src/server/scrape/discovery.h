@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * discovery - where targets come from: each configured one has a thread that looks, waits and
+ * publishes all that it has found, again and again, until it is stopped. What it found last stays
+ * when it cannot look: a discovery that fails takes no target away.
+ *
+ * The configuration must live until discovery_stop has returned.
+ */
+#ifndef FIRN_SERVER_SCRAPE_DISCOVERY_H
+#define FIRN_SERVER_SCRAPE_DISCOVERY_H
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "base/strbuf.h"
+#include "config/discovery_config.h"
+#include "server/scrape/found.h"
+
+#define DISCOVERY_BODY_BYTES_MAX ((uint64_t)128 << 20)
+
+struct discovery {
+	const struct discovery_config *config;
+	void (*changed)(void *context); /* something else was found; any thread */
+	void *context;
+	_Atomic bool stops;
+	pthread_t thread;
+	bool has_thread;
+	struct lock lock; /* guards the rest */
+	struct lock_condition wakes;
+	struct found *found;
+	uint64_t version; /* of found; 0: nothing yet */
+	bool has_failed;
+	struct err err; /* why it failed last */
+};
+
+struct discovery *discovery_start(const struct discovery_config *config,
+				  void (*changed)(void *context), void *context);
+void discovery_ask_to_stop(struct discovery *discovery); /* does not wait */
+void discovery_stop(struct discovery *discovery);	 /* waits, and frees */
+
+/* Adds a copy of all that is known to `into`; returns its version. */
+uint64_t discovery_copy(struct discovery *discovery, struct found *into);
+uint64_t discovery_version(struct discovery *discovery);
+/* False: the last look was right. */
+bool discovery_failure(struct discovery *discovery, struct err *ret);
+
+/* For the modules, on the discovery's thread. */
+
+void discovery_publish(struct discovery *discovery, struct found *found); /* takes it over */
+void discovery_fail(struct discovery *discovery, const struct err *err);
+bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is to stop */
+
+struct discovery_request {
+	const char *url, *socket_path;
+	const char *headers; /* besides what proves who we are; may be NULL */
+	int64_t timeout_ns;
+	int (*take)(void *context, struct slice bytes, struct err *err);
+	void *context;
+};
+
+/* ERR_UNAVAILABLE with the beginning of the answer when its status is not 200 (and *ret_status). */
+int discovery_get(struct discovery *discovery, const struct discovery_request *request,
+		  int *ret_status, struct err *err);
+/* The same, with all of the body. */
+int discovery_get_body(struct discovery *discovery, const struct discovery_request *request,
+		       struct strbuf *ret, struct err *err);
+
+/* Bodies of them run until discovery->stops. */
+void discover_file(struct discovery *discovery);
+void discover_http(struct discovery *discovery);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scrape - asks programs for their profiles, as the file of --config-file says: discoveries find
+ * targets, rules decide on them, and each target is asked at its own moment of each interval.
+ *
+ *   discovery threads -> found targets -> the scrape thread: relabels, keeps the list, starts what
+ *   is due -> a thread per running scrape: GET, then `store`
+ *
+ * A running scrape waits for its target only: one that is slow, huge or lies costs itself a thread
+ * and its timeout. At most one scrape of a target runs at a time; bodies are bounded one by one,
+ * and together by `memory`. Any thread may call.
+ */
+#ifndef FIRN_SERVER_SCRAPE_SCRAPE_H
+#define FIRN_SERVER_SCRAPE_SCRAPE_H
+
+#include "server/scrape/target.h"
+
+struct budget;
+struct scrape;
+
+/* One profile that a target gave. `labels` are all that rules left; those with "__" are ours. */
+struct scrape_taken {
+	struct slice body;
+	struct slice url;
+	const struct label_list *labels;
+	const struct field_pairs *external_labels;
+};
+
+/* Makes it durable. Any thread. */
+typedef int scrape_store_f(void *context, const struct scrape_taken *taken, struct err *err);
+
+struct scrape_options {
+	const char *config_file; /* borrowed */
+	scrape_store_f *store;
+	void *store_context;
+	struct budget *memory; /* pays for bodies; NULL: no limit */
+};
+
+int scrape_start(const struct scrape_options *options, struct scrape **ret, struct err *err);
+void scrape_stop(struct scrape *scrape); /* accepts NULL; returns when no scrape runs */
+
+/* Reads the file anew. When it is wrong, all stays as it is, and the error says which line. */
+int scrape_reload(struct scrape *scrape, struct err *err);
+
+/* For lists of them; called with a lock held, so these copy and return. */
+struct scrape_visitor {
+	void (*active)(void *context, const struct scrape_target *target);
+	void (*dropped)(void *context, const struct scrape_job *job,
+			const struct scrape_dropped *dropped);
+	/* After each job's targets; more may be dropped than are told. */
+	void (*job)(void *context, const struct scrape_job *job, size_t active, size_t dropped);
+	void (*failure)(void *context, const struct scrape_job *job,
+			const struct discovery_config *discovery, const struct err *err);
+	void *context;
+};
+void scrape_visit(struct scrape *scrape, const struct scrape_visitor *visitor);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target - one profile of one place that is scraped, with what happened to it so far. Its labels
+ * and URL do not change; the rest is guarded by the lock of scrape.c.
+ */
+#ifndef FIRN_SERVER_SCRAPE_TARGET_H
+#define FIRN_SERVER_SCRAPE_TARGET_H
+
+#include "server/scrape/target_labels.h"
+
+/* Labels in one piece of memory, by name. */
+struct label_list {
+	struct rule_label *labels;
+	size_t count;
+};
+
+struct label_list label_list_of(const struct rule_labels *set);
+void label_list_free(struct label_list *list);
+struct slice label_list_get(const struct label_list *list, const char *name);
+
+enum scrape_health { SCRAPE_UNKNOWN, SCRAPE_UP, SCRAPE_DOWN };
+
+struct scrape_target {
+	void *plan; /* that its job belongs to */
+	const struct scrape_job *job;
+	size_t job_index;
+	struct label_list before, after;
+	char *url;
+	uint64_t key; /* of what it is: equal ones are the same target */
+	int64_t interval_ns, timeout_ns;
+	unsigned refs;
+	bool in_flight;
+	int64_t next_at_ns; /* monotonic */
+	enum scrape_health health;
+	int64_t last_at_ns; /* wall clock; 0: never */
+	int64_t last_duration_ns;
+	char *error; /* of the last scrape; NULL: none */
+};
+
+struct scrape_dropped {
+	struct label_list before;
+	char *reason;
+};
+
+/* Takes what it needs out of `labels`, which were not dropped. */
+struct scrape_target *target_new(const struct scrape_job *job, const struct target_labels *labels);
+void target_free(struct scrape_target *target);
+
+#endif

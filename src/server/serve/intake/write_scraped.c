@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write_scraped - what a target gave becomes a batch and durable, as what is sent does. It belongs
+ * to the tenant "".
+ */
+#include "server/scrape/scrape.h"
+#include "server/serve/intake/writing.h"
+
+#define LABELS_MAX 256u
+
+/* What rules left, without what is ours; then what all series get that have no such label. */
+static size_t choose_labels(const struct scrape_taken *taken, struct ingest_label *ret)
+{
+	const struct field_pairs *external = taken->external_labels;
+	size_t count = 0;
+
+	for (size_t i = 0; i < taken->labels->count && count < LABELS_MAX; i++) {
+		const struct rule_label *label = &taken->labels->labels[i];
+
+		if (target_labels_is_public(label->name) || slice_is(label->name, "__name__"))
+			ret[count++] = (struct ingest_label){ label->name, label->value };
+	}
+	for (size_t i = 0; i < external->count && count < LABELS_MAX; i++)
+		if (!label_list_get(taken->labels, external->items[i].name.data).len)
+			ret[count++] = (struct ingest_label){ external->items[i].name,
+							      external->items[i].value };
+	return count;
+}
+
+int write_scraped(void *context, const struct scrape_taken *taken, struct err *err)
+{
+	struct ingest_label labels[LABELS_MAX];
+	struct ingest_pprof profile = { .bytes = taken->body,
+					.labels = labels,
+					.labels_count = choose_labels(taken, labels),
+					.now_ns = clock_real_ns() };
+	struct net_request request = { .peer = taken->url, .body = taken->body };
+	struct net_response response = { .body = { 0 } };
+	struct writing writing;
+	int rc = writing_begin(&writing, context, &request, WRITING_SCRAPE);
+
+	if (!rc)
+		rc = ingest_from_pprof(writing.scratch, &writing.limits, &profile, writing.batch,
+				       &writing.err);
+	if (!rc)
+		rc = writing_append_all(&writing);
+	if (rc && err)
+		*err = writing.err;
+	writing_end(&writing, &response);
+	strbuf_free(&response.body);
+	strbuf_free(&response.headers);
+	return rc;
+}
