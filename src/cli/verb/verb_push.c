@@ -202,8 +202,8 @@ static enum verdict send_once(struct push *push, const char *path,
 }
 
 /*
- * A retry sends the same bytes, which count once. A server that wants a long pause, as one whose disk
- * is full does, gets no retry but in --watch.
+ * A retry sends the same bytes, which count once. A server that wants a long pause, as one whose
+ * disk is full does, gets no retry but in --watch.
  */
 static enum verdict send_request(struct push *push, const char *path,
 				 const struct push_request *request, struct err *err)
