@@ -23,9 +23,31 @@ export interface Target {
 	last_error_ms?: number;
 }
 
+/* One profile of a target that the server asks; Prometheus' names. */
+export interface ScrapedTarget {
+	discoveredLabels: Record<string, string>;
+	labels: Record<string, string>;
+	profile: string;
+	scrapePool: string;
+	scrapeUrl: string;
+	lastError: string;
+	lastScrape: string;
+	lastScrapeDuration: number;
+	nextScrape: string;
+	health: "up" | "down" | "unknown";
+}
+
+export interface Scraped {
+	activeTargets: ScrapedTarget[];
+	droppedTargets: { discoveredLabels: Record<string, string>; scrapePool: string; reason: string }[];
+	droppedTargetCounts: Record<string, number>;
+	discoveryErrors: { scrapePool: string; discovery: string; line: number; error: string }[];
+}
+
 export interface Targets {
 	now_ms: number;
 	targets: Target[];
+	data?: Scraped;
 }
 
 export interface Status {

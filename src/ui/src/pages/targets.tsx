@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets - who sends profiles: how fresh, how much, what is lost and refused, with which errors. */
+/* targets - who sends profiles, and whom the server asks: how fresh, how much, what is lost and refused, with which errors. */
 import type { JSX } from "preact";
-import { fetchTargets, type Target } from "../data/operations";
+import { fetchTargets, type Scraped, type Target } from "../data/operations";
 import { digits, formatBytes, formatCount, formatPercent } from "../model/quantity";
 import { clockTime, dayOf, describeAge } from "../model/timerange";
+import { ScrapedTargets } from "./scraped";
 import { Answered, Copyable, PageTable, useAnswer } from "./answer";
 
 const EVERY_MS = 5000;
@@ -108,41 +109,41 @@ function Nobody(): JSX.Element {
 	);
 }
 
+function Senders({ targets, nowMs }: { targets: Target[]; nowMs: number }): JSX.Element {
+	const bad = targets.filter((target) => healthOf(target, nowMs).health !== "ok").length;
+	return (
+		<>
+			<p class="muted page-note" role="status">
+				{formatCount(targets.length)} {targets.length === 1 ? "sender" : "senders"} since the server
+				started, the latest first; {bad ? `${bad} need a look` : "all send without errors"}.
+			</p>
+			<PageTable
+				label="Who sends profiles"
+				head={["State", "Sender", "Last heard of", "Samples", "Reports", "Trouble"]}
+			>
+				{targets.map((target) => (
+					<Row key={keyOf(target)} target={target} nowMs={nowMs} />
+				))}
+			</PageTable>
+		</>
+	);
+}
+
+/* Whether the file says that anybody is to be asked. */
+const asksAny = ({ activeTargets, droppedTargetCounts }: Scraped) =>
+	activeTargets.length > 0 || Object.keys(droppedTargetCounts).length > 0;
+
 export function TargetsPage(): JSX.Element {
 	const answer = useAnswer(fetchTargets, EVERY_MS);
 	return (
 		<Answered answer={answer}>
-			{({ targets, now_ms: nowMs }) => {
-				const bad = targets.filter((target) => healthOf(target, nowMs).health !== "ok").length;
-				return !targets.length ? (
-					<Nobody />
-				) : (
+			{({ targets, data, now_ms: nowMs }) => {
+				const asks = data && asksAny(data);
+				return (
 					<>
-						<p class="muted page-note" role="status">
-							{formatCount(targets.length)}{" "}
-							{targets.length === 1 ? "sender" : "senders"} since the server
-							started, the latest first;{" "}
-							{bad ? `${bad} need a look` : "all send without errors"}.
-						</p>
-						<PageTable
-							label="Who sends profiles"
-							head={[
-								"State",
-								"Sender",
-								"Last heard of",
-								"Samples",
-								"Reports",
-								"Trouble",
-							]}
-						>
-							{targets.map((target) => (
-								<Row
-									key={keyOf(target)}
-									target={target}
-									nowMs={nowMs}
-								/>
-							))}
-						</PageTable>
+						{targets.length > 0 && <Senders targets={targets} nowMs={nowMs} />}
+						{asks && <ScrapedTargets scraped={data} nowMs={nowMs} />}
+						{!targets.length && !asks && <Nobody />}
 					</>
 				);
 			}}
