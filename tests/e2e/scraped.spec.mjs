@@ -17,7 +17,8 @@ test("scraped targets: how it went, why not, under which labels, and who is left
 		await up.locator("summary").click();
 		await up.getByText(/http:\/\/.*\/debug\/pprof\/profile\?seconds=2/).waitFor();
 		await up.getByText(/__scrape_interval__="2s"/).waitFor();
-		await page.getByRole("alert").getByText(/listed: file_sd_configs of line \d+ fails.*list\.json/).waitFor();
+		const failure = /listed: file_sd_configs of line \d+ fails.*list\.json/;
+		await page.getByRole("alert").getByText(failure).waitFor();
 
 		const filter = page.getByRole("searchbox", { name: "Filter the scraped targets" });
 		await filter.fill("down nobody");

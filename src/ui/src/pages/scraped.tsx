@@ -21,6 +21,8 @@ const textOf = (labels: Labels) =>
 		.map((name) => `${name}="${labels[name]}"`)
 		.join(" ");
 
+const keyOf = ({ scrapePool, scrapeUrl, labels }: ScrapedTarget) => `${scrapePool} ${scrapeUrl} ${textOf(labels)}`;
+
 function Row({ target, nowMs }: { target: ScrapedTarget; nowMs: number }): JSX.Element {
 	const { health, word } = HEALTH[target.health];
 	const lastMs = Date.parse(target.lastScrape);
@@ -44,7 +46,8 @@ function Row({ target, nowMs }: { target: ScrapedTarget; nowMs: number }): JSX.E
 						<span class="muted">Asked at</span> {target.scrapeUrl}
 					</p>
 					<p>
-						<span class="muted">Before the rules</span> {textOf(target.discoveredLabels)}
+						<span class="muted">Before the rules</span>{" "}
+						{textOf(target.discoveredLabels)}
 					</p>
 				</details>
 			</td>
@@ -62,7 +65,9 @@ function Row({ target, nowMs }: { target: ScrapedTarget; nowMs: number }): JSX.E
 	);
 }
 
-function Dropped({ scraped, wanted }: { scraped: Scraped; wanted(text: string): boolean }): JSX.Element | null {
+type Wanted = (text: string) => boolean;
+
+function Dropped({ scraped, wanted }: { scraped: Scraped; wanted: Wanted }): JSX.Element | null {
 	const count = Object.values(scraped.droppedTargetCounts).reduce((sum, more) => sum + more, 0);
 	const shown = scraped.droppedTargets
 		.filter(({ discoveredLabels, reason, scrapePool }) =>
@@ -91,10 +96,10 @@ function Dropped({ scraped, wanted }: { scraped: Scraped; wanted(text: string): 
 export function ScrapedTargets({ scraped, nowMs }: { scraped: Scraped; nowMs: number }): JSX.Element {
 	const filter = useSignal("");
 	const words = filter.value.toLowerCase().split(" ").filter(Boolean);
-	const wanted = (text: string) => words.every((word) => text.toLowerCase().includes(word));
+	const wanted: Wanted = (text) => words.every((word) => text.toLowerCase().includes(word));
 	const all = scraped.activeTargets;
-	const found = all.filter((target) =>
-		wanted(`${target.health} ${target.scrapePool} ${target.profile} ${target.lastError} ${textOf(target.labels)}`),
+	const found = all.filter(({ health, scrapePool, profile, lastError, labels }) =>
+		wanted(`${health} ${scrapePool} ${profile} ${lastError} ${textOf(labels)}`),
 	);
 	const down = all.filter(({ health }) => health === "down").length;
 	return (
@@ -108,7 +113,8 @@ export function ScrapedTargets({ scraped, nowMs }: { scraped: Scraped; nowMs: nu
 				<div class="notice bad" role="alert" key={`${scrapePool} ${line}`}>
 					<span>
 						<b>
-							{scrapePool}: {discovery} of line {line} fails; what it found before stays.
+							{scrapePool}: {discovery} of line {line} fails; what it found
+							before stays.
 						</b>{" "}
 						{error}
 					</span>
@@ -126,7 +132,7 @@ export function ScrapedTargets({ scraped, nowMs }: { scraped: Scraped; nowMs: nu
 			</p>
 			<PageTable label="Who is scraped" head={["State", "Target", "Labels", "Last asked", "Error"]}>
 				{found.slice(0, ROWS_MAX).map((target) => (
-					<Row key={`${target.scrapePool} ${target.scrapeUrl} ${textOf(target.labels)}`} target={target} nowMs={nowMs} />
+					<Row key={keyOf(target)} target={target} nowMs={nowMs} />
 				))}
 			</PageTable>
 			{found.length > ROWS_MAX && (

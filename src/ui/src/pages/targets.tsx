@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets - who sends profiles, and whom the server asks: how fresh, how much, what is lost and refused, with which errors. */
+/* targets - who sends profiles: how fresh, how much, what is lost and refused, with which errors; and who is asked. */
 import type { JSX } from "preact";
 import { fetchTargets, type Scraped, type Target } from "../data/operations";
 import { digits, formatBytes, formatCount, formatPercent } from "../model/quantity";
@@ -114,8 +114,9 @@ function Senders({ targets, nowMs }: { targets: Target[]; nowMs: number }): JSX.
 	return (
 		<>
 			<p class="muted page-note" role="status">
-				{formatCount(targets.length)} {targets.length === 1 ? "sender" : "senders"} since the server
-				started, the latest first; {bad ? `${bad} need a look` : "all send without errors"}.
+				{formatCount(targets.length)} {targets.length === 1 ? "sender" : "senders"} since the
+				server started, the latest first;{" "}
+				{bad ? `${bad} need a look` : "all send without errors"}.
 			</p>
 			<PageTable
 				label="Who sends profiles"
