@@ -10,6 +10,7 @@ const char *const discovery_config_names[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = "static_configs",
 	[DISCOVERY_FILE] = "file_sd_configs",
 	[DISCOVERY_HTTP] = "http_sd_configs",
+	[DISCOVERY_DOCKER] = "docker_sd_configs",
 };
 
 #define ROW(name, kind, member)                                                                    \
@@ -43,10 +44,48 @@ struct taking {
 	enum discovery_kind kind;
 };
 
+static const struct field filter_fields[] = {
+	{ "name", FIELD_TEXT, offsetof(struct discovery_filter, name), NULL, NULL },
+	{ "values", FIELD_TEXTS, offsetof(struct discovery_filter, values), NULL, NULL },
+	{ 0 },
+};
+
+static int take_filter(void *context, const struct yaml_node_s *item, struct err *err)
+{
+	struct taking *taking = context;
+	struct discovery_config *config = taking->into;
+	struct discovery_filter *filter =
+		fields_add(taking->reader, &config->filters, sizeof(*filter),
+			   &config->filters_count, item, err);
+
+	return filter ? fields_read(taking->reader, item, filter_fields, filter, err)
+		      : -ERR_INVALID;
+}
+
+static int take_filters(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
+			struct err *err)
+{
+	struct taking taking = { reader, into, DISCOVERY_DOCKER };
+
+	return document_each_item(reader->document, value, take_filter, &taking, err);
+}
+
+static const struct field docker_fields[] = {
+	ROW("host", FIELD_TEXT, host),
+	ROW("port", FIELD_COUNT, port),
+	ROW("host_networking_host", FIELD_TEXT, host_networking_host),
+	ROW("match_first_network", FIELD_BOOL, match_first_network),
+	{ "filters", FIELD_OTHER, 0, NULL, take_filters },
+	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
+	ACCESS,
+	{ 0 },
+};
+
 static const struct field *const fields_of[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = static_fields,
 	[DISCOVERY_FILE] = file_fields,
 	[DISCOVERY_HTTP] = http_fields,
+	[DISCOVERY_DOCKER] = docker_fields,
 };
 
 static const char *why_bad(const struct discovery_config *config)
@@ -64,6 +103,18 @@ static const char *why_bad(const struct discovery_config *config)
 				       slice_starts_with(config->url, SLICE_LITERAL("https://"))
 			       ? NULL
 			       : "\"url\" has to begin with http:// or https://";
+	case DISCOVERY_DOCKER:
+		if (config->port > UINT16_MAX)
+			return "\"port\" is no port";
+		for (size_t i = 0; i < config->filters_count; i++)
+			if (!config->filters[i].name.len)
+				return "a filter has no \"name\"";
+		return slice_starts_with(config->host, SLICE_LITERAL("unix:///")) ||
+				       slice_starts_with(config->host, SLICE_LITERAL("tcp://")) ||
+				       slice_starts_with(config->host, SLICE_LITERAL("http://")) ||
+				       slice_starts_with(config->host, SLICE_LITERAL("https://"))
+			       ? NULL
+			       : "\"host\" has to begin with unix:///, tcp://, http:// or https://";
 	default:
 		return NULL;
 	}
@@ -109,6 +160,9 @@ static int take_one(void *context, const struct yaml_node_s *item, struct err *e
 		.line = document_line(item),
 		.refresh_ns = taking->kind == DISCOVERY_FILE ? 5 * REFRESH_NS : REFRESH_NS,
 		.access = HTTP_ACCESS_CONFIG_DEFAULT,
+		.port = 80,
+		.host_networking_host = SLICE_LITERAL("localhost"),
+		.match_first_network = true,
 	};
 	rc = fields_read(taking->reader, item, fields_of[taking->kind], config, err);
 	if (!rc)
@@ -132,9 +186,11 @@ static int take_one(void *context, const struct yaml_node_s *item, struct err *e
 TAKE(take_static, DISCOVERY_STATIC)
 TAKE(take_file, DISCOVERY_FILE)
 TAKE(take_http, DISCOVERY_HTTP)
+TAKE(take_docker, DISCOVERY_DOCKER)
 
 field_take_f *const discovery_config_takes[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = take_static,
 	[DISCOVERY_FILE] = take_file,
 	[DISCOVERY_HTTP] = take_http,
+	[DISCOVERY_DOCKER] = take_docker,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discovery_config - where a job's targets come from: static_configs, file_sd_configs and
- * http_sd_configs of Prometheus' configuration, with its defaults. Plain data in the arena of
- * whoever reads.
+ * discovery_config - where a job's targets come from: static_configs, file_sd_configs,
+ * http_sd_configs and docker_sd_configs of Prometheus' configuration, with its defaults. Plain data
+ * in the arena of whoever reads.
  */
 #ifndef FIRN_CONFIG_DISCOVERY_CONFIG_H
 #define FIRN_CONFIG_DISCOVERY_CONFIG_H
@@ -14,7 +14,13 @@ enum discovery_kind {
 	DISCOVERY_STATIC,
 	DISCOVERY_FILE,
 	DISCOVERY_HTTP,
+	DISCOVERY_DOCKER,
 	DISCOVERY_KINDS,
+};
+
+struct discovery_filter {
+	struct slice name;
+	struct field_texts values;
 };
 
 struct discovery_config {
@@ -28,6 +34,13 @@ struct discovery_config {
 
 	struct field_texts files; /* file: paths; * in the last part */
 	struct slice url;	  /* http */
+
+	struct slice host; /* docker: unix:///PATH, tcp://, http:// or https:// */
+	struct slice host_networking_host;
+	uint64_t port;
+	bool match_first_network;
+	struct discovery_filter *filters;
+	size_t filters_count;
 };
 
 struct discovery_configs {

@@ -163,6 +163,7 @@ static int take_params(struct fields_reader *reader, const struct yaml_node_s *v
 TAKE_DISCOVERY(take_static, DISCOVERY_STATIC)
 TAKE_DISCOVERY(take_file, DISCOVERY_FILE)
 TAKE_DISCOVERY(take_http, DISCOVERY_HTTP)
+TAKE_DISCOVERY(take_docker, DISCOVERY_DOCKER)
 
 /* What Prometheus' configuration has besides, so that nobody thinks that he mistyped it. */
 #define REFUSED(name)                                                                              \
@@ -187,7 +188,7 @@ static const struct field job_fields[] = {
 	FOUND_BY("static_configs", take_static),
 	FOUND_BY("file_sd_configs", take_file),
 	FOUND_BY("http_sd_configs", take_http),
-	REFUSED("docker_sd_configs"),
+	FOUND_BY("docker_sd_configs", take_docker),
 	REFUSED("dockerswarm_sd_configs"),
 	REFUSED("kubernetes_sd_configs"),
 	REFUSED("dns_sd_configs"),

@@ -12,6 +12,7 @@
 static void (*const bodies[DISCOVERY_KINDS])(struct discovery *) = {
 	[DISCOVERY_FILE] = discover_file,
 	[DISCOVERY_HTTP] = discover_http,
+	[DISCOVERY_DOCKER] = discover_docker,
 };
 
 static void *run(void *argument)

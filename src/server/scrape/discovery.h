@@ -68,5 +68,6 @@ int discovery_get_body(struct discovery *discovery, const struct discovery_reque
 /* Bodies of them run until discovery->stops. */
 void discover_file(struct discovery *discovery);
 void discover_http(struct discovery *discovery);
+void discover_docker(struct discovery *discovery);
 
 #endif
