@@ -60,6 +60,7 @@ static const char *const other_services[] = {
 	"opentelemetry.proto.collector.profiles.v1development.ProfilesService",
 	"parca.debuginfo.v1alpha1.DebuginfoService",
 	"parca.profilestore.v1alpha1.ProfileStoreService",
+	"parca.scrape.v1alpha1.ScrapeService",
 };
 
 static const struct transcode_field seconds_fields[] = {
