@@ -732,6 +732,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_PYTHON_RUNTIME] = "cpython-runtime",
 	[FRAME_V8_RUNTIME] = "v8-runtime",
 	[FRAME_RUBY_RUNTIME] = "ruby-runtime",
+	[FRAME_DOTNET_RUNTIME] = "dotnet-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -113,6 +113,7 @@ enum frame_kind {
 	FRAME_PYTHON_RUNTIME, /* native code of the interpreter, between Python's functions */
 	FRAME_V8_RUNTIME,     /* the same of V8, and of the program around it */
 	FRAME_RUBY_RUNTIME,   /* the same of Ruby */
+	FRAME_DOTNET_RUNTIME, /* the same of CoreCLR */
 	FRAME_KINDS
 };
 

@@ -53,6 +53,12 @@ static inline long walk_read_registers(__u64 *to)
 	return walk_read(to, 168, BASE);
 }
 
+static inline const struct code_line *walk_code_line(const struct code_line_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
 static inline void walk_copy(void *to, __u32 bytes, const void *from)
 {
 	memcpy(to, from, bytes);

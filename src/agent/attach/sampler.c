@@ -548,8 +548,31 @@ bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_pr
 	return true;
 }
 
+bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.code_processes);
+
+	if (!sampler->skeleton->rodata->has_loop ||
+	    bpf_map_update_elem(fd, &tgid, process, BPF_ANY))
+		return false;
+	count_up(sampler, tgid);
+	return true;
+}
+
+void sampler_put_code_line(struct sampler *sampler, const struct code_line_key *key,
+			   const struct code_line *line)
+{
+	int fd = bpf_map__fd(sampler->skeleton->maps.code_lines);
+
+	if (line)
+		bpf_map_update_elem(fd, key, line, BPF_ANY);
+	else
+		bpf_map_delete_elem(fd, key);
+}
+
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid)
 {
+	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.code_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.jvm_processes), &tgid);
 	bpf_map_delete_elem(bpf_map__fd(sampler->skeleton->maps.script_processes), &tgid);
 }

@@ -76,7 +76,15 @@ void sampler_put_space(struct sampler *sampler, const struct record_head *head,
 bool sampler_put_script(struct sampler *sampler, uint32_t tgid,
 			const struct script_process *script);
 bool sampler_put_jvm(struct sampler *sampler, uint32_t tgid, const struct jvm_process *process);
+bool sampler_put_code(struct sampler *sampler, uint32_t tgid, const struct code_process *process);
 void sampler_drop_script(struct sampler *sampler, uint32_t tgid);
+
+/*
+ * Tells the program how to leave the code of a line; NULL: that nothing is known of it any more.
+ * Where there is no room for it the walk goes on by the frame pointer, and says so.
+ */
+void sampler_put_code_line(struct sampler *sampler, const struct code_line_key *key,
+			   const struct code_line *line);
 
 /* No further samples are taken; those taken are handed over. Once, after sampler_attach. */
 void sampler_stop(struct sampler *sampler);

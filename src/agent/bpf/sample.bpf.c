@@ -95,6 +95,28 @@ static __always_inline const __u8 *walk_chunk(__u32 index)
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
+/* Processes with generated code of which the agent knows how to leave it, and the lines of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SCRIPT_PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct code_process);
+} code_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CODE_LINES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct code_line_key);
+	__type(value, struct code_line);
+} code_lines SEC(".maps");
+
+static __always_inline const struct code_line *walk_code_line(const struct code_line_key *key)
+{
+	return bpf_map_lookup_elem(&code_lines, key);
+}
+
 static __always_inline long walk_read_registers(__u64 *to)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -163,6 +185,7 @@ struct description {
 	bool is_settled; /* what the walk keeps of the thread holds as long as this does */
 	bool has_script; /* its process is in script_processes */
 	bool has_jvm;	 /* ... in jvm_processes */
+	bool has_code;	 /* ... in code_processes */
 };
 
 /*
@@ -175,7 +198,9 @@ struct scratch {
 	struct description known[WALK_MEMORIES];
 	struct staged_samples staged;
 	struct script script;
-	bool has_news; /* of the mappings of the process at hand */
+	bool has_news;	    /* of the mappings of the process at hand */
+	bool has_code_news; /* of its generated code: there is some that nothing is known of */
+	__u64 woke_at_ns;   /* the reader, for such code */
 } __attribute__((aligned(64)));
 
 /* Where the sample at hand is made: behind those that wait to be sent. */
@@ -287,6 +312,7 @@ static __always_inline void describe_task(struct scratch *scratch, struct task_s
 		known->is_settled = false;
 		known->has_script = bpf_map_lookup_elem(&script_processes, &known->head.tgid);
 		known->has_jvm = bpf_map_lookup_elem(&jvm_processes, &known->head.tgid);
+		known->has_code = bpf_map_lookup_elem(&code_processes, &known->head.tgid);
 	}
 	sample->head = known->head;
 	sample->head.at_ns = now_ns;
@@ -450,6 +476,17 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 	walk->entry_bytes = process->ruby.code_bytes;
 }
 
+/* The same for code of which there are lines. */
+WALK_APART void prepare_code(struct walk *walk, const struct record_head *head)
+{
+	const struct code_process *process = bpf_map_lookup_elem(&code_processes, &head->tgid);
+
+	walk->has_code = process && process->start_ns == head->process_start_ns &&
+			 process->exec_id == head->exec_id;
+	if (walk->has_code)
+		walk->code_key.number = process->number;
+}
+
 /* What the walk noted of Java's frames goes behind the native ones. */
 WALK_APART void take_jvm_frames(struct scratch *scratch)
 {
@@ -464,13 +501,23 @@ WALK_APART void take_jvm_frames(struct scratch *scratch)
 	sample->script_words = 2 * count;
 }
 
+/* The agent learns to leave code when it hears of it: soon, though not all the time. */
+static __always_inline void note_code_news(struct scratch *scratch, __u64 now_ns)
+{
+	if (!scratch->walk.has_code || !scratch->walk.by_generated ||
+	    now_ns - scratch->woke_at_ns < CODE_NEWS_NS)
+		return;
+	scratch->has_code_news = true;
+	scratch->woke_at_ns = now_ns;
+}
+
 static __always_inline void walk_user_half(struct perf_context *ctx, struct task_struct *task,
 					   struct scratch *scratch, struct sample_counters *counts)
 {
 	struct sample *sample = sample_at_hand(scratch);
 	struct walk *walk = &scratch->walk;
 
-	scratch->has_news = false;
+	scratch->has_news = scratch->has_code_news = false;
 	walk->at = sample->kernel_count;
 	walk->thread = sample->head.tid;
 	walk->notes_places = description_of(scratch, walk->thread)->has_script;
@@ -481,6 +528,9 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)
 		prepare_jvm(walk, &sample->head);
+	walk->has_code = false;
+	if (description_of(scratch, walk->thread)->has_code)
+		prepare_code(walk, &sample->head);
 	walk->end = start_of_user_half(ctx, task, scratch);
 	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
 		sample->frames[walk->at] = walk->pc;
@@ -498,6 +548,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	sample->user_end = walk->end;
 	counts->of[COUNTER_FRAMES_BY_TABLE] += walk->by_table;
 	counts->of[COUNTER_FRAMES_BY_POINTER] += walk->by_pointer;
+	note_code_news(scratch, sample->head.at_ns);
 }
 
 /* bpf_loop callback. */
@@ -593,7 +644,8 @@ WALK_APART void send(struct scratch *scratch)
 	__u64 bytes = scratch->staged.bytes, flags = BPF_RB_NO_WAKEUP;
 	struct sample_counters *counts = &scratch->counts;
 
-	if (!wakeup_bytes || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if (!wakeup_bytes || scratch->has_code_news ||
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	barrier_var(bytes); /* clang knows the bound, the verifier does not */
 	if (bytes > sizeof(scratch->staged.samples))
@@ -612,7 +664,8 @@ static __always_inline bool is_late(const struct staged_samples *staged, __u64 n
 
 /*
  * The sample at hand is done. It goes off at once where the agent has to look at its process soon:
- * before a short-lived one has ended, or when it was the first with these mappings.
+ * before a short-lived one has ended, or when it was the first with these mappings, or in code
+ * that the agent may learn to leave.
  */
 static __always_inline void stage(struct scratch *scratch, const struct sample *sample)
 {
@@ -623,8 +676,8 @@ static __always_inline void stage(struct scratch *scratch, const struct sample *
 	staged->count++;
 	staged->bytes += SAMPLE_HEADER_BYTES +
 			 8 * (sample->kernel_count + sample->user_count + sample->script_words);
-	if (!has_loop || !wakeup_bytes || scratch->has_news || staged->bytes >= STAGED_BYTES ||
-	    is_late(staged, sample->head.at_ns))
+	if (!has_loop || !wakeup_bytes || scratch->has_news || scratch->has_code_news ||
+	    staged->bytes >= STAGED_BYTES || is_late(staged, sample->head.at_ns))
 		send(scratch);
 }
 

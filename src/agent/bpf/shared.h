@@ -187,6 +187,33 @@ struct jvm_process {
 	struct jvm_layout layout;
 };
 
+/*
+ * Generated code of which the agent knows how to leave it, as .NET's: for each CODE_LINE_BYTES of
+ * it one line of a table (table.h), of which no row lists a rule or lies elsewhere.
+ */
+#define CODE_LINE_SHIFT 7
+#define CODE_LINE_BYTES (1u << CODE_LINE_SHIFT)
+#define CODE_NEWS_NS 10000000ull  /* a CPU wakes the agent for unknown code this often at most */
+#define CODE_LINES_MAX (1u << 19) /* of all processes: 64 MB of code */
+
+/* Value of the map `code_processes`, by tgid: a process that has such code. */
+struct code_process {
+	__u64 start_ns; /* with exec_id: whose it is */
+	__u32 exec_id;
+	__u32 number; /* of its lines, and of no other process's */
+};
+
+/* Key of the map `code_lines`. */
+struct code_line_key {
+	__u64 line; /* address >> CODE_LINE_SHIFT */
+	__u32 number;
+	__u32 reserved; /* 0 */
+};
+
+struct code_line {
+	__u32 rows[TABLE_LINE_WORDS];
+};
+
 /* What every record begins with. */
 struct record_head {
 	__u32 kind; /* enum record_kind */

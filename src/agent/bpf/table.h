@@ -101,6 +101,7 @@ enum table_missing {
 	TABLE_NOT_MISSING,     /* the file has no unwind information */
 	TABLE_MISSING_FAILED,  /* it could not be built, or the file not be opened */
 	TABLE_MISSING_NO_ROOM, /* all memory for tables is in use */
+	TABLE_MISSING_NO_ELF,  /* the file is no ELF file: what runs in it was generated */
 };
 
 /* Value of the map `tables`, by struct file_key. */

@@ -10,7 +10,7 @@
  * frames lie in the same file as their callee. So are the row that the innermost frame was left by,
  * and the outer frames of the last walk (trail.h).
  *
- * The walk is plain C over eight functions that its user defines, so that the same code runs in the
+ * The walk is plain C over nine functions that its user defines, so that the same code runs in the
  * kernel (sample.bpf.c) and over a recorded process (tests/unit/walk):
  *
  *   walk_read(to, bytes, address)       user memory; 0, or not resident
@@ -18,6 +18,7 @@
  *   walk_space_part(key)                struct space_part, or NULL
  *   walk_tables(file, now_ns)           struct binary_tables, or NULL = not loaded
  *   walk_chunk(index)                   TABLE_CHUNK_BYTES of tables, or NULL
+ *   walk_code_line(key)                 struct code_line, or NULL
  *   walk_ask(walk)                      sets walk->mapping for walk->pc when walk_space cannot
  *   walk_read_registers(to)             of the interrupted frame: struct pt_regs; 0, or failed
  *   walk_copy(to, bytes, from)          of its own memory
@@ -51,6 +52,7 @@ enum walk_range {
 	RANGE_NO_ROOM,	 /* ... cannot be for now: the memory for tables is full */
 	RANGE_ANONYMOUS, /* generated code */
 	RANGE_JVM,	 /* ... of HotSpot, in a process that is known to run it */
+	RANGE_CODE,	 /* ... or code in a file, of which there may be lines (shared.h) */
 	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
@@ -141,6 +143,8 @@ struct walk {
 	bool by_generated; /* a frame was left by the frame pointer of generated code */
 	bool after_call;   /* pc is a byte before what runs next, in the call */
 	bool has_jvm;	   /* the user of the walk has set jvm.process, and jvm.count to 0 */
+	bool has_code;	   /* ... code_key.number, for code of which there are lines */
+	struct code_line_key code_key;
 	struct {
 		__u64 start;
 		__u64 bytes;
@@ -233,6 +237,8 @@ static __always_inline enum walk_range walk_find_segment(struct walk *walk, stru
 {
 	__u32 block = (walk->pc + span->to_offset) >> TABLE_BLOCK_SHIFT;
 
+	if (tables->missing == TABLE_MISSING_NO_ELF)
+		return RANGE_ANONYMOUS;
 	if (tables->missing)
 		return tables->missing == TABLE_MISSING_NO_ROOM ? RANGE_NO_ROOM : RANGE_FAILED;
 	for (__u32 i = 0; i < TABLE_SEGMENTS_MAX; i++) {
@@ -275,6 +281,13 @@ static __always_inline bool walk_is_in_jvm(const struct walk *walk)
 	return walk->has_jvm && walk->pc - walk->jvm.process.low < walk->jvm.process.bytes;
 }
 
+/* Images with machine code of .NET are no ELF files, or lie behind one in the same file. */
+static __always_inline bool walk_may_have_line(enum walk_range range)
+{
+	return range == RANGE_ANONYMOUS || range == RANGE_NO_TABLE || range == RANGE_PENDING ||
+	       range == RANGE_FAILED;
+}
+
 WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 {
 	enum walk_range kind;
@@ -292,6 +305,8 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 		span->to_offset = walk->mapping.offset - walk->mapping.start;
 		kind = walk_range_of_file(walk, span);
 	}
+	if (walk->has_code && walk_may_have_line(kind))
+		kind = RANGE_CODE;
 	span->kind = kind;
 	/* The rest may hold only here, or only now. */
 	if (kind != RANGE_TABLE)
@@ -845,6 +860,22 @@ static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 	return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 }
 
+/* By the row that the agent has made of what the runtime says of its code, where there is one. */
+WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
+{
+	const struct code_line *line;
+	__u32 row = 0;
+
+	walk->code_key.line = walk->pc >> CODE_LINE_SHIFT;
+	line = walk_code_line(&walk->code_key);
+	if (line)
+		row = line->rows[row_word(line->rows,
+					  TABLE_ROW_KEY(walk->pc & (CODE_LINE_BYTES - 1)))];
+	if (TABLE_RULE_IS_BARE(row))
+		return walk_out_of_generated(walk);
+	return walk_by_row(walk, row);
+}
+
 /* In jvm.h, which whoever walks includes. */
 static enum stack_end walk_out_of_jvm(struct walk *walk);
 
@@ -854,6 +885,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 	switch (span->kind) {
 	case RANGE_TABLE:
 		return walk_by_table(walk, span);
+	case RANGE_CODE:
+		return walk_out_of_code(walk);
 	case RANGE_NO_TABLE:
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:

@@ -261,10 +261,18 @@ static void note_generated(struct drain *drain, uint32_t process, uint32_t space
 	const struct space *mappings = tracker_space(&drain->tracker, process, space);
 	const uint64_t *addresses = counts_key_user_frames(&drain->key);
 
-	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++)
-		if (mapping_is_generated(space_find(mappings, addresses[i])))
-			jit_note(drain->jit, &tracker_process(&drain->tracker, process)->identity,
-				 addresses[i], now_ns);
+	const struct process_identity *identity =
+		&tracker_process(&drain->tracker, process)->identity;
+	bool has_code = runtimes_has_code(drain->runtimes, identity);
+
+	for (size_t i = 0; mappings && i < drain->key.stack.user_count; i++) {
+		const struct mapping *mapping = space_find(mappings, addresses[i]);
+
+		if (mapping_is_generated(mapping))
+			jit_note(drain->jit, identity, addresses[i], now_ns);
+		if (has_code && !mapping_is_elf(mapping, addresses[i]))
+			runtimes_note_code(drain->runtimes, identity, addresses[i], now_ns);
+	}
 }
 
 /* Whether there is an interpreter in it, and what its frames in this stack are called. */
@@ -394,6 +402,21 @@ static bool put_jvm(void *context, uint32_t tgid, const struct jvm_process *proc
 	struct drain *drain = context;
 
 	return sampler_put_jvm(drain->sampler, tgid, process);
+}
+
+static bool put_code(void *context, uint32_t tgid, const struct code_process *process)
+{
+	struct drain *drain = context;
+
+	return sampler_put_code(drain->sampler, tgid, process);
+}
+
+static void put_code_line(void *context, const struct code_line_key *key,
+			  const struct code_line *line)
+{
+	struct drain *drain = context;
+
+	sampler_put_code_line(drain->sampler, key, line);
 }
 
 static void drop_script(void *context, uint32_t tgid)
@@ -530,8 +553,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 			     .space_read_context = drain });
 	counts_init(&drain->counts);
 	drain->jit = jit_new(host_checks_memory_bytes());
-	drain->runtimes =
-		runtimes_new(&(struct runtimes_options){ put_script, put_jvm, drop_script, drain });
+	drain->runtimes = runtimes_new(&(struct runtimes_options){
+		put_script, put_jvm, put_code, put_code_line, drop_script, drain });
 	drain->accounts = accounts_new();
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = container_names_new(options->container_sockets, options->container_sockets_count,
@@ -573,7 +596,10 @@ static int wait_ms(const struct drain *drain, int64_t now_ns)
 {
 	int64_t left_ms =
 		(drain->window_start_ns + window_length_ns(drain) - now_ns) / CLOCK_NS_PER_MS + 1;
+	int64_t due_ns = runtimes_due_ns(drain->runtimes, now_ns);
 
+	if (due_ns != INT64_MAX && (due_ns - now_ns) / CLOCK_NS_PER_MS + 1 < left_ms)
+		left_ms = (due_ns - now_ns) / CLOCK_NS_PER_MS + 1;
 	if (left_ms < OVERDUE_POLL_MS)
 		return OVERDUE_POLL_MS;
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;

@@ -163,6 +163,13 @@ static uint32_t user_frame(struct builder *builder, const struct process *proces
 
 	if (mapping && mapping->kind == MAPPING_VDSO)
 		return vdso_frame(builder, offset);
+	if (builder->window->runtimes && !mapping_is_elf(mapping, address)) {
+		uint32_t frame = script_code_frame(builder->tables, builder->window->runtimes,
+						   &process->identity, address);
+
+		if (frame != SCRIPT_NO_FRAME)
+			return frame;
+	}
 	if (mapping_is_generated(mapping))
 		return generated_frame(builder, process, address);
 	return file_frame(builder, mapping->binary, offset);

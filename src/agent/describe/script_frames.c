@@ -183,6 +183,19 @@ uint32_t script_compiled_frame(struct tables *tables)
 	return tables_frame(tables, &frame);
 }
 
+uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtimes,
+			   const struct process_identity *identity, uint64_t address)
+{
+	struct frame frame = { .kind = FRAME_DOTNET };
+	const char *name;
+
+	if (!runtimes_code_name(runtimes, identity, address, &name))
+		return SCRIPT_NO_FRAME;
+	frame.mapping_file = tables_string(tables, slice_of("[dotnet]"));
+	frame.function = text_intern(tables, slice_of(name));
+	return tables_frame(tables, &frame);
+}
+
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file)
 {
 	char text[PROBLEM_BYTES_MAX];
@@ -202,10 +215,9 @@ enum frame_kind script_kind_of(const struct binary *binary)
 	const struct runtime_file *file = binary ? binary->runtime : NULL;
 
 	static const enum frame_kind kinds[RUNTIME_KINDS] = {
-		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME,
-		[RUNTIME_HOTSPOT] = FRAME_NATIVE,
-		[RUNTIME_V8] = FRAME_V8_RUNTIME,
-		[RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
+		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME, [RUNTIME_HOTSPOT] = FRAME_NATIVE,
+		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
+		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;

@@ -32,6 +32,10 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 /* Generated code in a process of Ruby, whose functions have frames of their own. */
 uint32_t script_compiled_frame(struct tables *tables);
 
+/* A frame of generated code that its runtime knows; SCRIPT_NO_FRAME: it is none. */
+uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtimes,
+			   const struct process_identity *identity, uint64_t address);
+
 /* Behind a frame of a loop whose own frames cannot be read: "[python 3.15.0: unknown layout]". */
 uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *file);
 

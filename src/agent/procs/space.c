@@ -213,6 +213,16 @@ const struct mapping *space_find(const struct space *space, uint64_t address)
 	return neighbour ? neighbour : mapping;
 }
 
+bool mapping_is_elf(const struct mapping *mapping, uint64_t address)
+{
+	uint64_t unused;
+
+	return mapping && mapping->kind == MAPPING_FILE && mapping->binary &&
+	       mapping->binary->elf &&
+	       elf_offset_to_address(mapping->binary->elf,
+				     address - mapping->start + mapping->offset, &unused);
+}
+
 bool mapping_is_generated(const struct mapping *mapping)
 {
 	const struct binary *binary;

@@ -9,6 +9,7 @@
 #ifndef FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
+#include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/hotspot/vm_structs.h"
 #include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/ruby/ruby_layout.h"
@@ -23,6 +24,7 @@ enum runtime_kind {
 	RUNTIME_HOTSPOT,
 	RUNTIME_V8, /* its generated code keeps frame pointers */
 	RUNTIME_RUBY,
+	RUNTIME_DOTNET,
 	RUNTIME_KINDS
 };
 
@@ -34,6 +36,7 @@ struct runtime_layout {
 		struct v8_layout v8;
 		struct ruby_layout ruby;
 		struct vm_symbols hotspot; /* by which each process tells its own */
+		struct dotnet_symbols dotnet;
 	};
 };
 
@@ -46,7 +49,7 @@ struct runtime_file {
 	/* The function whose calls run the language's frames, and parts of it laid elsewhere. */
 	struct runtime_range loops[RUNTIME_LOOPS_MAX];
 	size_t loops_count;
-	/* Of the layout: "debug_offsets", "v8dbg", "vm_structs", "table"; NULL = there is none. */
+	/* Of the layout: "debug_offsets", "v8dbg", "contract", ...; NULL = there is none. */
 	const char *source;
 	const char *problem; /* why frames cannot be read; NULL = they can */
 	struct runtime_layout layout;
@@ -62,7 +65,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby" */
+/* "python", "hotspot", "v8", "ruby", "dotnet" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -17,7 +17,21 @@
 #define UNUSED_KEEP_NS (300 * CLOCK_NS_PER_S)
 #define DOUBT_MAX 16 /* objects that are none, before one is, until we do not believe it */
 #define ASK_AGAIN_NS (20 * CLOCK_NS_PER_MS)
-#define OFFSETS_MAX 64 /* kinds of binaries that the metric names */
+#define WANTED_MAX 1024
+#define LOOK_ASKED_NS (5 * CLOCK_NS_PER_MS) /* between two looks that samples ask for */
+
+/*
+ * While a process compiles, its new code is looked for without being asked: each time that some was
+ * found soon again, else after twice the time, up to a bound: code may have come to the place of
+ * other code. The share of a CPU that looks take is bounded.
+ */
+#define LOOK_AGAIN_FIRST_NS (40 * CLOCK_NS_PER_MS)
+#define LOOK_AGAIN_LAST_NS (10 * CLOCK_NS_PER_S)
+#define LOOK_SHARE_DIVISOR 20
+#define LOOK_ASKED_SHARE_DIVISOR 3	    /* where samples ask for it */
+#define LOOK_POLL_NS (10 * CLOCK_NS_PER_MS) /* for one under way */
+#define LOOK_IS_STUCK_NS (CLOCK_NS_PER_S)   /* ... which nobody waits for any more */
+#define OFFSETS_MAX 64			    /* kinds of binaries that the metric names */
 
 enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
 
@@ -47,6 +61,13 @@ struct entry {
 	struct hotspot_process *hotspot; /* of a HotSpot, once it is known */
 	bool is_asked;			 /* ... a job is at that */
 	int64_t ask_at_ns;
+	struct dotnet_process *dotnet; /* of a .NET, unless a job has it */
+	uint64_t *wanted;	       /* addresses of its code */
+	size_t wanted_count, wanted_capacity;
+	bool is_read;		  /* once */
+	int64_t look_again_ns;	  /* after how long */
+	int64_t look_again_at_ns; /* of the clock */
+	int64_t asked_at_ns;
 	struct codes codes;
 	struct script_job *job; /* being filled */
 	uint32_t read, other;	/* objects */
@@ -68,6 +89,7 @@ struct runtimes {
 	size_t count, capacity;
 	struct idmap map;
 	uint32_t window;
+	uint32_t numbers; /* of processes with lines of code, so far */
 	int64_t swept_at_ns;
 	struct metric_collector collector;
 	struct lock lock; /* guards what follows */
@@ -189,8 +211,34 @@ static void codes_shrink(struct codes *codes, uint32_t window)
 
 /* ---- processes ---- */
 
-static void entry_free(struct entry *entry)
+/* What its last look has changed. */
+static void put_lines(struct runtimes *runtimes, const struct dotnet_process *dotnet)
 {
+	const struct dotnet_line *lines = NULL;
+	size_t count = dotnet ? dotnet_process_lines(dotnet, &lines) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct code_line_key key = { .line = lines[i].number,
+					     .number = dotnet_process_number(dotnet) };
+
+		runtimes->options.put_code_line(runtimes->options.context, &key,
+						lines[i].is_gone ? NULL : &lines[i].line);
+	}
+}
+
+/* Nothing is known of its code any more. */
+static void drop_lines(struct runtimes *runtimes, struct dotnet_process *dotnet)
+{
+	if (dotnet)
+		dotnet_process_give_up_lines(dotnet);
+	put_lines(runtimes, dotnet);
+}
+
+static void entry_free(struct runtimes *runtimes, struct entry *entry)
+{
+	drop_lines(runtimes, entry->dotnet);
+	dotnet_process_free(entry->dotnet);
+	free(entry->wanted);
 	codes_free(&entry->codes);
 	script_job_free(entry->job);
 	free(entry->hotspot);
@@ -246,8 +294,9 @@ static bool bias_of(const struct mapping *mapping, uint64_t *ret)
 	return false;
 }
 
-/* The first binary that is an interpreter of which frames can be read. */
-static const struct mapping *find_interpreter(struct runtimes *runtimes, const struct space *space)
+/* The first binary that is an interpreter of which frames can be read: code of its ELF file. */
+static const struct mapping *find_interpreter(struct runtimes *runtimes, const struct space *space,
+					      uint64_t *ret_bias)
 {
 	for (uint32_t i = 0; i < space->count; i++) {
 		const struct mapping *mapping = &space->mappings[i];
@@ -255,7 +304,8 @@ static const struct mapping *find_interpreter(struct runtimes *runtimes, const s
 		if (!mapping->binary || !mapping->binary->runtime)
 			continue;
 		note_offsets(runtimes, mapping->binary->runtime);
-		if (!mapping->binary->runtime->problem && mapping->binary->runtime->source)
+		if (!mapping->binary->runtime->problem && mapping->binary->runtime->source &&
+		    bias_of(mapping, ret_bias))
 			return mapping;
 	}
 	return NULL;
@@ -276,6 +326,25 @@ static struct entry *entry_new(const struct process *process, const struct runti
 	return entry;
 }
 
+/* runtimes_turn has a look at its code. */
+static void look_at_dotnet(struct runtimes *runtimes, const struct process *process,
+			   const struct runtime_file *file, uint64_t bias, int64_t now_ns)
+{
+	struct code_process code = { .start_ns = process->identity.start_ns,
+				     .exec_id = process->identity.exec_id,
+				     .number = ++runtimes->numbers };
+	struct entry *entry;
+
+	if (!runtimes->options.put_code(runtimes->options.context, process->identity.pid, &code))
+		return;
+	entry = entry_new(process, file, bias);
+	entry->used_at_ns = now_ns;
+	entry->dotnet = dotnet_process_new(&file->layout.dotnet, bias, code.number);
+	add_entry(runtimes, entry);
+	log_debug("runtime", "interpreter", "pid=%u runtime=dotnet version=%s source=%s",
+		  (unsigned)entry->identity.pid, entry->version_text, file->source);
+}
+
 void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		   const struct space *space, int64_t now_ns)
 {
@@ -288,14 +357,18 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		entry->used_at_ns = now_ns;
 	if (entry || !space || runtimes->count >= RUNTIMES_PROCESSES_MAX)
 		return;
-	mapping = find_interpreter(runtimes, space);
-	if (!mapping || !bias_of(mapping, &bias))
+	mapping = find_interpreter(runtimes, space, &bias);
+	if (!mapping)
 		return;
 	if (mapping->binary->runtime->layout.kind == RUNTIME_HOTSPOT) {
 		entry = entry_new(process, mapping->binary->runtime, bias);
 		entry->used_at_ns = now_ns;
 		add_entry(runtimes, entry);
 		return; /* runtimes_turn asks it */
+	}
+	if (mapping->binary->runtime->layout.kind == RUNTIME_DOTNET) {
+		look_at_dotnet(runtimes, process, mapping->binary->runtime, bias, now_ns);
+		return;
 	}
 	script = mapping->binary->runtime->script;
 	script.start_ns = process->identity.start_ns;
@@ -457,6 +530,154 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 		  (unsigned)entry->identity.pid, entry->version_text);
 }
 
+/* ---- code of .NET ---- */
+
+bool runtimes_has_code(const struct runtimes *runtimes, const struct process_identity *identity)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+
+	return entry && entry->layout.kind == RUNTIME_DOTNET && !entry->refused;
+}
+
+static bool is_known_code(const struct entry *entry, uint64_t address)
+{
+	return entry->dotnet && (dotnet_process_find(entry->dotnet, address) ||
+				 dotnet_process_is_nothing(entry->dotnet, address));
+}
+
+void runtimes_note_code(struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, int64_t now_ns)
+{
+	struct entry *entry = find_entry(runtimes, identity);
+
+	if (!entry || entry->layout.kind != RUNTIME_DOTNET || entry->refused)
+		return;
+	entry->used_at_ns = now_ns;
+	if (is_known_code(entry, address) || entry->wanted_count == WANTED_MAX)
+		return;
+	for (size_t i = 0; i < entry->wanted_count; i++)
+		if (entry->wanted[i] == address)
+			return;
+	mem_grow(entry->wanted, entry->wanted_count, entry->wanted_capacity);
+	entry->wanted[entry->wanted_count++] = address;
+}
+
+/* Those of which nothing was found out meanwhile. */
+static void sift_wanted(struct entry *entry)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < entry->wanted_count; i++)
+		if (!is_known_code(entry, entry->wanted[i]))
+			entry->wanted[count++] = entry->wanted[i];
+	entry->wanted_count = count;
+}
+
+/* Has a look at a process that ran code of which nothing is known, or was not looked at yet. */
+static void ask_dotnet(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
+{
+	struct script_job *job;
+
+	if (!entry->dotnet || entry->refused || now_ns < entry->ask_at_ns)
+		return;
+	sift_wanted(entry);
+	if (entry->is_read && !entry->wanted_count && now_ns < entry->look_again_at_ns)
+		return;
+	if (script_reader_is_full(runtimes->reader))
+		return;
+	job = mem_new(struct script_job);
+	job->identity = entry->identity;
+	job->layout = entry->layout;
+	job->dotnet = entry->dotnet;
+	job->wanted = entry->wanted;
+	job->wanted_count = entry->wanted_count;
+	entry->asked_at_ns = now_ns;
+	entry->dotnet = NULL;
+	entry->wanted = NULL;
+	entry->wanted_count = entry->wanted_capacity = 0;
+	script_reader_put(runtimes->reader, job, now_ns);
+}
+
+/* When to look again at what has been looked at. */
+static void plan_look(struct entry *entry, int64_t took_ns)
+{
+	const struct dotnet_line *lines;
+	int64_t now_ns = clock_monotonic_ns(), least_ns = took_ns * LOOK_ASKED_SHARE_DIVISOR;
+	size_t count = dotnet_process_lines(entry->dotnet, &lines);
+
+	log_debug("runtime", "code", "pid=%u lines=%zu took_ms=%.1f", (unsigned)entry->identity.pid,
+		  count, (double)took_ns / CLOCK_NS_PER_MS);
+	if (count)
+		entry->look_again_ns = LOOK_AGAIN_FIRST_NS;
+	else if (entry->look_again_ns < LOOK_AGAIN_LAST_NS)
+		entry->look_again_ns *= 2;
+	entry->ask_at_ns = now_ns + (least_ns > LOOK_ASKED_NS ? least_ns : LOOK_ASKED_NS);
+	entry->look_again_at_ns = now_ns + entry->look_again_ns;
+	if (entry->look_again_ns < took_ns * LOOK_SHARE_DIVISOR)
+		entry->look_again_at_ns = now_ns + took_ns * LOOK_SHARE_DIVISOR;
+}
+
+static void take_dotnet(struct runtimes *runtimes, struct entry *entry, struct script_job *job)
+{
+	if (!entry) {
+		drop_lines(runtimes, job->dotnet);
+		return;
+	}
+	entry->dotnet = job->dotnet;
+	job->dotnet = NULL;
+	entry->ask_at_ns = clock_monotonic_ns() + ASK_AGAIN_NS;
+	if (job->answer == DOTNET_NOT_YET)
+		return;
+	if (job->answer == DOTNET_UNKNOWN) {
+		add_note(runtimes, RUNTIME_DOTNET, entry->version_text, "unknown layout");
+		refuse(runtimes, entry);
+		return;
+	}
+	entry->is_read = true;
+	put_lines(runtimes, entry->dotnet);
+	plan_look(entry, job->took_ns);
+}
+
+int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
+{
+	int64_t due_ns = INT64_MAX;
+
+	for (size_t i = 0; i < runtimes->count; i++) {
+		const struct entry *entry = runtimes->items[i];
+		int64_t at_ns = INT64_MAX;
+
+		if (entry->layout.kind != RUNTIME_DOTNET || entry->refused)
+			continue;
+		if (entry->dotnet && entry->is_read && !entry->wanted_count)
+			at_ns = entry->look_again_at_ns;
+		else if (entry->dotnet || now_ns - entry->asked_at_ns < LOOK_IS_STUCK_NS)
+			at_ns = now_ns + LOOK_POLL_NS;
+		due_ns = at_ns < due_ns ? at_ns : due_ns;
+	}
+	return due_ns;
+}
+
+bool runtimes_code_name(const struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, const char **ret_name)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+	const struct dotnet_function *function;
+
+	if (!entry || !entry->dotnet || !dotnet_process_has(entry->dotnet, address))
+		return false;
+	function = dotnet_process_find(entry->dotnet, address);
+	if (function)
+		*ret_name = function->name ? function->name : "[dotnet: name not read]";
+	else
+		*ret_name = "[stub]";
+	return true;
+}
+
+static size_t bytes_of(const struct entry *entry)
+{
+	return entry->codes.bytes + (entry->dotnet ? dotnet_process_bytes(entry->dotnet) : 0);
+}
+
 static void take_done(struct runtimes *runtimes)
 {
 	struct script_job *job;
@@ -464,7 +685,9 @@ static void take_done(struct runtimes *runtimes)
 	while ((job = script_reader_take(runtimes->reader))) {
 		struct entry *entry = find_entry(runtimes, &job->identity);
 
-		if (entry && !job->count)
+		if (job->dotnet)
+			take_dotnet(runtimes, entry, job);
+		else if (entry && !job->count)
 			take_hotspot(runtimes, entry, job);
 		for (size_t i = 0; entry && i < job->count; i++)
 			take_item(runtimes, entry, &job->items[i]);
@@ -476,6 +699,7 @@ void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 {
 	for (size_t i = 0; i < runtimes->count; i++) {
 		ask_hotspot(runtimes, runtimes->items[i], now_ns);
+		ask_dotnet(runtimes, runtimes->items[i], now_ns);
 		if (runtimes->items[i]->job)
 			send_job(runtimes, runtimes->items[i], now_ns);
 	}
@@ -562,13 +786,15 @@ void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns)
 
 		if (entry->codes.bytes > RUNTIMES_PROCESS_BYTES_MAX)
 			codes_shrink(&entry->codes, runtimes->window);
+		if (entry->dotnet)
+			dotnet_process_forget(entry->dotnet);
 		if (is_over(runtimes, entry, now_ns) ||
-		    bytes + entry->codes.bytes > RUNTIMES_BYTES_MAX) {
+		    bytes + bytes_of(entry) > RUNTIMES_BYTES_MAX) {
 			drop(runtimes, entry);
-			entry_free(entry);
+			entry_free(runtimes, entry);
 			continue;
 		}
-		bytes += entry->codes.bytes;
+		bytes += bytes_of(entry);
 		add_entry(runtimes, entry);
 	}
 	runtimes->window++;
@@ -597,7 +823,7 @@ void runtimes_free(struct runtimes *runtimes)
 	metrics_remove_collector(&runtimes->collector);
 	script_reader_free(runtimes->reader);
 	for (size_t i = 0; i < runtimes->count; i++)
-		entry_free(runtimes->items[i]);
+		entry_free(runtimes, runtimes->items[i]);
 	free(runtimes->items);
 	idmap_free(&runtimes->map);
 	lock_free(&runtimes->lock);

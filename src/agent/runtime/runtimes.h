@@ -27,9 +27,12 @@
 struct runtimes;
 
 struct runtimes_options {
-	/* The program in the kernel: sampler_put_script, _put_jvm, _drop_script. */
+	/* The program in the kernel: sampler_put_script, _put_jvm, _put_code, _drop_script. */
 	bool (*put)(void *context, uint32_t tgid, const struct script_process *script);
 	bool (*put_jvm)(void *context, uint32_t tgid, const struct jvm_process *process);
+	bool (*put_code)(void *context, uint32_t tgid, const struct code_process *process);
+	void (*put_code_line)(void *context, const struct code_line_key *key,
+			      const struct code_line *line); /* NULL = there is none any more */
 	void (*drop)(void *context, uint32_t tgid);
 	void *context;
 };
@@ -46,8 +49,19 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
 		   const uint64_t *words, size_t count, int64_t now_ns);
 
+/* Whether the process has generated code whose addresses are to be noted. */
+bool runtimes_has_code(const struct runtimes *runtimes, const struct process_identity *identity);
+
+/* An address of its code in a new stack, outside of all ELF files. */
+void runtimes_note_code(struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, int64_t now_ns);
+
 /* After a few samples: sees to it that what is wanted is read, and takes what has been. */
 void runtimes_turn(struct runtimes *runtimes, int64_t now_ns);
+
+/* When `turn` is to be called again at the latest, CLOCK_MONOTONIC; INT64_MAX = it does not matter.
+ */
+int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns);
 
 /* At the end of a window: the same, and waits for it, at most so long. */
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns);
@@ -60,6 +74,10 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 /* Whether the address lies in generated code whose frames are noted each (bpf/jvm.h). */
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
+
+/* What the code at an address of such a process is called; false = it is not the runtime's. */
+bool runtimes_code_name(const struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, const char **ret_name);
 
 /* After a window: forgets processes that have ended, and more when over the bounds. */
 void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns);

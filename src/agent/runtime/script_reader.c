@@ -51,6 +51,8 @@ void script_job_free(struct script_job *job)
 	for (size_t i = 0; i < job->count; i++)
 		script_code_fini(&job->items[i].code);
 	free(job->hotspot);
+	dotnet_process_free(job->dotnet);
+	free(job->wanted);
 	free(job);
 }
 
@@ -135,12 +137,16 @@ static void read_job(struct worker *worker, struct script_job *job)
 	struct memory_reader memory = process_memory_reader(&process);
 	int64_t began_at_ns = clock_monotonic_ns();
 
-	if (!job->count)
+	if (job->dotnet)
+		job->answer =
+			dotnet_process_read(job->dotnet, &memory, job->wanted, job->wanted_count);
+	else if (!job->count)
 		job->state = hotspot_process_read(&memory, job->bias, &job->layout.hotspot,
 						  job->hotspot);
 	for (size_t i = 0; i < job->count; i++)
 		read_item(worker, job, &memory, &job->items[i]);
-	metric_add(&runtime_read_seconds, clock_monotonic_ns() - began_at_ns);
+	job->took_ns = clock_monotonic_ns() - began_at_ns;
+	metric_add(&runtime_read_seconds, job->took_ns);
 }
 
 /* Without the lock. */
@@ -273,6 +279,16 @@ bool script_reader_put(struct script_reader *reader, struct script_job *job, int
 	if (!taken)
 		script_job_free(job);
 	return taken;
+}
+
+bool script_reader_is_full(struct script_reader *reader)
+{
+	bool is_full;
+
+	lock_take(&reader->lock);
+	is_full = reader->waiting.count >= SCRIPT_JOBS_MAX;
+	lock_give(&reader->lock);
+	return is_full;
 }
 
 struct script_job *script_reader_take(struct script_reader *reader)

@@ -13,6 +13,7 @@
 #define FIRN_AGENT_RUNTIME_SCRIPT_READER_H
 
 #include "agent/procs/process.h"
+#include "agent/runtime/dotnet/dotnet_process.h"
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/runtime_file.h"
 #include "agent/runtime/script_code.h"
@@ -36,6 +37,12 @@ struct script_job {
 	/* Of a HotSpot, the job's own; a job without items is there to fill it. */
 	struct hotspot_process *hotspot;
 	enum hotspot_state state;
+	/* Of a .NET, the job's for as long as it lasts; such a job has no items. */
+	struct dotnet_process *dotnet;
+	enum dotnet_answer answer;
+	uint64_t *wanted; /* addresses of code */
+	size_t wanted_count;
+	int64_t took_ns;
 	size_t count;
 	struct script_job_item items[SCRIPT_JOB_ITEMS];
 };
@@ -49,6 +56,9 @@ void script_job_free(struct script_job *job); /* and what was read; accepts NULL
 
 /* Takes the job. False when too many wait: it is freed. */
 bool script_reader_put(struct script_reader *reader, struct script_job *job, int64_t now_ns);
+
+/* Whether a job would not be taken now. */
+bool script_reader_is_full(struct script_reader *reader);
 
 /* A job that is done, the caller's; NULL = there is none. */
 struct script_job *script_reader_take(struct script_reader *reader);

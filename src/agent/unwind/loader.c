@@ -312,7 +312,8 @@ static enum unwind_state load(struct unwind_loader *loader, struct job *job, str
 		return fail(loader, job, TABLE_MISSING_FAILED, code);
 	if (!code)
 		err->message[0] = '\0';
-	code = table_placer_put_missing(&loader->placer, &job->key, TABLE_NOT_MISSING, err);
+	code = table_placer_put_missing(&loader->placer, &job->key,
+					code ? TABLE_MISSING_NO_ELF : TABLE_NOT_MISSING, err);
 	job->is_in_map |= !code;
 	return code ? UNWIND_FAILED : UNWIND_EMPTY;
 }

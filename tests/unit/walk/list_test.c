@@ -77,6 +77,12 @@ static inline long walk_read_registers(__u64 *to)
 	return -1;
 }
 
+static inline const struct code_line *walk_code_line(const struct code_line_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
 static inline void walk_copy(void *to, __u32 bytes, const void *from)
 {
 	memcpy(to, from, bytes);

@@ -88,6 +88,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_PYTHON_RUNTIME:
 	case FRAME_V8_RUNTIME:
 	case FRAME_RUBY_RUNTIME:
+	case FRAME_DOTNET_RUNTIME:
 		return false;
 	default:
 		return true;

@@ -47,7 +47,8 @@ const KIND_LABELS: Record<string, string> = {
 	native: "native", kernel: "kernel", go: "Go", rust: "Rust", jvm: "JVM", python: "Python",
 	ruby: "Ruby", node: "Node.js", php: "PHP", perl: "Perl", dotnet: ".NET", beam: "BEAM",
 	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter",
-	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter", unknown: "unknown",
+	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter",
+	"dotnet-runtime": ".NET itself", unknown: "unknown",
 };
 
 const UNKNOWN = "kind:0";

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/runtime/dotnet/dotnet_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define VERSION_MARK "@(#)Version "
+#define VERSION_SEARCH_BYTES_MAX ((uint64_t)64 << 20)
+#define PIECE_BYTES 65536u
+#define OVERLAP_BYTES 64u
+
+/* "8.0.3026.36720": the third number is the patch, times a hundred, and more. */
+static bool take_version(const char *text, struct runtime_file *ret)
+{
+	unsigned int major, minor, patch;
+
+	if (sscanf(text, "%3u.%3u.%6u", &major, &minor, &patch) != 3)
+		return false;
+	if (major > 255 || minor > 255 || patch > 99999)
+		return false;
+	snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", major & 255, minor & 255,
+		 patch / 100 % 1000);
+	ret->layout.dotnet.major = major;
+	return true;
+}
+
+/* What the build left in its data: the only place that says the version. */
+static bool find_version(int fd, const struct elf_segment *segment, struct runtime_file *ret)
+{
+	char *piece = mem_calloc(PIECE_BYTES + OVERLAP_BYTES + 1, 1);
+	uint64_t bytes = segment->file_bytes;
+	bool found = false;
+
+	if (bytes > VERSION_SEARCH_BYTES_MAX)
+		bytes = VERSION_SEARCH_BYTES_MAX;
+	for (uint64_t at = 0; at < bytes && !found; at += PIECE_BYTES) {
+		ssize_t len = pread(fd, piece, PIECE_BYTES + OVERLAP_BYTES,
+				    (off_t)(segment->offset + at));
+		const char *mark;
+
+		if (len <= 0)
+			break;
+		piece[len] = '\0';
+		mark = memmem(piece, (size_t)len, VERSION_MARK, strlen(VERSION_MARK));
+		found = mark && take_version(mark + strlen(VERSION_MARK), ret);
+	}
+	free(piece);
+	return found;
+}
+
+void dotnet_file_read(const struct elf_exports *symbols, const struct elf_export *dac,
+		      struct runtime_file *ret)
+{
+	struct dotnet_symbols *dotnet = &ret->layout.dotnet;
+	const struct elf_info *info = symbols->info;
+	struct elf_export contract;
+	struct dotnet_layout layout;
+	bool found = false;
+
+	dotnet->dac = dac->address;
+	if (elf_exports_find(symbols, "DotNetRuntimeContractDescriptor", &contract))
+		dotnet->contract = contract.address;
+	for (size_t i = 0; i < info->segments_count && !found; i++)
+		if (!info->segments[i].executable)
+			found = find_version(symbols->fd, &info->segments[i], ret);
+	if (found && dotnet->major >= 10 && dotnet->contract)
+		ret->source = "contract";
+	else if (found && dotnet_layout_of(dotnet->major, &layout))
+		ret->source = "table";
+	else
+		ret->problem = "unknown layout";
+}

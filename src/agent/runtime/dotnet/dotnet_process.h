@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dotnet_process - the code of a process that runs CoreCLR: what its functions are called, and how
+ * the kernel's program leaves them (struct code_line in bpf/shared.h).
+ *
+ *   map of code ranges -> heaps -> nibble maps -> methods -> unwind info -> rows
+ *                      -> images -> their functions -> unwind info -> rows
+ *                                                   -> metadata -> names
+ *
+ * Each look reads all methods that were compiled since the last one, and those functions of
+ * ready-to-run images that it was asked for: there are tens of thousands, of which few run.
+ *
+ * Bounds: DOTNET_FUNCTIONS_MAX functions of DOTNET_CODE_BYTES_MAX in all. One thread at a time.
+ */
+#ifndef FIRN_AGENT_RUNTIME_DOTNET_DOTNET_PROCESS_H
+#define FIRN_AGENT_RUNTIME_DOTNET_DOTNET_PROCESS_H
+
+#include "agent/bpf/shared.h"
+#include "agent/runtime/dotnet/dotnet_layout.h"
+
+#define DOTNET_FUNCTIONS_MAX 65536u
+#define DOTNET_CODE_BYTES_MAX ((uint64_t)16 << 20)
+
+struct dotnet_function {
+	uint64_t start, end;
+	uint64_t owner; /* tells it from another one that came to its place */
+	char *name;	/* NULL = could not be read */
+	struct code_row *rows;
+	uint32_t rows_count;
+	bool is_seen; /* by the look under way */
+	bool is_new;
+};
+
+/* A line that is new, or is another one now; `is_gone`: nothing is known of it any more. */
+struct dotnet_line {
+	uint64_t number;
+	bool is_gone;
+	struct code_line line;
+};
+
+struct dotnet_process;
+
+/* `number`: of the process's lines, for whoever takes them. */
+struct dotnet_process *dotnet_process_new(const struct dotnet_symbols *symbols, uint64_t bias,
+					  uint32_t number);
+void dotnet_process_free(struct dotnet_process *process); /* accepts NULL */
+
+uint32_t dotnet_process_number(const struct dotnet_process *process);
+
+/*
+ * Has a look. `wanted`: addresses of code that nothing was known of. What was found is there
+ * afterwards, and the lines that have changed.
+ */
+enum dotnet_answer dotnet_process_read(struct dotnet_process *process,
+				       const struct memory_reader *memory, const uint64_t *wanted,
+				       size_t count);
+
+/* The lines that the last look changed; valid until the next one. */
+size_t dotnet_process_lines(const struct dotnet_process *process, const struct dotnet_line **ret);
+
+/* All lines that were ever given and are not gone become lines that are gone. */
+void dotnet_process_give_up_lines(struct dotnet_process *process);
+
+/* The function around an address; NULL = none is known. */
+const struct dotnet_function *dotnet_process_find(const struct dotnet_process *process,
+						  uint64_t address);
+
+/* The runtime has code around the address: whoever is not in a function is in a stub. */
+bool dotnet_process_has(const struct dotnet_process *process, uint64_t address);
+
+/* A look has not found anything at the address. Forgotten with every call of _forget. */
+bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t address);
+void dotnet_process_forget(struct dotnet_process *process);
+
+size_t dotnet_process_bytes(const struct dotnet_process *process);
+
+#endif
