@@ -11,6 +11,7 @@ const char *const discovery_config_names[DISCOVERY_KINDS] = {
 	[DISCOVERY_FILE] = "file_sd_configs",
 	[DISCOVERY_HTTP] = "http_sd_configs",
 	[DISCOVERY_DOCKER] = "docker_sd_configs",
+	[DISCOVERY_KUBERNETES] = "kubernetes_sd_configs",
 };
 
 #define ROW(name, kind, member)                                                                    \
@@ -81,12 +82,77 @@ static const struct field docker_fields[] = {
 	{ 0 },
 };
 
+static const struct field namespaces_fields[] = {
+	{ "names", FIELD_TEXTS, 0, NULL, NULL },
+	{ "own_namespace", FIELD_BOOL, sizeof(struct field_texts), NULL, NULL },
+	{ 0 },
+};
+_Static_assert(offsetof(struct discovery_config, namespaces.own_namespace) ==
+		       offsetof(struct discovery_config, namespaces) + sizeof(struct field_texts),
+	       "the namespaces are laid out otherwise");
+
+static const struct field selector_fields[] = {
+	{ "role", FIELD_TEXT, offsetof(struct discovery_selector, role), NULL, NULL },
+	{ "label", FIELD_TEXT, offsetof(struct discovery_selector, label), NULL, NULL },
+	{ "field", FIELD_TEXT, offsetof(struct discovery_selector, field), NULL, NULL },
+	{ 0 },
+};
+
+static int take_selector(void *context, const struct yaml_node_s *item, struct err *err)
+{
+	struct taking *taking = context;
+	struct discovery_config *config = taking->into;
+	struct discovery_selector *selector =
+		fields_add(taking->reader, &config->selectors, sizeof(*selector),
+			   &config->selectors_count, item, err);
+
+	return selector ? fields_read(taking->reader, item, selector_fields, selector, err)
+			: -ERR_INVALID;
+}
+
+static int take_selectors(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
+			  struct err *err)
+{
+	struct taking taking = { reader, into, DISCOVERY_KUBERNETES };
+
+	return document_each_item(reader->document, value, take_selector, &taking, err);
+}
+
+static const struct field kubernetes_fields[] = {
+	ROW("role", FIELD_TEXT, role_text),
+	ROW("api_server", FIELD_TEXT, api_server),
+	{ "namespaces", FIELD_MAP, offsetof(struct discovery_config, namespaces), namespaces_fields,
+	  NULL },
+	{ "selectors", FIELD_OTHER, 0, NULL, take_selectors },
+	{ "kubeconfig_file", FIELD_REFUSED, 0, NULL, NULL },
+	{ "attach_metadata", FIELD_REFUSED, 0, NULL, NULL },
+	ACCESS,
+	{ 0 },
+};
+
 static const struct field *const fields_of[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = static_fields,
 	[DISCOVERY_FILE] = file_fields,
 	[DISCOVERY_HTTP] = http_fields,
 	[DISCOVERY_DOCKER] = docker_fields,
+	[DISCOVERY_KUBERNETES] = kubernetes_fields,
 };
+
+static const char *why_bad_kubernetes(const struct discovery_config *config)
+{
+	if (config->role == DISCOVERY_ROLES)
+		return "\"role\" is none of: pod, node, service (other roles are not supported)";
+	for (size_t i = 0; i < config->selectors_count; i++)
+		if (!slice_equal(config->selectors[i].role, config->role_text))
+			return "a selector is for another role";
+	if (config->selectors_count > 1)
+		return "there is more than one selector of the role";
+	return !config->api_server.len ||
+			       slice_starts_with(config->api_server, SLICE_LITERAL("http://")) ||
+			       slice_starts_with(config->api_server, SLICE_LITERAL("https://"))
+		       ? NULL
+		       : "\"api_server\" has to begin with http:// or https://";
+}
 
 static const char *why_bad(const struct discovery_config *config)
 {
@@ -115,9 +181,23 @@ static const char *why_bad(const struct discovery_config *config)
 				       slice_starts_with(config->host, SLICE_LITERAL("https://"))
 			       ? NULL
 			       : "\"host\" has to begin with unix:///, tcp://, http:// or https://";
+	case DISCOVERY_KUBERNETES:
+		return why_bad_kubernetes(config);
 	default:
 		return NULL;
 	}
+}
+
+static enum discovery_role role_of(struct slice text)
+{
+	static const char *const names[DISCOVERY_ROLES] = { [DISCOVERY_ROLE_POD] = "pod",
+							    [DISCOVERY_ROLE_NODE] = "node",
+							    [DISCOVERY_ROLE_SERVICE] = "service" };
+	int role = 0;
+
+	while (role < DISCOVERY_ROLES && !slice_is(text, names[role]))
+		role++;
+	return (enum discovery_role)role;
 }
 
 static int resolve_paths(struct fields_reader *reader, struct discovery_config *config,
@@ -165,6 +245,7 @@ static int take_one(void *context, const struct yaml_node_s *item, struct err *e
 		.match_first_network = true,
 	};
 	rc = fields_read(taking->reader, item, fields_of[taking->kind], config, err);
+	config->role = role_of(config->role_text);
 	if (!rc)
 		rc = http_access_config_check(taking->reader, &config->access, item, err);
 	if (!rc)
@@ -187,10 +268,12 @@ TAKE(take_static, DISCOVERY_STATIC)
 TAKE(take_file, DISCOVERY_FILE)
 TAKE(take_http, DISCOVERY_HTTP)
 TAKE(take_docker, DISCOVERY_DOCKER)
+TAKE(take_kubernetes, DISCOVERY_KUBERNETES)
 
 field_take_f *const discovery_config_takes[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = take_static,
 	[DISCOVERY_FILE] = take_file,
 	[DISCOVERY_HTTP] = take_http,
 	[DISCOVERY_DOCKER] = take_docker,
+	[DISCOVERY_KUBERNETES] = take_kubernetes,
 };

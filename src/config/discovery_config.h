@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * discovery_config - where a job's targets come from: static_configs, file_sd_configs,
- * http_sd_configs and docker_sd_configs of Prometheus' configuration, with its defaults. Plain data
- * in the arena of whoever reads.
+ * http_sd_configs, docker_sd_configs and kubernetes_sd_configs of Prometheus' configuration, with
+ * its defaults. Plain data in the arena of whoever reads.
  */
 #ifndef FIRN_CONFIG_DISCOVERY_CONFIG_H
 #define FIRN_CONFIG_DISCOVERY_CONFIG_H
@@ -15,12 +15,24 @@ enum discovery_kind {
 	DISCOVERY_FILE,
 	DISCOVERY_HTTP,
 	DISCOVERY_DOCKER,
+	DISCOVERY_KUBERNETES,
 	DISCOVERY_KINDS,
 };
 
 struct discovery_filter {
 	struct slice name;
 	struct field_texts values;
+};
+
+enum discovery_role {
+	DISCOVERY_ROLE_POD,
+	DISCOVERY_ROLE_NODE,
+	DISCOVERY_ROLE_SERVICE,
+	DISCOVERY_ROLES,
+};
+
+struct discovery_selector {
+	struct slice role, label, field;
 };
 
 struct discovery_config {
@@ -41,6 +53,15 @@ struct discovery_config {
 	bool match_first_network;
 	struct discovery_filter *filters;
 	size_t filters_count;
+
+	enum discovery_role role; /* kubernetes */
+	struct slice role_text, api_server;
+	struct {
+		struct field_texts names;
+		bool own_namespace;
+	} namespaces;
+	struct discovery_selector *selectors; /* of the role */
+	size_t selectors_count;
 };
 
 struct discovery_configs {

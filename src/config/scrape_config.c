@@ -164,6 +164,7 @@ TAKE_DISCOVERY(take_static, DISCOVERY_STATIC)
 TAKE_DISCOVERY(take_file, DISCOVERY_FILE)
 TAKE_DISCOVERY(take_http, DISCOVERY_HTTP)
 TAKE_DISCOVERY(take_docker, DISCOVERY_DOCKER)
+TAKE_DISCOVERY(take_kubernetes, DISCOVERY_KUBERNETES)
 
 /* What Prometheus' configuration has besides, so that nobody thinks that he mistyped it. */
 #define REFUSED(name)                                                                              \
@@ -189,8 +190,8 @@ static const struct field job_fields[] = {
 	FOUND_BY("file_sd_configs", take_file),
 	FOUND_BY("http_sd_configs", take_http),
 	FOUND_BY("docker_sd_configs", take_docker),
+	FOUND_BY("kubernetes_sd_configs", take_kubernetes),
 	REFUSED("dockerswarm_sd_configs"),
-	REFUSED("kubernetes_sd_configs"),
 	REFUSED("dns_sd_configs"),
 	REFUSED("consul_sd_configs"),
 	REFUSED("azure_sd_configs"),

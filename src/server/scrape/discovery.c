@@ -13,6 +13,7 @@ static void (*const bodies[DISCOVERY_KINDS])(struct discovery *) = {
 	[DISCOVERY_FILE] = discover_file,
 	[DISCOVERY_HTTP] = discover_http,
 	[DISCOVERY_DOCKER] = discover_docker,
+	[DISCOVERY_KUBERNETES] = discover_kubernetes,
 };
 
 static void *run(void *argument)
@@ -175,7 +176,8 @@ bool discovery_sleep(struct discovery *discovery, int64_t ns)
 int discovery_get(struct discovery *discovery, const struct discovery_request *request,
 		  int *ret_status, struct err *err)
 {
-	const struct http_access_config *config = &discovery->config->access;
+	const struct http_access_config *config =
+		request->access ? request->access : &discovery->config->access;
 	struct strbuf refusal = { 0 };
 	struct http_access access;
 	struct fetch fetch = {

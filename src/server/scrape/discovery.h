@@ -52,7 +52,8 @@ bool discovery_sleep(struct discovery *discovery, int64_t ns); /* false: it is t
 
 struct discovery_request {
 	const char *url, *socket_path;
-	const char *headers; /* besides what proves who we are; may be NULL */
+	const char *headers;			 /* besides what proves who we are; may be NULL */
+	const struct http_access_config *access; /* NULL: the configured one */
 	int64_t timeout_ns;
 	int (*take)(void *context, struct slice bytes, struct err *err);
 	void *context;
@@ -69,5 +70,6 @@ int discovery_get_body(struct discovery *discovery, const struct discovery_reque
 void discover_file(struct discovery *discovery);
 void discover_http(struct discovery *discovery);
 void discover_docker(struct discovery *discovery);
+void discover_kubernetes(struct discovery *discovery);
 
 #endif

@@ -160,8 +160,7 @@ static void mistakes_are_told_with_their_line(void **state)
 	(void)state;
 	refused(JOB "  scrape_intervall: 1s",
 		"f.yml:3: unknown key \"scrape_intervall\"; is \"scrape_interval\" meant?");
-	refused(JOB "  kubernetes_sd_configs: []",
-		"f.yml:3: \"kubernetes_sd_configs\" is not supported");
+	refused(JOB "  nomad_sd_configs: []", "f.yml:3: \"nomad_sd_configs\" is not supported");
 	refused(JOB "  scheme: ftp", "f.yml:2: \"scheme\" is neither http nor https");
 	refused(JOB "  file_sd_configs: [{files: [a.txt]}]",
 		"f.yml:3: \"a.txt\" ends in none of .json, .yml, .yaml");
