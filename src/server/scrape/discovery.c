@@ -56,7 +56,18 @@ static void start_thread(struct discovery *discovery)
 	}
 }
 
-struct discovery *discovery_start(const struct discovery_config *config,
+bool discovery_is_same(const struct discovery_config *a, const struct discovery_config *b)
+{
+	bool is_same = a->kind == b->kind && slice_equal(a->url, b->url) &&
+		       slice_equal(a->host, b->host) && slice_equal(a->api_server, b->api_server) &&
+		       a->role == b->role && a->files.count == b->files.count;
+
+	for (size_t i = 0; is_same && i < a->files.count; i++)
+		is_same = slice_equal(a->files.items[i], b->files.items[i]);
+	return is_same;
+}
+
+struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
 				  void (*changed)(void *context), void *context)
 {
 	struct discovery *discovery = mem_new(struct discovery);
@@ -67,6 +78,8 @@ struct discovery *discovery_start(const struct discovery_config *config,
 	lock_init(&discovery->lock, "discovery", LOCK_SCRAPE + 1);
 	lock_condition_init(&discovery->wakes);
 	discovery->found = found_new();
+	if (before)
+		discovery->version = discovery_copy(before, discovery->found);
 	if (config->kind == DISCOVERY_STATIC)
 		publish_static(discovery);
 	else

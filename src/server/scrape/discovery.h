@@ -33,8 +33,13 @@ struct discovery {
 	struct err err; /* why it failed last */
 };
 
-struct discovery *discovery_start(const struct discovery_config *config,
+/* Begins with what `before` (may be NULL), which looked in the same place, has found. */
+struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
 				  void (*changed)(void *context), void *context);
+
+/* Whether both look in the same place. */
+bool discovery_is_same(const struct discovery_config *a, const struct discovery_config *b);
+
 void discovery_ask_to_stop(struct discovery *discovery); /* does not wait */
 void discovery_stop(struct discovery *discovery);	 /* waits, and frees */
 

@@ -126,7 +126,35 @@ static void wake(void *context)
 	lock_give(&scrape->lock);
 }
 
-static struct plan *plan_new(struct scrape *scrape, struct scrape_config *config)
+/* What an earlier plan's job of that name has looked at, if this is it. */
+static struct discovery *find_discovery(const struct plan *plan, const struct scrape_job *job,
+					const struct discovery_config *wanted)
+{
+	for (size_t i = 0; plan && i < plan->config->jobs_count; i++) {
+		const struct scrape_job *old = plan->jobs[i].job;
+
+		for (size_t j = 0; j < old->discoveries.count; j++)
+			if (slice_equal(old->name, job->name) &&
+			    discovery_is_same(&old->discoveries.items[j], wanted))
+				return plan->jobs[i].discoveries[j];
+	}
+	return NULL;
+}
+
+static struct discovery *start_discovery(struct scrape *scrape, const struct plan *before,
+					 const struct scrape_job *job, size_t number)
+{
+	const struct discovery_config *config = &job->discoveries.items[number];
+
+	return discovery_start(
+		config,
+		config->kind == DISCOVERY_STATIC ? NULL : find_discovery(before, job, config), wake,
+		scrape);
+}
+
+/* `before` is the plan that it will replace, or NULL. */
+static struct plan *plan_new(struct scrape *scrape, const struct plan *before,
+			     struct scrape_config *config)
 {
 	struct plan *plan = mem_new(struct plan);
 
@@ -141,8 +169,8 @@ static struct plan *plan_new(struct scrape *scrape, struct scrape_config *config
 		state->discoveries = mem_new_array(struct discovery *, count + 1);
 		state->versions = mem_new_array(uint64_t, count + 1);
 		for (size_t j = 0; j < count; j++)
-			state->discoveries[j] = discovery_start(
-				&config->jobs[i].discoveries.items[j], wake, scrape);
+			state->discoveries[j] =
+				start_discovery(scrape, before, &config->jobs[i], j);
 	}
 	return plan;
 }
@@ -372,7 +400,7 @@ static int certificates(struct scrape *scrape, const struct scrape_target *targe
 }
 
 static int store(struct scrape *scrape, const struct scrape_target *target, struct slice body,
-		 struct err *err)
+		 int64_t from_ns, struct err *err)
 {
 	const struct plan *plan = target->plan;
 	const struct scrape_taken taken = {
@@ -380,6 +408,9 @@ static int store(struct scrape *scrape, const struct scrape_target *target, stru
 		.url = slice_of(target->url),
 		.labels = &target->after,
 		.external_labels = &plan->config->external_labels,
+		.is_delta = label_list_get(&target->after, "__param_seconds").len > 0,
+		.from_ns = from_ns,
+		.until_ns = clock_real_ns(),
 	};
 	int rc;
 
@@ -400,6 +431,7 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 {
 	struct taking into = { .memory = scrape->options.memory };
 	struct strbuf refusal = { 0 };
+	int64_t from_ns = clock_real_ns();
 	struct http_access access;
 	struct fetch fetch = {
 		.url = target->url,
@@ -429,7 +461,7 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 		rc = err_set(err, ERR_UNAVAILABLE, "the target's answer is empty");
 	if (!rc) {
 		metric_add(&scraped_bytes, (int64_t)into.body.len);
-		rc = store(scrape, target, strbuf_slice(&into.body), err);
+		rc = store(scrape, target, strbuf_slice(&into.body), from_ns, err);
 	}
 	budget_give(into.memory, into.body.len);
 	strbuf_free(&into.body);
@@ -657,7 +689,7 @@ int scrape_start(const struct scrape_options *options, struct scrape **ret, stru
 	register_metrics();
 	rc = load(scrape, &config, err);
 	if (!rc) {
-		scrape->plan = plan_new(scrape, config);
+		scrape->plan = plan_new(scrape, NULL, config);
 		rc = pthread_create(&scrape->thread, NULL, manage, scrape);
 		if (rc) {
 			rc = err_set_errno(err, rc, "start the thread that scrapes");
@@ -710,7 +742,7 @@ int scrape_reload(struct scrape *scrape, struct err *err)
 	lock_take(&scrape->reloading);
 	rc = load(scrape, &config, err);
 	if (!rc) {
-		plan = plan_new(scrape, config);
+		plan = plan_new(scrape, scrape->plan, config); /* only reloads change it */
 		lock_take(&scrape->lock);
 		old = scrape->plan;
 		hand_over(old, plan);

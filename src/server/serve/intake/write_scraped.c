@@ -3,10 +3,14 @@
  * write_scraped - what a target gave becomes a batch and durable, as what is sent does. It belongs
  * to the tenant "".
  */
+#include "base/budget.h"
+#include "codec/profile/legacy_pprof.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/intake/writing.h"
 
 #define LABELS_MAX 256u
+#define LEGACY_ELEMENTS_MAX ((size_t)2 << 20)
+#define LEGACY_FACTOR 16u /* what decoding takes, by the bytes of the profile */
 
 /* What rules left, without what is ours; then what all series get that have no such label. */
 static size_t choose_labels(const struct scrape_taken *taken, struct ingest_label *ret)
@@ -27,21 +31,54 @@ static size_t choose_labels(const struct scrape_taken *taken, struct ingest_labe
 	return count;
 }
 
+static int take_pprof(struct writing *writing, const struct ingest_pprof *profile)
+{
+	return ingest_from_pprof(writing->scratch, &writing->limits, profile, writing->batch,
+				 &writing->err);
+}
+
+/* What gperftools serves: formats from before profile.proto. */
+static int take_legacy(struct writing *writing, const struct ingest_pprof *profile)
+{
+	size_t paid = profile->bytes.len * LEGACY_FACTOR;
+	struct ingest_pprof as_pprof = *profile;
+	struct strbuf encoded = { 0 };
+	struct stack_builder built;
+	int rc;
+
+	if (!budget_take(writing->budget, paid))
+		return budget_fail(writing->budget, paid, "take legacy pprof", &writing->err);
+	stack_builder_init(&built, LEGACY_ELEMENTS_MAX);
+	rc = legacy_pprof_decode(profile->bytes, &built, &writing->err);
+	if (!rc) {
+		pprof_encode(&built.profile, &encoded);
+		as_pprof.bytes = strbuf_slice(&encoded);
+		rc = take_pprof(writing, &as_pprof);
+	}
+	strbuf_free(&encoded);
+	stack_builder_free(&built);
+	budget_give(writing->budget, paid);
+	return rc;
+}
+
 int write_scraped(void *context, const struct scrape_taken *taken, struct err *err)
 {
 	struct ingest_label labels[LABELS_MAX];
 	struct ingest_pprof profile = { .bytes = taken->body,
 					.labels = labels,
 					.labels_count = choose_labels(taken, labels),
-					.now_ns = clock_real_ns() };
+					.now_ns = clock_real_ns(),
+					.deltas = taken->is_delta,
+					.from_ns = taken->is_delta ? taken->from_ns : 0,
+					.until_ns = taken->is_delta ? taken->until_ns : 0 };
 	struct net_request request = { .peer = taken->url, .body = taken->body };
 	struct net_response response = { .body = { 0 } };
 	struct writing writing;
 	int rc = writing_begin(&writing, context, &request, WRITING_SCRAPE);
 
 	if (!rc)
-		rc = ingest_from_pprof(writing.scratch, &writing.limits, &profile, writing.batch,
-				       &writing.err);
+		rc = legacy_pprof_is(taken->body) ? take_legacy(&writing, &profile)
+						  : take_pprof(&writing, &profile);
 	if (!rc)
 		rc = writing_append_all(&writing);
 	if (rc && err)
