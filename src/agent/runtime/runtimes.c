@@ -666,9 +666,10 @@ bool runtimes_code_name(const struct runtimes *runtimes, const struct process_id
 	if (!entry || !entry->dotnet || !dotnet_process_has(entry->dotnet, address))
 		return false;
 	function = dotnet_process_find(entry->dotnet, address);
-	if (function)
-		*ret_name = function->name ? function->name : "[dotnet: name not read]";
-	else
+	*ret_name = "[dotnet: name not read]";
+	if (function && function->name)
+		*ret_name = function->name;
+	else if (dotnet_process_has_stub(entry->dotnet, address))
 		*ret_name = "[stub]";
 	return true;
 }

@@ -79,6 +79,8 @@ static void functions_of_images_are_read_when_they_are_wanted(void **state)
 	assert_null(dotnet_process_find(*state, first));
 	assert_true(dotnet_process_has(*state, first));
 	look(*state, first + 3);
+	assert_false(dotnet_process_has_stub(*state, first + 3));
+	assert_true(dotnet_process_has_stub(*state, DOTNET_IMAGE_AT + 0x1800));
 	assert_name(*state, first, "Shop.Cart+Line.Price");
 	look(*state, first + 0x20);
 	assert_name(*state, first + 0x20, "Shop.Cart.Total");
@@ -123,6 +125,7 @@ static void code_that_went_is_forgotten(void **state)
 	dotnet_put(&forged, DOTNET_NIBBLES, 0, 4);
 	look(*state, 0);
 	assert_null(dotnet_process_find(*state, DOTNET_START));
+	assert_false(dotnet_process_has_stub(*state, DOTNET_START));
 	assert_int_equal(dotnet_process_lines(*state, &lines), 2);
 	assert_true(lines[0].is_gone);
 	assert_true(lines[1].is_gone);

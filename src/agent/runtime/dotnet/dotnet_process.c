@@ -134,6 +134,14 @@ bool dotnet_process_has(const struct dotnet_process *process, uint64_t address)
 	return dotnet_sections_find(&process->sections, address);
 }
 
+bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t address)
+{
+	const struct dotnet_section *section = dotnet_sections_find(&process->sections, address);
+
+	/* Where methods are compiled to, there may have been one that is gone. */
+	return section && section->kind != DOTNET_HEAP && !find(&process->functions, address);
+}
+
 static size_t place_among_nothing(const struct dotnet_process *process, uint64_t address)
 {
 	size_t low = 0, high = process->nothing_count;

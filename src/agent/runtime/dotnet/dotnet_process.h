@@ -65,8 +65,11 @@ void dotnet_process_give_up_lines(struct dotnet_process *process);
 const struct dotnet_function *dotnet_process_find(const struct dotnet_process *process,
 						  uint64_t address);
 
-/* The runtime has code around the address: whoever is not in a function is in a stub. */
+/* The runtime has code around the address. */
 bool dotnet_process_has(const struct dotnet_process *process, uint64_t address);
+
+/* ... of no method's: a stub, or what an image has between its functions. */
+bool dotnet_process_has_stub(const struct dotnet_process *process, uint64_t address);
 
 /* A look has not found anything at the address. Forgotten with every call of _forget. */
 bool dotnet_process_is_nothing(const struct dotnet_process *process, uint64_t address);
