@@ -115,7 +115,10 @@ test("the keyboard alone walks, zooms and comes back, and the tree says where it
 		await page.keyboard.press("Escape");
 		await page.waitForFunction(() => window.__firn.focus() === "total");
 		await page.keyboard.press("?");
-		await page.getByRole("dialog", { name: "Keys and pointer" }).waitFor();
+		const help = page.getByRole("dialog", { name: "Keys and pointer" });
+		await help.waitFor();
+		for (const [group, entry] of [["Search", "Next, previous match"], ["Selected frame", "Copy its name"]])
+			await help.getByRole("region", { name: group }).getByText(entry).waitFor();
 		await page.keyboard.press("Escape");
 		await page.getByRole("dialog", { name: "Keys and pointer" }).waitFor({ state: "detached" });
 	}));

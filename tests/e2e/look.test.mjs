@@ -88,3 +88,19 @@ for (const [width, height] of [[1280, 720], [900, 700], [600, 900]]) {
 		await assertNothingCutOff(page, "with a range of days");
 	}));
 }
+
+test("at 400 pixels the tools fold into one button, which opens them all", () =>
+	withPage({ viewport: { width: 400, height: 800 } }, async (page) => {
+		await open(page, fixedRange());
+		await assertNothingCutOff(page, "at 400 pixels");
+		assert.ok(!(await page.locator("#add-filter").isVisible()));
+		await page.getByRole("button", { name: "Tools" }).click();
+		await page.getByRole("button", { name: "Invert" }).click();
+		await page.waitForFunction(() => window.__firn.place().inverted && !window.__firn.busy());
+		await page.getByRole("button", { name: /^Group by/ }).click();
+		await page.getByRole("option", { name: "node" }).click();
+		await page.waitForFunction(() => window.__firn.place().groupBy.includes("node"));
+		await assertNothingCutOff(page, "with the tools open");
+		assert.deepEqual(await violations(page), []);
+		await picture(page, "400x800");
+	}));

@@ -174,3 +174,16 @@ test("embedded, the page is the picture and a way out", () =>
 		assert.equal(out.searchParams.has("embed"), false);
 		assert.deepEqual(await violations(page), []);
 	}));
+
+test("an address without a page says so and leads to those that there are", () =>
+	withPage({}, async (page, complaints) => {
+		const answer = await goTo(page, "nosuchpage");
+		assert.equal(answer.status(), 404);
+		await titled(page, "No such page");
+		await page.getByText(`${base.pathname}nosuchpage`).waitFor();
+		assert.deepEqual(await violations(page), []);
+		await page.locator("main").getByRole("link", { name: "Profiles" }).click();
+		await painted(page);
+		assert.equal(new URL(page.url()).pathname, base.pathname);
+		assert.equal(complaints.splice(0).length, 1, "the browser names the 404 once");
+	}));

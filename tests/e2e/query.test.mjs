@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firn, fixedRange, open, painted, picture, withPage } from "./page.mjs";
+import { base, firn, fixedRange, open, painted, picture, withPage } from "./page.mjs";
 
 test("completion leads from a label to its value, and the graph follows", () => withPage({}, async (page) => {
 	await open(page, fixedRange());
@@ -91,4 +91,31 @@ test("sum by a label draws a line per value", () => withPage({}, async (page) =>
 	await page.waitForFunction(() => window.__firn.series()?.lines > 1);
 	assert.ok(await page.getByRole("list", { name: "Lines of the chart" }).getByRole("button").count() > 1);
 	await picture(page, "sum-by");
+}));
+
+test("a link of an unknown profile type offers those that there are", () => withPage({}, async (page) => {
+	await page.goto(new URL("?query=nosuch:samples:count:cpu:nanoseconds:delta", base).href);
+	await page.getByRole("heading", { name: "No profile type of this name" }).waitFor();
+	await page.getByText("nosuch:samples:count:cpu:nanoseconds:delta").waitFor();
+	await page.getByRole("main").getByRole("button", { name: "CPU", exact: true }).click();
+	await painted(page);
+	assert.match((await firn(page, "place")).type, /^on_cpu:/);
+}));
+
+test("the palette finds functions, label values and profile types", () => withPage({}, async (page) => {
+	await open(page, fixedRange());
+	const take = async (typed, option) => {
+		await page.keyboard.press("Control+k");
+		await page.getByRole("combobox", { name: "Command" }).fill(typed);
+		await page.getByRole("option", { name: option }).first().click();
+		await painted(page);
+	};
+	await take("spi", /^spin function$/);
+	assert.equal(await firn(page, "selected"), "spin");
+	const all = (await firn(page, "profile")).root;
+	await take("comm busy", /^comm=busy label$/);
+	assert.match((await firn(page, "place")).matchers, /comm="busy"/);
+	await page.waitForFunction((total) => window.__firn.profile().root < total, all);
+	await take("on_cpu", /^CPU .* type$/);
+	assert.match((await firn(page, "place")).type, /^on_cpu:/);
 }));

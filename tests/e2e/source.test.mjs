@@ -21,6 +21,8 @@ test("the side pane shows where in its source a function spends", () => withPage
 	await text.getByRole("row").first().waitFor();
 	assert.ok(await text.locator("[class*=heat-]:not(.heat-0)").count() > 0, "no line is hot");
 	await picture(page, "source");
+	const pane = await page.getByRole("complementary", { name: "Side pane" }).boundingBox();
+	assert.ok(pane.width >= 600, `code has ${pane.width} pixels`);
 	await page.getByRole("button", { name: "Machine code" }).click();
 	await page.getByRole("table", { name: `Machine code of ${name}` }).waitFor();
 	await picture(page, "machine-code");

@@ -205,6 +205,67 @@ test("the call graph shows callers above callees, and leads along calls by keys"
 	assert.deepEqual(await violations(page), [], "call graph");
 }));
 
+/* The time that the chart tells where the pointer is: a step of it began then. */
+async function chartTime(page, x) {
+	const plot = await page.locator(".plot .u-over").boundingBox();
+	await page.mouse.move(x, plot.y + plot.height / 2);
+	const told = await page.locator(".strip-reading .muted").textContent();
+	return told.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+}
+
+const secondsOf = (text) => text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+
+for (const [view, marks, host] of [
+	["timeline", ".timeline-axis span", ".timeline .flame-host"], ["heatmap", ".heat-times span", ".heat-host"],
+])
+	test(`a moment of the ${view} stands under itself in the chart`, () => withPage({}, async (page) => {
+		await open(page, `${fixedRange()}&view=${view}`);
+		await page.locator(marks).first().waitFor();
+		const step = (await firn(page, "series")).step_ms / 1000;
+		for (const open of [true, false]) {
+			if (!open)
+				await page.keyboard.press("p");
+			await page.waitForFunction(([one, other]) => {
+				const [a, b] = [one, other].map((each) =>
+					document.querySelector(each).getBoundingClientRect());
+				return Math.abs(a.left - b.left) <= 1 && Math.abs(a.right - b.right) <= 1;
+			}, [".plot .u-over", host]);
+			for (const mark of await page.locator(marks).all()) {
+				const { x } = await mark.boundingBox();
+				const [told, meant] = [await chartTime(page, x + 1), secondsOf(await mark.textContent())];
+				assert.ok(Math.abs(told - meant) <= step, `the chart has ${told} s over ${meant} s`);
+			}
+		}
+	}));
+
+test("names of lanes stand beside their bars", () => withPage({}, async (page) => {
+	await open(page, `${cpus}&view=timeline`);
+	const name = page.locator(".timeline-names button").first();
+	await name.waitFor();
+	const host = await page.locator(".timeline .flame-host").boundingBox();
+	const box = await name.boundingBox();
+	assert.ok(box.x + box.width <= host.x + 1, "the name covers bars");
+	const lane = (await name.locator(".lane-name").textContent()).replace("cpu ", "");
+	const before = (await firn(page, "place")).lane;
+	await name.click();
+	await page.waitForFunction((old) => window.__firn.place().lane !== old, before);
+	assert.match((await firn(page, "place")).lane, new RegExp(`^(none|=${lane})$`));
+}));
+
+test("the call graph opens whole and in the middle", () => withPage({}, async (page) => {
+	await open(page, `${fixedRange()}&view=callgraph`);
+	await page.locator(".call-node").first().waitFor();
+	await settled(page);
+	const host = await page.locator(".callgraph-host").boundingBox();
+	const boxes = await page.locator(".call-node .case").evaluateAll((all) =>
+		all.map((each) => each.getBoundingClientRect()).map(({ left, right, top, bottom }) =>
+			({ left, right, top, bottom })));
+	const [left, right] = [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))];
+	assert.ok(left >= host.x && right <= host.x + host.width, "it is cut off at a side");
+	assert.ok(Math.abs(left - host.x - (host.x + host.width - right)) <= 30, "it is off-centre");
+	assert.ok(boxes.every(({ top, bottom }) => top >= host.y && bottom <= host.y + host.height), "it is cut off");
+}));
+
 test("a call graph of real programs says what it hides, and shows more", () => withPage({}, async (page) => {
 	await open(page, `${fixedRange()}&view=callgraph&functions=20`);
 	await page.getByText(/Not shown: .* functions with less/).waitFor();

@@ -17,6 +17,15 @@ static bool accepts_gzip(const struct net_request *request)
 	return accepted.len && memmem(accepted.data, accepted.len, "gzip", 4);
 }
 
+/* Of a reader's browser, which is told on a page; its files are named from there, so not of folders. */
+static bool wants_page(const struct net_request *request)
+{
+	struct slice accepted = net_request_header(request, "accept");
+
+	return accepted.len && memmem(accepted.data, accepted.len, "text/html", 9) &&
+	       !memchr(request->path.data + 1, '/', request->path.len - 1);
+}
+
 void asset_get(void *context, const struct net_request *request, struct net_response *response)
 {
 	const struct serve *serve = context;
@@ -24,6 +33,10 @@ void asset_get(void *context, const struct net_request *request, struct net_resp
 	struct slice seen = net_request_header(request, "if-none-match");
 	struct err err;
 
+	if (!asset && wants_page(request)) {
+		asset = ui_asset_find(slice_of("/"));
+		response->status = 404;
+	}
 	if (!asset) {
 		err_set(&err, ERR_NOT_FOUND, "nothing at \"%.*s\"", SLICE_FMT(request->path));
 		net_response_error(request, response, &err);
@@ -33,7 +46,7 @@ void asset_get(void *context, const struct net_request *request, struct net_resp
 		    asset->immutable ? "public, max-age=31536000, immutable" : "no-cache",
 		    serve->embed_origin);
 	response->content_type = asset->content_type;
-	if (slice_is(seen, asset->etag)) {
+	if (response->status != 404 && slice_is(seen, asset->etag)) {
 		response->status = 304;
 		return;
 	}

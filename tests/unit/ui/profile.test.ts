@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FormatError, decodeProfile } from "../../../src/ui/src/model/decode";
 import { findFramePath, followPath, formatFramePath } from "../../../src/ui/src/model/framepath";
 import {
-	childrenOf, depthOf, functionSystemName, functionUnresolved, nodeAt, nodeName, pathOf,
+	childrenOf, depthOf, functionSystemName, functionUnresolved, isRecursive, nodeAt, nodeName, pathOf,
 } from "../../../src/ui/src/model/profile";
 import { compilePattern, findMatches, nextMatch } from "../../../src/ui/src/model/search";
 import { sortTop, topTable } from "../../../src/ui/src/model/top";
@@ -209,4 +209,11 @@ test("details that name no string are refused", () => {
 	const view = new DataView(bytes);
 	new Uint8Array(bytes)[view.getUint32(12 + 12 * 4 + 4, true) + 2] = 99;
 	assert.throws(() => decodeProfile(bytes), FormatError);
+});
+
+test("a function is recursive that is its own caller, near or far, and no other", () => {
+	const p = folded("main;a;b;a;c 2", "main;b;d 3", "main;d;d 1");
+	const all = ["main", "a", "b", "c", "d"].filter((name) => isRecursive(p, name));
+	assert.deepEqual(all, ["a", "d"]);
+	assert.equal(isRecursive(p, "nosuch"), false);
 });

@@ -128,6 +128,23 @@ export function functionFile(profile: Profile, fn: number): string {
 	return path && startLine[fn] ? `${path}:${startLine[fn]}` : path;
 }
 
+/* Whether a function of this name is called by itself, at whatever distance. */
+export function isRecursive(profile: Profile, name: string): boolean {
+	const { func, parent } = profile;
+	const named = new Uint8Array(profile.functions.count);
+	for (let fn = 1; fn < named.length; fn++)
+		named[fn] = functionName(profile, fn) === name ? 1 : 0;
+	for (let node = 1; node < profile.count; node++) {
+		const fn = func[node]!;
+		if (!named[fn])
+			continue;
+		for (let up = parent[node]!; up > 0; up = parent[up]!)
+			if (func[up] === fn)
+				return true;
+	}
+	return false;
+}
+
 export function functionMapping(profile: Profile, fn: number): string {
 	return profile.functions.strings[profile.functions.mapping[fn]!]!;
 }

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type KeyEntry, addKeys } from "../state/keys";
-import { PAGES, type Page, page } from "../state/pages";
+import { PAGES, type Shown, page } from "../state/pages";
 import { dark, toggleTheme } from "../state/preferences";
 import { showProfiles } from "../state/place";
 import { Icon, Logo } from "../parts/icons";
@@ -14,7 +14,24 @@ import { StatusPage } from "./status";
 import { TargetsPage } from "./targets";
 import "../style/pages.css";
 
-const BODIES: Record<Page, () => JSX.Element> = {
+function MissingPage(): JSX.Element {
+	return (
+		<>
+			<p>
+				firn has no page at <code>{location.pathname}</code>. Its pages are:
+			</p>
+			<ul>
+				<li><PageLink to="" title="Profiles" /></li>
+				{PAGES.map((each) => (
+					<li key={each.page}><PageLink to={each.page} title={each.title} /></li>
+				))}
+			</ul>
+		</>
+	);
+}
+
+const BODIES: Record<Exclude<Shown, "">, () => JSX.Element> = {
+	missing: MissingPage,
 	targets: TargetsPage,
 	debuginfo: DebuginfoPage,
 	status: StatusPage,
@@ -27,10 +44,10 @@ const keys: KeyEntry[] = [
 ];
 
 export function Pages(): JSX.Element {
-	const now = page.value as Page;
-	const title = PAGES.find((each) => each.page === now)!.title;
+	const now = page.value as Exclude<Shown, "">;
+	const title = PAGES.find((each) => each.page === now)?.title ?? "No such page";
 	const Body = BODIES[now];
-	useEffect(() => addKeys(keys), []);
+	useEffect(() => addKeys("Page", keys), []);
 	useEffect(() => {
 		const before = document.title;
 		document.title = `${title} · firn`;

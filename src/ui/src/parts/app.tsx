@@ -21,7 +21,7 @@ import { Strip } from "./strip";
 import { PathRow, Tools, VIEWS, showView as openView } from "./tools";
 import { lazy } from "./lazy";
 import { Drop } from "./drop";
-import { chooseLocal, isLocal, needsServer, shown } from "../state/local";
+import { chooseLocal, isLocal, shown } from "../state/local";
 import { formatPlace } from "../model/place";
 import { frameMenu, helpOpen, paletteOpen } from "../state/overlays";
 import { page, root } from "../state/pages";
@@ -40,7 +40,6 @@ const FrameMenu = lazy(() => import("../views/frame_menu").then((view) => view.F
 const Help = lazy(() => import("../views/help").then((view) => view.Help));
 const Empty = lazy(() => import("../views/empty").then((view) => view.Empty));
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
-const NeedsServer = lazy(() => import("../views/local").then((view) => view.NeedsServer));
 const Pages = lazy(() => import("../pages/pages").then((pages) => pages.Pages));
 
 const showView = (key: string) => openView(VIEWS.find((each) => each.key === key)!.view);
@@ -53,22 +52,23 @@ function openMenu(): void {
 }
 
 const pageKeys: KeyEntry[] = [
-	{ keys: ["/"], does: "Search", where: "page", run: () => focusOn("search") },
-	{ keys: ["e"], does: "Edit the matchers", where: "page", run: () => focusOn("query") },
-	{ keys: ["t"], does: "Time range", where: "page", run: () => document.getElementById("range")?.click() },
-	{ keys: ["r"], does: "Refresh", where: "page", run: () => refresh() },
+	{ keys: ["/"], does: "Search functions", where: "page", group: "Search", run: () => focusOn("search") },
+	{ keys: ["e"], does: "Edit the matchers", where: "page", group: "Query", run: () => focusOn("query") },
+	{ keys: ["t"], does: "Time range", where: "page", group: "Query", run: () => document.getElementById("range")?.click() },
+	{ keys: ["r"], does: "Refresh", where: "page", group: "Query", run: () => refresh() },
 	{
 		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page",
 			run: showView,
 		commands: VIEWS.map(({ title }) => `View: ${title}`),
 	},
 	{ keys: ["p"], does: "Side pane", where: "page", run: () => (paneOpen.value = !paneOpen.value) },
-	{ keys: ["i"], does: "Invert: functions first", where: "page", run: toggleInverted },
-	{ keys: ["u"], does: "Roots at the bottom", where: "page", run: toggleUpright },
+	{ keys: ["i"], does: "Invert: functions first", where: "page", group: "Flame graph", run: toggleInverted },
+	{ keys: ["u"], does: "Roots at the bottom", where: "page", group: "Flame graph", run: toggleUpright },
 	...transforms.map(({ key, title }) =>
-		({ keys: [key], does: `Selected frame: ${title}`, where: "page" as const, run: transform })),
-	{ keys: ["x"], does: "Selected frame: menu", where: "page", run: openMenu },
-	{ keys: ["M"], does: "Small map of the graph", where: "page", run: () =>
+		({ keys: [key], does: `Selected frame: ${title}`, where: "page" as const, group: "Selected frame",
+			run: transform })),
+	{ keys: ["x"], does: "Selected frame: menu", where: "page", group: "Selected frame", run: openMenu },
+	{ keys: ["M"], does: "Small map of the graph", where: "page", group: "Flame graph", run: () =>
 		(minimapOpen.value = !minimapOpen.value) },
 	{ keys: ["Z"], does: "Local time or UTC", where: "page", run: toggleZone },
 	{ keys: ["o"], does: "Open a file in this page, without upload", where: "page", run: chooseLocal },
@@ -83,8 +83,6 @@ const CallGraphView = lazy(() => import("../views/callgraph").then((view) => vie
 function View(): JSX.Element {
 	if (isLocal.value && !shown.value)
 		return <LocalGone />;
-	if (needsServer.value)
-		return <NeedsServer />;
 	/* It stays when the chosen cells are empty. */
 	if (profile.value && place.value.view === "heatmap")
 		return <HeatmapView />;
@@ -121,7 +119,7 @@ function EmbedLink(): JSX.Element {
 }
 
 function Explorer(): JSX.Element {
-	useLayoutEffect(() => addKeys(pageKeys), []);
+	useLayoutEffect(() => addKeys("Page", pageKeys), []);
 	return (
 		<div class="app" key={zone.value}>
 			{!place.value.embed && <Around />}

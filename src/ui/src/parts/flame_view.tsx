@@ -123,7 +123,7 @@ function graphKeys(graph: FlameGraph): () => void {
 	const zoom = (key: string) => graph.zoomBy(key === "-" ? 1 / 1.5 : 1.5);
 	const pan = (key: string) => graph.panBy(pans[key]![0] * PAN_PIXELS, pans[key]![1] * PAN_PIXELS);
 	const toMatch = (key: string) => walk(graph, key === "n" ? 1 : -1);
-	return addKeys([
+	return addKeys("Flame graph", [
 		{ keys: Object.keys(arrows), does: "Caller, callee, neighbours", where: "graph", run: toNeighbour },
 		{ keys: ["Enter"], does: "Zoom to the frame", where: "graph", run: intoFrame },
 		{ keys: ["Escape"], does: "Back to the view before", where: "page", run: back },
@@ -134,7 +134,7 @@ function graphKeys(graph: FlameGraph): () => void {
 		},
 		{ keys: Object.keys(pans), does: "Pan", where: "page", run: pan },
 		{
-			keys: ["n", "N"], does: "Next, previous match", where: "page", run: toMatch,
+			keys: ["n", "N"], does: "Next, previous match", where: "page", group: "Search", run: toMatch,
 			commands: ["Next match", "Previous match"],
 		},
 	]);

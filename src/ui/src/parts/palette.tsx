@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/* palette - every command by its name, from the table that the keys work by (ARIA combobox in a dialog). */
+/*
+ * palette - commands by their names, from the table that the keys work by, and functions, label values
+ * and profile types (ARIA combobox in a dialog).
+ */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { finds, loadValues } from "../state/finds";
 import { type Command, commands } from "../state/keys";
 import { paletteOpen } from "../state/overlays";
 
 /* Every word has to be in the title, in any order. */
-function fits(command: Command, text: string): boolean {
-	const title = command.title.toLowerCase();
-	return text.toLowerCase().split(/\s+/).every((word) => title.includes(word));
+function fitting(text: string): (title: string) => boolean {
+	const words = text.toLowerCase().split(/\s+/);
+	return (title) => words.every((word) => title.toLowerCase().includes(word));
 }
 
 export function Palette(): JSX.Element {
 	const dialog = useRef<HTMLDialogElement>(null);
 	const text = useSignal("");
 	const active = useSignal(0);
-	const list = commands().filter((command) => fits(command, text.value));
+	const fits = fitting(text.value);
+	const list = [...commands().filter(({ title }) => fits(title)), ...finds(text.value, fits)];
 	/* Focus is back where it was, or where a command puts it, before the next key comes. */
 	const close = () => {
 		dialog.current!.close();
 		paletteOpen.value = false;
 	};
 	useLayoutEffect(() => dialog.current!.showModal(), []);
+	useEffect(() => void loadValues().catch(() => undefined), []);
 	useEffect(() => {
 		document.getElementById(`command-${active.value}`)?.scrollIntoView({ block: "nearest" });
 	}, [active.value]);
@@ -60,7 +66,7 @@ export function Palette(): JSX.Element {
 			onClick={(event) => event.target === dialog.current && close()}>
 			<input type="text" role="combobox" aria-label="Command" aria-expanded="true"
 				aria-autocomplete="list"
-				aria-controls="commands" aria-activedescendant={chosen} placeholder="What to do"
+				aria-controls="commands" aria-activedescendant={chosen} placeholder="Command, function, label value or profile type"
 				autocomplete="off" spellcheck={false} value={text.value} onKeyDown={key}
 				onInput={(event) => {
 					text.value = event.currentTarget.value;
@@ -68,7 +74,7 @@ export function Palette(): JSX.Element {
 				}} />
 			<ul class="options" id="commands" role="listbox" aria-label="Commands">
 				{list.map((command, index) => (
-					<li key={command.title} id={`command-${index}`} role="option"
+					<li key={`${command.key} ${command.title}`} id={`command-${index}`} role="option"
 						aria-selected={index === active.value}
 						class={index === active.value ? "active" : ""}
 						onPointerMove={() => (active.value = index)} onClick={() =>
@@ -78,7 +84,7 @@ export function Palette(): JSX.Element {
 					</li>
 				))}
 			</ul>
-			{!list.length && <p class="popover-note" role="status">No such command.</p>}
+			{!list.length && <p class="popover-note" role="status">No command, function, label value or profile type has this name.</p>}
 		</dialog>
 	);
 }

@@ -2,7 +2,7 @@
 /* pane - beside the graph: the details of what is selected, and the top functions. */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type PaneTab, paneOpen, paneTab, paneWidth } from "../state/preferences";
+import { type PaneTab, codeWidth, paneOpen, paneTab, paneWidth } from "../state/preferences";
 import { isLocal } from "../state/local";
 import { place } from "../state/place";
 import { FunctionTable } from "./function_table";
@@ -18,10 +18,18 @@ const CallersPane = lazy(() => import("../views/callers").then((view) => view.Ca
 const TABS: [PaneTab, string][] =
 	[["details", "Details"], ["top", "Top"], ["source", "Source"], ["callers", "Callers"]];
 
+/* Code has a width of its own. */
+const width = () => (paneTab.value === "source" ? codeWidth : paneWidth);
+const widthMax = () => Math.min(1000, innerWidth * 0.7);
+
+function resize(next: number): void {
+	width().value = Math.round(Math.min(widthMax(), Math.max(240, next)));
+}
+
 function Splitter(): JSX.Element {
 	const drag = (event: PointerEvent) => {
 		const handle = event.currentTarget as HTMLElement;
-		const start = { x: event.clientX, width: paneWidth.value };
+		const start = { x: event.clientX, width: width().value };
 		handle.setPointerCapture(event.pointerId);
 		handle.onpointermove = (move) => resize(start.width + start.x - move.clientX);
 		handle.onpointerup = handle.onpointercancel = () => (handle.onpointermove = null);
@@ -31,24 +39,20 @@ function Splitter(): JSX.Element {
 			return;
 		event.preventDefault();
 		event.stopPropagation();
-		resize(paneWidth.value + (event.key === "ArrowLeft" ? 24 : -24));
+		resize(width().value + (event.key === "ArrowLeft" ? 24 : -24));
 	};
 	return (
 		<div class="splitter" role="separator" aria-orientation="vertical" aria-label="Width of the side pane"
-			aria-valuenow={Math.round(paneWidth.value)} aria-valuemin={240} aria-valuemax={1000}
+			aria-valuenow={Math.round(width().value)} aria-valuemin={240} aria-valuemax={1000}
 			tabIndex={0} onPointerDown={drag} onKeyDown={key} />
 	);
-}
-
-function resize(width: number): void {
-	paneWidth.value = Math.round(Math.min(1000, innerWidth * 0.7, Math.max(240, width)));
 }
 
 export function Pane(): JSX.Element | null {
 	const pane = useRef<HTMLElement>(null);
 	useEffect(() => {
 		if (pane.current)
-			pane.current.style.setProperty("--pane-width", `${paneWidth.value}px`);
+			pane.current.style.setProperty("--pane-width", `${Math.round(Math.min(widthMax(), width().value))}px`);
 	});
 	if (!paneOpen.value)
 		return null;

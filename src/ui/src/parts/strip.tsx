@@ -49,6 +49,30 @@ function colours(element: Element): { axis: string; grid: string; accent: string
 	};
 }
 
+/* Room for the values beside the chart; in the timeline for the names of its lanes as well. */
+const AXIS_WIDTH = 68;
+const LANES_WIDTH = 168;
+/* Half of the last time below the chart. */
+const END_WIDTH = 26;
+/* Narrower, a chart beside the names of lanes would be too small. */
+const LANES_WINDOW_MIN = 900;
+
+/* Right edge of the view below, in pixels of the window; 0: there is none. */
+const viewRight = signal(0);
+
+/* Where views with a time axis begin and end, so that a moment stands under itself. */
+function insetsOf(host: HTMLElement): { left: number; right: number } {
+	const { view } = place.value;
+	const timed = view === "timeline" || view === "heatmap";
+	const left = view === "timeline" && innerWidth >= LANES_WINDOW_MIN ? LANES_WIDTH : AXIS_WIDTH;
+	const over = timed && viewRight.value ? host.getBoundingClientRect().right - viewRight.value : 0;
+	const right = END_WIDTH + Math.max(0, over);
+	const { style } = document.documentElement;
+	style.setProperty("--axis-left", `${left}px`);
+	style.setProperty("--axis-right", `${right - over}px`);
+	return { left, right };
+}
+
 /* The bucket that the pointer is over, and the line nearest to it there; -1 for none. */
 interface Hover {
 	index: number;
@@ -81,6 +105,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 	const single = current.lines.length <= 1;
 	const font = `11px ${getComputedStyle(host).fontFamily}`;
 	const axis = { stroke: paint.axis, font, grid: { stroke: paint.grid, width: 1 }, ticks: { show: false } };
+	const { left, right } = insetsOf(host);
 	const end = current.xs[current.xs.length - 1]! + current.stepMs / 1000;
 	/* The uppermost says what they are of. */
 	const axisValues = (_: uPlot, splits: number[]) => splits.map((value, at) =>
@@ -89,8 +114,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 		width: host.clientWidth,
 		height: host.clientHeight,
 		legend: { show: false },
-		/* Half of the last time below it. */
-		padding: [8, 26, 0, 0],
+		padding: [8, right, 0, 0],
 		tzDate: (at) => zone.value === "utc" ?
 			uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000),
 		cursor: {
@@ -106,7 +130,7 @@ function optionsFor(host: HTMLElement, current: Chart, what: Unit, onHover: (hov
 		},
 		axes: [
 			{ ...axis, size: 22, gap: 3, space: 80, values: axisTimes },
-			{ ...axis, size: 68, gap: 6, space: 18, values: axisValues },
+			{ ...axis, size: left, gap: 6, space: 18, values: axisValues },
 		],
 		series: [
 			{},
@@ -219,7 +243,7 @@ function Plot({ onHover }: { onHover(hover: Hover): void }): JSX.Element {
 	const what = unit.value;
 	const compared = place.value.view === "compare" && [place.value.range, base.value.range];
 	const labels = current?.lines.map((line) => line.label);
-	const shape = JSON.stringify([compared, labels, what.kind, dark.value]);
+	const shape = JSON.stringify([compared, labels, what.kind, dark.value, place.value.view, viewRight.value]);
 
 	useEffect(() => {
 		if (!current)
@@ -249,8 +273,14 @@ function Plot({ onHover }: { onHover(hover: Hover): void }): JSX.Element {
 				plot.current.setSize({ width, height });
 		});
 		resizes.observe(box);
+		const view = document.querySelector(".view");
+		const below = new ResizeObserver(() =>
+			(viewRight.value = Math.round(view!.getBoundingClientRect().right)));
+		if (view)
+			below.observe(view);
 		return () => {
 			resizes.disconnect();
+			below.disconnect();
 			plot.current?.destroy();
 			plot.current = null;
 		};

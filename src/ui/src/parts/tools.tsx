@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fetchLabels } from "../data/api";
 import type { ColourBy, Demangle, View } from "../model/place";
 import { type Profile, nodeName, pathOf } from "../model/profile";
@@ -11,7 +11,7 @@ import { shorten } from "../model/shortname";
 import { largestOf } from "../model/top";
 import { go, place, selector } from "../state/place";
 import { paneOpen } from "../state/preferences";
-import { isLocal, shown as shownFile } from "../state/local";
+import { canShow, isLocal, shown as shownFile } from "../state/local";
 import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../state/reading";
 import { profile, seconds, unit } from "../state/session";
 import { toggleInverted, toggleUpright } from "../state/transforms";
@@ -19,6 +19,7 @@ import { AddFilter } from "./filter_row";
 import { Icon } from "./icons";
 import { lazy } from "./lazy";
 import { Picker } from "./picker";
+import { Popover } from "./popover";
 import { Share } from "./share";
 
 export const VIEWS: { view: View; title: string; key: string }[] = [
@@ -49,6 +50,8 @@ const NAMES: { value: Demangle; label: string; hint?: string }[] = [
 
 /* A comparison's tree is another one: a zoom into it means nothing elsewhere. */
 export function showView(view: View): void {
+	if (!canShow(view))
+		return;
 	const other = (view === "compare") !== (place.value.view === "compare");
 	go(other ? { view, zoom: "" } : { view });
 }
@@ -57,7 +60,9 @@ function ViewTabs(): JSX.Element {
 	return (
 		<div class="tabs" role="group" aria-label="View">
 			{VIEWS.map(({ view, title, key }) => (
-				<button key={view} type="button" title={`${title} (${key})`}
+				<button key={view} type="button" disabled={!canShow(view)}
+					title={canShow(view) ? `${title} (${key})`
+						: `${title} needs a server: ${place.value.file} has neither times nor binaries`}
 					aria-pressed={place.value.view === view} onClick={() => showView(view)}>
 					{title}
 				</button>
@@ -214,25 +219,51 @@ function NamesPicker(): JSX.Element {
 	);
 }
 
+/* A window so narrow has no room for what is not used all the time. */
+const NARROW = matchMedia("(max-width: 520px)");
+const narrow = signal(NARROW.matches);
+NARROW.addEventListener("change", () => (narrow.value = NARROW.matches));
+
+function Controls(): JSX.Element {
+	return (
+		<>
+			<GroupBy />
+			<AddFilter />
+			<Runtimes />
+			<Direction />
+			{place.value.view !== "compare" && <ColourPicker />}
+			{!isLocal.value && <NamesPicker />}
+			<Share />
+			<button type="button" class="icon-button pane-toggle" aria-pressed={paneOpen.value}
+				aria-label="Side pane" title="Side pane (p)"
+				onClick={() => (paneOpen.value = !paneOpen.value)}>
+				<Icon name="pane" />
+			</button>
+		</>
+	);
+}
+
+function FoldedControls(): JSX.Element {
+	const [open, setOpen] = useState(false);
+	const close = useCallback(() => setOpen(false), []);
+	return (
+		<Popover open={open} onClose={close} class="tools-fold" button={
+			<button type="button" class="control" id="tools-fold" aria-haspopup="dialog"
+				aria-expanded={open} onClick={() => setOpen(!open)}>
+				Tools<Icon name="chevron" />
+			</button>
+		}>
+			<div class="tools-folded" role="dialog" aria-label="Tools"><Controls /></div>
+		</Popover>
+	);
+}
+
 export function Tools(): JSX.Element {
 	return (
 		<div class="tools">
 			<ViewTabs />
 			<Search />
-			<span class="tools-end">
-				<GroupBy />
-				<AddFilter />
-				<Runtimes />
-				<Direction />
-				{place.value.view !== "compare" && <ColourPicker />}
-				{!isLocal.value && <NamesPicker />}
-				<Share />
-				<button type="button" class="icon-button pane-toggle" aria-pressed={paneOpen.value}
-					aria-label="Side pane" title="Side pane (p)"
-					onClick={() => (paneOpen.value = !paneOpen.value)}>
-					<Icon name="pane" />
-				</button>
-			</span>
+			{narrow.value ? <FoldedControls /> : <span class="tools-end"><Controls /></span>}
 		</div>
 	);
 }

@@ -8,6 +8,8 @@ export interface KeyEntry {
 	keys: string[];
 	does: string;
 	where: "page" | "graph" | "own";
+	/* Where the help lists it; unless given, under what `addKeys` is told. */
+	group?: string;
 	/* For the palette: what each of `keys` does, or nothing where it makes no sense there. */
 	commands?: readonly string[];
 	run(key: string): void;
@@ -21,10 +23,12 @@ export interface Command {
 
 export const keyTable: KeyEntry[] = [];
 
-export function addKeys(entries: KeyEntry[]): () => void {
-	keyTable.push(...entries);
+/* Returns what removes them again. */
+export function addKeys(group: string, entries: readonly KeyEntry[]): () => void {
+	const added = entries.map((entry) => ({ group, ...entry }));
+	keyTable.push(...added);
 	return () => {
-		for (const entry of entries)
+		for (const entry of added)
 			keyTable.splice(keyTable.indexOf(entry), 1);
 	};
 }

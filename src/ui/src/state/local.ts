@@ -28,7 +28,8 @@ let before: Place | null = null;
 const VIEWS: readonly View[] = ["flame", "table", "sandwich"];
 
 export const isLocal = computed(() => place.value.file !== "");
-export const needsServer = computed(() => isLocal.value && !VIEWS.includes(place.value.view));
+/* False of a view that a local file cannot fill: it has neither times nor binaries, and only one side. */
+export const canShow = (view: View) => !isLocal.value || VIEWS.includes(view);
 /* The file on screen; null when it was opened before the page was loaded anew. */
 export const shown = computed(() =>
 	isLocal.value && opened.value?.file.name === place.value.file ? opened.value : null,

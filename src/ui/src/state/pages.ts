@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pages - what there is besides the profiles, each at a path of its own behind whatever prefix a
- * proxy adds: /targets, /debuginfo, /status, /settings. The server answers them all with index.html.
+ * proxy adds: /targets, /debuginfo, /status, /settings. The server answers them all with index.html,
+ * and every other path as well (with 404), so that a wrong address is told here.
  */
 import { signal } from "@preact/signals";
 
@@ -13,17 +14,19 @@ export const PAGES = [
 ] as const;
 
 export type Page = (typeof PAGES)[number]["page"];
-
 /* "" is the profiles. */
-export function pageOf(pathname: string): Page | "" {
+export type Shown = Page | "" | "missing";
+
+export function pageOf(pathname: string): Shown {
 	const last = pathname.slice(pathname.lastIndexOf("/") + 1);
-	return PAGES.find(({ page: name }) => name === last)?.page ?? "";
+	if (last === "" || last === "index.html") return "";
+	return PAGES.find(({ page: name }) => name === last)?.page ?? "missing";
 }
 
 /* The path that all of them share. */
 export const root = new URL(".", location.href).pathname;
 
-export const page = signal<Page | "">(pageOf(location.pathname));
+export const page = signal<Shown>(pageOf(location.pathname));
 
 export function openPage(next: Page): void {
 	if (next !== page.value) history.pushState({ zooms: 0 }, "", root + next);

@@ -46,6 +46,8 @@ const isZone = (value: unknown): value is Zone => value === "local" || value ===
 export const theme = stored<Theme>("theme", "system", isTheme);
 export const motion = stored<Motion>("motion", "system", isMotion);
 export const paneWidth = stored("pane_width", 400, isWidth);
+/* Of the pane when it shows code, whose lines are longer than names. */
+export const codeWidth = stored("code_width", 640, isWidth);
 export const paneTab = stored<PaneTab>("pane_tab", "top", isPane);
 export const paneOpen = stored("pane_open", innerWidth >= 1180, isOpen);
 export const stripOpen = stored("strip_open", true, isOpen);

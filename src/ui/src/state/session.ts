@@ -21,7 +21,7 @@ import {
 import { unitOf } from "../model/quantity";
 import { retryDelay } from "../model/retry";
 import { followProgress, newQueryId } from "./progress";
-import { isLocal, needsServer, shown as shownFile, treeOfLocal } from "./local";
+import { isLocal, shown as shownFile, treeOfLocal } from "./local";
 import { page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
 
@@ -208,7 +208,7 @@ function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly P
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
 	if (isLocal.value) {
-		if (shownFile.value && !needsServer.value)
+		if (shownFile.value)
 			show(await treeOfLocal(shownFile.value, inverted.value), signal_);
 		return;
 	}

@@ -20,8 +20,6 @@ const NAME_CHARS = 25;
 const MARGIN = 24;
 const ZOOM = { least: 0.1, most: 3 };
 const LINE_MAX = 14;
-/* Below this, names are hard to read. */
-const SCALE_LEAST = 0.7;
 
 const answer = signal<CallGraphAnswer | null>(null);
 const graph = computed(() => (answer.value ? layOut(answer.value) : null));
@@ -109,14 +107,13 @@ interface View {
 	scale: number;
 }
 
-/* Everything, unless that would be too small to read: then the top of it. */
+/* All of the graph, in the middle. */
 function fitted(current: CallGraph, host: HTMLElement): View {
 	const [width, height] = [host.clientWidth - 2 * MARGIN, host.clientHeight - 2 * MARGIN];
 	const whole = Math.min(width / Math.max(1, current.width), height / Math.max(1, current.height), 1);
-	const scale = Math.max(whole, SCALE_LEAST);
-	const top = current.nodes[current.layers[0]?.[0] ?? 0];
-	const middle = scale * current.width <= width ? current.width / 2 : top?.x ?? 0;
-	return { x: host.clientWidth / 2 - middle * scale, y: MARGIN, scale };
+	const scale = Math.max(whole, ZOOM.least);
+	const x = (host.clientWidth - current.width * scale) / 2;
+	return { x, y: Math.max(MARGIN, (host.clientHeight - current.height * scale) / 2), scale };
 }
 
 /* Moves as little as needed for a box to be in sight. */
@@ -168,7 +165,7 @@ function Picture({ current }: { current: CallGraph }): JSX.Element {
 				zoom: (x, factor) => zoom(x, pointer.current, factor),
 				dragging: (on) => (dragging.value = on),
 			}),
-			addKeys([
+			addKeys("Call graph", [
 				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page",
 					run: (key) => middle(key === "-" ? 1 / 1.3 : 1.3) },
 				{ keys: ["0"], does: "Show everything", where: "page", run: all },

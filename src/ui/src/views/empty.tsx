@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* empty - what stands in place of a graph of nothing: which condition emptied it, and the way out. */
 import type { JSX } from "preact";
+import { typeTitle } from "../model/quantity";
 import { parseMatchers } from "../model/selector";
 import { describeAge, describeRange } from "../model/timerange";
 import { PageLink } from "../parts/menu";
@@ -82,6 +83,30 @@ function AllFiltered(): JSX.Element {
 	);
 }
 
+/* The largest number of types that are offered in place of an unknown one. */
+const TYPES_OFFERED = 12;
+
+function UnknownType(): JSX.Element {
+	const known = types.value ?? [];
+	return (
+		<>
+			<h2>No profile type of this name</h2>
+			<p>
+				Nothing was ever recorded as <code>{place.value.type}</code>. This server has:
+			</p>
+			<div class="state-actions">
+				{known.slice(0, TYPES_OFFERED).map(({ type }, index) => (
+					<button key={type} type="button" title={type}
+						class={`button${index ? "" : " primary"}`}
+						onClick={() => go({ type, zoom: "" })}>
+						{typeTitle(type)}
+					</button>
+				))}
+			</div>
+		</>
+	);
+}
+
 /* Nobody knows whether there was any. */
 function NoneReadable(): JSX.Element {
 	return (
@@ -98,6 +123,7 @@ export function Empty(): JSX.Element {
 		: profile.value?.header.partial ? <NoneReadable />
 		: isLocal.value ? <h2>The file has no values of this kind</h2>
 		: !types.value?.length ? <NoAgents />
+		: !types.value.some(({ type }) => type === place.value.type) ? <UnknownType />
 		: dataWithoutMatchers.value && place.value.matchers ? <NoMatch />
 		: <NoneInRange />;
 	return <div class="state" role="status">{reason}</div>;

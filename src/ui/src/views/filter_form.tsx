@@ -3,6 +3,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ACTIONS, type Action, FIELDS, FILTER_OPERATORS, PRESETS, filterText } from "../model/filters";
+import { KINDS, functionMapping, functionName } from "../model/profile";
+import { profile } from "../state/session";
 import { addFilters } from "../state/transforms";
 
 function Choice({ label, options, value, onChange }: {
@@ -23,6 +25,32 @@ function Choice({ label, options, value, onChange }: {
 }
 
 const FIELD_OPTIONS = FIELDS.map((each) => ({ value: each, label: each.replace("_", " ") }));
+
+/* More would be slow to draw and are not read; typing narrows them. */
+const OFFERED_MAX = 100;
+
+/* Values of a field in what is on screen that hold what was typed, the costliest first. */
+function offered(field: string, typed: string): string[] {
+	const current = profile.value;
+	if (!current)
+		return [];
+	const { functions, functionTotal } = current;
+	const texts: Record<string, ((fn: number) => string) | undefined> = {
+		function: (fn) => functionName(current, fn),
+		binary: (fn) => functionMapping(current, fn).replace(/.*\//, ""),
+		file: (fn) => functions.strings[functions.file[fn]!]!,
+		kind: (fn) => KINDS[functions.kind[fn]!] ?? "",
+		system_name: (fn) => functions.strings[functions.systemName[fn]!]!,
+	};
+	const textOf = texts[field];
+	const sums = new Map<string, number>();
+	for (let fn = 1; textOf && fn < functions.count; fn++) {
+		const text = textOf(fn);
+		if (text && text.toLowerCase().includes(typed.toLowerCase()))
+			sums.set(text, Math.max(sums.get(text) ?? 0, functionTotal[fn]!));
+	}
+	return [...sums].sort((a, b) => b[1] - a[1]).slice(0, OFFERED_MAX).map(([text]) => text);
+}
 
 export function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
 	const [action, setAction] = useState<Action>("hide-frame");
@@ -60,8 +88,11 @@ export function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
 				<label>
 					Value
 					<input id="filter-value" type="text" value={value}
-						spellcheck={false} autocomplete="off"
+						spellcheck={false} autocomplete="off" list="filter-values"
 						onInput={(event) => setValue(event.currentTarget.value)} />
+					<datalist id="filter-values">
+						{offered(field, value).map((text) => <option key={text} value={text} />)}
+					</datalist>
 				</label>
 				<button type="submit" class="button primary" disabled={!value}>Add filter</button>
 			</form>

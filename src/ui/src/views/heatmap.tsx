@@ -186,7 +186,7 @@ function Host({ current }: { current: Heatmap }): JSX.Element {
 				void dark.value;
 				requestAnimationFrame(() => canvas.retheme());
 			}),
-			addKeys(heatKeys),
+			addKeys("Heatmap", heatKeys),
 		];
 		return () => {
 			stops.forEach((stop) => stop());

@@ -66,21 +66,3 @@ export function LocalGone(): JSX.Element {
 		</div>
 	);
 }
-
-export function NeedsServer(): JSX.Element {
-	return (
-		<div class="state" role="status">
-			<h2>This view needs a server</h2>
-			<p>
-				A file that is opened here has sums of stacks, neither their times nor binaries. Flame
-				graph, table and sandwich work on it; <code>firn push {place.value.file}</code> sends
-				it to a server for the rest.
-			</p>
-			<div class="state-actions">
-				<button type="button" class="button primary" onClick={() => go({ view: "flame" })}>
-					Show the flame graph
-				</button>
-			</div>
-		</div>
-	);
-}

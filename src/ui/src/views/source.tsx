@@ -8,7 +8,7 @@ import {
 } from "../data/api";
 import { formatPercent } from "../model/quantity";
 import { sourceRows, type SourceRow } from "../model/source";
-import { functionName } from "../model/profile";
+import { functionName, isRecursive } from "../model/profile";
 import { Picker } from "../parts/picker";
 import { isLocal } from "../state/local";
 import { Find, foundRow, sought } from "./source_find";
@@ -20,6 +20,7 @@ const LINE = 18;
 const MARGIN = 12;
 
 type What = "source" | "code";
+type Heat = "self" | "total";
 
 const NO_LINES = "The program has no debug information that says which lines of source it is made of, so this is its " +
 	"machine code.";
@@ -29,8 +30,10 @@ interface Shown {
 	what: What;
 	title: string;
 	rows: SourceRow[];
-	/* The row to begin with, and the total that shares are of. */
+	/* What rows are as warm as, and the warmest, which is shown first. */
+	heat: Heat;
 	hot: number;
+	/* What shares are of. */
 	total: number;
 	/* Why there is no text, with the remedy. */
 	note: string;
@@ -95,8 +98,17 @@ function textOf(buildId: string, file: string): Promise<string> {
 	return text;
 }
 
-function hottest(rows: readonly SourceRow[]): number {
-	return rows.reduce((best, row, index) => (row.total > (rows[best]?.total ?? 0) ? index : best), 0);
+/*
+ * Where a function calls itself, the call's total is nearly everything, whatever the lines below it
+ * cost: such a function's heat is of what its lines do themselves, and that of instructions always.
+ */
+function heatOf(kind: What, name: string, rows: readonly SourceRow[]): Heat {
+	const own = kind === "code" || (profile.peek() !== null && isRecursive(profile.peek()!, name));
+	return own && rows.some(({ self }) => self > 0) ? "self" : "total";
+}
+
+function hottest(rows: readonly SourceRow[], heat: Heat): number {
+	return rows.reduce((best, row, index) => (row[heat] > (rows[best]?.[heat] ?? 0) ? index : best), 0);
 }
 
 effect(() => {
@@ -111,7 +123,8 @@ effect(() => {
 		if (stale)
 			return;
 		const rows = sourceRows(text, entry.lines);
-		shown.value = { ...base, title: entry.file || entry.mapping, rows, hot: hottest(rows), note };
+		const heat = heatOf("source", name, rows);
+		shown.value = { ...base, title: entry.file || entry.mapping, rows, heat, hot: hottest(rows, heat), note };
 	};
 	const missing = (error: Error) => {
 		const command = `firn debuginfo upload --source DIR ${entry.mapping || "PROGRAM"}`;
@@ -141,8 +154,9 @@ effect(() => {
 		.map(([line, self, total]) => ({ line, text: "", self, total, origin: "" }));
 	const all = rows.length ? rows : bare;
 	const reason = part ? part.reason ?? "" : "No machine code of it is known.";
+	const heat = heatOf("code", current.name, all);
 	shown.value = {
-		name: current.name, what: "code", title: part?.mapping ?? "", rows: all, hot: hottest(all),
+		name: current.name, what: "code", title: part?.mapping ?? "", rows: all, heat, hot: hottest(all, heat),
 		total: current.code.total, note: current.lines ? `${NO_LINES} ${reason}` : reason,
 	};
 });
@@ -181,10 +195,10 @@ function Text({ current }: { current: Shown }): JSX.Element {
 	const { value: test } = sought;
 	const mark = (row: SourceRow, index: number) =>
 		(index === foundRow.value ? " found at" : test?.(row.text) ? " found" : "");
-	const most = rows.reduce((sum, row) => Math.max(sum, row.total), 0);
+	const most = rows[current.hot]?.[current.heat] ?? 0;
 	const first = Math.max(0, Math.floor(scroll.value / LINE) - MARGIN);
 	const last = Math.min(rows.length, Math.ceil((scroll.value + height.value) / LINE) + MARGIN);
-	const heat = (row: SourceRow) => (row.total ? Math.max(1, Math.ceil((5 * row.total) / most)) : 0);
+	const heat = ({ [current.heat]: value }: SourceRow) => (value ? Math.max(1, Math.ceil((5 * value) / most)) : 0);
 	return (
 		<div class={`source ${current.what}`} ref={box} tabIndex={0} role="table"
 			aria-label={`${current.what === "code" ? "Machine code" : "Source"} of ${current.name}`}
@@ -259,7 +273,12 @@ export function SourcePane(): JSX.Element {
 					)}
 					<Note text={current.note} />
 					<div class="source-columns muted" aria-hidden="true">
-						<span>self</span><span>total</span>
+						{(["self", "total"] as const).map((column) => (
+							<span key={column} class={column === current.heat ? "heat-by" : ""}
+								title={column === current.heat ? "Lines are as warm as this" : ""}>
+								{column}
+							</span>
+						))}
 					</div>
 					<Text current={current} />
 				</>

@@ -34,6 +34,8 @@ import "./timeline.css";
 
 const ROW_HEIGHT = 18;
 const PAN_PIXELS = 80;
+/* Less room beside the bars holds no name. */
+const NAMES_WIDTH_MIN = 120;
 /* More together take long to lay out; the server has no more than this in one answer. */
 const OPEN_MAX = 64;
 
@@ -104,6 +106,7 @@ function paintLanes(canvas: HTMLCanvasElement, host: HTMLElement, view: Viewport
 	const style = getComputedStyle(host);
 	const read = (name: string) => style.getPropertyValue(name).trim();
 	const colours = { back: read("--chrome"), bar: read("--accent"), text: read("--text") };
+	const named = host.offsetLeft >= NAMES_WIDTH_MIN;
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	context.clearRect(0, 0, surface.width, surface.height);
 	context.font = `${read("--frame-size")} ${read("--mono")}`;
@@ -111,13 +114,15 @@ function paintLanes(canvas: HTMLCanvasElement, host: HTMLElement, view: Viewport
 	current.list.forEach((lane, index) => {
 		const top = rowTop(view, surface, depthOf(drawn, nodes[index]!));
 		if (top > -ROW_HEIGHT && top < surface.height)
-			paintLane(context, current, lane, { view, top, width: surface.width, colours });
+			paintLane(context, current, lane, { view, top, width: surface.width, named, colours });
 	});
 }
 
-function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane, { view, top, width, colours }: {
-	view: Viewport; top: number; width: number; colours: { back: string; bar: string; text: string };
-}): void {
+function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane,
+	{ view, top, width, named, colours }: {
+		view: Viewport; top: number; width: number; named: boolean;
+		colours: { back: string; bar: string; text: string };
+	}): void {
 	const scale = width / (view.right - view.left);
 	const bottom = top + ROW_HEIGHT - 1;
 	context.fillStyle = colours.back;
@@ -130,6 +135,8 @@ function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane
 		if (value > 0 && x1! > 0 && x0! < width)
 			context.fillRect(x0!, bottom - tall, Math.max(1, x1! - x0! - 1), tall);
 	});
+	if (named)
+		return;
 	const text = `${lane.open ? "▾" : "▸"} ${lane.name}  ${formatPercent(lane.total, current.total)}`;
 	context.fillStyle = colours.back;
 	context.globalAlpha = 0.8;
@@ -137,6 +144,27 @@ function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane
 	context.globalAlpha = 1;
 	context.fillStyle = colours.text;
 	context.fillText(text, 5, top + ROW_HEIGHT / 2);
+}
+
+/* Beside the bars; where there is no room for it, `paintLane` puts them over the bars. */
+function Names({ current, view, host }: { current: Chart; view: Viewport; host: HTMLElement }): JSX.Element | null {
+	if (host.offsetLeft < NAMES_WIDTH_MIN)
+		return null;
+	const surface = { width: host.clientWidth, height: host.clientHeight, rowHeight: ROW_HEIGHT };
+	const rows = current.lanes.map((lane, index) =>
+		({ lane, top: rowTop(view, surface, depthOf(current.profile, current.nodes[index]!)) }));
+	return (
+		<div class="timeline-names" aria-hidden="true">
+			{rows.filter(({ top }) => top >= ROW_HEIGHT && top < surface.height).map(({ lane, top }) => (
+				<button key={lane.value} type="button" tabIndex={-1} title={lane.name}
+					style={{ top: `${top}px` }} onClick={() => openLane(lane)}>
+					<span>{lane.open ? "▾" : "▸"}</span>
+					<span class="lane-name">{lane.name}</span>
+					<span class="number muted">{formatPercent(lane.total, lanes.value!.total)}</span>
+				</button>
+			))}
+		</div>
+	);
 }
 
 const openLane = (lane: Lane) => go({ lane: lane.open ? "none" : `=${lane.value}` });
@@ -337,7 +365,7 @@ function Body({ current }: { current: Chart }): JSX.Element {
 		const pans: Record<string, [number, number]> = { w: [0, -1], a: [-1, 0], s: [0, 1], d: [1, 0] };
 		const stops = [
 			bind(made),
-			addKeys([
+			addKeys("Timeline", [
 				{ keys: ["+", "=", "-"], does: "Zoom in, out", where: "page",
 					run: (key) => made.zoomBy(key === "-" ? 1 / 1.5 : 1.5) },
 				{ keys: ["0"], does: "Show everything", where: "page", run: everything },
@@ -393,11 +421,12 @@ function Body({ current }: { current: Chart }): JSX.Element {
 				{shown && <Tooltip current={current} {...tip.value!} host={host.current!}
 					view={view.value} />}
 			</div>
+			{host.current && <Names current={current} view={view.value} host={host.current} />}
 			<Axis view={view.value} width={host.current?.clientWidth ?? 1}
 				onBrush={(span) => (brush.value = span)} />
 			{brush.value && (
 				<div class="timeline-brush"
-					style={{ left: `${brush.value[0]}px`,
+					style={{ left: `${brush.value[0] + host.current!.offsetLeft}px`,
 						width: `${brush.value[1] - brush.value[0]}px` }} />
 			)}
 		</div>

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* finds - what the palette finds by name besides commands: functions, label values, profile types. */
+import { signal } from "@preact/signals";
+import { fetchLabelValues, fetchLabels } from "../data/api";
+import { functionName } from "../model/profile";
+import { typeTitle } from "../model/quantity";
+import { type Matcher, withMatcher } from "../model/selector";
+import { isLocal } from "./local";
+import { go, place } from "./place";
+import { selectFunction, widestOf, zoomTo } from "./reading";
+import { profile, types } from "./session";
+import type { Command } from "./keys";
+
+/* Of each kind, so that all kinds stay in sight. */
+const OFFERED_MAX = 20;
+/* A label with more values is one to search for in the matchers. */
+const VALUES_MAX = 2000;
+const LABELS_MAX = 30;
+const TYPED_MIN = 2;
+
+const values = signal<readonly Matcher[]>([]);
+
+/* Reads the values of all labels of what is shown; the palette is open meanwhile. */
+export async function loadValues(): Promise<void> {
+	values.value = [];
+	if (isLocal.peek())
+		return;
+	const { type, range } = place.peek();
+	const labels = (await fetchLabels(type, range)).slice(0, LABELS_MAX);
+	const all = await Promise.all(labels.map(async (name) => {
+		const found = await fetchLabelValues(name, type, range).catch(() => []);
+		return found.slice(0, VALUES_MAX).map((value): Matcher => ({ name, op: "=", value }));
+	}));
+	values.value = all.flat();
+}
+
+function showFunction(fn: number): void {
+	const current = profile.value!;
+	if (place.value.view === "flame")
+		zoomTo(widestOf(current, fn));
+	else
+		selectFunction(fn);
+}
+
+function functions(fits: (title: string) => boolean): Command[] {
+	const current = profile.value;
+	if (!current)
+		return [];
+	const found: number[] = [];
+	for (let fn = 1; fn < current.functions.count; fn++)
+		if (current.functionTotal[fn]! > 0 && fits(functionName(current, fn)))
+			found.push(fn);
+	found.sort((a, b) => current.functionTotal[b]! - current.functionTotal[a]!);
+	return found.slice(0, OFFERED_MAX).map((fn) =>
+		({ title: functionName(current, fn), key: "function", run: () => showFunction(fn) }));
+}
+
+/* Nothing until enough is typed: commands are what most readers want first. */
+export function finds(typed: string, fits: (title: string) => boolean): Command[] {
+	if (typed.trim().length < TYPED_MIN)
+		return [];
+	const ofTypes = (types.value ?? []).filter(({ type }) => fits(`${typeTitle(type)} ${type}`)).map(({ type }) =>
+		({ title: `${typeTitle(type)} (${type})`, key: "type", run: () => go({ type, zoom: "" }) }));
+	const ofValues = values.value.filter(({ name, value }) => fits(`${name}=${value}`)).map((matcher) => ({
+		title: `${matcher.name}=${matcher.value}`, key: "label",
+		run: () => go({ matchers: withMatcher(place.value.matchers, matcher), zoom: "" }),
+	}));
+	return [...functions(fits), ...ofValues.slice(0, OFFERED_MAX), ...ofTypes.slice(0, OFFERED_MAX)];
+}
