@@ -7,7 +7,8 @@ from bisect import bisect_right
 
 HEADER_BYTES = 320
 PARTS = ("rows", "build_id", "note", "segments", "sources", "regions", "starts", "scopes", "functions", "texts")
-COUNTS = ("regions", "blocks", "scopes", "functions", "files", "texts", "segments", "sources", "texts_per_block")
+COUNTS = ("regions", "blocks", "scopes", "functions", "files", "texts", "segments", "sources", "texts_per_block",
+          "unnamed")
 
 ZSTD = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
 ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
@@ -70,13 +71,13 @@ class Table:
     def __init__(self, data):
         assert data[:8] == b"FIRNSYMT"
         self.version, header_crc, body_crc = struct.unpack_from("<III", data, 8)
-        assert self.version == 2
+        assert self.version == 3
         assert header_crc == crc32c(data[16:HEADER_BYTES])
         assert body_crc == crc32c(data[HEADER_BYTES:])
         assert struct.unpack_from("<Q", data, 24)[0] == len(data) - HEADER_BYTES
         assert data[-8:] == bytes(8)
         self.origin = data[32]
-        self.count = dict(zip(COUNTS, struct.unpack_from("<9I", data, 56)))
+        self.count = dict(zip(COUNTS, struct.unpack_from("<10I", data, 56)))
         spans = struct.unpack_from("<20Q", data, 96)
         self.part = {name: data[spans[2 * i]:spans[2 * i] + spans[2 * i + 1]] for i, name in enumerate(PARTS)}
         self.build_id = self.part["build_id"].decode()

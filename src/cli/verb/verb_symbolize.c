@@ -128,17 +128,42 @@ static struct slice printable(struct symbolizer *symbolizer, struct slice text)
 }
 
 /* The source's name where the mangled one cannot be read. */
-static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
+static struct slice show_name(struct symbolizer *symbolizer, struct slice name,
+			      struct slice linkage_name)
 {
-	struct symbol_function function = symbol_table_function(symbolizer->table, number);
-	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
-	struct slice linkage_name = symbol_texts_get(symbolizer->texts, function.linkage_name);
 	struct slice system = linkage_name.len ? linkage_name : name, shown = system;
 
 	if (symbolizer->mode != DEMANGLE_NONE &&
 	    !demangle_as(system, symbolizer->mode, &symbolizer->arena, &shown) && name.len)
 		shown = name;
 	return shown;
+}
+
+/* "libz.so.1.2.13+0x63a0": by the file's own name, as a process that maps it has it. */
+static struct slice name_unnamed(struct symbolizer *symbolizer, struct slice offset)
+{
+	char *whole = realpath(symbolizer->path, NULL);
+	const char *path = whole ? whole : symbolizer->path, *slash = strrchr(path, '/');
+	struct strbuf text = { 0 };
+	struct slice copy;
+
+	strbuf_add_text(&text, slash ? slash + 1 : path);
+	strbuf_add_slice(&text, offset);
+	copy = arena_copy(&symbolizer->arena, strbuf_slice(&text));
+	strbuf_free(&text);
+	free(whole);
+	return copy;
+}
+
+static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
+{
+	struct symbol_function function = symbol_table_function(symbolizer->table, number);
+	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
+
+	if (function.is_unnamed)
+		return name_unnamed(symbolizer, name);
+	return show_name(symbolizer, name,
+			 symbol_texts_get(symbolizer->texts, function.linkage_name));
 }
 
 static struct slice show(struct symbolizer *symbolizer, uint32_t number, bool is_function)
@@ -417,15 +442,16 @@ static void print_stats(const struct symbol_table *table, int64_t built_ns, int6
 	fprintf(stderr,
 		"table bytes: %zu\nmade of: %s\nbytes of rows: %" PRIu64 "\nscopes: %" PRIu32
 		"\nbytes of scopes: %" PRIu64 "\nfunctions: %" PRIu32
-		"\nbytes of functions: %" PRIu64 "\ntexts: %" PRIu32 "\nbytes of texts: %" PRIu64
+		"\nfunctions without names: %" PRIu32 "\nbytes of functions: %" PRIu64
+		"\ntexts: %" PRIu32 "\nbytes of texts: %" PRIu64
 		"\nseconds to build: %.6f\ncpu seconds to answer: %.6f\n"
 		"addresses: %" PRIu64 "\npeak bytes to build: %" PRIu64 "\npeak bytes: %" PRIu64
 		"\nbytes besides mapped files: %" PRIu64 "\n",
 		symbol_table_bytes(table), symbol_origin_text(table->origin), stats.row_bytes,
-		stats.scopes, stats.scope_bytes, stats.functions, stats.function_bytes, stats.texts,
-		stats.text_bytes, (double)built_ns / CLOCK_NS_PER_S,
-		(double)answered_ns / CLOCK_NS_PER_S, asked, (uint64_t)children.ru_maxrss << 10,
-		memory_of("VmHWM"), memory_of("RssAnon"));
+		stats.scopes, stats.scope_bytes, stats.functions, stats.unnamed,
+		stats.function_bytes, stats.texts, stats.text_bytes,
+		(double)built_ns / CLOCK_NS_PER_S, (double)answered_ns / CLOCK_NS_PER_S, asked,
+		(uint64_t)children.ru_maxrss << 10, memory_of("VmHWM"), memory_of("RssAnon"));
 }
 
 static void explain(const struct symbolizer *symbolizer)

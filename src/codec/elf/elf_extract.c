@@ -249,6 +249,9 @@ static bool is_kept(const struct planning *p, const struct section *section)
 {
 	static const char *const go[] = { ".gopclntab", ".data.rel.ro.gopclntab", ".gosymtab",
 					  ".go.buildinfo", ".go.module" };
+	/* Where functions without names are, and which functions of others they call. */
+	static const char *const boundaries[] = { ".eh_frame", ".plt",	   ".plt.sec",
+						  ".plt.got",  ".plt.bnd", ".rela.plt" };
 	/* Inlined calls are described in data, whose place is found by the module's description. */
 	static const char *const go_data[] = { ".rodata", ".data.rel.ro", ".noptrdata",
 					       ".data",	  ".rela.dyn",	  ".rela" };
@@ -264,8 +267,9 @@ static bool is_kept(const struct planning *p, const struct section *section)
 		       has_prefix(section->name, ".rela.debug_") ||
 		       has_prefix(section->name, ".rel.debug_") ||
 		       has_prefix(section->name, ".gnu_debug");
-	return IS_ONE_OF(section->name, go) || (!p->has_dwarf && (p->is_go || p->has_go_table) &&
-						IS_ONE_OF(section->name, go_data));
+	return IS_ONE_OF(section->name, go) || IS_ONE_OF(section->name, boundaries) ||
+	       (!p->has_dwarf && (p->is_go || p->has_go_table) &&
+		IS_ONE_OF(section->name, go_data));
 }
 
 static void choose(struct planning *p)

@@ -5,9 +5,10 @@
  *
  * Kept are the headers, the segments' places in the file (so that offsets can be turned into
  * addresses), notes (the build id), symbol tables with their strings, DWARF, .gnu_debugdata,
- * links to other debug files, and Go's function table with what its inlined calls need. Every
- * other section stays in the table with its address and size, but without content (SHT_NOBITS), as
- * `objcopy --only-keep-debug` leaves it. The same file gives the same bytes everywhere.
+ * links to other debug files, where functions are by .eh_frame and what the procedure linkage table
+ * calls, and Go's function table with what its inlined calls need. Every other section stays in the
+ * table with its address and size, but without content (SHT_NOBITS), as `objcopy --only-keep-debug`
+ * leaves it. The same file gives the same bytes everywhere.
  *
  * 32 and 64 bit, both byte orders. The file is hostile: memory is bounded by the limits below and
  * does not depend on the size of its content. Layout: System V gABI, chapters 4 and 5.

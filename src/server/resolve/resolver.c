@@ -539,20 +539,37 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 	if (!find_in_table(symbols, is_offset, &address, &reason))
 		return reason;
 	*ret_count = symbol_texts_lookup(symbols->texts, address, ret_lines);
-	return *ret_count ? RESOLVE_OK : reason_of_miss(symbols, address);
+	return *ret_count && !ret_lines[*ret_count - 1].is_unnamed
+		       ? RESOLVE_OK
+		       : reason_of_miss(symbols, address);
+}
+
+/* Whether all that is known of a scope's function is where it is. */
+static bool is_unnamed(const struct symbol_table *table, uint32_t scope)
+{
+	struct symbol_caller function;
+
+	return table->named_count < table->functions.count &&
+	       symbol_lookup_scope(table, scope, &function) &&
+	       symbol_table_is_unnamed(table, function.function);
 }
 
 enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
-				   bool is_offset)
+				   bool is_offset, bool *ret_is_address)
 {
 	enum resolve_reason reason;
 	struct symbol_spot spot;
 
+	*ret_is_address = true;
 	if (!find_in_table(symbols, is_offset, &address, &reason))
 		return reason;
 	symbol_lookup_spots(symbols->shared->table, &address, 1, &spot);
-	return spot.scope != SYMBOL_NONE || spot.line ? RESOLVE_OK
-						      : reason_of_miss(symbols, address);
+	if (spot.scope == SYMBOL_NONE && !spot.line)
+		return reason_of_miss(symbols, address);
+	*ret_is_address = false;
+	return spot.scope != SYMBOL_NONE && is_unnamed(symbols->shared->table, spot.scope)
+		       ? reason_of_miss(symbols, address)
+		       : RESOLVE_OK;
 }
 
 /* The physical function at an address, by where its texts lie; NULL: nothing is known. */

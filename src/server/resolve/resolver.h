@@ -42,10 +42,12 @@ void resolver_free(struct resolver *resolver); /* accepts NULL */
 /* Why a frame stays an address. */
 enum resolve_reason {
 	RESOLVE_OK,
-	RESOLVE_NO_FILE,    /* no file with this build id is known here */
-	RESOLVE_NO_SYMBOLS, /* the file has no symbol that covers the address: it is stripped */
-	RESOLVE_OUTSIDE,    /* the address is in none of the file's segments */
-	RESOLVE_BAD_FILE,   /* parsing failed */
+	RESOLVE_NO_FILE, /* no file with this build id is known here */
+	/* The file has no symbol that covers the address: it is stripped. Which function it is in
+	 * may be known all the same. */
+	RESOLVE_NO_SYMBOLS,
+	RESOLVE_OUTSIDE,  /* the address is in none of the file's segments */
+	RESOLVE_BAD_FILE, /* parsing failed */
 	RESOLVE_NO_BUILD_ID,
 	RESOLVE_PENDING, /* the file is being read: ask again */
 	RESOLVE_REASONS
@@ -76,17 +78,21 @@ void resolver_open(struct resolver *resolver, struct slice build_id, struct slic
 void resolver_close(struct resolver *resolver, struct resolver_symbols *symbols);
 
 /*
- * The inline chain at an address, innermost first, the physical function last; with a reason
- * other than RESOLVE_OK *ret_count is 0. `address` is an ELF virtual address, or a file offset when
- * `is_offset`. The texts, also their addresses, are the same for each look-up of one function.
+ * The inline chain at an address, innermost first, the physical function last. With
+ * RESOLVE_NO_SYMBOLS one line that is_unnamed when the function's boundaries are known; with other
+ * reasons than RESOLVE_OK *ret_count is 0. `address` is an ELF virtual address, or a file offset
+ * when `is_offset`. The texts, also their addresses, are the same for each look-up of one function.
  */
 enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64_t address,
 				  bool is_offset, struct symbol_line ret_lines[SYMBOL_CHAIN_MAX],
 				  size_t *ret_count);
 
-/* Whether the look-up of an address would find a name, or why not; reads no texts. */
+/*
+ * Whether the look-up of an address would find a name, or why not; reads no texts.
+ * *ret_is_address: nor would it find a function.
+ */
 enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,
-				   bool is_offset);
+				   bool is_offset, bool *ret_is_address);
 
 /*
  * The code around an ELF virtual address that is of the same function without a gap, at most

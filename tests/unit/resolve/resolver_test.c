@@ -123,8 +123,9 @@ static enum resolve_reason look_up_until(struct fixture *fixture, struct slice b
 
 	resolver_open(fixture->resolver, build_id, path, is_offset, wait_until_ns, &symbols);
 	reason = resolver_find(&symbols, address, is_offset, lines, &count);
-	assert_int_equal(reason == RESOLVE_OK, count > 0);
-	if (count)
+	assert_int_equal(reason == RESOLVE_OK, count > 0 && !lines[count - 1].is_unnamed);
+	assert_true(!count || reason == RESOLVE_OK || reason == RESOLVE_NO_SYMBOLS);
+	if (reason == RESOLVE_OK)
 		name = lines[count - 1].name.len ? lines[count - 1].name
 						 : lines[count - 1].linkage_name;
 	snprintf(ret_function, 64, "%.*s", (int)name.len, name.len ? name.data : "");

@@ -283,6 +283,105 @@ static void best_symbol_wins_and_sizes_bound(void **state)
 	symbol_builder_free(&builder);
 }
 
+static void add_extent(struct symbol_builder *builder, uint64_t low, uint64_t high, uint64_t entry)
+{
+	symbol_builder_extent(builder,
+			      &(struct symbol_extent){ LOW + low, LOW + high, LOW + entry });
+}
+
+static void expect_unnamed(const struct made_table *made, uint64_t address, uint64_t start)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	char name[32];
+
+	snprintf(name, sizeof(name), "+0x%llx", (unsigned long long)(LOW + start));
+	assert_int_equal(symbol_texts_lookup(made->texts, LOW + address, lines), 1);
+	assert_string_equal(lines[0].name.data, name);
+	assert_true(lines[0].is_unnamed);
+}
+
+static void functions_without_names_are_called_by_their_start(void **state)
+{
+	struct symbol_line lines[SYMBOL_CHAIN_MAX];
+	struct symbol_builder builder;
+	struct made_table made;
+
+	(void)state;
+	begin(&builder);
+	add_symbol(&builder, LOW + 0x40, 0x20, "sized", 1);
+	add_symbol(&builder, LOW + 0x80, 0, "start", 1);
+	add_symbol(&builder, LOW + 0x90, 0, "label", 2);
+	add_symbol(&builder, LOW + 0xe8, 0, "before", 1);
+	symbol_builder_range(&builder, LOW + 0x400, LOW + 0x440,
+			     add_scope(&builder, SYMBOL_NONE, 7));
+	add_extent(&builder, 0x10, 0x20, 0x10);
+	add_extent(&builder, 0x20, 0x30, 0x20);
+	add_extent(&builder, 0x20, 0x30, 0x20); /* of another file */
+	add_extent(&builder, 0x40, 0x60, 0x40);
+	add_extent(&builder, 0x80, 0xa0, 0x80);
+	add_extent(&builder, 0xf0, 0x100, 0xf0);
+	add_extent(&builder, 0x400, 0x450, 0x400); /* DWARF knows most of it */
+	add_extent(&builder, LEN - 8, LEN + 8, LEN - 8);
+	add_extent(&builder, 0x200, 0x210, 0x10); /* parts */
+	add_extent(&builder, 0x210, 0x220, 0x40);
+	add_extent(&builder, 0x220, 0x230, 0x3000); /* of nothing known */
+	assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+	expect_symbol(&made, LOW + 0xf, "");
+	expect_unnamed(&made, 0x10, 0x10);
+	expect_unnamed(&made, 0x1f, 0x10);
+	expect_unnamed(&made, 0x20, 0x20);
+	expect_symbol(&made, LOW + 0x30, "");
+	expect_symbol(&made, LOW + 0x5f, "sized");
+	expect_symbol(&made, LOW + 0x60, "");
+	expect_symbol(&made, LOW + 0x9f, "start"); /* as far as the function, labels and all */
+	expect_symbol(&made, LOW + 0xa0, "");
+	expect_symbol(&made, LOW + 0xef, "before"); /* and no further than the next one */
+	expect_unnamed(&made, 0xf0, 0xf0);
+	expect_unnamed(&made, 0x20f, 0x10);
+	expect_symbol(&made, LOW + 0x210, "sized");
+	expect_unnamed(&made, 0x22f, 0x220);
+	assert_int_equal(innermost(&made, LOW + 0x43f), 7);
+	expect_unnamed(&made, 0x440, 0x400);
+	expect_unnamed(&made, LEN - 1, LEN - 8);
+	assert_int_equal(symbol_texts_lookup(made.texts, LOW + LEN, lines), 0);
+	assert_int_equal(symbol_table_stats(made.table).unnamed, 6);
+	made_table_free(&made);
+	symbol_builder_free(&builder);
+}
+
+static void extents_at_random_are_of_some_function(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		struct symbol_builder builder;
+		struct made_table made;
+		uint8_t covered[LEN] = { 0 };
+
+		begin(&builder);
+		for (unsigned i = 0; i < 40; i++) {
+			uint64_t low = draw(LEN), high = low + draw(0x200), entry = draw(LEN);
+			bool is_symbol = draw(2);
+
+			if (is_symbol)
+				add_symbol(&builder, LOW + low, high - low + 1, "f", 1);
+			else
+				add_extent(&builder, low, high, draw(4) ? low : entry);
+			for (uint64_t at = low; !is_symbol && at < high && at < LEN; at++)
+				covered[at] = 1;
+		}
+		assert_int_equal(made_table_finish(&builder, &made, NULL), 0);
+		for (uint64_t at = 0; at < LEN; at++) {
+			struct symbol_line lines[SYMBOL_CHAIN_MAX];
+
+			if (covered[at])
+				assert_int_equal(symbol_texts_lookup(made.texts, LOW + at, lines),
+						 1);
+		}
+		made_table_free(&made);
+		symbol_builder_free(&builder);
+	}
+}
+
 static void going_over_the_budget_yields_no_table(void **state)
 {
 	struct symbol_builder builder;
@@ -348,6 +447,8 @@ int main(void)
 		cmocka_unit_test(a_row_where_its_sequence_ends_holds_for_nothing),
 		cmocka_unit_test(code_at_address_0_is_a_function_of_its_own),
 		cmocka_unit_test(best_symbol_wins_and_sizes_bound),
+		cmocka_unit_test(functions_without_names_are_called_by_their_start),
+		cmocka_unit_test(extents_at_random_are_of_some_function),
 		cmocka_unit_test(going_over_the_budget_yields_no_table),
 		cmocka_unit_test(the_longest_names_can_be_read_back),
 	};

@@ -130,8 +130,8 @@ static bool find_spot(struct making *making, uint32_t id, struct index_place *sp
 						    making->lines_count, making->lines_capacity))
 			return false;
 		making->lines[making->lines_count++] = (struct line){ row, line->inlined };
-		if (line->function == NAME_BY_ADDRESS)
-			spot->item = line->line;
+		if (name_line_missing(&making->names, line))
+			spot->item = name_line_missing(&making->names, line);
 	}
 	return true;
 }

@@ -6,6 +6,7 @@
 #include "server/query/name/function_name.h"
 
 #define NAMES_PER_RESET 256u	       /* of the scratch memory */
+#define ID_SHOWN 12u		       /* digits of a build id that stands for a path */
 #define LOOK_NS (50 * CLOCK_NS_PER_MS) /* whether a query that waits for symbols is to end */
 
 /* What makes two functions the same; the rest of the fields only describe. */
@@ -168,6 +169,7 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 	if (id == IDMAP_NONE) {
 		struct tree_function made = { .kind = seen->kind,
 					      .is_label = seen->is_label,
+					      .is_address = seen->is_address,
 					      .unresolved = seen->unresolved };
 
 		if (!WORK_GROW(&table->work->arena, table->functions, table->functions_count,
@@ -327,6 +329,7 @@ static bool name_by_address(struct name_table *table, const struct frame *frame,
 		return add_line(table, NAME_BY_ADDRESS, function.unresolved, 0, false);
 	name_address(&text, function.mapping, frame->address);
 	function.name = strbuf_slice(&text);
+	function.is_address = 1;
 	id = intern(table, &function, true);
 	strbuf_free(&text);
 	return add_line(table, id, frame->line, frame->column, false);
@@ -443,6 +446,38 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	return made.function;
 }
 
+/* "libfoo.so+0x63a0". Of a binary without a path its build id stands for it. */
+static void name_unnamed(struct strbuf *out, const struct tree_function *function,
+			 struct slice offset)
+{
+	struct slice binary = name_binary_of(function->mapping);
+	struct slice id = function->build_id;
+
+	if (!binary.len)
+		binary = id.len > ID_SHOWN ? slice_from(id.data, ID_SHOWN) : id;
+	strbuf_add_slice(out, binary);
+	strbuf_add_slice(out, offset);
+}
+
+/* A function that is known by its boundaries alone. */
+static bool add_unnamed(struct name_table *table, const struct frame *frame,
+			const struct symbol_line *line, const char *detail)
+{
+	struct tree_function function = function_of_frame(table, frame);
+	struct strbuf text = { 0 };
+	uint32_t id;
+
+	function.unresolved = missing_number(table, frame, UNRESOLVED_NO_SYMBOLS, detail);
+	if (function.unresolved == IDMAP_NONE)
+		return false;
+	function.file = line->file;
+	name_unnamed(&text, &function, line->name);
+	function.name = strbuf_slice(&text);
+	id = intern(table, &function, true);
+	strbuf_free(&text);
+	return add_line(table, id, line->line, 0, false);
+}
+
 static bool add_lines(struct name_table *table, const struct frame *frame, uint32_t binary,
 		      const struct symbol_line *lines, size_t count)
 {
@@ -489,6 +524,8 @@ static bool name_by_resolver(struct name_table *table, const struct frame *frame
 	*ret_resolved = count > 0;
 	if (!count)
 		return name_by_address(table, frame, unresolved_reason_of(reason), symbols->detail);
+	if (lines[count - 1].is_unnamed)
+		return add_unnamed(table, frame, &lines[count - 1], symbols->detail);
 	return add_lines(table, frame, binary, lines, count);
 }
 
@@ -539,8 +576,8 @@ static bool name_kernel(struct name_table *table, const struct frame *frame, boo
 		return false;
 	table->pending += resolver_find(&table->binaries[binary].symbols, frame->address, false,
 					lines, &count) == RESOLVE_PENDING;
-	*ret_done = count > 0;
-	return !count || add_lines(table, frame, binary, lines, count);
+	*ret_done = count > 0 && !lines[count - 1].is_unnamed;
+	return !*ret_done || add_lines(table, frame, binary, lines, count);
 }
 
 static bool name_new(struct name_table *table, const struct frame *frame, bool *ret_resolved)
@@ -576,7 +613,7 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame)
 	return chain;
 }
 
-uint32_t name_missing(struct name_table *table, uint32_t id)
+uint32_t name_missing(struct name_table *table, uint32_t id, bool *ret_is_address)
 {
 	const struct frame *frame = &table->view->frames[id];
 	const struct resolver_symbols *symbols;
@@ -584,20 +621,29 @@ uint32_t name_missing(struct name_table *table, uint32_t id)
 	uint32_t binary;
 	bool done;
 
+	*ret_is_address = false;
 	/* That of the kernel may be pending. */
 	if (table->view->strings[frame->function].len)
 		return name_kernel(table, frame, &done) ? 0 : IDMAP_NONE;
+	*ret_is_address = true;
 	if (!is_resolvable(table, frame))
 		return missing_number(table, frame, reason_of_place(table, frame), NULL);
 	binary = binary_of(table, frame);
 	if (binary == IDMAP_NONE)
 		return IDMAP_NONE;
 	symbols = &table->binaries[binary].symbols;
-	reason = resolver_check(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET);
+	reason = resolver_check(symbols, frame->address, frame->flags & FRAME_ADDR_OFFSET,
+				ret_is_address);
 	table->pending += reason == RESOLVE_PENDING;
 	return reason == RESOLVE_OK ? 0
 				    : missing_number(table, frame, unresolved_reason_of(reason),
 						     symbols->detail);
+}
+
+uint32_t name_line_missing(const struct name_table *table, const struct name_line *line)
+{
+	return line->function == NAME_BY_ADDRESS ? line->line
+						 : table->functions[line->function].unresolved;
 }
 
 uint32_t name_group(struct name_table *table, struct slice value)

@@ -12,6 +12,8 @@
  *    one binary with the same name (static ones) are therefore one.
  *  - without a binary, and in interpreted code: its name, source file, the base name of the binary
  *    if any, and the kind.
+ *  - a function of which only the boundaries are known: the offset of its start in the file, base
+ *    name of the binary, build id.
  *  - an unnamed address: address, base name of the binary, build id. "[anon]" is one.
  * The other fields come from the first frame that knows them.
  */
@@ -105,8 +107,14 @@ void name_turn(struct name_table *table, const struct name_column *column);
 /* NULL when over budget. Valid until the next call. */
 const struct name_chain *name_frame(struct name_table *table, uint32_t frame);
 
-/* The number of the reason why a frame has no name, 0: it has one. IDMAP_NONE when over budget. */
-uint32_t name_missing(struct name_table *table, uint32_t frame);
+/*
+ * The number of the reason why a frame has no name, 0: it has one. IDMAP_NONE when over budget.
+ * *ret_is_address: it is no function either, and is called by its address.
+ */
+uint32_t name_missing(struct name_table *table, uint32_t frame, bool *ret_is_address);
+
+/* The same of one line of a frame that has been named. */
+uint32_t name_line_missing(const struct name_table *table, const struct name_line *line);
 
 /* The function that stands for a group-by value; IDMAP_NONE when over budget. */
 uint32_t name_group(struct name_table *table, struct slice value);

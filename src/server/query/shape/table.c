@@ -214,11 +214,12 @@ static bool find_spot(struct table *table, uint32_t frame, struct table_place *s
 		return true;
 	if (line->function == NAME_BY_ADDRESS &&
 	    is_left_out(table, &table->trie->view.frames[frame])) {
-		*spot = (struct table_place){ SPOT_LEFT_OUT, line->line };
+		*spot = (struct table_place){ SPOT_LEFT_OUT,
+					      name_line_missing(table->names, line) };
 		return true;
 	}
 	row = row_of_line(table, &table->trie->view.frames[frame], line);
-	*spot = (struct table_place){ row + 1, line->function == NAME_BY_ADDRESS ? line->line : 0 };
+	*spot = (struct table_place){ row + 1, name_line_missing(table->names, line) };
 	return row != NO_ROW;
 }
 

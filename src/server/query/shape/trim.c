@@ -187,7 +187,8 @@ static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint3
 {
 	const struct tables_view *view = &met->trie->view;
 	uint64_t address = view->frames[id].address;
-	uint32_t lack = name_missing(t->names, id);
+	bool is_address;
+	uint32_t lack = name_missing(t->names, id, &is_address);
 
 	if (lack == IDMAP_NONE)
 		return MARK_NONE;
@@ -199,7 +200,8 @@ static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint3
 		if (!t->lacks)
 			return MARK_NONE;
 	}
-	if (lack && name_has_address(tables_text(view, view->frames[id].mapping_file), address))
+	if (is_address &&
+	    name_has_address(tables_text(view, view->frames[id].mapping_file), address))
 		met->frames[id].bucket = hash_mix(0, address) % BUCKETS + 1;
 	met->frames[id].lack = lack;
 	return t->marks[id] = mark_of(t, lack);

@@ -19,7 +19,9 @@
 struct query_pool;
 
 struct tree_function {
-	struct slice name; /* as shown: "main", "0x4a3f [libfoo.so]", "[truncated: too deep]" */
+	/* As shown: "main", "libfoo.so+0x63a0" (a function without a name, by where it starts),
+	 * "0x4a3f [libfoo.so]" (an address), "[truncated: too deep]". */
+	struct slice name;
 	struct slice system_name; /* "" when the same or unknown */
 	struct slice file;	  /* source file, or "" */
 	struct slice mapping;	  /* path of the binary, or "" */
@@ -27,8 +29,8 @@ struct tree_function {
 	enum frame_kind kind;
 	uint32_t start_line;
 	uint8_t is_label;    /* a group-by value: name is the value */
-	uint32_t unresolved; /* why it is called by an address: index into the list + 1; 0 = is not
-			      */
+	uint8_t is_address;  /* no function: it is called by an address, or "[anon]" */
+	uint32_t unresolved; /* why it has no name: index into the list + 1; 0 = it has */
 };
 
 /* Why frames of one binary stay addresses. */

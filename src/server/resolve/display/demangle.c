@@ -201,18 +201,32 @@ bool demangle(struct slice name, struct arena *arena, struct slice *ret)
 	return demangle_as(name, DEMANGLE_FULL, arena, ret);
 }
 
+/* Stubs of the linker are called after what they call: "_ZN1A1bEv@plt". */
+static struct slice cut_plt(struct slice name, struct slice *ret_suffix)
+{
+	const struct slice suffix = SLICE_LITERAL("@plt");
+	size_t len = name.len > suffix.len ? name.len - suffix.len : name.len;
+
+	*ret_suffix = slice_tail(name, len);
+	if (slice_equal(*ret_suffix, suffix))
+		return slice_from(name.data, len);
+	*ret_suffix = slice_tail(name, name.len);
+	return name;
+}
+
 bool demangle_as(struct slice name, enum demangle_mode mode, struct arena *arena, struct slice *ret)
 {
 	struct output output = { .text = { 0 } };
-	struct slice copy;
+	struct slice copy, suffix;
 	bool done;
 
 	if (mode == DEMANGLE_NONE || name.len < 3 || name.len > DEMANGLE_INPUT_BYTES_MAX)
 		return false;
 	if (name.data[0] != '_' && name.data[0] != 'c')
 		return false;
-	copy = arena_copy(arena, name);
+	copy = arena_copy(arena, cut_plt(name, &suffix));
 	done = copy.len && read_name(copy, mode, &output) && output.text.len;
+	strbuf_add_slice(&output.text, suffix);
 	if (done)
 		*ret = arena_copy(arena, strbuf_slice(&output.text));
 	strbuf_free(&output.text);

@@ -16,8 +16,10 @@
 #include "server/resolve/read/dwarf_reader.h"
 #include "server/resolve/read/elf_inflate.h"
 #include "server/resolve/read/elf_symbols.h"
+#include "server/resolve/read/function_extents.h"
 #include "server/resolve/read/go_symbols.h"
 #include "server/resolve/read/mini_debuginfo.h"
+#include "server/resolve/read/plt_symbols.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define ZDEBUG_HEADER_BYTES 12 /* "ZLIB", size as big-endian u64 */
@@ -405,11 +407,15 @@ static int read_debug_info(struct reader *reader, struct symbol_builder *builder
 static void read_symbols(const struct reader *reader, struct symbol_builder *builder)
 {
 	for (size_t i = 0; i < reader->count; i++) {
-		if (reader->files[i].kind != SYMBOL_INPUT_MAIN)
+		const struct reader_file *file = &reader->files[i];
+
+		if (file->kind != SYMBOL_INPUT_MAIN)
 			continue;
-		elf_symbols_read(reader->files[i].elf, builder);
-		if (reader->files[i].mini)
-			elf_symbols_read(reader->files[i].mini, builder);
+		elf_symbols_read(file->elf, builder);
+		if (file->mini)
+			elf_symbols_read(file->mini, builder);
+		plt_symbols_read(file->elf, file->info.machine, builder);
+		function_extents_read(file->elf, file->info.machine, builder);
 	}
 }
 

@@ -31,6 +31,7 @@ void symbol_builder_free(struct symbol_builder *builder)
 	free(builder->line_pieces.items);
 	strbuf_free(&builder->sequence.rows);
 	free(builder->candidates);
+	free(builder->extents);
 	*builder = (struct symbol_builder){ .over_budget = true };
 }
 
@@ -273,6 +274,19 @@ void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_c
 		return;
 	mem_grow(builder->candidates, builder->candidates_count, builder->candidates_capacity);
 	builder->candidates[builder->candidates_count++] = *symbol;
+}
+
+void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_extent *extent)
+{
+	struct symbol_extent cut = *extent;
+	uint64_t end = code_end(builder, extent->low);
+
+	if (cut.high > end)
+		cut.high = end;
+	if (cut.low >= cut.high || !afford(builder, sizeof(cut)))
+		return;
+	mem_grow(builder->extents, builder->extents_count, builder->extents_capacity);
+	builder->extents[builder->extents_count++] = cut;
 }
 
 static bool same_place(const struct symbol_line_row *a, const struct symbol_line_row *b)

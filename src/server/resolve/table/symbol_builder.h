@@ -37,6 +37,15 @@ struct symbol_candidate {
 	uint32_t name;
 	uint32_t file; /* text, or 0 */
 	uint32_t rank;
+	bool is_unnamed; /* a function that is called by where it starts */
+};
+
+/*
+ * Code that unwind information says is one function's, or a part of it that lies elsewhere: then
+ * `entry` is an address in the function; of the function itself it is `low`.
+ */
+struct symbol_extent {
+	uint64_t low, high, entry;
 };
 
 struct symbol_line_row {
@@ -97,6 +106,8 @@ struct symbol_builder {
 
 	struct symbol_candidate *candidates;
 	size_t candidates_count, candidates_capacity;
+	struct symbol_extent *extents;
+	size_t extents_count, extents_capacity;
 	size_t budget_bytes;
 	bool over_budget; /* something was left out: the table must not be used */
 };
@@ -126,6 +137,9 @@ void symbol_builder_range(struct symbol_builder *builder, uint64_t low, uint64_t
 void symbol_builder_unit_done(struct symbol_builder *builder);
 
 void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_candidate *symbol);
+
+/* What reaches out of a piece of code is cut there. */
+void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_extent *extent);
 
 /* Rows of a sequence by rising address (others are left out), then its end. */
 void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row);

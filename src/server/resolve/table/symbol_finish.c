@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "server/resolve/display/demangle.h"
+#include "server/resolve/table/symbol_choice.h"
 
 /* Reads the next row of a piece; what differs from the one before is in piece->row. */
 typedef uint64_t step_f(struct symbol_piece *piece, const uint8_t *spill);
@@ -30,6 +31,7 @@ struct cursor {
 
 struct finisher {
 	struct symbol_builder *builder;
+	const struct elf_info *info; /* of the binary */
 	struct symbol_writer writer;
 	const uint8_t *spill;
 	struct range_cover scope_cover, line_cover, symbol_cover;
@@ -158,67 +160,6 @@ static struct cursor start_cursor(const struct finisher *finisher, const struct 
 	return cursor;
 }
 
-/* By address, the best name of an address first. */
-static int compare_candidates(const void *a, const void *b)
-{
-	const struct symbol_candidate *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank > y->rank ? -1 : 1;
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name);
-}
-
-/* The next higher address of a symbol, or the end of the section. */
-static uint64_t next_symbol(const struct symbol_builder *builder, size_t from)
-{
-	const struct symbol_candidate *symbol = &builder->candidates[from];
-
-	for (size_t i = from + 1; i < builder->candidates_count; i++)
-		if (builder->candidates[i].address > symbol->address)
-			return builder->candidates[i].address < symbol->section_end
-				       ? builder->candidates[i].address
-				       : symbol->section_end;
-	return symbol->section_end;
-}
-
-/*
- * One name per address. A symbol without size reaches to the next one, and is left out within
- * the code of one that has a size: there it is a label, not a function.
- */
-static void choose_symbols(struct finisher *finisher)
-{
-	struct symbol_builder *builder = finisher->builder;
-	struct address_range_list chosen = { 0 };
-	uint64_t sized_end = 0;
-
-	if (builder->candidates_count)
-		qsort(builder->candidates, builder->candidates_count, sizeof(*builder->candidates),
-		      compare_candidates);
-	for (size_t i = 0; i < builder->candidates_count && i < RANGE_NONE; i++) {
-		const struct symbol_candidate *symbol = &builder->candidates[i];
-		uint64_t end = symbol->section_end;
-
-		if (i && builder->candidates[i - 1].address == symbol->address)
-			continue;
-		if (symbol->size) {
-			if (symbol->size < end - symbol->address)
-				end = symbol->address + symbol->size;
-			sized_end = end > sized_end ? end : sized_end;
-		} else if (symbol->address < sized_end) {
-			continue;
-		} else {
-			end = next_symbol(builder, i);
-		}
-		address_range_list_add(&chosen, symbol->address, end, (uint32_t)i);
-	}
-	range_cover_make(&finisher->symbol_cover, &chosen);
-	address_range_list_free(&chosen);
-}
-
 static struct slice text_of(const struct symbol_builder *builder, uint32_t text)
 {
 	return slice_of(builder->strings.data + text);
@@ -244,7 +185,7 @@ static void name_by_symbol(struct finisher *finisher, uint32_t root, uint64_t ad
 	if (function.linkage_name)
 		return;
 	symbol = range_cover_find(&finisher->symbol_cover, address);
-	if (symbol == RANGE_NONE)
+	if (symbol == RANGE_NONE || builder->candidates[symbol].is_unnamed)
 		return;
 	text = builder->candidates[symbol].name;
 	if (is_mangled(text_of(builder, text))) {
@@ -388,7 +329,9 @@ static uint32_t symbol_scope(struct finisher *finisher, uint32_t symbol)
 {
 	struct symbol_builder *builder = finisher->builder;
 	const struct symbol_candidate *candidate = &builder->candidates[symbol];
-	struct symbol_function function = { .name = candidate->name, .file = candidate->file };
+	struct symbol_function function = { .name = candidate->name,
+					    .file = candidate->file,
+					    .is_unnamed = candidate->is_unnamed };
 	struct symbol_scope scope = { .parent = SYMBOL_NONE };
 
 	if (finisher->symbol_scopes[symbol] == SYMBOL_NONE && !finisher->is_writing) {
@@ -580,14 +523,20 @@ struct sorted_function {
 	struct symbol_place declared;
 	const char *name;
 	uint32_t id;
+	uint32_t is_unnamed;
 };
 
-/* What is alike is near: instances of a template, functions of a file. */
+/*
+ * What is alike is near: instances of a template, functions of a file. Those without names come
+ * last: that is how they are told.
+ */
 static int compare_functions(const void *a, const void *b)
 {
 	const struct sorted_function *x = a, *y = b;
 	int order;
 
+	if (x->is_unnamed != y->is_unnamed)
+		return x->is_unnamed ? 1 : -1;
 	if (x->declared.file != y->declared.file)
 		return x->declared.file < y->declared.file ? -1 : 1;
 	if (x->declared.line != y->declared.line)
@@ -624,7 +573,9 @@ static void write_functions(struct finisher *finisher, const uint32_t *used, uin
 			builder->strings.data +
 				(function->linkage_name ? function->linkage_name : function->name),
 			used[i],
+			function->is_unnamed,
 		};
+		finisher->writer.unnamed_count += function->is_unnamed;
 	}
 	qsort(sorted, count, sizeof(*sorted), compare_functions);
 	for (uint32_t i = 0; i < count; i++) {
@@ -696,7 +647,7 @@ static void run(struct finisher *finisher)
 
 	cover_pieces(&finisher->scope_cover, &builder->scope_pieces);
 	cover_pieces(&finisher->line_cover, &builder->line_pieces);
-	choose_symbols(finisher);
+	symbol_choice_make(builder, finisher->info, &finisher->symbol_cover);
 	homes = home_pieces(builder);
 	for (size_t i = 0; i < builder->scope_pieces.count; i++)
 		if (homes[builder->scope_pieces.items[i].root] == i + 1)
@@ -735,7 +686,7 @@ static void free_finisher(struct finisher *finisher)
 int symbol_builder_finish(struct symbol_builder *builder, const struct symbol_table *about, int fd,
 			  struct err *err)
 {
-	struct finisher finisher = { .builder = builder };
+	struct finisher finisher = { .builder = builder, .info = &about->info };
 	int status;
 
 	symbol_builder_end_sequence(builder, 0);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SYMBOL_MAGIC "FIRNSYMT"
-#define SYMBOL_VERSION 2
+#define SYMBOL_VERSION 3
 
 /* Offsets in the header. */
 #define SYMBOL_AT_VERSION 8
@@ -41,6 +41,7 @@ enum symbol_count {
 	SYMBOL_COUNT_SEGMENTS,
 	SYMBOL_COUNT_SOURCES,
 	SYMBOL_COUNT_TEXTS_PER_BLOCK,
+	SYMBOL_COUNT_UNNAMED, /* functions, the last ones */
 	SYMBOL_COUNTS
 };
 

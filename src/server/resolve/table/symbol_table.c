@@ -151,6 +151,7 @@ static bool parts_fit(const struct symbol_table *table)
 		if (!part_fits(table, parts[i].part, parts[i].count, parts[i].each))
 			return false;
 	return count_at(table, SYMBOL_COUNT_FUNCTIONS) <= SYMBOL_FUNCTIONS_MAX &&
+	       count_at(table, SYMBOL_COUNT_UNNAMED) <= count_at(table, SYMBOL_COUNT_FUNCTIONS) &&
 	       count_at(table, SYMBOL_COUNT_SEGMENTS) <= ELF_SEGMENTS_MAX &&
 	       count_at(table, SYMBOL_COUNT_SOURCES) <= SYMBOL_SOURCES_MAX &&
 	       span_at(table, SYMBOL_PART_BUILD_ID).bytes < ELF_BUILD_ID_TEXT_BYTES;
@@ -220,6 +221,7 @@ static void read_header(struct symbol_table *table)
 	table->texts_per_block = count_at(table, SYMBOL_COUNT_TEXTS_PER_BLOCK);
 	table->scopes = records_at(table, SYMBOL_PART_SCOPES, SYMBOL_COUNT_SCOPES);
 	table->functions = records_at(table, SYMBOL_PART_FUNCTIONS, SYMBOL_COUNT_FUNCTIONS);
+	table->named_count = table->functions.count - count_at(table, SYMBOL_COUNT_UNNAMED);
 }
 
 static int map_file(struct symbol_table *table, int fd, const char *name, struct err *err)
@@ -269,7 +271,12 @@ struct symbol_function symbol_table_function(const struct symbol_table *table, u
 	declared = table->declared[function];
 	return (struct symbol_function){ (uint32_t)texts + FUNCTION_NAME,
 					 (uint32_t)texts + FUNCTION_LINKAGE_NAME, declared.file,
-					 declared.line };
+					 declared.line, symbol_table_is_unnamed(table, function) };
+}
+
+bool symbol_table_is_unnamed(const struct symbol_table *table, uint32_t function)
+{
+	return function >= table->named_count && function < table->functions.count;
 }
 
 struct symbol_table_stats symbol_table_stats(const struct symbol_table *table)
@@ -282,6 +289,7 @@ struct symbol_table_stats symbol_table_stats(const struct symbol_table *table)
 		.blocks = table->blocks_count,
 		.scopes = table->scopes.count,
 		.functions = table->functions.count,
+		.unnamed = table->functions.count - table->named_count,
 		.texts = table->texts_count,
 	};
 }

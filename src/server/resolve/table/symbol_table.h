@@ -47,7 +47,14 @@ struct symbol_function {
 	uint32_t linkage_name; /* text: mangled; may be empty */
 	uint32_t file;	       /* text: where it is declared; 0 = unknown */
 	uint32_t line;
+	uint32_t is_unnamed; /* 1: `name` is SYMBOL_UNNAMED_PREFIX and where it starts */
 };
+
+/*
+ * Of functions of which only the boundaries are known, what follows is the offset of the start in
+ * the file, in hexadecimal: "+0x63a0". Readers put the binary's name before it.
+ */
+#define SYMBOL_UNNAMED_PREFIX "+0x"
 
 /* Where something is: a function is declared, or called. */
 struct symbol_place {
@@ -82,6 +89,7 @@ struct symbol_table {
 	uint32_t regions_count, blocks_count;
 	uint32_t texts_count, texts_per_block;
 	uint32_t files_count; /* texts below it are files */
+	uint32_t named_count; /* functions below it have names */
 	struct symbol_span regions, starts, rows, text_blocks;
 	struct symbol_records scopes, functions;
 	/* Of symbol_lookup: */
@@ -109,10 +117,13 @@ size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
 
+/* Whether all that is known of a function is where it is. */
+bool symbol_table_is_unnamed(const struct symbol_table *table, uint32_t function);
+
 /* What it is made of, for people and benchmarks. */
 struct symbol_table_stats {
 	uint64_t row_bytes, scope_bytes, function_bytes, text_bytes;
-	uint32_t blocks, scopes, functions, texts;
+	uint32_t blocks, scopes, functions, unnamed, texts;
 };
 struct symbol_table_stats symbol_table_stats(const struct symbol_table *table);
 

@@ -155,6 +155,7 @@ size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
 			.file = symbol_texts_get(texts, frames[i].file),
 			.line = frames[i].line,
 			.start_line = function.line,
+			.is_unnamed = function.is_unnamed,
 		};
 	}
 	return count;

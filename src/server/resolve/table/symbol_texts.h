@@ -33,6 +33,7 @@ struct symbol_line {
 	struct slice linkage_name; /* mangled, or empty */
 	struct slice file;
 	uint32_t line, start_line; /* 0 = unknown */
+	bool is_unnamed; /* the name is SYMBOL_UNNAMED_PREFIX and where the function starts */
 };
 
 /* As symbol_lookup. */

@@ -330,6 +330,7 @@ static void add_header(const struct symbol_writer *writer, const struct symbol_t
 		[SYMBOL_COUNT_SEGMENTS] = (uint32_t)about->info.segments_count,
 		[SYMBOL_COUNT_SOURCES] = about->sources_count,
 		[SYMBOL_COUNT_TEXTS_PER_BLOCK] = writer->texts_per_block,
+		[SYMBOL_COUNT_UNNAMED] = writer->unnamed_count,
 	};
 
 	strbuf_add_u32(out, writer->crc);
@@ -347,7 +348,6 @@ static void add_header(const struct symbol_writer *writer, const struct symbol_t
 	strbuf_add_u64(out, about->debug_bytes);
 	for (size_t i = 0; i < SYMBOL_COUNTS; i++)
 		strbuf_add_u32(out, counts[i]);
-	strbuf_add_u32(out, 0);
 	strbuf_add_slice(out, spans);
 	while (out->len < SYMBOL_HEADER_BYTES - SYMBOL_AT_BODY_CRC)
 		strbuf_add_byte(out, 0);

@@ -35,6 +35,7 @@ struct symbol_writer {
 	int error_number; /* of the first failed write */
 
 	struct record_writer scopes, functions;
+	uint32_t unnamed_count; /* of functions, the last ones: the caller's to set */
 
 	struct symbol_pack_input row_inputs[ROW_FIELDS];
 	unsigned rows_count; /* of the open block */

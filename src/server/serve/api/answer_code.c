@@ -47,8 +47,8 @@ static void put_line(struct code *code, uint64_t address)
 	struct symbol_line lines[SYMBOL_CHAIN_MAX];
 	size_t count;
 
-	if (resolver_find(&code->symbols, address, false, lines, &count) != RESOLVE_OK ||
-	    !lines[0].line)
+	resolver_find(&code->symbols, address, false, lines, &count);
+	if (!count || !lines[0].line)
 		return;
 	json_member_string(code->json, "file", lines[0].file);
 	json_member_uint(code->json, "line", lines[0].line);

@@ -206,10 +206,10 @@ static void put_tables(struct old_form *form)
 		const struct tree_function *function = &tree->functions[f];
 		size_t begun = pb_begin(form->out, 6), line;
 
-		if (function->unresolved)
+		if (function->is_address)
 			pb_put_varint(form->out, 2, report_address(function->name));
 		line = pb_begin(form->out, 6);
-		pb_put_varint(form->out, 3, function->unresolved ? 0 : f);
+		pb_put_varint(form->out, 3, function->is_address ? 0 : f);
 		pb_end(form->out, line);
 		pb_put_varint(form->out, 7, f);
 		pb_end(form->out, begun);

@@ -122,14 +122,14 @@ static void add_texts(struct table *table, const char *name, const struct rows *
 
 static struct slice name_text(const struct tree_function *function)
 {
-	if (function->unresolved || function->is_label)
+	if (function->is_address || function->is_label)
 		return (struct slice){ 0 };
 	return function->name;
 }
 
 static struct slice system_name_text(const struct tree_function *function)
 {
-	if (function->unresolved || function->is_label)
+	if (function->is_address || function->is_label)
 		return (struct slice){ 0 };
 	return function->system_name.len ? function->system_name : function->name;
 }
@@ -190,7 +190,7 @@ static uint64_t address_of(const struct rows *rows, size_t row)
 	const struct tree_function *function =
 		&tree->functions[tree->nodes[rows->node[row]].function];
 
-	return function->unresolved ? report_address(function->name) : 0;
+	return function->is_address ? report_address(function->name) : 0;
 }
 
 static uint64_t start_line_of(const struct rows *rows, size_t row)

@@ -53,7 +53,7 @@ struct table {
 
 static void fill_texts(struct table *table, size_t row, const struct tree_function *function)
 {
-	bool named = !function->unresolved;
+	bool named = !function->is_address;
 	struct slice none = { 0 };
 
 	set_text(&table->texts[FILE_NAME], row, function->mapping);
@@ -126,7 +126,7 @@ static void fill_table(struct table *table)
 
 		table->row[id] = (uint32_t)row;
 		fill_texts(table, row, function);
-		table->address[row] = function->unresolved ? report_address(function->name) : 0;
+		table->address[row] = function->is_address ? report_address(function->name) : 0;
 		table->start_line[row] = function->start_line;
 		table->cumulative[row] = table->functions.cumulative[id];
 		table->flat[row] = table->functions.flat[id];
@@ -194,7 +194,7 @@ void report_meta(const struct tree_function *function, uint32_t number, struct s
 {
 	size_t meta = pb_begin(out, number), part = pb_begin(out, 1);
 
-	if (function->unresolved)
+	if (function->is_address)
 		pb_put_varint(out, 2, report_address(function->name));
 	pb_end(out, part);
 	if (function->mapping.len) {
@@ -203,7 +203,7 @@ void report_meta(const struct tree_function *function, uint32_t number, struct s
 		pb_put_bytes(out, 6, function->build_id);
 		pb_end(out, part);
 	}
-	if (!function->unresolved) {
+	if (!function->is_address) {
 		part = pb_begin(out, 3);
 		pb_put_varint(out, 2, function->start_line);
 		pb_put_bytes(out, 3, function->name);

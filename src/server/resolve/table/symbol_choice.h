@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol_choice - which symbol each piece of code is of, where no DWARF says it.
+ *
+ * One name per address: the best symbol's. Where no symbol reaches, but unwind information says
+ * where a function starts and ends, the function has no name but is one all the same: it is called
+ * by the offset of its start in the file, which is the same wherever the file is seen.
+ */
+#ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_CHOICE_H
+#define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_CHOICE_H
+
+#include "server/resolve/table/symbol_builder.h"
+
+/*
+ * Sorts the builder's candidates, adds those of functions without names, and makes the cover; its
+ * values are candidates. `info` tells offsets of addresses.
+ */
+void symbol_choice_make(struct symbol_builder *builder, const struct elf_info *info,
+			struct range_cover *ret);
+
+#endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares where functions start in a stripped copy of a program, as `firn symbolize` has it, with what the
+symbols say that were stripped off. Used by unnamed_functions_test and bench/boundaries_bench."""
+import bisect
+import os
+import random
+import re
+import struct
+import subprocess
+from dataclasses import dataclass
+
+FUNC, GNU_IFUNC = 2, 10
+EXECUTABLE = 4
+CLONE = re.compile(r"\.cold(\.\d+)?$")
+
+
+@dataclass
+class Function:
+    start: int
+    end: int
+    name: str
+
+
+class Elf:
+    """What of a 64-bit little-endian ELF file the comparison needs."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.bytes = file.read()
+        if self.bytes[:6] != b"\x7fELF\x02\x01":
+            raise ValueError(f"{path}: no 64-bit little-endian ELF file")
+        (sections_at,) = struct.unpack_from("<Q", self.bytes, 40)
+        self.count, names = struct.unpack_from("<HH", self.bytes, 60)
+        self.sections = [struct.unpack_from("<IIQQQQIIQQ", self.bytes, sections_at + 64 * i) for i in range(self.count)]
+        self.names = self.sections[names]
+
+    def text(self, section, at):
+        start = section[4] + at
+        return self.bytes[start:self.bytes.index(b"\0", start)].decode("utf-8", "replace")
+
+    def section(self, name):
+        return next((s for s in self.sections if self.text(self.names, s[0]) == name), None)
+
+    def functions(self, table):
+        """Sized functions of .symtab or .dynsym by address."""
+        section = self.section(table)
+        found = []
+        for at in range(0, section[5] if section and section[1] != 8 else 0, 24):
+            name, info, _, index, value, size = struct.unpack_from("<IBBHQQ", self.bytes, section[4] + at)
+            is_code = 0 < index < self.count and self.sections[index][2] & EXECUTABLE
+            if info & 15 in (FUNC, GNU_IFUNC) and size and is_code:
+                text = self.text(self.sections[section[6]], name)
+                found.append(Function(value, value + size, text.split("@")[0]))
+        return sorted(found, key=lambda f: (f.start, f.end))
+
+    def offset_to_address(self, offset):
+        for section in self.sections:
+            if section[1] != 8 and section[2] & EXECUTABLE and section[4] <= offset < section[4] + section[5]:
+                return section[3] + offset - section[4]
+        return None
+
+
+@dataclass
+class Outcome:
+    sampled: int = 0
+    same: int = 0  # the function starts where the symbols say
+    parts: int = 0  # of the sampled: in ".cold" parts of functions
+    parts_alone: int = 0  # of these: shown as functions of their own
+    bare: int = 0  # no function at all
+    wrong: list = None  # (address, what the symbols say, what was answered)
+
+
+def starts_at(functions, spans, address):
+    """The starts of all functions that hold the address."""
+    found = set()
+    last = bisect.bisect_right(spans, address) - 1
+    for i in range(last, max(-1, last - 8), -1):
+        if functions[i].start <= address < functions[i].end:
+            found.add(functions[i].start)
+    return found
+
+
+def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
+    """Samples addresses in functions of `whole`, evenly by bytes of code, and asks about them in `stripped`."""
+    elf = Elf(whole)
+    functions = elf.functions(".symtab")
+    spans = [f.start for f in functions]
+    by_name = {}
+    for function in functions:
+        by_name.setdefault(function.name, set()).add(function.start)
+    chance = random.Random(seed)
+    picked = chance.choices(functions, weights=[f.end - f.start for f in functions], k=count) if functions else []
+    addresses = [chance.randrange(f.start, f.end) for f in picked]
+    answers = subprocess.run([firn, "symbolize", "--debuginfo-path", debuginfo, "--demangle", "none", stripped],
+                             input="".join(f"{a:x}\n" for a in addresses), capture_output=True, text=True,
+                             check=False).stdout
+    outcome = Outcome(wrong=[])
+    for address, answer in zip(addresses, answers.split("\n\n")):
+        name = answer.split("\t")[0]
+        starts = starts_at(functions, spans, address)
+        part_of = set()
+        near = [functions[i] for s in starts for i in range(bisect.bisect_left(spans, s), bisect.bisect_right(spans, s))]
+        for function in near:
+            if CLONE.search(function.name) and function.start <= address < function.end:
+                part_of |= by_name.get(CLONE.sub("", function.name), set())
+        if part_of:
+            outcome.parts += 1
+        unnamed = re.search(r"\+0x([0-9a-f]+)$", name)
+        if name == "??":
+            outcome.bare += 1
+            got = set()
+        elif unnamed:
+            got = {elf.offset_to_address(int(unnamed.group(1), 16))}
+        else:
+            got = by_name.get(name, set())
+        outcome.sampled += 1
+        if got & (part_of or starts):
+            outcome.same += 1
+        else:
+            outcome.parts_alone += bool(part_of and got & starts)
+            outcome.wrong.append((address, functions[bisect.bisect_right(spans, address) - 1].name, name))
+    return outcome
+
+
+def strip(path, folder):
+    """A copy without symbols."""
+    copy = os.path.join(folder, os.path.basename(path))
+    subprocess.run(["strip", "-s", "-o", copy, path], check=True, capture_output=True)
+    return copy
