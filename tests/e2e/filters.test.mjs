@@ -44,7 +44,8 @@ test("the form writes filters of any field, and what hides everything is named",
 	await page.getByRole("combobox", { name: "Where the frame's" }).selectOption("binary");
 	await page.getByLabel("Value", { exact: true }).fill("BUS");
 	const values = await page.locator("#filter-values option").evaluateAll((all) => all.map(({ value }) => value));
-	assert.ok(values.includes("busy") && values.every((each) => /bus/i.test(each) && !each.includes("/")), `offered: ${values}`);
+	assert.ok(values.includes("busy"), `offered: ${values}`);
+	assert.ok(values.every((each) => /bus/i.test(each) && !each.includes("/")), `offered: ${values}`);
 	await page.getByLabel("Value", { exact: true }).fill('no "such", binary');
 	await page.getByRole("button", { name: "Add filter" }).click();
 	await page.getByRole("heading", { name: "The filters hide everything" }).waitFor();

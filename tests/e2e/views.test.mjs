@@ -232,7 +232,8 @@ for (const [view, marks, host] of [
 			}, [".plot .u-over", host]);
 			for (const mark of await page.locator(marks).all()) {
 				const { x } = await mark.boundingBox();
-				const [told, meant] = [await chartTime(page, x + 1), secondsOf(await mark.textContent())];
+				const told = await chartTime(page, x + 1);
+				const meant = secondsOf(await mark.textContent());
 				assert.ok(Math.abs(told - meant) <= step, `the chart has ${told} s over ${meant} s`);
 			}
 		}

@@ -99,7 +99,8 @@ def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
         name = answer.split("\t")[0]
         starts = starts_at(functions, spans, address)
         part_of = set()
-        near = [functions[i] for s in starts for i in range(bisect.bisect_left(spans, s), bisect.bisect_right(spans, s))]
+        near = [functions[i] for s in starts
+                for i in range(bisect.bisect_left(spans, s), bisect.bisect_right(spans, s))]
         for function in near:
             if CLONE.search(function.name) and function.start <= address < function.end:
                 part_of |= by_name.get(CLONE.sub("", function.name), set())

@@ -86,6 +86,7 @@ struct link {
 	uint32_t scope, caller; /* SYMBOL_NONE: none */
 	uint32_t before;
 	struct slice text; /* empty: there is none */
+	bool is_unnamed; /* the innermost function has no name of its own */
 };
 
 struct symbolizer {
@@ -256,7 +257,13 @@ static void make_link(struct symbolizer *symbolizer, uint32_t scope, struct link
 		caller = (struct symbol_caller){ .function = SYMBOL_NONE, .scope = SYMBOL_NONE };
 	strbuf_add_slice(out, show(symbolizer, caller.function, true));
 	strbuf_add_byte(out, '\t');
-	*ret = (struct link){ scope, caller.scope, (uint32_t)out->len, { "", 0 } };
+	*ret = (struct link){
+		.scope = scope,
+		.caller = caller.scope,
+		.before = (uint32_t)out->len,
+		.is_unnamed = caller.function != SYMBOL_NONE &&
+			      symbol_table_is_unnamed(symbolizer->table, caller.function),
+	};
 	add_end(out, caller.scope != SYMBOL_NONE);
 	if (caller.scope != SYMBOL_NONE) {
 		struct symbol_caller outer;
@@ -291,6 +298,7 @@ static void answer(struct symbolizer *symbolizer, uint64_t address, const struct
 	if (spot->scope != SYMBOL_NONE) {
 		const struct link *link = link_of(symbolizer, spot->scope);
 
+		symbolizer->unknown += link->is_unnamed;
 		strbuf_add(out, link->text.data, link->before);
 		add_place(symbolizer, spot->file, spot->line, out);
 		strbuf_add_slice(out, slice_tail(link->text, link->before));

@@ -17,7 +17,7 @@ static bool accepts_gzip(const struct net_request *request)
 	return accepted.len && memmem(accepted.data, accepted.len, "gzip", 4);
 }
 
-/* Of a reader's browser, which is told on a page; its files are named from there, so not of folders. */
+/* A browser gets a page, but not below folders: the page names its files relative to itself. */
 static bool wants_page(const struct net_request *request)
 {
 	struct slice accepted = net_request_header(request, "accept");

@@ -54,7 +54,8 @@ function openMenu(): void {
 const pageKeys: KeyEntry[] = [
 	{ keys: ["/"], does: "Search functions", where: "page", group: "Search", run: () => focusOn("search") },
 	{ keys: ["e"], does: "Edit the matchers", where: "page", group: "Query", run: () => focusOn("query") },
-	{ keys: ["t"], does: "Time range", where: "page", group: "Query", run: () => document.getElementById("range")?.click() },
+	{ keys: ["t"], does: "Time range", where: "page", group: "Query",
+		run: () => document.getElementById("range")?.click() },
 	{ keys: ["r"], does: "Refresh", where: "page", group: "Query", run: () => refresh() },
 	{
 		keys: VIEWS.map(({ key }) => key), does: "Views, in the order of their tabs", where: "page",

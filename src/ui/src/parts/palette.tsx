@@ -66,7 +66,8 @@ export function Palette(): JSX.Element {
 			onClick={(event) => event.target === dialog.current && close()}>
 			<input type="text" role="combobox" aria-label="Command" aria-expanded="true"
 				aria-autocomplete="list"
-				aria-controls="commands" aria-activedescendant={chosen} placeholder="Command, function, label value or profile type"
+				aria-controls="commands" aria-activedescendant={chosen}
+				placeholder="Command, function, label value or profile type"
 				autocomplete="off" spellcheck={false} value={text.value} onKeyDown={key}
 				onInput={(event) => {
 					text.value = event.currentTarget.value;
@@ -74,7 +75,8 @@ export function Palette(): JSX.Element {
 				}} />
 			<ul class="options" id="commands" role="listbox" aria-label="Commands">
 				{list.map((command, index) => (
-					<li key={`${command.key} ${command.title}`} id={`command-${index}`} role="option"
+					<li key={`${command.key} ${command.title}`} id={`command-${index}`}
+						role="option"
 						aria-selected={index === active.value}
 						class={index === active.value ? "active" : ""}
 						onPointerMove={() => (active.value = index)} onClick={() =>
@@ -84,7 +86,11 @@ export function Palette(): JSX.Element {
 					</li>
 				))}
 			</ul>
-			{!list.length && <p class="popover-note" role="status">No command, function, label value or profile type has this name.</p>}
+			{!list.length && (
+				<p class="popover-note" role="status">
+					No command, function, label value or profile type has this name.
+				</p>
+			)}
 		</dialog>
 	);
 }

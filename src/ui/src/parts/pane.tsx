@@ -51,8 +51,9 @@ function Splitter(): JSX.Element {
 export function Pane(): JSX.Element | null {
 	const pane = useRef<HTMLElement>(null);
 	useEffect(() => {
+		const shown = Math.round(Math.min(widthMax(), width().value));
 		if (pane.current)
-			pane.current.style.setProperty("--pane-width", `${Math.round(Math.min(widthMax(), width().value))}px`);
+			pane.current.style.setProperty("--pane-width", `${shown}px`);
 	});
 	if (!paneOpen.value)
 		return null;

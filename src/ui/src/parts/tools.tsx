@@ -62,7 +62,7 @@ function ViewTabs(): JSX.Element {
 			{VIEWS.map(({ view, title, key }) => (
 				<button key={view} type="button" disabled={!canShow(view)}
 					title={canShow(view) ? `${title} (${key})`
-						: `${title} needs a server: ${place.value.file} has neither times nor binaries`}
+						: `${title} needs a server: a file has neither times nor binaries`}
 					aria-pressed={place.value.view === view} onClick={() => showView(view)}>
 					{title}
 				</button>

@@ -91,7 +91,8 @@ export function FilterForm({ onDone }: { onDone(): void }): JSX.Element {
 						spellcheck={false} autocomplete="off" list="filter-values"
 						onInput={(event) => setValue(event.currentTarget.value)} />
 					<datalist id="filter-values">
-						{offered(field, value).map((text) => <option key={text} value={text} />)}
+						{offered(field, value).map((text) =>
+							<option key={text} value={text} />)}
 					</datalist>
 				</label>
 				<button type="submit" class="button primary" disabled={!value}>Add filter</button>

@@ -45,6 +45,19 @@ function Group({ name, entries }: { name: string; entries: readonly KeyEntry[] }
 	);
 }
 
+function Pointer(): JSX.Element {
+	return (
+		<section class="help-group" aria-label="Pointer">
+			<h3>Pointer</h3>
+			<dl>
+				{POINTER.map(([what, does]) => (
+					<div key={what}><dt class="pointer">{what}</dt><dd>{does}</dd></div>
+				))}
+			</dl>
+		</section>
+	);
+}
+
 const nameOf = (key: string) => (key === " " ? "Space" : key.replace(/^Arrow/, ""));
 
 export function Help(): JSX.Element {
@@ -60,15 +73,9 @@ export function Help(): JSX.Element {
 					<Icon name="close" />
 				</button>
 				<div class="help-groups">
-					{groups().map(([name, entries]) => <Group key={name} name={name} entries={entries} />)}
-					<section class="help-group" aria-label="Pointer">
-						<h3>Pointer</h3>
-						<dl>
-							{POINTER.map(([what, does]) => (
-								<div key={what}><dt class="pointer">{what}</dt><dd>{does}</dd></div>
-							))}
-						</dl>
-					</section>
+					{groups().map(([name, entries]) =>
+						<Group key={name} name={name} entries={entries} />)}
+					<Pointer />
 				</div>
 				<p class="popover-note">
 					<kbd>Ctrl</kbd> <kbd>K</kbd> finds commands, functions, label values and

@@ -124,7 +124,8 @@ effect(() => {
 			return;
 		const rows = sourceRows(text, entry.lines);
 		const heat = heatOf("source", name, rows);
-		shown.value = { ...base, title: entry.file || entry.mapping, rows, heat, hot: hottest(rows, heat), note };
+		const hot = hottest(rows, heat);
+		shown.value = { ...base, title: entry.file || entry.mapping, rows, heat, hot, note };
 	};
 	const missing = (error: Error) => {
 		const command = `firn debuginfo upload --source DIR ${entry.mapping || "PROGRAM"}`;
@@ -237,6 +238,12 @@ function Places(): JSX.Element | null {
 	);
 }
 
+function Column({ name, heat }: { name: Heat; heat: Heat }): JSX.Element {
+	if (name !== heat)
+		return <span>{name}</span>;
+	return <span class="heat-by" title="Lines are as warm as this">{name}</span>;
+}
+
 export function SourcePane(): JSX.Element {
 	const current = shown.value;
 	const pane = useRef<HTMLDivElement>(null);
@@ -273,12 +280,8 @@ export function SourcePane(): JSX.Element {
 					)}
 					<Note text={current.note} />
 					<div class="source-columns muted" aria-hidden="true">
-						{(["self", "total"] as const).map((column) => (
-							<span key={column} class={column === current.heat ? "heat-by" : ""}
-								title={column === current.heat ? "Lines are as warm as this" : ""}>
-								{column}
-							</span>
-						))}
+						<Column name="self" heat={current.heat} />
+						<Column name="total" heat={current.heat} />
 					</div>
 					<Text current={current} />
 				</>

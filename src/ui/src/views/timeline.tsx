@@ -160,7 +160,9 @@ function Names({ current, view, host }: { current: Chart; view: Viewport; host: 
 					style={{ top: `${top}px` }} onClick={() => openLane(lane)}>
 					<span>{lane.open ? "▾" : "▸"}</span>
 					<span class="lane-name">{lane.name}</span>
-					<span class="number muted">{formatPercent(lane.total, lanes.value!.total)}</span>
+					<span class="number muted">
+						{formatPercent(lane.total, lanes.value!.total)}
+					</span>
 				</button>
 			))}
 		</div>
