@@ -12,7 +12,6 @@ import { FilterRow } from "./filter_row";
 import { FlameView, graphOnScreen } from "./flame_view";
 import { FunctionTable } from "./function_table";
 import { Header } from "./header";
-import { Palette } from "./palette";
 import { Pane } from "./pane";
 import { ProgressNote } from "./progress_note";
 import { Failed, Skeleton, isEmpty } from "./states";
@@ -37,6 +36,7 @@ const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
 const FrameMenu = lazy(() => import("../views/frame_menu").then((view) => view.FrameMenu));
+const Palette = lazy(() => import("../views/palette").then((view) => view.Palette));
 const Help = lazy(() => import("../views/help").then((view) => view.Help));
 const Empty = lazy(() => import("../views/empty").then((view) => view.Empty));
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));
