@@ -42,7 +42,7 @@ test("a stripped program says why, and has its names when they have come", () =>
 	const pane = page.getByRole("region", { name: "Details" });
 	await pane.getByText(buildId).waitFor();
 	await picture(page, "unresolved");
-	const unnamed = (await firn(page, "frames")).find((frame) => frame.name.endsWith(" [late]"));
+	const unnamed = (await firn(page, "frames")).find((frame) => /^late\+0x/.test(frame.name));
 	await clickFrame(page, unnamed);
 	await pane.getByRole("note").getByText(/firn debuginfo upload/).waitFor();
 	await promisify(execFile)(upload, uploadArguments);
