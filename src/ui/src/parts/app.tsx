@@ -24,6 +24,7 @@ import { chooseLocal, isLocal, shown } from "../state/local";
 import { formatPlace } from "../model/place";
 import { frameMenu, helpOpen, paletteOpen } from "../state/overlays";
 import { page, root } from "../state/pages";
+import { Palette } from "../views/palette";
 
 const focusOn = (id: string) => {
 	const element = document.getElementById(id);
@@ -36,7 +37,6 @@ const SandwichView = lazy(() => import("../views/sandwich").then((view) => view.
 const CompareBar = lazy(() => import("../views/compare").then((view) => view.CompareBar));
 
 const FrameMenu = lazy(() => import("../views/frame_menu").then((view) => view.FrameMenu));
-const Palette = lazy(() => import("../views/palette").then((view) => view.Palette));
 const Help = lazy(() => import("../views/help").then((view) => view.Help));
 const Empty = lazy(() => import("../views/empty").then((view) => view.Empty));
 const LocalGone = lazy(() => import("../views/local").then((view) => view.LocalGone));

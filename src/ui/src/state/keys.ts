@@ -4,7 +4,6 @@
  * keys work when the graph (or nothing) has focus, "page" keys wherever the reader is not typing, "own" keys
  * where their part of the page has focus: it listens itself.
  */
-import { paletteOpen } from "./overlays";
 
 export interface KeyEntry {
 	keys: string[];
@@ -61,8 +60,7 @@ export function startKeys(openPalette: () => void): void {
 		}
 		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented)
 			return;
-		/* What is typed while the palette is still on its way is for nobody else. */
-		if (isTyping(event.target) || paletteOpen.value || document.querySelector("dialog[open]"))
+		if (isTyping(event.target) || document.querySelector("dialog[open]"))
 			return;
 		const entry = keyTable.find((candidate) =>
 			candidate.keys.includes(event.key) && (candidate.where === "page" ||

@@ -6,7 +6,6 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { finds, loadValues } from "../state/finds";
 import { type Command, commands } from "../state/keys";
 import { paletteOpen } from "../state/overlays";
 
@@ -21,14 +20,20 @@ export function Palette(): JSX.Element {
 	const text = useSignal("");
 	const active = useSignal(0);
 	const fits = fitting(text.value);
-	const list = [...commands().filter(({ title }) => fits(title)), ...finds(text.value, fits)];
+	const finds = useSignal<typeof import("../state/finds") | null>(null);
+	const list = [...commands().filter(({ title }) => fits(title)),
+		...(finds.value?.finds(text.value, fits) ?? [])];
 	/* Focus is back where it was, or where a command puts it, before the next key comes. */
 	const close = () => {
 		dialog.current!.close();
 		paletteOpen.value = false;
 	};
 	useLayoutEffect(() => dialog.current!.showModal(), []);
-	useEffect(() => void loadValues().catch(() => undefined), []);
+	/* What it finds beside commands may come later, and not at all. */
+	useEffect(() => void import("../state/finds").then((found) => {
+		finds.value = found;
+		return found.loadValues();
+	}).catch(() => undefined), []);
 	useEffect(() => {
 		document.getElementById(`command-${active.value}`)?.scrollIntoView({ block: "nearest" });
 	}, [active.value]);
