@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drop - files that are dragged over the page, are being read, or could not be. */
+/* drop - files that are dropped on the page are opened in it. */
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { openLocal, opening, openingFailed } from "../state/local";
-import { busy } from "../state/session";
+import { lazy } from "./lazy";
 
 const over = signal(false);
+
+const DropNotes = lazy(() => import("../views/drop_notes").then((view) => view.DropNotes));
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
 
@@ -36,44 +38,8 @@ function listen(): () => void {
 	};
 }
 
-export function Drop(): JSX.Element {
+export function Drop(): JSX.Element | null {
 	useEffect(listen, []);
-	const reading = opening.value;
-	return (
-		<>
-			{over.value && (
-				<div class="drop-here" aria-hidden="true">
-					<b>Drop to look at it here</b>
-					<span>
-						pprof, perf script, folded stacks, speedscope, Firefox; it is not
-						uploaded
-					</span>
-				</div>
-			)}
-			{reading && !busy.value && (
-				<div class="progress-note" role="status">
-					<span>Reading {reading.name}…</span>
-					<button type="button" class="button" onClick={reading.cancel}>
-						Cancel
-					</button>
-				</div>
-			)}
-			{openingFailed.value && (
-				<div class="failed banner" role="alert">
-					<p>
-						<b>The file could not be read.</b> {openingFailed.value}
-					</p>
-					<div class="state-actions">
-						<button
-							type="button"
-							class="button"
-							onClick={() => (openingFailed.value = "")}
-						>
-							Close
-						</button>
-					</div>
-				</div>
-			)}
-		</>
-	);
+	const hasNotes = over.value || opening.value || openingFailed.value;
+	return hasNotes ? <DropNotes isOver={over.value} /> : null;
 }

@@ -2,44 +2,12 @@
 /* range_picker - relative presets and absolute ends. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
-import {
-	PRESETS, type TimeRange, absoluteRange, describeDuration, describeRange, endsNow, localInput, parseInput,
-	resolveRange, zoneName,
-} from "../model/timerange";
+import { PRESETS, type TimeRange, describeDuration, describeRange, endsNow } from "../model/timerange";
 import { Icon } from "./icons";
+import { lazy } from "./lazy";
 import { Popover } from "./popover";
 
-function TimeInput({ label, value, onChange }: {
-	label: string; value: string; onChange(value: string): void;
-}): JSX.Element {
-	return (
-		<label>
-			{label} <input type="datetime-local" step="1" value={value}
-				onInput={(event) => onChange(event.currentTarget.value)} />
-		</label>
-	);
-}
-
-function AbsoluteForm({ range, onChange }: { range: TimeRange; onChange(range: TimeRange): void }): JSX.Element {
-	const now = resolveRange(range, Date.now());
-	const [from, setFrom] = useState(localInput(now.fromMs));
-	const [to, setTo] = useState(localInput(now.toMs));
-	const span = { fromMs: parseInput(from), toMs: parseInput(to) };
-	const valid = span.fromMs < span.toMs;
-	const submit = (event: Event) => {
-		event.preventDefault();
-		if (valid)
-			onChange(absoluteRange(span));
-	};
-	return (
-		<form class="range-form" onSubmit={submit}>
-			<TimeInput label="From" value={from} onChange={setFrom} />
-			<TimeInput label="To" value={to} onChange={setTo} />
-			<p class="popover-note">{valid ? `Times are of ${zoneName()}.` : "From must be before To."}</p>
-			<button type="submit" class="button primary" disabled={!valid}>Show</button>
-		</form>
-	);
-}
+const RangeForm = lazy(() => import("../views/range_form").then((view) => view.RangeForm));
 
 const lately = (preset: string): TimeRange => ({ from: `now-${preset}`, to: "now" });
 
@@ -79,7 +47,7 @@ export function RangePicker({ id, label, range, onChange }: Properties): JSX.Ele
 						</li>
 					))}
 				</ul>
-				<AbsoluteForm range={range} onChange={choose} />
+				<RangeForm range={range} onChange={choose} />
 			</div>
 		</Popover>
 	);

@@ -2,10 +2,9 @@
 /* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
 import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useRef, useState } from "preact/hooks";
 import { fetchLabels } from "../data/api";
 import type { ColourBy, Demangle, View } from "../model/place";
-import { type Profile, nodeName, pathOf } from "../model/profile";
 import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../model/quantity";
 import { shorten } from "../model/shortname";
 import { largestOf } from "../model/top";
@@ -32,7 +31,9 @@ export const VIEWS: { view: View; title: string; key: string }[] = [
 	{ view: "callgraph", title: "Call graph", key: "7" },
 ];
 
+const Crumbs = lazy(() => import("../views/crumbs").then((view) => view.Crumbs));
 const CompareSummary = lazy(() => import("../views/compare").then((view) => view.CompareSummary));
+
 const COLOURS: { value: ColourBy; label: string }[] = [
 	{ value: "binary", label: "Binary" },
 	{ value: "package", label: "Package" },
@@ -265,35 +266,6 @@ export function Tools(): JSX.Element {
 			<Search />
 			{narrow.value ? <FoldedControls /> : <span class="tools-end"><Controls /></span>}
 		</div>
-	);
-}
-
-function Crumb({ current, node, here }: { current: Profile; node: number; here: boolean }): JSX.Element {
-	const name = nodeName(current, node);
-	if (here)
-		return <span class="crumb-here" aria-current="location" title={name}>{shorten(name, 48)}</span>;
-	return <button type="button" title={name} onClick={() => zoomTo(node)}>{shorten(name, 28)}</button>;
-}
-
-function Crumbs(): JSX.Element {
-	const list = useRef<HTMLOListElement>(null);
-	const current = profile.value!;
-	const path = pathOf(current, focus.value);
-	useLayoutEffect(() => {
-		list.current!.scrollLeft = list.current!.scrollWidth;
-	}, [focus.value, current]);
-	const shown = path.length > 40 ? [0, ...path.slice(-39)] : path;
-	const last = shown.length - 1;
-	return (
-		<nav class="crumbs" aria-label="Zoom path">
-			<ol ref={list}>
-				{shown.map((node, index) => (
-					<li key={index}>
-						<Crumb current={current} node={node} here={index === last} />
-					</li>
-				))}
-			</ol>
-		</nav>
 	);
 }
 
