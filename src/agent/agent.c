@@ -211,6 +211,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 			     .pids_count = options->pids_count },
 		.window_ns = options->window_ns,
 		.node = copy_node(options->node),
+		.config = options->config,
 		.container_sockets = options->container_sockets,
 		.container_sockets_count = options->container_sockets_count,
 		.thread_labels = options->thread_labels,
@@ -230,6 +231,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		code = host_handles_open(&confined, err);
 	if (code) {
 		free(drain.node);
+		agent_config_free(drain.config);
 		return code;
 	}
 	drain.handles = confined;
@@ -334,6 +336,11 @@ void agent_stop(struct agent *agent)
 	pthread_join(agent->drain_thread, NULL);
 	pthread_join(agent->report_thread, NULL);
 	agent_free(agent);
+}
+
+void agent_set_config(struct agent *agent, struct agent_config *config)
+{
+	drain_set_config(agent->drain, config);
 }
 
 uint64_t agent_lost_samples(void)

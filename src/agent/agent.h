@@ -26,6 +26,7 @@
 #include "model/tables.h"
 
 struct agent;
+struct agent_config;
 
 /* A program or library that a sample fell into. */
 struct agent_binary {
@@ -44,13 +45,15 @@ enum agent_target {
 };
 
 struct agent_options {
-	unsigned frequency_hz; /* 0 = default */
-	int64_t window_ns;     /* 0 = default; the first window lasts 2 s at most */
-	const char *node;      /* label `node`; NULL = the host's name */
+	unsigned frequency_hz;		      /* 0 = default */
+	int64_t window_ns;		      /* 0 = default; the first window lasts 2 s at most */
+	const char *node;		      /* label `node`; NULL = the host's name */
 	const char *const *container_sockets; /* identify/container_source.h; NULL = the usual */
 	size_t container_sockets_count;
-	bool thread_labels;    /* label `thread_name` on the series */
-	bool sample_times;     /* batches say when each sample was taken */
+	struct agent_config
+		*config;    /* identify/agent_config.h; agent_start takes it; NULL = none */
+	bool thread_labels; /* label `thread_name` on the series */
+	bool sample_times;  /* batches say when each sample was taken */
 	enum agent_target target;
 	const pid_t *pids;
 	size_t pids_count;
@@ -80,6 +83,9 @@ int agent_confine(struct err *err);
 
 /* Errors say what is missing and the remedy (privilege, BTF, kernel.perf_event_paranoid, ...). */
 int agent_start(const struct agent_options *options, struct agent **ret, struct err *err);
+
+/* Labels follow it from the next window on. Takes the configuration. Any thread. */
+void agent_set_config(struct agent *agent, struct agent_config *config);
 
 /* Stops sampling, delivers what is left, frees. Accepts NULL. */
 void agent_stop(struct agent *agent);

@@ -6,9 +6,11 @@
 #include <yaml.h>
 
 #include "base/mem.h"
+#include "base/whole_file.h"
 #include "config/options.h"
 
 #define KEYS_MAX 64u /* known keys of one map */
+#define FOUND 1
 
 struct document {
 	yaml_document_t document;
@@ -166,6 +168,37 @@ int document_take_map(struct document *document, const struct yaml_node_s *map,
 	struct taking taking = { document, keys, keys_count, 0, context };
 
 	return document_each_pair(document, map, take_pair, &taking, err);
+}
+
+static int look_for_key(void *context, struct slice key, const struct yaml_node_s *value,
+			struct err *err)
+{
+	const char *const *wanted = context;
+
+	(void)value;
+	(void)err;
+	for (; *wanted; wanted++)
+		if (slice_is(key, *wanted))
+			return FOUND;
+	return 0;
+}
+
+bool document_file_has_key(const char *path, const char *const *keys)
+{
+	struct strbuf text = { 0 };
+	struct document *document;
+	bool is_found = false;
+
+	if (!whole_file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) &&
+	    !document_parse(strbuf_slice(&text), path, &document, NULL)) {
+		if (document_root(document))
+			is_found =
+				document_each_pair(document, document_root(document), look_for_key,
+						   (void *)(uintptr_t)keys, NULL) == FOUND;
+		document_free(document);
+	}
+	strbuf_wipe(&text);
+	return is_found;
 }
 
 int document_each_item(struct document *document, const struct yaml_node_s *list,

@@ -36,6 +36,12 @@ typedef int document_pair_f(void *context, struct slice key, const struct yaml_n
 int document_each_pair(struct document *document, const struct yaml_node_s *map,
 		       document_pair_f *pair, void *context, struct err *err);
 
+/*
+ * Whether the file's map has one of these keys (NULL ends them) at its top level; false as well
+ * when it cannot be read, or is no YAML.
+ */
+bool document_file_has_key(const char *path, const char *const *keys);
+
 /* What a key of a map is for: a table of these is the whole schema of the map. */
 struct document_key {
 	const char *name;

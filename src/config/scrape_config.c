@@ -449,29 +449,9 @@ void scrape_config_free(struct scrape_config *config)
 	free(config);
 }
 
-static int look_for_key(void *context, struct slice key, const struct yaml_node_s *value,
-			struct err *err)
-{
-	(void)value;
-	(void)err;
-	*(bool *)context |= slice_is(key, "scrape_configs") || slice_is(key, "global") ||
-			    slice_is(key, "object_storage");
-	return 0;
-}
-
 bool scrape_config_is_meant(const char *path)
 {
-	struct strbuf text = { 0 };
-	struct document *document;
-	bool is_meant = false;
+	static const char *const keys[] = { "scrape_configs", "global", "object_storage", NULL };
 
-	if (!whole_file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) &&
-	    !document_parse(strbuf_slice(&text), path, &document, NULL)) {
-		if (document_root(document))
-			(void)!document_each_pair(document, document_root(document), look_for_key,
-						  &is_meant, NULL);
-		document_free(document);
-	}
-	strbuf_wipe(&text);
-	return is_meant;
+	return document_file_has_key(path, keys);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
@@ -48,6 +49,7 @@ struct drain {
 	struct runtimes *runtimes;
 	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct container_names *containers;
+	_Atomic(struct agent_config *) next_config; /* that nobody has used yet; or NULL */
 	struct unwind_loader *loader;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
 	int stop_fd;
@@ -153,6 +155,7 @@ void drain_metrics_register(void)
 	unwind_loader_metrics_register();
 	lender_metrics_register();
 	container_names_metrics_register();
+	batch_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -207,6 +210,21 @@ static void want_containers(struct drain *drain, int64_t now_ns)
 	}
 }
 
+static void take_config(struct drain *drain)
+{
+	struct agent_config *next = atomic_exchange(&drain->next_config, NULL);
+
+	if (!next)
+		return;
+	agent_config_free(drain->options.config);
+	drain->options.config = next;
+}
+
+void drain_set_config(struct drain *drain, struct agent_config *config)
+{
+	agent_config_free(atomic_exchange(&drain->next_config, config));
+}
+
 static void build(struct drain *drain, struct window *window, int64_t now_ns)
 {
 	uint64_t identity[] = { drain->batch_seed, drain->batches++ };
@@ -217,7 +235,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.kernel_image = &drain->kernel_image,
 		.jit = drain->jit,
 		.runtimes = drain->runtimes,
-		.labels = { drain->options.node, drain->containers },
+		.labels = { drain->options.node, drain->containers, drain->options.config },
 		.duration_ns = now_ns - drain->window_start_ns,
 		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
 		.period_ns = CLOCK_NS_PER_S / drain->options.sampler.frequency_hz,
@@ -242,6 +260,7 @@ static void end_window(struct drain *drain)
 	struct window *window = drain->options.take_empty(drain->options.context);
 	int64_t now_ns = clock_monotonic_ns();
 
+	take_config(drain);
 	build(drain, window, now_ns);
 	accounts_add_window(drain->accounts, &drain->counts, &drain->tracker);
 	drain->options.give(drain->options.context, window);
@@ -651,6 +670,8 @@ void drain_free(struct drain *drain)
 	jit_free(drain->jit);
 	runtimes_free(drain->runtimes);
 	container_names_free(drain->containers);
+	agent_config_free(drain->options.config);
+	agent_config_free(atomic_load(&drain->next_config));
 	accounts_free(drain->accounts);
 	kernel_symbols_free(&drain->kernel_symbols);
 	kernel_image_free(&drain->kernel_image);

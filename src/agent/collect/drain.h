@@ -13,6 +13,7 @@
 
 #include "agent/attach/host_handles.h"
 #include "agent/attach/sampler.h"
+#include "agent/identify/agent_config.h"
 #include "agent/procs/binaries.h"
 #include "base/clock.h"
 #include "model/tables.h"
@@ -27,11 +28,12 @@ struct window {
 };
 
 struct drain_options {
-	struct sampler_options sampler; /* `take` is set by the drain */
-	int64_t window_ns;		/* the first one is shorter */
-	char *node;			/* the drain frees it */
+	struct sampler_options sampler;	      /* `take` is set by the drain */
+	int64_t window_ns;		      /* the first one is shorter */
+	char *node;			      /* the drain frees it */
 	const char *const *container_sockets; /* container_names.h; NULL = the usual ones */
 	size_t container_sockets_count;
+	struct agent_config *config; /* the drain frees it; NULL = none */
 	bool thread_labels;
 	bool sample_times; /* when each sample was taken is kept */
 	bool announce_binaries;
@@ -49,11 +51,15 @@ struct drain_options {
 	void *context;
 };
 
-/* Starts sampling; the thread is started by drain_run. Owns node and handles in any case. */
+/* Starts sampling; the thread is started by drain_run. Owns node, configuration and handles in any
+ * case. */
 int drain_new(const struct drain_options *options, struct drain **ret, struct err *err);
 
 /* The thread's body: until drain_stop. The last window is given before it returns. */
 void *drain_run(void *drain);
+
+/* Holds from the next window on, and is freed by the drain. Any thread. */
+void drain_set_config(struct drain *drain, struct agent_config *config);
 
 void drain_stop(struct drain *drain); /* from any thread; returns at once */
 void drain_free(struct drain *drain); /* after drain_run has returned, or never ran */

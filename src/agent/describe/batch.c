@@ -11,6 +11,7 @@
 #include "agent/describe/vdso.h"
 #include "agent/runtime/splice.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 
 #define MODULE_BYTES_MAX 80
 
@@ -46,6 +47,16 @@ struct builder {
 	struct moment *moments;	  /* of the report at hand: room for all times of the window */
 	uint32_t moments_count;
 };
+
+static METRIC_COUNTER(samples_left_out, "firn_agent_left_out_samples_total", "",
+		      "Samples of processes that a rule of the configuration leaves out.");
+
+void batch_metrics_register(void)
+{
+	static struct metric *const own[] = { &samples_left_out };
+
+	metrics_register(own, 1);
+}
 
 static uint32_t string(struct builder *builder, const char *text)
 {
@@ -358,6 +369,8 @@ static uint32_t stack_series(struct builder *builder, const struct counted *stac
 						    (struct slice){ 0 });
 		label_set = *labels;
 	}
+	if (label_set == LABELS_DROPPED)
+		return LABELS_DROPPED;
 	return tables_series(builder->tables, label_set, builder->group);
 }
 
@@ -437,7 +450,7 @@ static uint32_t on_cpu_group(struct builder *builder)
 
 void batch_build(struct tables *tables, const struct batch_window *window)
 {
-	size_t count = window->counts->stacks.count;
+	size_t count = window->counts->stacks.count, kept = 0;
 	struct line *lines = mem_new_array(struct line, count + 1);
 	struct builder builder = { .tables = tables, .window = window };
 
@@ -450,10 +463,16 @@ void batch_build(struct tables *tables, const struct batch_window *window)
 	for (size_t i = 0; i < count; i++) {
 		const struct counted *stack = counts_stack(window->counts, (uint32_t)i);
 
-		lines[i] =
-			(struct line){ stack_series(&builder, stack), stack_node(&builder, stack),
-				       stack->newest_time, stack->samples };
+		uint32_t series = stack_series(&builder, stack);
+
+		if (series == LABELS_DROPPED) {
+			metric_add(&samples_left_out, (int64_t)stack->samples);
+			continue;
+		}
+		lines[kept++] = (struct line){ series, stack_node(&builder, stack),
+					       stack->newest_time, stack->samples };
 	}
+	count = kept;
 	qsort(lines, count, sizeof(*lines), by_series_and_node);
 	add_reports(&builder, lines, count);
 	free(builder.process_labels);

@@ -35,6 +35,8 @@ struct batch_window {
 	uint64_t batch_id;
 };
 
+void batch_metrics_register(void); /* once per process */
+
 /* Adds the reports to empty tables. */
 void batch_build(struct tables *tables, const struct batch_window *window);
 

@@ -1,22 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/describe/labels.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
 #include "agent/describe/text.h"
 #include "agent/identify/cgroup.h"
 #include "agent/identify/workload.h"
 
 #define LABELS_MAX 16
+#define META "__meta_"
 
+/* Labels go straight to the tables, or to where rules see them. */
 struct label_list {
 	struct tables *tables;
+	struct rule_labels *known; /* NULL = to the tables */
 	struct label items[LABELS_MAX];
 	uint32_t count;
 };
+
+static void add_known(struct rule_labels *known, const char *name, struct slice value)
+{
+	char clean[TEXT_BYTES_MAX];
+
+	rule_labels_put(known, slice_of(name), text_clean(value, clean));
+}
 
 static void add(struct label_list *list, const char *name, struct slice value)
 {
 	if (!value.len)
 		return;
+	if (list->known) {
+		add_known(list->known, name, value);
+		return;
+	}
 	list->items[list->count++] = (struct label){
 		.name = tables_string(list->tables, slice_of(name)),
 		.value = text_intern(list->tables, value),
@@ -66,23 +84,119 @@ static void add_container(struct label_list *list, const struct cgroup *cgroup,
 	add_first(list, "app", meta, apps);
 }
 
+static void add_number(struct rule_labels *known, const char *name, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, number);
+	add_known(known, name, slice_of(text));
+}
+
+static void add_executable_name(struct rule_labels *known, const char *path)
+{
+	struct slice executable = slice_of(path);
+	const char *slash = executable.len ? memrchr(executable.data, '/', executable.len) : NULL;
+
+	if (slash)
+		executable = slice_tail(executable, (size_t)(slash - executable.data) + 1);
+	add_known(known, META "process_executable_name", executable);
+}
+
+/* What rules may ask for beside the labels. */
+static void add_meta(struct rule_labels *known, const struct process *process,
+		     const struct cgroup *cgroup, const struct meta_labels *container)
+{
+	struct utsname system;
+
+	for (size_t i = 0; i < container->count; i++)
+		rule_labels_put(known, meta_labels_name(container, i),
+				meta_labels_value(container, i));
+	add_number(known, META "process_pid", process->identity.pid);
+	add_number(known, META "process_ppid", process->parent_pid);
+	add_known(known, META "process_cgroup", cgroup->path);
+	add_executable_name(known, process_executable(process));
+	if (cgroup->runtime == CGROUP_RUNTIME_LXC)
+		add_known(known, META "lxc_container_id", cgroup->container);
+	if (!meta_labels_find(container, WORKLOAD_META "pod_uid").len)
+		add_known(known, WORKLOAD_META "pod_uid", slice_of(cgroup->pod_uid));
+	if (uname(&system))
+		return;
+	add_known(known, META "system_kernel_release", slice_of(system.release));
+	add_known(known, META "system_kernel_machine", slice_of(system.machine));
+}
+
+static void find_container(const struct label_sources *sources, const struct process *process,
+			   struct cgroup *ret_cgroup, struct meta_labels *ret)
+{
+	cgroup_parse(slice_of(process->cgroups), ret_cgroup);
+	if (sources->containers && ret_cgroup->container.len)
+		container_names_find(sources->containers, ret_cgroup->container, ret);
+}
+
+static void add_all(struct label_list *list, const struct label_sources *sources,
+		    const struct process *process, const struct cgroup *cgroup,
+		    const struct meta_labels *meta, struct slice thread_name)
+{
+	add(list, "node", slice_of(sources->node));
+	add(list, "comm", slice_of(process->name));
+	add(list, "executable", slice_of(process_executable(process)));
+	add(list, "cgroup", cgroup->path);
+	add(list, "systemd_unit", cgroup->systemd_unit);
+	add_container(list, cgroup, meta);
+	add(list, "thread_name", thread_name);
+}
+
+void labels_known(const struct label_sources *sources, const struct process *process,
+		  struct slice thread_name, struct rule_labels *ret)
+{
+	struct label_list list = { .known = ret };
+	struct meta_labels container = { 0 };
+	struct cgroup cgroup;
+
+	find_container(sources, process, &cgroup, &container);
+	add_all(&list, sources, process, &cgroup, &container, thread_name);
+	add_meta(ret, process, &cgroup, &container);
+	meta_labels_free(&container);
+}
+
+static uint32_t set_of_rules(struct tables *tables, const struct rule_labels *labels)
+{
+	struct label items[TABLES_LABELS_PER_SET_MAX];
+	uint32_t count = 0;
+
+	for (; count < labels->count && count < TABLES_LABELS_PER_SET_MAX; count++)
+		items[count] = (struct label){
+			.name = text_intern(tables, labels->labels[count].name),
+			.value = text_intern(tables, labels->labels[count].value),
+		};
+	return tables_label_set(tables, items, count);
+}
+
+static uint32_t set_by_rules(struct tables *tables, const struct label_sources *sources,
+			     const struct process *process, struct slice thread_name)
+{
+	uint32_t id = LABELS_DROPPED;
+	struct rule_labels labels;
+
+	rule_labels_init(&labels);
+	labels_known(sources, process, thread_name, &labels);
+	if (agent_config_apply(sources->config, &labels))
+		id = set_of_rules(tables, &labels);
+	rule_labels_free(&labels);
+	return id;
+}
+
 uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
 			   const struct process *process, struct slice thread_name)
 {
 	struct label_list list = { .tables = tables };
-	struct meta_labels meta = { 0 };
+	struct meta_labels container = { 0 };
 	struct cgroup cgroup;
 
-	cgroup_parse(slice_of(process->cgroups), &cgroup);
-	if (sources->containers && cgroup.container.len)
-		container_names_find(sources->containers, cgroup.container, &meta);
-	add(&list, "node", slice_of(sources->node));
-	add(&list, "comm", slice_of(process->name));
-	add(&list, "executable", slice_of(process_executable(process)));
-	add(&list, "cgroup", cgroup.path);
-	add(&list, "systemd_unit", cgroup.systemd_unit);
-	add_container(&list, &cgroup, &meta);
-	add(&list, "thread_name", thread_name);
-	meta_labels_free(&meta);
+	if (sources->config)
+		return set_by_rules(tables, sources, process, thread_name);
+	find_container(sources, process, &cgroup, &container);
+	add_all(&list, sources, process, &cgroup, &container, thread_name);
+	meta_labels_free(&container);
 	return tables_label_set(tables, list.items, list.count);
 }

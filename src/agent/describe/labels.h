@@ -12,6 +12,7 @@
 #ifndef FIRN_AGENT_DESCRIBE_LABELS_H
 #define FIRN_AGENT_DESCRIBE_LABELS_H
 
+#include "agent/identify/agent_config.h"
 #include "agent/identify/container_names.h"
 #include "agent/procs/process.h"
 #include "model/tables.h"
@@ -20,10 +21,17 @@
 struct label_sources {
 	const char *node;
 	struct container_names *containers; /* NULL = no names of containers */
+	const struct agent_config *config;  /* NULL = no rules */
 };
 
-/* The id of the label set; `thread_name` may be empty. */
+#define LABELS_DROPPED (TABLES_FULL - 1) /* a rule leaves the process out */
+
+/* The id of the label set, or LABELS_DROPPED; `thread_name` may be empty. */
 uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
 			   const struct process *process, struct slice thread_name);
+
+/* What rules see of a process: its labels, and what else is known as `__meta_...`. */
+void labels_known(const struct label_sources *sources, const struct process *process,
+		  struct slice thread_name, struct rule_labels *ret);
 
 #endif

@@ -12,17 +12,22 @@ static struct slice cut(struct slice value)
 	return value;
 }
 
-uint32_t text_intern(struct tables *tables, struct slice value)
+struct slice text_clean(struct slice text, char clean[TEXT_BYTES_MAX])
 {
-	char clean[TEXT_BYTES_MAX];
-
-	value = cut(value);
-	if (slice_is_utf8(value))
-		return tables_string(tables, value);
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char byte = (unsigned char)value.data[i];
+	text = cut(text);
+	if (slice_is_utf8(text))
+		return text;
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char byte = (unsigned char)text.data[i];
 
 		clean[i] = byte && byte < 0x80 ? (char)byte : '?';
 	}
-	return tables_string(tables, slice_from(clean, value.len));
+	return slice_from(clean, text.len);
+}
+
+uint32_t text_intern(struct tables *tables, struct slice text)
+{
+	char clean[TEXT_BYTES_MAX];
+
+	return tables_string(tables, text_clean(text, clean));
 }

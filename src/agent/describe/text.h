@@ -10,6 +10,9 @@
 
 #define TEXT_BYTES_MAX 4096
 
+/* The text, or what is made of it in `clean`. */
+struct slice text_clean(struct slice text, char clean[TEXT_BYTES_MAX]);
+
 uint32_t text_intern(struct tables *tables, struct slice text);
 
 #endif

@@ -10,6 +10,7 @@
 
 struct proc_stat {
 	struct slice name;    /* field 2 without its brackets; any bytes, brackets and blanks too */
+	uint32_t parent_pid;  /* field 4 */
 	bool ended;	      /* field 3 is 'Z' or 'X'; other threads may live on */
 	uint64_t start_ticks; /* field 22: 1/100 s since boot (USER_HZ) */
 };

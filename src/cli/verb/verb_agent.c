@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firn agent - samples this host and sends reports to a server. */
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,10 +9,12 @@
 
 #include "agent/agent.h"
 #include "agent/attach/host_checks.h"
+#include "agent/describe/labels_preview.h"
 #include "agent/export/debuginfo_upload.h"
 #include "agent/export/exporter.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/printable.h"
 #include "cli/binary_channel.h"
 #include "cli/client_flags.h"
 #include "cli/defaults.h"
@@ -32,6 +35,8 @@ struct agent_verb_options {
 	unsigned binary_channel; /* descriptor from `firn up`; 0 = none */
 	struct net_access access;
 	const char *bearer_token;
+	const char *config_path;
+	bool dry_run;
 	struct option_list container_sockets;
 	struct option_list web_allowed_hosts;
 	bool web_allow_unauthenticated;
@@ -60,6 +65,11 @@ static const struct option options[] = {
 	{ 0, "web-allow-unauthenticated", OPTION_FLAG, AT(web_allow_unauthenticated), NULL,
 	  "let anyone who reaches --http-address read the metrics", 0, 0 },
 	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
+	  0 },
+	{ 0, "config-path", OPTION_TEXT, AT(config_path), "FILE",
+	  "rules for labels, labels of all series (docs/labels.md); read again on SIGHUP", 0, 0 },
+	{ 0, "dry-run", OPTION_FLAG, AT(dry_run), NULL,
+	  "print what is known of each process, what the rules do, and its labels; then end", 0,
 	  0 },
 	{ 0, "metadata-container-runtime-socket-path", OPTION_LIST, AT(container_sockets), "PATH",
 	  "ask this socket for names of containers, not the usual ones: docker:PATH or cri:PATH; "
@@ -163,6 +173,21 @@ static uint64_t unwind_memory(const struct option_size *size)
 	return size->bytes;
 }
 
+/* A file that is wrong changes nothing. */
+static void reload(struct agent *agent, const char *path)
+{
+	struct agent_config *config;
+	struct err err;
+
+	if (agent_config_load(path, &config, &err)) {
+		log_warn("agent", "the configuration stays as it was", "error=\"%s\"", err.message);
+		return;
+	}
+	log_info("agent", "configuration read", "path=\"%s\" rules=%zu", path,
+		 agent_config_rules(config));
+	agent_set_config(agent, config);
+}
+
 static int profile(const struct agent_verb_options *values, const struct hosts *hosts,
 		   struct err *err)
 {
@@ -193,9 +218,13 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 	struct agent *agent;
 	int rc, number;
 
-	rc = exporter_new(&export, &exporter, err);
-	if (rc)
+	rc = values->config_path ? agent_config_load(values->config_path, &start.config, err) : 0;
+	if (!rc)
+		rc = exporter_new(&export, &exporter, err);
+	if (rc) {
+		agent_config_free(start.config);
 		return rc;
+	}
 	start.deliver_context = exporter;
 	if (!channel && !values->debuginfo_upload_disable) {
 		rc = debuginfo_upload_new(&upload, &uploads, err);
@@ -212,12 +241,48 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 	metrics = serve_metrics(values->http_address, hosts);
 	do {
 		number = verb_wait_signal(-1);
+		if (number == SIGHUP && values->config_path)
+			reload(agent, values->config_path);
 	} while (number != SIGINT && number != SIGTERM);
 	agent_stop(agent);
 	debuginfo_upload_free(uploads);
 	exporter_free(exporter, SEND_GRACE_NS);
 	net_server_stop(metrics, CLOCK_NS_PER_S);
 	return 0;
+}
+
+static int find_node(const struct agent_verb_options *values, char *host, size_t bytes,
+		     const char **ret, struct err *err)
+{
+	if (!values->node && gethostname(host, bytes - 1))
+		return err_set_errno(err, errno, "the host's name");
+	*ret = values->node ? values->node : host;
+	return 0;
+}
+
+/* What would be profiled, and under which labels. */
+static int preview(const struct agent_verb_options *values, struct err *err)
+{
+	struct label_sources sources = { 0 };
+	struct agent_config *config = NULL;
+	struct strbuf text = { 0 };
+	char host[HOST_NAME_MAX + 1] = "";
+	int rc = find_node(values, host, sizeof(host), &sources.node, err);
+
+	if (!rc && values->config_path)
+		rc = agent_config_load(values->config_path, &config, err);
+	sources.config = config;
+	if (!rc)
+		rc = container_names_new(
+			values->container_sockets.count ? values->container_sockets.items : NULL,
+			values->container_sockets.count, &sources.containers, err);
+	if (!rc)
+		rc = labels_preview(&sources, &text, err);
+	printable_write(stdout, strbuf_slice(&text));
+	container_names_free(sources.containers);
+	agent_config_free(config);
+	strbuf_free(&text);
+	return rc;
 }
 
 /* TLS unless it is declined, or nobody is in between. */
@@ -243,6 +308,8 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	if (values.dry_run)
+		return preview(&values, &err) ? verb_error(&verb_agent, &err) : VERB_OK;
 	if (!values.remote_store_address) {
 		err_set(&err, ERR_INVALID,
 			"--remote-store-address is required, for example "

@@ -2,6 +2,7 @@
 /* firn check config - whether a configuration file is right, before a server reads it. */
 #include <stdio.h>
 
+#include "agent/identify/agent_config.h"
 #include "base/printable.h"
 #include "cli/verb.h"
 #include "config/scrape_config.h"
@@ -24,8 +25,10 @@ static const struct option_verb spec = {
 		   "whose certificates, keys\n"
 		   "and token files are read too; or what --config-file takes (docs/scraping.md), "
 		   "when it has global,\n"
-		   "scrape_configs or object_storage. A mistake is told with file, line "
-		   "and remedy.\n\n"
+		   "scrape_configs or object_storage; or what the agent's --config-path "
+		   "takes (docs/labels.md),\n"
+		   "when it has relabel_configs or external_labels at its top. A mistake is told "
+		   "with file, line and remedy.\n\n"
 		   "  firn check config /etc/firn/web.yml && systemctl reload firn\n\n"
 		   "Exits 0 when all are right, 1 when one is not, 2 on a wrong command line.",
 	.options = options,
@@ -42,6 +45,19 @@ static int check_scraping(const char *path, struct err *err)
 	printable_print(stdout, "%s: right: %zu scrape jobs%s\n", path, config->jobs_count,
 			config->has_object_storage ? "; object_storage is ignored" : "");
 	scrape_config_free(config);
+	return 0;
+}
+
+static int check_agent(const char *path, struct err *err)
+{
+	struct agent_config *config;
+	int rc = agent_config_load(path, &config, err);
+
+	if (rc)
+		return rc;
+	printable_print(stdout, "%s: right: %zu rules, %zu external labels\n", path,
+			agent_config_rules(config), agent_config_external_labels(config));
+	agent_config_free(config);
 	return 0;
 }
 
@@ -66,6 +82,13 @@ static int check_web(const char *path, struct err *err)
 	return rc;
 }
 
+static int check(const char *path, struct err *err)
+{
+	if (scrape_config_is_meant(path))
+		return check_scraping(path, err);
+	return agent_config_is_meant(path) ? check_agent(path, err) : check_web(path, err);
+}
+
 static int run(int argc, char **argv)
 {
 	struct check_verb_options values = { 0 };
@@ -83,7 +106,7 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < operands.count; i++) {
 		const char *path = operands.items[i];
 
-		if (!(scrape_config_is_meant(path) ? check_scraping : check_web)(path, &err))
+		if (!check(path, &err))
 			continue;
 		printable_print(stderr, "%s\n", err.message);
 		code = VERB_NEGATIVE;

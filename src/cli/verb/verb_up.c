@@ -36,6 +36,7 @@ struct up_verb_options {
 	struct verb_common common;
 	struct server_flags server;
 	const char *node;
+	const char *agent_config_path;
 	const char *unwind_cache_path;
 	struct option_size unwind_memory;
 	const char *user;
@@ -49,6 +50,8 @@ static const struct option options[] = {
 	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
 	{ 0, "node", OPTION_TEXT, offsetof(struct up_verb_options, node), "NAME",
 	  "label `node` (default: the host's name)", 0, 0 },
+	{ 0, "agent-config-path", OPTION_TEXT, offsetof(struct up_verb_options, agent_config_path),
+	  "FILE", "the agent's rules for labels (docs/labels.md); read again on SIGHUP", 0, 0 },
 	{ 0, "user", OPTION_TEXT, offsetof(struct up_verb_options, user), "NAME",
 	  "whom the server runs as, and the storage belongs to (as root: default firn, else "
 	  "nobody)",
@@ -112,7 +115,7 @@ static pid_t spawn_agent(const struct up *up)
 				 "--remote-store-insecure-skip-verify" };
 	size_t count = 7;
 	posix_spawnattr_t attributes;
-	sigset_t none;
+	sigset_t blocked;
 	pid_t pid;
 	int rc;
 
@@ -128,6 +131,10 @@ static pid_t spawn_agent(const struct up *up)
 	if (values->node) {
 		argv[count++] = "--node";
 		argv[count++] = values->node;
+	}
+	if (values->agent_config_path) {
+		argv[count++] = "--config-path";
+		argv[count++] = values->agent_config_path;
 	}
 	if (values->unwind_cache_path) {
 		argv[count++] = "--unwind-cache-path";
@@ -152,9 +159,10 @@ static pid_t spawn_agent(const struct up *up)
 		argv[count++] = "--log-format";
 		argv[count++] = values->common.log_format;
 	}
-	sigemptyset(&none);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGHUP); /* it waits for whoever looks after it */
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigmask(&attributes, &blocked);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	rc = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, (char *const *)argv, environ);
 	posix_spawnattr_destroy(&attributes);
@@ -223,6 +231,8 @@ static bool watch(struct up *up, bool privileged)
 			return false;
 		if (number == SIGHUP)
 			kill(up->server.pid, SIGHUP);
+		if (number == SIGHUP && up->agent)
+			kill(up->agent, SIGHUP);
 		if (up->agent && waitpid(up->agent, &status, WNOHANG) == up->agent)
 			agent_ended(up, status);
 		else if (restart && !number)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/identify/agent_config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/printable.h"
+#include "base/whole_file.h"
+#include "config/fields.h"
+#include "config/relabel.h"
+
+#define ARENA_BYTES_MAX ((size_t)4 << 20)
+#define META_PREFIX SLICE_LITERAL("__")
+
+struct agent_config {
+	struct arena arena;
+	struct relabel *relabel; /* NULL = no rules */
+	struct field_pairs external;
+};
+
+static int take_rules(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
+		      struct err *err)
+{
+	return relabel_read(reader->document, value, into, err);
+}
+
+static const struct field file_fields[] = {
+	{ "relabel_configs", FIELD_OTHER, offsetof(struct agent_config, relabel), NULL,
+	  take_rules },
+	{ "external_labels", FIELD_PAIRS, offsetof(struct agent_config, external), NULL, NULL },
+	{ 0 },
+};
+
+static int check_external(const struct agent_config *config, const struct document *document,
+			  const struct yaml_node_s *root, struct err *err)
+{
+	for (size_t i = 0; i < config->external.count; i++) {
+		struct slice name = config->external.items[i].name;
+
+		if (!rule_labels_is_name(name) || slice_starts_with(name, META_PREFIX))
+			return document_error(document, root, err,
+					      "external_labels: \"%.*s\" is no name of a label",
+					      SLICE_FMT(name));
+		if (!slice_is_utf8(config->external.items[i].value))
+			return document_error(document, root, err,
+					      "external_labels: \"%.*s\" is no UTF-8",
+					      SLICE_FMT(name));
+	}
+	return 0;
+}
+
+int agent_config_parse(struct slice text, const char *where, struct agent_config **ret,
+		       struct err *err)
+{
+	struct agent_config *config;
+	struct fields_reader reader = { 0 };
+	const struct yaml_node_s *root;
+	int code = document_parse(text, where, &reader.document, err);
+
+	if (code)
+		return code;
+	config = mem_new(struct agent_config);
+	arena_init(&config->arena, ARENA_BYTES_MAX);
+	reader.arena = &config->arena;
+	root = document_root(reader.document);
+	if (root)
+		code = fields_read(&reader, root, file_fields, config, err);
+	if (!code && root)
+		code = check_external(config, reader.document, root, err);
+	if (!code && config->arena.over_budget)
+		code = err_set(err, ERR_LIMIT, "%s: the labels take more than %zu bytes", where,
+			       ARENA_BYTES_MAX);
+	document_free(reader.document);
+	if (code)
+		agent_config_free(config);
+	else
+		*ret = config;
+	return code;
+}
+
+int agent_config_load(const char *path, struct agent_config **ret, struct err *err)
+{
+	struct strbuf text = { 0 };
+	int code = whole_file_read(path, DOCUMENT_BYTES_MAX, &text, err);
+
+	if (!code)
+		code = agent_config_parse(strbuf_slice(&text), path, ret, err);
+	strbuf_free(&text);
+	return code;
+}
+
+void agent_config_free(struct agent_config *config)
+{
+	if (!config)
+		return;
+	relabel_free(config->relabel);
+	arena_free(&config->arena);
+	free(config);
+}
+
+bool agent_config_is_meant(const char *path)
+{
+	static const char *const keys[] = { "relabel_configs", "external_labels", NULL };
+
+	return document_file_has_key(path, keys);
+}
+
+size_t agent_config_rules(const struct agent_config *config)
+{
+	return relabel_count(config->relabel);
+}
+
+size_t agent_config_external_labels(const struct agent_config *config)
+{
+	return config->external.count;
+}
+
+/* What is left of the labels when all rules have had their say. */
+static void finish(const struct agent_config *config, struct rule_labels *labels)
+{
+	for (size_t i = labels->count; i-- > 0;)
+		if (slice_starts_with(labels->labels[i].name, META_PREFIX))
+			rule_labels_remove(labels, labels->labels[i].name);
+	for (size_t i = 0; i < config->external.count; i++) {
+		const struct field_pair *external = &config->external.items[i];
+
+		if (!rule_labels_get(labels, external->name).len)
+			rule_labels_put(labels, external->name, external->value);
+	}
+	rule_labels_sort(labels);
+}
+
+bool agent_config_apply(const struct agent_config *config, struct rule_labels *labels)
+{
+	rule_labels_sort(labels);
+	if (!relabel_apply(config->relabel, labels, NULL))
+		return false;
+	finish(config, labels);
+	return true;
+}
+
+static void add_value(struct strbuf *out, struct slice value)
+{
+	if (value.len) {
+		strbuf_add_byte(out, '"');
+		printable_add(out, value);
+		strbuf_add_byte(out, '"');
+	} else {
+		strbuf_add_text(out, "none");
+	}
+}
+
+static void add_change(struct strbuf *out, struct slice name, struct slice from, struct slice to)
+{
+	if (slice_equal(from, to))
+		return;
+	strbuf_add_byte(out, ' ');
+	printable_add(out, name);
+	strbuf_add_text(out, ": ");
+	add_value(out, from);
+	strbuf_add_text(out, " -> ");
+	add_value(out, to);
+}
+
+static void add_changes(struct strbuf *out, const struct rule_labels *before,
+			const struct rule_labels *after)
+{
+	for (size_t i = 0; i < before->count; i++)
+		add_change(out, before->labels[i].name, before->labels[i].value,
+			   rule_labels_get(after, before->labels[i].name));
+	for (size_t i = 0; i < after->count; i++)
+		if (!rule_labels_get(before, after->labels[i].name).len)
+			add_change(out, after->labels[i].name, (struct slice){ 0 },
+				   after->labels[i].value);
+}
+
+/* False when the rule leaves the process out. */
+static bool explain_rule(const struct relabel *relabel, size_t index, struct rule_labels *labels,
+			 const char *prefix, struct strbuf *out)
+{
+	struct strbuf changes = { 0 };
+	struct rule_labels before;
+	bool is_kept;
+
+	rule_labels_init(&before);
+	rule_labels_copy(&before, labels);
+	is_kept = relabel_apply_rule(relabel, index, labels);
+	if (is_kept)
+		add_changes(&changes, &before, labels);
+	else
+		strbuf_add_text(&changes, " leaves the process out");
+	if (changes.len) {
+		strbuf_addf(out, "%sline %zu: ", prefix, relabel_rule_line(relabel, index));
+		relabel_describe_rule(relabel, index, out);
+		strbuf_addf(out, " =>%.*s\n", SLICE_FMT(strbuf_slice(&changes)));
+	}
+	strbuf_free(&changes);
+	rule_labels_free(&before);
+	return is_kept;
+}
+
+bool agent_config_explain(const struct agent_config *config, struct rule_labels *labels,
+			  const char *prefix, struct strbuf *out)
+{
+	rule_labels_sort(labels);
+	for (size_t i = 0; i < agent_config_rules(config); i++)
+		if (!explain_rule(config->relabel, i, labels, prefix, out))
+			return false;
+	finish(config, labels);
+	return true;
+}

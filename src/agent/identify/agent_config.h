@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_config - the file of `firn agent --config-path` (docs/labels.md), YAML:
+ *
+ *   relabel_configs    Prometheus' rules over what is known of a process; `drop` leaves it out
+ *   external_labels    NAME: VALUE that every series has, unless a rule gave it another value
+ *
+ * Immutable after loading: any thread may apply it, each to labels of its own.
+ */
+#ifndef FIRN_AGENT_IDENTIFY_AGENT_CONFIG_H
+#define FIRN_AGENT_IDENTIFY_AGENT_CONFIG_H
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "config/rule_labels.h"
+
+struct agent_config;
+
+/* ERR_INVALID "FILE:LINE: ..."; unknown keys are errors. */
+int agent_config_load(const char *path, struct agent_config **ret, struct err *err);
+int agent_config_parse(struct slice text, const char *where, struct agent_config **ret,
+		       struct err *err);
+void agent_config_free(struct agent_config *config); /* accepts NULL */
+
+/* Whether the file has a key of such a file at its top level; false also when it cannot be read. */
+bool agent_config_is_meant(const char *path);
+
+size_t agent_config_rules(const struct agent_config *config);
+size_t agent_config_external_labels(const struct agent_config *config);
+
+/*
+ * Labels and meta labels of a process become its final labels: none begins with "__" any more.
+ * False: a rule leaves the process out, and the labels are what that rule saw.
+ */
+bool agent_config_apply(const struct agent_config *config, struct rule_labels *labels);
+
+/*
+ * The same, and appends a line, after `prefix`, for each rule that changed a label or leaves the
+ * process out.
+ */
+bool agent_config_explain(const struct agent_config *config, struct rule_labels *labels,
+			  const char *prefix, struct strbuf *out);
+
+#endif
