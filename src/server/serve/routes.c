@@ -50,6 +50,8 @@ static const struct route_row rows[] = {
 	  NET_ROLE_INGEST },
 	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
+	{ "POST", STORE_SERVICE "WriteArrow", write_arrow, SERVE_BODY_BYTES_MAX, NULL,
+	  NET_ROLE_INGEST },
 	{ "POST", "/api/profiles/writeraw", calls_gateway, PUSH_BODY_BYTES, NULL, NET_ROLE_INGEST },
 	{ "POST", "/parca.telemetry.v1alpha1.TelemetryService/ReportPanic", calls_serve,
 	  SMALL_BODY_BYTES, NULL, NET_ROLE_INGEST },

@@ -73,8 +73,8 @@ size_t serve_routes(struct serve *serve, struct net_route *routes);
 net_handler_f answer_types, answer_labels, answer_label_values, answer_series, answer_query;
 net_handler_f answer_diff, answer_lines, answer_instructions, answer_callgraph, answer_heatmap,
 	answer_flamechart, answer_targets, answer_queries, answer_cancel;
-net_handler_f write_otlp, write_raw, unknown_path, pyro_ingest, pyro_push, datadog_input,
-	datadog_ignored, datadog_info;
+net_handler_f write_otlp, write_raw, write_arrow, unknown_path, pyro_ingest, pyro_push,
+	datadog_input, datadog_ignored, datadog_info;
 net_handler_f rpc_agents, rpc_report_panic, rpc_targets, answer_parca_targets;
 net_handler_f rpc_profile_types, rpc_labels, rpc_values, rpc_query_range, rpc_query, rpc_has_data,
 	rpc_series, rpc_share;

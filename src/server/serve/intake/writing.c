@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "server/serve/api/targets.h"
+#include "server/serve/intake/arrow_input.h"
 #include "server/serve/intake/unknown_path.h"
 #include "server/serve/tenant.h"
 
@@ -68,6 +69,7 @@ struct write_pool *write_pool_new(struct budget *memory)
 	pool->memory = memory;
 	writing_register_metrics();
 	unknown_path_register_metrics();
+	arrow_input_register_metrics();
 	lock_init(&pool->lock, "write_pool", LOCK_SERVE + 5);
 	return pool;
 }

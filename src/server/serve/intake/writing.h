@@ -22,6 +22,7 @@
 #define WRITING_PROTOCOLS(X)                                                                       \
 	X(OTLP, "otlp")                                                                            \
 	X(PARCA, "parca")                                                                          \
+	X(ARROW, "parca_arrow")                                                                    \
 	X(PYROSCOPE, "pyroscope")                                                                  \
 	X(DATADOG, "datadog")                                                                      \
 	X(SCRAPE, "scrape")

@@ -38,6 +38,7 @@ static const struct call calls[] = {
 	  &schema_parca_share_response, NULL },
 	{ STORE "WriteRaw", write_raw, &schema_parca_raw_request, &schema_parca_empty,
 	  "/api/profiles/writeraw" },
+	{ STORE "WriteArrow", write_arrow, &schema_parca_arrow_request, &schema_parca_empty, NULL },
 	{ AGENTS "Agents", rpc_agents, &schema_parca_empty, &schema_parca_agents, "/api/agents" },
 	{ TELEMETRY "ReportPanic", rpc_report_panic, &schema_parca_panic, &schema_parca_empty,
 	  "/api/telemetry/panic" },

@@ -19,8 +19,8 @@ extern const struct transcode_message schema_parca_types_request, schema_parca_t
 	schema_parca_share_request, schema_parca_share_response;
 
 /* parca.profilestore.v1alpha1, parca.telemetry.v1alpha1 */
-extern const struct transcode_message schema_parca_raw_request, schema_parca_agents,
-	schema_parca_panic, schema_parca_empty;
+extern const struct transcode_message schema_parca_raw_request, schema_parca_arrow_request,
+	schema_parca_agents, schema_parca_panic, schema_parca_empty;
 
 /* querier.v1 */
 extern const struct transcode_message schema_pyro_types_request, schema_pyro_types_response,

@@ -37,6 +37,12 @@ static const struct transcode_field raw_request_fields[] = {
 const struct transcode_message schema_parca_raw_request = { "WriteRawRequest",
 							    FIELDS(raw_request_fields) };
 
+static const struct transcode_field arrow_request_fields[] = {
+	{ 1, "ipc_buffer", TRANSCODE_BYTES, false, false, NULL, NULL },
+};
+const struct transcode_message schema_parca_arrow_request = { "WriteArrowRequest",
+							      FIELDS(arrow_request_fields) };
+
 static const struct transcode_field agent_fields[] = {
 	{ 1, "id", TRANSCODE_TEXT, false, false, NULL, NULL },
 	{ 2, "last_error", TRANSCODE_TEXT, false, false, NULL, NULL },
