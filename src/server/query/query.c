@@ -126,7 +126,9 @@ static int make_functions(struct tree *tree, struct work *work, const struct que
 	if (!diff && trim_suffices(params, merge))
 		return trim_into(tree, work, merge, names, params->width_px, err);
 	rc = name_groups(tree, work, names, &group_names, err);
-	return rc ? rc : collapse_into(tree, work, merge, names, applied, group_names, diff, err);
+	return rc ? rc
+		  : collapse_into(tree, work, merge, names, applied, group_names, diff,
+				  params->places, err);
 }
 
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
@@ -140,6 +142,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	if (selection->params->limits.names_until_ns)
 		names.wait_until_ns = selection->params->limits.names_until_ns;
 	names.demangle = selection->params->demangle;
+	names.apart = selection->params->apart;
 	describe_query(tree, selection);
 	tree->samples_rows = merge->rows;
 	if (!rc)

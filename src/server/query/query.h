@@ -83,6 +83,8 @@ struct query_params {
 	const struct filter_list *filters; /* of stacks and frames; may be NULL */
 	const struct series_part *part;	   /* of the series only these; NULL: all */
 	bool nodes_only; /* without stacks, locations and lines, which only pprof needs */
+	bool places;	 /* tree.places is wanted; without width_px and rows_only */
+	unsigned apart;	 /* what else tells functions apart: NAME_APART_ bits (name.h) */
 	/*
 	 * Of a picture that is so wide, 0 = of any: with nodes_only, nodes narrower than half a
 	 * pixel may be left out (tree.cut).

@@ -12,6 +12,7 @@
 /* What makes two functions the same; the rest of the fields only describe. */
 struct function_key {
 	struct slice name, binary, file, build_id;
+	uint64_t address;
 	enum frame_kind kind;
 	bool is_label;
 };
@@ -96,18 +97,21 @@ static bool is_interpreted(enum frame_kind kind)
 	}
 }
 
-static struct function_key key_of(const struct tree_function *function, bool unnamed)
+static struct function_key key_of(unsigned apart, const struct tree_function *function,
+				  bool unnamed)
 {
 	struct function_key key = {
 		.name = function->name,
-		.binary = name_binary_of(function->mapping),
+		.binary = apart & NAME_APART_MAPPING ? function->mapping
+						     : name_binary_of(function->mapping),
+		.address = function->address,
 		.kind = function->kind,
 		.is_label = function->is_label,
 	};
 
 	if (unnamed)
 		key.build_id = function->build_id;
-	else if (!key.binary.len || is_interpreted(function->kind))
+	else if (!key.binary.len || apart & NAME_APART_FILE || is_interpreted(function->kind))
 		key.file = function->file;
 	return key;
 }
@@ -122,16 +126,16 @@ static bool function_equal(const void *context, uint32_t id, const void *wanted)
 	const struct name_table *table = context;
 	const struct sought_function *sought = wanted;
 	const struct function_key *a = &sought->key;
-	struct function_key b = key_of(&table->functions[id], sought->unnamed);
+	struct function_key b = key_of(table->apart, &table->functions[id], sought->unnamed);
 
-	return a->kind == b.kind && a->is_label == b.is_label && slice_equal(a->name, b.name) &&
-	       slice_equal(a->binary, b.binary) && slice_equal(a->file, b.file) &&
-	       slice_equal(a->build_id, b.build_id);
+	return a->kind == b.kind && a->is_label == b.is_label && a->address == b.address &&
+	       slice_equal(a->name, b.name) && slice_equal(a->binary, b.binary) &&
+	       slice_equal(a->file, b.file) && slice_equal(a->build_id, b.build_id);
 }
 
 static uint64_t key_hash(const struct function_key *key)
 {
-	uint64_t hash = hash_mix(key->kind, key->is_label);
+	uint64_t hash = hash_mix(hash_mix(key->kind, key->is_label), key->address);
 
 	hash = hash_mix(hash, hash_bytes(key->name.data, key->name.len));
 	hash = hash_mix(hash, hash_bytes(key->binary.data, key->binary.len));
@@ -162,7 +166,7 @@ static void describe(struct name_table *table, struct tree_function *known,
 
 static uint32_t intern(struct name_table *table, const struct tree_function *seen, bool unnamed)
 {
-	struct sought_function sought = { key_of(seen, unnamed), unnamed };
+	struct sought_function sought = { key_of(table->apart, seen, unnamed), unnamed };
 	uint64_t hash = key_hash(&sought.key);
 	uint32_t id = idmap_find(&table->map, hash, function_equal, table, &sought);
 
@@ -170,7 +174,8 @@ static uint32_t intern(struct name_table *table, const struct tree_function *see
 		struct tree_function made = { .kind = seen->kind,
 					      .is_label = seen->is_label,
 					      .is_address = seen->is_address,
-					      .unresolved = seen->unresolved };
+					      .unresolved = seen->unresolved,
+					      .address = seen->address };
 
 		if (!WORK_GROW(&table->work->arena, table->functions, table->functions_count,
 			       table->functions_capacity))
@@ -286,6 +291,7 @@ static struct tree_function function_of_frame(const struct name_table *table,
 		.build_id = tables_text(view, frame->build_id),
 		.kind = frame->kind < FRAME_KINDS ? (enum frame_kind)frame->kind : FRAME_UNKNOWN,
 		.start_line = frame->start_line,
+		.address = table->apart & NAME_APART_ADDRESS ? frame->address : 0,
 	};
 }
 
@@ -410,7 +416,8 @@ static bool symbol_equal(const void *context, uint32_t id, const void *key)
 	const struct name_symbol *a = (const struct name_symbol *)context + id, *b = key;
 
 	return a->name == b->name && a->linkage_name == b->linkage_name && a->file == b->file &&
-	       a->start_line == b->start_line && a->binary == b->binary && a->kind == b->kind;
+	       a->address == b->address && a->start_line == b->start_line &&
+	       a->binary == b->binary && a->kind == b->kind;
 }
 
 /* The function of one line of the resolver's; IDMAP_NONE when over budget. */
@@ -418,18 +425,16 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 				 uint32_t binary, const struct symbol_line *line)
 {
 	struct tree_function function = function_of_frame(table, frame);
-	struct name_symbol made = { line->name.data,
-				    line->linkage_name.data,
-				    line->file.data,
-				    line->start_line,
-				    binary,
-				    function.kind,
-				    0 };
+	struct name_symbol made = { line->name.data,  line->linkage_name.data,
+				    line->file.data,  function.address,
+				    line->start_line, binary,
+				    function.kind,    0 };
 	uint64_t hash = hash_mix((uintptr_t)made.name, (uintptr_t)made.linkage_name);
 	uint32_t id;
 
 	hash = hash_mix(hash_mix(hash, (uintptr_t)made.file),
 			(uint64_t)binary << 32 | made.start_line);
+	hash = hash_mix(hash, made.address);
 	id = idmap_find(&table->symbols_map, hash, symbol_equal, table->symbols, &made);
 	if (id != IDMAP_NONE)
 		return table->symbols[id].function;

@@ -15,7 +15,8 @@
  *  - a function of which only the boundaries are known: the offset of its start in the file, base
  *    name of the binary, build id.
  *  - an unnamed address: address, base name of the binary, build id. "[anon]" is one.
- * The other fields come from the first frame that knows them.
+ * The other fields come from the first frame that knows them. Who asks for it (name_table.apart)
+ * has functions of several source files, paths of binaries or addresses apart.
  */
 #ifndef FIRN_SERVER_QUERY_NAME_NAME_H
 #define FIRN_SERVER_QUERY_NAME_NAME_H
@@ -25,6 +26,8 @@
 #include "server/resolve/resolver.h"
 
 #define NAME_BY_ADDRESS (UINT32_MAX - 1) /* no function: see by_address */
+
+enum { NAME_APART_FILE = 1, NAME_APART_MAPPING = 2, NAME_APART_ADDRESS = 4 };
 
 struct name_line {
 	uint32_t function; /* index into functions */
@@ -48,6 +51,7 @@ struct name_binary {
 /* A function of a symbol table, known by where the table keeps its texts: named once. */
 struct name_symbol {
 	const char *name, *linkage_name, *file;
+	uint64_t address; /* as the function's */
 	uint32_t start_line, binary;
 	enum frame_kind kind;
 	uint32_t function;
@@ -59,6 +63,7 @@ struct name_table {
 	const struct tables_view *view; /* whose frames are named now */
 	/* Addresses get no functions but NAME_BY_ADDRESS, with the number of the reason as line. */
 	bool by_address;
+	unsigned apart;	       /* NAME_APART_ bits; set before anything is named */
 	struct arena *strings; /* where the functions' texts live: the tree's */
 	struct arena scratch;  /* of demangling */
 	uint32_t scratch_uses;

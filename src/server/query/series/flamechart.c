@@ -38,7 +38,7 @@ static bool same_function(const void *context, uint32_t id, const void *key)
 	const struct tree_function *a = &((const struct flamechart *)context)->functions[id];
 	const struct tree_function *b = key;
 
-	return a->kind == b->kind && slice_equal(a->name, b->name) &&
+	return a->kind == b->kind && a->address == b->address && slice_equal(a->name, b->name) &&
 	       slice_equal(a->mapping, b->mapping) && slice_equal(a->file, b->file);
 }
 
@@ -52,7 +52,7 @@ static uint32_t function_of(struct charting *charting, uint32_t number)
 	const struct tree_function *from = &charting->tree->functions[number];
 	struct flamechart *chart = charting->chart;
 	uint64_t hash = hash_mix(hash_bytes(from->name.data, from->name.len),
-				 hash_bytes(from->mapping.data, from->mapping.len));
+				 hash_bytes(from->mapping.data, from->mapping.len) ^ from->address);
 	struct tree_function *to;
 	uint32_t id = charting->functions[number];
 

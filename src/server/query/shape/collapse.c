@@ -21,7 +21,9 @@ struct collapsing {
 	int64_t filtered, base_filtered;
 	struct tree_base *base; /* of a diff, by node of the tree */
 	size_t base_capacity;
-	bool diff;
+	struct tree_place *place; /* likewise, with `places` */
+	size_t place_capacity;
+	bool diff, places;
 	struct children tree;  /* keys are functions; a parent comes before its children */
 	struct growing *nodes; /* by node of the tree */
 	size_t nodes_capacity;
@@ -47,9 +49,23 @@ static uint32_t child_of(struct collapsing *c, uint32_t parent, uint32_t functio
 			mem_grow(c->base, id, c->base_capacity);
 			c->base[id] = (struct tree_base){ 0 };
 		}
+		if (c->places) {
+			mem_grow(c->place, id, c->place_capacity);
+			c->place[id] = (struct tree_place){ 0 };
+		}
 	}
 	c->nodes[id].inlined &= inlined;
 	return id;
+}
+
+static void add_place(struct collapsing *c, uint32_t node, uint32_t frame,
+		      const struct name_line *line)
+{
+	const struct tree_place place = { .address = c->trie->view.frames[frame].address,
+					  .line = line->line,
+					  .is_known = true };
+
+	tree_place_add(&c->place[node], &place);
 }
 
 /* One frame further from the root: the outermost function of its chain first. */
@@ -70,8 +86,11 @@ static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 		if (!filter_apply_is_idle(c->applied) &&
 		    !filter_apply_line(c->applied, at->frame, number, &path, &shown))
 			return IDMAP_NONE;
-		if (shown)
-			node = child_of(c, node, line->function, line->inlined);
+		if (!shown)
+			continue;
+		node = child_of(c, node, line->function, line->inlined);
+		if (c->places && node != IDMAP_NONE)
+			add_place(c, node, at->frame, line);
 	}
 	return node;
 }
@@ -124,7 +143,7 @@ static bool passes(struct collapsing *c, const struct merge_value *value, bool *
 static void count_bytes(struct collapsing *c)
 {
 	size_t bytes = children_bytes(&c->tree) + c->nodes_capacity * sizeof(*c->nodes) +
-		       c->base_capacity * sizeof(*c->base);
+		       c->base_capacity * sizeof(*c->base) + c->place_capacity * sizeof(*c->place);
 
 	c->work->other_bytes += bytes - c->counted_bytes;
 	c->counted_bytes = bytes;
@@ -287,7 +306,10 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, count);
 	if (c->diff)
 		tree->base = arena_new_array(&tree->arena, struct tree_base, count);
-	if (!sizes || !places || !tree->nodes || (c->diff && !tree->base))
+	if (c->places)
+		tree->places = arena_new_array(&tree->arena, struct tree_place, count);
+	if (!sizes || !places || !tree->nodes || (c->diff && !tree->base) ||
+	    (c->places && !tree->places))
 		return work_over_budget(c->work, err);
 	for (uint32_t i = count; i-- > 0;) {
 		sizes[i]++;
@@ -309,6 +331,8 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 							 .total = node->total };
 		if (c->diff)
 			tree->base[place] = c->base[i];
+		if (c->places)
+			tree->places[place] = c->place[i];
 		if (depth > tree->depth_max)
 			tree->depth_max = depth;
 		for (uint32_t at = family->starts[i]; at < family->starts[i + 1]; at++) {
@@ -336,9 +360,11 @@ static int copy_functions(struct tree *tree, const struct name_table *names, str
 
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
 		  struct name_table *names, struct filter_apply *applied,
-		  const uint32_t *group_names, bool diff, struct err *err)
+		  const uint32_t *group_names, bool diff, bool places, struct err *err)
 {
-	struct collapsing c = { .work = work, .names = names, .applied = applied, .diff = diff };
+	struct collapsing c = {
+		.work = work, .names = names, .applied = applied, .diff = diff, .places = places
+	};
 	struct family family;
 	int rc = 0;
 
@@ -347,6 +373,8 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	c.nodes[0] = (struct growing){ 0 };
 	mem_grow(c.base, 0, c.base_capacity);
 	c.base[0] = (struct tree_base){ 0 };
+	mem_grow(c.place, 0, c.place_capacity);
+	c.place[0] = (struct tree_place){ 0 };
 	for (size_t i = 0; !rc && i < merge->tries_count; i++)
 		rc = land_trie(&c, &merge->tries[i], group_names, err);
 	count_bytes(&c);
@@ -364,6 +392,7 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	children_free(&c.tree);
 	free(c.nodes);
 	free(c.base);
+	free(c.place);
 	work->other_bytes -= c.counted_bytes;
 	return rc;
 }

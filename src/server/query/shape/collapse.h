@@ -16,10 +16,10 @@
 /*
  * Fills functions, nodes, depth_max, total and filtered. `group_names`: a function id per group, or
  * NULL. With `diff`, values of group 1 are the base's, and base, base_total and base_filtered are
- * filled too.
+ * filled too. With `places`, tree.places.
  */
 int collapse_into(struct tree *tree, struct work *work, const struct merge *merge,
 		  struct name_table *names, struct filter_apply *applied,
-		  const uint32_t *group_names, bool diff, struct err *err);
+		  const uint32_t *group_names, bool diff, bool places, struct err *err);
 
 #endif

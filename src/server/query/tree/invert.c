@@ -12,7 +12,8 @@ struct growing {
 	uint32_t parent, function;
 	uint32_t inlined;
 	int64_t self, total;
-	struct tree_base base;	    /* of a diff */
+	struct tree_base base; /* of a diff */
+	struct tree_place place;
 	uint32_t first_child, next; /* 0 = none */
 };
 
@@ -38,6 +39,7 @@ static uint32_t child_of(struct inverting *inverting, uint32_t parent, const str
 	struct growing wanted = { .parent = parent,
 				  .function = node->function,
 				  .inlined = node->inlined };
+	const struct tree *tree = inverting->from;
 	uint64_t hash = hash_mix(hash_mix(0, parent), node->function);
 	uint32_t id = idmap_find(&inverting->map, hash, is_same, inverting, &wanted);
 
@@ -51,6 +53,8 @@ static uint32_t child_of(struct inverting *inverting, uint32_t parent, const str
 		idmap_add(&inverting->map, hash, id);
 	}
 	inverting->nodes[id].inlined &= node->inlined;
+	if (tree->places)
+		tree_place_add(&inverting->nodes[id].place, &tree->places[node - tree->nodes]);
 	return id;
 }
 
@@ -189,7 +193,7 @@ static void link_all(struct inverting *inverting)
 
 /* Pre-order. */
 static void lay_out(const struct inverting *inverting, struct tree_node *to, struct tree_base *base,
-		    uint32_t *ret_depth)
+		    struct tree_place *places, uint32_t *ret_depth)
 {
 	uint32_t *placed = mem_new_array(uint32_t, inverting->count);
 	uint32_t at = 0, count = 0;
@@ -208,6 +212,8 @@ static void lay_out(const struct inverting *inverting, struct tree_node *to, str
 						.total = node->total };
 		if (base)
 			base[count] = node->base;
+		if (places)
+			places[count] = node->place;
 		if (to[count].depth > *ret_depth)
 			*ret_depth = to[count].depth;
 		count++;
@@ -232,7 +238,7 @@ static size_t room_of(const struct arena *arena)
 	if (!bytes)
 		return UINT32_MAX;
 	bytes -= arena->used_bytes < bytes ? arena->used_bytes : bytes;
-	bytes /= sizeof(struct tree_node) + sizeof(struct tree_base);
+	bytes /= sizeof(struct tree_node) + sizeof(struct tree_base) + sizeof(struct tree_place);
 	return bytes < UINT32_MAX ? bytes : UINT32_MAX;
 }
 
@@ -240,6 +246,7 @@ static size_t room_of(const struct arena *arena)
 static bool replace(struct inverting *inverting, struct tree *tree)
 {
 	struct tree_base *base = NULL;
+	struct tree_place *places = NULL;
 	struct tree_node *nodes;
 
 	if (inverting->is_over)
@@ -249,11 +256,14 @@ static bool replace(struct inverting *inverting, struct tree *tree)
 	nodes = arena_new_array(&tree->arena, struct tree_node, inverting->count);
 	if (tree->base)
 		base = arena_new_array(&tree->arena, struct tree_base, inverting->count);
-	if (!nodes || (tree->base && !base))
+	if (tree->places)
+		places = arena_new_array(&tree->arena, struct tree_place, inverting->count);
+	if (!nodes || (tree->base && !base) || (tree->places && !places))
 		return false;
-	lay_out(inverting, nodes, base, &tree->depth_max);
+	lay_out(inverting, nodes, base, places, &tree->depth_max);
 	tree->nodes = nodes;
 	tree->base = base;
+	tree->places = places;
 	tree->base_total = base ? base[0].total : 0;
 	tree->nodes_count = (uint32_t)inverting->count;
 	tree->total = nodes[0].total;

@@ -14,9 +14,9 @@
 #include "server/query/tree/tree.h"
 
 /*
- * Replaces nodes, nodes_count, depth_max, total, base and base_total; stacks and locations stay.
- * `function` is a name as shown, or empty. ERR_NO_MEMORY when the tree's arena has no room; the
- * tree is as it was then.
+ * Replaces nodes, nodes_count, depth_max, total, base, base_total and places; stacks and locations
+ * stay. `function` is a name as shown, or empty. ERR_NO_MEMORY when the tree's arena has no room;
+ * the tree is as it was then.
  */
 int tree_invert(struct tree *tree, struct slice function, struct err *err);
 

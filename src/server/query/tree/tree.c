@@ -6,6 +6,18 @@
 #include "server/query/tree/comparison.h"
 #include "server/query/query.h"
 
+void tree_place_add(struct tree_place *place, const struct tree_place *other)
+{
+	if (!other->is_known)
+		return;
+	if (!place->is_known) {
+		*place = *other;
+		return;
+	}
+	place->several_addresses |= other->several_addresses || other->address != place->address;
+	place->several_lines |= other->several_lines || other->line != place->line;
+}
+
 void tree_free(struct tree *tree)
 {
 	if (!tree)

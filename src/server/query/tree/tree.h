@@ -31,6 +31,7 @@ struct tree_function {
 	uint8_t is_label;    /* a group-by value: name is the value */
 	uint8_t is_address;  /* no function: it is called by an address, or "[anon]" */
 	uint32_t unresolved; /* why it has no name: index into the list + 1; 0 = it has */
+	uint64_t address;    /* where functions are told apart by it (name.h); else 0 */
 };
 
 /* Why frames of one binary stay addresses. */
@@ -56,6 +57,19 @@ struct tree_node {
 	int64_t self;
 	int64_t total; /* self + children */
 };
+
+/*
+ * Where in the code a node's occurrences were: the address (as stored) and the line of the one that
+ * came first, and whether others differ. Root and group-by values are nowhere.
+ */
+struct tree_place {
+	uint64_t address;
+	uint32_t line;
+	bool is_known, several_addresses, several_lines;
+};
+
+/* Adds what is known of another part of the same node. */
+void tree_place_add(struct tree_place *place, const struct tree_place *other);
 
 /* Of a diff: what a node has on the side that is compared to. */
 struct tree_base {
@@ -117,6 +131,7 @@ struct tree {
 	int64_t *cut;
 	uint64_t nodes_untrimmed;
 	uint32_t depth_max;
+	struct tree_place *places;     /* by node, when asked for (query_params.places) */
 	struct tree_base *base;	       /* by node; NULL: no diff */
 	struct comparison *comparison; /* of a diff, when asked for (compare.h): the tree's */
 	struct comparison *intervals;  /* of others, when asked for (likewise) */

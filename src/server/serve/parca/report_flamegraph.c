@@ -85,12 +85,15 @@ static void *new_values(struct table *table, size_t width)
 }
 
 /* A column in the narrowest type that holds its numbers. */
-static void add_narrow(struct table *table, const char *name, const uint64_t *numbers)
+static struct arrow_column *add_narrow(struct table *table, const char *name,
+				       const uint64_t *numbers)
 {
 	void *values = new_values(table, sizeof(uint64_t));
 	enum arrow_type type = arrow_narrow_unsigned(numbers, table->rows, values);
+	struct arrow_column *column = add_column(table, name, type);
 
-	add_column(table, name, type)->values = values;
+	column->values = values;
+	return column;
 }
 
 /* A text per row; rows without one are null. */
@@ -184,15 +187,6 @@ static void add_numbers(struct table *table, const char *name, const struct rows
 	add_narrow(table, name, numbers);
 }
 
-static uint64_t address_of(const struct rows *rows, size_t row)
-{
-	const struct tree *tree = rows->tree;
-	const struct tree_function *function =
-		&tree->functions[tree->nodes[rows->node[row]].function];
-
-	return function->is_address ? report_address(function->name) : 0;
-}
-
 static uint64_t start_line_of(const struct rows *rows, size_t row)
 {
 	const struct tree *tree = rows->tree;
@@ -219,20 +213,54 @@ static uint64_t depth_of(const struct rows *rows, size_t row)
 	return rows->tree->nodes[rows->node[row]].depth;
 }
 
-static uint64_t nothing_of(const struct rows *rows, size_t row)
+/* Of a flame chart, what its functions are called by or are told apart by. */
+static struct tree_place place_of(const struct rows *rows, size_t row)
 {
-	(void)rows;
-	(void)row;
-	return 0;
+	const struct tree *tree = rows->tree;
+	uint32_t node = rows->node[row];
+	const struct tree_function *function = &tree->functions[tree->nodes[node].function];
+	uint64_t address =
+		function->is_address ? report_address(function->name) : function->address;
+
+	if (tree->places)
+		return tree->places[node];
+	return (struct tree_place){ .address = address,
+				    .is_known = address != 0,
+				    .several_lines = true };
 }
 
+/* Null where a node's occurrences were at several. */
 static void add_addresses(struct table *table, const struct rows *rows)
 {
+	struct arrow_column *column = add_column(table, "location_address", ARROW_UINT64);
 	uint64_t *values = new_values(table, sizeof(*values));
+	uint8_t *valid = new_values(table, 1);
 
-	for (size_t r = 0; r < table->rows; r++)
-		values[r] = address_of(rows, r);
-	add_column(table, "location_address", ARROW_UINT64)->values = values;
+	for (size_t r = 0; r < table->rows; r++) {
+		const struct tree_place place = place_of(rows, r);
+
+		valid[r] = place.is_known && !place.several_addresses;
+		values[r] = valid[r] ? place.address : 0;
+	}
+	column->values = values;
+	column->valid = valid;
+}
+
+/* Likewise, and where code has no name. */
+static void add_lines(struct table *table, const struct rows *rows, uint64_t *numbers)
+{
+	const struct tree *tree = rows->tree;
+	uint8_t *valid = new_values(table, 1);
+
+	for (size_t r = 0; r < table->rows; r++) {
+		const struct tree_place place = place_of(rows, r);
+		uint32_t function = tree->nodes[rows->node[r]].function;
+
+		valid[r] = place.is_known && !place.several_lines &&
+			   !tree->functions[function].is_address;
+		numbers[r] = valid[r] ? place.line : 0;
+	}
+	add_narrow(table, "location_line", numbers)->valid = valid;
 }
 
 static void add_children(struct table *table, const struct rows *rows)
@@ -363,7 +391,7 @@ static void fill_table(struct table *table, const struct rows *rows)
 	add_addresses(table, rows);
 	add_texts(table, "mapping_file", rows, mapping_text);
 	add_texts(table, "mapping_build_id", rows, build_id_text);
-	add_numbers(table, "location_line", rows, nothing_of, numbers);
+	add_lines(table, rows, numbers);
 	add_flags(table, "inlined", rows, is_inlined_row);
 	add_numbers(table, "function_startline", rows, start_line_of, numbers);
 	add_texts(table, "function_name", rows, name_text);

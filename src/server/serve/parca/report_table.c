@@ -46,6 +46,7 @@ struct table {
 	uint32_t *row; /* by function */
 	struct text_column texts[TEXT_COLUMNS];
 	uint64_t *address;
+	uint8_t *has_address, *has_line;
 	int64_t *line, *start_line, *cumulative, *flat, *cumulative_diff, *flat_diff;
 	int32_t *caller_offsets, *callee_offsets;
 	int64_t *callers, *callees;
@@ -106,6 +107,8 @@ static void new_columns(struct table *table)
 	}
 	table->row = arena_new_array(arena, uint32_t, table->tree->functions_count);
 	table->address = arena_new_array(arena, uint64_t, rows);
+	table->has_address = arena_new_array(arena, uint8_t, rows);
+	table->has_line = arena_new_array(arena, uint8_t, rows);
 	table->line = arena_new_array(arena, int64_t, rows);
 	table->start_line = arena_new_array(arena, int64_t, rows);
 	table->cumulative = arena_new_array(arena, int64_t, rows);
@@ -118,6 +121,35 @@ static void new_columns(struct table *table)
 	table->callees = arena_new_array(arena, int64_t, edges);
 }
 
+/*
+ * A function has the first address and line of its largest node, as Parca's have those that came
+ * first: they say where to look, not that it was nowhere else.
+ */
+static void fill_places(struct table *table)
+{
+	const struct tree *tree = table->tree;
+	uint32_t *largest = mem_new_array(uint32_t, tree->functions_count);
+
+	for (uint32_t i = 1; i < tree->nodes_count; i++) {
+		uint32_t *of = &largest[tree->nodes[i].function];
+
+		if (tree->places[i].is_known &&
+		    (!*of || tree->nodes[i].total > tree->nodes[*of].total))
+			*of = i;
+	}
+	for (size_t row = 0; row < table->functions.count; row++) {
+		uint32_t id = table->functions.order[row];
+
+		table->has_address[row] = largest[id] != 0;
+		table->has_line[row] = largest[id] && !tree->functions[id].is_address;
+		if (table->has_address[row])
+			table->address[row] = tree->places[largest[id]].address;
+		if (table->has_line[row])
+			table->line[row] = tree->places[largest[id]].line;
+	}
+	free(largest);
+}
+
 static void fill_table(struct table *table)
 {
 	for (size_t row = 0; row < table->functions.count; row++) {
@@ -126,13 +158,13 @@ static void fill_table(struct table *table)
 
 		table->row[id] = (uint32_t)row;
 		fill_texts(table, row, function);
-		table->address[row] = function->is_address ? report_address(function->name) : 0;
 		table->start_line[row] = function->start_line;
 		table->cumulative[row] = table->functions.cumulative[id];
 		table->flat[row] = table->functions.flat[id];
 		table->cumulative_diff[row] = report_cumulative_diff(&table->functions, id);
 		table->flat_diff[row] = report_flat_diff(&table->functions, id);
 	}
+	fill_places(table);
 	fill_edges(table);
 }
 
@@ -141,8 +173,14 @@ static void write_table(const struct table *table, struct strbuf *out)
 	const struct arrow_column columns[] = {
 		text_column_of("mapping_file", &table->texts[FILE_NAME]),
 		text_column_of("mapping_build_id", &table->texts[BUILD_ID]),
-		{ .name = "location_address", .type = ARROW_UINT64, .values = table->address },
-		{ .name = "location_line", .type = ARROW_INT64, .values = table->line },
+		{ .name = "location_address",
+		  .type = ARROW_UINT64,
+		  .values = table->address,
+		  .valid = table->has_address },
+		{ .name = "location_line",
+		  .type = ARROW_INT64,
+		  .values = table->line,
+		  .valid = table->has_line },
 		{ .name = "function_startline", .type = ARROW_INT64, .values = table->start_line },
 		text_column_of("function_name", &table->texts[FUNCTION_NAME]),
 		text_column_of("function_system_name", &table->texts[SYSTEM_NAME]),

@@ -5,6 +5,7 @@
  */
 #include "codec/wire/pb.h"
 #include "server/debuginfo/source.h"
+#include "server/query/name/name.h"
 #include "server/query/tree/invert.h"
 #include "server/query/tree/nodes.h"
 #include "server/query/render/render.h"
@@ -47,6 +48,8 @@ struct rpc_report {
 	bool is_absolute;
 	struct slice group_by[QUERY_GROUP_BY_MAX];
 	size_t group_by_count;
+	unsigned apart; /* NAME_APART_ bits */
+	bool by_timestamp;
 	struct slice build_id, file; /* SourceReference */
 	bool source_only;
 	double trim_percent;
@@ -134,40 +137,51 @@ static int read_reference(const struct pb_reader *outer, struct slice bytes, str
 	return in.problem ? pb_fail(&in, "SourceReference", err) : 0;
 }
 
-/* Fields that Parca groups by, and we do not. */
-static bool is_parcas(struct slice field)
+/* What functions can be told apart by; function_name is what they always are. */
+static const struct {
+	const char *name;
+	unsigned apart;
+} group_by_fields[] = { { "function_name", 0 },
+			{ "function_file_name", NAME_APART_FILE },
+			{ "mapping_file", NAME_APART_MAPPING },
+			{ "location_address", NAME_APART_ADDRESS } };
+
+static int read_field(struct slice field, struct rpc_report *ret, struct err *err)
 {
-	return slice_is(field, "function_file_name") || slice_is(field, "location_address") ||
-	       slice_is(field, "mapping_file") || slice_is(field, "timestamp");
+	for (size_t i = 0; i < sizeof(group_by_fields) / sizeof(group_by_fields[0]); i++) {
+		if (!slice_is(field, group_by_fields[i].name))
+			continue;
+		ret->apart |= group_by_fields[i].apart;
+		return 0;
+	}
+	if (slice_is(field, "timestamp")) {
+		ret->by_timestamp = true;
+		return 0;
+	}
+	if (!slice_starts_with(field, SLICE_LITERAL(LABEL_PREFIX)) ||
+	    field.len == strlen(LABEL_PREFIX))
+		return err_set(err, ERR_INVALID,
+			       "group_by: there is no field \"%.*s\": labels.NAME, function_name, "
+			       "function_file_name, mapping_file, location_address, timestamp",
+			       SLICE_FMT(field));
+	if (ret->group_by_count == QUERY_GROUP_BY_MAX)
+		return err_set(err, ERR_LIMIT, "group_by: more than %d labels", QUERY_GROUP_BY_MAX);
+	ret->group_by[ret->group_by_count++] = slice_tail(field, strlen(LABEL_PREFIX));
+	return 0;
 }
 
-/*
- * GroupBy{ fields = 1 }: labels.NAME; function_name, which Parca's UI asks for, is what nodes of
- * one caller are always grouped by.
- */
+/* GroupBy{ fields = 1 } */
 static int read_group_by(const struct pb_reader *outer, struct slice bytes, struct rpc_report *ret,
 			 struct err *err)
 {
 	struct pb_reader in = pb_reader_into(outer, bytes);
 	struct pb_field field;
+	int rc = 0;
 
-	while (pb_next(&in, &field)) {
-		if (field.wire != PB_BYTES || field.number != 1)
-			continue;
-		if (slice_is(field.bytes, "function_name"))
-			continue;
-		if (!slice_starts_with(field.bytes, SLICE_LITERAL(LABEL_PREFIX)))
-			return err_set(
-				err, is_parcas(field.bytes) ? ERR_UNSUPPORTED : ERR_INVALID,
-				"group_by: \"%.*s\" is neither labels.NAME nor function_name",
-				SLICE_FMT(field.bytes));
-		if (ret->group_by_count == QUERY_GROUP_BY_MAX)
-			return err_set(err, ERR_LIMIT, "group_by: more than %d labels",
-				       QUERY_GROUP_BY_MAX);
-		ret->group_by[ret->group_by_count++] =
-			slice_tail(field.bytes, strlen(LABEL_PREFIX));
-	}
-	return in.problem ? pb_fail(&in, "GroupBy", err) : 0;
+	while (!rc && pb_next(&in, &field))
+		if (field.wire == PB_BYTES && field.number == 1)
+			rc = read_field(field.bytes, ret, err);
+	return !rc && in.problem ? pb_fail(&in, "GroupBy", err) : rc;
 }
 
 static int read_message(const struct pb_reader *in, const struct pb_field *field,
@@ -219,6 +233,13 @@ static void read_number(const struct pb_field *field, struct rpc_report *ret)
 	}
 }
 
+/* A flame graph by timestamp is Parca's other name of it. */
+static bool is_chart(const struct rpc_report *rpc)
+{
+	return rpc->report == REPORT_FLAMECHART ||
+	       (rpc->report == REPORT_FLAMEGRAPH_ARROW && rpc->by_timestamp);
+}
+
 /* What the fields say together. */
 static int check_request(const struct rpc_report *rpc, struct err *err)
 {
@@ -233,11 +254,9 @@ static int check_request(const struct rpc_report *rpc, struct err *err)
 		return err_set(err, ERR_INVALID, "Query: the options are not those of the mode");
 	if (rpc->report == REPORT_SOURCE && !rpc->file.len)
 		return err_set(err, ERR_INVALID, "Query: a source report needs source_reference");
-	if (rpc->report == REPORT_FLAMECHART && (rpc->mode != MODE_MERGE || rpc->invert))
+	if (is_chart(rpc) && (rpc->mode != MODE_MERGE || rpc->invert))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "Query: a flame chart is of a merge, and not turned around");
-	if (rpc->report == REPORT_SOURCE && rpc->mode == MODE_DIFF)
-		return err_set(err, ERR_UNSUPPORTED, "Query: a source report is of one selection");
 	if (rpc->mode == MODE_DIFF && rpc->group_by_count)
 		return err_set(err, ERR_UNSUPPORTED, "Query: a diff cannot be grouped");
 	return 0;
@@ -305,6 +324,12 @@ static int begin(struct serve *serve, const struct net_request *request, struct 
 		return rc;
 	ret->params.filters = &rpc->filters;
 	ret->params.nodes_only = rpc->report != REPORT_PPROF && rpc->report != REPORT_SOURCE;
+	ret->params.places = rpc->report == REPORT_TABLE_ARROW ||
+			     (rpc->report == REPORT_FLAMEGRAPH_ARROW && !is_chart(rpc));
+	if (rpc->report == REPORT_FLAMEGRAPH_ARROW || rpc->report == REPORT_FLAMECHART)
+		ret->params.apart = rpc->apart;
+	if (rpc->report == REPORT_SOURCE)
+		ret->params.apart = NAME_APART_FILE;
 	return 0;
 }
 
@@ -416,12 +441,13 @@ static int ask_diff(struct query_request *query, const struct rpc_report *rpc, s
 	return rc;
 }
 
+/* A source report has no differences: Parca's of a diff is of what is compared, alone. */
 static int answer_tree(struct query_request *query, const struct rpc_report *rpc,
 		       struct strbuf *out, struct err *err)
 {
 	struct tree *tree = NULL;
-	int rc = rpc->mode == MODE_DIFF ? ask_diff(query, rpc, &tree, err)
-					: query_request_tree(query, &tree, err);
+	bool diff = rpc->mode == MODE_DIFF && rpc->report != REPORT_SOURCE;
+	int rc = diff ? ask_diff(query, rpc, &tree, err) : query_request_tree(query, &tree, err);
 
 	if (!rc && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no profile matches; try a wider time range");
@@ -468,7 +494,7 @@ void rpc_query(void *context, const struct net_request *request, struct net_resp
 		rc = add_sandwich(&rpc, &err);
 	if (!rc)
 		rc = begin(context, request, &rpc, &query, &err);
-	if (!rc && rpc.report == REPORT_FLAMECHART)
+	if (!rc && is_chart(&rpc))
 		rc = answer_chart(&query, &response->body, &err);
 	else if (!rc)
 		rc = answer_tree(&query, &rpc, &response->body, &err);
