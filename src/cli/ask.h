@@ -6,7 +6,7 @@
 #ifndef FIRN_CLI_ASK_H
 #define FIRN_CLI_ASK_H
 
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 
 #define ASK_INTERRUPTED 130 /* exit code, as shells have it */
 

@@ -57,6 +57,7 @@ static const struct verb *const verbs[] = {
 	&verb_store_verify,
 	&verb_store_stat,
 	&verb_store_backup,
+	&verb_store_restore,
 	&verb_store_export,
 	&verb_store_compact,
 	&verb_store_delete,

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "net/address.h"
 #include "net/http/hosts.h"
+#include "net/s3/s3.h"
 #include "server/access/access.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
@@ -38,6 +39,8 @@ struct server {
 	struct hosts hosts;
 	struct budget memory; /* of requests, and of what is made of their bodies */
 	struct strbuf storage_path;
+	struct bucket *bucket; /* NULL: there is none */
+	struct strbuf bucket_url;
 };
 
 /* Who may come in; an address that others can reach needs an answer to that. */
@@ -178,8 +181,17 @@ static int open_parts(struct server *server, const struct server_options *option
 					     .local_files = options->local_files,
 					     .public_files_only = !server->serve.has_users,
 					     .build_ahead = options->local_files };
-	int rc = store_open(&store, &server->serve.store, err);
+	int rc = 0;
 
+	if (options->object) {
+		rc = s3_open(options->object, &server->bucket, err);
+		strbuf_add_text(&server->bucket_url, options->object->url);
+		store.bucket = server->bucket;
+		store.bucket_url = strbuf_text(&server->bucket_url);
+		store.bucket_single_writer = options->object_single_writer;
+	}
+	if (!rc)
+		rc = store_open(&store, &server->serve.store, err);
 	if (rc)
 		return rc;
 	server->serve.retention_ns = store.retention_ns;
@@ -360,6 +372,9 @@ void server_stop(struct server *server)
 	debuginfo_close(server->serve.debuginfo);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
+	if (server->bucket)
+		server->bucket->close(server->bucket);
+	strbuf_free(&server->bucket_url);
 	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);
 	active_queries_free(server->serve.active);

@@ -11,6 +11,7 @@
 
 struct server;
 struct store_tenant_limit; /* server/persist/store.h */
+struct s3_options;	   /* net/s3/s3.h */
 
 struct server_options {
 	const char *storage_path;
@@ -48,6 +49,8 @@ struct server_options {
 	const struct store_tenant_limit *tenant_limits;
 	size_t tenant_limits_count;
 	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */
+	const struct s3_options *object; /* where parts go besides; or NULL */
+	bool object_single_writer;	 /* store_options.bucket_single_writer */
 	int64_t sample_times_ns;   /* how long times of samples are kept; 0 = they are not taken */
 };
 

@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "base/printable.h"
 #include "cli/binary_channel.h"
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 #include "cli/defaults.h"
 #include "cli/verb.h"
 #include "net/http/hosts.h"

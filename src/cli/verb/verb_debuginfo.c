@@ -11,7 +11,7 @@
 #include "agent/export/debuginfo_client.h"
 #include "base/printable.h"
 #include "cli/output_file.h"
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 #include "cli/source_archive.h"
 #include "cli/verb.h"
 #include "server/resolve/table/spill.h"

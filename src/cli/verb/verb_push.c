@@ -11,7 +11,7 @@
 
 #include "base/printable.h"
 #include "base/whole_file.h"
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 #include "cli/push/push_folder.h"
 #include "cli/push/push_request.h"
 #include "cli/verb.h"
@@ -24,8 +24,9 @@
 #define ATTEMPTS_MAX 5
 #define RETRY_PAUSE_NS (500 * CLOCK_NS_PER_MS)
 #define RETRY_PAUSE_NS_MAX (60 * CLOCK_NS_PER_S)
-#define PATIENCE_NS (10 * CLOCK_NS_PER_S) /* the longest pause that somebody at a terminal bears */
-#define LOOK_EVERY_NS CLOCK_NS_PER_S /* at a folder */
+#define PATIENCE_NS (10 * CLOCK_NS_PER_S) /* the longest pause that somebody at a terminal bears   \
+					   */
+#define LOOK_EVERY_NS CLOCK_NS_PER_S	  /* at a folder */
 #define STOP_WITHIN_NS (5 * CLOCK_NS_PER_S)
 #define SLICE_NS (100 * CLOCK_NS_PER_MS)
 

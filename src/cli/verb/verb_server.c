@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "cli/server_flags.h"
+#include "cli/flags/server_flags.h"
 #include "cli/server_process.h"
 
 struct server_verb_options {

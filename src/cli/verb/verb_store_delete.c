@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 #include "cli/verb.h"
 
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)

@@ -22,8 +22,8 @@
 #include "base/printable.h"
 #include "base/privilege.h"
 #include "cli/binary_channel.h"
-#include "cli/client_flags.h"
-#include "cli/server_flags.h"
+#include "cli/flags/client_flags.h"
+#include "cli/flags/server_flags.h"
 #include "cli/server_process.h"
 
 #define OWN_TOKEN_BYTES 32u

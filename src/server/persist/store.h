@@ -20,7 +20,8 @@
 #include "server/persist/batch/append.h"
 
 struct store;
-struct vfs; /* persist/vfs.h */
+struct vfs;    /* persist/vfs.h */
+struct bucket; /* base/storage/bucket.h */
 
 /* Of one tenant, besides those of the whole store. */
 struct store_tenant_limit {
@@ -44,6 +45,10 @@ struct store_options {
 	int64_t seal_age_ns;	/* likewise its age; 0 = default */
 	uint64_t segment_bytes; /* of a file of the log; 0 = default */
 	uint64_t cache_bytes;	/* decoded parts kept in memory; 0 = default */
+	struct bucket *bucket;	/* where parts go besides; or NULL. Stays the caller's, and must
+				   outlive the store, which cancels it when it closes */
+	const char *bucket_url; /* its name, for messages and the file BUCKET */
+	bool bucket_single_writer; /* the caller sees to it that no one else writes there */
 	bool (*is_stopping)(void); /* looked at while the log is replayed; NULL = never */
 	bool read_only; /* for verify and stat: changes nothing on disk, takes no exclusive lock */
 	bool no_background; /* tests: nothing happens but in calls (store_tick does the work) */
@@ -118,6 +123,19 @@ struct store_stat {
 	bool poisoned;
 };
 MUST_USE int store_stat(struct store *store, struct store_stat *ret, struct err *err);
+
+/* How far the bucket is behind the store. */
+struct store_bucket_stat {
+	bool on;	      /* the store has one */
+	bool fenced;	      /* another process writes there: this store takes nothing any more */
+	int64_t behind_ns;    /* age of the oldest acknowledged report that it lacks; 0 = none */
+	int64_t saved_at_ns;  /* when it was last brought up to date; 0 = never */
+	uint64_t manifest;    /* number of the newest there; 0 = none */
+	uint64_t parts;	      /* of the store's, those in it */
+	char store[33];	      /* the store's name in the bucket */
+	char error[ERR_MESSAGE_BYTES]; /* why the last attempt failed; "" = it did not */
+};
+void store_bucket_stat(struct store *store, struct store_bucket_stat *ret);
 
 /* Reads and checks every byte below path; appends one line per problem to `report`. 0 = clean. */
 MUST_USE int store_verify(const char *path, const struct vfs *vfs, struct strbuf *report,

@@ -4,6 +4,7 @@
  * limits of tenants, every second and whenever an append asks for it.
  */
 #include "base/log.h"
+#include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
 #define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S) /* a message that tells what is free is always new */
@@ -37,6 +38,7 @@ int store_tick(struct store *store, struct err *err)
 
 	assert(!store->options.read_only);
 	store_make_log_ahead(store);
+	store_bucket_publish(store);
 	rc = store_seal_due(store, err);
 	if (rc)
 		return rc;

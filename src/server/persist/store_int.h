@@ -34,6 +34,7 @@
 #define STORE_SEAL_BYTES_DEFAULT ((uint64_t)32 << 20)
 #define STORE_SEAL_BYTES_MAX ((uint64_t)512 << 20)
 #define STORE_SEAL_AGE_NS_DEFAULT (600 * CLOCK_NS_PER_S)
+#define STORE_SEAL_AGE_NS_BUCKET (120 * CLOCK_NS_PER_S) /* where what is sealed is safer */
 #define STORE_MEMTABLES_MAX 5 /* the active one and those that wait; then appends are refused */
 #define STORE_REPLAY_BYTES_MAX                                                                     \
 	((size_t)1536 << 20) /* of one generation: far over what appends make */
@@ -116,6 +117,7 @@ struct store {
 	int64_t opened_ns;
 	int64_t tenants_looked_ns;    /* guarded by lock */
 	struct store_counted counted; /* guarded by lock */
+	struct store_bucket *bucket;  /* store_bucket.c; NULL: there is none */
 };
 
 int64_t store_now_ns(const struct store *store);

@@ -4,6 +4,7 @@
 #include <libgen.h>
 
 #include "base/mem.h"
+#include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
 #define HELD_PARTS_MAX 512u /* open files; more parts are read at their own risk */
@@ -55,7 +56,8 @@ static struct store *store_new(const struct store_options *options)
 	if (store->options.seal_bytes > STORE_SEAL_BYTES_MAX)
 		store->options.seal_bytes = STORE_SEAL_BYTES_MAX;
 	if (!store->options.seal_age_ns)
-		store->options.seal_age_ns = STORE_SEAL_AGE_NS_DEFAULT;
+		store->options.seal_age_ns = options->bucket ? STORE_SEAL_AGE_NS_BUCKET
+							     : STORE_SEAL_AGE_NS_DEFAULT;
 	if (!store->options.segment_bytes)
 		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
 	fit_log(&store->options);
@@ -166,14 +168,18 @@ static int open_writable(struct store *store, struct err *err)
 	store->opened_ns = store_now_ns(store);
 	if (!rc)
 		store_watch_disk(store);
+	if (!rc)
+		rc = store_bucket_open(store, err);
 	if (!rc && !store->options.no_background) {
 		store_make_log_ahead(store);
 		rc = store_start_background(store, err);
 	}
 	if (!rc && !store->options.no_background)
 		rc = store_start_maintenance(store, err);
-	if (rc)
+	if (rc) {
 		store_stop_background(store);
+		store_bucket_close(store);
+	}
 	return rc;
 }
 
@@ -237,6 +243,7 @@ void store_close(struct store *store)
 		return;
 	store_stop_maintenance(store);
 	store_stop_background(store);
+	store_bucket_close(store);
 	store_take_log(store); /* running appends have theirs before */
 	store_give_log(store);
 	store_free(store);

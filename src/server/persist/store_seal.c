@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
 #define LONG_LOG 8u /* times what a memtable holds, and so many segments at least */
@@ -181,6 +182,7 @@ static int seal_oldest(struct store *store, struct memtable *memtable, struct er
 	if (rc)
 		return rc;
 	set_damaged_log_aside(store, memtable);
+	store_bucket_note_sealed(store, memtable->generation, memtable->created_ns);
 	swap_in(store, memtable, &part);
 	remove_old_files(store);
 	metric_add(&store_seals, 1);

@@ -35,7 +35,8 @@ struct layout_name layout_parse(const char *name)
 		ret.kind = LAYOUT_CURRENT_FILE;
 	else if (slice_is(text, LAYOUT_QUARANTINE))
 		ret.kind = LAYOUT_QUARANTINE_DIR;
-	else if (slice_is(text, "lost+found") || slice_is(text, LAYOUT_DEBUGINFO))
+	else if (slice_is(text, "lost+found") || slice_is(text, LAYOUT_DEBUGINFO) ||
+		 slice_is(text, LAYOUT_BUCKET))
 		ret.kind = LAYOUT_SYSTEM;
 	else if (take_number(&rest, "MANIFEST-", &ret.number) && !rest.len)
 		ret.kind = LAYOUT_MANIFEST;
@@ -48,6 +49,7 @@ struct layout_name layout_parse(const char *name)
 		ret.kind = LAYOUT_WAL;
 	else if (slice_ends_with(text, SLICE_LITERAL(".tmp")) &&
 		 (slice_starts_with(text, slice_of(LAYOUT_CURRENT)) ||
+		  slice_starts_with(text, slice_of(LAYOUT_BUCKET)) ||
 		  slice_starts_with(text, slice_of("MANIFEST-")) ||
 		  slice_starts_with(text, slice_of("part-")) ||
 		  slice_starts_with(text, slice_of("state-"))))

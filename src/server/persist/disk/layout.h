@@ -8,6 +8,7 @@
  *   wal-000001-0002.wal   log of memtable generation 1, segment 2
  *   part-000001.firn   profiles; numbered by the manifest
  *   state-000001.firn  dedupe window and baselines at the end of generation 1
+ *   BUCKET             what the store is called in object storage, and what of it is there
  *   quarantine/        damaged files, set aside
  *   debuginfo/         not the store's: server/debuginfo
  *   *.tmp              not yet in force; removed at open
@@ -24,6 +25,7 @@
 
 #define LAYOUT_LOCK "LOCK"
 #define LAYOUT_CURRENT "CURRENT"
+#define LAYOUT_BUCKET "BUCKET"
 #define LAYOUT_QUARANTINE "quarantine"
 #define LAYOUT_DEBUGINFO "debuginfo"
 #define LAYOUT_NAME_BYTES_MAX 64

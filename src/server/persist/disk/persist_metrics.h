@@ -53,6 +53,14 @@
 	  "Reports that were deleted by selector and are gone from the disk.")                     \
 	X(store_scrubbed_bytes, "firn_store_scrubbed_bytes_total", "",                             \
 	  "Bytes of parts read in the background to see whether they are whole.")                  \
+	X(store_bucket_uploads, "firn_store_bucket_uploads_total", "",                             \
+	  "Parts put into the bucket.")                                                            \
+	X(store_bucket_uploaded_bytes, "firn_store_bucket_uploaded_bytes_total", "",               \
+	  "Bytes of parts put into the bucket.")                                                   \
+	X(store_bucket_errors, "firn_store_bucket_errors_total", "",                               \
+	  "Attempts to bring the bucket up to date that failed; they are repeated.")               \
+	X(store_bucket_removed, "firn_store_bucket_removed_total", "",                             \
+	  "Objects removed from the bucket that nothing names any more.")                          \
 	X(store_cache_loads, "firn_store_cache_loads_total", "", "Parts read and decoded.")        \
 	X(store_cache_evictions, "firn_store_cache_evictions_total", "",                           \
 	  "Decoded parts given up for others.")
@@ -79,6 +87,10 @@
 	  "Bytes free on the disk of the store.")                                                  \
 	X(store_disk_full, "firn_store_disk_full", "",                                             \
 	  "1 while less is free than the reserve: profiles are refused.")                          \
+	X(store_bucket_behind_seconds, "firn_store_bucket_behind_seconds", "",                     \
+	  "Age of the oldest acknowledged report that is not in the bucket; 0: all are.")          \
+	X(store_bucket_fenced, "firn_store_bucket_fenced", "",                                     \
+	  "1 when another process writes this store's bucket: nothing is taken any more.")         \
 	X(store_in_flight_bytes, "firn_store_in_flight_bytes", "", "Batches that wait for the log.")
 
 #define STORE_DECLARE(object, name, labels, help) extern struct metric object;

@@ -434,6 +434,19 @@ static uint32_t encode_record(const struct manifest_edit *edit, uint32_t chain_c
 	return crc;
 }
 
+void manifest_encode(const struct manifest_state *state, struct strbuf *out)
+{
+	struct manifest_edit whole = { 0 };
+	struct strbuf header = { 0 };
+	uint32_t crc = encode_header(&header);
+
+	encode_state(state, &whole);
+	strbuf_add_slice(out, strbuf_slice(&header));
+	encode_record(&whole, crc, out);
+	manifest_edit_free(&whole);
+	strbuf_free(&header);
+}
+
 struct record {
 	uint32_t chain_crc, crc;
 	struct slice items;

@@ -79,6 +79,9 @@ void manifest_state_check(
 /* A pure function of the bytes of a manifest file. */
 MUST_USE int manifest_decode(struct slice bytes, struct manifest_state *ret, struct err *err);
 
+/* Appends a manifest file that says this state, in one record. */
+void manifest_encode(const struct manifest_state *state, struct strbuf *out);
+
 /* An edit being put together. Zero-initialised is empty. */
 struct manifest_edit {
 	struct strbuf items;

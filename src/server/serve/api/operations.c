@@ -146,6 +146,28 @@ static void put_build(struct json *json)
 	json_close_object(json);
 }
 
+/* Its address names people's accounts: only for who may see paths. */
+static void put_bucket(struct json *json, struct serve *serve, bool with_detail)
+{
+	struct store_bucket_stat stat;
+
+	store_bucket_stat(serve->store, &stat);
+	if (!stat.on)
+		return;
+	json_member_object(json, "bucket");
+	json_put_key(json, "behind_s");
+	json_put_double(json, (double)stat.behind_ns / (double)CLOCK_NS_PER_S);
+	json_member_int(json, "saved_ms", stat.saved_at_ns / CLOCK_NS_PER_MS);
+	json_member_uint(json, "manifest", stat.manifest);
+	json_member_uint(json, "parts", stat.parts);
+	json_member_bool(json, "fenced", stat.fenced);
+	if (with_detail) {
+		json_member_text(json, "store", stat.store);
+		json_member_text(json, "error", stat.error);
+	}
+	json_close_object(json);
+}
+
 void operations_status(void *context, const struct net_request *request,
 		       struct net_response *response)
 {
@@ -168,6 +190,7 @@ void operations_status(void *context, const struct net_request *request,
 	json_member_int(&json, "now_ms", clock_real_ns() / CLOCK_NS_PER_MS);
 	put_build(&json);
 	put_resources(&json, serve, request);
+	put_bucket(&json, serve, may_see_paths(serve, request));
 	json_put_key(&json, "store");
 	operations_put_stat(&json, &stat, NULL);
 	json_close_object(&json);

@@ -59,6 +59,11 @@ export interface Status {
 	memory: { resident_bytes: number; queries_bytes: number; queries_limit_bytes: number | null };
 	retention: { time_s: number | null; bytes: number | null };
 	disk: { path?: string; bytes?: number; free_bytes?: number };
+	/* Only of a server with a bucket. */
+	bucket?: {
+		behind_s: number; saved_ms: number; manifest: number; parts: number; fenced: boolean;
+		store?: string; error?: string;
+	};
 	store: {
 		rows: number;
 		reports: number;

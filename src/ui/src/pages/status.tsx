@@ -10,13 +10,17 @@ import { Answered, Copyable, Facts, PageTable, useAnswer } from "./answer";
 const EVERY_MS = 5000;
 const QUERIES_EVERY_MS = 1500;
 const DISK_LOW = 0.05;
+const BUCKET_LATE_S = 600;
+
+/* "90 s", "25 min". */
+const formatAge = (s: number) => (s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`);
 
 type Fact = [title: string, value: ComponentChildren];
 
 const when = (ms: number) => (ms ? `${dayOf(ms)} ${clockTime(ms)}` : "–");
 
 /* What is wrong, and what to do about it. */
-function Warnings({ status: { store, disk } }: { status: Status }): JSX.Element | null {
+function Warnings({ status: { store, disk, bucket } }: { status: Status }): JSX.Element | null {
 	const low = disk.bytes && disk.free_bytes !== undefined && disk.free_bytes / disk.bytes < DISK_LOW;
 	const said = [
 		store.poisoned && (
@@ -30,6 +34,17 @@ function Warnings({ status: { store, disk } }: { status: Status }): JSX.Element 
 				<b>{formatCount(store.parts_quarantined)} parts of the store could not be read</b> and
 				were set aside: answers that would need them are partial.{" "}
 				<code>firn store verify {disk.path ?? "FOLDER"}</code> says what is wrong.
+			</>
+		),
+		bucket?.fenced && (
+			<>
+				<b>Another server writes this store's bucket</b>: this one takes no more profiles.
+			</>
+		),
+		bucket && !bucket.fenced && bucket.behind_s > BUCKET_LATE_S && (
+			<>
+				<b>The bucket is {formatAge(bucket.behind_s)} behind</b>: what came since would be
+				lost with this machine. {bucket.error}
 			</>
 		),
 		low && (
@@ -170,8 +185,9 @@ const serverFacts = ({ version, uptime_s, started_ms, now_ms, memory, build }: S
 const used = (bytes: number, limit: number | null) =>
 	limit === null ? formatBytes(bytes) : `${formatBytes(bytes)} of at most ${formatBytes(limit)}`;
 
-const storeFacts = ({ store, disk, retention }: Status): Fact[] => [
+const storeFacts = ({ store, disk, retention, bucket }: Status): Fact[] => [
 	["Size", <b>{formatBytes(store.bytes.total)}</b>],
+	...(bucket ? [["Bucket", bucket.behind_s ? `${formatAge(bucket.behind_s)} behind` : "has all"] as Fact] : []),
 	["Kept", describeRetention(retention)],
 	["Disk", disk.bytes ? `${formatBytes(disk.free_bytes!)} free of ${formatBytes(disk.bytes)}` : "–"],
 	["Folder", disk.path ? <Copyable text={disk.path} what="folder" /> : "only administrators see it"],

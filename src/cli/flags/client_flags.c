@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/client_flags.h"
+#include "cli/flags/client_flags.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/debuginfo_flags.h"
+#include "cli/flags/debuginfo_flags.h"
 
 #include <stdio.h>
 #include <stdlib.h>

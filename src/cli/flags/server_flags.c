@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/server_flags.h"
+#include "cli/flags/server_flags.h"
 
 #include <stdio.h>
 
@@ -86,6 +86,7 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		.tenant_limits = flags->tenant_limits,
 		.tenant_limits_count = flags->tenant_retention.count,
 		.sample_times_ns = flags->sample_times_ns,
+		.object_single_writer = flags->object_single_writer,
 	};
 
 	if (!options.storage_path) {
@@ -97,6 +98,10 @@ int server_flags_options(struct server_flags *flags, struct server_options *ret,
 		if (read_tenant_limit(flags, i, err))
 			return -ERR_INVALID;
 
+	if (flags->object_url) {
+		flags->s3 = object_flags_options(&flags->object, flags->object_url);
+		options.object = &flags->s3;
+	}
 	debuginfo_flags_apply(&flags->debuginfo, &options);
 	*ret = options;
 	return 0;

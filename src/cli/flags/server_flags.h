@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server_flags - the options that `firn server` and `firn up` have in common. */
-#ifndef FIRN_CLI_SERVER_FLAGS_H
-#define FIRN_CLI_SERVER_FLAGS_H
+#ifndef FIRN_CLI_FLAGS_SERVER_FLAGS_H
+#define FIRN_CLI_FLAGS_SERVER_FLAGS_H
 
-#include "cli/debuginfo_flags.h"
+#include "cli/flags/debuginfo_flags.h"
+#include "cli/flags/object_flags.h"
 #include "cli/storage_path.h"
 #include "cli/verb.h"
 #include "server/persist/store.h"
@@ -36,6 +37,10 @@ struct server_flags {
 	struct store_tenant_limit tenant_limits[OPTION_LIST_MAX];
 	char tenant_names[OPTION_LIST_MAX][SERVER_FLAGS_TENANT_BYTES];
 	int64_t sample_times_ns;
+	const char *object_url;
+	bool object_single_writer;
+	struct object_flags object;
+	struct s3_options s3;
 };
 
 /* `type` is the verb's options struct, whose member `server` is a struct server_flags. */
@@ -66,6 +71,23 @@ struct server_flags {
 		  offsetof(type, server.reserve),                                                  \
 		  "B",                                                                             \
 		  "take no profiles while less is free on the disk (default 5%, at most 1GiB)",    \
+		  0,                                                                               \
+		  0 },                                                                             \
+		{ 0,                                                                               \
+		  "object-url",                                                                    \
+		  OPTION_TEXT,                                                                     \
+		  offsetof(type, server.object_url),                                               \
+		  "URL",                                                                           \
+		  "keep profiles in object storage, too: s3://BUCKET[/PREFIX] (docs/scaling.md)",  \
+		  0,                                                                               \
+		  0 },                                                                             \
+		OBJECT_FLAGS_OPTIONS(type, server.object),                                         \
+		{ 0,                                                                               \
+		  "object-single-writer",                                                          \
+		  OPTION_FLAG,                                                                     \
+		  offsetof(type, server.object_single_writer),                                     \
+		  NULL,                                                                            \
+		  "the bucket cannot tell a second server; you see to it that there is none",      \
 		  0,                                                                               \
 		  0 },                                                                             \
 		{ 0,	       "request-memory",                                                   \

@@ -2,8 +2,8 @@
 /*
  * debuginfo_flags - the server's options about where symbols and sources come from besides uploads.
  */
-#ifndef FIRN_CLI_DEBUGINFO_FLAGS_H
-#define FIRN_CLI_DEBUGINFO_FLAGS_H
+#ifndef FIRN_CLI_FLAGS_DEBUGINFO_FLAGS_H
+#define FIRN_CLI_FLAGS_DEBUGINFO_FLAGS_H
 
 #include "cli/verb.h"
 #include "server/server.h"

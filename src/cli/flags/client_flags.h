@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_flags - the options by which verbs find a server, trust it and prove themselves. */
-#ifndef FIRN_CLI_CLIENT_FLAGS_H
-#define FIRN_CLI_CLIENT_FLAGS_H
+#ifndef FIRN_CLI_FLAGS_CLIENT_FLAGS_H
+#define FIRN_CLI_FLAGS_CLIENT_FLAGS_H
 
 #include "cli/verb.h"
 #include "net/client/client.h"
