@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CallGraphAnswer } from "../../../src/ui/src/data/api";
+import type { CallGraphAnswer } from "../../../src/ui/src/model/answers";
 import { type CallGraph, NODE_WIDTH, layOut, neighbourOf, pathOf } from "../../../src/ui/src/model/callgraph";
 
 function graphOf(count: number, edges: [number, number, number][], total = 100): CallGraphAnswer {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Point } from "../../../src/ui/src/data/api";
+import type { Point } from "../../../src/ui/src/model/answers";
 import { chartOf } from "../../../src/ui/src/model/chart";
 import { START, formatPlace, parsePlace } from "../../../src/ui/src/model/place";
 import {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SeriesAnswer } from "../../../src/ui/src/data/api";
+import type { SeriesAnswer } from "../../../src/ui/src/model/answers";
 import {
 	COLUMNS_MAX, cellSpan, cellsOf, columnChoices, heatStep, HEAT_STEPS, heatmapOf, layoutFor, sumOf,
 } from "../../../src/ui/src/model/heatmap";

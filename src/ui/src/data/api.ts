@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api - the server's queries (docs/api.md). Relative to the page, so any path prefix works. */
+import type {
+	CallGraphAnswer, FlameChartAnswer, HeatmapAnswer, SeriesAnswer, Significance,
+} from "../model/answers";
 import { retryAfterMs } from "../model/retry";
 import type { TimeRange } from "../model/timerange";
 
@@ -13,19 +16,6 @@ export interface ProfileType {
 	delta: boolean;
 	period: number;
 	newest_ms: number;
-}
-
-/* [at_ms, value, per_second, reports] */
-export type Point = [number, number, number, number];
-
-export interface SeriesAnswer {
-	type: string;
-	unit: string;
-	period: number;
-	period_unit: string;
-	delta: boolean;
-	step_ms: number;
-	series: { labels: Record<string, string>; points: Point[] }[];
 }
 
 /* Status 0: no answer came, or only a part of one. `retryMs` is when the server wants to be asked again, or 0. */
@@ -194,25 +184,6 @@ export async function fetchProgress(
 	}), null);
 }
 
-/* Whether a share changed by more than chance. */
-export interface Verdict {
-	share: number;
-	base_share: number;
-	low: number;
-	high: number;
-	p: number;
-	significant: boolean;
-}
-
-export interface Significance {
-	significance: {
-		method: "none" | "counts" | "blocks";
-		level?: number;
-		total?: { rate: number; base_rate: number; p: number; significant: boolean } | null;
-	};
-	functions: { name: string; change?: { self: Verdict | null; total: Verdict | null } }[];
-}
-
 /* What of a comparison is more than noise, by function. */
 export async function fetchSignificance(
 	{ query, range, demangle, filters }: TreeQuery, base: { query: string; range: TimeRange },
@@ -266,52 +237,10 @@ export async function fetchSource(buildId: string, file: string, signal?: AbortS
 	return bodyOf(await ask("source", { build_id: buildId, file }, signal), "text");
 }
 
-/* Values by time of column and row within; empty cells are not there. */
-export interface HeatmapAnswer {
-	from_ms: number;
-	to_ms: number;
-	column_ms: number;
-	rows: number;
-	/* Whether samples count at their own times, not at the start of their report. */
-	times: boolean;
-	/* How exactly times are known. */
-	resolution_ms: number;
-	cells: [column: number, row: number, value: number, reports: number][];
-}
-
 export async function fetchHeatmap(
 	query: string, range: TimeRange, columnMs: number, rows: number, signal?: AbortSignal,
 ): Promise<HeatmapAnswer> {
 	return askIfChanged("heatmap", { query, ...range, column: `${columnMs / 1000}s`, rows }, signal);
-}
-
-/* A function as JSON answers have it. */
-export interface FunctionAnswer {
-	name: string;
-	kind: string;
-	system_name?: string;
-	file?: string;
-	start_line?: number;
-	mapping?: string;
-	build_id?: string;
-	unresolved?: string;
-	/* A group-by value. */
-	label?: boolean;
-}
-
-/* Stacks over time, by lane. */
-export interface FlameChartAnswer {
-	from_ms: number;
-	to_ms: number;
-	step_ms: number;
-	resolution_ms: number;
-	total: number;
-	lanes_left_out: number;
-	functions: FunctionAnswer[];
-	lanes: {
-		name: string; total: number;
-		boxes: [depth: number, startMs: number, durationMs: number, fn: number, value: number][];
-	}[];
 }
 
 export async function fetchFlameChart(
@@ -319,13 +248,6 @@ export async function fetchFlameChart(
 ): Promise<FlameChartAnswer> {
 	const parameters = { ...treeParameters({ ...query, groupBy: [] }), by, step: `${stepMs}ms` };
 	return askIfChanged("flamechart", parameters, signal);
-}
-
-export interface CallGraphAnswer {
-	total: number;
-	left_out: number;
-	functions: (FunctionAnswer & { flat: number; cum: number })[];
-	edges: [caller: number, callee: number, value: number][];
 }
 
 export async function fetchCallGraph(

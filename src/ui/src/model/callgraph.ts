@@ -6,7 +6,7 @@
  * invisible nodes of the layers between; the order within layers follows the neighbours' means, and
  * places are the closest to those means that keep the order and the distances.
  */
-import type { CallGraphAnswer, FunctionAnswer } from "../data/api";
+import type { CallGraphAnswer, FunctionAnswer } from "./answers";
 
 export interface CallNode {
 	fn: FunctionAnswer;

@@ -6,7 +6,7 @@
  * A bucket in which nobody reported is a gap. One in which others reported and this line did not
  * is zero for values that add up over time.
  */
-import type { SeriesAnswer } from "../data/api";
+import type { SeriesAnswer } from "./answers";
 import type { Unit } from "./quantity";
 import type { Span } from "./timerange";
 

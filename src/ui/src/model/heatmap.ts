@@ -4,7 +4,7 @@
  * (top) to its end. Cells are numbered in the order of time, so a stretch of time is a range of
  * numbers.
  */
-import type { HeatmapAnswer } from "../data/api";
+import type { HeatmapAnswer } from "./answers";
 import type { Span } from "./timerange";
 
 export interface Layout {

@@ -4,7 +4,7 @@
  * it: below the root, for each lane a row that carries its name, and when the lane is open one row per
  * depth. A box covers its time; what it is worth is in `values`.
  */
-import type { FlameChartAnswer, FunctionAnswer, SeriesAnswer } from "../data/api";
+import type { FlameChartAnswer, FunctionAnswer, SeriesAnswer } from "./answers";
 import { type Functions, GROUP, KINDS, type Profile, type ProfileHeader } from "./profile";
 import { type Span, stepFor } from "./timerange";
 

@@ -3,7 +3,7 @@
  * verdicts - whether a function of a comparison changed by more than noise, as the server's test says. The graph's
  * colours, the table, the sentence and every tooltip ask here, so that they cannot disagree.
  */
-import type { Significance } from "../data/api";
+import type { Significance } from "./answers";
 import { type Mode, changeOf, stepOf } from "./compare";
 import { GROUP, TRIMMED, type Profile, functionName } from "./profile";
 

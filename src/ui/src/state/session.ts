@@ -8,9 +8,9 @@
  */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import {
-	ApiError, type ProfileBytes, type ProfileType, type SeriesAnswer, type TreeQuery, fetchProfileBytes,
-	fetchSeries, fetchTypes,
+	ApiError, type ProfileBytes, type ProfileType, type TreeQuery, fetchProfileBytes, fetchSeries, fetchTypes,
 } from "../data/api";
+import type { SeriesAnswer } from "../model/answers";
 import { decode } from "../data/decoder";
 import { secondsOf } from "../model/compare";
 import { lengthOf, parseCells } from "../model/moments";

@@ -4,7 +4,8 @@
  * asked anew.
  */
 import { signal } from "@preact/signals";
-import { type Significance, fetchSignificance } from "../data/api";
+import { fetchSignificance } from "../data/api";
+import type { Significance } from "../model/answers";
 import { type Verdicts, verdictsOf } from "../model/verdicts";
 import { isLocal } from "./local";
 import { base, baseSelector, place } from "./place";

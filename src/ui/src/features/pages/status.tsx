@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* status - the server: its store, memory and disk, what is being asked, and what was built. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { type RunningQuery, type Status, fetchQueries, fetchStatus, stopQuery } from "../../data/operations";
+import { formatBytes, formatCount, formatPercent, formatTime } from "../../model/quantity";
+import { clockTime, dayOf, describeAge } from "../../model/timerange";
+import { Answered, Copyable, Facts, PageTable, useAnswer } from "./answer";
+
+const EVERY_MS = 5000;
+const QUERIES_EVERY_MS = 1500;
+const DISK_LOW = 0.05;
+const BUCKET_LATE_S = 600;
+
+/* "90 s", "25 min". */
+const formatAge = (s: number) => (s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`);
+
+type Fact = [title: string, value: ComponentChildren];
+
+const when = (ms: number) => (ms ? `${dayOf(ms)} ${clockTime(ms)}` : "–");
+
+/* What is wrong, and what to do about it. */
+function Warnings({ status: { store, disk, bucket } }: { status: Status }): JSX.Element | null {
+	const low = disk.bytes && disk.free_bytes !== undefined && disk.free_bytes / disk.bytes < DISK_LOW;
+	const said = [
+		store.poisoned && (
+			<>
+				<b>The store takes no more profiles.</b> Writing to the disk failed; the log says how.
+				When that is mended, restart the server: what was acknowledged is safe.
+			</>
+		),
+		store.parts_quarantined > 0 && (
+			<>
+				<b>{formatCount(store.parts_quarantined)} parts of the store could not be read</b> and
+				were set aside: answers that would need them are partial.{" "}
+				<code>firn store verify {disk.path ?? "FOLDER"}</code> says what is wrong.
+			</>
+		),
+		bucket?.fenced && (
+			<>
+				<b>Another server writes this store's bucket</b>: this one takes no more profiles.
+			</>
+		),
+		bucket && !bucket.fenced && bucket.behind_s > BUCKET_LATE_S && (
+			<>
+				<b>The bucket is {formatAge(bucket.behind_s)} behind</b>: what came since would be
+				lost with this machine. {bucket.error}
+			</>
+		),
+		low && (
+			<>
+				<b>The disk is nearly full</b>: {formatBytes(disk.free_bytes!)} are free. A smaller
+				retention makes room.
+			</>
+		),
+	].filter(Boolean);
+	return (
+		<>
+			{said.map((text, index) => (
+				<div key={index} class="notice bad" role="alert">
+					<span>{text}</span>
+				</div>
+			))}
+		</>
+	);
+}
+
+/* Where the bytes are. */
+function StoreBytes({ bytes, parts }: { bytes: Status["store"]["bytes"]; parts: number }): JSX.Element {
+	const rows: [string, number][] = [
+		["Samples", bytes.samples],
+		["Stacks", bytes.stacks],
+		["Symbols", bytes.symbols],
+		["Sums by hour and day", bytes.rollups],
+		["Times of samples", bytes.sample_times],
+		["Write-ahead log", bytes.wal],
+	];
+	return (
+		<PageTable label={`Bytes of ${parts} parts and the log`} head={["What", "Bytes", "Share"]}>
+			{rows.map(([title, size]) => (
+				<tr key={title}>
+					<th scope="row">{title}</th>
+					<td class="number">{formatBytes(size)}</td>
+					<td class="number share-cell">
+						<meter
+							min={0}
+							max={bytes.total || 1}
+							value={size}
+							aria-label={title}
+						/>
+						{formatPercent(size, bytes.total)}
+					</td>
+				</tr>
+			))}
+		</PageTable>
+	);
+}
+
+function Query({ query, onDone }: { query: RunningQuery; onDone(): void }): JSX.Element {
+	const stopping = useSignal("");
+	const stop = () => {
+		stopping.value = "Stopping…";
+		stopQuery(query.id).then(
+			onDone,
+			(error: unknown) => (stopping.value = error instanceof Error ? error.message : String(error)),
+		);
+	};
+	return (
+		<tr>
+			<th scope="row">
+				<code class="page-query">{query.query || query.path}</code>
+				<span class="muted under">
+					{query.path} · {query.by}
+				</span>
+			</th>
+			<td class="number">{formatTime(query.took_ms * 1e6)}</td>
+			<td class="number">
+				{query.bytes_all > 0 ? (
+					<>
+						<progress
+							max={query.bytes_all}
+							value={query.bytes_done}
+							aria-label={`Query ${query.id}`}
+						/>
+						<span class="muted under">
+							{formatBytes(query.bytes_done)} of{" "}
+							{formatBytes(query.bytes_all)}
+						</span>
+					</>
+				) : (
+					"–"
+				)}
+			</td>
+			<td>
+				{query.cancelled || stopping.value ? (
+					<span class="muted" role="status">
+						{stopping.value || "Stopping…"}
+					</span>
+				) : (
+					<button type="button" class="button" onClick={stop}>
+						Cancel
+					</button>
+				)}
+			</td>
+		</tr>
+	);
+}
+
+function Queries(): JSX.Element {
+	const answer = useAnswer(fetchQueries, QUERIES_EVERY_MS);
+	return (
+		<Answered answer={answer}>
+			{(queries) =>
+				!queries.length ? (
+					<p class="muted" role="status">
+						Nothing is being asked right now.
+					</p>
+				) : (
+					<PageTable label="Running queries" head={["Query", "Runs for", "Read", ""]}>
+						{queries.map((query) => (
+							<Query key={query.id} query={query} onDone={answer.again} />
+						))}
+					</PageTable>
+				)
+			}
+		</Answered>
+	);
+}
+
+const describeRetention = ({ time_s, bytes }: Status["retention"]) =>
+	[time_s ? describeAge(time_s * 1000) : "for ever", bytes ? `at most ${formatBytes(bytes)}` : ""]
+		.filter(Boolean)
+		.join(", ");
+
+const serverFacts = ({ version, uptime_s, started_ms, now_ms, memory, build }: Status): Fact[] => [
+	["Version", <b>firn {version}</b>],
+	["Running for", `${describeAge(uptime_s * 1000)}, since ${when(started_ms)}`],
+	["Clock", `${when(now_ms)}, ${skew(now_ms)}`],
+	["Memory", formatBytes(memory.resident_bytes)],
+	["of queries", used(memory.queries_bytes, memory.queries_limit_bytes)],
+	["Built by", `${build.compiler}, for ${build.architecture}`],
+	["Kernel", build.kernel],
+];
+
+const used = (bytes: number, limit: number | null) =>
+	limit === null ? formatBytes(bytes) : `${formatBytes(bytes)} of at most ${formatBytes(limit)}`;
+
+const storeFacts = ({ store, disk, retention, bucket }: Status): Fact[] => [
+	["Size", <b>{formatBytes(store.bytes.total)}</b>],
+	...(bucket ? [["Bucket", bucket.behind_s ? `${formatAge(bucket.behind_s)} behind` : "has all"] as Fact] : []),
+	["Kept", describeRetention(retention)],
+	["Disk", disk.bytes ? `${formatBytes(disk.free_bytes!)} free of ${formatBytes(disk.bytes)}` : "–"],
+	["Folder", disk.path ? <Copyable text={disk.path} what="folder" /> : "only administrators see it"],
+	["Oldest", when(store.oldest_ms)],
+	["Newest", when(store.newest_ms)],
+	["Reports", formatCount(store.reports)],
+	["Rows", formatCount(store.rows)],
+	["Series", formatCount(store.series)],
+	["Stacks", formatCount(store.stacks)],
+	["Parts", `${formatCount(store.parts)}, and ${formatCount(store.memtables)} in memory`],
+	["Set aside", formatCount(store.parts_quarantined)],
+];
+
+function Section({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+	return (
+		<section aria-label={title}>
+			<h2>{title}</h2>
+			{children}
+		</section>
+	);
+}
+
+export function StatusPage(): JSX.Element {
+	const answer = useAnswer(fetchStatus, EVERY_MS);
+	return (
+		<Answered answer={answer}>
+			{(status) => (
+				<>
+					<Warnings status={status} />
+					<Section title="Server"><Facts facts={serverFacts(status)} /></Section>
+					<Section title="Running queries"><Queries /></Section>
+					<Section title="Store">
+						<Facts facts={storeFacts(status)} />
+						<StoreBytes bytes={status.store.bytes} parts={status.store.parts} />
+					</Section>
+				</>
+			)}
+		</Answered>
+	);
+}
+
+/* This browser's clock against the server's; half a second is the way. */
+function skew(serverMs: number): string {
+	const seconds = Math.round((serverMs - Date.now()) / 1000);
+	if (Math.abs(seconds) < 2) return "as this browser's";
+	return `${describeAge(Math.abs(seconds) * 1000)} ${seconds > 0 ? "ahead of" : "behind"} this browser's`;
+}

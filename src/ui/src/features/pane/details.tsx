@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* details - the side pane on what is selected: its values, its place, what it calls; else what is to be known. */
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import {
+	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
+	functionSystemName, functionUnresolved, kindName, nodeName,
+} from "../../model/profile";
+import {
+	THIN_SAMPLES, formatCount, formatPercent, formatRate, formatSamples, formatValue, samplesOf,
+} from "../../model/quantity";
+import { Icon } from "../../kit/icons";
+import { changeTexts } from "../../state/changes";
+import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../../state/reading";
+import { profile, seconds, unit } from "../../state/session";
+import { DoubtsInFull } from "../doubts/doubts";
+
+function Copy({ text, what }: { text: string; what: string }): JSX.Element {
+	const done = useSignal(false);
+	const copy = () => {
+		void navigator.clipboard?.writeText(text).then(() => {
+			done.value = true;
+			setTimeout(() => (done.value = false), 1200);
+		});
+	};
+	return (
+		<button type="button" class="icon-button copy" aria-label={`Copy ${what}`} title={`Copy ${what}`}
+			onClick={copy}>
+			<Icon name={done.value ? "check" : "copy"} />
+		</button>
+	);
+}
+
+function Measure({ title, value, whole }: { title: string; value: number; whole: number }): JSX.Element {
+	const rate = formatRate(unit.value, value, seconds.value);
+	const values = [rate, formatValue(unit.value, value), formatSamples(unit.value, value)];
+	return (
+		<div class="measure">
+			<dt>{title}</dt>
+			<dd class="number">
+				<b>{formatPercent(value, whole)}</b> <span class="muted">of total</span>
+				{value > 0 && <span class="measure-values">{values.filter(Boolean).join(" · ")}</span>}
+			</dd>
+		</div>
+	);
+}
+
+const CALLEES_MAX = 8;
+const NAME_MAX = 24; // of a function, on a button
+
+function Callee({ current, node, of }: { current: Profile; node: number; of: number }): JSX.Element {
+	const name = nodeName(current, node);
+	return (
+		<li>
+			<button type="button" onClick={() => zoomTo(node)} title={name}>
+				<span class="number">
+					{current.sides ? changeTexts(current, node).words
+						: formatPercent(current.total[node]!, current.total[of]!)}
+				</span>
+				<span class="mono callee-name">{name}</span>
+			</button>
+		</li>
+	);
+}
+
+function Callees({ current, node }: { current: Profile; node: number }): JSX.Element | null {
+	const [first, end] = childrenOf(current, node, depthOf(current, node));
+	if (first === end)
+		return null;
+	const shown = Array.from({ length: Math.min(end - first, CALLEES_MAX) }, (_, index) => first + index);
+	const more = end - first - shown.length;
+	return (
+		<section class="callees" aria-label="Called from here">
+			<h3>Called from here</h3>
+			<ul>
+				{shown.map((child) => <Callee key={child} current={current} node={child} of={node} />)}
+			</ul>
+			{more > 0 && <p class="muted">and {formatCount(more)} more</p>}
+		</section>
+	);
+}
+
+function Facts({ current, fn }: { current: Profile; fn: number }): JSX.Element {
+	const facts: [string, string][] = [
+		["Source", functionFile(current, fn)],
+		["System name", functionSystemName(current, fn)],
+		["Binary", functionMapping(current, fn)],
+		["Build ID", functionBuildId(current, fn)],
+		["Kind", fn ? kindName(current, fn) : ""],
+	];
+	return (
+		<dl class="facts">
+			{facts.filter(([, value]) => value).map(([title, value]) => (
+				<div key={title}>
+					<dt>{title}</dt>
+					<dd title={value}>
+						<span class="fact mono"><bdi>{value}</bdi></span>
+						<Copy text={value} what={title.toLowerCase()} />
+					</dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+/* What to do is between backquotes: it can be copied. */
+function Reason({ text }: { text: string }): JSX.Element {
+	const [before, command, after] = text.split("`");
+	return (
+		<>
+			{before}
+			{command && <><code>{command}</code><Copy text={command} what="command" /></>}
+			{after}
+		</>
+	);
+}
+
+function Unresolved({ current }: { current: Profile }): JSX.Element | null {
+	const { value, reasons, reasons_total } = current.header.unresolved;
+	const whole = current.total[0]!;
+	if (!reasons.length)
+		return null;
+	return (
+		<section class="unresolved" aria-label="Without symbols">
+			<h3>{formatPercent(value, whole)} of samples lack symbols</h3>
+			<ul>
+				{reasons.map((reason, index) => (
+					<li key={index}>
+						<span class="number">{formatPercent(reason.value, whole)}</span>
+						<span>
+							{reason.mapping && <><b class="mono">{reason.mapping}</b>: </>}
+							<Reason text={reason.text} />
+						</span>
+					</li>
+				))}
+			</ul>
+			{reasons_total > reasons.length && (
+				<p class="muted">and {formatCount(reasons_total - reasons.length)} more</p>
+			)}
+		</section>
+	);
+}
+
+function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
+	const { a, b, words, doubt } = changeTexts(current, node);
+	const facts = [["A", a], ["B", b], ["Change", `${words || "none"}${doubt && `, ${doubt}`}`]];
+	return (
+		<dl class="measures">
+			{facts.map(([title, value]) => (
+				<div key={title} class="measure">
+					<dt>{title}</dt>
+					<dd class="number"><b>{value}</b></dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+export function Details(): JSX.Element {
+	const current = profile.value;
+	if (!current)
+		return <p class="pane-note">Nothing to show yet.</p>;
+	const fn = selectedFunction.value;
+	const node = cursor.value >= 0 ? cursor.value : fn ? widestOf(current, fn) : focus.value;
+	const name = nodeName(current, Math.max(0, node));
+	const whole = current.total[0]!;
+	const widest = functionName(current, fn);
+	const table = top.value;
+	return (
+		<div class="details">
+			<div class="details-name">
+				<h2 class="mono"><bdi>{name}</bdi></h2>
+				<Copy text={name} what="name" />
+			</div>
+			{current.sides ? <Compared current={current} node={node} /> : <dl class="measures">
+				<Measure title="Total here" value={current.total[node]!} whole={whole} />
+				<Measure title="Self here" value={current.self[node]!} whole={whole} />
+				{fn > 0 && table && <>
+					<Measure title="Total, all callers" value={table.total[fn]!} whole={whole} />
+					<Measure title="Self, all callers" value={table.self[fn]!} whole={whole} />
+				</>}
+			</dl>}
+			{fn > 0 && samplesOf(current.header, unit.value, current.total[node]!) < THIN_SAMPLES && (
+				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
+			)}
+			{functionUnresolved(current, current.func[node]!) && (
+				<p class="no-symbols" role="note">
+					No symbols: <Reason text={functionUnresolved(current, current.func[node]!)} />
+				</p>
+			)}
+			{!fn && <DoubtsInFull />}
+			<Facts current={current} fn={current.func[node]!} />
+			<Callees current={current} node={node} />
+			{!fn && <Unresolved current={current} />}
+			{!fn && <p class="pane-note">Click a frame to zoom to it and see it here.</p>}
+			{fn > 0 && cursor.value < 0 && (
+				<button type="button" class="button" onClick={() => zoomTo(node)}>
+					Zoom to the widest {widest.length > NAME_MAX ? "frame" : widest}
+				</button>
+			)}
+		</div>
+	);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tools - views, search, grouping, colours; below them the path of the zoom and the legend. */
+import { signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useCallback, useRef, useState } from "preact/hooks";
+import { fetchLabels } from "../../data/api";
+import type { ColourBy, Demangle, View } from "../../model/place";
+import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
+import { shorten } from "../../model/shortname";
+import { largestOf } from "../../model/top";
+import { go, place, selector } from "../../state/place";
+import { paneOpen } from "../../state/preferences";
+import { canShow, isLocal, shown as shownFile } from "../../state/local";
+import { colouring, focus, highlighted, matches, pattern, walkMatches, zoomTo } from "../../state/reading";
+import { profile, seconds, unit } from "../../state/session";
+import { toggleInverted, toggleUpright } from "../../state/transforms";
+import { AddFilter } from "../filters/filter_row";
+import { Icon } from "../../kit/icons";
+import { lazy } from "../../kit/lazy";
+import { Picker } from "../../kit/picker";
+import { Popover } from "../../kit/popover";
+import { Share } from "../share/share_button";
+
+export const VIEWS: { view: View; title: string; key: string }[] = [
+	{ view: "flame", title: "Flame graph", key: "1" },
+	{ view: "table", title: "Table", key: "2" },
+	{ view: "sandwich", title: "Sandwich", key: "3" },
+	{ view: "compare", title: "Compare", key: "4" },
+	{ view: "timeline", title: "Timeline", key: "5" },
+	{ view: "heatmap", title: "Heatmap", key: "6" },
+	{ view: "callgraph", title: "Call graph", key: "7" },
+];
+
+const Crumbs = lazy(() => import("./crumbs").then((view) => view.Crumbs));
+const CompareSummary = lazy(() => import("../compare/compare").then((view) => view.CompareSummary));
+
+const COLOURS: { value: ColourBy; label: string }[] = [
+	{ value: "binary", label: "Binary" },
+	{ value: "package", label: "Package" },
+	{ value: "file", label: "Source file" },
+	{ value: "kind", label: "Language" },
+	{ value: "function", label: "Function" },
+];
+
+const NAMES: { value: Demangle; label: string; hint?: string }[] = [
+	{ value: "full", label: "Full", hint: "box<int>::put(int)" },
+	{ value: "templates", label: "No parameters", hint: "box<int>::put" },
+	{ value: "simple", label: "Simple", hint: "box::put" },
+	{ value: "none", label: "As in the binary", hint: "_ZN3boxIiE3putEi" },
+];
+
+/* A comparison's tree is another one: a zoom into it means nothing elsewhere. */
+export function showView(view: View): void {
+	if (!canShow(view))
+		return;
+	const other = (view === "compare") !== (place.value.view === "compare");
+	go(other ? { view, zoom: "" } : { view });
+}
+
+function ViewTabs(): JSX.Element {
+	return (
+		<div class="tabs" role="group" aria-label="View">
+			{VIEWS.map(({ view, title, key }) => (
+				<button key={view} type="button" disabled={!canShow(view)}
+					title={canShow(view) ? `${title} (${key})`
+						: `${title} needs a server: a file has neither times nor binaries`}
+					aria-pressed={place.value.view === view} onClick={() => showView(view)}>
+					{title}
+				</button>
+			))}
+		</div>
+	);
+}
+
+function SearchResult(): JSX.Element | null {
+	const compiled = pattern.value;
+	if (compiled.kind === "invalid")
+		return <span class="search-result wrong" role="alert">{compiled.reason}</span>;
+	const found = matches.value;
+	if (!found || !profile.value)
+		return null;
+	if (!found.functionCount)
+		return <span class="search-result muted" role="status">no match</span>;
+	const functions = formatCount(found.functionCount);
+	const frames = formatCount(found.nodeCount);
+	return (
+		<span class="search-result" role="status"
+			title={`${functions} functions in ${frames} frames; stacks with a match, each counted once`}>
+			<b class="number">{formatPercent(found.value, profile.value.total[0]!)}</b>
+			<span class="muted number search-more">{functions} fn · {frames} frames</span>
+		</span>
+	);
+}
+
+function Search(): JSX.Element {
+	const input = useRef<HTMLInputElement>(null);
+	const { search } = place.value;
+	const key = (event: KeyboardEvent) => {
+		if (event.isComposing)
+			return;
+		if (event.key === "Enter") {
+			const node = walkMatches(event.shiftKey ? -1 : 1);
+			if (node >= 0)
+				zoomTo(node);
+		} else if (event.key === "Escape") {
+			go({ search: "" }, "replace");
+			input.current!.blur();
+		} else {
+			return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	const none = !matches.value?.functionCount;
+	return (
+		<div class={`search${pattern.value.kind === "invalid" ? " invalid" : ""}`} role="search">
+			<Icon name="search" />
+			<input ref={input} id="search" type="text" placeholder="Search, or /regex/"
+				aria-label="Search functions" spellcheck={false} autocomplete="off"
+				value={search} onKeyDown={key}
+				onInput={(event) => go({ search: event.currentTarget.value }, "replace")} />
+			<SearchResult />
+			{search && <>
+				<button type="button" class="icon-button" aria-label="Previous match"
+					title="Previous match (N)" disabled={none} onClick={() => walkMatches(-1)}>
+					<Icon name="up" />
+				</button>
+				<button type="button" class="icon-button" aria-label="Next match"
+					title="Next match (n)" disabled={none} onClick={() => walkMatches(1)}>
+					<Icon name="down" />
+				</button>
+				<button type="button" class="icon-button" aria-label="Clear the search"
+					onClick={() => go({ search: "" }, "replace")}>
+					<Icon name="close" />
+				</button>
+			</>}
+		</div>
+	);
+}
+
+let ungroupedZoom = "";
+
+function GroupBy(): JSX.Element {
+	const labels = useSignal<string[]>([]);
+	const load = () => {
+		if (isLocal.value) {
+			labels.value = shownFile.value?.facts.labels ?? [];
+			return;
+		}
+		fetchLabels(selector.value, place.value.range).then((all) => (labels.value = all), () => undefined);
+	};
+	const { groupBy, zoom } = place.value;
+	/* A zoom is of one grouping; back without any, it is the former one again. */
+	const change = (chosen: string[]) => {
+		if (!groupBy.length)
+			ungroupedZoom = zoom;
+		go({ groupBy: chosen, zoom: chosen.length ? "" : ungroupedZoom });
+	};
+	const options = [...new Set([...groupBy, ...labels.value])].sort().map((label) => ({ value: label, label }));
+	return (
+		<Picker label="Group by" showLabel multiple options={options} chosen={groupBy} none="none" class="quiet"
+			empty={isLocal.value ? "The file has no labels." : "No labels in this range."} onOpen={load}
+			onChange={change} />
+	);
+}
+
+function Direction(): JSX.Element | null {
+	const { view, inverted, upright } = place.value;
+	if (view === "sandwich")
+		return null;
+	return (
+		<>
+			{view !== "compare" && (
+				<button type="button" class="icon-button" aria-pressed={inverted} aria-label="Invert"
+					title="Invert: functions first, their callers below (i)"
+					onClick={toggleInverted}>
+					<Icon name="invert" />
+				</button>
+			)}
+			{view !== "table" && (
+				<button type="button" class="icon-button"
+					aria-pressed={upright} aria-label="Roots at the bottom"
+					title="Roots at the bottom (u)" onClick={toggleUpright}>
+					<Icon name="upright" />
+				</button>
+			)}
+		</>
+	);
+}
+
+/* There when an interpreter's frames are folded, or are shown because the reader wants them. */
+function Runtimes(): JSX.Element | null {
+	const { runtimes } = place.value;
+	if (!runtimes && !profile.value?.folded)
+		return null;
+	return (
+		<button type="button" class="control"
+			aria-label={runtimes ? "− C: hide interpreter" : "+ C: show interpreter"}
+			title="Interpreters' own C frames; hidden, they count for the functions that they work for"
+			onClick={() => go({ runtimes: !runtimes, zoom: "" })}>
+			{runtimes ? "− C" : "+ C"}
+		</button>
+	);
+}
+
+function ColourPicker(): JSX.Element {
+	return (
+		<Picker label="Colour" showLabel options={COLOURS} chosen={[place.value.colourBy]}
+			class="quiet colour-picker"
+			onChange={([chosen]) => go({ colourBy: chosen as ColourBy }, "replace")} />
+	);
+}
+
+/* Boxes are found again by their names: another mode is another picture. */
+function NamesPicker(): JSX.Element {
+	return (
+		<Picker label="Names" showLabel options={NAMES} chosen={[place.value.demangle]}
+			class="quiet names-picker"
+			onChange={([chosen]) => go({ demangle: chosen as Demangle, zoom: "" })} />
+	);
+}
+
+/* A window so narrow has no room for what is not used all the time. */
+const NARROW = matchMedia("(max-width: 520px)");
+const narrow = signal(NARROW.matches);
+NARROW.addEventListener("change", () => (narrow.value = NARROW.matches));
+
+function Controls(): JSX.Element {
+	return (
+		<>
+			<GroupBy />
+			<AddFilter />
+			<Runtimes />
+			<Direction />
+			{place.value.view !== "compare" && <ColourPicker />}
+			{!isLocal.value && <NamesPicker />}
+			<Share />
+			<button type="button" class="icon-button pane-toggle" aria-pressed={paneOpen.value}
+				aria-label="Side pane" title="Side pane (p)"
+				onClick={() => (paneOpen.value = !paneOpen.value)}>
+				<Icon name="pane" />
+			</button>
+		</>
+	);
+}
+
+function FoldedControls(): JSX.Element {
+	const [open, setOpen] = useState(false);
+	const close = useCallback(() => setOpen(false), []);
+	return (
+		<Popover open={open} onClose={close} class="tools-fold" button={
+			<button type="button" class="control" id="tools-fold" aria-haspopup="dialog"
+				aria-expanded={open} onClick={() => setOpen(!open)}>
+				Tools<Icon name="chevron" />
+			</button>
+		}>
+			<div class="tools-folded" role="dialog" aria-label="Tools"><Controls /></div>
+		</Popover>
+	);
+}
+
+export function Tools(): JSX.Element {
+	return (
+		<div class="tools">
+			<ViewTabs />
+			<Search />
+			{narrow.value ? <FoldedControls /> : <span class="tools-end"><Controls /></span>}
+		</div>
+	);
+}
+
+function Sum(): JSX.Element {
+	const current = profile.value!;
+	const value = current.total[focus.value]!;
+	const parts = [
+		formatRate(unit.value, value, seconds.value),
+		formatValue(unit.value, value),
+		formatSamples(unit.value, value),
+		focus.value ? formatPercent(value, current.total[0]!) : "",
+	];
+	return (
+		<span class="sum number">
+			{parts.filter(Boolean).map((part, index) =>
+				index ? <span key={index}>{part}</span> : <b key={index}>{part}</b>)}
+		</span>
+	);
+}
+
+/* What the whole is made of, before anything is zoomed to. */
+function Largest(): JSX.Element {
+	const parts = largestOf(profile.value!);
+	const whole = profile.value!.total[0]!;
+	return (
+		<span class="largest" title={parts.map(({ name }) => name).join(", ")}>
+			{parts.length > 0 && <span class="muted">mostly </span>}
+			{parts.map(({ name, value }, index) => (
+				<span key={name}>
+					{index > 0 && ", "}<b>{shorten(name, 28)}</b>
+					{" "}<span class="number muted">{formatPercent(value, whole)}</span>
+				</span>
+			))}
+		</span>
+	);
+}
+
+function Legend(): JSX.Element | null {
+	const colours = colouring.value;
+	const total = profile.value!.total[0]!;
+	if (!colours || !colours.categories.length || place.value.view !== "flame")
+		return null;
+	const by = COLOURS.find(({ value }) => value === place.value.colourBy)!.label.toLowerCase();
+	return (
+		<ul class="legend" tabIndex={0} aria-label={`Colours by ${by}, with the share of self time`}>
+			{colours.categories.map((category, index) => (
+				<li key={category.key} onPointerEnter={() => (highlighted.value = index)}
+					onPointerLeave={() => (highlighted.value = -1)}>
+					<span class={`swatch frame-${category.slot}`} />
+					<span class="legend-name">{category.label}</span>
+					<span class="number muted">{formatPercent(category.value, total)}</span>
+				</li>
+			))}
+		</ul>
+	);
+}
+
+export function PathRow(): JSX.Element {
+	const compared = profile.value?.sides;
+	return (
+		<div class="path-row">
+			{profile.value && !compared && <><Sum />{focus.value ? <Crumbs /> : <Largest />}<Legend /></>}
+			{compared && <>{focus.value > 0 && <Crumbs />}<CompareSummary /></>}
+		</div>
+	);
+}
