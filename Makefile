@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: help deps deps-test build run test test-ui tidy format fuzz bench test-fresh install clean
+.PHONY: help deps deps-test build run test test-ui tidy format fuzz bench test-fresh docs install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ bench: deps-test build ## measure, beside perf, bpftrace and others
 test-fresh: ## everything from nothing, in a bare Debian 12 root (as root)
 	@tools/deps fresh
 	@tools/test-fresh $(ARGS)
+
+docs: build ## write what is made of the program: docs/options.md
+	@build/firn manual --markdown > docs/options.md
 
 install: build ## into DESTDIR and PREFIX
 	install -D -m 755 build/firn $(DESTDIR)$(PREFIX)/bin/firn

@@ -13,6 +13,16 @@ static const struct option common_options[] = {
 	VERB_COMMON_OPTIONS,
 };
 
+struct manual_verb_options {
+	struct verb_common common;
+	bool markdown;
+};
+
+static const struct option manual_options[] = {
+	OPTION_AT(MARKDOWN, offsetof(struct manual_verb_options, markdown)),
+	VERB_COMMON_OPTIONS,
+};
+
 static int run_completion(int argc, char **argv);
 static int run_manual(int argc, char **argv);
 
@@ -35,8 +45,8 @@ static const struct option_verb manual_spec = {
 	.operands = "",
 	.summary = "print the manual page, firn(1)",
 	.details = "  firn manual | man -l -",
-	.options = common_options,
-	.options_count = VERB_COUNT_OF(common_options),
+	.options = manual_options,
+	.options_count = VERB_COUNT_OF(manual_options),
 };
 static const struct verb verb_manual = { &manual_spec, run_manual, LOG_WARN };
 
@@ -137,14 +147,14 @@ static int run_completion(int argc, char **argv)
 
 static int run_manual(int argc, char **argv)
 {
-	struct verb_common values = { 0 };
+	struct manual_verb_options values = { 0 };
 	struct option_operands operands;
 	struct strbuf out = { 0 };
 	int code = verb_parse(&verb_manual, argc, argv, &values, &operands);
 
 	if (code >= 0)
 		return code;
-	manual_page(verbs, VERB_COUNT_OF(verbs), &out);
+	(values.markdown ? manual_markdown : manual_page)(verbs, VERB_COUNT_OF(verbs), &out);
 	fputs(strbuf_text(&out), stdout);
 	strbuf_free(&out);
 	return VERB_OK;

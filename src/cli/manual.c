@@ -17,8 +17,10 @@ static void add_roff(struct strbuf *out, const char *text)
 	}
 }
 
-static void add_option(const struct option *option, struct strbuf *out)
+static void add_option(const struct option_spec *option, struct strbuf *out)
 {
+	struct strbuf told = { 0 };
+
 	strbuf_add_text(out, ".TP\n");
 	if (option->letter)
 		strbuf_addf(out, "\\fB\\-%c\\fR, ", option->letter);
@@ -31,8 +33,11 @@ static void add_option(const struct option *option, struct strbuf *out)
 		strbuf_add_text(out, "\\fR");
 	}
 	strbuf_add_byte(out, '\n');
+	options_add_default(option, &told);
 	add_roff(out, option->help);
+	add_roff(out, strbuf_text(&told));
 	strbuf_add_byte(out, '\n');
+	strbuf_free(&told);
 }
 
 static void add_verb(const struct option_verb *spec, struct strbuf *out)
@@ -49,7 +54,7 @@ static void add_verb(const struct option_verb *spec, struct strbuf *out)
 	add_roff(out, spec->details);
 	strbuf_add_text(out, "\n.fi\n");
 	for (size_t i = 0; i < spec->options_count; i++)
-		add_option(&spec->options[i], out);
+		add_option(spec->options[i].spec, out);
 }
 
 void manual_page(const struct verb *const *verbs, size_t count, struct strbuf *out)
@@ -87,7 +92,7 @@ static void add_names(const struct verb *const *verbs, size_t count, struct strb
 static void add_options(const struct option_verb *spec, struct strbuf *out)
 {
 	for (size_t i = 0; i < spec->options_count; i++)
-		strbuf_addf(out, "--%s ", spec->options[i].name);
+		strbuf_addf(out, "--%s ", spec->options[i].spec->name);
 	strbuf_add_text(out, "--help");
 }
 
@@ -168,7 +173,7 @@ static void add_quoted(struct strbuf *out, const char *text, bool fish)
 	strbuf_add_byte(out, '\'');
 }
 
-static void add_zsh_option(const struct option *option, struct strbuf *out)
+static void add_zsh_option(const struct option_spec *option, struct strbuf *out)
 {
 	strbuf_addf(out, "\t\t\t--%s%s\"[\"", option->name, option->metavar ? "=" : "");
 	add_quoted(out, option->help, false);
@@ -200,7 +205,7 @@ static void add_zsh(const struct verb *const *verbs, size_t count, struct strbuf
 
 		strbuf_addf(out, "\t\"%s\")\n\t\t_arguments \\\n", spec->name);
 		for (size_t at = 0; at < spec->options_count; at++)
-			add_zsh_option(&spec->options[at], out);
+			add_zsh_option(spec->options[at].spec, out);
 		strbuf_add_text(out, "\t\t\t'*:operand:_files' ;;\n");
 	}
 	strbuf_add_text(out, "\tesac\n}\n_firn \"$@\"\n");
@@ -222,7 +227,7 @@ static void add_fish_verb(const struct option_verb *spec, struct strbuf *out)
 	add_quoted(out, spec->summary, true);
 	strbuf_add_byte(out, '\n');
 	for (size_t i = 0; i < spec->options_count; i++) {
-		const struct option *option = &spec->options[i];
+		const struct option_spec *option = spec->options[i].spec;
 
 		strbuf_addf(out, "complete -c firn -n '__fish_seen_subcommand_from %.*s",
 			    SLICE_FMT(first));
@@ -264,4 +269,52 @@ bool manual_completion(const char *shell, const struct verb *const *verbs, size_
 	else
 		return false;
 	return true;
+}
+
+/* A cell of a table: what ends it early is escaped. */
+static void add_cell(struct strbuf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("|*<>[]", *text))
+			strbuf_add_byte(out, '\\');
+		strbuf_add_byte(out, *text);
+	}
+}
+
+static void add_markdown_option(const struct option_spec *option, struct strbuf *out)
+{
+	struct strbuf told = { 0 };
+
+	strbuf_add_text(out, "| `");
+	if (option->letter)
+		strbuf_addf(out, "-%c`, `", option->letter);
+	strbuf_addf(out, "--%s", option->name);
+	for (const char *c = option->metavar ? option->metavar : ""; *c; c++) {
+		strbuf_add_text(out, c == option->metavar ? " " : "");
+		strbuf_addf(out, *c == '|' ? "\\%c" : "%c", *c);
+	}
+	strbuf_add_text(out, "` | ");
+	options_add_default(option, &told);
+	add_cell(out, option->help);
+	add_cell(out, strbuf_text(&told));
+	strbuf_add_text(out, " |\n");
+	strbuf_free(&told);
+}
+
+void manual_markdown(const struct verb *const *verbs, size_t count, struct strbuf *out)
+{
+	strbuf_add_text(out, "# Options of firn\n\nMade by `firn manual --markdown`; "
+			     "`make docs` writes it anew. Every verb also takes `--help`.\n");
+	for (size_t i = 0; i < count; i++) {
+		const struct option_verb *spec = verbs[i]->spec;
+
+		strbuf_addf(
+			out,
+			"\n## firn %s\n\n    firn %s [OPTIONS]%s%s\n\n%s.\n\n| option | meaning "
+			"|\n|---|---|\n",
+			spec->name, spec->name, spec->operands[0] ? " " : "", spec->operands,
+			spec->summary);
+		for (size_t at = 0; at < spec->options_count; at++)
+			add_markdown_option(spec->options[at].spec, out);
+	}
 }

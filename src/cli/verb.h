@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "config/options.h"
+#include "cli/flags/option_table.h"
 
 enum verb_exit { VERB_OK = 0, VERB_NEGATIVE = 1, VERB_ERROR = 2 };
 
@@ -37,14 +37,8 @@ struct verb_common {
 };
 
 #define VERB_COMMON_OPTIONS                                                                        \
-	{ 0,	       "log-level",                                                                \
-	  OPTION_TEXT, offsetof(struct verb_common, log_level),                                    \
-	  "LEVEL",     "debug, info, warn or error (default info; warn for commands that end)",    \
-	  0,	       0 },                                                                        \
-	{                                                                                          \
-		0, "log-format", OPTION_TEXT, offsetof(struct verb_common, log_format), "FORMAT",  \
-			"logfmt or json (default logfmt)", 0, 0                                    \
-	}
+	OPTION_AT(LOG_LEVEL, offsetof(struct verb_common, log_level)),                             \
+		OPTION_AT(LOG_FORMAT, offsetof(struct verb_common, log_format))
 
 #define VERB_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

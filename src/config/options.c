@@ -13,7 +13,7 @@
 static const struct option *find_long(const struct option_verb *verb, struct slice name)
 {
 	for (size_t i = 0; i < verb->options_count; i++)
-		if (slice_is(name, verb->options[i].name))
+		if (slice_is(name, verb->options[i].spec->name))
 			return &verb->options[i];
 	return NULL;
 }
@@ -21,7 +21,7 @@ static const struct option *find_long(const struct option_verb *verb, struct sli
 static const struct option *find_letter(const struct option_verb *verb, char letter)
 {
 	for (size_t i = 0; i < verb->options_count; i++)
-		if (verb->options[i].letter && verb->options[i].letter == letter)
+		if (verb->options[i].spec->letter && verb->options[i].spec->letter == letter)
 			return &verb->options[i];
 	return NULL;
 }
@@ -77,14 +77,14 @@ static int unknown_option(const struct option_verb *verb, const char *given, str
 	snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(given + strspn(given, "-"), "="),
 		 given + strspn(given, "-"));
 	for (size_t i = 0; i < verb->options_count && count < 64; i++)
-		names[count++] = verb->options[i].name;
+		names[count++] = verb->options[i].spec->name;
 	nearest = options_nearest(bare, names, count);
 	return err_set(err, ERR_INVALID, "unknown option \"%s\"%s%s%s; see firn %s --help", given,
 		       nearest ? " (did you mean --" : "", nearest ? nearest : "",
 		       nearest ? "?)" : "", verb->name);
 }
 
-static int store_count(const struct option *option, struct slice text, unsigned *value,
+static int store_count(const struct option_spec *option, struct slice text, unsigned *value,
 		       struct err *err)
 {
 	uint64_t number;
@@ -103,7 +103,7 @@ static int store_value(const struct option *option, const char *text, void *valu
 	struct option_list *list = place;
 	struct option_size *size = place;
 
-	switch (option->kind) {
+	switch (option->spec->kind) {
 	case OPTION_FLAG:
 		*(bool *)place = true;
 		return 0;
@@ -116,7 +116,7 @@ static int store_value(const struct option *option, const char *text, void *valu
 		list->items[list->count++] = text;
 		return 0;
 	case OPTION_COUNT:
-		return store_count(option, slice_of(text), place, err);
+		return store_count(option->spec, slice_of(text), place, err);
 	case OPTION_DURATION:
 		return units_parse_duration(slice_of(text), place, err);
 	case OPTION_SIZE:
@@ -146,25 +146,36 @@ static int take_option(const struct option_verb *verb, int argc, char **argv, in
 		option = find_letter(verb, given[1]);
 		value = given[2] ? given + 2 : NULL;
 	}
-	if (!option || (!is_long && option->kind == OPTION_FLAG && value))
+	if (!option || (!is_long && option->spec->kind == OPTION_FLAG && value))
 		return unknown_option(verb, given, err);
 	*ret_used = 1;
-	if (option->kind == OPTION_FLAG) {
+	if (option->spec->kind == OPTION_FLAG) {
 		if (value)
-			return err_set(err, ERR_INVALID, "--%s takes no value", option->name);
+			return err_set(err, ERR_INVALID, "--%s takes no value", option->spec->name);
 	} else if (!value) {
 		if (at + 1 >= argc)
-			return err_set(err, ERR_INVALID, "--%s needs a value (%s)", option->name,
-				       option->metavar);
+			return err_set(err, ERR_INVALID, "--%s needs a value (%s)",
+				       option->spec->name, option->spec->metavar);
 		value = argv[at + 1];
 		*ret_used = 2;
 	}
-	if (given_before[option - verb->options] && option->kind != OPTION_LIST &&
-	    option->kind != OPTION_FLAG)
-		return err_set(err, ERR_INVALID, "--%s is given twice", option->name);
+	if (given_before[option - verb->options] && option->spec->kind != OPTION_LIST &&
+	    option->spec->kind != OPTION_FLAG)
+		return err_set(err, ERR_INVALID, "--%s is given twice", option->spec->name);
 	given_before[option - verb->options] = true;
 	if (store_value(option, value, values, err))
-		return err_wrap(err, "--%s", option->name);
+		return err_wrap(err, "--%s", option->spec->name);
+	return 0;
+}
+
+static int store_presets(const struct option_verb *verb, void *values, struct err *err)
+{
+	for (size_t i = 0; i < verb->options_count; i++) {
+		const struct option *option = &verb->options[i];
+
+		if (option->spec->preset && store_value(option, option->spec->preset, values, err))
+			return err_wrap(err, "default of --%s", option->spec->name);
+	}
 	return 0;
 }
 
@@ -178,6 +189,8 @@ int options_parse(const struct option_verb *verb, int argc, char **argv, void *v
 	assert(verb->options_count <= OPTIONS_MAX);
 
 	*ret_help = false;
+	if (store_presets(verb, values, err))
+		return -ERR_INVALID;
 	while (at < argc) {
 		int used = 1, rc;
 
@@ -209,6 +222,29 @@ int options_parse(const struct option_verb *verb, int argc, char **argv, void *v
 	return 0;
 }
 
+void options_add_default(const struct option_spec *spec, struct strbuf *out)
+{
+	if (spec->unset || spec->preset)
+		strbuf_addf(out, " (default: %s)", spec->unset ? spec->unset : spec->preset);
+}
+
+static void add_option_help(const struct option_spec *spec, struct strbuf *out)
+{
+	char left[128], letter[8] = "    ";
+
+	if (spec->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
+	snprintf(left, sizeof(left), "  %s--%s%s%s", letter, spec->name, spec->metavar ? " " : "",
+		 spec->metavar ? spec->metavar : "");
+	if (strlen(left) >= HELP_COLUMN)
+		strbuf_addf(out, "%s\n%*s", left, HELP_COLUMN, "");
+	else
+		strbuf_addf(out, "%-*s", HELP_COLUMN, left);
+	strbuf_add_text(out, spec->help);
+	options_add_default(spec, out);
+	strbuf_add_byte(out, '\n');
+}
+
 void options_help(const struct option_verb *verb, struct strbuf *out)
 {
 	strbuf_addf(out, "firn %s - %s\n\nUsage: firn %s [OPTIONS]%s%s\n", verb->name,
@@ -217,17 +253,6 @@ void options_help(const struct option_verb *verb, struct strbuf *out)
 		strbuf_addf(out, "\n%s\n", verb->details);
 	if (verb->options_count)
 		strbuf_add_text(out, "\nOptions:\n");
-	for (size_t i = 0; i < verb->options_count; i++) {
-		const struct option *option = &verb->options[i];
-		char left[128], letter[8] = "    ";
-
-		if (option->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-		snprintf(left, sizeof(left), "  %s--%s%s%s", letter, option->name,
-			 option->metavar ? " " : "", option->metavar ? option->metavar : "");
-		if (strlen(left) >= HELP_COLUMN)
-			strbuf_addf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", option->help);
-		else
-			strbuf_addf(out, "%-*s%s\n", HELP_COLUMN, left, option->help);
-	}
+	for (size_t i = 0; i < verb->options_count; i++)
+		add_option_help(verb->options[i].spec, out);
 }

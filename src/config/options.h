@@ -2,10 +2,11 @@
 /*
  * options - command lines from a table.
  *
- * A verb declares its options once, as rows that say where the value goes; parsing, --help and
- * nearest-name hints come from the table. `--name VALUE`, `--name=VALUE`, `-x VALUE`; flags take no
- * value; `--` ends options; operands are collected in order. What takes one value is given once.
- * Parsing stops at the first operand when the verb says so (for `record -- CMD ARGS`).
+ * A verb lists the options that it takes: each row names a spec, which several verbs may share, and
+ * says where the value goes. Parsing, --help, defaults and nearest-name hints come from the specs.
+ * `--name VALUE`, `--name=VALUE`, `-x VALUE`; flags take no value; `--` ends options; operands are
+ * collected in order. What takes one value is given once. Parsing stops at the first operand when
+ * the verb says so (for `record -- CMD ARGS`).
  */
 #ifndef FIRN_CONFIG_OPTIONS_H
 #define FIRN_CONFIG_OPTIONS_H
@@ -32,14 +33,20 @@ struct option_size {
 	double percent; /* 0 = bytes count */
 };
 
-struct option {
+struct option_spec {
 	char letter;	  /* 'o' for -o, or 0 */
 	const char *name; /* "storage-path" */
 	enum option_kind kind;
-	size_t offset;	     /* of the value in the verb's options struct */
 	const char *metavar; /* "DIR"; NULL for flags */
-	const char *help;    /* one line; the default is told here */
+	const char *help;    /* one line, without the default */
+	const char *preset;  /* the default as a user would write it; NULL: none */
+	const char *unset;   /* says what holds without the option; NULL: the preset, if any */
 	unsigned min, max;   /* of OPTION_COUNT */
+};
+
+struct option {
+	const struct option_spec *spec;
+	size_t offset; /* of the value in the verb's options struct */
 };
 
 struct option_verb {
@@ -60,13 +67,16 @@ struct option_operands {
 };
 
 /*
- * Fills `values` (preset with defaults by the caller). *ret_help is set when --help was asked for.
- * argv is permuted: operands are gathered at its front.
+ * Fills `values`, which the caller has zeroed: first with the presets, then with what argv says.
+ * *ret_help is set when --help was asked for. argv is permuted: operands are gathered at its front.
  */
 int options_parse(const struct option_verb *verb, int argc, char **argv, void *values,
 		  struct option_operands *ret, bool *ret_help, struct err *err);
 
 void options_help(const struct option_verb *verb, struct strbuf *out);
+
+/* Appends " (default: X)" where there is one. */
+void options_add_default(const struct option_spec *spec, struct strbuf *out);
 
 /* The candidate nearest to `text` by edit distance when it is near enough, else NULL. */
 const char *options_nearest(const char *text, const char *const *candidates, size_t count);

@@ -18,6 +18,5 @@ int client_flags_open(const struct client_flags *flags, struct net_client **ret,
 	struct net_access access = flags->access;
 
 	client_flags_complete(&access);
-	return net_client_new(flags->server ? flags->server : DEFAULT_SERVER_URL, &access, ret,
-			      err);
+	return net_client_new(flags->server, &access, ret, err);
 }

@@ -3,24 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "cli/defaults.h"
 #include "config/units.h"
-
-void server_flags_init(struct server_flags *flags)
-{
-	*flags = (struct server_flags){
-		.http_address = DEFAULT_HTTP_ADDRESS,
-		.retention_ns = DEFAULT_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
-		.retention = { .percent = DEFAULT_RETENTION_PERCENT },
-		.reserve = { .percent = DEFAULT_RESERVE_PERCENT },
-		.query_memory = { .percent = DEFAULT_QUERY_MEMORY_PERCENT },
-		.debuginfo_retention_ns =
-			DEFAULT_DEBUGINFO_RETENTION_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
-		.debuginfo_retention = { .percent = DEFAULT_DEBUGINFO_RETENTION_PERCENT },
-		.sample_times_ns = DEFAULT_SAMPLE_TIMES_DAYS * 24 * 3600 * CLOCK_NS_PER_S,
-	};
-}
 
 /* A duration or a size: 7d, 20GB. */
 static int read_limit(struct slice text, struct store_tenant_limit *into, struct err *err)

@@ -49,57 +49,35 @@ struct agent_verb_options {
 #define AT(member) offsetof(struct agent_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "remote-store-address", OPTION_TEXT, AT(remote_store_address), "HOST:PORT",
-	  "the server to send to (required)", 0, 0 },
-	{ 0, "remote-store-insecure", OPTION_FLAG, AT(remote_store_insecure), NULL,
-	  "send without TLS (needed unless the server is on this host)", 0, 0 },
-	ACCESS_OPTIONS(AT(access), "remote-store-"),
-	{ 0, "remote-store-bearer-token", OPTION_TEXT, AT(bearer_token), "TOKEN",
-	  "send this token; others on this host can read it here: prefer the file", 0, 0 },
-	{ 0, "profiling-cpu-sampling-frequency", OPTION_COUNT, AT(frequency_hz), "HZ",
-	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
-	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
-	  "the agent's own /metrics (default 127.0.0.1:7071)", 0, 0 },
-	{ 0, "web-allowed-host", OPTION_LIST, AT(web_allowed_hosts), "NAME",
-	  "a further name for --http-address, or * for any; repeatable", 0, 0 },
-	{ 0, "web-allow-unauthenticated", OPTION_FLAG, AT(web_allow_unauthenticated), NULL,
-	  "let anyone who reaches --http-address read the metrics", 0, 0 },
-	{ 0, "node", OPTION_TEXT, AT(node), "NAME", "label `node` (default: the host's name)", 0,
-	  0 },
-	{ 0, "config-path", OPTION_TEXT, AT(config_path), "FILE",
-	  "rules for labels, labels of all series (docs/labels.md); read again on SIGHUP", 0, 0 },
-	{ 0, "dry-run", OPTION_FLAG, AT(dry_run), NULL,
-	  "print what is known of each process, what the rules do, and its labels; then end", 0,
-	  0 },
-	{ 0, "metadata-container-runtime-socket-path", OPTION_LIST, AT(container_sockets), "PATH",
-	  "ask this socket for names of containers, not the usual ones: docker:PATH or cri:PATH; "
-	  "repeatable",
-	  0, 0 },
-	{ 0, "thread-labels", OPTION_FLAG, AT(thread_labels), NULL, "keep a series per thread name",
-	  0, 0 },
-	{ 0, "no-sample-times", OPTION_FLAG, AT(no_sample_times), NULL,
-	  "send how many samples a stack had, and not when each was taken", 0, 0 },
-	{ 0, "unwind-cache-path", OPTION_TEXT, AT(unwind_cache_path), "DIR",
-	  "keeps unwind tables of binaries (default /var/cache/firn/unwind as root, else none)", 0,
-	  0 },
-	{ 0, "unwind-memory", OPTION_SIZE, AT(unwind_memory), "B",
-	  "for unwind tables, where needed: 64MB, 2% of the memory (default 1%, at least 40MB)", 0,
-	  0 },
-	{ 0, "debuginfo-upload-disable", OPTION_FLAG, AT(debuginfo_upload_disable), NULL,
-	  "do not send what the server lacks of binaries' symbols", 0, 0 },
-	{ 0, "binary-channel", OPTION_COUNT, AT(binary_channel), "FD",
-	  "lend binaries to a server on this host (set by firn up)", 3, INT_MAX },
+	OPTION_AT(REMOTE_STORE_ADDRESS, AT(remote_store_address)),
+	OPTION_AT(REMOTE_STORE_INSECURE, AT(remote_store_insecure)),
+	ACCESS_OPTIONS(REMOTE_STORE_, AT(access)),
+	OPTION_AT(REMOTE_STORE_BEARER_TOKEN, AT(bearer_token)),
+	OPTION_AT(PROFILING_CPU_SAMPLING_FREQUENCY, AT(frequency_hz)),
+	OPTION_AT(AGENT_HTTP_ADDRESS, AT(http_address)),
+	OPTION_AT(AGENT_WEB_ALLOWED_HOST, AT(web_allowed_hosts)),
+	OPTION_AT(AGENT_WEB_ALLOW_UNAUTHENTICATED, AT(web_allow_unauthenticated)),
+	OPTION_AT(NODE, AT(node)),
+	OPTION_AT(CONFIG_PATH, AT(config_path)),
+	OPTION_AT(DRY_RUN, AT(dry_run)),
+	OPTION_AT(CONTAINER_SOCKET, AT(container_sockets)),
+	OPTION_AT(THREAD_LABELS, AT(thread_labels)),
+	OPTION_AT(NO_SAMPLE_TIMES, AT(no_sample_times)),
+	OPTION_AT(UNWIND_CACHE_PATH, AT(unwind_cache_path)),
+	OPTION_AT(UNWIND_MEMORY, AT(unwind_memory)),
+	OPTION_AT(DEBUGINFO_UPLOAD_DISABLE, AT(debuginfo_upload_disable)),
+	OPTION_AT(BINARY_CHANNEL, AT(binary_channel)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "agent",
 	.operands = "",
-	.summary = "profile this host and send to a server",
-	.details = "Samples every process with eBPF (needs root, or CAP_BPF, CAP_PERFMON, "
-		   "CAP_SYS_PTRACE)\n"
-		   "and sends OTLP Profiles every 10 seconds; keeps and retries when the server is "
-		   "away.\n\n"
+	.summary = "profile this host and send the profiles to a server",
+	.details = "Samples every process with eBPF (needs root, or CAP_BPF, CAP_PERFMON,\n"
+		   "CAP_SYS_PTRACE) and sends OTLP profiles every 10 seconds. While the server is\n"
+		   "unreachable, the agent keeps profiles in memory and retries.\n"
+		   "\n"
 		   "  sudo firn agent --remote-store-address profiles.example.net:7070",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
@@ -298,7 +276,6 @@ static void complete_access(struct agent_verb_options *values)
 static int run(int argc, char **argv)
 {
 	struct agent_verb_options values = {
-		.http_address = DEFAULT_AGENT_HTTP_ADDRESS,
 		.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 	};
 	struct option_operands operands;

@@ -20,17 +20,23 @@ static const struct option options[] = {
 static const struct option_verb spec = {
 	.name = "check config",
 	.operands = "FILE...",
-	.summary = "look a configuration file over, with the files that it names",
-	.details = "FILE is what --web-config-file takes (docs/web-config.md): TLS, users, tokens, "
-		   "whose certificates, keys\n"
-		   "and token files are read too; or what --config-file takes (docs/scraping.md), "
-		   "when it has global,\n"
-		   "scrape_configs or object_storage; or what the agent's --config-path "
-		   "takes (docs/labels.md),\n"
-		   "when it has relabel_configs or external_labels at its top. A mistake is told "
-		   "with file, line and remedy.\n\n"
-		   "  firn check config /etc/firn/web.yml && systemctl reload firn\n\n"
-		   "Exits 0 when all are right, 1 when one is not, 2 on a wrong command line.",
+	.summary = "check a configuration file and the files it names",
+	.details = "FILE is one of\n"
+		   "\n"
+		   "  a file for --web-config-file (docs/web-config.md): TLS, users, tokens; the "
+		   "certificates,\n"
+		   "    keys and token files that it names are read, too\n"
+		   "  a file for --config-file (docs/scraping.md), known by global, scrape_configs "
+		   "or object_storage\n"
+		   "  a file for the agent's --config-path (docs/labels.md), known by "
+		   "relabel_configs or external_labels\n"
+		   "\n"
+		   "Each mistake is reported with its file, line and remedy.\n"
+		   "\n"
+		   "  firn check config /etc/firn/web.yml && systemctl reload firn\n"
+		   "\n"
+		   "Exits 0 when every file is valid, 1 when one is not, 2 when the command line\n"
+		   "is wrong.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

@@ -12,43 +12,44 @@ struct convert_verb_options {
 #define AT(member) offsetof(struct convert_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT",
-	  "of OUT, whatever its extension: firn, " RENDER_EXPORT_NAMES, 0, 0 },
-	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
-	  "cpu, alloc_space, ... (default: the file's default, else its last; from pprof to pprof "
-	  "all)",
-	  0, 0 },
-	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
-	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
-	  0 },
-	{ 0, "group-by", OPTION_TEXT, AT(group_by), "LABEL",
-	  "split by the value of a label, such as comm of perf script", 0, 0 },
+	OPTION_AT(CONVERT_FORMAT, AT(format)),
+	OPTION_AT(CONVERT_SAMPLE_TYPE, AT(sample_type)),
+	OPTION_AT(FILTER, AT(filter)),
+	OPTION_AT(CONVERT_GROUP_BY, AT(group_by)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "convert",
 	.operands = "IN OUT",
-	.summary = "turn a profile into another format",
+	.summary = "convert a profile to another format",
 	.details =
-		"Reads pprof, legacy pprof (gperftools), Java Flight Recorder, OTLP, folded "
-		"stacks, speedscope, Firefox\n"
-		"Profiler (samply), the output of `perf script` and firn's recordings, told apart "
-		"by their content. OUT's\n"
-		"extension says the format: .pb.gz\n"
-		"(pprof), .pgo (pprof, for Go's compiler), .folded, .speedscope.json, .trace.json "
-		"(Chrome, Perfetto),\n"
-		".firefox.json (profiler.firefox.com), .callgrind, .dot (Graphviz), .afdo (sample "
-		"profile of LLVM),\n"
-		".fdata (llvm-bolt), .firn; - is standard output.\n\n"
-		"A pprof stays whole in pprof: all its types, mappings, labels and comments, "
-		"unless --filter or\n"
-		"--group-by make another one of it.\n\n"
+		"Reads pprof, legacy pprof (gperftools), Java Flight Recorder, OTLP, folded\n"
+		"stacks, speedscope, Firefox Profiler (samply), the output of `perf script` and\n"
+		"firn's recordings. The content of IN decides its format; the extension of OUT\n"
+		"decides the output format:\n"
+		"\n"
+		"  .pb.gz              pprof\n"
+		"  .pgo                pprof for Go's compiler\n"
+		"  .folded             folded stacks\n"
+		"  .speedscope.json    speedscope\n"
+		"  .trace.json         Chrome, Perfetto\n"
+		"  .firefox.json       profiler.firefox.com\n"
+		"  .callgrind          KCachegrind\n"
+		"  .dot                Graphviz\n"
+		"  .afdo               sample profile for LLVM\n"
+		"  .fdata              llvm-bolt\n"
+		"  .firn               a recording of firn\n"
+		"  -                   standard output\n"
+		"\n"
+		"From pprof to pprof everything is kept: all sample types, mappings, labels and\n"
+		"comments, unless --filter or --group-by changes the profile.\n"
+		"\n"
 		"  perf script | tee perf.txt; firn convert perf.txt profile.pb.gz\n"
 		"  firn convert heap.pb.gz heap.folded --sample-type alloc_space\n"
 		"  firn convert cpu.pb.gz - --format folded | flamegraph.pl > cpu.svg\n"
-		"  firn convert cpu.firn app.afdo --filter 'show-stack binary=app'"
-		"    # clang -fprofile-sample-use=app.afdo",
+		"  firn convert cpu.firn app.afdo --filter 'show-stack binary=app'    # clang "
+		"-fprofile-sample-use=app.afdo",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

@@ -36,34 +36,35 @@ struct debuginfo_verb_options {
 
 static const struct option upload_options[] = {
 	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
-	{ 0, "force", OPTION_FLAG, AT(force), NULL,
-	  "replace a file with symbols of the same kind; never a better one", 0, 0 },
-	{ 0, "source", OPTION_LIST, AT(sources), "DIR|TAR",
-	  "send the source files too: of a folder (repeatable), or an archive", 0, 0 },
+	OPTION_AT(FORCE, AT(force)),
+	OPTION_AT(SOURCE, AT(sources)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option list_options[] = {
 	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
-	{ 0, "json", OPTION_FLAG, AT(json), NULL, "as JSON, stable for scripts", 0, 0 },
+	OPTION_AT(JSON, AT(json)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb upload_spec = {
 	.name = "debuginfo upload",
 	.operands = "FILE...",
-	.summary = "send programs and debug files, so that frames have names",
+	.summary = "send programs and debug files to a server, so that frames have names",
 	.details =
-		"FILE is an ELF program, library or separate debug file; its build id is found "
-		"in it.\n"
-		"Split DWARF goes with it: FILE.dwp beside it, or the .dwo files that it names.\n"
-		"What the server has already is not sent. Profiles stored before gain the names "
-		"too.\n"
-		"Sources are shown beside the profile: the text files of DIR under their absolute\n"
-		"paths, or a tar file (plain, gz, zst, xz), for the build id of each FILE.\n"
-		"Exits 0 when the server has all of them.\n\n"
+		"FILE is an ELF program, library or separate debug file. Its build id links it\n"
+		"to profiles, also to those stored before. Split DWARF is sent with it:\n"
+		"FILE.dwp beside FILE, or the .dwo files that it names. Files that the server\n"
+		"already has are not sent again.\n"
+		"\n"
+		"--source sends source files to be shown beside profiles: the text files of DIR\n"
+		"under their absolute paths, or a tar file (plain, gz, zst, xz), for the build\n"
+		"id of each FILE.\n"
+		"\n"
 		"  objcopy --only-keep-debug app app.debug && strip app\n"
-		"  firn debuginfo upload --server http://firn:7070 --source src app.debug",
+		"  firn debuginfo upload --server http://firn:7070 --source src app.debug\n"
+		"\n"
+		"Exits 0 when the server has all files.",
 	.options = upload_options,
 	.options_count = VERB_COUNT_OF(upload_options),
 };
@@ -71,13 +72,15 @@ static const struct option_verb upload_spec = {
 static const struct option_verb list_spec = {
 	.name = "debuginfo list",
 	.operands = "",
-	.summary = "what a server has been sent: build ids, files, what they are good for",
-	.details =
-		"Behind the files come uploads under way, what debuginfod servers were asked for,\n"
-		"and the build ids that queries asked for in vain, and why.\n"
-		"The quality is the best source of names in the file: debug_info (DWARF),\n"
-		"some_debug_info (DWARF of little of the code), symtab, gopclntab, gnu_debugdata,\n"
-		"dynsym or nothing. What is missing is sent with `firn debuginfo upload FILE`.",
+	.summary = "list the debug files that a server has",
+	.details = "Lists build ids, files and the quality of their symbols, then uploads in\n"
+		   "progress, requests to debuginfod servers, and build ids that queries needed\n"
+		   "but did not find, with the reason.\n"
+		   "\n"
+		   "The quality is the best source of names in a file: debug_info (DWARF),\n"
+		   "some_debug_info (DWARF for a small part of the code), symtab, gopclntab,\n"
+		   "gnu_debugdata, dynsym or nothing. To add what is missing, use `firn debuginfo\n"
+		   "upload FILE`.",
 	.options = list_options,
 	.options_count = VERB_COUNT_OF(list_options),
 };

@@ -21,51 +21,48 @@ struct diff_verb_options {
 
 static const struct option options[] = {
 	CLIENT_FLAGS_OPTIONS(struct diff_verb_options),
-	{ 0, "fail-on", OPTION_TEXT, AT(fail_on), "RULES",
-	  "exit 1 when one holds: 'total>5% significant, func(\"^json_\")>10%'", 0, 0 },
-	{ 'o', "output", OPTION_TEXT, AT(output), "FORMAT", "top (default), or json", 0, 0 },
-	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
-	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
-	  0 },
-	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
-	  "of files: cpu, alloc_space, ... (default: the file's default, else its last)", 0, 0 },
-	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
+	OPTION_AT(FAIL_ON, AT(fail_on)),
+	OPTION_AT(DIFF_OUTPUT, AT(output)),
+	OPTION_AT(FILTER, AT(filter)),
+	OPTION_AT(DIFF_SAMPLE_TYPE, AT(sample_type)),
+	OPTION_AT(LIMIT, AT(limit)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "diff",
 	.operands = "A B",
-	.summary = "what changed between two profiles, and whether it is more than noise",
+	.summary = "show what changed between two profiles, and whether it is more than noise",
 	.details =
-		"A, what it was, and B, what it is: files of any format that `firn convert` reads, "
-		"or\n"
-		"SELECTOR@FROM..TO of a server. The table is that of `go tool pprof -top "
-		"-diff_base=A B`: values\n"
-		"are B - A, shares are of A. Which functions' shares changed by more than noise "
-		"follows on standard\n"
-		"error: the spread between reports says how much they vary by themselves "
-		"(docs/diff.md).\n\n"
+		"A is the baseline and B the new profile. Each is a file of any format that\n"
+		"`firn convert` reads, or SELECTOR@FROM..TO of a server. The table equals `go\n"
+		"tool pprof -top -diff_base=A B`: values are B - A, percentages are of A.\n"
+		"Standard error then lists the functions whose share changed by more than\n"
+		"noise; the spread between reports shows how much they vary by themselves\n"
+		"(docs/diff.md).\n"
+		"\n"
 		"  firn diff before.pb.gz after.pb.gz\n"
 		"  firn diff "
-		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1d..now-23h' "
-		"\\\n"
+		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1d..now-23h' \\\n"
 		"            "
 		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1h..now'\n"
-		"  firn diff --fail-on 'total>5% significant' main.firn branch.firn   # in CI\n\n"
-		"Rules, separated by commas, are terms separated by blanks that all have to hold:\n"
-		"  significant          a function's share grew by more than noise (of all "
-		"functions "
-		"together, a\n"
-		"                       false alarm has a chance of at most 5 %)\n"
-		"  total>5%  rate>5%    all values together grew, or did so per second\n"
-		"  func>10%             some function grew by more than 10 %, with what it calls\n"
-		"  func(\"re\")>10%       one whose name the RE2 expression finds did; "
-		"self(\"re\") without "
-		"what it calls\n"
+		"  firn diff --fail-on 'total>5% significant' main.firn branch.firn   # in CI\n"
+		"\n"
+		"--fail-on takes rules separated by commas. A rule is one or more terms\n"
+		"separated by blanks; it matches when all of its terms hold:\n"
+		"\n"
+		"  significant          the share of a function grew by more than noise (for all "
+		"functions\n"
+		"                       together, the chance of a false alarm is at most 5 %)\n"
+		"  total>5%  rate>5%    the total grew by more than 5 %; the total per second did\n"
+		"  func>10%             a function, callees included, grew by more than 10 %\n"
+		"  func(\"re\")>10%       so did a function whose name matches the RE2 "
+		"expression;\n"
+		"                       self(\"re\") excludes callees\n"
 		"  func(\"re\")>2pt       its share grew by more than 2 percentage points\n"
-		"  <                    instead of >: shrank by more than that\n\n"
-		"Exits 0 when no rule holds, 1 when one does, 2 on an error.",
+		"  <                    instead of >: shrank by more than that\n"
+		"\n"
+		"Exits 0 when no rule matches, 1 when one does, 2 on an error.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -255,7 +252,7 @@ static int check(const struct diff_verb_options *values, const struct option_ope
 
 static int run(int argc, char **argv)
 {
-	struct diff_verb_options values = { .output = "top" };
+	struct diff_verb_options values = { 0 };
 	struct option_operands operands;
 	struct side base = { 0 }, side = { 0 };
 	struct rules rules = { 0 };

@@ -25,7 +25,6 @@
 #define TRIAL_HZ 99
 #define TRIAL_WINDOW_NS (300 * CLOCK_NS_PER_MS)
 #define TRIAL_NS (2 * CLOCK_NS_PER_S) /* at most */
-#define TOP_DEFAULT 10
 
 struct doctor_verb_options {
 	struct verb_common common;
@@ -37,37 +36,33 @@ struct doctor_verb_options {
 #define AT(member) offsetof(struct doctor_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "agent", OPTION_TEXT, AT(agent), "URL",
-	  "a running agent to report on (default " DEFAULT_AGENT_HTTP_ADDRESS ", if there is one)",
-	  0, 0 },
-	{ 0, "top", OPTION_COUNT, AT(top), "N",
-	  "binaries with most cut stacks to list (default 10)", 1, 1000 },
-	{ 0, "json", OPTION_FLAG, AT(json), NULL, "for programs", 0, 0 },
+	OPTION_AT(DOCTOR_AGENT, AT(agent)),
+	OPTION_AT(DOCTOR_TOP, AT(top)),
+	OPTION_AT(JSON, AT(json)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "doctor",
 	.operands = "",
-	.summary = "what this host allows, and how well its agent does",
+	.summary = "check what this host allows, and how well its agent works",
 	.details =
-		"Asks the kernel for each thing that profiling uses and says for each\n\n"
-		"  ok        all is well\n"
-		"  warning   profiles are poorer than they could be\n"
-		"  missing   without it there are no profiles of the whole host, or no whole "
-		"stacks\n\n"
-		"with what was found, what that means for profiles, and the remedy (\"->\"). Where "
-		"nothing\n"
-		"is missing, the host is sampled for a moment as a trial. A running agent is asked "
-		"how many\n"
-		"stacks are whole, why others were cut and in which binaries, what was lost, and "
-		"how long\n"
-		"its BPF program takes.\n\n"
+		"Checks each kernel feature that profiling uses and reports\n"
+		"\n"
+		"  ok        it works\n"
+		"  warning   profiles are less complete than they could be\n"
+		"  missing   firn cannot profile the whole host, or cannot unwind whole stacks\n"
+		"\n"
+		"with what was found, its effect on profiles, and the remedy (\"->\"). If nothing\n"
+		"is missing, it samples the host briefly as a trial. It asks a running agent\n"
+		"how many stacks are whole, why and in which binaries others were truncated,\n"
+		"what was lost, and how long its BPF program takes.\n"
+		"\n"
 		"  sudo firn doctor\n"
-		"  firn doctor --json --agent http://10.0.0.7:7071\n\n"
-		"Changes nothing. Exits 0 when the whole host can be profiled with unwind tables, "
-		"1 when\n"
-		"something needed is missing.",
+		"  firn doctor --json --agent http://10.0.0.7:7071\n"
+		"\n"
+		"Changes nothing. Exits 0 when the whole host can be profiled with unwind\n"
+		"tables, 1 when something needed is missing.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -231,7 +226,7 @@ static void print_json(const struct host_checks *checks, const struct firn_proce
 
 static int run(int argc, char **argv)
 {
-	struct doctor_verb_options values = { .top = TOP_DEFAULT };
+	struct doctor_verb_options values = { 0 };
 	const char *address = DEFAULT_AGENT_HTTP_ADDRESS;
 	struct strbuf metrics = { 0 }, out = { 0 };
 	struct option_operands operands;

@@ -24,9 +24,10 @@
 #define ATTEMPTS_MAX 5
 #define RETRY_PAUSE_NS (500 * CLOCK_NS_PER_MS)
 #define RETRY_PAUSE_NS_MAX (60 * CLOCK_NS_PER_S)
-#define PATIENCE_NS (10 * CLOCK_NS_PER_S) /* the longest pause that somebody at a terminal bears   \
-					   */
-#define LOOK_EVERY_NS CLOCK_NS_PER_S	  /* at a folder */
+#define PATIENCE_NS                                                                                \
+	(10 * CLOCK_NS_PER_S)	     /* the longest pause that somebody at a terminal bears        \
+				      */
+#define LOOK_EVERY_NS CLOCK_NS_PER_S /* at a folder */
 #define STOP_WITHIN_NS (5 * CLOCK_NS_PER_S)
 #define SLICE_NS (100 * CLOCK_NS_PER_MS)
 
@@ -42,12 +43,9 @@ struct push_verb_options {
 
 static const struct option options[] = {
 	CLIENT_FLAGS_OPTIONS(struct push_verb_options),
-	{ 0, "watch", OPTION_TEXT, AT(watch), "DIR",
-	  "send the files that are in this folder, and those that appear, until SIGTERM", 0, 0 },
-	{ 0, "name", OPTION_TEXT, AT(name), "NAME",
-	  "the profile's name (default: by its sample types)", 0, 0 },
-	{ 0, "label", OPTION_LIST, AT(labels), "K=V", "a label of the series; may be repeated", 0,
-	  0 },
+	OPTION_AT(WATCH, AT(watch)),
+	OPTION_AT(PROFILE_NAME, AT(name)),
+	OPTION_AT(LABEL, AT(labels)),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -55,26 +53,23 @@ static const struct option_verb spec = {
 	.name = "push",
 	.operands = "[FILE...]",
 	.summary = "send profile files to a server",
-	.details =
-		"Takes all that `firn convert` reads: pprof, Java Flight Recorder, OTLP, folded "
-		"stacks,\n"
-		"perf script, speedscope, Firefox Profiler, recordings of firn; gzip, zstd or LZ4 "
-		"around them.\n"
-		"Without --name: process_cpu when a sample type is CPU time, memory for heap "
-		"types, mutex,\n"
-		"block, goroutine for those, else the file's stem.\n"
-		"Prints the types, rows and totals that the server made of each, and what it "
-		"repaired.\n"
-		"Exits 0 only when the server has acknowledged all of them as durable; running "
-		"it again\n"
-		"is safe: a file counts once, compressed anew too. A profile that does not say "
-		"its time has the\n"
-		"file's.\n\n"
-		"--watch DIR sends each file once, when it is complete and nobody writes it any "
-		"more, and tries\n"
-		"again for as long as the server does not answer.\n\n"
-		"  firn push --label job=api --label version=1.4.2 cpu.pb.gz heap.pb.gz a.jfr\n"
-		"  firn push --watch /var/spool/profiles --label host=a",
+	.details = "Sends all formats that `firn convert` reads: pprof, Java Flight Recorder,\n"
+		   "OTLP, folded stacks, perf script, speedscope, Firefox Profiler and firn's\n"
+		   "recordings, plain or compressed (gzip, zstd, LZ4). Prints the types, rows and\n"
+		   "totals that the server made of each file, and what it repaired.\n"
+		   "\n"
+		   "Without --name, the name is process_cpu if a sample type is CPU time, memory\n"
+		   "for heap types, mutex, block or goroutine for those, and the file's name for\n"
+		   "others. A profile without a time gets the file's modification time.\n"
+		   "\n"
+		   "Exits 0 only when the server has acknowledged all files as durable. Sending a\n"
+		   "file again is safe: it counts once, even if compressed differently.\n"
+		   "\n"
+		   "--watch DIR sends each file once, as soon as it is complete and no process\n"
+		   "writes to it, and retries until the server answers.\n"
+		   "\n"
+		   "  firn push --label job=api --label version=1.4.2 cpu.pb.gz heap.pb.gz a.jfr\n"
+		   "  firn push --watch /var/spool/profiles --label host=a",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

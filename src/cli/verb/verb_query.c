@@ -25,49 +25,38 @@ struct query_verb_options {
 
 static const struct option options[] = {
 	CLIENT_FLAGS_OPTIONS(struct query_verb_options),
-	{ 0, "from", OPTION_TEXT, AT(from), "T", "default now-1h; or RFC 3339", 0, 0 },
-	{ 0, "to", OPTION_TEXT, AT(to), "T", "default now", 0, 0 },
-	{ 0, "at", OPTION_TEXT, AT(at), "T", "the reports nearest to one moment instead", 0, 0 },
-	{ 'o', "output", OPTION_TEXT, AT(output), "FORMAT",
-	  "top (default), flamegraph, json, series, or one of other tools: " RENDER_EXPORT_NAMES, 0,
-	  0 },
-	{ 0, "group-by", OPTION_TEXT, AT(group_by), "L[,L]", "split by label values", 0, 0 },
-	{ 0, "sum-by", OPTION_TEXT, AT(sum_by), "L[,L]",
-	  "of series: one line per value (default one line; * = all labels)", 0, 0 },
-	{ 0, "step", OPTION_TEXT, AT(step), "D",
-	  "of series: width of a point (default fits the range)", 0, 0 },
-	{ 0, "demangle", OPTION_TEXT, AT(demangle), "MODE",
-	  "of names: full (default), templates, simple (no parameters), none", 0, 0 },
-	{ 0, "filter", OPTION_TEXT, AT(filter), "EXPR",
-	  "of stacks and frames: 'show-stack NAME; hide-frame binary=libc.so.6' (docs/api.md)", 0,
-	  0 },
-	{ 0, "invert", OPTION_FLAG, AT(invert), NULL,
-	  "upside down: functions at the top, their callers below", 0, 0 },
-	{ 0, "sandwich", OPTION_TEXT, AT(sandwich), "FUNCTION",
-	  "who calls this function; what it calls: --filter 'show-from function=FUNCTION'", 0, 0 },
-	{ 0, "explain", OPTION_FLAG, AT(explain), NULL,
-	  "what the answer cost and where it came from, instead of it", 0, 0 },
-	{ 0, "intervals", OPTION_FLAG, AT(intervals), NULL,
-	  "of top, json and series: how exactly values are known, by how they vary over time", 0,
-	  0 },
-	{ 0, "limit", OPTION_COUNT, AT(limit), "N", "of top: rows (default all)", 1, 1000000000 },
+	OPTION_AT(FROM, AT(from)),
+	OPTION_AT(TO, AT(to)),
+	OPTION_AT(AT, AT(at)),
+	OPTION_AT(QUERY_OUTPUT, AT(output)),
+	OPTION_AT(GROUP_BY, AT(group_by)),
+	OPTION_AT(SUM_BY, AT(sum_by)),
+	OPTION_AT(STEP, AT(step)),
+	OPTION_AT(DEMANGLE, AT(demangle)),
+	OPTION_AT(FILTER, AT(filter)),
+	OPTION_AT(INVERT, AT(invert)),
+	OPTION_AT(SANDWICH, AT(sandwich)),
+	OPTION_AT(EXPLAIN, AT(explain)),
+	OPTION_AT(INTERVALS, AT(intervals)),
+	OPTION_AT(LIMIT, AT(limit)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "query",
 	.operands = "SELECTOR",
-	.summary = "ask a server: where did time and memory go",
-	.details = "SELECTOR is a profile type and label matchers (= != =~ !~; regular expressions "
-		   "are\n"
-		   "anchored; a missing label equals the empty string):\n\n"
+	.summary = "query a server: where time and memory went",
+	.details = "SELECTOR is a profile type and label matchers (= != =~ !~). Regular\n"
+		   "expressions are anchored; a missing label equals the empty string.\n"
+		   "\n"
 		   "  firn query 'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'\n"
 		   "  firn query --from now-1d --output pprof "
 		   "'on_cpu:samples:count:cpu:nanoseconds:delta' > p.pb.gz\n"
 		   "  firn query --output series --sum-by comm --step 1m "
-		   "'on_cpu:samples:count:cpu:nanoseconds:delta'\n\n"
-		   "What has no name, and why, follows on standard error. Exits 1 when nothing "
-		   "matches.",
+		   "'on_cpu:samples:count:cpu:nanoseconds:delta'\n"
+		   "\n"
+		   "Standard error lists frames without names and the reasons. Exits 1 when\n"
+		   "nothing matches.",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -144,7 +133,7 @@ static int check(const struct query_verb_options *values, const struct option_op
 
 static int run(int argc, char **argv)
 {
-	struct query_verb_options values = { .output = "top" };
+	struct query_verb_options values = { 0 };
 	struct option_operands operands;
 	struct net_reply reply = { 0 };
 	struct strbuf path = { 0 };

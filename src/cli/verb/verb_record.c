@@ -21,7 +21,6 @@
 #include "cli/verb.h"
 #include "server/resolve/resolver.h"
 
-#define RECORD_HZ_DEFAULT 99
 #define EXIT_CANNOT_RUN 127		    /* as shells say */
 #define NAMES_GRACE_NS (3 * CLOCK_NS_PER_S) /* for who sends SIGTERM: frames that wait say so */
 
@@ -38,16 +37,12 @@ struct record_verb_options {
 #define AT(member) offsetof(struct record_verb_options, member)
 
 static const struct option options[] = {
-	{ 'F', "frequency", OPTION_COUNT, AT(frequency_hz), "HZ", "samples per second (default 99)",
-	  1, AGENT_FREQUENCY_MAX_HZ },
-	{ 'a', "all", OPTION_FLAG, AT(all), NULL, "every process of this host", 0, 0 },
-	{ 'p', "pid", OPTION_TEXT, AT(pids), "PID[,PID]", "these processes", 0, 0 },
-	{ 'd', "duration", OPTION_DURATION, AT(duration_ns), "D",
-	  "stop after this time (default: until Ctrl-C, or the command's end)", 0, 0 },
-	{ 'o', "output", OPTION_TEXT, AT(output), "FILE",
-	  "default profile.pb.gz; the extension says the format; - is standard output", 0, 0 },
-	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT",
-	  "pprof, folded, speedscope or firn, whatever the extension", 0, 0 },
+	OPTION_AT(FREQUENCY, AT(frequency_hz)),
+	OPTION_AT(RECORD_ALL, AT(all)),
+	OPTION_AT(RECORD_PID, AT(pids)),
+	OPTION_AT(DURATION, AT(duration_ns)),
+	OPTION_AT(RECORD_OUTPUT, AT(output)),
+	OPTION_AT(RECORD_FORMAT, AT(format)),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -55,16 +50,15 @@ static const struct option_verb spec = {
 	.name = "record",
 	.operands = "[-- CMD ARGS...]",
 	.summary = "profile a command, a process or the host into a file",
-	.details =
-		"Writes pprof (.pb.gz), folded stacks (.folded) or speedscope (.speedscope.json) "
-		"with functions,\n"
-		"files and lines, or a recording (.firn) that keeps reports over time and names "
-		"code when it is\n"
-		"read on the same host.\n\n"
-		"  sudo firn record -- make -j4                     profile.pb.gz\n"
-		"  sudo firn record -p 1234 -d 30s -o web.pb.gz\n"
-		"  sudo firn record -a -d 10s -o - --format folded | sort -k2 -n\n"
-		"  go tool pprof -http=: profile.pb.gz",
+	.details = "Writes pprof (.pb.gz), folded stacks (.folded) or speedscope\n"
+		   "(.speedscope.json) with functions, files and lines, or a recording (.firn),\n"
+		   "which keeps values over time and gets its names when it is read on the same\n"
+		   "host.\n"
+		   "\n"
+		   "  sudo firn record -- make -j4                     profile.pb.gz\n"
+		   "  sudo firn record -p 1234 -d 30s -o web.pb.gz\n"
+		   "  sudo firn record -a -d 10s -o - --format folded | sort -k2 -n\n"
+		   "  go tool pprof -http=: profile.pb.gz",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 	.stop_at_operand = true,
@@ -348,8 +342,7 @@ static int record(const struct record_verb_options *values, const struct option_
 
 static int run(int argc, char **argv)
 {
-	struct record_verb_options values = { .output = "profile.pb.gz",
-					      .frequency_hz = RECORD_HZ_DEFAULT };
+	struct record_verb_options values = { 0 };
 	struct option_operands operands;
 	const struct render_export *format;
 	struct err err;

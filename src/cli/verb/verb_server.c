@@ -14,19 +14,19 @@ struct server_verb_options {
 
 static const struct option options[] = {
 	SERVER_FLAGS_OPTIONS(struct server_verb_options),
-	{ 0, "user", OPTION_TEXT, offsetof(struct server_verb_options, user), "NAME",
-	  "as root: whom the server runs as, and the storage belongs to (default: root)", 0, 0 },
+	OPTION_AT(SERVER_USER, offsetof(struct server_verb_options, user)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "server",
 	.operands = "",
-	.summary = "receive, keep and answer; no root needed",
+	.summary = "receive, store and query profiles; needs no root",
 	.details =
-		"Takes profiles from agents, SDKs and firn push; serves the UI and the API on one "
-		"port.\n"
-		"Runs until SIGINT or SIGTERM; everything acknowledged is on disk at all times.\n\n"
+		"Receives profiles from agents, SDKs and `firn push`; serves the UI and the API\n"
+		"on one port. Runs until SIGINT or SIGTERM. Every acknowledged profile is\n"
+		"already on disk.\n"
+		"\n"
 		"  firn server --storage-path /srv/firn --storage-retention-time 30d",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
@@ -41,7 +41,6 @@ static int run(int argc, char **argv)
 	struct err err;
 	int code, number;
 
-	server_flags_init(&values.server);
 	code = verb_parse(&verb_server, argc, argv, &values, &operands);
 	if (code >= 0)
 		return code;

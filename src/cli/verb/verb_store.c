@@ -18,8 +18,7 @@ struct store_verb_options {
 
 static const struct option verify_options[] = { VERB_COMMON_OPTIONS };
 static const struct option stat_options[] = {
-	{ 0, "json", OPTION_FLAG, offsetof(struct store_verb_options, json), NULL,
-	  "as JSON, stable for scripts", 0, 0 },
+	OPTION_AT(JSON, offsetof(struct store_verb_options, json)),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -27,9 +26,9 @@ static const struct option_verb verify_spec = {
 	.name = "store verify",
 	.operands = "DIR",
 	.summary = "read and check every byte of a storage directory",
-	.details = "Checks all checksums, ids and references of the log, the parts and the "
-		   "manifest, and\n"
-		   "prints one line per problem. Exits 0 when clean, 1 when not. Changes nothing.",
+	.details = "Checks all checksums, ids and references of the log, the parts and the\n"
+		   "manifest, and prints one line per problem. Changes nothing. Exits 0 when the\n"
+		   "directory is clean, 1 when it is not.",
 	.options = verify_options,
 	.options_count = VERB_COUNT_OF(verify_options),
 };
@@ -37,7 +36,7 @@ static const struct option_verb verify_spec = {
 static const struct option_verb stat_spec = {
 	.name = "store stat",
 	.operands = "DIR",
-	.summary = "how much a storage directory holds",
+	.summary = "show how much a storage directory holds",
 	.details = "Counts rows, reports, series, stacks and bytes. The server may be running.",
 	.options = stat_options,
 	.options_count = VERB_COUNT_OF(stat_options),

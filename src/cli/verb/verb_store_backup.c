@@ -15,15 +15,13 @@ static const struct option backup_options[] = { VERB_COMMON_OPTIONS };
 static const struct option_verb backup_spec = {
 	.name = "store backup",
 	.operands = "DIR TO",
-	.summary = "copy a storage directory by hard links, consistently",
-	.details = "TO is a new directory that opens as DIR is now; the server may be running. "
-		   "Parts never\n"
-		   "change and get a second name, so that this takes seconds and little room; on "
-		   "another\n"
-		   "file system they are copied. To restore, start the server with TO as "
-		   "--storage-path.\n"
-		   "Uploaded debug information (DIR/debuginfo) is not included: copy that folder "
-		   "beside it.",
+	.summary = "copy a storage directory consistently, by hard links",
+	.details =
+		"Makes TO a new directory with the present content of DIR. The server may be\n"
+		"running. Parts never change, so they are linked, which takes seconds and\n"
+		"little space; on another file system they are copied. To restore, start the\n"
+		"server with TO as --storage-path. Uploaded debug files (DIR/debuginfo) are not\n"
+		"included: copy that directory separately.",
 	.options = backup_options,
 	.options_count = VERB_COUNT_OF(backup_options),
 };

@@ -16,13 +16,12 @@ static const struct option compact_options[] = { VERB_COMMON_OPTIONS };
 static const struct option_verb compact_spec = {
 	.name = "store compact",
 	.operands = "DIR",
-	.summary = "make few large parts of a storage directory, offline",
+	.summary = "merge the parts of a storage directory into a few large ones, offline",
 	.details =
-		"Parts become one per day, with sums per hour and day; what was deleted goes. The\n"
-		"server must not be running (it compacts by itself, slowly). Interrupting it does "
-		"no\n"
-		"harm: what is done stays, the rest is done the next time.\n"
-		"Exits 1 when damaged parts had to be set aside.",
+		"Merges parts into one per day, with sums per hour and day, and removes what\n"
+		"was deleted. The server must not be running (it compacts by itself, slowly).\n"
+		"Interrupting it is safe: the next run continues where it stopped. Exits 1 when\n"
+		"damaged parts had to be set aside.",
 	.options = compact_options,
 	.options_count = VERB_COUNT_OF(compact_options),
 };

@@ -19,24 +19,21 @@ struct delete_verb_options {
 
 static const struct option delete_options[] = {
 	CLIENT_FLAGS_OPTIONS(struct delete_verb_options),
-	{ 0, "from", OPTION_TEXT, AT(from), "T", "reports that start then or later (default: all)",
-	  0, 0 },
-	{ 0, "to", OPTION_TEXT, AT(to), "T", "and before then (default: all)", 0, 0 },
+	OPTION_AT(DELETE_FROM, AT(from)),
+	OPTION_AT(DELETE_TO, AT(to)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb delete_spec = {
 	.name = "store delete",
 	.operands = "SELECTOR",
-	.summary = "delete what a server has of some series",
-	.details = "SELECTOR is as for `firn query`, and means series by their labels, not single "
-		   "rows by\n"
-		   "theirs. Types that were sent together (the four of a heap profile) are deleted "
-		   "together.\n"
-		   "No query finds them from then on; the bytes go with the next compaction. What "
-		   "arrives\n"
-		   "later is kept. Who deleted what, and when, is kept too: firn store stat shows "
-		   "it.\n\n"
+	.summary = "delete series that a server has",
+	.details = "SELECTOR is the same as for `firn query`, and selects whole series by their\n"
+		   "labels, not single samples by theirs. Types that were sent together (the four\n"
+		   "of a heap profile) are deleted together. Queries stop finding them at once;\n"
+		   "the bytes go with the next compaction. Profiles that arrive later are kept.\n"
+		   "The server records who deleted what, and when; `firn store stat` shows it.\n"
+		   "\n"
 		   "  firn store delete --to now-1d '{comm=\"secret\"}'",
 	.options = delete_options,
 	.options_count = VERB_COUNT_OF(delete_options),

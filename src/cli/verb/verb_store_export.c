@@ -23,30 +23,25 @@ struct export_verb_options {
 #define AT(member) offsetof(struct export_verb_options, member)
 
 static const struct option options[] = {
-	{ 'o', "output", OPTION_TEXT, AT(output), "PATH",
-	  "parquet: a directory, made if missing; else a file (default standard output)", 0, 0 },
-	{ 0, "format", OPTION_TEXT, AT(format), "FORMAT", "parquet (default), pprof or folded", 0,
-	  0 },
-	{ 0, "from", OPTION_TEXT, AT(from), "T", "default: everything; now-1d, or RFC 3339", 0, 0 },
-	{ 0, "to", OPTION_TEXT, AT(to), "T", "likewise", 0, 0 },
+	OPTION_AT(EXPORT_OUTPUT, AT(output)),
+	OPTION_AT(EXPORT_FORMAT, AT(format)),
+	OPTION_AT(EXPORT_FROM, AT(from)),
+	OPTION_AT(EXPORT_TO, AT(to)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "store export",
 	.operands = "DIR [SELECTOR]",
-	.summary = "write a storage directory's profiles for other programs",
-	.details =
-		"parquet: PATH/rows.parquet has a row per report, stack and sample type with the "
-		"labels of\n"
-		"its series, PATH/stacks.parquet the stacks as lists of frames, for DuckDB, "
-		"ClickHouse, Spark.\n"
-		"pprof, folded: the merged profile of one type, which SELECTOR has to name. The "
-		"server may be\n"
-		"running.\n\n"
-		"  firn store export /var/lib/firn -o ./out\n"
-		"  firn store export /var/lib/firn --format folded "
-		"'on_cpu:samples:count:cpu:nanoseconds:delta' | flamegraph.pl",
+	.summary = "export a storage directory for other programs",
+	.details = "parquet: PATH/rows.parquet has a row per report, stack and sample type with\n"
+		   "the labels of its series; PATH/stacks.parquet has the stacks as lists of\n"
+		   "frames; for DuckDB, ClickHouse, Spark. pprof, folded: the merged profile of\n"
+		   "the one type that SELECTOR names. The server may be running.\n"
+		   "\n"
+		   "  firn store export /var/lib/firn -o ./out\n"
+		   "  firn store export /var/lib/firn --format folded "
+		   "'on_cpu:samples:count:cpu:nanoseconds:delta' | flamegraph.pl",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

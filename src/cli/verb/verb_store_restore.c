@@ -16,21 +16,19 @@ struct restore_options {
 
 static const struct option restore_options[] = {
 	OBJECT_FLAGS_OPTIONS(struct restore_options, object),
-	{ 0, "store", OPTION_TEXT, offsetof(struct restore_options, store), "NAME",
-	  "which store, where the bucket has several", 0, 0 },
+	OPTION_AT(RESTORE_STORE, offsetof(struct restore_options, store)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb restore_spec = {
 	.name = "store restore",
 	.operands = "URL DIR",
-	.summary = "make a storage directory of what is in a bucket",
-	.details = "URL is that of firn server --object-url. DIR is made; it has everything that "
-		   "was\n"
-		   "acknowledged until the time that is printed. A server that is started with DIR "
-		   "and\n"
-		   "the same URL goes on from there; the one before, if it still runs, is shut "
-		   "out.\n\n"
+	.summary = "restore a storage directory from object storage",
+	.details = "URL is the --object-url of the server. Makes DIR with everything that was\n"
+		   "acknowledged before the time that is printed. A server started with DIR and\n"
+		   "the same URL continues from there; the previous server, if it still runs, can\n"
+		   "no longer write to the bucket.\n"
+		   "\n"
 		   "  firn store restore s3://profiles/firn /var/lib/firn",
 	.options = restore_options,
 	.options_count = VERB_COUNT_OF(restore_options),

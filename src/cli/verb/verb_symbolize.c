@@ -37,15 +37,11 @@ struct symbolize_verb_options {
 };
 
 static const struct option options[] = {
-	{ 0, "debuginfo-path", OPTION_TEXT, offsetof(struct symbolize_verb_options, debuginfo_path),
-	  "DIR", "debug files as DIR/xx/rest-of-build-id.debug, before /usr/lib/debug/.build-id", 0,
-	  0 },
-	{ 0, "tables-path", OPTION_TEXT, offsetof(struct symbolize_verb_options, tables_path),
-	  "DIR", "keep the table made of FILE in DIR, and use it the next time", 0, 0 },
-	{ 0, "demangle", OPTION_TEXT, offsetof(struct symbolize_verb_options, demangle), "MODE",
-	  "none, simple (no arguments), templates or full (default full)", 0, 0 },
-	{ 0, "stats", OPTION_FLAG, offsetof(struct symbolize_verb_options, stats), NULL,
-	  "also say on stderr what the table is made of and how long it took", 0, 0 },
+	OPTION_AT(SYMBOLIZE_DEBUGINFO_PATH,
+		  offsetof(struct symbolize_verb_options, debuginfo_path)),
+	OPTION_AT(TABLES_PATH, offsetof(struct symbolize_verb_options, tables_path)),
+	OPTION_AT(DEMANGLE, offsetof(struct symbolize_verb_options, demangle)),
+	OPTION_AT(SYMBOLIZE_STATS, offsetof(struct symbolize_verb_options, stats)),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -53,20 +49,21 @@ static const struct option_verb spec = {
 	.name = "symbolize",
 	.operands = "FILE [ADDR...]",
 	.summary = "name addresses of a binary: function, file, line, inlined callers",
-	.details =
-		"Addresses are hexadecimal, with or without 0x, as the file counts them (what nm "
-		"prints).\n"
-		"Without any they are read from standard input, one per line; answers come line by "
-		"line.\n"
-		"One line per frame, the innermost inlined call first, and an empty line after "
-		"each address:\n\n"
-		"  function<TAB>file:line<TAB>inlined, or nothing for the function itself\n\n"
-		"What is unknown is ?? and line 0. Why is told on stderr when standard input "
-		"ends.\n"
-		"Debug files are found by build id and by debuglink, as debuggers do.\n\n"
-		"Exits 1 when no address could be named.\n\n"
-		"  firn symbolize /usr/lib/x86_64-linux-gnu/libc.so.6 9f5a0\n"
-		"  nm -D libfoo.so | cut -d' ' -f1 | firn symbolize libfoo.so",
+	.details = "Addresses are hexadecimal, with or without 0x, as in the file (what nm\n"
+		   "prints). Without any, they are read from standard input, one per line, and\n"
+		   "each is answered at once. The answer has one line per frame, the innermost\n"
+		   "inlined call first, and an empty line after each address:\n"
+		   "\n"
+		   "  function<TAB>file:line<TAB>inlined, or nothing for the function itself\n"
+		   "\n"
+		   "An unknown name is ??, an unknown line 0. At the end of standard input the\n"
+		   "reasons are printed to standard error. Debug files are found by build id and\n"
+		   "by debuglink, as debuggers do.\n"
+		   "\n"
+		   "Exits 1 when no address could be named.\n"
+		   "\n"
+		   "  firn symbolize /usr/lib/x86_64-linux-gnu/libc.so.6 9f5a0\n"
+		   "  nm -D libfoo.so | cut -d' ' -f1 | firn symbolize libfoo.so",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -86,7 +83,7 @@ struct link {
 	uint32_t scope, caller; /* SYMBOL_NONE: none */
 	uint32_t before;
 	struct slice text; /* empty: there is none */
-	bool is_unnamed; /* the innermost function has no name of its own */
+	bool is_unnamed;   /* the innermost function has no name of its own */
 };
 
 struct symbolizer {
@@ -531,7 +528,7 @@ static int answer_all(struct symbolizer *symbolizer, const struct option_operand
 
 static int run(int argc, char **argv)
 {
-	struct symbolize_verb_options values = { .demangle = "full" };
+	struct symbolize_verb_options values = { 0 };
 	struct symbolizer symbolizer = { .asked = 0 };
 	struct option_operands operands;
 	int64_t start_ns, built_ns, idle_ns; /* the last of CPU time */

@@ -24,8 +24,6 @@
 #include "server/query/query.h"
 #include "server/resolve/resolver.h"
 
-#define TOP_HZ_DEFAULT 99
-#define TOP_INTERVAL_DEFAULT_NS (2 * CLOCK_NS_PER_S)
 #define TOP_INTERVAL_MIN_NS (200 * CLOCK_NS_PER_MS)
 #define NAMES_PATIENCE_NS (500 * CLOCK_NS_PER_MS)
 #define LOOK_EVERY_MS 100
@@ -48,27 +46,25 @@ struct top_verb_options {
 #define AT(member) offsetof(struct top_verb_options, member)
 
 static const struct option options[] = {
-	{ 'a', "all", OPTION_FLAG, AT(all), NULL, "every process of this host (the default)", 0,
-	  0 },
-	{ 'p', "pid", OPTION_TEXT, AT(pids), "PID[,PID]", "these processes and their children", 0,
-	  0 },
-	{ 'd', "interval", OPTION_DURATION, AT(interval_ns), "D",
-	  "time between tables (default 2s)", 0, 0 },
-	{ 'F', "frequency", OPTION_COUNT, AT(frequency_hz), "HZ", "samples per second (default 99)",
-	  1, AGENT_FREQUENCY_MAX_HZ },
+	OPTION_AT(TOP_ALL, AT(all)),
+	OPTION_AT(TOP_PID, AT(pids)),
+	OPTION_AT(INTERVAL, AT(interval_ns)),
+	OPTION_AT(FREQUENCY, AT(frequency_hz)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "top",
 	.operands = "",
-	.summary = "what runs now, by function, in the terminal",
-	.details = "Keys: f by the function itself, c with what it calls, / search for a name, "
-		   "space hold still,\n"
-		   "q quit. Where output is no terminal, one table is printed.\n\n"
-		   "  sudo firn top\n"
-		   "  sudo firn top -p \"$(pidof nginx | tr ' ' ,)\"\n"
-		   "  sudo firn top -d 10s | head -20",
+	.summary = "show what runs now, by function, in the terminal",
+	.details =
+		"Keys: f sorts by the function itself, c by the function with its callees; /\n"
+		"searches for a name; space pauses; q quits. If standard output is no terminal,\n"
+		"one table is printed.\n"
+		"\n"
+		"  sudo firn top\n"
+		"  sudo firn top -p \"$(pidof nginx | tr ' ' ,)\"\n"
+		"  sudo firn top -d 10s | head -20",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -444,8 +440,7 @@ static int top(const struct top_verb_options *values, struct err *err)
 
 static int run(int argc, char **argv)
 {
-	struct top_verb_options values = { .frequency_hz = TOP_HZ_DEFAULT,
-					   .interval_ns = TOP_INTERVAL_DEFAULT_NS };
+	struct top_verb_options values = { 0 };
 	struct option_operands operands;
 	struct err err;
 	int code = verb_parse(&verb_top, argc, argv, &values, &operands);

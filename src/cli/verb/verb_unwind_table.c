@@ -22,8 +22,7 @@ struct unwind_table_verb_options {
 };
 
 static const struct option options[] = {
-	{ 0, "stats", OPTION_FLAG, offsetof(struct unwind_table_verb_options, stats), NULL,
-	  "also say on stderr what the table is made of", 0, 0 },
+	OPTION_AT(UNWIND_TABLE_STATS, offsetof(struct unwind_table_verb_options, stats)),
 	VERB_COMMON_OPTIONS,
 };
 

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/privilege.h"
+#include "cli/defaults.h"
 #include "cli/binary_channel.h"
 #include "cli/flags/client_flags.h"
 #include "cli/flags/server_flags.h"
@@ -45,22 +46,12 @@ struct up_verb_options {
 
 static const struct option options[] = {
 	SERVER_FLAGS_OPTIONS(struct up_verb_options),
-	{ 0, "profiling-cpu-sampling-frequency", OPTION_COUNT,
-	  offsetof(struct up_verb_options, frequency_hz), "HZ",
-	  "samples per second and CPU (default 19)", 1, AGENT_FREQUENCY_MAX_HZ },
-	{ 0, "node", OPTION_TEXT, offsetof(struct up_verb_options, node), "NAME",
-	  "label `node` (default: the host's name)", 0, 0 },
-	{ 0, "agent-config-path", OPTION_TEXT, offsetof(struct up_verb_options, agent_config_path),
-	  "FILE", "the agent's rules for labels (docs/labels.md); read again on SIGHUP", 0, 0 },
-	{ 0, "user", OPTION_TEXT, offsetof(struct up_verb_options, user), "NAME",
-	  "whom the server runs as, and the storage belongs to (as root: default firn, else "
-	  "nobody)",
-	  0, 0 },
-	{ 0, "unwind-cache-path", OPTION_TEXT, offsetof(struct up_verb_options, unwind_cache_path),
-	  "DIR", "keeps unwind tables of binaries (default /var/cache/firn/unwind as root)", 0, 0 },
-	{ 0, "unwind-memory", OPTION_SIZE, offsetof(struct up_verb_options, unwind_memory), "B",
-	  "for unwind tables, where needed: 64MB, 2% of the memory (default 1%, at least 40MB)", 0,
-	  0 },
+	OPTION_AT(PROFILING_CPU_SAMPLING_FREQUENCY, offsetof(struct up_verb_options, frequency_hz)),
+	OPTION_AT(NODE, offsetof(struct up_verb_options, node)),
+	OPTION_AT(AGENT_CONFIG_PATH, offsetof(struct up_verb_options, agent_config_path)),
+	OPTION_AT(UP_USER, offsetof(struct up_verb_options, user)),
+	OPTION_AT(UNWIND_CACHE_PATH, offsetof(struct up_verb_options, unwind_cache_path)),
+	OPTION_AT(UNWIND_MEMORY, offsetof(struct up_verb_options, unwind_memory)),
 	VERB_COMMON_OPTIONS,
 };
 
@@ -69,11 +60,10 @@ static const struct option_verb spec = {
 	.operands = "",
 	.summary = "profile this host and serve the UI: start here",
 	.details =
-		"Starts a server and an agent that profiles every process of this host, and "
-		"prints\n"
-		"the address of the UI. Ctrl-C stops both. Without privilege only the server runs, "
-		"and\n"
-		"what is missing is said.\n\n"
+		"Starts a server and an agent that profiles every process of this host, and\n"
+		"prints the address of the UI. Ctrl-C stops both. Without the privilege to\n"
+		"profile, only the server starts, and the output says what is missing.\n"
+		"\n"
 		"  sudo firn up\n"
 		"  sudo firn up --profiling-cpu-sampling-frequency 99 --storage-retention-time 30d",
 	.options = options,
@@ -307,7 +297,6 @@ static int run(int argc, char **argv)
 	bool privileged, asked;
 	int ends[2], code;
 
-	server_flags_init(&values.server);
 	code = verb_parse(&verb_up, argc, argv, &values, &operands);
 	if (code >= 0)
 		return code;

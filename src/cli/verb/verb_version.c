@@ -12,20 +12,19 @@ struct version_verb_options {
 };
 
 static const struct option options[] = {
-	{ 0, "verbose", OPTION_FLAG, offsetof(struct version_verb_options, verbose), NULL,
-	  "the compiler and the libraries inside, with their versions", 0, 0 },
-	{ 0, "sbom", OPTION_FLAG, offsetof(struct version_verb_options, sbom), NULL,
-	  "the same as an SPDX 2.3 document in JSON, for scanners", 0, 0 },
+	OPTION_AT(VERBOSE, offsetof(struct version_verb_options, verbose)),
+	OPTION_AT(SBOM, offsetof(struct version_verb_options, sbom)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "version",
 	.operands = "",
-	.summary = "print the version, and what is linked into this program",
-	.details = "Libraries are linked statically: their faults are fixed by building firn anew. "
-		   "The versions are those\n"
-		   "of the packages that this very program was built with (docs/security.md).\n\n"
+	.summary = "print the version, and which libraries are linked into this program",
+	.details = "Libraries are linked statically: rebuild firn to fix their faults. The\n"
+		   "versions are those of the packages that this program was built with\n"
+		   "(docs/security.md).\n"
+		   "\n"
 		   "  firn version --sbom > firn.spdx.json",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),

@@ -22,25 +22,21 @@ struct view_verb_options {
 #define AT(member) offsetof(struct view_verb_options, member)
 
 static const struct option options[] = {
-	{ 0, "http-address", OPTION_TEXT, AT(http_address), "HOST:PORT",
-	  "where to listen (default 127.0.0.1 and any free port)", 0, 0 },
-	{ 0, "sample-type", OPTION_TEXT, AT(sample_type), "TYPE",
-	  "cpu, alloc_space, ... to begin with (default: the file's default, else its last)", 0,
-	  0 },
-	{ 0, "no-browser", OPTION_FLAG, AT(no_browser), NULL, "only print the address", 0, 0 },
+	OPTION_AT(VIEW_HTTP_ADDRESS, AT(http_address)),
+	OPTION_AT(VIEW_SAMPLE_TYPE, AT(sample_type)),
+	OPTION_AT(NO_BROWSER, AT(no_browser)),
 	VERB_COMMON_OPTIONS,
 };
 
 static const struct option_verb spec = {
 	.name = "view",
 	.operands = "FILE",
-	.summary = "open the web page on a profile file, nothing stored",
-	.details =
-		"Reads what `firn convert` reads, serves the page on this host alone until Ctrl-C, "
-		"and opens a\n"
-		"browser if there is one.\n\n"
-		"  firn view cpu.pb.gz\n"
-		"  perf script > perf.txt; firn view perf.txt",
+	.summary = "open a profile file in the web page; nothing is stored",
+	.details = "Reads what `firn convert` reads, serves the page to this host only until\n"
+		   "Ctrl-C, and opens a browser if there is one.\n"
+		   "\n"
+		   "  firn view cpu.pb.gz\n"
+		   "  perf script > perf.txt; firn view perf.txt",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };
@@ -164,7 +160,7 @@ static int view(const struct view_verb_options *values, const char *path, struct
 
 static int run(int argc, char **argv)
 {
-	struct view_verb_options values = { .http_address = "127.0.0.1:0" };
+	struct view_verb_options values = { 0 };
 	struct option_operands operands;
 	struct err err;
 	int code = verb_parse(&verb_view, argc, argv, &values, &operands);

@@ -16,13 +16,20 @@ struct values {
 	struct option_list labels;
 };
 
+static const struct option_spec
+	output = { 'o', "output", OPTION_TEXT, "FILE", "where to", "out.txt", NULL, 0, 0 },
+	all = { 'a', "all", OPTION_FLAG, NULL, "all of it", NULL, NULL, 0, 0 },
+	frequency = { 'F',	     "frequency", OPTION_COUNT, "HZ", "how often", "19",
+		      "by the host", 1,		  1000 },
+	duration = { 'd', "duration", OPTION_DURATION, "D", "how long", NULL, "for ever", 0, 0 },
+	label = { 0, "label", OPTION_LIST, "K=V", "a label", NULL, NULL, 0, 0 };
+
 static const struct option table[] = {
-	{ 'o', "output", OPTION_TEXT, offsetof(struct values, path), "FILE", "where to", 0, 0 },
-	{ 'a', "all", OPTION_FLAG, offsetof(struct values, all), NULL, "all of it", 0, 0 },
-	{ 'F', "frequency", OPTION_COUNT, offsetof(struct values, hz), "HZ", "how often", 1, 1000 },
-	{ 'd', "duration", OPTION_DURATION, offsetof(struct values, duration_ns), "D", "how long",
-	  0, 0 },
-	{ 0, "label", OPTION_LIST, offsetof(struct values, labels), "K=V", "a label", 0, 0 },
+	{ &output, offsetof(struct values, path) },
+	{ &all, offsetof(struct values, all) },
+	{ &frequency, offsetof(struct values, hz) },
+	{ &duration, offsetof(struct values, duration_ns) },
+	{ &label, offsetof(struct values, labels) },
 };
 
 static const struct option_verb verb = { .name = "try",
@@ -65,6 +72,22 @@ static void all_forms_of_options_are_read(void **state)
 	assert_string_equal(operands.items[0], "one");
 	assert_string_equal(operands.items[1], "two");
 	assert_string_equal(operands.items[2], "-three");
+}
+
+static void presets_hold_until_an_option_is_given(void **state)
+{
+	static const char *const none[] = { NULL };
+	static const char *const one[] = { "-F5", NULL };
+	struct option_operands operands;
+	struct values values;
+
+	(void)state;
+	assert_int_equal(parse(none, &values, &operands, NULL), 0);
+	assert_string_equal(values.path, "out.txt");
+	assert_int_equal(values.hz, 19);
+	assert_int_equal(parse(one, &values, &operands, NULL), 0);
+	assert_string_equal(values.path, "out.txt");
+	assert_int_equal(values.hz, 5);
 }
 
 static void errors_name_the_option_and_help_on(void **state)
@@ -152,7 +175,10 @@ static void help_lists_every_option(void **state)
 	(void)state;
 	options_help(&verb, &text);
 	for (size_t i = 0; i < verb.options_count; i++)
-		assert_non_null(strstr(strbuf_text(&text), table[i].name));
+		assert_non_null(strstr(strbuf_text(&text), table[i].spec->name));
+	assert_non_null(strstr(strbuf_text(&text), "where to (default: out.txt)\n"));
+	assert_non_null(strstr(strbuf_text(&text), "how often (default: by the host)\n"));
+	assert_non_null(strstr(strbuf_text(&text), "all of it\n"));
 	strbuf_free(&text);
 }
 
@@ -160,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_forms_of_options_are_read),
+		cmocka_unit_test(presets_hold_until_an_option_is_given),
 		cmocka_unit_test(errors_name_the_option_and_help_on),
 		cmocka_unit_test(an_option_given_twice_is_refused),
 		cmocka_unit_test(a_verb_without_operands_refuses_them),
