@@ -18,6 +18,7 @@
 #include "agent/identify/cgroup.h"
 #include "agent/identify/container_names.h"
 #include "agent/jit/jit.h"
+#include "agent/procs/process_attributes.h"
 #include "agent/procs/procs_metrics.h"
 #include "agent/procs/tracker.h"
 #include "agent/runtime/runtimes.h"
@@ -33,6 +34,7 @@
 #define RUNTIMES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define JIT_SETTLE_NS (100 * CLOCK_NS_PER_MS) /* far less than it takes to fill the ring buffer */
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
+#define ATTRIBUTES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define CONTAINERS_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
@@ -49,6 +51,7 @@ struct drain {
 	struct runtimes *runtimes;
 	uint64_t runtimes_known; /* of binaries.runtimes */
 	struct container_names *containers;
+	struct process_attributes *attributes;
 	_Atomic(struct agent_config *) next_config; /* that nobody has used yet; or NULL */
 	struct unwind_loader *loader;
 	struct sample_counters reported; /* the program's counters, as far as in the metrics */
@@ -155,6 +158,7 @@ void drain_metrics_register(void)
 	unwind_loader_metrics_register();
 	lender_metrics_register();
 	container_names_metrics_register();
+	process_attributes_metrics_register();
 	batch_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
@@ -200,14 +204,36 @@ static void want_container(struct drain *drain, const struct process *process, i
 }
 
 /* Those that have samples in this window: they are still seen. */
-static void want_containers(struct drain *drain, int64_t now_ns)
+static void want_names(struct drain *drain, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < drain->tracker.count; i++) {
-		const struct process *process = tracker_process(&drain->tracker, i);
+		struct process *process = tracker_process(&drain->tracker, i);
 
-		if (process->seen_at_ns >= drain->window_start_ns)
-			want_container(drain, process, now_ns);
+		if (process->seen_at_ns < drain->window_start_ns)
+			continue;
+		want_container(drain, process, now_ns);
+		process_attributes_want(drain->attributes, process, now_ns);
 	}
+}
+
+static struct process *find_process(void *context, const struct process_identity *identity)
+{
+	struct drain *drain = context;
+
+	return tracker_find(&drain->tracker, identity);
+}
+
+static void take_attributes(struct drain *drain, int64_t now_ns)
+{
+	process_attributes_take(drain->attributes, find_process, drain, now_ns);
+}
+
+static void allow_variables(struct drain *drain)
+{
+	size_t count = 0;
+	const struct slice *names = agent_config_variables(drain->options.config, &count);
+
+	process_attributes_set_variables(drain->attributes, names, count);
 }
 
 static void take_config(struct drain *drain)
@@ -218,6 +244,7 @@ static void take_config(struct drain *drain)
 		return;
 	agent_config_free(drain->options.config);
 	drain->options.config = next;
+	allow_variables(drain);
 }
 
 void drain_set_config(struct drain *drain, struct agent_config *config)
@@ -246,8 +273,10 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	tracker_settle(&drain->tracker, FILES_SETTLE_NS, now_ns);
 	jit_settle(drain->jit, JIT_SETTLE_NS);
 	runtimes_settle(drain->runtimes, RUNTIMES_SETTLE_NS);
-	want_containers(drain, now_ns);
+	want_names(drain, now_ns);
 	container_names_settle(drain->containers, CONTAINERS_SETTLE_NS);
+	process_attributes_settle(drain->attributes, ATTRIBUTES_SETTLE_NS);
+	take_attributes(drain, now_ns);
 	if (drain->counts.samples)
 		batch_build(&window->tables, &batch);
 	binaries_give_back(&drain->tracker.binaries, window->news, window->news_count);
@@ -314,11 +343,12 @@ static uint32_t tick_of(const struct drain *drain, const struct sample *sample)
 	return since_ns > 0 ? (uint32_t)(since_ns / TABLES_TICK_NS) : 0;
 }
 
-/* As soon as its cgroup is known: a container may be gone before the window ends. */
-static void note_container(struct drain *drain, uint32_t index, int64_t now_ns)
+/* At once: a process, and its container, may be gone before the window ends. */
+static void note_names(struct drain *drain, uint32_t index, int64_t now_ns)
 {
 	struct process *process = drain->tracker.items[index];
 
+	process_attributes_want(drain->attributes, process, now_ns);
 	if (process->is_noted || !process->cgroups)
 		return;
 	process->is_noted = true;
@@ -340,7 +370,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
 		note_generated(drain, process, space, now_ns);
 		note_script(drain, process, now_ns);
-		note_container(drain, process, now_ns);
+		note_names(drain, process, now_ns);
 	} else {
 		tracker_look_again(&drain->tracker, process, sample, now_ns);
 	}
@@ -575,6 +605,9 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	drain->runtimes = runtimes_new(&(struct runtimes_options){
 		put_script, put_jvm, put_code, put_code_line, drop_script, drain });
 	drain->accounts = accounts_new();
+	drain->attributes = process_attributes_new();
+	if (options->config)
+		allow_variables(drain);
 	drain->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = container_names_new(options->container_sockets, options->container_sockets_count,
 				   &drain->containers, err);
@@ -641,6 +674,7 @@ void *drain_run(void *data)
 		now_ns = clock_monotonic_ns();
 		tracker_take_files(&drain->tracker, now_ns);
 		look_for_new_runtimes(drain, now_ns);
+		take_attributes(drain, now_ns);
 		if (now_ns >= drain->follow_cpus_at_ns) {
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
@@ -670,6 +704,7 @@ void drain_free(struct drain *drain)
 	jit_free(drain->jit);
 	runtimes_free(drain->runtimes);
 	container_names_free(drain->containers);
+	process_attributes_free(drain->attributes);
 	agent_config_free(drain->options.config);
 	agent_config_free(atomic_load(&drain->next_config));
 	accounts_free(drain->accounts);

@@ -7,9 +7,11 @@
 
 #include "agent/describe/text.h"
 #include "agent/identify/cgroup.h"
+#include "agent/identify/otel_context.h"
+#include "agent/identify/process_reading.h"
 #include "agent/identify/workload.h"
 
-#define LABELS_MAX 16
+#define LABELS_MAX 20
 #define META "__meta_"
 
 /* Labels go straight to the tables, or to where rules see them. */
@@ -84,6 +86,40 @@ static void add_container(struct label_list *list, const struct cgroup *cgroup,
 	add_first(list, "app", meta, apps);
 }
 
+/* What OpenTelemetry's libraries call a program that nobody has given a name. */
+static bool is_a_name(struct slice service)
+{
+	return !slice_starts_with(service, SLICE_LITERAL("unknown_service"));
+}
+
+static void add_service(struct label_list *list, const struct process *process,
+			const struct label_file *file)
+{
+	static const char *const names[] = { OTEL_META "service_name", ENV_META "DD_SERVICE",
+					     NULL };
+	static const char *const versions[] = { OTEL_META "service_version", ENV_META "DD_VERSION",
+						NULL };
+	static const char *const environments[] = { OTEL_META "deployment_environment_name",
+						    OTEL_META "deployment_environment",
+						    ENV_META "DD_ENV", NULL };
+	static const char *const revisions[] = { OTEL_META "vcs_ref_head_revision",
+						 ENV_META "DD_GIT_COMMIT_SHA", NULL };
+	const struct meta_labels *said = &process->attributes;
+	struct slice name = first_of(said, names), version = first_of(said, versions);
+	struct slice revision = first_of(said, revisions);
+
+	if (!is_a_name(name))
+		name = first_of(said, names + 1);
+	if (!version.len && file->origin)
+		version = slice_of(file->origin->version);
+	if (!revision.len && file->origin)
+		revision = slice_of(file->origin->revision);
+	add(list, "service_name", name);
+	add(list, "version", version);
+	add_first(list, "environment", said, environments);
+	add(list, "vcs_revision", revision);
+}
+
 static void add_number(struct rule_labels *known, const char *name, uint32_t number)
 {
 	char text[16];
@@ -102,15 +138,35 @@ static void add_executable_name(struct rule_labels *known, const char *path)
 	add_known(known, META "process_executable_name", executable);
 }
 
+static void add_file(struct rule_labels *known, const struct label_file *file)
+{
+	if (file->elf)
+		add_known(known, META "process_executable_build_id", slice_of(file->elf->build_id));
+	if (!file->origin)
+		return;
+	add_known(known, META "process_executable_compiler", slice_of(file->origin->compiler));
+	add_known(known, META "process_executable_static",
+		  slice_of(file->origin->is_static ? "true" : "false"));
+	add_known(known, META "process_executable_stripped",
+		  slice_of(file->origin->is_stripped ? "true" : "false"));
+}
+
+static void add_all_meta(struct rule_labels *known, const struct meta_labels *meta)
+{
+	for (size_t i = 0; i < meta->count; i++)
+		rule_labels_put(known, meta_labels_name(meta, i), meta_labels_value(meta, i));
+}
+
 /* What rules may ask for beside the labels. */
 static void add_meta(struct rule_labels *known, const struct process *process,
-		     const struct cgroup *cgroup, const struct meta_labels *container)
+		     const struct label_file *file, const struct cgroup *cgroup,
+		     const struct meta_labels *container)
 {
 	struct utsname system;
 
-	for (size_t i = 0; i < container->count; i++)
-		rule_labels_put(known, meta_labels_name(container, i),
-				meta_labels_value(container, i));
+	add_all_meta(known, container);
+	add_all_meta(known, &process->attributes);
+	add_file(known, file);
 	add_number(known, META "process_pid", process->identity.pid);
 	add_number(known, META "process_ppid", process->parent_pid);
 	add_known(known, META "process_cgroup", cgroup->path);
@@ -134,8 +190,9 @@ static void find_container(const struct label_sources *sources, const struct pro
 }
 
 static void add_all(struct label_list *list, const struct label_sources *sources,
-		    const struct process *process, const struct cgroup *cgroup,
-		    const struct meta_labels *meta, struct slice thread_name)
+		    const struct process *process, const struct label_file *file,
+		    const struct cgroup *cgroup, const struct meta_labels *meta,
+		    struct slice thread_name)
 {
 	add(list, "node", slice_of(sources->node));
 	add(list, "comm", slice_of(process->name));
@@ -143,19 +200,20 @@ static void add_all(struct label_list *list, const struct label_sources *sources
 	add(list, "cgroup", cgroup->path);
 	add(list, "systemd_unit", cgroup->systemd_unit);
 	add_container(list, cgroup, meta);
+	add_service(list, process, file);
 	add(list, "thread_name", thread_name);
 }
 
 void labels_known(const struct label_sources *sources, const struct process *process,
-		  struct slice thread_name, struct rule_labels *ret)
+		  const struct label_file *file, struct slice thread_name, struct rule_labels *ret)
 {
 	struct label_list list = { .known = ret };
 	struct meta_labels container = { 0 };
 	struct cgroup cgroup;
 
 	find_container(sources, process, &cgroup, &container);
-	add_all(&list, sources, process, &cgroup, &container, thread_name);
-	add_meta(ret, process, &cgroup, &container);
+	add_all(&list, sources, process, file, &cgroup, &container, thread_name);
+	add_meta(ret, process, file, &cgroup, &container);
 	meta_labels_free(&container);
 }
 
@@ -173,30 +231,41 @@ static uint32_t set_of_rules(struct tables *tables, const struct rule_labels *la
 }
 
 static uint32_t set_by_rules(struct tables *tables, const struct label_sources *sources,
-			     const struct process *process, struct slice thread_name)
+			     const struct process *process, const struct label_file *file,
+			     struct slice thread_name)
 {
 	uint32_t id = LABELS_DROPPED;
 	struct rule_labels labels;
 
 	rule_labels_init(&labels);
-	labels_known(sources, process, thread_name, &labels);
+	labels_known(sources, process, file, thread_name, &labels);
 	if (agent_config_apply(sources->config, &labels))
 		id = set_of_rules(tables, &labels);
 	rule_labels_free(&labels);
 	return id;
 }
 
+struct label_file labels_file(const struct process *process)
+{
+	const struct binary *binary = process_binary(process);
+
+	if (!binary || !binary->elf)
+		return (struct label_file){ 0 };
+	return (struct label_file){ binary->elf, &binary->origin };
+}
+
 uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
 			   const struct process *process, struct slice thread_name)
 {
 	struct label_list list = { .tables = tables };
+	struct label_file file = labels_file(process);
 	struct meta_labels container = { 0 };
 	struct cgroup cgroup;
 
 	if (sources->config)
-		return set_by_rules(tables, sources, process, thread_name);
+		return set_by_rules(tables, sources, process, &file, thread_name);
 	find_container(sources, process, &cgroup, &container);
-	add_all(&list, sources, process, &cgroup, &container, thread_name);
+	add_all(&list, sources, process, &file, &cgroup, &container, thread_name);
 	meta_labels_free(&container);
 	return tables_label_set(tables, list.items, list.count);
 }

@@ -3,6 +3,7 @@
  * labels - the labels of a series: which program, where.
  *
  *   node  comm  executable  cgroup  systemd_unit  thread_name (by choice)
+ *   service_name  version  environment  vcs_revision   as the process or its file says
  *   container  container_id  image           of containers
  *   namespace  pod  workload  app            of Kubernetes
  *
@@ -26,12 +27,20 @@ struct label_sources {
 
 #define LABELS_DROPPED (TABLES_FULL - 1) /* a rule leaves the process out */
 
+/* What is known of the file that a process runs. NULL members: not known. */
+struct label_file {
+	const struct elf_info *elf;
+	const struct elf_origin *origin;
+};
+
+struct label_file labels_file(const struct process *process);
+
 /* The id of the label set, or LABELS_DROPPED; `thread_name` may be empty. */
 uint32_t labels_of_process(struct tables *tables, const struct label_sources *sources,
 			   const struct process *process, struct slice thread_name);
 
 /* What rules see of a process: its labels, and what else is known as `__meta_...`. */
 void labels_known(const struct label_sources *sources, const struct process *process,
-		  struct slice thread_name, struct rule_labels *ret);
+		  const struct label_file *file, struct slice thread_name, struct rule_labels *ret);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "agent/identify/cgroup.h"
 #include "agent/procs/proc_stat.h"
+#include "agent/procs/process_attributes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/printable.h"
@@ -104,6 +105,38 @@ static void settle_containers(const struct label_sources *sources, const struct 
 	container_names_settle(sources->containers, SETTLE_NS);
 }
 
+static struct process *find_process(void *context, const struct process_identity *identity)
+{
+	const struct preview *preview = context;
+
+	for (size_t i = 0; i < preview->count; i++)
+		if (!memcmp(&preview->processes[i]->identity, identity, sizeof(*identity)))
+			return preview->processes[i];
+	return NULL;
+}
+
+/* In turn: no more are taken at once than may wait. */
+static void read_attributes(const struct label_sources *sources, struct preview *preview)
+{
+	struct process_attributes *attributes = process_attributes_new();
+	int64_t until_ns = clock_monotonic_ns() + SETTLE_NS;
+
+	if (sources->config) {
+		size_t count;
+		const struct slice *names = agent_config_variables(sources->config, &count);
+
+		process_attributes_set_variables(attributes, names, count);
+	}
+	for (size_t i = 0; i < preview->count && clock_monotonic_ns() < until_ns; i++) {
+		process_attributes_want(attributes, preview->processes[i], clock_monotonic_ns());
+		if (i % PROCESS_ATTRIBUTES_WAITING_MAX && i + 1 < preview->count)
+			continue;
+		process_attributes_settle(attributes, until_ns - clock_monotonic_ns());
+		process_attributes_take(attributes, find_process, preview, clock_monotonic_ns());
+	}
+	process_attributes_free(attributes);
+}
+
 static void add_labels(struct strbuf *out, const struct rule_labels *labels, bool is_meta)
 {
 	const char *between = "";
@@ -122,15 +155,43 @@ static void add_labels(struct strbuf *out, const struct rule_labels *labels, boo
 	}
 }
 
+struct program {
+	struct elf_info elf;
+	struct elf_origin origin;
+};
+
+/* The file that a process runs, while it does. */
+static struct label_file read_program(const struct process *process, struct program *ret)
+{
+	const char *name = process_executable(process);
+	struct label_file file = { 0 };
+	int proc = process_open_image(process);
+	int fd = proc < 0 ? -1 : openat(proc, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	memset(ret, 0, sizeof(*ret));
+	if (fd >= 0 && !elf_read_info(fd, name, &ret->elf, NULL)) {
+		elf_origin_read(fd, name, &ret->elf, &ret->origin);
+		file = (struct label_file){ &ret->elf, &ret->origin };
+	}
+	if (fd >= 0)
+		close(fd);
+	if (proc >= 0)
+		close(proc);
+	return file;
+}
+
 static void add_preview(struct strbuf *out, const struct label_sources *sources,
 			const struct process *process)
 {
+	struct program program;
+	struct label_file file = read_program(process, &program);
 	struct rule_labels labels;
 	struct strbuf steps = { 0 };
 	bool is_kept = true;
 
 	rule_labels_init(&labels);
-	labels_known(sources, process, (struct slice){ 0 }, &labels);
+	labels_known(sources, process, &file, (struct slice){ 0 }, &labels);
+	elf_origin_free(&program.origin);
 	rule_labels_sort(&labels);
 	strbuf_addf(out, "%" PRIu32 " ", process->identity.pid);
 	printable_add(out, slice_of(process->name));
@@ -159,6 +220,7 @@ int labels_preview(const struct label_sources *sources, struct strbuf *out, stru
 	int code = read_processes(&preview, err);
 
 	settle_containers(sources, &preview);
+	read_attributes(sources, &preview);
 	for (size_t i = 0; i < preview.count; i++) {
 		add_preview(out, sources, preview.processes[i]);
 		process_free(preview.processes[i]);

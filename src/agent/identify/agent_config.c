@@ -11,12 +11,15 @@
 #include "config/relabel.h"
 
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
+#define VARIABLES_MAX 64
+#define VARIABLE_BYTES_MAX 128
 #define META_PREFIX SLICE_LITERAL("__")
 
 struct agent_config {
 	struct arena arena;
 	struct relabel *relabel; /* NULL = no rules */
 	struct field_pairs external;
+	struct field_texts variables;
 };
 
 static int take_rules(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
@@ -29,6 +32,7 @@ static const struct field file_fields[] = {
 	{ "relabel_configs", FIELD_OTHER, offsetof(struct agent_config, relabel), NULL,
 	  take_rules },
 	{ "external_labels", FIELD_PAIRS, offsetof(struct agent_config, external), NULL, NULL },
+	{ "include_env_vars", FIELD_TEXTS, offsetof(struct agent_config, variables), NULL, NULL },
 	{ 0 },
 };
 
@@ -45,6 +49,24 @@ static int check_external(const struct agent_config *config, const struct docume
 		if (!slice_is_utf8(config->external.items[i].value))
 			return document_error(document, root, err,
 					      "external_labels: \"%.*s\" is no UTF-8",
+					      SLICE_FMT(name));
+	}
+	return 0;
+}
+
+static int check_variables(const struct agent_config *config, const struct document *document,
+			   const struct yaml_node_s *root, struct err *err)
+{
+	if (config->variables.count > VARIABLES_MAX)
+		return document_error(document, root, err, "include_env_vars: more than %d names",
+				      VARIABLES_MAX);
+	for (size_t i = 0; i < config->variables.count; i++) {
+		struct slice name = config->variables.items[i];
+
+		if (!name.len || name.len > VARIABLE_BYTES_MAX ||
+		    memchr(name.data, '=', name.len) || memchr(name.data, '\0', name.len))
+			return document_error(document, root, err,
+					      "include_env_vars: \"%.*s\" is no name of a variable",
 					      SLICE_FMT(name));
 	}
 	return 0;
@@ -68,6 +90,8 @@ int agent_config_parse(struct slice text, const char *where, struct agent_config
 		code = fields_read(&reader, root, file_fields, config, err);
 	if (!code && root)
 		code = check_external(config, reader.document, root, err);
+	if (!code && root)
+		code = check_variables(config, reader.document, root, err);
 	if (!code && config->arena.over_budget)
 		code = err_set(err, ERR_LIMIT, "%s: the labels take more than %zu bytes", where,
 			       ARENA_BYTES_MAX);
@@ -101,7 +125,8 @@ void agent_config_free(struct agent_config *config)
 
 bool agent_config_is_meant(const char *path)
 {
-	static const char *const keys[] = { "relabel_configs", "external_labels", NULL };
+	static const char *const keys[] = { "relabel_configs", "external_labels",
+					    "include_env_vars", NULL };
 
 	return document_file_has_key(path, keys);
 }
@@ -114,6 +139,12 @@ size_t agent_config_rules(const struct agent_config *config)
 size_t agent_config_external_labels(const struct agent_config *config)
 {
 	return config->external.count;
+}
+
+const struct slice *agent_config_variables(const struct agent_config *config, size_t *ret_count)
+{
+	*ret_count = config->variables.count;
+	return config->variables.items;
 }
 
 /* What is left of the labels when all rules have had their say. */

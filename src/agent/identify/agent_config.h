@@ -3,6 +3,7 @@
  * agent_config - the file of `firn agent --config-path` (docs/labels.md), YAML:
  *
  *   relabel_configs    Prometheus' rules over what is known of a process; `drop` leaves it out
+ *   include_env_vars   names of environment variables that rules may ask for (`__meta_env_var_...`)
  *   external_labels    NAME: VALUE that every series has, unless a rule gave it another value
  *
  * Immutable after loading: any thread may apply it, each to labels of its own.
@@ -26,6 +27,8 @@ void agent_config_free(struct agent_config *config); /* accepts NULL */
 bool agent_config_is_meant(const char *path);
 
 size_t agent_config_rules(const struct agent_config *config);
+/* They live as long as the configuration. */
+const struct slice *agent_config_variables(const struct agent_config *config, size_t *ret_count);
 size_t agent_config_external_labels(const struct agent_config *config);
 
 /*

@@ -38,6 +38,7 @@ static void binary_free(struct binaries *binaries, struct binary *binary)
 {
 	unpin(binaries, binary);
 	free(binary->elf);
+	elf_origin_free(&binary->origin);
 	free(binary->runtime);
 	free(binary->path);
 	free(binary);
@@ -150,6 +151,8 @@ static void open_first(struct binaries *binaries, struct binary *binary, int fd,
 	binary->elf = elf;
 	binary->announced = !elf || !elf->build_id[0];
 	binary->runtime = elf ? runtime_file_read(fd, elf) : NULL;
+	if (elf)
+		elf_origin_read(fd, path, elf, &binary->origin);
 	binaries->runtimes += binary->runtime != NULL;
 	if (elf)
 		return;

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/idmap.h"
 #include "codec/elf/elf.h"
+#include "codec/elf/elf_origin.h"
 
 #define BINARIES_MAX 8192
 #define BINARIES_PINNED_MAX 256
@@ -34,6 +35,7 @@ struct binary {
 	int fd;			      /* pinned, else -1 */
 	uint32_t pid;		      /* of the process through which it was opened last */
 	struct elf_info *elf;	      /* NULL = no ELF file, or not opened */
+	struct elf_origin origin;     /* as far as it says */
 	struct runtime_file *runtime; /* NULL = no language runtime that we know */
 	char *path;		      /* as the first process to map it sees it; NULL = not known */
 	uint32_t references;	      /* mappings */

@@ -42,6 +42,7 @@ void process_free(struct process *process)
 	process_forget_past(process);
 	free(process->executable);
 	free(process->cgroups);
+	meta_labels_free(&process->attributes);
 	free(process);
 }
 
@@ -125,7 +126,9 @@ bool process_has_ended(const struct process *process)
 size_t process_bytes(const struct process *process)
 {
 	return sizeof(*process) + (process->cgroups ? strlen(process->cgroups) : 0) +
-	       (process->executable ? strlen(process->executable) : 0);
+	       (process->executable ? strlen(process->executable) : 0) +
+	       process->attributes.text.capacity +
+	       process->attributes.capacity * sizeof(*process->attributes.items);
 }
 
 static int open_proc(uint32_t pid)
@@ -218,7 +221,7 @@ static int open_image(const struct process *process, uint32_t pid, uint64_t star
 	return proc;
 }
 
-static int open_own_image(const struct process *process)
+int process_open_image(const struct process *process)
 {
 	return open_image(process, process->identity.pid, process->identity.start_ns);
 }
@@ -245,11 +248,13 @@ static void inherit(struct process *process, const struct process *relative)
 
 void process_describe(struct process *process, const char *cgroups, const struct process *relative)
 {
-	int proc = open_own_image(process);
+	int proc = process_open_image(process);
 
 	process->known = true;
 	if (cgroups && !process->cgroups)
 		process->cgroups = copy_text(cgroups);
+	if (relative && !process->attributes.count)
+		meta_labels_copy(&process->attributes, &relative->attributes);
 	if (proc < 0 && relative) {
 		inherit(process, relative);
 		return;
@@ -289,7 +294,7 @@ static bool read_maps(int proc, struct maps_file *ret)
 
 bool process_read_maps(const struct process *process, struct maps_file *ret)
 {
-	int proc = open_own_image(process);
+	int proc = process_open_image(process);
 
 	if (proc >= 0 && read_maps(proc, ret))
 		return true;
@@ -309,15 +314,36 @@ struct opener_place process_place(const struct process *process, uint64_t start,
 	return place;
 }
 
-/* Programs are loaded below their libraries. */
-const char *process_executable(const struct process *process)
+static bool is_executable(const struct process *process, const struct binary *binary)
+{
+	return process->executable && binary && binary->path &&
+	       !strcmp(process->executable, binary->path);
+}
+
+const struct binary *process_binary(const struct process *process)
 {
 	const struct space *space = process->space;
+	const struct mapping *first = NULL; /* programs are loaded below their libraries */
 
-	if (process->executable || !space)
+	for (uint32_t i = 0; space && i < space->count; i++) {
+		const struct mapping *mapping = &space->mappings[i];
+
+		if (mapping->kind != MAPPING_FILE)
+			continue;
+		if (is_executable(process, mapping->binary))
+			return mapping->binary;
+		if (!first)
+			first = mapping;
+	}
+	return first ? first->binary : NULL;
+}
+
+const char *process_executable(const struct process *process)
+{
+	const struct binary *binary;
+
+	if (process->executable)
 		return process->executable;
-	for (uint32_t i = 0; i < space->count; i++)
-		if (space->mappings[i].kind == MAPPING_FILE)
-			return space->mappings[i].binary ? space->mappings[i].binary->path : NULL;
-	return NULL;
+	binary = process_binary(process);
+	return binary ? binary->path : NULL;
 }

@@ -16,6 +16,7 @@
 #define FIRN_AGENT_PROCS_PROCESS_H
 
 #include "agent/bpf/shared.h"
+#include "agent/identify/meta_labels.h"
 #include "agent/procs/maps_file.h"
 #include "agent/procs/opener.h"
 #include "agent/procs/space.h"
@@ -32,6 +33,14 @@ struct process_space {
 	int64_t since_ns;    /* monotonic: when it began to hold */
 };
 
+/* When it is next asked what it says of itself (process_attributes.h). */
+struct process_look {
+	int64_t due_ns; /* monotonic */
+	uint64_t context_at, variables_version;
+	uint32_t pause; /* index of the next one */
+	bool is_asked;
+};
+
 struct process {
 	struct process_identity identity;
 	uint32_t parent_pid;
@@ -42,8 +51,10 @@ struct process {
 	char name[SAMPLE_NAME_BYTES + 1]; /* comm */
 	char *executable;		  /* path, NULL = not known or a kernel thread */
 	char *cgroups;			  /* /proc/PID/cgroup, NULL = not known */
-	struct space *space;		  /* that holds now: a reference; NULL = not known */
-	int64_t space_since_ns;		  /* as above */
+	struct meta_labels attributes;	  /* what it says of itself */
+	struct process_look look;
+	struct space *space;	/* that holds now: a reference; NULL = not known */
+	int64_t space_since_ns; /* as above */
 	struct process_space past[PROCESS_PAST_MAX]; /* the last one first, then NULL */
 	bool space_is_whole;			     /* it came from the kernel side, and not cut */
 	int64_t seen_at_ns;			     /* monotonic: its last record was read */
@@ -80,6 +91,9 @@ struct space *process_space_at(const struct process *process, int64_t at_ns);
  */
 void process_describe(struct process *process, const char *cgroups, const struct process *relative);
 
+/* /proc/PID while that shows this image, for the caller to close; -1 when it does not any more. */
+int process_open_image(const struct process *process);
+
 /* Whether it is time to read the mappings again; the next time is later. */
 bool process_may_read_maps(struct process *process, int64_t now_ns);
 
@@ -88,6 +102,9 @@ bool process_read_maps(const struct process *process, struct maps_file *ret);
 
 /* Where the file of a mapping may be found. */
 struct opener_place process_place(const struct process *process, uint64_t start, uint64_t end);
+
+/* The file that it runs, as far as mappings tell; NULL = not known. */
+const struct binary *process_binary(const struct process *process);
 
 /* The path of its executable: told by /proc, else that of its first mapping. NULL = not known. */
 const char *process_executable(const struct process *process);

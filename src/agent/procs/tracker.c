@@ -112,6 +112,14 @@ uint32_t tracker_get(struct tracker *tracker, const struct record_head *head, in
 	return index;
 }
 
+struct process *tracker_find(struct tracker *tracker, const struct process_identity *identity)
+{
+	uint32_t index = idmap_find(&tracker->map, identity_hash(identity), identity_equal, tracker,
+				    identity);
+
+	return index == IDMAP_NONE ? NULL : tracker->items[index];
+}
+
 static int64_t cpu_ns(void)
 {
 	struct timespec now;

@@ -61,6 +61,9 @@ void tracker_fini(struct tracker *tracker, int64_t now_ns);
 /* The image of the sample, made when new; TRACKER_FULL when there is no room before a sweep. */
 uint32_t tracker_get(struct tracker *tracker, const struct record_head *head, int64_t now_ns);
 
+/* A process that is known; NULL = none. */
+struct process *tracker_find(struct tracker *tracker, const struct process_identity *identity);
+
 static inline struct process *tracker_process(const struct tracker *tracker, uint32_t index)
 {
 	return tracker->items[index];

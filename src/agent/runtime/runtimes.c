@@ -84,7 +84,7 @@ struct offsets_note {
 
 struct runtimes {
 	struct runtimes_options options;
-	struct script_reader *reader;
+	struct job_thread *reader; /* its jobs are script_jobs */
 	struct entry **items;
 	size_t count, capacity;
 	struct idmap map;
@@ -394,7 +394,7 @@ static void send_job(struct runtimes *runtimes, struct entry *entry, int64_t now
 	struct script_job *job = entry->job;
 
 	entry->job = NULL;
-	if (job && !script_reader_put(runtimes->reader, job, now_ns))
+	if (job && !job_thread_put(runtimes->reader, &job->job, now_ns))
 		metric_add(&runtime_codes_refused, 1);
 }
 
@@ -416,8 +416,7 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t addres
 	struct script_job_item *item;
 
 	if (!entry->job) {
-		entry->job = mem_new(struct script_job);
-		entry->job->identity = entry->identity;
+		entry->job = script_job_new(&entry->identity);
 		entry->job->proof_words = entry->proof_words;
 		entry->job->bias = entry->bias;
 		entry->job->layout = entry->layout;
@@ -495,13 +494,12 @@ static void ask_hotspot(struct runtimes *runtimes, struct entry *entry, int64_t 
 	if (entry->layout.kind != RUNTIME_HOTSPOT || entry->hotspot || entry->is_asked ||
 	    entry->refused || now_ns < entry->ask_at_ns)
 		return;
-	job = mem_new(struct script_job);
-	job->identity = entry->identity;
+	job = script_job_new(&entry->identity);
 	job->bias = entry->bias;
 	job->layout = entry->layout;
 	job->hotspot = mem_new(struct hotspot_process);
 	job->state = HOTSPOT_NOT_YET;
-	entry->is_asked = script_reader_put(runtimes->reader, job, now_ns);
+	entry->is_asked = job_thread_put(runtimes->reader, &job->job, now_ns);
 }
 
 /* Its frames are read from now on, or never. */
@@ -583,10 +581,9 @@ static void ask_dotnet(struct runtimes *runtimes, struct entry *entry, int64_t n
 	sift_wanted(entry);
 	if (entry->is_read && !entry->wanted_count && now_ns < entry->look_again_at_ns)
 		return;
-	if (script_reader_is_full(runtimes->reader))
+	if (job_thread_is_full(runtimes->reader))
 		return;
-	job = mem_new(struct script_job);
-	job->identity = entry->identity;
+	job = script_job_new(&entry->identity);
 	job->layout = entry->layout;
 	job->dotnet = entry->dotnet;
 	job->wanted = entry->wanted;
@@ -595,7 +592,7 @@ static void ask_dotnet(struct runtimes *runtimes, struct entry *entry, int64_t n
 	entry->dotnet = NULL;
 	entry->wanted = NULL;
 	entry->wanted_count = entry->wanted_capacity = 0;
-	script_reader_put(runtimes->reader, job, now_ns);
+	job_thread_put(runtimes->reader, &job->job, now_ns);
 }
 
 /* When to look again at what has been looked at. */
@@ -681,9 +678,10 @@ static size_t bytes_of(const struct entry *entry)
 
 static void take_done(struct runtimes *runtimes)
 {
-	struct script_job *job;
+	struct job *done;
 
-	while ((job = script_reader_take(runtimes->reader))) {
+	while ((done = job_thread_take(runtimes->reader))) {
+		struct script_job *job = (struct script_job *)done;
 		struct entry *entry = find_entry(runtimes, &job->identity);
 
 		if (job->dotnet)
@@ -710,7 +708,7 @@ void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 {
 	runtimes_turn(runtimes, clock_monotonic_ns());
-	script_reader_settle(runtimes->reader, timeout_ns);
+	job_thread_settle(runtimes->reader, timeout_ns);
 	take_done(runtimes);
 }
 
@@ -800,7 +798,7 @@ void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns)
 	}
 	runtimes->window++;
 	runtimes->swept_at_ns = now_ns;
-	script_reader_look_after(runtimes->reader, now_ns);
+	job_thread_look_after(runtimes->reader, now_ns);
 	metric_set(&runtime_bytes, (int64_t)bytes);
 	metric_set(&runtime_processes, (int64_t)runtimes->count);
 }
@@ -810,7 +808,7 @@ struct runtimes *runtimes_new(const struct runtimes_options *options)
 	struct runtimes *runtimes = mem_new(struct runtimes);
 
 	runtimes->options = *options;
-	runtimes->reader = script_reader_new();
+	runtimes->reader = job_thread_new(&script_reader_work);
 	lock_init(&runtimes->lock, "runtimes", LOCK_AGENT + 7);
 	runtimes->collector = (struct metric_collector){ render_offsets, runtimes, NULL };
 	metrics_add_collector(&runtimes->collector);
@@ -822,7 +820,7 @@ void runtimes_free(struct runtimes *runtimes)
 	if (!runtimes)
 		return;
 	metrics_remove_collector(&runtimes->collector);
-	script_reader_free(runtimes->reader);
+	job_thread_free(runtimes->reader);
 	for (size_t i = 0; i < runtimes->count; i++)
 		entry_free(runtimes, runtimes->items[i]);
 	free(runtimes->items);

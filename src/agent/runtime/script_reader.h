@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script_reader - the thread that reads code objects out of processes (firn-runtime).
+ * script_reader - what the thread `firn-runtime` does: it reads code objects out of processes, job
+ * by job (files/job_thread.h says what becomes of a process that makes it wait).
  *
- * A process can make whoever reads its memory wait for as long as it likes. So a thread that has
- * been at one job for 10 s is left to itself with its job and replaced, four times at most; after
- * that nothing is read any more. Nobody waits for the thread but script_reader_settle, and that for
- * a bounded time.
- *
- * Owned by the drain thread, which makes jobs and takes them back when they are done.
+ * The drain thread makes jobs and takes them back when they are done.
  */
 #ifndef FIRN_AGENT_RUNTIME_SCRIPT_READER_H
 #define FIRN_AGENT_RUNTIME_SCRIPT_READER_H
 
+#include "agent/files/job_thread.h"
 #include "agent/procs/process.h"
 #include "agent/runtime/dotnet/dotnet_process.h"
 #include "agent/runtime/hotspot/hotspot_process.h"
@@ -29,7 +26,7 @@ struct script_job_item {
 };
 
 struct script_job {
-	struct script_job *next;
+	struct job job; /* `pid` is that of the identity */
 	struct process_identity identity;
 	uint32_t proof_words;
 	uint64_t bias;
@@ -47,26 +44,9 @@ struct script_job {
 	struct script_job_item items[SCRIPT_JOB_ITEMS];
 };
 
-struct script_reader;
+extern const struct job_thread_work script_reader_work; /* its jobs are script_jobs */
 
-struct script_reader *script_reader_new(void);
-void script_reader_free(struct script_reader *reader); /* accepts NULL; waits 2 s at most */
-
+struct script_job *script_job_new(const struct process_identity *identity);
 void script_job_free(struct script_job *job); /* and what was read; accepts NULL */
-
-/* Takes the job. False when too many wait: it is freed. */
-bool script_reader_put(struct script_reader *reader, struct script_job *job, int64_t now_ns);
-
-/* Whether a job would not be taken now. */
-bool script_reader_is_full(struct script_reader *reader);
-
-/* A job that is done, the caller's; NULL = there is none. */
-struct script_job *script_reader_take(struct script_reader *reader);
-
-/* Waits until all jobs are done; false when they are not in time. */
-bool script_reader_settle(struct script_reader *reader, int64_t timeout_ns);
-
-/* Now and then: replaces a thread that is stuck. */
-void script_reader_look_after(struct script_reader *reader, int64_t now_ns);
 
 #endif
