@@ -326,9 +326,11 @@ static int render(const struct query_source *source, struct query_params *params
 	rc = query_tree(source, params, &tree, err);
 	if (rc)
 		return rc;
-	format->write(tree, &asked, out);
+	rc = render_export_check(format, tree, err);
+	if (!rc)
+		format->write(tree, &asked, out);
 	tree_free(tree);
-	return 0;
+	return rc;
 }
 
 int profile_write(const struct query_source *source, struct query_params *params,

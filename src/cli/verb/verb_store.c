@@ -37,7 +37,8 @@ static const struct option_verb stat_spec = {
 	.name = "store stat",
 	.operands = "DIR",
 	.summary = "show how much a storage directory holds",
-	.details = "Counts rows, reports, series, stacks and bytes. The server may be running.",
+	.details = "Counts rows, reports, series, stacks and bytes. The server may be running.\n"
+		   "Stacks are those of all parts; distinct: each once.",
 	.options = stat_options,
 	.options_count = VERB_COUNT_OF(stat_options),
 };
@@ -80,9 +81,11 @@ static int run_verify(int argc, char **argv)
 
 static void print_stat(const struct store_stat *stat)
 {
-	printf("rows      %llu\nreports   %llu\nseries    %llu\nstacks    %llu\n",
+	printf("rows      %llu\nreports   %llu\nseries    %llu\n"
+	       "stacks    %llu (%llu distinct)\n",
 	       (unsigned long long)stat->rows, (unsigned long long)stat->reports,
-	       (unsigned long long)stat->series, (unsigned long long)stat->stacks);
+	       (unsigned long long)stat->series, (unsigned long long)stat->stacks,
+	       (unsigned long long)stat->stacks_distinct);
 	printf("parts     %llu (%llu quarantined)\n", (unsigned long long)stat->parts,
 	       (unsigned long long)stat->parts_quarantined);
 	printf("bytes     %llu (wal %llu, samples %llu, stacks %llu, symbols %llu, rollups %llu, "
@@ -147,11 +150,13 @@ static int run_stat(int argc, char **argv)
 	open.path = operands.items[0];
 	if (store_open(&open, &store, &err))
 		return verb_error(&verb_store_stat, &err);
-	if (store_stat(store, &stat, &err)) {
+	if (store_stat(store, &stat, &err) ||
+	    store_count_stacks(store, &stat.stacks_distinct, &err)) {
 		code = verb_error(&verb_store_stat, &err);
 	} else {
 		struct store_deletes deletes;
 
+		stat.has_stacks_distinct = true;
 		store_deletes(store, NULL, &deletes);
 		if (values.json) {
 			print_json(&stat, &deletes);

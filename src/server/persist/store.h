@@ -121,6 +121,8 @@ struct store_stat {
 		bytes_moments;	      /* likewise; sums by hour and day, times of samples */
 	int64_t oldest_ns, newest_ns; /* report starts; 0 when empty */
 	bool poisoned;
+	bool has_stacks_distinct; /* store_stat leaves it to its caller (store_count_stacks) */
+	uint64_t stacks_distinct;
 };
 MUST_USE int store_stat(struct store *store, struct store_stat *ret, struct err *err);
 

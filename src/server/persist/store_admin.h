@@ -68,4 +68,10 @@ MUST_USE int store_compact(struct store *store, const struct store_compact_optio
 #define STORE_SCRUB_NS (24 * 3600 * CLOCK_NS_PER_S)
 MUST_USE int store_scrub(struct store *store, bool *ret_more, struct err *err);
 
+/*
+ * How many different stacks the store has, whatever number of parts has them. Reads all of their
+ * dictionaries: a second for some ten million. What cannot be read is left out.
+ */
+MUST_USE int store_count_stacks(struct store *store, uint64_t *ret, struct err *err);
+
 #endif

@@ -79,6 +79,7 @@ struct query_params {
 	int64_t moment_window_ns; /* this; the views must cover that window */
 	struct slice group_by[QUERY_GROUP_BY_MAX]; /* label names; sample labels count too */
 	size_t group_by_count;
+	bool series_apart;		   /* a group has what one series has of it */
 	enum demangle_mode demangle;	   /* how much of a function's name is shown */
 	const struct filter_list *filters; /* of stacks and frames; may be NULL */
 	const struct series_part *part;	   /* of the series only these; NULL: all */

@@ -59,21 +59,29 @@ static double bytes_by_path(const struct tree *tree)
 	return bytes;
 }
 
+int render_export_check(const struct render_export *as, const struct tree *tree, struct err *err)
+{
+	const char *why = as->refuses ? as->refuses(tree) : NULL;
+
+	return why ? err_set(err, ERR_NOT_FOUND, "%s: %s", as->name, why) : 0;
+}
+
 double render_export_bytes(const struct render_export *as, const struct tree *tree)
 {
 	return as->repeated_bytes ? as->repeated_bytes(tree) : 0;
 }
 
 const struct render_export render_exports[] = {
-	{ "pprof", "application/vnd.google.protobuf+gzip", ".pb.gz", true, true, NULL, pprof },
-	{ "folded", TEXT, ".folded", false, false, bytes_by_path, folded },
-	{ "speedscope", JSON, ".speedscope.json", false, false, NULL, speedscope },
-	{ "chrome", JSON, ".trace.json", false, false, render_bytes_by_node, render_chrome },
-	{ "firefox", JSON, ".firefox.json", false, false, NULL, render_firefox },
-	{ "callgrind", TEXT, ".callgrind", true, false, NULL, render_callgrind },
-	{ "dot", TEXT, ".dot", false, false, NULL, render_dot },
-	{ "llvm", TEXT, ".afdo", true, false, NULL, render_llvm },
-	{ "bolt", TEXT, ".fdata", true, false, NULL, render_bolt },
+	{ "pprof", "application/vnd.google.protobuf+gzip", ".pb.gz", true, true, NULL, pprof,
+	  NULL },
+	{ "folded", TEXT, ".folded", false, false, bytes_by_path, folded, NULL },
+	{ "speedscope", JSON, ".speedscope.json", false, false, NULL, speedscope, NULL },
+	{ "chrome", JSON, ".trace.json", false, false, render_bytes_by_node, render_chrome, NULL },
+	{ "firefox", JSON, ".firefox.json", false, false, NULL, render_firefox, NULL },
+	{ "callgrind", TEXT, ".callgrind", true, false, NULL, render_callgrind, NULL },
+	{ "dot", TEXT, ".dot", false, false, NULL, render_dot, NULL },
+	{ "llvm", TEXT, ".afdo", true, false, NULL, render_llvm, render_llvm_refuses },
+	{ "bolt", TEXT, ".fdata", true, false, NULL, render_bolt, NULL },
 };
 const size_t render_exports_count = sizeof(render_exports) / sizeof(render_exports[0]);
 

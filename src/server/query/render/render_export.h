@@ -19,6 +19,7 @@
 #ifndef FIRN_SERVER_QUERY_RENDER_RENDER_EXPORT_H
 #define FIRN_SERVER_QUERY_RENDER_RENDER_EXPORT_H
 
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "server/query/tree/tree.h"
 
@@ -41,12 +42,18 @@ struct render_export {
 	double (*repeated_bytes)(const struct tree *tree);
 	void (*write)(const struct tree *tree, const struct render_export_for *asked,
 		      struct strbuf *out);
+	/* Why nothing of the tree can be written; NULL: something can. No function: always. */
+	const char *(*refuses)(const struct tree *tree);
 };
 
 #define RENDER_EXPORT_NAMES "pprof, folded, speedscope, chrome, firefox, callgrind, dot, llvm, bolt"
 
 extern const struct render_export render_exports[];
 extern const size_t render_exports_count;
+
+/* ERR_NOT_FOUND with the reason when nothing of the tree is for that format. */
+MUST_USE int render_export_check(const struct render_export *as, const struct tree *tree,
+				 struct err *err);
 
 /* NULL when there is none of that name. */
 const struct render_export *render_export_find(struct slice name);
@@ -69,6 +76,7 @@ void render_callgrind(const struct tree *tree, const struct render_export_for *a
 void render_dot(const struct tree *tree, const struct render_export_for *asked, struct strbuf *out);
 void render_llvm(const struct tree *tree, const struct render_export_for *asked,
 		 struct strbuf *out);
+const char *render_llvm_refuses(const struct tree *tree);
 void render_bolt(const struct tree *tree, const struct render_export_for *asked,
 		 struct strbuf *out);
 

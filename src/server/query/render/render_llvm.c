@@ -80,23 +80,42 @@ static bool is_compiled(const struct tree_function *function)
 	       function->start_line && !function->unresolved;
 }
 
-static void count_stack(struct llvm *all, const struct tree_stack *stack)
+/* Where the stack ends, if the compiler can use it; else NULL. */
+static const struct tree_location *leaf_of(const struct tree *tree, const struct tree_stack *stack)
 {
-	const struct tree *tree = all->tree;
 	const struct tree_location *leaf;
-	uint32_t outer = NONE, offset = 0;
 
 	if (!stack->location_count || stack->value <= 0)
-		return;
+		return NULL;
 	leaf = &tree->locations[tree->stack_locations[stack->location_first]];
 	if (leaf->line_count > SYMBOL_CHAIN_MAX)
-		return;
+		return NULL;
 	for (uint32_t i = 0; i < leaf->line_count; i++) {
 		const struct tree_line *line = &tree->lines[leaf->line_first + i];
 
 		if (!is_compiled(&tree->functions[line->function]) || !line->line)
-			return;
+			return NULL;
 	}
+	return leaf->line_count ? leaf : NULL;
+}
+
+const char *render_llvm_refuses(const struct tree *tree)
+{
+	for (uint32_t i = 0; i < tree->stacks_count; i++)
+		if (leaf_of(tree, &tree->stacks[i]))
+			return NULL;
+	return "no stack ends in compiled code whose function, first line and line are known: that "
+	       "needs debug information (compile with -g, see docs/symbols.md)";
+}
+
+static void count_stack(struct llvm *all, const struct tree_stack *stack)
+{
+	const struct tree *tree = all->tree;
+	const struct tree_location *leaf = leaf_of(tree, stack);
+	uint32_t outer = NONE, offset = 0;
+
+	if (!leaf)
+		return;
 	for (uint32_t i = leaf->line_count; i-- > 0;) {
 		const struct tree_line *line = &tree->lines[leaf->line_first + i];
 

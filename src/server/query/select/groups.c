@@ -20,7 +20,7 @@ static bool tuple_equal(const void *context, uint32_t id, const void *key)
 	const struct groups *groups = context;
 	const struct groups_tuple *a = &groups->list[id], *b = key;
 
-	if (a->from_rows != b->from_rows)
+	if (a->from_rows != b->from_rows || a->series != b->series)
 		return false;
 	for (size_t i = 0; i < groups->names_count; i++)
 		if (!slice_equal(a->values[i], b->values[i]))
@@ -30,7 +30,7 @@ static bool tuple_equal(const void *context, uint32_t id, const void *key)
 
 uint32_t groups_intern(struct groups *groups, const struct groups_tuple *tuple)
 {
-	uint64_t hash = tuple->from_rows;
+	uint64_t hash = hash_mix(tuple->from_rows, tuple->series);
 	uint32_t id;
 
 	for (size_t i = 0; i < groups->names_count; i++)

@@ -3,7 +3,8 @@
  * groups - distinct tuples of group-by values, with dense ids in the order of their appearance.
  *
  * Values are borrowed: they must live as long as the groups. `from_rows` marks the names whose
- * value is not the series' but each row's (a template); it is part of the identity.
+ * value is not the series' but each row's (a template); it is part of the identity, and so is
+ * `series`, for groups that series do not share.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_GROUPS_H
 #define FIRN_SERVER_QUERY_SELECT_GROUPS_H
@@ -13,6 +14,7 @@
 struct groups_tuple {
 	struct slice values[QUERY_GROUP_BY_MAX];
 	uint32_t from_rows; /* bit i: name i */
+	uint32_t series;    /* 0: of all */
 };
 
 struct groups {

@@ -606,7 +606,8 @@ static int choose_group(struct selection *selection, const struct select_segment
 			struct select_series *chosen, struct err *err)
 {
 	const struct query_params *params = selection->params;
-	struct groups_tuple tuple = { .from_rows = from_rows };
+	struct groups_tuple tuple = { .from_rows = from_rows,
+				      .series = params->series_apart ? chosen->id : 0 };
 	uint32_t id;
 
 	for (size_t i = 0; i < params->group_by_count; i++)

@@ -247,8 +247,10 @@ static int export(const struct query_request *query, const struct tree *tree,
 {
 	const struct render_export_for asked = { .resolver = query->serve->resolver,
 						 .limits = &query->params.limits };
-	int rc = query_request_check_size(query, render_export_bytes(as, tree), err);
+	int rc = render_export_check(as, tree, err);
 
+	if (!rc)
+		rc = query_request_check_size(query, render_export_bytes(as, tree), err);
 	if (rc)
 		return rc;
 	as->write(tree, &asked, &response->body);

@@ -72,6 +72,8 @@ void operations_put_stat(struct json *json, const struct store_stat *stat,
 	json_member_uint(json, "reports", stat->reports);
 	json_member_uint(json, "series", stat->series);
 	json_member_uint(json, "stacks", stat->stacks);
+	if (stat->has_stacks_distinct)
+		json_member_uint(json, "stacks_distinct", stat->stacks_distinct);
 	json_member_object(json, "bytes");
 	json_member_uint(json, "total", stat->bytes_total);
 	json_member_uint(json, "wal", stat->bytes_wal);

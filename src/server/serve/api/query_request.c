@@ -534,8 +534,8 @@ static int take_for_series(struct query_request *query, const struct query_range
 		.names = range->base.group_by,
 		.names_count = range->sum_all ? 0 : range->base.group_by_count,
 		.step_ns = range->base.by_times ? 0 : range->step_ns,
-		.by_series =
-			range->base.by_times || (!range->sum_all && !range->base.group_by_count),
+		.by_series = range->base.by_times || range->base.series_apart ||
+			     (!range->sum_all && !range->base.group_by_count),
 	};
 
 	return take_snapshot(query, asked, err);

@@ -248,6 +248,7 @@ static int read_steps(struct heat *heat, const struct query_request *query,
 		       heat->pyro->group_by_count * sizeof(struct slice));
 		range->base.group_by_count = heat->pyro->group_by_count;
 		range->base.group_by[range->base.group_by_count++] = SLICE_LITERAL(PYRO_SPAN_LABEL);
+		range->base.series_apart = true;
 	}
 	range->step_ns = heat->step_ns / (parts > 1 ? parts : 1);
 	return 0;
