@@ -26,29 +26,66 @@ interface Properties {
 	onChange(chosen: string[]): void;
 }
 
+/* The options; keys move between them and choose. */
+function List({ id, label, options, chosen, multiple = false, onChoose }: Properties & {
+	id: string; onChoose(value: string): void;
+}): JSX.Element {
+	const list = useRef<HTMLUListElement>(null);
+	const [active, setActive] = useState(() =>
+		Math.max(0, options.findIndex((option) => option.value === chosen[0])));
+	useLayoutEffect(() => list.current?.focus(), []);
+	useEffect(() => {
+		list.current?.children[active]?.scrollIntoView({ block: "nearest" });
+	}, [active]);
+	const beginningWith = (typed: string) =>
+		options.findIndex((option) => option.label.toLowerCase().startsWith(typed.toLowerCase()));
+	const key = (event: KeyboardEvent) => {
+		const last = options.length - 1;
+		const moves: Record<string, number> = {
+			ArrowDown: Math.min(last, active + 1), ArrowUp: Math.max(0, active - 1), Home: 0, End: last,
+		};
+		const to = moves[event.key];
+		if (to !== undefined)
+			setActive(to);
+		else if ((event.key === "Enter" || event.key === " ") && options[active])
+			onChoose(options[active].value);
+		else if (event.key.length === 1)
+			setActive(Math.max(active, beginningWith(event.key)));
+		else
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	return (
+		<ul class="options" role="listbox" tabIndex={0} ref={list}
+			aria-label={label} aria-multiselectable={multiple}
+			aria-activedescendant={options[active] ? `${id}-${active}` : undefined} onKeyDown={key}>
+			{options.map((option, index) => (
+				<li key={option.value} id={`${id}-${index}`} role="option"
+					class={index === active ? "active" : ""}
+					aria-selected={chosen.includes(option.value)}
+					onPointerMove={() => setActive(index)} onClick={() => onChoose(option.value)}>
+					<span class="tick">
+						{chosen.includes(option.value) && <Icon name="check" />}
+					</span>
+					<span>{option.label}</span>
+					{option.hint && <span class="hint">{option.hint}</span>}
+				</li>
+			))}
+		</ul>
+	);
+}
+
 let serial = 0;
 
 export function Picker(properties: Properties): JSX.Element {
 	const { label, options, chosen, multiple = false } = properties;
 	const [open, setOpen] = useState(false);
-	const [active, setActive] = useState(0);
 	const id = useRef(`picker-${++serial}`).current;
-	const list = useRef<HTMLUListElement>(null);
 	const button = useRef<HTMLButtonElement>(null);
 	const close = useCallback(() => setOpen(false), []);
 	const names = chosen.map((value) => options.find((option) => option.value === value)?.label ?? value);
 	const shown = names.join(", ") || properties.none;
-
-	useLayoutEffect(() => {
-		if (!open)
-			return;
-		setActive(Math.max(0, options.findIndex((option) => option.value === chosen[0])));
-		list.current?.focus();
-	}, [open]);
-
-	useEffect(() => {
-		list.current?.children[active]?.scrollIntoView({ block: "nearest" });
-	}, [active, open]);
 
 	const toggle = () => {
 		if (!open)
@@ -65,26 +102,6 @@ export function Picker(properties: Properties): JSX.Element {
 		setOpen(false);
 		button.current?.focus();
 	};
-	const beginningWith = (typed: string) =>
-		options.findIndex((option) => option.label.toLowerCase().startsWith(typed.toLowerCase()));
-	const key = (event: KeyboardEvent) => {
-		const last = options.length - 1;
-		const moves: Record<string, number> = {
-			ArrowDown: Math.min(last, active + 1), ArrowUp: Math.max(0, active - 1), Home: 0, End: last,
-		};
-		const to = moves[event.key];
-		if (to !== undefined)
-			setActive(to);
-		else if ((event.key === "Enter" || event.key === " ") && options[active])
-			choose(options[active].value);
-		else if (event.key.length === 1)
-			setActive(Math.max(active, beginningWith(event.key)));
-		else
-			return;
-		event.preventDefault();
-		event.stopPropagation();
-	};
-
 	return (
 		<Popover open={open} onClose={close} class={properties.class} button={
 			<button type="button" class="control" ref={button} aria-haspopup="listbox" aria-expanded={open}
@@ -98,23 +115,7 @@ export function Picker(properties: Properties): JSX.Element {
 			{options.length === 0 && (
 				<p class="popover-note">{properties.empty ?? "Nothing to choose from."}</p>
 			)}
-			<ul class="options" role="listbox" tabIndex={0} ref={list}
-				aria-label={label} aria-multiselectable={multiple}
-				aria-activedescendant={options[active] ? `${id}-${active}` : undefined} onKeyDown={key}>
-				{options.map((option, index) => (
-					<li key={option.value} id={`${id}-${index}`} role="option"
-						class={index === active ? "active" : ""}
-						aria-selected={chosen.includes(option.value)}
-						onPointerMove={() => setActive(index)}
-						onClick={() => choose(option.value)}>
-						<span class="tick">
-							{chosen.includes(option.value) && <Icon name="check" />}
-						</span>
-						<span>{option.label}</span>
-						{option.hint && <span class="hint">{option.hint}</span>}
-					</li>
-				))}
-			</ul>
+			<List {...properties} id={id} onChoose={choose} />
 		</Popover>
 	);
 }

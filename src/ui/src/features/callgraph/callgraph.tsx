@@ -117,6 +117,13 @@ function fitted(current: CallGraph, host: HTMLElement): View {
 	return { x, y: Math.max(MARGIN, (host.clientHeight - current.height * scale) / 2), scale };
 }
 
+/* The box there, or -1. */
+function boxAt({ x: left, y: top, scale }: View, current: CallGraph, x: number, y: number): number {
+	const [px, py] = [(x - left) / scale, (y - top) / scale];
+	return current.nodes.findIndex((each) =>
+		Math.abs(each.x - px) <= NODE_WIDTH / 2 && Math.abs(each.y - py) <= NODE_HEIGHT / 2);
+}
+
 /* Moves as little as needed for a box to be in sight. */
 function revealed(view: View, current: CallGraph, node: number, host: HTMLElement): View {
 	const { x, y } = current.nodes[node]!;
@@ -153,10 +160,7 @@ function Picture({ current }: { current: CallGraph }): JSX.Element {
 
 	useEffect(() => {
 		const press = (x: number, y: number) => {
-			const { x: left, y: top, scale } = view.value;
-			const [px, py] = [(x - left) / scale, (y - top) / scale];
-			const node = shown.current.nodes.findIndex((each) =>
-				Math.abs(each.x - px) <= NODE_WIDTH / 2 && Math.abs(each.y - py) <= NODE_HEIGHT / 2);
+			const node = boxAt(view.value, shown.current, x, y);
 			if (node >= 0)
 				select(node);
 		};

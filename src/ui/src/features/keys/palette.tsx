@@ -15,6 +15,23 @@ function fitting(text: string): (title: string) => boolean {
 	return (title) => words.every((word) => title.toLowerCase().includes(word));
 }
 
+function Found({ list, active, onPoint, onRun }: {
+	list: readonly Command[]; active: number; onPoint(index: number): void; onRun(command: Command): void;
+}): JSX.Element {
+	return (
+		<ul class="options" id="commands" role="listbox" aria-label="Commands">
+			{list.map((command, index) => (
+				<li key={`${command.key} ${command.title}`} id={`command-${index}`} role="option"
+					aria-selected={index === active} class={index === active ? "active" : ""}
+					onPointerMove={() => onPoint(index)} onClick={() => onRun(command)}>
+					<span>{command.title}</span>
+					<kbd>{command.key}</kbd>
+				</li>
+			))}
+		</ul>
+	);
+}
+
 export function Palette(): JSX.Element {
 	const dialog = useRef<HTMLDialogElement>(null);
 	const text = useSignal("");
@@ -78,19 +95,8 @@ export function Palette(): JSX.Element {
 					text.value = event.currentTarget.value;
 					active.value = 0;
 				}} />
-			<ul class="options" id="commands" role="listbox" aria-label="Commands">
-				{list.map((command, index) => (
-					<li key={`${command.key} ${command.title}`} id={`command-${index}`}
-						role="option"
-						aria-selected={index === active.value}
-						class={index === active.value ? "active" : ""}
-						onPointerMove={() => (active.value = index)} onClick={() =>
-							run(command)}>
-						<span>{command.title}</span>
-						<kbd>{command.key}</kbd>
-					</li>
-				))}
-			</ul>
+			<Found list={list} active={active.value} onRun={run}
+				onPoint={(index) => (active.value = index)} />
 			{!list.length && (
 				<p class="popover-note" role="status">
 					No command, function, label value or profile type has this name.
