@@ -215,6 +215,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.container_sockets = options->container_sockets,
 		.container_sockets_count = options->container_sockets_count,
 		.thread_labels = options->thread_labels,
+		.sample_labels = options->sample_labels,
 		.sample_times = options->sample_times,
 		.unwind_cache_path = options->unwind_cache_path,
 		.unwind_memory_bytes = options->unwind_memory_bytes,

@@ -20,6 +20,7 @@
 
 #include <sys/types.h>
 
+#include "agent/describe/sample_labels.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/err.h"
@@ -51,9 +52,10 @@ struct agent_options {
 	const char *const *container_sockets; /* identify/container_source.h; NULL = the usual */
 	size_t container_sockets_count;
 	struct agent_config
-		*config;    /* identify/agent_config.h; agent_start takes it; NULL = none */
-	bool thread_labels; /* label `thread_name` on the series */
-	bool sample_times;  /* batches say when each sample was taken */
+		*config;	/* identify/agent_config.h; agent_start takes it; NULL = none */
+	bool thread_labels;	/* label `thread_name` on the series */
+	unsigned sample_labels; /* enum sample_label */
+	bool sample_times;	/* batches say when each sample was taken */
 	enum agent_target target;
 	const pid_t *pids;
 	size_t pids_count;

@@ -68,9 +68,10 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	const struct counted *b = &sought->stack;
 
 	return a->process == b->process && a->space == b->space &&
-	       a->thread_name == b->thread_name && a->kernel_count == b->kernel_count &&
-	       a->user_count == b->user_count && a->user_end == b->user_end &&
-	       a->script_kind == b->script_kind && a->script_words == b->script_words &&
+	       a->thread_name == b->thread_name && a->thread == b->thread && a->cpu == b->cpu &&
+	       a->kernel_count == b->kernel_count && a->user_count == b->user_count &&
+	       a->user_end == b->user_end && a->script_kind == b->script_kind &&
+	       a->script_words == b->script_words &&
 	       !memcmp(counts_kernel_frames(counts, a), sought->frames,
 		       words_of(a) * sizeof(uint64_t));
 }
@@ -127,13 +128,15 @@ static void move_back(uint64_t *user_frames, size_t count)
 }
 
 bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t process,
-		   bool keep_thread_name, struct counts_key *ret)
+		   unsigned keep, struct counts_key *ret)
 {
 	size_t frames_bytes;
 
 	ret->stack = (struct counted){
 		.process = process,
 		.thread_name = COUNTS_NO_NAME,
+		.thread = keep & COUNTS_THREAD ? sample->head.tid : COUNTS_NOT_KEPT,
+		.cpu = keep & COUNTS_CPU ? sample->head.cpu : COUNTS_NOT_KEPT,
 		.kernel_count = sample->kernel_count,
 		.user_count = sample->user_count,
 		.script_words = sample->script_words,
@@ -141,7 +144,7 @@ bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t 
 		.script_kind = sample->script_kind,
 		.newest_time = COUNTS_NO_TIME,
 	};
-	if (keep_thread_name) {
+	if (keep & COUNTS_THREAD_NAME) {
 		ret->stack.thread_name = intern_name(counts, sample->thread_name);
 		if (ret->stack.thread_name == COUNTS_FULL)
 			return false;
@@ -159,6 +162,7 @@ static uint64_t key_hash(const struct counts_key *key)
 	uint64_t hash = hash_mix(key->frames_hash,
 				 (uint64_t)key->stack.process << 32 | key->stack.thread_name);
 
+	hash = hash_mix(hash, (uint64_t)key->stack.thread << 32 | key->stack.cpu);
 	return hash_mix(hash, key->stack.space);
 }
 

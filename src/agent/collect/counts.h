@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts - the samples of one window, each distinct (process image, its mappings, thread name,
- * stack) once with a count, and with the times of its samples where they are wanted.
+ * counts - the samples of one window, each distinct (process image, its mappings, what is kept of
+ * thread and CPU, stack) once with a count, and with the times of its samples where they are
+ * wanted.
  *
  * Adding a sample that was seen before allocates nothing. Addresses stay as the kernel gave them;
  * meaning comes at the end of the window. Owned by the drain thread. Bounds: COUNTS_*_MAX; when
@@ -22,12 +23,17 @@
 #define COUNTS_FULL UINT32_MAX
 #define COUNTS_NO_TIME UINT32_MAX
 #define COUNTS_NO_NAME UINT32_MAX
+#define COUNTS_NOT_KEPT UINT32_MAX
+
+/* What else samples are told apart by. */
+enum counts_keep { COUNTS_THREAD_NAME = 1, COUNTS_THREAD = 2, COUNTS_CPU = 4 };
 
 struct counted {
 	uint64_t samples;
 	uint32_t process;     /* tracker index */
 	uint32_t space;	      /* tracker's index of the mappings, or SPACE_NONE */
 	uint32_t thread_name; /* index of names, or COUNTS_NO_NAME when not kept */
+	uint32_t thread, cpu; /* or COUNTS_NOT_KEPT */
 	uint32_t frame_first; /* kernel frames, then user frames, each innermost first */
 	uint16_t kernel_count, user_count;
 	uint16_t script_words; /* of an interpreter's frames, behind the others */
@@ -67,9 +73,10 @@ struct counts_key {
 	uint64_t frames[SAMPLE_WORDS_MAX];
 };
 
-/* The key of a sound sample; false when there is no room for its thread's name. */
+/* The key of a sound sample, `keep` of enum counts_keep; false when there is no room for its
+ * thread's name. */
 bool counts_key_of(struct counts *counts, const struct sample *sample, uint32_t process,
-		   bool keep_thread_name, struct counts_key *ret);
+		   unsigned keep, struct counts_key *ret);
 
 static inline const uint64_t *counts_key_user_frames(const struct counts_key *key)
 {

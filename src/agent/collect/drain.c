@@ -45,6 +45,7 @@ struct drain {
 	struct counts counts;
 	struct accounts *accounts;
 	struct counts_key key; /* of the sample at hand */
+	unsigned keep;	       /* enum counts_keep */
 	struct kernel_symbols kernel_symbols;
 	struct kernel_image kernel_image;
 	struct jit *jit;
@@ -263,6 +264,8 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 		.jit = drain->jit,
 		.runtimes = drain->runtimes,
 		.labels = { drain->options.node, drain->containers, drain->options.config },
+		.thread_labels = drain->options.thread_labels,
+		.sample_labels = drain->options.sample_labels,
 		.duration_ns = now_ns - drain->window_start_ns,
 		.start_ns = clock_real_ns() - (now_ns - drain->window_start_ns),
 		.period_ns = CLOCK_NS_PER_S / drain->options.sampler.frequency_hz,
@@ -362,7 +365,7 @@ static bool count(struct drain *drain, const struct sample *sample)
 	struct counts_key *key = &drain->key;
 
 	if (process == TRACKER_FULL ||
-	    !counts_key_of(&drain->counts, sample, process, drain->options.thread_labels, key))
+	    !counts_key_of(&drain->counts, sample, process, drain->keep, key))
 		return false;
 	space = tracker_space_at(&drain->tracker, process, (int64_t)sample->head.at_ns);
 	if (!counts_has(&drain->counts, key, space)) {
@@ -601,6 +604,8 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 			     .space_read = put_space,
 			     .space_read_context = drain });
 	counts_init(&drain->counts);
+	drain->keep = sample_labels_keep(options->sample_labels) |
+		      (options->thread_labels ? COUNTS_THREAD_NAME : 0u);
 	drain->jit = jit_new(host_checks_memory_bytes());
 	drain->runtimes = runtimes_new(&(struct runtimes_options){
 		put_script, put_jvm, put_code, put_code_line, drop_script, drain });

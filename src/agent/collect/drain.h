@@ -35,7 +35,8 @@ struct drain_options {
 	size_t container_sockets_count;
 	struct agent_config *config; /* the drain frees it; NULL = none */
 	bool thread_labels;
-	bool sample_times; /* when each sample was taken is kept */
+	unsigned sample_labels; /* enum sample_label */
+	bool sample_times;	/* when each sample was taken is kept */
 	bool announce_binaries;
 	struct host_handles handles;   /* the drain closes them */
 	const char *unwind_cache_path; /* unwind/loader.h */

@@ -34,6 +34,7 @@ static const char *const end_markers[STACK_ENDS] = {
 
 struct line {
 	uint32_t series, node;
+	uint32_t label_set;   /* of the samples */
 	uint32_t newest_time; /* counts.h */
 	uint64_t samples;
 };
@@ -360,7 +361,7 @@ static uint32_t stack_series(struct builder *builder, const struct counted *stac
 	uint32_t *labels = &builder->process_labels[stack->process];
 	uint32_t label_set;
 
-	if (stack->thread_name != COUNTS_NO_NAME) {
+	if (window->thread_labels) {
 		label_set = labels_of_process(builder->tables, &window->labels, process,
 					      counts_name(window->counts, stack->thread_name));
 	} else {
@@ -374,13 +375,23 @@ static uint32_t stack_series(struct builder *builder, const struct counted *stac
 	return tables_series(builder->tables, label_set, builder->group);
 }
 
-static int by_series_and_node(const void *a, const void *b)
+static uint32_t sample_label_set(struct builder *builder, const struct counted *stack)
+{
+	const struct batch_window *window = builder->window;
+
+	return sample_labels_of(builder->tables, window->sample_labels, window->counts, stack,
+				tracker_process(window->tracker, stack->process));
+}
+
+static int by_series_and_row(const void *a, const void *b)
 {
 	const struct line *first = a, *second = b;
 
 	if (first->series != second->series)
 		return first->series < second->series ? -1 : 1;
-	return (first->node > second->node) - (first->node < second->node);
+	if (first->node != second->node)
+		return first->node < second->node ? -1 : 1;
+	return (first->label_set > second->label_set) - (first->label_set < second->label_set);
 }
 
 static int by_tick(const void *a, const void *b)
@@ -417,13 +428,13 @@ static void add_reports(struct builder *builder, const struct line *lines, size_
 		tables_report_begin(builder->tables, series, window->start_ns, window->duration_ns,
 				    window->batch_id);
 		while (i < count && lines[i].series == series) {
-			uint32_t node = lines[i].node;
+			const struct line *line = &lines[i];
 			int64_t samples = 0;
 			size_t first = i;
 
-			for (; i < count && lines[i].series == series && lines[i].node == node; i++)
+			for (; i < count && !by_series_and_row(&lines[i], line); i++)
 				samples += (int64_t)lines[i].samples;
-			tables_row(builder->tables, node, 0, &samples);
+			tables_row(builder->tables, line->node, line->label_set, &samples);
 			add_moments(builder, &lines[first], i - first, row++);
 		}
 		tables_moments(builder->tables, builder->moments, builder->moments_count);
@@ -470,10 +481,11 @@ void batch_build(struct tables *tables, const struct batch_window *window)
 			continue;
 		}
 		lines[kept++] = (struct line){ series, stack_node(&builder, stack),
+					       sample_label_set(&builder, stack),
 					       stack->newest_time, stack->samples };
 	}
 	count = kept;
-	qsort(lines, count, sizeof(*lines), by_series_and_node);
+	qsort(lines, count, sizeof(*lines), by_series_and_row);
 	add_reports(&builder, lines, count);
 	free(builder.process_labels);
 	free(builder.moments);

@@ -16,6 +16,7 @@
 #include "agent/describe/kernel_image.h"
 #include "agent/describe/kernel_symbols.h"
 #include "agent/describe/labels.h"
+#include "agent/describe/sample_labels.h"
 #include "agent/jit/jit.h"
 #include "agent/procs/tracker.h"
 #include "agent/runtime/runtimes.h"
@@ -29,7 +30,9 @@ struct batch_window {
 	const struct runtimes *runtimes; /* NULL = no frames of interpreters */
 	struct jit *jit;		 /* NULL = no names of generated code */
 	struct label_sources labels;
-	int64_t start_ns; /* wall clock */
+	bool thread_labels;	/* thread names are on the series */
+	unsigned sample_labels; /* enum sample_label */
+	int64_t start_ns;	/* wall clock */
 	int64_t duration_ns;
 	int64_t period_ns; /* of the sampling clock */
 	uint64_t batch_id;

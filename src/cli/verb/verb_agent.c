@@ -42,6 +42,7 @@ struct agent_verb_options {
 	bool web_allow_unauthenticated;
 	bool remote_store_insecure;
 	bool thread_labels;
+	const char *sample_labels;
 	bool no_sample_times;
 	bool debuginfo_upload_disable;
 };
@@ -62,6 +63,7 @@ static const struct option options[] = {
 	OPTION_AT(DRY_RUN, AT(dry_run)),
 	OPTION_AT(CONTAINER_SOCKET, AT(container_sockets)),
 	OPTION_AT(THREAD_LABELS, AT(thread_labels)),
+	OPTION_AT(SAMPLE_LABELS, AT(sample_labels)),
 	OPTION_AT(NO_SAMPLE_TIMES, AT(no_sample_times)),
 	OPTION_AT(UNWIND_CACHE_PATH, AT(unwind_cache_path)),
 	OPTION_AT(UNWIND_MEMORY, AT(unwind_memory)),
@@ -196,7 +198,9 @@ static int profile(const struct agent_verb_options *values, const struct hosts *
 	struct agent *agent;
 	int rc, number;
 
-	rc = values->config_path ? agent_config_load(values->config_path, &start.config, err) : 0;
+	rc = sample_labels_parse(slice_of(values->sample_labels), &start.sample_labels, err);
+	if (!rc && values->config_path)
+		rc = agent_config_load(values->config_path, &start.config, err);
 	if (!rc)
 		rc = exporter_new(&export, &exporter, err);
 	if (rc) {

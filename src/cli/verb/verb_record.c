@@ -26,6 +26,7 @@
 
 struct record_verb_options {
 	struct verb_common common;
+	const char *sample_labels;
 	const char *pids;
 	const char *output;
 	const char *format;
@@ -41,6 +42,7 @@ static const struct option options[] = {
 	OPTION_AT(RECORD_ALL, AT(all)),
 	OPTION_AT(RECORD_PID, AT(pids)),
 	OPTION_AT(DURATION, AT(duration_ns)),
+	OPTION_AT(SAMPLE_LABELS, AT(sample_labels)),
 	OPTION_AT(RECORD_OUTPUT, AT(output)),
 	OPTION_AT(RECORD_FORMAT, AT(format)),
 	VERB_COMMON_OPTIONS,
@@ -292,9 +294,11 @@ static int record(const struct record_verb_options *values, const struct option_
 	pid_t pids[PIDS_MAX];
 	size_t count = 0;
 	int64_t names_until_ns = 0;
-	int exec_errno, status = 0, rc = 0;
+	int exec_errno, status = 0, rc;
+	unsigned sample_labels = 0;
 
-	if (values->pids)
+	rc = sample_labels_parse(slice_of(values->sample_labels), &sample_labels, err);
+	if (!rc && values->pids)
 		rc = pids_parse(values->pids, pids, &count, err);
 	if (!rc && operands->count) {
 		rc = hold_command(operands, &command, err);
@@ -318,6 +322,7 @@ static int record(const struct record_verb_options *values, const struct option_
 			/* A recording shows how values spread over time: more, shorter reports. */
 			.window_ns = format == &profile_recording ? CLOCK_NS_PER_S : 0,
 			.sample_times = format == &profile_recording,
+			.sample_labels = sample_labels,
 			.command = "firn record",
 			.unwind_cache_path = geteuid() ? NULL : DEFAULT_UNWIND_CACHE_PATH,
 		};

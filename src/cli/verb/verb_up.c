@@ -38,6 +38,7 @@ struct up_verb_options {
 	struct server_flags server;
 	const char *node;
 	const char *agent_config_path;
+	const char *sample_labels;
 	const char *unwind_cache_path;
 	struct option_size unwind_memory;
 	const char *user;
@@ -49,6 +50,7 @@ static const struct option options[] = {
 	OPTION_AT(PROFILING_CPU_SAMPLING_FREQUENCY, offsetof(struct up_verb_options, frequency_hz)),
 	OPTION_AT(NODE, offsetof(struct up_verb_options, node)),
 	OPTION_AT(AGENT_CONFIG_PATH, offsetof(struct up_verb_options, agent_config_path)),
+	OPTION_AT(SAMPLE_LABELS, offsetof(struct up_verb_options, sample_labels)),
 	OPTION_AT(UP_USER, offsetof(struct up_verb_options, user)),
 	OPTION_AT(UNWIND_CACHE_PATH, offsetof(struct up_verb_options, unwind_cache_path)),
 	OPTION_AT(UNWIND_MEMORY, offsetof(struct up_verb_options, unwind_memory)),
@@ -96,14 +98,16 @@ static pid_t spawn_agent(const struct up *up)
 {
 	const struct up_verb_options *values = up->values;
 	char address[300], url[320], frequency[16], descriptor[16], memory[32];
-	const char *argv[24] = { "firn",
+	const char *argv[26] = { "firn",
 				 "agent",
 				 "--remote-store-address",
 				 url,
 				 "--binary-channel",
 				 descriptor,
-				 "--remote-store-insecure-skip-verify" };
-	size_t count = 7;
+				 "--remote-store-insecure-skip-verify",
+				 "--sample-labels",
+				 values->sample_labels };
+	size_t count = 9;
 	posix_spawnattr_t attributes;
 	sigset_t blocked;
 	pid_t pid;

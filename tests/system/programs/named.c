@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * named SERVICE SECONDS - says by OpenTelemetry's process context (OTEP 4719) that it is SERVICE,
- * and is busy. SIGUSR1: it is "SERVICE-2" from then on.
+ * and is busy, as is its thread "helper". SIGUSR1: it is "SERVICE-2" from then on.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,10 +61,19 @@ static void publish(uint8_t *header, const char *service)
 	memcpy(header + 16, &published, 8);
 }
 
+static void *help(void *data)
+{
+	for (;;)
+		for (volatile int i = 0; i < 1000000; i++)
+			continue;
+	return data;
+}
+
 int main(int argc, char **argv)
 {
 	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
 	time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 10);
+	pthread_t helper;
 	char second[64];
 	uint8_t *header;
 
@@ -74,6 +84,9 @@ int main(int argc, char **argv)
 	if (header == MAP_FAILED)
 		return 1;
 	signal(SIGUSR1, on_signal);
+	if (pthread_create(&helper, NULL, help, NULL))
+		return 1;
+	pthread_setname_np(helper, "helper");
 	snprintf(second, sizeof(second), "%s-2", argv[1]);
 	publish(header, argv[1]);
 	while (time(NULL) < end) {

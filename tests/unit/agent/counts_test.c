@@ -25,11 +25,11 @@ static struct sample make_sample(uint64_t seed, uint16_t kernel_count, uint16_t 
 
 /* Counts a sample of a process; *ret_new tells a stack not seen before. */
 static uint32_t add(struct counts *counts, const struct sample *sample, uint32_t process,
-		    uint32_t space, bool keep_thread_name, bool *ret_new)
+		    uint32_t space, unsigned keep, bool *ret_new)
 {
 	static struct counts_key key;
 
-	if (!counts_key_of(counts, sample, process, keep_thread_name, &key))
+	if (!counts_key_of(counts, sample, process, keep, &key))
 		return COUNTS_FULL;
 	*ret_new = !counts_has(counts, &key, space);
 	return counts_add(counts, &key, space, COUNTS_NO_TIME);
@@ -44,11 +44,11 @@ static void equal_stacks_are_counted_once(void **state)
 
 	(void)state;
 	counts_init(&counts);
-	id = add(&counts, &sample, 0, 0, false, &is_new);
+	id = add(&counts, &sample, 0, 0, 0, &is_new);
 	assert_true(is_new);
 	sample.head.cpu = 7; /* not part of what is counted */
 	sample.head.at_ns = 99;
-	assert_int_equal(add(&counts, &sample, 0, 0, false, &is_new), id);
+	assert_int_equal(add(&counts, &sample, 0, 0, 0, &is_new), id);
 	assert_false(is_new);
 	assert_int_equal(counts_stack(&counts, id)->samples, 2);
 	assert_int_equal(counts_kernel_frames(&counts, counts_stack(&counts, id))[2], 1002);
@@ -64,31 +64,42 @@ static void what_differs_is_kept_apart(void **state)
 
 	(void)state;
 	counts_init(&counts);
-	add(&counts, &sample, 0, 0, true, &is_new);
-	add(&counts, &sample, 1, 0, true, &is_new); /* process */
+	add(&counts, &sample, 0, 0, COUNTS_THREAD_NAME, &is_new);
+	add(&counts, &sample, 1, 0, COUNTS_THREAD_NAME, &is_new); /* process */
 	assert_true(is_new);
-	add(&counts, &sample, 0, 1, true, &is_new); /* mappings */
+	add(&counts, &sample, 0, 1, COUNTS_THREAD_NAME, &is_new); /* mappings */
 	assert_true(is_new);
-	add(&counts, &sample, 0, 0, false, &is_new); /* thread name not kept */
+	add(&counts, &sample, 0, 0, 0, &is_new); /* thread name not kept */
 	assert_true(is_new);
 	other = sample;
 	strcpy(other.thread_name, "other");
-	add(&counts, &other, 0, 0, true, &is_new);
+	add(&counts, &other, 0, 0, COUNTS_THREAD_NAME, &is_new);
 	assert_true(is_new);
 	other = sample;
 	other.frames[7]++;
-	add(&counts, &other, 0, 0, true, &is_new);
+	add(&counts, &other, 0, 0, COUNTS_THREAD_NAME, &is_new);
 	assert_true(is_new);
 	other = sample;
 	other.kernel_count--; /* the same addresses, divided otherwise */
 	other.user_count++;
-	add(&counts, &other, 0, 0, true, &is_new);
+	add(&counts, &other, 0, 0, COUNTS_THREAD_NAME, &is_new);
 	assert_true(is_new);
 	other = sample;
 	other.user_end = STACK_UNREADABLE;
-	add(&counts, &other, 0, 0, true, &is_new);
+	add(&counts, &other, 0, 0, COUNTS_THREAD_NAME, &is_new);
 	assert_true(is_new);
-	assert_int_equal(counts.samples, 8);
+	other = sample;
+	other.head.cpu = 7;
+	add(&counts, &other, 0, 0, COUNTS_THREAD_NAME, &is_new); /* its CPU is not kept */
+	assert_false(is_new);
+	add(&counts, &other, 0, 0, COUNTS_CPU, &is_new);
+	assert_true(is_new);
+	other.head.tid = 9;
+	add(&counts, &other, 0, 0, COUNTS_CPU, &is_new); /* its thread is not kept */
+	assert_false(is_new);
+	add(&counts, &other, 0, 0, COUNTS_CPU | COUNTS_THREAD, &is_new);
+	assert_true(is_new);
+	assert_int_equal(counts.samples, 12);
 	counts_free(&counts);
 }
 
@@ -105,9 +116,9 @@ static void no_sample_is_lost_or_made_up(void **state)
 		for (int i = 0; i < 20000; i++) {
 			struct sample sample = make_sample((uint64_t)rand() % 500, 4, 20);
 
-			assert_int_not_equal(
-				add(&counts, &sample, (uint32_t)rand() % 3, 0, rand() % 2, &is_new),
-				COUNTS_FULL);
+			assert_int_not_equal(add(&counts, &sample, (uint32_t)rand() % 3, 0,
+						 rand() % 2 ? COUNTS_THREAD_NAME : 0u, &is_new),
+					     COUNTS_FULL);
 		}
 		sum = 0;
 		for (uint32_t id = 0; id < counts.stacks.count; id++)
@@ -132,13 +143,13 @@ static void full_tables_say_so_and_count_nothing(void **state)
 	do {
 		sample.frames[0]++;
 		before = counts.samples;
-	} while (add(&counts, &sample, 0, 0, false, &is_new) != COUNTS_FULL);
+	} while (add(&counts, &sample, 0, 0, 0, &is_new) != COUNTS_FULL);
 	assert_int_equal(counts.samples, before);
 	assert_int_equal(counts.samples, COUNTS_FRAMES_MAX / SAMPLE_USER_FRAMES_MAX);
 	sample.frames[0]--; /* known ones still count */
-	assert_int_not_equal(add(&counts, &sample, 0, 0, false, &is_new), COUNTS_FULL);
+	assert_int_not_equal(add(&counts, &sample, 0, 0, 0, &is_new), COUNTS_FULL);
 	counts_clear(&counts);
-	assert_int_not_equal(add(&counts, &sample, 0, 0, false, &is_new), COUNTS_FULL);
+	assert_int_not_equal(add(&counts, &sample, 0, 0, 0, &is_new), COUNTS_FULL);
 	assert_true(is_new);
 	counts_free(&counts);
 }
@@ -154,7 +165,7 @@ static void return_addresses_are_moved_into_their_calls(void **state)
 	(void)state;
 	sample.head.flags = SAMPLE_RETURN_ADDRESSES;
 	counts_init(&counts);
-	id = add(&counts, &sample, 0, 0, false, &is_new);
+	id = add(&counts, &sample, 0, 0, 0, &is_new);
 	user = counts_user_frames(&counts, counts_stack(&counts, id));
 	assert_int_equal(user[0], 1001);
 	assert_int_equal(user[1], 1001);
