@@ -8,8 +8,11 @@
 #include "base/mem.h"
 #include "codec/wire/pb.h"
 #include "config/units.h"
+#include "server/query/series/flamechart.h"
 #include "server/serve/api/query_request.h"
 #include "server/serve/rpc/rpc_message.h"
+
+#define STEPS_DEFAULT 1000
 
 static void put_time(struct strbuf *out, uint32_t field, int64_t at_ns)
 {
@@ -346,6 +349,20 @@ static void put_series(struct strbuf *out, const struct query_series_set *set,
 	pb_end(out, begun);
 }
 
+/*
+ * Of requests that name none, as Grafana's do, which say how many points they can show instead: a
+ * round one, no finer than a second.
+ */
+static int64_t step_for(const struct query_params *params, uint64_t points)
+{
+	int64_t step_ns;
+
+	if (!points || points > QUERY_STEPS_MAX)
+		points = STEPS_DEFAULT;
+	step_ns = flamechart_round_step(params->to_ns - params->from_ns, (int64_t)points);
+	return step_ns > CLOCK_NS_PER_S ? step_ns : CLOCK_NS_PER_S;
+}
+
 /* Without labels to sum by, a delta is one line, and of a gauge each label set is. */
 static int ask_range(struct query_request *query, const struct rpc_request *rpc,
 		     struct query_series_set *ret, struct err *err)
@@ -389,6 +406,8 @@ void rpc_query_range(void *context, const struct net_request *request,
 
 	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
 		rc = query_request_group_by(&query, rpc.sum_by[i], &err);
+	if (!rc && !rpc.step_ns)
+		rpc.step_ns = step_for(&query.params, rpc.limit);
 	if (!rc)
 		rc = ask_range(&query, &rpc, &set, &err);
 	if (!rc) {
