@@ -5,6 +5,7 @@ Nothing here knows how firn does it: samples are a list, a query is a loop over 
 (each its own function); labels are those of the series and, where the series lacks the name, of the sample.
 """
 import re
+from fractions import Fraction
 
 NONE = "(none)"
 
@@ -23,14 +24,16 @@ class Sample:
 def matches(sample, matchers):
     for name, operator, wanted in matchers:
         have = sample.label(name)
-        hit = have == wanted if operator in ("=", "!=") else re.fullmatch(wanted, have, re.S) is not None
-        if hit != (operator in ("=", "=~")):
+        if not fits(have, operator, wanted):
             return False
     return True
 
 
 def condition(frame, operator, wanted):
-    """Whether the name of a frame fulfils one condition."""
+    """Whether the name of a frame fulfils one condition; ==, ** and ^^ are =, *= and ^= in any case."""
+    if operator.lstrip("!") in ("==", "**", "^^"):
+        frame, wanted = frame.lower(), wanted.lower()
+        operator = operator.replace("==", "=").replace("**", "*=").replace("^^", "^=")
     base = operator.lstrip("!") if operator != "!=" else "="
     hit = {
         "=": lambda: frame == wanted,
@@ -76,6 +79,40 @@ def tree(samples, query):
             stack = [",".join(sample.label(name) or NONE for name in query["group_by"])] + stack
         key = tuple(stack)
         shown[key] = shown.get(key, 0) + sample.value
+    return {k: v for k, v in shown.items() if v}, hidden
+
+
+def rounded(value):
+    """Half away from zero."""
+    return int(abs(value) + Fraction(1, 2)) * (1 if value >= 0 else -1)
+
+
+def in_range(samples, query):
+    return [s for s in samples if query["from_ns"] <= s.start_ns < query["to_ns"]]
+
+
+def means(samples, query):
+    """Of gauges: of each series the mean of its reports, also of those without a row that matches; summed over series
+    and rounded once per stack and group."""
+    reports, sums = {}, {}
+    for sample in in_range(samples, query):
+        series = tuple(sorted(sample.series.items()))
+        reports.setdefault(series, set()).add(sample.report)
+        if matches(sample, query["matchers"]):
+            group = tuple(sample.label(name) or NONE for name in query.get("group_by", ()))
+            key = (series, group, tuple(sample.stack))
+            sums[key] = sums.get(key, 0) + sample.value
+    exact = {}
+    for (series, group, stack), value in sums.items():
+        exact[group, stack] = exact.get((group, stack), 0) + Fraction(value, len(reports[series]))
+    shown, hidden = {}, 0
+    for (group, stack), value in exact.items():
+        kept = apply_filters(list(stack), query.get("filters", ()))
+        if kept is None:
+            hidden += rounded(value)
+            continue
+        key = tuple(([",".join(group)] if group else []) + kept)
+        shown[key] = shown.get(key, 0) + rounded(value)
     return {k: v for k, v in shown.items() if v}, hidden
 
 
@@ -125,4 +162,56 @@ def series(samples, query, step_ns, duration_ns):
         for at, share in shares(start_ns, length, value, step_ns).items():
             if share:
                 line[at] = line.get(at, 0) + share
+    return lines
+
+
+def fits(have, operator, wanted):
+    hit = have == wanted if operator in ("=", "!=") else re.fullmatch(wanted, have, re.S) is not None
+    return hit == (operator in ("=", "=~"))
+
+
+def events(samples, query):
+    """{(label values, series, start, report): value}. Of a series whose own labels say on which line it is, each report
+    counts, also when none of its rows match; where its rows say it, a report counts on the lines of those that do."""
+    found, by_series = {}, {}
+    for sample in in_range(samples, query):
+        by_series.setdefault(tuple(sorted(sample.series.items())), []).append(sample)
+    for series, mine in by_series.items():
+        own, carried = dict(series), {name for sample in mine for name in sample.labels}
+        said = [m for m in query["matchers"] if own.get(m[0]) or m[0] not in carried]
+        if not all(fits(own.get(name, ""), operator, wanted) for name, operator, wanted in said):
+            continue
+        names = query.get("group_by", ())
+        from_rows = any(not own.get(name) and name in carried for name in names)
+        for sample in mine:
+            is_in = matches(sample, query["matchers"])
+            if is_in or not from_rows:
+                key = (tuple(sample.label(n) if from_rows else own.get(n, "") for n in names),
+                       series, sample.start_ns, sample.report)
+                found[key] = found.get(key, 0) + sample.value * is_in
+    return found
+
+
+def gauge_series(samples, query, step_ns):
+    """{label values: {start of step: value}} of gauges: per step and series the mean of its reports."""
+    sums, counts, lines = {}, {}, {}
+    for (line, series, start_ns, _), value in events(samples, query).items():
+        key = (line, start_ns // step_ns * step_ns, series)
+        sums[key] = sums.get(key, 0) + value
+        counts[key] = counts.get(key, 0) + 1
+    for (line, at, series), value in sums.items():
+        into = lines.setdefault(line, {})
+        into[at] = into.get(at, 0) + Fraction(value, counts[line, at, series])
+    return {line: {at: rounded(v) for at, v in points.items()} for line, points in lines.items()}
+
+
+def mean_series(samples, query, step_ns):
+    """{label values: {start of step: mean of the reports that start in it}}"""
+    sums, counts, lines = {}, {}, {}
+    for (line, _, start_ns, _), value in events(samples, query).items():
+        key = (line, start_ns // step_ns * step_ns)
+        sums[key] = sums.get(key, 0) + value
+        counts[key] = counts.get(key, 0) + 1
+    for (line, at), value in sums.items():
+        lines.setdefault(line, {})[at] = value / counts[line, at]
     return lines

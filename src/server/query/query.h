@@ -123,11 +123,12 @@ int query_diff(const struct query_source *base_source, const struct query_params
  * One point per step that has data. A bucket is floor(start / step) * step; `value` as in
  * query_tree, gauges rounded once. `per_second`: of delta types value / step, at the edges of the
  * range / the part of the step that is in it; of gauges the value. `reports` are those that start
- * in the step.
+ * in the step, and `sum` is what they have together, also of gauges.
  */
 struct query_point {
 	int64_t at_ns;
 	int64_t value;
+	int64_t sum;
 	double per_second;
 	uint32_t reports;
 };

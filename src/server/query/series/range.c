@@ -421,12 +421,13 @@ static struct query_point point_of(const struct ranging *ranging, size_t first, 
 		sum = mean_add(sum, events[i].value);
 		point.reports += (uint32_t)events[i].reports;
 	}
+	point.sum = mean_round(sum, 1);
 	if (!ranging->selection->type.delta) {
 		point.value = gauge_value(events, first, end);
 		point.per_second = (double)point.value;
 		return point;
 	}
-	point.value = mean_round(sum, 1);
+	point.value = point.sum;
 	point.per_second = (double)point.value / shown_seconds(ranging, events[first].bucket_ns);
 	return point;
 }

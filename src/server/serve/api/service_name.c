@@ -150,6 +150,7 @@ static bool add_points(struct query_series_set *set, struct query_series *to,
 			continue;
 		}
 		points[cache - 1].value += points[i].value;
+		points[cache - 1].sum += points[i].sum;
 		points[cache - 1].per_second += points[i].per_second;
 		points[cache - 1].reports += points[i].reports;
 	}

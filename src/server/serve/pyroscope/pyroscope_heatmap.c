@@ -80,7 +80,7 @@ static struct heat_line *line_of(struct heat *heat, const struct query_series *s
 
 static double value_of(const struct query_point *point)
 {
-	return (double)point->value / (point->reports ? point->reports : 1);
+	return (double)point->sum / (point->reports ? point->reports : 1);
 }
 
 /* Of spans, those without an id are none. */

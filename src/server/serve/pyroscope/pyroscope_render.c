@@ -71,6 +71,11 @@ static void put_metadata_json(struct json *json, const struct tree *tree, const 
 	json_close_object(json);
 }
 
+static int64_t shown(const struct timeline *line, const struct query_point *point)
+{
+	return line->mean && point->reports ? point->sum / point->reports : point->value;
+}
+
 /* A time line of the whole range, zero where nothing is. With `mean`, of the reports of a step. */
 static void put_timeline_json(struct json *json, const char *key, const struct query_series *series,
 			      const struct timeline *line)
@@ -86,9 +91,7 @@ static void put_timeline_json(struct json *json, const char *key, const struct q
 			series && i < series->points_count && series->points[i].at_ns == at_ns
 				? &series->points[i++]
 				: NULL;
-		int64_t parts = line->mean && point && point->reports ? point->reports : 1;
-
-		json_put_int(json, point ? point->value / parts : 0);
+		json_put_int(json, point ? shown(line, point) : 0);
 	}
 	json_close_array(json);
 	json_member_int(json, "durationDelta", line->step_ns / CLOCK_NS_PER_S);

@@ -41,9 +41,9 @@ static int step_of(double seconds, int64_t *ret_ns, struct err *err)
 
 static double shown(const struct pyro_request *pyro, const struct query_point *point)
 {
-	double value = (double)point->value;
-
-	return pyro->aggregation == AVERAGE && point->reports ? value / point->reports : value;
+	if (pyro->aggregation == AVERAGE && point->reports)
+		return (double)point->sum / point->reports;
+	return (double)point->value;
 }
 
 /* Exemplars. */
@@ -271,6 +271,7 @@ static int add_calls(const struct pyro_request *pyro, struct query_request *quer
 		line->points[line->points_count++] = (struct query_point){
 			.at_ns = at_ns,
 			.value = tree->total,
+			.sum = tree->total,
 			.reports = tree->reports < UINT32_MAX ? (uint32_t)tree->reports : UINT32_MAX
 		};
 	tree_free(tree);
