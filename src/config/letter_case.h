@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * letter_case - upper and lower case of UTF-8 text, letter by letter, without a locale: Latin (with
- * its supplements of the first two blocks), Greek, Cyrillic and Armenian. Other characters, and
- * bytes that are no UTF-8, stay as they are.
+ * letter_case - upper and lower case of UTF-8 text, letter by letter, without a locale, as Go's
+ * strings.ToLower and ToUpper. Bytes that are no UTF-8 stay as they are.
  */
 #ifndef FIRN_CONFIG_LETTER_CASE_H
 #define FIRN_CONFIG_LETTER_CASE_H
