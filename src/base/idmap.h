@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define IDMAP_NONE UINT32_MAX /* never a valid id */
+#define IDMAP_ENTRY_BYTES_MAX 32u /* for who pays for entries: while the map grows */
 
 struct idmap {
 	uint64_t *slots; /* 0 = empty, else (high hash bits << 32 | id + 1) */

@@ -314,6 +314,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.tenants = options->tenants;
 	server->serve.no_moments = !options->sample_times_ns;
 	server->serve.queries.limit_bytes = query_memory(options);
+	server->serve.memory = &server->memory;
 	server->serve.writes = write_pool_new(&server->memory);
 	server->serve.active = active_queries_new();
 	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);

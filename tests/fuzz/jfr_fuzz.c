@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jfr_decode on any bytes: what it makes are well-formed profiles. */
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "codec/profile/jfr.h"
 
 #define ELEMENTS_MAX 20000
@@ -10,9 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct budget budget = { .max_bytes = INT64_MAX };
 	struct err err = { 0 };
 	struct jfr jfr;
-	int rc = jfr_decode(slice_from(data, size), ELEMENTS_MAX, &jfr, &err);
+	int rc = jfr_decode(slice_from(data, size), ELEMENTS_MAX, &budget, &jfr, &err);
 
 	if (rc && !err.message[0])
 		abort();
@@ -29,5 +32,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 	}
 	jfr_free(&jfr);
+	assert(!budget.used_bytes);
 	return 0;
 }

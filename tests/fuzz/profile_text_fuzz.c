@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles of other formats: each decoder on any bytes; what it makes is a well-formed profile. */
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "codec/profile/firefox.h"
 #include "codec/profile/folded.h"
 #include "codec/profile/legacy_pprof.h"
@@ -11,6 +13,7 @@
 
 #define ELEMENTS_MAX 10000
 #define TRIE_TEXT_BYTES 100000
+#define BUDGET_BYTES ((int64_t)4 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,17 +51,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slice bytes = slice_from(data, size);
 
 	for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {
+		struct budget budget = { .max_bytes = BUDGET_BYTES };
 		struct stack_builder builder;
 		struct strbuf encoded = { 0 };
 		struct err err;
 
-		stack_builder_init(&builder, ELEMENTS_MAX);
+		stack_builder_init(&builder, ELEMENTS_MAX, &budget);
 		if (!decoders[i](bytes, &builder, &err)) {
 			check(&builder.profile);
-			pprof_encode(&builder.profile, &encoded);
+			if (!stack_builder_encode(&builder, &encoded, &err))
+				assert(encoded.len);
 		}
 		strbuf_free(&encoded);
 		stack_builder_free(&builder);
+		assert(!budget.used_bytes);
 	}
 	firefox_is(bytes);
 	legacy_pprof_is(bytes);

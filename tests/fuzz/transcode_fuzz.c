@@ -34,7 +34,7 @@ static void check_again(struct slice bytes)
 	struct strbuf json = { 0 }, again = { 0 }, json_again = { 0 };
 
 	if (transcode_to_json(&message, bytes, false, &json, NULL) ||
-	    transcode_from_json(&message, strbuf_slice(&json), &again, NULL) ||
+	    transcode_from_json(&message, strbuf_slice(&json), NULL, &again, NULL) ||
 	    transcode_to_json(&message, strbuf_slice(&again), false, &json_again, NULL) ||
 	    !slice_equal(strbuf_slice(&json), strbuf_slice(&json_again)))
 		abort();
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strbuf out = { 0 };
 
 	if (size && data[0] == '{') {
-		if (!transcode_from_json(&message, input, &out, NULL))
+		if (!transcode_from_json(&message, input, NULL, &out, NULL))
 			check_again(strbuf_slice(&out));
 	} else {
 		(void)transcode_to_json(&message, input, size % 2, &out, NULL);

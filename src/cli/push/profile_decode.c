@@ -107,7 +107,7 @@ static int unpack(struct profile_decode *decode, struct err *err)
 static int turn_from_json(struct profile_decode *decode, struct err *err)
 {
 	struct strbuf message = { 0 };
-	int rc = transcode_from_json(&schema_otlp_request, decode->bytes, &message, err);
+	int rc = transcode_from_json(&schema_otlp_request, decode->bytes, NULL, &message, err);
 
 	strbuf_free(&decode->unpacked);
 	decode->unpacked = message;
@@ -171,7 +171,7 @@ static int each_of_jfr(const struct profile_decode *decode, profile_take_f *take
 		       struct err *err)
 {
 	struct jfr jfr;
-	int rc = jfr_decode(decode->bytes, PROFILE_ELEMENTS_MAX, &jfr, err);
+	int rc = jfr_decode(decode->bytes, PROFILE_ELEMENTS_MAX, NULL, &jfr, err);
 
 	for (int i = 0; i < JFR_KINDS && !rc; i++)
 		if (jfr.built[i].strings)
@@ -186,7 +186,7 @@ static int each_of_text(const struct profile_decode *decode, profile_take_f *tak
 	struct stack_builder builder;
 	int rc;
 
-	stack_builder_init(&builder, PROFILE_ELEMENTS_MAX);
+	stack_builder_init(&builder, PROFILE_ELEMENTS_MAX, NULL);
 	rc = forms[decode->form].decode(decode->bytes, &builder, err);
 	if (!rc)
 		rc = take(context, &builder.profile, "", err);

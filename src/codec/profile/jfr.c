@@ -9,6 +9,7 @@
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000ll
 #define INTERVAL_DEFAULT_NS (10 * NS_PER_MS) /* async-profiler's */
+#define TEXT_BYTES 32			     /* besides its own */
 #define PERIOD_DEFAULT_NS (20 * NS_PER_MS)   /* the JDK's */
 
 static const struct kind {
@@ -74,6 +75,7 @@ struct decoder {
 	struct jfr *jfr;
 	struct jfr_chunk chunk;
 	size_t elements_max;
+	struct budget *budget;
 	uint32_t classes[SOURCES];    /* of the chunk at hand */
 	int64_t period_ns[SOURCES];   /* as the settings say; 0: they do not */
 	int64_t interval_ns, wall_ns; /* async-profiler's; 0: it did not write this */
@@ -206,9 +208,10 @@ static struct slice class_text(struct jfr_chunk *chunk, struct jfr_constant *cla
 	return class->text;
 }
 
-/* "a/b/C.m", or "m" of a class without a name. */
-static struct slice method_text(struct jfr_chunk *chunk, struct jfr_constant *method)
+/* "a/b/C.m", or "m" of a class without a name. Many methods can be of one class's long name. */
+static struct slice method_text(struct jfr_reader *reader, struct jfr_constant *method)
 {
+	struct jfr_chunk *chunk = reader->chunk;
 	const struct jfr_field *field;
 	struct jfr_value value;
 	struct slice class, name;
@@ -220,6 +223,8 @@ static struct slice method_text(struct jfr_chunk *chunk, struct jfr_constant *me
 	class = class_text(chunk, jfr_constant_of(chunk, field, value.number));
 	value = jfr_constant_field(chunk, method, "name", &field);
 	name = text_of(chunk, field, value, "string");
+	if (!jfr_pay(reader, class.len + name.len + TEXT_BYTES))
+		return SLICE_LITERAL("");
 	strbuf_add_slice(&text, class);
 	if (class.len && name.len)
 		strbuf_add_byte(&text, '.');
@@ -258,7 +263,7 @@ static void push_frame(struct decoder *decoder, struct stack_builder *into,
 		struct jfr_constant *constant = jfr_constant_of(chunk, field, value.number);
 
 		if (slice_is(field->name, "method") && constant)
-			frame.name = method_text(chunk, constant);
+			frame.name = method_text(reader, constant);
 		else if (slice_is(field->name, "lineNumber") && value.number > 0)
 			frame.line = value.number;
 		else if (slice_is(field->name, "type"))
@@ -301,13 +306,16 @@ static bool read_stack(struct decoder *decoder, struct stack_builder *into,
 }
 
 /* A stack is read once for each kind; later samples have the frames of the first one with it. */
-static bool push_stack(struct decoder *decoder, enum jfr_kind kind, struct jfr_constant *stack)
+static bool push_stack(struct decoder *decoder, struct jfr_reader *reader, enum jfr_kind kind,
+		       struct jfr_constant *stack)
 {
 	struct stack_builder *into = &decoder->jfr->built[kind];
 	const struct pprof *profile = &into->profile;
 	const struct pprof_sample *sample;
 
 	if (!stack->samples) {
+		if (!jfr_pay(reader, JFR_KINDS * sizeof(*stack->samples)))
+			return false;
 		stack->samples = arena_new_array(&decoder->chunk.arena, uint32_t, JFR_KINDS);
 		memset(stack->samples, 0, JFR_KINDS * sizeof(*stack->samples));
 	}
@@ -361,7 +369,7 @@ static struct stack_builder *builder_of(struct decoder *decoder, enum jfr_kind k
 
 	if (built->strings)
 		return built;
-	stack_builder_init(built, decoder->elements_max);
+	stack_builder_init(built, decoder->elements_max, decoder->budget);
 	for (int i = 0; i < 2 && kinds[kind].types[i][0]; i++)
 		stack_builder_type(built, kinds[kind].types[i][0], kinds[kind].types[i][1]);
 	profile->period_type.type =
@@ -419,7 +427,7 @@ static bool add_event(struct decoder *decoder, struct jfr_reader *reader, size_t
 		kind = JFR_WALL;
 	into = builder_of(decoder, kind);
 	into->stack_count = 0;
-	if (!push_stack(decoder, kind, event.stack))
+	if (!push_stack(decoder, reader, kind, event.stack))
 		return false;
 	weigh(decoder, source, event.amount, values);
 	stack_builder_sample(into, false, values);
@@ -452,8 +460,8 @@ static int read_events(struct decoder *decoder)
 
 static int read_chunk(struct decoder *decoder, struct slice bytes, size_t number)
 {
-	int rc =
-		jfr_chunk_open(&decoder->chunk, bytes, number, decoder->elements_max, decoder->err);
+	int rc = jfr_chunk_open(&decoder->chunk, bytes, number, decoder->elements_max,
+				decoder->budget, decoder->err);
 
 	for (size_t i = 0; i < SOURCES && !rc; i++)
 		decoder->classes[i] = jfr_chunk_class(&decoder->chunk, sources[i].event);
@@ -500,7 +508,8 @@ static int read_chunks(struct decoder *decoder, struct slice bytes)
 	return rc;
 }
 
-int jfr_decode(struct slice bytes, size_t elements_max, struct jfr *ret, struct err *err)
+int jfr_decode(struct slice bytes, size_t elements_max, struct budget *budget, struct jfr *ret,
+	       struct err *err)
 {
 	struct err own_err = { 0 };
 	struct decoder *decoder = mem_new(struct decoder);
@@ -510,6 +519,7 @@ int jfr_decode(struct slice bytes, size_t elements_max, struct jfr *ret, struct 
 	*ret = (struct jfr){ .unfinished = false };
 	decoder->jfr = ret;
 	decoder->elements_max = elements_max;
+	decoder->budget = budget;
 	decoder->err = err ? err : &own_err;
 	rc = read_chunks(decoder, bytes);
 	for (int i = 0; i < JFR_KINDS && !rc; i++) {

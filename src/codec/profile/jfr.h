@@ -36,10 +36,11 @@ const char *jfr_name(enum jfr_kind kind);
 
 /*
  * `ret` is to be freed in any case. ERR_INVALID names offset and chunk, or says that there is no
- * event with a stack; ERR_LIMIT: more than elements_max of something. Memory: some 64 bytes per
- * constant of a chunk.
+ * event with a stack; ERR_LIMIT: more than elements_max of something. The budget pays for memory,
+ * as base/budget.h says; what is built has it until jfr_free.
  */
-MUST_USE int jfr_decode(struct slice bytes, size_t elements_max, struct jfr *ret, struct err *err);
+MUST_USE int jfr_decode(struct slice bytes, size_t elements_max, struct budget *budget,
+			struct jfr *ret, struct err *err);
 void jfr_free(struct jfr *jfr);
 
 #endif

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -12,7 +13,8 @@
 #define DEPTH_MAX 32u /* of structures in structures, and of elements of the description */
 #define WORK_PER_BYTE 64u
 #define TEXT_PER_BYTE 4u
-#define STRING_POOL 2 /* how strings are written: a constant */
+#define ELEMENTS_MIN 8 /* what arrays begin with */
+#define STRING_POOL 2  /* how strings are written: a constant */
 #define EVENT_METADATA 0
 #define EVENT_CONSTANTS 1
 
@@ -79,6 +81,28 @@ uint64_t jfr_read_count(struct jfr_reader *reader)
 	return reader->failed ? 0 : count;
 }
 
+bool jfr_pay(struct jfr_reader *reader, size_t bytes)
+{
+	struct jfr_chunk *chunk = reader->chunk;
+
+	if (reader->failed)
+		return false;
+	if (!budget_take(chunk->budget, bytes)) {
+		reader->failed = budget_fail(chunk->budget, bytes, "decode JFR", chunk->err) != 0;
+		return false;
+	}
+	chunk->paid_bytes += bytes;
+	return true;
+}
+
+/* Room for one more of an array that doubles; all is paid until the chunk is freed. */
+#define GROW(reader, array, count, capacity)                                                       \
+	((count) < (capacity) ||                                                                   \
+	 (jfr_pay(reader, ((capacity) + ELEMENTS_MIN) * 2 * sizeof(*(array))) && ({                \
+		  mem_grow(array, count, capacity);                                                \
+		  true;                                                                            \
+	  })))
+
 static void add_utf8(char *to, size_t *len, uint32_t c)
 {
 	if (c < 0x80) {
@@ -101,7 +125,7 @@ static struct slice read_chars(struct jfr_reader *reader)
 
 	if (count > reader->chunk->text_left)
 		fail(reader, ERR_LIMIT, "too much text to convert");
-	if (reader->failed)
+	if (!jfr_pay(reader, count * 3 + 1))
 		return SLICE_LITERAL("");
 	reader->chunk->text_left -= count;
 	to = arena_alloc(&reader->chunk->arena, count * 3 + 1);
@@ -288,9 +312,9 @@ static void add_class(struct jfr_reader *reader, const struct attributes *attrib
 {
 	struct jfr_chunk *chunk = reader->chunk;
 
-	if (!room(reader, chunk->classes_count))
+	if (!room(reader, chunk->classes_count) || !jfr_pay(reader, IDMAP_ENTRY_BYTES_MAX) ||
+	    !GROW(reader, chunk->classes, chunk->classes_count, chunk->classes_capacity))
 		return;
-	mem_grow(chunk->classes, chunk->classes_count, chunk->classes_capacity);
 	chunk->classes[chunk->classes_count++] =
 		(struct jfr_class){ .id = signed_of(attributes->id),
 				    .name = attributes->name,
@@ -302,9 +326,9 @@ static void add_field(struct jfr_reader *reader, const struct attributes *attrib
 {
 	struct jfr_chunk *chunk = reader->chunk;
 
-	if (!chunk->classes_count || !room(reader, chunk->fields_count))
+	if (!chunk->classes_count || !room(reader, chunk->fields_count) ||
+	    !GROW(reader, chunk->fields, chunk->fields_count, chunk->fields_capacity))
 		return;
-	mem_grow(chunk->fields, chunk->fields_count, chunk->fields_capacity);
 	chunk->fields[chunk->fields_count++] =
 		(struct jfr_field){ .name = attributes->name,
 				    .class_id = signed_of(attributes->class),
@@ -370,7 +394,8 @@ static void read_metadata(struct jfr_reader *reader)
 	for (uint64_t i = 0; i < count && !reader->failed && room(reader, i); i++) {
 		struct slice text = read_string(reader);
 
-		mem_grow(chunk->strings, chunk->strings_count, chunk->strings_capacity);
+		if (!GROW(reader, chunk->strings, chunk->strings_count, chunk->strings_capacity))
+			break;
 		chunk->strings[chunk->strings_count++] = text;
 	}
 	if (!reader->failed)
@@ -432,9 +457,9 @@ static void add_constant(struct jfr_reader *reader, uint32_t class)
 
 	read_one(reader, &whole, 0);
 	if (reader->failed || find_constant(chunk, class, key) ||
-	    !room(reader, chunk->constants_count))
+	    !room(reader, chunk->constants_count) || !jfr_pay(reader, IDMAP_ENTRY_BYTES_MAX) ||
+	    !GROW(reader, chunk->constants, chunk->constants_count, chunk->constants_capacity))
 		return;
-	mem_grow(chunk->constants, chunk->constants_count, chunk->constants_capacity);
 	idmap_add(&chunk->by_key, hash_of(class, key), (uint32_t)chunk->constants_count);
 	chunk->constants[chunk->constants_count++] = constant;
 }
@@ -541,7 +566,7 @@ static bool each_of(struct jfr_chunk *chunk, int64_t wanted, void (*read)(struct
 }
 
 int jfr_chunk_open(struct jfr_chunk *chunk, struct slice bytes, size_t number, size_t elements_max,
-		   struct err *err)
+		   struct budget *budget, struct err *err)
 {
 	struct jfr_reader metadata = { .chunk = chunk, .end = bytes.len };
 	size_t at = (size_t)big_endian(bytes, 24);
@@ -554,6 +579,7 @@ int jfr_chunk_open(struct jfr_chunk *chunk, struct slice bytes, size_t number, s
 				     .start_ticks = (int64_t)big_endian(bytes, 48),
 				     .ticks_per_s = (int64_t)big_endian(bytes, 56),
 				     .elements_max = elements_max,
+				     .budget = budget,
 				     .work_left = bytes.len * WORK_PER_BYTE,
 				     .text_left = bytes.len * TEXT_PER_BYTE,
 				     .err = err };
@@ -582,4 +608,5 @@ void jfr_chunk_free(struct jfr_chunk *chunk)
 	idmap_free(&chunk->by_key);
 	idmap_free(&chunk->by_id);
 	arena_free(&chunk->arena);
+	budget_give(chunk->budget, chunk->paid_bytes);
 }

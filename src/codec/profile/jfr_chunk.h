@@ -61,6 +61,8 @@ struct jfr_chunk {
 	uint32_t string_class;
 	struct arena arena; /* of texts that had to be converted */
 	size_t elements_max;
+	struct budget *budget; /* pays; NULL: nobody */
+	size_t paid_bytes;
 	size_t text_left; /* bytes that may be converted */
 	size_t work_left; /* values that may be read: layouts can make few bytes mean many */
 	struct err *err;
@@ -82,7 +84,7 @@ struct jfr_value {
 
 /* Reads header, layouts and constants. The chunk is to be freed in any case. */
 MUST_USE int jfr_chunk_open(struct jfr_chunk *chunk, struct slice bytes, size_t number,
-			    size_t elements_max, struct err *err);
+			    size_t elements_max, struct budget *budget, struct err *err);
 void jfr_chunk_free(struct jfr_chunk *chunk);
 
 /* The length in a header at the front of `bytes`; 0: not finished. ERR_INVALID: no header. */
@@ -106,6 +108,9 @@ struct jfr_constant *jfr_constant_of(struct jfr_chunk *chunk, const struct jfr_f
 /* A field of a constant, by name; zero and empty when it has none such. *ret_field may be NULL. */
 struct jfr_value jfr_constant_field(struct jfr_chunk *chunk, const struct jfr_constant *constant,
 				    const char *name, const struct jfr_field **ret_field);
+
+/* The budget pays for more, until the chunk is freed; or false, and the reader has failed. */
+bool jfr_pay(struct jfr_reader *reader, size_t bytes);
 
 /* The number of elements of an array, whose values follow; 0 with the reader failed. */
 uint64_t jfr_read_count(struct jfr_reader *reader);

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "codec/wire/pb.h"
 
+#define STRING_BYTES 32u /* besides its own: its end, and what aligns the next */
+
 /* Field numbers of perftools.profiles (proto/profile.proto). */
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -684,8 +686,11 @@ void pprof_encode(const struct pprof *profile, struct strbuf *out)
 
 struct pprof_builder {
 	struct pprof *profile;
+	struct budget *budget; /* the profile's, which may be freed first */
 	struct arena texts;
 	struct idmap map; /* over profile->strings */
+	size_t paid_bytes;
+	bool is_broke;
 };
 
 struct pprof_builder *pprof_builder_new(struct pprof *profile)
@@ -693,6 +698,7 @@ struct pprof_builder *pprof_builder_new(struct pprof *profile)
 	struct pprof_builder *builder = mem_new(struct pprof_builder);
 
 	builder->profile = profile;
+	builder->budget = profile->budget;
 	arena_init(&builder->texts, 0);
 	pprof_builder_string(builder, SLICE_LITERAL(""));
 	return builder;
@@ -702,6 +708,7 @@ void pprof_builder_free(struct pprof_builder *builder)
 {
 	if (!builder)
 		return;
+	budget_give(builder->budget, builder->paid_bytes);
 	arena_free(&builder->texts);
 	idmap_free(&builder->map);
 	free(builder);
@@ -714,6 +721,27 @@ static bool string_equal(const void *context, uint32_t id, const void *key)
 	return slice_equal(profile->strings.data[id], *(const struct slice *)key);
 }
 
+/* For a text, its places in the column and in the map. */
+static bool pay_string(struct pprof_builder *builder, size_t len)
+{
+	struct pprof *profile = builder->profile;
+	size_t bytes = len + IDMAP_ENTRY_BYTES_MAX + STRING_BYTES;
+
+	if (builder->is_broke ||
+	    !COLUMN_ROOM_PAID(&profile->strings, builder->budget, 1, IDMAP_NONE - 1) ||
+	    !budget_take(builder->budget, bytes)) {
+		builder->is_broke = true;
+		return false;
+	}
+	builder->paid_bytes += bytes;
+	return true;
+}
+
+bool pprof_builder_is_broke(const struct pprof_builder *builder)
+{
+	return builder->is_broke;
+}
+
 int64_t pprof_builder_string(struct pprof_builder *builder, struct slice text)
 {
 	struct pprof *profile = builder->profile;
@@ -722,8 +750,9 @@ int64_t pprof_builder_string(struct pprof_builder *builder, struct slice text)
 
 	if (id != IDMAP_NONE)
 		return id;
+	if (!pay_string(builder, text.len))
+		return 0;
 	id = (uint32_t)profile->strings.count;
-	mem_grow(profile->strings.data, profile->strings.count, profile->strings.capacity);
 	profile->strings.data[profile->strings.count++] = arena_copy(&builder->texts, text);
 	idmap_add(&builder->map, hash, id);
 	return id;

@@ -81,11 +81,13 @@ void pprof_encode(const struct pprof *profile, struct strbuf *out);
 
 /*
  * Interns strings into an empty profile ("" gets index 0). The texts belong to the builder: free
- * it after the profile's last use.
+ * it after the profile's last use. The profile's budget pays; where it does not, the builder is
+ * broke from then on and new texts become "".
  */
 struct pprof_builder;
 struct pprof_builder *pprof_builder_new(struct pprof *profile);
 void pprof_builder_free(struct pprof_builder *builder);
 int64_t pprof_builder_string(struct pprof_builder *builder, struct slice text); /* copies text */
+bool pprof_builder_is_broke(const struct pprof_builder *builder);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/profile/speedscope.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "codec/wire/json_read.h"
 
 #define VALUE_MAX 9e18
 #define LOOK_BYTES 4096
@@ -213,19 +213,17 @@ static int read_profiles(struct reader *reader, const json_t *profiles)
 int speedscope_decode(struct slice text, struct stack_builder *into, struct err *err)
 {
 	struct reader reader = { .into = into, .err = err };
-	json_error_t problem;
-	json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, &problem);
-	int rc;
+	struct json_read read;
+	int rc = json_read(text, JSON_REJECT_DUPLICATES, "speedscope", into->budget, &read, err);
 
-	if (!root)
-		return err_set(err, ERR_INVALID, "speedscope: %s at byte %d", problem.text,
-			       problem.position);
-	rc = read_frames(&reader, json_object_get(json_object_get(root, "shared"), "frames"));
 	if (!rc)
-		rc = read_profiles(&reader, json_object_get(root, "profiles"));
+		rc = read_frames(&reader,
+				 json_object_get(json_object_get(read.root, "shared"), "frames"));
+	if (!rc)
+		rc = read_profiles(&reader, json_object_get(read.root, "profiles"));
 	if (!rc)
 		rc = stack_builder_check(into, "speedscope", err);
 	free(reader.locations);
-	json_decref(root);
+	json_read_free(&read);
 	return rc;
 }

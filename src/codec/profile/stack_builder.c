@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/profile/stack_builder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
-void stack_builder_init(struct stack_builder *builder, size_t elements_max)
+#define BROKE_BYTES ((size_t)1 << 20) /* what was asked for last, about */
+#define ID_BYTES 4u		      /* of places in columns, encoded */
+#define NUMBER_BYTES 10u
+#define MESSAGE_BYTES 16u /* heads and lengths of a message and of what is in it */
+
+void stack_builder_init(struct stack_builder *builder, size_t elements_max, struct budget *budget)
 {
-	*builder = (struct stack_builder){ .elements_max = elements_max };
+	*builder = (struct stack_builder){ .elements_max = elements_max, .budget = budget };
 	pprof_init(&builder->profile);
+	builder->profile.budget = budget;
 	builder->strings = pprof_builder_new(&builder->profile);
 }
 
@@ -21,28 +29,47 @@ void stack_builder_free(struct stack_builder *builder)
 	idmap_free(&builder->locations);
 	idmap_free(&builder->mappings);
 	free(builder->stack);
+	budget_give(builder->budget, builder->paid_bytes);
 	*builder = (struct stack_builder){ 0 };
 }
 
-/* Whether another element fits; `count` is of the column that would grow. */
-static bool room(struct stack_builder *builder, size_t count)
+static bool fill(struct stack_builder *builder, bool is_broke)
 {
-	if (count >= builder->elements_max || count >= IDMAP_NONE - 1)
-		builder->full = true;
-	return !builder->full;
+	builder->full = true;
+	builder->is_broke |= is_broke;
+	return false;
+}
+
+/* Whether the column has room for more elements, which are paid for. */
+#define ROOM(builder, column, more)                                                                \
+	(!(builder)->full &&                                                                       \
+	 (COLUMN_ROOM_PAID(column, (builder)->budget, more, (builder)->elements_max) ||            \
+	  fill(builder, (column)->count + (more) <= (builder)->elements_max)))
+
+/* For what a map takes. */
+static bool pay_entry(struct stack_builder *builder)
+{
+	if (builder->full || !budget_take(builder->budget, IDMAP_ENTRY_BYTES_MAX))
+		return fill(builder, !builder->full);
+	builder->paid_bytes += IDMAP_ENTRY_BYTES_MAX;
+	return true;
 }
 
 static int64_t text_of(struct stack_builder *builder, struct slice text)
 {
-	return pprof_builder_string(builder->strings, text);
+	int64_t index = pprof_builder_string(builder->strings, text);
+
+	if (pprof_builder_is_broke(builder->strings))
+		fill(builder, true);
+	return index;
 }
 
 void stack_builder_type(struct stack_builder *builder, const char *type, const char *unit)
 {
 	struct pprof *profile = &builder->profile;
 
-	mem_grow(profile->sample_types.data, profile->sample_types.count,
-		 profile->sample_types.capacity);
+	if (!ROOM(builder, &profile->sample_types, 1))
+		return;
 	profile->sample_types.data[profile->sample_types.count++] =
 		(struct pprof_value_type){ text_of(builder, slice_of(type)),
 					   text_of(builder, slice_of(unit)) };
@@ -67,9 +94,8 @@ static uint64_t mapping_of(struct stack_builder *builder, struct slice path)
 	id = idmap_find(&builder->mappings, hash, mapping_equal, profile, &name);
 	if (id != IDMAP_NONE)
 		return id + 1;
-	if (!room(builder, profile->mappings.count))
+	if (!ROOM(builder, &profile->mappings, 1) || !pay_entry(builder))
 		return 0;
-	mem_grow(profile->mappings.data, profile->mappings.count, profile->mappings.capacity);
 	id = (uint32_t)profile->mappings.count++;
 	profile->mappings.data[id] = (struct pprof_mapping){ .id = id + 1,
 							     .filename = name,
@@ -96,9 +122,8 @@ static uint64_t function_of(struct stack_builder *builder, const struct stack_bu
 
 	if (id != IDMAP_NONE)
 		return id + 1;
-	if (!room(builder, profile->functions.count))
+	if (!ROOM(builder, &profile->functions, 1) || !pay_entry(builder))
 		return 0;
-	mem_grow(profile->functions.data, profile->functions.count, profile->functions.capacity);
 	id = (uint32_t)profile->functions.count++;
 	wanted.id = id + 1;
 	profile->functions.data[id] = wanted;
@@ -131,14 +156,13 @@ static uint64_t add_location(struct stack_builder *builder, const struct place *
 					   .address = place->address,
 					   .line_first = (uint32_t)profile->lines.count };
 
-	if (!room(builder, profile->locations.count))
+	if (!ROOM(builder, &profile->locations, 1) || !ROOM(builder, &profile->lines, 1) ||
+	    !pay_entry(builder))
 		return 0;
 	if (place->line.function_id) {
-		mem_grow(profile->lines.data, profile->lines.count, profile->lines.capacity);
 		profile->lines.data[profile->lines.count++] = place->line;
 		location.line_count = 1;
 	}
-	mem_grow(profile->locations.data, profile->locations.count, profile->locations.capacity);
 	location.id = profile->locations.count + 1;
 	profile->locations.data[profile->locations.count++] = location;
 	return location.id;
@@ -192,22 +216,17 @@ void stack_builder_sample(struct stack_builder *builder, bool root_first, const 
 		.label_first = (uint32_t)profile->labels.count,
 	};
 
-	if (!room(builder, profile->samples.count) ||
-	    !room(builder, profile->location_ids.count + builder->stack_count) ||
-	    !room(builder, profile->values.count + sample.value_count))
+	if (!ROOM(builder, &profile->samples, 1) ||
+	    !ROOM(builder, &profile->location_ids, builder->stack_count + 1) ||
+	    !ROOM(builder, &profile->values, sample.value_count + 1))
 		return;
 	for (size_t i = 0; i < builder->stack_count; i++) {
 		size_t at = root_first ? builder->stack_count - 1 - i : i;
 
-		mem_grow(profile->location_ids.data, profile->location_ids.count,
-			 profile->location_ids.capacity);
 		profile->location_ids.data[profile->location_ids.count++] = builder->stack[at];
 	}
-	for (uint32_t i = 0; i < sample.value_count; i++) {
-		mem_grow(profile->values.data, profile->values.count, profile->values.capacity);
+	for (uint32_t i = 0; i < sample.value_count; i++)
 		profile->values.data[profile->values.count++] = values[i];
-	}
-	mem_grow(profile->samples.data, profile->samples.count, profile->samples.capacity);
 	profile->samples.data[profile->samples.count++] = sample;
 	builder->stack_count = 0;
 }
@@ -216,9 +235,8 @@ static void add_label(struct stack_builder *builder, const struct pprof_label *l
 {
 	struct pprof *profile = &builder->profile;
 
-	if (builder->full || !profile->samples.count || !room(builder, profile->labels.count))
+	if (!profile->samples.count || !ROOM(builder, &profile->labels, 1))
 		return;
-	mem_grow(profile->labels.data, profile->labels.count, profile->labels.capacity);
 	profile->labels.data[profile->labels.count++] = *label;
 	profile->samples.data[profile->samples.count - 1].label_count++;
 }
@@ -240,10 +258,42 @@ void stack_builder_label_number(struct stack_builder *builder, const char *key, 
 
 int stack_builder_check(const struct stack_builder *builder, const char *what, struct err *err)
 {
+	if (builder->is_broke)
+		return budget_fail(builder->budget, BROKE_BYTES, what, err);
 	if (builder->full)
 		return err_set(err, ERR_LIMIT, "%s: more than %zu samples or frames", what,
 			       builder->elements_max);
 	if (!builder->profile.samples.count)
 		return err_set(err, ERR_INVALID, "%s: there is no sample", what);
+	return 0;
+}
+
+/* At most, of the message that the profile becomes. */
+static size_t encoded_bytes_max(const struct pprof *profile)
+{
+	size_t bytes = 4096 + profile->samples.count * 2 * MESSAGE_BYTES +
+		       profile->location_ids.count * ID_BYTES +
+		       profile->values.count * NUMBER_BYTES +
+		       profile->labels.count * (MESSAGE_BYTES + 2 * ID_BYTES + NUMBER_BYTES) +
+		       profile->mappings.count * (2 * MESSAGE_BYTES + 4 * NUMBER_BYTES) +
+		       profile->locations.count * (2 * MESSAGE_BYTES + 3 * NUMBER_BYTES) +
+		       profile->lines.count * (MESSAGE_BYTES + NUMBER_BYTES) +
+		       profile->functions.count * (MESSAGE_BYTES + 4 * ID_BYTES);
+
+	for (size_t i = 0; i < profile->strings.count; i++)
+		bytes += profile->strings.data[i].len + MESSAGE_BYTES;
+	return bytes;
+}
+
+int stack_builder_encode(struct stack_builder *builder, struct strbuf *out, struct err *err)
+{
+	size_t bytes = encoded_bytes_max(&builder->profile);
+
+	if (!budget_take(builder->budget, bytes))
+		return budget_fail(builder->budget, bytes, "encode stacks", err);
+	builder->paid_bytes += bytes;
+	strbuf_reserve(out, bytes);
+	pprof_encode(&builder->profile, out);
+	assert(out->len <= bytes);
 	return 0;
 }

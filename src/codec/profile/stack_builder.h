@@ -4,7 +4,8 @@
  * perf_script.h, legacy_pprof.h and speedscope.h have in common.
  *
  * Equal frames become one location. Texts are copied; all belongs to the builder, which has to
- * outlive the profile's last use. Over the limit `full` is set and nothing more is added.
+ * outlive the profile's last use. Over the limit, or when the budget does not pay, `full` is set
+ * and nothing more is added: few bytes can mean many frames, so each is paid before it is kept.
  */
 #ifndef FIRN_CODEC_PROFILE_STACK_BUILDER_H
 #define FIRN_CODEC_PROFILE_STACK_BUILDER_H
@@ -27,12 +28,14 @@ struct stack_builder {
 	struct pprof_builder *strings;
 	struct idmap functions, locations, mappings;
 	size_t elements_max;
-	bool full;
+	struct budget *budget; /* pays for all of it; NULL: nobody */
+	size_t paid_bytes;     /* besides the profile's columns and texts */
+	bool full, is_broke;
 	uint64_t *stack; /* location ids, in the order of the pushes */
 	size_t stack_count, stack_capacity;
 };
 
-void stack_builder_init(struct stack_builder *builder, size_t elements_max);
+void stack_builder_init(struct stack_builder *builder, size_t elements_max, struct budget *budget);
 void stack_builder_free(struct stack_builder *builder);
 
 void stack_builder_type(struct stack_builder *builder, const char *type, const char *unit);
@@ -49,7 +52,14 @@ void stack_builder_sample(struct stack_builder *builder, bool root_first, const 
 void stack_builder_label(struct stack_builder *builder, const char *key, struct slice text);
 void stack_builder_label_number(struct stack_builder *builder, const char *key, int64_t number);
 
-/* ERR_LIMIT when it was full, ERR_INVALID when there is no sample; `what` names the format. */
+/*
+ * ERR_LIMIT when it was full (or as base/budget.h says), ERR_INVALID when there is no sample;
+ * `what` names the format.
+ */
 int stack_builder_check(const struct stack_builder *builder, const char *what, struct err *err);
+
+/* Appends the profile's message, which is paid for until the builder is freed. */
+MUST_USE int stack_builder_encode(struct stack_builder *builder, struct strbuf *out,
+				  struct err *err);
 
 #endif

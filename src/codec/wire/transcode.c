@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/mem.h"
 #include "codec/wire/base64.h"
+#include "codec/wire/json_read.h"
 #include "codec/wire/pb.h"
 
 #define NUMBER_TEXT_BYTES 64
@@ -383,23 +383,20 @@ static int put_object(const struct transcode_message *message, const json_t *obj
 }
 
 int transcode_from_json(const struct transcode_message *message, struct slice json,
-			struct strbuf *out, struct err *err)
+			struct budget *budget, struct strbuf *out, struct err *err)
 {
-	json_error_t problem;
-	json_t *root;
+	struct json_read read;
 	int rc;
 
 	if (!slice_trim(json).len)
 		return 0;
-	root = json_loadb(json.data, json.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
-	if (!root)
-		return err_set(err, ERR_INVALID, "%s: JSON at byte %d: %s", message->name,
-			       problem.position, problem.text);
-	if (json_is_object(root))
-		rc = put_object(message, root, 0, out, err);
-	else
+	rc = json_read(json, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, message->name, budget, &read,
+		       err);
+	if (!rc && json_is_object(read.root))
+		rc = put_object(message, read.root, 0, out, err);
+	else if (!rc)
 		rc = err_set(err, ERR_INVALID, "%s: expected a JSON object", message->name);
-	json_decref(root);
+	json_read_free(&read);
 	return rc;
 }
 

@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+struct budget; /* base/budget.h */
+
 #define TRANSCODE_DEPTH_MAX 250 /* messages in messages */
 
 enum transcode_kind {
@@ -58,9 +60,12 @@ struct transcode_message {
 	size_t fields_count;
 };
 
-/* Appends. ERR_INVALID names the message, the field and what was expected. */
+/*
+ * Appends. The budget pays for what reading takes (json_read.h); NULL: nobody does. ERR_INVALID
+ * names the message, the field and what was expected.
+ */
 int transcode_from_json(const struct transcode_message *message, struct slice json,
-			struct strbuf *out, struct err *err);
+			struct budget *budget, struct strbuf *out, struct err *err);
 
 /* The pairs of a query string; a path is field names joined by '.'. Appends. */
 struct transcode_parameter {

@@ -16,7 +16,8 @@
 #include "config/discovery_config.h"
 #include "server/scrape/found.h"
 
-#define DISCOVERY_BODY_BYTES_MAX ((uint64_t)128 << 20)
+#define DISCOVERY_BODY_BYTES_MAX ((uint64_t)32 << 20)
+#define DISCOVERY_MEMORY_BYTES_MAX ((int64_t)192 << 20) /* what reading one may take */
 
 struct discovery {
 	const struct discovery_config *config;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scrape/docker_answer.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "codec/wire/json_read.h"
+#include "server/scrape/discovery.h"
 
 #define SHARED_MAX 16u /* containers that share the network of one that shares it of one ... */
 
@@ -175,27 +177,24 @@ static void add_container(const struct reading *reading, const json_t *container
 }
 
 /* A list of objects, and the same by their Id. */
-static int parse(struct slice text, const char *what, json_t **ret_list, json_t **ret_by_id,
-		 struct err *err)
+static int parse(struct slice text, const char *what, struct budget *budget, struct json_read *ret,
+		 json_t **ret_by_id, struct err *err)
 {
+	int rc = json_read(text, 0, what, budget, ret, err);
 	const json_t *value;
-	json_error_t error;
 	size_t i;
 
 	*ret_by_id = json_object();
-	*ret_list = json_loadb(text.len ? text.data : "", text.len, 0, &error);
-	if (!*ret_list)
-		return err_set(err, ERR_INVALID, "Docker's %s: line %d: %s", what, error.line,
-			       error.text);
-	if (!json_is_array(*ret_list))
-		return err_set(err, ERR_INVALID, "Docker's %s: expected a list", what);
-	json_array_foreach(*ret_list, i, value)
+	if (!rc && !json_is_array(ret->root))
+		rc = err_set(err, ERR_INVALID, "%s: expected a list", what);
+	if (rc)
+		return rc;
+	json_array_foreach(ret->root, i, value)
 	{
 		json_t *id = json_object_get(value, "Id");
 
 		if (!json_is_string(id))
-			return err_set(err, ERR_INVALID, "Docker's %s: number %zu has no Id", what,
-				       i);
+			return err_set(err, ERR_INVALID, "%s: number %zu has no Id", what, i);
 		json_object_set(*ret_by_id, json_string_value(id), (json_t *)(uintptr_t)value);
 	}
 	return 0;
@@ -205,15 +204,18 @@ int docker_answer_read(struct slice containers, struct slice networks,
 		       const struct discovery_config *config, struct found *into, struct err *err)
 {
 	struct reading reading = { .config = config, .into = into };
-	json_t *container_list = NULL, *network_list = NULL;
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct json_read container_list, network_list = { .root = NULL };
 	const json_t *container;
 	size_t i;
-	int rc = parse(containers, "containers", &container_list, &reading.containers, err);
+	int rc = parse(containers, "Docker's containers", &budget, &container_list,
+		       &reading.containers, err);
 
 	if (!rc)
-		rc = parse(networks, "networks", &network_list, &reading.networks, err);
+		rc = parse(networks, "Docker's networks", &budget, &network_list, &reading.networks,
+			   err);
 	if (!rc) {
-		json_array_foreach(container_list, i, container)
+		json_array_foreach(container_list.root, i, container)
 		{
 			if (!into->is_cut)
 				add_container(&reading, container);
@@ -221,7 +223,7 @@ int docker_answer_read(struct slice containers, struct slice networks,
 	}
 	json_decref(reading.containers);
 	json_decref(reading.networks);
-	json_decref(container_list);
-	json_decref(network_list);
+	json_read_free(&container_list);
+	json_read_free(&network_list);
 	return rc;
 }

@@ -12,7 +12,7 @@
 #include "config/rule_labels.h"
 
 #define FOUND_TARGETS_MAX 100000u
-#define FOUND_BYTES_MAX ((size_t)256 << 20)
+#define FOUND_BYTES_MAX ((size_t)64 << 20)
 
 struct found_target {
 	struct rule_label *labels;

@@ -2,8 +2,11 @@
 #include "server/scrape/kubernetes_answer.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
+
+#include "base/budget.h"
+#include "codec/wire/json_read.h"
+#include "server/scrape/discovery.h"
 
 #define META "__meta_kubernetes_"
 #define PREFIX_BYTES 64
@@ -269,17 +272,14 @@ static void (*const adders[DISCOVERY_ROLES])(struct found *into, const json_t *o
 int kubernetes_answer_read(struct slice list, enum discovery_role role, struct found *into,
 			   struct strbuf *ret_next, struct err *err)
 {
-	json_error_t error;
-	json_t *root = json_loadb(list.len ? list.data : "", list.len, 0, &error);
-	const json_t *items = json_object_get(root, "items"), *object;
-	int rc = 0;
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct json_read read;
+	int rc = json_read(list, 0, "Kubernetes' list", &budget, &read, err);
+	const json_t *items = json_object_get(read.root, "items"), *object;
 	size_t i;
 
-	if (!root)
-		return err_set(err, ERR_INVALID, "Kubernetes' list: line %d: %s", error.line,
-			       error.text);
 	/* Go writes an empty list as null. */
-	if (!json_is_array(items) && !json_is_null(items))
+	if (!rc && !json_is_array(items) && !json_is_null(items))
 		rc = err_set(err, ERR_INVALID, "Kubernetes' list: there are no \"items\"");
 	json_array_foreach(items, i, object)
 	{
@@ -289,7 +289,7 @@ int kubernetes_answer_read(struct slice list, enum discovery_role role, struct f
 		found_forget(into, 0);
 	}
 	strbuf_clear(ret_next);
-	strbuf_add_slice(ret_next, member(json_object_get(root, "metadata"), "continue"));
-	json_decref(root);
+	strbuf_add_slice(ret_next, member(json_object_get(read.root, "metadata"), "continue"));
+	json_read_free(&read);
 	return rc;
 }

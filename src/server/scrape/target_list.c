@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scrape/target_list.h"
 
-#include <jansson.h>
-
+#include "base/budget.h"
+#include "codec/wire/json_read.h"
 #include "config/fields.h"
+#include "server/scrape/discovery.h"
 
 static struct slice text_of(const json_t *value)
 {
@@ -54,23 +55,21 @@ static int read_group(const json_t *group, size_t number, const char *name, cons
 int target_list_read_json(struct slice text, const char *name, const char *where,
 			  struct found *into, struct err *err)
 {
-	json_error_t error;
-	json_t *root = json_loadb(text.len ? text.data : "", text.len, 0, &error);
+	struct budget budget = { .max_bytes = DISCOVERY_MEMORY_BYTES_MAX };
+	struct json_read read;
+	int rc = json_read(text, 0, where, &budget, &read, err);
 	const json_t *group;
-	int rc = 0;
 	size_t i;
 
-	if (!root)
-		return err_set(err, ERR_INVALID, "%.200s:%d: %s", where, error.line, error.text);
-	if (!json_is_array(root))
+	if (!rc && !json_is_array(read.root))
 		rc = err_set(err, ERR_INVALID, "%.200s: expected a list of groups", where);
-	json_array_foreach(root, i, group)
+	json_array_foreach(read.root, i, group)
 	{
 		rc = read_group(group, i, name, where, into, err);
 		if (rc)
 			break;
 	}
-	json_decref(root);
+	json_read_free(&read);
 	return rc;
 }
 

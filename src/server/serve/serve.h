@@ -41,6 +41,7 @@ struct serve {
 	struct store *store;
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
+	struct budget *memory; /* pays for what requests become */
 	struct write_pool *writes;
 	struct query_pool queries; /* memory of all queries */
 	struct index_cache *indexes;

@@ -19,7 +19,7 @@
 static int decode(struct slice text, struct stack_builder *into, struct err *err)
 {
 	assert_true(firefox_is(text));
-	stack_builder_init(into, ELEMENTS_MAX);
+	stack_builder_init(into, ELEMENTS_MAX, NULL);
 	return firefox_decode(text, into, err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json: exactly the text that RFC 8259 wants for what was said. */
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,9 @@
 #include <cmocka.h>
 
 #include "codec/wire/decimal.h"
+#include "base/budget.h"
 #include "codec/wire/json.h"
+#include "codec/wire/json_read.h"
 
 static void containers_get_their_commas(void **state)
 {
@@ -173,6 +176,115 @@ static void doubles_are_as_printf_writes_them(void **state)
 	}
 }
 
+/* What jansson has of the allocator, and had at most. */
+static size_t taken_bytes, taken_bytes_max;
+
+static void *counted_malloc(size_t size)
+{
+	void *memory = malloc(size);
+
+	taken_bytes += malloc_usable_size(memory) + sizeof(size_t);
+	if (taken_bytes > taken_bytes_max)
+		taken_bytes_max = taken_bytes;
+	return memory;
+}
+
+static void counted_free(void *memory)
+{
+	if (memory)
+		taken_bytes -= malloc_usable_size(memory) + sizeof(size_t);
+	free(memory);
+}
+
+static void reading_is_paid_before_it_takes_memory(void **state)
+{
+	static const char *const elements[] = {
+		"{}",
+		"[]",
+		"1",
+		"1.5",
+		"\"\"",
+		"null",
+		"{\"a\":1}",
+		"[[1,2,3,4,5,6,7,8,9]]",
+		"\"\\u20ac\\\"text\"",
+		"{\"a\":{\"b\":{\"c\":[\"d\"]}}}",
+		"{\"0\":1,\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":1,\"6\":1,\"7\":1,\"8\":1}",
+	};
+	json_malloc_t own_malloc;
+	json_free_t own_free;
+
+	(void)state;
+	json_get_alloc_funcs(&own_malloc, &own_free);
+	json_set_alloc_funcs(counted_malloc, counted_free);
+	for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++)
+		for (int count = 1; count <= 20000; count = count * 3 + 1) {
+			struct budget budget = { .max_bytes = INT64_MAX };
+			struct strbuf text = { 0 };
+			struct json_read read;
+
+			strbuf_addf(&text, "[%s", elements[i]);
+			for (int k = 1; k < count; k++)
+				strbuf_addf(&text, ",%s", elements[i]);
+			strbuf_addf(&text, "]");
+			taken_bytes_max = 0;
+			assert_int_equal(
+				json_read(strbuf_slice(&text), 0, "a list", &budget, &read, NULL),
+				0);
+			assert_int_equal(json_array_size(read.root), count);
+			assert_true((int64_t)taken_bytes_max <= budget.used_bytes);
+			assert_true(budget.used_bytes < (int64_t)taken_bytes_max * 8);
+			json_read_free(&read);
+			assert_int_equal(budget.used_bytes, 0);
+			strbuf_free(&text);
+		}
+	assert_int_equal(taken_bytes, 0);
+	json_set_alloc_funcs(own_malloc, own_free);
+}
+
+/* Long keys, and one object with many of them: its table grows. */
+static void an_object_of_many_keys_is_paid(void **state)
+{
+	struct budget budget = { .max_bytes = INT64_MAX };
+	struct strbuf text = { 0 };
+	json_malloc_t own_malloc;
+	json_free_t own_free;
+	struct json_read read;
+
+	(void)state;
+	strbuf_addf(&text, "{\"key\":0");
+	for (int i = 0; i < 70000; i++)
+		strbuf_addf(&text, ",\"k%d\":%d", i, i);
+	strbuf_addf(&text, "}");
+	json_get_alloc_funcs(&own_malloc, &own_free);
+	json_set_alloc_funcs(counted_malloc, counted_free);
+	taken_bytes_max = 0;
+	assert_int_equal(json_read(strbuf_slice(&text), 0, "an object", &budget, &read, NULL), 0);
+	assert_true((int64_t)taken_bytes_max <= budget.used_bytes);
+	json_read_free(&read);
+	json_set_alloc_funcs(own_malloc, own_free);
+	strbuf_free(&text);
+}
+
+static void what_is_not_paid_is_not_read(void **state)
+{
+	struct budget budget = { .max_bytes = 1000 };
+	struct json_read read;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(
+		json_read(SLICE_LITERAL("[{},{},{},{}]"), 0, "a list", &budget, &read, &err),
+		-ERR_LIMIT);
+	assert_null(read.root);
+	json_read_free(&read);
+	assert_int_equal(json_read(SLICE_LITERAL("[1,"), 0, "a list", &budget, &read, &err),
+			 -ERR_INVALID);
+	assert_non_null(strstr(err.message, "a list: JSON at byte 3"));
+	json_read_free(&read);
+	assert_int_equal(budget.used_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +292,9 @@ int main(void)
 		cmocka_unit_test(strings_are_escaped_or_repaired),
 		cmocka_unit_test(numbers_are_exact_and_short),
 		cmocka_unit_test(doubles_are_as_printf_writes_them),
+		cmocka_unit_test(reading_is_paid_before_it_takes_memory),
+		cmocka_unit_test(an_object_of_many_keys_is_paid),
+		cmocka_unit_test(what_is_not_paid_is_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

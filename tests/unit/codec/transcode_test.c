@@ -38,7 +38,7 @@ static void goes_through(const char *from, const char *to)
 	struct strbuf bytes = { 0 }, json = { 0 };
 	struct err err = { 0 };
 
-	if (transcode_from_json(&outer, slice_of(from), &bytes, &err))
+	if (transcode_from_json(&outer, slice_of(from), NULL, &bytes, &err))
 		fail_msg("%s: %s", from, err.message);
 	if (transcode_to_json(&outer, strbuf_slice(&bytes), false, &json, &err))
 		fail_msg("%s: %s", from, err.message);
@@ -123,7 +123,7 @@ static void wrong_json_is_refused_by_name(void **state)
 		struct strbuf out = { 0 };
 		struct err err = { 0 };
 
-		if (transcode_from_json(&outer, slice_of(wrong[i].json), &out, &err) !=
+		if (transcode_from_json(&outer, slice_of(wrong[i].json), NULL, &out, &err) !=
 			    -ERR_INVALID ||
 		    !strstr(err.message, wrong[i].words))
 			fail_msg("%s: %s", wrong[i].json, err.message);

@@ -6,19 +6,19 @@
 #include "codec/profile/jfr.h"
 
 #define ELEMENTS_MAX ((size_t)2 << 20)
-#define MEMORY_FACTOR 16 /* what decoding takes, by the bytes of the recording */
 #define UNPACKED_BYTES_MAX ((size_t)64 << 20)
 #define FIRST_FACTOR 8u
 #define HEAD_BYTES 4096u
 
 static int take_kind(struct writing *writing, const struct ingest_pprof *like, enum jfr_kind kind,
-		     const struct stack_builder *built)
+		     struct stack_builder *built)
 {
 	struct ingest_pprof profile = *like;
 	struct strbuf encoded = { 0 };
-	int rc;
+	int rc = stack_builder_encode(built, &encoded, &writing->err);
 
-	pprof_encode(&built->profile, &encoded);
+	if (rc)
+		return rc;
 	profile.bytes = strbuf_slice(&encoded);
 	profile.name = slice_of(jfr_name(kind));
 	profile.named_by_type = false;
@@ -31,18 +31,13 @@ static int take_kind(struct writing *writing, const struct ingest_pprof *like, e
 
 static int take(struct writing *writing, const struct ingest_pprof *like, struct slice bytes)
 {
-	size_t paid = bytes.len * MEMORY_FACTOR;
 	struct jfr jfr;
-	int rc;
+	int rc = jfr_decode(bytes, ELEMENTS_MAX, writing->budget, &jfr, &writing->err);
 
-	if (!budget_take(writing->budget, paid))
-		return budget_fail(writing->budget, paid, "take JFR", &writing->err);
-	rc = jfr_decode(bytes, ELEMENTS_MAX, &jfr, &writing->err);
 	for (int i = 0; i < JFR_KINDS && !rc; i++)
 		if (jfr.built[i].strings)
 			rc = take_kind(writing, like, (enum jfr_kind)i, &jfr.built[i]);
 	jfr_free(&jfr);
-	budget_give(writing->budget, paid);
 	return rc;
 }
 

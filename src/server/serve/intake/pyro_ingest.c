@@ -5,7 +5,6 @@
  */
 #include <jansson.h>
 
-#include "base/budget.h"
 #include "codec/profile/folded.h"
 #include "codec/profile/name_tree.h"
 #include "codec/profile/speedscope.h"
@@ -15,7 +14,6 @@
 #include "server/serve/intake/writing.h"
 
 #define ELEMENTS_MAX ((size_t)2 << 20)
-#define MEMORY_FACTOR 24 /* what decoders of text take, by the bytes of the body */
 #define TRIE_TEXT_FACTOR 64
 #define TRIE_TEXT_BYTES ((size_t)16 << 20)
 #define TRIE_TEXT_BYTES_MAX ((size_t)96 << 20)
@@ -287,14 +285,15 @@ static int take_stacks(struct ingest_request *ingest)
 	struct slice name;
 	int rc;
 
-	stack_builder_init(&built, ELEMENTS_MAX);
+	stack_builder_init(&built, ELEMENTS_MAX, ingest->writing.budget);
 	rc = decode(ingest, &built);
 	if (!rc)
 		rc = set_type(ingest, &built);
+	if (!rc)
+		rc = stack_builder_encode(&built, &encoded, &ingest->writing.err);
 	if (!rc) {
 		name = built.profile.period_type.type ? slice_of(ingest->name.type->name)
 						      : SLICE_LITERAL("");
-		pprof_encode(&built.profile, &encoded);
 		if (ingest->average)
 			ingest->types[ingest->types_count++] =
 				(struct ingest_type){ .type = slice_of(ingest->name.type->type),
@@ -306,22 +305,6 @@ static int take_stacks(struct ingest_request *ingest)
 	return rc;
 }
 
-/* Pays beforehand for what decoders of text take, which know no budget. */
-static int take_stacks_paid(struct ingest_request *ingest)
-{
-	struct writing *writing = &ingest->writing;
-	struct slice body = writing->request->body;
-	size_t bytes = body.len * MEMORY_FACTOR +
-		       (ingest->format == FORMAT_TRIE ? trie_text_max(body) : 0);
-	int rc;
-
-	if (!budget_take(writing->budget, bytes))
-		return budget_fail(writing->budget, bytes, "take stacks", &writing->err);
-	rc = take_stacks(ingest);
-	budget_give(writing->budget, bytes);
-	return rc;
-}
-
 static int take(struct ingest_request *ingest)
 {
 	const struct net_request *request = ingest->writing.request;
@@ -330,7 +313,7 @@ static int take(struct ingest_request *ingest)
 	if (rc)
 		return rc;
 	if (ingest->format < FORMAT_PPROF)
-		return take_stacks_paid(ingest);
+		return take_stacks(ingest);
 	if (multipart_is(net_request_header(request, "content-type")))
 		return take_parts(ingest);
 	return take_pprof(ingest, request->body, SLICE_LITERAL(""));

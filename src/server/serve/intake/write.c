@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. */
-#include "base/budget.h"
 #include "codec/wire/pb.h"
 #include "server/ingest/repairs.h"
 #include "server/serve/intake/schema_otlp.h"
@@ -9,7 +8,6 @@
 
 #define WRITE_LABELS_MAX 256
 #define JSON_BYTES_MAX ((size_t)16 << 20)
-#define JSON_MEMORY_FACTOR 24 /* what jansson takes for a list of small numbers, by its bytes */
 
 /* ExportProfilesServiceResponse{ partial_success = 1 { rejected_profiles = 1; error_message = 2 } }
  */
@@ -63,18 +61,13 @@ static enum body body_of(const struct net_request *request)
 static int read_json(struct writing *writing, struct strbuf *message)
 {
 	struct slice json = writing->request->body;
-	size_t paid = json.len * JSON_MEMORY_FACTOR;
-	int rc;
 
 	if (json.len > JSON_BYTES_MAX)
 		return err_set(&writing->err, ERR_LIMIT,
 			       "take OTLP: JSON of %zu bytes, more than %zu; send protobuf",
 			       json.len, JSON_BYTES_MAX);
-	if (!budget_take(writing->budget, paid))
-		return budget_fail(writing->budget, paid, "take OTLP", &writing->err);
-	rc = transcode_from_json(&schema_otlp_request, json, message, &writing->err);
-	budget_give(writing->budget, paid);
-	return rc;
+	return transcode_from_json(&schema_otlp_request, json, writing->budget, message,
+				   &writing->err);
 }
 
 /* The answer's message becomes JSON. */

@@ -3,14 +3,12 @@
  * write_scraped - what a target gave becomes a batch and durable, as what is sent does. It belongs
  * to the tenant "".
  */
-#include "base/budget.h"
 #include "codec/profile/legacy_pprof.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/intake/writing.h"
 
 #define LABELS_MAX 256u
 #define LEGACY_ELEMENTS_MAX ((size_t)2 << 20)
-#define LEGACY_FACTOR 16u /* what decoding takes, by the bytes of the profile */
 
 /* What rules left, without what is ours; then what all series get that have no such label. */
 static size_t choose_labels(const struct scrape_taken *taken, struct ingest_label *ret)
@@ -40,24 +38,21 @@ static int take_pprof(struct writing *writing, const struct ingest_pprof *profil
 /* What gperftools serves: formats from before profile.proto. */
 static int take_legacy(struct writing *writing, const struct ingest_pprof *profile)
 {
-	size_t paid = profile->bytes.len * LEGACY_FACTOR;
 	struct ingest_pprof as_pprof = *profile;
 	struct strbuf encoded = { 0 };
 	struct stack_builder built;
 	int rc;
 
-	if (!budget_take(writing->budget, paid))
-		return budget_fail(writing->budget, paid, "take legacy pprof", &writing->err);
-	stack_builder_init(&built, LEGACY_ELEMENTS_MAX);
+	stack_builder_init(&built, LEGACY_ELEMENTS_MAX, writing->budget);
 	rc = legacy_pprof_decode(profile->bytes, &built, &writing->err);
+	if (!rc)
+		rc = stack_builder_encode(&built, &encoded, &writing->err);
 	if (!rc) {
-		pprof_encode(&built.profile, &encoded);
 		as_pprof.bytes = strbuf_slice(&encoded);
 		rc = take_pprof(writing, &as_pprof);
 	}
 	strbuf_free(&encoded);
 	stack_builder_free(&built);
-	budget_give(writing->budget, paid);
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/serve/rpc/calls.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "codec/wire/json.h"
 #include "net/http/grpc.h"
@@ -18,6 +19,8 @@
 #define GATEWAY_LABELS "/api/profiles/labels/"
 #define GATEWAY_VALUES "/values"
 #define PARAMETERS_MAX 256u
+#define MEMORY_SHARE 2 /* of what all requests may become, for one */
+#define MEMORY_SHARE_OF 3
 
 static const struct call calls[] = {
 	{ QUERY "ProfileTypes", rpc_profile_types, &schema_parca_types_request,
@@ -190,14 +193,36 @@ static bool has_type(const struct net_request *request, const char *type)
 			type);
 }
 
+/* A message of JSON; what reading it takes is bounded as what a write takes is. */
+static int read_json(const struct serve *serve, const struct call *call, struct slice json,
+		     struct strbuf *message, struct err *err)
+{
+	struct budget budget = { .max_bytes =
+					 serve->memory->max_bytes / MEMORY_SHARE_OF * MEMORY_SHARE,
+				 .parent = serve->memory };
+
+	return transcode_from_json(call->request, json, &budget, message, err);
+}
+
+static void answer_unread(struct net_response *response, const struct err *err)
+{
+	int code = GRPC_INVALID_ARGUMENT;
+
+	if (err->code == ERR_NOT_FOUND)
+		code = GRPC_NOT_FOUND;
+	else if (err->code == ERR_LIMIT || err->code == ERR_NO_MEMORY)
+		code = GRPC_RESOURCE_EXHAUSTED;
+	answer_error(response, code, err->message);
+}
+
 static void serve_json(const struct call *call, void *context, const struct net_request *request,
 		       struct net_response *response)
 {
 	struct strbuf message = { 0 };
 	struct err err;
 
-	if (transcode_from_json(call->request, request->body, &message, &err))
-		answer_error(response, GRPC_INVALID_ARGUMENT, err.message);
+	if (read_json(context, call, request->body, &message, &err))
+		answer_unread(response, &err);
 	else if (run(call, context, request, strbuf_slice(&message), response))
 		turn_to_json(call, false, response);
 	strbuf_free(&message);
@@ -283,8 +308,8 @@ static const struct call *find_gateway(struct slice path, struct parameters *par
 }
 
 /* The call and its message. */
-static int read_gateway(const struct net_request *request, const struct call **ret,
-			struct strbuf *message, struct err *err)
+static int read_gateway(const struct serve *serve, const struct net_request *request,
+			const struct call **ret, struct strbuf *message, struct err *err)
 {
 	struct parameters *parameters = mem_new(struct parameters);
 	int rc;
@@ -295,7 +320,7 @@ static int read_gateway(const struct net_request *request, const struct call **r
 	if (!rc && !*ret)
 		rc = err_set(err, ERR_NOT_FOUND, "nothing here");
 	if (!rc && slice_is(request->method, "POST"))
-		rc = transcode_from_json((*ret)->request, request->body, message, err);
+		rc = read_json(serve, *ret, request->body, message, err);
 	else if (!rc)
 		rc = transcode_from_parameters((*ret)->request, parameters->list, parameters->count,
 					       message, err);
@@ -309,12 +334,10 @@ void calls_gateway(void *context, const struct net_request *request, struct net_
 	struct strbuf message = { 0 };
 	const struct call *call;
 	struct err err;
-	int rc = read_gateway(request, &call, &message, &err);
+	int rc = read_gateway(context, request, &call, &message, &err);
 
 	if (rc)
-		answer_error(response,
-			     rc == -ERR_NOT_FOUND ? GRPC_NOT_FOUND : GRPC_INVALID_ARGUMENT,
-			     err.message);
+		answer_unread(response, &err);
 	else if (run(call, context, request, strbuf_slice(&message), response))
 		turn_to_json(call, true, response);
 	strbuf_free(&message);

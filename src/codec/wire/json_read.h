@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_read - JSON that strangers wrote, read by jansson.
+ *
+ * In memory it takes up to a hundred times the bytes of its text: "{}," is 3 bytes of text and 304
+ * of memory. So what it can take at most is counted from the text first, and a budget pays for it
+ * until json_read_free. ERR_LIMIT and ERR_NO_MEMORY: the budget does not (base/budget.h);
+ * ERR_INVALID: it is no JSON, and where.
+ */
+#ifndef FIRN_CODEC_WIRE_JSON_READ_H
+#define FIRN_CODEC_WIRE_JSON_READ_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct budget; /* base/budget.h */
+
+struct json_read {
+	json_t *root;
+	struct budget *budget;
+	size_t paid_bytes;
+};
+
+/* `flags` are jansson's; `what` names the text in errors. To be freed in any case. */
+MUST_USE int json_read(struct slice text, size_t flags, const char *what, struct budget *budget,
+		       struct json_read *ret, struct err *err);
+void json_read_free(struct json_read *read);
+
+#endif
