@@ -12,6 +12,7 @@ from dataclasses import dataclass
 FUNC, GNU_IFUNC = 2, 10
 EXECUTABLE = 4
 CLONE = re.compile(r"\.cold(\.\d+)?$")
+GO_ABI = re.compile(r"\.abi(0|internal)$")  # Go's own table does not tell it
 
 
 @dataclass
@@ -82,12 +83,12 @@ def starts_at(functions, spans, address):
 
 def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
     """Samples addresses in functions of `whole`, evenly by bytes of code, and asks about them in `stripped`."""
-    elf = Elf(whole)
+    elf, bare = Elf(whole), Elf(stripped)  # whose offsets in the file may differ
     functions = elf.functions(".symtab")
     spans = [f.start for f in functions]
     by_name = {}
     for function in functions:
-        by_name.setdefault(function.name, set()).add(function.start)
+        by_name.setdefault(GO_ABI.sub("", function.name), set()).add(function.start)
     chance = random.Random(seed)
     picked = chance.choices(functions, weights=[f.end - f.start for f in functions], k=count) if functions else []
     addresses = [chance.randrange(f.start, f.end) for f in picked]
@@ -96,7 +97,7 @@ def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
                              check=False).stdout
     outcome = Outcome(wrong=[])
     for address, answer in zip(addresses, answers.split("\n\n")):
-        name = answer.split("\t")[0]
+        name = answer.strip("\n").split("\n")[-1].split("\t")[0]  # of the function itself, behind what is inlined
         starts = starts_at(functions, spans, address)
         part_of = set()
         near = [functions[i] for s in starts
@@ -111,7 +112,7 @@ def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
             outcome.bare += 1
             got = set()
         elif unnamed:
-            got = {elf.offset_to_address(int(unnamed.group(1), 16))}
+            got = {bare.offset_to_address(int(unnamed.group(1), 16))}
         else:
             got = by_name.get(name, set())
         outcome.sampled += 1
@@ -123,8 +124,41 @@ def compare(firn, whole, stripped, count, seed=1, debuginfo="/nonexistent"):
     return outcome
 
 
+@dataclass
+class Guesses:
+    right: int = 0
+    wrong: int = 0
+    none: int = 0  # functions without a name, of which nothing is guessed
+    examples: list = None  # wrong ones: (the guess, what the symbols say)
+
+
+def guesses(firn, whole, stripped):
+    """Asks `stripped` about the start of each function of `whole`: is what is guessed of its class right?"""
+    by_start = {}
+    for function in Elf(whole).functions(".symtab"):
+        by_start.setdefault(function.start, []).append(function.name)
+    answers = subprocess.run([firn, "symbolize", "--debuginfo-path", "/nonexistent", stripped],
+                             input="".join(f"{a:x}\n" for a in by_start), capture_output=True, text=True,
+                             check=False).stdout.split("\n\n")
+    outcome = Guesses(examples=[])
+    for names, answer in zip(by_start.values(), answers):
+        name = answer.split("\t")[0]
+        if not name.startswith("~"):
+            outcome.none += "+0x" in name
+            continue
+        guess = name[1:name.rindex("::?")] + "::"
+        said = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+        methods = [text.split(" thunk to ")[-1] for text in said.splitlines()]
+        if any(method.startswith(guess) or f" {guess}" in method for method in methods):
+            outcome.right += 1
+        else:
+            outcome.wrong += 1
+            outcome.examples.append((name, methods[0]))
+    return outcome
+
+
 def strip(path, folder):
-    """A copy without symbols."""
+    """A copy without symbols, nor a build id by which a debug file of this host could be found."""
     copy = os.path.join(folder, os.path.basename(path))
-    subprocess.run(["strip", "-s", "-o", copy, path], check=True, capture_output=True)
+    subprocess.run(["strip", "-s", "-R", ".note.gnu.build-id", "-o", copy, path], check=True, capture_output=True)
     return copy

@@ -88,6 +88,7 @@ struct link {
 
 struct symbolizer {
 	const char *path;
+	struct strbuf binary; /* name of the file that the path leads to */
 	struct symbol_table *table;
 	struct symbol_texts *texts;
 	enum demangle_mode mode;
@@ -137,31 +138,36 @@ static struct slice show_name(struct symbolizer *symbolizer, struct slice name,
 	return shown;
 }
 
-/* "libz.so.1.2.13+0x63a0": by the file's own name, as a process that maps it has it. */
-static struct slice name_unnamed(struct symbolizer *symbolizer, struct slice offset)
+/* By the file's own name, as a process that maps it has it. */
+static struct slice name_unnamed(struct symbolizer *symbolizer, struct slice name,
+				 struct slice linkage_name)
 {
-	char *whole = realpath(symbolizer->path, NULL);
-	const char *path = whole ? whole : symbolizer->path, *slash = strrchr(path, '/');
 	struct strbuf text = { 0 };
 	struct slice copy;
 
-	strbuf_add_text(&text, slash ? slash + 1 : path);
-	strbuf_add_slice(&text, offset);
+	symbol_unnamed_show(&text, strbuf_slice(&symbolizer->binary), name, linkage_name);
 	copy = arena_copy(&symbolizer->arena, strbuf_slice(&text));
 	strbuf_free(&text);
-	free(whole);
 	return copy;
+}
+
+static void note_binary(const char *path, struct strbuf *ret)
+{
+	char *whole = realpath(path, NULL);
+	const char *slash = strrchr(whole ? whole : path, '/');
+
+	strbuf_add_text(ret, slash ? slash + 1 : path);
+	free(whole);
 }
 
 static struct slice name_function(struct symbolizer *symbolizer, uint32_t number)
 {
 	struct symbol_function function = symbol_table_function(symbolizer->table, number);
-	struct slice name = symbol_texts_get(symbolizer->texts, function.name);
+	struct slice name = symbol_texts_get(symbolizer->texts, function.name), linkage_name;
 
-	if (function.is_unnamed)
-		return name_unnamed(symbolizer, name);
-	return show_name(symbolizer, name,
-			 symbol_texts_get(symbolizer->texts, function.linkage_name));
+	linkage_name = symbol_texts_get(symbolizer->texts, function.linkage_name);
+	return function.is_unnamed ? name_unnamed(symbolizer, name, linkage_name)
+				   : show_name(symbolizer, name, linkage_name);
 }
 
 static struct slice show(struct symbolizer *symbolizer, uint32_t number, bool is_function)
@@ -552,6 +558,7 @@ static int run(int argc, char **argv)
 	status = open_table(symbolizer.path, &values, &symbolizer.table, &err);
 	if (status)
 		return verb_error(&verb_symbolize, &err);
+	note_binary(symbolizer.path, &symbolizer.binary);
 	arena_init(&symbolizer.arena, 0);
 	arena_init(&symbolizer.links_arena, 0);
 	symbolizer.links = mem_new_array(struct link, LINKS_MAX);
@@ -574,6 +581,7 @@ static int run(int argc, char **argv)
 	free(symbolizer.links);
 	free(symbolizer.names);
 	idmap_free(&symbolizer.names_map);
+	strbuf_free(&symbolizer.binary);
 	strbuf_free(&symbolizer.link);
 	strbuf_free(&symbolizer.out);
 	return code;

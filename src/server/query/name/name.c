@@ -451,17 +451,15 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	return made.function;
 }
 
-/* "libfoo.so+0x63a0". Of a binary without a path its build id stands for it. */
-static void name_unnamed(struct strbuf *out, const struct tree_function *function,
-			 struct slice offset)
+/* Of a binary without a path its build id stands for it. */
+static struct slice unnamed_binary(const struct tree_function *function)
 {
 	struct slice binary = name_binary_of(function->mapping);
 	struct slice id = function->build_id;
 
-	if (!binary.len)
-		binary = id.len > ID_SHOWN ? slice_from(id.data, ID_SHOWN) : id;
-	strbuf_add_slice(out, binary);
-	strbuf_add_slice(out, offset);
+	if (binary.len)
+		return binary;
+	return id.len > ID_SHOWN ? slice_from(id.data, ID_SHOWN) : id;
 }
 
 /* A function that is known by its boundaries alone. */
@@ -469,16 +467,21 @@ static bool add_unnamed(struct name_table *table, const struct frame *frame,
 			const struct symbol_line *line, const char *detail)
 {
 	struct tree_function function = function_of_frame(table, frame);
-	struct strbuf text = { 0 };
+	struct slice binary = unnamed_binary(&function);
+	struct strbuf text = { 0 }, place = { 0 };
 	uint32_t id;
 
 	function.unresolved = missing_number(table, frame, UNRESOLVED_NO_SYMBOLS, detail);
 	if (function.unresolved == IDMAP_NONE)
 		return false;
 	function.file = line->file;
-	name_unnamed(&text, &function, line->name);
+	symbol_unnamed_show(&text, binary, line->name, line->linkage_name);
 	function.name = strbuf_slice(&text);
+	if (line->linkage_name.len) /* of a guess */
+		symbol_unnamed_show(&place, binary, line->linkage_name, line->name);
+	function.system_name = strbuf_slice(&place);
 	id = intern(table, &function, true);
+	strbuf_free(&place);
 	strbuf_free(&text);
 	return add_line(table, id, line->line, 0, false);
 }

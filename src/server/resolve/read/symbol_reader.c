@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/resolve/read/class_guess.h"
 #include "server/resolve/read/dwarf_reader.h"
 #include "server/resolve/read/elf_inflate.h"
 #include "server/resolve/read/elf_symbols.h"
@@ -416,6 +417,8 @@ static void read_symbols(const struct reader *reader, struct symbol_builder *bui
 			elf_symbols_read(file->mini, builder);
 		plt_symbols_read(file->elf, file->info.machine, builder);
 		function_extents_read(file->elf, file->info.machine, builder);
+		if (reader->about.origin < SYMBOL_ORIGIN_GO)
+			class_guess_read(file->elf, builder);
 	}
 }
 

@@ -32,6 +32,7 @@ void symbol_builder_free(struct symbol_builder *builder)
 	strbuf_free(&builder->sequence.rows);
 	free(builder->candidates);
 	free(builder->extents);
+	free(builder->guesses);
 	*builder = (struct symbol_builder){ .over_budget = true };
 }
 
@@ -287,6 +288,14 @@ void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_e
 		return;
 	mem_grow(builder->extents, builder->extents_count, builder->extents_capacity);
 	builder->extents[builder->extents_count++] = cut;
+}
+
+void symbol_builder_guess(struct symbol_builder *builder, const struct symbol_guess *guess)
+{
+	if (!guess->text || !afford(builder, sizeof(*guess)))
+		return;
+	mem_grow(builder->guesses, builder->guesses_count, builder->guesses_capacity);
+	builder->guesses[builder->guesses_count++] = *guess;
 }
 
 static bool same_place(const struct symbol_line_row *a, const struct symbol_line_row *b)

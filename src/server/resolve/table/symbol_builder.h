@@ -35,9 +35,16 @@ struct symbol_candidate {
 	uint64_t address, size; /* size 0: up to the next symbol */
 	uint64_t section_end;
 	uint32_t name;
-	uint32_t file; /* text, or 0 */
+	uint32_t linkage_name; /* of one that is_unnamed */
+	uint32_t file;	       /* text, or 0 */
 	uint32_t rank;
 	bool is_unnamed; /* a function that is called by where it starts */
+};
+
+/* What stands for the name of the function that starts at an address, should it have none. */
+struct symbol_guess {
+	uint64_t address;
+	uint32_t text;
 };
 
 /*
@@ -108,6 +115,8 @@ struct symbol_builder {
 	size_t candidates_count, candidates_capacity;
 	struct symbol_extent *extents;
 	size_t extents_count, extents_capacity;
+	struct symbol_guess *guesses;
+	size_t guesses_count, guesses_capacity;
 	size_t budget_bytes;
 	bool over_budget; /* something was left out: the table must not be used */
 };
@@ -140,6 +149,9 @@ void symbol_builder_symbol(struct symbol_builder *builder, const struct symbol_c
 
 /* What reaches out of a piece of code is cut there. */
 void symbol_builder_extent(struct symbol_builder *builder, const struct symbol_extent *extent);
+
+/* At most one of each address; it counts where the function starts there by its extent, too. */
+void symbol_builder_guess(struct symbol_builder *builder, const struct symbol_guess *guess);
 
 /* Rows of a sequence by rising address (others are left out), then its end. */
 void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row);

@@ -144,24 +144,44 @@ static void choose_symbols(struct choice *choice)
 	}
 }
 
+static int compare_guesses(const void *a, const void *b)
+{
+	const struct symbol_guess *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* What is guessed of the function that starts at an address: a text, or 0. */
+static uint32_t guess_at(const struct symbol_builder *builder, uint64_t address)
+{
+	const struct symbol_guess key = { .address = address }, *found = NULL;
+
+	if (builder->guesses_count)
+		found = bsearch(&key, builder->guesses, builder->guesses_count, sizeof(key),
+				compare_guesses);
+	return found ? found->text : 0;
+}
+
 /* The candidate of a function without a name; RANGE_NONE when over budget. */
-static uint32_t add_unnamed(struct choice *choice, uint64_t low, uint64_t high)
+static uint32_t add_unnamed(struct choice *choice, uint64_t low, uint64_t high, uint32_t guess)
 {
 	struct symbol_builder *builder = choice->builder;
 	size_t count = builder->candidates_count;
 	char name[NAME_BYTES];
+	uint32_t start;
 	uint64_t offset;
 	int len;
 
 	if (!elf_address_to_offset(choice->info, low, &offset))
 		offset = low;
 	len = snprintf(name, sizeof(name), SYMBOL_UNNAMED_PREFIX "%" PRIx64, offset);
+	start = symbol_builder_text(builder, slice_from(name, (size_t)len));
 	symbol_builder_symbol(builder, &(struct symbol_candidate){
 					       .address = low,
 					       .size = high - low,
 					       .section_end = high,
-					       .name = symbol_builder_text(
-						       builder, slice_from(name, (size_t)len)),
+					       .name = guess ? guess : start,
+					       .linkage_name = guess ? start : 0,
 					       .is_unnamed = true,
 				       });
 	return builder->candidates_count > count && count < RANGE_NONE ? (uint32_t)count
@@ -214,9 +234,9 @@ static void each_gap(struct choice *choice, bool of_parts, const struct range_co
 static void add_function(struct choice *choice, const struct symbol_extent *extent, uint64_t low,
 			 uint64_t high, const struct range_cover *cover)
 {
-	uint32_t candidate = add_unnamed(choice, low, high);
+	uint32_t guess = low == extent->low ? guess_at(choice->builder, low) : 0;
+	uint32_t candidate = add_unnamed(choice, low, high, guess);
 
-	(void)extent;
 	(void)cover;
 	if (candidate != RANGE_NONE)
 		address_range_list_add(&choice->chosen, low, high, candidate);
@@ -229,7 +249,7 @@ static void add_part(struct choice *choice, const struct symbol_extent *extent, 
 	uint32_t candidate = range_cover_find(cover, extent->entry);
 
 	if (candidate == RANGE_NONE)
-		candidate = add_unnamed(choice, low, high);
+		candidate = add_unnamed(choice, low, high, 0);
 	if (candidate != RANGE_NONE)
 		address_range_list_add(&choice->chosen, low, high, candidate);
 }
@@ -243,6 +263,9 @@ void symbol_choice_make(struct symbol_builder *builder, const struct elf_info *i
 	if (builder->candidates_count)
 		qsort(builder->candidates, builder->candidates_count, sizeof(*builder->candidates),
 		      compare_candidates);
+	if (builder->guesses_count)
+		qsort(builder->guesses, builder->guesses_count, sizeof(*builder->guesses),
+		      compare_guesses);
 	sort_extents(builder);
 	choose_symbols(&choice);
 	range_cover_make(&cover, &choice.chosen);

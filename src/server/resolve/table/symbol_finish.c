@@ -330,6 +330,7 @@ static uint32_t symbol_scope(struct finisher *finisher, uint32_t symbol)
 	struct symbol_builder *builder = finisher->builder;
 	const struct symbol_candidate *candidate = &builder->candidates[symbol];
 	struct symbol_function function = { .name = candidate->name,
+					    .linkage_name = candidate->linkage_name,
 					    .file = candidate->file,
 					    .is_unnamed = candidate->is_unnamed };
 	struct symbol_scope scope = { .parent = SYMBOL_NONE };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SYMBOL_MAGIC "FIRNSYMT"
-#define SYMBOL_VERSION 3
+#define SYMBOL_VERSION 4
 
 /* Offsets in the header. */
 #define SYMBOL_AT_VERSION 8

@@ -47,14 +47,16 @@ struct symbol_function {
 	uint32_t linkage_name; /* text: mangled; may be empty */
 	uint32_t file;	       /* text: where it is declared; 0 = unknown */
 	uint32_t line;
-	uint32_t is_unnamed; /* 1: `name` is SYMBOL_UNNAMED_PREFIX and where it starts */
+	uint32_t is_unnamed; /* 1: see symbol_unnamed_show */
 };
 
 /*
- * Of functions of which only the boundaries are known, what follows is the offset of the start in
- * the file, in hexadecimal: "+0x63a0". Readers put the binary's name before it.
+ * Of functions of which only the boundaries are known, `name` is where they start: this and the
+ * offset in the file, in hexadecimal, "+0x63a0". Where something is guessed of it, `name` is the
+ * guess, "~Shape::?", and where it starts is `linkage_name`.
  */
 #define SYMBOL_UNNAMED_PREFIX "+0x"
+#define SYMBOL_GUESS_PREFIX "~"
 
 /* Where something is: a function is declared, or called. */
 struct symbol_place {

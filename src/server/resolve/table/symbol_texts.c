@@ -160,3 +160,15 @@ size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
 	}
 	return count;
 }
+
+void symbol_unnamed_show(struct strbuf *out, struct slice binary, struct slice name,
+			 struct slice linkage_name)
+{
+	if (!slice_starts_with(name, SLICE_LITERAL(SYMBOL_GUESS_PREFIX))) {
+		strbuf_add_slice(out, binary);
+		strbuf_add_slice(out, name);
+		return;
+	}
+	strbuf_add_slice(out, name);
+	strbuf_add_slice(out, linkage_name);
+}

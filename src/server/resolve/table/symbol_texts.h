@@ -10,6 +10,7 @@
 #ifndef FIRN_SERVER_RESOLVE_TABLE_SYMBOL_TEXTS_H
 #define FIRN_SERVER_RESOLVE_TABLE_SYMBOL_TEXTS_H
 
+#include "base/strbuf.h"
 #include "server/resolve/table/symbol_lookup.h"
 
 #define SYMBOL_TEXTS_BYTES_MAX ((size_t)512 << 20)
@@ -33,8 +34,12 @@ struct symbol_line {
 	struct slice linkage_name; /* mangled, or empty */
 	struct slice file;
 	uint32_t line, start_line; /* 0 = unknown */
-	bool is_unnamed; /* the name is SYMBOL_UNNAMED_PREFIX and where the function starts */
+	bool is_unnamed;	   /* see symbol_unnamed_show */
 };
+
+/* How functions without names are shown: "libz.so.1+0x63a0", or "~Shape::?+0x63a0". */
+void symbol_unnamed_show(struct strbuf *out, struct slice binary, struct slice name,
+			 struct slice linkage_name);
 
 /* As symbol_lookup. */
 size_t symbol_texts_lookup(struct symbol_texts *texts, uint64_t address,
