@@ -33,6 +33,7 @@ enum window_state {
 
 struct agent {
 	struct agent_options options;
+	bool follows_config; /* no option says how often samples are taken */
 	pid_t *pids;
 	struct drain *drain;
 	pthread_t drain_thread, report_thread;
@@ -190,7 +191,10 @@ static char *copy_node(const char *node)
 static void copy_options(struct agent *agent, const struct agent_options *options)
 {
 	agent->options = *options;
-	if (!options->frequency_hz)
+	agent->follows_config = !options->frequency_hz;
+	if (!options->frequency_hz && options->config)
+		agent->options.frequency_hz = agent_config_frequency(options->config);
+	if (!agent->options.frequency_hz)
 		agent->options.frequency_hz = AGENT_FREQUENCY_DEFAULT_HZ;
 	if (options->window_ns <= 0)
 		agent->options.window_ns = AGENT_WINDOW_DEFAULT_NS;
@@ -209,6 +213,7 @@ static int start_sampling(struct agent *agent, struct err *err)
 		.sampler = { .frequency_hz = options->frequency_hz,
 			     .pids = agent->pids,
 			     .pids_count = options->pids_count },
+		.default_frequency_hz = agent->follows_config ? AGENT_FREQUENCY_DEFAULT_HZ : 0,
 		.window_ns = options->window_ns,
 		.node = copy_node(options->node),
 		.config = options->config,

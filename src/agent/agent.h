@@ -46,7 +46,7 @@ enum agent_target {
 };
 
 struct agent_options {
-	unsigned frequency_hz;		      /* 0 = default */
+	unsigned frequency_hz;		      /* 0 = that of the configuration, else the default */
 	int64_t window_ns;		      /* 0 = default; the first window lasts 2 s at most */
 	const char *node;		      /* label `node`; NULL = the host's name */
 	const char *const *container_sockets; /* identify/container_source.h; NULL = the usual */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/attach/sampler.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -592,6 +593,16 @@ void sampler_stop(struct sampler *sampler)
 	detach(sampler);
 	sampler_drain(sampler);
 	take_staged(sampler);
+}
+
+void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz)
+{
+	assert(frequency_hz && sampler->attached && !sampler->options.pids);
+	drop_clocks(&sampler->events, NULL, 0, true);
+	sampler_drain(sampler);
+	take_staged(sampler);
+	sampler->options.frequency_hz = frequency_hz;
+	sampler_follow_cpus(sampler); /* it opens a clock for every CPU that has none */
 }
 
 void sampler_free(struct sampler *sampler)

@@ -43,6 +43,12 @@ void sampler_drain(struct sampler *sampler);
 /* Samples the CPUs that have come online since; when the whole host is sampled. Now and then. */
 void sampler_follow_cpus(struct sampler *sampler);
 
+/*
+ * Samples so often from now on, when the whole host is sampled. What was taken before is handed
+ * over first, so that no sample of one frequency counts with those of another.
+ */
+void sampler_set_frequency(struct sampler *sampler, unsigned frequency_hz);
+
 /* Sums of all CPUs since the start. */
 void sampler_counters(const struct sampler *sampler, struct sample_counters *ret);
 

@@ -24,6 +24,7 @@
 #include "agent/runtime/runtimes.h"
 #include "agent/unwind/loader.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -253,6 +254,21 @@ void drain_set_config(struct drain *drain, struct agent_config *config)
 	agent_config_free(atomic_exchange(&drain->next_config, config));
 }
 
+/* Of binaries that are not to be sent nothing is told. */
+static void keep_back(const struct drain *drain, struct window *window)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; drain->options.config && i < window->news_count; i++) {
+		if (agent_config_keeps_symbols(drain->options.config, window->news[i].path))
+			binary_news_free(&window->news[i]);
+		else
+			window->news[kept++] = window->news[i];
+	}
+	if (drain->options.config)
+		window->news_count = kept;
+}
+
 static void build(struct drain *drain, struct window *window, int64_t now_ns)
 {
 	uint64_t identity[] = { drain->batch_seed, drain->batches++ };
@@ -285,6 +301,7 @@ static void build(struct drain *drain, struct window *window, int64_t now_ns)
 	binaries_give_back(&drain->tracker.binaries, window->news, window->news_count);
 	free(window->news);
 	window->news = binaries_take_news(&drain->tracker.binaries, &window->news_count);
+	keep_back(drain, window);
 }
 
 static void end_window(struct drain *drain)
@@ -662,6 +679,28 @@ static int wait_ms(const struct drain *drain, int64_t now_ns)
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
+/*
+ * As the configuration says, when it has changed. The window that ends now gets all samples that
+ * were taken before; the new frequency, which is returned, is that of the next one.
+ */
+static unsigned change_frequency(struct drain *drain)
+{
+	unsigned now_hz = drain->options.sampler.frequency_hz, wanted_hz = 0;
+
+	take_config(drain);
+	if (!drain->options.default_frequency_hz)
+		return now_hz;
+	if (drain->options.config)
+		wanted_hz = agent_config_frequency(drain->options.config);
+	if (!wanted_hz)
+		wanted_hz = drain->options.default_frequency_hz;
+	if (wanted_hz != now_hz) {
+		log_info("agent", "sampling", "frequency_hz=%u", wanted_hz);
+		sampler_set_frequency(drain->sampler, wanted_hz);
+	}
+	return wanted_hz;
+}
+
 void *drain_run(void *data)
 {
 	struct drain *drain = data;
@@ -684,8 +723,12 @@ void *drain_run(void *data)
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
 		}
-		if (is_over(drain, now_ns))
+		if (is_over(drain, now_ns)) {
+			unsigned frequency_hz = change_frequency(drain);
+
 			end_window(drain);
+			drain->options.sampler.frequency_hz = frequency_hz;
+		}
 	}
 	sampler_stop(drain->sampler);
 	end_window(drain);

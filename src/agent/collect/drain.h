@@ -28,9 +28,10 @@ struct window {
 };
 
 struct drain_options {
-	struct sampler_options sampler;	      /* `take` is set by the drain */
-	int64_t window_ns;		      /* the first one is shorter */
-	char *node;			      /* the drain frees it */
+	struct sampler_options sampler; /* `take` is set by the drain */
+	unsigned default_frequency_hz;	/* where the configuration has none; 0 = it has no say */
+	int64_t window_ns;		/* the first one is shorter */
+	char *node;			/* the drain frees it */
 	const char *const *container_sockets; /* container_names.h; NULL = the usual ones */
 	size_t container_sockets_count;
 	struct agent_config *config; /* the drain frees it; NULL = none */

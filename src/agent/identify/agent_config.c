@@ -6,12 +6,15 @@
 
 #include "base/mem.h"
 #include "base/printable.h"
+#include "base/regex.h"
 #include "base/whole_file.h"
 #include "config/fields.h"
 #include "config/relabel.h"
 
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
 #define VARIABLES_MAX 64
+#define EXCLUDED_MAX 64
+#define FREQUENCY_MAX_HZ 1000u
 #define VARIABLE_BYTES_MAX 128
 #define META_PREFIX SLICE_LITERAL("__")
 
@@ -20,6 +23,9 @@ struct agent_config {
 	struct relabel *relabel; /* NULL = no rules */
 	struct field_pairs external;
 	struct field_texts variables;
+	uint64_t frequency_hz;
+	struct field_texts excluded; /* patterns, and what they became */
+	struct regex *excluded_paths[EXCLUDED_MAX];
 };
 
 static int take_rules(struct fields_reader *reader, const struct yaml_node_s *value, void *into,
@@ -28,11 +34,19 @@ static int take_rules(struct fields_reader *reader, const struct yaml_node_s *va
 	return relabel_read(reader->document, value, into, err);
 }
 
+static const struct field upload_fields[] = {
+	{ "exclude", FIELD_TEXTS, offsetof(struct agent_config, excluded), NULL, NULL },
+	{ 0 },
+};
+
 static const struct field file_fields[] = {
 	{ "relabel_configs", FIELD_OTHER, offsetof(struct agent_config, relabel), NULL,
 	  take_rules },
 	{ "external_labels", FIELD_PAIRS, offsetof(struct agent_config, external), NULL, NULL },
 	{ "include_env_vars", FIELD_TEXTS, offsetof(struct agent_config, variables), NULL, NULL },
+	{ "profiling_cpu_sampling_frequency", FIELD_COUNT,
+	  offsetof(struct agent_config, frequency_hz), NULL, NULL },
+	{ "debuginfo_upload", FIELD_MAP, 0, upload_fields, NULL },
 	{ 0 },
 };
 
@@ -72,6 +86,44 @@ static int check_variables(const struct agent_config *config, const struct docum
 	return 0;
 }
 
+static int compile_excluded(struct agent_config *config, const struct document *document,
+			    const struct yaml_node_s *root, struct err *err)
+{
+	char message[256];
+
+	if (config->excluded.count > EXCLUDED_MAX)
+		return document_error(document, root, err,
+				      "debuginfo_upload: more than %d patterns in exclude",
+				      EXCLUDED_MAX);
+	for (size_t i = 0; i < config->excluded.count; i++) {
+		struct slice pattern = config->excluded.items[i];
+
+		config->excluded_paths[i] =
+			regex_new(pattern.data, pattern.len, false, message, sizeof(message));
+		if (!config->excluded_paths[i])
+			return document_error(document, root, err,
+					      "debuginfo_upload: exclude: \"%.*s\": %s",
+					      SLICE_FMT(pattern), message);
+	}
+	return 0;
+}
+
+static int check(struct agent_config *config, const struct document *document,
+		 const struct yaml_node_s *root, struct err *err)
+{
+	int code = check_external(config, document, root, err);
+
+	if (!code)
+		code = check_variables(config, document, root, err);
+	if (!code)
+		code = compile_excluded(config, document, root, err);
+	if (!code && config->frequency_hz > FREQUENCY_MAX_HZ)
+		code = document_error(document, root, err,
+				      "profiling_cpu_sampling_frequency: over the limit of %u Hz",
+				      FREQUENCY_MAX_HZ);
+	return code;
+}
+
 int agent_config_parse(struct slice text, const char *where, struct agent_config **ret,
 		       struct err *err)
 {
@@ -89,9 +141,7 @@ int agent_config_parse(struct slice text, const char *where, struct agent_config
 	if (root)
 		code = fields_read(&reader, root, file_fields, config, err);
 	if (!code && root)
-		code = check_external(config, reader.document, root, err);
-	if (!code && root)
-		code = check_variables(config, reader.document, root, err);
+		code = check(config, reader.document, root, err);
 	if (!code && config->arena.over_budget)
 		code = err_set(err, ERR_LIMIT, "%s: the labels take more than %zu bytes", where,
 			       ARENA_BYTES_MAX);
@@ -119,14 +169,18 @@ void agent_config_free(struct agent_config *config)
 	if (!config)
 		return;
 	relabel_free(config->relabel);
+	for (size_t i = 0; i < EXCLUDED_MAX; i++)
+		if (config->excluded_paths[i])
+			regex_free(config->excluded_paths[i]);
 	arena_free(&config->arena);
 	free(config);
 }
 
 bool agent_config_is_meant(const char *path)
 {
-	static const char *const keys[] = { "relabel_configs", "external_labels",
-					    "include_env_vars", NULL };
+	static const char *const keys[] = { "relabel_configs",	"external_labels",
+					    "include_env_vars", "profiling_cpu_sampling_frequency",
+					    "debuginfo_upload", NULL };
 
 	return document_file_has_key(path, keys);
 }
@@ -145,6 +199,19 @@ const struct slice *agent_config_variables(const struct agent_config *config, si
 {
 	*ret_count = config->variables.count;
 	return config->variables.items;
+}
+
+unsigned agent_config_frequency(const struct agent_config *config)
+{
+	return (unsigned)config->frequency_hz;
+}
+
+bool agent_config_keeps_symbols(const struct agent_config *config, const char *path)
+{
+	for (size_t i = 0; i < config->excluded.count; i++)
+		if (regex_matches_whole(config->excluded_paths[i], path, strlen(path)))
+			return true;
+	return false;
 }
 
 /* What is left of the labels when all rules have had their say. */

@@ -4,6 +4,8 @@
  *
  *   relabel_configs    Prometheus' rules over what is known of a process; `drop` leaves it out
  *   include_env_vars   names of environment variables that rules may ask for (`__meta_env_var_...`)
+ *   profiling_cpu_sampling_frequency   samples per second and CPU
+ *   debuginfo_upload   `exclude`: files, by path, whose symbols are sent to no one
  *   external_labels    NAME: VALUE that every series has, unless a rule gave it another value
  *
  * Immutable after loading: any thread may apply it, each to labels of its own.
@@ -29,6 +31,12 @@ bool agent_config_is_meant(const char *path);
 size_t agent_config_rules(const struct agent_config *config);
 /* They live as long as the configuration. */
 const struct slice *agent_config_variables(const struct agent_config *config, size_t *ret_count);
+/* 0 = the file does not say. */
+unsigned agent_config_frequency(const struct agent_config *config);
+
+/* Whether symbols of the file at this path stay on this host. */
+bool agent_config_keeps_symbols(const struct agent_config *config, const char *path);
+
 size_t agent_config_external_labels(const struct agent_config *config);
 
 /*

@@ -144,9 +144,38 @@ static void wrong_files_are_told_with_their_line(void **state)
 	}
 }
 
+static void other_settings_are_read(void **state)
+{
+	struct agent_config *config = config_of("profiling_cpu_sampling_frequency: 49\n"
+						"debuginfo_upload: {exclude: ['/opt/.*', /x]}\n"
+						"include_env_vars: [TEAM, TIER]\n");
+	struct err err;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(agent_config_frequency(config), 49);
+	assert_true(agent_config_keeps_symbols(config, "/opt/app/server"));
+	assert_false(agent_config_keeps_symbols(config, "/usr/opt/server"));
+	assert_false(agent_config_keeps_symbols(config, "/xy"));
+	assert_true(slice_is(agent_config_variables(config, &count)[1], "TIER"));
+	assert_int_equal(count, 2);
+	agent_config_free(config);
+	assert_int_equal(
+		agent_config_parse(SLICE_LITERAL("\nprofiling_cpu_sampling_frequency: 5000"),
+				   "t.yml", &config, &err),
+		-ERR_INVALID);
+	assert_int_equal(agent_config_parse(SLICE_LITERAL("debuginfo_upload: {exclude: ['(']}"),
+					    "t.yml", &config, &err),
+			 -ERR_INVALID);
+	assert_int_equal(agent_config_parse(SLICE_LITERAL("include_env_vars: ['A=B']"), "t.yml",
+					    &config, &err),
+			 -ERR_INVALID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_settings_are_read),
 		cmocka_unit_test(meta_labels_end_with_the_rules),
 		cmocka_unit_test(processes_are_left_out),
 		cmocka_unit_test(external_labels_yield_to_rules_and_to_what_is_known),
