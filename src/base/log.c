@@ -47,7 +47,7 @@ bool log_parse_format(const char *name, enum log_format *ret)
 	return true;
 }
 
-/* Whether a quotation mark ends a value: the line ends there, or the next key=value begins. */
+/* True if a quotation mark ends a value: the line ends there, or the next key=value begins. */
 static bool ends_value(const char *quote)
 {
 	const char *key = quote + 2;

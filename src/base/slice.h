@@ -55,7 +55,7 @@ static inline bool slice_ends_with(struct slice s, struct slice suffix)
 	       (!suffix.len || !memcmp(s.data + s.len - suffix.len, suffix.data, suffix.len));
 }
 
-/* Whether the path `s` ends in the shorter path `end`, whole names only: "src/a.c" in "a.c". */
+/* True if the path `s` ends in the shorter path `end`, whole names only: "src/a.c" in "a.c". */
 static inline bool slice_ends_in_path(struct slice s, struct slice end)
 {
 	return end.len && s.len > end.len && s.data[s.len - end.len - 1] == '/' &&
@@ -75,7 +75,7 @@ size_t slice_find_byte(struct slice s, char byte);
  */
 size_t slice_character(struct slice s);
 
-/* Whether the bytes are well-formed UTF-8 without NUL. */
+/* True if the bytes are well-formed UTF-8 without NUL. */
 bool slice_is_utf8(struct slice s);
 
 /* Splits off the part before the first `separator`; *rest is what follows (empty when none). */

@@ -16,7 +16,7 @@
 int storage_owner_hand_over(const char *path, const struct privilege_user *user, int *ret_fd,
 			    struct err *err);
 
-/* Whether the user gets to the folder by its path. */
+/* True if the user gets to the folder by its path. */
 bool storage_owner_reaches(const char *path, const struct privilege_user *user);
 
 #endif

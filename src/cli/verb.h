@@ -57,7 +57,7 @@ void verb_raise_file_limit(void);
 
 /* Blocks the signals that end or wake a daemon in this and all later threads. */
 void verb_block_signals(void);
-/* Whether SIGINT or SIGTERM waits to be taken. Any thread, after verb_block_signals. */
+/* True if SIGINT or SIGTERM waits to be taken. Any thread, after verb_block_signals. */
 bool verb_is_stopping(void);
 
 /* Waits for one of them: SIGINT, SIGTERM, SIGCHLD or SIGHUP. timeout_ns < 0 = for ever; 0 on

@@ -37,7 +37,7 @@ int document_each_pair(struct document *document, const struct yaml_node_s *map,
 		       document_pair_f *pair, void *context, struct err *err);
 
 /*
- * Whether the file's map has one of these keys (NULL ends them) at its top level; false as well
+ * True if the file's map has one of these keys (NULL ends them) at its top level; false as well
  * when it cannot be read, or is no YAML.
  */
 bool document_file_has_key(const char *path, const char *const *keys);

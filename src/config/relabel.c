@@ -38,7 +38,7 @@ static bool is_word(char c)
 	       c == '_';
 }
 
-/* Whether a reference stands at the front of `text`, after its dollar. */
+/* True if a reference stands at the front of `text`, after its dollar. */
 static bool take_reference(struct slice text, struct slice *ret_name, size_t *ret_bytes)
 {
 	bool braced = text.len && text.data[0] == '{';

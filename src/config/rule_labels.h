@@ -41,7 +41,7 @@ void rule_labels_copy(struct rule_labels *to, const struct rule_labels *from);
 /* By name; what is there is the start from now on. */
 void rule_labels_sort(struct rule_labels *set);
 
-/* Whether the labels, in any order, are the same. Both are sorted. */
+/* True if the labels, in any order, are the same. Both are sorted. */
 bool rule_labels_equal(const struct rule_labels *a, const struct rule_labels *b);
 
 /* [a-zA-Z_][a-zA-Z0-9_]* */

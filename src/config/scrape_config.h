@@ -62,7 +62,7 @@ int scrape_config_parse(struct slice text, const char *path, struct scrape_confi
 			struct err *err);
 void scrape_config_free(struct scrape_config *config); /* accepts NULL */
 
-/* Whether the file looks like one of these, and not like --web-config-file's. */
+/* True if the file looks like one of these, and not like --web-config-file's. */
 bool scrape_config_is_meant(const char *path);
 
 #endif

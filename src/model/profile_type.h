@@ -34,7 +34,7 @@ struct profile_type profile_type_of(const struct tables_view *view, uint32_t gro
 struct profile_type profile_type_copy(const struct profile_type *type, struct arena *arena);
 
 /*
- * Whether what is asked for by `type` may be stored in a group called `name`: the query layer finds
+ * True if what is asked for by `type` may be stored in a group called `name`: the query layer finds
  * some types under names of other agents.
  */
 bool profile_type_may_be(const struct profile_type *type, struct slice name);

@@ -53,7 +53,7 @@ void selector_format(struct strbuf *out, const struct selector *selector);
 bool matcher_matches(const struct matcher *matcher, struct slice value);
 
 /*
- * Whether a label set satisfies all matchers. Callers with many series should match each distinct
+ * True if a label set satisfies all matchers. Callers with many series should match each distinct
  * value once.
  */
 bool selector_matches(const struct selector *selector, const struct tables_view *view,

@@ -198,7 +198,7 @@ static_assert(sizeof(struct label) == 24, "no padding");
 static_assert(sizeof(struct column) == 12, "no padding");
 static_assert(sizeof(struct series) == 8, "no padding");
 
-/* Whether an id names a string; false for TABLES_FULL, which a caller may pass on unseen. */
+/* True if an id names a string; false for TABLES_FULL, which a caller may pass on unseen. */
 static bool has_string(const struct tables *tables, uint32_t id)
 {
 	assert(id < tables->strings.count || id == TABLES_FULL);

@@ -38,7 +38,7 @@ static uint64_t find_socket(const char *table, unsigned port)
 	return found;
 }
 
-/* Whether one of the process's descriptors is the socket. */
+/* True if one of the process's descriptors is the socket. */
 static bool holds_socket(const char *pid, const char *socket)
 {
 	char path[PROC_NAME_BYTES + 32];

@@ -131,7 +131,7 @@ static struct census take_census(const struct net_server *server, const struct c
 }
 
 /*
- * Whether there is room for a newcomer, after the connection that has been idle longest made some
+ * True if there is room for a newcomer, after the connection that has been idle longest made some
  * if need be: of its own peer, where that has its share. So nobody is locked out by connections
  * that ask nothing.
  */

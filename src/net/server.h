@@ -174,7 +174,7 @@ unsigned net_server_port(const struct net_server *server);
  * NULL. */
 void net_server_stop(struct net_server *server, int64_t grace_ns);
 
-/* Whether "host:port" is a loopback address (127.0.0.0/8, ::1, localhost). */
+/* True if "host:port" is a loopback address (127.0.0.0/8, ::1, localhost). */
 bool net_address_is_loopback(const char *address);
 
 #endif

@@ -350,7 +350,7 @@ static int session_error(struct session *session, struct err *err)
 	return rc;
 }
 
-/* Whether a call that returned `result` only waits for more bytes. */
+/* True if a call that returned `result` only waits for more bytes. */
 static bool is_waiting(const struct session *session, int result)
 {
 	int error = SSL_get_error(session->ssl, result);

@@ -69,7 +69,7 @@ void tls_accept(struct tls *tls, struct net_transport *ret);
  */
 int tls_connect(struct tls *tls, const char *host, struct net_transport *ret, struct err *err);
 
-/* Whether the handshake is over; true for plain text. */
+/* True if the handshake is over; true for plain text. */
 bool tls_is_established(const struct net_transport *transport);
 
 #endif

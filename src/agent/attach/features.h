@@ -20,7 +20,7 @@ bool features_have_loop(void);
 bool features_have_vma_iterator(void);
 
 /*
- * Whether an agent that has CAP_SYS_ADMIN must keep it, besides CAP_BPF and CAP_PERFMON. Kernels of
+ * True if an agent that has CAP_SYS_ADMIN must keep it, besides CAP_BPF and CAP_PERFMON. Kernels of
  * Debian and Ubuntu open no clock without it where kernel.perf_event_paranoid is over 2; and where
  * a function of the kernel that our program names is missing (bpf_iter_task_vma), libbpf looks for
  * it in the modules, whose types the kernel shows to nobody else. The calling thread is without the

@@ -929,7 +929,7 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma, void
 }
 
 /*
- * Whether the system call was about generated code in a process that has such: runtimes turn its
+ * True if the system call was about generated code in a process that has such: runtimes turn its
  * pages executable all the time, and the walk does not need to know.
  */
 static __always_inline bool is_about_generated(const struct space_head *kept,
@@ -955,7 +955,7 @@ static long note_executable(struct task_struct *task, struct vm_area_struct *vma
 	return 0;
 }
 
-/* Whether code was moved, of which there is as much as before. */
+/* True if code was moved, of which there is as much as before. */
 static __always_inline bool has_moved_code(struct task_struct *task,
 					   const struct user_registers *registers)
 {

@@ -132,7 +132,7 @@ static __always_inline void trail_take(struct trail *trail, const struct trail_k
 			  &kept->frames[trail_index(kept->first)]);
 }
 
-/* Whether this frame is on the trail. Stacks grow down: inner frames have the lower sp. */
+/* True if this frame is on the trail. Stacks grow down: inner frames have the lower sp. */
 static __always_inline bool trail_meets(struct trail *trail, const struct trail_kept *kept,
 					const struct trail_frame *here, __u64 high)
 {

@@ -598,7 +598,7 @@ WALK_APART enum stack_end walk_by_pointer(struct walk *walk, enum stack_end othe
 	return walk_arrive(walk, true);
 }
 
-/* Whether an instruction that ends at `address` is a call: E8 disp32, or FF /2 of any length. */
+/* True if an instruction that ends at `address` is a call: E8 disp32, or FF /2 of any length. */
 static __always_inline bool walk_is_after_call(struct walk *walk, __u64 address)
 {
 	__u8 *code = (__u8 *)&walk->code;

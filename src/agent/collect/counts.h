@@ -89,7 +89,7 @@ static inline const uint64_t *counts_key_script_words(const struct counts_key *k
 	return counts_key_user_frames(key) + key->stack.user_count;
 }
 
-/* Whether it was counted before, with these mappings. */
+/* True if it was counted before, with these mappings. */
 bool counts_has(const struct counts *counts, struct counts_key *key, uint32_t space);
 
 /*

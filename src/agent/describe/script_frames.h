@@ -45,7 +45,7 @@ const struct runtime_file *script_runtime_of(const struct mapping *mapping);
 /* Of native code in a file: FRAME_NATIVE, or that of an interpreter whose frames we show. */
 enum frame_kind script_kind_of(const struct binary *binary);
 
-/* Whether a frame is a call of an interpreter's loop. */
+/* True if a frame is a call of an interpreter's loop. */
 bool script_is_loop(const struct mapping *mapping, uint64_t address);
 
 /* The V8 of this process, whose generated code keeps frame pointers; NULL = there is none. */

@@ -162,7 +162,7 @@ static uint32_t function_of(struct encoder *encoder, const struct frame *frame)
 	return pool_id(&encoder->functions, &entry);
 }
 
-/* Whether `inner` can be a line of the location that `outer` belongs to. */
+/* True if `inner` can be a line of the location that `outer` belongs to. */
 static bool same_place(const struct frame *inner, const struct frame *outer)
 {
 	uint32_t flags = inner->flags ^ outer->flags;

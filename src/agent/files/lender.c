@@ -253,7 +253,7 @@ static bool is_far_device(const struct lender *lender, uint64_t device)
 	return false;
 }
 
-/* Whether the process waits for something, rather than for its turn on a CPU. */
+/* True if the process waits for something, rather than for its turn on a CPU. */
 static bool is_waiting(pid_t pid)
 {
 	char path[32], text[512];
@@ -326,7 +326,7 @@ static void give_up(struct lender *lender, struct lane *lane)
 	fail_device(lender, lane, device);
 }
 
-/* Whether the other end is closed: what a stuck worker still says is of no use to anyone. */
+/* True if the other end is closed: what a stuck worker still says is of no use to anyone. */
 static bool has_ended(int fd)
 {
 	char byte;

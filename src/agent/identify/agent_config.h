@@ -25,7 +25,7 @@ int agent_config_parse(struct slice text, const char *where, struct agent_config
 		       struct err *err);
 void agent_config_free(struct agent_config *config); /* accepts NULL */
 
-/* Whether the file has a key of such a file at its top level; false also when it cannot be read. */
+/* True if the file has a key of such a file at its top level; false also when it cannot be read. */
 bool agent_config_is_meant(const char *path);
 
 size_t agent_config_rules(const struct agent_config *config);

@@ -38,7 +38,7 @@ void container_names_want(struct container_names *names, struct slice id,
  */
 bool container_names_find(struct container_names *names, struct slice id, struct meta_labels *ret);
 
-/* Whether an answer about a new container may come soon: never for longer than a question lasts. */
+/* True if an answer about a new container may come soon: never for longer than a question lasts. */
 bool container_names_is_pending(struct container_names *names, int64_t now_ns);
 
 /* Waits for those, no longer than told. */

@@ -202,7 +202,7 @@ static int call(struct container_source *source, const char *method, struct slic
 	return code;
 }
 
-/* Whether it names no image as people do: "sha256:..." or the digits alone. */
+/* True if it names no image as people do: "sha256:..." or the digits alone. */
 static bool is_digest(struct slice image)
 {
 	if (slice_starts_with(image, SLICE_LITERAL("sha256:")))

@@ -32,7 +32,7 @@ void container_source_free(struct container_source *source); /* accepts NULL */
 
 const char *container_source_path(const struct container_source *source);
 
-/* Whether it may know containers of this runtime. */
+/* True if it may know containers of this runtime. */
 bool container_source_knows(const struct container_source *source, enum cgroup_runtime runtime);
 
 /*

@@ -79,7 +79,7 @@ static struct slice read_window(struct read_turn *turn, size_t len)
 	return slice_from(turn->window, total);
 }
 
-/* Whether the bytes before the offset are still those that were read. */
+/* True if the bytes before the offset are still those that were read. */
 static bool goes_on(const struct code_reader *reader, uint64_t file_bytes)
 {
 	uint8_t now[CODE_READER_SEEN_BYTES];

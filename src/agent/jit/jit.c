@@ -570,7 +570,7 @@ static int by_use(const void *a, const void *b)
 }
 
 /*
- * Whether an entry may go. One that is not needed goes after a while although there is a process of
+ * True if an entry may go. One that is not needed goes after a while although there is a process of
  * its number: that may be another one, or have called exec since.
  */
 static bool is_over(const struct jit *jit, const struct entry *entry, int64_t now_ns)

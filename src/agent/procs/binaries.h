@@ -90,7 +90,7 @@ struct binary *binaries_get(struct binaries *binaries, const struct file_key *ke
 struct binary *binary_ref(struct binary *binary); /* accepts and returns NULL */
 void binary_unref(struct binary *binary, int64_t now_ns);
 
-/* Whether the file is needed: never looked at, or for its unwind table, or to be announced. */
+/* True if the file is needed: never looked at, or for its unwind table, or to be announced. */
 bool binaries_needs_file(const struct binaries *binaries, const struct binary *binary);
 
 /*

@@ -23,7 +23,7 @@ void cgroup_names_fini(struct cgroup_names *names)
 	*names = (struct cgroup_names){ 0 };
 }
 
-/* Whether the unified hierarchy's line ("0::/path", cgroups(7)) names more than its root. */
+/* True if the unified hierarchy's line ("0::/path", cgroups(7)) names more than its root. */
 static bool says_something(const char *text)
 {
 	struct slice rest = slice_of(text);

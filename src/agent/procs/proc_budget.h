@@ -22,7 +22,7 @@ struct proc_budget {
 	int64_t filled_at_ns; /* monotonic; 0 = never: the burst is there */
 };
 
-/* Whether there is something left; `now_ns` is monotonic. */
+/* True if there is something left; `now_ns` is monotonic. */
 static inline bool proc_budget_allows(struct proc_budget *budget, int64_t now_ns)
 {
 	if (!budget->filled_at_ns) {

@@ -155,7 +155,7 @@ static ssize_t read_file(int proc, const char *name, char *text, size_t bytes)
 	return len < 0 ? -1 : (ssize_t)total;
 }
 
-/* Whether /proc shows the image that was sampled. */
+/* True if /proc shows the image that was sampled. */
 static bool is_same_image(int proc, const struct process *process, uint64_t start_ns,
 			  bool *ret_ended)
 {

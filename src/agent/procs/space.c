@@ -168,7 +168,7 @@ struct space *spaces_end(struct spaces *spaces, int64_t now_ns)
 	return space_ref(space);
 }
 
-/* Whether the mapping's file has code there, were it mapped beyond its range as within. */
+/* True if the mapping's file has code there, were it mapped beyond its range as within. */
 static bool has_code_at(const struct mapping *mapping, uint64_t address)
 {
 	const struct elf_info *elf = mapping->binary ? mapping->binary->elf : NULL;

@@ -85,7 +85,7 @@ const struct mapping *space_find(const struct space *space, uint64_t address);
 /* Code in no file (NULL), or in a file that turned out to be no ELF: the process made it. */
 bool mapping_is_generated(const struct mapping *mapping);
 
-/* Whether an address in the mapping is code of an ELF file, and not of what lies behind it. */
+/* True if an address in the mapping is code of an ELF file, and not of what lies behind it. */
 bool mapping_is_elf(const struct mapping *mapping, uint64_t address);
 
 /* Frees lists without references. Indexes change. */

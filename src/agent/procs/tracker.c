@@ -60,7 +60,7 @@ static uint64_t pid_hash(uint32_t pid)
 	return hash_bytes(&pid, sizeof(pid));
 }
 
-/* Whether an image is that of `key`, a child: its parent's own, or of another child of that. */
+/* True if an image is that of `key`, a child: its parent's own, or of another child of that. */
 static bool is_image_of_child(const void *context, uint32_t id, const void *key)
 {
 	const struct tracker *tracker = context;
@@ -128,7 +128,7 @@ static int64_t cpu_ns(void)
 	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
 
-/* Whether the budget has room for reading /proc; what is not read is counted. */
+/* True if the budget has room for reading /proc; what is not read is counted. */
 static bool may_read(struct tracker *tracker, int64_t now_ns)
 {
 	if (proc_budget_allows(&tracker->budget, now_ns))
@@ -496,7 +496,7 @@ static int by_last_seen(const void *a, const void *b)
 	       ((*first)->seen_at_ns > (*second)->seen_at_ns); /* latest first */
 }
 
-/* Whether an image without recent samples may go; asks the kernel only about those. */
+/* True if an image without recent samples may go; asks the kernel only about those. */
 static bool is_over(const struct process *process, int64_t now_ns)
 {
 	int64_t unseen_ns = now_ns - process->seen_at_ns;

@@ -136,7 +136,7 @@ static bool may_have(const struct elf_exports *symbols, uint32_t hash)
 	       (word & bits) == bits;
 }
 
-/* Whether symbol `index` has this name and is defined. */
+/* True if symbol `index` has this name and is defined. */
 static bool is_symbol(const struct elf_exports *symbols, uint64_t index, const char *name,
 		      struct elf_export *ret)
 {

@@ -49,7 +49,7 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
 		   const uint64_t *words, size_t count, int64_t now_ns);
 
-/* Whether the process has generated code whose addresses are to be noted. */
+/* True if the process has generated code whose addresses are to be noted. */
 bool runtimes_has_code(const struct runtimes *runtimes, const struct process_identity *identity);
 
 /* An address of its code in a new stack, outside of all ELF files. */
@@ -71,7 +71,7 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 					const struct process_identity *identity,
 					const uint64_t *words);
 
-/* Whether the address lies in generated code whose frames are noted each (bpf/jvm.h). */
+/* True if the address lies in generated code whose frames are noted each (bpf/jvm.h). */
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
 

@@ -50,7 +50,7 @@ uint32_t known_add(struct known_binaries *known, const struct file_key *key); /*
 uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *ret_ids);
 void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t count);
 
-/* Whether there is nothing to do for it now: see unwind_loader_is_known. */
+/* True if there is nothing to do for it now: see unwind_loader_is_known. */
 bool known_is_settled(const struct known_binary *binary, int64_t now_ns);
 bool known_is_vdso(const struct known_binary *binary);
 /* Without room, while its table is on disk: the loader tries again by itself. */

@@ -57,7 +57,7 @@ int unwind_loader_start(const struct unwind_loader_options *options, struct unwi
 void unwind_loader_free(struct unwind_loader *loader);
 
 /*
- * Whether unwind_loader_want would do nothing for this file: its table is loaded, it is waiting,
+ * True if unwind_loader_want would do nothing for this file: its table is loaded, it is waiting,
  * it has no unwind information, or it failed and it is too early to try again. A look into a hash
  * table under a lock: ask before opening a file.
  */

@@ -131,7 +131,7 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 	return 0;
 }
 
-/* Whether it may be the cache's fault rather than the binary's. */
+/* True if it may be the cache's fault rather than the binary's. */
 static bool may_be_of_the_disk(int code)
 {
 	return code == -ERR_IO || code == -ERR_NO_SPACE || code == -ERR_DENIED ||

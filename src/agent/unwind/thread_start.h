@@ -14,14 +14,14 @@
 #define THREAD_START_CODE_BYTES 24    /* enough of an entry point to tell */
 #define THREAD_START_CONTEXT_BYTES 26 /* length of glibc's __start_context on x86-64 */
 
-/* Whether the code at e_entry is where a program begins. Libraries have odd values there. */
+/* True if the code at e_entry is where a program begins. Libraries have odd values there. */
 bool thread_start_is_entry(const struct elf_layout *layout, const uint8_t *code, size_t len);
 
-/* Whether that code is musl's: then its __clone may be in the file too. */
+/* True if that code is musl's: then its __clone may be in the file too. */
 bool thread_start_is_musl(uint16_t machine, const uint8_t *code, size_t len);
 
 /*
- * Whether a function of THREAD_START_CONTEXT_BYTES is __start_context. makecontext makes it the
+ * True if a function of THREAD_START_CONTEXT_BYTES is __start_context. makecontext makes it the
  * return address of the first function of a coroutine.
  */
 bool thread_start_is_context(uint16_t machine, const uint8_t *code, size_t len);

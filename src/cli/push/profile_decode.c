@@ -47,7 +47,7 @@ const char *profile_form_text(enum profile_form form)
 	return forms[form].text;
 }
 
-/* Whether these are the bytes of a Profile: its first field is sample_type, or another known one.
+/* True if these are the bytes of a Profile: its first field is sample_type, or another known one.
  */
 static bool looks_like_pprof(struct slice bytes)
 {

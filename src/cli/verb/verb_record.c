@@ -188,7 +188,7 @@ static int let_go(struct command *command, bool run)
 	return why;
 }
 
-/* Whether the signal asks for the end: of a terminal that goes away only when nohup does not say
+/* True if the signal asks for the end: of a terminal that goes away only when nohup does not say
  * otherwise. */
 static bool is_end(int number)
 {

@@ -63,7 +63,7 @@ int elf_parse_sections(struct slice image, const char *name, elf_section_visit_f
 bool elf_offset_to_address(const struct elf_info *info, uint64_t offset, uint64_t *ret);
 bool elf_address_to_offset(const struct elf_info *info, uint64_t address, uint64_t *ret);
 
-/* Whether the file says where in it the code is, or was: many separate debug files do not. */
+/* True if the file says where in it the code is, or was: many separate debug files do not. */
 bool elf_has_offsets(const struct elf_info *info);
 
 /*

@@ -186,7 +186,7 @@ int gopclntab_open(struct gopclntab *ret, const struct section_reader *section, 
 	return read_layout(&ret->functions, 0, machine, &ret->layout, err);
 }
 
-/* Whether the 8 bytes may begin a table. */
+/* True if the 8 bytes may begin a table. */
 static bool is_candidate(const uint8_t *p)
 {
 	uint32_t magic = section_u32(p);

@@ -13,7 +13,7 @@
 
 #include "codec/profile/stack_builder.h"
 
-/* Whether the text looks like it. */
+/* True if the text looks like it. */
 bool firefox_is(struct slice text);
 
 int firefox_decode(struct slice text, struct stack_builder *into, struct err *err);

@@ -21,7 +21,7 @@
 
 #include "codec/profile/stack_builder.h"
 
-/* Whether the bytes begin like one of them. */
+/* True if the bytes begin like one of them. */
 bool legacy_pprof_is(struct slice bytes);
 
 int legacy_pprof_decode(struct slice bytes, struct stack_builder *into, struct err *err);

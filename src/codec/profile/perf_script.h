@@ -18,7 +18,7 @@
 
 #include "codec/profile/stack_builder.h"
 
-/* Whether the text begins like it. */
+/* True if the text begins like it. */
 bool perf_script_is(struct slice text);
 
 /* Errors say which line. */

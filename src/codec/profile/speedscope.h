@@ -9,7 +9,7 @@
 
 #include "codec/profile/stack_builder.h"
 
-/* Whether the text looks like it. */
+/* True if the text looks like it. */
 bool speedscope_is(struct slice text);
 
 int speedscope_decode(struct slice text, struct stack_builder *into, struct err *err);

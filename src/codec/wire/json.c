@@ -73,7 +73,7 @@ static void add_escape(struct strbuf *out, unsigned char byte)
 		strbuf_addf(out, "\\u%04x", byte);
 }
 
-/* Whether the byte may stand in a JSON string as it is. */
+/* True if the byte may stand in a JSON string as it is. */
 static bool plain(unsigned char byte)
 {
 	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && byte != 0x7f;

@@ -46,7 +46,7 @@ static int fail(const struct multipart_reader *reader, const char *why, struct e
 	return err_set(err, ERR_INVALID, "multipart body: %s at byte %zu", why, reader->at);
 }
 
-/* Whether "--boundary" stands at `at`. */
+/* True if "--boundary" stands at `at`. */
 static bool is_delimiter(const struct multipart_reader *reader, size_t at)
 {
 	struct slice rest = slice_tail(reader->body, at);

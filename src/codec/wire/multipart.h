@@ -22,7 +22,7 @@ struct multipart_reader {
 	size_t at;
 };
 
-/* Whether a content type is one of multipart/form-data. */
+/* True if a content type is one of multipart/form-data. */
 bool multipart_is(struct slice content_type);
 
 /* ERR_INVALID: no boundary, or the body does not begin with it. */

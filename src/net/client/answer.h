@@ -52,7 +52,7 @@ int answer_add(struct answer *answer, struct slice bytes, struct err *err);
 /* The connection has ended properly: whether that ends the answer, too. */
 bool answer_end(struct answer *answer);
 
-/* Whether it is a redirection to `location`. */
+/* True if it is a redirection to `location`. */
 bool answer_is_redirection(const struct answer *answer);
 
 #endif

@@ -341,7 +341,7 @@ static int receive(struct net_client *client, int64_t deadline_at_ns, struct err
 	return 0;
 }
 
-/* Whether the connection can take another call, after a look at what came in meanwhile. */
+/* True if the connection can take another call, after a look at what came in meanwhile. */
 static bool is_usable(struct net_client *client)
 {
 	int code = 0;

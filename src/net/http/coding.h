@@ -10,7 +10,7 @@
 
 #define CODING_NAMES "gzip, deflate, zstd, snappy, lz4, identity"
 
-/* Whether the coding leaves bytes as they are: "" and "identity". */
+/* True if the coding leaves bytes as they are: "" and "identity". */
 bool coding_is_identity(struct slice name);
 bool coding_is_known(struct slice name);
 
@@ -18,10 +18,10 @@ bool coding_is_known(struct slice name);
 int coding_decode(struct slice name, struct slice bytes, size_t max_bytes, struct strbuf *out,
 		  struct err *err);
 
-/* Whether an Accept-Encoding value lets us answer in gzip. */
+/* True if an Accept-Encoding value lets us answer in gzip. */
 bool coding_accepts_gzip(struct slice accept_encoding);
 
-/* Whether an answer of this type and size is worth compressing. */
+/* True if an answer of this type and size is worth compressing. */
 bool coding_pays(const char *content_type, size_t bytes);
 
 #endif

@@ -152,7 +152,7 @@ static enum refusal read_head(struct exchange *exchange, int64_t now_ns)
 	return REFUSAL_COUNT;
 }
 
-/* Whether the client calls the server by a name that it has. A probe may call it anything. */
+/* True if the client calls the server by a name that it has. A probe may call it anything. */
 static bool is_host_known(const struct exchange *exchange, const struct net_route *route)
 {
 	const struct hosts *hosts = exchange->service->hosts;

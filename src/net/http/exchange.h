@@ -105,7 +105,7 @@ void exchange_add_body(struct exchange *exchange, struct slice bytes, int64_t no
 
 bool exchange_is_stream(const struct exchange *exchange);
 
-/* Whether a streamed request has a message to run for. */
+/* True if a streamed request has a message to run for. */
 bool exchange_has_message(const struct exchange *exchange);
 
 /* Keeps bytes of a streamed request that is RUNNING. */

@@ -31,7 +31,7 @@ void hosts_free(struct hosts *hosts); /* accepts a zeroed one */
 /* A name or an address, as it is or as it stands in a URL (with a port too); "*": any. Copied. */
 int hosts_add(struct hosts *hosts, struct slice name, struct err *err);
 
-/* Whether a Host header (or :authority) is one of them, whatever its port. */
+/* True if a Host header (or :authority) is one of them, whatever its port. */
 bool hosts_permit(const struct hosts *hosts, struct slice host);
 
 #endif

@@ -386,7 +386,7 @@ static enum scan scan_next(enum scan scan, char c)
 	return SCAN_DONE;
 }
 
-/* Whether some line of the head begins with a blank (RFC 9112 section 5.2: obs-fold). */
+/* True if some line of the head begins with a blank (RFC 9112 section 5.2: obs-fold). */
 static bool has_fold(struct http1 *http, struct slice bytes)
 {
 	for (size_t i = 0; i < bytes.len && http->scan != SCAN_DONE; i++) {

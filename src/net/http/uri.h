@@ -22,7 +22,7 @@ bool uri_decode(struct slice text, bool plus_is_blank, struct strbuf *out);
 /* The byte that "%XX" at text.data[at] stands for, or -1 when there is no such escape. */
 int uri_escaped_byte(struct slice text, size_t at);
 
-/* Whether uri_decode would take it. */
+/* True if uri_decode would take it. */
 bool uri_is_decodable(struct slice text);
 
 #endif

@@ -256,7 +256,7 @@ static int try_once(struct s3 *s3, const struct call *call, bool new_keys, struc
 	return rc;
 }
 
-/* Whether the server's time, as it says it, is another one: the next try goes by it. */
+/* True if the server's time, as it says it, is another one: the next try goes by it. */
 static bool correct_clock(struct s3 *s3, const struct rest_answer *answer)
 {
 	char text[64];
@@ -332,7 +332,7 @@ static bool was_cancelled(struct s3 *s3)
 	return is;
 }
 
-/* Whether an error of a try may be gone with the next one. */
+/* True if an error of a try may be gone with the next one. */
 static bool is_worth_another(int rc)
 {
 	return rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE;

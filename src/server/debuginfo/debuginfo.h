@@ -38,7 +38,7 @@ struct debuginfo_options {
 
 	/* Called without a lock held: a file is new or better. May be NULL. */
 	void (*added)(void *context, struct slice build_id);
-	/* Whether a build id was looked up since this was last asked of it. May be NULL. */
+	/* True if a build id was looked up since this was last asked of it. May be NULL. */
 	bool (*take_used)(void *context, struct slice build_id);
 	/* Visits the build ids that names are missing of. May be NULL. */
 	void (*each_wanted)(void *context, debuginfo_want_f *want, void *want_context);

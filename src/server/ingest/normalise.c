@@ -106,7 +106,7 @@ static size_t bytes_of(const struct tables *t)
 	       t->links.count * sizeof(struct trace_link) + maps * NORMALISE_MAP_BYTES;
 }
 
-/* Whether what the batch holds is paid for, and `more` bytes that come next. */
+/* True if what the batch holds is paid for, and `more` bytes that come next. */
 static bool is_affordable(struct normaliser *n, size_t more)
 {
 	size_t needed = bytes_of(n->into) + more;

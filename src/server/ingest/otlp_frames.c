@@ -371,7 +371,7 @@ static int add_places(struct ingest_scratch *scratch, const uint64_t *places, si
 	return status;
 }
 
-/* Whether each place of the stack made last was one frame. */
+/* True if each place of the stack made last was one frame. */
 static bool is_plain(const struct ingest_scratch *scratch, size_t shared)
 {
 	const struct normaliser *n = &scratch->normaliser;

@@ -13,7 +13,7 @@ static void copy(char *to, size_t bytes, struct slice value)
 	snprintf(to, bytes, "%.*s", SLICE_FMT(value));
 }
 
-/* Whether the value is well-formed; names of a later firn are passed over. */
+/* True if the value is well-formed; names of a later firn are passed over. */
 static bool take_line(struct bucket_place *place, struct slice name, struct slice value)
 {
 	uint64_t number = 0;

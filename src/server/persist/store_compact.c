@@ -42,7 +42,7 @@ static bool is_held_back(const struct store *store, uint64_t number, int64_t now
 	return held && held->until_ns > now_ns;
 }
 
-/* Whether a failure is the job's own, so that another job may succeed. */
+/* True if a failure is the job's own, so that another job may succeed. */
 static bool is_of_job(int rc)
 {
 	return rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY && rc != -ERR_CORRUPT;
@@ -188,7 +188,7 @@ static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 	return 0;
 }
 
-/* Whether all inputs are as they were. */
+/* True if all inputs are as they were. */
 static bool inputs_stand(const struct step *step)
 {
 	lock_assert_held(&step->store->seal_lock);

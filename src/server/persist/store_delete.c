@@ -128,7 +128,7 @@ static void add_tenant(struct strbuf *selector, bool has_matchers, struct slice 
 	add_tenant_matcher(selector, tenant);
 }
 
-/* Whether the order is that tenant's. Matchers before the last may name any. */
+/* True if the order is that tenant's. Matchers before the last may name any. */
 static bool is_of_tenant(const char *selector, struct slice tenant)
 {
 	struct strbuf end = { 0 };

@@ -33,12 +33,12 @@ struct store_plan_piece {
 size_t store_plan(const struct store_query *query, const struct store_plan_partition *partition,
 		  struct store_plan_piece pieces[static STORE_PLAN_PIECES_MAX]);
 
-/* Whether the query names a label that is among those. */
+/* True if the query names a label that is among those. */
 bool store_plan_names(const struct store_query *query, const struct slice *names,
 		      size_t names_count);
 
 /*
- * Whether all series of the view have the same value of each label that the query names, so
+ * True if all series of the view have the same value of each label that the query names, so
  * that it cannot tell them apart.
  */
 bool store_plan_alike(const struct store_query *query, const struct tables_view *series);

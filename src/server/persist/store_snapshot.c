@@ -372,7 +372,7 @@ static uint64_t counted_of(const struct pins *pins)
 }
 
 /*
- * Whether the series need not be counted: nothing changed; or counting takes long, and was done
+ * True if the series need not be counted: nothing changed; or counting takes long, and was done
  * not long ago (a store of a million series is asked for its status every second, too).
  */
 static bool are_counted(struct store *store, uint64_t of, uint64_t *ret)

@@ -44,7 +44,7 @@ static uint64_t bytes_of(const struct part_info *part, const struct part_partiti
 			: 0);
 }
 
-/* Whether what the tenant has in the part before `to_ns` was ordered to go. */
+/* True if what the tenant has in the part before `to_ns` was ordered to go. */
 static bool is_ordered(const struct looking *looking, const struct part_info *part, int64_t to_ns)
 {
 	const struct manifest_state *state = &looking->store->manifest.state;
@@ -142,7 +142,7 @@ static int apply(struct looking *looking, const struct store_tenant_limit *limit
 	return store_delete(looking->store, &order, &number, err);
 }
 
-/* Whether it is time again. */
+/* True if it is time again. */
 static bool is_due(struct store *store)
 {
 	int64_t now_ns = store_now_ns(store);

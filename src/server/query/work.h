@@ -84,7 +84,7 @@ int work_spare(const struct segment *segment, int rc);
 int work_lost(const struct work *work, struct err *err);
 
 /*
- * Whether a query that returned `rc` is to be asked again, because more of the source turned out to
+ * True if a query that returned `rc` is to be asked again, because more of the source turned out to
  * be unreadable than `*unreadable` (from 0): how many partitions that are.
  */
 bool work_again(const struct query_source *source, int rc, size_t *unreadable);
@@ -96,7 +96,7 @@ void work_drop_map(struct work *work, struct idmap *map);
 /* ERR_NO_MEMORY, ERR_DEADLINE or ERR_CANCELLED. */
 int work_check(struct work *work, struct err *err);
 
-/* Whether somebody can end it, or its deadline. */
+/* True if somebody can end it, or its deadline. */
 bool work_may_end(const struct work *work);
 
 /* What work_check says about memory; for failed allocations. */

@@ -266,7 +266,7 @@ static void evict(struct resolver *resolver, const struct binary *keep)
 	}
 }
 
-/* Whether an offered file is what it was said to be. */
+/* True if an offered file is what it was said to be. */
 static bool offer_matches(int fd, const char *name, struct slice build_id)
 {
 	struct elf_info info;
@@ -544,7 +544,7 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 		       : reason_of_miss(symbols, address);
 }
 
-/* Whether all that is known of a scope's function is where it is. */
+/* True if all that is known of a scope's function is where it is. */
 static bool is_unnamed(const struct symbol_table *table, uint32_t scope)
 {
 	struct symbol_caller function;
@@ -787,7 +787,7 @@ static void close_oldest_offer(struct resolver *resolver)
 	}
 }
 
-/* Whether this file of the build id was not offered before, by what can be told of it. */
+/* True if this file of the build id was not offered before, by what can be told of it. */
 static bool note_offer(struct binary *binary, int fd)
 {
 	const struct symbol_input input = { .fd = fd, .name = "" };

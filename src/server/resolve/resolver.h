@@ -114,7 +114,7 @@ void resolver_offer(struct resolver *resolver, struct slice build_id, struct sli
 /* A file below uploads_path is new or better than it was: tables of its build id are built anew. */
 void resolver_file_added(struct resolver *resolver, struct slice build_id);
 
-/* Whether the build id was looked up since this was last asked of it. */
+/* True if the build id was looked up since this was last asked of it. */
 bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 
 /* Visits the build ids of which frames stay addresses, under the lock: no calling back. */

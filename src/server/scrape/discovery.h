@@ -38,7 +38,7 @@ struct discovery {
 struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
 				  void (*changed)(void *context), void *context);
 
-/* Whether both look in the same place. */
+/* True if both look in the same place. */
 bool discovery_is_same(const struct discovery_config *a, const struct discovery_config *b);
 
 void discovery_ask_to_stop(struct discovery *discovery); /* does not wait */

@@ -338,7 +338,7 @@ static void sync_job(struct scrape *scrape, struct plan *plan, struct job_state 
 	plan_unref(plan);
 }
 
-/* Whether its discoveries have found something else; not before each has found or failed. */
+/* True if its discoveries have found something else; not before each has found or failed. */
 static bool is_outdated(const struct job_state *state)
 {
 	struct err err;

@@ -26,7 +26,7 @@ void target_labels_free(struct target_labels *labels);
 void target_labels_url(const struct rule_labels *after, const struct scrape_job *job,
 		       struct strbuf *out);
 
-/* Whether the label says something of the target, and not of how it is asked. */
+/* True if the label says something of the target, and not of how it is asked. */
 static inline bool target_labels_is_public(struct slice name)
 {
 	return !slice_starts_with(name, SLICE_LITERAL("__"));

@@ -267,7 +267,7 @@ static bool is_reverse_of_pushes(const struct decoding *decoding, const uint8_t 
 	return true;
 }
 
-/* Whether the pops at `at` take down what is left of the frame. */
+/* True if the pops at `at` take down what is left of the frame. */
 static bool is_end(const struct decoding *decoding, size_t at, const uint8_t *popped, size_t count)
 {
 	const struct frame *body = &decoding->body;

@@ -69,7 +69,7 @@ struct vfs {
 extern const struct vfs vfs_posix;
 
 /*
- * Whether a failed write job means that the disk cannot be trusted any more (poison), rather than
+ * True if a failed write job means that the disk cannot be trusted any more (poison), rather than
  * that there was no room or no descriptor for it.
  */
 bool vfs_is_fault(int rc);

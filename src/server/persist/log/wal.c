@@ -429,7 +429,7 @@ static size_t find_proof(const struct wal_chain *chain, struct slice bytes, size
 }
 
 /*
- * Whether every sector that the bytes lie in was written: a write that was cut off leaves zeros in
+ * True if every sector that the bytes lie in was written: a write that was cut off leaves zeros in
  * some, for a segment is full of zeros before it is begun.
  */
 static bool is_written(struct slice bytes, size_t from, size_t to)

@@ -114,7 +114,7 @@ struct wal_chain {
 };
 
 /*
- * Whether anything counts in a segment that comes next. One that was not begun holds nothing that
+ * True if anything counts in a segment that comes next. One that was not begun holds nothing that
  * was acknowledged: it was made ahead, or cut off before its header was durable.
  */
 bool wal_is_begun(const struct wal_chain *chain, struct slice bytes);

@@ -482,7 +482,7 @@ static bool take_record(struct byte_reader *in, uint32_t *chain_crc, struct slic
 	return true;
 }
 
-/* Whether an edit is behind what is not good: then it is no torn end, for each edit is synced. */
+/* True if an edit is behind what is not good: then it is no torn end, for each edit is synced. */
 static bool edit_follows(struct slice rest)
 {
 	for (size_t at = 0; at < rest.len; at++) {
@@ -657,7 +657,7 @@ static int point_current(struct manifest *manifest, uint64_t number, struct err 
 	return vfs_replace(manifest->vfs, manifest->dir, path.text, slice_of(line), err);
 }
 
-/* Whether CURRENT is what it was, although it could not be changed as it should. */
+/* True if CURRENT is what it was, although it could not be changed as it should. */
 static bool still_current(const struct manifest *manifest)
 {
 	struct layout_name name = { 0 };

@@ -62,7 +62,7 @@ bool tombstone_meets(uint64_t number, int64_t from_ns, int64_t to_ns, const stru
 	       part->max_start_ns >= from_ns && part->min_start_ns < to_ns;
 }
 
-/* Whether some column of the group is of the type. ":delta" may be left out, as in queries. */
+/* True if some column of the group is of the type. ":delta" may be left out, as in queries. */
 static bool type_matches(const struct selector *selector, const struct tables_view *view,
 			 uint32_t group)
 {

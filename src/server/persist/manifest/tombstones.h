@@ -33,7 +33,7 @@ MUST_USE int tombstones_of(const struct manifest_state *state, struct tombstones
 struct tombstones *tombstones_ref(struct tombstones *tombstones); /* accepts NULL */
 void tombstones_unref(struct tombstones *tombstones);		  /* accepts NULL */
 
-/* Whether the tombstone may count for reports of the part. */
+/* True if the tombstone may count for reports of the part. */
 bool tombstone_meets(uint64_t number, int64_t from_ns, int64_t to_ns, const struct part_info *part);
 
 /* What of one partition of a part is deleted. */

@@ -104,7 +104,7 @@ void part_arranger_free(struct part_arranger *arranger)
 	free(arranger);
 }
 
-/* Whether it is new. */
+/* True if it is new. */
 static bool use(const struct part_arranger *arranger, struct used *used, uint32_t id)
 {
 	if (used->epochs[id] == arranger->epoch)
@@ -125,7 +125,7 @@ void part_arranger_use_label_set(struct part_arranger *arranger, uint32_t label_
 	use(arranger, &arranger->label_sets, label_set);
 }
 
-/* Whether it is new. */
+/* True if it is new. */
 static bool add_id(struct id_set *set, uint32_t id)
 {
 	uint64_t *word = &set->words[id / WORD_BITS], bit = (uint64_t)1 << id % WORD_BITS;

@@ -25,7 +25,7 @@ struct part_key part_key_of(const struct tables_view *view, uint32_t label_set,
 int part_key_compare(const struct part_key *a, const struct part_key *b);
 
 /*
- * Whether a series of the partition may match, or rows of it. `label` is the one that says the
+ * True if a series of the partition may match, or rows of it. `label` is the one that says the
  * service of all its series, or "" when they differ in that. Of labels that rows carry the key
  * tells nothing.
  */

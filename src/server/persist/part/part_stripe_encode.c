@@ -640,7 +640,7 @@ static void encode_labels(const struct part_stripe *stripe, struct strbuf *out)
 	}
 }
 
-/* Whether the values of a report follow from its total. */
+/* True if the values of a report follow from its total. */
 static bool is_told(const struct part_stripe *stripe, const struct part_stripe_report *report,
 		    uint32_t column, const struct column_code *code)
 {

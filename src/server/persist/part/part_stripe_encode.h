@@ -40,7 +40,7 @@ struct part_stripe {
 
 void part_stripe_free(struct part_stripe *stripe);
 
-/* Whether a report with so many rows has room in it. */
+/* True if a report with so many rows has room in it. */
 bool part_stripe_has_room(const struct part_stripe *stripe, const struct part_report *report);
 void part_stripe_begin_block(struct part_stripe *stripe);
 

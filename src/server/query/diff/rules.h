@@ -46,7 +46,7 @@ struct rules {
 int rules_parse(struct slice text, struct rules *ret, struct err *err);
 void rules_free(struct rules *rules);
 
-/* Whether an answer has to be judged for significance (compare.h). */
+/* True if an answer has to be judged for significance (compare.h). */
 bool rules_need_comparison(const struct rules *rules);
 
 /*

@@ -152,7 +152,7 @@ static struct entry *entry_of(struct index_cache *cache, const struct index_cach
 	return worst;
 }
 
-/* Whether there is room for so many bytes, once what can be missed has gone. */
+/* True if there is room for so many bytes, once what can be missed has gone. */
 static bool make_room(struct index_cache *cache, uint64_t query, size_t bytes)
 {
 	while (cache->bytes + bytes > cache->limit_bytes) {

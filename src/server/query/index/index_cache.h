@@ -38,7 +38,7 @@ struct index_cache_found {
 struct index_cache_found index_cache_get(struct index_cache *cache, uint64_t query,
 					 const struct index_cache_key *key);
 
-/* Whether there is room for one of about so many bytes. */
+/* True if there is room for one of about so many bytes. */
 bool index_cache_make_room(struct index_cache *cache, uint64_t query, size_t bytes);
 
 /*

@@ -46,7 +46,7 @@ size_t index_plan_partition(const struct index_candidate *candidates, size_t cou
 /* False when over budget. Sets all but the candidates and their count. */
 bool index_plan_make(struct index_plan *plan, struct arena *arena);
 
-/* Whether the index is one of those that join in. */
+/* True if the index is one of those that join in. */
 bool index_plan_joins(const struct index_plan *plan, const struct function_index *index);
 
 /* About how much memory an index of so many segments takes. */

@@ -14,7 +14,7 @@ static bool names_class(struct slice name)
 	       slice_find_byte(name, ';') != SIZE_MAX;
 }
 
-/* Whether it may be the JVM's: profiles of others often do not say. */
+/* True if it may be the JVM's: profiles of others often do not say. */
 static bool may_be_java(enum frame_kind kind, struct slice name)
 {
 	return kind == FRAME_JVM ||

@@ -349,7 +349,7 @@ static bool binary_equal(const void *context, uint32_t id, const void *key)
 	       slice_equal(a->mapping, b->mapping);
 }
 
-/* Whether it is told by the same bytes at the same place. */
+/* True if it is told by the same bytes at the same place. */
 static bool binary_is(const struct name_binary *binary, const struct name_binary *sought)
 {
 	return binary->by_offset == sought->by_offset &&

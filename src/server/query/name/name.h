@@ -130,7 +130,7 @@ struct slice name_binary_of(struct slice mapping);
 /* What code is called that has no name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address);
 
-/* Whether the address is in it: else all of a binary without names are one. */
+/* True if the address is in it: else all of a binary without names are one. */
 bool name_has_address(struct slice mapping, uint64_t address);
 
 /* How functions are ordered that have as much: by name, binary, file, as they came. */

@@ -107,7 +107,7 @@ static uint32_t *count_selected(const struct select_segment *in, struct arena *a
 	return before;
 }
 
-/* Whether the block may hold reports of the selection. */
+/* True if the block may hold reports of the selection. */
 static bool zone_matters(const struct select_segment *in, const struct segment_zone *zone,
 			 const uint32_t *selected_before)
 {
@@ -408,7 +408,7 @@ static bool note_reports(const struct selection *selection, struct select_segmen
 }
 
 /*
- * Whether the zone alone says which series have reports in time: its bounds are met, so up to two
+ * True if the zone alone says which series have reports in time: its bounds are met, so up to two
  * neighbours are known.
  */
 static bool note_zone(const struct selection *selection, struct select_segment *in,

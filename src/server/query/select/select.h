@@ -139,7 +139,7 @@ struct select_shares {
 };
 bool select_shares_next(struct select_shares *shares);
 
-/* Whether a selection with steps has to ask for shares. */
+/* True if a selection with steps has to ask for shares. */
 static inline bool select_is_spread(const struct selection *selection)
 {
 	return selection->spread && selection->type.delta;
@@ -149,7 +149,7 @@ static inline bool select_is_spread(const struct selection *selection)
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err);
 
-/* Whether some span has a time from `at_ns` on that is not after `last_ns`. */
+/* True if some span has a time from `at_ns` on that is not after `last_ns`. */
 static inline bool select_meets_spans(const struct query_params *params, int64_t at_ns,
 				      int64_t last_ns)
 {
@@ -193,13 +193,13 @@ static inline bool select_takes_times(const struct selection *selection,
 	return !selection->settled || start_ns == selection->series[id].nearest_ns;
 }
 
-/* Whether that asks for more than a start in the segment's range. */
+/* True if that asks for more than a start in the segment's range. */
 static inline bool select_beyond_range(const struct selection *selection)
 {
 	return selection->by_times || selection->params->spans_count || selection->settled;
 }
 
-/* Whether a report of a block is one of the selected. */
+/* True if a report of a block is one of the selected. */
 static inline bool select_takes(const struct selection *selection, const struct select_segment *in,
 				const struct segment_report *report)
 {
@@ -209,7 +209,7 @@ static inline bool select_takes(const struct selection *selection, const struct 
 	       select_takes_times(selection, in, id, report->start_ns, report->end_ns);
 }
 
-/* Whether a series is read as whole reports: no row can be left out or be in another group. */
+/* True if a series is read as whole reports: no row can be left out or be in another group. */
 static inline bool select_whole(const struct select_series *series)
 {
 	return !series->row_matchers && series->group != SELECT_NONE;

@@ -75,7 +75,7 @@ static bool is_for(const struct trace_link *wanted, const struct trace_link *lin
 	       (is_any(wanted->span_id, span) || !memcmp(wanted->span_id, link->span_id, span));
 }
 
-/* Whether that sample was taken for one of the links that are asked for. */
+/* True if that sample was taken for one of the links that are asked for. */
 static bool links_take(const struct query_params *params, const struct times_row *row, uint32_t i)
 {
 	uint32_t link = i < row->moments_count ? row->moments[i].link : 0;

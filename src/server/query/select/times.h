@@ -43,7 +43,7 @@ static inline uint32_t times_parts(const struct times_row *row)
 }
 int64_t times_part(const struct times_row *row, uint32_t i, int64_t *ret_at_ns);
 
-/* Whether that time is in the range, and in one of the spans, if there are any. */
+/* True if that time is in the range, and in one of the spans, if there are any. */
 bool times_takes(const struct query_params *params, int64_t at_ns);
 
 /* The parts of the row that are. */

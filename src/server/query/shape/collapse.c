@@ -122,7 +122,7 @@ static bool is_base(const struct collapsing *c, const struct merge_value *value)
 	return c->diff && value->group == 1;
 }
 
-/* Whether the value's stack is shown; else it is counted as filtered. False when over budget. */
+/* True if the value's stack is shown; else it is counted as filtered. False when over budget. */
 static bool passes(struct collapsing *c, const struct merge_value *value, bool *ret)
 {
 	uint64_t bits;

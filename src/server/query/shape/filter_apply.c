@@ -115,7 +115,7 @@ static bool contains(const struct filter_condition *condition, struct slice text
 	return false;
 }
 
-/* Whether the condition, taken without its negation, fits. */
+/* True if the condition, taken without its negation, fits. */
 static bool fits(struct work *work, const struct filter_condition *condition,
 		 const struct place *place)
 {

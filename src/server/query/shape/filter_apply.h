@@ -40,11 +40,11 @@ int filter_apply_view(struct filter_apply *applied, struct err *err);
 /* What the stack's frames say; false when over budget. */
 bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *ret);
 
-/* Whether a stack whose frames say that is shown. */
+/* True if a stack whose frames say that is shown. */
 bool filter_apply_shows_stack(const struct filter_apply *applied, uint64_t bits);
 
 /*
- * Whether line `line` of a frame is shown; `*path` is what all frames and lines nearer to the root
+ * True if line `line` of a frame is shown; `*path` is what all frames and lines nearer to the root
  * say, and is brought up to date. False in *ret when not; returns false when over budget.
  */
 bool filter_apply_line(struct filter_apply *applied, uint32_t frame, uint32_t line, uint64_t *path,

@@ -308,7 +308,7 @@ static int add_item(const struct merging *merging, struct work *work, struct hea
 	return rc;
 }
 
-/* Whether the other units will be added to it. */
+/* True if the other units will be added to it. */
 static bool is_joined_into(const struct merging *merging, const struct unit *unit)
 {
 	return merging->as_one && merging->units_count > 1 && unit == merging->units;
@@ -414,7 +414,7 @@ static void cut_runs(struct merging *merging)
 	}
 }
 
-/* Whether the item at `i` of the order begins a unit, where the last one costs `unit_cost`. */
+/* True if the item at `i` of the order begins a unit, where the last one costs `unit_cost`. */
 static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_cost)
 {
 	uint64_t key_hash = merging->order[i]->in->segment->partition_key_hash;

@@ -134,7 +134,7 @@ static bool add_location(struct detailing *d, uint32_t run)
 }
 
 /*
- * Whether the frame of `stack` was inlined into its caller's, at the same address. Paths of the
+ * True if the frame of `stack` was inlined into its caller's, at the same address. Paths of the
  * binary do not tell: each of the two frames has the one that came first with it (frame_identity).
  */
 static bool goes_on(const struct tables_view *view, uint32_t stack)

@@ -86,7 +86,7 @@ static uint32_t row_of_address(struct table *table, const struct frame *frame)
 	return table_find_row(table, &key, hash);
 }
 
-/* Whether no row for that address can be shown. Callers of what is inlined are wanted all. */
+/* True if no row for that address can be shown. Callers of what is inlined are wanted all. */
 static bool is_left_out(struct table *table, const struct frame *frame)
 {
 	uint64_t hash;

@@ -12,7 +12,7 @@
 #include "server/query/shape/merge.h"
 #include "server/query/name/name.h"
 
-/* Whether a table says the same as a tree of these values. */
+/* True if a table says the same as a tree of these values. */
 bool table_suffices(const struct query_params *params, const struct merge *merge);
 
 /*

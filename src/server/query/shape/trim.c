@@ -207,7 +207,7 @@ static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint3
 	return t->marks[id] = mark_of(t, lack);
 }
 
-/* Whether there is a frame for that reason on the way to a node. */
+/* True if there is a frame for that reason on the way to a node. */
 static bool is_on_way(const struct trim_trie *met, uint32_t node, uint32_t lack)
 {
 	const struct node *nodes = met->trie->view.nodes;

@@ -68,7 +68,7 @@ static bool room_for_group(struct dense_sums_counters *counters, uint32_t group)
 	return true;
 }
 
-/* Whether further counters for all slots are too many for the rows that there are, or at all. */
+/* True if further counters for all slots are too many for the rows that there are, or at all. */
 static bool is_too_dense(const struct adding *adding)
 {
 	const struct dense_sums_counters *counters = &adding->piece->counters;
@@ -137,7 +137,7 @@ static void add_far_ones(uint32_t *restrict counters, const uint32_t *restrict s
 	}
 }
 
-/* Whether a sum left 64 bits. */
+/* True if a sum left 64 bits. */
 static bool add_plain(int64_t *restrict counters, const struct run *run)
 {
 	const uint32_t *restrict slots = run->slots;
@@ -439,7 +439,7 @@ bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 	return true;
 }
 
-/* Whether selected series of the segment have different weights; else the one that all have. */
+/* True if selected series of the segment have different weights; else the one that all have. */
 static bool weights_differ(const struct selection *selection, const struct select_segment *in,
 			   int64_t *ret_weight)
 {

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-/* Whether each node stands behind its parent and all below its elder siblings. */
+/* True if each node stands behind its parent and all below its elder siblings. */
 static bool is_in_order(const struct tables_view *view)
 {
 	for (uint32_t i = 2; i < view->nodes_count; i++) {

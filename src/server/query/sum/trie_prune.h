@@ -10,7 +10,7 @@
 
 #include "server/query/sum/merge_trie.h"
 
-/* Whether there are so few values that it pays. */
+/* True if there are so few values that it pays. */
 bool trie_prune_pays(const struct merge_trie *trie);
 
 /* Replaces the nodes, in `arena`, and renames the values' stacks. False when over budget. */

@@ -32,7 +32,7 @@ bool demangle_as(struct slice name, enum demangle_mode mode, struct arena *arena
 		 struct slice *ret);
 bool demangle(struct slice name, struct arena *arena, struct slice *ret); /* in full */
 
-/* Whether a name has the form of a mangled one of C++ or Rust. */
+/* True if a name has the form of a mangled one of C++ or Rust. */
 bool demangle_is_mangled(struct slice name);
 
 #endif

@@ -500,7 +500,7 @@ static uint32_t add_scope(struct dwarf_reader *reader, Dwarf_Die *die, int tag, 
 	return id;
 }
 
-/* Whether code can be below an entry, and in which scope. */
+/* True if code can be below an entry, and in which scope. */
 static bool enter(struct dwarf_reader *reader, Dwarf_Die *die, uint32_t parent, uint32_t *ret_scope)
 {
 	int tag = dwarf_tag(die);

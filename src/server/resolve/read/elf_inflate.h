@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-/* Whether a debug section is compressed. */
+/* True if a debug section is compressed. */
 bool elf_inflate_is_needed(Elf *elf);
 
 /* `image` is the whole file; `fd` an empty one. ERR_LIMIT over max_bytes of unpacked sections. */

@@ -229,7 +229,7 @@ static void search_code(Elf *elf, const struct extents *extents)
 }
 
 /*
- * Whether it is a part of the function that jumps into it. Where the frame at its start is as after
+ * True if it is a part of the function that jumps into it. Where the frame at its start is as after
  * a call, it must be one that nobody calls, and that is reached by a conditional jump: compilers
  * make such jumps within a function only, but for tail calls when code is to be small.
  */

@@ -186,7 +186,7 @@ static Elf *make_image(int fd, const struct slice parts[PARTS], struct slice add
 	return image;
 }
 
-/* Whether a unit is the wanted one: its header says so, or, before DWARF 5, its entry. */
+/* True if a unit is the wanted one: its header says so, or, before DWARF 5, its entry. */
 static bool has_id(Dwarf_CU *cu, Dwarf_Die *die, uint64_t id)
 {
 	Dwarf_Attribute attribute;

@@ -229,7 +229,7 @@ bool symbol_store_is_news(const struct symbol_table *table, int fd, enum symbol_
 	return !symbol_reader_source(&input, &source, NULL) && !has_source(table, &source);
 }
 
-/* Whether all files that there are went into the table. */
+/* True if all files that there are went into the table. */
 static bool has_all(const struct symbol_table *table, const struct symbol_sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++)

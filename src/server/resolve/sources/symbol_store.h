@@ -34,7 +34,7 @@ int symbol_store_get(struct symbol_store *store, struct slice build_id,
 		     const struct symbol_sources *sources, const _Atomic bool *cancelled,
 		     struct symbol_table **ret, struct err *err);
 
-/* Whether a file, of which this table may have been made, would be news to it. */
+/* True if a file, of which this table may have been made, would be news to it. */
 bool symbol_store_is_news(const struct symbol_table *table, int fd, enum symbol_input_kind kind);
 
 #endif

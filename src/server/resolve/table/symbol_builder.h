@@ -157,7 +157,7 @@ void symbol_builder_guess(struct symbol_builder *builder, const struct symbol_gu
 void symbol_builder_row(struct symbol_builder *builder, const struct symbol_line_row *row);
 void symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t address);
 
-/* Whether functions with ranges, or lines, have come. */
+/* True if functions with ranges, or lines, have come. */
 bool symbol_builder_has_scopes(const struct symbol_builder *builder);
 bool symbol_builder_has_lines(const struct symbol_builder *builder);
 

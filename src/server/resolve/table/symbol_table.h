@@ -119,7 +119,7 @@ size_t symbol_table_bytes(const struct symbol_table *table); /* of the file */
 /* A function that a frame names; all zero when there is none. */
 struct symbol_function symbol_table_function(const struct symbol_table *table, uint32_t function);
 
-/* Whether all that is known of a function is where it is. */
+/* True if all that is known of a function is where it is. */
 bool symbol_table_is_unnamed(const struct symbol_table *table, uint32_t function);
 
 /* What it is made of, for people and benchmarks. */

@@ -153,7 +153,7 @@ static void note_served(struct admission *admission, uint64_t client)
 	*oldest = (struct served){ client, ++admission->given };
 }
 
-/* Whether the first goes before the second, which has waited longer. */
+/* True if the first goes before the second, which has waited longer. */
 static bool goes_first(const struct admission *admission, const struct ticket *a,
 		       const struct ticket *b)
 {

@@ -134,7 +134,7 @@ void query_request_answer(struct serve *serve, const struct net_request *request
 /* Further parameters, copied to the query's arena; fallback when absent. */
 struct slice query_request_text(struct query_request *query, const struct net_request *request,
 				const char *name, const char *fallback);
-/* Whether a parameter is "1". */
+/* True if a parameter is "1". */
 bool query_request_is_set(struct query_request *query, const struct net_request *request,
 			  const char *name);
 

@@ -76,7 +76,7 @@ static bool stands_for_service(const struct pyro_request *pyro, struct slice nam
 	return false;
 }
 
-/* Whether a stored series went into a line of the answer. */
+/* True if a stored series went into a line of the answer. */
 static bool is_in_line(const struct pyro_request *pyro, const struct query_series *series,
 		       const struct query_series *line)
 {

@@ -5,7 +5,7 @@
 
 #include "base/slice.h"
 
-/* Whether the server has a service of that name: "package.Service". */
+/* True if the server has a service of that name: "package.Service". */
 bool reflection_has_service(struct slice name);
 
 #endif

@@ -122,7 +122,7 @@ static bool is_crowd(const struct byte_reader *in, uint64_t left)
 /* A start that is so much later, no matter how often within a crowd, is later without wrapping. */
 #define GAP_MAX ((uint64_t)1 << 59)
 
-/* Whether they ascend. */
+/* True if they ascend. */
 static bool read_starts(struct byte_reader *reader, int64_t *starts_ns, uint64_t count)
 {
 	struct byte_reader in = *reader;

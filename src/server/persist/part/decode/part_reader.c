@@ -493,7 +493,7 @@ void part_reader_close(struct part_reader *reader)
 
 /* Segments. */
 
-/* Whether the segment has loaded them: the view of series has but the root. */
+/* True if the segment has loaded them: the view of series has but the root. */
 static bool has_stacks(const struct segment *segment)
 {
 	const struct part_reader_partition *partition = segment->owner;

@@ -78,7 +78,7 @@ size_t part_reader_bytes(const struct part_reader *reader);
 /* Gives up the dictionaries of partitions that no segment uses, and stacks that none has loaded. */
 void part_reader_trim(struct part_reader *reader);
 
-/* Whether something read from it was found damaged, and what. */
+/* True if something read from it was found damaged, and what. */
 bool part_reader_is_damaged(struct part_reader *reader, struct err *ret);
 
 /* Reads and checks every byte. */
