@@ -98,7 +98,7 @@ bool agent_wait_window(struct agent *agent, int64_t timeout_ns);
 /* Samples lost before they were in a report, since the start of the process. Any thread. */
 uint64_t agent_lost_samples(void);
 
-/* What this host lacks for sampling, as lines of plain words with remedies; empty = nothing. */
+/* Lists what this host lacks for sampling, with remedies, a line each; empty = nothing. */
 void agent_missing_privileges(struct strbuf *out);
 
 #endif

@@ -46,7 +46,7 @@ struct err {
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As err_set with ": strerror(error_number)" added; ENOSPC, EACCES and EPERM choose their code. */
+/* Like err_set, with ": strerror(error_number)"; ENOSPC, EACCES and EPERM choose their code. */
 int err_set_errno(struct err *err, int error_number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -38,7 +38,7 @@ struct hash_wide {
 
 struct hash_wide hash_wide_bytes(const void *data, size_t len);
 
-/* Of both in this order. */
+/* The hash of both in this order. */
 static inline struct hash_wide hash_wide_mix(struct hash_wide a, struct hash_wide b)
 {
 	return (struct hash_wide){

@@ -34,7 +34,7 @@ bool regex_matches_whole(const struct regex *regex, const char *text, size_t len
 uint32_t regex_steps(const struct regex *regex, size_t len);
 bool regex_matches_part(const struct regex *regex, const char *text, size_t len); /* search */
 
-/* What a group of a match took of the text; start NULL: the group had no part in it. */
+/* The text that a group matched; start NULL: the group took no part. */
 struct regex_group {
 	const char *start;
 	size_t len;

@@ -72,8 +72,8 @@ void server_process_reload(struct server *server)
 	struct err err;
 
 	if (server_reload(server, &err))
-		log_error("server", "the configuration is wrong; the old one stays", "error=\"%s\"",
-			  err.message);
+		log_error("server", "configuration is invalid; the old one stays in force",
+			  "error=\"%s\"", err.message);
 }
 
 /* The terminal's Ctrl-C is for who started us: he stops the agent first. */

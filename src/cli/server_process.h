@@ -36,7 +36,7 @@ int server_process_start(const struct server_options *options, const char *user,
  */
 int server_process_confine(struct server_options *options, const char *user, struct err *err);
 
-/* What SIGHUP asks for: reads --config-file anew; logs why it cannot. In the server's process. */
+/* Handles SIGHUP: reloads --config-file; logs why it cannot. In the server's process. */
 void server_process_reload(struct server *server);
 
 /* Asks it to end and waits for that. */

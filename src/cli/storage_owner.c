@@ -148,7 +148,8 @@ int storage_owner_hand_over(const char *path, const struct privilege_user *user,
 					     (unsigned)user->uid);
 		else if (!is_fresh)
 			log_info("up",
-				 "the storage folder was root's: the server's user has it now",
+				 "the storage directory belonged to root; it now belongs to the "
+				 "server's user",
 				 "path=\"%s\" uid=%u", path, (unsigned)user->uid);
 	}
 	if (code)

@@ -38,7 +38,7 @@ void rule_labels_remove(struct rule_labels *set, struct slice name);
 
 void rule_labels_copy(struct rule_labels *to, const struct rule_labels *from);
 
-/* By name; what is there is the start from now on. */
+/* Sorts by name; the present labels become the start. */
 void rule_labels_sort(struct rule_labels *set);
 
 /* True if the labels, in any order, are the same. Both are sorted. */

@@ -28,7 +28,7 @@ enum web_config_role {
 	WEB_CONFIG_ADMIN = 4, /* may do the others' too */
 };
 
-/* As net/tls.h has them. */
+/* The values of net/tls.h. */
 enum web_config_client_auth {
 	WEB_CONFIG_NO_CLIENT_CERT,
 	WEB_CONFIG_REQUEST_CLIENT_CERT,

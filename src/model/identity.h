@@ -33,7 +33,7 @@ struct identity identity_mix(struct identity identity, uint64_t a, uint64_t b);
 struct identity identity_of_series(const struct tables_view *view, uint32_t series);
 struct identity identity_of_label_set(const struct tables_view *view, uint32_t label_set);
 
-/* Of every node, ret[node]; ret has nodes_count elements. */
+/* Computes ret[node] for every node; ret has nodes_count elements. */
 void identity_of_stacks(const struct tables_view *view, struct identity *ret);
 
 #endif

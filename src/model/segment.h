@@ -34,7 +34,7 @@ enum segment_level {
 	SEGMENT_LEVELS
 };
 
-/* What is known of a block without reading it. Bounds are inclusive. */
+/* Bounds of a block, known without reading it. Inclusive. */
 struct segment_zone {
 	uint32_t series_min, series_max;
 	uint32_t reports;
@@ -75,7 +75,7 @@ struct segment_heads {
 	uint32_t runs_count, reports_count;
 	const int64_t *starts_ns, *durations_ns, *ends_ns; /* as of segment_report */
 	int64_t longest_ns;				   /* no duration is longer */
-	/* By report. */
+	/* Indexed by report. */
 	const uint32_t *row_counts;
 	const int64_t *totals; /* totals[report * total_stride + column], */
 	size_t total_stride;
@@ -182,7 +182,7 @@ struct segment_zone segment_zone(const struct segment *segment, uint32_t block);
 int segment_read(const struct segment *segment, uint32_t block, enum segment_want want,
 		 struct segment_buffer *buffer, struct segment_block *ret, struct err *err);
 
-/* As segment_read with SEGMENT_HEADERS. */
+/* Like segment_read with SEGMENT_HEADERS. */
 int segment_read_heads(const struct segment *segment, uint32_t block, struct segment_buffer *buffer,
 		       struct segment_heads *ret, struct err *err);
 

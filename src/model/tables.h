@@ -293,7 +293,7 @@ bool tables_moments(struct tables *tables, const struct moment *moments, uint32_
 struct tables_copy {
 	struct tables *into;
 	struct tables_view from;
-	/* By id in `from`; TABLES_FULL = not yet copied. */
+	/* Indexed by id in `from`; TABLES_FULL = not yet copied. */
 	uint32_t *strings, *frames, *nodes, *label_sets, *groups, *series, *links;
 	uint32_t *trail; /* scratch of tables_copy_node */
 	size_t trail_capacity;

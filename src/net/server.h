@@ -81,7 +81,7 @@ struct net_response {
 void net_response_error(const struct net_request *request, struct net_response *response,
 			const struct err *err);
 
-/* Of what handlers fill in but for gRPC's; bytes are added to what `to` has. */
+/* Moves what handlers fill in, except for gRPC; appends the bytes to those of `to`. */
 void net_response_copy(const struct net_response *from, struct net_response *to);
 
 typedef void net_handler_f(void *context, const struct net_request *request,
@@ -110,7 +110,7 @@ struct net_stream {
 	void (*watch)(void *context, const void *state, struct strbuf *out);
 };
 
-/* What a client must be allowed to do, to be let through to a route. */
+/* The permission that a client needs for a route. */
 enum net_role {
 	NET_ROLE_NONE, /* nothing: everyone */
 	NET_ROLE_INGEST,

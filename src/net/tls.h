@@ -22,7 +22,7 @@ struct tls_pem {
 	const char *where;
 };
 
-/* As in Prometheus' web configuration; in the order of strictness. */
+/* The values of Prometheus' web configuration, least strict first. */
 enum tls_client_auth {
 	TLS_CLIENT_NONE,
 	TLS_CLIENT_REQUEST, /* asked for, not looked at */

@@ -263,8 +263,7 @@ static bool follow_call(struct sampler *sampler, size_t call)
 	int fd;
 
 	if (tracepoints_open("syscalls", followed_calls[call].name, &fd, &err)) {
-		log_warn("agent", "changes of mappings are not followed", "cause=\"%s\"",
-			 err.message);
+		log_warn("agent", "cannot follow changes of mappings", "cause=\"%s\"", err.message);
 		return false;
 	}
 	sampler->follow_calls[call] = bpf_program__attach_perf_event(
@@ -273,7 +272,7 @@ static bool follow_call(struct sampler *sampler, size_t call)
 		fd);
 	if (sampler->follow_calls[call])
 		return true; /* the link closes fd */
-	log_warn("agent", "changes of mappings are not followed", "cause=\"%s: %s\"",
+	log_warn("agent", "cannot follow changes of mappings", "cause=\"%s: %s\"",
 		 followed_calls[call].name, strerrordesc_np(errno));
 	close(fd);
 	return false;
@@ -368,8 +367,8 @@ static bool iterate(struct bpf_program *program)
 static void look_at_running(const struct sampler *sampler)
 {
 	if (!iterate(sampler->skeleton->progs.follow_running))
-		log_debug("agent", "processes are first seen by their samples", "cause=\"%s\"",
-			  strerrordesc_np(errno));
+		log_debug("agent", "new processes are noticed at their first sample",
+			  "cause=\"%s\"", strerrordesc_np(errno));
 }
 
 uint64_t sampler_hash_programs(struct sampler *sampler)

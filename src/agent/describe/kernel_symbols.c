@@ -234,7 +234,7 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_
 	else if (symbols->wait_ns < WAIT_MAX_NS)
 		symbols->wait_ns *= 2; /* some addresses never get a name */
 	if (read_symbols(symbols, files->symbols, KALLSYMS, &err) && first)
-		log_warn("agent", "kernel frames stay without names", "reason=\"%s\"", err.message);
+		log_warn("agent", "kernel frames have no names", "reason=\"%s\"", err.message);
 	symbols->code_hash = code_hash;
 }
 

@@ -203,7 +203,7 @@ static int send_extract(struct debuginfo_upload *upload, int fd, const char *pat
 	if (rc == -ERR_BUSY || rc == -ERR_CANCELLED)
 		return rc;
 	metric_add(&failed, 1);
-	log_debug("debuginfo", "file is not sent", "file=\"%s\" cause=\"%s\"", path, err.message);
+	log_debug("debuginfo", "file was not sent", "file=\"%s\" cause=\"%s\"", path, err.message);
 	return rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE || rc == -ERR_IO ? rc : 0;
 }
 
@@ -217,7 +217,7 @@ static int send_file(struct debuginfo_upload *upload, int fd, const char *path, 
 	*ret_has_debug_info = false;
 	if (rc) {
 		metric_add(rc == -ERR_LIMIT ? &too_large : &failed, 1);
-		log_debug("debuginfo", "file is not sent", "file=\"%s\" cause=\"%s\"", path,
+		log_debug("debuginfo", "file was not sent", "file=\"%s\" cause=\"%s\"", path,
 			  err.message);
 		return 0;
 	}

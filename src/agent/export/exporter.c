@@ -178,18 +178,18 @@ static void note_partial_success(struct slice answer)
 	if (!rejected)
 		return;
 	metric_add(&rejected_profiles, rejected < INT32_MAX ? (int64_t)rejected : INT32_MAX);
-	log_warn("export", "the server left profiles out", "count=%llu reason=\"%.*s\"",
-		 (unsigned long long)rejected, SLICE_FMT(message));
+	log_warn("export", "the server rejected some profiles of a batch",
+		 "count=%llu reason=\"%.*s\"", (unsigned long long)rejected, SLICE_FMT(message));
 }
 
 static void note_trouble(const struct exporter *exporter, enum outcome outcome, const char *reason)
 {
 	if (outcome == OUTCOME_REFUSED)
-		log_warn("export", "the server refuses a batch; it is dropped", "reason=\"%s\"",
+		log_warn("export", "the server refused a batch; it is dropped", "reason=\"%s\"",
 			 reason);
 	else if (!exporter->backoff_ns) /* once, not at every try */
-		log_warn("export", "the server cannot be reached; batches wait", "reason=\"%s\"",
-			 reason);
+		log_warn("export", "the server is unreachable; batches wait in memory",
+			 "reason=\"%s\"", reason);
 }
 
 static int64_t call_timeout_ns(struct exporter *exporter)
@@ -299,7 +299,7 @@ static bool deliver_parcel(struct exporter *exporter, const struct parcel *parce
 		enum outcome outcome = send_parcel(exporter, parcel, &retry_after_ns);
 
 		if (outcome == OUTCOME_DONE && exporter->backoff_ns)
-			log_info("export", "the server takes batches again", NULL);
+			log_info("export", "the server accepts batches again", NULL);
 		if (outcome == OUTCOME_DONE) {
 			metric_add(&exports_total, 1);
 			metric_add(&export_bytes, (int64_t)parcel->bytes.len);

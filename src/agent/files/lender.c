@@ -312,7 +312,7 @@ static void give_up(struct lender *lender, struct lane *lane)
 	const struct lender_order order = { .worker = lane->worker, .is_end = 1 };
 	uint64_t device = waiting_at(lane, 0)->question.request.key.device;
 
-	log_warn("files", "a file system does not answer: its files are left alone until it does",
+	log_warn("files", "a file system does not answer: its files are skipped until it does",
 		 "device=%u:%u worker=%d", (unsigned)(device >> MINOR_BITS),
 		 (unsigned)(device & ((1u << MINOR_BITS) - 1)), (int)lane->pid);
 	give_order(lender, &order, -1);
@@ -387,7 +387,8 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 	/* Who may read the file says who may see its code; workers must change no modes. */
 	if (is_done && reply->is_copy &&
 	    fchmod(fd, (mode_t)reply->mode & (S_IRWXU | S_IRWXG | S_IRWXO)))
-		log_debug("files", "a copy has another mode than its file", "path=\"%s\"", path);
+		log_debug("files", "a copied file has another mode than the original",
+			  "path=\"%s\"", path);
 	if (is_done) {
 		answer->key = reply->key;
 		answer->path = mem_strndup(path, reply->path_bytes ? reply->path_bytes - 1 : 0);

@@ -390,8 +390,8 @@ static void look_after_worker(struct jit *jit, int64_t now_ns)
 
 	lock_assert_held(&jit->lock);
 	if (worker && worker->busy && now_ns - worker->began_at_ns > STUCK_NS) {
-		log_warn("jit", "reading names of generated code takes too long: given up",
-			 "pid=%u", worker->reading ? (unsigned)worker->reading->identity.pid : 0);
+		log_warn("jit", "reading names of generated code took too long: given up", "pid=%u",
+			 worker->reading ? (unsigned)worker->reading->identity.pid : 0);
 		abandon_worker(jit);
 		jit->stuck++;
 		metric_add(&jit_stuck, 1);

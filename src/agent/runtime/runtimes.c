@@ -458,7 +458,7 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 {
 	entry->refused = true;
 	runtimes->options.drop(runtimes->options.context, entry->identity.pid);
-	log_warn("runtime", "an interpreter's structures are not as expected: no frames of it",
+	log_warn("runtime", "unknown layout of an interpreter: its frames are not shown",
 		 "pid=%u version=%s", (unsigned)entry->identity.pid, entry->version_text);
 }
 

@@ -348,7 +348,7 @@ static void tell_failure(struct unwind_loader *loader, struct known_binary *bina
 		return;
 	loader->warnings++;
 	binary->is_told = true;
-	log_warn("agent", "no unwind table: stacks through this file are cut",
+	log_warn("agent", "no unwind table: stacks through this file are truncated",
 		 "path=\"%s\" reason=\"%s\"%s", binary->path ? binary->path : "",
 		 binary->reason ? binary->reason : "",
 		 loader->warnings == WARNINGS_MAX
@@ -643,7 +643,7 @@ static void open_cache(struct unwind_loader *loader, const struct unwind_loader_
 
 	if (options->cache_path && options->cache_path[0] &&
 	    table_cache_open(options->cache_path, options->cache_bytes, &loader->fetch.cache, &err))
-		log_warn("agent", "unwind tables are not kept on disk", "reason=\"%s\"",
+		log_warn("agent", "unwind tables are not cached on disk", "reason=\"%s\"",
 			 err.message);
 }
 

@@ -85,7 +85,7 @@ static int build(struct table_fetch *fetch, const struct table_request *request,
 	code = table_file_open(out_fd, request->path, &found->file, err);
 	if (!code && found->file.damaged_count) {
 		metric_add(&unwind_segments_damaged, found->file.damaged_count);
-		log_warn("agent", "a part of an unwind table is left out",
+		log_warn("agent", "damaged part of an unwind table was skipped",
 			 "path=\"%s\" segments=%u reason=\"%s\"", request->path,
 			 found->file.damaged_count, found->file.damage.message);
 	}
@@ -125,7 +125,7 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 		table_cache_discard(fetch->cache, &draft);
 	else if (table_cache_publish(fetch->cache, &draft, found->name, &publish_err)) {
 		metric_add(&unwind_cache_failed, 1);
-		log_debug("agent", "an unwind table is not kept on disk", "reason=\"%s\"",
+		log_debug("agent", "cannot cache an unwind table on disk", "reason=\"%s\"",
 			  publish_err.message);
 	}
 	return 0;

@@ -29,8 +29,8 @@ static bool add_chunk(struct table_placer *placer)
 		return true;
 	}
 	if (code != -ERR_LIMIT) {
-		log_warn("agent", "no more memory for unwind tables", "chunks=%u reason=\"%s\"",
-			 chunks->count, err.message);
+		log_warn("agent", "memory limit for unwind tables reached",
+			 "chunks=%u reason=\"%s\"", chunks->count, err.message);
 		chunks->max = chunks->count; /* what there is has to do */
 	}
 	return false;

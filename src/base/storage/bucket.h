@@ -29,7 +29,7 @@ struct bucket_entry {
 	uint64_t bytes;
 };
 
-/* What is not 0 ends the list. */
+/* A result other than 0 ends the list. */
 typedef int bucket_entry_f(void *context, const struct bucket_entry *entry, struct err *err);
 
 struct bucket {

@@ -33,7 +33,8 @@ struct cfi_state {
 	uint8_t cfa_register, cfa_index;
 	int8_t cfa_extra;
 	int32_t cfa_offset;
-	/* As given last: instructions that change one of them keep the other, past expressions. */
+	/* The last given: an instruction that changes one keeps the other, even past expressions.
+	 */
 	uint64_t named_register;
 	int64_t named_offset;
 	struct cfi_place ra, fp, sp, bx;

@@ -14,7 +14,7 @@
  */
 bool pprof_is_sound(const struct pprof *profile);
 
-/* Of a sound profile only the values of this sample type, and the samples that have one. */
+/* Reduces a sound profile to the values of this sample type and the samples that have one. */
 void pprof_keep_type(struct pprof *profile, size_t type);
 
 #endif

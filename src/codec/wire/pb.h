@@ -184,7 +184,7 @@ struct pb_shape {
 #define PB_BIT(field) (1u << (field))
 #define PB_BITS(first, last) ((PB_BIT((last) - (first) + 1) - 1) << (first))
 
-/* As pb_next, but skips fields that the shape does not know and refuses a wrong wire type. */
+/* Like pb_next, but skips fields that the shape lacks and refuses a wrong wire type. */
 static inline bool pb_next_known(struct pb_reader *reader, const struct pb_shape *shape,
 				 struct pb_field *ret)
 {

@@ -13,7 +13,7 @@
 
 struct net_client;
 
-/* Whom a client trusts and how it proves itself. All may be NULL. The texts are borrowed. */
+/* Certificate authorities and credentials of a client. All may be NULL. Texts are borrowed. */
 struct net_access {
 	bool tls;		/* also when the address has no scheme */
 	bool trusts_everyone;	/* the server's certificate is not looked at */

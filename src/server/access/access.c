@@ -174,10 +174,10 @@ static void read_again(struct access *access)
 		state_unref(access->state);
 		access->state = state;
 		metric_add(&count_reloaded, 1);
-		log_info("access", "web configuration read again", "path=\"%s\"", access->path);
+		log_info("access", "web configuration reloaded", "path=\"%s\"", access->path);
 	} else if (!access->failed) {
 		metric_add(&count_failed, 1);
-		log_error("access", "web configuration not taken; the old one stays in force",
+		log_error("access", "web configuration is invalid; the old one stays in force",
 			  "error=\"%s\"", err.message);
 	}
 	access->failed = rc;

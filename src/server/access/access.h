@@ -27,7 +27,7 @@ int access_open(const char *path, const char *own_token, struct access **ret, st
 void access_close(struct access *access); /* accepts NULL */
 
 bool access_has_tls(const struct access *access);
-/* True if it lets anyone in who just connects. */
+/* True if anyone who can connect may do everything. */
 bool access_is_open(const struct access *access);
 
 /* The headers that the file wants in each answer, "name: value\r\n" lines; as they were at open. */
@@ -37,8 +37,8 @@ struct tls *access_tls(void *access);
 int access_authorize(void *access, const struct net_request *request, enum net_role role,
 		     bool at_once);
 /*
- * True if somebody who was let through may also do that: for answers that tell some more than
- * others. NULL: everyone may do everything. Not on the loop thread.
+ * True if a client that was let through has this permission, too: for answers that tell some more
+ * than others. NULL: everyone may do everything. Not on the loop thread.
  */
 bool access_permits(struct access *access, const struct net_request *request, enum net_role role);
 

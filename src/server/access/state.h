@@ -32,7 +32,7 @@ int state_read(const char *path, struct state **ret, struct err *err);
 struct state *state_ref(struct state *state);
 void state_unref(struct state *state); /* accepts NULL */
 
-/* True if one of its files is another one now. */
+/* True if one of its files has changed. */
 bool state_is_stale(const struct state *state);
 
 #endif

@@ -72,7 +72,7 @@ enum debuginfo_content {
 	DEBUGINFO_SPLIT,   /* package of the program's split units (.dwp) */
 };
 
-/* What somebody would send. Slices are borrowed during the call. */
+/* A file that a client offers. Slices are borrowed during the call. */
 struct debuginfo_offer {
 	struct slice build_id; /* hex */
 	struct slice hash;     /* of the content; one of 64 hex digits is a SHA-256; may be empty */
@@ -99,8 +99,8 @@ enum debuginfo_verdict {
 };
 
 /*
- * Whether to send. Who is told yes has a few seconds to begin, in which others are told
- * DEBUGINFO_IN_PROGRESS. ERR_INVALID for what is no build id.
+ * Decides if the client should send. A client that is told yes has a few seconds to begin, in which
+ * others are told DEBUGINFO_IN_PROGRESS. ERR_INVALID for what is no build id.
  */
 int debuginfo_ask(struct debuginfo *debuginfo, const struct debuginfo_offer *offer,
 		  enum debuginfo_verdict *ret, struct err *err);
@@ -142,7 +142,7 @@ struct debuginfo_file {
 };
 typedef void debuginfo_file_f(void *context, const struct debuginfo_file *file);
 
-/* What is coming, or was cut off. */
+/* An upload that is in progress or was interrupted. */
 struct debuginfo_coming {
 	struct slice build_id;
 	const char *state; /* "asked", "receiving", "cut off" */
@@ -151,7 +151,7 @@ struct debuginfo_coming {
 typedef void debuginfo_coming_f(void *context, const struct debuginfo_coming *coming);
 void debuginfo_each_coming(struct debuginfo *debuginfo, debuginfo_coming_f *visit, void *context);
 
-/* What debuginfod servers were asked for. Slices live during the call. */
+/* A request to debuginfod servers. Slices live during the call. */
 struct debuginfo_asked {
 	struct slice build_id;
 	const char *state; /* "waiting", "fetching", "here", "not there", "failed" */

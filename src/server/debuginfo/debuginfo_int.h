@@ -52,7 +52,7 @@ struct upload {
 	struct debuginfo_record record;
 };
 
-/* What is left of an upload that was cut off. */
+/* The remains of an interrupted upload. */
 struct partial {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	char id[DISK_UPLOAD_ID_BYTES];

@@ -407,7 +407,7 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 		debuginfod_stop(debuginfod);
 		return rc;
 	}
-	log_info("debuginfod", "asked for missing symbols", "servers=%zu first=\"%s\"",
+	log_info("debuginfod", "requested missing symbols", "servers=%zu first=\"%s\"",
 		 debuginfod->urls_count, strbuf_text(&debuginfod->urls[0]));
 	*ret = debuginfod;
 	return 0;

@@ -62,8 +62,8 @@ void debuginfod_write_miss(struct debuginfod *debuginfod, const char *name)
 	fd = open(strbuf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0 || write(fd, debuginfod->servers.data, debuginfod->servers.len) < 0 ||
 	    futimens(fd, times))
-		log_warn("debuginfod", "a miss is not kept", "file=\"%s\" cause=\"%s\"",
-			 strbuf_text(&path), strerrordesc_np(errno));
+		log_warn("debuginfod", "cannot store that a file was not found",
+			 "file=\"%s\" cause=\"%s\"", strbuf_text(&path), strerrordesc_np(errno));
 	if (fd >= 0)
 		close(fd);
 	strbuf_free(&path);
@@ -114,7 +114,7 @@ void debuginfod_keep_source(const struct debuginfod *debuginfod, const char *nam
 	if (code && fd >= 0)
 		unlink(strbuf_text(&path));
 	if (code)
-		log_warn("debuginfod", "a source file is not kept", "cause=\"%s\"",
+		log_warn("debuginfod", "cannot store a source file", "cause=\"%s\"",
 			 strerrordesc_np(code));
 	if (fd >= 0)
 		close(fd);

@@ -349,7 +349,7 @@ void disk_touch(const char *path, struct slice build_id, enum debuginfo_kind kin
 	};
 
 	if (utimensat(AT_FDCWD, disk_file_path(path, build_id, kind).text, times, 0))
-		log_warn("debuginfo", "last use is not kept", "cause=\"%s\"",
+		log_warn("debuginfo", "cannot store when a file was last used", "cause=\"%s\"",
 			 strerrordesc_np(errno));
 }
 

@@ -40,7 +40,7 @@ struct ingest_scratch *ingest_scratch_new(struct budget *budget);
 void ingest_scratch_free(struct ingest_scratch *scratch);
 void ingest_scratch_forget_batch(struct ingest_scratch *scratch); /* it was reset or freed */
 
-/* Whom the next requests belong to: a label that clients cannot give. Empty: none. Borrowed. */
+/* The tenant of the next requests: a label that clients cannot set. Empty: none. Borrowed. */
 #define INGEST_TENANT_LABEL "__tenant__"
 void ingest_scratch_set_tenant(struct ingest_scratch *scratch, struct slice tenant);
 
@@ -58,14 +58,14 @@ struct ingest_pprof {
 	size_t labels_count;
 	int64_t now_ns;
 	int64_t from_ns, until_ns; /* as the request says; where the profile does not. 0: neither */
-	bool deltas;	    /* values are of this profile alone, but for inuse_* and the like */
-	bool named_by_type; /* each sample type under the name that Pyroscope gives it */
+	bool deltas;	     /* values are of this profile alone, but for inuse_* and the like */
+	bool named_by_type;  /* each sample type under the name that Pyroscope gives it */
 	bool datadog_labels; /* span ids and times of samples are in labels, as Datadog's are */
 	const struct ingest_type *types; /* what the request says of sample types */
 	size_t types_count;
 };
 
-/* What a request says of one sample type of its profile. */
+/* Properties of one sample type that the request gives. */
 struct ingest_type {
 	struct slice type;
 	struct slice name; /* "mutex_count", to tell mutex from block; empty: none */
@@ -81,7 +81,7 @@ struct ingest_type {
 int ingest_from_pprof(struct ingest_scratch *scratch, const struct ingest_limits *limits,
 		      const struct ingest_pprof *profile, struct tables *into, struct err *err);
 
-/* What OTLP's partial_success reports. */
+/* The counts that OTLP's partial_success reports. */
 struct ingest_partial {
 	int64_t rejected_profiles;
 	char message[256];

@@ -22,7 +22,7 @@
 
 #define NORMALISE_MAP_BYTES 22 /* of an entry of a map, at most: 8 bytes, three eighths used */
 
-/* Of a node: its first child and the next one of its parent; 0 = none. */
+/* Links of a node: its first child and its next sibling; 0 = none. */
 struct normalise_links {
 	uint32_t first_child, next_sibling;
 };

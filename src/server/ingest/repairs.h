@@ -55,7 +55,7 @@ void repairs_count(enum repair repair, int64_t count);
 int64_t repairs_counted(enum repair repair);  /* since the process began */
 const char *repairs_text(enum repair repair); /* what it counts */
 
-/* What this thread has repaired since it began a tally. */
+/* The repairs of this thread since it began to count. */
 void repairs_tally_begin(void);
 int64_t repairs_tallied(enum repair repair);
 

@@ -23,7 +23,7 @@ struct store;
 struct vfs;    /* persist/vfs.h */
 struct bucket; /* base/storage/bucket.h */
 
-/* Of one tenant, besides those of the whole store. */
+/* Limits of one tenant, besides those of the whole store. */
 struct store_tenant_limit {
 	const char *tenant;
 	int64_t retention_ns; /* 0 = that of the store */
@@ -76,7 +76,7 @@ MUST_USE int store_append(struct store *store, const struct tables_view *batch,
 /* 0, or why appends are refused at the moment: a fault, or no room on the disk. Cheap. */
 MUST_USE int store_takes_appends(struct store *store, struct err *err);
 
-/* What a snapshot is for, so that it leaves out what cannot matter. */
+/* What the snapshot will be used for; it leaves out parts that cannot matter. */
 struct store_query {
 	int64_t from_ns, to_ns;		 /* a report is in when from <= start < to */
 	const struct selector *selector; /* NULL: everything */
@@ -128,13 +128,13 @@ MUST_USE int store_stat(struct store *store, struct store_stat *ret, struct err 
 
 /* How far the bucket is behind the store. */
 struct store_bucket_stat {
-	bool on;	      /* the store has one */
-	bool fenced;	      /* another process writes there: this store takes nothing any more */
-	int64_t behind_ns;    /* age of the oldest acknowledged report that it lacks; 0 = none */
-	int64_t saved_at_ns;  /* when it was last brought up to date; 0 = never */
-	uint64_t manifest;    /* number of the newest there; 0 = none */
-	uint64_t parts;	      /* of the store's, those in it */
-	char store[33];	      /* the store's name in the bucket */
+	bool on;	     /* the store has one */
+	bool fenced;	     /* another process writes there: this store takes nothing any more */
+	int64_t behind_ns;   /* age of the oldest acknowledged report that it lacks; 0 = none */
+	int64_t saved_at_ns; /* when it was last brought up to date; 0 = never */
+	uint64_t manifest;   /* number of the newest there; 0 = none */
+	uint64_t parts;	     /* of the store's, those in it */
+	char store[33];	     /* the store's name in the bucket */
 	char error[ERR_MESSAGE_BYTES]; /* why the last attempt failed; "" = it did not */
 };
 void store_bucket_stat(struct store *store, struct store_bucket_stat *ret);

@@ -24,8 +24,7 @@ void store_make_log_ahead(struct store *store)
 	if (!is_mine)
 		return;
 	if (wal_make_ahead(&store->wal, name, &file, &err))
-		log_warn("store",
-			 "a segment of the log cannot be made ahead: appends will wait for it",
+		log_warn("store", "cannot prepare the next log segment: appends will wait for it",
 			 "error=\"%s\"", err.message);
 	store_take_log(store);
 	wal_give_ahead(&store->wal, name, file);
@@ -70,8 +69,8 @@ static void *run(void *context)
 			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
 			memcpy(last_error, err.message, sizeof(last_error));
 			log_error("store",
-				  "work in the background failed; it is tried again every second, "
-				  "told once a minute",
+				  "background work failed; it is retried every second, "
+				  "logged once a minute",
 				  "error=\"%s\"", err.message);
 		}
 		lock_take(&store->wake_lock);

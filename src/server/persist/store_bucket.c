@@ -111,7 +111,7 @@ static int adopt(struct store *store, uint64_t newest, struct err *err)
 	int rc;
 
 	if (newest < own->place.manifest) {
-		log_warn("store", "the bucket has lost manifests: all parts are put there again",
+		log_warn("store", "the bucket has lost manifests: all parts are uploaded again",
 			 "bucket=\"%s\" newest=%llu expected=%llu", store->options.bucket_url,
 			 (unsigned long long)newest, (unsigned long long)own->place.manifest);
 		return 0;
@@ -687,7 +687,7 @@ static void *run(void *context)
 		if (rc && rc != -ERR_CANCELLED && clock_monotonic_ns() >= quiet_until_ns) {
 			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
 			log_error("store",
-				  "the bucket is not up to date; it is tried again, told once a "
+				  "the bucket is behind; the upload is retried, logged once a "
 				  "minute",
 				  "behind_s=%lld error=\"%s\"",
 				  (long long)(stat.behind_ns / CLOCK_NS_PER_S), err.message);
@@ -725,7 +725,7 @@ static int attach_at_start(struct store *store, struct err *err)
 	int rc = attach(store, &cause);
 
 	if (rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE) {
-		log_warn("store", "the bucket does not answer; it is tried again",
+		log_warn("store", "the bucket does not answer; it will be retried",
 			 "bucket=\"%s\" error=\"%s\"", store->options.bucket_url, cause.message);
 		return 0;
 	}

@@ -70,7 +70,7 @@ static void hold_back_job(struct store *store, const struct compact_plan *plan,
 	for (size_t i = 0; i < plan->parts_count; i++)
 		hold_back(store, plan->parts[i], store_now_ns(store));
 	metric_set(&store_compact_held_back, (int64_t)store->held_back_count);
-	log_warn("store", "parts cannot be compacted; others are, and these are tried again later",
+	log_warn("store", "parts cannot be compacted; they are skipped and retried later",
 		 "inputs=%zu first=%llu tier=%d error=\"%s\"", plan->parts_count,
 		 (unsigned long long)plan->parts[0], plan->tier, err->message);
 }

@@ -73,8 +73,9 @@ int store_settle_tombstones(struct store *store, struct err *err)
 		    edit.items.len > MANIFEST_EDIT_BYTES_MAX / 4)
 			continue; /* or the next time */
 		manifest_edit_tombstone_done(&edit, tombstone->number, now_ns ? now_ns : 1);
-		log_info("store", "deleted for good", "tombstone=%llu selector='%s'",
-			 (unsigned long long)tombstone->number, tombstone->selector);
+		log_info("store", "deleted data was removed from disk",
+			 "tombstone=%llu selector='%s'", (unsigned long long)tombstone->number,
+			 tombstone->selector);
 	}
 	drop_old(state, &edit);
 	if (edit.items.len) {

@@ -66,8 +66,8 @@ static void *run(void *context)
 		if (rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY &&
 		    strcmp(last_error, err.message) != 0) {
 			memcpy(last_error, err.message, sizeof(last_error));
-			log_warn("store", "compaction does not get on; it is tried again",
-				 "error=\"%s\"", err.message);
+			log_warn("store", "compaction failed; it will be retried", "error=\"%s\"",
+				 err.message);
 		}
 		stopped = throttle_sleep(&store->throttle, rc ? RETRY_NS : INTERVAL_NS);
 	}

@@ -127,7 +127,8 @@ static int load_state(struct store *store, struct err *err)
 	if (rc == -ERR_NOT_FOUND && store->options.read_only)
 		return rc; /* the server has gone on: try again */
 	if (rc == -ERR_CORRUPT || rc == -ERR_NOT_FOUND) {
-		log_error("store", "dedupe window and baselines are lost; retries may count twice",
+		log_error("store",
+			  "identities of reports and baselines are lost; retries may count twice",
 			  "path=\"%s\" error=\"%s\"", path.text, err->message);
 		metric_add(&store_wal_damages, 1);
 		if (!store->options.read_only)

@@ -91,12 +91,11 @@ void store_watch_disk(struct store *store)
 	metric_set(&store_disk_free_bytes, (int64_t)free_bytes);
 	metric_set(&store_disk_full, full);
 	if (full && !was)
-		log_error("store",
-			  "the disk is nearly full: no profiles are taken until there is room",
+		log_error("store", "disk is nearly full: profiles are refused until there is space",
 			  "path=\"%s\" free_bytes=%llu reserve_bytes=%llu", store->path,
 			  (unsigned long long)free_bytes, (unsigned long long)reserve);
 	else if (was && !full)
-		log_info("store", "there is room on the disk again: profiles are taken",
+		log_info("store", "disk has free space again: profiles are accepted",
 			 "path=\"%s\" free_bytes=%llu", store->path,
 			 (unsigned long long)free_bytes);
 }

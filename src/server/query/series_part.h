@@ -23,7 +23,7 @@ struct series_part {
 	bool only; /* instead: those of `ids` alone */
 };
 
-/* Of labels as answers show them: without those that begin with "__". */
+/* Labels as answers show them: without names that begin with "__". */
 uint64_t series_part_id(const struct query_series *series);
 bool series_part_has(const struct series_part *part, const struct tables_view *view,
 		     uint32_t label_set);

@@ -61,7 +61,7 @@ void work_begin_crew(struct work *work, size_t count);
 /* Books the time since the last call, or since work_begin, under a step. */
 void work_step_done(struct work *work, enum query_step step);
 
-/* What all threads counted. */
+/* The counts of all threads. */
 struct query_stats work_stats(const struct work *work);
 
 /*
@@ -96,10 +96,10 @@ void work_drop_map(struct work *work, struct idmap *map);
 /* ERR_NO_MEMORY, ERR_DEADLINE or ERR_CANCELLED. */
 int work_check(struct work *work, struct err *err);
 
-/* True if somebody can end it, or its deadline. */
+/* True if a cancel flag or a deadline can end it. */
 bool work_may_end(const struct work *work);
 
-/* What work_check says about memory; for failed allocations. */
+/* The error of work_check about memory; for failed allocations. */
 int work_over_budget(const struct work *work, struct err *err);
 
 /* Steps of what cannot fail: the next work_tick counts them. */

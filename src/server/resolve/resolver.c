@@ -811,7 +811,7 @@ static void keep_offer(struct resolver *resolver, struct binary *binary, struct 
 		close_oldest_offer(resolver);
 	binary->offer_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (binary->offer_fd < 0) {
-		log_warn("resolver", "cannot keep an offered file", "file=\"%.*s\" cause=\"%s\"",
+		log_warn("resolver", "cannot store an offered file", "file=\"%.*s\" cause=\"%s\"",
 			 SLICE_FMT(path), strerrordesc_np(errno));
 		return;
 	}

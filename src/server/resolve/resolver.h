@@ -88,7 +88,7 @@ enum resolve_reason resolver_find(const struct resolver_symbols *symbols, uint64
 				  size_t *ret_count);
 
 /*
- * Whether the look-up of an address would find a name, or why not; reads no texts.
+ * Tells if the look-up of an address would find a name, or why not; reads no texts.
  * *ret_is_address: nor would it find a function.
  */
 enum resolve_reason resolver_check(const struct resolver_symbols *symbols, uint64_t address,

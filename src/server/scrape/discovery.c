@@ -144,8 +144,9 @@ void discovery_publish(struct discovery *discovery, struct found *found)
 	struct found *old;
 
 	if (found->is_cut)
-		log_warn("scrape", "discovery found too much; some is left out", "%s at line %zu",
-			 discovery_config_names[discovery->config->kind], discovery->config->line);
+		log_warn("scrape", "discovery found too many targets; some are skipped",
+			 "%s at line %zu", discovery_config_names[discovery->config->kind],
+			 discovery->config->line);
 	lock_take(&discovery->lock);
 	old = discovery->found;
 	discovery->found = found;
@@ -168,7 +169,7 @@ void discovery_fail(struct discovery *discovery, const struct err *err)
 	discovery->err = *err;
 	lock_give(&discovery->lock);
 	if (is_news)
-		log_warn("scrape", "discovery failed; what it found before stays",
+		log_warn("scrape", "discovery failed; its previous targets stay",
 			 "what=%s line=%zu error=\"%s\"",
 			 discovery_config_names[discovery->config->kind], discovery->config->line,
 			 err->message);

@@ -656,7 +656,7 @@ static void tell_config(const struct scrape_config *config)
 {
 	if (config->has_object_storage)
 		log_warn("scrape",
-			 "object_storage is ignored: firn keeps profiles in --storage-path",
+			 "object_storage is ignored: firn stores profiles in --storage-path",
 			 "file=%s", config->path);
 	log_info("scrape", "configuration read", "file=%s jobs=%zu", config->path,
 		 config->jobs_count);

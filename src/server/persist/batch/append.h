@@ -14,7 +14,7 @@
 	(24 * 3600 * CLOCK_NS_PER_S) /* a replayed report counts once within this                  \
 				      */
 
-/* What became of the reports of one append. Refused ones are not an error of the call. */
+/* The outcome for the reports of one append. Refused reports are not an error of the call. */
 struct append_result {
 	uint32_t reports_stored;
 	uint32_t reports_duplicate; /* seen before: (series, start, batch id) */

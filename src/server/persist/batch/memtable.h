@@ -55,7 +55,7 @@ void memtable_apply(struct memtable *memtable, struct ledger *ledger,
 
 enum memtable_outcome { MEMTABLE_REFUSED, MEMTABLE_AS_IS, MEMTABLE_CONVERTED };
 
-/* What becomes of each report of a batch. */
+/* The decision on each report of a batch. */
 struct memtable_verdict {
 	struct memtable_window window;
 	enum memtable_outcome *outcomes; /* freed by who asked */

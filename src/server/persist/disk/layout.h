@@ -79,7 +79,7 @@ struct layout_list {
 MUST_USE int layout_list(const struct vfs *vfs, const char *dir, struct layout_list *ret,
 			 struct err *err);
 
-/* Of the files that are in force but for the parts: the log, manifests, states. 0 or -errno. */
+/* Sums the live files other than parts: log, manifests, states. 0 or -errno. */
 MUST_USE int layout_other_bytes(const struct vfs *vfs, const char *dir, uint64_t *ret);
 
 /* Moves a damaged file into quarantine/, which is made when missing. Not an error when it is gone.

@@ -103,7 +103,7 @@ struct wal_record {
 	struct slice payload;
 };
 
-/* What a reader learnt; starts as { .last = where the chain begins }. */
+/* What a reader found; starts as { .last = the beginning of the chain }. */
 struct wal_chain {
 	struct wal_position last;
 	uint64_t records;      /* good ones */

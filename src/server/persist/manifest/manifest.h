@@ -60,7 +60,7 @@ struct manifest_tombstone {
 	int64_t done_ns;      /* 0: in force */
 };
 
-/* What the manifest says. */
+/* The state that the manifest records. */
 struct manifest_state {
 	struct part_info *parts; /* ascending by number */
 	size_t parts_count, parts_capacity;

@@ -36,7 +36,7 @@ void tombstones_unref(struct tombstones *tombstones);		  /* accepts NULL */
 /* True if the tombstone may count for reports of the part. */
 bool tombstone_meets(uint64_t number, int64_t from_ns, int64_t to_ns, const struct part_info *part);
 
-/* What of one partition of a part is deleted. */
+/* The deleted reports of one partition of a part. */
 struct tombstone_deletions {
 	struct segment_deletion *items;
 	uint32_t count;

@@ -36,7 +36,7 @@ void dictionary_input_free_maps(struct dictionary_input *input);
 struct dictionary {
 	struct tables_view view; /* no reports, no rows */
 	uint64_t *rows_of_node;
-	/* By provisional id. */
+	/* Indexed by provisional id. */
 	uint32_t *node_numbers, *series_numbers;
 	/* What the view points into. */
 	struct tables gathered;
@@ -59,7 +59,7 @@ void dictionary_merge_finish(struct dictionary_merge *merge, struct dictionary *
 void dictionary_map_nodes(const struct dictionary *dictionary, uint32_t *map, uint32_t count);
 void dictionary_map_series(const struct dictionary *dictionary, uint32_t *map, uint32_t count);
 
-/* By name, then value, label by label; a set that is the beginning of the other comes first. */
+/* Orders by name, then value, label by label; a prefix of another set comes first. */
 int dictionary_label_set_order(const struct tables_view *view, uint32_t left, uint32_t right);
 
 #endif

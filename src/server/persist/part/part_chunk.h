@@ -45,7 +45,7 @@ MUST_USE int part_chunk_pack(struct part_chunk_builder *builder, ZSTD_CCtx *enco
 			     struct throttle *throttle, struct part_chunk *ret,
 			     struct slice *ret_stored, struct err *err);
 
-/* True if the sizes can be true: then memory may be spent on them. */
+/* True if the sizes are plausible: then memory may be allocated for them. */
 bool part_chunk_is_plausible(const struct part_chunk *chunk);
 
 /* Checks and unpacks into chunk->raw bytes at `to`. ERR_CORRUPT. */

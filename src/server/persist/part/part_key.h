@@ -12,7 +12,7 @@
 
 #define PART_KEY_TENANT "__tenant__"
 
-/* What a partition is called; with the group, equal keys do not occur twice in a part. */
+/* The key of a partition; together with the group it is unique in a part. */
 struct part_key {
 	struct slice tenant;  /* "" = the only one */
 	struct slice service; /* "" when no label says */

@@ -9,7 +9,7 @@
 
 #include "server/query/tree/functions.h"
 
-/* By row: more than half of what it has, on both sides of a diff, is below an interrupt. To free.
+/* Indexed by row: more than half of its value, on both sides, is below an interrupt. To free.
  */
 bool *interrupts_find(const struct tree *tree, const struct functions *functions);
 

@@ -95,7 +95,7 @@ static inline struct row_key function_index_key(const struct function_index *ind
 uint32_t function_index_find(const struct function_index *index, const struct row_key *key,
 			     uint64_t hash);
 
-/* Of the rows that end stacks, the first whose hash is not smaller. */
+/* The first row that ends stacks and whose hash is not smaller. */
 uint32_t function_index_from(const struct function_index *index, uint64_t hash);
 
 struct function_occurrence {

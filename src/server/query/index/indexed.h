@@ -16,7 +16,7 @@
 
 #define INDEXED_LIMIT_MAX 4096u /* rows of a table; with more, indexes save nothing */
 
-/* Of the segments of one index. Several threads add to it. */
+/* The segments of one index. Several threads add to it. */
 struct indexed_sums {
 	const struct function_index *index;
 	struct lock lock;

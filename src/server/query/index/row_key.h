@@ -36,7 +36,7 @@ static inline bool row_key_equal(const struct row_key *a, const struct row_key *
 	       slice_equal(a->name, b->name);
 }
 
-/* Of a frame without a name. */
+/* The key of a frame without a name. */
 struct row_key row_key_of_address(struct row_place *place, const struct tables_view *view,
 				  const struct frame *frame, uint64_t *ret_hash);
 

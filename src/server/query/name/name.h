@@ -127,10 +127,10 @@ uint32_t name_group(struct name_table *table, struct slice value);
 /* The binary in it: what two addresses must share to be called the same. */
 struct slice name_binary_of(struct slice mapping);
 
-/* What code is called that has no name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
+/* The text shown for code without a name: "0x4a3f [libfoo.so]", "[anon]", "[unknown]". */
 void name_address(struct strbuf *out, struct slice mapping, uint64_t address);
 
-/* True if the address is in it: else all of a binary without names are one. */
+/* True if the text has the address: else all unnamed code of a binary is one. */
 bool name_has_address(struct slice mapping, uint64_t address);
 
 /* How functions are ordered that have as much: by name, binary, file, as they came. */

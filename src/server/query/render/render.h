@@ -12,7 +12,7 @@
 #include "server/query/query.h"
 #include "server/query/diff/rules.h"
 
-/* As `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion counted once;
+/* Like `go tool pprof -top`: a header, then "flat flat% sum% cum cum% name", recursion once;
  * of a diff as with its -diff_base: what changed, in shares of the base. With intervals, those of
  * flat and cum stand before the name. limit 0 = all. */
 void render_top(const struct tree *tree, size_t limit, struct strbuf *out);
@@ -39,10 +39,10 @@ void render_type_json(struct json *json, const struct profile_type *type, int64_
 void render_function_json(struct json *json, const struct tree *tree,
 			  const struct tree_function *function);
 
-/* Of a diff: the same without the tree, a row per function, those with the largest change first. */
+/* A diff without the tree: a row per function, largest change first. */
 void render_table_json(const struct tree *tree, struct strbuf *out);
 
-/* Whether changes are more than noise: the object of all, and a function's. */
+/* Significance of changes: the object for the whole diff, and for one function. */
 void render_significance_json(const struct comparison *comparison, struct json *json);
 void render_change_json(const struct comparison *comparison, uint32_t row, struct json *json);
 const char *render_method_name(enum significance_method method); /* "blocks" */
@@ -55,7 +55,7 @@ void render_significance_text(const struct comparison *comparison, struct strbuf
 int render_verdict_text(const struct tree *tree, const struct rules *rules,
 			const struct query_limits *limits, struct strbuf *out, struct err *err);
 
-/* What stays without a name, and why: the object that JSON and the UI's format have in common. */
+/* Frames without names and the reasons: the object that JSON and the UI's format share. */
 void render_unresolved_json(const struct tree *tree, struct json *json);
 /* The same for the terminal: a line with the share of all, one per binary; nothing when all have
  * names. */
@@ -96,7 +96,7 @@ struct flamebearer {
 void render_flamebearer(const struct tree *tree, size_t max_nodes, struct flamebearer *ret);
 void flamebearer_free(struct flamebearer *flamebearer);
 
-/* What the answer cost, and where it came from. */
+/* The cost of the answer, and its sources. */
 void render_explain_text(const struct query_stats *stats, struct strbuf *out);
 void render_explain_json(const struct query_stats *stats, struct strbuf *out);
 

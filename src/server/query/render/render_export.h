@@ -26,7 +26,7 @@
 struct resolver;
 struct query_limits; /* query.h */
 
-/* Of bolt alone, which looks addresses up: with what, and what may end its waiting. */
+/* Used by bolt alone, which looks addresses up: the resolver, and what may end the wait. */
 struct render_export_for {
 	struct resolver *resolver;	   /* may be NULL */
 	const struct query_limits *limits; /* NULL: none; checked again by who asked */
@@ -64,7 +64,7 @@ double render_export_ns(const struct tree *tree);
 
 /* At least so many bytes the answer has: before it is made, to be held against a budget. */
 double render_export_bytes(const struct render_export *as, const struct tree *tree);
-/* Of texts that stand with each node. */
+/* Texts that stand with each node. */
 double render_bytes_by_node(const struct tree *tree);
 
 void render_chrome(const struct tree *tree, const struct render_export_for *asked,

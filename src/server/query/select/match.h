@@ -27,7 +27,7 @@ struct match {
 	uint32_t steps;			       /* of regular expressions since match_take_steps */
 };
 
-/* What one label set says: bit i for matcher i. */
+/* The result for one label set: bit i for matcher i. */
 struct match_result {
 	uint64_t present; /* the name is there, not empty */
 	uint64_t passes;  /* ... and satisfies the matcher */

@@ -19,7 +19,7 @@ typedef __int128 mean_wide;
 /* The common denominator so far (from 1) and one more count (>= 1). */
 int64_t mean_denominator(int64_t denominator, uint32_t count);
 
-/* What a value of a series with `count` reports is multiplied by. */
+/* The factor of a value of a series with `count` reports. */
 int64_t mean_weight(int64_t denominator, uint32_t count);
 
 /* numerator / denominator, half away from zero, stopping at the ends of int64. */

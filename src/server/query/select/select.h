@@ -69,7 +69,7 @@ struct select_segment {
 	struct match match;
 	struct select_row_labels *row_labels; /* by label set; of rows that decide on anything */
 	struct select_open *open;	      /* by series */
-	/* Of its stacks, which are not needed then, and what merging makes of it; or NULL. */
+	/* An index that replaces its stacks and their merging; or NULL. */
 	const struct function_index *index;
 	uint32_t index_member;
 	struct indexed_sums *sums; /* shared with other segments of the index */
@@ -118,7 +118,7 @@ struct selection {
 	struct idmap row_group_map;
 };
 
-/* What a selection is for, besides rows. */
+/* What a selection has to find besides rows. */
 struct select_use {
 	int64_t step_ns;  /* not 0: totals are summed on the way, in buckets */
 	bool spread;	  /* into all buckets that a report lasts, by their shares */
@@ -179,7 +179,7 @@ static inline bool select_may_have_times(const struct query_params *params, int6
 	       (!params->spans_count || select_meets_spans(params, start_ns, end_ns));
 }
 
-/* Of a selected series, whether a report is. With by_times its rows decide (times.h). */
+/* True if a report of a selected series is selected. With by_times its rows decide (times.h). */
 static inline bool select_takes_times(const struct selection *selection,
 				      const struct select_segment *in, uint32_t id,
 				      int64_t start_ns, int64_t end_ns)
@@ -193,7 +193,7 @@ static inline bool select_takes_times(const struct selection *selection,
 	return !selection->settled || start_ns == selection->series[id].nearest_ns;
 }
 
-/* True if that asks for more than a start in the segment's range. */
+/* True if the selection needs more than a start in the segment's range. */
 static inline bool select_beyond_range(const struct selection *selection)
 {
 	return selection->by_times || selection->params->spans_count || selection->settled;

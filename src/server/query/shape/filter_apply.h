@@ -37,7 +37,7 @@ void filter_apply_begin(struct filter_apply *applied, struct work *work,
 /* From now on frames and stacks are of the view that the name table names now. */
 int filter_apply_view(struct filter_apply *applied, struct err *err);
 
-/* What the stack's frames say; false when over budget. */
+/* Evaluates the filters on the stack's frames; false when over budget. */
 bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *ret);
 
 /* True if a stack whose frames say that is shown. */

@@ -10,7 +10,7 @@
 
 #define NO_ROW UINT32_MAX
 
-/* What something sums up in pre-order: it is on the path already before the place `until`. */
+/* A sum in pre-order: the item is on the path until the place `until`. */
 struct sum {
 	uint64_t until;
 	int64_t value;
@@ -26,14 +26,14 @@ struct table_row {
 	bool called, inlined; /* as in struct tree_row */
 };
 
-/* Who calls a function that is inlined somewhere. */
+/* The callers of a function that is inlined somewhere. */
 struct edge {
 	uint32_t caller, callee;
 	uint64_t until;
 	bool inlined; /* wherever it occurs */
 };
 
-/* What a frame means when it is one line, not inlined. */
+/* The row of a frame that is one line, not inlined. */
 struct table_place {
 	uint32_t row;  /* + 1; 0 = not known yet; or SPOT_LINES, SPOT_LEFT_OUT */
 	uint32_t item; /* why it has no name; 0: it has */

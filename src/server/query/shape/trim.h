@@ -17,7 +17,7 @@
 #include "server/query/shape/merge.h"
 #include "server/query/name/name.h"
 
-/* Whether params want such a tree; and whether it can be made of these values. */
+/* True if params ask for a trimmed tree; true if these values allow one. */
 bool trim_is_wanted(const struct query_params *params);
 bool trim_suffices(const struct query_params *params, const struct merge *merge);
 

@@ -38,7 +38,7 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
  * tables have them, until trie_free.
  */
 void trie_finish(struct trie *trie, struct tables_view *ret);
-/* Of a finished one: for who has nodes of his own. */
+/* Takes a finished trie: for callers with nodes of their own. */
 void trie_drop_nodes(struct trie *trie);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define COMPARISON_BLOCKS_MAX 24
 
-/* What is compared of a function: it by itself, and with what it called. */
+/* The two values that are compared for a function: self and total. */
 enum comparison_what { COMPARISON_SELF, COMPARISON_TOTAL, COMPARISON_WHATS };
 
 struct comparison {

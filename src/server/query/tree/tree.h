@@ -71,7 +71,7 @@ struct tree_place {
 /* Adds what is known of another part of the same node. */
 void tree_place_add(struct tree_place *place, const struct tree_place *other);
 
-/* Of a diff: what a node has on the side that is compared to. */
+/* In a diff: the values of a node on the base side. */
 struct tree_base {
 	int64_t self, total;
 };

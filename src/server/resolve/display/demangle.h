@@ -13,7 +13,7 @@
 #define DEMANGLE_INPUT_BYTES_MAX ((size_t)64 * 1024)
 #define DEMANGLE_OUTPUT_BYTES_MAX ((size_t)64 * 1024)
 
-/* Of ns::box<int>::put(int): */
+/* Shown for ns::box<int>::put(int): */
 enum demangle_mode {
 	DEMANGLE_FULL,	    /* all of it; the default */
 	DEMANGLE_TEMPLATES, /* ns::box<int>::put */

@@ -201,8 +201,8 @@ static struct symbol_table *load(struct symbol_store *store, const char *path,
 	if (!status) {
 		futimens(fd, NULL); /* used now */
 	} else {
-		log_warn("resolver", "a kept symbol table is made anew", "cause=\"%s\"",
-			 err.message);
+		log_warn("resolver", "stored symbol table is unusable; it is built again",
+			 "cause=\"%s\"", err.message);
 		fstat(fd, &st);
 		lock_take(&store->lock);
 		remove_file(store, path, (uint64_t)st.st_size);
@@ -285,7 +285,7 @@ static void put(struct symbol_store *store, const char *half, const char *path)
 	if (stat(path, &was))
 		was.st_size = 0;
 	if (stat(half, &is) || rename(half, path)) {
-		log_warn("resolver", "a symbol table cannot be kept", "file=\"%s\" cause=\"%s\"",
+		log_warn("resolver", "cannot store a symbol table", "file=\"%s\" cause=\"%s\"",
 			 path, strerrordesc_np(errno));
 		unlink(half);
 	} else {

@@ -22,7 +22,7 @@
 #define SYMBOL_NONE UINT32_MAX
 #define SYMBOL_CHAIN_MAX 256 /* deepest inline chain that is kept */
 
-/* Where functions and lines come from; the better, the higher. */
+/* Sources of functions and lines; better ones have higher values. */
 enum symbol_origin {
 	SYMBOL_ORIGIN_NONE,    /* neither functions nor lines */
 	SYMBOL_ORIGIN_SYMBOLS, /* functions of the ELF symbol tables */
@@ -94,7 +94,7 @@ struct symbol_table {
 	uint32_t named_count; /* functions below it have names */
 	struct symbol_span regions, starts, rows, text_blocks;
 	struct symbol_records scopes, functions;
-	/* Of symbol_lookup: */
+	/* Used by symbol_lookup: */
 	struct symbol_place *declared; /* where each function is */
 	uint32_t *slices; /* of addresses: the block that holds the first; may be NULL */
 	uint32_t slices_count;

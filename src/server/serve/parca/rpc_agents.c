@@ -65,6 +65,6 @@ void rpc_report_panic(void *context, const struct net_request *request,
 	}
 	if (text.len > PANIC_BYTES_MAX)
 		text = slice_tail(text, text.len - PANIC_BYTES_MAX);
-	log_warn("agents", "an agent reports that it crashed", "peer=%.*s stderr=\"%.*s\"",
+	log_warn("agents", "an agent reported a crash", "peer=%.*s stderr=\"%.*s\"",
 		 SLICE_FMT(request->peer), SLICE_FMT(text));
 }

@@ -165,7 +165,7 @@ static void note_damage(struct part *part, const struct err *err)
 	part->info.damaged = true;
 	part->newly_damaged = true;
 	metric_add(&store_parts_damaged, 1);
-	log_error("store", "part is damaged and will be set aside; answers lack it",
+	log_error("store", "part is damaged and will be set aside; answers will lack its data",
 		  "part=%llu reports=%llu error=\"%s\"", (unsigned long long)part->info.number,
 		  (unsigned long long)part->info.reports, err->message);
 }

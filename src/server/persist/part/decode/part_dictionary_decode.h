@@ -12,7 +12,7 @@
 #include "server/persist/part/part_format.h"
 #include "server/persist/part/decode/part_reader.h"
 
-/* What the directory says of a partition's dictionaries. */
+/* The directory's entry for the dictionaries of a partition. */
 struct part_dictionary_shape {
 	uint32_t series, row_label_sets, label_strings, strings, frames, nodes, stacks;
 	const struct part_partition *type; /* group and columns */

@@ -13,7 +13,7 @@
 #include "model/selector.h"
 #include "server/persist/part/decode/part_directory.h"
 
-/* By partition: where the run that it is in ends. To be freed. */
+/* Indexed by partition: the end of its run. The caller frees it. */
 uint32_t *part_find_runs(const struct part_directory *directory);
 
 /*

@@ -44,7 +44,7 @@ struct part_heads {
 	size_t totals_capacity;
 };
 
-/* True if what is kept says the total of each report: else it follows from rows or column 0. */
+/* True if the heads have the total of each report: else it follows from rows or column 0. */
 static inline bool part_column_has_totals(const struct part_column_code *code)
 {
 	return code->mode == PART_COLUMN_VALUES || code->mode == PART_COLUMN_COUNTS;

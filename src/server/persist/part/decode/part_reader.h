@@ -16,7 +16,7 @@
 
 struct part_reader;
 
-/* Of all readers of a cache together. Beyond it, stacks leave memory as soon as nobody uses them.
+/* For all readers of a cache together. Above it, unused stacks are freed at once.
  */
 struct part_budget {
 	_Atomic size_t used_bytes;
