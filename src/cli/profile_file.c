@@ -168,7 +168,7 @@ static int make_source(struct profile_file *file, const char *sample_type, const
 	int rc;
 
 	if (!view.reports_count)
-		return err_set(err, ERR_INVALID, "there is no profile in it");
+		return err_set(err, ERR_INVALID, "it contains no profile");
 	set_kinds(file, &view);
 	set_range(file, &view);
 	segment_of_tables(&file->segment, &view);
@@ -300,7 +300,7 @@ int profile_format_of(const char *name, const char *path, const struct render_ex
 		return 0;
 	if (name)
 		return err_set(err, ERR_INVALID,
-			       "--format: \"%s\" is none of firn, " RENDER_EXPORT_NAMES, name);
+			       "--format: \"%s\" is not one of firn, " RENDER_EXPORT_NAMES, name);
 	return err_set(err, ERR_INVALID,
 		       "\"%s\": end it in .pb.gz, .folded, .speedscope.json or .firn, or give "
 		       "--format (firn, " RENDER_EXPORT_NAMES ")",

@@ -16,7 +16,7 @@ static int apply_common(const struct verb *verb, const struct verb_common *commo
 
 	if (common->log_level && !log_parse_level(common->log_level, &level))
 		return err_set(err, ERR_INVALID,
-			       "--log-level: \"%s\" is none of debug, info, warn, error",
+			       "--log-level: \"%s\" is not one of debug, info, warn, error",
 			       common->log_level);
 	if (common->log_format && !log_parse_format(common->log_format, &format))
 		return err_set(err, ERR_INVALID, "--log-format: \"%s\" is neither logfmt nor json",

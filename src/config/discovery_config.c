@@ -160,7 +160,7 @@ static const char *why_bad(const struct discovery_config *config)
 	case DISCOVERY_STATIC:
 		for (size_t i = 0; i < config->labels.count; i++)
 			if (!rule_labels_is_name(config->labels.items[i].name))
-				return "\"labels\" has what is no name of a label";
+				return "\"labels\" has an invalid label name";
 		return NULL;
 	case DISCOVERY_FILE:
 		return config->files.count ? NULL : "\"files\" is missing";
@@ -171,7 +171,7 @@ static const char *why_bad(const struct discovery_config *config)
 			       : "\"url\" has to begin with http:// or https://";
 	case DISCOVERY_DOCKER:
 		if (config->port > UINT16_MAX)
-			return "\"port\" is no port";
+			return "\"port\" is not a port number";
 		for (size_t i = 0; i < config->filters_count; i++)
 			if (!config->filters[i].name.len)
 				return "a filter has no \"name\"";

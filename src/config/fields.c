@@ -145,7 +145,7 @@ static int take_count(struct fields_reader *reader, const struct yaml_node_s *va
 	int rc = document_text(reader->document, value, &text, err);
 
 	if (!rc && !slice_parse_u64(text, into))
-		rc = document_error(reader->document, value, err, "\"%.*s\" is no whole number",
+		rc = document_error(reader->document, value, err, "\"%.*s\" is not a whole number",
 				    SLICE_FMT(text));
 	return rc;
 }

@@ -93,7 +93,7 @@ static int take_modulus(void *context, const struct yaml_node_s *value, struct e
 	int rc = document_text(reading->document, value, &text, err);
 
 	if (!rc && !slice_parse_u64(text, &reading->rule->modulus))
-		rc = document_error(reading->document, value, err, "\"%.*s\" is no whole number",
+		rc = document_error(reading->document, value, err, "\"%.*s\" is not a whole number",
 				    SLICE_FMT(text));
 	return rc;
 }

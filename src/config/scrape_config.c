@@ -299,7 +299,7 @@ static int finish_job(struct fields_reader *reader, const struct scrape_config *
 	for (size_t i = 0; i + 1 < config->jobs_count; i++)
 		if (slice_equal(config->jobs[i].name, job->name))
 			return document_error(reader->document, at, err,
-					      "there are two jobs \"%.*s\"", SLICE_FMT(job->name));
+					      "two jobs are named \"%.*s\"", SLICE_FMT(job->name));
 	if (!slice_is(job->scheme, "http") && !slice_is(job->scheme, "https"))
 		return document_error(reader->document, at, err,
 				      "\"scheme\" is neither http nor https");
@@ -394,7 +394,7 @@ static int read_document(struct fields_reader *reader, struct scrape_config *con
 	for (size_t i = 0; !rc && i < config->external_labels.count; i++)
 		if (!rule_labels_is_name(config->external_labels.items[i].name))
 			rc = document_error(reader->document, root, err,
-					    "external_labels: \"%.*s\" is no name of a label",
+					    "external_labels: \"%.*s\" is not a label name",
 					    SLICE_FMT(config->external_labels.items[i].name));
 	return rc ? rc : fields_read(reader, root, second_fields, config, err);
 }

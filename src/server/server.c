@@ -61,7 +61,7 @@ static int open_access(struct server *server, const struct server_options *optio
 	return err_set(err, ERR_DENIED,
 		       "listen on \"%s\": everyone who can reach this address could read and write "
 		       "profiles; name users or tokens in --web-config-file, give "
-		       "--web-allow-unauthenticated if that is meant, or listen on 127.0.0.1",
+		       "--web-allow-unauthenticated if you want that, or listen on 127.0.0.1",
 		       options->http_address);
 }
 

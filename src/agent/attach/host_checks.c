@@ -151,7 +151,7 @@ static void check_perf_events(struct host_check *check)
 	if (!failed)
 		fine(check, "Each CPU has a clock to take samples by.");
 	else if (failed == -ENOSYS)
-		judge(check, HOST_CHECK_MISSING, "There is no clock to take samples by.",
+		judge(check, HOST_CHECK_MISSING, "No clock to sample by.",
 		      "boot a kernel built with CONFIG_PERF_EVENTS");
 	else if (may_use_bpf())
 		judge(check, HOST_CHECK_MISSING, "The kernel refuses to open the sampling clock.",

@@ -248,7 +248,7 @@ static int read_instructions(struct sending *sending, struct slice answer, struc
 			sending->received = field.value;
 	}
 	if (!sending->id[0] || strategy != STRATEGY_GRPC)
-		return err_set(err, ERR_UNSUPPORTED, "the server wants the file in another way");
+		return err_set(err, ERR_UNSUPPORTED, "the server requires another way to upload");
 	return 0;
 }
 

@@ -54,9 +54,9 @@ struct exporter {
 };
 
 static METRIC_COUNTER(exports_total, "firn_agent_exports_total", "",
-		      "Batches that the server has taken.");
+		      "Batches that the server acknowledged.");
 static METRIC_COUNTER(export_bytes, "firn_agent_export_bytes_total", "",
-		      "Bytes of the batches that the server has taken, before compression.");
+		      "Bytes of acknowledged batches, before compression.");
 static METRIC_COUNTER(retries, "firn_agent_export_retries_total", "",
 		      "Calls that failed and are tried again.");
 static METRIC_GAUGE(queue_bytes, "firn_agent_export_queue_bytes", "", "Bytes waiting to be sent.");

@@ -58,7 +58,7 @@ static int check_external(const struct agent_config *config, const struct docume
 
 		if (!rule_labels_is_name(name) || slice_starts_with(name, META_PREFIX))
 			return document_error(document, root, err,
-					      "external_labels: \"%.*s\" is no name of a label",
+					      "external_labels: \"%.*s\" is not a label name",
 					      SLICE_FMT(name));
 		if (!slice_is_utf8(config->external.items[i].value))
 			return document_error(document, root, err,

@@ -60,7 +60,7 @@ static METRIC_COUNTER(lookups_found, LOOKUPS, "{result=\"found\"}", LOOKUPS_HELP
 static METRIC_COUNTER(lookups_unknown, LOOKUPS, "{result=\"unknown\"}", LOOKUPS_HELP);
 static METRIC_COUNTER(lookups_failed, LOOKUPS, "{result=\"failed\"}", LOOKUPS_HELP);
 static METRIC_GAUGE(containers_known, "firn_agent_containers", "",
-		    "Containers that names are kept of.");
+		    "Containers whose names are cached.");
 
 void container_names_metrics_register(void)
 {

@@ -185,7 +185,7 @@ static int call(struct container_source *source, const char *method, struct slic
 	if (call.timeout_ns <= 0)
 		return err_set(err, ERR_DEADLINE, "%s: no answer in time", method);
 	if (atomic_load(&source->cancelled))
-		return err_set(err, ERR_CANCELLED, "%s: nobody waits for it any more", method);
+		return err_set(err, ERR_CANCELLED, "%s: the request was abandoned", method);
 	code = net_client_call(source->client, &call, &reply, err);
 	if (code)
 		return code;

@@ -620,7 +620,7 @@ static void render_missing(void *context, struct strbuf *out)
 	uint32_t shown = 0;
 
 	metrics_add_family(out, "firn_agent_unwind_missing", "gauge",
-			   "Files whose unwind table is not to be had, and why.");
+			   "Files without an unwind table, and why.");
 	lock_take(&loader->lock);
 	for (uint32_t id = 0; shown < MISSING_SHOWN_MAX && id < UNWIND_BINARIES_MAX; id++) {
 		const struct known_binary *binary = loader->known.items[id];

@@ -306,7 +306,8 @@ static int run(int argc, char **argv)
 		prctl(PR_SET_NAME, "firn"); /* started as /proc/self/exe: it would be "exe" */
 		/* It may have ended before that. */
 		if (getppid() != binary_channel_opener((int)values.binary_channel)) {
-			err_set(&err, ERR_UNAVAILABLE, "who started this agent has ended");
+			err_set(&err, ERR_UNAVAILABLE,
+				"the process that started this agent has ended");
 			return verb_error(&verb_agent, &err);
 		}
 	}

@@ -112,7 +112,7 @@ static int check(const struct query_verb_options *values, const struct option_op
 			       "'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'");
 	if (!is_format(values->output))
 		return err_set(err, ERR_INVALID,
-			       "--output: \"%s\" is none of top, flamegraph, json, "
+			       "--output: \"%s\" is not one of top, flamegraph, json, "
 			       "series, " RENDER_EXPORT_NAMES,
 			       values->output);
 	if ((values->sum_by || values->step) && strcmp(values->output, "series"))

@@ -57,14 +57,14 @@ static const struct option_verb spec = {
 	.name = "top",
 	.operands = "",
 	.summary = "show what runs now, by function, in the terminal",
-	.details =
-		"Keys: f sorts by the function itself, c by the function with its callees; /\n"
-		"searches for a name; space pauses; q quits. If standard output is no terminal,\n"
-		"one table is printed.\n"
-		"\n"
-		"  sudo firn top\n"
-		"  sudo firn top -p \"$(pidof nginx | tr ' ' ,)\"\n"
-		"  sudo firn top -d 10s | head -20",
+	.details = "Keys: f sorts by the function itself, c by the function with its callees; /\n"
+		   "searches for a name; space pauses; q quits. If standard output is not a "
+		   "terminal,\n"
+		   "one table is printed.\n"
+		   "\n"
+		   "  sudo firn top\n"
+		   "  sudo firn top -p \"$(pidof nginx | tr ' ' ,)\"\n"
+		   "  sudo firn top -d 10s | head -20",
 	.options = options,
 	.options_count = VERB_COUNT_OF(options),
 };

@@ -107,7 +107,7 @@ static int read_pax(struct tar_reader *reader, struct err *err)
 			strbuf_add_slice(&reader->next_name, value);
 		} else if (slice_is(key, "size")) {
 			if (!slice_parse_u64(value, &reader->next_size))
-				return wrong(reader, "a size that is no number", err);
+				return wrong(reader, "a size that is not a number", err);
 			reader->has_next_size = true;
 		}
 		rest = slice_tail(rest, (size_t)len);
@@ -178,7 +178,7 @@ static int read_header(struct tar_reader *reader, struct err *err)
 	    checksum != checksum_of(block))
 		return wrong(reader, "no header", err);
 	if (!parse_number(block + SIZE_AT, SIZE_LEN, &bytes))
-		return wrong(reader, "a size that is no number", err);
+		return wrong(reader, "a size that is not a number", err);
 	reader->type = block[TYPE_AT];
 	if (strchr("xgLK", reader->type) && reader->type) {
 		if (bytes > EXTENDED_BYTES_MAX)

@@ -44,7 +44,7 @@ static int64_t read_number(struct jfr_reader *reader)
 		uint8_t byte;
 
 		if (reader->at >= reader->end) {
-			fail(reader, ERR_INVALID, "a number goes beyond the end");
+			fail(reader, ERR_INVALID, "a number exceeds the input");
 			return 0;
 		}
 		byte = (uint8_t)reader->chunk->bytes.data[reader->at++];
@@ -64,7 +64,7 @@ static struct slice take(struct jfr_reader *reader, uint64_t len)
 	if (reader->failed)
 		return bytes;
 	if (len > reader->end - reader->at) {
-		fail(reader, ERR_INVALID, "a value goes beyond the end");
+		fail(reader, ERR_INVALID, "a value exceeds the input");
 		return bytes;
 	}
 	bytes = slice_from(reader->chunk->bytes.data + reader->at, (size_t)len);
@@ -249,7 +249,7 @@ static struct slice read_text(struct jfr_reader *reader)
 static bool room(struct jfr_reader *reader, size_t count)
 {
 	return count < reader->chunk->elements_max ||
-	       fail(reader, ERR_LIMIT, "more elements than are taken");
+	       fail(reader, ERR_LIMIT, "more elements than allowed");
 }
 
 static enum jfr_primitive primitive_of(struct slice name)

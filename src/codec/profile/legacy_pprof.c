@@ -334,10 +334,11 @@ static int decode_lines(struct slice text, const struct lines_form *form,
 		if (found < 0)
 			continue;
 		if (found < form->columns || push_addresses(line, &maps, into))
-			rc = err_set(err, ERR_INVALID,
-				     "legacy profile: line %zu is no sample: expected %d numbers, "
-				     "@ and addresses",
-				     number, form->columns);
+			rc = err_set(
+				err, ERR_INVALID,
+				"legacy profile: line %zu is not a sample: expected %d numbers, "
+				"@ and addresses",
+				number, form->columns);
 		scale_values(form, values);
 		if (!rc)
 			stack_builder_sample(into, false, values);
@@ -430,5 +431,5 @@ int legacy_pprof_decode(struct slice bytes, struct stack_builder *into, struct e
 		return decode_go_count(bytes, name, into, err);
 	if (open_words(bytes, WORDS_NATIVE, &words, &period_us))
 		return decode_cpu(words, period_us, into, err);
-	return err_set(err, ERR_INVALID, "this is no profile of gperftools");
+	return err_set(err, ERR_INVALID, "this is not a profile of gperftools");
 }

@@ -48,7 +48,7 @@ static int read_node(struct walk *walk, struct node *ret)
 	if (!pb_varint(in, &len))
 		return fail(walk, ERR_INVALID, "no length of a name");
 	if (len > (uint64_t)(in->end - in->at))
-		return fail(walk, ERR_INVALID, "a name goes beyond the end");
+		return fail(walk, ERR_INVALID, "a name exceeds the input");
 	ret->name = slice_from(in->at, (size_t)len);
 	in->at += len;
 	if (!pb_varint(in, &ret->value) || !pb_varint(in, &ret->children))

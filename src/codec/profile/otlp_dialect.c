@@ -249,7 +249,7 @@ static int judge(struct marks *marks, struct slice request, enum otlp_dialect *r
 	if (marks->profiles && !marks->dictionary && !marks->own_tables)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "decode OTLP profiles: neither a dictionary nor tables in the "
-			       "profiles, so this is no version from 1.5 on");
+			       "profiles, so this is not a version from 1.5 on");
 	if (marks->profiles && (!marks->dictionary || marks->before_1_8)) {
 		*ret = marks->dictionary ? OTLP_1_7 : OTLP_1_5;
 		return 0;

@@ -47,7 +47,7 @@ static int read_frames(struct reader *reader, const json_t *frames)
 	size_t count = json_array_size(frames);
 
 	if (!json_is_array(frames))
-		return wrong(reader, "shared.frames is no array");
+		return wrong(reader, "shared.frames is not an array");
 	reader->locations = mem_new_array(uint64_t, count + 1);
 	reader->locations_count = count;
 	for (size_t i = 0; i < count; i++) {

@@ -262,7 +262,7 @@ int xml_add_text(struct slice text, struct strbuf *out, struct err *err)
 		end = slice_find_byte(text, ';');
 		name = slice_from(text.data, end == SIZE_MAX ? 0 : end);
 		if (!add_entity(name, out))
-			return err_set(err, ERR_INVALID, "XML: \"&%.*s\" is no character",
+			return err_set(err, ERR_INVALID, "XML: \"&%.*s\" is not a character",
 				       (int)(text.len < 12 ? text.len : 12), text.data);
 		text = slice_tail(text, end + 1);
 	}

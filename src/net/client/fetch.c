@@ -47,7 +47,7 @@ static int receive(struct link *link, const struct fetch *fetch, struct slice *r
 			until_ns = fetch->deadline_at_ns;
 		rc = link_receive(link, ret, until_ns, err);
 		if (is_cancelled(fetch))
-			return err_set(err, ERR_CANCELLED, "nobody waits for it any more");
+			return err_set(err, ERR_CANCELLED, "the request was abandoned");
 		if (rc != -ERR_DEADLINE || clock_monotonic_ns() >= fetch->deadline_at_ns)
 			return rc;
 	}

@@ -178,8 +178,8 @@ static void refuse_host(struct exchange *exchange)
 	if (host.len > HOST_SHOWN_BYTES)
 		host.len = HOST_SHOWN_BYTES;
 	snprintf(detail, sizeof(detail),
-		 "\"%.*s\" is no name of this server, which asks nobody who they are: a web page "
-		 "could have made that name lead here; if it is meant, start with "
+		 "\"%.*s\" is not a name of this server, which requires no login: a web page "
+		 "could have pointed that name here; if you want to use the name, start with "
 		 "--web-allowed-host %.*s",
 		 SLICE_FMT(host), SLICE_FMT(host));
 	exchange_refuse(exchange, REFUSAL_HOST, detail);

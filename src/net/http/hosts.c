@@ -123,7 +123,7 @@ int hosts_add(struct hosts *hosts, struct slice name, struct err *err)
 		add(hosts, text);
 	else
 		return err_set(err, ERR_INVALID,
-			       "\"%.*s\" is no name of a host (write NAME, an address, or *)",
+			       "\"%.*s\" is not a host name (write NAME, an address, or *)",
 			       SLICE_FMT(name));
 	return 0;
 }

@@ -136,7 +136,7 @@ static const char *check_header(struct http1 *http)
 		uint64_t length;
 
 		if (!slice_parse_u64(value, &length))
-			return "a Content-Length that is no number";
+			return "a Content-Length that is not a number";
 	}
 	return NULL;
 }

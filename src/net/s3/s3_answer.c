@@ -120,7 +120,7 @@ int s3_answer_list(struct slice body, struct s3_list *ret, struct err *err)
 	if (!rc)
 		rc = more;
 	if (!rc && !slice_is(leaves.opened[0], "ListBucketResult"))
-		rc = err_set(err, ERR_INVALID, "the answer is no list");
+		rc = err_set(err, ERR_INVALID, "the answer is not a list");
 	if (!rc && list.is_cut && !list.next.len)
 		rc = err_set(err, ERR_INVALID, "the list is cut and does not say where it goes on");
 	strbuf_free(&leaves.text);

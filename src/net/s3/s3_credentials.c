@@ -151,7 +151,7 @@ int s3_credentials_of_json(struct slice text, struct s3_credentials *ret, struct
 
 	if (!json_is_object(root)) {
 		json_decref(root);
-		return err_set(err, ERR_INVALID, "the answer is no JSON object");
+		return err_set(err, ERR_INVALID, "the answer is not a JSON object");
 	}
 	set_member(root, "AccessKeyId", &made.access_key);
 	set_member(root, "SecretAccessKey", &made.secret_key);
@@ -322,7 +322,7 @@ static int from_container(struct tls *tls, struct s3_credentials *ret, struct er
 			    rc ? "" : parts.authority);
 	}
 	if (!rc && path[0] != '/')
-		rc = err_set(err, ERR_INVALID, "\"%.100s\" is no path", path);
+		rc = err_set(err, ERR_INVALID, "\"%.100s\" is not a path", path);
 	if (!rc)
 		rc = container_token(&headers, err);
 	if (!rc)

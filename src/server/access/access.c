@@ -152,7 +152,7 @@ static int check_change(const struct access *access, const struct state *state, 
 	if (lets_anyone_in(&state->config) && !lets_anyone_in(&access->state->config))
 		return err_set(err, ERR_INVALID,
 			       "%s: it names no users and no tokens any more, which would let "
-			       "anyone in; restart the server if that is meant",
+			       "anyone in; restart the server if you want that",
 			       access->path);
 	return 0;
 }

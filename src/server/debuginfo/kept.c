@@ -10,7 +10,7 @@
 
 static METRIC_COUNTER(removed, "firn_debuginfo_files_removed_total", "",
 		      "Files removed because they were over the age or the size.");
-static METRIC_GAUGE(files, "firn_debuginfo_files", "", "Files of debug information kept.");
+static METRIC_GAUGE(files, "firn_debuginfo_files", "", "Stored files of debug information.");
 static METRIC_GAUGE(files_bytes, "firn_debuginfo_bytes", "", "Their size.");
 
 void debuginfo_kept_register(void)

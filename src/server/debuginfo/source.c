@@ -63,9 +63,10 @@ static int read_file(int fd, bool public_only, struct strbuf *out, struct err *e
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		return 0;
 	if (public_only && !(status.st_mode & S_IROTH))
-		return err_set(err, ERR_DENIED,
-			       "not everybody on this host may read the file, and nobody logs in "
-			       "here (--web-config-file)");
+		return err_set(
+			err, ERR_DENIED,
+			"some users of this host may not read the file, and no login is required "
+			"here (--web-config-file)");
 	if ((uint64_t)status.st_size > SOURCE_FILE_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "the file has %lld bytes, more than %zu",
 			       (long long)status.st_size, SOURCE_FILE_BYTES_MAX);
@@ -130,7 +131,7 @@ static int check_query(struct slice build_id, struct slice path,
 		       char ret_id[ELF_BUILD_ID_TEXT_BYTES], struct err *err)
 {
 	if (build_id.len && !debuginfo_normalise_id(build_id, ret_id))
-		return err_set(err, ERR_INVALID, "\"%.*s\" is no build id",
+		return err_set(err, ERR_INVALID, "\"%.*s\" is not a build id",
 			       (int)(build_id.len < 200 ? build_id.len : 200), build_id.data);
 	if (!source_tar_path(path).len || path.len > SOURCE_PATH_BYTES_MAX || !slice_is_utf8(path))
 		return err_set(err, ERR_INVALID, "no path of a source file");

@@ -669,7 +669,7 @@ int debuginfo_confirm(struct debuginfo *debuginfo, struct slice build_id, struct
 	}
 	lock_give(&debuginfo->lock);
 	if (is_under_way)
-		return err_set(err, ERR_INVALID, "the upload has not come as a whole");
+		return err_set(err, ERR_INVALID, "the upload is incomplete");
 	if (!is_here)
 		return err_set(err, ERR_NOT_FOUND, "no such upload for this build id");
 	return 0;

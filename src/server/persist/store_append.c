@@ -273,7 +273,7 @@ int store_takes_appends(struct store *store, struct err *err)
 		rc = err_set(err, ERR_NO_SPACE, "parts cannot be written: %.400s",
 			     store->seal_err.message);
 	else if (store->log_full)
-		rc = err_set(err, ERR_NO_SPACE, "there is no room for the log");
+		rc = err_set(err, ERR_NO_SPACE, "no disk space for the log");
 	lock_give(&store->lock);
 	return rc;
 }

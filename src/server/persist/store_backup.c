@@ -186,7 +186,7 @@ static int check_log(const struct backup *backup, struct err *err)
 	int rc = manifest_load(&now, backup->vfs, backup->from, false, err);
 
 	if (!rc && now.state.log_generation != backup->manifest.state.log_generation)
-		rc = err_set(err, ERR_NOT_FOUND, "the log goes on faster than it is copied");
+		rc = err_set(err, ERR_NOT_FOUND, "the log grows faster than it is copied");
 	manifest_fini(&now);
 	return rc;
 }

@@ -54,7 +54,7 @@ static int find_store(struct restore *restore, const char *url, const char *want
 	int rc = 0;
 
 	if (wanted && !bucket_is_id(slice_of(wanted)))
-		return err_set(err, ERR_INVALID, "\"%.100s\" is no name of a store in a bucket",
+		return err_set(err, ERR_INVALID, "\"%.100s\" is not a store name in a bucket",
 			       wanted);
 	if (!wanted)
 		rc = restore->bucket->list(restore->bucket, "", NULL, true, see_store, &stores,

@@ -107,7 +107,7 @@ int store_check_space(struct store *store, struct err *err)
 	lock_take(&store->lock);
 	if (store->disk_full)
 		rc = err_set(err, ERR_NO_SPACE,
-			     "no profiles are taken: the disk of \"%.200s\" has %llu MB free, and "
+			     "profiles are refused: the disk of \"%.200s\" has %llu MB free, and "
 			     "%llu MB "
 			     "are kept in reserve; free space, or lower --storage-retention-size",
 			     store->path, (unsigned long long)(store->disk_free_bytes >> 20),

@@ -164,7 +164,8 @@ static const struct {
 	[RESOLVE_OK] = { "ok", "resolved" },
 	[RESOLVE_NO_FILE] = { "no_file", "no file with this build id is known here" },
 	[RESOLVE_NO_SYMBOLS] = { "no_symbols", "the file has no symbol that covers the address" },
-	[RESOLVE_OUTSIDE] = { "outside_file", "the address is in none of the file's segments" },
+	[RESOLVE_OUTSIDE] = { "outside_file",
+			      "the address is outside of all segments of the file" },
 	[RESOLVE_BAD_FILE] = { "bad_file", "the file could not be parsed" },
 	[RESOLVE_NO_BUILD_ID] = { "no_build_id", "the binary has no build id" },
 	[RESOLVE_PENDING] = { "pending", "its symbols are being read" },
@@ -663,10 +664,10 @@ int resolver_open_binary(struct resolver *resolver, struct slice build_id, struc
 		fd = debug_files_open_binary(path, build_id, NULL);
 	if (fd >= 0 && resolver->public_files_only && !is_for_everyone(fd)) {
 		close(fd);
-		return err_set(
-			err, ERR_DENIED,
-			"not everybody on this host may read the program, and nobody logs in "
-			"here (--web-config-file)");
+		return err_set(err, ERR_DENIED,
+			       "some users of this host may not read the program, and no login is "
+			       "required "
+			       "here (--web-config-file)");
 	}
 	return fd >= 0 ? fd
 		       : err_set(err, ERR_NOT_FOUND,

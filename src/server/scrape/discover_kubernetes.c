@@ -52,7 +52,7 @@ static int find_server(struct listing *listing, struct err *err)
 	}
 	if (!host || !port)
 		return err_set(err, ERR_INVALID,
-			       "\"api_server\" is missing, and this is no pod of Kubernetes "
+			       "\"api_server\" is missing, and this is not a pod of Kubernetes "
 			       "(KUBERNETES_SERVICE_HOST is not set)");
 	strbuf_addf(&listing->server, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host,
 		    port);

@@ -150,11 +150,11 @@ static void check(const struct scrape_job *job, struct target_labels *labels)
 		drop(labels, "__scheme__ \"%.*s\" is neither http nor https", SLICE_FMT(scheme));
 	else if (units_parse_duration(interval, &labels->interval_ns, NULL) ||
 		 labels->interval_ns < CLOCK_NS_PER_MS)
-		drop(labels, "__scrape_interval__ \"%.*s\" is no duration over 0",
+		drop(labels, "__scrape_interval__ \"%.*s\" is not a duration over 0",
 		     SLICE_FMT(interval));
 	else if (units_parse_duration(timeout, &labels->timeout_ns, NULL) ||
 		 labels->timeout_ns < CLOCK_NS_PER_MS)
-		drop(labels, "__scrape_timeout__ \"%.*s\" is no duration over 0",
+		drop(labels, "__scrape_timeout__ \"%.*s\" is not a duration over 0",
 		     SLICE_FMT(timeout));
 	if (labels->reason[0])
 		return;

@@ -61,10 +61,10 @@ static void what_is_no_filter_is_refused_with_its_place(void **state)
 		"SS \"a\" b",
 		"filter \"SS \"a\" b\": column 8: expected ',' and a condition, or ';' and a "
 		"filter");
-	expect_refusal("SS line=x", "filter: line \"x\" is no number");
+	expect_refusal("SS line=x", "filter: line \"x\" is not a number");
 	expect_refusal("SS line*=1", "filter: line takes = and != only");
 	expect_refusal("SS address=0x12345678123456789",
-		       "filter: address \"0x12345678123456789\" is no number");
+		       "filter: address \"0x12345678123456789\" is not a number");
 	expect_refusal("SS function=~(", "filter: regular expression \"(\": missing ): (");
 	for (int i = 0; i <= FILTERS_MAX; i++)
 		strbuf_add_text(&many, "SS a;");

@@ -122,7 +122,7 @@ static void rules_decide(void **state)
 	makes(JOB "  relabel_configs: [{target_label: __scheme__, replacement: ftp}]", "memory",
 	      "h:1", "dropped: __scheme__ \"ftp\" is neither http nor https");
 	makes(JOB "  relabel_configs: [{target_label: __scrape_interval__, replacement: '0s'}]",
-	      "memory", "h:1", "dropped: __scrape_interval__ \"0s\" is no duration over 0");
+	      "memory", "h:1", "dropped: __scrape_interval__ \"0s\" is not a duration over 0");
 }
 
 static void a_timeout_is_long_enough(void **state)
@@ -167,7 +167,7 @@ static void mistakes_are_told_with_their_line(void **state)
 	refused(JOB "  http_sd_configs: [{url: lister}]",
 		"f.yml:3: http_sd_configs: \"url\" has to begin with http:// or https://");
 	refused(JOB "  static_configs: [{targets: [a], labels: {a-b: c}}]",
-		"f.yml:3: static_configs: \"labels\" has what is no name of a label");
+		"f.yml:3: static_configs: \"labels\" has an invalid label name");
 	refused(JOB "  bearer_token: a\n  basic_auth: {username: b}",
 		"f.yml:2: at most one of basic_auth, authorization, bearer_token and "
 		"bearer_token_file goes");

@@ -23,7 +23,7 @@ int vfs_open(const struct vfs *vfs, const char *path, unsigned int flags, struct
 		return err_set(err, ERR_CORRUPT,
 			       "open \"%s\": it is a symbolic link, which is not followed", path);
 	if (rc == -ESPIPE || rc == -EISDIR || rc == -ENXIO)
-		return err_set(err, ERR_CORRUPT, "open \"%s\": it is no regular file", path);
+		return err_set(err, ERR_CORRUPT, "open \"%s\": it is not a regular file", path);
 	if (rc)
 		return err_set_errno(err, -rc, "open \"%s\"", path);
 	return 0;

@@ -237,7 +237,7 @@ static int parse_number(struct filter_condition *condition, struct err *err)
 			condition->number * 16 + (uint64_t)(isdigit(c) ? c - '0' : c - 'a' + 10);
 	}
 	if (!valid || (hex && text.len == 2))
-		return err_set(err, ERR_INVALID, "filter: %s \"%.*s\" is no number",
+		return err_set(err, ERR_INVALID, "filter: %s \"%.*s\" is not a number",
 			       fields[condition->field], SLICE_FMT(text));
 	return 0;
 }

@@ -91,7 +91,7 @@ int debug_files_open_by_id(const char *directory, struct slice build_id, struct 
 	int fd = -ERR_NOT_FOUND;
 
 	if (!debug_files_id_valid(build_id))
-		return err_set(err, ERR_INVALID, "open debug file: \"%.*s\" is no build id",
+		return err_set(err, ERR_INVALID, "open debug file: \"%.*s\" is not a build id",
 			       (int)(build_id.len < 256 ? build_id.len : 256),
 			       build_id.len ? build_id.data : "");
 	if (directory && *directory)

@@ -309,7 +309,7 @@ int line_program_open(struct line_program *program, const struct line_sections *
 	*program = (struct line_program){ .sections = *sections, .address_bytes = address_bytes };
 	if (!find_table(program, offset))
 		return err_set(err, ERR_INVALID,
-			       "read line table at offset 0x%" PRIx64 ": it is cut off", offset);
+			       "read line table at offset 0x%" PRIx64 ": it is truncated", offset);
 	if (!read_header(program))
 		return err_set(err, ERR_INVALID,
 			       "read line table at offset 0x%" PRIx64 ": bad header near byte %zu",

@@ -26,10 +26,10 @@ static METRIC_COUNTER(built, "firn_resolve_tables_built_total", "", "Symbol tabl
 static METRIC_COUNTER(build_ns, "firn_resolve_build_seconds_total", "",
 		      "Time spent building symbol tables.");
 static METRIC_COUNTER(reused, "firn_resolve_tables_reused_total", "",
-		      "Symbol tables that were kept, and opened instead of built.");
+		      "Symbol tables opened from disk instead of built.");
 static METRIC_COUNTER(dropped, "firn_resolve_tables_dropped_total", "",
 		      "Symbol tables deleted: over the budget, damaged or of another version.");
-static METRIC_GAUGE(kept_bytes, "firn_resolve_tables_bytes", "", "Symbol tables kept on disk.");
+static METRIC_GAUGE(kept_bytes, "firn_resolve_tables_bytes", "", "Symbol tables on disk.");
 
 struct symbol_store {
 	char *path; /* NULL: nothing is kept */

@@ -89,7 +89,7 @@ static int check_sums(const struct symbol_table *table, const char *name, struct
 	const uint8_t *bytes = table->bytes;
 
 	if (table->len < SYMBOL_HEADER_BYTES || memcmp(bytes, SYMBOL_MAGIC, 8))
-		return corrupt(name, "it is no symbol table", err);
+		return corrupt(name, "it is not a symbol table", err);
 	if (symbol_u32(bytes + SYMBOL_AT_VERSION) != SYMBOL_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "open symbol table \"%s\": version %" PRIu32 ", expected %d", name,
@@ -98,7 +98,7 @@ static int check_sums(const struct symbol_table *table, const char *name, struct
 	    symbol_u32(bytes + SYMBOL_AT_HEADER_CRC))
 		return corrupt(name, "wrong checksum of the header", err);
 	if (symbol_u64(bytes + SYMBOL_AT_BODY_BYTES) != table->len - SYMBOL_HEADER_BYTES)
-		return corrupt(name, "it is cut off", err);
+		return corrupt(name, "it is truncated", err);
 	if (hash_crc32c(0, bytes + SYMBOL_HEADER_BYTES, table->len - SYMBOL_HEADER_BYTES) !=
 	    symbol_u32(bytes + SYMBOL_AT_BODY_CRC))
 		return corrupt(name, "wrong checksum", err);
@@ -233,7 +233,7 @@ static int map_file(struct symbol_table *table, int fd, const char *name, struct
 		return err_set_errno(err, errno, "open symbol table \"%s\"", name);
 	if (!S_ISREG(st.st_mode) || st.st_size < SYMBOL_HEADER_BYTES + SYMBOL_SLACK_BYTES ||
 	    (uint64_t)st.st_size > TABLE_BYTES_MAX)
-		return corrupt(name, "it is no symbol table", err);
+		return corrupt(name, "it is not a symbol table", err);
 	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (bytes == MAP_FAILED)
 		return err_set_errno(err, errno, "map symbol table \"%s\"", name);

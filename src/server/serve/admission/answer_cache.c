@@ -24,7 +24,7 @@ struct answer_cache {
 };
 
 static METRIC_COUNTER(kept_total, "firn_queries_kept_total", "",
-		      "Queries that were answered by the kept answer to the same one.");
+		      "Queries answered from the cache of answers.");
 
 struct answer_cache *answer_cache_new(size_t bytes_max)
 {

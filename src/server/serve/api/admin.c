@@ -15,9 +15,10 @@ static int check_enabled(const struct serve *serve, struct err *err)
 {
 	if (serve->has_users || serve->admin_enabled)
 		return 0;
-	return err_set(err, ERR_DENIED,
-		       "nobody logs in here, so nobody may administer: name users or tokens in "
-		       "--web-config-file, or start the server with --web-enable-admin-api");
+	return err_set(
+		err, ERR_DENIED,
+		"this server has no users, so nobody may administer it: add users or tokens in "
+		"--web-config-file, or start the server with --web-enable-admin-api");
 }
 
 static int time_parameter(const struct net_request *request, const char *name, int64_t fallback_ns,
@@ -159,7 +160,8 @@ void admin_reload(void *context, const struct net_request *request, struct net_r
 	int rc = origin_check(request, &err);
 
 	if (!rc && !serve->scrape)
-		rc = err_set(&err, ERR_INVALID, "there is nothing to reload: no --config-file");
+		rc = err_set(&err, ERR_INVALID,
+			     "nothing to reload: the server has no --config-file");
 	if (!rc)
 		rc = scrape_reload(serve->scrape, &err);
 	if (rc)

@@ -291,10 +291,11 @@ static int render(const struct query_request *query, const struct tree *tree, st
 		response->content_type = "application/octet-stream";
 		render_binary(tree, (uint32_t)size->width, out);
 	} else {
-		return err_set(err, ERR_INVALID,
-			       "parameter \"format\": \"%.*s\" is none of top, flamegraph, json, "
-			       "binary, " RENDER_EXPORT_NAMES,
-			       SLICE_FMT(format));
+		return err_set(
+			err, ERR_INVALID,
+			"parameter \"format\": \"%.*s\" is not one of top, flamegraph, json, "
+			"binary, " RENDER_EXPORT_NAMES,
+			SLICE_FMT(format));
 	}
 	return 0;
 }

@@ -110,7 +110,8 @@ static int put_range(struct code *code, uint64_t low, uint64_t high, size_t *nex
 		return err_set(err, ERR_LIMIT, "more than %zu bytes of code",
 			       DISASSEMBLER_CODE_BYTES_MAX);
 	if (!elf_address_to_offset(&code->info, low, &offset))
-		return err_set(err, ERR_INVALID, "the address is in none of the file's segments");
+		return err_set(err, ERR_INVALID,
+			       "the address is outside of all segments of the file");
 	bytes = arena_alloc(&code->arena, len);
 	if (!bytes || pread(code->fd, bytes, len, (off_t)offset) != (ssize_t)len)
 		return err_set(err, ERR_INVALID, "the file does not hold its code");

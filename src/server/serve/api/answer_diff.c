@@ -27,7 +27,7 @@ static int read_format(struct slice text, enum diff_format *ret, struct err *err
 		*ret = DIFF_TABLE;
 	else
 		return err_set(err, ERR_INVALID,
-			       "parameter \"format\": \"%.*s\" is none of json, top, table",
+			       "parameter \"format\": \"%.*s\" is not one of json, top, table",
 			       SLICE_FMT(text));
 	return 0;
 }

@@ -97,9 +97,10 @@ static int read_demangle(struct query_request *query, const struct net_request *
 
 	if (demangle_parse_mode(mode, &query->params.demangle))
 		return 0;
-	return err_set(err, ERR_INVALID,
-		       "parameter \"demangle\": \"%.*s\" is none of none, simple, templates, full",
-		       SLICE_FMT(mode));
+	return err_set(
+		err, ERR_INVALID,
+		"parameter \"demangle\": \"%.*s\" is not one of none, simple, templates, full",
+		SLICE_FMT(mode));
 }
 
 static int read_selector(struct query_request *query, struct slice text,

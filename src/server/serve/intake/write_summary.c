@@ -34,7 +34,7 @@ static void add_column(const struct tables_view *batch, const struct report *rep
 		    rows_with(batch, report, g->column_count, column),
 		    batch->totals[report->total_first + column], SLICE_FMT(type.sample_unit));
 	if (cumulative)
-		strbuf_add_text(out, snapshot ? " since the program started, kept as a snapshot"
+		strbuf_add_text(out, snapshot ? " since the program started, stored as a snapshot"
 					      : " since the program started; what the profile "
 						"before had is taken off");
 	strbuf_add_byte(out, '\n');

@@ -262,7 +262,7 @@ static int state_parameter(const struct net_request *request, enum state *ret, s
 		*ret = (enum state)i;
 	}
 	strbuf_free(&text);
-	return is_known ? 0 : err_set(err, ERR_INVALID, "parameter \"state\" is no state");
+	return is_known ? 0 : err_set(err, ERR_INVALID, "parameter \"state\" is not a state");
 }
 
 void answer_parca_targets(void *context, const struct net_request *request,

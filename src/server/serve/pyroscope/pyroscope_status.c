@@ -81,6 +81,6 @@ void pyro_settings_change(void *context, const struct net_request *request,
 	struct err err;
 
 	(void)context;
-	err_set(&err, ERR_UNSUPPORTED, "settings of users are not kept here");
+	err_set(&err, ERR_UNSUPPORTED, "this server stores no user settings");
 	net_response_error(request, response, &err);
 }

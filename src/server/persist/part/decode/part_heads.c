@@ -76,7 +76,7 @@ static int read_columns(struct byte_reader *in, struct part_heads *heads, struct
 		uint64_t mode = byte_reader_varint(in);
 
 		if (mode >= PART_COLUMN_MODES || (mode == PART_COLUMN_PROPORTIONAL && !i))
-			return corrupt("a column is kept in no known way", err);
+			return corrupt("a column has an unknown encoding", err);
 		column->mode = (enum part_column_mode)mode;
 		column->number = byte_reader_zigzag(in);
 	}

@@ -187,7 +187,7 @@ static int check_header(struct part_reader *reader, struct err *err)
 	if (rc)
 		return rc;
 	if (!slice_equal(byte_reader_bytes(&in, 8), slice_from(PART_MAGIC, 8)))
-		return err_set(err, ERR_CORRUPT, "is no part");
+		return err_set(err, ERR_CORRUPT, "is not a part");
 	version = byte_reader_u32(&in);
 	if (version < PART_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
