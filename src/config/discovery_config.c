@@ -141,7 +141,7 @@ static const struct field *const fields_of[DISCOVERY_KINDS] = {
 static const char *why_bad_kubernetes(const struct discovery_config *config)
 {
 	if (config->role == DISCOVERY_ROLES)
-		return "\"role\" is none of: pod, node, service (other roles are not supported)";
+		return "\"role\" is not one of: pod, node, service (other roles are not supported)";
 	for (size_t i = 0; i < config->selectors_count; i++)
 		if (!slice_equal(config->selectors[i].role, config->role_text))
 			return "a selector is for another role";

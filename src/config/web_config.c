@@ -77,7 +77,7 @@ static int take_word(struct reading *reading, const struct yaml_node_s *value,
 		strbuf_addf(&known, "%s%s", i ? ", " : "", words[i]);
 	}
 	if (!rc)
-		rc = document_error(reading->document, value, err, "\"%.*s\" is none of: %s",
+		rc = document_error(reading->document, value, err, "\"%.*s\" is not one of: %s",
 				    SLICE_FMT(text), strbuf_text(&known));
 	strbuf_free(&known);
 	return rc;

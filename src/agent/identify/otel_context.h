@@ -27,7 +27,7 @@ struct otel_context_header {
 	uint32_t bytes;
 };
 
-/* Whether a line of /proc/PID/maps is of the header's mapping; where it begins. */
+/* True if a line of /proc/PID/maps is of the header's mapping; where it begins. */
 bool otel_context_is_mapping(struct slice line, uint64_t *ret_start);
 
 /* False: no context of a known version, or one that is just being written. */

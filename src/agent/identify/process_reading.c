@@ -142,7 +142,7 @@ static bool read_context(struct process_reading *reading, int memory, uint64_t a
 	return is_read;
 }
 
-/* Whether a mapping of a context is among these whole lines, and its header's address. */
+/* True if a mapping of a context is among these whole lines, and its header's address. */
 static bool find_in_lines(struct slice lines, uint64_t *ret)
 {
 	while (lines.len)

@@ -94,7 +94,7 @@ void process_describe(struct process *process, const char *cgroups, const struct
 /* /proc/PID while that shows this image, for the caller to close; -1 when it does not any more. */
 int process_open_image(const struct process *process);
 
-/* Whether it is time to read the mappings again; the next time is later. */
+/* True if it is time to read the mappings again; the next time is later. */
 bool process_may_read_maps(struct process *process, int64_t now_ns);
 
 /* Reads the mappings from /proc, as above. False when there are none to be had. */
