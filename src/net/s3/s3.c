@@ -807,7 +807,8 @@ static int take_endpoint(struct s3 *s3, const struct s3_options *options, struct
 
 	region = region ? region : "us-east-1";
 	if (!is_name(slice_of(region), "-_."))
-		return err_set(err, ERR_INVALID, "region \"%.100s\" is not the name of a region", region);
+		return err_set(err, ERR_INVALID, "region \"%.100s\" is not the name of a region",
+			       region);
 	s3->region = copy(region);
 	if (endpoint)
 		strbuf_add_text(&url, endpoint);

@@ -40,8 +40,8 @@ static int read_group(const json_t *group, size_t number, const char *name, cons
 			return 0;
 		if (!json_is_string(value))
 			return err_set(err, ERR_INVALID,
-				       "%.200s: group %zu: target %zu is not a string", where, number,
-				       i);
+				       "%.200s: group %zu: target %zu is not a string", where,
+				       number, i);
 		json_object_foreach(labels, key, label)
 		{
 			found_label(into, slice_of(key), text_of(label));
