@@ -89,8 +89,12 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 	sampler->skeleton->rodata->has_vma_iterator = has_vma_iterator;
 	/* Chosen processes may be short: their files are opened at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
+	sampler->skeleton->rodata->stacks_below = bytes / 2;
 	leave_out_followers(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
+	if (!code)
+		code = bpf_map__set_max_entries(sampler->skeleton->maps.stack_records,
+						(uint32_t)sampler->cpus);
 	if (!code)
 		code = bpf_map__set_max_entries(sampler->skeleton->maps.scratches,
 						(uint32_t)sampler->cpus);

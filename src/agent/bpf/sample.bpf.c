@@ -5,8 +5,10 @@
  *   sample_cpu -> describe_task -> mappings -> kernel half -> user half -> ring buffer
  *
  * Attached to perf events (attach/perf_events.h). Nothing is dropped silently: every early end
- * counts in `counters`, and a user stack that was cut says why in the record itself. The other
- * programs follow the mappings of processes: at exec, fork, and where system calls change them.
+ * counts in `counters`, and a user stack that was cut says why in the record itself; where the
+ * agent is about to have what was lacking, the stack's memory goes along, for a second walk. The
+ * other programs follow the mappings of processes: at exec, fork, and where system calls change
+ * them.
  */
 #include <stdbool.h>
 
@@ -24,6 +26,7 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 const volatile bool has_loop = true; /* bpf_loop (5.17) and bpf_task_pt_regs (5.15) are there */
 const volatile bool has_vma_iterator = true; /* bpf_iter_task_vma (6.7) */
 const volatile __u64 wakeup_bytes = 1 << 17; /* wake the reader when this much waits; 0: always */
+const volatile __u64 stacks_below = 1 << 17; /* no stack is sent when more than this waits */
 __u32 space_versions[SPACE_VERSIONS];	     /* shared.h */
 
 struct {
@@ -232,6 +235,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+/* By CPU: a stack that is to be sent. Few samples need it: apart from what all of them use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* resized by the agent */
+	__type(key, __u32);
+	__type(value, struct stack_record);
+} stack_records SEC(".maps");
+
+_Static_assert(sizeof(struct user_registers) == 8 * STACK_RECORD_REGISTERS, "of a stack");
 
 static __always_inline struct scratch *scratch_of_cpu(void)
 {
@@ -446,10 +459,22 @@ static __always_inline void read_space(struct task_struct *task, struct scratch 
 
 	space = bpf_map_lookup_elem(&space_scratches, &index);
 	if (space)
-		scratch->has_news = space_prepare(space, task, head, is_followed, counts);
+		scratch->has_news = space_prepare(space, task, head, counts);
 	choose_space(&owner, head);
 	walk_own(&scratch->walk, &owner);
 	known->is_settled = is_followed && owner.fingerprint && owner.tgid == head->tgid;
+}
+
+/* The list turned out to be old: the agent is asked for the present one, before the sample. */
+WALK_APART void renew_space(struct task_struct *task, struct scratch *scratch,
+			    struct sample_counters *counts)
+{
+	__u32 index = SPACE_SCRATCH_SAMPLE;
+	struct space_scratch *space = bpf_map_lookup_elem(&space_scratches, &index);
+
+	if (space)
+		scratch->has_news =
+			space_prepare(space, task, &sample_at_hand(scratch)->head, counts);
 }
 
 /* For a process that is in the map; another of its number may have been meant. */
@@ -543,6 +568,11 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 			bpf_loop(2 * SAMPLE_USER_FRAMES_MAX + 2, next_frame, &scratch, 0);
 		if (walk->part_lost)
 			space_forget(&walk_memory(walk)->owner.tgid);
+		if ((walk->end == STACK_BAD_ADDRESS || walk->end == STACK_NO_FRAME_POINTER) &&
+		    space_is_old(task, &sample->head)) {
+			walk->end = STACK_NO_MAPPINGS;
+			renew_space(task, scratch, counts);
+		}
 	}
 	sample->user_count = walk->at - sample->kernel_count;
 	sample->user_end = walk->end;
@@ -636,6 +666,64 @@ static __always_inline void take_kernel_half(struct perf_context *ctx, struct sa
 		bytes = 0;
 	}
 	sample->kernel_count = (__u64)bytes / 8;
+}
+
+/* bpf_loop callback: up to the end of a page, since what is above the stack is not there. */
+static long keep_page(__u32 index, void *data)
+{
+	struct stack_record *record = *(struct stack_record **)data;
+	__u64 at = record->bytes, bytes;
+
+	(void)index;
+	bytes = WALK_PAGE_BYTES - ((record->start + at) & (WALK_PAGE_BYTES - 1));
+	barrier_var(bytes); /* clang knows the bounds, the verifier does not */
+	barrier_var(at);
+	if (at > STACK_RECORD_BYTES - WALK_PAGE_BYTES || bytes > WALK_PAGE_BYTES ||
+	    walk_read((char *)record->words + at, bytes, record->start + at))
+		return 1;
+	record->bytes = at + bytes;
+	return 0;
+}
+
+/* Sends the stack of the sample at hand. */
+WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
+			   struct scratch *scratch)
+{
+	struct sample *sample = sample_at_hand(scratch);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct stack_record *record = bpf_map_lookup_elem(&stack_records, &cpu);
+	const struct walk *walk = &scratch->walk;
+	__u64 bytes;
+
+	if (!record || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > stacks_below)
+		return false;
+	if (start_of_user_half(ctx, task, scratch) != STACK_ENDS ||
+	    walk_read_registers(record->registers))
+		return false;
+	record->head = sample->head;
+	record->head.kind = RECORD_STACK;
+	record->pc = walk->pc;
+	record->sp = walk->sp;
+	record->fp = walk->fp;
+	record->bx = walk->bx;
+	record->start = walk->sp & ~7ull;
+	record->bytes = 0;
+	bpf_loop(STACK_RECORD_BYTES / WALK_PAGE_BYTES + 1, keep_page, &record, 0);
+	bytes = STACK_RECORD_HEADER_BYTES + record->bytes;
+	barrier_var(bytes);
+	return bytes <= sizeof(*record) &&
+	       !bpf_ringbuf_output(&samples, record, bytes, BPF_RB_NO_WAKEUP);
+}
+
+/*
+ * Whether the agent may find out more of the stack, soon, than could be now. V8's and HotSpot's own
+ * frames are bound to the native ones as they were found.
+ */
+static __always_inline bool is_for_second_walk(const struct scratch *scratch,
+					       const struct sample *sample)
+{
+	return (sample->user_end == STACK_TABLE_PENDING || sample->user_end == STACK_NO_MAPPINGS) &&
+	       !scratch->walk.has_jvm && sample->script_kind != SCRIPT_V8;
 }
 
 /* Several samples at once: a record costs nearly as much as all the rest of a sample. */
@@ -770,7 +858,13 @@ int sample_cpu(struct perf_context *ctx)
 	}
 	if (!has_loop)
 		ask_for_user_half(ctx, sample);
-	if (sample->user_end < STACK_ENDS)
+	if (has_loop && is_for_second_walk(scratch, sample)) {
+		if (send_stack(ctx, task, scratch))
+			sample->head.flags |= SAMPLE_HAS_STACK;
+		counts->of[sample->head.flags & SAMPLE_HAS_STACK ? COUNTER_STACKS_SENT
+								 : COUNTER_STACKS_LOST]++;
+	}
+	if (sample->user_end < STACK_ENDS && !(sample->head.flags & SAMPLE_HAS_STACK))
 		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
 	stage(scratch, sample);
 	if (counts->of[COUNTER_SAMPLES] % RUN_ONE_IN == 0)

@@ -45,11 +45,14 @@ enum sample_flag {
 	SAMPLE_RETURN_ADDRESSES = 1,
 	/* No exec since the parent forked it: the same binaries at the same addresses. */
 	SAMPLE_IMAGE_OF_PARENT = 2,
+	/* A struct stack_record of this CPU and time came before it. */
+	SAMPLE_HAS_STACK = 4,
 };
 
 enum record_kind {
 	RECORD_SAMPLE = 1, /* struct sample */
 	RECORD_SPACE,	   /* struct space_record */
+	RECORD_STACK,	   /* struct stack_record */
 };
 
 /* Whose own frames are behind the native ones. */
@@ -260,6 +263,25 @@ struct staged_samples {
 	__u8 samples[STAGED_BYTES + sizeof(struct sample)];
 };
 
+#define STACK_RECORD_BYTES 32768u /* a power of two; few stacks are larger when a program starts   \
+				   */
+#define STACK_RECORD_REGISTERS 21 /* of struct pt_regs */
+
+/*
+ * The stack of a sample whose walk lacked what the agent is about to have: an unwind table, or the
+ * list of mappings. The agent walks it once more then (collect/second_walk.h). Sent with only the
+ * used part of `words`.
+ */
+struct stack_record {
+	struct record_head head; /* the sample's, but for the kind */
+	__u64 pc, sp, fp, bx;	 /* where the walk begins */
+	__u64 registers[STACK_RECORD_REGISTERS];
+	__u64 start, bytes; /* of the memory in `words`: from the word that sp points at on */
+	__u64 words[STACK_RECORD_BYTES / 8];
+};
+
+#define STACK_RECORD_HEADER_BYTES 280
+
 /* An executable mapping: of a file, of the vdso (FILE_KEY_VDSO), or FILE_KEY_ANONYMOUS. */
 struct space_mapping {
 	__u64 start, end;
@@ -275,6 +297,7 @@ enum space_record_flag {
 	SPACE_CUT = 2,		    /* the process has more mappings than fit in all parts */
 	SPACE_HAS_GENERATED = 8,    /* executable memory without a file, which comes and goes */
 	SPACE_READ_PROC = 4,	    /* no mappings: this kernel cannot list them, /proc has to */
+	SPACE_STALE = 16,	    /* they have changed, and could not be listed just then */
 };
 
 /*
@@ -321,6 +344,8 @@ enum sample_counter {
 	COUNTER_SPACES_BUSY, /* ... or could not be: the process was changing them */
 	COUNTER_SPACES_SENT, /* records of kind RECORD_SPACE */
 	COUNTER_SPACES_LOST, /* ... not sent: the ring buffer was full */
+	COUNTER_STACKS_SENT, /* records of kind RECORD_STACK */
+	COUNTER_STACKS_LOST, /* ... not sent: the ring buffer was half full, or more */
 	COUNTERS
 };
 
@@ -337,6 +362,8 @@ _Static_assert(__builtin_offsetof(struct sample, frames) == SAMPLE_HEADER_BYTES,
 _Static_assert(sizeof(struct sample) == SAMPLE_HEADER_BYTES + 8 * SAMPLE_WORDS_MAX, "sample");
 _Static_assert(__builtin_offsetof(struct space_record, mappings) == SPACE_RECORD_HEADER_BYTES,
 	       "space record header");
+_Static_assert(__builtin_offsetof(struct stack_record, words) == STACK_RECORD_HEADER_BYTES,
+	       "stack record header");
 _Static_assert(__builtin_offsetof(struct staged_samples, samples) % 8 == 0, "staged samples");
 _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");

@@ -270,12 +270,15 @@ static __always_inline void space_read(struct space_scratch *scratch, struct tas
 
 	/* Before the list: what another thread changes meanwhile shows as a difference later. */
 	scratch->head.executable_pages = task->mm->exec_vm;
+	kept = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space_list(scratch, task, task->mm)) {
 		counts->of[COUNTER_SPACES_BUSY]++;
+		if (kept && space_is_of(kept, head))
+			kept->flags |= SPACE_STALE;
+		space_count_up(tgid);
 		return;
 	}
 	counts->of[COUNTER_SPACES_READ]++;
-	kept = bpf_map_lookup_elem(&spaces, &tgid);
 	scratch->head.sent = kept && space_is_of(kept, head) ? kept->sent : 0;
 	scratch->head.start_ns = head->process_start_ns;
 	scratch->head.exec_id = head->exec_id;
@@ -325,12 +328,27 @@ static __always_inline bool space_is_to_be_asked_again(const struct space_head *
 }
 
 /*
+ * Whether the list that is kept is known to be of another time. The kernel leaves out programs
+ * that follow changes while a map is being changed on the same CPU, and that lasts as long as
+ * whoever changes it waits there for its turn.
+ */
+static __always_inline bool space_is_old(const struct task_struct *task,
+					 const struct record_head *head)
+{
+	const struct space_head *kept = bpf_map_lookup_elem(&spaces, &head->tgid);
+
+	return task->mm && kept && space_is_of(kept, head) &&
+	       kept->executable_pages != task->mm->exec_vm;
+}
+
+/*
  * At a sample: sees to it that the agent has, or gets, the list that the walk will use. True when
  * it was told something.
  */
-static __attribute__((noinline)) bool
-space_prepare(struct space_scratch *scratch, struct task_struct *task,
-	      const struct record_head *head, bool is_followed, struct sample_counters *counts)
+static __attribute__((noinline)) bool space_prepare(struct space_scratch *scratch,
+						    struct task_struct *task,
+						    const struct record_head *head,
+						    struct sample_counters *counts)
 {
 	__u32 tgid = head->tgid;
 	struct space_head *kept;
@@ -342,7 +360,7 @@ space_prepare(struct space_scratch *scratch, struct task_struct *task,
 		space_ask(scratch, task, head, counts);
 		return true;
 	}
-	if ((!is_followed && kept->executable_pages != task->mm->exec_vm) ||
+	if (kept->executable_pages != task->mm->exec_vm || kept->flags & SPACE_STALE ||
 	    space_is_to_be_asked_again(kept, head->at_ns)) {
 		space_ask(scratch, task, head, counts);
 		return true;

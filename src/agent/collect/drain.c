@@ -12,6 +12,7 @@
 #include "agent/attach/host_checks.h"
 #include "agent/collect/accounts.h"
 #include "agent/collect/counts.h"
+#include "agent/collect/late_samples.h"
 #include "agent/collect/warm_up.h"
 #include "agent/describe/batch.h"
 #include "agent/describe/kernel_symbols.h"
@@ -37,6 +38,7 @@
 #define FILES_SETTLE_NS (200 * CLOCK_NS_PER_MS)
 #define ATTRIBUTES_SETTLE_NS (100 * CLOCK_NS_PER_MS)
 #define CONTAINERS_SETTLE_NS (100 * CLOCK_NS_PER_MS)
+#define LATE_SETTLE_NS CLOCK_NS_PER_S	     /* at the end, for what started just before it */
 #define FIRST_WINDOW_NS (2 * CLOCK_NS_PER_S) /* whoever starts an agent waits to see something */
 
 struct drain {
@@ -45,6 +47,7 @@ struct drain {
 	struct tracker tracker;
 	struct counts counts;
 	struct accounts *accounts;
+	struct late_samples late;
 	struct counts_key key; /* of the sample at hand */
 	unsigned keep;	       /* enum counts_keep */
 	struct kernel_symbols kernel_symbols;
@@ -101,6 +104,11 @@ static METRIC_COUNTER(spaces_sent, "firn_agent_mapping_records_total", "",
 static METRIC_COUNTER(spaces_lost, "firn_agent_mapping_records_lost_total", "",
 		      "Records of changed mappings lost because the ring buffer was full.");
 
+static METRIC_COUNTER(stacks_sent, "firn_agent_stack_copies_total", "",
+		      "Stacks copied by the BPF program, to be walked once more.");
+static METRIC_COUNTER(stacks_lost, "firn_agent_stack_copies_lost_total", "",
+		      "Stacks that it could not copy: the ring buffer was half full.");
+
 #define STACKS "firn_agent_stacks_total"
 #define STACKS_HELP "User stacks by the reason why they ended."
 static METRIC_COUNTER(end_complete, STACKS, "{end=\"complete\"}", STACKS_HELP);
@@ -133,6 +141,8 @@ static struct metric *const counter_metrics[COUNTERS] = {
 	[COUNTER_SPACES_BUSY] = &spaces_busy,
 	[COUNTER_SPACES_SENT] = &spaces_sent,
 	[COUNTER_SPACES_LOST] = &spaces_lost,
+	[COUNTER_STACKS_SENT] = &stacks_sent,
+	[COUNTER_STACKS_LOST] = &stacks_lost,
 	[COUNTER_STACK_END_FIRST + STACK_NO_UNWIND_INFO] = &end_no_info,
 	[COUNTER_STACK_END_FIRST + STACK_TABLE_PENDING] = &end_pending,
 	[COUNTER_STACK_END_FIRST + STACK_TABLE_FAILED] = &end_failed,
@@ -162,6 +172,7 @@ void drain_metrics_register(void)
 	container_names_metrics_register();
 	process_attributes_metrics_register();
 	batch_metrics_register();
+	late_samples_metrics_register();
 	metrics_register(own, sizeof(own) / sizeof(own[0]));
 }
 
@@ -375,7 +386,15 @@ static void note_names(struct drain *drain, uint32_t index, int64_t now_ns)
 	want_container(drain, process, now_ns);
 }
 
-static bool count(struct drain *drain, const struct sample *sample)
+/* The program leaves it to us where a second walk may change it. */
+static void count_end(const struct sample *sample)
+{
+	if (sample->user_end < STACK_ENDS)
+		metric_add(counter_metrics[COUNTER_STACK_END_FIRST + sample->user_end], 1);
+}
+
+/* With the list of mappings that held; NULL: the process's at that time. */
+static bool count(struct drain *drain, const struct sample *sample, const struct space *held)
 {
 	int64_t now_ns = clock_monotonic_ns();
 	uint32_t process = tracker_get(&drain->tracker, &sample->head, now_ns), space;
@@ -384,10 +403,14 @@ static bool count(struct drain *drain, const struct sample *sample)
 	if (process == TRACKER_FULL ||
 	    !counts_key_of(&drain->counts, sample, process, drain->keep, key))
 		return false;
-	space = tracker_space_at(&drain->tracker, process, (int64_t)sample->head.at_ns);
+	space = held ? held->index
+		     : tracker_space_at(&drain->tracker, process, (int64_t)sample->head.at_ns);
 	if (!counts_has(&drain->counts, key, space)) {
-		space = tracker_locate(&drain->tracker, process, sample,
+		uint32_t located =
+			tracker_locate(&drain->tracker, process, sample,
 				       counts_key_user_frames(key), key->stack.user_count, now_ns);
+
+		space = held ? held->index : located;
 		note_generated(drain, process, space, now_ns);
 		note_script(drain, process, now_ns);
 		note_names(drain, process, now_ns);
@@ -400,22 +423,88 @@ static bool count(struct drain *drain, const struct sample *sample)
 	return true;
 }
 
-static void take_sample(struct drain *drain, const struct sample *sample)
+static void take_sample(struct drain *drain, const struct sample *sample, const struct space *held)
 {
-	if (count(drain, sample))
+	if (count(drain, sample, held))
 		return;
 	metric_add(&windows_short, 1);
 	end_window(drain); /* makes room */
-	if (!count(drain, sample))
+	if (!count(drain, sample, held))
 		metric_add(&lost_no_room, 1);
+}
+
+/* It waits for its second walk; its process is looked at while it is there. */
+static bool hold_sample(struct drain *drain, const struct sample *sample)
+{
+	int64_t now_ns = clock_monotonic_ns(), at_ns = (int64_t)sample->head.at_ns;
+	uint32_t process = tracker_get(&drain->tracker, &sample->head, now_ns);
+	struct space *space = NULL;
+
+	if (process == TRACKER_FULL)
+		return false;
+	/* A list that was missing, or too old, is about to come. */
+	if (sample->user_end != STACK_NO_MAPPINGS)
+		space = process_space_at(tracker_process(&drain->tracker, process), at_ns);
+	if (!late_samples_take(&drain->late, sample, space, now_ns))
+		return false;
+	tracker_locate(&drain->tracker, process, sample,
+		       (const uint64_t *)sample->frames + sample->kernel_count, sample->user_count,
+		       now_ns);
+	return true;
+}
+
+/* Of a sample that waits: what is known of its process's mappings by now. */
+static const struct space *find_late_space(void *context, const struct sample *sample)
+{
+	struct drain *drain = context;
+	uint32_t process = tracker_get(&drain->tracker, &sample->head, clock_monotonic_ns());
+
+	return process == TRACKER_FULL ? NULL
+				       : process_space_at(tracker_process(&drain->tracker, process),
+							  (int64_t)sample->head.at_ns);
+}
+
+static void take_late_sample(void *context, const struct sample *sample, const struct space *space)
+{
+	struct drain *drain = context;
+
+	count_end(sample);
+	take_sample(drain, sample, space);
+}
+
+static void walk_late_samples(struct drain *drain)
+{
+	late_samples_walk(&drain->late,
+			  &(struct late_samples_user){ find_late_space, take_late_sample, drain },
+			  clock_monotonic_ns());
+}
+
+/* No more samples come: those that still wait do so for a moment. */
+static void finish_late_samples(struct drain *drain)
+{
+	int64_t end_ns = clock_monotonic_ns() + LATE_SETTLE_NS, now_ns;
+
+	walk_late_samples(drain);
+	while (drain->late.count && (now_ns = clock_monotonic_ns()) < end_ns) {
+		tracker_settle(&drain->tracker, end_ns - now_ns, now_ns);
+		unwind_loader_wait_idle(drain->loader, end_ns - clock_monotonic_ns());
+		walk_late_samples(drain);
+	}
+	late_samples_give_up(&drain->late);
+	walk_late_samples(drain);
 }
 
 static void take_samples(struct drain *drain, const void *record, size_t len)
 {
 	const struct sample *sample;
 
-	while ((sample = counts_next_sample(&record, &len)))
-		take_sample(drain, sample);
+	while ((sample = counts_next_sample(&record, &len))) {
+		if (sample->head.flags & SAMPLE_HAS_STACK && hold_sample(drain, sample))
+			continue;
+		if (sample->head.flags & SAMPLE_HAS_STACK)
+			count_end(sample);
+		take_sample(drain, sample, NULL);
+	}
 	if (len)
 		metric_add(&lost_bad_record, 1);
 }
@@ -511,6 +600,9 @@ static void take_record(void *context, const struct record_head *record, size_t 
 		take_samples(drain, record, len);
 	else if (len >= sizeof(*record) && record->kind == RECORD_SPACE)
 		take_space(drain, (const struct space_record *)record, len);
+	else if (len >= sizeof(*record) && record->kind == RECORD_STACK &&
+		 late_samples_take_stack(&drain->late, (const struct stack_record *)record, len))
+		return;
 	else
 		metric_add(&lost_bad_record, 1);
 }
@@ -535,6 +627,20 @@ static void cannot_open(void *context, const struct file_key *key, const char *p
 	struct drain *drain = context;
 
 	unwind_loader_cannot_open(drain->loader, key, path);
+}
+
+static bool find_tables(void *context, const struct file_key *key, struct binary_tables *ret)
+{
+	struct drain *drain = context;
+
+	return unwind_loader_find(drain->loader, key, ret);
+}
+
+static int chunk_fd(void *context, uint32_t index)
+{
+	struct drain *drain = context;
+
+	return unwind_loader_chunk_fd(drain->loader, index);
 }
 
 /* A share of the memory, so that what this host runs fits; it is taken when it is needed. */
@@ -586,6 +692,10 @@ static int start_sampling(struct drain *drain, struct err *err)
 		code = start_loader(drain, err);
 	if (code)
 		return code;
+	late_samples_init(&drain->late,
+			  &(struct second_walk_source){ find_tables, chunk_fd,
+							sampler_maps(drain->sampler).space_versions,
+							drain });
 	warm_up(drain);
 	return sampler_attach(drain->sampler, err);
 }
@@ -719,6 +829,7 @@ void *drain_run(void *data)
 		tracker_take_files(&drain->tracker, now_ns);
 		look_for_new_runtimes(drain, now_ns);
 		take_attributes(drain, now_ns);
+		walk_late_samples(drain);
 		if (now_ns >= drain->follow_cpus_at_ns) {
 			sampler_follow_cpus(drain->sampler);
 			drain->follow_cpus_at_ns = now_ns + FOLLOW_CPUS_NS;
@@ -731,6 +842,7 @@ void *drain_run(void *data)
 		}
 	}
 	sampler_stop(drain->sampler);
+	finish_late_samples(drain);
 	end_window(drain);
 	return NULL;
 }
@@ -744,6 +856,7 @@ void drain_free(struct drain *drain)
 {
 	if (!drain)
 		return;
+	late_samples_free(&drain->late);
 	unwind_loader_free(drain->loader); /* it writes to the sampler's maps */
 	sampler_free(drain->sampler);
 	tracker_fini(&drain->tracker, clock_monotonic_ns());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/loader.h"
 
+#include <bpf/bpf.h>
 #include <elf.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -53,6 +54,8 @@ struct unwind_loader {
 	uint32_t queue_start, queue_count;
 	uint32_t pinned;
 	bool busy;
+	uint32_t chunks_count; /* that may be asked for */
+	int chunk_fds[TABLE_CHUNKS_MAX];
 
 	atomic_bool stop;
 	bool started;
@@ -404,6 +407,9 @@ static void settle(struct unwind_loader *loader, const struct job *job, enum unw
 	binary->cached = job->found.cached;
 	metric_add(&unwind_waiting, -1);
 	known_set_text(&binary->reason, state == UNWIND_LOADED ? NULL : err->message);
+	for (; loader->chunks_count < loader->placer.chunks.count; loader->chunks_count++)
+		loader->chunk_fds[loader->chunks_count] =
+			loader->placer.chunks.chunks[loader->chunks_count]->fd;
 	if (state == UNWIND_FAILED)
 		note_failure(loader, binary, job, now_ns);
 	else if (state == UNWIND_EVICTED)
@@ -611,6 +617,22 @@ size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary
 		if (ret[i].state == UNWIND_LOADED)
 			ret[i].used_at_ns = table_placer_used_at_ns(&loader->placer, &ret[i].key);
 	return count;
+}
+
+bool unwind_loader_find(struct unwind_loader *loader, const struct file_key *key,
+			struct binary_tables *ret)
+{
+	return loader->started && !bpf_map_lookup_elem(loader->placer.tables_fd, key, ret);
+}
+
+int unwind_loader_chunk_fd(struct unwind_loader *loader, uint32_t index)
+{
+	int fd;
+
+	lock_take(&loader->lock);
+	fd = index < loader->chunks_count ? loader->chunk_fds[index] : -1;
+	lock_give(&loader->lock);
+	return fd;
 }
 
 /* The files without a table, and why, for /metrics. */

@@ -80,6 +80,15 @@ bool unwind_loader_want(struct unwind_loader *loader, const struct file_key *key
 void unwind_loader_cannot_open(struct unwind_loader *loader, const struct file_key *key,
 			       const char *path);
 
+/*
+ * For a walk outside of the kernel: the entry of a file, false where there is none, and a chunk
+ * that tables lie in, borrowed, -1 where there is none. What is read there may be taken away
+ * meanwhile: see collect/second_walk.h.
+ */
+bool unwind_loader_find(struct unwind_loader *loader, const struct file_key *key,
+			struct binary_tables *ret);
+int unwind_loader_chunk_fd(struct unwind_loader *loader, uint32_t index);
+
 enum unwind_state {
 	UNWIND_WAITING, /* in the queue, or being built */
 	UNWIND_LOADED,

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/late_samples.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/metrics.h"
+
+#define WALKS "firn_agent_second_walks_total"
+#define WALKS_HELP "Samples whose stack lacked a table or mappings, and was walked once more."
+static METRIC_COUNTER(walks_done, WALKS, "{result=\"done\"}", WALKS_HELP);
+static METRIC_COUNTER(walks_late, WALKS, "{result=\"in_vain\"}", WALKS_HELP);
+static METRIC_COUNTER(walks_no_room, WALKS, "{result=\"no_room\"}", WALKS_HELP);
+
+void late_samples_metrics_register(void)
+{
+	static struct metric *const own[] = { &walks_done, &walks_late, &walks_no_room };
+
+	metrics_register(own, sizeof(own) / sizeof(own[0]));
+}
+
+void late_samples_init(struct late_samples *late, const struct second_walk_source *source)
+{
+	*late = (struct late_samples){ .walk = second_walk_new(source) };
+}
+
+static void drop(struct late_samples *late, size_t at)
+{
+	struct late_sample *item = &late->items[at];
+
+	late->bytes -= item->bytes;
+	space_unref(item->space);
+	free(item->stack);
+	free(item->sample);
+	*item = late->items[--late->count];
+}
+
+void late_samples_free(struct late_samples *late)
+{
+	while (late->count)
+		drop(late, late->count - 1);
+	free(late->items);
+	second_walk_free(late->walk);
+}
+
+static void *copy_of(const void *from, size_t len)
+{
+	void *copy = mem_calloc(1, len);
+
+	memcpy(copy, from, len);
+	return copy;
+}
+
+/* A sample that never came: the ring buffer was full. */
+static void drop_widow(struct late_samples *late, uint32_t cpu)
+{
+	for (size_t i = 0; i < late->count; i++)
+		if (!late->items[i].sample && late->items[i].stack->head.cpu == cpu) {
+			drop(late, i);
+			return;
+		}
+}
+
+bool late_samples_take_stack(struct late_samples *late, const struct stack_record *stack,
+			     size_t len)
+{
+	if (!second_walk_is_sound(stack, len))
+		return false;
+	drop_widow(late, stack->head.cpu);
+	if (late->bytes + len > LATE_BYTES_MAX)
+		return true;
+	mem_grow(late->items, late->count, late->capacity);
+	late->items[late->count++] =
+		(struct late_sample){ .stack = copy_of(stack, len), .bytes = len };
+	late->bytes += len;
+	return true;
+}
+
+static struct late_sample *find_stack(struct late_samples *late, const struct record_head *head)
+{
+	for (size_t i = late->count; i-- > 0;) {
+		const struct record_head *of = &late->items[i].stack->head;
+
+		if (!late->items[i].sample && of->cpu == head->cpu && of->at_ns == head->at_ns &&
+		    of->tid == head->tid)
+			return &late->items[i];
+	}
+	return NULL;
+}
+
+bool late_samples_take(struct late_samples *late, const struct sample *sample, struct space *space,
+		       int64_t now_ns)
+{
+	struct late_sample *item = find_stack(late, &sample->head);
+	/* A second walk may find more frames than the first. */
+	size_t room = SAMPLE_HEADER_BYTES +
+		      8ull * (sample->kernel_count + SAMPLE_USER_FRAMES_MAX + sample->script_words);
+	size_t len = SAMPLE_HEADER_BYTES +
+		     8ull * (sample->kernel_count + sample->user_count + sample->script_words);
+
+	if (!item) {
+		metric_add(&walks_no_room, 1);
+		return false;
+	}
+	assert(sample->user_count <= SAMPLE_USER_FRAMES_MAX);
+	item->sample = mem_calloc(1, room);
+	memcpy(item->sample, sample, len);
+	item->bytes += room;
+	late->bytes += room;
+	item->space = space_ref(space);
+	item->until_ns = now_ns + LATE_WAIT_NS;
+	return true;
+}
+
+static bool walk_one(struct late_samples *late, struct late_sample *item,
+		     const struct late_samples_user *user, int64_t now_ns)
+{
+	const struct space *space = item->space;
+	bool is_last = now_ns >= item->until_ns, is_done;
+
+	if (!space)
+		space = user->find_space(user->context, item->sample);
+	is_done = second_walk_run(late->walk, item->stack, space, is_last, item->sample);
+	if (!is_done && !is_last)
+		return false;
+	metric_add(is_done ? &walks_done : &walks_late, 1);
+	item->sample->head.flags &= ~(uint32_t)SAMPLE_HAS_STACK;
+	user->done(user->context, item->sample, space);
+	return true;
+}
+
+void late_samples_walk(struct late_samples *late, const struct late_samples_user *user,
+		       int64_t now_ns)
+{
+	if (!late->count)
+		return;
+	for (size_t i = late->count; i-- > 0;)
+		if (late->items[i].sample && walk_one(late, &late->items[i], user, now_ns))
+			drop(late, i);
+	second_walk_rest(late->walk);
+}
+
+void late_samples_give_up(struct late_samples *late)
+{
+	for (size_t i = 0; i < late->count; i++)
+		late->items[i].until_ns = 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * late_samples - samples that wait until what their walk lacked is there.
+ *
+ * The program sends a stack, then its sample (SAMPLE_HAS_STACK). Both are kept with the list of
+ * mappings that held, and walked again at each turn (second_walk) until that gives the rest of the
+ * stack, or LATE_WAIT_NS have passed: then the sample is counted as it came. Owned by the drain
+ * thread. Bound: LATE_BYTES_MAX; what is over is counted as it came.
+ */
+#ifndef FIRN_AGENT_COLLECT_LATE_SAMPLES_H
+#define FIRN_AGENT_COLLECT_LATE_SAMPLES_H
+
+#include "agent/collect/second_walk.h"
+
+#define LATE_BYTES_MAX ((size_t)8 << 20)
+#define LATE_WAIT_NS 5000000000ll
+
+struct late_sample {
+	struct stack_record *stack;
+	struct sample *sample; /* NULL = has not come yet */
+	size_t bytes;	       /* of both */
+	struct space *space;   /* a reference; NULL = the mappings were not known either */
+	int64_t until_ns;
+};
+
+struct late_samples {
+	struct second_walk *walk;
+	struct late_sample *items;
+	size_t count, capacity;
+	size_t bytes;
+};
+
+void late_samples_init(struct late_samples *late, const struct second_walk_source *source);
+void late_samples_free(struct late_samples *late);
+
+/* Keeps a copy of a stack whose sample is about to come. False when the record is not sound. */
+bool late_samples_take_stack(struct late_samples *late, const struct stack_record *stack,
+			     size_t len);
+
+/*
+ * A copy of a sample with SAMPLE_HAS_STACK begins to wait, with the list of mappings (NULL: not
+ * known yet). False when its stack is not there: it is to be counted as it is.
+ */
+bool late_samples_take(struct late_samples *late, const struct sample *sample, struct space *space,
+		       int64_t now_ns);
+
+/*
+ * Walks those that wait. `find_space` says the mappings of one that had none. `done` gets each
+ * that is whole or has waited long enough, without SAMPLE_HAS_STACK, and the list of mappings to
+ * count it with (NULL: not known), valid during the call.
+ */
+struct late_samples_user {
+	const struct space *(*find_space)(void *context, const struct sample *sample);
+	void (*done)(void *context, const struct sample *sample, const struct space *space);
+	void *context;
+};
+
+void late_samples_walk(struct late_samples *late, const struct late_samples_user *user,
+		       int64_t now_ns);
+
+/* The next walk is the last one of all that wait. */
+void late_samples_give_up(struct late_samples *late);
+
+void late_samples_metrics_register(void); /* once per process */
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/second_walk.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/bpf/space.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* The walk has no argument for them. */
+static _Thread_local struct second_walk *walking;
+static _Thread_local const struct stack_record *stack_walked;
+static _Thread_local const struct space *space_walked;
+
+static long walk_read(void *to, __u32 bytes, __u64 address);
+static const struct space_head *walk_space(__u32 tgid);
+static const struct space_part *walk_space_part(const struct space_part_key *key);
+static const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns);
+static const __u8 *walk_chunk(__u32 index);
+
+/* The list is all that is known. */
+struct walk;
+static bool walk_ask(struct walk *walk)
+{
+	(void)walk;
+	return false;
+}
+
+static const struct code_line *walk_code_line(const struct code_line_key *key)
+{
+	(void)key;
+	return NULL;
+}
+
+static long walk_read_registers(__u64 *to)
+{
+	memcpy(to, stack_walked->registers, sizeof(stack_walked->registers));
+	return 0;
+}
+
+static void walk_copy(void *to, __u32 bytes, const void *from)
+{
+	memcpy(to, from, bytes);
+}
+
+#include "agent/bpf/jvm.h"
+
+struct second_walk {
+	struct second_walk_source source;
+	struct walk walk;
+	struct binary_tables tables;  /* found last */
+	struct space_head space_head; /* of the list at hand */
+	struct space_part space_part; /* the mapping found last, or none */
+	struct sample sample;	      /* as the walk makes it */
+	const __u8 *chunks[TABLE_CHUNKS_MAX];
+};
+
+static long walk_read(void *to, __u32 bytes, __u64 address)
+{
+	uint64_t at = address - stack_walked->start;
+
+	if (at >= stack_walked->bytes || bytes > stack_walked->bytes - at)
+		return -1;
+	memcpy(to, (const char *)stack_walked->words + at, bytes);
+	return 0;
+}
+
+static const struct binary_tables *walk_tables(const struct file_key *file, __u64 now_ns)
+{
+	const struct second_walk_source *source = &walking->source;
+
+	(void)now_ns;
+	return source->find_tables(source->context, file, &walking->tables) ? &walking->tables
+									    : NULL;
+}
+
+static const __u8 *walk_chunk(__u32 index)
+{
+	const struct second_walk_source *source = &walking->source;
+	void *chunk;
+	int fd;
+
+	if (index >= TABLE_CHUNKS_MAX)
+		return NULL;
+	if (walking->chunks[index])
+		return walking->chunks[index];
+	fd = source->chunk_fd(source->context, index);
+	if (fd < 0)
+		return NULL;
+	chunk = mmap(NULL, TABLE_CHUNK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (chunk == MAP_FAILED)
+		return NULL;
+	walking->chunks[index] = chunk;
+	return chunk;
+}
+
+static struct file_key key_of(const struct mapping *mapping)
+{
+	if (mapping->kind == MAPPING_VDSO)
+		return FILE_KEY_VDSO;
+	return mapping->kind == MAPPING_FILE ? mapping->binary->key : FILE_KEY_ANONYMOUS;
+}
+
+static const struct space_head *walk_space(__u32 tgid)
+{
+	(void)tgid;
+	return space_walked ? &walking->space_head : NULL;
+}
+
+/* Whichever part is asked for: of the address at hand. */
+static const struct space_part *walk_space_part(const struct space_part_key *key)
+{
+	uint64_t pc = walking->walk.pc;
+	const struct mapping *mapping = space_find(space_walked, pc);
+	struct space_part *part = &walking->space_part;
+
+	(void)key;
+	part->count = 0;
+	if (!mapping || pc - mapping->start >= mapping->end - mapping->start)
+		return part;
+	if (mapping->kind == MAPPING_FILE && !mapping->binary)
+		return NULL; /* whose code it is was not kept */
+	part->mappings[part->count++] = (struct space_mapping){ mapping->start, mapping->end,
+								mapping->offset, key_of(mapping) };
+	return part;
+}
+
+static void describe_space(struct space_head *head, const struct space *space)
+{
+	*head = (struct space_head){ .parts = 1 };
+	for (uint32_t i = 0; space && i < space->count; i++)
+		if (space->mappings[i].kind == MAPPING_ANONYMOUS)
+			head->flags = SPACE_HAS_GENERATED;
+}
+
+struct second_walk *second_walk_new(const struct second_walk_source *source)
+{
+	struct second_walk *second = mem_new(struct second_walk);
+
+	second->source = *source;
+	return second;
+}
+
+void second_walk_rest(struct second_walk *second)
+{
+	for (uint32_t i = 0; i < TABLE_CHUNKS_MAX; i++) {
+		if (second->chunks[i])
+			munmap((void *)second->chunks[i], TABLE_CHUNK_BYTES);
+		second->chunks[i] = NULL;
+	}
+}
+
+void second_walk_free(struct second_walk *second)
+{
+	if (!second)
+		return;
+	second_walk_rest(second);
+	free(second);
+}
+
+bool second_walk_is_sound(const struct stack_record *stack, size_t len)
+{
+	return len >= STACK_RECORD_HEADER_BYTES && stack->bytes <= STACK_RECORD_BYTES &&
+	       len == STACK_RECORD_HEADER_BYTES + stack->bytes;
+}
+
+static uint32_t removals(const struct second_walk *second)
+{
+	return second->source.removals ? __atomic_load_n(second->source.removals, __ATOMIC_SEQ_CST)
+				       : 0;
+}
+
+static enum stack_end walk_stack(struct second_walk *second, const struct stack_record *stack)
+{
+	struct walk *walk = &second->walk;
+	struct walk_owner nobody = { 0 }; /* nothing is kept from one stack to the next */
+	bool on;
+
+	walk_own(walk, &nobody);
+	walk_start(walk);
+	walk->pc = stack->pc;
+	walk->sp = stack->sp;
+	walk->fp = stack->fp;
+	walk->bx = stack->bx;
+	walk->full = true;
+	walk->at = second->sample.kernel_count;
+	walk->now_ns = (uint64_t)clock_monotonic_ns();
+	for (on = walk_leaf(walk, &second->sample); on; on = walk_frame(walk, &second->sample))
+		continue;
+	return (enum stack_end)walk->end;
+}
+
+/* What comes behind the user half stays. */
+static void replace_user_half(struct second_walk *second, struct sample *sample)
+{
+	uint32_t count = second->walk.at - sample->kernel_count;
+	__u64 *user = sample->frames + sample->kernel_count;
+
+	memmove(user + count, user + sample->user_count, 8ull * sample->script_words);
+	memcpy(user, second->sample.frames + sample->kernel_count, 8ull * count);
+	sample->user_count = (uint16_t)count;
+	sample->user_end = (uint8_t)second->walk.end;
+}
+
+/* As a list of mappings would have it that is older than the stack. */
+static bool looks_outdated(enum stack_end end, const struct sample *sample)
+{
+	return sample->user_end == STACK_NO_MAPPINGS &&
+	       (end == STACK_BAD_ADDRESS || end == STACK_NO_FRAME_POINTER);
+}
+
+bool second_walk_run(struct second_walk *second, const struct stack_record *stack,
+		     const struct space *space, bool is_last, struct sample *sample)
+{
+	uint32_t before = removals(second);
+	enum stack_end end;
+
+	walking = second;
+	stack_walked = stack;
+	space_walked = space;
+	describe_space(&second->space_head, space);
+	second->sample.kernel_count = sample->kernel_count;
+	end = walk_stack(second, stack);
+	if (end == STACK_TABLE_PENDING || end == STACK_NO_MAPPINGS || removals(second) != before)
+		return false;
+	if (!is_last && looks_outdated(end, sample))
+		return false;
+	replace_user_half(second, sample);
+	return true;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stack that is walked again by the copy of its memory: two files, of which one has its table
+ * and the other gets it later. In both, every frame has 16 bytes; the program's start ends the
+ * walk.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/collect/late_samples.h"
+
+#define PROGRAM 0x400000ull
+#define LIBRARY 0x700000ull
+#define START (PROGRAM + 0x80) /* in the second line: there the stack ends */
+#define GENERATED 0x900000ull
+#define STACK 0x7ffe00000000ull
+
+static struct {
+	int chunk_fd;
+	bool has_library, removes;
+	uint32_t removals;
+	struct binary program, library;
+	struct space *space;
+	struct stack_record stack;
+	struct sample sample;
+} world;
+
+static bool find_tables(void *context, const struct file_key *file, struct binary_tables *ret)
+{
+	(void)context;
+	if (world.removes)
+		world.removals++;
+	if (file->inode == world.library.key.inode && !world.has_library)
+		return false;
+	*ret = (struct binary_tables){ .segments_count = 1,
+				       .segments = { { .blocks = 1, .bucket_shift = 7 } } };
+	return true;
+}
+
+static int chunk_fd(void *context, uint32_t index)
+{
+	(void)context;
+	return index == 0 ? world.chunk_fd : -1;
+}
+
+static const struct second_walk_source source = { find_tables, chunk_fd, &world.removals, NULL };
+
+/* Lines of 128 bytes of code: CFA = rsp + 16; behind the first one, the end. */
+static int make_chunk(void)
+{
+	uint32_t lines[32][TABLE_LINE_WORDS];
+	int fd = memfd_create("chunk", MFD_CLOEXEC);
+
+	memset(lines, 0xff, sizeof(lines));
+	for (size_t i = 0; i < 32; i++)
+		lines[i][0] = i == 1 ? (uint32_t)UNWIND_CFA_END << 11 : 2u << 1;
+	assert_int_equal(ftruncate(fd, TABLE_CHUNK_BYTES), 0);
+	assert_int_equal(write(fd, lines, sizeof(lines)), sizeof(lines));
+	return fd;
+}
+
+static struct space *make_space(void)
+{
+	struct space *space = calloc(1, sizeof(*space) + 3 * sizeof(struct mapping));
+
+	space->references = 1;
+	space->count = 3;
+	space->mappings[0] =
+		(struct mapping){ PROGRAM, PROGRAM + 0x1000, 0, &world.program, MAPPING_FILE };
+	space->mappings[1] =
+		(struct mapping){ LIBRARY, LIBRARY + 0x1000, 0, &world.library, MAPPING_FILE };
+	space->mappings[2] =
+		(struct mapping){ GENERATED, GENERATED + 0x1000, 0, NULL, MAPPING_ANONYMOUS };
+	return space;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.program.key.inode = 1;
+	world.library.key.inode = 2;
+	world.chunk_fd = make_chunk();
+	world.space = make_space();
+	world.stack = (struct stack_record){
+		.head = { .kind = RECORD_STACK, .cpu = 3, .tid = 9, .at_ns = 77 },
+		.pc = LIBRARY + 0x300,
+		.sp = STACK,
+		.start = STACK,
+		.bytes = 96
+	};
+	/* Each frame's return address is its second word. */
+	world.stack.words[1] = LIBRARY + 0x401;
+	world.stack.words[3] = PROGRAM + 0x201;
+	world.stack.words[5] = START + 1;
+	world.sample = (struct sample){ .head = { .kind = RECORD_SAMPLE,
+						  .cpu = 3,
+						  .tid = 9,
+						  .at_ns = 77,
+						  .flags = SAMPLE_HAS_STACK },
+					.kernel_count = 1,
+					.user_count = 2,
+					.user_end = STACK_TABLE_PENDING,
+					.script_words = 2,
+					.script_kind = SCRIPT_PYTHON,
+					.frames = { 0xf0, LIBRARY + 0x300, 0xbad, 0x51, 0x52 } };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(world.space->references, 1);
+	free(world.space);
+	close(world.chunk_fd);
+	return 0;
+}
+
+static bool walk(const struct space *space)
+{
+	struct second_walk *second = second_walk_new(&source);
+	bool is_done = second_walk_run(second, &world.stack, space, false, &world.sample);
+
+	second_walk_free(second);
+	return is_done;
+}
+
+static void a_stack_is_whole_once_the_table_is_there(void **state)
+{
+	static const uint64_t whole[] = {
+		0xf0, LIBRARY + 0x300, LIBRARY + 0x400, PROGRAM + 0x200, START, 0x51, 0x52
+	};
+	struct sample before = world.sample;
+
+	(void)state;
+	assert_false(walk(world.space));
+	assert_memory_equal(&world.sample, &before, sizeof(before));
+	world.has_library = true;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+	assert_int_equal(world.sample.user_count, 4);
+	assert_memory_equal(world.sample.frames, whole, sizeof(whole));
+}
+
+static void a_table_that_is_taken_away_meanwhile_is_not_believed(void **state)
+{
+	(void)state;
+	world.has_library = world.removes = true;
+	assert_false(walk(world.space));
+	world.removes = false;
+	assert_true(walk(world.space));
+}
+
+static void what_was_not_copied_is_said_to_be_unreadable(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.stack.bytes = 24;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_UNREADABLE);
+	assert_int_equal(world.sample.user_count, 2);
+}
+
+static void mappings_that_are_not_known_are_waited_for(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.sample.user_end = STACK_NO_MAPPINGS;
+	assert_false(walk(NULL));
+	/* The list from before the library was mapped. */
+	world.space->mappings[1].end = LIBRARY + 1;
+	assert_false(walk(world.space));
+	world.space->mappings[1].end = LIBRARY + 0x1000;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_COMPLETE);
+}
+
+static void a_return_address_that_is_no_code_is_told(void **state)
+{
+	(void)state;
+	world.has_library = true;
+	world.space->count = 2; /* no generated code */
+	world.stack.words[3] = 0x12345;
+	assert_true(walk(world.space));
+	assert_int_equal(world.sample.user_end, STACK_BAD_ADDRESS);
+}
+
+static void unsound_records_are_refused(void **state)
+{
+	size_t len = STACK_RECORD_HEADER_BYTES + world.stack.bytes;
+
+	(void)state;
+	assert_true(second_walk_is_sound(&world.stack, len));
+	assert_false(second_walk_is_sound(&world.stack, len - 8));
+	assert_false(second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES - 8));
+	world.stack.bytes = STACK_RECORD_BYTES + 8;
+	assert_false(
+		second_walk_is_sound(&world.stack, STACK_RECORD_HEADER_BYTES + world.stack.bytes));
+}
+
+/* ---- waiting ---- */
+
+static struct {
+	unsigned count;
+	uint8_t end;
+	uint32_t flags;
+	const struct space *space;
+} done;
+
+static const struct space *find_space(void *context, const struct sample *sample)
+{
+	(void)context;
+	(void)sample;
+	return NULL;
+}
+
+static void take(void *context, const struct sample *sample, const struct space *space)
+{
+	(void)context;
+	done.count++;
+	done.end = sample->user_end;
+	done.flags = sample->head.flags;
+	done.space = space;
+}
+
+static const struct late_samples_user user = { find_space, take, NULL };
+
+static bool arrive(struct late_samples *late)
+{
+	return late_samples_take_stack(late, &world.stack,
+				       STACK_RECORD_HEADER_BYTES + world.stack.bytes) &&
+	       late_samples_take(late, &world.sample, world.space, 1000);
+}
+
+static void a_sample_waits_for_its_table(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	memset(&done, 0, sizeof(done));
+	late_samples_init(&late, &source);
+	assert_true(arrive(&late));
+	late_samples_walk(&late, &user, 2000);
+	assert_int_equal(done.count, 0);
+	world.has_library = true;
+	late_samples_walk(&late, &user, 3000);
+	assert_int_equal(done.count, 1);
+	assert_int_equal(done.end, STACK_COMPLETE);
+	assert_int_equal(done.flags & SAMPLE_HAS_STACK, 0);
+	assert_ptr_equal(done.space, world.space);
+	assert_int_equal(late.count, 0);
+	assert_int_equal(late.bytes, 0);
+	late_samples_free(&late);
+}
+
+static void a_sample_waits_no_longer_than_it_may(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	memset(&done, 0, sizeof(done));
+	late_samples_init(&late, &source);
+	assert_true(arrive(&late));
+	late_samples_walk(&late, &user, 999 + LATE_WAIT_NS);
+	assert_int_equal(done.count, 0);
+	late_samples_walk(&late, &user, 1000 + LATE_WAIT_NS);
+	assert_int_equal(done.count, 1);
+	assert_int_equal(done.end, STACK_TABLE_PENDING);
+	late_samples_free(&late);
+}
+
+static void a_sample_without_its_stack_does_not_wait(void **state)
+{
+	struct late_samples late;
+
+	(void)state;
+	late_samples_init(&late, &source);
+	assert_false(late_samples_take(&late, &world.sample, world.space, 1000));
+	/* One stack per CPU: that of a sample which never came goes when the next one comes. */
+	assert_true(late_samples_take_stack(&late, &world.stack, STACK_RECORD_HEADER_BYTES + 96));
+	world.stack.head.at_ns = world.sample.head.at_ns = 78;
+	assert_true(arrive(&late));
+	assert_int_equal(late.count, 1);
+	late_samples_free(&late);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct late_samples late;
+	unsigned waiting = 0;
+
+	(void)state;
+	world.stack.bytes = STACK_RECORD_BYTES;
+	late_samples_init(&late, &source);
+	while (waiting < 1000 && arrive(&late)) {
+		world.stack.head.at_ns = ++world.sample.head.at_ns;
+		waiting++;
+	}
+	assert_in_range(waiting, 100, 400);
+	assert_true(late.bytes <= LATE_BYTES_MAX + sizeof(struct sample));
+	late_samples_free(&late);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(a_stack_is_whole_once_the_table_is_there),
+		TEST(a_table_that_is_taken_away_meanwhile_is_not_believed),
+		TEST(what_was_not_copied_is_said_to_be_unreadable),
+		TEST(mappings_that_are_not_known_are_waited_for),
+		TEST(a_return_address_that_is_no_code_is_told),
+		TEST(unsound_records_are_refused),
+		TEST(a_sample_waits_for_its_table),
+		TEST(a_sample_waits_no_longer_than_it_may),
+		TEST(a_sample_without_its_stack_does_not_wait),
+		TEST(memory_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
