@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config/discovery_config.h"
 
+#include <strings.h>
+
 #include "base/strbuf.h"
 #include "config/rule_labels.h"
 
@@ -12,6 +14,8 @@ const char *const discovery_config_names[DISCOVERY_KINDS] = {
 	[DISCOVERY_HTTP] = "http_sd_configs",
 	[DISCOVERY_DOCKER] = "docker_sd_configs",
 	[DISCOVERY_KUBERNETES] = "kubernetes_sd_configs",
+	[DISCOVERY_DNS] = "dns_sd_configs",
+	[DISCOVERY_CONSUL] = "consul_sd_configs",
 };
 
 #define ROW(name, kind, member)                                                                    \
@@ -118,6 +122,11 @@ static int take_selectors(struct fields_reader *reader, const struct yaml_node_s
 	return document_each_item(reader->document, value, take_selector, &taking, err);
 }
 
+static const struct field attach_fields[] = {
+	{ "node", FIELD_BOOL, 0, NULL, NULL },
+	{ 0 },
+};
+
 static const struct field kubernetes_fields[] = {
 	ROW("role", FIELD_TEXT, role_text),
 	ROW("api_server", FIELD_TEXT, api_server),
@@ -125,7 +134,38 @@ static const struct field kubernetes_fields[] = {
 	  NULL },
 	{ "selectors", FIELD_OTHER, 0, NULL, take_selectors },
 	{ "kubeconfig_file", FIELD_REFUSED, 0, NULL, NULL },
-	{ "attach_metadata", FIELD_REFUSED, 0, NULL, NULL },
+	{ "attach_metadata", FIELD_MAP, offsetof(struct discovery_config, attach_metadata),
+	  attach_fields, NULL },
+	ACCESS,
+	{ 0 },
+};
+
+static const struct field dns_fields[] = {
+	ROW("names", FIELD_TEXTS, dns.names),
+	ROW("type", FIELD_TEXT, dns.record_text),
+	ROW("port", FIELD_COUNT, port),
+	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
+	{ 0 },
+};
+
+static const struct field consul_fields[] = {
+	ROW("server", FIELD_TEXT, consul.server),
+	ROW("scheme", FIELD_TEXT, consul.scheme),
+	ROW("path_prefix", FIELD_TEXT, consul.path_prefix),
+	ROW("token", FIELD_TEXT, consul.token),
+	ROW("username", FIELD_TEXT, consul.username),
+	ROW("password", FIELD_TEXT, consul.password),
+	ROW("datacenter", FIELD_TEXT, consul.datacenter),
+	ROW("namespace", FIELD_TEXT, consul.namespace_name),
+	ROW("partition", FIELD_TEXT, consul.partition),
+	ROW("tag_separator", FIELD_TEXT, consul.tag_separator),
+	ROW("allow_stale", FIELD_BOOL, consul.allow_stale),
+	ROW("services", FIELD_TEXTS, consul.services),
+	ROW("tags", FIELD_TEXTS, consul.tags),
+	ROW("node_meta", FIELD_PAIRS, consul.node_meta),
+	ROW("refresh_interval", FIELD_DURATION, refresh_ns),
+	{ "filter", FIELD_REFUSED, 0, NULL, NULL },
+	{ "health_filter", FIELD_REFUSED, 0, NULL, NULL },
 	ACCESS,
 	{ 0 },
 };
@@ -136,22 +176,66 @@ static const struct field *const fields_of[DISCOVERY_KINDS] = {
 	[DISCOVERY_HTTP] = http_fields,
 	[DISCOVERY_DOCKER] = docker_fields,
 	[DISCOVERY_KUBERNETES] = kubernetes_fields,
+	[DISCOVERY_DNS] = dns_fields,
+	[DISCOVERY_CONSUL] = consul_fields,
 };
+
+/* Of the role itself, and of what its targets are joined with. */
+static bool may_select(const struct discovery_config *config, struct slice role)
+{
+	bool is_joined =
+		config->role == DISCOVERY_ROLE_ENDPOINTS || config->role == DISCOVERY_ROLE_SLICE;
+
+	return slice_equal(role, config->role_text) ||
+	       (is_joined && (slice_is(role, "pod") || slice_is(role, "service"))) ||
+	       (config->attach_metadata.node && slice_is(role, "node"));
+}
 
 static const char *why_bad_kubernetes(const struct discovery_config *config)
 {
 	if (config->role == DISCOVERY_ROLES)
-		return "\"role\" is not one of: pod, node, service (other roles are not supported)";
-	for (size_t i = 0; i < config->selectors_count; i++)
-		if (!slice_equal(config->selectors[i].role, config->role_text))
+		return "\"role\" is not one of: pod, node, service, endpoints, endpointslice, "
+		       "ingress";
+	for (size_t i = 0; i < config->selectors_count; i++) {
+		if (!may_select(config, config->selectors[i].role))
 			return "a selector is for another role";
-	if (config->selectors_count > 1)
-		return "there is more than one selector of the role";
+		for (size_t j = 0; j < i; j++)
+			if (slice_equal(config->selectors[i].role, config->selectors[j].role))
+				return "there is more than one selector of a role";
+	}
 	return !config->api_server.len ||
 			       slice_starts_with(config->api_server, SLICE_LITERAL("http://")) ||
 			       slice_starts_with(config->api_server, SLICE_LITERAL("https://"))
 		       ? NULL
 		       : "\"api_server\" has to begin with http:// or https://";
+}
+
+static const char *why_bad_dns(const struct discovery_config *config)
+{
+	if (!config->dns.names.count)
+		return "\"names\" is missing";
+	if (config->dns.record == DISCOVERY_RECORDS)
+		return "\"type\" is not one of: SRV, A, AAAA, MX, NS";
+	if (config->dns.record != DISCOVERY_RECORD_SRV && !config->port)
+		return "\"port\" is missing: SRV records alone have one";
+	return config->port > UINT16_MAX ? "\"port\" is not a port number" : NULL;
+}
+
+static const char *why_bad_consul(const struct discovery_config *config)
+{
+	const struct http_access_config *access = &config->access;
+
+	if (!slice_trim(config->consul.server).len)
+		return "\"server\" is empty";
+	if (!slice_is(config->consul.scheme, "http") && !slice_is(config->consul.scheme, "https"))
+		return "\"scheme\" is neither http nor https";
+	if (config->consul.username.len &&
+	    !slice_equal(config->consul.username, access->basic.username))
+		return "username and basic_auth exclude each other";
+	for (size_t i = 0; i < config->consul.token.len; i++)
+		if ((unsigned char)config->consul.token.data[i] < ' ')
+			return "\"token\" has a control character";
+	return NULL;
 }
 
 static const char *why_bad(const struct discovery_config *config)
@@ -183,6 +267,10 @@ static const char *why_bad(const struct discovery_config *config)
 			       : "\"host\" has to begin with unix:///, tcp://, http:// or https://";
 	case DISCOVERY_KUBERNETES:
 		return why_bad_kubernetes(config);
+	case DISCOVERY_DNS:
+		return why_bad_dns(config);
+	case DISCOVERY_CONSUL:
+		return why_bad_consul(config);
 	default:
 		return NULL;
 	}
@@ -192,12 +280,41 @@ static enum discovery_role role_of(struct slice text)
 {
 	static const char *const names[DISCOVERY_ROLES] = { [DISCOVERY_ROLE_POD] = "pod",
 							    [DISCOVERY_ROLE_NODE] = "node",
-							    [DISCOVERY_ROLE_SERVICE] = "service" };
+							    [DISCOVERY_ROLE_SERVICE] = "service",
+							    [DISCOVERY_ROLE_ENDPOINTS] =
+								    "endpoints",
+							    [DISCOVERY_ROLE_SLICE] =
+								    "endpointslice",
+							    [DISCOVERY_ROLE_INGRESS] = "ingress" };
 	int role = 0;
 
 	while (role < DISCOVERY_ROLES && !slice_is(text, names[role]))
 		role++;
 	return (enum discovery_role)role;
+}
+
+static enum discovery_record record_of(struct slice text)
+{
+	static const char *const names[DISCOVERY_RECORDS] = { [DISCOVERY_RECORD_SRV] = "SRV",
+							      [DISCOVERY_RECORD_A] = "A",
+							      [DISCOVERY_RECORD_AAAA] = "AAAA",
+							      [DISCOVERY_RECORD_MX] = "MX",
+							      [DISCOVERY_RECORD_NS] = "NS" };
+	int record = 0;
+
+	while (record < DISCOVERY_RECORDS && (text.len != strlen(names[record]) ||
+					      strncasecmp(text.data, names[record], text.len) != 0))
+		record++;
+	return (enum discovery_record)record;
+}
+
+/* Consul's own names for a user, beside those that all have. */
+static void take_user(struct discovery_config *config)
+{
+	if (!config->consul.username.len || config->access.basic.username.len)
+		return;
+	config->access.basic.username = config->consul.username;
+	config->access.basic.password = config->consul.password;
 }
 
 static int resolve_paths(struct fields_reader *reader, struct discovery_config *config,
@@ -230,6 +347,11 @@ static int take_one(void *context, const struct yaml_node_s *item, struct err *e
 	struct discovery_configs *configs = taking->into;
 	struct discovery_config *config = fields_add(taking->reader, &configs->items,
 						     sizeof(*config), &configs->count, item, err);
+	static const int64_t refresh_ns[DISCOVERY_KINDS] = {
+		[DISCOVERY_FILE] = 5 * REFRESH_NS,
+		[DISCOVERY_DNS] = REFRESH_NS / 2,
+		[DISCOVERY_CONSUL] = REFRESH_NS / 2,
+	};
 	const char *why;
 	int rc;
 
@@ -238,14 +360,21 @@ static int take_one(void *context, const struct yaml_node_s *item, struct err *e
 	*config = (struct discovery_config){
 		.kind = taking->kind,
 		.line = document_line(item),
-		.refresh_ns = taking->kind == DISCOVERY_FILE ? 5 * REFRESH_NS : REFRESH_NS,
+		.refresh_ns = refresh_ns[taking->kind] ? refresh_ns[taking->kind] : REFRESH_NS,
 		.access = HTTP_ACCESS_CONFIG_DEFAULT,
-		.port = 80,
+		.port = taking->kind == DISCOVERY_DNS ? 0 : 80,
 		.host_networking_host = SLICE_LITERAL("localhost"),
 		.match_first_network = true,
+		.dns = { .record_text = SLICE_LITERAL("SRV") },
+		.consul = { .server = SLICE_LITERAL("localhost:8500"),
+			    .scheme = SLICE_LITERAL("http"),
+			    .tag_separator = SLICE_LITERAL(","),
+			    .allow_stale = true },
 	};
 	rc = fields_read(taking->reader, item, fields_of[taking->kind], config, err);
 	config->role = role_of(config->role_text);
+	config->dns.record = record_of(config->dns.record_text);
+	take_user(config);
 	if (!rc)
 		rc = http_access_config_check(taking->reader, &config->access, item, err);
 	if (!rc)
@@ -269,6 +398,8 @@ TAKE(take_file, DISCOVERY_FILE)
 TAKE(take_http, DISCOVERY_HTTP)
 TAKE(take_docker, DISCOVERY_DOCKER)
 TAKE(take_kubernetes, DISCOVERY_KUBERNETES)
+TAKE(take_dns, DISCOVERY_DNS)
+TAKE(take_consul, DISCOVERY_CONSUL)
 
 field_take_f *const discovery_config_takes[DISCOVERY_KINDS] = {
 	[DISCOVERY_STATIC] = take_static,
@@ -276,4 +407,6 @@ field_take_f *const discovery_config_takes[DISCOVERY_KINDS] = {
 	[DISCOVERY_HTTP] = take_http,
 	[DISCOVERY_DOCKER] = take_docker,
 	[DISCOVERY_KUBERNETES] = take_kubernetes,
+	[DISCOVERY_DNS] = take_dns,
+	[DISCOVERY_CONSUL] = take_consul,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * discovery_config - where a job's targets come from: static_configs, file_sd_configs,
- * http_sd_configs, docker_sd_configs and kubernetes_sd_configs of Prometheus' configuration, with
- * its defaults. Plain data in the arena of whoever reads.
+ * http_sd_configs, docker_sd_configs, kubernetes_sd_configs, dns_sd_configs and consul_sd_configs
+ * of Prometheus' configuration, with its defaults. Plain data in the arena of whoever reads.
  */
 #ifndef FIRN_CONFIG_DISCOVERY_CONFIG_H
 #define FIRN_CONFIG_DISCOVERY_CONFIG_H
@@ -16,6 +16,8 @@ enum discovery_kind {
 	DISCOVERY_HTTP,
 	DISCOVERY_DOCKER,
 	DISCOVERY_KUBERNETES,
+	DISCOVERY_DNS,
+	DISCOVERY_CONSUL,
 	DISCOVERY_KINDS,
 };
 
@@ -28,7 +30,19 @@ enum discovery_role {
 	DISCOVERY_ROLE_POD,
 	DISCOVERY_ROLE_NODE,
 	DISCOVERY_ROLE_SERVICE,
+	DISCOVERY_ROLE_ENDPOINTS,
+	DISCOVERY_ROLE_SLICE, /* endpointslice */
+	DISCOVERY_ROLE_INGRESS,
 	DISCOVERY_ROLES,
+};
+
+enum discovery_record {
+	DISCOVERY_RECORD_SRV,
+	DISCOVERY_RECORD_A,
+	DISCOVERY_RECORD_AAAA,
+	DISCOVERY_RECORD_MX,
+	DISCOVERY_RECORD_NS,
+	DISCOVERY_RECORDS,
 };
 
 struct discovery_selector {
@@ -49,7 +63,7 @@ struct discovery_config {
 
 	struct slice host; /* docker: unix:///PATH, tcp://, http:// or https:// */
 	struct slice host_networking_host;
-	uint64_t port;
+	uint64_t port; /* dns, too */
 	bool match_first_network;
 	struct discovery_filter *filters;
 	size_t filters_count;
@@ -60,8 +74,26 @@ struct discovery_config {
 		struct field_texts names;
 		bool own_namespace;
 	} namespaces;
-	struct discovery_selector *selectors; /* of the role */
+	struct discovery_selector *selectors; /* of the resources that the role needs */
 	size_t selectors_count;
+	struct {
+		bool node;
+	} attach_metadata;
+
+	struct {
+		struct field_texts names;
+		struct slice record_text;
+		enum discovery_record record;
+	} dns;
+
+	struct {
+		struct slice server; /* HOST:PORT */
+		struct slice scheme, path_prefix, token, username, password;
+		struct slice datacenter, namespace_name, partition, tag_separator;
+		bool allow_stale;
+		struct field_texts services, tags;
+		struct field_pairs node_meta;
+	} consul;
 };
 
 struct discovery_configs {

@@ -165,6 +165,8 @@ TAKE_DISCOVERY(take_file, DISCOVERY_FILE)
 TAKE_DISCOVERY(take_http, DISCOVERY_HTTP)
 TAKE_DISCOVERY(take_docker, DISCOVERY_DOCKER)
 TAKE_DISCOVERY(take_kubernetes, DISCOVERY_KUBERNETES)
+TAKE_DISCOVERY(take_dns, DISCOVERY_DNS)
+TAKE_DISCOVERY(take_consul, DISCOVERY_CONSUL)
 
 /* What Prometheus' configuration has besides, so that nobody thinks that he mistyped it. */
 #define REFUSED(name)                                                                              \
@@ -191,9 +193,9 @@ static const struct field job_fields[] = {
 	FOUND_BY("http_sd_configs", take_http),
 	FOUND_BY("docker_sd_configs", take_docker),
 	FOUND_BY("kubernetes_sd_configs", take_kubernetes),
+	FOUND_BY("dns_sd_configs", take_dns),
+	FOUND_BY("consul_sd_configs", take_consul),
 	REFUSED("dockerswarm_sd_configs"),
-	REFUSED("dns_sd_configs"),
-	REFUSED("consul_sd_configs"),
 	REFUSED("azure_sd_configs"),
 	REFUSED("digitalocean_sd_configs"),
 	REFUSED("ec2_sd_configs"),

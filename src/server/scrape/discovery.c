@@ -10,10 +10,9 @@
 #define STACK_BYTES ((size_t)1 << 20)
 
 static void (*const bodies[DISCOVERY_KINDS])(struct discovery *) = {
-	[DISCOVERY_FILE] = discover_file,
-	[DISCOVERY_HTTP] = discover_http,
-	[DISCOVERY_DOCKER] = discover_docker,
-	[DISCOVERY_KUBERNETES] = discover_kubernetes,
+	[DISCOVERY_FILE] = discover_file,     [DISCOVERY_HTTP] = discover_http,
+	[DISCOVERY_DOCKER] = discover_docker, [DISCOVERY_DNS] = discover_dns,
+	[DISCOVERY_CONSUL] = discover_consul, [DISCOVERY_KUBERNETES] = discover_kubernetes,
 };
 
 static void *run(void *argument)
@@ -56,15 +55,24 @@ static void start_thread(struct discovery *discovery)
 	}
 }
 
+static bool has_same_texts(const struct field_texts *a, const struct field_texts *b)
+{
+	bool is_same = a->count == b->count;
+
+	for (size_t i = 0; is_same && i < a->count; i++)
+		is_same = slice_equal(a->items[i], b->items[i]);
+	return is_same;
+}
+
 bool discovery_is_same(const struct discovery_config *a, const struct discovery_config *b)
 {
 	bool is_same = a->kind == b->kind && slice_equal(a->url, b->url) &&
 		       slice_equal(a->host, b->host) && slice_equal(a->api_server, b->api_server) &&
-		       a->role == b->role && a->files.count == b->files.count;
+		       a->role == b->role && a->dns.record == b->dns.record &&
+		       slice_equal(a->consul.server, b->consul.server);
 
-	for (size_t i = 0; is_same && i < a->files.count; i++)
-		is_same = slice_equal(a->files.items[i], b->files.items[i]);
-	return is_same;
+	return is_same && has_same_texts(&a->files, &b->files) &&
+	       has_same_texts(&a->dns.names, &b->dns.names);
 }
 
 struct discovery *discovery_start(const struct discovery_config *config, struct discovery *before,
@@ -199,6 +207,7 @@ int discovery_get(struct discovery *discovery, const struct discovery_request *r
 		.socket_path = request->socket_path,
 		.deadline_at_ns = clock_monotonic_ns() + request->timeout_ns,
 		.body_bytes_max = DISCOVERY_BODY_BYTES_MAX,
+		.begin = request->begin,
 		.take = request->take,
 		.context = request->context,
 		.cancelled = &discovery->stops,

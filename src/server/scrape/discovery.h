@@ -61,6 +61,8 @@ struct discovery_request {
 	const char *headers;			 /* besides what proves who we are; may be NULL */
 	const struct http_access_config *access; /* NULL: the configured one */
 	int64_t timeout_ns;
+	/* The body of a 200 begins; may be NULL. */
+	int (*begin)(void *context, uint64_t bytes, struct err *err);
 	int (*take)(void *context, struct slice bytes, struct err *err);
 	void *context;
 };
@@ -75,6 +77,8 @@ int discovery_get_body(struct discovery *discovery, const struct discovery_reque
 /* Bodies of them run until discovery->stops. */
 void discover_file(struct discovery *discovery);
 void discover_http(struct discovery *discovery);
+void discover_consul(struct discovery *discovery);
+void discover_dns(struct discovery *discovery);
 void discover_docker(struct discovery *discovery);
 void discover_kubernetes(struct discovery *discovery);
 

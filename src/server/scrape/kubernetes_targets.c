@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/scrape/kubernetes_targets.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define META "__meta_kubernetes_"
+#define PREFIX_BYTES 64
+#define PODS_SEEN_MAX 1024u /* of one Endpoints or EndpointSlice, which have 1,000 at most */
+
+struct making {
+	const struct kubernetes_view *view;
+	struct found *into;
+};
+
+static struct slice text_of(const json_t *value)
+{
+	return json_is_string(value)
+		       ? slice_from(json_string_value(value), json_string_length(value))
+		       : (struct slice){ "", 0 };
+}
+
+static struct slice member(const json_t *object, const char *name)
+{
+	return text_of(json_object_get(object, name));
+}
+
+static void add(struct found *into, const char *name, struct slice value)
+{
+	found_labelf(into, name, "%.*s", SLICE_FMT(value));
+}
+
+static void add_number(struct found *into, const char *name, const json_t *value)
+{
+	found_labelf(into, name, "%lld", (long long)json_integer_value(value));
+}
+
+/* Of "node", "label": each pair with its value, and that it is there. */
+static void add_pairs(struct found *into, const char *what, const char *kind, json_t *pairs)
+{
+	char value_prefix[PREFIX_BYTES], present_prefix[PREFIX_BYTES];
+	const json_t *value;
+	const char *key;
+
+	snprintf(value_prefix, sizeof(value_prefix), META "%s_%s_", what, kind);
+	snprintf(present_prefix, sizeof(present_prefix), META "%s_%spresent_", what, kind);
+	json_object_foreach(pairs, key, value)
+	{
+		found_label_of(into, value_prefix, slice_of(key), text_of(value));
+		found_label_of(into, present_prefix, slice_of(key), SLICE_LITERAL("true"));
+	}
+}
+
+static void add_metadata(struct found *into, const char *what, const json_t *metadata)
+{
+	add_pairs(into, what, "label", json_object_get(metadata, "labels"));
+	add_pairs(into, what, "annotation", json_object_get(metadata, "annotations"));
+}
+
+static void add_address(struct found *into, struct slice host, const json_t *port)
+{
+	bool is_ip6 = slice_find_byte(host, ':') != SIZE_MAX;
+
+	found_labelf(into, "__address__", is_ip6 ? "[%.*s]:%lld" : "%.*s:%lld", SLICE_FMT(host),
+		     (long long)json_integer_value(port));
+}
+
+/* Other objects, whose labels are a target's, too */
+
+/* A new reference, or NULL. */
+static json_t *object_of(const struct kubernetes_view *view, enum kubernetes_resource resource,
+			 struct slice namespace_name, struct slice name)
+{
+	struct strbuf key = { 0 };
+	const char *text = NULL;
+
+	strbuf_addf(&key, "%.*s/%.*s", SLICE_FMT(namespace_name), SLICE_FMT(name));
+	for (size_t i = 0; !text && i < view->count; i++)
+		if (view->sets[i]->resource == resource)
+			text = json_string_value(
+				json_object_get(view->sets[i]->texts, strbuf_text(&key)));
+	strbuf_free(&key);
+	return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+static void attach_node(const struct making *making, struct slice name)
+{
+	json_t *node = making->view->attaches_nodes && name.len
+			       ? object_of(making->view, KUBERNETES_NODES, SLICE_LITERAL(""), name)
+			       : NULL;
+
+	if (!node)
+		return;
+	add(making->into, META "node_name", name);
+	add_pairs(making->into, "node", "label",
+		  json_object_get(json_object_get(node, "metadata"), "labels"));
+	json_decref(node);
+}
+
+/* Pods */
+
+static void add_ready(struct found *into, const json_t *status)
+{
+	const json_t *conditions = json_object_get(status, "conditions"), *condition;
+	struct slice is_ready = SLICE_LITERAL("unknown");
+	char text[16];
+	size_t i;
+
+	json_array_foreach(conditions, i, condition)
+	{
+		if (slice_is(member(condition, "type"), "Ready")) {
+			is_ready = member(condition, "status");
+			break;
+		}
+	}
+	snprintf(text, sizeof(text), "%.*s", SLICE_FMT(is_ready));
+	for (char *c = text; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	add(into, META "pod_ready", slice_of(text));
+}
+
+static void add_controller(struct found *into, const json_t *metadata)
+{
+	const json_t *owners = json_object_get(metadata, "ownerReferences"), *owner;
+	size_t i;
+
+	json_array_foreach(owners, i, owner)
+	{
+		if (!json_is_true(json_object_get(owner, "controller")))
+			continue;
+		add(into, META "pod_controller_kind", member(owner, "kind"));
+		add(into, META "pod_controller_name", member(owner, "name"));
+		return;
+	}
+}
+
+static struct slice container_id(const json_t *statuses, struct slice name)
+{
+	const json_t *status;
+	size_t i;
+
+	json_array_foreach(statuses, i, status)
+	{
+		if (slice_equal(member(status, "name"), name))
+			return member(status, "containerID");
+	}
+	return (struct slice){ "", 0 };
+}
+
+/* One target for each port, or one without. The labels of the pod are there already. */
+static void add_ports(struct found *into, const json_t *container, struct slice ip)
+{
+	const json_t *ports = json_object_get(container, "ports"), *port;
+	size_t mark = found_mark(into), i;
+
+	if (!json_array_size(ports)) {
+		add(into, "__address__", ip);
+		found_target(into, mark);
+	}
+	json_array_foreach(ports, i, port)
+	{
+		const json_t *number = json_object_get(port, "containerPort");
+		struct slice protocol = member(port, "protocol");
+
+		add_number(into, META "pod_container_port_number", number);
+		add(into, META "pod_container_port_name", member(port, "name"));
+		add(into, META "pod_container_port_protocol",
+		    protocol.len ? protocol : SLICE_LITERAL("TCP"));
+		add_address(into, ip, number);
+		found_target(into, mark);
+	}
+}
+
+static void add_containers(struct found *into, const json_t *containers, const json_t *statuses,
+			   bool is_init, struct slice ip)
+{
+	const json_t *container;
+	size_t i, mark = found_mark(into);
+
+	json_array_foreach(containers, i, container)
+	{
+		struct slice name = member(container, "name");
+
+		add(into, META "pod_container_name", name);
+		add(into, META "pod_container_id", container_id(statuses, name));
+		add(into, META "pod_container_image", member(container, "image"));
+		add(into, META "pod_container_init", slice_of(is_init ? "true" : "false"));
+		add_ports(into, container, ip);
+		found_forget(into, mark);
+	}
+}
+
+static void add_pod_labels(struct found *into, const json_t *pod)
+{
+	const json_t *metadata = json_object_get(pod, "metadata");
+	const json_t *status = json_object_get(pod, "status");
+
+	add(into, META "namespace", member(metadata, "namespace"));
+	add(into, META "pod_name", member(metadata, "name"));
+	add(into, META "pod_ip", member(status, "podIP"));
+	add(into, META "pod_phase", member(status, "phase"));
+	add(into, META "pod_node_name", member(json_object_get(pod, "spec"), "nodeName"));
+	add(into, META "pod_host_ip", member(status, "hostIP"));
+	add(into, META "pod_uid", member(metadata, "uid"));
+	add_ready(into, status);
+	add_controller(into, metadata);
+	add_metadata(into, "pod", metadata);
+}
+
+static void add_pod(const struct making *making, const json_t *pod)
+{
+	const json_t *status = json_object_get(pod, "status"), *spec = json_object_get(pod, "spec");
+	struct slice ip = member(status, "podIP");
+	struct found *into = making->into;
+
+	if (!ip.len)
+		return;
+	add_pod_labels(into, pod);
+	attach_node(making, member(spec, "nodeName"));
+	add_containers(into, json_object_get(spec, "containers"),
+		       json_object_get(status, "containerStatuses"), false, ip);
+	add_containers(into, json_object_get(spec, "initContainers"),
+		       json_object_get(status, "initContainerStatuses"), true, ip);
+}
+
+/* Nodes */
+
+static struct slice first_address(const json_t *addresses, const char *type)
+{
+	const json_t *address;
+	size_t i;
+
+	json_array_foreach(addresses, i, address)
+	{
+		if (slice_is(member(address, "type"), type))
+			return member(address, "address");
+	}
+	return (struct slice){ "", 0 };
+}
+
+static void add_node(const struct making *making, const json_t *node)
+{
+	struct found *into = making->into;
+	static const char *const types[] = { "InternalIP", "ExternalIP", "LegacyHostIP",
+					     "Hostname" };
+	const json_t *metadata = json_object_get(node, "metadata");
+	const json_t *status = json_object_get(node, "status"), *address;
+	const json_t *addresses = json_object_get(status, "addresses");
+	const json_t *kubelet =
+		json_object_get(json_object_get(status, "daemonEndpoints"), "kubeletEndpoint");
+	struct slice host = { "", 0 };
+	size_t i;
+
+	for (i = 0; !host.len && i < sizeof(types) / sizeof(types[0]); i++)
+		host = first_address(addresses, types[i]);
+	if (!host.len)
+		return;
+	add(into, META "node_name", member(metadata, "name"));
+	add(into, META "node_provider_id", member(json_object_get(node, "spec"), "providerID"));
+	add(into, "instance", member(metadata, "name"));
+	add_metadata(into, "node", metadata);
+	json_array_foreach(addresses, i, address)
+	{
+		struct slice type = member(address, "type");
+
+		found_label_of(into, META "node_address_", type,
+			       first_address(addresses, type.data));
+	}
+	add_address(into, host, json_object_get(kubelet, "Port"));
+	found_target(into, 0);
+}
+
+/* Services */
+
+static void add_service(const struct making *making, const json_t *service)
+{
+	struct found *into = making->into;
+	const json_t *metadata = json_object_get(service, "metadata"), *port;
+	const json_t *spec = json_object_get(service, "spec");
+	const json_t *ports = json_object_get(spec, "ports");
+	struct slice name = member(metadata, "name"), space = member(metadata, "namespace");
+	struct slice type = member(spec, "type");
+	size_t mark, i;
+
+	add(into, META "namespace", space);
+	add(into, META "service_name", name);
+	add(into, META "service_type", type);
+	if (slice_is(type, "ExternalName"))
+		add(into, META "service_external_name", member(spec, "externalName"));
+	else
+		add(into, META "service_cluster_ip", member(spec, "clusterIP"));
+	if (slice_is(type, "LoadBalancer"))
+		add(into, META "service_loadbalancer_ip", member(spec, "loadBalancerIP"));
+	add_metadata(into, "service", metadata);
+	mark = found_mark(into);
+	json_array_foreach(ports, i, port)
+	{
+		const json_t *number = json_object_get(port, "port");
+		struct slice protocol = member(port, "protocol");
+
+		add(into, META "service_port_name", member(port, "name"));
+		add_number(into, META "service_port_number", number);
+		add(into, META "service_port_protocol",
+		    protocol.len ? protocol : SLICE_LITERAL("TCP"));
+		found_labelf(into, "__address__", "%.*s.%.*s.svc:%lld", SLICE_FMT(name),
+			     SLICE_FMT(space), (long long)json_integer_value(number));
+		found_target(into, mark);
+	}
+}
+
+/* Endpoints and EndpointSlices: a service's addresses, joined with the service and its pods */
+
+static void add_service_labels(const struct making *making, struct slice space, struct slice name)
+{
+	json_t *service = object_of(making->view, KUBERNETES_SERVICES, space, name);
+
+	if (!service)
+		return;
+	add(making->into, META "service_name", name);
+	add_metadata(making->into, "service", json_object_get(service, "metadata"));
+	json_decref(service);
+}
+
+/* The pods of one object, each with those of its ports that a target has been made for. */
+struct seen_pods {
+	struct seen_pod {
+		json_t *pod;
+		json_t *ports; /* numbers */
+	} items[PODS_SEEN_MAX];
+	size_t count;
+};
+
+/* Borrowed; NULL when it is no pod, or none that is known. */
+static struct seen_pod *see_pod(const struct making *making, struct seen_pods *seen,
+				const json_t *reference)
+{
+	struct slice space = member(reference, "namespace"), name = member(reference, "name");
+	json_t *pod;
+
+	if (!slice_is(member(reference, "kind"), "Pod"))
+		return NULL;
+	for (size_t i = 0; i < seen->count; i++) {
+		const json_t *metadata = json_object_get(seen->items[i].pod, "metadata");
+
+		if (slice_equal(member(metadata, "name"), name) &&
+		    slice_equal(member(metadata, "namespace"), space))
+			return &seen->items[i];
+	}
+	pod = seen->count < PODS_SEEN_MAX ? object_of(making->view, KUBERNETES_PODS, space, name)
+					  : NULL;
+	if (!pod)
+		return NULL;
+	seen->items[seen->count] = (struct seen_pod){ pod, json_array() };
+	return &seen->items[seen->count++];
+}
+
+static void forget_pods(struct seen_pods *seen)
+{
+	for (size_t i = 0; i < seen->count; i++) {
+		json_decref(seen->items[i].pod);
+		json_decref(seen->items[i].ports);
+	}
+	free(seen);
+}
+
+static void add_container_port(struct found *into, const json_t *container, const json_t *port)
+{
+	struct slice protocol = member(port, "protocol");
+
+	add(into, META "pod_container_name", member(container, "name"));
+	add(into, META "pod_container_image", member(container, "image"));
+	add(into, META "pod_container_port_name", member(port, "name"));
+	add_number(into, META "pod_container_port_number", json_object_get(port, "containerPort"));
+	add(into, META "pod_container_port_protocol",
+	    protocol.len ? protocol : SLICE_LITERAL("TCP"));
+}
+
+typedef void port_visit_f(const struct making *making, const struct seen_pod *seen,
+			  const json_t *container, const json_t *port, json_int_t number);
+
+static void each_port(const struct making *making, const struct seen_pod *seen, json_int_t number,
+		      port_visit_f *visit)
+{
+	const json_t *containers =
+		json_object_get(json_object_get(seen->pod, "spec"), "containers");
+	const json_t *container, *port;
+	size_t i, j;
+
+	json_array_foreach(containers, i, container)
+	{
+		const json_t *ports = json_object_get(container, "ports");
+
+		json_array_foreach(ports, j, port)
+		{
+			visit(making, seen, container, port, number);
+		}
+	}
+}
+
+static void add_if_same(const struct making *making, const struct seen_pod *seen,
+			const json_t *container, const json_t *port, json_int_t number)
+{
+	(void)seen;
+	if (json_integer_value(json_object_get(port, "containerPort")) == number)
+		add_container_port(making->into, container, port);
+}
+
+/* A port that no endpoint names is a target as well. The labels of the object are there. */
+static void add_if_unseen(const struct making *making, const struct seen_pod *seen,
+			  const json_t *container, const json_t *port, json_int_t number)
+{
+	const json_t *mine = json_object_get(port, "containerPort"), *other;
+	struct slice ip = member(json_object_get(seen->pod, "status"), "podIP");
+	size_t mark = found_mark(making->into), i;
+
+	(void)number;
+	json_array_foreach(seen->ports, i, other)
+	{
+		if (json_integer_value(other) == json_integer_value(mine))
+			return;
+	}
+	if (!ip.len)
+		return;
+	add_pod_labels(making->into, seen->pod);
+	add_container_port(making->into, container, port);
+	add_address(making->into, ip, mine);
+	found_target(making->into, mark);
+}
+
+/* The target of one address and port (NULL: none); its own labels are there already. */
+static void add_endpoint(const struct making *making, struct seen_pods *pods,
+			 const json_t *reference, struct slice node, struct slice address,
+			 const json_t *port, size_t mark)
+{
+	struct seen_pod *seen = see_pod(making, pods, reference);
+
+	attach_node(making,
+		    slice_is(member(reference, "kind"), "Node") ? member(reference, "name") : node);
+	if (seen) {
+		add_pod_labels(making->into, seen->pod);
+		if (port) {
+			each_port(making, seen, json_integer_value(port), add_if_same);
+			json_array_append_new(seen->ports, json_integer(json_integer_value(port)));
+		}
+	}
+	if (port)
+		add_address(making->into, address, port);
+	else
+		add(making->into, "__address__", address);
+	found_target(making->into, mark);
+}
+
+static void add_reference(struct found *into, const char *kind_label, const char *name_label,
+			  const json_t *reference)
+{
+	add(into, kind_label, member(reference, "kind"));
+	add(into, name_label, member(reference, "name"));
+}
+
+static void add_subset(const struct making *making, struct seen_pods *pods, const json_t *subset,
+		       const char *list, const char *is_ready)
+{
+	const json_t *ports = json_object_get(subset, "ports"), *port, *address;
+	const json_t *addresses = json_object_get(subset, list);
+	struct found *into = making->into;
+	size_t i, j, mark = found_mark(into);
+
+	json_array_foreach(ports, i, port)
+	{
+		json_array_foreach(addresses, j, address)
+		{
+			struct slice node = member(address, "nodeName");
+			const json_t *reference = json_object_get(address, "targetRef");
+			struct slice protocol = member(port, "protocol");
+
+			add(into, META "endpoint_port_name", member(port, "name"));
+			add(into, META "endpoint_port_protocol",
+			    protocol.len ? protocol : SLICE_LITERAL("TCP"));
+			add(into, META "endpoint_ready", slice_of(is_ready));
+			add_reference(into, META "endpoint_address_target_kind",
+				      META "endpoint_address_target_name", reference);
+			add(into, META "endpoint_node_name", node);
+			add(into, META "endpoint_hostname", member(address, "hostname"));
+			add_endpoint(making, pods, reference, node, member(address, "ip"),
+				     json_object_get(port, "port"), mark);
+		}
+	}
+}
+
+static void add_endpoints(const struct making *making, const json_t *endpoints)
+{
+	const json_t *metadata = json_object_get(endpoints, "metadata"), *subset;
+	const json_t *subsets = json_object_get(endpoints, "subsets");
+	struct slice space = member(metadata, "namespace"), name = member(metadata, "name");
+	struct seen_pods *pods = mem_new(struct seen_pods);
+	size_t i;
+
+	add(making->into, META "namespace", space);
+	add(making->into, META "endpoints_name", name);
+	add_service_labels(making, space, name);
+	add_metadata(making->into, "endpoints", metadata);
+	json_array_foreach(subsets, i, subset)
+	{
+		add_subset(making, pods, subset, "addresses", "true");
+		add_subset(making, pods, subset, "notReadyAddresses", "false");
+	}
+	for (i = 0; i < pods->count; i++)
+		each_port(making, &pods->items[i], 0, add_if_unseen);
+	forget_pods(pods);
+}
+
+static void add_flag(struct found *into, const char *name, const json_t *flag)
+{
+	if (json_is_boolean(flag))
+		add(into, name, slice_of(json_is_true(flag) ? "true" : "false"));
+}
+
+static void add_slice_port(struct found *into, const json_t *port)
+{
+	const json_t *number = json_object_get(port, "port");
+
+	add(into, META "endpointslice_port_name", member(port, "name"));
+	add(into, META "endpointslice_port_protocol", member(port, "protocol"));
+	if (json_is_integer(number))
+		add_number(into, META "endpointslice_port", number);
+	add(into, META "endpointslice_port_app_protocol", member(port, "appProtocol"));
+}
+
+static void add_slice_endpoint(struct found *into, const json_t *endpoint)
+{
+	const json_t *conditions = json_object_get(endpoint, "conditions"), *value;
+	const char *key;
+
+	add_flag(into, META "endpointslice_endpoint_conditions_ready",
+		 json_object_get(conditions, "ready"));
+	add_flag(into, META "endpointslice_endpoint_conditions_serving",
+		 json_object_get(conditions, "serving"));
+	add_flag(into, META "endpointslice_endpoint_conditions_terminating",
+		 json_object_get(conditions, "terminating"));
+	add(into, META "endpointslice_endpoint_hostname", member(endpoint, "hostname"));
+	add(into, META "endpointslice_endpoint_node_name", member(endpoint, "nodeName"));
+	add(into, META "endpointslice_endpoint_zone", member(endpoint, "zone"));
+	add_reference(into, META "endpointslice_address_target_kind",
+		      META "endpointslice_address_target_name",
+		      json_object_get(endpoint, "targetRef"));
+	json_object_foreach(json_object_get(endpoint, "deprecatedTopology"), key, value)
+	{
+		found_label_of(into, META "endpointslice_endpoint_topology_", slice_of(key),
+			       text_of(value));
+		found_label_of(into, META "endpointslice_endpoint_topology_present_", slice_of(key),
+			       SLICE_LITERAL("true"));
+	}
+}
+
+static void add_slice_addresses(const struct making *making, struct seen_pods *pods,
+				const json_t *endpoint, const json_t *port)
+{
+	const json_t *addresses = json_object_get(endpoint, "addresses"), *address;
+	const json_t *number = json_object_get(port, "port");
+	size_t i, mark = found_mark(making->into);
+
+	json_array_foreach(addresses, i, address)
+	{
+		add_slice_port(making->into, port);
+		add_slice_endpoint(making->into, endpoint);
+		add_endpoint(making, pods, json_object_get(endpoint, "targetRef"),
+			     member(endpoint, "nodeName"), text_of(address),
+			     json_is_integer(number) ? number : NULL, mark);
+	}
+}
+
+static void add_endpoint_slice(const struct making *making, const json_t *slice)
+{
+	const json_t *metadata = json_object_get(slice, "metadata"), *endpoint, *port;
+	const json_t *endpoints = json_object_get(slice, "endpoints");
+	const json_t *ports = json_object_get(slice, "ports");
+	struct slice space = member(metadata, "namespace");
+	struct seen_pods *pods = mem_new(struct seen_pods);
+	size_t i, j;
+
+	add(making->into, META "namespace", space);
+	add(making->into, META "endpointslice_address_type", member(slice, "addressType"));
+	add(making->into, META "endpointslice_name", member(metadata, "name"));
+	add_metadata(making->into, "endpointslice", metadata);
+	add_service_labels(
+		making, space,
+		member(json_object_get(metadata, "labels"), "kubernetes.io/service-name"));
+	json_array_foreach(endpoints, i, endpoint)
+	{
+		json_array_foreach(ports, j, port)
+		{
+			add_slice_addresses(making, pods, endpoint, port);
+		}
+	}
+	for (i = 0; i < pods->count; i++)
+		each_port(making, &pods->items[i], 0, add_if_unseen);
+	forget_pods(pods);
+}
+
+/* Ingresses */
+
+/* "*.example.org" stands for one more part. */
+static bool is_host_of(struct slice pattern, struct slice host)
+{
+	size_t dot = slice_find_byte(host, '.');
+
+	if (slice_equal(pattern, host))
+		return true;
+	return slice_starts_with(pattern, SLICE_LITERAL("*.")) && dot != SIZE_MAX &&
+	       slice_equal(slice_tail(pattern, 1), slice_tail(host, dot));
+}
+
+static const char *scheme_of(const json_t *spec, struct slice host)
+{
+	const json_t *tls = json_object_get(spec, "tls"), *entry, *pattern;
+	size_t i, j;
+
+	json_array_foreach(tls, i, entry)
+	{
+		const json_t *hosts = json_object_get(entry, "hosts");
+
+		json_array_foreach(hosts, j, pattern)
+		{
+			if (is_host_of(text_of(pattern), host))
+				return "https";
+		}
+	}
+	return "http";
+}
+
+static void add_ingress_path(struct found *into, const char *scheme, struct slice host,
+			     struct slice path)
+{
+	size_t mark = found_mark(into);
+
+	add(into, META "ingress_scheme", slice_of(scheme));
+	add(into, META "ingress_host", host);
+	add(into, META "ingress_path", path.len ? path : SLICE_LITERAL("/"));
+	add(into, "__address__", host);
+	found_target(into, mark);
+}
+
+static void add_ingress(const struct making *making, const json_t *ingress)
+{
+	const json_t *metadata = json_object_get(ingress, "metadata"), *rule, *entry;
+	const json_t *spec = json_object_get(ingress, "spec");
+	const json_t *all = json_object_get(spec, "rules");
+	struct found *into = making->into;
+	size_t i, j;
+
+	add(into, META "namespace", member(metadata, "namespace"));
+	add(into, META "ingress_name", member(metadata, "name"));
+	add(into, META "ingress_class_name", member(spec, "ingressClassName"));
+	add_metadata(into, "ingress", metadata);
+	json_array_foreach(all, i, rule)
+	{
+		const json_t *http = json_object_get(rule, "http");
+		const json_t *paths = json_object_get(http, "paths");
+		struct slice host = member(rule, "host");
+
+		if (!json_is_object(http))
+			add_ingress_path(into, scheme_of(spec, host), host,
+					 (struct slice){ "", 0 });
+		json_array_foreach(paths, j, entry)
+		{
+			add_ingress_path(into, scheme_of(spec, host), host, member(entry, "path"));
+		}
+	}
+}
+
+static const struct {
+	enum kubernetes_resource resource; /* whose objects are the targets */
+	unsigned needs;			   /* besides */
+	void (*add)(const struct making *making, const json_t *object);
+} roles[DISCOVERY_ROLES] = {
+	[DISCOVERY_ROLE_POD] = { KUBERNETES_PODS, 0, add_pod },
+	[DISCOVERY_ROLE_NODE] = { KUBERNETES_NODES, 0, add_node },
+	[DISCOVERY_ROLE_SERVICE] = { KUBERNETES_SERVICES, 0, add_service },
+	[DISCOVERY_ROLE_ENDPOINTS] = { KUBERNETES_ENDPOINTS,
+				       1u << KUBERNETES_PODS | 1u << KUBERNETES_SERVICES,
+				       add_endpoints },
+	[DISCOVERY_ROLE_SLICE] = { KUBERNETES_SLICES,
+				   1u << KUBERNETES_PODS | 1u << KUBERNETES_SERVICES,
+				   add_endpoint_slice },
+	[DISCOVERY_ROLE_INGRESS] = { KUBERNETES_INGRESSES, 0, add_ingress },
+};
+
+unsigned kubernetes_targets_needs(enum discovery_role role, bool attaches_nodes)
+{
+	return 1u << roles[role].resource | roles[role].needs |
+	       (attaches_nodes ? 1u << KUBERNETES_NODES : 0);
+}
+
+void kubernetes_targets_make(const struct kubernetes_view *view, enum discovery_role role,
+			     struct found *into)
+{
+	const struct making making = { view, into };
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct kubernetes_objects *set = view->sets[i];
+		const json_t *text;
+		const char *key;
+
+		if (set->resource != roles[role].resource)
+			continue;
+		json_object_foreach(set->texts, key, text)
+		{
+			json_t *object = json_loads(json_string_value(text), 0, NULL);
+
+			if (into->is_cut)
+				break;
+			roles[role].add(&making, object);
+			found_forget(into, 0);
+			json_decref(object);
+		}
+	}
+}
