@@ -296,12 +296,12 @@ test("an interpreter's frames are folded into the functions that they work for, 
 		const folded =
 			{ total: [0, 0], handle: [1, 40], parse: [2, 25], memcpy: [3, 7], gc_collect: [1, 3] };
 		assert.deepEqual(await read(), folded);
-		await page.getByRole("button", { name: "Show interpreter" }).click();
+		await page.getByRole("button", { name: "C frames", pressed: false }).click();
 		await page.waitForFunction(() => window.__firn.frame("PyDict_GetItem"));
 		await painted(page);
 		assert.deepEqual((await read()).PyDict_GetItem, [5, 20]);
 		assert.equal(new URL(page.url()).searchParams.get("runtimes"), "1");
-		await page.getByRole("button", { name: "Hide interpreter" }).click();
+		await page.getByRole("button", { name: "C frames", pressed: true }).click();
 		await page.waitForFunction(() => !window.__firn.frame("PyDict_GetItem"));
 		await painted(page);
 		assert.deepEqual(await read(), folded);
@@ -338,7 +338,7 @@ test("narrow frames that match a search keep their colours: outlines do not swal
 
 test("completion has the largest first, with its cores, and forgives a slip", () => withPage({}, async (page) => {
 	await open(page, `?query=${encodeURIComponent(TYPE)}&from=${AT.now - 2 * MINUTE}&to=${AT.now + 2 * MINUTE}`);
-	const field = page.getByRole("combobox", { name: /^Matchers for/ });
+	const field = page.getByRole("combobox", { name: /^Label filter for/ });
 	await field.click();
 	await page.keyboard.type("job=");
 	const options = page.getByRole("listbox", { name: "Suggestions" }).getByRole("option");
@@ -410,3 +410,37 @@ test("a single report is a point of the chart", () => withPage({}, async (page) 
 	});
 	await marked();
 }));
+
+test("the chart's mean is the graph's rate, though data covers a part of the range alone", () =>
+	withPage({}, async (page) => {
+		await open(page, placeOf("known"));
+		const rate = await page.locator(".sum b").textContent();
+		assert.equal(rate, "3.50 cores");
+		await page.locator(".strip-reading").getByText(`mean ${rate}`).waitFor();
+	}));
+
+for (const width of [1440, 900, 400])
+	test(`what a search found and the legend are whole at ${width} pixels`,
+		() => withPage({ viewport: { width, height: 860 } }, async (page) => {
+			await open(page, `${placeOf("grown")}&search=cache`);
+			const found = page.locator(".found");
+			await found.waitFor();
+			const { functions, frames } = await firn(page, "search");
+			const said = (await found.textContent()).replace(/\u202f|\s/g, " ");
+			const numbers = [...said.matchAll(/([\d ]+) (?:function|frame)/g)].map(([, text]) =>
+				Number(text.replace(/ /g, "")));
+			assert.deepEqual(numbers, [functions, frames]);
+			const cut = await page.evaluate(() => {
+				const shown = document.querySelector(".found");
+				const box = shown.getBoundingClientRect();
+				const legend = document.querySelector(".legend");
+				const room = legend.getBoundingClientRect();
+				const halves = [...legend.children].filter((item) => {
+					const { left, right, top, bottom } = item.getBoundingClientRect();
+					const isSeen = bottom > room.top + 1 && top < room.bottom - 1;
+					return isSeen && (left < room.left - 1 || right > room.right + 1);
+				});
+				return [shown.scrollWidth > shown.clientWidth || box.right > innerWidth, halves.length];
+			});
+			assert.deepEqual(cut, [false, 0]);
+		}));

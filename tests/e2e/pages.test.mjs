@@ -124,7 +124,7 @@ test("status: what is asked can be stopped", () =>
 		await goTo(page, "status");
 		await page.getByText("1.00 MiB of 4.00 MiB").waitFor();
 		await page.getByRole("button", { name: "Cancel" }).click();
-		await page.getByText("Nothing is being asked right now.").waitFor();
+		await page.getByText("No query is running.").waitFor();
 		assert.equal(stopped, "slow");
 		const facts = await page.locator(".page-facts").allTextContents();
 		assert.match(facts.join(" "), /Versionfirn \d.*Memory[\d.]+ MiB.*Kept15 days/);

@@ -22,7 +22,7 @@ test("completion leads from a label to its value, and the graph follows", () => 
 	await painted(page);
 	await page.waitForFunction((whole) => window.__firn.profile().root < whole, root);
 	assert.match(new URL(page.url()).searchParams.get("query"), /\{comm="[^"]+"\}$/);
-	await page.getByRole("button", { name: "Clear the matchers" }).click();
+	await page.getByRole("button", { name: "Clear the label filter" }).click();
 	await page.waitForFunction((whole) => window.__firn.profile().root === whole, root);
 }));
 
@@ -43,8 +43,8 @@ test("matchers that exclude everything are named as the reason, and can be remov
 		await open(page, query);
 		await page.getByRole("combobox").fill('comm="there is no such command"');
 		await page.keyboard.press("Enter");
-		await page.getByRole("heading", { name: "The matchers exclude everything" }).waitFor();
-		await page.getByRole("button", { name: "Remove all matchers" }).click();
+		await page.getByRole("heading", { name: "The label filter excludes everything" }).waitFor();
+		await page.getByRole("button", { name: "Remove the label filter" }).click();
 		await painted(page);
 		assert.equal(new URL(page.url()).search, new URL(query, page.url()).search.replaceAll("%3A", ":"));
 	}));

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { execFileSync } from "node:child_process";
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import path from "node:path";
 import { bareTab, memoryOf } from "./bare.mjs";
@@ -183,6 +184,60 @@ test("a frame of one sample is reached by search and read in full", () => withPa
 	assert.ok(frame.width > width * 0.9, `${frame.width} of ${width} pixels`);
 	assert.ok(frame.y > 0);
 	await page.locator(".status").getByText("rare::the_one_sample", { exact: true }).waitFor();
+}));
+
+/* The longest that the page's thread computed without a pause during `work`, whatever else the machine did, in ms. */
+async function longestBlock(page, work) {
+	const browser = page.context().browser();
+	await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline"] });
+	await work();
+	const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+	const mains = new Set(traceEvents.filter(({ name, args }) =>
+		name === "thread_name" && args.name === "CrRendererMain").map(({ pid, tid }) => `${pid}.${tid}`));
+	return Math.max(...traceEvents.filter(({ ph, pid, tid }) => ph === "X" && mains.has(`${pid}.${tid}`))
+		.map(({ tdur = 0 }) => tdur)) / 1000;
+}
+
+const BLOCK_MS_MAX = 200;
+
+test("no view, no comparison and no refresh of a million nodes blocks the page", () => withPage({}, async (page) => {
+	await open(page, `${placeOf("n")}&view=table`);
+	await page.waitForFunction((nodes) => window.__firn.profile().count >= nodes, NODES.m);
+	const blocks = {};
+	const step = async (name, act, done) => {
+		blocks[name] = Math.round(await longestBlock(page, async () => {
+			await act();
+			await page.waitForFunction(done);
+			await page.waitForFunction(() => !window.__firn.busy());
+			await settled(page);
+		}));
+	};
+	const table = page.getByRole("grid", { name: "Functions" });
+	await table.getByRole("button", { name: /^Total/ }).click();
+	/* What everything is below: the whole tree is cut out around it. */
+	await table.locator(".table-body .row").first().click();
+	await step("sandwich of what calls everything", () => page.keyboard.press("c"),
+		() => document.querySelector(".sandwich-head") !== null);
+	assert.match(await page.locator(".sandwich-head").innerText(), /100 % of total/);
+	for (const key of ["1", "7", "5", "6"])
+		await step(`view ${key}`, () => page.keyboard.press(key),
+			() => document.querySelector('.view [aria-busy="true"]') === null);
+	assert.equal((await firn(page, "place")).view, "heatmap");
+	const base = encodeURIComponent(`${TYPE}{job="m"}`);
+	await step("comparison", () => page.goto(new URL(`${placeOf("n")}&view=compare&base_query=${base}` +
+		"&base_from=now-6h&base_to=now", page.url()).href), () => window.__firn?.sides() !== null &&
+			document.querySelector(".sentence")?.textContent.includes("hanged") === true);
+	await step("another mode", async () => {
+		await page.getByRole("button", { name: /^Values/ }).click();
+		await page.getByRole("option", { name: "Share" }).click();
+	}, () => window.__firn.place().mode === "share");
+	execFileSync(process.env.FIRN, ["push", "--server", page.url().split("?")[0], "--label", "job=n", profiles.k]);
+	const { root } = await firn(page, "profile");
+	await page.evaluate((was) => Object.assign(window, { was }), root);
+	await step("refresh of a comparison", () => page.keyboard.press("r"),
+		() => window.__firn.profile().root !== window.was);
+	figures["blocks of 1000000, ms of its own"] = blocks;
+	assert.ok(Math.max(...Object.values(blocks)) < BLOCK_MS_MAX, JSON.stringify(blocks));
 }));
 
 /* In a tab that no test tool looks into: those keep what was fetched. */

@@ -52,7 +52,7 @@ test("a whole session by keys alone, and the focus is never lost", () => withPag
 	assert.deepEqual(stops.filter(({ ring, graph }) => !ring && !graph).map(({ name }) => name), []);
 
 	await press("e");
-	assert.match(await focused(page), /^Matchers/);
+	assert.match(await focused(page), /^Label filter/);
 	await page.fill("#query", "");
 	await page.keyboard.type('{job="kn');
 	await page.getByRole("option", { name: "known" }).waitFor();

@@ -246,6 +246,15 @@ test("names of lanes stand beside their bars", () => withPage({}, async (page) =
 	const host = await page.locator(".timeline .flame-host").boundingBox();
 	const box = await name.boundingBox();
 	assert.ok(box.x + box.width <= host.x + 1, "the name covers bars");
+	/* And the graph's own name of the row does not shine through the bars' ground. */
+	const alpha = await page.evaluate(() => {
+		const canvas = document.querySelector(".timeline-lanes");
+		const ratio = canvas.width / canvas.clientWidth;
+		const row = document.querySelectorAll(".timeline-names button")[1].getBoundingClientRect();
+		const y = (row.top - canvas.getBoundingClientRect().top + 3) * ratio;
+		return canvas.getContext("2d").getImageData(2 * ratio, y, 1, 1).data[3];
+	});
+	assert.equal(alpha, 255);
 	const lane = (await name.locator(".lane-name").textContent()).replace("cpu ", "");
 	const before = (await firn(page, "place")).lane;
 	await name.click();

@@ -15,7 +15,7 @@ test("from the first look to a link for a colleague in at most ten actions",
 		const all = await firn(page, "profile");
 
 		/* One process: its name into the query. */
-		await act(() => page.getByRole("combobox", { name: /^Matchers/ }).fill('comm="busy"'));
+		await act(() => page.getByRole("combobox", { name: /^Label filter/ }).fill('comm="busy"'));
 		await act(() => page.keyboard.press("Enter"));
 		await page.waitForFunction((root) => window.__firn.profile().root < root, all.root);
 		await painted(page);

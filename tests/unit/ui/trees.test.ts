@@ -5,7 +5,7 @@ import {
 	changeWords, compareProfiles, functionChanges, mainCause,
 } from "../../../src/ui/src/model/compare";
 import { filterText } from "../../../src/ui/src/model/filters";
-import { invertProfile, sandwich } from "../../../src/ui/src/model/invert";
+import { asProfiles, invertProfile, sandwich } from "../../../src/ui/src/model/invert";
 import { type Profile, functionName, nodeName, pathOf } from "../../../src/ui/src/model/profile";
 import {
 	type Verdicts, isShown, nodeVerdict, stepsOf, totalVerdict, verdictOf, verdictsOf,
@@ -140,7 +140,7 @@ test("a sandwich's callers add up to its callees and itself, recursion counted o
 	const source = folded("main;walk;walk;leaf 3", "main;walk 2", "other;walk;leaf 4", "other 9");
 	const walk = Uint8Array.from({ length: source.functions.count }, (_, fn) =>
 		(fn && functionName(source, fn) === "walk" ? 1 : 0));
-	const { callers, callees } = sandwich(source, walk);
+	const { callers, callees } = asProfiles(sandwich(source, walk), source);
 	assert.equal(callers.total[0], 9);
 	assert.equal(callees.total[0], 9);
 	assert.deepEqual(stacks(callers), ["walk;main 5", "walk;other 4"]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* decode_worker - decodes and rebuilds trees off the page's thread; buffers are handed over, not copied. */
+/* decode_worker - decodes, rebuilds and cuts trees off the page's thread; buffers are handed over, not copied. */
 import { compareProfiles } from "../model/compare";
-import { decodeProfile, transferables } from "../model/decode";
+import { decodeProfile, transferables, treeBuffers } from "../model/decode";
 import { foldRuntimes } from "../model/fold";
-import { invertProfile } from "../model/invert";
+import { type Stacks, invertProfile, sandwich } from "../model/invert";
 import type { Profile } from "../model/profile";
 
 export interface DecodeRequest {
@@ -16,8 +16,14 @@ export interface DecodeRequest {
 	runtimes: boolean;
 }
 
+export interface CutRequest {
+	id: number;
+	stacks: Stacks;
+	wanted: Uint8Array;
+}
+
 const scope = self as unknown as {
-	onmessage: ((event: MessageEvent<DecodeRequest>) => void) | null;
+	onmessage: ((event: MessageEvent<DecodeRequest | CutRequest>) => void) | null;
 	postMessage(message: unknown, transfer?: Transferable[]): void;
 };
 
@@ -30,10 +36,20 @@ function answer({ buffer, base, inverted, runtimes }: DecodeRequest): Profile {
 	return base ? compareProfiles(read(base), read(buffer)) : read(buffer);
 }
 
+function work(data: DecodeRequest | CutRequest): void {
+	if ("stacks" in data) {
+		const result = sandwich(data.stacks, data.wanted);
+		scope.postMessage({ id: data.id, result },
+			[...treeBuffers(result.callers), ...treeBuffers(result.callees)]);
+		return;
+	}
+	const result = answer(data);
+	scope.postMessage({ id: data.id, result }, transferables(result));
+}
+
 scope.onmessage = ({ data }) => {
 	try {
-		const profile = answer(data);
-		scope.postMessage({ id: data.id, profile }, transferables(profile));
+		work(data);
 	} catch (error) {
 		scope.postMessage({ id: data.id, error: error instanceof Error ? error.message : String(error) });
 	}

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* decoder - decode(bytes) -> Profile, by the worker. */
+/* decoder - bytes -> Profile, and a profile -> what is around one of its functions, by the worker. */
+import { type Sandwich, type Trees, asProfiles, stacksOf } from "../model/invert";
 import type { Profile } from "../model/profile";
+import type { CutRequest, DecodeRequest } from "./decode_worker";
 
 interface Answer {
 	id: number;
-	profile?: Profile;
+	result?: unknown;
 	error?: string;
 }
 
 interface Waiting {
-	resolve(profile: Profile): void;
+	resolve(result: never): void;
 	reject(error: Error): void;
 }
 
 /* What decoding a large answer leaves behind is given back with the worker; the next one starts in a moment. */
 const KEPT_BYTES_MAX = 1 << 20;
+const KEPT_NODES_MAX = KEPT_BYTES_MAX >> 5;
 
 const waiting = new Map<number, Waiting>();
 let worker: Worker | undefined;
@@ -26,8 +29,8 @@ function start(): Worker {
 	started.onmessage = ({ data }: MessageEvent<Answer>) => {
 		const waiter = waiting.get(data.id);
 		waiting.delete(data.id);
-		if (data.profile)
-			waiter?.resolve(data.profile);
+		if (data.result !== undefined)
+			waiter?.resolve(data.result as never);
 		else
 			waiter?.reject(new Error(data.error ?? "the decoder gave no answer"));
 		if (large && !waiting.size) {
@@ -45,15 +48,24 @@ function start(): Worker {
 	return started;
 }
 
+function ask<T>(request: DecodeRequest | CutRequest, transfer: Transferable[]): Promise<T> {
+	worker ??= start();
+	return new Promise<T>((resolve, reject) => {
+		waiting.set(request.id, { resolve, reject });
+		worker!.postMessage(request, transfer);
+	});
+}
+
 /* With `base`, a comparison to it; with `runtimes`, the C frames of interpreters stay. */
 export function decode(
 	buffer: ArrayBuffer, inverted: boolean, runtimes: boolean, base?: ArrayBuffer,
 ): Promise<Profile> {
-	worker ??= start();
 	large ||= buffer.byteLength > KEPT_BYTES_MAX;
-	const id = ++last;
-	return new Promise((resolve, reject) => {
-		waiting.set(id, { resolve, reject });
-		worker!.postMessage({ id, buffer, base, inverted, runtimes }, base ? [buffer, base] : [buffer]);
-	});
+	return ask({ id: ++last, buffer, base, inverted, runtimes }, base ? [buffer, base] : [buffer]);
+}
+
+/* What calls the functions that `wanted` marks, and what they call. */
+export async function cutOut(profile: Profile, wanted: Uint8Array): Promise<Sandwich> {
+	large ||= profile.count > KEPT_NODES_MAX;
+	return asProfiles(await ask<Trees>({ id: ++last, stacks: stacksOf(profile), wanted }, []), profile);
 }

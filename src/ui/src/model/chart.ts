@@ -27,11 +27,10 @@ function sum(source: Source): number {
 }
 
 /*
- * Of values that add up, all of them over the whole range: what the area under the line is, empty
- * buckets included. Of others, of the buckets that have one.
+ * Of values that add up, all of them over `seconds`: what the area under the line is, empty buckets included. Of
+ * others, of the buckets that have one.
  */
-function meanOf(isDelta: boolean, source: Source, ys: readonly (number | null)[], span: Span): number {
-	const seconds = Math.max(1, span.toMs - span.fromMs) / 1000;
+function meanOf(isDelta: boolean, source: Source, ys: readonly (number | null)[], seconds: number): number {
 	if (isDelta)
 		return source.points.reduce((total, point) => total + point[1], 0) / seconds;
 	const present = ys.filter((value): value is number => value !== null);
@@ -43,7 +42,9 @@ function labelOf(labels: Record<string, string>): string {
 	return values.join(", ") || (Object.keys(labels).length ? "(none)" : "all");
 }
 
-export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit): Chart {
+/* Means are over the `covered` seconds of the range that have data; 0 when that is not known: over all of it. */
+export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit, covered = 0): Chart {
+	const seconds = covered || Math.max(1, span.toMs - span.fromMs) / 1000;
 	const step = Math.max(1, answer.step_ms);
 	const first = Math.floor(span.fromMs / step) * step;
 	const count = Math.max(1, Math.min(20_000, Math.ceil((span.toMs - first) / step)));
@@ -60,7 +61,7 @@ export function chartOf(answer: SeriesAnswer, span: Span, unit: Unit): Chart {
 		for (const [at, , perSecond] of source.points)
 			if (indexOf(at) >= 0 && indexOf(at) < count)
 				ys[indexOf(at)] = perSecond * scale;
-		const mean = meanOf(answer.delta, source, ys, span) * (answer.delta ? scale : 1);
+		const mean = meanOf(answer.delta, source, ys, seconds) * (answer.delta ? scale : 1);
 		return { label: labelOf(source.labels), labels: source.labels, ys, mean };
 	});
 	return { xs, lines, hidden: ranked.length - lines.length, stepMs: step };

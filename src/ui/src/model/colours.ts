@@ -201,7 +201,9 @@ export function colourProfile(profile: Profile, by: ColourBy, memory: SlotMemory
 export function colourChanges(profile: Profile, mode: Mode, verdicts: Verdicts): Colouring {
 	const none = new Uint8Array(profile.functions.count);
 	const [a, b] = profile.sides!;
-	const hatched = Uint8Array.from(a.total, (value, node) => ((value > 0) !== (b.total[node]! > 0) ? 1 : 0));
+	const hatched = new Uint8Array(profile.count);
+	for (let node = 0; node < hatched.length; node++)
+		hatched[node] = (a.total[node]! > 0) !== (b.total[node]! > 0) ? 1 : 0;
 	return {
 		by: "binary", slots: none, tones: none, categories: [], categoryOf: none,
 		steps: stepsOf(profile, mode, verdicts), hatched,

@@ -109,11 +109,11 @@ export function compareProfiles(a: Profile, b: Profile): Profile {
 	return profile;
 }
 
-/* A value of a side in the terms of a mode. */
-export function measured(side: Side, value: number, mode: Mode): number {
+/* What values of a side are divided by in the terms of a mode. */
+export function divisorOf(side: Side, mode: Mode): number {
 	if (mode === "share")
-		return side.total[0]! > 0 ? value / side.total[0]! : 0;
-	return mode === "rate" && side.seconds > 0 ? value / side.seconds : value;
+		return side.total[0]! > 0 ? side.total[0]! : Infinity;
+	return mode === "rate" && side.seconds > 0 ? side.seconds : 1;
 }
 
 export interface Change {
@@ -125,27 +125,30 @@ export interface Change {
 }
 
 export function changeOf([sideA, sideB]: Sides, valueA: number, valueB: number, mode: Mode): Change {
-	const a = measured(sideA, valueA, mode);
-	const b = measured(sideB, valueB, mode);
-	const delta = b - a;
-	const ratio = a > 0 ? delta / a : b > 0 ? Infinity : 0;
-	return { a, b, delta, ratio };
+	const a = valueA / divisorOf(sideA, mode);
+	const b = valueB / divisorOf(sideB, mode);
+	return { a, b, delta: b - a, ratio: ratioOf(a, b) };
+}
+
+/* (b - a) / a; Infinity for what is new, 0 when nothing changed. */
+export function ratioOf(a: number, b: number): number {
+	return a > 0 ? (b - a) / a : b > 0 ? Infinity : 0;
 }
 
 /* Upper ends of the steps of a change's colour, as ratios. */
 export const STEPS = [0.02, 0.1, 0.25, 0.5, 1] as const;
 
 /* -5..5: how much less or more; 0 for what changed by next to nothing. */
-export function stepOf(change: Change): number {
-	const size = change.ratio < 0 ? -change.ratio : change.ratio;
+export function stepOf(ratio: number): number {
+	const size = ratio < 0 ? -ratio : ratio;
 	if (size <= STEPS[0])
 		return 0;
 	let step = 1;
 	/* A half less is as much as twice more. */
-	const grown = change.ratio < 0 ? (size >= 1 ? Infinity : size / (1 - size)) : size;
+	const grown = ratio < 0 ? (size >= 1 ? Infinity : size / (1 - size)) : size;
 	while (step < 5 && grown > STEPS[step]!)
 		step++;
-	return change.ratio < 0 ? -step : step;
+	return ratio < 0 ? -step : step;
 }
 
 /* "▲ +12 %", "▼ −8 %", "new", "gone", or "" where nothing is to be said. */

@@ -7,7 +7,7 @@
  */
 import type { Functions, Profile, ProfileHeader } from "./profile";
 import { sumFunctions } from "./top";
-import { placeBoxes } from "./tree_builder";
+import { type Tree, placeBoxes } from "./tree_builder";
 
 const MAGIC = "FRNF";
 const VERSION = 1;
@@ -260,14 +260,16 @@ export function decodeProfile(buffer: ArrayBuffer): Profile {
 
 /* The buffers to hand over between threads rather than copy. */
 export function transferables(profile: Profile): ArrayBuffer[] {
-	const {
-		functions: f, rowStart, parent, func, flags, start, total, self, functionSelf, functionTotal,
-	} = profile;
+	const { functions: f, functionSelf, functionTotal } = profile;
 	const arrays = [
 		f.name, f.file, f.mapping, f.buildId, f.kind, f.startLine, f.systemName, f.unresolved,
-		rowStart, parent, func, flags, start, total, self, functionSelf, functionTotal,
+		functionSelf, functionTotal,
 	];
 	for (const side of profile.sides ?? [])
 		arrays.push(side.self, side.total, side.functionSelf, side.functionTotal);
-	return arrays.map((array) => array.buffer as ArrayBuffer);
+	return [...treeBuffers(profile), ...arrays.map((array) => array.buffer as ArrayBuffer)];
+}
+
+export function treeBuffers({ rowStart, parent, func, flags, start, total, self }: Tree): ArrayBuffer[] {
+	return [rowStart, parent, func, flags, start, total, self].map((array) => array.buffer as ArrayBuffer);
 }

@@ -4,7 +4,7 @@
  * one function with all its callers on one side and all its callees on the other (sandwich).
  */
 import { GROUP, TRIMMED, type Profile } from "./profile";
-import { TreeBuilder } from "./tree_builder";
+import { type Tree, TreeBuilder } from "./tree_builder";
 
 /*
  * Each stack from its leaf to its root. Values of group-by stay on top. What functions have by
@@ -46,12 +46,23 @@ export interface Sandwich {
 	callees: Profile;
 }
 
+/* What a sandwich is cut out of: a profile without its texts, so that it is quickly handed to another thread. */
+export type Stacks = Pick<Profile, "count" | "parent" | "func" | "flags" | "self" | "total">;
+
+export const stacksOf = ({ count, parent, func, flags, self, total }: Profile): Stacks =>
+	({ count, parent, func, flags, self, total });
+
+export interface Trees {
+	callers: Tree;
+	callees: Tree;
+}
+
 /*
  * `wanted` marks the functions that are the one in the middle: those of its name. A stack that
  * has the function several times counts once: its callers are those of the
  * outermost call, its callees everything below that. So callers add up to self plus callees.
  */
-export function sandwich(source: Profile, wanted: Uint8Array): Sandwich {
+export function sandwich(source: Stacks, wanted: Uint8Array): Trees {
 	const { count, parent, func, flags, self, total } = source;
 	const middle = wanted.indexOf(1);
 	const callers = new TreeBuilder();
@@ -73,11 +84,11 @@ export function sandwich(source: Profile, wanted: Uint8Array): Sandwich {
 		if (below[node])
 			callees.add(below[node]!, self[node]!);
 	}
-	const finish = (builder: TreeBuilder) => {
-		const { profile } = builder.finish(source.header, source.functions);
-		profile.functionSelf = source.functionSelf;
-		profile.functionTotal = source.functionTotal;
-		return profile;
-	};
-	return { callers: finish(callers), callees: finish(callees) };
+	return { callers: callers.finishTree([1]).tree, callees: callees.finishTree([1]).tree };
+}
+
+/* The two trees as profiles of what they were cut out of. */
+export function asProfiles(trees: Trees, { header, functions, functionSelf, functionTotal }: Profile): Sandwich {
+	const whole = (tree: Tree): Profile => ({ ...tree, header, functions, functionSelf, functionTotal });
+	return { callers: whole(trees.callers), callees: whole(trees.callees) };
 }

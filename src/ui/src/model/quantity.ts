@@ -50,6 +50,11 @@ export function digits(value: number): string {
 	return size < 0.0005 ? (value < 0 ? ">-0.001" : "<0.001") : value.toFixed(3);
 }
 
+/* "1 frame", "12 frames" */
+export function counted(count: number, noun: string): string {
+	return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 export function formatCount(value: number): string {
 	if (Math.abs(value) < 1e5)
 		return Number.isInteger(value) ? grouped(value) : digits(value);

@@ -5,6 +5,15 @@
  */
 import type { Functions, Profile, ProfileHeader } from "./profile";
 
+/* A profile without its texts and what belongs to functions. */
+export type Tree = Pick<Profile,
+	"count" | "rows" | "rowStart" | "parent" | "func" | "flags" | "start" | "total" | "self">;
+
+export interface SideValues {
+	self: Float64Array;
+	total: Float64Array;
+}
+
 const START = 1 << 12;
 
 export class TreeBuilder {
@@ -74,7 +83,18 @@ export class TreeBuilder {
 	 */
 	finish(
 		header: ProfileHeader, functions: Functions, weights: readonly number[] = [1],
-	): { profile: Profile; sides: { self: Float64Array; total: Float64Array }[] } {
+	): { profile: Profile; sides: SideValues[] } {
+		const { tree, sides } = this.finishTree(weights);
+		const profile = {
+			...tree, header, functions,
+			functionSelf: new Float64Array(functions.count),
+			functionTotal: new Float64Array(functions.count),
+		};
+		return { profile, sides };
+	}
+
+	/* The same without texts: what functions are is not looked at. */
+	finishTree(weights: readonly number[]): { tree: Tree; sides: SideValues[] } {
 		const { count, parent } = this;
 		const totals = this.values.map((column) => column.slice(0, count));
 		const width = new Float64Array(count);
@@ -85,24 +105,24 @@ export class TreeBuilder {
 					totals[side]![parent[node]!]! += totals[side]![node]!;
 			}
 		const { order, rowStart } = this.arrange(width);
-		const profile = this.emptyProfile(header, functions, rowStart);
+		const tree = emptyTree(count, rowStart);
 		const sides = totals.map(() => ({ self: new Float64Array(count), total: new Float64Array(count) }));
 		const newIndex = new Uint32Array(count);
 		for (let at = 0; at < count; at++) {
 			const node = order[at]!;
 			newIndex[node] = at;
-			profile.parent[at] = newIndex[parent[node]!]!;
-			profile.func[at] = this.func[node]!;
-			profile.flags[at] = this.flags[node]!;
-			profile.total[at] = width[node]!;
+			tree.parent[at] = newIndex[parent[node]!]!;
+			tree.func[at] = this.func[node]!;
+			tree.flags[at] = this.flags[node]!;
+			tree.total[at] = width[node]!;
 			for (let side = 0; side < sides.length; side++) {
 				sides[side]!.self[at] = this.values[side]![node]!;
 				sides[side]!.total[at] = totals[side]![node]!;
-				profile.self[at]! += this.values[side]![node]! * weights[side]!;
+				tree.self[at]! += this.values[side]![node]! * weights[side]!;
 			}
 		}
-		placeBoxes(profile);
-		return { profile, sides };
+		placeBoxes(tree);
+		return { tree, sides };
 	}
 
 	/* New order of the nodes: rows from the root down, children below their parents. */
@@ -134,21 +154,18 @@ export class TreeBuilder {
 		}
 		return { order, rowStart: Uint32Array.from(starts) };
 	}
+}
 
-	private emptyProfile(header: ProfileHeader, functions: Functions, rowStart: Uint32Array): Profile {
-		const { count } = this;
-		return {
-			header, functions, count, rows: rowStart.length - 1, rowStart,
-			parent: new Uint32Array(count), func: new Uint32Array(count), flags: new Uint8Array(count),
-			start: new Float64Array(count), total: new Float64Array(count), self: new Float64Array(count),
-			functionSelf: new Float64Array(functions.count),
-			functionTotal: new Float64Array(functions.count),
-		};
-	}
+function emptyTree(count: number, rowStart: Uint32Array): Tree {
+	return {
+		count, rows: rowStart.length - 1, rowStart,
+		parent: new Uint32Array(count), func: new Uint32Array(count), flags: new Uint8Array(count),
+		start: new Float64Array(count), total: new Float64Array(count), self: new Float64Array(count),
+	};
 }
 
 /* Every box at the left end of what is free below its parent. */
-export function placeBoxes({ count, parent, total, start }: Profile): void {
+export function placeBoxes({ count, parent, total, start }: Pick<Tree, "count" | "parent" | "total" | "start">): void {
 	const cursor = new Float64Array(count);
 	for (let i = 1; i < count; i++) {
 		const up = parent[i]!;

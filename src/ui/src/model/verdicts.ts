@@ -4,7 +4,7 @@
  * colours, the table, the sentence and every tooltip ask here, so that they cannot disagree.
  */
 import type { Significance } from "./answers";
-import { type Mode, changeOf, stepOf } from "./compare";
+import { type Mode, divisorOf, ratioOf, stepOf } from "./compare";
 import { GROUP, TRIMMED, type Profile, functionName } from "./profile";
 
 /*
@@ -88,10 +88,13 @@ export function stepsOf(profile: Profile, mode: Mode, verdicts: Verdicts): Int8A
 	for (let fn = 1; fn < shown.length; fn++)
 		shown[fn] = Number(isShown(verdictOf(verdicts, profile, functionName(profile, fn))));
 	const all = isShown(totalVerdict(verdicts, profile));
-	for (let node = 0; node < profile.count; node++) {
-		const isOther = (profile.flags[node]! & (GROUP | TRIMMED)) !== 0;
-		if (node === 0 ? all : isOther ? isShown(rest) : shown[profile.func[node]!])
-			steps[node] = stepOf(changeOf(sides, sides[0].total[node]!, sides[1].total[node]!, mode));
+	const { count, flags, func } = profile;
+	const [a, b] = [sides[0].total, sides[1].total];
+	const [perA, perB] = [divisorOf(sides[0], mode), divisorOf(sides[1], mode)];
+	for (let node = 0; node < count; node++) {
+		const isOther = (flags[node]! & (GROUP | TRIMMED)) !== 0;
+		if (node === 0 ? all : isOther ? isShown(rest) : shown[func[node]!])
+			steps[node] = stepOf(ratioOf(a[node]! / perA, b[node]! / perB));
 	}
 	return steps;
 }

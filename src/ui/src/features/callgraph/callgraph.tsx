@@ -8,7 +8,7 @@ import type { CallGraphAnswer } from "../../model/answers";
 import { attachGestures } from "../../flame/gestures";
 import { type CallGraph, NODE_HEIGHT, NODE_WIDTH, layOut, neighbourOf, pathOf } from "../../model/callgraph";
 import { functionMapping, functionName } from "../../model/profile";
-import { formatCount, formatPercent, formatValue } from "../../model/quantity";
+import { counted, formatCount, formatPercent, formatValue } from "../../model/quantity";
 import { shorten } from "../../model/shortname";
 import { type KeyEntry, addKeys } from "../../state/keys";
 import { go, place } from "../../state/place";
@@ -263,8 +263,6 @@ function List({ current }: { current: CallGraph }): JSX.Element {
 		</details>
 	);
 }
-
-const counted = (count: number, noun: string) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function Hidden({ current }: { current: CallGraph }): JSX.Element {
 	const shown = current.nodes.length;

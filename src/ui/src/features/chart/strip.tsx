@@ -6,13 +6,14 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { fetchLabels } from "../../data/api";
 import { type Chart, chartOf } from "../../model/chart";
+import { secondsOf } from "../../model/compare";
 import { type Unit, digits, formatBytes, formatCount } from "../../model/quantity";
 import { type TimeRange, absoluteRange, clockTime, dayOf, resolveRange, snapSpan, zoneName,
 	zoomOut } from "../../model/timerange";
 import { alone, colourOf, pointed } from "../../state/lines";
 import { base, go, place } from "../../state/place";
 import { dark, stripOpen, toggleZone, zone } from "../../state/preferences";
-import { series, unit } from "../../state/session";
+import { profile, series, unit } from "../../state/session";
 import { Icon } from "../../kit/icons";
 import { lazy } from "../../kit/lazy";
 import { Picker } from "../../kit/picker";
@@ -20,8 +21,19 @@ import { Picker } from "../../kit/picker";
 const LineKeys = lazy(() => import("./line_keys").then((view) => view.LineKeys));
 const LineSort = lazy(() => import("./line_keys").then((view) => view.LineSort));
 
+/* The seconds with data, when the tree on screen is of the same time: then its rate and the chart's mean agree. */
+const covered = computed(() => {
+	const [tree, shown] = [profile.value, series.value];
+	if (!tree || !shown || tree.sides)
+		return 0;
+	const { header } = tree;
+	const { span, answer } = shown;
+	const isNear = (a: number, b: number) => Math.abs(a - b) <= answer.step_ms;
+	return isNear(header.from_ms, span.fromMs) && isNear(header.to_ms, span.toMs) ? secondsOf(tree) : 0;
+});
+
 const chart = computed<Chart | null>(() =>
-	series.value ? chartOf(series.value.answer, series.value.span, unit.value) : null);
+	series.value ? chartOf(series.value.answer, series.value.span, unit.value, covered.value) : null);
 
 function axisValue(value: number, what: Unit): string {
 	if (what.kind === "bytes")

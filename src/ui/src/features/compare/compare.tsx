@@ -107,7 +107,8 @@ export function CompareBar(): JSX.Element {
 	return (
 		<section class="compare-bar" aria-label="What is compared to">
 			<b class="side side-a" title="What it was">A</b>
-			<QueryBar id="base-query" label={`Matchers of A for ${baseSelector.value}`} matchers={matchers}
+			<QueryBar id="base-query" label={`Label filter of A for ${baseSelector.value}`}
+				matchers={matchers}
 				onApply={(next) => go({ base: { matchers: next, range }, zoom: "" })} />
 			<RangePicker id="base-range" label="Time range of A" range={range}
 				onChange={(next) => go({ base: { matchers, range: next } })} />

@@ -30,8 +30,8 @@ function Missing({ missing }: { missing: Debuginfo["missing"] }): JSX.Element {
 	return (
 		<>
 			<p class="muted page-note">
-				Code that queries asked for and that has no names. On the host where the file is, send
-				it; what was stored before gets names at once.
+				Binaries in profiles that were looked at whose functions have no names. Send their debug
+				files from a host that has them: profiles that are stored already get the names at once.
 			</p>
 			<PageTable label="Missing symbols" head={["Binary", "Why", "What to do"]}>
 				{missing.slice(0, ROWS_SHOWN).map(({ build_id, name, reason, detail, command }) => (

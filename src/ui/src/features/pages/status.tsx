@@ -153,7 +153,7 @@ function Queries(): JSX.Element {
 			{(queries) =>
 				!queries.length ? (
 					<p class="muted" role="status">
-						Nothing is being asked right now.
+						No query is running.
 					</p>
 				) : (
 					<PageTable label="Running queries" head={["Query", "Runs for", "Read", ""]}>
@@ -177,7 +177,7 @@ const serverFacts = ({ version, uptime_s, started_ms, now_ms, memory, build }: S
 	["Running for", `${describeAge(uptime_s * 1000)}, since ${when(started_ms)}`],
 	["Clock", `${when(now_ms)}, ${skew(now_ms)}`],
 	["Memory", formatBytes(memory.resident_bytes)],
-	["of queries", used(memory.queries_bytes, memory.queries_limit_bytes)],
+	["Queries use", used(memory.queries_bytes, memory.queries_limit_bytes)],
 	["Built by", `${build.compiler}, for ${build.architecture}`],
 	["Kernel", build.kernel],
 ];

@@ -2,26 +2,18 @@
 /* callers - who calls the selected function, as a tree to open. */
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { sandwich } from "../../model/invert";
+import { useEffect, useMemo } from "preact/hooks";
 import { type Profile, childrenOf, depthOf, functionName, nodeName } from "../../model/profile";
 import { formatPercent } from "../../model/quantity";
+import { followCut } from "../../state/cut";
 import { go } from "../../state/place";
 import { selectedFunction } from "../../state/reading";
 import { profile } from "../../state/session";
 
 const ROWS_MAX = 400;
 
-const tree = computed(() => {
-	const current = profile.value;
-	const fn = selectedFunction.value;
-	if (!current || !fn)
-		return null;
-	const name = functionName(current, fn);
-	const wanted = new Uint8Array(current.functions.count);
-	for (let at = 1; at < wanted.length; at++)
-		wanted[at] = functionName(current, at) === name ? 1 : 0;
-	return sandwich(current, wanted).callers;
-});
+const selected = computed(() =>
+	profile.value && selectedFunction.value ? functionName(profile.value, selectedFunction.value) : "");
 
 /* Nodes opened or closed by hand, per tree. */
 const toggled = signal<{ of: Profile | null; nodes: Set<number> }>({ of: null, nodes: new Set() });
@@ -65,7 +57,11 @@ function rowsOf(callers: Profile): Row[] {
 }
 
 export function CallersPane(): JSX.Element {
-	const callers = tree.value;
+	const cut = useMemo(() => followCut(selected), []);
+	useEffect(() => cut.stop, []);
+	const callers = cut.shown.value?.callers;
+	if (cut.shown.value === undefined)
+		return <p class="pane-note source-note" aria-busy="true" />;
 	if (!callers || callers.count < 2)
 		return <p class="pane-note source-note">Select a function to see who calls it.</p>;
 	const rows = rowsOf(callers);

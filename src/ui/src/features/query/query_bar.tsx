@@ -79,7 +79,7 @@ export function QueryBar({ id, label, matchers, onApply }: Properties): JSX.Elem
 			{!applied && !note && <kbd class="query-hint">Enter</kbd>}
 			{text && (
 				<button type="button" class="icon-button"
-					aria-label="Clear the matchers" title="Clear the matchers"
+					aria-label="Clear the label filter" title="Clear the label filter"
 					onPointerDown={(event) => event.preventDefault()} onClick={field.clear}>
 					<Icon name="close" />
 				</button>

@@ -2,11 +2,11 @@
 /* sandwich - one function: all that calls it above, all that it calls below. */
 import { computed, effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { FlameGraph } from "../../flame/flame_graph";
-import { sandwich } from "../../model/invert";
 import { type Profile, childrenOf, functionName, nodeName } from "../../model/profile";
 import { formatCount, formatPercent, formatRate, formatValue } from "../../model/quantity";
+import { type Cut, followCut } from "../../state/cut";
 import { go, place } from "../../state/place";
 import { dark } from "../../state/preferences";
 import { colouring, matches, selectFunction, selectedFunction, top } from "../../state/reading";
@@ -31,44 +31,35 @@ const chosen = computed(() => {
 	return hottest ? functionName(current, hottest) : "";
 });
 
-const halves = computed(() => {
-	const current = profile.value;
-	const name = chosen.value;
-	if (!current || current.sides || !name)
-		return null;
-	const wanted = new Uint8Array(current.functions.count);
-	let first = 0;
-	for (let fn = 1; fn < wanted.length; fn++)
-		if (functionName(current, fn) === name) {
-			wanted[fn] = 1;
-			first ||= fn;
-		}
-	return { name, fn: first, ...sandwich(current, wanted) };
-});
-
-function Half({ shown, upright, label }: { shown: Profile; upright: boolean; label: string }): JSX.Element {
+function Half({ cut, half, label }: { cut: Cut; half: "callers" | "callees"; label: string }): JSX.Element {
+	const shown = cut[half];
 	const host = useRef<HTMLDivElement>(null);
 	const graph = useRef<FlameGraph | null>(null);
-	const source = useSignal(shown);
+	const source = useSignal(cut);
 	const hovered = useSignal(-1);
-	source.value = shown;
+	source.value = cut;
 	useEffect(() => {
 		const made = (graph.current = new FlameGraph(host.current!, {
 			hover: (node) => (hovered.value = node),
 			press: (node) => {
 				if (node > 1)
-					go({ func: functionName(source.value, source.value.func[node]!) });
+					go({ func: nodeName(source.value[half], node) });
 			},
 			dragging: () => undefined,
 			painted: () => undefined,
 		}, ROW_HEIGHT, FUNCTION_ROW));
-		made.setUpright(upright);
+		made.setUpright(half === "callers");
+		/* Colours and matches are of the profile on screen, which may be newer than the cut. */
+		const isCurrent = () => source.value.of === profile.value;
 		const stops = [
 			effect(() => {
-				if (colouring.value)
-					made.setProfile(source.value, colouring.value, 0);
+				if (colouring.value && isCurrent())
+					made.setProfile(source.value[half], colouring.value, 0);
 			}),
-			effect(() => made.setMatches(matches.value)),
+			effect(() => {
+				if (isCurrent())
+					made.setMatches(matches.value);
+			}),
 			effect(() => {
 				void dark.value;
 				requestAnimationFrame(() => made.retheme());
@@ -80,7 +71,7 @@ function Half({ shown, upright, label }: { shown: Profile; upright: boolean; lab
 		};
 	}, []);
 	const node = hovered.value;
-	const whole = profile.value?.total[0] ?? 0;
+	const whole = cut.of.total[0]!;
 	return (
 		<section class="half" aria-label={label}>
 			<h3 class="half-title">
@@ -125,32 +116,40 @@ function Nearest({ shown, title }: { shown: Profile; title: string }): JSX.Eleme
 	);
 }
 
+function NotThere({ name }: { name: string }): JSX.Element {
+	return (
+		<div class="state" role="status">
+			<h2>{name ? "The function is not in this range" : "No function to show"}</h2>
+			{name && <p><code>{name}</code></p>}
+			<p>
+				Choose one from the table on the right, or by its frame in the flame
+				graph and <kbd>c</kbd>.
+			</p>
+			{place.value.func && (
+				<div class="state-actions">
+					<button type="button" class="button primary"
+						onClick={() => go({ func: "" })}>
+						Show the hottest function
+					</button>
+				</div>
+			)}
+		</div>
+	);
+}
+
 export function SandwichView(): JSX.Element {
-	const current = profile.value;
-	const shown = halves.value;
+	const cut = useMemo(() => followCut(chosen), []);
+	useEffect(() => cut.stop, []);
+	const shown = cut.shown.value;
 	useEffect(() => {
-		if (shown?.fn && selectedFunction.peek() !== shown.fn)
+		if (shown?.fn && shown.of === profile.peek() && selectedFunction.peek() !== shown.fn)
 			selectFunction(shown.fn);
 	}, [shown]);
-	if (!current || !shown || !shown.callees.total[0])
-		return (
-			<div class="state" role="status">
-				<h2>{chosen.value ? "The function is not in this range" : "No function to show"}</h2>
-				{chosen.value && <p><code>{chosen.value}</code></p>}
-				<p>
-					Choose one from the table on the right, or by its frame in the flame
-					graph and <kbd>c</kbd>.
-				</p>
-				{place.value.func && (
-					<div class="state-actions">
-						<button type="button" class="button primary"
-							onClick={() => go({ func: "" })}>
-							Show the hottest function
-						</button>
-					</div>
-				)}
-			</div>
-		);
+	if (shown === undefined)
+		return <div class="sandwich" aria-busy="true" />;
+	if (!shown?.callees.total[0])
+		return <NotThere name={shown?.name ?? ""} />;
+	const current = shown.of;
 	const value = shown.callees.total[0]!;
 	const self = current.functionSelf[shown.fn]!;
 	return (
@@ -168,8 +167,8 @@ export function SandwichView(): JSX.Element {
 					<Nearest shown={shown.callees} title="Callees" />
 				</span>
 			</div>
-			<Half shown={shown.callers} upright label="Callers" />
-			<Half shown={shown.callees} upright={false} label="Callees" />
+			<Half cut={shown} half="callers" label="Callers" />
+			<Half cut={shown} half="callees" label="Callees" />
 		</div>
 	);
 }

@@ -53,7 +53,7 @@ function openMenu(): void {
 
 const pageKeys: KeyEntry[] = [
 	{ keys: ["/"], does: "Search functions", where: "page", group: "Search", run: () => focusOn("search") },
-	{ keys: ["e"], does: "Edit the matchers", where: "page", group: "Query", run: () => focusOn("query") },
+	{ keys: ["e"], does: "Edit the label filter", where: "page", group: "Query", run: () => focusOn("query") },
 	{ keys: ["t"], does: "Time range", where: "page", group: "Query",
 		run: () => document.getElementById("range")?.click() },
 	{ keys: ["r"], does: "Refresh", where: "page", group: "Query", run: () => refresh() },

@@ -60,7 +60,8 @@ function Asked(): JSX.Element {
 		<>
 			<TypePicker />
 			{place.value.view === "compare" && <b class="side side-b" title="What it is now">B</b>}
-			<QueryBar id="query" label={`Matchers for ${selector.value}`} matchers={place.value.matchers}
+			<QueryBar id="query" label={`Label filter for ${selector.value}`}
+				matchers={place.value.matchers}
 				onApply={(matchers) => go({ matchers })} />
 			<RangePicker id="range" label="Time range" range={place.value.range}
 				onChange={(range) => go({ range })} />

@@ -2,7 +2,7 @@
 /* status_line - always there: the hovered frame (else the selected one) in full, at once. */
 import type { JSX } from "preact";
 import { functionFile, functionMapping, functionUnresolved, nodeName } from "../../model/profile";
-import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
+import { counted, formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
 import { changeTexts } from "../../state/changes";
 import { cursor, focus, focusLost, hovered } from "../../state/reading";
 import { profile, seconds, unit } from "../../state/session";
@@ -59,8 +59,6 @@ function Frame({ node }: { node: number }): JSX.Element {
 		</>
 	);
 }
-
-const counted = (count: number, noun: string) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function Summary(): JSX.Element {
 	const { header, count } = profile.value!;

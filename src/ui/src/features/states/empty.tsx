@@ -26,11 +26,11 @@ function NoMatch(): JSX.Element {
 	const several = parsed.ok && parsed.matchers.length > 1;
 	return (
 		<>
-			<h2>The matchers exclude everything</h2>
+			<h2>The label filter excludes everything</h2>
 			<p>There is data in this range, but none with <code>{place.value.matchers}</code>.</p>
 			<div class="state-actions">
 				<button type="button" class="button primary" onClick={() => go({ matchers: "" })}>
-					Remove all matchers
+					Remove the label filter
 				</button>
 				{several && <span class="muted">or change one above</span>}
 			</div>

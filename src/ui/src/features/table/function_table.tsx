@@ -3,7 +3,7 @@
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { functionFile, functionMapping, functionName } from "../../model/profile";
-import { formatPercent, formatValue } from "../../model/quantity";
+import { formatCount, formatPercent, formatValue } from "../../model/quantity";
 import { filterTop, sortTop } from "../../model/top";
 import { go, place } from "../../state/place";
 import { colouring, matches, selectFunction, selectedFunction, top, widestOf, zoomTo } from "../../state/reading";
@@ -41,7 +41,7 @@ function columns(compact: boolean, found: number): Column<number>[] {
 	const text = (key: string, title: string, full: (fn: number) => string, shown = full): Column<number> =>
 		({ key, title, value: full, cell: (fn) => <span class="muted" title={full(fn)}>{shown(fn)}</span> });
 	const name: Column<number> = {
-		key: "name", title: found < 0 ? "Function" : `Function (${found} match)`,
+		key: "name", title: found < 0 ? "Function" : `Function (${formatCount(found)} found)`,
 		value: (fn) => functionName(current, fn),
 		cell: (fn) => (
 			<span class="mono" title={functionName(current, fn)}>

@@ -43,6 +43,8 @@ function paintLane(context: CanvasRenderingContext2D, current: Lanes, lane: Lane
 	}): void {
 	const scale = width / (view.right - view.left);
 	const bottom = top + ROW_HEIGHT - 1;
+	/* The graph's own row, with its name, is not to shine through. */
+	context.globalAlpha = 1;
 	context.fillStyle = colours.back;
 	context.fillRect(0, top, width, ROW_HEIGHT - 1);
 	context.fillStyle = colours.bar;

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useCallback, useRef, useState } from "preact/hooks";
 import { fetchLabels } from "../../data/api";
 import type { ColourBy, Demangle, View } from "../../model/place";
-import { formatCount, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
+import { counted, formatPercent, formatRate, formatSamples, formatValue } from "../../model/quantity";
 import { shorten } from "../../model/shortname";
 import { largestOf } from "../../model/top";
 import { go, place, selector } from "../../state/place";
@@ -81,13 +81,24 @@ function SearchResult(): JSX.Element | null {
 		return null;
 	if (!found.functionCount)
 		return <span class="search-result muted" role="status">no match</span>;
-	const functions = formatCount(found.functionCount);
-	const frames = formatCount(found.nodeCount);
 	return (
-		<span class="search-result" role="status"
-			title={`${functions} functions in ${frames} frames; stacks with a match, each counted once`}>
+		<span class="search-result" role="status" title="Stacks with a match, each counted once">
 			<b class="number">{formatPercent(found.value, profile.value.total[0]!)}</b>
-			<span class="muted number search-more">{functions} fn · {frames} frames</span>
+		</span>
+	);
+}
+
+/* What the search found, where there is room for it. */
+function Found(): JSX.Element | null {
+	const found = matches.value;
+	if (!found?.functionCount)
+		return null;
+	return (
+		<span class="found number" title="Stacks with a match, each counted once">
+			{counted(found.functionCount, "function")} in {counted(found.nodeCount, "frame")}
+			{" "}
+			<span class="muted">{found.functionCount === 1 ? "matches" : "match"}: </span>
+			<b>{formatPercent(found.value, profile.value!.total[0]!)}</b>
 		</span>
 	);
 }
@@ -195,10 +206,10 @@ function Runtimes(): JSX.Element | null {
 		return null;
 	return (
 		<button type="button" class="control"
-			aria-label={runtimes ? "− C: hide interpreter" : "+ C: show interpreter"}
-			title="Interpreters' own C frames; hidden, they count for the functions that they work for"
+			aria-pressed={runtimes}
+			title="Interpreters' own frames; hidden, their cost counts for what they run"
 			onClick={() => go({ runtimes: !runtimes, zoom: "" })}>
-			{runtimes ? "− C" : "+ C"}
+			C frames
 		</button>
 	);
 }
@@ -327,7 +338,14 @@ export function PathRow(): JSX.Element {
 	const compared = profile.value?.sides;
 	return (
 		<div class="path-row">
-			{profile.value && !compared && <><Sum />{focus.value ? <Crumbs /> : <Largest />}<Legend /></>}
+			{profile.value && !compared && (
+				<>
+					<Sum />
+					{focus.value ? <Crumbs /> : !matches.value?.functionCount && <Largest />}
+					<Found />
+					<Legend />
+				</>
+			)}
 			{compared && <>{focus.value > 0 && <Crumbs />}<CompareSummary /></>}
 		</div>
 	);
