@@ -77,7 +77,9 @@ struct debuginfo_offer {
 	struct slice build_id; /* hex */
 	struct slice hash;     /* of the content; one of 64 hex digits is a SHA-256; may be empty */
 	struct slice name;     /* of the sender's file; may be empty */
-	uint64_t bytes;	       /* needed by debuginfo_begin */
+	struct slice tenant;   /* whose it is then, where tenants are told apart */
+	bool has_tenant;
+	uint64_t bytes; /* needed by debuginfo_begin */
 	enum debuginfo_id_kind id_kind;
 	enum debuginfo_origin origin;
 	enum debuginfo_content content;
@@ -162,6 +164,13 @@ typedef void debuginfo_asked_f(void *context, const struct debuginfo_asked *aske
 /* Visits them, or the one of `build_id` alone when it is not empty; under a lock. */
 void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
 			  debuginfo_asked_f *visit, void *context);
+
+/*
+ * Whether the tenant may see into a program's file of that kind: he sent it, or everybody may.
+ * Where nobody sent any, there may be one on this host, which is the tenant ""'s.
+ */
+bool debuginfo_may_see(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		       struct slice tenant);
 
 /* Visits every file by build id, under the lock: the visitor must not call back. */
 void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context);

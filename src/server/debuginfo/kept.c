@@ -253,6 +253,22 @@ static int compare_entries(const void *a, const void *b)
 	return order ? order : (int)(*left)->kind - (int)(*right)->kind;
 }
 
+bool debuginfo_may_see(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
+		       struct slice tenant)
+{
+	char id[ELF_BUILD_ID_TEXT_BYTES];
+	const struct entry *entry;
+	bool may_see;
+
+	if (!debuginfo_normalise_id(build_id, id))
+		return false;
+	lock_take(&debuginfo->lock);
+	entry = debuginfo_find(debuginfo, slice_of(id), kind);
+	may_see = entry ? debuginfo_record_has_owner(&entry->record, tenant) : !tenant.len;
+	lock_give(&debuginfo->lock);
+	return may_see;
+}
+
 void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context)
 {
 	const struct entry **sorted;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/debuginfo/record.h"
 
+#include <stdio.h>
+
 #define FIRST_LINE "firn debuginfo 1"
 
 static const char *const origin_names[DEBUGINFO_ORIGINS] = {
@@ -39,6 +41,35 @@ void debuginfo_record_set_name(struct debuginfo_record *record, struct slice nam
 	record->name[used] = '\0';
 }
 
+bool debuginfo_record_has_owner(const struct debuginfo_record *record, struct slice tenant)
+{
+	struct slice rest = slice_of(record->owners);
+
+	if (record->origin == DEBUGINFO_FROM_DEBUGINFOD || (!rest.len && !tenant.len))
+		return true;
+	while (rest.len) {
+		size_t end;
+
+		rest = slice_tail(rest, 1); /* the "/" before each */
+		end = slice_find_byte(rest, '/');
+		if (end == SIZE_MAX)
+			end = rest.len;
+		if (slice_equal(slice_from(rest.data, end), tenant))
+			return true;
+		rest = slice_tail(rest, end);
+	}
+	return false;
+}
+
+void debuginfo_record_add_owner(struct debuginfo_record *record, struct slice tenant)
+{
+	size_t used = strlen(record->owners);
+
+	if (used + 1 + tenant.len < sizeof(record->owners))
+		snprintf(record->owners + used, sizeof(record->owners) - used, "/%.*s",
+			 SLICE_FMT(tenant));
+}
+
 void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf *out)
 {
 	strbuf_addf(out, FIRST_LINE "\nbytes %llu\nquality %s\noffsets %d\nuploaded_at_ns %llu\n",
@@ -51,6 +82,8 @@ void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf
 		    debuginfo_origin_name(record->origin), record->alternate, record->build_id);
 	strbuf_addf(out, "upload_id %s\nsha256 %s\nhash %s\nname %s\n", record->upload_id,
 		    record->sha256, record->hash, record->name);
+	if (record->owners[0])
+		strbuf_addf(out, "owners %s\n", record->owners);
 }
 
 static bool is_hex(struct slice text)
@@ -75,6 +108,14 @@ void debuginfo_record_set_hash(struct debuginfo_record *record, struct slice has
 {
 	if (!take_hex(hash, record->hash, sizeof(record->hash)))
 		record->hash[0] = '\0';
+}
+
+static bool take_owners(struct slice value, struct debuginfo_record *record)
+{
+	if (value.len >= sizeof(record->owners) || (value.len && value.data[0] != '/'))
+		return false;
+	snprintf(record->owners, sizeof(record->owners), "%.*s", SLICE_FMT(value));
+	return true;
 }
 
 /* One "key value" line. False when the value is not right; unknown keys are let be. */
@@ -111,6 +152,8 @@ static bool take_line(struct slice key, struct slice value, struct debuginfo_rec
 		return take_hex(value, record->sha256, sizeof(record->sha256));
 	if (slice_is(key, "hash"))
 		return take_hex(value, record->hash, sizeof(record->hash));
+	if (slice_is(key, "owners"))
+		return take_owners(value, record);
 	if (slice_is(key, "name"))
 		debuginfo_record_set_name(record, value);
 	return true;

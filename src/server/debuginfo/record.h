@@ -12,6 +12,7 @@
 #define DEBUGINFO_HASH_BYTES 129 /* hex, with NUL */
 #define DEBUGINFO_NAME_BYTES 256 /* with NUL */
 #define DEBUGINFO_RECORD_BYTES_MAX 4096
+#define DEBUGINFO_OWNERS_BYTES 1024 /* with NUL */
 
 enum debuginfo_origin {
 	DEBUGINFO_FROM_UPLOAD, /* by people and CI, or unknown */
@@ -35,11 +36,19 @@ struct debuginfo_record {
 	char hash[DEBUGINFO_HASH_BYTES];	 /* as the sender declared it; "" = none */
 	char name[DEBUGINFO_NAME_BYTES]; /* of the sender's file, UTF-8, no control codes; may be ""
 					  */
+	char owners[DEBUGINFO_OWNERS_BYTES]; /* tenants that sent this very file: "/a/b" */
 	int64_t uploaded_at_ns;
 };
 
 void debuginfo_record_write(const struct debuginfo_record *record, struct strbuf *out);
 int debuginfo_record_parse(struct slice text, struct debuginfo_record *ret, struct err *err);
+
+/*
+ * Whether the tenant sent the file. What came without tenants is the tenant ""'s; what is from a
+ * debuginfod server is everybody's. One owner too many is left out: he may send it again.
+ */
+bool debuginfo_record_has_owner(const struct debuginfo_record *record, struct slice tenant);
+void debuginfo_record_add_owner(struct debuginfo_record *record, struct slice tenant);
 
 /* Keeps a hash that is hex, and no other. */
 void debuginfo_record_set_hash(struct debuginfo_record *record, struct slice hash);

@@ -18,13 +18,16 @@
 #define FOLDERS_DROPPED_MAX 64
 
 static int find_uploaded(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
-			 struct strbuf *out, struct strbuf *why, struct err *err)
+			 const struct slice *tenant, struct strbuf *out, struct strbuf *why,
+			 struct err *err)
 {
+	const struct entry *entry;
 	bool is_here;
 	int fd, rc;
 
 	lock_take(&debuginfo->lock);
-	is_here = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
+	entry = debuginfo_find(debuginfo, build_id, DEBUGINFO_SOURCES);
+	is_here = entry && (!tenant || debuginfo_record_has_owner(&entry->record, *tenant));
 	debuginfo_touch(debuginfo, build_id, DEBUGINFO_SOURCES, debuginfo_now_ns(debuginfo));
 	lock_give(&debuginfo->lock);
 	if (!is_here) {
@@ -139,7 +142,8 @@ static int check_query(struct slice build_id, struct slice path,
 }
 
 int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
-		int64_t until_ns, struct strbuf *out, const char **ret_from, struct err *err)
+		const struct slice *tenant, int64_t until_ns, struct strbuf *out,
+		const char **ret_from, struct err *err)
 {
 	char id[ELF_BUILD_ID_TEXT_BYTES] = "";
 	struct strbuf why = { 0 };
@@ -150,8 +154,8 @@ int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice
 		return rc;
 	strbuf_clear(out);
 	if (id[0])
-		rc = find_uploaded(debuginfo, slice_of(id), path, out, &why, err);
-	if (!rc) {
+		rc = find_uploaded(debuginfo, slice_of(id), path, tenant, out, &why, err);
+	if (!rc && (!tenant || !tenant->len)) {
 		from = "local";
 		rc = find_local(debuginfo, path, out, &why, err);
 	}

@@ -19,9 +19,12 @@
 /*
  * The text into `out`; *ret_from says from where. Blocks, for debuginfod at most until until_ns
  * (monotonic). ERR_NOT_FOUND tells where it was looked for; ERR_LIMIT when it is too large;
- * ERR_INVALID for what is no path or build id. Any thread.
+ * ERR_INVALID for what is no path or build id. Any thread. `tenant` (NULL: there are none) sees
+ * archives that he sent himself, and what debuginfod servers give to everybody; the folders of this
+ * host are the tenant ""'s.
  */
 int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
-		int64_t until_ns, struct strbuf *out, const char **ret_from, struct err *err);
+		const struct slice *tenant, int64_t until_ns, struct strbuf *out,
+		const char **ret_from, struct err *err);
 
 #endif

@@ -87,9 +87,14 @@ static void keep_partial(struct debuginfo *debuginfo, const struct upload *uploa
 	debuginfo_add_partial(debuginfo, &partial);
 }
 
-/* Goes on with a partial upload of the same content, if there is one. */
+/*
+ * Goes on with a partial upload of the same content, if there is one. Among tenants each sends all
+ * of it: who knows a hash and the end alone has not the file.
+ */
 static void take_partial(struct debuginfo *debuginfo, struct upload *upload)
 {
+	if (upload->record.owners[0])
+		return;
 	for (size_t i = 0; has_sha256(&upload->record) && i < debuginfo->partials_count; i++) {
 		struct partial *partial = &debuginfo->partials[i];
 
@@ -153,6 +158,13 @@ static bool is_same(const struct entry *entry, struct slice hash)
 	       (slice_is(hash, entry->record.hash) || slice_is(hash, entry->record.sha256));
 }
 
+/* Who has not sent the file himself does not see into it, and does not replace it by force. */
+static bool is_of_others(const struct entry *entry, const struct debuginfo_offer *offer)
+{
+	return entry && offer->has_tenant &&
+	       !debuginfo_record_has_owner(&entry->record, offer->tenant);
+}
+
 /* What belongs to a program, and says nothing of how good it is. */
 static enum debuginfo_verdict judge_belonging(struct debuginfo *debuginfo, struct slice build_id,
 					      enum debuginfo_kind kind,
@@ -162,6 +174,8 @@ static enum debuginfo_verdict judge_belonging(struct debuginfo *debuginfo, struc
 
 	if (!kept)
 		return DEBUGINFO_WANTED;
+	if (is_of_others(kept, offer))
+		return is_same(kept, offer->hash) ? DEBUGINFO_WANTED_MORE : DEBUGINFO_PRESENT;
 	return offer->is_forced && !is_same(kept, offer->hash) ? DEBUGINFO_WANTED_FORCED
 							       : DEBUGINFO_PRESENT;
 }
@@ -186,11 +200,13 @@ static enum debuginfo_verdict judge(struct debuginfo *debuginfo, struct slice bu
 	if (offer->content == DEBUGINFO_SPLIT)
 		return judge_belonging(debuginfo, build_id, DEBUGINFO_PACKAGE, offer);
 	if (is_same(binary, offer->hash) || is_same(debug, offer->hash))
-		return DEBUGINFO_PRESENT;
+		return is_of_others(is_same(binary, offer->hash) ? binary : debug, offer)
+			       ? DEBUGINFO_WANTED_MORE
+			       : DEBUGINFO_PRESENT;
 	if (!offer->is_executable && debug &&
 	    (!binary || debug->record.quality > binary->record.quality))
 		best = debug;
-	if (offer->is_forced)
+	if (offer->is_forced && !is_of_others(best, offer))
 		return best ? DEBUGINFO_WANTED_FORCED : DEBUGINFO_WANTED;
 	if (!best)
 		return DEBUGINFO_WANTED;
@@ -332,6 +348,8 @@ int debuginfo_begin(struct debuginfo *debuginfo, const struct debuginfo_offer *o
 		make_id(upload->id);
 		debuginfo_record_set_hash(&upload->record, offer->hash);
 		debuginfo_record_set_name(&upload->record, offer->name);
+		if (offer->has_tenant)
+			debuginfo_record_add_owner(&upload->record, offer->tenant);
 		take_partial(debuginfo, upload);
 		*ret_received = upload->received;
 		memcpy(ret_id, upload->id, sizeof(upload->id));
@@ -517,6 +535,14 @@ static int check_identity(const struct upload *upload, const struct elf_inspecti
 		       upload->build_id);
 }
 
+/* Whether who sends this has sent what is here; everybody has, where tenants are not told apart. */
+static bool has_sender(const struct entry *entry, const struct upload *upload)
+{
+	const char *owners = upload->record.owners;
+
+	return !owners[0] || debuginfo_record_has_owner(&entry->record, slice_of(owners + 1));
+}
+
 /* Whether the new file is to take the place of what is here; with the lock held. */
 static int compare(const struct entry *old, const struct upload *upload, bool *ret_is_same,
 		   struct err *err)
@@ -525,13 +551,25 @@ static int compare(const struct entry *old, const struct upload *upload, bool *r
 	if (!old || *ret_is_same)
 		return 0;
 	if (old->record.quality > upload->record.quality ||
-	    (old->record.quality == upload->record.quality && !upload->is_forced))
+	    (old->record.quality == upload->record.quality &&
+	     (!upload->is_forced || !has_sender(old, upload))))
 		return err_set(err, ERR_EXISTS,
 			       "a file with %s is here for build id %s; this one with %s is not "
 			       "better",
 			       elf_quality_name(old->record.quality), upload->build_id,
 			       elf_quality_name(upload->record.quality));
 	return 0;
+}
+
+/* Of the same file: whoever had it still has it. */
+static void add_owner(const struct debuginfo_record *old, struct debuginfo_record *record)
+{
+	struct debuginfo_record both = *old;
+
+	if (!both.owners[0])
+		debuginfo_record_add_owner(&both, slice_of(""));
+	debuginfo_record_add_owner(&both, slice_of(record->owners + 1));
+	memcpy(record->owners, both.owners, sizeof(record->owners));
 }
 
 static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind, bool *ret_is_same,
@@ -552,10 +590,13 @@ static int install(struct debuginfo_receiver *receiver, enum debuginfo_kind kind
 	rc = compare(old, upload, ret_is_same, err);
 	if (rc)
 		return rc;
-	if (*ret_is_same) {
+	if (*ret_is_same && has_sender(old, upload)) {
 		memcpy(old->record.upload_id, upload->id, sizeof(upload->id));
 		return 0;
 	}
+	if (*ret_is_same)
+		add_owner(&old->record, &upload->record);
+	*ret_is_same = false;
 	debuginfo_make_room(debuginfo, old, upload->bytes);
 	rc = disk_install(debuginfo->path, upload->id, build_id, kind, &upload->record, err);
 	if (rc)

@@ -735,7 +735,8 @@ static int find_source(struct world *world, unsigned char id, const char *path, 
 	char text[41];
 	const char *from;
 
-	return source_find(world->debuginfo, id_of(id, text), slice_of(path), 0, out, &from, err);
+	return source_find(world->debuginfo, id_of(id, text), slice_of(path), NULL, 0, out, &from,
+			   err);
 }
 
 static void sources_are_found_by_their_path(void **state)

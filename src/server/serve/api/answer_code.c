@@ -21,6 +21,7 @@
 /* One binary whose code is shown. */
 struct code {
 	struct serve *serve;
+	struct slice tenant;
 	const struct query_limits *limits;
 	const struct lines_place *place;
 	struct resolver_symbols symbols;
@@ -158,6 +159,14 @@ static int put_ranges(struct code *code, size_t *next, struct err *err)
 	return rc;
 }
 
+/* Tenants see into programs that they sent; those of this host are the tenant ""'s. */
+static bool may_see(const struct code *code)
+{
+	return !code->serve->tenants ||
+	       debuginfo_may_see(code->serve->debuginfo, code->place->build_id, DEBUGINFO_BINARY,
+				 code->tenant);
+}
+
 static int open_code(struct code *code, struct err *err)
 {
 	const struct lines_place *place = code->place;
@@ -168,6 +177,10 @@ static int open_code(struct code *code, struct err *err)
 		until_ns = code->limits->deadline_at_ns;
 	resolver_open(code->serve->resolver, place->build_id, place->mapping, place->by_offset,
 		      until_ns, &code->symbols);
+	if (!may_see(code))
+		return err_set(err, ERR_DENIED,
+			       "this tenant has not sent the program; run `firn debuginfo upload` "
+			       "for it");
 	code->fd =
 		resolver_open_binary(code->serve->resolver, place->build_id, place->mapping, err);
 	if (code->fd < 0)
@@ -202,6 +215,7 @@ static void put_part(const struct query_request *query, struct json *json,
 		     const struct lines_place *place)
 {
 	struct code code = { .serve = query->serve,
+			     .tenant = query->tenant,
 			     .limits = &query->params.limits,
 			     .place = place,
 			     .json = json,

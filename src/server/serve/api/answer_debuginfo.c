@@ -9,6 +9,7 @@
 #include "codec/wire/json.h"
 #include "server/debuginfo/source.h"
 #include "server/serve/serve.h"
+#include "server/serve/tenant.h"
 
 #define SOURCE_PATIENCE_NS (10 * CLOCK_NS_PER_S)
 
@@ -38,11 +39,30 @@ static void put_json_sections(struct json *json, unsigned sections)
 	strbuf_free(&names);
 }
 
+/* Each tenant is told of his own files; of what is not there, the tenant "" alone. */
+struct listing {
+	void *out;		    /* struct json, or struct strbuf */
+	const struct slice *tenant; /* NULL: there are none */
+};
+
+static bool is_listed(const struct listing *listing, const struct debuginfo_record *record)
+{
+	return !listing->tenant || debuginfo_record_has_owner(record, *listing->tenant);
+}
+
+static bool is_other(const struct slice *tenant)
+{
+	return tenant && tenant->len;
+}
+
 static void put_json_file(void *context, const struct debuginfo_file *file)
 {
 	const struct debuginfo_record *record = file->record;
-	struct json *json = context;
+	const struct listing *listing = context;
+	struct json *json = listing->out;
 
+	if (!is_listed(listing, record))
+		return;
 	json_open_object(json);
 	json_member_string(json, "build_id", file->build_id);
 	json_member_text(json, "kind", kind_name(file->kind));
@@ -145,23 +165,27 @@ static void put_json_missing(void *context, const struct resolver_missing *missi
 	json_close_object(json);
 }
 
-static void put_json(struct serve *serve, struct strbuf *out)
+static void put_json(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
 	struct json json;
+	struct listing listing = { &json, tenant };
 
 	json_begin(&json, out);
 	json_open_object(&json);
 	json_member_array(&json, "files");
-	debuginfo_each(serve->debuginfo, put_json_file, &json);
+	debuginfo_each(serve->debuginfo, put_json_file, &listing);
 	json_close_array(&json);
 	json_member_array(&json, "coming");
-	debuginfo_each_coming(serve->debuginfo, put_json_coming, &json);
+	if (!is_other(tenant))
+		debuginfo_each_coming(serve->debuginfo, put_json_coming, &json);
 	json_close_array(&json);
 	json_member_array(&json, "debuginfod");
-	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
+	if (!is_other(tenant))
+		debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
 	json_close_array(&json);
 	json_member_array(&json, "missing");
-	resolver_each_missing(serve->resolver, put_json_missing, &json);
+	if (!is_other(tenant))
+		resolver_each_missing(serve->resolver, put_json_missing, &json);
 	json_close_array(&json);
 	json_close_object(&json);
 }
@@ -197,8 +221,11 @@ static void put_text_file(void *context, const struct debuginfo_file *file)
 {
 	const struct debuginfo_record *record = file->record;
 	bool has_quality = file->kind < DEBUGINFO_SOURCES;
-	struct strbuf *out = context, sections = { 0 };
+	const struct listing *listing = context;
+	struct strbuf *out = listing->out, sections = { 0 };
 
+	if (!is_listed(listing, record))
+		return;
 	elf_sections_write(record->sections, &sections);
 	put_text_start(out, file->build_id, kind_name(file->kind),
 		       has_quality ? elf_quality_name(record->quality) : "here",
@@ -239,11 +266,15 @@ static void put_text_missing(void *context, const struct resolver_missing *missi
 	strbuf_free(&line);
 }
 
-static void put_text(struct serve *serve, struct strbuf *out)
+static void put_text(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
+	struct listing listing = { out, tenant };
+
 	strbuf_addf(out, "%-40s  %-7s  %-16s  %-10s  %11s  %-20s  %s\n", "build id", "kind",
 		    "quality", "from", "bytes", "last use", "name, what is in it");
-	debuginfo_each(serve->debuginfo, put_text_file, out);
+	debuginfo_each(serve->debuginfo, put_text_file, &listing);
+	if (is_other(tenant))
+		return;
 	debuginfo_each_coming(serve->debuginfo, put_text_coming, out);
 	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_text_asked, out);
 	resolver_each_missing(serve->resolver, put_text_missing, out);
@@ -252,15 +283,24 @@ static void put_text(struct serve *serve, struct strbuf *out)
 void answer_debuginfo(void *context, const struct net_request *request,
 		      struct net_response *response)
 {
+	struct serve *serve = context;
 	struct strbuf format = { 0 };
+	const struct slice *whose;
+	struct slice tenant;
+	struct err err;
 
+	if (tenant_of(serve, request, &tenant, &err)) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	whose = serve->tenants ? &tenant : NULL;
 	if (net_request_parameter(request, "format", 0, &format) &&
 	    slice_is(strbuf_slice(&format), "text")) {
 		response->content_type = "text/plain; charset=utf-8";
-		put_text(context, &response->body);
+		put_text(serve, whose, &response->body);
 	} else {
 		response->content_type = "application/json";
-		put_json(context, &response->body);
+		put_json(serve, whose, &response->body);
 	}
 	strbuf_free(&format);
 }
@@ -269,14 +309,17 @@ void answer_source(void *context, const struct net_request *request, struct net_
 {
 	struct strbuf build_id = { 0 }, file = { 0 };
 	struct serve *serve = context;
+	struct slice tenant;
 	const char *from;
 	struct err err;
 
 	net_request_parameter(request, "build_id", 0, &build_id);
 	net_request_parameter(request, "file", 0, &file);
 	response->content_type = "text/plain; charset=utf-8";
-	if (source_find(serve->debuginfo, strbuf_slice(&build_id), strbuf_slice(&file),
-			clock_monotonic_ns() + SOURCE_PATIENCE_NS, &response->body, &from, &err)) {
+	if (tenant_of(serve, request, &tenant, &err) ||
+	    source_find(serve->debuginfo, strbuf_slice(&build_id), strbuf_slice(&file),
+			serve->tenants ? &tenant : NULL, clock_monotonic_ns() + SOURCE_PATIENCE_NS,
+			&response->body, &from, &err)) {
 		strbuf_clear(&response->body);
 		net_response_error(request, response, &err);
 	} else { /* whatever is in it, a browser is to show it and do nothing else */

@@ -8,6 +8,7 @@
 #include "codec/wire/pb.h"
 #include "net/http/grpc.h"
 #include "server/serve/serve.h"
+#include "server/serve/tenant.h"
 
 /* DebuginfoType */
 #define TYPE_EXECUTABLE 1
@@ -91,6 +92,13 @@ static int read_offer(const struct net_request *request, const struct offer_shap
 	return in.problem ? pb_fail(&in, shape->name, err) : 0;
 }
 
+static int add_tenant(const struct serve *serve, const struct net_request *request,
+		      struct rpc_offer *rpc, struct err *err)
+{
+	rpc->offer.has_tenant = serve->tenants;
+	return tenant_of(serve, request, &rpc->offer.tenant, err);
+}
+
 /* ShouldInitiateUploadResponse{ should_initiate_upload = 1; reason = 2 } */
 static void put_verdict(struct strbuf *out, bool is_wanted, const char *reason)
 {
@@ -112,7 +120,8 @@ void rpc_debuginfo_should_upload(void *context, const struct net_request *reques
 		net_response_error(request, response, &err);
 	} else if (!is_known_type(rpc.type)) {
 		put_verdict(&response->body, false, "This server keeps no source maps.");
-	} else if (debuginfo_ask(serve->debuginfo, &rpc.offer, &verdict, &err)) {
+	} else if (add_tenant(serve, request, &rpc, &err) ||
+		   debuginfo_ask(serve->debuginfo, &rpc.offer, &verdict, &err)) {
 		net_response_error(request, response, &err);
 	} else {
 		put_verdict(&response->body, verdict <= DEBUGINFO_WANTED_FORCED, reasons[verdict]);
@@ -165,6 +174,8 @@ void rpc_debuginfo_begin(void *context, const struct net_request *request,
 		rc = err_set(&err, ERR_UNSUPPORTED, "this server keeps no source maps");
 	if (!rc && !rpc.offer.hash.len)
 		rc = err_set(&err, ERR_INVALID, "the hash of the file is missing");
+	if (!rc)
+		rc = add_tenant(serve, request, &rpc, &err);
 	if (!rc)
 		rc = debuginfo_begin(serve->debuginfo, &rpc.offer, id, &received, &err);
 	if (rc)

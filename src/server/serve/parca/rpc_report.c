@@ -160,11 +160,10 @@ static int read_field(struct slice field, struct rpc_report *ret, struct err *er
 	}
 	if (!slice_starts_with(field, SLICE_LITERAL(LABEL_PREFIX)) ||
 	    field.len == strlen(LABEL_PREFIX))
-		return err_set(
-			err, ERR_INVALID,
-			"group_by: there is no field \"%.*s\": labels.NAME, function_name, "
-			"function_file_name, mapping_file, location_address, timestamp",
-			SLICE_FMT(field));
+		return err_set(err, ERR_INVALID,
+			       "group_by: there is no field \"%.*s\": labels.NAME, function_name, "
+			       "function_file_name, mapping_file, location_address, timestamp",
+			       SLICE_FMT(field));
 	if (ret->group_by_count == QUERY_GROUP_BY_MAX)
 		return err_set(err, ERR_LIMIT, "group_by: more than %d labels", QUERY_GROUP_BY_MAX);
 	ret->group_by[ret->group_by_count++] = slice_tail(field, strlen(LABEL_PREFIX));
@@ -371,6 +370,7 @@ static int put_source(struct query_request *query, const struct rpc_report *rpc,
 	struct lines lines;
 	const char *from;
 	int rc = source_find(query->serve->debuginfo, rpc->build_id, rpc->file,
+			     query->serve->tenants ? &query->tenant : NULL,
 			     clock_monotonic_ns() + SOURCE_PATIENCE_NS, &text, &from, err);
 
 	if (rc && (rpc->source_only || rc != -ERR_NOT_FOUND)) {
