@@ -15,6 +15,7 @@ import harness
 CACHE = os.path.join(harness.ROOT, "build", "kernels")
 DOWNLOAD_TIMEOUT_S = 90
 BUSYBOX = "/bin/busybox"
+OLDER_RELEASES = {"5.10": "bullseye"}  # of Debian, whose kernel it is
 
 INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -37,13 +38,30 @@ def newest(packages, series):
     return max(numbered)[1] if numbered else None
 
 
+def older_sources(folder, release):
+    """Writes sources of an older release of Debian, from where this machine has its own. Returns the file's path."""
+    sites = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(RELEASE)",
+                            "Created-By: Packages"], capture_output=True, text=True).stdout
+    path = os.path.join(folder, "sources.list")
+    with open(path, "w") as out:
+        for site, codename, suite in {tuple(line.split()) for line in sites.splitlines() if line.count(" ") == 2}:
+            own = suite.removesuffix("-security")
+            if suite in (own, own + "-security") and codename.split("-")[0] == own and "debian" in site:
+                out.write(f"deb {site} {suite.replace(own, release)} main\n")
+    return path
+
+
 def apt(folder, *args, own_lists=False):
-    """Runs an apt tool in a folder, with package lists of its own when told; returns the completed process."""
+    """Runs an apt tool in a folder, with package lists of its own when told; returns the completed process.
+
+    With a file sources.list in the folder, nothing else is asked."""
     tool, *rest = args
     options = ["-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=15", "-o", "APT::Sandbox::User=",
                "-o", f"Dir::Cache={folder}/cache"]
     if own_lists:
         options += ["-o", f"Dir::State::Lists={folder}/lists"]
+    if os.path.exists(os.path.join(folder, "sources.list")):
+        options += ["-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=-"]
     return subprocess.run([tool, *options, *rest], cwd=folder, capture_output=True, text=True,
                           timeout=DOWNLOAD_TIMEOUT_S, env={**os.environ, "LC_ALL": "C"})
 
@@ -91,7 +109,9 @@ def kernel(series):
     for own in ("lists/partial", "cache/archives/partial"):
         os.makedirs(os.path.join(folder, own))
     package = why = None
-    for own_lists in (False, True):
+    if series in OLDER_RELEASES:
+        older_sources(folder, OLDER_RELEASES[series])
+    for own_lists in (False, True) if series not in OLDER_RELEASES else (True,):
         try:
             package, why = download(folder, series, own_lists)
         except subprocess.TimeoutExpired as error:

@@ -54,11 +54,13 @@ static uint32_t ring_bytes(unsigned frequency_hz, int cpus)
 	return (uint32_t)bytes;
 }
 
-/* They loop over mappings. */
-static void leave_out_followers(struct sample_bpf *skeleton)
+/* Those that loop, where the kernel cannot. */
+static void choose_programs(struct sample_bpf *skeleton)
 {
 	bool has_loop = skeleton->rodata->has_loop;
 
+	bpf_program__set_autoload(skeleton->progs.sample_cpu, has_loop);
+	bpf_program__set_autoload(skeleton->progs.sample_by_pointer, !has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_running, has_loop);
 	bpf_program__set_autoload(skeleton->progs.hash_programs, has_loop);
 	bpf_program__set_autoload(skeleton->progs.follow_exec, has_loop);
@@ -90,7 +92,7 @@ static int load_with(struct sampler *sampler, bool has_loop, bool has_vma_iterat
 	/* Chosen processes may be short: their files are opened at their first sample. */
 	sampler->skeleton->rodata->wakeup_bytes = sampler->options.pids_count ? 0 : bytes / 2;
 	sampler->skeleton->rodata->stacks_below = bytes / 2;
-	leave_out_followers(sampler->skeleton);
+	choose_programs(sampler->skeleton);
 	code = bpf_map__set_max_entries(sampler->skeleton->maps.samples, bytes);
 	if (!code)
 		code = bpf_map__set_max_entries(sampler->skeleton->maps.stack_records,
@@ -146,8 +148,12 @@ static int open_events(struct sampler *sampler, struct err *err)
 /* 0, or -errno. */
 static int attach_to_clock(struct sampler *sampler, struct perf_clock *clock)
 {
-	clock->link =
-		bpf_program__attach_perf_event(sampler->skeleton->progs.sample_cpu, clock->fd);
+	const struct sample_bpf *skeleton = sampler->skeleton;
+	struct bpf_program *program = skeleton->rodata->has_loop
+					      ? skeleton->progs.sample_cpu
+					      : skeleton->progs.sample_by_pointer;
+
+	clock->link = bpf_program__attach_perf_event(program, clock->fd);
 	if (!clock->link)
 		return -errno;
 	clock->fd = -1; /* the link closes it */

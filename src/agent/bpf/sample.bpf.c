@@ -849,16 +849,12 @@ int sample_cpu(struct perf_context *ctx)
 	take_kernel_half(ctx, sample, counts);
 	sample->script_kind = SCRIPT_NONE;
 	sample->script_words = 0;
-	if (has_loop) {
-		walk_user_half(ctx, task, scratch, counts);
-		if (scratch->walk.has_jvm)
-			take_jvm_frames(scratch);
-		if (description_of(scratch, task->pid)->has_script && !sample->script_words)
-			take_script_frames(task, scratch);
-	}
-	if (!has_loop)
-		ask_for_user_half(ctx, sample);
-	if (has_loop && is_for_second_walk(scratch, sample)) {
+	walk_user_half(ctx, task, scratch, counts);
+	if (scratch->walk.has_jvm)
+		take_jvm_frames(scratch);
+	if (description_of(scratch, task->pid)->has_script && !sample->script_words)
+		take_script_frames(task, scratch);
+	if (is_for_second_walk(scratch, sample)) {
 		if (send_stack(ctx, task, scratch))
 			sample->head.flags |= SAMPLE_HAS_STACK;
 		counts->of[sample->head.flags & SAMPLE_HAS_STACK ? COUNTER_STACKS_SENT
@@ -866,6 +862,60 @@ int sample_cpu(struct perf_context *ctx)
 	}
 	if (sample->user_end < STACK_ENDS && !(sample->head.flags & SAMPLE_HAS_STACK))
 		counts->of[COUNTER_STACK_END_FIRST + sample->user_end]++;
+	stage(scratch, sample);
+	if (counts->of[COUNTER_SAMPLES] % RUN_ONE_IN == 0)
+		count_time(counts, started_ns);
+	return 0;
+}
+
+/* describe_process where a task has no type yet (5.11). */
+static __always_inline void read_process(struct record_head *head, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *parent = BPF_CORE_READ(leader, real_parent);
+
+	head->kind = RECORD_SAMPLE;
+	head->cpu = bpf_get_smp_processor_id();
+	head->tgid = BPF_CORE_READ(task, tgid);
+	head->tid = BPF_CORE_READ(task, pid);
+	head->parent_tgid = BPF_CORE_READ(parent, tgid);
+	head->process_start_ns = BPF_CORE_READ(leader, start_boottime);
+	head->exec_id = BPF_CORE_READ(leader, self_exec_id);
+	head->flags = 0;
+	head->reserved = 0;
+	if (BPF_CORE_READ(parent, self_exec_id) == BPF_CORE_READ(leader, self_exec_id) &&
+	    BPF_CORE_READ(parent, mm, start_stack) == BPF_CORE_READ(task, mm, start_stack))
+		head->flags = SAMPLE_IMAGE_OF_PARENT;
+	bpf_probe_read_kernel(head->process_name, SAMPLE_NAME_BYTES, &leader->comm);
+}
+
+/*
+ * In place of sample_cpu for kernels without bpf_loop. Those before 5.13 load no program in which
+ * anything is called back, whether it is reached or not; so this is one of its own.
+ */
+SEC("perf_event")
+int sample_by_pointer(struct perf_context *ctx)
+{
+	__u64 started_ns = bpf_ktime_get_ns();
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct scratch *scratch = scratch_of_cpu();
+	struct sample_counters *counts;
+	struct sample *sample;
+
+	if (!scratch || BPF_CORE_READ(task, pid) == 0)
+		return 0;
+	counts = &scratch->counts;
+	counts->of[COUNTER_SAMPLES]++;
+	sample = sample_at_hand(scratch);
+	read_process(&sample->head, task);
+	sample->head.at_ns = started_ns;
+	sample->cgroup_id = bpf_get_current_cgroup_id();
+	bpf_probe_read_kernel(sample->thread_name, SAMPLE_NAME_BYTES, &task->comm);
+	sample->script_kind = SCRIPT_NONE;
+	sample->script_words = 0;
+	take_kernel_half(ctx, sample, counts);
+	ask_for_user_half(ctx, sample);
+	counts->of[COUNTER_STACK_END_FIRST + STACK_KERNEL_WALK]++;
 	stage(scratch, sample);
 	if (counts->of[COUNTER_SAMPLES] % RUN_ONE_IN == 0)
 		count_time(counts, started_ns);
