@@ -475,7 +475,7 @@ static void add_request(struct workload *workload, const struct tables *request)
 
 int workload_read_requests(struct workload *workload, const char *path, struct err *err)
 {
-	struct ingest_scratch *scratch = ingest_scratch_new();
+	struct ingest_scratch *scratch = ingest_scratch_new(NULL);
 	FILE *file = fopen(path, "rb");
 	struct strbuf buffer = { 0 };
 	struct requests_item item;

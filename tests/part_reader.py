@@ -12,7 +12,7 @@ import sys
 KINDS = 15  # of frames
 SECTIONS = ("index", "series", "strings", "frames", "nodes")
 COUNTS = ("series", "row_label_sets", "label_strings", "strings", "frames", "nodes", "stacks", "reports", "rows")
-LEVELS = 5
+LEVELS = {3: 5, 4: 7}  # of a version
 INT64 = 1 << 63
 
 
@@ -94,7 +94,8 @@ class Part:
         with open(path, "rb") as file:
             self.file = file.read()
         magic, version, zero, number = struct.unpack_from("<8sIIQ", self.file)
-        need((magic, version, zero) == (b"FIRNPRT\0", 3, 0), "header")
+        need((magic, zero) == (b"FIRNPRT\0", 0) and version in LEVELS, "header")
+        self.levels = LEVELS[version]
         end = len(self.file) - 64
         offset, stored, raw, again, _, _, crc, own_crc, magic = struct.unpack_from("<QQQQQQII8s", self.file, end)
         need(magic == b"FIRNEND\0" and again == number and offset + stored == end, "trailer")
@@ -149,7 +150,7 @@ class Part:
             p["start_min"] = d.zigzag()
             p["start_max"] = p["start_min"] + d.varint()
             p["row_label_names"] = [names[i] for i in d.varints(d.varint())]
-            p["blocks"] = d.varints(LEVELS)
+            p["blocks"] = d.varints(self.levels)
             for i, section in enumerate(SECTIONS):
                 word = d.varint()
                 size = word >> 1

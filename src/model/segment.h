@@ -31,6 +31,8 @@ enum segment_level {
 	SEGMENT_HOUR_ALL,    /* one per hour of the whole partition; delta types only */
 	SEGMENT_DAY_SERIES,
 	SEGMENT_DAY_ALL,
+	SEGMENT_TEN_SERIES, /* of ten minutes: for what ranges cut of hours */
+	SEGMENT_TEN_ALL,
 	SEGMENT_LEVELS
 };
 

@@ -117,9 +117,8 @@ struct store_stat {
 			   long); stacks: the sum of all segments' */
 	uint64_t parts, parts_quarantined, memtables;
 	uint64_t bytes_total, bytes_wal, bytes_samples, bytes_stacks, bytes_symbols; /* on disk */
-	uint64_t bytes_rollups,
-		bytes_moments;	      /* likewise; sums by hour and day, times of samples */
-	int64_t oldest_ns, newest_ns; /* report starts; 0 when empty */
+	uint64_t bytes_rollups, bytes_moments; /* likewise; sums by time, times of samples */
+	int64_t oldest_ns, newest_ns;	       /* report starts; 0 when empty */
 	bool poisoned;
 	bool has_stacks_distinct; /* store_stat leaves it to its caller (store_count_stacks) */
 	uint64_t stacks_distinct;

@@ -7,6 +7,7 @@
 
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
 #define DAY_NS (24 * HOUR_NS)
+#define TEN_NS (HOUR_NS / 6)
 #define TIME_NS_MAX (INT64_MAX / 2) /* no report of this world starts beyond */
 
 struct range {
@@ -34,22 +35,29 @@ static int64_t whole_after(int64_t at_ns, int64_t grain_ns)
 	return __builtin_add_overflow(before, grain_ns, &after) ? INT64_MAX : after;
 }
 
-/* The level of that grain which may answer, or SEGMENT_LEVELS. */
-static enum segment_level level_of(const struct store_query *query,
-				   const struct store_plan_partition *partition, int64_t grain_ns)
-{
-	enum segment_level by_series =
-		grain_ns == DAY_NS ? SEGMENT_DAY_SERIES : SEGMENT_HOUR_SERIES;
-	enum segment_level of_all = grain_ns == DAY_NS ? SEGMENT_DAY_ALL : SEGMENT_HOUR_ALL;
-	bool whole_steps = query->step_ns > 0 && query->step_ns % grain_ns == 0;
+static const struct grain {
+	int64_t ns;
+	enum segment_level by_series, of_all;
+} grains[] = { { DAY_NS, SEGMENT_DAY_SERIES, SEGMENT_DAY_ALL },
+	       { HOUR_NS, SEGMENT_HOUR_SERIES, SEGMENT_HOUR_ALL },
+	       { TEN_NS, SEGMENT_TEN_SERIES, SEGMENT_TEN_ALL } };
 
-	assert(grain_ns == DAY_NS || grain_ns == HOUR_NS);
+#define GRAINS (sizeof(grains) / sizeof(grains[0]))
+
+/* The level of that grain which may answer, or SEGMENT_LEVELS. Steps below an hour tell reports. */
+static enum segment_level level_of(const struct store_query *query,
+				   const struct store_plan_partition *partition,
+				   const struct grain *grain)
+{
+	int64_t whole_ns = grain->ns > HOUR_NS ? grain->ns : HOUR_NS;
+	bool whole_steps = query->step_ns > 0 && query->step_ns % whole_ns == 0;
+
 	if (partition->raw_only || partition->start_min_ns < -TIME_NS_MAX ||
 	    partition->start_max_ns > TIME_NS_MAX || (!query->sums_only && !whole_steps))
 		return SEGMENT_LEVELS;
-	if (partition->alike && !query->by_series && partition->levels >> of_all & 1)
-		return of_all;
-	return partition->levels >> by_series & 1 ? by_series : SEGMENT_LEVELS;
+	if (partition->alike && !query->by_series && partition->levels >> grain->of_all & 1)
+		return grain->of_all;
+	return partition->levels >> grain->by_series & 1 ? grain->by_series : SEGMENT_LEVELS;
 }
 
 /*
@@ -86,47 +94,36 @@ static size_t add_piece(struct store_plan_piece *pieces, size_t count, enum segm
 	return count + 1;
 }
 
-/* Hours inside, raw reports at the edges. */
-static size_t plan_hours(const struct store_query *query,
-			 const struct store_plan_partition *partition, struct range range,
-			 struct store_plan_piece *pieces, size_t count)
+/* Whole grains inside, finer ones at the edges. Levels that are not there are passed over. */
+static size_t plan_from(const struct store_query *query,
+			const struct store_plan_partition *partition, struct range range,
+			size_t grain, struct store_plan_piece *pieces, size_t count)
 {
-	enum segment_level level = level_of(query, partition, HOUR_NS);
-	struct range hours;
+	struct range whole = range;
+	enum segment_level level = SEGMENT_LEVELS;
 
 	if (is_empty(partition, range))
 		return count;
-	hours = inside(partition, range, HOUR_NS);
-	if (level == SEGMENT_LEVELS || is_empty(partition, hours))
+	for (; grain < GRAINS; grain++) {
+		level = level_of(query, partition, &grains[grain]);
+		whole = inside(partition, range, grains[grain].ns);
+		if (level != SEGMENT_LEVELS && !is_empty(partition, whole))
+			break;
+	}
+	if (grain == GRAINS)
 		return add_piece(pieces, count, SEGMENT_RAW, range);
-	count = add_piece(pieces, count, level, hours);
-	if (!is_empty(partition, (struct range){ range.from_ns, hours.from_ns }))
-		count = add_piece(pieces, count, SEGMENT_RAW,
-				  (struct range){ range.from_ns, hours.from_ns });
-	if (!is_empty(partition, (struct range){ hours.to_ns, range.to_ns }))
-		count = add_piece(pieces, count, SEGMENT_RAW,
-				  (struct range){ hours.to_ns, range.to_ns });
-	return count;
+	count = add_piece(pieces, count, level, whole);
+	count = plan_from(query, partition, (struct range){ range.from_ns, whole.from_ns },
+			  grain + 1, pieces, count);
+	return plan_from(query, partition, (struct range){ whole.to_ns, range.to_ns }, grain + 1,
+			 pieces, count);
 }
 
 size_t store_plan(const struct store_query *query, const struct store_plan_partition *partition,
 		  struct store_plan_piece pieces[static STORE_PLAN_PIECES_MAX])
 {
-	struct range range = { query->from_ns, query->to_ns };
-	enum segment_level level = level_of(query, partition, DAY_NS);
-	struct range days;
-	size_t count = 0;
-
-	if (is_empty(partition, range))
-		return 0;
-	days = inside(partition, range, DAY_NS);
-	if (level == SEGMENT_LEVELS || is_empty(partition, days))
-		return plan_hours(query, partition, range, pieces, 0);
-	count = add_piece(pieces, count, level, days);
-	count = plan_hours(query, partition, (struct range){ range.from_ns, days.from_ns }, pieces,
-			   count);
-	return plan_hours(query, partition, (struct range){ days.to_ns, range.to_ns }, pieces,
-			  count);
+	return plan_from(query, partition, (struct range){ query->from_ns, query->to_ns }, 0,
+			 pieces, 0);
 }
 
 /* The label names of a query, matchers first. */

@@ -3,10 +3,10 @@
  * store_plan - which levels of a partition answer a query: the coarsest that are exact inside
  * the range, finer ones at the edges, so that every report counts exactly once.
  *
- * A roll-up stands for the reports of its part that start within its hour or day (UTC), so a level
- * is exact for ranges, and for steps, that are made of whole ones; where the range reaches beyond
- * all reports of the partition its edge does not matter. Levels of the whole partition (*_ALL) are
- * for queries that cannot tell its series apart. Pure functions.
+ * A roll-up stands for the reports of its part that start within its ten minutes, hour or day
+ * (UTC), so a level is exact for ranges, and for steps, that are made of whole ones; where the
+ * range reaches beyond all reports of the partition its edge does not matter. Levels of the whole
+ * partition (*_ALL) are for queries that cannot tell its series apart. Pure functions.
  */
 #ifndef FIRN_SERVER_PERSIST_STORE_PLAN_H
 #define FIRN_SERVER_PERSIST_STORE_PLAN_H
@@ -14,7 +14,7 @@
 #include "model/segment.h"
 #include "server/persist/store.h"
 
-#define STORE_PLAN_PIECES_MAX 5 /* days inside, hours and raw reports at both edges */
+#define STORE_PLAN_PIECES_MAX 7 /* days; at both edges hours, ten minutes and raw reports */
 
 struct store_plan_partition {
 	int64_t start_min_ns, start_max_ns; /* of its reports; inclusive */

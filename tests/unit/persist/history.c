@@ -43,6 +43,7 @@ static const struct delete_shape {
 void history_init(struct history *history, uint64_t seed)
 {
 	*history = (struct history){ .random = seed * 0x9e3779b97f4a7c15u | 1,
+				     .depth_max = 4,
 				     .forgotten_before_ns = INT64_MIN };
 }
 
@@ -64,7 +65,7 @@ uint32_t history_dice(struct history *history, uint32_t sides)
 static void make_row(struct history *history, const struct history_report *report,
 		     struct history_row *row)
 {
-	uint32_t depth = 1 + history_dice(history, 4);
+	uint32_t depth = 1 + history_dice(history, history->depth_max);
 	size_t len = 0;
 
 	*row = (struct history_row){ 0 };

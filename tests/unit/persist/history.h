@@ -37,6 +37,7 @@ struct history_report {
 
 struct history {
 	uint64_t random;
+	uint32_t depth_max; /* of stacks, whose frames are of four functions */
 	struct history_report *reports;
 	size_t count, capacity;
 	uint64_t rollups_seen; /* segments of other levels than raw that checks have met */

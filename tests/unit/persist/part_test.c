@@ -510,10 +510,10 @@ static void other_versions_are_refused_with_what_to_do(void **state)
 
 	batches_add(&f->tables, 1);
 	write_part(f);
-	sim_disk_flip(f->disk, PATH, 8, 0x01);
+	sim_disk_flip(f->disk, PATH, 8, PART_VERSION ^ 2);
 	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "empty storage directory"));
-	sim_disk_flip(f->disk, PATH, 8, 0x06);
+	sim_disk_flip(f->disk, PATH, 8, 2 ^ (PART_VERSION + 1));
 	assert_int_equal(part_reader_open(f->vfs, DIR, &f->info, &reader, &err), -ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "newer firn"));
 }

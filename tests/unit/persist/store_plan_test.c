@@ -15,6 +15,8 @@
 
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
 #define DAY_NS (24 * HOUR_NS)
+#define TEN_NS (HOUR_NS / 6)
+#define HOURS_AND_DAYS (ALL_LEVELS & ~(1u << SEGMENT_TEN_SERIES | 1u << SEGMENT_TEN_ALL))
 #define ALL_LEVELS ((1u << SEGMENT_LEVELS) - 1)
 #define ROUNDS 20000
 #define REPORTS 60
@@ -31,6 +33,8 @@ static int64_t grain_of(enum segment_level level)
 {
 	if (level == SEGMENT_RAW)
 		return 1;
+	if (level == SEGMENT_TEN_SERIES || level == SEGMENT_TEN_ALL)
+		return TEN_NS;
 	return level == SEGMENT_HOUR_SERIES || level == SEGMENT_HOUR_ALL ? HOUR_NS : DAY_NS;
 }
 
@@ -52,7 +56,8 @@ struct world {
 /* Times around whole hours and days, so that edges meet. */
 static int64_t draw_time(int64_t base_ns)
 {
-	int64_t at = base_ns + (int64_t)draw(4) * DAY_NS + (int64_t)draw(24) * HOUR_NS;
+	int64_t at = base_ns + (int64_t)draw(4) * DAY_NS + (int64_t)draw(24) * HOUR_NS +
+		     (int64_t)draw(2) * draw(6) * TEN_NS;
 
 	return draw(2) ? at + (int64_t)draw(3) - 1 : at + (int64_t)draw(1u << 31) * 1000;
 }
@@ -129,7 +134,9 @@ static void plans_use_only_levels_that_may_answer(void **state)
 				continue;
 			assert_false(w.partition.raw_only);
 			assert_true(w.query.sums_only || w.query.step_ns % grain_of(level) == 0);
-			if (level == SEGMENT_HOUR_ALL || level == SEGMENT_DAY_ALL)
+			assert_true(w.query.sums_only || w.query.step_ns % HOUR_NS == 0);
+			if (level == SEGMENT_HOUR_ALL || level == SEGMENT_DAY_ALL ||
+			    level == SEGMENT_TEN_ALL)
 				assert_true(w.partition.alike && !w.query.by_series);
 		}
 	}
@@ -137,7 +144,7 @@ static void plans_use_only_levels_that_may_answer(void **state)
 
 static void expect_plan(const struct store_query *query, uint32_t levels, const char *wanted)
 {
-	static const char names[] = "rhHdD"; /* by level */
+	static const char names[] = "rhHdDtT"; /* by level */
 	struct store_plan_partition partition = { .start_min_ns = 10 * DAY_NS,
 						  .start_max_ns = 13 * DAY_NS - 1,
 						  .levels = levels,
@@ -161,11 +168,15 @@ static void plans_take_the_coarsest_level(void **state)
 	expect_plan(&q, 1u << SEGMENT_RAW | 1u << SEGMENT_HOUR_ALL, "H");
 	expect_plan(&q, 1u << SEGMENT_RAW, "r");
 	q.from_ns = 10 * DAY_NS + HOUR_NS + 1;
-	expect_plan(&q, ALL_LEVELS, "DHr");
-	q.to_ns = 12 * DAY_NS + HOUR_NS + 1;
-	expect_plan(&q, ALL_LEVELS, "DHrHr");
+	expect_plan(&q, ALL_LEVELS, "DHTr");
+	expect_plan(&q, HOURS_AND_DAYS, "DHr");
+	q.to_ns = 12 * DAY_NS + HOUR_NS + TEN_NS + 1;
+	expect_plan(&q, ALL_LEVELS, "DHTrHTr");
+	expect_plan(&q, HOURS_AND_DAYS, "DHrHr");
+	expect_plan(&q, 1u << SEGMENT_RAW | 1u << SEGMENT_TEN_SERIES, "trr");
 	q.to_ns = q.from_ns + HOUR_NS;
-	expect_plan(&q, ALL_LEVELS, "r");
+	expect_plan(&q, ALL_LEVELS, "Trr");
+	expect_plan(&q, HOURS_AND_DAYS, "r");
 	q.from_ns = q.to_ns;
 	expect_plan(&q, ALL_LEVELS, "");
 	q = (struct store_query){ .from_ns = 0, .to_ns = INT64_MAX, .step_ns = HOUR_NS };

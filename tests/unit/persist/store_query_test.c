@@ -46,6 +46,7 @@ struct world {
 	int64_t now_ns;
 	struct history history;
 	uint64_t rollups_used, indexes_used;
+	uint64_t tens_used[2]; /* of series, of all */
 	struct index_cache *indexes;
 };
 
@@ -94,7 +95,7 @@ static int64_t draw_time(struct world *world)
 	if (history_dice(&world->history, 3) == 0)
 		return at - at % DAY_NS;
 	if (history_dice(&world->history, 2))
-		return at - at % HOUR_NS;
+		return at - at % (history_dice(&world->history, 2) ? HOUR_NS : HOUR_NS / 6);
 	return at + (int64_t)history_dice(&world->history, 3600) * CLOCK_NS_PER_S;
 }
 
@@ -141,6 +142,8 @@ static char *ask_tree(struct world *world, const struct query_params *params, bo
 		    (long long)tree->start_ns, (long long)tree->duration_ns);
 	for (int level = SEGMENT_RAW + 1; level < SEGMENT_LEVELS; level++)
 		world->rollups_used += tree->stats.segments_used[level];
+	world->tens_used[0] += tree->stats.segments_used[SEGMENT_TEN_SERIES];
+	world->tens_used[1] += tree->stats.segments_used[SEGMENT_TEN_ALL];
 	tree_free(tree);
 	store_snapshot_release(world->store, &snapshot);
 	strbuf_reserve(&text, 1)[0] = '\0';
@@ -244,6 +247,12 @@ static void change(struct world *world)
 	must(history_append(&world->history, world->store, 150, world->now_ns - 9 * HOUR_NS,
 			    world->now_ns, &err),
 	     &err);
+	/* Many of few stacks in a short time, so that sums of ten minutes are worth it. */
+	world->history.depth_max = 1;
+	must(history_append(&world->history, world->store, 1000, world->now_ns - HOUR_NS / 3,
+			    world->now_ns, &err),
+	     &err);
+	world->history.depth_max = 4;
 	must(store_seal(world->store, &err), &err);
 	if (history_dice(&world->history, 4) == 0)
 		must(history_delete(&world->history, world->store,
@@ -269,6 +278,7 @@ static void answers_are_the_same_with_and_without_rollups(void **state)
 	}
 	assert_true(world.rollups_used > 50);
 	assert_true(world.indexes_used > 50);
+	assert_true(world.tens_used[0] > 100 && world.tens_used[1] > 5);
 }
 
 int main(void)

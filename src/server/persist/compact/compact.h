@@ -4,8 +4,8 @@
  *
  * A partition at a time: the rows of each input are counted, their dictionaries merged, ranks
  * given anew by frequency, then blocks are read, mapped and written in (series, start) order, and
- * sums of hours and days behind them. Every report of the inputs that no tombstone deletes is in
- * the result once. Only a temporary file is made until all is on disk.
+ * sums of ten minutes, hours and days behind them. Every report of the inputs that no tombstone
+ * deletes is in the result once. Only a temporary file is made until all is on disk.
  *
  * Memory: the dictionaries of one partition, of each input and merged; counters of its stacks; one
  * block per input; the writer's block index. Blocking; one thread per job.

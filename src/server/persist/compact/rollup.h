@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rollup - sums of raw reports per hour and day (UTC), per series and of a whole partition.
+ * rollup - sums of raw reports per ten minutes, hour and day (UTC), per series and of a whole
+ * partition.
  *
  * A roll-up sums, per stack, the values of all reports that start within its window; it says how
  * many they were (the mean of gauges is sum / count), the first start, the last end and their
  * durations together. Rows have no sample labels. Sums wrap, as those of queries do.
  *
- * A level is written when it has at most half the rows of what would be read without it. Levels of
- * the whole partition are for delta types only, and for more than one series.
+ * A level is written when it has at most half the rows of what would be read without it; of ten
+ * minutes, which serve only the edges of ranges, at most a fourth. Levels of the whole partition
+ * are for delta types only, and for more than one series.
  *
- * Memory: one counter per stack and column for levels of series; for the others one per window
- * too, at most ROLLUP_BYTES_MAX: if that is not enough, the reports are read several times.
+ * Memory: one counter per stack and column for levels of series; for hours and days of the whole
+ * partition one per window too, for its ten minutes the rows of those of series: at most
+ * ROLLUP_BYTES_MAX. If that is not enough, the reports are read several times.
  */
 #ifndef FIRN_SERVER_PERSIST_COMPACT_ROLLUP_H
 #define FIRN_SERVER_PERSIST_COMPACT_ROLLUP_H
@@ -20,16 +23,20 @@
 
 #define ROLLUP_HOUR_NS ((int64_t)3600 * 1000000000)
 #define ROLLUP_DAY_NS (24 * ROLLUP_HOUR_NS)
+#define ROLLUP_TEN_NS (ROLLUP_HOUR_NS / 6)
+#define ROLLUP_GRAINS 3
 #define ROLLUP_BYTES_MAX ((size_t)256 << 20)
 
-/* Counts, while the raw reports go by, what the levels of series would hold. */
+/* Counts, while the raw reports go by, what the levels of series would hold: ten minutes, hours,
+ * days. */
 struct rollup_count {
-	uint64_t *last_window[2]; /* by node: number of the (series, window) that counted it last */
-	uint64_t windows[2];	  /* how many there were: hours, days */
-	uint64_t rows[2];
+	uint64_t *last_window[ROLLUP_GRAINS]; /* by node: number of the (series, window) that
+						 counted it last */
+	uint64_t windows[ROLLUP_GRAINS];      /* how many there were */
+	uint64_t rows[ROLLUP_GRAINS];
+	int64_t window_ns[ROLLUP_GRAINS]; /* that the last report lies in */
 	uint64_t raw_rows, raw_reports;
 	uint32_t series;
-	int64_t hour_ns, day_ns; /* that the last report lies in */
 	bool begun;
 	int64_t first_ns, last_ns; /* starts of reports */
 };

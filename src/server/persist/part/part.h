@@ -17,7 +17,8 @@
 #include "server/persist/disk/layout.h"
 #include "model/tables.h"
 
-#define PART_VERSION 3
+#define PART_VERSION 4
+#define PART_VERSION_OLDEST 3 /* that is read */
 
 /* How far a part has come: which window its reports were gathered in. */
 enum part_tier {

@@ -13,12 +13,18 @@ static const char *const levels[SEGMENT_LEVELS] = {
 	[SEGMENT_HOUR_ALL] = "hour of all series",
 	[SEGMENT_DAY_SERIES] = "day of a series",
 	[SEGMENT_DAY_ALL] = "day of all series",
+	[SEGMENT_TEN_SERIES] = "ten minutes of a series",
+	[SEGMENT_TEN_ALL] = "ten minutes of all series",
 };
 
 static const char *const level_keys[SEGMENT_LEVELS] = {
-	[SEGMENT_RAW] = "raw",		 [SEGMENT_HOUR_SERIES] = "hour_series",
-	[SEGMENT_HOUR_ALL] = "hour_all", [SEGMENT_DAY_SERIES] = "day_series",
+	[SEGMENT_RAW] = "raw",
+	[SEGMENT_HOUR_SERIES] = "hour_series",
+	[SEGMENT_HOUR_ALL] = "hour_all",
+	[SEGMENT_DAY_SERIES] = "day_series",
 	[SEGMENT_DAY_ALL] = "day_all",
+	[SEGMENT_TEN_SERIES] = "ten_minutes_series",
+	[SEGMENT_TEN_ALL] = "ten_minutes_all",
 };
 
 static const char *const steps[QUERY_STEPS] = {

@@ -40,6 +40,7 @@ struct item {
 	struct select_segment *in;
 	struct accumulate_sums sums; /* in its own arena if they are many, or the run's */
 	struct arena arena;
+	bool is_folded; /* its sums are an earlier item's */
 };
 
 /* Items first .. end - 1, in the source's order. */
@@ -61,6 +62,7 @@ struct merging {
 	size_t items_count;
 	struct run *runs;
 	size_t runs_count;
+	struct run *alike;   /* items of one partition each */
 	struct item **order; /* equal partition keys side by side; those without an index */
 	size_t order_count;
 	struct unit *units;
@@ -366,7 +368,9 @@ static int take_items(struct merging *merging, struct err *err)
 	merging->order = arena_new_array(arena, struct item *, most);
 	merging->runs = arena_new_array(arena, struct run, most);
 	merging->units = arena_new_array(arena, struct unit, most);
-	if (!merging->items || !merging->order || !merging->runs || !merging->units)
+	merging->alike = arena_new_array(arena, struct run, most);
+	if (!merging->items || !merging->order || !merging->runs || !merging->units ||
+	    !merging->alike)
 		return work_over_budget(selection->work, err);
 	for (size_t i = 0; i < most; i++) {
 		if (!selection->segments[i].blocks_count)
@@ -461,6 +465,82 @@ static int sum_runs(struct merging *merging, struct err *err)
 	if (!rc)
 		rc = team_run(work, merging->runs_count, merging->cost, sum_one_run, merging, err);
 	return rc ? rc : work_lost(work, err);
+}
+
+/*
+ * Levels of one partition share its dictionaries, so their sums are of the same slots: they are
+ * added up before any trie is looked at, and the first item has them all. Ranges that cut hours
+ * have up to seven pieces of each partition.
+ */
+static int fold_items(struct merging *merging, struct work *work, const struct run *alike,
+		      struct err *err)
+{
+	struct item *into = &merging->items[alike->first];
+	struct accumulate_sums sums = { 0 };
+	struct arena arena;
+	int rc;
+
+	for (size_t i = alike->first; i < alike->end; i++)
+		sums.count += merging->items[i].sums.count;
+	arena_init(&arena, work->limit_bytes);
+	sums.list = arena_new_array(&arena, struct accumulate_sum, sums.count);
+	if (!sums.list) {
+		arena_free(&arena);
+		return work_over_budget(work, err);
+	}
+	sums.count = 0;
+	for (size_t i = alike->first; i < alike->end; i++) {
+		const struct accumulate_sums *more = &merging->items[i].sums;
+
+		if (more->count)
+			memcpy(sums.list + sums.count, more->list,
+			       more->count * sizeof(*more->list));
+		sums.count += more->count;
+		sums.rows += more->rows;
+		free_item(work, &merging->items[i]);
+		merging->items[i].arena = (struct arena){ 0 };
+		merging->items[i].sums = (struct accumulate_sums){ 0 };
+	}
+	rc = add_up(merging->selection, &arena, into->in->segment->slots_count, &sums.list,
+		    &sums.count, err);
+	work->other_bytes += arena.used_bytes;
+	into->arena = arena;
+	into->sums = sums;
+	return rc ? rc : work_check(work, err);
+}
+
+/* A step for a team. */
+static int fold_one(void *context, struct work *work, size_t index, struct err *err)
+{
+	struct merging *merging = context;
+
+	return fold_items(merging, work, &merging->alike[index], err);
+}
+
+static bool are_alike(const struct select_segment *a, const struct select_segment *b)
+{
+	return a->segment->ops && b->segment->ops && a->segment->id == b->segment->id &&
+	       !a->index && !b->index;
+}
+
+/* Neighbours of one partition become one item; the others leave the order. */
+static int fold_alike(struct merging *merging, struct err *err)
+{
+	struct work *work = merging->selection->work;
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0, end; i < merging->items_count; i = end) {
+		for (end = i + 1; end < merging->items_count &&
+				  are_alike(merging->items[i].in, merging->items[end].in);)
+			merging->items[end++].is_folded = true;
+		if (end - i > 1)
+			merging->alike[count++] = (struct run){ .first = i, .end = end };
+	}
+	for (size_t i = 0; i < merging->order_count; i++)
+		if (!merging->order[i]->is_folded)
+			merging->order[kept++] = merging->order[i];
+	merging->order_count = kept;
+	return team_run(work, count, merging->cost, fold_one, merging, err);
 }
 
 static void free_runs(struct merging *merging)
@@ -561,10 +641,14 @@ int merge_segments(struct selection *selection, enum merge_how how, struct merge
 		return rc;
 	merging.apart = how == MERGE_APART && !merging.as_one && fit_apart(&merging);
 	cut_runs(&merging);
+	rc = sum_runs(&merging, err);
+	if (!rc)
+		rc = fold_alike(&merging, err);
 	cut_units(&merging);
 	units_count = merging.units_count;
 	ret->tries = arena_new_array(&work->arena, struct merge_trie, units_count);
-	rc = ret->tries ? sum_runs(&merging, err) : work_over_budget(work, err);
+	if (!rc && !ret->tries)
+		rc = work_over_budget(work, err);
 	if (!rc)
 		rc = team_run(work, units_count, merging.cost, merge_one_unit, &merging, err);
 	if (!rc)

@@ -109,8 +109,8 @@ static int load_headers(struct part_reader *reader, uint32_t stripe, enum segmen
 }
 
 /* `stored` is NULL when the rows must be read from the file first. */
-static int load_rows(struct part_reader *reader, const char *stored, struct scratch *scratch,
-		     struct err *err)
+static int load_rows(struct part_reader *reader, const char *stored, struct part_stripe_range range,
+		     struct scratch *scratch, struct err *err)
 {
 	const struct part_stripe_entry *entry = &reader->directory.stripes[scratch->stripe];
 	const struct part_chunk *rows = &reader->directory.chunks[entry->chunk + 1];
@@ -125,8 +125,8 @@ static int load_rows(struct part_reader *reader, const char *stored, struct scra
 	if (!rc)
 		rc = unpack(rows, stored, scratch, err);
 	if (!rc)
-		rc = part_stripe_decode_rows(slice_from(scratch->raw, rows->raw), &scratch->image,
-					     err);
+		rc = part_stripe_decode_rows(slice_from(scratch->raw, rows->raw), range,
+					     &scratch->image, err);
 	scratch->has_rows = !rc;
 	return rc;
 }
@@ -152,8 +152,15 @@ static int load_moments(struct part_reader *reader, struct scratch *scratch, str
 	return rc;
 }
 
+/* Whether the rows that are there are those that are wanted, and maybe others. */
+static bool has_rows_of(const struct scratch *scratch, struct part_stripe_range range)
+{
+	return scratch->has_rows && scratch->image.range.from_ns <= range.from_ns &&
+	       scratch->image.range.to_ns >= range.to_ns;
+}
+
 static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment_want want,
-		       struct scratch *scratch, struct err *err)
+		       struct part_stripe_range range, struct scratch *scratch, struct err *err)
 {
 	const struct part_stripe_entry *entry = &reader->directory.stripes[stripe];
 	const char *stored = NULL;
@@ -165,8 +172,8 @@ static int load_stripe(struct part_reader *reader, uint32_t stripe, enum segment
 			return rc;
 		stored = scratch->stored + reader->directory.chunks[entry->chunk].stored;
 	}
-	if (want >= SEGMENT_ROWS && !scratch->has_rows)
-		rc = load_rows(reader, stored, scratch, err);
+	if (want >= SEGMENT_ROWS && !has_rows_of(scratch, range))
+		rc = load_rows(reader, stored, range, scratch, err);
 	if (!rc && want >= SEGMENT_MOMENTS && !scratch->has_moments)
 		rc = load_moments(reader, scratch, err);
 	return rc;
@@ -307,7 +314,9 @@ static int load_block(const struct segment *segment, uint32_t block, enum segmen
 
 	assert(block < segment->blocks_count);
 	if (!rc)
-		rc = load_stripe(partition->reader, place->stripe, want, scratch, &cause);
+		rc = load_stripe(partition->reader, place->stripe, want,
+				 (struct part_stripe_range){ segment->from_ns, segment->to_ns },
+				 scratch, &cause);
 	if (!rc)
 		rc = find_runs(&scratch->image.heads, place->first, zone->reports, ret_runs,
 			       &cause);

@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "server/persist/disk/byte_reader.h"
 
+#define VERSION_OF_TENS 4 /* the first one with sums of ten minutes */
+#define LEVELS_BEFORE_TENS SEGMENT_TEN_SERIES
+
 static int corrupt(const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "directory: %s", what);
@@ -281,7 +284,7 @@ static int read_partition(struct byte_reader *in, struct part_directory *directo
 
 	if (!rc)
 		rc = read_row_label_names(in, directory, info, err);
-	for (int i = 0; i < SEGMENT_LEVELS && !rc; i++) {
+	for (int i = 0; i < directory->levels && !rc; i++) {
 		entry->shape.blocks[i] = byte_reader_varint32(in);
 		info->levels |= entry->shape.blocks[i] ? 1u << i : 0;
 	}
@@ -331,11 +334,14 @@ static int read_all(struct byte_reader *in, uint64_t end, struct part_directory 
 	return rc;
 }
 
-int part_directory_decode(struct slice bytes, uint64_t end, struct part_directory *ret,
-			  struct err *err)
+int part_directory_decode(struct slice bytes, uint64_t end, uint32_t version,
+			  struct part_directory *ret, struct err *err)
 {
 	struct section_chunks chunks[PART_SECTIONS] = { 0 };
-	struct part_directory directory = { .memory = bytes.len };
+	struct part_directory directory = {
+		.memory = bytes.len,
+		.levels = version < VERSION_OF_TENS ? LEVELS_BEFORE_TENS : SEGMENT_LEVELS,
+	};
 	struct byte_reader in;
 	int rc;
 

@@ -41,12 +41,13 @@ struct part_directory {
 	uint32_t types_count;
 	struct part_entry *partitions;
 	uint32_t partitions_count;
+	int levels;    /* that its version has */
 	size_t memory; /* bytes */
 };
 
-/* `end` is where the chunks end in the file. */
-MUST_USE int part_directory_decode(struct slice bytes, uint64_t end, struct part_directory *ret,
-				   struct err *err);
+/* `end` is where the chunks end in the file, `version` that of the part. */
+MUST_USE int part_directory_decode(struct slice bytes, uint64_t end, uint32_t version,
+				   struct part_directory *ret, struct err *err);
 void part_directory_free(struct part_directory *directory);
 
 #endif

@@ -177,7 +177,7 @@ struct trailer {
 	struct identity hash;
 };
 
-static int check_header(struct part_reader *reader, struct err *err)
+static int check_header(struct part_reader *reader, uint32_t *ret_version, struct err *err)
 {
 	char bytes[PART_HEADER_BYTES];
 	struct byte_reader in = byte_reader_of(slice_from(bytes, sizeof(bytes)));
@@ -189,12 +189,13 @@ static int check_header(struct part_reader *reader, struct err *err)
 	if (!slice_equal(byte_reader_bytes(&in, 8), slice_from(PART_MAGIC, 8)))
 		return err_set(err, ERR_CORRUPT, "is not a part");
 	version = byte_reader_u32(&in);
-	if (version < PART_VERSION)
+	*ret_version = version;
+	if (version < PART_VERSION_OLDEST)
 		return err_set(err, ERR_UNSUPPORTED,
-			       "has version %u of an early firn, and this one reads version %u: "
-			       "start with an empty storage directory, or read the old one with "
-			       "the firn that wrote it",
-			       version, PART_VERSION);
+			       "has version %u of an early firn, and this one reads versions from "
+			       "%u on: start with an empty storage directory, or read the old one "
+			       "with the firn that wrote it",
+			       version, PART_VERSION_OLDEST);
 	if (version > PART_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "has version %u, and this firn reads version %u: use a newer firn",
@@ -248,12 +249,13 @@ static int read_directory(struct part_reader *reader, struct err *err)
 {
 	struct trailer trailer;
 	uint64_t bytes = 0;
+	uint32_t version = 0;
 	char *raw;
 	int rc = reader->file->vfs->size(reader->file, &bytes);
 
 	if (rc)
 		return err_set_errno(err, -rc, "read its size");
-	rc = check_header(reader, err);
+	rc = check_header(reader, &version, err);
 	if (!rc)
 		rc = read_trailer(reader, bytes, &trailer, err);
 	if (rc)
@@ -262,7 +264,8 @@ static int read_directory(struct part_reader *reader, struct err *err)
 	rc = unpack_chunk(reader, &trailer.directory, raw, err);
 	if (!rc)
 		rc = part_directory_decode(slice_from(raw, trailer.directory.raw),
-					   trailer.directory.offset, &reader->directory, err);
+					   trailer.directory.offset, version, &reader->directory,
+					   err);
 	free(raw);
 	return rc;
 }

@@ -209,6 +209,44 @@ static void find_strata(const struct part_stripe_image *image, const uint8_t *ga
 	}
 }
 
+static inline bool is_wanted(const struct part_stripe_image *image, uint32_t report)
+{
+	int64_t start_ns = image->reports[report].start_ns;
+
+	return start_ns >= image->range.from_ns &&
+	       (start_ns < image->range.to_ns || image->range.to_ns == INT64_MAX);
+}
+
+/*
+ * Passes over the rows of reports from `first` on that nobody wants; returns the next that is
+ * wanted. Within a stratum they lie one behind the other, so their further bytes are counted many
+ * at a time.
+ */
+static uint32_t skip_reports(const struct part_stripe_image *image, uint32_t first, uint32_t strata,
+			     const uint8_t *at[PART_STRATA_MAX], const uint8_t **more)
+{
+	uint64_t sizes[PART_STRATA_MAX] = { 0 };
+	uint32_t end = first;
+
+	for (; end < image->heads.shape.reports && !is_wanted(image, end); end++) {
+		uint32_t rows = image->reports[end].row_count, begin = 0;
+
+		for (uint32_t j = 0; j < strata; j++) {
+			uint32_t next = part_stratum_begin(rows, j + 1, strata);
+
+			sizes[j] += next - begin;
+			begin = next;
+		}
+		image->last_slots[end] = 0;
+	}
+	for (uint32_t j = 0; j < strata; j++) {
+		*more += count_at_least(at[j], sizes[j], PART_GAP_WIDE) +
+			 3 * count_at_least(at[j], sizes[j], PART_GAP_LONG);
+		at[j] += sizes[j];
+	}
+	return end;
+}
+
 static inline __attribute__((always_inline)) int decode_reports(const struct streams *streams,
 								bool has_long, const uint8_t *more,
 								struct part_stripe_image *image,
@@ -223,6 +261,10 @@ static inline __attribute__((always_inline)) int decode_reports(const struct str
 		struct gaps gaps = { more, 0 };
 		uint32_t begin = 0;
 
+		if (!is_wanted(image, i)) {
+			i = skip_reports(image, i, streams->strata, at, &more) - 1;
+			continue;
+		}
 		for (uint32_t j = 0; j < streams->strata; j++) {
 			uint32_t end =
 				part_stratum_begin(report->row_count, j + 1, streams->strata);
@@ -293,6 +335,26 @@ static void fill(int64_t *values, uint64_t count, int64_t value)
 		values[i] = value;
 }
 
+static void fill_wanted(const struct part_stripe_image *image, int64_t *values, int64_t value)
+{
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++)
+		if (is_wanted(image, i))
+			fill(values + image->reports[i].row_first, image->reports[i].row_count,
+			     value);
+}
+
+/* Column 0, which all values of this one are multiples of. */
+static void multiply_wanted(const struct part_stripe_image *image, int64_t *values, int64_t factor)
+{
+	for (uint32_t i = 0; i < image->heads.shape.reports; i++) {
+		uint64_t begin = image->reports[i].row_first;
+
+		for (uint64_t j = begin;
+		     is_wanted(image, i) && j < begin + image->reports[i].row_count; j++)
+			values[j] = multiply(image->values[j], factor);
+	}
+}
+
 /* A walk through the values other than 1. */
 struct others {
 	struct byte_reader distances, values;
@@ -350,7 +412,7 @@ static int decode_values(const struct streams *streams, uint32_t column,
 				 .values = byte_reader_of(bytes[1]),
 				 .divisor = code->number };
 
-	fill(values, image->heads.shape.rows, code->number);
+	fill_wanted(image, values, code->number);
 	find_next(&others);
 	if (code->mode == PART_COLUMN_COUNTS)
 		decode_counts(&others, column, image);
@@ -377,12 +439,11 @@ static int decode_columns(const struct streams *streams, struct part_stripe_imag
 		int64_t *values = image->values + i * rows;
 
 		if (code->mode == PART_COLUMN_CONSTANT)
-			fill(values, rows, code->number);
+			fill_wanted(image, values, code->number);
 		else if (part_column_has_totals(code))
 			rc = decode_values(streams, i, image, err);
 		else
-			for (uint64_t j = 0; j < rows; j++)
-				values[j] = multiply(image->values[j], code->number);
+			multiply_wanted(image, values, code->number);
 	}
 	return rc;
 }
@@ -397,12 +458,14 @@ static int decode_nothing(const struct streams *streams, struct part_stripe_imag
 	return 0;
 }
 
-int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image, struct err *err)
+int part_stripe_decode_rows(struct slice raw, struct part_stripe_range range,
+			    struct part_stripe_image *image, struct err *err)
 {
 	struct streams streams;
 	int rc = find_streams(raw, &streams, err);
 
 	assert(image->has_reports);
+	image->range = range;
 	if (!rc && !image->heads.shape.rows)
 		return decode_nothing(&streams, image, err);
 	if (!rc)

@@ -13,6 +13,11 @@
 
 #define PART_STRIPE_SLACK 16u /* readable bytes that must lie behind the raw ones */
 
+/* Reports that start within; INT64_MAX is no end. */
+struct part_stripe_range {
+	int64_t from_ns, to_ns;
+};
+
 struct part_stripe_image {
 	struct part_heads heads;
 	struct segment_report *reports; /* the same, each for itself, with their rows */
@@ -21,7 +26,8 @@ struct part_stripe_image {
 	uint32_t *label_sets;
 	int64_t *values; /* column by column; what the headers say of columns is in `heads` */
 	bool has_reports;
-	bool has_values; /* else all are 1 */
+	bool has_values;		/* else all are 1 */
+	struct part_stripe_range range; /* of the reports whose rows are decoded */
 	uint32_t reports_capacity;
 	size_t rows_capacity, labels_capacity, values_capacity;
 };
@@ -35,9 +41,12 @@ MUST_USE int part_stripe_decode_headers(struct slice raw, const struct part_stri
 /* After the headers, any number of times: `reports`. */
 void part_stripe_make_reports(struct part_stripe_image *image);
 
-/* After the reports; PART_STRIPE_SLACK bytes behind `raw` are readable. */
-MUST_USE int part_stripe_decode_rows(struct slice raw, struct part_stripe_image *image,
-				     struct err *err);
+/*
+ * After the reports; PART_STRIPE_SLACK bytes behind `raw` are readable. Rows of reports that start
+ * outside the range are passed over: what stands in their place means nothing, and nobody may look.
+ */
+MUST_USE int part_stripe_decode_rows(struct slice raw, struct part_stripe_range range,
+				     struct part_stripe_image *image, struct err *err);
 
 /* Whether the totals are what the rows say; for who reads everything. */
 MUST_USE int part_stripe_check_totals(const struct part_stripe_image *image, struct err *err);
