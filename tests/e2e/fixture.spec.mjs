@@ -444,3 +444,24 @@ for (const width of [1440, 900, 400])
 			});
 			assert.deepEqual(cut, [false, 0]);
 		}));
+
+test("names that are slow to come are asked for ever more rarely: each time is a whole tree", () =>
+	withPage({}, async (page) => {
+		/* A minute passes in six seconds. */
+		await page.addInitScript(() => {
+			const [now, every, begun] = [Date.now, window.setInterval, Date.now()];
+			Date.now = () => begun + 10 * (now() - begun);
+			window.setInterval = (run, ms, ...more) => every(run, ms / 10, ...more);
+		});
+		const tree = treeAnswer([{ name: "0x1234", kind: 1, depth: 1, self: 5 }]).toString("latin1");
+		const body = Buffer.from(tree.replace('"pending":0', '"pending":7'), "latin1");
+		let asked = 0;
+		await page.route("**/api/v1/query?*", (route) => {
+			asked++;
+			return route.fulfill({ body, contentType: "application/octet-stream" });
+		});
+		await page.goto(new URL(`${placeOf("known")}&live=0`, base).href);
+		await page.waitForFunction(() => window.__firn?.profile()?.pending === 7);
+		await page.waitForTimeout(6000);
+		assert.ok(asked >= 2 && asked <= 8, `${asked} times in a minute`);
+	}));

@@ -30,8 +30,9 @@ const REFRESH_MS = 10_000;
 const LIVE_BYTES_PER_MS = 900_000 / 60_000;
 const LIVE_WAIT_MAX_MS = 60_000;
 const SLOW_MS = 150;
-/* When to ask again for names that the server is still reading. */
+/* When to ask again for names that the server is still reading: soon at first, then twice as late each time. */
 const PENDING_MS = 2_000;
+const PENDING_WAIT_MAX_MS = 60_000;
 const SERIES_POINTS = 240;
 /* Above this the full tree is asked for at a very large width instead. */
 const NODES_FULL_MAX = 1_000_000;
@@ -194,12 +195,17 @@ let loadedKey = "";
 /* What is shown of it, by the names of the answers, and when it may be asked for live again. */
 let shownEtags: string[] = [];
 let liveAtMs = 0;
+/* The same for names. */
+let namesWaitMs = PENDING_MS;
+let namesAtMs = 0;
 
 /* Of what place it is in full, and by which answers; "" when it is not. */
 function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly ProfileBytes[] = []): void {
 	if (aborted.aborted)
 		return;
 	const sent = answers.reduce((sum, answer) => sum + answer.sent, 0);
+	namesWaitMs = key && key === loadedKey ? Math.min(2 * namesWaitMs, PENDING_WAIT_MAX_MS) : PENDING_MS;
+	namesAtMs = Date.now() + namesWaitMs;
 	profile.value = next;
 	loadedKey = key;
 	shownEtags = answers.map(({ etag }) => etag);
@@ -351,7 +357,7 @@ export function startSession(): void {
 		selector.value, place.value.range, place.value.sumBy, comparedSpan.value, place.value.file,
 	], loadSeries);
 	setInterval(() => {
-		if (loads === 0 && !failure.value && profile.value?.header.pending)
+		if (loads === 0 && !failure.value && profile.value?.header.pending && Date.now() >= namesAtMs)
 			refresh("names");
 	}, PENDING_MS);
 	setInterval(() => {
