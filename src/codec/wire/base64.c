@@ -39,9 +39,9 @@ static int value_of(char c)
 		return c - 'a' + 26;
 	if (c >= '0' && c <= '9')
 		return c - '0' + 52;
-	if (c == '+')
+	if (c == '+' || c == '-')
 		return 62;
-	return c == '/' ? 63 : -1;
+	return c == '/' || c == '_' ? 63 : -1;
 }
 
 /* Puts the bytes of a group of `digits` digits; one digit alone is no group. */

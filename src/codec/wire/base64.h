@@ -2,8 +2,9 @@
 /*
  * base64 - RFC 4648 section 4, as gRPC's "-bin" headers and grpc-web-text use it.
  *
- * Decoding takes padded segments put one after another (a grpc-web-text client encodes each frame
- * on its own) and a last segment without padding; anything else is refused.
+ * Decoding takes the URL-safe letters of section 5, too (JSON of protobuf may have them), padded
+ * segments put one after another (a grpc-web-text client encodes each frame on its own) and a last
+ * segment without padding; anything else is refused.
  */
 #ifndef FIRN_CODEC_WIRE_BASE64_H
 #define FIRN_CODEC_WIRE_BASE64_H

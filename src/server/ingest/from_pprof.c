@@ -576,6 +576,8 @@ static int inflate(const struct door *door)
 			return budget_fail(scratch->budget, room - scratch->inflated_bytes,
 					   "take pprof", door->err);
 		strbuf_clear(&scratch->inflated);
+		if (door->err)
+			door->err->code = ERR_NONE; /* of the attempt before */
 		status = compress_gunzip_with(scratch->gunzip, bytes, room, &scratch->inflated,
 					      door->err);
 		if (status != -ERR_LIMIT || room == most)

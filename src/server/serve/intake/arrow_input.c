@@ -112,6 +112,7 @@ static int read_stream(struct slice bytes, struct budget *budget, struct arrow_s
 			break;
 		arrow_stream_free(ret);
 		budget_give(budget, room);
+		err->code = ERR_NONE;
 	}
 	*ret_paid = room;
 	return rc;

@@ -169,6 +169,7 @@ static int take_compressed(struct input *input, const struct multipart_part *par
 			break;
 		strbuf_free(&out);
 		budget_give(writing->budget, room);
+		writing->err.code = ERR_NONE;
 	}
 	if (!rc)
 		rc = take_bytes(input, part, strbuf_slice(&out));

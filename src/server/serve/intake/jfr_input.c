@@ -59,6 +59,7 @@ int jfr_input_take(struct writing *writing, const struct ingest_pprof *like)
 			break;
 		strbuf_free(&unpacked);
 		budget_give(writing->budget, room);
+		writing->err.code = ERR_NONE;
 	}
 	if (!rc)
 		rc = take(writing, like, strbuf_slice(&unpacked));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write - profiles in: OTLP (gRPC and HTTP) and Parca's WriteRaw. */
+#include <strings.h>
+
 #include "codec/wire/pb.h"
 #include "server/ingest/repairs.h"
 #include "server/serve/intake/schema_otlp.h"
@@ -38,6 +40,12 @@ static void put_summary(const struct writing *writing, struct net_response *resp
 
 enum body { BODY_PROTOBUF, BODY_JSON, BODY_OTHER };
 
+/* Names of media types know no case (RFC 9110, 8.3.1). */
+static bool is_type(struct slice type, const char *name)
+{
+	return type.len == strlen(name) && !strncasecmp(type.data, name, type.len);
+}
+
 /* A body without a type is JSON when it begins like it. */
 static enum body body_of(const struct net_request *request)
 {
@@ -50,9 +58,9 @@ static enum body body_of(const struct net_request *request)
 	if (!type.len)
 		return request->body.len && request->body.data[0] == '{' ? BODY_JSON
 									 : BODY_PROTOBUF;
-	if (slice_is(type, "application/json"))
+	if (is_type(type, "application/json"))
 		return BODY_JSON;
-	return slice_is(type, "application/x-protobuf") || slice_is(type, "application/protobuf")
+	return is_type(type, "application/x-protobuf") || is_type(type, "application/protobuf")
 		       ? BODY_PROTOBUF
 		       : BODY_OTHER;
 }
