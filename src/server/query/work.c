@@ -2,6 +2,7 @@
 #include "server/query/work.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -234,12 +235,57 @@ static size_t used_bytes(const struct work *work)
 	return bytes;
 }
 
+#define DURATION_BYTES 32
+#define FITS 0.8 /* of what had room: what was done is an estimate */
+
+/* Of the work that takes the memory: 0 when that is not known. */
+static double share_done(const struct work_shared *shared)
+{
+	uint64_t done = atomic_load_explicit(&shared->cost_done, memory_order_relaxed);
+
+	return shared->cost_all ? (double)done / (double)shared->cost_all : 0;
+}
+
+static void put_duration(double ns, char ret[static DURATION_BYTES])
+{
+	double minutes = ns / (60.0 * CLOCK_NS_PER_S);
+
+	if (minutes >= 48 * 60)
+		snprintf(ret, DURATION_BYTES, "%.0f days", minutes / (24 * 60));
+	else if (minutes >= 120)
+		snprintf(ret, DURATION_BYTES, "%.0f hours", minutes / 60);
+	else
+		snprintf(ret, DURATION_BYTES, "%.0f minutes", minutes < 1 ? 1 : minutes);
+}
+
+/*
+ * What a query that ran out of memory is told: how much it needs, by the share of the work that
+ * was done within its limit, and what would fit: memory grows with the range and with the series.
+ */
+static int say_too_much(const struct work_shared *shared, size_t limit_bytes, const char *who,
+			const char *option, struct err *err)
+{
+	double done = share_done(shared);
+	char fits[DURATION_BYTES], asked[DURATION_BYTES];
+
+	if (!(done > 0.001 && done < 0.95) || !shared->range_ns)
+		return err_set(err, ERR_NO_MEMORY,
+			       "query: needs more than the %zu MiB of memory that %s%s; narrow the "
+			       "time range or the matchers, or group by fewer labels",
+			       limit_bytes >> 20, who, option);
+	put_duration((double)shared->range_ns * done * FITS, fits);
+	put_duration((double)shared->range_ns, asked);
+	return err_set(err, ERR_NO_MEMORY,
+		       "query: needs about %.0f MiB of memory or more, and %s %zu MiB%s; narrow it "
+		       "to about %s instead of %s, or by matchers to %.0f %% of the series, or "
+		       "group by fewer labels",
+		       (double)(limit_bytes >> 20) / done, who, limit_bytes >> 20, option, fits,
+		       asked, 100 * done * FITS < 1 ? 1 : 100 * done * FITS);
+}
+
 int work_over_budget(const struct work *work, struct err *err)
 {
-	return err_set(err, ERR_NO_MEMORY,
-		       "query: needs more than its %zu MiB of memory; narrow the time range or the "
-		       "matchers, or group by fewer labels",
-		       2 * (work->limit_bytes >> 20));
+	return say_too_much(work->shared, 2 * work->limit_bytes, "a query may use", "", err);
 }
 
 /* Brings this thread's share of the common counts up to date; the memory of all threads. */
@@ -267,10 +313,8 @@ static int pool_is_empty(const struct work *work, const struct query_pool *pool,
 	size_t own = atomic_load(&work->shared->used_bytes);
 
 	if (own > pool->limit_bytes / 2)
-		return err_set(err, ERR_NO_MEMORY,
-			       "query: needs more than the %zu MiB of memory that queries may use "
-			       "(--query-memory); narrow the time range or the matchers",
-			       pool->limit_bytes >> 20);
+		return say_too_much(work->shared, pool->limit_bytes, "queries may use",
+				    " (--query-memory)", err);
 	if (work->shared->crowded)
 		atomic_store(work->shared->crowded, true);
 	return err_set(err, ERR_NO_MEMORY,

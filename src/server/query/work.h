@@ -32,6 +32,10 @@ struct work_shared { /* by all threads of a query */
 	uint32_t threads_max;
 	struct query_progress *progress;
 	bool announced; /* progress->..._all are known: what is read from now on is progress */
+	/* For who runs out of memory: how much of the work was done by then, and of which range. */
+	uint64_t cost_all; /* of summing and merging; 0 = not known yet */
+	_Atomic uint64_t cost_done;
+	int64_t range_ns; /* that the reports take; 0 = not known yet */
 };
 
 struct work {

@@ -625,7 +625,7 @@ static void query_over_its_memory_fails_and_says_what_helps(void **state)
 static void query_with_any_memory_answers_right_or_fails_cleanly(void **state)
 {
 	struct world *world = *state;
-	size_t refused = 0;
+	size_t refused = 0, told_what_fits = 0;
 
 	for (int i = 0; i < 3; i++)
 		for (int at = 0; at < 20; at++)
@@ -637,7 +637,8 @@ static void query_with_any_memory_answers_right_or_fails_cleanly(void **state)
 					       .group_by = { SLICE_LITERAL("thread") },
 					       .group_by_count = 1 };
 		struct tree *tree = NULL;
-		int rc = world_ask(world, WORLD_ON_CPU, &params, &tree, NULL);
+		struct err err = { 0 };
+		int rc = world_ask(world, WORLD_ON_CPU, &params, &tree, &err);
 
 		if (!rc) {
 			assert_int_equal(tree->total, 60);
@@ -645,9 +646,12 @@ static void query_with_any_memory_answers_right_or_fails_cleanly(void **state)
 			continue;
 		}
 		assert_int_equal(rc, -ERR_NO_MEMORY);
+		assert_non_null(strstr(err.message, "group by fewer labels"));
+		told_what_fits += strstr(err.message, "narrow it to") != NULL;
 		refused++;
 	}
 	assert_in_range(refused, 10, 1000);
+	assert_in_range(told_what_fits, 1, refused);
 }
 
 static void query_cancelled_or_late_fails(void **state)

@@ -942,6 +942,7 @@ static void sum_up(struct selection *selection)
 		sum_up_reports(selection, &selection->segments[i]);
 	if (__builtin_sub_overflow(selection->end_ns, selection->start_ns, &selection->duration_ns))
 		selection->duration_ns = INT64_MAX;
+	selection->work->shared->range_ns = selection->duration_ns;
 	weigh_series(selection);
 }
 

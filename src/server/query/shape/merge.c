@@ -14,6 +14,7 @@
  */
 #define UNIT_COST ((uint64_t)4 << 20)
 #define UNIT_COST_MAX (64 * UNIT_COST)
+#define MERGE_PARTS 3u /* of the memory, where summing takes one */
 #define ROW_COST 4u
 #define NODE_COST 50u
 #define SEGMENT_COST 20000u
@@ -229,6 +230,12 @@ static void finish_heap(struct work *work, struct heap *heap)
 	work->other_bytes += heap_bytes(heap);
 }
 
+static uint64_t cost_of(const struct select_segment *in)
+{
+	return in->rows_count * ROW_COST + (uint64_t)in->segment->slots_count * NODE_COST +
+	       SEGMENT_COST;
+}
+
 /* Sums that are not many share the run's memory. */
 static struct arena *arena_of(struct run *run, struct item *item, const struct work *work)
 {
@@ -265,6 +272,8 @@ static int sum_run(struct merging *merging, struct work *work, struct run *run, 
 						arena_of(run, item, work), &item->sums, err);
 		work->other_bytes += item->arena.used_bytes;
 		rc = work_spare(item->in->segment, rc);
+		atomic_fetch_add_explicit(&work->shared->cost_done, cost_of(item->in),
+					  memory_order_relaxed);
 	}
 	work->other_bytes += run->arena.used_bytes;
 	return rc ? rc : work_check(work, err);
@@ -307,6 +316,8 @@ static int add_item(const struct merging *merging, struct work *work, struct hea
 		free_item(work, item);
 	heap->rows += item->sums.rows;
 	work->stats.nodes_merged += item->in->view->nodes_count;
+	atomic_fetch_add_explicit(&work->shared->cost_done, MERGE_PARTS * cost_of(item->in),
+				  memory_order_relaxed);
 	return rc;
 }
 
@@ -390,12 +401,6 @@ static int take_items(struct merging *merging, struct err *err)
 static bool is_large(const struct select_segment *in)
 {
 	return in->rows_count >= TOGETHER_ROWS && !in->by_rows;
-}
-
-static uint64_t cost_of(const struct select_segment *in)
-{
-	return in->rows_count * ROW_COST + (uint64_t)in->segment->slots_count * NODE_COST +
-	       SEGMENT_COST;
 }
 
 /* Large segments are runs of their own. */
@@ -641,6 +646,8 @@ int merge_segments(struct selection *selection, enum merge_how how, struct merge
 		return rc;
 	merging.apart = how == MERGE_APART && !merging.as_one && fit_apart(&merging);
 	cut_runs(&merging);
+	work->shared->cost_all = (1 + MERGE_PARTS) * merging.cost;
+	atomic_store(&work->shared->cost_done, 0);
 	rc = sum_runs(&merging, err);
 	if (!rc)
 		rc = fold_alike(&merging, err);
