@@ -355,11 +355,13 @@ static void put_series(struct strbuf *out, const struct query_series_set *set,
  */
 static int64_t step_for(const struct query_params *params, uint64_t points)
 {
-	int64_t step_ns;
+	int64_t range_ns, step_ns;
 
+	if (__builtin_sub_overflow(params->to_ns, params->from_ns, &range_ns))
+		range_ns = INT64_MAX;
 	if (!points || points > QUERY_STEPS_MAX)
 		points = STEPS_DEFAULT;
-	step_ns = flamechart_round_step(params->to_ns - params->from_ns, (int64_t)points);
+	step_ns = flamechart_round_step(range_ns, (int64_t)points);
 	return step_ns > CLOCK_NS_PER_S ? step_ns : CLOCK_NS_PER_S;
 }
 
