@@ -855,8 +855,10 @@ int sample_cpu(struct perf_context *ctx)
 	if (description_of(scratch, task->pid)->has_script && !sample->script_words)
 		take_script_frames(task, scratch);
 	if (is_for_second_walk(scratch, sample)) {
-		if (send_stack(ctx, task, scratch))
+		if (send_stack(ctx, task, scratch)) {
 			sample->head.flags |= SAMPLE_HAS_STACK;
+			scratch->has_news = true; /* before the next stack */
+		}
 		counts->of[sample->head.flags & SAMPLE_HAS_STACK ? COUNTER_STACKS_SENT
 								 : COUNTER_STACKS_LOST]++;
 	}
