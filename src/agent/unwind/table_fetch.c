@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_fetch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,6 +48,7 @@ static bool find_cached(struct table_fetch *fetch, const struct table_request *r
 	struct err err;
 	int fd;
 
+	assert(fetch->cache);
 	if (!fetch->cache || !found->name[0] ||
 	    table_cache_find(fetch->cache, found->name, &fd, NULL))
 		return false;
@@ -113,6 +115,7 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 	int code = table_cache_create(fetch->cache, &draft, err);
 	struct err publish_err;
 
+	assert(fetch->cache);
 	if (code)
 		return code;
 	code = build(fetch, request, draft.fd, found, err);
@@ -145,6 +148,7 @@ int table_fetch_get(struct table_fetch *fetch, const struct table_request *reque
 	struct err disk_err;
 	int code = 0;
 
+	assert(request && ret);
 	*ret = (struct table_found){ .file.fd = -1 };
 	if (has_binary)
 		code = identify(request, ret, err);

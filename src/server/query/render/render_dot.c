@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+
+#include <assert.h>
 #include "base/printable.h"
 #include "server/query/render/measure.h"
 #include "server/query/render/render_export.h"
@@ -43,6 +45,7 @@ static double share_of(const struct tree *tree, int64_t value)
 static void put_function(const struct tree *tree, const struct report_functions *functions,
 			 uint32_t id, struct strbuf *out)
 {
+	assert(id < tree->functions_count);
 	strbuf_addf(out, "\tf%u [label=\"", id);
 	add_quoted(out, tree->functions[id].name);
 	strbuf_add_text(out, "\\n");
@@ -57,6 +60,7 @@ static void put_edge(const struct tree *tree, const struct report_edge *edge, st
 {
 	double share = share_of(tree, edge->value);
 
+	assert(edge->caller < tree->functions_count && edge->callee < tree->functions_count);
 	strbuf_addf(out, "\tf%u -> f%u [label=\"", edge->caller, edge->callee);
 	add_value(tree, edge->value, out);
 	strbuf_addf(out, "\", weight=%d, penwidth=%.1f];\n", 1 + (int)(100 * share), 1 + 4 * share);
