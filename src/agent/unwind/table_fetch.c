@@ -48,7 +48,6 @@ static bool find_cached(struct table_fetch *fetch, const struct table_request *r
 	struct err err;
 	int fd;
 
-	assert(fetch->cache);
 	if (!fetch->cache || !found->name[0] ||
 	    table_cache_find(fetch->cache, found->name, &fd, NULL))
 		return false;

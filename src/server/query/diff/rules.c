@@ -334,7 +334,6 @@ static bool say_rows(struct judging *judging, const struct rules_rule *rule, str
 	const struct functions *functions = judging->functions;
 	uint32_t named[NAMED_MAX], count = 0, shown;
 
-	assert(rule->of_functions);
 	for (uint32_t i = 0; i < functions->rows_count && !judging->rc; i++) {
 		uint32_t at = count < NAMED_MAX ? count : NAMED_MAX - 1;
 		int64_t cum = functions->rows[i].value.cum;

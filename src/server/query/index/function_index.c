@@ -153,7 +153,7 @@ static struct function_occurrences occurrences_at(const struct function_index *i
 	struct function_occurrences list = { .from = pb_reader_of(bytes) };
 	uint64_t header = next_number(&list);
 
-	assert(place <= index->rows_count);
+	assert(index->bytes || !index->bytes_count);
 	list.left = (uint32_t)(header >> 1);
 	list.has_callers = header & 1;
 	return list;

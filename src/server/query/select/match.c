@@ -12,7 +12,7 @@ enum { UNKNOWN, FITS_NOT, FITS };
 bool match_init(struct match *match, const struct selector *selector,
 		const struct tables_view *view, struct arena *arena)
 {
-	assert(selector->matchers_count <= SELECTOR_MATCHERS_MAX);
+	assert(!selector || selector->matchers_count <= SELECTOR_MATCHERS_MAX);
 	assert(view->label_sets_count > 0);
 	*match = (struct match){ .view = view };
 	if (!selector)

@@ -169,7 +169,6 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 	struct arena scratch;
 	int rc;
 
-	assert(heap->sums_count <= heap->sums_capacity);
 	assert(heap->folded_count <= heap->sums_count);
 	if (count == heap->folded_count)
 		return 0;
@@ -201,7 +200,6 @@ static int add_sums(const struct selection *selection, struct heap *heap, struct
 	int rc = 0;
 
 	assert(sums || !count);
-	assert(heap->sums_count <= heap->sums_capacity);
 	assert(!heap->is_finished);
 	if (heap->view) {
 		heap->sums = sums;
@@ -228,7 +226,6 @@ static int add_sums(const struct selection *selection, struct heap *heap, struct
 /* Nothing is added any more. */
 static void finish_heap(struct work *work, struct heap *heap)
 {
-	assert(heap->begun && !heap->is_finished);
 	if (heap->view || heap->is_finished)
 		return;
 	work->other_bytes -= heap_bytes(heap);

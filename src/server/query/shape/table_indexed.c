@@ -265,7 +265,6 @@ static int64_t item_value(const struct indexed_sums *sums, uint32_t item)
 	struct function_occurrence at;
 	int64_t value = 0;
 
-	assert(item < sums->index->items_count);
 	while (function_occurrences_next(&list, &at))
 		value += value_of(sums, &at);
 	return value;

@@ -230,7 +230,7 @@ static uint32_t enter_missing(struct trimming *t, const struct trim_trie *met, u
 	uint32_t bit = mark > MARK_LATE ? 1u << (mark - MARK_LATE) : 0;
 	uint32_t open = t->open[node->parent], lack;
 
-	assert(id < met->trie->view.frames_count);
+	assert(id < met->trie->view.nodes_count);
 	if (bit & open)
 		return open;
 	lack = met->frames[node->frame].lack;
@@ -462,7 +462,6 @@ static bool sort_siblings(struct trimming *t, size_t *ret_count)
 /* Branches for the siblings in the order, so that the first is taken first. */
 static bool add_branches(struct trimming *t, size_t count, uint32_t parent)
 {
-	assert(parent < t->branches_count);
 	assert(t->branches_count <= t->branches_capacity);
 	for (size_t i = count; i-- > 0;) {
 		struct sibling *sibling = &t->siblings[t->order[i]];
