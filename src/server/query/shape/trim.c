@@ -565,7 +565,7 @@ static int give_tree(const struct trimming *t, struct tree *tree, struct err *er
 {
 	const struct name_table *names = t->names;
 
-	assert(t->branches_count > 0);
+	assert(t->nodes_count > 0);
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, t->nodes_count);
 	tree->cut = arena_new_array(&tree->arena, int64_t, t->nodes_count);
 	tree->functions =
