@@ -198,7 +198,6 @@ static uint32_t choose_shift(const struct segment_writer *writer, uint64_t block
 {
 	uint32_t best = TABLE_BUCKET_SHIFT_MAX;
 
-	assert(blocks > 0);
 	for (uint32_t shift = TABLE_BUCKET_SHIFT_MIN; shift <= TABLE_BUCKET_SHIFT_MAX; shift++) {
 		uint64_t bytes = size_of(writer, shift, blocks);
 
@@ -307,9 +306,7 @@ static int close_segment(struct segment_writer *writer, uint32_t end_block, uint
 	int status;
 
 	assert(writer->is_open);
-	assert(end_block > writer->first_block);
 	assert(rows_count <= writer->rows_count);
-	assert(writer->header.segments_count < TABLE_SEGMENTS_MAX);
 	if (!writer->image)
 		writer->image = mem_calloc(1, TABLE_CHUNK_BYTES);
 	*segment = (struct table_file_segment){
@@ -374,7 +371,6 @@ static int advance_to_block(struct segment_writer *writer, uint32_t block, struc
 {
 	int status = 0;
 
-	assert(!writer->is_open || block >= writer->block);
 	while (!status && writer->is_open && writer->block < block) {
 		writer->block++;
 		if (!has_room(writer))

@@ -71,7 +71,6 @@ static int put_function(struct build *build, enum table_source source,
 	int status;
 
 	assert(source < TABLE_SOURCES);
-	assert(function->start <= to);
 	build->from = build->at;
 	build->to = to;
 	build->has_rule = false;

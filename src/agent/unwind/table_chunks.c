@@ -85,7 +85,6 @@ int table_chunks_add(struct table_chunks *chunks, struct err *err)
 bool table_chunks_find_free(const struct table_chunks *chunks, uint32_t pages,
 			    struct table_place *ret)
 {
-	assert(pages > 0);
 	assert(chunks->count <= chunks->max);
 	for (uint32_t i = 0; i < chunks->count; i++) {
 		const uint32_t *owners = chunks->chunks[i]->owners;
@@ -107,7 +106,6 @@ static int64_t last_use(const uint32_t *owners, uint32_t pages, const int64_t *u
 {
 	int64_t last_ns = INT64_MIN;
 
-	assert(pages > 0 && used_at_ns);
 	for (uint32_t i = 0; i < pages; i++)
 		if (owners[i] != TABLE_OWNER_NONE && used_at_ns[owners[i]] > last_ns)
 			last_ns = used_at_ns[owners[i]];
@@ -119,7 +117,6 @@ bool table_chunks_find_used(const struct table_chunks *chunks, uint32_t pages,
 {
 	int64_t best_ns = INT64_MAX;
 
-	assert(pages > 0 && used_at_ns);
 	assert(chunks->count <= chunks->max);
 	for (uint32_t i = 0; i < chunks->count; i++) {
 		const uint32_t *owners = chunks->chunks[i]->owners;
@@ -156,7 +153,7 @@ void table_chunks_take(struct table_chunks *chunks, const struct table_place *pl
 	uint32_t *owners = chunks->chunks[place->chunk]->owners + place->page;
 
 	assert(place->chunk < chunks->count);
-	assert(place->pages > 0 && place->page + place->pages <= TABLE_CHUNK_PAGES);
+	assert(place->page + place->pages <= TABLE_CHUNK_PAGES);
 	assert(owner != TABLE_OWNER_NONE);
 	for (uint32_t i = 0; i < place->pages; i++) {
 		assert(owners[i] == TABLE_OWNER_NONE);

@@ -51,7 +51,6 @@ static int find_place(struct table_placer *placer, uint32_t pages, struct table_
 {
 	struct table_chunks *chunks = &placer->chunks;
 
-	assert(pages > 0 && ret);
 	if (table_chunks_find_free(chunks, pages, ret))
 		return 0;
 	if (add_chunk(placer) && table_chunks_find_free(chunks, pages, ret))

@@ -75,7 +75,6 @@ static int add_function(void *context, uint64_t start, uint64_t end, uint64_t co
 	const struct table_limits *limits = sources->limits;
 	struct source_function function;
 
-	assert(start <= end);
 	if (++sources->functions_count > limits->functions)
 		return err_set(listing->err, ERR_LIMIT,
 			       "build the unwind table of \"%s\": over %" PRIu64 " functions",

@@ -501,7 +501,6 @@ static bool add_lines(struct name_table *table, const struct frame *frame, uint3
 		      const struct symbol_line *lines, size_t count)
 {
 	assert(binary < table->binaries_count);
-	assert(lines && count > 0);
 	for (size_t i = 0; i < count; i++)
 		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
 			      lines[i].line, 0, i + 1 < count))

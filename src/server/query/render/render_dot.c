@@ -60,7 +60,6 @@ static void put_edge(const struct tree *tree, const struct report_edge *edge, st
 {
 	double share = share_of(tree, edge->value);
 
-	assert(edge->caller < tree->functions_count && edge->callee < tree->functions_count);
 	strbuf_addf(out, "\tf%u -> f%u [label=\"", edge->caller, edge->callee);
 	add_value(tree, edge->value, out);
 	strbuf_addf(out, "\", weight=%d, penwidth=%.1f];\n", 1 + (int)(100 * share), 1 + 4 * share);

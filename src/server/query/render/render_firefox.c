@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 
-#include <assert.h>
 #include "codec/wire/json.h"
 #include "server/query/render/render_export.h"
 
@@ -230,7 +229,6 @@ static void put_samples(struct json *json, const struct tree *tree, uint32_t fir
 	double before = 0;
 	uint32_t count = 0;
 
-	assert(first <= end && end <= tree->stacks_count);
 	for (uint32_t i = first; i < end; i++)
 		count += is_shown(tree, i);
 	json_member_object(json, "samples");
@@ -265,7 +263,6 @@ static void put_thread(struct json *json, const struct tree *tree, struct slice 
 					       "name",	   "phase", "startTime" };
 	char tid[16];
 
-	assert(first <= end && end <= tree->stacks_count);
 	snprintf(tid, sizeof(tid), "%u", number);
 	json_open_object(json);
 	json_member_string(json, "name", name);
@@ -292,7 +289,6 @@ static uint32_t end_of_group(const struct tree *tree, uint32_t first)
 {
 	uint32_t end = first + 1;
 
-	assert(first < tree->stacks_count);
 	while (end < tree->nodes_count && tree->nodes[end].depth > tree->nodes[first].depth)
 		end++;
 	return end;

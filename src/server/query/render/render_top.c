@@ -67,7 +67,6 @@ static uint32_t edge_of(struct top *top, uint32_t caller, uint32_t callee)
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&top->edge_map, hash, edge_equal, top, &made);
 
-	assert(caller < top->functions.rows_count && callee < top->functions.rows_count);
 	assert(top->edges_count <= top->edges_capacity);
 	if (id != IDMAP_NONE)
 		return id;

@@ -27,7 +27,6 @@ static int note(struct finding *finding, uint32_t series, int64_t start_ns, int6
 		finding->last[series] ? &found->list[finding->last[series] - 1] : NULL;
 
 	assert(series < finding->selection->series_count);
-	assert(finding->step_ns > 0);
 	if (last &&
 	    step_of(last->start_ns, finding->step_ns) == step_of(start_ns, finding->step_ns)) {
 		if (value > last->value)
@@ -131,7 +130,6 @@ int exemplars_find(const struct query_source *source, const struct query_range_p
 	struct work work;
 	int rc;
 
-	assert(params->step_ns > 0 && ret);
 	base.group_by_count = 0;
 	work_begin(&work, &base.limits);
 	arena_init(&found.arena, work.limit_bytes);

@@ -221,7 +221,6 @@ static void lay_lane(struct charting *charting, uint32_t node, int64_t from_ns, 
 				 .total = tree->nodes[node].total };
 
 	assert(node < charting->tree->nodes_count);
-	assert(from_ns < to_ns);
 	laying.lane = lane_of(charting, node ? tree->functions[tree->nodes[node].function].name
 					     : (struct slice){ 0 });
 	laying.before = &charting->edges[laying.lane];
@@ -248,7 +247,6 @@ static void forget_edges(struct charting *charting, int64_t at_ns)
 static void add_step(struct charting *charting, const struct tree *tree, int64_t from_ns,
 		     int64_t to_ns)
 {
-	assert(from_ns < to_ns);
 	assert(tree->nodes_count > 0);
 	charting->tree = tree;
 	charting->ends = mem_new_array(uint32_t, tree->nodes_count + 1);
@@ -273,7 +271,6 @@ static int run_step(struct charting *charting, const struct query_source *source
 	struct tree *tree = NULL;
 	int rc;
 
-	assert(from_ns < to_ns);
 	step.from_ns = from_ns > params->from_ns ? from_ns : params->from_ns;
 	step.to_ns = to_ns < params->to_ns ? to_ns : params->to_ns;
 	rc = query_tree(source, &step, &tree, err);
@@ -369,7 +366,6 @@ int64_t flamechart_round_step(int64_t range_ns, int64_t parts)
 					    10000,  15000,  30000,   60000,   120000, 300000,
 					    600000, 900000, 1800000, 3600000, 7200000 };
 
-	assert(parts > 0);
 	for (size_t i = 0; i < sizeof(steps_ms) / sizeof(steps_ms[0]); i++)
 		if (range_ns / parts <= steps_ms[i] * CLOCK_NS_PER_MS)
 			return steps_ms[i] * CLOCK_NS_PER_MS;
@@ -383,7 +379,6 @@ int flamechart_make(const struct query_source *source, const struct query_params
 	int64_t first_ns, rest;
 	int rc = 0;
 
-	assert(step_ns > 0 && ret);
 	*ret = (struct flamechart){ 0 };
 	if (step_ns <= 0 || params->group_by_count > 1 || params->at_moment)
 		return err_set(err, ERR_INVALID,

@@ -56,7 +56,6 @@ static int fill(const struct selection *selection, const struct select_segment *
 	int64_t at_ns = cells->first_ns;
 	size_t step = 0;
 
-	assert(cells->step_ns > 0);
 	assert(in->series);
 	for (size_t i = 0; i < in->buckets_count; i++) {
 		const struct select_bucket *bucket = &in->buckets[i];
@@ -92,7 +91,6 @@ int range_cells_collect(struct selection *selection, bool line_per_series, int64
 {
 	int rc = 0;
 
-	assert(step_ns > 0 && ret);
 	*ret = (struct range_cells){
 		.lines = line_per_series ? selection->series_count : selection->groups.count,
 		.step_ns = step_ns,

@@ -25,7 +25,6 @@ static int add(struct range_times *times, uint32_t line, int64_t at_ns, int64_t 
 {
 	struct range_times_step *step = line_at(times, line);
 
-	assert(times->step_ns > 0);
 	if (!step)
 		return work_over_budget(times->selection->work, times->err);
 	step += (at_ns - times->first_ns) / times->step_ns;
@@ -87,7 +86,6 @@ int range_times_collect(struct range_times *times)
 	int rc = 0;
 
 	assert(times->selection->by_times);
-	assert(times->step_ns > 0);
 	for (size_t v = 0; v < selection->segments_count; v++) {
 		struct select_segment *in = &selection->segments[v];
 

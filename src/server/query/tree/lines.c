@@ -191,9 +191,9 @@ static void count(struct lining *lining, uint32_t number, uint32_t stack, bool i
 	struct line_place *spot;
 	struct place *place;
 
-	assert(number < lining->tree->locations_count);
 	if (number == NONE)
 		return;
+	assert(number < lining->spots_count);
 	spot = &lining->spots[number];
 	place = &lining->places[spot->place];
 	if (is_leaf) {

@@ -48,7 +48,6 @@ void tree_keep_calls(struct tree *tree, const struct slice *names, size_t count)
 	uint32_t *state = mem_new_array(uint32_t, tree->nodes_count);
 
 	assert(tree->nodes_count > 0);
-	assert(names && count > 0);
 	for (uint32_t i = 1; i < tree->nodes_count; i++)
 		state[i] = met(tree, i, state[tree->nodes[i].parent], names, count);
 	for (uint32_t i = tree->nodes_count; i-- > 0;) {

@@ -23,7 +23,6 @@ static uint32_t edge_of(struct report_functions *functions, uint32_t caller, uin
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&functions->map, hash, is_same, functions, &wanted);
 
-	assert(caller < functions->count && callee < functions->count);
 	assert(functions->edges_count <= functions->edges_capacity);
 	if (id == IDMAP_NONE) {
 		id = (uint32_t)functions->edges_count;
