@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/profile_type.h"
 
-#include <assert.h>
-
 int profile_type_parse(struct slice text, struct profile_type *ret, struct err *err)
 {
 	struct slice parts[6] = { 0 }, rest = text;
 	size_t count = 0;
 	bool more = true;
 
-	assert(ret);
 	while (more && count < 6) {
 		more = slice_find_byte(rest, ':') != SIZE_MAX;
 		parts[count++] = slice_cut(rest, ':', &rest);
@@ -40,8 +37,6 @@ struct profile_type profile_type_of(const struct tables_view *view, uint32_t gro
 	const struct group *g = &view->groups[group];
 	const struct column *c = &view->columns[g->column_first + column];
 
-	assert(group < view->groups_count);
-	assert(column < view->groups[group].column_count);
 	return (struct profile_type){
 		.name = tables_text(view, g->name),
 		.sample_type = tables_text(view, c->sample_type),
@@ -54,7 +49,6 @@ struct profile_type profile_type_of(const struct tables_view *view, uint32_t gro
 
 struct profile_type profile_type_copy(const struct profile_type *type, struct arena *arena)
 {
-	assert(arena);
 	return (struct profile_type){
 		.name = arena_copy(arena, type->name),
 		.sample_type = arena_copy(arena, type->sample_type),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/selector.h"
 
-#include <assert.h>
 #include <ctype.h>
 
 #include "base/mem.h"
@@ -46,7 +45,6 @@ static int take_quoted(struct parser *p, struct slice *ret)
 	char *from = p->unescaped;
 	char quote = p->text.data[p->at++];
 
-	assert(p->at < p->text.len);
 	for (; p->at < p->text.len; p->at++) {
 		char c = p->text.data[p->at];
 
@@ -138,7 +136,6 @@ static int take_matcher(struct parser *p, struct matcher *ret)
 
 static int take_matchers(struct parser *p, struct selector *into)
 {
-	assert(into->matchers && into->matchers_count <= SELECTOR_MATCHERS_MAX);
 	while (!take(p, '}')) {
 		int rc;
 
@@ -190,7 +187,6 @@ int selector_parse(struct slice text, struct selector *ret, struct err *err)
 	struct parser p = { .text = text, .err = err };
 	int rc;
 
-	assert(ret);
 	if (text.len > SELECTOR_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "selector: longer than %d bytes",
 			       SELECTOR_BYTES_MAX);
@@ -252,7 +248,6 @@ void selector_format(struct strbuf *out, const struct selector *selector)
 					   [MATCH_REGEX] = "=~",
 					   [MATCH_NOT_REGEX] = "!~" };
 
-	assert(selector->matchers || !selector->matchers_count);
 	if (selector->has_type)
 		profile_type_format(out, &selector->type);
 	if (selector->has_type && !selector->matchers_count)
@@ -286,7 +281,6 @@ bool matcher_matches(const struct matcher *matcher, struct slice value)
 bool selector_matches(const struct selector *selector, const struct tables_view *view,
 		      uint32_t label_set)
 {
-	assert(label_set < view->label_sets_count);
 	for (size_t i = 0; i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
 

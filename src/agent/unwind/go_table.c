@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/go_table.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -54,7 +53,6 @@ static int find_table(struct search *search, struct elf_range *ret, struct err *
 
 static int find_text_in(struct search *search, const struct elf_range *range, struct err *err)
 {
-	assert(search->table && range);
 	if (!range->bytes)
 		return -ERR_NOT_FOUND;
 	open_place(search, range, &search->place);
@@ -115,7 +113,6 @@ int go_table_open(const struct table_input *input, const struct elf_layout *layo
 	struct search *search;
 	int status;
 
-	assert(input && layout && ret);
 	*ret = NULL;
 	if (!is_go(layout))
 		return 0;

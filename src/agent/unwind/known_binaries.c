@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/known_binaries.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -46,7 +45,6 @@ struct known_binary *known_find(const struct known_binaries *known, const struct
 {
 	uint32_t id = idmap_find(&known->map, hash_of(key), key_equal, known, key);
 
-	assert(ret_id && key);
 	if (id == IDMAP_NONE)
 		return NULL;
 	*ret_id = id;
@@ -58,7 +56,6 @@ uint32_t known_add(struct known_binaries *known, const struct file_key *key)
 	struct known_binary *binary = mem_new(struct known_binary);
 	uint32_t id = known->free_hint;
 
-	assert(known->free_hint <= UNWIND_BINARIES_MAX);
 	assert(known->count < UNWIND_BINARIES_MAX);
 	while (known->items[id])
 		id++;
@@ -84,7 +81,6 @@ uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *re
 {
 	uint32_t count = 0;
 
-	assert(known->count <= UNWIND_BINARIES_MAX);
 	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
 		const struct known_binary *binary = known->items[id];
 
@@ -97,8 +93,6 @@ uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *re
 
 void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t count)
 {
-	assert(count <= known->count);
-	assert(ids || !count);
 	for (uint32_t i = 0; i < count; i++) {
 		free_binary(known->items[ids[i]]);
 		known->items[ids[i]] = NULL;

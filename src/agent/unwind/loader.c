@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/loader.h"
 
-#include <assert.h>
 #include <bpf/bpf.h>
 #include <elf.h>
 #include <pthread.h>
@@ -138,8 +137,6 @@ static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const cha
 {
 	struct known_binary *binary = loader->known.items[id];
 
-	assert(loader->queue_count < UNWIND_QUEUE_MAX);
-	assert(id < UNWIND_BINARIES_MAX);
 	binary->state = UNWIND_WAITING;
 	binary->fd = fd;
 	loader->pinned += fd >= 0;
@@ -197,7 +194,6 @@ static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t i
 {
 	struct known_binary *binary;
 
-	assert(id < UNWIND_BINARIES_MAX);
 	lock_take(&loader->lock);
 	binary = loader->known.items[id];
 	if (binary && !binary->is_in_map)
@@ -243,7 +239,6 @@ static void remove_table(struct unwind_loader *loader, uint32_t id)
 {
 	struct known_binary *binary = loader->known.items[id];
 
-	assert(id < UNWIND_BINARIES_MAX);
 	binary->is_in_map = false;
 	table_placer_remove(&loader->placer, &binary->key, owner_of(id));
 	metric_add(&unwind_tables, -(binary->state == UNWIND_LOADED));
@@ -256,7 +251,6 @@ static void evict(void *context, uint32_t owner)
 	struct unwind_loader *loader = context;
 	struct known_binary *binary = loader->known.items[owner - 1];
 
-	assert(owner != TABLE_OWNER_NONE);
 	remove_table(loader, owner - 1);
 	lock_take(&loader->lock);
 	binary->state = UNWIND_EVICTED;
@@ -518,7 +512,6 @@ static bool wait_for_work(struct unwind_loader *loader)
 {
 	bool paused = false;
 
-	assert(loader->queue_count <= UNWIND_QUEUE_MAX);
 	lock_assert_held(&loader->lock);
 	while (!atomic_load(&loader->stop)) {
 		int64_t now_ns = clock_monotonic_ns();
@@ -560,7 +553,6 @@ static struct job take_job(struct unwind_loader *loader)
 		.missing = binary->missing,
 	};
 
-	assert(loader->queue_count > 0);
 	if (known_is_vdso(binary))
 		job.request.image = vdso_image();
 	binary->fd = -1;
@@ -616,7 +608,6 @@ size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary
 {
 	size_t count = 0;
 
-	assert(ret || !max);
 	lock_take(&loader->lock);
 	for (uint32_t id = 0; count < max && id < UNWIND_BINARIES_MAX; id++)
 		if (loader->known.items[id])
@@ -697,7 +688,6 @@ static struct unwind_loader *loader_new(const struct unwind_loader_options *opti
 {
 	struct unwind_loader *loader = mem_new(struct unwind_loader);
 
-	assert(options);
 	lock_init(&loader->lock, "unwind_loader", LOCK_AGENT + 3);
 	lock_condition_init(&loader->changed);
 	loader->keep_ns = options->keep_ns ? options->keep_ns : KEEP_DEFAULT_NS;
@@ -718,7 +708,6 @@ int unwind_loader_start(const struct unwind_loader_options *options, struct unwi
 	struct unwind_loader *loader = loader_new(options);
 	int code = 0;
 
-	assert(options && ret);
 	loader->missing = (struct metric_collector){ .render = render_missing, .context = loader };
 	metrics_add_collector(&loader->missing);
 	if (options->chunks_fd >= 0 && options->tables_fd >= 0) {
@@ -760,7 +749,6 @@ static void take_back_gauges(const struct unwind_loader *loader)
 
 void unwind_loader_free(struct unwind_loader *loader)
 {
-	assert(!loader || loader->queue_count <= UNWIND_QUEUE_MAX);
 	if (!loader)
 		return;
 	metrics_remove_collector(&loader->missing);

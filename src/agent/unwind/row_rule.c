@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/row_rule.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define SLOT_BYTES 8
@@ -22,7 +21,6 @@ bool row_rule_pack(const struct unwind_rule *rule, uint32_t *ret)
 	int32_t cfa = rule->cfa_offset / SLOT_BYTES;
 	struct unwind_rule back;
 
-	assert(rule && ret);
 	if (cfa < 0 || cfa > CFA_SLOTS_MAX)
 		return false;
 	if (rule->cfa < UNWIND_CFA_REGISTER)

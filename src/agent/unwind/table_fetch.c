@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_fetch.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -114,7 +113,6 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 	int code = table_cache_create(fetch->cache, &draft, err);
 	struct err publish_err;
 
-	assert(fetch->cache);
 	if (code)
 		return code;
 	code = build(fetch, request, draft.fd, found, err);
@@ -147,7 +145,6 @@ int table_fetch_get(struct table_fetch *fetch, const struct table_request *reque
 	struct err disk_err;
 	int code = 0;
 
-	assert(request && ret);
 	*ret = (struct table_found){ .file.fd = -1 };
 	if (has_binary)
 		code = identify(request, ret, err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/query.h"
 
-#include <assert.h>
-
 #include "base/mem.h"
 #include "server/query/shape/collapse.h"
 #include "server/query/index/indexed.h"
@@ -18,7 +16,6 @@ static struct slice join(struct arena *arena, const struct slice *parts, size_t 
 	struct strbuf text = { 0 };
 	struct slice united;
 
-	assert(parts || !count);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			strbuf_add_byte(&text, ',');
@@ -44,7 +41,6 @@ static void describe_query(struct tree *tree, const struct selection *selection)
 	const struct query_params *params = selection->params;
 	struct strbuf text = { 0 };
 
-	assert(selection->params && selection->work);
 	selector_format(&text, params->selector);
 	tree->query = arena_copy(&tree->arena, strbuf_slice(&text));
 	strbuf_clear(&text);
@@ -77,7 +73,6 @@ static int describe_groups(struct tree *tree, const struct selection *selection,
 	size_t names_count = params->group_by_count;
 	struct arena *arena = &tree->arena;
 
-	assert(selection->groups.count <= selection->groups.capacity);
 	tree->groups = arena_new_array(arena, struct slice, groups->count);
 	tree->group_names = arena_new_array(arena, struct slice, names_count);
 	tree->group_values = arena_new_array(arena, struct slice, groups->count * names_count);
@@ -104,7 +99,6 @@ static int name_groups(const struct tree *tree, struct work *work, struct name_t
 {
 	uint32_t *ids = NULL;
 
-	assert(names && names->work);
 	if (tree->group_names_count) {
 		ids = arena_new_array(&work->arena, uint32_t, tree->groups_count);
 		if (!ids)
@@ -145,7 +139,6 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	struct filter_apply applied;
 	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
-	assert(!merge->tries_count || merge->tries);
 	if (selection->params->limits.names_until_ns)
 		names.wait_until_ns = selection->params->limits.names_until_ns;
 	names.demangle = selection->params->demangle;
@@ -170,15 +163,12 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	name_end(&names);
 	if (!rc && tree->arena.over_budget)
 		rc = work_over_budget(work, err);
-	if (!rc && !tree->rows)
-		tree_check(tree);
 	return rc;
 }
 
 /* The answer's memory goes on to count when the work's does not. */
 static void keep_in_pool(struct tree *tree, struct query_pool *pool)
 {
-	assert(!tree->pool && !tree->pooled_bytes);
 	if (!pool)
 		return;
 	tree->pool = pool;
@@ -208,7 +198,6 @@ static int merge_and_build(const struct query_source *source, struct selection *
 	bool again = false;
 	int rc = *indexes ? indexed_begin(&indexed, selection, source, err) : 0;
 
-	assert(selection->work && selection->params);
 	if (!rc)
 		rc = merge_segments(selection, how_to_merge(params), &merge, err);
 	merge.indexed = indexed.sums;
@@ -232,8 +221,6 @@ static int try_tree(const struct query_source *source, const struct query_params
 	struct tree *tree;
 	int rc;
 
-	assert(params->selector && params->selector->has_type);
-	assert(params->group_by_count <= QUERY_GROUP_BY_MAX);
 	work_begin(&work, &params->limits);
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
@@ -259,10 +246,6 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	bool indexes = true;
 	int rc;
 
-	assert(source && params && ret);
-	assert(source->segments || !source->segments_count);
-	assert(params->spans || !params->spans_count);
-	assert(params->links || !params->links_count);
 	if (!params->selector->has_type)
 		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
 	if (params->group_by_count > QUERY_GROUP_BY_MAX)
@@ -291,7 +274,6 @@ static int merge_side(struct side *side, struct work *work, struct err *err)
 	int rc = select_make(&side->selection, work, side->source, side->params,
 			     (struct select_use){ 0 }, err);
 
-	assert(side->source && side->params);
 	work_step_done(work, QUERY_STEP_SELECT);
 	if (!rc)
 		rc = merge_segments(&side->selection, MERGE_BY_PARTITION_KEY, &side->merge, err);
@@ -307,8 +289,6 @@ static int join_trie(struct work *work, const struct merge_trie *from, uint32_t 
 	struct accumulate_sum *sums = arena_new_array(&work->arena, struct accumulate_sum, count);
 	int rc;
 
-	assert(from->values || !from->values_count);
-	assert(group < 2);
 	if (!sums)
 		return work_over_budget(work, err);
 	for (size_t i = 0; i < count; i++)
@@ -336,7 +316,6 @@ static int join_sides(struct work *work, const struct side *base, const struct s
 	struct merge_trie *both;
 	int rc = 0;
 
-	assert(base != side);
 	ret->tries = arena_new_array(&work->arena, struct merge_trie, 1);
 	if (!ret->tries)
 		return work_over_budget(work, err);
@@ -360,7 +339,6 @@ static void describe_base(struct tree *tree, const struct side *base)
 {
 	struct strbuf text = { 0 };
 
-	assert(base->params && base->params->selector);
 	selector_format(&text, base->params->selector);
 	tree->base_query = arena_copy(&tree->arena, strbuf_slice(&text));
 	strbuf_free(&text);
@@ -424,8 +402,6 @@ int query_diff(const struct query_source *base_source, const struct query_params
 	bool again;
 	int rc;
 
-	assert(base_source && base && source && params && ret);
-	assert(base->selector && params->selector);
 	if (!params->selector->has_type || !base->selector->has_type)
 		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
 	if (params->group_by_count || base->group_by_count)

@@ -16,8 +16,6 @@ void work_begin(struct work *work, const struct query_limits *limits)
 	size_t memory_bytes =
 		limits->memory_bytes ? limits->memory_bytes : WORK_MEMORY_BYTES_DEFAULT;
 
-	assert(limits);
-	assert(!limits->pool || limits->pool->limit_bytes);
 	*work = (struct work){ .limit_bytes = memory_bytes / 2 + 1,
 			       .step_since_ns = clock_monotonic_ns() };
 	work->own_shared.limit_bytes = work->limit_bytes;
@@ -34,8 +32,6 @@ void work_begin(struct work *work, const struct query_limits *limits)
 
 void work_begin_crew(struct work *work, size_t count)
 {
-	assert(count > 0);
-	assert(work->shared == &work->own_shared);
 	if (work->crew)
 		return;
 	work->crew = mem_new_array(struct work, count);
@@ -51,9 +47,6 @@ void work_end(struct work *work)
 {
 	size_t used;
 
-	assert(work->shared);
-	assert(work->maps_count <= WORK_MAPS_MAX);
-	assert(!work->crew_count || work->crew);
 	for (size_t i = 0; i < work->crew_count; i++)
 		work_end(&work->crew[i]);
 	if (work->shared->pool)
@@ -92,7 +85,6 @@ bool work_again(const struct query_source *source, int rc, size_t *unreadable)
 {
 	size_t count = 0;
 
-	assert(unreadable && (source->segments || !source->segments_count));
 	for (size_t i = 0; i < source->segments_count; i++) {
 		if (!atomic_load(&source->segments[i].unreadable))
 			continue;
@@ -132,7 +124,6 @@ struct query_stats work_stats(const struct work *work)
 {
 	struct query_stats stats = work->stats;
 
-	assert(!work->crew_count || work->crew);
 	stats.threads = (uint32_t)work->crew_count + 1;
 	for (size_t i = 0; i < work->crew_count; i++)
 		add_stats(&stats, &work->crew[i].stats);
@@ -166,8 +157,6 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 {
 	int rc = segment_read(segment, block, want, &work->buffer, ret, err);
 
-	assert(block < segment->blocks_count);
-	assert(work->shared);
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
 	note_progress(work, segment, block);
@@ -186,8 +175,6 @@ int work_read_heads(struct work *work, struct segment *segment, uint32_t block,
 {
 	int rc = segment_read_heads(segment, block, &work->buffer, ret, err);
 
-	assert(block < segment->blocks_count);
-	assert(work->shared);
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
 	note_progress(work, segment, block);
@@ -209,7 +196,6 @@ int work_load_stacks(struct work *work, struct segment *segment, struct err *err
 
 void work_drop_stacks(struct work *work, struct segment *segment)
 {
-	assert(work->other_bytes >= segment->stacks_bytes);
 	work->other_bytes -= segment->stacks_bytes;
 	segment_drop_stacks(segment);
 }
@@ -368,7 +354,6 @@ int work_check(struct work *work, struct err *err)
 {
 	const struct work_shared *shared = work->shared;
 
-	assert(work->shared && work->limit_bytes);
 	if (work->arena.over_budget || count_bytes(work) > shared->limit_bytes)
 		return work_over_budget(work, err);
 	if (shared->pool && atomic_load_explicit(&shared->pool->used_bytes, memory_order_relaxed) >
@@ -387,7 +372,6 @@ void *work_grown(struct arena *arena, const void *old, size_t element_bytes, siz
 	size_t wanted = *capacity ? 2 * *capacity : GROW_FROM;
 	void *grown = arena_alloc_array(arena, wanted, element_bytes);
 
-	assert(element_bytes && count <= *capacity);
 	if (!grown)
 		return NULL;
 	if (count)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/diff/series_noise.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "server/query/diff/compare.h"
@@ -23,7 +22,6 @@ struct series_noise series_noise_of(const struct query_series *series, double sa
 	size_t count = 0;
 	double sum = 0;
 
-	assert(series->points || !series->points_count);
 	if (!(samples_per_value > 0))
 		return noise;
 	for (size_t i = 1; i < series->points_count; i++) {
@@ -57,7 +55,6 @@ void series_noise_interval(const struct series_noise *noise, int64_t value, doub
 	double middle = samples + bound * bound / 2;
 	double half = bound * sqrt(samples + bound * bound / 4);
 
-	assert(ret_low && ret_high);
 	*ret_low = samples > 0 ? (middle - half) / unit : 0;
 	*ret_high = (middle + half) / unit;
 }

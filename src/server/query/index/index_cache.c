@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/index_cache.h"
 
-#include <assert.h>
-
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -83,7 +81,6 @@ static struct entry *set_of(struct index_cache *cache, uint64_t segment,
  */
 static void drop_kept(struct index_cache *cache, struct cached_index *kept, uint32_t asked)
 {
-	assert(kept && cache->bytes >= kept->index->memory_bytes);
 	for (uint32_t i = 0; i < kept->index->members_count; i++) {
 		struct entry *set = set_of(cache, kept->index->members[i].segment, kept->demangle);
 
@@ -247,7 +244,6 @@ void index_cache_put(struct index_cache *cache, uint64_t query, const struct ind
 {
 	struct cached_index *kept = mem_new(struct cached_index);
 
-	assert(index && index->memory_bytes);
 	*kept = (struct cached_index){ .index = index, .demangle = key->demangle };
 	index->keeper = kept;
 	metric_add(&made, 1);
@@ -270,7 +266,6 @@ void index_cache_release(struct index_cache *cache, const struct function_index 
 {
 	struct cached_index *kept = index->keeper;
 
-	assert(index);
 	lock_take(&cache->lock);
 	if (!--kept->users && kept->dropped)
 		free_kept(cache, kept);

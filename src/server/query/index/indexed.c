@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/indexed.h"
 
-#include <assert.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/resolve/resolver.h"
@@ -47,7 +45,6 @@ static void take_index(struct indexed *indexed, struct index_plan *plan,
 {
 	bool held = false;
 
-	assert(index->members || !index->members_count);
 	for (size_t i = 0; i < plan->candidates_count; i++) {
 		struct index_candidate *candidate = &plan->candidates[i];
 		uint32_t member = 0;
@@ -74,7 +71,6 @@ static int make_index(struct indexed *indexed, struct index_plan *plan, struct s
 	int rc = function_index_make(segments, count, source->resolver, indexed->selection->params,
 				     &index, err);
 
-	assert(segments && count > 0);
 	if (index) {
 		indexed->selection->work->stats.indexes_made++;
 		for (size_t i = 0; count == plan->count && i < plan->candidates_count; i++)
@@ -162,7 +158,6 @@ static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
 	struct indexed_sums *sums = &indexed->sums[first];
 	struct indexed_sums *end = &indexed->sums[indexed->sums_count];
 
-	assert(first <= indexed->sums_count);
 	while (sums < end && sums->index != index)
 		sums++;
 	if (sums < end)
@@ -230,7 +225,6 @@ int indexed_begin(struct indexed *indexed, struct selection *selection,
 {
 	int rc;
 
-	assert(selection->work && selection->params);
 	*indexed = (struct indexed){ .selection = selection, .source = source };
 	if (!is_served(selection, source))
 		return 0;
@@ -278,7 +272,6 @@ static void add_ones(struct indexed_sums *sums, const struct function_index_memb
 	const uint32_t *restrict stacks = of->stack_of_slot;
 	int64_t *restrict values = sums->before;
 
-	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		call_for(sums, of, slot);
 		values[stacks[slot]] += counters[slot];
@@ -293,7 +286,6 @@ static void add_plain(struct indexed_sums *sums, const struct function_index_mem
 	bool overflowed = false;
 	int64_t signs = 0;
 
-	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		int64_t *value = &values[stacks[slot]];
 
@@ -307,7 +299,6 @@ static void add_plain(struct indexed_sums *sums, const struct function_index_mem
 static void add_weighted(struct indexed_sums *sums, const struct function_index_member *of,
 			 const struct accumulate_counters *counters, int64_t weight)
 {
-	assert(of->stack_of_slot && weight > 0);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		int64_t *sum = &sums->before[of->stack_of_slot[slot]];
 		int64_t value = counters->ones ? counters->ones[slot] : 0;
@@ -327,7 +318,6 @@ static int take_counters(void *context, struct work *work,
 	const struct select_segment *in = context;
 	const struct function_index_member *of = &in->index->members[in->index_member];
 
-	assert(count > 0 && weight > 0);
 	lock_take(&in->sums->lock);
 	for (size_t i = 0; i < count; i++) {
 		if (weight != 1) {
@@ -366,7 +356,6 @@ int indexed_sum(struct selection *selection, struct work *work, struct select_se
 	struct arena scratch;
 	int rc;
 
-	assert(in->sums && in->index);
 	arena_init(&scratch, work->limit_bytes);
 	rc = accumulate_counts(selection, work, in, together, take_counters, in, &scratch, &list,
 			       err);

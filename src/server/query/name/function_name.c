@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/name/function_name.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "server/resolve/display/java_name.h"
@@ -40,7 +39,6 @@ struct slice function_name_shown(const struct function_name *function, enum dema
 	struct slice system = function->system_name.len ? function->system_name : function->name;
 	struct slice shown;
 
-	assert(arena);
 	if (mode == DEMANGLE_NONE)
 		return system;
 	if (demangle_as(system, mode, arena, &shown))

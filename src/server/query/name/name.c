@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/name/name.h"
 
-#include <assert.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "server/query/name/function_name.h"
@@ -196,7 +194,6 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 {
 	struct tree_function root = { .name = SLICE_LITERAL("total"), .kind = FRAME_UNKNOWN };
 
-	assert(work && strings);
 	*table = (struct name_table){ .work = work,
 				      .resolver = resolver,
 				      .strings = strings,
@@ -217,7 +214,6 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 
 int name_view(struct name_table *table, const struct tables_view *view, struct err *err)
 {
-	assert(view && view->strings_count > 0);
 	table->view = view;
 	table->place_number = 0;
 	if (table->chains_capacity < view->frames_count) {
@@ -273,7 +269,6 @@ static void show(struct name_table *table, struct tree_function *function, struc
 {
 	const struct function_name names = { name, system_name, function->kind };
 
-	assert(name.data || !name.len);
 	if (++table->scratch_uses % NAMES_PER_RESET == 0)
 		arena_free(&table->scratch);
 	function->name = function_name_shown(&names, table->demangle, &table->scratch);
@@ -290,8 +285,6 @@ static struct tree_function function_of_frame(const struct name_table *table,
 {
 	const struct tables_view *view = table->view;
 
-	assert(frame->function < table->view->strings_count);
-	assert(frame->file < table->view->strings_count);
 	return (struct tree_function){
 		.file = tables_text(view, frame->file),
 		.mapping = tables_text(view, frame->mapping_file),
@@ -325,7 +318,6 @@ static uint32_t missing_number(struct name_table *table, const struct frame *fra
 						tables_text(table->view, frame->build_id),
 						slice_of(detail ? detail : "") };
 
-	assert(frame->mapping_file < table->view->strings_count);
 	return number_of_place(table, &place);
 }
 
@@ -401,8 +393,6 @@ static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 	uint64_t hash;
 	uint32_t id;
 
-	assert(frame->build_id < table->view->strings_count &&
-	       frame->mapping_file < table->view->strings_count);
 	/* Neighbours mostly are in one. */
 	if (table->binaries_count && binary_is(&table->binaries[table->binary_last], &made))
 		return table->binary_last;
@@ -442,7 +432,6 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	uint64_t hash = hash_mix((uintptr_t)made.name, (uintptr_t)made.linkage_name);
 	uint32_t id;
 
-	assert(binary < table->binaries_count);
 	hash = hash_mix(hash_mix(hash, (uintptr_t)made.file),
 			(uint64_t)binary << 32 | made.start_line);
 	hash = hash_mix(hash, made.address);
@@ -500,7 +489,6 @@ static bool add_unnamed(struct name_table *table, const struct frame *frame,
 static bool add_lines(struct name_table *table, const struct frame *frame, uint32_t binary,
 		      const struct symbol_line *lines, size_t count)
 {
-	assert(binary < table->binaries_count);
 	for (size_t i = 0; i < count; i++)
 		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
 			      lines[i].line, 0, i + 1 < count))
@@ -602,7 +590,6 @@ static bool name_kernel(struct name_table *table, const struct frame *frame, boo
 
 static bool name_new(struct name_table *table, const struct frame *frame, bool *ret_resolved)
 {
-	assert(table->view);
 	*ret_resolved = true;
 	if (table->view->strings[frame->function].len) {
 		struct tree_function function = function_of_frame(table, frame);
@@ -625,7 +612,6 @@ const struct name_chain *name_frame(struct name_table *table, uint32_t frame)
 {
 	struct name_chain *chain = &table->chains[frame];
 
-	assert(frame < table->view->frames_count);
 	if (!chain->line_count) {
 		chain->line_first = (uint32_t)table->lines_count;
 		if (!name_new(table, &table->view->frames[frame], &chain->resolved))
@@ -643,8 +629,6 @@ uint32_t name_missing(struct name_table *table, uint32_t id, bool *ret_is_addres
 	uint32_t binary;
 	bool done;
 
-	assert(id < table->view->frames_count);
-	assert(ret_is_address);
 	*ret_is_address = false;
 	/* That of the kernel may be pending. */
 	if (table->view->strings[frame->function].len)

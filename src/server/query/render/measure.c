@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/render/measure.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -148,7 +147,6 @@ void measure_value(struct strbuf *out, int64_t value, struct slice unit, struct 
 	char digits[64];
 	int len = snprintf(digits, sizeof(digits), "%.2f", scaled.value);
 
-	assert(out);
 	if (len > 3 && !strcmp(digits + len - 3, ".00"))
 		digits[len - 3] = '\0';
 	if (!strcmp(digits, "0") || !strcmp(digits, "-0"))

@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#include <assert.h>
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -43,7 +41,6 @@ static bool is_code(const struct tree *tree, uint32_t stack)
 {
 	const struct tree_location *leaf;
 
-	assert(stack < tree->stacks_count);
 	if (tree->stacks[stack].value <= 0 || !tree->stacks[stack].location_count)
 		return false;
 	leaf = &tree->locations[leaf_of(tree, stack)];
@@ -178,7 +175,6 @@ void render_bolt(const struct tree *tree, const struct render_export_for *asked,
 	struct binary binary;
 	uint32_t at;
 
-	assert(asked && out);
 	strbuf_add_text(out, "no_lbr ");
 	put_name(out, tree->type.sample_type);
 	strbuf_add_byte(out, '\n');

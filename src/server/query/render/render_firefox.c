@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-
 #include "codec/wire/json.h"
 #include "server/query/render/render_export.h"
 

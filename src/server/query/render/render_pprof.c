@@ -10,8 +10,6 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-
-#include <assert.h>
 #include "base/mem.h"
 #include "codec/archive/compress.h"
 #include "codec/profile/pprof.h"
@@ -78,7 +76,6 @@ static void write_mapping(struct writing *w, const struct tree_location *locatio
 {
 	struct pprof_mapping *mapping;
 
-	assert(location < w->tree->locations + w->tree->locations_count);
 	ADD(w->profile.mappings, mapping);
 	*mapping = (struct pprof_mapping){
 		.id = w->profile.mappings.count,

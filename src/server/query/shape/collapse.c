@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/collapse.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -76,7 +75,6 @@ static uint32_t descend(struct collapsing *c, uint32_t node, uint32_t stack)
 	const struct name_chain *chain = name_frame(c->names, at->frame);
 	uint64_t path = 0;
 
-	assert(stack < c->trie->view.nodes_count);
 	if (!chain || (!filter_apply_is_idle(c->applied) &&
 		       !filter_apply_stack(c->applied, at->parent, &path)))
 		return IDMAP_NONE;
@@ -104,7 +102,6 @@ static uint32_t land(struct collapsing *c, uint32_t stack, uint32_t group, uint3
 	size_t trail = 0;
 	uint32_t node;
 
-	assert(stack < c->trie->view.nodes_count);
 	for (; stack && c->landed_in[stack] != group + 1; stack = trie[stack].parent) {
 		if (!WORK_GROW(&c->work->arena, c->trail, trail, c->trail_capacity))
 			return IDMAP_NONE;
@@ -130,7 +127,6 @@ static bool passes(struct collapsing *c, const struct merge_value *value, bool *
 {
 	uint64_t bits;
 
-	assert(value->stack < c->trie->view.nodes_count);
 	*ret = true;
 	if (filter_apply_is_idle(c->applied))
 		return true;
@@ -160,7 +156,6 @@ static int begin_trie(struct collapsing *c, const struct merge_trie *trie, struc
 	struct arena *arena = &c->work->arena;
 	int rc = name_view(c->names, &trie->view, err);
 
-	assert(trie->view.nodes_count > 0);
 	c->trie = trie;
 	if (!rc)
 		rc = filter_apply_view(c->applied, err);
@@ -181,7 +176,6 @@ static int land_trie(struct collapsing *c, const struct merge_trie *trie,
 {
 	int rc = begin_trie(c, trie, err);
 
-	assert(trie->values || !trie->values_count);
 	for (size_t i = 0; !rc && i < trie->values_count; i++) {
 		const struct merge_value *value = &trie->values[i];
 		uint32_t top = 0, node;
@@ -211,7 +205,6 @@ static int land_trie(struct collapsing *c, const struct merge_trie *trie,
 
 static void sum_base_totals(struct collapsing *c)
 {
-	assert(c->tree.count > 0);
 	for (size_t i = c->tree.count; c->diff && i-- > 0;) {
 		struct tree_base *node = &c->base[i];
 
@@ -226,7 +219,6 @@ static void sum_base_totals(struct collapsing *c)
 
 static void sum_totals(struct collapsing *c)
 {
-	assert(c->tree.count > 0);
 	for (size_t i = c->tree.count; i-- > 0;) {
 		struct growing *node = &c->nodes[i];
 
@@ -276,7 +268,6 @@ static int sort_siblings(struct collapsing *c, struct family *ret, struct err *e
 	struct arena *arena = &c->work->arena;
 	uint32_t *fill = arena_new_array(arena, uint32_t, c->tree.count + 1);
 
-	assert(c->tree.count > 0);
 	ret->starts = arena_new_array(arena, uint32_t, c->tree.count + 1);
 	ret->children = arena_new_array(arena, uint32_t, c->tree.count);
 	if (!fill || !ret->starts || !ret->children)
@@ -312,8 +303,6 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	uint32_t *places = arena_new_array(&c->work->arena, uint32_t, c->tree.count);
 	uint32_t count = (uint32_t)c->tree.count;
 
-	assert(family->starts && family->children);
-	assert(c->tree.count <= UINT32_MAX);
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, count);
 	if (c->diff)
 		tree->base = arena_new_array(&tree->arena, struct tree_base, count);
@@ -379,9 +368,6 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	struct family family;
 	int rc = 0;
 
-	assert(tree && work && names);
-	assert(merge->tries || !merge->tries_count);
-	assert(!diff || !places);
 	children_init(&c.tree);
 	mem_grow(c.nodes, 0, c.nodes_capacity);
 	c.nodes[0] = (struct growing){ 0 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/stacks.h"
 
-#include <assert.h>
-
 #include "base/hash.h"
 
 /* A run of frames from the innermost towards the root; `inner` is the run without its last frame.
@@ -46,8 +44,6 @@ static uint32_t run_of(struct detailing *d, uint32_t inner, uint32_t frame, uint
 	uint64_t hash = hash_mix(hash_mix(hash_mix(0, inner), frame), before);
 	uint32_t id = idmap_find(&d->map, hash, run_equal, d, &made);
 
-	assert(d->runs_count <= d->runs_capacity);
-	assert(frame < d->merge->view.frames_count);
 	if (id != IDMAP_NONE)
 		return id;
 	if (!WORK_GROW(&d->work->arena, d->runs, d->runs_count, d->runs_capacity))
@@ -71,7 +67,6 @@ static bool find_lines(struct detailing *d, uint32_t frame, uint64_t *path, size
 {
 	const struct name_chain *chain = name_frame(d->names, frame);
 
-	assert(frame < d->merge->view.frames_count);
 	if (!chain)
 		return false;
 	for (uint32_t i = chain->line_count; i > 0; i--) {
@@ -120,7 +115,6 @@ static bool add_location(struct detailing *d, uint32_t run)
 	uint64_t path = d->runs[run].before;
 	size_t count = 0;
 
-	assert(run < d->runs_count);
 	for (uint32_t at = run; at != IDMAP_NONE; at = d->runs[at].inner)
 		if (!find_lines(d, d->runs[at].frame, &path, &count))
 			return false;
@@ -149,7 +143,6 @@ static bool goes_on(const struct tables_view *view, uint32_t stack)
 	uint32_t parent = view->nodes[stack].parent;
 	const struct frame *caller;
 
-	assert(stack < view->nodes_count);
 	if (!(frame->flags & FRAME_INLINED) || !parent)
 		return false;
 	caller = &view->frames[view->nodes[parent].frame];
@@ -159,7 +152,6 @@ static bool goes_on(const struct tables_view *view, uint32_t stack)
 /* What the callers of `stack` say, as far as it decides on what is shown of a location. */
 static bool callers_say(struct detailing *d, uint32_t stack, uint64_t *ret)
 {
-	assert(stack < d->merge->view.nodes_count);
 	*ret = 0;
 	if (filter_apply_is_idle(d->applied))
 		return true;
@@ -173,7 +165,6 @@ static bool add_stack_location(struct detailing *d, uint32_t run)
 {
 	struct tree *tree = d->tree;
 
-	assert(run < d->runs_count);
 	if (!d->runs[run].location && !add_location(d, run))
 		return false;
 	if (d->runs[run].location == HIDDEN)
@@ -193,7 +184,6 @@ static bool add_stack(struct detailing *d, const struct merge_value *value)
 	uint32_t run = IDMAP_NONE;
 	uint64_t say = 0;
 
-	assert(value->stack < d->merge->view.nodes_count);
 	if (!filter_apply_is_idle(d->applied)) {
 		if (!filter_apply_stack(d->applied, value->stack, &say))
 			return false;
@@ -233,8 +223,6 @@ int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *m
 			       .err = err };
 	int rc = 0;
 
-	assert(tree && work && names);
-	assert(merge->values || !merge->values_count);
 	d.texts = arena_new_array(&work->arena, struct slice, merge->view.strings_count);
 	tree->stacks = arena_new_array(&tree->arena, struct tree_stack, merge->values_count);
 	if (!d.texts || !tree->stacks)

@@ -2,8 +2,6 @@
 /* A table's share of the segments whose functions are indexed: neither nodes nor names are met. */
 #include "server/query/shape/table_int.h"
 
-#include <assert.h>
-
 /* What the stacks of an occurrence have. */
 static int64_t value_of(const struct indexed_sums *sums, const struct function_occurrence *at)
 {
@@ -46,7 +44,6 @@ static bool take_row(struct table *table, const struct indexed_sums *sums, uint3
 	bool any;
 	uint32_t id;
 
-	assert(row < sums->index->rows_count);
 	if (row < sums->index->flat_rows_count)
 		flat = sums->flats[row];
 	any = flat;
@@ -111,7 +108,6 @@ int table_indexed_refine(struct table *table, struct err *err)
 /* Rows are looked at one by one where they are few, most counters are high, or all are shown. */
 static int take_all(struct table *table, struct err *err)
 {
-	assert(table->work);
 	for (size_t i = 0; i < table->indexed_count; i++) {
 		const struct indexed_sums *sums = &table->indexed[i];
 		uint32_t count = table->bounds.least ? sums->index->flat_rows_count

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/children.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -48,8 +47,6 @@ static uint32_t add(struct children *children, uint32_t parent, uint32_t key, ui
 {
 	uint32_t id = (uint32_t)children->count, last = children->nodes[parent].child;
 
-	assert(children->count <= children->capacity);
-	assert(parent < children->count);
 	if (children->count >= CHILDREN_NONE - 1)
 		return CHILDREN_NONE;
 	mem_grow(children->nodes, children->count, children->capacity);
@@ -79,7 +76,6 @@ uint32_t children_of(struct children *children, uint32_t parent, uint32_t key)
 	const struct child_node wanted = { .parent = parent, .key = key };
 	uint32_t first = children->nodes[parent].child, id = first, length = 0;
 
-	assert(parent < children->count);
 	while (id && length < RING_MAX) {
 		if (children->nodes[id].key == key)
 			return children->nodes[parent].child = id;

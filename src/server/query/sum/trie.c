@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/trie.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -66,8 +65,6 @@ static bool string_same(const void *context, uint32_t id, const void *key)
 
 static uint32_t new_string(struct trie *trie, struct slice text)
 {
-	assert(trie->string_bytes_count <= trie->string_bytes_capacity);
-	assert(trie->strings_count <= trie->strings_capacity);
 	while (trie->string_bytes_capacity - trie->string_bytes_count < text.len) {
 		size_t capacity = 2 * trie->string_bytes_capacity + 4096;
 
@@ -89,7 +86,6 @@ static uint32_t add_string(struct adding *a, uint32_t id)
 	uint32_t target = a->string_last + 1;
 	uint64_t hash;
 
-	assert(id < a->view->strings_count);
 	if (!text.len)
 		return 0;
 	if (target < trie->strings_count && string_is(trie, target, text))
@@ -139,7 +135,6 @@ static uint32_t add_frame(struct adding *a, uint32_t id)
 	uint32_t target = a->frame_last + 1;
 	uint64_t hash;
 
-	assert(id < a->view->frames_count);
 	frame.mapping_file = string_of(a, frame.mapping_file);
 	frame.build_id = string_of(a, frame.build_id);
 	frame.function = string_of(a, frame.function);
@@ -168,7 +163,6 @@ static uint32_t frame_of(struct adding *a, uint32_t id)
 /* Marks the stacks with sums and all their callers: 0 instead of NONE. */
 static void mark_nodes(struct adding *a, const struct accumulate_sum *sums, size_t count)
 {
-	assert(a->view->nodes_count > 0);
 	for (size_t i = 0; i < count; i++)
 		a->nodes[sums[i].stack] = 0;
 	for (uint32_t i = a->view->nodes_count; i-- > 1;)
@@ -183,7 +177,6 @@ static int add_nodes(struct adding *a, struct work *work, struct err *err)
 	size_t other_bytes = work->other_bytes, before = trie_bytes(a->trie);
 	int rc = 0;
 
-	assert(a->trie->nodes.count >= 1);
 	a->nodes[0] = 0;
 	for (uint32_t i = 1; !rc && i < a->view->nodes_count; i++) {
 		if (a->nodes[i] == NONE)
@@ -213,9 +206,6 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 	struct adding a = { .trie = trie, .view = view, .frame_last = NONE };
 	int rc;
 
-	assert(trie->nodes.count >= 1);
-	assert(sums || !count);
-	assert(!trie->plain);
 	if (!count)
 		return 0;
 	if (trie->nodes.count + view->nodes_count >= NONE)
@@ -238,7 +228,6 @@ static void flatten(struct trie *trie)
 {
 	char *bytes = (char *)trie->nodes.nodes;
 
-	assert(!trie->plain && trie->nodes.count >= 1);
 	for (size_t i = 0; i < trie->nodes.count; i++) {
 		struct child_node from = trie->nodes.nodes[i];
 		struct node node = { from.parent, from.key };
@@ -259,7 +248,6 @@ static void *cut(void *array, size_t count, size_t element_bytes, size_t *ret_ca
 
 void trie_finish(struct trie *trie, struct tables_view *ret)
 {
-	assert(trie->strings_count >= 1);
 	flatten(trie);
 	idmap_free(&trie->string_map);
 	idmap_free(&trie->frame_map);
