@@ -186,7 +186,7 @@ static void base64_takes_joined_segments_and_no_rubbish(void **state)
 		{ "=", NULL },
 		{ "Zm9v=", NULL },
 		{ "Zm 9v", NULL },
-		{ "Zm-_", NULL },
+		{ "Zm-_", "fo\xbf" }, /* as in URLs */
 		{ "Zg=a", NULL },
 	};
 
