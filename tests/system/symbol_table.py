@@ -71,7 +71,7 @@ class Table:
     def __init__(self, data):
         assert data[:8] == b"FIRNSYMT"
         self.version, header_crc, body_crc = struct.unpack_from("<III", data, 8)
-        assert self.version == 3
+        assert self.version == 4
         assert header_crc == crc32c(data[16:HEADER_BYTES])
         assert body_crc == crc32c(data[HEADER_BYTES:])
         assert struct.unpack_from("<Q", data, 24)[0] == len(data) - HEADER_BYTES
