@@ -73,6 +73,7 @@ static const struct verb *const verbs[] = {
 	&verb_store_delete,
 	&verb_debuginfo_upload,
 	&verb_debuginfo_list,
+	&verb_debuginfo_fetch,
 	&verb_check_config,
 	&verb_completion,
 	&verb_manual,

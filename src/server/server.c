@@ -15,6 +15,7 @@
 #include "net/http/hosts.h"
 #include "net/s3/s3.h"
 #include "server/access/access.h"
+#include "server/debuginfo/distribution.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/origin.h"
@@ -128,7 +129,7 @@ static void want_missing(void *context, const struct resolver_missing *missing)
 {
 	const struct wanting *wanting = context;
 
-	wanting->want(wanting->context, missing->build_id);
+	wanting->want(wanting->context, missing->build_id, missing->cost_ns);
 }
 
 static void debuginfo_each_wanted(void *context, debuginfo_want_f *want, void *want_context)
@@ -139,10 +140,19 @@ static void debuginfo_each_wanted(void *context, debuginfo_want_f *want, void *w
 	resolver_each_poor(context, want, want_context);
 }
 
+/* Who consents decides for this host: nobody may from elsewhere without a login. */
+static bool may_offer(const struct server *server, const struct server_options *options)
+{
+	return options->debuginfod_offer && options->local_files &&
+	       (server->serve.has_users || net_address_is_loopback(options->http_address));
+}
+
 /* The folder of uploads lies in the store's, whose lock keeps other servers away from it too. */
 static int open_debuginfo(struct server *server, const struct server_options *options,
 			  const char *path, struct err *err)
 {
+	struct strbuf offered = { 0 };
+	int rc;
 	struct debuginfo_options debuginfo = {
 		.path = path,
 		.retention_ns = options->debuginfo_retention_ns,
@@ -161,7 +171,13 @@ static int open_debuginfo(struct server *server, const struct server_options *op
 		.public_files_only = !server->serve.has_users,
 	};
 
-	return debuginfo_open(&debuginfo, &server->serve.debuginfo, err);
+	if (may_offer(server, options)) {
+		distribution_servers("", &offered);
+		debuginfo.debuginfod_offered = strbuf_text(&offered);
+	}
+	rc = debuginfo_open(&debuginfo, &server->serve.debuginfo, err);
+	strbuf_free(&offered);
+	return rc;
 }
 
 static int open_parts(struct server *server, const struct server_options *options, struct err *err)

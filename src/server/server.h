@@ -42,6 +42,8 @@ struct server_options {
 	double debuginfo_percent;	/* of the file system; 0 = no limit */
 	const char *const *debuginfod_urls; /* who is asked for missing ones */
 	size_t debuginfod_urls_count;
+	/* The distribution's, once somebody has consented; only with local_files. */
+	bool debuginfod_offer;
 	int64_t debuginfod_timeout_ns;	 /* of one file; 0 = default */
 	uint64_t debuginfod_bytes_max;	 /* likewise */
 	const char *const *source_paths; /* folders whose source files may be shown */
@@ -51,7 +53,7 @@ struct server_options {
 	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */
 	const struct s3_options *object; /* where parts go besides; or NULL */
 	bool object_single_writer;	 /* store_options.bucket_single_writer */
-	int64_t sample_times_ns;   /* how long times of samples are kept; 0 = they are not taken */
+	int64_t sample_times_ns; /* how long times of samples are kept; 0 = they are not taken */
 };
 
 /*

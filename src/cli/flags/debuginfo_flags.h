@@ -13,6 +13,7 @@ struct debuginfo_flags {
 	int64_t timeout_ns;
 	struct option_size bytes_max;
 	char environment[4096]; /* a copy of $DEBUGINFOD_URLS that urls may point into */
+	char automatic[4096];	/* likewise, of the distribution's servers */
 };
 
 /* `type` is the verb's options struct, whose member `server.debuginfo` is a struct debuginfo_flags.
@@ -24,6 +25,7 @@ struct debuginfo_flags {
 		OPTION_AT(SOURCE_PATH, offsetof(type, server.debuginfo.source_paths))
 
 /* Fills what of the options is about this. What it points at lives as long as the flags. */
-void debuginfo_flags_apply(struct debuginfo_flags *flags, struct server_options *options);
+int debuginfo_flags_apply(struct debuginfo_flags *flags, struct server_options *options,
+			  struct err *err);
 
 #endif

@@ -47,6 +47,26 @@ static const struct option list_options[] = {
 	VERB_COMMON_OPTIONS,
 };
 
+static const struct option fetch_options[] = {
+	CLIENT_FLAGS_OPTIONS(struct debuginfo_verb_options),
+	VERB_COMMON_OPTIONS,
+};
+
+static const struct option_verb fetch_spec = {
+	.name = "debuginfo fetch",
+	.operands = "yes|no",
+	.summary =
+		"let `firn up` ask the distribution's debuginfod servers for missing names, or not",
+	.details =
+		"`firn up` offers the servers of this host's distribution (/etc/debuginfod,\n"
+		"/etc/os-release) and asks them for nothing before somebody has consented. They\n"
+		"learn the build ids of the programs that names are missing of. The answer is\n"
+		"remembered; the other one may be given at any time. The web page asks, too.\n\n"
+		"  firn debuginfo fetch yes",
+	.options = fetch_options,
+	.options_count = VERB_COUNT_OF(fetch_options),
+};
+
 static const struct option_verb upload_spec = {
 	.name = "debuginfo upload",
 	.operands = "FILE...",
@@ -361,5 +381,40 @@ static int run_list(int argc, char **argv)
 	return code ? verb_error(&verb_debuginfo_list, &err) : VERB_OK;
 }
 
+static int run_fetch(int argc, char **argv)
+{
+	struct debuginfo_verb_options values = { 0 };
+	struct net_call call = { .method = "POST",
+				 .timeout_ns = CALL_TIMEOUT_NS,
+				 .body_bytes_max = LIST_BYTES_MAX };
+	struct option_operands operands;
+	struct net_reply reply = { 0 };
+	struct net_client *client;
+	struct err err;
+	int code = verb_parse(&verb_debuginfo_fetch, argc, argv, &values, &operands);
+	bool consents;
+
+	if (code >= 0)
+		return code;
+	consents = operands.count == 1 && !strcmp(operands.items[0], "yes");
+	if (operands.count != 1 || (!consents && strcmp(operands.items[0], "no") != 0)) {
+		err_set(&err, ERR_INVALID, "expected yes or no");
+		return verb_error(&verb_debuginfo_fetch, &err);
+	}
+	if (client_flags_open(&values.client, &client, &err))
+		return verb_error(&verb_debuginfo_fetch, &err);
+	call.path = consents ? "/api/v1/debuginfo/consent?answer=yes"
+			     : "/api/v1/debuginfo/consent?answer=no";
+	code = net_client_call(client, &call, &reply, &err);
+	net_client_free(client);
+	if (!code && reply.status != 200)
+		code = err_set(&err, ERR_UNAVAILABLE, "the server answers HTTP %d: %.*s",
+			       reply.status, (int)(reply.body.len < 300 ? reply.body.len : 300),
+			       strbuf_text(&reply.body));
+	strbuf_free(&reply.body);
+	return code ? verb_error(&verb_debuginfo_fetch, &err) : VERB_OK;
+}
+
+const struct verb verb_debuginfo_fetch = { &fetch_spec, run_fetch, LOG_WARN };
 const struct verb verb_debuginfo_upload = { &upload_spec, run_upload, LOG_WARN };
 const struct verb verb_debuginfo_list = { &list_spec, run_list, LOG_WARN };

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/debuginfo/consent.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
 
@@ -21,7 +22,7 @@ void debuginfo_collect(struct debuginfo *debuginfo)
 	debuginfo_drop_partials(debuginfo, NULL);
 	debuginfo_make_room(debuginfo, NULL, 0);
 	lock_give(&debuginfo->lock);
-	if (debuginfo->debuginfod)
+	if (atomic_load(&debuginfo->debuginfod))
 		debuginfod_collect(debuginfo->debuginfod);
 }
 
@@ -118,6 +119,7 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 	if (!debuginfo->options.file_bytes_max)
 		debuginfo->options.file_bytes_max = FILE_BYTES_DEFAULT;
 	lock_init(&debuginfo->lock, "debuginfo", LOCK_DEBUGINFO + 1);
+	lock_init(&debuginfo->consent_lock, "debuginfo consent", LOCK_DEBUGINFO - 1);
 	lock_condition_init(&debuginfo->wake);
 	rc = disk_open(debuginfo->path, err);
 	if (!rc)
@@ -126,8 +128,8 @@ int debuginfo_open(const struct debuginfo_options *options, struct debuginfo **r
 		rc = disk_each_upload(debuginfo->path, found_upload, debuginfo, err);
 	if (!rc)
 		rc = start_thread(debuginfo, err);
-	if (!rc && options->debuginfod_urls_count)
-		rc = debuginfod_start(debuginfo, &debuginfo->debuginfod, err);
+	if (!rc)
+		rc = consent_open(debuginfo, err);
 	if (rc) {
 		debuginfo_close(debuginfo);
 		return rc;
@@ -154,8 +156,10 @@ void debuginfo_close(struct debuginfo *debuginfo)
 	free(debuginfo->uploads);
 	free(debuginfo->garbage);
 	idmap_free(&debuginfo->map);
+	consent_close(debuginfo);
 	lock_condition_free(&debuginfo->wake);
 	lock_free(&debuginfo->lock);
+	lock_free(&debuginfo->consent_lock);
 	free(debuginfo->path);
 	free(debuginfo);
 }
@@ -163,6 +167,8 @@ void debuginfo_close(struct debuginfo *debuginfo)
 void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
 			  debuginfo_asked_f *visit, void *context)
 {
-	if (debuginfo->debuginfod)
-		debuginfod_each(debuginfo->debuginfod, build_id, visit, context);
+	struct debuginfod *debuginfod = atomic_load(&debuginfo->debuginfod);
+
+	if (debuginfod)
+		debuginfod_each(debuginfod, build_id, visit, context);
 }

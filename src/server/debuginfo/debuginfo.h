@@ -26,7 +26,8 @@
 struct debuginfo;
 struct debuginfo_receiver;
 
-typedef void debuginfo_want_f(void *want_context, struct slice build_id);
+/* `cost`: what code without names costs there, in any unit; 0 = not known. */
+typedef void debuginfo_want_f(void *want_context, struct slice build_id, uint64_t cost);
 
 struct debuginfo_options {
 	const char *path;	 /* of the folder; made when missing */
@@ -46,7 +47,10 @@ struct debuginfo_options {
 
 	/* Where files come from that nobody has sent: base addresses, asked in this order. */
 	const char *const *debuginfod_urls;
-	size_t debuginfod_urls_count;	 /* 0: nobody is asked */
+	size_t debuginfod_urls_count; /* 0: nobody is asked */
+	/* Instead of them, those that are asked once somebody has consented; blanks between
+	 * addresses. NULL or "": none are offered. */
+	const char *debuginfod_offered;
 	int64_t debuginfod_timeout_ns;	 /* for one file; 0 = default, 5 min */
 	uint64_t debuginfod_bytes_max;	 /* of one file; 0 = default, 2 GiB */
 	const char *const *source_paths; /* folders whose files may be shown: source.h */
@@ -171,6 +175,27 @@ void debuginfo_each_asked(struct debuginfo *debuginfo, struct slice build_id,
  */
 bool debuginfo_may_see(struct debuginfo *debuginfo, struct slice build_id, enum debuginfo_kind kind,
 		       struct slice tenant);
+
+/*
+ * Whether debuginfod servers are asked: nobody offers any; they were configured; they are offered,
+ * and nobody has answered yet, or has consented or refused. An answer is kept beside the files, and
+ * counts for the servers that it was about.
+ */
+enum debuginfo_consent {
+	DEBUGINFO_NOT_OFFERED,
+	DEBUGINFO_CONFIGURED,
+	DEBUGINFO_UNANSWERED,
+	DEBUGINFO_CONSENTED,
+	DEBUGINFO_REFUSED,
+};
+const char *debuginfo_consent_name(enum debuginfo_consent consent);
+
+/* *ret_servers: their addresses, blanks between them; lives as long as the store. Any thread. */
+enum debuginfo_consent debuginfo_get_consent(struct debuginfo *debuginfo,
+					     struct slice *ret_servers);
+
+/* Takes the answer, and acts on it at once. ERR_NOT_FOUND: nothing is offered. */
+int debuginfo_answer(struct debuginfo *debuginfo, bool consents, struct err *err);
 
 /* Visits every file by build id, under the lock: the visitor must not call back. */
 void debuginfo_each(struct debuginfo *debuginfo, debuginfo_file_f *visit, void *context);

@@ -64,7 +64,12 @@ struct partial {
 struct debuginfo {
 	struct debuginfo_options options;
 	char *path;
-	struct debuginfod *debuginfod; /* NULL: no servers to ask */
+	_Atomic(struct debuginfod *) debuginfod; /* NULL: no servers to ask */
+	struct strbuf offered;			 /* servers, blanks between them */
+	struct strbuf offered_texts;		 /* the same with NULs between them, */
+	const char **offered_urls;		 /* and where each begins */
+	_Atomic enum debuginfo_consent consent;
+	struct lock consent_lock; /* one answer at a time; taken before all others */
 
 	struct lock lock;	    /* for all below */
 	struct lock_condition wake; /* the thread: something is to be removed, or the end */

@@ -16,6 +16,7 @@
 #define RECENT_NS (30 * CLOCK_NS_PER_S)	 /* a file that was used so shortly ago is wanted better */
 #define NO_BETTER_NS (24 * NOT_THERE_NS) /* finding that out can cost the whole file */
 #define FAILED_NS (300 * CLOCK_NS_PER_S)
+#define DOWN_NS (60 * CLOCK_NS_PER_S) /* a server that cannot be reached is left alone */
 #define BUSY_NS (10 * CLOCK_NS_PER_S) /* somebody else is sending it */
 #define TIMEOUT_DEFAULT_NS (300 * CLOCK_NS_PER_S)
 #define BYTES_MAX_DEFAULT ((uint64_t)2 << 30)
@@ -34,6 +35,7 @@ enum asked_state { WAITING, FETCHING, HERE, NOT_THERE, FAILED };
 struct asked {
 	char build_id[ELF_BUILD_ID_TEXT_BYTES];
 	enum asked_state state;
+	uint64_t cost;
 	int64_t at_ns;	  /* wall clock */
 	int64_t again_ns; /* NOT_THERE, FAILED, HERE: not before this */
 	char why[WHY_BYTES];
@@ -69,7 +71,7 @@ static void settle(struct debuginfod *debuginfod, struct asked *asked, enum aske
 }
 
 /* With the lock held. */
-static void want(struct debuginfod *debuginfod, struct slice build_id)
+static void want(struct debuginfod *debuginfod, struct slice build_id, uint64_t cost)
 {
 	char normal[ELF_BUILD_ID_TEXT_BYTES];
 	struct asked *asked;
@@ -96,6 +98,8 @@ static void want(struct debuginfod *debuginfod, struct slice build_id)
 			asked->again_ns = missed_at_ns + NOT_THERE_NS;
 		}
 	}
+	if (cost)
+		asked->cost = cost;
 	if (asked->state == FETCHING ||
 	    (asked->state > FETCHING && debuginfo_now_ns(debuginfod->store) < asked->again_ns))
 		return;
@@ -104,9 +108,9 @@ static void want(struct debuginfod *debuginfod, struct slice build_id)
 	lock_signal(&debuginfod->wake);
 }
 
-static void want_missing(void *context, struct slice build_id)
+static void want_missing(void *context, struct slice build_id, uint64_t cost)
 {
-	want(context, build_id);
+	want(context, build_id, cost);
 }
 
 static enum elf_quality best_quality(struct debuginfo *store, struct slice build_id)
@@ -134,9 +138,9 @@ static void want_better(struct debuginfod *debuginfod)
 		if (entry->used_at_ns < since_ns || entry->kind >= DEBUGINFO_SOURCES)
 			continue;
 		if (best_quality(store, slice_of(entry->build_id)) < ELF_QUALITY_DEBUG_INFO)
-			want(debuginfod, slice_of(entry->build_id));
+			want(debuginfod, slice_of(entry->build_id), 0);
 		if (alternate.len && !debuginfo_find(store, alternate, DEBUGINFO_DEBUG))
-			want(debuginfod, alternate);
+			want(debuginfod, alternate, 0);
 	}
 	lock_give(&store->lock);
 }
@@ -192,10 +196,34 @@ static int take_download(void *context, struct slice bytes, struct err *err)
 	return debuginfo_receive(download->receiver, bytes, err);
 }
 
-/* 1 when it is kept; 0 when the server does not have it. */
-static int fetch_from(struct debuginfod *debuginfod, const struct strbuf *server,
-		      const char *build_id, int64_t deadline_at_ns, struct err *err)
+int debuginfod_check_up(const struct debuginfod *debuginfod, size_t index, struct err *err)
 {
+	int64_t left_ns = atomic_load(&debuginfod->down_until_ns[index]) - clock_monotonic_ns();
+
+	if (left_ns <= 0)
+		return 0;
+	return err_set(
+		err, ERR_UNAVAILABLE, "\"%s\" could not be reached; it is asked again in %lld s",
+		strbuf_text(&debuginfod->urls[index]), (long long)(left_ns / CLOCK_NS_PER_S + 1));
+}
+
+void debuginfod_note_reached(struct debuginfod *debuginfod, size_t index, int rc, int status)
+{
+	bool is_down = !status && (rc == -ERR_UNAVAILABLE || rc == -ERR_DEADLINE);
+	int64_t until_ns = is_down ? clock_monotonic_ns() + DOWN_NS : 0;
+
+	if (is_down && !atomic_load(&debuginfod->down_until_ns[index]))
+		log_info("debuginfod", "a server cannot be reached", "server=\"%s\"",
+			 strbuf_text(&debuginfod->urls[index]));
+	if (rc != -ERR_CANCELLED)
+		atomic_store(&debuginfod->down_until_ns[index], until_ns);
+}
+
+/* 1 when it is kept; 0 when the server does not have it. */
+static int fetch_from(struct debuginfod *debuginfod, size_t index, const char *build_id,
+		      int64_t deadline_at_ns, struct err *err)
+{
+	const struct strbuf *server = &debuginfod->urls[index];
 	const struct debuginfo_options *options = &debuginfod->store->options;
 	struct download download = { .debuginfod = debuginfod,
 				     .build_id = build_id,
@@ -207,14 +235,18 @@ static int fetch_from(struct debuginfod *debuginfod, const struct strbuf *server
 			       .begin = begin_download,
 			       .take = take_download,
 			       .context = &download,
-			       .cancelled = &debuginfod->stopping };
+			       .cancelled = &debuginfod->idle };
 	uint64_t bytes;
-	int status = 0, rc;
+	int status = 0, rc = debuginfod_check_up(debuginfod, index, err);
+
+	if (rc)
+		return rc;
 
 	strbuf_addf(&url, "%s/buildid/%s/debuginfo", strbuf_text(server), build_id);
 	fetch.url = strbuf_text(&url);
 	rc = fetch_get(&fetch, &status, err);
 	strbuf_free(&url);
+	debuginfod_note_reached(debuginfod, index, rc, status);
 	if (download.receiver && rc)
 		debuginfo_receive_abandon(download.receiver);
 	else if (download.receiver)
@@ -247,9 +279,9 @@ static int fetch_from_all(struct debuginfod *debuginfod, const char *build_id, s
 		struct err one = { .code = ERR_NONE };
 		int rc;
 
-		if (atomic_load(&debuginfod->stopping)) /* no answer, above all not "not there" */
-			return err_set(err, ERR_CANCELLED, "the server is stopping");
-		rc = fetch_from(debuginfod, &debuginfod->urls[i], build_id,
+		if (atomic_load(&debuginfod->idle)) /* no answer, above all not "not there" */
+			return err_set(err, ERR_CANCELLED, "no server is asked any more");
+		rc = fetch_from(debuginfod, i, build_id,
 				debuginfod_share(debuginfod, i, deadline_at_ns), &one);
 		metric_add(rc > 0    ? &debuginfod_fetched
 			   : rc == 0 ? &debuginfod_not_there
@@ -288,7 +320,9 @@ static void fetch_one(struct debuginfod *debuginfod, size_t index)
 	asked = find(debuginfod, slice_of(build_id));
 	if (!asked) /* forgotten meanwhile */
 		return;
-	if (rc > 0)
+	if (rc == -ERR_CANCELLED)
+		settle(debuginfod, asked, WAITING, 0, "");
+	else if (rc > 0)
 		settle(debuginfod, asked, HERE, NOT_THERE_NS, "");
 	else if (rc == 0)
 		settle(debuginfod, asked, NOT_THERE, NOT_THERE_NS, "no server has it");
@@ -302,12 +336,19 @@ static void fetch_one(struct debuginfod *debuginfod, size_t index)
 		       err.message);
 }
 
+/* The costliest of those that wait, and of as costly ones the first. */
 static size_t next_waiting(const struct debuginfod *debuginfod)
 {
-	for (size_t i = 0; i < debuginfod->asked_count; i++)
-		if (debuginfod->asked[i].state == WAITING)
-			return i;
-	return SIZE_MAX;
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < debuginfod->asked_count; i++) {
+		const struct asked *asked = &debuginfod->asked[i];
+
+		if (asked->state == WAITING &&
+		    (best == SIZE_MAX || asked->cost > debuginfod->asked[best].cost))
+			best = i;
+	}
+	return best;
 }
 
 static void *run(void *data)
@@ -320,7 +361,7 @@ static void *run(void *data)
 		size_t next;
 
 		poll_wanted(debuginfod);
-		next = next_waiting(debuginfod);
+		next = atomic_load(&debuginfod->paused) ? SIZE_MAX : next_waiting(debuginfod);
 		if (next != SIZE_MAX)
 			fetch_one(debuginfod, next);
 		else
@@ -355,6 +396,7 @@ static int add_servers(struct debuginfod *debuginfod, struct err *err)
 	const struct tls_client_options tls = { .http1_only = true };
 
 	debuginfod->urls = mem_new_array(struct strbuf, options->debuginfod_urls_count);
+	debuginfod->down_until_ns = mem_new_array(_Atomic int64_t, options->debuginfod_urls_count);
 	for (size_t i = 0; i < options->debuginfod_urls_count; i++) {
 		struct slice url = slice_of(options->debuginfod_urls[i]);
 		struct strbuf *copy = &debuginfod->urls[debuginfod->urls_count++];
@@ -413,12 +455,22 @@ int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struc
 	return 0;
 }
 
+void debuginfod_pause(struct debuginfod *debuginfod, bool paused)
+{
+	lock_take(&debuginfod->lock);
+	atomic_store(&debuginfod->paused, paused);
+	atomic_store(&debuginfod->idle, paused);
+	lock_broadcast(&debuginfod->wake);
+	lock_give(&debuginfod->lock);
+}
+
 void debuginfod_stop(struct debuginfod *debuginfod)
 {
 	if (!debuginfod)
 		return;
 	lock_take(&debuginfod->lock);
 	atomic_store(&debuginfod->stopping, true);
+	atomic_store(&debuginfod->idle, true);
 	lock_broadcast(&debuginfod->wake);
 	lock_give(&debuginfod->lock);
 	for (size_t i = 0; i < debuginfod->threads_count; i++)
@@ -426,6 +478,7 @@ void debuginfod_stop(struct debuginfod *debuginfod)
 	for (size_t i = 0; i < debuginfod->urls_count; i++)
 		strbuf_free(&debuginfod->urls[i]);
 	free(debuginfod->urls);
+	free(debuginfod->down_until_ns);
 	free(debuginfod->asked);
 	idmap_free(&debuginfod->map);
 	tls_unref(debuginfod->tls);

@@ -24,6 +24,9 @@ struct debuginfod;
 /* Takes what it needs from the store's options and starts the threads. */
 int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err);
 
+/* While it is paused no server is asked for anything, and what is under way is broken off. */
+void debuginfod_pause(struct debuginfod *debuginfod, bool paused);
+
 /* Breaks off what is under way. Accepts NULL. */
 void debuginfod_stop(struct debuginfod *debuginfod);
 

@@ -23,11 +23,14 @@
 struct debuginfod {
 	struct debuginfo *store;
 	struct strbuf folder;
-	struct strbuf servers; /* all addresses; misses are theirs */
-	struct strbuf *urls;   /* without "/" at the end */
+	struct strbuf servers;		/* all addresses; misses are theirs */
+	struct strbuf *urls;		/* without "/" at the end */
+	_Atomic int64_t *down_until_ns; /* of each: monotonic; 0 = it answered */
 	size_t urls_count;
 	struct tls *tls;
 	_Atomic bool stopping;
+	_Atomic bool paused;
+	_Atomic bool idle;     /* stopping or paused: what is under way ends */
 	_Atomic size_t misses; /* on disk, at most: one that is written anew counts again */
 
 	struct lock lock; /* for all below; taken before the store's and the resolver's */
@@ -50,6 +53,11 @@ static inline int64_t debuginfod_share(const struct debuginfod *debuginfod, size
 
 	return now_ns + (deadline_at_ns - now_ns) / (int64_t)(debuginfod->urls_count - index);
 }
+
+/* Whether a server, which could not be reached, is left alone for now; ERR_UNAVAILABLE says so. */
+int debuginfod_check_up(const struct debuginfod *debuginfod, size_t index, struct err *err);
+/* Notes what came of asking it: `status` is 0 when there was no answer. */
+void debuginfod_note_reached(struct debuginfod *debuginfod, size_t index, int rc, int status);
 
 /* When these servers were found not to have it; 0 for never, or too long ago. */
 int64_t debuginfod_read_miss(const struct debuginfod *debuginfod, const char *name);

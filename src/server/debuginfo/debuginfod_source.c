@@ -45,18 +45,21 @@ static void resolve_dots(struct slice path, struct strbuf *ret)
 }
 
 /* 1, 0 when it does not have it, or a negative code. */
-static int fetch_source(struct debuginfod *debuginfod, const struct strbuf *server,
-			struct slice build_id, struct slice path, int64_t until_ns,
-			struct strbuf *out, struct err *err)
+static int fetch_source(struct debuginfod *debuginfod, size_t index, struct slice build_id,
+			struct slice path, int64_t until_ns, struct strbuf *out, struct err *err)
 {
+	const struct strbuf *server = &debuginfod->urls[index];
 	struct strbuf url = { 0 }, resolved = { 0 };
 	struct fetch fetch = { .tls = debuginfod->tls,
 			       .deadline_at_ns = until_ns,
 			       .body_bytes_max = SOURCE_FILE_BYTES_MAX,
 			       .take = take_source,
 			       .context = out,
-			       .cancelled = &debuginfod->stopping };
-	int status = 0, rc;
+			       .cancelled = &debuginfod->idle };
+	int status = 0, rc = debuginfod_check_up(debuginfod, index, err);
+
+	if (rc)
+		return rc;
 
 	strbuf_addf(&url, "%s/buildid/%.*s/source", strbuf_text(server), SLICE_FMT(build_id));
 	resolve_dots(path, &resolved);
@@ -66,6 +69,7 @@ static int fetch_source(struct debuginfod *debuginfod, const struct strbuf *serv
 	strbuf_clear(out);
 	rc = fetch_get(&fetch, &status, err);
 	strbuf_free(&url);
+	debuginfod_note_reached(debuginfod, index, rc, status);
 	metric_add(rc		   ? &debuginfod_failed
 		   : status == 200 ? &debuginfod_fetched
 				   : &debuginfod_not_there,
@@ -83,7 +87,7 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 		      int64_t until_ns, struct strbuf *out, struct strbuf *why, struct err *err)
 {
 	struct strbuf name = { 0 }, none = { 0 };
-	bool has_failed = false, is_miss;
+	bool has_failed = atomic_load(&debuginfod->paused), is_miss;
 	int rc = 0;
 
 	(void)err;
@@ -96,10 +100,12 @@ int debuginfod_source(struct debuginfod *debuginfod, struct slice build_id, stru
 	is_miss = debuginfod_read_miss(debuginfod, strbuf_text(&none));
 	if (debuginfod_read_source(debuginfod, strbuf_text(&name), out))
 		rc = FOUND;
-	for (size_t i = 0; !rc && !is_miss && i < debuginfod->urls_count; i++) {
+	for (size_t i = 0;
+	     !rc && !is_miss && !atomic_load(&debuginfod->paused) && i < debuginfod->urls_count;
+	     i++) {
 		struct err one;
 
-		rc = fetch_source(debuginfod, &debuginfod->urls[i], build_id, path,
+		rc = fetch_source(debuginfod, i, build_id, path,
 				  debuginfod_share(debuginfod, i, until_ns), out, &one);
 		if (rc == FOUND) {
 			debuginfod_keep_source(debuginfod, strbuf_text(&name), strbuf_slice(out));

@@ -145,6 +145,7 @@ int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice
 		const struct slice *tenant, int64_t until_ns, struct strbuf *out,
 		const char **ret_from, struct err *err)
 {
+	struct debuginfod *debuginfod = atomic_load(&debuginfo->debuginfod);
 	char id[ELF_BUILD_ID_TEXT_BYTES] = "";
 	struct strbuf why = { 0 };
 	const char *from = "upload";
@@ -159,10 +160,9 @@ int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice
 		from = "local";
 		rc = find_local(debuginfo, path, out, &why, err);
 	}
-	if (!rc && id[0] && debuginfo->debuginfod) {
+	if (!rc && id[0] && debuginfod) {
 		from = "debuginfod";
-		rc = debuginfod_source(debuginfo->debuginfod, slice_of(id), path, until_ns, out,
-				       &why, err);
+		rc = debuginfod_source(debuginfod, slice_of(id), path, until_ns, out, &why, err);
 	}
 	if (!rc)
 		rc = err_set(err, ERR_NOT_FOUND, "source file \"%.*s\": %s", SLICE_FMT(path),

@@ -131,6 +131,23 @@ static int make_functions(struct tree *tree, struct work *work, const struct que
 				  params->places, err);
 }
 
+/* What code without names costs, in CPU time, so that the costliest is looked for first. */
+static void note_costs(const struct tree *tree, struct resolver *resolver)
+{
+	const struct profile_type *type = &tree->type;
+	bool is_time = type->delta && slice_is(type->period_unit, "nanoseconds");
+
+	for (uint32_t i = 0; resolver && is_time && i < tree->unresolved_count; i++) {
+		const struct tree_unresolved *item = &tree->unresolved[i];
+		int64_t cost_ns;
+
+		if (item->build_id.len && item->leaf > 0 &&
+		    !__builtin_mul_overflow(item->leaf, tree->period > 0 ? tree->period : 1,
+					    &cost_ns))
+			resolver_note_cost(resolver, item->build_id, (uint64_t)cost_ns);
+	}
+}
+
 static int build(struct tree *tree, struct work *work, const struct query_source *source,
 		 const struct selection *selection, const struct merge *merge, bool diff,
 		 struct err *err)
@@ -157,6 +174,8 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	work_step_done(work, QUERY_STEP_STACKS);
 	if (!rc)
 		rc = unresolved_into(tree, &names.unresolved, err);
+	if (!rc)
+		note_costs(tree, source->resolver);
 	if (!rc)
 		rc = work_check(work, err);
 	tree->names_pending = names.pending;

@@ -69,6 +69,7 @@ struct binary {
 	char *wanted_path; /* of the look-up that queued it */
 	char *asked_path;  /* of the look-up that it was last built for */
 	uint64_t queued_at;
+	uint64_t cost_ns;
 	/* Offers that a table was made of, or would have been had there been no better one. */
 	struct symbol_source seen[OFFERS_SEEN_MAX];
 	unsigned seen_count;
@@ -675,6 +676,17 @@ int resolver_open_binary(struct resolver *resolver, struct slice build_id, struc
 				 (int)(path.len < 512 ? path.len : 512), path.data);
 }
 
+bool resolver_is_local(const struct resolver *resolver, struct slice build_id, struct slice path)
+{
+	int fd = resolver->local_files && debug_files_id_valid(build_id)
+			 ? debug_files_open_binary(path, build_id, NULL)
+			 : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static struct binary *next_queued(const struct resolver *resolver)
 {
 	struct binary *next = NULL;
@@ -882,15 +894,27 @@ bool resolver_take_used(struct resolver *resolver, struct slice build_id)
 	return is_used;
 }
 
+void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns)
+{
+	uint32_t id;
+
+	lock_take(&resolver->lock);
+	id = idmap_find(&resolver->map, hash_of(build_id), binary_equal, resolver->binaries,
+			&build_id);
+	if (id != IDMAP_NONE && resolver->binaries[id]->cost_ns < cost_ns)
+		resolver->binaries[id]->cost_ns = cost_ns;
+	lock_give(&resolver->lock);
+}
+
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context)
 {
 	lock_take(&resolver->lock);
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
-		struct resolver_missing missing = {
-			binary->build_id, slice_of(binary->asked_path), binary->reason,
-			slice_of(binary->detail ? binary->detail : "")
-		};
+		struct resolver_missing missing = { binary->build_id, slice_of(binary->asked_path),
+						    binary->reason,
+						    slice_of(binary->detail ? binary->detail : ""),
+						    binary->cost_ns };
 
 		if (binary->shared && atomic_load(&binary->shared->has_missed)) {
 			missing.reason = RESOLVE_NO_SYMBOLS;
@@ -911,7 +935,7 @@ void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void 
 
 		if (binary->is_used && binary->shared &&
 		    binary->shared->table->origin < SYMBOL_ORIGIN_GO)
-			visit(context, binary->build_id);
+			visit(context, binary->build_id, binary->cost_ns);
 	}
 	lock_give(&resolver->lock);
 }

@@ -108,6 +108,9 @@ bool resolver_find_extent(const struct resolver_symbols *symbols, uint64_t addre
 int resolver_open_binary(struct resolver *resolver, struct slice build_id, struct slice path,
 			 struct err *err);
 
+/* Whether the path leads to the file with this build id on this host, and files of it are read. */
+bool resolver_is_local(const struct resolver *resolver, struct slice build_id, struct slice path);
+
 /* Lends an open file (dup'd inside) as a source for its build id; `path` is only for messages. */
 void resolver_offer(struct resolver *resolver, struct slice build_id, struct slice path, int fd);
 
@@ -122,6 +125,7 @@ struct resolver_missing {
 	struct slice build_id, path;
 	enum resolve_reason reason;
 	struct slice detail; /* what was wrong with the file; may be empty */
+	uint64_t cost_ns;    /* the most that was told by resolver_note_cost */
 };
 typedef void resolver_missing_f(void *context, const struct resolver_missing *missing);
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
@@ -130,8 +134,11 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
  * Visits the build ids that were looked up and have symbols but no DWARF (not those whose uses
  * resolver_take_used took), under the lock: no calling back.
  */
-typedef void resolver_poor_f(void *context, struct slice build_id);
+typedef void resolver_poor_f(void *context, struct slice build_id, uint64_t cost_ns);
 void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context);
+
+/* An answer spends so much CPU time in code of the build id that has no name. */
+void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns);
 
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);

@@ -166,7 +166,7 @@ static void json_says_it_all(void **state)
 	       "\"start_ms\":1700000000000,\"duration_ms\":10000,\"total\":3,\"filtered\":0,"
 	       "\"filters\":\"\",\"reports\":1,\"rows\":1,\"partial\":true,\"parts_unreadable\":1,"
 	       "\"pending\":0,"
-	       "\"unresolved\":{\"value\":0,\"reasons_total\":0,\"reasons\":[]},"
+	       "\"unresolved\":{\"value\":0,\"leaf\":0,\"reasons_total\":0,\"reasons\":[]},"
 	       "\"functions\":[{\"name\":\"total\",\"kind\":\"unknown\"},"
 	       "{\"name\":\"nginx\",\"label\":true},"
 	       "{\"name\":\"main\",\"kind\":\"native\",\"mapping\":\"/bin/app\"}],"

@@ -48,6 +48,7 @@ static void pack_index(struct packing *packing, struct function_index *index)
 	PACK(packing, index->row_of_stack, index->stacks_count);
 	PACK(packing, index->keys, index->rows_count);
 	PACK(packing, index->binaries, index->rows_count);
+	PACK(packing, index->unnamed, index->rows_count);
 	PACK(packing, index->places, index->rows_count);
 	PACK(packing, index->bytes, index->bytes_count);
 	PACK(packing, index->names, index->names_count);

@@ -52,6 +52,7 @@ struct function_index {
 	uint32_t *row_of_stack; /* flat_rows_count: of the root, which is no row */
 	uint64_t *keys;		/* by row: an address, or which of the names */
 	uint16_t *binaries;	/* by row: which of the names, or FUNCTION_INDEX_NAMED */
+	uint8_t *unnamed;	/* by row: 1 when it has no name of its own */
 	uint32_t *places;	/* by row: of its occurrences in `bytes` */
 	char *bytes;
 	size_t bytes_count;

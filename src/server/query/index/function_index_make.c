@@ -26,6 +26,7 @@ struct index_row {
 	uint32_t occurrences;
 	uint32_t number; /* in the index */
 	bool ends_stacks;
+	bool is_unnamed;
 };
 
 struct entry {
@@ -130,8 +131,10 @@ static bool find_spot(struct making *making, uint32_t id, struct index_place *sp
 						    making->lines_count, making->lines_capacity))
 			return false;
 		making->lines[making->lines_count++] = (struct line){ row, line->inlined };
-		if (name_line_missing(&making->names, line))
+		if (name_line_missing(&making->names, line)) {
 			spot->item = name_line_missing(&making->names, line);
+			making->rows[row].is_unnamed = true;
+		}
 	}
 	return true;
 }
@@ -369,11 +372,14 @@ static bool name_rows(struct making *making)
 		named += !making->rows[i].key.is_address;
 	index->keys = arena_new_array(&making->work->arena, uint64_t, count);
 	index->binaries = arena_new_array(&making->work->arena, uint16_t, count);
+	index->unnamed = arena_new_array(&making->work->arena, uint8_t, count);
 	/* At most as many binaries as strings are named by frames without a name. */
 	index->names = arena_new_array(&making->work->arena, struct function_index_name,
 				       named + making->view->strings_count);
-	if (!index->keys || !index->binaries || !index->names)
+	if (!index->keys || !index->binaries || !index->unnamed || !index->names)
 		return false;
+	for (uint32_t i = 0; i < count; i++)
+		index->unnamed[i] = making->rows[making->order[i]].is_unnamed;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct index_row *row = &making->rows[making->order[i]];
 		struct slice name = row->key.name;

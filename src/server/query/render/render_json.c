@@ -33,6 +33,7 @@ void render_unresolved_json(const struct tree *tree, struct json *json)
 {
 	json_open_object(json);
 	json_member_int(json, "value", tree->unresolved_value);
+	json_member_int(json, "leaf", tree->unresolved_leaf);
 	json_member_int(json, "reasons_total", tree->unresolved_count);
 	json_member_array(json, "reasons");
 	for (uint32_t i = 0; i < tree->unresolved_count && i < UNRESOLVED_SHOWN_MAX; i++) {
@@ -44,6 +45,7 @@ void render_unresolved_json(const struct tree *tree, struct json *json)
 		json_member_string(json, "mapping", item->mapping);
 		json_member_string(json, "build_id", item->build_id);
 		json_member_int(json, "value", item->value);
+		json_member_int(json, "leaf", item->leaf);
 		json_close_object(json);
 	}
 	json_close_array(json);

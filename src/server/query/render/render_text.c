@@ -120,7 +120,8 @@ void render_unresolved_text(const struct tree *tree, struct strbuf *out)
 {
 	if (!tree->unresolved_count)
 		return;
-	strbuf_addf(out, "%.2f%% of samples lack symbols:\n",
+	strbuf_addf(out, "Leaf unnamed %.2f%%, some frame unnamed %.2f%% of samples:\n",
+		    percent_of(tree->unresolved_leaf, tree->total),
 		    percent_of(tree->unresolved_value, tree->total));
 	for (uint32_t i = 0; i < tree->unresolved_count; i++) {
 		const struct tree_unresolved *item = &tree->unresolved[i];

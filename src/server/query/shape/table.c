@@ -274,6 +274,8 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 		if (row != NO_ROW)
 			table->rows[row].flat =
 				work_add(table->rows[row].flat, trie->values[i].value);
+		if (table->spots[trie->view.nodes[trie->values[i].stack].frame].item)
+			table->unnamed_flat = work_add(table->unnamed_flat, trie->values[i].value);
 	}
 	if (!table->with_edges)
 		table->total = work_add(table->total, table->preorder.nodes[0].total);
@@ -549,6 +551,7 @@ int table_into(struct tree *tree, struct work *work, const struct merge *merge,
 		names->unresolved.items[i].value = table.items[i + 1].value;
 	if (table.items_capacity)
 		tree->unresolved_value = table.items[0].value;
+	tree->unresolved_leaf = table.unnamed_flat;
 	work_drop_map(work, &table.edges_map);
 	work_drop_map(work, &table.rows_map);
 	return rc;

@@ -273,6 +273,10 @@ int table_indexed_reasons(struct table *table, struct err *err)
 		struct sum *sum;
 
 		table->total = work_add(table->total, sums->before[sums->index->stacks_count]);
+		for (uint32_t row = 0; row < sums->index->flat_rows_count; row++)
+			if (sums->index->unnamed[row])
+				table->unnamed_flat =
+					work_add(table->unnamed_flat, sums->flats[row]);
 		for (uint32_t item = 0; item <= sums->index->items_count; item++) {
 			int64_t value = item_value(sums, item);
 			uint32_t number = 0;

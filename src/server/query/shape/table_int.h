@@ -65,6 +65,7 @@ struct bounds {
  * is on the path already. Places go on from trie to trie.
  */
 struct table {
+	int64_t unnamed_flat; /* of all rows without a name of their own */
 	struct work *work;
 	struct name_table *names;
 	const struct merge_trie *trie;

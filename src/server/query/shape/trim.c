@@ -77,7 +77,10 @@ struct trimming {
 	struct trim_trie *tries;
 	size_t tries_count;
 	int64_t total, least; /* of all; that a node needs */
-	int64_t *lacks;	      /* by reason: what is below such frames; 0 is for all together */
+	/* By reason: what is below such frames, and what ends in them; 0 is for all together. */
+	struct lacking {
+		int64_t below, leaf;
+	} * lacks;
 	size_t lacks_capacity;
 	uint8_t *marks;		    /* enum mark, by frame of the trie on turn */
 	uint32_t bit_missing[BITS]; /* reasons of the trie on turn, by bit */
@@ -229,10 +232,24 @@ static uint32_t enter_missing(struct trimming *t, const struct trim_trie *met, u
 		return open;
 	lack = met->frames[node->frame].lack;
 	if (!(open & ANY_LACK))
-		t->lacks[0] += met->nodes[id].total;
+		t->lacks[0].below += met->nodes[id].total;
 	if (bit || !is_on_way(met, node->parent, lack))
-		t->lacks[lack] += met->nodes[id].total;
+		t->lacks[lack].below += met->nodes[id].total;
 	return open | ANY_LACK | bit;
+}
+
+static void count_leaves(struct trimming *t, const struct trim_trie *met)
+{
+	const struct merge_trie *trie = met->trie;
+
+	for (size_t i = 0; i < trie->values_count; i++) {
+		uint32_t lack = met->frames[trie->view.nodes[trie->values[i].stack].frame].lack;
+
+		if (!lack || !met->nodes[trie->values[i].stack].total)
+			continue;
+		t->lacks[0].leaf += trie->values[i].value;
+		t->lacks[lack].leaf += trie->values[i].value;
+	}
 }
 
 /* The nodes with totals, callers first: which of them have no name. */
@@ -259,6 +276,7 @@ static int count_lacks(struct trimming *t, const struct trim_trie *met, struct e
 		t->open[id] = mark == MARK_NAMED ? t->open[node->parent]
 						 : enter_missing(t, met, id, mark);
 	}
+	count_leaves(t, met);
 	return 0;
 }
 
@@ -548,6 +566,12 @@ static int begin(struct trimming *t, const struct merge *merge, uint32_t width_p
 	return work_check(t->work, err);
 }
 
+static void give_lack(struct tree_unresolved *item, const struct lacking *lacking)
+{
+	item->value = lacking->below;
+	item->leaf = lacking->leaf;
+}
+
 static int give_tree(const struct trimming *t, struct tree *tree, struct err *err)
 {
 	const struct name_table *names = t->names;
@@ -571,9 +595,11 @@ static int give_tree(const struct trimming *t, struct tree *tree, struct err *er
 		if (tree->nodes[i].depth > tree->depth_max)
 			tree->depth_max = tree->nodes[i].depth;
 	for (size_t i = 0; i < names->unresolved.count && i + 1 < t->lacks_capacity; i++)
-		names->unresolved.items[i].value = t->lacks[i + 1];
-	if (t->lacks_capacity)
-		tree->unresolved_value = t->lacks[0];
+		give_lack(&names->unresolved.items[i], &t->lacks[i + 1]);
+	if (t->lacks_capacity) {
+		tree->unresolved_value = t->lacks[0].below;
+		tree->unresolved_leaf = t->lacks[0].leaf;
+	}
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct tree_unresolved {
 	struct slice text; /* for readers, with the remedy */
 	struct slice mapping, build_id;
 	int64_t value; /* of the stacks with such a frame, each counted once */
+	int64_t leaf;  /* of those that end in one; of a tree without nodes not known */
 };
 
 /* A row of the table of functions (render_top), when a tree was not wanted. */
@@ -120,6 +121,7 @@ struct tree {
 	struct tree_unresolved *unresolved; /* largest value first */
 	uint32_t unresolved_count;
 	int64_t unresolved_value; /* of the stacks with a frame of any of them */
+	int64_t unresolved_leaf;  /* of those that end in one */
 	struct tree_row *rows;	  /* instead of functions and nodes; NULL: those are there */
 	uint32_t rows_count;
 	struct tree_node *nodes;

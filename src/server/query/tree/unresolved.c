@@ -155,6 +155,8 @@ static void count_values(struct tree *tree, struct tree_unresolved *items, uint3
 
 		if (!item)
 			continue;
+		tree->unresolved_leaf = work_add(tree->unresolved_leaf, node->self);
+		items[item - 1].leaf = work_add(items[item - 1].leaf, node->self);
 		if (i >= open[0]) {
 			open[0] = ends[i];
 			tree->unresolved_value = work_add(tree->unresolved_value, node->total);

@@ -3,14 +3,18 @@
  * answer_debuginfo - what debug information is here, is coming and is missing, as JSON or text; and
  * the text of source files.
  */
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "base/printable.h"
 #include "codec/wire/json.h"
+#include "server/debuginfo/distribution.h"
 #include "server/debuginfo/source.h"
 #include "server/serve/serve.h"
 #include "server/serve/tenant.h"
 
+#define REMEDIES_MAX 20u /* each looks through the lists of all packages */
 #define SOURCE_PATIENCE_NS (10 * CLOCK_NS_PER_S)
 
 static const char *kind_name(enum debuginfo_kind kind)
@@ -144,12 +148,92 @@ static void put_command(struct strbuf *out, const struct resolver_missing *missi
 	}
 }
 
-static void put_json_missing(void *context, const struct resolver_missing *missing)
+/* What of a binary is missing, copied out of the resolver's lock. */
+struct lack {
+	char *build_id, *path, *detail;
+	enum resolve_reason reason;
+	uint64_t cost_ns;
+};
+
+struct lacks {
+	struct lack *items;
+	size_t count, capacity;
+};
+
+static char *copy_of(struct slice text)
+{
+	return mem_strndup(text.data, text.len);
+}
+
+static void note_lack(void *context, const struct resolver_missing *missing)
+{
+	struct lacks *lacks = context;
+
+	mem_grow(lacks->items, lacks->count, lacks->capacity);
+	lacks->items[lacks->count++] =
+		(struct lack){ copy_of(missing->build_id), copy_of(missing->path),
+			       copy_of(missing->detail), missing->reason, missing->cost_ns };
+}
+
+/* The costliest first. */
+static int compare_lacks(const void *a, const void *b)
+{
+	const struct lack *x = a, *y = b;
+
+	if (x->cost_ns != y->cost_ns)
+		return x->cost_ns > y->cost_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static struct lacks find_lacks(struct serve *serve)
+{
+	struct lacks lacks = { 0 };
+
+	resolver_each_missing(serve->resolver, note_lack, &lacks);
+	if (lacks.count)
+		qsort(lacks.items, lacks.count, sizeof(*lacks.items), compare_lacks);
+	return lacks;
+}
+
+static void free_lacks(struct lacks *lacks)
+{
+	for (size_t i = 0; i < lacks->count; i++) {
+		free(lacks->items[i].build_id);
+		free(lacks->items[i].path);
+		free(lacks->items[i].detail);
+	}
+	free(lacks->items);
+}
+
+static struct resolver_missing missing_of(const struct lack *lack)
+{
+	return (struct resolver_missing){ slice_of(lack->build_id), slice_of(lack->path),
+					  lack->reason, slice_of(lack->detail), lack->cost_ns };
+}
+
+/* The command that installs the names of a file of this host, by its package. */
+static void put_remedy(struct serve *serve, struct json *json,
+		       const struct resolver_missing *missing)
+{
+	struct strbuf package = { 0 }, command = { 0 };
+
+	if (resolver_is_local(serve->resolver, missing->build_id, missing->path))
+		distribution_remedy("", missing->path, &package, &command);
+	if (package.len)
+		json_member_string(json, "package", strbuf_slice(&package));
+	if (command.len)
+		json_member_string(json, "install", strbuf_slice(&command));
+	strbuf_free(&package);
+	strbuf_free(&command);
+}
+
+static void put_json_missing(struct serve *serve, struct json *json,
+			     const struct resolver_missing *missing, bool with_remedy)
 {
 	struct strbuf command = { 0 };
-	struct json *json = context;
 
 	json_open_object(json);
+	json_member_uint(json, "cost_ns", missing->cost_ns);
 	json_member_string(json, "build_id", missing->build_id);
 	json_member_string(json, "name", missing->path);
 	json_member_text(json, "code", resolve_reason_code(missing->reason));
@@ -162,16 +246,36 @@ static void put_json_missing(void *context, const struct resolver_missing *missi
 		json_member_string(json, "command", strbuf_slice(&command));
 	}
 	strbuf_free(&command);
+	if (with_remedy)
+		put_remedy(serve, json, missing);
+	json_close_object(json);
+}
+
+/* Who could be asked, and what was answered to that. */
+static void put_offer(struct serve *serve, struct json *json)
+{
+	struct slice servers;
+	enum debuginfo_consent consent = debuginfo_get_consent(serve->debuginfo, &servers);
+
+	json_put_key(json, "offer");
+	json_open_object(json);
+	json_member_text(json, "consent", debuginfo_consent_name(consent));
+	json_member_array(json, "servers");
+	while (servers.len)
+		json_put_string(json, slice_cut(servers, ' ', &servers));
+	json_close_array(json);
 	json_close_object(json);
 }
 
 static void put_json(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
+	struct lacks lacks = find_lacks(serve);
 	struct json json;
 	struct listing listing = { &json, tenant };
 
 	json_begin(&json, out);
 	json_open_object(&json);
+	put_offer(serve, &json);
 	json_member_array(&json, "files");
 	debuginfo_each(serve->debuginfo, put_json_file, &listing);
 	json_close_array(&json);
@@ -184,10 +288,14 @@ static void put_json(struct serve *serve, const struct slice *tenant, struct str
 		debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
 	json_close_array(&json);
 	json_member_array(&json, "missing");
-	if (!is_other(tenant))
-		resolver_each_missing(serve->resolver, put_json_missing, &json);
+	for (size_t i = 0; !is_other(tenant) && i < lacks.count; i++) {
+		struct resolver_missing missing = missing_of(&lacks.items[i]);
+
+		put_json_missing(serve, &json, &missing, i < REMEDIES_MAX);
+	}
 	json_close_array(&json);
 	json_close_object(&json);
+	free_lacks(&lacks);
 }
 
 static void put_time(struct strbuf *out, int64_t at_ns)
@@ -266,9 +374,24 @@ static void put_text_missing(void *context, const struct resolver_missing *missi
 	strbuf_free(&line);
 }
 
+static void put_text_offer(struct serve *serve, struct strbuf *out)
+{
+	struct slice servers;
+	enum debuginfo_consent consent = debuginfo_get_consent(serve->debuginfo, &servers);
+
+	if (consent != DEBUGINFO_UNANSWERED && consent != DEBUGINFO_REFUSED)
+		return;
+	strbuf_addf(out,
+		    "%.*s could be asked for what is missing (%s; it learns the build ids): "
+		    "`firn debuginfo fetch yes`\n",
+		    SLICE_FMT(servers),
+		    consent == DEBUGINFO_REFUSED ? "refused" : "nobody has answered yet");
+}
+
 static void put_text(struct serve *serve, const struct slice *tenant, struct strbuf *out)
 {
 	struct listing listing = { out, tenant };
+	struct lacks lacks;
 
 	strbuf_addf(out, "%-40s  %-7s  %-16s  %-10s  %11s  %-20s  %s\n", "build id", "kind",
 		    "quality", "from", "bytes", "last use", "name, what is in it");
@@ -277,7 +400,14 @@ static void put_text(struct serve *serve, const struct slice *tenant, struct str
 		return;
 	debuginfo_each_coming(serve->debuginfo, put_text_coming, out);
 	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_text_asked, out);
-	resolver_each_missing(serve->resolver, put_text_missing, out);
+	lacks = find_lacks(serve);
+	for (size_t i = 0; i < lacks.count; i++) {
+		struct resolver_missing missing = missing_of(&lacks.items[i]);
+
+		put_text_missing(out, &missing);
+	}
+	free_lacks(&lacks);
+	put_text_offer(serve, out);
 }
 
 void answer_debuginfo(void *context, const struct net_request *request,
@@ -303,6 +433,34 @@ void answer_debuginfo(void *context, const struct net_request *request,
 		put_json(serve, whose, &response->body);
 	}
 	strbuf_free(&format);
+}
+
+/* POST: whether the servers that are offered may be asked. */
+void answer_consent(void *context, const struct net_request *request, struct net_response *response)
+{
+	struct serve *serve = context;
+	struct strbuf answer = { 0 };
+	struct json json;
+	struct err err;
+	int rc = 0;
+	bool consents;
+
+	net_request_parameter(request, "answer", 0, &answer);
+	consents = slice_is(strbuf_slice(&answer), "yes");
+	if (!consents && !slice_is(strbuf_slice(&answer), "no"))
+		rc = err_set(&err, ERR_INVALID, "parameter \"answer\": expected yes or no");
+	if (!rc)
+		rc = debuginfo_answer(serve->debuginfo, consents, &err);
+	strbuf_free(&answer);
+	if (rc) {
+		net_response_error(request, response, &err);
+		return;
+	}
+	response->content_type = "application/json";
+	json_begin(&json, &response->body);
+	json_open_object(&json);
+	put_offer(serve, &json);
+	json_close_object(&json);
 }
 
 void answer_source(void *context, const struct net_request *request, struct net_response *response)
