@@ -320,6 +320,41 @@ static void what_stays_an_address_says_why(void **state)
 	world_free(&world);
 }
 
+/* Samples without any stack end in no frame, named or not: in each of the ways to sum. */
+static void samples_without_a_stack_end_in_no_frame(void **state)
+{
+	static const struct query_params ways[] = {
+		{ .to_ns = 1 },
+		{ .to_ns = 1, .rows_only = true, .rows_limit = 5 },
+		{ .to_ns = 1, .nodes_only = true, .width_px = 1000 },
+	};
+	const struct program *program = *state;
+	struct world world;
+	uint32_t frame;
+
+	world_init(&world, 1);
+	world_report(&world.tables[0], world_series(&world.tables[0], WORLD_ON_CPU, 1, ""), 0, 1);
+	add_stack(&world, NULL, 0, 4);
+	for (int with_frame = 0; with_frame < 2; with_frame++) {
+		if (with_frame) {
+			frame = native(&world.tables[0], program, 0x1234, "bb00");
+			add_stack(&world, &frame, 1, 2);
+		}
+		for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+			struct query_params params = ways[i];
+			struct err err;
+			struct tree *tree;
+
+			assert_int_equal(world_ask(&world, WORLD_ON_CPU, &params, &tree, &err), 0);
+			assert_int_equal(tree->total, with_frame ? 6 : 4);
+			assert_int_equal(tree->unresolved_leaf, with_frame ? 2 : 0);
+			assert_int_equal(tree->unresolved_value, with_frame ? 2 : 0);
+			tree_free(tree);
+		}
+	}
+	world_free(&world);
+}
+
 /* The table of so many functions, as a terminal shows it; by indexes if there are some. */
 static char *table_of(const struct query_source *source, uint32_t limit, uint64_t *indexes_used)
 {
@@ -483,6 +518,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shown_as_asked),
 		cmocka_unit_test(what_stays_an_address_says_why),
+		cmocka_unit_test(samples_without_a_stack_end_in_no_frame),
 		cmocka_unit_test(kernel_frames_get_lines_from_vmlinux),
 		cmocka_unit_test(unnamed_frames_get_their_inline_chain),
 		cmocka_unit_test(frames_of_another_build_stay_addresses),

@@ -274,7 +274,8 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 		if (row != NO_ROW)
 			table->rows[row].flat =
 				work_add(table->rows[row].flat, trie->values[i].value);
-		if (table->spots[trie->view.nodes[trie->values[i].stack].frame].item)
+		if (trie->values[i].stack &&
+		    table->spots[trie->view.nodes[trie->values[i].stack].frame].item)
 			table->unnamed_flat = work_add(table->unnamed_flat, trie->values[i].value);
 	}
 	if (!table->with_edges)

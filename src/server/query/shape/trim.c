@@ -243,9 +243,12 @@ static void count_leaves(struct trimming *t, const struct trim_trie *met)
 	const struct merge_trie *trie = met->trie;
 
 	for (size_t i = 0; i < trie->values_count; i++) {
-		uint32_t lack = met->frames[trie->view.nodes[trie->values[i].stack].frame].lack;
+		uint32_t stack = trie->values[i].stack, lack;
 
-		if (!lack || !met->nodes[trie->values[i].stack].total)
+		if (!stack || !met->nodes[stack].total)
+			continue;
+		lack = met->frames[trie->view.nodes[stack].frame].lack;
+		if (!lack)
 			continue;
 		t->lacks[0].leaf += trie->values[i].value;
 		t->lacks[lack].leaf += trie->values[i].value;
