@@ -160,7 +160,8 @@ static void reload(struct agent *agent, const char *path)
 	struct err err;
 
 	if (agent_config_load(path, &config, &err)) {
-		log_warn("agent", "configuration is invalid; the old one stays in force", "error=\"%s\"", err.message);
+		log_warn("agent", "configuration is invalid; the old one stays in force",
+			 "error=\"%s\"", err.message);
 		return;
 	}
 	log_info("agent", "configuration read", "path=\"%s\" rules=%zu", path,
