@@ -87,21 +87,32 @@ void net_response_copy(const struct net_response *from, struct net_response *to)
 typedef void net_handler_f(void *context, const struct net_request *request,
 			   struct net_response *response);
 
+#define NET_STREAM_DONE 1
+
 /*
- * A call that streams messages in and is answered once: gRPC over HTTP/2 only. Its messages are
- * handed over as they arrive, one after the other, each on some worker; what comes faster than that
- * waits on the wire.
+ * A call that streams messages in, may be replied to meanwhile, and is answered once: gRPC over
+ * HTTP/2 only. Its messages are handed over as they arrive, one after the other, each on some
+ * worker; what comes faster than that waits on the wire.
  */
 struct net_stream {
-	/* `request->body` is a message; *state is NULL at the first. An error ends the call. */
+	/*
+	 * `request->body` is a message; *state is NULL at the first. What is put into `reply` is
+	 * sent at once, as one message; nothing: there is no reply. Returns 0, NET_STREAM_DONE when
+	 * the call is to be answered now, without waiting for its end, or an error, which ends it.
+	 */
 	int (*message)(void *context, const struct net_request *request, void **state,
-		       struct err *err);
-	/* All have come: answers, and frees the state, which is NULL when there was no message. */
+		       struct strbuf *reply, struct err *err);
+	/*
+	 * All have come: answers, and frees the state, which is NULL when there was no message.
+	 */
 	void (*finish)(void *context, const struct net_request *request, void *state,
 		       struct net_response *response);
-	/* The call ended before that: frees the state. Any thread; must not wait. */
+	bool replies; /* an answer without a body is no message, only the end of the call */
+	/*
+	 * The call ended before that: frees the state. Any thread; must not wait. NULL where there
+	 * is never one.
+	 */
 	void (*abandon)(void *context, void *state);
-	bool is_single; /* answered after the first message, without waiting for the end */
 	/*
 	 * Usually NULL. Else the answer does not end: this message is sent again whenever it has
 	 * become another one, until the client leaves or the server stops. `finish` makes the first

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * arrow_rows - reads an Arrow IPC stream from standard input with apache-arrow and writes it as JSON:
- * { fields: [[name, type]], rows: [{ column: value }] }. Texts of bytes are decoded, 64-bit numbers are strings.
+ * { fields: [[name, type]], metadata: { key: value }, rows: [{ column: value }] }. Texts of bytes are decoded, 64-bit
+ * numbers are strings.
  */
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -19,4 +20,4 @@ const plain = (value) => {
 const table = tableFromIPC(readFileSync(0));
 const fields = table.schema.fields.map((field) => [field.name, String(field.type)]);
 const rows = table.toArray().map((row) => Object.fromEntries(fields.map(([name]) => [name, plain(row[name])])));
-process.stdout.write(JSON.stringify({ fields, rows }));
+process.stdout.write(JSON.stringify({ fields, metadata: Object.fromEntries(table.schema.metadata), rows }));

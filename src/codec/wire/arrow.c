@@ -14,7 +14,8 @@
 /* Fields and values of format/Message.fbs and format/Schema.fbs. */
 enum { MESSAGE_VERSION, MESSAGE_HEADER_TYPE, MESSAGE_HEADER, MESSAGE_BODY_LENGTH };
 enum { HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
-enum { SCHEMA_ENDIANNESS, SCHEMA_FIELDS };
+enum { SCHEMA_ENDIANNESS, SCHEMA_FIELDS, SCHEMA_METADATA };
+enum { PAIR_KEY, PAIR_VALUE };
 enum { FIELD_NAME, FIELD_NULLABLE, FIELD_TYPE_TYPE, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
 enum { TYPE_INT = 2, TYPE_BINARY = 4, TYPE_UTF8 = 5, TYPE_BOOL = 6, TYPE_LIST = 12 };
 enum { NUMBER_WIDTH, NUMBER_SIGNED };
@@ -168,7 +169,7 @@ static void add_column(struct body *body, const struct arrow_column *column, siz
 	add_head(body, column->valid, rows);
 	if (column->type == ARROW_BOOL)
 		add_bits(body, column->values, rows);
-	else if (column->type == ARROW_TEXT)
+	else if (column->type == ARROW_TEXT || column->type == ARROW_BINARY)
 		add_texts(body, column->texts, rows);
 	else if (is_list(column))
 		add_list(body, column, rows);
@@ -200,6 +201,7 @@ static unsigned type_number(enum arrow_type type)
 	case ARROW_TEXT:
 	case ARROW_TEXT_DICT:
 		return TYPE_UTF8;
+	case ARROW_BINARY:
 	case ARROW_BINARY_DICT:
 		return TYPE_BINARY;
 	case ARROW_UINT32_LIST:
@@ -291,17 +293,33 @@ static void write_message(struct flatbuffer *buffer, unsigned type, uint32_t hea
 	strbuf_free(&head);
 }
 
-static void write_schema(const struct arrow_column *columns, size_t count, struct strbuf *out)
+static uint32_t metadata(struct flatbuffer *buffer, const char *key, const char *value)
+{
+	uint32_t key_at = flatbuffer_text(buffer, key), value_at = flatbuffer_text(buffer, value);
+	uint32_t pair;
+
+	flatbuffer_begin(buffer);
+	flatbuffer_refer(buffer, PAIR_KEY, key_at);
+	flatbuffer_refer(buffer, PAIR_VALUE, value_at);
+	pair = flatbuffer_end(buffer);
+	return flatbuffer_positions(buffer, &pair, 1);
+}
+
+static void write_schema(const struct arrow_column *columns, size_t count, const char *key,
+			 const char *value, struct strbuf *out)
 {
 	uint32_t *fields = mem_new_array(uint32_t, count + 1);
 	struct flatbuffer buffer = { 0 };
-	uint32_t list, schema;
+	uint32_t list, noted, schema;
 
 	for (size_t i = 0; i < count; i++)
 		fields[i] = field(&buffer, &columns[i], i);
 	list = flatbuffer_positions(&buffer, fields, count);
+	noted = key ? metadata(&buffer, key, value) : 0;
 	flatbuffer_begin(&buffer);
 	flatbuffer_refer(&buffer, SCHEMA_FIELDS, list);
+	if (noted)
+		flatbuffer_refer(&buffer, SCHEMA_METADATA, noted);
 	flatbuffer_number(&buffer, SCHEMA_ENDIANNESS, 0, 2);
 	schema = flatbuffer_end(&buffer);
 	write_message(&buffer, HEADER_SCHEMA, schema, (struct slice){ 0 }, out);
@@ -344,8 +362,14 @@ static void write_batch(const struct arrow_column *columns, size_t count, size_t
 void arrow_write(const struct arrow_column *columns, size_t columns_count, size_t rows,
 		 struct strbuf *out)
 {
+	arrow_write_noted(columns, columns_count, rows, NULL, NULL, out);
+}
+
+void arrow_write_noted(const struct arrow_column *columns, size_t columns_count, size_t rows,
+		       const char *key, const char *value, struct strbuf *out)
+{
 	assert(rows <= ARROW_ROWS_MAX);
-	write_schema(columns, columns_count, out);
+	write_schema(columns, columns_count, key, value, out);
 	for (size_t i = 0; i < columns_count; i++)
 		if (is_dictionary(&columns[i]))
 			write_dictionary(&columns[i], i, out);

@@ -20,7 +20,8 @@ enum arrow_type {
 	ARROW_INT16,
 	ARROW_INT32,
 	ARROW_INT64,
-	ARROW_TEXT,	   /* texts: one per row */
+	ARROW_TEXT,	   /* texts: one per row; UTF-8 */
+	ARROW_BINARY,	   /* the same, of bytes */
 	ARROW_TEXT_DICT,   /* values: int32, which of `texts`; UTF-8 */
 	ARROW_BINARY_DICT, /* the same, of bytes */
 	ARROW_UINT32_LIST, /* offsets: rows + 1; items: uint32 */
@@ -43,6 +44,10 @@ struct arrow_column {
 /* At most ARROW_ROWS_MAX rows, texts per column, bytes of text per column and items per column. */
 void arrow_write(const struct arrow_column *columns, size_t columns_count, size_t rows,
 		 struct strbuf *out);
+
+/* The same, with a pair in the schema's metadata. */
+void arrow_write_noted(const struct arrow_column *columns, size_t columns_count, size_t rows,
+		       const char *key, const char *value, struct strbuf *out);
 
 /* The narrowest type that holds 0 .. largest, and the values in it. `to` has room for 8 each. */
 enum arrow_type arrow_narrow_unsigned(const uint64_t *values, size_t count, void *to);

@@ -45,8 +45,11 @@ void exchange_free(struct exchange *exchange)
 {
 	if (exchange->stream_state)
 		exchange->route->stream->abandon(exchange->route->context, exchange->stream_state);
-	budget_give(&exchange->service->budget, exchange->more.len);
+	budget_give(&exchange->service->budget,
+		    exchange->more.len + exchange->replies.len + exchange->replying.len);
 	strbuf_free(&exchange->more);
+	strbuf_free(&exchange->replies);
+	strbuf_free(&exchange->replying);
 	give_body(exchange);
 	head_free(&exchange->head);
 	strbuf_free(&exchange->path);
@@ -77,11 +80,72 @@ static void add_headers(struct exchange *exchange)
 		    lines);
 }
 
+/* The answer is one of any number of messages, which may be none. */
+static void begin_answer(struct exchange *exchange)
+{
+	if (exchange->answer.is_begun)
+		return;
+	response_begin(&exchange->request, &exchange->answer);
+	add_headers(exchange);
+}
+
+/* Adds a message to what is sent before the answer. */
+static void reply(struct exchange *exchange, struct slice message)
+{
+	size_t had = exchange->replies.len;
+
+	assert(exchange->route->stream->replies);
+	begin_answer(exchange);
+	grpc_add_frame(&exchange->replies, 0, message);
+	budget_force(&exchange->service->budget, exchange->replies.len - had);
+}
+
+bool exchange_take_replies(struct exchange *exchange)
+{
+	strbuf_add_slice(&exchange->replying, strbuf_slice(&exchange->replies));
+	strbuf_clear(&exchange->replies);
+	return exchange->replied_bytes < exchange->replying.len;
+}
+
+static size_t read_some(struct slice rest, uint8_t *to, size_t length)
+{
+	if (rest.len > length)
+		rest.len = length;
+	if (rest.len)
+		memcpy(to, rest.data, rest.len);
+	return rest.len;
+}
+
+size_t exchange_read(struct exchange *exchange, uint8_t *to, size_t length, bool *ret_is_end)
+{
+	struct strbuf *replying = &exchange->replying;
+	size_t read =
+		read_some(slice_tail(strbuf_slice(replying), exchange->replied_bytes), to, length);
+	size_t more;
+
+	exchange->replied_bytes += read;
+	*ret_is_end = false;
+	if (exchange->replied_bytes < replying->len)
+		return read;
+	budget_give(&exchange->service->budget, replying->len);
+	strbuf_clear(replying);
+	exchange->replied_bytes = 0;
+	if (exchange->phase != EXCHANGE_ANSWER)
+		return read;
+	more = read_some(slice_tail(exchange->answer.body, exchange->answered_bytes), to + read,
+			 length - read);
+	exchange->answered_bytes += more;
+	*ret_is_end =
+		exchange->answered_bytes == exchange->answer.body.len && !exchange->is_watched;
+	return read + more;
+}
+
 /* Encodes the response and trades the request's share of the budget for the answer's. */
 static void answer(struct exchange *exchange, struct net_response *response)
 {
 	response_encode(&exchange->request, response, &exchange->answer);
-	add_headers(exchange);
+	if (!exchange->answer.is_begun)
+		add_headers(exchange);
 	traffic_count_answer(&exchange->request, response);
 	give_body(exchange);
 	exchange->charged_bytes = exchange->answer.owned.len;
@@ -476,6 +540,22 @@ static enum refusal admit(struct exchange *exchange)
 	return authorize(exchange, false);
 }
 
+/* Hands a decoded message over, and takes its reply. */
+static int receive(struct exchange *exchange, struct slice message, struct err *err)
+{
+	const struct net_route *route = exchange->route;
+	struct strbuf said = { 0 };
+	int code;
+
+	exchange->request.body = message;
+	code = route->stream->message(route->context, &exchange->request, &exchange->stream_state,
+				      &said, err);
+	if (code >= 0 && said.len)
+		reply(exchange, strbuf_slice(&said));
+	strbuf_free(&said);
+	return code;
+}
+
 /* Hands one message of a streamed request over. */
 static int run_message(struct exchange *exchange, unsigned flags, struct slice message,
 		       struct strbuf *decoded, struct err *err)
@@ -499,14 +579,10 @@ static int run_message(struct exchange *exchange, unsigned flags, struct slice m
 	}
 	if (!code && message.len > route->body_bytes_max)
 		code = err_set(err, ERR_LIMIT, "%s", refusal_info(REFUSAL_BODY_BYTES)->text);
-	exchange->request.body = message;
-	if (!code)
-		code = route->stream->message(route->context, &exchange->request,
-					      &exchange->stream_state, err);
-	return code;
+	return code ? code : receive(exchange, message, err);
 }
 
-/* Hands the whole messages over and forgets them. */
+/* Hands the whole messages over and forgets them. 0, NET_STREAM_DONE, or an error. */
 static int run_messages(struct exchange *exchange, struct err *err)
 {
 	struct slice rest = strbuf_slice(&exchange->body), message;
@@ -515,8 +591,7 @@ static int run_messages(struct exchange *exchange, struct err *err)
 	unsigned flags;
 	int code = 0;
 
-	while (!code && !(exchange->route->stream->is_single && exchange->stream_state) &&
-	       grpc_take_frame(&rest, &flags, &message))
+	while (!code && grpc_take_frame(&rest, &flags, &message))
 		code = run_message(exchange, flags, message, &decoded, err);
 	strbuf_free(&decoded);
 	taken = exchange->body.len - rest.len;
@@ -525,7 +600,7 @@ static int run_messages(struct exchange *exchange, struct err *err)
 	exchange->body.len = rest.len;
 	exchange->charged_bytes -= taken;
 	budget_give(&exchange->service->budget, taken);
-	if (!code && exchange->is_last && rest.len && !exchange->route->stream->is_single)
+	if (!code && exchange->is_last && rest.len)
 		code = err_set(err, ERR_INVALID, "the stream ends within a message");
 	return code;
 }
@@ -537,18 +612,19 @@ static void run_stream(struct exchange *exchange)
 	struct err err = { 0 };
 	int code = run_messages(exchange, &err);
 
-	exchange->wants_more = !code && !exchange->is_last &&
-			       !(route->stream->is_single && exchange->stream_state);
+	exchange->wants_more = !code && !exchange->is_last;
 	if (!exchange->wants_more) {
 		response_init(&response);
-		if (code)
+		if (code < 0)
 			net_response_error(&exchange->request, &response, &err);
 		else
 			route->stream->finish(route->context, &exchange->request,
 					      exchange->stream_state, &response);
-		if (!code && !route->stream->watch)
+		if (route->stream->replies && !response.body.len && !response.grpc_status)
+			begin_answer(exchange);
+		if (code >= 0 && !route->stream->watch)
 			exchange->stream_state = NULL;
-		exchange->is_watched = !code && route->stream->watch && !response.grpc_status;
+		exchange->is_watched = code >= 0 && route->stream->watch && !response.grpc_status;
 		answer(exchange, &response);
 		response_fini(&response);
 	}

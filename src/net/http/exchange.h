@@ -11,8 +11,8 @@
  * permission, runs the handler and encodes the answer; it comes back to the loop thread, and the
  * engine sends the answer and frees the exchange. A refusal at any point fills the answer and goes
  * straight to ANSWER. A streamed request goes BODY -> RUNNING -> BODY with each batch of whole
- * messages until its end has come. While a worker has it, the loop thread may only set `cancelled`
- * and touch what is the engine's.
+ * messages until its end has come; what is replied meanwhile is sent while it is in either. While a
+ * worker has it, the loop thread may only set `cancelled` and touch what is the engine's.
  */
 #ifndef FIRN_NET_HTTP_EXCHANGE_H
 #define FIRN_NET_HTTP_EXCHANGE_H
@@ -49,6 +49,8 @@ struct answer {
 	struct strbuf owned;
 	struct slice body; /* of `owned` or static; not to be sent for HEAD */
 	bool is_head;
+	bool is_begun; /* replies go before it: lines are those of the first, the end is in trailers
+			*/
 };
 
 struct exchange {
@@ -67,6 +69,7 @@ struct exchange {
 	bool is_last;		   /* of a streamed request: its end has come; set before it runs */
 	bool wants_more;	   /* exchange_run made no answer */
 	bool is_watched;	   /* the answer goes on: exchange_watch */
+	struct strbuf replies;	   /* frames made while it ran, not yet taken by the engine */
 	_Atomic bool cancelled;	   /* told to the handler */
 	_Atomic bool is_abandoned; /* nobody will read the answer */
 	struct answer answer;
@@ -77,7 +80,10 @@ struct exchange {
 	struct exchange *next, *previous; /* in the engine's list */
 	struct pace pace;
 	int32_t stream;
+	struct strbuf replying; /* frames that go out before the answer's body */
+	size_t replied_bytes;	/* of these */
 	size_t answered_bytes;
+	bool is_sending;     /* its head is on its way */
 	bool is_answered;    /* all of it */
 	bool is_parked;	     /* the body waits on the wire for the budget */
 	size_t unread_bytes; /* held back from the peer's window while parked or running */
@@ -120,6 +126,15 @@ void exchange_resume(struct exchange *exchange, int64_t now_ns);
  * engine_take_back.
  */
 void exchange_run(struct exchange *exchange);
+
+/* Loop thread, after it ran: what it replied is to be sent. True if there is something. */
+bool exchange_take_replies(struct exchange *exchange);
+
+/*
+ * Loop thread: up to `length` bytes of what is to be sent next, replies first, into `to`. Returns
+ * how many; *ret_is_end when nothing of the answer is left, and none will come.
+ */
+size_t exchange_read(struct exchange *exchange, uint8_t *to, size_t length, bool *ret_is_end);
 
 /*
  * Loop thread, for an answer that is watched and of which all has been sent: replaces it by what is

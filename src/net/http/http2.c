@@ -135,21 +135,14 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to
 {
 	struct http2 *http = context;
 	struct exchange *exchange = source->ptr;
-	struct slice rest = slice_tail(exchange->answer.body, exchange->answered_bytes);
 	nghttp2_nv fields[HEADERS_OUT_MAX];
-	size_t count;
+	bool is_end;
+	size_t read = exchange_read(exchange, to, length, &is_end), count;
 
-	if (rest.len > length)
-		rest.len = length;
-	if (rest.len)
-		memcpy(to, rest.data, rest.len);
-	exchange->answered_bytes += rest.len;
-	http->idle_frames.left += (double)rest.len / 1024 * IDLE_FRAMES_PER_KIB;
-	pace_move(&exchange->pace, now_of(http), rest.len);
-	if (exchange->answered_bytes < exchange->answer.body.len)
-		return (ssize_t)rest.len;
-	if (exchange->is_watched)
-		return rest.len ? (ssize_t)rest.len : NGHTTP2_ERR_DEFERRED;
+	http->idle_frames.left += (double)read / 1024 * IDLE_FRAMES_PER_KIB;
+	pace_move(&exchange->pace, now_of(http), read);
+	if (!is_end)
+		return read ? (ssize_t)read : NGHTTP2_ERR_DEFERRED;
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
 	if (exchange->answer.trailers.len) {
 		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -157,23 +150,30 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to
 		if (nghttp2_submit_trailer(session, stream, fields, count))
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	}
-	return (ssize_t)rest.len;
+	return (ssize_t)read;
 }
 
+/* Sends what there is of the answer; replies before it let it begin early. */
 static void send_answer(struct http2 *http, struct exchange *exchange)
 {
 	const nghttp2_data_provider body = { { .ptr = exchange }, read_answer };
 	const struct answer *answer = &exchange->answer;
-	bool has_body = !answer->is_head && (answer->body.len || answer->trailers.len);
+	bool has_body =
+		!answer->is_head && (answer->is_begun || answer->body.len || answer->trailers.len);
 	nghttp2_nv fields[HEADERS_OUT_MAX];
 	char status[4] = { (char)('0' + answer->status / 100 % 10),
 			   (char)('0' + answer->status / 10 % 10),
 			   (char)('0' + answer->status % 10) };
 	size_t count;
 
+	pace_begin(&exchange->pace, now_of(http));
+	if (exchange->is_sending) {
+		nghttp2_session_resume_data(http->session, exchange->stream);
+		return;
+	}
+	exchange->is_sending = true;
 	fields[0] = (nghttp2_nv){ (uint8_t *)(uintptr_t) ":status", (uint8_t *)status, 7, 3, 0 };
 	count = fields_of(strbuf_slice(&answer->lines), fields, 1);
-	pace_begin(&exchange->pace, now_of(http));
 	if (nghttp2_submit_response(http->session, exchange->stream, fields, count,
 				    has_body ? &body : NULL))
 		nghttp2_submit_rst_stream(http->session, NGHTTP2_FLAG_NONE, exchange->stream,
@@ -486,9 +486,13 @@ static void http2_answer(struct engine *engine, struct exchange *exchange)
 	assert(http->running_count > 0);
 	engine_take_back(exchange);
 	http->running_count--;
-	if (exchange->stream == STREAM_GONE)
+	if (exchange->stream == STREAM_GONE) {
 		drop(http, exchange);
-	else if (exchange->phase == EXCHANGE_BODY)
+		return;
+	}
+	if (exchange_take_replies(exchange) && exchange->phase == EXCHANGE_BODY)
+		send_answer(http, exchange);
+	if (exchange->phase == EXCHANGE_BODY)
 		resume(http, exchange);
 	else
 		send_answer(http, exchange);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http/response.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -301,10 +302,26 @@ static void add_rpc_type(const struct net_request *request, struct answer *ret)
 	lines_add(&ret->lines, SLICE_LITERAL("content-type"), type);
 }
 
+/* The end of a call of which replies have gone out. */
+static void end_grpc(const struct net_response *response, struct answer *ret)
+{
+	struct slice body = body_of(response);
+
+	if (response->grpc_status == GRPC_OK && body.len)
+		grpc_add_frame(&ret->owned, 0, body);
+	ret->body = strbuf_slice(&ret->owned);
+	add_ending(response, &ret->trailers);
+	copy_lines(strbuf_slice(&response->headers), &ret->trailers);
+}
+
 /* An error ends a call with the first headers alone ("Trailers-Only"). */
 static void encode_grpc(const struct net_request *request, struct net_response *response,
 			struct answer *ret)
 {
+	if (ret->is_begun) {
+		end_grpc(response, ret);
+		return;
+	}
 	add_rpc_type(request, ret);
 	copy_lines(strbuf_slice(&response->headers), &ret->lines);
 	if (response->grpc_status != GRPC_OK) {
@@ -341,6 +358,14 @@ static void encode_grpc_web(const struct net_request *request, struct net_respon
 	}
 	ret->body = strbuf_slice(&ret->owned);
 	lines_addf(&ret->lines, "content-length", "%zu", ret->body.len);
+}
+
+void response_begin(const struct net_request *request, struct answer *ret)
+{
+	assert(request->rpc == NET_RPC_GRPC);
+	ret->status = 200;
+	ret->is_begun = true;
+	add_rpc_type(request, ret);
 }
 
 void response_encode(const struct net_request *request, struct net_response *response,

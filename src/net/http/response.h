@@ -18,7 +18,11 @@ void response_refuse(const struct net_request *request, enum refusal refusal, co
 /* The HTTP status that a gRPC status would have had, for counting and gRPC-less clients. */
 int response_http_of_grpc(int grpc_status);
 
-/* Encodes into an empty `ret`. Takes the response's body; static bodies are borrowed. */
+/* The head of a gRPC answer that has replies before its end; into an empty `ret`. */
+void response_begin(const struct net_request *request, struct answer *ret);
+
+/* Encodes into `ret`, which is empty or begun. Takes the response's body; static bodies are
+ * borrowed. */
 void response_encode(const struct net_request *request, struct net_response *response,
 		     struct answer *ret);
 

@@ -68,19 +68,21 @@ void health_check(void *context, const struct net_request *request, struct net_r
 		pb_put_varint(&response->body, RESPONSE_STATUS, (uint64_t)status_of(context));
 }
 
-static int begin(void *context, const struct net_request *request, void **state, struct err *err)
+static int begin(void *context, const struct net_request *request, void **state,
+		 struct strbuf *reply, struct err *err)
 {
 	struct health_watch *watch;
 	bool is_known;
 	int rc = read_request(request->body, &is_known, err);
 
 	(void)context;
+	(void)reply;
 	if (rc)
 		return rc;
 	watch = mem_new(struct health_watch);
 	watch->is_known = is_known;
 	*state = watch;
-	return 0;
+	return NET_STREAM_DONE;
 }
 
 static void put_status(void *context, const void *state, struct strbuf *out)
@@ -110,8 +112,6 @@ static void abandon(void *context, void *state)
 	free(state);
 }
 
-const struct net_stream health_watch = { .message = begin,
-					 .finish = finish,
-					 .abandon = abandon,
-					 .is_single = true,
-					 .watch = put_status };
+const struct net_stream health_watch = {
+	.message = begin, .finish = finish, .abandon = abandon, .watch = put_status
+};

@@ -7,6 +7,7 @@
 #define SMALL_BODY_BYTES ((size_t)1 << 20)
 #define PUSH_BODY_BYTES ((size_t)32 << 20) /* JSON too, which takes several times as much */
 #define UNREAD_BODY_BYTES ((size_t)16 << 20)
+#define WRITE_RECORD_BYTES ((size_t)32 << 20)	/* an agent sends no more */
 #define UPLOAD_MESSAGE_BYTES ((size_t)16 << 20) /* Parca's agents send pieces of 8 MiB */
 
 #define QUERY_SERVICE "/parca.query.v1alpha1.QueryService/"
@@ -50,6 +51,7 @@ static const struct route_row rows[] = {
 	  NET_ROLE_INGEST },
 	{ "POST", STORE_SERVICE "WriteRaw", write_raw, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
+	{ "POST", STORE_SERVICE "Write", NULL, WRITE_RECORD_BYTES, &write_stream, NET_ROLE_INGEST },
 	{ "POST", STORE_SERVICE "WriteArrow", write_arrow, SERVE_BODY_BYTES_MAX, NULL,
 	  NET_ROLE_INGEST },
 	{ "POST", "/api/profiles/writeraw", calls_gateway, PUSH_BODY_BYTES, NULL, NET_ROLE_INGEST },

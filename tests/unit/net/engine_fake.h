@@ -61,11 +61,12 @@ struct engine_fake_count {
 };
 
 static inline int engine_fake_message(void *context, const struct net_request *request,
-				      void **state, struct err *err)
+				      void **state, struct strbuf *reply, struct err *err)
 {
 	struct engine_fake_count *count = *state;
 
 	(void)context;
+	(void)reply;
 	if (slice_is(request->body, "bad"))
 		return err_set(err, ERR_INVALID, "a bad message");
 	if (!count)
@@ -97,6 +98,32 @@ static const struct net_stream engine_fake_stream = { .message = engine_fake_mes
 						      .finish = engine_fake_finish,
 						      .abandon = engine_fake_abandon };
 
+/* A call that is replied to: each message comes back, "last" ends it, the end says how many. */
+static inline int engine_fake_talk(void *context, const struct net_request *request, void **state,
+				   struct strbuf *reply, struct err *err)
+{
+	int code = engine_fake_message(context, request, state, reply, err);
+
+	strbuf_add_slice(reply, request->body);
+	return code ? code : slice_is(request->body, "last") ? NET_STREAM_DONE : 0;
+}
+
+static inline void engine_fake_end_talk(void *context, const struct net_request *request,
+					void *state, struct net_response *response)
+{
+	struct engine_fake_count *count = state;
+
+	if (count && count->messages > 1)
+		engine_fake_finish(context, request, state, response);
+	else
+		free(state);
+}
+
+static const struct net_stream engine_fake_talking = { .message = engine_fake_talk,
+						       .finish = engine_fake_end_talk,
+						       .replies = true,
+						       .abandon = engine_fake_abandon };
+
 /* A watched call: says the word, and again when the test has changed it. */
 static char engine_fake_word = 'a';
 
@@ -114,10 +141,17 @@ static inline void engine_fake_begin_watch(void *context, const struct net_reque
 	engine_fake_say(context, state, &response->body);
 }
 
-static const struct net_stream engine_fake_watch = { .message = engine_fake_message,
+static inline int engine_fake_watched(void *context, const struct net_request *request,
+				      void **state, struct strbuf *reply, struct err *err)
+{
+	int code = engine_fake_message(context, request, state, reply, err);
+
+	return code ? code : NET_STREAM_DONE;
+}
+
+static const struct net_stream engine_fake_watch = { .message = engine_fake_watched,
 						     .finish = engine_fake_begin_watch,
 						     .abandon = engine_fake_abandon,
-						     .is_single = true,
 						     .watch = engine_fake_say };
 
 static const struct net_route engine_fake_routes[] = {
@@ -130,6 +164,8 @@ static const struct net_route engine_fake_routes[] = {
 	{ "POST", "/firn.Test/Echo", engine_fake_echo, NULL, ENGINE_FAKE_BODY_MAX, NULL,
 	  NET_ROLE_NONE, false },
 	{ "POST", "/firn.Test/Count", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_stream,
+	  NET_ROLE_NONE, false },
+	{ "POST", "/firn.Test/Talk", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_talking,
 	  NET_ROLE_NONE, false },
 	{ "POST", "/firn.Test/Watch", NULL, NULL, ENGINE_FAKE_BODY_MAX, &engine_fake_watch,
 	  NET_ROLE_NONE, false },

@@ -682,6 +682,117 @@ static void a_stream_that_is_reset_is_abandoned(void **state)
 	peer_free(&peer);
 }
 
+/* Sends a message of a call that is replied to, and ends the call if it is the last. */
+static void talk(struct peer *peer, int32_t *stream, const char *word, bool is_last)
+{
+	strbuf_clear(&peer->got);
+	grpc_add_frame(&peer->text, 0, slice_of(word));
+	peer->hold_end = !is_last;
+	if (*stream)
+		nghttp2_session_resume_data(peer->session, *stream);
+	else
+		*stream = request(peer, "POST", "/firn.Test/Talk", "content-type",
+				  "application/grpc");
+	run(peer);
+}
+
+static void assert_got(const struct peer *peer, const char *const *messages)
+{
+	struct slice rest = strbuf_slice(&peer->got), message;
+	unsigned flags;
+
+	for (; *messages; messages++) {
+		assert_true(grpc_take_frame(&rest, &flags, &message));
+		assert_int_equal(flags, 0);
+		assert_true(slice_is(message, *messages));
+	}
+	assert_int_equal(rest.len, 0);
+}
+
+static void replies_are_sent_while_the_call_goes_on(void **state)
+{
+	struct peer peer;
+	int32_t stream = 0;
+
+	(void)state;
+	peer_init(&peer);
+	talk(&peer, &stream, "one", false);
+	assert_got(&peer, (const char *const[]){ "one", NULL });
+	assert_int_equal(peer.streams[stream].status, 200);
+	pass(&peer, 20);
+	talk(&peer, &stream, "two", false);
+	assert_got(&peer, (const char *const[]){ "two", NULL });
+	assert_false(peer.streams[stream].is_closed);
+	talk(&peer, &stream, "last", false); /* the server ends it, not the client */
+	assert_got(&peer, (const char *const[]){ "last", "3 messages, 10 bytes", NULL });
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	peer_free(&peer);
+}
+
+static void a_call_may_end_after_a_reply_without_another_message(void **state)
+{
+	struct peer peer;
+	int32_t stream = 0;
+
+	(void)state;
+	peer_init(&peer);
+	talk(&peer, &stream, "one", true);
+	assert_got(&peer, (const char *const[]){ "one", NULL });
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	assert_true(peer.streams[stream].is_closed);
+	strbuf_clear(&peer.got);
+	peer.hold_end = false; /* and without any */
+	stream = request(&peer, "POST", "/firn.Test/Talk", "content-type", "application/grpc");
+	run(&peer);
+	assert_int_equal(peer.got.len, 0);
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	peer_free(&peer);
+}
+
+static void errors_after_a_reply_are_told_at_the_end(void **state)
+{
+	struct peer peer;
+	int32_t stream = 0, slow = 0;
+
+	(void)state;
+	peer_init(&peer);
+	talk(&peer, &stream, "one", false);
+	talk(&peer, &stream, "bad", false);
+	assert_got(&peer, (const char *const[]){ NULL });
+	assert_int_equal(peer.streams[stream].status, 200);
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_INVALID_ARGUMENT);
+	talk(&peer, &slow, "one", false);
+	pass(&peer, 31);
+	assert_int_equal(peer.streams[slow].grpc_status, GRPC_DEADLINE_EXCEEDED);
+	peer_free(&peer);
+}
+
+/* More than a window at once; what was not sent to who leaves goes, too. */
+static void replies_of_any_number_arrive(void **state)
+{
+	struct peer peer;
+	int32_t stream, left = 0;
+
+	(void)state;
+	peer_init(&peer);
+	peer.fake.service.budget.max_bytes = 8 << 20;
+	for (int i = 0; i < 300; i++)
+		add_message(&peer, 900);
+	stream = request(&peer, "POST", "/firn.Test/Talk", "content-type", "application/grpc");
+	for (int i = 0; i < 300 && !peer.streams[stream].is_closed; i++)
+		run(&peer);
+	assert_int_equal(peer.streams[stream].grpc_status, GRPC_OK);
+	assert_int_equal(peer.got.len, 300 * (900 + GRPC_FRAME_BYTES) + GRPC_FRAME_BYTES +
+					       strlen("300 messages, 270000 bytes"));
+	talk(&peer, &left, "one", false);
+	grpc_add_frame(&peer.text, 0, SLICE_LITERAL("two"));
+	nghttp2_session_resume_data(peer.session, left);
+	exchange_bytes(&peer);
+	nghttp2_submit_rst_stream(peer.session, 0, left, NGHTTP2_CANCEL);
+	run(&peer);
+	peer_free(&peer);
+}
+
 static int32_t begin_watch(struct peer *peer)
 {
 	int32_t stream;
@@ -774,6 +885,10 @@ int main(void)
 		cmocka_unit_test(a_streamed_call_without_messages_is_answered),
 		cmocka_unit_test(bad_streams_are_refused),
 		cmocka_unit_test(a_stream_that_is_reset_is_abandoned),
+		cmocka_unit_test(replies_are_sent_while_the_call_goes_on),
+		cmocka_unit_test(a_call_may_end_after_a_reply_without_another_message),
+		cmocka_unit_test(errors_after_a_reply_are_told_at_the_end),
+		cmocka_unit_test(replies_of_any_number_arrive),
 		cmocka_unit_test(a_watched_answer_goes_on_until_the_server_stops),
 		cmocka_unit_test(a_watched_answer_may_be_left),
 		cmocka_unit_test(a_watched_answer_ends_though_it_came_after_the_stop),

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "codec/wire/arrow.h"
 #include "codec/wire/pb.h"
 #include "server/serve/intake/arrow_stacks.h"
 
@@ -18,6 +19,7 @@
 #define LABELS_MAX 256u
 #define ROWS_MAX ((int64_t)2 << 20)
 #define LABEL_PREFIX "labels."
+#define VERSION_KEY "parca_write_schema_version"
 
 enum sample_column {
 	COLUMN_PRODUCER,
@@ -538,19 +540,18 @@ static int take_samples(struct input *input, const struct arrow_stream *stream)
 	return rc;
 }
 
-int arrow_input_take(struct writing *writing, struct slice streams)
+int arrow_input_take(struct writing *writing, struct slice samples, struct slice locations)
 {
 	struct input *input = mem_new(struct input);
-	struct slice locations = { "", 0 };
 	struct arrow_stream stream;
 	size_t paid = 0, paid_known = 0;
 	int rc;
 
 	input->writing = writing;
 	input->err = &writing->err;
-	rc = read_stream(streams, writing->budget, &stream, &paid, input->err);
-	if (!rc)
-		locations = slice_tail(streams, stream.consumed);
+	rc = read_stream(samples, writing->budget, &stream, &paid, input->err);
+	if (!rc && !locations.len)
+		locations = slice_tail(samples, stream.consumed);
 	if (!rc && locations.len)
 		rc = read_stream(locations, writing->budget, &input->known.stream, &paid_known,
 				 input->err);
@@ -564,6 +565,94 @@ int arrow_input_take(struct writing *writing, struct slice streams)
 	idmap_free(&input->groups);
 	free(input->group_rows);
 	free(input);
+	return rc;
+}
+
+/* The ids of stacks, each once. */
+struct asked {
+	struct slice *ids;
+	size_t count, capacity;
+	struct idmap map;
+};
+
+static bool asked_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct asked *asked = context;
+
+	return slice_equal(asked->ids[id], *(const struct slice *)key);
+}
+
+static void ask_for(struct asked *asked, struct slice id)
+{
+	uint64_t hash = hash_bytes(id.data, id.len);
+
+	if (idmap_find(&asked->map, hash, asked_equal, asked, &id) != IDMAP_NONE)
+		return;
+	mem_grow(asked->ids, asked->count, asked->capacity);
+	idmap_add(&asked->map, hash, (uint32_t)asked->count);
+	asked->ids[asked->count++] = id;
+}
+
+static void ask_for_batch(struct asked *asked, const struct arrow_array *ids, int64_t rows)
+{
+	for (int64_t row = 0; row < rows; row++)
+		if (!arrow_is_null(ids, row))
+			ask_for(asked, arrow_bytes(ids, row));
+}
+
+static int check_rows(const struct arrow_stream *stream, struct err *err)
+{
+	int64_t rows = 0;
+
+	for (size_t i = 0; i < stream->batches_count; i++)
+		rows += stream->batches[i].rows;
+	if (rows > ROWS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %lld rows", (long long)ROWS_MAX);
+	return 0;
+}
+
+static int ask(const struct arrow_stream *stream, struct budget *budget, struct strbuf *out,
+	       struct err *err)
+{
+	struct arrow_column column = { .name = column_names[COLUMN_STACK_ID],
+				       .type = ARROW_BINARY };
+	struct asked asked = { 0 };
+	size_t paid = 0;
+	int rc = check_rows(stream, err);
+
+	for (size_t i = 0; i < stream->batches_count && !rc; i++) {
+		const struct arrow_batch *batch = &stream->batches[i];
+		const struct arrow_array *ids = column_of(stream, batch, column.name);
+		size_t more = (size_t)batch->rows * ROW_BYTES;
+
+		if (!ids)
+			continue;
+		if (!budget_take(budget, more)) {
+			rc = budget_fail(budget, more, "take Arrow", err);
+			break;
+		}
+		paid += more;
+		ask_for_batch(&asked, ids, batch->rows);
+	}
+	column.texts = asked.ids;
+	if (!rc && asked.count)
+		arrow_write_noted(&column, 1, asked.count, VERSION_KEY, "v1", out);
+	budget_give(budget, paid);
+	idmap_free(&asked.map);
+	free(asked.ids);
+	return rc;
+}
+
+int arrow_input_ask(struct slice samples, struct budget *budget, struct strbuf *out,
+		    struct err *err)
+{
+	struct arrow_stream stream;
+	size_t paid = 0;
+	int rc = read_stream(samples, budget, &stream, &paid, err);
+
+	if (!rc)
+		rc = ask(&stream, budget, out, err);
+	free_stream(&stream, budget, paid);
 	return rc;
 }
 
@@ -582,7 +671,7 @@ void write_arrow(void *context, const struct net_request *request, struct net_re
 	if (!rc && in.problem)
 		rc = pb_fail(&in, "WriteArrowRequest", &writing.err);
 	if (!rc)
-		rc = arrow_input_take(&writing, streams);
+		rc = arrow_input_take(&writing, streams, SLICE_LITERAL(""));
 	if (!rc)
 		rc = writing_append_all(&writing);
 	(void)rc; /* writing has the error */

@@ -18,10 +18,18 @@
 #include "server/serve/intake/writing.h"
 
 /*
- * Into the writing's batch. Behind the stream of samples may stand one of locations. Stacks that
- * did not come are marked as unknown, and counted.
+ * Into the writing's batch. Empty `locations`: these may stand behind the stream of samples. Stacks
+ * that did not come are marked as unknown, and counted.
  */
-MUST_USE int arrow_input_take(struct writing *writing, struct slice streams);
+MUST_USE int arrow_input_take(struct writing *writing, struct slice samples,
+			      struct slice locations);
+
+/*
+ * Of samples in version 1: a stream with the ids of their stacks, each once, as the sender expects
+ * to be asked for them. Nothing when they name none. `budget` pays while it is made.
+ */
+MUST_USE int arrow_input_ask(struct slice samples, struct budget *budget, struct strbuf *out,
+			     struct err *err);
 
 void arrow_input_register_metrics(void);
 

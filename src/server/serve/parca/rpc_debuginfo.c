@@ -240,12 +240,13 @@ static int begin_incoming(struct serve *serve, const struct pb_reader *outer, st
 
 /* UploadRequest{ info = 1 | chunk_data = 2 } */
 static int upload_message(void *context, const struct net_request *request, void **state,
-			  struct err *err)
+			  struct strbuf *reply, struct err *err)
 {
 	struct pb_reader in = pb_reader_of(request->body);
 	struct pb_field field;
 	int rc = 0;
 
+	(void)reply;
 	while (!rc && pb_next(&in, &field)) {
 		struct incoming *incoming = *state;
 

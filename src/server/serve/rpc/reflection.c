@@ -400,47 +400,31 @@ static void put_answer(struct slice request, const struct pb_field *asked, struc
 
 /* ServerReflectionRequest{ host = 1; file_by_filename = 3; file_containing_symbol = 4;
  * list_services = 7 }: what is asked is the last of them. */
-static int reflect(void *context, const struct net_request *request, void **state, struct err *err)
+static int reflect(void *context, const struct net_request *request, void **state,
+		   struct strbuf *reply, struct err *err)
 {
 	struct pb_reader in = pb_reader_of(request->body);
 	struct pb_field field, asked = { 0 };
-	struct strbuf *answer;
 
 	(void)context;
+	(void)state;
 	while (pb_next(&in, &field))
 		if (field.number != 1 && field.wire == PB_BYTES)
 			asked = field;
 	if (in.problem)
 		return pb_fail(&in, "ServerReflectionRequest", err);
-	answer = mem_new(struct strbuf);
-	put_answer(request->body, &asked, answer);
-	*state = answer;
+	put_answer(request->body, &asked, reply);
 	return 0;
 }
 
+/* Each was replied to. */
 static void finish(void *context, const struct net_request *request, void *state,
 		   struct net_response *response)
 {
-	struct strbuf *answer = state;
-
 	(void)context;
 	(void)request;
-	if (!answer)
-		return;
-	strbuf_free(&response->body);
-	response->body = *answer;
-	free(answer);
+	(void)state;
+	(void)response;
 }
 
-static void abandon(void *context, void *state)
-{
-	struct strbuf *answer = state;
-
-	(void)context;
-	strbuf_free(answer);
-	free(answer);
-}
-
-const struct net_stream rpc_reflection = {
-	.message = reflect, .finish = finish, .abandon = abandon, .is_single = true
-};
+const struct net_stream rpc_reflection = { .message = reflect, .finish = finish, .replies = true };
