@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_access_config - how requests to somebody's server are made, as Prometheus' configuration has
- * it: basic_auth, authorization, bearer_token, tls_config, follow_redirects. Plain data in the
- * arena of whoever reads; files are read when they are used, so that they may change.
+ * it: basic_auth, authorization, bearer_token, oauth2, tls_config, proxy_url, follow_redirects.
+ * Plain data in the arena of whoever reads; files are read when they are used, so that they may
+ * change.
  */
 #ifndef FIRN_CONFIG_HTTP_ACCESS_CONFIG_H
 #define FIRN_CONFIG_HTTP_ACCESS_CONFIG_H
 
 #include "config/fields.h"
+
+struct http_tls_config {
+	struct slice ca, ca_file, cert, cert_file, key, key_file, server_name;
+	bool insecure_skip_verify;
+};
+
+/* Client credentials (RFC 6749, section 4.4) that a token is got with. */
+struct http_oauth2_config {
+	struct slice client_id, client_secret, client_secret_file, token_url, proxy_url;
+	struct field_texts scopes;
+	struct field_pairs endpoint_params;
+	struct http_tls_config tls;
+};
 
 struct http_access_config {
 	struct {
@@ -17,10 +31,9 @@ struct http_access_config {
 		struct slice type, credentials, credentials_file;
 	} authorization;
 	struct slice bearer_token, bearer_token_file;
-	struct {
-		struct slice ca, ca_file, cert, cert_file, key, key_file, server_name;
-		bool insecure_skip_verify;
-	} tls;
+	struct http_oauth2_config oauth2; /* without a token_url: none */
+	struct http_tls_config tls;
+	struct slice proxy_url;
 	bool follow_redirects;
 };
 
@@ -30,7 +43,7 @@ struct http_access_config {
 	}
 
 extern const struct field http_access_config_basic[], http_access_config_authorization[],
-	http_access_config_tls[];
+	http_access_config_tls[], http_access_config_oauth2[];
 
 /* The rows of a struct that has `member` of this type. */
 #define HTTP_ACCESS_CONFIG_FIELDS(type, member)                                                    \
@@ -43,9 +56,12 @@ extern const struct field http_access_config_basic[], http_access_config_authori
 		{ "tls_config", FIELD_MAP, offsetof(type, member.tls), http_access_config_tls,     \
 		  NULL },                                                                          \
 		{ "enable_http2", FIELD_IGNORED, 0, NULL, NULL },                                  \
-		{ "proxy_url", FIELD_REFUSED, 0, NULL, NULL },                                     \
+		{ "proxy_url", FIELD_TEXT, offsetof(type, member.proxy_url), NULL, NULL },         \
+		{ "proxy_connect_header", FIELD_REFUSED, 0, NULL, NULL },                          \
+		{ "no_proxy", FIELD_REFUSED, 0, NULL, NULL },                                      \
 		{ "proxy_from_environment", FIELD_REFUSED, 0, NULL, NULL },                        \
-		{ "oauth2", FIELD_REFUSED, 0, NULL, NULL },                                        \
+		{ "oauth2", FIELD_MAP, offsetof(type, member.oauth2), http_access_config_oauth2,   \
+		  NULL },                                                                          \
 	{                                                                                          \
 		"follow_redirects", FIELD_BOOL, offsetof(type, member.follow_redirects), NULL,     \
 			NULL                                                                       \

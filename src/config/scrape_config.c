@@ -48,21 +48,66 @@ static int take_seconds(struct fields_reader *reader, const struct yaml_node_s *
 	return 0;
 }
 
+static const struct field sample_type_fields[] = {
+	{ "type", FIELD_TEXT, offsetof(struct scrape_sample_type, type), NULL, NULL },
+	{ "unit", FIELD_TEXT, offsetof(struct scrape_sample_type, unit), NULL, NULL },
+	{ 0 },
+};
+
+static int take_sample_type(struct fields_reader *reader, struct scrape_profile *profile,
+			    const struct yaml_node_s *value, struct err *err)
+{
+	struct scrape_sample_type *kept =
+		fields_add(reader, &profile->kept, sizeof(*kept), &profile->kept_count, value, err);
+	int rc;
+
+	if (!kept)
+		return -ERR_INVALID;
+	rc = fields_read(reader, value, sample_type_fields, kept, err);
+	if (!rc && (!kept->type.len || !kept->unit.len))
+		rc = document_error(reader->document, value, err,
+				    "keep_sample_type: a \"type\" and its \"unit\" are wanted");
+	return rc;
+}
+
+struct sample_type_reading {
+	struct fields_reader *reader;
+	struct scrape_profile *profile;
+};
+
+static int take_one_sample_type(void *context, const struct yaml_node_s *value, struct err *err)
+{
+	struct sample_type_reading *reading = context;
+
+	return take_sample_type(reading->reader, reading->profile, value, err);
+}
+
+static int take_sample_types(struct fields_reader *reader, const struct yaml_node_s *value,
+			     void *into, struct err *err)
+{
+	struct sample_type_reading reading = { reader, into };
+
+	reading.profile->kept_count = 0; /* what the profile had by default goes */
+	return document_each_item(reader->document, value, take_one_sample_type, &reading, err);
+}
+
 static const struct field profile_fields[] = {
 	PROFILE("enabled", FIELD_BOOL, enabled),
 	PROFILE("path", FIELD_TEXT, path),
 	PROFILE("delta", FIELD_BOOL, delta),
 	{ "seconds", FIELD_OTHER, offsetof(struct scrape_profile, seconds), NULL, take_seconds },
-	{ "keep_sample_type", FIELD_REFUSED, 0, NULL, NULL },
+	{ "keep_sample_type", FIELD_OTHER, 0, NULL, take_sample_types },
 	{ 0 },
 };
 
 static const struct scrape_profile defaults[] = {
-	{ SLICE_LITERAL("memory"), SLICE_LITERAL("/debug/pprof/allocs"), true, false, 0 },
-	{ SLICE_LITERAL("block"), SLICE_LITERAL("/debug/pprof/block"), true, false, 0 },
-	{ SLICE_LITERAL("goroutine"), SLICE_LITERAL("/debug/pprof/goroutine"), true, false, 0 },
-	{ SLICE_LITERAL("mutex"), SLICE_LITERAL("/debug/pprof/mutex"), true, false, 0 },
-	{ SLICE_LITERAL("process_cpu"), SLICE_LITERAL("/debug/pprof/profile"), true, true, 0 },
+	{ SLICE_LITERAL("memory"), SLICE_LITERAL("/debug/pprof/allocs"), true, false, 0, NULL, 0 },
+	{ SLICE_LITERAL("block"), SLICE_LITERAL("/debug/pprof/block"), true, false, 0, NULL, 0 },
+	{ SLICE_LITERAL("goroutine"), SLICE_LITERAL("/debug/pprof/goroutine"), true, false, 0, NULL,
+	  0 },
+	{ SLICE_LITERAL("mutex"), SLICE_LITERAL("/debug/pprof/mutex"), true, false, 0, NULL, 0 },
+	{ SLICE_LITERAL("process_cpu"), SLICE_LITERAL("/debug/pprof/profile"), true, true, 0, NULL,
+	  0 },
 };
 #define DEFAULTS_COUNT (sizeof(defaults) / sizeof(defaults[0]))
 

@@ -16,10 +16,16 @@
 #define SCRAPE_CONFIG_MARGIN_NS (3 * CLOCK_NS_PER_S) /* of a timeout over what is waited for */
 #define SCRAPE_CONFIG_BODY_BYTES ((uint64_t)64 << 20)
 
+struct scrape_sample_type {
+	struct slice type, unit;
+};
+
 struct scrape_profile {
 	struct slice name, path; /* the path with the job's prefix */
 	bool enabled, delta;
-	int64_t seconds; /* that a delta takes; after reading at least 1 */
+	int64_t seconds;		 /* that a delta takes; after reading at least 1 */
+	struct scrape_sample_type *kept; /* of what it has; none: all of it */
+	size_t kept_count;
 };
 
 struct scrape_param {

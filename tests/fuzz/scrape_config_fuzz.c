@@ -20,7 +20,7 @@ static void try_profile(const struct scrape_job *job, const struct scrape_profil
 
 	target_labels_make(job, profile, &found, &made);
 	if (!made.reason[0]) {
-		target = target_new(job, &made);
+		target = target_new(job, profile, &made);
 		if (target->interval_ns <= 0 || target->timeout_ns <= 0 ||
 		    strncmp(target->url, "http", 4) != 0)
 			abort();

@@ -3,13 +3,17 @@
 
 #include <ctype.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
+#include "codec/wire/base64.h"
 #include "net/client/answer.h"
 #include "net/client/link.h"
 #include "net/client/url.h"
+#include "net/http/uri.h"
 
 #define REDIRECTIONS_MAX 5
 #define CONNECT_NS (10 * CLOCK_NS_PER_S)
+#define TUNNEL_HEAD_BYTES_MAX 16384u
 #define LOOK_NS (200 * CLOCK_NS_PER_MS) /* between looks at `cancelled` */
 
 int fetch_check_url(const char *url, struct err *err)
@@ -74,36 +78,189 @@ static int converse(struct link *link, const struct fetch *fetch, struct answer 
 	return rc == -ERR_UNAVAILABLE && answer->status > 299 ? 0 : rc;
 }
 
-static int ask(const struct fetch *fetch, const struct url *target, const char *headers,
-	       struct answer *answer, struct err *err)
+/* What proves who we are is for whom it was meant, not for where he sends us. */
+static bool is_own_host(const struct fetch *fetch, const struct url *target)
 {
-	int64_t connect_until_ns = clock_monotonic_ns() + CONNECT_NS;
-	struct strbuf request = { 0 };
-	struct link link;
+	struct url first;
+
+	return !url_parse(fetch->url, &first, NULL) && first.is_tls == target->is_tls &&
+	       !strcmp(first.authority, target->authority);
+}
+
+/* What a proxy is and who we are there. */
+struct proxy {
+	struct url url;
+	struct strbuf authorization; /* a line, or nothing */
+};
+
+static int refuse_proxy(const char *why, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "proxy: %s", why);
+}
+
+/* The part before '@', if there is one, as Basic authorization. */
+static int take_user(struct slice *authority, struct strbuf *line, struct err *err)
+{
+	const char *at = memrchr(authority->data, '@', authority->len);
+	struct strbuf pair = { 0 };
+	struct slice user;
+
+	if (!at)
+		return 0;
+	user = slice_from(authority->data, (size_t)(at - authority->data));
+	*authority = slice_tail(*authority, user.len + 1);
+	if (!uri_decode(user, false, &pair))
+		return refuse_proxy("the user is not percent-encoded right", err);
+	if (!memchr(pair.data, ':', pair.len))
+		strbuf_add_byte(&pair, ':');
+	strbuf_add_text(line, "proxy-authorization: Basic ");
+	base64_encode(strbuf_slice(&pair), true, line);
+	strbuf_add_text(line, "\r\n");
+	strbuf_wipe(&pair);
+	return 0;
+}
+
+/* To be freed in any case. */
+static int read_proxy(const char *text, struct proxy *ret, struct err *err)
+{
+	static const char scheme[] = "http://";
+	struct slice authority = slice_of(text), path;
+	struct strbuf plain = { 0 };
 	int rc;
 
-	if (connect_until_ns > fetch->deadline_at_ns)
-		connect_until_ns = fetch->deadline_at_ns;
+	*ret = (struct proxy){ .authorization = { 0 } };
+	if (!slice_starts_with(authority, slice_of(scheme)))
+		return refuse_proxy("it does not begin with http://", err);
+	authority = slice_cut(slice_tail(authority, strlen(scheme)), '/', &path);
+	rc = take_user(&authority, &ret->authorization, err);
+	strbuf_addf(&plain, "%s%.*s", scheme, SLICE_FMT(authority));
+	if (!rc && url_parse(strbuf_text(&plain), &ret->url, err))
+		rc = err_wrap(err, "proxy");
+	strbuf_free(&plain);
+	return rc;
+}
+
+static void free_proxy(struct proxy *proxy)
+{
+	strbuf_wipe(&proxy->authorization);
+}
+
+int fetch_check_proxy(const char *proxy, struct err *err)
+{
+	struct proxy read;
+	int rc = read_proxy(proxy, &read, err);
+
+	free_proxy(&read);
+	return rc;
+}
+
+/* The head of the answer to CONNECT; behind it the tunnel begins, in which we speak first. */
+static int receive_tunnel(struct link *link, const struct fetch *fetch, struct err *err)
+{
+	struct strbuf head = { 0 };
+	int rc = 0, status = 0;
+
+	while (!rc && !memmem(head.data, head.len, "\r\n\r\n", 4)) {
+		struct slice bytes;
+
+		if (head.len > TUNNEL_HEAD_BYTES_MAX)
+			rc = err_set(err, ERR_LIMIT, "the proxy's answer is too long");
+		else
+			rc = receive(link, fetch, &bytes, err);
+		if (!rc)
+			strbuf_add_slice(&head, bytes);
+	}
+	if (!rc &&
+	    (sscanf(strbuf_text(&head), "HTTP/1.%*1[01] %3d", &status) != 1 || status / 100 != 2))
+		rc = err_set(err, ERR_UNAVAILABLE, "the proxy opens no tunnel: status %d", status);
+	strbuf_free(&head);
+	return rc;
+}
+
+static int open_tunnel(struct link *link, const struct fetch *fetch, const struct proxy *proxy,
+		       const struct address *to, struct err *err)
+{
+	struct strbuf request = { 0 };
+	bool is_ip6 = strchr(to->host, ':');
+	char place[ADDRESS_HOST_BYTES + 16];
+	int rc;
+
+	snprintf(place, sizeof(place), is_ip6 ? "[%s]:%u" : "%s:%u", to->host, to->port);
+	strbuf_addf(&request, "CONNECT %s HTTP/1.1\r\nhost: %s\r\nuser-agent: firn/%s\r\n%s\r\n",
+		    place, place, FIRN_VERSION, strbuf_text(&proxy->authorization));
+	rc = link_send(link, strbuf_slice(&request), fetch->deadline_at_ns, err);
+	strbuf_wipe(&request);
+	return rc ? rc : receive_tunnel(link, fetch, err);
+}
+
+/* To the target or to a proxy, and through it. */
+static int open_link(struct link *link, const struct fetch *fetch, const struct url *target,
+		     const struct proxy *proxy, struct err *err)
+{
+	int64_t until_ns = clock_monotonic_ns() + CONNECT_NS;
+	bool is_own = is_own_host(fetch, target);
+	int rc;
+
+	if (until_ns > fetch->deadline_at_ns)
+		until_ns = fetch->deadline_at_ns;
 	if (target->is_tls && !fetch->tls)
 		return err_set(err, ERR_UNSUPPORTED, "https is not set up");
-	link_init(&link);
 	if (fetch->socket_path)
-		rc = link_open_local(&link, fetch->socket_path, connect_until_ns, err);
-	else
-		rc = link_open(&link, &target->address, target->is_tls ? fetch->tls : NULL,
-			       connect_until_ns, err);
-	if (rc)
-		return rc;
-	strbuf_addf(&request,
-		    "GET %s%.*s HTTP/1.1\r\nhost: %s\r\nuser-agent: firn/%s\r\n"
-		    "accept: */*\r\naccept-encoding: identity\r\nconnection: close\r\n%s\r\n",
+		return link_open_local(link, fetch->socket_path, until_ns, err);
+	rc = link_open(link, proxy ? &proxy->url.address : &target->address, NULL, until_ns, err);
+	if (!rc && proxy && target->is_tls)
+		rc = open_tunnel(link, fetch, proxy, &target->address, err);
+	if (!rc && target->is_tls)
+		rc = link_secure(link, fetch->tls,
+				 is_own && fetch->tls_name ? fetch->tls_name : target->address.host,
+				 until_ns, err);
+	return rc;
+}
+
+static void write_request(const struct fetch *fetch, const struct url *target,
+			  const struct proxy *proxy, struct strbuf *out)
+{
+	bool is_passed_on = proxy && !target->is_tls;
+
+	strbuf_addf(out, "%s ", fetch->post.len ? "POST" : "GET");
+	if (is_passed_on)
+		strbuf_addf(out, "http://%s", target->authority);
+	strbuf_addf(out,
+		    "%s%.*s HTTP/1.1\r\nhost: %s\r\nuser-agent: firn/%s\r\n"
+		    "accept: */*\r\naccept-encoding: identity\r\nconnection: close\r\n",
 		    target->path.len ? "" : "/", SLICE_FMT(target->path), target->authority,
-		    FIRN_VERSION, headers);
-	rc = link_send(&link, strbuf_slice(&request), fetch->deadline_at_ns, err);
+		    FIRN_VERSION);
+	if (is_passed_on)
+		strbuf_add_slice(out, strbuf_slice(&proxy->authorization));
+	if (fetch->headers && is_own_host(fetch, target))
+		strbuf_add_text(out, fetch->headers);
+	if (fetch->post.len)
+		strbuf_addf(out, "content-length: %zu\r\n", fetch->post.len);
+	strbuf_add_text(out, "\r\n");
+	strbuf_add_slice(out, fetch->post);
+}
+
+static int ask(const struct fetch *fetch, const struct url *target, struct answer *answer,
+	       struct err *err)
+{
+	struct proxy read, *proxy = fetch->proxy ? &read : NULL;
+	struct strbuf request = { 0 };
+	struct link link;
+	int rc = proxy ? read_proxy(fetch->proxy, proxy, err) : 0;
+
+	link_init(&link);
+	if (!rc)
+		rc = open_link(&link, fetch, target, proxy, err);
+	if (!rc) {
+		write_request(fetch, target, proxy, &request);
+		rc = link_send(&link, strbuf_slice(&request), fetch->deadline_at_ns, err);
+	}
 	if (!rc)
 		rc = converse(&link, fetch, answer, err);
 	strbuf_wipe(&request); /* it may hold a password */
 	link_close(&link);
+	if (proxy)
+		free_proxy(proxy);
 	return rc;
 }
 
@@ -122,15 +279,6 @@ static int redirect(const struct url *target, struct slice location, struct strb
 	return 0;
 }
 
-/* What proves who we are is for whom it was meant, not for where he sends us. */
-static bool may_have_headers(const struct fetch *fetch, const struct url *target)
-{
-	struct url first;
-
-	return fetch->headers && !url_parse(fetch->url, &first, NULL) &&
-	       first.is_tls == target->is_tls && !strcmp(first.authority, target->authority);
-}
-
 /* One request; *ret_is_moved: the URL is another one now. */
 static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_status,
 		   bool *ret_is_moved, struct err *err)
@@ -147,8 +295,7 @@ static int try_url(const struct fetch *fetch, struct strbuf *url, int *ret_statu
 	strbuf_add_slice(&asked, strbuf_slice(url)); /* the target borrows from it */
 	rc = url_parse(strbuf_text(&asked), &target, err);
 	if (!rc)
-		rc = ask(fetch, &target, may_have_headers(fetch, &target) ? fetch->headers : "",
-			 &answer, err);
+		rc = ask(fetch, &target, &answer, err);
 	*ret_is_moved = !rc && !fetch->stays && answer_is_redirection(&answer);
 	*ret_status = answer.status;
 	if (*ret_is_moved)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch - one GET by HTTP/1.1, plain or over TLS, whose body is handed over as it arrives: for
- * what other people's servers give (debuginfod, targets of scraping and who lists them). Blocks; a
- * connection of its own for each call; follows redirections, but never from https to http.
+ * fetch - one GET (or POST) by HTTP/1.1, plain or over TLS, whose body is handed over as it
+ * arrives: for what other people's servers give (debuginfod, targets of scraping and who lists
+ * them). Blocks; a connection of its own for each call; follows redirections, but never from https
+ * to http.
  *
  * The answer comes from a stranger: its head, its body and its redirections are bounded, a body
  * must say where it ends, unless the caller can tell a whole one.
@@ -17,7 +18,14 @@
 struct fetch {
 	const char *url;	 /* http://HOST[:PORT]/PATH or https: */
 	const char *socket_path; /* of this host, to be asked in place of HOST; NULL = none */
-	struct tls *tls;	/* for https: tls_client_new with http1_only; NULL: there is none */
+	struct tls *tls;      /* for https: tls_client_new with http1_only; NULL: there is none */
+	const char *tls_name; /* whose certificate HOST has to show; NULL = HOST's; not elsewhere */
+	/*
+	 * http://[USER:PASSWORD@]HOST[:PORT], which passes plain requests on and tunnels https
+	 * (CONNECT, RFC 9110 section 9.3.6); NULL = none.
+	 */
+	const char *proxy;
+	struct slice post; /* a POST with this body, whose type is in the headers; empty: GET */
 	int64_t deadline_at_ns; /* monotonic; for all of it */
 	uint64_t body_bytes_max;
 	/* The body of an answer with status 200 begins; `bytes` is 0 when it is not known. May be
@@ -43,6 +51,7 @@ int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err);
 
 /* Whether fetch_get would try it; ERR_INVALID says why not. */
 int fetch_check_url(const char *url, struct err *err);
+int fetch_check_proxy(const char *proxy, struct err *err); /* the same of a proxy */
 
 /* Appends the text so that it can stand in the path of a URL, with its "/" as they are. */
 void fetch_add_path(struct strbuf *url, struct slice text);

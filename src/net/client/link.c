@@ -246,9 +246,14 @@ int link_open(struct link *link, const struct address *address, struct tls *tls,
 {
 	int code = connect_tcp(link, address, deadline_at_ns, err);
 
-	if (code || !tls)
-		return code;
-	code = tls_connect(tls, address->host, &link->transport, err);
+	return code || !tls ? code : link_secure(link, tls, address->host, deadline_at_ns, err);
+}
+
+int link_secure(struct link *link, struct tls *tls, const char *host, int64_t deadline_at_ns,
+		struct err *err)
+{
+	int code = tls_connect(tls, host, &link->transport, err);
+
 	if (!code)
 		code = shake_hands(link, deadline_at_ns, err);
 	if (code) {

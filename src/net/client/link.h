@@ -39,6 +39,13 @@ int link_open(struct link *link, const struct address *address, struct tls *tls,
  */
 int link_open_local(struct link *link, const char *path, int64_t deadline_at_ns, struct err *err);
 
+/*
+ * Goes on in TLS: `host` is whose certificate the server has to show. Errors as above; the link is
+ * closed then.
+ */
+int link_secure(struct link *link, struct tls *tls, const char *host, int64_t deadline_at_ns,
+		struct err *err);
+
 /* Sends all of it. ERR_UNAVAILABLE or ERR_DEADLINE. */
 int link_send(struct link *link, struct slice plain, int64_t deadline_at_ns, struct err *err);
 

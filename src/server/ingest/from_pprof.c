@@ -424,6 +424,36 @@ static int check_types(const struct door *door)
 	return 0;
 }
 
+static bool is_kept(const struct door *door, const struct pprof_value_type *type)
+{
+	const struct ingest_pprof *input = door->input;
+
+	for (size_t i = 0; i < input->kept_count; i++)
+		if (slice_equal(input->kept[i].type, text_at(door, type->type)) &&
+		    slice_equal(input->kept[i].unit, text_at(door, type->unit)))
+			return true;
+	return !input->kept;
+}
+
+/* Those that are not wanted are as good as taken. */
+static int leave_out(const struct door *door, bool *taken)
+{
+	const struct pprof *p = door->p;
+	size_t left = 0;
+
+	for (size_t i = 0; i < p->sample_types.count; i++) {
+		taken[i] = !is_kept(door, &p->sample_types.data[i]);
+		left += taken[i];
+	}
+	if (left == p->sample_types.count)
+		return err_set(door->err, ERR_INVALID,
+			       "take pprof: the profile has none of the sample types that are to "
+			       "be kept; its first is %.*s in %.*s",
+			       SLICE_FMT(text_at(door, p->sample_types.data[0].type)),
+			       SLICE_FMT(text_at(door, p->sample_types.data[0].unit)));
+	return 0;
+}
+
 /* The next report's share of the sample types: those of one name. False: all are taken. */
 static bool next_types(struct door *door, bool *taken)
 {
@@ -644,6 +674,8 @@ static int take(struct door *door)
 		status = prepare(door);
 	if (!status)
 		status = check_types(door);
+	if (!status)
+		status = leave_out(door, taken);
 	if (status)
 		return status;
 	find_told_keys(door);

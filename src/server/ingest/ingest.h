@@ -50,6 +50,11 @@ struct ingest_label {
 
 struct ingest_type;
 
+/* A sample type that is wanted. */
+struct ingest_kept {
+	struct slice type, unit;
+};
+
 /* One pprof (gzip or not) for one series. `labels` may hold __name__ (the profile's name). */
 struct ingest_pprof {
 	struct slice bytes;
@@ -63,6 +68,8 @@ struct ingest_pprof {
 	bool datadog_labels; /* span ids and times of samples are in labels, as Datadog's are */
 	const struct ingest_type *types; /* what the request says of sample types */
 	size_t types_count;
+	const struct ingest_kept *kept; /* no others are; none at all is an error. NULL: all */
+	size_t kept_count;
 };
 
 /* Properties of one sample type that the request gives. */

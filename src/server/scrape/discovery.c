@@ -212,16 +212,11 @@ int discovery_get(struct discovery *discovery, const struct discovery_request *r
 		.context = request->context,
 		.cancelled = &discovery->stops,
 		.may_end_with_connection = true, /* half a list is none */
-		.stays = !config->follow_redirects,
 		.refusal = &refusal,
 	};
-	int rc = http_access_make(config, !strncmp(request->url, "https:", 6), &access, err);
+	int rc = http_access_make(config, request->headers, &fetch, &access, err);
 
 	*ret_status = 0;
-	if (request->headers)
-		strbuf_add_text(&access.headers, request->headers);
-	fetch.headers = strbuf_text(&access.headers);
-	fetch.tls = access.tls;
 	if (!rc)
 		rc = fetch_get(&fetch, ret_status, err);
 	if (!rc && *ret_status != 200)

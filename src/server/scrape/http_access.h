@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_access - an http_access_config made ready for one request: the header that proves who we
- * are, and certificates. Files are read anew each time, since tokens and certificates change.
+ * are, certificates, the proxy. Files are read anew each time, since tokens and certificates
+ * change.
  */
 #ifndef FIRN_SERVER_SCRAPE_HTTP_ACCESS_H
 #define FIRN_SERVER_SCRAPE_HTTP_ACCESS_H
@@ -11,14 +12,16 @@
 
 struct http_access {
 	struct strbuf headers;
-	struct tls *tls; /* NULL when it is not wanted */
+	struct tls *tls; /* NULL when it is not wanted, or the request has some */
 };
 
-/* Errors name the file. http_access_free must follow in any case. */
-int http_access_make(const struct http_access_config *config, bool wants_tls,
-		     struct http_access *ret, struct err *err);
-/* The certificates alone; tls_unref them. */
-int http_access_tls(const struct http_access_config *config, struct tls **ret, struct err *err);
+/*
+ * Completes `fetch`, which has its URL, its deadline and who may cancel it; `headers` are further
+ * lines, or NULL. May wait for a token server. Errors name the file or the server.
+ * http_access_free must follow in any case, after the request.
+ */
+int http_access_make(const struct http_access_config *config, const char *headers,
+		     struct fetch *fetch, struct http_access *ret, struct err *err);
 void http_access_free(struct http_access *access);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "server/scrape/discovery.h"
+#include "server/scrape/credentials.h"
 #include "server/scrape/http_access.h"
 
 #define RUNNING_MAX 4096u /* scrapes at once */
@@ -219,7 +220,8 @@ static void make_targets(const struct scrape_job *job, const struct found *found
 				add_dropped(ret, &labels);
 			} else {
 				mem_grow(ret->targets, ret->count, ret->capacity);
-				ret->targets[ret->count++] = target_new(job, &labels);
+				ret->targets[ret->count++] =
+					target_new(job, &job->profiles[j], &labels);
 			}
 			target_labels_free(&labels);
 		}
@@ -387,7 +389,7 @@ static int certificates(struct scrape *scrape, const struct scrape_target *targe
 		*ret = made;
 		return 0;
 	}
-	rc = http_access_tls(&target->job->access, &made, err);
+	rc = credentials_tls(&target->job->access.tls, &made, err);
 	if (rc)
 		return rc;
 	lock_take(&scrape->lock);
@@ -408,6 +410,7 @@ static int store(struct scrape *scrape, const struct scrape_target *target, stru
 		.url = slice_of(target->url),
 		.labels = &target->after,
 		.external_labels = &plan->config->external_labels,
+		.profile = target->profile,
 		.is_delta = label_list_get(&target->after, "__param_seconds").len > 0,
 		.from_ns = from_ns,
 		.until_ns = clock_real_ns(),
@@ -432,7 +435,7 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 	struct taking into = { .memory = scrape->options.memory };
 	struct strbuf refusal = { 0 };
 	int64_t from_ns = clock_real_ns();
-	struct http_access access;
+	struct http_access access = { .tls = NULL };
 	struct fetch fetch = {
 		.url = target->url,
 		.deadline_at_ns = clock_monotonic_ns() + target->timeout_ns,
@@ -442,15 +445,16 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 		.context = &into,
 		.cancelled = &scrape->stops,
 		.may_end_with_connection = true, /* a profile tells whether it is whole */
-		.stays = !target->job->access.follow_redirects,
 		.refusal = &refusal,
 	};
-	int status = 0, rc = http_access_make(&target->job->access, false, &access, err);
+	struct tls *tls = NULL;
+	int status = 0, rc = 0;
 
-	if (!rc && !strncmp(target->url, "https:", strlen("https:")))
-		rc = certificates(scrape, target, &access.tls, err);
-	fetch.headers = strbuf_text(&access.headers);
-	fetch.tls = access.tls;
+	if (!strncmp(target->url, "https:", strlen("https:")))
+		rc = certificates(scrape, target, &tls, err);
+	fetch.tls = tls;
+	if (!rc)
+		rc = http_access_make(&target->job->access, NULL, &fetch, &access, err);
 	if (!rc)
 		rc = fetch_get(&fetch, &status, err);
 	if (!rc && status != 200)
@@ -467,6 +471,7 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 	strbuf_free(&into.body);
 	strbuf_free(&refusal);
 	http_access_free(&access);
+	tls_unref(tls);
 	return rc;
 }
 

@@ -24,6 +24,7 @@ struct scrape_taken {
 	struct slice url;
 	const struct label_list *labels;
 	const struct field_pairs *external_labels;
+	const struct scrape_profile *profile;
 	bool is_delta;		   /* the target was asked for what happens in a time */
 	int64_t from_ns, until_ns; /* wall clock; of the request */
 };

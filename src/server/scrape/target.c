@@ -50,12 +50,14 @@ static uint64_t hash_slice(uint64_t hash, struct slice text)
 	return hash_mix(hash_mix(hash, text.len), hash_bytes(text.data, text.len));
 }
 
-struct scrape_target *target_new(const struct scrape_job *job, const struct target_labels *labels)
+struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_profile *profile,
+				 const struct target_labels *labels)
 {
 	struct scrape_target *target = mem_new(struct scrape_target);
 	struct strbuf url = { 0 };
 
 	target->job = job;
+	target->profile = profile;
 	target->before = label_list_of(&labels->before);
 	target->after = label_list_of(&labels->after);
 	target_labels_url(&labels->after, job, &url);

@@ -23,6 +23,7 @@ enum scrape_health { SCRAPE_UNKNOWN, SCRAPE_UP, SCRAPE_DOWN };
 struct scrape_target {
 	void *plan; /* that its job belongs to */
 	const struct scrape_job *job;
+	const struct scrape_profile *profile; /* of the job */
 	size_t job_index;
 	struct label_list before, after;
 	char *url;
@@ -43,7 +44,8 @@ struct scrape_dropped {
 };
 
 /* Takes what it needs out of `labels`, which were not dropped. */
-struct scrape_target *target_new(const struct scrape_job *job, const struct target_labels *labels);
+struct scrape_target *target_new(const struct scrape_job *job, const struct scrape_profile *profile,
+				 const struct target_labels *labels);
 void target_free(struct scrape_target *target);
 
 #endif

@@ -57,7 +57,7 @@ static void makes(const char *text, const char *name, const char *address, const
 	if (made.reason[0]) {
 		strbuf_addf(&got, "dropped: %s", made.reason);
 	} else {
-		target = target_new(job, &made);
+		target = target_new(job, profile_of(job, name), &made);
 		strbuf_addf(&got, "%s", target->url);
 		for (size_t i = 0; i < target->after.count; i++)
 			if (target_labels_is_public(target->after.labels[i].name))
@@ -169,8 +169,15 @@ static void mistakes_are_told_with_their_line(void **state)
 	refused(JOB "  static_configs: [{targets: [a], labels: {a-b: c}}]",
 		"f.yml:3: static_configs: \"labels\" has an invalid label name");
 	refused(JOB "  bearer_token: a\n  basic_auth: {username: b}",
-		"f.yml:2: at most one of basic_auth, authorization, bearer_token and "
-		"bearer_token_file goes");
+		"f.yml:2: at most one of basic_auth, authorization, bearer_token, "
+		"bearer_token_file and oauth2 goes");
+	refused(JOB "  oauth2: {client_id: a, token_url: 'http://t'}",
+		"f.yml:2: oauth2: one of client_secret and client_secret_file goes");
+	refused(JOB "  oauth2: {client_id: a, client_secret: b, token_url: t}",
+		"f.yml:2: oauth2: \"token_url\" has to begin with http:// or https://");
+	refused(JOB "  proxy_url: socks5://p", "f.yml:2: proxy_url: it has to begin with http://");
+	refused(JOB "  profiling_config: {pprof_config: {memory: {keep_sample_type: [{type: a}]}}}",
+		"f.yml:3: keep_sample_type: a \"type\" and its \"unit\" are wanted");
 	refused("scrape_configs:\n- scheme: http", "f.yml:2: \"job_name\" is missing");
 	refused("scrape_configs:\n- job_name: a\n  job_name: b",
 		"f.yml:3: \"job_name\" is given twice");

@@ -3,6 +3,9 @@
  * write_scraped - what a target gave becomes a batch and durable, as what is sent does. It belongs
  * to the tenant "".
  */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "codec/profile/legacy_pprof.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/intake/writing.h"
@@ -56,16 +59,32 @@ static int take_legacy(struct writing *writing, const struct ingest_pprof *profi
 	return rc;
 }
 
+/* Freed by the caller; NULL: all. */
+static struct ingest_kept *kept_of(const struct scrape_profile *profile)
+{
+	struct ingest_kept *kept;
+
+	if (!profile->kept_count)
+		return NULL;
+	kept = mem_new_array(struct ingest_kept, profile->kept_count);
+	for (size_t i = 0; i < profile->kept_count; i++)
+		kept[i] = (struct ingest_kept){ profile->kept[i].type, profile->kept[i].unit };
+	return kept;
+}
+
 int write_scraped(void *context, const struct scrape_taken *taken, struct err *err)
 {
 	struct ingest_label labels[LABELS_MAX];
+	struct ingest_kept *kept = kept_of(taken->profile);
 	struct ingest_pprof profile = { .bytes = taken->body,
 					.labels = labels,
 					.labels_count = choose_labels(taken, labels),
 					.now_ns = clock_real_ns(),
 					.deltas = taken->is_delta,
 					.from_ns = taken->is_delta ? taken->from_ns : 0,
-					.until_ns = taken->is_delta ? taken->until_ns : 0 };
+					.until_ns = taken->is_delta ? taken->until_ns : 0,
+					.kept = kept,
+					.kept_count = taken->profile->kept_count };
 	struct net_request request = { .peer = taken->url, .body = taken->body };
 	struct net_response response = { .body = { 0 } };
 	struct writing writing;
@@ -81,5 +100,6 @@ int write_scraped(void *context, const struct scrape_taken *taken, struct err *e
 	writing_end(&writing, &response);
 	strbuf_free(&response.body);
 	strbuf_free(&response.headers);
+	free(kept);
 	return rc;
 }
