@@ -38,7 +38,7 @@ test("names in the form that was chosen, and the link keeps it", () => withPage(
 test("a stripped program says why, and has its names when they have come", () => withPage({}, async (page) => {
 	await open(page, place("late"));
 	assert.equal(await firn(page, "frame", full("late")), null);
-	await page.getByRole("button", { name: /of samples lack symbols/ }).click();
+	await page.getByRole("button", { name: /^Leaf unnamed/ }).click();
 	const pane = page.getByRole("region", { name: "Details" });
 	await pane.getByText(buildId).waitFor();
 	await picture(page, "unresolved");

@@ -162,7 +162,8 @@ struct debuginfo_asked {
 	struct slice build_id;
 	const char *state; /* "waiting", "fetching", "here", "not there", "failed" */
 	struct slice why;
-	int64_t at_ns; /* of the state; wall clock */
+	int64_t at_ns;		  /* of the state; wall clock */
+	uint64_t received, bytes; /* of what is fetched; bytes 0: not known */
 };
 typedef void debuginfo_asked_f(void *context, const struct debuginfo_asked *asked);
 /* Visits them, or the one of `build_id` alone when it is not empty; under a lock. */

@@ -39,6 +39,7 @@ struct asked {
 	int64_t at_ns;	  /* wall clock */
 	int64_t again_ns; /* NOT_THERE, FAILED, HERE: not before this */
 	char why[WHY_BYTES];
+	uint64_t received, bytes; /* of what is fetched */
 };
 
 static uint64_t hash_of(struct slice text)
@@ -166,6 +167,21 @@ struct download {
 	struct debuginfo_receiver *receiver;
 };
 
+/* Another server's answer may have begun before. */
+static void note_progress(const struct download *download, uint64_t bytes, uint64_t received)
+{
+	struct debuginfod *debuginfod = download->debuginfod;
+	struct asked *asked;
+
+	lock_take(&debuginfod->lock);
+	asked = find(debuginfod, slice_of(download->build_id));
+	if (asked) {
+		asked->bytes = received ? asked->bytes : bytes;
+		asked->received = received ? asked->received + received : 0;
+	}
+	lock_give(&debuginfod->lock);
+}
+
 static int begin_download(void *context, uint64_t bytes, struct err *err)
 {
 	struct download *download = context;
@@ -178,6 +194,7 @@ static int begin_download(void *context, uint64_t bytes, struct err *err)
 	uint64_t received;
 	int rc;
 
+	note_progress(download, bytes, 0);
 	if (!bytes) {
 		offer.bytes = store->options.debuginfod_bytes_max;
 		offer.is_open_ended = true;
@@ -193,6 +210,7 @@ static int take_download(void *context, struct slice bytes, struct err *err)
 {
 	struct download *download = context;
 
+	note_progress(download, 0, bytes.len);
 	return debuginfo_receive(download->receiver, bytes, err);
 }
 
@@ -308,6 +326,7 @@ static void fetch_one(struct debuginfod *debuginfod, size_t index)
 	int rc;
 
 	settle(debuginfod, asked, FETCHING, 0, "");
+	asked->received = asked->bytes = 0;
 	memcpy(build_id, asked->build_id, sizeof(build_id));
 	lock_give(&debuginfod->lock);
 	rc = fetch_from_all(debuginfod, build_id, &err);
@@ -504,7 +523,8 @@ void debuginfod_each(struct debuginfod *debuginfod, struct slice build_id, debug
 		if (!build_id.len || slice_is(build_id, asked->build_id))
 			visit(context, &(struct debuginfo_asked){
 					       slice_of(asked->build_id), states[asked->state],
-					       slice_of(asked->why), asked->at_ns });
+					       slice_of(asked->why), asked->at_ns, asked->received,
+					       asked->bytes });
 	}
 	lock_give(&debuginfod->lock);
 }

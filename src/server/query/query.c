@@ -135,16 +135,18 @@ static int make_functions(struct tree *tree, struct work *work, const struct que
 static void note_costs(const struct tree *tree, struct resolver *resolver)
 {
 	const struct profile_type *type = &tree->type;
-	bool is_time = type->delta && slice_is(type->period_unit, "nanoseconds");
+	bool counts = !slice_is(type->sample_unit, "nanoseconds");
+	bool is_time = type->delta && (!counts || slice_is(type->period_unit, "nanoseconds"));
+	int64_t unit_ns = counts && tree->period > 0 ? tree->period : 1, of_ns;
 
-	for (uint32_t i = 0; resolver && is_time && i < tree->unresolved_count; i++) {
+	if (!resolver || !is_time || __builtin_mul_overflow(tree->total, unit_ns, &of_ns))
+		return;
+	for (uint32_t i = 0; i < tree->unresolved_count; i++) {
 		const struct tree_unresolved *item = &tree->unresolved[i];
-		int64_t cost_ns;
 
-		if (item->build_id.len && item->leaf > 0 &&
-		    !__builtin_mul_overflow(item->leaf, tree->period > 0 ? tree->period : 1,
-					    &cost_ns))
-			resolver_note_cost(resolver, item->build_id, (uint64_t)cost_ns);
+		if (item->build_id.len && item->leaf > 0 && item->leaf <= tree->total)
+			resolver_note_cost(resolver, item->build_id,
+					   (uint64_t)(item->leaf * unit_ns), (uint64_t)of_ns);
 	}
 }
 

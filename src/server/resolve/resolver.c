@@ -69,7 +69,7 @@ struct binary {
 	char *wanted_path; /* of the look-up that queued it */
 	char *asked_path;  /* of the look-up that it was last built for */
 	uint64_t queued_at;
-	uint64_t cost_ns;
+	uint64_t cost_ns, cost_of_ns;
 	/* Offers that a table was made of, or would have been had there been no better one. */
 	struct symbol_source seen[OFFERS_SEEN_MAX];
 	unsigned seen_count;
@@ -894,15 +894,18 @@ bool resolver_take_used(struct resolver *resolver, struct slice build_id)
 	return is_used;
 }
 
-void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns)
+void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns,
+			uint64_t of_ns)
 {
 	uint32_t id;
 
 	lock_take(&resolver->lock);
 	id = idmap_find(&resolver->map, hash_of(build_id), binary_equal, resolver->binaries,
 			&build_id);
-	if (id != IDMAP_NONE && resolver->binaries[id]->cost_ns < cost_ns)
+	if (id != IDMAP_NONE && resolver->binaries[id]->cost_ns < cost_ns) {
 		resolver->binaries[id]->cost_ns = cost_ns;
+		resolver->binaries[id]->cost_of_ns = of_ns;
+	}
 	lock_give(&resolver->lock);
 }
 
@@ -911,10 +914,11 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 	lock_take(&resolver->lock);
 	for (size_t i = 0; i < resolver->binaries_count; i++) {
 		const struct binary *binary = resolver->binaries[i];
-		struct resolver_missing missing = { binary->build_id, slice_of(binary->asked_path),
-						    binary->reason,
-						    slice_of(binary->detail ? binary->detail : ""),
-						    binary->cost_ns };
+		struct resolver_missing missing = {
+			binary->build_id, slice_of(binary->asked_path),
+			binary->reason,	  slice_of(binary->detail ? binary->detail : ""),
+			binary->cost_ns,  binary->cost_of_ns
+		};
 
 		if (binary->shared && atomic_load(&binary->shared->has_missed)) {
 			missing.reason = RESOLVE_NO_SYMBOLS;

@@ -124,8 +124,8 @@ bool resolver_take_used(struct resolver *resolver, struct slice build_id);
 struct resolver_missing {
 	struct slice build_id, path;
 	enum resolve_reason reason;
-	struct slice detail; /* what was wrong with the file; may be empty */
-	uint64_t cost_ns;    /* the most that was told by resolver_note_cost */
+	struct slice detail;	 /* what was wrong with the file; may be empty */
+	uint64_t cost_ns, of_ns; /* the most that was told by resolver_note_cost, and of what */
 };
 typedef void resolver_missing_f(void *context, const struct resolver_missing *missing);
 void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit, void *context);
@@ -137,8 +137,9 @@ void resolver_each_missing(struct resolver *resolver, resolver_missing_f *visit,
 typedef void resolver_poor_f(void *context, struct slice build_id, uint64_t cost_ns);
 void resolver_each_poor(struct resolver *resolver, resolver_poor_f *visit, void *context);
 
-/* An answer spends so much CPU time in code of the build id that has no name. */
-void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns);
+/* Of an answer's CPU time, so much is spent in code of the build id that has no name. */
+void resolver_note_cost(struct resolver *resolver, struct slice build_id, uint64_t cost_ns,
+			uint64_t of_ns);
 
 /* Grows whenever an answer could change (a new source): versions caches of resolved names. */
 uint64_t resolver_version(const struct resolver *resolver);

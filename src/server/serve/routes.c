@@ -128,6 +128,7 @@ static const struct route_row rows[] = {
 	{ "POST", DEBUGINFO_SERVICE "MarkUploadFinished", rpc_debuginfo_finished, SMALL_BODY_BYTES,
 	  NULL, NET_ROLE_INGEST },
 	{ "GET", "/api/v1/debuginfo", answer_debuginfo, 0, NULL, NET_ROLE_QUERY },
+	{ "GET", "/api/v1/debuginfo/consent", answer_consent_get, 0, NULL, NET_ROLE_QUERY },
 	{ "POST", "/api/v1/debuginfo/consent", answer_consent, SMALL_BODY_BYTES, NULL,
 	  NET_ROLE_ADMIN },
 	{ "GET", "/api/v1/source", answer_source, 0, NULL, NET_ROLE_QUERY },

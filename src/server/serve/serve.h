@@ -89,7 +89,7 @@ net_handler_f health_check;
 net_handler_f admin_delete, admin_deletes, admin_reload;
 net_handler_f asset_get, web_options, answer_openapi;
 net_handler_f rpc_debuginfo_should_upload, rpc_debuginfo_begin, rpc_debuginfo_finished,
-	answer_debuginfo, answer_consent, answer_source;
+	answer_debuginfo, answer_consent_get, answer_consent, answer_source;
 extern const struct net_stream write_stream, rpc_debuginfo_upload, rpc_reflection, health_watch;
 
 /* A scrape_store_f, with the struct serve: what a target gave goes the way of what is sent. */

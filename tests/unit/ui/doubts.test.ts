@@ -66,8 +66,9 @@ test("samples that senders lost are told when they lost them in this range, and 
 });
 
 test("names that are still to come are told, and that symbols lack", () => {
-	const reasons = [{ code: "no_file", text: "", mapping: "", build_id: "", value: 250 }];
-	const list = told(enough, { pending: 3, unresolved: { value: 250, reasons_total: 1, reasons } });
-	assert.deepEqual(list.map(({ brief }) => brief), ["25.0 % of samples lack symbols", "reading symbols…"]);
+	const reasons = [{ code: "no_file", text: "", mapping: "", build_id: "", value: 250, leaf: 100 }];
+	const list = told(enough, { pending: 3, unresolved: { value: 250, leaf: 100, reasons_total: 1, reasons } });
+	const unnamed = "Leaf unnamed 10.0 %, some frame unnamed 25.0 %";
+	assert.deepEqual(list.map(({ brief }) => brief), [unnamed, "reading symbols…"]);
 	assert.match(list[1]!.full, /^The symbols of 3 frames/);
 });

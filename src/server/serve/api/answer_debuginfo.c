@@ -106,10 +106,13 @@ static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 		json_member_string(json, "why", asked->why);
 	}
 	json_member_int(json, "at_ms", asked->at_ns / CLOCK_NS_PER_MS);
+	if (!strcmp(asked->state, "fetching")) {
+		json_member_uint(json, "received", asked->received);
+		json_member_uint(json, "bytes", asked->bytes);
+	}
 	json_close_object(json);
 }
 
-/* What gives the names; empty when nothing of the kind does. */
 /* As a word of a shell: whoever runs the command that is told runs no more than that. */
 static void put_word(struct strbuf *out, struct slice word)
 {
@@ -133,6 +136,7 @@ static bool is_plain_path(struct slice path)
 	return path.len && path.data[0] != '-';
 }
 
+/* What gives the names; empty when nothing of the kind does. */
 static void put_command(struct strbuf *out, const struct resolver_missing *missing)
 {
 	if (missing->reason == RESOLVE_NO_FILE || missing->reason == RESOLVE_BAD_FILE) {
@@ -152,7 +156,7 @@ static void put_command(struct strbuf *out, const struct resolver_missing *missi
 struct lack {
 	char *build_id, *path, *detail;
 	enum resolve_reason reason;
-	uint64_t cost_ns;
+	uint64_t cost_ns, of_ns;
 };
 
 struct lacks {
@@ -172,7 +176,8 @@ static void note_lack(void *context, const struct resolver_missing *missing)
 	mem_grow(lacks->items, lacks->count, lacks->capacity);
 	lacks->items[lacks->count++] =
 		(struct lack){ copy_of(missing->build_id), copy_of(missing->path),
-			       copy_of(missing->detail), missing->reason, missing->cost_ns };
+			       copy_of(missing->detail),   missing->reason,
+			       missing->cost_ns,	   missing->of_ns };
 }
 
 /* The costliest first. */
@@ -207,8 +212,10 @@ static void free_lacks(struct lacks *lacks)
 
 static struct resolver_missing missing_of(const struct lack *lack)
 {
-	return (struct resolver_missing){ slice_of(lack->build_id), slice_of(lack->path),
-					  lack->reason, slice_of(lack->detail), lack->cost_ns };
+	return (struct resolver_missing){
+		slice_of(lack->build_id), slice_of(lack->path), lack->reason,
+		slice_of(lack->detail),	  lack->cost_ns,	lack->of_ns
+	};
 }
 
 /* The command that installs the names of a file of this host, by its package. */
@@ -234,6 +241,7 @@ static void put_json_missing(struct serve *serve, struct json *json,
 
 	json_open_object(json);
 	json_member_uint(json, "cost_ns", missing->cost_ns);
+	json_member_uint(json, "of_ns", missing->of_ns);
 	json_member_string(json, "build_id", missing->build_id);
 	json_member_string(json, "name", missing->path);
 	json_member_text(json, "code", resolve_reason_code(missing->reason));
@@ -435,12 +443,56 @@ void answer_debuginfo(void *context, const struct net_request *request,
 	strbuf_free(&format);
 }
 
+struct progress {
+	uint64_t waiting, fetching, here, not_there, failed;
+};
+
+static void count_asked(void *context, const struct debuginfo_asked *asked)
+{
+	struct progress *progress = context;
+
+	progress->waiting += !strcmp(asked->state, "waiting");
+	progress->fetching += !strcmp(asked->state, "fetching");
+	progress->here += !strcmp(asked->state, "here");
+	progress->not_there += !strcmp(asked->state, "not there");
+	progress->failed += !strcmp(asked->state, "failed");
+}
+
+/* The offer, and how far what was asked for is. */
+static void put_consent(struct serve *serve, struct net_response *response)
+{
+	struct progress progress = { 0 };
+	struct json json;
+
+	debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, count_asked, &progress);
+	response->content_type = "application/json";
+	json_begin(&json, &response->body);
+	json_open_object(&json);
+	put_offer(serve, &json);
+	json_put_key(&json, "progress");
+	json_open_object(&json);
+	json_member_uint(&json, "waiting", progress.waiting);
+	json_member_uint(&json, "fetching", progress.fetching);
+	json_member_uint(&json, "here", progress.here);
+	json_member_uint(&json, "not_there", progress.not_there);
+	json_member_uint(&json, "failed", progress.failed);
+	json_close_object(&json);
+	json_close_object(&json);
+}
+
+/* GET: the answer that is in force. */
+void answer_consent_get(void *context, const struct net_request *request,
+			struct net_response *response)
+{
+	(void)request;
+	put_consent(context, response);
+}
+
 /* POST: whether the servers that are offered may be asked. */
 void answer_consent(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct serve *serve = context;
 	struct strbuf answer = { 0 };
-	struct json json;
 	struct err err;
 	int rc = 0;
 	bool consents;
@@ -452,15 +504,10 @@ void answer_consent(void *context, const struct net_request *request, struct net
 	if (!rc)
 		rc = debuginfo_answer(serve->debuginfo, consents, &err);
 	strbuf_free(&answer);
-	if (rc) {
+	if (rc)
 		net_response_error(request, response, &err);
-		return;
-	}
-	response->content_type = "application/json";
-	json_begin(&json, &response->body);
-	json_open_object(&json);
-	put_offer(serve, &json);
-	json_close_object(&json);
+	else
+		put_consent(serve, response);
 }
 
 void answer_source(void *context, const struct net_request *request, struct net_response *response)

@@ -83,6 +83,11 @@ export async function askJson<T>(path: string, parameters: Parameters, signal?: 
 	return bodyOf(await ask(path, parameters, signal), "json");
 }
 
+/* A request that changes something. */
+export async function postJson<T>(path: string, parameters: Parameters): Promise<T> {
+	return bodyOf(await ask(path, parameters, undefined, "POST"), "json");
+}
+
 /* The last answers that name themselves, by address: they are asked for again and again while they are looked at. */
 const kept = new Map<string, { etag: string; value: unknown }>();
 const KEPT_MAX = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* operations - what the pages ask of the server (docs/api.md): who sends, what is stored, what runs. */
-import { askJson, askToStop } from "./api";
+import { askJson, askToStop, postJson } from "./api";
 
 export interface Target {
 	peer: string;
@@ -104,13 +104,29 @@ export interface Debuginfo {
 		used_ms: number;
 	}[];
 	coming: { build_id: string; state: string; bytes: number; received: number }[];
-	debuginfod: { build_id: string; state: string; why?: string; at_ms: number }[];
-	missing: { build_id: string; name: string; code: string; reason: string; detail?: string; command?: string }[];
+	/* With bytes while it is fetched; `bytes` 0: how many there are is not known. */
+	debuginfod: {
+		build_id: string; state: string; why?: string; at_ms: number; received?: number; bytes?: number;
+	}[];
+	/* The costliest first: of an answer's CPU time `of_ns`, `cost_ns` was spent in it without names. */
+	missing: {
+		build_id: string; name: string; code: string; reason: string; detail?: string; command?: string;
+		cost_ns: number; of_ns: number; package?: string; install?: string;
+	}[];
+}
+
+/* Whether the debuginfod servers that this server offers may be asked, and how far their fetches are. */
+export interface Consent {
+	offer: { consent: "not offered" | "configured" | "unanswered" | "yes" | "no"; servers: string[] };
+	progress: { waiting: number; fetching: number; here: number; not_there: number; failed: number };
 }
 
 export const fetchTargets = (signal?: AbortSignal) => askJson<Targets>("targets", {}, signal);
 export const fetchStatus = (signal?: AbortSignal) => askJson<Status>("status", {}, signal);
 export const fetchDebuginfo = (signal?: AbortSignal) => askJson<Debuginfo>("debuginfo", {}, signal);
+
+export const fetchConsent = (signal?: AbortSignal) => askJson<Consent>("debuginfo/consent", {}, signal);
+export const answerConsent = (answer: "yes" | "no") => postJson<Consent>("debuginfo/consent", { answer });
 
 export const fetchQueries = async (signal?: AbortSignal) =>
 	(await askJson<{ queries: RunningQuery[] }>("queries", {}, signal)).queries;

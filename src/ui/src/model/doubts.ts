@@ -84,12 +84,17 @@ function thinDoubt(profile: Profile, unit: Unit): Doubt | null {
 	};
 }
 
+/* How many samples end in code without a name, and how many meet any. */
+export function unnamedText({ header: { unresolved }, total }: Profile): string {
+	const share = (value: number) => formatPercent(value, total[0]!);
+	return `Leaf unnamed ${share(unresolved.leaf ?? 0)}, some frame unnamed ${share(unresolved.value)}`;
+}
+
 export function doubtsOf(
 	profile: Profile, unit: Unit, senders: readonly Sender[], matchers: readonly Matcher[],
 ): Doubt[] {
 	const { partial, parts_unreadable: parts, pending, unresolved } = profile.header;
 	const several = parts > 1 ? `${formatCount(parts)} parts` : "Part";
-	const lacking = `${formatPercent(unresolved.value, profile.total[0]!)} of samples lack symbols`;
 	const some = `${formatCount(pending)} ${pending === 1 ? "frame" : "frames"}`;
 	return [
 		partial ? {
@@ -100,7 +105,7 @@ export function doubtsOf(
 		lostDoubt(profile, senders, matchers),
 		thinDoubt(profile, unit),
 		cutDoubt(profile),
-		unresolved.reasons.length ? { brief: lacking, full: "" } : null,
+		unresolved.reasons.length ? { brief: unnamedText(profile), full: "" } : null,
 		pending ? {
 			brief: "reading symbols…",
 			full: `The symbols of ${some} are still being read; their names come by themselves.`,

@@ -8,13 +8,14 @@
  * unit (samples, nanoseconds, bytes): a box covers [start, start + total).
  */
 
-/* Why frames of one binary are called by their address; `value` is of the stacks with any. */
+/* Why functions of one binary have no names: `value` is of the stacks with any, `leaf` of those that end in one. */
 export interface UnresolvedReason {
 	code: string;
 	text: string;
 	mapping: string;
 	build_id: string;
 	value: number;
+	leaf?: number;
 }
 
 export interface ProfileHeader {
@@ -40,8 +41,8 @@ export interface ProfileHeader {
 	parts_unreadable: number;
 	/* Frames whose symbols the server is still reading. */
 	pending: number;
-	/* The largest reasons; `reasons_total` counts all, and `value` is of the stacks with any. */
-	unresolved: { value: number; reasons_total: number; reasons: UnresolvedReason[] };
+	/* The largest reasons; `reasons_total` counts all, and `value` and `leaf` are of all together. */
+	unresolved: { value: number; leaf?: number; reasons_total: number; reasons: UnresolvedReason[] };
 }
 
 /* Flags of a node. */

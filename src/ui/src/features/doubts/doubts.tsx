@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doubts - what is to be known of the numbers on screen: in a word in the status line, in full in the side pane. */
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { PageLink } from "../pages/menu";
 import { doubts, followSenders } from "../../state/doubts";
 import { paneOpen, paneTab } from "../../state/preferences";
 import { selectNode } from "../../state/reading";
+import { lazy } from "../../kit/lazy";
+
+const NamesOffer = lazy(() => import("./names").then((view) => view.NamesOffer), false);
+
+/* What is asked of the reader is not urgent, and its code no part of the first load. */
+const LATER_MS = 5_000;
+const isLater = signal(false);
+setTimeout(() => (isLater.value = true), LATER_MS);
 
 const TITLES = { targets: "Targets", status: "Status" };
 
@@ -21,10 +30,13 @@ export function DoubtsBrief(): JSX.Element | null {
 		paneOpen.value = true;
 	};
 	return (
-		<button type="button" class="status-doubts" onClick={show}
-			title={list.map(({ brief, full }) => full || brief).join("\n")}>
-			{list.map(({ brief }) => brief).join(" · ")}
-		</button>
+		<>
+			<button type="button" class="status-doubts" onClick={show}
+				title={list.map(({ brief, full }) => full || brief).join("\n")}>
+				{list.map(({ brief }) => brief).join(" · ")}
+			</button>
+			{isLater.value && <NamesOffer onShow={show} />}
+		</>
 	);
 }
 

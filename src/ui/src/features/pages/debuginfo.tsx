@@ -2,9 +2,12 @@
 /* debuginfo - symbols: what is missing and how to send it, what is coming, what is here. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { type Debuginfo, fetchDebuginfo } from "../../data/operations";
-import { formatBytes, formatCount } from "../../model/quantity";
+import { formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { dayOf, describeAge } from "../../model/timerange";
+import { readConsent } from "../../state/consent";
+import { ConsentView } from "./consent";
 import { Answered, Copyable, PageTable, useAnswer } from "./answer";
 
 const EVERY_MS = 5000;
@@ -24,47 +27,111 @@ function BuildId({ id }: { id: string }): JSX.Element {
 	return id ? <Copyable text={id} what="build ID" /> : <span class="muted">no build ID</span>;
 }
 
-function Missing({ missing }: { missing: Debuginfo["missing"] }): JSX.Element {
+type Lack = Debuginfo["missing"][number];
+type Asked = Debuginfo["debuginfod"][number];
+
+/* What is folded is at most this share of the code without names, and never the first rows. */
+const TAIL = 0.05;
+const ROWS_MIN = 5;
+const ROWS_MAX = 20;
+
+/* How many of the costliest to show at first. */
+function rowsAtFirst(missing: readonly Lack[]): number {
+	const all = missing.reduce((sum, { cost_ns }) => sum + cost_ns, 0);
+	let sum = 0;
+	let rows = 0;
+	while (rows < missing.length && (rows < ROWS_MIN || (rows < ROWS_MAX && sum < (1 - TAIL) * all)))
+		sum += missing[rows++]!.cost_ns;
+	return rows === missing.length - 1 ? missing.length : rows;
+}
+
+const shareOf = ({ cost_ns, of_ns }: Lack) => (of_ns ? formatPercent(cost_ns, of_ns) : "–");
+
+/* The command that brings the names, ready to be copied. */
+function Remedy({ lack: { install, package: name, command } }: { lack: Lack }): JSX.Element {
+	const shown = install ?? command;
+	return (
+		<>
+			{name && <span class="muted under">package {name}</span>}
+			{shown ? <Copyable text={shown} what="command" /> : <span class="muted">–</span>}
+		</>
+	);
+}
+
+/* How far a fetch is. */
+function Fetching({ asked }: { asked: Asked }): JSX.Element {
+	const { build_id, state, why, received = 0, bytes = 0 } = asked;
+	return (
+		<>
+			{bytes > 0 && <progress max={bytes} value={received} aria-label={`Fetch of ${build_id}`} />}
+			<span class="muted under">
+				debuginfod: {state}
+				{received > 0 && ` ${formatBytes(received)}${bytes ? ` of ${formatBytes(bytes)}` : ""}`}
+				{why && `: ${why}`}
+			</span>
+		</>
+	);
+}
+
+function Missing({ missing, debuginfod }: Pick<Debuginfo, "missing" | "debuginfod">): JSX.Element {
+	const isWhole = useSignal(false);
+	const asked = new Map(debuginfod.map((each) => [each.build_id, each]));
+	const first = rowsAtFirst(missing);
+	const shown = missing.slice(0, isWhole.value ? ROWS_SHOWN : first);
+	const folded = missing.slice(shown.length);
 	if (!missing.length)
 		return <p class="muted">Nothing: all that was asked for since the server started has names.</p>;
 	return (
 		<>
 			<p class="muted page-note">
-				Binaries in profiles that were looked at whose functions have no names. Send their debug
-				files from a host that has them: profiles that are stored already get the names at once.
+				Binaries in profiles that were looked at whose functions have no names, by the CPU time
+				that they take themselves. Profiles that are stored already get the names as soon as
+				they are here.
 			</p>
-			<PageTable label="Missing symbols" head={["Binary", "Why", "What to do"]}>
-				{missing.slice(0, ROWS_SHOWN).map(({ build_id, name, reason, detail, command }) => (
-					<tr key={build_id + name}>
+			<PageTable label="Missing symbols" head={["Binary", "CPU", "Why", "What to do"]}>
+				{shown.map((lack) => (
+					<tr key={lack.build_id + lack.name}>
 						<th scope="row">
-							<b class="mono">{name || "(unknown)"}</b>
-							<BuildId id={build_id} />
+							<b class="mono">{lack.name || "(unknown)"}</b>
+							<BuildId id={lack.build_id} />
 						</th>
+						<td class="number">{shareOf(lack)}</td>
 						<td>
-							{reason}
-							{detail && <span class="muted under">{detail}</span>}
-						</td>
-						<td>
-							{command ? (
-								<Copyable text={command} what="command" />
-							) : (
-								<span class="muted">–</span>
+							{lack.reason}
+							{lack.detail && (
+								<span class="muted under">{lack.detail}</span>
+							)}
+							{asked.has(lack.build_id) && (
+								<Fetching asked={asked.get(lack.build_id)!} />
 							)}
 						</td>
+						<td><Remedy lack={lack} /></td>
 					</tr>
 				))}
 			</PageTable>
+			{folded.length > 0 && (
+				<p class="page-note">
+					<button type="button" class="button" onClick={() => (isWhole.value = true)}
+						disabled={isWhole.value}>
+						and {formatCount(folded.length)} more
+						{folded[0]!.of_ns > 0 &&
+							`, each with at most ${shareOf(folded[0]!)} of CPU time`}
+					</button>
+				</p>
+			)}
 		</>
 	);
 }
 
 function Coming({ coming, debuginfod }: Pick<Debuginfo, "coming" | "debuginfod">): JSX.Element | null {
 	const fetching = debuginfod.filter(({ state }) => state !== "here");
+	const fetched = new Set(fetching.map(({ build_id }) => build_id));
+	coming = coming.filter(({ build_id }) => !fetched.has(build_id));
 	if (!coming.length && !fetching.length) return null;
 	return (
 		<section aria-label="On the way">
 			<h2>On the way</h2>
-			<PageTable label="Symbols on the way" head={["Build ID", "State", "Progress"]}>
+			<PageTable label="Symbols on the way" head={["Build ID", "State", "Progress, since"]}>
 				{coming.map(({ build_id, state, bytes, received }) => (
 					<tr key={build_id}>
 						<th scope="row">
@@ -90,17 +157,16 @@ function Coming({ coming, debuginfod }: Pick<Debuginfo, "coming" | "debuginfod">
 						</td>
 					</tr>
 				))}
-				{fetching.map(({ build_id, state, why, at_ms }) => (
-					<tr key={`d${build_id}`}>
+				{fetching.slice(0, ROWS_SHOWN).map((asked) => (
+					<tr key={`d${asked.build_id}`}>
 						<th scope="row">
-							<BuildId id={build_id} />
+							<BuildId id={asked.build_id} />
 						</th>
-						<td>
-							debuginfod: {state}
-							{why && <span class="muted under">{why}</span>}
-						</td>
+						<td><Fetching asked={asked} /></td>
 						<td class="muted">
-							{at_ms ? `${describeAge(Date.now() - at_ms)} ago` : "–"}
+							{asked.at_ms
+								? `${describeAge(Date.now() - asked.at_ms)} ago`
+								: "–"}
 						</td>
 					</tr>
 				))}
@@ -177,13 +243,15 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 
 export function DebuginfoPage(): JSX.Element {
 	const answer = useAnswer(fetchDebuginfo, EVERY_MS);
+	useEffect(() => readConsent(), []);
 	return (
 		<Answered answer={answer}>
 			{({ missing, coming, debuginfod, files }) => (
 				<>
 					<section aria-label="Missing">
 						<h2>Missing</h2>
-						<Missing missing={missing} />
+						<ConsentView />
+						<Missing missing={missing} debuginfod={debuginfod} />
 					</section>
 					<Coming coming={coming} debuginfod={debuginfod} />
 					<section aria-label="Here">

@@ -9,11 +9,14 @@ import {
 import {
 	THIN_SAMPLES, formatCount, formatPercent, formatRate, formatSamples, formatValue, samplesOf,
 } from "../../model/quantity";
+import { unnamedText } from "../../model/doubts";
 import { Icon } from "../../kit/icons";
 import { changeTexts } from "../../state/changes";
+import { isLocal } from "../../state/local";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../../state/reading";
 import { profile, seconds, unit } from "../../state/session";
 import { DoubtsInFull } from "../doubts/doubts";
+import { NamesToCome } from "../doubts/names";
 
 function Copy({ text, what }: { text: string; what: string }): JSX.Element {
 	const done = useSignal(false);
@@ -116,13 +119,14 @@ function Reason({ text }: { text: string }): JSX.Element {
 }
 
 function Unresolved({ current }: { current: Profile }): JSX.Element | null {
-	const { value, reasons, reasons_total } = current.header.unresolved;
+	const { reasons, reasons_total } = current.header.unresolved;
 	const whole = current.total[0]!;
 	if (!reasons.length)
 		return null;
 	return (
-		<section class="unresolved" aria-label="Without symbols">
-			<h3>{formatPercent(value, whole)} of samples lack symbols</h3>
+		<section class="unresolved" aria-label="Without names">
+			<h3>{unnamedText(current)}</h3>
+			{!isLocal.value && <NamesToCome />}
 			<ul>
 				{reasons.map((reason, index) => (
 					<li key={index}>
@@ -139,6 +143,20 @@ function Unresolved({ current }: { current: Profile }): JSX.Element | null {
 			)}
 		</section>
 	);
+}
+
+const GUESS = /^~(.+)::\?\+0x[0-9a-f]+$/;
+
+/* What "~" means, and what it is drawn from. */
+function Guess({ name }: { name: string }): JSX.Element | null {
+	const [, of] = GUESS.exec(name) ?? [];
+	return of ? (
+		<p class="no-symbols" role="note">
+			<b>A guess (~).</b> The function stands in the table of virtual methods
+			of <code>{of}</code> (run-time type information), and in no other table but those of classes
+			derived from it. So it is a method of that class; which one, symbols alone can tell.
+		</p>
+	) : null;
 }
 
 function Compared({ current, node }: { current: Profile; node: number }): JSX.Element {
@@ -183,6 +201,7 @@ export function Details(): JSX.Element {
 			{fn > 0 && samplesOf(current.header, unit.value, current.total[node]!) < THIN_SAMPLES && (
 				<p class="thin">Statistically thin: fewer than {THIN_SAMPLES} samples.</p>
 			)}
+			<Guess name={name} />
 			{functionUnresolved(current, current.func[node]!) && (
 				<p class="no-symbols" role="note">
 					No symbols: <Reason text={functionUnresolved(current, current.func[node]!)} />
