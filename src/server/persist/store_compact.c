@@ -131,6 +131,14 @@ static void prune_held_back(struct store *store)
 	metric_set(&store_compact_held_back, (int64_t)kept);
 }
 
+/* Retention by size takes whole parts: each is a small share of the limit. */
+static uint64_t bytes_max(const struct store *store)
+{
+	uint64_t share = store->options.retention_bytes / STORE_LIMIT_SHARE;
+
+	return share && share < COMPACT_BYTES_MAX ? share : COMPACT_BYTES_MAX;
+}
+
 /* As compact_plan_next, without the parts that are held back. */
 static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
 {
@@ -144,7 +152,7 @@ static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
 	for (size_t i = 0; i < state->parts_count; i++)
 		if (!is_held_back(store, state->parts[i].number, now_ns))
 			parts[count++] = state->parts[i];
-	found = compact_plan_next(parts, count, all ? INT64_MAX : now_ns, ret);
+	found = compact_plan_next(parts, count, bytes_max(store), all ? INT64_MAX : now_ns, ret);
 	free(parts);
 	return found;
 }

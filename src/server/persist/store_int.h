@@ -148,6 +148,13 @@ MUST_USE int store_recover(struct store *store, bool fresh, struct err *err);
 /* store_lock.c */
 MUST_USE int store_take_lock(struct store *store, struct err *err);
 
+/*
+ * Of the limit of bytes, what the log may hold before it is sealed, and a part. When the limit is
+ * passed the oldest part goes; when the log is sealed it is nearly all gone: so what is kept stays
+ * within a tenth of the limit.
+ */
+#define STORE_LIMIT_SHARE 20
+
 /* store_retention.c: with seal_lock. */
 MUST_USE int store_apply_retention(struct store *store, struct err *err);
 /* store_tenants.c: without any lock. */

@@ -10,7 +10,6 @@
 #define HELD_PARTS_MAX 512u /* open files; more parts are read at their own risk */
 #define READ_ONLY_TRIES 5   /* a running server may drop files while we read */
 
-#define SEAL_SHARE 8 /* of the limit of bytes */
 #define SEGMENT_SHARE 32
 #define FITTED_BYTES_MIN ((uint64_t)1 << 20)
 
@@ -29,7 +28,7 @@ static void copy_tenant_limits(struct store *store, const struct store_options *
 /* A small store has a small log: it counts to the limit, and is no part yet. */
 static void fit_log(struct store_options *options)
 {
-	uint64_t seal = options->retention_bytes / SEAL_SHARE;
+	uint64_t seal = options->retention_bytes / STORE_LIMIT_SHARE;
 	uint64_t segment = options->retention_bytes / SEGMENT_SHARE;
 
 	if (!options->retention_bytes)
@@ -56,8 +55,8 @@ static struct store *store_new(const struct store_options *options)
 	if (store->options.seal_bytes > STORE_SEAL_BYTES_MAX)
 		store->options.seal_bytes = STORE_SEAL_BYTES_MAX;
 	if (!store->options.seal_age_ns)
-		store->options.seal_age_ns = options->bucket ? STORE_SEAL_AGE_NS_BUCKET
-							     : STORE_SEAL_AGE_NS_DEFAULT;
+		store->options.seal_age_ns =
+			options->bucket ? STORE_SEAL_AGE_NS_BUCKET : STORE_SEAL_AGE_NS_DEFAULT;
 	if (!store->options.segment_bytes)
 		store->options.segment_bytes = WAL_SEGMENT_BYTES_DEFAULT;
 	fit_log(&store->options);

@@ -23,7 +23,13 @@ struct world {
 	uint64_t number;
 	uint64_t bytes_in, bytes_written; /* written: what was sealed, and every result */
 	size_t inputs_max, open_max;
+	uint64_t bytes_max; /* 0: what is usual */
 };
+
+static uint64_t bytes_max(const struct world *world)
+{
+	return world->bytes_max ? world->bytes_max : COMPACT_BYTES_MAX;
+}
 
 static void add(struct world *world, int64_t min_ns, int64_t max_ns, uint64_t bytes,
 		enum part_tier tier)
@@ -64,7 +70,7 @@ static void carry_out(struct world *world, const struct compact_plan *plan)
 		world->parts[at] = world->parts[--world->count];
 	}
 	assert_int_equal(bytes, plan->bytes);
-	assert_true(plan->parts_count == 1 || bytes <= COMPACT_BYTES_MAX);
+	assert_true(plan->parts_count == 1 || bytes <= bytes_max(world));
 	if (plan->parts_count > world->inputs_max)
 		world->inputs_max = plan->parts_count;
 	add(world, min_ns, max_ns, bytes, plan->tier);
@@ -75,7 +81,7 @@ static void compact(struct world *world, int64_t now_ns)
 	struct compact_plan plan;
 	int rounds = 0;
 
-	while (compact_plan_next(world->parts, world->count, now_ns, &plan)) {
+	while (compact_plan_next(world->parts, world->count, bytes_max(world), now_ns, &plan)) {
 		carry_out(world, &plan);
 		assert_true(++rounds < 1000); /* it comes to an end */
 	}
@@ -172,6 +178,28 @@ static void large_days_are_several_parts_within_the_limit(void **state)
 	free(world.parts);
 }
 
+/* Behind one another in time, so that the oldest can go before the others. */
+static void a_lower_limit_makes_more_parts(void **state)
+{
+	struct world world = { .bytes_max = 100 << 20 };
+
+	(void)state;
+	for (int64_t at = BEGIN_NS; at < BEGIN_NS + COMPACT_DAY_NS; at += MINUTE_NS) {
+		seal(&world, at, at + MINUTE_NS, 1 << 20);
+		compact(&world, at + MINUTE_NS);
+	}
+	compact(&world, INT64_MAX);
+	assert_int_equal(count_tier(&world, PART_DAY), world.count);
+	assert_in_range(world.count, 15, 29); /* 1440 MiB, each half full at least */
+	for (size_t i = 0; i < world.count; i++)
+		for (size_t k = 0; k < world.count; k++)
+			assert_true(i == k ||
+				    world.parts[i].min_start_ns > world.parts[k].max_start_ns ||
+				    world.parts[k].min_start_ns > world.parts[i].max_start_ns);
+	assert_true(amplification(&world) <= 4.5);
+	free(world.parts);
+}
+
 static void all_windows_are_over_when_asked_for(void **state)
 {
 	struct world world = { 0 };
@@ -198,7 +226,8 @@ static void damaged_parts_are_left_alone(void **state)
 	(void)state;
 	seal(&world, BEGIN_NS, BEGIN_NS + MINUTE_NS, 1000);
 	world.parts[0].damaged = true;
-	assert_false(compact_plan_next(world.parts, world.count, INT64_MAX, &plan));
+	assert_false(
+		compact_plan_next(world.parts, world.count, COMPACT_BYTES_MAX, INT64_MAX, &plan));
 	free(world.parts);
 }
 
@@ -209,6 +238,7 @@ int main(void)
 		cmocka_unit_test(a_busy_server_keeps_few_parts_in_an_open_window),
 		cmocka_unit_test(late_parts_join_without_much_writing),
 		cmocka_unit_test(large_days_are_several_parts_within_the_limit),
+		cmocka_unit_test(a_lower_limit_makes_more_parts),
 		cmocka_unit_test(all_windows_are_over_when_asked_for),
 		cmocka_unit_test(damaged_parts_are_left_alone),
 	};

@@ -29,6 +29,7 @@ static int part_order(const void *left, const void *right)
 struct window {
 	const struct part_info **parts;
 	size_t count;
+	uint64_t bytes_max; /* of what parts become */
 };
 
 static bool is_over(int64_t begin_ns, int64_t window_ns, int64_t grace_ns, int64_t now_ns)
@@ -53,7 +54,7 @@ static void take_tiers(const struct window *window, enum part_tier from, enum pa
 		if (part->tier < from || part->tier > to)
 			continue;
 		if (plan->parts_count == COMPACT_INPUTS_MAX ||
-		    (plan->parts_count && plan->bytes + part->bytes > COMPACT_BYTES_MAX))
+		    (plan->parts_count && plan->bytes + part->bytes > window->bytes_max))
 			return;
 		take(plan, part);
 	}
@@ -92,7 +93,7 @@ static void take_similar(const struct window *window, enum part_tier below,
 	for (size_t i = 0; i < count && plan->parts_count < COMPACT_INPUTS_MAX; i++) {
 		if (i >= COMPACT_LATE_MIN && parts[i]->bytes > plan->bytes)
 			break;
-		if (plan->parts_count && plan->bytes + parts[i]->bytes > COMPACT_BYTES_MAX)
+		if (plan->parts_count && plan->bytes + parts[i]->bytes > window->bytes_max)
 			break;
 		take(plan, parts[i]);
 	}
@@ -104,13 +105,13 @@ static bool plan_closed(const struct window *window, enum part_tier tier, struct
 {
 	uint64_t late = bytes_of(window, PART_SEALED, tier - 1),
 		 there = bytes_of(window, tier, tier);
-	bool fits = there + late <= COMPACT_BYTES_MAX;
+	bool fits = there + late <= window->bytes_max;
 
 	assert(window->count && tier > PART_SEALED);
 	*plan = (struct compact_plan){ .tier = tier };
 	if (!late)
 		return false;
-	if (!there || late >= there / 2 || (!fits && late >= COMPACT_BYTES_MAX / 8)) {
+	if (!there || late >= there / 2 || (!fits && late >= window->bytes_max / 8)) {
 		bool all = there && fits;
 
 		take_tiers(window, PART_SEALED, all ? tier : tier - 1, plan);
@@ -129,11 +130,12 @@ static bool plan_open(const struct window *window, struct compact_plan *plan)
 }
 
 /* The parts from `at` on that lie in the same window. */
-static struct window window_at(const struct part_info **parts, size_t count, size_t at,
-			       int64_t window_ns)
+static struct window window_at(const struct window *among, size_t at, int64_t window_ns)
 {
+	const struct part_info **parts = among->parts;
+	size_t count = among->count;
 	int64_t begin = compact_window(parts[at]->max_start_ns, window_ns);
-	struct window window = { parts + at, 0 };
+	struct window window = { parts + at, 0, among->bytes_max };
 
 	assert(at < count);
 	while (at + window.count < count &&
@@ -145,7 +147,7 @@ static struct window window_at(const struct part_info **parts, size_t count, siz
 static bool plan_hours(const struct window *day, int64_t now_ns, struct compact_plan *plan)
 {
 	for (size_t i = 0; i < day->count;) {
-		struct window hours = window_at(day->parts, day->count, i, COMPACT_HOURS_NS);
+		struct window hours = window_at(day, i, COMPACT_HOURS_NS);
 		int64_t begin = compact_window(hours.parts[0]->max_start_ns, COMPACT_HOURS_NS);
 
 		if (is_over(begin, COMPACT_HOURS_NS, COMPACT_HOURS_GRACE_NS, now_ns)
@@ -157,20 +159,20 @@ static bool plan_hours(const struct window *day, int64_t now_ns, struct compact_
 	return false;
 }
 
-bool compact_plan_next(const struct part_info *parts, size_t count, int64_t now_ns,
-		       struct compact_plan *ret)
+bool compact_plan_next(const struct part_info *parts, size_t count, uint64_t bytes_max,
+		       int64_t now_ns, struct compact_plan *ret)
 {
-	const struct part_info **order = mem_new_array(const struct part_info *, count);
+	struct window all = { mem_new_array(const struct part_info *, count), 0, bytes_max };
 	bool found = false;
-	size_t usable = 0;
 
+	assert(bytes_max);
 	for (size_t i = 0; i < count; i++)
 		if (!parts[i].damaged)
-			order[usable++] = &parts[i];
-	if (usable)
-		qsort(order, usable, sizeof(*order), part_order);
-	for (size_t i = 0; i < usable && !found;) {
-		struct window day = window_at(order, usable, i, COMPACT_DAY_NS);
+			all.parts[all.count++] = &parts[i];
+	if (all.count)
+		qsort(all.parts, all.count, sizeof(*all.parts), part_order);
+	for (size_t i = 0; i < all.count && !found;) {
+		struct window day = window_at(&all, i, COMPACT_DAY_NS);
 		int64_t begin = compact_window(day.parts[0]->max_start_ns, COMPACT_DAY_NS);
 
 		found = is_over(begin, COMPACT_DAY_NS, COMPACT_DAY_GRACE_NS, now_ns)
@@ -179,6 +181,6 @@ bool compact_plan_next(const struct part_info *parts, size_t count, int64_t now_
 		i += day.count;
 	}
 	assert(!found || ret->parts_count);
-	free(order);
+	free(all.parts);
 	return found;
 }

@@ -29,9 +29,13 @@ struct compact_plan {
 	uint64_t bytes;	     /* of all of them */
 };
 
-/* False: nothing to do. `now_ns` INT64_MAX: every window is over. Damaged parts are left out. */
-bool compact_plan_next(const struct part_info *parts, size_t count, int64_t now_ns,
-		       struct compact_plan *ret);
+/*
+ * False: nothing to do. No part becomes larger than `bytes_max`, by the sum of what it is made of;
+ * a window that holds more is several parts, one behind the other in time. `now_ns` INT64_MAX:
+ * every window is over. Damaged parts are left out.
+ */
+bool compact_plan_next(const struct part_info *parts, size_t count, uint64_t bytes_max,
+		       int64_t now_ns, struct compact_plan *ret);
 
 /* The beginning of the window of a time. */
 int64_t compact_window(int64_t at_ns, int64_t window_ns);
