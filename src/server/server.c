@@ -16,6 +16,7 @@
 #include "net/s3/s3.h"
 #include "server/access/access.h"
 #include "server/debuginfo/distribution.h"
+#include "server/ingest/label_guard.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/origin.h"
@@ -332,6 +333,8 @@ int server_start(const struct server_options *options, struct server **ret, stru
 	server->serve.queries.limit_bytes = query_memory(options);
 	server->serve.memory = &server->memory;
 	server->serve.writes = write_pool_new(&server->memory);
+	if (options->series_label_values)
+		server->serve.guard = label_guard_new(options->series_label_values);
 	server->serve.active = active_queries_new();
 	server->serve.admission = admission_new(0, ADMISSION_WAITING_DEFAULT);
 	server->serve.coalesce = coalesce_new(server->serve.admission);
@@ -394,6 +397,7 @@ void server_stop(struct server *server)
 	strbuf_free(&server->bucket_url);
 	strbuf_free(&server->storage_path);
 	write_pool_free(server->serve.writes);
+	label_guard_free(server->serve.guard);
 	active_queries_free(server->serve.active);
 	coalesce_free(server->serve.coalesce);
 	answer_cache_free(server->serve.cache);

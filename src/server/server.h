@@ -22,6 +22,7 @@ struct server_options {
 	uint64_t reserve_bytes;	       /* no profiles are taken while less is free on the disk; */
 	double reserve_percent;	       /* 0 bytes = this share of the disk, at most 1 GiB */
 	uint64_t request_memory_bytes; /* bodies and what is made of them; 0 = default */
+	uint32_t series_label_values;  /* new ones per label and hour; 0 = any number */
 	uint64_t query_memory_bytes;   /* of all queries together; 0 = use the percentage */
 	double query_memory_percent;   /* of the machine's memory; 0 = no limit */
 	const char *config_file;       /* who is scraped (config/scrape_config.h); or NULL */

@@ -21,6 +21,7 @@ struct server_flags {
 	struct option_size retention;
 	struct option_size reserve;
 	struct option_size request_memory, query_memory;
+	unsigned series_label_values;
 	int64_t debuginfo_retention_ns;
 	struct option_size debuginfo_retention;
 	struct debuginfo_flags debuginfo;
@@ -54,6 +55,7 @@ struct server_flags {
 		OBJECT_FLAGS_OPTIONS(type, server.object),                                         \
 		OPTION_AT(OBJECT_SINGLE_WRITER, offsetof(type, server.object_single_writer)),      \
 		OPTION_AT(REQUEST_MEMORY, offsetof(type, server.request_memory)),                  \
+		OPTION_AT(SERIES_LABEL_VALUES, offsetof(type, server.series_label_values)),        \
 		OPTION_AT(QUERY_MEMORY, offsetof(type, server.query_memory)),                      \
 		OPTION_AT(SERVER_DEBUGINFO_PATH, offsetof(type, server.debuginfo_path)),           \
 		OPTION_AT(DEBUGINFO_RETENTION_TIME,                                                \

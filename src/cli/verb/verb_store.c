@@ -11,13 +11,16 @@
 
 #define TIME_BYTES 32
 
+#define VALUE_SHOWN_BYTES 40
+
 struct store_verb_options {
 	struct verb_common common;
-	bool json;
+	bool json, labels;
 };
 
 static const struct option verify_options[] = { VERB_COMMON_OPTIONS };
 static const struct option stat_options[] = {
+	OPTION_AT(STAT_LABELS, offsetof(struct store_verb_options, labels)),
 	OPTION_AT(JSON, offsetof(struct store_verb_options, json)),
 	VERB_COMMON_OPTIONS,
 };
@@ -38,7 +41,9 @@ static const struct option_verb stat_spec = {
 	.operands = "DIR",
 	.summary = "show how much a storage directory holds",
 	.details = "Counts rows, reports, series, stacks and bytes. The server may be running.\n"
-		   "Stacks are those of all parts; distinct: each once.",
+		   "Stacks are those of all parts; distinct: each once.\n"
+		   "With --labels, a line per label of series, those with most values first: such\n"
+		   "labels make most series.",
 	.options = stat_options,
 	.options_count = VERB_COUNT_OF(stat_options),
 };
@@ -133,6 +138,76 @@ static void print_json(const struct store_stat *stat, const struct store_deletes
 	strbuf_free(&text);
 }
 
+static void print_labels(const struct store_labels *labels)
+{
+	printf("%-28s %10s %10s %12s %14s  %s\n", "LABEL", "VALUES", "SERIES", "REPORTS", "ROWS",
+	       "MOST ROWS");
+	for (size_t i = 0; i < labels->count; i++) {
+		const struct store_label *label = &labels->items[i];
+		uint64_t rows = label->rows ? label->rows : 1;
+
+		printable_print(stdout, "%-28s %10llu %10llu %12llu %14llu  %.*s (%.0f%%)\n",
+				label->name, (unsigned long long)label->values,
+				(unsigned long long)label->series,
+				(unsigned long long)label->reports, (unsigned long long)label->rows,
+				VALUE_SHOWN_BYTES, label->largest,
+				100.0 * (double)label->largest_rows / (double)rows);
+	}
+	printf("%llu series in all\n", (unsigned long long)labels->series);
+}
+
+static void print_labels_json(const struct store_labels *labels)
+{
+	struct strbuf text = { 0 };
+	struct json json;
+
+	json_begin(&json, &text);
+	json_open_object(&json);
+	json_put_key(&json, "series");
+	json_put_uint(&json, labels->series);
+	json_put_key(&json, "labels");
+	json_open_array(&json);
+	for (size_t i = 0; i < labels->count; i++) {
+		const struct store_label *label = &labels->items[i];
+
+		json_open_object(&json);
+		json_put_key(&json, "name");
+		json_put_text(&json, label->name);
+		json_put_key(&json, "values");
+		json_put_uint(&json, label->values);
+		json_put_key(&json, "series");
+		json_put_uint(&json, label->series);
+		json_put_key(&json, "reports");
+		json_put_uint(&json, label->reports);
+		json_put_key(&json, "rows");
+		json_put_uint(&json, label->rows);
+		json_put_key(&json, "largest");
+		json_put_text(&json, label->largest);
+		json_put_key(&json, "largest_rows");
+		json_put_uint(&json, label->largest_rows);
+		json_close_object(&json);
+	}
+	json_close_array(&json);
+	json_close_object(&json);
+	printf("%s\n", strbuf_text(&text));
+	strbuf_free(&text);
+}
+
+static int show_labels(struct store *store, bool as_json)
+{
+	struct store_labels labels;
+	struct err err;
+
+	if (store_count_labels(store, &labels, &err))
+		return verb_error(&verb_store_stat, &err);
+	if (as_json)
+		print_labels_json(&labels);
+	else
+		print_labels(&labels);
+	store_labels_free(&labels);
+	return VERB_OK;
+}
+
 static int run_stat(int argc, char **argv)
 {
 	struct store_verb_options values = { 0 };
@@ -150,8 +225,10 @@ static int run_stat(int argc, char **argv)
 	open.path = operands.items[0];
 	if (store_open(&open, &store, &err))
 		return verb_error(&verb_store_stat, &err);
-	if (store_stat(store, &stat, &err) ||
-	    store_count_stacks(store, &stat.stacks_distinct, &err)) {
+	if (values.labels) {
+		code = show_labels(store, values.json);
+	} else if (store_stat(store, &stat, &err) ||
+		   store_count_stacks(store, &stat.stacks_distinct, &err)) {
 		code = verb_error(&verb_store_stat, &err);
 	} else {
 		struct store_deletes deletes;

@@ -561,6 +561,7 @@ static int take(struct door *door, struct slice bytes, struct ingest_partial *pa
 		} else if (door->rejected) {
 			put_partial(partial, i, door->err->message);
 			repairs_count_rejected_profile();
+			*door->err = (struct err){ 0 }; /* the request goes on */
 			status = 0;
 		}
 	}

@@ -18,14 +18,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/tables.h"
+#include "server/ingest/label_guard.h"
 
 struct ingest_limits {
 	size_t decompressed_bytes_max;
-	size_t samples_max;	 /* per request */
-	size_t stack_depth_max;	 /* frames; deeper stacks keep the leaf side and a marker frame */
-	size_t string_bytes_max; /* longer ones are cut (at a UTF-8 boundary) and counted */
-	size_t labels_max;	 /* per series */
-	size_t moments_max;	 /* times and links of samples, per report; 0 = none kept */
+	size_t samples_max;	   /* per request */
+	size_t stack_depth_max;	   /* frames; deeper stacks keep the leaf side and a marker frame */
+	size_t string_bytes_max;   /* longer ones are cut (at a UTF-8 boundary) and counted */
+	size_t labels_max;	   /* per series */
+	size_t moments_max;	   /* times and links of samples, per report; 0 = none kept */
+	struct label_guard *guard; /* of series' labels; NULL: none */
 };
 extern const struct ingest_limits ingest_limits_default;
 

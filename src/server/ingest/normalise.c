@@ -236,8 +236,26 @@ static uint32_t without_empty(struct label *labels, uint32_t count)
 	return kept;
 }
 
+/* Before the tenant's own label is added. */
+static int check_guard(const struct normaliser *n, struct err *err)
+{
+	struct label_guard_pair pairs[TABLES_LABELS_PER_SET_MAX];
+	struct tables_view view;
+
+	if (!n->limits->guard || n->problem)
+		return 0;
+	view = tables_view_of(n->into);
+	for (uint32_t i = 0; i < n->labels_count; i++)
+		pairs[i] = (struct label_guard_pair){ tables_text(&view, n->labels[i].name),
+						      tables_text(&view, n->labels[i].value) };
+	return label_guard_check(n->limits->guard, n->tenant, pairs, n->labels_count,
+				 clock_monotonic_ns(), err);
+}
+
 int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
 {
+	int rc;
+
 	if (n->labels_overflow)
 		return err_set(err, ERR_LIMIT, "take profile: its series has more than %zu labels",
 			       n->limits->labels_max);
@@ -246,6 +264,9 @@ int normalise_labels_end(struct normaliser *n, uint32_t *ret, struct err *err)
 		return err_set(err, ERR_LIMIT,
 			       "take profile: with its tenant, its series has more than %u labels",
 			       TABLES_LABELS_PER_SET_MAX);
+	rc = check_guard(n, err);
+	if (rc)
+		return rc;
 	if (n->tenant.len)
 		n->labels[n->labels_count++] = (struct label){
 			.name = checked(n,

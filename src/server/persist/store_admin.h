@@ -74,4 +74,27 @@ MUST_USE int store_scrub(struct store *store, bool *ret_more, struct err *err);
  */
 MUST_USE int store_count_stacks(struct store *store, uint64_t *ret, struct err *err);
 
+/* One label of series. */
+struct store_label {
+	char *name;
+	uint64_t values;	/* different ones */
+	uint64_t series;	/* different sets of labels that have it */
+	uint64_t reports, rows; /* of all these */
+	char *largest;		/* the value that has most rows, */
+	uint64_t largest_rows;
+};
+
+struct store_labels {
+	struct store_label *items; /* those with most values first */
+	size_t count;
+	uint64_t series; /* different sets of labels, also those without any */
+};
+
+/*
+ * Reads the heads of all blocks: a second for some ten million reports. What cannot be read is left
+ * out. Free with store_labels_free.
+ */
+MUST_USE int store_count_labels(struct store *store, struct store_labels *ret, struct err *err);
+void store_labels_free(struct store_labels *labels);
+
 #endif

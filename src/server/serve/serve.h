@@ -36,6 +36,7 @@ struct targets;	       /* targets.h */
 struct admission;      /* admission.h */
 struct scrape_taken;   /* server/scrape/scrape.h */
 struct write_pool;     /* writing.h: buffers of running writes */
+struct label_guard;    /* server/ingest/label_guard.h */
 
 struct serve {
 	struct store *store;
@@ -43,6 +44,7 @@ struct serve {
 	struct debuginfo *debuginfo;
 	struct budget *memory; /* pays for what requests become */
 	struct write_pool *writes;
+	struct label_guard *guard; /* of what is written; NULL: none */
 	struct query_pool queries; /* memory of all queries */
 	struct index_cache *indexes;
 	struct active_queries *active;

@@ -102,6 +102,9 @@ static int take_otlp(struct writing *writing, struct slice body, struct net_resp
 		rc = writing_append(writing);
 	if (rc)
 		return rc;
+	writing->rejected = (uint64_t)partial.rejected_profiles;
+	if (partial.rejected_profiles)
+		(void)err_set(&writing->partial, ERR_INVALID, "%s", partial.message);
 	put_partial(&response->body,
 		    partial.rejected_profiles + result->reports_late + result->reports_future,
 		    partial.message[0] ? partial.message : result->refused);

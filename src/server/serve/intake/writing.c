@@ -184,8 +184,11 @@ static void note(const struct writing *writing)
 				       .sender = net_request_header(request, "user-agent"),
 				       .bytes = request->body.len,
 				       .reports = result->reports_stored,
-				       .refused = result->reports_late + result->reports_future,
-				       .err = writing->err.code ? &writing->err : NULL };
+				       .refused = result->reports_late + result->reports_future +
+						  writing->rejected,
+				       .err = writing->err.code	      ? &writing->err
+					      : writing->partial.code ? &writing->partial
+								      : NULL };
 	struct tables_view view;
 
 	if (writing->protocol == WRITING_SCRAPE) /* has a list of its own */
@@ -211,6 +214,7 @@ int writing_begin(struct writing *writing, struct serve *serve, const struct net
 				     .request = request,
 				     .protocol = protocol,
 				     .limits = ingest_limits_default };
+	writing->limits.guard = serve->guard;
 	if (serve->no_moments)
 		writing->limits.moments_max = 0;
 	metric_add(&requests[protocol], 1);

@@ -44,7 +44,9 @@ struct writing {
 	struct budget *budget;		/* pays for this request */
 	struct ingest_limits limits;
 	struct append_result result;
-	struct err err; /* of the first step that failed; code 0: none did */
+	struct err err;	    /* of the first step that failed; code 0: none did */
+	struct err partial; /* what was rejected of a request that was taken; code 0: nothing */
+	uint64_t rejected;  /* profiles, besides those that `result` counts */
 };
 
 /* ERR_INVALID: the request names a tenant wrongly. In any case writing_end must follow. */
