@@ -68,6 +68,8 @@ static const struct role roles[PRIVILEGE_ROLES] = {
 	[PRIVILEGE_FILE_WORKER] = { TO_READ_PROCESSES | TO_OPEN_MAPPED,
 				    NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
 					    NO_CHANGE | NO_IDENTITY | NO_PROCESS },
+	[PRIVILEGE_SOURCES] = { 0, NO_SYSTEM | NO_MOUNT | NO_EXEC | NO_PROFILING | NO_NETWORK |
+					   NO_CHANGE | NO_IDENTITY | NO_PROCESS },
 	/* KILL: the server is another user's. */
 	[PRIVILEGE_UP] = { BIT(CAP_KILL) | TO_SAMPLE | TO_READ_PROCESSES | TO_OPEN_MAPPED |
 				   TO_START_AGENT,
@@ -386,7 +388,8 @@ int privilege_enter(enum privilege_role role, const struct privilege_user *user,
 	return 0;
 }
 
-bool privilege_find_user(const char *name, struct privilege_user *ret)
+/* By its name, or by its number where `name` is NULL. */
+static bool find_entry(const char *name, uid_t uid, struct privilege_user *ret)
 {
 	FILE *file = fopen("/etc/passwd", "re");
 	struct passwd entry = { 0 }, *found = NULL;
@@ -394,10 +397,20 @@ bool privilege_find_user(const char *name, struct privilege_user *ret)
 	bool known = false;
 
 	while (file && !known && !fgetpwent_r(file, &entry, text, sizeof(text), &found))
-		known = !strcmp(entry.pw_name, name);
+		known = name ? !strcmp(entry.pw_name, name) : entry.pw_uid == uid;
 	if (file)
 		fclose(file);
 	if (known)
 		*ret = (struct privilege_user){ entry.pw_uid, entry.pw_gid };
 	return known;
+}
+
+bool privilege_find_user(const char *name, struct privilege_user *ret)
+{
+	return find_entry(name, 0, ret);
+}
+
+bool privilege_find_uid(uid_t uid, struct privilege_user *ret)
+{
+	return find_entry(NULL, uid, ret);
 }

@@ -19,6 +19,7 @@ enum privilege_role {
 	PRIVILEGE_AGENT_ADMIN,	/* the same, on kernels that refuse it without CAP_SYS_ADMIN */
 	PRIVILEGE_FILE_STARTER, /* forks file workers */
 	PRIVILEGE_FILE_WORKER,	/* opens files of other processes */
+	PRIVILEGE_SOURCES,	/* opens files as the user that it is */
 	PRIVILEGE_UP,		/* watches server and agent, starts the agent again */
 	PRIVILEGE_SERVER,
 	PRIVILEGE_SERVER_OF_ROOT, /* stays root, with root's rights over files */
@@ -55,5 +56,6 @@ void privilege_names(uint64_t capabilities, struct strbuf *out);
 
 /* A user of this host by its entry in /etc/passwd; false when there is none. */
 MUST_USE bool privilege_find_user(const char *name, struct privilege_user *ret);
+MUST_USE bool privilege_find_uid(uid_t uid, struct privilege_user *ret);
 
 #endif

@@ -14,8 +14,9 @@
 #define STATUS_BYTES_MAX 8192u
 
 /* What firn's processes call themselves. */
-static const char *const names[] = { "firn",	   "firn-agent",     "firn-server",  "firn-starter",
-				     "firn-files", "firn-far-files", "firn-symbols", "firn-code" };
+static const char *const names[] = { "firn",	     "firn-agent", "firn-server",
+				     "firn-starter", "firn-files", "firn-far-files",
+				     "firn-symbols", "firn-code",  "firn-sources" };
 
 /* The text behind "FIELD:\t" up to the end of its line; false when there is no such line. */
 static bool find_field(const char *status, const char *field, struct slice *ret)

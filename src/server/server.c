@@ -16,6 +16,7 @@
 #include "net/s3/s3.h"
 #include "server/access/access.h"
 #include "server/debuginfo/distribution.h"
+#include "server/debuginfo/local_source.h"
 #include "server/ingest/label_guard.h"
 #include "server/query/index/index_cache.h"
 #include "server/scrape/scrape.h"
@@ -352,6 +353,9 @@ int server_start(const struct server_options *options, struct server **ret, stru
 		rc = read_hosts(server, options, err);
 	if (!rc)
 		rc = open_parts(server, options, err);
+	if (options->source_channel)
+		server->serve.local_source = local_source_new(options->source_channel);
+	server->serve.local_source_uid = options->source_uid;
 	if (!rc && options->config_file)
 		rc = start_scraping(server, options, err);
 	if (!rc)
@@ -360,6 +364,7 @@ int server_start(const struct server_options *options, struct server **ret, stru
 		server_stop(server);
 		return rc;
 	}
+	atomic_store(&server->serve.port, net_server_port(server->net));
 	atomic_store(&server->serve.ready, true);
 	log_info("server", "ready", "port=%u storage=%s", server_port(server),
 		 options->storage_path);
@@ -390,6 +395,7 @@ void server_stop(struct server *server)
 	net_server_stop(server->net, STOP_GRACE_NS);
 	scrape_stop(server->serve.scrape);
 	debuginfo_close(server->serve.debuginfo);
+	local_source_free(server->serve.local_source);
 	resolver_free(server->serve.resolver);
 	store_close(server->serve.store);
 	if (server->bucket)

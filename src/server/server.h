@@ -6,6 +6,8 @@
 #ifndef FIRN_SERVER_SERVER_H
 #define FIRN_SERVER_SERVER_H
 
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "base/slice.h"
 
@@ -49,6 +51,8 @@ struct server_options {
 	uint64_t debuginfod_bytes_max;	 /* likewise */
 	const char *const *source_paths; /* folders whose source files may be shown */
 	size_t source_paths_count;
+	int source_channel; /* to a reader of local_source.h; 0: none; stays the caller's */
+	uid_t source_uid;   /* whose process that is: files are shown to him alone */
 	const struct store_tenant_limit *tenant_limits;
 	size_t tenant_limits_count;
 	bool (*is_stopping)(void); /* looked at while the store is opened: ERR_CANCELLED; or NULL */

@@ -137,12 +137,15 @@ test("100,000 lines open at the hottest, its lines add up to the function, and f
 	}));
 
 test("without source: values by line, and how to send it, with the build ID",
-	() => withPage({}, async (page, complaints) => {
+	() => withPage({ permissions: ["clipboard-read", "clipboard-write"] }, async (page, complaints) => {
 	await openHot(page, "sourceless");
 	await pane(page).getByRole("button", { name: "Source" }).click();
 	const note = page.getByRole("note");
 	await note.getByText(/firn debuginfo upload --source/).waitFor();
 	assert.ok((await note.textContent()).includes(built.sourceless.buildId));
+	await note.getByRole("button", { name: "Copy command" }).click();
+	const copied = await page.evaluate(() => navigator.clipboard.readText());
+	assert.match(copied, /^firn debuginfo upload --server http:\/\/\S+ --source \/\S+ \/\S+$/);
 	assert.deepEqual(await heat(page.getByRole("table", { name: "Source of hot" })), HEAT);
 	/* That a file is not there is all that the browser has to say. */
 	assert.ok(complaints.splice(0).every((said) => said.includes("status of 404")));

@@ -26,6 +26,8 @@
 #include "cli/flags/client_flags.h"
 #include "cli/flags/server_flags.h"
 #include "cli/server_process.h"
+#include "cli/source_process.h"
+#include "net/server.h"
 
 #define OWN_TOKEN_BYTES 32u
 #define RESTART_PAUSE_FIRST_NS CLOCK_NS_PER_S
@@ -43,6 +45,7 @@ struct up_verb_options {
 	struct option_size unwind_memory;
 	const char *user;
 	unsigned frequency_hz;
+	bool no_local_sources;
 };
 
 static const struct option options[] = {
@@ -51,6 +54,7 @@ static const struct option options[] = {
 	OPTION_AT(NODE, offsetof(struct up_verb_options, node)),
 	OPTION_AT(AGENT_CONFIG_PATH, offsetof(struct up_verb_options, agent_config_path)),
 	OPTION_AT(SAMPLE_LABELS, offsetof(struct up_verb_options, sample_labels)),
+	OPTION_AT(NO_LOCAL_SOURCES, offsetof(struct up_verb_options, no_local_sources)),
 	OPTION_AT(UP_USER, offsetof(struct up_verb_options, user)),
 	OPTION_AT(UNWIND_CACHE_PATH, offsetof(struct up_verb_options, unwind_cache_path)),
 	OPTION_AT(UNWIND_MEMORY, offsetof(struct up_verb_options, unwind_memory)),
@@ -75,6 +79,7 @@ static const struct option_verb spec = {
 struct up {
 	const struct up_verb_options *values;
 	struct server_process server;
+	struct source_process sources;
 	pid_t agent;		  /* 0 = not running */
 	int64_t agent_started_ns; /* monotonic */
 	int64_t pause_ns;	  /* before the next start */
@@ -291,6 +296,23 @@ static const char *make_own_token(void)
 	return token;
 }
 
+/*
+ * Whoever asks is on this host, and known by the kernel (net/peer_user.h). Pages of another origin
+ * would read what the user may.
+ */
+static int start_sources(struct up *up, struct server_options *start, struct err *err)
+{
+	int code;
+
+	if (up->values->no_local_sources || start->web_cors_origin ||
+	    !net_address_is_loopback(start->http_address))
+		return 0;
+	code = source_process_start(&up->sources, err);
+	start->source_channel = up->sources.channel;
+	start->source_uid = up->sources.uid;
+	return code;
+}
+
 static int run(int argc, char **argv)
 {
 	struct up_verb_options values = { 0 };
@@ -313,7 +335,12 @@ static int run(int argc, char **argv)
 	start.is_stopping = verb_is_stopping;
 	code = binary_channel_open(ends, &err);
 	if (!code)
+		code = start_sources(&up, &start, &err);
+	if (!code)
 		code = server_process_start(&start, values.user, ends[0], &up.server, &err);
+	source_process_leave(&up.sources);
+	if (code)
+		source_process_stop(&up.sources);
 	if (code == -ERR_CANCELLED)
 		return VERB_OK;
 	if (code)
@@ -322,6 +349,7 @@ static int run(int argc, char **argv)
 	privileged = may_profile();
 	if (privilege_enter(PRIVILEGE_UP, NULL, &err)) {
 		server_process_stop(&up.server);
+		source_process_stop(&up.sources);
 		return verb_error(&verb_up, &err);
 	}
 	if (privileged)
@@ -330,6 +358,7 @@ static int run(int argc, char **argv)
 	asked = watch(&up, privileged);
 	stop_agent(&up);
 	server_process_stop(&up.server);
+	source_process_stop(&up.sources);
 	return asked ? VERB_OK : VERB_ERROR;
 }
 

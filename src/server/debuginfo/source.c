@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "server/debuginfo/debuginfo_int.h"
 #include "server/debuginfo/debuginfod.h"
+#include "server/debuginfo/local_source.h"
 #include "server/debuginfo/source_tar.h"
 
 #define READ_BYTES ((size_t)256 * 1024)
@@ -141,31 +142,37 @@ static int check_query(struct slice build_id, struct slice path,
 	return 0;
 }
 
-int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
-		const struct slice *tenant, int64_t until_ns, struct strbuf *out,
+int source_find(struct debuginfo *debuginfo, const struct source_wanted *wanted, struct strbuf *out,
 		const char **ret_from, struct err *err)
 {
 	struct debuginfod *debuginfod = atomic_load(&debuginfo->debuginfod);
+	bool is_own = !wanted->tenant || !wanted->tenant->len;
 	char id[ELF_BUILD_ID_TEXT_BYTES] = "";
 	struct strbuf why = { 0 };
 	const char *from = "upload";
-	int rc = check_query(build_id, path, id, err);
+	int rc = check_query(wanted->build_id, wanted->path, id, err);
 
 	if (rc)
 		return rc;
 	strbuf_clear(out);
 	if (id[0])
-		rc = find_uploaded(debuginfo, slice_of(id), path, tenant, out, &why, err);
-	if (!rc && (!tenant || !tenant->len)) {
+		rc = find_uploaded(debuginfo, slice_of(id), wanted->path, wanted->tenant, out, &why,
+				   err);
+	if (!rc && is_own) {
 		from = "local";
-		rc = find_local(debuginfo, path, out, &why, err);
+		rc = find_local(debuginfo, wanted->path, out, &why, err);
 	}
+	if (!rc && is_own && wanted->local &&
+	    local_source_read(wanted->local, wanted->path, wanted->until_ns, out, &why))
+		rc = SOURCE_TAR_FOUND;
 	if (!rc && id[0] && debuginfod) {
 		from = "debuginfod";
-		rc = debuginfod_source(debuginfod, slice_of(id), path, until_ns, out, &why, err);
+		rc = debuginfod_source(debuginfod, slice_of(id), wanted->path, wanted->until_ns,
+				       out, &why, err);
 	}
 	if (!rc)
-		rc = err_set(err, ERR_NOT_FOUND, "source file \"%.*s\": %s", SLICE_FMT(path),
+		rc = err_set(err, ERR_NOT_FOUND, "source file \"%.*s\": %s",
+			     SLICE_FMT(wanted->path),
 			     why.len ? strbuf_text(&why) : "nothing is known of its build id");
 	strbuf_free(&why);
 	if (rc < 0)

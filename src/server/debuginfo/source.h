@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source - the text of source files: from the archive (source_tar.h) that was uploaded for a build
- * id, from the folders of this host that may be read, from debuginfod.
+ * id, from the folders of this host that may be read, from where it is on this host when who asks
+ * may read it there (local_source.h), from debuginfod.
  *
  * Below a folder of options.source_paths the path itself is looked for, without its leading "/",
  * then what is left of it when its first folders are taken away, down to a folder and a name; and
@@ -16,15 +17,24 @@
 
 #define SOURCE_PATH_BYTES_MAX 4096
 
+struct local_source;
+
 /*
- * The text into `out`; *ret_from says from where. Blocks, for debuginfod at most until until_ns
- * (monotonic). ERR_NOT_FOUND tells where it was looked for; ERR_LIMIT when it is too large;
- * ERR_INVALID for what is no path or build id. Any thread. `tenant` (NULL: there are none) sees
- * archives that he sent himself, and what debuginfod servers give to everybody; the folders of this
- * host are the tenant ""'s.
+ * `tenant` (NULL: there are none) sees archives that he sent himself, and what debuginfod servers
+ * give to everybody; the files of this host are the tenant ""'s.
  */
-int source_find(struct debuginfo *debuginfo, struct slice build_id, struct slice path,
-		const struct slice *tenant, int64_t until_ns, struct strbuf *out,
+struct source_wanted {
+	struct slice build_id, path;
+	const struct slice *tenant;
+	struct local_source *local; /* reads this host's files for who asks; NULL: not for him */
+	int64_t until_ns;	    /* monotonic; for local and debuginfod */
+};
+
+/*
+ * The text into `out`; *ret_from says from where. Blocks. ERR_NOT_FOUND tells where it was looked
+ * for; ERR_LIMIT when it is too large; ERR_INVALID for what is no path or build id. Any thread.
+ */
+int source_find(struct debuginfo *debuginfo, const struct source_wanted *wanted, struct strbuf *out,
 		const char **ret_from, struct err *err);
 
 #endif

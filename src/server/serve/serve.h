@@ -20,6 +20,8 @@
 #ifndef FIRN_SERVER_SERVE_SERVE_H
 #define FIRN_SERVER_SERVE_SERVE_H
 
+#include <sys/types.h>
+
 #include "net/server.h"
 #include "server/debuginfo/debuginfo.h"
 #include "server/persist/store.h"
@@ -34,6 +36,7 @@ struct active_queries; /* active_queries.h */
 struct coalesce;       /* coalesce.h */
 struct targets;	       /* targets.h */
 struct admission;      /* admission.h */
+struct local_source;   /* server/debuginfo/local_source.h */
 struct scrape_taken;   /* server/scrape/scrape.h */
 struct write_pool;     /* writing.h: buffers of running writes */
 struct label_guard;    /* server/ingest/label_guard.h */
@@ -42,7 +45,10 @@ struct serve {
 	struct store *store;
 	struct resolver *resolver;
 	struct debuginfo *debuginfo;
-	struct budget *memory; /* pays for what requests become */
+	struct local_source *local_source; /* server/debuginfo/local_source.h; NULL: none */
+	uid_t local_source_uid;		   /* who is shown files of this host */
+	_Atomic unsigned port;		   /* that we listen on, once we do */
+	struct budget *memory;		   /* pays for what requests become */
 	struct write_pool *writes;
 	struct label_guard *guard; /* of what is written; NULL: none */
 	struct query_pool queries; /* memory of all queries */

@@ -735,8 +735,10 @@ static int find_source(struct world *world, unsigned char id, const char *path, 
 	char text[41];
 	const char *from;
 
-	return source_find(world->debuginfo, id_of(id, text), slice_of(path), NULL, 0, out, &from,
-			   err);
+	return source_find(
+		world->debuginfo,
+		&(struct source_wanted){ .build_id = id_of(id, text), .path = slice_of(path) }, out,
+		&from, err);
 }
 
 static void sources_are_found_by_their_path(void **state)

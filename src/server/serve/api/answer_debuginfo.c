@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "base/printable.h"
 #include "codec/wire/json.h"
+#include "net/peer_user.h"
 #include "server/debuginfo/distribution.h"
+#include "server/debuginfo/local_source.h"
 #include "server/debuginfo/source.h"
 #include "server/serve/serve.h"
 #include "server/serve/tenant.h"
@@ -510,10 +512,32 @@ void answer_consent(void *context, const struct net_request *request, struct net
 		put_consent(serve, response);
 }
 
+/*
+ * The reader of this host's files, when the request comes from the user whose rights it has: by a
+ * connection of a process of his on this host, and by no proxy, which would ask for others.
+ */
+static struct local_source *local_source_for(struct serve *serve, const struct net_request *request)
+{
+	static const char *const of_proxies[] = { "forwarded", "via", "x-forwarded-for",
+						  "x-forwarded-host", "x-real-ip" };
+	uid_t uid;
+
+	if (!serve->local_source)
+		return NULL;
+	for (size_t i = 0; i < sizeof(of_proxies) / sizeof(*of_proxies); i++)
+		if (net_request_header(request, of_proxies[i]).len)
+			return NULL;
+	return peer_user_find(request->peer, atomic_load(&serve->port), &uid) &&
+			       uid == serve->local_source_uid
+		       ? serve->local_source
+		       : NULL;
+}
+
 void answer_source(void *context, const struct net_request *request, struct net_response *response)
 {
 	struct strbuf build_id = { 0 }, file = { 0 };
 	struct serve *serve = context;
+	struct source_wanted wanted;
 	struct slice tenant;
 	const char *from;
 	struct err err;
@@ -521,10 +545,12 @@ void answer_source(void *context, const struct net_request *request, struct net_
 	net_request_parameter(request, "build_id", 0, &build_id);
 	net_request_parameter(request, "file", 0, &file);
 	response->content_type = "text/plain; charset=utf-8";
+	wanted = (struct source_wanted){ strbuf_slice(&build_id), strbuf_slice(&file),
+					 serve->tenants ? &tenant : NULL,
+					 local_source_for(serve, request),
+					 clock_monotonic_ns() + SOURCE_PATIENCE_NS };
 	if (tenant_of(serve, request, &tenant, &err) ||
-	    source_find(serve->debuginfo, strbuf_slice(&build_id), strbuf_slice(&file),
-			serve->tenants ? &tenant : NULL, clock_monotonic_ns() + SOURCE_PATIENCE_NS,
-			&response->body, &from, &err)) {
+	    source_find(serve->debuginfo, &wanted, &response->body, &from, &err)) {
 		strbuf_clear(&response->body);
 		net_response_error(request, response, &err);
 	} else { /* whatever is in it, a browser is to show it and do nothing else */

@@ -366,12 +366,16 @@ static int put_source(struct query_request *query, const struct rpc_report *rpc,
 		      const struct tree *tree, struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = { .file = rpc->file, .build_id = rpc->build_id };
+	const struct source_wanted sought = { .build_id = rpc->build_id,
+					      .path = rpc->file,
+					      .tenant =
+						      query->serve->tenants ? &query->tenant : NULL,
+					      .until_ns =
+						      clock_monotonic_ns() + SOURCE_PATIENCE_NS };
 	struct strbuf text = { 0 };
 	struct lines lines;
 	const char *from;
-	int rc = source_find(query->serve->debuginfo, rpc->build_id, rpc->file,
-			     query->serve->tenants ? &query->tenant : NULL,
-			     clock_monotonic_ns() + SOURCE_PATIENCE_NS, &text, &from, err);
+	int rc = source_find(query->serve->debuginfo, &sought, &text, &from, err);
 
 	if (rc && (rpc->source_only || rc != -ERR_NOT_FOUND)) {
 		strbuf_free(&text);

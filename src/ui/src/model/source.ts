@@ -10,6 +10,18 @@ export interface SourceRow {
 	origin: string;
 }
 
+/* As one word of a shell. */
+function shellWord(text: string): string {
+	return /^[\w+./:=@-]+$/.test(text) && !text.startsWith("-") ? text : `'${text.replace(/'/g, "'\\''")}'`;
+}
+
+/* Sends the folder of a source file, from the host that has it, to this server. */
+export function sourceUpload(server: string, file: string, program: string): string {
+	const folder = file.slice(0, Math.max(1, file.lastIndexOf("/")));
+	const words = [server, folder, program || "PROGRAM"].map(shellWord);
+	return `firn debuginfo upload --server ${words[0]} --source ${words[1]} ${words[2]}`;
+}
+
 /* Without a text, only the lines that have values; line 0, which is no line, comes first. */
 export function sourceRows(
 	text: string | null, values: readonly (readonly [line: number, self: number, total: number])[],

@@ -8,7 +8,7 @@ import { paneOpen, paneTab } from "../../state/preferences";
 import { selectNode } from "../../state/reading";
 import { lazy } from "../../kit/lazy";
 
-const NamesOffer = lazy(() => import("./names").then((view) => view.NamesOffer), false);
+const NamesOffer = lazy(() => import("./names_offer").then((view) => view.NamesOffer), false);
 
 /* What is asked of the reader is not urgent, and its code no part of the first load. */
 const LATER_MS = 5_000;

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* names - how names that are missing may come: the offer in the status line, and all of it in the side pane. */
+/* names - in the side pane: how names that are missing may come. */
 import type { JSX } from "preact";
 import { ConsentView } from "../pages/consent";
 import { PageLink } from "../pages/menu";
-import { followConsent, isAsked } from "../../state/consent";
-
-followConsent();
-
-export function NamesOffer({ onShow }: { onShow(): void }): JSX.Element | null {
-	return isAsked.value ? (
-		<button type="button" class="status-offer" onClick={onShow}>Fetch names?</button>
-	) : null;
-}
 
 export function NamesToCome(): JSX.Element {
 	return (

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Icon } from "../../kit/icons";
+import { Copy } from "../../kit/copy";
 
 export interface Answer<T> {
 	/* The last one; null until the first is there. */
@@ -75,24 +75,10 @@ export function Answered<T>({
 }
 
 export function Copyable({ text, what }: { text: string; what: string }): JSX.Element {
-	const done = useSignal(false);
-	const copy = () =>
-		void navigator.clipboard?.writeText(text).then(() => {
-			done.value = true;
-			setTimeout(() => (done.value = false), 1200);
-		});
 	return (
 		<span class="copyable">
 			<code>{text}</code>
-			<button
-				type="button"
-				class="icon-button"
-				aria-label={`Copy ${what}`}
-				title={`Copy ${what}`}
-				onClick={copy}
-			>
-				<Icon name={done.value ? "check" : "copy"} />
-			</button>
+			<Copy text={text} what={what} />
 		</span>
 	);
 }

@@ -1,10 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 /* consent - whether the distribution's servers may be asked for names, and what came of it. */
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { Consent } from "../../data/operations";
+import { useEffect } from "preact/hooks";
+import { type Consent, answerConsent } from "../../data/operations";
 import { formatCount } from "../../model/quantity";
-import { answer, consent, refusal } from "../../state/consent";
+import { consent, readConsent } from "../../state/consent";
 import "./consent.css";
+
+const UNDER_WAY_MS = 2_000;
+const EVERY_MS = 30_000;
+
+/* Why an answer was not taken. */
+const refusal = signal("");
+const answers = signal(0);
+
+async function answer(yes: boolean): Promise<void> {
+	try {
+		consent.value = await answerConsent(yes ? "yes" : "no");
+		refusal.value = "";
+	} catch (error) {
+		refusal.value = error instanceof Error ? error.message : String(error);
+	}
+	answers.value++;
+}
+
+function isUnderWay(known: Consent | null): boolean {
+	return known?.offer.consent !== "no" && (known?.progress.waiting ?? 0) + (known?.progress.fetching ?? 0) > 0;
+}
+
+/* Reads it again and again until the returned function is called. What was answered takes a moment to begin. */
+function followConsent(): () => void {
+	const stop = new AbortController();
+	let timer = 0;
+	const look = async () => {
+		if (!document.hidden)
+			await readConsent(stop.signal);
+		if (!stop.signal.aborted && consent.peek()?.offer.consent !== "not offered")
+			timer = window.setTimeout(look, isUnderWay(consent.peek()) ? UNDER_WAY_MS : EVERY_MS);
+	};
+	timer = window.setTimeout(look, answers.peek() ? UNDER_WAY_MS : 0);
+	return () => {
+		stop.abort();
+		clearTimeout(timer);
+	};
+}
 
 const hostOf = (server: string) => (URL.canParse(server) ? new URL(server).host : server);
 
@@ -78,6 +118,7 @@ function Refused({ servers }: { servers: string[] }): JSX.Element {
 
 export function ConsentView(): JSX.Element | null {
 	const known = consent.value;
+	useEffect(followConsent, [answers.value]);
 	if (!known || known.offer.consent === "not offered")
 		return null;
 	const { consent: state, servers } = known.offer;

@@ -2,11 +2,9 @@
 /* debuginfo - symbols: what is missing and how to send it, what is coming, what is here. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
 import { type Debuginfo, fetchDebuginfo } from "../../data/operations";
 import { formatBytes, formatCount, formatPercent } from "../../model/quantity";
 import { dayOf, describeAge } from "../../model/timerange";
-import { readConsent } from "../../state/consent";
 import { ConsentView } from "./consent";
 import { Answered, Copyable, PageTable, useAnswer } from "./answer";
 
@@ -243,7 +241,6 @@ function Here({ files }: { files: Debuginfo["files"] }): JSX.Element {
 
 export function DebuginfoPage(): JSX.Element {
 	const answer = useAnswer(fetchDebuginfo, EVERY_MS);
-	useEffect(() => readConsent(), []);
 	return (
 		<Answered answer={answer}>
 			{({ missing, coming, debuginfod, files }) => (

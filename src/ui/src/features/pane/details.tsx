@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* details - the side pane on what is selected: its values, its place, what it calls; else what is to be known. */
-import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import {
 	type Profile, childrenOf, depthOf, functionBuildId, functionFile, functionMapping, functionName,
@@ -10,29 +9,13 @@ import {
 	THIN_SAMPLES, formatCount, formatPercent, formatRate, formatSamples, formatValue, samplesOf,
 } from "../../model/quantity";
 import { unnamedText } from "../../model/doubts";
-import { Icon } from "../../kit/icons";
+import { Copy } from "../../kit/copy";
 import { changeTexts } from "../../state/changes";
 import { isLocal } from "../../state/local";
 import { cursor, focus, selectedFunction, top, widestOf, zoomTo } from "../../state/reading";
 import { profile, seconds, unit } from "../../state/session";
 import { DoubtsInFull } from "../doubts/doubts";
 import { NamesToCome } from "../doubts/names";
-
-function Copy({ text, what }: { text: string; what: string }): JSX.Element {
-	const done = useSignal(false);
-	const copy = () => {
-		void navigator.clipboard?.writeText(text).then(() => {
-			done.value = true;
-			setTimeout(() => (done.value = false), 1200);
-		});
-	};
-	return (
-		<button type="button" class="icon-button copy" aria-label={`Copy ${what}`} title={`Copy ${what}`}
-			onClick={copy}>
-			<Icon name={done.value ? "check" : "copy"} />
-		</button>
-	);
-}
 
 function Measure({ title, value, whole }: { title: string; value: number; whole: number }): JSX.Element {
 	const rate = formatRate(unit.value, value, seconds.value);

@@ -7,8 +7,9 @@ import {
 	ApiError, type InstructionsAnswer, type LinesAnswer, fetchInstructions, fetchLines, fetchSource,
 } from "../../data/api";
 import { formatPercent } from "../../model/quantity";
-import { sourceRows, type SourceRow } from "../../model/source";
+import { sourceRows, sourceUpload, type SourceRow } from "../../model/source";
 import { functionName, isRecursive } from "../../model/profile";
+import { Copy } from "../../kit/copy";
 import { Picker } from "../../kit/picker";
 import { isLocal } from "../../state/local";
 import { Find, foundRow, sought } from "./source_find";
@@ -128,7 +129,7 @@ effect(() => {
 		shown.value = { ...base, title: entry.file || entry.mapping, rows, heat, hot, note };
 	};
 	const missing = (error: Error) => {
-		const command = `firn debuginfo upload --source DIR ${entry.mapping || "PROGRAM"}`;
+		const command = sourceUpload(new URL(".", document.baseURI).href, entry.file, entry.mapping);
 		const known = error instanceof ApiError && error.status === 404;
 		const remedy = ` Build ID ${entry.build_id}. Send it: \`${command}\``;
 		show(null, known ? error.message + remedy : error.message);
@@ -167,7 +168,7 @@ function Note({ text }: { text: string }): JSX.Element | null {
 	const [before, command, after] = text.split("`");
 	return text ? (
 		<p class="no-symbols source-note" role="note">
-			{before}{command && <code>{command}</code>}{after}
+			{before}{command && <><code>{command}</code><Copy text={command} what="command" /></>}{after}
 		</p>
 	) : null;
 }
