@@ -3,9 +3,10 @@
  * screenshots - the pictures of docs/images, from a firn that profiles this host:
  *
  *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER [VIEW...]
+ *	FIRN_URL=http://127.0.0.1:7070/ node screenshots.mjs FOLDER NAME=QUERY...
  *
  * takes them, and of each VIEW named, once the program `busy` of the system tests runs there for five minutes and its
- * source was uploaded.
+ * source was uploaded; or the flame graph of each QUERY alone, as sender-NAME.png.
  * pngquant then makes them small: `pngquant --force --ext .png --speed 1 128 FOLDER/ui-*.png`.
  */
 import { mkdirSync } from "node:fs";
@@ -18,6 +19,8 @@ const browser = await launch();
 const TYPE = "on_cpu:samples:count:cpu:nanoseconds:delta";
 const query = (matchers = "") => `?query=${encodeURIComponent(TYPE + (matchers && `{${matchers}}`))}&live=0`;
 
+const senders = process.argv.slice(3).filter((text) => text.includes("="));
+
 async function take(name, options, place, prepare = async () => undefined) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 860 }, ...options });
 	const page = await context.newPage();
@@ -26,7 +29,7 @@ async function take(name, options, place, prepare = async () => undefined) {
 	await prepare(page);
 	await page.waitForFunction(() => !window.__firn.busy());
 	await settled(page);
-	await page.screenshot({ path: path.join(folder, `ui-${name}.png`) });
+	await page.screenshot({ path: path.join(folder, `${senders.length ? "sender" : "ui"}-${name}.png`) });
 	await context.close();
 	console.log(name);
 }
@@ -42,6 +45,14 @@ const source = async (page) => {
 	await page.getByRole("group", { name: "Side pane shows" }).getByRole("button", { name: "Source" }).click();
 	await page.getByRole("table", { name: "Source of spin" }).getByRole("row").first().waitFor();
 };
+
+for (const sender of senders) {
+	const [name, ...rest] = sender.split("=");
+	await take(name, { colorScheme: "light", viewport: { width: 1100, height: 480 } },
+		`?query=${encodeURIComponent(rest.join("="))}&live=0&from=now-15m&to=now&pane=0`, hover);
+}
+if (senders.length)
+	process.exit();
 
 /* As a host is opened first. */
 const host = `${query()}&group_by=comm`;

@@ -8,6 +8,7 @@ export interface Box {
 	self?: number;
 	flags?: number;
 	mapping?: string;
+	file?: string; /* a.c */
 	systemName?: string;
 	unresolved?: string;
 	kind?: number;
@@ -81,7 +82,7 @@ export function encode(root: Box, header: Record<string, unknown> = {}): ArrayBu
 		let fn = box.flags === 4 ? 0 : keys.indexOf(key);
 		if (fn < 0) {
 			fn = keys.push(key) - 1;
-			const texts = [box.name, "a.c", box.mapping ?? ""].map((text) => strings.id(text));
+			const texts = [box.name, box.file ?? "a.c", box.mapping ?? ""].map((text) => strings.id(text));
 			for (const value of [...texts, 0, box.kind ?? 1, 7])
 				leb(functions, value);
 			for (const text of [box.systemName, box.unresolved])

@@ -75,6 +75,15 @@ export function packageOf(name: string, kind: string, file: string): string {
 	return kind === "native" || kind === "unknown" || kind === "rust" ? "" : baseName(folder);
 }
 
+/* What an SDK sends of interpreted code names no binary: its file, else the package that its name begins with. */
+function withoutBinary(name: string, file: string): [string, string] {
+	if (file)
+		return [`file:${file}`, baseName(file)];
+	const parts = /^[\w$]+(\.[\w$<>]+)+/.exec(name)?.[0].split(".");
+	const prefix = parts && (parts.slice(0, -2).join(".") || parts[0]);
+	return prefix ? [`package:${prefix}`, prefix] : [UNKNOWN, "unknown"];
+}
+
 /* [key, label] of a function's category. */
 function categoryKey(profile: Profile, fn: number, by: ColourBy): [string, string] {
 	const { functions } = profile;
@@ -91,7 +100,7 @@ function categoryKey(profile: Profile, fn: number, by: ColourBy): [string, strin
 	const within = by === "package" ? packageOf(functionName(profile, fn), KINDS[kind] ?? "unknown", file) : "";
 	if (within)
 		return [`package:${within}`, within];
-	return mapping ? [`binary:${mapping}`, baseName(mapping)] : [UNKNOWN, "unknown"];
+	return mapping ? [`binary:${mapping}`, baseName(mapping)] : withoutBinary(functionName(profile, fn), file);
 }
 
 /*
