@@ -92,10 +92,13 @@ test("a binary has one colour, whoever else is there; of one name twice the fold
 });
 
 test("what has no binary is coloured by its file, else by what its name begins with", () => {
-	const named = { "java.util.Formatter.format": "java.util", "Shop.tax": "Shop", "java.util.ArrayList.<init>": "java.util",
-		"handle": "unknown", "0x1649 [farprogram]": "unknown", "operator<<": "unknown", "(idle)": "unknown" };
+	const named = {
+		"java.util.Formatter.format": "java.util", "Shop.tax": "Shop", "java.util.ArrayList.<init>": "java.util",
+		"handle": "unknown", "0x1649 [farprogram]": "unknown", "operator<<": "unknown", "(idle)": "unknown",
+	};
 	const children = [...Object.keys(named).map((name, at) => ({ name, self: 10 + at, kind: 0, file: "" })),
 		{ name: "checkout", self: 5, kind: 0, file: "/srv/shop.js" }];
 	const { categories, categoryOf } = colourProfile(profileOf({ name: "total", children }), "binary", new Map());
-	[...Object.values(named), "shop.js"].forEach((label, at) => assert.equal(categories[categoryOf[at + 1]!]!.label, label));
+	[...Object.values(named), "shop.js"].forEach((label, at) =>
+		assert.equal(categories[categoryOf[at + 1]!]!.label, label));
 });
