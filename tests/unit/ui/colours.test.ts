@@ -93,7 +93,8 @@ test("a binary has one colour, whoever else is there; of one name twice the fold
 
 test("what has no binary is coloured by its file, else by what its name begins with", () => {
 	const named = {
-		"java.util.Formatter.format": "java.util", "Shop.tax": "Shop", "java.util.ArrayList.<init>": "java.util",
+		"java.util.Formatter.format": "java.util",
+		"java.util.ArrayList.<init>": "java.util", "Shop.tax": "Shop",
 		"handle": "unknown", "0x1649 [farprogram]": "unknown", "operator<<": "unknown", "(idle)": "unknown",
 	};
 	const children = [...Object.keys(named).map((name, at) => ({ name, self: 10 + at, kind: 0, file: "" })),
