@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, half, 0) != (ssize_t)half)
 		abort();
 	code_reader_init(&reader, CODE_JITDUMP);
-	code_reader_adopt(&reader, dup(fd));
+	code_reader_adopt(&reader, &(struct code_file){ .fd = dup(fd) });
 	read_some(&reader, &map);
 	if (pwrite(fd, data + half, size - half, (off_t)half) != (ssize_t)(size - half))
 		abort();

@@ -48,7 +48,7 @@ static struct code_map *read_file(int fd, const uint8_t *data, size_t size, size
 	size_t dropped;
 
 	code_reader_init(&reader, CODE_PERF_MAP);
-	code_reader_adopt(&reader, dup(fd));
+	code_reader_adopt(&reader, &(struct code_file){ .fd = dup(fd) });
 	if (ftruncate(fd, 0) || pwrite(fd, data, first, 0) != (ssize_t)first)
 		abort();
 	code_reader_read(&reader, &builder, NULL);

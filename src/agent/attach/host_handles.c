@@ -11,6 +11,8 @@ int host_handles_open(struct host_handles *ret, struct err *err)
 
 	*ret = (struct host_handles){ .kernel = KERNEL_SYMBOL_FILES_NONE };
 	code = lender_new(&ret->lender, err);
+	if (!code)
+		code = root_files_new(&ret->root_files, err);
 	if (code)
 		return code;
 	/* Older kernels count the memory of BPF maps against this limit. */
@@ -23,6 +25,7 @@ int host_handles_open(struct host_handles *ret, struct err *err)
 void host_handles_close(struct host_handles *handles)
 {
 	lender_free(handles->lender);
+	root_files_unref(handles->root_files);
 	kernel_symbols_close(&handles->kernel);
 	*handles = (struct host_handles){ .kernel = KERNEL_SYMBOL_FILES_NONE };
 }

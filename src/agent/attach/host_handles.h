@@ -9,9 +9,11 @@
 
 #include "agent/describe/kernel_symbols.h"
 #include "agent/files/lender.h"
+#include "agent/files/root_files.h"
 
 struct host_handles {
 	struct lender *lender;
+	struct root_files *root_files;
 	struct kernel_symbol_files kernel;
 };
 

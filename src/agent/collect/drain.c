@@ -733,7 +733,7 @@ int drain_new(const struct drain_options *options, struct drain **ret, struct er
 	counts_init(&drain->counts);
 	drain->keep = sample_labels_keep(options->sample_labels) |
 		      (options->thread_labels ? COUNTS_THREAD_NAME : 0u);
-	drain->jit = jit_new(host_checks_memory_bytes());
+	drain->jit = jit_new(host_checks_memory_bytes(), options->handles.root_files);
 	drain->runtimes = runtimes_new(&(struct runtimes_options){
 		put_script, put_jvm, put_code, put_code_line, drop_script, drain });
 	drain->accounts = accounts_new();

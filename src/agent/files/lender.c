@@ -50,8 +50,9 @@ struct lane {
 };
 
 struct stuck {
-	int fd; /* closed by the worker's end */
+	int fd; /* closed by the worker's end, -1 after it */
 	uint64_t device;
+	int64_t until_ns; /* the device is left alone at least so long */
 };
 
 struct lender {
@@ -227,11 +228,11 @@ static struct lender_answer *add_answer(struct lender *lender, struct waiting *w
 }
 
 /* The lane's first request stays without its file. */
-static void fail_first(struct lender *lender, struct lane *lane)
+static void fail_first(struct lender *lender, struct lane *lane, bool is_stuck)
 {
 	struct waiting waiting = take_waiting(lane);
 
-	add_answer(lender, &waiting);
+	add_answer(lender, &waiting)->is_stuck = is_stuck;
 	metric_add(&failed, 1);
 }
 
@@ -292,7 +293,7 @@ static void fail_device(struct lender *lender, struct lane *lane, uint64_t devic
 		struct waiting waiting = take_waiting(lane);
 
 		if (waiting.question.request.key.device == device) {
-			add_answer(lender, &waiting);
+			add_answer(lender, &waiting)->is_stuck = true;
 			metric_add(&failed, 1);
 		} else {
 			add_waiting(lane, &waiting);
@@ -310,19 +311,28 @@ static void lose_worker(struct lane *lane)
 static void give_up(struct lender *lender, struct lane *lane)
 {
 	const struct lender_order order = { .worker = lane->worker, .is_end = 1 };
-	uint64_t device = waiting_at(lane, 0)->question.request.key.device;
+	const struct lender_request *request = &waiting_at(lane, 0)->question.request;
+	uint64_t device = request->key.device;
 
-	log_warn("files", "a file system does not answer: its files are skipped until it does",
-		 "device=%u:%u worker=%d", (unsigned)(device >> MINOR_BITS),
-		 (unsigned)(device & ((1u << MINOR_BITS) - 1)), (int)lane->pid);
+	if (device & LENDER_VIEW)
+		log_warn("files",
+			 "a file system does not answer: its files are skipped until it does",
+			 "pid=%u path=\"%s\" worker=%d", (unsigned)request->place.pids[0],
+			 waiting_at(lane, 0)->path, (int)lane->pid);
+	else
+		log_warn("files",
+			 "a file system does not answer: its files are skipped until it does",
+			 "device=%u:%u worker=%d", (unsigned)(device >> MINOR_BITS),
+			 (unsigned)(device & ((1u << MINOR_BITS) - 1)), (int)lane->pid);
 	give_order(lender, &order, -1);
 	assert(lender->stuck_count < LENDER_STUCK_MAX);
-	lender->stuck[lender->stuck_count++] = (struct stuck){ lane->fd, device };
+	lender->stuck[lender->stuck_count++] =
+		(struct stuck){ lane->fd, device, clock_monotonic_ns() + LENDER_PENALTY_NS };
 	metric_add(&stuck_total, 1);
 	metric_add(&stuck_now, 1);
 	lose_worker(lane);
 	lane->start_again_ns = 0;
-	fail_first(lender, lane);
+	fail_first(lender, lane, true);
 	fail_device(lender, lane, device);
 }
 
@@ -339,15 +349,19 @@ static bool has_ended(int fd)
 
 static void look_for_ends(struct lender *lender)
 {
+	int64_t now_ns = clock_monotonic_ns();
 	size_t kept = 0;
 
 	for (size_t i = 0; i < lender->stuck_count; i++) {
-		if (has_ended(lender->stuck[i].fd)) {
-			close(lender->stuck[i].fd);
+		struct stuck *stuck = &lender->stuck[i];
+
+		if (stuck->fd >= 0 && has_ended(stuck->fd)) {
+			close(stuck->fd);
+			stuck->fd = -1;
 			metric_add(&stuck_now, -1);
-		} else {
-			lender->stuck[kept++] = lender->stuck[i];
 		}
+		if (stuck->fd >= 0 || (stuck->device && now_ns < stuck->until_ns))
+			lender->stuck[kept++] = *stuck;
 	}
 	lender->stuck_count = kept;
 }
@@ -385,12 +399,15 @@ static void take_done(struct lender *lender, struct lane *lane, const struct len
 	answer->is_done = is_done;
 	answer->fd = fd;
 	/* Who may read the file says who may see its code; workers must change no modes. */
-	if (is_done && reply->is_copy &&
+	if (is_done && reply->is_copy && waiting.question.request.wish != LENDER_IN_ROOT &&
 	    fchmod(fd, (mode_t)reply->mode & (S_IRWXU | S_IRWXG | S_IRWXO)))
 		log_debug("files", "a copied file has another mode than the original",
 			  "path=\"%s\"", path);
 	if (is_done) {
 		answer->key = reply->key;
+		answer->owner = reply->owner;
+		answer->is_copy = reply->is_copy != 0;
+		answer->copied_from = reply->copied_from;
 		answer->path = mem_strndup(path, reply->path_bytes ? reply->path_bytes - 1 : 0);
 	}
 	if (is_done && reply->is_elf) {
@@ -451,7 +468,7 @@ static bool receive(struct lender *lender, struct lane *lane)
 		close(lane->fd);
 		metric_add(&died, 1);
 		if (lane->sent)
-			fail_first(lender, lane); /* it may be what killed it */
+			fail_first(lender, lane, false); /* it may be what killed it */
 		lose_worker(lane);
 		return true;
 	}
@@ -483,7 +500,6 @@ int lender_new(struct lender **ret, struct err *err)
 		lender_free(lender);
 		return code;
 	}
-	start_worker(lender, &lender->lanes[LANE_NEAR], clock_monotonic_ns());
 	*ret = lender;
 	return 0;
 }
@@ -507,9 +523,12 @@ void lender_free(struct lender *lender)
 		lender_answer_free(&answer);
 	for (size_t i = 0; i < LANES; i++)
 		free_lane(&lender->lanes[i]);
-	for (size_t i = 0; i < lender->stuck_count; i++)
+	for (size_t i = 0; i < lender->stuck_count; i++) {
+		if (lender->stuck[i].fd < 0)
+			continue;
 		close(lender->stuck[i].fd);
-	metric_add(&stuck_now, -(int64_t)lender->stuck_count);
+		metric_add(&stuck_now, -1);
+	}
 	if (lender->starter_fd >= 0)
 		close(lender->starter_fd);
 	if (lender->starter > 0) {

@@ -12,7 +12,8 @@
  * and one for far files (network, FUSE), which are copied into memory and sealed, so that who has
  * the descriptor never touches the far file system. A worker that does not get on is left to
  * itself: it is killed, which it may not notice, counted as stuck, and another one takes its place;
- * no further file of that device is asked for until the stuck one has ended.
+ * no further file of that device is asked for until the stuck one has ended, LENDER_PENALTY_NS at
+ * least: a wait that can be killed would otherwise be begun again and again.
  *
  * One thread at a time. Nothing here waits but lender_wait, for as long as it is told.
  * Bounds: LENDER_WAITING_MAX requests, LENDER_STUCK_MAX stuck workers, copies of
@@ -33,6 +34,9 @@
 #define LENDER_WAITING_MAX 4096
 #define LENDER_STUCK_MAX 16
 #define LENDER_COPY_BYTES_MAX ((uint64_t)256 << 20)
+#define LENDER_PENALTY_NS (10 * CLOCK_NS_PER_S) /* a device that kept one waiting is left alone */
+/* Set in a `device` that is no device, but all that has one directory for its root. */
+#define LENDER_VIEW (UINT64_C(1) << 63)
 
 struct lender;
 
@@ -40,23 +44,38 @@ enum lender_wish {
 	LENDER_MAPPED,	/* the file with this key that is mapped at this place */
 	LENDER_KEY,	/* the key alone: when the file mapped there was changed */
 	LENDER_PROGRAM, /* the regular file at a path of this process's own root */
+	LENDER_IN_ROOT, /* the regular file at a path in the root of place.pids[0] */
+};
+
+/* Of LENDER_IN_ROOT: what is copied of a far file; the copy has it where the file has it. */
+struct lender_part {
+	uint64_t from;	    /* beyond the end: all is copied */
+	uint64_t bytes_max; /* 0 = the whole file, up to LENDER_COPY_BYTES_MAX */
+	bool is_end;	    /* of more than that the last, else the first */
 };
 
 struct lender_request {
 	enum lender_wish wish;
 	struct opener_place place;
 	struct file_key key; /* of LENDER_KEY: inode and device */
-	const char *path;    /* of LENDER_KEY, as the process sees it; of LENDER_PROGRAM */
-	uint64_t mark;	     /* comes back with the answer */
+	const char *path;    /* of all but LENDER_MAPPED; for LENDER_KEY as the process sees it */
+	struct lender_part part;
+	bool is_last_followed; /* of LENDER_IN_ROOT: a symbolic link in the last place is */
+	uint64_t mark;	       /* comes back with the answer */
 };
 
 struct lender_answer {
 	struct lender_request request; /* without its path */
 	bool is_done;
+	bool is_stuck;	      /* not done because the file system does not answer */
 	struct file_key key;  /* found; that of the request when it failed */
 	int fd;		      /* open for reading; -1 for a key, and when it failed */
 	struct elf_info *elf; /* NULL: it is no ELF file */
 	char *path;	      /* as the process sees it; may be "" */
+	/* Of LENDER_IN_ROOT: */
+	uint32_t owner;
+	bool is_copy;
+	uint64_t copied_from; /* of a copy: there is nothing before */
 	int64_t cpu_ns;	      /* that it took */
 };
 

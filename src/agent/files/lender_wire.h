@@ -35,6 +35,8 @@ struct lender_reply {
 	uint32_t is_too_large; /* of LENDER_FAILED */
 	uint32_t is_copy;      /* which is to have the mode of the file */
 	uint32_t mode;
+	uint32_t owner;	      /* of LENDER_IN_ROOT */
+	uint64_t copied_from; /* of a copy of a part */
 	uint32_t path_bytes;
 	struct elf_info elf;
 };

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -96,6 +100,15 @@ static void set_path(struct worker *worker, const char *path)
 	worker->reply.path_bytes = (uint32_t)len + 1;
 }
 
+static struct file_key key_of(const struct stat *stat)
+{
+	return (struct file_key){
+		.inode = stat->st_ino,
+		.device = (uint64_t)major(stat->st_dev) << MINOR_BITS | minor(stat->st_dev),
+		.changed_ns = stat->st_mtim.tv_sec * CLOCK_NS_PER_S + stat->st_mtim.tv_nsec,
+	};
+}
+
 /* A regular file of our own root, looked at before it is opened. */
 static int open_program(const char *path, struct file_key *ret)
 {
@@ -108,11 +121,47 @@ static int open_program(const char *path, struct file_key *ret)
 		close(fd);
 		return -1;
 	}
-	*ret = (struct file_key){
-		.inode = stat.st_ino,
-		.device = (uint64_t)major(stat.st_dev) << MINOR_BITS | minor(stat.st_dev),
-		.changed_ns = stat.st_mtim.tv_sec * CLOCK_NS_PER_S + stat.st_mtim.tv_nsec,
+	*ret = key_of(&stat);
+	return fd;
+}
+
+/* Looks before opening: a device or a pipe could do something when it is opened. */
+static int open_regular(int root, const char *path, bool is_last_followed, struct stat *ret)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | (is_last_followed ? 0u : (unsigned)O_NOFOLLOW),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
+	int found = (int)syscall(SYS_openat2, root, path, &how, sizeof(how)), fd = -1;
+	char own[32];
+
+	if (found < 0)
+		return -1;
+	if (!fstat(found, ret) && S_ISREG(ret->st_mode)) {
+		snprintf(own, sizeof(own), "/proc/self/fd/%d", found);
+		fd = open(own, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	}
+	close(found);
+	return fd;
+}
+
+static int open_in_root(struct worker *worker, const struct lender_request *request,
+			const char *path)
+{
+	char of_process[32];
+	struct stat stat;
+	int root, fd;
+
+	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root", request->place.pids[0]);
+	root = open(of_process, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = open_regular(root, path, request->is_last_followed, &stat);
+	close(root);
+	if (fd < 0)
+		return -1;
+	worker->reply.key = key_of(&stat);
+	worker->reply.owner = stat.st_uid;
 	return fd;
 }
 
@@ -126,16 +175,39 @@ static int open_wanted(struct worker *worker, const struct lender_request *reque
 		set_path(worker, path);
 		return open_program(path, &worker->reply.key);
 	}
+	if (request->wish == LENDER_IN_ROOT) {
+		set_path(worker, path);
+		return open_in_root(worker, request, path);
+	}
 	fd = opener_open(&request->place, &request->key, &found);
 	set_path(worker, strbuf_text(&found));
 	strbuf_free(&found);
 	return fd;
 }
 
-/* What is lent instead of a far file; -1 when it cannot be copied. Takes `fd` over. */
-static int copy_far(struct worker *worker, int fd)
+static int copy_part(struct worker *worker, int fd, const struct lender_part *part)
 {
-	int copy = near_file_copy(fd, LENDER_COPY_BYTES_MAX, tell_progress, worker);
+	struct stat stat;
+	uint64_t size, from;
+
+	if (fstat(fd, &stat) || stat.st_size < 0)
+		return -1;
+	size = (uint64_t)stat.st_size;
+	from = part->from <= size ? part->from : 0;
+	if (part->is_end && size - from > part->bytes_max)
+		from = size - part->bytes_max;
+	worker->reply.copied_from = from;
+	return near_file_copy_part(fd, from,
+				   size - from < part->bytes_max ? size - from : part->bytes_max,
+				   tell_progress, worker);
+}
+
+/* What is lent instead of a far file; -1 when it cannot be copied. Takes `fd` over. */
+static int copy_far(struct worker *worker, int fd, const struct lender_part *part)
+{
+	int copy = part->bytes_max
+			   ? copy_part(worker, fd, part)
+			   : near_file_copy(fd, LENDER_COPY_BYTES_MAX, tell_progress, worker);
 	struct stat stat;
 
 	if (copy < 0 && errno == EFBIG)
@@ -148,19 +220,26 @@ static int copy_far(struct worker *worker, int fd)
 	return copy;
 }
 
+static bool is_near(const struct worker *worker, const struct lender_request *request, int fd)
+{
+	if (request->wish == LENDER_IN_ROOT && request->part.bytes_max)
+		return near_file_is_written(fd, request->place.pids[0]);
+	return near_file_is(fd, worker->reply.key.device);
+}
+
 static void lend(struct worker *worker, const struct lender_request *request, const char *path)
 {
 	int fd = open_wanted(worker, request, path);
 
-	if (fd >= 0 && !near_file_is(fd, worker->reply.key.device)) {
+	if (fd >= 0 && !is_near(worker, request, fd)) {
 		if (!worker->is_far) {
 			close(fd);
 			send_reply(worker, LENDER_FAR, -1);
 			return;
 		}
-		fd = copy_far(worker, fd);
+		fd = copy_far(worker, fd, &request->part);
 	}
-	if (fd >= 0)
+	if (fd >= 0 && request->wish != LENDER_IN_ROOT)
 		worker->reply.is_elf = !elf_read_info(fd, worker->path, &worker->reply.elf, NULL);
 	send_reply(worker, fd < 0 ? LENDER_FAILED : LENDER_DONE, fd);
 	if (fd >= 0)

@@ -80,27 +80,82 @@ static bool is_near_device(uint64_t device)
 	return found;
 }
 
-bool near_file_is(int fd, uint64_t device)
+static bool is_near_type(uint32_t type)
 {
-	struct statfs statfs;
-
-	if (fstatfs(fd, &statfs))
-		return false;
-	if ((uint32_t)statfs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return is_near_device(device);
 	for (size_t i = 0; i < sizeof(near_types) / sizeof(*near_types); i++)
-		if ((uint32_t)statfs.f_type == near_types[i])
+		if (type == near_types[i])
 			return true;
 	return false;
 }
 
-static bool copy_all(int fd, int copy, uint64_t bytes_max, void (*progress)(void *context),
-		     void *context)
+bool near_file_is(int fd, uint64_t device)
+{
+	struct statfs found;
+
+	if (fstatfs(fd, &found))
+		return false;
+	if ((uint32_t)found.f_type == OVERLAYFS_SUPER_MAGIC)
+		return is_near_device(device);
+	return is_near_type((uint32_t)found.f_type);
+}
+
+/* Cuts the folder that takes what is written out of an overlay's line; NULL when it is not plain.
+ */
+static char *upper_of_line(char *line)
+{
+	char *upper = strstr(line, ",upperdir="), *end;
+
+	if (!upper || !strstr(line, " - overlay "))
+		return NULL;
+	upper += strlen(",upperdir=");
+	end = upper + strcspn(upper, ", \n");
+	*end = '\0';
+	return *upper == '/' && !strchr(upper, '\\') ? upper : NULL;
+}
+
+static bool is_upper_near(uint32_t pid, uint64_t mount)
+{
+	struct statfs found;
+	char path[40], *line = NULL, *upper = NULL;
+	size_t room = 0;
+	FILE *mounts;
+	bool near;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
+	mounts = fopen(path, "re");
+	while (mounts && !upper && getline(&line, &room, mounts) > 0)
+		if (strtoull(line, NULL, 10) == mount)
+			upper = upper_of_line(line);
+	near = upper && !statfs(upper, &found);
+	free(line);
+	if (mounts)
+		fclose(mounts);
+	return near && is_near_type((uint32_t)found.f_type);
+}
+
+bool near_file_is_written(int fd, uint32_t pid)
+{
+	struct statfs found;
+	struct statx statx_of;
+
+	if (fstatfs(fd, &found))
+		return false;
+	if ((uint32_t)found.f_type != OVERLAYFS_SUPER_MAGIC)
+		return is_near_type((uint32_t)found.f_type);
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &statx_of) &&
+	       statx_of.stx_mask & STATX_MNT_ID && is_upper_near(pid, statx_of.stx_mnt_id);
+}
+
+/* Without `is_part` a file that is over `bytes_max` is an error, else it is cut there. */
+static bool copy_all(int fd, int copy, uint64_t bytes_max, bool is_part,
+		     void (*progress)(void *context), void *context)
 {
 	uint64_t total = 0;
 	ssize_t got;
 
-	while ((got = sendfile(copy, fd, NULL, PIECE_BYTES)) > 0) {
+	while ((got = sendfile(copy, fd, NULL,
+			       is_part && bytes_max - total < PIECE_BYTES ? bytes_max - total
+									  : PIECE_BYTES)) > 0) {
 		total += (uint64_t)got;
 		if (total > bytes_max) {
 			errno = EFBIG;
@@ -109,6 +164,25 @@ static bool copy_all(int fd, int copy, uint64_t bytes_max, void (*progress)(void
 		progress(context);
 	}
 	return !got;
+}
+
+/* Takes `copy` over; -1 on an error, whose number stays in errno. */
+static int seal(int copy, bool is_whole)
+{
+	int error_number;
+
+	if (is_whole &&
+	    !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		return copy;
+	error_number = errno;
+	close(copy);
+	errno = error_number;
+	return -1;
+}
+
+static int new_copy(void)
+{
+	return memfd_create("firn-far-file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 int near_file_copy(int fd, uint64_t bytes_max, void (*progress)(void *context), void *context)
@@ -122,15 +196,20 @@ int near_file_copy(int fd, uint64_t bytes_max, void (*progress)(void *context), 
 		errno = EFBIG;
 		return -1;
 	}
-	copy = memfd_create("firn-far-file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (copy >= 0 &&
-	    (!copy_all(fd, copy, bytes_max, progress, context) ||
-	     fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))) {
-		int error_number = errno;
+	copy = new_copy();
+	return copy < 0 ? -1 : seal(copy, copy_all(fd, copy, bytes_max, false, progress, context));
+}
 
-		close(copy);
-		errno = error_number;
+int near_file_copy_part(int fd, uint64_t from, uint64_t bytes, void (*progress)(void *context),
+			void *context)
+{
+	int copy = new_copy();
+	bool is_whole;
+
+	if (copy < 0)
 		return -1;
-	}
-	return copy;
+	is_whole = !ftruncate(copy, (off_t)from) && lseek(copy, (off_t)from, SEEK_SET) >= 0 &&
+		   lseek(fd, (off_t)from, SEEK_SET) >= 0 &&
+		   copy_all(fd, copy, bytes, true, progress, context);
+	return seal(copy, is_whole);
 }

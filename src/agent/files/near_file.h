@@ -12,10 +12,18 @@
 /* `device` as in struct file_key: of the file that has the pages, below any overlay. */
 bool near_file_is(int fd, uint64_t device);
 
+/* The same of a file that was written to, as process `pid` sees it: on an overlay its upper side.
+ */
+bool near_file_is_written(int fd, uint32_t pid);
+
 /*
  * A sealed copy in memory; -1 with EFBIG when the file is over `bytes_max`. Calls `progress` with
  * each piece.
  */
 int near_file_copy(int fd, uint64_t bytes_max, void (*progress)(void *context), void *context);
+
+/* The same of `bytes` bytes from `from` on, or fewer; before them the copy has a hole. */
+int near_file_copy_part(int fd, uint64_t from, uint64_t bytes, void (*progress)(void *context),
+			void *context);
 
 #endif

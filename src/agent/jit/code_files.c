@@ -3,10 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,10 +16,14 @@
 #define MAPS_CHUNK_BYTES ((size_t)64 * 1024)
 #define MAPS_BYTES_MAX ((size_t)8 << 20)
 #define MAPS_LINE_BYTES_MAX ((size_t)32 * 1024)
+#define MINOR_BITS 20			/* of a device within the kernel */
 #define WRITTEN_SLACK_NS CLOCK_NS_PER_S /* file times are coarse */
 
 struct looked_at {
-	int proc, root;
+	struct root_files *files;
+	const struct code_reader *perf_map, *jitdump; /* what is read of them already */
+	uint32_t pid;
+	int proc;
 	uint32_t own_pid; /* as the process sees itself */
 	uint64_t users[USERS];
 	int64_t began_at_ns; /* wall clock */
@@ -95,49 +96,53 @@ static int64_t wall_clock_of(uint64_t start_ns)
 	return clock_real_ns() - (now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec) + (int64_t)start_ns;
 }
 
-static bool belongs_to(const struct looked_at *looked, const struct stat *stat)
+static bool belongs_to(const struct looked_at *looked, uint32_t owner)
 {
 	for (size_t i = 0; i < USERS; i++)
-		if (stat->st_uid == looked->users[i])
+		if (owner == looked->users[i])
 			return true;
-	return stat->st_uid == 0;
+	return owner == 0;
 }
 
-/* Looks before opening: a device or a pipe could do something when it is opened. */
-static int open_regular(const struct looked_at *looked, const char *path, struct stat *ret)
+/* Has it opened; without a file when it is not the process's own. */
+static struct root_file open_own(const struct looked_at *looked, const struct root_files_wish *wish,
+				 struct code_files *ret)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int found = (int)syscall(SYS_openat2, looked->root, path, &how, sizeof(how));
-	char own[32];
-	int fd = -1;
+	struct root_file file = root_files_open(looked->files, wish);
 
-	if (found < 0)
-		return -1;
-	if (!fstat(found, ret) && S_ISREG(ret->st_mode) && belongs_to(looked, ret)) {
-		snprintf(own, sizeof(own), "/proc/self/fd/%d", found);
-		fd = open(own, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	ret->is_stuck |= file.is_stuck;
+	ret->cpu_ns += file.cpu_ns;
+	if (file.fd >= 0 && !belongs_to(looked, file.owner)) {
+		close(file.fd);
+		file.fd = -1;
 	}
-	close(found);
-	return fd;
+	return file;
 }
 
-static int open_perf_map(const struct looked_at *looked)
+/* Takes the descriptor over unless it is the one of a file that is not wanted. */
+static struct code_file code_file_of(const struct root_file *file, bool is_wanted)
 {
-	struct stat stat;
+	if (file->fd >= 0 && !is_wanted)
+		close(file->fd);
+	return (struct code_file){ .fd = is_wanted ? file->fd : -1,
+				   .device = file->key.device,
+				   .inode = file->key.inode,
+				   .is_copy = file->is_copy,
+				   .copied_from = file->copied_from };
+}
+
+static void open_perf_map(const struct looked_at *looked, struct code_files *ret)
+{
 	char path[48];
-	int fd;
+	struct root_files_wish wish = { .pid = looked->pid,
+					.path = path,
+					.part = code_reader_wants(looked->perf_map) };
+	struct root_file file;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", looked->own_pid);
-	fd = open_regular(looked, path, &stat);
-	if (fd >= 0 && stat.st_mtim.tv_sec * CLOCK_NS_PER_S + stat.st_mtim.tv_nsec <
-			       looked->began_at_ns - WRITTEN_SLACK_NS) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	file = open_own(looked, &wish, ret);
+	ret->perf_map =
+		code_file_of(&file, file.key.changed_ns >= looked->began_at_ns - WRITTEN_SLACK_NS);
 }
 
 static bool is_jitdump_name(struct slice path)
@@ -152,20 +157,21 @@ static bool is_jitdump_name(struct slice path)
 	       slice_equal(slice_tail(path, path.len - end.len), end);
 }
 
-static int open_jitdump(const struct looked_at *looked, const struct procmaps_line *line)
+static void open_jitdump(const struct looked_at *looked, const struct procmaps_line *line,
+			 struct code_files *ret)
 {
 	struct strbuf path = { 0 };
-	struct stat stat;
-	int fd;
+	struct root_files_wish wish = { .pid = looked->pid,
+					.device = (uint64_t)line->dev_major << MINOR_BITS |
+						  line->dev_minor,
+					.part = code_reader_wants(looked->jitdump) };
+	struct root_file file;
 
 	procmaps_add_path(&path, line->path);
-	fd = open_regular(looked, strbuf_text(&path), &stat);
+	wish.path = strbuf_text(&path);
+	file = open_own(looked, &wish, ret);
 	strbuf_free(&path);
-	if (fd >= 0 && stat.st_ino != line->inode) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	ret->jitdump = code_file_of(&file, file.key.inode == line->inode);
 }
 
 static void look_at_line(const struct looked_at *looked, struct slice text, struct code_files *ret)
@@ -176,8 +182,8 @@ static void look_at_line(const struct looked_at *looked, struct slice text, stru
 		return;
 	if (ret->runtime == FRAME_NATIVE)
 		ret->runtime = code_name_runtime(line.path);
-	if (ret->jitdump < 0 && !line.deleted && is_jitdump_name(line.path))
-		ret->jitdump = open_jitdump(looked, &line);
+	if (ret->jitdump.fd < 0 && !line.deleted && !ret->is_stuck && is_jitdump_name(line.path))
+		open_jitdump(looked, &line, ret);
 }
 
 static void look_at_maps(const struct looked_at *looked, struct code_files *ret)
@@ -208,26 +214,40 @@ static void look_at_maps(const struct looked_at *looked, struct code_files *ret)
 		close(fd);
 }
 
+static void close_files(const struct code_files *files)
+{
+	if (files->perf_map.fd >= 0)
+		close(files->perf_map.fd);
+	if (files->jitdump.fd >= 0)
+		close(files->jitdump.fd);
+}
+
+/* Files are opened by number: they are its own if it has that number before and after. */
 static bool look(struct looked_at *looked, const struct process_identity *identity,
 		 struct code_files *ret)
 {
 	if (!is_process(looked->proc, identity) || !read_status(looked))
 		return false;
-	looked->root = openat(looked->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (looked->root < 0)
-		return false;
-	ret->perf_map = open_perf_map(looked);
+	open_perf_map(looked, ret);
 	look_at_maps(looked, ret);
-	close(looked->root);
-	return true;
+	if (is_process(looked->proc, identity))
+		return true;
+	close_files(ret);
+	return false;
 }
 
-bool code_files_open(const struct process_identity *identity, struct code_files *ret)
+bool code_files_open(struct root_files *files, const struct process_identity *identity,
+		     const struct code_reader *perf_map, const struct code_reader *jitdump,
+		     struct code_files *ret)
 {
-	struct looked_at looked = { .began_at_ns = wall_clock_of(identity->start_ns) };
-	struct code_files files = { -1, -1, FRAME_NATIVE };
+	struct looked_at looked = { .files = files,
+				    .pid = identity->pid,
+				    .perf_map = perf_map,
+				    .jitdump = jitdump,
+				    .began_at_ns = wall_clock_of(identity->start_ns) };
+	struct code_files found = { .perf_map.fd = -1, .jitdump.fd = -1, .runtime = FRAME_NATIVE };
 	char path[32];
-	bool found;
+	bool is_found;
 	int proc;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, identity->pid);
@@ -235,9 +255,9 @@ bool code_files_open(const struct process_identity *identity, struct code_files 
 	if (proc < 0)
 		return false;
 	looked.proc = proc;
-	found = look(&looked, identity, &files);
+	is_found = look(&looked, identity, &found);
 	close(proc);
-	if (found)
-		*ret = files;
-	return found;
+	if (is_found)
+		*ret = found;
+	return is_found;
 }

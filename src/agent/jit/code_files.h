@@ -8,21 +8,30 @@
  *   - the jitdump file: runtimes map jit-PID.dump, or its first page, to make it known.
  *
  * Only regular files, never through a symbolic link in the last place, without side effects of
- * opening. A file system may still keep its caller waiting for ever (FUSE): call this, and read,
- * where that does no harm.
+ * opening. Other processes open them (files/root_files.h): nothing that is done with what they give
+ * can wait for a file system that hangs.
  */
 #ifndef FIRN_AGENT_JIT_CODE_FILES_H
 #define FIRN_AGENT_JIT_CODE_FILES_H
 
+#include "agent/files/root_files.h"
+#include "agent/jit/code_reader.h"
 #include "agent/procs/process.h"
 #include "model/tables.h"
 
 struct code_files {
-	int perf_map, jitdump;	 /* descriptors, or -1 */
-	enum frame_kind runtime; /* see code_name_runtime */
+	struct code_file perf_map, jitdump; /* fd -1: there is none */
+	enum frame_kind runtime;	    /* see code_name_runtime */
+	bool is_stuck;			    /* one is where a file system does not answer */
+	int64_t cpu_ns;			    /* that other processes took */
 };
 
-/* False when the process is gone, or its number another's. The caller closes the descriptors. */
-bool code_files_open(const struct process_identity *identity, struct code_files *ret);
+/*
+ * False when the process is gone, or its number another's. Of files that have to be copied, what
+ * the readers have not read yet. The caller closes the descriptors.
+ */
+bool code_files_open(struct root_files *files, const struct process_identity *identity,
+		     const struct code_reader *perf_map, const struct code_reader *jitdump,
+		     struct code_files *ret);
 
 #endif

@@ -2,6 +2,7 @@
 #include "agent/jit/code_reader.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,22 +49,28 @@ static void start_over(struct code_reader *reader)
 	reader->source_line = 0;
 }
 
-void code_reader_adopt(struct code_reader *reader, int fd)
+void code_reader_adopt(struct code_reader *reader, const struct code_file *file)
 {
-	struct stat stat;
-
-	if (fd < 0)
+	if (file->fd < 0)
 		return;
-	if (fstat(fd, &stat)) {
-		close(fd);
-		return;
-	}
 	code_reader_close(reader);
-	if (stat.st_dev != reader->device || stat.st_ino != reader->inode)
+	if (file->device != reader->device || file->inode != reader->inode)
 		start_over(reader);
-	reader->fd = fd;
-	reader->device = stat.st_dev;
-	reader->inode = stat.st_ino;
+	reader->fd = file->fd;
+	reader->is_copy = file->is_copy;
+	reader->copied_from = file->copied_from;
+	reader->device = file->device;
+	reader->inode = file->inode;
+}
+
+struct lender_part code_reader_wants(const struct code_reader *reader)
+{
+	return (struct lender_part){
+		.from = reader->offset - reader->seen_bytes,
+		.bytes_max = reader->format == CODE_PERF_MAP ? CODE_READER_PERF_MAP_BYTES_MAX
+							     : CODE_READER_COPY_BYTES_MAX,
+		.is_end = reader->format == CODE_PERF_MAP,
+	};
 }
 
 /* Up to `len` bytes from the reader's offset into the window; less only at the file's end. */
@@ -86,6 +93,8 @@ static bool goes_on(const struct code_reader *reader, uint64_t file_bytes)
 
 	if (file_bytes < reader->offset)
 		return false;
+	if (reader->is_copy && reader->copied_from > reader->offset - reader->seen_bytes)
+		return true; /* it has grown by more than is copied */
 	return !reader->seen_bytes || (pread(reader->fd, now, reader->seen_bytes,
 					     (off_t)(reader->offset - reader->seen_bytes)) ==
 					       (ssize_t)reader->seen_bytes &&
@@ -328,6 +337,8 @@ bool code_reader_read(struct code_reader *reader, struct code_map_builder *build
 	if (!goes_on(reader, turn.file_bytes)) {
 		start_over(reader);
 		metric_add(&jit_files_anew, 1);
+		if (reader->is_copy && reader->copied_from)
+			return true; /* its beginning is not there */
 	}
 	if (reader->damaged || turn.file_bytes == reader->offset)
 		return false;

@@ -4,8 +4,8 @@
  *
  * Each turn goes on where the last one ended: at the end of the last whole line or record. A file
  * that has become shorter, or whose bytes before that place have changed, was written anew, and is
- * read from its beginning; so is another file adopted in its place. Reads block as far as the file
- * system lets them. One thread at a time.
+ * read from its beginning; so is another file adopted in its place. A copy may begin where the
+ * reader ended, less what it compares. One thread at a time.
  *
  * Bounds: CODE_READER_TURN_BYTES read in a turn; of perf maps over CODE_READER_PERF_MAP_BYTES_MAX
  * only the end, which is the newest; names are cut at CODE_READER_NAME_BYTES_MAX.
@@ -13,18 +13,29 @@
 #ifndef FIRN_AGENT_JIT_CODE_READER_H
 #define FIRN_AGENT_JIT_CODE_READER_H
 
+#include "agent/files/lender.h"
 #include "agent/jit/code_map.h"
 
 #define CODE_READER_TURN_BYTES ((size_t)8 << 20)
 #define CODE_READER_PERF_MAP_BYTES_MAX ((uint64_t)32 << 20)
+#define CODE_READER_COPY_BYTES_MAX ((uint64_t)16 << 20) /* of a jitdump that is copied */
 #define CODE_READER_NAME_BYTES_MAX 4096u
 #define CODE_READER_SEEN_BYTES 256
 
 enum code_format { CODE_PERF_MAP, CODE_JITDUMP };
 
+struct code_file {
+	int fd;
+	uint64_t device, inode; /* of the file itself */
+	bool is_copy;
+	uint64_t copied_from; /* there is nothing before */
+};
+
 struct code_reader {
 	enum code_format format;
 	int fd; /* -1 = no file, or not open at present */
+	bool is_copy;
+	uint64_t copied_from;
 	uint64_t device, inode;
 	uint64_t offset;		      /* all before it was read */
 	uint8_t seen[CODE_READER_SEEN_BYTES]; /* the bytes right before it */
@@ -40,8 +51,11 @@ struct code_reader {
 void code_reader_init(struct code_reader *reader, enum code_format format);
 void code_reader_fini(struct code_reader *reader);
 
-/* Takes the file over, which may be the one read so far; -1 = leaves all as it is. */
-void code_reader_adopt(struct code_reader *reader, int fd);
+/* Takes the file over, which may be the one read so far; fd -1 = leaves all as it is. */
+void code_reader_adopt(struct code_reader *reader, const struct code_file *file);
+
+/* What has to be there of a copy. */
+struct lender_part code_reader_wants(const struct code_reader *reader);
 
 /* Closes the descriptor; the file is gone on with when it is adopted again. */
 void code_reader_close(struct code_reader *reader);

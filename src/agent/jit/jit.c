@@ -32,6 +32,7 @@ struct files {
 	struct code_map_builder builder;
 	struct code_map *map; /* the last one built */
 	enum frame_kind runtime;
+	bool is_stuck; /* one is where a file system does not answer */
 };
 
 struct entry {
@@ -70,6 +71,7 @@ struct jit {
 	struct idmap map; /* by identity */
 	int64_t swept_at_ns;
 	size_t bytes_max;
+	struct root_files *files; /* a reference */
 
 	struct lock lock; /* guards what follows */
 	struct lock_condition work, idle;
@@ -119,18 +121,27 @@ static struct entry *entry_new(const struct process_identity *identity, int64_t 
 	return entry;
 }
 
-/* One turn, without the lock. True when there is more to read. */
-static bool read_files(struct files *files, bool keep_open)
+/*
+ * One turn, without the lock. True when there is more to read; *ret_cpu_ns is what other processes
+ * took for it.
+ */
+static bool read_files(const struct jit *jit, struct files *files, bool keep_open,
+		       int64_t *ret_cpu_ns)
 {
 	struct code_files found;
 	struct code_map *map;
 	size_t dropped;
 	bool more;
 
-	if (code_files_open(&files->identity, &found)) { /* else those opened before are left */
-		code_reader_adopt(&files->perf_map, found.perf_map);
-		code_reader_adopt(&files->jitdump, found.jitdump);
+	*ret_cpu_ns = 0;
+	if (code_files_open(jit->files, &files->identity, &files->perf_map, &files->jitdump,
+			    &found)) { /* else those opened before are left */
+		code_reader_adopt(&files->perf_map, &found.perf_map);
+		code_reader_adopt(&files->jitdump, &found.jitdump);
 		files->runtime = found.runtime;
+		*ret_cpu_ns = found.cpu_ns;
+		metric_add(&jit_stuck, found.is_stuck && !files->is_stuck);
+		files->is_stuck = found.is_stuck;
 	}
 	more = code_reader_read(&files->perf_map, &files->builder, files->map);
 	if (files->builder.count < CODE_MAP_ADDED_MAX)
@@ -142,10 +153,10 @@ static bool read_files(struct files *files, bool keep_open)
 		metric_add(&jit_entries_dropped, (int64_t)dropped);
 	}
 	code_map_builder_free(&files->builder);
-	if (!keep_open) {
+	if (!keep_open || files->perf_map.is_copy)
 		code_reader_close(&files->perf_map);
+	if (!keep_open || files->jitdump.is_copy)
 		code_reader_close(&files->jitdump);
-	}
 	return more;
 }
 
@@ -215,14 +226,14 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 	struct files *files = entry->files;
 	bool keep_open = jit->open_files < JIT_OPEN_MAX;
 	bool more = false, room = jit->bytes < jit->bytes_max;
-	int64_t began_at_ns = clock_monotonic_ns(), now_ns;
+	int64_t began_at_ns = clock_monotonic_ns(), now_ns, cpu_ns = 0;
 
 	worker->began_at_ns = began_at_ns;
 	worker->busy = true;
 	worker->reading = entry;
 	lock_give(&jit->lock);
 	if (room)
-		more = read_files(files, keep_open);
+		more = read_files(jit, files, keep_open, &cpu_ns);
 	now_ns = clock_monotonic_ns();
 	metric_add(&jit_reads, 1);
 	metric_add(&jit_read_seconds, now_ns - began_at_ns);
@@ -235,6 +246,7 @@ static bool read_entry(struct worker *worker, struct entry *entry)
 		lock_take(&jit->lock);
 		return false;
 	}
+	jit->stock_ns -= cpu_ns;
 	publish(jit, entry);
 	plan_next(entry, now_ns, now_ns - began_at_ns);
 	entry->queued = false;
@@ -275,6 +287,7 @@ static void drop_user(struct jit *jit)
 		return;
 	while (jit->first)
 		entry_free(take_first(jit));
+	root_files_unref(jit->files);
 	lock_free(&jit->lock);
 	lock_condition_free(&jit->work);
 	lock_condition_free(&jit->idle);
@@ -400,7 +413,7 @@ static void look_after_worker(struct jit *jit, int64_t now_ns)
 		start_worker(jit);
 }
 
-struct jit *jit_new(uint64_t memory_bytes)
+struct jit *jit_new(uint64_t memory_bytes, struct root_files *files)
 {
 	struct jit *jit = mem_new(struct jit);
 	size_t share = (size_t)(memory_bytes / 1024);
@@ -412,6 +425,7 @@ struct jit *jit_new(uint64_t memory_bytes)
 	lock_init(&jit->lock, "jit", LOCK_AGENT + 6);
 	lock_condition_init(&jit->work);
 	lock_condition_init(&jit->idle);
+	jit->files = root_files_ref(files);
 	jit->users = 1;
 	jit->stock_ns = JIT_BURST_NS;
 	jit->stock_at_ns = clock_monotonic_ns();
@@ -435,6 +449,7 @@ void jit_free(struct jit *jit)
 
 	if (!jit)
 		return;
+	root_files_stop(jit->files);
 	lock_take(&jit->lock);
 	for (size_t i = 0; i < jit->count; i++)
 		forget(jit, jit->entries[i]);

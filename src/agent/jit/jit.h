@@ -11,8 +11,8 @@
  * when the window ended, and the newest entry wins. So a name can be wrong only for code that
  * another has replaced within the same window.
  *
- * A file system that does not answer (FUSE) costs the thread that asked it, and the process its
- * names; another thread goes on.
+ * A file system that does not answer (FUSE) costs one of the processes that open files
+ * (files/root_files.h), a second of the thread, and its users their names until it answers.
  *
  * All functions are for the drain thread. Bounds: JIT_PROCESSES_MAX, JIT_BYTES_MAX (over which
  * the longest unused are forgotten), JIT_OPEN_MAX, and those of code_map and code_reader. Reading
@@ -21,6 +21,7 @@
 #ifndef FIRN_AGENT_JIT_JIT_H
 #define FIRN_AGENT_JIT_JIT_H
 
+#include "agent/files/root_files.h"
 #include "agent/jit/code_name.h"
 #include "agent/procs/process.h"
 
@@ -32,8 +33,10 @@
 
 struct jit;
 
-struct jit *jit_new(uint64_t memory_bytes); /* of this host */
-void jit_free(struct jit *jit); /* accepts NULL; waits for the thread unless that is stuck */
+/* `memory_bytes` of this host. Takes a reference to `files`. */
+struct jit *jit_new(uint64_t memory_bytes, struct root_files *files);
+/* Stops `files`. Accepts NULL; waits for the thread unless that is stuck. */
+void jit_free(struct jit *jit);
 
 /* An address of the process was sampled outside of files: its name should be there at the end. */
 void jit_note(struct jit *jit, const struct process_identity *identity, uint64_t address,

@@ -28,7 +28,7 @@ METRIC_COUNTER(jit_found, "firn_agent_jit_frames_total", "{named=\"yes\"}",
 METRIC_COUNTER(jit_not_found, "firn_agent_jit_frames_total", "{named=\"no\"}",
 	       "Frames in memory that belongs to no file, of distinct stacks.");
 METRIC_COUNTER(jit_stuck, "firn_agent_jit_stuck_total", "",
-	       "Processes whose files could not be read in reasonable time, and were given up.");
+	       "Processes whose perf map or jitdump is on a file system that does not answer.");
 
 void jit_metrics_register(void)
 {

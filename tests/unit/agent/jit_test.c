@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/files/near_file.h"
 #include "agent/jit/code_reader.h"
 #include "agent/jit/jit.h"
 #include "agent/jit/jit_metrics.h"
@@ -65,6 +66,17 @@ static int remove_map(void **state)
 	return 0;
 }
 
+static struct jit *new_jit(void)
+{
+	struct root_files *files = NULL;
+	struct jit *jit;
+
+	assert_int_equal(root_files_new(&files, NULL), 0);
+	jit = jit_new(0, files);
+	root_files_unref(files);
+	return jit;
+}
+
 /* Name and line of an address when a window ends; "" = it has none. */
 static const char *name_of(struct jit *jit, uint64_t address)
 {
@@ -84,7 +96,7 @@ static const char *name_of(struct jit *jit, uint64_t address)
 
 static void a_perf_map_is_followed_as_it_grows(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 
 	(void)state;
 	write_map("w", "1000 10 first\n2000 10 JS:*f /a.js:1:2\n30");
@@ -100,7 +112,7 @@ static void a_perf_map_is_followed_as_it_grows(void **state)
 
 static void a_perf_map_written_anew_is_read_anew(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 
 	(void)state;
 	write_map("w", "1000 10 first\n2000 10 second\n");
@@ -120,7 +132,7 @@ static void a_perf_map_written_anew_is_read_anew(void **state)
 
 static void a_file_is_read_to_its_end_when_its_name_is_gone(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	FILE *file;
 
 	(void)state;
@@ -137,7 +149,7 @@ static void a_file_is_read_to_its_end_when_its_name_is_gone(void **state)
 
 static void what_is_no_regular_file_is_left_alone(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 
 	(void)state;
 	assert_int_equal(mkfifo(map_path, 0600), 0);
@@ -150,7 +162,7 @@ static void what_is_no_regular_file_is_left_alone(void **state)
 
 static void a_map_of_an_earlier_process_is_not_believed(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 
 	(void)state;
@@ -169,7 +181,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 		printf("# skip: giving a file to another user needs root\n");
 		skip();
 	}
-	jit = jit_new(0);
+	jit = new_jit();
 	write_map("w", "1000 10 planted\n");
 	assert_int_equal(chown(map_path, 12345, 12345), 0);
 	assert_string_equal(name_of(jit, 0x1000), "");
@@ -178,7 +190,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 
 static void another_process_of_that_number_is_not_read(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	struct process_identity identity = identity_of(getpid());
 	struct code_name name;
 	struct slice raw;
@@ -194,7 +206,7 @@ static void another_process_of_that_number_is_not_read(void **state)
 
 static void readings_are_spaced_out(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	struct process_identity identity = identity_of(getpid());
 	int64_t now_ns = clock_monotonic_ns();
 	struct code_name name;
@@ -216,7 +228,7 @@ static void readings_are_spaced_out(void **state)
 
 static void unused_processes_are_forgotten_though_their_number_lives(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	struct process_identity identity = identity_of(getpid());
 	int64_t now_ns = clock_monotonic_ns();
 	struct code_name name;
@@ -270,7 +282,7 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 {
 	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
 	char folder[] = "/tmp/firn-jit-XXXXXX", path[64];
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	FILE *file;
 	void *marker;
 
@@ -289,7 +301,7 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
 	assert_ptr_not_equal(marker, MAP_FAILED);
 	jit_free(jit);
-	jit = jit_new(0); /* or the next look is a minute away */
+	jit = new_jit(); /* or the next look is a minute away */
 	assert_string_equal(name_of(jit, 0x1000), "plain :0");
 	assert_string_equal(name_of(jit, 0x2000), "lined /srv/a.jl:17");
 	assert_string_equal(name_of(jit, 0x300f), "lined /srv/a.jl:17");
@@ -308,7 +320,7 @@ static void a_mapped_jitdump_is_followed_as_it_grows(void **state)
 
 static void large_maps_are_read_in_turns(void **state)
 {
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	FILE *file = fopen(map_path, "w");
 
 	(void)state;
@@ -374,7 +386,7 @@ static void greedy_processes_share_a_budget(void **state)
 {
 	struct process_identity identities[GREEDY];
 	char paths[GREEDY][64];
-	struct jit *jit = jit_new(0);
+	struct jit *jit = new_jit();
 	pid_t pids[GREEDY];
 	double began;
 	long before;
@@ -404,6 +416,79 @@ static void greedy_processes_share_a_budget(void **state)
 		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 		unlink(paths[i]);
 	}
+}
+
+static void no_progress(void *context)
+{
+	(void)context;
+}
+
+/* As a worker copies what is far; false = more is to be read. */
+static bool read_copy(struct code_reader *reader, int file, struct code_map **map)
+{
+	const struct lender_part part = code_reader_wants(reader);
+	struct code_map_builder builder = { 0 };
+	off_t size = lseek(file, 0, SEEK_END);
+	uint64_t from = part.from <= (uint64_t)size ? part.from : 0;
+	struct code_map *before = *map;
+	size_t dropped;
+	bool more;
+
+	code_reader_adopt(reader, &(struct code_file){ .fd = near_file_copy_part(
+							       file, from, (uint64_t)size - from,
+							       no_progress, NULL),
+						       .inode = 1,
+						       .is_copy = true,
+						       .copied_from = from });
+	assert_true(reader->fd >= 0);
+	more = code_reader_read(reader, &builder, before);
+	code_reader_close(reader);
+	*map = code_map_build(&builder, before, &dropped);
+	code_map_unref(before);
+	code_map_builder_free(&builder);
+	return !more;
+}
+
+static const char *name_in(const struct code_map *map, uint64_t address)
+{
+	static char text[64];
+	struct code_place place;
+
+	if (!code_map_find(map, address, &place))
+		return "";
+	snprintf(text, sizeof(text), "%.*s", SLICE_FMT(place.name));
+	return text;
+}
+
+static void of_a_far_map_what_is_new_is_copied(void **state)
+{
+	int file = memfd_create("far", MFD_CLOEXEC);
+	struct code_map *map = NULL;
+	struct code_reader reader;
+
+	(void)state;
+	code_reader_init(&reader, CODE_PERF_MAP);
+	for (unsigned i = 0; i < 100; i++)
+		dprintf(file, "%x 10 before\n", 0x10000 + 16 * i);
+	dprintf(file, "1000 10 first\n20");
+	assert_true(read_copy(&reader, file, &map));
+	assert_string_equal(name_in(map, 0x1000), "first");
+	assert_true(code_reader_wants(&reader).from > 1000);
+	dprintf(file, "00 10 second\n");
+	assert_true(read_copy(&reader, file, &map));
+	assert_string_equal(name_in(map, 0x2000), "second");
+	assert_string_equal(name_in(map, 0x1000), "first");
+	/* Written anew: the first copy lacks the beginning, which shows. */
+	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
+	for (unsigned i = 0; i < 200; i++)
+		dprintf(file, "%x 10 anew\n", 0x10000 + 16 * i);
+	assert_false(read_copy(&reader, file, &map));
+	assert_true(read_copy(&reader, file, &map));
+	assert_string_equal(name_in(map, 0x10000), "anew");
+	assert_string_equal(name_in(map, 0x10000 + 16 * 199), "anew");
+	code_map_unref(map);
+	code_reader_fini(&reader);
+	close(file);
 }
 
 /* A process with a /tmp that never answers: a FUSE file system without a server. */
@@ -449,7 +534,7 @@ static void a_file_system_that_never_answers_holds_nobody_up(void **state)
 		printf("# skip: a FUSE file system cannot be mounted here\n");
 		skip();
 	}
-	jit = jit_new(0);
+	jit = new_jit();
 	identity = identity_of(pid);
 	jit_note(jit, &identity, 0x1000, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10); /* gives up waiting */
@@ -475,7 +560,7 @@ static void stopping_does_not_wait_for_a_file_system(void **state)
 		printf("# skip: a FUSE file system cannot be mounted here\n");
 		skip();
 	}
-	jit = jit_new(0);
+	jit = new_jit();
 	identity = identity_of(pid);
 	jit_note(jit, &identity, 0x1000, began_ns);
 	jit_settle(jit, CLOCK_NS_PER_S / 10);
@@ -490,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_perf_map_is_followed_as_it_grows, remove_map),
 		cmocka_unit_test_teardown(a_perf_map_written_anew_is_read_anew, remove_map),
+		cmocka_unit_test(of_a_far_map_what_is_new_is_copied),
 		cmocka_unit_test_teardown(a_file_is_read_to_its_end_when_its_name_is_gone,
 					  remove_map),
 		cmocka_unit_test_teardown(what_is_no_regular_file_is_left_alone, remove_map),
