@@ -11,6 +11,10 @@
 #define CODE_BYTES_MAX ((uint64_t)4 << 30) /* that is searched for jumps */
 #define END_OF_LIST 1
 #define X86_CFA_AT_ENTRY 8 /* the return address was pushed */
+#define PAD_BYTES 4
+#define X86_ENDBR64 0xfa1e0ff3u
+#define ARM64_BTI_C 0xd503245fu
+#define ARM64_BTI_JC 0xd50324dfu
 
 /* What one piece of unwind information is for. */
 struct extent {
@@ -190,6 +194,28 @@ static void search_arm64(const struct extents *extents, const struct extent *fro
 	}
 }
 
+typedef void search_f(const struct extents *extents, const GElf_Shdr *header, const Elf_Data *data);
+
+/* Functions of the section begin at their landing pads, where no other has these. */
+static void take_in_pads(const struct extents *extents, const GElf_Shdr *header,
+			 const Elf_Data *data)
+{
+	for (size_t i = 0; i < extents->count; i++) {
+		struct extent *extent = &extents->items[i];
+		uint32_t word;
+
+		if (extent->low < header->sh_addr + PAD_BYTES ||
+		    extent->low > header->sh_addr + data->d_size ||
+		    (i && extents->items[i - 1].high > extent->low - PAD_BYTES))
+			continue;
+		word = section_u32((const uint8_t *)data->d_buf + (extent->low - header->sh_addr) -
+				   PAD_BYTES);
+		if (extents->machine == EM_X86_64 ? word == X86_ENDBR64
+						  : word == ARM64_BTI_C || word == ARM64_BTI_JC)
+			extent->low -= PAD_BYTES;
+	}
+}
+
 /* Searches the functions of one section, whose bytes are in `data`. */
 static void search_section(const struct extents *extents, const GElf_Shdr *header,
 			   const Elf_Data *data)
@@ -208,7 +234,8 @@ static void search_section(const struct extents *extents, const GElf_Shdr *heade
 	}
 }
 
-static void search_code(Elf *elf, const struct extents *extents)
+/* Has each section of code searched. */
+static void search_code(Elf *elf, const struct extents *extents, search_f *search)
 {
 	uint64_t left = CODE_BYTES_MAX;
 	Elf_Scn *section = NULL;
@@ -224,7 +251,7 @@ static void search_code(Elf *elf, const struct extents *extents)
 		left -= header.sh_size;
 		data = elf_rawdata(section, NULL);
 		if (data && data->d_buf && header.sh_addr <= UINT64_MAX - data->d_size)
-			search_section(extents, &header, data);
+			search(extents, &header, data);
 	}
 }
 
@@ -266,7 +293,8 @@ static void read_section(Elf *elf, enum cfi_kind kind, uint16_t machine, const G
 		/* What was read before an error is as good. */
 		(void)cfi_list(cfi, false, &sink, NULL);
 		sort_out(cfi, &extents);
-		search_code(elf, &extents);
+		search_code(elf, &extents, take_in_pads);
+		search_code(elf, &extents, search_section);
 		hand_over(&extents, builder);
 	}
 	free(extents.items);

@@ -9,6 +9,9 @@
  * calls it. That takes the code itself, which separate debug files and what agents send lack: there
  * such a part stays a function of its own.
  *
+ * Hand-written assembly may have its unwind information begin behind the landing pad that it begins
+ * with (endbr64, bti): the pad is the function's.
+ *
  * x86-64 and AArch64.
  */
 #ifndef FIRN_SERVER_RESOLVE_READ_FUNCTION_EXTENTS_H
