@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_scraped - what a target gave becomes a batch and durable, as what is sent does. It belongs
- * to the tenant "".
+ * write_scraped - what a target gave becomes a batch and durable, as what is sent does. With
+ * --tenants it belongs to the one that the target's label __tenant_id__ names, else to the tenant
+ * "".
  */
 #include <stdlib.h>
 
@@ -9,8 +10,10 @@
 #include "codec/profile/legacy_pprof.h"
 #include "server/scrape/scrape.h"
 #include "server/serve/intake/writing.h"
+#include "server/serve/tenant.h"
 
 #define LABELS_MAX 256u
+#define TENANT_LABEL "__tenant_id__" /* as Loki's agents have it */
 #define LEGACY_ELEMENTS_MAX ((size_t)2 << 20)
 
 /* What rules left, without what is ours; then what all series get that have no such label. */
@@ -85,7 +88,12 @@ int write_scraped(void *context, const struct scrape_taken *taken, struct err *e
 					.until_ns = taken->is_delta ? taken->until_ns : 0,
 					.kept = kept,
 					.kept_count = taken->profile->kept_count };
-	struct net_request request = { .peer = taken->url, .body = taken->body };
+	const struct net_header tenant = { SLICE_LITERAL(TENANT_HEADER),
+					   label_list_get(taken->labels, TENANT_LABEL) };
+	struct net_request request = { .peer = taken->url,
+				       .body = taken->body,
+				       .headers = &tenant,
+				       .headers_count = tenant.value.len > 0 };
 	struct net_response response = { .body = { 0 } };
 	struct writing writing;
 	int rc = writing_begin(&writing, context, &request, WRITING_SCRAPE);
