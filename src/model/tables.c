@@ -733,6 +733,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_V8_RUNTIME] = "v8-runtime",
 	[FRAME_RUBY_RUNTIME] = "ruby-runtime",
 	[FRAME_DOTNET_RUNTIME] = "dotnet-runtime",
+	[FRAME_PHP_RUNTIME] = "php-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

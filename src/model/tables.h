@@ -114,6 +114,7 @@ enum frame_kind {
 	FRAME_V8_RUNTIME,     /* the same of V8, and of the program around it */
 	FRAME_RUBY_RUNTIME,   /* the same of Ruby */
 	FRAME_DOTNET_RUNTIME, /* the same of CoreCLR */
+	FRAME_PHP_RUNTIME,    /* the same of PHP */
 	FRAME_KINDS
 };
 

@@ -139,6 +139,7 @@ static bool walk_ask(struct walk *walk);
 
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/script.h"
+#include "agent/bpf/script_php.h"
 #include "agent/bpf/script_ruby.h"
 #include "agent/bpf/script_v8.h"
 
@@ -614,6 +615,39 @@ WALK_APART void take_ruby_frames(__u64 thread, struct scratch *scratch)
 		bpf_loop(2 * SCRIPT_FRAMES_MAX, next_ruby_frame, &scratch, 0);
 }
 
+/* bpf_loop callback. */
+static long next_php_frame(__u32 index, void *data)
+{
+	struct scratch *scratch = *(struct scratch **)data;
+
+	(void)index;
+	return !script_php_frame(&scratch->script, sample_at_hand(scratch));
+}
+
+/* Where the loop, if it was interrupted, is in its innermost frame. */
+static __always_inline void take_php_position(struct scratch *scratch, const struct sample *sample)
+{
+	struct walk *walk = &scratch->walk;
+	__u32 first = sample->kernel_count;
+	__u64 frame;
+
+	if (!sample->user_count || first >= SAMPLE_FRAMES_MAX ||
+	    !script_php_is_loop(&scratch->script.process, sample->frames[first]) ||
+	    !walk_interrupted(walk, PHP_REGISTER_FRAME, &frame) || frame != scratch->script.frame)
+		return;
+	if (!walk_interrupted(walk, PHP_REGISTER_POSITION, &scratch->script.limit))
+		scratch->script.limit = 0;
+}
+
+/* It runs in the process's first thread. */
+WALK_APART void take_php_frames(struct task_struct *task, struct scratch *scratch)
+{
+	if (task->pid != task->tgid || !script_php_start(&scratch->script))
+		return;
+	take_php_position(scratch, sample_at_hand(scratch));
+	bpf_loop(2 * SCRIPT_FRAMES_MAX, next_php_frame, &scratch, 0);
+}
+
 /* The frames of an interpreter, behind the native ones. */
 WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scratch)
 {
@@ -633,6 +667,8 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
 	else if (process->kind == SCRIPT_RUBY)
 		take_ruby_frames(task->thread.fsbase, scratch);
+	else if (process->kind == SCRIPT_PHP)
+		take_php_frames(task, scratch);
 	else if (script_start(script, task->thread.fsbase))
 		bpf_loop(SCRIPT_FRAMES_MAX + 1, next_script_frame, &scratch, 0);
 	sample->script_kind = process->kind;

@@ -32,7 +32,7 @@
 
 struct script {
 	__u64 frame; /* the next one; 0 = none */
-	__u64 limit; /* of Ruby: where its frames end */
+	__u64 limit; /* of Ruby: where its frames end; of PHP: see script_php_frame */
 	__u32 at;    /* where its words go in sample.frames */
 	__u32 room;
 	struct script_process process;

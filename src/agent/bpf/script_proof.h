@@ -44,6 +44,16 @@ static inline __u32 script_ruby_proof(const __u64 *words, bool is_method)
 	return script_proof(lasting);
 }
 
+/* Of a function of PHP: name, class, file, lines; 48 bits, of which the low 16 may be left out. */
+static inline __u64 script_php_proof(const __u64 *words)
+{
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < SCRIPT_PROOF_WORDS; i++)
+		hash = (hash ^ words[i]) * SCRIPT_PROOF_MIX;
+	return hash >> 32 << 32 | (hash >> 16 & 0xffff);
+}
+
 /* Of a code blob of HotSpot: its first words, and a word with its compile id. */
 static inline __u32 jvm_proof(const __u64 *head, __u64 ids)
 {

@@ -62,12 +62,14 @@ enum script_kind {
 	SCRIPT_V8,
 	SCRIPT_HOTSPOT,
 	SCRIPT_RUBY,
+	SCRIPT_PHP,
 	SCRIPT_KINDS
 };
 
 /*
  * The address of an interpreter's object in the first word of a frame. Of V8, whose frames are
- * native ones, too, the bits above it say which (counted from the innermost).
+ * native ones, too, the bits above it say which (counted from the innermost); of PHP they are more
+ * of the proof, and the address is that of one of many copies.
  */
 #define SCRIPT_ADDRESS(word) ((word)&0xfffffffffff8ull)
 #define SCRIPT_PLACE_SHIFT 48
@@ -80,10 +82,13 @@ enum script_flag {
 	 * ... and no frame: the run ends before it. With an address, which only Ruby has, the
 	 * method that the frame before it belongs to.
 	 */
-	SCRIPT_IS_MARK = 2,
-	SCRIPT_IS_CUT = 4, /* no frame: the second word is an enum script_end */
+	SCRIPT_IS_MARK = 2, /* the second word may be SCRIPT_OTHER_STACK */
+	SCRIPT_IS_CUT = 4,  /* no frame: the second word is an enum script_end */
 	SCRIPT_FLAGS = 7,
 };
+
+/* Of a mark without an address: the frames outside of it run on another stack of the thread. */
+#define SCRIPT_OTHER_STACK 1u
 
 /* Why the frames of an interpreter end before the last one. */
 enum script_end { SCRIPT_UNREADABLE, SCRIPT_TOO_DEEP, SCRIPT_IN_HEAP, SCRIPT_ENDS };
@@ -94,6 +99,7 @@ enum script_state_form {
 	SCRIPT_STATE_STATIC,  /* state_at: offset from the thread pointer */
 	SCRIPT_STATE_SLOT,    /* state_at: of that offset */
 	SCRIPT_STATE_DYNAMIC, /* state_at: of {number of the module, offset in it} */
+	SCRIPT_STATE_GLOBAL,  /* the process has but one: see script_php_layout */
 };
 
 /* What tells where a run of frames ends. */
@@ -138,6 +144,21 @@ struct script_ruby_layout {
 	__u64 reserved_too;
 };
 
+/*
+ * The same of PHP, whose state is no thread's own: state_at is where the innermost frame is named.
+ * And of its interpreter's loop, which stays the native frame while code runs that its compiler
+ * generated: 0 entry_words = how that is left is not known.
+ */
+struct script_php_layout {
+	__u16 file;	  /* in a function */
+	__u8 entry_words; /* from generated code's stack pointer to the loop's return address, at
+			     least */
+	__u8 fp_words;	  /* from there back to where the loop has saved the frame pointer */
+	__u32 code_bytes;
+	__u64 code_start;	      /* of the binary, in the process */
+	__u32 loop_start, loop_bytes; /* from code_start on */
+};
+
 /* Value of the map `script_processes`, by tgid. */
 struct script_process {
 	__u64 start_ns; /* with exec_id: whose it is */
@@ -149,6 +170,7 @@ struct script_process {
 		struct script_layout layout;
 		struct script_v8_layout v8;	/* SCRIPT_V8 */
 		struct script_ruby_layout ruby; /* SCRIPT_RUBY */
+		struct script_php_layout php;	/* SCRIPT_PHP */
 	};
 };
 
@@ -263,7 +285,8 @@ struct staged_samples {
 	__u8 samples[STAGED_BYTES + sizeof(struct sample)];
 };
 
-#define STACK_RECORD_BYTES 32768u /* a power of two; few stacks are larger when a program starts   \
+#define STACK_RECORD_BYTES                                                                         \
+	32768u			  /* a power of two; few stacks are larger when a program starts   \
 				   */
 #define STACK_RECORD_REGISTERS 21 /* of struct pt_regs */
 
@@ -369,6 +392,7 @@ _Static_assert(sizeof(struct jvm_process) == 176, "no padding: it is compared as
 _Static_assert(sizeof(struct script_process) == 48, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct script_v8_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct script_ruby_layout) == sizeof(struct script_layout), "one or other");
+_Static_assert(sizeof(struct script_php_layout) == sizeof(struct script_layout), "one or other");
 _Static_assert(sizeof(struct sample_counters) == 8 * COUNTERS, "counters");
 
 #endif

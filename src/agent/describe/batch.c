@@ -217,9 +217,14 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 		.script = counts_script_words(builder->window->counts, stack),
 	};
 
-	for (size_t i = 0; i < stack->user_count; i++)
-		half.loops[i] = script_is_loop(space_find(half.space, half.addresses[i]),
-					       half.addresses[i]);
+	for (size_t i = 0; i < stack->user_count; i++) {
+		const struct mapping *mapping = space_find(half.space, half.addresses[i]);
+
+		/* Code that PHP's compiler made runs in the loop's own frame. */
+		half.loops[i] = stack->script_kind == SCRIPT_PHP && mapping_is_generated(mapping)
+					? true
+					: script_is_loop(mapping, half.addresses[i]);
+	}
 	return half;
 }
 
@@ -241,15 +246,17 @@ static uint32_t add_native(struct builder *builder, uint32_t node, struct user_h
 	uint32_t frame = user_frame(builder, half->process, half->space, address);
 	const struct runtime_file *file;
 
-	if (frame == builder->anonymous && half->stack->script_kind == SCRIPT_RUBY)
-		frame = script_compiled_frame(builder->tables);
+	if (frame == builder->anonymous &&
+	    (half->stack->script_kind == SCRIPT_RUBY || half->stack->script_kind == SCRIPT_PHP))
+		frame = script_compiled_frame(builder->tables,
+					      (enum script_kind)half->stack->script_kind);
 	else if (frame == builder->anonymous)
 		node = add_problem(builder, node, half);
 	node = add_frame(builder, node, frame);
 	if (!half->loops[index])
 		return node;
 	file = script_runtime_of(space_find(half->space, address));
-	if (file->problem)
+	if (file && file->problem)
 		node = add_frame(builder, node, script_problem_frame(builder->tables, file));
 	return node;
 }
@@ -330,10 +337,30 @@ static uint32_t add_user_half(struct builder *builder, uint32_t node, const stru
 	return node;
 }
 
+/*
+ * A fiber of PHP begins in code that has no unwind information: the walk is at its start when it
+ * has come to all loops that the fiber runs.
+ */
+static bool is_whole_fiber(const struct builder *builder, const struct counted *stack)
+{
+	struct user_half half;
+	size_t runs, loops = 0;
+
+	if (stack->script_kind != SCRIPT_PHP || stack->user_end != STACK_NO_UNWIND_INFO)
+		return false;
+	half = user_half_of(builder, stack);
+	for (size_t i = 0; i < stack->user_count; i++)
+		loops += half.loops[i];
+	runs = splice_runs_on_stack(half.script, stack->script_words / 2);
+	return runs == loops || (loops && runs == loops - 1);
+}
+
 static const char *marker_of(const struct builder *builder, const struct counted *stack)
 {
 	if (stack->user_end == STACK_GUESSED_POINTER &&
 	    script_v8_of(tracker_space(builder->window->tracker, stack->process, stack->space)))
+		return NULL;
+	if (is_whole_fiber(builder, stack))
 		return NULL;
 	return end_markers[stack->user_end];
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/describe/text.h"
+#include "agent/runtime/php/php_code.h"
 #include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/ruby/ruby_lines.h"
@@ -41,6 +42,11 @@ static const struct language {
 			  "[ruby: name not read]",
 			  { "[truncated: unreadable ruby frame]",
 			    "[truncated: too many ruby frames]", IN_HEAP } },
+	[SCRIPT_PHP] = { FRAME_PHP,
+			 "[php]",
+			 "[php: name not read]",
+			 { "[truncated: unreadable php frame]", "[truncated: too many php frames]",
+			   IN_HEAP } },
 };
 
 static uint32_t line_of(const struct script_code *code, enum script_kind kind, int32_t position)
@@ -51,6 +57,8 @@ static uint32_t line_of(const struct script_code *code, enum script_kind kind, i
 		return python_line(lines, code->lines_form, code->first_line, position);
 	if (kind == SCRIPT_RUBY)
 		return ruby_line(lines, (uint32_t)position);
+	if (kind == SCRIPT_PHP)
+		return php_line(lines, (uint32_t)position);
 	return code->first_line;
 }
 
@@ -72,6 +80,25 @@ static uint32_t ruby_frame(struct tables *tables, const struct runtimes *runtime
 	if (outer && outer[0] & SCRIPT_IS_MARK && SCRIPT_ADDRESS(outer[0]))
 		method = runtimes_find(runtimes, identity, outer);
 	ruby_full_label(code, method, &label);
+	frame.function = text_intern(tables, slice_from(label.data, label.len));
+	strbuf_free(&label);
+	return tables_frame(tables, &frame);
+}
+
+/* The code of a file is called by what has it run. */
+static uint32_t php_frame(struct tables *tables, const struct script_code *code,
+			  const uint64_t *words)
+{
+	struct strbuf label = { 0 };
+	struct frame frame = {
+		.kind = FRAME_PHP,
+		.mapping_file = tables_string(tables, slice_of("[php]")),
+		.file = text_intern(tables, slice_of(code->file)),
+		.line = line_of(code, SCRIPT_PHP, (int32_t)(uint32_t)words[1]),
+		.start_line = code->first_line <= INT32_MAX ? code->first_line : 0,
+	};
+
+	php_label(code, words[0] & SCRIPT_ENDS_RUN, &label);
 	frame.function = text_intern(tables, slice_from(label.data, label.len));
 	strbuf_free(&label);
 	return tables_frame(tables, &frame);
@@ -119,6 +146,8 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 	if (kind == SCRIPT_RUBY)
 		return ruby_frame(tables, runtimes, identity, code, (int32_t)(uint32_t)words[1],
 				  outer);
+	if (kind == SCRIPT_PHP)
+		return php_frame(tables, code, words);
 	return *code->file || kind != SCRIPT_V8
 		       ? named_frame(tables, kind, code, (int32_t)(uint32_t)words[1])
 		       : SCRIPT_NO_FRAME;
@@ -174,9 +203,9 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	return count;
 }
 
-uint32_t script_compiled_frame(struct tables *tables)
+uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind)
 {
-	struct frame frame = { .kind = FRAME_RUBY_RUNTIME,
+	struct frame frame = { .kind = kind == SCRIPT_PHP ? FRAME_PHP_RUNTIME : FRAME_RUBY_RUNTIME,
 			       .mapping_file = tables_string(tables, slice_of("[anon]")),
 			       .function = tables_string(tables, slice_of("[generated code]")) };
 
@@ -217,7 +246,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 	static const enum frame_kind kinds[RUNTIME_KINDS] = {
 		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME, [RUNTIME_HOTSPOT] = FRAME_NATIVE,
 		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
-		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME,
+		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;

@@ -29,8 +29,8 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 			  const struct process_identity *identity, const uint64_t *words,
 			  uint32_t ret[JAVA_INLINED_MAX]);
 
-/* Generated code in a process of Ruby, whose functions have frames of their own. */
-uint32_t script_compiled_frame(struct tables *tables);
+/* Generated code in a process of Ruby or PHP, whose functions have frames of their own. */
+uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind);
 
 /* A frame of generated code that its runtime knows; SCRIPT_NO_FRAME: it is none. */
 uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtimes,

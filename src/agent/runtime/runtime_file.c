@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "agent/runtime/dotnet/dotnet_file.h"
+#include "agent/runtime/php/php_file.h"
 #include "agent/runtime/python/python_file.h"
 #include "agent/runtime/ruby/ruby_file.h"
 #include "agent/runtime/v8/v8_file.h"
@@ -16,12 +17,13 @@ static const struct {
 	{ "_PyRuntime", RUNTIME_PYTHON },	 { "gHotSpotVMStructs", RUNTIME_HOTSPOT },
 	{ "v8dbg_off_fp_function", RUNTIME_V8 }, { "_ZN2v82V810GetVersionEv", RUNTIME_V8 },
 	{ "rb_vm_exec", RUNTIME_RUBY },		 { "g_dacTable", RUNTIME_DOTNET },
+	{ "execute_ex", RUNTIME_PHP },
 };
 
 const char *runtime_kind_name(enum runtime_kind kind)
 {
-	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8", "ruby",
-							  "dotnet" };
+	static const char *const names[RUNTIME_KINDS] = { "python", "hotspot", "v8",
+							  "ruby",   "dotnet",  "php" };
 
 	return names[kind];
 }
@@ -52,6 +54,8 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info)
 			read_hotspot(&symbols, file);
 		else if (marks[i].kind == RUNTIME_RUBY)
 			ruby_file_read(&symbols, &mark, file);
+		else if (marks[i].kind == RUNTIME_PHP)
+			php_file_read(&symbols, &mark, file);
 		else if (marks[i].kind == RUNTIME_DOTNET)
 			dotnet_file_read(&symbols, &mark, file);
 		else

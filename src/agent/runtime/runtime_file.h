@@ -11,6 +11,7 @@
 
 #include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/hotspot/vm_structs.h"
+#include "agent/runtime/php/php_layout.h"
 #include "agent/runtime/python/python_layout.h"
 #include "agent/runtime/ruby/ruby_layout.h"
 #include "agent/runtime/v8/v8_layout.h"
@@ -25,6 +26,7 @@ enum runtime_kind {
 	RUNTIME_V8, /* its generated code keeps frame pointers */
 	RUNTIME_RUBY,
 	RUNTIME_DOTNET,
+	RUNTIME_PHP,
 	RUNTIME_KINDS
 };
 
@@ -35,6 +37,7 @@ struct runtime_layout {
 		struct python_layout python;
 		struct v8_layout v8;
 		struct ruby_layout ruby;
+		struct php_layout php;
 		struct vm_symbols hotspot; /* by which each process tells its own */
 		struct dotnet_symbols dotnet;
 	};
@@ -65,7 +68,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -36,7 +36,7 @@
 enum code_state { CODE_WANTED, CODE_KNOWN, CODE_LOST };
 
 struct code {
-	uint64_t address;
+	uint64_t key; /* see key_of */
 	uint32_t proof;
 	uint32_t window; /* that it was last used in */
 	enum code_state state;
@@ -147,9 +147,9 @@ static void note_offsets(struct runtimes *runtimes, const struct runtime_file *f
 
 /* ---- code objects ---- */
 
-static uint64_t hash_code(uint64_t address, uint32_t proof)
+static uint64_t hash_code(uint64_t key, uint32_t proof)
 {
-	return hash_mix(address, proof);
+	return hash_mix(key, proof);
 }
 
 static bool same_code(const void *context, uint32_t id, const void *key)
@@ -157,26 +157,25 @@ static bool same_code(const void *context, uint32_t id, const void *key)
 	const struct codes *codes = context;
 	const struct code *sought = key;
 
-	return codes->items[id].address == sought->address &&
-	       codes->items[id].proof == sought->proof;
+	return codes->items[id].key == sought->key && codes->items[id].proof == sought->proof;
 }
 
-static struct code *find_code(const struct codes *codes, uint64_t address, uint32_t proof)
+static struct code *find_code(const struct codes *codes, uint64_t key, uint32_t proof)
 {
-	struct code sought = { .address = address, .proof = proof };
-	uint32_t id = idmap_find(&codes->map, hash_code(address, proof), same_code, codes, &sought);
+	struct code sought = { .key = key, .proof = proof };
+	uint32_t id = idmap_find(&codes->map, hash_code(key, proof), same_code, codes, &sought);
 
 	return id == IDMAP_NONE ? NULL : &codes->items[id];
 }
 
-static struct code *add_code(struct codes *codes, uint64_t address, uint32_t proof)
+static struct code *add_code(struct codes *codes, uint64_t key, uint32_t proof)
 {
 	struct code *code;
 
 	mem_grow(codes->items, codes->count, codes->capacity);
-	idmap_add(&codes->map, hash_code(address, proof), (uint32_t)codes->count);
+	idmap_add(&codes->map, hash_code(key, proof), (uint32_t)codes->count);
 	code = &codes->items[codes->count++];
-	*code = (struct code){ .address = address, .proof = proof };
+	*code = (struct code){ .key = key, .proof = proof };
 	codes->bytes += sizeof(*code);
 	return code;
 }
@@ -200,7 +199,7 @@ static void codes_shrink(struct codes *codes, uint32_t window)
 
 		if (!keep || window - old->window > 1 || old->state != CODE_KNOWN)
 			continue;
-		code = add_code(&kept, old->address, old->proof);
+		code = add_code(&kept, old->key, old->proof);
 		*code = *old;
 		old->code = (struct script_code){ 0 };
 		kept.bytes += script_code_bytes(&code->code);
@@ -377,6 +376,8 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		script.state_at += bias;
 	if (script.kind == SCRIPT_RUBY)
 		script.ruby.code_start += bias;
+	else if (script.kind == SCRIPT_PHP)
+		script.php.code_start += bias;
 	if (!runtimes->options.put(runtimes->options.context, process->identity.pid, &script))
 		return;
 	entry = entry_new(process, mapping->binary->runtime, bias);
@@ -410,7 +411,15 @@ static struct hotspot_process *copy_hotspot(const struct entry *entry)
 	return copy;
 }
 
-static void want(struct runtimes *runtimes, struct entry *entry, uint64_t address, uint32_t proof,
+/* What an object is known by, beside its proof: its address, or, where it may be one of many
+ * copies, the rest of the proof. */
+static uint64_t key_of(const struct entry *entry, uint64_t word)
+{
+	return entry->layout.kind == RUNTIME_PHP ? word >> SCRIPT_PLACE_SHIFT
+						 : SCRIPT_ADDRESS(word);
+}
+
+static void want(struct runtimes *runtimes, struct entry *entry, uint64_t word, uint32_t proof,
 		 int64_t now_ns)
 {
 	struct script_job_item *item;
@@ -423,10 +432,17 @@ static void want(struct runtimes *runtimes, struct entry *entry, uint64_t addres
 		entry->job->hotspot = copy_hotspot(entry);
 	}
 	item = &entry->job->items[entry->job->count++];
-	item->address = address;
+	item->key = key_of(entry, word);
+	item->address = SCRIPT_ADDRESS(word);
 	item->proof = proof;
 	if (entry->job->count == SCRIPT_JOB_ITEMS)
 		send_job(runtimes, entry, now_ns);
+}
+
+/* Another copy of the object may be there still. */
+static bool is_lost_copy(const struct entry *entry, const struct code *code)
+{
+	return entry->layout.kind == RUNTIME_PHP && code->state == CODE_LOST;
 }
 
 void runtimes_note(struct runtimes *runtimes, const struct process_identity *identity,
@@ -438,16 +454,17 @@ void runtimes_note(struct runtimes *runtimes, const struct process_identity *ide
 		return;
 	entry->used_at_ns = now_ns;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t address = SCRIPT_ADDRESS(words[2 * i]);
 		uint32_t proof = (uint32_t)(words[2 * i + 1] >> 32);
 		struct code *code;
 
-		if (words[2 * i] & SCRIPT_IS_CUT || !address)
+		if (words[2 * i] & SCRIPT_IS_CUT || !SCRIPT_ADDRESS(words[2 * i]))
 			continue;
-		code = find_code(&entry->codes, address, proof);
-		if (!code) {
-			code = add_code(&entry->codes, address, proof);
-			want(runtimes, entry, address, proof, now_ns);
+		code = find_code(&entry->codes, key_of(entry, words[2 * i]), proof);
+		if (!code || is_lost_copy(entry, code)) {
+			if (!code)
+				code = add_code(&entry->codes, key_of(entry, words[2 * i]), proof);
+			code->state = CODE_WANTED;
+			want(runtimes, entry, words[2 * i], proof, now_ns);
 		}
 		code->window = runtimes->window;
 	}
@@ -464,7 +481,7 @@ static void refuse(struct runtimes *runtimes, struct entry *entry)
 
 static void take_item(struct runtimes *runtimes, struct entry *entry, struct script_job_item *item)
 {
-	struct code *code = find_code(&entry->codes, item->address, item->proof);
+	struct code *code = find_code(&entry->codes, item->key, item->proof);
 
 	if (item->result == SCRIPT_CODE_READ)
 		metric_add(&runtime_codes_read, 1);
@@ -715,7 +732,7 @@ void runtimes_settle(struct runtimes *runtimes, int64_t timeout_ns)
 static const struct script_code *known_code(const struct entry *entry, const uint64_t *words)
 {
 	const struct code *code =
-		find_code(&entry->codes, SCRIPT_ADDRESS(words[0]), (uint32_t)(words[1] >> 32));
+		find_code(&entry->codes, key_of(entry, words[0]), (uint32_t)(words[1] >> 32));
 
 	return code && code->state == CODE_KNOWN ? &code->code : NULL;
 }

@@ -19,6 +19,7 @@
 #define SCRIPT_JOBS_MAX 1024 /* that wait */
 
 struct script_job_item {
+	uint64_t key; /* what it is known by: its address, mostly */
 	uint64_t address;
 	uint32_t proof;
 	uint32_t result; /* enum script_code_result */

@@ -6,7 +6,8 @@
 struct runs {
 	uint16_t ends[SCRIPT_FRAMES_MAX + 2]; /* the first frame behind each run */
 	size_t count;
-	bool has_rest; /* the last one has no end, and is not cut */
+	bool has_rest;	   /* the last one has no end, and is not cut */
+	bool is_elsewhere; /* those behind some run on another stack */
 };
 
 struct splicing {
@@ -16,13 +17,22 @@ struct splicing {
 	size_t count;
 };
 
+static bool is_other_stack(const uint64_t *words)
+{
+	return words[0] & SCRIPT_IS_MARK && !SCRIPT_ADDRESS(words[0]) &&
+	       words[1] == SCRIPT_OTHER_STACK;
+}
+
 static void find_runs(struct runs *runs, const uint64_t *words, size_t count)
 {
 	size_t done = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (words[2 * i] & SCRIPT_ENDS_RUN)
 			runs->ends[runs->count++] = (uint16_t)(done = i + 1);
+		if (is_other_stack(words + 2 * i))
+			runs->is_elsewhere = true;
+	}
 	if (done == count)
 		return;
 	runs->ends[runs->count++] = (uint16_t)count;
@@ -58,6 +68,7 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 	assert(script_count <= SCRIPT_FRAMES_MAX + 1);
 	find_runs(&splicing.runs, words, script_count);
 	runs = splicing.runs.count;
+	is_complete = is_complete && !splicing.runs.is_elsewhere;
 	for (size_t i = 0; i < native_count; i++)
 		loops_count += loops[i];
 	if (is_complete && splicing.runs.has_rest && runs == loops_count + 1)
@@ -78,6 +89,18 @@ size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 	for (size_t run = early; run-- > 0;)
 		add_run(&splicing, run);
 	return splicing.count;
+}
+
+size_t splice_runs_on_stack(const uint64_t *words, size_t script_count)
+{
+	size_t runs = 0;
+
+	for (size_t i = 0; i < script_count; i++) {
+		if (is_other_stack(words + 2 * i))
+			return runs;
+		runs += words[2 * i] & SCRIPT_ENDS_RUN;
+	}
+	return SIZE_MAX;
 }
 
 /* The innermost function of these that is not taken yet is native frame `native`. */

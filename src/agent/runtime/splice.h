@@ -5,7 +5,8 @@
  * Each call of the interpreter's loop runs one run of the interpreter's frames, and both lists are
  * in order, so they are paired by count. Where the counts differ:
  *
- *   the native walk was cut     runs beyond its loops are outside of all that it shows
+ *   the native walk was cut     runs beyond its loops are outside of all that it shows; so where
+ *                               there are marks of SCRIPT_OTHER_STACK
  *   a loop more than runs       the loop of the innermost frame has not begun its run yet, or has
  *                               ended it; otherwise the outermost ones belong to other stacks
  *   a run more than loops       its loop was not recognised: it is put innermost; or, where the
@@ -34,6 +35,10 @@ struct splice_step {
  */
 size_t splice_frames(const bool *loops, size_t native_count, bool is_complete,
 		     const uint64_t *words, size_t script_count, struct splice_step *steps);
+
+/* How many runs there are inside of the first mark of SCRIPT_OTHER_STACK; SIZE_MAX = there is none.
+ */
+size_t splice_runs_on_stack(const uint64_t *words, size_t script_count);
 
 enum splice_native {
 	SPLICE_FOREIGN,	  /* code that has nothing to do with the runtime */

@@ -12,8 +12,9 @@
 
 /*
  * Native frames innermost first: 'L' a loop, 'n' another. Script frames innermost first: a digit,
- * 'E' behind the last of a run, 'M' a mark. The result outermost first: native frames as letters
- * with their index, script frames as "s" with theirs.
+ * 'E' behind the last of a run, 'M' a mark, 'F' one behind which another stack's frames are. The
+ * result outermost first: native frames as letters with their index, script frames as "s" with
+ * theirs.
  */
 static void check(const char *native, const char *script, bool is_complete, const char *expected)
 {
@@ -28,9 +29,10 @@ static void check(const char *native, const char *script, bool is_complete, cons
 	for (size_t i = 0; script[i]; i++) {
 		if (script[i] == 'E')
 			words[2 * frames - 2] |= SCRIPT_ENDS_RUN;
-		else if (script[i] == 'M')
+		else if (script[i] == 'M' || script[i] == 'F') {
+			words[2 * frames + 1] = script[i] == 'F' ? SCRIPT_OTHER_STACK : 0;
 			words[2 * frames++] = SCRIPT_ENDS_RUN | SCRIPT_IS_MARK;
-		else
+		} else
 			frames++;
 	}
 	count = splice_frames(loops, strlen(native), is_complete, words, frames, steps);
@@ -87,6 +89,20 @@ static void what_a_cut_walk_does_not_show_is_outside(void **state)
 	(void)state;
 	check("nLn", "1E2E34E", false, "s3 s2 s1 n2 L1 s0 n0 ");
 	check("", "1E", false, "s0 ");
+}
+
+/* A fiber: what has resumed it is outside of its native frames. */
+static void frames_of_another_stack_are_outermost(void **state)
+{
+	uint64_t words[] = {
+		SCRIPT_ENDS_RUN, 0, SCRIPT_ENDS_RUN | SCRIPT_IS_MARK, SCRIPT_OTHER_STACK,
+		SCRIPT_ENDS_RUN, 0
+	};
+
+	(void)state;
+	check("nLnLn", "1E2EF34E", true, "s4 s3 n4 L3 s1 n2 L1 s0 n0 ");
+	assert_int_equal(splice_runs_on_stack(words, 3), 1);
+	assert_int_equal(splice_runs_on_stack(words, 1), SIZE_MAX);
 }
 
 /*
@@ -156,6 +172,7 @@ int main(void)
 		cmocka_unit_test(a_run_without_a_loop_is_innermost),
 		cmocka_unit_test(a_rest_without_an_end_is_outermost),
 		cmocka_unit_test(what_a_cut_walk_does_not_show_is_outside),
+		cmocka_unit_test(frames_of_another_stack_are_outermost),
 		cmocka_unit_test(functions_stand_at_their_native_frames),
 		cmocka_unit_test(all_that_a_sample_can_have_is_placed),
 	};

@@ -91,6 +91,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_V8_RUNTIME:
 	case FRAME_RUBY_RUNTIME:
 	case FRAME_DOTNET_RUNTIME:
+	case FRAME_PHP_RUNTIME:
 		return false;
 	default:
 		return true;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layouts: PHP's Zend/zend_compile.h, zend_types.h, zend.h.
+ */
+#include "agent/runtime/php/php_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/bpf/script_proof.h"
+#include "base/mem.h"
+#include "codec/wire/utf8.h"
+
+#define KIND_INTERNAL 1u
+#define KIND_USER 2u
+#define KIND_EVALUATED 4u
+
+#define TEXT_LENGTH_WORD 2
+#define TEXT_AT 24u
+#define CLASS_NAME_AT 8u
+
+#define INSTRUCTION_BYTES 32u
+#define INSTRUCTION_LINE_AT 24u
+#define INSTRUCTIONS_PER_READ 256u
+
+#define MAIN "{main}"
+#define EVALUATED "{eval}"
+#define EVALUATED_END " : eval()'d code"
+
+struct function {
+	uint8_t kind;
+	uint64_t name, class;
+	uint64_t file, lines;
+};
+
+static bool read_word(const struct memory_reader *memory, uint64_t address, uint64_t *ret)
+{
+	return memory_read(memory, address, ret, sizeof(*ret));
+}
+
+/* Text of PHP, up to the NUL that is in the names of classes without one. NULL = there is none. */
+static char *read_text(const struct memory_reader *memory, uint64_t address)
+{
+	uint64_t head[TEXT_LENGTH_WORD + 1];
+	struct strbuf text = { 0 };
+	char bytes[PHP_TEXT_MAX];
+	char *copy;
+	size_t len;
+
+	if (!address || address & 7 || !memory_read(memory, address, head, sizeof(head)))
+		return NULL;
+	len = head[TEXT_LENGTH_WORD] < sizeof(bytes) ? (size_t)head[TEXT_LENGTH_WORD]
+						     : sizeof(bytes);
+	if (len && !memory_read(memory, address + TEXT_AT, bytes, len))
+		return NULL;
+	len = strnlen(bytes, len);
+	for (size_t i = 0; i < len;)
+		i += utf8_add_repaired(&text, slice_from(bytes + i, len - i));
+	copy = mem_strndup(text.len ? text.data : "", text.len);
+	strbuf_free(&text);
+	return copy;
+}
+
+static enum script_code_result read_function(const struct memory_reader *memory,
+					     const struct php_layout *layout, uint64_t address,
+					     struct function *ret)
+{
+	uint64_t head[3], file[2] = { 0 };
+
+	if (!memory_read(memory, address, head, sizeof(head)))
+		return SCRIPT_CODE_GONE;
+	ret->kind = (uint8_t)head[0];
+	if (ret->kind != KIND_INTERNAL && ret->kind != KIND_USER && ret->kind != KIND_EVALUATED)
+		return SCRIPT_CODE_OTHER;
+	if (ret->kind != KIND_INTERNAL &&
+	    !memory_read(memory, address + layout->file, file, sizeof(file)))
+		return SCRIPT_CODE_GONE;
+	ret->name = head[1];
+	ret->class = head[2];
+	ret->file = file[0];
+	ret->lines = file[1];
+	return SCRIPT_CODE_READ;
+}
+
+/* ---- names ---- */
+
+/* With its class, if it is a function at all. From 8.4 on a closure's name says where it was made,
+ * its class included. */
+static char *qualify(const struct memory_reader *memory, const struct function *function,
+		     const char *name)
+{
+	struct strbuf text = { 0 };
+	uint64_t class_name;
+	char *class = NULL, *copy;
+
+	if (function->name && function->class &&
+	    strncmp(name, "{closure:", strlen("{closure:")) != 0 &&
+	    read_word(memory, function->class + CLASS_NAME_AT, &class_name))
+		class = read_text(memory, class_name);
+	if (class)
+		strbuf_addf(&text, "%s::", class);
+	strbuf_add_text(&text, name);
+	copy = mem_strndup(text.data, text.len);
+	strbuf_free(&text);
+	free(class);
+	return copy;
+}
+
+static char *name_of_file_code(const char *file)
+{
+	bool is_evaluated = slice_ends_with(slice_of(file), slice_of(EVALUATED_END));
+
+	return is_evaluated ? mem_strndup(EVALUATED, strlen(EVALUATED))
+			    : mem_strndup(MAIN, strlen(MAIN));
+}
+
+static bool read_names(const struct memory_reader *memory, const struct function *function,
+		       struct script_code *ret)
+{
+	bool is_internal = function->kind == KIND_INTERNAL;
+
+	ret->file = is_internal ? mem_strndup("", 0) : read_text(memory, function->file);
+	if (!ret->file)
+		return false;
+	ret->name = function->name || is_internal ? read_text(memory, function->name)
+						  : name_of_file_code(ret->file);
+	if (ret->name)
+		ret->function = qualify(memory, function, ret->name);
+	return ret->name;
+}
+
+/* ---- lines ---- */
+
+struct table {
+	uint32_t *numbers;
+	size_t count;
+	uint32_t last_line;
+};
+
+static void add_line(struct table *table, uint32_t index, uint32_t line)
+{
+	if (line == table->last_line || table->count + 2 > 2 + 2 * PHP_LINES_MAX)
+		return;
+	table->numbers[table->count++] = index;
+	table->numbers[table->count++] = line;
+	table->last_line = line;
+}
+
+static bool fill(const struct memory_reader *memory, uint64_t opcodes, uint32_t count,
+		 struct table *table)
+{
+	uint8_t block[INSTRUCTIONS_PER_READ * INSTRUCTION_BYTES];
+
+	for (uint32_t first = 0; first < count; first += INSTRUCTIONS_PER_READ) {
+		uint32_t left = count - first;
+		uint32_t here = left < INSTRUCTIONS_PER_READ ? left : INSTRUCTIONS_PER_READ;
+
+		if (!memory_read(memory, opcodes + (uint64_t)first * INSTRUCTION_BYTES, block,
+				 (size_t)here * INSTRUCTION_BYTES))
+			return false;
+		for (uint32_t i = 0; i < here; i++) {
+			uint32_t line;
+
+			memcpy(&line, block + i * INSTRUCTION_BYTES + INSTRUCTION_LINE_AT,
+			       sizeof(line));
+			add_line(table, first + i, line <= INT32_MAX ? line : 0);
+		}
+	}
+	return true;
+}
+
+/*
+ * Out of the instructions is made a table of our own: where they begin (the low half of the
+ * address), how many they are, and for each at which another line begins its number and the line.
+ */
+static void read_lines(const struct memory_reader *memory, const struct php_layout *layout,
+		       uint64_t address, struct script_code *ret)
+{
+	struct table table = { .last_line = UINT32_MAX };
+	uint64_t opcodes;
+	uint32_t count;
+
+	if (!memory_read(memory, address + layout->last, &count, sizeof(count)) ||
+	    !read_word(memory, address + layout->opcodes, &opcodes) || !count ||
+	    count > PHP_INSTRUCTIONS_MAX)
+		return;
+	table.numbers = mem_new_array(uint32_t, 2 + 2 * PHP_LINES_MAX);
+	table.numbers[table.count++] = (uint32_t)opcodes;
+	table.numbers[table.count++] = count;
+	if (!fill(memory, opcodes, count, &table)) {
+		free(table.numbers);
+		return;
+	}
+	ret->lines_len = table.count * sizeof(uint32_t);
+	ret->lines = mem_realloc(table.numbers, table.count, sizeof(uint32_t));
+}
+
+static uint32_t number_at(struct slice table, size_t index)
+{
+	uint32_t number;
+
+	memcpy(&number, table.data + index * sizeof(number), sizeof(number));
+	return number;
+}
+
+uint32_t php_line(struct slice lines, uint32_t position)
+{
+	size_t count = lines.len / sizeof(uint32_t);
+	uint32_t into, index, line = 0;
+
+	if (count < 2)
+		return 0;
+	into = position - number_at(lines, 0);
+	index = into / INSTRUCTION_BYTES;
+	if (into % INSTRUCTION_BYTES || index >= number_at(lines, 1))
+		return 0;
+	for (size_t i = 2; i + 1 < count && number_at(lines, i) <= index; i += 2)
+		line = number_at(lines, i + 1);
+	return line;
+}
+
+/* ---- all of it ---- */
+
+enum script_code_result php_code_read(const struct memory_reader *memory,
+				      const struct php_layout *layout, uint64_t address,
+				      struct script_code *ret)
+{
+	enum script_code_result result;
+	struct function function;
+	__u64 words[SCRIPT_PROOF_WORDS];
+
+	*ret = (struct script_code){ 0 };
+	result = read_function(memory, layout, address, &function);
+	if (result != SCRIPT_CODE_READ)
+		return result;
+	if (!read_names(memory, &function, ret)) {
+		script_code_fini(ret);
+		return SCRIPT_CODE_GONE;
+	}
+	if (function.kind != KIND_INTERNAL) {
+		ret->first_line = (uint32_t)function.lines;
+		read_lines(memory, layout, address, ret);
+	}
+	words[0] = function.name;
+	words[1] = function.class;
+	words[2] = function.file;
+	words[3] = function.lines;
+	ret->proof = script_php_proof(words) >> 32;
+	return SCRIPT_CODE_READ;
+}
+
+void php_label(const struct script_code *code, bool is_entry, struct strbuf *out)
+{
+	const char *base = strrchr(code->file, '/');
+
+	if (is_entry || strcmp(code->function, MAIN) != 0)
+		strbuf_add_text(out, code->function);
+	else
+		strbuf_addf(out, "{include %s}", base ? base + 1 : code->file);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's memory that is not what PHP keeps there: the walk of its frames ends, within its
+ * bounds, and what is read of functions, classes and lines stays within theirs. The first bytes
+ * choose the layout.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/bpf/shared.h"
+#include "agent/runtime/php/php_code.h"
+#include "agent/runtime/splice.h"
+#include "image_fuzz.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define TEXT_MAX (2 * 3 * PHP_TEXT_MAX + 8) /* bytes that are no text become three each */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#include "agent/bpf/script_php.h"
+
+static void check_code(const struct php_layout *layout, uint64_t address)
+{
+	struct memory_reader memory = { read_image, NULL };
+	struct strbuf label = { 0 };
+	struct script_code code;
+
+	if (php_code_read(&memory, layout, address, &code) != SCRIPT_CODE_READ)
+		return;
+	if (strlen(code.function) > TEXT_MAX || strlen(code.file) > TEXT_MAX ||
+	    !slice_is_utf8(slice_of(code.function)) || !slice_is_utf8(slice_of(code.file)) ||
+	    code.lines_len > 8 * (PHP_LINES_MAX + 1))
+		abort();
+	for (uint32_t position = 0; position < 256; position++)
+		if (php_line(slice_from(code.lines, code.lines_len), position) > INT32_MAX)
+			abort();
+	php_label(&code, false, &label);
+	strbuf_free(&label);
+	script_code_fini(&code);
+}
+
+static void check_walk(const struct script_process *process, const struct php_layout *layout,
+		       uint64_t position)
+{
+	static struct sample sample;
+	static struct splice_step steps[SPLICE_STEPS_MAX];
+	struct script script = { .process = *process, .room = SCRIPT_FRAMES_MAX };
+	bool loops[8] = { true, false, true };
+	size_t frames, count = 0;
+
+	if (!script_php_start(&script))
+		return;
+	script.limit = position;
+	while (count++ < 2 * SCRIPT_FRAMES_MAX && script_php_frame(&script, &sample))
+		;
+	if (script.at > SAMPLE_WORDS_MAX - SAMPLE_FRAMES_MAX || script.at % 2)
+		abort();
+	frames = script.at / 2;
+	if (splice_frames(loops, 8, image_bytes & 1, (const uint64_t *)sample.frames, frames,
+			  steps) > SPLICE_STEPS_MAX ||
+	    (splice_runs_on_stack((const uint64_t *)sample.frames, frames) > frames &&
+	     splice_runs_on_stack((const uint64_t *)sample.frames, frames) != SIZE_MAX))
+		abort();
+	for (size_t i = 0; i < frames && i < 8; i++)
+		check_code(layout, SCRIPT_ADDRESS(sample.frames[2 * i]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script_process process = { .kind = SCRIPT_PHP };
+	struct php_layout layout;
+
+	if (size < 8)
+		return 0;
+	image = data + 8;
+	image_bytes = size - 8;
+	layout = (struct php_layout){ .last = data[0], .opcodes = data[1], .file = data[2] };
+	process.state_form = SCRIPT_STATE_GLOBAL;
+	process.state_at = BASE + data[3];
+	process.php.file = data[2];
+	check_walk(&process, &layout, data[4]);
+	check_code(&layout, BASE + (data[5] & 0xf8u));
+	return 0;
+}
