@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/whole_file.h"
+#include "codec/wire/shell_word.h"
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define FILES_MAX 65536u
@@ -225,18 +226,6 @@ static bool has_debug_archive(const char *root)
 	return count > 0;
 }
 
-/* As a word of a shell: whoever runs the command that is told runs no more than that. */
-static void add_word(struct strbuf *out, struct slice word)
-{
-	strbuf_add_byte(out, '\'');
-	for (size_t i = 0; i < word.len; i++) {
-		if (word.data[i] == '\'')
-			strbuf_add_text(out, "'\\'");
-		strbuf_add_byte(out, word.data[i]);
-	}
-	strbuf_add_byte(out, '\'');
-}
-
 static bool is_plain(struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -289,12 +278,12 @@ void distribution_remedy(const char *root, struct slice path, struct strbuf *pac
 		   is_like(&release, "centos")) {
 		strbuf_add_text(command,
 				"sudo dnf debuginfo-install -y \"$(rpm -qf --qf '%{NAME}' -- ");
-		add_word(command, path);
+		shell_word_add(path, command);
 		strbuf_add_text(command, ")\"");
 	} else if (is_like(&release, "suse") || is_like(&release, "opensuse")) {
 		strbuf_add_text(command, "sudo zypper --plus-content debug install -y \"$(rpm -qf "
 					 "--qf '%{NAME}-debuginfo' -- ");
-		add_word(command, path);
+		shell_word_add(path, command);
 		strbuf_add_text(command, ")\"");
 	}
 	strbuf_free(&owner);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/printable.h"
 #include "codec/wire/json.h"
+#include "codec/wire/shell_word.h"
 #include "net/peer_user.h"
 #include "server/debuginfo/distribution.h"
 #include "server/debuginfo/local_source.h"
@@ -115,29 +116,6 @@ static void put_json_asked(void *context, const struct debuginfo_asked *asked)
 	json_close_object(json);
 }
 
-/* As a word of a shell: whoever runs the command that is told runs no more than that. */
-static void put_word(struct strbuf *out, struct slice word)
-{
-	strbuf_add_byte(out, '\'');
-	for (size_t i = 0; i < word.len; i++) {
-		if (word.data[i] == '\'')
-			strbuf_add_text(out, "'\\'");
-		strbuf_add_byte(out, word.data[i]);
-	}
-	strbuf_add_byte(out, '\'');
-}
-
-static bool is_plain_path(struct slice path)
-{
-	for (size_t i = 0; i < path.len; i++)
-		if (!strchr("+-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-			    "abcdefghijklmnopqrstuvwxyz",
-			    path.data[i]) ||
-		    !path.data[i])
-			return false;
-	return path.len && path.data[0] != '-';
-}
-
 /* What gives the names; empty when nothing of the kind does. */
 static void put_command(struct strbuf *out, const struct resolver_missing *missing)
 {
@@ -145,10 +123,8 @@ static void put_command(struct strbuf *out, const struct resolver_missing *missi
 		strbuf_add_text(out, "firn debuginfo upload ");
 		if (!missing->path.len)
 			strbuf_add_text(out, "FILE");
-		else if (is_plain_path(missing->path))
-			strbuf_add_slice(out, missing->path);
 		else
-			put_word(out, missing->path);
+			shell_word_add(missing->path, out);
 	} else if (missing->reason == RESOLVE_NO_SYMBOLS) {
 		strbuf_add_text(out, "firn debuginfo upload DEBUG_FILE");
 	}
