@@ -10,8 +10,9 @@ import subprocess
 from dataclasses import dataclass
 
 FUNC, GNU_IFUNC = 2, 10
+LOAD = 1
 EXECUTABLE = 4
-CLONE = re.compile(r"\.cold(\.\d+)?$")
+CLONE = re.compile(r"\.(cold|warm)(\.\d+)?$")  # warm: of BOLT
 GO_ABI = re.compile(r"\.abi(0|internal)$")  # Go's own table does not tell it
 
 
@@ -34,6 +35,9 @@ class Elf:
         self.count, names = struct.unpack_from("<HH", self.bytes, 60)
         self.sections = [struct.unpack_from("<IIQQQQIIQQ", self.bytes, sections_at + 64 * i) for i in range(self.count)]
         self.names = self.sections[names]
+        (segments_at,) = struct.unpack_from("<Q", self.bytes, 32)
+        (segments,) = struct.unpack_from("<H", self.bytes, 56)
+        self.segments = [struct.unpack_from("<IIQQQQQQ", self.bytes, segments_at + 56 * i) for i in range(segments)]
 
     def text(self, section, at):
         start = section[4] + at
@@ -55,9 +59,10 @@ class Elf:
         return sorted(found, key=lambda f: (f.start, f.end))
 
     def offset_to_address(self, offset):
-        for section in self.sections:
-            if section[1] != 8 and section[2] & EXECUTABLE and section[4] <= offset < section[4] + section[5]:
-                return section[3] + offset - section[4]
+        """By program headers, as the loader has it: of what BOLT made, strip moves sections away from them."""
+        for kind, flags, at, address, _, in_file, _, _ in self.segments:
+            if kind == LOAD and flags & 1 and at <= offset < at + in_file:
+                return address + offset - at
         return None
 
 
