@@ -1,103 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store - what all parts of an open store share: its clock, whether it may be written, memtables.
- */
+/* store - passes calls on to the engine of the store (store_engine.h). */
 #include "server/persist/store.h"
 
-#include <assert.h>
-
-#include "base/log.h"
-#include "base/mem.h"
+#include "server/persist/store_bucket.h"
+#include "server/persist/store_bucket_int.h"
 #include "server/persist/store_int.h"
 
-int64_t store_now_ns(const struct store *store)
+int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
+		 struct err *err)
 {
-	int64_t now = store->options.clock ? store->options.clock(store->options.clock_context)
-					   : clock_real_ns();
-
-	return now > 0 ? now : 0;
+	return store->engine->append(store, batch, ret, err);
 }
 
-void store_poison(struct store *store, const struct err *err)
+int store_takes_appends(struct store *store, struct err *err)
 {
-	bool first;
-
-	lock_take(&store->lock);
-	first = !store->poisoned;
-	store->poisoned = true;
-	if (first)
-		store->poison_reason = *err;
-	lock_give(&store->lock);
-	metric_set(&store_poisoned, 1);
-	if (first)
-		log_error("store", "a write failed: no more appends until a restart",
-			  "path=\"%s\" error=\"%s\"", store->path, err->message);
+	return store->engine->takes_appends(store, err);
 }
 
-int store_check_writable(struct store *store, struct err *err)
+int store_snapshot(struct store *store, const struct store_query *query, struct store_snapshot *ret,
+		   struct err *err)
 {
-	int rc = 0;
-
-	if (store->options.read_only)
-		return err_set(err, ERR_READ_ONLY, "store \"%s\" was opened read-only",
-			       store->path);
-	lock_take(&store->lock);
-	if (store->poisoned)
-		rc = err_set(err, ERR_READ_ONLY,
-			     "store \"%.200s\" takes no writes until a restart, after: %.250s",
-			     store->path, store->poison_reason.message);
-	lock_give(&store->lock);
-	return rc;
+	return store->engine->snapshot(store, query, ret, err);
 }
 
-/* Freeing takes milliseconds, in which appends would wait for the lock. */
-void store_unref_memtable(struct store *store, struct memtable *memtable)
+void store_snapshot_release(struct store *store, struct store_snapshot *snapshot)
 {
-	bool last;
-
-	lock_take(&store->lock);
-	assert(memtable->references);
-	last = !--memtable->references;
-	lock_give(&store->lock);
-	if (last)
-		memtable_free(memtable);
+	store->engine->snapshot_release(store, snapshot);
 }
 
-void store_note_fault(struct store *store, int rc, const struct err *err)
+int store_stat(struct store *store, struct store_stat *ret, struct err *err)
 {
-	lock_assert_held(&store->seal_lock);
-	if (rc && store->manifest.poisoned)
-		store_poison(store, err);
+	return store->engine->stat(store, ret, err);
 }
 
-void store_check_memtables(const struct store *store)
+void store_bucket_stat(struct store *store, struct store_bucket_stat *ret)
 {
-	lock_assert_held(&store->lock);
-	assert(store->memtables_count && store->memtables_count <= STORE_MEMTABLES_MAX);
-	for (size_t i = 0; i < store->memtables_count; i++) {
-		const struct memtable *memtable = store->memtables[i];
-		bool is_last = i + 1 == store->memtables_count;
-
-		assert(memtable->references);
-		assert(memtable->ended == !is_last);
-		assert(is_last || memtable->generation < store->memtables[i + 1]->generation);
-	}
+	*ret = (struct store_bucket_stat){ 0 };
+	if (store->engine->bucket_stat)
+		store->engine->bucket_stat(store, ret);
 }
 
-void store_take_log(struct store *store)
+int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
+		 struct err *err)
 {
-	lock_take(&store->commit_lock);
-	assert(store->log_owner != lock_thread());
-	while (store->log_owner)
-		lock_wait(&store->commit_changed, &store->commit_lock);
-	store->log_owner = lock_thread();
-	lock_give(&store->commit_lock);
+	return store->engine->delete_reports(store, order, ret_number, err);
 }
 
-void store_give_log(struct store *store)
+void store_deletes(struct store *store, const struct slice *tenant, struct store_deletes *ret)
 {
-	lock_take(&store->commit_lock);
-	store_assert_owns_log(store);
-	store->log_owner = NULL;
-	lock_broadcast(&store->commit_changed);
-	lock_give(&store->commit_lock);
+	store->engine->deletes(store, tenant, ret);
+}
+
+int store_tick(struct store *store, struct err *err)
+{
+	return store->engine->tick(store, err);
+}
+
+void store_close(struct store *store)
+{
+	if (store)
+		store->engine->close(store);
+}
+
+/* The store on disk, or NULL and ERR_UNSUPPORTED. */
+static struct store_disk *disk_or_error(struct store *store, const char *what, struct err *err)
+{
+	if (store->engine == &store_disk_engine)
+		return store_disk_of(store);
+	err_set(err, ERR_UNSUPPORTED,
+		"%s: the profiles are not in a storage directory of this server; nothing is to be "
+		"done here",
+		what);
+	return NULL;
+}
+
+int store_seal(struct store *store, struct err *err)
+{
+	struct store_disk *disk = disk_or_error(store, "seal", err);
+
+	return disk ? store_disk_seal(disk, err) : -ERR_UNSUPPORTED;
+}
+
+int store_compact(struct store *store, const struct store_compact_options *options,
+		  struct store_compacted *ret, struct err *err)
+{
+	struct store_disk *disk = disk_or_error(store, "compact", err);
+
+	*ret = (struct store_compacted){ 0 };
+	return disk ? store_disk_compact(disk, options, ret, err) : -ERR_UNSUPPORTED;
+}
+
+int store_scrub(struct store *store, bool *ret_more, struct err *err)
+{
+	struct store_disk *disk = disk_or_error(store, "scrub", err);
+
+	*ret_more = false;
+	return disk ? store_disk_scrub(disk, ret_more, err) : -ERR_UNSUPPORTED;
+}
+
+int store_bucket_step(struct store *store, struct err *err)
+{
+	struct store_disk *disk = disk_or_error(store, "bring the bucket up to date", err);
+
+	return disk ? store_disk_bucket_step(disk, err) : -ERR_UNSUPPORTED;
 }

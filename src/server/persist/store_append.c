@@ -39,7 +39,7 @@ static size_t view_bytes(const struct tables_view *view)
 	       view->links_count * sizeof(struct trace_link);
 }
 
-static int reserve(struct store *store, size_t bytes, struct err *err)
+static int reserve(struct store_disk *store, size_t bytes, struct err *err)
 {
 	size_t in_flight;
 	bool fits;
@@ -61,7 +61,7 @@ static int reserve(struct store *store, size_t bytes, struct err *err)
 	return 0;
 }
 
-static void unreserve(struct store *store, size_t bytes)
+static void unreserve(struct store_disk *store, size_t bytes)
 {
 	lock_take(&store->commit_lock);
 	assert(store->in_flight_bytes >= bytes);
@@ -70,7 +70,7 @@ static void unreserve(struct store *store, size_t bytes)
 	metric_add(&store_in_flight_bytes, -(int64_t)bytes);
 }
 
-static struct memtable_window window_now(const struct store *store)
+static struct memtable_window window_now(const struct store_disk *store)
 {
 	int64_t now = store_now_ns(store);
 	int64_t from = store->options.retention_ns ? now - store->options.retention_ns : 0;
@@ -83,7 +83,7 @@ static struct memtable_window window_now(const struct store *store)
 }
 
 /* Begins a new generation when the active one is large. */
-static int make_room(struct store *store, struct err *err)
+static int make_room(struct store_disk *store, struct err *err)
 {
 	uint64_t limit = store->options.seal_bytes;
 
@@ -107,7 +107,7 @@ static int make_room(struct store *store, struct err *err)
 	return -(int)err->code;
 }
 
-static int log_group(struct store *store, const struct pending *group, size_t count,
+static int log_group(struct store_disk *store, const struct pending *group, size_t count,
 		     struct err *err)
 {
 	struct slice payloads[STORE_GROUP_BATCHES_MAX];
@@ -145,7 +145,7 @@ static void count_result(const struct append_result *result)
 	metric_add(&store_rows, (int64_t)result->rows_stored);
 }
 
-static void apply_group(struct store *store, struct pending *group, size_t count)
+static void apply_group(struct store_disk *store, struct pending *group, size_t count)
 {
 	struct memtable *active = store->active;
 	size_t i = 0;
@@ -163,7 +163,7 @@ static void apply_group(struct store *store, struct pending *group, size_t count
 	lock_give(&store->lock);
 }
 
-static void commit_group(struct store *store, struct pending *group, size_t count)
+static void commit_group(struct store_disk *store, struct pending *group, size_t count)
 {
 	struct err err = { 0 };
 	size_t i = 0;
@@ -181,7 +181,7 @@ static void commit_group(struct store *store, struct pending *group, size_t coun
 }
 
 /* Takes up to STORE_GROUP_BATCHES_MAX batches off the queue. */
-static size_t take_group(struct store *store, struct pending **ret)
+static size_t take_group(struct store_disk *store, struct pending **ret)
 {
 	struct pending **end = &store->queue;
 	size_t count = 0;
@@ -200,7 +200,7 @@ static size_t take_group(struct store *store, struct pending **ret)
 }
 
 /* Leads groups until its own batch was in one; gives commit_lock up meanwhile. */
-static void lead(struct store *store, const struct pending *mine)
+static void lead(struct store_disk *store, const struct pending *mine)
 {
 	lock_assert_held(&store->commit_lock);
 	assert(!store->log_owner);
@@ -225,7 +225,7 @@ static void lead(struct store *store, const struct pending *mine)
 	store->log_owner = NULL;
 }
 
-static void commit(struct store *store, struct pending *mine)
+static void commit(struct store_disk *store, struct pending *mine)
 {
 	lock_take(&store->commit_lock);
 	*store->queue_end = mine;
@@ -239,8 +239,8 @@ static void commit(struct store *store, struct pending *mine)
 	lock_give(&store->commit_lock);
 }
 
-static int append(struct store *store, const struct tables_view *batch, struct append_result *ret,
-		  struct err *err)
+static int append(struct store_disk *store, const struct tables_view *batch,
+		  struct append_result *ret, struct err *err)
 {
 	struct pending pending = { .batch = batch };
 	int rc = tables_check(batch, &pending.err);
@@ -260,8 +260,9 @@ static int append(struct store *store, const struct tables_view *batch, struct a
 	return 0;
 }
 
-int store_takes_appends(struct store *store, struct err *err)
+int store_disk_takes_appends(struct store *base, struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	int rc = store_check_writable(store, err);
 
 	if (!rc)
@@ -278,16 +279,17 @@ int store_takes_appends(struct store *store, struct err *err)
 	return rc;
 }
 
-static void note_log_full(struct store *store)
+static void note_log_full(struct store_disk *store)
 {
 	lock_take(&store->lock);
 	store->log_full = true;
 	lock_give(&store->lock);
 }
 
-int store_append(struct store *store, const struct tables_view *batch, struct append_result *ret,
-		 struct err *err)
+int store_disk_append(struct store *base, const struct tables_view *batch,
+		      struct append_result *ret, struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	size_t bytes = view_bytes(batch);
 	int rc = store_check_writable(store, err);
 

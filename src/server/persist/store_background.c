@@ -9,7 +9,7 @@
 
 #define LOG_PAUSE_NS (60 * CLOCK_NS_PER_S) /* a message that tells what is free is always new */
 
-void store_make_log_ahead(struct store *store)
+void store_make_log_ahead(struct store_disk *store)
 {
 	struct layout_name name;
 	struct vfs_file *file = NULL;
@@ -31,8 +31,9 @@ void store_make_log_ahead(struct store *store)
 	store_give_log(store);
 }
 
-int store_tick(struct store *store, struct err *err)
+int store_disk_tick(struct store *base, struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	int rc;
 
 	assert(!store->options.read_only);
@@ -47,7 +48,7 @@ int store_tick(struct store *store, struct err *err)
 
 static void *run(void *context)
 {
-	struct store *store = context;
+	struct store_disk *store = context;
 	char last_error[ERR_MESSAGE_BYTES] = "";
 	int64_t quiet_until_ns = 0;
 
@@ -63,7 +64,7 @@ static void *run(void *context)
 		if (store->stopping)
 			break;
 		lock_give(&store->wake_lock);
-		if (store_tick(store, &err) && err.code != ERR_READ_ONLY &&
+		if (store_disk_tick(&store->base, &err) && err.code != ERR_READ_ONLY &&
 		    clock_monotonic_ns() >= quiet_until_ns &&
 		    strcmp(last_error, err.message) != 0) {
 			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
@@ -79,7 +80,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-void store_wake_background(struct store *store)
+void store_wake_background(struct store_disk *store)
 {
 	lock_take(&store->wake_lock);
 	store->wanted = true;
@@ -87,7 +88,7 @@ void store_wake_background(struct store *store)
 	lock_give(&store->wake_lock);
 }
 
-int store_start_background(struct store *store, struct err *err)
+int store_start_background(struct store_disk *store, struct err *err)
 {
 	int rc;
 
@@ -101,7 +102,7 @@ int store_start_background(struct store *store, struct err *err)
 	return 0;
 }
 
-void store_stop_background(struct store *store)
+void store_stop_background(struct store_disk *store)
 {
 	if (!store->background_runs)
 		return;

@@ -80,7 +80,7 @@ static void forget_parts(struct store_bucket *own, const struct manifest_state *
 
 /* Attaching. */
 
-static int fence(struct store *store, struct err *err)
+static int fence(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	int rc = err_set(err, ERR_BUSY,
@@ -104,7 +104,7 @@ static bool may_be_ours(const struct store_bucket *own, const struct bucket_mani
 }
 
 /* Takes over what the newest manifest says is there; it must be ours, or the one we came from. */
-static int adopt(struct store *store, uint64_t newest, struct err *err)
+static int adopt(struct store_disk *store, uint64_t newest, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct bucket_manifest manifest;
@@ -140,7 +140,7 @@ static int adopt(struct store *store, uint64_t newest, struct err *err)
 }
 
 /* Without the condition nobody would notice a second writer. */
-static int probe(struct store *store, struct err *err)
+static int probe(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct bucket *bucket = own->bucket;
@@ -166,7 +166,7 @@ static int probe(struct store *store, struct err *err)
 	return rc;
 }
 
-static int attach(struct store *store, struct err *err)
+static int attach(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	uint64_t newest = 0;
@@ -209,7 +209,7 @@ static int read_part(void *context, void *data, size_t len, uint64_t offset, str
 	return 0;
 }
 
-static int put_part(struct store *store, const struct part_info *part, struct vfs_file *file,
+static int put_part(struct store_disk *store, const struct part_info *part, struct vfs_file *file,
 		    struct err *err)
 {
 	struct store_bucket *own = store->bucket;
@@ -233,7 +233,7 @@ static int put_part(struct store *store, const struct part_info *part, struct vf
 }
 
 /* The first part that is missing there, opened while it cannot be dropped. */
-static int next_part(struct store *store, struct part_info *ret, struct vfs_file **ret_file,
+static int next_part(struct store_disk *store, struct part_info *ret, struct vfs_file **ret_file,
 		     struct err *err)
 {
 	const struct manifest_state *state = &store->manifest.state;
@@ -265,7 +265,7 @@ static bool is_stopping(struct store_bucket *own)
 	return stopping;
 }
 
-static int put_parts(struct store *store, struct err *err)
+static int put_parts(struct store_disk *store, struct err *err)
 {
 	struct vfs_file *file = NULL;
 	struct part_info part;
@@ -291,7 +291,7 @@ struct save {
 };
 
 /* Receipt of the oldest batch in memory; INT64_MAX: there is none. */
-static int64_t oldest_in_memory(struct store *store)
+static int64_t oldest_in_memory(struct store_disk *store)
 {
 	int64_t oldest_ns = INT64_MAX;
 
@@ -306,7 +306,7 @@ static int64_t oldest_in_memory(struct store *store)
 	return oldest_ns;
 }
 
-static int take_state(struct store *store, struct save *save, struct err *err)
+static int take_state(struct store_disk *store, struct save *save, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	uint64_t generation = store->manifest.state.state_generation;
@@ -328,7 +328,7 @@ static int take_state(struct store *store, struct save *save, struct err *err)
 }
 
 /* What was damaged here after it was put there is whole there. */
-static void encode_save(struct store *store, struct save *save)
+static void encode_save(struct store_disk *store, struct save *save)
 {
 	struct manifest_state state = store->manifest.state; /* but for the parts, lent */
 
@@ -344,7 +344,7 @@ static void encode_save(struct store *store, struct save *save)
 	save->manifest.state = (struct manifest_state){ 0 };
 }
 
-static int take_save(struct store *store, struct save *save, struct err *err)
+static int take_save(struct store_disk *store, struct save *save, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	const struct manifest_state *state = &store->manifest.state;
@@ -380,7 +380,7 @@ static int take_save(struct store *store, struct save *save, struct err *err)
 }
 
 /* 412 may be the answer to our own call, whose first answer was lost. */
-static int is_ours(struct store *store, const char *key, struct slice object, struct err *err)
+static int is_ours(struct store_disk *store, const char *key, struct slice object, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct strbuf bytes = { 0 };
@@ -392,7 +392,7 @@ static int is_ours(struct store *store, const char *key, struct slice object, st
 	return rc;
 }
 
-static int put_manifest(struct store *store, struct save *save, struct err *err)
+static int put_manifest(struct store_disk *store, struct save *save, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct bucket_key key = bucket_manifest_key(own->place.store, save->manifest.number);
@@ -422,7 +422,7 @@ static int put_manifest(struct store *store, struct save *save, struct err *err)
 	return rc;
 }
 
-static void note_saved(struct store *store, const struct save *save)
+static void note_saved(struct store_disk *store, const struct save *save)
 {
 	struct store_bucket *own = store->bucket;
 	size_t kept = 0;
@@ -454,7 +454,7 @@ static int remove_old_manifest(struct store_bucket *own, struct err *err)
 	return own->bucket->remove(own->bucket, key.text, err);
 }
 
-static int save_now(struct store *store, bool *ret_again, struct err *err)
+static int save_now(struct store_disk *store, bool *ret_again, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct save save = { 0 };
@@ -481,7 +481,7 @@ static int save_now(struct store *store, bool *ret_again, struct err *err)
 /* Garbage: what no manifest names, seen so twice, an hour apart. */
 
 struct sweep {
-	struct store *store;
+	struct store_disk *store;
 	struct strbuf named;   /* keys of the state that was saved last, a line each */
 	struct strbuf unnamed; /* those that are there besides */
 	struct strbuf doomed;  /* and were the last time */
@@ -513,7 +513,7 @@ static int sweep_entry(void *context, const struct bucket_entry *entry, struct e
 
 static void add_named(struct sweep *sweep)
 {
-	struct store *store = sweep->store;
+	struct store_disk *store = sweep->store;
 	struct store_bucket *own = store->bucket;
 	const struct manifest_state *state = &store->manifest.state;
 
@@ -552,7 +552,7 @@ static int remove_doomed(struct sweep *sweep, struct err *err)
 	return rc;
 }
 
-static int sweep(struct store *store, struct err *err)
+static int sweep(struct store_disk *store, struct err *err)
 {
 	static const char *const folders[] = { "part", "state", "probe" };
 	struct store_bucket *own = store->bucket;
@@ -584,7 +584,7 @@ static int sweep(struct store *store, struct err *err)
 
 /* Steps. */
 
-static int step(struct store *store, struct err *err)
+static int step(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	bool again = true;
@@ -598,7 +598,7 @@ static int step(struct store *store, struct err *err)
 	return rc ? rc : sweep(store, err);
 }
 
-int store_bucket_step(struct store *store, struct err *err)
+int store_disk_bucket_step(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	struct err cause = { 0 };
@@ -622,7 +622,7 @@ int store_bucket_step(struct store *store, struct err *err)
 	return rc;
 }
 
-void store_bucket_note_sealed(struct store *store, uint64_t generation, int64_t created_ns)
+void store_bucket_note_sealed(struct store_disk *store, uint64_t generation, int64_t created_ns)
 {
 	struct store_bucket *own = store->bucket;
 
@@ -635,8 +635,9 @@ void store_bucket_note_sealed(struct store *store, uint64_t generation, int64_t 
 	lock_give(&own->lock);
 }
 
-void store_bucket_stat(struct store *store, struct store_bucket_stat *ret)
+void store_disk_bucket_stat(struct store *base, struct store_bucket_stat *ret)
 {
+	struct store_disk *store = store_disk_of(base);
 	struct store_bucket *own = store->bucket;
 	int64_t now_ns = store_now_ns(store), oldest_ns;
 
@@ -660,17 +661,17 @@ void store_bucket_stat(struct store *store, struct store_bucket_stat *ret)
 	snprintf(ret->store, sizeof(ret->store), "%s", own->place.store);
 }
 
-void store_bucket_publish(struct store *store)
+void store_bucket_publish(struct store_disk *store)
 {
 	struct store_bucket_stat stat;
 
-	store_bucket_stat(store, &stat);
+	store_disk_bucket_stat(&store->base, &stat);
 	metric_set(&store_bucket_behind_seconds, stat.behind_ns / CLOCK_NS_PER_S);
 }
 
 static void *run(void *context)
 {
-	struct store *store = context;
+	struct store_disk *store = context;
 	struct store_bucket *own = store->bucket;
 	int64_t quiet_until_ns = 0;
 
@@ -682,8 +683,8 @@ static void *run(void *context)
 		int rc;
 
 		lock_give(&own->lock);
-		rc = store_bucket_step(store, &err);
-		store_bucket_stat(store, &stat);
+		rc = store_disk_bucket_step(store, &err);
+		store_disk_bucket_stat(&store->base, &stat);
 		if (rc && rc != -ERR_CANCELLED && clock_monotonic_ns() >= quiet_until_ns) {
 			quiet_until_ns = clock_monotonic_ns() + LOG_PAUSE_NS;
 			log_error("store",
@@ -702,7 +703,7 @@ static void *run(void *context)
 }
 
 /* What the bucket lacks of what an earlier run has sealed. */
-static void note_earlier(struct store *store, bool is_known)
+static void note_earlier(struct store_disk *store, bool is_known)
 {
 	struct store_bucket *own = store->bucket;
 	const struct manifest_state *state = &store->manifest.state;
@@ -719,7 +720,7 @@ static void note_earlier(struct store *store, bool is_known)
 }
 
 /* Mistakes are told at once; a bucket that is away for a while does not keep the store closed. */
-static int attach_at_start(struct store *store, struct err *err)
+static int attach_at_start(struct store_disk *store, struct err *err)
 {
 	struct err cause = { 0 };
 	int rc = attach(store, &cause);
@@ -734,7 +735,7 @@ static int attach_at_start(struct store *store, struct err *err)
 	return rc;
 }
 
-static int start(struct store *store, struct err *err)
+static int start(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own = store->bucket;
 	int rc = attach_at_start(store, err);
@@ -751,7 +752,7 @@ static int start(struct store *store, struct err *err)
 	return 0;
 }
 
-int store_bucket_open(struct store *store, struct err *err)
+int store_bucket_open(struct store_disk *store, struct err *err)
 {
 	struct store_bucket *own;
 	bool is_known;
@@ -776,7 +777,7 @@ int store_bucket_open(struct store *store, struct err *err)
 	return store->options.no_background ? 0 : start(store, err);
 }
 
-void store_bucket_close(struct store *store)
+void store_bucket_close(struct store_disk *store)
 {
 	struct store_bucket *own = store->bucket;
 

@@ -26,14 +26,19 @@ MUST_USE int bucket_place_read(struct bucket_place *ret, const char *url, const 
 MUST_USE int bucket_place_write(const struct bucket_place *place, const struct vfs *vfs,
 				const char *dir, struct err *err);
 
+struct store_disk;
+
+/* store_bucket_step of store_bucket.h. */
+MUST_USE int store_disk_bucket_step(struct store_disk *store, struct err *err);
+
 /* With an open store, before its threads; what an error leaves is for store_bucket_close. */
-MUST_USE int store_bucket_open(struct store *store, struct err *err);
-void store_bucket_close(struct store *store);
+MUST_USE int store_bucket_open(struct store_disk *store, struct err *err);
+void store_bucket_close(struct store_disk *store);
 
 /* With seal_lock, once the generation is parts, before its memtable goes. */
-void store_bucket_note_sealed(struct store *store, uint64_t generation, int64_t created_ns);
+void store_bucket_note_sealed(struct store_disk *store, uint64_t generation, int64_t created_ns);
 
 /* For /metrics. */
-void store_bucket_publish(struct store *store);
+void store_bucket_publish(struct store_disk *store);
 
 #endif

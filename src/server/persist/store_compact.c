@@ -18,7 +18,7 @@
 #define BACKLOG_PARTS 64u /* so many at once: parts come faster than half a core compacts them */
 
 struct step {
-	struct store *store;
+	struct store_disk *store;
 	struct compact_plan plan;
 	struct part_info *inputs;
 	struct tombstones *tombstones;
@@ -26,7 +26,7 @@ struct step {
 	bool only_deletes; /* one part, for the sake of tombstones */
 };
 
-static struct store_held_back *find_held_back(const struct store *store, uint64_t number)
+static struct store_held_back *find_held_back(const struct store_disk *store, uint64_t number)
 {
 	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->held_back_count; i++)
@@ -35,7 +35,7 @@ static struct store_held_back *find_held_back(const struct store *store, uint64_
 	return NULL;
 }
 
-static bool is_held_back(const struct store *store, uint64_t number, int64_t now_ns)
+static bool is_held_back(const struct store_disk *store, uint64_t number, int64_t now_ns)
 {
 	const struct store_held_back *held = find_held_back(store, number);
 
@@ -48,7 +48,7 @@ static bool is_of_job(int rc)
 	return rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY && rc != -ERR_CORRUPT;
 }
 
-static void hold_back(struct store *store, uint64_t number, int64_t now_ns)
+static void hold_back(struct store_disk *store, uint64_t number, int64_t now_ns)
 {
 	struct store_held_back *held = find_held_back(store, number);
 
@@ -63,7 +63,7 @@ static void hold_back(struct store *store, uint64_t number, int64_t now_ns)
 	held->until_ns = now_ns + held->delay_ns;
 }
 
-static void hold_back_job(struct store *store, const struct compact_plan *plan,
+static void hold_back_job(struct store_disk *store, const struct compact_plan *plan,
 			  const struct err *err)
 {
 	assert(plan->parts_count && plan->parts_count <= COMPACT_INPUTS_MAX);
@@ -88,7 +88,7 @@ static bool has_deletes(const struct tombstones *tombstones, const struct part_i
 }
 
 /* A part that some tombstone may touch. */
-static bool plan_deletes(const struct store *store, struct compact_plan *ret)
+static bool plan_deletes(const struct store_disk *store, struct compact_plan *ret)
 {
 	const struct manifest_state *state = &store->manifest.state;
 
@@ -106,7 +106,7 @@ static bool plan_deletes(const struct store *store, struct compact_plan *ret)
 	return false;
 }
 
-static const struct part_info *find_part(const struct store *store, uint64_t number)
+static const struct part_info *find_part(const struct store_disk *store, uint64_t number)
 {
 	const struct manifest_state *state = &store->manifest.state;
 
@@ -118,7 +118,7 @@ static const struct part_info *find_part(const struct store *store, uint64_t num
 }
 
 /* Forgets those held back that are no parts any more. */
-static void prune_held_back(struct store *store)
+static void prune_held_back(struct store_disk *store)
 {
 	size_t kept = 0;
 
@@ -132,7 +132,7 @@ static void prune_held_back(struct store *store)
 }
 
 /* Retention by size takes whole parts: each is a small share of the limit. */
-static uint64_t bytes_max(const struct store *store)
+static uint64_t bytes_max(const struct store_disk *store)
 {
 	uint64_t share = store->options.retention_bytes / STORE_LIMIT_SHARE;
 
@@ -140,7 +140,7 @@ static uint64_t bytes_max(const struct store *store)
 }
 
 /* As compact_plan_next, without the parts that are held back. */
-static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
+static bool plan_next(struct store_disk *store, bool all, struct compact_plan *ret)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct part_info *parts = mem_new_array(struct part_info, state->parts_count);
@@ -158,7 +158,8 @@ static bool plan_next(struct store *store, bool all, struct compact_plan *ret)
 }
 
 /* The result is beside the inputs for a while. */
-static int check_room(const struct store *store, const struct compact_plan *plan, struct err *err)
+static int check_room(const struct store_disk *store, const struct compact_plan *plan,
+		      struct err *err)
 {
 	uint64_t free_bytes, total_bytes, need = plan->bytes + plan->bytes / 2;
 
@@ -172,7 +173,7 @@ static int check_room(const struct store *store, const struct compact_plan *plan
 
 static int choose(struct step *step, bool all, bool *ret_found, struct err *err)
 {
-	struct store *store = step->store;
+	struct store_disk *store = step->store;
 	int rc = store_check_writable(store, err);
 
 	lock_assert_held(&store->seal_lock);
@@ -212,7 +213,7 @@ static bool inputs_stand(const struct step *step)
 /* Snapshots see the inputs before and the result after. */
 static void swap_in(struct step *step, const struct part_info *part)
 {
-	struct store *store = step->store;
+	struct store_disk *store = step->store;
 
 	lock_assert_held(&store->seal_lock);
 	lock_take(&store->lock);
@@ -223,7 +224,7 @@ static void swap_in(struct step *step, const struct part_info *part)
 	lock_give(&store->lock);
 }
 
-static void remove_part_file(const struct store *store, uint64_t number)
+static void remove_part_file(const struct store_disk *store, uint64_t number)
 {
 	struct layout_path path = layout_path(store->path, LAYOUT_PART, number);
 
@@ -233,7 +234,7 @@ static void remove_part_file(const struct store *store, uint64_t number)
 
 static int put_in_force(struct step *step, const struct part_info *part, struct err *err)
 {
-	struct store *store = step->store;
+	struct store_disk *store = step->store;
 	struct manifest_edit edit = { 0 };
 	int rc;
 
@@ -253,7 +254,7 @@ static int put_in_force(struct step *step, const struct part_info *part, struct 
 
 static int finish(struct step *step, const struct part_info *part, struct err *err)
 {
-	struct store *store = step->store;
+	struct store_disk *store = step->store;
 	bool stand;
 	int rc = 0;
 
@@ -294,7 +295,7 @@ static void count(const struct step *step, const struct compact_result *result, 
 		 (unsigned long long)result->reports_deleted);
 }
 
-int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err)
+int store_note_unreadable(struct store_disk *store, uint64_t number, int rc, struct err *err)
 {
 	bool stands;
 
@@ -354,7 +355,7 @@ static int run(struct step *step, const struct store_compact_options *options,
 /* No report of the part is meant by the tombstones that met it: remember that. */
 static int note_untouched(struct step *step, struct err *err)
 {
-	struct store *store = step->store;
+	struct store_disk *store = step->store;
 	const struct tombstones *tombstones = step->tombstones;
 	struct manifest_edit edit = { 0 };
 	int rc = 0;
@@ -389,7 +390,7 @@ static int run_deletes(struct step *step, const struct store_compact_options *op
 	return rc ? rc : note_untouched(step, err);
 }
 
-int store_compact_step(struct store *store, const struct store_compact_options *options,
+int store_compact_step(struct store_disk *store, const struct store_compact_options *options,
 		       struct throttle *throttle, struct store_compacted *ret, bool *ret_done,
 		       struct err *err)
 {
@@ -419,8 +420,8 @@ int store_compact_step(struct store *store, const struct store_compact_options *
 	return rc;
 }
 
-int store_compact(struct store *store, const struct store_compact_options *options,
-		  struct store_compacted *ret, struct err *err)
+int store_disk_compact(struct store_disk *store, const struct store_compact_options *options,
+		       struct store_compacted *ret, struct err *err)
 {
 	struct err cause = { 0 };
 	bool done = true;
@@ -433,7 +434,7 @@ int store_compact(struct store *store, const struct store_compact_options *optio
 		rc = store_compact_step(store, options, NULL, ret, &done, &cause);
 		ret->parts_damaged += rc == -ERR_CORRUPT;
 		if (rc == -ERR_CORRUPT && ret->parts_damaged <= DAMAGED_MAX &&
-		    !store_tick(store, NULL))
+		    !store_disk_tick(&store->base, NULL))
 			rc = 0; /* the damaged part has been set aside: go on without it */
 		if (rc && !failed && err)
 			*err = cause;

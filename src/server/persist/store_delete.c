@@ -14,7 +14,7 @@
 
 #define TOMBSTONES_IN_FORCE_MAX 1000u /* each is looked at by every query */
 
-int store_load_tombstones(struct store *store, struct err *err)
+int store_load_tombstones(struct store_disk *store, struct err *err)
 {
 	struct tombstones *made, *old;
 	int rc = tombstones_of(&store->manifest.state, &made, err);
@@ -58,7 +58,7 @@ static void drop_old(const struct manifest_state *state, struct manifest_edit *e
 	}
 }
 
-int store_settle_tombstones(struct store *store, struct err *err)
+int store_settle_tombstones(struct store_disk *store, struct err *err)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct manifest_edit edit = { 0 };
@@ -87,7 +87,8 @@ int store_settle_tombstones(struct store *store, struct err *err)
 	return rc;
 }
 
-static int put_in_force(struct store *store, struct manifest_tombstone *tombstone, struct err *err)
+static int put_in_force(struct store_disk *store, struct manifest_tombstone *tombstone,
+			struct err *err)
 {
 	struct manifest_edit edit = { 0 };
 	int rc;
@@ -168,9 +169,10 @@ static int read_selector(const struct store_delete *order, struct strbuf *ret, s
 	return 0;
 }
 
-int store_delete(struct store *store, const struct store_delete *order, uint64_t *ret_number,
-		 struct err *err)
+int store_disk_delete(struct store *base, const struct store_delete *order, uint64_t *ret_number,
+		      struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	struct strbuf selector = { 0 };
 	char by[MANIFEST_BY_BYTES_MAX];
 	struct manifest_tombstone tombstone = { .from_ns = order->from_ns,
@@ -184,7 +186,7 @@ int store_delete(struct store *store, const struct store_delete *order, uint64_t
 	if (!rc && order->from_ns >= order->to_ns)
 		rc = err_set(&cause, ERR_INVALID, "the range is empty: it ends before it begins");
 	if (!rc)
-		rc = store_seal(store, &cause);
+		rc = store_disk_seal(store, &cause);
 	if (!rc) {
 		lock_take(&store->seal_lock);
 		rc = put_in_force(store, &tombstone, &cause);
@@ -205,8 +207,9 @@ int store_delete(struct store *store, const struct store_delete *order, uint64_t
 	return rc;
 }
 
-void store_deletes(struct store *store, const struct slice *tenant, struct store_deletes *ret)
+void store_disk_deletes(struct store *base, const struct slice *tenant, struct store_deletes *ret)
 {
+	struct store_disk *store = store_disk_of(base);
 	const struct manifest_state *state = &store->manifest.state;
 
 	lock_take(&store->seal_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_int - the inside of the store; only for store*.c.
+ * store_int - the inside of the store on disk; only for store*.c.
  *
  * Who guards what, in the order in which locks are taken:
  *
@@ -24,8 +24,7 @@
 #include "server/persist/manifest/manifest.h"
 #include "server/persist/batch/memtable.h"
 #include "server/persist/part/decode/part_cache.h"
-#include "server/persist/store.h"
-#include "server/persist/store_admin.h"
+#include "server/persist/store_engine.h"
 #include "server/persist/disk/persist_metrics.h"
 #include "server/persist/disk/throttle.h"
 #include "server/persist/manifest/tombstones.h"
@@ -66,7 +65,8 @@ struct store_counted {
 
 struct pending; /* an append in the queue: store_append.c */
 
-struct store {
+struct store_disk {
+	struct store base;	      /* first: store_disk_of */
 	struct store_options options; /* defaults filled in; path is ours */
 	const struct vfs *vfs;
 	char *path;
@@ -120,33 +120,63 @@ struct store {
 	struct store_bucket *bucket;  /* store_bucket.c; NULL: there is none */
 };
 
-int64_t store_now_ns(const struct store *store);
+/* What store_engine.h asks for, each where its name without "disk" would be looked for. */
+extern const struct store_engine store_disk_engine; /* store_disk.c */
 
-/* store.c: no append from now on. Logs it once. */
-void store_poison(struct store *store, const struct err *err);
+MUST_USE int store_disk_append(struct store *base, const struct tables_view *batch,
+			       struct append_result *ret, struct err *err);
+MUST_USE int store_disk_takes_appends(struct store *base, struct err *err);
+MUST_USE int store_disk_snapshot(struct store *base, const struct store_query *asked,
+				 struct store_snapshot *ret, struct err *err);
+void store_disk_snapshot_release(struct store *base, struct store_snapshot *snapshot);
+MUST_USE int store_disk_stat(struct store *base, struct store_stat *ret, struct err *err);
+void store_disk_bucket_stat(struct store *base, struct store_bucket_stat *ret);
+MUST_USE int store_disk_delete(struct store *base, const struct store_delete *order,
+			       uint64_t *ret_number, struct err *err);
+void store_disk_deletes(struct store *base, const struct slice *tenant, struct store_deletes *ret);
+MUST_USE int store_disk_tick(struct store *base, struct err *err);
+void store_disk_close(struct store *base);
+
+/* And what only a store on disk does, as store.h and store_admin.h say. */
+MUST_USE int store_disk_seal(struct store_disk *store, struct err *err);
+MUST_USE int store_disk_compact(struct store_disk *store,
+				const struct store_compact_options *options,
+				struct store_compacted *ret, struct err *err);
+MUST_USE int store_disk_scrub(struct store_disk *store, bool *ret_more, struct err *err);
+
+static inline struct store_disk *store_disk_of(struct store *base)
+{
+	assert(base->engine == &store_disk_engine);
+	return (struct store_disk *)base;
+}
+
+int64_t store_now_ns(const struct store_disk *store);
+
+/* store_disk.c: no append from now on. Logs it once. */
+void store_poison(struct store_disk *store, const struct err *err);
 /* After a failed change of the manifest: poisons the store when it has to. */
-void store_note_fault(struct store *store, int rc, const struct err *err);
+void store_note_fault(struct store_disk *store, int rc, const struct err *err);
 /* 0, or ERR_READ_ONLY with the reason. */
-MUST_USE int store_check_writable(struct store *store, struct err *err);
+MUST_USE int store_check_writable(struct store_disk *store, struct err *err);
 /* Without `lock`: gives a reference back; frees the memtable with the last one. */
-void store_unref_memtable(struct store *store, struct memtable *memtable);
+void store_unref_memtable(struct store_disk *store, struct memtable *memtable);
 /* The log turn: one at a time writes the log, or begins a generation. */
-void store_take_log(struct store *store);
-void store_give_log(struct store *store);
+void store_take_log(struct store_disk *store);
+void store_give_log(struct store_disk *store);
 /* With `lock`: aborts when the list of memtables contradicts itself. */
-void store_check_memtables(const struct store *store);
+void store_check_memtables(const struct store_disk *store);
 
 /* The calling thread has the log turn. */
-static inline void store_assert_owns_log(const struct store *store)
+static inline void store_assert_owns_log(const struct store_disk *store)
 {
 	assert(store->log_owner == lock_thread());
 }
 
 /* store_recover.c: from the directory to memory. `fresh`: there is no store yet, make one. */
-MUST_USE int store_recover(struct store *store, bool fresh, struct err *err);
+MUST_USE int store_recover(struct store_disk *store, bool fresh, struct err *err);
 
 /* store_lock.c */
-MUST_USE int store_take_lock(struct store *store, struct err *err);
+MUST_USE int store_take_lock(struct store_disk *store, struct err *err);
 
 /*
  * Of the limit of bytes, what the log may hold before it is sealed, and a part. When the limit is
@@ -156,22 +186,23 @@ MUST_USE int store_take_lock(struct store *store, struct err *err);
 #define STORE_LIMIT_SHARE 20
 
 /* store_retention.c: with seal_lock. */
-MUST_USE int store_apply_retention(struct store *store, struct err *err);
+MUST_USE int store_apply_retention(struct store_disk *store, struct err *err);
 /* store_tenants.c: without any lock. */
-MUST_USE int store_apply_tenant_limits(struct store *store, struct err *err);
-void store_watch_disk(struct store *store);
+MUST_USE int store_apply_tenant_limits(struct store_disk *store, struct err *err);
+void store_watch_disk(struct store_disk *store);
 /* 0, or ERR_NO_SPACE while the disk is over its watermark. */
-MUST_USE int store_check_space(struct store *store, struct err *err);
+MUST_USE int store_check_space(struct store_disk *store, struct err *err);
 
 /* store_delete.c: with seal_lock. After every change of tombstones or parts. */
-MUST_USE int store_load_tombstones(struct store *store, struct err *err);
-MUST_USE int store_settle_tombstones(struct store *store, struct err *err);
+MUST_USE int store_load_tombstones(struct store_disk *store, struct err *err);
+MUST_USE int store_settle_tombstones(struct store_disk *store, struct err *err);
 
 /*
  * store_compact.c: with compact_lock. One job, if one is due; *ret_done: there was one. The parts
  * of a job that failed are left out for a while: the next call takes another job.
  */
-MUST_USE int store_compact_step(struct store *store, const struct store_compact_options *options,
+MUST_USE int store_compact_step(struct store_disk *store,
+				const struct store_compact_options *options,
 				struct throttle *throttle, struct store_compacted *ret,
 				bool *ret_done, struct err *err);
 
@@ -180,25 +211,26 @@ MUST_USE int store_compact_step(struct store *store, const struct store_compact_
  * and the part will be set aside; a missing file is damage too when the manifest has the part.
  * Returns ERR_CORRUPT then, else `rc`.
  */
-MUST_USE int store_note_unreadable(struct store *store, uint64_t number, int rc, struct err *err);
+MUST_USE int store_note_unreadable(struct store_disk *store, uint64_t number, int rc,
+				   struct err *err);
 
 /* store_maintain.c: compacts and scrubs while the store is open. */
-MUST_USE int store_start_maintenance(struct store *store, struct err *err);
-void store_stop_maintenance(struct store *store);
+MUST_USE int store_start_maintenance(struct store_disk *store, struct err *err);
+void store_stop_maintenance(struct store_disk *store);
 
 /* store_seal.c: with seal_lock. */
-void store_publish_parts(struct store *store);
+void store_publish_parts(struct store_disk *store);
 
 /* store_seal.c: with the log turn. Whether a new generation may begin (there is room to wait). */
-bool store_may_rotate(struct store *store);
-void store_rotate(struct store *store);
+bool store_may_rotate(struct store_disk *store);
+void store_rotate(struct store_disk *store);
 /* store_seal.c: as store_seal, but the active memtable ends only if it is due. */
-MUST_USE int store_seal_due(struct store *store, struct err *err);
+MUST_USE int store_seal_due(struct store_disk *store, struct err *err);
 
 /* store_background.c. The first: the segment that the log will need next; without any lock. */
-void store_make_log_ahead(struct store *store);
-void store_wake_background(struct store *store);
-MUST_USE int store_start_background(struct store *store, struct err *err);
-void store_stop_background(struct store *store);
+void store_make_log_ahead(struct store_disk *store);
+void store_wake_background(struct store_disk *store);
+MUST_USE int store_start_background(struct store_disk *store, struct err *err);
+void store_stop_background(struct store_disk *store);
 
 #endif

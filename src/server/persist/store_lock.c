@@ -38,7 +38,7 @@ static bool is_our_group(gid_t group)
 }
 
 /* Whoever can put files here chooses what we write to, and what we believe to have written. */
-static int check_folder(const struct store *store, struct err *err)
+static int check_folder(const struct store_disk *store, struct err *err)
 {
 	struct vfs_owner owner;
 	bool group_writes, others_write;
@@ -61,7 +61,7 @@ static int check_folder(const struct store *store, struct err *err)
 	return 0;
 }
 
-static int check_lock_file(const struct store *store, const char *path, struct err *err)
+static int check_lock_file(const struct store_disk *store, const char *path, struct err *err)
 {
 	struct vfs_owner owner;
 
@@ -81,7 +81,7 @@ static int check_lock_file(const struct store *store, const char *path, struct e
 	return 0;
 }
 
-static int held_elsewhere(struct store *store, const char *path, struct err *err)
+static int held_elsewhere(struct store_disk *store, const char *path, struct err *err)
 {
 	struct strbuf content = { 0 };
 	char boot_id[64], holder_boot_id[64] = "";
@@ -104,7 +104,7 @@ static int held_elsewhere(struct store *store, const char *path, struct err *err
 		store->path, pid);
 }
 
-static int write_holder(struct store *store, struct err *err)
+static int write_holder(struct store_disk *store, struct err *err)
 {
 	char content[CONTENT_BYTES_MAX], boot_id[64];
 
@@ -115,7 +115,7 @@ static int write_holder(struct store *store, struct err *err)
 	return vfs_write_all(store->lock_file, content, strlen(content), 0, err);
 }
 
-int store_take_lock(struct store *store, struct err *err)
+int store_take_lock(struct store_disk *store, struct err *err)
 {
 	struct layout_path path = layout_join(store->path, LAYOUT_LOCK);
 	int rc = check_folder(store, err);

@@ -31,7 +31,7 @@ static bool may_go_on(int rc)
 	return rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY && rc != -ERR_CORRUPT;
 }
 
-static int compact_all(struct store *store, struct err *err)
+static int compact_all(struct store_disk *store, struct err *err)
 {
 	const struct store_compact_options options = { 0 };
 	struct store_compacted compacted = { 0 };
@@ -48,7 +48,7 @@ static int compact_all(struct store *store, struct err *err)
 
 static void *run(void *context)
 {
-	struct store *store = context;
+	struct store_disk *store = context;
 	char last_error[ERR_MESSAGE_BYTES] = "";
 	bool stopped = false;
 
@@ -60,7 +60,7 @@ static void *run(void *context)
 		int rc = compact_all(store, &err);
 
 		while (!rc && more)
-			rc = store_scrub(store, &more, &err);
+			rc = store_disk_scrub(store, &more, &err);
 		if (rc == -ERR_CORRUPT)
 			store_wake_background(store); /* sets the part aside */
 		if (rc && rc != -ERR_CANCELLED && rc != -ERR_READ_ONLY &&
@@ -74,7 +74,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-int store_start_maintenance(struct store *store, struct err *err)
+int store_start_maintenance(struct store_disk *store, struct err *err)
 {
 	int rc;
 
@@ -87,7 +87,7 @@ int store_start_maintenance(struct store *store, struct err *err)
 	return err_set_errno(err, rc, "start the thread that compacts");
 }
 
-void store_stop_maintenance(struct store *store)
+void store_stop_maintenance(struct store_disk *store)
 {
 	if (!store->maintenance_runs)
 		return;

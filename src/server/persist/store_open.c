@@ -13,7 +13,7 @@
 #define SEGMENT_SHARE 32
 #define FITTED_BYTES_MIN ((uint64_t)1 << 20)
 
-static void copy_tenant_limits(struct store *store, const struct store_options *options)
+static void copy_tenant_limits(struct store_disk *store, const struct store_options *options)
 {
 	size_t count = options->tenant_limits_count;
 	struct store_tenant_limit *limits = mem_new_array(struct store_tenant_limit, count);
@@ -41,10 +41,11 @@ static void fit_log(struct store_options *options)
 		options->segment_bytes = segment;
 }
 
-static struct store *store_new(const struct store_options *options)
+static struct store_disk *store_new(const struct store_options *options)
 {
-	struct store *store = mem_new(struct store);
+	struct store_disk *store = mem_new(struct store_disk);
 
+	store->base.engine = &store_disk_engine;
 	store->options = *options;
 	store->path = mem_strndup(options->path, strlen(options->path));
 	store->options.path = store->path;
@@ -77,7 +78,7 @@ static struct store *store_new(const struct store_options *options)
 	return store;
 }
 
-static void store_free(struct store *store)
+static void store_free(struct store_disk *store)
 {
 	assert(!store->background_runs && !store->maintenance_runs);
 	for (size_t i = 0; i < store->memtables_count; i++)
@@ -109,7 +110,7 @@ static void store_free(struct store *store)
 }
 
 /* What lies at the path. *ret_fresh: nothing yet, or what a first open left when it was cut off. */
-static int look(const struct store *store, bool *ret_fresh, struct err *err)
+static int look(const struct store_disk *store, bool *ret_fresh, struct err *err)
 {
 	struct layout_list list;
 	bool current = false, content = false;
@@ -137,7 +138,7 @@ static int look(const struct store *store, bool *ret_fresh, struct err *err)
 	return 0;
 }
 
-static int make_dir(const struct store *store, struct err *err)
+static int make_dir(const struct store_disk *store, struct err *err)
 {
 	char *copy = mem_strndup(store->path, strlen(store->path));
 	int rc = store->vfs->mkdir(store->vfs, store->path);
@@ -150,7 +151,7 @@ static int make_dir(const struct store *store, struct err *err)
 	return rc;
 }
 
-static int open_writable(struct store *store, struct err *err)
+static int open_writable(struct store_disk *store, struct err *err)
 {
 	bool fresh = false;
 	int rc = make_dir(store, err);
@@ -186,7 +187,7 @@ static int open_writable(struct store *store, struct err *err)
  * A running server may compact and drop parts while we read: their files are held open, all of
  * one moment. ERR_NOT_FOUND when one went already: the store is opened again then.
  */
-static int hold_parts(struct store *store, struct err *err)
+static int hold_parts(struct store_disk *store, struct err *err)
 {
 	size_t count = part_cache_select(&store->cache, INT64_MIN, INT64_MAX, &store->held);
 	int rc = 0;
@@ -198,7 +199,7 @@ static int hold_parts(struct store *store, struct err *err)
 	return rc == -ERR_NOT_FOUND ? rc : 0; /* what is damaged is told when it is asked for */
 }
 
-static int open_read_only(struct store *store, struct err *err)
+static int open_read_only(struct store_disk *store, struct err *err)
 {
 	bool fresh = false;
 	int rc = look(store, &fresh, err);
@@ -219,12 +220,12 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 		return rc;
 	store_metrics_register();
 	for (int tries = 0; tries < READ_ONLY_TRIES; tries++) {
-		struct store *store = store_new(options);
+		struct store_disk *store = store_new(options);
 
 		rc = options->read_only ? open_read_only(store, &cause)
 					: open_writable(store, &cause);
 		if (!rc) {
-			*ret = store;
+			*ret = &store->base;
 			return 0;
 		}
 		store_free(store);
@@ -236,10 +237,10 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 	return rc;
 }
 
-void store_close(struct store *store)
+void store_disk_close(struct store *base)
 {
-	if (!store)
-		return;
+	struct store_disk *store = store_disk_of(base);
+
 	store_stop_maintenance(store);
 	store_stop_background(store);
 	store_bucket_close(store);

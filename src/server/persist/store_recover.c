@@ -10,14 +10,14 @@
 #include "server/persist/store_replay.h"
 
 struct replay {
-	struct store *store;
+	struct store_disk *store;
 	struct wal_chain chain;
 	uint64_t generation;				   /* of the segment being read */
 	struct store_replay *fillers[STORE_MEMTABLES_MAX]; /* of the memtables, oldest first */
 	size_t fillers_count;
 };
 
-static int begin_fresh(struct store *store, struct err *err)
+static int begin_fresh(struct store_disk *store, struct err *err)
 {
 	struct manifest_edit edit = { 0 };
 	int rc;
@@ -54,7 +54,7 @@ static bool is_orphan(const struct manifest *manifest, const struct layout_name 
 }
 
 /* Removes what an earlier run left behind between two steps. We hold the lock. */
-static void remove_orphans(struct store *store, const struct layout_list *list)
+static void remove_orphans(struct store_disk *store, const struct layout_list *list)
 {
 	lock_assert_held(&store->seal_lock);
 	for (size_t i = 0; i < list->count; i++) {
@@ -66,7 +66,7 @@ static void remove_orphans(struct store *store, const struct layout_list *list)
 }
 
 /* Damaged parts whose move was cut off, or that were damaged in an earlier run. */
-static void set_aside_damaged(struct store *store)
+static void set_aside_damaged(struct store_disk *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct err err;
@@ -82,7 +82,7 @@ static void set_aside_damaged(struct store *store)
 	}
 }
 
-static void add_parts(struct store *store)
+static void add_parts(struct store_disk *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	uint64_t bytes = 0, damaged = 0;
@@ -100,7 +100,7 @@ static void add_parts(struct store *store)
 }
 
 /* What cannot be moved is told, and found again by the next open. */
-static void set_state_aside(const struct store *store, uint64_t generation)
+static void set_state_aside(const struct store_disk *store, uint64_t generation)
 {
 	struct layout_name name = { LAYOUT_STATE, generation, 0 };
 	struct err err;
@@ -110,7 +110,7 @@ static void set_state_aside(const struct store *store, uint64_t generation)
 }
 
 /* Without its state the store still has all data, but a retry of the last day may count twice. */
-static int load_state(struct store *store, struct err *err)
+static int load_state(struct store_disk *store, struct err *err)
 {
 	uint64_t generation = store->manifest.state.state_generation;
 	struct layout_path path = layout_path(store->path, LAYOUT_STATE, generation);
@@ -140,7 +140,7 @@ static int load_state(struct store *store, struct err *err)
 
 static void add_memtable(struct replay *replay, uint64_t generation)
 {
-	struct store *store = replay->store;
+	struct store_disk *store = replay->store;
 
 	assert(store->memtables_count < STORE_MEMTABLES_MAX);
 	assert(replay->fillers_count == store->memtables_count);
@@ -168,7 +168,7 @@ static void end_memtable(struct replay *replay)
 	ledger_capture(&replay->store->ledger, memtable->newest_receipt_ns, &memtable->state);
 }
 
-static bool is_stopping(const struct store *store)
+static bool is_stopping(const struct store_disk *store)
 {
 	return store->options.is_stopping && store->options.is_stopping();
 }
@@ -176,7 +176,7 @@ static bool is_stopping(const struct store *store)
 static int replay_record(void *context, const struct wal_record *record, struct err *err)
 {
 	struct replay *replay = context;
-	struct store *store = replay->store;
+	struct store_disk *store = replay->store;
 	struct append_result result = { 0 };
 	struct memtable_verdict verdict;
 	struct memtable_window window;
@@ -205,7 +205,8 @@ static int replay_record(void *context, const struct wal_record *record, struct 
 }
 
 /* Bytes that a killed process wrote but did not sync may be acted upon only once they are. */
-static int read_segment(struct store *store, const char *path, struct strbuf *out, struct err *err)
+static int read_segment(struct store_disk *store, const char *path, struct strbuf *out,
+			struct err *err)
 {
 	struct vfs_file *file;
 	int rc = 0;
@@ -230,7 +231,7 @@ static void note_damaged_segment(struct memtable *memtable, const struct layout_
 
 static int replay_segment(struct replay *replay, const struct layout_entry *entry, struct err *err)
 {
-	struct store *store = replay->store;
+	struct store_disk *store = replay->store;
 	struct layout_path path = layout_join(store->path, entry->text);
 	struct strbuf bytes = { 0 };
 	int rc = read_segment(store, path.text, &bytes, err);
@@ -257,7 +258,7 @@ static int replay_segment(struct replay *replay, const struct layout_entry *entr
 	return rc;
 }
 
-static void tell(const struct store *store, const struct wal_chain *chain)
+static void tell(const struct store_disk *store, const struct wal_chain *chain)
 {
 	metric_add(&store_wal_damages, (int64_t)chain->damages);
 	metric_add(&store_wal_lost, (int64_t)chain->lost);
@@ -288,7 +289,7 @@ static void end_fillers(struct replay *replay, bool cancelled)
 	replay->fillers_count = 0;
 }
 
-static int replay_log(struct store *store, const struct layout_list *list, struct err *err)
+static int replay_log(struct store_disk *store, const struct layout_list *list, struct err *err)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct strbuf report = { 0 };
@@ -323,7 +324,7 @@ static int replay_log(struct store *store, const struct layout_list *list, struc
 	return rc;
 }
 
-static int recover(struct store *store, bool fresh, struct err *err)
+static int recover(struct store_disk *store, bool fresh, struct err *err)
 {
 	bool writable = !store->options.read_only;
 	struct layout_list list = { 0 };
@@ -351,7 +352,7 @@ static int recover(struct store *store, bool fresh, struct err *err)
 	return rc;
 }
 
-int store_recover(struct store *store, bool fresh, struct err *err)
+int store_recover(struct store_disk *store, bool fresh, struct err *err)
 {
 	int rc;
 

@@ -9,7 +9,7 @@
 
 #define RESUME_PERCENT 110 /* of the reserve, so that appends do not stop and go at its edge */
 
-static int drop_part(struct store *store, uint64_t number, struct err *err)
+static int drop_part(struct store_disk *store, uint64_t number, struct err *err)
 {
 	struct manifest_edit edit = { 0 };
 	int rc;
@@ -29,7 +29,7 @@ static int drop_part(struct store *store, uint64_t number, struct err *err)
  * What the log and the files of state take, which count as well. At most half of the limit: parts
  * are what is kept, and the log becomes one of them soon.
  */
-static uint64_t other_bytes(const struct store *store)
+static uint64_t other_bytes(const struct store_disk *store)
 {
 	uint64_t bytes = 0;
 
@@ -41,7 +41,7 @@ static uint64_t other_bytes(const struct store *store)
 }
 
 /* The part that ends first, if retention says that it has to go; else 0. */
-static uint64_t part_to_drop(const struct store *store, uint64_t bytes)
+static uint64_t part_to_drop(const struct store_disk *store, uint64_t bytes)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	const struct part_info *oldest = NULL;
@@ -62,7 +62,7 @@ static uint64_t part_to_drop(const struct store *store, uint64_t bytes)
 	return 0;
 }
 
-int store_apply_retention(struct store *store, struct err *err)
+int store_apply_retention(struct store_disk *store, struct err *err)
 {
 	uint64_t number, others = other_bytes(store);
 	int rc = 0;
@@ -73,7 +73,7 @@ int store_apply_retention(struct store *store, struct err *err)
 	return rc;
 }
 
-void store_watch_disk(struct store *store)
+void store_watch_disk(struct store_disk *store)
 {
 	uint64_t reserve = store->options.reserve_bytes, free_bytes, total_bytes;
 	bool was, full;
@@ -100,7 +100,7 @@ void store_watch_disk(struct store *store)
 			 (unsigned long long)free_bytes);
 }
 
-int store_check_space(struct store *store, struct err *err)
+int store_check_space(struct store_disk *store, struct err *err)
 {
 	int rc = 0;
 

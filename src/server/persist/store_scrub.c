@@ -11,7 +11,7 @@
 
 #define NEVER_NS INT64_MIN
 
-static struct store_scrubbed *find(struct store *store, uint64_t number)
+static struct store_scrubbed *find(struct store_disk *store, uint64_t number)
 {
 	lock_assert_held(&store->compact_lock);
 	for (size_t i = 0; i < store->scrubbed_count; i++)
@@ -21,7 +21,7 @@ static struct store_scrubbed *find(struct store *store, uint64_t number)
 }
 
 /* Forgets parts that are gone, and adds new ones. */
-static void refresh(struct store *store)
+static void refresh(struct store_disk *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct store_scrubbed *fresh = mem_new_array(struct store_scrubbed, state->parts_count);
@@ -43,7 +43,7 @@ static void refresh(struct store *store)
 }
 
 /* The part that waits longest, when it is due; *ret_more: another is, too. */
-static struct store_scrubbed *choose(struct store *store, int64_t now_ns, bool *ret_more)
+static struct store_scrubbed *choose(struct store_disk *store, int64_t now_ns, bool *ret_more)
 {
 	struct store_scrubbed *oldest = NULL;
 	size_t due = 0;
@@ -62,7 +62,7 @@ static struct store_scrubbed *choose(struct store *store, int64_t now_ns, bool *
 }
 
 /* How long ago the part was looked at that waits longest; since the store was opened, at most. */
-static void publish_age(struct store *store, int64_t now_ns)
+static void publish_age(struct store_disk *store, int64_t now_ns)
 {
 	int64_t oldest_ns = now_ns;
 
@@ -76,7 +76,7 @@ static void publish_age(struct store *store, int64_t now_ns)
 	metric_set(&store_scrub_age_seconds, (now_ns - oldest_ns) / CLOCK_NS_PER_S);
 }
 
-static int scrub_part(struct store *store, struct store_scrubbed *scrubbed,
+static int scrub_part(struct store_disk *store, struct store_scrubbed *scrubbed,
 		      const struct part_info *info, int64_t now_ns, struct err *err)
 {
 	struct throttle *throttle = store->maintenance_runs ? &store->throttle : NULL;
@@ -96,7 +96,7 @@ static int scrub_part(struct store *store, struct store_scrubbed *scrubbed,
 	return rc;
 }
 
-int store_scrub(struct store *store, bool *ret_more, struct err *err)
+int store_disk_scrub(struct store_disk *store, bool *ret_more, struct err *err)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	int64_t now_ns = store_now_ns(store);

@@ -16,7 +16,7 @@
 
 #define LONG_LOG 8u /* times what a memtable holds, and so many segments at least */
 
-bool store_may_rotate(struct store *store)
+bool store_may_rotate(struct store_disk *store)
 {
 	bool room;
 
@@ -33,7 +33,7 @@ static void count_forgotten(const struct ledger *ledger)
 	metric_set(&store_forgotten_series, (int64_t)ledger->baselines.forgotten);
 }
 
-void store_rotate(struct store *store)
+void store_rotate(struct store_disk *store)
 {
 	struct memtable *old = store->active;
 	struct memtable *next = memtable_new(old->generation + 1);
@@ -55,7 +55,7 @@ void store_rotate(struct store *store)
 	store->active = next;
 }
 
-static struct memtable *oldest_ended(struct store *store)
+static struct memtable *oldest_ended(struct store_disk *store)
 {
 	struct memtable *memtable;
 
@@ -65,7 +65,7 @@ static struct memtable *oldest_ended(struct store *store)
 	return memtable;
 }
 
-static int write_state(struct store *store, const struct memtable *memtable, struct err *err)
+static int write_state(struct store_disk *store, const struct memtable *memtable, struct err *err)
 {
 	struct layout_path path = layout_path(store->path, LAYOUT_STATE, memtable->generation);
 	struct strbuf bytes = { 0 };
@@ -79,7 +79,7 @@ static int write_state(struct store *store, const struct memtable *memtable, str
 }
 
 /* Part (unless there is nothing in it), state, edit. */
-static int write_generation(struct store *store, const struct memtable *memtable,
+static int write_generation(struct store_disk *store, const struct memtable *memtable,
 			    struct part_info *ret, struct err *err)
 {
 	struct tables_view view = tables_view_of(&memtable->tables);
@@ -113,7 +113,8 @@ static int write_generation(struct store *store, const struct memtable *memtable
 }
 
 /* Snapshots see the memtable before and the part after, never both or none. */
-static void swap_in(struct store *store, struct memtable *memtable, const struct part_info *part)
+static void swap_in(struct store_disk *store, struct memtable *memtable,
+		    const struct part_info *part)
 {
 	lock_take(&store->lock);
 	assert(store->memtables[0] == memtable && memtable->ended);
@@ -129,7 +130,7 @@ static void swap_in(struct store *store, struct memtable *memtable, const struct
 }
 
 /* Files of the log and states that the edit made superfluous. What stays, the next open removes. */
-static void remove_old_files(struct store *store)
+static void remove_old_files(struct store_disk *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	struct layout_list list;
@@ -148,7 +149,7 @@ static void remove_old_files(struct store *store)
 	free(list.entries);
 }
 
-static void set_damaged_log_aside(struct store *store, const struct memtable *memtable)
+static void set_damaged_log_aside(struct store_disk *store, const struct memtable *memtable)
 {
 	struct err err;
 
@@ -158,7 +159,7 @@ static void set_damaged_log_aside(struct store *store, const struct memtable *me
 				 err.message);
 }
 
-void store_publish_parts(struct store *store)
+void store_publish_parts(struct store_disk *store)
 {
 	const struct manifest_state *state = &store->manifest.state;
 	uint64_t bytes = 0, damaged = 0;
@@ -173,7 +174,7 @@ void store_publish_parts(struct store *store)
 	metric_set(&store_parts_quarantined, (int64_t)damaged);
 }
 
-static int seal_oldest(struct store *store, struct memtable *memtable, struct err *err)
+static int seal_oldest(struct store_disk *store, struct memtable *memtable, struct err *err)
 {
 	struct part_info part = { 0 };
 	int rc = write_generation(store, memtable, &part, err);
@@ -189,7 +190,7 @@ static int seal_oldest(struct store *store, struct memtable *memtable, struct er
 	return 0;
 }
 
-static int seal_ended(struct store *store, struct err *err)
+static int seal_ended(struct store_disk *store, struct err *err)
 {
 	struct memtable *memtable;
 	int rc = 0;
@@ -199,7 +200,7 @@ static int seal_ended(struct store *store, struct err *err)
 	return rc;
 }
 
-static int set_damaged_parts_aside(struct store *store, struct err *err)
+static int set_damaged_parts_aside(struct store_disk *store, struct err *err)
 {
 	uint64_t generation;
 	int rc = 0;
@@ -223,7 +224,7 @@ static int set_damaged_parts_aside(struct store *store, struct err *err)
  * Every run begins a segment, however little is written to it: a server that dies again and again
  * would fill the disk with them, and read all of them back each time.
  */
-static bool log_is_long(const struct store *store)
+static bool log_is_long(const struct store_disk *store)
 {
 	uint64_t segments = store->wal.segment_next;
 
@@ -233,7 +234,7 @@ static bool log_is_long(const struct store *store)
 }
 
 /* Ends the active generation if it is due, or has anything in it when `now`. */
-static void rotate_if_due(struct store *store, bool now)
+static void rotate_if_due(struct store_disk *store, bool now)
 {
 	const struct memtable *active;
 	int64_t age;
@@ -249,7 +250,7 @@ static void rotate_if_due(struct store *store, bool now)
 }
 
 /* Appends tell it when there is no room for them. */
-static void note_sealed(struct store *store, int rc, const struct err *err)
+static void note_sealed(struct store_disk *store, int rc, const struct err *err)
 {
 	lock_take(&store->lock);
 	store->seal_err = rc ? *err : (struct err){ 0 };
@@ -258,7 +259,7 @@ static void note_sealed(struct store *store, int rc, const struct err *err)
 }
 
 /* Besides sealing. */
-static int keep_house(struct store *store, struct err *err)
+static int keep_house(struct store_disk *store, struct err *err)
 {
 	int rc = set_damaged_parts_aside(store, err);
 
@@ -270,7 +271,7 @@ static int keep_house(struct store *store, struct err *err)
 }
 
 /* On a full disk it is old parts that make room for new ones. Tells the worst failure. */
-static int seal_and_keep_house(struct store *store, struct err *err)
+static int seal_and_keep_house(struct store_disk *store, struct err *err)
 {
 	struct err later;
 	int rc = seal_ended(store, err), kept;
@@ -288,7 +289,7 @@ static int seal_and_keep_house(struct store *store, struct err *err)
 	return kept;
 }
 
-static int work(struct store *store, bool seal_now, struct err *err)
+static int work(struct store_disk *store, bool seal_now, struct err *err)
 {
 	struct err cause = { 0 };
 	int rc = store_check_writable(store, err);
@@ -308,12 +309,12 @@ static int work(struct store *store, bool seal_now, struct err *err)
 	return rc;
 }
 
-int store_seal(struct store *store, struct err *err)
+int store_disk_seal(struct store_disk *store, struct err *err)
 {
 	return work(store, true, err);
 }
 
-int store_seal_due(struct store *store, struct err *err)
+int store_seal_due(struct store_disk *store, struct err *err)
 {
 	return work(store, false, err);
 }

@@ -49,7 +49,7 @@ static bool memtable_may_match(const struct memtable *memtable, const struct sel
 }
 
 /* One moment of the store: every report is in exactly one of the memtables and parts. */
-static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
+static struct pins *pin(struct store_disk *store, int64_t from_ns, int64_t to_ns,
 			const struct selector *selector)
 {
 	struct pins *pins = mem_new(struct pins);
@@ -72,7 +72,7 @@ static struct pins *pin(struct store *store, int64_t from_ns, int64_t to_ns,
 	return pins;
 }
 
-static void unpin(struct store *store, struct pins *pins)
+static void unpin(struct store_disk *store, struct pins *pins)
 {
 	for (size_t i = 0; i < pins->memtables_count; i++)
 		store_unref_memtable(store, pins->memtables[i]);
@@ -178,7 +178,7 @@ static int add_partition(struct finding *finding, const struct part *part, uint3
 }
 
 /* What cannot be read is counted, once per part. */
-static void add_part_segments(struct store *store, struct part *part, struct finding *finding)
+static void add_part_segments(struct store_disk *store, struct part *part, struct finding *finding)
 {
 	const struct selector *selector = finding->query->selector;
 	int rc = part_cache_load(&store->cache, part, NULL);
@@ -232,7 +232,7 @@ static uint64_t version_of(const struct store_snapshot *snapshot, const struct p
  * What is older is not shown, though its part may be there still, because it has younger reports
  * too. Whole minutes, so that answers which were kept are found again.
  */
-static int64_t shown_from_ns(const struct store *store, const struct store_query *query)
+static int64_t shown_from_ns(const struct store_disk *store, const struct store_query *query)
 {
 	const struct store_options *options = &store->options;
 	int64_t retention_ns = options->retention_ns, now_ns = store_now_ns(store);
@@ -249,7 +249,7 @@ static int64_t shown_from_ns(const struct store *store, const struct store_query
 	return (now_ns - retention_ns) / SHOWN_STEP_NS * SHOWN_STEP_NS;
 }
 
-static struct store_query shown(const struct store *store, const struct store_query *query)
+static struct store_query shown(const struct store_disk *store, const struct store_query *query)
 {
 	struct store_query part = *query;
 	int64_t from_ns = shown_from_ns(store, query);
@@ -259,9 +259,10 @@ static struct store_query shown(const struct store *store, const struct store_qu
 	return part;
 }
 
-int store_snapshot(struct store *store, const struct store_query *asked, struct store_snapshot *ret,
-		   struct err *err)
+int store_disk_snapshot(struct store *base, const struct store_query *asked,
+			struct store_snapshot *ret, struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	const struct store_query part = shown(store, asked), *query = &part;
 	struct pins *pins = pin(store, query->from_ns, query->to_ns, query->selector);
 	struct store_snapshot snapshot = { .pins = pins };
@@ -291,8 +292,9 @@ int store_snapshot(struct store *store, const struct store_query *asked, struct 
 	return 0;
 }
 
-void store_snapshot_release(struct store *store, struct store_snapshot *snapshot)
+void store_disk_snapshot_release(struct store *base, struct store_snapshot *snapshot)
 {
+	struct store_disk *store = store_disk_of(base);
 	for (size_t i = 0; i < snapshot->count; i++)
 		if (snapshot->segments[i].ops)
 			part_reader_drop_segment(&snapshot->segments[i]);
@@ -375,7 +377,7 @@ static uint64_t counted_of(const struct pins *pins)
  * True if the series need not be counted: nothing changed; or counting takes long, and was done
  * not long ago (a store of a million series is asked for its status every second, too).
  */
-static bool are_counted(struct store *store, uint64_t of, uint64_t *ret)
+static bool are_counted(struct store_disk *store, uint64_t of, uint64_t *ret)
 {
 	struct store_counted counted;
 
@@ -391,7 +393,7 @@ static bool are_counted(struct store *store, uint64_t of, uint64_t *ret)
 }
 
 /* Began to count at `begin_ns`. */
-static void note_counted(struct store *store, uint64_t of, uint64_t series, int64_t begin_ns)
+static void note_counted(struct store_disk *store, uint64_t of, uint64_t series, int64_t begin_ns)
 {
 	int64_t now_ns = clock_monotonic_ns();
 
@@ -401,7 +403,7 @@ static void note_counted(struct store *store, uint64_t of, uint64_t series, int6
 }
 
 /* `series` may be NULL: they are not to be counted. */
-static void add_part(struct store *store, struct part *part, struct store_stat *stat,
+static void add_part(struct store_disk *store, struct part *part, struct store_stat *stat,
 		     struct series_set *series)
 {
 	const struct part_info *info = &part->info;
@@ -437,7 +439,7 @@ static void add_memtable(const struct tables_view *view, struct store_stat *stat
 		add_series(series, view);
 }
 
-static int add_files(struct store *store, struct store_stat *stat, struct err *err)
+static int add_files(struct store_disk *store, struct store_stat *stat, struct err *err)
 {
 	struct layout_list list;
 	int rc = layout_list(store->vfs, store->path, &list, err);
@@ -462,8 +464,9 @@ static int add_files(struct store *store, struct store_stat *stat, struct err *e
 	return rc;
 }
 
-int store_stat(struct store *store, struct store_stat *ret, struct err *err)
+int store_disk_stat(struct store *base, struct store_stat *ret, struct err *err)
 {
+	struct store_disk *store = store_disk_of(base);
 	struct pins *pins = pin(store, INT64_MIN, INT64_MAX, NULL);
 	struct series_set series = { 0 };
 	struct store_stat stat = { 0 };

@@ -26,7 +26,7 @@ struct share {
 };
 
 struct looking {
-	struct store *store;
+	struct store_disk *store;
 	struct part **parts;
 	size_t parts_count;
 	struct strbuf selector;
@@ -93,7 +93,7 @@ static int newest_first(const void *left, const void *right)
 	return (a->start_max_ns < b->start_max_ns) - (a->start_max_ns > b->start_max_ns);
 }
 
-static int64_t moment_by_age(const struct store *store, int64_t retention_ns)
+static int64_t moment_by_age(const struct store_disk *store, int64_t retention_ns)
 {
 	int64_t window_ns = retention_ns >= 2 * COMPACT_DAY_NS ? COMPACT_DAY_NS : COMPACT_HOURS_NS;
 
@@ -139,11 +139,11 @@ static int apply(struct looking *looking, const struct store_tenant_limit *limit
 	if (order.to_ns == INT64_MIN)
 		return 0;
 	order.selector = strbuf_slice(&looking->selector);
-	return store_delete(looking->store, &order, &number, err);
+	return store_disk_delete(&looking->store->base, &order, &number, err);
 }
 
 /* True if it is time again. */
-static bool is_due(struct store *store)
+static bool is_due(struct store_disk *store)
 {
 	int64_t now_ns = store_now_ns(store);
 	bool due;
@@ -163,7 +163,7 @@ static bool is_due(struct store *store)
  */
 static void take_parts(struct looking *looking)
 {
-	struct store *store = looking->store;
+	struct store_disk *store = looking->store;
 	size_t count;
 
 	lock_take(&store->lock);
@@ -177,7 +177,7 @@ static void take_parts(struct looking *looking)
 	assert(looking->parts_count <= count);
 }
 
-int store_apply_tenant_limits(struct store *store, struct err *err)
+int store_apply_tenant_limits(struct store_disk *store, struct err *err)
 {
 	const struct store_options *options = &store->options;
 	struct looking looking = { .store = store };

@@ -143,15 +143,15 @@ static void status_that_counted_for_long_rests(void **state)
 
 	append(f, 0);
 	assert_int_equal(stat_of(f).series, 1);
-	f->store->counted.took_ns = took_ns;
+	store_disk_of(f->store)->counted.took_ns = took_ns;
 	append(f, 1);
 	assert_int_equal(stat_of(f).series, 1);
 	assert_int_equal(stat_of(f).reports, 2);
-	f->store->counted.at_ns -= 19 * took_ns;
+	store_disk_of(f->store)->counted.at_ns -= 19 * took_ns;
 	assert_int_equal(stat_of(f).series, 1);
-	f->store->counted.at_ns -= 2 * took_ns;
+	store_disk_of(f->store)->counted.at_ns -= 2 * took_ns;
 	assert_int_equal(stat_of(f).series, 2);
-	assert_true(f->store->counted.took_ns < took_ns);
+	assert_true(store_disk_of(f->store)->counted.took_ns < took_ns);
 }
 
 static uint64_t version_of(struct fixture *f, int64_t from_s, int64_t to_s)
