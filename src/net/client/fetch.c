@@ -161,7 +161,7 @@ static int receive_tunnel(struct link *link, const struct fetch *fetch, struct e
 	int rc = 0, status = 0;
 
 	while (!rc && !memmem(head.data, head.len, "\r\n\r\n", 4)) {
-		struct slice bytes;
+		struct slice bytes = { 0 };
 
 		if (head.len > TUNNEL_HEAD_BYTES_MAX)
 			rc = err_set(err, ERR_LIMIT, "the proxy's answer is too long");
@@ -243,7 +243,7 @@ static void write_request(const struct fetch *fetch, const struct url *target,
 static int ask(const struct fetch *fetch, const struct url *target, struct answer *answer,
 	       struct err *err)
 {
-	struct proxy read, *proxy = fetch->proxy ? &read : NULL;
+	struct proxy read = { 0 }, *proxy = fetch->proxy ? &read : NULL;
 	struct strbuf request = { 0 };
 	struct link link;
 	int rc = proxy ? read_proxy(fetch->proxy, proxy, err) : 0;

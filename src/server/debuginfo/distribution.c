@@ -218,7 +218,7 @@ static bool has_debug_archive(const char *root)
 	int count;
 
 	snprintf(path, sizeof(path), "%s/var/lib/apt/lists", root);
-	count = scandir(path, &entries, is_debug_list, NULL);
+	count = scandir(path, &entries, is_debug_list, alphasort);
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
 	if (count >= 0)
