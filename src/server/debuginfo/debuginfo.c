@@ -29,6 +29,7 @@ void debuginfo_collect(struct debuginfo *debuginfo)
 static void register_metrics(void)
 {
 	debuginfo_kept_register();
+	debuginfod_register();
 	debuginfo_upload_register();
 }
 

@@ -441,13 +441,18 @@ static void register_metrics(void)
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
 }
 
-int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err)
+void debuginfod_register(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_metrics);
+}
+
+int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err)
+{
 	struct debuginfod *debuginfod = mem_new(struct debuginfod);
 	int rc;
 
-	pthread_once(&once, register_metrics);
 	debuginfod->store = debuginfo;
 	if (!debuginfo->options.debuginfod_timeout_ns)
 		debuginfo->options.debuginfod_timeout_ns = TIMEOUT_DEFAULT_NS;

@@ -21,6 +21,9 @@
 
 struct debuginfod;
 
+/* Its metrics, once, without a lock held: before debuginfod_start. */
+void debuginfod_register(void);
+
 /* Takes what it needs from the store's options and starts the threads. */
 int debuginfod_start(struct debuginfo *debuginfo, struct debuginfod **ret, struct err *err);
 
