@@ -495,11 +495,18 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 {
 	const struct script_process *process = bpf_map_lookup_elem(&script_processes, &head->tgid);
 
-	if (!process || process->kind != SCRIPT_RUBY ||
-	    process->start_ns != head->process_start_ns || process->exec_id != head->exec_id)
+	if (!process || process->start_ns != head->process_start_ns ||
+	    process->exec_id != head->exec_id)
 		return;
-	walk->entry_start = process->ruby.code_start;
-	walk->entry_bytes = process->ruby.code_bytes;
+	if (process->kind == SCRIPT_RUBY) {
+		walk->entry_start = process->ruby.code_start;
+		walk->entry_bytes = process->ruby.code_bytes;
+	} else if (process->kind == SCRIPT_PHP) {
+		walk->entry_start = process->php.code_start;
+		walk->entry_bytes = process->php.code_bytes;
+		walk->entry_words = process->php.entry_words;
+		walk->entry_fp_words = process->php.fp_words;
+	}
 }
 
 /* The same for code of which there are lines. */
@@ -550,6 +557,7 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 	walk_start(walk);
 	walk->has_jvm = false;
 	walk->entry_bytes = 0;
+	walk->entry_words = 0;
 	if (walk->notes_places)
 		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)

@@ -156,7 +156,8 @@ struct walk {
 	__u64 code;
 	/* Code that enters generated code without frame pointers; 0 bytes: none. By the user. */
 	__u64 entry_start, entry_bytes;
-	bool notes_places; /* set by the user */
+	__u32 entry_words, entry_fp_words; /* as in script_php_layout; 0: it has its own frame */
+	bool notes_places;		   /* set by the user */
 	__u32 places_count;
 	struct walk_place places[WALK_PLACES_MAX];
 	struct walk_jvm jvm;
@@ -784,6 +785,36 @@ static __always_inline enum stack_end walk_by_guess(struct walk *walk, enum stac
 
 #define WALK_ENTRY_WORDS 32 /* of the frame of generated code, which is small */
 
+#define WALK_LOOP_WORDS 8 /* that generated code puts below the frame of the loop it runs in */
+
+/*
+ * Code that PHP's compiler made is jumped to by the interpreter's loop, and runs in that one's
+ * frame, whose size is known: so the way out is the loop's return address. Generated code may have
+ * put a few words below.
+ */
+WALK_APART enum stack_end walk_out_of_loop(struct walk *walk)
+{
+	trail_break(&walk->trail);
+	walk->cfa = walk->sp + 8ull * walk->entry_words;
+	WALK_KEEP_LOOP
+	for (int i = 0; i < WALK_LOOP_WORDS; i++) {
+		if (!walk_word(walk, walk->cfa, &walk->saved.pc))
+			return STACK_UNREADABLE;
+		if (walk->saved.pc - walk->entry_start < walk->entry_bytes &&
+		    walk_is_after_call(walk, walk->saved.pc)) {
+			if (!walk_word(walk, walk->cfa - 8ull * walk->entry_fp_words,
+				       &walk->saved.fp))
+				return STACK_UNREADABLE;
+			walk->cfa += 8;
+			walk->fp_known = true;
+			walk->bx_known = false;
+			return walk_arrive(walk, true);
+		}
+		walk->cfa += 8;
+	}
+	return STACK_NO_FRAME_POINTER;
+}
+
 /*
  * Code that Ruby's compiler made runs in one native frame, however many methods call one another in
  * it: the one that the interpreter entered it with. So the way out is the innermost return address
@@ -848,8 +879,7 @@ static __always_inline __u32 walk_row_of_end(__u64 code)
 static __always_inline enum stack_end walk_out_of_generated(struct walk *walk)
 {
 	if (walk->entry_bytes)
-		return walk_out_to_entry(walk);
-
+		return walk->entry_words ? walk_out_of_loop(walk) : walk_out_to_entry(walk);
 	if (!walk_read(&walk->code, sizeof(walk->code), walk->pc + walk->after_call)) {
 		__u32 row = walk_row_of_end(walk->code);
 
@@ -901,7 +931,9 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_out_of_generated(walk);
 	case RANGE_JVM:
 		return walk_out_of_jvm(walk);
-	default:
+	default: /* no code, or generated just now */
+		if (walk->entry_words)
+			return walk_out_of_loop(walk);
 		return walk_by_pointer(walk, STACK_NO_FRAME_POINTER);
 	}
 }

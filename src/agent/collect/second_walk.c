@@ -230,6 +230,10 @@ bool second_walk_run(struct second_walk *second, const struct stack_record *stac
 		return false;
 	if (!is_last && looks_outdated(end, sample))
 		return false;
+	/* How their code is left only the program in the kernel knows: what it found stays. */
+	if (second->walk.by_generated &&
+	    (sample->script_kind == SCRIPT_PHP || sample->script_kind == SCRIPT_RUBY))
+		return true;
 	replace_user_half(second, sample);
 	return true;
 }

@@ -137,11 +137,11 @@ class Chains {
     # Each closure lives for a moment.
     function closures($deadline) {
         while (cpu_seconds() < $deadline)
-            \array_map(function ($x) { return $this->brief($x); }, [1, 2, 3]);
+            \array_map(function ($x) { return $this->brief($x); }, [1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
     function brief($x) {
-        for ($i = 0; $i < 2000; $i++)   # HOT
+        for ($i = 0; $i < 4000; $i++)   # HOT
             $x += $i % 7;               # HOT
         return $x;
     }
