@@ -734,6 +734,7 @@ static const char *const kind_names[FRAME_KINDS] = {
 	[FRAME_RUBY_RUNTIME] = "ruby-runtime",
 	[FRAME_DOTNET_RUNTIME] = "dotnet-runtime",
 	[FRAME_PHP_RUNTIME] = "php-runtime",
+	[FRAME_BEAM_RUNTIME] = "beam-runtime",
 };
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -115,6 +115,7 @@ enum frame_kind {
 	FRAME_RUBY_RUNTIME,   /* the same of Ruby */
 	FRAME_DOTNET_RUNTIME, /* the same of CoreCLR */
 	FRAME_PHP_RUNTIME,    /* the same of PHP */
+	FRAME_BEAM_RUNTIME,   /* the same of Erlang */
 	FRAME_KINDS
 };
 

@@ -67,6 +67,7 @@ static inline void walk_copy(void *to, __u32 bytes, const void *from)
 struct walk;
 static bool walk_ask(struct walk *walk);
 
+#include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 
 static bool walk_ask(struct walk *walk)

@@ -137,6 +137,7 @@ static __always_inline void walk_copy(void *to, __u32 bytes, const void *from)
 struct walk;
 static bool walk_ask(struct walk *walk);
 
+#include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 #include "agent/bpf/script.h"
 #include "agent/bpf/script_php.h"
@@ -509,15 +510,15 @@ WALK_APART void prepare_entry(struct walk *walk, const struct record_head *head)
 	}
 }
 
-/* The same for code of which there are lines. */
-WALK_APART void prepare_code(struct walk *walk, const struct record_head *head)
+/* The same for code of which there are lines, or Erlang's. */
+WALK_APART void prepare_code(struct walk *walk, const struct task_struct *task,
+			     const struct record_head *head)
 {
 	const struct code_process *process = bpf_map_lookup_elem(&code_processes, &head->tgid);
 
-	walk->has_code = process && process->start_ns == head->process_start_ns &&
-			 process->exec_id == head->exec_id;
-	if (walk->has_code)
-		walk->code_key.number = process->number;
+	if (process && process->start_ns == head->process_start_ns &&
+	    process->exec_id == head->exec_id)
+		beam_prepare(walk, process, task->thread.fsbase);
 }
 
 /* What the walk noted of Java's frames goes behind the native ones. */
@@ -562,9 +563,9 @@ static __always_inline void walk_user_half(struct perf_context *ctx, struct task
 		prepare_entry(walk, &sample->head);
 	if (description_of(scratch, walk->thread)->has_jvm)
 		prepare_jvm(walk, &sample->head);
-	walk->has_code = false;
+	walk->has_code = walk->has_beam = false;
 	if (description_of(scratch, walk->thread)->has_code)
-		prepare_code(walk, &sample->head);
+		prepare_code(walk, task, &sample->head);
 	walk->end = start_of_user_half(ctx, task, scratch);
 	if (walk->end == STACK_32_BIT && walk->at < SAMPLE_FRAMES_MAX) {
 		sample->frames[walk->at] = walk->pc;
@@ -761,13 +762,14 @@ WALK_APART bool send_stack(struct perf_context *ctx, struct task_struct *task,
 
 /*
  * Whether the agent may find out more of the stack, soon, than could be now. V8's and HotSpot's own
- * frames are bound to the native ones as they were found.
+ * frames are bound to the native ones as they were found; Erlang's are on another stack.
  */
 static __always_inline bool is_for_second_walk(const struct scratch *scratch,
 					       const struct sample *sample)
 {
 	return (sample->user_end == STACK_TABLE_PENDING || sample->user_end == STACK_NO_MAPPINGS) &&
-	       !scratch->walk.has_jvm && sample->script_kind != SCRIPT_V8;
+	       !scratch->walk.has_jvm && !scratch->walk.has_beam &&
+	       sample->script_kind != SCRIPT_V8;
 }
 
 /* Several samples at once: a record costs nearly as much as all the rest of a sample. */

@@ -221,11 +221,19 @@ struct jvm_process {
 #define CODE_NEWS_NS 10000000ull  /* a CPU wakes the agent for unknown code this often at most */
 #define CODE_LINES_MAX (1u << 19) /* of all processes: 64 MB of code */
 
-/* Value of the map `code_processes`, by tgid: a process that has such code. */
+/* Of a process that runs Erlang (bpf/beam.h). */
+struct beam_walk {
+	__u64 exit;	       /* the address that Erlang processes return to; 0 = it runs none */
+	__u32 key;	       /* number of the pthread key by which threads find their scheduler */
+	__u32 current_process; /* in that */
+};
+
+/* Value of the map `code_processes`, by tgid: a process that has such code, or Erlang's. */
 struct code_process {
 	__u64 start_ns; /* with exec_id: whose it is */
 	__u32 exec_id;
 	__u32 number; /* of its lines, and of no other process's */
+	struct beam_walk beam;
 };
 
 /* Key of the map `code_lines`. */

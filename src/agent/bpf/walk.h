@@ -36,6 +36,7 @@
 #include "agent/bpf/shared.h"
 #include "agent/bpf/space.h"
 #include "agent/bpf/trail.h"
+#include "agent/bpf/walk_runtime.h"
 
 /* A saved pointer that leaves its frame by more than this is taken for a stray value. */
 #define WALK_FRAME_BYTES_MAX (1ull << 20)
@@ -53,6 +54,7 @@ enum walk_range {
 	RANGE_ANONYMOUS, /* generated code */
 	RANGE_JVM,	 /* ... of HotSpot, in a process that is known to run it */
 	RANGE_CODE,	 /* ... or code in a file, of which there may be lines (shared.h) */
+	RANGE_BEAM,	 /* ... that Erlang's compiler made */
 	RANGE_NO_CODE,	 /* no executable mapping, in a process that generates no code */
 	RANGE_UNKNOWN,	 /* the mappings are not known */
 };
@@ -105,21 +107,6 @@ struct walk_place {
 	bool is_generated;
 };
 
-#define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
-
-/* Of frames of HotSpot's generated code (jvm.h). */
-struct walk_jvm {
-	struct jvm_process process;
-	__u64 blob, object;
-	__u32 position, proof;
-	__u64 head[JVM_HEAD_BYTES / 8];
-	__u64 ids;
-	__u64 code[JVM_PEEK_BYTES / 8];
-	__u32 count;	 /* of frames noted */
-	bool is_barrier; /* the frame is none: those before it are in the heap */
-	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
-};
-
 /* What every walk needs lies together, from the ends of trails on: few cache lines, few pages. */
 struct walk {
 	struct trail_kept kept[WALK_MEMORIES];
@@ -144,6 +131,7 @@ struct walk {
 	bool after_call;   /* pc is a byte before what runs next, in the call */
 	bool has_jvm;	   /* the user of the walk has set jvm.process, and jvm.count to 0 */
 	bool has_code;	   /* ... code_key.number, for code of which there are lines */
+	bool has_beam;	   /* ... beam.process and beam.thread, for Erlang's */
 	struct code_line_key code_key;
 	struct {
 		__u64 start;
@@ -161,6 +149,7 @@ struct walk {
 	__u32 places_count;
 	struct walk_place places[WALK_PLACES_MAX];
 	struct walk_jvm jvm;
+	struct walk_beam beam;
 };
 
 static __always_inline struct walk_memory *walk_memory(struct walk *walk)
@@ -292,6 +281,7 @@ static __always_inline bool walk_may_have_line(enum walk_range range)
 WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 {
 	enum walk_range kind;
+	bool is_mapped;
 
 	if (walk_is_in_jvm(walk)) {
 		span->start = walk->jvm.process.low;
@@ -300,11 +290,19 @@ WALK_APART void walk_fill_span(struct walk *walk, struct walk_span *span)
 		return;
 	}
 	kind = walk_find_mapping(walk);
-	if (kind == RANGE_TABLE) {
+	is_mapped = kind == RANGE_TABLE;
+	if (is_mapped) {
 		span->start = walk->mapping.start;
 		span->end = walk->mapping.end;
 		span->to_offset = walk->mapping.offset - walk->mapping.start;
 		kind = walk_range_of_file(walk, span);
+	}
+	/* Erlang's is in a file of memory, which has no unwind information. */
+	if (walk->has_beam && (kind == RANGE_ANONYMOUS || kind == RANGE_NO_TABLE)) {
+		span->kind = RANGE_BEAM;
+		if (!is_mapped)
+			span->start = span->end = walk->pc;
+		return;
 	}
 	if (walk->has_code && walk_may_have_line(kind))
 		kind = RANGE_CODE;
@@ -906,8 +904,9 @@ WALK_APART enum stack_end walk_out_of_code(struct walk *walk)
 	return walk_by_row(walk, row);
 }
 
-/* In jvm.h, which whoever walks includes. */
+/* In jvm.h and beam.h, which whoever walks includes. */
 static enum stack_end walk_out_of_jvm(struct walk *walk);
+static enum stack_end walk_out_of_beam(struct walk *walk);
 
 /* Leaves the current frame. Returns STACK_ENDS when walk is at its caller. */
 static __always_inline enum stack_end walk_step(struct walk *walk, const struct walk_span *span)
@@ -917,6 +916,8 @@ static __always_inline enum stack_end walk_step(struct walk *walk, const struct 
 		return walk_by_table(walk, span);
 	case RANGE_CODE:
 		return walk_out_of_code(walk);
+	case RANGE_BEAM:
+		return walk->has_beam ? walk_out_of_beam(walk) : walk_out_of_generated(walk);
 	case RANGE_NO_TABLE:
 		return walk_by_pointer(walk, STACK_NO_UNWIND_INFO);
 	case RANGE_PENDING:

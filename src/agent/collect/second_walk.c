@@ -48,6 +48,7 @@ static void walk_copy(void *to, __u32 bytes, const void *from)
 	memcpy(to, from, bytes);
 }
 
+#include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 
 struct second_walk {

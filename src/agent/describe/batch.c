@@ -231,12 +231,11 @@ static struct user_half user_half_of(const struct builder *builder, const struct
 /* Before the first frame of generated code without a name, whose runtime we cannot read. */
 static uint32_t add_problem(struct builder *builder, uint32_t node, struct user_half *half)
 {
-	const struct runtime_file *file = half->is_problem_told ? NULL : script_v8_of(half->space);
+	const struct runtime_file *file =
+		half->is_problem_told ? NULL : script_problem_of(half->space);
 
 	half->is_problem_told = true;
-	return file && file->problem
-		       ? add_frame(builder, node, script_problem_frame(builder->tables, file))
-		       : node;
+	return file ? add_frame(builder, node, script_problem_frame(builder->tables, file)) : node;
 }
 
 static uint32_t add_native(struct builder *builder, uint32_t node, struct user_half *half,

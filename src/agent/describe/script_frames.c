@@ -215,13 +215,18 @@ uint32_t script_compiled_frame(struct tables *tables, enum script_kind kind)
 uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtimes,
 			   const struct process_identity *identity, uint64_t address)
 {
+	struct runtimes_code code;
 	struct frame frame = { .kind = FRAME_DOTNET };
-	const char *name;
 
-	if (!runtimes_code_name(runtimes, identity, address, &name))
+	if (!runtimes_find_code(runtimes, identity, address, &code))
 		return SCRIPT_NO_FRAME;
-	frame.mapping_file = tables_string(tables, slice_of("[dotnet]"));
-	frame.function = text_intern(tables, slice_of(name));
+	if (code.kind == RUNTIME_BEAM)
+		frame.kind = FRAME_BEAM;
+	frame.mapping_file =
+		tables_string(tables, slice_of(code.kind == RUNTIME_BEAM ? "[beam]" : "[dotnet]"));
+	frame.function = text_intern(tables, slice_of(code.function));
+	frame.file = text_intern(tables, slice_of(code.file));
+	frame.line = code.line;
 	return tables_frame(tables, &frame);
 }
 
@@ -247,6 +252,7 @@ enum frame_kind script_kind_of(const struct binary *binary)
 		[RUNTIME_PYTHON] = FRAME_PYTHON_RUNTIME, [RUNTIME_HOTSPOT] = FRAME_NATIVE,
 		[RUNTIME_V8] = FRAME_V8_RUNTIME,	 [RUNTIME_RUBY] = FRAME_RUBY_RUNTIME,
 		[RUNTIME_DOTNET] = FRAME_DOTNET_RUNTIME, [RUNTIME_PHP] = FRAME_PHP_RUNTIME,
+		[RUNTIME_BEAM] = FRAME_BEAM_RUNTIME,
 	};
 
 	return file && !file->problem ? kinds[file->layout.kind] : FRAME_NATIVE;
@@ -265,6 +271,18 @@ const struct runtime_file *script_v8_of(const struct space *space)
 		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
 
 		if (file && file->layout.kind == RUNTIME_V8)
+			return file;
+	}
+	return NULL;
+}
+
+const struct runtime_file *script_problem_of(const struct space *space)
+{
+	for (uint32_t i = 0; space && i < space->count; i++) {
+		const struct runtime_file *file = script_runtime_of(&space->mappings[i]);
+
+		if (file && file->problem &&
+		    (file->layout.kind == RUNTIME_V8 || file->layout.kind == RUNTIME_BEAM))
 			return file;
 	}
 	return NULL;

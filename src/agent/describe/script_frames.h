@@ -51,6 +51,9 @@ bool script_is_loop(const struct mapping *mapping, uint64_t address);
 /* The V8 of this process, whose generated code keeps frame pointers; NULL = there is none. */
 const struct runtime_file *script_v8_of(const struct space *space);
 
+/* The runtime of this process whose generated code cannot be named; NULL = there is none. */
+const struct runtime_file *script_problem_of(const struct space *space);
+
 /* Of a process that runs V8: what the code at an address is (enum splice_native). */
 uint8_t script_native_of(const struct space *space, uint64_t address);
 

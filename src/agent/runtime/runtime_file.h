@@ -9,6 +9,7 @@
 #ifndef FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 #define FIRN_AGENT_RUNTIME_RUNTIME_FILE_H
 
+#include "agent/runtime/beam/beam_layout.h"
 #include "agent/runtime/dotnet/dotnet_layout.h"
 #include "agent/runtime/hotspot/vm_structs.h"
 #include "agent/runtime/php/php_layout.h"
@@ -27,6 +28,7 @@ enum runtime_kind {
 	RUNTIME_RUBY,
 	RUNTIME_DOTNET,
 	RUNTIME_PHP,
+	RUNTIME_BEAM,
 	RUNTIME_KINDS
 };
 
@@ -40,6 +42,7 @@ struct runtime_layout {
 		struct php_layout php;
 		struct vm_symbols hotspot; /* by which each process tells its own */
 		struct dotnet_symbols dotnet;
+		struct beam_layout beam;
 	};
 };
 
@@ -68,7 +71,7 @@ struct runtime_file *runtime_file_read(int fd, const struct elf_info *info);
 
 bool runtime_file_is_loop(const struct runtime_file *file, uint64_t offset);
 
-/* "python", "hotspot", "v8", "ruby", "dotnet", "php" */
+/* "python", "hotspot", "v8", "ruby", "dotnet", "php", "beam" */
 const char *runtime_kind_name(enum runtime_kind kind);
 
 #endif

@@ -62,6 +62,7 @@ struct entry {
 	bool is_asked;			 /* ... a job is at that */
 	int64_t ask_at_ns;
 	struct dotnet_process *dotnet; /* of a .NET, unless a job has it */
+	struct beam_process *beam;     /* of an Erlang, the same */
 	uint64_t *wanted;	       /* addresses of its code */
 	size_t wanted_count, wanted_capacity;
 	bool is_read;		  /* once */
@@ -237,6 +238,7 @@ static void entry_free(struct runtimes *runtimes, struct entry *entry)
 {
 	drop_lines(runtimes, entry->dotnet);
 	dotnet_process_free(entry->dotnet);
+	beam_process_free(entry->beam);
 	free(entry->wanted);
 	codes_free(&entry->codes);
 	script_job_free(entry->job);
@@ -344,6 +346,17 @@ static void look_at_dotnet(struct runtimes *runtimes, const struct process *proc
 		  (unsigned)entry->identity.pid, entry->version_text, file->source);
 }
 
+/* runtimes_turn has a look at its code, and then the kernel's program walks it. */
+static void look_at_beam(struct runtimes *runtimes, const struct process *process,
+			 const struct runtime_file *file, uint64_t bias, int64_t now_ns)
+{
+	struct entry *entry = entry_new(process, file, bias);
+
+	entry->used_at_ns = now_ns;
+	entry->beam = beam_process_new(&file->layout.beam, bias);
+	add_entry(runtimes, entry);
+}
+
 void runtimes_look(struct runtimes *runtimes, const struct process *process,
 		   const struct space *space, int64_t now_ns)
 {
@@ -367,6 +380,10 @@ void runtimes_look(struct runtimes *runtimes, const struct process *process,
 	}
 	if (mapping->binary->runtime->layout.kind == RUNTIME_DOTNET) {
 		look_at_dotnet(runtimes, process, mapping->binary->runtime, bias, now_ns);
+		return;
+	}
+	if (mapping->binary->runtime->layout.kind == RUNTIME_BEAM) {
+		look_at_beam(runtimes, process, mapping->binary->runtime, bias, now_ns);
 		return;
 	}
 	script = mapping->binary->runtime->script;
@@ -547,15 +564,24 @@ static void take_hotspot(struct runtimes *runtimes, struct entry *entry, struct 
 
 /* ---- code of .NET ---- */
 
+/* Its generated code is found by address. */
+static bool has_code(const struct entry *entry)
+{
+	return !entry->refused &&
+	       (entry->layout.kind == RUNTIME_DOTNET || entry->layout.kind == RUNTIME_BEAM);
+}
+
 bool runtimes_has_code(const struct runtimes *runtimes, const struct process_identity *identity)
 {
 	const struct entry *entry = find_entry(runtimes, identity);
 
-	return entry && entry->layout.kind == RUNTIME_DOTNET && !entry->refused;
+	return entry && has_code(entry);
 }
 
 static bool is_known_code(const struct entry *entry, uint64_t address)
 {
+	if (entry->layout.kind == RUNTIME_BEAM)
+		return entry->beam && beam_process_find(entry->beam, address);
 	return entry->dotnet && (dotnet_process_find(entry->dotnet, address) ||
 				 dotnet_process_is_nothing(entry->dotnet, address));
 }
@@ -565,7 +591,7 @@ void runtimes_note_code(struct runtimes *runtimes, const struct process_identity
 {
 	struct entry *entry = find_entry(runtimes, identity);
 
-	if (!entry || entry->layout.kind != RUNTIME_DOTNET || entry->refused)
+	if (!entry || !has_code(entry))
 		return;
 	entry->used_at_ns = now_ns;
 	if (is_known_code(entry, address) || entry->wanted_count == WANTED_MAX)
@@ -652,14 +678,80 @@ static void take_dotnet(struct runtimes *runtimes, struct entry *entry, struct s
 	plan_look(entry, job->took_ns);
 }
 
+/* ---- code of Erlang ---- */
+
+/* Has a look at a process that ran code of which nothing is known, or was not looked at yet. */
+static void ask_beam(struct runtimes *runtimes, struct entry *entry, int64_t now_ns)
+{
+	struct script_job *job;
+
+	if (!entry->beam || entry->refused || now_ns < entry->ask_at_ns)
+		return;
+	sift_wanted(entry);
+	if ((entry->is_read && !entry->wanted_count) || job_thread_is_full(runtimes->reader))
+		return;
+	job = script_job_new(&entry->identity);
+	job->layout = entry->layout;
+	job->beam = entry->beam;
+	job->wanted = entry->wanted;
+	job->wanted_count = entry->wanted_count;
+	entry->beam = NULL;
+	entry->wanted = NULL;
+	entry->wanted_count = entry->wanted_capacity = 0;
+	job_thread_put(runtimes->reader, &job->job, now_ns);
+}
+
+/* The kernel's program walks its stacks from now on. */
+static void walk_beam(struct runtimes *runtimes, struct entry *entry)
+{
+	struct code_process code = { .start_ns = entry->identity.start_ns,
+				     .exec_id = entry->identity.exec_id,
+				     .beam = beam_process_walk(entry->beam) };
+
+	entry->is_read = !code.beam.exit || runtimes->options.put_code(runtimes->options.context,
+								       entry->identity.pid, &code);
+	if (entry->is_read)
+		log_debug("runtime", "interpreter", "pid=%u runtime=beam version=%s source=table",
+			  (unsigned)entry->identity.pid, entry->version_text);
+}
+
+static void take_beam(struct runtimes *runtimes, struct entry *entry, struct script_job *job)
+{
+	int64_t again_ns = LOOK_ASKED_SHARE_DIVISOR * job->took_ns;
+
+	if (!entry)
+		return;
+	entry->beam = job->beam;
+	job->beam = NULL;
+	if (job->beam_answer == BEAM_NOT_YET)
+		again_ns = ASK_AGAIN_NS;
+	entry->ask_at_ns = clock_monotonic_ns() + again_ns;
+	if (job->beam_answer == BEAM_UNKNOWN) {
+		add_note(runtimes, RUNTIME_BEAM, entry->version_text, "unknown layout");
+		refuse(runtimes, entry);
+	} else if (job->beam_answer == BEAM_ANSWERED && !entry->is_read) {
+		walk_beam(runtimes, entry);
+	}
+}
+
+/* Until it has answered once it is asked again and again. */
+static int64_t beam_due_ns(const struct entry *entry, int64_t now_ns)
+{
+	if (entry->layout.kind != RUNTIME_BEAM || entry->refused || entry->is_read)
+		return INT64_MAX;
+	return now_ns + ASK_AGAIN_NS;
+}
+
 int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 {
 	int64_t due_ns = INT64_MAX;
 
 	for (size_t i = 0; i < runtimes->count; i++) {
 		const struct entry *entry = runtimes->items[i];
-		int64_t at_ns = INT64_MAX;
+		int64_t at_ns = beam_due_ns(entry, now_ns);
 
+		due_ns = at_ns < due_ns ? at_ns : due_ns;
+		at_ns = INT64_MAX;
 		if (entry->layout.kind != RUNTIME_DOTNET || entry->refused)
 			continue;
 		if (entry->dotnet && entry->is_read && !entry->wanted_count)
@@ -671,26 +763,54 @@ int64_t runtimes_due_ns(const struct runtimes *runtimes, int64_t now_ns)
 	return due_ns;
 }
 
-bool runtimes_code_name(const struct runtimes *runtimes, const struct process_identity *identity,
-			uint64_t address, const char **ret_name)
+static bool find_dotnet_code(const struct dotnet_process *dotnet, uint64_t address,
+			     struct runtimes_code *ret)
 {
-	const struct entry *entry = find_entry(runtimes, identity);
 	const struct dotnet_function *function;
 
-	if (!entry || !entry->dotnet || !dotnet_process_has(entry->dotnet, address))
+	if (!dotnet_process_has(dotnet, address))
 		return false;
-	function = dotnet_process_find(entry->dotnet, address);
-	*ret_name = "[dotnet: name not read]";
+	function = dotnet_process_find(dotnet, address);
 	if (function && function->name)
-		*ret_name = function->name;
-	else if (dotnet_process_has_stub(entry->dotnet, address))
-		*ret_name = "[stub]";
+		ret->function = function->name;
+	else if (dotnet_process_has_stub(dotnet, address))
+		ret->function = "[stub]";
 	return true;
+}
+
+static void find_beam_code(const struct beam_process *beam, uint64_t address,
+			   struct runtimes_code *ret)
+{
+	const struct beam_place *place = beam_process_find(beam, address);
+
+	if (!place)
+		return;
+	ret->function = place->function ? place->function : "[stub]";
+	ret->file = place->file;
+	ret->line = place->line;
+}
+
+bool runtimes_find_code(const struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, struct runtimes_code *ret)
+{
+	const struct entry *entry = find_entry(runtimes, identity);
+
+	if (!entry || !has_code(entry))
+		return false;
+	*ret = (struct runtimes_code){ .kind = entry->layout.kind, .file = "" };
+	ret->function = entry->layout.kind == RUNTIME_BEAM ? "[beam: name not read]"
+							   : "[dotnet: name not read]";
+	if (entry->dotnet)
+		return find_dotnet_code(entry->dotnet, address, ret);
+	if (entry->beam)
+		find_beam_code(entry->beam, address, ret);
+	return entry->layout.kind == RUNTIME_BEAM;
 }
 
 static size_t bytes_of(const struct entry *entry)
 {
-	return entry->codes.bytes + (entry->dotnet ? dotnet_process_bytes(entry->dotnet) : 0);
+	return entry->codes.bytes + (entry->dotnet ? dotnet_process_bytes(entry->dotnet) : 0) +
+	       (entry->beam ? beam_process_bytes(entry->beam) : 0);
 }
 
 static void take_done(struct runtimes *runtimes)
@@ -703,6 +823,8 @@ static void take_done(struct runtimes *runtimes)
 
 		if (job->dotnet)
 			take_dotnet(runtimes, entry, job);
+		else if (job->beam)
+			take_beam(runtimes, entry, job);
 		else if (entry && !job->count)
 			take_hotspot(runtimes, entry, job);
 		for (size_t i = 0; entry && i < job->count; i++)
@@ -716,6 +838,7 @@ void runtimes_turn(struct runtimes *runtimes, int64_t now_ns)
 	for (size_t i = 0; i < runtimes->count; i++) {
 		ask_hotspot(runtimes, runtimes->items[i], now_ns);
 		ask_dotnet(runtimes, runtimes->items[i], now_ns);
+		ask_beam(runtimes, runtimes->items[i], now_ns);
 		if (runtimes->items[i]->job)
 			send_job(runtimes, runtimes->items[i], now_ns);
 	}

@@ -18,6 +18,7 @@
 #define FIRN_AGENT_RUNTIME_RUNTIMES_H
 
 #include "agent/procs/process.h"
+#include "agent/runtime/runtime_file.h"
 #include "agent/runtime/script_code.h"
 
 #define RUNTIMES_PROCESSES_MAX SCRIPT_PROCESSES_MAX
@@ -75,9 +76,15 @@ const struct script_code *runtimes_find(const struct runtimes *runtimes,
 bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_identity *identity,
 		       uint64_t address);
 
-/* What the code at an address of such a process is called; false = it is not the runtime's. */
-bool runtimes_code_name(const struct runtimes *runtimes, const struct process_identity *identity,
-			uint64_t address, const char **ret_name);
+struct runtimes_code {
+	enum runtime_kind kind;
+	const char *function, *file; /* "" = not known */
+	uint32_t line;		     /* 0 = not known */
+};
+
+/* What the code at an address of such a process is; false = it is not the runtime's. */
+bool runtimes_find_code(const struct runtimes *runtimes, const struct process_identity *identity,
+			uint64_t address, struct runtimes_code *ret);
 
 /* After a window: forgets processes that have ended, and more when over the bounds. */
 void runtimes_sweep(struct runtimes *runtimes, int64_t now_ns);

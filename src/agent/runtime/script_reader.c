@@ -31,6 +31,7 @@ static void free_job(struct job *item)
 		script_code_fini(&job->items[i].code);
 	free(job->hotspot);
 	dotnet_process_free(job->dotnet);
+	beam_process_free(job->beam);
 	free(job->wanted);
 	free(job);
 }
@@ -98,6 +99,9 @@ static void read_job(struct job *item, void *lines)
 	if (job->dotnet)
 		job->answer =
 			dotnet_process_read(job->dotnet, &memory, job->wanted, job->wanted_count);
+	else if (job->beam)
+		job->beam_answer =
+			beam_process_read(job->beam, &memory, job->wanted, job->wanted_count);
 	else if (!job->count)
 		job->state = hotspot_process_read(&memory, job->bias, &job->layout.hotspot,
 						  job->hotspot);

@@ -10,6 +10,7 @@
 
 #include "agent/files/job_thread.h"
 #include "agent/procs/process.h"
+#include "agent/runtime/beam/beam_process.h"
 #include "agent/runtime/dotnet/dotnet_process.h"
 #include "agent/runtime/hotspot/hotspot_process.h"
 #include "agent/runtime/runtime_file.h"
@@ -38,6 +39,9 @@ struct script_job {
 	/* Of a .NET, the job's for as long as it lasts; such a job has no items. */
 	struct dotnet_process *dotnet;
 	enum dotnet_answer answer;
+	/* The same of an Erlang. */
+	struct beam_process *beam;
+	enum beam_answer beam_answer;
 	uint64_t *wanted; /* addresses of code */
 	size_t wanted_count;
 	int64_t took_ns;

@@ -88,6 +88,7 @@ static inline void walk_copy(void *to, __u32 bytes, const void *from)
 	memcpy(to, from, bytes);
 }
 
+#include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 
 static const struct space_mapping code = { .start = CODE, .end = CODE + 0x1000, .file.inode = 1 };

@@ -121,6 +121,7 @@ static inline bool walk_ask(struct walk *walk)
 	return false;
 }
 
+#include "agent/bpf/beam.h"
 #include "agent/bpf/jvm.h"
 
 static bool place_segment(struct replay *replay, const struct table_file *file, uint32_t segment,

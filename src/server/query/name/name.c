@@ -92,6 +92,7 @@ static bool is_interpreted(enum frame_kind kind)
 	case FRAME_RUBY_RUNTIME:
 	case FRAME_DOTNET_RUNTIME:
 	case FRAME_PHP_RUNTIME:
+	case FRAME_BEAM_RUNTIME:
 		return false;
 	default:
 		return true;

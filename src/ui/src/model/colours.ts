@@ -48,7 +48,8 @@ const KIND_LABELS: Record<string, string> = {
 	ruby: "Ruby", node: "Node.js", php: "PHP", perl: "Perl", dotnet: ".NET", beam: "BEAM",
 	lua: "Lua", marker: "marker", "cpython-runtime": "Python's interpreter",
 	"v8-runtime": "V8 itself", "ruby-runtime": "Ruby's interpreter",
-	"dotnet-runtime": ".NET itself", "php-runtime": "PHP itself", unknown: "unknown",
+	"dotnet-runtime": ".NET itself", "php-runtime": "PHP itself",
+	"beam-runtime": "Erlang's runtime", unknown: "unknown",
 };
 
 const UNKNOWN = "kind:0";

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * beam - out of the code that Erlang's compiler (BeamAsm) made, one frame at a time. Part of the
+ * walk (walk.h), and like it plain C; what it reads is the process's own and may say anything.
+ *
+ * Erlang code runs with rsp on the stack of its Erlang process. All words there are terms with a
+ * tag in their low two bits, which is 0 in return addresses alone. So the caller is the next word
+ * without a tag, and the process's first function returns to `exit`. (Where the runtime was told to
+ * keep frame pointers, they have no tag either: there the walk goes by them.)
+ *
+ * C functions run on the stack of the scheduler's thread. The code that calls one leaves its own
+ * stack pointer in rbp, or in the Process; what it does after the call says in which:
+ *
+ *   48 89 ec     mov %rbp, %rsp
+ *   49 8b 65 xx  mov stop(%r13), %rsp
+ */
+#ifndef FIRN_AGENT_BPF_BEAM_H
+#define FIRN_AGENT_BPF_BEAM_H
+
+#include "agent/bpf/walk.h"
+
+#define BEAM_FRAME_WORDS_MAX 128
+#define BEAM_TAG 3u
+
+/* What calls C does so from one place in the scheduler's stack, just below its registers (rbx). */
+#define BEAM_BELOW_REGISTERS 4096u
+
+/* Of glibc's struct pthread on x86-64: the first 32 keys, {sequence, value} each. */
+#define BEAM_KEYS_AT 0x310u
+#define BEAM_KEYS_MAX 32u
+
+/* A byte of the code that runs next. */
+static __always_inline __u8 beam_code(const struct walk *walk, __u32 at)
+{
+	return ((const __u8 *)walk->beam.code)[at & (BEAM_PEEK_BYTES - 1)];
+}
+
+enum beam_restore { BEAM_NO_RESTORE = 256, BEAM_FROM_FP }; /* less: from the Process, at that */
+
+/* Where the code at hand takes its stack pointer from, after the call. */
+WALK_APART __u32 beam_find_restore(struct walk *walk)
+{
+	if (walk_read(walk->beam.code, BEAM_PEEK_BYTES, walk->pc + walk->after_call))
+		return BEAM_NO_RESTORE;
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < BEAM_PEEK_BYTES - 4; i++) {
+		__u8 first = beam_code(walk, i), second = beam_code(walk, i + 1);
+		__u8 third = beam_code(walk, i + 2);
+
+		if (first == 0x48 && second == 0x89 && third == 0xec)
+			return BEAM_FROM_FP;
+		if (first == 0x49 && second == 0x8b && third == 0x65)
+			return beam_code(walk, i + 3);
+	}
+	return BEAM_NO_RESTORE;
+}
+
+/* The Erlang process that the thread runs; 0 = none. False when that is not to be had. */
+static __always_inline bool beam_find_process(struct walk *walk, __u64 *ret)
+{
+	const struct beam_walk *process = &walk->beam.process;
+	__u64 scheduler = 0;
+
+	return process->key < BEAM_KEYS_MAX &&
+	       !walk_read(&scheduler, sizeof(scheduler),
+			  walk->beam.thread + BEAM_KEYS_AT + 16ull * process->key + 8) &&
+	       scheduler && !walk_read(ret, sizeof(*ret), scheduler + process->current_process);
+}
+
+/* From the scheduler's stack to that of the Erlang process. */
+static __always_inline enum stack_end beam_change_stack(struct walk *walk)
+{
+	__u32 restore = beam_find_restore(walk);
+	__u64 ends[2] = { 0 }, running = 0; /* of the heap, and of the stack */
+
+	/* It is looking for a process to run. */
+	if (beam_find_process(walk, &running) && !running)
+		return STACK_COMPLETE;
+	if (restore == BEAM_FROM_FP && walk->fp_known) {
+		walk->sp = walk->fp;
+		return STACK_ENDS;
+	}
+	if (restore >= BEAM_NO_RESTORE || restore < 8 || !running ||
+	    walk_read(ends, sizeof(ends), running + restore - 8) || ends[0] > ends[1])
+		return STACK_NO_FRAME_POINTER;
+	walk->sp = ends[1];
+	return STACK_ENDS;
+}
+
+static __always_inline bool beam_is_on_stack(const struct walk *walk)
+{
+	return walk->beam.is_on_stack || (walk->full && walk->bx - walk->sp > BEAM_BELOW_REGISTERS);
+}
+
+/* Sets saved.pc and cfa; STACK_COMPLETE = there is no caller. */
+static __always_inline enum stack_end beam_find_caller(struct walk *walk)
+{
+	__u64 word = 0;
+
+	walk->cfa = walk->sp;
+	WALK_KEEP_LOOP
+	for (int i = 0; i < BEAM_FRAME_WORDS_MAX; i++) {
+		if (!walk_word(walk, walk->cfa, &word))
+			return STACK_UNREADABLE;
+		walk->cfa += 8;
+		if (word & BEAM_TAG || word < USER_ADDRESS_MIN)
+			continue;
+		walk->saved.pc = word;
+		return word == walk->beam.process.exit ? STACK_COMPLETE : STACK_ENDS;
+	}
+	return STACK_NO_FRAME_POINTER;
+}
+
+/* For a process that has code of which there are lines, or Erlang's. */
+static __always_inline void beam_prepare(struct walk *walk, const struct code_process *process,
+					 __u64 thread)
+{
+	walk->has_beam = process->beam.exit;
+	walk->has_code = !walk->has_beam;
+	walk->code_key.number = process->number;
+	walk->beam.process = process->beam;
+	walk->beam.thread = thread;
+	walk->beam.is_on_stack = false;
+}
+
+/* Leaves a frame of Erlang's code. */
+WALK_APART enum stack_end walk_out_of_beam(struct walk *walk)
+{
+	enum stack_end end = STACK_ENDS;
+
+	trail_break(&walk->trail);
+	if (!beam_is_on_stack(walk))
+		end = beam_change_stack(walk);
+	walk->beam.is_on_stack = true;
+	if (end != STACK_ENDS)
+		return end;
+	if (walk->sp & 7)
+		return STACK_BAD_ADDRESS;
+	end = beam_find_caller(walk);
+	if (end != STACK_ENDS)
+		return end;
+	walk->saved.fp = 0;
+	walk->fp_known = walk->bx_known = false;
+	end = walk_arrive(walk, true);
+	if (end != STACK_ENDS)
+		return end;
+	return walk_locate(walk)->kind == RANGE_BEAM ? STACK_ENDS : STACK_BAD_ADDRESS;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * walk_runtime - what the walk (walk.h) keeps of runtimes whose generated code it leaves by other
+ * means than rows and frame pointers: jvm.h, beam.h.
+ */
+#ifndef FIRN_AGENT_BPF_WALK_RUNTIME_H
+#define FIRN_AGENT_BPF_WALK_RUNTIME_H
+
+#include <stdbool.h>
+
+#include "agent/bpf/shared.h"
+
+#define JVM_PEEK_BYTES 64u /* of code around pc, from the byte before it on */
+
+/* Of frames of HotSpot's generated code (jvm.h). */
+struct walk_jvm {
+	struct jvm_process process;
+	__u64 blob, object;
+	__u32 position, proof;
+	__u64 head[JVM_HEAD_BYTES / 8];
+	__u64 ids;
+	__u64 code[JVM_PEEK_BYTES / 8];
+	__u32 count;	 /* of frames noted */
+	bool is_barrier; /* the frame is none: those before it are in the heap */
+	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
+};
+
+#define BEAM_PEEK_BYTES 64u /* of code behind a call, a power of two */
+
+/* Of frames of Erlang's code (beam.h). */
+struct walk_beam {
+	struct beam_walk process;
+	__u64 thread; /* its pointer: fs */
+	__u64 code[BEAM_PEEK_BYTES / 8];
+	bool is_on_stack; /* of the Erlang process, and not of its scheduler */
+};
+
+#endif
