@@ -55,6 +55,13 @@ def skip(name, reason):
     print(f"ok {_count} - {name} # SKIP {reason}", flush=True)
 
 
+def may_need_admin():
+    """On some kernels nothing can be sampled without CAP_SYS_ADMIN (agent/attach/features.h)."""
+    with open("/proc/kallsyms") as symbols, open("/proc/sys/kernel/perf_event_paranoid") as paranoid:
+        has_iterator = any(line.split()[2] == "bpf_iter_task_vma_new" for line in symbols)
+        return not has_iterator or int(paranoid.read()) > 2
+
+
 def skip_all(reason):
     print(f"1..0 # SKIP {reason}", flush=True)
     sys.exit(77)

@@ -192,7 +192,8 @@ PROGRAMS = [
     Program("memfd", deep(40), "none", "deep_40", late=True,
             run=["/usr/bin/python3", "-c", MEMFD, "{dir}/deep_40", MS]),
     Program("overlay", deep(40), "none", "deep_40", late=True, needs=["unshare"],
-            run=["unshare", "--mount", "--pid", "--fork", "sh", "-c", SHELL_SETUP["overlay"], MS]),
+            run=["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c",
+                 SHELL_SETUP["overlay"], MS]),
 ]
 
 
