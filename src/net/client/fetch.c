@@ -324,3 +324,11 @@ int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err)
 		*ret_status = status;
 	return rc;
 }
+
+int fetch_refused(int status, struct strbuf *refusal, struct err *err)
+{
+	struct slice text = slice_from(strbuf_text(refusal), refusal->len);
+
+	return err_set(err, ERR_UNAVAILABLE, "status %d: %.*s", status,
+		       SLICE_FMT(slice_trim(text)));
+}

@@ -49,6 +49,12 @@ struct fetch {
  */
 int fetch_get(const struct fetch *fetch, int *ret_status, struct err *err);
 
+/*
+ * The error of an answer that is not 200's, for those who want no other: ERR_UNAVAILABLE with the
+ * status and what `refusal` took.
+ */
+int fetch_refused(int status, struct strbuf *refusal, struct err *err);
+
 /* Whether fetch_get would try it; ERR_INVALID says why not. */
 int fetch_check_url(const char *url, struct err *err);
 int fetch_check_proxy(const char *proxy, struct err *err); /* the same of a proxy */

@@ -220,9 +220,7 @@ int discovery_get(struct discovery *discovery, const struct discovery_request *r
 	if (!rc)
 		rc = fetch_get(&fetch, ret_status, err);
 	if (!rc && *ret_status != 200)
-		rc = err_set(err, ERR_UNAVAILABLE, "status %d: %.*s", *ret_status,
-			     SLICE_FMT(slice_trim(
-				     (struct slice){ strbuf_text(&refusal), refusal.len })));
+		rc = fetch_refused(*ret_status, &refusal, err);
 	if (rc && rc != -ERR_CANCELLED)
 		err_wrap(err, "GET %.200s", request->url);
 	http_access_free(&access);

@@ -174,9 +174,7 @@ static int get(const struct http_oauth2_config *config, struct slice secret, int
 		rc = ask(config, &fetch, secret, true, &status, err);
 	}
 	if (!rc && status != 200)
-		rc = err_set(err, ERR_UNAVAILABLE, "status %d: %.*s", status,
-			     SLICE_FMT(slice_trim(
-				     (struct slice){ strbuf_text(&refusal), refusal.len })));
+		rc = fetch_refused(status, &refusal, err);
 	tls_unref(fetch.tls);
 	strbuf_free(&refusal);
 	return rc;

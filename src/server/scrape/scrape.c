@@ -458,9 +458,7 @@ static int ask(struct scrape *scrape, const struct scrape_target *target, struct
 	if (!rc)
 		rc = fetch_get(&fetch, &status, err);
 	if (!rc && status != 200)
-		rc = err_set(err, ERR_UNAVAILABLE, "status %d: %.*s", status,
-			     SLICE_FMT(slice_trim(
-				     (struct slice){ strbuf_text(&refusal), refusal.len })));
+		rc = fetch_refused(status, &refusal, err);
 	if (!rc && !into.body.len)
 		rc = err_set(err, ERR_UNAVAILABLE, "the target's answer is empty");
 	if (!rc) {
