@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/bpf/shared.h"
+#include "agent/runtime/line_table.h"
 #include "agent/runtime/php/php_code.h"
 #include "agent/runtime/splice.h"
 #include "image_fuzz.h"
@@ -32,7 +33,7 @@ static void check_code(const struct php_layout *layout, uint64_t address)
 		return;
 	if (strlen(code.function) > TEXT_MAX || strlen(code.file) > TEXT_MAX ||
 	    !slice_is_utf8(slice_of(code.function)) || !slice_is_utf8(slice_of(code.file)) ||
-	    code.lines_len > 8 * (PHP_LINES_MAX + 1))
+	    code.lines_len > 8 * (LINE_TABLE_LINES_MAX + 1))
 		abort();
 	for (uint32_t position = 0; position < 256; position++)
 		if (php_line(slice_from(code.lines, code.lines_len), position) > INT32_MAX)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/bpf/script_proof.h"
+#include "agent/runtime/line_table.h"
 #include "base/mem.h"
 #include "codec/wire/utf8.h"
 
@@ -131,23 +132,8 @@ static bool read_names(const struct memory_reader *memory, const struct function
 
 /* ---- lines ---- */
 
-struct table {
-	uint32_t *numbers;
-	size_t count;
-	uint32_t last_line;
-};
-
-static void add_line(struct table *table, uint32_t index, uint32_t line)
-{
-	if (line == table->last_line || table->count + 2 > 2 + 2 * PHP_LINES_MAX)
-		return;
-	table->numbers[table->count++] = index;
-	table->numbers[table->count++] = line;
-	table->last_line = line;
-}
-
 static bool fill(const struct memory_reader *memory, uint64_t opcodes, uint32_t count,
-		 struct table *table)
+		 struct line_table *table)
 {
 	uint8_t block[INSTRUCTIONS_PER_READ * INSTRUCTION_BYTES];
 
@@ -163,20 +149,16 @@ static bool fill(const struct memory_reader *memory, uint64_t opcodes, uint32_t 
 
 			memcpy(&line, block + i * INSTRUCTION_BYTES + INSTRUCTION_LINE_AT,
 			       sizeof(line));
-			add_line(table, first + i, line <= INT32_MAX ? line : 0);
+			line_table_add(table, first + i, line);
 		}
 	}
 	return true;
 }
 
-/*
- * Out of the instructions is made a table of our own: where they begin (the low half of the
- * address), how many they are, and for each at which another line begins its number and the line.
- */
 static void read_lines(const struct memory_reader *memory, const struct php_layout *layout,
 		       uint64_t address, struct script_code *ret)
 {
-	struct table table = { .last_line = UINT32_MAX };
+	struct line_table table;
 	uint64_t opcodes;
 	uint32_t count;
 
@@ -184,39 +166,24 @@ static void read_lines(const struct memory_reader *memory, const struct php_layo
 	    !read_word(memory, address + layout->opcodes, &opcodes) || !count ||
 	    count > PHP_INSTRUCTIONS_MAX)
 		return;
-	table.numbers = mem_new_array(uint32_t, 2 + 2 * PHP_LINES_MAX);
-	table.numbers[table.count++] = (uint32_t)opcodes;
-	table.numbers[table.count++] = count;
-	if (!fill(memory, opcodes, count, &table)) {
-		free(table.numbers);
-		return;
-	}
-	ret->lines_len = table.count * sizeof(uint32_t);
-	ret->lines = mem_realloc(table.numbers, table.count, sizeof(uint32_t));
-}
-
-static uint32_t number_at(struct slice table, size_t index)
-{
-	uint32_t number;
-
-	memcpy(&number, table.data + index * sizeof(number), sizeof(number));
-	return number;
+	line_table_begin(&table, opcodes, count);
+	if (fill(memory, opcodes, count, &table))
+		ret->lines = line_table_take(&table, &ret->lines_len);
+	else
+		line_table_free(&table);
 }
 
 uint32_t php_line(struct slice lines, uint32_t position)
 {
-	size_t count = lines.len / sizeof(uint32_t);
-	uint32_t into, index, line = 0;
+	struct line_table_head head;
+	uint32_t into;
 
-	if (count < 2)
+	if (!line_table_head(lines, &head))
 		return 0;
-	into = position - number_at(lines, 0);
-	index = into / INSTRUCTION_BYTES;
-	if (into % INSTRUCTION_BYTES || index >= number_at(lines, 1))
+	into = position - head.code;
+	if (into % INSTRUCTION_BYTES || into / INSTRUCTION_BYTES >= head.instructions)
 		return 0;
-	for (size_t i = 2; i + 1 < count && number_at(lines, i) <= index; i += 2)
-		line = number_at(lines, i + 1);
-	return line;
+	return line_table_line(lines, into / INSTRUCTION_BYTES);
 }
 
 /* ---- all of it ---- */

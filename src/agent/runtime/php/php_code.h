@@ -19,7 +19,6 @@
 
 #define PHP_TEXT_MAX 1024u
 #define PHP_INSTRUCTIONS_MAX 65536u
-#define PHP_LINES_MAX 8192u
 
 /* Nothing is to be freed unless SCRIPT_CODE_READ. */
 enum script_code_result php_code_read(const struct memory_reader *memory,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/runtime/line_table.h"
 #include "base/mem.h"
 
 #define NEAR_WORDS 54u
@@ -18,6 +19,7 @@
 #define RANK_BITS 9u
 #define BLOCKS_MAX ((RUBY_WORDS_MAX + BLOCK_WORDS - 1) / BLOCK_WORDS)
 #define ENTRY_BYTES_MAX 12u
+#define WORD_BYTES 8u
 
 struct block {
 	uint32_t rank; /* entries before the block */
@@ -60,28 +62,15 @@ static bool read_index(const struct memory_reader *memory, const struct ruby_lin
 			   sizeof(ret->near) + blocks * sizeof(struct block));
 }
 
-struct table {
-	uint32_t *numbers;
-	size_t count;
-};
-
 static void fill(const struct ruby_line_source *source, const struct index *index,
-		 const uint8_t *entries, struct table *table)
+		 const uint8_t *entries, struct line_table *table)
 {
-	uint32_t last = UINT32_MAX;
-
 	for (uint32_t word = 0; word < source->words; word++) {
 		uint32_t entry = index ? entry_of(index, word) - 1 : 0, line = 0;
 
 		if (entry < source->entries_count)
 			memcpy(&line, entries + (size_t)entry * source->entry_bytes, sizeof(line));
-		if (line > INT32_MAX)
-			line = 0;
-		if (line == last || table->count + 2 > 2 + 2 * RUBY_LINES_MAX)
-			continue;
-		table->numbers[table->count++] = word;
-		table->numbers[table->count++] = line;
-		last = line;
+		line_table_add(table, word, line);
 	}
 }
 
@@ -90,7 +79,7 @@ uint8_t *ruby_lines_read(const struct memory_reader *memory, const struct ruby_l
 {
 	size_t bytes = (size_t)source->entries_count * source->entry_bytes;
 	struct index *index = NULL;
-	struct table table = { 0 };
+	struct line_table table = { .numbers = NULL };
 	uint8_t *entries;
 
 	if (!source->words || source->words > RUBY_WORDS_MAX || !source->entries_count ||
@@ -102,40 +91,24 @@ uint8_t *ruby_lines_read(const struct memory_reader *memory, const struct ruby_l
 	entries = mem_new_array(uint8_t, bytes);
 	if (memory_read(memory, source->entries, entries, bytes) &&
 	    (!index || read_index(memory, source, index))) {
-		table.numbers = mem_new_array(uint32_t, 2 + 2 * RUBY_LINES_MAX);
-		table.numbers[table.count++] = (uint32_t)source->code;
-		table.numbers[table.count++] = source->words;
+		line_table_begin(&table, source->code, source->words);
 		fill(source, index, entries, &table);
 	}
 	free(index);
 	free(entries);
-	if (!table.numbers)
-		return NULL;
-	*ret_len = table.count * sizeof(uint32_t);
-	return mem_realloc(table.numbers, table.count, sizeof(uint32_t));
-}
-
-static uint32_t number_at(struct slice table, size_t index)
-{
-	uint32_t number;
-
-	memcpy(&number, table.data + index * sizeof(number), sizeof(number));
-	return number;
+	return table.numbers ? line_table_take(&table, ret_len) : NULL;
 }
 
 uint32_t ruby_line(struct slice table, uint32_t pc)
 {
-	size_t count = table.len / sizeof(uint32_t);
-	uint32_t into, word, line = 0;
+	struct line_table_head head;
+	uint32_t into, word;
 
-	if (count < 2)
+	if (!line_table_head(table, &head))
 		return 0;
-	into = pc - number_at(table, 0);
-	word = into / 8;
-	if (into % 8 || word > number_at(table, 1))
+	into = pc - head.code;
+	word = into / WORD_BYTES;
+	if (into % WORD_BYTES || word > head.instructions)
 		return 0;
-	word -= word > 0;
-	for (size_t i = 2; i + 1 < count && number_at(table, i) <= word; i += 2)
-		line = number_at(table, i + 1);
-	return line;
+	return line_table_line(table, word - (word > 0));
 }

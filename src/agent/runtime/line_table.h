@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * line_table - which line each instruction of a function belongs to, as one piece of bytes that a
+ * struct script_code keeps: where the instructions begin (the low half of the address), how many
+ * they are, and for each at which another line begins its number and the line.
+ *
+ * What a runtime's own tables say is put in once; they are the process's, so any number may come:
+ * a line over INT32_MAX is 0, not known, and changes over LINE_TABLE_LINES_MAX are left out.
+ */
+#ifndef FIRN_AGENT_RUNTIME_LINE_TABLE_H
+#define FIRN_AGENT_RUNTIME_LINE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+#define LINE_TABLE_LINES_MAX 8192u
+
+/* One that is being made: begun, and taken or freed. */
+struct line_table {
+	uint32_t *numbers;
+	size_t count;
+	uint32_t last_line;
+};
+
+void line_table_begin(struct line_table *table, uint64_t code, uint32_t instructions);
+void line_table_free(struct line_table *table);
+/* In rising order of instructions. */
+void line_table_add(struct line_table *table, uint32_t instruction, uint32_t line);
+/* The bytes, the caller's. */
+uint8_t *line_table_take(struct line_table *table, size_t *ret_len);
+
+struct line_table_head {
+	uint32_t code, instructions;
+};
+
+/* False: it is no table. */
+bool line_table_head(struct slice table, struct line_table_head *ret);
+/* 0 = not known. Of a table that has a head. */
+uint32_t line_table_line(struct slice table, uint32_t instruction);
+
+#endif
