@@ -152,6 +152,11 @@ void distribution_servers(const char *root, struct strbuf *out)
 	}
 }
 
+static bool is_askable(struct slice path)
+{
+	return path.len && path.data[0] == '/' && slice_find_byte(path, '\n') == SIZE_MAX;
+}
+
 static bool has_line(struct slice text, struct slice wanted)
 {
 	while (text.len)
@@ -173,36 +178,57 @@ static bool is_list(const char *name, struct slice *ret_package)
 	return true;
 }
 
-/* The package whose list has the path, with or without the "/usr" that folders were merged into. */
-static bool dpkg_owner(const char *root, struct slice path, struct strbuf *ret)
+/* A list has paths with or without the "/usr" that folders were merged into. */
+static bool has_path(struct slice list, struct slice path)
 {
 	const struct slice usr = SLICE_LITERAL("/usr");
-	struct slice other =
-		slice_starts_with(path, SLICE_LITERAL("/usr/")) ? slice_tail(path, usr.len) : path;
+
+	return has_line(list, path) || (slice_starts_with(path, SLICE_LITERAL("/usr/")) &&
+					has_line(list, slice_tail(path, usr.len)));
+}
+
+/* Notes the package for those of its files that have none yet; returns how many. */
+static size_t note_owner(struct slice package, struct slice list,
+			 struct distribution_remedy *remedies, size_t count)
+{
+	size_t noted = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct distribution_remedy *remedy = &remedies[i];
+
+		if (remedy->package.len || !is_askable(remedy->path) ||
+		    !has_path(list, remedy->path))
+			continue;
+		strbuf_add_slice(&remedy->package, package);
+		noted++;
+	}
+	return noted;
+}
+
+/* The packages whose lists have the paths: all lists are read once, whatever number of paths. */
+static void find_owners(const char *root, struct distribution_remedy *remedies, size_t count)
+{
 	struct strbuf text = { 0 };
 	char name[PATH_BYTES];
 	const struct dirent *entry;
-	bool found = false;
+	size_t noted = 0;
 	DIR *folder;
 
 	snprintf(name, sizeof(name), "%s/var/lib/dpkg/info", root);
 	folder = opendir(name);
-	for (unsigned i = 0; folder && !found && i < FILES_MAX && (entry = readdir(folder)); i++) {
+	for (unsigned i = 0; folder && noted < count && i < FILES_MAX && (entry = readdir(folder));
+	     i++) {
 		struct slice package;
 
-		if (!is_list(entry->d_name, &package))
+		if (!is_list(entry->d_name, &package) || !package.len)
 			continue;
 		snprintf(name, sizeof(name), "/var/lib/dpkg/info/%s", entry->d_name);
-		if (!read_whole(root, name, &text) ||
-		    (!has_line(strbuf_slice(&text), path) && !has_line(strbuf_slice(&text), other)))
-			continue;
-		strbuf_add_slice(ret, package);
-		found = true;
+		if (read_whole(root, name, &text))
+			noted += note_owner(package, strbuf_slice(&text), remedies, count);
 	}
 	if (folder)
 		closedir(folder);
 	strbuf_free(&text);
-	return found;
 }
 
 static int is_debug_list(const struct dirent *entry)
@@ -260,31 +286,45 @@ static void add_apt(const char *root, const struct release *release, struct slic
 	strbuf_addf(command, "sudo apt-get install -y %.*s-dbgsym", SLICE_FMT(package));
 }
 
-void distribution_remedy(const char *root, struct slice path, struct strbuf *package,
-			 struct strbuf *command)
+static void remedy_by_apt(const char *root, const struct release *release,
+			  struct distribution_remedy *remedies, size_t count)
+{
+	find_owners(root, remedies, count);
+	for (size_t i = 0; i < count; i++) {
+		struct strbuf *package = &remedies[i].package;
+
+		if (is_plain(strbuf_slice(package)))
+			add_apt(root, release, strbuf_slice(package), &remedies[i].command);
+		else
+			strbuf_clear(package);
+	}
+}
+
+/* `command` is what asks rpm for the package, up to the path. */
+static void remedy_by_rpm(const char *command, struct distribution_remedy *remedies, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!is_askable(remedies[i].path))
+			continue;
+		strbuf_add_text(&remedies[i].command, command);
+		shell_word_add(remedies[i].path, &remedies[i].command);
+		strbuf_add_text(&remedies[i].command, ")\"");
+	}
+}
+
+void distribution_remedies(const char *root, struct distribution_remedy *remedies, size_t count)
 {
 	struct release release;
-	struct strbuf owner = { 0 };
 
-	if (!path.len || path.data[0] != '/' || slice_find_byte(path, '\n') != SIZE_MAX)
-		return;
 	read_release(root, &release);
-	if (is_like(&release, "debian") || is_like(&release, "ubuntu")) {
-		if (dpkg_owner(root, path, &owner) && is_plain(strbuf_slice(&owner))) {
-			strbuf_add_slice(package, strbuf_slice(&owner));
-			add_apt(root, &release, strbuf_slice(&owner), command);
-		}
-	} else if (is_like(&release, "fedora") || is_like(&release, "rhel") ||
-		   is_like(&release, "centos")) {
-		strbuf_add_text(command,
-				"sudo dnf debuginfo-install -y \"$(rpm -qf --qf '%{NAME}' -- ");
-		shell_word_add(path, command);
-		strbuf_add_text(command, ")\"");
-	} else if (is_like(&release, "suse") || is_like(&release, "opensuse")) {
-		strbuf_add_text(command, "sudo zypper --plus-content debug install -y \"$(rpm -qf "
-					 "--qf '%{NAME}-debuginfo' -- ");
-		shell_word_add(path, command);
-		strbuf_add_text(command, ")\"");
-	}
-	strbuf_free(&owner);
+	if (is_like(&release, "debian") || is_like(&release, "ubuntu"))
+		remedy_by_apt(root, &release, remedies, count);
+	else if (is_like(&release, "fedora") || is_like(&release, "rhel") ||
+		 is_like(&release, "centos"))
+		remedy_by_rpm("sudo dnf debuginfo-install -y \"$(rpm -qf --qf '%{NAME}' -- ",
+			      remedies, count);
+	else if (is_like(&release, "suse") || is_like(&release, "opensuse"))
+		remedy_by_rpm("sudo zypper --plus-content debug install -y \"$(rpm -qf "
+			      "--qf '%{NAME}-debuginfo' -- ",
+			      remedies, count);
 }

@@ -18,11 +18,17 @@
  */
 void distribution_servers(const char *root, struct strbuf *out);
 
+/* What to do about one file; the texts are empty at first, and the caller's to free. */
+struct distribution_remedy {
+	struct slice path;
+	struct strbuf package; /* its name, when it is known */
+	struct strbuf command; /* installs the package's debug information, for a shell */
+};
+
 /*
- * Appends the command that installs the debug information of the file's package, for a shell, and
- * the package's name to `package` when it is known. Nothing of a file that no package has.
+ * Fills in the texts; nothing of a file that no package has. Looks through the lists of all
+ * packages, once for all files.
  */
-void distribution_remedy(const char *root, struct slice path, struct strbuf *package,
-			 struct strbuf *command);
+void distribution_remedies(const char *root, struct distribution_remedy *remedies, size_t count);
 
 #endif

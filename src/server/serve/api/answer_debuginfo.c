@@ -17,7 +17,7 @@
 #include "server/serve/serve.h"
 #include "server/serve/tenant.h"
 
-#define REMEDIES_MAX 20u /* each looks through the lists of all packages */
+#define REMEDIES_MAX 20u
 #define SOURCE_PATIENCE_NS (10 * CLOCK_NS_PER_S)
 
 static const char *kind_name(enum debuginfo_kind kind)
@@ -196,24 +196,36 @@ static struct resolver_missing missing_of(const struct lack *lack)
 	};
 }
 
-/* The command that installs the names of a file of this host, by its package. */
-static void put_remedy(struct serve *serve, struct json *json,
-		       const struct resolver_missing *missing)
+/* How the names of the costliest files of this host are installed; returns how many of them. */
+static size_t find_remedies(struct serve *serve, const struct lacks *lacks,
+			    struct distribution_remedy remedies[static REMEDIES_MAX])
 {
-	struct strbuf package = { 0 }, command = { 0 };
+	size_t count = lacks->count < REMEDIES_MAX ? lacks->count : REMEDIES_MAX;
 
-	if (resolver_is_local(serve->resolver, missing->build_id, missing->path))
-		distribution_remedy("", missing->path, &package, &command);
-	if (package.len)
-		json_member_string(json, "package", strbuf_slice(&package));
-	if (command.len)
-		json_member_string(json, "install", strbuf_slice(&command));
-	strbuf_free(&package);
-	strbuf_free(&command);
+	for (size_t i = 0; i < count; i++) {
+		struct resolver_missing missing = missing_of(&lacks->items[i]);
+		bool is_local = resolver_is_local(serve->resolver, missing.build_id, missing.path);
+
+		remedies[i] = (struct distribution_remedy){ .path = is_local ? missing.path
+									     : SLICE_LITERAL("") };
+	}
+	distribution_remedies("", remedies, count);
+	return count;
 }
 
-static void put_json_missing(struct serve *serve, struct json *json,
-			     const struct resolver_missing *missing, bool with_remedy)
+static void put_remedy(struct json *json, struct distribution_remedy *remedy)
+{
+	if (remedy->package.len)
+		json_member_string(json, "package", strbuf_slice(&remedy->package));
+	if (remedy->command.len)
+		json_member_string(json, "install", strbuf_slice(&remedy->command));
+	strbuf_free(&remedy->package);
+	strbuf_free(&remedy->command);
+}
+
+/* `remedy` may be NULL. */
+static void put_json_missing(struct json *json, const struct resolver_missing *missing,
+			     struct distribution_remedy *remedy)
 {
 	struct strbuf command = { 0 };
 
@@ -232,8 +244,8 @@ static void put_json_missing(struct serve *serve, struct json *json,
 		json_member_string(json, "command", strbuf_slice(&command));
 	}
 	strbuf_free(&command);
-	if (with_remedy)
-		put_remedy(serve, json, missing);
+	if (remedy)
+		put_remedy(json, remedy);
 	json_close_object(json);
 }
 
@@ -251,6 +263,18 @@ static void put_offer(struct serve *serve, struct json *json)
 		json_put_string(json, slice_cut(servers, ' ', &servers));
 	json_close_array(json);
 	json_close_object(json);
+}
+
+static void put_missing(struct serve *serve, struct json *json, const struct lacks *lacks)
+{
+	struct distribution_remedy remedies[REMEDIES_MAX];
+	size_t count = find_remedies(serve, lacks, remedies);
+
+	for (size_t i = 0; i < lacks->count; i++) {
+		struct resolver_missing missing = missing_of(&lacks->items[i]);
+
+		put_json_missing(json, &missing, i < count ? &remedies[i] : NULL);
+	}
 }
 
 static void put_json(struct serve *serve, const struct slice *tenant, struct strbuf *out)
@@ -274,11 +298,8 @@ static void put_json(struct serve *serve, const struct slice *tenant, struct str
 		debuginfo_each_asked(serve->debuginfo, (struct slice){ 0 }, put_json_asked, &json);
 	json_close_array(&json);
 	json_member_array(&json, "missing");
-	for (size_t i = 0; !is_other(tenant) && i < lacks.count; i++) {
-		struct resolver_missing missing = missing_of(&lacks.items[i]);
-
-		put_json_missing(serve, &json, &missing, i < REMEDIES_MAX);
-	}
+	if (!is_other(tenant))
+		put_missing(serve, &json, &lacks);
 	json_close_array(&json);
 	json_close_object(&json);
 	free_lacks(&lacks);
