@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/runtime/dotnet/code_memory.h"
+#include "agent/runtime/code_memory.h"
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"

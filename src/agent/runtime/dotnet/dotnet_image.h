@@ -6,7 +6,7 @@
 #ifndef FIRN_AGENT_RUNTIME_DOTNET_DOTNET_IMAGE_H
 #define FIRN_AGENT_RUNTIME_DOTNET_DOTNET_IMAGE_H
 
-#include "agent/runtime/dotnet/code_memory.h"
+#include "agent/runtime/code_memory.h"
 
 #define DOTNET_IMAGE_FUNCTIONS_MAX (1u << 20)
 

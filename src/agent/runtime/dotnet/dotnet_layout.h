@@ -7,7 +7,7 @@
 #ifndef FIRN_AGENT_RUNTIME_DOTNET_DOTNET_LAYOUT_H
 #define FIRN_AGENT_RUNTIME_DOTNET_DOTNET_LAYOUT_H
 
-#include "agent/runtime/dotnet/code_memory.h"
+#include "agent/runtime/code_memory.h"
 
 /* Of a binary; virtual addresses, 0 = it does not have it. */
 struct dotnet_symbols {

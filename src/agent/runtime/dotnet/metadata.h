@@ -6,7 +6,7 @@
 #ifndef FIRN_AGENT_RUNTIME_DOTNET_METADATA_H
 #define FIRN_AGENT_RUNTIME_DOTNET_METADATA_H
 
-#include "agent/runtime/dotnet/code_memory.h"
+#include "agent/runtime/code_memory.h"
 
 #define METADATA_TABLES 64
 #define METADATA_NAME_MAX 1024

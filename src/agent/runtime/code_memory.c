@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/runtime/dotnet/code_memory.h"
+#include "agent/runtime/code_memory.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * Bounds: CODE_MEMORY_READS_MAX, so that structures which lead in circles, or to ever more, end.
  * Whoever loops asks code_memory_is_spent.
  */
-#ifndef FIRN_AGENT_RUNTIME_DOTNET_CODE_MEMORY_H
-#define FIRN_AGENT_RUNTIME_DOTNET_CODE_MEMORY_H
+#ifndef FIRN_AGENT_RUNTIME_CODE_MEMORY_H
+#define FIRN_AGENT_RUNTIME_CODE_MEMORY_H
 
 #include "agent/runtime/memory_reader.h"
 
