@@ -25,6 +25,8 @@
 #define JVM_SENDER_SLOT 1u
 #define JVM_CODE_MAX 65536u /* bytes of a method */
 #define JVM_NO_POSITION 0xffffffffu
+#define JVM_PUSHED_WORDS_MAX 8u	      /* below a whole frame, for a moment */
+#define JVM_STUB_BYTES_MAX (1u << 16) /* from a stub's start on */
 
 static __always_inline bool jvm_has(const struct walk *walk, __u64 address)
 {
@@ -122,6 +124,35 @@ static __always_inline enum stack_end jvm_arrive_bare(struct walk *walk, __u64 c
 	return jvm_arrive(walk, cfa);
 }
 
+/* The interpreter pushes where to return to, and jumps. */
+static __always_inline bool jvm_is_return(struct walk *walk, __u64 address)
+{
+	const struct jvm_process *process = &walk->jvm.process;
+
+	return address - process->interpreter < process->interpreter_bytes ||
+	       walk_is_after_call(walk, address);
+}
+
+/*
+ * The end of an interrupted frame that would be at cfa: code that a compiler puts into a method (to
+ * compare strings, for example) pushes words for a moment. Generated code calls compiled code, so
+ * that a return address into it ends the frame; the caller's frame pointer, which stands in its
+ * place where words were pushed, does not look like one.
+ */
+WALK_APART __u64 jvm_end_of_frame(struct walk *walk, __u64 cfa)
+{
+	__u64 word = 0;
+
+	if (walk_word(walk, cfa - 8, &word) && jvm_has(walk, word))
+		return cfa;
+	WALK_KEEP_LOOP
+	for (__u32 i = 0; i < JVM_PUSHED_WORDS_MAX; i++)
+		if (walk_word(walk, cfa + 8ull * i, &word) && jvm_has(walk, word) &&
+		    jvm_is_return(walk, word))
+			return cfa + 8ull * (i + 1);
+	return cfa;
+}
+
 /* ---- the interpreter ---- */
 
 /* The bytecode that runs, of the innermost frame in r13, of others in the frame. */
@@ -153,15 +184,6 @@ static __always_inline bool jvm_find_method(struct walk *walk)
 	walk->jvm.position = jvm_bci(walk, code + layout->bytecodes);
 	walk->jvm.proof = jvm_method_proof(code, walk->jvm.ids);
 	return true;
-}
-
-/* The interpreter pushes where to return to, and jumps. */
-static __always_inline bool jvm_is_return(struct walk *walk, __u64 address)
-{
-	const struct jvm_process *process = &walk->jvm.process;
-
-	return address - process->interpreter < process->interpreter_bytes ||
-	       walk_is_after_call(walk, address);
 }
 
 /* Before the frame is there, or after it has gone: the return address is on top of the stack. */
@@ -280,21 +302,54 @@ WALK_APART enum jvm_frame_state jvm_state_of(struct walk *walk, __u64 complete)
 	return JVM_BUILT;
 }
 
-/* Stubs, adapters and dispatch code have no frame, or one by the frame pointer. */
-static __always_inline enum stack_end jvm_leave_stub(struct walk *walk)
+/* Where the call went that returns to address: call target, or mov $target, %r10; call *%r10. 0 of
+ * others. */
+static __always_inline __u64 jvm_call_target(struct walk *walk, __u64 address)
 {
-	__u64 word = 0, fp = walk->fp;
+	__u64 *code = walk->jvm.code;
+
+	if (walk_read(code, 16, address - 16))
+		return 0;
+	if ((code[1] >> 24 & 0xff) == 0xe8)
+		return address + (__s64)(__s32)(code[1] >> 32);
+	if ((code[0] >> 24 & 0xffff) == 0xba49 && code[1] >> 40 == 0xd2ff41)
+		return code[0] >> 40 | code[1] << 24;
+	return 0;
+}
+
+/* What is interrupted was called from before address. */
+static __always_inline bool jvm_is_called_from(struct walk *walk, __u64 address)
+{
+	__u64 target = jvm_has(walk, address) ? jvm_call_target(walk, address) : 0;
+
+	return target && walk->pc - target < JVM_STUB_BYTES_MAX;
+}
+
+/*
+ * Stubs, adapters and dispatch code have no frame, or one by the frame pointer, of a size that
+ * nobody notes. What is on top of the stack may be left from earlier calls, so that it is a return
+ * address only where the frame pointer does not lead to the call of this stub.
+ */
+WALK_APART enum stack_end jvm_leave_stub(struct walk *walk)
+{
+	__u64 top = 0, below = 0, word = 0, fp = walk->fp;
+	bool has_top = walk->full && walk_word(walk, walk->sp, &top);
+	bool has_frame = walk->fp_known && fp >= walk->sp && fp - walk->sp < WALK_FRAME_BYTES_MAX &&
+			 !(fp & 7) && walk_word(walk, fp + 8, &word);
 
 	/* A virtual thread's oldest frame on the stack returns to where others are fetched. */
 	walk->jvm.is_barrier = !walk->full && !walk_is_after_call(walk, walk->pc + 1);
-	if (walk->full && walk_word(walk, walk->sp, &word) && jvm_is_return(walk, word))
-		return jvm_arrive_bare(walk, walk->sp + 8);
-	if (walk->full && walk_word(walk, walk->sp, &word) && word == fp &&
-	    walk_word(walk, walk->sp + 8, &word) && jvm_is_return(walk, word))
-		return jvm_arrive_bare(walk, walk->sp + 16);
-	if (walk->fp_known && fp >= walk->sp && fp - walk->sp < WALK_FRAME_BYTES_MAX && !(fp & 7) &&
-	    walk_word(walk, fp + 8, &word) && jvm_is_return(walk, word))
+	if (walk->full && has_frame && jvm_is_called_from(walk, word))
 		return jvm_arrive_built(walk, fp + 16);
+	if (has_top && jvm_has(walk, top) && jvm_is_return(walk, top))
+		return jvm_arrive_bare(walk, walk->sp + 8);
+	if (has_top && top == fp && walk_word(walk, walk->sp + 8, &below) &&
+	    jvm_is_return(walk, below))
+		return jvm_arrive_bare(walk, walk->sp + 16);
+	if (has_frame && jvm_is_return(walk, word))
+		return jvm_arrive_built(walk, fp + 16);
+	if (has_top && jvm_is_return(walk, top))
+		return jvm_arrive_bare(walk, walk->sp + 8);
 	return walk_out_of_generated(walk);
 }
 
@@ -351,6 +406,8 @@ static __always_inline enum stack_end jvm_leave_compiled(struct walk *walk)
 	case JVM_UNSAVED:
 		return jvm_arrive_bare(walk, walk->sp + 8 * words);
 	default:
+		if (walk->full)
+			return jvm_arrive_built(walk, jvm_end_of_frame(walk, walk->sp + 8 * words));
 		return jvm_arrive_built(walk, walk->sp + 8 * words);
 	}
 }

@@ -173,6 +173,38 @@ public class Chains {
         new Größe().测量();
     }
 
+    static final String[] WORDS = IntStream.range(0, 64).mapToObj(i -> "word" + i * 7919 % 64).toArray(String[]::new);
+
+    /** The compiler's code for it pushes a word for a while. */
+    static int compares() {
+        int total = 0;
+        for (int i = 0; i < 2000; i++) {
+            total += WORDS[i & 63].compareTo(WORDS[i * 13 & 63]);
+        }
+        return total;
+    }
+
+    static void comparing() {
+        while (!isOver()) {
+            sink += compares();
+        }
+    }
+
+    /** A stub of the runtime's, with room on the stack that holds what was there before. */
+    static double sines() {
+        double total = 0;
+        for (int i = 0; i < 2000; i++) {
+            total += Math.sin(i * 0.37);
+        }
+        return total;
+    }
+
+    static void sining() {
+        while (!isOver()) {
+            sink += (long) sines();
+        }
+    }
+
     static void run(Shape shape) throws Exception {
         end = cpuTime() + length;
         shape.run();
@@ -194,5 +226,7 @@ public class Chains {
         run(Chains::threads);
         run(Chains::dispatch);
         run(Chains::names);
+        run(Chains::comparing);
+        run(Chains::sining);
     }
 }
