@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/regex.h"
+#include "model/service.h"
 
 struct parser {
 	struct slice text;
@@ -284,7 +285,7 @@ bool selector_matches(const struct selector *selector, const struct tables_view 
 	for (size_t i = 0; i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
 
-		if (!matcher_matches(matcher, tables_label_value(view, label_set, matcher->name)))
+		if (!matcher_matches(matcher, service_label_value(view, label_set, matcher->name)))
 			return false;
 	}
 	return true;

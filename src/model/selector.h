@@ -9,7 +9,8 @@
  * '.', '-', '/' or ':' or is itself quoted ("k8s.pod/name"); values may stand in ' as
  * well, and take \\ \" \n \t escapes; in ` they stand as they are;
  * a trailing comma is allowed. Regular expressions are RE2, anchored at both ends, dot matches
- * newline, linear time. A series without the label has the value "".
+ * newline, linear time. A series without the label has the value "", and all have a service_name
+ * (service.h).
  *
  * Immutable after parsing; matching is thread-safe.
  */

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "model/service.h"
 
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
 #define DAY_NS (24 * HOUR_NS)
@@ -158,7 +159,7 @@ bool store_plan_alike(const struct store_query *query, const struct tables_view 
 
 		for (uint32_t at = 0; at < series->series_count; at++) {
 			struct slice value =
-				tables_label_value(series, series->series[at].label_set, name);
+				service_label_value(series, series->series[at].label_set, name);
 
 			if (!at)
 				first = value;

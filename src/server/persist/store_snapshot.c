@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
+#include "model/service.h"
 #include "server/persist/store_int.h"
 #include "server/persist/store_plan.h"
 
@@ -22,7 +23,7 @@ struct pins {
 	size_t deletions_count, deletions_capacity;
 };
 
-/* A label's value that is a number is no text of the tables. */
+/* A label's value that is a number is no text of the tables. Nor is the name of no service. */
 static bool may_be_number(struct slice value)
 {
 	for (size_t i = value.data[0] == '-'; i < value.len; i++)
@@ -41,7 +42,7 @@ static bool memtable_may_match(const struct memtable *memtable, const struct sel
 		const struct matcher *matcher = &selector->matchers[i];
 
 		if (matcher->op == MATCH_EQUAL && matcher->value.len &&
-		    !may_be_number(matcher->value) &&
+		    !may_be_number(matcher->value) && !service_is_unknown(matcher->value) &&
 		    tables_find_string(&memtable->tables, matcher->value) == TABLES_FULL)
 			return false;
 	}

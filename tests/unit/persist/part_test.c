@@ -687,13 +687,15 @@ static void partitions_that_cannot_match_are_left_out(void **state)
 		{ "shop", "comm", "{comm=\"shop\"}", true },
 		{ "shop", "comm", "{comm=\"other\"}", false },
 		{ "shop", "comm", "{comm=~\"sh.*\"}", true },
-		{ "shop", "comm", "{service_name=\"shop\"}", false }, /* it would be called so */
-		{ "shop", "comm", "{service_name=\"\"}", true },
+		{ "shop", "comm", "{service_name=\"shop\"}", true },
+		{ "shop", "comm", "{service_name=\"other\"}", true }, /* job="other" is one, too */
 		{ "shop", "comm", "{pod=\"x\"}", true },
 		{ "shop", "service_name", "{comm=\"other\"}", true },
 		{ "shop", "service_name", "{service_name!=\"shop\"}", false },
+		{ "shop", "service_name", "{service_name=\"shop\"}", true },
+		{ "unknown_service:java", "service_name", "{service_name=\"other\"}", true },
 		{ "shop", "", "{comm=\"other\"}", true }, /* some series may be called otherwise */
-		{ "shop", "", "{service_name=\"other\"}", false },
+		{ "shop", "", "{service_name=\"other\"}", true },
 		{ "shop", "", "{service_name=\"shop\"}", true },
 		{ "", "", "{comm=\"x\"}", false },
 		{ "", "", "{comm=\"\"}", true },

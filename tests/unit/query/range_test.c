@@ -214,13 +214,14 @@ static void names_of_labels_are_listed_once_and_sorted(void **state)
 	source = world_source(world);
 	arena_init(&arena, 0);
 	assert_int_equal(query_labels(&source, NULL, 0, 10, &arena, &names, &count, NULL), 0);
-	assert_int_equal(count, 4);
+	assert_int_equal(count, 5);
 	assert_true(slice_is(names[0], "bytes") && slice_is(names[1], "comm") &&
-		    slice_is(names[2], "pod") && slice_is(names[3], "thread"));
+		    slice_is(names[2], "pod") && slice_is(names[3], "service_name") &&
+		    slice_is(names[4], "thread"));
 	assert_int_equal(selector_parse(SLICE_LITERAL("{pod=\"b\"}"), &selector, NULL), 0);
 	assert_int_equal(query_labels(&source, &selector, 0, 10, &arena, &names, &count, NULL), 0);
-	assert_int_equal(count, 1);
-	assert_true(slice_is(names[0], "pod"));
+	assert_int_equal(count, 2);
+	assert_true(slice_is(names[0], "pod") && slice_is(names[1], "service_name"));
 	assert_int_equal(query_label_values(&source, NULL, SLICE_LITERAL("bytes"), 0, 10, &arena,
 					    &names, &count, NULL),
 			 0);
@@ -228,6 +229,60 @@ static void names_of_labels_are_listed_once_and_sorted(void **state)
 	assert_true(slice_is(names[0], "8"));
 	selector_free(&selector);
 	arena_free(&arena);
+}
+
+static void each_series_is_of_the_service_that_the_rule_says(void **state)
+{
+	static const struct {
+		const char *query;
+		int64_t value;
+	} cases[] = {
+		{ WORLD_ON_CPU "{service_name=\"shop\"}", 3 },
+		{ WORLD_ON_CPU "{service_name=\"java\"}", 4 },
+		{ WORLD_ON_CPU "{service_name=\"unknown_service\"}", 8 },
+		{ WORLD_ON_CPU "{service_name!=\"shop\"}", 12 },
+		{ WORLD_ON_CPU "{service_name!~\"shop|java\",pod=\"a\"}", 8 },
+		{ WORLD_ON_CPU "{service_name=\"\"}", 0 },
+	};
+	struct query_range_params params = {
+		.base = { .to_ns = S,
+			  .group_by = { SLICE_LITERAL("service_name") },
+			  .group_by_count = 1 },
+		.step_ns = S
+	};
+	struct world *world = *state;
+	struct query_source source;
+	struct slice *names = NULL;
+	struct query_series_set set;
+	struct arena arena;
+	size_t count = 0;
+
+	add(&world->tables[0], WORLD_ON_CPU, "comm=java,service_name=shop", 0, 1);
+	add(&world->tables[0], WORLD_ON_CPU, "comm=java,job=shop", 0, 2);
+	add(&world->tables[1], WORLD_ON_CPU, "comm=java", 0, 4);
+	add(&world->tables[1], WORLD_ON_CPU, "pod=a", 0, 8);
+	source = world_source(world);
+	arena_init(&arena, 0);
+	assert_int_equal(query_label_values(&source, NULL, SLICE_LITERAL("service_name"), 0, 10,
+					    &arena, &names, &count, NULL),
+			 0);
+	assert_int_equal(count, 3);
+	assert_true(slice_is(names[0], "java") && slice_is(names[1], "shop") &&
+		    slice_is(names[2], "unknown_service"));
+	arena_free(&arena);
+	assert_int_equal(ask(world, WORLD_ON_CPU, &params, &set, NULL), 0);
+	assert_int_equal(set.series_count, 3);
+	assert_true(slice_is(set.series[1].labels[0].value, "shop"));
+	assert_int_equal(set.series[1].points[0].value, 3);
+	query_series_free(&set);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		params.base.group_by_count = 0;
+		params.sum_all = true;
+		assert_int_equal(ask(world, cases[i].query, &params, &set, NULL), 0);
+		if ((set.series_count ? set.series[0].points[0].value : 0) != cases[i].value)
+			fail_msg("%s", cases[i].query);
+		query_series_free(&set);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -242,6 +297,7 @@ int main(void)
 		TEST(too_many_steps_or_series_are_refused),
 		TEST(types_are_those_of_reports_in_range),
 		TEST(names_of_labels_are_listed_once_and_sorted),
+		TEST(each_series_is_of_the_service_that_the_rule_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "model/service.h"
+
 static const char *const service_labels[] = {
 	"service_name", "container", "systemd_unit", "executable", "comm",
 };
@@ -35,6 +37,13 @@ int part_key_compare(const struct part_key *a, const struct part_key *b)
 	return order ? order : slice_compare(a->service, b->service);
 }
 
+/* A series without service_name goes by other labels, of which the key knows some (service.h). */
+static bool known_service(const struct part_key *key, struct slice label, struct slice *ret)
+{
+	*ret = key->service;
+	return slice_is(label, SERVICE_LABEL) && !service_is_unknown(key->service);
+}
+
 /* What the key tells about a label of all the partition's series; false when it tells nothing. */
 static bool known_value(const struct part_key *key, struct slice label, struct slice name,
 			struct slice *ret)
@@ -44,6 +53,8 @@ static bool known_value(const struct part_key *key, struct slice label, struct s
 		*ret = key->tenant;
 		return true;
 	}
+	if (slice_is(name, SERVICE_LABEL))
+		return known_service(key, label, ret);
 	/* Labels before the one that says the service are empty; without any, all of them are. */
 	for (size_t i = 0; i < SERVICE_LABELS && (label.len || !key->service.len); i++) {
 		bool says = slice_is(label, service_labels[i]);
@@ -56,18 +67,6 @@ static bool known_value(const struct part_key *key, struct slice label, struct s
 			return false;
 	}
 	return false;
-}
-
-/*
- * Series of mixed labels, service "v": a matcher on the first label still tells, when the empty
- * value does not satisfy it, because whoever has that label is called by it.
- */
-static bool may_have(const struct part_key *key, const struct matcher *matcher)
-{
-	if (!slice_is(matcher->name, service_labels[0]))
-		return true;
-	return matcher_matches(matcher, SLICE_LITERAL("")) ||
-	       matcher_matches(matcher, key->service);
 }
 
 static bool is_among(struct slice name, const struct slice *names, size_t count)
@@ -87,9 +86,8 @@ bool part_key_may_match(const struct part_key *key, struct slice label, const st
 
 		if (is_among(matcher->name, of_rows, of_rows_count))
 			continue;
-		if (known_value(key, label, matcher->name, &value)
-			    ? !matcher_matches(matcher, value)
-			    : !may_have(key, matcher))
+		if (known_value(key, label, matcher->name, &value) &&
+		    !matcher_matches(matcher, value))
 			return false;
 	}
 	return true;

@@ -3,7 +3,8 @@
  * part_key - which partition a series belongs to: (tenant, service) within its group.
  *
  * Tenant is the reserved label `__tenant__`. Service is the first of the labels `service_name`,
- * `container`, `systemd_unit`, `executable` and `comm` that is not empty. Pure functions.
+ * `container`, `systemd_unit`, `executable` and `comm` that is not empty: how parts are cut, which
+ * their bytes depend on; what people call a service is told by model/service.h. Pure functions.
  */
 #ifndef FIRN_SERVER_PERSIST_PART_PART_KEY_H
 #define FIRN_SERVER_PERSIST_PART_PART_KEY_H

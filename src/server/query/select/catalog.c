@@ -4,10 +4,12 @@
  *
  * Sample labels are looked for only in views that have label sets which no series uses: the
  * lists are asked for while people type, and reading every row for them would not be worth it.
+ * service_name is listed by the rule (service.h), of series alone.
  */
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "model/service.h"
 #include "server/query/query.h"
 #include "server/query/select/select.h"
 #include "server/query/select/types.h"
@@ -61,12 +63,25 @@ static int list_set(struct listing *listing, const struct tables_view *view, uin
 		struct slice value = match_label_text(view, label, digits);
 
 		if (!value.len || (listing->label && !slice_equal(*listing->label, name)) ||
-		    slice_starts_with(name, SLICE_LITERAL("__")))
+		    slice_is(name, SERVICE_LABEL) || slice_starts_with(name, SLICE_LITERAL("__")))
 			continue; /* reserved ones are the server's own */
 		if (!add_text(listing->texts, listing->label ? value : name))
 			return work_over_budget(listing->selection->work, listing->err);
 	}
 	return 0;
+}
+
+static int list_service(struct listing *listing, const struct tables_view *view, uint32_t label_set)
+{
+	struct slice text = SLICE_LITERAL(SERVICE_LABEL);
+
+	if (listing->label && !slice_is(*listing->label, SERVICE_LABEL))
+		return 0;
+	if (listing->label)
+		text = service_of(view, label_set).name;
+	return add_text(listing->texts, text)
+		       ? 0
+		       : work_over_budget(listing->selection->work, listing->err);
 }
 
 /* In tables, whether there are label sets that no series uses. */
@@ -153,6 +168,9 @@ static int list_segment(struct listing *listing, struct select_segment *in)
 	for (uint32_t i = 0; !rc && i < view->label_sets_count; i++)
 		if (noted[i])
 			rc = list_set(listing, view, i);
+	for (uint32_t i = 0; !rc && i < view->series_count; i++)
+		if (in->series[i].id != SELECT_NONE && noted[view->series[i].label_set])
+			rc = list_service(listing, view, view->series[i].label_set);
 	return rc;
 }
 

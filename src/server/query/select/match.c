@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/regex.h"
+#include "model/service.h"
 
 enum { UNKNOWN, FITS_NOT, FITS };
 
@@ -21,6 +22,8 @@ bool match_init(struct match *match, const struct selector *selector,
 
 		if (matcher_matches(matcher, SLICE_LITERAL("")))
 			match->passes_empty |= 1ull << i;
+		if (slice_is(matcher->name, SERVICE_LABEL))
+			match->of_service |= 1ull << i;
 		if (!matcher->regex)
 			continue;
 		match->known[i] = arena_new_array(arena, uint8_t, view->strings_count);
@@ -90,5 +93,21 @@ struct match_result match_label_set(struct match *match, uint32_t label_set)
 		if (((negative ? ~some_fit_not & result.present : some_fit) >> i) & 1)
 			result.passes |= 1ull << i;
 	}
+	return result;
+}
+
+struct match_result match_series(struct match *match, uint32_t label_set)
+{
+	struct match_result result = match_label_set(match, label_set);
+	struct slice name;
+
+	if (!match->of_service)
+		return result;
+	name = service_of(match->view, label_set).name;
+	result.present |= match->of_service;
+	result.passes &= ~match->of_service;
+	for (size_t i = 0; i < match->matchers_count; i++)
+		if ((match->of_service >> i) & 1 && matches(match, &match->matchers[i], name))
+			result.passes |= 1ull << i;
 	return result;
 }

@@ -5,7 +5,8 @@
  * A regular expression runs once per distinct value of a view. The meaning of a matcher: the value
  * of a name is the series' label if it has one (not empty), else the row's sample label, else "".
  * A row may carry a name several times: = and =~ want one value that fits, != and !~ that none does
- * what they exclude. A number matches by its decimal digits. Memory is the caller's arena.
+ * what they exclude. A number matches by its decimal digits. The service_name of a series is what
+ * the rule says (service.h), so that it always has one. Memory is the caller's arena.
  */
 #ifndef FIRN_SERVER_QUERY_SELECT_MATCH_H
 #define FIRN_SERVER_QUERY_SELECT_MATCH_H
@@ -24,10 +25,11 @@ struct match {
 	const struct tables_view *view;
 	uint8_t *known[SELECTOR_MATCHERS_MAX]; /* of regular expressions, by string id */
 	uint64_t passes_empty;		       /* matchers that "" satisfies */
+	uint64_t of_service;		       /* matchers of service_name */
 	uint32_t steps;			       /* of regular expressions since match_take_steps */
 };
 
-/* The result for one label set: bit i for matcher i. */
+/* The result for one label set, of rows or of a series: bit i for matcher i. */
 struct match_result {
 	uint64_t present; /* the name is there, not empty */
 	uint64_t passes;  /* ... and satisfies the matcher */
@@ -38,6 +40,7 @@ bool match_init(struct match *match, const struct selector *selector,
 		const struct tables_view *view, struct arena *arena);
 
 struct match_result match_label_set(struct match *match, uint32_t label_set);
+struct match_result match_series(struct match *match, uint32_t label_set);
 
 /* For work_note. */
 static inline uint32_t match_take_steps(struct match *match)

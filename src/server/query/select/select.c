@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "model/service.h"
 #include "server/query/team.h"
 #include "server/query/select/types.h"
 
@@ -53,7 +54,7 @@ static uint32_t open_group_names(const struct query_params *params, const struct
 	uint32_t names = 0;
 
 	for (size_t i = 0; i < params->group_by_count; i++)
-		if (!tables_label_value(view, label_set, params->group_by[i]).len)
+		if (!service_label_value(view, label_set, params->group_by[i]).len)
 			names |= 1u << i;
 	return names;
 }
@@ -83,7 +84,7 @@ static int select_by_labels(const struct selection *selection, struct select_seg
 							  .column = columns[series->group] };
 		if (into->series[i].column == TYPES_NO_COLUMN)
 			continue;
-		result = match_label_set(&into->match, series->label_set);
+		result = match_series(&into->match, series->label_set);
 		work_note(work, match_take_steps(&into->match));
 		if (result.present & ~result.passes ||
 		    (part && !series_part_has(part, view, series->label_set)))
@@ -612,7 +613,7 @@ static int choose_group(struct selection *selection, const struct select_segment
 
 	for (size_t i = 0; i < params->group_by_count; i++)
 		tuple.values[i] =
-			tables_label_value(into->view, series->label_set, params->group_by[i]);
+			service_label_value(into->view, series->label_set, params->group_by[i]);
 	id = groups_intern(tuple.from_rows ? &selection->templates : &selection->groups, &tuple);
 	if (id == IDMAP_NONE)
 		return work_over_budget(selection->work, err);

@@ -332,37 +332,6 @@ int pyro_tree(const struct pyro_request *pyro, struct query_request *query, stru
 	return rc;
 }
 
-static bool asks_for_service(const struct pyro_request *pyro, struct slice selector)
-{
-	for (size_t i = 0; i < pyro->group_by_count; i++)
-		if (slice_is(pyro->group_by[i], SERVICE_NAME))
-			return true;
-	return slice_is(pyro->label, SERVICE_NAME) ||
-	       (selector.len &&
-		memmem(selector.data, selector.len, SERVICE_NAME, strlen(SERVICE_NAME)));
-}
-
-/* Looks at all that is there in the range: what the selector leaves out may have the label. */
-static int find_service(struct pyro_request *pyro, struct query_request *query, struct err *err)
-{
-	struct selector selector = query->selector;
-	bool was_open = query->store != NULL;
-	int rc;
-
-	query->selector.has_type = false;
-	query->selector.matchers_count = 0;
-	rc = query_request_open(query, err);
-	if (!rc)
-		rc = service_name_find(query, &pyro->service, err);
-	query->selector = selector;
-	if (!rc)
-		rc = service_name_match(query, &pyro->service, err);
-	if (!rc)
-		rc = service_name_expand(&pyro->service, pyro->group_by, &pyro->group_by_count,
-					 err);
-	return rc || !was_open ? rc : query_request_open(query, err);
-}
-
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
 		    struct pyro_request *pyro, enum query_request_need need,
 		    struct query_request *ret, struct err *err)
@@ -377,8 +346,6 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 				      always ? 0 : ns_of_ms(pyro->start_ms),
 				      always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
 	ret->params.deltas_first = true;
-	if (!rc && asks_for_service(pyro, strbuf_slice(&selector)))
-		rc = find_service(pyro, ret, err);
 	if (!rc)
 		rc = pyro_types_match(ret, &pyro->types, err);
 	strbuf_free(&selector);

@@ -8,7 +8,6 @@
 #define FIRN_SERVER_SERVE_PYROSCOPE_PYRO_REQUEST_H
 
 #include "server/serve/api/query_request.h"
-#include "server/serve/api/service_name.h"
 #include "server/serve/pyroscope/pyro_types.h"
 
 #define PYRO_CALL_SITE_MAX 256
@@ -39,7 +38,6 @@ struct pyro_request {
 	size_t call_site_count;
 	struct slice ids[PYRO_IDS][PYRO_IDS_MAX];
 	size_t ids_count[PYRO_IDS];
-	struct service_name service; /* empty when the request does not ask for it */
 	struct pyro_types types;
 };
 
@@ -48,8 +46,7 @@ int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_re
 	      struct err *err);
 
 /*
- * With ids, only what was spent for one of them is asked for. A request that names service_name
- * gets what stands for it: in its matchers, and in group_by.
+ * With ids, only what was spent for one of them is asked for.
  */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
 		    struct pyro_request *pyro, enum query_request_need need,

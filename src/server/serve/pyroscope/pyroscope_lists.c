@@ -138,21 +138,15 @@ void pyro_label_names(void *context, const struct net_request *request,
 	struct query_request query = { 0 };
 	struct slice_list names = { 0 };
 	struct pyro_request pyro;
-	struct service_name service;
 	struct err err;
 	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
 			    &query, &err);
 
 	if (!rc)
 		rc = list_labels(&query, &pyro, NULL, &names, &err);
-	if (!rc)
-		rc = service_name_find(&query, &service, &err);
 	if (!rc) {
-		if (names.count) {
+		if (names.count)
 			list_add(&names, SLICE_LITERAL(PYRO_TYPE_LABEL));
-			if (service.count)
-				list_add(&names, SLICE_LITERAL(SERVICE_NAME));
-		}
 		list_order(&names);
 		for (size_t i = 0; i < names.count; i++)
 			if (reads_name(request, names.texts[i]))
@@ -214,50 +208,22 @@ static int list_type_ids(struct query_request *query, const struct pyro_request 
 	return rc;
 }
 
-/* The lines of one type, by the labels that stand for service_name besides those of `by`. */
+/* The lines of one type, by the labels that are asked for. */
 static int ask_type(struct query_request *query, const struct pyro_request *pyro,
-		    const struct pyro_type *type, const struct slice *by, size_t by_count,
-		    struct query_series_set *ret, struct err *err)
+		    const struct pyro_type *type, struct query_series_set *ret, struct err *err)
 {
 	struct query_range_params range = whole_range(query);
 	struct selector selector = query->selector;
-	int rc;
 
 	selector.has_type = true;
 	selector.type = type->type;
 	range.base.selector = &selector;
 	range.base.group_by_count = 0;
-	for (size_t i = 0; i < by_count; i++)
-		if (!slice_is(by[i], PYRO_TYPE_LABEL))
-			range.base.group_by[range.base.group_by_count++] = by[i];
-	range.sum_all = by_count && !range.base.group_by_count;
-	rc = query_series(&query->source, &range, ret, err);
-	if (!rc)
-		service_name_fold(&pyro->service, ret);
-	return rc;
-}
-
-static int list_services(struct query_request *query, const struct pyro_request *pyro,
-			 struct slice_list *list, struct err *err)
-{
-	struct pyro_type *types;
-	size_t count;
-	int rc = pyro_types_list(query, &pyro->types, &types, &count, err);
-
-	for (size_t i = 0; !rc && i < count; i++) {
-		struct query_series_set set;
-
-		rc = ask_type(query, pyro, &types[i], pyro->service.labels, pyro->service.count,
-			      &set, err);
-		if (rc)
-			break;
-		for (size_t k = 0; k < set.series_count; k++)
-			if (set.series[k].labels_count)
-				list_add(list,
-					 arena_copy(&query->arena, set.series[k].labels[0].value));
-		query_series_free(&set);
-	}
-	return rc;
+	for (size_t i = 0; i < pyro->group_by_count; i++)
+		if (!slice_is(pyro->group_by[i], PYRO_TYPE_LABEL))
+			range.base.group_by[range.base.group_by_count++] = pyro->group_by[i];
+	range.sum_all = pyro->group_by_count && !range.base.group_by_count;
+	return query_series(&query->source, &range, ret, err);
 }
 
 static int list_values(struct query_request *query, const struct pyro_request *pyro,
@@ -269,8 +235,6 @@ static int list_values(struct query_request *query, const struct pyro_request *p
 		return err_set(err, ERR_INVALID, "LabelValuesRequest: name is missing");
 	if (slice_is(pyro->label, PYRO_TYPE_LABEL))
 		rc = list_type_ids(query, pyro, list, err);
-	else if (pyro->service.count && slice_is(pyro->label, SERVICE_NAME))
-		rc = list_services(query, pyro, list, err);
 	else
 		rc = list_labels(query, pyro, &pyro->label, list, err);
 	if (!rc)
@@ -373,7 +337,7 @@ static int list_type_series(struct query_request *query, const struct net_reques
 {
 	struct query_label labels[TABLES_LABELS_PER_SET_MAX + 1];
 	struct query_series_set set;
-	int rc = ask_type(query, pyro, type, pyro->group_by, pyro->group_by_count, &set, err);
+	int rc = ask_type(query, pyro, type, &set, err);
 
 	if (rc)
 		return rc;

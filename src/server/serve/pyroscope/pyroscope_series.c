@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "codec/wire/pb.h"
+#include "model/service.h"
 #include "server/query/series/exemplars.h"
 #include "server/query/tree/nodes.h"
 #include "server/serve/pyroscope/pyro_request.h"
@@ -56,37 +57,24 @@ static struct slice label_of(const struct query_series *series, struct slice nam
 	return (struct slice){ 0 };
 }
 
-/* As an answer shows it: service_name is what stands for it. */
-static struct slice shown_label_of(const struct pyro_request *pyro,
-				   const struct query_series *series, struct slice name)
+/* As an answer shows it: each series has a service_name. */
+static struct slice shown_label_of(const struct query_series *series, struct slice name)
 {
-	struct slice value = label_of(series, name);
+	struct service service = service_begin();
 
-	if (slice_is(name, SERVICE_NAME))
-		for (size_t i = 0; i < pyro->service.count && !value.len; i++)
-			value = label_of(series, pyro->service.labels[i]);
-	return value;
-}
-
-static bool stands_for_service(const struct pyro_request *pyro, struct slice name)
-{
-	for (size_t i = 0; i < pyro->service.count; i++)
-		if (slice_equal(pyro->service.labels[i], name))
-			return true;
-	return false;
+	if (!slice_is(name, SERVICE_LABEL))
+		return label_of(series, name);
+	for (size_t i = 0; i < series->labels_count; i++)
+		service_consider(&service, series->labels[i].name, series->labels[i].value);
+	return service.name;
 }
 
 /* True if a stored series went into a line of the answer. */
 static bool is_in_line(const struct pyro_request *pyro, const struct query_series *series,
 		       const struct query_series *line)
 {
-	for (size_t i = 0; i < line->labels_count; i++)
-		if (!slice_equal(shown_label_of(pyro, series, line->labels[i].name),
-				 line->labels[i].value))
-			return false;
 	for (size_t i = 0; i < pyro->group_by_count; i++)
-		if (!stands_for_service(pyro, pyro->group_by[i]) &&
-		    !slice_equal(label_of(series, pyro->group_by[i]),
+		if (!slice_equal(shown_label_of(series, pyro->group_by[i]),
 				 label_of(line, pyro->group_by[i])))
 			return false;
 	return true;
@@ -332,7 +320,6 @@ static int select_series(struct selecting *selecting, struct query_request *quer
 	rc = query_request_series(query, &range, &selecting->set, err);
 	if (rc)
 		return rc;
-	service_name_fold(&pyro->service, &selecting->set);
 	if (pyro->exemplars == EXEMPLARS_INDIVIDUAL)
 		rc = find_examples(selecting, query, &range, err);
 	return rc;
