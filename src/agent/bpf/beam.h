@@ -13,6 +13,11 @@
  *
  *   48 89 ec     mov %rbp, %rsp
  *   49 8b 65 xx  mov stop(%r13), %rsp
+ *
+ * What the scheduler does of its own, such as collecting the garbage of the process that it has
+ * just stopped, returns to code that takes another process from it:
+ *
+ *   49 89 c5     mov %rax, %r13
  */
 #ifndef FIRN_AGENT_BPF_BEAM_H
 #define FIRN_AGENT_BPF_BEAM_H
@@ -21,6 +26,11 @@
 
 #define BEAM_FRAME_WORDS_MAX 128
 #define BEAM_TAG 3u
+
+/* A C function or more may be called before what restores the stack pointer from the Process, as
+ * all such code does at one place in it; farther away the other form may be that of another call.
+ */
+#define BEAM_FP_PEEK_BYTES 64u
 
 /* What calls C does so from one place in the scheduler's stack, just below its registers (rbx). */
 #define BEAM_BELOW_REGISTERS 4096u
@@ -35,19 +45,22 @@ static __always_inline __u8 beam_code(const struct walk *walk, __u32 at)
 	return ((const __u8 *)walk->beam.code)[at & (BEAM_PEEK_BYTES - 1)];
 }
 
-enum beam_restore { BEAM_NO_RESTORE = 256, BEAM_FROM_FP }; /* less: from the Process, at that */
+/* Less: from the Process, at that. */
+enum beam_restore { BEAM_NO_RESTORE = 256, BEAM_FROM_FP, BEAM_OF_SCHEDULER };
 
 /* Where the code at hand takes its stack pointer from, after the call. */
 WALK_APART __u32 beam_find_restore(struct walk *walk)
 {
 	if (walk_read(walk->beam.code, BEAM_PEEK_BYTES, walk->pc + walk->after_call))
 		return BEAM_NO_RESTORE;
+	if (beam_code(walk, 0) == 0x49 && beam_code(walk, 1) == 0x89 && beam_code(walk, 2) == 0xc5)
+		return BEAM_OF_SCHEDULER;
 	WALK_KEEP_LOOP
 	for (__u32 i = 0; i < BEAM_PEEK_BYTES - 4; i++) {
 		__u8 first = beam_code(walk, i), second = beam_code(walk, i + 1);
 		__u8 third = beam_code(walk, i + 2);
 
-		if (first == 0x48 && second == 0x89 && third == 0xec)
+		if (i < BEAM_FP_PEEK_BYTES && first == 0x48 && second == 0x89 && third == 0xec)
 			return BEAM_FROM_FP;
 		if (first == 0x49 && second == 0x8b && third == 0x65)
 			return beam_code(walk, i + 3);
@@ -73,8 +86,7 @@ static __always_inline enum stack_end beam_change_stack(struct walk *walk)
 	__u32 restore = beam_find_restore(walk);
 	__u64 ends[2] = { 0 }, running = 0; /* of the heap, and of the stack */
 
-	/* It is looking for a process to run. */
-	if (beam_find_process(walk, &running) && !running)
+	if (restore == BEAM_OF_SCHEDULER || (beam_find_process(walk, &running) && !running))
 		return STACK_COMPLETE;
 	if (restore == BEAM_FROM_FP && walk->fp_known) {
 		walk->sp = walk->fp;

@@ -25,7 +25,7 @@ struct walk_jvm {
 	__u64 words[2 * SAMPLE_USER_FRAMES_MAX];
 };
 
-#define BEAM_PEEK_BYTES 64u /* of code behind a call, a power of two */
+#define BEAM_PEEK_BYTES 256u /* of code behind a call, a power of two */
 
 /* Of frames of Erlang's code (beam.h). */
 struct walk_beam {

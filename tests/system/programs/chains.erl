@@ -30,7 +30,8 @@ run(Shape, Deadline) ->
                 exceptions -> exceptions(Deadline);
                 processes -> processes(Deadline);
                 bifs -> bifs(Deadline);
-                names -> names(Deadline)
+                names -> names(Deadline);
+                binaries -> binaries(Deadline)
             end,
     0.
 
@@ -106,3 +107,15 @@ hot_leaf(Deadline) ->
 
 spin(0, Sum) -> Sum;               % HOT
 spin(N, Sum) -> spin(N - 1, Sum + N band 7). % HOT
+
+%% Building a binary calls several C functions in a row, and garbage is collected between.
+binaries(Deadline) ->
+    build(Deadline, 0, <<"a binary of the heap">>),
+    binaries.
+
+build(Deadline, N, Part) ->
+    Whole = <<"name", N:32, Part/binary, 0:8, Part/binary>>,
+    case N rem 2000 == 0 andalso cpu() >= Deadline of
+        true -> Whole;
+        false -> build(Deadline, N + byte_size(Whole) - 48, Part)
+    end.
