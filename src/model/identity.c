@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/identity.h"
 
+#include <assert.h>
 #include <xxhash.h>
 
 #include "base/strbuf.h"
@@ -31,6 +32,7 @@ static void add_label_set(struct strbuf *out, const struct tables_view *view, ui
 {
 	const struct label_set *set = &view->label_sets[id];
 
+	assert(id < view->label_sets_count);
 	strbuf_add_varint(out, set->label_count);
 	for (uint32_t i = 0; i < set->label_count; i++) {
 		const struct label *label = &view->labels[set->label_first + i];
@@ -47,6 +49,7 @@ static void add_group(struct strbuf *out, const struct tables_view *view, uint32
 {
 	const struct group *group = &view->groups[id];
 
+	assert(id < view->groups_count);
 	add_text(out, view, group->name);
 	add_text(out, view, group->period_type);
 	add_text(out, view, group->period_unit);
@@ -72,6 +75,7 @@ struct identity identity_of_series(const struct tables_view *view, uint32_t seri
 {
 	struct strbuf bytes = { 0 };
 
+	assert(series < view->series_count);
 	add_group(&bytes, view, view->series[series].group);
 	add_label_set(&bytes, view, view->series[series].label_set);
 	return take(&bytes);
@@ -81,6 +85,7 @@ struct identity identity_of_label_set(const struct tables_view *view, uint32_t l
 {
 	struct strbuf bytes = { 0 };
 
+	assert(label_set < view->label_sets_count);
 	add_label_set(&bytes, view, label_set);
 	return take(&bytes);
 }
@@ -89,6 +94,7 @@ static void add_frame(struct strbuf *out, const struct tables_view *view, const 
 {
 	const struct frame identity = frame_identity(from), *frame = &identity;
 
+	assert(from->mapping_file < view->strings_count && from->build_id < view->strings_count);
 	strbuf_add_varint(out, frame->kind);
 	strbuf_add_varint(out, frame->flags);
 	strbuf_add_varint(out, frame->address);
@@ -104,6 +110,7 @@ void identity_of_stacks(const struct tables_view *view, struct identity *ret)
 {
 	struct strbuf bytes = { 0 };
 
+	assert(view->nodes_count > 0);
 	ret[0] = (struct identity){ 0, 0 };
 	for (uint32_t i = 1; i < view->nodes_count; i++) {
 		struct identity parent = ret[view->nodes[i].parent];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/profile_type.h"
 
+#include <assert.h>
+
 int profile_type_parse(struct slice text, struct profile_type *ret, struct err *err)
 {
 	struct slice parts[6] = { 0 }, rest = text;
@@ -37,6 +39,8 @@ struct profile_type profile_type_of(const struct tables_view *view, uint32_t gro
 	const struct group *g = &view->groups[group];
 	const struct column *c = &view->columns[g->column_first + column];
 
+	assert(group < view->groups_count);
+	assert(column < view->groups[group].column_count);
 	return (struct profile_type){
 		.name = tables_text(view, g->name),
 		.sample_type = tables_text(view, c->sample_type),

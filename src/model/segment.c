@@ -59,6 +59,7 @@ static uint32_t window_count(const struct segment *segment, uint32_t block)
 {
 	uint32_t rest = segment->view.reports_count - block * TABLES_BLOCK_REPORTS;
 
+	assert(block < segment->blocks_count);
 	return rest < TABLES_BLOCK_REPORTS ? rest : TABLES_BLOCK_REPORTS;
 }
 
@@ -94,6 +95,7 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 	struct segment_report *list =
 		segment_buffer_room(buffer, sizeof(*list) * TABLES_BLOCK_REPORTS);
 
+	assert(!segment->ops && want <= SEGMENT_MOMENTS);
 	for (uint32_t i = 0; i < count; i++)
 		list[i] = (struct segment_report){
 			.series = reports[i].series,
@@ -130,6 +132,7 @@ static void read_tables(const struct segment *segment, uint32_t block, enum segm
 
 static bool is_deleted(const struct segment *segment, const struct segment_report *report)
 {
+	assert(segment->deletions);
 	for (uint32_t i = 0; i < segment->deletions_count; i++) {
 		const struct segment_deletion *deletion = &segment->deletions[i];
 
@@ -203,6 +206,7 @@ static void heads_of_block(const struct segment_block *block, struct segment_buf
 	struct head_columns columns = heads_room(buffer, block->reports_count);
 	uint32_t runs = 0;
 
+	assert(block->reports || !block->reports_count);
 	for (uint32_t i = 0; i < block->reports_count; i++) {
 		const struct segment_report *report = &block->reports[i];
 
@@ -239,6 +243,7 @@ int segment_read_heads(const struct segment *segment, uint32_t block, struct seg
 	struct segment_block reports;
 	int rc;
 
+	assert(block < segment->blocks_count);
 	if (segment->ops && segment->ops->read_heads && !segment->deletions_count)
 		return segment->ops->read_heads(segment, block, buffer, ret, err);
 	rc = segment_read(segment, block, SEGMENT_HEADERS, buffer, &reports, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/selector.h"
 
+#include <assert.h>
 #include <ctype.h>
 
 #include "base/mem.h"
@@ -137,6 +138,7 @@ static int take_matcher(struct parser *p, struct matcher *ret)
 
 static int take_matchers(struct parser *p, struct selector *into)
 {
+	assert(into->matchers && into->matchers_count <= SELECTOR_MATCHERS_MAX);
 	while (!take(p, '}')) {
 		int rc;
 
@@ -249,6 +251,7 @@ void selector_format(struct strbuf *out, const struct selector *selector)
 					   [MATCH_REGEX] = "=~",
 					   [MATCH_NOT_REGEX] = "!~" };
 
+	assert(selector->matchers || !selector->matchers_count);
 	if (selector->has_type)
 		profile_type_format(out, &selector->type);
 	if (selector->has_type && !selector->matchers_count)
@@ -282,6 +285,7 @@ bool matcher_matches(const struct matcher *matcher, struct slice value)
 bool selector_matches(const struct selector *selector, const struct tables_view *view,
 		      uint32_t label_set)
 {
+	assert(label_set < view->label_sets_count);
 	for (size_t i = 0; i < selector->matchers_count; i++) {
 		const struct matcher *matcher = &selector->matchers[i];
 

@@ -184,6 +184,8 @@ static void prepare(struct stack_copier *copier)
 {
 	uint32_t nodes = copier->copy->from.nodes_count;
 
+	assert(copier->copy->from.nodes_count > 0);
+	assert(copier->index);
 	if (copier->nodes)
 		return;
 	hash_frames(copier);
@@ -195,6 +197,7 @@ static void prepare(struct stack_copier *copier)
 /* Puts a node on the list, unless it is there or known. Returns the new length of the list. */
 static uint32_t want(struct stack_copier *copier, uint32_t id, uint32_t count)
 {
+	assert(id < copier->copy->from.nodes_count);
 	if (copier->states[id] != STATE_UNKNOWN || copier->copy->nodes[id] != TABLES_FULL)
 		return count;
 	copier->states[id] = STATE_LISTED;
@@ -209,6 +212,7 @@ static uint32_t look_up(struct stack_copier *copier, uint32_t count)
 	const struct node *nodes = copier->copy->from.nodes;
 	uint32_t next = 0;
 
+	assert(count <= copier->copy->from.nodes_count);
 	for (uint32_t first = 0; first < count; first += GROUP) {
 		uint32_t group[GROUP], guesses[GROUP];
 		uint32_t size = count - first < GROUP ? count - first : GROUP;
@@ -260,6 +264,7 @@ static uint32_t copy_frame(struct stack_copier *copier, uint32_t id)
 	const struct hash_wide *hash = &copier->frames[id];
 	uint32_t made;
 
+	assert(id < copier->copy->from.frames_count);
 	if (copy->frames[id] != TABLES_FULL)
 		return copy->frames[id];
 	made = find(&copier->index->frames, hash);
@@ -278,6 +283,7 @@ static void make_node(struct stack_copier *copier, uint32_t id)
 	const struct node *node = &copy->from.nodes[id];
 	uint32_t made = find(&copier->index->nodes, &copier->nodes[id]);
 
+	assert(id < copier->copy->from.nodes_count);
 	if (made == IDMAP_NONE) {
 		made = tables_add_node(copy->into, copy->nodes[node->parent],
 				       copy_frame(copier, node->frame));
@@ -345,6 +351,7 @@ uint32_t stack_copier_node(struct stack_copier *copier, uint32_t id)
 	const struct tables_copy *copy = copier->copy;
 	uint32_t count = 0;
 
+	assert(id < copier->copy->from.nodes_count);
 	prepare(copier);
 	for (uint32_t at = id; copy->nodes[at] == TABLES_FULL; at = copy->from.nodes[at].parent) {
 		copy->nodes[at] = find(&copier->index->nodes, &copier->nodes[at]);

@@ -269,6 +269,16 @@ void binaries_sweep(struct binaries *binaries, int64_t now_ns)
 	metric_set(&procs_binaries, (int64_t)kept);
 }
 
+void binaries_check(const struct binaries *binaries)
+{
+	size_t pinned = binaries->news_count;
+
+	assert(binaries->count <= BINARIES_MAX);
+	for (size_t i = 0; i < binaries->count; i++)
+		pinned += binaries->items[i]->fd >= 0;
+	assert(pinned == binaries->pinned);
+}
+
 void binaries_add_news(struct binaries *binaries, const char *build_id, const char *path, int fd)
 {
 	struct binary_news news = { .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };

@@ -113,6 +113,9 @@ void binaries_add_frame(struct binaries *binaries, struct binary *binary);
  */
 void binaries_sweep(struct binaries *binaries, int64_t now_ns);
 
+/* Aborts when the count of pinned files is not that of the files that are open. */
+void binaries_check(const struct binaries *binaries);
+
 /* Announces a file that no process maps: the kernel's. The descriptor stays the caller's. */
 void binaries_add_news(struct binaries *binaries, const char *build_id, const char *path, int fd);
 

@@ -233,6 +233,36 @@ bool mapping_is_generated(const struct mapping *mapping)
 	return binary && binary->opened && !binary->elf;
 }
 
+static void check_mappings(const struct space *space)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < space->count; i++) {
+		const struct mapping *mapping = &space->mappings[i];
+
+		assert(mapping->start >= last && mapping->start < mapping->end);
+		assert(!mapping->binary || mapping->kind == MAPPING_FILE);
+		assert(!mapping->binary || mapping->binary->references > 0);
+		last = mapping->end;
+	}
+}
+
+void spaces_check(const struct spaces *spaces)
+{
+	size_t bytes = 0;
+
+	assert(!spaces->pending_count);
+	for (size_t i = 0; i < spaces->count; i++) {
+		const struct space *space = spaces->items[i];
+
+		assert(space->index == i);
+		assert(space->count <= SPACE_MAPPINGS_MAX);
+		check_mappings(space);
+		bytes += space_bytes(space);
+	}
+	assert(bytes == spaces->bytes);
+}
+
 void spaces_sweep(struct spaces *spaces, int64_t now_ns)
 {
 	size_t kept = 0;

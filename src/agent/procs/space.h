@@ -91,4 +91,7 @@ bool mapping_is_elf(const struct mapping *mapping, uint64_t address);
 /* Frees lists without references. Indexes change. */
 void spaces_sweep(struct spaces *spaces, int64_t now_ns);
 
+/* Aborts when lists are out of order, not where their index says, or counted wrong. */
+void spaces_check(const struct spaces *spaces);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/procs/tracker.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <time.h>
 
@@ -549,6 +550,26 @@ static size_t drop(struct tracker *tracker, int64_t now_ns)
 	return kept;
 }
 
+static void check_list(const struct spaces *spaces, const struct space *space)
+{
+	assert(!space || (space->references > 0 && space->index < spaces->count));
+	assert(!space || spaces->items[space->index] == space);
+}
+
+void tracker_check(const struct tracker *tracker)
+{
+	assert(tracker->count <= TRACKER_PROCESSES_MAX);
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct process *process = tracker->items[i];
+
+		check_list(&tracker->spaces, process->space);
+		for (size_t j = 0; j < PROCESS_PAST_MAX; j++)
+			check_list(&tracker->spaces, process->past[j].space);
+	}
+	spaces_check(&tracker->spaces);
+	binaries_check(&tracker->binaries);
+}
+
 void tracker_sweep(struct tracker *tracker, int64_t now_ns)
 {
 	if (tracker->count)
@@ -567,4 +588,5 @@ void tracker_sweep(struct tracker *tracker, int64_t now_ns)
 	tracker->wait_left_ns = WAIT_PER_WINDOW_NS;
 	spaces_sweep(&tracker->spaces, now_ns);
 	binaries_sweep(&tracker->binaries, now_ns);
+	tracker_check(tracker);
 }

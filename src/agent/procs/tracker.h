@@ -106,4 +106,7 @@ const struct space *tracker_space(const struct tracker *tracker, uint32_t index,
 /* Forgets images that have ended, and some more when over the bounds. Indexes change. */
 void tracker_sweep(struct tracker *tracker, int64_t now_ns);
 
+/* Aborts when images, lists and binaries contradict one another; a sweep ends with it. */
+void tracker_check(const struct tracker *tracker);
+
 #endif

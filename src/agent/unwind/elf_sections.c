@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/elf_sections.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <stdlib.h>
 
@@ -203,6 +204,7 @@ int elf_layout_read(int fd, struct slice image, const char *name, struct elf_lay
 	struct elf_range whole = { 0 };
 	int status;
 
+	assert(fd >= 0 || image.data);
 	*ret = (struct elf_layout){ 0 };
 	status = fd < 0 ? elf_parse_info(image, name, &ret->info, err)
 			: elf_read_info(fd, name, &ret->info, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/known_binaries.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ uint32_t known_add(struct known_binaries *known, const struct file_key *key)
 	struct known_binary *binary = mem_new(struct known_binary);
 	uint32_t id = known->free_hint;
 
+	assert(known->free_hint <= UNWIND_BINARIES_MAX);
 	assert(known->count < UNWIND_BINARIES_MAX);
 	while (known->items[id])
 		id++;
@@ -81,6 +83,7 @@ uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *re
 {
 	uint32_t count = 0;
 
+	assert(known->count <= UNWIND_BINARIES_MAX);
 	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
 		const struct known_binary *binary = known->items[id];
 
@@ -93,6 +96,8 @@ uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *re
 
 void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t count)
 {
+	assert(count <= known->count);
+	assert(ids || !count);
 	for (uint32_t i = 0; i < count; i++) {
 		free_binary(known->items[ids[i]]);
 		known->items[ids[i]] = NULL;
@@ -103,6 +108,21 @@ void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t co
 	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++)
 		if (known->items[id])
 			idmap_add(&known->map, hash_of(&known->items[id]->key), id);
+	known_check(known);
+}
+
+void known_check(const struct known_binaries *known)
+{
+	uint32_t count = 0;
+
+	for (uint32_t id = 0; id < UNWIND_BINARIES_MAX; id++) {
+		const struct known_binary *binary = known->items[id];
+
+		assert(binary || id >= known->free_hint);
+		assert(!binary || binary->fd < 0 || binary->state == UNWIND_WAITING);
+		count += !!binary;
+	}
+	assert(count == known->count);
 }
 
 bool known_is_settled(const struct known_binary *binary, int64_t now_ns)

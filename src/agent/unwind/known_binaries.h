@@ -50,6 +50,9 @@ uint32_t known_add(struct known_binaries *known, const struct file_key *key); /*
 uint32_t known_list_forgettable(const struct known_binaries *known, uint32_t *ret_ids);
 void known_forget(struct known_binaries *known, const uint32_t *ids, uint32_t count);
 
+/* Aborts when the count, the hint or the state of a binary is not what they promise. */
+void known_check(const struct known_binaries *known);
+
 /* True if there is nothing to do for it now: see unwind_loader_is_known. */
 bool known_is_settled(const struct known_binary *binary, int64_t now_ns);
 bool known_is_vdso(const struct known_binary *binary);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/loader.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <elf.h>
 #include <pthread.h>
@@ -137,6 +138,8 @@ static void enqueue(struct unwind_loader *loader, uint32_t id, int fd, const cha
 {
 	struct known_binary *binary = loader->known.items[id];
 
+	assert(loader->queue_count < UNWIND_QUEUE_MAX);
+	assert(id < UNWIND_BINARIES_MAX);
 	binary->state = UNWIND_WAITING;
 	binary->fd = fd;
 	loader->pinned += fd >= 0;
@@ -194,6 +197,7 @@ static struct known_binary *find_in_map(struct unwind_loader *loader, uint32_t i
 {
 	struct known_binary *binary;
 
+	assert(id < UNWIND_BINARIES_MAX);
 	lock_take(&loader->lock);
 	binary = loader->known.items[id];
 	if (binary && !binary->is_in_map)
@@ -239,6 +243,7 @@ static void remove_table(struct unwind_loader *loader, uint32_t id)
 {
 	struct known_binary *binary = loader->known.items[id];
 
+	assert(id < UNWIND_BINARIES_MAX);
 	binary->is_in_map = false;
 	table_placer_remove(&loader->placer, &binary->key, owner_of(id));
 	metric_add(&unwind_tables, -(binary->state == UNWIND_LOADED));
@@ -249,8 +254,10 @@ static void remove_table(struct unwind_loader *loader, uint32_t id)
 static void evict(void *context, uint32_t owner)
 {
 	struct unwind_loader *loader = context;
-	struct known_binary *binary = loader->known.items[owner - 1];
+	struct known_binary *binary;
 
+	assert(owner != TABLE_OWNER_NONE);
+	binary = loader->known.items[owner - 1];
 	remove_table(loader, owner - 1);
 	lock_take(&loader->lock);
 	binary->state = UNWIND_EVICTED;
@@ -512,6 +519,7 @@ static bool wait_for_work(struct unwind_loader *loader)
 {
 	bool paused = false;
 
+	assert(loader->queue_count <= UNWIND_QUEUE_MAX);
 	lock_assert_held(&loader->lock);
 	while (!atomic_load(&loader->stop)) {
 		int64_t now_ns = clock_monotonic_ns();
@@ -553,6 +561,7 @@ static struct job take_job(struct unwind_loader *loader)
 		.missing = binary->missing,
 	};
 
+	assert(loader->queue_count > 0);
 	if (known_is_vdso(binary))
 		job.request.image = vdso_image();
 	binary->fd = -1;
@@ -608,6 +617,7 @@ size_t unwind_loader_describe(struct unwind_loader *loader, struct unwind_binary
 {
 	size_t count = 0;
 
+	assert(ret || !max);
 	lock_take(&loader->lock);
 	for (uint32_t id = 0; count < max && id < UNWIND_BINARIES_MAX; id++)
 		if (loader->known.items[id])
@@ -754,6 +764,7 @@ void unwind_loader_free(struct unwind_loader *loader)
 	metrics_remove_collector(&loader->missing);
 	if (loader->started)
 		stop_thread(loader);
+	known_check(&loader->known);
 	take_back_gauges(loader);
 	known_binaries_free(&loader->known);
 	table_chunks_fini(&loader->placer.chunks);

@@ -5,6 +5,7 @@
  */
 #include "agent/unwind/plt_rows.h"
 
+#include <assert.h>
 #include <elf.h>
 
 #define X86_FIRST_PUSHED_AT 6 /* pushq GOT+8(%rip) */
@@ -82,6 +83,7 @@ int plt_rows(uint16_t machine, enum plt_form form, uint64_t start,
 	int8_t pushed_at = form == PLT_X86_LAZY ? X86_PUSHED_AT : X86_IBT_PUSHED_AT;
 	int status;
 
+	assert(sink->row);
 	switch (form) {
 	case PLT_X86_LAZY:
 	case PLT_X86_LAZY_IBT:

@@ -101,6 +101,7 @@ static int write_at(struct segment_writer *writer, uint64_t at, const void *byte
 {
 	size_t done = 0;
 
+	assert(len <= TABLE_CHUNK_BYTES && writer->fd >= 0);
 	while (done < len) {
 		ssize_t put = pwrite(writer->fd, (const char *)bytes + done, len - done,
 				     (off_t)(at + done));
@@ -129,6 +130,7 @@ static uint32_t intern(struct segment_writer *writer, const struct unwind_rule *
 	uint64_t hash = hash_bytes(rule, sizeof(*rule));
 	uint32_t id = idmap_find(&writer->rule_ids, hash, is_rule, writer, rule);
 
+	assert(writer->rules_count <= writer->rules_capacity);
 	if (id != IDMAP_NONE)
 		return id;
 	mem_grow(writer->rules, writer->rules_count, writer->rules_capacity);
@@ -153,6 +155,7 @@ static struct unwind_rule rule_of(const struct segment_writer *writer, uint32_t 
 
 static void count_row(struct segment_writer *writer, uint32_t at)
 {
+	assert(writer->is_open);
 	for (uint32_t i = 0; i < SHIFTS; i++) {
 		struct bucket_size *size = &writer->sizes[i];
 		uint32_t shift = TABLE_BUCKET_SHIFT_MIN + i, bucket = at >> shift;
@@ -175,6 +178,9 @@ static void add_row(struct segment_writer *writer, uint32_t at, const struct unw
 {
 	uint32_t code = code_of(writer, rule);
 
+	assert(writer->is_open);
+	assert(writer->rows_count <= writer->rows_capacity);
+	assert(!writer->rows_count || at >= writer->rows[writer->rows_count - 1].at);
 	mem_grow(writer->rows, writer->rows_count, writer->rows_capacity);
 	writer->rows[writer->rows_count++] = (struct coded_row){ at, code };
 	writer->last_rule = *rule;
@@ -230,6 +236,7 @@ static bool has_room(const struct segment_writer *writer)
 static void open_segment(struct segment_writer *writer, uint32_t block,
 			 const struct unwind_rule *rule)
 {
+	assert(!writer->is_open);
 	if (writer->header.segments_count == TABLE_SEGMENTS_MAX) {
 		writer->is_full = true;
 		return;
@@ -249,6 +256,7 @@ static uint32_t fill_line(uint32_t *image, uint32_t line, uint32_t start_rule, u
 	uint32_t *words = image + (size_t)line * TABLE_LINE_WORDS;
 	uint32_t near = count <= TABLE_LINE_ROWS_MAX ? count : TABLE_LINE_ROWS_MAX - 1;
 
+	assert(rows || !count);
 	words[0] = TABLE_ROW(count - near, start_rule);
 	for (uint32_t i = 0; i < TABLE_LINE_ROWS_MAX; i++)
 		words[1 + i] =
@@ -266,6 +274,7 @@ static uint32_t fill_lines(struct segment_writer *writer, uint32_t shift, uint32
 {
 	uint32_t rule = 0, row = 0, far_first = lines * TABLE_LINE_WORDS, far_at = far_first;
 
+	assert(rows_count <= writer->rows_count);
 	for (uint32_t line = 0; line < lines; line++) {
 		const uint64_t start = (uint64_t)line << shift, end = start + (1u << shift);
 		uint32_t first;
@@ -295,6 +304,8 @@ static int close_segment(struct segment_writer *writer, uint32_t end_block, uint
 	struct table_segment place;
 	int status;
 
+	assert(writer->is_open);
+	assert(rows_count <= writer->rows_count);
 	if (!writer->image)
 		writer->image = mem_calloc(1, TABLE_CHUNK_BYTES);
 	*segment = (struct table_file_segment){
@@ -438,6 +449,7 @@ int segment_writer_finish(struct segment_writer *writer, uint64_t end_offset, ui
 	struct table_file_header *header = &writer->header;
 	int status = 0;
 
+	assert(writer->header.segments_count <= TABLE_SEGMENTS_MAX);
 	if (writer->has_pending && writer->pending.offset < end_offset)
 		status = add_pending(writer, err);
 	if (!status && end_offset % TABLE_BLOCK_BYTES && writer->is_open)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_build.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "agent/unwind/segment_writer.h"
@@ -68,6 +69,7 @@ static int put_function(struct build *build, enum table_source source,
 	struct unwind_row_sink sink = { take_row, build };
 	int status;
 
+	assert(source < TABLE_SOURCES);
 	build->from = build->at;
 	build->to = to;
 	build->has_rule = false;
@@ -86,6 +88,7 @@ static const struct source_function *next_of(struct build *build, int source)
 		unwind_sources_list(build->sources, (enum table_source)source);
 	size_t *next = &build->next[source];
 
+	assert(source >= 0 && source < TABLE_SOURCES);
 	while (*next < list->count &&
 	       (uint64_t)list->functions[*next].start + list->functions[*next].length <= build->at)
 		(*next)++;
@@ -146,6 +149,7 @@ static int finish(struct build *build)
 	uint32_t sources = 0;
 	int status;
 
+	assert(build->writer);
 	for (int i = 0; i < TABLE_SOURCES; i++)
 		sources |= stats->functions[i] ? 1u << i : 0;
 	status = segment_writer_finish(build->writer, end - end % TABLE_BLOCK_BYTES,
@@ -183,6 +187,7 @@ int table_build(const struct table_input *input, int out_fd, const struct table_
 	struct build build = { .input = input, .stats = &stats, .err = err ? err : &own_err };
 	int status;
 
+	assert(out_fd >= 0);
 	if (limits)
 		build.limits = *limits;
 	set_defaults(&build.limits);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_cache.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,7 @@ static void list_file(struct table_cache *cache, struct listing *listing, const 
 	bool is_draft = !strncmp(name, DRAFT_PREFIX, strlen(DRAFT_PREFIX));
 	struct stat stat;
 
+	assert(listing->count <= listing->capacity);
 	if (!is_draft && (name[0] == '.' || !has_suffix(name)))
 		return;
 	if (fstatat(cache->folder_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || !is_ours(&stat))
@@ -159,6 +161,7 @@ static int make_room(struct table_cache *cache, struct err *err)
 	uint64_t keep_bytes;
 	int code = list(cache, &listing, err);
 
+	assert(cache->folder_fd >= 0);
 	keep_bytes = listing.bytes > cache->max_bytes ? cache->max_bytes - cache->max_bytes / 8
 						      : cache->max_bytes;
 	if (listing.bytes > keep_bytes)
@@ -243,6 +246,7 @@ int table_cache_find(struct table_cache *cache, const char *name, int *ret_fd, s
 	int fd = openat(cache->folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat stat;
 
+	assert(cache->folder_fd >= 0);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "open cached table \"%s\": there is none", name);
 	if (fd < 0)
@@ -262,6 +266,7 @@ int table_cache_create(struct table_cache *cache, struct table_cache_draft *ret,
 	struct table_cache_draft draft;
 	uint64_t number; /* not the pid: it may be another agent's in its own namespace */
 
+	assert(cache->folder_fd >= 0);
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return err_set_errno(err, errno, "name a cache file");
 	snprintf(draft.name, sizeof(draft.name), DRAFT_PREFIX "%016" PRIx64, number);
@@ -279,6 +284,7 @@ int table_cache_publish(struct table_cache *cache, struct table_cache_draft *dra
 	struct stat stat;
 	int code;
 
+	assert(draft->fd >= 0 && name[0]);
 	if (fstat(draft->fd, &stat) ||
 	    renameat(cache->folder_fd, draft->name, cache->folder_fd, name)) {
 		code = err_set_errno(err, errno, "name cached table \"%s\"", name);
@@ -298,6 +304,7 @@ void table_cache_remove(struct table_cache *cache, const char *name)
 {
 	struct stat stat;
 
+	assert(cache->folder_fd >= 0);
 	if (fstatat(cache->folder_fd, name, &stat, AT_SYMLINK_NOFOLLOW) ||
 	    unlinkat(cache->folder_fd, name, 0))
 		return;

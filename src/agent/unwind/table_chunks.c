@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_chunks.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ static int make_chunk(int outer_fd, uint32_t index, int *ret_fd, struct err *err
 	int code, fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "firn_chunk", sizeof(uint32_t),
 				      TABLE_CHUNK_BYTES, 1, &options);
 
+	assert(index < TABLE_CHUNKS_MAX);
 	if (fd < 0)
 		return err_set_errno(err, errno, "make a chunk for unwind tables");
 	if (bpf_map_update_elem(outer_fd, &index, &fd, BPF_ANY)) {
@@ -61,6 +63,8 @@ int table_chunks_add(struct table_chunks *chunks, struct err *err)
 	uint32_t index = chunks->count;
 	int code, fd = -1;
 
+	assert(chunks->max <= TABLE_CHUNKS_MAX);
+	assert(chunks->count <= chunks->max);
 	if (index >= chunks->max)
 		return err_set(err, ERR_LIMIT, "add a chunk for unwind tables: %u is the most",
 			       chunks->max);
@@ -79,6 +83,7 @@ int table_chunks_add(struct table_chunks *chunks, struct err *err)
 bool table_chunks_find_free(const struct table_chunks *chunks, uint32_t pages,
 			    struct table_place *ret)
 {
+	assert(chunks->count <= chunks->max);
 	for (uint32_t i = 0; i < chunks->count; i++) {
 		const uint32_t *owners = chunks->chunks[i]->owners;
 		uint32_t run = 0;
@@ -110,6 +115,7 @@ bool table_chunks_find_used(const struct table_chunks *chunks, uint32_t pages,
 {
 	int64_t best_ns = INT64_MAX;
 
+	assert(chunks->count <= chunks->max);
 	for (uint32_t i = 0; i < chunks->count; i++) {
 		const uint32_t *owners = chunks->chunks[i]->owners;
 
@@ -129,6 +135,7 @@ uint64_t table_chunks_pages_to_be_had(const struct table_chunks *chunks, const i
 {
 	uint64_t pages = (uint64_t)(chunks->max - chunks->count) * TABLE_CHUNK_PAGES;
 
+	assert(chunks->count <= chunks->max);
 	for (uint32_t i = 0; i < chunks->count; i++) {
 		const uint32_t *owners = chunks->chunks[i]->owners;
 
@@ -143,6 +150,9 @@ void table_chunks_take(struct table_chunks *chunks, const struct table_place *pl
 {
 	uint32_t *owners = chunks->chunks[place->chunk]->owners + place->page;
 
+	assert(place->chunk < chunks->count);
+	assert(place->page + place->pages <= TABLE_CHUNK_PAGES);
+	assert(owner != TABLE_OWNER_NONE);
 	for (uint32_t i = 0; i < place->pages; i++) {
 		assert(owners[i] == TABLE_OWNER_NONE);
 		owners[i] = owner;
@@ -152,6 +162,8 @@ void table_chunks_take(struct table_chunks *chunks, const struct table_place *pl
 uint32_t table_chunks_owner(const struct table_chunks *chunks, const struct table_place *place,
 			    uint32_t page)
 {
+	assert(place->chunk < chunks->count);
+	assert(page < place->pages && place->page + page < TABLE_CHUNK_PAGES);
 	return chunks->chunks[place->chunk]->owners[place->page + page];
 }
 
@@ -169,6 +181,8 @@ int table_chunks_write(struct table_chunks *chunks, const struct table_place *pl
 	size_t room = (size_t)place->pages * TABLE_PAGE_BYTES;
 	void *to;
 
+	assert(place->chunk < chunks->count);
+	assert(place->page + place->pages <= TABLE_CHUNK_PAGES);
 	assert(bytes.len <= room);
 	to = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, chunks->chunks[place->chunk]->fd,
 		  (off_t)place->page * TABLE_PAGE_BYTES);
@@ -183,6 +197,7 @@ int table_chunks_wait_readers(struct table_chunks *chunks, struct err *err)
 {
 	uint32_t index = 0;
 
+	assert(chunks->count <= chunks->max);
 	if (!chunks->count)
 		return 0;
 	/*

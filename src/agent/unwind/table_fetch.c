@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_fetch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -113,6 +114,7 @@ static int build_in_cache(struct table_fetch *fetch, const struct table_request 
 	int code = table_cache_create(fetch->cache, &draft, err);
 	struct err publish_err;
 
+	assert(fetch->cache);
 	if (code)
 		return code;
 	code = build(fetch, request, draft.fd, found, err);

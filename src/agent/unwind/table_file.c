@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -203,6 +204,7 @@ int table_image_load(const struct table_file *file, uint32_t segment, struct tab
 	struct table_segment place = table_file_place(&image.segment, 0, 0);
 	int status;
 
+	assert(segment < file->header.segments_count);
 	image.bytes = mem_calloc(1, image.segment.image_bytes);
 	image.words = image.bytes;
 	image.rules = (const struct unwind_rule *)((const char *)image.bytes + place.rules_at);
@@ -273,6 +275,7 @@ int table_file_open(int fd, const char *name, struct table_file *ret, struct err
 	struct table_file file = { .fd = fd, .name = name };
 	struct stat st;
 
+	assert(fd >= 0);
 	if (fstat(fd, &st))
 		return err_set_errno(err, errno, "stat \"%s\"", name);
 	return check_all(&file, (uint64_t)st.st_size, ret, err);
@@ -320,6 +323,7 @@ bool table_image_find(const struct table_image *image, uint64_t offset, struct u
 	uint32_t in_bucket = at & ((1u << segment->bucket_shift) - 1), row, far;
 	const uint32_t *words;
 
+	assert(image->words && image->rules);
 	if (at >> TABLE_BLOCK_SHIFT >= segment->blocks)
 		return false;
 	words = image->words + (at >> segment->bucket_shift) * TABLE_LINE_WORDS;
@@ -359,6 +363,7 @@ int table_image_walk(const struct table_image *image,
 	struct row_walk walk = { image, row, context, UINT32_MAX };
 	int status = 0;
 
+	assert(image->words && image->rules);
 	for (uint64_t line = 0; !status && line < lines_of(segment); line++) {
 		const uint32_t *words = image->words + line * TABLE_LINE_WORDS;
 		uint64_t base = ((uint64_t)segment->first_block << TABLE_BLOCK_SHIFT) +

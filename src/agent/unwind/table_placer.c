@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/table_placer.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 
@@ -10,6 +11,8 @@
 
 static void evict_from(struct table_placer *placer, const struct table_place *place)
 {
+	assert(place->chunk < placer->chunks.count);
+	assert(placer->evict);
 	for (uint32_t page = 0; page < place->pages; page++) {
 		uint32_t owner = table_chunks_owner(&placer->chunks, place, page);
 
@@ -68,6 +71,7 @@ uint64_t table_placer_bytes(const struct table_file *file)
 {
 	uint64_t pages = 0;
 
+	assert(file->header.segments_count <= TABLE_SEGMENTS_MAX);
 	for (uint32_t i = 0; i < file->header.segments_count; i++)
 		pages += pages_of(&file->header.segments[i]);
 	return pages * TABLE_PAGE_BYTES;
@@ -79,6 +83,7 @@ static int find_places(struct table_placer *placer, uint32_t owner, const struct
 	uint64_t bytes = table_placer_bytes(file);
 	int code = 0;
 
+	assert(file->header.segments_count <= TABLE_SEGMENTS_MAX);
 	if (bytes > (uint64_t)placer->chunks.max * TABLE_CHUNK_BYTES)
 		return err_set(err, ERR_LIMIT,
 			       "no room for its unwind table: it takes %llu KiB, and all together "
@@ -119,6 +124,7 @@ static int copy_segment(struct table_placer *placer, const struct table_file *fi
 	struct table_image image;
 	int code = table_image_load(file, segment, &image, err);
 
+	assert(segment < file->header.segments_count);
 	if (code)
 		return code;
 	code = table_chunks_write(&placer->chunks, place,
@@ -147,6 +153,8 @@ int table_placer_put(struct table_placer *placer, const struct file_key *key, ui
 	struct binary_tables value = { .segments_count = file->header.segments_count };
 	int code = find_places(placer, owner, file, places, err);
 
+	assert(owner != TABLE_OWNER_NONE);
+	assert(file->header.segments_count <= TABLE_SEGMENTS_MAX);
 	if (code == -ERR_NO_MEMORY || code == -ERR_LIMIT)
 		metric_add(&unwind_refused_room, 1);
 	if (!code)
@@ -174,6 +182,7 @@ int table_placer_put_missing(struct table_placer *placer, const struct file_key 
 
 void table_placer_remove(struct table_placer *placer, const struct file_key *key, uint32_t owner)
 {
+	assert(owner != TABLE_OWNER_NONE);
 	bpf_map_delete_elem(placer->tables_fd, key);
 	for (uint32_t i = 0; placer->space_versions && i < SPACE_VERSIONS; i++)
 		__atomic_add_fetch(&placer->space_versions[i], SPACE_VERSION_STEP,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/unwind_sources.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static void sort_small(struct source_function *functions, size_t count)
 /* By the key's bits, highest first: in place, and no order of the input makes it slow. */
 static void sort(struct source_function *functions, size_t count, int bit)
 {
+	assert(functions || !count);
 	while (count > SORT_SMALL && bit >= 0) {
 		size_t low = 0, high = count;
 
@@ -147,6 +149,7 @@ static void finish_list(struct unwind_sources *sources, enum table_source source
 	struct source_function *functions = list->functions;
 	size_t kept = 0;
 
+	assert(source < TABLE_SOURCES);
 	if (!is_sorted(list))
 		sort(functions, list->count, 63);
 	for (size_t i = 0; i < list->count; i++) {
@@ -340,6 +343,7 @@ static size_t first_behind(const struct source_list *list, uint64_t offset)
 {
 	size_t low = 0, high = list->count;
 
+	assert(list->functions || !list->count);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct source_function *function = &list->functions[middle];
@@ -558,6 +562,7 @@ int unwind_sources_rows(struct unwind_sources *sources, enum table_source source
 	struct unwind_row_sink by_address = { give_by_offset, &shift };
 	uint64_t address = 0;
 
+	assert(source < TABLE_SOURCES);
 	elf_offset_to_address(&sources->layout.info, function->start, &address);
 	shift.bias = address - function->start;
 	switch (source) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/query.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "server/query/shape/collapse.h"
 #include "server/query/index/indexed.h"
@@ -16,6 +18,7 @@ static struct slice join(struct arena *arena, const struct slice *parts, size_t 
 	struct strbuf text = { 0 };
 	struct slice united;
 
+	assert(parts || !count);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			strbuf_add_byte(&text, ',');
@@ -73,6 +76,7 @@ static int describe_groups(struct tree *tree, const struct selection *selection,
 	size_t names_count = params->group_by_count;
 	struct arena *arena = &tree->arena;
 
+	assert(selection->groups.count <= selection->groups.capacity);
 	tree->groups = arena_new_array(arena, struct slice, groups->count);
 	tree->group_names = arena_new_array(arena, struct slice, names_count);
 	tree->group_values = arena_new_array(arena, struct slice, groups->count * names_count);
@@ -158,6 +162,7 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	struct filter_apply applied;
 	int rc = name_begin(&names, work, source->resolver, &tree->arena, err);
 
+	assert(!merge->tries_count || merge->tries);
 	if (selection->params->limits.names_until_ns)
 		names.wait_until_ns = selection->params->limits.names_until_ns;
 	names.demangle = selection->params->demangle;
@@ -184,12 +189,15 @@ static int build(struct tree *tree, struct work *work, const struct query_source
 	name_end(&names);
 	if (!rc && tree->arena.over_budget)
 		rc = work_over_budget(work, err);
+	if (!rc && !tree->rows)
+		tree_check(tree);
 	return rc;
 }
 
 /* The answer's memory goes on to count when the work's does not. */
 static void keep_in_pool(struct tree *tree, struct query_pool *pool)
 {
+	assert(!tree->pool && !tree->pooled_bytes);
 	if (!pool)
 		return;
 	tree->pool = pool;
@@ -242,6 +250,8 @@ static int try_tree(const struct query_source *source, const struct query_params
 	struct tree *tree;
 	int rc;
 
+	assert(params->selector && params->selector->has_type);
+	assert(params->group_by_count <= QUERY_GROUP_BY_MAX);
 	work_begin(&work, &params->limits);
 	tree = mem_new(struct tree);
 	arena_init(&tree->arena, work.limit_bytes);
@@ -267,6 +277,9 @@ int query_tree(const struct query_source *source, const struct query_params *par
 	bool indexes = true;
 	int rc;
 
+	assert(source->segments || !source->segments_count);
+	assert(params->spans || !params->spans_count);
+	assert(params->links || !params->links_count);
 	if (!params->selector->has_type)
 		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
 	if (params->group_by_count > QUERY_GROUP_BY_MAX)
@@ -310,6 +323,8 @@ static int join_trie(struct work *work, const struct merge_trie *from, uint32_t 
 	struct accumulate_sum *sums = arena_new_array(&work->arena, struct accumulate_sum, count);
 	int rc;
 
+	assert(from->values || !from->values_count);
+	assert(group < 2);
 	if (!sums)
 		return work_over_budget(work, err);
 	for (size_t i = 0; i < count; i++)
@@ -360,6 +375,7 @@ static void describe_base(struct tree *tree, const struct side *base)
 {
 	struct strbuf text = { 0 };
 
+	assert(base->params && base->params->selector);
 	selector_format(&text, base->params->selector);
 	tree->base_query = arena_copy(&tree->arena, strbuf_slice(&text));
 	strbuf_free(&text);
@@ -423,6 +439,7 @@ int query_diff(const struct query_source *base_source, const struct query_params
 	bool again;
 	int rc;
 
+	assert(base->selector && params->selector);
 	if (!params->selector->has_type || !base->selector->has_type)
 		return err_set(err, ERR_INVALID, "query: the selector names no profile type");
 	if (params->group_by_count || base->group_by_count)

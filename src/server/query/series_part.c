@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/series_part.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "model/tables.h"
 #include "server/query/query.h"
@@ -16,6 +18,7 @@ uint64_t series_part_id(const struct query_series *series)
 {
 	uint64_t id = 0;
 
+	assert(series->labels || !series->labels_count);
 	for (size_t i = 0; i < series->labels_count; i++)
 		id = add_label(id, series->labels[i].name, series->labels[i].value);
 	return id;
@@ -25,6 +28,7 @@ static uint64_t id_of_set(const struct tables_view *view, const struct label_set
 {
 	uint64_t id = 0;
 
+	assert(set->label_first + set->label_count <= view->labels_count);
 	for (uint32_t i = 0; i < set->label_count; i++) {
 		const struct label *label = &view->labels[set->label_first + i];
 
@@ -39,6 +43,8 @@ bool series_part_has(const struct series_part *part, const struct tables_view *v
 	uint64_t id = id_of_set(view, &view->label_sets[label_set]);
 	size_t low = 0, high = part->ids_count;
 
+	assert(label_set < view->label_sets_count);
+	assert(!part->parts || part->part < part->parts);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/team.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -39,6 +40,7 @@ static uint32_t share_of(const struct work *work, uint32_t teams)
 {
 	uint32_t share = cpus_count() / (teams ? teams : 1);
 
+	assert(work->shared);
 	if (work->shared->threads_max)
 		share = work->shared->threads_max;
 	if (share > THREADS_MAX)
@@ -75,6 +77,7 @@ static const struct member *first_failed(const struct member *members, uint32_t 
 {
 	const struct member *first = NULL;
 
+	assert(count >= 1 && count <= THREADS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct member *member = &members[i];
 
@@ -106,6 +109,9 @@ static int run_together(struct work *work, uint32_t threads, struct team *team, 
 	const struct member *failed;
 	uint32_t started = 1;
 
+	assert(threads >= 2 && threads <= THREADS_MAX);
+	assert(threads - 1 <= work->crew_count);
+	assert(team->step && team->shared == work->shared);
 	for (uint32_t i = 0; i < threads; i++)
 		members[i] = (struct member){ .team = team,
 					      .work = i ? &work->crew[i - 1] : work,
@@ -134,6 +140,7 @@ int team_run(struct work *work, size_t count, uint64_t cost, team_step_f *step, 
 	uint32_t threads = 1;
 	int rc;
 
+	assert(work->shared);
 	if (count < 2 || (cost < TEAM_COST_MIN && work->shared->threads_max < 2))
 		return run_alone(work, count, step, context, err);
 	threads = share_of(work, atomic_fetch_add(&teams_running, 1) + 1);

@@ -32,6 +32,8 @@ void work_begin(struct work *work, const struct query_limits *limits)
 
 void work_begin_crew(struct work *work, size_t count)
 {
+	assert(count > 0);
+	assert(work->shared == &work->own_shared);
 	if (work->crew)
 		return;
 	work->crew = mem_new_array(struct work, count);
@@ -47,6 +49,9 @@ void work_end(struct work *work)
 {
 	size_t used;
 
+	assert(work->shared);
+	assert(work->maps_count <= WORK_MAPS_MAX);
+	assert(!work->crew_count || work->crew);
 	for (size_t i = 0; i < work->crew_count; i++)
 		work_end(&work->crew[i]);
 	if (work->shared->pool)
@@ -85,6 +90,7 @@ bool work_again(const struct query_source *source, int rc, size_t *unreadable)
 {
 	size_t count = 0;
 
+	assert(source->segments || !source->segments_count);
 	for (size_t i = 0; i < source->segments_count; i++) {
 		if (!atomic_load(&source->segments[i].unreadable))
 			continue;
@@ -124,6 +130,7 @@ struct query_stats work_stats(const struct work *work)
 {
 	struct query_stats stats = work->stats;
 
+	assert(!work->crew_count || work->crew);
 	stats.threads = (uint32_t)work->crew_count + 1;
 	for (size_t i = 0; i < work->crew_count; i++)
 		add_stats(&stats, &work->crew[i].stats);
@@ -157,6 +164,8 @@ int work_read(struct work *work, struct segment *segment, uint32_t block, enum s
 {
 	int rc = segment_read(segment, block, want, &work->buffer, ret, err);
 
+	assert(block < segment->blocks_count);
+	assert(work->shared);
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
 	note_progress(work, segment, block);
@@ -175,6 +184,8 @@ int work_read_heads(struct work *work, struct segment *segment, uint32_t block,
 {
 	int rc = segment_read_heads(segment, block, &work->buffer, ret, err);
 
+	assert(block < segment->blocks_count);
+	assert(work->shared);
 	if (rc)
 		return mark_unreadable(work, segment, rc, err);
 	note_progress(work, segment, block);
@@ -354,6 +365,7 @@ int work_check(struct work *work, struct err *err)
 {
 	const struct work_shared *shared = work->shared;
 
+	assert(work->shared && work->limit_bytes);
 	if (work->arena.over_budget || count_bytes(work) > shared->limit_bytes)
 		return work_over_budget(work, err);
 	if (shared->pool && atomic_load_explicit(&shared->pool->used_bytes, memory_order_relaxed) >
@@ -372,6 +384,7 @@ void *work_grown(struct arena *arena, const void *old, size_t element_bytes, siz
 	size_t wanted = *capacity ? 2 * *capacity : GROW_FROM;
 	void *grown = arena_alloc_array(arena, wanted, element_bytes);
 
+	assert(element_bytes && count <= *capacity);
 	if (!grown)
 		return NULL;
 	if (count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/diff/compare.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -71,6 +72,7 @@ static void cut(struct comparing *comparing, const struct query_params *params,
 	size_t points = set->series_count ? line->points_count : 0;
 	size_t count = points < COMPARISON_BLOCKS_MAX ? points : COMPARISON_BLOCKS_MAX;
 
+	assert(comparing->blocks_count <= COMPARISON_BLOCKS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		size_t first = i * points / count, end = (i + 1) * points / count;
 		struct block *block = &comparing->blocks[i];
@@ -135,6 +137,7 @@ static void add_block(struct comparing *comparing, enum significance_side side,
 	double total = (double)tree->total + (double)tree->filtered;
 	struct functions functions;
 
+	assert(side < SIGNIFICANCE_SIDES);
 	if (total <= 0)
 		return;
 	functions_make(&functions, tree);
@@ -161,6 +164,7 @@ static int add_side(struct comparing *comparing, enum significance_side number,
 	struct query_params params = *side->params;
 	int rc = find_blocks(comparing, side, report_ns, err);
 
+	assert(number < SIGNIFICANCE_SIDES);
 	params.nodes_only = true;
 	for (size_t i = 0; !rc && i < comparing->blocks_count; i++) {
 		const struct block *block = &comparing->blocks[i];
@@ -192,6 +196,7 @@ static void add_part(struct comparing *comparing, enum significance_side side,
 	const size_t count = (size_t)result->functions.rows_count * COMPARISON_WHATS;
 	struct functions functions;
 
+	assert(side < SIGNIFICANCE_SIDES);
 	if (!(total > 0))
 		return;
 	for (size_t i = 0; i < count; i++)
@@ -284,6 +289,7 @@ static size_t sort_ids(uint64_t *ids, size_t count)
 {
 	size_t kept = 0;
 
+	assert(ids || !count);
 	if (count)
 		qsort(ids, count, sizeof(*ids), id_order);
 	for (size_t i = 0; i < count; i++)
@@ -418,6 +424,7 @@ int compare_intervals(struct tree *tree, const struct compare_side *side, int64_
 	size_t count;
 	int rc = 0;
 
+	assert(side->source && side->params);
 	begin(&comparing, tree, &count);
 	result = comparing.result;
 	if (!in_whole_reports(side->params))
@@ -453,6 +460,7 @@ int compare(struct tree *tree, const struct compare_side sides[static SIGNIFICAN
 	size_t count;
 	int rc = 0;
 
+	assert(tree->base);
 	begin(&comparing, tree, &count);
 	result = comparing.result;
 	if (sides[0].params->at_moment || sides[1].params->at_moment)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/diff/interrupts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -30,6 +31,7 @@ bool *interrupts_find(const struct tree *tree, const struct functions *functions
 	bool *below = mem_new_array(bool, (size_t)tree->nodes_count + 1);
 	bool *found = mem_new_array(bool, (size_t)functions->rows_count + 1);
 
+	assert(tree->nodes_count > 0 && functions->row_of);
 	for (uint32_t i = 1; i < tree->nodes_count; i++) {
 		const struct tree_node *node = &tree->nodes[i];
 		uint32_t row = functions->row_of[node->function];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/diff/rules.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -130,6 +131,7 @@ static int parse_rule(struct slice text, struct rules_rule *rule, struct err *er
 	struct slice rest = text;
 	int rc = 0;
 
+	assert(rule->terms_count <= RULES_TERMS_MAX);
 	rule->text = text;
 	while (!rc && rest.len) {
 		struct slice word = cut_unquoted(rest, " \t\n", &rest);
@@ -282,6 +284,7 @@ static bool row_breaches(struct judging *judging, const struct rules_rule *rule,
 	const struct functions_row *row = &judging->functions->rows[at];
 	const struct comparison *comparison = judging->tree->comparison;
 
+	assert(at < judging->functions->rows_count);
 	for (size_t i = 0; i < rule->terms_count; i++) {
 		const struct rules_term *term = &rule->terms[i];
 
@@ -366,6 +369,7 @@ static bool judge_rule(struct judging *judging, const struct rules_rule *rule,
 	bool of_rows = rule->of_functions || !rule->of_all;
 	bool breached = all_breaches(judging, rule);
 
+	assert(rule->terms_count <= RULES_TERMS_MAX);
 	if (breached && of_rows)
 		breached = say_rows(judging, rule, &rows);
 	if (breached) {
@@ -399,6 +403,8 @@ int rules_judge(const struct rules *rules, const struct tree *tree,
 				   .err = err };
 	size_t breached = 0;
 
+	assert(rules->count <= RULES_MAX);
+	assert(tree->nodes_count > 0);
 	functions_make(&functions, tree);
 	for (size_t i = 0; i < rules->count && !judging.rc; i++)
 		breached += judge_rule(&judging, &rules->list[i], report);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/diff/series_noise.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "server/query/diff/compare.h"
@@ -22,6 +23,7 @@ struct series_noise series_noise_of(const struct query_series *series, double sa
 	size_t count = 0;
 	double sum = 0;
 
+	assert(series->points || !series->points_count);
 	if (!(samples_per_value > 0))
 		return noise;
 	for (size_t i = 1; i < series->points_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/function_index.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -113,6 +114,7 @@ uint32_t function_index_from(const struct function_index *index, uint64_t hash)
 static uint32_t find_among(const struct function_index *index, uint32_t first, uint32_t end,
 			   const struct row_key *key, uint64_t hash)
 {
+	assert(first <= end && end <= index->rows_count);
 	for (uint32_t row = first_from(index, first, end, hash); row < end; row++) {
 		uint64_t found;
 		struct row_key at = function_index_key(index, row, &found);
@@ -131,6 +133,7 @@ uint32_t function_index_find(const struct function_index *index, const struct ro
 	uint32_t flat = index->flat_rows_count;
 	uint32_t row = find_among(index, 0, flat, key, hash);
 
+	assert(index->flat_rows_count <= index->rows_count);
 	return row != FUNCTION_INDEX_NONE ? row
 					  : find_among(index, flat, index->rows_count, key, hash);
 }
@@ -151,6 +154,7 @@ static struct function_occurrences occurrences_at(const struct function_index *i
 	struct function_occurrences list = { .from = pb_reader_of(bytes) };
 	uint64_t header = next_number(&list);
 
+	assert(index->bytes || !index->bytes_count);
 	list.left = (uint32_t)(header >> 1);
 	list.has_callers = header & 1;
 	return list;

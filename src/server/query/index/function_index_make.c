@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/function_index.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/query/sum/trie_union.h"
@@ -89,6 +90,7 @@ static uint32_t row_of(struct making *making, const struct row_key *key, uint64_
 {
 	uint32_t row = idmap_find(&making->map, hash, row_equal, making->rows, key);
 
+	assert(making->rows_count <= making->rows_capacity);
 	if (row != IDMAP_NONE)
 		return row;
 	if (!WORK_GROW(&making->work->arena, making->rows, making->rows_count,
@@ -120,6 +122,7 @@ static bool find_spot(struct making *making, uint32_t id, struct index_place *sp
 	const struct frame *frame = &making->view->frames[id];
 	const struct name_chain *chain = name_frame(&making->names, id);
 
+	assert(id < making->view->frames_count);
 	if (!chain)
 		return false;
 	*spot = (struct index_place){ (uint32_t)making->lines_count, chain->line_count, 0 };
@@ -147,6 +150,7 @@ static bool has_stacks_below(const struct making *making, uint32_t node)
 /* Meets rows, counts their occurrences. */
 static int meet_nodes(struct making *making, struct err *err)
 {
+	assert(making->view && making->spots);
 	for (uint32_t node = 1; node < making->view->nodes_count; node++) {
 		uint32_t frame = making->view->nodes[node].frame;
 		struct index_place *spot = &making->spots[frame];
@@ -186,6 +190,7 @@ static bool sort_rows(struct making *making)
 {
 	size_t count = making->rows_count, start = 0;
 
+	assert(making->rows_count <= making->rows_capacity);
 	making->order = arena_new_array(&making->work->arena, uint32_t, count);
 	making->starts = arena_new_array(&making->work->arena, size_t, count + 1);
 	if (!making->order || !making->starts)
@@ -242,6 +247,7 @@ static void put_entries(struct making *making, const struct entry *entries, size
 {
 	uint32_t first = 0;
 
+	assert(entries || !count);
 	strbuf_add_varint(&making->bytes, (uint64_t)count << 1 | with_callers);
 	for (size_t i = 0; i < count; i++) {
 		const struct entry *entry = &entries[i];
@@ -522,6 +528,7 @@ int function_index_make(struct segment *const *segments, size_t count, struct re
 	bool possible = false;
 	int rc;
 
+	assert(count > 0);
 	*ret = NULL;
 	work_begin(&work, &params->limits);
 	work_add_map(&work, &making.map);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/index_cache.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -81,6 +83,7 @@ static struct entry *set_of(struct index_cache *cache, uint64_t segment,
  */
 static void drop_kept(struct index_cache *cache, struct cached_index *kept, uint32_t asked)
 {
+	assert(cache->bytes >= kept->index->memory_bytes);
 	for (uint32_t i = 0; i < kept->index->members_count; i++) {
 		struct entry *set = set_of(cache, kept->index->members[i].segment, kept->demangle);
 
@@ -244,6 +247,7 @@ void index_cache_put(struct index_cache *cache, uint64_t query, const struct ind
 {
 	struct cached_index *kept = mem_new(struct cached_index);
 
+	assert(index->memory_bytes > 0);
 	*kept = (struct cached_index){ .index = index, .demangle = key->demangle };
 	index->keeper = kept;
 	metric_add(&made, 1);

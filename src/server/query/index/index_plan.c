@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/index_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* An index that some candidates have. */
@@ -33,6 +34,7 @@ size_t index_plan_partition(const struct index_candidate *candidates, size_t cou
 	uint64_t key_hash = candidates[0].in->segment->partition_key_hash;
 	size_t end = 1;
 
+	assert(count > 0);
 	while (end < count && key_hash &&
 	       candidates[end].in->segment->partition_key_hash == key_hash)
 		end++;
@@ -79,6 +81,7 @@ static void choose_groups(struct index_plan *plan, struct index_group *groups, s
 {
 	uint64_t slots = due_slots;
 
+	assert(groups || !count);
 	if (count)
 		qsort(groups, count, sizeof(*groups), group_order);
 	for (size_t i = 0; i < count && groups[i].slots / 2 <= slots; i++) {
@@ -122,6 +125,7 @@ bool index_plan_make(struct index_plan *plan, struct arena *arena)
 	struct index_group *groups = arena_new_array(arena, struct index_group, most);
 	uint64_t due_slots = 0;
 
+	assert(plan->candidates || !plan->candidates_count);
 	plan->segments = arena_new_array(arena, struct segment *, most);
 	plan->olds = arena_new_array(arena, const struct function_index *, most);
 	plan->count = plan->due_count = plan->olds_count = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/indexed.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/resolve/resolver.h"
@@ -45,6 +47,7 @@ static void take_index(struct indexed *indexed, struct index_plan *plan,
 {
 	bool held = false;
 
+	assert(index->members || !index->members_count);
 	for (size_t i = 0; i < plan->candidates_count; i++) {
 		struct index_candidate *candidate = &plan->candidates[i];
 		uint32_t member = 0;
@@ -71,6 +74,7 @@ static int make_index(struct indexed *indexed, struct index_plan *plan, struct s
 	int rc = function_index_make(segments, count, source->resolver, indexed->selection->params,
 				     &index, err);
 
+	assert(count > 0);
 	if (index) {
 		indexed->selection->work->stats.indexes_made++;
 		for (size_t i = 0; count == plan->count && i < plan->candidates_count; i++)
@@ -158,6 +162,7 @@ static struct indexed_sums *sums_of(struct indexed *indexed, size_t first,
 	struct indexed_sums *sums = &indexed->sums[first];
 	struct indexed_sums *end = &indexed->sums[indexed->sums_count];
 
+	assert(first <= indexed->sums_count);
 	while (sums < end && sums->index != index)
 		sums++;
 	if (sums < end)
@@ -272,6 +277,7 @@ static void add_ones(struct indexed_sums *sums, const struct function_index_memb
 	const uint32_t *restrict stacks = of->stack_of_slot;
 	int64_t *restrict values = sums->before;
 
+	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		call_for(sums, of, slot);
 		values[stacks[slot]] += counters[slot];
@@ -286,6 +292,7 @@ static void add_plain(struct indexed_sums *sums, const struct function_index_mem
 	bool overflowed = false;
 	int64_t signs = 0;
 
+	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		int64_t *value = &values[stacks[slot]];
 
@@ -299,6 +306,7 @@ static void add_plain(struct indexed_sums *sums, const struct function_index_mem
 static void add_weighted(struct indexed_sums *sums, const struct function_index_member *of,
 			 const struct accumulate_counters *counters, int64_t weight)
 {
+	assert(of->stack_of_slot);
 	for (uint32_t slot = 0; slot < of->slots_count; slot++) {
 		int64_t *sum = &sums->before[of->stack_of_slot[slot]];
 		int64_t value = counters->ones ? counters->ones[slot] : 0;
@@ -318,6 +326,7 @@ static int take_counters(void *context, struct work *work,
 	const struct select_segment *in = context;
 	const struct function_index_member *of = &in->index->members[in->index_member];
 
+	assert(count > 0);
 	lock_take(&in->sums->lock);
 	for (size_t i = 0; i < count; i++) {
 		if (weight != 1) {
@@ -356,6 +365,7 @@ int indexed_sum(struct selection *selection, struct work *work, struct select_se
 	struct arena scratch;
 	int rc;
 
+	assert(in->sums && in->index);
 	arena_init(&scratch, work->limit_bytes);
 	rc = accumulate_counts(selection, work, in, together, take_counters, in, &scratch, &list,
 			       err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/index/row_key.h"
 
+#include <assert.h>
+
 #include "server/query/name/name.h"
 
 /* Where the frame lies; neighbours mostly are in one binary. */
@@ -9,6 +11,7 @@ static void find_place(struct row_place *place, const struct tables_view *view,
 {
 	struct slice name;
 
+	assert(frame->mapping_file < view->strings_count);
 	if (place->view == view && place->mapping == frame->mapping_file)
 		return;
 	name = name_binary_of(tables_text(view, frame->mapping_file));
@@ -26,6 +29,7 @@ struct row_key row_key_of_address(struct row_place *place, const struct tables_v
 {
 	struct row_key key = { .is_address = true };
 
+	assert(frame->mapping_file < view->strings_count);
 	find_place(place, view, frame);
 	key.name = place->name;
 	key.address = place->is_one ? 0 : frame->address;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/name/name.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "server/query/name/function_name.h"
@@ -216,6 +218,7 @@ int name_begin(struct name_table *table, struct work *work, struct resolver *res
 
 int name_view(struct name_table *table, const struct tables_view *view, struct err *err)
 {
+	assert(view->strings_count > 0);
 	table->view = view;
 	table->place_number = 0;
 	if (table->chains_capacity < view->frames_count) {
@@ -320,6 +323,7 @@ static uint32_t missing_number(struct name_table *table, const struct frame *fra
 						tables_text(table->view, frame->build_id),
 						slice_of(detail ? detail : "") };
 
+	assert(frame->mapping_file < table->view->strings_count);
 	return number_of_place(table, &place);
 }
 
@@ -395,6 +399,8 @@ static uint32_t binary_of(struct name_table *table, const struct frame *frame)
 	uint64_t hash;
 	uint32_t id;
 
+	assert(frame->build_id < table->view->strings_count &&
+	       frame->mapping_file < table->view->strings_count);
 	/* Neighbours mostly are in one. */
 	if (table->binaries_count && binary_is(&table->binaries[table->binary_last], &made))
 		return table->binary_last;
@@ -434,6 +440,7 @@ static uint32_t function_of_line(struct name_table *table, const struct frame *f
 	uint64_t hash = hash_mix((uintptr_t)made.name, (uintptr_t)made.linkage_name);
 	uint32_t id;
 
+	assert(binary < table->binaries_count);
 	hash = hash_mix(hash_mix(hash, (uintptr_t)made.file),
 			(uint64_t)binary << 32 | made.start_line);
 	hash = hash_mix(hash, made.address);
@@ -491,6 +498,7 @@ static bool add_unnamed(struct name_table *table, const struct frame *frame,
 static bool add_lines(struct name_table *table, const struct frame *frame, uint32_t binary,
 		      const struct symbol_line *lines, size_t count)
 {
+	assert(binary < table->binaries_count);
 	for (size_t i = 0; i < count; i++)
 		if (!add_line(table, function_of_line(table, frame, binary, &lines[i]),
 			      lines[i].line, 0, i + 1 < count))
@@ -631,6 +639,7 @@ uint32_t name_missing(struct name_table *table, uint32_t id, bool *ret_is_addres
 	uint32_t binary;
 	bool done;
 
+	assert(id < table->view->frames_count);
 	*ret_is_address = false;
 	/* That of the kernel may be pending. */
 	if (table->view->strings[frame->function].len)

@@ -5,9 +5,11 @@
  * Boxes narrower than half a pixel are summed into one trimmed box per parent; only the functions
  * and strings of what is left are sent.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+
 #include "base/hash.h"
 #include "base/mem.h"
 #include "codec/wire/json.h"
@@ -55,6 +57,7 @@ static uint32_t string_id(struct sending *s, struct slice text)
 	uint64_t hash = hash_bytes(text.data, text.len);
 	uint32_t id = idmap_find(&s->string_map, hash, string_equal, s, &text);
 
+	assert(s->strings_count <= s->strings_capacity);
 	if (id != IDMAP_NONE)
 		return id;
 	mem_grow(s->strings, s->strings_count, s->strings_capacity);
@@ -70,6 +73,8 @@ static uint32_t function_id(struct sending *s, uint32_t function)
 	struct strbuf *out = &s->sections[SECTION_FUNCTIONS - 1];
 	struct strbuf *details = &s->sections[SECTION_DETAILS - 1];
 
+	assert(function < s->tree->functions_count);
+	assert(s->functions_count <= s->tree->functions_count);
 	if (s->function_ids[function] != NOT_SENT)
 		return s->function_ids[function];
 	strbuf_add_varint(out, string_id(s, from->name));
@@ -92,6 +97,7 @@ static void write_node(struct sending *s, uint32_t depth, uint32_t function, int
 {
 	struct strbuf *out = &s->sections[SECTION_NODES - 1];
 
+	assert(function < s->tree->functions_count);
 	strbuf_add_varint(out, depth);
 	strbuf_add_varint(out, function);
 	strbuf_add_zigzag(out, self);
@@ -245,6 +251,7 @@ void render_binary(const struct tree *tree, uint32_t width_px, struct strbuf *ou
 {
 	struct sending s = { .tree = tree };
 
+	assert(tree->nodes_count > 0);
 	s.function_ids = mem_realloc(NULL, tree->functions_count, sizeof(*s.function_ids));
 	memset(s.function_ids, 0xff, tree->functions_count * sizeof(*s.function_ids));
 	s.trimmed = mem_new_array(int64_t, (size_t)tree->depth_max + 2);

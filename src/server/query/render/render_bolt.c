@@ -9,11 +9,13 @@
  * OFFSET is hexadecimal, from the symbol's start. What counts is where each stack is, its first
  * frame. It is for one binary: the one where most was spent; a filter chooses another.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/mem.h"
@@ -41,6 +43,7 @@ static bool is_code(const struct tree *tree, uint32_t stack)
 {
 	const struct tree_location *leaf;
 
+	assert(stack < tree->stacks_count);
 	if (tree->stacks[stack].value <= 0 || !tree->stacks[stack].location_count)
 		return false;
 	leaf = &tree->locations[leaf_of(tree, stack)];

@@ -6,10 +6,12 @@
  * tool pprof does. Readers add up a function's calls: of a recursive one only the innermost on each
  * stack is told, so that it has that stack's value once. Group-by values are left out.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "base/printable.h"
@@ -44,6 +46,8 @@ static void add(struct callgrind *all, const struct tree_line *line, uint32_t ca
 	uint64_t hash = hash_mix(hash_mix(wanted.function, wanted.line), callee);
 	uint32_t id = idmap_find(&all->map, hash, is_same, all, &wanted);
 
+	assert(line->function < all->tree->functions_count);
+	assert(all->count <= all->capacity);
 	if (id == IDMAP_NONE) {
 		mem_grow(all->costs, all->count, all->capacity);
 		id = (uint32_t)all->count++;
@@ -59,6 +63,7 @@ static void add_stack(struct callgrind *all, uint32_t number)
 	const struct tree_stack *stack = &tree->stacks[number];
 	uint32_t callee = 0;
 
+	assert(number < all->tree->stacks_count);
 	if (stack->value <= 0)
 		return;
 	for (uint32_t i = 0; i < stack->location_count; i++) {

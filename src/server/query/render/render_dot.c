@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render_dot - the call graph for Graphviz. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+
 #include "base/printable.h"
 #include "server/query/render/measure.h"
 #include "server/query/render/render_export.h"
@@ -43,6 +45,7 @@ static double share_of(const struct tree *tree, int64_t value)
 static void put_function(const struct tree *tree, const struct report_functions *functions,
 			 uint32_t id, struct strbuf *out)
 {
+	assert(id < tree->functions_count);
 	strbuf_addf(out, "\tf%u [label=\"", id);
 	add_quoted(out, tree->functions[id].name);
 	strbuf_add_text(out, "\\n");

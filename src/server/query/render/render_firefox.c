@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+
 #include "codec/wire/json.h"
 #include "server/query/render/render_export.h"
 

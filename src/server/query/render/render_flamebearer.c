@@ -6,6 +6,7 @@
  */
 #include "server/query/render/render.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -49,6 +50,7 @@ static int64_t size_of(const struct layout *layout, uint32_t node)
 {
 	int64_t size = 0;
 
+	assert(node < layout->tree->nodes_count);
 	for (int side = 0; side < layout->sides; side++)
 		size += extent_of(layout, node, side).total;
 	return size;
@@ -91,6 +93,7 @@ static uint32_t name_of(struct layout *layout, uint32_t function)
 {
 	uint32_t *name = &layout->name_of_function[function];
 
+	assert(function < layout->tree->functions_count);
 	if (*name == UINT32_MAX)
 		*name = add_name(layout, layout->tree->functions[function].name);
 	return *name;
@@ -100,6 +103,7 @@ static void place(struct layout *layout, uint32_t depth, const struct extent *si
 {
 	struct placed *placed;
 
+	assert(layout->count <= layout->capacity);
 	mem_grow(layout->placed, layout->count, layout->capacity);
 	placed = &layout->placed[layout->count++];
 	*placed = (struct placed){ .name = name, .depth = depth };
@@ -142,6 +146,7 @@ static void place_node(struct layout *layout, uint32_t node, struct level_state 
 	struct level_state *own = &states[from->depth];
 	struct extent sides[SIDES_MAX];
 
+	assert(node < layout->tree->nodes_count);
 	for (int side = 0; side < layout->sides; side++) {
 		sides[side] = extent_of(layout, node, side);
 		if (node) {
@@ -227,6 +232,7 @@ void render_flamebearer(const struct tree *tree, size_t max_nodes, struct flameb
 		.tree = tree, .sides = tree->base ? 2 : 1, .result = ret, .other = UINT32_MAX
 	};
 
+	assert(tree->nodes_count > 0);
 	*ret = (struct flamebearer){ .total = tree->total };
 	if (tree->base) {
 		ret->left = tree->base_total;

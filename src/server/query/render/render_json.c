@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render_json - trees and time series as JSON; the shapes are in docs/api.md. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+
 #include "base/mem.h"
 #include "codec/wire/json.h"
 #include "server/query/render/render.h"
@@ -126,6 +128,7 @@ static void write_node(struct json *json, const struct tree *tree, uint32_t numb
 {
 	const struct tree_node *node = &tree->nodes[number];
 
+	assert(number < tree->nodes_count);
 	json_open_object(json);
 	json_member_int(json, "function", node->function);
 	json_member_int(json, "parent", node->parent);
@@ -250,6 +253,8 @@ static void write_series(struct json *json, const struct query_series *series,
 {
 	bool has_intervals = noise && noise->method != SIGNIFICANCE_NONE;
 
+	assert(series->labels || !series->labels_count);
+	assert(series->points || !series->points_count);
 	json_open_object(json);
 	json_member_object(json, "labels");
 	for (size_t i = 0; i < series->labels_count; i++) {

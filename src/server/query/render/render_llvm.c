@@ -13,10 +13,12 @@
  * is what is inlined more than SYMBOL_CHAIN_MAX deep: no compiler does that, and each line is
  * indented by its depth. How often functions were entered is not known: head is 0.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
 #include "base/idmap.h"
 #include "base/mem.h"
 #include "base/printable.h"
@@ -61,6 +63,7 @@ static uint32_t count(struct llvm *all, uint32_t outer, uint32_t offset, uint32_
 	uint64_t hash = hash_mix(hash_mix(outer, offset), function);
 	uint32_t id = idmap_find(&all->map, hash, is_same, all, &wanted);
 
+	assert(all->count <= all->capacity);
 	if (id == IDMAP_NONE) {
 		mem_grow(all->entries, all->count, all->capacity);
 		id = (uint32_t)all->count++;
@@ -86,6 +89,7 @@ static const struct tree_location *leaf_of(const struct tree *tree, const struct
 {
 	const struct tree_location *leaf;
 
+	assert(stack->location_first + stack->location_count <= tree->stack_locations_count);
 	if (!stack->location_count || stack->value <= 0)
 		return NULL;
 	leaf = &tree->locations[tree->stack_locations[stack->location_first]];
@@ -167,6 +171,7 @@ static void put_parts(const struct writing *w, uint32_t of)
 {
 	const struct entry *entries = w->all->entries;
 
+	assert(of < w->all->count);
 	for (size_t i = w->first_of[of]; i < w->all->count; i++) {
 		const struct entry *entry = &entries[w->order[i]];
 

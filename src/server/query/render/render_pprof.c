@@ -7,9 +7,11 @@
  * the mappings say that they are symbolised, so that readers do not try again, and a location
  * without a name carries the function "0x4a3f [libfoo.so]". Group-by values become labels.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
 #include "base/mem.h"
 #include "codec/archive/compress.h"
 #include "codec/profile/pprof.h"
@@ -76,6 +78,7 @@ static void write_mapping(struct writing *w, const struct tree_location *locatio
 {
 	struct pprof_mapping *mapping;
 
+	assert(location < w->tree->locations + w->tree->locations_count);
 	ADD(w->profile.mappings, mapping);
 	*mapping = (struct pprof_mapping){
 		.id = w->profile.mappings.count,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render_significance - what of a diff is more than noise, as JSON and for readers. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+
 #include "base/mem.h"
 #include "base/printable.h"
 #include "server/query/render/render.h"
@@ -115,6 +117,7 @@ void render_interval_json(const struct comparison *intervals, uint32_t row, stru
 {
 	const struct significance_test *tests = &intervals->tests[(size_t)row * COMPARISON_WHATS];
 
+	assert(row < intervals->functions.rows_count);
 	if (intervals->of.method == SIGNIFICANCE_NONE)
 		return;
 	json_put_key(json, "interval");
@@ -142,6 +145,7 @@ void render_change_json(const struct comparison *comparison, uint32_t row, struc
 {
 	const struct significance_test *tests = &comparison->tests[(size_t)row * COMPARISON_WHATS];
 
+	assert(row < comparison->functions.rows_count);
 	if (!tests[COMPARISON_SELF].tested && !tests[COMPARISON_TOTAL].tested)
 		return;
 	json_put_key(json, "change");

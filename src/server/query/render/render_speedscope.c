@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render_speedscope - speedscope.app's JSON: one sampled profile, a sample per stack. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+
 #include "codec/wire/json.h"
 #include "server/query/render/render.h"
 
@@ -41,6 +43,7 @@ static void put_stack(const struct tree *tree, uint32_t at, uint32_t *path, stru
 {
 	uint32_t depth = tree->nodes[at].depth;
 
+	assert(at < tree->nodes_count);
 	for (; at; at = tree->nodes[at].parent)
 		path[tree->nodes[at].depth - 1] = tree->nodes[at].function;
 	json_open_array(json);

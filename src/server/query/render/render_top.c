@@ -5,11 +5,13 @@
  * The rows of functions.h. Of a diff, values are what changed, and shares are of the base, as with
  * its -diff_base.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
 #include "base/mem.h"
 #include "base/printable.h"
 #include "server/query/tree/functions.h"
@@ -65,6 +67,7 @@ static uint32_t edge_of(struct top *top, uint32_t caller, uint32_t callee)
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&top->edge_map, hash, edge_equal, top, &made);
 
+	assert(top->edges_count <= top->edges_capacity);
 	if (id != IDMAP_NONE)
 		return id;
 	mem_grow(top->edges, top->edges_count, top->edges_capacity);
@@ -91,6 +94,7 @@ static void enter(struct top *top, uint32_t id)
 	uint32_t caller = top->path_count ? top->path[top->path_count - 1].row : NO_ROW;
 	struct top_step *step = &top->path[top->path_count++];
 
+	assert(id < top->tree->nodes_count);
 	*step = (struct top_step){ id, row, NO_ROW };
 	if (row == NO_ROW || caller == NO_ROW || caller == row)
 		return;
@@ -179,6 +183,7 @@ static void print_interval(const struct top *top, const struct top_row *row,
 	struct slice unit = top->tree->type.sample_unit;
 	struct strbuf text = { 0 };
 
+	assert(what < 2);
 	measure_value(&text, llround(test->low), unit, shown);
 	strbuf_add_text(&text, "..");
 	measure_value(&text, llround(test->high), unit, shown);
@@ -283,6 +288,7 @@ static struct tree part_of(const struct tree *tree, uint32_t group, uint32_t end
 {
 	struct tree part = *tree;
 
+	assert(group < end && end <= tree->nodes_count);
 	part.nodes_count = end - group;
 	part.nodes = mem_new_array(struct tree_node, part.nodes_count);
 	for (uint32_t i = group; i < end; i++) {

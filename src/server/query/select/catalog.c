@@ -6,6 +6,7 @@
  * lists are asked for while people type, and reading every row for them would not be worth it.
  * service_name is listed by the rule (service.h), of series alone.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -38,6 +39,7 @@ static bool add_text(struct texts *texts, struct slice text)
 {
 	uint64_t hash = hash_bytes(text.data, text.len);
 
+	assert(texts->count <= texts->capacity);
 	if (idmap_find(&texts->map, hash, text_equal, texts, &text) != IDMAP_NONE)
 		return true;
 	if (!WORK_GROW(texts->arena, texts->list, texts->count, texts->capacity))
@@ -57,6 +59,7 @@ static int list_set(struct listing *listing, const struct tables_view *view, uin
 	const struct label_set *set = &view->label_sets[label_set];
 	char digits[MATCH_NUMBER_BYTES];
 
+	assert(label_set < view->label_sets_count);
 	for (uint32_t i = 0; i < set->label_count; i++) {
 		const struct label *label = &view->labels[set->label_first + i];
 		struct slice name = tables_text(view, label->name);
@@ -107,6 +110,7 @@ static int note_rows(struct listing *listing, struct select_segment *in,
 {
 	const struct select_series *series = &in->series[report->series];
 
+	assert(report->series < in->view->series_count);
 	*ret_any = !series->row_matchers;
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		uint32_t set = 0, group;
@@ -132,6 +136,7 @@ static int note_block(struct listing *listing, struct select_segment *in, uint32
 	struct segment_block block;
 	int rc = work_read(work, in->segment, number, SEGMENT_ROWS, &block, listing->err);
 
+	assert(number < in->segment->blocks_count);
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
 		bool any;
@@ -243,6 +248,9 @@ static bool note_type(struct types_found *found, struct arena *arena,
 	int64_t period = view->groups[group].period;
 	struct query_type *entry = NULL;
 
+	assert(group < view->groups_count);
+	assert(column < view->groups[group].column_count);
+	assert(found->count <= found->capacity);
 	for (size_t i = 0; !entry && i < found->count; i++)
 		if (profile_type_equal(&found->list[i].type, &type))
 			entry = &found->list[i];
@@ -284,6 +292,7 @@ static void note_newest(const struct segment *segment, const struct segment_bloc
 static bool note_zone(const struct segment *segment, const struct segment_zone *zone,
 		      int64_t from_ns, int64_t to_ns, struct newest *newest)
 {
+	assert(newest->seen && newest->start_ns);
 	if (!segment->zones || segment->deletions_count || segment->view.groups_count != 1 ||
 	    zone->start_min_ns < from_ns || zone->start_max_ns >= to_ns)
 		return false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/groups.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 
 void groups_init(struct groups *groups, struct work *work, size_t names_count)
@@ -33,6 +35,8 @@ uint32_t groups_intern(struct groups *groups, const struct groups_tuple *tuple)
 	uint64_t hash = hash_mix(tuple->from_rows, tuple->series);
 	uint32_t id;
 
+	assert(groups->names_count <= QUERY_GROUP_BY_MAX);
+	assert(groups->count <= groups->capacity);
 	for (size_t i = 0; i < groups->names_count; i++)
 		hash = hash_mix(hash, hash_bytes(tuple->values[i].data, tuple->values[i].len));
 	id = idmap_find(&groups->map, hash, tuple_equal, groups, tuple);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/match.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,6 +13,8 @@ enum { UNKNOWN, FITS_NOT, FITS };
 bool match_init(struct match *match, const struct selector *selector,
 		const struct tables_view *view, struct arena *arena)
 {
+	assert(!selector || selector->matchers_count <= SELECTOR_MATCHERS_MAX);
+	assert(view->label_sets_count > 0);
 	*match = (struct match){ .view = view };
 	if (!selector)
 		return true;
@@ -59,6 +62,7 @@ static bool fits(struct match *match, size_t i, const struct label *label)
 	char digits[MATCH_NUMBER_BYTES];
 	uint8_t *known = match->known[i] ? &match->known[i][label->value] : NULL;
 
+	assert(i < match->matchers_count);
 	if (!known || label->numeric)
 		return matches(match, matcher, match_label_text(match->view, label, digits));
 	if (*known == UNKNOWN)
@@ -73,6 +77,7 @@ struct match_result match_label_set(struct match *match, uint32_t label_set)
 	uint64_t some_fit = 0, some_fit_not = 0;
 	struct match_result result = { 0 };
 
+	assert(label_set < match->view->label_sets_count);
 	for (uint32_t at = 0; at < set->label_count; at++) {
 		const struct label *label = &match->view->labels[set->label_first + at];
 		struct slice name = tables_text(match->view, label->name);

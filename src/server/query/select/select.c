@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/select.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "model/service.h"
@@ -103,6 +105,7 @@ static uint32_t *count_selected(const struct select_segment *in, struct arena *a
 	uint32_t count = in->view->series_count;
 	uint32_t *before = arena_new_array(arena, uint32_t, (size_t)count + 1);
 
+	assert(in->series);
 	for (uint32_t i = 0; before && i < count; i++)
 		before[i + 1] = before[i] + (in->series[i].id != SELECT_NONE);
 	return before;
@@ -134,6 +137,7 @@ static int64_t bucket_start(int64_t at_ns, int64_t step_ns)
 {
 	int64_t rest = at_ns % step_ns;
 
+	assert(step_ns > 0);
 	if (rest < 0)
 		rest += step_ns;
 	return (int64_t)((uint64_t)at_ns - (uint64_t)rest);
@@ -149,6 +153,7 @@ struct stretch {
 /* Of times that ascend, the first from `at` on that is not before `time_ns`. */
 static uint32_t find_time(const int64_t *times_ns, uint32_t at, uint32_t end, int64_t time_ns)
 {
+	assert(at <= end);
 	while (at < end) {
 		uint32_t middle = at + (end - at) / 2;
 
@@ -169,6 +174,7 @@ static bool next_stretch(const struct selection *selection, const struct select_
 	const int64_t *ends_ns = heads->ends_ns + run->times;
 	uint32_t id = in->series[run->series].id, end;
 
+	assert(at <= run->count);
 	*ret = (struct stretch){ heads, run, at, at };
 	if (run->ordered && !select_beyond_range(selection)) {
 		ret->at = find_time(starts_ns, at, run->count, in->from_ns);
@@ -238,6 +244,7 @@ static uint64_t count_reports(const struct stretch *stretch, uint32_t at, uint32
 	const uint32_t *counts = stretch->heads->reports_counts;
 	uint64_t reports = 0;
 
+	assert(at <= end && end <= stretch->heads->reports_count);
 	if (!counts)
 		return end - at;
 	for (uint32_t i = at; i < end; i++)
@@ -285,6 +292,8 @@ static mean_wide sum_totals(const struct stretch *stretch, uint32_t column, uint
 	const int64_t *totals = heads->totals + column;
 	mean_wide sum = 0;
 
+	assert(at <= end);
+	assert(column < TABLES_COLUMNS_PER_GROUP_MAX);
 	at += stretch->run->first;
 	end += stretch->run->first;
 	if (heads->total_firsts)
@@ -303,6 +312,7 @@ bool select_shares_next(struct select_shares *shares)
 				      : bucket_start(shares->start_ns, shares->step_ns);
 	int64_t end_ns = work_add(at_ns, shares->step_ns), before = shares->value;
 
+	assert(shares->step_ns > 0);
 	if (shares->count && (at_ns >= until_ns || shares->count == QUERY_STEPS_MAX))
 		return false;
 	shares->count++;
@@ -322,6 +332,8 @@ static struct select_bucket *bucket_at(struct select_segment *in, uint32_t serie
 	struct select_open *open = &in->open[series];
 	struct select_bucket *bucket = open->bucket ? &in->buckets[open->bucket - 1] : NULL;
 
+	assert(in->buckets_count <= in->buckets_capacity);
+	assert(series < in->view->series_count);
 	if (bucket && bucket->at_ns == at_ns)
 		return bucket;
 	if (!WORK_GROW(arena, in->buckets, in->buckets_count, in->buckets_capacity))
@@ -339,6 +351,7 @@ static bool spread_to_buckets(const struct stretch *stretch, const struct select
 	const struct segment_heads *heads = stretch->heads;
 	uint32_t series = stretch->run->series, times = stretch->run->times;
 
+	assert(selection->step_ns > 0);
 	for (uint32_t at = stretch->at; at < stretch->end; at++) {
 		struct select_shares shares = { .value = (int64_t)sum_totals(
 							stretch, in->series[series].column, at,
@@ -367,6 +380,7 @@ static bool add_to_buckets(const struct stretch *stretch, const struct selection
 {
 	const struct select_series *series = &in->series[stretch->run->series];
 
+	assert(selection->step_ns > 0);
 	if (select_is_spread(selection))
 		return spread_to_buckets(stretch, selection, in, arena);
 	for (uint32_t at = stretch->at, end, guess = at; at < stretch->end; at = end) {
@@ -390,6 +404,7 @@ static bool add_to_buckets(const struct stretch *stretch, const struct selection
 static bool note_reports(const struct selection *selection, struct select_segment *in,
 			 struct arena *arena, const struct segment_heads *heads, bool *ret)
 {
+	assert(heads->runs || !heads->runs_count);
 	*ret = false;
 	for (uint32_t i = 0; i < heads->runs_count; i++) {
 		const struct segment_run *run = &heads->runs[i];
@@ -469,6 +484,7 @@ static int read_nearest(const struct selection *selection, struct select_segment
 {
 	size_t kept = 0;
 
+	assert(selection->params->at_moment);
 	in->rows_count = 0;
 	for (uint32_t i = 0; i < in->view->series_count; i++)
 		in->open[i].reports = 0;
@@ -498,6 +514,7 @@ static void note_label_set(const struct selection *selection, struct select_segm
 	const struct label_set *set = &into->view->label_sets[label_set];
 	struct select_row_labels *labels = &into->row_labels[label_set];
 
+	assert(label_set < into->view->label_sets_count);
 	labels->known = true;
 	labels->result = match_label_set(&into->match, label_set);
 	for (uint32_t at = 0; at < set->label_count; at++) {
@@ -629,6 +646,7 @@ static struct slice series_key(const struct tables_view *view, const struct seri
 	const struct group *group = &view->groups[series->group];
 	const uint32_t texts[] = { group->name, group->period_type, group->period_unit };
 
+	assert(series->group < view->groups_count && series->label_set < view->label_sets_count);
 	strbuf_clear(key);
 	strbuf_add_u64(key, (uint64_t)group->period);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -665,6 +683,8 @@ static bool series_same(const void *context, uint32_t id, const void *wanted)
 static uint32_t add_series(struct selection *selection, const struct tables_view *view,
 			   uint32_t series)
 {
+	assert(series < view->series_count);
+	assert(selection->series_count <= selection->series_capacity);
 	if (!WORK_GROW(&selection->work->arena, selection->series, selection->series_count,
 		       selection->series_capacity))
 		return SELECT_NONE;
@@ -686,6 +706,7 @@ static uint32_t series_id(struct selection *selection, const struct tables_view 
 	uint64_t hash;
 	uint32_t id;
 
+	assert(series < view->series_count);
 	if (selection->segments_count == 1)
 		return add_series(selection, view, series);
 	text = series_key(view, query.series, key);
@@ -731,6 +752,7 @@ static int identify_series(struct selection *selection, struct select_segment *i
 /* Closes what is open, now that it is known what rows carry. */
 static int close_series(struct selection *selection, struct select_segment *into, struct err *err)
 {
+	assert(into->open && into->series);
 	for (uint32_t i = 0; i < into->view->series_count; i++) {
 		struct select_series *series = &into->series[i];
 		const struct select_open *open = &into->open[i];
@@ -780,7 +802,6 @@ static int select_in_segment(void *context, struct work *work, size_t index, str
 static int settle_in_segment(void *context, struct work *work, size_t index, struct err *err)
 {
 	const struct selection *selection = context;
-
 	struct select_segment *in = &selection->segments[index];
 
 	return work_spare(in->segment, read_nearest(selection, in, work, err));
@@ -846,6 +867,7 @@ static void weigh_series(struct selection *selection)
 {
 	bool gauge = !selection->type.delta;
 
+	assert(selection->denominator > 0);
 	for (size_t i = 0; gauge && i < selection->series_count; i++)
 		if (selection->series[i].reports_count)
 			selection->denominator = mean_denominator(
@@ -917,6 +939,7 @@ static bool is_new_partition(const struct selection *selection, size_t at)
 {
 	uint64_t id = selection->segments[at].segment->id;
 
+	assert(at < selection->segments_count);
 	for (size_t i = at; id && i-- > 0 && selection->segments[i].segment->id == id;)
 		if (selection->segments[i].blocks_count)
 			return false;
@@ -1060,12 +1083,31 @@ static int select_typed(struct selection *selection, const struct query_source *
 	return 0;
 }
 
+/* What later phases rely on. */
+static void selection_check(const struct selection *selection)
+{
+	assert(selection->denominator > 0);
+	assert(selection->series_count <= selection->series_capacity);
+	assert(selection->segments || !selection->segments_count);
+	for (size_t i = 0; i < selection->segments_count; i++) {
+		const struct select_segment *in = &selection->segments[i];
+
+		assert(in->view == &in->segment->view);
+		assert(in->blocks_count <= in->segment->blocks_count);
+		assert(in->buckets_count <= in->buckets_capacity);
+		assert(in->blocks || !in->blocks_count);
+	}
+}
+
 int select_make(struct selection *selection, struct work *work, const struct query_source *source,
 		const struct query_params *params, struct select_use use, struct err *err)
 {
 	bool typed = params->selector && params->selector->has_type;
 	int rc;
 
+	assert(params->group_by_count <= QUERY_GROUP_BY_MAX);
+	assert(use.step_ns >= 0);
+	assert(work->shared == &work->own_shared);
 	*selection = (struct selection){ .work = work,
 					 .params = params,
 					 .step_ns = use.step_ns,
@@ -1078,5 +1120,7 @@ int select_make(struct selection *selection, struct work *work, const struct que
 			   : select_chosen(selection, source, err);
 	if (!rc)
 		announce_all(selection);
+	if (!rc)
+		selection_check(selection);
 	return rc;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of series whose labels leave it to each row whether it counts, or in which group. */
 #include "base/hash.h"
+
+#include <assert.h>
+
 #include "server/query/select/select.h"
 
 struct select_row_group { /* the group of a (template, label set) pair */
@@ -28,6 +31,8 @@ static uint32_t group_of_labels(struct selection *selection, const struct select
 	struct groups_tuple tuple = selection->templates.list[key->template_id];
 	char digits[MATCH_NUMBER_BYTES];
 
+	assert(key->label_set < key->in->view->label_sets_count);
+	assert(key->template_id < selection->templates.count);
 	for (size_t i = 0; i < params->group_by_count; i++) {
 		for (uint32_t at = 0; at < set->label_count; at++) {
 			const struct label *label = &view->labels[set->label_first + at];
@@ -52,6 +57,7 @@ static int row_group(struct selection *selection, const struct select_row_group 
 	uint64_t hash = hash_mix(hash_mix((uintptr_t)key.in, key.template_id), key.label_set);
 	uint32_t id = idmap_find(&selection->row_group_map, hash, row_group_same, selection, &key);
 
+	assert(selection->row_group_count <= selection->row_group_capacity);
 	if (id == IDMAP_NONE) {
 		key.group = group_of_labels(selection, &key);
 		if (key.group == IDMAP_NONE ||
@@ -77,6 +83,7 @@ static int remembered_group(struct selection *selection, struct select_segment *
 	struct select_row_labels *labels = in->row_labels ? &in->row_labels[label_set] : NULL;
 	int rc;
 
+	assert(label_set < in->view->label_sets_count);
 	if (labels && labels->template_id == template_id + 1) {
 		*ret = labels->group;
 		return 0;
@@ -93,6 +100,7 @@ int select_row(struct selection *selection, struct select_segment *in,
 	       const struct select_series *series, uint32_t label_set, uint32_t *ret_group,
 	       struct err *err)
 {
+	assert(label_set < in->view->label_sets_count);
 	if (series->row_matchers) {
 		struct match_result result = { 0 }; /* the empty set says nothing */
 		uint64_t satisfied;

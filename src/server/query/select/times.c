@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/times.h"
 
+#include <assert.h>
+
 void times_begin(struct times *times, const struct select_segment *in,
 		 const struct segment_block *block, const struct segment_report *report)
 {
 	uint32_t column = in->series[report->series].column;
 
+	assert(report->series < in->view->series_count);
 	*times = (struct times){ .block = block, .report = report };
 	times->value_stride = block->value_stride ? block->value_stride
 						  : tables_series_columns(in->view, report->series);
@@ -42,6 +45,7 @@ int64_t times_part(const struct times_row *row, uint32_t i, int64_t *ret_at_ns)
 {
 	int64_t count = row->moments_count;
 
+	assert(i <= row->moments_count);
 	*ret_at_ns = row->start_ns;
 	if (!count)
 		return row->value;
@@ -80,6 +84,7 @@ static bool links_take(const struct query_params *params, const struct times_row
 {
 	uint32_t link = i < row->moments_count ? row->moments[i].link : 0;
 
+	assert(i <= row->moments_count);
 	if (!link || link >= row->links_count)
 		return false;
 	for (size_t k = 0; k < params->links_count; k++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/select/types.h"
 
+#include <assert.h>
+
 #define TYPE(name, sample_type, sample_unit, period_type, period_unit, delta)                      \
 	{                                                                                          \
 		SLICE_LITERAL(name), SLICE_LITERAL(sample_type), SLICE_LITERAL(sample_unit),       \
@@ -47,6 +49,7 @@ size_t types_find(const struct query_source *source, const struct profile_type *
 	struct profile_type delta = *asked;
 	size_t count = 0;
 
+	assert(source->segments || !source->segments_count);
 	delta.delta = true;
 	if (deltas_first && is_stored(source, &delta))
 		ret[count++] = (struct types_answer){ delta, false };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/series/exemplars.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "server/query/select/select.h"
 
@@ -24,6 +26,7 @@ static int note(struct finding *finding, uint32_t series, int64_t start_ns, int6
 	struct exemplar *last =
 		finding->last[series] ? &found->list[finding->last[series] - 1] : NULL;
 
+	assert(series < finding->selection->series_count);
 	if (last &&
 	    step_of(last->start_ns, finding->step_ns) == step_of(start_ns, finding->step_ns)) {
 		if (value > last->value)
@@ -44,6 +47,7 @@ static int note_block(struct finding *finding, struct select_segment *in, uint32
 	int rc = work_read(selection->work, in->segment, number, SEGMENT_HEADERS, &block,
 			   finding->err);
 
+	assert(number < in->segment->blocks_count);
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
 		const struct select_series *series = &in->series[report->series];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/series/flamechart.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -56,6 +57,8 @@ static uint32_t function_of(struct charting *charting, uint32_t number)
 	struct tree_function *to;
 	uint32_t id = charting->functions[number];
 
+	assert(number < charting->tree->functions_count);
+	assert(charting->chart->functions_count <= charting->functions_capacity);
 	if (id != NONE)
 		return id;
 	id = idmap_find(&charting->function_map, hash, same_function, chart, from);
@@ -88,6 +91,7 @@ static uint32_t lane_of(struct charting *charting, struct slice name)
 	uint64_t hash = hash_bytes(name.data, name.len);
 	uint32_t id = idmap_find(&charting->lane_map, hash, same_lane, chart, &name);
 
+	assert(charting->chart->lanes_count <= charting->lanes_capacity);
 	if (id != IDMAP_NONE)
 		return id;
 	id = (uint32_t)chart->lanes_count;
@@ -141,6 +145,7 @@ static void lay_children(struct laying *laying, uint32_t node, int64_t start, bo
 	uint32_t depth = tree->nodes[node].depth + 1 - charting->above; /* of children's boxes */
 	uint32_t before = goes_on ? at_edge(laying->before, depth) : NONE, first = NONE;
 
+	assert(node < laying->charting->tree->nodes_count);
 	for (uint32_t c = node + 1; before != NONE && c < charting->ends[node];
 	     c = charting->ends[c])
 		if (function_of(charting, tree->nodes[c].function) ==
@@ -170,6 +175,8 @@ static void lay(struct laying *laying, uint32_t number, int64_t start, bool goes
 				       .to_ns = place_in(laying, work_add(start, node->total)),
 				       .value = node->total };
 
+	assert(number < laying->charting->tree->nodes_count);
+	assert(laying->charting->chart->boxes_count <= laying->charting->boxes_capacity);
 	goes_on = goes_on && made.from_ns == laying->from_ns;
 	if (node->total <= 0 || (!goes_on && made.to_ns - made.from_ns < charting->narrow_ns) ||
 	    chart->boxes_count > FLAMECHART_BOXES_MAX)
@@ -213,6 +220,7 @@ static void lay_lane(struct charting *charting, uint32_t node, int64_t from_ns, 
 				 .to_ns = to_ns,
 				 .total = tree->nodes[node].total };
 
+	assert(node < charting->tree->nodes_count);
 	laying.lane = lane_of(charting, node ? tree->functions[tree->nodes[node].function].name
 					     : (struct slice){ 0 });
 	laying.before = &charting->edges[laying.lane];
@@ -239,6 +247,7 @@ static void forget_edges(struct charting *charting, int64_t at_ns)
 static void add_step(struct charting *charting, const struct tree *tree, int64_t from_ns,
 		     int64_t to_ns)
 {
+	assert(tree->nodes_count > 0);
 	charting->tree = tree;
 	charting->ends = mem_new_array(uint32_t, tree->nodes_count + 1);
 	charting->functions = mem_new_array(uint32_t, tree->functions_count + 1);

@@ -7,9 +7,11 @@
  * no event on that line. With `spread`, a report is an event in each step that it lasts. Where
  * samples count at their own times, range_times sums up steps.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+
 #include "server/query/select/mean.h"
 #include "server/query/query.h"
 #include "server/query/series/range_cells.h"
@@ -60,6 +62,7 @@ static struct event *open_event(const struct ranging *ranging, uint32_t series, 
 	uint32_t last = ranging->last_events[series];
 	struct event *event;
 
+	assert(series < ranging->selection->series_count);
 	if (!last)
 		return NULL;
 	event = &ranging->events[last - 1];
@@ -75,6 +78,8 @@ static int add_event(struct ranging *ranging, uint32_t series, uint32_t group,
 	struct event *event = open_event(ranging, series, line, what->at_ns);
 	mean_wide value = what->total;
 
+	assert(ranging->events_count <= ranging->events_capacity);
+	assert(series < ranging->selection->series_count);
 	if (selection->by_period)
 		value *= selection->series[series].period;
 	if (!event) {
@@ -116,6 +121,7 @@ static int touch_group(struct ranging *ranging, uint32_t group)
 {
 	struct group_sums *sums = &ranging->sums;
 
+	assert(ranging->sums.touched_count <= ranging->sums.capacity);
 	if (!room_for_group(ranging, group))
 		return work_over_budget(ranging->selection->work, ranging->err);
 	if (!sums->used[group]) {
@@ -136,6 +142,7 @@ static int add_report(struct ranging *ranging, uint32_t series, uint32_t group,
 	uint64_t reports = report->reports_count;
 	int rc = 0;
 
+	assert(series < ranging->selection->series_count);
 	if (select_is_spread(ranging->selection))
 		shares.duration_ns = report->duration_ns;
 	while (!rc && select_shares_next(&shares)) {
@@ -157,6 +164,7 @@ static int sum_rows(struct ranging *ranging, struct select_segment *in,
 	const int64_t *values = NULL;
 	int rc = 0;
 
+	assert(report->series < in->view->series_count);
 	if (block->values)
 		values =
 			&block->values[report->value_first + series->column * block->column_stride];
@@ -194,6 +202,7 @@ static int collect_block(struct ranging *ranging, struct select_segment *in, uin
 	struct segment_block block;
 	int rc = work_read(work, in->segment, number, SEGMENT_ROWS, &block, ranging->err);
 
+	assert(number < in->segment->blocks_count);
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
 
@@ -210,6 +219,7 @@ static int collect_block(struct ranging *ranging, struct select_segment *in, uin
 /* All other series, whose totals are known. */
 static int collect_buckets(struct ranging *ranging, const struct select_segment *in)
 {
+	assert(in->buckets || !in->buckets_count);
 	for (size_t i = 0; i < in->buckets_count; i++) {
 		const struct select_series *series = &in->series[in->buckets[i].series];
 		int rc = work_tick(ranging->selection->work, 1, ranging->err);
@@ -237,6 +247,7 @@ static int add_cells(struct ranging *ranging, const struct range_cells *cells)
 {
 	int rc = 0;
 
+	assert(cells->list || !cells->lines);
 	for (size_t i = 0; !rc && i < cells->lines * cells->steps; i++)
 		if (cells->list[i].is_there)
 			rc = add_step(ranging, (struct event){ .line = (uint32_t)(i / cells->steps),
@@ -334,6 +345,7 @@ static int sort_events(struct ranging *ranging)
 	struct arena *arena = &ranging->selection->work->arena;
 	struct event *sorted;
 
+	assert(ranging->events || !ranging->events_count);
 	if (in_order(ranging->events, count))
 		return 0;
 	for (size_t i = 0; i < count; i++)
@@ -365,6 +377,7 @@ static uint32_t count_series(const struct event *events, size_t first, size_t en
 	uint64_t reports = 0;
 	size_t next = first;
 
+	assert(first < end);
 	for (; next < end && events[next].series == events[first].series; next++)
 		reports += events[next].reports;
 	*ret_next = next;
@@ -377,6 +390,7 @@ static int64_t gauge_value(const struct event *events, size_t first, size_t end)
 	mean_wide numerator = 0;
 	int64_t denominator = 1;
 
+	assert(first < end);
 	for (size_t at = first, next; at < end; at = next)
 		denominator = mean_denominator(denominator, count_series(events, at, end, &next));
 	for (size_t at = first, next; at < end; at = next) {
@@ -417,6 +431,7 @@ static struct query_point point_of(const struct ranging *ranging, size_t first, 
 	struct query_point point = { .at_ns = events[first].bucket_ns };
 	mean_wide sum = 0;
 
+	assert(first < end && end <= ranging->events_count);
 	for (size_t i = first; i < end; i++) {
 		sum = mean_add(sum, events[i].value);
 		point.reports += (uint32_t)events[i].reports;
@@ -472,6 +487,7 @@ static size_t end_of_line(const struct ranging *ranging, size_t first)
 {
 	size_t next = first;
 
+	assert(first < ranging->events_count);
 	while (next < ranging->events_count &&
 	       ranging->events[next].line == ranging->events[first].line)
 		next++;
@@ -482,6 +498,7 @@ static size_t end_of_bucket(const struct ranging *ranging, size_t first, size_t 
 {
 	size_t next = first;
 
+	assert(first < end && end <= ranging->events_count);
 	while (next < end && ranging->events[next].bucket_ns == ranging->events[first].bucket_ns)
 		next++;
 	return next;
@@ -493,6 +510,7 @@ static int fold_line(struct ranging *ranging, size_t first, size_t end,
 	struct query_series *line = &set->series[set->series_count++];
 	size_t count = 0;
 
+	assert(first < ranging->events_count);
 	for (size_t at = first; at < end; at = end_of_bucket(ranging, at, end))
 		count++;
 	line->points = arena_new_array(&set->arena, struct query_point, count);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/series/range_cells.h"
 
+#include <assert.h>
+
 #define CELLS_PER_BUCKET 2
 
 static bool may_do(const struct selection *selection)
@@ -54,6 +56,7 @@ static int fill(const struct selection *selection, const struct select_segment *
 	int64_t at_ns = cells->first_ns;
 	size_t step = 0;
 
+	assert(in->series);
 	for (size_t i = 0; i < in->buckets_count; i++) {
 		const struct select_bucket *bucket = &in->buckets[i];
 		const struct select_series *series = &in->series[bucket->series];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/series/range_times.h"
 
+#include <assert.h>
+
 #include "server/query/select/times.h"
 
 /* NULL when over budget. */
@@ -40,6 +42,7 @@ static int add_row(struct range_times *times, struct select_segment *in,
 	uint32_t group = series->group;
 	int rc = 0;
 
+	assert(report->series < in->view->series_count);
 	if (!select_whole(series))
 		rc = select_row(times->selection, in, series, row->label_set, &group, times->err);
 	if (rc || group == SELECT_NONE)
@@ -61,6 +64,7 @@ static int add_block(struct range_times *times, struct select_segment *in, uint3
 	struct segment_block block;
 	int rc = work_read(times->selection->work, in->segment, number, want, &block, times->err);
 
+	assert(number < in->segment->blocks_count);
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
 		struct times rows;
@@ -81,6 +85,7 @@ int range_times_collect(struct range_times *times)
 	struct selection *selection = times->selection;
 	int rc = 0;
 
+	assert(times->selection->by_times);
 	for (size_t v = 0; v < selection->segments_count; v++) {
 		struct select_segment *in = &selection->segments[v];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/collapse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -156,6 +157,7 @@ static int begin_trie(struct collapsing *c, const struct merge_trie *trie, struc
 	struct arena *arena = &c->work->arena;
 	int rc = name_view(c->names, &trie->view, err);
 
+	assert(trie->view.nodes_count > 0);
 	c->trie = trie;
 	if (!rc)
 		rc = filter_apply_view(c->applied, err);
@@ -176,6 +178,7 @@ static int land_trie(struct collapsing *c, const struct merge_trie *trie,
 {
 	int rc = begin_trie(c, trie, err);
 
+	assert(trie->values || !trie->values_count);
 	for (size_t i = 0; !rc && i < trie->values_count; i++) {
 		const struct merge_value *value = &trie->values[i];
 		uint32_t top = 0, node;
@@ -205,6 +208,7 @@ static int land_trie(struct collapsing *c, const struct merge_trie *trie,
 
 static void sum_base_totals(struct collapsing *c)
 {
+	assert(c->tree.count > 0);
 	for (size_t i = c->tree.count; c->diff && i-- > 0;) {
 		struct tree_base *node = &c->base[i];
 
@@ -219,6 +223,7 @@ static void sum_base_totals(struct collapsing *c)
 
 static void sum_totals(struct collapsing *c)
 {
+	assert(c->tree.count > 0);
 	for (size_t i = c->tree.count; i-- > 0;) {
 		struct growing *node = &c->nodes[i];
 
@@ -268,6 +273,7 @@ static int sort_siblings(struct collapsing *c, struct family *ret, struct err *e
 	struct arena *arena = &c->work->arena;
 	uint32_t *fill = arena_new_array(arena, uint32_t, c->tree.count + 1);
 
+	assert(c->tree.count > 0);
 	ret->starts = arena_new_array(arena, uint32_t, c->tree.count + 1);
 	ret->children = arena_new_array(arena, uint32_t, c->tree.count);
 	if (!fill || !ret->starts || !ret->children)
@@ -303,6 +309,7 @@ static int lay_out(struct collapsing *c, const struct family *family, struct tre
 	uint32_t *places = arena_new_array(&c->work->arena, uint32_t, c->tree.count);
 	uint32_t count = (uint32_t)c->tree.count;
 
+	assert(family->starts && family->children);
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, count);
 	if (c->diff)
 		tree->base = arena_new_array(&tree->arena, struct tree_base, count);
@@ -368,6 +375,8 @@ int collapse_into(struct tree *tree, struct work *work, const struct merge *merg
 	struct family family;
 	int rc = 0;
 
+	assert(merge->tries || !merge->tries_count);
+	assert(!diff || !places);
 	children_init(&c.tree);
 	mem_grow(c.nodes, 0, c.nodes_capacity);
 	c.nodes[0] = (struct growing){ 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/filter_apply.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <strings.h>
 
@@ -42,6 +43,7 @@ static bool is_by_line(const struct filter *filter)
 void filter_apply_begin(struct filter_apply *applied, struct work *work,
 			const struct filter_list *filters, struct name_table *names)
 {
+	assert(!filters || filters->count <= FILTERS_MAX);
 	*applied = (struct filter_apply){ .work = work, .names = names };
 	if (!filters || !filters->count)
 		return;
@@ -147,6 +149,8 @@ static uint64_t bits_of(struct work *work, const struct filter *filter, size_t n
 	size_t positive = 0, met = 0;
 	bool broken = false;
 
+	assert(number < FILTERS_MAX);
+	assert(filter->conditions_count <= FILTER_CONDITIONS_MAX);
 	for (size_t i = 0; i < filter->conditions_count; i++) {
 		const struct filter_condition *condition = &filter->conditions[i];
 		bool apart = condition->negated && is_of_stacks(filter);
@@ -176,6 +180,7 @@ static bool function_bits(struct filter_apply *applied, uint32_t function, uint6
 {
 	struct place place = { .function = &applied->names->functions[function] };
 
+	assert(function < applied->names->functions_count);
 	place.mapping = place.function->mapping;
 	while (applied->functions_capacity <= function) {
 		size_t count = applied->functions_capacity;
@@ -201,6 +206,7 @@ static bool line_bits(struct filter_apply *applied, uint32_t frame, uint32_t lin
 			       .address = of->address,
 			       .line = at->line };
 
+	assert(frame < applied->view->frames_count);
 	if (!function_bits(applied, at->function, ret))
 		return false;
 	*ret |= bits_of_all(applied, &place, true);
@@ -212,6 +218,7 @@ static bool frame_bits(struct filter_apply *applied, uint32_t frame, uint64_t *r
 	const struct name_chain *chain;
 	uint64_t bits = KNOWN;
 
+	assert(frame < applied->view->frames_count);
 	if (!(applied->frames[frame] & KNOWN)) {
 		chain = name_frame(applied->names, frame);
 		if (!chain)
@@ -234,6 +241,7 @@ bool filter_apply_stack(struct filter_apply *applied, uint32_t stack, uint64_t *
 	const struct node *nodes = applied->view->nodes;
 	size_t trail = 0;
 
+	assert(stack < applied->view->nodes_count);
 	for (; !(applied->nodes[stack] & KNOWN); stack = nodes[stack].parent) {
 		if (!WORK_GROW(&applied->work->arena, applied->trail, trail,
 			       applied->trail_capacity))
@@ -283,6 +291,7 @@ bool filter_apply_line(struct filter_apply *applied, uint32_t frame, uint32_t li
 {
 	uint64_t bits;
 
+	assert(frame < applied->view->frames_count);
 	if (!line_bits(applied, frame, line, &bits))
 		return false;
 	*path |= bits;

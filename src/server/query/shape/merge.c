@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/merge.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -80,6 +81,7 @@ static size_t heap_bytes(const struct heap *heap)
 /* Counted by whichever thread: what one adds and another takes off comes out even. */
 static void begin_heap(struct work *work, struct heap *heap, const struct tables_view *view)
 {
+	assert(!heap->begun);
 	if (!view)
 		trie_init(&heap->trie);
 	heap->view = view;
@@ -105,6 +107,7 @@ static uint32_t *order_by_group(const struct accumulate_sum *sums, size_t count,
 	uint32_t *starts = arena_new_array(arena, uint32_t, groups_count + 1);
 	uint32_t *order = arena_new_array(arena, uint32_t, count);
 
+	assert(sums || !count);
 	if (!starts || !order)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
@@ -129,6 +132,8 @@ static int add_up(const struct selection *selection, struct arena *arena, uint32
 	struct accumulate_sum *added = arena_new_array(arena, struct accumulate_sum, count);
 	uint32_t *order = NULL;
 
+	assert(nodes_count > 0);
+	assert(*sums || !*sums_count);
 	if (counters && added && count <= UINT32_MAX)
 		order = order_by_group(list, count, selection->groups.count, arena);
 	if (!order)
@@ -164,6 +169,7 @@ static int fold_heap(const struct selection *selection, struct work *work, struc
 	struct arena scratch;
 	int rc;
 
+	assert(heap->folded_count <= heap->sums_count);
 	if (count == heap->folded_count)
 		return 0;
 	arena_init(&scratch, work->limit_bytes);
@@ -193,6 +199,8 @@ static int add_sums(const struct selection *selection, struct heap *heap, struct
 {
 	int rc = 0;
 
+	assert(sums || !count);
+	assert(!heap->is_finished);
 	if (heap->view) {
 		heap->sums = sums;
 		heap->sums_count = count;
@@ -259,6 +267,7 @@ static int sum_run(struct merging *merging, struct work *work, struct run *run, 
 {
 	int rc = 0;
 
+	assert(run->first < run->end && run->end <= merging->items_count);
 	run->begun = true;
 	arena_init(&run->arena, work->limit_bytes);
 	for (size_t i = run->first; !rc && i < run->end; i++) {
@@ -335,6 +344,7 @@ static int merge_unit(struct merging *merging, struct work *work, struct unit *u
 	struct heap *heap = &unit->heap;
 	int rc = 0;
 
+	assert(unit->first < unit->end && unit->end <= merging->order_count);
 	begin_heap(work, heap, alone ? merging->order[unit->first]->in->view : NULL);
 	for (size_t i = unit->first; !rc && i < unit->end; i++) {
 		struct segment *segment = merging->order[i]->in->segment;
@@ -428,6 +438,7 @@ static bool begins_unit(const struct merging *merging, size_t i, uint64_t unit_c
 {
 	uint64_t key_hash = merging->order[i]->in->segment->partition_key_hash;
 
+	assert(i < merging->order_count);
 	if (!i || unit_cost > UNIT_COST_MAX || merging->apart)
 		return true;
 	if (key_hash && key_hash == merging->order[i - 1]->in->segment->partition_key_hash)
@@ -605,6 +616,7 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 	struct merge_trie *into = &merge->tries[merge->tries_count];
 	int rc;
 
+	assert(merge->tries);
 	finish_heap(work, heap);
 	into->view = heap->view ? *heap->view : heap->finished;
 	rc = round_values(merging->selection, heap, into, err);
@@ -612,6 +624,7 @@ static int take_heap(struct merging *merging, struct heap *heap, struct merge *m
 		rc = work_over_budget(work, err);
 	if (rc)
 		return rc;
+	merge_trie_check(into);
 	merge->tries_count++;
 	merge->rows += heap->rows;
 	into->own = heap->trie;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/stacks.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 
 /* A run of frames from the innermost towards the root; `inner` is the run without its last frame.
@@ -223,6 +225,7 @@ int stacks_into(struct tree *tree, struct work *work, const struct merge_trie *m
 			       .err = err };
 	int rc = 0;
 
+	assert(merge->values || !merge->values_count);
 	d.texts = arena_new_array(&work->arena, struct slice, merge->view.strings_count);
 	tree->stacks = arena_new_array(&tree->arena, struct tree_stack, merge->values_count);
 	if (!d.texts || !tree->stacks)

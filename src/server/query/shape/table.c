@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/table.h"
 
+#include <assert.h>
+
 #include "server/query/shape/largest.h"
 #include "server/query/shape/table_int.h"
 
@@ -61,6 +63,7 @@ uint32_t table_find_row(struct table *table, const struct row_key *key, uint64_t
 
 static uint32_t row_of_function(struct table *table, uint32_t function)
 {
+	assert(function < table->names->functions_count);
 	while (table->row_of_capacity <= function) {
 		size_t before = table->row_of_capacity;
 
@@ -144,6 +147,8 @@ static struct edge *edge_of(struct table *table, uint32_t caller, uint32_t calle
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&table->edges_map, hash, edge_equal, table, &made);
 
+	assert(caller < table->rows_count && callee < table->rows_count);
+	assert(table->edges_count <= table->edges_capacity);
 	if (id != IDMAP_NONE)
 		return &table->edges[id];
 	if (!WORK_GROW(&table->work->arena, table->edges, table->edges_count,
@@ -180,6 +185,7 @@ static bool meet_lines(struct table *table, uint32_t node, uint64_t place, uint6
 	const struct name_chain *chain = name_frame(table->names, at->frame);
 	uint32_t caller = table->preorder.nodes[at->parent].mark;
 
+	assert(node < table->trie->view.nodes_count);
 	for (uint32_t i = chain ? chain->line_count : 0; i > 0; i--) {
 		const struct name_line *line = &table->names->lines[chain->line_first + i - 1];
 		uint32_t row = row_of_line(table, frame, line);
@@ -206,6 +212,7 @@ static bool find_spot(struct table *table, uint32_t frame, struct table_place *s
 	const struct name_line *line;
 	uint32_t row;
 
+	assert(frame < table->trie->view.frames_count);
 	if (!chain)
 		return false;
 	line = &table->names->lines[chain->line_first];
@@ -230,6 +237,7 @@ static bool meet_node(struct table *table, uint32_t node, uint64_t place)
 	uint64_t end = place + table->preorder.nodes[node].size;
 	uint32_t row;
 
+	assert(node < table->trie->view.nodes_count);
 	if (!spot->row && !find_spot(table, at->frame, spot))
 		return false;
 	if (spot->row == SPOT_LINES)
@@ -253,6 +261,7 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 	uint32_t count = trie->view.nodes_count;
 	int rc = name_view(table->names, &trie->view, err);
 
+	assert(trie->view.nodes_count > 0);
 	table->trie = trie;
 	if (rc)
 		return rc;
@@ -287,6 +296,7 @@ static int walk_trie(struct table *table, const struct merge_trie *trie, struct 
 /* Sums the flat values of named rows and of frames that are addresses. */
 static int sum_flats(struct table *table, const struct merge_trie *trie, struct err *err)
 {
+	assert(trie->values || !trie->values_count);
 	for (size_t i = 0; i < trie->values_count; i++) {
 		const struct merge_value *value = &trie->values[i];
 		uint32_t frame = trie->view.nodes[value->stack].frame, row;

@@ -2,6 +2,8 @@
 /* A table's share of the segments whose functions are indexed: neither nodes nor names are met. */
 #include "server/query/shape/table_int.h"
 
+#include <assert.h>
+
 /* What the stacks of an occurrence have. */
 static int64_t value_of(const struct indexed_sums *sums, const struct function_occurrence *at)
 {
@@ -44,6 +46,7 @@ static bool take_row(struct table *table, const struct indexed_sums *sums, uint3
 	bool any;
 	uint32_t id;
 
+	assert(row < sums->index->rows_count);
 	if (row < sums->index->flat_rows_count)
 		flat = sums->flats[row];
 	any = flat;

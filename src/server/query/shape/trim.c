@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/shape/trim.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -134,6 +135,7 @@ static uint64_t sum_up(const struct merge_trie *trie, struct trim_node *nodes)
 {
 	uint64_t met = 0;
 
+	assert(trie->view.nodes_count > 0);
 	for (size_t i = 0; i < trie->values_count; i++)
 		nodes[trie->values[i].stack].total += trie->values[i].value;
 	for (uint32_t i = trie->view.nodes_count; i-- > 1;) {
@@ -160,6 +162,7 @@ static bool sum_trie(struct trimming *t, const struct merge_trie *trie, struct t
 		.frames = arena_new_array(arena, struct trim_frame, trie->view.frames_count),
 	};
 
+	assert(trie->values || !trie->values_count);
 	if (arena->over_budget || !name_column_begin(t->names, &trie->view, &met.names))
 		return false;
 	mem_prefer_huge_pages(met.nodes, count * sizeof(*met.nodes));
@@ -193,6 +196,7 @@ static uint8_t meet_frame(struct trimming *t, const struct trim_trie *met, uint3
 	bool is_address;
 	uint32_t lack = name_missing(t->names, id, &is_address);
 
+	assert(id < met->trie->view.frames_count);
 	if (lack == IDMAP_NONE)
 		return MARK_NONE;
 	while (t->lacks_capacity <= lack) {
@@ -215,6 +219,7 @@ static bool is_on_way(const struct trim_trie *met, uint32_t node, uint32_t lack)
 {
 	const struct node *nodes = met->trie->view.nodes;
 
+	assert(node < met->trie->view.nodes_count);
 	while (node && met->frames[nodes[node].frame].lack != lack)
 		node = nodes[node].parent;
 	return node;
@@ -228,6 +233,7 @@ static uint32_t enter_missing(struct trimming *t, const struct trim_trie *met, u
 	uint32_t bit = mark > MARK_LATE ? 1u << (mark - MARK_LATE) : 0;
 	uint32_t open = t->open[node->parent], lack;
 
+	assert(id < met->trie->view.nodes_count);
 	if (bit & open)
 		return open;
 	lack = met->frames[node->frame].lack;
@@ -285,6 +291,7 @@ static int count_lacks(struct trimming *t, const struct trim_trie *met, struct e
 
 static bool add_candidate(struct trimming *t, struct member member, int64_t total)
 {
+	assert(member.trie < t->tries_count);
 	if (!WORK_GROW(&t->work->arena, t->candidates, t->candidates_count, t->candidates_capacity))
 		return false;
 	t->candidates[t->candidates_count++] =
@@ -310,6 +317,7 @@ static bool add_child(struct trimming *t, struct member member, int64_t total)
 {
 	struct bucket *bucket = bucket_of(t, &member);
 
+	assert(member.trie < t->tries_count);
 	if (!bucket)
 		return add_candidate(t, member, total);
 	if (bucket->of != t->nodes_count)
@@ -346,6 +354,7 @@ static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below
 	bool within = false;
 	int64_t below = 0;
 
+	assert(first <= t->members_count);
 	t->candidates_count = 0;
 	t->any_shared = false;
 	for (size_t i = first; i < t->members_count; i++) {
@@ -379,6 +388,7 @@ static bool find_candidates(struct trimming *t, size_t first, int64_t *ret_below
 /* The sibling for a function, made when new. NULL when over budget. */
 static struct sibling *sibling_of(struct trimming *t, uint32_t function)
 {
+	assert(function < t->names->functions_count);
 	while (t->sibling_of_capacity <= function) {
 		size_t before = t->sibling_of_capacity;
 
@@ -406,6 +416,7 @@ static bool place_candidate(struct trimming *t, struct candidate *candidate)
 	const struct name_line *line;
 	struct sibling *sibling;
 
+	assert(candidate->member.trie < t->tries_count);
 	name_turn(t->names, &t->tries[member->trie].names);
 	chain = name_frame(t->names, frame_of(t, member));
 	if (!chain)
@@ -472,6 +483,7 @@ static bool sort_siblings(struct trimming *t, size_t *ret_count)
 /* Branches for the siblings in the order, so that the first is taken first. */
 static bool add_branches(struct trimming *t, size_t count, uint32_t parent)
 {
+	assert(t->branches_count <= t->branches_capacity);
 	for (size_t i = count; i-- > 0;) {
 		struct sibling *sibling = &t->siblings[t->order[i]];
 		size_t members = sibling->members;
@@ -544,6 +556,7 @@ static int begin(struct trimming *t, const struct merge *merge, uint32_t width_p
 	struct arena *arena = &t->work->arena;
 	uint32_t nodes_max = 1, frames_max = 0;
 
+	assert(width_px > 0);
 	for (size_t i = 0; i < merge->tries_count; i++) {
 		const struct tables_view *view = &merge->tries[i].view;
 
@@ -579,6 +592,7 @@ static int give_tree(const struct trimming *t, struct tree *tree, struct err *er
 {
 	const struct name_table *names = t->names;
 
+	assert(t->nodes_count > 0);
 	tree->nodes = arena_new_array(&tree->arena, struct tree_node, t->nodes_count);
 	tree->cut = arena_new_array(&tree->arena, int64_t, t->nodes_count);
 	tree->functions =
@@ -613,6 +627,7 @@ int trim_into(struct tree *tree, struct work *work, const struct merge *merge,
 	uint64_t pending;
 	int rc = begin(&t, merge, width_px, err);
 
+	assert(width_px > 0);
 	for (size_t i = 0; !rc && i < t.tries_count; i++)
 		rc = count_lacks(&t, &t.tries[i], err);
 	pending = names->pending;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/significance/significance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -102,6 +103,7 @@ static void add_candidate(struct judge *judge, struct significance_test *test)
 	double both = test->value[SIGNIFICANCE_BASE] + test->value[SIGNIFICANCE_OTHER];
 	struct candidate *candidate = &judge->candidates[judge->count];
 
+	assert(judge->candidates);
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
 		if (judge->of->total[side] > 0)
 			test->share[side] = test->value[side] / judge->of->total[side];
@@ -195,6 +197,7 @@ static void find_typical(struct judge *judge, enum spread spread)
 	double half = judge->freedom_own[spread] / 2, squares = 0, beyond;
 	size_t count = 0;
 
+	assert(spread < SPREADS);
 	for (size_t i = 0; i < judge->count; i++)
 		if (judge->candidates[i].same_as == i &&
 		    judge->candidates[i].dispersion[spread] >= 0)
@@ -224,6 +227,7 @@ static double moderated(const struct judge *judge, enum spread spread,
 	double half = judge->freedom_prior[spread] / 2, own = candidate->dispersion[spread];
 	double together = judge->freedom_prior[spread] + judge->freedom_own[spread], typical;
 
+	assert(spread < SPREADS);
 	if (!(half > 0))
 		return fmax(1, own);
 	typical = exp(candidate->typical[spread] + student_digamma(half) - log(half));
@@ -309,6 +313,7 @@ static void prepare(struct judge *judge, struct significance_test *tests, size_t
 {
 	struct significance *of = judge->of;
 
+	assert(tests || !count);
 	of->method = measures_spread(of) ? SIGNIFICANCE_BLOCKS : SIGNIFICANCE_COUNTS;
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++)
 		if (of->method == SIGNIFICANCE_BLOCKS && of->total[side] > 0)
@@ -354,6 +359,7 @@ void significance_intervals(struct significance *of, struct significance_test *t
 	struct judge judge = { .of = of, .total = of->total[SIGNIFICANCE_OTHER] };
 	double bound;
 
+	assert(tests || !count);
 	of->method = SIGNIFICANCE_NONE;
 	of->tests = 0;
 	if (!(of->samples_per_value > 0) || !(judge.total > 0))
@@ -379,6 +385,7 @@ void significance_judge(struct significance *of, struct significance_test *tests
 {
 	struct judge judge = { .of = of };
 
+	assert(tests || !count);
 	of->method = SIGNIFICANCE_NONE;
 	of->tests = 0;
 	judge.total = of->total[SIGNIFICANCE_BASE] + of->total[SIGNIFICANCE_OTHER];
@@ -410,6 +417,7 @@ void significance_compare_means(struct significance_mean *mean)
 {
 	double error[SIGNIFICANCE_SIDES], freedom = 0, both, bound, difference;
 
+	assert(mean->values[0] || !mean->count[0]);
 	mean->tested = false;
 	for (int side = 0; side < SIGNIFICANCE_SIDES; side++) {
 		mean->mean[side] = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/significance/student.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define STEPS_MAX 500
@@ -110,6 +111,7 @@ double student_trigamma_inverse(double y)
 {
 	double low = 0, high = 1;
 
+	assert(y > 0);
 	while (student_trigamma(high) > y && high < BOUND_MAX)
 		high *= 2;
 	for (int i = 0; i < STEPS_MAX && high - low > PRECISION * high; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/accumulate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/query/sum/dense_sums.h"
@@ -95,6 +96,7 @@ static int counters_for(struct adding *adding, const struct run *run)
 	struct dense_sums_counters *counters = &adding->piece->counters;
 	size_t before = counters->arena.used_bytes;
 
+	assert(run->group < adding->selection->groups.count);
 	if (!room_for_group(counters, run->group))
 		return over_budget(adding);
 	if (has_counters(adding, run))
@@ -172,6 +174,7 @@ static int add_sparse(struct adding *adding, const struct run *run)
 	struct sparse *sparse = &adding->piece->sparse;
 	size_t before = sparse_bytes(sparse);
 
+	assert(run->count > 0);
 	for (uint64_t i = 0; i < run->count; i++) {
 		int64_t value = run->values ? run->values[i * run->value_stride] : 1;
 		int64_t weight = adding->mixed ? run->weight : 1;
@@ -203,6 +206,7 @@ static int flush_run(struct adding *adding)
 	struct run *run = &adding->run;
 	int rc = 0;
 
+	assert(adding->piece && adding->work);
 	if (!run->count)
 		return 0;
 	if (!adding->piece->is_sparse)
@@ -241,6 +245,8 @@ static int add_rows(struct adding *adding, const struct segment_block *block,
 	struct run *run = &adding->run;
 	int rc;
 
+	assert(group < adding->selection->groups.count);
+	assert((uint64_t)first + count <= report->row_count);
 	if (block->values)
 		next.values = &block->values[report->value_first + first * value_stride +
 					     series->column * block->column_stride];
@@ -286,6 +292,7 @@ static int add_by_times(struct adding *adding, const struct segment_block *block
 	struct times times;
 	int rc = flush_run(adding);
 
+	assert(adding->selection->by_times);
 	times_begin(&times, adding->in, block, report);
 	times.for_links = adding->selection->params->links_count > 0;
 	while (!rc && times_next(&times, &row)) {
@@ -319,6 +326,7 @@ static int add_block(struct adding *adding, uint32_t number)
 	struct segment_block block;
 	int rc = work_read(adding->work, in->segment, number, want, &block, adding->err);
 
+	assert(number < adding->in->segment->blocks_count);
 	for (uint32_t i = 0; !rc && i < block.reports_count; i++) {
 		const struct segment_report *report = &block.reports[i];
 		const struct select_series *series = &in->series[report->series];
@@ -348,6 +356,8 @@ static int add_blocks(struct adding *adding)
 	struct dense_sums_piece *piece = adding->piece;
 	int rc = 0;
 
+	assert(adding->piece->block_first <= adding->piece->block_end);
+	assert(adding->piece->block_end <= adding->in->blocks_count);
 	arena_init(&piece->counters.arena, adding->work->limit_bytes);
 	piece->counters.slots_count = adding->in->segment->slots_count;
 	for (size_t i = piece->block_first; !rc && i < piece->block_end; i++) {
@@ -390,6 +400,7 @@ static void order_by_node(struct accumulate_sum *sums, size_t count, uint32_t *p
 {
 	size_t kept = 0;
 
+	assert(nodes_count > 0);
 	for (size_t i = 0; i < count; i++)
 		places[sums[i].stack] = (uint32_t)i + 1;
 	for (uint32_t node = 0; node < nodes_count; node++) {
@@ -421,6 +432,7 @@ bool accumulate_find_nodes(const struct segment *segment, struct arena *scratch,
 	struct accumulate_sum *list = sums->list, *copy;
 	uint32_t *places;
 
+	assert(sums->list || !sums->count);
 	if (!segment->node_of_slot || !sums->count)
 		return true;
 	places = arena_new_array(scratch, uint32_t, nodes_count);
@@ -445,6 +457,7 @@ static bool weights_differ(const struct selection *selection, const struct selec
 {
 	bool any = false;
 
+	assert(in->series);
 	*ret_weight = 1;
 	for (uint32_t i = 0; selection->weighted && i < in->view->series_count; i++) {
 		int64_t weight;
@@ -466,6 +479,7 @@ static size_t cut_pieces(const struct work *work, const struct select_segment *i
 {
 	size_t count = 1;
 
+	assert(in->blocks || !in->blocks_count);
 	if (together && !in->by_rows) {
 		count = team_size(work);
 		if (count > in->rows_count / PIECE_ROWS)
@@ -488,6 +502,7 @@ static size_t cut_pieces(const struct work *work, const struct select_segment *i
 static bool are_plain(const struct dense_sums_piece *pieces, size_t count,
 		      struct accumulate_counters counters[static PIECES_MAX])
 {
+	assert(count >= 1 && count <= PIECES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const struct dense_sums_counters *of = &pieces[i].counters;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/dense_sums.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 
 /* The counters of one group, all pieces together: one kind of them. */
@@ -105,6 +107,7 @@ static bool gather_sums(const struct dense_sums_piece *pieces, size_t pieces_cou
 	struct dense_sum *tallies;
 	size_t count = 0;
 
+	assert(pieces_count > 0);
 	for (size_t i = 0; i < pieces_count; i++) {
 		const struct dense_sums_piece *piece = &pieces[i];
 
@@ -145,6 +148,7 @@ static bool join_pieces(struct dense_sums_piece *pieces, size_t pieces_count, ui
 	struct sparse *into = &pieces[0].sparse;
 	bool full = false;
 
+	assert(pieces_count > 0);
 	for (size_t i = 0; i < pieces_count; i++) {
 		const struct dense_sums_counters *counters = &pieces[i].counters;
 
@@ -171,6 +175,7 @@ static bool gather_sparse(struct dense_sums_piece *pieces, size_t pieces_count, 
 {
 	struct sparse *sparse = &pieces[0].sparse;
 
+	assert(pieces_count > 0);
 	if (join_pieces(pieces, pieces_count, pieces[0].counters.slots_count))
 		ret->list = arena_new_array(into, struct accumulate_sum, sparse->count);
 	if (!ret->list)
@@ -194,6 +199,7 @@ bool dense_sums_collect(struct dense_sums_piece *pieces, size_t pieces_count, in
 	struct arena scratch;
 	bool fits;
 
+	assert(pieces_count > 0);
 	for (size_t i = 0; i < pieces_count; i++)
 		if (pieces[i].is_sparse)
 			return gather_sparse(pieces, pieces_count, weight, into, ret);

@@ -9,6 +9,8 @@
 
 #include "server/query/sum/trie.h"
 
+#include <assert.h>
+
 struct merge_value {
 	uint32_t stack; /* node of `view` */
 	uint32_t group;
@@ -21,5 +23,16 @@ struct merge_trie {
 	struct merge_value *values; /* ordered by group */
 	size_t values_count;
 };
+
+/* Asserts the order and the bounds of the values; called when a trie is complete. */
+static inline void merge_trie_check(const struct merge_trie *trie)
+{
+	assert(trie->view.nodes_count > 0);
+	assert(trie->values || !trie->values_count);
+	for (size_t i = 0; i < trie->values_count; i++) {
+		assert(trie->values[i].stack < trie->view.nodes_count);
+		assert(!i || trie->values[i].group >= trie->values[i - 1].group);
+	}
+}
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/preorder.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 
 /* True if each node stands behind its parent and all below its elder siblings. */
@@ -19,6 +21,7 @@ static bool is_in_order(const struct tables_view *view)
 
 static bool make_room(struct preorder *preorder, struct arena *arena, size_t count)
 {
+	assert(count > 0);
 	if (preorder->capacity < count) {
 		preorder->nodes = arena_new_array(arena, struct preorder_node, count);
 		preorder->capacity = count;
@@ -37,6 +40,7 @@ static void sum_up(struct preorder_node *nodes, const struct merge_trie *trie)
 {
 	uint32_t count = trie->view.nodes_count;
 
+	assert(trie->view.nodes_count > 0);
 	for (uint32_t i = 0; i < count; i++)
 		nodes[i] = (struct preorder_node){ .size = 1 };
 	for (size_t i = 0; i < trie->values_count; i++) {
@@ -56,6 +60,8 @@ bool preorder_make(struct preorder *preorder, struct arena *arena, const struct 
 {
 	uint32_t count = trie->view.nodes_count;
 
+	assert(trie->view.nodes_count > 0);
+	assert(trie->values || !trie->values_count);
 	preorder->is_trivial = is_in_order(&trie->view);
 	if (!make_room(preorder, arena, count))
 		return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/sparse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -34,6 +35,7 @@ bool sparse_add(struct sparse *sparse, uint32_t group, uint32_t slot, mean_wide 
 	uint64_t hash = hash_mix(hash_mix(0, group), slot);
 	uint32_t id = idmap_find(&sparse->map, hash, is_pair, sparse->sums, &made);
 
+	assert(sparse->count <= sparse->capacity);
 	if (id != IDMAP_NONE) {
 		sparse->sums[id].value = mean_add(sparse->sums[id].value, value);
 		return true;

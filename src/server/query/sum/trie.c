@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/trie.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -163,6 +164,7 @@ static uint32_t frame_of(struct adding *a, uint32_t id)
 /* Marks the stacks with sums and all their callers: 0 instead of NONE. */
 static void mark_nodes(struct adding *a, const struct accumulate_sum *sums, size_t count)
 {
+	assert(a->view->nodes_count > 0);
 	for (size_t i = 0; i < count; i++)
 		a->nodes[sums[i].stack] = 0;
 	for (uint32_t i = a->view->nodes_count; i-- > 1;)
@@ -177,6 +179,7 @@ static int add_nodes(struct adding *a, struct work *work, struct err *err)
 	size_t other_bytes = work->other_bytes, before = trie_bytes(a->trie);
 	int rc = 0;
 
+	assert(a->trie->nodes.count >= 1);
 	a->nodes[0] = 0;
 	for (uint32_t i = 1; !rc && i < a->view->nodes_count; i++) {
 		if (a->nodes[i] == NONE)
@@ -206,6 +209,9 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
 	struct adding a = { .trie = trie, .view = view, .frame_last = NONE };
 	int rc;
 
+	assert(trie->nodes.count >= 1);
+	assert(sums || !count);
+	assert(!trie->plain);
 	if (!count)
 		return 0;
 	if (trie->nodes.count + view->nodes_count >= NONE)
@@ -228,6 +234,7 @@ static void flatten(struct trie *trie)
 {
 	char *bytes = (char *)trie->nodes.nodes;
 
+	assert(!trie->plain && trie->nodes.count >= 1);
 	for (size_t i = 0; i < trie->nodes.count; i++) {
 		struct child_node from = trie->nodes.nodes[i];
 		struct node node = { from.parent, from.key };
@@ -246,8 +253,21 @@ static void *cut(void *array, size_t count, size_t element_bytes, size_t *ret_ca
 	return mem_realloc(array, count, element_bytes);
 }
 
+void trie_check(const struct trie *trie)
+{
+	assert(trie->strings_count >= 1 && trie->strings_count <= trie->strings_capacity);
+	assert(trie->string_bytes_count <= trie->string_bytes_capacity);
+	assert(trie->frames_count <= trie->frames_capacity);
+	assert(trie->nodes.count >= 1 && trie->nodes.count <= trie->nodes.capacity);
+	for (size_t i = 1; i < trie->nodes.count; i++) {
+		assert(trie->nodes.nodes[i].parent < i);
+		assert(trie->nodes.nodes[i].key < trie->frames_count);
+	}
+}
+
 void trie_finish(struct trie *trie, struct tables_view *ret)
 {
+	trie_check(trie);
 	flatten(trie);
 	idmap_free(&trie->string_map);
 	idmap_free(&trie->frame_map);

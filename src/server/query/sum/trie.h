@@ -38,6 +38,10 @@ int trie_add(struct trie *trie, struct work *work, const struct tables_view *vie
  * tables have them, until trie_free.
  */
 void trie_finish(struct trie *trie, struct tables_view *ret);
+
+/* Aborts when a node is before its parent or has no frame; for what is not finished. */
+void trie_check(const struct trie *trie);
+
 /* Takes a finished trie: for callers with nodes of their own. */
 void trie_drop_nodes(struct trie *trie);
 

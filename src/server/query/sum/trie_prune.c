@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/trie_prune.h"
 
+#include <assert.h>
+
 #define NODES_PER_VALUE 8u
 #define WORD_BITS 64u
 
@@ -18,6 +20,7 @@ bool trie_prune_pays(const struct merge_trie *trie)
 
 static void mark(const struct merge_trie *trie, struct staying *staying)
 {
+	assert(trie->view.nodes_count > 0);
 	staying->words[0] = 1; /* the root */
 	for (size_t i = 0; i < trie->values_count; i++) {
 		uint32_t node = trie->values[i].stack;
@@ -62,6 +65,8 @@ bool trie_prune_apply(struct merge_trie *trie, struct arena *arena)
 				   .before = arena_new_array(arena, uint32_t, words_count) };
 	struct node *nodes;
 
+	assert(trie->view.nodes_count > 0);
+	assert(trie->values || !trie->values_count);
 	if (!staying.words || !staying.before)
 		return false;
 	mark(trie, &staying);

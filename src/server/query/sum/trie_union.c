@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/sum/trie_union.h"
 
+#include <assert.h>
+
 #include "server/query/sum/preorder.h"
 
 /* Nodes of a segment's slots, by slot. */
@@ -21,6 +23,7 @@ static int add_stacks(struct trie_union *united, struct work *work, const struct
 	struct arena scratch;
 	int rc;
 
+	assert(united->with_trie);
 	arena_init(&scratch, work->limit_bytes);
 	sums = arena_new_array(&scratch, struct accumulate_sum, segment->slots_count);
 	for (uint32_t slot = 0; sums && slot < segment->slots_count; slot++)
@@ -38,6 +41,7 @@ static int add_segment(struct trie_union *united, struct work *work, size_t numb
 	struct segment *segment = united->segments[number];
 	int rc = work_load_stacks(work, segment, err);
 
+	assert(number < united->segments_count);
 	if (rc)
 		return rc;
 	united->nodes[number] = nodes_of(segment, &work->arena);
@@ -63,6 +67,7 @@ static bool order_nodes(struct trie_union *united, struct arena *arena, struct a
 	struct node *nodes = arena_new_array(arena, struct node, count);
 	struct preorder preorder = { 0 };
 
+	assert(united->view.nodes_count > 0);
 	united->ends = arena_new_array(arena, uint32_t, count);
 	if (!united->ends || !places || !nodes || !preorder_make(&preorder, scratch, &trie))
 		return false;
@@ -106,6 +111,7 @@ int trie_union_make(struct trie_union *united, struct work *work, struct segment
 {
 	int rc = 0;
 
+	assert(count > 0);
 	*united = (struct trie_union){ .segments = segments,
 				       .segments_count = count,
 				       .with_trie = count > 1 };
@@ -123,6 +129,7 @@ int trie_union_make(struct trie_union *united, struct work *work, struct segment
 
 void trie_union_free(struct trie_union *united, struct work *work)
 {
+	assert(!united->loaded || !united->with_trie);
 	if (united->loaded)
 		work_drop_stacks(work, united->segments[0]);
 	if (united->with_trie) {

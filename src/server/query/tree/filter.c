@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/filter.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 
@@ -178,6 +179,7 @@ static int take_filter(struct parser *p)
 	struct filter *filter;
 	int rc = take_action(p, &action);
 
+	assert(p->filters->count <= FILTERS_MAX);
 	if (rc)
 		return rc;
 	filter = filter_list_add(p->filters, action);
@@ -194,6 +196,7 @@ int filter_list_parse(struct filter_list *filters, struct slice text, struct err
 	struct parser p = { .filters = filters, .text = text, .err = err };
 	int rc = 0;
 
+	assert(filters->count <= FILTERS_MAX);
 	if (text.len > FILTER_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "filter: longer than %d bytes", FILTER_BYTES_MAX);
 	while (!rc) {
@@ -211,6 +214,7 @@ struct filter *filter_list_add(struct filter_list *filters, enum filter_action a
 {
 	struct filter *filter = &filters->list[filters->count];
 
+	assert(filters->count <= FILTERS_MAX);
 	if (filters->count == FILTERS_MAX)
 		return NULL;
 	filters->count++;
@@ -249,6 +253,8 @@ int filter_add_condition(struct filter_list *filters, struct filter *filter,
 	char error[REGEX_ERROR_BYTES];
 	int rc = 0;
 
+	assert(filter->conditions_count <= FILTER_CONDITIONS_MAX);
+	assert(!condition->regex);
 	if (filter->conditions_count == FILTER_CONDITIONS_MAX)
 		return err_set(err, ERR_LIMIT, "filter: more than %d conditions",
 			       FILTER_CONDITIONS_MAX);
@@ -297,6 +303,7 @@ static void format_condition(struct strbuf *out, const struct filter_condition *
 
 void filter_list_format(struct strbuf *out, const struct filter_list *filters)
 {
+	assert(filters->count <= FILTERS_MAX);
 	for (size_t i = 0; i < filters->count; i++) {
 		const struct filter *filter = &filters->list[i];
 

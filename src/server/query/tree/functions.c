@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/functions.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -18,6 +19,7 @@ static void make_rows(struct functions *functions, const struct tree *tree)
 {
 	struct idmap map = { 0 };
 
+	assert(tree->functions || !tree->functions_count);
 	functions->rows = mem_new_array(struct functions_row, tree->functions_count);
 	functions->row_of = mem_new_array(uint32_t, tree->functions_count);
 	for (uint32_t i = 0; i < tree->functions_count; i++) {
@@ -52,6 +54,7 @@ static void sum(struct functions *functions, const struct tree *tree, uint32_t *
 {
 	uint32_t depth = 0; /* of what is on the path, the root not counted */
 
+	assert(functions->row_of || !tree->functions_count);
 	for (uint32_t i = 1; i < tree->nodes_count; i++) {
 		const struct tree_node *node = &tree->nodes[i];
 		uint32_t row = functions->row_of[node->function];
@@ -75,6 +78,7 @@ void functions_make(struct functions *functions, const struct tree *tree)
 	uint32_t *path = mem_new_array(uint32_t, (size_t)tree->depth_max + 2);
 	uint32_t *open = mem_new_array(uint32_t, (size_t)tree->functions_count + 1);
 
+	assert(tree->nodes || !tree->nodes_count);
 	*functions = (struct functions){ 0 };
 	make_rows(functions, tree);
 	sum(functions, tree, path, open);

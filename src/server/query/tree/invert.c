@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/invert.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -43,6 +44,9 @@ static uint32_t child_of(struct inverting *inverting, uint32_t parent, const str
 	uint64_t hash = hash_mix(hash_mix(0, parent), node->function);
 	uint32_t id = idmap_find(&inverting->map, hash, is_same, inverting, &wanted);
 
+	assert(parent < inverting->count);
+	assert(inverting->count <= inverting->capacity);
+	assert(node->function < inverting->from->functions_count);
 	if (id == IDMAP_NONE && inverting->count >= inverting->count_max) {
 		inverting->is_over = true; /* what comes of it is thrown away */
 		id = 0;
@@ -83,6 +87,7 @@ static void add_path(struct inverting *inverting, uint32_t node, int64_t value, 
 	uint32_t group = group_of(tree, node);
 	uint32_t at = group ? child_of(inverting, 0, &tree->nodes[group]) : 0;
 
+	assert(node < inverting->from->nodes_count);
 	for (; node != group && !inverting->is_over; node = tree->nodes[node].parent)
 		at = child_of(inverting, at, &tree->nodes[node]);
 	add_to(&inverting->nodes[at].self, value);
@@ -161,6 +166,8 @@ static void link_children(struct inverting *inverting, uint32_t parent, struct s
 {
 	uint32_t *link = &inverting->nodes[parent].first_child;
 
+	assert(parent < inverting->count);
+	assert(siblings || !count);
 	qsort(siblings, count, sizeof(*siblings), by_total);
 	for (size_t i = 0; i < count; i++) {
 		*link = siblings[i].id;
@@ -275,6 +282,7 @@ int tree_invert(struct tree *tree, struct slice function, struct err *err)
 	struct inverting inverting = { .from = tree, .count_max = room_of(&tree->arena) };
 	bool fits;
 
+	assert(tree->nodes_count > 0);
 	mem_grow(inverting.nodes, inverting.count, inverting.capacity);
 	inverting.nodes[inverting.count++] =
 		(struct growing){ .function = tree->nodes[0].function };

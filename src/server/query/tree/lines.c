@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/lines.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -64,6 +65,7 @@ static uint32_t place_of(struct lining *lining, const struct place *wanted)
 	uint64_t hash = hash_bytes(wanted->file.data, wanted->file.len);
 	uint32_t id;
 
+	assert(lining->places_count <= lining->places_capacity);
 	hash = hash_mix(hash, hash_bytes(wanted->mapping.data, wanted->mapping.len));
 	hash = hash_mix(hash, hash_bytes(wanted->build_id.data, wanted->build_id.len));
 	id = idmap_find(&lining->place_map, hash, same_place, lining, wanted);
@@ -89,6 +91,7 @@ static uint32_t spot_of(struct lining *lining, const struct place *place, uint64
 	uint64_t hash = hash_mix(hash_mix(0, wanted.place), at);
 	uint32_t id = idmap_find(&lining->spot_map, hash, same_spot, lining, &wanted);
 
+	assert(lining->spots_count <= lining->spots_capacity);
 	if (id != IDMAP_NONE)
 		return id;
 	id = (uint32_t)lining->spots_count;
@@ -126,6 +129,7 @@ static void find_lines(struct lining *lining, const struct tree_location *locati
 {
 	const struct tree *tree = lining->tree;
 
+	assert(location->line_first + location->line_count <= lining->tree->lines_count);
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct tree_line *line = &tree->lines[location->line_first + i];
 		const struct tree_function *function = &tree->functions[line->function];
@@ -152,6 +156,7 @@ static void find_address(struct lining *lining, uint32_t number)
 				     .by_offset = location->address_is_offset };
 	bool wanted = false;
 
+	assert(number < lining->tree->locations_count);
 	lining->spot_of[number] = NONE;
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct tree_line *line = &tree->lines[location->line_first + i];
@@ -188,6 +193,7 @@ static void count(struct lining *lining, uint32_t number, uint32_t stack, bool i
 
 	if (number == NONE)
 		return;
+	assert(number < lining->spots_count);
 	spot = &lining->spots[number];
 	place = &lining->places[spot->place];
 	if (is_leaf) {
@@ -207,6 +213,7 @@ static void count_stack(struct lining *lining, uint32_t number)
 	const struct tree_stack *stack = &tree->stacks[number];
 	bool is_leaf = true;
 
+	assert(number < lining->tree->stacks_count);
 	for (uint32_t i = 0; i < stack->location_count; i++) {
 		uint32_t at = tree->stack_locations[stack->location_first + i];
 		const struct tree_location *location = &tree->locations[at];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/nodes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -46,6 +47,7 @@ void tree_keep_calls(struct tree *tree, const struct slice *names, size_t count)
 {
 	uint32_t *state = mem_new_array(uint32_t, tree->nodes_count);
 
+	assert(tree->nodes_count > 0);
 	for (uint32_t i = 1; i < tree->nodes_count; i++)
 		state[i] = met(tree, i, state[tree->nodes[i].parent], names, count);
 	for (uint32_t i = tree->nodes_count; i-- > 0;) {
@@ -91,6 +93,7 @@ static void add_stack(struct tree *tree, uint32_t node)
 {
 	struct tree_stack *stack = &tree->stacks[tree->stacks_count++];
 
+	assert(node < tree->nodes_count);
 	*stack = (struct tree_stack){ .location_first = tree->stack_locations_count,
 				      .value = own_value(tree, node) };
 	for (; node; node = tree->nodes[node].parent)
@@ -101,6 +104,7 @@ static void add_stack(struct tree *tree, uint32_t node)
 
 int tree_stacks_of_nodes(struct tree *tree, struct err *err)
 {
+	assert(tree->nodes_count > 0);
 	if (!make_room(tree))
 		return err_set(err, ERR_NO_MEMORY, "query: no room for the stacks");
 	for (uint32_t f = 1; f < tree->functions_count; f++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/report_functions.h"
+
 #include "server/query/work.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -21,6 +23,7 @@ static uint32_t edge_of(struct report_functions *functions, uint32_t caller, uin
 	uint64_t hash = hash_mix(hash_mix(0, caller), callee);
 	uint32_t id = idmap_find(&functions->map, hash, is_same, functions, &wanted);
 
+	assert(functions->edges_count <= functions->edges_capacity);
 	if (id == IDMAP_NONE) {
 		id = (uint32_t)functions->edges_count;
 		mem_grow(functions->edges, functions->edges_count, functions->edges_capacity);
@@ -111,6 +114,7 @@ void report_functions_make(const struct tree *tree, struct report_functions *ret
 	struct step *path = mem_new_array(struct step, (size_t)tree->depth_max + 2);
 	uint32_t *open = mem_new_array(uint32_t, tree->functions_count);
 
+	assert(tree->nodes_count > 0);
 	*ret = (struct report_functions){ 0 };
 	ret->flat = mem_new_array(int64_t, tree->functions_count);
 	ret->cumulative = mem_new_array(int64_t, tree->functions_count);

@@ -154,6 +154,12 @@ struct tree {
 	struct slice filters; /* likewise; "" = none */
 };
 
+/*
+ * Asserts that nodes are in pre-order with the right depths and functions. For trees with nodes;
+ * called when a tree is complete.
+ */
+void tree_check(const struct tree *tree);
+
 void tree_free(struct tree *tree); /* accepts NULL */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query/tree/unresolved.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -102,6 +103,7 @@ static uint32_t add_new(struct unresolved_list *list, const struct tree_unresolv
 {
 	uint32_t id = (uint32_t)list->count;
 
+	assert(list->count <= list->capacity);
 	if (!WORK_GROW(&list->work->arena, list->items, list->count, list->capacity))
 		return IDMAP_NONE;
 	list->items[id] = (struct tree_unresolved){
@@ -205,6 +207,7 @@ int unresolved_into(struct tree *tree, const struct unresolved_list *list, struc
 	uint32_t *places = arena_new_array(arena, uint32_t, list->count + 1);
 	uint32_t *ends;
 
+	assert(list->items || !list->count);
 	if (!list->count)
 		return 0;
 	ends = subtree_ends(tree, arena);
