@@ -47,6 +47,8 @@ static const char *const end_texts[STACK_ENDS] = {
 	[STACK_KERNEL_WALK] = "walked by the kernel, which does not tell",
 	[STACK_TABLE_FAILED] = "the binary's unwind table cannot be built: see below",
 	[STACK_TABLE_NO_ROOM] = "no room for the binary's unwind table (--unwind-memory)",
+	[STACK_GUESSED_POINTER] =
+		"whole if generated code keeps frame pointers, which is not known",
 };
 
 static uint64_t to_count(double value)

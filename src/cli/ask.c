@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/printable.h"
 #include "cli/output_file.h"
+#include "cli/short_type.h"
 
 #define ANSWER_BYTES_MAX ((size_t)1 << 30)
 #define SMALL_BYTES_MAX ((size_t)1 << 20)
@@ -174,6 +176,30 @@ int ask(const struct client_flags *flags, const char *path, struct net_reply *re
 	strbuf_free(&with_id);
 	net_client_free(client);
 	return add_remedy(rc, err);
+}
+
+int ask_complete_type(const struct client_flags *flags, const char *selector, const char *from,
+		      const char *to, char **ret, struct err *err)
+{
+	struct strbuf path = { 0 };
+	struct net_reply reply = { 0 };
+	int rc;
+
+	if (short_type_is_whole(selector)) {
+		*ret = mem_strndup(selector, strlen(selector));
+		return 0;
+	}
+	strbuf_add_text(&path, "/api/v1/types");
+	ask_add_parameter(&path, "from", from);
+	ask_add_parameter(&path, "to", to);
+	rc = ask(flags, strbuf_text(&path), &reply, err);
+	if (!rc && reply.status != 200) /* a server says itself what is wrong, with the selector */
+		*ret = mem_strndup(selector, strlen(selector));
+	else if (!rc)
+		rc = short_type_find(strbuf_slice(&reply.body), selector, ret, err);
+	strbuf_free(&path);
+	strbuf_free(&reply.body);
+	return rc;
 }
 
 int ask_print(const struct verb *verb, const struct net_reply *reply, bool is_text,

@@ -21,6 +21,14 @@ int ask(const struct client_flags *flags, const char *path, struct net_reply *re
 	struct err *err);
 
 /*
+ * *ret is the selector with its whole type (short_type.h), by the types that the server has between
+ * from and to (NULL = its defaults). The server is asked only where the type is not whole. Free
+ * *ret.
+ */
+MUST_USE int ask_complete_type(const struct client_flags *flags, const char *selector,
+			       const char *from, const char *to, char **ret, struct err *err);
+
+/*
  * What becomes of an answer: 200 prints its body, up to the last form feed when it is text, to
  * standard output, and gives the notes behind it in *ret_notes, which point into the reply. Returns
  * the exit code; other statuses are told on standard error.

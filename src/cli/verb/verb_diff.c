@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firn diff - what changed between two profiles, files or selections of a server. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -43,9 +44,7 @@ static const struct option_verb spec = {
 		"\n"
 		"  firn diff before.pb.gz after.pb.gz\n"
 		"  firn diff "
-		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1d..now-23h' \\\n"
-		"            "
-		"'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"api\"}@now-1h..now'\n"
+		"'on_cpu{comm=\"api\"}@now-1d..now-23h' 'on_cpu{comm=\"api\"}@now-1h..now'\n"
 		"  firn diff --fail-on 'total>5% significant' main.firn branch.firn   # in CI\n"
 		"\n"
 		"--fail-on takes rules separated by commas. A rule is one or more terms\n"
@@ -93,12 +92,27 @@ static int read_side(const char *text, struct side *ret, struct err *err)
 	if (!dots || dots == at + 1 || !dots[2] || at == text)
 		return err_set(err, ERR_INVALID,
 			       "\"%s\" is neither a file nor SELECTOR@FROM..TO, for example "
-			       "'on_cpu:samples:count:cpu:nanoseconds:delta@now-2h..now-1h'",
+			       "'on_cpu@now-2h..now-1h'",
 			       text);
 	ret->selector = mem_strndup(text, (size_t)(at - text));
 	ret->from = mem_strndup(at + 1, (size_t)(dots - at - 1));
 	ret->to = mem_strndup(dots + 2, strlen(dots + 2));
 	return 0;
+}
+
+static int complete_side(const struct diff_verb_options *values, struct side *side, struct err *err)
+{
+	char *whole = NULL;
+	int rc;
+
+	if (side->path)
+		return 0;
+	rc = ask_complete_type(&values->client, side->selector, side->from, side->to, &whole, err);
+	if (!rc) {
+		free(side->selector);
+		side->selector = whole;
+	}
+	return rc;
 }
 
 /* Prints the notes, whose first line says whether a rule holds. */
@@ -262,7 +276,8 @@ static int run(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (check(&values, &operands, &rules, &err) || read_side(operands.items[0], &base, &err) ||
-	    read_side(operands.items[1], &side, &err))
+	    read_side(operands.items[1], &side, &err) || complete_side(&values, &base, &err) ||
+	    complete_side(&values, &side, &err))
 		code = verb_error(&verb_diff, &err);
 	else if (!base.path && !side.path)
 		code = diff_on_server(&values, &base, &side);

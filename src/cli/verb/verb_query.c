@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firn query - asks a server and prints the answer. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -48,12 +49,13 @@ static const struct option_verb spec = {
 	.summary = "query a server: where time and memory went",
 	.details = "SELECTOR is a profile type and label matchers (= != =~ !~). Regular\n"
 		   "expressions are anchored; a missing label equals the empty string.\n"
+		   "The start of a type is enough where no other type of the server begins so\n"
+		   "(on_cpu for on_cpu:samples:count:cpu:nanoseconds:delta), and none where it\n"
+		   "has only one.\n"
 		   "\n"
-		   "  firn query 'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'\n"
-		   "  firn query --from now-1d --output pprof "
-		   "'on_cpu:samples:count:cpu:nanoseconds:delta' > p.pb.gz\n"
-		   "  firn query --output series --sum-by comm --step 1m "
-		   "'on_cpu:samples:count:cpu:nanoseconds:delta'\n"
+		   "  firn query 'on_cpu{comm=\"nginx\"}'\n"
+		   "  firn query --from now-1d --output pprof on_cpu > p.pb.gz\n"
+		   "  firn query --output series --sum-by comm --step 1m on_cpu\n"
 		   "\n"
 		   "Standard error lists frames without names and the reasons. Exits 1 when\n"
 		   "nothing matches.",
@@ -109,7 +111,7 @@ static int check(const struct query_verb_options *values, const struct option_op
 	if (operands->count != 1)
 		return err_set(err, ERR_INVALID,
 			       "expected one SELECTOR, for example "
-			       "'on_cpu:samples:count:cpu:nanoseconds:delta{comm=\"nginx\"}'");
+			       "'on_cpu{comm=\"nginx\"}'");
 	if (!is_format(values->output))
 		return err_set(err, ERR_INVALID,
 			       "--output: \"%s\" is not one of top, flamegraph, json, "
@@ -137,6 +139,7 @@ static int run(int argc, char **argv)
 	struct option_operands operands;
 	struct net_reply reply = { 0 };
 	struct strbuf path = { 0 };
+	char *selector = NULL;
 	struct slice notes;
 	struct err err;
 	bool is_text;
@@ -146,7 +149,10 @@ static int run(int argc, char **argv)
 		return code;
 	if (check(&values, &operands, &err))
 		return verb_error(&verb_query, &err);
-	build_path(&values, operands.items[0], &path);
+	if (ask_complete_type(&values.client, operands.items[0], values.from, values.to, &selector,
+			      &err))
+		return verb_error(&verb_query, &err);
+	build_path(&values, selector, &path);
 	is_text = strcmp(values.output, "pprof") != 0 && strcmp(values.output, "binary") != 0;
 	if (ask(&values.client, strbuf_text(&path), &reply, &err)) {
 		code = verb_error(&verb_query, &err);
@@ -157,6 +163,7 @@ static int run(int argc, char **argv)
 	}
 	strbuf_free(&path);
 	strbuf_free(&reply.body);
+	free(selector);
 	return code;
 }
 

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "agent/collect/accounts.h"
+
 static const char metrics[] =
 	"# TYPE firn_agent_stacks_total counter\n"
 	"firn_agent_stacks_total{end=\"complete\"} 90\n"
@@ -51,6 +53,23 @@ static void it_says_what_was_cut_lost_and_loaded(void **state)
 	assert_non_null(strstr(text, "3.0 us per sample; half under 2.0, 90 % under 4.0"));
 	strbuf_free(&out);
 	agent_report_free(&report);
+}
+
+static void each_end_has_its_words(void **state)
+{
+	struct strbuf text = { 0 }, out = { 0 };
+	struct agent_report report;
+
+	(void)state;
+	for (int end = 0; end < STACK_ENDS; end++)
+		strbuf_addf(&text, "firn_agent_stacks_total{end=\"%s\"} 7\n",
+			    accounts_end_name((enum stack_end)end));
+	agent_report_read(&report, strbuf_slice(&text));
+	agent_report_text(&report, 10, &out);
+	assert_null(strstr(strbuf_text(&out), "(null)"));
+	agent_report_free(&report);
+	strbuf_free(&text);
+	strbuf_free(&out);
 }
 
 static bool about(double value, double want)
@@ -109,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_says_what_was_cut_lost_and_loaded),
+		cmocka_unit_test(each_end_has_its_words),
 		cmocka_unit_test(quantiles_are_interpolated),
 		cmocka_unit_test(hostile_metrics_do_no_harm),
 	};
