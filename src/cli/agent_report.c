@@ -168,6 +168,7 @@ void agent_report_read(struct agent_report *ret, struct slice metrics)
 			ret->bpf_samples = to_count(sample.value);
 		} else {
 			read_figure(ret, &sample);
+			runtime_report_add(&ret->runtimes, &sample, &label);
 		}
 	}
 	strbuf_free(&label);
@@ -322,6 +323,7 @@ void agent_report_text(const struct agent_report *report, size_t top, struct str
 	losses_text(report, out);
 	tables_text(report, out);
 	missing_text(report, out);
+	runtime_report_text(&report->runtimes, out);
 	if (report->bpf_samples)
 		strbuf_addf(out,
 			    "BPF time   %.1f us per sample; half under %.1f, 90 %% under %.1f, "
@@ -407,6 +409,7 @@ void agent_report_json(const struct agent_report *report, size_t top, struct jso
 	}
 	json_close_array(json);
 	json_close_object(json);
+	runtime_report_json(&report->runtimes, json);
 	json_put_key(json, "bpf_seconds_per_sample");
 	json_open_object(json);
 	json_put_key(json, "samples");

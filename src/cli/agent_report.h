@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * agent_report - how well a running agent does, out of its /metrics: stacks whole and cut, in
- * total and by binary; samples lost; unwind tables; time per sample.
+ * total and by binary; samples lost; unwind tables; languages;
+ * time per sample.
  *
  * What the agent does not tell (an older one) is left out. Bounds: AGENT_REPORT_BINARIES_MAX; what
  * comes after that is passed over.
@@ -11,6 +12,7 @@
 
 #include "agent/bpf/shared.h"
 #include "base/strbuf.h"
+#include "cli/runtime_report.h"
 #include "codec/wire/json.h"
 
 #define AGENT_REPORT_BINARIES_MAX 1024
@@ -67,6 +69,7 @@ struct agent_report {
 	size_t buckets_count;
 	struct agent_report_missing missing[AGENT_REPORT_MISSING_MAX];
 	size_t missing_count;
+	struct runtime_report runtimes;
 	double bpf_seconds;
 	uint64_t bpf_samples;
 };

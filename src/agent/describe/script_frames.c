@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/describe/script_frames.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "agent/describe/text.h"
@@ -8,6 +9,7 @@
 #include "agent/runtime/python/python_lines.h"
 #include "agent/runtime/ruby/ruby_code.h"
 #include "agent/runtime/ruby/ruby_lines.h"
+#include "agent/runtime/runtime_metrics.h"
 #include "agent/runtime/splice.h"
 
 #define PROBLEM_BYTES_MAX 96
@@ -48,6 +50,27 @@ static const struct language {
 			 { "[truncated: unreadable php frame]", "[truncated: too many php frames]",
 			   IN_HEAP } },
 };
+
+static enum runtime_kind runtime_of(enum script_kind kind)
+{
+	switch (kind) {
+	case SCRIPT_PYTHON:
+		return RUNTIME_PYTHON;
+	case SCRIPT_V8:
+		return RUNTIME_V8;
+	case SCRIPT_HOTSPOT:
+		return RUNTIME_HOTSPOT;
+	case SCRIPT_RUBY:
+		return RUNTIME_RUBY;
+	case SCRIPT_PHP:
+		return RUNTIME_PHP;
+	case SCRIPT_NONE:
+	case SCRIPT_KINDS:
+		break;
+	}
+	assert(!"a kind without frames");
+	return RUNTIME_KINDS;
+}
 
 static uint32_t line_of(const struct script_code *code, enum script_kind kind, int32_t position)
 {
@@ -138,9 +161,13 @@ uint32_t script_frame_of(struct tables *tables, const struct runtimes *runtimes,
 {
 	const struct script_code *code;
 
-	if (words[0] & SCRIPT_IS_CUT)
+	if (words[0] & SCRIPT_IS_CUT) {
+		runtime_metrics_count(runtime_of(kind), RUNTIME_FRAME_CUT);
 		return marker(tables, languages[kind].cut[words[1] < SCRIPT_ENDS ? words[1] : 0]);
+	}
 	code = runtimes ? runtimes_find(runtimes, identity, words) : NULL;
+	runtime_metrics_count(runtime_of(kind),
+			      code ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
 	if (!code)
 		return nameless_frame(tables, kind);
 	if (kind == SCRIPT_RUBY)
@@ -189,10 +216,13 @@ size_t script_java_frames(struct tables *tables, const struct runtimes *runtimes
 	size_t count;
 
 	if (words[0] & SCRIPT_IS_CUT) {
+		runtime_metrics_count(RUNTIME_HOTSPOT, RUNTIME_FRAME_CUT);
 		ret[0] = marker(tables, IN_HEAP);
 		return 1;
 	}
 	code = runtimes_find(runtimes, identity, words);
+	runtime_metrics_count(RUNTIME_HOTSPOT,
+			      code && code->java ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
 	if (!code || !code->java || code->java->stub) {
 		ret[0] = java_stub_frame(tables, code && code->java ? code->java->stub : NULL);
 		return 1;
@@ -220,6 +250,8 @@ uint32_t script_code_frame(struct tables *tables, const struct runtimes *runtime
 
 	if (!runtimes_find_code(runtimes, identity, address, &code))
 		return SCRIPT_NO_FRAME;
+	runtime_metrics_count(code.kind,
+			      code.is_named ? RUNTIME_FRAME_NAMED : RUNTIME_FRAME_NOT_READ);
 	if (code.kind == RUNTIME_BEAM)
 		frame.kind = FRAME_BEAM;
 	frame.mapping_file =
@@ -234,6 +266,7 @@ uint32_t script_problem_frame(struct tables *tables, const struct runtime_file *
 {
 	char text[PROBLEM_BYTES_MAX];
 
+	runtime_metrics_count(file->layout.kind, RUNTIME_FRAME_UNKNOWN);
 	snprintf(text, sizeof(text), "[%s%s%s: %s]", runtime_kind_name(file->layout.kind),
 		 *file->version ? " " : "", file->version, file->problem);
 	return marker(tables, text);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/runtime_metrics.h"
 
+#include <stdio.h>
+
+#define LABELS_BYTES 64
+
 #define CODES "firn_agent_runtime_code_objects_total"
 #define CODES_HELP "Code objects of interpreters that a name was wanted of."
 
@@ -21,6 +25,36 @@ METRIC_COUNTER(runtime_codes_refused, CODES, "{result=\"refused\"}", CODES_HELP)
 METRIC_COUNTER(runtime_stuck, "firn_agent_runtime_stuck_total", "",
 	       "Processes whose memory could not be read in reasonable time, and were given up.");
 
+static struct metric frames[RUNTIME_KINDS][RUNTIME_FRAMES];
+
+void runtime_metrics_count(enum runtime_kind kind, enum runtime_frame frame)
+{
+	metric_add(&frames[kind][frame], 1);
+}
+
+static void register_frames(enum runtime_kind kind)
+{
+	static const char *const results[RUNTIME_FRAMES] = { "named", "not_read", "cut",
+							     "unknown" };
+	static char labels[RUNTIME_KINDS][RUNTIME_FRAMES][LABELS_BYTES];
+	struct metric *metrics[RUNTIME_FRAMES];
+
+	for (int i = 0; i < RUNTIME_FRAMES; i++) {
+		snprintf(labels[kind][i], LABELS_BYTES, "{runtime=\"%s\",result=\"%s\"}",
+			 runtime_kind_name(kind), results[i]);
+		metrics[i] = &frames[kind][i];
+		*metrics[i] = (struct metric){
+			.type = METRIC_TYPE_COUNTER,
+			.name = "firn_agent_runtime_frames_total",
+			.labels = labels[kind][i],
+			.help = "Frames of language runtimes in stacks, each stack of a window "
+				"once, by what became of them.",
+			.scale = 1,
+		};
+	}
+	metrics_register(metrics, RUNTIME_FRAMES);
+}
+
 void runtime_metrics_register(void)
 {
 	static struct metric *const metrics[] = {
@@ -30,4 +64,6 @@ void runtime_metrics_register(void)
 	};
 
 	metrics_register(metrics, sizeof(metrics) / sizeof(metrics[0]));
+	for (int kind = 0; kind < RUNTIME_KINDS; kind++)
+		register_frames((enum runtime_kind)kind);
 }

@@ -771,10 +771,13 @@ static bool find_dotnet_code(const struct dotnet_process *dotnet, uint64_t addre
 	if (!dotnet_process_has(dotnet, address))
 		return false;
 	function = dotnet_process_find(dotnet, address);
+	ret->is_named = true;
 	if (function && function->name)
 		ret->function = function->name;
 	else if (dotnet_process_has_stub(dotnet, address))
 		ret->function = "[stub]";
+	else
+		ret->is_named = false;
 	return true;
 }
 
@@ -785,6 +788,7 @@ static void find_beam_code(const struct beam_process *beam, uint64_t address,
 
 	if (!place)
 		return;
+	ret->is_named = true;
 	ret->function = place->function ? place->function : "[stub]";
 	ret->file = place->file;
 	ret->line = place->line;

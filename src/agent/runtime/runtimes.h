@@ -78,6 +78,7 @@ bool runtimes_is_noted(const struct runtimes *runtimes, const struct process_ide
 
 struct runtimes_code {
 	enum runtime_kind kind;
+	bool is_named;		     /* function is no marker that says that it is not known */
 	const char *function, *file; /* "" = not known */
 	uint32_t line;		     /* 0 = not known */
 };

@@ -72,6 +72,46 @@ static void each_end_has_its_words(void **state)
 	strbuf_free(&out);
 }
 
+static void languages_are_told_with_their_names(void **state)
+{
+	static const char seen[] =
+		"firn_agent_runtime_offsets{runtime=\"python\",version=\"3.11.7\",source=\"table\"}"
+		" 1\n"
+		"firn_agent_runtime_offsets{runtime=\"python\",version=\"3.13.0\",source=\"debug_"
+		"offsets\"} 1\n"
+		"firn_agent_runtime_offsets{runtime=\"beam\",version=\"99\x1b\",source=\"unknown "
+		"layout\"} 1\n"
+		"firn_agent_runtime_frames_total{runtime=\"python\",result=\"named\"} 999\n"
+		"firn_agent_runtime_frames_total{runtime=\"python\",result=\"not_read\"} 1\n"
+		"firn_agent_runtime_frames_total{runtime=\"python\",result=\"cut\"} 3\n"
+		"firn_agent_runtime_frames_total{runtime=\"php\",result=\"named\"} 0\n"
+		"firn_agent_runtime_frames_total{runtime=\"beam\",result=\"unknown\"} 7\n";
+	struct agent_report report;
+	struct strbuf out = { 0 };
+	struct json json;
+
+	(void)state;
+	agent_report_read(&report, slice_of(seen));
+	agent_report_text(&report, 10, &out);
+	assert_non_null(strstr(
+		strbuf_text(&out),
+		"  python 3.11.7, 3.13.0: 99.90 % of 1000 frames have names; of 3 stacks some "
+		"could not be read\n"));
+	assert_non_null(
+		strstr(strbuf_text(&out), "  beam 99\\u001b (unknown layout); 7 stacks of"));
+	assert_null(strstr(strbuf_text(&out), "php"));
+	strbuf_clear(&out);
+	json_begin(&json, &out);
+	json_open_object(&json);
+	agent_report_json(&report, 5, &json);
+	json_close_object(&json);
+	assert_non_null(strstr(strbuf_text(&out),
+			       "{\"version\":\"3.13.0\",\"layout\":\"debug_offsets\"}],"
+			       "\"frames\":1000,\"frames_named\":999,\"stacks_cut\":3"));
+	agent_report_free(&report);
+	strbuf_free(&out);
+}
+
 static bool about(double value, double want)
 {
 	return value > want * 0.999999 && value < want * 1.000001;
@@ -129,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_says_what_was_cut_lost_and_loaded),
 		cmocka_unit_test(each_end_has_its_words),
+		cmocka_unit_test(languages_are_told_with_their_names),
 		cmocka_unit_test(quantiles_are_interpolated),
 		cmocka_unit_test(hostile_metrics_do_no_harm),
 	};
