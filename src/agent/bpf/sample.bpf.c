@@ -671,9 +671,11 @@ WALK_APART void take_script_frames(struct task_struct *task, struct scratch *scr
 	script->process = *process;
 	script->at = first;
 	script->room = SCRIPT_FRAMES_MAX;
-	if (process->kind == SCRIPT_V8)
+	if (process->kind == SCRIPT_V8) {
 		bpf_loop(scratch->walk.places_count, next_v8_frame, &scratch, 0);
-	else if (process->kind == SCRIPT_RUBY)
+		if (sample->user_end == STACK_GUESSED_POINTER)
+			sample->user_end = STACK_COMPLETE; /* its code keeps frame pointers */
+	} else if (process->kind == SCRIPT_RUBY)
 		take_ruby_frames(task->thread.fsbase, scratch);
 	else if (process->kind == SCRIPT_PHP)
 		take_php_frames(task, scratch);
