@@ -11,10 +11,9 @@
  *   answer_debuginfo.c  /api/v1/debuginfo and /api/v1/source
  *   answer_place.c  where in the source and in the machine code; who calls whom
  *   answer_time.c   where in time: heatmap, flame chart
- *   running.c  the queries that are being answered; turns.c  which of them compute now
- *   shared.c   those that are the same and wait: computed once; kept.c  asked again later
+ *   admission/ticket.c  which queries compute now, and which get the answer of another
  *   targets.c  who has sent what
- *   query.c parameters -> query_params      ops.c        metrics, status, own profile
+ *   parameters.c -> query_params      operations.c  metrics, status, own profile
  *   health.c   grpc.health.v1
  */
 #ifndef FIRN_SERVER_SERVE_SERVE_H

@@ -17,7 +17,7 @@
 struct asker {
 	struct admission *admission;
 	struct admission_ask ask;
-	struct ticket *ticket;
+	struct admission_seat *seat;
 	_Atomic bool is_served;
 	struct err err;
 	int rc;
@@ -28,7 +28,7 @@ static void *take(void *context)
 {
 	struct asker *asker = context;
 
-	asker->rc = admission_take(asker->admission, &asker->ask, &asker->ticket, &asker->err);
+	asker->rc = admission_take(asker->admission, &asker->ask, &asker->seat, &asker->err);
 	atomic_store(&asker->is_served, true);
 	return NULL;
 }
@@ -52,22 +52,22 @@ static void join(struct asker *asker)
 	assert_int_equal(pthread_join(asker->thread, NULL), 0);
 }
 
-static struct ticket *take_now(struct admission *admission, const char *client,
-			       enum admission_size size)
+static struct admission_seat *take_now(struct admission *admission, const char *client,
+				       enum admission_size size)
 {
 	const struct admission_ask ask = { .client = slice_of(client),
 					   .size = size,
 					   .at_once = true };
-	struct ticket *ticket = NULL;
+	struct admission_seat *seat = NULL;
 	struct err err;
 
-	return admission_take(admission, &ask, &ticket, &err) ? NULL : ticket;
+	return admission_take(admission, &ask, &seat, &err) ? NULL : seat;
 }
 
 static void clients_take_turns_in_a_round(void **state)
 {
 	struct admission *admission = admission_new(1, 8);
-	struct ticket *first = take_now(admission, "a", ADMISSION_SMALL);
+	struct admission_seat *first = take_now(admission, "a", ADMISSION_SMALL);
 	struct asker askers[4] = { 0 };
 
 	(void)state;
@@ -86,7 +86,7 @@ static void clients_take_turns_in_a_round(void **state)
 		assert_int_equal(next->rc, 0);
 		for (int later = i + 1; later < 4; later++)
 			assert_false(atomic_load(&askers[order[later]].is_served));
-		admission_give(admission, next->ticket);
+		admission_give(admission, next->seat);
 	}
 	admission_free(admission);
 }
@@ -94,9 +94,9 @@ static void clients_take_turns_in_a_round(void **state)
 static void small_queries_do_not_wait_for_large_ones(void **state)
 {
 	struct admission *admission = admission_new(4, 8);
-	struct ticket *large[2] = { take_now(admission, "a", ADMISSION_LARGE),
-				    take_now(admission, "a", ADMISSION_LARGE) };
-	struct ticket *small[2];
+	struct admission_seat *large[2] = { take_now(admission, "a", ADMISSION_LARGE),
+					    take_now(admission, "a", ADMISSION_LARGE) };
+	struct admission_seat *small[2];
 	struct asker third = { 0 };
 
 	(void)state;
@@ -115,14 +115,14 @@ static void small_queries_do_not_wait_for_large_ones(void **state)
 	assert_int_equal(third.rc, 0);
 	admission_give(admission, large[1]);
 	admission_give(admission, small[1]);
-	admission_give(admission, third.ticket);
+	admission_give(admission, third.seat);
 	admission_free(admission);
 }
 
 static void who_asks_to_be_alone_gets_it_next(void **state)
 {
 	struct admission *admission = admission_new(4, 8);
-	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	struct admission_seat *active = take_now(admission, "a", ADMISSION_SMALL);
 	struct asker alone = { 0 }, other = { 0 };
 
 	(void)state;
@@ -133,39 +133,39 @@ static void who_asks_to_be_alone_gets_it_next(void **state)
 	join(&alone);
 	assert_int_equal(alone.rc, 0);
 	assert_int_equal(admission_waiting(admission), 1);
-	admission_give(admission, alone.ticket);
+	admission_give(admission, alone.seat);
 	join(&other);
 	assert_int_equal(other.rc, 0);
-	admission_give(admission, other.ticket);
+	admission_give(admission, other.seat);
 	admission_free(admission);
 }
 
 static void queue_is_bounded(void **state)
 {
 	struct admission *admission = admission_new(1, 1);
-	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	struct admission_seat *active = take_now(admission, "a", ADMISSION_SMALL);
 	const struct admission_ask ask = { .client = SLICE_LITERAL("b") };
 	struct asker waiting = { 0 };
-	struct ticket *ticket;
+	struct admission_seat *seat;
 	struct err err;
 
 	(void)state;
 	start(&waiting, admission, "a", ADMISSION_SMALL);
-	assert_int_equal(admission_take(admission, &ask, &ticket, &err), -ERR_NO_MEMORY);
+	assert_int_equal(admission_take(admission, &ask, &seat, &err), -ERR_NO_MEMORY);
 	assert_non_null(strstr(err.message, "ask again"));
 	admission_give(admission, active);
 	join(&waiting);
-	admission_give(admission, waiting.ticket);
+	admission_give(admission, waiting.seat);
 	admission_free(admission);
 }
 
 static void who_waits_can_leave(void **state)
 {
 	struct admission *admission = admission_new(1, 8);
-	struct ticket *active = take_now(admission, "a", ADMISSION_SMALL);
+	struct admission_seat *active = take_now(admission, "a", ADMISSION_SMALL);
 	struct asker gone = { 0 }, stopped = { 0 }, late = { 0 }, alone = { 0 };
 	_Atomic bool flag = false, other_flag = false, alone_flag = false;
-	struct ticket *next;
+	struct admission_seat *next;
 
 	(void)state;
 	gone.ask.cancelled = &flag;
@@ -213,18 +213,18 @@ static void *ask_often(void *context)
 					   .size = (enum admission_size)(number % 3) };
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct ticket *ticket;
+		struct admission_seat *seat;
 		struct err err;
 		int active;
 
-		if (admission_take(crowd->admission, &ask, &ticket, &err))
+		if (admission_take(crowd->admission, &ask, &seat, &err))
 			return context;
 		active = atomic_fetch_add(&crowd->active, 1) + 1;
 		if (active > 4 || (ask.size == ADMISSION_ALONE && active > 1))
 			return context;
 		sched_yield();
 		atomic_fetch_sub(&crowd->active, 1);
-		admission_give(crowd->admission, ticket);
+		admission_give(crowd->admission, seat);
 	}
 	return NULL;
 }

@@ -334,18 +334,18 @@ static void *write_and_ask(void *context)
 		unsigned mine = atomic_fetch_add(&crowd->written, 1) + 1, seen;
 		struct net_response response = { 0 };
 		struct coalesce_lead *lead;
-		struct ticket *ticket;
+		struct admission_seat *seat;
 		struct err err;
 
 		if (coalesce_enter(crowd->coalesce, same, &ask, &response, &lead, &err))
 			return context;
 		if (lead) {
-			if (admission_take(crowd->admission, &ask, &ticket, &err))
+			if (admission_take(crowd->admission, &ask, &seat, &err))
 				return context;
 			coalesce_close(crowd->coalesce, lead);
 			strbuf_addf(&response.body, "%u", atomic_load(&crowd->written));
 			coalesce_finish(crowd->coalesce, lead, leaves ? NULL : &response);
-			admission_give(crowd->admission, ticket);
+			admission_give(crowd->admission, seat);
 		}
 		if (sscanf(strbuf_text(&response.body), "%u", &seen) != 1 || seen < mine)
 			return context;

@@ -10,22 +10,23 @@
 #define RUNNING_MIN 4u
 #define SERVED_KEPT 64u /* clients whose last turn is remembered */
 
-struct ticket {
-	struct ticket *previous, *next; /* of those that wait, oldest first; or of those that run */
+struct admission_seat {
+	struct admission_seat *previous,
+		*next; /* of those that wait, oldest first; or of those that run */
 	uint64_t client;
 	enum admission_size size;
 	bool granted;
 	struct lock_condition wake;
 };
 
-struct ticket_list {
-	struct ticket *first, *last;
+struct seat_list {
+	struct admission_seat *first, *last;
 	uint32_t count;
 };
 
 struct admission {
 	struct lock lock; /* guards the rest */
-	struct ticket_list active, waiting;
+	struct seat_list active, waiting;
 	uint32_t running_max, waiting_max, large_max;
 	uint32_t joined; /* of waiting_max as well */
 	struct served {
@@ -63,28 +64,28 @@ void admission_free(struct admission *admission)
 	free(admission);
 }
 
-static void append(struct ticket_list *list, struct ticket *ticket)
+static void append(struct seat_list *list, struct admission_seat *seat)
 {
-	ticket->previous = list->last;
-	ticket->next = NULL;
+	seat->previous = list->last;
+	seat->next = NULL;
 	if (list->last)
-		list->last->next = ticket;
+		list->last->next = seat;
 	else
-		list->first = ticket;
-	list->last = ticket;
+		list->first = seat;
+	list->last = seat;
 	list->count++;
 }
 
-static void take_out(struct ticket_list *list, struct ticket *ticket)
+static void take_out(struct seat_list *list, struct admission_seat *seat)
 {
-	if (ticket->previous)
-		ticket->previous->next = ticket->next;
+	if (seat->previous)
+		seat->previous->next = seat->next;
 	else
-		list->first = ticket->next;
-	if (ticket->next)
-		ticket->next->previous = ticket->previous;
+		list->first = seat->next;
+	if (seat->next)
+		seat->next->previous = seat->previous;
 	else
-		list->last = ticket->previous;
+		list->last = seat->previous;
 	list->count--;
 }
 
@@ -92,8 +93,8 @@ static uint32_t running_of(const struct admission *admission, uint64_t client)
 {
 	uint32_t count = 0;
 
-	for (const struct ticket *ticket = admission->active.first; ticket; ticket = ticket->next)
-		count += ticket->client == client;
+	for (const struct admission_seat *seat = admission->active.first; seat; seat = seat->next)
+		count += seat->client == client;
 	return count;
 }
 
@@ -101,30 +102,30 @@ static uint32_t large_running(const struct admission *admission)
 {
 	uint32_t count = 0;
 
-	for (const struct ticket *ticket = admission->active.first; ticket; ticket = ticket->next)
-		count += ticket->size != ADMISSION_SMALL;
+	for (const struct admission_seat *seat = admission->active.first; seat; seat = seat->next)
+		count += seat->size != ADMISSION_SMALL;
 	return count;
 }
 
 static bool somebody_wants_all(const struct admission *admission)
 {
-	for (const struct ticket *ticket = admission->waiting.first; ticket; ticket = ticket->next)
-		if (ticket->size == ADMISSION_ALONE)
+	for (const struct admission_seat *seat = admission->waiting.first; seat; seat = seat->next)
+		if (seat->size == ADMISSION_ALONE)
 			return true;
 	return false;
 }
 
 /* `behind`: somebody before it waits to be alone. */
-static bool fits(const struct admission *admission, const struct ticket *ticket, bool behind)
+static bool fits(const struct admission *admission, const struct admission_seat *seat, bool behind)
 {
-	const struct ticket *active = admission->active.first;
+	const struct admission_seat *active = admission->active.first;
 
-	if (ticket->size == ADMISSION_ALONE)
+	if (seat->size == ADMISSION_ALONE)
 		return !active;
 	if (behind || (active && active->size == ADMISSION_ALONE))
 		return false;
 	return admission->active.count < admission->running_max &&
-	       (ticket->size == ADMISSION_SMALL || large_running(admission) < admission->large_max);
+	       (seat->size == ADMISSION_SMALL || large_running(admission) < admission->large_max);
 }
 
 /* When the client had its last turn; 0: none that is remembered. */
@@ -154,8 +155,8 @@ static void note_served(struct admission *admission, uint64_t client)
 }
 
 /* True if the first goes before the second, which has waited longer. */
-static bool goes_first(const struct admission *admission, const struct ticket *a,
-		       const struct ticket *b)
+static bool goes_first(const struct admission *admission, const struct admission_seat *a,
+		       const struct admission_seat *b)
 {
 	uint32_t a_running = running_of(admission, a->client),
 		 b_running = running_of(admission, b->client);
@@ -165,29 +166,29 @@ static bool goes_first(const struct admission *admission, const struct ticket *a
 	return last_served(admission, a->client) < last_served(admission, b->client);
 }
 
-static void grant(struct admission *admission, struct ticket *ticket)
+static void grant(struct admission *admission, struct admission_seat *seat)
 {
-	append(&admission->active, ticket);
-	note_served(admission, ticket->client);
-	ticket->granted = true;
+	append(&admission->active, seat);
+	note_served(admission, seat->client);
+	seat->granted = true;
 }
 
 /* Gives turns to those that wait, as many as there are. */
 static void serve_waiting(struct admission *admission)
 {
-	struct ticket *best;
+	struct admission_seat *best;
 
 	lock_assert_held(&admission->lock);
 	do {
 		bool behind = false; /* somebody who waits to be alone */
 
 		best = NULL;
-		for (struct ticket *ticket = admission->waiting.first; ticket;
-		     ticket = ticket->next) {
-			if (fits(admission, ticket, behind) &&
-			    (!best || goes_first(admission, ticket, best)))
-				best = ticket;
-			behind |= ticket->size == ADMISSION_ALONE;
+		for (struct admission_seat *seat = admission->waiting.first; seat;
+		     seat = seat->next) {
+			if (fits(admission, seat, behind) &&
+			    (!best || goes_first(admission, seat, best)))
+				best = seat;
+			behind |= seat->size == ADMISSION_ALONE;
 		}
 		if (best) {
 			take_out(&admission->waiting, best);
@@ -237,7 +238,7 @@ static int check_room(const struct admission *admission, struct err *err)
 }
 
 static int wait_or_refuse(struct admission *admission, const struct admission_ask *ask,
-			  struct ticket *ticket, struct err *err)
+			  struct admission_seat *seat, struct err *err)
 {
 	int rc;
 
@@ -246,62 +247,62 @@ static int wait_or_refuse(struct admission *admission, const struct admission_as
 	rc = check_room(admission, err);
 	if (rc)
 		return rc;
-	append(&admission->waiting, ticket);
-	rc = admission_wait(ask, &admission->lock, &ticket->wake, &ticket->granted, err);
+	append(&admission->waiting, seat);
+	rc = admission_wait(ask, &admission->lock, &seat->wake, &seat->granted, err);
 	if (rc) {
-		take_out(&admission->waiting, ticket);
+		take_out(&admission->waiting, seat);
 		serve_waiting(admission); /* it may have been in the way */
 	}
 	return rc;
 }
 
-static struct ticket *new_turn(const struct admission_ask *ask)
+static struct admission_seat *new_seat(const struct admission_ask *ask)
 {
-	struct ticket *ticket = mem_new(struct ticket);
+	struct admission_seat *seat = mem_new(struct admission_seat);
 
-	ticket->client = hash_bytes(ask->client.data, ask->client.len);
-	ticket->size = ask->size;
-	lock_condition_init(&ticket->wake);
-	return ticket;
+	seat->client = hash_bytes(ask->client.data, ask->client.len);
+	seat->size = ask->size;
+	lock_condition_init(&seat->wake);
+	return seat;
 }
 
-static void free_turn(struct ticket *ticket)
+static void free_seat(struct admission_seat *seat)
 {
-	lock_condition_free(&ticket->wake);
-	free(ticket);
+	lock_condition_free(&seat->wake);
+	free(seat);
 }
 
 int admission_take(struct admission *admission, const struct admission_ask *ask,
-		   struct ticket **ret, struct err *err)
+		   struct admission_seat **ret, struct err *err)
 {
-	struct ticket *ticket;
+	struct admission_seat *seat;
 	int rc = check(ask, err);
 
 	if (rc)
 		return rc;
-	ticket = new_turn(ask);
+	seat = new_seat(ask);
 	lock_take(&admission->lock);
-	if (fits(admission, ticket, somebody_wants_all(admission)))
-		grant(admission, ticket);
+	if (fits(admission, seat, somebody_wants_all(admission)))
+		grant(admission, seat);
 	else
-		rc = wait_or_refuse(admission, ask, ticket, err);
+		rc = wait_or_refuse(admission, ask, seat, err);
 	lock_give(&admission->lock);
 	if (rc)
-		free_turn(ticket);
+		free_seat(seat);
 	else
-		*ret = ticket;
+		*ret = seat;
 	return rc;
 }
 
-void admission_give(struct admission *admission, struct ticket *ticket)
+void admission_give(struct admission *admission, struct admission_seat *seat)
 {
-	if (!ticket)
+	if (!seat)
 		return;
 	lock_take(&admission->lock);
-	take_out(&admission->active, ticket);
+	take_out(&admission->active, seat);
 	serve_waiting(admission);
 	lock_give(&admission->lock);
-	free_turn(ticket);
+	free_seat(seat);
 }
 
 int admission_join(struct admission *admission, struct err *err)

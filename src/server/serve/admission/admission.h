@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission - tickets to compute: as many queries run as the machine has use for, the others wait.
+ * admission - seats to compute: as many queries run as the machine has use for, the others wait.
  *
- * Large queries get at most half of all tickets, so that a small query never waits behind large
+ * Large queries get at most half of all seats, so that a small query never waits behind large
  * ones alone; both are served in order of arrival, so that large ones do not starve. Between
- * clients, the one that has the fewest tickets comes first, then the one that was served longest
+ * clients, the one that has the fewest seats comes first, then the one that was served longest
  * ago. The queue is bounded: a query beyond it fails with ERR_NO_MEMORY (429 with Retry-After). A
  * query that waits gives up within ADMISSION_LOOK_NS when its client has left, when it is stopped,
  * or at its deadline.
  *
- * A query that failed because others held the memory asks for a ticket alone (ADMISSION_ALONE): no
+ * A query that failed because others held the memory asks for a seat alone (ADMISSION_ALONE): no
  * query that arrived later gets one before.
  *
- * Thread-safe. A ticket belongs to the thread that took it.
+ * Thread-safe. A seat belongs to the thread that took it.
  */
 #ifndef FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
 #define FIRN_SERVER_SERVE_ADMISSION_ADMISSION_H
@@ -29,7 +29,7 @@
 #define ADMISSION_LOOK_NS (50 * CLOCK_NS_PER_MS)
 
 struct admission;
-struct ticket;
+struct admission_seat;
 
 enum admission_size { ADMISSION_SMALL, ADMISSION_LARGE, ADMISSION_ALONE };
 
@@ -48,8 +48,8 @@ void admission_free(struct admission *admission); /* accepts NULL; nobody runs o
 
 /* ERR_NO_MEMORY, ERR_BUSY, ERR_CANCELLED, ERR_DEADLINE. */
 int admission_take(struct admission *admission, const struct admission_ask *ask,
-		   struct ticket **ret, struct err *err);
-void admission_give(struct admission *admission, struct ticket *ticket); /* accepts NULL */
+		   struct admission_seat **ret, struct err *err);
+void admission_give(struct admission *admission, struct admission_seat *seat); /* accepts NULL */
 
 /*
  * For those that wait for another's answer (coalesce.h): each keeps a worker busy too, so that it

@@ -2,8 +2,8 @@
 /*
  * coalesce - equal queries that wait for admission at the same time are computed once.
  *
- * The first query leads and waits for its ticket (admission.h). An equal query that arrives before
- * the ticket does joins it and waits for the answer. Nobody joins after that, because the leader
+ * The first query leads and waits for its seat (admission.h). An equal query that arrives before
+ * the seat does joins it and waits for the answer. Nobody joins after that, because the leader
  * then takes its snapshot: a client's answer must hold everything that was written before it asked.
  * If the leader ends without an answer for all (its client left, its deadline passed), those that
  * joined ask again, and the first of them leads.
@@ -42,7 +42,7 @@ bool coalesce_key(const struct net_request *request, struct slice tenant, struct
  */
 int coalesce_enter(struct coalesce *coalesce, struct slice key, const struct admission_ask *ask,
 		   struct net_response *response, struct coalesce_lead **ret, struct err *err);
-/* The leader has its ticket: nobody joins from here on. */
+/* The leader has its seat: nobody joins from here on. */
 void coalesce_close(struct coalesce *coalesce, struct coalesce_lead *lead);
 /* The answer for all that joined, or NULL: they ask again. */
 void coalesce_finish(struct coalesce *coalesce, struct coalesce_lead *lead,

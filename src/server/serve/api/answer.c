@@ -39,12 +39,12 @@ void answer_types(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	size_t count;
 
-	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
+	if (query_request_begin(context, request, PARAMETERS_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	if (query_types(&query.source, query.params.from_ns, query.params.to_ns, &query.arena,
-			&types, &count, &err)) {
+	if (query_types(&query.source, query.asked.params.from_ns, query.asked.params.to_ns,
+			&query.asked.arena, &types, &count, &err)) {
 		net_response_error(request, response, &err);
 	} else {
 		response->content_type = "application/json";
@@ -82,12 +82,12 @@ void answer_labels(void *context, const struct net_request *request, struct net_
 	struct err err;
 	size_t count;
 
-	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
+	if (query_request_begin(context, request, PARAMETERS_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	if (query_labels(&query.source, query.params.selector, query.params.from_ns,
-			 query.params.to_ns, &query.arena, &names, &count, &err))
+	if (query_labels(&query.source, query.asked.params.selector, query.asked.params.from_ns,
+			 query.asked.params.to_ns, &query.asked.arena, &names, &count, &err))
 		net_response_error(request, response, &err);
 	else
 		put_texts(response, "labels", names, count);
@@ -103,15 +103,15 @@ void answer_label_values(void *context, const struct net_request *request,
 	size_t count;
 	int rc;
 
-	if (query_request_begin(context, request, QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err)) {
+	if (query_request_begin(context, request, PARAMETERS_SELECTOR_OPTIONAL, &query, &err)) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	label = query_request_text(&query, request, "label", "");
+	label = parameters_text(&query.asked, request, "label", "");
 	if (label.len)
-		rc = query_label_values(&query.source, query.params.selector, label,
-					query.params.from_ns, query.params.to_ns, &query.arena,
-					&values, &count, &err);
+		rc = query_label_values(&query.source, query.asked.params.selector, label,
+					query.asked.params.from_ns, query.asked.params.to_ns,
+					&query.asked.arena, &values, &count, &err);
 	else
 		rc = err_set(&err, ERR_INVALID, "parameter \"label\" is missing");
 	if (rc)
@@ -125,7 +125,7 @@ void answer_label_values(void *context, const struct net_request *request,
 static int check_found(struct query_request *query, const struct net_request *request, bool found,
 		       struct err *err)
 {
-	if (found || !slice_is(query_request_text(query, request, "fail_empty", ""), "1"))
+	if (found || !slice_is(parameters_text(&query->asked, request, "fail_empty", ""), "1"))
 		return 0;
 	return err_set(
 		err, ERR_NOT_FOUND,
@@ -149,17 +149,17 @@ static int64_t default_step(int64_t range_ns)
 static int read_range(struct query_request *query, const struct net_request *request,
 		      struct query_range_params *ret, struct err *err)
 {
-	struct slice step = query_request_text(query, request, "step", "");
-	struct slice sum_by = query_request_text(query, request, "sum_by", "");
+	struct slice step = parameters_text(&query->asked, request, "step", "");
+	struct slice sum_by = parameters_text(&query->asked, request, "sum_by", "");
 
-	query->params.group_by_count = 0;
-	if (!slice_is(sum_by, "*") && query_request_group_by(query, sum_by, err))
+	query->asked.params.group_by_count = 0;
+	if (!slice_is(sum_by, "*") && parameters_group_by(&query->asked, sum_by, err))
 		return -(int)err->code;
-	*ret = (struct query_range_params){ .base = query->params,
+	*ret = (struct query_range_params){ .base = query->asked.params,
 					    .sum_all = !sum_by.len,
-					    .spread = !query_request_is_set(query, request,
-									    "intervals") };
-	ret->step_ns = default_step(query->params.to_ns - query->params.from_ns);
+					    .spread = !parameters_is_set(&query->asked, request,
+									 "intervals") };
+	ret->step_ns = default_step(query->asked.params.to_ns - query->asked.params.from_ns);
 	if (step.len && units_parse_duration(step, &ret->step_ns, err))
 		return err_wrap(err, "parameter \"step\"");
 	return 0;
@@ -187,7 +187,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	struct err err;
 	int rc;
 
-	rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
+	rc = query_request_read(context, request, PARAMETERS_TYPE_NEEDED, &query, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
@@ -209,10 +209,10 @@ void answer_series(void *context, const struct net_request *request, struct net_
 	if (rc) {
 		net_response_error(request, response, &err);
 	} else {
-		struct slice format = query_request_text(&query, request, "format", "json");
-		bool intervals = query_request_is_set(&query, request, "intervals");
+		struct slice format = parameters_text(&query.asked, request, "format", "json");
+		bool intervals = parameters_is_set(&query.asked, request, "intervals");
 
-		if (query_request_is_set(&query, request, "explain")) {
+		if (parameters_is_set(&query.asked, request, "explain")) {
 			explain(&set.stats, format, response);
 		} else if (slice_is(format, "text")) {
 			response->content_type = "text/plain; charset=utf-8";
@@ -230,7 +230,7 @@ void answer_series(void *context, const struct net_request *request, struct net_
 static bool count_parameter(struct query_request *query, const struct net_request *request,
 			    const char *name, uint64_t max, uint64_t *ret)
 {
-	struct slice text = query_request_text(query, request, name, "");
+	struct slice text = parameters_text(&query->asked, request, name, "");
 
 	*ret = 0;
 	return !text.len || (slice_parse_u64(text, ret) && *ret <= max);
@@ -246,7 +246,7 @@ static int export(const struct query_request *query, const struct tree *tree,
 		  const struct render_export *as, struct net_response *response, struct err *err)
 {
 	const struct render_export_for asked = { .resolver = query->serve->resolver,
-						 .limits = &query->params.limits };
+						 .limits = &query->asked.params.limits };
 	int rc = render_export_check(as, tree, err);
 
 	if (!rc)
@@ -276,7 +276,7 @@ static int render(const struct query_request *query, const struct tree *tree, st
 
 	response->content_type = "text/plain; charset=utf-8";
 	if (slice_is(format, "top")) {
-		if (query->params.group_by_count)
+		if (query->asked.params.group_by_count)
 			render_top_groups(tree, size->limit, out);
 		else
 			render_top(tree, size->limit, out);
@@ -321,7 +321,7 @@ static void add_notes(struct query_request *query, const struct net_request *req
 {
 	struct strbuf notes = { 0 };
 
-	if (!query_request_is_set(query, request, "notes") ||
+	if (!parameters_is_set(&query->asked, request, "notes") ||
 	    !(slice_is(format, "top") || slice_is(format, "folded") ||
 	      slice_is(format, "flamegraph")))
 		return;
@@ -337,8 +337,8 @@ static void add_notes(struct query_request *query, const struct net_request *req
 
 static bool is_turned(struct query_request *query, const struct net_request *request)
 {
-	return query_request_text(query, request, "sandwich", "").len ||
-	       query_request_is_set(query, request, "invert");
+	return parameters_text(&query->asked, request, "sandwich", "").len ||
+	       parameters_is_set(&query->asked, request, "invert");
 }
 
 static bool needs_stacks(struct slice format)
@@ -355,7 +355,7 @@ static bool needs_stacks(struct slice format)
 static int ticket(struct query_request *query, const struct net_request *request,
 		  struct slice format, struct tree *tree, struct err *err)
 {
-	struct slice function = query_request_text(query, request, "sandwich", "");
+	struct slice function = parameters_text(&query->asked, request, "sandwich", "");
 	int64_t total = tree->total;
 	int rc;
 
@@ -382,25 +382,25 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 	struct err err;
 	int rc;
 
-	rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
+	rc = query_request_read(context, request, PARAMETERS_TYPE_NEEDED, &query, &err);
 	if (rc) {
 		net_response_error(request, response, &err);
 		return;
 	}
-	format = query_request_text(&query, request, "format", "json");
+	format = parameters_text(&query.asked, request, "format", "json");
 	if (!count_parameter(&query, request, "width", ANSWER_WIDTH_MAX_PX, &size.width) ||
 	    !count_parameter(&query, request, "limit", UINT32_MAX, &size.limit))
 		rc = err_set(&err, ERR_INVALID,
 			     "parameter \"width\" or \"limit\" is not a number in range");
 	if (slice_is(format, "binary"))
 		query.names_patience_ns = NAMES_PATIENCE_NS;
-	query.params.nodes_only = !needs_stacks(format);
-	intervals = query_request_is_set(&query, request, "intervals");
-	query.params.rows_only = slice_is(format, "top") && !is_turned(&query, request) &&
-				 !intervals && !query.params.group_by_count;
-	query.params.rows_limit = (uint32_t)size.limit;
+	query.asked.params.nodes_only = !needs_stacks(format);
+	intervals = parameters_is_set(&query.asked, request, "intervals");
+	query.asked.params.rows_only = slice_is(format, "top") && !is_turned(&query, request) &&
+				       !intervals && !query.asked.params.group_by_count;
+	query.asked.params.rows_limit = (uint32_t)size.limit;
 	if (slice_is(format, "binary") && !is_turned(&query, request) && !intervals)
-		query.params.width_px = (uint32_t)size.width;
+		query.asked.params.width_px = (uint32_t)size.width;
 	if (!rc)
 		rc = query_request_share(&query, NULL, response, &is_answered, &err);
 	if (is_answered) {
@@ -417,12 +417,12 @@ void answer_query(void *context, const struct net_request *request, struct net_r
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of the tree from its roots: leave out \"invert\" and "
 			     "\"sandwich\"");
-	if (!rc && intervals && slice_is(format, "top") && query.params.group_by_count)
+	if (!rc && intervals && slice_is(format, "top") && query.asked.params.group_by_count)
 		rc = err_set(&err, ERR_UNSUPPORTED,
 			     "intervals are of all groups together: leave out \"group_by\"");
 	if (!rc && intervals)
 		rc = query_request_intervals(&query, tree, &err);
-	if (!rc && query_request_is_set(&query, request, "explain")) {
+	if (!rc && parameters_is_set(&query.asked, request, "explain")) {
 		explain(&tree->stats, format, response);
 	} else if (!rc) {
 		rc = render(&query, tree, format, &size, response, &err);

@@ -216,7 +216,7 @@ static void put_part(const struct query_request *query, struct json *json,
 {
 	struct code code = { .serve = query->serve,
 			     .tenant = query->tenant,
-			     .limits = &query->params.limits,
+			     .limits = &query->asked.params.limits,
 			     .place = place,
 			     .json = json,
 			     .fd = -1 };
@@ -248,8 +248,8 @@ static int code_of(struct query_request *query, const struct net_request *reques
 		   struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = {
-		.function = query_request_text(query, request, "function", ""),
-		.build_id = query_request_text(query, request, "build_id", ""),
+		.function = parameters_text(&query->asked, request, "function", ""),
+		.build_id = parameters_text(&query->asked, request, "build_id", ""),
 		.by_address = true,
 	};
 	struct tree *tree = NULL;
@@ -263,7 +263,8 @@ static int code_of(struct query_request *query, const struct net_request *reques
 	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->asked.params.limits, &lines,
+			err);
 	if (!rc) {
 		json_begin(&json, out);
 		json_open_object(&json);

@@ -35,14 +35,14 @@ static int read_format(struct slice text, enum diff_format *ret, struct err *err
 static int read_wanted(struct query_request *query, const struct net_request *request,
 		       struct wanted *ret, struct err *err)
 {
-	struct slice rules = query_request_text(query, request, "fail_on", "");
-	struct slice limit = query_request_text(query, request, "limit", "0");
-	int rc = read_format(query_request_text(query, request, "format", "json"), &ret->format,
-			     err);
+	struct slice rules = parameters_text(&query->asked, request, "fail_on", "");
+	struct slice limit = parameters_text(&query->asked, request, "limit", "0");
+	int rc = read_format(parameters_text(&query->asked, request, "format", "json"),
+			     &ret->format, err);
 
-	ret->significance = query_request_is_set(query, request, "significance");
-	ret->notes = query_request_is_set(query, request, "notes");
-	ret->fail_empty = query_request_is_set(query, request, "fail_empty");
+	ret->significance = parameters_is_set(&query->asked, request, "significance");
+	ret->notes = parameters_is_set(&query->asked, request, "notes");
+	ret->fail_empty = parameters_is_set(&query->asked, request, "fail_empty");
 	if (!rc && (!slice_parse_u64(limit, &ret->limit) || ret->limit > ROWS_MAX))
 		rc = err_set(err, ERR_INVALID, "parameter \"limit\" is not a number in range");
 	if (!rc && rules.len) {
@@ -82,7 +82,7 @@ static int answer(struct serve *serve, const struct net_request *request,
 
 	if (rc)
 		return rc;
-	query->params.nodes_only = true;
+	query->asked.params.nodes_only = true;
 	rc = read_wanted(query, request, &wanted, err);
 	if (!rc)
 		rc = query_request_diff(&base, query, &tree, err);
@@ -91,7 +91,7 @@ static int answer(struct serve *serve, const struct net_request *request,
 	if (!rc && wanted.fail_empty && !tree->reports)
 		rc = err_set(err, ERR_NOT_FOUND, "no report matches");
 	if (!rc)
-		rc = render(&wanted, tree, &query->params.limits, response, err);
+		rc = render(&wanted, tree, &query->asked.params.limits, response, err);
 	rules_free(&wanted.rules);
 	tree_free(tree);
 	query_request_end(&base);
@@ -102,7 +102,7 @@ void answer_diff(void *context, const struct net_request *request, struct net_re
 {
 	struct query_request query;
 	struct err err;
-	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
+	int rc = query_request_read(context, request, PARAMETERS_TYPE_NEEDED, &query, &err);
 
 	if (!rc) {
 		rc = answer(context, request, response, &query, &err);

@@ -56,9 +56,9 @@ static int lines_of(struct query_request *query, const struct net_request *reque
 		    struct strbuf *out, struct err *err)
 {
 	const struct lines_wanted wanted = {
-		.function = query_request_text(query, request, "function", ""),
-		.file = query_request_text(query, request, "file", ""),
-		.build_id = query_request_text(query, request, "build_id", ""),
+		.function = parameters_text(&query->asked, request, "function", ""),
+		.file = parameters_text(&query->asked, request, "file", ""),
+		.build_id = parameters_text(&query->asked, request, "build_id", ""),
 	};
 	struct tree *tree = NULL;
 	struct lines lines;
@@ -70,7 +70,8 @@ static int lines_of(struct query_request *query, const struct net_request *reque
 	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->asked.params.limits, &lines,
+			err);
 	if (!rc) {
 		put_lines(tree, &wanted, &lines, out);
 		lines_free(&lines);
@@ -140,7 +141,7 @@ static void put_callgraph(const struct tree *tree, const struct chosen *chosen, 
 static int callgraph_of(struct query_request *query, const struct net_request *request,
 			struct strbuf *out, struct err *err)
 {
-	struct slice limit = query_request_text(query, request, "limit", "");
+	struct slice limit = parameters_text(&query->asked, request, "limit", "");
 	struct report_functions functions;
 	uint64_t count = CALLGRAPH_DEFAULT;
 	struct tree *tree = NULL;
@@ -150,7 +151,7 @@ static int callgraph_of(struct query_request *query, const struct net_request *r
 	if (limit.len && (!slice_parse_u64(limit, &count) || !count || count > CALLGRAPH_MAX))
 		return err_set(err, ERR_INVALID, "parameter \"limit\" is not 1 to %d",
 			       CALLGRAPH_MAX);
-	query->params.nodes_only = true;
+	query->asked.params.nodes_only = true;
 	rc = query_request_tree(query, &tree, err);
 	if (rc)
 		return rc;

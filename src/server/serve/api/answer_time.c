@@ -12,9 +12,10 @@
 static int duration(struct query_request *query, const struct net_request *request,
 		    const char *name, int64_t parts, int64_t *ret_ns, struct err *err)
 {
-	struct slice text = query_request_text(query, request, name, "");
+	struct slice text = parameters_text(&query->asked, request, name, "");
 
-	*ret_ns = flamechart_round_step(query->params.to_ns - query->params.from_ns, parts);
+	*ret_ns = flamechart_round_step(query->asked.params.to_ns - query->asked.params.from_ns,
+					parts);
 	if (text.len && units_parse_duration(text, ret_ns, err))
 		return err_wrap(err, "parameter \"%s\"", name);
 	if (*ret_ns <= 0 || *ret_ns % CLOCK_NS_PER_MS)
@@ -38,7 +39,7 @@ struct heatmap {
 static int read_heatmap(struct query_request *query, const struct net_request *request,
 			struct heatmap *ret, struct err *err)
 {
-	struct slice rows = query_request_text(query, request, "rows", "");
+	struct slice rows = parameters_text(&query->asked, request, "rows", "");
 	int rc = duration(query, request, "column", COLUMNS_DEFAULT, &ret->column_ns, err);
 
 	if (rc)
@@ -55,12 +56,12 @@ static int read_heatmap(struct query_request *query, const struct net_request *r
 				       (unsigned long long)ret->rows);
 		ret->rows = 1;
 	}
-	ret->from_ns = floor_to(query->params.from_ns, ret->column_ns);
-	ret->to_ns = query->params.to_ns;
-	ret->range = (struct query_range_params){ .base = query->params, .sum_all = true };
+	ret->from_ns = floor_to(query->asked.params.from_ns, ret->column_ns);
+	ret->to_ns = query->asked.params.to_ns;
+	ret->range = (struct query_range_params){ .base = query->asked.params, .sum_all = true };
 	ret->range.step_ns = ret->column_ns / (int64_t)ret->rows;
-	query_request_times(query, request, ret->range.step_ns);
-	ret->range.base.by_times = query->params.by_times;
+	parameters_times(&query->asked, request, ret->range.step_ns);
+	ret->range.base.by_times = query->asked.params.by_times;
 	return 0;
 }
 
@@ -91,7 +92,7 @@ static void put_cells(struct json *json, const struct heatmap *heatmap,
 static void put_resolution(struct json *json, const struct query_request *query, bool has_times,
 			   int64_t report_ns)
 {
-	json_member_bool(json, "times", query->params.by_times);
+	json_member_bool(json, "times", query->asked.params.by_times);
 	json_member_int(json, "resolution_ms",
 			has_times ? TABLES_TICK_NS / CLOCK_NS_PER_MS : report_ns / CLOCK_NS_PER_MS);
 }
@@ -102,7 +103,7 @@ static void put_heatmap(const struct query_request *query, const struct heatmap 
 	struct strbuf text = { 0 };
 	struct json json;
 
-	selector_format(&text, &query->selector);
+	selector_format(&text, &query->asked.selector);
 	json_begin(&json, out);
 	json_open_object(&json);
 	json_member_string(&json, "query", strbuf_slice(&text));
@@ -124,7 +125,7 @@ void answer_heatmap(void *context, const struct net_request *request, struct net
 	struct query_request query;
 	struct heatmap heatmap;
 	struct err err;
-	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
+	int rc = query_request_read(context, request, PARAMETERS_TYPE_NEEDED, &query, &err);
 
 	if (rc) {
 		net_response_error(request, response, &err);
@@ -174,8 +175,8 @@ static void put_chart(const struct query_request *query, const struct flamechart
 	json_open_object(&json);
 	json_member_string(&json, "query", chart->query);
 	render_type_json(&json, &chart->type, chart->period);
-	json_member_int(&json, "from_ms", query->params.from_ns / CLOCK_NS_PER_MS);
-	json_member_int(&json, "to_ms", query->params.to_ns / CLOCK_NS_PER_MS);
+	json_member_int(&json, "from_ms", query->asked.params.from_ns / CLOCK_NS_PER_MS);
+	json_member_int(&json, "to_ms", query->asked.params.to_ns / CLOCK_NS_PER_MS);
 	json_member_int(&json, "step_ms", step_ns / CLOCK_NS_PER_MS);
 	put_resolution(&json, query, chart->has_times, chart->report_ns);
 	json_member_int(&json, "total", chart->total);
@@ -202,13 +203,13 @@ static int read_chart(struct query_request *query, const struct net_request *req
 
 	if (rc)
 		return rc;
-	if (query->params.at_moment)
+	if (query->asked.params.at_moment)
 		return err_set(err, ERR_INVALID, "a flame chart is of a range, not of a moment");
-	query_request_times(query, request, *ret_step_ns);
-	query->params.nodes_only = true;
-	query->params.group_by_count = 0;
-	return query_request_group_by(query,
-				      query_request_text(query, request, "by", "thread_name"), err);
+	parameters_times(&query->asked, request, *ret_step_ns);
+	query->asked.params.nodes_only = true;
+	query->asked.params.group_by_count = 0;
+	return parameters_group_by(
+		&query->asked, parameters_text(&query->asked, request, "by", "thread_name"), err);
 }
 
 void answer_flamechart(void *context, const struct net_request *request,
@@ -218,7 +219,7 @@ void answer_flamechart(void *context, const struct net_request *request,
 	struct flamechart chart;
 	int64_t step_ns = 0;
 	struct err err;
-	int rc = query_request_read(context, request, QUERY_REQUEST_TYPE_NEEDED, &query, &err);
+	int rc = query_request_read(context, request, PARAMETERS_TYPE_NEEDED, &query, &err);
 
 	if (rc) {
 		net_response_error(request, response, &err);

@@ -1,59 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_request - what a request asks: its parameters, checked and turned into query_params, and
- * the snapshot of the store that the answer is computed over.
+ * query_request - a query of a client: what it asks (parameters.h), its way to the answer
+ * (admission/ticket.h), and the snapshot of the store that the answer is computed over.
  *
  * query_request_tree and query_request_series take the snapshot that suits the query: roll-ups
- * where they are exact. They and query_request_diff wait for a ticket first (admission/admission.h)
- * and hold it until query_request_end.
+ * where they are exact. They and query_request_diff wait for a seat first and hold it until
+ * query_request_end.
  */
 #ifndef FIRN_SERVER_SERVE_API_QUERY_REQUEST_H
 #define FIRN_SERVER_SERVE_API_QUERY_REQUEST_H
 
 #include "server/query/series/flamechart.h"
-#include "server/query/query.h"
+#include "server/serve/admission/ticket.h"
+#include "server/serve/api/parameters.h"
 #include "server/serve/serve.h"
 
-#define QUERY_REQUEST_RANGE_DEFAULT_NS (3600 * CLOCK_NS_PER_S)
-#define QUERY_REQUEST_MOMENT_WINDOW_NS                                                             \
-	(300 * CLOCK_NS_PER_S) /* how far the nearest report may be */
-
 struct query_request {
-	struct arena arena; /* the texts that params point into */
-	struct selector selector;
-	struct filter_list filters;
-	struct query_params params;
+	struct parameters asked;
+	struct ticket ticket;
 	struct query_source source; /* after query_request_open */
 	struct slice tenant;	    /* whose the query is: tenant.h */
 	struct store_snapshot snapshot;
 	struct store *store; /* NULL: no snapshot is taken */
 	struct serve *serve;
 	const struct net_request *request;
-	struct slice id;	     /* that the client gave it, or "" */
-	struct active_query *active; /* since the first snapshot */
-	bool is_part;		     /* of another query, which is listed */
-	struct ticket *ticket;	     /* since the answer is being computed: admission.h */
-	struct coalesce_lead *lead;  /* while others may get its answer too: coalesce.h */
-	struct slice key;	     /* what makes its answer; "": it is shared with nobody */
-	uint64_t version; /* of what the answer is made of; 0: it is not kept (answer_cache.h) */
+	bool is_part;		   /* of another query, which is listed */
+	uint64_t version;	   /* of what the answer is made of; 0: it is not kept */
 	int64_t names_patience_ns; /* of trees, from then on; 0 = as long as it takes */
 	_Atomic bool crowded;	   /* others had the memory */
 };
 
-enum query_request_need {
-	QUERY_REQUEST_TYPE_NEEDED, /* the selector must name a profile type */
-	QUERY_REQUEST_SELECTOR_OPTIONAL,
-};
-
-#define QUERY_REQUEST_CELLS_MAX 1000
-#define QUERY_REQUEST_TIMES_BELOW_NS (10 * CLOCK_NS_PER_S)
-
-/*
- * Reads query, from, to (default: the last hour) or at, group_by (comma list), filter (any number),
- * cells, times, demangle, id. On success the caller ends with query_request_end.
- */
+/* parameters_read. On success the caller ends with query_request_end. */
 int query_request_read(struct serve *serve, const struct net_request *request,
-		       enum query_request_need need, struct query_request *ret, struct err *err);
+		       enum parameters_need need, struct query_request *ret, struct err *err);
 
 /*
  * Takes a snapshot of all reports: for lists of what there is, and to ask it several times. From
@@ -67,7 +46,7 @@ int query_request_series(struct query_request *query, const struct query_range_p
 			 struct query_series_set *ret, struct err *err);
 
 /*
- * Before query_request_tree or query_request_series (`range`, else NULL): waits for the ticket,
+ * Before query_request_tree or query_request_series (`range`, else NULL): waits for a seat,
  * unless the answer is kept, or another query like this one waits already. Then
  * *ret_is_answered, and `response` has the answer. Who goes on itself says by
  * query_request_answered, before query_request_end, what came out (`rc` as returned). With
@@ -79,8 +58,8 @@ void query_request_answered(struct query_request *query, int rc,
 			    const struct net_response *response);
 
 /*
- * What a diff compares to: base_query (default: query), base_from and base_to, which must be there.
- * Ends with query_request_end of its own. query_diff of the two.
+ * What a diff compares to: parameters_read_base. Ends with query_request_end of its own. query_diff
+ * of the two.
  */
 int query_request_read_base(struct serve *serve, const struct net_request *request,
 			    struct query_request *ret, struct err *err);
@@ -100,27 +79,17 @@ int query_request_chart(struct query_request *query, int64_t step_ns, struct fla
 /* How exactly the values of that tree are known: compare_intervals. */
 int query_request_intervals(struct query_request *query, struct tree *tree, struct err *err);
 
-/* query_request_read, and query_request_open when it has a ticket: for lists of what there is. */
+/* query_request_read, and query_request_open when it has a seat: for lists of what there is. */
 int query_request_begin(struct serve *serve, const struct net_request *request,
-			enum query_request_need need, struct query_request *ret, struct err *err);
+			enum parameters_need need, struct query_request *ret, struct err *err);
 
 /*
- * The same from parsed pieces (gRPC). With QUERY_REQUEST_TYPE_NEEDED no snapshot is taken yet:
+ * The same from parsed pieces (gRPC). With PARAMETERS_TYPE_NEEDED no snapshot is taken yet:
  * query_request_tree and query_request_series do.
  */
 int query_request_begin_with(struct serve *serve, const struct net_request *request,
-			     struct slice selector, enum query_request_need need, int64_t from_ns,
+			     struct slice selector, enum parameters_need need, int64_t from_ns,
 			     int64_t to_ns, struct query_request *ret, struct err *err);
-
-/*
- * For answers of steps of that width: samples count at their own times where the parameter "times"
- * says so, or says nothing and the steps are shorter than QUERY_REQUEST_TIMES_BELOW_NS.
- */
-void query_request_times(struct query_request *query, const struct net_request *request,
-			 int64_t step_ns);
-
-/* Adds the parts of a comma list as group-by labels. */
-int query_request_group_by(struct query_request *query, struct slice comma_list, struct err *err);
 
 void query_request_end(struct query_request *query);
 
@@ -130,12 +99,5 @@ void query_request_answer(struct serve *serve, const struct net_request *request
 			  int (*write)(struct query_request *query,
 				       const struct net_request *request, struct strbuf *out,
 				       struct err *err));
-
-/* Further parameters, copied to the query's arena; fallback when absent. */
-struct slice query_request_text(struct query_request *query, const struct net_request *request,
-				const char *name, const char *fallback);
-/* True if a parameter is "1". */
-bool query_request_is_set(struct query_request *query, const struct net_request *request,
-			  const char *name);
 
 #endif

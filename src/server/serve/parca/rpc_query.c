@@ -93,7 +93,7 @@ static int read_request(const struct rpc_shape *shape, struct slice bytes, struc
 /* A selector without a type is one of the type that stands in a field of its own. */
 static int begin_with(struct serve *serve, const struct net_request *request,
 		      const struct rpc_request *rpc, struct slice selector,
-		      enum query_request_need need, struct query_request *query, struct err *err)
+		      enum parameters_need need, struct query_request *query, struct err *err)
 {
 	struct strbuf text = { 0 };
 	int rc;
@@ -108,8 +108,8 @@ static int begin_with(struct serve *serve, const struct net_request *request,
 }
 
 static int begin(struct serve *serve, const struct net_request *request,
-		 const struct rpc_shape *shape, enum query_request_need need,
-		 struct rpc_request *rpc, struct query_request *query, struct err *err)
+		 const struct rpc_shape *shape, enum parameters_need need, struct rpc_request *rpc,
+		 struct query_request *query, struct err *err)
 {
 	int rc = read_request(shape, request->body, rpc, err);
 
@@ -122,11 +122,11 @@ static int ask_types(struct serve *serve, const struct net_request *request,
 		     struct query_type **types, size_t *count, struct err *err)
 {
 	struct rpc_request rpc;
-	int rc = begin(serve, request, shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &rpc, query, err);
+	int rc = begin(serve, request, shape, PARAMETERS_SELECTOR_OPTIONAL, &rpc, query, err);
 
 	return rc ? rc
-		  : query_types(&query->source, rpc.start_ns, rpc.end_ns, &query->arena, types,
-				count, err);
+		  : query_types(&query->source, rpc.start_ns, rpc.end_ns, &query->asked.arena,
+				types, count, err);
 }
 
 void rpc_profile_types(void *context, const struct net_request *request,
@@ -159,13 +159,13 @@ void rpc_profile_types(void *context, const struct net_request *request,
 static int list_texts(struct query_request *query, struct slice label, struct slice **ret,
 		      size_t *ret_count, struct err *err)
 {
-	const struct query_params *params = &query->params;
+	const struct query_params *params = &query->asked.params;
 
 	if (!label.data)
 		return query_labels(&query->source, params->selector, params->from_ns,
-				    params->to_ns, &query->arena, ret, ret_count, err);
+				    params->to_ns, &query->asked.arena, ret, ret_count, err);
 	return query_label_values(&query->source, params->selector, label, params->from_ns,
-				  params->to_ns, &query->arena, ret, ret_count, err);
+				  params->to_ns, &query->asked.arena, ret, ret_count, err);
 }
 
 static int by_text(const void *a, const void *b)
@@ -195,8 +195,8 @@ static void answer_texts(struct serve *serve, const struct net_request *request,
 		struct slice *texts;
 		size_t more = 0;
 
-		rc = begin_with(serve, request, &rpc, rpc.matches[i],
-				QUERY_REQUEST_SELECTOR_OPTIONAL, &query, &err);
+		rc = begin_with(serve, request, &rpc, rpc.matches[i], PARAMETERS_SELECTOR_OPTIONAL,
+				&query, &err);
 		if (!rc)
 			rc = list_texts(&query, is_values ? rpc.label : (struct slice){ 0 }, &texts,
 					&more, &err);
@@ -369,7 +369,7 @@ static int64_t step_for(const struct query_params *params, uint64_t points)
 static int ask_range(struct query_request *query, const struct rpc_request *rpc,
 		     struct query_series_set *ret, struct err *err)
 {
-	struct query_range_params range = { .base = query->params,
+	struct query_range_params range = { .base = query->asked.params,
 					    .step_ns = rpc->step_ns,
 					    .sum_all = !rpc->sum_by_count,
 					    .spread = true };
@@ -404,12 +404,12 @@ void rpc_query_range(void *context, const struct net_request *request,
 	struct query_series_set set;
 	struct rpc_request rpc;
 	struct err err;
-	int rc = begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &rpc, &query, &err);
+	int rc = begin(context, request, &shape, PARAMETERS_TYPE_NEEDED, &rpc, &query, &err);
 
 	for (size_t i = 0; !rc && i < rpc.sum_by_count; i++)
-		rc = query_request_group_by(&query, rpc.sum_by[i], &err);
+		rc = parameters_group_by(&query.asked, rpc.sum_by[i], &err);
 	if (!rc && !rpc.step_ns)
-		rpc.step_ns = step_for(&query.params, rpc.limit);
+		rpc.step_ns = step_for(&query.asked.params, rpc.limit);
 	if (!rc)
 		rc = ask_range(&query, &rpc, &set, &err);
 	if (!rc) {

@@ -301,15 +301,14 @@ static int add_sandwich(struct rpc_report *rpc, struct err *err)
 static int begin_side(struct serve *serve, const struct net_request *request,
 		      const struct rpc_side *side, struct query_request *ret, struct err *err)
 {
-	int64_t window_ns = side->is_single ? QUERY_REQUEST_MOMENT_WINDOW_NS : 0;
+	int64_t window_ns = side->is_single ? PARAMETERS_MOMENT_WINDOW_NS : 0;
 	int rc = query_request_begin_with(
-		serve, request, side->selector, QUERY_REQUEST_TYPE_NEEDED,
-		side->start_ns - window_ns,
+		serve, request, side->selector, PARAMETERS_TYPE_NEEDED, side->start_ns - window_ns,
 		side->is_single ? side->start_ns + window_ns : side->end_ns, ret, err);
 
-	ret->params.at_moment = side->is_single;
-	ret->params.moment_ns = side->start_ns;
-	ret->params.moment_window_ns = window_ns;
+	ret->asked.params.at_moment = side->is_single;
+	ret->asked.params.moment_ns = side->start_ns;
+	ret->asked.params.moment_window_ns = window_ns;
 	return rc;
 }
 
@@ -319,17 +318,17 @@ static int begin(struct serve *serve, const struct net_request *request, struct 
 	int rc = begin_side(serve, request, &rpc->side, ret, err);
 
 	for (size_t i = 0; !rc && i < rpc->group_by_count; i++)
-		rc = query_request_group_by(ret, rpc->group_by[i], err);
+		rc = parameters_group_by(&ret->asked, rpc->group_by[i], err);
 	if (rc)
 		return rc;
-	ret->params.filters = &rpc->filters;
-	ret->params.nodes_only = rpc->report != REPORT_PPROF && rpc->report != REPORT_SOURCE;
-	ret->params.places = rpc->report == REPORT_TABLE_ARROW ||
-			     (rpc->report == REPORT_FLAMEGRAPH_ARROW && !is_chart(rpc));
+	ret->asked.params.filters = &rpc->filters;
+	ret->asked.params.nodes_only = rpc->report != REPORT_PPROF && rpc->report != REPORT_SOURCE;
+	ret->asked.params.places = rpc->report == REPORT_TABLE_ARROW ||
+				   (rpc->report == REPORT_FLAMEGRAPH_ARROW && !is_chart(rpc));
 	if (rpc->report == REPORT_FLAMEGRAPH_ARROW || rpc->report == REPORT_FLAMECHART)
-		ret->params.apart = rpc->apart;
+		ret->asked.params.apart = rpc->apart;
 	if (rpc->report == REPORT_SOURCE)
-		ret->params.apart = NAME_APART_FILE;
+		ret->asked.params.apart = NAME_APART_FILE;
 	return 0;
 }
 
@@ -341,8 +340,9 @@ static int put_metadata(struct query_request *query, const struct tree *tree, st
 	int rc = query_request_open(query, err); /* roll-ups may lack series */
 
 	if (!rc)
-		rc = query_labels(&query->source, query->params.selector, query->params.from_ns,
-				  query->params.to_ns, &query->arena, &names, &count, err);
+		rc = query_labels(&query->source, query->asked.params.selector,
+				  query->asked.params.from_ns, query->asked.params.to_ns,
+				  &query->asked.arena, &names, &count, err);
 	if (!rc)
 		report_metadata(tree, names, count, out);
 	return rc;
@@ -381,7 +381,8 @@ static int put_source(struct query_request *query, const struct rpc_report *rpc,
 		strbuf_free(&text);
 		return rc;
 	}
-	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->params.limits, &lines, err);
+	rc = lines_make(tree, &wanted, LINES_MEMORY_BYTES, &query->asked.params.limits, &lines,
+			err);
 	if (!rc) {
 		report_source(tree, &lines, strbuf_slice(&text), out);
 		lines_free(&lines);
@@ -468,7 +469,7 @@ static int answer_tree(struct query_request *query, const struct rpc_report *rpc
 
 static int answer_chart(struct query_request *query, struct strbuf *out, struct err *err)
 {
-	const struct query_params *params = &query->params;
+	const struct query_params *params = &query->asked.params;
 	struct flamechart chart;
 	int64_t step_ns;
 	int rc;

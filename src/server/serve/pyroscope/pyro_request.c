@@ -224,17 +224,17 @@ static bool ask_links(const struct pyro_request *pyro, struct query_request *que
 	if (!count || pyro->ids_count[PYRO_PROFILE] ||
 	    (kind == PYRO_SPAN && pyro->ids_count[PYRO_TRACE]))
 		return false;
-	links = arena_new_array(&query->arena, struct trace_link, count);
+	links = arena_new_array(&query->asked.arena, struct trace_link, count);
 	for (size_t i = 0; links && i < count; i++) {
 		if (kind == PYRO_SPAN)
 			read_id(pyro->ids[kind][i], links[i].span_id, sizeof(links[i].span_id));
 		else
 			read_id(pyro->ids[kind][i], links[i].trace_id, sizeof(links[i].trace_id));
 	}
-	query->params.links = links;
-	query->params.links_count = links ? count : 0;
-	query->params.by_times = true;
-	drop_matcher(&query->selector, id_labels[kind]);
+	query->asked.params.links = links;
+	query->asked.params.links_count = links ? count : 0;
+	query->asked.params.by_times = true;
+	drop_matcher(&query->asked.selector, id_labels[kind]);
 	return links != NULL;
 }
 
@@ -286,7 +286,7 @@ static int by_number(const void *a, const void *b)
 static bool ask_reports(const struct pyro_request *pyro, struct query_request *query)
 {
 	const size_t count = pyro->ids_count[PYRO_PROFILE];
-	struct arena *arena = &query->arena;
+	struct arena *arena = &query->asked.arena;
 	struct query_span *spans = arena_new_array(arena, struct query_span, count);
 	struct series_part *part = arena_new_array(arena, struct series_part, 1);
 	uint64_t *series = arena_new_array(arena, uint64_t, count);
@@ -306,10 +306,10 @@ static bool ask_reports(const struct pyro_request *pyro, struct query_request *q
 		if (!kept || spans[kept - 1].from_ns != spans[i].from_ns)
 			spans[kept++] = spans[i];
 	*part = (struct series_part){ .ids = series, .ids_count = count, .parts = 1, .only = true };
-	query->params.spans = spans;
-	query->params.spans_count = kept;
-	query->params.part = part;
-	drop_matcher(&query->selector, id_labels[PYRO_PROFILE]);
+	query->asked.params.spans = spans;
+	query->asked.params.spans_count = kept;
+	query->asked.params.part = part;
+	drop_matcher(&query->asked.selector, id_labels[PYRO_PROFILE]);
 	return true;
 }
 
@@ -333,8 +333,8 @@ int pyro_tree(const struct pyro_request *pyro, struct query_request *query, stru
 }
 
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    struct pyro_request *pyro, enum query_request_need need,
-		    struct query_request *ret, struct err *err)
+		    struct pyro_request *pyro, enum parameters_need need, struct query_request *ret,
+		    struct err *err)
 {
 	bool always = !pyro->start_ms && !pyro->end_ms;
 	struct strbuf selector = { 0 };
@@ -345,7 +345,7 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 	rc = query_request_begin_with(serve, request, strbuf_slice(&selector), need,
 				      always ? 0 : ns_of_ms(pyro->start_ms),
 				      always ? INT64_MAX : ns_of_ms(pyro->end_ms) + 1, ret, err);
-	ret->params.deltas_first = true;
+	ret->asked.params.deltas_first = true;
 	if (!rc)
 		rc = pyro_types_match(ret, &pyro->types, err);
 	strbuf_free(&selector);
@@ -353,8 +353,8 @@ int pyro_begin_with(struct serve *serve, const struct net_request *request,
 }
 
 int pyro_begin(struct serve *serve, const struct net_request *request,
-	       const struct pyro_shape *shape, enum query_request_need need,
-	       struct pyro_request *pyro, struct query_request *ret, struct err *err)
+	       const struct pyro_shape *shape, enum parameters_need need, struct pyro_request *pyro,
+	       struct query_request *ret, struct err *err)
 {
 	int rc = pyro_read(shape, request->body, pyro, err);
 

@@ -49,13 +49,13 @@ int pyro_read(const struct pyro_shape *shape, struct slice bytes, struct pyro_re
  * With ids, only what was spent for one of them is asked for.
  */
 int pyro_begin_with(struct serve *serve, const struct net_request *request,
-		    struct pyro_request *pyro, enum query_request_need need,
-		    struct query_request *ret, struct err *err);
+		    struct pyro_request *pyro, enum parameters_need need, struct query_request *ret,
+		    struct err *err);
 
 /* pyro_read and pyro_begin_with of the request's body. */
 int pyro_begin(struct serve *serve, const struct net_request *request,
-	       const struct pyro_shape *shape, enum query_request_need need,
-	       struct pyro_request *pyro, struct query_request *ret, struct err *err);
+	       const struct pyro_shape *shape, enum parameters_need need, struct pyro_request *pyro,
+	       struct query_request *ret, struct err *err);
 
 /*
  * The id by which a report can be asked for as a profile: a UUID of its start and of the labels of

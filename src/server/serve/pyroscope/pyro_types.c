@@ -58,15 +58,15 @@ static int list_all(struct query_request *query, struct pyro_type **ret, size_t 
 {
 	struct query_type *types;
 	size_t count;
-	int rc = query_types(&query->source, query->params.from_ns, query->params.to_ns,
-			     &query->arena, &types, &count, err);
+	int rc = query_types(&query->source, query->asked.params.from_ns, query->asked.params.to_ns,
+			     &query->asked.arena, &types, &count, err);
 
 	if (rc)
 		return rc;
-	*ret = arena_new_array(&query->arena, struct pyro_type, count + 1);
+	*ret = arena_new_array(&query->asked.arena, struct pyro_type, count + 1);
 	if (!*ret)
 		return err_set(err, ERR_LIMIT, "too many profile types");
-	*ret_count = add_known(types, count, &query->arena, *ret);
+	*ret_count = add_known(types, count, &query->asked.arena, *ret);
 	return 0;
 }
 
@@ -133,18 +133,18 @@ static int choose(struct query_request *query, const struct matcher *matchers, s
 
 int pyro_types_match(struct query_request *query, struct pyro_types *ret, struct err *err)
 {
-	struct selector *selector = &query->selector;
+	struct selector *selector = &query->asked.selector;
 	struct matcher *matchers;
 	size_t count;
 	int rc = 0;
 
 	*ret = (struct pyro_types){ 0 };
-	matchers = take_matchers(selector, &query->arena, &count);
+	matchers = take_matchers(selector, &query->asked.arena, &count);
 	if (!count)
 		return 0;
 	if (!selector->has_type)
 		rc = choose(query, matchers, count, ret, err);
-	else if (!fits(matchers, count, id_of(&selector->type, &query->arena)))
+	else if (!fits(matchers, count, id_of(&selector->type, &query->asked.arena)))
 		rc = err_set(err, ERR_INVALID,
 			     "the matcher of " PYRO_TYPE_LABEL " does not fit the profile type");
 	free_matchers(matchers, count);

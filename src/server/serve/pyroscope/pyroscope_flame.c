@@ -151,9 +151,9 @@ static void answer_stacktraces(struct serve *serve, const struct net_request *re
 	struct tree *tree = NULL;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(serve, request, shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query, &err);
+	int rc = pyro_begin(serve, request, shape, PARAMETERS_TYPE_NEEDED, &pyro, &query, &err);
 
-	query.params.nodes_only = rc || pyro.format != FORMAT_PPROF;
+	query.asked.params.nodes_only = rc || pyro.format != FORMAT_PPROF;
 	if (!rc)
 		rc = pyro_tree(&pyro, &query, &tree, &err);
 	if (!rc)
@@ -223,13 +223,13 @@ void pyro_diff(void *context, const struct net_request *request, struct net_resp
 	int rc = read_diff(request->body, &sides[0], &sides[1], &err);
 
 	if (!rc)
-		rc = pyro_begin_with(context, request, &sides[0], QUERY_REQUEST_TYPE_NEEDED, &left,
+		rc = pyro_begin_with(context, request, &sides[0], PARAMETERS_TYPE_NEEDED, &left,
 				     &err);
 	left.is_part = true;
 	if (!rc)
-		rc = pyro_begin_with(context, request, &sides[1], QUERY_REQUEST_TYPE_NEEDED, &right,
+		rc = pyro_begin_with(context, request, &sides[1], PARAMETERS_TYPE_NEEDED, &right,
 				     &err);
-	right.params.nodes_only = true;
+	right.asked.params.nodes_only = true;
 	if (!rc)
 		rc = query_request_diff(&left, &right, &tree, &err);
 	if (!rc) {
@@ -257,8 +257,7 @@ void pyro_profile(void *context, const struct net_request *request, struct net_r
 	struct tree *tree = NULL;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_TYPE_NEEDED, &pyro, &query, &err);
 
 	if (!rc)
 		rc = pyro_tree(&pyro, &query, &tree, &err);

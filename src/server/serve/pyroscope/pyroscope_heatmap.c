@@ -226,7 +226,7 @@ static void put_heat(struct strbuf *out, const struct heat *heat)
 static int read_steps(struct heat *heat, const struct query_request *query,
 		      struct query_range_params *range, struct err *err)
 {
-	int64_t from_ns = query->params.from_ns, to_ns = query->params.to_ns, parts;
+	int64_t from_ns = query->asked.params.from_ns, to_ns = query->asked.params.to_ns, parts;
 
 	if (!(heat->pyro->step_s >= 0.001) || heat->pyro->step_s > 1e9)
 		return err_set(err, ERR_INVALID, "step: %g s is out of range", heat->pyro->step_s);
@@ -238,7 +238,7 @@ static int read_steps(struct heat *heat, const struct query_request *query,
 	parts = MOMENTS_MAX / (int64_t)heat->slots;
 	while (parts > 1 && heat->step_ns % (parts * CLOCK_NS_PER_MS))
 		parts--;
-	*range = (struct query_range_params){ .base = query->params };
+	*range = (struct query_range_params){ .base = query->asked.params };
 	range->base.group_by_count = 0;
 	if (heat->pyro->format == OF_SPANS) {
 		if (heat->pyro->group_by_count == QUERY_GROUP_BY_MAX)
@@ -271,8 +271,7 @@ void pyro_heatmap(void *context, const struct net_request *request, struct net_r
 	struct pyro_request pyro;
 	struct heat heat = { .pyro = &pyro };
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_TYPE_NEEDED, &pyro, &query, &err);
 
 	if (!rc && pyro.format > OF_SPANS)
 		rc = err_set(&err, ERR_INVALID, "SelectHeatmap: there is no query type %lld",

@@ -70,8 +70,8 @@ void pyro_profile_types(void *context, const struct net_request *request,
 	struct pyro_request pyro;
 	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
-			    &query, &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
+			    &err);
 
 	if (!rc)
 		rc = pyro_types_list(&query, &pyro.types, &types, &count, &err);
@@ -86,8 +86,8 @@ void pyro_profile_types(void *context, const struct net_request *request,
 static int list_labels(struct query_request *query, const struct pyro_request *pyro,
 		       const struct slice *label, struct slice_list *list, struct err *err)
 {
-	const struct query_params *params = &query->params;
-	struct selector selector = query->selector;
+	const struct query_params *params = &query->asked.params;
+	struct selector selector = query->asked.selector;
 	size_t turns = pyro->types.chosen ? pyro->types.count : 1;
 	int rc = 0;
 
@@ -101,10 +101,11 @@ static int list_labels(struct query_request *query, const struct pyro_request *p
 		}
 		if (label)
 			rc = query_label_values(&query->source, &selector, *label, params->from_ns,
-						params->to_ns, &query->arena, &texts, &count, err);
+						params->to_ns, &query->asked.arena, &texts, &count,
+						err);
 		else
 			rc = query_labels(&query->source, &selector, params->from_ns, params->to_ns,
-					  &query->arena, &texts, &count, err);
+					  &query->asked.arena, &texts, &count, err);
 		for (size_t k = 0; !rc && k < count; k++)
 			list_add(list, texts[k]);
 	}
@@ -139,8 +140,8 @@ void pyro_label_names(void *context, const struct net_request *request,
 	struct slice_list names = { 0 };
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
-			    &query, &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
+			    &err);
 
 	if (!rc)
 		rc = list_labels(&query, &pyro, NULL, &names, &err);
@@ -159,7 +160,7 @@ void pyro_label_names(void *context, const struct net_request *request,
 /* One step as long as the range. */
 static struct query_range_params whole_range(const struct query_request *query)
 {
-	const struct query_params *params = &query->params;
+	const struct query_params *params = &query->asked.params;
 	struct query_range_params range = { .base = *params };
 	int64_t length_ns = params->to_ns / 2 - params->from_ns / 2;
 
@@ -172,7 +173,7 @@ static int has_reports(struct query_request *query, const struct pyro_type *type
 		       struct err *err)
 {
 	struct query_range_params range = whole_range(query);
-	struct selector selector = query->selector;
+	struct selector selector = query->asked.selector;
 	struct query_series_set set;
 	int rc;
 
@@ -213,7 +214,7 @@ static int ask_type(struct query_request *query, const struct pyro_request *pyro
 		    const struct pyro_type *type, struct query_series_set *ret, struct err *err)
 {
 	struct query_range_params range = whole_range(query);
-	struct selector selector = query->selector;
+	struct selector selector = query->asked.selector;
 
 	selector.has_type = true;
 	selector.type = type->type;
@@ -252,8 +253,8 @@ void pyro_label_values(void *context, const struct net_request *request,
 	struct slice_list values = { 0 };
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
-			    &query, &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
+			    &err);
 
 	if (!rc)
 		rc = list_values(&query, &pyro, &values, &err);
@@ -281,8 +282,8 @@ void pyro_render_values(void *context, const struct net_request *request,
 	if (slice_is(pyro.label, "__name__"))
 		pyro.label = SLICE_LITERAL(PYRO_TYPE_LABEL);
 	if (!rc)
-		rc = pyro_begin_with(context, request, &pyro, QUERY_REQUEST_SELECTOR_OPTIONAL,
-				     &query, &err);
+		rc = pyro_begin_with(context, request, &pyro, PARAMETERS_SELECTOR_OPTIONAL, &query,
+				     &err);
 	if (!rc)
 		rc = list_values(&query, &pyro, &values, &err);
 	if (!rc) {
@@ -353,7 +354,7 @@ static int list_type_series(struct query_request *query, const struct net_reques
 		if (wants_type(pyro))
 			labels[count++] =
 				(struct query_label){ SLICE_LITERAL(PYRO_TYPE_LABEL), type->id };
-		add_label_set(list, labels, count, &query->arena);
+		add_label_set(list, labels, count, &query->asked.arena);
 	}
 	query_series_free(&set);
 	return 0;
@@ -371,8 +372,8 @@ void pyro_series(void *context, const struct net_request *request, struct net_re
 	struct pyro_type *types;
 	size_t count = 0;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_SELECTOR_OPTIONAL, &pyro,
-			    &query, &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_SELECTOR_OPTIONAL, &pyro, &query,
+			    &err);
 
 	if (!rc)
 		rc = pyro_types_list(&query, &pyro.types, &types, &count, &err);

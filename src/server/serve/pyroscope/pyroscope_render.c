@@ -13,7 +13,6 @@
 
 #define MAX_NODES_DEFAULT 8192
 #define MAX_NODES_MAX 1000000
-#define ARENA_BYTES ((size_t)1 << 20)
 #define TIMELINE_POINTS 1500
 #define TIMELINE_UNIT_NS (15 * CLOCK_NS_PER_S)
 #define GROUP_KEY_BYTES 1024
@@ -160,10 +159,10 @@ static void put_render_json(struct strbuf *out, const struct rendering *renderin
 }
 
 /* from and until: as everywhere, and seconds or milliseconds since the epoch. */
-static int render_time(struct query_request *query, const struct net_request *request,
+static int render_time(struct parameters *reading, const struct net_request *request,
 		       const char *name, const char *fallback, int64_t *ret, struct err *err)
 {
-	struct slice text = query_request_text(query, request, name, fallback);
+	struct slice text = parameters_text(reading, request, name, fallback);
 	uint64_t number;
 
 	if (slice_parse_u64(text, &number) && number < SECONDS_BELOW) {
@@ -209,29 +208,29 @@ static int begin_render(struct serve *serve, const struct net_request *request,
 			const struct side_names *names, struct query_request *ret,
 			struct slice *ret_nodes, struct err *err)
 {
-	struct query_request reading = { 0 };
+	struct parameters reading;
 	struct strbuf selector = { 0 };
 	int64_t from_ns, to_ns;
 	int rc;
 
-	arena_init(&reading.arena, ARENA_BYTES);
+	parameters_init(&reading);
 	rc = render_time(&reading, request, names->from, "now-1h", &from_ns, err);
 	if (!rc)
 		rc = render_time(&reading, request, names->until, "now", &to_ns, err);
 	if (!rc)
-		rc = read_selector(query_request_text(&reading, request, names->query, ""),
-				   &selector, err);
+		rc = read_selector(parameters_text(&reading, request, names->query, ""), &selector,
+				   err);
 	if (!rc)
 		rc = query_request_begin_with(serve, request, strbuf_slice(&selector),
-					      QUERY_REQUEST_TYPE_NEEDED, from_ns, to_ns, ret, err);
-	ret->params.deltas_first = true;
+					      PARAMETERS_TYPE_NEEDED, from_ns, to_ns, ret, err);
+	ret->asked.params.deltas_first = true;
 	if (!rc) {
-		*ret_nodes = query_request_text(ret, request, "max-nodes", "");
+		*ret_nodes = parameters_text(&ret->asked, request, "max-nodes", "");
 		if (!ret_nodes->len)
-			*ret_nodes = query_request_text(ret, request, "maxNodes", "");
+			*ret_nodes = parameters_text(&ret->asked, request, "maxNodes", "");
 	}
 	strbuf_free(&selector);
-	arena_free(&reading.arena);
+	parameters_free(&reading);
 	return rc;
 }
 
@@ -248,7 +247,7 @@ static size_t nodes_of(struct slice text)
 static int render(struct query_request *query, struct slice group_by, const struct timeline *line,
 		  struct rendering *ret, struct err *err)
 {
-	struct query_range_params range = { .base = query->params,
+	struct query_range_params range = { .base = query->asked.params,
 					    .step_ns = line->step_ns,
 					    .sum_all = true,
 					    .spread = !line->mean };
@@ -263,7 +262,7 @@ static int render(struct query_request *query, struct slice group_by, const stru
 			rc = query_request_series(query, &range, &ret->groups, err);
 		ret->is_grouped = !rc;
 	}
-	query->params.nodes_only = true;
+	query->asked.params.nodes_only = true;
 	return rc ? rc : query_request_tree(query, &ret->tree, err);
 }
 
@@ -273,7 +272,7 @@ static int render_as_dot(struct query_request *query, struct net_response *respo
 	struct tree *tree = NULL;
 	int rc;
 
-	query->params.nodes_only = true;
+	query->asked.params.nodes_only = true;
 	rc = query_request_tree(query, &tree, err);
 	response->content_type = "text/plain; charset=utf-8";
 	if (!rc && tree->total)
@@ -285,14 +284,15 @@ static int render_as_dot(struct query_request *query, struct net_response *respo
 static int render_as_json(struct query_request *query, const struct net_request *request,
 			  struct net_response *response, size_t max_nodes, struct err *err)
 {
-	struct timeline line = { .from_ns = query->params.from_ns, .to_ns = query->params.to_ns };
+	struct timeline line = { .from_ns = query->asked.params.from_ns,
+				 .to_ns = query->asked.params.to_ns };
 	struct rendering rendering = { 0 };
 	int rc;
 
 	line.step_ns = timeline_step_ns(line.from_ns, line.to_ns);
-	line.mean = slice_is(query_request_text(query, request, "aggregation", ""), "avg");
-	rc = render(query, query_request_text(query, request, "groupBy", ""), &line, &rendering,
-		    err);
+	line.mean = slice_is(parameters_text(&query->asked, request, "aggregation", ""), "avg");
+	rc = render(query, parameters_text(&query->asked, request, "groupBy", ""), &line,
+		    &rendering, err);
 	if (!rc) {
 		response->content_type = "application/json";
 		put_render_json(&response->body, &rendering, &line, max_nodes);
@@ -311,7 +311,7 @@ void pyro_render(void *context, const struct net_request *request, struct net_re
 	struct err err;
 	int rc = begin_render(context, request, &names, &query, &nodes, &err);
 
-	if (!rc && slice_is(query_request_text(&query, request, "format", ""), "dot"))
+	if (!rc && slice_is(parameters_text(&query.asked, request, "format", ""), "dot"))
 		rc = render_as_dot(&query, response, &err);
 	else if (!rc)
 		rc = render_as_json(&query, request, response, nodes_of(nodes), &err);
@@ -347,7 +347,7 @@ void pyro_render_diff(void *context, const struct net_request *request,
 	left.is_part = true;
 	if (!rc)
 		rc = begin_render(context, request, &sides[1], &right, &nodes, &err);
-	right.params.nodes_only = true;
+	right.asked.params.nodes_only = true;
 	if (!rc)
 		rc = query_request_diff(&left, &right, &tree, &err);
 	if (!rc) {

@@ -270,7 +270,7 @@ static int add_calls(const struct pyro_request *pyro, struct query_request *quer
 static int series_of_calls(const struct pyro_request *pyro, struct query_request *query,
 			   int64_t step_ns, struct query_series_set *ret, struct err *err)
 {
-	const int64_t from_ns = query->params.from_ns, to_ns = query->params.to_ns;
+	const int64_t from_ns = query->asked.params.from_ns, to_ns = query->asked.params.to_ns;
 	int64_t at_ns = from_ns / step_ns * step_ns;
 	uint64_t steps = ((uint64_t)to_ns - (uint64_t)at_ns) / (uint64_t)step_ns + 1;
 	struct query_series_set set = { .step_ns = step_ns, .series_count = 1 };
@@ -287,10 +287,10 @@ static int series_of_calls(const struct pyro_request *pyro, struct query_request
 	arena_init(&set.arena, 0); /* a thousand points at most */
 	set.series = arena_new_array(&set.arena, struct query_series, 1);
 	set.series->points = arena_new_array(&set.arena, struct query_point, steps);
-	query->params.nodes_only = true;
+	query->asked.params.nodes_only = true;
 	for (; !rc && at_ns < to_ns; at_ns += step_ns) {
-		query->params.from_ns = at_ns > from_ns ? at_ns : from_ns;
-		query->params.to_ns = at_ns + step_ns < to_ns ? at_ns + step_ns : to_ns;
+		query->asked.params.from_ns = at_ns > from_ns ? at_ns : from_ns;
+		query->asked.params.to_ns = at_ns + step_ns < to_ns ? at_ns + step_ns : to_ns;
 		rc = add_calls(pyro, query, &set, at_ns, err);
 	}
 	if (rc)
@@ -303,7 +303,7 @@ static int series_of_calls(const struct pyro_request *pyro, struct query_request
 static int select_series(struct selecting *selecting, struct query_request *query, struct err *err)
 {
 	const struct pyro_request *pyro = &selecting->pyro;
-	struct query_range_params range = { .base = query->params,
+	struct query_range_params range = { .base = query->asked.params,
 					    .sum_all = !pyro->group_by_count,
 					    .spread = pyro->aggregation != AVERAGE };
 	int rc = step_of(pyro->step_s, &range.step_ns, err);
@@ -342,7 +342,7 @@ void pyro_select_series(void *context, const struct net_request *request,
 	struct selecting *selecting = mem_new(struct selecting);
 	struct query_request query = { 0 };
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &selecting->pyro,
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_TYPE_NEEDED, &selecting->pyro,
 			    &query, &err);
 
 	if (!rc)

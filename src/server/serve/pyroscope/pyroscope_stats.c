@@ -52,7 +52,7 @@ void pyro_stats(void *context, const struct net_request *request, struct net_res
 	struct query_request query = { 0 };
 	struct span span = { 0 };
 	struct err err;
-	int rc = pyro_begin_with(context, request, &always, QUERY_REQUEST_SELECTOR_OPTIONAL, &query,
+	int rc = pyro_begin_with(context, request, &always, PARAMETERS_SELECTOR_OPTIONAL, &query,
 				 &err);
 
 	for (size_t i = 0; !rc && i < query.snapshot.count; i++)
@@ -102,11 +102,10 @@ void pyro_analyze(void *context, const struct net_request *request, struct net_r
 	struct query_series_set set;
 	struct pyro_request pyro;
 	struct err err;
-	int rc = pyro_begin(context, request, &shape, QUERY_REQUEST_TYPE_NEEDED, &pyro, &query,
-			    &err);
+	int rc = pyro_begin(context, request, &shape, PARAMETERS_TYPE_NEEDED, &pyro, &query, &err);
 
-	range = (struct query_range_params){ .base = query.params };
-	range.step_ns = query.params.to_ns / 2 - query.params.from_ns / 2;
+	range = (struct query_range_params){ .base = query.asked.params };
+	range.step_ns = query.asked.params.to_ns / 2 - query.asked.params.from_ns / 2;
 	if (range.step_ns < CLOCK_NS_PER_S)
 		range.step_ns = CLOCK_NS_PER_S;
 	if (!rc)
