@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/process/kallsyms.h"
 
 #define KALLSYMS "/proc/kallsyms"
@@ -241,17 +242,10 @@ void kernel_symbols_refresh(struct kernel_symbols *symbols, const struct kernel_
 bool kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, struct slice *ret_name,
 			 struct slice *ret_module)
 {
-	size_t low = 0, high = symbols->count;
+	/* The first symbol behind the address. */
+	size_t low = bisect(0, symbols->count, i, symbols->items[i].address <= address);
 	const struct kernel_symbol *symbol;
 
-	while (low < high) { /* first symbol past the address */
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address - symbols->items[low - 1].address >= FUNCTION_BYTES_MAX) {
 		symbols->missed = true;
 		return false;

@@ -5,6 +5,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
+#include "base/order/heap.h"
 
 /* What a process writes may hold a NUL, which would end the text: it is cut there. */
 static void add_part(struct strbuf *texts, struct slice part)
@@ -58,16 +60,8 @@ void code_map_unref(struct code_map *map)
 
 static const struct code_range *range_of(const struct code_map *map, uint64_t address)
 {
-	size_t low = 0, high = map ? map->count : 0;
+	size_t low = bisect(0, map ? map->count : 0, i, map->ranges[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address - map->ranges[low - 1].start >= map->ranges[low - 1].bytes)
 		return NULL;
 	return &map->ranges[low - 1];
@@ -175,30 +169,15 @@ struct heap {
 
 static void heap_push(struct heap *heap, struct candidate *candidate)
 {
-	size_t at = heap->count++;
-
-	while (at && heap->items[(at - 1) / 2]->rank < candidate->rank) {
-		heap->items[at] = heap->items[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	heap->items[at] = candidate;
+	heap->items[heap->count] = candidate;
+	heap_rise(heap->items, heap->count, a, b, a->rank > b->rank);
+	heap->count++;
 }
 
 static void heap_pop(struct heap *heap)
 {
-	struct candidate *last = heap->items[--heap->count];
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < heap->count) {
-		if (child + 1 < heap->count &&
-		    heap->items[child + 1]->rank > heap->items[child]->rank)
-			child++;
-		if (heap->items[child]->rank <= last->rank)
-			break;
-		heap->items[at] = heap->items[child];
-		at = child;
-	}
-	heap->items[at] = last;
+	heap->items[0] = heap->items[--heap->count];
+	heap_sink(heap->items, heap->count, 0, a, b, a->rank > b->rank);
 }
 
 struct building {

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 void spaces_init(struct spaces *spaces, struct binaries *binaries)
 {
@@ -89,17 +90,7 @@ struct binary *spaces_added(const struct spaces *spaces)
 /* The first of `count` mappings that ends behind the address. */
 static size_t lower_bound(const struct mapping *mappings, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(0, count, i, mappings[i].end <= address);
 }
 
 static int by_start(const void *a, const void *b)

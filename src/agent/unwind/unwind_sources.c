@@ -10,6 +10,7 @@
 #include "agent/unwind/plt_rows.h"
 #include "agent/unwind/thread_start.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/elf/cfi.h"
 #include "codec/elf/sframe.h"
 
@@ -341,19 +342,11 @@ static int list_plt(struct unwind_sources *sources, const struct unwind_function
 /* The first function that ends behind `offset`, or count. */
 static size_t first_behind(const struct source_list *list, uint64_t offset)
 {
-	size_t low = 0, high = list->count;
+	const struct source_function *functions = list->functions;
 
-	assert(list->functions || !list->count);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct source_function *function = &list->functions[middle];
-
-		if ((uint64_t)function->start + function->length > offset)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	assert(functions || !list->count);
+	return bisect(0, list->count, i,
+		      (uint64_t)functions[i].start + functions[i].length <= offset);
 }
 
 /* Where the code that starts at `offset` ends: with the function around it, or before the next. */

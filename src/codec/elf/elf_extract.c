@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define PROGRAM_HEADERS_MAX 4096u
 #define ALIGN_MAX 4096u
@@ -444,21 +445,16 @@ static void copy_overlap(uint64_t at, char *into, size_t len, uint64_t from, con
 int elf_extract_read(const struct elf_extract *extract, uint64_t at, void *into, size_t len,
 		     struct err *err)
 {
-	size_t low = 0, high = extract->pieces_count;
+	size_t next;
 
 	memset(into, 0, len);
 	copy_overlap(at, into, len, 0, extract->head, extract->head_bytes);
 	copy_overlap(at, into, len, extract->table_at, extract->table, extract->table_bytes);
-	while (low < high) { /* the first piece that ends behind `at` */
-		size_t middle = low + (high - low) / 2;
-
-		if (extract->pieces[middle].at + extract->pieces[middle].bytes <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < extract->pieces_count && extract->pieces[low].at < at + len; low++) {
-		const struct piece *piece = &extract->pieces[low];
+	/* The first piece that ends behind `at`. */
+	next = bisect(0, extract->pieces_count, i,
+		      extract->pieces[i].at + extract->pieces[i].bytes <= at);
+	for (; next < extract->pieces_count && extract->pieces[next].at < at + len; next++) {
+		const struct piece *piece = &extract->pieces[next];
 		uint64_t begin, end;
 		int rc;
 

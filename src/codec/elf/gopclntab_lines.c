@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define VALUES_MAX 65536u /* of one table of one function */
 #define CALLS_MAX 65536u  /* inlined into one function */
@@ -253,32 +254,16 @@ static void read_rows(const struct gopclntab_lines *lines, const struct record *
 static const struct gopclntab_row *row_at(const struct gopclntab_function *function,
 					  uint64_t address)
 {
-	size_t first = 0, end = function->rows_count;
+	size_t first = bisect(0, function->rows_count, i, function->rows[i].address <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (function->rows[middle].address <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first ? &function->rows[first - 1] : NULL;
 }
 
 /* The call whose code an address is in, or -1. */
 static int32_t call_at(const struct gopclntab_function *function, uint64_t address)
 {
-	size_t first = 0, end = function->spans_count;
+	size_t first = bisect(0, function->spans_count, i, function->spans[i].low <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (function->spans[middle].low <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	if (!first || address >= function->spans[first - 1].high)
 		return -1;
 	return (int32_t)function->spans[first - 1].call;

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/hash.h"
+#include "base/order/bisect.h"
 #include "model/tables.h"
 #include "server/query/query.h"
 
@@ -45,14 +46,7 @@ bool series_part_has(const struct series_part *part, const struct tables_view *v
 
 	assert(label_set < view->label_sets_count);
 	assert(!part->parts || part->part < part->parts);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (part->ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = bisect(low, high, i, part->ids[i] < id);
 	if (part->only)
 		return low < part->ids_count && part->ids[low] == id;
 	if (low == part->ids_count || part->ids[low] != id)

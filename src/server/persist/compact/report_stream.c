@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/heap.h"
 
 struct cursor {
 	const struct report_source *source;
@@ -112,22 +113,7 @@ static bool before(const struct report_stream *stream, size_t left, size_t right
 
 static void sink(struct report_stream *stream, size_t place)
 {
-	size_t *heap = stream->heap;
-
-	for (;;) {
-		size_t child = 2 * place + 1, other = child + 1, moved;
-
-		if (child >= stream->heap_count)
-			return;
-		if (other < stream->heap_count && before(stream, heap[other], heap[child]))
-			child = other;
-		if (!before(stream, heap[child], heap[place]))
-			return;
-		moved = heap[place];
-		heap[place] = heap[child];
-		heap[child] = moved;
-		place = child;
-	}
+	heap_sink(stream->heap, stream->heap_count, place, a, b, before(stream, a, b));
 }
 
 int report_stream_begin(struct report_stream *stream, enum segment_want want, struct err *err)

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "server/persist/disk/byte_reader.h"
 
 #define MAGIC "FIRNMAN"
@@ -198,17 +199,7 @@ static bool note_number(struct manifest_state *state, uint64_t number)
 /* The index of the first part whose number is not below. */
 static size_t part_place(const struct manifest_state *state, uint64_t number)
 {
-	size_t low = 0, high = state->parts_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (state->parts[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(0, state->parts_count, i, state->parts[i].number < number);
 }
 
 static struct part_info *find_part(const struct manifest_state *state, uint64_t number)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/sort.h"
 
 #define STREAM_BYTES_MIN 256u /* for a frame of its own */
 #define TABLE_BITS 4u	      /* of an entropy coder, per symbol, about */
@@ -81,23 +82,6 @@ static void sort_few(uint64_t *keys, uint32_t count)
 	}
 }
 
-/* By a byte of the ranks, from one array to the other; those that are alike keep their order. */
-static void sort_by_byte(const uint64_t *from, uint64_t *to, uint32_t count, unsigned int shift)
-{
-	uint32_t places[256] = { 0 }, next = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		places[from[i] >> shift & 0xff]++;
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t alike = places[i];
-
-		places[i] = next;
-		next += alike;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		to[places[from[i] >> shift & 0xff]++] = from[i];
-}
-
 /* Keys of ranks up to `rank_max`, which come in the order of their lower halves. */
 static void sort_keys(uint64_t *keys, uint64_t *scratch, uint32_t count, uint32_t rank_max)
 {
@@ -106,8 +90,8 @@ static void sort_keys(uint64_t *keys, uint64_t *scratch, uint32_t count, uint32_
 		return;
 	}
 	for (unsigned int shift = 32; shift < 64 && rank_max >> (shift - 32); shift += 16) {
-		sort_by_byte(keys, scratch, count, shift);
-		sort_by_byte(scratch, keys, count, shift + 8);
+		sort_by_digit(keys, scratch, count, shift, 8);
+		sort_by_digit(scratch, keys, count, shift + 8, 8);
 	}
 }
 

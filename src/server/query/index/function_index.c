@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 size_t function_index_bytes(const struct function_index *index)
 {
@@ -95,15 +96,7 @@ static uint64_t hash_at(const struct function_index *index, uint32_t row)
 static uint32_t first_from(const struct function_index *index, uint32_t first, uint32_t end,
 			   uint64_t hash)
 {
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-
-		if (hash_at(index, middle) < hash)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
+	return bisect(first, end, i, hash_at(index, i) < hash);
 }
 
 uint32_t function_index_from(const struct function_index *index, uint64_t hash)

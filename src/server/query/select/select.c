@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/order/bisect.h"
 #include "model/service.h"
 #include "server/query/team.h"
 #include "server/query/select/types.h"
@@ -154,15 +155,7 @@ struct stretch {
 static uint32_t find_time(const int64_t *times_ns, uint32_t at, uint32_t end, int64_t time_ns)
 {
 	assert(at <= end);
-	while (at < end) {
-		uint32_t middle = at + (end - at) / 2;
-
-		if (times_ns[middle] < time_ns)
-			at = middle + 1;
-		else
-			end = middle;
-	}
-	return at;
+	return bisect(at, end, i, times_ns[i] < time_ns);
 }
 
 /* From `at` on; false: there is none. */

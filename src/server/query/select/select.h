@@ -19,6 +19,7 @@
 #ifndef FIRN_SERVER_QUERY_SELECT_SELECT_H
 #define FIRN_SERVER_QUERY_SELECT_SELECT_H
 
+#include "base/order/bisect.h"
 #include "model/segment.h"
 #include "server/query/select/groups.h"
 #include "server/query/select/match.h"
@@ -153,16 +154,8 @@ int select_make(struct selection *selection, struct work *work, const struct que
 static inline bool select_meets_spans(const struct query_params *params, int64_t at_ns,
 				      int64_t last_ns)
 {
-	size_t low = 0, high = params->spans_count;
+	size_t low = bisect(0, params->spans_count, i, params->spans[i].to_ns <= at_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (params->spans[middle].to_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < params->spans_count && params->spans[low].from_ns <= last_ns;
 }
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "server/query/shape/largest.h"
+#include "base/order/heap.h"
 #include "server/query/shape/table_int.h"
 
 #define SPOT_LINES UINT32_MAX	       /* look at the frame's lines */
@@ -325,13 +325,20 @@ static int sum_flats(struct table *table, const struct merge_trie *trie, struct 
 	return 0;
 }
 
+/* Of the `count` largest values, a heap with the least at its top; zeros at first. */
+static void replace_least(int64_t *largest, size_t count, int64_t value)
+{
+	largest[0] = value;
+	heap_sink(largest, count, 0, a, b, a < b);
+}
+
 bool bounds_note(struct table *table, const struct row_key *key, uint64_t hash, int64_t flat)
 {
 	struct bounds *bounds = &table->bounds;
 
 	if (flat <= bounds->largest[0])
 		return true;
-	largest_sink(bounds->largest, bounds->largest_count, flat);
+	replace_least(bounds->largest, bounds->largest_count, flat);
 	if (!WORK_GROW(&table->work->arena, bounds->candidates, bounds->candidates_count,
 		       bounds->candidates_capacity))
 		return false;
@@ -389,7 +396,7 @@ static void rank_bounds(struct table *table)
 	memset(bounds->largest, 0, bounds->largest_count * sizeof(*bounds->largest));
 	for (size_t i = 0; i < table->rows_count; i++)
 		if (table->rows[i].least > bounds->largest[0])
-			largest_sink(bounds->largest, bounds->largest_count, table->rows[i].least);
+			replace_least(bounds->largest, bounds->largest_count, table->rows[i].least);
 	bounds->least = bounds->largest[0];
 }
 
@@ -477,7 +484,7 @@ static int64_t least_shown(const struct table *table, size_t limit, struct arena
 	/* No value is negative: a heap of zeros is one of the smallest. */
 	for (size_t i = 0; i < table->rows_count; i++)
 		if (table->rows[i].flat > heap[0])
-			largest_sink(heap, limit, table->rows[i].flat);
+			replace_least(heap, limit, table->rows[i].flat);
 	return heap[0];
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/elf/section_reader.h"
 #include "server/resolve/display/demangle.h"
 #include "server/resolve/read/elf_pointers.h"
@@ -192,16 +193,8 @@ static void find_classes(struct hierarchy *hierarchy)
 /* The class whose record is at an address, or CLASS_NONE. */
 static uint32_t class_at(const struct hierarchy *hierarchy, uint64_t type)
 {
-	size_t first = 0, end = hierarchy->count;
+	size_t first = bisect(0, hierarchy->count, i, hierarchy->classes[i].type < type);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (hierarchy->classes[middle].type < type)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first < hierarchy->count && hierarchy->classes[first].type == type ? (uint32_t)first
 										  : CLASS_NONE;
 }

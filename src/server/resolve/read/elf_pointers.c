@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/elf/section_reader.h"
 
 #define POINTERS_MAX ((size_t)8 << 20)
@@ -74,16 +75,8 @@ static void read_sections(Elf *elf, struct elf_pointers *pointers)
 
 const struct elf_bytes *elf_bytes_at(const struct elf_pointers *pointers, uint64_t address)
 {
-	size_t first = 0, end = pointers->sections_count;
+	size_t first = bisect(0, pointers->sections_count, i, pointers->sections[i].low <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (pointers->sections[middle].low <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first && address < pointers->sections[first - 1].high
 		       ? &pointers->sections[first - 1]
 		       : NULL;

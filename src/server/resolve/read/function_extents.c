@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/elf/cfi.h"
 
 #define EXTENTS_MAX ((size_t)1 << 24)
@@ -93,16 +94,8 @@ static void sort_out(struct cfi *cfi, struct extents *extents)
 /* The one that holds the address, or NULL. */
 static struct extent *extent_at(const struct extents *extents, uint64_t address)
 {
-	size_t first = 0, end = extents->count;
+	size_t first = bisect(0, extents->count, i, extents->items[i].low <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (extents->items[middle].low <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	if (!first || address >= extents->items[first - 1].high)
 		return NULL;
 	return &extents->items[first - 1];

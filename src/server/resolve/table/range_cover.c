@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 void address_range_list_add(struct address_range_list *list, uint64_t low, uint64_t high,
 			    uint32_t value)
@@ -100,15 +101,7 @@ void range_cover_free(struct range_cover *cover)
 
 uint32_t range_cover_find(const struct range_cover *cover, uint64_t address)
 {
-	size_t first = 0, end = cover->count;
+	size_t first = bisect(0, cover->count, i, cover->items[i].start <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (cover->items[middle].start <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first ? cover->items[first - 1].value : RANGE_NONE;
 }

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define OFFSETS_END ((size_t)UINT32_MAX) /* text ids are 32 bits */
 
@@ -73,16 +74,8 @@ void symbol_builder_code_done(struct symbol_builder *builder)
 /* The end of the piece of code that holds the address, or 0. */
 static uint64_t code_end(const struct symbol_builder *builder, uint64_t address)
 {
-	size_t first = 0, end = builder->code.count;
+	size_t first = bisect(0, builder->code.count, i, builder->code.items[i].low <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (builder->code.items[middle].low <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	if (!first || address >= builder->code.items[first - 1].high)
 		return 0;
 	return builder->code.items[first - 1].high;

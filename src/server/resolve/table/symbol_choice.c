@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/resolve/table/symbol_choice.h"
 
+#include "base/order/bisect.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +86,8 @@ static uint64_t next_symbol(const struct symbol_builder *builder, size_t from)
 static const struct symbol_extent *extent_from(const struct symbol_builder *builder,
 					       uint64_t address)
 {
-	size_t first = 0, end = builder->extents_count;
+	size_t first = bisect(0, builder->extents_count, i, builder->extents[i].high <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (builder->extents[middle].high <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first < builder->extents_count ? &builder->extents[first] : NULL;
 }
 
@@ -194,16 +188,8 @@ typedef void gap_f(struct choice *choice, const struct symbol_extent *extent, ui
 /* The value that the cover has at an address, and where it ends. */
 static uint32_t value_at(const struct range_cover *cover, uint64_t address, uint64_t *ret_end)
 {
-	size_t first = 0, end = cover->count;
+	size_t first = bisect(0, cover->count, i, cover->items[i].start <= address);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (cover->items[middle].start <= address)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	*ret_end = first < cover->count ? cover->items[first].start : UINT64_MAX;
 	return first ? cover->items[first - 1].value : RANGE_NONE;
 }

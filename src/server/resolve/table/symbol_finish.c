@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "server/resolve/display/demangle.h"
 #include "server/resolve/table/symbol_choice.h"
 
@@ -276,16 +277,8 @@ static void use_row(struct finisher *finisher, const struct symbol_row *row)
 
 static uint32_t text_number(const struct text_numbers *texts, uint32_t id)
 {
-	uint32_t first = 0, end = texts->count;
+	uint32_t first = bisect(0, texts->count, i, texts->ids[i] < id);
 
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-
-		if (texts->ids[middle] < id)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first < texts->count && texts->ids[first] == id ? texts->numbers[first] : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "server/resolve/table/symbol_lookup.h"
 
 #include "base/mem.h"
+#include "base/order/sort.h"
 #include "server/resolve/table/symbol_pack.h"
 
 #define CACHE_LINE_BYTES 64
@@ -636,24 +637,6 @@ static void walk_on(struct walk *walk, finish_f *finish, void *context)
 	walk->count = 0;
 }
 
-/* By one digit of the keys, into `ret`. */
-static void sort_by_digit(const uint64_t *keys, size_t count, unsigned shift, uint64_t *ret)
-{
-	const uint64_t mask = (1 << SORT_DIGIT_BITS) - 1;
-	uint32_t starts[1 << SORT_DIGIT_BITS] = { 0 }, at = 0;
-
-	for (size_t i = 0; i < count; i++)
-		starts[keys[i] >> shift & mask]++;
-	for (size_t i = 0; i <= mask; i++) {
-		uint32_t some = starts[i];
-
-		starts[i] = at;
-		at += some;
-	}
-	for (size_t i = 0; i < count; i++)
-		ret[starts[keys[i] >> shift & mask]++] = keys[i];
-}
-
 /*
  * The numbers of some addresses, in the lower halves of what is returned: as near to the order of
  * addresses as blocks of rows are told apart. `keys` has room for twice as many.
@@ -675,7 +658,7 @@ static const uint64_t *sort_addresses(const struct symbol_table *table, const ui
 	for (; shift < end; shift += SORT_DIGIT_BITS) {
 		uint64_t *before = sorted;
 
-		sort_by_digit(sorted, count, shift, other);
+		sort_by_digit(sorted, other, count, shift, SORT_DIGIT_BITS);
 		sorted = other;
 		other = before;
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "codec/wire/pb.h"
 #include "model/service.h"
 #include "server/query/series/exemplars.h"
@@ -93,16 +94,8 @@ static const struct query_series *line_of(const struct selecting *selecting,
 static const struct query_point *point_of(const struct query_series *line, int64_t step_ns,
 					  int64_t start_ns)
 {
-	size_t low = 0, high = line->points_count;
+	size_t low = bisect(0, line->points_count, i, line->points[i].at_ns <= start_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (line->points[middle].at_ns <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && start_ns - line->points[low - 1].at_ns < step_ns ? &line->points[low - 1]
 								       : NULL;
 }

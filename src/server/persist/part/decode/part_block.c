@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 #include "server/persist/part/part_moments.h"
 #include "server/persist/part/decode/part_reader_int.h"
 
@@ -188,16 +189,9 @@ struct block_runs {
 static int find_runs(const struct part_heads *heads, uint32_t first, uint32_t reports,
 		     struct block_runs *ret, struct err *err)
 {
-	uint32_t low = 0, high = heads->runs_count, found;
+	size_t low = bisect(0, heads->runs_count, i, heads->runs[i].first < first);
+	uint32_t found;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (heads->runs[middle].first < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (found = 0; reports && low + found < heads->runs_count; found++) {
 		const struct segment_run *run = &heads->runs[low + found];
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "base/order/bisect.h"
 
 #define RUN_MIN 8u /* fewer are looked at one by one */
 
@@ -53,15 +54,8 @@ static const struct slice *wanted_value(const struct selector *selector, struct 
 static uint32_t halve(const struct part_directory *directory, uint32_t first, uint32_t end,
 		      struct slice service)
 {
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-
-		if (slice_compare(directory->partitions[middle].info.key.service, service) < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
+	return bisect(first, end, i,
+		      slice_compare(directory->partitions[i].info.key.service, service) < 0);
 }
 
 uint32_t part_find_next(const struct part_directory *directory, const uint32_t *runs, uint32_t from,

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bisect - the first place, from `from` to before `to`, at which a condition no longer holds; `to`
+ * if it holds everywhere.
+ *
+ *     size_t first = bisect(0, count, i, items[i].start <= address);
+ *
+ * `is_before` is an expression of the place `at`. It holds at places that stand together at the
+ * front, as in what is sorted, and is asked of about log2(to - from) places. Inline: a search costs
+ * what a loop of one's own would.
+ */
+#ifndef FIRN_BASE_ORDER_BISECT_H
+#define FIRN_BASE_ORDER_BISECT_H
+
+#include <stddef.h>
+
+#define bisect(from, to, at, is_before)                                                            \
+	({                                                                                         \
+		size_t bisect_from = (from), bisect_to = (to);                                     \
+                                                                                                   \
+		while (bisect_from < bisect_to) {                                                  \
+			size_t at = bisect_from + (bisect_to - bisect_from) / 2;                   \
+                                                                                                   \
+			if (is_before)                                                             \
+				bisect_from = at + 1;                                              \
+			else                                                                       \
+				bisect_to = at;                                                    \
+		}                                                                                  \
+		bisect_from;                                                                       \
+	})
+
+#endif
