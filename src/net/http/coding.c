@@ -89,11 +89,17 @@ bool coding_accepts_gzip(struct slice accept_encoding)
 
 bool coding_pays(const char *content_type, size_t bytes)
 {
-	static const char *const texts[] = { "text/", "application/json", "application/javascript",
-					     "application/manifest+json", "image/svg+xml" };
+	/* octet-stream: flame graphs, two thirds of which are saved; what is packed says so itself.
+	 */
+	static const char *const types[] = { "text/",
+					     "application/json",
+					     "application/javascript",
+					     "application/manifest+json",
+					     "application/octet-stream",
+					     "image/svg+xml" };
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (bytes > PAYS_BYTES_MIN && !strncmp(content_type, texts[i], strlen(texts[i])))
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (bytes > PAYS_BYTES_MIN && !strncmp(content_type, types[i], strlen(types[i])))
 			return true;
 	return false;
 }

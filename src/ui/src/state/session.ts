@@ -199,13 +199,17 @@ let liveAtMs = 0;
 let namesWaitMs = PENDING_MS;
 let namesAtMs = 0;
 
+function waitForNames(isLonger: boolean): void {
+	namesWaitMs = isLonger ? Math.min(2 * namesWaitMs, PENDING_WAIT_MAX_MS) : PENDING_MS;
+	namesAtMs = Date.now() + namesWaitMs;
+}
+
 /* Of what place it is in full, and by which answers; "" when it is not. */
 function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly ProfileBytes[] = []): void {
 	if (aborted.aborted)
 		return;
 	const sent = answers.reduce((sum, answer) => sum + answer.sent, 0);
-	namesWaitMs = key && key === loadedKey ? Math.min(2 * namesWaitMs, PENDING_WAIT_MAX_MS) : PENDING_MS;
-	namesAtMs = Date.now() + namesWaitMs;
+	waitForNames(key !== "" && key === loadedKey);
 	profile.value = next;
 	loadedKey = key;
 	shownEtags = answers.map(({ etag }) => etag);
@@ -237,8 +241,10 @@ async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 		return;
 	if (isComparison.value) {
 		const answers = await askSides(asked, id, isKnown ? shownEtags : [], signal_);
-		if (!answers)
+		if (!answers) {
+			waitForNames(true);
 			return;
+		}
 		const [own, other] = answers.map(({ bytes }) => bytes);
 		show(await decode(own!, false, place.value.runtimes, other), signal_, key, answers);
 		return;
@@ -261,6 +267,8 @@ async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 	const all = await ask(width, isKnown ? shownEtags[0] : "");
 	if (all)
 		show(all.tree, signal_, key, [all.answer]);
+	else
+		waitForNames(true);
 }
 
 /* Both sides of a comparison; null when neither has changed. */

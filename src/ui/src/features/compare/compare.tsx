@@ -203,10 +203,11 @@ function Cause({ delta, mode }: { delta: number; mode: Mode }): JSX.Element | nu
 	if (!cause)
 		return null;
 	const part = Math.abs(cause.self.delta / delta);
+	const verdict = verdictOfRow(cause);
 	return (
 		<>
 			; {part <= 1 ? `${formatPercent(part, 1)} of it` : "most"} in <code>{cause.name}</code>
-			{verdictOfRow(cause) === "noise" && " (may be noise)"}
+			{(verdict === "noise" || verdict === "untested") && ` (${VERDICT_WORDS[verdict]})`}
 		</>
 	);
 }
