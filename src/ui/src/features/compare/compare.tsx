@@ -221,17 +221,22 @@ function Moved(): JSX.Element | null {
 		return <span class="muted"> Checking what is more than noise…</span>;
 	if (verdict === "none")
 		return null;
-	const size = (row: FunctionChange) => Math.abs(row.self.delta);
 	const sure = rows.value.filter((row) => verdictOfRow(row) === "sure");
-	const moved = sure.filter((row) => size(row) > 0).sort((a, b) => size(b) - size(a)).slice(0, MOVED_MAX);
+	/* What a function did itself says where; only when none is sure, what it did with its callees. */
+	const changed = (part: "self" | "total") => sure
+		.filter((row) => partVerdict(verdicts.value, profile.value!, row.name, part) === "sure")
+		.map((row) => ({ fn: row.fn, name: row.name, change: row[part] }));
+	const own = changed("self");
+	const moved = (own.length ? own : changed("total"))
+		.sort((a, b) => Math.abs(b.change.delta) - Math.abs(a.change.delta)).slice(0, MOVED_MAX);
 	if (!moved.length)
 		return <> No function changed by more than noise.</>;
 	return (
 		<>
 			{" "}Surely changed:{" "}
-			{moved.map((row, index) => (
-				<span key={row.fn}>
-					{index > 0 && ", "}<code>{row.name}</code> {changeWords(row.self)}
+			{moved.map(({ fn, name, change }, index) => (
+				<span key={fn}>
+					{index > 0 && ", "}<code>{name}</code> {changeWords(change)}
 				</span>
 			))}
 			{sure.length > moved.length && ` and ${sure.length - moved.length} more`}.
@@ -253,14 +258,14 @@ function Sentence(): JSX.Element | null {
 		: formatMeasured(unit.value, rated, Math.abs(whole.delta));
 	if (Math.abs(whole.ratio) < 5e-4)
 		return <span>A and B use the same: {formatMeasured(unit.value, rated, whole.b)}.<Moved /></span>;
+	const total = totalVerdict(verdicts.value, current);
 	return (
 		<span>
 			B uses <b>{size} {whole.delta > 0 ? "more" : "less"}</b> than A
 			({formatMeasured(unit.value, rated, whole.a)} →{" "}
 			{formatMeasured(unit.value, rated, whole.b)},{" "}
 			{changeWords(whole)})
-			{totalVerdict(verdicts.value, current) === "noise" && ", which may be noise"}
-			<Cause delta={whole.delta} mode={rated} />.
+			{total === "noise" ? ", which may be noise" : <Cause delta={whole.delta} mode={rated} />}.
 			<Moved />
 		</span>
 	);
