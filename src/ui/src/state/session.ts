@@ -26,9 +26,9 @@ import { page } from "./pages";
 import { base, baseSelector, go, place, selector } from "./place";
 
 const REFRESH_MS = 10_000;
-/* Trees that are looked at live are asked for as often as this allows, at least once a minute. */
-const LIVE_BYTES_PER_MS = 900_000 / 60_000;
-const LIVE_WAIT_MAX_MS = 60_000;
+/* Trees that are looked at live are asked for as often as this allows within a minute, at least once in it. */
+const LIVE_BYTES_MAX = 900_000;
+const LIVE_SPAN_MS = 60_000;
 const SLOW_MS = 150;
 /* When to ask again for names that the server is still reading: soon at first, then twice as late each time. */
 const PENDING_MS = 2_000;
@@ -192,12 +192,19 @@ const treeKey = () => [
 
 /* The last place that was loaded in full: a live refresh of it needs no trimmed picture first. */
 let loadedKey = "";
-/* What is shown of it, by the names of the answers, and when it may be asked for live again. */
+/* What is shown of it, by the names of the answers, and what its answers weighed. */
 let shownEtags: string[] = [];
-let liveAtMs = 0;
-/* The same for names. */
+let weighed: { atMs: number; bytes: number }[] = [];
+/* When names that are missing may be asked for again. */
 let namesWaitMs = PENDING_MS;
 let namesAtMs = 0;
+
+/* Whether one more answer like the last stays within what a minute of looking on may cost. */
+function isLiveAffordable(): boolean {
+	weighed = weighed.filter(({ atMs }) => atMs > Date.now() - LIVE_SPAN_MS);
+	const last = weighed[weighed.length - 1];
+	return !last || weighed.reduce((sum, { bytes }) => sum + bytes, last.bytes) <= LIVE_BYTES_MAX;
+}
 
 function waitForNames(isLonger: boolean): void {
 	namesWaitMs = isLonger ? Math.min(2 * namesWaitMs, PENDING_WAIT_MAX_MS) : PENDING_MS;
@@ -208,12 +215,13 @@ function waitForNames(isLonger: boolean): void {
 function show(next: Profile, aborted: AbortSignal, key = "", answers: readonly ProfileBytes[] = []): void {
 	if (aborted.aborted)
 		return;
-	const sent = answers.reduce((sum, answer) => sum + answer.sent, 0);
-	waitForNames(key !== "" && key === loadedKey);
+	const isKnown = key !== "" && key === loadedKey;
+	const bytes = answers.reduce((sum, { sent }) => sum + sent, 0);
+	weighed = [...(isKnown ? weighed : []), { atMs: Date.now(), bytes }];
+	waitForNames(isKnown);
 	profile.value = next;
 	loadedKey = key;
 	shownEtags = answers.map(({ etag }) => etag);
-	liveAtMs = Date.now() + Math.min(LIVE_WAIT_MAX_MS, sent / LIVE_BYTES_PER_MS);
 }
 
 async function loadProfile(signal_: AbortSignal): Promise<void> {
@@ -237,7 +245,7 @@ async function loadTree(signal_: AbortSignal, id: string): Promise<void> {
 	const asked = query.value;
 	const key = JSON.stringify(treeKey());
 	const isKnown = key === loadedKey;
-	if (isKnown && tick.peek().wish === "clock" && Date.now() < liveAtMs)
+	if (isKnown && tick.peek().wish === "clock" && !isLiveAffordable())
 		return;
 	if (isComparison.value) {
 		const answers = await askSides(asked, id, isKnown ? shownEtags : [], signal_);
